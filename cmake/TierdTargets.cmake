@@ -1,0 +1,47 @@
+# How a library, a program and a test of this project are declared. Every target gets the same warnings and
+# sanitizers, and sees headers only as "core/…", "tiers/…" from the top of the tree.
+
+add_library(tierd_options INTERFACE)
+target_include_directories(tierd_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/core/include)
+target_compile_options(tierd_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-unused-parameter
+  # Bits must not depend on which multiplications the compiler chooses to fuse; kernels ask for fma by name.
+  -ffp-contract=off
+  $<$<BOOL:${TIERD_WERROR}>:-Werror>)
+target_compile_options(tierd_options INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wno-non-virtual-dtor>)
+if(TIERD_SANITIZE)
+  target_compile_options(tierd_options INTERFACE
+    -fsanitize=${TIERD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(tierd_options INTERFACE -fsanitize=${TIERD_SANITIZE})
+endif()
+
+# tierd_library(<name> SOURCES … [DEPS …]): a static library called tierd_<name>.
+function(tierd_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  if(ARG_SOURCES)
+    add_library(tierd_${name} STATIC ${ARG_SOURCES})
+    target_link_libraries(tierd_${name} PUBLIC tierd_options ${ARG_DEPS})
+  else()
+    add_library(tierd_${name} INTERFACE)
+    target_link_libraries(tierd_${name} INTERFACE tierd_options ${ARG_DEPS})
+  endif()
+endfunction()
+
+# tierd_program(<name> SOURCES … [DEPS …]): an executable in build/<preset>/bin.
+function(tierd_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE tierd_options ${ARG_DEPS})
+endfunction()
+
+# tierd_test(<name> SOURCES … [DEPS …] [LABELS …]): one GoogleTest program, one CTest entry.
+# Tests find the source tree through TIERD_SOURCE_DIR and may write only under the build tree.
+function(tierd_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_link_libraries(${name} PRIVATE tierd_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE TIERD_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS "${ARG_LABELS}")
+endfunction()

@@ -1,0 +1,76 @@
+#include "core/base/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/base/time.h"
+#include "core/base/units.h"
+
+namespace tierd {
+namespace {
+constexpr uint64_t kTerminalPeriodNs = 100'000'000;
+constexpr uint64_t kPlainPeriodNs = 5'000'000'000;
+}  // namespace
+
+Progress::Progress(std::string title, uint64_t total_bytes, bool quiet)
+    : title_(std::move(title)),
+      total_(total_bytes),
+      start_ns_(now_ns()),
+      drawn_ns_(start_ns_),
+      terminal_(isatty(STDERR_FILENO) != 0),
+      quiet_(quiet) {}
+
+Progress::~Progress() {
+  // An unfinished bar is left as it is, so that the error printed next stands under it.
+  if (!finished_ && terminal_ && !quiet_ && drawn_ns_ != start_ns_) std::fputc('\n', stderr);
+}
+
+void Progress::advance(uint64_t bytes) {
+  done_ += bytes;
+  const uint64_t now = now_ns();
+  if (now - drawn_ns_ < (terminal_ ? kTerminalPeriodNs : kPlainPeriodNs)) return;
+  drawn_ns_ = now;
+  draw(false);
+}
+
+void Progress::finish() {
+  if (finished_) return;
+  finished_ = true;
+  draw(true);
+}
+
+void Progress::draw(bool last) {
+  if (quiet_) return;
+  const double seconds = std::max(1e-9, static_cast<double>(now_ns() - start_ns_) * 1e-9);
+  const double rate = static_cast<double>(done_) / seconds;
+  std::string text = title_ + " ";
+  if (total_ != 0) {
+    const double share = std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));
+    if (terminal_) {
+      constexpr int kWidth = 24;
+      const int filled = static_cast<int>(share * kWidth);
+      text += fmt::format("[{}{}] ", std::string(filled, '#'), std::string(kWidth - filled, '.'));
+    }
+    text += fmt::format("{:3.0f} %  {} of {}", share * 100, format_bytes(static_cast<double>(done_)),
+                        format_bytes(static_cast<double>(total_)));
+  } else {
+    text += format_bytes(static_cast<double>(done_));
+  }
+  text += fmt::format("  {}", format_rate(rate));
+  if (last) {
+    text += fmt::format("  in {}", format_duration(seconds));
+  } else if (total_ > done_ && rate > 0) {
+    text += fmt::format("  {} left", format_duration(static_cast<double>(total_ - done_) / rate));
+  }
+  if (terminal_) {
+    std::fprintf(stderr, "\r%s\x1b[K%s", text.c_str(), last ? "\n" : "");
+  } else {
+    std::fprintf(stderr, "%s\n", text.c_str());
+  }
+  std::fflush(stderr);
+}
+
+}  // namespace tierd

@@ -1,0 +1,107 @@
+// Errors as values. A Result<T> is a T or an Error; nothing in this project throws after start-up.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "core/base/check.h"
+
+namespace tierd {
+
+// The closed list of what can go wrong. `busy` means "ask again", never "no room" or "broken".
+enum class Code : uint8_t {
+  ok,
+  busy,
+  cancelled,
+  not_found,
+  no_space,
+  io_error,
+  corrupt,
+  invalid_argument,
+  unsupported,
+  plugin_fault,
+  internal,
+};
+
+std::string_view name(Code code);
+
+// One line for a person: `origin` is the file, key or component, with an offset or line where there is one;
+// `detail` says what was found and what was expected, and the fix where one is known.
+struct Error {
+  Code code = Code::internal;
+  std::string origin;
+  std::string detail;
+
+  std::string line() const { return origin.empty() ? detail : origin + ": " + detail; }
+};
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by intent
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {
+    TIERD_CHECK(this->error().code != Code::ok);
+  }
+
+  bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+
+  T& value() & { return check(), std::get<0>(state_); }
+  const T& value() const& { return check(), std::get<0>(state_); }
+  T&& value() && { return check(), std::get<0>(std::move(state_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  const Error& error() const { return std::get<1>(state_); }
+  Code code() const { return ok() ? Code::ok : error().code; }
+
+ private:
+  void check() const { TIERD_CHECK_MSG(ok(), error().line()); }
+  std::variant<T, Error> state_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {  // NOLINT: implicit by intent
+    TIERD_CHECK(error_.code != Code::ok);
+  }
+
+  bool ok() const { return error_.code == Code::ok; }
+  explicit operator bool() const { return ok(); }
+  const Error& error() const { return error_; }
+  Code code() const { return error_.code; }
+
+ private:
+  Error error_{Code::ok, {}, {}};
+};
+
+using Status = Result<void>;
+
+}  // namespace tierd
+
+#define TIERD_CONCAT_INNER(a, b) a##b
+#define TIERD_CONCAT(a, b) TIERD_CONCAT_INNER(a, b)
+
+// Returns from the enclosing function with the error, if there is one.
+#define TIERD_TRY(expression)                                   \
+  do {                                                          \
+    if (auto tierd_status = (expression); !tierd_status.ok()) { \
+      return ::tierd::Error(tierd_status.error());              \
+    }                                                           \
+  } while (false)
+
+// TIERD_ASSIGN(auto x, f()): declares or assigns x from the Result, or returns its error.
+#define TIERD_ASSIGN(target, expression)                                  \
+  auto TIERD_CONCAT(tierd_result_, __LINE__) = (expression);              \
+  if (!TIERD_CONCAT(tierd_result_, __LINE__).ok()) {                      \
+    return ::tierd::Error(TIERD_CONCAT(tierd_result_, __LINE__).error()); \
+  }                                                                       \
+  target = std::move(TIERD_CONCAT(tierd_result_, __LINE__)).value()

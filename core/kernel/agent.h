@@ -1,0 +1,43 @@
+// A tier agent: one memory and the only code that touches it. Single-threaded: `submit` and `poll` are called
+// by the kernel, `drive` by the agent's thread, which is the kernel's own unless the configuration gives the
+// agent one (core/host/agent_thread.h puts a queue in between; the agent itself never sees a second thread).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "core/message/message.h"
+
+namespace tierd {
+
+enum class Submit : uint8_t { ok, busy };
+enum class Drive : uint8_t { idle, busy };
+
+class Agent {
+ public:
+  virtual ~Agent() = default;
+
+  virtual std::string_view name() const = 0;
+  // The most requests that may be in flight at once: the credits that the kernel has for this agent.
+  virtual uint32_t credits() const = 0;
+
+  // Takes over the message, or answers `busy` at once and keeps nothing. Never blocks.
+  virtual Submit submit(const Message& message) = 0;
+  // Does what can be done now and returns whether there was something to do. Never waits.
+  virtual Drive drive() = 0;
+  // Hands over up to done.size() completions; each accepted id comes exactly once. Returns how many.
+  virtual size_t poll(std::span<Done> done) = 0;
+
+  // A descriptor that turns readable when `drive` would find work that no submit announced (device
+  // completions), or -1. Its owner is the agent; whoever waits on it does not read from it, `drive` does.
+  virtual int wait_fd() const { return -1; }
+  // Work accepted and not yet completed elsewhere (a disk, a GPU): there is something to wait for.
+  virtual bool waiting() const { return false; }
+
+  // Under clock = "model": how long the engine is occupied by this message. Pure.
+  virtual uint64_t service_ns(const Message& message) const = 0;
+};
+
+}  // namespace tierd

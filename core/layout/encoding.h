@@ -1,0 +1,51 @@
+// The encodings of weights and their sizes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace tierd {
+
+// Numbers are part of the store's format and of the plugin ABI: never renumber.
+enum class Encoding : uint16_t {
+  f32 = 0,
+  f16 = 1,
+  bf16 = 2,
+  q8_0 = 3,  // blocks of 32 along a row: f16 scale d, 32 x int8 q; value = d*q        (GGUF's Q8_0)
+  q4_0 = 4,  // blocks of 32 along a row: f16 scale d, 32 x 4 bit q; value = d*(q - 8)  (GGUF's Q4_0)
+};
+
+inline constexpr uint32_t kQuantBlock = 32;  // values that share a scale
+
+std::string_view name(Encoding encoding);
+std::optional<Encoding> encoding_by_name(std::string_view name);
+
+// Values that share bytes: 1 for floats, 32 for the block encodings. Row lengths must be a multiple of it.
+constexpr uint32_t block_values(Encoding e) {
+  return e == Encoding::q8_0 || e == Encoding::q4_0 ? kQuantBlock : 1;
+}
+// Bytes of one such block.
+constexpr uint32_t block_bytes(Encoding e) {
+  switch (e) {
+    case Encoding::f32:
+      return 4;
+    case Encoding::f16:
+    case Encoding::bf16:
+      return 2;
+    case Encoding::q8_0:
+      return 34;
+    case Encoding::q4_0:
+      return 18;
+  }
+  return 0;
+}
+constexpr bool is_quantized(Encoding e) {
+  return block_values(e) != 1;
+}
+// Bytes of `values` consecutive values; `values` is a multiple of block_values(e).
+constexpr uint64_t encoded_bytes(Encoding e, uint64_t values) {
+  return values / block_values(e) * block_bytes(e);
+}
+
+}  // namespace tierd

@@ -1,0 +1,110 @@
+// Messages between the kernel and the tier agents: plain data without pointers, so that a message can be
+// logged, replayed, shuffled or sent over a socket. All requests come from the kernel; each accepted request
+// completes exactly once. Lists and data are spans in an agent's pool and stay unchanged until the
+// completion.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tierd {
+
+// Bytes in a pool of an agent. `offset` counts units of 64 B, so that 256 GB can be named; `bytes` 0 is
+// "none".
+struct Span {
+  uint16_t agent = 0;
+  uint16_t pool = 0;
+  uint32_t offset = 0;
+  uint32_t bytes = 0;
+};
+inline constexpr uint64_t kSpanUnit = 64;
+
+enum class Op : uint8_t { read, copy, compute, run, edit, resize, cancel, stats, stop };
+// The order of transfers: a demand overtakes prefetches, both overtake migrations.
+enum class Priority : uint8_t { demand, prefetch, migration };
+inline constexpr int kPriorities = 3;
+// The parts of an agent that work side by side; each serves one message at a time under the modelled clock.
+enum class Engine : uint8_t { read, copy, compute };
+inline constexpr int kEngines = 3;
+
+enum MessageFlags : uint8_t {
+  kRunBefore = 1,  // compute: run the site's dense segment `before` first
+  kRunAfter = 2,   // compute: run the site's dense segment `after` when the units are done
+};
+
+// A request's name: a slot in the kernel's table and its generation; a stale generation is ignored.
+struct MessageId {
+  uint32_t slot = 0;
+  uint32_t generation = 0;
+  bool operator==(const MessageId&) const = default;
+};
+
+inline constexpr uint32_t kNoStep = UINT32_MAX;
+
+struct Message {
+  MessageId id;
+  Op op = Op::read;
+  Priority priority = Priority::demand;
+  Engine engine = Engine::read;
+  uint8_t flags = 0;
+  uint16_t agent = 0;
+  uint16_t model = 0;
+  uint32_t step = 0;
+  uint32_t expires_step =
+      kNoStep;  // a prefetch is worthless after this step and is dropped when its turn comes
+  uint32_t site = 0;
+  uint32_t program = 0;  // run: the registered dense segment
+  uint16_t part = 0;
+  uint16_t parts = 1;
+  uint16_t rows = 0;  // rows of the batch
+  uint16_t reserved = 0;
+  Span list;  // UnitList: what to read, compute, insert or drop; cancel: a MessageId
+  Span in;    // compute, run: RowInfo[rows]
+  Span out;   // resize: the new capacity in `bytes` and so on; see each op's agent
+  uint32_t reserved2 = 0;
+  uint64_t queued_ns = 0;  // wall or virtual
+  uint64_t ready_ns = 0;   // not to be started before, under the modelled clock
+};
+static_assert(sizeof(Message) == 96 && std::is_trivially_copyable_v<Message>);
+
+enum class DoneStatus : uint8_t { ok, cancelled, io_error, corrupt, no_space, invalid_argument, internal };
+
+struct Done {
+  MessageId id;
+  DoneStatus status = DoneStatus::ok;
+  Engine engine = Engine::read;
+  uint16_t aux = 0;        // errno or a device's code
+  uint32_t n_done = 0;     // units completed
+  uint32_t first_bad = 0;  // index in the list of the first unit that failed
+  uint32_t reserved = 0;
+  uint64_t bytes = 0;  // moved, or touched by compute
+  uint64_t start_ns = 0;
+  uint64_t done_ns = 0;
+  Span result;
+  uint32_t reserved2 = 0;
+};
+static_assert(sizeof(Done) == 64 && std::is_trivially_copyable_v<Done>);
+
+// The layout of a `list` span: the header, then `count` entries. Entry `offset`s are in units of 64 B inside
+// (agent, pool), which is where the bytes come to lie (read) or lie (compute).
+struct UnitList {
+  uint32_t count = 0;
+  uint16_t agent = 0;
+  uint16_t pool = 0;
+};
+struct Unit {
+  uint32_t unit = 0;    // read: number of the extent in the store; compute: number of the neuron in the site
+  uint32_t offset = 0;  // in 64 B
+};
+static_assert(sizeof(UnitList) == 8 && sizeof(Unit) == 8);
+
+// One row of the batch: a token of a sequence at a position.
+struct RowInfo {
+  uint32_t token = 0;
+  uint32_t position = 0;
+  uint32_t sequence = 0;  // slot of the KV cache
+  uint32_t want_logits = 0;
+};
+static_assert(sizeof(RowInfo) == 16);
+
+}  // namespace tierd

@@ -1,0 +1,83 @@
+// What an architecture is made of, as data: every supported family is a row of switches, not a class.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace tierd {
+
+enum class Norm : uint8_t { rms, layer };
+enum class Activation : uint8_t { silu, relu };
+// How positions enter: rotary pairs (2i, 2i+1), as llama2.c and GGUF's "llama" keep their weights; rotary
+// pairs (i, i + d/2), as Hugging Face keeps them; or a learned table added to the embedding (OPT).
+enum class PositionKind : uint8_t { rope_interleaved, rope_half, learned };
+enum class RopeScaling : uint8_t { none, linear, llama3 };
+
+struct Rope {
+  float theta = 10000.0f;
+  RopeScaling scaling = RopeScaling::none;
+  float factor = 1.0f;
+  // llama3 only (Llama 3.1's rope_scaling)
+  float low_freq_factor = 1.0f;
+  float high_freq_factor = 4.0f;
+  uint32_t original_context = 8192;
+  // GGUF's rope_freqs.weight, head_dim/2 divisors of the frequencies; empty: derived from the above
+  std::vector<float> divisors;
+};
+
+struct ModelConfig {
+  std::string architecture;  // "llama", "mistral", "qwen2", "opt": for people and for chat templates
+  std::string name;
+
+  uint32_t n_layers = 0;
+  uint32_t d_model = 0;
+  uint32_t n_heads = 0;
+  uint32_t n_kv_heads = 0;
+  uint32_t head_dim = 0;
+  uint32_t d_ff = 0;
+  uint32_t vocab_size = 0;
+  uint32_t context_length = 0;
+  uint32_t sliding_window = 0;  // attend to the last so many positions (Mistral 7B v0.1); 0: all
+
+  Norm norm = Norm::rms;
+  float norm_eps = 1e-5f;
+  Activation activation = Activation::silu;
+  bool gated = true;  // down(act(gate x) * up x); otherwise down(act(up x))
+  PositionKind position = PositionKind::rope_half;
+  uint32_t position_offset = 0;  // OPT's table starts two rows late
+  Rope rope;
+  bool qkv_bias = false;
+  bool o_bias = false;
+  bool ffn_bias = false;
+  bool norm_bias = false;  // layer norms with bias
+  bool tied_embeddings = false;
+
+  uint32_t q_dim() const { return n_heads * head_dim; }
+  uint32_t kv_dim() const { return n_kv_heads * head_dim; }
+};
+
+// Every field within what memory and arithmetic can bear and consistent with the others; files are not
+// trusted. `origin` names the file in the error.
+Status validate(const ModelConfig& config, std::string_view origin);
+
+// The inverse frequencies of the rotary embedding, head_dim/2 of them, scaling applied
+// (transformers: modeling_rope_utils.py, "linear" and "llama3").
+std::vector<float> rope_frequencies(const ModelConfig& config);
+
+// The tensors that a model of this configuration must have, by our names (matrices are [out rows x in cols]):
+//   embed [vocab x d]      position [context + offset x d]      out_norm [d]  out_norm.bias      head [vocab
+//   x d] layers.N.attn_norm (+ .bias)   layers.N.q / k / v / o (+ .bias) layers.N.ffn_norm (+ .bias)
+//   layers.N.gate / up / down (+ .bias)
+// A vector has rows 1. `head` is absent when tied.
+struct TensorSpec {
+  std::string name;
+  uint64_t rows = 0;
+  uint64_t cols = 0;
+};
+std::vector<TensorSpec> required_tensors(const ModelConfig& config);
+
+}  // namespace tierd

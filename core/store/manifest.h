@@ -1,0 +1,109 @@
+// A store is a directory: `manifest.json` and one data file. The manifest says what the model is, which sites
+// it has and where each neuron's bytes lie. Layout `row`: every dense operator is cut into runs of output
+// rows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/align.h"
+#include "core/base/result.h"
+#include "core/layout/encoding.h"
+#include "core/layout/row_group.h"
+#include "core/model/config.h"
+#include "core/text/vocab.h"
+
+namespace tierd {
+
+inline constexpr uint32_t kStoreFormat = 1;
+inline constexpr std::string_view kManifestFile = "manifest.json";
+inline constexpr std::string_view kDataFile = "weights.bin";
+inline constexpr uint32_t kNoLayer = UINT32_MAX;
+inline constexpr uint32_t kNoSite = UINT32_MAX;
+
+// Which operators of a layer share an input and are stacked into one matrix.
+enum class OpGroup : uint8_t {
+  embed,  // rows picked by token id
+  qkv,    // q, then k, then v
+  o,
+  up,  // gate, then up, where the model is gated; otherwise up
+  down,
+  head,
+};
+std::string_view name(OpGroup group);
+
+// One stacked tensor of a site.
+struct SitePart {
+  std::string tensor;  // our name, e.g. "layers.3.q"
+  uint32_t rows = 0;
+};
+
+// A dense operator: parts stacked along the output rows, cut into neurons of `rows_per_neuron` rows (a
+// multiple of 16; the last neuron may have fewer). Neuron i is extent first_extent + i.
+struct StoredSite {
+  std::string name;  // "embed", "layers.3.qkv", "head"
+  OpGroup group = OpGroup::qkv;
+  uint32_t layer = kNoLayer;
+  Encoding encoding = Encoding::f32;
+  uint32_t n_in = 0;
+  uint32_t n_out = 0;  // the sum of the parts' rows
+  uint32_t rows_per_neuron = 0;
+  uint32_t neurons = 0;
+  uint32_t first_extent = 0;
+  uint32_t alias_of = kNoSite;  // tied head: index of the embedding; shares its extents, has none of its own
+  std::vector<SitePart> parts;
+
+  uint32_t rows_of(uint32_t neuron) const {
+    return neuron + 1 < neurons ? rows_per_neuron : n_out - neuron * rows_per_neuron;
+  }
+  uint32_t groups_of(uint32_t neuron) const {
+    return static_cast<uint32_t>(divide_up(rows_of(neuron), kGroupRows));
+  }
+  // Bytes of the packed groups of a neuron; its extent adds zero padding up to the next 4096.
+  uint64_t neuron_bytes(uint32_t neuron) const { return groups_of(neuron) * group_bytes(encoding, n_in); }
+  // What an arena slot of this site must hold.
+  uint64_t slot_bytes() const { return align_up(neuron_bytes(0), kDirectIoAlignment); }
+};
+
+// What one read brings. `offset` and `bytes` are multiples of 4096, padding included.
+struct Extent {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  uint64_t checksum = 0;  // XXH3-64 of all `bytes`
+};
+
+// A small tensor that is always in memory, as f32: norms, biases, learned positions.
+struct ResidentTensor {
+  std::string name;
+  uint64_t rows = 0;
+  uint64_t cols = 0;
+  uint32_t extent = 0;
+};
+
+struct Provenance {
+  std::string source;       // path as given
+  std::string fingerprint;  // TensorSource::fingerprint when converted
+  std::string made_by;      // "tierd 0.1.0"
+};
+
+struct Manifest {
+  ModelConfig config;
+  bool has_vocab = false;
+  Vocab vocab;
+  std::string layout = "row";
+  std::vector<StoredSite> sites;  // in the order of one step: embed, layer 0 qkv o up down, …, head
+  std::vector<ResidentTensor> resident;
+  std::vector<Extent> extents;  // in file order
+  uint64_t data_bytes = 0;      // size of the data file
+  uint64_t tensor_bytes = 0;    // of all weights without padding: what "50%" of a capacity refers to
+  Provenance provenance;
+};
+
+// Reads and checks <directory>/manifest.json and the size of the data file. Everything that later code relies
+// on is checked here: counts, shapes against the configuration, extents inside the file, in order and not
+// overlapping. Errors: not_found, corrupt, unsupported (format, layout), each naming the file and the key.
+Result<Manifest> read_manifest(const std::string& directory);
+
+}  // namespace tierd

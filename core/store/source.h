@@ -1,0 +1,26 @@
+// Opens a model of whatever format.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/model/tensor_source.h"
+
+namespace tierd {
+
+struct SourceOptions {
+  // A tokenizer to use instead of what the model brings: tokenizer.model, tokenizer.json, llama2.c's
+  // tokenizer.bin, or GPT-2's vocab.json (merges.txt beside it). Empty: what lies beside the model.
+  std::string tokenizer;
+};
+
+// `path`: a GGUF file (the first of its shards), a Hugging Face folder, a .safetensors file inside one, or a
+// llama2.c checkpoint (.bin, version 0 or 1). Errors: not_found, corrupt, unsupported, each naming file and
+// key or offset.
+Result<std::unique_ptr<TensorSource>> open_source(const std::string& path, const SourceOptions& options = {});
+
+// True for a folder that holds (or once whole would hold) a store's manifest.
+bool is_store(const std::string& path);
+
+}  // namespace tierd

@@ -1,0 +1,56 @@
+#include "core/layout/row_group.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/layout/codec.h"
+
+namespace tierd {
+namespace {
+
+class RowGroup : public testing::TestWithParam<Encoding> {};
+
+TEST_P(RowGroup, UnpackInvertsPack) {
+  const Encoding e = GetParam();
+  Random random(5);
+  for (const uint32_t cols : {32u, 64u, 352u}) {
+    for (const uint32_t rows : {1u, 5u, 16u}) {
+      std::vector<float> x(rows * cols);
+      for (auto& v : x) v = random.symmetric();
+      std::vector<std::byte> plain(encoded_bytes(e, x.size()));
+      encode(e, x, plain);
+      std::vector<float> decoded(x.size());
+      decode(e, plain, decoded);
+      std::vector<std::byte> group(group_bytes(e, cols), std::byte{0x5a});
+      pack_row_group(e, rows, cols, plain, group);
+      for (uint32_t r = 0; r < kGroupRows; ++r) {
+        std::vector<float> row(cols);
+        unpack_row(e, r, group, row);
+        for (uint32_t c = 0; c < cols; ++c) {
+          ASSERT_EQ(row[c], r < rows ? decoded[r * cols + c] : 0.0f) << r << " " << c;
+        }
+      }
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, RowGroup,
+                         testing::Values(Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0,
+                                         Encoding::q4_0),
+                         [](const auto& test) { return std::string(name(test.param)); });
+
+TEST(RowGroup, FloatsWithOddColumns) {
+  std::vector<float> x(2 * 7);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+  std::vector<std::byte> plain(encoded_bytes(Encoding::f32, x.size()));
+  encode(Encoding::f32, x, plain);
+  std::vector<std::byte> group(group_bytes(Encoding::f32, 7));
+  pack_row_group(Encoding::f32, 2, 7, plain, group);
+  std::vector<float> row(7);
+  unpack_row(Encoding::f32, 1, group, row);
+  EXPECT_EQ(row, std::vector<float>(x.begin() + 7, x.end()));
+}
+
+}  // namespace
+}  // namespace tierd

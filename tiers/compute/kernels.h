@@ -1,0 +1,73 @@
+// The arithmetic on neurons of axis `row` in the store's layout (core/layout/row_group.h), and on
+// activations.
+//
+// One order of reduction for every kernel, gemv or gemm, SIMD or scalar, so that a row's bits depend on no
+// batch, chunk, thread or neighbour. Per output row and token, columns go by blocks of 32, in order:
+//   floats, activations f32:        p = 0; for j in block: p = fma(w[j], x[j], p);        y = y + p
+//   q8_0, q4_0, activations f32:    p = 0; for j in block: p = fma(float(q[j]), x[j], p); y = fma(d, p, y)
+//   q8_0, q4_0, activations int8:   p = sum of q[j]*xq[j] as an integer;                  y = fma(d*dx,
+//   float(p), y)
+// (a last block may be shorter for floats). Y starts at zero. All fused multiply-adds are fused.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/layout/encoding.h"
+#include "core/layout/row_group.h"
+
+namespace tierd {
+
+// Activations of one or more tokens as int8 in blocks of 32: x[j] ~= scale[j/32] * q[j], scale = max|x|/127,
+// rounded to nearest even. Lossy: a declared switch. `sum` of a block serves the unsigned weights' offset.
+struct QuantizedRows {
+  uint32_t rows = 0;
+  uint32_t cols = 0;                          // multiple of 32
+  std::vector<int8_t> q;                      // [rows x cols]
+  std::vector<float> scale;                   // [rows x cols/32]
+  std::vector<int32_t> sum;                   // [rows x cols/32]
+  void resize(uint32_t rows, uint32_t cols);  // keeps capacity
+};
+
+// One implementation of all kernels for an instruction set. Stateless, reentrant, any thread.
+struct ComputeKernels {
+  std::string_view name;  // "avx512-vnni", "avx2", "scalar"
+
+  // y[t*ldy + r] = sum over c of W[r, c] * x[t*ldx + c] for r in [0, groups*16), t in [0, tokens).
+  // `weights`: groups * group_bytes(e, cols) bytes, 64 B aligned. Any e; activations f32.
+  void (*matmul)(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols, const float* x,
+                 size_t ldx, uint32_t tokens, float* y, size_t ldy);
+  // The same for q8_0 and q4_0 with int8 activations, tokens [first, first + tokens) of x.
+  void (*matmul_int8)(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols,
+                      const QuantizedRows& x, uint32_t first, uint32_t tokens, float* y, size_t ldy);
+  // Row `row` of `x` (cols values) into out.{q, scale, sum} at `row`. Adds the squared error to squares[0]
+  // and the squared magnitude to squares[1] if `squares` is not null.
+  void (*quantize_row)(const float* x, uint32_t row, QuantizedRows& out, double* squares);
+
+  // Activations; n values, no alignment required.
+  void (*rms_norm)(const float* x, const float* weight, float eps, uint32_t n, float* out);
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, float eps, uint32_t n,
+                     float* out);
+  void (*add)(float* x, const float* y, uint32_t n);                             // x += y
+  void (*silu_mul)(const float* gate, const float* up, uint32_t n, float* out);  // out = silu(gate) * up
+  void (*relu)(const float* x, uint32_t n, float* out);
+  void (*f32_to_f16)(const float* x, uint32_t n, uint16_t* out);
+  // Attention of one query head over positions [first, last) of a KV cache in f16 or f32:
+  // out = softmax(scale * q k^T) v. k and v: position p at k + p*stride (elements). `scratch`: last - first
+  // floats.
+  void (*attend_f16)(const float* q, const uint16_t* k, const uint16_t* v, size_t stride, uint32_t first,
+                     uint32_t last, uint32_t head_dim, float scale, float* scratch, float* out);
+  void (*attend_f32)(const float* q, const float* k, const float* v, size_t stride, uint32_t first,
+                     uint32_t last, uint32_t head_dim, float scale, float* scratch, float* out);
+};
+
+// The best set for this processor, chosen once; or by name ("scalar", "avx2", "avx512-vnni"), nullptr when
+// this processor has it not. The environment is not consulted.
+const ComputeKernels& best_kernels();
+const ComputeKernels* kernels_by_name(std::string_view name);
+std::span<const std::string_view> kernel_names();  // those this processor can run, best first
+
+}  // namespace tierd
