@@ -103,7 +103,8 @@ struct RowInfo {
   uint32_t token = 0;
   uint32_t position = 0;
   uint32_t sequence = 0;  // slot of the KV cache
-  uint32_t want_logits = 0;
+  uint32_t row =
+      0;  // where the batch's buffers hold this row's input (a head is computed for some rows only)
 };
 static_assert(sizeof(RowInfo) == 16);
 
