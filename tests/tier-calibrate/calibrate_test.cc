@@ -17,8 +17,12 @@ Machine some_machine() {
   Machine machine = describe_machine();
   machine.host = "a \"quoted\"\\host";
   machine.device = "io_uring";
-  machine.reads = {{4096, 1, 5e7, 4e7}, {1 << 20, 4, 1.95e9, 1.8e9}, {1 << 20, 64, 2.0e9, 1.9e9}};
+  machine.reads = {
+      {4096, 1, 5e7, 4e7}, {4096, 4, 1e8, 9e7}, {1 << 20, 1, 1e9, 1e9}, {1 << 20, 4, 2.0e9, 1.9e9}};
   machine.memory = {{1, 2e10}, {2, 3.5e10}};
+  machine.kernels = "avx2";
+  machine.kernel_threads = 2;
+  machine.rates = {{Encoding::q4_0, true, 3e10, 2e11}};
   return machine;
 }
 
@@ -28,10 +32,19 @@ TEST(Calibrate, WritesTomlThatReadsBack) {
   EXPECT_EQ(table["flash"]["latency_ns"].value<int64_t>(), 102400);  // 4096 B at 40 MB/s
   EXPECT_EQ(table["flash"]["bytes_per_second"].value<int64_t>(), 2'000'000'000);
   EXPECT_EQ(table["flash"]["read_bytes"].value<int64_t>(), 1 << 20);
-  EXPECT_EQ(table["flash"]["depth"].value<int64_t>(), 4);  // within 5 % with a sixteenth in flight
-  EXPECT_EQ(table["flash"]["reads"].as_array()->size(), 3u);
+  EXPECT_EQ(table["flash"]["depth"].value<int64_t>(), 4);
+  EXPECT_EQ(table["flash"]["reads"].as_array()->size(), 4u);
   EXPECT_EQ(table["dram"]["bytes_per_second"].value<int64_t>(), 35'000'000'000);
   EXPECT_EQ(table["dram"]["reads"][1]["threads"].value<int64_t>(), 2);
+  EXPECT_EQ(table["compute"]["kernels"].value<std::string>(), "avx2");
+  EXPECT_EQ(table["compute"]["rates"][0]["encoding"].value<std::string>(), "q4_0");
+}
+
+TEST(Calibrate, LeanestIsNearlyTheFastestWithLessInFlight) {
+  Machine machine;
+  machine.reads = {{1 << 18, 4, 1.8e9, 1}, {1 << 20, 4, 1.95e9, 1}, {1 << 20, 64, 2e9, 1}};
+  EXPECT_EQ(fastest(machine).depth, 64u);
+  EXPECT_EQ(leanest(machine).read_bytes * leanest(machine).depth, 4u << 20);
 }
 
 TEST(Calibrate, TableFitsAScreen) {

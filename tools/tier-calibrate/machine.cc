@@ -37,30 +37,44 @@ std::string size_name(uint64_t bytes) {
   return bytes < (1 << 20) ? fmt::format("{} KiB", bytes >> 10) : fmt::format("{} MiB", bytes >> 20);
 }
 
-const ReadPoint* find(const Machine& machine, uint64_t read_bytes, uint32_t depth) {
-  const auto found = std::ranges::find_if(machine.reads, [&](const ReadPoint& point) {
+const ReadPoint& find(const Machine& machine, uint64_t read_bytes, uint32_t depth) {
+  return *std::ranges::find_if(machine.reads, [&](const ReadPoint& point) {
     return point.read_bytes == read_bytes && point.depth == depth;
   });
-  return found == machine.reads.end() ? nullptr : &*found;
 }
 
-std::string read_table(const Machine& machine, const char* title, double ReadPoint::*rate) {
+// Read sizes downwards; reads in flight across, in order on the left, at random on the right.
+std::string read_table(const Machine& machine) {
   std::set<uint64_t> sizes;
   std::set<uint32_t> depths;
   for (const ReadPoint& point : machine.reads) {
     sizes.insert(point.read_bytes);
     depths.insert(point.depth);
   }
-  std::string text = fmt::format("{:<26}", title);
-  for (const uint32_t depth : depths) text += fmt::format("{:>10}", fmt::format("depth {}", depth));
+  const size_t width = 8 * depths.size();
+  std::string text = fmt::format("{:<8}{:>{}}{:>{}}\n", "GB/s", "in order", width, "at random", width);
+  std::string flight;
+  for (const uint32_t depth : depths) flight += fmt::format("{:>8}", fmt::format("x {}", depth));
+  text += fmt::format("{:<8}{}{}\n", "", flight, flight);
   for (const uint64_t size : sizes) {
-    text += fmt::format("\n  {:<24}", size_name(size));
-    for (const uint32_t depth : depths) {
-      const ReadPoint* point = find(machine, size, depth);
-      text += point == nullptr ? fmt::format("{:>10}", "") : fmt::format("{:>10.2f}", point->*rate * 1e-9);
+    text += fmt::format("{:<8}", size_name(size));
+    for (double ReadPoint::*rate : {&ReadPoint::sequential, &ReadPoint::random}) {
+      for (const uint32_t depth : depths)
+        text += fmt::format("{:>8.2f}", find(machine, size, depth).*rate * 1e-9);
     }
+    text += "\n";
   }
-  return text + "\n";
+  return text;
+}
+
+std::string kernel_table(const Machine& machine) {
+  std::string text =
+      fmt::format("{} on {} threads: one token, many tokens\n", machine.kernels, machine.kernel_threads);
+  for (const KernelPoint& point : machine.rates) {
+    text += fmt::format("  {:<5} x {:<5}{:>12}{:>10.1f} G multiply-adds/s\n", name(point.encoding),
+                        point.int8_activations ? "int8" : "f32", format_rate(point.gemv), point.gemm * 1e-9);
+  }
+  return text;
 }
 
 }  // namespace
@@ -95,8 +109,7 @@ const ReadPoint& leanest(const Machine& machine) {
 std::string to_table(const Machine& machine) {
   std::string text = fmt::format("{}: {}, {} cores, {} of memory\n", machine.host, machine.cpu, machine.cores,
                                  format_bytes(static_cast<double>(machine.memory_bytes)));
-  text += read_table(machine, "sequential reads, GB/s", &ReadPoint::sequential);
-  text += read_table(machine, "random reads, GB/s", &ReadPoint::random);
+  text += read_table(machine);
   const ReadPoint& best = fastest(machine);
   const ReadPoint& lean = leanest(machine);
   text += fmt::format("flash through {}: {} at best ({} x {}); {} x {} come within 5 % of it\n",
@@ -107,7 +120,7 @@ std::string to_table(const Machine& machine) {
     text += fmt::format("{} {} on {} thread{}", &point == machine.memory.data() ? ":" : ",",
                         format_rate(point.bytes_per_second), point.threads, point.threads == 1 ? "" : "s");
   }
-  return text + "\n";
+  return text + "\n" + kernel_table(machine);
 }
 
 std::string to_toml(const Machine& machine) {
@@ -138,6 +151,14 @@ std::string to_toml(const Machine& machine) {
   for (const MemoryPoint& point : machine.memory) {
     text += fmt::format("\n[[dram.reads]]\nthreads = {}\nbytes_per_second = {:.0f}\n", point.threads,
                         point.bytes_per_second);
+  }
+  text += fmt::format("\n[compute]\nkernels = {}\nthreads = {}\n", quoted(machine.kernels),
+                      machine.kernel_threads);
+  for (const KernelPoint& point : machine.rates) {
+    text += fmt::format(
+        "\n[[compute.rates]]\nencoding = \"{}\"\nactivations = \"{}\"\ngemv_bytes_per_second = {:.0f}\n"
+        "gemm_multiply_adds_per_second = {:.0f}\n",
+        name(point.encoding), point.int8_activations ? "int8" : "f32", point.gemv, point.gemm);
   }
   return text;
 }

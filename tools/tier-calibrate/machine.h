@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/tier-calibrate/kernel_rates.h"
+
 namespace tierd {
 
 struct ReadPoint {
@@ -27,6 +29,9 @@ struct Machine {
   std::string device;    // what the file was read with
   std::vector<ReadPoint> reads;
   std::vector<MemoryPoint> memory;
+  std::string kernels;  // the instruction set that was measured
+  uint32_t kernel_threads = 0;
+  std::vector<KernelPoint> rates;
 };
 
 // Host, processor, cores, memory and time; nothing measured yet.

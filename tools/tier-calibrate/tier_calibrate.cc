@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "core/base/units.h"
+#include "tiers/compute/kernels.h"
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"
 #include "tools/tier-calibrate/machine.h"
@@ -23,8 +24,9 @@ namespace {
 
 constexpr const char* kAbout =
     "Measures this machine: how fast it reads a disk (by read size and reads in flight, in order and at\n"
-    "random, past the page cache) and how fast its cores read memory. Writes the result as TOML for\n"
-    "configs/hardware and prints it on one screen. Run it while nothing else runs.\n\n"
+    "random, past the page cache), how fast its cores read memory, and how fast they multiply weights of\n"
+    "each encoding. Writes the result as TOML for configs/hardware and prints it on one screen. Run it\n"
+    "while nothing else runs.\n\n"
     "  tier-calibrate                        a minute; measures the disk of the current folder\n"
     "  tier-calibrate --quick                a few points, under 15 seconds\n"
     "  tier-calibrate --folder /mnt/nvme     another disk\n"
@@ -49,7 +51,7 @@ struct Plan {
   const char* file_size = nullptr;
 };
 Plan make_plan(bool quick) {
-  if (quick) return {{4096, 1 << 16, 1 << 20, 4 << 20}, {1, 8, 32}, 1, 0.2, "512 MiB"};
+  if (quick) return {{4096, 1 << 16, 1 << 20, 4 << 20}, {1, 8, 32}, 1, 0.15, "512 MiB"};
   return {{4096, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 4 << 20}, {1, 4, 16, 64}, 3, 0.4, "2 GiB"};
 }
 
@@ -129,6 +131,14 @@ Status measure_memory(const Plan& plan, const Options& options, Machine& machine
   }
 }
 
+Status measure_compute(const Plan& plan, const Options& options, Machine& machine) {
+  machine.kernels = best_kernels().name;
+  machine.kernel_threads = options.threads != 0 ? options.threads : machine.cores;
+  say(options, fmt::format("kernels {} on {} threads", machine.kernels, machine.kernel_threads));
+  TIERD_ASSIGN(machine.rates, measure_kernels(machine.kernel_threads, plan.seconds));
+  return {};
+}
+
 Status write_text(const std::string& path, const std::string& text) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   std::error_code error;
@@ -145,6 +155,7 @@ Status calibrate(const Options& options) {
   const Plan plan = make_plan(options.quick);
   Machine machine = describe_machine();
   TIERD_TRY(measure_memory(plan, options, machine));
+  TIERD_TRY(measure_compute(plan, options, machine));
   std::string path = options.file;
   std::optional<ScratchFile> scratch;
   warn_if_in_memory(path.empty() ? options.folder : path);
@@ -179,8 +190,7 @@ int run(int argc, char** argv) {
       ->excludes("--file");
   app.add_option("--size", options.size, "Size of that file (default: 2 GiB, with --quick 512 MiB)")
       ->excludes("--file");
-  app.add_option("-t,--threads", options.threads,
-                 "Most threads for the memory measurement (default: all cores)")
+  app.add_option("-t,--threads", options.threads, "Most threads for memory and kernels (default: all cores)")
       ->check(CLI::Range(1, 1024));
   app.add_flag("--quick", options.quick, "Fewer points, once each");
   app.add_flag("-q,--quiet", options.quiet, "No progress on stderr");
