@@ -1,5 +1,5 @@
-// The fields of a ModelConfig by name, once, for every format that keeps a configuration: the store's manifest
-// and the shape files.
+// The fields of a ModelConfig by name, once, for every format that keeps a configuration: the store's
+// manifest and the shape files.
 #pragma once
 
 #include <array>

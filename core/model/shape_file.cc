@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <toml++/toml.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <toml++/toml.h>
 
 #include "core/model/config_fields.h"
 
@@ -40,7 +40,8 @@ class FieldReader {
   const Status& status() const { return status_; }
   Error error(const toml::node* node, std::string detail) const {
     if (node == nullptr) return {Code::invalid_argument, file_, std::move(detail)};
-    return {Code::invalid_argument, fmt::format("{}:{}", file_, node->source().begin.line), std::move(detail)};
+    return {Code::invalid_argument, fmt::format("{}:{}", file_, node->source().begin.line),
+            std::move(detail)};
   }
   Status check_unknown() const {
     for (const auto& [key, node] : table_) {
@@ -81,7 +82,7 @@ class FieldReader {
     for (const toml::node& element : *array) read(key, element, field.emplace_back());
   }
   template <class Enum>
-    requires std::is_enum_v<Enum>
+  requires std::is_enum_v<Enum>
   void read(std::string_view key, const toml::node& node, Enum& field) {
     const auto found = node.is_string() ? enum_by_name<Enum>(node.as_string()->get()) : std::nullopt;
     if (!found) return fail(key, node, fmt::format("one of {}", fmt::join(EnumNames<Enum>::kNames, ", ")));
@@ -123,8 +124,8 @@ Result<ModelConfig> read_shape(const std::string& name) {
   std::error_code ignored;
   if ((!is_path && name.find('/') != std::string::npos) || !fs::is_regular_file(path, ignored)) {
     return Error{Code::not_found, name,
-                 fmt::format("no such shape; known are {}, or give a {} file", fmt::join(known_shapes(), ", "),
-                             kExtension)};
+                 fmt::format("no such shape; known are {}, or give a {} file",
+                             fmt::join(known_shapes(), ", "), kExtension)};
   }
   TIERD_ASSIGN(const toml::table table, parse(path.string()));
   ModelConfig config;

@@ -10,8 +10,8 @@
 
 namespace tierd {
 
-// `name`: "llama-2-7b", looked up in configs/models ($TIERD_CONFIGS/models where that is set), or the path of a
-// file ending in .toml. Keys are the names of config_fields.h; n_kv_heads defaults to n_heads, head_dim to
+// `name`: "llama-2-7b", looked up in configs/models ($TIERD_CONFIGS/models where that is set), or the path of
+// a file ending in .toml. Keys are the names of config_fields.h; n_kv_heads defaults to n_heads, head_dim to
 // d_model / n_heads, name to the file's name. Errors: not_found (with the shapes there are),
 // invalid_argument naming file, line and key.
 Result<ModelConfig> read_shape(const std::string& name);

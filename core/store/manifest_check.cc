@@ -12,7 +12,9 @@ class Checker {
   Checker(const Manifest& manifest, std::string_view origin) : manifest_(manifest), origin_(origin) {}
 
   Status check() {
-    TIERD_TRY(validate(manifest_.config, origin_));
+    if (const Status valid = validate(manifest_.config, origin_); !valid.ok()) {
+      return bad("model", valid.error().detail);
+    }
     TIERD_TRY(check_vocab());
     TIERD_TRY(check_extents());
     used_.assign(manifest_.extents.size(), false);
@@ -29,7 +31,7 @@ class Checker {
 
  private:
   Error bad(std::string_view key, std::string_view what) const {
-    return {Code::corrupt, std::string(origin_), fmt::format("{} {}", key, what)};
+    return {Code::corrupt, std::string(origin_), fmt::format("{}: {}", key, what)};
   }
   template <class Found, class Expected>
   Error differs(std::string_view key, const Found& found, const Expected& expected) const {
@@ -70,7 +72,8 @@ class Checker {
                                     extent.bytes, kDirectIoAlignment));
       }
       if (extent.offset < end) {
-        return bad(key, fmt::format("starts at {}, inside the one before, which ends at {}", extent.offset, end));
+        return bad(key,
+                   fmt::format("starts at {}, inside the one before, which ends at {}", extent.offset, end));
       }
       if (extent.offset > manifest_.data_bytes || extent.bytes > manifest_.data_bytes - extent.offset) {
         return bad(key, fmt::format("has offset {} and {} bytes, outside the {} bytes of data", extent.offset,
@@ -91,7 +94,8 @@ class Checker {
     used_[extent] = true;
     const uint64_t padded = align_up(bytes, kDirectIoAlignment);
     if (manifest_.extents[extent].bytes != padded) {
-      return differs(fmt::format("extents[{}].bytes ({})", extent, key), manifest_.extents[extent].bytes, padded);
+      return differs(fmt::format("extents[{}].bytes ({})", extent, key), manifest_.extents[extent].bytes,
+                     padded);
     }
     return {};
   }
@@ -141,7 +145,8 @@ class Checker {
       return differs(key + ".parts' length", found.parts.size(), expected.parts.size());
     }
     for (size_t i = 0; i < expected.parts.size(); ++i) {
-      if (found.parts[i].tensor != expected.parts[i].tensor || found.parts[i].rows != expected.parts[i].rows) {
+      if (found.parts[i].tensor != expected.parts[i].tensor ||
+          found.parts[i].rows != expected.parts[i].rows) {
         return bad(fmt::format("{}.parts[{}]", key, i),
                    fmt::format("is {} rows of {}, expected {} rows of {}", found.parts[i].rows,
                                found.parts[i].tensor, expected.parts[i].rows, expected.parts[i].tensor));
@@ -152,7 +157,8 @@ class Checker {
 
   Status check_neurons(const std::string& key, const StoredSite& site) {
     if (site.n_in % block_values(site.encoding) != 0) {
-      return bad(key + ".encoding", fmt::format("{} does not fit rows of {} columns", name(site.encoding), site.n_in));
+      return bad(key + ".encoding",
+                 fmt::format("{} does not fit rows of {} columns", name(site.encoding), site.n_in));
     }
     const uint64_t padded_rows = align_up(site.n_out, kGroupRows);
     if (site.rows_per_neuron == 0 || site.rows_per_neuron % kGroupRows != 0 ||
@@ -171,7 +177,8 @@ class Checker {
       return {};
     }
     for (uint32_t i = 0; i < site.neurons; ++i) {
-      TIERD_TRY(use(uint64_t{site.first_extent} + i, site.neuron_bytes(i), fmt::format("{} neuron {}", site.name, i)));
+      TIERD_TRY(use(uint64_t{site.first_extent} + i, site.neuron_bytes(i),
+                    fmt::format("{} neuron {}", site.name, i)));
     }
     tensor_bytes_ += site.n_out * encoded_bytes(site.encoding, site.n_in);
     return {};

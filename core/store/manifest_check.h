@@ -8,9 +8,9 @@
 
 namespace tierd {
 
-// Configuration valid; the sites and resident tensors are exactly those the configuration asks for; each neuron
-// and each resident tensor has one extent of the right size; extents are aligned, in order, inside the data and
-// not overlapping. Errors: corrupt, `origin` and the key.
+// Configuration valid; the sites and resident tensors are exactly those the configuration asks for; each
+// neuron and each resident tensor has one extent of the right size; extents are aligned, in order, inside the
+// data and not overlapping. Errors: corrupt, `origin` and the key.
 Status check_manifest(const Manifest& manifest, std::string_view origin);
 
 }  // namespace tierd

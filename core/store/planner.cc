@@ -167,9 +167,9 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
     plan.tensor_bytes += bytes;
     append_extent(plan, bytes);
   }
-  const uint64_t target = neuron_bytes != 0 ? neuron_bytes
-                                            : std::clamp(plan.tensor_bytes / kNeuronsPerModel,
-                                                         kMinNeuronBytes, kMaxNeuronBytes);
+  const uint64_t target =
+      neuron_bytes != 0 ? neuron_bytes
+                        : std::clamp(plan.tensor_bytes / kNeuronsPerModel, kMinNeuronBytes, kMaxNeuronBytes);
   for (StoredSite& site : plan.sites) {
     if (site.alias_of == kNoSite) {
       place(plan, site, target);

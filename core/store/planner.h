@@ -1,5 +1,5 @@
-// Where each neuron of a store lies, from the configuration and the encodings alone: weights are not needed, so
-// that a modelled run can plan a store that was never made.
+// Where each neuron of a store lies, from the configuration and the encodings alone: weights are not needed,
+// so that a modelled run can plan a store that was never made.
 #pragma once
 
 #include <cstdint>
