@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "core/store/checksum.h"
-#include "core/store/json_fields.h"
 #include "core/store/manifest_check.h"
+#include "core/store/manifest_fields.h"
 #include "core/store/model_json.h"
 
 namespace tierd {
@@ -58,7 +58,7 @@ std::string lines(const std::vector<T>& elements) {
 }
 
 // null stands for the largest value.
-Status read_optional(const JsonFields& fields, std::string_view key, uint32_t& out) {
+Status read_optional(const ManifestFields& fields, std::string_view key, uint32_t& out) {
   TIERD_ASSIGN(const json* value, fields.member(key));
   out = UINT32_MAX;
   return value->is_null() ? Status() : fields.read(key, out);
@@ -72,7 +72,7 @@ std::optional<OpGroup> group_by_name(std::string_view text) {
   return std::nullopt;
 }
 
-Status from_json(const JsonFields& fields, StoredSite& site) {
+Status from_json(const ManifestFields& fields, StoredSite& site) {
   std::string text;
   TIERD_TRY(fields.read("name", site.name));
   TIERD_TRY(fields.read("group", text));
@@ -91,14 +91,14 @@ Status from_json(const JsonFields& fields, StoredSite& site) {
   TIERD_TRY(fields.read("first_extent", site.first_extent));
   TIERD_TRY(read_optional(fields, "alias_of", site.alias_of));
   return fields.read_each("parts", [&](const json& value, size_t index) -> Status {
-    TIERD_ASSIGN(const JsonFields part, fields.element("parts", index, value));
+    TIERD_ASSIGN(const ManifestFields part, fields.element("parts", index, value));
     SitePart& read = site.parts.emplace_back();
     TIERD_TRY(part.read("tensor", read.tensor));
     return part.read("rows", read.rows);
   });
 }
 
-Status from_json(const JsonFields& fields, ResidentTensor& tensor) {
+Status from_json(const ManifestFields& fields, ResidentTensor& tensor) {
   TIERD_TRY(fields.read("name", tensor.name));
   TIERD_TRY(fields.read("rows", tensor.rows));
   TIERD_TRY(fields.read("cols", tensor.cols));
@@ -106,9 +106,9 @@ Status from_json(const JsonFields& fields, ResidentTensor& tensor) {
 }
 
 template <class T>
-Status read_objects(const JsonFields& top, std::string_view key, std::vector<T>& out) {
+Status read_objects(const ManifestFields& top, std::string_view key, std::vector<T>& out) {
   return top.read_each(key, [&](const json& value, size_t index) -> Status {
-    TIERD_ASSIGN(const JsonFields fields, top.element(key, index, value));
+    TIERD_ASSIGN(const ManifestFields fields, top.element(key, index, value));
     return from_json(fields, out.emplace_back());
   });
 }
@@ -120,7 +120,7 @@ bool read_checksum(const json& value, uint64_t& out) {
   return status == std::errc() && text.size() == 16 && end == text.data() + text.size();
 }
 
-Status read_extents(const JsonFields& top, std::vector<Extent>& out) {
+Status read_extents(const ManifestFields& top, std::vector<Extent>& out) {
   return top.read_each("extents", [&](const json& value, size_t index) -> Status {
     Extent& extent = out.emplace_back();
     if (!value.is_array() || value.size() != 3 || !value[0].is_number_unsigned() ||
@@ -146,7 +146,7 @@ Status check_first_line(std::string_view text, std::string_view file) {
                            expected, found)};
 }
 
-Status check_version(const JsonFields& top, std::string_view file, const std::string& layout) {
+Status check_version(const ManifestFields& top, std::string_view file, const std::string& layout) {
   uint32_t format = 0;
   TIERD_TRY(top.read("format", format));
   if (format != kStoreFormat) {
@@ -179,20 +179,26 @@ std::string manifest_text(const Manifest& manifest) {
   return fmt::format("{}{}{}{}", kChecksumHead, checksum_text(checksum(text)), kChecksumTail, text);
 }
 
+std::string plan_text(Manifest manifest) {
+  for (Extent& extent : manifest.extents) extent.checksum = 0;
+  manifest.provenance = {"", manifest.provenance.fingerprint, ""};
+  return manifest_text(manifest);
+}
+
 Result<Manifest> parse_manifest(std::string_view text, std::string_view file) {
   TIERD_TRY(check_first_line(text, file));
   TIERD_ASSIGN(const json parsed, parse_json(text, file));  // an object: the first line begins one
-  const JsonFields top(parsed, file, "");
+  const ManifestFields top(parsed, file, "");
   Manifest manifest;
   TIERD_TRY(top.read("layout", manifest.layout));
   TIERD_TRY(check_version(top, file, manifest.layout));
   TIERD_TRY(top.read("tensor_bytes", manifest.tensor_bytes));
   TIERD_TRY(top.read("data_bytes", manifest.data_bytes));
-  TIERD_ASSIGN(const JsonFields provenance, top.object("provenance"));
+  TIERD_ASSIGN(const ManifestFields provenance, top.object("provenance"));
   TIERD_TRY(provenance.read("source", manifest.provenance.source));
   TIERD_TRY(provenance.read("fingerprint", manifest.provenance.fingerprint));
   TIERD_TRY(provenance.read("made_by", manifest.provenance.made_by));
-  TIERD_ASSIGN(const JsonFields model, top.object("model"));
+  TIERD_ASSIGN(const ManifestFields model, top.object("model"));
   TIERD_TRY(from_json(model, manifest.config));
   TIERD_TRY(read_objects(top, "sites", manifest.sites));
   TIERD_TRY(read_objects(top, "resident", manifest.resident));
@@ -200,7 +206,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file) {
   TIERD_ASSIGN(const json* vocab, top.member("vocab"));
   manifest.has_vocab = !vocab->is_null();
   if (manifest.has_vocab) {
-    TIERD_ASSIGN(const JsonFields fields, top.object("vocab"));
+    TIERD_ASSIGN(const ManifestFields fields, top.object("vocab"));
     TIERD_TRY(from_json(fields, manifest.vocab));
   }
   TIERD_TRY(check_manifest(manifest, file));

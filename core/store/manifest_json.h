@@ -15,6 +15,10 @@ inline constexpr uint64_t kMaxManifestBytes = 128ull << 20;
 
 std::string manifest_text(const Manifest& manifest);
 
+// The text of a plan: without checksums, and with the fingerprint as all of its provenance. Equal for two
+// stores of the same source in the same layout.
+std::string plan_text(Manifest manifest);
+
 // Parses and checks (check_manifest). `file` names the text in errors.
 Result<Manifest> parse_manifest(std::string_view text, std::string_view file);
 

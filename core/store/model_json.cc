@@ -19,14 +19,14 @@ using nlohmann::ordered_json;
 constexpr std::array<std::string_view, 2> kVocabKinds = {"sentencepiece_bpe", "byte_bpe"};
 constexpr uint8_t kLastTokenType = static_cast<uint8_t>(TokenType::byte);
 
-Status read_strings(const JsonFields& fields, std::string_view key, std::vector<std::string>& out) {
+Status read_strings(const ManifestFields& fields, std::string_view key, std::vector<std::string>& out) {
   return fields.read_each(key, [&](const json& value, size_t index) -> Status {
     if (string_from_json(value, out.emplace_back())) return {};
     return fields.wrong_type(fmt::format("{}[{}]", key, index), value, "a string or bytes in hex");
   });
 }
 
-Status read_numbers(const JsonFields& fields, std::string_view key, uint32_t most, auto&& take) {
+Status read_numbers(const ManifestFields& fields, std::string_view key, uint32_t most, auto&& take) {
   return fields.read_each(key, [&](const json& value, size_t index) -> Status {
     if (!value.is_number_unsigned() || value.get<uint64_t>() > most) {
       return fields.wrong_type(fmt::format("{}[{}]", key, index), value,
@@ -41,7 +41,7 @@ ordered_json token_to_json(uint32_t token) {
   return token == kNoToken ? ordered_json(nullptr) : ordered_json(token);
 }
 
-Status read_token(const JsonFields& fields, std::string_view key, uint32_t& out) {
+Status read_token(const ManifestFields& fields, std::string_view key, uint32_t& out) {
   TIERD_ASSIGN(const json* value, fields.member(key));
   out = kNoToken;
   return value->is_null() ? Status() : fields.read(key, out);
@@ -65,7 +65,7 @@ struct FieldWriter {
 
 // Reads one field a call; after an error, none.
 struct FieldReader {
-  const JsonFields& fields;
+  const ManifestFields& fields;
   Status status;
 
   template <class T>
@@ -109,7 +109,7 @@ ordered_json to_json(const ModelConfig& config) {
   return out;
 }
 
-Status from_json(const JsonFields& fields, ModelConfig& config) {
+Status from_json(const ManifestFields& fields, ModelConfig& config) {
   FieldReader reader{fields, {}};
   visit_fields(config, reader);
   return reader.status;
@@ -133,7 +133,7 @@ ordered_json to_json(const Vocab& vocab) {
   return out;
 }
 
-Status from_json(const JsonFields& fields, Vocab& vocab) {
+Status from_json(const ManifestFields& fields, Vocab& vocab) {
   constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
   std::string kind;
   TIERD_TRY(fields.read("kind", kind));

@@ -29,13 +29,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kProgressFile = "progress";
 
-// The manifest as it was planned: what two stores of the same source and layout have in common.
-std::string plan_text(Manifest manifest) {
-  for (Extent& extent : manifest.extents) extent.checksum = 0;
-  manifest.provenance = {"", manifest.provenance.fingerprint, ""};
-  return manifest_text(manifest);
-}
-
 // Consecutive extents, packed by several threads.
 class Batch {
  public:

@@ -86,7 +86,7 @@ TEST(Planner, GroupsPerNeuron) {
   EXPECT_EQ(groups_per_neuron(1 << 20, 1000, 512 << 10), 1u);  // a group larger than the target
   EXPECT_EQ(groups_per_neuron(4096, 2, 512 << 10), 2u);        // a site smaller than a neuron
   EXPECT_EQ(groups_per_neuron(288, 1000, 16 << 10), 56u);      // 16,128 of 16,384
-  EXPECT_EQ(groups_per_neuron(5000, 1000, 16 << 10), 2u);  // 3 would waste 9.2 %, 2 waste 22.9 %: the least
+  EXPECT_EQ(groups_per_neuron(5000, 1000, 16 << 10), 3u);      // wastes 9.2 %, 2 would 22.9 %
 }
 
 TEST(Planner, PartsOfDifferentEncodingsBecomeF32) {

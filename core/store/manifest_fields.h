@@ -16,10 +16,10 @@ namespace tierd {
 nlohmann::ordered_json string_to_json(const std::string& bytes);
 bool string_from_json(const nlohmann::json& value, std::string& out);
 
-class JsonFields {
+class ManifestFields {
  public:
   // `path`: of this object inside the file, such as "sites[3]"; empty for the top. Views must outlive this.
-  JsonFields(const nlohmann::json& object, std::string_view file, std::string path)
+  ManifestFields(const nlohmann::json& object, std::string_view file, std::string path)
       : object_(object), file_(file), path_(std::move(path)) {}
 
   Error error(std::string_view key, std::string_view detail) const;
@@ -39,9 +39,9 @@ class JsonFields {
     for (const nlohmann::json& element : *array) TIERD_TRY(each(element, index++));
     return {};
   }
-  Result<JsonFields> object(std::string_view key) const;
+  Result<ManifestFields> object(std::string_view key) const;
   // The element of an array `key` as an object of its own.
-  Result<JsonFields> element(std::string_view key, size_t index, const nlohmann::json& value) const;
+  Result<ManifestFields> element(std::string_view key, size_t index, const nlohmann::json& value) const;
   Result<const nlohmann::json*> member(std::string_view key) const;
   Error wrong_type(std::string_view key, const nlohmann::json& found, std::string_view expected) const;
 

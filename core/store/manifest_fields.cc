@@ -1,4 +1,4 @@
-#include "core/store/json_fields.h"
+#include "core/store/manifest_fields.h"
 
 #include <fmt/format.h>
 
@@ -97,37 +97,37 @@ bool string_from_json(const json& value, std::string& out) {
   return hex.size() % 2 == 0;
 }
 
-std::string JsonFields::path_of(std::string_view key) const {
+std::string ManifestFields::path_of(std::string_view key) const {
   return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
 }
 
-Error JsonFields::error(std::string_view key, std::string_view detail) const {
+Error ManifestFields::error(std::string_view key, std::string_view detail) const {
   return {Code::corrupt, std::string(file_), fmt::format("{}: {}", path_of(key), detail)};
 }
 
-Error JsonFields::wrong_type(std::string_view key, const json& found, std::string_view expected) const {
+Error ManifestFields::wrong_type(std::string_view key, const json& found, std::string_view expected) const {
   return error(key, fmt::format("is {}, expected {}", shown(found), expected));
 }
 
-Result<const json*> JsonFields::member(std::string_view key) const {
+Result<const json*> ManifestFields::member(std::string_view key) const {
   const auto found = object_.find(key);
   if (found == object_.end()) return error(key, "is missing");
   return &*found;
 }
 
-Result<JsonFields> JsonFields::object(std::string_view key) const {
+Result<ManifestFields> ManifestFields::object(std::string_view key) const {
   TIERD_ASSIGN(const json* value, member(key));
   if (!value->is_object()) return wrong_type(key, *value, "an object");
-  return JsonFields(*value, file_, path_of(key));
+  return ManifestFields(*value, file_, path_of(key));
 }
 
-Result<JsonFields> JsonFields::element(std::string_view key, size_t index, const json& value) const {
+Result<ManifestFields> ManifestFields::element(std::string_view key, size_t index, const json& value) const {
   const std::string name = fmt::format("{}[{}]", key, index);
   if (!value.is_object()) return wrong_type(name, value, "an object");
-  return JsonFields(value, file_, path_of(name));
+  return ManifestFields(value, file_, path_of(name));
 }
 
-Result<uint64_t> JsonFields::whole_number(std::string_view key, uint64_t most) const {
+Result<uint64_t> ManifestFields::whole_number(std::string_view key, uint64_t most) const {
   TIERD_ASSIGN(const json* value, member(key));
   if (!value->is_number_unsigned() || value->get<uint64_t>() > most) {
     return wrong_type(key, *value, fmt::format("a whole number from 0 to {}", most));
@@ -135,25 +135,25 @@ Result<uint64_t> JsonFields::whole_number(std::string_view key, uint64_t most) c
   return value->get<uint64_t>();
 }
 
-Status JsonFields::read(std::string_view key, bool& out) const {
+Status ManifestFields::read(std::string_view key, bool& out) const {
   TIERD_ASSIGN(const json* value, member(key));
   if (!value->is_boolean()) return wrong_type(key, *value, "true or false");
   out = value->get<bool>();
   return {};
 }
 
-Status JsonFields::read(std::string_view key, uint32_t& out) const {
+Status ManifestFields::read(std::string_view key, uint32_t& out) const {
   TIERD_ASSIGN(const uint64_t value, whole_number(key, std::numeric_limits<uint32_t>::max()));
   out = static_cast<uint32_t>(value);
   return {};
 }
 
-Status JsonFields::read(std::string_view key, uint64_t& out) const {
+Status ManifestFields::read(std::string_view key, uint64_t& out) const {
   TIERD_ASSIGN(out, whole_number(key, std::numeric_limits<uint64_t>::max()));
   return {};
 }
 
-Status JsonFields::read(std::string_view key, float& out) const {
+Status ManifestFields::read(std::string_view key, float& out) const {
   TIERD_ASSIGN(const json* value, member(key));
   const double number = value->is_number() ? value->get<double>() : std::numeric_limits<double>::infinity();
   if (!(std::fabs(number) <= std::numeric_limits<float>::max())) {
@@ -163,7 +163,7 @@ Status JsonFields::read(std::string_view key, float& out) const {
   return {};
 }
 
-Status JsonFields::read(std::string_view key, std::string& out) const {
+Status ManifestFields::read(std::string_view key, std::string& out) const {
   TIERD_ASSIGN(const json* value, member(key));
   return string_from_json(*value, out) ? Status() : wrong_type(key, *value, "a string");
 }
