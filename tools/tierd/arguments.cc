@@ -9,7 +9,8 @@ namespace tierd {
 namespace {
 
 constexpr const char* kDescription =
-    "tierd runs language models larger than memory: what the DRAM budget holds stays, the rest streams from flash.\n"
+    "tierd runs language models larger than memory: what the DRAM budget holds stays, the rest streams from "
+    "flash.\n"
     "\n"
     "  tierd --config configs/hybrid.toml -m llama-2-7b.Q4_0.gguf -p \"Once upon a time\" -n 64\n"
     "  tierd --config configs/hybrid.toml -m model/ --set tiers.dram.capacity=50% --check\n"
@@ -17,10 +18,12 @@ constexpr const char* kDescription =
     "Generated text goes to stdout, everything else to stderr.";
 
 constexpr const char* kFooter =
-    "\nA model is a GGUF file (the first of its shards), a Hugging Face folder, a llama2.c checkpoint or a store\n"
+    "\nA model is a GGUF file (the first of its shards), a Hugging Face folder, a llama2.c checkpoint or a "
+    "store\n"
     "made by tier-convert. Other formats are converted once into $TIERD_CACHE (else ~/.cache/tierd).\n"
     "\n"
-    "Exit: 0 done; 1 a run failed; 2 a bad argument, model, store or configuration; 128 + N ended by signal N.\n"
+    "Exit: 0 done; 1 a run failed; 2 a bad argument, model, store or configuration; 128 + N ended by signal "
+    "N.\n"
     "\n"
     "Keys of the configuration, for the TOML file and --set:\n";
 
@@ -44,18 +47,24 @@ Parsed parse_arguments(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_option("-m,--model", model, "the model")->type_name("PATH");
   app.add_option("--tokenizer", tokenizer, "a tokenizer to use instead of the model's")->type_name("FILE");
-  auto* prompt = app.add_option("-p,--prompt", arguments.prompt, "the prompt; empty is BOS alone")->type_name("TEXT");
-  app.add_option("-f,--file", prompt_file, "read the prompt from a file")->type_name("FILE")->excludes(prompt);
+  auto* prompt =
+      app.add_option("-p,--prompt", arguments.prompt, "the prompt; empty is BOS alone")->type_name("TEXT");
+  app.add_option("-f,--file", prompt_file, "read the prompt from a file")
+      ->type_name("FILE")
+      ->excludes(prompt);
   app.add_option("-n,--predict,--n-predict", arguments.predict,
                  "tokens to generate, -1 until the model ends or the context is full")
       ->type_name("N");
-  app.add_option("-c,--ctx-size", context, "positions of the context, 0 is the model's but at most 4096")->type_name("N");
+  app.add_option("-c,--ctx-size", context, "positions of the context, 0 is the model's but at most 4096")
+      ->type_name("N");
   app.add_option("-t,--threads", threads, "compute workers, 0 is one a core")->type_name("N");
   app.add_option("--ub,--ubatch-size", ubatch, "most tokens of a prefill chunk")->type_name("N");
   app.add_option("-s,--seed", seed, "of sampling")->type_name("N");
   app.add_option("--temp", arguments.sampling.temperature, "temperature, 0 is greedy")->capture_default_str();
-  app.add_option("--top-k", arguments.sampling.top_k, "keep the k most probable, 0 is all")->capture_default_str();
-  app.add_option("--top-p", arguments.sampling.top_p, "keep the most probable up to this sum")->capture_default_str();
+  app.add_option("--top-k", arguments.sampling.top_k, "keep the k most probable, 0 is all")
+      ->capture_default_str();
+  app.add_option("--top-p", arguments.sampling.top_p, "keep the most probable up to this sum")
+      ->capture_default_str();
   app.add_option("--min-p", arguments.sampling.min_p, "keep those at least so probable beside the best")
       ->capture_default_str();
   app.add_flag("--ignore-eos", arguments.ignore_eos, "go on after the model ends its text");

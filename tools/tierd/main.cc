@@ -38,8 +38,10 @@ int exit_code(const Error& error) {
     case Code::io_error:
     case Code::plugin_fault:
     case Code::internal:
-    case Code::cancelled: return kFailed;
-    default: return kBadInput;
+    case Code::cancelled:
+      return kFailed;
+    default:
+      return kBadInput;
   }
 }
 
@@ -56,12 +58,14 @@ class Generation {
     std::vector<uint32_t> prompt = tokenizer_.encode(arguments_.prompt, true, true);
     const Vocab& vocab = tokenizer_.vocab();
     if (prompt.empty()) {
-      if (vocab.bos == kNoToken) return Error{Code::invalid_argument, "prompt", "is empty and the model has no BOS token"};
+      if (vocab.bos == kNoToken)
+        return Error{Code::invalid_argument, "prompt", "is empty and the model has no BOS token"};
       prompt.push_back(vocab.bos);
     }
     result_.prompt_tokens = prompt.size();
     // sentencepiece puts a space before the first word; text that begins a document does without.
-    bool at_start = arguments_.prompt.empty() && vocab.kind == VocabKind::sentencepiece_bpe && vocab.add_space_prefix;
+    bool at_start =
+        arguments_.prompt.empty() && vocab.kind == VocabKind::sentencepiece_bpe && vocab.add_space_prefix;
 
     const uint64_t begin = now_ns();
     auto logits = session_.append(prompt);
@@ -73,7 +77,8 @@ class Generation {
         result_.first_token_ns = now_ns() - begin;
         result_.flash_before_ns = runtime_.flash_counters().in_flight_ns;
       }
-      const bool ends = std::find(vocab.end_tokens.begin(), vocab.end_tokens.end(), token) != vocab.end_tokens.end();
+      const bool ends =
+          std::find(vocab.end_tokens.begin(), vocab.end_tokens.end(), token) != vocab.end_tokens.end();
       if (ends && !arguments_.ignore_eos) break;
       ++result_.generated_tokens;
       std::string piece = tokenizer_.piece(token, arguments_.special);
@@ -118,7 +123,8 @@ int run(const Arguments& arguments) {
   if (!plan.ok()) return fail(plan.error(), kBadInput);
   const Manifest& manifest = plan->store.manifest();
   if (!manifest.has_vocab && !arguments.check) {
-    return fail({Code::not_found, plan->store.directory(), "the model brings no tokenizer; name one with --tokenizer"},
+    return fail({Code::not_found, plan->store.directory(),
+                 "the model brings no tokenizer; name one with --tokenizer"},
                 kBadInput);
   }
   std::unique_ptr<Tokenizer> tokenizer;

@@ -14,22 +14,26 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kMs = 1e-6;   // from ns
+constexpr double kMs = 1e-6;  // from ns
 constexpr double kMeasureSeconds = 0.5;
 constexpr uint64_t kMeasureBytes = uint64_t{256} << 20;
 constexpr uint64_t kMeasureReadBytes = uint64_t{1} << 20;
 
-std::string size_text(const json& bytes) { return format_bytes(bytes.get<double>()); }
+std::string size_text(const json& bytes) {
+  return format_bytes(bytes.get<double>());
+}
 
-double per(double value, uint64_t count) { return count == 0 ? 0 : value / static_cast<double>(count); }
+double per(double value, uint64_t count) {
+  return count == 0 ? 0 : value / static_cast<double>(count);
+}
 
 json times_json(const StepTimes& times) {
   const auto ms = [&](uint64_t ns) { return per(static_cast<double>(ns) * kMs, times.steps); };
   return {{"tokens", times.tokens},
           {"steps", times.steps},
-          {"tokens_per_second", times.wall_ns == 0 ? 0.0
-                                                   : static_cast<double>(times.tokens) * 1e9 /
-                                                         static_cast<double>(times.wall_ns)},
+          {"tokens_per_second",
+           times.wall_ns == 0 ? 0.0
+                              : static_cast<double>(times.tokens) * 1e9 / static_cast<double>(times.wall_ns)},
           {"step_ms", ms(times.wall_ns)},
           {"compute_ms", ms(times.compute_ns)},
           {"stall_ms", ms(times.idle_ns)},
@@ -86,9 +90,9 @@ json report_json(Runtime& runtime, const RunResult& result) {
   report["decode"] = times_json(runtime.engine().decode_times());
   report["decode"]["io_ms"] = per(static_cast<double>(flash.in_flight_ns - result.flash_before_ns) * kMs,
                                   runtime.engine().decode_times().steps);
-  report["neurons"] = {{"hits", counters.hits},           {"staged", counters.staged},
-                       {"misses", counters.misses},       {"evictions", counters.evictions},
-                       {"wasted", counters.wasted},       {"prefetch_failed", counters.prefetch_failed},
+  report["neurons"] = {{"hits", counters.hits},      {"staged", counters.staged},
+                       {"misses", counters.misses},  {"evictions", counters.evictions},
+                       {"wasted", counters.wasted},  {"prefetch_failed", counters.prefetch_failed},
                        {"retries", counters.retries}};
   report["flash"] = {{"bytes", flash.bytes},
                      {"reads", flash.reads},
@@ -124,17 +128,18 @@ std::string report_text(const json& r) {
                               prefill["tokens_per_second"].get<double>(), prefill["tokens"].get<int>(),
                               format_duration(r["first_token_ms"].get<double>() / 1e3),
                               format_duration(r["load_ms"].get<double>() / 1e3)));
-  line("per token", fmt::format("{:.3g} ms = compute {:.3g} + stall {:.3g} + management {:.3g}; I/O {:.3g} beside",
-                                decode["step_ms"].get<double>(), decode["compute_ms"].get<double>(),
-                                decode["stall_ms"].get<double>(), decode["management_ms"].get<double>(),
-                                decode["io_ms"].get<double>()));
+  line("per token",
+       fmt::format("{:.3g} ms = compute {:.3g} + stall {:.3g} + management {:.3g}; I/O {:.3g} beside",
+                   decode["step_ms"].get<double>(), decode["compute_ms"].get<double>(),
+                   decode["stall_ms"].get<double>(), decode["management_ms"].get<double>(),
+                   decode["io_ms"].get<double>()));
   const double step_seconds = decode["step_ms"].get<double>() / 1e3;
-  line("bytes/token", fmt::format("flash {} ({}), DRAM {} ({})", size_text(decode["flash_bytes"]),
-                                  format_rate(step_seconds > 0 ? decode["flash_bytes"].get<double>() / step_seconds : 0),
-                                  size_text(decode["resident_weight_bytes"]),
-                                  format_rate(step_seconds > 0
-                                                  ? decode["resident_weight_bytes"].get<double>() / step_seconds
-                                                  : 0)));
+  line("bytes/token",
+       fmt::format(
+           "flash {} ({}), DRAM {} ({})", size_text(decode["flash_bytes"]),
+           format_rate(step_seconds > 0 ? decode["flash_bytes"].get<double>() / step_seconds : 0),
+           size_text(decode["resident_weight_bytes"]),
+           format_rate(step_seconds > 0 ? decode["resident_weight_bytes"].get<double>() / step_seconds : 0)));
   line("neurons", fmt::format("{} hits, {} read ahead in time, {} misses, {} evicted, {} read in vain",
                               neurons["hits"].get<uint64_t>(), neurons["staged"].get<uint64_t>(),
                               neurons["misses"].get<uint64_t>(), neurons["evictions"].get<uint64_t>(),
@@ -143,12 +148,14 @@ std::string report_text(const json& r) {
   for (const auto& [name, bytes] : budget["lines"].items()) {
     lines += fmt::format("{}{} {}", lines.empty() ? "" : ", ", name, size_text(bytes));
   }
-  line("DRAM", fmt::format("{} of {}{}: {}", size_text(budget["peak_bytes"]), size_text(budget["capacity_bytes"]),
-                           budget["raised_to_least"].get<bool>() ? " (raised to the least)" : "", lines));
+  line("DRAM",
+       fmt::format("{} of {}{}: {}", size_text(budget["peak_bytes"]), size_text(budget["capacity_bytes"]),
+                   budget["raised_to_least"].get<bool>() ? " (raised to the least)" : "", lines));
   line("process", fmt::format("peak {}", size_text(r["peak_rss_bytes"])));
   if (const double error = r["activation_error"].get<double>(); error > 0) {
-    line("lossy", fmt::format("activations as int8, relative error {:.2g} (--set compute.activations=f32 is exact)",
-                              error));
+    line("lossy",
+         fmt::format("activations as int8, relative error {:.2g} (--set compute.activations=f32 is exact)",
+                     error));
   }
   return text;
 }
@@ -158,8 +165,11 @@ Result<json> check_json(Runtime& runtime) {
   check["budget"] = budget_json(runtime);
   const uint64_t resident = runtime.pinned_bytes();
   const uint64_t streamed = runtime.streamed_bytes_per_token();
-  TIERD_ASSIGN(const double memory, measure_memory_read(runtime.team().workers(), kMeasureSeconds, kMeasureBytes));
-  TIERD_ASSIGN(const double flash, measure_sequential_read(runtime.plan().store.data_path(), kMeasureSeconds, kMeasureReadBytes, runtime.plan().config.flash_depth));
+  TIERD_ASSIGN(const double memory,
+               measure_memory_read(runtime.team().workers(), kMeasureSeconds, kMeasureBytes));
+  TIERD_ASSIGN(const double flash,
+               measure_sequential_read(runtime.plan().store.data_path(), kMeasureSeconds, kMeasureReadBytes,
+                                       runtime.plan().config.flash_depth));
   const double compute_seconds = static_cast<double>(resident + streamed) / memory;
   const double flash_seconds = static_cast<double>(streamed) / flash;
   check["resident_bytes"] = resident;
@@ -177,13 +187,14 @@ std::string check_text(const json& c) {
     text += fmt::format("  {:<12} {}\n", label, value);
   };
   const json& budget = c["budget"];
-  text += fmt::format("{}, {} of weights; context {}\n", c["model"].get<std::string>(), size_text(c["tensor_bytes"]),
-                      c["context"].get<int>());
+  text += fmt::format("{}, {} of weights; context {}\n", c["model"].get<std::string>(),
+                      size_text(c["tensor_bytes"]), c["context"].get<int>());
   line("store", c["store"].get<std::string>());
   line("budget", fmt::format("{}{}; the least that would do is {}", size_text(budget["capacity_bytes"]),
                              budget["raised_to_least"].get<bool>() ? " (raised to the least)" : "",
                              size_text(budget["least_bytes"])));
-  for (const auto& [name, bytes] : budget["lines"].items()) line("", fmt::format("{:<18} {}", name, size_text(bytes)));
+  for (const auto& [name, bytes] : budget["lines"].items())
+    line("", fmt::format("{:<18} {}", name, size_text(bytes)));
   line("per token", fmt::format("{} from DRAM, {} from flash", size_text(c["resident_bytes"]),
                                 size_text(c["flash_bytes_per_token"])));
   line("measured", fmt::format("DRAM {}, flash {}", format_rate(c["memory_bytes_per_second"].get<double>()),

@@ -1,0 +1,116 @@
+// The golden models of tests/golden: what they must say, and what a configured run says.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/engine/session.h"
+#include "core/store/file.h"
+#include "core/store/safetensors.h"
+#include "tools/assembly/runtime.h"
+
+namespace tierd {
+
+inline constexpr uint32_t kGoldenTokens = 24;
+
+// "llama2", "gguf-llama-q4_0", …; sorted.
+inline std::vector<std::string> golden_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(TIERD_SOURCE_DIR "/tests/golden/models")) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+inline std::string golden_folder(const std::string& name) {
+  return TIERD_SOURCE_DIR "/tests/golden/models/" + name;
+}
+
+// The model as a user would name it: the folder, or its (first) GGUF file.
+inline std::string golden_path(const std::string& name) {
+  std::string first;
+  for (const auto& entry : std::filesystem::directory_iterator(golden_folder(name))) {
+    const std::string path = entry.path().string();
+    if (entry.path().extension() == ".gguf" && (first.empty() || path < first)) first = path;
+  }
+  return first.empty() ? golden_folder(name) : first;
+}
+
+struct Golden {
+  std::vector<uint32_t> tokens;
+  std::vector<float> logits;  // [tokens x vocab]
+};
+
+inline Golden read_golden(const std::string& name) {
+  const auto file = File::open(golden_folder(name) + "/golden.safetensors");
+  EXPECT_TRUE(file.ok()) << file.error().line();
+  const auto tensors = read_safetensors_header(*file);
+  EXPECT_TRUE(tensors.ok()) << tensors.error().line();
+  Golden golden;
+  for (const SafetensorsTensor& tensor : *tensors) {
+    const auto read = [&](auto& out) {
+      out.resize(tensor.bytes / sizeof(out[0]));
+      EXPECT_TRUE(file->read_exact(tensor.offset, std::as_writable_bytes(std::span(out))).ok());
+    };
+    if (tensor.name == "tokens") read(golden.tokens);
+    if (tensor.name == "logits") read(golden.logits);
+  }
+  EXPECT_EQ(golden.tokens.size(), kGoldenTokens);
+  return golden;
+}
+
+// Stores made by this test program.
+inline std::string use_test_cache() {
+  const std::string folder = testing::TempDir() + "tierd-e2e-cache-" + std::to_string(getpid());
+  setenv("TIERD_CACHE", folder.c_str(), 1);
+  return folder;
+}
+
+// Logits of every position, [tokens x vocab], the tokens fed in chunks of at most `chunk`.
+inline Result<std::vector<float>> run_all_logits(const Config& config, std::span<const uint32_t> tokens,
+                                                 uint32_t chunk, bool fit = true) {
+  RuntimeOptions options;
+  options.quiet = true;
+  options.fit = fit;
+  options.logit_rows = chunk;
+  TIERD_ASSIGN(RunPlan plan, plan_run(config, options));
+  TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(std::move(plan), options));
+  TIERD_TRY(runtime->load());
+  Engine& engine = runtime->engine();
+  const uint32_t vocab = engine.vocab_size();
+  const uint32_t most = std::min({chunk, engine.max_rows(), engine.logit_rows()});
+  std::vector<float> logits;
+  for (uint32_t done = 0; done < tokens.size();) {
+    const auto n = std::min<uint32_t>(most, static_cast<uint32_t>(tokens.size()) - done);
+    std::vector<RowInfo> rows;
+    std::vector<uint32_t> wanted;
+    for (uint32_t i = 0; i < n; ++i) {
+      rows.push_back({tokens[done + i], done + i, 0, 0});
+      wanted.push_back(i);
+    }
+    TIERD_ASSIGN(const std::span<const float> out, engine.step(rows, wanted, n > 1));
+    for (uint32_t i = 0; i < n; ++i) {
+      const auto row = out.subspan(i * (out.size() / n), vocab);
+      logits.insert(logits.end(), row.begin(), row.end());
+    }
+    done += n;
+  }
+  TIERD_TRY(engine.drain());
+  return logits;
+}
+
+inline Config golden_config(const std::string& name) {
+  Config config;
+  config.model = golden_path(name);
+  config.context = kGoldenTokens;
+  config.threads = 1;
+  config.bind = false;
+  return config;
+}
+
+}  // namespace tierd

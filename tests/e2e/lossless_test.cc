@@ -1,0 +1,83 @@
+// Lossless means the same bits as our own resident run on the same instruction set: whatever is read when, by
+// whom and in which order, in whatever chunks and on however many threads.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/e2e/golden_model.h"
+
+namespace tierd {
+namespace {
+
+struct Variant {
+  std::string name;
+  uint32_t chunk = kGoldenTokens;
+  void (*change)(Config&) = [](Config&) {};
+};
+
+const std::vector<Variant>& variants() {
+  static const std::vector<Variant> all = {
+      {"chunk_1", 1},
+      {"chunk_5", 5},
+      {"threads_2", kGoldenTokens, [](Config& c) { c.threads = 2; }},
+      {"threads_3_chunk_7", 7, [](Config& c) { c.threads = 3; }},
+      {"naive", 1, [](Config& c) { c.cache = "none", c.dram_capacity = "50%"; }},
+      {"naive_prefill", 12, [](Config& c) { c.cache = "none", c.dram_capacity = "50%"; }},
+      {"naive_without_prefetch", 1,
+       [](Config& c) { c.cache = "none", c.dram_capacity = "50%", c.prefetch = false; }},
+      {"hybrid_25", 1, [](Config& c) { c.dram_capacity = "25%"; }},
+      {"hybrid_50", 1, [](Config& c) { c.dram_capacity = "50%"; }},
+      {"hybrid_75", 1, [](Config& c) { c.dram_capacity = "75%"; }},
+      {"hybrid_75_prefill", 9, [](Config& c) { c.dram_capacity = "75%"; }},
+      {"hybrid_pread", 1, [](Config& c) { c.dram_capacity = "60%", c.flash_device = "pread"; }},
+      {"hybrid_flash_thread", 1, [](Config& c) { c.dram_capacity = "60%", c.flash_thread = "own"; }},
+      {"hybrid_both_threads", 3,
+       [](Config& c) {
+         c.dram_capacity = "60%", c.flash_thread = "own", c.dram_thread = "own", c.threads = 2;
+       }},
+      {"lru_60", 1, [](Config& c) { c.cache = "lru", c.dram_capacity = "60%"; }},
+      {"lru_90_without_prefetch", 1,
+       [](Config& c) { c.cache = "lru", c.dram_capacity = "90%", c.prefetch = false; }},
+      {"lru_90_shuffled", 2, [](Config& c) { c.cache = "lru", c.dram_capacity = "90%", c.shuffle = "11"; }},
+      {"shuffle_1", 1, [](Config& c) { c.dram_capacity = "50%", c.shuffle = "1"; }},
+      {"shuffle_2", 4, [](Config& c) { c.dram_capacity = "50%", c.shuffle = "2"; }},
+      {"shuffle_3", 1, [](Config& c) { c.cache = "none", c.dram_capacity = "50%", c.shuffle = "3"; }},
+      {"shuffle_4_pread", 1,
+       [](Config& c) {
+         c.cache = "lru", c.dram_capacity = "70%", c.shuffle = "4", c.flash_device = "pread";
+       }},
+  };
+  return all;
+}
+
+class Lossless : public testing::TestWithParam<std::string> {
+ protected:
+  static void SetUpTestSuite() { cache_ = use_test_cache(); }
+  static void TearDownTestSuite() { std::filesystem::remove_all(cache_); }
+  static inline std::string cache_;
+};
+
+TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRun) {
+  const Golden golden = read_golden(GetParam());
+  const Config resident = golden_config(GetParam());
+  const auto expected = run_all_logits(resident, golden.tokens, kGoldenTokens);
+  ASSERT_TRUE(expected.ok()) << expected.error().line();
+  for (const Variant& variant : variants()) {
+    Config config = resident;
+    variant.change(config);
+    const auto logits = run_all_logits(config, golden.tokens, variant.chunk);
+    ASSERT_TRUE(logits.ok()) << variant.name << ": " << logits.error().line();
+    ASSERT_EQ(logits->size(), expected->size()) << variant.name;
+    EXPECT_EQ(std::memcmp(logits->data(), expected->data(), logits->size() * sizeof(float)), 0)
+        << variant.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Lossless, testing::ValuesIn(golden_names()), [](const auto& test) {
+  std::string name = test.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace tierd
