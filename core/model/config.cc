@@ -1,0 +1,143 @@
+#include "core/model/config.h"
+
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+#include <fmt/format.h>
+
+namespace tierd {
+namespace {
+
+// Far above every model that exists, and small enough that no product of them overflows 64 bits.
+constexpr uint64_t kMaxLayers = 4096;
+constexpr uint64_t kMaxWidth = 1u << 20;
+constexpr uint64_t kMaxHeadDim = 4096;
+constexpr uint64_t kMaxVocab = 1u << 24;
+constexpr uint64_t kMaxContext = 1u << 28;
+constexpr uint64_t kMaxPositionOffset = 1u << 16;
+
+Error bad(std::string_view origin, std::string detail) {
+  return {Code::corrupt, std::string(origin), std::move(detail)};
+}
+
+Status in_range(std::string_view origin, std::string_view field, uint64_t value, uint64_t low,
+                uint64_t high) {
+  if (value >= low && value <= high) return {};
+  return bad(origin, fmt::format("{} is {}, expected {} to {}", field, value, low, high));
+}
+
+Status positive(std::string_view origin, std::string_view field, float value) {
+  if (std::isfinite(value) && value > 0) return {};
+  return bad(origin, fmt::format("{} is {}, expected a positive number", field, value));
+}
+
+Status validate_rope(const ModelConfig& c, std::string_view origin) {
+  const Rope& rope = c.rope;
+  if (c.head_dim % 2 != 0) {
+    return bad(origin, fmt::format("head_dim is {}, rotary positions need an even one", c.head_dim));
+  }
+  TIERD_TRY(positive(origin, "rope theta", rope.theta));
+  TIERD_TRY(positive(origin, "rope scaling factor", rope.factor));
+  if (rope.scaling == RopeScaling::llama3) {
+    TIERD_TRY(positive(origin, "rope low_freq_factor", rope.low_freq_factor));
+    TIERD_TRY(positive(origin, "rope high_freq_factor", rope.high_freq_factor));
+    if (rope.high_freq_factor <= rope.low_freq_factor) {
+      return bad(origin, fmt::format("rope high_freq_factor {} is not above low_freq_factor {}",
+                                     rope.high_freq_factor, rope.low_freq_factor));
+    }
+    TIERD_TRY(in_range(origin, "rope original context", rope.original_context, 1, kMaxContext));
+  }
+  if (!rope.divisors.empty() && rope.divisors.size() != c.head_dim / 2) {
+    return bad(origin, fmt::format("{} rope frequency divisors, expected head_dim/2 = {}",
+                                   rope.divisors.size(), c.head_dim / 2));
+  }
+  for (const float divisor : rope.divisors) TIERD_TRY(positive(origin, "rope frequency divisor", divisor));
+  return {};
+}
+
+// Llama 3.1: long wavelengths are stretched by `factor`, short ones kept, those between blended.
+double llama3_frequency(double frequency, const Rope& rope) {
+  const double context = rope.original_context;
+  const double wavelength = 2 * std::numbers::pi / frequency;
+  if (wavelength < context / rope.high_freq_factor) return frequency;
+  if (wavelength > context / rope.low_freq_factor) return frequency / rope.factor;
+  const double smooth =
+      (context / wavelength - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor);
+  return (1 - smooth) * frequency / rope.factor + smooth * frequency;
+}
+
+}  // namespace
+
+Status validate(const ModelConfig& c, std::string_view origin) {
+  TIERD_TRY(in_range(origin, "the number of layers", c.n_layers, 1, kMaxLayers));
+  TIERD_TRY(in_range(origin, "the model width", c.d_model, 1, kMaxWidth));
+  TIERD_TRY(in_range(origin, "the number of attention heads", c.n_heads, 1, kMaxWidth));
+  TIERD_TRY(in_range(origin, "the number of key/value heads", c.n_kv_heads, 1, c.n_heads));
+  TIERD_TRY(in_range(origin, "head_dim", c.head_dim, 1, kMaxHeadDim));
+  TIERD_TRY(in_range(origin, "heads x head_dim", uint64_t{c.n_heads} * c.head_dim, 1, kMaxWidth));
+  TIERD_TRY(in_range(origin, "the feed-forward width", c.d_ff, 1, kMaxWidth));
+  TIERD_TRY(in_range(origin, "the vocabulary size", c.vocab_size, 1, kMaxVocab));
+  TIERD_TRY(in_range(origin, "the context length", c.context_length, 1, kMaxContext));
+  TIERD_TRY(in_range(origin, "the sliding window", c.sliding_window, 0, kMaxContext));
+  TIERD_TRY(in_range(origin, "the position offset", c.position_offset, 0, kMaxPositionOffset));
+  if (c.n_heads % c.n_kv_heads != 0) {
+    return bad(origin, fmt::format("{} attention heads cannot share {} key/value heads evenly", c.n_heads,
+                                   c.n_kv_heads));
+  }
+  if (!std::isfinite(c.norm_eps) || c.norm_eps < 0 || c.norm_eps > 1) {
+    return bad(origin, fmt::format("the norm epsilon is {}, expected 0 to 1", c.norm_eps));
+  }
+  if (c.norm_bias && c.norm == Norm::rms) return bad(origin, "an RMS norm has no bias");
+  if (c.position != PositionKind::learned) {
+    if (c.position_offset != 0) return bad(origin, "a position offset belongs to learned positions only");
+    TIERD_TRY(validate_rope(c, origin));
+  }
+  return {};
+}
+
+std::vector<float> rope_frequencies(const ModelConfig& c) {
+  std::vector<float> frequencies(c.head_dim / 2);
+  for (uint32_t i = 0; i < frequencies.size(); ++i) {
+    double frequency = 1.0 / std::pow(static_cast<double>(c.rope.theta), 2.0 * i / c.head_dim);
+    if (c.rope.scaling == RopeScaling::linear) frequency /= c.rope.factor;
+    if (c.rope.scaling == RopeScaling::llama3) frequency = llama3_frequency(frequency, c.rope);
+    if (!c.rope.divisors.empty()) frequency /= c.rope.divisors[i];
+    frequencies[i] = static_cast<float>(frequency);
+  }
+  return frequencies;
+}
+
+std::vector<TensorSpec> required_tensors(const ModelConfig& c) {
+  std::vector<TensorSpec> specs;
+  const auto matrix = [&](std::string name, uint64_t rows, uint64_t cols, bool bias) {
+    if (bias) specs.push_back({name + ".bias", 1, rows});
+    specs.push_back({std::move(name), rows, cols});
+  };
+  const auto norm = [&](std::string name) {
+    if (c.norm_bias) specs.push_back({name + ".bias", 1, c.d_model});
+    specs.push_back({std::move(name), 1, c.d_model});
+  };
+
+  matrix("embed", c.vocab_size, c.d_model, false);
+  if (c.position == PositionKind::learned) {
+    matrix("position", uint64_t{c.context_length} + c.position_offset, c.d_model, false);
+  }
+  for (uint32_t layer = 0; layer < c.n_layers; ++layer) {
+    const std::string prefix = fmt::format("layers.{}.", layer);
+    norm(prefix + "attn_norm");
+    matrix(prefix + "q", c.q_dim(), c.d_model, c.qkv_bias);
+    matrix(prefix + "k", c.kv_dim(), c.d_model, c.qkv_bias);
+    matrix(prefix + "v", c.kv_dim(), c.d_model, c.qkv_bias);
+    matrix(prefix + "o", c.d_model, c.q_dim(), c.o_bias);
+    norm(prefix + "ffn_norm");
+    if (c.gated) matrix(prefix + "gate", c.d_ff, c.d_model, c.ffn_bias);
+    matrix(prefix + "up", c.d_ff, c.d_model, c.ffn_bias);
+    matrix(prefix + "down", c.d_model, c.d_ff, c.ffn_bias);
+  }
+  norm("out_norm");
+  if (!c.tied_embeddings) matrix("head", c.vocab_size, c.d_model, false);
+  return specs;
+}
+
+}  // namespace tierd

@@ -1,0 +1,218 @@
+#include "core/model/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/base/check.h"
+
+namespace tierd {
+namespace {
+
+// out[i] = sum over j of weight[i][j] * x[j], plus bias[i] where there is one.
+void matmul(std::span<const float> weight, std::span<const float> bias, std::span<const float> x,
+            std::span<float> out) {
+  for (size_t i = 0; i < out.size(); ++i) {
+    float sum = 0;
+    for (size_t j = 0; j < x.size(); ++j) sum += weight[i * x.size() + j] * x[j];
+    out[i] = bias.empty() ? sum : sum + bias[i];
+  }
+}
+
+void add(std::span<float> x, std::span<const float> delta) {
+  for (size_t i = 0; i < x.size(); ++i) x[i] += delta[i];
+}
+
+void softmax(std::span<float> x) {
+  const float highest = *std::max_element(x.begin(), x.end());
+  float sum = 0;
+  for (float& value : x) {
+    value = std::exp(value - highest);
+    sum += value;
+  }
+  for (float& value : x) value /= sum;
+}
+
+float activate(Activation activation, float x) {
+  return activation == Activation::relu ? std::max(x, 0.0f) : x / (1.0f + std::exp(-x));
+}
+
+}  // namespace
+
+Result<Reference> Reference::load(const TensorSource& source) {
+  const ModelConfig& c = source.config();
+  Reference model(c);
+  const auto read = [&](const std::string& name, Tensor& tensor) -> Status {
+    const TensorInfo* info = source.find(name);
+    if (info == nullptr) return {};
+    TIERD_ASSIGN(tensor, source.read_f32(*info));
+    return {};
+  };
+  // A source holds every required tensor and no other, so an absent one is a bias, gate, position table or
+  // head that this architecture does not have.
+  const auto read_pair = [&](const std::string& name, auto& pair) -> Status {
+    TIERD_TRY(read(name, pair.weight));
+    return read(name + ".bias", pair.bias);
+  };
+
+  TIERD_TRY(read("embed", model.embed_));
+  TIERD_TRY(read("position", model.position_));
+  model.layers_.resize(c.n_layers);
+  for (uint32_t i = 0; i < c.n_layers; ++i) {
+    Layer& layer = model.layers_[i];
+    const std::string prefix = fmt::format("layers.{}.", i);
+    TIERD_TRY(read_pair(prefix + "attn_norm", layer.attn_norm));
+    TIERD_TRY(read_pair(prefix + "q", layer.q));
+    TIERD_TRY(read_pair(prefix + "k", layer.k));
+    TIERD_TRY(read_pair(prefix + "v", layer.v));
+    TIERD_TRY(read_pair(prefix + "o", layer.o));
+    TIERD_TRY(read_pair(prefix + "ffn_norm", layer.ffn_norm));
+    TIERD_TRY(read_pair(prefix + "gate", layer.gate));
+    TIERD_TRY(read_pair(prefix + "up", layer.up));
+    TIERD_TRY(read_pair(prefix + "down", layer.down));
+  }
+  TIERD_TRY(read_pair("out_norm", model.out_norm_));
+  TIERD_TRY(read("head", model.head_));
+
+  if (c.position != PositionKind::learned) model.frequencies_ = rope_frequencies(c);
+  model.x_.resize(c.d_model);
+  model.normed_.resize(c.d_model);
+  model.q_.resize(c.q_dim());
+  model.mixed_.resize(c.q_dim());
+  model.hidden_.resize(c.d_ff);
+  model.up_.resize(c.d_ff);
+  model.delta_.resize(c.d_model);
+  model.logits_.resize(c.vocab_size);
+  return model;
+}
+
+std::span<const float> Reference::forward(uint32_t token, uint32_t position) {
+  TIERD_CHECK(token < config_.vocab_size && position < config_.context_length);
+
+  embed(token, position);
+  for (Layer& layer : layers_) {
+    attention(layer, position);
+    feed_forward(layer);
+  }
+  normalize(out_norm_);
+  matmul(config_.tied_embeddings ? embed_ : head_, {}, normed_, logits_);
+  return logits_;
+}
+
+// x = embedding of the token (+ the learned position)
+void Reference::embed(uint32_t token, uint32_t position) {
+  const uint64_t d = config_.d_model;
+  for (uint64_t i = 0; i < d; ++i) x_[i] = embed_[token * d + i];
+  if (config_.position == PositionKind::learned) {
+    const uint64_t row = uint64_t{position} + config_.position_offset;
+    for (uint64_t i = 0; i < d; ++i) x_[i] += position_[row * d + i];
+  }
+}
+
+// x += o(attention(q, k, v)), each of the normed x
+void Reference::attention(Layer& layer, uint32_t position) {
+  const uint64_t kv_dim = config_.kv_dim();
+  TIERD_CHECK_MSG(layer.keys.size() >= position * kv_dim, "positions come one after another");
+  normalize(layer.attn_norm);
+
+  layer.keys.resize((uint64_t{position} + 1) * kv_dim);
+  layer.values.resize((uint64_t{position} + 1) * kv_dim);
+  const std::span<float> k = std::span(layer.keys).subspan(position * kv_dim);
+  const std::span<float> v = std::span(layer.values).subspan(position * kv_dim);
+  matmul(layer.q.weight, layer.q.bias, normed_, q_);
+  matmul(layer.k.weight, layer.k.bias, normed_, k);
+  matmul(layer.v.weight, layer.v.bias, normed_, v);
+  if (config_.position != PositionKind::learned) {
+    rotate(q_, position);
+    rotate(k, position);
+  }
+
+  attend(layer, position);
+  matmul(layer.o.weight, layer.o.bias, mixed_, delta_);
+  add(x_, delta_);
+}
+
+// mixed[h] = sum over positions p of softmax(q[h] . k[p] / sqrt(head_dim)) * v[p]; heads share keys and
+// values in runs of n_heads / n_kv_heads.
+void Reference::attend(const Layer& layer, uint32_t position) {
+  const uint32_t head_dim = config_.head_dim;
+  const uint64_t kv_dim = config_.kv_dim();
+  const uint32_t heads_per_kv = config_.n_heads / config_.n_kv_heads;
+  const uint32_t window = config_.sliding_window;
+  const uint32_t first = window != 0 && position + 1 > window ? position + 1 - window : 0;
+  const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
+
+  scores_.resize(position + 1 - first);
+  for (uint32_t h = 0; h < config_.n_heads; ++h) {
+    const float* q = &q_[h * head_dim];
+    const uint64_t kv_head = uint64_t{h / heads_per_kv} * head_dim;
+    for (uint32_t p = first; p <= position; ++p) {
+      const float* k = &layer.keys[p * kv_dim + kv_head];
+      float sum = 0;
+      for (uint32_t i = 0; i < head_dim; ++i) sum += q[i] * k[i];
+      scores_[p - first] = sum * scale;
+    }
+    softmax(scores_);
+    float* mixed = &mixed_[h * head_dim];
+    std::fill(mixed, mixed + head_dim, 0.0f);
+    for (uint32_t p = first; p <= position; ++p) {
+      const float* v = &layer.values[p * kv_dim + kv_head];
+      for (uint32_t i = 0; i < head_dim; ++i) mixed[i] += scores_[p - first] * v[i];
+    }
+  }
+}
+
+// x += down(act(gate x) * up x), or down(act(up x)), of the normed x
+void Reference::feed_forward(const Layer& layer) {
+  normalize(layer.ffn_norm);
+  matmul(layer.up.weight, layer.up.bias, normed_, up_);
+  if (config_.gated) {
+    matmul(layer.gate.weight, layer.gate.bias, normed_, hidden_);
+    for (size_t i = 0; i < hidden_.size(); ++i) {
+      hidden_[i] = activate(config_.activation, hidden_[i]) * up_[i];
+    }
+  } else {
+    for (size_t i = 0; i < hidden_.size(); ++i) hidden_[i] = activate(config_.activation, up_[i]);
+  }
+  matmul(layer.down.weight, layer.down.bias, hidden_, delta_);
+  add(x_, delta_);
+}
+
+// rms: x / sqrt(mean(x^2) + eps) * weight.  layer: (x - mean) / sqrt(variance + eps) * weight + bias.
+void Reference::normalize(const NormWeights& norm) {
+  const auto n = static_cast<float>(x_.size());
+  float mean = 0;
+  if (config_.norm == Norm::layer) {
+    for (const float value : x_) mean += value;
+    mean /= n;
+  }
+  float squares = 0;
+  for (const float value : x_) squares += (value - mean) * (value - mean);
+  const float scale = 1.0f / std::sqrt(squares / n + config_.norm_eps);
+  for (size_t i = 0; i < x_.size(); ++i) {
+    normed_[i] = (x_[i] - mean) * scale * norm.weight[i];
+    if (!norm.bias.empty()) normed_[i] += norm.bias[i];
+  }
+}
+
+// Pair i of each head turns by position * frequency[i]. The pair is (2i, 2i + 1) or (i, i + head_dim/2).
+void Reference::rotate(std::span<float> heads, uint32_t position) {
+  const uint32_t half = config_.head_dim / 2;
+  const bool interleaved = config_.position == PositionKind::rope_interleaved;
+  for (size_t head = 0; head < heads.size(); head += config_.head_dim) {
+    for (uint32_t i = 0; i < half; ++i) {
+      const float angle = static_cast<float>(position) * frequencies_[i];
+      const float cosine = std::cos(angle);
+      const float sine = std::sin(angle);
+      float& a = heads[head + (interleaved ? 2 * i : i)];
+      float& b = heads[head + (interleaved ? 2 * i + 1 : i + half)];
+      const float rotated = a * cosine - b * sine;
+      b = a * sine + b * cosine;
+      a = rotated;
+    }
+  }
+}
+
+}  // namespace tierd

@@ -1,0 +1,79 @@
+// The model in its plainest form: f32 weights, one token at a time, loops in the order of the formulas. It is
+// what every faster path is compared with, so it is written to be read, not to be fast.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/model/config.h"
+#include "core/model/tensor_source.h"
+
+namespace tierd {
+
+class Reference {
+ public:
+  // Reads and dequantizes all weights: 4 bytes a parameter. Errors: those of TensorSource::read.
+  static Result<Reference> load(const TensorSource& source);
+
+  // The logits [vocab_size] after `token` at `position`, valid until the next call. Positions come one after
+  // another from 0; going back to an earlier one forgets what followed it. `token` is below vocab_size,
+  // `position` below context_length. Not thread-safe.
+  std::span<const float> forward(uint32_t token, uint32_t position);
+
+  const ModelConfig& config() const { return config_; }
+
+ private:
+  using Tensor = std::vector<float>;
+  struct Linear {
+    Tensor weight;  // [n_out x n_in]
+    Tensor bias;    // [n_out], or empty
+  };
+  struct NormWeights {
+    Tensor weight;  // [d_model]
+    Tensor bias;    // [d_model], or empty
+  };
+  struct Layer {
+    NormWeights attn_norm;
+    Linear q;  // [n_heads * head_dim x d_model]
+    Linear k;  // [n_kv_heads * head_dim x d_model]
+    Linear v;  // [n_kv_heads * head_dim x d_model]
+    Linear o;  // [d_model x n_heads * head_dim]
+    NormWeights ffn_norm;
+    Linear gate;    // [d_ff x d_model], empty where the model has none
+    Linear up;      // [d_ff x d_model]
+    Linear down;    // [d_model x d_ff]
+    Tensor keys;    // [positions x n_kv_heads * head_dim], rotated
+    Tensor values;  // [positions x n_kv_heads * head_dim]
+  };
+
+  explicit Reference(ModelConfig config) : config_(std::move(config)) {}
+
+  void embed(uint32_t token, uint32_t position);
+  void attention(Layer& layer, uint32_t position);
+  void feed_forward(const Layer& layer);
+  void normalize(const NormWeights& norm);                 // x_ -> normed_
+  void rotate(std::span<float> heads, uint32_t position);  // n x head_dim, in place
+  void attend(const Layer& layer, uint32_t position);      // q_ and the cache -> mixed_
+
+  ModelConfig config_;
+  std::vector<float> frequencies_;  // [head_dim / 2]
+  Tensor embed_;                    // [vocab_size x d_model]
+  Tensor position_;                 // [context_length + position_offset x d_model], learned positions only
+  std::vector<Layer> layers_;
+  NormWeights out_norm_;
+  Tensor head_;  // [vocab_size x d_model]; empty when tied: the embedding serves
+
+  std::vector<float> x_;       // [d_model] the residual stream
+  std::vector<float> normed_;  // [d_model]
+  std::vector<float> q_;       // [n_heads * head_dim]
+  std::vector<float> mixed_;   // [n_heads * head_dim] values weighted by attention
+  std::vector<float> scores_;  // [positions] of one head
+  std::vector<float> hidden_;  // [d_ff]
+  std::vector<float> up_;      // [d_ff]
+  std::vector<float> delta_;   // [d_model] what a block adds to x
+  std::vector<float> logits_;  // [vocab_size]
+};
+
+}  // namespace tierd

@@ -1,0 +1,160 @@
+#include "core/model/config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numbers>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tierd {
+namespace {
+
+ModelConfig small_llama() {
+  ModelConfig c;
+  c.architecture = "llama";
+  c.n_layers = 2;
+  c.d_model = 64;
+  c.n_heads = 8;
+  c.n_kv_heads = 4;
+  c.head_dim = 8;
+  c.d_ff = 172;
+  c.vocab_size = 512;
+  c.context_length = 128;
+  return c;
+}
+
+const TensorSpec* find(const std::vector<TensorSpec>& specs, std::string_view wanted) {
+  const auto it =
+      std::find_if(specs.begin(), specs.end(), [&](const TensorSpec& s) { return s.name == wanted; });
+  return it == specs.end() ? nullptr : &*it;
+}
+
+TEST(Config, AcceptsASmallLlama) {
+  EXPECT_TRUE(validate(small_llama(), "config.json").ok());
+}
+
+struct BadConfig {
+  std::string expected;  // in the message
+  std::function<void(ModelConfig&)> spoil;
+};
+
+TEST(Config, RefusesWhatCannotBe) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<BadConfig> cases = {
+      {"number of layers is 0", [](auto& c) { c.n_layers = 0; }},
+      {"number of layers is 4294967295", [](auto& c) { c.n_layers = UINT32_MAX; }},
+      {"model width is 0", [](auto& c) { c.d_model = 0; }},
+      {"model width is 2147483648", [](auto& c) { c.d_model = 1u << 31; }},
+      {"number of attention heads is 0", [](auto& c) { c.n_heads = 0; }},
+      {"key/value heads is 0", [](auto& c) { c.n_kv_heads = 0; }},
+      {"key/value heads is 16", [](auto& c) { c.n_kv_heads = 16; }},
+      {"8 attention heads cannot share 3", [](auto& c) { c.n_kv_heads = 3; }},
+      {"head_dim is 0", [](auto& c) { c.head_dim = 0; }},
+      {"head_dim is 7", [](auto& c) { c.head_dim = 7; }},
+      {"heads x head_dim is 4194304", [](auto& c) { c.n_heads = c.n_kv_heads = 1024, c.head_dim = 4096; }},
+      {"feed-forward width is 0", [](auto& c) { c.d_ff = 0; }},
+      {"vocabulary size is 0", [](auto& c) { c.vocab_size = 0; }},
+      {"vocabulary size is 4294967295", [](auto& c) { c.vocab_size = UINT32_MAX; }},
+      {"context length is 0", [](auto& c) { c.context_length = 0; }},
+      {"norm epsilon is nan", [](auto& c) { c.norm_eps = NAN; }},
+      {"norm epsilon is -1", [](auto& c) { c.norm_eps = -1; }},
+      {"RMS norm has no bias", [](auto& c) { c.norm_bias = true; }},
+      {"rope theta is 0", [](auto& c) { c.rope.theta = 0; }},
+      {"rope theta is inf", [=](auto& c) { c.rope.theta = infinity; }},
+      {"rope scaling factor is -2", [](auto& c) { c.rope.factor = -2; }},
+      {"not above low_freq_factor",
+       [](auto& c) { c.rope.scaling = RopeScaling::llama3, c.rope.high_freq_factor = 1; }},
+      {"original context is 0",
+       [](auto& c) { c.rope.scaling = RopeScaling::llama3, c.rope.original_context = 0; }},
+      {"3 rope frequency divisors",
+       [](auto& c) {
+         c.rope.divisors = {1, 1, 1};
+       }},
+      {"rope frequency divisor is 0",
+       [](auto& c) {
+         c.rope.divisors = {1, 1, 0, 1};
+       }},
+      {"position offset", [](auto& c) { c.position_offset = 2; }},
+  };
+  for (const BadConfig& bad : cases) {
+    ModelConfig config = small_llama();
+    bad.spoil(config);
+    const Status status = validate(config, "config.json");
+    ASSERT_FALSE(status.ok()) << bad.expected;
+    EXPECT_EQ(status.code(), Code::corrupt);
+    EXPECT_THAT(status.error().line(), testing::StartsWith("config.json: "));
+    EXPECT_THAT(status.error().line(), testing::HasSubstr(bad.expected));
+  }
+}
+
+TEST(Config, RequiresWhatALlamaHas) {
+  const auto specs = required_tensors(small_llama());
+  EXPECT_EQ(specs.size(), 1u + 2 * 9 + 2);
+  ASSERT_NE(find(specs, "layers.1.k"), nullptr);
+  EXPECT_EQ(find(specs, "layers.1.k")->rows, 32u);
+  EXPECT_EQ(find(specs, "layers.1.k")->cols, 64u);
+  EXPECT_EQ(find(specs, "layers.1.down")->cols, 172u);
+  EXPECT_EQ(find(specs, "out_norm")->rows, 1u);
+  EXPECT_EQ(find(specs, "head")->rows, 512u);
+  EXPECT_EQ(find(specs, "position"), nullptr);
+  EXPECT_EQ(find(specs, "layers.0.q.bias"), nullptr);
+}
+
+TEST(Config, RequiresWhatAnOptHas) {
+  ModelConfig c = small_llama();
+  c.norm = Norm::layer;
+  c.gated = false;
+  c.position = PositionKind::learned;
+  c.position_offset = 2;
+  c.qkv_bias = c.o_bias = c.ffn_bias = c.norm_bias = c.tied_embeddings = true;
+  const auto specs = required_tensors(c);
+  EXPECT_EQ(find(specs, "position")->rows, 130u);
+  EXPECT_EQ(find(specs, "layers.0.up.bias")->cols, 172u);
+  EXPECT_EQ(find(specs, "layers.1.attn_norm.bias")->cols, 64u);
+  EXPECT_NE(find(specs, "out_norm.bias"), nullptr);
+  EXPECT_EQ(find(specs, "layers.0.gate"), nullptr);
+  EXPECT_EQ(find(specs, "head"), nullptr);
+}
+
+TEST(RopeFrequencies, FallGeometrically) {
+  const auto f = rope_frequencies(small_llama());
+  ASSERT_EQ(f.size(), 4u);
+  EXPECT_FLOAT_EQ(f[0], 1.0f);
+  EXPECT_FLOAT_EQ(f[1], 0.1f);
+  EXPECT_FLOAT_EQ(f[3], 0.001f);
+}
+
+TEST(RopeFrequencies, LinearScalingDividesAll) {
+  ModelConfig c = small_llama();
+  c.rope.scaling = RopeScaling::linear;
+  c.rope.factor = 4;
+  EXPECT_FLOAT_EQ(rope_frequencies(c)[0], 0.25f);
+  EXPECT_FLOAT_EQ(rope_frequencies(c)[3], 0.00025f);
+}
+
+TEST(RopeFrequencies, Llama3KeepsShortStretchesLongAndBlendsBetween) {
+  ModelConfig c = small_llama();
+  c.rope.scaling = RopeScaling::llama3;
+  c.rope.factor = 8;
+  c.rope.original_context = 100;  // wavelengths 6.3, 62.8, 628, 6283; kept below 25, stretched above 100
+  const auto f = rope_frequencies(c);
+  EXPECT_FLOAT_EQ(f[0], 1.0f);
+  const double smooth = (100 / (20 * std::numbers::pi) - 1) / 3;
+  EXPECT_FLOAT_EQ(f[1], static_cast<float>((1 - smooth) * 0.1 / 8 + smooth * 0.1));
+  EXPECT_FLOAT_EQ(f[2], 0.01f / 8);
+  EXPECT_FLOAT_EQ(f[3], 0.001f / 8);
+}
+
+TEST(RopeFrequencies, DivisorsOfTheFileApply) {
+  ModelConfig c = small_llama();
+  c.rope.divisors = {1, 2, 4, 8};
+  const auto f = rope_frequencies(c);
+  EXPECT_FLOAT_EQ(f[0], 1.0f);
+  EXPECT_FLOAT_EQ(f[2], 0.0025f);
+}
+
+}  // namespace
+}  // namespace tierd
