@@ -86,11 +86,10 @@ Result<nlohmann::json> read_json_file(const std::string& path, uint64_t max_byte
   }
 }
 
-std::string shown(std::string_view text) {
-  constexpr size_t kMaxBytes = 60;
+std::string shown(std::string_view text, size_t max_bytes) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
-    if (at >= kMaxBytes) return out + "…";
+    if (at >= max_bytes) return out + "…";
     const size_t bytes = utf8_character_bytes(text, at);
     const auto byte = static_cast<uint8_t>(text[at]);
     if (bytes == 0 || byte < 0x20 || byte == 0x7f) {

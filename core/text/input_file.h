@@ -1,9 +1,11 @@
 // Small files read whole, with bounds that hold for anything a person may pass by mistake.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 #include "core/base/result.h"
 
@@ -22,7 +24,7 @@ Result<std::string> read_whole_file(const std::string& path, uint64_t max_bytes)
 // JSON, or of what nests deeper than any tokenizer does.
 Result<nlohmann::json> read_json_file(const std::string& path, uint64_t max_bytes);
 
-// What a piece looks like in an error line: printable, on one line, cut when long.
-std::string shown(std::string_view text);
+// What a piece looks like to a person: printable, on one line, cut after about `max_bytes`.
+std::string shown(std::string_view text, size_t max_bytes = 60);
 
 }  // namespace tierd
