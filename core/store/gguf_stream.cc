@@ -13,10 +13,13 @@ Error GgufStream::error(std::string_view detail) const {
   return {Code::corrupt, file_.at(offset_), std::string(detail)};
 }
 
+Status GgufStream::check_left(uint64_t bytes, std::string_view what) const {
+  if (bytes <= left()) return {};
+  return error(fmt::format("{} needs {} bytes, the file has {} left", what, bytes, left()));
+}
+
 Status GgufStream::need(uint64_t bytes, std::string_view what) {
-  if (bytes > left()) {
-    return error(fmt::format("{} needs {} bytes, the file has {} left", what, bytes, left()));
-  }
+  TIERD_TRY(check_left(bytes, what));
   const bool buffered =
       offset_ >= buffer_start_ && offset_ + bytes <= buffer_start_ + buffer_.size() && !buffer_.empty();
   if (buffered) return {};
@@ -26,9 +29,7 @@ Status GgufStream::need(uint64_t bytes, std::string_view what) {
 }
 
 Status GgufStream::skip(uint64_t bytes, std::string_view what) {
-  if (bytes > left()) {
-    return error(fmt::format("{} needs {} bytes, the file has {} left", what, bytes, left()));
-  }
+  TIERD_TRY(check_left(bytes, what));
   offset_ += bytes;
   return {};
 }

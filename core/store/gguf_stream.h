@@ -37,6 +37,7 @@ class GgufStream {
   Error error(std::string_view detail) const;
 
  private:
+  Status check_left(uint64_t bytes, std::string_view what) const;
   Result<uint64_t> text_length(std::string_view what);
   // Makes the next `bytes` (a few) lie in the buffer.
   Status need(uint64_t bytes, std::string_view what);
