@@ -90,7 +90,8 @@ TEST_P(Devices, StaysReadableUntilEverythingIsPolled) {
   EXPECT_FALSE(readable(*device, 0));
   device->flush();
   EXPECT_EQ(await(*device, 4, 1).size(), 4u);
-  EXPECT_EQ(device->poll(done), 0u);
+  // A late signal is gone after a few looks.
+  for (int i = 0; i < 32; ++i) EXPECT_EQ(device->poll(done), 0u);
   EXPECT_FALSE(readable(*device, 0));
 }
 
