@@ -238,7 +238,7 @@ class FloatStrips {
       : weights_(weights), group_bytes_(group_bytes(E, cols)), x_(x), ldx_(ldx) {}
 
   void open_panel(uint32_t group, uint32_t count, uint32_t col, uint32_t cols) {
-    const uint8_t* from = weights_ + group * group_bytes_ + col / kQuantBlock * kBlockBytes<E>;
+    const uint8_t* from = bytes(group, col, cols).data();
     col_ = col;
     panel_ = {decoded_, kPanelCols * kLanes16, scales_, kPanelCols / kQuantBlock * kLanes16, cols};
     if constexpr (E == Encoding::f32) {
@@ -252,6 +252,9 @@ class FloatStrips {
     }
     kernels_ =
         count == 2 ? kPanelKernels<2, is_quantized(E)>.data() : kPanelKernels<1, is_quantized(E)>.data();
+  }
+  std::span<const uint8_t> bytes(uint32_t group, uint32_t col, uint32_t cols) const {
+    return {weights_ + group * group_bytes_ + group_bytes(E, col), group_bytes(E, cols)};
   }
   void tile(uint32_t token, uint32_t count, float* sums, size_t sums_stride) const {
     kernels_[count - 1](panel_, x_ + token * ldx_ + col_, ldx_, sums, sums_stride);
