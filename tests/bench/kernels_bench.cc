@@ -242,9 +242,9 @@ void add_all() {
       for (const bool int8 : {true, false}) {
         if (int8 && !is_quantized(e)) continue;
         const std::string what = std::string(name(e)) + (int8 ? "_int8" : "") + suffix;
-        for (const uint32_t tokens : {1u, 4u}) {
+        for (const uint32_t tokens : {1u, 4u, 16u}) {
           timed(benchmark::RegisterBenchmark(
-              ((tokens == 1 ? "gemv/" : "gemv4/") + what).c_str(),
+              ((tokens == 1 ? "gemv/" : "batch" + std::to_string(tokens) + "/") + what).c_str(),
               [&kernels, e, int8, tokens](benchmark::State& s) { gemv(s, kernels, e, int8, tokens); }));
         }
         timed(benchmark::RegisterBenchmark(

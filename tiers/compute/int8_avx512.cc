@@ -164,8 +164,12 @@ class Strips {
   void open_panel(uint32_t group, uint32_t count, uint32_t col, uint32_t cols) {
     block_ = col / kQuantBlock;
     blocks_ = cols / kQuantBlock;
-    panel_ = weights_ + group * group_stride() + block_ * kBlockBytes<E>;
+    panel_ = bytes(group, col, cols).data();
     multiply_ = count == 2 ? kMultiply<E, 2, false> : kMultiply<E, 1, false>;
+  }
+  std::span<const uint8_t> bytes(uint32_t group, uint32_t col, uint32_t cols) const {
+    return {weights_ + group * group_stride() + col / kQuantBlock * kBlockBytes<E>,
+            cols / kQuantBlock * kBlockBytes<E>};
   }
   void tile(uint32_t token, uint32_t count, float* sums, size_t sums_stride) const {
     multiply_[count - 1](panel_, group_stride(), blocks_, x_.from(token, block_), sums, sums_stride,

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "core/layout/row_group.h"
 
@@ -29,7 +30,17 @@ struct EvenParts {
 // Kernel has:
 //   kPanelCols, kTileTokens, kGroupsAtOnce (1 or 2)
 //   open_panel(group, count, col, cols): the next tiles are of these groups and columns
+//   bytes(group, col, cols): where those columns of a group lie, to read them ahead
 //   tile(token, count, sums, group_stride): adds the panel's products to sums[g*group_stride + t*16 + r]
+// The i-th of `parts` shares of `bytes`, so that the next panel arrives while the tiles of this one compute.
+inline void prefetch_share(std::span<const uint8_t> bytes, uint32_t i, uint32_t parts) {
+  constexpr size_t kLine = 64;
+  const size_t lines = (bytes.size() + kLine - 1) / kLine;
+  for (size_t line = lines * i / parts; line < lines * (i + 1) / parts; ++line) {
+    __builtin_prefetch(bytes.data() + line * kLine);
+  }
+}
+
 template <class Kernel>
 void matmul_by_strips(Kernel& kernel, uint32_t groups, uint32_t cols, uint32_t tokens, float* y, size_t ldy) {
   alignas(64) float sums[kStripGroups * kStripTokens * kGroupRows];
@@ -45,7 +56,16 @@ void matmul_by_strips(Kernel& kernel, uint32_t groups, uint32_t cols, uint32_t t
         for (uint32_t g = 0; g < strip_groups; g += Kernel::kGroupsAtOnce) {
           const uint32_t at_once = std::min(Kernel::kGroupsAtOnce, strip_groups - g);
           kernel.open_panel(g0 + g, at_once, c, std::min(Kernel::kPanelCols, cols - c));
+          const bool last_pair = g + Kernel::kGroupsAtOnce >= strip_groups;
+          const uint32_t next_group = last_pair ? 0 : g + Kernel::kGroupsAtOnce;
+          const uint32_t next_col = last_pair ? c + Kernel::kPanelCols : c;
+          const uint32_t next_count =
+              next_col < cols ? std::min(Kernel::kGroupsAtOnce, strip_groups - next_group) : 0;
           for (uint32_t i = 0; i < tiles.parts; ++i) {
+            for (uint32_t n = 0; n < next_count; ++n) {
+              const uint32_t next_cols = std::min(Kernel::kPanelCols, cols - next_col);
+              prefetch_share(kernel.bytes(g0 + next_group + n, next_col, next_cols), i, tiles.parts);
+            }
             kernel.tile(first + tiles.begin(i), tiles.size(i),
                         sums + g * group_stride + tiles.begin(i) * kGroupRows, group_stride);
           }
