@@ -58,9 +58,9 @@ struct Message {
   uint16_t parts = 1;
   uint16_t rows = 0;  // rows of the batch
   uint16_t reserved = 0;
-  Span list;  // UnitList: what to read, compute, insert or drop; cancel: a MessageId
-  Span in;    // compute, run: RowInfo[rows]
-  Span out;   // resize: the new capacity in `bytes` and so on; see each op's agent
+  Span list = {};  // UnitList: what to read, compute, insert or drop; cancel: a MessageId
+  Span in = {};    // compute, run: RowInfo[rows]
+  Span out = {};   // resize: the new capacity in `bytes` and so on; see each op's agent
   uint32_t reserved2 = 0;
   uint64_t queued_ns = 0;  // wall or virtual
   uint64_t ready_ns = 0;   // not to be started before, under the modelled clock
@@ -80,7 +80,7 @@ struct Done {
   uint64_t bytes = 0;  // moved, or touched by compute
   uint64_t start_ns = 0;
   uint64_t done_ns = 0;
-  Span result;
+  Span result = {};
   uint32_t reserved2 = 0;
 };
 static_assert(sizeof(Done) == 64 && std::is_trivially_copyable_v<Done>);
@@ -103,7 +103,8 @@ struct RowInfo {
   uint32_t token = 0;
   uint32_t position = 0;
   uint32_t sequence = 0;  // slot of the KV cache
-  uint32_t want_logits = 0;
+  uint32_t row =
+      0;  // where the batch's buffers hold this row's input (a head is computed for some rows only)
 };
 static_assert(sizeof(RowInfo) == 16);
 

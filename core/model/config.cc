@@ -18,7 +18,7 @@ constexpr uint64_t kMaxContext = 1u << 28;
 constexpr uint64_t kMaxPositionOffset = 1u << 16;
 
 Error bad(std::string_view origin, std::string detail) {
-  return {Code::invalid_argument, std::string(origin), std::move(detail)};
+  return {Code::corrupt, std::string(origin), std::move(detail)};
 }
 
 Status in_range(std::string_view origin, std::string_view field, uint64_t value, uint64_t low,

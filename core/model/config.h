@@ -61,7 +61,7 @@ struct ModelConfig {
 };
 
 // Every field within what memory and arithmetic can bear and consistent with the others; files are not
-// trusted. `origin` names the file in the error.
+// trusted. Error: corrupt, with `origin` naming the file.
 Status validate(const ModelConfig& config, std::string_view origin);
 
 // The inverse frequencies of the rotary embedding, head_dim/2 of them, scaling applied

@@ -11,28 +11,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kMaxDepth = 16;
-
-// The first position deeper than kMaxDepth; npos if there is none. Brackets within strings do not count.
-size_t too_deep(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > kMaxDepth) return i;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return std::string_view::npos;
-}
-
 bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u;
 }
@@ -166,20 +144,6 @@ Status ManifestFields::read(std::string_view key, float& out) const {
 Status ManifestFields::read(std::string_view key, std::string& out) const {
   TIERD_ASSIGN(const json* value, member(key));
   return string_from_json(*value, out) ? Status() : wrong_type(key, *value, "a string");
-}
-
-Result<json> parse_json(std::string_view text, std::string_view file) {
-  if (const size_t at = too_deep(text); at != std::string_view::npos) {
-    return Error{Code::corrupt, std::string(file),
-                 fmt::format("nested more than {} deep at offset {}", kMaxDepth, at)};
-  }
-  try {
-    return json::parse(text);
-  } catch (const json::parse_error& error) {
-    return Error{Code::corrupt, std::string(file), fmt::format("not JSON at offset {}", error.byte)};
-  } catch (const json::exception& error) {
-    return Error{Code::corrupt, std::string(file), error.what()};
-  }
 }
 
 }  // namespace tierd

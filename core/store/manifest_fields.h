@@ -54,8 +54,4 @@ class ManifestFields {
   std::string path_;
 };
 
-// Whether `text` is JSON within the depth that our files have; the message says where it is not. Parsing
-// deeper text could take memory without bound.
-Result<nlohmann::json> parse_json(std::string_view text, std::string_view file);
-
 }  // namespace tierd

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/store/checksum.h"
+#include "core/store/json_fields.h"
 #include "core/store/manifest_check.h"
 #include "core/store/manifest_fields.h"
 #include "core/store/model_json.h"

@@ -84,7 +84,7 @@ TEST(Config, RefusesWhatCannotBe) {
     bad.spoil(config);
     const Status status = validate(config, "config.json");
     ASSERT_FALSE(status.ok()) << bad.expected;
-    EXPECT_EQ(status.code(), Code::invalid_argument);
+    EXPECT_EQ(status.code(), Code::corrupt);
     EXPECT_THAT(status.error().line(), testing::StartsWith("config.json: "));
     EXPECT_THAT(status.error().line(), testing::HasSubstr(bad.expected));
   }

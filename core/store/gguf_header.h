@@ -1,0 +1,91 @@
+// What a GGUF file says before its data: metadata and the list of tensors. Every number in it is taken for a
+// lie until it fits the file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/layout/encoding.h"
+#include "core/store/file.h"
+
+namespace tierd {
+
+enum class GgufType : uint32_t {
+  u8 = 0,
+  i8 = 1,
+  u16 = 2,
+  i16 = 3,
+  u32 = 4,
+  i32 = 5,
+  f32 = 6,
+  boolean = 7,
+  string = 8,
+  array = 9,
+  u64 = 10,
+  i64 = 11,
+  f64 = 12,
+};
+
+// An array stays in the file until somebody asks for it.
+struct GgufArray {
+  GgufType type = GgufType::u8;  // of the elements; never array
+  uint64_t count = 0;
+  uint64_t offset = 0;  // of the first element
+};
+
+using GgufValue = std::variant<uint64_t, int64_t, double, bool, std::string, GgufArray>;
+
+struct GgufTensor {
+  std::string name;
+  Encoding encoding = Encoding::f32;
+  uint64_t rows = 0;    // 1 for a vector
+  uint64_t cols = 0;    // GGUF's first dimension
+  uint64_t offset = 0;  // in the file
+};
+
+class GgufHeader {
+ public:
+  // Versions 2 and 3, little-endian. Checks that keys and names are unique, counts, lengths and offsets lie
+  // in the file, tensors are aligned and do not overlap. Errors: corrupt with the offset or key; unsupported
+  // for other versions, big-endian files, more than two dimensions and other tensor types.
+  static Result<GgufHeader> read(const File& file);
+
+  const std::vector<GgufTensor>& tensors() const { return tensors_; }
+  const GgufTensor* find(std::string_view name) const;
+
+  // Metadata by key. Without a fallback an absent key is an error; another type is one always.
+  bool has(const std::string& key) const { return values_.contains(key); }
+  Result<uint32_t> u32(const std::string& key, std::optional<uint32_t> fallback = {}) const;
+  Result<float> f32(const std::string& key, std::optional<float> fallback = {}) const;
+  Result<bool> flag(const std::string& key, std::optional<bool> fallback = {}) const;
+  Result<std::string> text(const std::string& key, std::optional<std::string> fallback = {}) const;
+  // Arrays, read from `file`, which must be the one this header was read from; at most `limit` elements.
+  // Empty where absent.
+  Result<std::vector<std::string>> strings(const File& file, const std::string& key, uint64_t limit) const;
+  Result<std::vector<float>> floats(const File& file, const std::string& key, uint64_t limit) const;
+  Result<std::vector<int32_t>> integers(const File& file, const std::string& key, uint64_t limit) const;
+
+  Error error(Code code, const std::string& key, std::string_view detail) const;
+
+ private:
+  const GgufValue* get(const std::string& key) const;
+  Error absent(const std::string& key) const;
+  Result<GgufArray> array(const std::string& key, GgufType type, uint64_t limit) const;
+  template <class T>
+  Result<std::vector<T>> numbers(const File& file, const std::string& key, GgufType type,
+                                 uint64_t limit) const;
+
+  std::string path_;
+  std::unordered_map<std::string, GgufValue> values_;
+  std::vector<GgufTensor> tensors_;
+
+  friend class GgufParser;
+};
+
+}  // namespace tierd

@@ -1,0 +1,181 @@
+#include "core/store/hf_config.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/store/file.h"
+#include "core/store/json_fields.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint64_t kMaxConfigBytes = 16 << 20;
+constexpr uint32_t kMistralDefaultWindow = 4096;
+constexpr uint32_t kQwen2DefaultFullLayers = 28;
+constexpr uint32_t kOptPositionOffset = 2;
+
+Status unless(bool supported, const JsonFields& f, const char* key, std::string_view detail) {
+  if (supported) return {};
+  return f.error(Code::unsupported, key, detail);
+}
+
+Result<Activation> read_activation(const JsonFields& f, const char* key, const char* fallback) {
+  TIERD_ASSIGN(const std::string activation, f.text(key, fallback));
+  if (activation == "silu" || activation == "swish") return Activation::silu;
+  if (activation == "relu") return Activation::relu;
+  return f.error(Code::unsupported, key, fmt::format("\"{}\", supported are silu and relu", activation));
+}
+
+// What both kinds of configuration share; head_dim is the width over the heads unless the file says
+// otherwise.
+Status read_shape(const JsonFields& f, const char* ff_key, ModelConfig& c) {
+  TIERD_ASSIGN(c.n_layers, f.u32("num_hidden_layers"));
+  TIERD_ASSIGN(c.d_model, f.u32("hidden_size"));
+  TIERD_ASSIGN(c.n_heads, f.u32("num_attention_heads"));
+  TIERD_ASSIGN(c.n_kv_heads, f.u32("num_key_value_heads", c.n_heads));
+  TIERD_ASSIGN(c.d_ff, f.u32(ff_key));
+  TIERD_ASSIGN(c.vocab_size, f.u32("vocab_size"));
+  TIERD_ASSIGN(c.context_length, f.u32("max_position_embeddings"));
+  TIERD_ASSIGN(c.head_dim, f.u32("head_dim", 0));
+  if (f.has("head_dim")) return {};
+  if (c.n_heads == 0 || c.d_model % c.n_heads != 0) {
+    return f.error(Code::corrupt, "num_attention_heads",
+                   fmt::format("found {}, which does not divide hidden_size {}", c.n_heads, c.d_model));
+  }
+  c.head_dim = c.d_model / c.n_heads;
+  return {};
+}
+
+Status read_rope_scaling(const JsonFields& f, Rope& rope) {
+  TIERD_ASSIGN(const std::string old_type, f.text("type", "default"));
+  TIERD_ASSIGN(const std::string type, f.text("rope_type", old_type));
+  if (type == "default") return {};
+  if (type == "linear") {
+    rope.scaling = RopeScaling::linear;
+    TIERD_ASSIGN(rope.factor, f.f32("factor"));
+    return {};
+  }
+  if (type == "llama3") {
+    rope.scaling = RopeScaling::llama3;
+    TIERD_ASSIGN(rope.factor, f.f32("factor"));
+    TIERD_ASSIGN(rope.low_freq_factor, f.f32("low_freq_factor"));
+    TIERD_ASSIGN(rope.high_freq_factor, f.f32("high_freq_factor"));
+    TIERD_ASSIGN(rope.original_context, f.u32("original_max_position_embeddings"));
+    return {};
+  }
+  return f.error(Code::unsupported, "rope_type",
+                 fmt::format("\"{}\", supported are default, linear and llama3", type));
+}
+
+// Up to transformers 4: rope_theta at the top and rope_scaling; from 5 on all of it in rope_parameters.
+Status read_rope(const JsonFields& f, Rope& rope) {
+  TIERD_ASSIGN(rope.theta, f.f32("rope_theta", rope.theta));
+  TIERD_ASSIGN(float rotary_factor, f.f32("partial_rotary_factor", 1.0f));
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    if (!f.has(key)) continue;
+    TIERD_ASSIGN(const JsonFields nested, f.object(key));
+    TIERD_ASSIGN(rope.theta, nested.f32("rope_theta", rope.theta));
+    TIERD_ASSIGN(rotary_factor, nested.f32("partial_rotary_factor", rotary_factor));
+    TIERD_TRY(read_rope_scaling(nested, rope));
+  }
+  return unless(rotary_factor == 1.0f, f, "partial_rotary_factor", "only 1 is supported");
+}
+
+// Files of transformers from 4.5x on name the kind of each layer.
+Status read_layer_types(const json& root, const JsonFields& f, ModelConfig& c) {
+  const auto types = root.find("layer_types");
+  if (types == root.end() || !types->is_array() || types->empty()) return {};
+  const auto sliding = static_cast<size_t>(std::count(types->begin(), types->end(), "sliding_attention"));
+  const auto full = static_cast<size_t>(std::count(types->begin(), types->end(), "full_attention"));
+  TIERD_TRY(unless(sliding == types->size() || full == types->size(), f, "layer_types",
+                   "layers of different attention"));
+  if (full != 0) c.sliding_window = 0;
+  return {};
+}
+
+Status read_qwen2_window(const JsonFields& f, ModelConfig& c) {
+  TIERD_ASSIGN(const bool use_window, f.flag("use_sliding_window", false));
+  if (!use_window) return {};
+  TIERD_ASSIGN(const uint32_t window, f.u32("sliding_window", kMistralDefaultWindow));
+  TIERD_ASSIGN(const uint32_t full_layers, f.u32("max_window_layers", kQwen2DefaultFullLayers));
+  TIERD_TRY(unless(full_layers == 0 || full_layers >= c.n_layers, f, "max_window_layers",
+                   fmt::format("{} of {} layers without a window", full_layers, c.n_layers)));
+  c.sliding_window = full_layers == 0 ? window : 0;
+  return {};
+}
+
+Status read_llama_family(const json& root, const JsonFields& f, ModelConfig& c) {
+  TIERD_TRY(read_shape(f, "intermediate_size", c));
+  TIERD_TRY(read_rope(f, c.rope));
+  c.norm = Norm::rms;
+  TIERD_ASSIGN(c.norm_eps, f.f32("rms_norm_eps", 1e-6f));
+  TIERD_ASSIGN(c.activation, read_activation(f, "hidden_act", "silu"));
+  TIERD_ASSIGN(c.tied_embeddings, f.flag("tie_word_embeddings", false));
+  c.position = PositionKind::rope_half;
+  if (c.architecture == "llama") {
+    TIERD_ASSIGN(c.qkv_bias, f.flag("attention_bias", false));
+    TIERD_ASSIGN(c.ffn_bias, f.flag("mlp_bias", false));
+    c.o_bias = c.qkv_bias;
+  } else if (c.architecture == "mistral") {
+    // An absent key means the default, null means no window.
+    const bool none = root.contains("sliding_window") && !f.has("sliding_window");
+    TIERD_ASSIGN(c.sliding_window, f.u32("sliding_window", none ? 0 : kMistralDefaultWindow));
+  } else {
+    c.qkv_bias = true;
+    TIERD_TRY(read_qwen2_window(f, c));
+  }
+  return read_layer_types(root, f, c);
+}
+
+Status read_opt(const JsonFields& f, ModelConfig& c) {
+  TIERD_TRY(read_shape(f, "ffn_dim", c));
+  c.norm = Norm::layer;
+  c.norm_bias = true;
+  c.gated = false;
+  c.position = PositionKind::learned;
+  c.position_offset = kOptPositionOffset;
+  TIERD_ASSIGN(c.activation, read_activation(f, "activation_function", "relu"));
+  TIERD_ASSIGN(c.tied_embeddings, f.flag("tie_word_embeddings", true));
+  TIERD_ASSIGN(c.qkv_bias, f.flag("enable_bias", true));
+  c.o_bias = c.ffn_bias = c.qkv_bias;
+
+  TIERD_ASSIGN(const bool norm_before, f.flag("do_layer_norm_before", true));
+  TIERD_TRY(unless(norm_before, f, "do_layer_norm_before", "only true is supported"));
+  TIERD_ASSIGN(const uint32_t embed_dim, f.u32("word_embed_proj_dim", c.d_model));
+  TIERD_TRY(unless(embed_dim == c.d_model, f, "word_embed_proj_dim",
+                   fmt::format("{}, only that of hidden_size ({}) is supported", embed_dim, c.d_model)));
+  TIERD_ASSIGN(const bool affine, f.flag("layer_norm_elementwise_affine", true));
+  TIERD_TRY(unless(affine, f, "layer_norm_elementwise_affine", "only true is supported"));
+  TIERD_ASSIGN(const bool no_final_norm, f.flag("_remove_final_layer_norm", false));
+  return unless(!no_final_norm, f, "_remove_final_layer_norm", "only false is supported");
+}
+
+}  // namespace
+
+Result<ModelConfig> read_hf_config(const std::string& path) {
+  TIERD_ASSIGN(const std::string text, read_text_file(path, kMaxConfigBytes));
+  TIERD_ASSIGN(const json root, parse_json(text, path));
+  TIERD_ASSIGN(const JsonFields f, JsonFields::of(root, path));
+
+  ModelConfig c;
+  TIERD_ASSIGN(c.architecture, f.text("model_type"));
+  TIERD_TRY(unless(!f.has("quantization_config"), f, "quantization_config",
+                   "quantized checkpoints are not read, convert to BF16, F16 or GGUF"));
+  constexpr std::array kLlamaFamily = {"llama", "mistral", "qwen2"};
+  if (std::find(kLlamaFamily.begin(), kLlamaFamily.end(), c.architecture) != kLlamaFamily.end()) {
+    TIERD_TRY(read_llama_family(root, f, c));
+  } else if (c.architecture == "opt") {
+    TIERD_TRY(read_opt(f, c));
+  } else {
+    return f.error(Code::unsupported, "model_type",
+                   fmt::format("\"{}\", supported are llama, mistral, qwen2 and opt", c.architecture));
+  }
+  TIERD_TRY(validate(c, path));
+  return c;
+}
+
+}  // namespace tierd

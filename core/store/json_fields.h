@@ -1,0 +1,55 @@
+// JSON from files that are not trusted: parsed without exceptions and read field by field, with errors that
+// name the file and the key.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/result.h"
+
+namespace tierd {
+
+// Errors: corrupt for bad syntax, nesting deeper than any model's files need, or a key that occurs twice in
+// one object.
+Result<nlohmann::json> parse_json(std::string_view text, std::string_view origin);
+
+// The fields of one object, which must outlive this. A field that is null counts as absent. Each getter
+// without a fallback fails where the field is absent, each fails (corrupt) where it has another type or does
+// not fit.
+class JsonFields {
+ public:
+  // `prefix` stands before keys in messages: "rope_scaling." for a nested object.
+  static Result<JsonFields> of(const nlohmann::json& object, std::string origin, std::string prefix = "");
+
+  bool has(const char* key) const { return get(key) != nullptr; }
+  Result<uint32_t> u32(const char* key, std::optional<uint32_t> fallback = {}) const;
+  Result<float> f32(const char* key, std::optional<float> fallback = {}) const;
+  Result<bool> flag(const char* key, std::optional<bool> fallback = {}) const;
+  Result<std::string> text(const char* key, std::optional<std::string> fallback = {}) const;
+  // One number or a list of them; empty where absent.
+  Result<std::vector<uint32_t>> u32_list(const char* key) const;
+  // `has(key)` must hold.
+  Result<JsonFields> object(const char* key) const;
+
+  const std::string& origin() const { return origin_; }
+  Error error(Code code, const char* key, std::string_view detail) const;
+
+ private:
+  JsonFields(const nlohmann::json& object, std::string origin, std::string prefix)
+      : object_(&object), origin_(std::move(origin)), prefix_(std::move(prefix)) {}
+  const nlohmann::json* get(const char* key) const;
+  Error absent(const char* key) const;
+  Error wrong(const char* key, const nlohmann::json& found, std::string_view expected) const;
+  Result<uint32_t> as_u32(const char* key, const nlohmann::json& value) const;
+
+  const nlohmann::json* object_;
+  std::string origin_;
+  std::string prefix_;
+};
+
+}  // namespace tierd

@@ -1,0 +1,32 @@
+// The header of a safetensors file: 8 bytes of length, a JSON object of tensors, then their bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/layout/encoding.h"
+#include "core/store/file.h"
+
+namespace tierd {
+
+struct SafetensorsTensor {
+  std::string name;
+  std::string dtype;  // as the file has it: "F32", "BF16", "I32"
+  std::vector<uint64_t> shape;
+  uint64_t offset = 0;  // in the file
+  uint64_t bytes = 0;
+};
+
+// All tensors by rising offset, checked as the format demands: shapes times dtype give the bytes, which
+// follow one another without hole or overlap up to the end of the file. Errors: corrupt; unsupported for a
+// dtype whose size is not known.
+Result<std::vector<SafetensorsTensor>> read_safetensors_header(const File& file);
+
+// F32, F16 and BF16.
+std::optional<Encoding> encoding_of_dtype(std::string_view dtype);
+
+}  // namespace tierd

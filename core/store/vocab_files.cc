@@ -1,0 +1,114 @@
+#include "core/store/vocab_files.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "core/store/file.h"
+#include "core/store/json_fields.h"
+#include "core/text/tokenizer.h"
+
+namespace tierd {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr uint64_t kMaxConfigBytes = 16 << 20;
+
+Status check_id(const JsonFields& f, const char* key, uint32_t id, const Vocab& vocab) {
+  if (id < vocab.pieces.size()) return {};
+  return f.error(Code::corrupt, key,
+                 fmt::format("found {}, the tokenizer has {} tokens", id, vocab.pieces.size()));
+}
+
+// config.json and generation_config.json: the tokens that begin and end a text.
+Status apply_special_ids(const JsonFields& f, Vocab& vocab) {
+  if (f.has("bos_token_id")) {
+    TIERD_ASSIGN(const uint32_t bos, f.u32("bos_token_id"));
+    TIERD_TRY(check_id(f, "bos_token_id", bos, vocab));
+    vocab.bos = bos;
+  }
+  TIERD_ASSIGN(const auto ends, f.u32_list("eos_token_id"));
+  if (!ends.empty()) vocab.eos = ends.front();
+  for (const uint32_t end : ends) {
+    TIERD_TRY(check_id(f, "eos_token_id", end, vocab));
+    if (std::find(vocab.end_tokens.begin(), vocab.end_tokens.end(), end) == vocab.end_tokens.end()) {
+      vocab.end_tokens.push_back(end);
+    }
+  }
+  return {};
+}
+
+// Calls `apply` with the fields of a file of the folder, where there is one.
+template <class Apply>
+Status with_json(const fs::path& path, FoundVocab& found, const Apply& apply) {
+  if (!file_exists(path)) return {};
+  TIERD_ASSIGN(const std::string text, read_text_file(path, kMaxConfigBytes));
+  TIERD_ASSIGN(const json root, parse_json(text, path.string()));
+  TIERD_ASSIGN(const JsonFields fields, JsonFields::of(root, path));
+  found.files.push_back(path);
+  return apply(fields);
+}
+
+Status read_folder_tokenizer(const fs::path& folder, FoundVocab& found) {
+  const std::string fast = folder / "tokenizer.json";
+  const std::string sentencepiece = folder / "tokenizer.model";
+  const std::string vocab = folder / "vocab.json";
+  const std::string merges = folder / "merges.txt";
+  if (file_exists(fast)) {
+    TIERD_ASSIGN(found.vocab, read_tokenizer_json(fast));
+    found.files = {fast};
+  } else if (file_exists(sentencepiece)) {
+    TIERD_ASSIGN(found.vocab, read_tokenizer_model(sentencepiece));
+    found.files = {sentencepiece};
+  } else if (file_exists(vocab) && file_exists(merges)) {
+    TIERD_ASSIGN(found.vocab, read_gpt2_files(vocab, merges));
+    found.files = {vocab, merges};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<FoundVocab> read_chosen_vocab(uint32_t vocab_size, const SourceOptions& options) {
+  FoundVocab found;
+  if (options.tokenizer.empty()) return found;
+  TIERD_ASSIGN(found.vocab, read_tokenizer_file(options.tokenizer, vocab_size));
+  found.files = {options.tokenizer};
+  return found;
+}
+
+Result<FoundVocab> find_hf_vocab(const std::string& folder, uint32_t vocab_size,
+                                 const SourceOptions& options) {
+  const fs::path root(folder);
+  TIERD_ASSIGN(FoundVocab found, read_chosen_vocab(vocab_size, options));
+  if (!found.vocab) TIERD_TRY(read_folder_tokenizer(root, found));
+  if (!found.vocab) return found;
+
+  Vocab& vocab = *found.vocab;
+  const auto special_ids = [&](const JsonFields& f) { return apply_special_ids(f, vocab); };
+  TIERD_TRY(with_json(root / "config.json", found, special_ids));
+  TIERD_TRY(with_json(root / "generation_config.json", found, special_ids));
+  TIERD_TRY(with_json(root / "tokenizer_config.json", found, [&](const JsonFields& f) -> Status {
+    TIERD_ASSIGN(vocab.add_bos, f.flag("add_bos_token", vocab.add_bos));
+    return {};
+  }));
+  return found;
+}
+
+Result<FoundVocab> find_llama2c_vocab(const std::string& checkpoint, uint32_t vocab_size,
+                                      const SourceOptions& options) {
+  TIERD_ASSIGN(FoundVocab found, read_chosen_vocab(vocab_size, options));
+  const fs::path folder = fs::path(checkpoint).parent_path();
+  for (const std::string& name : {fmt::format("tok{}.bin", vocab_size), std::string("tokenizer.bin")}) {
+    const std::string path = folder / name;
+    if (found.vocab || !file_exists(path)) continue;
+    TIERD_ASSIGN(found.vocab, read_llama2c_tokenizer(path, vocab_size));
+    found.files = {path};
+  }
+  return found;
+}
+
+}  // namespace tierd

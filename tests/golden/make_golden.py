@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""Writes the golden models: tiny random models of every architecture variant, and what they must compute.
+
+Development only; see README.md beside this file for the command. Each folder of models/ holds one model (a
+Hugging Face folder or GGUF) and golden.safetensors with
+    tokens  I32 [n]         the input
+    logits  F32 [n x vocab] transformers' answer, in float32 over the weights as the files have them
+The weights come from a seed of the folder's name. All logits are computed from the files as read back.
+"""
+
+import argparse
+import json
+import shutil
+import zlib
+from pathlib import Path
+
+import gguf
+import numpy as np
+import torch
+from safetensors.torch import save_file
+from transformers import AutoModelForCausalLM, LlamaConfig, MistralConfig, OPTConfig, Qwen2Config
+
+N_TOKENS = 24
+MAX_LOGIT = 8.0  # the last norm is scaled so that max|logit| is this: answers far from uniform
+
+COMMON = {"initializer_range": 0.02, "use_cache": True, "bos_token_id": 1, "eos_token_id": 2}
+
+
+def llama(**changes):
+    return {
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 128, "hidden_size": 32,
+        "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "rope_scaling": None,
+        "hidden_act": "silu", "attention_bias": False, "mlp_bias": False, "tie_word_embeddings": False,
+        **COMMON, **changes,
+    }  # fmt: skip
+
+
+def opt(**changes):
+    return {
+        "architectures": ["OPTForCausalLM"], "model_type": "opt", "vocab_size": 128, "hidden_size": 32,
+        "word_embed_proj_dim": 32, "ffn_dim": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "max_position_embeddings": 64, "activation_function": "relu", "do_layer_norm_before": True,
+        "dropout": 0.0, "pad_token_id": 1, "tie_word_embeddings": True, **COMMON, **changes,
+    }  # fmt: skip
+
+
+# Wavelengths of theta 500000 over 8 pairs fall on both sides of, and between, llama3's two bounds (16 and 64).
+LLAMA3_ROPE = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+               "original_max_position_embeddings": 64}  # fmt: skip
+LLAMA3 = {"rope_theta": 500000.0, "rope_scaling": LLAMA3_ROPE, "max_position_embeddings": 512}
+QWEN2 = {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "rope_theta": 1000000.0,
+         "rms_norm_eps": 1e-6, "use_sliding_window": False, "max_window_layers": 2}  # fmt: skip
+LLAMA2_CONFIG = llama(num_key_value_heads=4)
+
+# name: config.json as models on the hub have it. "sliding_window" of qwen2 is inert, and must stay so.
+HUGGING_FACE = {
+    "llama2": LLAMA2_CONFIG,
+    "llama2-f16": LLAMA2_CONFIG,
+    "llama2-bf16": LLAMA2_CONFIG,
+    "llama3": llama(head_dim=16, **LLAMA3),  # q has 64 rows, twice hidden_size
+    "llama-linear": llama(rope_scaling={"type": "linear", "factor": 4.0}),
+    "llama-tied-8-heads": llama(num_attention_heads=8, num_key_value_heads=1, tie_word_embeddings=True),
+    "llama-odd-sizes": llama(hidden_size=40, num_attention_heads=5, num_key_value_heads=5,
+                             intermediate_size=172, vocab_size=105),
+    "mistral": llama(architectures=["MistralForCausalLM"], model_type="mistral", sliding_window=7,
+                     num_hidden_layers=3),
+    "qwen2": llama(**QWEN2, tie_word_embeddings=True, sliding_window=7),
+    "qwen25-untied": llama(**QWEN2, sliding_window=None),
+    "opt": opt(),
+    "opt-f16": opt(),
+    "opt-bf16": opt(),
+}  # fmt: skip
+SHARDED = {"llama3"}
+# config.json as transformers 5 writes it: "rope_parameters" in place of rope_theta and rope_scaling, "dtype"
+WRITTEN_BY_TRANSFORMERS = {"qwen25-untied"}
+DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16}
+
+GGUF_ENCODINGS = ["F32", "F16", "BF16", "Q8_0", "Q4_0"]
+GGUF_CONFIGS = {
+    "llama": llama(hidden_size=64, intermediate_size=64, **LLAMA3),
+    "qwen2": llama(**QWEN2, tie_word_embeddings=True, sliding_window=None),
+}
+GGUF_SPLIT = {"gguf-llama-q8_0"}
+
+CONFIG_CLASSES = {"llama": LlamaConfig, "mistral": MistralConfig, "qwen2": Qwen2Config, "opt": OPTConfig}
+
+
+def seed_of(name):
+    """Variants of one model in several encodings share their weights."""
+    base = name
+    for suffix in ["-f16", "-bf16"] + ["-" + e.lower() for e in GGUF_ENCODINGS]:
+        base = base.removesuffix(suffix)
+    return zlib.crc32(base.encode())
+
+
+def new_model(config, rng):
+    """Weights that make the activations of each operator about one, biases and norms that matter."""
+    settings = dict(config)
+    kind = settings.pop("model_type")
+    model = AutoModelForCausalLM.from_config(CONFIG_CLASSES[kind](**settings), attn_implementation="eager")
+    model = model.float().eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            values = rng.standard_normal(parameter.shape).astype(np.float32)
+            if "norm" in name and name.endswith("weight"):
+                values = 1 + 0.2 * values
+            elif parameter.dim() == 1:
+                values = 0.3 * values
+            elif "embed" not in name:
+                values *= 1.2 / np.sqrt(parameter.shape[1])
+            parameter.copy_(torch.from_numpy(values))
+        tokens = draw_tokens(config, rng)
+        scale = MAX_LOGIT / model(tokens).logits.abs().max()
+        last_norm = model.model.decoder.final_layer_norm if kind == "opt" else model.model.norm
+        for parameter in last_norm.parameters():
+            parameter.mul_(scale)
+    return model, tokens
+
+
+def draw_tokens(config, rng):
+    return torch.from_numpy(rng.integers(0, config["vocab_size"], (1, N_TOKENS)))
+
+
+def write_golden(folder, model, tokens):
+    with torch.no_grad():
+        logits = model(tokens).logits[0].float()
+    save_file(
+        {"tokens": tokens[0].to(torch.int32), "logits": logits.contiguous()}, folder / "golden.safetensors"
+    )
+    spread = torch.distributions.Categorical(logits=logits).entropy().mean()
+    size = sum(f.stat().st_size for f in folder.iterdir())
+    print(f"{folder.name:20} {size / 1024:6.0f} KiB  max|logit| {logits.abs().max():.2f}  entropy {spread:.2f}")
+
+
+def write_hugging_face(name, config, folder):
+    rng = np.random.default_rng(seed_of(name))
+    model, tokens = new_model(config, rng)
+    suffix = name.rsplit("-", 1)[-1]
+    model = model.to(DTYPES.get(suffix, torch.float32))
+    model.save_pretrained(folder, max_shard_size="64KB" if name in SHARDED else "5GB")
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    if name not in WRITTEN_BY_TRANSFORMERS:
+        names = {torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "float32"}
+        text = json.dumps({**config, "torch_dtype": names[model.dtype]}, indent=2)
+        (folder / "config.json").write_text(text + "\n")
+    for file in folder.iterdir():
+        file.chmod(0o644)
+    read_back = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager")
+    write_golden(folder, read_back.eval(), tokens)
+
+
+def pieces(n):
+    """A sentencepiece vocabulary of n pieces: control tokens, line feed, characters, then merges by rank."""
+    characters = ["▁"] + list("etaoinshrdlucmfwypvbgkjqxz" "TAISHW" ".,'!?-")
+    merges = ["▁t", "he", "▁the", "▁a", "in", "er", "▁s", "on", "re", "▁w", "nd", "▁and", "ou", "▁h", "ing",
+              "▁to", "▁o", "▁of", "▁b", "at", "is", "en", "or", "it", "an", "▁m", "▁he", "▁f", "▁in", "ar",
+              "ed", "es", "▁d", "▁c", "▁p", "▁l", "▁y", "▁you", "st", "▁T", "▁A", "▁I", "ll", "▁n", "le", "al",
+              "ve", "▁g", "om", "ow", "▁th", "▁be", "ea", "▁wh", "as", "us", "▁that", "▁is", "el", "ee", "ch",
+              "▁e", "ot", "▁it", "ti", "ur", "il", "ly", "▁no", "ir", "id", "se", "ut", "im", "gh", "▁my",
+              "▁r", "et", "ri", "▁for", "ay", "de", "ro", "ld", "▁S", "▁H", "la", "▁W", "ke"]  # fmt: skip
+    assert len(set(merges)) == len(merges)
+    kind = gguf.TokenType
+    all_pieces = [("<unk>", 0.0, kind.UNKNOWN), ("<s>", 0.0, kind.CONTROL), ("</s>", 0.0, kind.CONTROL),
+                  ("<0x0A>", 0.0, kind.BYTE)]  # fmt: skip
+    merges = merges[: n - len(all_pieces) - len(characters)]
+    all_pieces += [(m, float(-i), kind.NORMAL) for i, m in enumerate(merges)]
+    all_pieces += [(c, float(-len(merges) - i), kind.NORMAL) for i, c in enumerate(characters)]
+    assert len(all_pieces) == n
+    return all_pieces
+
+
+GGUF_LAYER_NAMES = {
+    "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
+    "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
+}  # fmt: skip
+
+
+def gguf_name(name):
+    fixed = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight",
+             "lm_head.weight": "output.weight"}  # fmt: skip
+    if name in fixed:
+        return fixed[name]
+    _, _, layer, rest = name.split(".", 3)
+    operator, ending = rest.rsplit(".", 1)
+    return f"blk.{layer}.{GGUF_LAYER_NAMES[operator]}.{ending}"
+
+
+def rope_heads(name, config):
+    """How many heads' rows GGUF's "llama" reorders in this tensor: pairs (i, i + d/2) become (2i, 2i + 1)."""
+    if config["model_type"] != "llama":
+        return 0
+    return {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}.get(
+        name.split(".")[-2], 0
+    )
+
+
+def interleave(rows, n_heads):
+    half = rows.shape[0] // n_heads // 2
+    return rows.reshape(n_heads, 2, half, -1).swapaxes(1, 2).reshape(rows.shape)
+
+
+def deinterleave(rows, n_heads):
+    half = rows.shape[0] // n_heads // 2
+    return rows.reshape(n_heads, half, 2, -1).swapaxes(1, 2).reshape(rows.shape)
+
+
+def llama3_rope_divisors(config):
+    """rope_freqs.weight: by what each pair's frequency is divided (as convert_hf_to_gguf.py does)."""
+    scaling = config["rope_scaling"]
+    head_dim = config["hidden_size"] // config["num_attention_heads"]
+    low = scaling["original_max_position_embeddings"] / scaling["low_freq_factor"]
+    high = scaling["original_max_position_embeddings"] / scaling["high_freq_factor"]
+    divisors = []
+    for i in range(0, head_dim, 2):
+        wavelength = 2 * np.pi * config["rope_theta"] ** (i / head_dim)
+        if wavelength < high:
+            divisors.append(1.0)
+        elif wavelength > low:
+            divisors.append(scaling["factor"])
+        else:
+            smooth = (low / wavelength - 1) * scaling["low_freq_factor"]
+            smooth /= scaling["high_freq_factor"] - scaling["low_freq_factor"]
+            divisors.append(1 / ((1 - smooth) / scaling["factor"] + smooth))
+    return np.array(divisors, dtype=np.float32)
+
+
+def write_gguf_file(path, model, config, encoding, split):
+    arch = config["model_type"]
+    kind = gguf.GGMLQuantizationType[encoding]
+    file_type = "ALL_F32" if encoding == "F32" else f"MOSTLY_{encoding}"
+    state = {n: p.detach().numpy() for n, p in model.named_parameters()}
+    w = gguf.GGUFWriter(path, arch, split_max_tensors=12 if split else 0)
+    w.add_name(path.parent.name)
+    w.add_file_type(gguf.LlamaFileType[file_type])
+    w.add_quantization_version(gguf.GGML_QUANT_VERSION)
+    w.add_block_count(config["num_hidden_layers"])
+    w.add_context_length(config["max_position_embeddings"])
+    w.add_embedding_length(config["hidden_size"])
+    w.add_feed_forward_length(config["intermediate_size"])
+    w.add_head_count(config["num_attention_heads"])
+    w.add_head_count_kv(config["num_key_value_heads"])
+    w.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    w.add_rope_freq_base(config["rope_theta"])
+    w.add_vocab_size(config["vocab_size"])
+    if arch == "llama":
+        w.add_rope_dimension_count(config["hidden_size"] // config["num_attention_heads"])
+    tokens, scores, types = zip(*pieces(config["vocab_size"]))
+    w.add_tokenizer_model("llama")
+    w.add_tokenizer_pre("default")
+    w.add_token_list(list(tokens))
+    w.add_token_scores(list(scores))
+    w.add_token_types([int(t) for t in types])
+    w.add_bos_token_id(1)
+    w.add_eos_token_id(2)
+    w.add_unk_token_id(0)
+    w.add_add_bos_token(True)
+    w.add_add_eos_token(False)
+    if config["rope_scaling"]:
+        w.add_tensor("rope_freqs.weight", llama3_rope_divisors(config))
+    for name, values in state.items():
+        heads = rope_heads(name, config)
+        values = np.ascontiguousarray(interleave(values, heads) if heads else values)
+        own = kind if values.ndim == 2 else gguf.GGMLQuantizationType.F32
+        packed = values if own == gguf.GGMLQuantizationType.F32 else gguf.quants.quantize(values, own)
+        w.add_tensor(gguf_name(name), packed, raw_dtype=own)
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+
+
+def read_gguf(folder, model, config):
+    """Puts the dequantized values of the files into `model`."""
+    found = {}
+    for file in sorted(folder.glob("*.gguf")):
+        for tensor in gguf.GGUFReader(file).tensors:
+            found[tensor.name] = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            values = found.pop(gguf_name(name)).astype(np.float32).reshape(parameter.shape)
+            heads = rope_heads(name, config)
+            values = deinterleave(values, heads) if heads else values
+            parameter.copy_(torch.from_numpy(np.ascontiguousarray(values)))
+    assert set(found) <= {"rope_freqs.weight"}
+
+
+def write_gguf(name, config, encoding, folder):
+    folder.mkdir()
+    model, tokens = new_model(config, np.random.default_rng(seed_of(name)))
+    write_gguf_file(folder / "model.gguf", model, config, encoding, name in GGUF_SPLIT)
+    read_gguf(folder, model, config)
+    write_golden(folder, model, tokens)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "models")
+    out = parser.parse_args().out
+    torch.set_num_threads(1)
+    shutil.rmtree(out, ignore_errors=True)
+    for name, config in HUGGING_FACE.items():
+        write_hugging_face(name, config, out / name)
+    for arch, config in GGUF_CONFIGS.items():
+        for encoding in GGUF_ENCODINGS:
+            name = f"gguf-{arch}-{encoding.lower()}"
+            write_gguf(name, config, encoding, out / name)
+
+
+if __name__ == "__main__":
+    main()
