@@ -113,7 +113,7 @@ void Scheduler::post_read(Fetch& fetch) {
   }
   Message message;
   message.op = Op::read;
-  message.engine = Engine::read;
+  message.engine = EngineKind::read;
   message.priority = fetch.priority;
   message.agent = options_.flash_agent;
   message.step = current_ != nullptr ? current_->pass.step : 0;

@@ -242,7 +242,7 @@ void Scheduler::compute(Current& current) {
 
   Message message;
   message.op = units.empty() ? Op::run : Op::compute;
-  message.engine = Engine::compute;
+  message.engine = EngineKind::compute;
   message.flags = static_cast<uint8_t>((current.started ? 0 : kRunBefore) | (last ? kRunAfter : 0));
   message.agent = options_.compute_agent;
   message.step = current.pass.step;

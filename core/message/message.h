@@ -24,7 +24,7 @@ enum class Op : uint8_t { read, copy, compute, run, edit, resize, cancel, stats,
 enum class Priority : uint8_t { demand, prefetch, migration };
 inline constexpr int kPriorities = 3;
 // The parts of an agent that work side by side; each serves one message at a time under the modelled clock.
-enum class Engine : uint8_t { read, copy, compute };
+enum class EngineKind : uint8_t { read, copy, compute };
 inline constexpr int kEngines = 3;
 
 enum MessageFlags : uint8_t {
@@ -45,7 +45,7 @@ struct Message {
   MessageId id;
   Op op = Op::read;
   Priority priority = Priority::demand;
-  Engine engine = Engine::read;
+  EngineKind engine = EngineKind::read;
   uint8_t flags = 0;
   uint16_t agent = 0;
   uint16_t model = 0;
@@ -72,7 +72,7 @@ enum class DoneStatus : uint8_t { ok, cancelled, io_error, corrupt, no_space, in
 struct Done {
   MessageId id;
   DoneStatus status = DoneStatus::ok;
-  Engine engine = Engine::read;
+  EngineKind engine = EngineKind::read;
   uint16_t aux = 0;        // errno or a device's code
   uint32_t n_done = 0;     // units completed
   uint32_t first_bad = 0;  // index in the list of the first unit that failed

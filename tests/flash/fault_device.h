@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -99,7 +100,7 @@ class FaultDevice final : public BlockDevice {
     return 0;
   }
   void scribble(std::span<std::byte> memory) {
-    for (std::byte& byte : memory) byte = static_cast<std::byte>(random_.next());
+    std::memset(memory.data(), static_cast<int>(random_.below(256)), memory.size());
   }
   void shuffle() {
     for (size_t i = finished_.size(); i > 1; --i) {

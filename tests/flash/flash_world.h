@@ -36,11 +36,11 @@ inline AlignedMemory aligned_memory(size_t bytes) {
 class FlashWorld {
  public:
   static constexpr uint16_t kAgent = 3;
-  static constexpr uint32_t kSlots = 96;               // reads that may be alive at once
-  static constexpr uint64_t kListBytes = 16 * kBlock;  // of a slot
+  static constexpr uint32_t kSlots = 96;          // reads that may be alive at once
+  static constexpr uint64_t kListBytes = kBlock;  // of a slot
   static constexpr uint64_t kDestinationBytes = uint64_t{1} << 19;
   static constexpr uint64_t kSlotBytes = kListBytes + kDestinationBytes;
-  static constexpr auto kUntouched = std::byte{0xEE};
+  static constexpr int kUntouched = 0xEE;
 
   explicit FlashWorld(uint64_t seed, uint32_t extents = 64) : random_(seed) {
     for (uint32_t i = 0; i < extents; ++i) {
@@ -49,7 +49,10 @@ class FlashWorld {
       table_.push_back({.offset = content_.size(), .bytes = bytes});
       content_.resize(content_.size() + bytes);
     }
-    for (auto& byte : content_) byte = static_cast<std::byte>(random_.next());
+    for (uint64_t at = 0; at < content_.size(); at += sizeof(uint64_t)) {
+      const uint64_t word = random_.next();
+      std::memcpy(content_.data() + at, &word, sizeof word);
+    }
     for (ExtentRef& extent : table_) {
       extent.checksum = XXH3_64bits(content_.data() + extent.offset, extent.bytes);
     }
@@ -86,7 +89,7 @@ class FlashWorld {
   Message read(const std::vector<uint32_t>& extents, Priority priority, Gap gap_blocks) {
     const uint32_t slot = take_slot();
     std::byte* base = memory_.get() + slot * kSlotBytes;
-    std::fill_n(base, kSlotBytes, kUntouched);
+    std::memset(base, kUntouched, kSlotBytes);
     const UnitList header = {.count = static_cast<uint32_t>(extents.size()), .agent = kAgent, .pool = 0};
     std::memcpy(base, &header, sizeof header);
     uint64_t at = kListBytes;
@@ -150,7 +153,10 @@ class FlashWorld {
     return static_cast<uint32_t>(message.list.offset * kSpanUnit / kSlotBytes);
   }
   static void expect_untouched(std::span<const std::byte> memory) {
-    EXPECT_TRUE(std::ranges::all_of(memory, [](std::byte byte) { return byte == kUntouched; }))
+    if (memory.empty()) return;
+    // The first byte is right and each one equals the next: fast under sanitizers too.
+    EXPECT_TRUE(memory[0] == std::byte{kUntouched} &&
+                std::memcmp(memory.data(), memory.data() + 1, memory.size() - 1) == 0)
         << "a byte beside the destinations was written";
   }
   uint32_t take_slot() {

@@ -94,36 +94,63 @@ HWY_INLINE void four_columns(const uint8_t* block, uint32_t step, Lanes16 (&out)
   }
 }
 
+// Blocks whose chains of 32 multiply-adds run side by side in a gemv: one chain takes 128 cycles, more than
+// reading a block from memory does.
+template <Encoding E>
+constexpr int kChains = E == Encoding::f32 ? 2 : 4;
+
+// sums[t] += the next B blocks of one group by N tokens, block after block.
+template <Encoding E, int N, int B>
+HWY_INLINE void add_blocks(const uint8_t* block, const float* x, size_t ldx, Lanes16 (&sums)[N]) {
+  Lanes16 p[B][N];
+#pragma GCC unroll 4
+  for (int b = 0; b < B; ++b) {
+#pragma GCC unroll 4
+    for (int t = 0; t < N; ++t) p[b][t] = set16(0);
+  }
+#pragma GCC unroll 8
+  for (uint32_t step = 0; step < kQuantBlock / 4; ++step) {
+#pragma GCC unroll 4
+    for (int b = 0; b < B; ++b) {
+      Lanes16 w[4];
+      four_columns<E>(block + b * kBlockBytes<E>, step, w);
+#pragma GCC unroll 4
+      for (uint32_t k = 0; k < 4; ++k) {
+#pragma GCC unroll 4
+        for (int t = 0; t < N; ++t) {
+          p[b][t] = fma16(w[k], set16(x[t * ldx + b * kQuantBlock + 4 * step + k]), p[b][t]);
+        }
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int b = 0; b < B; ++b) {
+#pragma GCC unroll 4
+    for (int t = 0; t < N; ++t) {
+      if constexpr (is_quantized(E)) {
+        sums[t] = fma16(block_scales(block + b * kBlockBytes<E>), p[b][t], sums[t]);
+      } else {
+        sums[t] = add16(sums[t], p[b][t]);
+      }
+    }
+  }
+}
+
 // One group by N tokens, weights straight from memory: for few tokens, where reading them is the cost.
 template <Encoding E, int N>
 void multiply_few(const uint8_t* block, uint32_t cols, const float* x, size_t ldx, float* y, size_t ldy) {
+  constexpr int kAtOnce = N == 1 ? kChains<E> : 1;
   Lanes16 sums[N];
 #pragma GCC unroll 4
   for (int t = 0; t < N; ++t) sums[t] = set16(0);
   uint32_t c = 0;
+  for (; c + kAtOnce * kQuantBlock <= cols; c += kAtOnce * kQuantBlock, block += kAtOnce * kBlockBytes<E>) {
+    for (uint32_t i = 0; i < kAtOnce * kBlockBytes<E>; i += 64)
+      __builtin_prefetch(block + kPrefetchBytes + i);
+    add_blocks<E, N, kAtOnce>(block, x + c, ldx, sums);
+  }
   for (; c + kQuantBlock <= cols; c += kQuantBlock, block += kBlockBytes<E>) {
-    for (uint32_t i = 0; i < kBlockBytes<E>; i += kChunk) __builtin_prefetch(block + kPrefetchBytes + i);
-    Lanes16 p[N];
-#pragma GCC unroll 4
-    for (int t = 0; t < N; ++t) p[t] = set16(0);
-#pragma GCC unroll 8
-    for (uint32_t step = 0; step < kQuantBlock / 4; ++step) {
-      Lanes16 w[4];
-      four_columns<E>(block, step, w);
-#pragma GCC unroll 4
-      for (uint32_t k = 0; k < 4; ++k) {
-#pragma GCC unroll 4
-        for (int t = 0; t < N; ++t) p[t] = fma16(w[k], set16(x[t * ldx + c + 4 * step + k]), p[t]);
-      }
-    }
-#pragma GCC unroll 4
-    for (int t = 0; t < N; ++t) {
-      if constexpr (is_quantized(E)) {
-        sums[t] = fma16(block_scales(block), p[t], sums[t]);
-      } else {
-        sums[t] = add16(sums[t], p[t]);
-      }
-    }
+    add_blocks<E, N, 1>(block, x + c, ldx, sums);
   }
   if constexpr (!is_quantized(E)) {
     if (c < cols) {
@@ -152,6 +179,10 @@ void multiply_panel(const Panel& panel, const float* x, size_t ldx, float* sums,
   const float* w = panel.weights;
   for (uint32_t c = 0; c < panel.cols; c += kQuantBlock, x += kQuantBlock) {
     const uint32_t count = std::min(kQuantBlock, panel.cols - c);
+    for (int t = 0; t < N; ++t) {  // the next tile's activations
+      __builtin_prefetch(x + (t + N) * ldx);
+      __builtin_prefetch(x + (t + N) * ldx + kQuantBlock / 2);
+    }
     Lanes16 p[N][G];
 #pragma GCC unroll 12
     for (int t = 0; t < N; ++t) {
