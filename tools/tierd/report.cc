@@ -158,9 +158,8 @@ Result<json> check_json(Runtime& runtime) {
   check["budget"] = budget_json(runtime);
   const uint64_t resident = runtime.pinned_bytes();
   const uint64_t streamed = runtime.streamed_bytes_per_token();
-  const double memory = measure_memory_read(runtime.team().workers(), kMeasureBytes, kMeasureSeconds);
-  TIERD_ASSIGN(const double flash, measure_sequential_read(runtime.plan().store.data_path(), kMeasureSeconds,
-                                                           kMeasureReadBytes, runtime.plan().config.flash_depth));
+  TIERD_ASSIGN(const double memory, measure_memory_read(runtime.team().workers(), kMeasureSeconds, kMeasureBytes));
+  TIERD_ASSIGN(const double flash, measure_sequential_read(runtime.plan().store.data_path(), kMeasureSeconds, kMeasureReadBytes, runtime.plan().config.flash_depth));
   const double compute_seconds = static_cast<double>(resident + streamed) / memory;
   const double flash_seconds = static_cast<double>(streamed) / flash;
   check["resident_bytes"] = resident;
