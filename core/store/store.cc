@@ -1,6 +1,5 @@
 #include "core/store/store.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +7,7 @@
 
 #include "core/base/progress.h"
 #include "core/store/checksum.h"
-#include "core/store/disk.h"
+#include "core/store/file.h"
 
 namespace tierd {
 
@@ -45,16 +44,14 @@ Status Store::verify(uint32_t extent, std::span<const std::byte> bytes) const {
 }
 
 Status Store::verify_all(bool quiet) const {
-  const int descriptor = ::open(data_path().c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return disk_error(data_path(), "opening");
-  const OpenFile file(descriptor, data_path());
+  TIERD_ASSIGN(const File file, File::open(data_path()));
   Progress progress("verifying", manifest_.data_bytes, quiet);
   std::vector<std::byte> buffer;
   for (uint32_t i = 0; i < manifest_.extents.size(); ++i) {
     const Extent& extent = manifest_.extents[i];
     buffer.resize(std::max<size_t>(buffer.size(), extent.bytes));
     const std::span bytes = std::span(buffer).first(extent.bytes);
-    TIERD_TRY(file.read(extent.offset, bytes));
+    TIERD_TRY(file.read_exact(extent.offset, bytes));
     TIERD_TRY(verify(i, bytes));
     progress.advance(extent.bytes);
   }

@@ -144,10 +144,10 @@ TEST(Manifest, HostileOnesAreRefused) {
       {"extent empty", [](json& m) { m["extents"][2][1] = 0; }, "multiples of 4096"},
       {"extent of the wrong size",
        [](json& m) {
-         m["extents"].back()[1] = 4096 * 3;
-         m["data_bytes"] = m["extents"].back()[0].get<uint64_t>() + 4096 * 3;
+         m["extents"].back()[1] = m["extents"].back()[1].get<uint64_t>() + 4096;
+         m["data_bytes"] = m["data_bytes"].get<uint64_t>() + 4096;
        },
-       "expected 4096"},
+       "(layers.1.down neuron"},
       {"extent with two members", [](json& m) { m["extents"][0].erase(2); }, "[offset, bytes, checksum]"},
       {"checksum no number", [](json& m) { m["extents"][0][2] = "xyz"; }, "[offset, bytes, checksum]"},
       {"an extent of nobody",
@@ -215,7 +215,7 @@ TEST_F(BrokenStore, MissingFiles) {
   EXPECT_EQ(without.code(), Code::not_found);
   EXPECT_THAT(without.error().line(), HasSubstr("weights.bin"));
   std::filesystem::create_directory(store_ + "/weights.bin");
-  EXPECT_THAT(read_manifest(store_).error().line(), HasSubstr("is not a file"));
+  EXPECT_THAT(read_manifest(store_).error().line(), HasSubstr("expected a file"));
   std::filesystem::remove(store_ + "/manifest.json");
   EXPECT_THAT(read_manifest(store_).error().line(), HasSubstr("manifest.json"));
 }

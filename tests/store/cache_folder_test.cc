@@ -1,0 +1,85 @@
+#include "core/store/cache_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "core/store/store.h"
+#include "tests/store/files.h"
+#include "tests/store/memory_source.h"
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
+
+class CacheFolder : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fresh_folder();
+    setenv("TIERD_CACHE", (folder_ + "/cache").c_str(), 1);
+  }
+  void TearDown() override { unsetenv("TIERD_CACHE"); }
+  std::string folder_;
+};
+
+TEST_F(CacheFolder, IsWhereTheVariablesSay) {
+  EXPECT_EQ(*cache_folder(), folder_ + "/cache");
+  unsetenv("TIERD_CACHE");
+  setenv("XDG_CACHE_HOME", "/somewhere", 1);
+  EXPECT_EQ(*cache_folder(), "/somewhere/tierd");
+  unsetenv("XDG_CACHE_HOME");
+  setenv("HOME", "/home/someone", 1);
+  EXPECT_EQ(*cache_folder(), "/home/someone/.cache/tierd");
+  unsetenv("HOME");
+  EXPECT_THAT(cache_folder().error().line(), HasSubstr("TIERD_CACHE"));
+}
+
+TEST_F(CacheFolder, ConvertsOnce) {
+  const MemorySource source(small_llama(), Encoding::f16);
+  const auto first = store_for(source, kQuiet);
+  ASSERT_TRUE(first.ok()) << first.error().line();
+  ASSERT_TRUE(Store::open(*first)->verify_all(true).ok());
+  const auto time = std::filesystem::last_write_time(*first + "/weights.bin");
+  EXPECT_EQ(*store_for(source, kQuiet), *first);
+  EXPECT_EQ(std::filesystem::last_write_time(*first + "/weights.bin"), time);
+}
+
+TEST_F(CacheFolder, AChangedSourceGetsAnotherStore) {
+  MemorySource source(small_llama(), Encoding::f16, 1);
+  const auto first = store_for(source, {.neuron_bytes = 0, .quiet = false});
+  ASSERT_TRUE(first.ok());
+  const MemorySource changed(small_llama(), Encoding::f16, 2);
+  testing::internal::CaptureStderr();
+  const auto second = store_for(changed, {.neuron_bytes = 0, .quiet = false});
+  const std::string said = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(second.ok());
+  EXPECT_NE(*first, *second);
+  EXPECT_THAT(said, HasSubstr("memory has changed, converting it anew; " + *first));
+  EXPECT_TRUE(Store::open(*first).ok());  // stays until it is removed
+}
+
+TEST_F(CacheFolder, AnotherLayoutGetsAnotherStore) {
+  const MemorySource source(small_llama(), Encoding::f16);
+  EXPECT_NE(*store_path(source, kQuiet), *store_path(source, {.neuron_bytes = 4096, .quiet = true}));
+}
+
+TEST_F(CacheFolder, AStoreIsItself) {
+  const MemorySource source(small_llama(), Encoding::f16);
+  const std::string store = folder_ + "/store";
+  ASSERT_TRUE(write_store(source, store, kQuiet).ok());
+  EXPECT_EQ(*store_for(store, {}, kQuiet), store);
+  EXPECT_FALSE(store_for(folder_ + "/nothing", {}, kQuiet).ok());
+}
+
+TEST_F(CacheFolder, AFolderThatCannotBeMadeIsNamed) {
+  write_file(folder_ + "/cache", "a file");
+  const MemorySource source(small_llama(), Encoding::f16);
+  EXPECT_THAT(store_for(source, kQuiet).error().line(), HasSubstr(folder_ + "/cache"));
+}
+
+}  // namespace
+}  // namespace tierd

@@ -1,0 +1,92 @@
+#include "core/store/gguf_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/store/source.h"
+#include "core/store/synthetic_source.h"
+#include "tests/store/files.h"
+#include "tests/store/memory_source.h"
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+
+void expect_same_model(const TensorSource& written, const TensorSource& read) {
+  const ModelConfig& a = written.config();
+  const ModelConfig& b = read.config();
+  EXPECT_EQ(a.n_layers, b.n_layers);
+  EXPECT_EQ(a.d_model, b.d_model);
+  EXPECT_EQ(a.n_heads, b.n_heads);
+  EXPECT_EQ(a.n_kv_heads, b.n_kv_heads);
+  EXPECT_EQ(a.head_dim, b.head_dim);
+  EXPECT_EQ(a.d_ff, b.d_ff);
+  EXPECT_EQ(a.vocab_size, b.vocab_size);
+  EXPECT_EQ(a.context_length, b.context_length);
+  EXPECT_EQ(a.norm_eps, b.norm_eps);
+  EXPECT_EQ(a.position, b.position);
+  EXPECT_EQ(a.rope.theta, b.rope.theta);
+  EXPECT_EQ(a.qkv_bias, b.qkv_bias);
+  EXPECT_EQ(a.tied_embeddings, b.tied_embeddings);
+  for (const TensorInfo& tensor : written.tensors()) {
+    const TensorInfo* found = read.find(tensor.name);
+    ASSERT_NE(found, nullptr) << tensor.name;
+    EXPECT_EQ(found->encoding, tensor.encoding);
+    EXPECT_EQ(*written.read_f32(tensor), *read.read_f32(*found)) << tensor.name;
+  }
+  ASSERT_NE(read.vocab(), nullptr);
+  EXPECT_EQ(written.vocab()->pieces, read.vocab()->pieces);
+  EXPECT_EQ(written.vocab()->scores, read.vocab()->scores);
+  EXPECT_EQ(written.vocab()->types, read.vocab()->types);
+  EXPECT_EQ(written.vocab()->bos, read.vocab()->bos);
+  EXPECT_EQ(written.vocab()->eos, read.vocab()->eos);
+}
+
+TEST(GgufWriter, IsReadBack) {
+  const std::string folder = fresh_folder();
+  for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0}) {
+    for (const bool qwen : {false, true}) {
+      ModelConfig config = small_llama();
+      if (qwen) {
+        config.architecture = "qwen2";
+        config.position = PositionKind::rope_half;
+        config.qkv_bias = true;
+        config.tied_embeddings = true;
+      }
+      const auto source = SyntheticSource::make(config, e, 5);
+      ASSERT_TRUE(source.ok());
+      const std::string path = folder + "/model.gguf";
+      const Status written = write_gguf(**source, path, true);
+      ASSERT_TRUE(written.ok()) << written.error().line();
+      EXPECT_FALSE(std::filesystem::exists(path + ".partial"));
+      const auto read = open_source(path);
+      ASSERT_TRUE(read.ok()) << read.error().line();
+      expect_same_model(**source, **read);
+    }
+  }
+}
+
+TEST(GgufWriter, RefusesWhatGgufCannotSay) {
+  const std::string path = fresh_folder() + "/model.gguf";
+  const auto refused = [&](const ModelConfig& config) {
+    const Status written = write_gguf(MemorySource(config, Encoding::f16), path, true);
+    EXPECT_EQ(written.code(), Code::unsupported);
+    EXPECT_FALSE(std::filesystem::exists(path));
+    return written.error().line();
+  };
+  EXPECT_THAT(refused(small_opt()), HasSubstr("architecture 'opt' cannot be written as GGUF"));
+  ModelConfig config = small_llama();
+  config.position = PositionKind::rope_half;
+  EXPECT_THAT(refused(config), HasSubstr("another order"));
+  config = small_llama();
+  config.rope.scaling = RopeScaling::llama3;
+  config.rope.factor = 8;
+  EXPECT_THAT(refused(config), HasSubstr("Llama 3.1"));
+  config = small_llama();
+  config.qkv_bias = true;
+  EXPECT_THAT(refused(config), HasSubstr("no usual llama"));
+}
+
+}  // namespace
+}  // namespace tierd
