@@ -10,7 +10,7 @@
 #include "core/base/units.h"
 #include "core/store/cache_folder.h"
 #include "core/store/file.h"
-#include "plugins/builtin/builtin.h"
+#include "tools/assembly/builtin_plugins.h"
 
 namespace tierd {
 namespace {
@@ -21,12 +21,6 @@ constexpr uint16_t kMemoryPool = 0;
 constexpr uint16_t kActivationPool = 1;
 constexpr uint32_t kDefaultContext = 4096;
 constexpr uint64_t kSpinNs = 20'000;  // with a core to itself, an agent's thread looks for messages so long
-
-std::span<const tierd_plugin* const> builtin_plugins() {
-  size_t n = 0;
-  while (tierd_builtin_plugins[n] != nullptr) ++n;
-  return {tierd_builtin_plugins, n};
-}
 
 Result<std::optional<uint64_t>> parse_seed(const std::string& text) {
   if (text.empty()) return std::optional<uint64_t>();
