@@ -26,7 +26,6 @@ void relax() {
 }  // namespace
 
 Team::Team(const Options& options) : options_(options) {
-  if (options.bind) (void)bind_this_thread(0);
   for (uint32_t i = 1; i < options.workers; ++i) threads_.emplace_back([this, i] { worker(i); });
 }
 

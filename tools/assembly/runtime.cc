@@ -75,8 +75,10 @@ Result<std::unique_ptr<Runtime>> Runtime::create(RunPlan plan, const RuntimeOpti
   runtime->quiet_ = options.quiet;
   TIERD_TRY(runtime->make_compute());
   TIERD_TRY(runtime->make_flash());
-  TIERD_TRY(runtime->make_kernel(options.logit_rows));
+  TIERD_TRY(runtime->make_kernel());
   TIERD_TRY(runtime->load_tensors());
+  // Last, because a thread inherits the binding of the one that makes it.
+  if (runtime->binds_workers() && !runtime->dram_thread_) (void)bind_this_thread(0);
   return runtime;
 }
 
@@ -96,7 +98,7 @@ Status Runtime::make_compute() {
   }
   Team::Options team;
   team.workers = config.threads != 0 ? config.threads : available_cores();
-  team.bind = config.bind && team.workers <= available_cores();
+  team.bind = binds_workers();
   team_ = std::make_unique<Team>(team);
 
   StrategyNames names{config.predictor, config.quantizer, config.cache, config.balancer};
@@ -148,15 +150,20 @@ Status Runtime::make_flash() {
   return {};
 }
 
+bool Runtime::binds_workers() const {
+  return plan_.config.bind && plan_.config.threads <= available_cores();
+}
+
 Agent& Runtime::on_thread(Agent& agent, const std::string& thread, std::unique_ptr<AgentThread>& owner) {
   if (thread != "own") return agent;
   AgentThread::Options options;
   if (available_cores() > team_->workers()) options.spin_ns = kSpinNs;
+  if (&agent == dram_.get() && binds_workers()) options.core = 0;
   owner = std::make_unique<AgentThread>(agent, options);
   return *owner;
 }
 
-Status Runtime::make_kernel(uint32_t logit_rows) {
+Status Runtime::make_kernel() {
   const MemoryPlan& memory = plan_.memory;
   const std::vector<Site>& sites = plan_.model.sites;
   TIERD_CHECK(dispatcher_->add_agent(on_thread(*dram_, plan_.config.dram_thread, dram_thread_)) == kDram);
@@ -214,24 +221,17 @@ Status Runtime::load() {
   return {};
 }
 
-uint64_t Runtime::pinned_bytes() const {
-  uint64_t bytes = 0;
-  for (SiteId s = 0; s < plan_.model.sites.size(); ++s) {
-    const Site& site = plan_.model.sites[s];
-    if (site.domain != s) continue;
-    for (uint32_t i = 0; i < site.n; ++i) bytes += residency_->valid(s, i) ? site.bytes[i] : 0;
-  }
-  return bytes;
-}
-
-uint64_t Runtime::streamed_bytes_per_token() const {
-  uint64_t bytes = 0;
+Runtime::Traffic Runtime::planned_traffic() const {
+  const bool keeps = strategies_->strategies().cache.table->ahead != nullptr;
+  Traffic traffic;
   for (SiteId s = 0; s < plan_.model.sites.size(); ++s) {
     const Site& site = plan_.model.sites[s];
     if (site.given) continue;
-    for (uint32_t i = 0; i < site.n; ++i) bytes += residency_->valid(s, i) ? 0 : site.bytes[i];
+    for (uint32_t i = 0; i < site.n; ++i) {
+      (keeps && i < slots_[site.domain] ? traffic.resident_bytes : traffic.streamed_bytes) += site.bytes[i];
+    }
   }
-  return bytes;
+  return traffic;
 }
 
 }  // namespace tierd

@@ -62,16 +62,21 @@ class Runtime {
   // When nothing is in flight.
   FlashCounters flash_counters() const { return flash_->counters(); }
   const BlockDevice& device() const { return flash_->device(); }
-  // Bytes of weights that lie in the arena, and that a decode step must bring in besides the embedding's row.
-  uint64_t pinned_bytes() const;
-  uint64_t streamed_bytes_per_token() const;
+  // What a decode step of a dense model takes from the arena and what it must bring in from flash, the
+  // embedding's row aside. Of a cache that does not say beforehand what it keeps, nothing is promised.
+  struct Traffic {
+    uint64_t resident_bytes = 0;
+    uint64_t streamed_bytes = 0;
+  };
+  Traffic planned_traffic() const;
 
  private:
   explicit Runtime(RunPlan plan) : plan_(std::move(plan)), budget_(plan_.memory.capacity) {}
   Status make_compute();
   Status make_flash();
-  Status make_kernel(uint32_t logit_rows);
+  Status make_kernel();
   Status load_tensors();
+  bool binds_workers() const;  // one a core, if there are enough
   Agent& on_thread(Agent& agent, const std::string& thread, std::unique_ptr<AgentThread>& owner);
 
   RunPlan plan_;

@@ -140,16 +140,16 @@ int run(const Arguments& arguments) {
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
 
-  const uint64_t begin = now_ns();
-  Status status = runtime.load();
-  const uint64_t load_ns = now_ns() - begin;
-  if (status.ok() && arguments.check) {
+  if (arguments.check) {
     auto check = check_json(runtime);
     the_waiter.store(nullptr);
     if (!check.ok()) return fail(check.error(), kFailed);
     std::printf("%s", arguments.json ? (check->dump(2) + "\n").c_str() : check_text(*check).c_str());
     return 0;
   }
+  const uint64_t begin = now_ns();
+  Status status = runtime.load();
+  const uint64_t load_ns = now_ns() - begin;
   if (!status.ok() && the_signal.load() == 0) {
     the_waiter.store(nullptr);
     return fail(status.error(), exit_code(status.error()));

@@ -163,8 +163,7 @@ std::string report_text(const json& r) {
 Result<json> check_json(Runtime& runtime) {
   json check = configuration_json(runtime);
   check["budget"] = budget_json(runtime);
-  const uint64_t resident = runtime.pinned_bytes();
-  const uint64_t streamed = runtime.streamed_bytes_per_token();
+  const auto [resident, streamed] = runtime.planned_traffic();
   TIERD_ASSIGN(const double memory,
                measure_memory_read(runtime.team().workers(), kMeasureSeconds, kMeasureBytes));
   TIERD_ASSIGN(const double flash,
