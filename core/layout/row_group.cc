@@ -13,38 +13,60 @@ constexpr uint32_t kChunk = 4;  // bytes of one row in a chunk
 constexpr uint32_t kScaleBytes = 2;
 constexpr uint32_t kGroupScaleBytes = kGroupRows * kScaleBytes;
 
-uint32_t chunks_of(Encoding e) {
+constexpr uint32_t chunks_of(Encoding e) {
   return (block_bytes(e) - kScaleBytes) / kChunk;
 }
 // What turns a stored byte of a block encoding into the plain one and back.
-std::byte bias_of(Encoding e) {
+constexpr std::byte bias_of(Encoding e) {
   return e == Encoding::q8_0 ? std::byte{0x80} : std::byte{0};
+}
+
+// One column block of one row. Every size is a constant, so that each copy is a load and a store.
+template <Encoding e>
+void pack_block(uint32_t row, const std::byte* in, std::byte* out) {
+  if constexpr (is_quantized(e)) {
+    std::memcpy(out + row * kScaleBytes, in, kScaleBytes);
+    constexpr uint32_t kBias = 0x01010101u * std::to_integer<uint32_t>(bias_of(e));
+    for (uint32_t c = 0; c < chunks_of(e); ++c) {
+      uint32_t chunk;
+      std::memcpy(&chunk, in + kScaleBytes + c * kChunk, kChunk);
+      chunk ^= kBias;
+      std::memcpy(out + kGroupScaleBytes + (c * kGroupRows + row) * kChunk, &chunk, kChunk);
+    }
+  } else {
+    std::memcpy(out + row * block_bytes(e), in, block_bytes(e));
+  }
+}
+
+template <Encoding e>
+void pack_blocks(uint32_t rows, uint64_t blocks, const std::byte* plain, std::byte* group) {
+  constexpr uint32_t kUnit = block_bytes(e);
+  const uint64_t row_bytes = blocks * kUnit;
+  for (uint64_t b = 0; b < blocks; ++b) {
+    for (uint32_t r = 0; r < rows; ++r) {
+      pack_block<e>(r, plain + r * row_bytes + b * kUnit, group + b * kUnit * kGroupRows);
+    }
+  }
 }
 
 }  // namespace
 
 void pack_row_group(Encoding e, uint32_t rows, uint32_t cols, std::span<const std::byte> plain,
                     std::span<std::byte> group) {
-  const uint64_t row_bytes = encoded_bytes(e, cols);
   TIERD_CHECK(rows >= 1 && rows <= kGroupRows && cols % block_values(e) == 0);
-  TIERD_CHECK(plain.size() == rows * row_bytes && group.size() == group_bytes(e, cols));
-  std::fill(group.begin(), group.end(), std::byte{0});
-  const uint32_t unit = block_bytes(e);
+  TIERD_CHECK(plain.size() == rows * encoded_bytes(e, cols) && group.size() == group_bytes(e, cols));
+  if (rows < kGroupRows) std::fill(group.begin(), group.end(), std::byte{0});
   const uint64_t blocks = cols / block_values(e);
-  for (uint32_t r = 0; r < rows; ++r) {
-    const std::byte* in = plain.data() + r * row_bytes;
-    for (uint64_t b = 0; b < blocks; ++b, in += unit) {
-      std::byte* out = group.data() + b * unit * kGroupRows;
-      if (!is_quantized(e)) {
-        std::memcpy(out + r * unit, in, unit);
-        continue;
-      }
-      std::memcpy(out + r * kScaleBytes, in, kScaleBytes);
-      for (uint32_t c = 0; c < chunks_of(e); ++c) {
-        std::byte* to = out + kGroupScaleBytes + (c * kGroupRows + r) * kChunk;
-        for (uint32_t k = 0; k < kChunk; ++k) to[k] = in[kScaleBytes + c * kChunk + k] ^ bias_of(e);
-      }
-    }
+  switch (e) {
+    case Encoding::f32:
+      return pack_blocks<Encoding::f32>(rows, blocks, plain.data(), group.data());
+    case Encoding::f16:
+    case Encoding::bf16:
+      return pack_blocks<Encoding::f16>(rows, blocks, plain.data(), group.data());
+    case Encoding::q8_0:
+      return pack_blocks<Encoding::q8_0>(rows, blocks, plain.data(), group.data());
+    case Encoding::q4_0:
+      return pack_blocks<Encoding::q4_0>(rows, blocks, plain.data(), group.data());
   }
 }
 

@@ -24,7 +24,7 @@ enum class Op : uint8_t { read, copy, compute, run, edit, resize, cancel, stats,
 enum class Priority : uint8_t { demand, prefetch, migration };
 inline constexpr int kPriorities = 3;
 // The parts of an agent that work side by side; each serves one message at a time under the modelled clock.
-enum class Engine : uint8_t { read, copy, compute };
+enum class EngineKind : uint8_t { read, copy, compute };
 inline constexpr int kEngines = 3;
 
 enum MessageFlags : uint8_t {
@@ -45,7 +45,7 @@ struct Message {
   MessageId id;
   Op op = Op::read;
   Priority priority = Priority::demand;
-  Engine engine = Engine::read;
+  EngineKind engine = EngineKind::read;
   uint8_t flags = 0;
   uint16_t agent = 0;
   uint16_t model = 0;
@@ -58,9 +58,9 @@ struct Message {
   uint16_t parts = 1;
   uint16_t rows = 0;  // rows of the batch
   uint16_t reserved = 0;
-  Span list;  // UnitList: what to read, compute, insert or drop; cancel: a MessageId
-  Span in;    // compute, run: RowInfo[rows]
-  Span out;   // resize: the new capacity in `bytes` and so on; see each op's agent
+  Span list = {};  // UnitList: what to read, compute, insert or drop; cancel: a MessageId
+  Span in = {};    // compute, run: RowInfo[rows]
+  Span out = {};   // resize: the new capacity in `bytes` and so on; see each op's agent
   uint32_t reserved2 = 0;
   uint64_t queued_ns = 0;  // wall or virtual
   uint64_t ready_ns = 0;   // not to be started before, under the modelled clock
@@ -72,7 +72,7 @@ enum class DoneStatus : uint8_t { ok, cancelled, io_error, corrupt, no_space, in
 struct Done {
   MessageId id;
   DoneStatus status = DoneStatus::ok;
-  Engine engine = Engine::read;
+  EngineKind engine = EngineKind::read;
   uint16_t aux = 0;        // errno or a device's code
   uint32_t n_done = 0;     // units completed
   uint32_t first_bad = 0;  // index in the list of the first unit that failed
@@ -80,7 +80,7 @@ struct Done {
   uint64_t bytes = 0;  // moved, or touched by compute
   uint64_t start_ns = 0;
   uint64_t done_ns = 0;
-  Span result;
+  Span result = {};
   uint32_t reserved2 = 0;
 };
 static_assert(sizeof(Done) == 64 && std::is_trivially_copyable_v<Done>);
@@ -103,7 +103,8 @@ struct RowInfo {
   uint32_t token = 0;
   uint32_t position = 0;
   uint32_t sequence = 0;  // slot of the KV cache
-  uint32_t want_logits = 0;
+  uint32_t row =
+      0;  // where the batch's buffers hold this row's input (a head is computed for some rows only)
 };
 static_assert(sizeof(RowInfo) == 16);
 

@@ -1,0 +1,114 @@
+#include "core/engine/engine.h"
+
+#include <cstdlib>
+
+#include "core/base/align.h"
+#include "core/base/time.h"
+
+namespace tierd {
+namespace {
+constexpr uint16_t kKernel = 0;
+}
+
+Engine::Engine(Dispatcher& dispatcher, Scheduler& scheduler, PoolTable& pools, const ModelPlan& plan,
+               Span logits)
+    : dispatcher_(dispatcher),
+      scheduler_(scheduler),
+      pools_(pools),
+      plan_(plan),
+      logits_(logits),
+      row_info_(nullptr, [](RowInfo* p) { std::free(p); }) {
+  const uint64_t batch_bytes = align_up(plan.compute.max_rows * sizeof(RowInfo), kSpanUnit);
+  const uint64_t picked_bytes = align_up(logit_rows() * sizeof(RowInfo), kSpanUnit);
+  row_info_.reset(static_cast<RowInfo*>(std::aligned_alloc(kSpanUnit, batch_bytes + picked_bytes)));
+  TIERD_CHECK(row_info_ != nullptr);
+  auto* bytes = reinterpret_cast<std::byte*>(row_info_.get());
+  const uint16_t pool = pools.add(kKernel, {bytes, batch_bytes + picked_bytes});
+  batch_ = {row_info_.get(), plan.compute.max_rows};
+  picked_ = {reinterpret_cast<RowInfo*>(bytes + batch_bytes), logit_rows()};
+  batch_span_ = {kKernel, pool, 0, 0};
+  picked_span_ = {kKernel, pool, static_cast<uint32_t>(batch_bytes / kSpanUnit), 0};
+}
+
+Status Engine::run(Task<Status> task) {
+  while (!task.done()) {
+    if (!dispatcher_.turn()) dispatcher_.wait();
+  }
+  return task.take();
+}
+
+Status Engine::load(const std::function<void(uint64_t)>& progress) {
+  return run(scheduler_.fill(progress));
+}
+
+Status Engine::drain() {
+  return run(scheduler_.drain());
+}
+
+void Engine::reset_times() {
+  prefill_ = {};
+  decode_ = {};
+}
+
+Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool prefill) {
+  std::vector<uint32_t> neurons;  // of the embedding, that hold the tokens' rows
+  for (uint32_t i = 0; i < rows; ++i) {
+    neurons.push_back(batch_[i].token / plan_.compute.sites.front().rows_per_neuron);
+  }
+  std::sort(neurons.begin(), neurons.end());
+  neurons.erase(std::unique(neurons.begin(), neurons.end()), neurons.end());
+  const ActiveSet tokens = ActiveSet::of(std::move(neurons));
+  const auto head = static_cast<SiteId>(plan_.sites.size() - 1);
+
+  for (SiteId site = 0; site < plan_.sites.size(); ++site) {
+    const bool picked = site == head;
+    if (picked && wanted.empty()) break;
+    Scheduler::Pass pass;
+    pass.step = step_;
+    pass.rows = static_cast<uint16_t>(picked ? wanted.size() : rows);
+    pass.row_info = picked ? picked_span_ : batch_span_;
+    pass.row_info.bytes = static_cast<uint32_t>(pass.rows * sizeof(RowInfo));
+    pass.bypass_caches = prefill;
+    pass.given = &tokens;
+    Status status = co_await scheduler_.pass(site, pass);
+    if (!status.ok()) {
+      (void)scheduler_.end_step(step_);
+      co_return status;
+    }
+  }
+  co_return scheduler_.end_step(step_);
+}
+
+Result<std::span<const float>> Engine::step(std::span<const RowInfo> rows, std::span<const uint32_t> wanted,
+                                            bool prefill) {
+  TIERD_CHECK(!rows.empty() && rows.size() <= batch_.size() && wanted.size() <= picked_.size());
+  std::copy(rows.begin(), rows.end(), batch_.begin());
+  for (uint32_t i = 0; i < rows.size(); ++i) batch_[i].row = i;
+  for (size_t k = 0; k < wanted.size(); ++k) picked_[k] = batch_[wanted[k]];
+
+  const SchedulerCounters before = scheduler_.counters();
+  const uint64_t idle = dispatcher_.idle_ns();
+  const uint64_t messages = dispatcher_.messages();
+  const uint64_t begin = now_ns();
+  const Status status = run(walk(static_cast<uint32_t>(rows.size()), wanted, prefill));
+  ++step_;
+  const SchedulerCounters& after = scheduler_.counters();
+  StepTimes& times = prefill ? prefill_ : decode_;
+  ++times.steps;
+  times.tokens += rows.size();
+  times.wall_ns += now_ns() - begin;
+  times.compute_ns += after.compute_ns - before.compute_ns;
+  times.idle_ns += dispatcher_.idle_ns() - idle;
+  times.read_bytes += after.read_bytes - before.read_bytes;
+  times.resident_bytes += after.resident_bytes - before.resident_bytes;
+  times.streamed_bytes += after.streamed_bytes - before.streamed_bytes;
+  times.messages += dispatcher_.messages() - messages;
+  TIERD_TRY(status);
+  Span span = logits_;
+  span.bytes = static_cast<uint32_t>(wanted.size() * buffer_stride(plan_.compute.buffers[plan_.logits]) *
+                                     sizeof(float));
+  const std::span<std::byte> memory = pools_.resolve(span);
+  return std::span<const float>(reinterpret_cast<const float*>(memory.data()), memory.size() / sizeof(float));
+}
+
+}  // namespace tierd

@@ -1,0 +1,80 @@
+// Walks the layers of a model, site by site, for a batch of tokens.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/engine/model_plan.h"
+#include "core/kernel/dispatcher.h"
+#include "core/kernel/scheduler.h"
+#include "core/message/pool.h"
+
+namespace tierd {
+
+// Where the time of one or more steps went, on the kernel's thread, in ns.
+struct StepTimes {
+  uint64_t steps = 0;
+  uint64_t tokens = 0;
+  uint64_t wall_ns = 0;
+  uint64_t compute_ns = 0;  // in compute messages
+  uint64_t idle_ns = 0;     // nothing to compute: waiting for bytes
+  uint64_t read_bytes = 0;
+  uint64_t resident_bytes = 0;
+  uint64_t streamed_bytes = 0;
+  uint64_t messages = 0;
+
+  uint64_t kernel_ns() const { return wall_ns - std::min(wall_ns, compute_ns + idle_ns); }
+};
+
+class Engine {
+ public:
+  // `logits`: the compute agent's logits buffer. Everything outlives the engine. One thread.
+  Engine(Dispatcher& dispatcher, Scheduler& scheduler, PoolTable& pools, const ModelPlan& plan, Span logits);
+
+  // Brings in what the cache wants resident. `progress` hears of bytes that landed.
+  Status load(const std::function<void(uint64_t)>& progress);
+
+  // One pass over the layers for rows.size() <= max_rows tokens. `wanted`: rows whose logits are asked for,
+  // ascending, at most logit_rows of them; they come back as [wanted x vocab] and stay valid until the next
+  // step. `prefill`: nothing that streams by is admitted to a cache. After an error the KV positions of these
+  // rows are undefined.
+  Result<std::span<const float>> step(std::span<const RowInfo> rows, std::span<const uint32_t> wanted,
+                                      bool prefill);
+
+  // Gives up what was read ahead, when no step follows.
+  Status drain();
+
+  uint32_t max_rows() const { return plan_.compute.max_rows; }
+  uint32_t logit_rows() const { return plan_.compute.buffers[plan_.logits].rows; }
+  uint32_t vocab_size() const { return plan_.compute.buffers[plan_.logits].width; }
+  uint32_t context() const { return plan_.compute.context; }
+
+  const StepTimes& prefill_times() const { return prefill_; }
+  const StepTimes& decode_times() const { return decode_; }
+  void reset_times();
+
+ private:
+  Task<Status> walk(uint32_t rows, std::span<const uint32_t> wanted, bool prefill);
+  Status run(Task<Status> task);
+
+  Dispatcher& dispatcher_;
+  Scheduler& scheduler_;
+  PoolTable& pools_;
+  const ModelPlan& plan_;
+  Span logits_;
+  std::unique_ptr<RowInfo[], void (*)(RowInfo*)> row_info_;  // the batch, then the wanted rows
+  std::span<RowInfo> batch_;
+  std::span<RowInfo> picked_;
+  Span batch_span_;
+  Span picked_span_;
+  uint32_t step_ = 0;
+  StepTimes prefill_;
+  StepTimes decode_;
+};
+
+}  // namespace tierd

@@ -1,0 +1,118 @@
+#include "core/engine/memory_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/base/units.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint64_t kLargestBlock = 4u << 20;
+constexpr uint64_t kBlocksWanted = 8;  // in flight while one is computed
+constexpr uint64_t kLeastBlocks = 2;   // one for a demand, one ahead of it
+constexpr uint64_t kStagingShare = 8;  // at most an eighth of the budget passes through
+constexpr uint64_t kActivationShare = 16;
+
+std::string bytes_text(uint64_t bytes) {
+  return format_bytes(static_cast<double>(bytes));
+}
+
+}  // namespace
+
+Result<Capacity> parse_capacity(std::string_view text, std::string_view origin) {
+  Capacity capacity;
+  if (text == "all") return capacity;
+  if (!text.empty() && text.back() == '%') {
+    double percent = 0;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size() - 1, percent);
+    if (status != std::errc() || end != text.data() + text.size() - 1 || !(percent > 0) || percent > 10000) {
+      return Error{Code::invalid_argument, std::string(origin),
+                   fmt::format("'{}' is not a share; write for example 50%", text)};
+    }
+    capacity.kind = Capacity::Kind::share;
+    capacity.share = percent / 100;
+    return capacity;
+  }
+  TIERD_ASSIGN(capacity.bytes, parse_bytes(text, origin));
+  capacity.kind = Capacity::Kind::bytes;
+  return capacity;
+}
+
+Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& request) {
+  MemoryPlan plan;
+  plan.model = request.model;
+  uint64_t largest_slot = 0;
+  for (const StoredSite& site : manifest.sites) {
+    if (site.alias_of != kNoSite) continue;
+    plan.whole += site.neurons * site.slot_bytes();
+    largest_slot = std::max(largest_slot, site.slot_bytes());
+  }
+  for (const ResidentTensor& tensor : manifest.resident)
+    plan.tensors += manifest.extents[tensor.extent].bytes;
+
+  const auto activations_of = [&](uint32_t rows) {
+    ModelOptions options = request.model;
+    options.max_rows = rows;
+    return activation_bytes(plan_model(manifest, options).compute);
+  };
+  plan.kv = kv_bytes(plan_model(manifest, request.model).compute);
+  const uint64_t fixed = plan.tensors + plan.kv;
+  const uint32_t least_rows = std::min(request.model.max_rows, request.model.logit_rows);
+  plan.least = fixed + activations_of(least_rows) + kLeastBlocks * largest_slot;
+
+  switch (request.capacity.kind) {
+    case Capacity::Kind::all:
+      plan.capacity =
+          fixed + activations_of(request.model.max_rows) + kLeastBlocks * largest_slot + plan.whole;
+      break;
+    case Capacity::Kind::share:
+      plan.capacity =
+          static_cast<uint64_t>(request.capacity.share * static_cast<double>(manifest.tensor_bytes));
+      break;
+    case Capacity::Kind::bytes:
+      plan.capacity = request.capacity.bytes;
+      break;
+  }
+  if (plan.capacity < plan.least) {
+    if (!request.fit) {
+      return Error{
+          Code::no_space, "tiers.dram.capacity",
+          fmt::format("{} is too little: this model with a context of {} needs at least {} ({} bytes: "
+                      "KV cache {}, activations and staging {}, small tensors {}); give that much, a smaller "
+                      "context (-c), or --fit",
+                      bytes_text(plan.capacity), request.model.context, bytes_text(plan.least), plan.least,
+                      bytes_text(plan.kv), bytes_text(plan.least - fixed), bytes_text(plan.tensors))};
+    }
+    plan.capacity = plan.least;
+    plan.raised_to_least = true;
+  }
+
+  // The largest prefill chunk whose activations take no more than their share, unless there is plenty.
+  uint32_t rows = request.model.max_rows;
+  const bool plenty =
+      plan.capacity >= fixed + activations_of(rows) + kLeastBlocks * largest_slot + plan.whole;
+  while (!plenty && rows > least_rows && activations_of(rows) > plan.capacity / kActivationShare) {
+    rows = std::max(least_rows, rows / 2);
+  }
+  plan.model.max_rows = rows;
+  plan.activations = activations_of(rows);
+
+  const uint64_t rest = plan.capacity - fixed - plan.activations;
+  uint64_t staging = kLeastBlocks * largest_slot;
+  if (rest < plan.whole + staging) {
+    staging = std::clamp(plan.capacity / kStagingShare, staging, std::max(staging, request.most_staging));
+    staging = std::min(staging, rest);
+  }
+  const uint64_t block = std::clamp(staging / kBlocksWanted / largest_slot * largest_slot, largest_slot,
+                                    std::max(largest_slot, kLargestBlock / largest_slot * largest_slot));
+  plan.block_bytes = static_cast<uint32_t>(block);
+  plan.blocks = static_cast<uint32_t>(staging / block);
+  plan.staging = uint64_t{plan.block_bytes} * plan.blocks;
+  plan.arena = std::min(plan.whole, rest - plan.staging);
+  return plan;
+}
+
+}  // namespace tierd

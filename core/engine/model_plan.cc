@@ -1,0 +1,213 @@
+#include "core/engine/model_plan.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+
+namespace tierd {
+namespace {
+
+// The activations. What a layer needs one after the other shares a buffer.
+enum Buffer : BufferId {
+  kStream,  // the residual stream x
+  kNormed,  // what a norm made of it
+  kWide,    // q, k, v side by side; gate, up side by side
+  kInner,   // the heads' outputs; the activated FFN
+  kBranch,  // what o and down give back to the stream
+  kPicked,  // normed rows whose logits are wanted
+  kLogits,
+};
+
+class Planner {
+ public:
+  Planner(const Manifest& manifest, const ModelOptions& options)
+      : manifest_(manifest), config_(manifest.config) {
+    ComputePlan& compute = plan_.compute;
+    compute.max_rows = options.max_rows;
+    compute.context = options.context;
+    compute.kv = options.kv;
+    compute.int8_activations = options.int8_activations;
+    const uint32_t logit_rows = std::min(options.logit_rows, options.max_rows);
+    const uint32_t up = config_.gated ? 2 * config_.d_ff : config_.d_ff;
+    compute.buffers = {
+        {"stream", config_.d_model, 0},
+        {"normed", config_.d_model, 0},
+        {"wide", std::max(config_.q_dim() + 2 * config_.kv_dim(), up), 0},
+        {"inner", std::max(config_.q_dim(), config_.d_ff), 0},
+        {"branch", config_.d_model, 0},
+        {"picked", config_.d_model, logit_rows},
+        {"logits", config_.vocab_size, logit_rows},
+    };
+    plan_.logits = kLogits;
+    AttentionShape& attention = compute.attention;
+    attention.n_layers = config_.n_layers;
+    attention.n_heads = config_.n_heads;
+    attention.n_kv_heads = config_.n_kv_heads;
+    attention.head_dim = config_.head_dim;
+    attention.window = config_.sliding_window;
+    switch (config_.position) {
+      case PositionKind::rope_interleaved:
+        attention.rope = RopeStyle::interleaved;
+        break;
+      case PositionKind::rope_half:
+        attention.rope = RopeStyle::half;
+        break;
+      case PositionKind::learned:
+        attention.rope = RopeStyle::none;
+        break;
+    }
+    if (attention.rope != RopeStyle::none) attention.frequencies = rope_frequencies(config_);
+    for (TensorId id = 0; id < manifest.resident.size(); ++id) tensors_[manifest.resident[id].name] = id;
+  }
+
+  ModelPlan make() {
+    for (uint32_t s = 0; s < manifest_.sites.size(); ++s) {
+      plan_.sites.push_back(site(s));
+      plan_.compute.sites.push_back(work(manifest_.sites[s]));
+    }
+    // A tied head is used whole in every step, the embedding a row at a time: the head owns the residency.
+    for (uint32_t s = 0; s < manifest_.sites.size(); ++s) {
+      if (const uint32_t embedding = manifest_.sites[s].alias_of; embedding != kNoSite) {
+        plan_.sites[embedding].domain = s;
+      }
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  Site site(uint32_t s) const {
+    const StoredSite& stored = manifest_.sites[s];
+    Site site;
+    site.name = stored.name;
+    site.layer = static_cast<uint16_t>(stored.layer == kNoLayer ? UINT16_MAX : stored.layer);
+    site.op_group = static_cast<uint16_t>(stored.group);
+    site.encoding = static_cast<uint16_t>(stored.encoding);
+    site.given = stored.group == OpGroup::embed;
+    site.domain = s;
+    site.n = stored.neurons;
+    site.n_in = stored.n_in;
+    site.n_out = stored.n_out;
+    site.slot_bytes = static_cast<uint32_t>(stored.slot_bytes());
+    site.first_extent = stored.first_extent;
+    for (uint32_t i = 0; i < stored.neurons; ++i)
+      site.bytes.push_back(static_cast<uint32_t>(stored.neuron_bytes(i)));
+    return site;
+  }
+
+  SiteWork work(const StoredSite& stored) const {
+    SiteWork work;
+    work.name = stored.name;
+    work.encoding = stored.encoding;
+    work.n_in = stored.n_in;
+    work.n_out = stored.n_out;
+    work.rows_per_neuron = stored.rows_per_neuron;
+    const std::string layer = "layers." + std::to_string(stored.layer) + ".";
+    switch (stored.group) {
+      case OpGroup::embed:
+        work.gather = true;
+        work.out = kStream;
+        if (config_.position == PositionKind::learned) {
+          work.after.push_back({.kind = StepKind::add_position,
+                                .out = kStream,
+                                .width = config_.d_model,
+                                .weight = tensor("position"),
+                                .offset = config_.position_offset});
+        }
+        break;
+      case OpGroup::qkv:
+        work.in = kNormed;
+        work.out = kWide;
+        work.before.push_back(norm(layer + "attn_norm", kNormed));
+        add_biases(stored, kWide, work.after);
+        add_attention(stored.layer, work.after);
+        break;
+      case OpGroup::o:
+        work.in = kInner;
+        work.out = kBranch;
+        add_biases(stored, kBranch, work.after);
+        work.after.push_back(add_to_stream());
+        break;
+      case OpGroup::up:
+        work.in = kNormed;
+        work.out = kWide;
+        work.before.push_back(norm(layer + "ffn_norm", kNormed));
+        add_biases(stored, kWide, work.after);
+        work.after.push_back({.kind = config_.gated ? StepKind::silu_mul : StepKind::relu,
+                              .in = kWide,
+                              .out = kInner,
+                              .width = config_.d_ff});
+        break;
+      case OpGroup::down:
+        work.in = kInner;
+        work.out = kBranch;
+        add_biases(stored, kBranch, work.after);
+        work.after.push_back(add_to_stream());
+        break;
+      case OpGroup::head:
+        work.in = kPicked;
+        work.out = kLogits;
+        work.before.push_back(norm("out_norm", kPicked));
+        break;
+    }
+    return work;
+  }
+
+  // Position, cache and attention between q, k, v and o.
+  void add_attention(uint32_t layer, Program& program) const {
+    if (config_.position != PositionKind::learned) {
+      // q and k lie side by side, so their heads turn in one go.
+      program.push_back({.kind = StepKind::rope, .out = kWide, .width = config_.q_dim() + config_.kv_dim()});
+    }
+    program.push_back({.kind = StepKind::store_kv,
+                       .in = kWide,
+                       .column = config_.q_dim(),
+                       .width = config_.kv_dim(),
+                       .layer = layer});
+    program.push_back(
+        {.kind = StepKind::attend, .in = kWide, .out = kInner, .width = config_.q_dim(), .layer = layer});
+  }
+
+  Step norm(const std::string& name, BufferId out) const {
+    const bool rms = config_.norm == Norm::rms;
+    return {.kind = rms ? StepKind::rms_norm : StepKind::layer_norm,
+            .in = kStream,
+            .out = out,
+            .width = config_.d_model,
+            .weight = tensor(name),
+            .bias = rms ? kNoTensor : tensor(name + ".bias"),
+            .eps = config_.norm_eps};
+  }
+
+  Step add_to_stream() const {
+    return {.kind = StepKind::add, .in = kBranch, .out = kStream, .width = config_.d_model};
+  }
+
+  void add_biases(const StoredSite& stored, BufferId out, Program& program) const {
+    uint32_t column = 0;
+    for (const SitePart& part : stored.parts) {
+      if (const TensorId bias = tensor(part.tensor + ".bias"); bias != kNoTensor) {
+        program.push_back(
+            {.kind = StepKind::add_bias, .out = out, .column = column, .width = part.rows, .weight = bias});
+      }
+      column += part.rows;
+    }
+  }
+
+  TensorId tensor(const std::string& name) const {
+    const auto found = tensors_.find(name);
+    return found == tensors_.end() ? kNoTensor : found->second;
+  }
+
+  const Manifest& manifest_;
+  const ModelConfig& config_;
+  std::unordered_map<std::string, TensorId> tensors_;
+  ModelPlan plan_;
+};
+
+}  // namespace
+
+ModelPlan plan_model(const Manifest& manifest, const ModelOptions& options) {
+  return Planner(manifest, options).make();
+}
+
+}  // namespace tierd

@@ -1,0 +1,44 @@
+// One sequence of tokens and its place in the KV cache.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/engine/engine.h"
+
+namespace tierd {
+
+class Session {
+ public:
+  // `sequence`: its slot in the KV cache, used by no other session. The engine outlives the session.
+  Session(Engine& engine, uint32_t sequence) : engine_(engine), sequence_(sequence) {}
+
+  // Appends tokens and returns the logits after the last of them: [vocab], valid until the next call. More
+  // than one token goes as prefill, in chunks. Errors: no_space when the context is full, and those of
+  // Engine::step; the session then stays where it was.
+  Result<std::span<const float>> append(std::span<const uint32_t> tokens);
+
+  // Appends tokens and adds up -ln p(token | those before it) for each of them but the first of the session.
+  struct Loss {
+    double nats = 0;
+    uint64_t tokens = 0;
+  };
+  Result<Loss> append_with_loss(std::span<const uint32_t> tokens);
+
+  uint32_t position() const { return static_cast<uint32_t>(tokens_.size()); }
+  std::span<const uint32_t> tokens() const { return tokens_; }
+  // Forgets everything.
+  void clear() { tokens_.clear(); }
+
+ private:
+  Result<std::span<const float>> step(std::span<const uint32_t> tokens, std::span<const uint32_t> wanted,
+                                      bool prefill);
+
+  Engine& engine_;
+  uint32_t sequence_;
+  std::vector<uint32_t> tokens_;
+};
+
+}  // namespace tierd

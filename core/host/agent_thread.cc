@@ -1,0 +1,102 @@
+#include "core/host/agent_thread.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "core/base/affinity.h"
+#include "core/base/check.h"
+#include "core/base/time.h"
+
+namespace tierd {
+namespace {
+// A wake-up cannot be lost (see `submit`); this only bounds how long a device without a descriptor waits for
+// `drive`.
+constexpr uint64_t kLongestParkNs = 5'000'000;
+}  // namespace
+
+AgentThread::AgentThread(Agent& agent, const Options& options)
+    : agent_(agent),
+      requests_(agent.credits() * 2u),  // cancels and raises come on top of the credited requests
+      completions_(agent.credits() * 2u) {
+  done_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  TIERD_CHECK(done_fd_ >= 0);
+  if (agent.wait_fd() >= 0) waiter_.watch(agent.wait_fd());
+  thread_ = std::thread([this, options] { run(options); });
+}
+
+AgentThread::~AgentThread() {
+  ending_.store(true, std::memory_order_release);
+  waiter_.stop();
+  thread_.join();
+  close(done_fd_);
+}
+
+Submit AgentThread::submit(const Message& message) {
+  if (!requests_.push(message)) return Submit::busy;
+  // Pairs with the fence in `run`: either the thread sees the message before it parks, or we see that it is
+  // parked.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (parked_.load(std::memory_order_relaxed)) {
+    wake_ups_.fetch_add(1, std::memory_order_relaxed);
+    waiter_.stop();
+  }
+  return Submit::ok;
+}
+
+size_t AgentThread::poll(std::span<Done> done) {
+  if (done_signalled_.exchange(false, std::memory_order_acq_rel)) {
+    uint64_t count;
+    [[maybe_unused]] const ssize_t got = read(done_fd_, &count, sizeof count);
+  }
+  size_t n = 0;
+  while (n < done.size() && completions_.pop(done[n])) ++n;
+  return n;
+}
+
+bool AgentThread::work() {
+  bool busy = false;
+  Message message;
+  while (!refused_.empty() && agent_.submit(refused_.front()) == Submit::ok) {
+    refused_.pop_front();
+    busy = true;
+  }
+  while (refused_.empty() && requests_.pop(message)) {
+    busy = true;
+    if (agent_.submit(message) == Submit::busy) refused_.push_back(message);
+  }
+  busy |= agent_.drive() == Drive::busy;
+  std::array<Done, 32> done;
+  while (const size_t n = agent_.poll(done)) {
+    busy = true;
+    for (size_t i = 0; i < n; ++i) {
+      // There are never more completions than requests, and the ring is as large as theirs.
+      TIERD_CHECK(completions_.push(done[i]));
+    }
+    if (!done_signalled_.exchange(true, std::memory_order_acq_rel)) {
+      const uint64_t one = 1;
+      [[maybe_unused]] const ssize_t written = write(done_fd_, &one, sizeof one);
+    }
+  }
+  return busy;
+}
+
+void AgentThread::run(const Options& options) {
+  if (options.core) (void)bind_this_thread(*options.core);
+  uint64_t idle_since = now_ns();
+  while (!ending_.load(std::memory_order_acquire)) {
+    if (work()) {
+      idle_since = now_ns();
+      continue;
+    }
+    if (now_ns() - idle_since < options.spin_ns) continue;
+    parked_.store(true, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (requests_.empty() && !ending_.load(std::memory_order_acquire)) waiter_.wait(kLongestParkNs);
+    parked_.store(false, std::memory_order_relaxed);
+    waiter_.clear_stop();
+  }
+}
+
+}  // namespace tierd

@@ -1,0 +1,40 @@
+/* tierd.cache/1: what stays in a tier; one instance a tier. The core keeps the residency, the cache ranks.
+ * All functions: [kernel thread], must not block. Sets name canonical sites (never an alias). */
+#ifndef TIERD_EXT_CACHE_H
+#define TIERD_EXT_CACHE_H
+
+#include "tierd/host.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TIERD_CACHE_1 "tierd.cache/1"
+
+enum { TIERD_PRIORITY_DEMAND = 0, TIERD_PRIORITY_PREFETCH = 1, TIERD_PRIORITY_MIGRATION = 2 };
+/* keep: comes to stay. bypass: used from staging, never cached. refuse: not fetched at all (prefetches only).
+ */
+enum { TIERD_VERDICT_KEEP = 0, TIERD_VERDICT_BYPASS = 1, TIERD_VERDICT_REFUSE = 2 };
+enum { TIERD_DROPPED_EVICTED = 0, TIERD_DROPPED_SHRUNK = 1, TIERD_DROPPED_FAILED = 2 };
+
+typedef struct tierd_cache_1 {
+  uint32_t size;
+  /* Splits `bytes` of the tier among the sites: max_slots[s] <= sites[s].n slots for each of the host's
+   * sites, slots being sites[s].enc[0].bytes large. Called before all else and again at a resize. */
+  int (*share)(void* self, uint64_t bytes, uint32_t* max_slots);
+  /* verdict[i] for the i-th missing neuron of `missing`. For what it keeps the cache names victims when the
+   * site has no free slot left (`free_slots`): at least as many, of the same site, evictable. */
+  int (*admit)(void* self, const tierd_set_view* missing, int priority, uint32_t free_slots, uint8_t* verdict,
+               tierd_victims_out* victims);
+  int (*landed)(void* self, uint32_t site, const uint32_t* idx, uint32_t n);           /* optional */
+  int (*dropped)(void* self, uint32_t site, const uint32_t* idx, uint32_t n, int why); /* optional */
+  int (*touch)(void* self, const tierd_set_view* used);                                /* optional */
+  /* What should be brought in, seen from `site` (TIERD_NO_SITE: before the first step). Optional. */
+  int (*ahead)(void* self, uint32_t site, tierd_ahead_out* out);
+  int (*end_step)(void* self); /* optional */
+} tierd_cache_1;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,36 @@
+/* tierd.predictor/1: which neurons a step uses. All functions: [kernel thread], must not block. */
+#ifndef TIERD_EXT_PREDICTOR_H
+#define TIERD_EXT_PREDICTOR_H
+
+#include "tierd/host.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TIERD_PREDICTOR_1 "tierd.predictor/1"
+
+enum {
+  TIERD_PREDICTOR_NEEDS_X = 1,
+  TIERD_PREDICTOR_NEEDS_TRUTH = 2,
+  TIERD_PREDICTOR_NEEDS_ALL_TRUTH = 4,
+  TIERD_PREDICTOR_LOSSY = 8
+};
+
+typedef struct tierd_predictor_1 {
+  uint32_t size;
+  uint32_t (*caps)(void* self);
+  /* The active set of `site` for these rows. */
+  int (*predict)(void* self, uint32_t site, const tierd_rows_view* rows, tierd_set_out* out);
+  /* What the sites after `site` will want, nearest first. Optional (NULL). */
+  int (*look_ahead)(void* self, uint32_t site, const tierd_rows_view* rows, tierd_ahead_out* out);
+  /* What was predicted and what was true. Optional. */
+  int (*observe)(void* self, const tierd_set_view* predicted, const tierd_set_view* truth);
+  int (*begin_sequence)(void* self, uint64_t sequence); /* optional */
+  int (*end_sequence)(void* self, uint64_t sequence);   /* optional */
+} tierd_predictor_1;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,22 @@
+/* tierd.quantizer/1: in which encoding a neuron is used. [kernel thread]; must not block. */
+#ifndef TIERD_EXT_QUANTIZER_H
+#define TIERD_EXT_QUANTIZER_H
+
+#include "tierd/host.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TIERD_QUANTIZER_1 "tierd.quantizer/1"
+
+typedef struct tierd_quantizer_1 {
+  uint32_t size;
+  /* level[i] (i over set->n, or over all neurons): index into the site's encodings. */
+  int (*choose)(void* self, const tierd_site_view* site, const tierd_set_view* set, uint8_t* level);
+} tierd_quantizer_1;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,103 @@
+/* What a strategy sees of the world. Views are the host's memory and die when the call returns. Sizes come
+ * first in each struct that may grow: a reader uses a field only if it lies inside `size`. C11,
+ * self-contained. */
+#ifndef TIERD_VIEWS_H
+#define TIERD_VIEWS_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TIERD_NO_SITE UINT32_MAX
+#define TIERD_NO_LAYER UINT16_MAX
+
+/* How a site is sliced. */
+enum { TIERD_AXIS_ROW = 0, TIERD_AXIS_NEURON = 1, TIERD_AXIS_CHANNEL = 2, TIERD_AXIS_EXPERT = 3 };
+/* How the results of slices become the result of the site. */
+enum { TIERD_MERGE_CONCAT = 0, TIERD_MERGE_SUM = 1, TIERD_MERGE_WEIGHTED = 2 };
+
+typedef struct tierd_encoding_view {
+  uint16_t encoding; /* number of the encoding, e.g. 4 is q4_0 */
+  uint16_t reserved;
+  uint32_t bytes; /* of one slot of the site in this encoding */
+} tierd_encoding_view;
+
+typedef struct tierd_site_view {
+  uint32_t size;
+  uint32_t site;     /* the site's number */
+  uint32_t parent;   /* expert axis: the mixture's site; else TIERD_NO_SITE */
+  uint32_t alias_of; /* shares the bytes and the residency of that site; else TIERD_NO_SITE */
+  uint32_t model;
+  const char* name;
+  uint16_t layer, op_group, expert, layer_group;
+  uint8_t axis, merge;
+  uint8_t given; /* the active set is given from outside (token ids, a router), never predicted */
+  uint8_t reserved;
+  uint32_t n;           /* neurons */
+  uint32_t n_in, n_out; /* columns and rows of the operator */
+  uint32_t n_enc;
+  const tierd_encoding_view* enc;
+} tierd_site_view;
+
+enum { TIERD_SET_GIVEN = 0, TIERD_SET_PREDICTED = 1, TIERD_SET_TRUE = 2 };
+/* What a true set knows: everything, only what was computed, or everything of a sampled step. */
+enum { TIERD_KNOWN_ALL = 0, TIERD_KNOWN_COMPUTED = 1, TIERD_KNOWN_SAMPLED = 2 };
+
+/* The neurons of a site that a step uses. */
+typedef struct tierd_set_view {
+  uint32_t size;
+  uint32_t site;
+  uint32_t rows; /* of the batch */
+  uint32_t n;
+  uint8_t kind, known;
+  uint16_t reserved;
+  const uint32_t* idx;      /* [n], the union over the rows, ascending; NULL: all of the site's neurons */
+  const uint64_t* row_mask; /* [n x ceil(rows/64)]; NULL: every row uses every neuron */
+  const float* score;       /* [n] or NULL */
+  const uint8_t* level;     /* [n] index into the site's encodings, or NULL: 0 */
+  const uint8_t* unit;      /* [n] computing unit assigned, or NULL: 0 */
+} tierd_set_view;
+
+typedef struct tierd_set_out {
+  uint32_t cap; /* room in idx, in neurons */
+  uint32_t n;   /* out */
+  uint8_t all;  /* out: 1 = every neuron of the site; idx and n are ignored */
+  uint32_t* idx;
+  uint64_t* row_mask; /* NULL if rows are not told apart */
+  float* score;       /* NULL if not wanted */
+} tierd_set_out;
+
+/* The rows of the batch that pass through a site. */
+typedef struct tierd_rows_view {
+  uint32_t size;
+  uint32_t rows, dim;
+  const float* x;      /* [rows x dim], or NULL when the strategy did not ask for it */
+  const uint64_t* seq; /* [rows] sequence of each row */
+} tierd_rows_view;
+
+/* One wish for what a later site will use. */
+typedef struct tierd_ahead {
+  uint32_t site;
+  uint32_t distance;   /* in sites along the walk, wrapping into the next step; 0: before the first step */
+  uint32_t n;          /* of idx */
+  const uint32_t* idx; /* the plugin's memory, valid until its next call; NULL: all */
+} tierd_ahead;
+typedef struct tierd_ahead_out {
+  uint32_t cap, n;
+  tierd_ahead* item;
+} tierd_ahead_out;
+
+typedef struct tierd_neuron {
+  uint32_t site, neuron;
+} tierd_neuron;
+typedef struct tierd_victims_out {
+  uint32_t cap, n;
+  tierd_neuron* item;
+} tierd_victims_out;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

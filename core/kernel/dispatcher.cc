@@ -1,0 +1,273 @@
+#include "core/kernel/dispatcher.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/base/align.h"
+#include "core/base/check.h"
+#include "core/base/time.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint16_t kKernel = 0;
+constexpr uint64_t kLongestWaitNs = 5'000'000;
+constexpr uint32_t kMostTurnsHeld = 6;
+
+// Control messages (cancel, raise) have no completion that anybody waits for.
+class Ignore : public CompletionSink {
+ public:
+  void on_done(const Message&, const Done&) override {}
+};
+Ignore ignore;
+
+}  // namespace
+
+Dispatcher::Dispatcher(PoolTable& pools, const Options& options)
+    : options_(options),
+      pools_(pools),
+      list_stride_(
+          static_cast<uint32_t>(align_up(sizeof(UnitList) + options.max_units * sizeof(Unit), kSpanUnit))),
+      lists_(
+          static_cast<std::byte*>(std::aligned_alloc(kSpanUnit, size_t{list_stride_} * options.max_messages)),
+          [](std::byte* p) { std::free(p); }),
+      entries_(options.max_messages) {
+  TIERD_CHECK(lists_ != nullptr);
+  const uint16_t pool = pools.add(kKernel, {lists_.get(), size_t{list_stride_} * options.max_messages});
+  TIERD_CHECK(pool == 0);
+  for (uint32_t slot = options.max_messages; slot-- > 0;) free_.push_back(slot);
+  if (options.shuffle_seed) shuffle_.emplace(*options.shuffle_seed);
+}
+
+Dispatcher::~Dispatcher() = default;
+
+uint16_t Dispatcher::add_agent(Agent& agent) {
+  AgentState state;
+  state.agent = &agent;
+  state.credits = agent.credits();
+  agents_.push_back(std::move(state));
+  if (agent.wait_fd() >= 0) waiter_.watch(agent.wait_fd());
+  return static_cast<uint16_t>(agents_.size());
+}
+
+std::span<std::byte> Dispatcher::list_memory(uint32_t slot) {
+  return {lists_.get() + size_t{slot} * list_stride_, list_stride_};
+}
+
+Span Dispatcher::list_span(uint32_t slot, uint32_t bytes) const {
+  return {kKernel, 0, static_cast<uint32_t>(size_t{slot} * list_stride_ / kSpanUnit), bytes};
+}
+
+MessageId Dispatcher::post(Message message, std::span<const Unit> units, uint16_t list_agent,
+                           uint16_t list_pool, CompletionSink& sink) {
+  TIERD_CHECK(can_post() && units.size() <= options_.max_units);
+  TIERD_CHECK(message.agent >= 1 && message.agent <= agents_.size());
+  const uint32_t slot = free_.back();
+  free_.pop_back();
+  Entry& entry = entries_[slot];
+  TIERD_CHECK(entry.state == State::free);
+  message.id = {slot, entry.message.id.generation + 1};
+  message.queued_ns = now_ns();
+  message.list = list_span(slot, static_cast<uint32_t>(sizeof(UnitList) + units.size_bytes()));
+  const UnitList header{static_cast<uint32_t>(units.size()), list_agent, list_pool};
+  std::memcpy(list_memory(slot).data(), &header, sizeof header);
+  if (!units.empty()) std::memcpy(list_memory(slot).data() + sizeof header, units.data(), units.size_bytes());
+  entry.message = message;
+  entry.sink = &sink;
+  entry.state = State::waiting;
+  agents_[message.agent - 1u].waiting[static_cast<size_t>(message.priority)].push_back(slot);
+  ++in_flight_;
+  ++messages_;
+  return message.id;
+}
+
+Dispatcher::Entry* Dispatcher::find(MessageId id) {
+  if (id.slot >= entries_.size()) return nullptr;
+  Entry& entry = entries_[id.slot];
+  return entry.state != State::free && entry.message.id == id ? &entry : nullptr;
+}
+
+void Dispatcher::remove_waiting(const Entry& entry, uint32_t slot) {
+  auto& queue = agents_[entry.message.agent - 1u].waiting[static_cast<size_t>(entry.message.priority)];
+  queue.erase(std::find(queue.begin(), queue.end(), slot));
+}
+
+// Tells an agent something about a request that it holds. Dropped when no entry is free: it is only advice.
+void Dispatcher::send_control(const Entry& target, Op op, Priority priority) {
+  if (!can_post()) return;
+  Message control;
+  control.op = op;
+  control.agent = target.message.agent;
+  control.engine = target.message.engine;
+  control.priority = priority;
+  control.step = target.message.step;
+  const MessageId id = post(control, {}, 0, 0, ignore);
+  std::memcpy(list_memory(id.slot).data(), &target.message.id, sizeof(MessageId));
+}
+
+void Dispatcher::cancel(MessageId id) {
+  Entry* entry = find(id);
+  if (entry == nullptr) return;
+  if (entry->state == State::waiting) {
+    remove_waiting(*entry, id.slot);
+    entry->state = State::sent;  // nobody else has it; its completion is on the way
+    Done done;
+    done.id = id;
+    done.status = DoneStatus::cancelled;
+    done.engine = entry->message.engine;
+    done.start_ns = done.done_ns = now_ns();
+    cancelled_.push_back(done);
+    return;
+  }
+  if (options_.model_clock) {
+    events_.cancel(id);
+  } else {
+    send_control(*entry, Op::cancel, Priority::demand);
+  }
+}
+
+void Dispatcher::raise(MessageId id, Priority priority) {
+  Entry* entry = find(id);
+  if (entry == nullptr || entry->message.priority <= priority) return;
+  if (entry->state == State::waiting) {
+    remove_waiting(*entry, id.slot);
+    entry->message.priority = priority;
+    agents_[entry->message.agent - 1u].waiting[static_cast<size_t>(priority)].push_back(id.slot);
+    return;
+  }
+  entry->message.priority = priority;
+  if (options_.model_clock) {
+    events_.raise(id, priority);
+  } else {
+    send_control(*entry, Op::edit, priority);
+  }
+}
+
+bool Dispatcher::send() {
+  bool sent = false;
+  for (AgentState& state : agents_) {
+    for (auto& queue : state.waiting) {
+      while (!queue.empty() && state.credits > 0) {
+        const uint32_t slot = queue.front();
+        Entry& entry = entries_[slot];
+        if (options_.model_clock) {
+          events_.submit(entry.message, state.agent->service_ns(entry.message));
+        } else if (state.agent->submit(entry.message) == Submit::busy) {
+          break;
+        }
+        entry.state = State::sent;
+        queue.pop_front();
+        --state.credits;
+        sent = true;
+      }
+    }
+  }
+  return sent;
+}
+
+bool Dispatcher::drive() {
+  std::array<size_t, 64> order{};
+  const size_t n = std::min(agents_.size(), order.size());
+  for (size_t i = 0; i < n; ++i) order[i] = i;
+  if (shuffle_) {
+    for (size_t i = n; i > 1; --i) std::swap(order[i - 1], order[shuffle_->below(static_cast<uint32_t>(i))]);
+  }
+  bool busy = false;
+  for (size_t i = 0; i < n; ++i) {
+    if (shuffle_ && shuffle_->below(3) == 0) {
+      busy = true;  // left out this time: there may be work
+      continue;
+    }
+    busy |= agents_[order[i]].agent->drive() == Drive::busy;
+    busy |= collect(order[i]);
+  }
+  return busy;
+}
+
+bool Dispatcher::collect(size_t agent) {
+  std::array<Done, 32> done;
+  const size_t n = agents_[agent].agent->poll(done);
+  for (size_t i = 0; i < n; ++i) {
+    if (shuffle_) {
+      held_.push_back({done[i], shuffle_->below(kMostTurnsHeld)});
+    } else {
+      deliver(done[i]);
+    }
+  }
+  return n != 0;
+}
+
+// The event queue says who is done; only then does the agent carry the request out, so that a cancelled one
+// never happens and effects appear at their virtual time.
+bool Dispatcher::collect_modelled() {
+  const std::optional<EventQueue::Completion> completion = events_.next();
+  if (!completion) return false;
+  Done done;
+  if (completion->cancelled) {
+    done.id = completion->message.id;
+    done.status = DoneStatus::cancelled;
+  } else {
+    Agent& agent = *agents_[completion->message.agent - 1u].agent;
+    TIERD_CHECK(agent.submit(completion->message) == Submit::ok);
+    while (agent.poll({&done, 1}) == 0) agent.drive();
+  }
+  done.engine = completion->message.engine;
+  done.start_ns = completion->start_ns;
+  done.done_ns = completion->done_ns;
+  deliver(done);
+  return true;
+}
+
+void Dispatcher::deliver(const Done& done, bool had_credit) {
+  Entry* entry = find(done.id);
+  TIERD_CHECK_MSG(entry != nullptr && entry->state == State::sent,
+                  "a request completed twice or was never sent");
+  const Message message = entry->message;
+  CompletionSink* sink = entry->sink;
+  entry->state = State::free;
+  free_.push_back(done.id.slot);
+  if (had_credit) ++agents_[message.agent - 1u].credits;
+  --in_flight_;
+  sink->on_done(message, done);
+}
+
+bool Dispatcher::turn() {
+  bool happened = send();
+  // Requests cancelled before they were sent hold no credit.
+  for (std::vector<Done> cancelled = std::move(cancelled_); const Done& done : cancelled) {
+    deliver(done, false);
+    happened = true;
+  }
+  if (options_.model_clock) return collect_modelled() || happened;
+  happened |= drive();
+  if (shuffle_ && !held_.empty()) {
+    happened = true;
+    for (size_t i = held_.size(); i > 1; --i) {
+      std::swap(held_[i - 1], held_[shuffle_->below(static_cast<uint32_t>(i))]);
+    }
+    for (size_t i = 0; i < held_.size();) {
+      if (held_[i].turns-- == 0) {
+        const Done done = held_[i].done;
+        held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
+        deliver(done);
+      } else {
+        ++i;
+      }
+    }
+  }
+  return happened;
+}
+
+void Dispatcher::wait() {
+  const uint64_t begin = tierd::now_ns();
+  waiter_.wait(kLongestWaitNs);
+  idle_ns_ += tierd::now_ns() - begin;
+}
+
+uint64_t Dispatcher::now_ns() const {
+  return options_.model_clock ? events_.now_ns() : tierd::now_ns();
+}
+
+}  // namespace tierd

@@ -1,0 +1,117 @@
+// Carries messages between the kernel and the agents: holds the credits and the waiting requests, drives the
+// agents that share the kernel's thread, and hands each completion to whoever posted the request. One thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/kernel/agent.h"
+#include "core/kernel/event_queue.h"
+#include "core/kernel/waiter.h"
+#include "core/message/message.h"
+#include "core/message/pool.h"
+
+namespace tierd {
+
+// Who is told of a completion. Called from Dispatcher::turn; may post, cancel and raise.
+class CompletionSink {
+ public:
+  virtual ~CompletionSink() = default;
+  virtual void on_done(const Message& message, const Done& done) = 0;
+};
+
+class Dispatcher {
+ public:
+  struct Options {
+    uint32_t max_messages = 256;  // in flight and waiting together
+    uint32_t max_units = 1024;    // in the list of one message
+    // Tests: agents are driven and completions delivered in an order drawn from this seed, some held back for
+    // a while.
+    std::optional<uint64_t> shuffle_seed;
+    // clock = "model": times come from the agents' service_ns, in the order of an EventQueue.
+    bool model_clock = false;
+  };
+
+  // The kernel is agent 0 of the pool table; its pool 0 holds the lists. `pools` outlives the dispatcher.
+  Dispatcher(PoolTable& pools, const Options& options);
+  ~Dispatcher();
+
+  // Numbers count from 1, in the order of adding. The agent outlives the dispatcher.
+  uint16_t add_agent(Agent& agent);
+
+  bool can_post() const { return !free_.empty(); }
+  uint32_t max_units() const { return options_.max_units; }
+  // Queues the request; it is sent as soon as the agent has a credit, by priority, then in order.
+  // `message.list` is made from `units`, which lie in (list_agent, list_pool). Needs can_post(). Units fit
+  // max_units.
+  MessageId post(Message message, std::span<const Unit> units, uint16_t list_agent, uint16_t list_pool,
+                 CompletionSink& sink);
+  // Advice: a request that still waits here completes as cancelled in the next turn, one that was sent is
+  // asked to.
+  void cancel(MessageId id);
+  // A request that still waits (here or at its agent) is served with this priority.
+  void raise(MessageId id, Priority priority);
+
+  // Sends what can be sent, drives the agents, delivers completions. True if anything happened.
+  bool turn();
+  // Sleeps until something may have happened (at most a few milliseconds). For when `turn` found nothing.
+  void wait();
+
+  // The kernel's time: wall, or virtual under the modelled clock.
+  uint64_t now_ns() const;
+  uint32_t in_flight() const { return in_flight_; }  // posted and not yet delivered
+  uint64_t idle_ns() const { return idle_ns_; }      // spent in `wait`
+  uint64_t messages() const { return messages_; }    // posted so far
+  Waiter& waiter() { return waiter_; }
+
+ private:
+  enum class State : uint8_t { free, waiting, sent };
+  struct Entry {
+    Message message;
+    CompletionSink* sink = nullptr;
+    State state = State::free;
+  };
+  struct AgentState {
+    Agent* agent = nullptr;
+    uint32_t credits = 0;
+    std::deque<uint32_t> waiting[kPriorities];
+  };
+  struct Held {
+    Done done;
+    uint32_t turns;
+  };
+
+  Entry* find(MessageId id);
+  bool send();
+  bool drive();
+  bool collect(size_t agent);
+  bool collect_modelled();
+  void deliver(const Done& done, bool had_credit = true);
+  void remove_waiting(const Entry& entry, uint32_t slot);
+  void send_control(const Entry& target, Op op, Priority priority);
+  std::span<std::byte> list_memory(uint32_t slot);
+  Span list_span(uint32_t slot, uint32_t bytes) const;
+
+  Options options_;
+  PoolTable& pools_;
+  uint32_t list_stride_;
+  std::unique_ptr<std::byte[], void (*)(std::byte*)> lists_;
+  std::vector<Entry> entries_;
+  std::vector<uint32_t> free_;
+  std::vector<AgentState> agents_;  // agent n at n - 1
+  std::vector<Done> cancelled_;     // to be delivered in the next turn
+  std::vector<Held> held_;
+  std::optional<Random> shuffle_;
+  EventQueue events_;
+  Waiter waiter_;
+  uint32_t in_flight_ = 0;
+  uint64_t idle_ns_ = 0;
+  uint64_t messages_ = 0;
+};
+
+}  // namespace tierd

@@ -1,0 +1,63 @@
+// The modelled clock: which request an engine serves next and when it is done, in virtual time.
+//
+// Every agent has three engines (read, copy, compute); an engine serves one request at a time. It chooses
+// only when it is free, among the requests that are ready *then*: by priority, then by order of arrival. A
+// demand therefore overtakes prefetches that wait, never one that has started. Completions come out ordered
+// by (virtual time, priority, id).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "core/message/message.h"
+
+namespace tierd {
+
+class EventQueue {
+ public:
+  struct Completion {
+    Message message;
+    uint64_t start_ns = 0;
+    uint64_t done_ns = 0;
+    bool cancelled = false;
+  };
+
+  uint64_t now_ns() const { return now_ns_; }
+
+  // Takes the request at the present virtual time; it may start from max(now, message.ready_ns) on and
+  // occupies its engine for `service_ns`.
+  void submit(const Message& message, uint64_t service_ns);
+  // Takes a waiting request out; it completes as cancelled, now. A started one runs on (returns false).
+  bool cancel(MessageId id);
+  // A waiting request gets this priority. False if it has started or is not here.
+  bool raise(MessageId id, Priority priority);
+
+  // Advances virtual time to the next completion and hands it over; nothing when all is done.
+  std::optional<Completion> next();
+  bool empty() const { return waiting_.empty() && running_.empty() && cancelled_.empty(); }
+
+ private:
+  struct Waiting {
+    Message message;
+    uint64_t service_ns;
+    uint64_t ready_ns;
+    uint64_t arrival;
+  };
+  using EngineKey = uint32_t;
+  static EngineKey key(const Message& m) {
+    return static_cast<uint32_t>(m.agent) << 2 | static_cast<uint32_t>(m.engine);
+  }
+  std::vector<Waiting>::iterator find(MessageId id);
+  void start_what_can(uint64_t until_ns);
+
+  uint64_t now_ns_ = 0;
+  uint64_t arrivals_ = 0;
+  std::vector<Waiting> waiting_;
+  std::map<EngineKey, Completion> running_;  // by engine
+  std::map<EngineKey, uint64_t> free_ns_;    // when the engine last became free
+  std::vector<Completion> cancelled_;        // to be handed over at the present time
+};
+
+}  // namespace tierd

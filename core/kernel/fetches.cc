@@ -1,0 +1,349 @@
+// How bytes come in: admission by the cache, reads into arena slots or staging blocks, look-ahead, retries.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/align.h"
+#include "core/kernel/scheduler.h"
+#include "core/kernel/set_view.h"
+
+namespace tierd {
+namespace {
+
+// Blocks that look-ahead leaves free, so that a demand never waits for the compute of a later site.
+constexpr uint32_t kDemandBlocks = 1;
+
+}  // namespace
+
+Status Scheduler::ask_cache(SiteId site, std::vector<uint32_t> missing, Priority priority, bool bypass,
+                            Plan& plan) {
+  if (missing.empty()) return {};
+  const SiteId home = domain(site);
+  const size_t first = plan.neurons.size();
+  plan.neurons.insert(plan.neurons.end(), missing.begin(), missing.end());
+  plan.verdicts.resize(plan.neurons.size(), TIERD_VERDICT_BYPASS);
+  if (bypass) return {};
+
+  const auto& cache = strategies_.cache;
+  const auto fault = [&](const std::string& what) {
+    drop_plan(site, plan);
+    return Error{Code::plugin_fault, fmt::format("cache '{}'", cache.name), "admit: " + what};
+  };
+  const ActiveSet set = ActiveSet::of(std::move(missing));
+  tierd_set_view view = set_view(home, set, 1, TIERD_SET_PREDICTED);
+  std::vector<tierd_neuron> victims(set.size());
+  tierd_victims_out out{set.size(), 0, victims.data()};
+  uint8_t* verdicts = plan.verdicts.data() + first;
+  const int code = cache.table->admit(cache.self, &view, static_cast<int>(priority),
+                                      residency_.free_slots(home), verdicts, &out);
+  // Until the slots are leased the plan must not claim them.
+  const std::vector<uint8_t> answer(verdicts, verdicts + set.size());
+  std::fill_n(verdicts, set.size(), uint8_t{TIERD_VERDICT_BYPASS});
+  if (code < 0) return fault(fmt::format("answered {}", code));
+  if (out.n > set.size()) return fault(fmt::format("{} victims for {} neurons", out.n, set.size()));
+
+  std::vector<uint32_t> dropped;
+  for (uint32_t i = 0; i < out.n; ++i) {
+    const tierd_neuron& victim = victims[i];
+    if (victim.site != home || victim.neuron >= sites_[home].n || !residency_.valid(home, victim.neuron) ||
+        residency_.pinned(home, victim.neuron)) {
+      return fault(fmt::format("victim {} of site {} cannot be evicted", victim.neuron, victim.site));
+    }
+    residency_.evict(home, victim.neuron);
+    dropped.push_back(victim.neuron);
+    ++counters_.evictions;
+  }
+  if (!dropped.empty() && cache.table->dropped != nullptr) {
+    cache.table->dropped(cache.self, home, dropped.data(), static_cast<uint32_t>(dropped.size()),
+                         TIERD_DROPPED_EVICTED);
+  }
+  size_t kept = first;
+  for (uint32_t i = 0; i < set.size(); ++i) {
+    uint8_t verdict = answer[i];
+    if (verdict > TIERD_VERDICT_REFUSE) return fault(fmt::format("verdict {}", verdict));
+    if (verdict == TIERD_VERDICT_REFUSE) {
+      if (priority == Priority::demand) return fault("refused a neuron that is needed now");
+      continue;
+    }
+    if (verdict == TIERD_VERDICT_KEEP) {
+      if (residency_.free_slots(home) == 0) return fault("keeps more neurons than it has slots and victims");
+      residency_.lease(home, set[i]);
+    }
+    plan.neurons[kept] = set[i];
+    plan.verdicts[kept] = verdict;
+    ++kept;
+  }
+  plan.neurons.resize(kept);
+  plan.verdicts.resize(kept);
+  return {};
+}
+
+bool Scheduler::start_next(Plan& plan, SiteId site, uint32_t step, Priority priority, Fetch*& started) {
+  if (!dispatcher_.can_post()) return false;
+  const bool keep = plan.verdicts[plan.next] == TIERD_VERDICT_KEEP;
+  if (!keep) {
+    const uint32_t needed = priority == Priority::demand ? 1 : 1 + kDemandBlocks;
+    if (staging_.free_blocks() < needed && !(priority == Priority::demand && free_a_block())) return false;
+  }
+  auto fetch = std::make_unique<Fetch>();
+  fetch->key = next_key_++;
+  fetch->site = site;
+  fetch->step = step;
+  fetch->priority = priority;
+  const uint64_t slot_bytes = sites_[site].slot_bytes;
+  const size_t most =
+      std::min<size_t>(std::max<uint64_t>(1, staging_.block_bytes() / slot_bytes), dispatcher_.max_units());
+  while (!plan.done() && fetch->neurons.size() < most &&
+         (plan.verdicts[plan.next] == TIERD_VERDICT_KEEP) == keep) {
+    fetch->neurons.push_back(plan.neurons[plan.next++]);
+  }
+  if (!keep) fetch->block = staging_.lease();
+  started = fetch.get();
+  fetches_.emplace(fetch->key, std::move(fetch));
+  post_read(*started);
+  return true;
+}
+
+void Scheduler::post_read(Fetch& fetch) {
+  std::vector<Unit> units;
+  for (uint32_t i = 0; i < fetch.neurons.size(); ++i) {
+    units.push_back({sites_[fetch.site].first_extent + fetch.neurons[i],
+                     static_cast<uint32_t>(offset_in_pool(fetch, i) / kSpanUnit)});
+  }
+  Message message;
+  message.op = Op::read;
+  message.engine = EngineKind::read;
+  message.priority = fetch.priority;
+  message.agent = options_.flash_agent;
+  message.step = current_ != nullptr ? current_->pass.step : 0;
+  message.site = fetch.site;
+  if (fetch.priority == Priority::prefetch) message.expires_step = fetch.step;
+  ++fetch.attempts;
+  fetch.state = FetchState::reading;
+  fetch.message = dispatcher_.post(message, units, options_.compute_agent, options_.memory_pool, *this);
+  fetch_of_message_.resize(std::max<size_t>(fetch_of_message_.size(), fetch.message.slot + 1u));
+  fetch_of_message_[fetch.message.slot] = &fetch;
+}
+
+void Scheduler::pump_wishes() {
+  while (!wishes_.empty()) {
+    Wish& wish = wishes_.front();
+    while (!wish.plan.done()) {
+      Fetch* started = nullptr;
+      if (!start_next(wish.plan, wish.site, wish.step, Priority::prefetch, started)) return;
+    }
+    wishes_.pop_front();
+  }
+}
+
+Scheduler::Plan Scheduler::take_wish(SiteId site, uint32_t step) {
+  for (auto wish = wishes_.begin(); wish != wishes_.end(); ++wish) {
+    if (wish->site != site || wish->step != step) continue;
+    Plan plan = std::move(wish->plan);
+    wishes_.erase(wish);
+    return plan;
+  }
+  return {};
+}
+
+void Scheduler::claim_from_wishes(SiteId home, uint32_t neuron) {
+  for (Wish& wish : wishes_) {
+    if (domain(wish.site) != home) continue;
+    for (size_t i = wish.plan.next; i < wish.plan.neurons.size(); ++i) {
+      if (wish.plan.neurons[i] != neuron || wish.plan.verdicts[i] != TIERD_VERDICT_KEEP) continue;
+      wish.plan.neurons.erase(wish.plan.neurons.begin() + static_cast<std::ptrdiff_t>(i));
+      wish.plan.verdicts.erase(wish.plan.verdicts.begin() + static_cast<std::ptrdiff_t>(i));
+      return;
+    }
+  }
+  TIERD_CHECK_MSG(false, "a leased neuron belongs to no fetch and no wish");
+}
+
+void Scheduler::drop_plan(SiteId site, Plan& plan) {
+  for (; !plan.done(); ++plan.next) {
+    if (plan.verdicts[plan.next] == TIERD_VERDICT_KEEP)
+      residency_.abandon(domain(site), plan.neurons[plan.next]);
+  }
+}
+
+// Room for a demand: the look-ahead that is farthest from being used gives way.
+bool Scheduler::free_a_block() {
+  Fetch* farthest = nullptr;
+  for (const auto& [key, fetch] : fetches_) {
+    if (fetch->into_arena() || fetch->unwanted || fetch->state == FetchState::computing || is_awaited(*fetch))
+      continue;
+    if (farthest == nullptr ||
+        std::pair(fetch->step, fetch->site) >= std::pair(farthest->step, farthest->site)) {
+      farthest = fetch.get();
+    }
+  }
+  if (farthest == nullptr) return false;
+  give_up(*farthest);
+  return staging_.free_blocks() > 0;
+}
+
+// Nobody wants this fetch any more. Bytes in flight must land before their memory can be used again.
+void Scheduler::give_up(Fetch& fetch) {
+  if (fetch.state == FetchState::computing) return;
+  if (fetch.state == FetchState::reading) {
+    // What goes into the arena is kept when it lands: the bytes are paid for.
+    if (fetch.into_arena()) return;
+    if (!fetch.unwanted) dispatcher_.cancel(fetch.message);
+    fetch.unwanted = true;
+    return;
+  }
+  retire(fetch, false);
+}
+
+void Scheduler::retire(Fetch& fetch, bool used) {
+  if (!used && !fetch.into_arena()) counters_.wasted += fetch.neurons.size();
+  if (!fetch.into_arena()) staging_.give_back(fetch.block);
+  fetches_.erase(fetch.key);
+}
+
+bool Scheduler::is_awaited(const Fetch& fetch) const {
+  return current_ != nullptr &&
+         std::find(current_->awaited.begin(), current_->awaited.end(), &fetch) != current_->awaited.end();
+}
+
+void Scheduler::on_read_done(const Message& message, const Done& done) {
+  Fetch& fetch = *fetch_of_message_[message.id.slot];
+  TIERD_CHECK(fetch.message == message.id);
+  counters_.read_bytes += done.bytes;
+  const bool awaited = is_awaited(fetch);
+  const SiteId home = domain(fetch.site);
+
+  if (done.status == DoneStatus::ok) {
+    fetch.state = FetchState::landed;
+    if (fetch.into_arena()) {
+      for (const uint32_t neuron : fetch.neurons) residency_.landed(home, neuron);
+      const auto& cache = strategies_.cache;
+      if (cache.table->landed != nullptr) {
+        cache.table->landed(cache.self, home, fetch.neurons.data(),
+                            static_cast<uint32_t>(fetch.neurons.size()));
+      }
+      if (fill_progress_) fill_progress_(done.bytes);
+      if (awaited) {
+        // In use until the pass ends: not to be evicted before it is computed.
+        for (const uint32_t neuron : fetch.neurons) {
+          residency_.pin(home, neuron);
+          current_->pinned.push_back(neuron);
+        }
+      } else {
+        retire(fetch, true);
+      }
+    } else if (fetch.unwanted) {
+      retire(fetch, false);
+    }
+    return;
+  }
+
+  // It failed, or was cancelled before somebody came to want it after all.
+  const bool wanted = awaited || fill_progress_;
+  if (done.status != DoneStatus::cancelled && !wanted) ++counters_.prefetch_failed;
+  if (wanted && fetch.attempts < options_.read_attempts) {
+    if (done.status != DoneStatus::cancelled) ++counters_.retries;
+    if (awaited) fetch.priority = Priority::demand;
+    post_read(fetch);
+    return;
+  }
+  const Error error = read_error(fetch, done);
+  if (fetch.into_arena()) {
+    for (const uint32_t neuron : fetch.neurons) residency_.abandon(home, neuron);
+    const auto& cache = strategies_.cache;
+    if (cache.table->dropped != nullptr) {
+      cache.table->dropped(cache.self, home, fetch.neurons.data(),
+                           static_cast<uint32_t>(fetch.neurons.size()), TIERD_DROPPED_FAILED);
+    }
+  }
+  if (awaited) {
+    std::erase(current_->awaited, &fetch);
+    if (!current_->failed()) current_->error = error;
+  } else if (fill_progress_ && fill_error_.code == Code::ok) {
+    fill_error_ = error;
+  }
+  retire(fetch, true);
+}
+
+Task<Status> Scheduler::fill(std::function<void(uint64_t)> progress) {
+  const auto& cache = strategies_.cache;
+  if (cache.table->ahead == nullptr) co_return Status{};
+  std::vector<tierd_ahead> items(sites_.size());
+  tierd_ahead_out out{static_cast<uint32_t>(items.size()), 0, items.data()};
+  if (const int code = cache.table->ahead(cache.self, TIERD_NO_SITE, &out); code < 0) {
+    co_return Error{Code::plugin_fault, fmt::format("cache '{}'", cache.name),
+                    fmt::format("ahead: answered {}", code)};
+  }
+  fill_progress_ = progress ? std::move(progress) : [](uint64_t) {};
+  fill_error_ = {Code::ok, {}, {}};
+  for (uint32_t k = 0; k < std::min<size_t>(out.n, items.size()) && fill_error_.code == Code::ok; ++k) {
+    const tierd_ahead item = items[k];
+    if (item.site >= sites_.size() || domain(item.site) != item.site ||
+        (item.idx == nullptr ? sites_[item.site].n : item.n) > residency_.free_slots(item.site)) {
+      fill_error_ = {Code::plugin_fault, fmt::format("cache '{}'", cache.name),
+                     fmt::format("ahead: more neurons of site {} than it has slots", item.site)};
+      break;
+    }
+    Plan plan;
+    const uint32_t count = item.idx == nullptr ? sites_[item.site].n : item.n;
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t neuron = item.idx == nullptr ? i : item.idx[i];
+      if (neuron >= sites_[item.site].n || residency_.slot(item.site, neuron) != kNoSlot) continue;
+      residency_.lease(item.site, neuron);
+      plan.neurons.push_back(neuron);
+      plan.verdicts.push_back(TIERD_VERDICT_KEEP);
+    }
+    while (!plan.done() && fill_error_.code == Code::ok) {
+      Fetch* started = nullptr;
+      if (!start_next(plan, item.site, 0, Priority::migration, started)) co_await changed_;
+      if (dispatcher_.waiter().stopping()) fill_error_ = {Code::cancelled, "load", "interrupted"};
+    }
+    drop_plan(item.site, plan);
+  }
+  while (!fetches_.empty()) co_await changed_;
+  fill_progress_ = nullptr;
+  if (fill_error_.code != Code::ok) co_return fill_error_;
+  co_return Status{};
+}
+
+Task<Status> Scheduler::drain() {
+  for (Wish& wish : wishes_) drop_plan(wish.site, wish.plan);
+  wishes_.clear();
+  std::fill(wished_.begin(), wished_.end(), 0);
+  std::vector<Fetch*> all;
+  for (const auto& [key, fetch] : fetches_) all.push_back(fetch.get());
+  for (Fetch* fetch : all) give_up(*fetch);
+  while (!fetches_.empty()) co_await changed_;
+  co_return Status{};
+}
+
+uint64_t Scheduler::slot_offset(SiteId site, uint32_t neuron) const {
+  const SiteId home = domain(site);
+  return options_.arena_offset[home] + uint64_t{residency_.slot(home, neuron)} * sites_[home].slot_bytes;
+}
+
+uint64_t Scheduler::offset_in_pool(const Fetch& fetch, uint32_t index) const {
+  if (fetch.into_arena()) return slot_offset(fetch.site, fetch.neurons[index]);
+  return options_.staging_offset + uint64_t{fetch.block} * staging_.block_bytes() +
+         uint64_t{index} * sites_[fetch.site].slot_bytes;
+}
+
+Error Scheduler::read_error(const Fetch& fetch, const Done& done) const {
+  const uint32_t bad = std::min<uint32_t>(done.first_bad, static_cast<uint32_t>(fetch.neurons.size() - 1));
+  const uint32_t extent = sites_[fetch.site].first_extent + fetch.neurons[bad];
+  const std::string origin =
+      options_.describe_extent ? options_.describe_extent(extent) : fmt::format("extent {}", extent);
+  switch (done.status) {
+    case DoneStatus::corrupt:
+      return {Code::corrupt, origin,
+              "the checksum does not match; the store is damaged: remove it and convert again"};
+    case DoneStatus::cancelled:
+      return {Code::cancelled, origin, "the read was cancelled"};
+    default:
+      return {Code::io_error, origin,
+              fmt::format("read failed after {} attempts: {}", fetch.attempts, std::strerror(done.aux))};
+  }
+}
+
+}  // namespace tierd

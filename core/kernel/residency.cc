@@ -1,0 +1,89 @@
+#include "core/kernel/residency.h"
+
+#include "core/base/check.h"
+
+namespace tierd {
+
+Residency::Residency(const std::vector<Site>& sites, std::span<const uint32_t> max_slots)
+    : domains_(sites.size()) {
+  TIERD_CHECK(max_slots.size() == sites.size());
+  for (SiteId s = 0; s < sites.size(); ++s) {
+    domain_of_.push_back(sites[s].domain);
+    if (sites[s].domain != s) continue;
+    Domain& d = domains_[s];
+    d.neurons.resize(sites[s].n);
+    d.max_slots = max_slots[s];
+    for (uint32_t slot = d.max_slots; slot-- > 0;) d.free.push_back(slot);
+  }
+}
+
+bool Residency::valid(SiteId s, uint32_t i) const {
+  return domain(s).neurons[i].state == State::valid;
+}
+bool Residency::leased(SiteId s, uint32_t i) const {
+  return domain(s).neurons[i].state == State::leased;
+}
+bool Residency::pinned(SiteId s, uint32_t i) const {
+  return domain(s).neurons[i].pins != 0;
+}
+uint32_t Residency::slot(SiteId s, uint32_t i) const {
+  return domain(s).neurons[i].slot;
+}
+uint32_t Residency::free_slots(SiteId s) const {
+  return static_cast<uint32_t>(domain(s).free.size());
+}
+uint32_t Residency::max_slots(SiteId s) const {
+  return domain(s).max_slots;
+}
+uint32_t Residency::valid_count(SiteId s) const {
+  return domain(s).valid;
+}
+
+uint32_t Residency::lease(SiteId s, uint32_t i) {
+  Domain& d = domain(s);
+  Neuron& neuron = d.neurons[i];
+  TIERD_CHECK(neuron.state == State::absent && !d.free.empty());
+  neuron.slot = d.free.back();
+  neuron.state = State::leased;
+  d.free.pop_back();
+  return neuron.slot;
+}
+
+void Residency::landed(SiteId s, uint32_t i) {
+  Domain& d = domain(s);
+  TIERD_CHECK(d.neurons[i].state == State::leased);
+  d.neurons[i].state = State::valid;
+  ++d.valid;
+}
+
+void Residency::abandon(SiteId s, uint32_t i) {
+  Domain& d = domain(s);
+  TIERD_CHECK(d.neurons[i].state == State::leased);
+  release(d, d.neurons[i]);
+}
+
+void Residency::evict(SiteId s, uint32_t i) {
+  Domain& d = domain(s);
+  TIERD_CHECK(d.neurons[i].state == State::valid && d.neurons[i].pins == 0);
+  --d.valid;
+  release(d, d.neurons[i]);
+}
+
+void Residency::pin(SiteId s, uint32_t i) {
+  Neuron& neuron = domain(s).neurons[i];
+  TIERD_CHECK(neuron.state == State::valid);
+  ++neuron.pins;
+}
+
+void Residency::unpin(SiteId s, uint32_t i) {
+  Neuron& neuron = domain(s).neurons[i];
+  TIERD_CHECK(neuron.pins > 0);
+  --neuron.pins;
+}
+
+void Residency::release(Domain& d, Neuron& neuron) {
+  d.free.push_back(neuron.slot);
+  neuron = Neuron{};
+}
+
+}  // namespace tierd

@@ -1,0 +1,61 @@
+// Where valid copies of neurons are in a tier's arena. Per canonical site a range of equal slots; a slot is
+// free, leased (bytes on their way in), valid, or valid and pinned (in use by a message in flight).
+//
+// A slot keeps its place for life: neurons of axis `row` are concatenated, so their order in memory does not
+// matter, and moving half a megabyte to close a gap would cost more than the gap.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/kernel/site.h"
+
+namespace tierd {
+
+inline constexpr uint32_t kNoSlot = UINT32_MAX;
+
+class Residency {
+ public:
+  // `max_slots[s]`: slots of site s (0 for aliases).
+  Residency(const std::vector<Site>& sites, std::span<const uint32_t> max_slots);
+
+  // Queries take any site, aliases included.
+  bool valid(SiteId site, uint32_t neuron) const;
+  bool leased(SiteId site, uint32_t neuron) const;
+  bool pinned(SiteId site, uint32_t neuron) const;
+  uint32_t slot(SiteId site, uint32_t neuron) const;  // kNoSlot if neither valid nor leased
+  uint32_t free_slots(SiteId site) const;
+  uint32_t max_slots(SiteId site) const;
+  uint32_t valid_count(SiteId site) const;
+
+  // free -> leased. A free slot must exist.
+  uint32_t lease(SiteId site, uint32_t neuron);
+  void landed(SiteId site, uint32_t neuron);   // leased -> valid
+  void abandon(SiteId site, uint32_t neuron);  // leased -> free
+  void evict(SiteId site, uint32_t neuron);    // valid, not pinned -> free
+  void pin(SiteId site, uint32_t neuron);      // counted
+  void unpin(SiteId site, uint32_t neuron);
+
+ private:
+  enum class State : uint8_t { absent, leased, valid };
+  struct Neuron {
+    uint32_t slot = kNoSlot;
+    State state = State::absent;
+    uint16_t pins = 0;
+  };
+  struct Domain {
+    std::vector<Neuron> neurons;
+    std::vector<uint32_t> free;  // a stack; lowest slot on top at the start
+    uint32_t max_slots = 0;
+    uint32_t valid = 0;
+  };
+  Domain& domain(SiteId site) { return domains_[domain_of_[site]]; }
+  const Domain& domain(SiteId site) const { return domains_[domain_of_[site]]; }
+  void release(Domain& domain, Neuron& neuron);
+
+  std::vector<SiteId> domain_of_;
+  std::vector<Domain> domains_;
+};
+
+}  // namespace tierd

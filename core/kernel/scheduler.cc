@@ -1,0 +1,380 @@
+#include "core/kernel/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/kernel/set_view.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint32_t kMostAhead = 64;
+constexpr uint32_t kOneUnit = 1;      // computing units, until several agents compute
+constexpr uint32_t kOneEncoding = 1;  // encodings a site is stored in
+
+Error plugin_error(const char* kind, const char* plugin, std::string_view function, const std::string& what) {
+  return {Code::plugin_fault, fmt::format("{} '{}'", kind, plugin), fmt::format("{}: {}", function, what)};
+}
+
+}  // namespace
+
+Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, const Strategies& strategies,
+                     Residency& residency, Options options)
+    : dispatcher_(dispatcher),
+      sites_(sites),
+      strategies_(strategies),
+      residency_(residency),
+      options_(std::move(options)),
+      staging_(options_.staging_blocks, options_.block_bytes),
+      wished_(sites.size(), 0) {}
+
+Scheduler::~Scheduler() = default;
+
+Task<Status> Scheduler::pass(SiteId site, Pass request) {
+  Current current;
+  current.site = site;
+  current.pass = request;
+  current_ = &current;
+
+  Status status = predict(current);
+  if (status.ok()) status = assign(current);
+  if (status.ok()) status = encode(current);
+  if (status.ok()) status = admit(current);
+  if (!status.ok()) current.error = status.error();
+
+  while (!current.failed()) {
+    fetch(current);    // what is missing, as far as there is room
+    compute(current);  // what is here at once, the rest as it arrives
+    if (current.finished && current.running.empty()) break;
+    pump_wishes();
+    co_await changed_;
+    if (dispatcher_.waiter().stopping()) current.error = {Code::cancelled, sites_[site].name, "interrupted"};
+  }
+  while (!current.running.empty()) co_await changed_;
+
+  // merge: on axis `row` the agent has written each neuron's outputs to their place; nothing is left to add
+  // up.
+  release(current);
+  current_ = nullptr;
+  if (current.failed()) co_return current.error;
+
+  status = observe(current);
+  if (status.ok()) status = look_ahead(current);
+  pump_wishes();
+  co_return status;
+}
+
+Status Scheduler::predict(Current& current) {
+  const Site& site = sites_[current.site];
+  if (site.given) {
+    TIERD_CHECK(current.pass.given != nullptr);
+    current.active = *current.pass.given;
+    return {};
+  }
+  const auto& predictor = strategies_.predictor;
+  std::vector<uint32_t> neurons(site.n);
+  tierd_rows_view rows{};
+  rows.size = sizeof rows;
+  rows.rows = current.pass.rows;
+  tierd_set_out out{};
+  out.cap = site.n;
+  out.idx = neurons.data();
+  if (const int code = predictor.table->predict(predictor.self, current.site, &rows, &out); code < 0) {
+    return plugin_error("predictor", predictor.name, "predict", fmt::format("answered {}", code));
+  }
+  if (out.all != 0) {
+    current.active = ActiveSet::all(site.n);
+    return {};
+  }
+  if (out.n > site.n) {
+    return plugin_error("predictor", predictor.name, "predict",
+                        fmt::format("{} of {} neurons", out.n, site.n));
+  }
+  neurons.resize(out.n);
+  for (size_t i = 0; i < neurons.size(); ++i) {
+    if (neurons[i] >= site.n || (i > 0 && neurons[i] <= neurons[i - 1])) {
+      return plugin_error(
+          "predictor", predictor.name, "predict",
+          fmt::format("neuron {} at place {}: expected ascending numbers below {}", neurons[i], i, site.n));
+    }
+  }
+  current.active = ActiveSet::of(std::move(neurons));
+  return {};
+}
+
+Status Scheduler::assign(const Current& current) {
+  const auto& balancer = strategies_.balancer;
+  std::vector<uint8_t> unit(current.active.size());
+  const tierd_set_view set = set_view(current.site, current.active, current.pass.rows, TIERD_SET_PREDICTED);
+  if (const int code = balancer.table->assign(balancer.self, &set, kOneUnit, unit.data()); code < 0) {
+    return plugin_error("balancer", balancer.name, "assign", fmt::format("answered {}", code));
+  }
+  for (const uint8_t u : unit) {
+    if (u >= kOneUnit) {
+      return plugin_error("balancer", balancer.name, "assign", fmt::format("unit {} of {}", u, kOneUnit));
+    }
+  }
+  return {};
+}
+
+Status Scheduler::encode(const Current& current) {
+  const auto& quantizer = strategies_.quantizer;
+  std::vector<uint8_t> level(current.active.size());
+  const tierd_set_view set = set_view(current.site, current.active, current.pass.rows, TIERD_SET_PREDICTED);
+  tierd_site_view site{};
+  site.size = sizeof site;
+  site.site = current.site;
+  site.n = sites_[current.site].n;
+  site.n_enc = kOneEncoding;
+  if (const int code = quantizer.table->choose(quantizer.self, &site, &set, level.data()); code < 0) {
+    return plugin_error("quantizer", quantizer.name, "choose", fmt::format("answered {}", code));
+  }
+  for (const uint8_t l : level) {
+    if (l >= kOneEncoding) {
+      return plugin_error("quantizer", quantizer.name, "choose",
+                          fmt::format("encoding {} of {}", l, kOneEncoding));
+    }
+  }
+  return {};
+}
+
+// Tells apart what is here, what is coming, and what must be asked for.
+Status Scheduler::admit(Current& current) {
+  const SiteId site = current.site;
+  std::vector<Fetch*> coming(sites_[site].n, nullptr);
+  std::vector<Fetch*> ours;
+  for (const auto& [key, fetch] : fetches_) {
+    const bool for_this_pass = fetch->site == site && fetch->step == current.pass.step;
+    if (domain(fetch->site) != domain(site) || fetch->unwanted) continue;
+    if (!fetch->into_arena() && !for_this_pass) continue;
+    for (const uint32_t neuron : fetch->neurons) coming[neuron] = fetch.get();
+    ours.push_back(fetch.get());
+  }
+  // A wish that was not worked off in time becomes part of the demand, as far as it was right.
+  std::vector<bool> planned(sites_[site].n, false);
+  for (Plan wish = take_wish(site, current.pass.step); !wish.done(); ++wish.next) {
+    const uint32_t neuron = wish.neurons[wish.next];
+    const uint8_t verdict = wish.verdicts[wish.next];
+    if (current.wants(neuron)) {
+      planned[neuron] = true;
+      current.plan.neurons.push_back(neuron);
+      current.plan.verdicts.push_back(verdict);
+    } else if (verdict == TIERD_VERDICT_KEEP) {
+      residency_.abandon(domain(site), neuron);
+    }
+  }
+
+  std::vector<uint32_t> missing;
+  for (uint32_t i = 0; i < current.active.size(); ++i) {
+    const uint32_t neuron = current.active[i];
+    if (residency_.valid(site, neuron)) {
+      residency_.pin(site, neuron);
+      current.resident.push_back(neuron);
+      current.pinned.push_back(neuron);
+      counters_.resident_bytes += sites_[site].bytes[neuron];
+      ++counters_.hits;
+      continue;
+    }
+    counters_.streamed_bytes += sites_[site].bytes[neuron];
+    if (Fetch* fetch = coming[neuron]; fetch != nullptr) {
+      if (!is_awaited(*fetch)) current.awaited.push_back(fetch);
+      ++counters_.staged;
+    } else if (planned[neuron]) {
+      ++counters_.misses;
+    } else if (residency_.leased(site, neuron)) {
+      // Admitted for a later site that shares these bytes (a tied head), and not asked for yet.
+      claim_from_wishes(domain(site), neuron);
+      current.plan.neurons.push_back(neuron);
+      current.plan.verdicts.push_back(TIERD_VERDICT_KEEP);
+      ++counters_.misses;
+    } else {
+      ++counters_.misses;
+      missing.push_back(neuron);
+    }
+  }
+  for (Fetch* fetch : ours) {
+    if (is_awaited(*fetch)) {
+      fetch->priority = Priority::demand;
+      if (fetch->state == FetchState::reading) dispatcher_.raise(fetch->message, Priority::demand);
+    } else if (fetch->site == site && fetch->step == current.pass.step && !fetch->into_arena()) {
+      give_up(*fetch);  // the look-ahead was wrong about these
+    }
+  }
+  return ask_cache(site, std::move(missing), Priority::demand, current.pass.bypass_caches, current.plan);
+}
+
+void Scheduler::fetch(Current& current) {
+  while (!current.plan.done()) {
+    Fetch* started = nullptr;
+    if (!start_next(current.plan, current.site, current.pass.step, Priority::demand, started)) return;
+    current.awaited.push_back(started);
+  }
+}
+
+// Posts one message for everything that can be computed now. The segments around the site ride with the first
+// and the last message of the pass; the agent keeps the order.
+void Scheduler::compute(Current& current) {
+  const Site& site = sites_[current.site];
+  if (!dispatcher_.can_post()) return;
+  std::vector<Unit> units;
+  Running running;
+  const auto add = [&](uint32_t neuron, uint64_t offset) {
+    units.push_back({neuron, static_cast<uint32_t>(offset / kSpanUnit)});
+  };
+  if (!current.started) {
+    for (const uint32_t neuron : current.resident) add(neuron, slot_offset(current.site, neuron));
+  }
+  for (Fetch* fetch : current.awaited) {
+    if (fetch->state != FetchState::landed) continue;
+    if (!units.empty() && units.size() + fetch->neurons.size() > dispatcher_.max_units()) break;
+    fetch->state = FetchState::computing;
+    running.fetches.push_back(fetch);
+    for (uint32_t i = 0; i < fetch->neurons.size(); ++i) {
+      if (current.wants(fetch->neurons[i])) add(fetch->neurons[i], offset_in_pool(*fetch, i));
+    }
+  }
+  const bool last =
+      current.plan.done() && std::all_of(current.awaited.begin(), current.awaited.end(),
+                                         [](const Fetch* f) { return f->state == FetchState::computing; });
+  if (current.finished || (current.started && units.empty() && !last)) return;
+
+  Message message;
+  message.op = units.empty() ? Op::run : Op::compute;
+  message.engine = EngineKind::compute;
+  message.flags = static_cast<uint8_t>((current.started ? 0 : kRunBefore) | (last ? kRunAfter : 0));
+  message.agent = options_.compute_agent;
+  message.step = current.pass.step;
+  message.site = current.site;
+  message.rows = current.pass.rows;
+  message.in = current.pass.row_info;
+  TIERD_CHECK(site.n <= dispatcher_.max_units());
+  running.message = dispatcher_.post(message, units, options_.compute_agent, options_.memory_pool, *this);
+  current.running.push_back(std::move(running));
+  current.started = true;
+  current.finished = last;
+}
+
+Status Scheduler::observe(const Current& current) {
+  const tierd_set_view used =
+      set_view(domain(current.site), current.active, current.pass.rows, TIERD_SET_TRUE);
+  const auto& predictor = strategies_.predictor;
+  if (predictor.table->observe != nullptr && !sites_[current.site].given) {
+    const tierd_set_view predicted =
+        set_view(current.site, current.active, current.pass.rows, TIERD_SET_PREDICTED);
+    if (const int code = predictor.table->observe(predictor.self, &predicted, &used); code < 0) {
+      return plugin_error("predictor", predictor.name, "observe", fmt::format("answered {}", code));
+    }
+  }
+  const auto& cache = strategies_.cache;
+  if (cache.table->touch != nullptr && !current.pass.bypass_caches) {
+    if (const int code = cache.table->touch(cache.self, &used); code < 0) {
+      return plugin_error("cache", cache.name, "touch", fmt::format("answered {}", code));
+    }
+  }
+  return {};
+}
+
+Status Scheduler::look_ahead(const Current& current) {
+  const auto& predictor = strategies_.predictor;
+  if (!options_.prefetch || predictor.table->look_ahead == nullptr) return {};
+  std::array<tierd_ahead, kMostAhead> items{};
+  tierd_ahead_out out{kMostAhead, 0, items.data()};
+  tierd_rows_view rows{};
+  rows.size = sizeof rows;
+  rows.rows = current.pass.rows;
+  if (const int code = predictor.table->look_ahead(predictor.self, current.site, &rows, &out); code < 0) {
+    return plugin_error("predictor", predictor.name, "look_ahead", fmt::format("answered {}", code));
+  }
+  const auto n_sites = static_cast<uint32_t>(sites_.size());
+  for (uint32_t i = 0; i < std::min(out.n, kMostAhead); ++i) {
+    const tierd_ahead& item = items[i];
+    const uint64_t place = uint64_t{current.site} + item.distance;
+    if (item.site >= n_sites || item.distance == 0 || place % n_sites != item.site) {
+      return plugin_error(
+          "predictor", predictor.name, "look_ahead",
+          fmt::format("site {} does not lie {} sites after {}", item.site, item.distance, current.site));
+    }
+    const uint64_t step = current.pass.step + place / n_sites;
+    if (sites_[item.site].given || wished_[item.site] > step || step >= kNoStep) continue;
+    wished_[item.site] = step + 1;
+    const uint32_t count = item.idx == nullptr ? sites_[item.site].n : item.n;
+    std::vector<uint32_t> missing;
+    for (uint32_t k = 0; k < count; ++k) {
+      const uint32_t neuron = item.idx == nullptr ? k : item.idx[k];
+      if (neuron >= sites_[item.site].n) {
+        return plugin_error("predictor", predictor.name, "look_ahead",
+                            fmt::format("neuron {} of {}", neuron, sites_[item.site].n));
+      }
+      const SiteId home = domain(item.site);
+      if (!residency_.valid(home, neuron) && !residency_.leased(home, neuron)) missing.push_back(neuron);
+    }
+    if (missing.empty()) continue;
+    Wish wish;
+    wish.site = item.site;
+    wish.step = static_cast<uint32_t>(step);
+    TIERD_TRY(
+        ask_cache(item.site, std::move(missing), Priority::prefetch, current.pass.bypass_caches, wish.plan));
+    if (!wish.plan.done()) wishes_.push_back(std::move(wish));
+  }
+  return {};
+}
+
+// Unpins what was used and gives back what was read; after an error also what is still to come.
+void Scheduler::release(Current& current) {
+  for (const uint32_t neuron : current.pinned) residency_.unpin(current.site, neuron);
+  drop_plan(current.site, current.plan);
+  const std::vector<Fetch*> awaited = std::move(current.awaited);
+  current.awaited.clear();
+  for (Fetch* fetch : awaited) give_up(*fetch);
+}
+
+Status Scheduler::end_step(uint32_t step) {
+  std::vector<Fetch*> stale;
+  for (const auto& [key, fetch] : fetches_) {
+    if (fetch->step <= step && !fetch->into_arena()) stale.push_back(fetch.get());
+  }
+  for (Fetch* fetch : stale) give_up(*fetch);
+  std::erase_if(wishes_, [&](Wish& wish) {
+    if (wish.step > step) return false;
+    drop_plan(wish.site, wish.plan);
+    return true;
+  });
+  const auto& cache = strategies_.cache;
+  if (cache.table->end_step != nullptr) {
+    if (const int code = cache.table->end_step(cache.self); code < 0) {
+      return plugin_error("cache", cache.name, "end_step", fmt::format("answered {}", code));
+    }
+  }
+  return {};
+}
+
+void Scheduler::on_done(const Message& message, const Done& done) {
+  if (message.op == Op::read) {
+    on_read_done(message, done);
+  } else {
+    on_compute_done(message, done);
+  }
+  pump_wishes();
+  changed_.notify();
+}
+
+void Scheduler::on_compute_done(const Message& message, const Done& done) {
+  counters_.compute_ns += done.done_ns - done.start_ns;
+  TIERD_CHECK(current_ != nullptr);
+  const auto running = std::find_if(current_->running.begin(), current_->running.end(),
+                                    [&](const Running& r) { return r.message == message.id; });
+  TIERD_CHECK(running != current_->running.end());
+  for (Fetch* fetch : running->fetches) {
+    std::erase(current_->awaited, fetch);
+    retire(*fetch, true);
+  }
+  current_->running.erase(running);
+  if (done.status != DoneStatus::ok && !current_->failed()) {
+    current_->error = {Code::internal, sites_[message.site].name,
+                       fmt::format("compute failed with status {}", static_cast<int>(done.status))};
+  }
+}
+
+}  // namespace tierd

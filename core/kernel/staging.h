@@ -1,0 +1,33 @@
+// Equal blocks of memory through which uncached bytes pass: leased for a read, used by compute, given back.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/check.h"
+
+namespace tierd {
+
+inline constexpr uint32_t kNoBlock = UINT32_MAX;
+
+class Staging {
+ public:
+  Staging(uint32_t blocks, uint32_t block_bytes) : block_bytes_(block_bytes) {
+    for (uint32_t b = blocks; b-- > 0;) free_.push_back(b);
+  }
+  uint32_t block_bytes() const { return block_bytes_; }
+  uint32_t free_blocks() const { return static_cast<uint32_t>(free_.size()); }
+  uint32_t lease() {
+    TIERD_CHECK(!free_.empty());
+    const uint32_t block = free_.back();
+    free_.pop_back();
+    return block;
+  }
+  void give_back(uint32_t block) { free_.push_back(block); }
+
+ private:
+  uint32_t block_bytes_;
+  std::vector<uint32_t> free_;
+};
+
+}  // namespace tierd

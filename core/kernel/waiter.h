@@ -1,0 +1,32 @@
+// What the kernel's thread sleeps on when there is nothing to do: the descriptors of agents that wait for a
+// device, and a stop request from a signal handler or another thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace tierd {
+
+class Waiter {
+ public:
+  Waiter();
+  ~Waiter();
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+
+  // Does not take ownership of the descriptor.
+  void watch(int fd);
+  // Sleeps until a watched descriptor is readable, `stop` was called, or the time is over.
+  void wait(uint64_t timeout_ns);
+  // [any thread, async-signal-safe]
+  void stop();
+  bool stopping() const;
+  // Forgets a stop request.
+  void clear_stop();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tierd

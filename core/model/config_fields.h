@@ -1,0 +1,82 @@
+// The fields of a ModelConfig by name, once, for every format that keeps a configuration: the store's
+// manifest and the shape files.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "core/model/config.h"
+
+namespace tierd {
+
+// The spelling of each enumerator, in order.
+template <class Enum>
+struct EnumNames;
+template <>
+struct EnumNames<Norm> {
+  static constexpr std::array<std::string_view, 2> kNames = {"rms", "layer"};
+};
+template <>
+struct EnumNames<Activation> {
+  static constexpr std::array<std::string_view, 2> kNames = {"silu", "relu"};
+};
+template <>
+struct EnumNames<PositionKind> {
+  static constexpr std::array<std::string_view, 3> kNames = {"rope_interleaved", "rope_half", "learned"};
+};
+template <>
+struct EnumNames<RopeScaling> {
+  static constexpr std::array<std::string_view, 3> kNames = {"none", "linear", "llama3"};
+};
+
+template <class Enum>
+std::string_view enum_name(Enum value) {
+  return EnumNames<Enum>::kNames[static_cast<size_t>(value)];
+}
+template <class Enum>
+std::optional<Enum> enum_by_name(std::string_view text) {
+  constexpr auto& names = EnumNames<Enum>::kNames;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == text) return static_cast<Enum>(i);
+  }
+  return std::nullopt;
+}
+
+// Calls visit(name, field) for every field; `Config` is ModelConfig or const ModelConfig. Field types: bool,
+// uint32_t, float, std::string, std::vector<float> and the enums above.
+template <class Config, class Visit>
+void visit_fields(Config& config, Visit&& visit) {
+  visit("architecture", config.architecture);
+  visit("name", config.name);
+  visit("n_layers", config.n_layers);
+  visit("d_model", config.d_model);
+  visit("n_heads", config.n_heads);
+  visit("n_kv_heads", config.n_kv_heads);
+  visit("head_dim", config.head_dim);
+  visit("d_ff", config.d_ff);
+  visit("vocab_size", config.vocab_size);
+  visit("context_length", config.context_length);
+  visit("sliding_window", config.sliding_window);
+  visit("norm", config.norm);
+  visit("norm_eps", config.norm_eps);
+  visit("activation", config.activation);
+  visit("gated", config.gated);
+  visit("position", config.position);
+  visit("position_offset", config.position_offset);
+  visit("rope_theta", config.rope.theta);
+  visit("rope_scaling", config.rope.scaling);
+  visit("rope_factor", config.rope.factor);
+  visit("rope_low_freq_factor", config.rope.low_freq_factor);
+  visit("rope_high_freq_factor", config.rope.high_freq_factor);
+  visit("rope_original_context", config.rope.original_context);
+  visit("rope_divisors", config.rope.divisors);
+  visit("qkv_bias", config.qkv_bias);
+  visit("o_bias", config.o_bias);
+  visit("ffn_bias", config.ffn_bias);
+  visit("norm_bias", config.norm_bias);
+  visit("tied_embeddings", config.tied_embeddings);
+}
+
+}  // namespace tierd

@@ -1,0 +1,107 @@
+// Dense work as data: what a computing agent does around the neurons of a site. The engine writes programs
+// from a model's configuration, an agent runs them; the kernel passes their numbers along without looking
+// inside.
+//
+// Activations live in numbered buffers of the agent: [rows of the batch x width] floats. A row of a batch is
+// a token of a sequence at a position (RowInfo).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/layout/encoding.h"
+
+namespace tierd {
+
+using BufferId = uint16_t;
+using TensorId = uint32_t;
+inline constexpr TensorId kNoTensor = UINT32_MAX;
+inline constexpr BufferId kNoBuffer = UINT16_MAX;
+
+struct BufferSpec {
+  std::string name;
+  uint32_t width = 0;
+  uint32_t rows = 0;  // 0: as many as a batch may have; else at most so many are ever written
+};
+
+enum class StepKind : uint8_t {
+  rms_norm,      // out[i] = norm(in[row of i]) * weight          (the only steps that may pick rows)
+  layer_norm,    // out[i] = norm(in[row of i]) * weight + bias
+  add_bias,      // out[i, column …] += weight (a vector)
+  add_position,  // out[i] += weight[position + offset]
+  add,           // out[i] += in[i]
+  rope,          // rotates the heads of out[i, column … column + width)
+  store_kv,      // KV cache of the layer at the position := in[i, column …]: keys, then values
+  attend,        // out[i] = attention of the queries in[i, 0 …] over the layer's KV cache
+  silu_mul,      // out[i] = silu(in[i, 0 … width)) * in[i, width … 2 width)
+  relu,          // out[i] = max(0, in[i, 0 … width))
+};
+
+struct Step {
+  StepKind kind = StepKind::add;
+  BufferId in = kNoBuffer;
+  BufferId out = kNoBuffer;
+  uint32_t column = 0;
+  uint32_t width = 0;
+  TensorId weight = kNoTensor;
+  TensorId bias = kNoTensor;
+  uint32_t layer = 0;
+  uint32_t offset = 0;
+  float eps = 0;
+};
+using Program = std::vector<Step>;
+
+// A site as its computing agent sees it: out[i, r] = sum over c of W[r, c] * in[i, c], or, for a gather,
+// out[i] = row `token of i` of W.
+struct SiteWork {
+  std::string name;
+  Encoding encoding = Encoding::f32;
+  uint32_t n_in = 0;
+  uint32_t n_out = 0;
+  uint32_t rows_per_neuron = 0;
+  bool gather = false;
+  BufferId in = kNoBuffer;
+  BufferId out = kNoBuffer;
+  Program before;
+  Program after;
+};
+
+enum class RopeStyle : uint8_t { none, interleaved, half };
+enum class KvEncoding : uint8_t { f16, f32 };
+
+struct AttentionShape {
+  uint32_t n_layers = 0;
+  uint32_t n_heads = 0;
+  uint32_t n_kv_heads = 0;
+  uint32_t head_dim = 0;
+  uint32_t window = 0;  // attend to the last so many positions; 0: all
+  RopeStyle rope = RopeStyle::none;
+  std::vector<float> frequencies;  // head_dim / 2, radians per position
+
+  uint32_t kv_dim() const { return n_kv_heads * head_dim; }
+};
+
+// Everything an agent needs to compute a model, but the weights.
+struct ComputePlan {
+  std::vector<BufferSpec> buffers;
+  std::vector<SiteWork> sites;  // by site number
+  AttentionShape attention;
+  uint32_t max_rows = 1;   // of a batch
+  uint32_t context = 0;    // positions of the KV cache
+  uint32_t sequences = 1;  // slots of the KV cache
+  KvEncoding kv = KvEncoding::f16;
+  bool int8_activations = false;  // lossy: for block-encoded weights; its error is measured
+};
+
+// Where each buffer begins in the memory that holds them all, in bytes, 64 B aligned; one more entry: the
+// end. Row i of buffer b starts at buffer_offsets[b] + i * buffer_stride(b) floats.
+std::vector<uint64_t> buffer_offsets(const ComputePlan& plan);
+// Floats from one row to the next: the width, rounded up to whole row groups, which is what kernels write.
+uint32_t buffer_stride(const BufferSpec& buffer);
+
+// Bytes that the plan's buffers and quantized activations take, and its KV cache.
+uint64_t activation_bytes(const ComputePlan& plan);
+uint64_t kv_bytes(const ComputePlan& plan);
+
+}  // namespace tierd

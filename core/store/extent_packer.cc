@@ -1,0 +1,98 @@
+#include "core/store/extent_packer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "core/base/check.h"
+#include "core/layout/codec.h"
+#include "core/layout/row_group.h"
+#include "core/store/checksum.h"
+
+namespace tierd {
+namespace {
+
+// Reads `count` values that start at value `first` of the tensor, as `encoding`: the tensor's own or f32.
+Status read_values(const TensorSource& source, const TensorInfo& tensor, uint64_t first, uint64_t count,
+                   Encoding encoding, std::span<std::byte> out) {
+  const uint64_t offset = encoded_bytes(tensor.encoding, first);
+  if (tensor.encoding == encoding) return source.read(tensor, offset, out);
+  TIERD_CHECK(encoding == Encoding::f32);
+  std::vector<std::byte> encoded(encoded_bytes(tensor.encoding, count));
+  TIERD_TRY(source.read(tensor, offset, encoded));
+  std::vector<float> values(count);
+  decode(tensor.encoding, encoded, values);
+  std::memcpy(out.data(), values.data(), out.size());
+  return {};
+}
+
+}  // namespace
+
+ExtentPacker::ExtentPacker(const TensorSource& source, const Manifest& plan)
+    : source_(source), contents_(plan.extents.size()) {
+  for (const ResidentTensor& resident : plan.resident) contents_[resident.extent].resident = &resident;
+  for (const StoredSite& site : plan.sites) {
+    if (site.alias_of != kNoSite) continue;
+    for (uint32_t i = 0; i < site.neurons; ++i) contents_[site.first_extent + i] = {&site, i, nullptr};
+  }
+}
+
+Result<uint64_t> ExtentPacker::pack(uint32_t extent, std::span<std::byte> out) const {
+  const Content& content = contents_[extent];
+  if (content.resident != nullptr) {
+    TIERD_TRY(pack_resident(*content.resident, out));
+  } else {
+    TIERD_TRY(pack_neuron(*content.site, content.neuron, out));
+  }
+  return checksum(out);
+}
+
+Status ExtentPacker::pack_neuron(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const {
+  const uint32_t rows = site.rows_of(neuron);
+  const uint64_t row_bytes = encoded_bytes(site.encoding, site.n_in);
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(rows * row_bytes);
+  const std::span plain(buffer.get(), rows * row_bytes);
+  TIERD_TRY(read_rows(site, neuron * site.rows_per_neuron, rows, plain));
+  const uint64_t bytes_per_group = group_bytes(site.encoding, site.n_in);
+  for (uint32_t group = 0; group < site.groups_of(neuron); ++group) {
+    const uint32_t first = group * kGroupRows;
+    const uint32_t count = std::min(kGroupRows, rows - first);
+    pack_row_group(site.encoding, count, site.n_in, plain.subspan(first * row_bytes, count * row_bytes),
+                   out.subspan(group * bytes_per_group, bytes_per_group));
+  }
+  const auto padding = out.subspan(site.neuron_bytes(neuron));
+  std::fill(padding.begin(), padding.end(), std::byte{0});
+  return {};
+}
+
+Status ExtentPacker::pack_resident(const ResidentTensor& resident, std::span<std::byte> out) const {
+  const TensorInfo* tensor = source_.find(resident.name);
+  TIERD_CHECK_MSG(tensor != nullptr, resident.name);
+  const uint64_t values = resident.rows * resident.cols;
+  const uint64_t bytes = encoded_bytes(Encoding::f32, values);
+  const auto padding = out.subspan(bytes);
+  std::fill(padding.begin(), padding.end(), std::byte{0});
+  return read_values(source_, *tensor, 0, values, Encoding::f32, out.first(bytes));
+}
+
+Status ExtentPacker::read_rows(const StoredSite& site, uint32_t first, uint32_t count,
+                               std::span<std::byte> out) const {
+  const uint64_t row_bytes = encoded_bytes(site.encoding, site.n_in);
+  uint32_t part_begin = 0;
+  for (const SitePart& part : site.parts) {
+    const uint32_t part_end = part_begin + part.rows;
+    const uint32_t from = std::max(first, part_begin);
+    const uint32_t to = std::min(first + count, part_end);
+    if (from < to) {
+      const TensorInfo* tensor = source_.find(part.tensor);
+      TIERD_CHECK_MSG(tensor != nullptr, part.tensor);
+      TIERD_TRY(read_values(source_, *tensor, uint64_t{from - part_begin} * site.n_in,
+                            uint64_t{to - from} * site.n_in, site.encoding,
+                            out.subspan((from - first) * row_bytes, (to - from) * row_bytes)));
+    }
+    part_begin = part_end;
+  }
+  return {};
+}
+
+}  // namespace tierd

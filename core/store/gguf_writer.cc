@@ -1,0 +1,308 @@
+#include "core/store/gguf_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/base/align.h"
+#include "core/base/check.h"
+#include "core/base/progress.h"
+#include "core/store/disk.h"
+
+namespace tierd {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+// ggml docs/gguf.md
+constexpr uint32_t kMagic = 0x46554747;  // "GGUF"
+constexpr uint32_t kVersion = 3;
+constexpr uint64_t kAlignment = 32;
+constexpr uint64_t kChunkBytes = 8 << 20;
+enum class ValueType : uint32_t { u32 = 4, i32 = 5, f32 = 6, boolean = 7, string = 8, array = 9 };
+
+uint32_t ggml_type(Encoding e) {
+  switch (e) {
+    case Encoding::f32:
+      return 0;
+    case Encoding::f16:
+      return 1;
+    case Encoding::q4_0:
+      return 2;
+    case Encoding::q8_0:
+      return 8;
+    case Encoding::bf16:
+      return 30;
+  }
+  return 0;
+}
+
+// general.file_type: what most of the weights are.
+uint32_t file_type(Encoding e) {
+  switch (e) {
+    case Encoding::f32:
+      return 0;
+    case Encoding::f16:
+      return 1;
+    case Encoding::q4_0:
+      return 2;
+    case Encoding::q8_0:
+      return 7;
+    case Encoding::bf16:
+      return 32;
+  }
+  return 0;
+}
+
+class Bytes {
+ public:
+  template <class T>
+  requires std::is_trivially_copyable_v<T>
+  void put(const T& value) { text_.append(reinterpret_cast<const char*>(&value), sizeof value); }
+  void put_string(std::string_view text) {
+    put<uint64_t>(text.size());
+    text_ += text;
+  }
+  void append(const Bytes& other) { text_ += other.text_; }
+  void pad_to(uint64_t alignment) { text_.resize(align_up(text_.size(), alignment)); }
+  uint64_t size() const { return text_.size(); }
+  std::span<const std::byte> span() const { return std::as_bytes(std::span(text_)); }
+
+ private:
+  std::string text_;
+};
+
+class Metadata {
+ public:
+  void add(std::string_view key, uint32_t value) { begin(key, ValueType::u32).put(value); }
+  void add(std::string_view key, float value) { begin(key, ValueType::f32).put(value); }
+  void add(std::string_view key, std::string_view value) { begin(key, ValueType::string).put_string(value); }
+  void add_bool(std::string_view key, bool value) {
+    begin(key, ValueType::boolean).put(static_cast<uint8_t>(value));
+  }
+  template <class T>
+  void add_array(std::string_view key, ValueType type, const std::vector<T>& values) {
+    Bytes& out = begin(key, ValueType::array);
+    out.put(type);
+    out.put<uint64_t>(values.size());
+    for (const T& value : values) {
+      if constexpr (std::is_same_v<T, std::string>) {
+        out.put_string(value);
+      } else {
+        out.put(value);
+      }
+    }
+  }
+  uint64_t count() const { return count_; }
+  const Bytes& bytes() const { return bytes_; }
+
+ private:
+  Bytes& begin(std::string_view key, ValueType type) {
+    ++count_;
+    bytes_.put_string(key);
+    bytes_.put(type);
+    return bytes_;
+  }
+
+  Bytes bytes_;
+  uint64_t count_ = 0;
+};
+
+// GGUF's architecture name; llama.cpp derives from it how the rotary pairs lie.
+Result<std::string> gguf_architecture(const TensorSource& source) {
+  const ModelConfig& config = source.config();
+  const auto unsupported = [&](std::string detail) {
+    return Error{Code::unsupported, source.path(), std::move(detail)};
+  };
+  const bool llama = config.architecture == "llama" || config.architecture == "mistral";
+  if (!llama && config.architecture != "qwen2") {
+    return unsupported(fmt::format(
+        "architecture '{}' cannot be written as GGUF; llama, mistral and qwen2 can", config.architecture));
+  }
+  if (config.position != (llama ? PositionKind::rope_interleaved : PositionKind::rope_half)) {
+    return unsupported("the rows of q and k are in another order than GGUF's");
+  }
+  if (config.rope.scaling == RopeScaling::llama3 || !config.rope.divisors.empty()) {
+    return unsupported("rope scaling of Llama 3.1 cannot be written as GGUF");
+  }
+  if (config.norm != Norm::rms || config.activation != Activation::silu || !config.gated || config.o_bias ||
+      config.ffn_bias || config.qkv_bias == llama) {
+    return unsupported(
+        fmt::format("is no usual {}: GGUF has no place for what differs", config.architecture));
+  }
+  return std::string(llama ? "llama" : "qwen2");
+}
+
+void add_model(Metadata& out, const ModelConfig& config, const std::string& architecture, Encoding encoding) {
+  const auto key = [&](std::string_view name) { return fmt::format("{}.{}", architecture, name); };
+  out.add("general.architecture", architecture);
+  out.add("general.name", config.name);
+  out.add("general.file_type", file_type(encoding));
+  out.add("general.quantization_version", uint32_t{2});
+  out.add(key("vocab_size"), config.vocab_size);
+  out.add(key("block_count"), config.n_layers);
+  out.add(key("context_length"), config.context_length);
+  out.add(key("embedding_length"), config.d_model);
+  out.add(key("feed_forward_length"), config.d_ff);
+  out.add(key("attention.head_count"), config.n_heads);
+  out.add(key("attention.head_count_kv"), config.n_kv_heads);
+  out.add(key("attention.key_length"), config.head_dim);
+  out.add(key("attention.value_length"), config.head_dim);
+  out.add(key("attention.layer_norm_rms_epsilon"), config.norm_eps);
+  if (config.sliding_window != 0) out.add(key("attention.sliding_window"), config.sliding_window);
+  out.add(key("rope.dimension_count"), config.head_dim);
+  out.add(key("rope.freq_base"), config.rope.theta);
+  if (config.rope.scaling == RopeScaling::linear) {
+    out.add(key("rope.scaling.type"), std::string_view("linear"));
+    out.add(key("rope.scaling.factor"), config.rope.factor);
+  }
+}
+
+void add_vocab(Metadata& out, const Vocab& vocab) {
+  const bool sentencepiece = vocab.kind == VocabKind::sentencepiece_bpe;
+  out.add("tokenizer.ggml.model", std::string_view(sentencepiece ? "llama" : "gpt2"));
+  if (!sentencepiece) out.add("tokenizer.ggml.pre", vocab.pre_tokenizer);
+  out.add_array("tokenizer.ggml.tokens", ValueType::string, vocab.pieces);
+  if (!vocab.scores.empty()) out.add_array("tokenizer.ggml.scores", ValueType::f32, vocab.scores);
+  std::vector<int32_t> types;
+  for (const TokenType type : vocab.types) types.push_back(static_cast<int32_t>(type) + 1);
+  out.add_array("tokenizer.ggml.token_type", ValueType::i32, types);
+  if (!vocab.merges.empty()) out.add_array("tokenizer.ggml.merges", ValueType::string, vocab.merges);
+  if (vocab.bos != kNoToken) out.add("tokenizer.ggml.bos_token_id", vocab.bos);
+  if (vocab.eos != kNoToken) out.add("tokenizer.ggml.eos_token_id", vocab.eos);
+  if (vocab.unknown != kNoToken) out.add("tokenizer.ggml.unknown_token_id", vocab.unknown);
+  out.add_bool("tokenizer.ggml.add_bos_token", vocab.add_bos);
+  if (sentencepiece) out.add_bool("tokenizer.ggml.add_space_prefix", vocab.add_space_prefix);
+}
+
+// "layers.3.q.bias" → "blk.3.attn_q.bias"; every tensor that the accepted architectures have.
+std::string gguf_name(std::string_view name) {
+  struct Name {
+    std::string_view ours;
+    std::string_view theirs;
+  };
+  static constexpr std::array kNames = {
+      Name{"embed", "token_embd"},  Name{"out_norm", "output_norm"},
+      Name{"head", "output"},       Name{"attn_norm", "attn_norm"},
+      Name{"q", "attn_q"},          Name{"k", "attn_k"},
+      Name{"v", "attn_v"},          Name{"o", "attn_output"},
+      Name{"ffn_norm", "ffn_norm"}, Name{"gate", "ffn_gate"},
+      Name{"up", "ffn_up"},         Name{"down", "ffn_down"},
+  };
+  constexpr std::string_view kBias = ".bias";
+  constexpr std::string_view kLayers = "layers.";
+  const bool bias = name.ends_with(kBias);
+  if (bias) name.remove_suffix(kBias.size());
+  std::string prefix;
+  if (name.starts_with(kLayers)) {
+    name.remove_prefix(kLayers.size());
+    const size_t dot = name.find('.');
+    prefix = fmt::format("blk.{}.", name.substr(0, dot));
+    name.remove_prefix(dot + 1);
+  }
+  const auto found =
+      std::find_if(kNames.begin(), kNames.end(), [&](const Name& known) { return known.ours == name; });
+  TIERD_CHECK_MSG(found != kNames.end(), name);
+  return fmt::format("{}{}{}", prefix, found->theirs, bias ? kBias : ".weight");
+}
+
+Encoding written_encoding(const TensorInfo& tensor) {
+  return tensor.rows == 1 ? Encoding::f32 : tensor.encoding;
+}
+uint64_t written_bytes(const TensorInfo& tensor) {
+  return encoded_bytes(written_encoding(tensor), tensor.rows * tensor.cols);
+}
+
+class GgufWriter {
+ public:
+  GgufWriter(const TensorSource& source, OpenFile file, bool quiet)
+      : source_(source), file_(std::move(file)), quiet_(quiet) {}
+
+  Status write(const Metadata& metadata) {
+    const auto& tensors = source_.tensors();
+    Bytes head;
+    head.put(kMagic);
+    head.put(kVersion);
+    head.put<uint64_t>(tensors.size());
+    head.put(metadata.count());
+    head.append(metadata.bytes());
+    uint64_t offset = 0;
+    for (const TensorInfo& tensor : tensors) {
+      head.put_string(gguf_name(tensor.name));
+      head.put(tensor.rows == 1 ? uint32_t{1} : uint32_t{2});
+      head.put(tensor.cols);
+      if (tensor.rows != 1) head.put(tensor.rows);
+      head.put(ggml_type(written_encoding(tensor)));
+      head.put(offset);
+      offset += align_up(written_bytes(tensor), kAlignment);
+    }
+    head.pad_to(kAlignment);
+    TIERD_TRY(disk_.reserve(file_, head.size() + offset));
+    TIERD_TRY(append(head.span()));
+    Progress progress("writing", offset, quiet_);
+    for (const TensorInfo& tensor : tensors) {
+      TIERD_TRY(copy(tensor, progress));
+      const std::array<std::byte, kAlignment> zeros{};
+      TIERD_TRY(append(std::span(zeros).first(align_up(end_, kAlignment) - end_)));
+    }
+    TIERD_TRY(disk_.sync(file_));
+    progress.finish();
+    return {};
+  }
+
+ private:
+  Status append(std::span<const std::byte> bytes) {
+    TIERD_TRY(disk_.write(file_, end_, bytes));
+    end_ += bytes.size();
+    return {};
+  }
+
+  Status copy(const TensorInfo& tensor, Progress& progress) {
+    if (written_encoding(tensor) != tensor.encoding) {
+      TIERD_ASSIGN(const std::vector<float> values, source_.read_f32(tensor));
+      progress.advance(values.size() * sizeof(float));
+      return append(std::as_bytes(std::span(values)));
+    }
+    chunk_.resize(kChunkBytes);
+    for (uint64_t at = 0; at < tensor.bytes(); at += kChunkBytes) {
+      const auto part = std::span(chunk_).first(std::min(kChunkBytes, tensor.bytes() - at));
+      TIERD_TRY(source_.read(tensor, at, part));
+      TIERD_TRY(append(part));
+      progress.advance(part.size());
+    }
+    return {};
+  }
+
+  const TensorSource& source_;
+  Disk disk_;
+  OpenFile file_;
+  bool quiet_;
+  uint64_t end_ = 0;
+  std::vector<std::byte> chunk_;
+};
+
+}  // namespace
+
+Status write_gguf(const TensorSource& source, const std::string& path, bool quiet) {
+  TIERD_ASSIGN(const std::string architecture, gguf_architecture(source));
+  Metadata metadata;
+  add_model(metadata, source.config(), architecture, source.find("embed")->encoding);
+  if (source.vocab() != nullptr) add_vocab(metadata, *source.vocab());
+  Disk disk;
+  const std::string partial = path + ".partial";
+  TIERD_ASSIGN(OpenFile file, disk.open(partial, true));
+  TIERD_TRY(GgufWriter(source, std::move(file), quiet).write(metadata));
+  TIERD_TRY(disk.rename(partial, path));
+  TIERD_ASSIGN(const OpenFile folder, open_directory(parent_directory(path)));
+  return disk.sync(folder);
+}
+
+}  // namespace tierd

@@ -1,0 +1,16 @@
+// A TensorSource as a GGUF v3 file that llama.cpp loads.
+#pragma once
+
+#include <string>
+
+#include "core/base/result.h"
+#include "core/model/tensor_source.h"
+
+namespace tierd {
+
+// Matrices keep their encoding, vectors become f32. Written as `<path>.partial`, synced, then renamed.
+// Errors: unsupported (an architecture, position kind or rope scaling that has no place in GGUF here),
+// no_space, io_error.
+Status write_gguf(const TensorSource& source, const std::string& path, bool quiet);
+
+}  // namespace tierd

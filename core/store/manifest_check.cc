@@ -1,0 +1,199 @@
+#include "core/store/manifest_check.h"
+
+#include <fmt/format.h>
+
+#include "core/store/planner.h"
+
+namespace tierd {
+namespace {
+
+class Checker {
+ public:
+  Checker(const Manifest& manifest, std::string_view origin) : manifest_(manifest), origin_(origin) {}
+
+  Status check() {
+    if (const Status valid = validate(manifest_.config, origin_); !valid.ok()) {
+      return bad("model", valid.error().detail);
+    }
+    TIERD_TRY(check_vocab());
+    TIERD_TRY(check_extents());
+    used_.assign(manifest_.extents.size(), false);
+    TIERD_TRY(check_resident());
+    TIERD_TRY(check_sites());
+    for (size_t i = 0; i < used_.size(); ++i) {
+      if (!used_[i]) return bad(fmt::format("extents[{}]", i), "belongs to no site and no resident tensor");
+    }
+    if (manifest_.tensor_bytes != tensor_bytes_) {
+      return differs("tensor_bytes", manifest_.tensor_bytes, tensor_bytes_);
+    }
+    return {};
+  }
+
+ private:
+  Error bad(std::string_view key, std::string_view what) const {
+    return {Code::corrupt, std::string(origin_), fmt::format("{}: {}", key, what)};
+  }
+  template <class Found, class Expected>
+  Error differs(std::string_view key, const Found& found, const Expected& expected) const {
+    return bad(key, fmt::format("is {}, expected {}", found, expected));
+  }
+
+  Status check_vocab() const {
+    if (!manifest_.has_vocab) return {};
+    const Vocab& vocab = manifest_.vocab;
+    const size_t pieces = vocab.pieces.size();
+    if (pieces > manifest_.config.vocab_size) {
+      return bad("vocab.pieces", fmt::format("has {} entries, the model only {} rows of embedding", pieces,
+                                             manifest_.config.vocab_size));
+    }
+    if (vocab.types.size() != pieces) return differs("vocab.types' length", vocab.types.size(), pieces);
+    if (!vocab.scores.empty() && vocab.scores.size() != pieces) {
+      return differs("vocab.scores' length", vocab.scores.size(), pieces);
+    }
+    for (const uint32_t id : {vocab.bos, vocab.eos, vocab.unknown}) {
+      if (id != kNoToken && id >= pieces) {
+        return bad("vocab", fmt::format("names token {} of {}", id, pieces));
+      }
+    }
+    for (const uint32_t id : vocab.end_tokens) {
+      if (id >= pieces) return bad("vocab.end_tokens", fmt::format("names token {} of {}", id, pieces));
+    }
+    return {};
+  }
+
+  Status check_extents() const {
+    uint64_t end = 0;
+    for (size_t i = 0; i < manifest_.extents.size(); ++i) {
+      const Extent& extent = manifest_.extents[i];
+      const std::string key = fmt::format("extents[{}]", i);
+      if (extent.bytes == 0 || extent.bytes % kDirectIoAlignment != 0 ||
+          extent.offset % kDirectIoAlignment != 0) {
+        return bad(key, fmt::format("has offset {} and {} bytes, expected multiples of {}", extent.offset,
+                                    extent.bytes, kDirectIoAlignment));
+      }
+      if (extent.offset < end) {
+        return bad(key,
+                   fmt::format("starts at {}, inside the one before, which ends at {}", extent.offset, end));
+      }
+      if (extent.offset > manifest_.data_bytes || extent.bytes > manifest_.data_bytes - extent.offset) {
+        return bad(key, fmt::format("has offset {} and {} bytes, outside the {} bytes of data", extent.offset,
+                                    extent.bytes, manifest_.data_bytes));
+      }
+      end = extent.offset + extent.bytes;
+    }
+    if (end != manifest_.data_bytes) return differs("data_bytes", manifest_.data_bytes, end);
+    return {};
+  }
+
+  // Takes the extent for `bytes` bytes of what `key` names.
+  Status use(uint64_t extent, uint64_t bytes, std::string_view key) {
+    if (extent >= used_.size()) {
+      return bad(key, fmt::format("needs extent {}, there are {}", extent, used_.size()));
+    }
+    if (used_[extent]) return bad(key, fmt::format("shares extent {} with another", extent));
+    used_[extent] = true;
+    const uint64_t padded = align_up(bytes, kDirectIoAlignment);
+    if (manifest_.extents[extent].bytes != padded) {
+      return differs(fmt::format("extents[{}].bytes ({})", extent, key), manifest_.extents[extent].bytes,
+                     padded);
+    }
+    return {};
+  }
+
+  Status check_resident() {
+    const std::vector<TensorSpec> expected = resident_shapes(manifest_.config);
+    if (manifest_.resident.size() != expected.size()) {
+      return differs("resident's length", manifest_.resident.size(), expected.size());
+    }
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const ResidentTensor& found = manifest_.resident[i];
+      const std::string key = fmt::format("resident[{}]", i);
+      if (found.name != expected[i].name) return differs(key + ".name", found.name, expected[i].name);
+      if (found.rows != expected[i].rows) return differs(key + ".rows", found.rows, expected[i].rows);
+      if (found.cols != expected[i].cols) return differs(key + ".cols", found.cols, expected[i].cols);
+      const uint64_t bytes = found.rows * encoded_bytes(Encoding::f32, found.cols);
+      TIERD_TRY(use(found.extent, bytes, key));
+      tensor_bytes_ += bytes;
+    }
+    return {};
+  }
+
+  Status check_sites() {
+    const std::vector<StoredSite> expected = site_shapes(manifest_.config);
+    if (manifest_.sites.size() != expected.size()) {
+      return differs("sites' length", manifest_.sites.size(), expected.size());
+    }
+    for (size_t i = 0; i < expected.size(); ++i) {
+      TIERD_TRY(check_shape(fmt::format("sites[{}]", i), manifest_.sites[i], expected[i]));
+      TIERD_TRY(check_neurons(fmt::format("sites[{}]", i), manifest_.sites[i]));
+    }
+    return {};
+  }
+
+  Status check_shape(const std::string& key, const StoredSite& found, const StoredSite& expected) const {
+    if (found.name != expected.name) return differs(key + ".name", found.name, expected.name);
+    if (found.group != expected.group) {
+      return differs(key + ".group", name(found.group), name(expected.group));
+    }
+    if (found.layer != expected.layer) return differs(key + ".layer", found.layer, expected.layer);
+    if (found.n_in != expected.n_in) return differs(key + ".n_in", found.n_in, expected.n_in);
+    if (found.n_out != expected.n_out) return differs(key + ".n_out", found.n_out, expected.n_out);
+    if (found.alias_of != expected.alias_of) {
+      return differs(key + ".alias_of", found.alias_of, expected.alias_of);
+    }
+    if (found.parts.size() != expected.parts.size()) {
+      return differs(key + ".parts' length", found.parts.size(), expected.parts.size());
+    }
+    for (size_t i = 0; i < expected.parts.size(); ++i) {
+      if (found.parts[i].tensor != expected.parts[i].tensor ||
+          found.parts[i].rows != expected.parts[i].rows) {
+        return bad(fmt::format("{}.parts[{}]", key, i),
+                   fmt::format("is {} rows of {}, expected {} rows of {}", found.parts[i].rows,
+                               found.parts[i].tensor, expected.parts[i].rows, expected.parts[i].tensor));
+      }
+    }
+    return {};
+  }
+
+  Status check_neurons(const std::string& key, const StoredSite& site) {
+    if (site.n_in % block_values(site.encoding) != 0) {
+      return bad(key + ".encoding",
+                 fmt::format("{} does not fit rows of {} columns", name(site.encoding), site.n_in));
+    }
+    const uint64_t padded_rows = align_up(site.n_out, kGroupRows);
+    if (site.rows_per_neuron == 0 || site.rows_per_neuron % kGroupRows != 0 ||
+        site.rows_per_neuron > padded_rows) {
+      return bad(key + ".rows_per_neuron", fmt::format("is {}, expected a multiple of {} up to {}",
+                                                       site.rows_per_neuron, kGroupRows, padded_rows));
+    }
+    const uint64_t neurons = divide_up(site.n_out, site.rows_per_neuron);
+    if (site.neurons != neurons) return differs(key + ".neurons", site.neurons, neurons);
+    if (site.alias_of != kNoSite) {
+      const StoredSite& target = manifest_.sites[site.alias_of];  // checked: the embedding, an earlier site
+      if (site.encoding != target.encoding || site.rows_per_neuron != target.rows_per_neuron ||
+          site.first_extent != target.first_extent) {
+        return bad(key + ".alias_of", fmt::format("names {}, which is laid out otherwise", target.name));
+      }
+      return {};
+    }
+    for (uint32_t i = 0; i < site.neurons; ++i) {
+      TIERD_TRY(use(uint64_t{site.first_extent} + i, site.neuron_bytes(i),
+                    fmt::format("{} neuron {}", site.name, i)));
+    }
+    tensor_bytes_ += site.n_out * encoded_bytes(site.encoding, site.n_in);
+    return {};
+  }
+
+  const Manifest& manifest_;
+  std::string_view origin_;
+  std::vector<bool> used_;
+  uint64_t tensor_bytes_ = 0;
+};
+
+}  // namespace
+
+Status check_manifest(const Manifest& manifest, std::string_view origin) {
+  return Checker(manifest, origin).check();
+}
+
+}  // namespace tierd

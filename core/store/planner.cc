@@ -1,0 +1,203 @@
+#include "core/store/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/base/check.h"
+#include "core/base/units.h"
+#include "core/store/writer.h"
+
+namespace tierd {
+namespace {
+
+constexpr std::array<std::string_view, 6> kGroupNames = {"embed", "qkv", "o", "up", "down", "head"};
+constexpr uint64_t kPaddingPercent = 3;
+
+StoredSite make_site(OpGroup group, uint32_t layer, uint32_t n_in, std::vector<SitePart> parts) {
+  StoredSite site;
+  site.group = group;
+  site.layer = layer;
+  site.n_in = n_in;
+  site.name = name(group);
+  if (layer != kNoLayer) {
+    const std::string prefix = fmt::format("layers.{}.", layer);
+    site.name = prefix + site.name;
+    for (SitePart& part : parts) part.tensor = prefix + part.tensor;
+  }
+  for (const SitePart& part : parts) site.n_out += part.rows;
+  site.parts = std::move(parts);
+  return site;
+}
+
+// Tensors by name, with the checks that the plan relies on.
+class TensorTable {
+ public:
+  explicit TensorTable(std::span<const TensorInfo> tensors) {
+    for (const TensorInfo& tensor : tensors) by_name_.emplace(tensor.name, &tensor);
+  }
+
+  Result<const TensorInfo*> get(const std::string& name, uint64_t rows, uint64_t cols) const {
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) return Error{Code::invalid_argument, name, "the source lacks this tensor"};
+    const TensorInfo& tensor = *found->second;
+    if (tensor.rows != rows || tensor.cols != cols) {
+      return Error{Code::invalid_argument, name,
+                   fmt::format("shape {} x {}, expected {} x {}", tensor.rows, tensor.cols, rows, cols)};
+    }
+    if (cols % block_values(tensor.encoding) != 0) {
+      return Error{Code::unsupported, name,
+                   fmt::format("rows of {} columns cannot be {}: not a multiple of {}", cols,
+                               tierd::name(tensor.encoding), block_values(tensor.encoding))};
+    }
+    return &tensor;
+  }
+
+ private:
+  std::unordered_map<std::string_view, const TensorInfo*> by_name_;
+};
+
+Status set_encoding(StoredSite& site, const TensorTable& tensors) {
+  for (size_t i = 0; i < site.parts.size(); ++i) {
+    TIERD_ASSIGN(const TensorInfo* tensor, tensors.get(site.parts[i].tensor, site.parts[i].rows, site.n_in));
+    if (i == 0) site.encoding = tensor->encoding;
+    if (tensor->encoding != site.encoding) site.encoding = Encoding::f32;
+  }
+  return {};
+}
+
+void append_extent(Manifest& plan, uint64_t bytes) {
+  const uint64_t padded = align_up(bytes, kDirectIoAlignment);
+  plan.extents.push_back({plan.data_bytes, padded, 0});
+  plan.data_bytes += padded;
+}
+
+void place(Manifest& plan, StoredSite& site, uint64_t target_bytes) {
+  const auto groups = static_cast<uint32_t>(divide_up(site.n_out, kGroupRows));
+  const uint32_t per_neuron = groups_per_neuron(group_bytes(site.encoding, site.n_in), groups, target_bytes);
+  site.rows_per_neuron = per_neuron * kGroupRows;
+  site.neurons = static_cast<uint32_t>(divide_up(groups, per_neuron));
+  site.first_extent = static_cast<uint32_t>(plan.extents.size());
+  for (uint32_t i = 0; i < site.neurons; ++i) append_extent(plan, site.neuron_bytes(i));
+}
+
+}  // namespace
+
+std::string_view name(OpGroup group) {
+  return kGroupNames[static_cast<size_t>(group)];
+}
+
+std::vector<StoredSite> site_shapes(const ModelConfig& config) {
+  const uint32_t d = config.d_model;
+  std::vector<StoredSite> sites;
+  sites.push_back(make_site(OpGroup::embed, kNoLayer, d, {{"embed", config.vocab_size}}));
+  for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
+    std::vector<SitePart> up;
+    if (config.gated) up.push_back({"gate", config.d_ff});
+    up.push_back({"up", config.d_ff});
+    sites.push_back(make_site(OpGroup::qkv, layer, d,
+                              {{"q", config.q_dim()}, {"k", config.kv_dim()}, {"v", config.kv_dim()}}));
+    sites.push_back(make_site(OpGroup::o, layer, config.q_dim(), {{"o", d}}));
+    sites.push_back(make_site(OpGroup::up, layer, d, std::move(up)));
+    sites.push_back(make_site(OpGroup::down, layer, config.d_ff, {{"down", d}}));
+  }
+  const std::string head = config.tied_embeddings ? "embed" : "head";
+  sites.push_back(make_site(OpGroup::head, kNoLayer, d, {{head, config.vocab_size}}));
+  if (config.tied_embeddings) sites.back().alias_of = 0;
+  return sites;
+}
+
+std::vector<TensorSpec> resident_shapes(const ModelConfig& config) {
+  std::unordered_set<std::string> in_sites;
+  for (const StoredSite& site : site_shapes(config)) {
+    for (const SitePart& part : site.parts) in_sites.insert(part.tensor);
+  }
+  std::vector<TensorSpec> resident;
+  for (TensorSpec& spec : required_tensors(config)) {
+    if (!in_sites.contains(spec.name)) resident.push_back(std::move(spec));
+  }
+  return resident;
+}
+
+uint32_t groups_per_neuron(uint64_t bytes_per_group, uint32_t groups, uint64_t target_bytes) {
+  TIERD_CHECK(bytes_per_group > 0 && groups > 0);
+  const auto within = [&](uint64_t count) {
+    return static_cast<uint32_t>(std::clamp<uint64_t>(count, 1, groups));
+  };
+  const uint32_t most = within(target_bytes / bytes_per_group);
+  const uint32_t least = std::min(most, within(divide_up(target_bytes / 2, bytes_per_group)));
+  const auto padding = [&](uint32_t count) {
+    const uint64_t bytes = count * bytes_per_group;
+    return align_up(bytes, kDirectIoAlignment) - bytes;
+  };
+  uint32_t best = most;
+  for (uint32_t count = most; count >= least; --count) {
+    if (padding(count) * 100 <= kPaddingPercent * count * bytes_per_group) return count;
+    if (padding(count) * best < padding(best) * count) best = count;  // by share, not by bytes
+  }
+  return best;
+}
+
+Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorInfo> tensors,
+                             uint64_t neuron_bytes) {
+  if (neuron_bytes != 0 && (neuron_bytes < kDirectIoAlignment || neuron_bytes > kLargestNeuronBytes)) {
+    return Error{Code::invalid_argument, "neuron bytes",
+                 fmt::format("{} is out of range; a neuron has {} to {} bytes", neuron_bytes,
+                             kDirectIoAlignment, kLargestNeuronBytes)};
+  }
+  const TensorTable table(tensors);
+  Manifest plan;
+  plan.config = config;
+  plan.sites = site_shapes(config);
+  for (StoredSite& site : plan.sites) {
+    TIERD_TRY(set_encoding(site, table));
+    if (site.alias_of == kNoSite) {
+      plan.tensor_bytes += site.n_out * encoded_bytes(site.encoding, site.n_in);
+    }
+  }
+  // Resident tensors come first: they are read at the start, and one step then reads the rest forwards.
+  for (const TensorSpec& spec : resident_shapes(config)) {
+    TIERD_ASSIGN([[maybe_unused]] const TensorInfo* tensor, table.get(spec.name, spec.rows, spec.cols));
+    const uint64_t bytes = spec.rows * encoded_bytes(Encoding::f32, spec.cols);
+    plan.resident.push_back({spec.name, spec.rows, spec.cols, static_cast<uint32_t>(plan.extents.size())});
+    plan.tensor_bytes += bytes;
+    append_extent(plan, bytes);
+  }
+  const uint64_t target =
+      neuron_bytes != 0 ? neuron_bytes
+                        : std::clamp(plan.tensor_bytes / kNeuronsPerModel, kMinNeuronBytes, kMaxNeuronBytes);
+  for (StoredSite& site : plan.sites) {
+    if (site.alias_of == kNoSite) {
+      place(plan, site, target);
+      continue;
+    }
+    const StoredSite& target_site = plan.sites[site.alias_of];
+    site.rows_per_neuron = target_site.rows_per_neuron;
+    site.neurons = target_site.neurons;
+    site.first_extent = target_site.first_extent;
+  }
+  return plan;
+}
+
+Result<Manifest> plan_store(const TensorSource& source, const WriteOptions& options) {
+  auto planned = plan_layout(source.config(), source.tensors(), options.neuron_bytes);
+  if (!planned.ok()) {
+    Error error = planned.error();
+    error.detail = error.line();
+    error.origin = source.path();
+    return error;
+  }
+  Manifest plan = std::move(planned).value();
+  if (const Vocab* vocab = source.vocab(); vocab != nullptr) {
+    plan.has_vocab = true;
+    plan.vocab = *vocab;
+  }
+  plan.provenance = {source.path(), source.fingerprint(), "tierd " TIERD_VERSION};
+  return plan;
+}
+
+}  // namespace tierd

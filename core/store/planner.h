@@ -1,0 +1,38 @@
+// Where each neuron of a store lies, from the configuration and the encodings alone: weights are not needed,
+// so that a modelled run can plan a store that was never made.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/model/config.h"
+#include "core/model/tensor_source.h"
+#include "core/store/manifest.h"
+
+namespace tierd {
+
+inline constexpr uint64_t kMinNeuronBytes = 16 << 10;   // the default for toy models
+inline constexpr uint64_t kMaxNeuronBytes = 512 << 10;  // the default from kNeuronsPerModel times this on
+inline constexpr uint64_t kNeuronsPerModel = 512;
+inline constexpr uint64_t kLargestNeuronBytes = 16 << 20;  // what may be asked for
+
+// The sites of a model in the order of one step: names, groups, layers, shapes, parts and aliases. Encodings,
+// neurons and extents are left at their defaults. `config` is valid.
+std::vector<StoredSite> site_shapes(const ModelConfig& config);
+
+// The required tensors that belong to no site.
+std::vector<TensorSpec> resident_shapes(const ModelConfig& config);
+
+// How many row groups make a neuron: the most within [target/2, target] whose padding to 4096 is at most 3 %,
+// otherwise those with the least padding; at least one, at most all `groups` of the site.
+uint32_t groups_per_neuron(uint64_t bytes_per_group, uint32_t groups, uint64_t target_bytes);
+
+// The plan without vocabulary, provenance and checksums. Parts of one site in different encodings become f32,
+// which loses nothing. `neuron_bytes` 0: by the model's size. Errors: invalid_argument (neuron_bytes out of
+// range, a tensor missing or of the wrong shape), unsupported (rows not a multiple of the encoding's block).
+Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorInfo> tensors,
+                             uint64_t neuron_bytes);
+
+}  // namespace tierd

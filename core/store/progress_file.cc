@@ -1,0 +1,76 @@
+#include "core/store/progress_file.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "core/store/checksum.h"
+
+namespace tierd {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr char kMagic[8] = {'t', 'i', 'e', 'r', 'd', 'P', 'R', 'G'};
+constexpr uint64_t kHeaderBytes = 16;
+constexpr uint64_t kRecordBytes = 16;
+
+std::array<std::byte, kHeaderBytes> header_of(uint64_t plan) {
+  std::array<std::byte, kHeaderBytes> header;
+  std::memcpy(header.data(), kMagic, sizeof kMagic);
+  std::memcpy(header.data() + sizeof kMagic, &plan, sizeof plan);
+  return header;
+}
+
+uint64_t proof_of(uint64_t plan, uint64_t index, uint64_t sum) {
+  const std::array<uint64_t, 3> words = {plan, index, sum};
+  return checksum(std::as_bytes(std::span(words)));
+}
+
+}  // namespace
+
+Result<ProgressFile> ProgressFile::open(Disk& disk, const std::string& path, uint64_t plan) {
+  TIERD_ASSIGN(OpenFile file, disk.open(path, false));
+  ProgressFile progress(std::move(file), plan);
+  TIERD_TRY(progress.load());
+  if (progress.finished_.empty()) TIERD_TRY(progress.clear(disk));
+  return progress;
+}
+
+Status ProgressFile::load() {
+  TIERD_ASSIGN(const uint64_t bytes, file_.size());
+  std::vector<std::byte> content(bytes);
+  TIERD_TRY(file_.read(0, content));
+  const auto header = header_of(plan_);
+  if (bytes < kHeaderBytes || !std::equal(header.begin(), header.end(), content.begin())) return {};
+  for (uint64_t at = kHeaderBytes; at + kRecordBytes <= bytes; at += kRecordBytes) {
+    uint64_t record[2];
+    std::memcpy(record, content.data() + at, kRecordBytes);
+    if (record[1] != proof_of(plan_, finished_.size(), record[0])) break;
+    finished_.push_back(record[0]);
+  }
+  return {};
+}
+
+Status ProgressFile::append(Disk& disk, std::span<const uint64_t> checksums) {
+  std::vector<uint64_t> records;
+  for (size_t i = 0; i < checksums.size(); ++i) {
+    records.push_back(checksums[i]);
+    records.push_back(proof_of(plan_, finished_.size() + i, checksums[i]));
+  }
+  TIERD_TRY(
+      disk.write(file_, kHeaderBytes + finished_.size() * kRecordBytes, std::as_bytes(std::span(records))));
+  TIERD_TRY(disk.sync(file_));
+  finished_.insert(finished_.end(), checksums.begin(), checksums.end());
+  return {};
+}
+
+Status ProgressFile::clear(Disk& disk) {
+  finished_.clear();
+  TIERD_TRY(disk.truncate(file_, 0));
+  TIERD_TRY(disk.write(file_, 0, header_of(plan_)));
+  return disk.sync(file_);
+}
+
+}  // namespace tierd

@@ -1,0 +1,65 @@
+#include "core/store/store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/store/checksum.h"
+#include "core/store/disk.h"
+
+namespace tierd {
+
+Result<Store> Store::open(const std::string& directory) {
+  TIERD_ASSIGN(Manifest manifest, read_manifest(directory));
+  return Store(directory, std::move(manifest));
+}
+
+std::string Store::data_path() const {
+  return fmt::format("{}/{}", directory_, kDataFile);
+}
+
+std::string Store::describe(uint32_t extent) const {
+  std::string content = "unknown";
+  for (const StoredSite& site : manifest_.sites) {
+    if (extent >= site.first_extent && extent - site.first_extent < site.neurons) {
+      content = fmt::format("{} neuron {}", site.name, extent - site.first_extent);
+      break;
+    }
+  }
+  for (const ResidentTensor& resident : manifest_.resident) {
+    if (resident.extent == extent) content = resident.name;
+  }
+  return fmt::format("extent {} ({}, offset {})", extent, content, manifest_.extents[extent].offset);
+}
+
+Status Store::verify(uint32_t extent, std::span<const std::byte> bytes) const {
+  const uint64_t found = checksum(bytes);
+  const uint64_t expected = manifest_.extents[extent].checksum;
+  if (found == expected) return {};
+  return Error{Code::corrupt, data_path(),
+               fmt::format("{} has checksum {}, expected {}: the store is damaged, convert the model again",
+                           describe(extent), checksum_text(found), checksum_text(expected))};
+}
+
+Status Store::verify_all(bool quiet) const {
+  const int descriptor = ::open(data_path().c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return disk_error(data_path(), "opening");
+  const OpenFile file(descriptor, data_path());
+  Progress progress("verifying", manifest_.data_bytes, quiet);
+  std::vector<std::byte> buffer;
+  for (uint32_t i = 0; i < manifest_.extents.size(); ++i) {
+    const Extent& extent = manifest_.extents[i];
+    buffer.resize(std::max<size_t>(buffer.size(), extent.bytes));
+    const std::span bytes = std::span(buffer).first(extent.bytes);
+    TIERD_TRY(file.read(extent.offset, bytes));
+    TIERD_TRY(verify(i, bytes));
+    progress.advance(extent.bytes);
+  }
+  progress.finish();
+  return {};
+}
+
+}  // namespace tierd

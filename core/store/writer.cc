@@ -1,0 +1,285 @@
+#include "core/store/writer.h"
+
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/base/units.h"
+#include "core/store/checksum.h"
+#include "core/store/extent_packer.h"
+#include "core/store/manifest_json.h"
+#include "core/store/progress_file.h"
+#include "core/store/store_writer.h"
+
+namespace tierd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kProgressFile = "progress";
+
+// Consecutive extents, packed by several threads.
+class Batch {
+ public:
+  Batch(const ExtentPacker& packer, const std::vector<Extent>& extents, uint32_t first, uint64_t most_bytes)
+      : packer_(packer), extents_(extents), first_(first), count_(1) {
+    while (first_ + count_ < extents.size() && end_of(first_ + count_) - offset() <= most_bytes) ++count_;
+    bytes_ = std::make_unique_for_overwrite<std::byte[]>(size());
+    results_.assign(count_, uint64_t{0});
+    const uint32_t threads = std::min(count_, std::max(1u, std::thread::hardware_concurrency()));
+    for (uint32_t i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  }
+
+  // Waits until all is packed.
+  Status wait() {
+    workers_.clear();
+    for (const auto& result : results_) {
+      if (!result.ok()) return result.error();
+    }
+    return {};
+  }
+  uint32_t next() const { return first_ + count_; }
+  uint64_t offset() const { return extents_[first_].offset; }
+  uint64_t size() const { return end_of(first_ + count_ - 1) - offset(); }
+  // After wait().
+  std::span<const std::byte> bytes() const { return {bytes_.get(), size()}; }
+  void append_checksums(std::vector<uint64_t>& out) const {
+    for (const auto& result : results_) out.push_back(*result);
+  }
+
+ private:
+  uint64_t end_of(uint32_t extent) const { return extents_[extent].offset + extents_[extent].bytes; }
+  void work() {
+    for (uint32_t i = taken_++; i < count_; i = taken_++) {
+      const Extent& extent = extents_[first_ + i];
+      results_[i] = packer_.pack(first_ + i, {bytes_.get() + (extent.offset - offset()), extent.bytes});
+    }
+  }
+
+  const ExtentPacker& packer_;
+  const std::vector<Extent>& extents_;
+  uint32_t first_;
+  uint32_t count_;
+  std::unique_ptr<std::byte[]> bytes_;
+  std::vector<Result<uint64_t>> results_;
+  std::atomic<uint32_t> taken_ = 0;
+  std::vector<std::jthread> workers_;  // last: joined before the rest goes
+};
+
+class StoreWriter {
+ public:
+  StoreWriter(Disk& disk, const TensorSource& source, std::string directory, Manifest plan,
+              const WriterLimits& limits, bool quiet)
+      : disk_(disk),
+        source_(source),
+        directory_(std::move(directory)),
+        partial_(directory_ + ".partial"),
+        plan_(std::move(plan)),
+        plan_text_(plan_text(plan_)),
+        limits_(limits),
+        quiet_(quiet) {}
+
+  Status run() {
+    for (;;) {
+      TIERD_ASSIGN(const bool whole, is_whole());
+      if (whole) return {};
+      TIERD_ASSIGN(const bool locked, lock());
+      if (locked) break;
+    }
+    // Another run may have finished between the look and the lock.
+    TIERD_ASSIGN(const bool whole, is_whole());
+    if (whole) return drop_partial();
+    if (!manifest_is_written()) {
+      TIERD_TRY(write_extents());
+      TIERD_TRY(write_manifest());
+    }
+    return finish();
+  }
+
+ private:
+  std::string path_of(std::string_view file) const { return fmt::format("{}/{}", partial_, file); }
+
+  // True when `directory_` holds this very store; an error when it holds something else.
+  Result<bool> is_whole() const {
+    std::error_code failed;
+    const fs::file_status status = fs::status(directory_, failed);
+    if (status.type() == fs::file_type::not_found) return false;
+    const auto refuse = [&](std::string detail) {
+      return Error{Code::invalid_argument, directory_, std::move(detail)};
+    };
+    if (failed) return Error{Code::io_error, directory_, failed.message()};
+    if (!fs::is_directory(status)) return refuse("is there and is not a folder");
+    if (fs::is_empty(directory_, failed)) return false;
+    if (failed) return Error{Code::io_error, directory_, failed.message()};
+    const auto found = read_manifest(directory_);
+    if (found.code() == Code::not_found)
+      return refuse("is not empty and holds no store; choose another folder");
+    if (!found.ok()) {
+      return refuse(
+          fmt::format("holds a damaged store ({}); remove it to convert again", found.error().line()));
+    }
+    if (plan_text(*found) == plan_text_) return true;
+    if (found->provenance.fingerprint != plan_.provenance.fingerprint) {
+      return refuse(
+          fmt::format("holds a store made from {}, or from files since changed; remove it or choose "
+                      "another folder",
+                      found->provenance.source));
+    }
+    return refuse("holds a store of this source in another layout; remove it or choose another folder");
+  }
+
+  // False: the folder went away under us, because another run finished it.
+  Result<bool> lock() {
+    TIERD_TRY(disk_.make_directory(partial_));
+    auto opened = open_directory(partial_);
+    if (opened.code() == Code::not_found) return false;
+    TIERD_ASSIGN(folder_, std::move(opened));
+    if (flock(folder_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) return disk_error(partial_, "locking it");
+      return Error{Code::busy, partial_, "another run is writing this store"};
+    }
+    struct stat ours {};
+    struct stat there {};
+    return fstat(folder_.descriptor(), &ours) == 0 && stat(partial_.c_str(), &there) == 0 &&
+           ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+  }
+
+  Status drop_partial() {
+    std::error_code ignored;  // an empty folder; if it stays, it does no harm
+    fs::remove(partial_, ignored);
+    return {};
+  }
+
+  // True after an interruption between the manifest and the rename.
+  bool manifest_is_written() const {
+    const auto found = read_manifest(partial_);
+    return found.ok() && plan_text(*found) == plan_text_;
+  }
+
+  Status write_extents() {
+    TIERD_TRY(disk_.remove(path_of(kManifestFile)));  // of an older plan: it must not bless this data
+    TIERD_ASSIGN(progress_, ProgressFile::open(disk_, path_of(kProgressFile), checksum(plan_text_)));
+    TIERD_ASSIGN(data_, disk_.open(path_of(kDataFile), false));
+    TIERD_TRY(verify_last_checkpoint());
+    TIERD_TRY(disk_.truncate(data_, plan_.data_bytes));
+    TIERD_TRY(disk_.reserve(data_, plan_.data_bytes));
+    TIERD_TRY(disk_.sync(folder_));
+
+    const auto count = static_cast<uint32_t>(plan_.extents.size());
+    auto next = static_cast<uint32_t>(progress_->finished().size());
+    const uint64_t done_bytes =
+        next == 0 ? 0 : plan_.extents[next - 1].offset + plan_.extents[next - 1].bytes;
+    if (next != 0 && !quiet_) {
+      fmt::print(stderr, "{}: going on after {} of {}\n", partial_,
+                 format_bytes(static_cast<double>(done_bytes)),
+                 format_bytes(static_cast<double>(plan_.data_bytes)));
+    }
+    const ExtentPacker packer(source_, plan_);
+    Progress shown("converting", plan_.data_bytes - done_bytes, quiet_);
+    const auto start = [&](std::optional<Batch>& slot, uint32_t first) {
+      if (first < count) slot.emplace(packer, plan_.extents, first, limits_.batch_bytes);
+    };
+    std::optional<Batch> slots[2];  // one is written while the other is packed
+    start(slots[0], next);
+    for (int current = 0; next < count; current = 1 - current) {
+      Batch& packed = *slots[current];
+      TIERD_TRY(packed.wait());
+      next = packed.next();
+      start(slots[1 - current], next);
+      TIERD_TRY(disk_.write(data_, packed.offset(), packed.bytes()));
+      packed.append_checksums(unsynced_);
+      unsynced_bytes_ += packed.size();
+      if (unsynced_bytes_ >= limits_.checkpoint_bytes || next == count) TIERD_TRY(checkpoint());
+      shown.advance(packed.size());
+    }
+    shown.finish();
+    return {};
+  }
+
+  Status checkpoint() {
+    TIERD_TRY(disk_.sync(data_));
+    TIERD_TRY(progress_->append(disk_, unsynced_));
+    unsynced_.clear();
+    unsynced_bytes_ = 0;
+    return {};
+  }
+
+  // The extents that the interrupted run synced last must be what it says, or nothing of it is used.
+  Status verify_last_checkpoint() {
+    const std::vector<uint64_t>& finished = progress_->finished();
+    bool intact = finished.size() <= plan_.extents.size();
+    uint64_t looked_at = 0;
+    for (size_t i = finished.size(); intact && i-- > 0 && looked_at < limits_.checkpoint_bytes;) {
+      const Extent& extent = plan_.extents[i];
+      std::vector<std::byte> bytes(extent.bytes);
+      intact = data_.read(extent.offset, bytes).ok() && checksum(bytes) == finished[i];
+      looked_at += extent.bytes;
+    }
+    if (intact) return {};
+    if (!quiet_) fmt::print(stderr, "{}: does not match its checkpoint, starting over\n", partial_);
+    return progress_->clear(disk_);
+  }
+
+  Status write_manifest() {
+    if (source_.fingerprint() != plan_.provenance.fingerprint) {
+      return Error{Code::corrupt, source_.path(), "changed while it was converted; convert it again"};
+    }
+    for (size_t i = 0; i < plan_.extents.size(); ++i) plan_.extents[i].checksum = progress_->finished()[i];
+    const std::string text = manifest_text(plan_);
+    TIERD_ASSIGN(const OpenFile file, disk_.open(path_of(kManifestFile), true));
+    TIERD_TRY(disk_.write(file, 0, std::as_bytes(std::span(text))));
+    TIERD_TRY(disk_.sync(file));
+    return disk_.sync(folder_);
+  }
+
+  Status finish() {
+    TIERD_TRY(disk_.remove(path_of(kProgressFile)));
+    TIERD_TRY(disk_.sync(folder_));
+    TIERD_TRY(disk_.rename(partial_, directory_));
+    TIERD_ASSIGN(const OpenFile parent, open_directory(parent_directory(directory_)));
+    return disk_.sync(parent);
+  }
+
+  Disk& disk_;
+  const TensorSource& source_;
+  std::string directory_;
+  std::string partial_;
+  Manifest plan_;
+  std::string plan_text_;
+  WriterLimits limits_;
+  bool quiet_;
+
+  OpenFile folder_;  // holds the lock
+  OpenFile data_;
+  std::optional<ProgressFile> progress_;
+  std::vector<uint64_t> unsynced_;  // checksums of extents written since the last checkpoint
+  uint64_t unsynced_bytes_ = 0;
+};
+
+}  // namespace
+
+Status write_store_on(Disk& disk, const TensorSource& source, const std::string& directory,
+                      const WriteOptions& options, const WriterLimits& limits) {
+  TIERD_ASSIGN(Manifest plan, plan_store(source, options));
+  std::string target = directory;
+  while (target.size() > 1 && target.back() == '/') target.pop_back();
+  return StoreWriter(disk, source, std::move(target), std::move(plan), limits, options.quiet).run();
+}
+
+Status write_store(const TensorSource& source, const std::string& directory, const WriteOptions& options) {
+  Disk disk;
+  return write_store_on(disk, source, directory, options, {});
+}
+
+}  // namespace tierd

@@ -1,0 +1,71 @@
+#include "core/text/merge_scores.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <unordered_map>
+
+#include "core/text/input_file.h"
+
+namespace tierd {
+namespace {
+
+// Pieces are tried at every cut, so their length is bounded; the longest in use are runs of 32 spaces.
+constexpr size_t kMaxPieceBytes = 1024;
+
+// What text may become by merging: not the bytes and symbols that are found as a whole.
+bool is_merged_type(TokenType type) {
+  return type == TokenType::normal || type == TokenType::unused;
+}
+
+}  // namespace
+
+Status set_scores_from_merges(const std::vector<Merge>& merges, const std::string& origin, Vocab& vocab) {
+  std::unordered_map<std::string_view, uint32_t> tokens;
+  for (uint32_t token = 0; token < vocab.pieces.size(); ++token) {
+    if (is_merged_type(vocab.types[token])) tokens.emplace(vocab.pieces[token], token);
+  }
+  std::vector<uint32_t> ways(vocab.pieces.size(), 0);  // by piece: how many merges make it
+  vocab.scores.assign(vocab.pieces.size(), -static_cast<float>(merges.size() + 1));
+  uint32_t last = kNoToken;
+  for (size_t rank = 0; rank < merges.size(); ++rank) {
+    const auto& [left, right] = merges[rank];
+    const std::string whole = left + right;
+    for (const std::string& part : {left, right, whole}) {
+      if (!tokens.contains(part)) {
+        return Error{
+            Code::corrupt, origin,
+            fmt::format("model.merges[{}] needs \"{}\", which is not in the vocabulary", rank, shown(part))};
+      }
+    }
+    const uint32_t token = tokens.at(whole);
+    if (token != last && ways[token] > 0) {
+      return Error{Code::unsupported, origin,
+                   fmt::format("model.merges[{}]: the merges that make \"{}\" do not follow each other", rank,
+                               shown(whole))};
+    }
+    if (++ways[token] == 1) vocab.scores[token] = -static_cast<float>(rank);
+    last = token;
+  }
+
+  for (const auto& [piece, token] : tokens) {
+    if (piece.size() > kMaxPieceBytes) {
+      return Error{
+          Code::unsupported, origin,
+          fmt::format("token {} has {} bytes; at most {} are expected", token, piece.size(), kMaxPieceBytes)};
+    }
+    uint32_t possible = 0;
+    for (size_t cut = 1; cut < piece.size(); ++cut) {
+      if (tokens.contains(piece.substr(0, cut)) && tokens.contains(piece.substr(cut))) ++possible;
+    }
+    if (possible != ways[token]) {
+      return Error{Code::unsupported, origin,
+                   fmt::format("\"{}\" can be put together in {} ways, model.merges has {}: not made from a "
+                               "sentencepiece model",
+                               shown(piece), possible, ways[token])};
+    }
+  }
+  return {};
+}
+
+}  // namespace tierd

@@ -1,0 +1,31 @@
+// Walks the fields of a serialized protocol buffer message, whatever its schema.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace tierd {
+
+class ProtobufReader {
+ public:
+  struct Field {
+    uint32_t number = 0;
+    uint64_t value = 0;      // of a varint; else 0
+    std::string_view bytes;  // of a string or message; else empty. Lies in the message.
+  };
+
+  explicit ProtobufReader(std::string_view message) : rest_(message) {}
+
+  // nullopt at the end, and where the message is broken.
+  std::optional<Field> next();
+  // After next() gave nullopt: whether that was the end.
+  bool whole() const { return rest_.empty(); }
+
+ private:
+  std::optional<uint64_t> varint();
+
+  std::string_view rest_;
+};
+
+}  // namespace tierd

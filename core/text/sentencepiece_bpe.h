@@ -1,0 +1,47 @@
+// SentencePiece's BPE: characters are merged in the order of the scores of the pieces they make.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/text/piece_matcher.h"
+#include "core/text/tokenizer.h"
+
+namespace tierd {
+
+inline constexpr std::string_view kSpaceMark = "\u2581";  // "▁", which stands for a space in pieces
+
+// The byte that a piece such as "<0x0A>" stands for, or -1.
+int byte_of_piece(std::string_view piece);
+
+class SentencePieceBpe final : public Tokenizer {
+ public:
+  // `vocab` has passed the checks of make_tokenizer.
+  static Result<std::unique_ptr<Tokenizer>> make(Vocab vocab, std::string_view origin);
+
+  std::vector<uint32_t> encode(std::string_view text, bool add_special, bool parse_special) const override;
+  std::string piece(uint32_t token, bool special) const override;
+
+ private:
+  explicit SentencePieceBpe(Vocab vocab) : Tokenizer(std::move(vocab)) { byte_tokens_.fill(kNoToken); }
+
+  void encode_text(std::string_view text, bool prefix_space, std::vector<uint32_t>& out) const;
+  // Adds the token of `piece`, or what stands for it; `first` is where this text's tokens begin in `out`.
+  void append(std::string_view piece, size_t first, std::vector<uint32_t>& out) const;
+
+  std::unordered_map<std::string_view, uint32_t>
+      tokens_;                   // of pieces that text may become; keys lie in vocab_
+  std::vector<uint32_t> ranks_;  // by token: 0 is the highest score
+  std::array<uint32_t, 256> byte_tokens_;
+  bool has_bytes_ = false;
+  size_t longest_piece_ = 0;
+  PieceMatcher control_;
+  PieceMatcher user_defined_;
+};
+
+}  // namespace tierd

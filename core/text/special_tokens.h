@@ -1,0 +1,16 @@
+// The small files beside a tokenizer that say which tokens begin and end a text.
+#pragma once
+
+#include <string>
+
+#include "core/base/result.h"
+#include "core/text/vocab.h"
+
+namespace tierd {
+
+// Reads tokenizer_config.json, special_tokens_map.json and generation_config.json in the folder of `path`,
+// as far as they are there, into bos, eos, add_bos and end_tokens. In the end eos is one of end_tokens.
+// Errors name the file and key: corrupt.
+Status apply_special_token_files(const std::string& path, Vocab& vocab);
+
+}  // namespace tierd

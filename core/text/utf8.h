@@ -1,0 +1,17 @@
+// Just enough UTF-8 to walk text that may not be valid.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace tierd {
+
+// Bytes of the well-formed character that starts at `at` (1 to 4), or 0 when there is none: stray or missing
+// continuation bytes, overlong forms, surrogates, beyond U+10FFFF. Needs at < text.size().
+size_t utf8_character_bytes(std::string_view text, size_t at);
+
+// Like std::string::append. Needs code_point <= 0x10ffff.
+void append_utf8(std::string& out, char32_t code_point);
+
+}  // namespace tierd

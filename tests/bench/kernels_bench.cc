@@ -1,0 +1,276 @@
+// The kernels in bare loops, beside the machine's plain read bandwidth measured in the same run.
+//
+//   build/release/bin/kernels_bench [--benchmark_filter=gemv] [--benchmark_repetitions=5
+//       --benchmark_enable_random_interleaving=true]
+//
+// gemv reads 2 GiB of weights, so nothing comes from a cache; GB/s counts weight bytes. gemm passes 128
+// tokens over an operator of 4096 columns; GMAC/s counts multiply-adds. Every thread takes its own run of
+// neurons of about 512 KiB, one call a neuron, as the compute workers do.
+#include <benchmark/benchmark.h>
+#include <immintrin.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <latch>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/layout/codec.h"
+#include "core/layout/row_group.h"
+#include "tiers/compute/kernels.h"
+
+namespace tierd {
+namespace {
+
+constexpr size_t kWeightBytes = size_t{2} << 30;
+constexpr uint32_t kCols = 4096;
+constexpr uint32_t kGemmTokens = 128;
+constexpr uint32_t kGemmRows = 11008;
+constexpr size_t kNeuronBytes = 512 << 10;
+constexpr Encoding kAll[] = {Encoding::q4_0, Encoding::q8_0, Encoding::f16, Encoding::bf16, Encoding::f32};
+
+// One mapping for all benchmarks, filled with bytes that are sane values in every encoding: as f32, f16, bf16
+// and scales they lie near 0.01, as q8_0 and q4_0 they vary.
+const std::byte* weights() {
+  static const std::byte* const kWeights = [] {
+    void* map =
+        mmap(nullptr, kWeightBytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    auto* words = static_cast<uint64_t*>(map);
+    Random random(1);
+    for (size_t i = 0; i < kWeightBytes / 8; ++i)
+      words[i] = (random.next() & 0x03ff03ff03ff03ff) | 0x2000200020002000;
+    return static_cast<const std::byte*>(map);
+  }();
+  return kWeights;
+}
+
+double thread_cpu_seconds() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+// Binds the calling thread to the i-th processor that this program may use, as the workers are bound.
+void bind_to_processor(uint32_t i) {
+  static const cpu_set_t kAllowed = [] {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof set, &set);
+    return set;
+  }();
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &kAllowed) || i-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    return;
+  }
+}
+
+// Runs work(0) … work(threads - 1), each on a thread of its own, once an iteration, without the time to start
+// them. `amount` is what one iteration does, in units of 1e9. The counter `cpu` is the share of the time that
+// the threads had a processor: a run far below 1 was disturbed by others and says little.
+void measure(benchmark::State& state, const char* unit, double amount,
+             const std::function<void(uint32_t)>& work) {
+  const auto count = static_cast<uint32_t>(state.range(0));
+  double wall_seconds = 0;
+  std::atomic<double> cpu_seconds = 0;
+  for (auto _ : state) {
+    std::latch ready(count), start(1);
+    std::vector<std::thread> threads;
+    for (uint32_t i = 0; i < count; ++i) {
+      threads.emplace_back([&, i] {
+        bind_to_processor(i);
+        ready.count_down();
+        start.wait();
+        const double begin = thread_cpu_seconds();
+        work(i);
+        cpu_seconds += thread_cpu_seconds() - begin;
+      });
+    }
+    ready.wait();
+    const auto begin = std::chrono::steady_clock::now();
+    start.count_down();
+    for (auto& thread : threads) thread.join();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    state.SetIterationTime(seconds);
+    wall_seconds += seconds;
+  }
+  state.counters[unit] = benchmark::Counter(amount, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["cpu"] = cpu_seconds / (count * wall_seconds);
+}
+
+__attribute__((target("avx512f"))) uint64_t read_all(const std::byte* p, size_t bytes) {
+  __m512i sum[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
+                    _mm512_setzero_si512()};
+  for (size_t i = 0; i + 256 <= bytes; i += 256) {
+    for (int k = 0; k < 4; ++k) {
+      sum[k] = _mm512_xor_si512(sum[k], _mm512_load_si512(p + i + 64 * k));
+      __builtin_prefetch(p + i + 64 * k + 4096);
+    }
+  }
+  uint64_t words[8];
+  _mm512_storeu_si512(words,
+                      _mm512_xor_si512(_mm512_xor_si512(sum[0], sum[1]), _mm512_xor_si512(sum[2], sum[3])));
+  return words[0] ^ words[7];
+}
+
+void read(benchmark::State& state) {
+  const size_t share = kWeightBytes / static_cast<uint32_t>(state.range(0));
+  measure(state, "GB/s", 1e-9 * kWeightBytes,
+          [&](uint32_t i) { benchmark::DoNotOptimize(read_all(weights() + i * share, share)); });
+}
+
+struct Input {
+  explicit Input(uint32_t tokens) : x(size_t{tokens} * kCols) {
+    Random random(2);
+    for (auto& v : x) v = random.symmetric();
+    quantized.resize(tokens, kCols);
+    for (uint32_t t = 0; t < tokens; ++t)
+      best_kernels().quantize_row(x.data() + t * kCols, t, quantized, nullptr);
+  }
+  std::vector<float> x;
+  QuantizedRows quantized;
+};
+
+// What a pass over an operator of `groups` row groups by `tokens` needs.
+struct Pass {
+  Pass(const ComputeKernels& kernels_, Encoding e_, bool int8_, uint32_t groups_, uint32_t tokens_)
+      : kernels(kernels_),
+        e(e_),
+        int8(int8_),
+        groups(groups_),
+        input(tokens_),
+        tokens(tokens_),
+        y(size_t{groups_} * kGroupRows * tokens_) {}
+
+  // Neuron by neuron, the neurons split evenly over the threads.
+  void run(uint32_t thread, uint32_t threads) {
+    const size_t bytes = group_bytes(e, kCols);
+    const auto neuron = static_cast<uint32_t>(std::max<size_t>(1, kNeuronBytes / bytes));
+    const uint32_t neurons = (groups + neuron - 1) / neuron;
+    const size_t ldy = size_t{groups} * kGroupRows;
+    for (uint32_t n = neurons * thread / threads; n < neurons * (thread + 1) / threads; ++n) {
+      const uint32_t first = n * neuron, count = std::min(neuron, groups - first);
+      const std::byte* w = weights() + first * bytes;
+      float* out = y.data() + size_t{first} * kGroupRows;
+      if (int8) {
+        kernels.matmul_int8(e, w, count, kCols, input.quantized, 0, tokens, out, ldy);
+      } else {
+        kernels.matmul(e, w, count, kCols, input.x.data(), kCols, tokens, out, ldy);
+      }
+    }
+  }
+
+  const ComputeKernels& kernels;
+  Encoding e;
+  bool int8;
+  uint32_t groups;
+  Input input;
+  uint32_t tokens;
+  std::vector<float> y;
+};
+
+void gemv(benchmark::State& state, const ComputeKernels& kernels, Encoding e, bool int8, uint32_t tokens) {
+  const auto threads = static_cast<uint32_t>(state.range(0));
+  const auto groups = static_cast<uint32_t>(kWeightBytes / group_bytes(e, kCols));
+  Pass pass(kernels, e, int8, groups, tokens);
+  measure(state, "GB/s", 1e-9 * static_cast<double>(groups * group_bytes(e, kCols)),
+          [&](uint32_t i) { pass.run(i, threads); });
+}
+
+void gemm(benchmark::State& state, const ComputeKernels& kernels, Encoding e, bool int8) {
+  const auto threads = static_cast<uint32_t>(state.range(0));
+  Pass pass(kernels, e, int8, kGemmRows / kGroupRows, kGemmTokens);
+  measure(state, "GMAC/s", 1e-9 * kGemmRows * kCols * kGemmTokens, [&](uint32_t i) { pass.run(i, threads); });
+}
+
+// One head of 128 over a context of 4096 positions in a cache of 8 heads; GB/s counts bytes of keys and
+// values.
+void attention(benchmark::State& state, const ComputeKernels& kernels) {
+  constexpr uint32_t kPositions = 4096, kHeadDim = 128, kHeads = 8;
+  std::vector<uint16_t> cache(size_t{2} * kPositions * kHeadDim * kHeads, 0x2c00);
+  std::vector<float> q(kHeadDim, 0.1f), scratch(kPositions), out(kHeadDim);
+  const uint16_t* v = cache.data() + cache.size() / 2;
+  uint32_t head = 0;
+  for (auto _ : state) {
+    const size_t at = head++ % kHeads * kHeadDim;
+    kernels.attend_f16(q.data(), cache.data() + at, v + at, kHeadDim * kHeads, 0, kPositions, kHeadDim, 0.09f,
+                       scratch.data(), out.data());
+    benchmark::DoNotOptimize(out.data());
+  }
+  state.counters["GB/s"] =
+      benchmark::Counter(2e-9 * 2 * kPositions * kHeadDim, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void activations(benchmark::State& state, const ComputeKernels& kernels, std::string_view which) {
+  const Input input(2);
+  std::vector<float> out(kCols);
+  QuantizedRows quantized;
+  quantized.resize(1, kCols);
+  for (auto _ : state) {
+    if (which == "rms_norm") {
+      kernels.rms_norm(input.x.data(), input.x.data() + kCols, 1e-5f, kCols, out.data());
+    } else if (which == "silu_mul") {
+      kernels.silu_mul(input.x.data(), input.x.data() + kCols, kCols, out.data());
+    } else {
+      kernels.quantize_row(input.x.data(), 0, quantized, nullptr);
+    }
+    benchmark::ClobberMemory();
+  }
+}
+
+void add_all() {
+  const auto timed = [](benchmark::internal::Benchmark* b) {
+    b->ArgName("threads")->Arg(1)->Arg(2)->UseManualTime()->Unit(benchmark::kMillisecond);
+  };
+  timed(benchmark::RegisterBenchmark("read", read));
+  for (const auto set : kernel_names()) {
+    const ComputeKernels& kernels = *kernels_by_name(set);
+    const std::string suffix = "/" + std::string(set);
+    if (set == "scalar") continue;  // minutes an iteration
+    for (const Encoding e : kAll) {
+      for (const bool int8 : {true, false}) {
+        if (int8 && !is_quantized(e)) continue;
+        const std::string what = std::string(name(e)) + (int8 ? "_int8" : "") + suffix;
+        for (const uint32_t tokens : {1u, 4u}) {
+          timed(benchmark::RegisterBenchmark(
+              ((tokens == 1 ? "gemv/" : "gemv4/") + what).c_str(),
+              [&kernels, e, int8, tokens](benchmark::State& s) { gemv(s, kernels, e, int8, tokens); }));
+        }
+        timed(benchmark::RegisterBenchmark(
+            ("gemm/" + what).c_str(),
+            [&kernels, e, int8](benchmark::State& s) { gemm(s, kernels, e, int8); }));
+      }
+    }
+    benchmark::RegisterBenchmark(("attention" + suffix).c_str(),
+                                 [&kernels](benchmark::State& s) { attention(s, kernels); });
+    for (const std::string_view which : {"rms_norm", "silu_mul", "quantize_row"}) {
+      benchmark::RegisterBenchmark(
+          (std::string(which) + suffix).c_str(),
+          [&kernels, which](benchmark::State& s) { activations(s, kernels, which); });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tierd
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  tierd::weights();  // filled before anything is measured
+  tierd::add_all();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}

@@ -1,0 +1,349 @@
+// The order in which reads start and the meaning of each message, with a device that ends reads on command.
+#include "tiers/flash/flash_agent.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/flash/flash_world.h"
+#include "tests/flash/manual_device.h"
+
+namespace tierd {
+namespace {
+
+using testing::ElementsAre;
+
+class FlashAgentTest : public testing::Test {
+ protected:
+  FlashAgentTest() { build({}, 1); }
+
+  void build(const FlashOptions& options, uint32_t depth) {
+    agent_.reset();
+    auto device = std::make_unique<ManualDevice>(world_.content(), depth);
+    device_ = device.get();
+    agent_ = std::make_unique<FlashAgent>(FlashWorld::kAgent, world_.pools(), std::move(device),
+                                          world_.table(), options);
+  }
+  Message submit(const Message& message) {
+    EXPECT_EQ(agent_->submit(message), Submit::ok);
+    return message;
+  }
+  // A read of these extents with a gap before each destination, so that nothing is joined.
+  Message apart(const std::vector<uint32_t>& extents, Priority priority = Priority::demand) {
+    return world_.read(extents, priority, [](size_t) { return 1; });
+  }
+  // The extent that the i-th started read begins with.
+  uint32_t started(size_t i = 0) {
+    for (uint32_t extent = 0; extent < world_.table().size(); ++extent) {
+      if (world_.table()[extent].offset == device_->started.at(i).offset) return extent;
+    }
+    ADD_FAILURE() << "no extent begins where the read does";
+    return 0;
+  }
+  std::vector<Done> poll() {
+    std::vector<Done> done(64);
+    done.resize(agent_->poll(done));
+    return done;
+  }
+  // Ends reads as they come until the agent is idle; returns the extents in the order they were started.
+  std::vector<uint32_t> finish_all() {
+    std::vector<uint32_t> order;
+    agent_->drive();
+    while (!device_->started.empty()) {
+      order.push_back(started());
+      device_->finish(0);
+      while (agent_->drive() == Drive::busy) {
+      }
+    }
+    return order;
+  }
+  uint32_t adjacent_pair() {
+    for (uint32_t i = 0; i + 1 < world_.table().size(); ++i) {
+      if (world_.table()[i].offset + world_.table()[i].bytes == world_.table()[i + 1].offset) return i;
+    }
+    ADD_FAILURE() << "no neighbours in this world";
+    return 0;
+  }
+
+  FlashWorld world_{11};
+  ManualDevice* device_ = nullptr;
+  std::unique_ptr<FlashAgent> agent_;
+};
+
+TEST_F(FlashAgentTest, DemandOvertakesQueuedPrefetchOvertakesMigration) {
+  submit(apart({1, 2}, Priority::migration));
+  submit(apart({3, 4, 5}, Priority::prefetch));
+  agent_->drive();  // starts 3
+  submit(apart({6, 7}));
+  submit(apart({8}));
+  EXPECT_THAT(finish_all(), ElementsAre(3, 6, 7, 8, 4, 5, 1, 2));
+  for (const Done& done : poll()) EXPECT_EQ(done.status, DoneStatus::ok);
+}
+
+TEST_F(FlashAgentTest, KeepsTheDeviceFullAndNeverFuller) {
+  build({}, 4);
+  submit(apart({1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  agent_->drive();
+  EXPECT_EQ(device_->started.size(), 4u);
+  device_->finish(1);
+  device_->finish(0);
+  agent_->drive();
+  EXPECT_EQ(device_->started.size(), 4u);
+}
+
+TEST_F(FlashAgentTest, JoinsNeighboursUpToTheLimit) {
+  const uint32_t first = adjacent_pair();
+  const uint64_t both = world_.table()[first].bytes + world_.table()[first + 1].bytes;
+  Message message = submit(world_.read({first, first + 1}));
+  agent_->drive();
+  ASSERT_EQ(device_->started.size(), 1u);
+  EXPECT_EQ(device_->started[0].into.size(), both);
+  finish_all();
+  world_.expect_landed(message, 2);
+  EXPECT_EQ(agent_->counters().joined, 1u);
+
+  build({.max_read_bytes = both - 1}, 4);
+  submit(world_.read({first, first + 1}));
+  submit(apart({first, first + 1}));
+  submit(world_.read({first + 1, first}));
+  agent_->drive();
+  EXPECT_EQ(device_->started.size(), 4u);
+  EXPECT_EQ(agent_->counters().joined, 0u);
+}
+
+TEST_F(FlashAgentTest, CancelDropsWhatHasNotStarted) {
+  const Message read = submit(apart({1, 2, 3}));
+  agent_->drive();
+  const Message cancel = submit(world_.naming(Op::cancel, read.id));
+  std::vector<Done> done = poll();
+  ASSERT_EQ(done.size(), 1u);  // the read waits for extent 1
+  EXPECT_EQ(done[0].id, cancel.id);
+  EXPECT_EQ(done[0].status, DoneStatus::ok);
+  EXPECT_EQ(done[0].n_done, 2u);
+  EXPECT_THAT(finish_all(), ElementsAre(1));
+  done = poll();
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].id, read.id);
+  EXPECT_EQ(done[0].status, DoneStatus::cancelled);
+  EXPECT_EQ(done[0].n_done, 1u);
+  world_.expect_landed(read, 1);
+}
+
+TEST_F(FlashAgentTest, CancelOfAnUnstartedReadCompletesItAtOnce) {
+  submit(apart({1}));
+  const Message read = submit(apart({2, 3}, Priority::prefetch));
+  agent_->drive();
+  submit(world_.naming(Op::cancel, read.id));
+  const std::vector<Done> done = poll();
+  ASSERT_EQ(done.size(), 2u);
+  EXPECT_THAT(finish_all(), ElementsAre(1));
+}
+
+TEST_F(FlashAgentTest, CancelTooLateChangesNothing) {
+  const Message read = submit(apart({1}));
+  agent_->drive();
+  submit(world_.naming(Op::cancel, read.id));
+  finish_all();
+  const std::vector<Done> done = poll();
+  ASSERT_EQ(done.size(), 2u);
+  EXPECT_EQ(done[0].n_done, 0u);
+  EXPECT_EQ(done[1].id, read.id);
+  EXPECT_EQ(done[1].status, DoneStatus::ok);
+}
+
+TEST_F(FlashAgentTest, StaleGenerationIsNotCancelled) {
+  const Message read = submit(apart({1, 2}));
+  submit(world_.naming(Op::cancel, {.slot = read.id.slot, .generation = read.id.generation - 1}));
+  EXPECT_THAT(finish_all(), ElementsAre(1, 2));
+}
+
+TEST_F(FlashAgentTest, EditRaisesAQueuedPrefetch) {
+  submit(apart({1}));
+  submit(apart({2, 3}, Priority::prefetch));
+  const Message wanted = submit(apart({4, 5}, Priority::prefetch));
+  submit(apart({6}));
+  submit(world_.naming(Op::edit, wanted.id));
+  EXPECT_THAT(finish_all(), ElementsAre(1, 6, 4, 5, 2, 3));
+}
+
+TEST_F(FlashAgentTest, ExpiredPrefetchIsDroppedAtItsTurn) {
+  Message stale = apart({1, 2}, Priority::prefetch);
+  stale.expires_step = 5;
+  Message fresh = apart({3}, Priority::prefetch);
+  fresh.expires_step = 6;
+  Message raised = apart({4}, Priority::prefetch);
+  raised.expires_step = 5;
+  submit(stale);
+  submit(fresh);
+  submit(raised);
+  submit(world_.naming(Op::edit, raised.id));
+  Message demand = apart({5});
+  demand.step = 6;
+  submit(demand);
+  EXPECT_THAT(finish_all(), ElementsAre(4, 5, 3));
+  for (const Done& done : poll()) {
+    EXPECT_EQ(done.status, done.id == stale.id ? DoneStatus::cancelled : DoneStatus::ok);
+  }
+  EXPECT_EQ(agent_->counters().dropped_extents, 2u);
+}
+
+TEST_F(FlashAgentTest, ChecksumMismatchNamesTheUnit) {
+  const uint32_t first = adjacent_pair();
+  world_.table()[first + 1].checksum ^= 1;
+  submit(world_.read({5, first, first + 1, 6}));
+  finish_all();
+  std::vector<Done> done = poll();
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].status, DoneStatus::corrupt);
+  EXPECT_EQ(done[0].first_bad, 2u);
+  EXPECT_EQ(done[0].n_done, 3u);
+
+  build({.verify = false}, 1);
+  submit(world_.read({first + 1}));
+  finish_all();
+  EXPECT_EQ(poll().at(0).status, DoneStatus::ok);
+}
+
+TEST_F(FlashAgentTest, ErrorOfAJoinedReadSparesWhatLandedBefore) {
+  const uint32_t first = adjacent_pair();
+  const auto landed = static_cast<int32_t>(world_.table()[first].bytes);
+  const Message read = submit(world_.read({first, first + 1}));
+  agent_->drive();
+  device_->finish(0, landed);
+  agent_->drive();
+  device_->finish(0, -EIO);
+  agent_->drive();
+  const std::vector<Done> done = poll();
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].status, DoneStatus::io_error);
+  EXPECT_EQ(done[0].aux, EIO);
+  EXPECT_EQ(done[0].first_bad, 1u);
+  EXPECT_EQ(done[0].n_done, 1u);
+  world_.expect_landed(read, 1);
+}
+
+TEST_F(FlashAgentTest, FirstBadIsTheFirstInTheListNotInTime) {
+  build({}, 2);
+  submit(apart({1, 2}));
+  agent_->drive();
+  device_->finish(1, -EIO);
+  agent_->drive();
+  device_->finish(0, -ENXIO);
+  agent_->drive();
+  const std::vector<Done> done = poll();
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].first_bad, 0u);
+  EXPECT_EQ(done[0].aux, ENXIO);
+}
+
+TEST_F(FlashAgentTest, AgainEndsAsAnErrorAfterManyTries) {
+  submit(apart({1}));
+  uint32_t tries = 0;
+  std::vector<Done> done;
+  while (done.empty()) {
+    EXPECT_EQ(agent_->drive(), Drive::busy);
+    if (!device_->started.empty()) {
+      device_->finish(0, -EAGAIN);
+      ++tries;
+    }
+    done = poll();
+  }
+  EXPECT_EQ(done[0].status, DoneStatus::io_error);
+  EXPECT_EQ(done[0].aux, EAGAIN);
+  EXPECT_EQ(tries, 101u);
+}
+
+TEST_F(FlashAgentTest, RefusedContinuationStartsAgain) {
+  const uint32_t large = adjacent_pair();
+  const Message read = submit(world_.read({large, large + 1}));
+  agent_->drive();
+  device_->finish(0, 4096 + 17);
+  agent_->drive();
+  EXPECT_EQ(device_->started.at(0).offset, world_.table()[large].offset + 4096);
+  device_->finish(0, -EINVAL);
+  agent_->drive();
+  EXPECT_EQ(started(), large);
+  finish_all();
+  EXPECT_EQ(poll().at(0).status, DoneStatus::ok);
+  world_.expect_landed(read, 2);
+}
+
+TEST_F(FlashAgentTest, FileThatEndsInsideAnExtentIsAnError) {
+  submit(apart({1}));
+  std::vector<Done> done;
+  while (done.empty()) {
+    agent_->drive();
+    if (!device_->started.empty()) device_->finish(0, 0);
+    done = poll();
+  }
+  EXPECT_EQ(done[0].status, DoneStatus::io_error);
+  EXPECT_EQ(done[0].aux, ENODATA);
+}
+
+TEST_F(FlashAgentTest, BadListsAreRefusedWithTheUnit) {
+  submit(apart({1, 9999, 2}));
+  Message unaligned = apart({3, 4});
+  auto* units = reinterpret_cast<Unit*>(world_.pools().resolve(unaligned.list).data() + sizeof(UnitList));
+  units[1].offset += 1;
+  submit(unaligned);
+  submit(world_.read({}));
+  EXPECT_THAT(finish_all(), ElementsAre(1, 2, 3));
+  const std::vector<Done> done = poll();
+  ASSERT_EQ(done.size(), 3u);
+  EXPECT_EQ(done[0].status, DoneStatus::ok);  // the empty list
+  for (const size_t i : {1, 2}) {
+    EXPECT_EQ(done[i].status, DoneStatus::invalid_argument);
+    EXPECT_EQ(done[i].first_bad, 1u);
+  }
+  EXPECT_EQ(done[1].n_done, 2u);
+}
+
+TEST_F(FlashAgentTest, OtherOpsAndWhatComesAfterStopAreInvalid) {
+  for (const Op op : {Op::copy, Op::compute, Op::run, Op::resize, Op::cancel, Op::edit}) {
+    submit(world_.plain(op));
+    EXPECT_EQ(poll().at(0).status, DoneStatus::invalid_argument);
+  }
+  submit(world_.plain(Op::stop));
+  EXPECT_EQ(poll().at(0).status, DoneStatus::ok);
+  submit(apart({1}));
+  EXPECT_EQ(poll().at(0).status, DoneStatus::invalid_argument);
+}
+
+TEST_F(FlashAgentTest, StatsWritesTheCounters) {
+  submit(apart({1, 2}));
+  finish_all();
+  Message stats = world_.plain(Op::stats);
+  stats.out = stats.list;
+  stats.out.bytes = sizeof(FlashCounters);
+  submit(stats);
+  const std::vector<Done> done = poll();
+  ASSERT_EQ(done.size(), 2u);
+  EXPECT_EQ(done[0].bytes, world_.table()[1].bytes + world_.table()[2].bytes);
+  EXPECT_EQ(done[1].bytes, done[0].bytes);
+  FlashCounters counters;
+  std::memcpy(&counters, world_.pools().resolve(stats.out).data(), sizeof counters);
+  EXPECT_EQ(counters.extents, 2u);
+  EXPECT_EQ(counters.reads, 2u);
+}
+
+TEST_F(FlashAgentTest, ServiceTimeIsLatencyAndBytesOverBandwidth) {
+  build({.latency_ns = 1000, .bytes_per_second = 1'000'000'000}, 1);
+  const uint64_t bytes = world_.table()[1].bytes + world_.table()[2].bytes;
+  EXPECT_EQ(agent_->service_ns(apart({1, 2})), 1000 + bytes);
+  EXPECT_EQ(agent_->service_ns(world_.plain(Op::stats)), 0u);
+}
+
+TEST_F(FlashAgentTest, RefillsTheDeviceBeforeItVerifies) {
+  // More landed bytes than one drive verifies: the device is full again all the same.
+  build({}, 2);
+  submit(apart({1, 2, 3, 4, 5}));
+  agent_->drive();
+  device_->finish(0);
+  device_->finish(0);
+  const uint64_t verified = agent_->counters().extents;
+  agent_->drive();
+  EXPECT_EQ(device_->started.size(), 2u);
+  EXPECT_EQ(agent_->counters().extents, verified + 2);
+}
+
+}  // namespace
+}  // namespace tierd

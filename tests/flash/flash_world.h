@@ -1,0 +1,191 @@
+// A store's file with its extents, and memory for lists and destinations, for tests of the flash agent.
+// Everything follows from a seed. Every byte around the destinations is watched.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/message/message.h"
+#include "core/message/pool.h"
+#include "tiers/flash/device.h"
+#include "tiers/flash/extent_table.h"
+
+namespace tierd {
+
+inline constexpr uint64_t kBlock = 4096;
+
+struct FreeMemory {
+  void operator()(std::byte* memory) const { std::free(memory); }
+};
+using AlignedMemory = std::unique_ptr<std::byte[], FreeMemory>;
+inline AlignedMemory aligned_memory(size_t bytes) {
+  return AlignedMemory(static_cast<std::byte*>(std::aligned_alloc(kBlock, bytes)));
+}
+
+class FlashWorld {
+ public:
+  static constexpr uint16_t kAgent = 3;
+  static constexpr uint32_t kSlots = 96;          // reads that may be alive at once
+  static constexpr uint64_t kListBytes = kBlock;  // of a slot
+  static constexpr uint64_t kDestinationBytes = uint64_t{1} << 19;
+  static constexpr uint64_t kSlotBytes = kListBytes + kDestinationBytes;
+  static constexpr int kUntouched = 0xEE;
+
+  explicit FlashWorld(uint64_t seed, uint32_t extents = 64) : random_(seed) {
+    for (uint32_t i = 0; i < extents; ++i) {
+      if (random_.below(4) == 0) content_.resize(content_.size() + kBlock);  // a gap
+      const uint64_t bytes = kBlock * (1 + random_.below(8));
+      table_.push_back({.offset = content_.size(), .bytes = bytes});
+      content_.resize(content_.size() + bytes);
+    }
+    for (uint64_t at = 0; at < content_.size(); at += sizeof(uint64_t)) {
+      const uint64_t word = random_.next();
+      std::memcpy(content_.data() + at, &word, sizeof word);
+    }
+    for (ExtentRef& extent : table_) {
+      extent.checksum = XXH3_64bits(content_.data() + extent.offset, extent.bytes);
+    }
+    memory_ = aligned_memory(kSlots * kSlotBytes);
+    pools_.add(kAgent, {memory_.get(), kSlots * kSlotBytes});
+    for (uint32_t slot = kSlots; slot-- > 0;) free_.push_back(slot);
+  }
+  ~FlashWorld() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+  FlashWorld(const FlashWorld&) = delete;
+  FlashWorld& operator=(const FlashWorld&) = delete;
+
+  // The file, written at the first call.
+  const std::string& path() {
+    if (path_.empty()) {
+      path_ = testing::TempDir() + "/flash_world_" + std::to_string(::getpid()) + "_" +
+              std::to_string(reinterpret_cast<uintptr_t>(this));
+      std::ofstream(path_, std::ios::binary)
+          .write(reinterpret_cast<const char*>(content_.data()),
+                 static_cast<std::streamsize>(content_.size()));
+    }
+    return path_;
+  }
+
+  Random& random() { return random_; }
+  const PoolTable& pools() const { return pools_; }
+  std::vector<ExtentRef>& table() { return table_; }
+  std::vector<std::byte>& content() { return content_; }
+  std::span<std::byte> memory() { return {memory_.get(), kSlots * kSlotBytes}; }
+
+  // A `read` of these extents into a slot of its own, `gap_blocks(i)` blocks apart.
+  template <class Gap>
+  Message read(const std::vector<uint32_t>& extents, Priority priority, Gap gap_blocks) {
+    const uint32_t slot = take_slot();
+    std::byte* base = memory_.get() + slot * kSlotBytes;
+    std::memset(base, kUntouched, kSlotBytes);
+    const UnitList header = {.count = static_cast<uint32_t>(extents.size()), .agent = kAgent, .pool = 0};
+    std::memcpy(base, &header, sizeof header);
+    uint64_t at = kListBytes;
+    for (size_t i = 0; i < extents.size(); ++i) {
+      at += kBlock * gap_blocks(i);
+      const Unit unit = {.unit = extents[i],
+                         .offset = static_cast<uint32_t>((slot * kSlotBytes + at) / kSpanUnit)};
+      std::memcpy(base + sizeof header + i * sizeof unit, &unit, sizeof unit);
+      if (extents[i] < table_.size()) at += table_[extents[i]].bytes;
+    }
+    EXPECT_LE(at, kSlotBytes);
+    return message(Op::read, slot, static_cast<uint32_t>(sizeof header + extents.size() * sizeof(Unit)),
+                   priority);
+  }
+  Message read(const std::vector<uint32_t>& extents, Priority priority = Priority::demand) {
+    return read(extents, priority, [](size_t) { return 0; });
+  }
+  // Some extents, runs of neighbours among them, into places that are partly neighbours too.
+  Message random_read() {
+    std::vector<uint32_t> extents;
+    uint32_t extent = random_.below(static_cast<uint32_t>(table_.size()));
+    for (uint32_t n = random_.below(12); n > 0; --n) {
+      extents.push_back(extent);
+      extent = random_.below(3) != 0 ? extent + 1 : random_.below(static_cast<uint32_t>(table_.size()));
+      if (extent == table_.size()) extent = 0;
+    }
+    const auto priority = static_cast<Priority>(random_.below(kPriorities));
+    return read(extents, priority, [this](size_t) { return random_.below(3) == 0 ? random_.below(3) : 0; });
+  }
+  // `cancel` or `edit` of a read.
+  Message naming(Op op, const MessageId& id) {
+    const uint32_t slot = take_slot();
+    std::memcpy(memory_.get() + slot * kSlotBytes, &id, sizeof id);
+    return message(op, slot, sizeof id, Priority::demand);
+  }
+  Message plain(Op op) { return message(op, take_slot(), 0, Priority::demand); }
+
+  void release(const Message& done) { free_.push_back(slot_of(done)); }
+  bool full() const { return free_.empty(); }
+
+  // That units [0, n) lie where they should, and no byte beside the destinations was written.
+  void expect_landed(const Message& message, uint32_t n) const {
+    const std::byte* base = memory_.get() + slot_of(message) * kSlotBytes;
+    const auto units = PoolTable::units(pools_.resolve(message.list));
+    uint64_t checked = kListBytes;
+    for (uint32_t i = 0; i < units.size(); ++i) {
+      const ExtentRef& extent = table_[units[i].unit];
+      const uint64_t begin = units[i].offset * kSpanUnit - slot_of(message) * kSlotBytes;
+      expect_untouched({base + checked, begin - checked});
+      checked = begin + extent.bytes;
+      if (i < n) {
+        EXPECT_EQ(std::memcmp(base + begin, content_.data() + extent.offset, extent.bytes), 0)
+            << "unit " << i;
+      }
+    }
+    expect_untouched({base + checked, kSlotBytes - checked});
+  }
+
+ private:
+  static uint32_t slot_of(const Message& message) {
+    return static_cast<uint32_t>(message.list.offset * kSpanUnit / kSlotBytes);
+  }
+  static void expect_untouched(std::span<const std::byte> memory) {
+    if (memory.empty()) return;
+    // The first byte is right and each one equals the next: fast under sanitizers too.
+    EXPECT_TRUE(memory[0] == std::byte{kUntouched} &&
+                std::memcmp(memory.data(), memory.data() + 1, memory.size() - 1) == 0)
+        << "a byte beside the destinations was written";
+  }
+  uint32_t take_slot() {
+    EXPECT_FALSE(free_.empty());
+    const uint32_t slot = free_.back();
+    free_.pop_back();
+    return slot;
+  }
+  Message message(Op op, uint32_t slot, uint32_t list_bytes, Priority priority) {
+    Message message;
+    message.id = {.slot = slot, .generation = ++generation_};
+    message.op = op;
+    message.priority = priority;
+    message.agent = kAgent;
+    message.list = {.agent = kAgent,
+                    .pool = 0,
+                    .offset = static_cast<uint32_t>(slot * kSlotBytes / kSpanUnit),
+                    .bytes = list_bytes};
+    return message;
+  }
+
+  Random random_;
+  std::string path_;
+  std::vector<std::byte> content_;
+  std::vector<ExtentRef> table_;
+  AlignedMemory memory_;
+  PoolTable pools_;
+  std::vector<uint32_t> free_;
+  uint32_t generation_ = 0;
+};
+
+}  // namespace tierd

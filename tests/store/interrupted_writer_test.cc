@@ -1,0 +1,265 @@
+// A conversion that is killed, loses power or runs out of disk at any step leaves no store or a whole one,
+// and the next run ends with the same bytes as one that was never disturbed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <vector>
+
+#include "core/store/store.h"
+#include "core/store/store_writer.h"
+#include "tests/store/files.h"
+#include "tests/store/memory_source.h"
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr WriteOptions kOptions = {.neuron_bytes = 4096, .quiet = true};
+constexpr WriterLimits kSmallSteps = {.batch_bytes = 16 << 10, .checkpoint_bytes = 48 << 10};
+
+MemorySource a_source(uint64_t seed = 1) {
+  return MemorySource(small_llama(), Encoding::q8_0, seed);
+}
+
+// Calls a hook before every change. A true answer means that the change fails, a write after half of its
+// bytes.
+class InterruptedDisk : public Disk {
+ public:
+  Result<OpenFile> open(const std::string& path, bool truncate) override {
+    if (interrupted()) return failure(path);
+    return Disk::open(path, truncate);
+  }
+  Status write(const OpenFile& file, uint64_t offset, std::span<const std::byte> bytes) override {
+    if (interrupted()) {
+      TIERD_TRY(Disk::write(file, offset, bytes.first(bytes.size() / 2)));
+      return failure(file.path());
+    }
+    if (file.path().ends_with(kDataFile)) data_written += bytes.size();
+    return Disk::write(file, offset, bytes);
+  }
+  Status truncate(const OpenFile& file, uint64_t bytes) override {
+    return interrupted() ? Status(failure(file.path())) : Disk::truncate(file, bytes);
+  }
+  Status sync(const OpenFile& file) override {
+    if (interrupted()) return failure(file.path());
+    return {};  // a kill leaves the page cache, and PowerCutDisk keeps its own books: no need to wait for a
+                // disk
+  }
+  Status make_directory(const std::string& path) override {
+    return interrupted() ? Status(failure(path)) : Disk::make_directory(path);
+  }
+  Status rename(const std::string& from, const std::string& to) override {
+    return interrupted() ? Status(failure(to)) : Disk::rename(from, to);
+  }
+  Status remove(const std::string& path) override {
+    return interrupted() ? Status(failure(path)) : Disk::remove(path);
+  }
+
+  int steps = 0;
+  int interrupt_at = -1;
+  uint64_t data_written = 0;
+
+ protected:
+  bool interrupted() { return steps++ == interrupt_at; }
+  virtual Error failure(const std::string& path) { return {Code::no_space, path, "no space left"}; }
+};
+
+class KillingDisk : public InterruptedDisk {
+ protected:
+  Error failure(const std::string& path) override {
+    raise(SIGKILL);
+    return {Code::internal, path, "survived"};
+  }
+};
+
+// Forgets, when the power goes, every write since the last sync of its file.
+class PowerCutDisk : public InterruptedDisk {
+ public:
+  Status write(const OpenFile& file, uint64_t offset, std::span<const std::byte> bytes) override {
+    TIERD_ASSIGN(const uint64_t size, file.size());
+    Change change{file.path(), offset, std::vector<std::byte>(bytes.size())};
+    if (offset < size) {
+      const uint64_t old = std::min<uint64_t>(bytes.size(), size - offset);
+      TIERD_TRY(file.read(offset, std::span(change.before).first(old)));
+    }
+    unsynced_.push_back(std::move(change));
+    return InterruptedDisk::write(file, offset, bytes);
+  }
+  Status sync(const OpenFile& file) override {
+    TIERD_TRY(InterruptedDisk::sync(file));
+    std::erase_if(unsynced_, [&](const Change& change) { return change.path == file.path(); });
+    return {};
+  }
+  void cut_power() {
+    for (auto change = unsynced_.rbegin(); change != unsynced_.rend(); ++change) {
+      std::fstream file(change->path, std::ios::binary | std::ios::in | std::ios::out);
+      file.seekp(static_cast<std::streamoff>(change->offset));
+      file.write(reinterpret_cast<const char*>(change->before.data()),
+                 static_cast<std::streamsize>(change->before.size()));
+    }
+  }
+
+ private:
+  struct Change {
+    std::string path;
+    uint64_t offset;
+    std::vector<std::byte> before;
+  };
+  std::vector<Change> unsynced_;
+};
+
+class Interrupted : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fresh_folder();
+    InterruptedDisk counting;
+    ASSERT_TRUE(write_store_on(counting, source_, folder_ + "/whole", kOptions, kSmallSteps).ok());
+    steps_ = counting.steps;
+    all_bytes_ = counting.data_written;
+    data_ = file_text(folder_ + "/whole/weights.bin");
+    manifest_ = file_text(folder_ + "/whole/manifest.json");
+    ASSERT_GT(steps_, 20);
+  }
+
+  std::string fresh_store() {
+    std::filesystem::remove_all(folder_ + "/store");
+    std::filesystem::remove_all(folder_ + "/store.partial");
+    return folder_ + "/store";
+  }
+  void expect_none_or_whole(const std::string& store) {
+    if (!std::filesystem::exists(store)) return;
+    const auto opened = Store::open(store);
+    ASSERT_TRUE(opened.ok()) << opened.error().line();
+    EXPECT_TRUE(opened->verify_all(true).ok());
+  }
+  // Ends what was interrupted; returns the bytes of weights that this took.
+  uint64_t expect_resumes(const std::string& store) {
+    InterruptedDisk disk;
+    const Status written = write_store_on(disk, source_, store, kOptions, kSmallSteps);
+    EXPECT_TRUE(written.ok()) << written.error().line();
+    EXPECT_TRUE(file_text(store + "/weights.bin") == data_);
+    EXPECT_TRUE(file_text(store + "/manifest.json") == manifest_);
+    EXPECT_FALSE(std::filesystem::exists(store + "/progress"));
+    return disk.data_written;
+  }
+
+  std::string folder_;
+  MemorySource source_ = a_source();
+  int steps_ = 0;
+  uint64_t all_bytes_ = 0;
+  std::string data_;
+  std::string manifest_;
+};
+
+TEST_F(Interrupted, KilledAtEveryStep) {
+  uint64_t least = all_bytes_;
+  for (int step = 0; step < steps_; ++step) {
+    SCOPED_TRACE(step);
+    const std::string store = fresh_store();
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      KillingDisk disk;
+      disk.interrupt_at = step;
+      const Status written = write_store_on(disk, source_, store, kOptions, kSmallSteps);
+      _exit(written.ok() ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    expect_none_or_whole(store);
+    least = std::min(least, expect_resumes(store));
+  }
+  EXPECT_EQ(least, 0u);  // killed after the last checkpoint: nothing is converted again
+}
+
+TEST_F(Interrupted, PowerCutAtEveryStep) {
+  for (int step = 0; step < steps_; ++step) {
+    SCOPED_TRACE(step);
+    const std::string store = fresh_store();
+    PowerCutDisk disk;
+    disk.interrupt_at = step;
+    EXPECT_FALSE(write_store_on(disk, source_, store, kOptions, kSmallSteps).ok());
+    disk.cut_power();
+    expect_none_or_whole(store);
+    expect_resumes(store);
+  }
+}
+
+TEST_F(Interrupted, FullDiskIsNamed) {
+  for (int step = 0; step < steps_; ++step) {
+    const std::string store = fresh_store();
+    InterruptedDisk disk;
+    disk.interrupt_at = step;
+    const Status written = write_store_on(disk, source_, store, kOptions, kSmallSteps);
+    EXPECT_EQ(written.code(), Code::no_space);
+    EXPECT_THAT(written.error().line(), HasSubstr(folder_));
+  }
+}
+
+TEST_F(Interrupted, ResumesOnlyItsOwnSource) {
+  const std::string store = fresh_store();
+  InterruptedDisk disk;
+  disk.interrupt_at = steps_ * 2 / 3;
+  const MemorySource other = a_source(2);
+  ASSERT_FALSE(write_store_on(disk, other, store, kOptions, kSmallSteps).ok());
+  ASSERT_GT(disk.data_written, kSmallSteps.checkpoint_bytes);
+  EXPECT_EQ(expect_resumes(store), all_bytes_);
+}
+
+TEST_F(Interrupted, ResumesOnlyItsOwnPlan) {
+  const std::string store = fresh_store();
+  InterruptedDisk disk;
+  disk.interrupt_at = steps_ * 2 / 3;
+  WriteOptions other = kOptions;
+  other.neuron_bytes = 8192;
+  ASSERT_FALSE(write_store_on(disk, source_, store, other, kSmallSteps).ok());
+  EXPECT_EQ(expect_resumes(store), all_bytes_);
+}
+
+TEST_F(Interrupted, DamagedCheckpointStartsOver) {
+  const std::string store = fresh_store();
+  InterruptedDisk disk;
+  disk.interrupt_at = steps_ * 2 / 3;
+  ASSERT_FALSE(write_store_on(disk, source_, store, kOptions, kSmallSteps).ok());
+  const auto records = (std::filesystem::file_size(store + ".partial/progress") - 16) / 16;
+  ASSERT_GT(records, 0u);
+  const auto manifest = read_manifest(folder_ + "/whole");
+  flip_bit(store + ".partial/weights.bin", manifest->extents[records - 1].offset + 5, 3);
+  EXPECT_EQ(expect_resumes(store), all_bytes_);
+}
+
+TEST_F(Interrupted, TornRecordIsDropped) {
+  const std::string store = fresh_store();
+  InterruptedDisk disk;
+  disk.interrupt_at = steps_ * 2 / 3;
+  ASSERT_FALSE(write_store_on(disk, source_, store, kOptions, kSmallSteps).ok());
+  const std::string progress = store + ".partial/progress";
+  std::filesystem::resize_file(progress, std::filesystem::file_size(progress) - 5);
+  const uint64_t again = expect_resumes(store);
+  EXPECT_GT(again, 0u);
+  EXPECT_LT(again, all_bytes_);
+}
+
+TEST_F(Interrupted, SourceThatChangesMeanwhileIsNoticed) {
+  class Changing : public MemorySource {
+   public:
+    using MemorySource::MemorySource;
+    std::string fingerprint() const override { return std::to_string(calls_++); }
+
+   private:
+    mutable int calls_ = 0;
+  };
+  const Changing source(small_llama(), Encoding::f16);
+  const std::string store = fresh_store();
+  const Status written = write_store(source, store, kOptions);
+  EXPECT_THAT(written.error().line(), HasSubstr("changed while it was converted"));
+  EXPECT_FALSE(std::filesystem::exists(store));
+}
+
+}  // namespace
+}  // namespace tierd

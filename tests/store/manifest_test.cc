@@ -1,0 +1,257 @@
+// manifest.json is read as if an enemy had written it.
+#include "core/store/manifest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/store/checksum.h"
+#include "core/store/manifest_json.h"
+#include "core/store/store.h"
+#include "core/store/writer.h"
+#include "tests/store/files.h"
+#include "tests/store/memory_source.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+Manifest a_plan() {
+  const MemorySource source(small_opt(), Encoding::f16);
+  auto plan = plan_store(source, {.neuron_bytes = 4096, .quiet = true});
+  EXPECT_TRUE(plan.ok());
+  return std::move(plan).value();
+}
+
+// The text of `content` with a first line that fits.
+std::string with_checksum(json content) {
+  content.erase("xxh3");
+  const std::string rest = content.dump().substr(1) + "\n";
+  return "{\"xxh3\": \"" + checksum_text(checksum(rest)) + "\",\n" + rest;
+}
+
+TEST(Manifest, TextAndBack) {
+  Manifest plan = a_plan();
+  plan.vocab.scores = {0.1f, -0.0f, std::numeric_limits<float>::infinity(), 1e-45f};
+  plan.vocab.scores.resize(plan.vocab.pieces.size(), 3.4e38f);
+  plan.vocab.merges = {"a b", std::string("\xff \xfe")};
+  plan.vocab.eos = kNoToken;
+  plan.config.norm_eps = 1e-12f;
+  plan.provenance.source = "/models/\xe9t\xe9";  // latin-1
+  for (size_t i = 0; i < plan.extents.size(); ++i) plan.extents[i].checksum = ~i;
+  const std::string text = manifest_text(plan);
+  const auto again = parse_manifest(text, "file");
+  ASSERT_TRUE(again.ok()) << again.error().line();
+  EXPECT_EQ(manifest_text(*again), text);
+  EXPECT_EQ(again->vocab.pieces, plan.vocab.pieces);
+  EXPECT_EQ(again->vocab.merges, plan.vocab.merges);
+  EXPECT_TRUE(std::signbit(again->vocab.scores[1]));
+  EXPECT_EQ(again->vocab.scores, plan.vocab.scores);
+  EXPECT_EQ(again->vocab.eos, kNoToken);
+  EXPECT_EQ(again->config.norm_eps, 1e-12f);
+  EXPECT_EQ(again->provenance.source, plan.provenance.source);
+  EXPECT_EQ(again->extents.back().checksum, plan.extents.back().checksum);
+}
+
+TEST(Manifest, EveryFlippedBitIsFound) {
+  const std::string text = manifest_text(a_plan());
+  for (size_t i = 0; i < text.size(); i += (i < 400 ? 1 : 97)) {
+    std::string flipped = text;
+    flipped[i] = static_cast<char>(flipped[i] ^ (1 << (i % 8)));
+    const auto parsed = parse_manifest(flipped, "the file");
+    ASSERT_EQ(parsed.code(), Code::corrupt) << i;
+    EXPECT_THAT(parsed.error().line(), HasSubstr("the file: ")) << i;
+  }
+  for (const size_t length : {size_t{0}, size_t{5}, size_t{29}, text.size() / 2, text.size() - 1}) {
+    EXPECT_EQ(parse_manifest(text.substr(0, length), "file").code(), Code::corrupt) << length;
+  }
+}
+
+struct Hostile {
+  const char* what;
+  std::function<void(json&)> edit;
+  const char* message;
+  Code code = Code::corrupt;
+};
+
+TEST(Manifest, HostileOnesAreRefused) {
+  const std::vector<Hostile> all = {
+      {"format of the future", [](json& m) { m["format"] = 2; }, "format: is 2", Code::unsupported},
+      {"format as text", [](json& m) { m["format"] = "1"; }, "format: is \"1\""},
+      {"no format", [](json& m) { m.erase("format"); }, "format: is missing"},
+      {"unknown layout", [](json& m) { m["layout"] = "spiral"; }, "spiral", Code::unsupported},
+      {"sites no array", [](json& m) { m["sites"] = 7; }, "sites: is 7, expected an array"},
+      {"a site no object", [](json& m) { m["sites"][3] = true; }, "sites[3]: is true, expected an object"},
+      {"negative count", [](json& m) { m["sites"][1]["neurons"] = -1; }, "sites[1].neurons: is -1"},
+      {"fractional count", [](json& m) { m["sites"][1]["n_in"] = 72.5; }, "sites[1].n_in: is 72.5"},
+      {"count past 32 bits", [](json& m) { m["sites"][1]["neurons"] = 1ull << 32; }, "sites[1].neurons"},
+      {"huge neuron count", [](json& m) { m["sites"][1]["neurons"] = UINT32_MAX; },
+       "sites[1].neurons: is 4294967295"},
+      {"huge layer count", [](json& m) { m["model"]["n_layers"] = UINT32_MAX; },
+       "number of layers is 4294967295"},
+      {"layers without sites", [](json& m) { m["model"]["n_layers"] = 4096; }, "resident's length"},
+      {"huge vocabulary", [](json& m) { m["model"]["vocab_size"] = 1u << 23; }, "sites[0].n_out"},
+      {"zero width", [](json& m) { m["model"]["d_model"] = 0; }, "width is 0"},
+      {"not a number", [](json& m) { m["model"]["norm_eps"] = nullptr; }, "model.norm_eps: is null"},
+      {"unknown norm", [](json& m) { m["model"]["norm"] = "batch"; }, "'batch', expected one of rms, layer"},
+      {"unknown encoding", [](json& m) { m["sites"][0]["encoding"] = "q1"; }, "'q1' is not an encoding"},
+      {"encoding that does not fit", [](json& m) { m["sites"][1]["encoding"] = "q8_0"; },
+       "does not fit rows of 72"},
+      {"unknown group", [](json& m) { m["sites"][0]["group"] = "moe"; }, "'moe' is not an operator group"},
+      {"wrong shape", [](json& m) { m["sites"][2]["n_out"] = 64; }, "sites[2].n_out: is 64, expected 72"},
+      {"wrong layer", [](json& m) { m["sites"][2]["layer"] = 1; }, "sites[2].layer: is 1, expected 0"},
+      {"wrong part", [](json& m) { m["sites"][1]["parts"][0]["rows"] = 80; },
+       "sites[1].parts[0]: is 80 rows"},
+      {"no parts", [](json& m) { m["sites"][1]["parts"] = json::array(); }, "sites[1].parts' length"},
+      {"rows_per_neuron zero", [](json& m) { m["sites"][1]["rows_per_neuron"] = 0; },
+       "sites[1].rows_per_neuron: is 0"},
+      {"rows_per_neuron odd", [](json& m) { m["sites"][1]["rows_per_neuron"] = 24; }, "multiple of 16"},
+      {"rows_per_neuron huge", [](json& m) { m["sites"][1]["rows_per_neuron"] = 0xfffffff0u; },
+       "multiple of 16"},
+      {"alias of itself", [](json& m) { m["sites"].back()["alias_of"] = m["sites"].size() - 1; },
+       "alias_of: is"},
+      {"alias loop", [](json& m) { m["sites"][0]["alias_of"] = m["sites"].size() - 1; }, "sites[0].alias_of"},
+      {"alias far outside", [](json& m) { m["sites"].back()["alias_of"] = 1u << 30; }, "alias_of"},
+      {"no alias though tied", [](json& m) { m["sites"].back()["alias_of"] = nullptr; }, "alias_of"},
+      {"alias laid out otherwise", [](json& m) { m["sites"].back()["first_extent"] = 0; },
+       "laid out otherwise"},
+      {"first extent outside", [](json& m) { m["sites"][1]["first_extent"] = UINT32_MAX; }, "needs extent"},
+      {"two sites share extents",
+       [](json& m) { m["sites"][2]["first_extent"] = m["sites"][1]["first_extent"]; }, "shares extent"},
+      {"a missing site", [](json& m) { m["sites"].erase(2); }, "sites' length"},
+      {"a missing resident", [](json& m) { m["resident"].erase(0); }, "resident's length"},
+      {"resident of another shape", [](json& m) { m["resident"][0]["cols"] = 1ull << 62; },
+       "resident[0].cols"},
+      {"resident extent outside", [](json& m) { m["resident"][0]["extent"] = 1u << 31; }, "needs extent"},
+      {"extent outside the data", [](json& m) { m["extents"].back()[0] = 1ull << 40; }, "outside the"},
+      {"extent past 64 bits",
+       [](json& m) {
+         m["extents"].back()[0] = ~0ull - 4095;
+         m["extents"].back()[1] = 8192;
+       },
+       "outside the"},
+      {"extents overlap", [](json& m) { m["extents"][1][0] = 0; }, "inside the one before"},
+      {"extents out of order", [](json& m) { std::swap(m["extents"][3], m["extents"][4]); },
+       "inside the one before"},
+      {"extent not aligned", [](json& m) { m["extents"][2][0] = 5; }, "multiples of 4096"},
+      {"extent empty", [](json& m) { m["extents"][2][1] = 0; }, "multiples of 4096"},
+      {"extent of the wrong size",
+       [](json& m) {
+         m["extents"].back()[1] = 4096 * 3;
+         m["data_bytes"] = m["extents"].back()[0].get<uint64_t>() + 4096 * 3;
+       },
+       "expected 4096"},
+      {"extent with two members", [](json& m) { m["extents"][0].erase(2); }, "[offset, bytes, checksum]"},
+      {"checksum no number", [](json& m) { m["extents"][0][2] = "xyz"; }, "[offset, bytes, checksum]"},
+      {"an extent of nobody",
+       [](json& m) {
+         const uint64_t end = m["data_bytes"];
+         m["extents"].push_back({end, 4096, "0000000000000000"});
+         m["data_bytes"] = end + 4096;
+       },
+       "belongs to no site"},
+      {"data too small", [](json& m) { m["data_bytes"] = 4096; }, "outside the 4096 bytes"},
+      {"data too large", [](json& m) { m["data_bytes"] = 1ull << 50; }, "data_bytes"},
+      {"wrong tensor bytes", [](json& m) { m["tensor_bytes"] = 1; }, "tensor_bytes: is 1"},
+      {"a vocabulary too large",
+       [](json& m) {
+         for (int i = 0; i < 5; ++i) m["vocab"]["pieces"].push_back("x");
+       },
+       "vocab.pieces: has 306"},
+      {"token outside", [](json& m) { m["vocab"]["bos"] = 999; }, "names token 999"},
+      {"end token outside", [](json& m) { m["vocab"]["end_tokens"] = {999}; }, "vocab.end_tokens"},
+      {"unknown token type", [](json& m) { m["vocab"]["types"][0] = 99; }, "vocab.types[0]: is 99"},
+      {"too few types", [](json& m) { m["vocab"]["types"].erase(0); }, "vocab.types' length"},
+      {"bad hex",
+       [](json& m) {
+         m["vocab"]["pieces"][0] = {{"hex", "0g"}};
+       },
+       "vocab.pieces[0]"},
+      {"vocabulary a number", [](json& m) { m["vocab"] = 5; }, "vocab: is 5, expected an object"},
+  };
+  const json good = json::parse(manifest_text(a_plan()));
+  ASSERT_TRUE(parse_manifest(with_checksum(good), "file").ok());
+  for (const Hostile& hostile : all) {
+    json content = good;
+    hostile.edit(content);
+    const auto parsed = parse_manifest(with_checksum(content), "the file");
+    EXPECT_EQ(parsed.code(), hostile.code) << hostile.what;
+    if (parsed.ok()) continue;
+    EXPECT_THAT(parsed.error().line(), AllOf(HasSubstr("the file: "), HasSubstr(hostile.message)))
+        << hostile.what;
+    EXPECT_EQ(parsed.error().line().find('\n'), std::string::npos);
+  }
+}
+
+TEST(Manifest, NestingAndNoJsonAreRefused) {
+  for (const std::string& rest :
+       {std::string(1 << 20, '['), std::string("\"a\": "), std::string("\"a\": \xff}\n"), std::string()}) {
+    const std::string text = "{\"xxh3\": \"" + checksum_text(checksum(rest)) + "\",\n" + rest;
+    EXPECT_EQ(parse_manifest(text, "file").code(), Code::corrupt);
+  }
+}
+
+class BrokenStore : public testing::Test {
+ protected:
+  void SetUp() override {
+    store_ = fresh_folder() + "/store";
+    ASSERT_TRUE(write_store(source_, store_, {.neuron_bytes = 4096, .quiet = true}).ok());
+  }
+  std::string store_;
+  MemorySource source_{small_llama(), Encoding::q4_0};
+};
+
+TEST_F(BrokenStore, MissingFiles) {
+  EXPECT_EQ(read_manifest(store_ + "/nowhere").code(), Code::not_found);
+  std::filesystem::rename(store_ + "/weights.bin", store_ + "/elsewhere");
+  const auto without = read_manifest(store_);
+  EXPECT_EQ(without.code(), Code::not_found);
+  EXPECT_THAT(without.error().line(), HasSubstr("weights.bin"));
+  std::filesystem::create_directory(store_ + "/weights.bin");
+  EXPECT_THAT(read_manifest(store_).error().line(), HasSubstr("is not a file"));
+  std::filesystem::remove(store_ + "/manifest.json");
+  EXPECT_THAT(read_manifest(store_).error().line(), HasSubstr("manifest.json"));
+}
+
+TEST_F(BrokenStore, TruncatedOrLongerWeights) {
+  const std::string path = store_ + "/weights.bin";
+  const uint64_t bytes = std::filesystem::file_size(path);
+  for (const uint64_t wrong : {uint64_t{0}, bytes - 1, bytes + 4096}) {
+    std::filesystem::resize_file(path, wrong);
+    const auto opened = Store::open(store_);
+    EXPECT_EQ(opened.code(), Code::corrupt);
+    EXPECT_THAT(opened.error().line(), AllOf(HasSubstr("weights.bin"), HasSubstr(std::to_string(bytes))));
+  }
+}
+
+TEST_F(BrokenStore, FlippedBitOfWeightsIsNamed) {
+  const auto manifest = read_manifest(store_);
+  ASSERT_TRUE(manifest.ok());
+  const StoredSite& site = manifest->sites[3];
+  ASSERT_GE(site.neurons, 2u);
+  const Extent& extent = manifest->extents[site.first_extent + 1];
+  for (const uint64_t at : {extent.offset, extent.offset + extent.bytes - 1}) {  // the last one is padding
+    flip_bit(store_ + "/weights.bin", at, 6);
+    const auto store = Store::open(store_);
+    ASSERT_TRUE(store.ok());
+    const Status verified = store->verify_all(true);
+    EXPECT_EQ(verified.code(), Code::corrupt);
+    EXPECT_THAT(verified.error().line(), AllOf(HasSubstr("weights.bin"), HasSubstr(site.name + " neuron 1"),
+                                               HasSubstr("extent " + std::to_string(site.first_extent + 1)),
+                                               HasSubstr("offset " + std::to_string(extent.offset))));
+    flip_bit(store_ + "/weights.bin", at, 6);
+    EXPECT_TRUE(store->verify_all(true).ok());
+  }
+  flip_bit(store_ + "/weights.bin", manifest->extents[0].offset + 1, 0);
+  EXPECT_THAT(Store::open(store_)->verify_all(true).error().line(), HasSubstr(manifest->resident[0].name));
+}
+
+}  // namespace
+}  // namespace tierd

@@ -1,0 +1,132 @@
+#include "core/store/planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/model/shape_file.h"
+#include "core/store/manifest_check.h"
+#include "core/store/writer.h"
+#include "tests/store/memory_source.h"
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+
+// What a source of this shape would have, without any weights.
+std::vector<TensorInfo> tensors_of(const ModelConfig& config, Encoding encoding) {
+  std::vector<TensorInfo> tensors;
+  for (const TensorSpec& spec : required_tensors(config)) {
+    TensorInfo info;
+    info.name = spec.name;
+    info.rows = spec.rows;
+    info.cols = spec.cols;
+    info.encoding = spec.rows == 1 || spec.name == "position" ? Encoding::f32 : encoding;
+    tensors.push_back(std::move(info));
+  }
+  return tensors;
+}
+
+const StoredSite& site_of(const Manifest& plan, std::string_view name) {
+  for (const StoredSite& site : plan.sites) {
+    if (site.name == name) return site;
+  }
+  ADD_FAILURE() << "no site " << name;
+  return plan.sites.front();
+}
+
+TEST(Planner, Llama7bHasFullPages) {
+  const auto config = read_shape("llama-2-7b");
+  ASSERT_TRUE(config.ok());
+  const auto plan = plan_layout(*config, tensors_of(*config, Encoding::q4_0), 0);
+  ASSERT_TRUE(plan.ok()) << plan.error().line();
+  EXPECT_EQ(plan->sites.size(), 2u + 4u * 32u);
+  const StoredSite& o = site_of(*plan, "layers.0.o");  // a group is 36,864 B = 9 pages
+  EXPECT_EQ(o.rows_per_neuron, 14u * 16u);
+  EXPECT_EQ(o.neuron_bytes(0) % kDirectIoAlignment, 0u);
+  const StoredSite& down = site_of(*plan, "layers.0.down");  // 99,072 B a group
+  EXPECT_EQ(down.rows_per_neuron, 5u * 16u);
+  EXPECT_EQ(down.slot_bytes(), 495'616u);
+  const StoredSite& qkv = site_of(*plan, "layers.31.qkv");
+  EXPECT_EQ(qkv.n_out, 3u * 4096u);
+  EXPECT_EQ(qkv.parts.size(), 3u);
+  EXPECT_EQ(plan->tensor_bytes, 6'738'149'376u / 32 * 18 + 65u * 4096u * 4u);
+}
+
+TEST(Planner, EveryShapeAndEncoding) {
+  const auto shapes = known_shapes();
+  ASSERT_GE(shapes.size(), 13u);
+  for (const std::string& shape : shapes) {
+    for (const Encoding e : {Encoding::f16, Encoding::q8_0, Encoding::q4_0}) {
+      const auto config = read_shape(shape);
+      ASSERT_TRUE(config.ok()) << config.error().line();
+      const auto plan = plan_layout(*config, tensors_of(*config, e), 0);
+      ASSERT_TRUE(plan.ok()) << plan.error().line();
+      const Status checked = check_manifest(*plan, shape);
+      EXPECT_TRUE(checked.ok()) << checked.error().line();
+      const double padding = static_cast<double>(plan->data_bytes - plan->tensor_bytes) /
+                             static_cast<double>(plan->tensor_bytes);
+      EXPECT_LE(padding, 0.03) << shape << " " << name(e);
+      // One step reads the file forwards.
+      uint32_t last = 0;
+      for (const StoredSite& site : plan->sites) {
+        if (site.alias_of != kNoSite) continue;
+        EXPECT_GE(site.first_extent, last);
+        last = site.first_extent;
+        const uint64_t one_group = align_up(group_bytes(site.encoding, site.n_in), kDirectIoAlignment);
+        EXPECT_LE(site.slot_bytes(), std::max(kMaxNeuronBytes, one_group));
+      }
+    }
+  }
+}
+
+TEST(Planner, GroupsPerNeuron) {
+  EXPECT_EQ(groups_per_neuron(36'864, 1000, 512 << 10), 14u);
+  EXPECT_EQ(groups_per_neuron(4096, 1000, 16 << 10), 4u);
+  EXPECT_EQ(groups_per_neuron(1 << 20, 1000, 512 << 10), 1u);  // a group larger than the target
+  EXPECT_EQ(groups_per_neuron(4096, 2, 512 << 10), 2u);        // a site smaller than a neuron
+  EXPECT_EQ(groups_per_neuron(288, 1000, 16 << 10), 56u);      // 16,128 of 16,384
+  EXPECT_EQ(groups_per_neuron(5000, 1000, 16 << 10), 3u);      // wastes 9.2 %, 2 would 22.9 %
+}
+
+TEST(Planner, PartsOfDifferentEncodingsBecomeF32) {
+  const MemorySource source(small_llama(), Encoding::q8_0, 1, {{"layers.1.k", Encoding::f16}});
+  const auto plan = plan_store(source, {});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(site_of(*plan, "layers.0.qkv").encoding, Encoding::q8_0);
+  EXPECT_EQ(site_of(*plan, "layers.1.qkv").encoding, Encoding::f32);
+}
+
+TEST(Planner, TiedHeadSharesTheEmbedding) {
+  const MemorySource source(small_opt(), Encoding::f16);
+  const auto plan = plan_store(source, {});
+  ASSERT_TRUE(plan.ok());
+  const StoredSite& head = site_of(*plan, "head");
+  EXPECT_EQ(head.alias_of, 0u);
+  EXPECT_EQ(head.first_extent, plan->sites[0].first_extent);
+  EXPECT_EQ(head.neurons, plan->sites[0].neurons);
+  EXPECT_TRUE(check_manifest(*plan, "plan").ok());
+}
+
+TEST(Planner, RefusesWhatDoesNotFit) {
+  const ModelConfig config = small_llama();
+  auto tensors = tensors_of(config, Encoding::f16);
+  const auto refused = [&](uint64_t neuron_bytes) {
+    const auto plan = plan_layout(config, tensors, neuron_bytes);
+    return plan.ok() ? std::string("accepted") : plan.error().line();
+  };
+  EXPECT_THAT(refused(1), HasSubstr("out of range"));
+  EXPECT_THAT(refused(1ull << 40), HasSubstr("out of range"));
+  tensors.back().rows += 1;
+  EXPECT_THAT(refused(0), HasSubstr("expected"));
+  tensors.pop_back();
+  EXPECT_THAT(refused(0), HasSubstr("lacks"));
+  const MemorySource opt(small_opt(), Encoding::f16);
+  auto bad = opt.tensors();
+  for (TensorInfo& tensor : bad) tensor.encoding = Encoding::q4_0;
+  const auto plan = plan_layout(small_opt(), bad, 0);
+  EXPECT_EQ(plan.code(), Code::unsupported);
+}
+
+}  // namespace
+}  // namespace tierd

@@ -1,0 +1,139 @@
+#include "core/store/writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+
+#include "core/store/disk.h"
+#include "core/store/store.h"
+#include "tests/store/files.h"
+#include "tests/store/memory_source.h"
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
+
+// Every row of every tensor, unpacked from the store, must equal the source's.
+void expect_same_weights(const TensorSource& source, const std::string& directory) {
+  const auto store = Store::open(directory);
+  ASSERT_TRUE(store.ok()) << store.error().line();
+  ASSERT_TRUE(store->verify_all(true).ok());
+  const std::string data = file_text(store->data_path());
+  const auto bytes = std::as_bytes(std::span(data));
+  for (const StoredSite& site : store->manifest().sites) {
+    uint32_t row = 0;
+    for (const SitePart& part : site.parts) {
+      const auto expected = source.read_f32(*source.find(part.tensor));
+      ASSERT_TRUE(expected.ok());
+      for (uint32_t r = 0; r < part.rows; ++r, ++row) {
+        const uint32_t neuron = row / site.rows_per_neuron;
+        const uint32_t group = row % site.rows_per_neuron / kGroupRows;
+        const uint64_t size = group_bytes(site.encoding, site.n_in);
+        const Extent& extent = store->manifest().extents[site.first_extent + neuron];
+        std::vector<float> found(site.n_in);
+        unpack_row(site.encoding, row % kGroupRows, bytes.subspan(extent.offset + group * size, size), found);
+        const auto begin = expected->begin() + static_cast<std::ptrdiff_t>(uint64_t{r} * site.n_in);
+        ASSERT_TRUE(std::equal(found.begin(), found.end(), begin)) << part.tensor << " row " << r;
+      }
+    }
+  }
+  for (const ResidentTensor& resident : store->manifest().resident) {
+    const auto expected = source.read_f32(*source.find(resident.name));
+    std::vector<float> found(resident.rows * resident.cols);
+    std::memcpy(found.data(), data.data() + store->manifest().extents[resident.extent].offset,
+                found.size() * 4);
+    EXPECT_EQ(found, *expected) << resident.name;
+  }
+}
+
+TEST(Writer, KeepsEveryRow) {
+  const std::string folder = fresh_folder();
+  for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0}) {
+    const MemorySource source(small_llama(), e);
+    const std::string out = folder + "/" + std::string(name(e));
+    const Status written = write_store(source, out, kQuiet);
+    ASSERT_TRUE(written.ok()) << written.error().line();
+    expect_same_weights(source, out);
+    EXPECT_FALSE(std::filesystem::exists(out + ".partial"));
+  }
+}
+
+TEST(Writer, GroupsSpanTensorsAndEncodingsMix) {
+  const std::string out = fresh_folder() + "/store";
+  const MemorySource source(
+      small_opt(), Encoding::f16, 3,
+      {{"layers.0.v", Encoding::bf16}, {"layers.1.attn_norm", Encoding::f16}, {"position", Encoding::bf16}});
+  ASSERT_TRUE(write_store(source, out, {.neuron_bytes = 4096, .quiet = true}).ok());
+  expect_same_weights(source, out);
+}
+
+TEST(Writer, KeepsConfigurationAndVocabulary) {
+  const std::string out = fresh_folder() + "/store";
+  const MemorySource source(small_llama(), Encoding::q8_0);
+  ASSERT_TRUE(write_store(source, out, kQuiet).ok());
+  const auto manifest = read_manifest(out);
+  ASSERT_TRUE(manifest.ok()) << manifest.error().line();
+  ASSERT_TRUE(manifest->has_vocab);
+  EXPECT_EQ(manifest->vocab.pieces, source.vocab()->pieces);
+  EXPECT_EQ(manifest->vocab.scores, source.vocab()->scores);
+  EXPECT_EQ(manifest->vocab.end_tokens, source.vocab()->end_tokens);
+  EXPECT_EQ(manifest->config.norm_eps, source.config().norm_eps);
+  EXPECT_EQ(manifest->provenance.fingerprint, source.fingerprint());
+}
+
+TEST(Writer, SameSourceIsNoWorkAndAnotherIsRefused) {
+  const std::string out = fresh_folder() + "/store";
+  MemorySource source(small_llama(), Encoding::f16);
+  ASSERT_TRUE(write_store(source, out + "/", kQuiet).ok());
+  const auto time = std::filesystem::last_write_time(out + "/weights.bin");
+  EXPECT_TRUE(write_store(source, out, kQuiet).ok());
+  EXPECT_EQ(std::filesystem::last_write_time(out + "/weights.bin"), time);
+  const Status otherwise = write_store(source, out, {.neuron_bytes = 8192, .quiet = true});
+  EXPECT_THAT(otherwise.error().line(), HasSubstr("another layout"));
+  source.fingerprint_value = "changed";
+  EXPECT_THAT(write_store(source, out, kQuiet).error().line(), HasSubstr("made from memory"));
+  flip_bit(out + "/manifest.json", 100, 1);
+  EXPECT_THAT(write_store(source, out, kQuiet).error().line(), HasSubstr("damaged store"));
+}
+
+TEST(Writer, RefusesFoldersThatAreNoStore) {
+  const std::string folder = fresh_folder();
+  const MemorySource source(small_llama(), Encoding::f16);
+  write_file(folder + "/letter.txt", "dear");
+  EXPECT_THAT(write_store(source, folder, kQuiet).error().line(), HasSubstr("holds no store"));
+  EXPECT_THAT(write_store(source, folder + "/letter.txt", kQuiet).error().line(), HasSubstr("not a folder"));
+  EXPECT_EQ(write_store(source, folder + "/no/such/parent", kQuiet).code(), Code::not_found);
+  EXPECT_EQ(file_text(folder + "/letter.txt"), "dear");
+  std::filesystem::create_directory(folder + "/empty");
+  EXPECT_TRUE(write_store(source, folder + "/empty", kQuiet).ok());
+}
+
+TEST(Writer, SourceErrorsAreNamed) {
+  const std::string out = fresh_folder() + "/store";
+  MemorySource source(small_llama(), Encoding::f16);
+  source.broken_tensor = "layers.1.down";
+  const Status written = write_store(source, out, kQuiet);
+  EXPECT_THAT(written.error().line(), HasSubstr("layers.1.down cannot be read"));
+  EXPECT_FALSE(std::filesystem::exists(out));
+  source.broken_tensor.clear();
+  ASSERT_TRUE(write_store(source, out, kQuiet).ok());
+  expect_same_weights(source, out);
+}
+
+TEST(Writer, TwoDoNotMix) {
+  const std::string out = fresh_folder() + "/store";
+  const MemorySource source(small_llama(), Encoding::f16);
+  std::filesystem::create_directory(out + ".partial");
+  {
+    const auto other = open_directory(out + ".partial");
+    ASSERT_EQ(flock(other->descriptor(), LOCK_EX), 0);
+    EXPECT_EQ(write_store(source, out, kQuiet).code(), Code::busy);
+  }
+  EXPECT_TRUE(write_store(source, out, kQuiet).ok());
+}
+
+}  // namespace
+}  // namespace tierd

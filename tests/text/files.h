@@ -1,0 +1,45 @@
+// Files that tests write and read.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <system_error>
+
+namespace tierd {
+
+inline std::string read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// A folder of this run's own under TempDir, gone when the run ends.
+inline const std::filesystem::path& run_folder() {
+  struct Folder {
+    std::filesystem::path path =
+        std::filesystem::path(testing::TempDir()) / ("tierd_text." + std::to_string(getpid()));
+    ~Folder() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+  };
+  static const Folder folder;
+  return folder.path;
+}
+
+// Writes into a folder of the running test's own, and gives the path.
+inline std::string write_text(const std::string& name, const std::string& text) {
+  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+  const std::filesystem::path folder =
+      run_folder() / (std::string(test->test_suite_name()) + "." + test->name());
+  std::filesystem::create_directories(folder);
+  const std::string path = (folder / name).string();
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+}  // namespace tierd

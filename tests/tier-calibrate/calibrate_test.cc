@@ -1,0 +1,83 @@
+#include <gtest/gtest.h>
+#include <toml++/toml.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tiers/compute/memory_bandwidth.h"
+#include "tiers/flash/bandwidth.h"
+#include "tools/tier-calibrate/machine.h"
+#include "tools/tier-calibrate/scratch_file.h"
+
+namespace tierd {
+namespace {
+
+Machine some_machine() {
+  Machine machine = describe_machine();
+  machine.host = "a \"quoted\"\\host";
+  machine.device = "io_uring";
+  machine.reads = {
+      {4096, 1, 5e7, 4e7}, {4096, 4, 1e8, 9e7}, {1 << 20, 1, 1e9, 1e9}, {1 << 20, 4, 2.0e9, 1.9e9}};
+  machine.memory = {{1, 2e10}, {2, 3.5e10}};
+  machine.kernels = "avx2";
+  machine.kernel_threads = 2;
+  machine.rates = {{Encoding::q4_0, true, 3e10, 2e11}};
+  return machine;
+}
+
+TEST(Calibrate, WritesTomlThatReadsBack) {
+  const toml::table table = toml::parse(to_toml(some_machine()));
+  EXPECT_EQ(table["machine"]["host"].value<std::string>(), "a \"quoted\"\\host");
+  EXPECT_EQ(table["flash"]["latency_ns"].value<int64_t>(), 102400);  // 4096 B at 40 MB/s
+  EXPECT_EQ(table["flash"]["bytes_per_second"].value<int64_t>(), 2'000'000'000);
+  EXPECT_EQ(table["flash"]["read_bytes"].value<int64_t>(), 1 << 20);
+  EXPECT_EQ(table["flash"]["depth"].value<int64_t>(), 4);
+  EXPECT_EQ(table["flash"]["reads"].as_array()->size(), 4u);
+  EXPECT_EQ(table["dram"]["bytes_per_second"].value<int64_t>(), 35'000'000'000);
+  EXPECT_EQ(table["dram"]["reads"][1]["threads"].value<int64_t>(), 2);
+  EXPECT_EQ(table["compute"]["kernels"].value<std::string>(), "avx2");
+  EXPECT_EQ(table["compute"]["rates"][0]["encoding"].value<std::string>(), "q4_0");
+}
+
+TEST(Calibrate, LeanestIsNearlyTheFastestWithLessInFlight) {
+  Machine machine;
+  machine.reads = {{1 << 18, 4, 1.8e9, 1}, {1 << 20, 4, 1.95e9, 1}, {1 << 20, 64, 2e9, 1}};
+  EXPECT_EQ(fastest(machine).depth, 64u);
+  EXPECT_EQ(leanest(machine).read_bytes * leanest(machine).depth, 4u << 20);
+}
+
+TEST(Calibrate, TableFitsAScreen) {
+  const std::string table = to_table(some_machine());
+  EXPECT_LT(std::ranges::count(table, '\n'), 24);
+  EXPECT_NE(table.find("1 MiB x 4 come within 5 %"), std::string::npos) << table;
+}
+
+TEST(Calibrate, ScratchFileHasNoNameAndCanBeMeasured) {
+  const std::string folder = testing::TempDir() + "/calibrate_" + std::to_string(::getpid());
+  std::filesystem::create_directory(folder);
+  const auto scratch = make_scratch_file(folder, uint64_t{5} << 20, true);
+  ASSERT_TRUE(scratch.ok()) << scratch.error().line();
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  const auto rate = measure_read(scratch->path(), {.read_bytes = 65536, .depth = 4, .seconds = 0.01});
+  EXPECT_TRUE(rate.ok()) << rate.error().line();
+  std::filesystem::remove(folder);
+}
+
+TEST(Calibrate, ScratchFileNamesTheFolderThatRefuses) {
+  const auto missing = make_scratch_file("/no/such/folder", 1 << 20, true);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_NE(missing.error().line().find("/no/such/folder"), std::string::npos);
+  EXPECT_FALSE(make_scratch_file(testing::TempDir(), uint64_t{1} << 60, true).ok());
+}
+
+TEST(MemoryRead, MeasuresWithAnyNumberOfThreads) {
+  for (const uint32_t threads : {1, 3}) {
+    const auto rate = measure_memory_read(threads, 0.01, uint64_t{8} << 20);
+    ASSERT_TRUE(rate.ok());
+    EXPECT_GT(*rate, 0);
+  }
+}
+
+}  // namespace
+}  // namespace tierd

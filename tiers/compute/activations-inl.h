@@ -1,0 +1,138 @@
+// Norms, activation functions, conversions and int8 quantization of one row.
+// Included once per target by simd.cc.
+#if defined(TIERD_COMPUTE_ACTIVATIONS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TIERD_COMPUTE_ACTIVATIONS_INL_H
+#undef TIERD_COMPUTE_ACTIVATIONS_INL_H
+#else
+#define TIERD_COMPUTE_ACTIVATIONS_INL_H
+#endif
+
+#include <cmath>
+#include <limits>
+
+#include "core/base/check.h"
+#include "hwy/contrib/math/math-inl.h"
+#include "tiers/compute/kernel_sets.h"
+#include "tiers/compute/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tierd {
+namespace HWY_NAMESPACE {
+
+// e^x for x <= 104, infinity above.
+HWY_INLINE Lanes16 exp16(const Lanes16& x) {
+  Lanes16 r;
+#pragma GCC unroll 2
+  for (uint32_t i = 0; i < kParts; ++i)
+    r.part[i] = hn::Exp(F32(), hn::Min(x.part[i], hn::Set(F32(), 104.0f)));
+  return r;
+}
+
+// Lane i sums the values i, i + 16, …; the lanes are added last.
+void rms_norm(const float* x, const float* weight, float eps, uint32_t n, float* out) {
+  Lanes16 squares = set16(0);
+  for (uint32_t i = 0; i < n; i += kLanes16) {
+    const Lanes16 v = load_up_to_16(x + i, n - i);
+    squares = fma16(v, v, squares);
+  }
+  const Lanes16 scale = set16(1.0f / std::sqrt(sum16(squares) / static_cast<float>(n) + eps));
+  for (uint32_t i = 0; i < n; i += kLanes16) {
+    const Lanes16 v = mul16(load_up_to_16(x + i, n - i), scale);
+    store_up_to_16(mul16(v, load_up_to_16(weight + i, n - i)), out + i, n - i);
+  }
+}
+
+void layer_norm(const float* x, const float* weight, const float* bias, float eps, uint32_t n, float* out) {
+  Lanes16 total = set16(0);
+  for (uint32_t i = 0; i < n; i += kLanes16) total = add16(total, load_up_to_16(x + i, n - i));
+  const float mean = sum16(total) / static_cast<float>(n);
+  float padded[kLanes16];  // the mean where there is no value, so that its deviation is zero
+  const auto deviation = [&](uint32_t i) HWY_ATTR {
+    if (n - i >= kLanes16) return sub16(load16(x + i), set16(mean));
+    std::fill_n(padded, kLanes16, mean);
+    std::memcpy(padded, x + i, (n - i) * sizeof(float));
+    return sub16(load16(padded), set16(mean));
+  };
+  Lanes16 squares = set16(0);
+  for (uint32_t i = 0; i < n; i += kLanes16) {
+    const Lanes16 v = deviation(i);
+    squares = fma16(v, v, squares);
+  }
+  const Lanes16 scale = set16(1.0f / std::sqrt(sum16(squares) / static_cast<float>(n) + eps));
+  for (uint32_t i = 0; i < n; i += kLanes16) {
+    const Lanes16 v = mul16(deviation(i), scale);
+    store_up_to_16(fma16(v, load_up_to_16(weight + i, n - i), load_up_to_16(bias + i, n - i)), out + i,
+                   n - i);
+  }
+}
+
+void add(float* x, const float* y, uint32_t n) {
+  for (uint32_t i = 0; i < n; i += kLanes16) {
+    store_up_to_16(add16(load_up_to_16(x + i, n - i), load_up_to_16(y + i, n - i)), x + i, n - i);
+  }
+}
+
+void silu_mul(const float* gate, const float* up, uint32_t n, float* out) {
+  for (uint32_t i = 0; i < n; i += kLanes16) {
+    const Lanes16 g = load_up_to_16(gate + i, n - i);
+    const Lanes16 silu = div16(g, add16(set16(1), exp16(sub16(set16(0), g))));
+    store_up_to_16(mul16(silu, load_up_to_16(up + i, n - i)), out + i, n - i);
+  }
+}
+
+void relu(const float* x, uint32_t n, float* out) {
+  for (uint32_t i = 0; i < n; i += kLanes16) {
+    store_up_to_16(max16(load_up_to_16(x + i, n - i), set16(0)), out + i, n - i);
+  }
+}
+
+void f32_to_f16(const float* x, uint32_t n, uint16_t* out) {
+  for (uint32_t i = 0; i < n; i += kLanes16) {
+    const uint32_t count = std::min(kLanes16, n - i);
+    const Lanes16 v = load_up_to_16(x + i, count);
+    uint16_t halves[kLanes16];
+    for (uint32_t p = 0; p < kParts; ++p) {
+      hn::StoreU(hn::BitCast(U16(), hn::DemoteTo(F16(), v.part[p])), U16(), halves + p * kVector);
+    }
+    std::memcpy(out + i, halves, count * sizeof(uint16_t));
+  }
+}
+
+void quantize_row(const float* x, uint32_t row, QuantizedRows& out, double* squares) {
+  TIERD_CHECK(row < out.rows);
+  const uint32_t blocks = out.cols / kQuantBlock;
+  const hn::Rebind<int8_t, F32> i8;
+  const hn::Rebind<int16_t, F32> i16;
+  for (uint32_t b = 0; b < blocks; ++b) {
+    const float* in = x + b * kQuantBlock;
+    V largest = hn::Zero(F32());
+    auto nan = hn::FirstN(F32(), 0);
+    for (uint32_t j = 0; j < kQuantBlock; j += kVector) {
+      const V v = hn::LoadU(F32(), in + j);
+      largest = hn::Max(largest, hn::Abs(v));
+      nan = hn::Or(nan, hn::IsNaN(v));
+    }
+    const float scale = hn::AllFalse(F32(), nan) ? hn::GetLane(hn::MaxOfLanes(F32(), largest)) / 127.0f
+                                                 : std::numeric_limits<float>::quiet_NaN();
+    int8_t* q = out.q.data() + size_t{row} * out.cols + b * kQuantBlock;
+    auto sum = hn::Zero(I32());
+    for (uint32_t j = 0; j < kQuantBlock; j += kVector) {
+      // x / 0 is NaN or infinite only where the scale has underflowed: those values are zero too.
+      const V ratio = scale == 0 ? hn::Zero(F32()) : hn::Div(hn::LoadU(F32(), in + j), hn::Set(F32(), scale));
+      // Min returns its second operand for a NaN.
+      const V bounded = hn::Max(hn::Min(ratio, hn::Set(F32(), 127.0f)), hn::Set(F32(), -127.0f));
+      const auto rounded = hn::NearestInt(bounded);
+      hn::StoreU(hn::DemoteTo(i8, hn::DemoteTo(i16, rounded)), i8, q + j);
+      sum = hn::Add(sum, rounded);
+    }
+    out.scale[size_t{row} * blocks + b] = scale;
+    out.sum[size_t{row} * blocks + b] = hn::GetLane(hn::SumOfLanes(I32(), sum));
+  }
+  if (squares != nullptr) add_squares(x, row, out, squares);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tierd
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,207 @@
+// q8_0 and q4_0 by int8 activations with AVX-512 VNNI: one 512-bit vector holds four columns of 16 rows, and
+// one instruction multiplies it with four columns of a token, broadcast.
+#include "tiers/compute/kernel_sets.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include "core/base/check.h"
+#include "tiers/compute/strips.h"
+
+#define TIERD_VNNI __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx512vnni,fma,f16c")))
+#define TIERD_VNNI_INLINE TIERD_VNNI __attribute__((always_inline)) inline
+
+namespace tierd::avx512_vnni {
+namespace {
+
+constexpr uint32_t kBlockScales = 32;  // bytes of the 16 scales
+constexpr uint32_t kChunk = 64;
+constexpr uint32_t kPrefetchBytes = 4096;  // ahead of the gemv; measured, see README.md
+constexpr uint32_t kTileTokens = 6;        // 2 groups x 6 tokens: 12 integer sums and 12 float sums of 32
+
+template <Encoding E>
+constexpr uint32_t kBlockBytes = kGroupRows* block_bytes(E);
+
+// Consecutive rows of quantized activations.
+struct Int8Rows {
+  const int8_t* q;
+  const float* scale;
+  const int32_t* sum;
+  size_t cols;
+  size_t blocks;
+
+  Int8Rows from(uint32_t row, uint32_t block) const {
+    return {q + row * cols + block * kQuantBlock, scale + row * blocks + block, sum + row * blocks + block,
+            cols, blocks};
+  }
+};
+
+TIERD_VNNI_INLINE __m512i broadcast4(const int8_t* q) {
+  int32_t four;
+  std::memcpy(&four, q, sizeof four);
+  return _mm512_set1_epi32(four);
+}
+
+// Minus the offset that the stored, unsigned weights add to the dot product of a block.
+template <Encoding E>
+TIERD_VNNI_INLINE __m512i offset(int32_t sum) {
+  return _mm512_sub_epi32(_mm512_setzero_si512(),
+                          _mm512_slli_epi32(_mm512_set1_epi32(sum), E == Encoding::q4_0 ? 3 : 7));
+}
+
+TIERD_VNNI_INLINE __m512 block_scales(const uint8_t* block) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(block)));
+}
+
+// p[t][g] = the integer dot products of one block: 16 rows of G groups by N tokens.
+template <Encoding E, int G, int N>
+TIERD_VNNI_INLINE void dot_block(const uint8_t* const (&w)[G], const Int8Rows& x, size_t block,
+                                 __m512i (&p)[N][G]) {
+  const int8_t* q = x.q + block * kQuantBlock;
+#pragma GCC unroll 16
+  for (int t = 0; t < N; ++t) {
+    const __m512i start = offset<E>(x.sum[t * x.blocks + block]);
+#pragma GCC unroll 2
+    for (int g = 0; g < G; ++g) p[t][g] = start;
+  }
+  constexpr int kChunks = E == Encoding::q4_0 ? 4 : 8;
+  const __m512i nibble = _mm512_set1_epi8(15);
+#pragma GCC unroll 8
+  for (int c = 0; c < kChunks; ++c) {
+    __m512i low[G], high[G];
+#pragma GCC unroll 2
+    for (int g = 0; g < G; ++g) {
+      low[g] = _mm512_loadu_si512(w[g] + kBlockScales + kChunk * c);
+      if constexpr (E == Encoding::q4_0) {
+        high[g] = _mm512_and_si512(_mm512_srli_epi16(low[g], 4), nibble);
+        low[g] = _mm512_and_si512(low[g], nibble);
+      }
+    }
+#pragma GCC unroll 16
+    for (int t = 0; t < N; ++t) {
+      const __m512i x_low = broadcast4(q + t * x.cols + 4 * c);
+#pragma GCC unroll 2
+      for (int g = 0; g < G; ++g) p[t][g] = _mm512_dpbusd_epi32(p[t][g], low[g], x_low);
+      if constexpr (E == Encoding::q4_0) {
+        const __m512i x_high = broadcast4(q + t * x.cols + 16 + 4 * c);
+#pragma GCC unroll 2
+        for (int g = 0; g < G; ++g) p[t][g] = _mm512_dpbusd_epi32(p[t][g], high[g], x_high);
+      }
+    }
+  }
+}
+
+// sums[g*group_stride + t*token_stride + r] += `blocks` blocks of G groups by N tokens.
+template <Encoding E, int G, int N, bool kPrefetch>
+TIERD_VNNI void multiply(const uint8_t* weights, size_t group_bytes_, uint32_t blocks, Int8Rows x,
+                         float* sums, size_t group_stride, size_t token_stride) {
+  __m512 y[N][G];
+#pragma GCC unroll 16
+  for (int t = 0; t < N; ++t) {
+#pragma GCC unroll 2
+    for (int g = 0; g < G; ++g) y[t][g] = _mm512_loadu_ps(sums + g * group_stride + t * token_stride);
+  }
+  const uint8_t* w[G];
+  for (int g = 0; g < G; ++g) w[g] = weights + g * group_bytes_;
+  for (uint32_t b = 0; b < blocks; ++b) {
+    if constexpr (kPrefetch) {
+      for (int g = 0; g < G; ++g) {
+#pragma GCC unroll 9
+        for (uint32_t i = 0; i < kBlockBytes<E>; i += kChunk)
+          _mm_prefetch(w[g] + kPrefetchBytes + i, _MM_HINT_T0);
+      }
+    }
+    __m512i p[N][G];
+    dot_block<E, G, N>(w, x, b, p);
+    __m512 d[G];
+#pragma GCC unroll 2
+    for (int g = 0; g < G; ++g) d[g] = block_scales(w[g]);
+#pragma GCC unroll 16
+    for (int t = 0; t < N; ++t) {
+      const __m512 dx = _mm512_set1_ps(x.scale[t * x.blocks + b]);
+#pragma GCC unroll 2
+      for (int g = 0; g < G; ++g) {
+        y[t][g] = _mm512_fmadd_ps(_mm512_mul_ps(d[g], dx), _mm512_cvtepi32_ps(p[t][g]), y[t][g]);
+      }
+    }
+    for (int g = 0; g < G; ++g) w[g] += kBlockBytes<E>;
+  }
+#pragma GCC unroll 16
+  for (int t = 0; t < N; ++t) {
+#pragma GCC unroll 2
+    for (int g = 0; g < G; ++g) _mm512_storeu_ps(sums + g * group_stride + t * token_stride, y[t][g]);
+  }
+}
+
+using Multiply = void (*)(const uint8_t*, size_t, uint32_t, Int8Rows, float*, size_t, size_t);
+
+template <Encoding E, int G, bool kPrefetch>
+constexpr Multiply kMultiply[kTileTokens] = {multiply<E, G, 1, kPrefetch>, multiply<E, G, 2, kPrefetch>,
+                                             multiply<E, G, 3, kPrefetch>, multiply<E, G, 4, kPrefetch>,
+                                             multiply<E, G, 5, kPrefetch>, multiply<E, G, 6, kPrefetch>};
+
+// Weights pass once, straight from memory.
+template <Encoding E>
+void few_tokens(const uint8_t* weights, uint32_t groups, const Int8Rows& x, uint32_t tokens, float* y,
+                size_t ldy) {
+  const size_t stride = x.blocks * kBlockBytes<E>;
+  for (uint32_t t = 0; t < tokens; ++t) std::memset(y + t * ldy, 0, groups * kGroupRows * sizeof(float));
+  const auto blocks = static_cast<uint32_t>(x.blocks);
+  for (uint32_t g = 0; g < groups; ++g) {
+    kMultiply<E, 1, true>[tokens - 1](weights + g * stride, 0, blocks, x, y + g * kGroupRows, 0, ldy);
+  }
+}
+
+template <Encoding E>
+class Strips {
+ public:
+  static constexpr uint32_t kPanelCols = 1024;
+  static constexpr uint32_t kTileTokens = avx512_vnni::kTileTokens;
+  static constexpr uint32_t kGroupsAtOnce = 2;
+
+  Strips(const uint8_t* weights, const Int8Rows& x) : weights_(weights), x_(x) {}
+
+  void open_panel(uint32_t group, uint32_t count, uint32_t col, uint32_t cols) {
+    block_ = col / kQuantBlock;
+    blocks_ = cols / kQuantBlock;
+    panel_ = weights_ + group * group_stride() + block_ * kBlockBytes<E>;
+    multiply_ = count == 2 ? kMultiply<E, 2, false> : kMultiply<E, 1, false>;
+  }
+  void tile(uint32_t token, uint32_t count, float* sums, size_t sums_stride) const {
+    multiply_[count - 1](panel_, group_stride(), blocks_, x_.from(token, block_), sums, sums_stride,
+                         kGroupRows);
+  }
+
+ private:
+  size_t group_stride() const { return x_.blocks * kBlockBytes<E>; }
+
+  const uint8_t* weights_;
+  Int8Rows x_;
+  const uint8_t* panel_ = nullptr;
+  uint32_t block_ = 0, blocks_ = 0;
+  const Multiply* multiply_ = nullptr;
+};
+
+template <Encoding E>
+void matmul_of(const uint8_t* weights, uint32_t groups, const Int8Rows& x, uint32_t tokens, float* y,
+               size_t ldy) {
+  if (tokens <= kTileTokens) return few_tokens<E>(weights, groups, x, tokens, y, ldy);
+  Strips<E> strips(weights, x);
+  matmul_by_strips(strips, groups, static_cast<uint32_t>(x.cols), tokens, y, ldy);
+}
+
+}  // namespace
+
+void matmul_int8(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols, const QuantizedRows& x,
+                 uint32_t first, uint32_t tokens, float* y, size_t ldy) {
+  TIERD_CHECK(is_quantized(e) && x.cols == cols && first + tokens <= x.rows);
+  if (tokens == 0) return;
+  const size_t blocks = cols / kQuantBlock;
+  const Int8Rows rows = Int8Rows{x.q.data(), x.scale.data(), x.sum.data(), cols, blocks}.from(first, 0);
+  const auto* w = reinterpret_cast<const uint8_t*>(weights);
+  const auto run = e == Encoding::q4_0 ? matmul_of<Encoding::q4_0> : matmul_of<Encoding::q8_0>;
+  run(w, groups, rows, tokens, y, ldy);
+}
+
+}  // namespace tierd::avx512_vnni
+#endif

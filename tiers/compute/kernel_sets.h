@@ -1,0 +1,32 @@
+// The kernel sets that this build knows, one per instruction set. Private to tiers/compute.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tiers/compute/kernels.h"
+
+namespace tierd {
+
+// Naive and readable: defines what every other set must compute.
+const ComputeKernels& scalar_kernels();
+
+// Null when this build or this processor cannot run them.
+const ComputeKernels* avx2_kernels();
+const ComputeKernels* avx512_vnni_kernels();
+
+// quantize_row's `squares`, in doubles and plain order for every set.
+void add_squares(const float* x, uint32_t row, const QuantizedRows& quantized, double* squares);
+
+#if defined(__x86_64__)
+namespace avx2 {
+void matmul_int8(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols, const QuantizedRows& x,
+                 uint32_t first, uint32_t tokens, float* y, size_t ldy);
+}
+namespace avx512_vnni {
+void matmul_int8(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols, const QuantizedRows& x,
+                 uint32_t first, uint32_t tokens, float* y, size_t ldy);
+}
+#endif
+
+}  // namespace tierd

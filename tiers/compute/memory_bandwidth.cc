@@ -1,0 +1,127 @@
+#include "tiers/compute/memory_bandwidth.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "core/base/align.h"
+#include "core/base/time.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tiers/compute/memory_bandwidth.cc"
+#include "hwy/foreach_target.h"  // NOLINT: includes this file again for each instruction set
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tierd {
+namespace HWY_NAMESPACE {
+
+// Sum of n words, n a multiple of 512: eight sums, so that loads alone bound it.
+uint64_t sum_words(const uint64_t* words, size_t n) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<uint64_t> d;
+  const size_t lanes = hn::Lanes(d);
+  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0;
+  for (size_t i = 0; i < n; i += 8 * lanes) {
+    const uint64_t* at = words + i;
+    s0 = hn::Add(s0, hn::Load(d, at));
+    s1 = hn::Add(s1, hn::Load(d, at + lanes));
+    s2 = hn::Add(s2, hn::Load(d, at + 2 * lanes));
+    s3 = hn::Add(s3, hn::Load(d, at + 3 * lanes));
+    s4 = hn::Add(s4, hn::Load(d, at + 4 * lanes));
+    s5 = hn::Add(s5, hn::Load(d, at + 5 * lanes));
+    s6 = hn::Add(s6, hn::Load(d, at + 6 * lanes));
+    s7 = hn::Add(s7, hn::Load(d, at + 7 * lanes));
+  }
+  const auto low = hn::Add(hn::Add(s0, s1), hn::Add(s2, s3));
+  const auto high = hn::Add(hn::Add(s4, s5), hn::Add(s6, s7));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(low, high)));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tierd
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tierd {
+namespace {
+
+HWY_EXPORT(sum_words);
+
+constexpr uint64_t kPieceBytes = uint64_t{2} << 20;  // between two looks at the clock
+
+// Pages of its own, large ones where the system gives them, as the weights have.
+class Mapping {
+ public:
+  explicit Mapping(uint64_t bytes) : bytes_(bytes) {
+    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return;
+    ::madvise(memory, bytes, MADV_HUGEPAGE);
+    memory_ = static_cast<std::byte*>(memory);
+  }
+  ~Mapping() {
+    if (memory_ != nullptr) ::munmap(memory_, bytes_);
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  std::byte* get() const { return memory_; }
+
+ private:
+  std::byte* memory_ = nullptr;
+  uint64_t bytes_;
+};
+
+}  // namespace
+
+Result<double> measure_memory_read(uint32_t threads, double seconds, uint64_t bytes) {
+  threads = std::max(threads, 1u);
+  const uint64_t part = align_up(std::max<uint64_t>(bytes / threads, 1), kPieceBytes);
+  const Mapping memory(part * threads);
+  if (memory.get() == nullptr) {
+    return Error{Code::no_space, "memory bandwidth", fmt::format("no memory for {} B", part * threads)};
+  }
+  std::atomic<uint64_t> read{0};
+  std::atomic<uint64_t> begin_ns{UINT64_MAX};
+  std::atomic<uint64_t> sink{0};  // keeps the sums from being optimised away
+  std::atomic<bool> go{false};
+  std::atomic<uint32_t> ready{0};
+  const auto work = [&](std::byte* mine) {
+    std::memset(mine, 1, part);  // the pages come to lie near the core that reads them
+    ready.fetch_add(1);
+    while (!go.load()) std::this_thread::yield();
+    const uint64_t end_ns = begin_ns.load() + static_cast<uint64_t>(seconds * 1e9);
+    uint64_t total = 0;
+    uint64_t done = 0;
+    do {
+      total += HWY_DYNAMIC_DISPATCH(sum_words)(reinterpret_cast<const uint64_t*>(mine + done % part),
+                                               kPieceBytes / sizeof(uint64_t));
+      done += kPieceBytes;
+    } while (now_ns() < end_ns);
+    read.fetch_add(done);
+    sink.fetch_add(total);
+  };
+
+  std::vector<std::thread> workers;
+  Result<double> rate = 0.0;
+  try {
+    for (uint32_t i = 0; i < threads; ++i) workers.emplace_back(work, memory.get() + i * part);
+  } catch (const std::system_error& error) {
+    rate = Error{Code::no_space, "memory bandwidth", fmt::format("{} threads: {}", threads, error.what())};
+  }
+  while (ready.load() != workers.size()) std::this_thread::yield();
+  begin_ns = now_ns();
+  go = true;
+  for (std::thread& worker : workers) worker.join();
+  if (!rate.ok()) return rate;
+  return static_cast<double>(read.load()) / (static_cast<double>(now_ns() - begin_ns.load()) * 1e-9);
+}
+
+}  // namespace tierd
+#endif  // HWY_ONCE

@@ -1,0 +1,236 @@
+// The scalar twin: one loop a formula. What it computes is the definition; the SIMD sets are tested against
+// it.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/layout/codec.h"
+#include "tiers/compute/kernel_sets.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint32_t kScaleBytes = 2;
+constexpr uint32_t kChunkBytes = 4;  // of one row
+
+uint16_t load_u16(const std::byte* p) {
+  uint16_t value;
+  std::memcpy(&value, p, sizeof value);
+  return value;
+}
+
+// W[row, col] of a group of a float encoding.
+float float_weight(Encoding e, const std::byte* group, uint32_t row, uint32_t col) {
+  const std::byte* p = group + (size_t{col} * kGroupRows + row) * block_bytes(e);
+  if (e == Encoding::f16) return f16_to_f32(load_u16(p));
+  if (e == Encoding::bf16) return bf16_to_f32(load_u16(p));
+  float value;
+  std::memcpy(&value, p, sizeof value);
+  return value;
+}
+
+const std::byte* block_of(Encoding e, const std::byte* group, uint32_t block) {
+  return group + size_t{block} * kGroupRows * block_bytes(e);
+}
+float block_scale(const std::byte* block, uint32_t row) {
+  return f16_to_f32(load_u16(block + row * kScaleBytes));
+}
+// The integer q of column j (0 … 31) of a block of q8_0 or q4_0.
+int block_value(Encoding e, const std::byte* block, uint32_t row, uint32_t j) {
+  const std::byte* chunks = block + kGroupRows * kScaleBytes;
+  const auto byte_of = [&](uint32_t b) {
+    return static_cast<int>(chunks[(b / kChunkBytes * kGroupRows + row) * kChunkBytes + b % kChunkBytes]);
+  };
+  if (e == Encoding::q8_0) return byte_of(j) - 128;
+  return j < 16 ? (byte_of(j) & 15) - 8 : (byte_of(j - 16) >> 4) - 8;
+}
+
+float dot_floats(Encoding e, const std::byte* group, uint32_t row, uint32_t cols, const float* x) {
+  float y = 0;
+  for (uint32_t c = 0; c < cols; c += kQuantBlock) {
+    float p = 0;
+    for (uint32_t j = c; j < std::min(c + kQuantBlock, cols); ++j) {
+      p = std::fma(float_weight(e, group, row, j), x[j], p);
+    }
+    y = y + p;
+  }
+  return y;
+}
+
+float dot_blocks(Encoding e, const std::byte* group, uint32_t row, uint32_t cols, const float* x) {
+  float y = 0;
+  for (uint32_t b = 0; b < cols / kQuantBlock; ++b) {
+    const std::byte* block = block_of(e, group, b);
+    float p = 0;
+    for (uint32_t j = 0; j < kQuantBlock; ++j) {
+      p = std::fma(static_cast<float>(block_value(e, block, row, j)), x[b * kQuantBlock + j], p);
+    }
+    y = std::fma(block_scale(block, row), p, y);
+  }
+  return y;
+}
+
+void matmul(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols, const float* x, size_t ldx,
+            uint32_t tokens, float* y, size_t ldy) {
+  TIERD_CHECK(cols % block_values(e) == 0);
+  const auto dot = is_quantized(e) ? dot_blocks : dot_floats;
+  for (uint32_t t = 0; t < tokens; ++t) {
+    for (uint32_t r = 0; r < groups * kGroupRows; ++r) {
+      const std::byte* group = weights + r / kGroupRows * group_bytes(e, cols);
+      y[t * ldy + r] = dot(e, group, r % kGroupRows, cols, x + t * ldx);
+    }
+  }
+}
+
+void matmul_int8(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols, const QuantizedRows& x,
+                 uint32_t first, uint32_t tokens, float* y, size_t ldy) {
+  TIERD_CHECK(is_quantized(e) && x.cols == cols && first + tokens <= x.rows);
+  const uint32_t blocks = cols / kQuantBlock;
+  for (uint32_t t = 0; t < tokens; ++t) {
+    const int8_t* q = x.q.data() + size_t{first + t} * cols;
+    const float* scale = x.scale.data() + size_t{first + t} * blocks;
+    for (uint32_t r = 0; r < groups * kGroupRows; ++r) {
+      const std::byte* group = weights + r / kGroupRows * group_bytes(e, cols);
+      const uint32_t row = r % kGroupRows;
+      float sum = 0;
+      for (uint32_t b = 0; b < blocks; ++b) {
+        const std::byte* block = block_of(e, group, b);
+        int p = 0;
+        for (uint32_t j = 0; j < kQuantBlock; ++j) {
+          p += block_value(e, block, row, j) * q[b * kQuantBlock + j];
+        }
+        sum = std::fma(block_scale(block, row) * scale[b], static_cast<float>(p), sum);
+      }
+      y[t * ldy + r] = sum;
+    }
+  }
+}
+
+void quantize_row(const float* x, uint32_t row, QuantizedRows& out, double* squares) {
+  TIERD_CHECK(row < out.rows);
+  const uint32_t blocks = out.cols / kQuantBlock;
+  for (uint32_t b = 0; b < blocks; ++b) {
+    const float* in = x + b * kQuantBlock;
+    float largest = 0;
+    bool nan = false;
+    for (uint32_t j = 0; j < kQuantBlock; ++j) {
+      largest = std::max(largest, std::fabs(in[j]));
+      nan |= std::isnan(in[j]);
+    }
+    // A NaN must reach the result, so it becomes the scale of its block.
+    const float scale = nan ? std::numeric_limits<float>::quiet_NaN() : largest / 127.0f;
+    int8_t* q = out.q.data() + size_t{row} * out.cols + b * kQuantBlock;
+    int32_t sum = 0;
+    for (uint32_t j = 0; j < kQuantBlock; ++j) {
+      // The bounds matter where the scale is zero, a rounded denormal or not finite.
+      const float ratio = scale == 0 ? 0 : in[j] / scale;
+      q[j] = static_cast<int8_t>(
+          std::nearbyint(std::isnan(ratio) ? 127.0f : std::clamp(ratio, -127.0f, 127.0f)));
+      sum += q[j];
+    }
+    out.scale[size_t{row} * blocks + b] = scale;
+    out.sum[size_t{row} * blocks + b] = sum;
+  }
+  if (squares != nullptr) add_squares(x, row, out, squares);
+}
+
+void rms_norm(const float* x, const float* weight, float eps, uint32_t n, float* out) {
+  double squares = 0;
+  for (uint32_t i = 0; i < n; ++i) squares += double{x[i]} * x[i];
+  const auto scale = static_cast<float>(1.0 / std::sqrt(squares / n + eps));
+  for (uint32_t i = 0; i < n; ++i) out[i] = x[i] * scale * weight[i];
+}
+
+void layer_norm(const float* x, const float* weight, const float* bias, float eps, uint32_t n, float* out) {
+  double mean = 0;
+  for (uint32_t i = 0; i < n; ++i) mean += x[i];
+  mean /= n;
+  double squares = 0;
+  for (uint32_t i = 0; i < n; ++i) squares += (x[i] - mean) * (x[i] - mean);
+  const double scale = 1.0 / std::sqrt(squares / n + eps);
+  for (uint32_t i = 0; i < n; ++i) {
+    out[i] = static_cast<float>((x[i] - mean) * scale * weight[i] + bias[i]);
+  }
+}
+
+void add(float* x, const float* y, uint32_t n) {
+  for (uint32_t i = 0; i < n; ++i) x[i] += y[i];
+}
+
+void silu_mul(const float* gate, const float* up, uint32_t n, float* out) {
+  for (uint32_t i = 0; i < n; ++i) out[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
+}
+
+void relu(const float* x, uint32_t n, float* out) {
+  for (uint32_t i = 0; i < n; ++i) out[i] = x[i] > 0 ? x[i] : 0.0f;
+}
+
+void convert_f32_to_f16(const float* x, uint32_t n, uint16_t* out) {
+  for (uint32_t i = 0; i < n; ++i) out[i] = f32_to_f16(x[i]);
+}
+
+float to_f32(uint16_t half) {
+  return f16_to_f32(half);
+}
+float to_f32(float value) {
+  return value;
+}
+
+template <class T>
+void attend(const float* q, const T* k, const T* v, size_t stride, uint32_t first, uint32_t last,
+            uint32_t head_dim, float scale, float* scratch, float* out) {
+  std::fill_n(out, head_dim, 0.0f);
+  if (first == last) return;
+  float largest = -std::numeric_limits<float>::infinity();
+  for (uint32_t p = first; p < last; ++p) {
+    double dot = 0;
+    for (uint32_t i = 0; i < head_dim; ++i) dot += double{q[i]} * to_f32(k[p * stride + i]);
+    scratch[p - first] = static_cast<float>(dot) * scale;
+    largest = std::max(largest, scratch[p - first]);
+  }
+  double total = 0;
+  for (uint32_t p = first; p < last; ++p) {
+    scratch[p - first] = std::exp(scratch[p - first] - largest);
+    total += scratch[p - first];
+  }
+  for (uint32_t i = 0; i < head_dim; ++i) {
+    double sum = 0;
+    for (uint32_t p = first; p < last; ++p) sum += double{scratch[p - first]} * to_f32(v[p * stride + i]);
+    out[i] = static_cast<float>(sum / total);
+  }
+}
+
+}  // namespace
+
+void add_squares(const float* x, uint32_t row, const QuantizedRows& quantized, double* squares) {
+  const int8_t* q = quantized.q.data() + size_t{row} * quantized.cols;
+  const float* scale = quantized.scale.data() + size_t{row} * (quantized.cols / kQuantBlock);
+  for (uint32_t c = 0; c < quantized.cols; ++c) {
+    const double error = double{x[c]} - double{scale[c / kQuantBlock]} * q[c];
+    squares[0] += error * error;
+    squares[1] += double{x[c]} * x[c];
+  }
+}
+
+const ComputeKernels& scalar_kernels() {
+  static constexpr ComputeKernels kKernels = {
+      .name = "scalar",
+      .matmul = matmul,
+      .matmul_int8 = matmul_int8,
+      .quantize_row = quantize_row,
+      .rms_norm = rms_norm,
+      .layer_norm = layer_norm,
+      .add = add,
+      .silu_mul = silu_mul,
+      .relu = relu,
+      .f32_to_f16 = convert_f32_to_f16,
+      .attend_f16 = attend<uint16_t>,
+      .attend_f32 = attend<float>,
+  };
+  return kKernels;
+}
+
+}  // namespace tierd

@@ -1,0 +1,77 @@
+// The SIMD kernel sets, compiled once for AVX2 and once for AVX-512 by Highway's foreach_target.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "tiers/compute/kernel_sets.h"
+
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tiers/compute/simd.cc"
+#include "hwy/foreach_target.h"
+// The order matters: Highway's headers are compiled for the target chosen above.
+#include "hwy/highway.h"
+
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+#include "tiers/compute/activations-inl.h"
+#include "tiers/compute/attention-inl.h"
+#include "tiers/compute/matmul-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tierd {
+namespace HWY_NAMESPACE {
+
+// All but the name and matmul_int8, which needs more than the target has.
+constexpr ComputeKernels float_kernels() {
+  ComputeKernels kernels{};
+  kernels.matmul = matmul;
+  kernels.quantize_row = quantize_row;
+  kernels.rms_norm = rms_norm;
+  kernels.layer_norm = layer_norm;
+  kernels.add = add;
+  kernels.silu_mul = silu_mul;
+  kernels.relu = relu;
+  kernels.f32_to_f16 = f32_to_f16;
+  kernels.attend_f16 = attend<uint16_t>;
+  kernels.attend_f32 = attend<float>;
+  return kernels;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tierd
+HWY_AFTER_NAMESPACE();
+#endif
+
+#if HWY_ONCE
+namespace tierd {
+
+const ComputeKernels* avx2_kernels() {
+#if HWY_TARGETS & HWY_AVX2
+  static constexpr ComputeKernels kKernels = [] {
+    ComputeKernels kernels = N_AVX2::float_kernels();
+    kernels.name = "avx2";
+    kernels.matmul_int8 = avx2::matmul_int8;
+    return kernels;
+  }();
+  if ((hwy::SupportedTargets() & HWY_AVX2) != 0) return &kKernels;
+#endif
+  return nullptr;
+}
+
+const ComputeKernels* avx512_vnni_kernels() {
+#if HWY_TARGETS & HWY_AVX3
+  static constexpr ComputeKernels kKernels = [] {
+    ComputeKernels kernels = N_AVX3::float_kernels();
+    kernels.name = "avx512-vnni";
+    kernels.matmul_int8 = avx512_vnni::matmul_int8;
+    return kernels;
+  }();
+  if ((hwy::SupportedTargets() & HWY_AVX3) != 0 && __builtin_cpu_supports("avx512vnni") != 0)
+    return &kKernels;
+#endif
+  return nullptr;
+}
+
+}  // namespace tierd
+#endif

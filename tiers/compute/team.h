@@ -1,0 +1,59 @@
+// A few threads that compute one thing together, then the next. The caller is worker 0; the others spin for a
+// moment between two pieces of work, so that the pieces of one step follow each other without anybody being
+// woken, and park when there is nothing to do.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace tierd {
+
+class Team {
+ public:
+  struct Options {
+    uint32_t workers = 1;       // the caller included
+    bool bind = false;          // worker i to core i, the caller too
+    uint64_t spin_ns = 20'000;  // how long an idle worker looks for work before it parks
+  };
+  explicit Team(const Options& options);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  uint32_t workers() const { return static_cast<uint32_t>(threads_.size()) + 1; }
+
+  // Calls work(begin, end, worker) for pieces that cover [0, n) once; returns when all are done. Pieces are
+  // at least `grain` long (but the last) and shrink towards the end, so that the workers finish together.
+  // `cost_ns`, an estimate, decides whether parked workers are worth waking. One caller at a time.
+  void run(uint64_t n, uint64_t grain, uint64_t cost_ns,
+           const std::function<void(uint64_t begin, uint64_t end, uint32_t worker)>& work);
+
+  uint64_t launches() const { return launches_; }  // pieces of work done by more than the caller
+  uint64_t wake_ups() const { return wake_ups_; }  // of them, those for which a parked worker was woken
+
+ private:
+  struct alignas(64) Job {
+    std::atomic<uint64_t> next{0};
+    uint64_t n = 0;
+    uint64_t grain = 1;
+    const std::function<void(uint64_t, uint64_t, uint32_t)>* work = nullptr;
+  };
+  void worker(uint32_t index);
+  void take_part(uint32_t index);
+
+  Options options_;
+  Job job_;
+  alignas(64) std::atomic<uint32_t> epoch_{0};  // counts launches
+  alignas(64) std::atomic<uint32_t> busy_{0};   // workers that have yet to leave the present job
+  alignas(64) std::atomic<uint32_t> parked_{0};
+  std::atomic<bool> ending_{false};
+  uint64_t launches_ = 0;
+  uint64_t wake_ups_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace tierd

@@ -1,0 +1,84 @@
+#include "tiers/dram/dram_agent.h"
+
+#include "core/base/time.h"
+
+namespace tierd {
+
+Result<std::unique_ptr<DramAgent>> DramAgent::create(const Options& options, PoolTable& pools,
+                                                     Executor executor) {
+  TIERD_ASSIGN(Memory memory,
+               Memory::reserve(options.arena_bytes + options.staging_bytes + options.tensor_bytes, true));
+  return std::unique_ptr<DramAgent>(new DramAgent(options, pools, std::move(executor), std::move(memory)));
+}
+
+DramAgent::DramAgent(const Options& options, PoolTable& pools, Executor executor, Memory memory)
+    : options_(options), pools_(pools), executor_(std::move(executor)), memory_(std::move(memory)) {
+  pools.add(options.number, memory_.bytes());
+  pools.add(options.number, executor_.activations());
+}
+
+Submit DramAgent::submit(const Message& message) {
+  if (queue_.size() >= options_.credits) return Submit::busy;
+  queue_.push_back(message);
+  return Submit::ok;
+}
+
+Drive DramAgent::drive() {
+  if (queue_.empty()) return Drive::idle;
+  const Message message = queue_.front();
+  queue_.pop_front();
+  done_.push_back(execute(message));
+  return Drive::busy;
+}
+
+size_t DramAgent::poll(std::span<Done> done) {
+  size_t n = 0;
+  for (; n < done.size() && !done_.empty(); ++n) {
+    done[n] = done_.front();
+    done_.pop_front();
+  }
+  return n;
+}
+
+Done DramAgent::execute(const Message& message) {
+  Done done;
+  done.id = message.id;
+  done.engine = message.engine;
+  done.start_ns = now_ns();
+  switch (message.op) {
+    case Op::compute:
+    case Op::run: {
+      const std::span<const std::byte> in = pools_.resolve(message.in);
+      const std::span rows{reinterpret_cast<const RowInfo*>(in.data()), message.rows};
+      if ((message.flags & kRunBefore) != 0) executor_.before(message.site, rows);
+      const std::span<const Unit> units = PoolTable::units(pools_.resolve(message.list));
+      if (!units.empty()) {
+        done.bytes = executor_.neurons(message.site, rows, units, memory_.data());
+        done.n_done = static_cast<uint32_t>(units.size());
+      }
+      if ((message.flags & kRunAfter) != 0) executor_.after(message.site, rows);
+      break;
+    }
+    case Op::cancel:
+    case Op::stats:
+    case Op::stop:
+      break;
+    default:
+      done.status = DoneStatus::invalid_argument;
+  }
+  done.done_ns = now_ns();
+  return done;
+}
+
+uint64_t DramAgent::service_ns(const Message& message) const {
+  if (message.op != Op::compute) return 0;
+  const SiteWork& site = executor_.plan().sites[message.site];
+  const uint64_t group = group_bytes(site.encoding, site.n_in);
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < PoolTable::units(pools_.resolve(message.list)).size(); ++i) {
+    bytes += site.rows_per_neuron / kGroupRows * group;
+  }
+  return static_cast<uint64_t>(static_cast<double>(bytes) / options_.bytes_per_second * 1e9);
+}
+
+}  // namespace tierd

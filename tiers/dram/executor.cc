@@ -1,0 +1,241 @@
+#include "tiers/dram/executor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "core/base/check.h"
+
+namespace tierd {
+namespace {
+
+// What one core reads and computes in a nanosecond, roughly: only to judge whether work is worth sharing.
+constexpr uint64_t kBytesPerNs = 30;
+constexpr uint64_t kRowsPerRead = 8;  // tokens that a read of the weights serves before compute dominates
+constexpr uint64_t kFloatsPerNs = 4;
+constexpr uint64_t kGrainBytes = 64 << 10;  // weights that one worker takes at a time, at least
+
+}  // namespace
+
+Result<Executor> Executor::create(ComputePlan plan, const ComputeKernels& kernels, Team& team) {
+  TIERD_ASSIGN(Memory activations, Memory::reserve(buffer_offsets(plan).back(), false));
+  TIERD_ASSIGN(KvCache kv, KvCache::create(plan));
+  return Executor(std::move(plan), kernels, team, std::move(activations), std::move(kv));
+}
+
+Executor::Executor(ComputePlan plan, const ComputeKernels& kernels, Team& team, Memory activations,
+                   KvCache kv)
+    : plan_(std::move(plan)),
+      kernels_(&kernels),
+      team_(&team),
+      activations_(std::move(activations)),
+      kv_(std::move(kv)),
+      offsets_(buffer_offsets(plan_)),
+      workers_(team.workers()) {
+  for (const BufferSpec& buffer : plan_.buffers) strides_.push_back(buffer_stride(buffer));
+  for (Worker& worker : workers_) worker.scores.resize(plan_.context);
+}
+
+void Executor::set_tensor(TensorId id, const float* data) {
+  if (id >= tensors_.size()) tensors_.resize(id + 1u);
+  tensors_[id] = data;
+}
+
+double Executor::activation_error() const {
+  double error = 0, whole = 0;
+  for (const Worker& worker : workers_) {
+    error += worker.squares[0];
+    whole += worker.squares[1];
+  }
+  return whole > 0 ? std::sqrt(error / whole) : 0;
+}
+
+void Executor::before(uint32_t s, std::span<const RowInfo> rows) {
+  const SiteWork& site = plan_.sites[s];
+  run(site.before, rows);
+  if (!uses_int8(site) || site.gather) return;
+  const auto n = static_cast<uint32_t>(rows.size());
+  quantized_.resize(n, site.n_in);
+  team_->run(n, 1, uint64_t{n} * site.n_in / kFloatsPerNs,
+             [&](uint64_t begin, uint64_t end, uint32_t worker) {
+               for (uint64_t i = begin; i < end; ++i) {
+                 const auto r = static_cast<uint32_t>(i);
+                 kernels_->quantize_row(row(site.in, r), r, quantized_, workers_[worker].squares);
+               }
+             });
+}
+
+void Executor::after(uint32_t s, std::span<const RowInfo> rows) {
+  run(plan_.sites[s].after, rows);
+}
+
+uint64_t Executor::neurons(uint32_t s, std::span<const RowInfo> rows, std::span<const Unit> units,
+                           const std::byte* memory) {
+  const SiteWork& site = plan_.sites[s];
+  const uint64_t group = group_bytes(site.encoding, site.n_in);
+  if (site.gather) {
+    gather(site, rows, units, memory);
+    return rows.size() * group / kGroupRows;
+  }
+  std::vector<Piece> pieces;
+  pieces.reserve(units.size());
+  uint64_t groups = 0;
+  for (const Unit& unit : units) {
+    const uint32_t first_row = unit.unit * site.rows_per_neuron;
+    const uint32_t n = std::min(site.rows_per_neuron, site.n_out - first_row);
+    const uint32_t in_piece = (n + kGroupRows - 1) / kGroupRows;
+    pieces.push_back({memory + unit.offset * kSpanUnit, in_piece, first_row, groups});
+    groups += in_piece;
+  }
+  multiply(site, static_cast<uint32_t>(rows.size()), pieces, groups, groups * group);
+  return groups * group;
+}
+
+// The workers share the row groups of all neurons of the message, whichever neuron they belong to: a row's
+// bits do not depend on who computes it.
+void Executor::multiply(const SiteWork& site, uint32_t rows, std::span<const Piece> pieces, uint64_t groups,
+                        uint64_t bytes) {
+  const uint64_t group = group_bytes(site.encoding, site.n_in);
+  const uint64_t cost_ns = bytes / kBytesPerNs * (1 + rows / kRowsPerRead);
+  const float* x = row(site.in, 0);
+  float* y = row(site.out, 0);
+  const size_t ldx = strides_[site.in];
+  const size_t ldy = strides_[site.out];
+  team_->run(groups, std::max<uint64_t>(1, kGrainBytes / group), cost_ns,
+             [&](uint64_t begin, uint64_t end, uint32_t) {
+               auto piece = std::upper_bound(pieces.begin(), pieces.end(), begin,
+                                             [](uint64_t g, const Piece& p) { return g < p.first_group; }) -
+                            1;
+               while (begin < end) {
+                 const uint64_t skip = begin - piece->first_group;
+                 const auto n = static_cast<uint32_t>(std::min<uint64_t>(piece->groups - skip, end - begin));
+                 const std::byte* weights = piece->weights + skip * group;
+                 float* out = y + piece->first_row + skip * kGroupRows;
+                 if (uses_int8(site)) {
+                   kernels_->matmul_int8(site.encoding, weights, n, site.n_in, quantized_, 0, rows, out, ldy);
+                 } else {
+                   kernels_->matmul(site.encoding, weights, n, site.n_in, x, ldx, rows, out, ldy);
+                 }
+                 begin += n;
+                 ++piece;
+               }
+             });
+}
+
+void Executor::gather(const SiteWork& site, std::span<const RowInfo> rows, std::span<const Unit> units,
+                      const std::byte* memory) {
+  const uint64_t group = group_bytes(site.encoding, site.n_in);
+  for (uint32_t i = 0; i < rows.size(); ++i) {
+    for (const Unit& unit : units) {
+      if (rows[i].token / site.rows_per_neuron != unit.unit) continue;
+      const uint32_t in_neuron = rows[i].token % site.rows_per_neuron;
+      const std::byte* at = memory + unit.offset * kSpanUnit + in_neuron / kGroupRows * group;
+      unpack_row(site.encoding, in_neuron % kGroupRows, {at, group}, {row(site.out, i), site.n_in});
+    }
+  }
+}
+
+void Executor::run(const Program& program, std::span<const RowInfo> rows) {
+  for (const Step& step : program) run_step(step, rows);
+}
+
+void Executor::run_step(const Step& step, std::span<const RowInfo> rows) {
+  if (step.kind == StepKind::attend) return attend(step, rows);
+  if (step.kind == StepKind::rope) prepare_rotation(rows);
+  team_->run(rows.size(), 1, rows.size() * step.width / kFloatsPerNs,
+             [&](uint64_t begin, uint64_t end, uint32_t) {
+               for (uint64_t i = begin; i < end; ++i) run_row(step, rows[i], static_cast<uint32_t>(i));
+             });
+}
+
+void Executor::run_row(const Step& step, const RowInfo& info, uint32_t i) {
+  const auto tensor = [&](TensorId id) -> const float* { return id == kNoTensor ? nullptr : tensors_[id]; };
+  float* out = step.out == kNoBuffer ? nullptr : row(step.out, i);
+  const float* in = step.in == kNoBuffer ? nullptr : row(step.in, i);
+  switch (step.kind) {
+    case StepKind::rms_norm:
+      return kernels_->rms_norm(row(step.in, info.row), tensor(step.weight), step.eps, step.width, out);
+    case StepKind::layer_norm:
+      return kernels_->layer_norm(row(step.in, info.row), tensor(step.weight), tensor(step.bias), step.eps,
+                                  step.width, out);
+    case StepKind::add_bias:
+      return kernels_->add(out + step.column, tensor(step.weight), step.width);
+    case StepKind::add_position:
+      return kernels_->add(out, tensor(step.weight) + uint64_t{info.position + step.offset} * step.width,
+                           step.width);
+    case StepKind::add:
+      return kernels_->add(out, in, step.width);
+    case StepKind::rope:
+      return rotate(step, i);
+    case StepKind::store_kv:
+      return kv_.store(*kernels_, step.layer, info.sequence, info.position, in + step.column,
+                       in + step.column + plan_.attention.kv_dim());
+    case StepKind::silu_mul:
+      return kernels_->silu_mul(in, in + step.width, step.width, out);
+    case StepKind::relu:
+      return kernels_->relu(in, step.width, out);
+    case StepKind::attend:
+      break;
+  }
+  TIERD_CHECK(false);
+}
+
+void Executor::attend(const Step& step, std::span<const RowInfo> rows) {
+  const AttentionShape& shape = plan_.attention;
+  uint64_t positions = 0;
+  for (const RowInfo& info : rows) positions += info.position + 1;
+  team_->run(rows.size() * shape.n_heads, 1, positions * shape.n_heads * shape.head_dim / kFloatsPerNs,
+             [&](uint64_t begin, uint64_t end, uint32_t worker) {
+               for (uint64_t task = begin; task < end; ++task) {
+                 const auto i = static_cast<uint32_t>(task / shape.n_heads);
+                 const auto head = static_cast<uint32_t>(task % shape.n_heads);
+                 const uint64_t column = uint64_t{head} * shape.head_dim;
+                 kv_.attend(*kernels_, step.layer, rows[i].sequence, rows[i].position, head,
+                            row(step.in, i) + column, workers_[worker].scores.data(),
+                            row(step.out, i) + column);
+               }
+             });
+}
+
+// The angles of a batch are the same in every layer.
+void Executor::prepare_rotation(std::span<const RowInfo> rows) {
+  const auto same = [&] {
+    if (rotation_positions_.size() != rows.size()) return false;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (rotation_positions_[i] != rows[i].position) return false;
+    }
+    return true;
+  };
+  if (same()) return;
+  rotation_positions_.clear();
+  rotation_.clear();
+  for (const RowInfo& info : rows) {
+    rotation_positions_.push_back(info.position);
+    for (const float frequency : plan_.attention.frequencies) {
+      const float angle = static_cast<float>(info.position) * frequency;
+      rotation_.push_back(std::cos(angle));
+      rotation_.push_back(std::sin(angle));
+    }
+  }
+}
+
+void Executor::rotate(const Step& step, uint32_t i) {
+  const uint32_t half = plan_.attention.head_dim / 2;
+  const bool interleaved = plan_.attention.rope == RopeStyle::interleaved;
+  const float* angles = rotation_.data() + uint64_t{i} * half * 2;
+  float* heads = row(step.out, i) + step.column;
+  for (uint32_t head = 0; head < step.width / plan_.attention.head_dim; ++head) {
+    float* v = heads + uint64_t{head} * plan_.attention.head_dim;
+    for (uint32_t j = 0; j < half; ++j) {
+      float& a = interleaved ? v[2 * j] : v[j];
+      float& b = interleaved ? v[2 * j + 1] : v[j + half];
+      const float cosine = angles[2 * j];
+      const float sine = angles[2 * j + 1];
+      const float rotated = a * cosine - b * sine;
+      b = b * cosine + a * sine;
+      a = rotated;
+    }
+  }
+}
+
+}  // namespace tierd

@@ -1,0 +1,80 @@
+// Runs the dense segments and the neurons of sites on the CPU, over the activation buffers that it owns.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/message/message.h"
+#include "core/program/program.h"
+#include "tiers/compute/kernels.h"
+#include "tiers/compute/team.h"
+#include "tiers/dram/kv_cache.h"
+#include "tiers/dram/memory.h"
+
+namespace tierd {
+
+class Executor {
+ public:
+  // `team` outlives the executor and is used by the calling thread alone.
+  static Result<Executor> create(ComputePlan plan, const ComputeKernels& kernels, Team& team);
+
+  const ComputePlan& plan() const { return plan_; }
+  std::span<std::byte> activations() const { return activations_.bytes(); }
+  // The values of a resident tensor; they stay where they are.
+  void set_tensor(TensorId id, const float* data);
+
+  // The segment before a site, then what its kernels need of the input (int8 blocks).
+  void before(uint32_t site, std::span<const RowInfo> rows);
+  // Neurons of the site; unit u's bytes lie at memory + u.offset * 64. Returns the bytes of weights touched.
+  uint64_t neurons(uint32_t site, std::span<const RowInfo> rows, std::span<const Unit> units,
+                   const std::byte* memory);
+  void after(uint32_t site, std::span<const RowInfo> rows);
+
+  // Of quantizing activations so far: the square root of (sum of squared errors / sum of squares). 0 if none.
+  double activation_error() const;
+
+ private:
+  Executor(ComputePlan plan, const ComputeKernels& kernels, Team& team, Memory activations, KvCache kv);
+
+  struct Piece {
+    const std::byte* weights;
+    uint32_t groups;
+    uint32_t first_row;
+    uint64_t first_group;  // among all pieces of the message
+  };
+  void run(const Program& program, std::span<const RowInfo> rows);
+  void run_step(const Step& step, std::span<const RowInfo> rows);
+  void run_row(const Step& step, const RowInfo& info, uint32_t i);
+  void attend(const Step& step, std::span<const RowInfo> rows);
+  void rotate(const Step& step, uint32_t i);
+  void prepare_rotation(std::span<const RowInfo> rows);
+  void gather(const SiteWork& site, std::span<const RowInfo> rows, std::span<const Unit> units,
+              const std::byte* memory);
+  void multiply(const SiteWork& site, uint32_t rows, std::span<const Piece> pieces, uint64_t groups,
+                uint64_t bytes);
+  float* row(BufferId buffer, uint32_t i) {
+    return reinterpret_cast<float*>(activations_.data() + offsets_[buffer]) + uint64_t{i} * strides_[buffer];
+  }
+  bool uses_int8(const SiteWork& site) const { return plan_.int8_activations && is_quantized(site.encoding); }
+
+  struct alignas(64) Worker {
+    std::vector<float> scores;  // of one attention head
+    double squares[2] = {0, 0};
+  };
+
+  ComputePlan plan_;
+  const ComputeKernels* kernels_;
+  Team* team_;
+  Memory activations_;
+  KvCache kv_;
+  std::vector<uint64_t> offsets_;
+  std::vector<uint32_t> strides_;
+  std::vector<const float*> tensors_;
+  QuantizedRows quantized_;
+  std::vector<uint32_t> rotation_positions_;  // what `rotation_` was made for
+  std::vector<float> rotation_;               // [rows][head_dim/2][cos, sin]
+  std::vector<Worker> workers_;
+};
+
+}  // namespace tierd

@@ -1,0 +1,118 @@
+#include "tiers/flash/bandwidth.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+#include "core/base/align.h"
+#include "core/base/random.h"
+#include "core/base/time.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint64_t kMostBufferBytes = uint64_t{4} << 30;
+
+struct Free {
+  void operator()(std::byte* memory) const { std::free(memory); }
+};
+using Buffer = std::unique_ptr<std::byte[], Free>;
+
+// The whole reads that fit into the file.
+Result<uint64_t> count_reads(const std::string& path, uint64_t read_bytes) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    return Error{errno == ENOENT ? Code::not_found : Code::io_error, path,
+                 std::generic_category().message(errno)};
+  }
+  const auto size = static_cast<uint64_t>(status.st_size);
+  if (size < read_bytes) {
+    return Error{Code::invalid_argument, path,
+                 fmt::format("holds {} B, a measurement needs at least one read of {} B", size, read_bytes)};
+  }
+  // Some slack: file systems account their own blocks differently.
+  if (static_cast<uint64_t>(status.st_blocks) * 512 < size / 10 * 9) {
+    return Error{Code::invalid_argument, path, "has holes, which are not read from the disk"};
+  }
+  return size / read_bytes;
+}
+
+}  // namespace
+
+Result<ReadRate> measure_read(const std::string& path, const ReadPattern& pattern, uint64_t first) {
+  const uint64_t bytes = pattern.read_bytes;
+  if (bytes == 0 || bytes % kDirectIoAlignment != 0 || pattern.depth == 0 ||
+      bytes > kMostBufferBytes / pattern.depth) {
+    return Error{
+        Code::invalid_argument, path,
+        fmt::format("{} reads of {} B at once: a multiple of {} B was expected, at most {} B together",
+                    pattern.depth, bytes, kDirectIoAlignment, kMostBufferBytes)};
+  }
+  TIERD_ASSIGN(const uint64_t reads, count_reads(path, bytes));
+  const uint64_t buffer_bytes = bytes * pattern.depth;
+  const Buffer buffer(static_cast<std::byte*>(std::aligned_alloc(kDirectIoAlignment, buffer_bytes)));
+  if (buffer == nullptr) return Error{Code::no_space, path, fmt::format("no memory for {} B", buffer_bytes)};
+  // After the buffer, so that it goes first: it waits for the reads that write there.
+  TIERD_ASSIGN(const auto device, open_device(path, {.kind = pattern.kind, .depth = pattern.depth}));
+  device->register_memory({buffer.get(), buffer_bytes});
+
+  Random random(pattern.seed);
+  std::vector<DeviceDone> done(pattern.depth);
+  ReadRate rate{.device = std::string(device->name()), .first = first % reads};
+  uint64_t landed = 0;
+  uint64_t finished = 0;
+  uint32_t in_flight = 0;
+  const auto start_one = [&](uint64_t slot) {
+    uint64_t number = 0;
+    if (pattern.random) {
+      number = static_cast<uint64_t>(random.uniform() * static_cast<double>(reads));
+    } else {
+      number = rate.first;
+      rate.first = (rate.first + 1) % reads;
+    }
+    in_flight +=
+        device->push({.token = slot, .offset = number * bytes, .into = {buffer.get() + slot * bytes, bytes}});
+  };
+
+  const uint64_t start_ns = now_ns();
+  const uint64_t end_ns = start_ns + static_cast<uint64_t>(pattern.seconds * 1e9);
+  for (uint64_t slot = 0; slot < pattern.depth; ++slot) start_one(slot);
+  device->flush();
+  while (in_flight != 0) {
+    pollfd ready = {.fd = device->wait_fd(), .events = POLLIN, .revents = 0};
+    (void)::poll(&ready, 1, -1);
+    const size_t n = device->poll(done);
+    const bool more = now_ns() < end_ns;
+    for (const DeviceDone& one : std::span(done).first(n)) {
+      --in_flight;
+      if (one.result <= 0) {
+        const std::string why =
+            one.result == 0 ? "the file ended early" : std::generic_category().message(-one.result);
+        return Error{Code::io_error, path, fmt::format("a read of {} B failed: {}", bytes, why)};
+      }
+      landed += static_cast<uint64_t>(one.result);
+      ++finished;
+      if (more) start_one(one.token);
+    }
+    if (more && n != 0) device->flush();
+  }
+  const double seconds = static_cast<double>(now_ns() - start_ns) * 1e-9;
+  rate.bytes_per_second = static_cast<double>(landed) / seconds;
+  rate.reads_per_second = static_cast<double>(finished) / seconds;
+  return rate;
+}
+
+Result<double> measure_sequential_read(const std::string& path, double seconds, uint64_t read_bytes,
+                                       uint32_t depth) {
+  TIERD_ASSIGN(const ReadRate rate,
+               measure_read(path, {.read_bytes = read_bytes, .depth = depth, .seconds = seconds}));
+  return rate.bytes_per_second;
+}
+
+}  // namespace tierd

@@ -1,0 +1,38 @@
+// How fast this machine reads a file without the page cache, through the device that the flash agent uses.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/result.h"
+#include "tiers/flash/device.h"
+
+namespace tierd {
+
+struct ReadPattern {
+  uint64_t read_bytes = uint64_t{1} << 20;  // multiple of 4096
+  uint32_t depth = 32;                      // reads in flight
+  bool random = false;                      // else from the start to the end, and again
+  uint64_t seed = 1;                        // of the random places
+  double seconds = 1;                       // how long reads are started
+  DeviceKind kind = DeviceKind::automatic;
+};
+
+struct ReadRate {
+  double bytes_per_second = 0;
+  double reads_per_second = 0;
+  std::string device;  // "io_uring" or "pread"
+  uint64_t first = 0;  // sequential: the number of the read to go on with, see `measure_read`
+};
+
+// Reads `path` for pattern.seconds. A sequential run starts at read number `first` (of read_bytes each), so
+// that interleaved short runs do not read the same part again and again. Errors: not_found, io_error;
+// invalid_argument for a file smaller than one read, a file with holes (which are not read from the disk) or
+// a size that direct I/O cannot read.
+Result<ReadRate> measure_read(const std::string& path, const ReadPattern& pattern, uint64_t first = 0);
+
+// Bytes per second.
+Result<double> measure_sequential_read(const std::string& path, double seconds, uint64_t read_bytes,
+                                       uint32_t depth);
+
+}  // namespace tierd

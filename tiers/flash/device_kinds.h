@@ -1,0 +1,22 @@
+// The implementations behind open_device (tiers/flash/device.h), each given an open file that it then owns.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/base/result.h"
+#include "tiers/flash/descriptor.h"
+#include "tiers/flash/device.h"
+
+namespace tierd {
+
+// Error: unsupported, when the kernel or a sandbox refuses io_uring. `file` is left untouched then.
+Result<std::unique_ptr<BlockDevice>> make_uring_device(Descriptor& file, const std::string& path,
+                                                       uint32_t depth);
+
+// A few threads that call pread. Error: io_error, when there is no descriptor or thread to be had.
+Result<std::unique_ptr<BlockDevice>> make_pread_device(Descriptor& file, const std::string& path,
+                                                       uint32_t depth);
+
+}  // namespace tierd

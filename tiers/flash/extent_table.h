@@ -1,0 +1,18 @@
+// What the flash agent knows of a store: where each extent lies in the file. The numbers in a `read`'s list
+// are indices here. The table belongs to whoever built the agent and outlives it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace tierd {
+
+struct ExtentRef {
+  uint64_t offset = 0;    // multiple of 4096
+  uint64_t bytes = 0;     // multiple of 4096, not 0
+  uint64_t checksum = 0;  // XXH3-64 of all `bytes`
+};
+
+using ExtentTable = std::span<const ExtentRef>;
+
+}  // namespace tierd

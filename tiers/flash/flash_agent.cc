@@ -1,0 +1,409 @@
+#include "tiers/flash/flash_agent.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include "core/base/align.h"
+#include "core/base/check.h"
+#include "core/base/time.h"
+
+namespace tierd {
+namespace {
+
+// EINTR, EAGAIN, empty reads and the like in the life of one read before the error (or the end of the file)
+// is believed.
+constexpr uint32_t kMostRetries = 100;
+// After EAGAIN: 20 µs, doubling up to 2 ms, so that all retries together take about 0.2 s.
+constexpr uint64_t kFirstPauseNs = 20'000;
+constexpr uint64_t kLongestPauseNs = 2'000'000;
+// Bytes verified in one call of drive, about half a millisecond: whoever drives has other work.
+constexpr uint64_t kVerifyBytes = uint64_t{8} << 20;
+// The device is looked after at least this often while checksums are computed.
+constexpr uint64_t kRefillBytes = uint64_t{1} << 20;
+
+}  // namespace
+
+FlashAgent::FlashAgent(uint16_t agent, const PoolTable& pools, std::unique_ptr<BlockDevice> device,
+                       ExtentTable extents, const FlashOptions& options)
+    : agent_(agent),
+      pools_(pools),
+      device_(std::move(device)),
+      extents_(extents),
+      options_(options),
+      requests_(options.credits),
+      reads_(size_t{2} * device_->depth()),
+      reaped_(device_->depth()) {
+  TIERD_CHECK(options.credits > 0);
+  for (uint32_t i = options.credits; i-- > 0;) free_requests_.push_back(i);
+  for (auto i = static_cast<uint32_t>(reads_.size()); i-- > 0;) free_reads_.push_back(i);
+  for (auto& queue : queue_) queue.reserve(options.credits);
+  again_.reserve(reads_.size());
+  landed_.reserve(reads_.size());
+  done_.reserve(options.credits);
+}
+
+// ---- messages
+
+Submit FlashAgent::submit(const Message& message) {
+  TIERD_CHECK(message.agent == agent_);
+  if (accepted_ == options_.credits) return Submit::busy;
+  ++accepted_;
+  if (message.step != kNoStep) newest_step_ = std::max(newest_step_, message.step);
+  accept(message);
+  return Submit::ok;
+}
+
+void FlashAgent::accept(const Message& message) {
+  if (stopping_) return complete(message, DoneStatus::invalid_argument);
+  switch (message.op) {
+    case Op::read:
+      return accept_read(message);
+    case Op::cancel:
+    case Op::edit: {
+      if (message.list.bytes < sizeof(MessageId)) return complete(message, DoneStatus::invalid_argument);
+      MessageId id;
+      std::memcpy(&id, pools_.resolve(message.list).data(), sizeof id);
+      return complete(message, DoneStatus::ok, message.op == Op::cancel ? cancel(id) : raise(id));
+    }
+    case Op::stats: {
+      const bool written = write_counters(message.out);
+      return complete(message, written ? DoneStatus::ok : DoneStatus::invalid_argument, counters_.reads,
+                      counters_.bytes);
+    }
+    case Op::stop:
+      stopping_ = true;
+      stop_ = message;
+      if (free_requests_.size() == requests_.size()) complete(stop_, DoneStatus::ok);
+      return;
+    case Op::copy:
+    case Op::compute:
+    case Op::run:
+    case Op::resize:
+      break;
+  }
+  complete(message, DoneStatus::invalid_argument);
+}
+
+void FlashAgent::accept_read(const Message& message) {
+  const auto priority = static_cast<size_t>(message.priority);
+  if (message.list.bytes < sizeof(UnitList) || priority >= queue_.size()) {
+    return complete(message, DoneStatus::invalid_argument);
+  }
+  const std::span<const std::byte> list = pools_.resolve(message.list);
+  const uint32_t slot = free_requests_.back();
+  free_requests_.pop_back();
+  Request& request = requests_[slot];
+  request = {
+      .message = message, .to = PoolTable::header(list), .units = PoolTable::units(list), .open = true};
+  request.end = static_cast<uint32_t>(request.units.size());
+  if (request.end != 0) queue_[priority].push_back(slot);
+  complete_if_over(request);
+}
+
+uint32_t FlashAgent::cancel(const MessageId& id) {
+  Request* request = find(id);
+  if (request == nullptr) return 0;
+  const uint32_t dropped = request->end - request->next;
+  if (dropped != 0) {
+    leave_queue(*request);
+    drop_rest(*request);
+  }
+  return dropped;
+}
+
+uint32_t FlashAgent::raise(const MessageId& id) {
+  Request* request = find(id);
+  if (request == nullptr || request->next == request->end) return 0;
+  if (request->message.priority != Priority::demand) {
+    leave_queue(*request);
+    request->message.priority = Priority::demand;
+    queue_[static_cast<size_t>(Priority::demand)].push_back(index_of(*request));
+  }
+  return request->end - request->next;
+}
+
+bool FlashAgent::write_counters(const Span& out) const {
+  if (out.bytes == 0) return true;
+  if (out.bytes < sizeof(FlashCounters)) return false;
+  const FlashCounters now = counters();
+  std::memcpy(pools_.resolve(out).data(), &now, sizeof now);
+  return true;
+}
+
+FlashCounters FlashAgent::counters() const {
+  FlashCounters now = counters_;
+  if (in_device_ != 0) now.in_flight_ns += now_ns() - in_flight_since_ns_;
+  return now;
+}
+
+FlashAgent::Request* FlashAgent::find(const MessageId& id) {
+  const auto found = std::ranges::find_if(
+      requests_, [&](const Request& request) { return request.open && request.message.id == id; });
+  return found == requests_.end() ? nullptr : &*found;
+}
+
+uint64_t FlashAgent::service_ns(const Message& message) const {
+  if (message.op != Op::read) return 0;
+  uint64_t bytes = 0;
+  for (const Unit& unit : PoolTable::units(pools_.resolve(message.list))) {
+    if (unit.unit < extents_.size()) bytes += extents_[unit.unit].bytes;
+  }
+  const double seconds = static_cast<double>(bytes) / static_cast<double>(options_.bytes_per_second);
+  return options_.latency_ns + static_cast<uint64_t>(seconds * 1e9);
+}
+
+// ---- reads
+
+Drive FlashAgent::drive() {
+  bool worked = reap();
+  worked |= refill();
+  worked |= settle_landed();
+  return worked || !again_.empty() ? Drive::busy : Drive::idle;
+}
+
+bool FlashAgent::reap() {
+  const size_t n = device_->poll(reaped_);
+  if (n == 0) return false;
+  in_device_ -= static_cast<uint32_t>(n);
+  if (in_device_ == 0) counters_.in_flight_ns += now_ns() - in_flight_since_ns_;
+  for (const DeviceDone& done : std::span(reaped_).first(n)) {
+    landed(static_cast<uint32_t>(done.token), done.result);
+  }
+  return true;
+}
+
+// Begun reads go on before new ones begin; then the queues in the order of their priority.
+bool FlashAgent::refill() {
+  const uint64_t pushed_before = counters_.reads;
+  if (!again_.empty()) {
+    const uint64_t now = now_ns();
+    std::erase_if(again_, [&](uint32_t read) {
+      if (in_device_ == device_->depth() || reads_[read].resume_ns > now) return false;
+      push(read);
+      return true;
+    });
+  }
+  while (in_device_ < device_->depth() && !free_reads_.empty()) {
+    Request* request = next_request();
+    if (request == nullptr) break;
+    start_next_read(*request);
+  }
+  if (counters_.reads == pushed_before) return false;
+  device_->flush();
+  return true;
+}
+
+FlashAgent::Request* FlashAgent::next_request() {
+  for (auto& queue : queue_) {
+    while (!queue.empty()) {
+      Request& request = requests_[queue.front()];
+      const Message& message = request.message;
+      if (message.priority != Priority::prefetch || message.expires_step >= newest_step_) return &request;
+      leave_queue(request);
+      drop_rest(request);
+    }
+  }
+  return nullptr;
+}
+
+bool FlashAgent::readable(const Request& request, uint32_t unit) const {
+  const Unit& at = request.units[unit];
+  if (at.unit >= extents_.size()) return false;
+  const ExtentRef& extent = extents_[at.unit];
+  const std::byte* into = pools_.resolve(request.to.agent, request.to.pool, at.offset, extent.bytes);
+  const uint64_t bits = extent.offset | extent.bytes | reinterpret_cast<uintptr_t>(into);
+  return bits % kDirectIoAlignment == 0 && extent.bytes != 0;
+}
+
+// The next unit and, as long as both file and destination go on without a gap, its followers.
+void FlashAgent::start_next_read(Request& request) {
+  const uint32_t first = request.next++;
+  if (readable(request, first)) {
+    const ExtentRef& extent = extents_[request.units[first].unit];
+    uint64_t bytes = extent.bytes;
+    while (request.next < request.end && readable(request, request.next)) {
+      const Unit& unit = request.units[request.next];
+      const ExtentRef& follower = extents_[unit.unit];
+      if (follower.offset != extent.offset + bytes) break;
+      if (unit.offset * kSpanUnit != request.units[first].offset * kSpanUnit + bytes) break;
+      if (bytes + follower.bytes > options_.max_read_bytes) break;
+      bytes += follower.bytes;
+      ++request.next;
+    }
+    const uint32_t read = free_reads_.back();
+    free_reads_.pop_back();
+    std::byte* into = pools_.resolve(request.to.agent, request.to.pool, request.units[first].offset, bytes);
+    reads_[read] = {.request = index_of(request),
+                    .first = first,
+                    .count = request.next - first,
+                    .offset = extent.offset,
+                    .into = {into, bytes}};
+    counters_.joined += request.next - first - 1;
+    ++request.reads;
+    if (request.done.start_ns == 0) request.done.start_ns = now_ns();
+    push(read);
+  } else {
+    mark_bad(request, first, DoneStatus::invalid_argument, 0);
+  }
+  if (request.next == request.end) leave_queue(request);
+  complete_if_over(request);
+}
+
+void FlashAgent::push(uint32_t index) {
+  const Read& read = reads_[index];
+  if (in_device_ == 0) in_flight_since_ns_ = now_ns();
+  ++in_device_;
+  ++counters_.reads;
+  TIERD_CHECK(device_->push(
+      {.token = index, .offset = read.offset + read.landed, .into = read.into.subspan(read.landed)}));
+}
+
+// What the device says about a read: over, to be continued, to be tried again, or failed.
+void FlashAgent::landed(uint32_t index, int32_t result) {
+  Read& read = reads_[index];
+  read.resume_ns = 0;
+  if (result >= 0) {
+    TIERD_CHECK(static_cast<uint64_t>(result) <= read.into.size() - read.landed);
+    if (read.landed + static_cast<uint64_t>(result) == read.into.size()) {
+      read.landed = read.into.size();
+      return landed_.push_back(index);
+    }
+    // Direct I/O goes on only from a multiple of 4096: a rest below that is read again.
+    const uint64_t whole = static_cast<uint64_t>(result) / kDirectIoAlignment * kDirectIoAlignment;
+    read.landed += whole;
+    ++counters_.short_reads;
+    if (whole != 0 || retry(read, 0)) return again_.push_back(index);
+    result = -ENODATA;
+  }
+  if (result == -EINTR && retry(read, 0)) return again_.push_back(index);
+  if (result == -EAGAIN) {
+    const uint64_t pause = kFirstPauseNs << std::min(read.retries, 16u);
+    if (retry(read, std::min(pause, kLongestPauseNs))) return again_.push_back(index);
+  }
+  // A disk whose blocks are larger than 4096 refuses the continuation: once more from the start.
+  if (result == -EINVAL && read.landed != 0 && retry(read, 0)) {
+    read.landed = 0;
+    return again_.push_back(index);
+  }
+  read.error = static_cast<uint16_t>(-result);
+  landed_.push_back(index);
+}
+
+bool FlashAgent::retry(Read& read, uint64_t pause_ns) {
+  if (read.retries == kMostRetries) return false;
+  ++read.retries;
+  ++counters_.retries;
+  if (pause_ns != 0) read.resume_ns = now_ns() + pause_ns;
+  return true;
+}
+
+bool FlashAgent::settle_landed() {
+  if (landed_.empty()) return false;
+  uint64_t since_refill = 0;
+  uint64_t total = 0;
+  size_t n = 0;
+  // Reaping appends to `landed_` while it is walked.
+  for (; n < landed_.size() && total < kVerifyBytes; ++n) {
+    const uint32_t index = landed_[n];
+    const uint64_t bytes = reads_[index].into.size();
+    settle(reads_[index]);
+    free_reads_.push_back(index);
+    total += bytes;
+    since_refill += bytes;
+    if (options_.verify && since_refill >= kRefillBytes) {
+      since_refill = 0;
+      reap();
+      refill();
+    }
+  }
+  landed_.erase(landed_.begin(), landed_.begin() + static_cast<ptrdiff_t>(n));
+  return true;
+}
+
+// Books the units of a read that is over, each by itself: those before the point where it broke off are good.
+void FlashAgent::settle(Read& read) {
+  Request& request = requests_[read.request];
+  const uint64_t start_ns = options_.verify ? now_ns() : 0;
+  uint64_t begin = 0;
+  for (uint32_t unit = read.first; unit != read.first + read.count; ++unit) {
+    const ExtentRef& extent = extents_[request.units[unit].unit];
+    if (begin + extent.bytes > read.landed) {
+      mark_bad(request, unit, DoneStatus::io_error, read.error);
+    } else if (options_.verify && XXH3_64bits(read.into.data() + begin, extent.bytes) != extent.checksum) {
+      mark_bad(request, unit, DoneStatus::corrupt, 0);
+    } else {
+      ++request.done.n_done;
+      request.done.bytes += extent.bytes;
+      ++counters_.extents;
+      counters_.bytes += extent.bytes;
+    }
+    begin += extent.bytes;
+  }
+  if (options_.verify) counters_.checksum_ns += now_ns() - start_ns;
+  --request.reads;
+  complete_if_over(request);
+}
+
+// ---- the end of a request
+
+void FlashAgent::leave_queue(const Request& request) {
+  std::erase(queue_[static_cast<size_t>(request.message.priority)], index_of(request));
+}
+
+void FlashAgent::drop_rest(Request& request) {
+  counters_.dropped_extents += request.end - request.next;
+  request.dropped = true;
+  request.end = request.next;
+  complete_if_over(request);
+}
+
+void FlashAgent::mark_bad(Request& request, uint32_t unit, DoneStatus status, uint16_t error) {
+  ++counters_.failed_extents;
+  if (request.bad && request.first_bad < unit) return;
+  request.bad = true;
+  request.first_bad = unit;
+  request.done.status = status;
+  request.done.aux = error;
+}
+
+void FlashAgent::complete_if_over(Request& request) {
+  if (!request.open || request.next != request.end || request.reads != 0) return;
+  Done done = request.done;
+  done.id = request.message.id;
+  done.engine = request.message.engine;
+  done.done_ns = now_ns();
+  if (done.start_ns == 0) done.start_ns = done.done_ns;  // nothing had to be read
+  if (request.bad) done.first_bad = request.first_bad;
+  if (request.dropped) done.status = DoneStatus::cancelled;
+  done_.push_back(done);
+  request.open = false;
+  free_requests_.push_back(index_of(request));
+  if (stopping_ && !stopped_ && free_requests_.size() == requests_.size()) complete(stop_, DoneStatus::ok);
+}
+
+void FlashAgent::complete(const Message& message, DoneStatus status, uint64_t n_done, uint64_t bytes) {
+  const uint64_t now = now_ns();
+  const auto most = uint64_t{std::numeric_limits<uint32_t>::max()};
+  done_.push_back({.id = message.id,
+                   .status = status,
+                   .engine = message.engine,
+                   .n_done = static_cast<uint32_t>(std::min(n_done, most)),
+                   .bytes = bytes,
+                   .start_ns = now,
+                   .done_ns = now});
+  if (message.op == Op::stop && status == DoneStatus::ok) stopped_ = true;
+}
+
+size_t FlashAgent::poll(std::span<Done> done) {
+  const size_t n = std::min(done.size(), done_.size());
+  std::copy_n(done_.begin(), n, done.begin());
+  done_.erase(done_.begin(), done_.begin() + static_cast<ptrdiff_t>(n));
+  accepted_ -= static_cast<uint32_t>(n);
+  return n;
+}
+
+}  // namespace tierd

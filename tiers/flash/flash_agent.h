@@ -1,0 +1,166 @@
+// The agent of a store on flash: brings extents of its file to where a message says, and says when they have
+// all landed. It owns the disk, not the memory: destinations are leased to it until the completion.
+//
+//   read    list: UnitList{agent, pool of the destinations} and Units {extent number, destination}. Extents
+//           and destinations are multiples of 4096. Completes once, when every extent has landed or failed:
+//           n_done and bytes count what landed and has the right checksum; the status, `aux` (errno) and
+//           `first_bad` are those of the first bad unit of the list. Errors: io_error (aux ENODATA: the file
+//           ends inside the extent), corrupt (wrong checksum), invalid_argument (no such extent, or an
+//           unaligned destination). A read that failed with EIO is not tried again here: the kernel retries.
+//           When adjacent extents are read as one and the read breaks off, all behind that point fail.
+//   cancel  list: a MessageId. What has not been started of that read is dropped, which makes it `cancelled`
+//           once what has been started is over; a read that was started as a whole ends as usual. The cancel
+//           itself completes ok at once; n_done is the number of units dropped, 0 for an id not known (any
+//           more).
+//   edit    list: a MessageId. A queued prefetch or migration becomes a demand, behind the demands queued
+//           already. Completes ok at once; n_done is the number of units that were still to be started.
+//   stats   completes ok at once with bytes = bytes landed so far, n_done = device reads; if `out` is not
+//           empty, FlashCounters are written there.
+//   stop    completes ok when all accepted before has completed. What comes later is an invalid_argument.
+//
+// Order: demands before prefetches before migrations, first come first served inside a class, decided
+// whenever the device has room; what has been given to the device is not overtaken. A prefetch whose
+// `expires_step` lies before the newest step seen in any message is dropped at its turn, as `cancelled`.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/kernel/agent.h"
+#include "core/message/message.h"
+#include "core/message/pool.h"
+#include "tiers/flash/device.h"
+#include "tiers/flash/extent_table.h"
+
+namespace tierd {
+
+struct FlashOptions {
+  uint32_t credits = 64;
+  // Extents that lie side by side in the file and in memory are read as one up to this. A larger extent is
+  // one read all the same.
+  uint64_t max_read_bytes = uint64_t{1} << 20;
+  bool verify = true;  // checksums of every extent, every time
+  // The device description, for the modelled clock: a read takes latency + bytes / bandwidth.
+  uint64_t latency_ns = 100'000;
+  uint64_t bytes_per_second = 2'000'000'000;
+};
+
+// For reports. Plain numbers since the start.
+struct FlashCounters {
+  uint64_t bytes = 0;            // of extents that landed with the right checksum
+  uint64_t extents = 0;          // how many those were
+  uint64_t reads = 0;            // given to the device, continuations and repeats included
+  uint64_t joined = 0;           // extents that came with their neighbour's read
+  uint64_t short_reads = 0;      // continued
+  uint64_t retries = 0;          // after EINTR, EAGAIN, no bytes, or EINVAL of a continuation
+  uint64_t failed_extents = 0;   // io_error, corrupt, invalid_argument
+  uint64_t dropped_extents = 0;  // cancelled or expired before they were started
+  uint64_t checksum_ns = 0;
+  uint64_t in_flight_ns = 0;  // time with at least one read in the device
+};
+
+class FlashAgent final : public Agent {
+ public:
+  // `pools` and what `extents` points to outlive the agent.
+  FlashAgent(uint16_t agent, const PoolTable& pools, std::unique_ptr<BlockDevice> device, ExtentTable extents,
+             const FlashOptions& options);
+
+  std::string_view name() const override { return "flash"; }
+  uint32_t credits() const override { return options_.credits; }
+  Submit submit(const Message& message) override;
+  // Gives the device new reads before it spends time on the checksums of those that have landed. Stays busy
+  // while a read pauses after EAGAIN, since no descriptor would tell its end.
+  Drive drive() override;
+  size_t poll(std::span<Done> done) override;
+  int wait_fd() const override { return device_->wait_fd(); }
+  bool waiting() const override { return in_device_ != 0; }
+  uint64_t service_ns(const Message& message) const override;
+
+  // On the agent's thread, or when that has stopped.
+  FlashCounters counters() const;
+  const BlockDevice& device() const { return *device_; }
+
+ private:
+  // A `read` message from submit to completion.
+  struct Request {
+    Message message = {};
+    UnitList to = {};  // where the destinations are
+    std::span<const Unit> units = {};
+    uint32_t next = 0;   // first unit that has not been started
+    uint32_t end = 0;    // units to start; less than all after a cancel
+    uint32_t reads = 0;  // started and not yet settled
+    uint32_t first_bad = 0;
+    Done done = {};
+    bool open = false;
+    bool bad = false;
+    bool dropped = false;
+  };
+  // One read of the file, for one or more neighbouring units of a request.
+  struct Read {
+    uint32_t request = 0;
+    uint32_t first = 0;  // unit
+    uint32_t count = 0;
+    uint64_t offset = 0;
+    std::span<std::byte> into = {};
+    uint64_t landed = 0;     // bytes from the start that are in memory
+    uint16_t error = 0;      // errno that ended it early
+    uint32_t retries = 0;    // in its whole life
+    uint64_t resume_ns = 0;  // not to be tried again before
+  };
+
+  bool reap();
+  bool refill();
+  bool settle_landed();
+
+  void accept(const Message& message);
+  void accept_read(const Message& message);
+  uint32_t cancel(const MessageId& id);
+  uint32_t raise(const MessageId& id);
+  bool write_counters(const Span& out) const;
+
+  Request* find(const MessageId& id);
+  Request* next_request();
+  void start_next_read(Request& request);
+  bool readable(const Request& request, uint32_t unit) const;
+  void push(uint32_t read);
+  void landed(uint32_t read, int32_t result);
+  bool retry(Read& read, uint64_t pause_ns);
+  void settle(Read& read);
+
+  void drop_rest(Request& request);
+  void mark_bad(Request& request, uint32_t unit, DoneStatus status, uint16_t error);
+  void leave_queue(const Request& request);
+  void complete_if_over(Request& request);
+  void complete(const Message& message, DoneStatus status, uint64_t n_done = 0, uint64_t bytes = 0);
+  uint32_t index_of(const Request& request) const {
+    return static_cast<uint32_t>(&request - requests_.data());
+  }
+
+  const uint16_t agent_;
+  const PoolTable& pools_;
+  const std::unique_ptr<BlockDevice> device_;
+  const ExtentTable extents_;
+  const FlashOptions options_;
+
+  std::vector<Request> requests_;  // one per credit
+  std::vector<uint32_t> free_requests_;
+  std::array<std::vector<uint32_t>, kPriorities> queue_;  // requests with units to start, oldest first
+  std::vector<Read> reads_;  // twice the device's depth: in the device, or waiting for their checksum
+  std::vector<uint32_t> free_reads_;
+  std::vector<uint32_t> again_;   // to be continued or tried again
+  std::vector<uint32_t> landed_;  // to be verified
+  std::vector<DeviceDone> reaped_;
+  std::vector<Done> done_;  // to be polled
+  uint32_t accepted_ = 0;   // and not yet polled: the credits in use
+  uint32_t in_device_ = 0;
+  uint32_t newest_step_ = 0;
+  bool stopping_ = false;
+  bool stopped_ = false;
+  Message stop_;
+  FlashCounters counters_;
+  uint64_t in_flight_since_ns_ = 0;
+};
+
+}  // namespace tierd

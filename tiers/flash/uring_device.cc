@@ -1,0 +1,143 @@
+// Reads through io_uring: one system call starts a batch, finished reads are seen in shared memory. Without
+// SQPOLL: its kernel thread would take a core from the computation.
+#include <liburing.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "core/base/check.h"
+#include "tiers/flash/device_kinds.h"
+
+namespace tierd {
+namespace {
+
+// The kernel moves less than 2 GiB at once; the rest of a longer read is the caller's usual continuation.
+constexpr size_t kMostBytes = size_t{1} << 30;
+
+class UringDevice final : public BlockDevice {
+ public:
+  UringDevice(Descriptor file, Descriptor event, uint32_t depth, const io_uring& ring)
+      : file_(std::move(file)), event_(std::move(event)), depth_(depth), ring_(ring) {
+    const int fd = file_.get();
+    fixed_file_ = io_uring_register_files(&ring_, &fd, 1) == 0;
+  }
+
+  // The kernel may still be writing into the caller's memory: the reads in flight are awaited.
+  ~UringDevice() override {
+    while (in_flight_ > queued_) {
+      io_uring_cqe* cqe = nullptr;
+      if (io_uring_wait_cqe(&ring_, &cqe) != 0) continue;  // EINTR
+      io_uring_cqe_seen(&ring_, cqe);
+      --in_flight_;
+    }
+    io_uring_queue_exit(&ring_);
+  }
+
+  std::string_view name() const override { return "io_uring"; }
+  uint32_t depth() const override { return depth_; }
+
+  bool push(const DeviceRead& read) override {
+    if (in_flight_ == depth_) return false;
+    io_uring_sqe* sqe = io_uring_get_sqe(&ring_);
+    TIERD_CHECK(sqe != nullptr);  // the ring has at least `depth_` entries
+    const auto bytes = static_cast<unsigned>(std::min(read.into.size(), kMostBytes));
+    const int fd = fixed_file_ ? 0 : file_.get();
+    if (pinned(read.into)) {
+      io_uring_prep_read_fixed(sqe, fd, read.into.data(), bytes, read.offset, 0);
+    } else {
+      io_uring_prep_read(sqe, fd, read.into.data(), bytes, read.offset);
+    }
+    if (fixed_file_) io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
+    io_uring_sqe_set_data64(sqe, read.token);
+    ++in_flight_;
+    ++queued_;
+    return true;
+  }
+
+  void flush() override {
+    flushed_ = true;
+    submit();
+  }
+
+  size_t poll(std::span<DeviceDone> done) override {
+    if (flushed_) submit();
+    // The eventfd is emptied before the ring is looked at, so that a read that finishes in between signals
+    // again; a system call even when idle, because a signal may come just after its completion was taken.
+    uint64_t signals = 0;
+    (void)!::read(event_.get(), &signals, sizeof signals);
+    size_t n = 0;
+    unsigned head = 0;
+    io_uring_cqe* cqe = nullptr;
+    io_uring_for_each_cqe(&ring_, head, cqe) {
+      if (n == done.size()) break;
+      done[n++] = {.token = cqe->user_data, .result = cqe->res};
+    }
+    io_uring_cq_advance(&ring_, static_cast<unsigned>(n));
+    in_flight_ -= static_cast<uint32_t>(n);
+    if (io_uring_cq_ready(&ring_) != 0) {
+      const uint64_t one = 1;
+      (void)!::write(event_.get(), &one, sizeof one);
+    }
+    return n;
+  }
+
+  int wait_fd() const override { return event_.get(); }
+
+  void register_memory(std::span<std::byte> memory) override {
+    if (!pinned_.empty()) io_uring_unregister_buffers(&ring_);
+    pinned_ = {};
+    const iovec buffer = {.iov_base = memory.data(), .iov_len = memory.size()};
+    if (io_uring_register_buffers(&ring_, &buffer, 1) == 0) pinned_ = memory;
+  }
+  bool registered() const override { return !pinned_.empty(); }
+
+ private:
+  bool pinned(std::span<std::byte> into) const {
+    return into.data() >= pinned_.data() && into.data() + into.size() <= pinned_.data() + pinned_.size();
+  }
+
+  // The kernel may take only some (EAGAIN, EBUSY, EINTR): the rest stays in the ring and goes with the next
+  // flush or poll.
+  void submit() {
+    const int taken = io_uring_submit(&ring_);
+    if (taken > 0) queued_ -= static_cast<uint32_t>(taken);
+    if (queued_ == 0) flushed_ = false;
+  }
+
+  Descriptor file_;
+  Descriptor event_;
+  const uint32_t depth_;
+  io_uring ring_;
+  std::span<std::byte> pinned_;
+  uint32_t in_flight_ = 0;  // pushed and not yet polled
+  uint32_t queued_ = 0;     // of those, not yet taken by the kernel
+  bool flushed_ = false;    // the caller wants the queued ones started
+  bool fixed_file_ = false;
+};
+
+Error refused(const std::string& path, const char* what, int error) {
+  return {Code::unsupported, path,
+          std::string("io_uring refused by ") + what + ": " + std::generic_category().message(error)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<BlockDevice>> make_uring_device(Descriptor& file, const std::string& path,
+                                                       uint32_t depth) {
+  Descriptor event(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!event.open()) return refused(path, "eventfd", errno);
+  io_uring ring{};
+  if (const int status = io_uring_queue_init(depth, &ring, 0); status != 0) {
+    return refused(path, "io_uring_setup", -status);
+  }
+  if (const int status = io_uring_register_eventfd(&ring, event.get()); status != 0) {
+    io_uring_queue_exit(&ring);
+    return refused(path, "io_uring_register", -status);
+  }
+  return std::unique_ptr<BlockDevice>(
+      std::make_unique<UringDevice>(std::move(file), std::move(event), depth, ring));
+}
+
+}  // namespace tierd

@@ -1,0 +1,38 @@
+#include "tiers/null/null_agent.h"
+
+#include <algorithm>
+
+namespace tierd {
+
+// A credit is in use from here until its completion has been polled, so that completions never lack room.
+Submit NullAgent::submit(const Message& message) {
+  if (accepted_.size() + done_.size() == credits_) return Submit::busy;
+  accepted_.push_back(message);
+  return Submit::ok;
+}
+
+// The work. A real agent starts what its device has room for, looks at what is over, and leaves at once: the
+// thread may be the kernel's. This one finds everything over already; under the modelled clock the time that
+// it would have taken is in the completion (wall clock: the service time is zero).
+Drive NullAgent::drive() {
+  if (accepted_.empty()) return Drive::idle;
+  for (const Message& message : accepted_) {
+    const uint64_t start_ns = std::max(message.queued_ns, message.ready_ns);
+    done_.push_back({.id = message.id,
+                     .engine = message.engine,
+                     .start_ns = start_ns,
+                     .done_ns = start_ns + service_ns(message)});
+  }
+  accepted_.clear();
+  return Drive::busy;
+}
+
+// As many as there is room for; the others wait for the next call. Each goes out exactly once.
+size_t NullAgent::poll(std::span<Done> done) {
+  const size_t n = std::min(done.size(), done_.size());
+  std::copy_n(done_.begin(), n, done.begin());
+  done_.erase(done_.begin(), done_.begin() + static_cast<ptrdiff_t>(n));
+  return n;
+}
+
+}  // namespace tierd

@@ -1,0 +1,243 @@
+#include "tools/assembly/runtime.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/base/affinity.h"
+#include "core/base/progress.h"
+#include "core/base/units.h"
+#include "core/store/cache_folder.h"
+#include "core/store/file.h"
+#include "plugins/builtin/builtin.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint16_t kDram = 1;  // agents, as the dispatcher numbers them
+constexpr uint16_t kFlash = 2;
+constexpr uint16_t kMemoryPool = 0;
+constexpr uint16_t kActivationPool = 1;
+constexpr uint32_t kDefaultContext = 4096;
+constexpr uint64_t kSpinNs = 20'000;  // with a core to itself, an agent's thread looks for messages so long
+
+std::span<const tierd_plugin* const> builtin_plugins() {
+  size_t n = 0;
+  while (tierd_builtin_plugins[n] != nullptr) ++n;
+  return {tierd_builtin_plugins, n};
+}
+
+Result<std::optional<uint64_t>> parse_seed(const std::string& text) {
+  if (text.empty()) return std::optional<uint64_t>();
+  uint64_t seed = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (status != std::errc() || end != text.data() + text.size()) {
+    return Error{Code::invalid_argument, "scheduler.shuffle", fmt::format("'{}' is not a seed", text)};
+  }
+  return std::optional<uint64_t>(seed);
+}
+
+}  // namespace
+
+Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
+  if (config.model.empty()) {
+    return Error{Code::invalid_argument, "model.path", "no model is given; name one with -m"};
+  }
+  WriteOptions write;
+  write.quiet = options.quiet;
+  TIERD_ASSIGN(const std::string directory, store_for(config.model, SourceOptions{config.tokenizer}, write));
+  TIERD_ASSIGN(Store store, Store::open(directory));
+  const Manifest& manifest = store.manifest();
+
+  MemoryRequest request;
+  TIERD_ASSIGN(request.capacity, parse_capacity(config.dram_capacity, "tiers.dram.capacity"));
+  TIERD_ASSIGN(request.most_staging, parse_bytes(config.dram_staging, "tiers.dram.staging"));
+  request.fit = options.fit;
+  request.model.context =
+      config.context != 0 ? config.context : std::min(manifest.config.context_length, kDefaultContext);
+  if (request.model.context > manifest.config.context_length) {
+    return Error{Code::invalid_argument, "run.context",
+                 fmt::format("{} is more than the {} positions of this model", config.context,
+                             manifest.config.context_length)};
+  }
+  if (config.ubatch == 0 || config.ubatch > UINT16_MAX) {
+    return Error{Code::invalid_argument, "run.ubatch",
+                 fmt::format("{} is not within 1 and 65535", config.ubatch)};
+  }
+  request.model.max_rows = std::min(config.ubatch, request.model.context);
+  request.model.logit_rows = std::min(options.logit_rows, request.model.max_rows);
+  request.model.kv = config.kv == "f32" ? KvEncoding::f32 : KvEncoding::f16;
+  const bool blocks = std::any_of(manifest.sites.begin(), manifest.sites.end(),
+                                  [](const StoredSite& site) { return is_quantized(site.encoding); });
+  request.model.int8_activations = blocks && config.activations == "int8";
+  TIERD_ASSIGN(MemoryPlan memory, plan_memory(manifest, request));
+  ModelPlan model = plan_model(manifest, memory.model);
+  return RunPlan{config, std::move(store), memory, std::move(model)};
+}
+
+Result<std::unique_ptr<Runtime>> Runtime::create(RunPlan plan, const RuntimeOptions& options) {
+  std::unique_ptr<Runtime> runtime(new Runtime(std::move(plan)));
+  runtime->quiet_ = options.quiet;
+  TIERD_TRY(runtime->make_compute());
+  TIERD_TRY(runtime->make_flash());
+  TIERD_TRY(runtime->make_kernel(options.logit_rows));
+  TIERD_TRY(runtime->load_tensors());
+  return runtime;
+}
+
+Runtime::~Runtime() {
+  // The threads end before what they use.
+  dram_thread_.reset();
+  flash_thread_.reset();
+}
+
+Status Runtime::make_compute() {
+  const Config& config = plan_.config;
+  const MemoryPlan& memory = plan_.memory;
+  kernels_ = config.kernels == "auto" ? &best_kernels() : kernels_by_name(config.kernels);
+  if (kernels_ == nullptr) {
+    return Error{Code::unsupported, "compute.kernels",
+                 fmt::format("this processor has no {}", config.kernels)};
+  }
+  Team::Options team;
+  team.workers = config.threads != 0 ? config.threads : available_cores();
+  team.bind = config.bind && team.workers <= available_cores();
+  team_ = std::make_unique<Team>(team);
+
+  StrategyNames names{config.predictor, config.quantizer, config.cache, config.balancer};
+  TIERD_ASSIGN(strategies_, StrategySet::create(builtin_plugins(), names, plan_.model.sites, config.seed));
+  TIERD_ASSIGN(slots_, strategies_->share(memory.arena));
+
+  TIERD_TRY(budget_.reserve("KV cache", memory.kv));
+  TIERD_TRY(budget_.reserve("activations", memory.activations));
+  TIERD_TRY(budget_.reserve("small tensors", memory.tensors));
+  TIERD_TRY(budget_.reserve("staging", memory.staging));
+  uint64_t arena = 0;
+  for (SiteId s = 0; s < slots_.size(); ++s) arena += uint64_t{slots_[s]} * plan_.model.sites[s].slot_bytes;
+  TIERD_TRY(budget_.reserve("resident weights", arena));
+
+  TIERD_ASSIGN(Executor executor, Executor::create(plan_.model.compute, *kernels_, *team_));
+  DramAgent::Options options;
+  options.number = kDram;
+  options.arena_bytes = arena;
+  options.staging_bytes = memory.staging;
+  options.tensor_bytes = memory.tensors;
+  // The kernel's own pool is the first in the table; it is added with the dispatcher.
+  TIERD_ASSIGN(const std::optional<uint64_t> shuffle, parse_seed(config.shuffle));
+  Dispatcher::Options dispatch;
+  uint32_t most_neurons = 0;
+  for (const Site& site : plan_.model.sites) most_neurons = std::max(most_neurons, site.n);
+  dispatch.max_units = most_neurons;
+  dispatch.shuffle_seed = shuffle;
+  dispatcher_ = std::make_unique<Dispatcher>(pools_, dispatch);
+  TIERD_ASSIGN(dram_, DramAgent::create(options, pools_, std::move(executor)));
+  return {};
+}
+
+Status Runtime::make_flash() {
+  const Config& config = plan_.config;
+  for (const Extent& extent : plan_.store.manifest().extents) {
+    extents_.push_back({extent.offset, extent.bytes, extent.checksum});
+  }
+  DeviceOptions device;
+  device.depth = std::max<uint32_t>(1, config.flash_depth);
+  device.direct = config.flash_direct;
+  if (config.flash_device == "io_uring") device.kind = DeviceKind::io_uring;
+  if (config.flash_device == "pread") device.kind = DeviceKind::pread;
+  TIERD_ASSIGN(std::unique_ptr<BlockDevice> opened, open_device(plan_.store.data_path(), device));
+  opened->register_memory(dram_->memory().subspan(dram_->staging_offset(), plan_.memory.staging));
+  FlashOptions options;
+  TIERD_ASSIGN(options.max_read_bytes, parse_bytes(config.flash_max_read, "tiers.flash.max_read"));
+  options.verify = config.flash_verify;
+  flash_ = std::make_unique<FlashAgent>(kFlash, pools_, std::move(opened), extents_, options);
+  return {};
+}
+
+Agent& Runtime::on_thread(Agent& agent, const std::string& thread, std::unique_ptr<AgentThread>& owner) {
+  if (thread != "own") return agent;
+  AgentThread::Options options;
+  if (available_cores() > team_->workers()) options.spin_ns = kSpinNs;
+  owner = std::make_unique<AgentThread>(agent, options);
+  return *owner;
+}
+
+Status Runtime::make_kernel(uint32_t logit_rows) {
+  const MemoryPlan& memory = plan_.memory;
+  const std::vector<Site>& sites = plan_.model.sites;
+  TIERD_CHECK(dispatcher_->add_agent(on_thread(*dram_, plan_.config.dram_thread, dram_thread_)) == kDram);
+  TIERD_CHECK(dispatcher_->add_agent(on_thread(*flash_, plan_.config.flash_thread, flash_thread_)) == kFlash);
+  residency_ = std::make_unique<Residency>(sites, slots_);
+  strategies_->set_residency(residency_.get());
+
+  Scheduler::Options options;
+  options.flash_agent = kFlash;
+  options.compute_agent = kDram;
+  options.memory_pool = kMemoryPool;
+  uint64_t offset = 0;
+  for (SiteId s = 0; s < sites.size(); ++s) {
+    options.arena_offset.push_back(offset);
+    offset += uint64_t{slots_[s]} * sites[s].slot_bytes;
+  }
+  options.staging_offset = dram_->staging_offset();
+  options.staging_blocks = memory.blocks;
+  options.block_bytes = memory.block_bytes;
+  options.prefetch = plan_.config.prefetch;
+  options.describe_extent = [this](uint32_t extent) {
+    return plan_.store.data_path() + ": " + plan_.store.describe(extent);
+  };
+  scheduler_ =
+      std::make_unique<Scheduler>(*dispatcher_, sites, strategies_->strategies(), *residency_, options);
+
+  const uint64_t logits_offset = buffer_offsets(plan_.model.compute)[plan_.model.logits];
+  const Span logits{kDram, kActivationPool, static_cast<uint32_t>(logits_offset / kSpanUnit), 0};
+  engine_ = std::make_unique<Engine>(*dispatcher_, *scheduler_, pools_, plan_.model, logits);
+  return {};
+}
+
+Status Runtime::load_tensors() {
+  const Manifest& manifest = plan_.store.manifest();
+  TIERD_ASSIGN(const File file, File::open(plan_.store.data_path()));
+  uint64_t offset = dram_->tensor_offset();
+  for (TensorId id = 0; id < manifest.resident.size(); ++id) {
+    const ResidentTensor& tensor = manifest.resident[id];
+    const Extent& extent = manifest.extents[tensor.extent];
+    const std::span<std::byte> bytes = dram_->memory().subspan(offset, extent.bytes);
+    TIERD_TRY(file.read_exact(extent.offset, bytes));
+    TIERD_TRY(plan_.store.verify(tensor.extent, bytes));
+    dram_->executor().set_tensor(id, reinterpret_cast<const float*>(bytes.data()));
+    offset += extent.bytes;
+  }
+  return {};
+}
+
+Status Runtime::load() {
+  uint64_t bytes = 0;
+  for (SiteId s = 0; s < slots_.size(); ++s) bytes += uint64_t{slots_[s]} * plan_.model.sites[s].slot_bytes;
+  Progress progress("loading", bytes, quiet_ || bytes < (64u << 20));
+  TIERD_TRY(engine_->load([&](uint64_t landed) { progress.advance(landed); }));
+  progress.finish();
+  return {};
+}
+
+uint64_t Runtime::pinned_bytes() const {
+  uint64_t bytes = 0;
+  for (SiteId s = 0; s < plan_.model.sites.size(); ++s) {
+    const Site& site = plan_.model.sites[s];
+    if (site.domain != s) continue;
+    for (uint32_t i = 0; i < site.n; ++i) bytes += residency_->valid(s, i) ? site.bytes[i] : 0;
+  }
+  return bytes;
+}
+
+uint64_t Runtime::streamed_bytes_per_token() const {
+  uint64_t bytes = 0;
+  for (SiteId s = 0; s < plan_.model.sites.size(); ++s) {
+    const Site& site = plan_.model.sites[s];
+    if (site.given) continue;
+    for (uint32_t i = 0; i < site.n; ++i) bytes += residency_->valid(s, i) ? 0 : site.bytes[i];
+  }
+  return bytes;
+}
+
+}  // namespace tierd

@@ -1,0 +1,96 @@
+// Puts a configuration together: store, plan, agents, strategies, kernel and engine. The one place where core
+// meets tiers and plugins; shared by the programs that run a model.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/config/config.h"
+#include "core/engine/engine.h"
+#include "core/engine/memory_plan.h"
+#include "core/engine/model_plan.h"
+#include "core/host/agent_thread.h"
+#include "core/host/strategy_set.h"
+#include "core/kernel/budget.h"
+#include "core/kernel/dispatcher.h"
+#include "core/kernel/residency.h"
+#include "core/kernel/scheduler.h"
+#include "core/store/store.h"
+#include "tiers/compute/team.h"
+#include "tiers/dram/dram_agent.h"
+#include "tiers/flash/flash_agent.h"
+
+namespace tierd {
+
+struct RuntimeOptions {
+  bool fit = false;         // raise a budget that is too small to the least that would do
+  bool quiet = false;       // no progress
+  uint32_t logit_rows = 1;  // rows of a batch that may ask for logits
+};
+
+// What a run will be, before any memory is taken: for --check and for Runtime::create.
+struct RunPlan {
+  Config config;
+  Store store;
+  MemoryPlan memory;
+  ModelPlan model;
+};
+// Opens (or makes) the store that the configuration names and divides the memory. Errors name file or key.
+Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options);
+
+class Runtime {
+ public:
+  static Result<std::unique_ptr<Runtime>> create(RunPlan plan, const RuntimeOptions& options);
+  // Stops the agents; nothing may be in flight (Engine::drain).
+  ~Runtime();
+
+  // Brings in what stays resident, with progress. May be interrupted through dispatcher().waiter().
+  Status load();
+
+  const RunPlan& plan() const { return plan_; }
+  Engine& engine() { return *engine_; }
+  Dispatcher& dispatcher() { return *dispatcher_; }
+  const Scheduler& scheduler() const { return *scheduler_; }
+  const Residency& residency() const { return *residency_; }
+  const Budget& budget() const { return budget_; }
+  const Team& team() const { return *team_; }
+  const ComputeKernels& kernels() const { return *kernels_; }
+  double activation_error() { return dram_->executor().activation_error(); }
+  // When nothing is in flight.
+  FlashCounters flash_counters() const { return flash_->counters(); }
+  const BlockDevice& device() const { return flash_->device(); }
+  // Bytes of weights that lie in the arena, and that a decode step must bring in besides the embedding's row.
+  uint64_t pinned_bytes() const;
+  uint64_t streamed_bytes_per_token() const;
+
+ private:
+  explicit Runtime(RunPlan plan) : plan_(std::move(plan)), budget_(plan_.memory.capacity) {}
+  Status make_compute();
+  Status make_flash();
+  Status make_kernel(uint32_t logit_rows);
+  Status load_tensors();
+  Agent& on_thread(Agent& agent, const std::string& thread, std::unique_ptr<AgentThread>& owner);
+
+  RunPlan plan_;
+  bool quiet_ = false;
+  Budget budget_;
+  PoolTable pools_;
+  const ComputeKernels* kernels_ = nullptr;
+  std::unique_ptr<Team> team_;
+  std::unique_ptr<StrategySet> strategies_;
+  std::vector<uint32_t> slots_;  // [sites]
+  std::vector<ExtentRef> extents_;
+  std::unique_ptr<DramAgent> dram_;
+  std::unique_ptr<FlashAgent> flash_;
+  std::unique_ptr<AgentThread> dram_thread_;
+  std::unique_ptr<AgentThread> flash_thread_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+  std::unique_ptr<Residency> residency_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace tierd

@@ -1,0 +1,166 @@
+#include "tools/tier-calibrate/machine.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <toml++/toml.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "core/base/units.h"
+
+namespace tierd {
+namespace {
+
+std::string read_cpu_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+std::string quoted(const std::string& text) {
+  std::ostringstream out;
+  out << toml::value<std::string>(text);
+  return out.str();
+}
+
+std::string size_name(uint64_t bytes) {
+  return bytes < (1 << 20) ? fmt::format("{} KiB", bytes >> 10) : fmt::format("{} MiB", bytes >> 20);
+}
+
+const ReadPoint& find(const Machine& machine, uint64_t read_bytes, uint32_t depth) {
+  return *std::ranges::find_if(machine.reads, [&](const ReadPoint& point) {
+    return point.read_bytes == read_bytes && point.depth == depth;
+  });
+}
+
+// Read sizes downwards; reads in flight across, in order on the left, at random on the right.
+std::string read_table(const Machine& machine) {
+  std::set<uint64_t> sizes;
+  std::set<uint32_t> depths;
+  for (const ReadPoint& point : machine.reads) {
+    sizes.insert(point.read_bytes);
+    depths.insert(point.depth);
+  }
+  const size_t width = 8 * depths.size();
+  std::string text = fmt::format("{:<8}{:>{}}{:>{}}\n", "GB/s", "in order", width, "at random", width);
+  std::string flight;
+  for (const uint32_t depth : depths) flight += fmt::format("{:>8}", fmt::format("x {}", depth));
+  text += fmt::format("{:<8}{}{}\n", "", flight, flight);
+  for (const uint64_t size : sizes) {
+    text += fmt::format("{:<8}", size_name(size));
+    for (double ReadPoint::*rate : {&ReadPoint::sequential, &ReadPoint::random}) {
+      for (const uint32_t depth : depths)
+        text += fmt::format("{:>8.2f}", find(machine, size, depth).*rate * 1e-9);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string kernel_table(const Machine& machine) {
+  std::string text =
+      fmt::format("{} on {} threads: one token, many tokens\n", machine.kernels, machine.kernel_threads);
+  for (const KernelPoint& point : machine.rates) {
+    text += fmt::format("  {:<5} x {:<5}{:>12}{:>10.1f} G multiply-adds/s\n", name(point.encoding),
+                        point.int8_activations ? "int8" : "f32", format_rate(point.gemv), point.gemm * 1e-9);
+  }
+  return text;
+}
+
+}  // namespace
+
+Machine describe_machine() {
+  Machine machine;
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) == 0) machine.host = host.data();
+  if (machine.host.empty()) machine.host = "unnamed";
+  machine.cpu = read_cpu_name();
+  machine.cores = std::max(1u, std::thread::hardware_concurrency());
+  machine.memory_bytes =
+      static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  machine.measured = fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr)));
+  return machine;
+}
+
+const ReadPoint& fastest(const Machine& machine) {
+  return *std::ranges::max_element(machine.reads, {}, &ReadPoint::sequential);
+}
+
+const ReadPoint& leanest(const Machine& machine) {
+  const ReadPoint* best = &fastest(machine);
+  const double enough = best->sequential * 0.95;
+  for (const ReadPoint& point : machine.reads) {
+    const bool less = point.read_bytes * point.depth < best->read_bytes * best->depth;
+    if (less && point.sequential >= enough) best = &point;
+  }
+  return *best;
+}
+
+std::string to_table(const Machine& machine) {
+  std::string text = fmt::format("{}: {}, {} cores, {} of memory\n", machine.host, machine.cpu, machine.cores,
+                                 format_bytes(static_cast<double>(machine.memory_bytes)));
+  text += read_table(machine);
+  const ReadPoint& best = fastest(machine);
+  const ReadPoint& lean = leanest(machine);
+  text += fmt::format("flash through {}: {} at best ({} x {}); {} x {} come within 5 % of it\n",
+                      machine.device, format_rate(best.sequential), size_name(best.read_bytes), best.depth,
+                      size_name(lean.read_bytes), lean.depth);
+  text += "memory reads";
+  for (const MemoryPoint& point : machine.memory) {
+    text += fmt::format("{} {} on {} thread{}", &point == machine.memory.data() ? ":" : ",",
+                        format_rate(point.bytes_per_second), point.threads, point.threads == 1 ? "" : "s");
+  }
+  return text + "\n" + kernel_table(machine);
+}
+
+std::string to_toml(const Machine& machine) {
+  std::string text =
+      "# Measured by tier-calibrate; run it again to renew. Rates are bytes per second.\n\n[machine]\n";
+  text +=
+      fmt::format("host = {}\ncpu = {}\ncores = {}\nmemory_bytes = {}\nmeasured = {}\n", quoted(machine.host),
+                  quoted(machine.cpu), machine.cores, machine.memory_bytes, quoted(machine.measured));
+
+  const auto smallest = std::ranges::min_element(
+      machine.reads, {}, [](const ReadPoint& point) { return point.read_bytes * point.depth; });
+  const double latency_ns = static_cast<double>(smallest->read_bytes) / smallest->random * 1e9;
+  text += fmt::format("\n[flash]\ndevice = {}\n", quoted(machine.device));
+  text += fmt::format("latency_ns = {:.0f}  # of one random read of {} B alone\n", latency_ns,
+                      smallest->read_bytes);
+  text += fmt::format("bytes_per_second = {:.0f}  # sequential, at best\n", fastest(machine).sequential);
+  text += fmt::format(
+      "read_bytes = {}  # with this depth, the fewest bytes in flight within 5 % of it\ndepth = {}\n",
+      leanest(machine).read_bytes, leanest(machine).depth);
+  for (const ReadPoint& point : machine.reads) {
+    text +=
+        fmt::format("\n[[flash.reads]]\nread_bytes = {}\ndepth = {}\nsequential = {:.0f}\nrandom = {:.0f}\n",
+                    point.read_bytes, point.depth, point.sequential, point.random);
+  }
+
+  const auto widest = std::ranges::max_element(machine.memory, {}, &MemoryPoint::bytes_per_second);
+  text += fmt::format("\n[dram]\nbytes_per_second = {:.0f}\n", widest->bytes_per_second);
+  for (const MemoryPoint& point : machine.memory) {
+    text += fmt::format("\n[[dram.reads]]\nthreads = {}\nbytes_per_second = {:.0f}\n", point.threads,
+                        point.bytes_per_second);
+  }
+  text += fmt::format("\n[compute]\nkernels = {}\nthreads = {}\n", quoted(machine.kernels),
+                      machine.kernel_threads);
+  for (const KernelPoint& point : machine.rates) {
+    text += fmt::format(
+        "\n[[compute.rates]]\nencoding = \"{}\"\nactivations = \"{}\"\ngemv_bytes_per_second = {:.0f}\n"
+        "gemm_multiply_adds_per_second = {:.0f}\n",
+        name(point.encoding), point.int8_activations ? "int8" : "f32", point.gemv, point.gemm);
+  }
+  return text;
+}
+
+}  // namespace tierd

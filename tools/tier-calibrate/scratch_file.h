@@ -1,0 +1,23 @@
+// A file of incompressible bytes to measure reads on. It has no name from the start, so that it is gone when
+// the program is, however that ends.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/result.h"
+#include "tiers/flash/descriptor.h"
+
+namespace tierd {
+
+struct ScratchFile {
+  Descriptor file;
+  // Opens the file again while `file` is open.
+  std::string path() const { return "/proc/self/fd/" + std::to_string(file.get()); }
+};
+
+// Writes `bytes` in `folder`, past the page cache where the file system can, and waits for the disk.
+// Errors: no_space, io_error, naming the folder.
+Result<ScratchFile> make_scratch_file(const std::string& folder, uint64_t bytes, bool quiet);
+
+}  // namespace tierd

@@ -1,0 +1,213 @@
+// tier-calibrate: measures what bounds this machine and writes it down as a device description.
+#include <fmt/format.h>
+#include <sys/vfs.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <span>
+#include <system_error>
+
+#include "core/base/units.h"
+#include "tiers/compute/kernels.h"
+#include "tiers/compute/memory_bandwidth.h"
+#include "tiers/flash/bandwidth.h"
+#include "tools/tier-calibrate/machine.h"
+#include "tools/tier-calibrate/scratch_file.h"
+
+namespace tierd {
+namespace {
+
+constexpr const char* kAbout =
+    "Measures this machine: how fast it reads a disk (by read size and reads in flight, in order and at\n"
+    "random, past the page cache), how fast its cores read memory, and how fast they multiply weights of\n"
+    "each encoding. Writes the result as TOML for configs/hardware and prints it on one screen. Run it\n"
+    "while nothing else runs.\n\n"
+    "  tier-calibrate                        a minute; measures the disk of the current folder\n"
+    "  tier-calibrate --quick                a few points, under 15 seconds\n"
+    "  tier-calibrate --folder /mnt/nvme     another disk\n"
+    "  tier-calibrate --file model.store/0   reads that file instead of writing one";
+
+struct Options {
+  std::string output;
+  std::string file;
+  std::string folder = ".";
+  std::string size;
+  uint32_t threads = 0;
+  bool quick = false;
+  bool quiet = false;
+};
+
+// What is measured: every size at every depth, `rounds` times over, each point for `seconds`.
+struct Plan {
+  std::vector<uint64_t> sizes;
+  std::vector<uint32_t> depths;
+  int rounds = 0;
+  double seconds = 0;
+  const char* file_size = nullptr;
+};
+Plan make_plan(bool quick) {
+  if (quick) return {{4096, 1 << 16, 1 << 20, 4 << 20}, {1, 8, 32}, 1, 0.15, "512 MiB"};
+  return {{4096, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 4 << 20}, {1, 4, 16, 64}, 3, 0.4, "2 GiB"};
+}
+
+void say(const Options& options, const std::string& line) {
+  if (!options.quiet) fmt::print(stderr, "{}\n", line);
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void warn_if_in_memory(const std::string& path) {
+  constexpr long kTmpfs = 0x01021994;
+  struct statfs info {};
+  if (::statfs(path.c_str(), &info) == 0 && info.f_type == kTmpfs) {
+    fmt::print(stderr, "{}: lies in memory (tmpfs): this measures no disk; choose another --folder\n", path);
+  }
+}
+
+// Whole rounds over all points, so that a disk that bursts and throttles does so for all alike.
+Status measure_flash(const std::string& path, const Plan& plan, const Options& options, Machine& machine) {
+  struct Samples {
+    std::vector<double> sequential;
+    std::vector<double> random;
+  };
+  std::vector<Samples> samples(plan.sizes.size() * plan.depths.size());
+  uint64_t next_byte = 0;  // where the next sequential run goes on
+  for (int round = 0; round < plan.rounds; ++round) {
+    Samples* at = samples.data();
+    for (const uint64_t bytes : plan.sizes) {
+      for (const uint32_t depth : plan.depths) {
+        ReadPattern pattern{.read_bytes = bytes, .depth = depth, .seconds = plan.seconds};
+        TIERD_ASSIGN(const ReadRate sequential, measure_read(path, pattern, next_byte / bytes));
+        next_byte = sequential.first * bytes;
+        pattern.random = true;
+        pattern.seed = static_cast<uint64_t>(round) + 1;
+        TIERD_ASSIGN(const ReadRate random, measure_read(path, pattern));
+        at->sequential.push_back(sequential.bytes_per_second);
+        at->random.push_back(random.bytes_per_second);
+        ++at;
+        machine.device = sequential.device;
+        say(options,
+            fmt::format("disk, round {} of {}: {:>7} B x {:<2} in order {:>9}/s, at random {:>9}/s",
+                        round + 1, plan.rounds, bytes, depth, format_bytes(sequential.bytes_per_second),
+                        format_bytes(random.bytes_per_second)));
+      }
+    }
+  }
+  const Samples* at = samples.data();
+  for (const uint64_t bytes : plan.sizes) {
+    for (const uint32_t depth : plan.depths) {
+      machine.reads.push_back({.read_bytes = bytes,
+                               .depth = depth,
+                               .sequential = median(at->sequential),
+                               .random = median(at->random)});
+      ++at;
+    }
+  }
+  return {};
+}
+
+// 1, 2, 4 … and all.
+Status measure_memory(const Plan& plan, const Options& options, Machine& machine) {
+  const uint32_t most = options.threads != 0 ? options.threads : machine.cores;
+  for (uint32_t threads = 1;; threads = std::min(threads * 2, most)) {
+    std::vector<double> rates;
+    for (int round = 0; round < plan.rounds; ++round) {
+      TIERD_ASSIGN(const double rate, measure_memory_read(threads, plan.seconds));
+      rates.push_back(rate);
+    }
+    machine.memory.push_back({.threads = threads, .bytes_per_second = median(rates)});
+    say(options, fmt::format("memory, {} thread{}: {}", threads, threads == 1 ? "" : "s",
+                             format_rate(machine.memory.back().bytes_per_second)));
+    if (threads == most) return {};
+  }
+}
+
+Status measure_compute(const Plan& plan, const Options& options, Machine& machine) {
+  machine.kernels = best_kernels().name;
+  machine.kernel_threads = options.threads != 0 ? options.threads : machine.cores;
+  say(options, fmt::format("kernels {} on {} threads", machine.kernels, machine.kernel_threads));
+  TIERD_ASSIGN(machine.rates, measure_kernels(machine.kernel_threads, plan.seconds));
+  return {};
+}
+
+Status write_text(const std::string& path, const std::string& text) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (!parent.empty()) std::filesystem::create_directories(parent, error);
+  if (error) return Error{Code::io_error, parent.string(), "cannot create the folder: " + error.message()};
+  std::ofstream out(path, std::ios::trunc);
+  out << text;
+  out.close();
+  if (!out) return Error{Code::io_error, path, "cannot be written"};
+  return {};
+}
+
+Status calibrate(const Options& options) {
+  const Plan plan = make_plan(options.quick);
+  Machine machine = describe_machine();
+  TIERD_TRY(measure_memory(plan, options, machine));
+  TIERD_TRY(measure_compute(plan, options, machine));
+  std::string path = options.file;
+  std::optional<ScratchFile> scratch;
+  warn_if_in_memory(path.empty() ? options.folder : path);
+  if (path.empty()) {
+    TIERD_ASSIGN(const uint64_t bytes,
+                 parse_bytes(options.size.empty() ? plan.file_size : options.size, "--size"));
+    const uint64_t least = plan.sizes.back();
+    if (bytes < least) {
+      return Error{Code::invalid_argument, "--size",
+                   fmt::format("{} B is less than the largest read of {} B", bytes, least)};
+    }
+    TIERD_ASSIGN(scratch, make_scratch_file(options.folder, bytes, options.quiet));
+    path = scratch->path();
+  }
+  TIERD_TRY(measure_flash(path, plan, options, machine));
+  const std::string output =
+      options.output.empty() ? "configs/hardware/" + machine.host + ".toml" : options.output;
+  TIERD_TRY(write_text(output, to_toml(machine)));
+  fmt::print("{}", to_table(machine));
+  say(options, "written to " + output);
+  return {};
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  CLI::App app(kAbout, "tier-calibrate");
+  app.add_option("-o,--output", options.output, "The file to write (default: configs/hardware/<host>.toml)");
+  app.add_option("--file", options.file, "An existing file to read, at least 4 MiB; none is written then");
+  app.add_option("--folder", options.folder,
+                 "Where the file to read is written; it has no name and goes by itself")
+      ->capture_default_str()
+      ->excludes("--file");
+  app.add_option("--size", options.size, "Size of that file (default: 2 GiB, with --quick 512 MiB)")
+      ->excludes("--file");
+  app.add_option("-t,--threads", options.threads, "Most threads for memory and kernels (default: all cores)")
+      ->check(CLI::Range(1, 1024));
+  app.add_flag("--quick", options.quick, "Fewer points, once each");
+  app.add_flag("-q,--quiet", options.quiet, "No progress on stderr");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const Status status = calibrate(options);
+  if (status.ok()) return 0;
+  fmt::print(stderr, "tier-calibrate: {}\n", status.error().line());
+  return status.error().code == Code::invalid_argument ? 2 : 1;
+}
+
+}  // namespace
+}  // namespace tierd
+
+int main(int argc, char** argv) {
+  return tierd::run(argc, argv);
+}

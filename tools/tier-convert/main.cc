@@ -1,0 +1,131 @@
+// tier-convert: makes a store from a model file, shows what is in it, verifies it.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+#include <string>
+
+#include "core/base/units.h"
+#include "core/store/source.h"
+#include "core/store/store.h"
+#include "core/store/writer.h"
+
+namespace tierd {
+namespace {
+
+struct Arguments {
+  std::string source;
+  std::string out;
+  std::string tokenizer;
+  std::string neuron_bytes;
+  bool verify = false;
+  bool quiet = false;
+};
+
+// One row of the summary: all sites of an operator group and encoding.
+struct GroupTotals {
+  uint32_t sites = 0;
+  uint64_t neurons = 0;
+  uint64_t neuron_bytes = 0;  // the largest
+  uint64_t bytes = 0;         // without padding
+  uint64_t stored = 0;
+};
+
+std::string size(uint64_t bytes) {
+  return format_bytes(static_cast<double>(bytes));
+}
+double padding_percent(uint64_t stored, uint64_t bytes) {
+  return bytes == 0 ? 0 : 100.0 * static_cast<double>(stored - bytes) / static_cast<double>(bytes);
+}
+
+void print_summary(const Store& store) {
+  const Manifest& manifest = store.manifest();
+  const ModelConfig& config = manifest.config;
+  std::map<std::pair<OpGroup, Encoding>, GroupTotals> groups;
+  for (const StoredSite& site : manifest.sites) {
+    if (site.alias_of != kNoSite) continue;
+    GroupTotals& totals = groups[{site.group, site.encoding}];
+    totals.sites += 1;
+    totals.neurons += site.neurons;
+    totals.neuron_bytes = std::max(totals.neuron_bytes, site.neuron_bytes(0));
+    totals.bytes += site.n_out * encoded_bytes(site.encoding, site.n_in);
+    for (uint32_t i = 0; i < site.neurons; ++i)
+      totals.stored += manifest.extents[site.first_extent + i].bytes;
+  }
+  fmt::print("{}: {} ({}), {} layers, width {}, {} of weights\n", store.directory(), config.name,
+             config.architecture, config.n_layers, config.d_model, size(manifest.tensor_bytes));
+  fmt::print("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>9}\n", "operator", "sites", "encoding", "neurons",
+             "a neuron", "bytes", "padding");
+  for (const auto& [key, totals] : groups) {
+    fmt::print("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>7.2f} %\n", name(key.first), totals.sites,
+               name(key.second), totals.neurons, size(totals.neuron_bytes), size(totals.bytes),
+               padding_percent(totals.stored, totals.bytes));
+  }
+  GroupTotals resident;
+  for (const ResidentTensor& tensor : manifest.resident) {
+    resident.bytes += tensor.rows * encoded_bytes(Encoding::f32, tensor.cols);
+    resident.stored += manifest.extents[tensor.extent].bytes;
+  }
+  fmt::print("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>7.2f} %\n", "resident", manifest.resident.size(),
+             "f32", "", "", size(resident.bytes), padding_percent(resident.stored, resident.bytes));
+  if (config.tied_embeddings) fmt::print("the head shares the embedding's extents\n");
+  fmt::print("{} on disk in {} extents, padding {:.2f} %; {}\n", size(manifest.data_bytes),
+             manifest.extents.size(), padding_percent(manifest.data_bytes, manifest.tensor_bytes),
+             manifest.has_vocab ? fmt::format("{} tokens", manifest.vocab.pieces.size()) : "no tokenizer");
+}
+
+Status convert(const Arguments& arguments) {
+  WriteOptions options{.neuron_bytes = 0, .quiet = arguments.quiet};
+  if (!arguments.neuron_bytes.empty()) {
+    TIERD_ASSIGN(options.neuron_bytes, parse_bytes(arguments.neuron_bytes, "--neuron-bytes"));
+  }
+  TIERD_ASSIGN(const auto source, open_source(arguments.source, {.tokenizer = arguments.tokenizer}));
+  return write_store(*source, arguments.out, options);
+}
+
+// With OUT: converts, then verifies if asked to. Without: SOURCE is a store to verify.
+Status run(const Arguments& arguments) {
+  if (!arguments.out.empty()) TIERD_TRY(convert(arguments));
+  TIERD_ASSIGN(const Store store, Store::open(arguments.out.empty() ? arguments.source : arguments.out));
+  if (arguments.verify) TIERD_TRY(store.verify_all(arguments.quiet));
+  if (!arguments.quiet) print_summary(store);
+  return {};
+}
+
+int main_of(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Converts a model (GGUF, Hugging Face folder, llama2.c) into a store.", "tier-convert");
+  app.add_option("source", arguments.source, "The model; or, with --verify alone, a store")->required();
+  app.add_option("out", arguments.out,
+                 "The store (a folder) to make; an interrupted run goes on where it stopped");
+  app.add_option("--tokenizer", arguments.tokenizer, "A tokenizer to use instead of the model's own");
+  app.add_option("--neuron-bytes", arguments.neuron_bytes,
+                 "About so many bytes a neuron, such as 256KiB (default: by the model's size)");
+  app.add_flag("--verify", arguments.verify, "Read the store back and check every extent");
+  app.add_flag("-q,--quiet", arguments.quiet, "No progress and no summary");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (arguments.out.empty() && !arguments.verify) {
+    fmt::print(stderr, "tier-convert: OUT is missing; to check a store: tier-convert --verify STORE\n");
+    return 2;
+  }
+  if (arguments.out.empty() && !(arguments.tokenizer.empty() && arguments.neuron_bytes.empty())) {
+    fmt::print(stderr, "tier-convert: --tokenizer and --neuron-bytes need OUT\n");
+    return 2;
+  }
+  const Status done = run(arguments);
+  if (done.ok()) return 0;
+  fmt::print(stderr, "tier-convert: {}\n", done.error().line());
+  return 2;
+}
+
+}  // namespace
+}  // namespace tierd
+
+int main(int argc, char** argv) {
+  return tierd::main_of(argc, argv);
+}

@@ -1,0 +1,34 @@
+// The command line of tierd, by llama.cpp's names where llama.cpp has one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config/config.h"
+#include "core/model/sampler.h"
+
+namespace tierd {
+
+struct Arguments {
+  Config config;  // file, then --set, then the flags that stand for keys
+  std::string prompt;
+  int64_t predict = -1;  // tokens to generate; -1: until the model ends or the context is full
+  SamplerOptions sampling;
+  bool ignore_eos = false;
+  bool special = false;  // print control tokens
+  bool fit = false;
+  bool check = false;
+  bool json = false;
+  bool quiet = false;
+};
+
+// Parses, and reads the configuration. An answer with an exit code when the program should end here: 0 after
+// --help or --version, 2 after an error, which has been printed.
+struct Parsed {
+  std::optional<int> exit_code;
+  Arguments arguments;
+};
+Parsed parse_arguments(int argc, char** argv);
+
+}  // namespace tierd

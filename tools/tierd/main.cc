@@ -1,0 +1,179 @@
+// tierd: one run on the terminal.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "core/base/time.h"
+#include "core/engine/session.h"
+#include "core/text/tokenizer.h"
+#include "tools/assembly/runtime.h"
+#include "tools/tierd/arguments.h"
+#include "tools/tierd/report.h"
+
+namespace tierd {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kBadInput = 2;
+
+std::atomic<Waiter*> the_waiter{nullptr};
+std::atomic<int> the_signal{0};
+
+// The first signal ends the run in order; a second one ends the process.
+void on_signal(int number) {
+  the_signal.store(number);
+  if (Waiter* waiter = the_waiter.load()) waiter->stop();
+  std::signal(number, SIG_DFL);
+}
+
+int fail(const Error& error, int code) {
+  std::fprintf(stderr, "%s\n", error.line().c_str());
+  return code;
+}
+
+// What was wrong with what we were given, as against what went wrong on the way.
+int exit_code(const Error& error) {
+  switch (error.code) {
+    case Code::io_error:
+    case Code::plugin_fault:
+    case Code::internal:
+    case Code::cancelled: return kFailed;
+    default: return kBadInput;
+  }
+}
+
+class Generation {
+ public:
+  Generation(Runtime& runtime, const Tokenizer& tokenizer, Sampler sampler, const Arguments& arguments)
+      : runtime_(runtime),
+        tokenizer_(tokenizer),
+        sampler_(std::move(sampler)),
+        arguments_(arguments),
+        session_(runtime.engine(), 0) {}
+
+  Status run() {
+    std::vector<uint32_t> prompt = tokenizer_.encode(arguments_.prompt, true, true);
+    const Vocab& vocab = tokenizer_.vocab();
+    if (prompt.empty()) {
+      if (vocab.bos == kNoToken) return Error{Code::invalid_argument, "prompt", "is empty and the model has no BOS token"};
+      prompt.push_back(vocab.bos);
+    }
+    result_.prompt_tokens = prompt.size();
+    // sentencepiece puts a space before the first word; text that begins a document does without.
+    bool at_start = arguments_.prompt.empty() && vocab.kind == VocabKind::sentencepiece_bpe && vocab.add_space_prefix;
+
+    const uint64_t begin = now_ns();
+    auto logits = session_.append(prompt);
+    const int64_t most = arguments_.predict < 0 ? INT64_MAX : arguments_.predict;
+    for (int64_t n = 0; n < most; ++n) {
+      if (!logits.ok()) return logits.error();
+      TIERD_ASSIGN(const uint32_t token, sampler_.sample(*logits));
+      if (n == 0) {
+        result_.first_token_ns = now_ns() - begin;
+        result_.flash_before_ns = runtime_.flash_counters().in_flight_ns;
+      }
+      const bool ends = std::find(vocab.end_tokens.begin(), vocab.end_tokens.end(), token) != vocab.end_tokens.end();
+      if (ends && !arguments_.ignore_eos) break;
+      ++result_.generated_tokens;
+      std::string piece = tokenizer_.piece(token, arguments_.special);
+      if (at_start && !piece.empty() && piece.front() == ' ') piece.erase(0, 1);
+      at_start = at_start && piece.empty();
+      emit(piece);
+      if (n + 1 == most || session_.position() == runtime_.engine().context()) break;
+      logits = session_.append({&token, 1});
+    }
+    if (!logits.ok()) return logits.error();
+    return {};
+  }
+
+  const RunResult& result() const { return result_; }
+  RunResult& result() { return result_; }
+  const std::string& text() const { return text_; }
+
+ private:
+  void emit(const std::string& piece) {
+    text_ += piece;
+    if (arguments_.json) return;
+    std::fwrite(piece.data(), 1, piece.size(), stdout);
+    std::fflush(stdout);
+  }
+
+  Runtime& runtime_;
+  const Tokenizer& tokenizer_;
+  Sampler sampler_;
+  const Arguments& arguments_;
+  Session session_;
+  RunResult result_;
+  std::string text_;
+};
+
+int run(const Arguments& arguments) {
+  RuntimeOptions options;
+  options.fit = arguments.fit;
+  options.quiet = arguments.quiet;
+  auto sampler = Sampler::create(arguments.sampling);
+  if (!sampler.ok()) return fail(sampler.error(), kBadInput);
+  auto plan = plan_run(arguments.config, options);
+  if (!plan.ok()) return fail(plan.error(), kBadInput);
+  const Manifest& manifest = plan->store.manifest();
+  if (!manifest.has_vocab && !arguments.check) {
+    return fail({Code::not_found, plan->store.directory(), "the model brings no tokenizer; name one with --tokenizer"},
+                kBadInput);
+  }
+  std::unique_ptr<Tokenizer> tokenizer;
+  if (manifest.has_vocab) {
+    auto made = make_tokenizer(manifest.vocab, plan->store.directory());
+    if (!made.ok()) return fail(made.error(), kBadInput);
+    tokenizer = std::move(*made);
+  }
+  auto created = Runtime::create(std::move(*plan), options);
+  if (!created.ok()) return fail(created.error(), exit_code(created.error()));
+  Runtime& runtime = **created;
+  the_waiter.store(&runtime.dispatcher().waiter());
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+
+  const uint64_t begin = now_ns();
+  Status status = runtime.load();
+  const uint64_t load_ns = now_ns() - begin;
+  if (status.ok() && arguments.check) {
+    auto check = check_json(runtime);
+    the_waiter.store(nullptr);
+    if (!check.ok()) return fail(check.error(), kFailed);
+    std::printf("%s", arguments.json ? (check->dump(2) + "\n").c_str() : check_text(*check).c_str());
+    return 0;
+  }
+  if (!status.ok() && the_signal.load() == 0) {
+    the_waiter.store(nullptr);
+    return fail(status.error(), exit_code(status.error()));
+  }
+  Generation generation(runtime, *tokenizer, std::move(*sampler), arguments);
+  if (status.ok()) status = generation.run();
+  generation.result().load_ns = load_ns;
+  const Status drained = runtime.engine().drain();
+  the_waiter.store(nullptr);
+
+  if (!arguments.json && generation.result().generated_tokens > 0) std::printf("\n");
+  nlohmann::json report = report_json(runtime, generation.result());
+  if (arguments.json) {
+    // What a byte-level model cuts in the middle of a character is replaced, so that the object stays valid.
+    const nlohmann::json object = {{"text", generation.text()}, {"report", report}};
+    std::printf("%s\n", object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  } else if (!arguments.quiet) {
+    std::fprintf(stderr, "\n%s", report_text(report).c_str());
+  }
+  if (const int number = the_signal.load(); number != 0) return 128 + number;
+  if (!status.ok()) return fail(status.error(), exit_code(status.error()));
+  if (!drained.ok()) return fail(drained.error(), kFailed);
+  return 0;
+}
+
+}  // namespace
+}  // namespace tierd
+
+int main(int argc, char** argv) {
+  const tierd::Parsed parsed = tierd::parse_arguments(argc, argv);
+  if (parsed.exit_code) return *parsed.exit_code;
+  return tierd::run(parsed.arguments);
+}

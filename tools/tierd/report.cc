@@ -1,0 +1,196 @@
+#include "tools/tierd/report.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/units.h"
+#include "tiers/compute/memory_bandwidth.h"
+#include "tiers/flash/bandwidth.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kMs = 1e-6;   // from ns
+constexpr double kMeasureSeconds = 0.5;
+constexpr uint64_t kMeasureBytes = uint64_t{256} << 20;
+constexpr uint64_t kMeasureReadBytes = uint64_t{1} << 20;
+
+std::string size_text(const json& bytes) { return format_bytes(bytes.get<double>()); }
+
+double per(double value, uint64_t count) { return count == 0 ? 0 : value / static_cast<double>(count); }
+
+json times_json(const StepTimes& times) {
+  const auto ms = [&](uint64_t ns) { return per(static_cast<double>(ns) * kMs, times.steps); };
+  return {{"tokens", times.tokens},
+          {"steps", times.steps},
+          {"tokens_per_second", times.wall_ns == 0 ? 0.0
+                                                   : static_cast<double>(times.tokens) * 1e9 /
+                                                         static_cast<double>(times.wall_ns)},
+          {"step_ms", ms(times.wall_ns)},
+          {"compute_ms", ms(times.compute_ns)},
+          {"stall_ms", ms(times.idle_ns)},
+          {"management_ms", ms(times.kernel_ns())},
+          {"flash_bytes", per(static_cast<double>(times.read_bytes), times.steps)},
+          {"resident_weight_bytes", per(static_cast<double>(times.resident_bytes), times.steps)},
+          {"streamed_weight_bytes", per(static_cast<double>(times.streamed_bytes), times.steps)},
+          {"messages", per(static_cast<double>(times.messages), times.steps)}};
+}
+
+json budget_json(const Runtime& runtime) {
+  json lines = json::object();
+  for (const Budget::Line& line : runtime.budget().lines()) lines[line.name] = line.bytes;
+  return {{"capacity_bytes", runtime.budget().capacity()},
+          {"peak_bytes", runtime.budget().peak()},
+          {"least_bytes", runtime.plan().memory.least},
+          {"raised_to_least", runtime.plan().memory.raised_to_least},
+          {"lines", lines}};
+}
+
+json configuration_json(const Runtime& runtime) {
+  const RunPlan& plan = runtime.plan();
+  const Manifest& manifest = plan.store.manifest();
+  return {{"model", manifest.config.name.empty() ? manifest.config.architecture : manifest.config.name},
+          {"store", plan.store.directory()},
+          {"tensor_bytes", manifest.tensor_bytes},
+          {"predictor", plan.config.predictor},
+          {"cache", plan.config.cache},
+          {"backend", "host"},
+          {"clock", "wall"},
+          {"kernels", std::string(runtime.kernels().name)},
+          {"threads", runtime.team().workers()},
+          {"context", plan.memory.model.context},
+          {"prefill_chunk", plan.memory.model.max_rows},
+          {"device", std::string(runtime.device().name())},
+          {"seed", plan.config.seed}};
+}
+
+long peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;
+}
+
+}  // namespace
+
+json report_json(Runtime& runtime, const RunResult& result) {
+  const SchedulerCounters& counters = runtime.scheduler().counters();
+  const FlashCounters flash = runtime.flash_counters();
+  json report = configuration_json(runtime);
+  report["load_ms"] = static_cast<double>(result.load_ns) * kMs;
+  report["first_token_ms"] = static_cast<double>(result.first_token_ns) * kMs;
+  report["prefill"] = times_json(runtime.engine().prefill_times());
+  report["decode"] = times_json(runtime.engine().decode_times());
+  report["decode"]["io_ms"] = per(static_cast<double>(flash.in_flight_ns - result.flash_before_ns) * kMs,
+                                  runtime.engine().decode_times().steps);
+  report["neurons"] = {{"hits", counters.hits},           {"staged", counters.staged},
+                       {"misses", counters.misses},       {"evictions", counters.evictions},
+                       {"wasted", counters.wasted},       {"prefetch_failed", counters.prefetch_failed},
+                       {"retries", counters.retries}};
+  report["flash"] = {{"bytes", flash.bytes},
+                     {"reads", flash.reads},
+                     {"short_reads", flash.short_reads},
+                     {"retries", flash.retries},
+                     {"checksum_ms", static_cast<double>(flash.checksum_ns) * kMs}};
+  report["threads_woken"] = runtime.team().wake_ups();
+  report["shared_work"] = runtime.team().launches();
+  report["activation_error"] = runtime.activation_error();
+  report["budget"] = budget_json(runtime);
+  report["peak_rss_bytes"] = peak_rss_bytes();
+  report["prompt_tokens"] = result.prompt_tokens;
+  report["generated_tokens"] = result.generated_tokens;
+  return report;
+}
+
+std::string report_text(const json& r) {
+  const json& decode = r["decode"];
+  const json& prefill = r["prefill"];
+  const json& budget = r["budget"];
+  const json& neurons = r["neurons"];
+  std::string text;
+  const auto line = [&](std::string_view label, const std::string& value) {
+    text += fmt::format("  {:<12} {}\n", label, value);
+  };
+  text += fmt::format("{}, {} of weights; {} threads, {}, {}; predictor {}, cache {}\n",
+                      r["model"].get<std::string>(), size_text(r["tensor_bytes"]), r["threads"].get<int>(),
+                      r["kernels"].get<std::string>(), r["device"].get<std::string>(),
+                      r["predictor"].get<std::string>(), r["cache"].get<std::string>());
+  line("decode", fmt::format("{:.2f} tokens/s, {} tokens", decode["tokens_per_second"].get<double>(),
+                             decode["tokens"].get<int>()));
+  line("prefill", fmt::format("{:.2f} tokens/s, {} tokens; first token after {}, load {}",
+                              prefill["tokens_per_second"].get<double>(), prefill["tokens"].get<int>(),
+                              format_duration(r["first_token_ms"].get<double>() / 1e3),
+                              format_duration(r["load_ms"].get<double>() / 1e3)));
+  line("per token", fmt::format("{:.3g} ms = compute {:.3g} + stall {:.3g} + management {:.3g}; I/O {:.3g} beside",
+                                decode["step_ms"].get<double>(), decode["compute_ms"].get<double>(),
+                                decode["stall_ms"].get<double>(), decode["management_ms"].get<double>(),
+                                decode["io_ms"].get<double>()));
+  const double step_seconds = decode["step_ms"].get<double>() / 1e3;
+  line("bytes/token", fmt::format("flash {} ({}), DRAM {} ({})", size_text(decode["flash_bytes"]),
+                                  format_rate(step_seconds > 0 ? decode["flash_bytes"].get<double>() / step_seconds : 0),
+                                  size_text(decode["resident_weight_bytes"]),
+                                  format_rate(step_seconds > 0
+                                                  ? decode["resident_weight_bytes"].get<double>() / step_seconds
+                                                  : 0)));
+  line("neurons", fmt::format("{} hits, {} read ahead in time, {} misses, {} evicted, {} read in vain",
+                              neurons["hits"].get<uint64_t>(), neurons["staged"].get<uint64_t>(),
+                              neurons["misses"].get<uint64_t>(), neurons["evictions"].get<uint64_t>(),
+                              neurons["wasted"].get<uint64_t>()));
+  std::string lines;
+  for (const auto& [name, bytes] : budget["lines"].items()) {
+    lines += fmt::format("{}{} {}", lines.empty() ? "" : ", ", name, size_text(bytes));
+  }
+  line("DRAM", fmt::format("{} of {}{}: {}", size_text(budget["peak_bytes"]), size_text(budget["capacity_bytes"]),
+                           budget["raised_to_least"].get<bool>() ? " (raised to the least)" : "", lines));
+  line("process", fmt::format("peak {}", size_text(r["peak_rss_bytes"])));
+  if (const double error = r["activation_error"].get<double>(); error > 0) {
+    line("lossy", fmt::format("activations as int8, relative error {:.2g} (--set compute.activations=f32 is exact)",
+                              error));
+  }
+  return text;
+}
+
+Result<json> check_json(Runtime& runtime) {
+  json check = configuration_json(runtime);
+  check["budget"] = budget_json(runtime);
+  const uint64_t resident = runtime.pinned_bytes();
+  const uint64_t streamed = runtime.streamed_bytes_per_token();
+  TIERD_ASSIGN(const double memory, measure_memory_read(runtime.team().workers(), kMeasureSeconds, kMeasureBytes));
+  TIERD_ASSIGN(const double flash, measure_sequential_read(runtime.plan().store.data_path(), kMeasureSeconds, kMeasureReadBytes, runtime.plan().config.flash_depth));
+  const double compute_seconds = static_cast<double>(resident + streamed) / memory;
+  const double flash_seconds = static_cast<double>(streamed) / flash;
+  check["resident_bytes"] = resident;
+  check["flash_bytes_per_token"] = streamed;
+  check["memory_bytes_per_second"] = memory;
+  check["flash_bytes_per_second"] = flash;
+  check["expected_tokens_per_second"] = 1.0 / std::max(compute_seconds, flash_seconds);
+  check["bound_by"] = compute_seconds > flash_seconds ? "memory" : "flash";
+  return check;
+}
+
+std::string check_text(const json& c) {
+  std::string text;
+  const auto line = [&](std::string_view label, const std::string& value) {
+    text += fmt::format("  {:<12} {}\n", label, value);
+  };
+  const json& budget = c["budget"];
+  text += fmt::format("{}, {} of weights; context {}\n", c["model"].get<std::string>(), size_text(c["tensor_bytes"]),
+                      c["context"].get<int>());
+  line("store", c["store"].get<std::string>());
+  line("budget", fmt::format("{}{}; the least that would do is {}", size_text(budget["capacity_bytes"]),
+                             budget["raised_to_least"].get<bool>() ? " (raised to the least)" : "",
+                             size_text(budget["least_bytes"])));
+  for (const auto& [name, bytes] : budget["lines"].items()) line("", fmt::format("{:<18} {}", name, size_text(bytes)));
+  line("per token", fmt::format("{} from DRAM, {} from flash", size_text(c["resident_bytes"]),
+                                size_text(c["flash_bytes_per_token"])));
+  line("measured", fmt::format("DRAM {}, flash {}", format_rate(c["memory_bytes_per_second"].get<double>()),
+                               format_rate(c["flash_bytes_per_second"].get<double>())));
+  line("expected", fmt::format("{:.3g} tokens/s, bound by {}", c["expected_tokens_per_second"].get<double>(),
+                               c["bound_by"].get<std::string>()));
+  return text;
+}
+
+}  // namespace tierd

@@ -1,0 +1,27 @@
+// What a run was: one screen for a person, one object for a machine.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "tools/assembly/runtime.h"
+
+namespace tierd {
+
+struct RunResult {
+  uint64_t prompt_tokens = 0;
+  uint64_t generated_tokens = 0;
+  uint64_t load_ns = 0;
+  uint64_t first_token_ns = 0;  // from the start of prefill
+  uint64_t flash_before_ns = 0;  // in flight before the first decode step
+};
+
+nlohmann::json report_json(Runtime& runtime, const RunResult& result);
+std::string report_text(const nlohmann::json& report);
+
+// What --check prints: what lies where, bytes a token, and the speed that measured bandwidths promise. Measures for about a
+// second.
+Result<nlohmann::json> check_json(Runtime& runtime);
+std::string check_text(const nlohmann::json& check);
+
+}  // namespace tierd
