@@ -107,7 +107,9 @@ int main_of(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    fmt::print(stderr, "tier-convert: {}; see --help\n", error.what());
+    return 2;
   }
   if (arguments.out.empty() && !arguments.verify) {
     fmt::print(stderr, "tier-convert: OUT is missing; to check a store: tier-convert --verify STORE\n");

@@ -59,7 +59,9 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    fmt::print(stderr, "tier-synth: {}; see --help\n", error.what());
+    return 2;
   }
   if (arguments.format == "gguf" && !arguments.neuron_bytes.empty()) {
     fmt::print(stderr, "tier-synth: --neuron-bytes: a GGUF file has no neurons\n");
