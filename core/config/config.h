@@ -32,10 +32,12 @@ struct Config {
   bool flash_verify = true;
   bool flash_direct = true;
   std::string flash_thread = "kernel";
+  std::string flash_core;  // of a thread of its own; empty: unbound
   // [tiers.dram]
   std::string dram_capacity = "all";
   std::string dram_staging = "64 MiB";
   std::string dram_thread = "kernel";
+  std::string dram_core;
   // the strategies
   std::string predictor = "dense";
   std::string quantizer = "plain";

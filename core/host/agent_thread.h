@@ -42,7 +42,7 @@ class AgentThread : public Agent {
   Agent& agent_;
   SpscRing<Message> requests_;
   SpscRing<Done> completions_;
-  std::deque<Message> refused_;  // by the agent, for now; its thread's
+  std::deque<Message> refused_;  // by the agent, to be offered again; its thread's
   Waiter waiter_;
   std::atomic<bool> parked_{false};
   std::atomic<bool> done_signalled_{false};

@@ -22,14 +22,15 @@ constexpr uint16_t kActivationPool = 1;
 constexpr uint32_t kDefaultContext = 4096;
 constexpr uint64_t kSpinNs = 20'000;  // with a core to itself, an agent's thread looks for messages so long
 
-Result<std::optional<uint64_t>> parse_seed(const std::string& text) {
+// A number that may be left out.
+Result<std::optional<uint64_t>> parse_number(const std::string& text, const char* key) {
   if (text.empty()) return std::optional<uint64_t>();
-  uint64_t seed = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  uint64_t number = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (status != std::errc() || end != text.data() + text.size()) {
-    return Error{Code::invalid_argument, "scheduler.shuffle", fmt::format("'{}' is not a seed", text)};
+    return Error{Code::invalid_argument, key, fmt::format("'{}' is not a whole number", text)};
   }
-  return std::optional<uint64_t>(seed);
+  return std::optional<uint64_t>(number);
 }
 
 }  // namespace
@@ -120,7 +121,7 @@ Status Runtime::make_compute() {
   options.staging_bytes = memory.staging;
   options.tensor_bytes = memory.tensors;
   // The kernel's own pool is the first in the table; it is added with the dispatcher.
-  TIERD_ASSIGN(const std::optional<uint64_t> shuffle, parse_seed(config.shuffle));
+  TIERD_ASSIGN(const std::optional<uint64_t> shuffle, parse_number(config.shuffle, "scheduler.shuffle"));
   Dispatcher::Options dispatch;
   uint32_t most_neurons = 0;
   for (const Site& site : plan_.model.sites) most_neurons = std::max(most_neurons, site.n);
@@ -154,20 +155,29 @@ bool Runtime::binds_workers() const {
   return plan_.config.bind && plan_.config.threads <= available_cores();
 }
 
-Agent& Runtime::on_thread(Agent& agent, const std::string& thread, std::unique_ptr<AgentThread>& owner) {
-  if (thread != "own") return agent;
+Result<Agent*> Runtime::on_thread(Agent& agent, const std::string& thread, const std::string& core,
+                                  const char* key, std::unique_ptr<AgentThread>& owner) {
+  TIERD_ASSIGN(const std::optional<uint64_t> number, parse_number(core, key));
+  if (thread != "own") return &agent;
   AgentThread::Options options;
+  if (number) options.core = static_cast<uint32_t>(*number);
   if (available_cores() > team_->workers()) options.spin_ns = kSpinNs;
-  if (&agent == dram_.get() && binds_workers()) options.core = 0;
   owner = std::make_unique<AgentThread>(agent, options);
-  return *owner;
+  return owner.get();
 }
 
 Status Runtime::make_kernel() {
   const MemoryPlan& memory = plan_.memory;
   const std::vector<Site>& sites = plan_.model.sites;
-  TIERD_CHECK(dispatcher_->add_agent(on_thread(*dram_, plan_.config.dram_thread, dram_thread_)) == kDram);
-  TIERD_CHECK(dispatcher_->add_agent(on_thread(*flash_, plan_.config.flash_thread, flash_thread_)) == kFlash);
+  const Config& config = plan_.config;
+  // The thread that drives the DRAM agent is worker 0 of its team.
+  const std::string dram_core = config.dram_core.empty() && binds_workers() ? "0" : config.dram_core;
+  TIERD_ASSIGN(Agent * dram,
+               on_thread(*dram_, config.dram_thread, dram_core, "tiers.dram.core", dram_thread_));
+  TIERD_ASSIGN(Agent * flash,
+               on_thread(*flash_, config.flash_thread, config.flash_core, "tiers.flash.core", flash_thread_));
+  TIERD_CHECK(dispatcher_->add_agent(*dram) == kDram);
+  TIERD_CHECK(dispatcher_->add_agent(*flash) == kFlash);
   residency_ = std::make_unique<Residency>(sites, slots_);
   strategies_->set_residency(residency_.get());
 
@@ -183,7 +193,7 @@ Status Runtime::make_kernel() {
   options.staging_offset = dram_->staging_offset();
   options.staging_blocks = memory.blocks;
   options.block_bytes = memory.block_bytes;
-  options.prefetch = plan_.config.prefetch;
+  options.prefetch = config.prefetch;
   options.describe_extent = [this](uint32_t extent) {
     return plan_.store.data_path() + ": " + plan_.store.describe(extent);
   };

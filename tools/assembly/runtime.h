@@ -77,7 +77,8 @@ class Runtime {
   Status make_kernel();
   Status load_tensors();
   bool binds_workers() const;  // one a core, if there are enough
-  Agent& on_thread(Agent& agent, const std::string& thread, std::unique_ptr<AgentThread>& owner);
+  Result<Agent*> on_thread(Agent& agent, const std::string& thread, const std::string& core, const char* key,
+                           std::unique_ptr<AgentThread>& owner);
 
   RunPlan plan_;
   bool quiet_ = false;
