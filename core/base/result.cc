@@ -30,4 +30,20 @@ std::string_view name(Code code) {
   return "unknown";
 }
 
+std::string Error::line() const {
+  constexpr unsigned char kFirstPrintable = 0x20;
+  constexpr unsigned char kDelete = 0x7f;
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string text;
+  for (const char c : origin.empty() ? detail : origin + ": " + detail) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < kFirstPrintable && c != '\n') || byte == kDelete) {
+      text += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
 }  // namespace tierd

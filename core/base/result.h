@@ -35,7 +35,8 @@ struct Error {
   std::string origin;
   std::string detail;
 
-  std::string line() const { return origin.empty() ? detail : origin + ": " + detail; }
+  // For a terminal: control characters, which a name out of a hostile file may hold, are escaped.
+  std::string line() const;
 };
 
 template <class T>

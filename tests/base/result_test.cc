@@ -34,6 +34,11 @@ TEST(Result, MovesOut) {
   EXPECT_EQ(*p, 7);
 }
 
+TEST(Result, ALineCannotDriveTheTerminal) {
+  const Error error{Code::corrupt, "model.gguf", "tensor \x1b[2Jx\r"};
+  EXPECT_EQ(error.line(), "model.gguf: tensor \\x1b[2Jx\\x0d");
+}
+
 TEST(ResultDeathTest, UncheckedErrorAbortsWithItsLine) {
   EXPECT_DEATH((void)*half(1), "half: odd");
 }
