@@ -58,7 +58,7 @@ Parsed parse_arguments(int argc, char** argv) {
   app.add_option("-c,--ctx-size", context, "positions of the context, 0 is the model's but at most 4096")
       ->type_name("N");
   app.add_option("-t,--threads", threads, "compute workers, 0 is one a core")->type_name("N");
-  app.add_option("--ub,--ubatch-size", ubatch, "most tokens of a prefill chunk")->type_name("N");
+  app.add_option("--ub,--ubatch-size", ubatch, "most tokens of a prefill chunk (also -ub)")->type_name("N");
   app.add_option("-s,--seed", seed, "of sampling")->type_name("N");
   app.add_option("--temp", arguments.sampling.temperature, "temperature, 0 is greedy")->capture_default_str();
   app.add_option("--top-k", arguments.sampling.top_k, "keep the k most probable, 0 is all")
@@ -73,8 +73,11 @@ Parsed parse_arguments(int argc, char** argv) {
   app.add_flag("--check", arguments.check, "print the plan and what it should bring, and stop");
   app.add_flag("--json", arguments.json, "stdout is one JSON object: text and report");
   app.add_flag("-q,--quiet", arguments.quiet, "no progress and no report");
+  // llama.cpp writes this one with a single dash, which the parser takes for a bundle of short flags.
+  std::vector<std::string> words;
+  for (int i = argc - 1; i >= 1; --i) words.emplace_back(std::string_view(argv[i]) == "-ub" ? "--ub" : argv[i]);
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(words));
   } catch (const CLI::Success& success) {
     parsed.exit_code = app.exit(success);
     return parsed;
