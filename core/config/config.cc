@@ -5,6 +5,7 @@
 #include <toml++/toml.h>
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <sstream>
@@ -72,12 +73,14 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string suggestion(std::string_view unknown) {
   const auto last_word = [](std::string_view path) { return path.substr(path.rfind('.') + 1); };
+  const auto table = [](std::string_view path) { return path.substr(0, path.rfind('.')); };
   std::string_view best;
   size_t least = SIZE_MAX;
   for (const Key& key : kKeys) {
-    // A right word in the wrong table is near, too.
-    const size_t distance = std::min(edit_distance(unknown, key.path),
-                                     edit_distance(last_word(unknown), last_word(key.path)) + 1);
+    // A right word in the wrong table is near, too, and so is a table that is given a value.
+    const size_t distance = std::min({edit_distance(unknown, key.path),
+                                      edit_distance(last_word(unknown), last_word(key.path)) + 1,
+                                      edit_distance(unknown, table(key.path)) + 1});
     if (distance < least) {
       least = distance;
       best = key.path;
@@ -183,6 +186,9 @@ Result<Config> load_config(const std::string& file, const std::vector<std::strin
   Config config;
   Reader reader(config);
   if (!file.empty()) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(file, ignored))
+      return Error{Code::invalid_argument, file, "is a folder"};
     std::ifstream in(file);
     if (!in) return Error{Code::not_found, file, "cannot be opened"};
     std::stringstream text;

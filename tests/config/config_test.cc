@@ -1,0 +1,200 @@
+#include "core/config/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+
+class ConfigTest : public testing::Test {
+ protected:
+  std::string file(const std::string& text) {
+    const std::string path = testing::TempDir() + "tierd-config-" + std::to_string(getpid()) + ".toml";
+    std::ofstream(path) << text;
+    path_ = path;
+    return path;
+  }
+  void TearDown() override {
+    if (!path_.empty()) unlink(path_.c_str());
+  }
+  // The error of a file, without its name.
+  std::string error_of(const std::string& text) {
+    const auto config = load_config(file(text), {});
+    if (config.ok()) return "accepted";
+    EXPECT_EQ(config.code(), Code::invalid_argument);
+    std::string line = config.error().line();
+    for (size_t at = line.find(path_); at != std::string::npos; at = line.find(path_)) {
+      line.replace(at, path_.size(), "FILE");
+    }
+    return line;
+  }
+  std::string path_;
+};
+
+std::string set_error(const std::string& assignment) {
+  const auto config = load_config("", {assignment});
+  return config.ok() ? "accepted" : config.error().line();
+}
+
+struct KeyCase {
+  const char* key;
+  const char* value;  // as TOML
+  std::function<bool(const Config&)> holds;
+};
+
+const std::vector<KeyCase>& keys() {
+  static const std::vector<KeyCase> all = {
+      {"model.path", "\"a b.gguf\"", [](const Config& c) { return c.model == "a b.gguf"; }},
+      {"model.tokenizer", "\"t.json\"", [](const Config& c) { return c.tokenizer == "t.json"; }},
+      {"run.threads", "3", [](const Config& c) { return c.threads == 3; }},
+      {"run.context", "77", [](const Config& c) { return c.context == 77; }},
+      {"run.ubatch", "9", [](const Config& c) { return c.ubatch == 9; }},
+      {"run.kv", "\"f32\"", [](const Config& c) { return c.kv == "f32"; }},
+      {"run.seed", "9000000000000000000", [](const Config& c) { return c.seed == 9000000000000000000u; }},
+      {"run.bind", "false", [](const Config& c) { return !c.bind; }},
+      {"compute.activations", "\"f32\"", [](const Config& c) { return c.activations == "f32"; }},
+      {"compute.kernels", "\"scalar\"", [](const Config& c) { return c.kernels == "scalar"; }},
+      {"tiers.flash.device", "\"pread\"", [](const Config& c) { return c.flash_device == "pread"; }},
+      {"tiers.flash.depth", "5", [](const Config& c) { return c.flash_depth == 5; }},
+      {"tiers.flash.max_read", "\"64 KiB\"", [](const Config& c) { return c.flash_max_read == "64 KiB"; }},
+      {"tiers.flash.verify", "false", [](const Config& c) { return !c.flash_verify; }},
+      {"tiers.flash.direct", "false", [](const Config& c) { return !c.flash_direct; }},
+      {"tiers.flash.thread", "\"own\"", [](const Config& c) { return c.flash_thread == "own"; }},
+      {"tiers.dram.capacity", "\"50%\"", [](const Config& c) { return c.dram_capacity == "50%"; }},
+      {"tiers.dram.staging", "1048576", [](const Config& c) { return c.dram_staging == "1048576"; }},
+      {"tiers.dram.thread", "\"own\"", [](const Config& c) { return c.dram_thread == "own"; }},
+      {"predictor.name", "\"p\"", [](const Config& c) { return c.predictor == "p"; }},
+      {"quantizer.name", "\"q\"", [](const Config& c) { return c.quantizer == "q"; }},
+      {"cache.name", "\"lru\"", [](const Config& c) { return c.cache == "lru"; }},
+      {"balancer.name", "\"b\"", [](const Config& c) { return c.balancer == "b"; }},
+      {"scheduler.prefetch", "false", [](const Config& c) { return !c.prefetch; }},
+      {"scheduler.shuffle", "17", [](const Config& c) { return c.shuffle == "17"; }},
+  };
+  return all;
+}
+
+TEST_F(ConfigTest, EveryKeyCanBeSetByFileAndBySet) {
+  const auto defaults = load_config("", {});
+  ASSERT_TRUE(defaults.ok());
+  const std::string manual = config_manual();
+  for (const KeyCase& key : keys()) {
+    SCOPED_TRACE(key.key);
+    EXPECT_FALSE(key.holds(*defaults)) << "a default shows nothing";
+    EXPECT_THAT(manual, HasSubstr(key.key));
+    const std::string assignment = std::string(key.key) + " = " + key.value;
+    const auto from_file = load_config(file(assignment + "\n"), {});
+    ASSERT_TRUE(from_file.ok()) << from_file.error().line();
+    EXPECT_TRUE(key.holds(*from_file));
+    const auto from_set = load_config("", {std::string(key.key) + "=" + key.value});
+    ASSERT_TRUE(from_set.ok()) << from_set.error().line();
+    EXPECT_TRUE(key.holds(*from_set));
+    // Quotes may be left out.
+    std::string bare = key.value;
+    std::erase(bare, '"');
+    const auto from_bare = load_config("", {std::string(key.key) + "=" + bare});
+    ASSERT_TRUE(from_bare.ok()) << from_bare.error().line();
+    EXPECT_TRUE(key.holds(*from_bare));
+  }
+  EXPECT_EQ(static_cast<size_t>(std::count(manual.begin(), manual.end(), '\n')), keys().size())
+      << "a key that is not tested here";
+}
+
+TEST_F(ConfigTest, SetComesAfterTheFileAndInOrder) {
+  const auto config =
+      load_config(file("[run]\nthreads = 1\ncontext = 5\n"), {"run.threads=2", "run.threads=3"});
+  ASSERT_TRUE(config.ok());
+  EXPECT_EQ(config->threads, 3u);
+  EXPECT_EQ(config->context, 5u);
+}
+
+TEST_F(ConfigTest, UnknownKeysSuggestTheNearest) {
+  EXPECT_EQ(error_of("[run]\n\nthread = 4\n"),
+            "FILE:3: unknown key 'run.thread'; did you mean 'run.threads'?");
+  EXPECT_EQ(error_of("[dram]\ncapacity = 4\n"),
+            "FILE:2: unknown key 'dram.capacity'; did you mean 'tiers.dram.capacity'?");
+  EXPECT_EQ(error_of("cache = \"lru\"\n"), "FILE:1: unknown key 'cache'; did you mean 'cache.name'?");
+  EXPECT_EQ(error_of("zzzzzzzzzzzzzzz = 1\n"), "FILE:1: unknown key 'zzzzzzzzzzzzzzz'");
+  EXPECT_EQ(error_of("[[run]]\nthreads = 4\n").substr(0, 25), "FILE:1: unknown key 'run'");
+  EXPECT_EQ(set_error("scheduler.prefetsch=true"),
+            "--set: unknown key 'scheduler.prefetsch'; did you mean 'scheduler.prefetch'?");
+}
+
+TEST_F(ConfigTest, WrongTypesNameFileAndLine) {
+  EXPECT_EQ(error_of("[run]\nthreads = \"many\"\n"),
+            "FILE:2: 'run.threads' must be a whole number, not negative");
+  EXPECT_EQ(error_of("[run]\nthreads = -1\n"), "FILE:2: 'run.threads' must be a whole number, not negative");
+  EXPECT_EQ(error_of("[run]\nthreads = 4294967296\n"),
+            "FILE:2: 'run.threads' must be a whole number, not negative");
+  EXPECT_EQ(error_of("[run]\nthreads = 1.5\n"), "FILE:2: 'run.threads' must be a whole number, not negative");
+  EXPECT_EQ(error_of("[run]\nbind = 1\n"), "FILE:2: 'run.bind' must be true or false");
+  EXPECT_EQ(error_of("[cache]\nname = true\n"), "FILE:2: 'cache.name' must be a string");
+  EXPECT_EQ(error_of("[cache]\nname = [1]\n"), "FILE:2: 'cache.name' must be a string");
+  EXPECT_EQ(set_error("run.bind=perhaps"), "--set: 'run.bind' must be true or false");
+}
+
+TEST_F(ConfigTest, BadChoicesListTheGoodOnes) {
+  EXPECT_EQ(error_of("[run]\nkv = \"f64\"\n"), "FILE:2: 'run.kv' is 'f64', expected one of f16|f32");
+  EXPECT_EQ(set_error("tiers.flash.device=ssd"),
+            "--set: 'tiers.flash.device' is 'ssd', expected one of auto|io_uring|pread");
+  EXPECT_EQ(set_error("run.kv="), "--set: 'run.kv' is '', expected one of f16|f32");
+  EXPECT_EQ(set_error("run.kv=f16|f32"), "--set: 'run.kv' is 'f16|f32', expected one of f16|f32");
+}
+
+TEST_F(ConfigTest, ErrorsAreCollected) {
+  const std::string path = file("[run]\nthreads = -1\nkvv = 1\n[cache]\nname = 1.5\n");
+  const auto config = load_config(path, {"a.b=1", "run.bind=2", "nothing"});
+  ASSERT_FALSE(config.ok());
+  const std::string lines = config.error().line();
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 5);
+  EXPECT_THAT(lines, HasSubstr(path + ":2: 'run.threads'"));
+  EXPECT_THAT(lines, HasSubstr(path + ":3: unknown key 'run.kvv'"));
+  EXPECT_THAT(lines, HasSubstr(path + ":5: 'cache.name'"));
+  EXPECT_THAT(lines, HasSubstr("--set: unknown key 'a.b'"));
+  EXPECT_THAT(lines, HasSubstr("--set: 'run.bind'"));
+  EXPECT_THAT(lines, HasSubstr("--set nothing: expected key=value"));
+}
+
+TEST_F(ConfigTest, FilesThatCannotBeRead) {
+  const auto missing = load_config(testing::TempDir() + "no such file.toml", {});
+  EXPECT_EQ(missing.code(), Code::not_found);
+  EXPECT_THAT(missing.error().line(), HasSubstr("no such file.toml: cannot be opened"));
+  const auto folder = load_config(testing::TempDir(), {});
+  EXPECT_EQ(folder.code(), Code::invalid_argument);
+  EXPECT_THAT(folder.error().line(), HasSubstr("is a folder"));
+}
+
+TEST_F(ConfigTest, SyntaxErrorsNameTheLine) {
+  EXPECT_THAT(error_of("[run]\nthreads = \n"), testing::StartsWith("FILE:2: "));
+  EXPECT_THAT(error_of("[run]\nthreads = 1\nthreads = 2\n"), testing::StartsWith("FILE:3: "));
+  EXPECT_THAT(error_of("[run\n"), testing::StartsWith("FILE:1: "));
+  EXPECT_THAT(error_of(std::string("a = \"\xff\"\n")), testing::StartsWith("FILE:1: "));
+  EXPECT_THAT(error_of(std::string(100'000, '[')), testing::StartsWith("FILE:1: "));
+  for (const char* wrong : {"=1", "=", "a b=1", "run.threads=1\nrun.bind=false oops", "[x]=1"}) {
+    EXPECT_NE(set_error(wrong), "accepted") << wrong;
+  }
+}
+
+TEST_F(ConfigTest, AnyBareWordIsAString) {
+  for (const char* path : {"/a/b c.gguf", "C:\\x\"y", "~/m=1.gguf", "ünï.gguf", "7b", "1.5b"}) {
+    const auto config = load_config("", {std::string("model.path=") + path});
+    ASSERT_TRUE(config.ok()) << config.error().line();
+    EXPECT_EQ(config->model, path);
+  }
+  EXPECT_EQ(set_error("model.path=a\tb\x01"), set_error("model.path=a\tb\x01"));  // an answer, whatever it is
+}
+
+TEST_F(ConfigTest, OurConfigsAreGood) {
+  for (const char* name : {"resident", "naive", "hybrid"}) {
+    const auto config = load_config(std::string(TIERD_SOURCE_DIR "/configs/") + name + ".toml", {});
+    EXPECT_TRUE(config.ok()) << config.error().line();
+  }
+}
+
+}  // namespace
+}  // namespace tierd
