@@ -16,6 +16,7 @@ namespace {
 constexpr uint64_t kWorthWakingNs = 100'000;
 // Work shorter than this is done sooner alone even when the others are awake.
 constexpr uint64_t kWorthSharingNs = 2'000;
+constexpr uint32_t kSpinsBeforeYield = 4096;  // about 0.1 ms
 
 void relax() {
 #if defined(__x86_64__)
@@ -70,7 +71,11 @@ void Team::run(uint64_t n, uint64_t grain, uint64_t cost_ns,
     epoch_.notify_all();
   }
   take_part(0);
-  while (busy_.load(std::memory_order_acquire) != 0) relax();
+  // On a machine that has other work, too, the last worker may be waiting for this very core.
+  for (uint32_t spins = 1; busy_.load(std::memory_order_acquire) != 0; ++spins) {
+    relax();
+    if (spins % kSpinsBeforeYield == 0) std::this_thread::yield();
+  }
 }
 
 void Team::worker(uint32_t index) {
