@@ -18,7 +18,8 @@ DramAgent::DramAgent(const Options& options, PoolTable& pools, Executor executor
 }
 
 Submit DramAgent::submit(const Message& message) {
-  if (queue_.size() >= options_.credits) return Submit::busy;
+  // A credit comes back with the polled completion.
+  if (queue_.size() + done_.size() >= options_.credits) return Submit::busy;
   queue_.push_back(message);
   return Submit::ok;
 }
@@ -74,10 +75,8 @@ uint64_t DramAgent::service_ns(const Message& message) const {
   if (message.op != Op::compute) return 0;
   const SiteWork& site = executor_.plan().sites[message.site];
   const uint64_t group = group_bytes(site.encoding, site.n_in);
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < PoolTable::units(pools_.resolve(message.list)).size(); ++i) {
-    bytes += site.rows_per_neuron / kGroupRows * group;
-  }
+  const uint64_t neurons = PoolTable::units(pools_.resolve(message.list)).size();
+  const uint64_t bytes = neurons * (site.rows_per_neuron / kGroupRows) * group;
   return static_cast<uint64_t>(static_cast<double>(bytes) / options_.bytes_per_second * 1e9);
 }
 
