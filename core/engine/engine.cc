@@ -42,7 +42,12 @@ Status Engine::load(const std::function<void(uint64_t)>& progress) {
 }
 
 Status Engine::drain() {
-  return run(scheduler_.drain());
+  const Status status = run(scheduler_.drain());
+  // Advice about requests that are over may still be on its way.
+  while (dispatcher_.in_flight() != 0) {
+    if (!dispatcher_.turn()) dispatcher_.wait();
+  }
+  return status;
 }
 
 void Engine::reset_times() {

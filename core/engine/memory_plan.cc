@@ -94,7 +94,9 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
   uint32_t rows = request.model.max_rows;
   const bool plenty =
       plan.capacity >= fixed + activations_of(rows) + kLeastBlocks * largest_slot + plan.whole;
-  while (!plenty && rows > least_rows && activations_of(rows) > plan.capacity / kActivationShare) {
+  const uint64_t most_activations =
+      std::min(plan.capacity / kActivationShare, plan.capacity - fixed - kLeastBlocks * largest_slot);
+  while (!plenty && rows > least_rows && activations_of(rows) > most_activations) {
     rows = std::max(least_rows, rows / 2);
   }
   plan.model.max_rows = rows;

@@ -20,6 +20,7 @@ constexpr uint16_t kFlash = 2;
 constexpr uint16_t kMemoryPool = 0;
 constexpr uint16_t kActivationPool = 1;
 constexpr uint32_t kDefaultContext = 4096;
+constexpr uint32_t kMostThreads = 1024;
 constexpr uint64_t kSpinNs = 20'000;  // with a core to itself, an agent's thread looks for messages so long
 
 // A number that may be left out.
@@ -55,6 +56,10 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
     return Error{Code::invalid_argument, "run.context",
                  fmt::format("{} is more than the {} positions of this model", config.context,
                              manifest.config.context_length)};
+  }
+  if (config.threads > kMostThreads) {
+    return Error{Code::invalid_argument, "run.threads",
+                 fmt::format("{} is more than {}", config.threads, kMostThreads)};
   }
   if (config.ubatch == 0 || config.ubatch > UINT16_MAX) {
     return Error{Code::invalid_argument, "run.ubatch",

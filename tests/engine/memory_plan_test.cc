@@ -1,0 +1,191 @@
+#include "core/engine/memory_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/model/shape_file.h"
+#include "core/store/planner.h"
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+
+// A store of this shape, without weights.
+Manifest store_of(const std::string& shape, Encoding encoding) {
+  const auto config = read_shape(shape);
+  EXPECT_TRUE(config.ok()) << config.error().line();
+  std::vector<TensorInfo> tensors;
+  for (const TensorSpec& spec : required_tensors(*config)) {
+    TensorInfo info;
+    info.name = spec.name;
+    info.rows = spec.rows;
+    info.cols = spec.cols;
+    info.encoding = spec.rows == 1 || spec.name == "position" ? Encoding::f32 : encoding;
+    tensors.push_back(std::move(info));
+  }
+  auto plan = plan_layout(*config, tensors, 0);
+  EXPECT_TRUE(plan.ok()) << plan.error().line();
+  return std::move(*plan);
+}
+
+MemoryRequest request_of(const Manifest& manifest, Capacity capacity, uint32_t context = 512) {
+  MemoryRequest request;
+  request.capacity = capacity;
+  request.model.context = std::min(context, manifest.config.context_length);
+  request.model.max_rows = std::min(512u, request.model.context);
+  request.model.int8_activations = is_quantized(manifest.sites[1].encoding);
+  return request;
+}
+
+Capacity bytes(uint64_t n) {
+  return {Capacity::Kind::bytes, 0, n};
+}
+
+uint64_t largest_slot(const Manifest& manifest) {
+  uint64_t largest = 0;
+  for (const StoredSite& site : manifest.sites) largest = std::max(largest, site.slot_bytes());
+  return largest;
+}
+
+// What must hold of every plan.
+void expect_sound(const MemoryPlan& plan, const Manifest& manifest, const MemoryRequest& request) {
+  EXPECT_LE(plan.tensors + plan.kv + plan.activations + plan.staging + plan.arena, plan.capacity);
+  EXPECT_GE(plan.capacity, plan.least);
+  EXPECT_LE(plan.arena, plan.whole);
+  EXPECT_EQ(plan.staging, uint64_t{plan.blocks} * plan.block_bytes);
+  EXPECT_GE(plan.blocks, 2u);
+  const uint64_t largest = largest_slot(manifest);
+  EXPECT_GE(plan.block_bytes, largest);
+  EXPECT_EQ(plan.block_bytes % 4096, 0u);
+  EXPECT_LE(plan.staging, std::max(request.most_staging, 2 * largest));
+  EXPECT_GE(plan.model.max_rows, 1u);
+  EXPECT_GE(plan.model.max_rows, plan.model.logit_rows);
+  EXPECT_LE(plan.model.max_rows, request.model.max_rows);
+  EXPECT_EQ(plan.model.context, request.model.context);
+  const ComputePlan compute = plan_model(manifest, plan.model).compute;
+  EXPECT_EQ(plan.activations, activation_bytes(compute));
+  EXPECT_EQ(plan.kv, kv_bytes(compute));
+}
+
+TEST(MemoryPlan, EveryShapeAtEveryCapacity) {
+  for (const std::string& shape : known_shapes()) {
+    for (const Encoding encoding : {Encoding::q4_0, Encoding::f16}) {
+      SCOPED_TRACE(shape + " " + std::string(name(encoding)));
+      const Manifest manifest = store_of(shape, encoding);
+      const auto all = plan_memory(manifest, request_of(manifest, {}));
+      ASSERT_TRUE(all.ok()) << all.error().line();
+      expect_sound(*all, manifest, request_of(manifest, {}));
+      EXPECT_EQ(all->arena, all->whole);
+      EXPECT_EQ(all->model.max_rows, request_of(manifest, {}).model.max_rows);
+
+      const uint64_t least = all->least;
+      uint64_t arena = 0;
+      for (const double part :
+           {0.0, 1e-6, 1e-4, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.99, 1.0, 1.5}) {
+        const auto capacity =
+            least + static_cast<uint64_t>(part * static_cast<double>(all->capacity - least));
+        SCOPED_TRACE("capacity " + std::to_string(capacity));
+        const MemoryRequest request = request_of(manifest, bytes(capacity));
+        const auto plan = plan_memory(manifest, request);
+        ASSERT_TRUE(plan.ok()) << plan.error().line();
+        EXPECT_EQ(plan->capacity, capacity);
+        EXPECT_FALSE(plan->raised_to_least);
+        expect_sound(*plan, manifest, request);
+        if (part >= 0.1) {
+          EXPECT_GE(plan->arena, arena);
+        }
+        if (part >= 1) {
+          EXPECT_EQ(plan->arena, plan->whole);
+        }
+        arena = plan->arena;
+      }
+    }
+  }
+}
+
+TEST(MemoryPlan, TheLeastIsTheLeast) {
+  for (const std::string shape : {"llama-2-7b", "opt-125m", "qwen2.5-0.5b"}) {
+    const Manifest manifest = store_of(shape, Encoding::q4_0);
+    const auto refused = plan_memory(manifest, request_of(manifest, bytes(1)));
+    ASSERT_EQ(refused.code(), Code::no_space);
+    const uint64_t least = plan_memory(manifest, request_of(manifest, {}))->least;
+    const std::string line = plan_memory(manifest, request_of(manifest, bytes(least - 1))).error().line();
+    EXPECT_THAT(line, HasSubstr("tiers.dram.capacity: "));
+    EXPECT_THAT(line, HasSubstr("(" + std::to_string(least) + " bytes"));
+    EXPECT_THAT(line, HasSubstr("--fit"));
+    EXPECT_EQ(line.find('\n'), std::string::npos);
+    const auto accepted = plan_memory(manifest, request_of(manifest, bytes(least)));
+    ASSERT_TRUE(accepted.ok());
+    expect_sound(*accepted, manifest, request_of(manifest, bytes(least)));
+    EXPECT_EQ(accepted->arena, 0u);
+    EXPECT_EQ(accepted->blocks, 2u);
+    EXPECT_EQ(accepted->model.max_rows, 1u);
+    // With --fit anything smaller is raised to it.
+    for (const uint64_t asked : {uint64_t{0}, uint64_t{1}, least - 1}) {
+      MemoryRequest request = request_of(manifest, bytes(asked));
+      request.fit = true;
+      const auto fitted = plan_memory(manifest, request);
+      ASSERT_TRUE(fitted.ok());
+      EXPECT_TRUE(fitted->raised_to_least);
+      EXPECT_EQ(fitted->capacity, least);
+    }
+  }
+}
+
+// KV and small tensors may be nearly all there is; a prefill chunk must fit what they leave.
+TEST(MemoryPlan, ALongContextLeavesLittleForThePrompt) {
+  const Manifest manifest = store_of("tinyllama-1.1b", Encoding::q4_0);
+  const uint64_t least = plan_memory(manifest, request_of(manifest, bytes(0), 2048)).ok()
+                             ? 0
+                             : plan_memory(manifest, request_of(manifest, {}, 2048))->least;
+  for (uint64_t over = 0; over < (64u << 20); over += 300'000) {
+    const MemoryRequest request = request_of(manifest, bytes(least + over), 2048);
+    const auto plan = plan_memory(manifest, request);
+    ASSERT_TRUE(plan.ok());
+    expect_sound(*plan, manifest, request);
+  }
+}
+
+TEST(MemoryPlan, SharesAreOfTheTensorBytes) {
+  const Manifest manifest = store_of("llama-2-7b", Encoding::q4_0);
+  const auto half = plan_memory(manifest, request_of(manifest, {Capacity::Kind::share, 0.5, 0}));
+  ASSERT_TRUE(half.ok());
+  EXPECT_EQ(half->capacity, manifest.tensor_bytes / 2);
+  EXPECT_LT(half->arena, manifest.tensor_bytes / 2);
+  EXPECT_GT(half->arena, manifest.tensor_bytes * 35 / 100);
+}
+
+TEST(MemoryPlan, StagingIsBounded) {
+  const Manifest manifest = store_of("llama-2-7b", Encoding::q4_0);
+  for (const uint64_t most : {uint64_t{0}, uint64_t{3u << 20}, uint64_t{17u << 20}, uint64_t{64u << 20}}) {
+    MemoryRequest request = request_of(manifest, {Capacity::Kind::share, 0.5, 0});
+    request.most_staging = most;
+    const auto plan = plan_memory(manifest, request);
+    ASSERT_TRUE(plan.ok());
+    expect_sound(*plan, manifest, request);
+  }
+}
+
+TEST(Capacity, IsAllAShareOrASize) {
+  const auto kind = [](std::string_view text) {
+    const auto capacity = parse_capacity(text, "tiers.dram.capacity");
+    return capacity.ok() ? static_cast<int>(capacity->kind) : -1;
+  };
+  EXPECT_EQ(kind("all"), static_cast<int>(Capacity::Kind::all));
+  EXPECT_EQ(kind("50%"), static_cast<int>(Capacity::Kind::share));
+  EXPECT_DOUBLE_EQ(parse_capacity("12.5%", "")->share, 0.125);
+  EXPECT_EQ(parse_capacity("2 GiB", "")->bytes, uint64_t{2} << 30);
+  EXPECT_EQ(parse_capacity("1000", "")->bytes, 1000u);
+  for (const char* wrong : {"", "%", "0%", "-5%", "nan%", "inf%", "1e9%", "5%%", " 5%", "5 %x", "half", "ALL",
+                            "-1", "nan", "1e30", "5 apples"}) {
+    EXPECT_EQ(kind(wrong), -1) << wrong;
+  }
+  EXPECT_EQ(parse_capacity("5x%", "tiers.dram.capacity").error().line(),
+            "tiers.dram.capacity: '5x%' is not a share; write for example 50%");
+  EXPECT_THAT(parse_capacity("much", "tiers.dram.capacity").error().line(),
+              HasSubstr("tiers.dram.capacity: 'much' is not a size"));
+}
+
+}  // namespace
+}  // namespace tierd

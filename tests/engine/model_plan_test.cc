@@ -1,0 +1,106 @@
+#include "core/engine/model_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "core/store/writer.h"
+#include "tests/store/memory_source.h"
+
+namespace tierd {
+namespace {
+
+Manifest manifest_of(const ModelConfig& config) {
+  auto manifest = plan_store(MemorySource(config, Encoding::f16), {});
+  EXPECT_TRUE(manifest.ok());
+  return std::move(*manifest);
+}
+
+std::vector<StepKind> kinds(const Program& program) {
+  std::vector<StepKind> all;
+  for (const Step& step : program) all.push_back(step.kind);
+  return all;
+}
+
+using Kinds = std::vector<StepKind>;
+
+TEST(ModelPlan, ALlamaLayer) {
+  const Manifest manifest = manifest_of(small_llama());
+  const ModelPlan plan = plan_model(manifest, {.max_rows = 8, .logit_rows = 2, .context = 16});
+  ASSERT_EQ(plan.sites.size(), manifest.sites.size());
+  ASSERT_EQ(plan.sites.size(), 2u + 2u * 4u);
+  EXPECT_TRUE(plan.sites[0].given);
+  EXPECT_TRUE(plan.compute.sites[0].gather);
+  EXPECT_TRUE(plan.compute.sites[0].after.empty());
+  const SiteWork& qkv = plan.compute.sites[1];
+  EXPECT_EQ(kinds(qkv.before), (Kinds{StepKind::rms_norm}));
+  EXPECT_EQ(kinds(qkv.after), (Kinds{StepKind::rope, StepKind::store_kv, StepKind::attend}));
+  EXPECT_EQ(qkv.after[0].width, 64u + 32u);  // q and k turn together
+  EXPECT_EQ(qkv.after[1].column, 64u);       // k, then v
+  EXPECT_EQ(plan.compute.sites[5].after[1].layer, 1u);
+  EXPECT_EQ(kinds(plan.compute.sites[2].after), (Kinds{StepKind::add}));
+  EXPECT_EQ(kinds(plan.compute.sites[3].after), (Kinds{StepKind::silu_mul}));
+  EXPECT_EQ(plan.compute.sites[3].after[0].width, 160u);
+  const SiteWork& head = plan.compute.sites.back();
+  EXPECT_EQ(kinds(head.before), (Kinds{StepKind::rms_norm}));
+  EXPECT_EQ(head.out, plan.logits);
+  EXPECT_EQ(plan.compute.buffers[plan.logits].width, 300u);
+  EXPECT_EQ(plan.compute.buffers[plan.logits].rows, 2u);
+  EXPECT_EQ(plan.compute.attention.frequencies.size(), 8u);
+  for (size_t s = 0; s < plan.sites.size(); ++s) {
+    const Site& site = plan.sites[s];
+    EXPECT_EQ(site.domain, s);
+    EXPECT_EQ(site.slot_bytes % 4096, 0u);
+    ASSERT_EQ(site.bytes.size(), site.n);
+    for (const uint32_t bytes : site.bytes) EXPECT_LE(bytes, site.slot_bytes);
+    // Every buffer that a site touches is wide enough for it.
+    const SiteWork& work = plan.compute.sites[s];
+    if (!work.gather) {
+      EXPECT_GE(plan.compute.buffers[work.in].width, work.n_in);
+    }
+    EXPECT_GE(plan.compute.buffers[work.out].width, work.gather ? work.n_in : work.n_out);
+  }
+}
+
+TEST(ModelPlan, AnOptLayerHasBiasesAndATiedHead) {
+  const Manifest manifest = manifest_of(small_opt());
+  const ModelPlan plan = plan_model(manifest, {.max_rows = 8, .logit_rows = 1, .context = 16});
+  EXPECT_EQ(kinds(plan.compute.sites[0].after), (Kinds{StepKind::add_position}));
+  EXPECT_EQ(plan.compute.sites[0].after[0].offset, 2u);
+  const SiteWork& qkv = plan.compute.sites[1];
+  EXPECT_EQ(kinds(qkv.before), (Kinds{StepKind::layer_norm}));
+  EXPECT_NE(qkv.before[0].bias, kNoTensor);
+  EXPECT_EQ(kinds(qkv.after), (Kinds{StepKind::add_bias, StepKind::add_bias, StepKind::add_bias,
+                                     StepKind::store_kv, StepKind::attend}));
+  EXPECT_EQ(qkv.after[2].column, 144u);
+  EXPECT_EQ(kinds(plan.compute.sites[3].after), (Kinds{StepKind::add_bias, StepKind::relu}));
+  EXPECT_EQ(kinds(plan.compute.sites[4].after), (Kinds{StepKind::add_bias, StepKind::add}));
+  // The head owns the bytes that both use.
+  const auto head = static_cast<SiteId>(plan.sites.size() - 1);
+  EXPECT_EQ(plan.sites[0].domain, head);
+  EXPECT_EQ(plan.sites[head].domain, head);
+  EXPECT_EQ(plan.sites[0].n, plan.sites[head].n);
+  EXPECT_EQ(plan.sites[0].first_extent, plan.sites[head].first_extent);
+}
+
+TEST(Program, BuffersFollowEachOtherInWholeRowGroups) {
+  ComputePlan plan;
+  plan.buffers = {{"a", 17, 0}, {"b", 16, 2}, {"c", 1, 9}};
+  plan.max_rows = 3;
+  EXPECT_EQ(buffer_stride(plan.buffers[0]), 32u);
+  EXPECT_EQ(buffer_offsets(plan), (std::vector<uint64_t>{0, 3 * 128, 3 * 128 + 2 * 64, 3 * 128 + 5 * 64}));
+  EXPECT_EQ(activation_bytes(plan), 3u * 128u + 5u * 64u);
+  plan.int8_activations = true;
+  plan.sites.resize(1);
+  plan.sites[0].n_in = 64;
+  EXPECT_EQ(activation_bytes(plan), 3u * 128u + 5u * 64u + 3u * (64u + 16u));
+  plan.attention.n_layers = 2;
+  plan.attention.n_kv_heads = 3;
+  plan.attention.head_dim = 4;
+  plan.context = 10;
+  plan.sequences = 2;
+  EXPECT_EQ(kv_bytes(plan), 2u * 2u * 2u * 10u * 12u * 2u);
+  plan.kv = KvEncoding::f32;
+  EXPECT_EQ(kv_bytes(plan), 2u * 2u * 2u * 10u * 12u * 4u);
+}
+
+}  // namespace
+}  // namespace tierd
