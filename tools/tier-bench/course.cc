@@ -19,8 +19,8 @@ namespace {
 
 constexpr double kDiskSeconds = 1;
 constexpr uint64_t kDiskReadBytes = uint64_t{1} << 20;
-// In flight together: enough for a fast disk, and little beside the budget.
-constexpr uint32_t kDiskDepth = 16;
+// In flight together, as many as a model reads ahead by default; 32 MiB beside the budget.
+constexpr uint32_t kDiskDepth = 32;
 constexpr double kDiskTolerance = 0.2;
 
 uint64_t peak_rss_bytes() {
