@@ -17,9 +17,7 @@ constexpr uint64_t kLongestParkNs = 5'000'000;
 }  // namespace
 
 AgentThread::AgentThread(Agent& agent, const Options& options)
-    : agent_(agent),
-      requests_(agent.credits() * 2u),  // cancels and raises come on top of the credited requests
-      completions_(agent.credits() * 2u) {
+    : agent_(agent), requests_(agent.credits()), completions_(agent.credits()) {
   done_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   TIERD_CHECK(done_fd_ >= 0);
   if (agent.wait_fd() >= 0) waiter_.watch(agent.wait_fd());
@@ -34,7 +32,9 @@ AgentThread::~AgentThread() {
 }
 
 Submit AgentThread::submit(const Message& message) {
-  if (!requests_.push(message)) return Submit::busy;
+  if (open_ == credits()) return Submit::busy;
+  TIERD_CHECK(requests_.push(message));
+  ++open_;
   // Pairs with the fence in `run`: either the thread sees the message before it parks, or we see that it is
   // parked.
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -46,12 +46,17 @@ Submit AgentThread::submit(const Message& message) {
 }
 
 size_t AgentThread::poll(std::span<Done> done) {
-  if (done_signalled_.exchange(false, std::memory_order_acq_rel)) {
-    uint64_t count;
-    [[maybe_unused]] const ssize_t got = read(done_fd_, &count, sizeof count);
+  if (done_signalled_.load(std::memory_order_relaxed))
+    done_signalled_.exchange(false, std::memory_order_acq_rel);
+  // The thread says that it signals before it writes: until all that it announced has been read the
+  // descriptor may turn readable yet, and whoever sleeps on it would not.
+  if (signals_.load(std::memory_order_acquire) != signals_read_) {
+    uint64_t count = 0;
+    if (read(done_fd_, &count, sizeof count) == sizeof count) signals_read_ += count;
   }
   size_t n = 0;
   while (n < done.size() && completions_.pop(done[n])) ++n;
+  open_ -= static_cast<uint32_t>(n);
   return n;
 }
 
@@ -71,10 +76,11 @@ bool AgentThread::work() {
   while (const size_t n = agent_.poll(done)) {
     busy = true;
     for (size_t i = 0; i < n; ++i) {
-      // There are never more completions than requests, and the ring is as large as theirs.
+      // There are never more completions than credits.
       TIERD_CHECK(completions_.push(done[i]));
     }
     if (!done_signalled_.exchange(true, std::memory_order_acq_rel)) {
+      signals_.fetch_add(1, std::memory_order_release);
       const uint64_t one = 1;
       [[maybe_unused]] const ssize_t written = write(done_fd_, &one, sizeof one);
     }

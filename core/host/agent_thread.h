@@ -30,7 +30,7 @@ class AgentThread : public Agent {
   Drive drive() override { return Drive::idle; }
   size_t poll(std::span<Done> done) override;
   int wait_fd() const override { return done_fd_; }
-  bool waiting() const override { return false; }
+  bool waiting() const override { return open_ != 0; }
   uint64_t service_ns(const Message& message) const override { return agent_.service_ns(message); }
 
   uint64_t wake_ups() const { return wake_ups_.load(std::memory_order_relaxed); }
@@ -40,12 +40,15 @@ class AgentThread : public Agent {
   bool work();
 
   Agent& agent_;
+  uint32_t open_ = 0;  // accepted and not yet polled; the kernel's
   SpscRing<Message> requests_;
   SpscRing<Done> completions_;
   std::deque<Message> refused_;  // by the agent, to be offered again; its thread's
   Waiter waiter_;
   std::atomic<bool> parked_{false};
   std::atomic<bool> done_signalled_{false};
+  std::atomic<uint64_t> signals_{0};  // written to done_fd_, or about to be
+  uint64_t signals_read_ = 0;         // the kernel's
   std::atomic<bool> ending_{false};
   std::atomic<uint64_t> wake_ups_{0};
   int done_fd_ = -1;

@@ -5,14 +5,13 @@
 #include <cstring>
 
 namespace tierd {
-namespace {
 
-int evictable(void* context, uint32_t site, uint32_t neuron) {
-  const auto* residency = *static_cast<const Residency* const*>(context);
-  return residency != nullptr && residency->valid(site, neuron) && !residency->pinned(site, neuron) ? 1 : 0;
+int StrategySet::evictable(void* context, uint32_t s, uint32_t neuron) {
+  const auto& set = *static_cast<const StrategySet*>(context);
+  const Residency* residency = set.residency_;
+  if (residency == nullptr || s >= set.sites_->size() || neuron >= (*set.sites_)[s].n) return 0;
+  return residency->valid(s, neuron) && !residency->pinned(s, neuron) ? 1 : 0;
 }
-
-}  // namespace
 
 Result<std::unique_ptr<StrategySet>> StrategySet::create(std::span<const tierd_plugin* const> plugins,
                                                          const StrategyNames& names,
@@ -42,7 +41,7 @@ Result<std::unique_ptr<StrategySet>> StrategySet::create(std::span<const tierd_p
     set->views_.push_back(view);
   }
   set->host_.size = sizeof set->host_;
-  set->host_.context = static_cast<void*>(&set->residency_);
+  set->host_.context = set.get();
   set->host_.seed = seed;
   set->host_.n_sites = static_cast<uint32_t>(sites.size());
   set->host_.sites = set->views_.data();

@@ -42,6 +42,7 @@ class StrategySet {
 
  private:
   StrategySet() = default;
+  static int evictable(void* context, uint32_t site, uint32_t neuron);
   Result<const void*> make(std::span<const tierd_plugin* const> plugins, const char* kind,
                            const std::string& name, const char* extension, void*& self);
 

@@ -15,6 +15,7 @@ namespace {
 constexpr uint16_t kKernel = 0;
 constexpr uint64_t kLongestWaitNs = 5'000'000;
 constexpr uint32_t kMostTurnsHeld = 6;
+constexpr size_t kMostAgents = 64;
 
 // Control messages (cancel, raise) have no completion that anybody waits for.
 class Ignore : public CompletionSink {
@@ -44,6 +45,7 @@ Dispatcher::Dispatcher(PoolTable& pools, const Options& options)
 Dispatcher::~Dispatcher() = default;
 
 uint16_t Dispatcher::add_agent(Agent& agent) {
+  TIERD_CHECK(agents_.size() < kMostAgents);
   AgentState state;
   state.agent = &agent;
   state.credits = agent.credits();
@@ -148,14 +150,16 @@ void Dispatcher::raise(MessageId id, Priority priority) {
 bool Dispatcher::send() {
   bool sent = false;
   for (AgentState& state : agents_) {
+    bool busy = false;  // then nothing else may slip in before what it refused
     for (auto& queue : state.waiting) {
-      while (!queue.empty() && state.credits > 0) {
+      while (!busy && !queue.empty() && state.credits > 0) {
         const uint32_t slot = queue.front();
         Entry& entry = entries_[slot];
         if (options_.model_clock) {
           events_.submit(entry.message, state.agent->service_ns(entry.message));
         } else if (state.agent->submit(entry.message) == Submit::busy) {
-          break;
+          busy = true;
+          continue;
         }
         entry.state = State::sent;
         queue.pop_front();
@@ -168,8 +172,8 @@ bool Dispatcher::send() {
 }
 
 bool Dispatcher::drive() {
-  std::array<size_t, 64> order{};
-  const size_t n = std::min(agents_.size(), order.size());
+  std::array<size_t, kMostAgents> order{};
+  const size_t n = agents_.size();
   for (size_t i = 0; i < n; ++i) order[i] = i;
   if (shuffle_) {
     for (size_t i = n; i > 1; --i) std::swap(order[i - 1], order[shuffle_->below(static_cast<uint32_t>(i))]);

@@ -17,8 +17,8 @@ std::vector<EventQueue::Waiting>::iterator EventQueue::find(MessageId id) {
 }
 
 bool EventQueue::cancel(MessageId id) {
-  // What could start before now has started, whether or not anybody asked.
-  start_what_can(now_ns_);
+  // What is ready at this very moment has not started: `next` lets an engine choose only when everything that
+  // ends now has been told, so that the order of telling does not matter.
   const auto found = find(id);
   if (found == waiting_.end()) return false;
   cancelled_.push_back({found->message, now_ns_, now_ns_, true});
@@ -27,15 +27,13 @@ bool EventQueue::cancel(MessageId id) {
 }
 
 bool EventQueue::raise(MessageId id, Priority priority) {
-  start_what_can(now_ns_);
   const auto found = find(id);
   if (found == waiting_.end()) return false;
   found->message.priority = std::min(found->message.priority, priority);
   return true;
 }
 
-// Starts requests on free engines as long as the start lies at or before `until_ns` and before the engine's
-// own next completion is taken out by `next`.
+// Starts requests on free engines as long as the start lies at or before `until_ns`.
 void EventQueue::start_what_can(uint64_t until_ns) {
   for (bool started = true; started;) {
     started = false;
@@ -67,45 +65,53 @@ void EventQueue::start_what_can(uint64_t until_ns) {
   }
 }
 
+std::map<EventQueue::EngineKey, EventQueue::Completion>::iterator EventQueue::first_running() {
+  return std::min_element(running_.begin(), running_.end(),
+                          [](const auto& a, const auto& b) { return rank(a.second) < rank(b.second); });
+}
+
+// What is over at the present moment, the first by rank.
+std::optional<EventQueue::Completion> EventQueue::take_present() {
+  const auto cancelled =
+      std::min_element(cancelled_.begin(), cancelled_.end(),
+                       [](const Completion& a, const Completion& b) { return rank(a) < rank(b); });
+  const auto ended = first_running();
+  const bool ends_now = ended != running_.end() && ended->second.done_ns <= now_ns_;
+  if (cancelled != cancelled_.end() && !(ends_now && rank(ended->second) < rank(*cancelled))) {
+    const Completion result = *cancelled;
+    cancelled_.erase(cancelled);
+    return result;
+  }
+  if (!ends_now) return std::nullopt;
+  const Completion result = ended->second;
+  free_ns_[ended->first] = result.done_ns;
+  running_.erase(ended);
+  return result;
+}
+
 std::optional<EventQueue::Completion> EventQueue::next() {
-  if (!cancelled_.empty()) {
-    const auto first =
-        std::min_element(cancelled_.begin(), cancelled_.end(), [](const Completion& a, const Completion& b) {
-          return std::tuple(a.message.priority, a.message.id.slot) <
-                 std::tuple(b.message.priority, b.message.id.slot);
-        });
-    const Completion result = *first;
-    cancelled_.erase(first);
-    return result;
-  }
-  start_what_can(now_ns_);
-  if (running_.empty()) {
-    if (waiting_.empty()) return std::nullopt;
-    // Nothing is ready yet: go to the first moment at which something is.
-    uint64_t first = UINT64_MAX;
-    for (const Waiting& w : waiting_) first = std::min(first, std::max(w.ready_ns, free_ns_[key(w.message)]));
-    now_ns_ = std::max(now_ns_, first);
-    start_what_can(now_ns_);
-  }
   for (;;) {
-    const auto order = [](const auto& a, const auto& b) {
-      const auto rank = [](const Completion& c) {
-        return std::tuple(c.done_ns, c.message.priority, c.message.id.slot);
-      };
-      return rank(a.second) < rank(b.second);
-    };
-    const auto first = std::min_element(running_.begin(), running_.end(), order);
-    // Another engine may get something ready before this completion, which may be done even earlier. What
-    // becomes ready at the very moment of the completion waits: who hears of the completion may submit
-    // something better.
-    const size_t before = running_.size();
-    if (first->second.done_ns > 0) start_what_can(first->second.done_ns - 1);
-    if (running_.size() != before) continue;
-    const Completion result = first->second;
-    free_ns_[first->first] = result.done_ns;
-    running_.erase(first);
-    now_ns_ = std::max(now_ns_, result.done_ns);
-    return result;
+    // An engine chooses when all that ends at this moment has been told: who hears of it may have something
+    // better for the engine.
+    if (std::optional<Completion> present = take_present()) return present;
+    start_what_can(now_ns_);
+    if (running_.empty()) {
+      if (waiting_.empty()) return std::nullopt;
+      // Nothing is ready yet: go to the first moment at which something is.
+      uint64_t first = UINT64_MAX;
+      for (const Waiting& w : waiting_)
+        first = std::min(first, std::max(w.ready_ns, free_ns_[key(w.message)]));
+      now_ns_ = first;
+      continue;
+    }
+    // A free engine may get something ready before the first completion, which may end even earlier.
+    uint64_t end_ns = first_running()->second.done_ns;
+    for (size_t before = 0; before != running_.size() && end_ns > now_ns_;) {
+      before = running_.size();
+      start_what_can(end_ns - 1);
+      end_ns = first_running()->second.done_ns;
+    }
+    now_ns_ = end_ns;
   }
 }
 

@@ -1,14 +1,15 @@
 // The modelled clock: which request an engine serves next and when it is done, in virtual time.
 //
 // Every agent has three engines (read, copy, compute); an engine serves one request at a time. It chooses
-// only when it is free, among the requests that are ready *then*: by priority, then by order of arrival. A
-// demand therefore overtakes prefetches that wait, never one that has started. Completions come out ordered
-// by (virtual time, priority, id).
+// only when it is free and all that ends at that moment has been told, among the requests that are ready
+// *then*: by priority, then by order of arrival. A demand therefore overtakes prefetches that wait, never one
+// that has started. Completions come out ordered by (virtual time, priority, id).
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "core/message/message.h"
@@ -49,7 +50,12 @@ class EventQueue {
   static EngineKey key(const Message& m) {
     return static_cast<uint32_t>(m.agent) << 2 | static_cast<uint32_t>(m.engine);
   }
+  static std::tuple<uint64_t, Priority, uint32_t> rank(const Completion& c) {
+    return {c.done_ns, c.message.priority, c.message.id.slot};
+  }
   std::vector<Waiting>::iterator find(MessageId id);
+  std::map<EngineKey, Completion>::iterator first_running();
+  std::optional<Completion> take_present();
   void start_what_can(uint64_t until_ns);
 
   uint64_t now_ns_ = 0;

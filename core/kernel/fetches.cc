@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "core/base/align.h"
+#include "core/kernel/plugin_answer.h"
 #include "core/kernel/scheduler.h"
 #include "core/kernel/set_view.h"
 
@@ -29,7 +31,7 @@ Status Scheduler::ask_cache(SiteId site, std::vector<uint32_t> missing, Priority
   const auto& cache = strategies_.cache;
   const auto fault = [&](const std::string& what) {
     drop_plan(site, plan);
-    return Error{Code::plugin_fault, fmt::format("cache '{}'", cache.name), "admit: " + what};
+    return plugin_error("cache", cache.name, "admit", what);
   };
   const ActiveSet set = ActiveSet::of(std::move(missing));
   tierd_set_view view = set_view(home, set, 1, TIERD_SET_PREDICTED);
@@ -56,8 +58,9 @@ Status Scheduler::ask_cache(SiteId site, std::vector<uint32_t> missing, Priority
     ++counters_.evictions;
   }
   if (!dropped.empty() && cache.table->dropped != nullptr) {
-    cache.table->dropped(cache.self, home, dropped.data(), static_cast<uint32_t>(dropped.size()),
-                         TIERD_DROPPED_EVICTED);
+    const int answered = cache.table->dropped(cache.self, home, dropped.data(),
+                                              static_cast<uint32_t>(dropped.size()), TIERD_DROPPED_EVICTED);
+    blame_cache("dropped", answered);
   }
   size_t kept = first;
   for (uint32_t i = 0; i < set.size(); ++i) {
@@ -128,6 +131,8 @@ void Scheduler::post_read(Fetch& fetch) {
 }
 
 void Scheduler::pump_wishes() {
+  // What a demand waits for is not given to the look-ahead.
+  if (current_ != nullptr && !current_->plan.done()) return;
   while (!wishes_.empty()) {
     Wish& wish = wishes_.front();
     while (!wish.plan.done()) {
@@ -208,6 +213,25 @@ bool Scheduler::is_awaited(const Fetch& fetch) const {
          std::find(current_->awaited.begin(), current_->awaited.end(), &fetch) != current_->awaited.end();
 }
 
+// A fault in an answer to mere news is kept until somebody can be told.
+void Scheduler::blame_cache(const char* function, int code) {
+  if (code >= 0 || fault_.code != Code::ok) return;
+  fault_ = plugin_error("cache", strategies_.cache.name, function, fmt::format("answered {}", code));
+}
+
+Status Scheduler::take_fault() {
+  if (fault_.code == Code::ok) return {};
+  return std::exchange(fault_, Error{Code::ok, {}, {}});
+}
+
+// Whether memory of this site and step still belongs to a read.
+bool Scheduler::reading(SiteId site, uint32_t step) const {
+  return std::any_of(fetches_.begin(), fetches_.end(), [&](const auto& entry) {
+    const Fetch& fetch = *entry.second;
+    return fetch.site == site && fetch.step == step && fetch.state == FetchState::reading;
+  });
+}
+
 void Scheduler::on_read_done(const Message& message, const Done& done) {
   Fetch& fetch = *fetch_of_message_[message.id.slot];
   TIERD_CHECK(fetch.message == message.id);
@@ -221,8 +245,8 @@ void Scheduler::on_read_done(const Message& message, const Done& done) {
       for (const uint32_t neuron : fetch.neurons) residency_.landed(home, neuron);
       const auto& cache = strategies_.cache;
       if (cache.table->landed != nullptr) {
-        cache.table->landed(cache.self, home, fetch.neurons.data(),
-                            static_cast<uint32_t>(fetch.neurons.size()));
+        blame_cache("landed", cache.table->landed(cache.self, home, fetch.neurons.data(),
+                                                  static_cast<uint32_t>(fetch.neurons.size())));
       }
       if (fill_progress_) fill_progress_(done.bytes);
       if (awaited) {
@@ -241,7 +265,7 @@ void Scheduler::on_read_done(const Message& message, const Done& done) {
   }
 
   // It failed, or was cancelled before somebody came to want it after all.
-  const bool wanted = awaited || fill_progress_;
+  const bool wanted = awaited || (fill_progress_ && fill_error_.code == Code::ok);
   if (done.status != DoneStatus::cancelled && !wanted) ++counters_.prefetch_failed;
   if (wanted && fetch.attempts < options_.read_attempts) {
     if (done.status != DoneStatus::cancelled) ++counters_.retries;
@@ -254,8 +278,9 @@ void Scheduler::on_read_done(const Message& message, const Done& done) {
     for (const uint32_t neuron : fetch.neurons) residency_.abandon(home, neuron);
     const auto& cache = strategies_.cache;
     if (cache.table->dropped != nullptr) {
-      cache.table->dropped(cache.self, home, fetch.neurons.data(),
-                           static_cast<uint32_t>(fetch.neurons.size()), TIERD_DROPPED_FAILED);
+      blame_cache("dropped",
+                  cache.table->dropped(cache.self, home, fetch.neurons.data(),
+                                       static_cast<uint32_t>(fetch.neurons.size()), TIERD_DROPPED_FAILED));
     }
   }
   if (awaited) {
@@ -273,39 +298,52 @@ Task<Status> Scheduler::fill(std::function<void(uint64_t)> progress) {
   std::vector<tierd_ahead> items(sites_.size());
   tierd_ahead_out out{static_cast<uint32_t>(items.size()), 0, items.data()};
   if (const int code = cache.table->ahead(cache.self, TIERD_NO_SITE, &out); code < 0) {
-    co_return Error{Code::plugin_fault, fmt::format("cache '{}'", cache.name),
-                    fmt::format("ahead: answered {}", code)};
+    co_return plugin_error("cache", cache.name, "ahead", fmt::format("answered {}", code));
   }
-  fill_progress_ = progress ? std::move(progress) : [](uint64_t) {};
-  fill_error_ = {Code::ok, {}, {}};
-  for (uint32_t k = 0; k < std::min<size_t>(out.n, items.size()) && fill_error_.code == Code::ok; ++k) {
-    const tierd_ahead item = items[k];
-    if (item.site >= sites_.size() || domain(item.site) != item.site ||
-        (item.idx == nullptr ? sites_[item.site].n : item.n) > residency_.free_slots(item.site)) {
-      fill_error_ = {Code::plugin_fault, fmt::format("cache '{}'", cache.name),
-                     fmt::format("ahead: more neurons of site {} than it has slots", item.site)};
+  const auto fault = [&](const std::string& what) {
+    return plugin_error("cache", cache.name, "ahead", what);
+  };
+  if (out.n > items.size()) co_return fault(fmt::format("{} wishes where {} have room", out.n, items.size()));
+  // All lists are the plugin's, and gone at its next call: they are copied before the first read.
+  std::vector<Wish> wanted;
+  Status status;
+  for (uint32_t k = 0; k < out.n && status.ok(); ++k) {
+    const tierd_ahead& item = items[k];
+    if (item.site >= sites_.size() || domain(item.site) != item.site) {
+      status = fault(fmt::format("site {} has no residency of its own", item.site));
       break;
     }
-    Plan plan;
-    const uint32_t count = item.idx == nullptr ? sites_[item.site].n : item.n;
-    for (uint32_t i = 0; i < count; ++i) {
-      const uint32_t neuron = item.idx == nullptr ? i : item.idx[i];
-      if (neuron >= sites_[item.site].n || residency_.slot(item.site, neuron) != kNoSlot) continue;
-      residency_.lease(item.site, neuron);
-      plan.neurons.push_back(neuron);
-      plan.verdicts.push_back(TIERD_VERDICT_KEEP);
+    auto listed = neurons_of(item, sites_[item.site].n);
+    if (!listed.ok()) {
+      status = fault(listed.error().detail);
+      break;
     }
+    std::erase_if(*listed, [&](uint32_t n) { return residency_.slot(item.site, n) != kNoSlot; });
+    if (listed->size() > residency_.free_slots(item.site)) {
+      status = fault(fmt::format("more neurons of site {} than it has slots", item.site));
+      break;
+    }
+    Wish& wish = wanted.emplace_back();
+    wish.site = item.site;
+    for (const uint32_t neuron : *listed) residency_.lease(item.site, neuron);
+    wish.plan.verdicts.assign(listed->size(), TIERD_VERDICT_KEEP);
+    wish.plan.neurons = std::move(*listed);
+  }
+
+  fill_progress_ = progress ? std::move(progress) : [](uint64_t) {};
+  fill_error_ = status.ok() ? Error{Code::ok, {}, {}} : status.error();
+  for (auto& [site, step, plan] : wanted) {
     while (!plan.done() && fill_error_.code == Code::ok) {
       Fetch* started = nullptr;
-      if (!start_next(plan, item.site, 0, Priority::migration, started)) co_await changed_;
+      if (!start_next(plan, site, 0, Priority::migration, started)) co_await changed_;
       if (dispatcher_.waiter().stopping()) fill_error_ = {Code::cancelled, "load", "interrupted"};
     }
-    drop_plan(item.site, plan);
+    drop_plan(site, plan);
   }
   while (!fetches_.empty()) co_await changed_;
   fill_progress_ = nullptr;
   if (fill_error_.code != Code::ok) co_return fill_error_;
-  co_return Status{};
+  co_return take_fault();
 }
 
 Task<Status> Scheduler::drain() {
@@ -347,7 +385,9 @@ Error Scheduler::read_error(const Fetch& fetch, const Done& done) const {
         return {Code::io_error, origin, "the file ends here; the store was cut short while it was in use"};
       }
       return {Code::io_error, origin,
-              fmt::format("read failed after {} attempts: {}", fetch.attempts, std::strerror(done.aux))};
+              fmt::format("read failed after {} attempts: {}", fetch.attempts,
+                          done.aux != 0 ? std::string(std::strerror(done.aux))
+                                        : fmt::format("status {}", static_cast<int>(done.status)))};
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/kernel/plugin_answer.h"
 #include "core/kernel/set_view.h"
 
 namespace tierd {
@@ -13,10 +14,6 @@ namespace {
 constexpr uint32_t kMostAhead = 64;
 constexpr uint32_t kOneUnit = 1;      // computing units, until several agents compute
 constexpr uint32_t kOneEncoding = 1;  // encodings a site is stored in
-
-Error plugin_error(const char* kind, const char* plugin, std::string_view function, const std::string& what) {
-  return {Code::plugin_fault, fmt::format("{} '{}'", kind, plugin), fmt::format("{}: {}", function, what)};
-}
 
 }  // namespace
 
@@ -38,7 +35,8 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   current.pass = request;
   current_ = &current;
 
-  Status status = predict(current);
+  Status status = take_fault();
+  if (status.ok()) status = predict(current);
   if (status.ok()) status = assign(current);
   if (status.ok()) status = encode(current);
   if (status.ok()) status = admit(current);
@@ -50,7 +48,9 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
     if (current.finished && current.running.empty()) break;
     pump_wishes();
     co_await changed_;
-    if (dispatcher_.waiter().stopping()) current.error = {Code::cancelled, sites_[site].name, "interrupted"};
+    if (dispatcher_.waiter().stopping() && !current.failed()) {
+      current.error = {Code::cancelled, sites_[site].name, "interrupted"};
+    }
   }
   while (!current.running.empty()) co_await changed_;
 
@@ -58,10 +58,14 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   // up.
   release(current);
   current_ = nullptr;
-  if (current.failed()) co_return current.error;
+  if (current.failed()) {
+    while (reading(site, request.step)) co_await changed_;
+    co_return current.error;
+  }
 
   status = observe(current);
   if (status.ok()) status = look_ahead(current);
+  if (status.ok()) status = take_fault();
   pump_wishes();
   co_return status;
 }
@@ -93,12 +97,8 @@ Status Scheduler::predict(Current& current) {
                         fmt::format("{} of {} neurons", out.n, site.n));
   }
   neurons.resize(out.n);
-  for (size_t i = 0; i < neurons.size(); ++i) {
-    if (neurons[i] >= site.n || (i > 0 && neurons[i] <= neurons[i - 1])) {
-      return plugin_error(
-          "predictor", predictor.name, "predict",
-          fmt::format("neuron {} at place {}: expected ascending numbers below {}", neurons[i], i, site.n));
-    }
+  if (const Status checked = check_neurons(neurons, site.n); !checked.ok()) {
+    return plugin_error("predictor", predictor.name, "predict", checked.error().detail);
   }
   current.active = ActiveSet::of(std::move(neurons));
   return {};
@@ -144,6 +144,7 @@ Status Scheduler::encode(const Current& current) {
 Status Scheduler::admit(Current& current) {
   const SiteId site = current.site;
   std::vector<Fetch*> coming(sites_[site].n, nullptr);
+  current.source.assign(sites_[site].n, nullptr);
   std::vector<Fetch*> ours;
   for (const auto& [key, fetch] : fetches_) {
     const bool for_this_pass = fetch->site == site && fetch->step == current.pass.step;
@@ -157,7 +158,10 @@ Status Scheduler::admit(Current& current) {
   for (Plan wish = take_wish(site, current.pass.step); !wish.done(); ++wish.next) {
     const uint32_t neuron = wish.neurons[wish.next];
     const uint8_t verdict = wish.verdicts[wish.next];
-    if (current.wants(neuron)) {
+    // What is to pass through staging may have come by way of an alias since.
+    const bool needed = verdict == TIERD_VERDICT_KEEP ||
+                        (coming[neuron] == nullptr && residency_.slot(site, neuron) == kNoSlot);
+    if (needed && current.wants(neuron)) {
       planned[neuron] = true;
       current.plan.neurons.push_back(neuron);
       current.plan.verdicts.push_back(verdict);
@@ -180,6 +184,7 @@ Status Scheduler::admit(Current& current) {
     counters_.streamed_bytes += sites_[site].bytes[neuron];
     if (Fetch* fetch = coming[neuron]; fetch != nullptr) {
       if (!is_awaited(*fetch)) current.awaited.push_back(fetch);
+      current.source[neuron] = fetch;
       ++counters_.staged;
     } else if (planned[neuron]) {
       ++counters_.misses;
@@ -210,6 +215,7 @@ void Scheduler::fetch(Current& current) {
     Fetch* started = nullptr;
     if (!start_next(current.plan, current.site, current.pass.step, Priority::demand, started)) return;
     current.awaited.push_back(started);
+    for (const uint32_t neuron : started->neurons) current.source[neuron] = started;
   }
 }
 
@@ -232,7 +238,8 @@ void Scheduler::compute(Current& current) {
     fetch->state = FetchState::computing;
     running.fetches.push_back(fetch);
     for (uint32_t i = 0; i < fetch->neurons.size(); ++i) {
-      if (current.wants(fetch->neurons[i])) add(fetch->neurons[i], offset_in_pool(*fetch, i));
+      // Not those that nobody wants, nor those that an alias has brought meanwhile.
+      if (current.source[fetch->neurons[i]] == fetch) add(fetch->neurons[i], offset_in_pool(*fetch, i));
     }
   }
   const bool last =
@@ -287,8 +294,12 @@ Status Scheduler::look_ahead(const Current& current) {
   if (const int code = predictor.table->look_ahead(predictor.self, current.site, &rows, &out); code < 0) {
     return plugin_error("predictor", predictor.name, "look_ahead", fmt::format("answered {}", code));
   }
+  if (out.n > kMostAhead) {
+    return plugin_error("predictor", predictor.name, "look_ahead",
+                        fmt::format("{} wishes where {} have room", out.n, kMostAhead));
+  }
   const auto n_sites = static_cast<uint32_t>(sites_.size());
-  for (uint32_t i = 0; i < std::min(out.n, kMostAhead); ++i) {
+  for (uint32_t i = 0; i < out.n; ++i) {
     const tierd_ahead& item = items[i];
     const uint64_t place = uint64_t{current.site} + item.distance;
     if (item.site >= n_sites || item.distance == 0 || place % n_sites != item.site) {
@@ -299,17 +310,15 @@ Status Scheduler::look_ahead(const Current& current) {
     const uint64_t step = current.pass.step + place / n_sites;
     if (sites_[item.site].given || wished_[item.site] > step || step >= kNoStep) continue;
     wished_[item.site] = step + 1;
-    const uint32_t count = item.idx == nullptr ? sites_[item.site].n : item.n;
-    std::vector<uint32_t> missing;
-    for (uint32_t k = 0; k < count; ++k) {
-      const uint32_t neuron = item.idx == nullptr ? k : item.idx[k];
-      if (neuron >= sites_[item.site].n) {
-        return plugin_error("predictor", predictor.name, "look_ahead",
-                            fmt::format("neuron {} of {}", neuron, sites_[item.site].n));
-      }
-      const SiteId home = domain(item.site);
-      if (!residency_.valid(home, neuron) && !residency_.leased(home, neuron)) missing.push_back(neuron);
+    auto listed = neurons_of(item, sites_[item.site].n);
+    if (!listed.ok()) {
+      return plugin_error("predictor", predictor.name, "look_ahead", listed.error().detail);
     }
+    const SiteId home = domain(item.site);
+    std::vector<uint32_t> missing = std::move(*listed);
+    std::erase_if(missing, [&](uint32_t neuron) {
+      return residency_.valid(home, neuron) || residency_.leased(home, neuron);
+    });
     if (missing.empty()) continue;
     Wish wish;
     wish.site = item.site;
@@ -347,7 +356,7 @@ Status Scheduler::end_step(uint32_t step) {
       return plugin_error("cache", cache.name, "end_step", fmt::format("answered {}", code));
     }
   }
-  return {};
+  return take_fault();
 }
 
 void Scheduler::on_done(const Message& message, const Done& done) {

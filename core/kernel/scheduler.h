@@ -128,6 +128,7 @@ class Scheduler : private CompletionSink {
     std::vector<uint32_t> pinned;    // those, and what landed in the arena since; unpinned when the pass ends
     Plan plan;                       // missing neurons
     std::vector<Fetch*> awaited;     // reads that bring some of the others
+    std::vector<const Fetch*> source;  // [n] which of them a neuron is computed from
     std::vector<Running> running;
     bool started = false;   // the segment before was posted
     bool finished = false;  // the segment after was posted
@@ -166,6 +167,9 @@ class Scheduler : private CompletionSink {
   void give_up(Fetch& fetch);
   void retire(Fetch& fetch, bool used);
   bool is_awaited(const Fetch& fetch) const;
+  bool reading(SiteId site, uint32_t step) const;
+  void blame_cache(const char* function, int code);
+  Status take_fault();
   uint64_t offset_in_pool(const Fetch& fetch, uint32_t index) const;
   uint64_t slot_offset(SiteId site, uint32_t neuron) const;
   Error read_error(const Fetch& fetch, const Done& done) const;
@@ -187,6 +191,7 @@ class Scheduler : private CompletionSink {
   Notice changed_;
   std::function<void(uint64_t)> fill_progress_;
   Error fill_error_{Code::ok, {}, {}};
+  Error fault_{Code::ok, {}, {}};  // of a plugin, not yet told
   SchedulerCounters counters_;
 };
 

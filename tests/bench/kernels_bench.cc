@@ -125,6 +125,10 @@ __attribute__((target("avx512f"))) uint64_t read_all(const std::byte* p, size_t 
 }
 
 void read(benchmark::State& state) {
+  if (__builtin_cpu_supports("avx512f") == 0) {
+    state.SkipWithError("the plain read is written for AVX-512");
+    return;
+  }
   const size_t share = kWeightBytes / static_cast<uint32_t>(state.range(0));
   measure(state, "GB/s", 1e-9 * kWeightBytes,
           [&](uint32_t i) { benchmark::DoNotOptimize(read_all(weights() + i * share, share)); });

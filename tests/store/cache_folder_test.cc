@@ -4,10 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "core/store/store.h"
-#include "tests/store/files.h"
 #include "tests/store/memory_source.h"
+#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {
@@ -18,12 +19,10 @@ constexpr WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
 
 class CacheFolder : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fresh_folder();
-    setenv("TIERD_CACHE", (folder_ + "/cache").c_str(), 1);
-  }
+  void SetUp() override { setenv("TIERD_CACHE", (folder_ + "/cache").c_str(), 1); }
   void TearDown() override { unsetenv("TIERD_CACHE"); }
-  std::string folder_;
+  TempFolder temp_;
+  std::string folder_ = temp_.path();
 };
 
 TEST_F(CacheFolder, IsWhereTheVariablesSay) {
@@ -76,7 +75,7 @@ TEST_F(CacheFolder, AStoreIsItself) {
 }
 
 TEST_F(CacheFolder, AFolderThatCannotBeMadeIsNamed) {
-  write_file(folder_ + "/cache", "a file");
+  temp_.write("cache", "a file");
   const MemorySource source(small_llama(), Encoding::f16);
   EXPECT_THAT(store_for(source, kQuiet).error().line(), HasSubstr(folder_ + "/cache"));
 }

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "core/store/source.h"
 #include "core/store/synthetic_source.h"
-#include "tests/store/files.h"
 #include "tests/store/memory_source.h"
+#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {
@@ -44,7 +46,8 @@ void expect_same_model(const TensorSource& written, const TensorSource& read) {
 }
 
 TEST(GgufWriter, IsReadBack) {
-  const std::string folder = fresh_folder();
+  const TempFolder temp;
+  const std::string folder = temp.path();
   for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0}) {
     for (const bool qwen : {false, true}) {
       ModelConfig config = small_llama();
@@ -68,7 +71,8 @@ TEST(GgufWriter, IsReadBack) {
 }
 
 TEST(GgufWriter, RefusesWhatGgufCannotSay) {
-  const std::string path = fresh_folder() + "/model.gguf";
+  const TempFolder temp;
+  const std::string path = temp.path() + "/model.gguf";
   const auto refused = [&](const ModelConfig& config) {
     const Status written = write_gguf(MemorySource(config, Encoding::f16), path, true);
     EXPECT_EQ(written.code(), Code::unsupported);

@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <vector>
 
 #include "core/store/store.h"
 #include "core/store/store_writer.h"
 #include "tests/store/files.h"
 #include "tests/store/memory_source.h"
+#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {
@@ -115,7 +117,6 @@ class PowerCutDisk : public InterruptedDisk {
 class Interrupted : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fresh_folder();
     InterruptedDisk counting;
     ASSERT_TRUE(write_store_on(counting, source_, folder_ + "/whole", kOptions, kSmallSteps).ok());
     steps_ = counting.steps;
@@ -147,7 +148,8 @@ class Interrupted : public testing::Test {
     return disk.data_written;
   }
 
-  std::string folder_;
+  TempFolder temp_;
+  std::string folder_ = temp_.path();
   MemorySource source_ = a_source();
   int steps_ = 0;
   uint64_t all_bytes_ = 0;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,7 @@
 #include "core/store/writer.h"
 #include "tests/store/files.h"
 #include "tests/store/memory_source.h"
+#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {
@@ -201,10 +203,10 @@ TEST(Manifest, NestingAndNoJsonAreRefused) {
 class BrokenStore : public testing::Test {
  protected:
   void SetUp() override {
-    store_ = fresh_folder() + "/store";
     ASSERT_TRUE(write_store(source_, store_, {.neuron_bytes = 4096, .quiet = true}).ok());
   }
-  std::string store_;
+  TempFolder folder_;
+  std::string store_ = folder_.path() + "/store";
   MemorySource source_{small_llama(), Encoding::q4_0};
 };
 

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 #include <sys/file.h>
 
+#include <filesystem>
+
 #include "core/store/disk.h"
 #include "core/store/store.h"
 #include "tests/store/files.h"
 #include "tests/store/memory_source.h"
+#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {
@@ -50,7 +53,8 @@ void expect_same_weights(const TensorSource& source, const std::string& director
 }
 
 TEST(Writer, KeepsEveryRow) {
-  const std::string folder = fresh_folder();
+  const TempFolder temp;
+  const std::string folder = temp.path();
   for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0}) {
     const MemorySource source(small_llama(), e);
     const std::string out = folder + "/" + std::string(name(e));
@@ -62,7 +66,8 @@ TEST(Writer, KeepsEveryRow) {
 }
 
 TEST(Writer, GroupsSpanTensorsAndEncodingsMix) {
-  const std::string out = fresh_folder() + "/store";
+  const TempFolder temp;
+  const std::string out = temp.path() + "/store";
   const MemorySource source(
       small_opt(), Encoding::f16, 3,
       {{"layers.0.v", Encoding::bf16}, {"layers.1.attn_norm", Encoding::f16}, {"position", Encoding::bf16}});
@@ -71,7 +76,8 @@ TEST(Writer, GroupsSpanTensorsAndEncodingsMix) {
 }
 
 TEST(Writer, KeepsConfigurationAndVocabulary) {
-  const std::string out = fresh_folder() + "/store";
+  const TempFolder temp;
+  const std::string out = temp.path() + "/store";
   const MemorySource source(small_llama(), Encoding::q8_0);
   ASSERT_TRUE(write_store(source, out, kQuiet).ok());
   const auto manifest = read_manifest(out);
@@ -85,7 +91,8 @@ TEST(Writer, KeepsConfigurationAndVocabulary) {
 }
 
 TEST(Writer, SameSourceIsNoWorkAndAnotherIsRefused) {
-  const std::string out = fresh_folder() + "/store";
+  const TempFolder temp;
+  const std::string out = temp.path() + "/store";
   MemorySource source(small_llama(), Encoding::f16);
   ASSERT_TRUE(write_store(source, out + "/", kQuiet).ok());
   const auto time = std::filesystem::last_write_time(out + "/weights.bin");
@@ -100,9 +107,10 @@ TEST(Writer, SameSourceIsNoWorkAndAnotherIsRefused) {
 }
 
 TEST(Writer, RefusesFoldersThatAreNoStore) {
-  const std::string folder = fresh_folder();
+  const TempFolder temp;
+  const std::string folder = temp.path();
   const MemorySource source(small_llama(), Encoding::f16);
-  write_file(folder + "/letter.txt", "dear");
+  temp.write("letter.txt", "dear");
   EXPECT_THAT(write_store(source, folder, kQuiet).error().line(), HasSubstr("holds no store"));
   EXPECT_THAT(write_store(source, folder + "/letter.txt", kQuiet).error().line(), HasSubstr("not a folder"));
   EXPECT_EQ(write_store(source, folder + "/no/such/parent", kQuiet).code(), Code::not_found);
@@ -112,7 +120,8 @@ TEST(Writer, RefusesFoldersThatAreNoStore) {
 }
 
 TEST(Writer, SourceErrorsAreNamed) {
-  const std::string out = fresh_folder() + "/store";
+  const TempFolder temp;
+  const std::string out = temp.path() + "/store";
   MemorySource source(small_llama(), Encoding::f16);
   source.broken_tensor = "layers.1.down";
   const Status written = write_store(source, out, kQuiet);
@@ -124,7 +133,8 @@ TEST(Writer, SourceErrorsAreNamed) {
 }
 
 TEST(Writer, TwoDoNotMix) {
-  const std::string out = fresh_folder() + "/store";
+  const TempFolder temp;
+  const std::string out = temp.path() + "/store";
   const MemorySource source(small_llama(), Encoding::f16);
   std::filesystem::create_directory(out + ".partial");
   {

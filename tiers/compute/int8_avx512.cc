@@ -5,6 +5,9 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include <cstring>
+#include <span>
+
 #include "core/base/check.h"
 #include "tiers/compute/strips.h"
 

@@ -8,6 +8,7 @@
 #endif
 
 #include <array>
+#include <span>
 #include <utility>
 
 #include "core/base/check.h"

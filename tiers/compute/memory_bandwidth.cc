@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -55,6 +56,8 @@ namespace {
 
 HWY_EXPORT(sum_words);
 
+constexpr const char* kOrigin = "memory bandwidth";
+constexpr uint64_t kAlignment = 64;                  // of the widest vector
 constexpr uint64_t kPieceBytes = uint64_t{2} << 20;  // between two looks at the clock
 
 // Pages of its own, large ones where the system gives them, as the weights have.
@@ -78,22 +81,17 @@ class Mapping {
   uint64_t bytes_;
 };
 
-}  // namespace
-
-Result<double> measure_memory_read(uint32_t threads, double seconds, uint64_t bytes) {
-  threads = std::max(threads, 1u);
-  const uint64_t part = align_up(std::max<uint64_t>(bytes / threads, 1), kPieceBytes);
-  const Mapping memory(part * threads);
-  if (memory.get() == nullptr) {
-    return Error{Code::no_space, "memory bandwidth", fmt::format("no memory for {} B", part * threads)};
-  }
+// Reads `parts` of `part` bytes each, one a thread, after `prepare` was called for them there.
+Result<double> read_parts(const std::byte* memory, uint32_t parts, uint64_t part, double seconds,
+                          const std::function<void(uint32_t)>& prepare) {
   std::atomic<uint64_t> read{0};
   std::atomic<uint64_t> begin_ns{UINT64_MAX};
   std::atomic<uint64_t> sink{0};  // keeps the sums from being optimised away
   std::atomic<bool> go{false};
   std::atomic<uint32_t> ready{0};
-  const auto work = [&](std::byte* mine) {
-    std::memset(mine, 1, part);  // the pages come to lie near the core that reads them
+  const auto work = [&](uint32_t index) {
+    prepare(index);
+    const std::byte* mine = memory + index * part;
     ready.fetch_add(1);
     while (!go.load()) std::this_thread::yield();
     const uint64_t end_ns = begin_ns.load() + static_cast<uint64_t>(seconds * 1e9);
@@ -111,9 +109,9 @@ Result<double> measure_memory_read(uint32_t threads, double seconds, uint64_t by
   std::vector<std::thread> workers;
   Result<double> rate = 0.0;
   try {
-    for (uint32_t i = 0; i < threads; ++i) workers.emplace_back(work, memory.get() + i * part);
+    for (uint32_t i = 0; i < parts; ++i) workers.emplace_back(work, i);
   } catch (const std::system_error& error) {
-    rate = Error{Code::no_space, "memory bandwidth", fmt::format("{} threads: {}", threads, error.what())};
+    rate = Error{Code::no_space, kOrigin, fmt::format("{} threads: {}", parts, error.what())};
   }
   while (ready.load() != workers.size()) std::this_thread::yield();
   begin_ns = now_ns();
@@ -121,6 +119,31 @@ Result<double> measure_memory_read(uint32_t threads, double seconds, uint64_t by
   for (std::thread& worker : workers) worker.join();
   if (!rate.ok()) return rate;
   return static_cast<double>(read.load()) / (static_cast<double>(now_ns() - begin_ns.load()) * 1e-9);
+}
+
+}  // namespace
+
+Result<double> measure_memory_read(uint32_t threads, double seconds, uint64_t bytes) {
+  threads = std::max(threads, 1u);
+  const uint64_t part = align_up(std::max<uint64_t>(bytes / threads, 1), kPieceBytes);
+  const Mapping memory(part * threads);
+  if (memory.get() == nullptr) {
+    return Error{Code::no_space, kOrigin, fmt::format("no memory for {} B", part * threads)};
+  }
+  // Written where it is read, so that the pages come to lie near that core.
+  return read_parts(memory.get(), threads, part, seconds,
+                    [&](uint32_t i) { std::memset(memory.get() + i * part, 1, part); });
+}
+
+Result<double> measure_memory_read(uint32_t threads, double seconds, std::span<const std::byte> memory) {
+  threads = std::max(threads, 1u);
+  const uint64_t part = memory.size() / threads / kPieceBytes * kPieceBytes;
+  if (part == 0 || reinterpret_cast<uintptr_t>(memory.data()) % kAlignment != 0) {
+    return Error{Code::invalid_argument, kOrigin,
+                 fmt::format("{} B for {} threads: at least {} B a thread were expected, aligned to {} B",
+                             memory.size(), threads, kPieceBytes, kAlignment)};
+  }
+  return read_parts(memory.data(), threads, part, seconds, [](uint32_t) {});
 }
 
 }  // namespace tierd

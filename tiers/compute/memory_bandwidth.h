@@ -1,7 +1,9 @@
 // How fast this machine's cores read memory: what bounds every matrix-vector product of a resident model.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/base/result.h"
 
@@ -10,5 +12,10 @@ namespace tierd {
 // Bytes per second that `threads` threads together load, each from its own part of `bytes` (choose it well
 // above the caches), for about `seconds`. Errors: no_space, when memory or threads are not to be had.
 Result<double> measure_memory_read(uint32_t threads, double seconds, uint64_t bytes = uint64_t{1} << 29);
+
+// The same over memory that is there already, such as a model's weights, without taking any more. Nobody
+// writes to it meanwhile. Error besides: invalid_argument for less than 2 MiB a thread, or not aligned to 64
+// B.
+Result<double> measure_memory_read(uint32_t threads, double seconds, std::span<const std::byte> memory);
 
 }  // namespace tierd

@@ -237,6 +237,10 @@ Status Runtime::load() {
   return {};
 }
 
+uint64_t Runtime::agent_wake_ups() const {
+  return (dram_thread_ ? dram_thread_->wake_ups() : 0) + (flash_thread_ ? flash_thread_->wake_ups() : 0);
+}
+
 Runtime::Traffic Runtime::planned_traffic() const {
   const bool keeps = strategies_->strategies().cache.table->ahead != nullptr;
   Traffic traffic;

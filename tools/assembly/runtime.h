@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,10 @@ class Runtime {
   double activation_error() { return dram_->executor().activation_error(); }
   // When nothing is in flight.
   FlashCounters flash_counters() const { return flash_->counters(); }
+  // Times a parked thread of an agent was woken, see Team::wake_ups for those of the workers.
+  uint64_t agent_wake_ups() const;
+  // Where weights stay. The agent writes to it while reads are in flight (Engine::drain).
+  std::span<const std::byte> arena() const { return dram_->memory().first(dram_->staging_offset()); }
   const BlockDevice& device() const { return flash_->device(); }
   // What a decode step of a dense model takes from the arena and what it must bring in from flash, the
   // embedding's row aside. Of a cache that does not say beforehand what it keeps, nothing is promised.

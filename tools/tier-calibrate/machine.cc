@@ -1,31 +1,17 @@
 #include "tools/tier-calibrate/machine.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <toml++/toml.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <ctime>
-#include <fstream>
 #include <set>
 #include <sstream>
-#include <thread>
 
+#include "core/base/host_facts.h"
 #include "core/base/units.h"
 
 namespace tierd {
 namespace {
-
-std::string read_cpu_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
 
 std::string quoted(const std::string& text) {
   std::ostringstream out;
@@ -80,15 +66,13 @@ std::string kernel_table(const Machine& machine) {
 }  // namespace
 
 Machine describe_machine() {
+  const HostFacts facts = read_host_facts();
   Machine machine;
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) == 0) machine.host = host.data();
-  if (machine.host.empty()) machine.host = "unnamed";
-  machine.cpu = read_cpu_name();
-  machine.cores = std::max(1u, std::thread::hardware_concurrency());
-  machine.memory_bytes =
-      static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  machine.measured = fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr)));
+  machine.host = facts.name;
+  machine.cpu = facts.cpu;
+  machine.cores = facts.cores;
+  machine.memory_bytes = facts.memory_bytes;
+  machine.measured = date_and_time();
   return machine;
 }
 

@@ -67,7 +67,8 @@ Parsed parse_arguments(int argc, char** argv) {
   app.add_option("-c,--ctx-size", context, "positions of the context; 0: the model's, but at most 4096")
       ->type_name("N");
   app.add_option("-t,--threads", threads, "threads that compute; 0: one a core")->type_name("N");
-  app.add_option("--ub,--ubatch-size", ubatch, "most tokens of the prompt in one pass")->type_name("N");
+  app.add_option("--ub,--ubatch-size", ubatch, "most tokens of the prompt in one pass (also -ub)")
+      ->type_name("N");
   app.add_option("-s,--seed", seed, "seed of sampling: the same seed gives the same text")->type_name("N");
   app.add_option("--temp", arguments.sampling.temperature,
                  "temperature of sampling; 0: always the most probable token")
@@ -87,8 +88,12 @@ Parsed parse_arguments(int argc, char** argv) {
                "print the plan (what lies where, bytes a token, expected speed) and stop");
   app.add_flag("--json", arguments.json, "print one JSON object instead: text and report, or the plan");
   app.add_flag("-q,--quiet", arguments.quiet, "no progress and no report; errors only");
+  // llama.cpp writes this one with a single dash, which the parser takes for a bundle of short flags.
+  std::vector<std::string> words;
+  for (int i = argc - 1; i >= 1; --i)
+    words.emplace_back(std::string_view(argv[i]) == "-ub" ? "--ub" : argv[i]);
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(words));
   } catch (const CLI::Success& success) {
     parsed.exit_code = app.exit(success);
     return parsed;

@@ -32,7 +32,12 @@ int share(void* self, uint64_t bytes, uint32_t* max_slots) {
   const double part = whole == 0 ? 0 : std::min(1.0, static_cast<double>(bytes) / static_cast<double>(whole));
   for (uint32_t s = 0; s < host.n_sites; ++s) {
     const tierd_site_view& site = host.sites[s];
-    max_slots[s] = site.alias_of == TIERD_NO_SITE ? static_cast<uint32_t>(part * site.n) : 0;
+    max_slots[s] = 0;
+    if (site.alias_of != TIERD_NO_SITE) continue;
+    // Rounding may not promise a slot too many.
+    max_slots[s] = static_cast<uint32_t>(
+        std::min<uint64_t>(static_cast<uint64_t>(part * site.n), bytes / site.enc[0].bytes));
+    bytes -= uint64_t{max_slots[s]} * site.enc[0].bytes;
   }
   return TIERD_OK;
 }

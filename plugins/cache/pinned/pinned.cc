@@ -34,7 +34,8 @@ uint64_t spread(const tierd_host& host, uint64_t bytes, uint32_t* slots, Selecto
   for (uint32_t s = 0; s < host.n_sites; ++s) {
     const tierd_site_view& site = host.sites[s];
     if (!takes_part(site)) continue;
-    slots[s] = static_cast<uint32_t>(share * site.n);
+    slots[s] = static_cast<uint32_t>(
+        std::min<uint64_t>(static_cast<uint64_t>(share * site.n), bytes / slot_bytes(site)));
     bytes -= slots[s] * slot_bytes(site);
   }
   // What rounding left over, one slot a site and round.

@@ -1,0 +1,307 @@
+// What it costs to send a message, to schedule a site, and to share a piece of work between threads.
+//
+//   build/release/bin/messages_bench [--benchmark_repetitions=5]
+//
+// p50_ns and p99_ns are of single round trips, the clock's own 20 to 50 ns included; the time of an iteration
+// is without it. Figures of other threads need a core for each: with less they show the operating system.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/base/time.h"
+#include "core/host/agent_thread.h"
+#include "core/host/strategy_set.h"
+#include "core/kernel/dispatcher.h"
+#include "core/kernel/residency.h"
+#include "core/kernel/scheduler.h"
+#include "core/message/ring.h"
+#include "tiers/compute/team.h"
+#include "tiers/null/null_agent.h"
+#include "tools/assembly/builtin_plugins.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint64_t kLongSpinNs = 1'000'000'000;
+constexpr auto kUntilParked = std::chrono::microseconds(300);
+
+// Times single round trips and shows where most and where the worst of them lie.
+class Trips {
+ public:
+  explicit Trips(benchmark::State& state) : state_(state) { ns_.reserve(1 << 20); }
+  ~Trips() {
+    if (ns_.empty()) return;
+    std::sort(ns_.begin(), ns_.end());
+    state_.counters["p50_ns"] = static_cast<double>(ns_[ns_.size() / 2]);
+    state_.counters["p99_ns"] = static_cast<double>(ns_[ns_.size() * 99 / 100]);
+  }
+  void add(uint64_t ns) {
+    if (ns_.size() < ns_.capacity()) ns_.push_back(ns);
+  }
+
+ private:
+  benchmark::State& state_;
+  std::vector<uint64_t> ns_;
+};
+
+class Arrival final : public CompletionSink {
+ public:
+  void on_done(const Message&, const Done&) override { ++count; }
+  uint64_t count = 0;
+};
+
+// One agent behind a dispatcher.
+struct Post {
+  explicit Post(Agent& agent) : dispatcher(pools, {}), number(dispatcher.add_agent(agent)) {}
+
+  void round_trip() {
+    Message message;
+    message.op = Op::stats;
+    message.agent = number;
+    const uint64_t before = arrival.count;
+    dispatcher.post(message, {}, 0, 0, arrival);
+    while (arrival.count == before) dispatcher.turn();
+  }
+
+  PoolTable pools;
+  Dispatcher dispatcher;
+  uint16_t number;
+  Arrival arrival;
+};
+
+void measure_trips(benchmark::State& state, Post& post) {
+  Trips trips(state);
+  for (int i = 0; i < 1000; ++i) {
+    const uint64_t begin = now_ns();
+    post.round_trip();
+    trips.add(now_ns() - begin);
+  }
+  for (auto _ : state) post.round_trip();
+}
+
+void message_same_thread(benchmark::State& state) {
+  NullAgent agent;
+  Post post(agent);
+  measure_trips(state, post);
+}
+BENCHMARK(message_same_thread);
+
+void message_thread_awake(benchmark::State& state) {
+  NullAgent agent;
+  AgentThread::Options options;
+  options.spin_ns = kLongSpinNs;
+  AgentThread thread(agent, options);
+  Post post(thread);
+  measure_trips(state, post);
+}
+BENCHMARK(message_thread_awake)->UseRealTime();
+
+// The agent's thread sleeps when the message comes; the kernel's looks for the answer.
+void message_thread_parked(benchmark::State& state) {
+  NullAgent agent;
+  AgentThread thread(agent, {});
+  Post post(thread);
+  Trips trips(state);
+  for (auto _ : state) {
+    std::this_thread::sleep_for(kUntilParked);
+    const uint64_t begin = now_ns();
+    post.round_trip();
+    const uint64_t ns = now_ns() - begin;
+    trips.add(ns);
+    state.SetIterationTime(static_cast<double>(ns) * 1e-9);
+  }
+  state.counters["wake_ups"] =
+      static_cast<double>(thread.wake_ups()) / static_cast<double>(state.iterations());
+}
+BENCHMARK(message_thread_parked)->UseManualTime();
+
+void ring_same_thread(benchmark::State& state) {
+  SpscRing<Message> ring(64);
+  Message message;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(ring.push(message));
+    benchmark::DoNotOptimize(ring.pop(message));
+  }
+}
+BENCHMARK(ring_same_thread);
+
+// To another thread and back.
+void ring_other_thread(benchmark::State& state) {
+  SpscRing<Message> there(64);
+  SpscRing<Message> back(64);
+  std::atomic<bool> ending{false};
+  std::thread echo([&] {
+    Message message;
+    while (!ending.load(std::memory_order_relaxed)) {
+      if (there.pop(message)) (void)back.push(message);
+    }
+  });
+  const auto round_trip = [&] {
+    Message message;
+    (void)there.push(message);
+    while (!back.pop(message)) {
+    }
+  };
+  {
+    Trips trips(state);
+    for (int i = 0; i < 1000; ++i) {
+      const uint64_t begin = now_ns();
+      round_trip();
+      trips.add(now_ns() - begin);
+    }
+  }
+  for (auto _ : state) round_trip();
+  ending.store(true);
+  echo.join();
+}
+BENCHMARK(ring_other_thread)->UseRealTime();
+
+// A dense step over sites of the size that a 7B model has, nothing moved and nothing computed: what is left
+// is the kernel. Arguments: percent of the weights that stay; 100 is resident.
+class DenseStep {
+ public:
+  static constexpr uint32_t kSites = 256;
+  static constexpr uint32_t kNeurons = 32;
+  static constexpr uint32_t kNeuronBytes = 512 << 10;
+  static constexpr uint32_t kBlocks = 64;
+
+  explicit DenseStep(uint32_t percent) : dispatcher_(pools_, {}) {
+    for (SiteId s = 0; s < kSites; ++s) {
+      Site site;
+      site.name = "site " + std::to_string(s);
+      site.domain = s;
+      site.n = kNeurons;
+      site.slot_bytes = kNeuronBytes;
+      site.first_extent = s * kNeurons;
+      site.bytes.assign(kNeurons, kNeuronBytes);
+      sites_.push_back(std::move(site));
+    }
+    auto made = StrategySet::create(builtin_plugins(), {}, sites_, 0);
+    TIERD_CHECK(made.ok());
+    strategies_ = std::move(*made);
+    auto slots = strategies_->share(uint64_t{kSites} * kNeurons * kNeuronBytes * percent / 100);
+    TIERD_CHECK(slots.ok());
+    residency_ = std::make_unique<Residency>(sites_, *slots);
+    strategies_->set_residency(residency_.get());
+
+    Scheduler::Options options;
+    options.compute_agent = dispatcher_.add_agent(dram_);
+    options.flash_agent = dispatcher_.add_agent(flash_);
+    uint64_t offset = 0;
+    for (const uint32_t count : *slots) {
+      options.arena_offset.push_back(offset);
+      offset += uint64_t{count} * kNeuronBytes;
+    }
+    options.staging_offset = offset;
+    options.staging_blocks = kBlocks;
+    options.block_bytes = kNeuronBytes;
+    scheduler_ =
+        std::make_unique<Scheduler>(dispatcher_, sites_, strategies_->strategies(), *residency_, options);
+    run(scheduler_->fill([](uint64_t) {}));
+  }
+  ~DenseStep() { run(scheduler_->drain()); }
+
+  void step() {
+    run(walk(number_));
+    ++number_;
+  }
+  uint64_t messages() const { return dispatcher_.messages(); }
+
+ private:
+  Task<Status> walk(uint32_t number) {
+    for (SiteId site = 0; site < kSites; ++site) {
+      Scheduler::Pass pass;
+      pass.step = number;
+      pass.rows = 1;
+      Status status = co_await scheduler_->pass(site, pass);
+      if (!status.ok()) co_return status;
+    }
+    co_return scheduler_->end_step(number);
+  }
+  void run(Task<Status> task) {
+    while (!task.done()) {
+      if (!dispatcher_.turn()) dispatcher_.wait();
+    }
+    const Status status = task.take();
+    TIERD_CHECK_MSG(status.ok(), status.error().line());
+  }
+
+  PoolTable pools_;
+  Dispatcher dispatcher_;
+  NullAgent dram_;
+  NullAgent flash_;
+  std::vector<Site> sites_;
+  std::unique_ptr<StrategySet> strategies_;
+  std::unique_ptr<Residency> residency_;
+  std::unique_ptr<Scheduler> scheduler_;
+  uint32_t number_ = 0;
+};
+
+void dense_step(benchmark::State& state) {
+  DenseStep world(static_cast<uint32_t>(state.range(0)));
+  world.step();
+  const uint64_t messages = world.messages();
+  uint64_t steps = 0;
+  for (auto _ : state) {
+    world.step();
+    ++steps;
+  }
+  const double sites = static_cast<double>(steps) * DenseStep::kSites;
+  state.counters["per_site"] =
+      benchmark::Counter(sites, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["messages_per_site"] = static_cast<double>(world.messages() - messages) / sites;
+}
+BENCHMARK(dense_step)->ArgName("resident_percent")->Arg(100)->Arg(50)->Arg(0)->Unit(benchmark::kMicrosecond);
+
+// Work worth waking somebody for, by its estimate, that is nothing.
+constexpr uint64_t kWorthWakingNs = 1'000'000'000;
+
+void launch(Team& team) {
+  static const std::function<void(uint64_t, uint64_t, uint32_t)> kNothing = [](uint64_t, uint64_t, uint32_t) {
+  };
+  team.run(uint64_t{2} * team.workers(), 1, kWorthWakingNs, kNothing);
+}
+
+void team_launch_awake(benchmark::State& state) {
+  Team::Options options;
+  options.workers = static_cast<uint32_t>(state.range(0));
+  options.spin_ns = kLongSpinNs;
+  Team team(options);
+  Trips trips(state);
+  for (int i = 0; i < 1000; ++i) {
+    const uint64_t begin = now_ns();
+    launch(team);
+    trips.add(now_ns() - begin);
+  }
+  for (auto _ : state) launch(team);
+}
+BENCHMARK(team_launch_awake)->ArgName("workers")->Arg(2)->UseRealTime();
+
+void team_launch_parked(benchmark::State& state) {
+  Team::Options options;
+  options.workers = static_cast<uint32_t>(state.range(0));
+  Team team(options);
+  Trips trips(state);
+  for (auto _ : state) {
+    std::this_thread::sleep_for(kUntilParked);
+    const uint64_t begin = now_ns();
+    launch(team);
+    const uint64_t ns = now_ns() - begin;
+    trips.add(ns);
+    state.SetIterationTime(static_cast<double>(ns) * 1e-9);
+  }
+  state.counters["wake_ups"] = static_cast<double>(team.wake_ups()) / static_cast<double>(state.iterations());
+}
+BENCHMARK(team_launch_parked)->ArgName("workers")->Arg(2)->UseManualTime();
+
+}  // namespace
+}  // namespace tierd
+
+BENCHMARK_MAIN();

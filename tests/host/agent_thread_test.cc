@@ -1,0 +1,131 @@
+#include "core/host/agent_thread.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <atomic>
+#include <set>
+
+#include "core/kernel/dispatcher.h"
+#include "tests/conformance/agent_suite.h"
+#include "tiers/null/null_agent.h"
+
+namespace tierd {
+namespace {
+
+Message numbered(uint32_t slot) {
+  Message message;
+  message.id = {slot, 1};
+  return message;
+}
+
+class ThreadWorld final : public AgentWorld {
+ public:
+  explicit ThreadWorld(uint64_t spin_ns) : thread_(agent_, {.core = {}, .spin_ns = spin_ns}) {}
+  Agent& agent() override { return thread_; }
+  Message work() override { return control(Op::compute, {}); }
+  Message control(Op op, const MessageId&) override {
+    Message message = numbered(next_++);
+    message.op = op;
+    return message;
+  }
+  void completed(const Message&, const Done&) override {}
+
+ private:
+  NullAgent agent_{8};
+  AgentThread thread_;
+  uint32_t next_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Thread, AgentConformance,
+    testing::Values(AgentCase{"parks", [](uint64_t) { return std::make_unique<ThreadWorld>(0); }},
+                    AgentCase{"spins", [](uint64_t) { return std::make_unique<ThreadWorld>(50'000); }}),
+    case_name);
+
+// Bursts with pauses in between, so that the thread parks and is woken again and again; whoever sleeps on the
+// descriptor must be woken for every completion.
+TEST(AgentThread, LosesNoWakeUpAndDeliversOnce) {
+  for (const uint64_t spin_ns : {0u, 20'000u}) {
+    NullAgent agent(4);
+    AgentThread thread(agent, {.core = {}, .spin_ns = spin_ns});
+    Random random(9);
+    std::set<uint32_t> open;
+    uint32_t next = 0;
+    std::array<Done, 4> done;
+    constexpr uint32_t kRequests = 20'000;
+    while (next < kRequests || !open.empty()) {
+      for (uint32_t burst = random.below(4); burst > 0 && next < kRequests; --burst) {
+        if (thread.submit(numbered(next)) != Submit::ok) break;
+        open.insert(next++);
+      }
+      for (size_t n = thread.poll(done); n > 0; n = thread.poll(done)) {
+        for (size_t i = 0; i < n; ++i) ASSERT_EQ(open.erase(done[i].id.slot), 1u);
+      }
+      if (open.empty() || random.below(2) == 0) continue;
+      pollfd ready = {.fd = thread.wait_fd(), .events = POLLIN, .revents = 0};
+      ASSERT_EQ(::poll(&ready, 1, 60'000), 1) << "nobody was woken";
+    }
+    EXPECT_FALSE(thread.waiting());
+  }
+}
+
+// A descriptor that stays readable when all is polled would keep the kernel from ever sleeping.
+TEST(AgentThread, TheDescriptorIsQuietWhenAllIsPolled) {
+  NullAgent agent(4);
+  AgentThread thread(agent, {.core = {}, .spin_ns = 0});
+  std::array<Done, 4> done;
+  for (uint32_t i = 0; i < 3'000; ++i) {
+    ASSERT_EQ(thread.submit(numbered(i)), Submit::ok);
+    while (thread.poll(done) == 0) {
+    }
+    // What was announced is written within moments; then a poll takes it away for good.
+    if (i % 100 != 0) continue;
+    pollfd ready = {.fd = thread.wait_fd(), .events = POLLIN, .revents = 0};
+    int polls = 0;
+    while (::poll(&ready, 1, 2) != 0) {
+      ASSERT_EQ(thread.poll(done), 0u);
+      ASSERT_LT(++polls, 100) << "it stays readable";
+    }
+  }
+}
+
+// Whatever is still queued or running when it ends, it ends.
+TEST(AgentThread, EndsWithRequestsInIt) {
+  for (uint32_t round = 0; round < 300; ++round) {
+    NullAgent agent(8);
+    AgentThread thread(agent, {.core = {}, .spin_ns = round % 2 == 0 ? 0u : 20'000u});
+    for (uint32_t i = 0; i < round % 9; ++i) thread.submit(numbered(i));
+  }
+}
+
+TEST(AgentThread, CarriesTheMessagesOfADispatcher) {
+  NullAgent here(8), there(8);
+  AgentThread thread(there, {.core = {}, .spin_ns = 0});
+  PoolTable pools;
+  Dispatcher::Options options;
+  options.max_messages = 32;
+  options.max_units = 4;
+  Dispatcher dispatcher(pools, options);
+  dispatcher.add_agent(here);
+  dispatcher.add_agent(thread);
+  struct Count final : CompletionSink {
+    void on_done(const Message&, const Done&) override { ++n; }
+    int n = 0;
+  } count;
+  constexpr int kMessages = 5'000;
+  Random random(4);
+  for (int posted = 0; posted < kMessages || dispatcher.in_flight() > 0;) {
+    while (posted < kMessages && dispatcher.can_post() && random.below(3) != 0) {
+      Message message;
+      message.agent = static_cast<uint16_t>(1 + random.below(2));
+      dispatcher.post(message, {}, 0, 0, count);
+      ++posted;
+    }
+    if (!dispatcher.turn()) dispatcher.wait();
+  }
+  EXPECT_EQ(count.n, kMessages);
+}
+
+}  // namespace
+}  // namespace tierd

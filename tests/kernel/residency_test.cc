@@ -1,0 +1,126 @@
+#include "core/kernel/residency.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/base/random.h"
+#include "core/kernel/active_set.h"
+#include "core/kernel/staging.h"
+
+namespace tierd {
+namespace {
+
+std::vector<Site> sites() {
+  std::vector<Site> all(3);
+  for (SiteId s = 0; s < 3; ++s) all[s].domain = s, all[s].n = 4;
+  all[0].domain = 2;
+  return all;
+}
+
+TEST(Residency, ANeuronsLife) {
+  Residency residency(sites(), std::vector<uint32_t>{0, 2, 4});
+  EXPECT_EQ(residency.slot(1, 3), kNoSlot);
+  EXPECT_EQ(residency.lease(1, 3), 0u);
+  EXPECT_TRUE(residency.leased(1, 3));
+  EXPECT_FALSE(residency.valid(1, 3));
+  residency.landed(1, 3);
+  EXPECT_TRUE(residency.valid(1, 3));
+  EXPECT_EQ(residency.valid_count(1), 1u);
+  EXPECT_EQ(residency.lease(1, 0), 1u);
+  EXPECT_EQ(residency.free_slots(1), 0u);
+  residency.abandon(1, 0);
+  EXPECT_EQ(residency.free_slots(1), 1u);
+  residency.pin(1, 3);
+  residency.pin(1, 3);
+  residency.unpin(1, 3);
+  EXPECT_TRUE(residency.pinned(1, 3));
+  residency.unpin(1, 3);
+  EXPECT_FALSE(residency.pinned(1, 3));
+  residency.evict(1, 3);
+  EXPECT_EQ(residency.free_slots(1), 2u);
+  EXPECT_EQ(residency.valid_count(1), 0u);
+}
+
+TEST(Residency, AnAliasSeesTheOthers) {
+  Residency residency(sites(), std::vector<uint32_t>{0, 2, 4});
+  EXPECT_EQ(residency.max_slots(0), 4u);
+  residency.lease(2, 1);
+  EXPECT_TRUE(residency.leased(0, 1));
+  residency.landed(0, 1);
+  EXPECT_TRUE(residency.valid(2, 1));
+  EXPECT_EQ(residency.slot(0, 1), residency.slot(2, 1));
+}
+
+TEST(Residency, SlotsAreNeverSharedAndNeverLost) {
+  Residency residency(sites(), std::vector<uint32_t>{0, 3, 2});
+  Random random(5);
+  for (int round = 0; round < 5000; ++round) {
+    const SiteId s = 1 + random.below(2);
+    const uint32_t i = random.below(4);
+    if (residency.leased(s, i)) {
+      random.below(2) == 0 ? residency.landed(s, i) : residency.abandon(s, i);
+    } else if (residency.valid(s, i)) {
+      residency.evict(s, i);
+    } else if (residency.free_slots(s) > 0) {
+      residency.lease(s, i);
+    }
+    std::set<uint32_t> taken;
+    for (uint32_t k = 0; k < 4; ++k) {
+      const uint32_t slot = residency.slot(s, k);
+      if (slot == kNoSlot) continue;
+      EXPECT_LT(slot, residency.max_slots(s));
+      EXPECT_TRUE(taken.insert(slot).second);
+    }
+    EXPECT_EQ(taken.size() + residency.free_slots(s), residency.max_slots(s));
+  }
+}
+
+TEST(ResidencyDeathTest, WrongOrdersAreBrokenInvariants) {
+  Residency residency(sites(), std::vector<uint32_t>{0, 1, 0});
+  EXPECT_DEATH(residency.landed(1, 0), "leased");
+  EXPECT_DEATH(residency.evict(1, 0), "valid");
+  EXPECT_DEATH(residency.lease(2, 0), "free.empty");
+  residency.lease(1, 0);
+  EXPECT_DEATH(residency.lease(1, 0), "absent");
+  EXPECT_DEATH(residency.pin(1, 0), "valid");
+  residency.landed(1, 0);
+  EXPECT_DEATH(residency.abandon(1, 0), "leased");
+  EXPECT_DEATH(residency.unpin(1, 0), "pins");
+  residency.pin(1, 0);
+  EXPECT_DEATH(residency.evict(1, 0), "pins");
+}
+
+TEST(Staging, LeasesEachBlockOnce) {
+  Staging staging(3, 4096);
+  EXPECT_EQ(staging.block_bytes(), 4096u);
+  std::set<uint32_t> blocks;
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(blocks.insert(staging.lease()).second);
+  EXPECT_EQ(*blocks.rbegin(), 2u);
+  EXPECT_EQ(staging.free_blocks(), 0u);
+  EXPECT_DEATH((void)staging.lease(), "free_.empty");
+  staging.give_back(1);
+  EXPECT_EQ(staging.lease(), 1u);
+}
+
+TEST(ActiveSet, ListedOrAll) {
+  const ActiveSet all = ActiveSet::all(3);
+  EXPECT_TRUE(all.is_all());
+  EXPECT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[2], 2u);
+  EXPECT_TRUE(all.contains(2));
+  EXPECT_FALSE(all.contains(3));
+  EXPECT_EQ(all.indices(), nullptr);
+  const ActiveSet some = ActiveSet::of({1, 5});
+  EXPECT_FALSE(some.is_all());
+  EXPECT_EQ(some.size(), 2u);
+  EXPECT_EQ(some[1], 5u);
+  EXPECT_TRUE(some.contains(5));
+  EXPECT_FALSE(some.contains(0));
+  EXPECT_EQ(some.indices()[0], 1u);
+  EXPECT_EQ(ActiveSet::of({}).size(), 0u);
+  EXPECT_FALSE(ActiveSet::of({}).contains(0));
+}
+
+}  // namespace
+}  // namespace tierd

@@ -1,0 +1,671 @@
+// What goes wrong: reads that fail, interruptions, strategies that answer nonsense, and all of it at random.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/host/strategy_set.h"
+#include "core/kernel/scheduler.h"
+#include "tests/kernel/scripted_world.h"
+#include "tests/plugins/all_plugins.h"
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+
+auto keep_what_fits() {
+  return [](const tierd_set_view* missing, int, uint32_t free_slots, uint8_t* verdict, tierd_victims_out*) {
+    for (uint32_t i = 0; i < missing->n; ++i) {
+      verdict[i] = i < free_slots ? TIERD_VERDICT_KEEP : TIERD_VERDICT_BYPASS;
+    }
+    return 0;
+  };
+}
+
+TEST(SchedulerFaults, AFailedDemandIsTriedAgain) {
+  ScriptedWorld world({.neurons = {3}, .slots = {1}});
+  world.script.admit = keep_what_fits();
+  int failures = 2;
+  world.idle = [&] { world.flash.finish(0, failures-- > 0 ? DoneStatus::io_error : DoneStatus::ok); };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.expect_whole(0, 0, {0, 1, 2});
+  EXPECT_EQ(world.flash.started.size(), 5u);
+  EXPECT_EQ(world.scheduler->counters().retries, 2u);
+  EXPECT_EQ(world.scheduler->counters().prefetch_failed, 0u);
+  world.expect_nothing_lost();
+}
+
+TEST(SchedulerFaults, WhatFailsForGoodNamesTheExtent) {
+  struct Case {
+    DoneStatus status;
+    uint16_t error;
+    Code code;
+    const char* detail;
+  };
+  for (const Case& c :
+       {Case{DoneStatus::io_error, 5, Code::io_error, "read failed after 3 attempts: Input/output error"},
+        Case{DoneStatus::corrupt, 0, Code::corrupt, "the checksum does not match"},
+        Case{DoneStatus::internal, 0, Code::io_error, "read failed after 3 attempts: status"}}) {
+    for (const bool keep : {false, true}) {
+      ScriptedWorld world({.neurons = {2, 4}, .slots = {0, keep ? 4u : 0u}, .neurons_per_block = 4});
+      if (keep) world.script.admit = keep_what_fits();
+      world.idle = [&] { world.flash.finish(0, c.status, 3, c.error); };
+      const Status status = world.pass(1, 0);
+      ASSERT_FALSE(status.ok());
+      EXPECT_EQ(status.code(), c.code);
+      EXPECT_THAT(status.error().line(), HasSubstr("weights.bin: extent 5: "));
+      EXPECT_THAT(status.error().line(), HasSubstr(c.detail));
+      EXPECT_EQ(world.flash.started.size(), 3u);
+      EXPECT_TRUE(world.flash.open.empty());
+      EXPECT_EQ(world.dispatcher.in_flight(), 0u);
+      ASSERT_TRUE(world.scheduler->end_step(0).ok());
+      if (keep) {
+        EXPECT_EQ(world.script.calls, (std::vector<std::string>{"failed 1:0,1,2,3"}));
+      }
+      // The disk comes back: the next step works.
+      world.idle = [&] { world.flash.finish(); };
+      ASSERT_TRUE(world.pass(1, 1).ok());
+      world.expect_whole(1, 1, {0, 1, 2, 3});
+      world.expect_nothing_lost();
+    }
+  }
+}
+
+TEST(SchedulerFaults, AnErrorLeavesNothingOfThePassInFlight) {
+  for (const uint32_t slots : {0u, 2u, 4u}) {
+    ScriptedWorld world({.neurons = {4}, .slots = {slots}, .attempts = 1});
+    world.script.admit = keep_what_fits();
+    bool first = true;
+    world.idle = [&] {
+      // neuron 2 fails; the others say only later that they are over
+      world.flash.finish(first ? 2 : 0, first ? DoneStatus::corrupt : DoneStatus::ok);
+      first = false;
+    };
+    const Status status = world.pass(0, 0);
+    EXPECT_EQ(status.code(), Code::corrupt);
+    EXPECT_THAT(status.error().line(), HasSubstr("extent 2"));
+    EXPECT_TRUE(world.flash.open.empty());
+    ASSERT_TRUE(world.scheduler->end_step(0).ok());
+    ASSERT_TRUE(world.pass(0, 1).ok());
+    world.expect_whole(0, 1, {0, 1, 2, 3});
+    world.expect_nothing_lost();
+  }
+}
+
+TEST(SchedulerFaults, AFailedPrefetchIsOnlyACounter) {
+  for (const uint32_t slots : {0u, 4u}) {
+    ScriptedWorld world({.neurons = {1, 4}, .slots = {0, slots}, .attempts = 1});
+    world.script.admit = keep_what_fits();
+    world.script.look_ahead = [](SiteId site) {
+      return site == 0 ? std::vector<Ahead>{{1, 1}} : std::vector<Ahead>{};
+    };
+    ASSERT_TRUE(world.pass(0, 0).ok());
+    world.settle();
+    ASSERT_EQ(world.flash.open.size(), 4u);
+    world.flash.finish(1, DoneStatus::io_error);
+    world.flash.finish(1, DoneStatus::corrupt);
+    world.settle();
+    EXPECT_EQ(world.scheduler->counters().prefetch_failed, 2u);
+    ASSERT_TRUE(world.pass(1, 0).ok());
+    world.expect_whole(1, 0, {0, 1, 2, 3});
+    EXPECT_EQ(world.scheduler->counters().misses, 1u + 2u);
+    EXPECT_EQ(world.scheduler->counters().retries, 0u);
+    world.expect_nothing_lost();
+  }
+}
+
+TEST(SchedulerFaults, APrefetchThatSomebodyWaitsForIsTriedAgain) {
+  ScriptedWorld world({.neurons = {1, 2}, .slots = {0, 0}});
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{1, 1}} : std::vector<Ahead>{};
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  const std::vector<DoneStatus> ends = {DoneStatus::cancelled, DoneStatus::io_error, DoneStatus::ok,
+                                        DoneStatus::ok};
+  size_t next = 0;
+  world.idle = [&] { world.flash.finish(0, ends.at(next++)); };
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  world.expect_whole(1, 0, {0, 1});
+  EXPECT_EQ(world.scheduler->counters().retries, 1u);  // being dropped is no failure
+  for (size_t i = 3; i < world.flash.started.size(); ++i) {
+    EXPECT_EQ(world.flash.started[i].message.priority, Priority::demand);
+  }
+  world.expect_nothing_lost();
+}
+
+TEST(SchedulerFaults, StopEndsAPass) {
+  for (const uint32_t slots : {0u, 3u}) {
+    ScriptedWorld world({.neurons = {4, 4}, .slots = {slots, 0}, .blocks = 2});
+    world.script.admit = keep_what_fits();
+    int calls = 0;
+    world.idle = [&] {
+      if (++calls == 2) world.dispatcher.waiter().stop();
+      world.flash.finish();
+    };
+    const Status status = world.pass(0, 0);
+    EXPECT_EQ(status.code(), Code::cancelled);
+    EXPECT_THAT(status.error().line(), HasSubstr("site 0: interrupted"));
+    EXPECT_TRUE(world.flash.open.empty());
+    ASSERT_TRUE(world.scheduler->end_step(0).ok());
+    world.dispatcher.waiter().clear_stop();
+    for (SiteId site : {0u, 1u}) {
+      ASSERT_TRUE(world.pass(site, 1).ok());
+      world.expect_whole(site, 1, {0, 1, 2, 3});
+    }
+    world.expect_nothing_lost();
+  }
+}
+
+TEST(SchedulerFaults, AFailedComputationEndsThePass) {
+  ScriptedWorld world({.neurons = {4}, .slots = {0}});
+  world.compute.fail_next = true;
+  const Status status = world.pass(0, 0);
+  EXPECT_EQ(status.code(), Code::internal);
+  EXPECT_THAT(status.error().line(), HasSubstr("site 0: compute failed"));
+  EXPECT_EQ(world.dispatcher.in_flight(), 0u);
+  ASSERT_TRUE(world.pass(0, 1).ok());
+  world.expect_whole(0, 1, {0, 1, 2, 3});
+  world.expect_nothing_lost();
+}
+
+TEST(SchedulerFaults, DrainEndsWhatIsUnderWay) {
+  for (const uint32_t slots : {0u, 4u}) {
+    ScriptedWorld world({.slots = {0, slots, slots}, .blocks = 4, .messages = 4});
+    world.script.admit = keep_what_fits();
+    world.script.look_ahead = [](SiteId site) {
+      return site == 0 ? std::vector<Ahead>{{1, 1}, {2, 2}, {0, 3}} : std::vector<Ahead>{};
+    };
+    ASSERT_TRUE(world.pass(0, 0).ok());
+    world.settle();
+    EXPECT_FALSE(world.flash.open.empty());
+    world.expect_nothing_lost();
+    // Wishes can be made again afterwards.
+    const size_t before = world.flash.started.size();
+    ASSERT_TRUE(world.pass(0, 1).ok());
+    world.settle();
+    EXPECT_GT(world.flash.started.size(), before + 4);
+    world.expect_nothing_lost();
+  }
+}
+
+// ---- fill
+
+TEST(SchedulerFaults, FillFailsWithTheExtentAndKeepsTheRestWhole) {
+  ScriptedWorld world({.neurons = {4, 4}, .slots = {4, 4}, .messages = 2});
+  world.script.fill = [] { return std::vector<Ahead>{{0, 0}, {1, 0}}; };
+  int reads = 0;
+  world.idle = [&] { world.flash.finish(0, ++reads >= 3 ? DoneStatus::io_error : DoneStatus::ok); };
+  const Status status = world.run(world.scheduler->fill({}));
+  EXPECT_EQ(status.code(), Code::io_error);
+  EXPECT_THAT(status.error().line(), HasSubstr("weights.bin: extent "));
+  world.expect_nothing_lost();
+  EXPECT_EQ(world.residency.valid_count(0), 2u);
+  world.idle = [&] { world.flash.finish(); };
+  ASSERT_TRUE(world.run(world.scheduler->fill({})).ok());  // what is there already is left alone
+  EXPECT_EQ(world.residency.valid_count(0) + world.residency.valid_count(1), 8u);
+  world.expect_nothing_lost();
+}
+
+TEST(SchedulerFaults, StopEndsFill) {
+  ScriptedWorld world({.neurons = {8}, .slots = {8}, .messages = 2});
+  world.script.fill = [] { return std::vector<Ahead>{{0, 0}}; };
+  int reads = 0;
+  world.idle = [&] {
+    if (++reads == 2) world.dispatcher.waiter().stop();
+    world.flash.finish();
+  };
+  EXPECT_EQ(world.run(world.scheduler->fill({})).code(), Code::cancelled);
+  EXPECT_LT(world.flash.started.size(), 8u);
+  world.expect_nothing_lost();
+}
+
+// ---- strategies that answer nonsense
+
+struct Nonsense {
+  const char* name;
+  void (*play)(ScriptedWorld&);
+  const char* line;  // part of what is said
+};
+
+// Site 1 has 4 neurons and 2 slots that hold neurons 0 and 1; site 2 has one slot, free. The fault shows in
+// the pass of site 1 in step 1.
+const std::vector<Nonsense>& nonsense() {
+  static const std::vector<Nonsense> all = {
+      {"predict code", [](ScriptedWorld& w) { w.script.predict = [](SiteId, tierd_set_out*) { return -4; }; },
+       "predictor 'script': predict: answered -4"},
+      {"predict too many",
+       [](ScriptedWorld& w) {
+         w.script.predict = [](SiteId, tierd_set_out* out) {
+           out->n = 5;
+           return 0;
+         };
+       },
+       "predictor 'script': predict: 5 of 4 neurons"},
+      {"predict out of range",
+       [](ScriptedWorld& w) {
+         w.script.predict = [](SiteId, tierd_set_out* out) {
+           out->idx[0] = 1, out->idx[1] = 4, out->n = 2;
+           return 0;
+         };
+       },
+       "predict: neuron 4 at place 1: expected ascending numbers below 4"},
+      {"predict descending",
+       [](ScriptedWorld& w) {
+         w.script.predict = [](SiteId, tierd_set_out* out) {
+           out->idx[0] = 2, out->idx[1] = 1, out->n = 2;
+           return 0;
+         };
+       },
+       "predict: neuron 1 at place 1"},
+      {"predict twice",
+       [](ScriptedWorld& w) {
+         w.script.predict = [](SiteId, tierd_set_out* out) {
+           out->idx[0] = 2, out->idx[1] = 2, out->n = 2;
+           return 0;
+         };
+       },
+       "predict: neuron 2 at place 1"},
+      {"assign code",
+       [](ScriptedWorld& w) { w.script.assign = [](const tierd_set_view*, uint8_t*) { return -1; }; },
+       "balancer 'script': assign: answered -1"},
+      {"assign unit",
+       [](ScriptedWorld& w) {
+         w.script.assign = [](const tierd_set_view* set, uint8_t* unit) {
+           unit[set->n - 1] = 3;
+           return 0;
+         };
+       },
+       "balancer 'script': assign: unit 3 of 1"},
+      {"choose code",
+       [](ScriptedWorld& w) { w.script.choose = [](const tierd_set_view*, uint8_t*) { return -3; }; },
+       "quantizer 'script': choose: answered -3"},
+      {"choose level",
+       [](ScriptedWorld& w) {
+         w.script.choose = [](const tierd_set_view*, uint8_t* level) {
+           level[0] = 200;
+           return 0;
+         };
+       },
+       "quantizer 'script': choose: encoding 200 of 1"},
+      {"admit code",
+       [](ScriptedWorld& w) {
+         w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out*) {
+           return -4;
+         };
+       },
+       "cache 'script': admit: answered -4"},
+      {"admit too many victims",
+       [](ScriptedWorld& w) {
+         w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out* victims) {
+           victims->n = 77;
+           return 0;
+         };
+       },
+       "cache 'script': admit: 77 victims for 2 neurons"},
+      {"admit pinned victim",
+       [](ScriptedWorld& w) {
+         w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out* victims) {
+           victims->item[victims->n++] = {1, 0};
+           return 0;
+         };
+       },
+       "cache 'script': admit: victim 0 of site 1 cannot be evicted"},
+      {"admit victim that is not here",
+       [](ScriptedWorld& w) {
+         w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out* victims) {
+           victims->item[victims->n++] = {1, 3};
+           return 0;
+         };
+       },
+       "victim 3 of site 1 cannot be evicted"},
+      {"admit victim of nowhere",
+       [](ScriptedWorld& w) {
+         w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out* victims) {
+           victims->item[victims->n++] = {4711, 4000000000u};
+           return 0;
+         };
+       },
+       "victim 4000000000 of site 4711 cannot be evicted"},
+      {"admit keeps without slots",
+       [](ScriptedWorld& w) {
+         w.script.admit = [](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
+                             tierd_victims_out*) {
+           std::fill_n(verdict, missing->n, uint8_t{TIERD_VERDICT_KEEP});
+           return 0;
+         };
+       },
+       "keeps more neurons than it has slots and victims"},
+      {"admit verdict",
+       [](ScriptedWorld& w) {
+         w.script.admit = [](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
+                             tierd_victims_out*) {
+           verdict[missing->n - 1] = 9;
+           return 0;
+         };
+       },
+       "admit: verdict 9"},
+      {"admit refuses a demand",
+       [](ScriptedWorld& w) {
+         w.script.admit = [](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
+                             tierd_victims_out*) {
+           std::fill_n(verdict, missing->n, uint8_t{TIERD_VERDICT_REFUSE});
+           return 0;
+         };
+       },
+       "refused a neuron that is needed now"},
+      {"look-ahead code", [](ScriptedWorld& w) { w.script.code["look_ahead"] = -2; },
+       "predictor 'script': look_ahead: answered -2"},
+      {"look-ahead too many", [](ScriptedWorld& w) { w.script.claim_more_wishes = true; },
+       "predictor 'script': look_ahead: 65 wishes where 64 have room"},
+      {"look-ahead wrong distance",
+       [](ScriptedWorld& w) { w.script.look_ahead = [](SiteId) {
+                                return std::vector<Ahead>{{2, 2}};
+                              }; },
+       "look_ahead: site 2 does not lie 2 sites after 1"},
+      {"look-ahead wrong site",
+       [](ScriptedWorld& w) { w.script.look_ahead = [](SiteId) {
+                                return std::vector<Ahead>{{9, 1}};
+                              }; },
+       "look_ahead: site 9 does not lie"},
+      {"look-ahead no distance",
+       [](ScriptedWorld& w) { w.script.look_ahead = [](SiteId) {
+                                return std::vector<Ahead>{{1, 0}};
+                              }; },
+       "look_ahead: site 1 does not lie 0 sites after 1"},
+      {"look-ahead far away",
+       [](ScriptedWorld& w) {
+         w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 4294967293u}}; };
+       },
+       ""},  // 3 divides it: about 1.4 thousand million steps ahead is a place, and nothing is read for it
+             // yet
+      {"look-ahead out of range",
+       [](ScriptedWorld& w) {
+         w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, Neurons{1, 4}}}; };
+       },
+       "look_ahead: neuron 4 at place 1"},
+      {"look-ahead descending",
+       [](ScriptedWorld& w) {
+         w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, Neurons{3, 1}}}; };
+       },
+       "look_ahead: neuron 1 at place 1"},
+      {"look-ahead the same twice",
+       [](ScriptedWorld& w) {
+         w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, Neurons{3, 3}}}; };
+         w.script.admit = keep_what_fits();
+       },
+       "look_ahead: neuron 3 at place 1"},
+      {"look-ahead too many neurons",
+       [](ScriptedWorld& w) {
+         w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, Neurons{0, 1, 2, 3, 4}}}; };
+       },
+       "look_ahead: 5 of 4 neurons"},
+      {"look-ahead that the cache answers badly",
+       [](ScriptedWorld& w) {
+         w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1}}; };
+         w.script.admit = [](const tierd_set_view* missing, int priority, uint32_t, uint8_t* verdict,
+                             tierd_victims_out*) {
+           std::fill_n(verdict, missing->n, uint8_t{TIERD_VERDICT_BYPASS});
+           if (priority == TIERD_PRIORITY_PREFETCH) {
+             std::fill_n(verdict, missing->n, uint8_t{TIERD_VERDICT_KEEP});
+           }
+           return 0;
+         };
+       },
+       "keeps more neurons than it has slots and victims"},
+      {"observe code", [](ScriptedWorld& w) { w.script.code["observe"] = -1; },
+       "predictor 'script': observe: answered -1"},
+      {"touch code", [](ScriptedWorld& w) { w.script.code["touch"] = -1; },
+       "cache 'script': touch: answered -1"},
+      {"landed code",
+       [](ScriptedWorld& w) {
+         w.script.code["landed"] = -1;
+         w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, Neurons{0}}}; };
+         w.script.admit = keep_what_fits();
+       },
+       "cache 'script': landed: answered -1"},
+      {"dropped code",
+       [](ScriptedWorld& w) {
+         w.script.code["dropped"] = -1;
+         w.script.predict = [](SiteId, tierd_set_out* out) {
+           out->idx[0] = 2, out->n = 1;
+           return 0;
+         };
+         w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out* victims) {
+           victims->item[victims->n++] = {1, 0};
+           return 0;
+         };
+       },
+       "cache 'script': dropped: answered -1"},
+      {"end of step code", [](ScriptedWorld& w) { w.script.code["end_step"] = -1; },
+       "cache 'script': end_step: answered -1"},
+  };
+  return all;
+}
+
+TEST(SchedulerFaults, NonsenseIsOneLineAndTheKernelLives) {
+  for (const Nonsense& n : nonsense()) {
+    SCOPED_TRACE(n.name);
+    ScriptedWorld world({.slots = {0, 2, 1}});
+    world.script.fill = [] { return std::vector<Ahead>{{1, 0, Neurons{0, 1}}}; };
+    ASSERT_TRUE(world.run(world.scheduler->fill({})).ok());
+    n.play(world);
+    Status status = world.pass(1, 1);
+    world.settle();
+    while (!world.flash.open.empty()) world.flash.finish();
+    world.settle();
+    if (status.ok()) status = world.scheduler->end_step(1);
+    if (*n.line == '\0') {
+      EXPECT_TRUE(status.ok());
+    } else {
+      ASSERT_FALSE(status.ok());
+      EXPECT_EQ(status.code(), Code::plugin_fault);
+      EXPECT_THAT(status.error().line(), HasSubstr(n.line));
+      EXPECT_EQ(status.error().line().find('\n'), std::string::npos);
+    }
+    // It comes to its senses.
+    world.script.predict = nullptr;
+    world.script.look_ahead = nullptr;
+    world.script.assign = nullptr;
+    world.script.choose = nullptr;
+    world.script.admit = nullptr;
+    world.script.code.clear();
+    world.script.claim_more_wishes = false;
+    for (SiteId site = 0; site < 3; ++site) {
+      const Status after = world.pass(site, 2);
+      ASSERT_TRUE(after.ok()) << after.error().line();
+      world.expect_whole(site, 2, {0, 1, 2, 3});
+    }
+    world.expect_nothing_lost();
+  }
+}
+
+TEST(SchedulerFaults, NonsenseAtTheStartIsOneLine) {
+  struct Case {
+    std::vector<Ahead> wishes;
+    const char* line;
+  };
+  const std::vector<Case> cases = {
+      {{{9, 0}}, "ahead: site 9 has no residency of its own"},
+      {{{0, 0}}, "ahead: site 0 has no residency of its own"},  // an alias
+      {{{1, 0}}, "ahead: more neurons of site 1 than it has slots"},
+      {{{1, 0, Neurons{1, 7}}}, "ahead: neuron 7 at place 1"},
+      {{{1, 0, Neurons{1, 1}}}, "ahead: neuron 1 at place 1"},
+      {{{2, 0}, {1, 0, Neurons{2, 1}}}, "ahead: neuron 1 at place 1"},
+      {{{1, 0, Neurons{0, 1, 2, 3, 3}}}, "ahead: 5 of 4 neurons"},
+  };
+  for (const Case& c : cases) {
+    ScriptedWorld world({.slots = {0, 2, 4}, .tied = true});
+    world.script.fill = [&] { return c.wishes; };
+    const Status status = world.run(world.scheduler->fill({}));
+    EXPECT_EQ(status.code(), Code::plugin_fault);
+    EXPECT_THAT(status.error().line(), HasSubstr(c.line));
+    EXPECT_THAT(status.error().line(), HasSubstr("cache 'script'"));
+    world.expect_nothing_lost();
+    EXPECT_TRUE(world.flash.started.empty());
+  }
+  ScriptedWorld world({.slots = {0, 2, 4}});
+  world.script.code["ahead"] = -4;
+  EXPECT_THAT(world.run(world.scheduler->fill({})).error().line(), HasSubstr("ahead: answered -4"));
+  world.script.code["ahead"] = 0;
+  world.script.claim_more_wishes = true;
+  EXPECT_THAT(world.run(world.scheduler->fill({})).error().line(), HasSubstr("4 wishes where 3 have room"));
+  world.expect_nothing_lost();
+}
+
+// ---- everything at random
+
+// Seeded steps over tied sites with random caches, active sets, look-ahead, orders of arrival and faults.
+// After each pass what must hold is checked; at the end nothing may be lost.
+void storm(uint64_t seed) {
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Random random(seed);
+  WorldOptions options;
+  options.neurons = {6, 5, 1, 8, 6};
+  options.tied = true;
+  for (uint32_t n : {0u, 5u, 1u, 8u, 6u}) options.slots.push_back(n == 0 ? 0 : random.below(n + 1));
+  options.slots.erase(options.slots.begin(), options.slots.begin() + 3);
+  options.blocks = 1 + random.below(6);
+  options.neurons_per_block = 1 + random.below(3);
+  options.messages = 3 + random.below(20);
+  options.credits = 1 + random.below(8);
+  options.attempts = 1 + random.below(3);
+  if (random.below(2) == 0) options.seed = seed;
+  const char* const caches[] = {"none", "pinned", "lru", "script"};
+  const std::string cache = caches[random.below(4)];
+
+  std::unique_ptr<StrategySet> set;
+  ScriptedWorld world(options, [&](ScriptedWorld& w) {
+    StrategyNames names;
+    names.cache = cache == "script" ? "lru" : cache;
+    auto made = StrategySet::create(all_plugins(), names, w.sites, seed);
+    EXPECT_TRUE(made.ok());
+    set = std::move(*made);
+    EXPECT_TRUE(set->share(1 << 20).ok());
+    Strategies strategies = w.script.strategies();
+    if (cache != "script") strategies.cache = set->strategies().cache;
+    return strategies;
+  });
+  set->set_residency(&world.residency);
+
+  const auto some_of = [&](uint32_t n) {
+    Neurons some;
+    const uint32_t part = random.below(4);
+    for (uint32_t i = 0; i < n; ++i) {
+      if (random.below(3) < part) some.push_back(i);
+    }
+    return some;
+  };
+  std::map<SiteId, Neurons> active;
+  world.script.predict = [&](SiteId site, tierd_set_out* out) {
+    active[site] = some_of(world.sites[site].n);
+    out->n = static_cast<uint32_t>(active[site].size());
+    std::copy(active[site].begin(), active[site].end(), out->idx);
+    return 0;
+  };
+  world.script.look_ahead = [&](SiteId site) {
+    std::vector<Ahead> wishes;
+    for (uint32_t d = 1; d <= 6; ++d) {
+      if (random.below(3) == 0) continue;
+      const SiteId to = (site + d) % 5;
+      wishes.push_back(
+          {to, d, random.below(2) == 0 ? std::nullopt : std::optional(some_of(world.sites[to].n))});
+    }
+    return wishes;
+  };
+  world.script.admit = [&](const tierd_set_view* missing, int priority, uint32_t free_slots, uint8_t* verdict,
+                           tierd_victims_out* victims) {
+    const SiteId site = missing->site;
+    Neurons evictable;
+    for (uint32_t i = 0; i < world.sites[site].n; ++i) {
+      if (world.residency.valid(site, i) && !world.residency.pinned(site, i)) evictable.push_back(i);
+    }
+    for (uint32_t i = 0; i < missing->n; ++i) {
+      verdict[i] = static_cast<uint8_t>(random.below(priority == TIERD_PRIORITY_DEMAND ? 2 : 3));
+      if (verdict[i] != TIERD_VERDICT_KEEP) continue;
+      if (free_slots > 0) {
+        --free_slots;
+      } else if (!evictable.empty() && victims->n < victims->cap) {
+        victims->item[victims->n++] = {site, evictable.back()};
+        evictable.pop_back();
+      } else {
+        verdict[i] = TIERD_VERDICT_BYPASS;
+      }
+    }
+    return 0;
+  };
+  world.script.fill = [&] { return std::vector<Ahead>{}; };
+  uint32_t fault_every = 0;
+  world.idle = [&] {
+    if (random.below(4) == 0) world.compute.hold = !world.compute.hold;
+    if (world.flash.open.empty()) {
+      world.compute.hold = false;
+      return;
+    }
+    const size_t i = random.below(static_cast<uint32_t>(world.flash.open.size()));
+    DoneStatus status = DoneStatus::ok;
+    if (fault_every != 0 && random.below(fault_every) == 0) {
+      status = random.below(2) == 0 ? DoneStatus::io_error : DoneStatus::corrupt;
+    }
+    if (world.flash.was_cancelled(world.flash.open[i]) && random.below(2) == 0)
+      status = DoneStatus::cancelled;
+    world.flash.finish(i, status);
+    if (fault_every != 0 && random.below(200) == 0) world.dispatcher.waiter().stop();
+  };
+
+  if (cache == "pinned") (void)world.run(world.scheduler->fill({}));
+  uint32_t failed = 0;
+  for (uint32_t step = 0; step < 60; ++step) {
+    fault_every = step % 20 < 10 ? 0 : 2 + random.below(30);
+    const bool bypass = random.below(5) == 0;
+    for (SiteId site = 0; site < 5; ++site) {
+      const Neurons given = some_of(world.sites[0].n);
+      const Status status = world.pass(site, step, given, bypass);
+      if (!status.ok()) {
+        EXPECT_TRUE(fault_every != 0) << status.error().line();
+        EXPECT_NE(status.code(), Code::plugin_fault) << status.error().line();
+        ++failed;
+        break;
+      }
+      world.expect_whole(site, step, site == 0 ? given : active[site]);
+      for (uint32_t i = 0; i < world.sites[site].n; ++i) {
+        ASSERT_FALSE(world.residency.pinned(site, i)) << "between passes nothing is in use";
+      }
+      if (testing::Test::HasFailure()) return;
+    }
+    ASSERT_TRUE(world.scheduler->end_step(step).ok());
+    if (step % 10 == 9) world.settle();  // no fault of these steps is told in the next
+    if (random.below(10) == 0) world.expect_nothing_lost();
+    world.dispatcher.waiter().clear_stop();
+    if (random.below(4) == 0) world.compute.log.clear();
+  }
+  fault_every = 0;
+  world.expect_nothing_lost();
+
+  // No block and no credit is lost: as many reads go out at once as there ever could be.
+  world.script.predict = nullptr;
+  world.script.look_ahead = nullptr;
+  world.flash.most_open = 0;
+  world.compute.hold = false;
+  const uint32_t neurons = options.neurons[3] - world.residency.valid_count(3);
+  const uint32_t reads = (neurons + options.neurons_per_block - 1) / options.neurons_per_block;
+  world.idle = [&] {
+    world.settle();
+    if (!world.flash.open.empty()) world.flash.finish();
+  };
+  ASSERT_TRUE(world.pass(3, 1000, {}, true).ok());
+  EXPECT_EQ(world.flash.most_open, std::min({options.blocks, options.credits, options.messages, reads}));
+  world.expect_nothing_lost();
+}
+
+TEST(SchedulerStorm, NothingIsLostWhateverHappens) {
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
+    storm(seed);
+    if (HasFailure()) {
+      std::printf("failing seed: %llu\n", static_cast<unsigned long long>(seed));
+      return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tierd

@@ -1,0 +1,461 @@
+// One pass of one site, its look-ahead and its caches. Faults are in scheduler_fault_test.cc.
+#include "core/kernel/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include "core/host/strategy_set.h"
+#include "tests/kernel/scripted_world.h"
+#include "tests/plugins/all_plugins.h"
+
+namespace tierd {
+namespace {
+
+// Everything active as listed.
+auto predicts(std::map<SiteId, Neurons> active) {
+  return [active = std::move(active)](SiteId site, tierd_set_out* out) {
+    const auto found = active.find(site);
+    out->all = found == active.end() ? 1 : 0;
+    if (found == active.end()) return 0;
+    out->n = static_cast<uint32_t>(found->second.size());
+    std::copy(found->second.begin(), found->second.end(), out->idx);
+    return 0;
+  };
+}
+
+// Verdicts by neuron; what is not listed bypasses.
+auto verdicts(std::map<uint32_t, uint8_t> of) {
+  return [of = std::move(of)](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
+                              tierd_victims_out*) {
+    for (uint32_t i = 0; i < missing->n; ++i) {
+      const auto found = of.find(missing->idx[i]);
+      verdict[i] = found == of.end() ? uint8_t{TIERD_VERDICT_BYPASS} : found->second;
+    }
+    return 0;
+  };
+}
+
+// A world whose cache is a built-in one.
+struct BuiltinWorld {
+  BuiltinWorld(const WorldOptions& options, const std::string& cache)
+      : world(options, [&](ScriptedWorld& w) {
+          StrategyNames names;
+          names.cache = cache;
+          auto made = StrategySet::create(all_plugins(), names, w.sites, 1);
+          EXPECT_TRUE(made.ok());
+          set = std::move(*made);
+          set->set_residency(&w.residency);
+          Strategies strategies = w.script.strategies();
+          strategies.cache = set->strategies().cache;
+          return strategies;
+        }) {}
+  std::unique_ptr<StrategySet> set;
+  ScriptedWorld world;
+};
+
+TEST(Scheduler, SegmentsAroundAndNeuronsAsTheyArrive) {
+  ScriptedWorld world({.neurons = {4}, .slots = {0}});
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  EXPECT_EQ(world.reads(), "[0][1][2][3]");
+  EXPECT_EQ(world.computed(0, 0), "B 0 1 2 3A");
+  EXPECT_EQ(world.scheduler->counters().misses, 4u);
+  EXPECT_EQ(world.scheduler->counters().streamed_bytes, 4u * (kSlot - 96));
+  EXPECT_EQ(world.scheduler->counters().read_bytes, 4u * kSlot);
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, TheOrderOfArrivalIsTheDisks) {
+  ScriptedWorld world({.neurons = {4}, .slots = {0}});
+  const std::vector<size_t> order = {2, 0, 1, 0};
+  size_t next = 0;
+  world.idle = [&] { world.flash.finish(order.at(next++)); };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  EXPECT_EQ(world.computed(0, 0), "B 2 0 3 1A");
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, WhatIsResidentIsOneMessage) {
+  ScriptedWorld world({.neurons = {4}, .slots = {4}});
+  world.script.fill = [] { return std::vector<Ahead>{{0, 0}}; };
+  uint64_t landed = 0;
+  ASSERT_TRUE(world.run(world.scheduler->fill([&](uint64_t bytes) { landed += bytes; })).ok());
+  EXPECT_EQ(landed, 4u * kSlot);
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  EXPECT_EQ(world.computed(0, 0), "B0,1,2,3A");
+  EXPECT_EQ(world.scheduler->counters().hits, 4u);
+  EXPECT_EQ(world.scheduler->counters().resident_bytes, 4u * (kSlot - 96));
+  EXPECT_EQ(world.flash.started.size(), 4u);
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, ResidentNeuronsDoNotWaitForTheOthers) {
+  ScriptedWorld world({.neurons = {4}, .slots = {2}});
+  world.script.fill = [] { return std::vector<Ahead>{{0, 0, Neurons{1, 3}}}; };
+  ASSERT_TRUE(world.run(world.scheduler->fill({})).ok());
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  EXPECT_EQ(world.computed(0, 0), "B1,3 0 2A");
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, OneReadBringsAsManyNeuronsAsABlockHolds) {
+  ScriptedWorld world({.neurons = {5}, .slots = {0}, .neurons_per_block = 2});
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  EXPECT_EQ(world.reads(), "[0,1][2,3][4]");
+  EXPECT_EQ(world.computed(0, 0), "B 0,1 2,3 4A");
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, AnEmptyActiveSetRunsItsSegments) {
+  ScriptedWorld world({.neurons = {4}, .slots = {0}});
+  world.script.predict = predicts({{0, {}}});
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  EXPECT_EQ(world.computed(0, 0), "BA");
+  EXPECT_EQ(world.reads(), "");
+}
+
+TEST(Scheduler, OneBlockOfStagingIsEnough) {
+  ScriptedWorld world({.neurons = {6}, .slots = {0}, .blocks = 1});
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.expect_whole(0, 0, {0, 1, 2, 3, 4, 5});
+  EXPECT_EQ(world.flash.most_open, 1u);
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, LookAheadWrapsIntoTheNextStep) {
+  ScriptedWorld world({.blocks = 16});
+  world.script.look_ahead = [](SiteId site) {
+    return site == 2 ? std::vector<Ahead>{{0, 1}, {1, 2, Neurons{1}}} : std::vector<Ahead>{};
+  };
+  ASSERT_TRUE(world.pass(2, 5).ok());
+  ASSERT_TRUE(world.scheduler->end_step(5).ok());
+  world.settle();
+  EXPECT_EQ(world.reads(), "[8][9][10][11][0][1][2][3][5]");
+  for (const Read& read : world.flash.open) {
+    EXPECT_EQ(read.message.priority, Priority::prefetch);
+    EXPECT_EQ(read.message.expires_step, 6u);
+  }
+  world.flash.finish(1);  // neuron 1 is there before its site begins
+  world.settle();
+  ASSERT_TRUE(world.pass(0, 6).ok());
+  EXPECT_EQ(world.computed(0, 6), "B1 0 2 3A");
+  EXPECT_EQ(world.flash.raises.size(), 3u);
+  EXPECT_EQ(world.scheduler->counters().staged, 4u);
+  ASSERT_TRUE(world.pass(1, 6).ok());
+  world.expect_whole(1, 6, {0, 1, 2, 3});
+  EXPECT_EQ(world.scheduler->counters().staged, 5u);
+  EXPECT_EQ(world.scheduler->counters().misses, 4u + 3u);
+  EXPECT_EQ(world.scheduler->counters().wasted, 0u);
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, TheSameWishIsTakenOnce) {
+  ScriptedWorld world({.blocks = 16});
+  world.script.look_ahead = [](SiteId site) { return std::vector<Ahead>{{2, 2 - site}}; };
+  world.script.predict = predicts({{0, {}}, {1, {}}});
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  world.settle();
+  EXPECT_EQ(world.reads(), "[8][9][10][11]");
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, NothingIsReadAheadWhenThatIsOff) {
+  ScriptedWorld world({.prefetch = false});
+  world.script.look_ahead = [](SiteId) {
+    ADD_FAILURE() << "nobody asked";
+    return std::vector<Ahead>{};
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+}
+
+TEST(Scheduler, WishesThatWaitedBecomeDemand) {
+  // 3 blocks, one of them left for demands: two of the four wished neurons are read ahead
+  ScriptedWorld world({.blocks = 3});
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{1, 1}} : std::vector<Ahead>{};
+  };
+  world.script.predict = predicts({{0, {}}});
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  EXPECT_EQ(world.reads(), "[4][5]");
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  EXPECT_EQ(world.reads(), "[4][5][6][7]");
+  world.expect_whole(1, 0, {0, 1, 2, 3});
+  EXPECT_EQ(world.scheduler->counters().staged, 2u);
+  EXPECT_EQ(world.scheduler->counters().misses, 2u);
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, AWishThatWasWrongIsForgotten) {
+  ScriptedWorld world({.slots = {0, 4, 0}, .messages = 3});
+  world.script.admit = verdicts(
+      {{0, TIERD_VERDICT_KEEP}, {1, TIERD_VERDICT_KEEP}, {2, TIERD_VERDICT_KEEP}, {3, TIERD_VERDICT_KEEP}});
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{1, 1}} : std::vector<Ahead>{};
+  };
+  world.script.predict = predicts({{0, {}}, {1, {3}}});
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  EXPECT_EQ(world.reads(), "[4][5][6]");  // no more messages
+  EXPECT_TRUE(world.residency.leased(1, 3));
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  world.expect_whole(1, 0, {3});
+  world.expect_nothing_lost();
+  EXPECT_EQ(world.residency.valid_count(1), 4u);  // what was under way is paid for
+}
+
+TEST(Scheduler, ADemandTakesTheBlockOfTheFarthestLookAhead) {
+  for (const bool landed : {true, false}) {
+    ScriptedWorld world({.neurons = {2, 4, 2}, .blocks = 3});
+    world.script.look_ahead = [](SiteId site) {
+      return site == 0 ? std::vector<Ahead>{{1, 1, Neurons{0}}, {2, 2, Neurons{0}}} : std::vector<Ahead>{};
+    };
+    world.script.predict = predicts({{0, {}}, {1, {0, 1, 2}}});
+    ASSERT_TRUE(world.pass(0, 0).ok());
+    world.settle();
+    EXPECT_EQ(world.reads(), "[2][6]");
+    if (landed) {
+      world.flash.finish(0);
+      world.flash.finish(0);
+      world.settle();
+    }
+    ASSERT_TRUE(world.pass(1, 0).ok());
+    world.expect_whole(1, 0, {0, 1, 2});
+    EXPECT_EQ(world.reads(), "[2][6][3][4]");
+    EXPECT_EQ(world.scheduler->counters().wasted, 1u);
+    EXPECT_EQ(world.flash.cancels.size(), landed ? 0u : 1u);
+    ASSERT_TRUE(world.pass(2, 0).ok());
+    world.expect_whole(2, 0, {0, 1});
+    EXPECT_EQ(world.reads(), "[2][6][3][4][6][7]");
+    world.expect_nothing_lost();
+  }
+}
+
+TEST(Scheduler, LookAheadDoesNotTakeWhatADemandWaitsFor) {
+  // Site 1 needs 6 neurons through 2 blocks; a wish for site 2 stands by. Blocks go to the demand first.
+  ScriptedWorld world({.neurons = {1, 6, 2}, .slots = {0, 0, 0}, .blocks = 2, .prefetch = true});
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{2, 2}} : std::vector<Ahead>{};
+  };
+  world.script.predict = predicts({{0, {}}});
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  EXPECT_EQ(world.reads(), "[7]");
+  world.idle = [&] {
+    while (!world.flash.open.empty()) world.flash.finish();
+  };
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  EXPECT_EQ(world.reads().substr(0, 21), "[7][1][2][3][4][5][6]");
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, AWrongLookAheadIsGivenUp) {
+  ScriptedWorld world({.neurons = {2, 4, 2}, .blocks = 8});
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{1, 1, Neurons{0, 1, 2}}} : std::vector<Ahead>{};
+  };
+  world.script.predict = predicts({{0, {}}, {1, {0, 3}}});
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  world.flash.finish(1);  // neuron 1 has landed, 2 is on its way
+  world.settle();
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  EXPECT_EQ(world.flash.cancels.size(), 1u);
+  world.expect_whole(1, 0, {0, 3});
+  world.expect_nothing_lost();
+  EXPECT_EQ(world.scheduler->counters().wasted, 2u);
+}
+
+TEST(Scheduler, OfAReadThatBringsTooMuchOnlyWhatIsWantedIsComputed) {
+  ScriptedWorld world({.neurons = {2, 4, 2}, .neurons_per_block = 4});
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{1, 1}} : std::vector<Ahead>{};
+  };
+  world.script.predict = predicts({{0, {}}, {1, {1, 2}}});
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  EXPECT_EQ(world.reads(), "[2,3,4,5]");
+  EXPECT_EQ(world.computed(1, 0), "B 1,2A");
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, WhatNobodyUsedIsGivenUpWithItsStep) {
+  ScriptedWorld world({.blocks = 8});
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{1, 1, Neurons{0, 1}}, {0, 3, Neurons{2}}} : std::vector<Ahead>{};
+  };
+  world.script.predict = predicts({{0, {}}});
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  ASSERT_TRUE(world.scheduler->end_step(0).ok());
+  world.settle();
+  EXPECT_EQ(world.flash.cancels.size(), 2u);  // not the wish for step 1
+  while (!world.flash.open.empty()) world.flash.finish();
+  world.settle();
+  EXPECT_EQ(world.scheduler->counters().wasted, 2u);
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, KeepBypassAndRefuse) {
+  ScriptedWorld world({.slots = {0, 2, 0}, .blocks = 8});
+  world.script.admit = [](const tierd_set_view* missing, int priority, uint32_t free_slots, uint8_t* verdict,
+                          tierd_victims_out*) {
+    for (uint32_t i = 0; i < missing->n; ++i) {
+      const bool prefetch = priority == TIERD_PRIORITY_PREFETCH;
+      const uint8_t ahead[] = {TIERD_VERDICT_KEEP, TIERD_VERDICT_BYPASS, TIERD_VERDICT_REFUSE,
+                               TIERD_VERDICT_REFUSE};
+      const uint8_t now[] = {TIERD_VERDICT_BYPASS, TIERD_VERDICT_BYPASS, TIERD_VERDICT_KEEP,
+                             TIERD_VERDICT_BYPASS};
+      verdict[i] = prefetch ? ahead[missing->idx[i]] : now[missing->idx[i]];
+    }
+    EXPECT_EQ(free_slots, priority == TIERD_PRIORITY_PREFETCH ? 2u : 1u);
+    return 0;
+  };
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{1, 1}} : std::vector<Ahead>{};
+  };
+  world.script.predict = predicts({{0, {}}});
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  EXPECT_EQ(world.reads(), "[4][5]");
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  EXPECT_EQ(world.reads(), "[4][5][6][7]");
+  world.expect_whole(1, 0, {0, 1, 2, 3});
+  EXPECT_TRUE(world.residency.valid(1, 0));
+  EXPECT_FALSE(world.residency.valid(1, 1));
+  EXPECT_TRUE(world.residency.valid(1, 2));
+  EXPECT_EQ(world.script.calls,
+            (std::vector<std::string>{"touch 0:", "landed 1:0", "landed 1:2", "touch 1:0,1,2,3"}));
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, PrefillPassesByTheCaches) {
+  ScriptedWorld world({.neurons = {4}, .slots = {4}});
+  world.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out*) {
+    ADD_FAILURE() << "nobody asked";
+    return 0;
+  };
+  ASSERT_TRUE(world.pass(0, 0, {}, true).ok());
+  EXPECT_EQ(world.residency.valid_count(0), 0u);
+  EXPECT_TRUE(world.script.calls.empty());
+}
+
+TEST(Scheduler, LruDropsWhatWasUsedLongestAgoAndNothingInUse) {
+  BuiltinWorld lru({.neurons = {5}, .slots = {2}}, "lru");
+  ScriptedWorld& world = lru.world;
+  uint32_t step = 0;
+  const auto pass = [&](Neurons active) {
+    world.script.predict = predicts({{0, active}});
+    ASSERT_TRUE(world.pass(0, step).ok());
+    world.expect_whole(0, step, active);
+    ++step;
+  };
+  const auto resident = [&] {
+    Neurons valid;
+    for (uint32_t i = 0; i < 5; ++i) {
+      if (world.residency.valid(0, i)) valid.push_back(i);
+    }
+    return valid;
+  };
+  pass({0, 1});
+  EXPECT_EQ(resident(), (Neurons{0, 1}));
+  pass({0});
+  pass({2});  // 1 was used longest ago
+  EXPECT_EQ(resident(), (Neurons{0, 2}));
+  pass({0, 2, 4});  // both are in use: 4 passes by
+  EXPECT_EQ(resident(), (Neurons{0, 2}));
+  pass({2, 3});  // only 0 may go
+  EXPECT_EQ(resident(), (Neurons{2, 3}));
+  pass({0, 1, 4});
+  EXPECT_EQ(world.residency.valid_count(0), 2u);
+  EXPECT_EQ(world.scheduler->counters().evictions, 1u + 1u + 2u);
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, TiedEmbeddingAndHeadShareTheirNeurons) {
+  BuiltinWorld lru({.slots = {0, 0, 3}, .tied = true}, "lru");
+  ScriptedWorld& world = lru.world;
+  ASSERT_TRUE(world.pass(0, 0, {1, 3}).ok());
+  world.expect_whole(0, 0, {1, 3});
+  EXPECT_TRUE(world.residency.valid(0, 1));
+  EXPECT_TRUE(world.residency.valid(2, 3));
+  EXPECT_EQ(world.reads(), "[9][11]");
+  ASSERT_TRUE(world.pass(2, 0).ok());
+  EXPECT_EQ(world.computed(2, 0), "B1,3 0 2A");
+  EXPECT_EQ(world.scheduler->counters().hits, 2u);
+  EXPECT_EQ(world.residency.valid_count(2), 3u);
+  ASSERT_TRUE(world.pass(0, 1, {2}).ok());
+  world.expect_whole(0, 1, {2});
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, AnAliasClaimsWhatWasAdmittedForTheOther) {
+  // The head's neurons are admitted ahead of time, but only two messages go out; the embedding wants the
+  // last.
+  ScriptedWorld world({.slots = {0, 0, 4}, .tied = true, .messages = 2});
+  world.script.admit = verdicts(
+      {{0, TIERD_VERDICT_KEEP}, {1, TIERD_VERDICT_KEEP}, {2, TIERD_VERDICT_KEEP}, {3, TIERD_VERDICT_KEEP}});
+  world.script.look_ahead = [](SiteId site) {
+    return site == 1 ? std::vector<Ahead>{{2, 4}} : std::vector<Ahead>{};
+  };
+  world.script.predict = predicts({{1, {}}});
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  world.settle();
+  EXPECT_EQ(world.reads(), "[8][9]");
+  ASSERT_TRUE(world.scheduler->end_step(0).ok());
+  ASSERT_TRUE(world.pass(0, 1, {1, 3}).ok());  // 1 is on its way, 3 only admitted
+  world.expect_whole(0, 1, {1, 3});
+  ASSERT_TRUE(world.pass(2, 1).ok());
+  world.expect_whole(2, 1, {0, 1, 2, 3});
+  EXPECT_EQ(world.flash.started.size(), 4u);
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, WhatCameByWayOfTheAliasIsNotReadAgain) {
+  // The head's wish is to pass through staging and waits for room; meanwhile the embedding brings neuron 3 to
+  // stay. It is computed once, from where it stays.
+  ScriptedWorld world({.neurons = {4, 1, 4}, .slots = {0, 0, 4}, .tied = true, .blocks = 2});
+  world.script.admit = [](const tierd_set_view* missing, int priority, uint32_t, uint8_t* verdict,
+                          tierd_victims_out*) {
+    std::fill_n(verdict, missing->n,
+                uint8_t{priority == TIERD_PRIORITY_DEMAND ? TIERD_VERDICT_KEEP : TIERD_VERDICT_BYPASS});
+    return 0;
+  };
+  world.script.look_ahead = [](SiteId site) {
+    return site == 1 ? std::vector<Ahead>{{2, 4}} : std::vector<Ahead>{};
+  };
+  world.script.predict = predicts({{1, {}}});
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  world.settle();
+  EXPECT_EQ(world.reads(), "[5]");
+  ASSERT_TRUE(world.pass(0, 1, {3}).ok());
+  ASSERT_TRUE(world.pass(2, 1).ok());
+  world.expect_whole(2, 1, {0, 1, 2, 3});
+  EXPECT_EQ(world.flash.started.size(), 4u);
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, ManyMoreNeuronsThanMessages) {
+  ScriptedWorld world({.neurons = {50, 50}, .slots = {10, 0}, .blocks = 20, .messages = 3, .credits = 2});
+  world.script.admit = [](const tierd_set_view* missing, int, uint32_t free_slots, uint8_t* verdict,
+                          tierd_victims_out*) {
+    for (uint32_t i = 0; i < missing->n; ++i) {
+      verdict[i] = i % 3 == 0 && free_slots > 0 ? TIERD_VERDICT_KEEP : TIERD_VERDICT_BYPASS;
+      if (verdict[i] == TIERD_VERDICT_KEEP) --free_slots;
+    }
+    return 0;
+  };
+  world.script.look_ahead = [](SiteId site) { return std::vector<Ahead>{{1 - site, 1}}; };
+  Neurons all(50);
+  for (uint32_t i = 0; i < 50; ++i) all[i] = i;
+  for (uint32_t step = 0; step < 5; ++step) {
+    for (SiteId site = 0; site < 2; ++site) {
+      ASSERT_TRUE(world.pass(site, step).ok());
+      world.expect_whole(site, step, all);
+    }
+    ASSERT_TRUE(world.scheduler->end_step(step).ok());
+  }
+  world.expect_nothing_lost();
+}
+
+}  // namespace
+}  // namespace tierd

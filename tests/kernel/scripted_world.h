@@ -1,0 +1,477 @@
+// A kernel between a flash agent whose reads end when the test says so, a compute agent that remembers what
+// it was asked, and strategies whose answers the test gives. Bytes are checked: a read stamps the number of
+// its extent where it was told to, and compute finds the stamp of every neuron that it is given.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/kernel/dispatcher.h"
+#include "core/kernel/scheduler.h"
+
+namespace tierd {
+
+inline constexpr uint32_t kSlot = 4096;
+inline constexpr uint32_t kUnread = 0xdeadbeef;
+
+using Neurons = std::vector<uint32_t>;
+
+struct Read {
+  Message message;
+  Neurons extents;
+};
+
+// Reads that the test ends. The oldest is first.
+class ManualFlash final : public Agent {
+ public:
+  ManualFlash(uint32_t credits, const PoolTable& pools) : credits_(credits), pools_(pools) {}
+  std::string_view name() const override { return "manual flash"; }
+  uint32_t credits() const override { return credits_; }
+  Submit submit(const Message& message) override {
+    EXPECT_LT(held_, credits_);
+    ++held_;
+    if (message.op == Op::read) {
+      Read read{message, {}};
+      for (const Unit& unit : PoolTable::units(pools_.resolve(message.list)))
+        read.extents.push_back(unit.unit);
+      open.push_back(read);
+      started.push_back(read);
+      stamp(message, [](const Unit&) { return kUnread; });
+      most_open = std::max(most_open, open.size());
+    } else {
+      MessageId id;
+      std::memcpy(&id, pools_.resolve(message.list).data(), sizeof id);
+      (message.op == Op::cancel ? cancels : raises).push_back(id);
+      answer(message.id, DoneStatus::ok, 0, 0);
+    }
+    return Submit::ok;
+  }
+  Drive drive() override { return Drive::idle; }
+  size_t poll(std::span<Done> done) override {
+    const size_t n = std::min(done.size(), done_.size());
+    std::copy_n(done_.begin(), n, done.begin());
+    done_.erase(done_.begin(), done_.begin() + static_cast<ptrdiff_t>(n));
+    held_ -= static_cast<uint32_t>(n);
+    return n;
+  }
+  uint64_t service_ns(const Message&) const override { return 0; }
+
+  // Ends open[i].
+  void finish(size_t i = 0, DoneStatus status = DoneStatus::ok, uint32_t first_bad = 0, uint16_t error = 5) {
+    ASSERT_LT(i, open.size());
+    const Message message = open[i].message;
+    const uint64_t bytes = open[i].extents.size() * kSlot;
+    open.erase(open.begin() + static_cast<ptrdiff_t>(i));
+    if (status == DoneStatus::ok) stamp(message, [](const Unit& unit) { return unit.unit; });
+    answer(message.id, status, status == DoneStatus::io_error ? error : 0, first_bad,
+           status == DoneStatus::ok ? bytes : 0);
+  }
+  bool was_cancelled(const Read& read) const {
+    return std::find(cancels.begin(), cancels.end(), read.message.id) != cancels.end();
+  }
+
+  std::vector<Read> open;
+  std::vector<Read> started;
+  std::vector<MessageId> cancels;
+  std::vector<MessageId> raises;
+  size_t most_open = 0;
+
+ private:
+  template <class Value>
+  void stamp(const Message& message, Value value) {
+    const auto list = pools_.resolve(message.list);
+    const UnitList& header = PoolTable::header(list);
+    for (const Unit& unit : PoolTable::units(list)) {
+      const uint32_t number = value(unit);
+      std::memcpy(pools_.resolve(header.agent, header.pool, unit.offset, kSlot), &number, sizeof number);
+    }
+  }
+  void answer(MessageId id, DoneStatus status, uint16_t aux, uint32_t first_bad, uint64_t bytes = 0) {
+    Done done;
+    done.id = id;
+    done.status = status;
+    done.aux = aux;
+    done.first_bad = first_bad;
+    done.bytes = bytes;
+    done_.push_back(done);
+  }
+  const uint32_t credits_;
+  const PoolTable& pools_;
+  uint32_t held_ = 0;
+  std::vector<Done> done_;
+};
+
+struct Computed {
+  SiteId site = 0;
+  uint32_t step = 0;
+  Op op = Op::run;
+  bool before = false;
+  bool after = false;
+  std::vector<uint32_t> neurons;
+};
+
+class RecordingCompute final : public Agent {
+ public:
+  RecordingCompute(uint32_t credits, const PoolTable& pools, const std::vector<Site>& sites)
+      : credits_(credits), pools_(pools), sites_(sites) {}
+  std::string_view name() const override { return "recording compute"; }
+  uint32_t credits() const override { return credits_; }
+  Submit submit(const Message& message) override {
+    EXPECT_LT(queue_.size() + done_.size(), credits_);
+    queue_.push_back(message);
+    return Submit::ok;
+  }
+  Drive drive() override {
+    if (queue_.empty() || hold) return Drive::idle;
+    const Message message = queue_.front();
+    queue_.pop_front();
+    const auto list = pools_.resolve(message.list);
+    const UnitList& header = PoolTable::header(list);
+    Computed computed{message.site,
+                      message.step,
+                      message.op,
+                      (message.flags & kRunBefore) != 0,
+                      (message.flags & kRunAfter) != 0,
+                      {}};
+    for (const Unit& unit : PoolTable::units(list)) {
+      computed.neurons.push_back(unit.unit);
+      uint32_t stamp = 0;
+      std::memcpy(&stamp, pools_.resolve(header.agent, header.pool, unit.offset, kSlot), sizeof stamp);
+      EXPECT_EQ(stamp, sites_[message.site].first_extent + unit.unit) << "the bytes are not the neuron's";
+    }
+    EXPECT_EQ(message.op, computed.neurons.empty() ? Op::run : Op::compute);
+    log.push_back(std::move(computed));
+    Done done;
+    done.id = message.id;
+    done.status = fail_next ? DoneStatus::internal : DoneStatus::ok;
+    fail_next = false;
+    done_.push_back(done);
+    return Drive::busy;
+  }
+  size_t poll(std::span<Done> done) override {
+    const size_t n = std::min(done.size(), done_.size());
+    std::copy_n(done_.begin(), n, done.begin());
+    done_.erase(done_.begin(), done_.begin() + static_cast<ptrdiff_t>(n));
+    return n;
+  }
+  uint64_t service_ns(const Message&) const override { return 0; }
+
+  bool hold = false;       // nothing is computed until released
+  bool fail_next = false;  // the next message fails
+  std::vector<Computed> log;
+
+ private:
+  const uint32_t credits_;
+  const PoolTable& pools_;
+  const std::vector<Site>& sites_;
+  std::deque<Message> queue_;
+  std::vector<Done> done_;
+};
+
+struct Ahead {
+  SiteId site;
+  uint32_t distance;
+  std::optional<Neurons> neurons = std::nullopt;  // none: all
+};
+
+// What the strategies answer. Unset: everything is active, nothing is wished for, everything bypasses.
+struct Script {
+  std::function<int(SiteId, tierd_set_out*)> predict;
+  std::function<std::vector<Ahead>(SiteId)> look_ahead;
+  std::function<int(const tierd_set_view*, uint8_t*)> assign;
+  std::function<int(const tierd_set_view*, uint8_t*)> choose;
+  std::function<int(const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out*)> admit;
+  std::function<std::vector<Ahead>()> fill;
+  std::map<std::string, int> code;  // of the other functions
+  std::vector<std::string> calls;   // of the cache: "landed 2:1,3"
+
+  int call(const std::string& name, SiteId site, const uint32_t* idx, uint32_t n) {
+    std::string line = name + " " + std::to_string(site) + ":";
+    for (uint32_t i = 0; i < n; ++i)
+      line += (i == 0 ? "" : ",") + std::to_string(idx == nullptr ? i : idx[i]);
+    calls.push_back(line);
+    return code[name];
+  }
+  int hand_over(const std::vector<Ahead>& wishes, const char* function, tierd_ahead_out* out) {
+    lists_ = wishes;
+    out->n = 0;
+    for (const Ahead& wish : lists_) {
+      if (out->n == out->cap) break;
+      out->item[out->n++] = {wish.site, wish.distance,
+                             wish.neurons ? static_cast<uint32_t>(wish.neurons->size()) : 0,
+                             wish.neurons ? wish.neurons->data() : nullptr};
+    }
+    if (claim_more_wishes) out->n = out->cap + 1;
+    return code[function];
+  }
+  bool claim_more_wishes = false;
+
+  Strategies strategies() {
+    static const tierd_predictor_1 predictor = {
+        sizeof predictor,
+        [](void*) { return 0u; },
+        [](void* self, uint32_t site, const tierd_rows_view*, tierd_set_out* out) {
+          const auto& script = *static_cast<Script*>(self);
+          if (script.predict) return script.predict(site, out);
+          out->all = 1;
+          return 0;
+        },
+        [](void* self, uint32_t site, const tierd_rows_view*, tierd_ahead_out* out) {
+          auto& script = *static_cast<Script*>(self);
+          return script.hand_over(script.look_ahead ? script.look_ahead(site) : std::vector<Ahead>(),
+                                  "look_ahead", out);
+        },
+        [](void* self, const tierd_set_view*, const tierd_set_view*) {
+          return static_cast<Script*>(self)->code["observe"];
+        },
+        nullptr,
+        nullptr};
+    static const tierd_quantizer_1 quantizer = {
+        sizeof quantizer, [](void* self, const tierd_site_view*, const tierd_set_view* set, uint8_t* level) {
+          const auto& script = *static_cast<Script*>(self);
+          return script.choose ? script.choose(set, level) : 0;
+        }};
+    static const tierd_balancer_1 balancer = {
+        sizeof balancer, [](void* self, const tierd_set_view* set, uint32_t, uint8_t* unit) {
+          const auto& script = *static_cast<Script*>(self);
+          return script.assign ? script.assign(set, unit) : 0;
+        }};
+    static const tierd_cache_1 cache = {
+        sizeof cache,
+        [](void*, uint64_t, uint32_t*) { return 0; },
+        [](void* self, const tierd_set_view* missing, int priority, uint32_t free_slots, uint8_t* verdict,
+           tierd_victims_out* victims) {
+          const auto& script = *static_cast<Script*>(self);
+          if (script.admit) return script.admit(missing, priority, free_slots, verdict, victims);
+          std::fill_n(verdict, missing->n, uint8_t{TIERD_VERDICT_BYPASS});
+          return 0;
+        },
+        [](void* self, uint32_t site, const uint32_t* idx, uint32_t n) {
+          return static_cast<Script*>(self)->call("landed", site, idx, n);
+        },
+        [](void* self, uint32_t site, const uint32_t* idx, uint32_t n, int why) {
+          return static_cast<Script*>(self)->call(why == TIERD_DROPPED_FAILED ? "failed" : "dropped", site,
+                                                  idx, n);
+        },
+        [](void* self, const tierd_set_view* used) {
+          return static_cast<Script*>(self)->call("touch", used->site, used->idx, used->n);
+        },
+        [](void* self, uint32_t, tierd_ahead_out* out) {
+          auto& script = *static_cast<Script*>(self);
+          return script.hand_over(script.fill ? script.fill() : std::vector<Ahead>(), "ahead", out);
+        },
+        [](void* self) { return static_cast<Script*>(self)->code["end_step"]; }};
+    return {{&predictor, this, "script"},
+            {&quantizer, this, "script"},
+            {&cache, this, "script"},
+            {&balancer, this, "script"}};
+  }
+
+ private:
+  std::vector<Ahead> lists_;
+};
+
+struct WorldOptions {
+  std::vector<uint32_t> neurons = {4, 4, 4};  // of each site
+  std::vector<uint32_t> slots = {0, 0, 0};
+  bool tied = false;  // the first site is given and shares the bytes of the last
+  uint32_t blocks = 8;
+  uint32_t neurons_per_block = 1;
+  uint32_t messages = 64;
+  uint32_t credits = 64;
+  uint32_t attempts = 3;
+  bool prefetch = true;
+  std::optional<uint64_t> seed = std::nullopt;
+};
+
+class ScriptedWorld {
+ public:
+  explicit ScriptedWorld(const WorldOptions& options,
+                         std::function<Strategies(ScriptedWorld&)> strategies = {})
+      : options_(options),
+        sites(make_sites(options)),
+        flash(options.credits, pools_),
+        compute(options.credits, pools_, sites),
+        dispatcher(pools_, dispatch(options, sites)),
+        residency(sites, options.slots) {
+    uint64_t end = 0;
+    Scheduler::Options scheduling;
+    for (size_t s = 0; s < sites.size(); ++s) {
+      scheduling.arena_offset.push_back(end);
+      end += uint64_t{options.slots[s]} * kSlot;
+    }
+    scheduling.staging_offset = end;
+    scheduling.staging_blocks = options.blocks;
+    scheduling.block_bytes = options.neurons_per_block * kSlot;
+    end += uint64_t{options.blocks} * scheduling.block_bytes;
+    memory_.resize((end + kSlot) / sizeof(Line));
+    pools_.add(1, std::as_writable_bytes(std::span(memory_)));
+    EXPECT_EQ(dispatcher.add_agent(compute), 1);
+    EXPECT_EQ(dispatcher.add_agent(flash), 2);
+    scheduling.compute_agent = 1;
+    scheduling.flash_agent = 2;
+    scheduling.prefetch = options.prefetch;
+    scheduling.read_attempts = options.attempts;
+    scheduling.describe_extent = [](uint32_t extent) {
+      return "weights.bin: extent " + std::to_string(extent);
+    };
+    scheduler = std::make_unique<Scheduler>(
+        dispatcher, sites, strategies ? strategies(*this) : script.strategies(), residency, scheduling);
+  }
+
+  // What happens when the kernel has nothing to do. Default: the oldest read ends.
+  std::function<void()> idle = [this] {
+    if (!flash.open.empty()) flash.finish();
+  };
+
+  Status run(Task<Status> task) {
+    int idle_turns = 0;
+    while (!task.done()) {
+      if (dispatcher.turn()) {
+        idle_turns = 0;
+        if (!dispatcher_is_shuffled() || (++turns_ % 4) != 0) continue;
+      }
+      idle();
+      if (++idle_turns > 1000) {
+        ADD_FAILURE() << "the kernel waits for nothing";
+        std::abort();  // the coroutine hangs; there is no way on
+      }
+    }
+    return task.take();
+  }
+  Status pass(SiteId site, uint32_t step, const Neurons& given = {}, bool bypass = false) {
+    const ActiveSet set = ActiveSet::of(given);
+    Scheduler::Pass pass;
+    pass.step = step;
+    pass.rows = 1;
+    pass.bypass_caches = bypass;
+    pass.given = &set;
+    return run(scheduler->pass(site, pass));
+  }
+  Status drain() { return run(scheduler->drain()); }
+  // What the kernel does by itself, without any read ending.
+  void settle() {
+    for (int i = 0; i < (dispatcher_is_shuffled() ? 200 : 8); ++i) dispatcher.turn();
+  }
+  // After drain: no message, no lease, no credit, no staging block has been lost.
+  void expect_nothing_lost() {
+    ASSERT_TRUE(drain().ok());
+    settle();
+    EXPECT_EQ(dispatcher.in_flight(), 0u);
+    EXPECT_TRUE(flash.open.empty());
+    for (SiteId s = 0; s < sites.size(); ++s) {
+      if (sites[s].domain != s) continue;
+      uint32_t valid = 0;
+      for (uint32_t i = 0; i < sites[s].n; ++i) {
+        EXPECT_FALSE(residency.leased(s, i)) << "site " << s << " neuron " << i;
+        EXPECT_FALSE(residency.pinned(s, i)) << "site " << s << " neuron " << i;
+        valid += residency.valid(s, i) ? 1 : 0;
+      }
+      EXPECT_EQ(residency.valid_count(s), valid);
+      EXPECT_EQ(residency.free_slots(s) + valid, residency.max_slots(s));
+    }
+  }
+  // One line of the compute log for a site and step: "B1 2 A3": before, neurons a message, after.
+  std::string computed(SiteId site, uint32_t step) const {
+    std::string text;
+    for (const Computed& c : compute.log) {
+      if (c.site != site || c.step != step) continue;
+      text += text.empty() ? "" : " ";
+      if (c.before) text += "B";
+      for (size_t i = 0; i < c.neurons.size(); ++i)
+        text += (i == 0 ? "" : ",") + std::to_string(c.neurons[i]);
+      if (c.after) text += "A";
+    }
+    return text;
+  }
+  // Every pass ran its segments once, in order, and each of `neurons` once.
+  void expect_whole(SiteId site, uint32_t step, const Neurons& neurons) const {
+    std::vector<Computed> messages;
+    std::multiset<uint32_t> seen;
+    for (const Computed& c : compute.log) {
+      if (c.site != site || c.step != step) continue;
+      messages.push_back(c);
+      seen.insert(c.neurons.begin(), c.neurons.end());
+    }
+    ASSERT_FALSE(messages.empty());
+    for (size_t i = 0; i < messages.size(); ++i) {
+      EXPECT_EQ(messages[i].before, i == 0);
+      EXPECT_EQ(messages[i].after, i + 1 == messages.size());
+    }
+    EXPECT_EQ(seen, std::multiset<uint32_t>(neurons.begin(), neurons.end()));
+  }
+  // The extents of the reads started so far, one read a bracket: "[3,4][7]".
+  std::string reads() const {
+    std::string text;
+    for (const Read& read : flash.started) {
+      text += "[";
+      for (size_t i = 0; i < read.extents.size(); ++i) {
+        text += (i == 0 ? "" : ",") + std::to_string(read.extents[i]);
+      }
+      text += "]";
+    }
+    return text;
+  }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  static std::vector<Site> make_sites(const WorldOptions& options) {
+    std::vector<Site> sites;
+    uint32_t extent = 0;
+    for (size_t s = 0; s < options.neurons.size(); ++s) {
+      Site site;
+      site.name = "site " + std::to_string(s);
+      site.domain = static_cast<SiteId>(s);
+      site.n = options.neurons[s];
+      site.slot_bytes = kSlot;
+      site.first_extent = extent;
+      site.bytes.assign(site.n, kSlot - 96);
+      extent += site.n;
+      sites.push_back(site);
+    }
+    if (options.tied) {
+      sites.front().given = true;
+      sites.front().domain = static_cast<SiteId>(sites.size() - 1);
+      sites.front().first_extent = sites.back().first_extent;
+      EXPECT_EQ(sites.front().n, sites.back().n);
+    }
+    return sites;
+  }
+  static Dispatcher::Options dispatch(const WorldOptions& options, const std::vector<Site>& sites) {
+    Dispatcher::Options dispatch;
+    dispatch.max_messages = options.messages;
+    dispatch.max_units = 0;
+    for (const Site& site : sites) dispatch.max_units = std::max(dispatch.max_units, site.n);
+    dispatch.shuffle_seed = options.seed;
+    return dispatch;
+  }
+  bool dispatcher_is_shuffled() const { return options_.seed.has_value(); }
+  WorldOptions options_;
+  PoolTable pools_;
+  std::vector<Line> memory_;
+  uint64_t turns_ = 0;
+
+ public:
+  Script script;
+  const std::vector<Site> sites;
+  ManualFlash flash;
+  RecordingCompute compute;
+  Dispatcher dispatcher;
+  Residency residency;
+  std::unique_ptr<Scheduler> scheduler;
+};
+
+}  // namespace tierd

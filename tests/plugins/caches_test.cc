@@ -1,0 +1,160 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/random.h"
+#include "tests/plugins/table.h"
+
+namespace tierd {
+namespace {
+
+using Cache = Plugged<tierd_cache_1>;
+constexpr uint8_t kKeep = TIERD_VERDICT_KEEP;
+constexpr uint8_t kBypass = TIERD_VERDICT_BYPASS;
+
+// An embedding that shares the head's bytes, two layers' sites, a head.
+const std::vector<TestSite> kTied = {{6, 100, true, 3}, {10, 100}, {4, 300}, {6, 100}};
+const std::vector<TestSite> kUntied = {{6, 100, true}, {10, 100}, {4, 300}, {6, 100}};
+
+std::vector<uint32_t> share(Cache& cache, const std::vector<TestSite>& sites, uint64_t bytes) {
+  std::vector<uint32_t> slots(sites.size(), 4711);
+  EXPECT_EQ(cache.table->share(cache.self, bytes, slots.data()), TIERD_OK);
+  uint64_t used = 0;
+  for (size_t s = 0; s < sites.size(); ++s) {
+    EXPECT_LE(slots[s], sites[s].alias_of == TIERD_NO_SITE ? sites[s].n : 0);
+    used += uint64_t{slots[s]} * sites[s].slot_bytes;
+  }
+  EXPECT_LE(used, bytes);
+  return slots;
+}
+
+TEST(CacheNone, KeepsNothing) {
+  Cache cache(tierd_cache_none, TIERD_CACHE_1, kUntied);
+  EXPECT_EQ(share(cache, kUntied, 1 << 20), (std::vector<uint32_t>{0, 0, 0, 0}));
+  const Admitted answer = admit(cache, 1, {0, 3, 9}, 0);
+  EXPECT_EQ(answer.verdicts, (std::vector<uint8_t>{kBypass, kBypass, kBypass}));
+  EXPECT_TRUE(answer.victims.empty());
+}
+
+// 1000 + 1200 + 600 = 2800 bytes of what is used whole; half of it: 5 of 10, 2 of 4, 3 of 6 = 500+600+300.
+TEST(CachePinned, EverySiteKeepsTheSameShare) {
+  Cache cache(tierd_cache_pinned, TIERD_CACHE_1, kUntied);
+  EXPECT_EQ(share(cache, kUntied, 1400), (std::vector<uint32_t>{0, 5, 2, 3}));
+  EXPECT_EQ(share(cache, kUntied, 0), (std::vector<uint32_t>{0, 0, 0, 0}));
+  EXPECT_EQ(share(cache, kUntied, 99), (std::vector<uint32_t>{0, 0, 0, 0}));
+  EXPECT_EQ(share(cache, kUntied, 100), (std::vector<uint32_t>{0, 1, 0, 0}));  // what rounding leaves is used
+  EXPECT_EQ(share(cache, kUntied, 2800), (std::vector<uint32_t>{0, 10, 4, 6}));
+  EXPECT_EQ(share(cache, kUntied, 2999),
+            (std::vector<uint32_t>{1, 10, 4, 6}));  // the embedding gets the rest
+  EXPECT_EQ(share(cache, kUntied, 1 << 20), (std::vector<uint32_t>{6, 10, 4, 6}));
+  Cache tied(tierd_cache_pinned, TIERD_CACHE_1, kTied);
+  EXPECT_EQ(share(tied, kTied, 1 << 20), (std::vector<uint32_t>{0, 10, 4, 6}));
+}
+
+TEST(CachePinned, FillsWhatItSharedAndKeepsNothingElse) {
+  Cache cache(tierd_cache_pinned, TIERD_CACHE_1, kUntied);
+  share(cache, kUntied, 1400);
+  std::vector<tierd_ahead> items(4);
+  tierd_ahead_out out{4, 0, items.data()};
+  ASSERT_EQ(cache.table->ahead(cache.self, TIERD_NO_SITE, &out), TIERD_OK);
+  ASSERT_EQ(out.n, 3u);
+  EXPECT_EQ(items[0].site, 1u);
+  EXPECT_THAT(std::vector<uint32_t>(items[0].idx, items[0].idx + items[0].n),
+              testing::ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_EQ(items[2].site, 3u);
+  EXPECT_EQ(items[2].n, 3u);
+  tierd_ahead_out small{1, 0, items.data()};
+  ASSERT_EQ(cache.table->ahead(cache.self, TIERD_NO_SITE, &small), TIERD_OK);
+  EXPECT_EQ(small.n, 1u);
+  ASSERT_EQ(cache.table->ahead(cache.self, 1, &out), TIERD_OK);
+  EXPECT_EQ(out.n, 0u);
+  // One of its own that failed to come may come later; others never.
+  EXPECT_EQ(admit(cache, 1, {3, 4, 5, 9}, 1).verdicts,
+            (std::vector<uint8_t>{kKeep, kBypass, kBypass, kBypass}));
+}
+
+TEST(CacheLru, EverySiteKeepsTheSameShare) {
+  Cache cache(tierd_cache_lru, TIERD_CACHE_1, kUntied);
+  // 3400 bytes in all, half: 3 of 6, 5 of 10, 2 of 4, 3 of 6
+  EXPECT_EQ(share(cache, kUntied, 1700), (std::vector<uint32_t>{3, 5, 2, 3}));
+  EXPECT_EQ(share(cache, kUntied, 3400), (std::vector<uint32_t>{6, 10, 4, 6}));
+  EXPECT_EQ(share(cache, kUntied, 0), (std::vector<uint32_t>{0, 0, 0, 0}));
+  Cache tied(tierd_cache_lru, TIERD_CACHE_1, kTied);
+  EXPECT_EQ(share(tied, kTied, 1400), (std::vector<uint32_t>{0, 5, 2, 3}));
+}
+
+TEST(CacheLru, DropsTheLeastRecentlyUsedThatMayGo) {
+  Cache cache(tierd_cache_lru, TIERD_CACHE_1, kUntied);
+  const auto land = [&](std::vector<uint32_t> idx) {
+    EXPECT_EQ(cache.table->landed(cache.self, 1, idx.data(), static_cast<uint32_t>(idx.size())), TIERD_OK);
+  };
+  const auto drop = [&](std::vector<uint32_t> idx) {
+    EXPECT_EQ(cache.table->dropped(cache.self, 1, idx.data(), static_cast<uint32_t>(idx.size()),
+                                   TIERD_DROPPED_EVICTED),
+              TIERD_OK);
+  };
+  const auto touch = [&](const std::vector<uint32_t>& idx) {
+    const tierd_set_view set = set_of(1, idx);
+    EXPECT_EQ(cache.table->touch(cache.self, &set), TIERD_OK);
+  };
+  // Free slots first, no victim.
+  EXPECT_EQ(admit(cache, 1, {0, 1, 2}, 3).verdicts, (std::vector<uint8_t>{kKeep, kKeep, kKeep}));
+  land({0, 1, 2});
+  touch({0, 1, 2});
+  touch({0, 7});  // 7 is not here: no matter
+  Admitted answer = admit(cache, 1, {5, 6}, 1);
+  EXPECT_EQ(answer.verdicts, (std::vector<uint8_t>{kKeep, kKeep}));
+  EXPECT_EQ(answer.victims, (std::vector<uint32_t>{1}));
+  drop({1});
+  land({5, 6});  // order: 2, 0, 5, 6
+  cache.evictable = [](uint32_t, uint32_t neuron) { return neuron == 2 || neuron == 5 ? 0 : 1; };
+  answer = admit(cache, 1, {1, 3, 4}, 0);
+  EXPECT_EQ(answer.verdicts, (std::vector<uint8_t>{kKeep, kKeep, kBypass}));
+  EXPECT_EQ(answer.victims, (std::vector<uint32_t>{0, 6}));
+  drop({0, 6});
+  drop({0, 6});  // told twice
+  land({5});     // told twice
+  tierd_set_view all = set_of(1, {});
+  all.n = 10;
+  all.idx = nullptr;
+  EXPECT_EQ(cache.table->touch(cache.self, &all), TIERD_OK);  // order: 2, 5
+  cache.evictable = nullptr;
+  EXPECT_EQ(admit(cache, 1, {7, 8, 9}, 0).victims, (std::vector<uint32_t>{2, 5}));
+}
+
+// Random sites and sizes: never more than there is, never less than the share by more than one slot a site.
+TEST(Caches, SharesFitWhateverTheSizes) {
+  Random random(12);
+  for (int round = 0; round < 3'000; ++round) {
+    std::vector<TestSite> sites;
+    uint64_t whole = 0;
+    for (uint32_t s = 0; s < 1 + random.below(8); ++s) {
+      const TestSite site{1 + random.below(random.below(2) == 0 ? 5 : 60'000), 4096 * (1 + random.below(128)),
+                          s == 0 && random.below(2) == 0};
+      whole += uint64_t{site.n} * site.slot_bytes;
+      sites.push_back(site);
+    }
+    // sizes at and around a whole number of slots, where rounding could go wrong
+    const uint64_t base = whole / (1 + random.below(9)) * (1 + random.below(4));
+    const uint64_t bytes = base + random.below(3) - std::min<uint64_t>(base, 1);
+    for (const tierd_plugin* plugin : {&tierd_cache_lru, &tierd_cache_pinned}) {
+      Cache cache(*plugin, TIERD_CACHE_1, sites);
+      const std::vector<uint32_t> slots = share(cache, sites, bytes);
+      uint64_t used = 0;
+      uint64_t most_left = 0;
+      for (size_t s = 0; s < sites.size(); ++s) {
+        used += uint64_t{slots[s]} * sites[s].slot_bytes;
+        if (slots[s] < sites[s].n) most_left += sites[s].slot_bytes;
+      }
+      EXPECT_LE(used, bytes);
+      if (bytes >= whole) {
+        EXPECT_EQ(used, whole);
+      } else if (plugin == &tierd_cache_lru) {
+        EXPECT_GT(used + most_left + 4096, bytes);
+      }
+      if (HasFailure()) FAIL() << plugin->name << " round " << round;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tierd

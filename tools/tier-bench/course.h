@@ -1,0 +1,75 @@
+// The order of a measurement: loading, warm-up, blocks with the machine's bandwidths measured between them,
+// the peer in turn with ours, and rounds measured again when the disk did not hold still.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/base/result.h"
+#include "tools/tier-bench/arguments.h"
+#include "tools/tier-bench/memory_group.h"
+#include "tools/tier-bench/peer.h"
+#include "tools/tier-bench/subject.h"
+
+namespace tierd {
+
+// One block of ours and, with a peer, one run of the peer.
+struct Round {
+  Block ours;
+  std::optional<PeerRun> peer;
+  std::vector<double>
+      disk;  // sequential bytes per second beside ours, beside the peer; empty where nothing streams
+};
+
+struct Measurement {
+  Workload test;
+  std::vector<Round> rounds;  // those that count
+  uint32_t repeated = 0;      // thrown away, because the disk was off its median
+  uint32_t strays = 0;        // off and kept all the same: the repetitions were used up
+};
+
+// What this process and its memory cgroup had used at most before a peer ran.
+struct MemoryUse {
+  uint64_t peak_rss_bytes = 0;
+  std::optional<MemoryGroupUse> group;
+};
+
+class Course {
+ public:
+  // `arguments` outlive the course.
+  explicit Course(const Arguments& arguments) : arguments_(arguments) {}
+
+  // Loads the model, unless it is there.
+  Status load();
+  // After `load`.
+  Runtime& runtime() { return subject_->runtime(); }
+
+  // Errors: those of Subject, run_peer and measure_read.
+  Result<Measurement> measure(const Workload& test);
+
+  const MemoryUse& memory_use() const { return memory_use_; }
+  // Resident bytes of this process while the peer ran, the largest.
+  uint64_t bytes_beside_peer() const { return bytes_beside_peer_; }
+
+ private:
+  Result<Round> run_round(const Workload& test);
+  Result<Bandwidths> measure_machine();
+  Result<double> measure_disk();
+  Result<PeerRun> run_peer_alone();
+  void note_memory_use();
+  void say(const Measurement& so_far, const Round& round) const;
+
+  const Arguments& arguments_;
+  const CoreSet cores_ = CoreSet::of_this_thread();
+  std::unique_ptr<Subject> subject_;
+  std::optional<Workload> warm_for_;
+  bool streams_ = false;
+  std::string disk_path_;
+  uint64_t next_disk_read_ = 0;
+  MemoryUse memory_use_;
+  uint64_t bytes_beside_peer_ = 0;
+  bool peer_has_run_ = false;
+};
+
+}  // namespace tierd

@@ -1,0 +1,61 @@
+// tier-bench: what a configuration of a model brings on this machine, beside what the machine allows.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "tools/tier-bench/arguments.h"
+#include "tools/tier-bench/course.h"
+#include "tools/tier-bench/output.h"
+#include "tools/tier-bench/report.h"
+
+namespace tierd {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kBadInput = 2;
+
+int fail(const Error& error, int code) {
+  fmt::print(stderr, "{}\n", error.line());
+  return code;
+}
+
+// What was wrong with what we were given, as against what went wrong on the way.
+int exit_code(const Error& error) {
+  switch (error.code) {
+    case Code::io_error:
+    case Code::plugin_fault:
+    case Code::internal:
+    case Code::cancelled:
+      return kFailed;
+    default:
+      return kBadInput;
+  }
+}
+
+int run(const Arguments& arguments) {
+  Course course(arguments);
+  if (const Status loaded = course.load(); !loaded.ok())
+    return fail(loaded.error(), exit_code(loaded.error()));
+  const uint32_t layers = course.runtime().plan().store.manifest().config.n_layers;
+  nlohmann::json report = {
+      {"run", run_json(arguments, course.runtime())}, {"tests", nlohmann::json::array()}, {"peer", nullptr}};
+  for (const Workload& test : arguments.tests) {
+    const auto result = course.measure(test);
+    if (!result.ok()) return fail(result.error(), kFailed);
+    report["tests"].push_back(test_json(*result, layers));
+    if (arguments.peer) report["peer"] = peer_json(arguments, *result, course.bytes_beside_peer());
+  }
+  report["run"]["memory"] = memory_json(course.memory_use());
+  fmt::print("{}", to_text(report, arguments.format));
+  return 0;
+}
+
+}  // namespace
+}  // namespace tierd
+
+int main(int argc, char** argv) {
+  const tierd::Parsed parsed = tierd::parse_arguments(argc, argv);
+  if (parsed.exit_code) return *parsed.exit_code;
+  return tierd::run(parsed.arguments);
+}

@@ -1,0 +1,81 @@
+#include "tools/tier-bench/memory_group.h"
+
+#include <charconv>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+namespace tierd {
+namespace {
+
+constexpr uint64_t kUnlimited = uint64_t{1} << 62;  // version 1 says "no limit" by a number above this
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  std::stringstream stream{std::string(text)};
+  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+  return parts;
+}
+
+bool lists(const std::string& options, std::string_view wanted) {
+  for (const std::string& option : split(options, ',')) {
+    if (option == wanted) return true;
+  }
+  return false;
+}
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::optional<uint64_t> read_number(const std::string& path) {
+  const std::string text = read_text(path);
+  uint64_t number = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc()) return {};
+  return number;
+}
+
+}  // namespace
+
+std::optional<MemoryGroup> find_memory_group(std::string_view mounts, std::string_view groups) {
+  std::string v1_mount, v2_mount;
+  for (const std::string& line : split(mounts, '\n')) {
+    const std::vector<std::string> fields = split(line, ' ');  // device, folder, type, options
+    if (fields.size() < 4) continue;
+    if (fields[2] == "cgroup" && lists(fields[3], "memory")) v1_mount = fields[1];
+    if (fields[2] == "cgroup2") v2_mount = fields[1];
+  }
+  for (const bool v2 : {false, true}) {
+    const std::string& mount = v2 ? v2_mount : v1_mount;
+    if (mount.empty()) continue;
+    for (const std::string& line : split(groups, '\n')) {  // number:controllers:path
+      const size_t first = line.find(':');
+      const size_t second = line.find(':', first + 1);
+      if (first == std::string::npos || second == std::string::npos) continue;
+      const std::string controllers = line.substr(first + 1, second - first - 1);
+      if (v2 ? controllers.empty() : lists(controllers, "memory")) {
+        return MemoryGroup{mount + line.substr(second + 1), v2};
+      }
+    }
+  }
+  return {};
+}
+
+std::optional<MemoryGroupUse> read_use(const MemoryGroup& group) {
+  const auto peak = read_number(group.directory + (group.v2 ? "/memory.peak" : "/memory.max_usage_in_bytes"));
+  if (!peak) return {};
+  // "max" of version 2 is no number.
+  auto limit = read_number(group.directory + (group.v2 ? "/memory.max" : "/memory.limit_in_bytes"));
+  if (limit && *limit >= kUnlimited) limit.reset();
+  return MemoryGroupUse{limit, *peak};
+}
+
+std::optional<MemoryGroupUse> memory_group_use() {
+  const auto group = find_memory_group(read_text("/proc/self/mounts"), read_text("/proc/self/cgroup"));
+  return group ? read_use(*group) : std::nullopt;
+}
+
+}  // namespace tierd

@@ -1,0 +1,203 @@
+#include "tools/tier-bench/report.h"
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "core/base/host_facts.h"
+#include "tools/tier-bench/summary.h"
+#include "tools/tier-bench/version.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kMs = 1e-6;  // from ns
+
+json summary_json(const Summary& summary) {
+  return {{"median", summary.median}, {"least", summary.least}, {"most", summary.most}};
+}
+
+json shape_json(const Manifest& manifest) {
+  const ModelConfig& model = manifest.config;
+  return {{"architecture", model.architecture},
+          {"layers", model.n_layers},
+          {"d_model", model.d_model},
+          {"d_ff", model.d_ff},
+          {"heads", model.n_heads},
+          {"kv_heads", model.n_kv_heads},
+          {"vocab", model.vocab_size},
+          {"encoding", manifest.sites.empty() ? "" : std::string(name(manifest.sites.back().encoding))}};
+}
+
+json budget_json(const Runtime& runtime) {
+  json lines = json::object();
+  for (const Budget::Line& line : runtime.budget().lines()) lines[line.name] = line.bytes;
+  return {{"capacity_bytes", runtime.budget().capacity()},
+          {"peak_bytes", runtime.budget().peak()},
+          {"raised_to_least", runtime.plan().memory.raised_to_least},
+          {"lines", lines}};
+}
+
+double ratio(double a, double b) {
+  return b > 0 ? a / b : 0;
+}
+
+// The value of each block, in order.
+std::vector<double> each(const Measurement& result, const std::function<double(const Block&)>& value) {
+  std::vector<double> values;
+  for (const Round& round : result.rounds) values.push_back(value(round.ours));
+  return values;
+}
+
+double sum(const Measurement& result, const std::function<double(const Block&)>& value) {
+  double total = 0;
+  for (const double one : each(result, value)) total += one;
+  return total;
+}
+
+json breakdown_json(const Measurement& result, uint32_t layers) {
+  const double tokens = sum(result, [](const Block& b) { return static_cast<double>(b.times.tokens); });
+  const double steps = sum(result, [](const Block& b) { return static_cast<double>(b.times.steps); });
+  const auto per_token = [&](auto StepTimes::*field) {
+    return ratio(sum(result, [&](const Block& b) { return static_cast<double>(b.times.*field); }), tokens);
+  };
+  const double kernel_ns =
+      sum(result, [](const Block& b) { return static_cast<double>(b.times.kernel_ns()); });
+  const double wall_ns = sum(result, [](const Block& b) { return static_cast<double>(b.times.wall_ns); });
+  const double wake_ups = sum(result, [](const Block& b) { return static_cast<double>(b.wake_ups); });
+  // Counted over one step more than the others, see Block.
+  const auto flash_per_token = [&](uint64_t Block::*field) {
+    const double flash_steps = sum(result, [](const Block& b) { return static_cast<double>(b.flash_steps); });
+    const double per_step =
+        ratio(sum(result, [&](const Block& b) { return static_cast<double>(b.*field); }), flash_steps);
+    return ratio(per_step * steps, tokens);
+  };
+  return {{"step_ms", ratio(wall_ns, tokens) * kMs},
+          {"compute_ms", per_token(&StepTimes::compute_ns) * kMs},
+          {"stall_ms", per_token(&StepTimes::idle_ns) * kMs},
+          {"management_ms", ratio(kernel_ns, tokens) * kMs},
+          {"checksum_ms", flash_per_token(&Block::checksum_ns) * kMs},
+          {"io_ms", flash_per_token(&Block::flash_ns) * kMs},
+          {"flash_bytes", per_token(&StepTimes::read_bytes)},
+          {"dram_bytes", per_token(&StepTimes::resident_bytes)},
+          {"messages", per_token(&StepTimes::messages)},
+          {"handovers_per_layer", ratio(wake_ups, steps * layers)},
+          {"kernel_overhead_percent", 100 * ratio(kernel_ns, wall_ns)}};
+}
+
+// Of decode: a prompt's tokens share their weights, and arithmetic bounds them, not bandwidth.
+json limit_json(const Measurement& result) {
+  if (result.test.kind != Workload::Kind::decode) return nullptr;
+  const auto limit = [](const Block& b) { return limit_of(b.traffic, b.bandwidths); };
+  const auto median = [&](const std::function<double(const Block&)>& value) {
+    return summarize(each(result, value)).median;
+  };
+  return {
+      {"tokens_per_second", median([&](const Block& b) { return limit(b).rate(); })},
+      {"ratio",
+       summary_json(summarize(each(result, [&](const Block& b) { return b.rate() * limit(b).seconds(); })))},
+      {"flash_ms", median([&](const Block& b) { return limit(b).flash_seconds * 1e3; })},
+      {"memory_ms", median([&](const Block& b) { return limit(b).memory_seconds * 1e3; })},
+      {"terms_within_20_percent", median([&](const Block& b) { return limit(b).close() ? 1.0 : 0.0; }) > 0.5},
+      {"must_read_bytes", median([](const Block& b) { return b.traffic.must_read; })},
+      {"weight_bytes", median([](const Block& b) { return b.traffic.weights; })},
+      {"share_of_memory_bandwidth",
+       median([](const Block& b) { return ratio(b.traffic.weights * b.rate(), b.bandwidths.memory); })}};
+}
+
+json sample_json(const Round& round) {
+  json sample = {{"tokens", round.ours.tokens},
+                 {"seconds", round.ours.seconds},
+                 {"tokens_per_second", round.ours.rate()},
+                 {"flash_bytes_per_second", round.ours.bandwidths.flash},
+                 {"memory_bytes_per_second", round.ours.bandwidths.memory}};
+  if (round.peer) {
+    sample["peer_tokens_per_second"] = round.peer->rate;
+    sample["peer_seconds"] = round.peer->seconds;
+    if (round.disk.size() > 1) sample["peer_flash_bytes_per_second"] = round.disk[1];
+  }
+  return sample;
+}
+
+}  // namespace
+
+json run_json(const Arguments& arguments, Runtime& runtime) {
+  const RunPlan& plan = runtime.plan();
+  const Manifest& manifest = plan.store.manifest();
+  const Config& config = plan.config;
+  const HostFacts host = read_host_facts();
+  return {{"date", date_and_time()},
+          {"commit", kCommit},
+          {"host", host.name},
+          {"cpu", host.cpu},
+          {"cores", host.cores},
+          {"memory_bytes", host.memory_bytes},
+          {"model", manifest.config.name.empty() ? manifest.config.architecture : manifest.config.name},
+          {"shape", shape_json(manifest)},
+          {"store", plan.store.directory()},
+          {"tensor_bytes", manifest.tensor_bytes},
+          {"config", arguments.config_file},
+          {"set", arguments.overrides},
+          {"capacity", config.dram_capacity},
+          {"predictor", config.predictor},
+          {"quantizer", config.quantizer},
+          {"cache", config.cache},
+          {"balancer", config.balancer},
+          {"prefetch", config.prefetch},
+          {"activations", plan.memory.model.int8_activations ? "int8" : "f32"},
+          {"kv", config.kv},
+          {"backend", "host"},
+          {"clock", "wall"},
+          {"kernels", std::string(runtime.kernels().name)},
+          {"threads", runtime.team().workers()},
+          {"context", plan.memory.model.context},
+          {"prefill_chunk", plan.memory.model.max_rows},
+          {"device", std::string(runtime.device().name())},
+          {"cache_state", config.flash_direct ? "direct I/O; page cache not used" : "through the page cache"},
+          {"seed", config.seed},
+          {"block_seconds", arguments.block_seconds},
+          {"warmup_seconds", arguments.warmup_seconds},
+          {"budget", budget_json(runtime)}};
+}
+
+json memory_json(const MemoryUse& use) {
+  json memory = {{"peak_rss_bytes", use.peak_rss_bytes}, {"group", nullptr}};
+  if (use.group) {
+    memory["group"] = {{"limit_bytes", nullptr}, {"peak_bytes", use.group->peak_bytes}};
+    if (use.group->limit_bytes) memory["group"]["limit_bytes"] = *use.group->limit_bytes;
+  }
+  return memory;
+}
+
+json test_json(const Measurement& result, uint32_t layers) {
+  json test = {{"test", result.test.name()},
+               {"tokens_per_second", summary_json(summarize(each(result, &Block::rate)))},
+               {"blocks", result.rounds.size()},
+               {"repeated", result.repeated},
+               {"strays_kept", result.strays},
+               {"flash_bytes_per_second",
+                summary_json(summarize(each(result, [](const Block& b) { return b.bandwidths.flash; })))},
+               {"memory_bytes_per_second",
+                summary_json(summarize(each(result, [](const Block& b) { return b.bandwidths.memory; })))},
+               {"limit", limit_json(result)},
+               {"per_token", breakdown_json(result, layers)},
+               {"samples", json::array()}};
+  for (const Round& round : result.rounds) test["samples"].push_back(sample_json(round));
+  return test;
+}
+
+json peer_json(const Arguments& arguments, const Measurement& result, uint64_t bytes_beside_peer) {
+  std::vector<double> rates;
+  for (const Round& round : result.rounds) {
+    if (round.peer) rates.push_back(round.peer->rate);
+  }
+  const Summary peer = summarize(rates);
+  const Summary ours = summarize(each(result, &Block::rate));
+  return {{"command", arguments.peer->command},      {"test", result.test.name()},
+          {"rounds", result.rounds.size()},          {"ours_tokens_per_second", ours.median},
+          {"tokens_per_second", summary_json(peer)}, {"ratio", ratio(ours.median, peer.median)},
+          {"kept_in_memory", arguments.peer->keep},  {"our_bytes_beside_it", bytes_beside_peer}};
+}
+
+}  // namespace tierd
