@@ -29,7 +29,7 @@ const std::array kKeys = {
     Key{"model.tokenizer", &Config::tokenizer, "", "a tokenizer to use instead of the model's"},
     Key{"run.threads", &Config::threads, "", "compute workers, 0 is one a core (-t)"},
     Key{"run.context", &Config::context, "", "positions, 0 is the model's but at most 4096 (-c)"},
-    Key{"run.ubatch", &Config::ubatch, "", "most tokens of a prefill chunk (-ub)"},
+    Key{"run.ubatch", &Config::ubatch, "", "most tokens of a prefill chunk (--ub)"},
     Key{"run.kv", &Config::kv, "f16|f32", "encoding of the KV cache"},
     Key{"run.seed", &Config::seed, "", "of sampling and of strategies that draw lots (-s)"},
     Key{"run.bind", &Config::bind, "", "bind compute workers to cores"},
@@ -191,6 +191,9 @@ Result<Config> load_config(const std::string& file, const std::vector<std::strin
       return Error{Code::invalid_argument, file, "is a folder"};
     std::ifstream in(file);
     if (!in) return Error{Code::not_found, file, "cannot be opened"};
+    if (std::filesystem::is_directory(file)) {
+      return Error{Code::invalid_argument, file, "is a folder, expected a TOML file"};
+    }
     std::stringstream text;
     text << in.rdbuf();
     TIERD_ASSIGN(const toml::table table, parse(text.str(), file));

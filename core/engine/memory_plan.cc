@@ -60,13 +60,16 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
   };
   plan.kv = kv_bytes(plan_model(manifest, request.model).compute);
   const uint64_t fixed = plan.tensors + plan.kv;
+  // Without any weights in DRAM.
+  const auto least_of = [&](uint32_t rows) {
+    return fixed + activations_of(rows) + kLeastBlocks * largest_slot;
+  };
   const uint32_t least_rows = std::min(request.model.max_rows, request.model.logit_rows);
-  plan.least = fixed + activations_of(least_rows) + kLeastBlocks * largest_slot;
+  plan.least = least_of(least_rows);
 
   switch (request.capacity.kind) {
     case Capacity::Kind::all:
-      plan.capacity =
-          fixed + activations_of(request.model.max_rows) + kLeastBlocks * largest_slot + plan.whole;
+      plan.capacity = least_of(request.model.max_rows) + plan.whole;
       break;
     case Capacity::Kind::share:
       plan.capacity =
@@ -92,11 +95,11 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
 
   // The largest prefill chunk whose activations take no more than their share, unless there is plenty.
   uint32_t rows = request.model.max_rows;
-  const bool plenty =
-      plan.capacity >= fixed + activations_of(rows) + kLeastBlocks * largest_slot + plan.whole;
-  const uint64_t most_activations =
-      std::min(plan.capacity / kActivationShare, plan.capacity - fixed - kLeastBlocks * largest_slot);
-  while (!plenty && rows > least_rows && activations_of(rows) > most_activations) {
+  const bool plenty = plan.capacity >= least_of(rows) + plan.whole;
+  const auto too_large = [&] {
+    return activations_of(rows) > plan.capacity / kActivationShare || least_of(rows) > plan.capacity;
+  };
+  while (!plenty && rows > least_rows && too_large()) {
     rows = std::max(least_rows, rows / 2);
   }
   plan.model.max_rows = rows;

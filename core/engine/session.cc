@@ -7,6 +7,14 @@
 
 namespace tierd {
 
+// Before the first chunk is computed, not in the middle.
+Status Session::check_room(size_t tokens) const {
+  if (position() + tokens <= engine_.context()) return {};
+  return Error{Code::no_space, "context",
+               fmt::format("{} tokens do not fit a context of {}; give a larger one (-c)",
+                           position() + tokens, engine_.context())};
+}
+
 Result<std::span<const float>> Session::step(std::span<const uint32_t> tokens,
                                              std::span<const uint32_t> wanted, bool prefill) {
   std::vector<RowInfo> rows;
@@ -17,11 +25,6 @@ Result<std::span<const float>> Session::step(std::span<const uint32_t> tokens,
     }
     rows.push_back({token, position() + static_cast<uint32_t>(rows.size()), sequence_, 0});
   }
-  if (position() + tokens.size() > engine_.context()) {
-    return Error{Code::no_space, "context",
-                 fmt::format("{} tokens do not fit a context of {}; give a larger one (-c)",
-                             position() + tokens.size(), engine_.context())};
-  }
   TIERD_ASSIGN(const std::span<const float> logits, engine_.step(rows, wanted, prefill));
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   return logits;
@@ -29,6 +32,7 @@ Result<std::span<const float>> Session::step(std::span<const uint32_t> tokens,
 
 Result<std::span<const float>> Session::append(std::span<const uint32_t> tokens) {
   TIERD_CHECK(!tokens.empty());
+  TIERD_TRY(check_room(tokens.size()));
   const size_t before = tokens_.size();
   const bool prefill = tokens.size() > 1;
   for (;;) {
@@ -47,6 +51,7 @@ Result<std::span<const float>> Session::append(std::span<const uint32_t> tokens)
 
 Result<Session::Loss> Session::append_with_loss(std::span<const uint32_t> tokens) {
   Loss loss;
+  if (!tokens.empty()) TIERD_TRY(check_room(tokens.size() - 1));
   const uint32_t vocab = engine_.vocab_size();
   const uint32_t most = std::min(engine_.max_rows(), engine_.logit_rows());
   for (size_t done = 0; done + 1 < tokens.size();) {

@@ -33,6 +33,7 @@ class Session {
   void clear() { tokens_.clear(); }
 
  private:
+  Status check_room(size_t tokens) const;
   Result<std::span<const float>> step(std::span<const uint32_t> tokens, std::span<const uint32_t> wanted,
                                       bool prefill);
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -379,6 +380,10 @@ Error Scheduler::read_error(const Fetch& fetch, const Done& done) const {
     case DoneStatus::cancelled:
       return {Code::cancelled, origin, "the read was cancelled"};
     default:
+      // The agent's word for a file that ends inside the extent.
+      if (done.aux == ENODATA) {
+        return {Code::io_error, origin, "the file ends here; the store was cut short while it was in use"};
+      }
       return {Code::io_error, origin,
               fmt::format("read failed after {} attempts: {}", fetch.attempts,
                           done.aux != 0 ? std::string(std::strerror(done.aux))

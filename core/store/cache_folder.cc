@@ -4,12 +4,12 @@
 
 #include <cctype>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <thread>
 
+#include "core/base/standard_streams.h"
 #include "core/store/checksum.h"
 #include "core/store/manifest_json.h"
 
@@ -84,15 +84,14 @@ Result<std::string> store_for(const TensorSource& source, const WriteOptions& op
   if (!options.quiet && !is_store(store)) {
     const std::string old = outdated_store(folder, source);
     if (!old.empty()) {
-      fmt::print(stderr, "{} has changed, converting it anew; {} is of no use any more\n", source.path(),
-                 old);
+      say(fmt::format("{} has changed, converting it anew; {} is of no use any more", source.path(), old));
     }
   }
   for (bool said = options.quiet;;) {
     const Status written = write_store(source, store, options);
     if (written.ok()) return store;
     if (written.code() != Code::busy) return written.error();
-    if (!said) fmt::print(stderr, "waiting for another run that converts {}\n", source.path());
+    if (!said) say(fmt::format("waiting for another run that converts {}", source.path()));
     said = true;
     std::this_thread::sleep_for(kWaitForOtherRun);
   }

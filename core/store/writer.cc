@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/base/standard_streams.h"
 #include "core/base/units.h"
 #include "core/store/checksum.h"
 #include "core/store/extent_packer.h"
@@ -181,9 +182,8 @@ class StoreWriter {
     const uint64_t done_bytes =
         next == 0 ? 0 : plan_.extents[next - 1].offset + plan_.extents[next - 1].bytes;
     if (next != 0 && !quiet_) {
-      fmt::print(stderr, "{}: going on after {} of {}\n", partial_,
-                 format_bytes(static_cast<double>(done_bytes)),
-                 format_bytes(static_cast<double>(plan_.data_bytes)));
+      say(fmt::format("{}: going on after {} of {}", partial_, format_bytes(static_cast<double>(done_bytes)),
+                      format_bytes(static_cast<double>(plan_.data_bytes))));
     }
     const ExtentPacker packer(source_, plan_);
     Progress shown("converting", plan_.data_bytes - done_bytes, quiet_);
@@ -227,7 +227,7 @@ class StoreWriter {
       looked_at += extent.bytes;
     }
     if (intact) return {};
-    if (!quiet_) fmt::print(stderr, "{}: does not match its checkpoint, starting over\n", partial_);
+    if (!quiet_) say(fmt::format("{}: does not match its checkpoint, starting over", partial_));
     return progress_->clear(disk_);
   }
 

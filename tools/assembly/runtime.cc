@@ -59,7 +59,7 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   }
   if (config.threads > kMostThreads) {
     return Error{Code::invalid_argument, "run.threads",
-                 fmt::format("{} is more than {}", config.threads, kMostThreads)};
+                 fmt::format("{} is not within 0 and {}", config.threads, kMostThreads)};
   }
   if (config.ubatch == 0 || config.ubatch > UINT16_MAX) {
     return Error{Code::invalid_argument, "run.ubatch",
@@ -80,7 +80,7 @@ Result<std::unique_ptr<Runtime>> Runtime::create(RunPlan plan, const RuntimeOpti
   std::unique_ptr<Runtime> runtime(new Runtime(std::move(plan)));
   runtime->quiet_ = options.quiet;
   TIERD_TRY(runtime->make_compute());
-  TIERD_TRY(runtime->make_flash());
+  TIERD_TRY(runtime->make_flash(options));
   TIERD_TRY(runtime->make_kernel());
   TIERD_TRY(runtime->load_tensors());
   // Last, because a thread inherits the binding of the one that makes it.
@@ -137,7 +137,7 @@ Status Runtime::make_compute() {
   return {};
 }
 
-Status Runtime::make_flash() {
+Status Runtime::make_flash(const RuntimeOptions& runtime_options) {
   const Config& config = plan_.config;
   for (const Extent& extent : plan_.store.manifest().extents) {
     extents_.push_back({extent.offset, extent.bytes, extent.checksum});
@@ -147,7 +147,8 @@ Status Runtime::make_flash() {
   device.direct = config.flash_direct;
   if (config.flash_device == "io_uring") device.kind = DeviceKind::io_uring;
   if (config.flash_device == "pread") device.kind = DeviceKind::pread;
-  TIERD_ASSIGN(std::unique_ptr<BlockDevice> opened, open_device(plan_.store.data_path(), device));
+  TIERD_ASSIGN(std::unique_ptr<BlockDevice> opened,
+               runtime_options.open_device(plan_.store.data_path(), device));
   opened->register_memory(dram_->memory().subspan(dram_->staging_offset(), plan_.memory.staging));
   FlashOptions options;
   TIERD_ASSIGN(options.max_read_bytes, parse_bytes(config.flash_max_read, "tiers.flash.max_read"));

@@ -2,6 +2,7 @@
 // meets tiers and plugins; shared by the programs that run a model.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,6 +31,9 @@ struct RuntimeOptions {
   bool fit = false;         // raise a budget that is too small to the least that would do
   bool quiet = false;       // no progress
   uint32_t logit_rows = 1;  // rows of a batch that may ask for logits
+  // How the store's data file is opened; tests put a device that misbehaves in its place.
+  std::function<Result<std::unique_ptr<BlockDevice>>(const std::string&, const DeviceOptions&)> open_device =
+      tierd::open_device;
 };
 
 // What a run will be, before any memory is taken: for --check and for Runtime::create.
@@ -78,7 +82,7 @@ class Runtime {
  private:
   explicit Runtime(RunPlan plan) : plan_(std::move(plan)), budget_(plan_.memory.capacity) {}
   Status make_compute();
-  Status make_flash();
+  Status make_flash(const RuntimeOptions& options);
   Status make_kernel();
   Status load_tensors();
   bool binds_workers() const;  // one a core, if there are enough

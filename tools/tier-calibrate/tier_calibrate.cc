@@ -5,13 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <span>
 #include <system_error>
 
+#include "core/base/standard_streams.h"
 #include "core/base/units.h"
 #include "tiers/compute/kernels.h"
 #include "tiers/compute/memory_bandwidth.h"
@@ -56,7 +56,7 @@ Plan make_plan(bool quick) {
 }
 
 void say(const Options& options, const std::string& line) {
-  if (!options.quiet) fmt::print(stderr, "{}\n", line);
+  if (!options.quiet) tierd::say(line);
 }
 
 double median(std::vector<double> values) {
@@ -69,7 +69,7 @@ void warn_if_in_memory(const std::string& path) {
   constexpr long kTmpfs = 0x01021994;
   struct statfs info {};
   if (::statfs(path.c_str(), &info) == 0 && info.f_type == kTmpfs) {
-    fmt::print(stderr, "{}: lies in memory (tmpfs): this measures no disk; choose another --folder\n", path);
+    tierd::say(path + ": lies in memory (tmpfs): this measures no disk; choose another --folder");
   }
 }
 
@@ -174,7 +174,7 @@ Status calibrate(const Options& options) {
   const std::string output =
       options.output.empty() ? "configs/hardware/" + machine.host + ".toml" : options.output;
   TIERD_TRY(write_text(output, to_toml(machine)));
-  fmt::print("{}", to_table(machine));
+  TIERD_TRY(write_output(to_table(machine)));
   say(options, "written to " + output);
   return {};
 }
@@ -201,7 +201,7 @@ int run(int argc, char** argv) {
   }
   const Status status = calibrate(options);
   if (status.ok()) return 0;
-  fmt::print(stderr, "tier-calibrate: {}\n", status.error().line());
+  tierd::say("tier-calibrate: " + status.error().line());
   return status.error().code == Code::invalid_argument ? 2 : 1;
 }
 
@@ -209,5 +209,6 @@ int run(int argc, char** argv) {
 }  // namespace tierd
 
 int main(int argc, char** argv) {
+  tierd::prepare_standard_streams();
   return tierd::run(argc, argv);
 }

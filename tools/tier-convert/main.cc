@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <map>
 #include <string>
 
+#include "core/base/standard_streams.h"
 #include "core/base/units.h"
 #include "core/store/source.h"
 #include "core/store/store.h"
@@ -13,6 +13,21 @@
 
 namespace tierd {
 namespace {
+
+constexpr const char* kAbout =
+    "Converts a model into a store, the form in which weights are read from flash.\n";
+constexpr const char* kExamples = R"(
+SOURCE is a GGUF file (the first of its shards), a Hugging Face folder or a
+llama2.c checkpoint. tierd converts by itself; this is for stores with a place
+and a name of their own.
+
+Examples:
+  tier-convert llama-2-7b.Q4_0.gguf /flash/llama-2-7b --verify
+  tier-convert stories15M.bin stories --tokenizer tokenizer.bin
+  tier-convert --verify /flash/llama-2-7b               an existing store
+
+Exit status: 0; 2 if the store could not be made or is damaged, with one line
+on standard error that says why.)";
 
 struct Arguments {
   std::string source;
@@ -39,7 +54,7 @@ double padding_percent(uint64_t stored, uint64_t bytes) {
   return bytes == 0 ? 0 : 100.0 * static_cast<double>(stored - bytes) / static_cast<double>(bytes);
 }
 
-void print_summary(const Store& store) {
+std::string summary(const Store& store) {
   const Manifest& manifest = store.manifest();
   const ModelConfig& config = manifest.config;
   std::map<std::pair<OpGroup, Encoding>, GroupTotals> groups;
@@ -53,26 +68,30 @@ void print_summary(const Store& store) {
     for (uint32_t i = 0; i < site.neurons; ++i)
       totals.stored += manifest.extents[site.first_extent + i].bytes;
   }
-  fmt::print("{}: {} ({}), {} layers, width {}, {} of weights\n", store.directory(), config.name,
-             config.architecture, config.n_layers, config.d_model, size(manifest.tensor_bytes));
-  fmt::print("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>9}\n", "operator", "sites", "encoding", "neurons",
-             "a neuron", "bytes", "padding");
+  std::string text =
+      fmt::format("{}: {} ({}), {} layers, width {}, {} of weights\n", store.directory(), config.name,
+                  config.architecture, config.n_layers, config.d_model, size(manifest.tensor_bytes));
+  text += fmt::format("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>9}\n", "operator", "sites", "encoding",
+                      "neurons", "a neuron", "bytes", "padding");
   for (const auto& [key, totals] : groups) {
-    fmt::print("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>7.2f} %\n", name(key.first), totals.sites,
-               name(key.second), totals.neurons, size(totals.neuron_bytes), size(totals.bytes),
-               padding_percent(totals.stored, totals.bytes));
+    text += fmt::format("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>7.2f} %\n", name(key.first), totals.sites,
+                        name(key.second), totals.neurons, size(totals.neuron_bytes), size(totals.bytes),
+                        padding_percent(totals.stored, totals.bytes));
   }
   GroupTotals resident;
   for (const ResidentTensor& tensor : manifest.resident) {
     resident.bytes += tensor.rows * encoded_bytes(Encoding::f32, tensor.cols);
     resident.stored += manifest.extents[tensor.extent].bytes;
   }
-  fmt::print("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>7.2f} %\n", "resident", manifest.resident.size(),
-             "f32", "", "", size(resident.bytes), padding_percent(resident.stored, resident.bytes));
-  if (config.tied_embeddings) fmt::print("the head shares the embedding's extents\n");
-  fmt::print("{} on disk in {} extents, padding {:.2f} %; {}\n", size(manifest.data_bytes),
-             manifest.extents.size(), padding_percent(manifest.data_bytes, manifest.tensor_bytes),
-             manifest.has_vocab ? fmt::format("{} tokens", manifest.vocab.pieces.size()) : "no tokenizer");
+  text +=
+      fmt::format("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>7.2f} %\n", "resident", manifest.resident.size(),
+                  "f32", "", "", size(resident.bytes), padding_percent(resident.stored, resident.bytes));
+  if (config.tied_embeddings) text += "the head shares the embedding's extents\n";
+  text += fmt::format(
+      "{} on disk in {} extents, padding {:.2f} %; {}\n", size(manifest.data_bytes), manifest.extents.size(),
+      padding_percent(manifest.data_bytes, manifest.tensor_bytes),
+      manifest.has_vocab ? fmt::format("{} tokens", manifest.vocab.pieces.size()) : "no tokenizer");
+  return text;
 }
 
 Status convert(const Arguments& arguments) {
@@ -89,45 +108,52 @@ Status run(const Arguments& arguments) {
   if (!arguments.out.empty()) TIERD_TRY(convert(arguments));
   TIERD_ASSIGN(const Store store, Store::open(arguments.out.empty() ? arguments.source : arguments.out));
   if (arguments.verify) TIERD_TRY(store.verify_all(arguments.quiet));
-  if (!arguments.quiet) print_summary(store);
-  return {};
+  return arguments.quiet ? Status() : write_output(summary(store));
+}
+
+int fail(const std::string& line) {
+  say("tier-convert: " + line);
+  return 2;
 }
 
 int main_of(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("Converts a model (GGUF, Hugging Face folder, llama2.c) into a store.", "tier-convert");
-  app.add_option("source", arguments.source, "The model; or, with --verify alone, a store")->required();
+  CLI::App app(kAbout, "tier-convert");
+  app.footer(kExamples);
+  app.add_option("source", arguments.source, "The model; or, with --verify and no OUT, a store")
+      ->required()
+      ->type_name("SOURCE");
   app.add_option("out", arguments.out,
-                 "The store (a folder) to make; an interrupted run goes on where it stopped");
-  app.add_option("--tokenizer", arguments.tokenizer, "A tokenizer to use instead of the model's own");
+                 "The store (a folder) to make; an interrupted run goes on where it stopped")
+      ->type_name("OUT");
+  app.add_option("--tokenizer", arguments.tokenizer, "A tokenizer to use instead of the model's own")
+      ->type_name("FILE");
   app.add_option("--neuron-bytes", arguments.neuron_bytes,
-                 "About so many bytes a neuron, such as 256KiB (default: by the model's size)");
+                 "About so many bytes a neuron, such as 256KiB (default: by the model's size)")
+      ->type_name("SIZE");
   app.add_flag("--verify", arguments.verify, "Read the store back and check every extent");
   app.add_flag("-q,--quiet", arguments.quiet, "No progress and no summary");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    fmt::print(stderr, "tier-convert: {}; see --help\n", error.what());
-    return 2;
+    return fail(std::string(error.what()) + " (see --help)");
   }
   if (arguments.out.empty() && !arguments.verify) {
-    fmt::print(stderr, "tier-convert: OUT is missing; to check a store: tier-convert --verify STORE\n");
-    return 2;
+    return fail("OUT is missing; to check a store: tier-convert --verify STORE");
   }
   if (arguments.out.empty() && !(arguments.tokenizer.empty() && arguments.neuron_bytes.empty())) {
-    fmt::print(stderr, "tier-convert: --tokenizer and --neuron-bytes need OUT\n");
-    return 2;
+    return fail("--tokenizer and --neuron-bytes need OUT");
   }
   const Status done = run(arguments);
   if (done.ok()) return 0;
-  fmt::print(stderr, "tier-convert: {}\n", done.error().line());
-  return 2;
+  return fail(done.error().line());
 }
 
 }  // namespace
 }  // namespace tierd
 
 int main(int argc, char** argv) {
+  tierd::prepare_standard_streams();
   return tierd::main_of(argc, argv);
 }

@@ -3,9 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <string>
 
+#include "core/base/standard_streams.h"
 #include "core/base/units.h"
 #include "core/model/shape_file.h"
 #include "core/store/gguf_writer.h"
@@ -14,6 +14,20 @@
 
 namespace tierd {
 namespace {
+
+constexpr const char* kAbout =
+    "Makes a model of a given shape with random weights and a tokenizer, to measure with.\n";
+constexpr const char* kExamples = R"(
+SHAPE is a .toml file like those of configs/models/, or one of
+  {}
+
+Examples:
+  tier-synth --shape llama-2-7b /flash/synth-7b         a store, q4_0
+  tier-synth --shape opt-1.3b --encoding f16 /flash/opt
+  tier-synth --shape llama-2-7b --format gguf 7b.gguf   for llama.cpp, too
+
+Exit status: 0; 2 if it could not be made, with one line on standard error
+that says why.)";
 
 struct Arguments {
   std::string shape;
@@ -41,41 +55,50 @@ Status make_model(const Arguments& arguments) {
   return write_store(*source, arguments.out, options);
 }
 
+int fail(const std::string& line) {
+  say("tier-synth: " + line);
+  return 2;
+}
+
 int run(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("Makes a model of a public shape with random weights, to measure with.", "tier-synth");
-  app.add_option("out", arguments.out, "The store (a folder) or GGUF file to make")->required();
-  app.add_option("--shape", arguments.shape,
-                 fmt::format("A .toml file or one of {}", fmt::join(known_shapes(), ", ")))
-      ->required();
+  CLI::App app(kAbout, "tier-synth");
+  app.footer(fmt::format(kExamples, fmt::join(known_shapes(), "\n  ")));
+  app.add_option("out", arguments.out, "The store (a folder) or the GGUF file to make")
+      ->required()
+      ->type_name("OUT");
+  app.add_option("--shape", arguments.shape, "The model's shape, see below")->required()->type_name("SHAPE");
   app.add_option("--encoding", arguments.encoding, "f32, f16, bf16, q8_0 or q4_0, for every matrix")
+      ->type_name("ENCODING")
       ->capture_default_str();
   app.add_option("--format", arguments.format, "store or gguf")
       ->check(CLI::IsMember({"store", "gguf"}))
       ->capture_default_str();
-  app.add_option("--seed", arguments.seed, "The same seed gives the same weights")->capture_default_str();
-  app.add_option("--neuron-bytes", arguments.neuron_bytes, "About so many bytes a neuron (store only)");
+  app.add_option("--seed", arguments.seed, "The same seed gives the same weights")
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--neuron-bytes", arguments.neuron_bytes,
+                 "About so many bytes a neuron, such as 256KiB (store only)")
+      ->type_name("SIZE");
   app.add_flag("-q,--quiet", arguments.quiet, "No progress");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    fmt::print(stderr, "tier-synth: {}; see --help\n", error.what());
-    return 2;
+    return fail(std::string(error.what()) + " (see --help)");
   }
   if (arguments.format == "gguf" && !arguments.neuron_bytes.empty()) {
-    fmt::print(stderr, "tier-synth: --neuron-bytes: a GGUF file has no neurons\n");
-    return 2;
+    return fail("--neuron-bytes: a GGUF file has no neurons");
   }
   const Status made = make_model(arguments);
   if (made.ok()) return 0;
-  fmt::print(stderr, "tier-synth: {}\n", made.error().line());
-  return 2;
+  return fail(made.error().line());
 }
 
 }  // namespace
 }  // namespace tierd
 
 int main(int argc, char** argv) {
+  tierd::prepare_standard_streams();
   return tierd::run(argc, argv);
 }

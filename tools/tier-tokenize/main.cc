@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/standard_streams.h"
 #include "core/text/input_file.h"
 #include "core/text/tokenizer.h"
 #include "tools/tier-tokenize/load_vocab.h"
@@ -123,7 +124,7 @@ Result<std::string> run(const Arguments& arguments) {
 }
 
 int fail(int status, const std::string& line) {
-  fmt::print(stderr, "tier-tokenize: {}\n", line);
+  say("tier-tokenize: " + line);
   return status;
 }
 
@@ -157,15 +158,14 @@ int main_with(int argc, char** argv) {
 
   const Result<std::string> output = run(arguments);
   if (!output.ok()) return fail(kExitInput, output.error().line());
-  if (std::fwrite(output->data(), 1, output->size(), stdout) != output->size() || std::fflush(stdout) != 0) {
-    return fail(kExitOutput, fmt::format("standard output: {}", std::strerror(errno)));
-  }
-  return 0;
+  const Status written = write_output(*output);
+  return written.ok() ? 0 : fail(kExitOutput, written.error().line());
 }
 
 }  // namespace
 }  // namespace tierd
 
 int main(int argc, char** argv) {
+  tierd::prepare_standard_streams();
   return tierd::main_with(argc, argv);
 }

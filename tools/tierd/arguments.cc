@@ -1,31 +1,38 @@
 #include "tools/tierd/arguments.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include "core/base/standard_streams.h"
 
 namespace tierd {
 namespace {
 
 constexpr const char* kDescription =
-    "tierd runs language models larger than memory: what the DRAM budget holds stays, the rest streams from "
+    "Runs language models larger than memory: what the DRAM budget holds stays, the rest streams from "
     "flash.\n"
     "\n"
     "  tierd --config configs/hybrid.toml -m llama-2-7b.Q4_0.gguf -p \"Once upon a time\" -n 64\n"
     "  tierd --config configs/hybrid.toml -m model/ --set tiers.dram.capacity=50% --check\n"
     "\n"
-    "Generated text goes to stdout, everything else to stderr.";
+    "The generated text, and nothing else, goes to standard output; progress and report go to standard "
+    "error.\n";
 
-constexpr const char* kFooter =
-    "\nA model is a GGUF file (the first of its shards), a Hugging Face folder, a llama2.c checkpoint or a "
-    "store\n"
-    "made by tier-convert. Other formats are converted once into $TIERD_CACHE (else ~/.cache/tierd).\n"
-    "\n"
-    "Exit: 0 done; 1 a run failed; 2 a bad argument, model, store or configuration; 128 + N ended by signal "
-    "N.\n"
-    "\n"
-    "Keys of the configuration, for the TOML file and --set:\n";
+constexpr const char* kFooter = R"(
+MODEL is a GGUF file (the first of its shards), a Hugging Face folder, a llama2.c checkpoint or a store made
+by tier-convert. What is no store yet is converted once into a cache folder ($TIERD_CACHE, else
+$XDG_CACHE_HOME/tierd, else ~/.cache/tierd); all configurations share that store.
+
+Exit status:
+  0        done
+  1        the run failed: a disk or an output that does not work, a faulty plugin
+  2        unusable arguments, configuration, model or store; one line on standard error says why
+  128 + N  ended by signal N, within a second: 130 SIGINT, 143 SIGTERM
+
+Keys of the configuration, for the TOML file and --set, with their defaults:
+)";
 
 }  // namespace
 
@@ -41,54 +48,63 @@ Parsed parse_arguments(int argc, char** argv) {
   app.get_formatter()->column_width(34);
   app.footer([] { return kFooter + config_manual(); });
   app.set_version_flag("--version", "tierd 0.1.0");
-  app.add_option("--config", file, "configuration, see configs/")->type_name("FILE");
-  app.add_option("--set", overrides, "a key over the configuration's, e.g. tiers.dram.capacity=50%")
+  app.add_option("--config", file, "the configuration, a TOML file such as those of configs/")
+      ->type_name("FILE");
+  app.add_option("--set", overrides, "a key and its value over the configuration's; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  app.add_option("-m,--model", model, "the model")->type_name("PATH");
+  app.add_option("-m,--model", model, "the model, see below")->type_name("MODEL");
   app.add_option("--tokenizer", tokenizer, "a tokenizer to use instead of the model's")->type_name("FILE");
   auto* prompt =
-      app.add_option("-p,--prompt", arguments.prompt, "the prompt; empty is BOS alone")->type_name("TEXT");
-  app.add_option("-f,--file", prompt_file, "read the prompt from a file")
+      app.add_option("-p,--prompt", arguments.prompt, "the prompt; empty: the model's BOS token alone")
+          ->type_name("TEXT");
+  app.add_option("-f,--file", prompt_file, "a file that holds the prompt")
       ->type_name("FILE")
       ->excludes(prompt);
   app.add_option("-n,--predict,--n-predict", arguments.predict,
-                 "tokens to generate, -1 until the model ends or the context is full")
+                 "tokens to generate; -1, the default: until the model ends its text or the context is full")
       ->type_name("N");
-  app.add_option("-c,--ctx-size", context, "positions of the context, 0 is the model's but at most 4096")
+  app.add_option("-c,--ctx-size", context, "positions of the context; 0: the model's, but at most 4096")
       ->type_name("N");
-  app.add_option("-t,--threads", threads, "compute workers, 0 is one a core")->type_name("N");
-  app.add_option("--ub,--ubatch-size", ubatch, "most tokens of a prefill chunk (also -ub)")->type_name("N");
-  app.add_option("-s,--seed", seed, "of sampling")->type_name("N");
-  app.add_option("--temp", arguments.sampling.temperature, "temperature, 0 is greedy")->capture_default_str();
-  app.add_option("--top-k", arguments.sampling.top_k, "keep the k most probable, 0 is all")
+  app.add_option("-t,--threads", threads, "threads that compute; 0: one a core")->type_name("N");
+  app.add_option("--ub,--ubatch-size", ubatch, "most tokens of the prompt in one pass (also -ub)")
+      ->type_name("N");
+  app.add_option("-s,--seed", seed, "seed of sampling: the same seed gives the same text")->type_name("N");
+  app.add_option("--temp", arguments.sampling.temperature,
+                 "temperature of sampling; 0: always the most probable token")
       ->capture_default_str();
-  app.add_option("--top-p", arguments.sampling.top_p, "keep the most probable up to this sum")
+  app.add_option("--top-k", arguments.sampling.top_k, "draw from the k most probable tokens; 0: from all")
       ->capture_default_str();
-  app.add_option("--min-p", arguments.sampling.min_p, "keep those at least so probable beside the best")
+  app.add_option("--top-p", arguments.sampling.top_p, "draw from the most probable ones up to this sum")
       ->capture_default_str();
-  app.add_flag("--ignore-eos", arguments.ignore_eos, "go on after the model ends its text");
-  app.add_flag("--special", arguments.special, "print control tokens, too");
-  app.add_flag("--fit", arguments.fit, "raise a budget that is too small to the least that would do");
-  app.add_flag("--check", arguments.check, "print the plan and what it should bring, and stop");
-  app.add_flag("--json", arguments.json, "stdout is one JSON object: text and report");
-  app.add_flag("-q,--quiet", arguments.quiet, "no progress and no report");
+  app.add_option("--min-p", arguments.sampling.min_p,
+                 "draw from those at least so probable, relative to the best")
+      ->capture_default_str();
+  app.add_flag("--ignore-eos", arguments.ignore_eos, "go on where the model would end its text");
+  app.add_flag("--special", arguments.special, "print control tokens as well");
+  app.add_flag("--fit", arguments.fit,
+               "raise a budget that is too small to the least that would do, instead of refusing it");
+  app.add_flag("--check", arguments.check,
+               "print the plan (what lies where, bytes a token, expected speed) and stop");
+  app.add_flag("--json", arguments.json, "print one JSON object instead: text and report, or the plan");
+  app.add_flag("-q,--quiet", arguments.quiet, "no progress and no report; errors only");
   // llama.cpp writes this one with a single dash, which the parser takes for a bundle of short flags.
   std::vector<std::string> words;
-  for (int i = argc - 1; i >= 1; --i) words.emplace_back(std::string_view(argv[i]) == "-ub" ? "--ub" : argv[i]);
+  for (int i = argc - 1; i >= 1; --i)
+    words.emplace_back(std::string_view(argv[i]) == "-ub" ? "--ub" : argv[i]);
   try {
     app.parse(std::move(words));
   } catch (const CLI::Success& success) {
     parsed.exit_code = app.exit(success);
     return parsed;
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "tierd: %s (see tierd --help)\n", error.what());
+    say(std::string("tierd: ") + error.what() + " (see tierd --help)");
     parsed.exit_code = 2;
     return parsed;
   }
 
   const auto fail = [&](const std::string& line) {
-    std::fprintf(stderr, "%s\n", line.c_str());
+    say(line);
     parsed.exit_code = 2;
     return parsed;
   };
@@ -104,7 +120,9 @@ Parsed parse_arguments(int argc, char** argv) {
   arguments.sampling.seed = arguments.config.seed;
   if (!prompt_file.empty()) {
     std::ifstream in(prompt_file, std::ios::binary);
-    if (!in) return fail("tierd: " + prompt_file + ": cannot be opened");
+    if (!in || std::filesystem::is_directory(prompt_file)) {
+      return fail(prompt_file + ": cannot be read as a prompt");
+    }
     std::stringstream text;
     text << in.rdbuf();
     arguments.prompt = text.str();

@@ -1,9 +1,11 @@
 // tierd: one run on the terminal.
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "core/base/standard_streams.h"
 #include "core/base/time.h"
 #include "core/engine/session.h"
 #include "core/text/tokenizer.h"
@@ -28,7 +30,7 @@ void on_signal(int number) {
 }
 
 int fail(const Error& error, int code) {
-  std::fprintf(stderr, "%s\n", error.line().c_str());
+  say(error.line());
   return code;
 }
 
@@ -84,7 +86,7 @@ class Generation {
       std::string piece = tokenizer_.piece(token, arguments_.special);
       if (at_start && !piece.empty() && piece.front() == ' ') piece.erase(0, 1);
       at_start = at_start && piece.empty();
-      emit(piece);
+      TIERD_TRY(emit(piece));
       if (n + 1 == most || session_.position() == runtime_.engine().context()) break;
       logits = session_.append({&token, 1});
     }
@@ -97,11 +99,9 @@ class Generation {
   const std::string& text() const { return text_; }
 
  private:
-  void emit(const std::string& piece) {
+  Status emit(const std::string& piece) {
     text_ += piece;
-    if (arguments_.json) return;
-    std::fwrite(piece.data(), 1, piece.size(), stdout);
-    std::fflush(stdout);
+    return arguments_.json ? Status() : write_output(piece);
   }
 
   Runtime& runtime_;
@@ -136,17 +136,15 @@ int run(const Arguments& arguments) {
   auto created = Runtime::create(std::move(*plan), options);
   if (!created.ok()) return fail(created.error(), exit_code(created.error()));
   Runtime& runtime = **created;
+  if (arguments.check) {
+    const auto check = check_json(runtime);
+    if (!check.ok()) return fail(check.error(), kFailed);
+    const Status written = write_output(arguments.json ? check->dump(2) + "\n" : check_text(*check));
+    return written.ok() ? 0 : fail(written.error(), kFailed);
+  }
   the_waiter.store(&runtime.dispatcher().waiter());
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
-
-  if (arguments.check) {
-    auto check = check_json(runtime);
-    the_waiter.store(nullptr);
-    if (!check.ok()) return fail(check.error(), kFailed);
-    std::printf("%s", arguments.json ? (check->dump(2) + "\n").c_str() : check_text(*check).c_str());
-    return 0;
-  }
   const uint64_t begin = now_ns();
   Status status = runtime.load();
   const uint64_t load_ns = now_ns() - begin;
@@ -160,15 +158,16 @@ int run(const Arguments& arguments) {
   const Status drained = runtime.engine().drain();
   the_waiter.store(nullptr);
 
-  if (!arguments.json && generation.result().generated_tokens > 0) std::printf("\n");
   nlohmann::json report = report_json(runtime, generation.result());
   if (arguments.json) {
     // What a byte-level model cuts in the middle of a character is replaced, so that the object stays valid.
     const nlohmann::json object = {{"text", generation.text()}, {"report", report}};
-    std::printf("%s\n", object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-  } else if (!arguments.quiet) {
-    std::fprintf(stderr, "\n%s", report_text(report).c_str());
+    const std::string text = object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    if (const Status written = write_output(text); !written.ok() && status.ok()) status = written;
+  } else if (isatty(STDOUT_FILENO) != 0) {
+    (void)write_output("\n");  // the prompt that comes next begins a line; a file gets the text alone
   }
+  if (!arguments.json && !arguments.quiet) std::fprintf(stderr, "\n%s", report_text(report).c_str());
   if (const int number = the_signal.load(); number != 0) return 128 + number;
   if (!status.ok()) return fail(status.error(), exit_code(status.error()));
   if (!drained.ok()) return fail(drained.error(), kFailed);
@@ -179,6 +178,7 @@ int run(const Arguments& arguments) {
 }  // namespace tierd
 
 int main(int argc, char** argv) {
+  tierd::prepare_standard_streams();
   const tierd::Parsed parsed = tierd::parse_arguments(argc, argv);
   if (parsed.exit_code) return *parsed.exit_code;
   return tierd::run(parsed.arguments);
