@@ -43,7 +43,12 @@ uint64_t sum_words(const uint64_t* words, size_t n) {
   }
   const auto low = hn::Add(hn::Add(s0, s1), hn::Add(s2, s3));
   const auto high = hn::Add(hn::Add(s4, s5), hn::Add(s6, s7));
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(low, high)));
+  // Lane by lane: the compiler's own sum of a vector adds signed numbers, whose overflow is undefined.
+  HWY_ALIGN uint64_t of_lanes[hn::MaxLanes(d)];
+  hn::Store(hn::Add(low, high), d, of_lanes);
+  uint64_t sum = 0;
+  for (size_t i = 0; i < lanes; ++i) sum += of_lanes[i];
+  return sum;
 }
 
 }  // namespace HWY_NAMESPACE
