@@ -1,0 +1,207 @@
+// tierd as a user meets it: what it prints where, and that every configuration tells the same text.
+#include <gmock/gmock.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "tests/e2e/program.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+// The embedded model, few tokens, always the same.
+std::vector<std::string> demo(std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments = {"-m", kDemo, "-p", "First Citizen:", "-n", "12", "--temp",
+                                        "0",  "-t",  "1"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+json parsed(const std::string& text) {
+  json object = json::parse(text, nullptr, false);
+  EXPECT_TRUE(object.is_object()) << text;
+  return object;
+}
+
+class Cli : public ProgramTest {};
+
+TEST_F(Cli, TextAloneGoesToStandardOutput) {
+  const Ended run = run_tierd(demo());
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("tokens/s"));
+  const Ended quiet = run_tierd(demo({"-q"}));
+  EXPECT_EQ(quiet.status, 0);
+  EXPECT_EQ(quiet.out, run.out);
+  EXPECT_THAT(quiet.err, IsEmpty());
+
+  const Ended as_json = run_tierd(demo({"--json"}));
+  EXPECT_EQ(as_json.status, 0) << as_json.err;
+  const json object = parsed(as_json.out);
+  EXPECT_EQ(object.value("text", ""), run.out);
+  EXPECT_FALSE(run.out.empty());
+  const json report = object.value("report", json::object());
+  EXPECT_EQ(report.value("generated_tokens", 0), 12);
+  EXPECT_GT(report["decode"].value("tokens_per_second", 0.0), 0.0);
+  EXPECT_LE(report["budget"].value("peak_bytes", uint64_t{1}),
+            report["budget"].value("capacity_bytes", uint64_t{0}));
+}
+
+TEST_F(Cli, AllConfigurationsShareOneStoreAndTellOneText) {
+  const Ended resident = run_tierd(demo({"--config", config_file("resident")}));
+  ASSERT_EQ(resident.status, 0) << resident.err;
+  for (const char* name : {"naive", "hybrid"}) {
+    for (const char* share : {"25%", "50%", "75%"}) {
+      const Ended run = run_tierd(demo(
+          {"--config", config_file(name), "--set", std::string("tiers.dram.capacity=") + share, "--fit"}));
+      EXPECT_EQ(run.status, 0) << run.err;
+      EXPECT_EQ(run.out, resident.out) << name << " " << share;
+    }
+  }
+  EXPECT_THAT(cached(), SizeIs(1));
+}
+
+TEST_F(Cli, EmptyPromptIsTheFirstTokenAlone) {
+  const Ended run = run_tierd({"-m", kDemo, "-n", "4", "--temp", "0", "--json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(parsed(run.out)["report"].value("prompt_tokens", 0), 1);
+  const Ended named = run_tierd({"-m", kDemo, "-p", "", "-n", "4", "--temp", "0", "--json"});
+  EXPECT_EQ(parsed(named.out)["text"], parsed(run.out)["text"]);
+}
+
+TEST_F(Cli, PromptFromAFile) {
+  const Ended direct = run_tierd(demo());
+  const std::string file = folder().write("prompt", "First Citizen:");
+  const Ended run = run_tierd({"-m", kDemo, "-f", file, "-n", "12", "--temp", "0"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.out, direct.out);
+}
+
+TEST_F(Cli, ASeedGivesTheSameText) {
+  const std::vector<std::string> lively = {"-m", kDemo, "-p", "The", "-n", "16", "--temp", "1.2"};
+  const auto with_seed = [&](const char* seed) {
+    std::vector<std::string> arguments = lively;
+    arguments.insert(arguments.end(), {"-s", seed});
+    const Ended run = run_tierd(arguments);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return run.out;
+  };
+  EXPECT_EQ(with_seed("7"), with_seed("7"));
+  EXPECT_NE(with_seed("7"), with_seed("8"));
+}
+
+TEST_F(Cli, NothingToGenerate) {
+  const Ended zero = run_tierd({"-m", kDemo, "-p", "The", "-n", "0"});
+  EXPECT_EQ(zero.status, 0) << zero.err;
+  EXPECT_THAT(zero.out, IsEmpty());
+}
+
+TEST_F(Cli, EndsWhereTheContextEnds) {
+  const Ended run =
+      run_tierd({"-m", kDemo, "-p", "The", "-c", "20", "--ignore-eos", "--temp", "0", "--json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json report = parsed(run.out)["report"];
+  // The last token is printed and not fed.
+  EXPECT_EQ(report.value("prompt_tokens", 0) + report.value("generated_tokens", 0), 21);
+}
+
+TEST_F(Cli, CheckPrintsThePlanAndGeneratesNothing) {
+  const Ended run = run_tierd(demo({"--check", "--set", "tiers.dram.capacity=50%"}));
+  EXPECT_EQ(run.status, 0) << run.err;
+  for (const char* line : {"budget", "KV cache", "staging", "per token", "measured", "expected"}) {
+    EXPECT_THAT(run.out, HasSubstr(line));
+  }
+  const Ended as_json = run_tierd(demo({"--check", "--json", "--set", "tiers.dram.capacity=50%"}));
+  EXPECT_EQ(as_json.status, 0) << as_json.err;
+  const json plan = parsed(as_json.out);
+  EXPECT_FALSE(plan.contains("text"));
+  EXPECT_GT(plan.value("expected_tokens_per_second", 0.0), 0.0);
+  EXPECT_GT(plan.value("flash_bytes_per_token", uint64_t{0}), 0u);
+}
+
+// The number of bytes in "needs at least 3.2 MiB (3355443 bytes".
+uint64_t least_of(const std::string& line) {
+  const size_t open = line.find(" (", line.find("at least"));
+  uint64_t bytes = 0;
+  if (open != std::string::npos) std::from_chars(line.data() + open + 2, line.data() + line.size(), bytes);
+  return bytes;
+}
+
+TEST_F(Cli, TheLeastBudgetIsExact) {
+  const Ended refused =
+      run_tierd(demo({"--config", config_file("hybrid"), "--set", "tiers.dram.capacity=1%"}));
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.out, IsEmpty());
+  const uint64_t least = least_of(refused.err);
+  ASSERT_GT(least, 0u) << refused.err;
+  const auto with = [&](uint64_t bytes) {
+    return run_tierd(
+        demo({"--config", config_file("hybrid"), "--set", "tiers.dram.capacity=" + std::to_string(bytes)}));
+  };
+  const Ended enough = with(least);
+  EXPECT_EQ(enough.status, 0) << enough.err;
+  EXPECT_EQ(enough.out, run_tierd(demo()).out);
+  const Ended less = with(least - 1);
+  EXPECT_EQ(less.status, 2);
+  EXPECT_EQ(least_of(less.err), least);
+
+  const Ended fitted = run_tierd(
+      demo({"--config", config_file("hybrid"), "--set", "tiers.dram.capacity=1%", "--fit", "--json"}));
+  EXPECT_EQ(fitted.status, 0) << fitted.err;
+  const json report = parsed(fitted.out)["report"];
+  EXPECT_EQ(report["budget"].value("capacity_bytes", uint64_t{0}), least);
+  EXPECT_EQ(parsed(fitted.out)["text"], enough.out);
+}
+
+TEST_F(Cli, AStoreIsAModelToo) {
+  const std::string store = folder().path() + "/store";
+  const Ended made = run_program(TIERD_BIN_CONVERT, {kDemo, store, "--verify"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("on disk"));
+  const Ended run = run_tierd({"-m", store, "-p", "First Citizen:", "-n", "12", "--temp", "0", "-t", "1"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(cached(), IsEmpty());
+  EXPECT_EQ(run.out, run_tierd(demo()).out);
+}
+
+TEST_F(Cli, ChangedSourceGetsAStoreOfItsOwn) {
+  const std::string model = folder().path() + "/model";
+  std::filesystem::copy(kDemo, model);
+  const std::vector<std::string> arguments = {"-m", model, "-p", "The", "-n", "8", "--temp", "0"};
+  const Ended first = run_tierd(arguments);
+  ASSERT_EQ(first.status, 0) << first.err;
+  EXPECT_THAT(first.err, Not(HasSubstr("has changed")));
+  // One weight is another now; the name and the size are as before.
+  flip_bit(model + "/model.safetensors", std::filesystem::file_size(model + "/model.safetensors") - 1, 2);
+  const Ended second = run_tierd(arguments);
+  EXPECT_EQ(second.status, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr(model + " has changed"));
+  EXPECT_THAT(cached(), SizeIs(2));
+  const Ended third = run_tierd(arguments);
+  EXPECT_EQ(third.out, second.out);
+  EXPECT_THAT(third.err, Not(HasSubstr("has changed")));
+  EXPECT_THAT(cached(), SizeIs(2));
+}
+
+TEST_F(Cli, EveryProgramExplainsItself) {
+  for (const char* program : {TIERD_BIN_TIERD, TIERD_BIN_CONVERT, TIERD_BIN_SYNTH, TIERD_BIN_TOKENIZE}) {
+    const Ended help = run_program(program, {"--help"});
+    EXPECT_EQ(help.status, 0) << program;
+    EXPECT_THAT(help.out, HasSubstr("Usage")) << program;
+    EXPECT_THAT(help.out, HasSubstr("Exit")) << program;
+    EXPECT_THAT(help.err, IsEmpty()) << program;
+    const Ended unknown = run_program(program, {"--no-such-flag"});
+    EXPECT_EQ(unknown.status, 2) << program;
+    EXPECT_THAT(unknown.out, IsEmpty()) << program;
+    EXPECT_THAT(unknown.err, EndsWith("\n")) << program;
+  }
+}
+
+}  // namespace
+}  // namespace tierd

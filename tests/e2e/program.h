@@ -1,0 +1,127 @@
+// One of our programs as a child: what it printed and how it ended. It dies with the test.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "tests/store/files.h"
+#include "tests/store/temp_folder.h"
+
+namespace tierd {
+
+// Where a child's stream goes instead of into a file of the test.
+struct Streams {
+  int out = -1;  // a descriptor of ours
+  bool close_in = false;
+  bool close_out = false;
+  bool close_err = false;
+  bool ignore_pipe = false;  // SIGPIPE, as some parents leave it
+};
+
+struct Ended {
+  int status = 0;  // as a shell shows it: the exit code, or 128 + signal
+  std::string out;
+  std::string err;
+};
+
+class Program {
+ public:
+  Program(std::string path, std::vector<std::string> arguments, const Streams& streams = {}) {
+    arguments.insert(arguments.begin(), path);
+    const pid_t parent = getpid();
+    pid_ = fork();
+    if (pid_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    const auto file = [&](const char* name, int to) {
+      const int from = open((folder_.path() + "/" + name).c_str(), O_CREAT | O_RDWR, 0600);
+      dup2(from, to);
+      close(from);
+    };
+    if (streams.out >= 0) {
+      dup2(streams.out, STDOUT_FILENO);
+    } else {
+      file("out", STDOUT_FILENO);
+    }
+    file("err", STDERR_FILENO);
+    if (streams.close_in) close(STDIN_FILENO);
+    if (streams.close_out) close(STDOUT_FILENO);
+    if (streams.close_err) close(STDERR_FILENO);
+    signal(SIGPIPE, streams.ignore_pipe ? SIG_IGN : SIG_DFL);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    execv(argv[0], argv.data());
+    _exit(127);
+  }
+  ~Program() {
+    if (!waited_) kill(SIGKILL), (void)wait();
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  void kill(int number) const { ::kill(pid_, number); }
+  // What it has printed up to now.
+  std::string out() const { return file_text(folder_.path() + "/out"); }
+
+  Ended wait() {
+    int status = 0;
+    EXPECT_EQ(waitpid(pid_, &status, 0), pid_);
+    waited_ = true;
+    return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), out(),
+            file_text(folder_.path() + "/err")};
+  }
+
+ private:
+  TempFolder folder_;
+  pid_t pid_ = -1;
+  bool waited_ = false;
+};
+
+inline Ended run_program(const std::string& path, std::vector<std::string> arguments,
+                         const Streams& streams = {}) {
+  return Program(path, std::move(arguments), streams).wait();
+}
+inline Ended run_tierd(std::vector<std::string> arguments, const Streams& streams = {}) {
+  return run_program(TIERD_BIN_TIERD, std::move(arguments), streams);
+}
+
+// A cache folder of its own for the programs that a test starts; a test that hangs ends with a signal.
+class ProgramTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    constexpr unsigned kWatchdogSeconds = 200;
+    alarm(kWatchdogSeconds);
+    setenv("TIERD_CACHE", cache().c_str(), 1);
+  }
+  void TearDown() override { alarm(0); }
+
+  std::string cache() const { return folder_.path() + "/cache"; }
+  const TempFolder& folder() const { return folder_; }
+  // Names of what lies in the cache folder: stores, and halves of them.
+  std::vector<std::string> cached() const {
+    std::vector<std::string> names;
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(cache(), none)) {
+      names.push_back(entry.path().filename().string());
+    }
+    return names;
+  }
+
+ private:
+  TempFolder folder_;
+};
+
+inline const std::string kDemo = TIERD_SOURCE_DIR "/configs/models/demo";
+inline std::string config_file(const std::string& name) {
+  return TIERD_SOURCE_DIR "/configs/" + name + ".toml";
+}
+
+}  // namespace tierd
