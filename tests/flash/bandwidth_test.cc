@@ -21,7 +21,6 @@ TEST(Bandwidth, MeasuresBothPatternsOnBothDevices) {
       EXPECT_EQ(rate->device, kind == DeviceKind::pread ? "pread" : "io_uring");
     }
   }
-  EXPECT_TRUE(measure_sequential_read(world.path(), 0.01, 4096, 2).ok());
 }
 
 TEST(Bandwidth, SequentialRunsGoOnWhereTheLastStopped) {
@@ -31,15 +30,34 @@ TEST(Bandwidth, SequentialRunsGoOnWhereTheLastStopped) {
   EXPECT_EQ(rate->first, 7u);
 }
 
+TEST(Bandwidth, ReadsThePartsInTheirOrderAndAgain) {
+  FlashWorld world(1);
+  // Two reads of the first part, the second shorter, and one of the other.
+  const std::vector<FileRange> parts = {{8192, 12288}, {0, 4096}};
+  const auto rate =
+      measure_read(world.path(), {.read_bytes = 8192, .depth = 4, .seconds = 0, .parts = parts}, 2);
+  ASSERT_TRUE(rate.ok()) << rate.error().line();
+  EXPECT_EQ(rate->first, 0u);  // the third, then the first to the third again
+}
+
 TEST(Bandwidth, RefusesWhatItCannotMeasure) {
   FlashWorld world(1);
-  EXPECT_EQ(measure_sequential_read(world.path(), 0.01, 1000, 1).code(), Code::invalid_argument);
-  EXPECT_EQ(measure_sequential_read(world.path(), 0.01, uint64_t{1} << 30, 1).code(), Code::invalid_argument);
-  EXPECT_EQ(measure_sequential_read("/no/such/file", 0.01, 4096, 1).code(), Code::not_found);
+  for (const FileRange part : {FileRange{1, 4096}, FileRange{0, 100}, FileRange{uint64_t{1} << 40, 4096},
+                               FileRange{0, uint64_t{1} << 40}, FileRange{0, 0}}) {
+    EXPECT_EQ(measure_read(world.path(), {.read_bytes = 4096, .parts = {part}}).code(),
+              Code::invalid_argument);
+  }
+  EXPECT_EQ(measure_read(world.path(), {.read_bytes = 1000}).code(), Code::invalid_argument);
+  EXPECT_EQ(measure_read(world.path(), {.read_bytes = uint64_t{1} << 30}).code(), Code::invalid_argument);
+  EXPECT_EQ(measure_read("/no/such/file", {}).code(), Code::not_found);
+  const std::string tiny = testing::TempDir() + "/bandwidth_tiny_" + std::to_string(::getpid());
+  std::ofstream(tiny) << "less than one block";
+  EXPECT_EQ(measure_read(tiny, {}).code(), Code::invalid_argument);
+  std::filesystem::remove(tiny);
   const std::string sparse = testing::TempDir() + "/bandwidth_sparse_" + std::to_string(::getpid());
   std::ofstream(sparse).flush();
   std::filesystem::resize_file(sparse, 1 << 20);
-  const auto refused = measure_sequential_read(sparse, 0.01, 4096, 1);
+  const auto refused = measure_read(sparse, {});
   std::filesystem::remove(sparse);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().line().find("holes"), std::string::npos);

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <system_error>
 #include <vector>
@@ -18,29 +21,57 @@ namespace tierd {
 namespace {
 
 constexpr uint64_t kMostBufferBytes = uint64_t{4} << 30;
+constexpr uint64_t kHugePage = uint64_t{2} << 20;
 
 struct Free {
   void operator()(std::byte* memory) const { std::free(memory); }
 };
 using Buffer = std::unique_ptr<std::byte[], Free>;
 
-// The whole reads that fit into the file.
-Result<uint64_t> count_reads(const std::string& path, uint64_t read_bytes) {
+// Huge pages, as the tiers read into: a read of 1 MiB into small pages is some 256 pieces to the driver, and
+// slower (seen: 1.3 GB/s against 2.1 GB/s).
+Buffer reserve(uint64_t bytes) {
+  const uint64_t alignment = bytes >= kHugePage ? kHugePage : kDirectIoAlignment;
+  Buffer buffer(static_cast<std::byte*>(std::aligned_alloc(alignment, align_up(bytes, alignment))));
+  if (buffer == nullptr) return nullptr;
+  if (alignment == kHugePage) ::madvise(buffer.get(), align_up(bytes, alignment), MADV_HUGEPAGE);
+  std::memset(buffer.get(), 0, bytes);  // no page is missing once the clock runs
+  return buffer;
+}
+
+// The reads of one round through the file: pieces of read_bytes, shorter at the end of a part. What is left
+// of a whole file beyond the last multiple that direct I/O reads is left out.
+Result<std::vector<FileRange>> plan_reads(const std::string& path, const ReadPattern& pattern) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     return Error{errno == ENOENT ? Code::not_found : Code::io_error, path,
                  std::generic_category().message(errno)};
   }
   const auto size = static_cast<uint64_t>(status.st_size);
-  if (size < read_bytes) {
-    return Error{Code::invalid_argument, path,
-                 fmt::format("holds {} B, a measurement needs at least one read of {} B", size, read_bytes)};
-  }
   // Some slack: file systems account their own blocks differently.
   if (static_cast<uint64_t>(status.st_blocks) * 512 < size / 10 * 9) {
     return Error{Code::invalid_argument, path, "has holes, which are not read from the disk"};
   }
-  return size / read_bytes;
+  std::vector<FileRange> parts = pattern.parts;
+  if (parts.empty()) parts.push_back({0, size / kDirectIoAlignment * kDirectIoAlignment});
+  std::vector<FileRange> reads;
+  for (const FileRange& part : parts) {
+    if (part.offset % kDirectIoAlignment != 0 || part.bytes % kDirectIoAlignment != 0 || part.offset > size ||
+        part.bytes > size - part.offset) {
+      return Error{Code::invalid_argument, path,
+                   fmt::format("{} B at {} of {} B are to be read, in multiples of {} B", part.bytes,
+                               part.offset, size, kDirectIoAlignment)};
+    }
+    for (uint64_t done = 0; done < part.bytes; done += reads.back().bytes) {
+      reads.push_back({part.offset + done, std::min(pattern.read_bytes, part.bytes - done)});
+    }
+  }
+  if (reads.empty()) {
+    return Error{
+        Code::invalid_argument, path,
+        fmt::format("holds {} B, a measurement needs at least {} B to read", size, kDirectIoAlignment)};
+  }
+  return reads;
 }
 
 }  // namespace
@@ -54,9 +85,9 @@ Result<ReadRate> measure_read(const std::string& path, const ReadPattern& patter
         fmt::format("{} reads of {} B at once: a multiple of {} B was expected, at most {} B together",
                     pattern.depth, bytes, kDirectIoAlignment, kMostBufferBytes)};
   }
-  TIERD_ASSIGN(const uint64_t reads, count_reads(path, bytes));
+  TIERD_ASSIGN(const std::vector<FileRange> reads, plan_reads(path, pattern));
   const uint64_t buffer_bytes = bytes * pattern.depth;
-  const Buffer buffer(static_cast<std::byte*>(std::aligned_alloc(kDirectIoAlignment, buffer_bytes)));
+  const Buffer buffer = reserve(buffer_bytes);
   if (buffer == nullptr) return Error{Code::no_space, path, fmt::format("no memory for {} B", buffer_bytes)};
   // After the buffer, so that it goes first: it waits for the reads that write there.
   TIERD_ASSIGN(const auto device, open_device(path, {.kind = pattern.kind, .depth = pattern.depth}));
@@ -64,20 +95,21 @@ Result<ReadRate> measure_read(const std::string& path, const ReadPattern& patter
 
   Random random(pattern.seed);
   std::vector<DeviceDone> done(pattern.depth);
-  ReadRate rate{.device = std::string(device->name()), .first = first % reads};
+  ReadRate rate{.device = std::string(device->name()), .first = first % reads.size()};
   uint64_t landed = 0;
   uint64_t finished = 0;
   uint32_t in_flight = 0;
   const auto start_one = [&](uint64_t slot) {
     uint64_t number = 0;
     if (pattern.random) {
-      number = static_cast<uint64_t>(random.uniform() * static_cast<double>(reads));
+      number = static_cast<uint64_t>(random.uniform() * static_cast<double>(reads.size()));
     } else {
       number = rate.first;
-      rate.first = (rate.first + 1) % reads;
+      rate.first = (rate.first + 1) % reads.size();
     }
-    in_flight +=
-        device->push({.token = slot, .offset = number * bytes, .into = {buffer.get() + slot * bytes, bytes}});
+    const FileRange& read = reads[number];
+    in_flight += device->push(
+        {.token = slot, .offset = read.offset, .into = {buffer.get() + slot * bytes, read.bytes}});
   };
 
   const uint64_t start_ns = now_ns();
@@ -94,7 +126,7 @@ Result<ReadRate> measure_read(const std::string& path, const ReadPattern& patter
       if (one.result <= 0) {
         const std::string why =
             one.result == 0 ? "the file ended early" : std::generic_category().message(-one.result);
-        return Error{Code::io_error, path, fmt::format("a read of {} B failed: {}", bytes, why)};
+        return Error{Code::io_error, path, fmt::format("a read of at most {} B failed: {}", bytes, why)};
       }
       landed += static_cast<uint64_t>(one.result);
       ++finished;
@@ -106,13 +138,6 @@ Result<ReadRate> measure_read(const std::string& path, const ReadPattern& patter
   rate.bytes_per_second = static_cast<double>(landed) / seconds;
   rate.reads_per_second = static_cast<double>(finished) / seconds;
   return rate;
-}
-
-Result<double> measure_sequential_read(const std::string& path, double seconds, uint64_t read_bytes,
-                                       uint32_t depth) {
-  TIERD_ASSIGN(const ReadRate rate,
-               measure_read(path, {.read_bytes = read_bytes, .depth = depth, .seconds = seconds}));
-  return rate.bytes_per_second;
 }
 
 }  // namespace tierd

@@ -3,11 +3,18 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "tiers/flash/device.h"
 
 namespace tierd {
+
+// Both multiples of 4096.
+struct FileRange {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
 
 struct ReadPattern {
   uint64_t read_bytes = uint64_t{1} << 20;  // multiple of 4096
@@ -16,6 +23,9 @@ struct ReadPattern {
   uint64_t seed = 1;                        // of the random places
   double seconds = 1;                       // how long reads are started
   DeviceKind kind = DeviceKind::automatic;
+  // The parts that are read, in this order; empty: the whole file. A disk with a cache of its own (a virtual
+  // one always) reads the same few parts again faster than a whole file.
+  std::vector<FileRange> parts = {};
 };
 
 struct ReadRate {
@@ -25,14 +35,10 @@ struct ReadRate {
   uint64_t first = 0;  // sequential: the number of the read to go on with, see `measure_read`
 };
 
-// Reads `path` for pattern.seconds. A sequential run starts at read number `first` (of read_bytes each), so
-// that interleaved short runs do not read the same part again and again. Errors: not_found, io_error;
-// invalid_argument for a file smaller than one read, a file with holes (which are not read from the disk) or
-// a size that direct I/O cannot read.
+// Reads `path` for pattern.seconds. A sequential run starts at read number `first` (of read_bytes each, less
+// at the end of a part), so that interleaved short runs do not read the same place again and again. Errors:
+// not_found, io_error; invalid_argument for a file with nothing to read, a file with holes (which are not
+// read from the disk), parts beyond its end or a size that direct I/O cannot read.
 Result<ReadRate> measure_read(const std::string& path, const ReadPattern& pattern, uint64_t first = 0);
-
-// Bytes per second.
-Result<double> measure_sequential_read(const std::string& path, double seconds, uint64_t read_bytes,
-                                       uint32_t depth);
 
 }  // namespace tierd

@@ -248,7 +248,19 @@ Runtime::Traffic Runtime::planned_traffic() const {
     const Site& site = plan_.model.sites[s];
     if (site.given) continue;
     for (uint32_t i = 0; i < site.n; ++i) {
-      (keeps && i < slots_[site.domain] ? traffic.resident_bytes : traffic.streamed_bytes) += site.bytes[i];
+      if (keeps && i < slots_[site.domain]) {
+        traffic.resident_bytes += site.bytes[i];
+        continue;
+      }
+      traffic.streamed_bytes += site.bytes[i];
+      const Extent& extent = plan_.store.manifest().extents[site.first_extent + i];
+      const bool adjacent = !traffic.streamed.empty() &&
+                            traffic.streamed.back().offset + traffic.streamed.back().bytes == extent.offset;
+      if (adjacent) {
+        traffic.streamed.back().bytes += extent.bytes;
+      } else {
+        traffic.streamed.push_back({extent.offset, extent.bytes});
+      }
     }
   }
   return traffic;

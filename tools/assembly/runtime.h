@@ -23,6 +23,7 @@
 #include "core/store/store.h"
 #include "tiers/compute/team.h"
 #include "tiers/dram/dram_agent.h"
+#include "tiers/flash/bandwidth.h"
 #include "tiers/flash/flash_agent.h"
 
 namespace tierd {
@@ -76,6 +77,7 @@ class Runtime {
   struct Traffic {
     uint64_t resident_bytes = 0;
     uint64_t streamed_bytes = 0;
+    std::vector<FileRange> streamed;  // where those lie in the store's data file, in the order of a step
   };
   Traffic planned_traffic() const;
 

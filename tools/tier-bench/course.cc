@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 
 #include "core/base/align.h"
@@ -52,19 +51,18 @@ Status Course::load() {
   if (subject_) return {};
   TIERD_ASSIGN(subject_, Subject::create(arguments_));
   warm_for_.reset();
-  streams_ = subject_->streams();
+  streamed_ = runtime().planned_traffic().streamed;
   disk_path_ = runtime().plan().store.data_path();
   return {};
 }
 
 Result<double> Course::measure_disk() {
-  if (!streams_) return 0.0;
+  if (!streams()) return 0.0;
   ReadPattern pattern;
-  std::error_code error;
-  const uint64_t size = std::filesystem::file_size(disk_path_, error);
-  pattern.read_bytes =
-      std::min(kDiskReadBytes, error ? kDiskReadBytes : size / kDirectIoAlignment * kDirectIoAlignment);
+  pattern.read_bytes = kDiskReadBytes;
   pattern.depth = kDiskDepth;
+  // The very bytes that the steps stream: a virtual disk's host keeps what is read again and again.
+  pattern.parts = streamed_;
   pattern.seconds = kDiskSeconds;
   TIERD_ASSIGN(const ReadRate rate, measure_read(disk_path_, pattern, next_disk_read_));
   next_disk_read_ = rate.first;
@@ -104,11 +102,11 @@ Result<Round> Course::run_round(const Workload& test) {
   TIERD_ASSIGN(round.ours, subject_->run(test));
   TIERD_ASSIGN(const Bandwidths after, measure_machine());
   round.ours.bandwidths = {mean(before.flash, after.flash), mean(before.memory, after.memory)};
-  if (streams_) round.disk.push_back(round.ours.bandwidths.flash);
+  if (streams()) round.disk.push_back(round.ours.bandwidths.flash);
   note_memory_use();
   if (!arguments_.peer) return round;
   TIERD_ASSIGN(round.peer, run_peer_alone());
-  if (streams_) {
+  if (streams()) {
     TIERD_ASSIGN(const double last, measure_disk());
     round.disk.push_back(mean(after.flash, last));
   }

@@ -55,6 +55,8 @@ class Course {
  private:
   Result<Round> run_round(const Workload& test);
   Result<Bandwidths> measure_machine();
+  // Whether a decode step reads from flash, so that the disk's speed matters.
+  bool streams() const { return !streamed_.empty(); }
   Result<double> measure_disk();
   Result<PeerRun> run_peer_alone();
   void note_memory_use();
@@ -64,7 +66,7 @@ class Course {
   const CoreSet cores_ = CoreSet::of_this_thread();
   std::unique_ptr<Subject> subject_;
   std::optional<Workload> warm_for_;
-  bool streams_ = false;
+  std::vector<FileRange> streamed_;  // of disk_path_, by a decode step
   std::string disk_path_;
   uint64_t next_disk_read_ = 0;
   MemoryUse memory_use_;

@@ -40,8 +40,6 @@ class Subject {
   // The test once, or again and again for arguments.block_seconds. Starts with an empty context.
   Result<Block> run(const Workload& test);
 
-  // Whether a decode step reads from flash, so that the disk's speed matters.
-  bool streams() const { return runtime_->planned_traffic().streamed_bytes > 0; }
   // Bytes per second that the compute threads read from memory now.
   Result<double> memory_bandwidth();
 

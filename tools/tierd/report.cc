@@ -17,7 +17,6 @@ using nlohmann::json;
 constexpr double kMs = 1e-6;  // from ns
 constexpr double kMeasureSeconds = 0.5;
 constexpr uint64_t kMeasureBytes = uint64_t{256} << 20;
-constexpr uint64_t kMeasureReadBytes = uint64_t{1} << 20;
 
 std::string size_text(const json& bytes) {
   return format_bytes(bytes.get<double>());
@@ -163,18 +162,21 @@ std::string report_text(const json& r) {
 Result<json> check_json(Runtime& runtime) {
   json check = configuration_json(runtime);
   check["budget"] = budget_json(runtime);
-  const auto [resident, streamed] = runtime.planned_traffic();
+  const Runtime::Traffic traffic = runtime.planned_traffic();
   TIERD_ASSIGN(const double memory,
                measure_memory_read(runtime.team().workers(), kMeasureSeconds, kMeasureBytes));
-  TIERD_ASSIGN(const double flash,
-               measure_sequential_read(runtime.plan().store.data_path(), kMeasureSeconds, kMeasureReadBytes,
-                                       runtime.plan().config.flash_depth));
-  const double compute_seconds = static_cast<double>(resident + streamed) / memory;
-  const double flash_seconds = static_cast<double>(streamed) / flash;
-  check["resident_bytes"] = resident;
-  check["flash_bytes_per_token"] = streamed;
+  ReadPattern pattern;
+  pattern.depth = runtime.plan().config.flash_depth;
+  pattern.seconds = kMeasureSeconds;
+  pattern.parts = traffic.streamed;
+  TIERD_ASSIGN(const ReadRate flash, measure_read(runtime.plan().store.data_path(), pattern));
+  const double compute_seconds =
+      static_cast<double>(traffic.resident_bytes + traffic.streamed_bytes) / memory;
+  const double flash_seconds = static_cast<double>(traffic.streamed_bytes) / flash.bytes_per_second;
+  check["resident_bytes"] = traffic.resident_bytes;
+  check["flash_bytes_per_token"] = traffic.streamed_bytes;
   check["memory_bytes_per_second"] = memory;
-  check["flash_bytes_per_second"] = flash;
+  check["flash_bytes_per_second"] = flash.bytes_per_second;
   check["expected_tokens_per_second"] = 1.0 / std::max(compute_seconds, flash_seconds);
   check["bound_by"] = compute_seconds > flash_seconds ? "memory" : "flash";
   return check;
