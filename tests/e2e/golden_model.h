@@ -71,6 +71,29 @@ inline std::string use_test_cache() {
   return folder;
 }
 
+// A run of the configuration, not yet loaded.
+inline Result<std::unique_ptr<Runtime>> make_runtime(const Config& config, const RuntimeOptions& options) {
+  TIERD_ASSIGN(RunPlan plan, plan_run(config, options));
+  return Runtime::create(std::move(plan), options);
+}
+
+// Feeds `count` tokens from `first` on as one batch and appends their logits, [count x vocab].
+inline Status feed(Engine& engine, std::span<const uint32_t> tokens, uint32_t first, uint32_t count,
+                   std::vector<float>& logits) {
+  std::vector<RowInfo> rows;
+  std::vector<uint32_t> wanted;
+  for (uint32_t i = 0; i < count; ++i) {
+    rows.push_back({tokens[first + i], first + i, 0, 0});
+    wanted.push_back(i);
+  }
+  TIERD_ASSIGN(const std::span<const float> out, engine.step(rows, wanted, count > 1));
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto row = out.subspan(i * (out.size() / count), engine.vocab_size());
+    logits.insert(logits.end(), row.begin(), row.end());
+  }
+  return {};
+}
+
 // Logits of every position, [tokens x vocab], the tokens fed in chunks of at most `chunk`.
 inline Result<std::vector<float>> run_all_logits(const Config& config, std::span<const uint32_t> tokens,
                                                  uint32_t chunk, bool fit = true) {
@@ -78,26 +101,14 @@ inline Result<std::vector<float>> run_all_logits(const Config& config, std::span
   options.quiet = true;
   options.fit = fit;
   options.logit_rows = chunk;
-  TIERD_ASSIGN(RunPlan plan, plan_run(config, options));
-  TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(std::move(plan), options));
+  TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, make_runtime(config, options));
   TIERD_TRY(runtime->load());
   Engine& engine = runtime->engine();
-  const uint32_t vocab = engine.vocab_size();
   const uint32_t most = std::min({chunk, engine.max_rows(), engine.logit_rows()});
   std::vector<float> logits;
   for (uint32_t done = 0; done < tokens.size();) {
     const auto n = std::min<uint32_t>(most, static_cast<uint32_t>(tokens.size()) - done);
-    std::vector<RowInfo> rows;
-    std::vector<uint32_t> wanted;
-    for (uint32_t i = 0; i < n; ++i) {
-      rows.push_back({tokens[done + i], done + i, 0, 0});
-      wanted.push_back(i);
-    }
-    TIERD_ASSIGN(const std::span<const float> out, engine.step(rows, wanted, n > 1));
-    for (uint32_t i = 0; i < n; ++i) {
-      const auto row = out.subspan(i * (out.size() / n), vocab);
-      logits.insert(logits.end(), row.begin(), row.end());
-    }
+    TIERD_TRY(feed(engine, tokens, done, n, logits));
     done += n;
   }
   TIERD_TRY(engine.drain());

@@ -1,0 +1,34 @@
+// Golden models as stores of their own, cut so small that a toy has many extents, and budgets that split
+// them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "core/store/source.h"
+#include "core/store/writer.h"
+#include "tests/e2e/golden_model.h"
+
+namespace tierd {
+
+// What runs the model from a store made at `directory`.
+inline Config golden_store(const std::string& name, const std::string& directory) {
+  Config config = golden_config(name);
+  const auto source = open_source(config.model);
+  EXPECT_TRUE(source.ok()) << source.error().line();
+  const Status written = write_store(**source, directory, {.neuron_bytes = 4096, .quiet = true});
+  EXPECT_TRUE(written.ok()) << written.error().line();
+  config.model = directory;
+  return config;
+}
+
+// A capacity that holds about half of the weights beside what must be there.
+inline std::string half_capacity(const Config& config, const RuntimeOptions& options) {
+  const auto plan = plan_run(config, options);
+  EXPECT_TRUE(plan.ok()) << plan.error().line();
+  return std::to_string(plan->memory.least + plan->memory.whole / 2);
+}
+
+}  // namespace tierd

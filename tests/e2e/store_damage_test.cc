@@ -1,0 +1,280 @@
+// Stores with a flipped bit, cut short, or left behind by a killed writer: refused with a line that names the
+// place, or read as what they are. Never other logits.
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "core/base/random.h"
+#include "core/store/cache_folder.h"
+#include "tests/e2e/golden_store.h"
+#include "tests/store/files.h"
+#include "tests/store/interrupted_disk.h"
+#include "tests/store/temp_folder.h"
+
+namespace tierd {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+void expect_the_same_bits(const std::vector<float>& logits, const std::vector<float>& expected) {
+  ASSERT_EQ(logits.size(), expected.size());
+  EXPECT_EQ(std::memcmp(logits.data(), expected.data(), logits.size() * sizeof(float)), 0);
+}
+
+class DamagedStore : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    tokens_ = read_golden(GetParam()).tokens;
+    resident_ = golden_store(GetParam(), directory_);
+    expected_ = logits(resident_);
+    naive_ = resident_;
+    naive_.cache = "none";
+    RuntimeOptions options;
+    options.logit_rows = kGoldenTokens;
+    naive_.dram_capacity = half_capacity(resident_, options);
+  }
+
+  std::vector<float> logits(const Config& config) const {
+    auto logits = run_all_logits(config, tokens_, kGoldenTokens);
+    EXPECT_TRUE(logits.ok()) << logits.error().line();
+    return logits.ok() ? std::move(*logits) : std::vector<float>();
+  }
+  // What is said of a store that is not whole, before any of its weights is read.
+  static void expect_refused(const Config& config, const std::string& file) {
+    const auto plan = plan_run(config, {});
+    ASSERT_FALSE(plan.ok());
+    EXPECT_EQ(plan.code(), Code::corrupt);
+    EXPECT_THAT(plan.error().line(), AllOf(HasSubstr(file + ": "), Not(HasSubstr("\n"))));
+  }
+
+  TempFolder folder_;
+  const std::string directory_ = folder_.path() + "/store";
+  const std::string weights_ = directory_ + "/weights.bin";
+  std::vector<uint32_t> tokens_;
+  Config resident_;
+  Config naive_;
+  std::vector<float> expected_;
+};
+
+// Extents follow each other without a gap and their checksums cover their padding: no bit of the file is
+// free.
+TEST_P(DamagedStore, EveryFlippedBitThatIsReadIsNamed) {
+  const auto store = Store::open(directory_);
+  ASSERT_TRUE(store.ok()) << store.error().line();
+  const std::vector<Extent>& extents = store->manifest().extents;
+  Random random(7);
+  uint32_t never_read = 0;
+  for (uint32_t e = 0; e < extents.size(); ++e) {
+    const Extent& extent = extents[e];
+    const uint64_t anywhere = random.below(static_cast<uint32_t>(extent.bytes));
+    for (const uint64_t at : {uint64_t{0}, anywhere, extent.bytes - 1}) {
+      const int bit = static_cast<int>(random.below(8));
+      SCOPED_TRACE(store->describe(e) + ", byte " + std::to_string(at));
+      flip_bit(weights_, extent.offset + at, bit);
+      const auto expect_named = [&](const Error& error) {
+        EXPECT_EQ(error.code, Code::corrupt);
+        EXPECT_THAT(error.line(), AllOf(HasSubstr(weights_ + ": " + store->describe(e)),
+                                        HasSubstr("checksum"), Not(HasSubstr("\n"))));
+      };
+      // Loads every extent.
+      const auto loaded = run_all_logits(resident_, tokens_, kGoldenTokens);
+      ASSERT_FALSE(loaded.ok());
+      expect_named(loaded.error());
+      if (at == anywhere) {
+        // Of the embedding reads only what these tokens need.
+        const auto streamed = run_all_logits(naive_, tokens_, kGoldenTokens);
+        if (streamed.ok()) {
+          expect_the_same_bits(*streamed, expected_);
+          ++never_read;
+        } else {
+          expect_named(streamed.error());
+        }
+      }
+      flip_bit(weights_, extent.offset + at, bit);
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_LE(never_read, store->manifest().sites.front().neurons);
+  expect_the_same_bits(logits(resident_), expected_);
+  expect_the_same_bits(logits(naive_), expected_);
+}
+
+TEST_P(DamagedStore, WeightsOfAnotherLengthAreRefused) {
+  const uint64_t whole = std::filesystem::file_size(weights_);
+  Random random(7);
+  std::vector<uint64_t> lengths = {whole + 1, whole + 4096, whole - 1, whole - 4096, 1, 0};
+  for (int i = 0; i < 20; ++i) lengths.push_back(random.below(static_cast<uint32_t>(whole)));
+  for (const uint64_t length : lengths) {
+    SCOPED_TRACE(length);
+    std::filesystem::resize_file(weights_, length);
+    expect_refused(resident_, weights_);
+  }
+  std::filesystem::remove(weights_);
+  EXPECT_EQ(plan_run(resident_, {}).code(), Code::not_found);
+}
+
+TEST_P(DamagedStore, EveryDamageOfTheManifestIsRefused) {
+  const std::string manifest = directory_ + "/manifest.json";
+  const std::string text = file_text(manifest);
+  const auto bytes = static_cast<uint32_t>(text.size());
+  constexpr size_t kFirstLine = 30;  // the checksum of all that follows
+  Random random(7);
+  for (size_t i = 0; i < 200; ++i) {
+    std::string damaged = text;
+    const size_t at = i < kFirstLine ? i : random.below(bytes);
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << random.below(8)));
+    SCOPED_TRACE("byte " + std::to_string(at));
+    folder_.write("store/manifest.json", damaged);
+    expect_refused(resident_, manifest);
+  }
+  for (size_t i = 0; i < 60; ++i) {
+    const size_t length = i < kFirstLine ? i : random.below(bytes);
+    SCOPED_TRACE("cut to " + std::to_string(length));
+    folder_.write("store/manifest.json", std::string_view(text).substr(0, length));
+    expect_refused(resident_, manifest);
+  }
+  folder_.write("store/manifest.json", text + "\n");
+  expect_refused(resident_, manifest);
+  folder_.write("store/manifest.json", text);
+  expect_the_same_bits(logits(resident_), expected_);
+}
+
+// A sound manifest beside other bytes of the same length.
+TEST_P(DamagedStore, ForeignWeightsAreNoticed) {
+  std::string foreign = file_text(weights_);
+  for (char& byte : foreign) byte = static_cast<char>(byte + 1);
+  folder_.write("store/weights.bin", foreign);
+  for (const Config& config : {resident_, naive_}) {
+    const auto run = run_all_logits(config, tokens_, kGoldenTokens);
+    ASSERT_FALSE(run.ok());
+    EXPECT_EQ(run.code(), Code::corrupt);
+    EXPECT_THAT(run.error().line(), HasSubstr(weights_ + ": extent 0 ("));
+  }
+}
+
+// Somebody cuts the file after it was opened; when it is whole again the next step works.
+TEST_P(DamagedStore, CutShortWhileInUseNamesAnExtentThatIsGone) {
+  const std::string whole = file_text(weights_);
+  for (const char* device : {"io_uring", "pread"}) {
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      SCOPED_TRACE(std::string(device) + ", seed " + std::to_string(seed));
+      Random random(seed);
+      Config config = naive_;
+      config.flash_device = device;
+      RuntimeOptions options;
+      options.quiet = true;
+      options.logit_rows = kGoldenTokens;
+      const auto runtime = make_runtime(config, options);
+      ASSERT_TRUE(runtime.ok()) << runtime.error().line();
+      ASSERT_TRUE((*runtime)->load().ok());
+      Engine& engine = (*runtime)->engine();
+      const Manifest& manifest = (*runtime)->plan().store.manifest();
+      std::vector<float> logits;
+      const uint32_t prompt = 1 + random.below(kGoldenTokens - 3);
+      ASSERT_TRUE(feed(engine, tokens_, 0, prompt, logits).ok());
+
+      // Inside what every step reads.
+      const Extent& first = manifest.extents[manifest.sites[1].first_extent];
+      const uint64_t size = first.offset + random.below(static_cast<uint32_t>(whole.size() - first.offset));
+      std::filesystem::resize_file(weights_, size);
+      Status fed;
+      uint32_t next = prompt;
+      // What was read ahead may last for one step.
+      while (fed.ok() && next < prompt + 2) {
+        fed = feed(engine, tokens_, next, 1, logits);
+        if (fed.ok()) ++next;
+      }
+      std::filesystem::resize_file(weights_, whole.size());
+      std::fstream(weights_, std::ios::binary | std::ios::in | std::ios::out)
+          .write(whole.data(), static_cast<std::streamsize>(whole.size()));
+
+      ASSERT_FALSE(fed.ok());
+      EXPECT_EQ(fed.code(), Code::io_error);
+      const std::string line = fed.error().line();
+      EXPECT_THAT(line, HasSubstr("the store was cut short while it was in use"));
+      const std::string before = weights_ + ": extent ";
+      ASSERT_EQ(line.find(before), 0u) << line;
+      const Extent& named = manifest.extents.at(std::stoul(line.substr(before.size())));
+      EXPECT_GT(named.offset + named.bytes, size);
+
+      for (; next < kGoldenTokens; ++next) {
+        const Status again = feed(engine, tokens_, next, 1, logits);
+        ASSERT_TRUE(again.ok()) << again.error().line();
+      }
+      ASSERT_TRUE(engine.drain().ok());
+      expect_the_same_bits(logits, expected_);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// Tied f32, biases and learned positions, blocks.
+INSTANTIATE_TEST_SUITE_P(Models, DamagedStore,
+                         testing::Values("llama-tied-8-heads", "opt", "gguf-llama-q4_0"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// Its writer dies at every single step: nobody who names the leftover gets half a model, and the next run of
+// the model ends the work.
+TEST(KilledWriter, WhatItLeavesIsNeverTakenForWhole) {
+  const TempFolder folder;
+  const std::string cache = folder.path() + "/cache";
+  setenv("TIERD_CACHE", cache.c_str(), 1);
+  const std::string model = "llama2-f16";
+  const std::vector<uint32_t> tokens = read_golden(model).tokens;
+  const Config config = golden_config(model);
+  const auto expected = run_all_logits(config, tokens, kGoldenTokens);
+  ASSERT_TRUE(expected.ok()) << expected.error().line();
+
+  const auto source = open_source(config.model);
+  ASSERT_TRUE(source.ok()) << source.error().line();
+  constexpr WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
+  const auto store = store_path(**source, kQuiet);
+  ASSERT_TRUE(store.ok()) << store.error().line();
+  InterruptedDisk counting;
+  ASSERT_TRUE(write_store_on(counting, **source, folder.path() + "/whole", kQuiet, kSmallSteps).ok());
+
+  int refused = 0;
+  for (int step = 0; step < counting.steps; ++step) {
+    SCOPED_TRACE(step);
+    std::filesystem::remove_all(cache);
+    std::filesystem::create_directories(cache);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      KillingDisk disk;
+      disk.interrupt_at = step;
+      (void)write_store_on(disk, **source, *store, kQuiet, kSmallSteps);
+      _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+
+    Config leftover = config;
+    leftover.model = *store + ".partial";
+    const auto taken = run_all_logits(leftover, tokens, kGoldenTokens);
+    if (taken.ok()) {
+      expect_the_same_bits(*taken, *expected);  // it died when only the name was missing
+    } else {
+      ++refused;
+      EXPECT_THAT(taken.error().line(), AllOf(HasSubstr(leftover.model), Not(HasSubstr("\n"))));
+    }
+    const auto ended = run_all_logits(config, tokens, kGoldenTokens);
+    ASSERT_TRUE(ended.ok()) << ended.error().line();
+    expect_the_same_bits(*ended, *expected);
+    EXPECT_FALSE(std::filesystem::exists(leftover.model));
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(refused, counting.steps / 2);
+}
+
+}  // namespace
+}  // namespace tierd
