@@ -1,6 +1,25 @@
 #include "core/base/result.h"
 
 namespace tierd {
+namespace {
+
+std::string escaped(std::string_view text) {
+  constexpr unsigned char kFirstPrintable = 0x20;
+  constexpr unsigned char kDelete = 0x7f;
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < kFirstPrintable || byte == kDelete) {
+      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace
 
 std::string_view name(Code code) {
   switch (code) {
@@ -31,18 +50,8 @@ std::string_view name(Code code) {
 }
 
 std::string Error::line() const {
-  constexpr unsigned char kFirstPrintable = 0x20;
-  constexpr unsigned char kDelete = 0x7f;
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string text;
-  for (const char c : origin.empty() ? detail : origin + ": " + detail) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < kFirstPrintable && c != '\n') || byte == kDelete) {
-      text += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-    } else {
-      text += c;
-    }
-  }
+  std::string text = escaped(origin.empty() ? detail : origin + ": " + detail);
+  for (const std::string& next : more) text += "\n" + escaped(next);
   return text;
 }
 

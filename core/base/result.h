@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "core/base/check.h"
 
@@ -34,8 +35,11 @@ struct Error {
   Code code = Code::internal;
   std::string origin;
   std::string detail;
+  // Lines that follow: the next errors of a configuration, the last words of another program.
+  std::vector<std::string> more = {};
 
-  // For a terminal: control characters, which a name out of a hostile file may hold, are escaped.
+  // For a terminal: control characters, which a name out of a hostile file may hold, are escaped, line ends
+  // too. One line, and one for each of `more`.
   std::string line() const;
 };
 

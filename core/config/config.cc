@@ -109,9 +109,7 @@ class Reader {
 
   Status status() const {
     if (errors_.empty()) return {};
-    std::string lines;
-    for (const std::string& error : errors_) lines += (lines.empty() ? "" : "\n") + error;
-    return Error{Code::invalid_argument, "", lines};
+    return Error{Code::invalid_argument, "", errors_.front(), {errors_.begin() + 1, errors_.end()}};
   }
 
  private:

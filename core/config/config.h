@@ -48,8 +48,8 @@ struct Config {
   std::string shuffle;  // a seed: tests
 };
 
-// `file` may be empty (defaults). `overrides`: "key=value", the value in TOML or a bare word. All errors of
-// the files are collected, one a line.
+// `file` may be empty (defaults). `overrides`: "key=value", the value in TOML or a bare word. All errors are
+// collected, one a line.
 Result<Config> load_config(const std::string& file, const std::vector<std::string>& overrides);
 
 // The keys with their types, defaults and one line of help, for --help and the manual.

@@ -39,6 +39,11 @@ TEST(Result, ALineCannotDriveTheTerminal) {
   EXPECT_EQ(error.line(), "model.gguf: tensor \\x1b[2Jx\\x0d");
 }
 
+TEST(Result, ANameWithALineEndStaysOnItsLine) {
+  const Error error{Code::corrupt, "model.gguf", "tensor \"a\nb\"", {"  second\nline"}};
+  EXPECT_EQ(error.line(), "model.gguf: tensor \"a\\x0ab\"\n  second\\x0aline");
+}
+
 TEST(ResultDeathTest, UncheckedErrorAbortsWithItsLine) {
   EXPECT_DEATH((void)*half(1), "half: odd");
 }

@@ -20,21 +20,18 @@ namespace {
 
 constexpr const char* kOption = "--peer-rate";
 constexpr size_t kMostOutput = size_t{4} << 20;
-constexpr int kLastLines = 10;
+constexpr size_t kLastLines = 10;
 
-// At most the last lines of it, indented.
-std::string last_lines(std::string_view text) {
-  while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
-  size_t begin = text.size();
-  for (int lines = 0; begin > 0; --begin) {
-    if (text[begin - 1] == '\n' && ++lines == kLastLines) break;
+// The error, and below it what the peer said last.
+Error with_last_lines(Error error, std::string_view output) {
+  while (!output.empty() && output.back() == '\n') output.remove_suffix(1);
+  error.detail += output.empty() ? "; it printed nothing" : "; its last lines:";
+  while (!output.empty() && error.more.size() < kLastLines) {
+    const size_t begin = output.rfind('\n') + 1;  // 0 where it is the only line left
+    error.more.insert(error.more.begin(), "  " + std::string(output.substr(begin)));
+    output = output.substr(0, begin == 0 ? 0 : begin - 1);
   }
-  std::string shown = "\n  ";
-  for (const char c : text.substr(begin)) {
-    shown += c;
-    if (c == '\n') shown += "  ";
-  }
-  return text.empty() ? "; it printed nothing" : "; its last lines:" + shown;
+  return error;
 }
 
 std::string ending(int status) {
@@ -109,9 +106,9 @@ Result<PeerRun> run_peer(const std::string& command, const RatePattern& pattern)
   const int status = ::pclose(pipe);
   PeerRun run;
   run.seconds = static_cast<double>(now_ns() - begin) * 1e-9;
-  if (status != 0) return Error{Code::internal, "--peer", ending(status) + last_lines(output)};
+  if (status != 0) return with_last_lines({Code::internal, "--peer", ending(status)}, output);
   auto rate = pattern.find(output);
-  if (!rate.ok()) return Error{rate.code(), rate.error().origin, rate.error().detail + last_lines(output)};
+  if (!rate.ok()) return with_last_lines(rate.error(), output);
   run.rate = *rate;
   return run;
 }
