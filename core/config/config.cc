@@ -56,6 +56,9 @@ const std::array kKeys = {
     Key{"scheduler.shuffle", &Config::shuffle, "", "a seed: deliver messages in a drawn order (for tests)"},
 };
 
+constexpr size_t kDeepestTable = 4;     // more than any key lies in: deeper ones are not looked into
+constexpr size_t kLongestMistake = 64;  // what is longer is no misspelt key, and comparing it would take long
+
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -72,6 +75,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string suggestion(std::string_view unknown) {
+  if (unknown.size() > kLongestMistake) return "";
   const auto last_word = [](std::string_view path) { return path.substr(path.rfind('.') + 1); };
   const auto table = [](std::string_view path) { return path.substr(0, path.rfind('.')); };
   std::string_view best;
@@ -93,13 +97,14 @@ class Reader {
  public:
   explicit Reader(Config& config) : config_(config) {}
 
-  void read(const toml::table& table, const std::string& file, const std::string& prefix = "") {
+  void read(const toml::table& table, const std::string& file, const std::string& prefix = "",
+            size_t depth = 0) {
     for (const auto& [name, node] : table) {
       const std::string path = prefix + std::string(name.str());
       const std::string origin =
           file.empty() ? "--set" : fmt::format("{}:{}", file, static_cast<size_t>(name.source().begin.line));
-      if (const toml::table* inner = node.as_table()) {
-        read(*inner, file, path + ".");
+      if (const toml::table* inner = node.as_table(); inner != nullptr && depth < kDeepestTable) {
+        read(*inner, file, path + ".", depth + 1);
       } else {
         set(path, node, origin);
       }

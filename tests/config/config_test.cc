@@ -127,6 +127,16 @@ TEST_F(ConfigTest, UnknownKeysSuggestTheNearest) {
             "--set: unknown key 'scheduler.prefetsch'; did you mean 'scheduler.prefetch'?");
 }
 
+TEST_F(ConfigTest, KeysOfAnyDepthAndLengthAreAnswered) {
+  std::string deep;
+  for (int i = 0; i < 20'000; ++i) deep += "a.";
+  EXPECT_THAT(error_of(deep + "a = 1\n"), testing::StartsWith("FILE:1: unknown key 'a.a.a.a.a'"));
+  EXPECT_THAT(error_of("[" + deep + "a]\nx = 1\n"), testing::StartsWith("FILE:1: unknown key 'a.a.a.a.a'"));
+  const std::string length(200'000, 'a');
+  EXPECT_EQ(error_of(length + " = 1\n"), "FILE:1: unknown key '" + length + "'");
+  EXPECT_EQ(error_of("\"a\\nb\" = 1\n"), "FILE:1: unknown key 'a\\x0ab'");
+}
+
 TEST_F(ConfigTest, WrongTypesNameFileAndLine) {
   EXPECT_EQ(error_of("[run]\nthreads = \"many\"\n"),
             "FILE:2: 'run.threads' must be a whole number, not negative");
