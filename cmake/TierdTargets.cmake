@@ -14,6 +14,10 @@ if(TIERD_SANITIZE)
     -fsanitize=${TIERD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(tierd_options INTERFACE -fsanitize=${TIERD_SANITIZE})
 endif()
+if(TIERD_FUZZ)
+  # Coverage that guides libFuzzer; its main() is linked into the programs of tests/fuzz alone.
+  target_compile_options(tierd_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # tierd_library(<name> SOURCES … [DEPS …]): a static library called tierd_<name>.
 function(tierd_library name)

@@ -1,0 +1,18 @@
+// config.json of a Hugging Face model.
+#include "core/store/hf_config.h"
+
+#include "core/base/check.h"
+#include "tests/fuzz/input_folder.h"
+#include "tests/fuzz/promises.h"
+#include "tests/fuzz/target.h"
+
+namespace tierd {
+
+void fuzz(std::string_view input) {
+  static const InputFolder folder;
+  const auto config = read_hf_config(folder.write("config.json", input));
+  if (!config.ok()) return expect_one_line(config.error(), folder.path());
+  TIERD_CHECK(rope_frequencies(*config).size() == config->head_dim / 2);
+}
+
+}  // namespace tierd

@@ -1,0 +1,251 @@
+// Writes sound inputs for every target: fuzz_seeds FOLDER makes FOLDER/<target>/<name>. Models are as small
+// as can be, so that most mutations hit what describes the weights and not the weights.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/check.h"
+#include "core/layout/encoding.h"
+#include "core/store/manifest_json.h"
+#include "core/store/writer.h"
+#include "tests/store/files.h"
+#include "tests/store/gguf_builder.h"
+#include "tests/store/memory_source.h"
+#include "tests/store/safetensors_builder.h"
+
+namespace tierd {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using Strings = std::vector<std::string>;
+
+const fs::path kTree = TIERD_SOURCE_DIR;
+const std::string kNul(1, '\0');  // parts the files of one input
+
+class Seeds {
+ public:
+  explicit Seeds(fs::path folder) : folder_(std::move(folder)) {}
+
+  void add(const char* target, const std::string& name, std::string_view bytes) const {
+    fs::create_directories(folder_ / target);
+    std::ofstream out(folder_ / target / name, std::ios::binary);
+    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    TIERD_CHECK_MSG(out.good(), name);
+  }
+
+ private:
+  fs::path folder_;
+};
+
+std::vector<fs::path> files_of(const fs::path& folder, std::string_view ending) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(kTree / folder)) {
+    if (entry.path().filename().string().ends_with(ending)) files.push_back(entry.path());
+  }
+  TIERD_CHECK_MSG(!files.empty(), folder.string());
+  return files;
+}
+
+std::string name_of(const fs::path& file) {
+  return file.parent_path().filename().string() + "-" + file.filename().string();
+}
+
+// One layer, one head, four tokens; matrices [width x width] of zeros in the encoding that GGUF calls `type`.
+GgufBuilder tiny_gguf(const std::string& architecture, uint64_t width, uint32_t type, Encoding encoding) {
+  GgufBuilder b;
+  b.set_text("general.architecture", architecture);
+  b.set_u32(architecture + ".block_count", 1);
+  b.set_u32(architecture + ".context_length", 4);
+  b.set_u32(architecture + ".attention.head_count", 1);
+  for (const char* key : {".embedding_length", ".feed_forward_length"}) {
+    b.set_u32(architecture + key, static_cast<uint32_t>(width));
+  }
+  b.set_f32(architecture + ".attention.layer_norm_rms_epsilon", 1e-5f);
+  const auto matrix = [&](const std::string& name, uint64_t rows) {
+    b.tensors.push_back(
+        {name, {width, rows}, type, std::string(encoded_bytes(encoding, rows * width), '\0'), {}});
+  };
+  matrix("token_embd.weight", 4);
+  for (const char* name : {"attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"}) {
+    matrix("blk.0." + std::string(name) + ".weight", width);
+  }
+  for (const char* name : {"blk.0.attn_norm.weight", "blk.0.ffn_norm.weight", "output_norm.weight"}) {
+    b.add_f32(name, {width}, 1);
+  }
+  return b;
+}
+
+void gguf_seeds(const Seeds& seeds) {
+  GgufBuilder llama = tiny_gguf("llama", 2, 0, Encoding::f32);
+  llama.set_text("tokenizer.ggml.model", "llama");
+  llama.set_texts("tokenizer.ggml.tokens", {"<unk>", "<s>", "</s>", "a"});
+  llama.set_numbers<float>("tokenizer.ggml.scores", GgufType::f32, {0, 0, 0, -1});
+  llama.set_numbers<int32_t>("tokenizer.ggml.token_type", GgufType::i32, {2, 3, 3, 1});
+  llama.set_u32("tokenizer.ggml.eot_token_id", 2);
+  llama.set_bool("tokenizer.ggml.add_space_prefix", false);
+  llama.set_text("llama.rope.scaling.type", "linear");
+  llama.set_f32("llama.rope.scaling.factor", 2);
+  llama.add_f32("rope_freqs.weight", {1}, 1);
+  llama.add_f32("output.weight", {2, 4}, 1);
+  seeds.add("gguf", "llama", llama.bytes());
+
+  GgufBuilder qwen2 = tiny_gguf("qwen2", 32, 2, Encoding::q4_0);
+  qwen2.set_u32("general.alignment", 64);
+  qwen2.alignment = 64;
+  for (const char* name : {"q", "k", "v"})
+    qwen2.add_f32("blk.0.attn_" + std::string(name) + ".bias", {32}, 0);
+  qwen2.set_text("tokenizer.ggml.model", "gpt2");
+  qwen2.set_text("tokenizer.ggml.pre", "qwen2");
+  qwen2.set_texts("tokenizer.ggml.tokens", {"a", "b", "ab", "<|im_end|>"});
+  qwen2.set_texts("tokenizer.ggml.merges", {"a b"});
+  qwen2.set_numbers<int32_t>("tokenizer.ggml.token_type", GgufType::i32, {1, 1, 1, 3});
+  seeds.add("gguf", "qwen2-q4_0", qwen2.bytes());
+
+  GgufBuilder bare = tiny_gguf("llama", 2, 30, Encoding::bf16);
+  bare.version = 2;
+  bare.set("odd", GgufType::f64, bytes_of(0.5));
+  bare.set("odder", GgufType::i8, bytes_of<int8_t>(-1));
+  seeds.add("gguf", "version-2-bf16", bare.bytes());
+}
+
+json hf_config(const char* type, const char* ff_key) {
+  return {{"model_type", type},
+          {"hidden_size", 2},
+          {ff_key, 2},
+          {"num_hidden_layers", 1},
+          {"num_attention_heads", 1},
+          {"vocab_size", 2},
+          {"tie_word_embeddings", true},
+          {"max_position_embeddings", 2}};
+}
+
+void add_all(SafetensorsBuilder& weights, const Strings& names, const std::vector<uint64_t>& shape) {
+  for (const std::string& name : names) weights.add_f32(name, shape, 1);
+}
+
+void hf_folder_seeds(const Seeds& seeds) {
+  SafetensorsBuilder llama;
+  const std::string layer = "model.layers.0.";
+  add_all(llama,
+          {"model.embed_tokens.weight", layer + "self_attn.q_proj.weight", layer + "self_attn.k_proj.weight",
+           layer + "self_attn.v_proj.weight", layer + "self_attn.o_proj.weight",
+           layer + "mlp.gate_proj.weight", layer + "mlp.up_proj.weight", layer + "mlp.down_proj.weight"},
+          {2, 2});
+  add_all(llama,
+          {"model.norm.weight", layer + "input_layernorm.weight", layer + "post_attention_layernorm.weight"},
+          {2});
+  const std::string config = hf_config("llama", "intermediate_size").dump();
+  seeds.add("hf_folder", "llama", config + kNul + kNul + llama.bytes());
+
+  json map;
+  for (const auto& [name, fields] : llama.header.items()) map[name] = "shard.safetensors";
+  seeds.add("hf_folder", "llama-index",
+            config + kNul + json{{"weight_map", map}}.dump() + kNul + llama.bytes());
+
+  SafetensorsBuilder opt;
+  const std::string decoder = "decoder.layers.0.";
+  for (const char* name : {"q_proj", "k_proj", "v_proj", "out_proj"}) {
+    opt.add_f32(decoder + "self_attn." + name + ".weight", {2, 2}, 1);
+    opt.add_f32(decoder + "self_attn." + name + ".bias", {2}, 1);
+  }
+  add_all(opt, {"decoder.embed_tokens.weight", decoder + "fc1.weight", decoder + "fc2.weight"}, {2, 2});
+  opt.add_f32("decoder.embed_positions.weight", {4, 2}, 1);
+  for (const std::string& norm : {decoder + "self_attn_layer_norm", decoder + "final_layer_norm",
+                                  std::string("decoder.final_layer_norm")}) {
+    add_all(opt, {norm + ".weight", norm + ".bias"}, {2});
+  }
+  add_all(opt, {decoder + "fc1.bias", decoder + "fc2.bias"}, {2});
+  seeds.add("hf_folder", "opt", hf_config("opt", "ffn_dim").dump() + kNul + kNul + opt.bytes());
+}
+
+void llama2c_seeds(const Seeds& seeds) {
+  // Width 2, feed-forward 1, one layer, one head, two tokens, two positions.
+  const std::vector<int32_t> shape = {2, 1, 1, 1, 1, 2, 2};
+  const std::string header(reinterpret_cast<const char*>(shape.data()), shape.size() * sizeof(int32_t));
+  const size_t norms = 3 * 2;
+  const size_t matrices = 2 * 2 + 4 * 2 * 2 + 3 * 2;  // the embedding, attention, feed-forward
+  const size_t rotary = 2 * 2;
+  seeds.add("llama2c", "version-0", header + std::string((norms + matrices + rotary) * sizeof(float), '\0'));
+  std::string version_1 = "24ka" + bytes_of(1) + header + '\1';
+  version_1.resize(256 + (norms + matrices) * sizeof(float), '\0');
+  seeds.add("llama2c", "version-1", version_1);
+}
+
+void manifest_seeds(const Seeds& seeds) {
+  for (ModelConfig config : {small_llama(), small_opt()}) {
+    config.n_layers = 1;
+    config.vocab_size = 8;
+    const auto plan = plan_store(MemorySource(config, Encoding::f16), {.neuron_bytes = 4096, .quiet = true});
+    TIERD_CHECK_MSG(plan.ok(), plan.error().line());
+    const std::string text = manifest_text(*plan);
+    seeds.add("manifest", config.architecture, text.substr(text.find('\n') + 1));
+  }
+}
+
+void tokenizer_seeds(const Seeds& seeds) {
+  const std::string beside = "Hello <|x|> 12\xe2\x96\x81w\xff" + kNul +
+                             R"({"bos_token": "<s>", "add_bos_token": true})" + kNul +
+                             R"({"eos_token_id": [0, 1]})" + kNul;
+  for (const fs::path& file : files_of("tests/golden/tokenizer", "")) {
+    if (file.filename() == "golden.json") continue;
+    seeds.add("tokenizer", file.filename().string(), beside + file_text(file));
+  }
+  std::string bin = bytes_of(7);
+  for (const std::string& piece : Strings{"<unk>", "<s>", "</s>", "<0x41>", " a", "a", " "}) {
+    bin += bytes_of(-1.0f) + bytes_of(static_cast<int32_t>(piece.size())) + piece;
+  }
+  seeds.add("tokenizer", "tokenizer.bin", "a aa" + kNul + kNul + kNul + bin);
+  seeds.add("gpt2_tokenizer", "ab",
+            "ab ba<|endoftext|>" + kNul + R"({"a": 0, "b": 1, "ab": 2, "<|endoftext|>": 3})" + kNul +
+                "#version: 0.2\na b\n");
+}
+
+void encode_seeds(const Seeds& seeds) {
+  const json golden = json::parse(file_text(kTree / "tests/golden/tokenizer/golden.json"));
+  char chosen = 0;
+  for (const json& text : golden.at("texts")) {
+    seeds.add("encode", std::to_string(chosen), chosen + text.get<std::string>());
+    ++chosen;
+  }
+}
+
+void text_seeds(const Seeds& seeds) {
+  for (const fs::path& file : files_of("configs", ".toml")) {
+    const bool shape = file.parent_path().filename() == "models";
+    seeds.add(shape ? "shape" : "config", name_of(file), file_text(file));
+  }
+  seeds.add("config", "set", "[run]\nthreads = 2\nbind = false" + kNul + "tiers.dram.capacity=50%");
+  seeds.add("config", "set-quoted", "[scheduler]\nshuffle = 7" + kNul + R"(model.path="a\"b")");
+  for (const char* folder : {"tests/golden/models", "configs/models/demo"}) {
+    for (const fs::path& file : files_of(folder, "config.json")) {
+      seeds.add("hf_config", name_of(file), file_text(file));
+    }
+  }
+}
+
+int run(const char* folder) {
+  const Seeds seeds(folder);
+  gguf_seeds(seeds);
+  hf_folder_seeds(seeds);
+  llama2c_seeds(seeds);
+  manifest_seeds(seeds);
+  tokenizer_seeds(seeds);
+  encode_seeds(seeds);
+  text_seeds(seeds);
+  return 0;
+}
+
+}  // namespace
+}  // namespace tierd
+
+int main(int count, char** arguments) {
+  if (count == 2) return tierd::run(arguments[1]);
+  std::fputs("usage: fuzz_seeds FOLDER\n", stderr);
+  return 2;
+}
