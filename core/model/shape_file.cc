@@ -72,7 +72,9 @@ class FieldReader {
   }
   void read(std::string_view key, const toml::node& node, float& field) {
     const auto value = node.value<double>();
-    if (!node.is_number() || !value || !std::isfinite(*value)) return fail(key, node, "a finite number");
+    if (!node.is_number() || !value || !std::isfinite(static_cast<float>(*value))) {
+      return fail(key, node, "a finite number");
+    }
     field = static_cast<float>(*value);
   }
   void read(std::string_view key, const toml::node& node, std::vector<float>& field) {

@@ -48,6 +48,9 @@ TEST(ShapeFile, ErrorsNameTheLine) {
   EXPECT_THAT(refused(good + "norm = \"batch\"\n"), HasSubstr(":8: norm must be one of rms, layer"));
   EXPECT_THAT(refused(good + "gated = 1\n"), HasSubstr(":8: gated must be true or false"));
   EXPECT_THAT(refused(good + "norm_eps = inf\n"), HasSubstr(":8: norm_eps must be a finite number"));
+  // Not used by learned positions, but written into the manifest of a store, which has no infinity.
+  EXPECT_THAT(refused(good + "rope_theta = 1e39\nposition = \"learned\"\n"),
+              HasSubstr(":8: rope_theta must be a finite number"));
   EXPECT_THAT(refused(good + "head_dim = -4\n"), HasSubstr(":8: head_dim must be a whole number"));
   EXPECT_THAT(refused(good + "rope_divisors = [1.0, \"x\"]\n"), HasSubstr(":8: rope_divisors must be"));
   EXPECT_THAT(refused(good + "n_layers = 3\n"), HasSubstr(":8"));
