@@ -22,11 +22,15 @@ constexpr int kBadInput = 2;
 std::atomic<Waiter*> the_waiter{nullptr};
 std::atomic<int> the_signal{0};
 
-// The first signal ends the run in order; a second one ends the process.
+// The first signal ends the run in order. A second one ends the process, and so does the end of the second
+// that --help promises: whoever reads the text may have stopped, or the disk, or a matrix is large.
 void on_signal(int number) {
   the_signal.store(number);
   if (Waiter* waiter = the_waiter.load()) waiter->stop();
-  std::signal(number, SIG_DFL);
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGALRM, [](int) { std::raise(the_signal.load()); });
+  alarm(1);
 }
 
 int fail(const Error& error, int code) {
