@@ -167,7 +167,7 @@ Status check_version(const ManifestFields& top, std::string_view file, const std
 std::string manifest_text(const Manifest& manifest) {
   const ordered_json provenance = {{"source", string_to_json(manifest.provenance.source)},
                                    {"fingerprint", string_to_json(manifest.provenance.fingerprint)},
-                                   {"made_by", manifest.provenance.made_by}};
+                                   {"made_by", string_to_json(manifest.provenance.made_by)}};
   std::string text = fmt::format("\"format\": {},\n\"layout\": \"{}\",\n", kStoreFormat, manifest.layout);
   text += fmt::format("\"provenance\": {},\n", provenance.dump());
   text +=

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 
@@ -80,8 +81,8 @@ struct FieldReader {
   }
   Status read(const char* key, std::vector<float>& field) {
     return fields.read_each(key, [&](const json& value, size_t index) -> Status {
-      if (!value.is_number()) {
-        return fields.wrong_type(fmt::format("{}[{}]", key, index), value, "a number");
+      if (!value.is_number() || !std::isfinite(value.get<float>())) {
+        return fields.wrong_type(fmt::format("{}[{}]", key, index), value, "a finite number");
       }
       field.push_back(value.get<float>());
       return {};

@@ -47,6 +47,7 @@ TEST(Manifest, TextAndBack) {
   plan.vocab.eos = kNoToken;
   plan.config.norm_eps = 1e-12f;
   plan.provenance.source = "/models/\xe9t\xe9";  // latin-1
+  plan.provenance.made_by = "tierd \xff";
   for (size_t i = 0; i < plan.extents.size(); ++i) plan.extents[i].checksum = ~i;
   const std::string text = manifest_text(plan);
   const auto again = parse_manifest(text, "file");
@@ -59,6 +60,7 @@ TEST(Manifest, TextAndBack) {
   EXPECT_EQ(again->vocab.eos, kNoToken);
   EXPECT_EQ(again->config.norm_eps, 1e-12f);
   EXPECT_EQ(again->provenance.source, plan.provenance.source);
+  EXPECT_EQ(again->provenance.made_by, plan.provenance.made_by);
   EXPECT_EQ(again->extents.back().checksum, plan.extents.back().checksum);
 }
 
@@ -102,6 +104,11 @@ TEST(Manifest, HostileOnesAreRefused) {
       {"huge vocabulary", [](json& m) { m["model"]["vocab_size"] = 1u << 23; }, "sites[0].n_out"},
       {"zero width", [](json& m) { m["model"]["d_model"] = 0; }, "width is 0"},
       {"not a number", [](json& m) { m["model"]["norm_eps"] = nullptr; }, "model.norm_eps: is null"},
+      {"divisors past a float",
+       [](json& m) {
+         m["model"]["rope_divisors"] = {1.0, 1e39};
+       },
+       "model.rope_divisors[1]: is 1e+39, expected a finite number"},
       {"unknown norm", [](json& m) { m["model"]["norm"] = "batch"; }, "'batch', expected one of rms, layer"},
       {"unknown encoding", [](json& m) { m["sites"][0]["encoding"] = "q1"; }, "'q1' is not an encoding"},
       {"encoding that does not fit", [](json& m) { m["sites"][1]["encoding"] = "q8_0"; },
