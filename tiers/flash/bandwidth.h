@@ -23,8 +23,7 @@ struct ReadPattern {
   uint64_t seed = 1;                        // of the random places
   double seconds = 1;                       // how long reads are started
   DeviceKind kind = DeviceKind::automatic;
-  // The parts that are read, in this order; empty: the whole file. A disk with a cache of its own (a virtual
-  // one always) reads the same few parts again faster than a whole file.
+  // The parts that are read, in this order; empty: the whole file.
   std::vector<FileRange> parts = {};
 };
 

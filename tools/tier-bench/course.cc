@@ -61,7 +61,8 @@ Result<double> Course::measure_disk() {
   ReadPattern pattern;
   pattern.read_bytes = kDiskReadBytes;
   pattern.depth = kDiskDepth;
-  // The very bytes that the steps stream: a virtual disk's host keeps what is read again and again.
+  // The very bytes that the steps stream, in case something below the disk keeps what is read again and
+  // again.
   pattern.parts = streamed_;
   pattern.seconds = kDiskSeconds;
   TIERD_ASSIGN(const ReadRate rate, measure_read(disk_path_, pattern, next_disk_read_));
