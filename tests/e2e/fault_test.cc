@@ -2,8 +2,6 @@
 // the store; and what has failed once works again when the disk does.
 #include <gmock/gmock.h>
 
-#include <cstring>
-
 #include "core/base/random.h"
 #include "tests/e2e/bad_place_device.h"
 #include "tests/e2e/golden_store.h"
@@ -102,11 +100,7 @@ class FaultyDisk : public testing::TestWithParam<Way> {
     std::vector<float> logits;
     const Status status = run(runtime, logits, [](uint32_t) {});
     ASSERT_TRUE(status.ok()) << status.error().line();
-    expect_the_same_bits(logits);
-  }
-  void expect_the_same_bits(const std::vector<float>& logits) const {
-    ASSERT_EQ(logits.size(), expected_.size());
-    EXPECT_EQ(std::memcmp(logits.data(), expected_.data(), logits.size() * sizeof(float)), 0);
+    expect_the_same_bits(logits, expected_);
   }
 
   // Extents of a loaded run that stay in memory, or that every step reads.
@@ -132,12 +126,25 @@ class FaultyDisk : public testing::TestWithParam<Way> {
                                     HasSubstr(said_of(kind)), Not(HasSubstr("\n"))));
   }
 
+  // Each way in which a read goes bad, with drawn places and moments.
+  template <class Body>
+  static void for_each_bad_read(Body body) {
+    for (const BadRead kind : kBadReads) {
+      for (uint64_t seed = 1; seed <= 6; ++seed) {
+        SCOPED_TRACE(std::string(said_of(kind)) + ", seed " + std::to_string(seed));
+        Random random(seed);
+        body(kind, random);
+        if (HasFailure()) return;
+      }
+    }
+  }
+
   Config config_;
   std::vector<uint32_t> tokens_;
+  std::vector<float> expected_;
 
  private:
   TempFolder folder_;
-  std::vector<float> expected_;
 };
 
 TEST_P(FaultyDisk, PassingFaultsChangeNoBit) {
@@ -177,66 +184,56 @@ TEST_P(FaultyDisk, RefusedRegistrationChangesNoBit) {
 // Fewer times than the kernel tries: an error, an alignment that the disk refuses, a bit that flips on the
 // way.
 TEST_P(FaultyDisk, WhatFailsOnceIsReadAgain) {
-  for (const BadRead kind : kBadReads) {
-    for (uint64_t seed = 1; seed <= 6; ++seed) {
-      SCOPED_TRACE(std::string(said_of(kind)) + ", seed " + std::to_string(seed));
-      Random random(seed);
-      BadPlace place;
-      const std::unique_ptr<Runtime> runtime = over_bad_place(place);
-      ASSERT_TRUE(runtime);
-      const uint32_t when = random.below(kBatches - 1);
-      std::vector<float> logits;
-      const Status status = run(*runtime, logits, [&](uint32_t batch) {
-        if (batch != when) return;
-        const std::vector<uint32_t> streamed = extents(*runtime, false);
-        spoil(place, *runtime, streamed.at(random.below(static_cast<uint32_t>(streamed.size()))), kind,
-              1 + random.below(2));
-      });
-      ASSERT_TRUE(status.ok()) << status.error().line();
-      expect_the_same_bits(logits);
-      EXPECT_EQ(place.times, 0u);
-      EXPECT_GT(runtime->scheduler().counters().retries + runtime->scheduler().counters().prefetch_failed +
-                    runtime->flash_counters().retries,
-                0u);
-      if (HasFailure()) return;
-    }
-  }
+  for_each_bad_read([&](BadRead kind, Random& random) {
+    BadPlace place;
+    const std::unique_ptr<Runtime> runtime = over_bad_place(place);
+    ASSERT_TRUE(runtime);
+    const uint32_t when = random.below(kBatches - 1);
+    std::vector<float> logits;
+    const Status status = run(*runtime, logits, [&](uint32_t batch) {
+      if (batch != when) return;
+      const std::vector<uint32_t> streamed = extents(*runtime, false);
+      spoil(place, *runtime, streamed.at(random.below(static_cast<uint32_t>(streamed.size()))), kind,
+            1 + random.below(2));
+    });
+    ASSERT_TRUE(status.ok()) << status.error().line();
+    expect_the_same_bits(logits, expected_);
+    EXPECT_EQ(place.times, 0u);
+    EXPECT_GT(runtime->scheduler().counters().retries + runtime->scheduler().counters().prefetch_failed +
+                  runtime->flash_counters().retries,
+              0u);
+  });
 }
 
 TEST_P(FaultyDisk, WhatFailsForGoodEndsOneStepAndNamesTheExtent) {
-  for (const BadRead kind : kBadReads) {
-    for (uint64_t seed = 1; seed <= 6; ++seed) {
-      SCOPED_TRACE(std::string(said_of(kind)) + ", seed " + std::to_string(seed));
-      Random random(seed);
-      BadPlace place;
-      const std::unique_ptr<Runtime> runtime = over_bad_place(place);
-      ASSERT_TRUE(runtime);
-      const Status loaded = runtime->load();
-      ASSERT_TRUE(loaded.ok()) << loaded.error().line();
-      const std::vector<uint32_t> streamed = extents(*runtime, false);
-      const uint32_t extent = streamed.at(random.below(static_cast<uint32_t>(streamed.size())));
-      const uint32_t spoilt = random.below(kBatches - 1);
-      std::vector<float> logits;
-      uint32_t failed = 0;
-      for (uint32_t batch = 0; batch < kBatches; ++batch) {
-        if (batch == spoilt) spoil(place, *runtime, extent, kind, BadPlace::kForever);
-        Status fed = feed_batch(*runtime, batch, logits);
-        if (!fed.ok() && failed++ == 0) {
-          // The first of the spoilt disk may have been read ahead when it was still whole.
-          EXPECT_TRUE(batch == spoilt || batch == spoilt + 1) << batch << ", spoilt from " << spoilt;
-          expect_names(fed.error(), *runtime, extent, kind);
-          place.times = 0;
-          fed = feed_batch(*runtime, batch, logits);
-        }
-        ASSERT_TRUE(fed.ok()) << fed.error().line();
+  for_each_bad_read([&](BadRead kind, Random& random) {
+    BadPlace place;
+    const std::unique_ptr<Runtime> runtime = over_bad_place(place);
+    ASSERT_TRUE(runtime);
+    const Status loaded = runtime->load();
+    ASSERT_TRUE(loaded.ok()) << loaded.error().line();
+    const std::vector<uint32_t> streamed = extents(*runtime, false);
+    const uint32_t extent = streamed.at(random.below(static_cast<uint32_t>(streamed.size())));
+    const uint32_t spoilt = random.below(kBatches - 1);
+    std::vector<float> logits;
+    uint32_t failed = 0;
+    for (uint32_t batch = 0; batch < kBatches; ++batch) {
+      if (batch == spoilt) spoil(place, *runtime, extent, kind, BadPlace::kForever);
+      Status fed = feed_batch(*runtime, batch, logits);
+      if (!fed.ok() && failed++ == 0) {
+        // The first of the spoilt disk may have been read ahead when it was still whole.
+        EXPECT_TRUE(batch == spoilt || batch == spoilt + 1) << batch << ", spoilt from " << spoilt;
+        expect_names(fed.error(), *runtime, extent, kind);
+        place.times = 0;
+        fed = feed_batch(*runtime, batch, logits);
       }
-      EXPECT_EQ(failed, 1u);
-      ASSERT_TRUE(runtime->engine().drain().ok());
-      EXPECT_EQ(runtime->dispatcher().in_flight(), 0u);
-      expect_the_same_bits(logits);
-      if (HasFailure()) return;
+      ASSERT_TRUE(fed.ok()) << fed.error().line();
     }
-  }
+    EXPECT_EQ(failed, 1u);
+    ASSERT_TRUE(runtime->engine().drain().ok());
+    EXPECT_EQ(runtime->dispatcher().in_flight(), 0u);
+    expect_the_same_bits(logits, expected_);
+  });
 }
 
 // The end of a run that is given up: the disk stays as it is, and reads are under way.
@@ -289,30 +286,25 @@ TEST_P(FaultyDiskAtLoading, NamesTheExtentAndTheStepsWorkWithoutIt) {
     ASSERT_FALSE(resident.empty());
     ASSERT_FALSE(extents(*runtime, false).empty());
   }
-  for (const BadRead kind : kBadReads) {
-    for (uint64_t seed = 1; seed <= 6; ++seed) {
-      SCOPED_TRACE(std::string(said_of(kind)) + ", seed " + std::to_string(seed));
-      Random random(seed);
-      BadPlace place;
-      const std::unique_ptr<Runtime> runtime = over_bad_place(place);
-      ASSERT_TRUE(runtime);
-      const uint32_t extent = resident.at(random.below(static_cast<uint32_t>(resident.size())));
-      spoil(place, *runtime, extent, kind, BadPlace::kForever);
-      const Status loaded = runtime->load();
-      ASSERT_FALSE(loaded.ok());
-      expect_names(loaded.error(), *runtime, extent, kind);
-      EXPECT_EQ(runtime->dispatcher().in_flight(), 0u);
-      place.times = 0;
-      std::vector<float> logits;
-      for (uint32_t batch = 0; batch < kBatches; ++batch) {
-        const Status fed = feed_batch(*runtime, batch, logits);
-        ASSERT_TRUE(fed.ok()) << fed.error().line();
-      }
-      ASSERT_TRUE(runtime->engine().drain().ok());
-      expect_the_same_bits(logits);
-      if (HasFailure()) return;
+  for_each_bad_read([&](BadRead kind, Random& random) {
+    BadPlace place;
+    const std::unique_ptr<Runtime> runtime = over_bad_place(place);
+    ASSERT_TRUE(runtime);
+    const uint32_t extent = resident.at(random.below(static_cast<uint32_t>(resident.size())));
+    spoil(place, *runtime, extent, kind, BadPlace::kForever);
+    const Status loaded = runtime->load();
+    ASSERT_FALSE(loaded.ok());
+    expect_names(loaded.error(), *runtime, extent, kind);
+    EXPECT_EQ(runtime->dispatcher().in_flight(), 0u);
+    place.times = 0;
+    std::vector<float> logits;
+    for (uint32_t batch = 0; batch < kBatches; ++batch) {
+      const Status fed = feed_batch(*runtime, batch, logits);
+      ASSERT_TRUE(fed.ok()) << fed.error().line();
     }
-  }
+    ASSERT_TRUE(runtime->engine().drain().ok());
+    expect_the_same_bits(logits, expected_);
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, FaultyDiskAtLoading,

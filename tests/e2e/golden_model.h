@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -69,6 +71,11 @@ inline std::string use_test_cache() {
   const std::string folder = testing::TempDir() + "tierd-e2e-cache-" + std::to_string(getpid());
   setenv("TIERD_CACHE", folder.c_str(), 1);
   return folder;
+}
+
+inline void expect_the_same_bits(std::span<const float> logits, std::span<const float> expected) {
+  ASSERT_EQ(logits.size(), expected.size());
+  EXPECT_EQ(std::memcmp(logits.data(), expected.data(), expected.size_bytes()), 0);
 }
 
 // A run of the configuration, not yet loaded.

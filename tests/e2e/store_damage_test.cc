@@ -4,8 +4,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstring>
-
 #include "core/base/random.h"
 #include "core/store/cache_folder.h"
 #include "tests/e2e/golden_store.h"
@@ -19,11 +17,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-void expect_the_same_bits(const std::vector<float>& logits, const std::vector<float>& expected) {
-  ASSERT_EQ(logits.size(), expected.size());
-  EXPECT_EQ(std::memcmp(logits.data(), expected.data(), logits.size() * sizeof(float)), 0);
-}
 
 class DamagedStore : public testing::TestWithParam<const char*> {
  protected:
