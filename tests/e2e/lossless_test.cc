@@ -2,7 +2,6 @@
 // whom and in which order, in whatever chunks and on however many threads.
 #include <gtest/gtest.h>
 
-
 #include "tests/e2e/golden_model.h"
 
 namespace tierd {
