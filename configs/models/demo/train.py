@@ -159,7 +159,7 @@ def held_out(model, activations, ids, windows=None):
     return loss, [round(z, 4) for z in zeros.tolist()]
 
 
-def train(text, out, l1):
+def train(text, out, l1, learning_rate):
     ids, newline = encode(out, text[0])
     held = encode(out, text[1])[0]
     ends = (ids[1:] == newline) & (ids[:-1] == newline)  # speeches are divided by an empty line
@@ -172,12 +172,12 @@ def train(text, out, l1):
     decayed = [p for n, p in model.named_parameters() if p.dim() == 2 and "embed" not in n]
     others = [p for n, p in model.named_parameters() if p.dim() != 2 or "embed" in n]
     groups = [{"params": decayed, "weight_decay": 0.05}, {"params": others, "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=LEARNING_RATE, betas=(0.9, 0.98))
+    optimizer = torch.optim.AdamW(groups, lr=learning_rate, betas=(0.9, 0.98))
     rng = torch.Generator().manual_seed(SEED)
     began = time.time()
     for step in range(STEPS):
         progress = step / STEPS
-        rate = LEARNING_RATE * min(1, (step + 1) / WARMUP) * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * progress)))
+        rate = learning_rate * min(1, (step + 1) / WARMUP) * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * progress)))
         for group in optimizer.param_groups:
             group["lr"] = rate
         batch = draw_batch(ids, speech_starts, rng)
@@ -221,6 +221,7 @@ def main():
     parser.add_argument("--text", required=True)
     parser.add_argument("--out", required=True, type=Path)
     parser.add_argument("--no-l1", action="store_true", help="the control: the same run without the L1 term")
+    parser.add_argument("--learning-rate", type=float, default=LEARNING_RATE, help="its peak; default %(default)s")
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
@@ -230,7 +231,7 @@ def main():
         make_tokenizer(text[0], args.out)
         return
     if args.action == "train":
-        print(f"{train(text, args.out, not args.no_l1):.0f} s", flush=True)
+        print(f"{train(text, args.out, not args.no_l1, args.learning_rate):.0f} s", flush=True)
     print(json.dumps(measure(text, args.out)))
 
 
