@@ -45,7 +45,38 @@ function(tierd_test name)
   add_executable(${name} ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${name} PRIVATE tierd_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
-  target_compile_definitions(${name} PRIVATE TIERD_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  target_compile_definitions(${name} PRIVATE
+    TIERD_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TIERD_PLUGIN_DIR="${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
+  add_dependencies(${name} tierd_plugins)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS "${ARG_LABELS}")
+endfunction()
+
+# What a strategy is compiled with: it sees <tierd/…> alone, and exports one symbol.
+add_library(tierd_plugin_options INTERFACE)
+target_include_directories(tierd_plugin_options INTERFACE ${CMAKE_SOURCE_DIR}/core/include)
+target_compile_options(tierd_plugin_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wno-unused-parameter -ffp-contract=off
+  $<$<BOOL:${TIERD_WERROR}>:-Werror>)
+if(TIERD_SANITIZE)
+  target_compile_options(tierd_plugin_options INTERFACE
+    -fsanitize=${TIERD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(tierd_plugin_options INTERFACE -fsanitize=${TIERD_SANITIZE})
+endif()
+
+# tierd_plugin(<kind> <name> SOURCES …): the strategy build/<preset>/lib/tierd/<kind>-<name>.so.
+add_custom_target(tierd_plugins)
+function(tierd_plugin kind name)
+  cmake_parse_arguments(ARG "" "FOLDER" "SOURCES" ${ARGN})
+  set(target plugin_${kind}_${name})
+  add_library(${target} MODULE ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE tierd_plugin_options)
+  set_target_properties(${target} PROPERTIES
+    PREFIX "" OUTPUT_NAME ${kind}-${name} CXX_STANDARD 17 C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
+  if(ARG_FOLDER)  # not for the program: of tests
+    set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${ARG_FOLDER})
+  else()
+    add_dependencies(tierd_plugins ${target})
+    install(TARGETS ${target} LIBRARY DESTINATION lib/tierd)
+  endif()
 endfunction()

@@ -7,14 +7,31 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 #include <sstream>
 #include <variant>
+
+#include "core/base/nearest.h"
 
 namespace tierd {
 namespace {
 
-using Field = std::variant<std::string Config::*, uint32_t Config::*, uint64_t Config::*, bool Config::*>;
+// Where a value lies in a Config.
+template <class T>
+using Place = T& (*)(Config&);
+using Field = std::variant<Place<std::string>, Place<uint32_t>, Place<uint64_t>, Place<bool>>;
+
+template <auto Member>
+constexpr auto at() {
+  return +[](Config & config) -> auto& {
+    return config.*Member;
+  };
+}
+template <auto Strategy, auto Member>
+constexpr auto at() {
+  return +[](Config & config) -> auto& {
+    return config.*Strategy.*Member;
+  };
+}
 
 struct Key {
   std::string_view path;
@@ -24,73 +41,78 @@ struct Key {
 };
 
 const std::array kKeys = {
-    Key{"model.path", &Config::model, "",
+    Key{"model.path", at<&Config::model>(), "",
         "GGUF file, Hugging Face folder, llama2.c checkpoint or store (-m)"},
-    Key{"model.tokenizer", &Config::tokenizer, "", "a tokenizer to use instead of the model's"},
-    Key{"run.threads", &Config::threads, "", "compute workers, 0 is one a core (-t)"},
-    Key{"run.context", &Config::context, "", "positions, 0 is the model's but at most 4096 (-c)"},
-    Key{"run.ubatch", &Config::ubatch, "", "most tokens of a prefill chunk (--ub)"},
-    Key{"run.kv", &Config::kv, "f16|f32", "encoding of the KV cache"},
-    Key{"run.seed", &Config::seed, "", "of sampling and of strategies that draw lots (-s)"},
-    Key{"run.bind", &Config::bind, "", "bind compute workers to cores"},
-    Key{"compute.activations", &Config::activations, "int8|f32",
+    Key{"model.tokenizer", at<&Config::tokenizer>(), "", "a tokenizer to use instead of the model's"},
+    Key{"run.threads", at<&Config::threads>(), "", "compute workers, 0 is one a core (-t)"},
+    Key{"run.context", at<&Config::context>(), "", "positions, 0 is the model's but at most 4096 (-c)"},
+    Key{"run.ubatch", at<&Config::ubatch>(), "", "most tokens of a prefill chunk (--ub)"},
+    Key{"run.kv", at<&Config::kv>(), "f16|f32", "encoding of the KV cache"},
+    Key{"run.seed", at<&Config::seed>(), "", "of sampling and of strategies that draw lots (-s)"},
+    Key{"run.bind", at<&Config::bind>(), "", "bind compute workers to cores"},
+    Key{"compute.activations", at<&Config::activations>(), "int8|f32",
         "what block-encoded weights are multiplied with; int8 is lossy and reports its error"},
-    Key{"compute.kernels", &Config::kernels, "auto|avx512-vnni|avx2|scalar", "instruction set"},
-    Key{"tiers.flash.device", &Config::flash_device, "auto|io_uring|pread", "how the store is read"},
-    Key{"tiers.flash.depth", &Config::flash_depth, "", "most reads in flight"},
-    Key{"tiers.flash.max_read", &Config::flash_max_read, "", "adjacent extents are read together up to this"},
-    Key{"tiers.flash.verify", &Config::flash_verify, "", "check every extent's checksum whenever it is read"},
-    Key{"tiers.flash.direct", &Config::flash_direct, "", "O_DIRECT, past the page cache"},
-    Key{"tiers.flash.thread", &Config::flash_thread, "kernel|own", "who drives the agent"},
-    Key{"tiers.flash.core", &Config::flash_core, "", "the core of its own thread; empty leaves it free"},
-    Key{"tiers.dram.capacity", &Config::dram_capacity, "",
+    Key{"compute.kernels", at<&Config::kernels>(), "auto|avx512-vnni|avx2|scalar", "instruction set"},
+    Key{"tiers.flash.device", at<&Config::flash_device>(), "auto|io_uring|pread", "how the store is read"},
+    Key{"tiers.flash.depth", at<&Config::flash_depth>(), "", "most reads in flight"},
+    Key{"tiers.flash.max_read", at<&Config::flash_max_read>(), "",
+        "adjacent extents are read together up to this"},
+    Key{"tiers.flash.verify", at<&Config::flash_verify>(), "",
+        "check every extent's checksum whenever it is read"},
+    Key{"tiers.flash.direct", at<&Config::flash_direct>(), "", "O_DIRECT, past the page cache"},
+    Key{"tiers.flash.thread", at<&Config::flash_thread>(), "kernel|own", "who drives the agent"},
+    Key{"tiers.flash.core", at<&Config::flash_core>(), "",
+        "the core of its own thread; empty leaves it free"},
+    Key{"tiers.dram.capacity", at<&Config::dram_capacity>(), "",
         "all, a share of the tensor bytes (50%) or a size"},
-    Key{"tiers.dram.staging", &Config::dram_staging, "", "most that streaming bytes may occupy"},
-    Key{"tiers.dram.thread", &Config::dram_thread, "kernel|own", "who drives the agent"},
-    Key{"tiers.dram.core", &Config::dram_core, "", "the core of its own thread; empty leaves it free"},
-    Key{"predictor.name", &Config::predictor, "", "which neurons are active"},
-    Key{"quantizer.name", &Config::quantizer, "", "in which encoding"},
-    Key{"cache.name", &Config::cache, "", "what stays in DRAM"},
-    Key{"balancer.name", &Config::balancer, "", "who computes"},
-    Key{"scheduler.prefetch", &Config::prefetch, "", "read ahead for the sites to come"},
-    Key{"scheduler.shuffle", &Config::shuffle, "", "a seed: deliver messages in a drawn order (for tests)"},
+    Key{"tiers.dram.staging", at<&Config::dram_staging>(), "", "most that streaming bytes may occupy"},
+    Key{"tiers.dram.thread", at<&Config::dram_thread>(), "kernel|own", "who drives the agent"},
+    Key{"tiers.dram.core", at<&Config::dram_core>(), "", "the core of its own thread; empty leaves it free"},
+    Key{"plugins.path", at<&Config::plugin_path>(), "",
+        "folders with plugins, divided by ':' (--plugin-path, TIERD_PLUGIN_PATH)"},
+    Key{"plugins.deadline_ms", at<&Config::plugin_deadline_ms>(), "",
+        "a plugin whose call takes longer is not asked again"},
+    Key{"predictor.name", at<&Config::predictor, &StrategyConfig::name>(), "", "which neurons are active"},
+    Key{"predictor.fallback", at<&Config::predictor, &StrategyConfig::fallback>(), "",
+        "what takes its place when it fails; empty: requests fail from then on"},
+    Key{"predictor.tensors", at<&Config::predictor, &StrategyConfig::tensors>(), "",
+        "a safetensors file for it, counted in the budget"},
+    Key{"quantizer.name", at<&Config::quantizer, &StrategyConfig::name>(), "", "in which encoding"},
+    Key{"quantizer.fallback", at<&Config::quantizer, &StrategyConfig::fallback>(), "",
+        "what takes its place when it fails; empty: requests fail from then on"},
+    Key{"quantizer.tensors", at<&Config::quantizer, &StrategyConfig::tensors>(), "",
+        "a safetensors file for it, counted in the budget"},
+    Key{"cache.name", at<&Config::cache, &StrategyConfig::name>(), "", "what stays in DRAM"},
+    Key{"cache.fallback", at<&Config::cache, &StrategyConfig::fallback>(), "",
+        "what takes its place when it fails; empty: requests fail from then on"},
+    Key{"cache.tensors", at<&Config::cache, &StrategyConfig::tensors>(), "",
+        "a safetensors file for it, counted in the budget"},
+    Key{"balancer.name", at<&Config::balancer, &StrategyConfig::name>(), "", "who computes"},
+    Key{"balancer.fallback", at<&Config::balancer, &StrategyConfig::fallback>(), "",
+        "what takes its place when it fails; empty: requests fail from then on"},
+    Key{"balancer.tensors", at<&Config::balancer, &StrategyConfig::tensors>(), "",
+        "a safetensors file for it, counted in the budget"},
+    Key{"scheduler.prefetch", at<&Config::prefetch>(), "", "read ahead for the sites to come"},
+    Key{"scheduler.shuffle", at<&Config::shuffle>(), "",
+        "a seed: deliver messages in a drawn order (for tests)"},
 };
 
-constexpr size_t kDeepestTable = 4;     // more than any key lies in: deeper ones are not looked into
-constexpr size_t kLongestMistake = 64;  // what is longer is no misspelt key, and comparing it would take long
-
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
+constexpr size_t kDeepestTable = 4;  // more than any key lies in: deeper ones are not looked into
+constexpr const char* kCommandLine = "--set";
 
 std::string suggestion(std::string_view unknown) {
-  if (unknown.size() > kLongestMistake) return "";
-  const auto last_word = [](std::string_view path) { return path.substr(path.rfind('.') + 1); };
-  const auto table = [](std::string_view path) { return path.substr(0, path.rfind('.')); };
-  std::string_view best;
-  size_t least = SIZE_MAX;
-  for (const Key& key : kKeys) {
-    // A right word in the wrong table is near, too, and so is a table that is given a value.
-    const size_t distance = std::min({edit_distance(unknown, key.path),
-                                      edit_distance(last_word(unknown), last_word(key.path)) + 1,
-                                      edit_distance(unknown, table(key.path)) + 1});
-    if (distance < least) {
-      least = distance;
-      best = key.path;
-    }
-  }
-  return least <= 1 + unknown.size() / 3 ? fmt::format("; did you mean '{}'?", best) : "";
+  std::vector<std::string_view> known;
+  for (const Key& key : kKeys) known.push_back(key.path);
+  const std::string_view meant = nearest(unknown, known);
+  return meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant);
+}
+
+// The strategy in whose table a key lies, or NULL.
+StrategyConfig* strategy_of(Config& config, std::string_view table) {
+  if (table == "predictor") return &config.predictor;
+  if (table == "quantizer") return &config.quantizer;
+  if (table == "cache") return &config.cache;
+  return table == "balancer" ? &config.balancer : nullptr;
 }
 
 class Reader {
@@ -102,7 +124,8 @@ class Reader {
     for (const auto& [name, node] : table) {
       const std::string path = prefix + std::string(name.str());
       const std::string origin =
-          file.empty() ? "--set" : fmt::format("{}:{}", file, static_cast<size_t>(name.source().begin.line));
+          file.empty() ? kCommandLine
+                       : fmt::format("{}:{}", file, static_cast<size_t>(name.source().begin.line));
       if (const toml::table* inner = node.as_table(); inner != nullptr && depth < kDeepestTable) {
         read(*inner, file, path + ".", depth + 1);
       } else {
@@ -120,16 +143,22 @@ class Reader {
  private:
   void set(const std::string& path, const toml::node& node, const std::string& origin) {
     const auto key = std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& k) { return k.path == path; });
-    if (key == kKeys.end()) return add(fmt::format("{}: unknown key '{}'{}", origin, path, suggestion(path)));
+    if (key == kKeys.end()) {
+      if (!keep_setting(path, node, origin)) {
+        add(fmt::format("{}: unknown key '{}'{}", origin, path, suggestion(path)));
+      }
+      return;
+    }
+    if (origin == kCommandLine && key->path.ends_with(".name")) forget_settings(*key, node);
     const auto expected = [&](std::string_view what) {
       add(fmt::format("{}: '{}' must be {}", origin, path, what));
     };
     std::visit(
-        [&](auto member) {
-          using T = std::remove_reference_t<decltype(config_.*member)>;
+        [&](auto place) {
+          using T = std::remove_reference_t<decltype(place(config_))>;
           if constexpr (std::is_same_v<T, bool>) {
             if (const auto value = node.value_exact<bool>()) {
-              config_.*member = *value;
+              place(config_) = *value;
             } else {
               expected("true or false");
             }
@@ -147,16 +176,47 @@ class Reader {
               return add(
                   fmt::format("{}: '{}' is '{}', expected one of {}", origin, path, text, key->choices));
             }
-            config_.*member = std::move(text);
+            place(config_) = std::move(text);
           } else {
             const auto value = node.value_exact<int64_t>();
             if (!value || *value < 0 || static_cast<uint64_t>(*value) > std::numeric_limits<T>::max()) {
               return expected("a whole number, not negative");
             }
-            config_.*member = static_cast<T>(*value);
+            place(config_) = static_cast<T>(*value);
           }
         },
         key->field);
+  }
+
+  // Another plugin than that of the file: what the file told that one is not for this one.
+  void forget_settings(const Key& key, const toml::node& name) {
+    StrategyConfig* strategy = strategy_of(config_, key.path.substr(0, key.path.find('.')));
+    if (strategy == nullptr || name.value_or(std::string_view()) == strategy->name) return;
+    std::erase_if(strategy->settings, [](const Setting& setting) { return setting.origin != kCommandLine; });
+  }
+
+  // A key below a strategy's table is its plugin's. False for any other.
+  bool keep_setting(const std::string& path, const toml::node& node, const std::string& origin) {
+    const size_t dot = path.find('.');
+    if (dot == std::string::npos || path.find('.', dot + 1) != std::string::npos) return false;
+    StrategyConfig* strategy = strategy_of(config_, std::string_view(path).substr(0, dot));
+    if (strategy == nullptr) return false;
+    Setting setting{path.substr(dot + 1), {}, origin};
+    if (const auto whole = node.value_exact<int64_t>()) {
+      setting.value = *whole;
+    } else if (const auto number = node.value_exact<double>()) {
+      setting.value = *number;
+    } else if (const auto flag = node.value_exact<bool>()) {
+      setting.value = *flag;
+    } else if (auto text = node.value_exact<std::string>()) {
+      setting.value = std::move(*text);
+    } else {
+      add(fmt::format("{}: '{}' must be a number, true, false or a string", origin, path));
+      return true;
+    }
+    std::erase_if(strategy->settings, [&](const Setting& old) { return old.key == setting.key; });
+    strategy->settings.push_back(std::move(setting));
+    return true;
   }
 
   static bool one_of(std::string_view choices, std::string_view text) {
@@ -227,16 +287,16 @@ Result<Config> load_config(const std::string& file, const std::vector<std::strin
 }
 
 std::string config_manual() {
-  const Config defaults;
+  Config defaults;
   std::string text;
   for (const Key& key : kKeys) {
     const std::string value = std::visit(
-        [&](auto member) {
-          using T = std::remove_cvref_t<decltype(defaults.*member)>;
+        [&](auto place) {
+          using T = std::remove_reference_t<decltype(place(defaults))>;
           if constexpr (std::is_same_v<T, std::string>) {
-            return fmt::format("\"{}\"", defaults.*member);
+            return fmt::format("\"{}\"", place(defaults));
           } else {
-            return fmt::format("{}", defaults.*member);
+            return fmt::format("{}", place(defaults));
           }
         },
         key.field);

@@ -8,8 +8,18 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/base/setting.h"
 
 namespace tierd {
+
+// [predictor], [quantizer], [cache], [balancer]: a plugin, and what it is told. Which parameters there are
+// only the plugin knows: they are checked when it is loaded.
+struct StrategyConfig {
+  std::string name;
+  std::string fallback = {};  // the plugin that takes its place when it fails; empty: none
+  std::string tensors = {};   // a safetensors file; empty: none
+  std::vector<Setting> settings = {};
+};
 
 struct Config {
   // [model]
@@ -38,11 +48,14 @@ struct Config {
   std::string dram_staging = "64 MiB";
   std::string dram_thread = "kernel";
   std::string dram_core;
+  // [plugins]
+  std::string plugin_path;  // folders, divided by ':'
+  uint32_t plugin_deadline_ms = 1000;
   // the strategies
-  std::string predictor = "dense";
-  std::string quantizer = "plain";
-  std::string cache = "pinned";
-  std::string balancer = "single";
+  StrategyConfig predictor = {"dense"};
+  StrategyConfig quantizer = {"plain"};
+  StrategyConfig cache = {"pinned"};
+  StrategyConfig balancer = {"single"};
   // [scheduler]
   bool prefetch = true;
   std::string shuffle;  // a seed: tests

@@ -1,6 +1,7 @@
 #include "core/engine/engine.h"
 
 #include <cstdlib>
+#include <utility>
 
 #include "core/base/align.h"
 #include "core/base/time.h"
@@ -11,12 +12,13 @@ constexpr uint16_t kKernel = 0;
 }
 
 Engine::Engine(Dispatcher& dispatcher, Scheduler& scheduler, PoolTable& pools, const ModelPlan& plan,
-               Span logits)
+               Span logits, std::function<Status()> recover)
     : dispatcher_(dispatcher),
       scheduler_(scheduler),
       pools_(pools),
       plan_(plan),
       logits_(logits),
+      recover_(std::move(recover)),
       row_info_(nullptr, [](RowInfo* p) { std::free(p); }) {
   const uint64_t batch_bytes = align_up(plan.compute.max_rows * sizeof(RowInfo), kSpanUnit);
   const uint64_t picked_bytes = align_up(logit_rows() * sizeof(RowInfo), kSpanUnit);
@@ -87,6 +89,10 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
 Result<std::span<const float>> Engine::step(std::span<const RowInfo> rows, std::span<const uint32_t> wanted,
                                             bool prefill) {
   TIERD_CHECK(!rows.empty() && rows.size() <= batch_.size() && wanted.size() <= picked_.size());
+  if (scheduler_.quarantined()) {
+    TIERD_TRY(drain());
+    TIERD_TRY(recover_());
+  }
   std::copy(rows.begin(), rows.end(), batch_.begin());
   for (uint32_t i = 0; i < rows.size(); ++i) batch_[i].row = i;
   for (size_t k = 0; k < wanted.size(); ++k) picked_[k] = batch_[wanted[k]];

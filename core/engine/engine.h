@@ -33,8 +33,10 @@ struct StepTimes {
 
 class Engine {
  public:
-  // `logits`: the compute agent's logits buffer. Everything outlives the engine. One thread.
-  Engine(Dispatcher& dispatcher, Scheduler& scheduler, PoolTable& pools, const ModelPlan& plan, Span logits);
+  // `logits`: the compute agent's logits buffer. Everything outlives the engine. One thread. `recover` is
+  // asked before a step, with nothing in flight, when a strategy is quarantined: its error is the step's.
+  Engine(Dispatcher& dispatcher, Scheduler& scheduler, PoolTable& pools, const ModelPlan& plan, Span logits,
+         std::function<Status()> recover);
 
   // Brings in what the cache wants resident. `progress` hears of bytes that landed.
   Status load(const std::function<void(uint64_t)>& progress);
@@ -67,6 +69,7 @@ class Engine {
   PoolTable& pools_;
   const ModelPlan& plan_;
   Span logits_;
+  std::function<Status()> recover_;
   std::unique_ptr<RowInfo[], void (*)(RowInfo*)> row_info_;  // the batch, then the wanted rows
   std::span<RowInfo> batch_;
   std::span<RowInfo> picked_;

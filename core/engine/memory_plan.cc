@@ -59,7 +59,8 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
     return activation_bytes(plan_model(manifest, options).compute);
   };
   plan.kv = kv_bytes(plan_model(manifest, request.model).compute);
-  const uint64_t fixed = plan.tensors + plan.kv;
+  plan.tables = request.tables;
+  const uint64_t fixed = plan.tensors + plan.tables + plan.kv;
   // Without any weights in DRAM.
   const auto least_of = [&](uint32_t rows) {
     return fixed + activations_of(rows) + kLeastBlocks * largest_slot;
@@ -83,11 +84,13 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
     if (!request.fit) {
       return Error{
           Code::no_space, "tiers.dram.capacity",
-          fmt::format("{} is too little: this model with a context of {} needs at least {} ({} bytes: "
-                      "KV cache {}, activations and staging {}, small tensors {}); give that much, a smaller "
-                      "context (-c), or --fit",
-                      bytes_text(plan.capacity), request.model.context, bytes_text(plan.least), plan.least,
-                      bytes_text(plan.kv), bytes_text(plan.least - fixed), bytes_text(plan.tensors))};
+          fmt::format(
+              "{} is too little: this model with a context of {} needs at least {} ({} bytes: "
+              "KV cache {}, activations and staging {}, small tensors {}{}); give that much, a smaller "
+              "context (-c), or --fit",
+              bytes_text(plan.capacity), request.model.context, bytes_text(plan.least), plan.least,
+              bytes_text(plan.kv), bytes_text(plan.least - fixed), bytes_text(plan.tensors),
+              plan.tables == 0 ? "" : ", tables of plugins " + bytes_text(plan.tables))};
     }
     plan.capacity = plan.least;
     plan.raised_to_least = true;

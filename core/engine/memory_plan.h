@@ -21,13 +21,15 @@ Result<Capacity> parse_capacity(std::string_view text, std::string_view origin);
 struct MemoryRequest {
   Capacity capacity;
   uint64_t most_staging = 64u << 20;
-  bool fit = false;    // take the least budget that would do instead of refusing a smaller one
-  ModelOptions model;  // max_rows is a wish: a small budget gets smaller prefill chunks
+  bool fit = false;     // take the least budget that would do instead of refusing a smaller one
+  uint64_t tables = 0;  // of plugins
+  ModelOptions model;   // max_rows is a wish: a small budget gets smaller prefill chunks
 };
 
 struct MemoryPlan {
   uint64_t capacity = 0;
   uint64_t tensors = 0;  // resident small tensors, padded to extents
+  uint64_t tables = 0;   // of plugins
   uint64_t kv = 0;
   uint64_t activations = 0;
   uint64_t staging = 0;

@@ -2,111 +2,170 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <utility>
+
+#include "core/host/plugin_file.h"
+#include "core/kernel/plugin_answer.h"
 
 namespace tierd {
+namespace {
 
-int StrategySet::evictable(void* context, uint32_t s, uint32_t neuron) {
-  const auto& set = *static_cast<const StrategySet*>(context);
-  const Residency* residency = set.residency_;
-  if (residency == nullptr || s >= set.sites_->size() || neuron >= (*set.sites_)[s].n) return 0;
-  return residency->valid(s, neuron) && !residency->pinned(s, neuron) ? 1 : 0;
+constexpr uint32_t kCannotBeGiven =
+    TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_NEEDS_TRUTH | TIERD_PREDICTOR_NEEDS_ALL_TRUTH;
+
+}  // namespace
+
+uint64_t StrategyChoices::table_bytes() const {
+  uint64_t bytes = 0;
+  for (const StrategyChoice* choice : {&predictor, &quantizer, &cache, &balancer}) {
+    if (choice->tensors != nullptr) bytes += choice->tensors->bytes;
+  }
+  return bytes;
 }
 
-Result<std::unique_ptr<StrategySet>> StrategySet::create(std::span<const tierd_plugin* const> plugins,
-                                                         const StrategyNames& names,
-                                                         const std::vector<Site>& sites, uint64_t seed) {
-  std::unique_ptr<StrategySet> set(new StrategySet);
-  set->sites_ = &sites;
-  set->encodings_.resize(sites.size());
-  for (SiteId s = 0; s < sites.size(); ++s) {
-    const Site& site = sites[s];
-    set->encodings_[s] = {site.encoding, 0, site.slot_bytes};
-    tierd_site_view view{};
-    view.size = sizeof view;
-    view.site = s;
-    view.parent = TIERD_NO_SITE;
-    view.alias_of = site.domain == s ? TIERD_NO_SITE : site.domain;
-    view.name = site.name.c_str();
-    view.layer = site.layer;
-    view.op_group = site.op_group;
-    view.axis = TIERD_AXIS_ROW;
-    view.merge = TIERD_MERGE_CONCAT;
-    view.given = site.given ? 1 : 0;
-    view.n = site.n;
-    view.n_in = site.n_in;
-    view.n_out = site.n_out;
-    view.n_enc = 1;
-    view.enc = &set->encodings_[s];
-    set->views_.push_back(view);
-  }
-  set->host_.size = sizeof set->host_;
-  set->host_.context = set.get();
-  set->host_.seed = seed;
-  set->host_.n_sites = static_cast<uint32_t>(sites.size());
-  set->host_.sites = set->views_.data();
-  set->host_.evictable = evictable;
-
+Result<std::unique_ptr<StrategySet>> StrategySet::create(const StrategyChoices& choices,
+                                                         const std::vector<Site>& sites, uint64_t seed,
+                                                         uint64_t deadline_ns, LinearFunction linear) {
+  std::unique_ptr<StrategySet> set(new StrategySet(sites, seed, deadline_ns, std::move(linear)));
   Strategies& s = set->strategies_;
-  const auto fill = [&](const char* kind, const std::string& name, const char* extension,
-                        auto& strategy) -> Status {
-    TIERD_ASSIGN(const void* table, set->make(plugins, kind, name, extension, strategy.self));
-    strategy.table = static_cast<std::remove_reference_t<decltype(*strategy.table)>*>(table);
-    strategy.name = set->made_.back().plugin->name;
-    return {};
-  };
-  TIERD_TRY(fill("predictor", names.predictor, TIERD_PREDICTOR_1, s.predictor));
-  TIERD_TRY(fill("quantizer", names.quantizer, TIERD_QUANTIZER_1, s.quantizer));
-  TIERD_TRY(fill("cache", names.cache, TIERD_CACHE_1, s.cache));
-  TIERD_TRY(fill("balancer", names.balancer, TIERD_BALANCER_1, s.balancer));
+  TIERD_TRY(set->make(choices.predictor, s.predictor, set->instances_.predictor));
+  TIERD_TRY(set->make(choices.quantizer, s.quantizer, set->instances_.quantizer));
+  TIERD_TRY(set->make(choices.cache, s.cache, set->instances_.cache));
+  TIERD_TRY(set->make(choices.balancer, s.balancer, set->instances_.balancer));
   return set;
 }
 
-StrategySet::~StrategySet() {
-  for (const Made& made : made_) made.plugin->destroy(made.self);
+template <class Table>
+Status StrategySet::make(const StrategyChoice& choice, Strategy<Table>& strategy,
+                         std::unique_ptr<StrategyInstance>& instance) {
+  TIERD_TRY(read_table(*choice.plugin, choice.origin, strategy.table));
+  TIERD_ASSIGN(instance, StrategyInstance::create(choice, world_));
+  strategy.kind = choice.plugin->kind;
+  strategy.name = choice.plugin->name;
+  strategy.self = instance->self();
+  strategy.last_words = &instance->last_words();
+  strategy.deadline_ns = deadline_ns_;
+  if constexpr (std::is_same_v<Table, tierd_predictor_1>) {
+    if ((strategy.table.caps(strategy.self) & kCannotBeGiven) != 0) {
+      return Error{Code::unsupported, fmt::format("predictor '{}'", strategy.name),
+                   "needs the activations or the truth, which sites of axis 'row' do not have"};
+    }
+  }
+  return {};
 }
 
-Result<const void*> StrategySet::make(std::span<const tierd_plugin* const> plugins, const char* kind,
-                                      const std::string& name, const char* extension, void*& self) {
-  std::string known;
-  for (const tierd_plugin* plugin : plugins) {
-    if (std::strcmp(plugin->kind, kind) != 0) continue;
-    known += (known.empty() ? "" : ", ") + std::string(plugin->name);
-    if (name != plugin->name) continue;
-    const void* table = plugin->extension(extension);
-    if (table == nullptr) {
-      return Error{Code::plugin_fault, fmt::format("{} '{}'", kind, name),
-                   fmt::format("does not offer {}", extension)};
-    }
-    self = plugin->create(&host_);
-    if (self == nullptr) {
-      return Error{Code::plugin_fault, fmt::format("{} '{}'", kind, name), "could not be created"};
-    }
-    made_.push_back({plugin, self});
-    return table;
-  }
-  return Error{Code::not_found, fmt::format("{}.name", kind),
-               fmt::format("there is no {} '{}'; known: {}", kind, name, known)};
+const StrategyInstance& StrategySet::instance(std::string_view kind) const {
+  if (kind == "predictor") return *instances_.predictor;
+  if (kind == "quantizer") return *instances_.quantizer;
+  if (kind == "cache") return *instances_.cache;
+  TIERD_CHECK(kind == "balancer");
+  return *instances_.balancer;
 }
 
 Result<std::vector<uint32_t>> StrategySet::share(uint64_t bytes) {
-  std::vector<uint32_t> slots(sites_->size());
-  const auto& cache = strategies_.cache;
-  const auto fault = [&](const std::string& what) {
-    return Error{Code::plugin_fault, fmt::format("cache '{}'", cache.name), "share: " + what};
-  };
-  if (const int code = cache.table->share(cache.self, bytes, slots.data()); code < 0) {
-    return fault(fmt::format("answered {}", code));
-  }
+  std::vector<uint32_t> most;
+  const std::vector<Site>& sites = world_.sites();
+  for (SiteId s = 0; s < sites.size(); ++s) most.push_back(sites[s].domain == s ? sites[s].n : 0);
+  return share(strategies_.cache, bytes, std::move(most));
+}
+
+Result<std::vector<uint32_t>> StrategySet::share(Strategy<tierd_cache_1>& cache, uint64_t bytes,
+                                                 std::vector<uint32_t> most) const {
+  const std::vector<Site>& sites = world_.sites();
+  std::vector<uint32_t> slots = most;
+  TIERD_TRY(cache.call(&tierd_cache_1::share, "share", bytes, slots.data()));
   uint64_t used = 0;
-  for (SiteId s = 0; s < sites_->size(); ++s) {
-    const Site& site = (*sites_)[s];
-    if (slots[s] > (site.domain == s ? site.n : 0))
-      return fault(fmt::format("{} slots for {}", slots[s], site.name));
-    used += uint64_t{slots[s]} * site.slot_bytes;
+  for (SiteId s = 0; s < sites.size(); ++s) {
+    if (slots[s] > most[s]) {
+      return cache.fault("share",
+                         fmt::format("{} slots for {}, which can have {}", slots[s], sites[s].name, most[s]));
+    }
+    used += uint64_t{slots[s]} * sites[s].slot_bytes;
   }
-  if (used > bytes) return fault(fmt::format("{} bytes of {}", used, bytes));
+  if (used > bytes) return cache.fault("share", fmt::format("{} bytes of {}", used, bytes));
   return slots;
+}
+
+Result<std::vector<std::vector<uint32_t>>> StrategySet::wanted() {
+  const std::vector<Site>& sites = world_.sites();
+  std::vector<std::vector<uint32_t>> lists(sites.size());
+  auto& cache = strategies_.cache;
+  std::vector<tierd_ahead> items(sites.size());
+  tierd_ahead_out out{static_cast<uint32_t>(items.size()), 0, items.data()};
+  TIERD_TRY(cache.call_if(&tierd_cache_1::ahead, "ahead", TIERD_NO_SITE, &out));
+  if (out.n > items.size()) {
+    return cache.fault("ahead", fmt::format("{} wishes where {} have room", out.n, items.size()));
+  }
+  for (uint32_t i = 0; i < out.n; ++i) {
+    if (items[i].site >= sites.size() || sites[items[i].site].domain != items[i].site) {
+      return cache.fault("ahead", fmt::format("site {} has no residency of its own", items[i].site));
+    }
+    auto listed = neurons_of(items[i], sites[items[i].site].n);
+    if (!listed.ok()) return cache.fault("ahead", listed.error().detail);
+    lists[items[i].site] = std::move(*listed);
+  }
+  return lists;
+}
+
+template <class Table>
+Status StrategySet::replace(const StrategyChoice& choice, Strategy<Table>& strategy,
+                            std::unique_ptr<StrategyInstance>& instance) {
+  Strategy<Table> next;
+  std::unique_ptr<StrategyInstance> made;
+  TIERD_TRY(make(choice, next, made));
+  strategy = std::move(next);
+  instance = std::move(made);
+  return {};
+}
+
+Status StrategySet::swap(StrategyChoice choice, uint64_t bytes) {
+  const std::string_view kind = choice.plugin->kind;
+  Strategies& s = strategies_;
+  if (kind == "predictor") return replace(choice, s.predictor, instances_.predictor);
+  if (kind == "quantizer") return replace(choice, s.quantizer, instances_.quantizer);
+  if (kind == "balancer") return replace(choice, s.balancer, instances_.balancer);
+  TIERD_CHECK(kind == "cache" && world_.residency() != nullptr);
+  Strategy<tierd_cache_1> next;
+  std::unique_ptr<StrategyInstance> made;
+  TIERD_TRY(make(choice, next, made));
+  std::vector<uint32_t> most;
+  const std::vector<Site>& sites = world_.sites();
+  for (SiteId site = 0; site < sites.size(); ++site) {
+    most.push_back(sites[site].domain == site ? world_.residency()->max_slots(site) : 0);
+  }
+  TIERD_TRY(share(next, bytes, std::move(most)));
+  TIERD_TRY(hand_over(next));
+  s.cache = std::move(next);
+  instances_.cache = std::move(made);
+  return {};
+}
+
+// Tells a new cache what is where.
+Status StrategySet::hand_over(Strategy<tierd_cache_1>& cache) const {
+  const std::vector<Site>& sites = world_.sites();
+  std::vector<std::vector<uint32_t>> resident(sites.size());
+  std::vector<tierd_set_view> views;
+  for (SiteId site = 0; site < sites.size(); ++site) {
+    if (sites[site].domain != site) continue;
+    for (uint32_t neuron = 0; neuron < sites[site].n; ++neuron) {
+      if (world_.residency()->valid(site, neuron)) resident[site].push_back(neuron);
+    }
+    if (resident[site].empty()) continue;
+    tierd_set_view view{};
+    view.size = sizeof view;
+    view.site = site;
+    view.n = static_cast<uint32_t>(resident[site].size());
+    view.kind = TIERD_SET_TRUE;
+    view.idx = resident[site].data();
+    views.push_back(view);
+  }
+  if (cache.table.adopt != nullptr) {
+    return cache.call(&tierd_cache_1::adopt, "adopt", views.data(), static_cast<uint32_t>(views.size()));
+  }
+  for (const tierd_set_view& view : views) {
+    TIERD_TRY(cache.call_if(&tierd_cache_1::landed, "landed", view.site, view.idx, view.n));
+  }
+  return {};
 }
 
 }  // namespace tierd

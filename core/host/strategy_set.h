@@ -1,62 +1,77 @@
-// Makes the strategies that a configuration names and keeps what they see of the world.
+// The four strategies of a run: makes those that a configuration names, and puts another in the place of one.
 #pragma once
 
 #include <memory>
-#include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/host/strategy_instance.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
 #include "core/kernel/strategies.h"
-#include "tierd/plugin.h"
 
 namespace tierd {
 
-struct StrategyNames {
-  std::string predictor = "dense";
-  std::string quantizer = "plain";
-  std::string cache = "pinned";
-  std::string balancer = "single";
+struct StrategyChoices {
+  StrategyChoice predictor, quantizer, cache, balancer;
+
+  // What their tensors occupy.
+  uint64_t table_bytes() const;
 };
 
 class StrategySet {
  public:
-  // `plugins`: those to choose from. `sites` outlives the set. Errors: not_found with the known names.
-  static Result<std::unique_ptr<StrategySet>> create(std::span<const tierd_plugin* const> plugins,
-                                                     const StrategyNames& names,
-                                                     const std::vector<Site>& sites, uint64_t seed);
-  ~StrategySet();
+  // `sites` outlives the set. `deadline_ns`: of a call, see Strategy. Errors: plugin_fault; unsupported for a
+  // predictor that needs what this host does not give.
+  static Result<std::unique_ptr<StrategySet>> create(const StrategyChoices& choices,
+                                                     const std::vector<Site>& sites, uint64_t seed,
+                                                     uint64_t deadline_ns = kPluginDeadlineNs,
+                                                     LinearFunction linear = nullptr);
   StrategySet(const StrategySet&) = delete;
   StrategySet& operator=(const StrategySet&) = delete;
 
+  Strategies& strategies() { return strategies_; }
   const Strategies& strategies() const { return strategies_; }
+  const StrategyInstance& instance(std::string_view kind) const;
 
   // How the cache splits `bytes` among the sites: slots per site. Error: plugin_fault when the answer does
   // not fit.
   Result<std::vector<uint32_t>> share(uint64_t bytes);
 
+  // What the cache wants to have before the first step, [sites] of ascending neurons; after `share`. Empty
+  // lists for a cache that does not say. Error: plugin_fault.
+  Result<std::vector<std::vector<uint32_t>>> wanted();
+
   // What `evictable` answers from; set once the residency exists.
-  void set_residency(const Residency* residency) { residency_ = residency; }
+  void set_residency(const Residency* residency) { world_.set_residency(residency); }
+
+  // Puts another strategy in the place of the one of its kind, which is destroyed. Between two steps, when
+  // nothing is in flight: create, adopt, retire. A cache gets the slots that the arena has (`bytes` as for
+  // `share`) and is told what is in them. After an error everything is as it was.
+  Status swap(StrategyChoice choice, uint64_t bytes);
 
  private:
-  StrategySet() = default;
-  static int evictable(void* context, uint32_t site, uint32_t neuron);
-  Result<const void*> make(std::span<const tierd_plugin* const> plugins, const char* kind,
-                           const std::string& name, const char* extension, void*& self);
+  StrategySet(const std::vector<Site>& sites, uint64_t seed, uint64_t deadline_ns, LinearFunction linear)
+      : world_(sites, seed, std::move(linear)), deadline_ns_(deadline_ns) {}
 
-  struct Made {
-    const tierd_plugin* plugin;
-    void* self;
-  };
-  const std::vector<Site>* sites_ = nullptr;
-  const Residency* residency_ = nullptr;
-  std::vector<tierd_encoding_view> encodings_;
-  std::vector<tierd_site_view> views_;
-  tierd_host host_{};
-  std::vector<Made> made_;
+  // One of the four places.
+  template <class Table>
+  Status make(const StrategyChoice& choice, Strategy<Table>& strategy,
+              std::unique_ptr<StrategyInstance>& instance);
+  template <class Table>
+  Status replace(const StrategyChoice& choice, Strategy<Table>& strategy,
+                 std::unique_ptr<StrategyInstance>& instance);
+  Result<std::vector<uint32_t>> share(Strategy<tierd_cache_1>& cache, uint64_t bytes,
+                                      std::vector<uint32_t> most) const;
+  Status hand_over(Strategy<tierd_cache_1>& cache) const;
+
+  PluginWorld world_;
+  uint64_t deadline_ns_;
   Strategies strategies_;
+  struct {
+    std::unique_ptr<StrategyInstance> predictor, quantizer, cache, balancer;
+  } instances_;
 };
 
 }  // namespace tierd

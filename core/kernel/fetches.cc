@@ -28,22 +28,25 @@ Status Scheduler::ask_cache(SiteId site, std::vector<uint32_t> missing, Priority
   plan.verdicts.resize(plan.neurons.size(), TIERD_VERDICT_BYPASS);
   if (bypass) return {};
 
-  const auto& cache = strategies_.cache;
+  auto& cache = strategies_.cache;
   const auto fault = [&](const std::string& what) {
     drop_plan(site, plan);
-    return plugin_error("cache", cache.name, "admit", what);
+    return cache.fault("admit", what);
   };
   const ActiveSet set = ActiveSet::of(std::move(missing));
   tierd_set_view view = set_view(home, set, 1, TIERD_SET_PREDICTED);
   std::vector<tierd_neuron> victims(set.size());
   tierd_victims_out out{set.size(), 0, victims.data()};
   uint8_t* verdicts = plan.verdicts.data() + first;
-  const int code = cache.table->admit(cache.self, &view, static_cast<int>(priority),
-                                      residency_.free_slots(home), verdicts, &out);
+  const Status asked = cache.call(&tierd_cache_1::admit, "admit", &view, static_cast<int>(priority),
+                                  residency_.free_slots(home), verdicts, &out);
   // Until the slots are leased the plan must not claim them.
   const std::vector<uint8_t> answer(verdicts, verdicts + set.size());
   std::fill_n(verdicts, set.size(), uint8_t{TIERD_VERDICT_BYPASS});
-  if (code < 0) return fault(fmt::format("answered {}", code));
+  if (!asked.ok()) {
+    drop_plan(site, plan);
+    return asked;
+  }
   if (out.n > set.size()) return fault(fmt::format("{} victims for {} neurons", out.n, set.size()));
 
   std::vector<uint32_t> dropped;
@@ -57,10 +60,9 @@ Status Scheduler::ask_cache(SiteId site, std::vector<uint32_t> missing, Priority
     dropped.push_back(victim.neuron);
     ++counters_.evictions;
   }
-  if (!dropped.empty() && cache.table->dropped != nullptr) {
-    const int answered = cache.table->dropped(cache.self, home, dropped.data(),
-                                              static_cast<uint32_t>(dropped.size()), TIERD_DROPPED_EVICTED);
-    blame_cache("dropped", answered);
+  if (!dropped.empty()) {
+    tell_cache(cache.call_if(&tierd_cache_1::dropped, "dropped", home, dropped.data(),
+                             static_cast<uint32_t>(dropped.size()), TIERD_DROPPED_EVICTED));
   }
   size_t kept = first;
   for (uint32_t i = 0; i < set.size(); ++i) {
@@ -214,9 +216,8 @@ bool Scheduler::is_awaited(const Fetch& fetch) const {
 }
 
 // A fault in an answer to mere news is kept until somebody can be told.
-void Scheduler::blame_cache(const char* function, int code) {
-  if (code >= 0 || fault_.code != Code::ok) return;
-  fault_ = plugin_error("cache", strategies_.cache.name, function, fmt::format("answered {}", code));
+void Scheduler::tell_cache(const Status& answer) {
+  if (!answer.ok() && fault_.code == Code::ok) fault_ = answer.error();
 }
 
 Status Scheduler::take_fault() {
@@ -243,11 +244,8 @@ void Scheduler::on_read_done(const Message& message, const Done& done) {
     fetch.state = FetchState::landed;
     if (fetch.into_arena()) {
       for (const uint32_t neuron : fetch.neurons) residency_.landed(home, neuron);
-      const auto& cache = strategies_.cache;
-      if (cache.table->landed != nullptr) {
-        blame_cache("landed", cache.table->landed(cache.self, home, fetch.neurons.data(),
-                                                  static_cast<uint32_t>(fetch.neurons.size())));
-      }
+      tell_cache(strategies_.cache.call_if(&tierd_cache_1::landed, "landed", home, fetch.neurons.data(),
+                                           static_cast<uint32_t>(fetch.neurons.size())));
       if (fill_progress_) fill_progress_(done.bytes);
       if (awaited) {
         // In use until the pass ends: not to be evicted before it is computed.
@@ -276,12 +274,8 @@ void Scheduler::on_read_done(const Message& message, const Done& done) {
   const Error error = read_error(fetch, done);
   if (fetch.into_arena()) {
     for (const uint32_t neuron : fetch.neurons) residency_.abandon(home, neuron);
-    const auto& cache = strategies_.cache;
-    if (cache.table->dropped != nullptr) {
-      blame_cache("dropped",
-                  cache.table->dropped(cache.self, home, fetch.neurons.data(),
-                                       static_cast<uint32_t>(fetch.neurons.size()), TIERD_DROPPED_FAILED));
-    }
+    tell_cache(strategies_.cache.call_if(&tierd_cache_1::dropped, "dropped", home, fetch.neurons.data(),
+                                         static_cast<uint32_t>(fetch.neurons.size()), TIERD_DROPPED_FAILED));
   }
   if (awaited) {
     std::erase(current_->awaited, &fetch);
@@ -293,16 +287,14 @@ void Scheduler::on_read_done(const Message& message, const Done& done) {
 }
 
 Task<Status> Scheduler::fill(std::function<void(uint64_t)> progress) {
-  const auto& cache = strategies_.cache;
-  if (cache.table->ahead == nullptr) co_return Status{};
+  auto& cache = strategies_.cache;
+  if (cache.table.ahead == nullptr) co_return Status{};
   std::vector<tierd_ahead> items(sites_.size());
   tierd_ahead_out out{static_cast<uint32_t>(items.size()), 0, items.data()};
-  if (const int code = cache.table->ahead(cache.self, TIERD_NO_SITE, &out); code < 0) {
-    co_return plugin_error("cache", cache.name, "ahead", fmt::format("answered {}", code));
+  if (const Status asked = cache.call(&tierd_cache_1::ahead, "ahead", TIERD_NO_SITE, &out); !asked.ok()) {
+    co_return asked;
   }
-  const auto fault = [&](const std::string& what) {
-    return plugin_error("cache", cache.name, "ahead", what);
-  };
+  const auto fault = [&](const std::string& what) { return cache.fault("ahead", what); };
   if (out.n > items.size()) co_return fault(fmt::format("{} wishes where {} have room", out.n, items.size()));
   // All lists are the plugin's, and gone at its next call: they are copied before the first read.
   std::vector<Wish> wanted;
@@ -354,6 +346,7 @@ Task<Status> Scheduler::drain() {
   for (const auto& [key, fetch] : fetches_) all.push_back(fetch.get());
   for (Fetch* fetch : all) give_up(*fetch);
   while (!fetches_.empty()) co_await changed_;
+  fault_ = {Code::ok, {}, {}};  // the plugin's quarantine tells it from here on
   co_return Status{};
 }
 

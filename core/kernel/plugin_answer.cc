@@ -6,11 +6,6 @@
 
 namespace tierd {
 
-Error plugin_error(std::string_view kind, std::string_view plugin, std::string_view function,
-                   const std::string& what) {
-  return {Code::plugin_fault, fmt::format("{} '{}'", kind, plugin), fmt::format("{}: {}", function, what)};
-}
-
 Status check_neurons(std::span<const uint32_t> neurons, uint32_t n) {
   for (size_t i = 0; i < neurons.size(); ++i) {
     if (neurons[i] >= n || (i > 0 && neurons[i] <= neurons[i - 1])) {

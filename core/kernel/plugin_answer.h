@@ -5,17 +5,12 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
 #include "tierd/views.h"
 
 namespace tierd {
-
-// "cache 'lru': admit: answered -4".
-Error plugin_error(std::string_view kind, std::string_view plugin, std::string_view function,
-                   const std::string& what);
 
 // Whether a list ascends strictly below `n`. Error: plugin_fault without origin.
 Status check_neurons(std::span<const uint32_t> neurons, uint32_t n);

@@ -17,7 +17,7 @@ constexpr uint32_t kOneEncoding = 1;  // encodings a site is stored in
 
 }  // namespace
 
-Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, const Strategies& strategies,
+Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies,
                      Residency& residency, Options options)
     : dispatcher_(dispatcher),
       sites_(sites),
@@ -77,50 +77,42 @@ Status Scheduler::predict(Current& current) {
     current.active = *current.pass.given;
     return {};
   }
-  const auto& predictor = strategies_.predictor;
+  auto& predictor = strategies_.predictor;
   std::vector<uint32_t> neurons(site.n);
   tierd_rows_view rows{};
   rows.size = sizeof rows;
   rows.rows = current.pass.rows;
   tierd_set_out out{};
+  out.size = sizeof out;
   out.cap = site.n;
   out.idx = neurons.data();
-  if (const int code = predictor.table->predict(predictor.self, current.site, &rows, &out); code < 0) {
-    return plugin_error("predictor", predictor.name, "predict", fmt::format("answered {}", code));
-  }
+  TIERD_TRY(predictor.call(&tierd_predictor_1::predict, "predict", current.site, &rows, &out));
   if (out.all != 0) {
     current.active = ActiveSet::all(site.n);
     return {};
   }
-  if (out.n > site.n) {
-    return plugin_error("predictor", predictor.name, "predict",
-                        fmt::format("{} of {} neurons", out.n, site.n));
-  }
+  if (out.n > site.n) return predictor.fault("predict", fmt::format("{} of {} neurons", out.n, site.n));
   neurons.resize(out.n);
   if (const Status checked = check_neurons(neurons, site.n); !checked.ok()) {
-    return plugin_error("predictor", predictor.name, "predict", checked.error().detail);
+    return predictor.fault("predict", checked.error().detail);
   }
   current.active = ActiveSet::of(std::move(neurons));
   return {};
 }
 
 Status Scheduler::assign(const Current& current) {
-  const auto& balancer = strategies_.balancer;
+  auto& balancer = strategies_.balancer;
   std::vector<uint8_t> unit(current.active.size());
   const tierd_set_view set = set_view(current.site, current.active, current.pass.rows, TIERD_SET_PREDICTED);
-  if (const int code = balancer.table->assign(balancer.self, &set, kOneUnit, unit.data()); code < 0) {
-    return plugin_error("balancer", balancer.name, "assign", fmt::format("answered {}", code));
-  }
+  TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, kOneUnit, unit.data()));
   for (const uint8_t u : unit) {
-    if (u >= kOneUnit) {
-      return plugin_error("balancer", balancer.name, "assign", fmt::format("unit {} of {}", u, kOneUnit));
-    }
+    if (u >= kOneUnit) return balancer.fault("assign", fmt::format("unit {} of {}", u, kOneUnit));
   }
   return {};
 }
 
 Status Scheduler::encode(const Current& current) {
-  const auto& quantizer = strategies_.quantizer;
+  auto& quantizer = strategies_.quantizer;
   std::vector<uint8_t> level(current.active.size());
   const tierd_set_view set = set_view(current.site, current.active, current.pass.rows, TIERD_SET_PREDICTED);
   tierd_site_view site{};
@@ -128,14 +120,10 @@ Status Scheduler::encode(const Current& current) {
   site.site = current.site;
   site.n = sites_[current.site].n;
   site.n_enc = kOneEncoding;
-  if (const int code = quantizer.table->choose(quantizer.self, &site, &set, level.data()); code < 0) {
-    return plugin_error("quantizer", quantizer.name, "choose", fmt::format("answered {}", code));
-  }
+  TIERD_TRY(quantizer.call(&tierd_quantizer_1::choose, "choose", &site, &set, level.data()));
   for (const uint8_t l : level) {
-    if (l >= kOneEncoding) {
-      return plugin_error("quantizer", quantizer.name, "choose",
-                          fmt::format("encoding {} of {}", l, kOneEncoding));
-    }
+    if (l >= kOneEncoding)
+      return quantizer.fault("choose", fmt::format("encoding {} of {}", l, kOneEncoding));
   }
   return {};
 }
@@ -266,54 +254,40 @@ void Scheduler::compute(Current& current) {
 Status Scheduler::observe(const Current& current) {
   const tierd_set_view used =
       set_view(domain(current.site), current.active, current.pass.rows, TIERD_SET_TRUE);
-  const auto& predictor = strategies_.predictor;
-  if (predictor.table->observe != nullptr && !sites_[current.site].given) {
+  if (!sites_[current.site].given) {
     const tierd_set_view predicted =
         set_view(current.site, current.active, current.pass.rows, TIERD_SET_PREDICTED);
-    if (const int code = predictor.table->observe(predictor.self, &predicted, &used); code < 0) {
-      return plugin_error("predictor", predictor.name, "observe", fmt::format("answered {}", code));
-    }
+    TIERD_TRY(strategies_.predictor.call_if(&tierd_predictor_1::observe, "observe", &predicted, &used));
   }
-  const auto& cache = strategies_.cache;
-  if (cache.table->touch != nullptr && !current.pass.bypass_caches) {
-    if (const int code = cache.table->touch(cache.self, &used); code < 0) {
-      return plugin_error("cache", cache.name, "touch", fmt::format("answered {}", code));
-    }
-  }
-  return {};
+  if (current.pass.bypass_caches) return {};
+  return strategies_.cache.call_if(&tierd_cache_1::touch, "touch", &used);
 }
 
 Status Scheduler::look_ahead(const Current& current) {
-  const auto& predictor = strategies_.predictor;
-  if (!options_.prefetch || predictor.table->look_ahead == nullptr) return {};
+  auto& predictor = strategies_.predictor;
+  if (!options_.prefetch || predictor.table.look_ahead == nullptr) return {};
   std::array<tierd_ahead, kMostAhead> items{};
   tierd_ahead_out out{kMostAhead, 0, items.data()};
   tierd_rows_view rows{};
   rows.size = sizeof rows;
   rows.rows = current.pass.rows;
-  if (const int code = predictor.table->look_ahead(predictor.self, current.site, &rows, &out); code < 0) {
-    return plugin_error("predictor", predictor.name, "look_ahead", fmt::format("answered {}", code));
-  }
+  TIERD_TRY(predictor.call(&tierd_predictor_1::look_ahead, "look_ahead", current.site, &rows, &out));
   if (out.n > kMostAhead) {
-    return plugin_error("predictor", predictor.name, "look_ahead",
-                        fmt::format("{} wishes where {} have room", out.n, kMostAhead));
+    return predictor.fault("look_ahead", fmt::format("{} wishes where {} have room", out.n, kMostAhead));
   }
   const auto n_sites = static_cast<uint32_t>(sites_.size());
   for (uint32_t i = 0; i < out.n; ++i) {
     const tierd_ahead& item = items[i];
     const uint64_t place = uint64_t{current.site} + item.distance;
     if (item.site >= n_sites || item.distance == 0 || place % n_sites != item.site) {
-      return plugin_error(
-          "predictor", predictor.name, "look_ahead",
-          fmt::format("site {} does not lie {} sites after {}", item.site, item.distance, current.site));
+      return predictor.fault("look_ahead", fmt::format("site {} does not lie {} sites after {}", item.site,
+                                                       item.distance, current.site));
     }
     const uint64_t step = current.pass.step + place / n_sites;
     if (sites_[item.site].given || wished_[item.site] > step || step >= kNoStep) continue;
     wished_[item.site] = step + 1;
     auto listed = neurons_of(item, sites_[item.site].n);
-    if (!listed.ok()) {
-      return plugin_error("predictor", predictor.name, "look_ahead", listed.error().detail);
-    }
+    if (!listed.ok()) return predictor.fault("look_ahead", listed.error().detail);
     const SiteId home = domain(item.site);
     std::vector<uint32_t> missing = std::move(*listed);
     std::erase_if(missing, [&](uint32_t neuron) {
@@ -350,13 +324,13 @@ Status Scheduler::end_step(uint32_t step) {
     drop_plan(wish.site, wish.plan);
     return true;
   });
-  const auto& cache = strategies_.cache;
-  if (cache.table->end_step != nullptr) {
-    if (const int code = cache.table->end_step(cache.self); code < 0) {
-      return plugin_error("cache", cache.name, "end_step", fmt::format("answered {}", code));
-    }
-  }
+  TIERD_TRY(strategies_.cache.call_if(&tierd_cache_1::end_step, "end_step"));
   return take_fault();
+}
+
+bool Scheduler::quarantined() const {
+  return strategies_.predictor.quarantined() || strategies_.quantizer.quarantined() ||
+         strategies_.cache.quarantined() || strategies_.balancer.quarantined();
 }
 
 void Scheduler::on_done(const Message& message, const Done& done) {

@@ -66,7 +66,7 @@ class Scheduler : private CompletionSink {
   };
 
   // `sites` in the order of one step. Everything referred to outlives the scheduler.
-  Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, const Strategies& strategies,
+  Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies,
             Residency& residency, Options options);
   ~Scheduler() override;
 
@@ -81,6 +81,9 @@ class Scheduler : private CompletionSink {
 
   // Gives up all look-ahead; done when no read is in flight.
   Task<Status> drain();
+
+  // A strategy has failed and is not asked any more: no pass succeeds before another is in its place.
+  bool quarantined() const;
 
   const SchedulerCounters& counters() const { return counters_; }
 
@@ -168,7 +171,7 @@ class Scheduler : private CompletionSink {
   void retire(Fetch& fetch, bool used);
   bool is_awaited(const Fetch& fetch) const;
   bool reading(SiteId site, uint32_t step) const;
-  void blame_cache(const char* function, int code);
+  void tell_cache(const Status& answer);
   Status take_fault();
   uint64_t offset_in_pool(const Fetch& fetch, uint32_t index) const;
   uint64_t slot_offset(SiteId site, uint32_t neuron) const;
@@ -177,7 +180,7 @@ class Scheduler : private CompletionSink {
 
   Dispatcher& dispatcher_;
   const std::vector<Site>& sites_;
-  Strategies strategies_;
+  Strategies& strategies_;
   Residency& residency_;
   Options options_;
   Staging staging_;

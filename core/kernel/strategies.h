@@ -1,15 +1,91 @@
-// The strategies that the scheduler asks, each a table and its instance.
+// The strategies that the scheduler asks. Every call goes through `Strategy::call`, so that a plugin which
+// throws, answers an error, talks nonsense or takes too long fails the request and nothing else: it is
+// quarantined, and not asked again.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "core/base/time.h"
 #include "tierd/plugin.h"
 
 namespace tierd {
 
-template <class Table>
-struct Strategy {
-  const Table* table = nullptr;
+constexpr uint64_t kPluginDeadlineNs = 1'000'000'000;
+
+// What all kinds have in common.
+class StrategyBase {
+ public:
+  std::string kind;
+  std::string name;
   void* self = nullptr;
-  const char* name = "";
+  uint64_t deadline_ns = kPluginDeadlineNs;  // a call that took longer is the last one
+  const std::string* last_words = nullptr;   // the last error it logged
+  uint64_t calls = 0;
+  uint64_t ns = 0;  // in them
+
+  // A wrong answer: from now on the strategy is not asked any more.
+  Error fault(std::string_view function, const std::string& what) {
+    if (reason_.empty()) reason_ = fmt::format("{}: {}", function, what);
+    return error();
+  }
+  bool quarantined() const { return !reason_.empty(); }
+  // Of a quarantined strategy.
+  Error error() const { return {Code::plugin_fault, fmt::format("{} '{}'", kind, name), reason_}; }
+
+ protected:
+  // Calls, and turns what went wrong into an error.
+  template <class Function>
+  Status watch(const char* what, Function&& function) {
+    if (quarantined()) return error();
+    const uint64_t begin = now_ns();
+    int code = TIERD_OK;
+    try {
+      code = function();
+    } catch (const std::exception& thrown) {
+      return fault(what, fmt::format("threw an exception: {}", thrown.what()));
+    } catch (...) {
+      return fault(what, "threw an exception");
+    }
+    const uint64_t took = now_ns() - begin;
+    ++calls;
+    ns += took;
+    if (code < 0) {
+      const bool said = last_words != nullptr && !last_words->empty();
+      return fault(what, fmt::format("answered {}{}{}", code, said ? ": " : "", said ? *last_words : ""));
+    }
+    if (took > deadline_ns) {
+      return fault(what, fmt::format("took {} ms, at most {} ms were allowed", took / 1'000'000,
+                                     deadline_ns / 1'000'000));
+    }
+    return {};
+  }
+
+ private:
+  std::string reason_;  // empty: it is well
+};
+
+template <class Table>
+class Strategy : public StrategyBase {
+ public:
+  Table table{};  // functions that the plugin does not have are NULL
+
+  // A function that every strategy of the kind has, or one that `has` answered for.
+  template <class... Parameters, class... Arguments>
+  Status call(int (*Table::*function)(void*, Parameters...), const char* what, Arguments... arguments) {
+    return watch(what, [&] { return (table.*function)(self, arguments...); });
+  }
+  // One that it may leave out: then nothing happens.
+  template <class... Parameters, class... Arguments>
+  Status call_if(int (*Table::*function)(void*, Parameters...), const char* what, Arguments... arguments) {
+    if (table.*function == nullptr) return {};
+    return call(function, what, arguments...);
+  }
 };
 
 struct Strategies {
@@ -18,5 +94,15 @@ struct Strategies {
   Strategy<tierd_cache_1> cache;
   Strategy<tierd_balancer_1> balancer;
 };
+
+// What asking them has cost; watching the clock included.
+struct StrategyCost {
+  uint64_t calls = 0;
+  uint64_t ns = 0;
+};
+inline StrategyCost cost_of(const Strategies& s) {
+  return {s.predictor.calls + s.quantizer.calls + s.cache.calls + s.balancer.calls,
+          s.predictor.ns + s.quantizer.ns + s.cache.ns + s.balancer.ns};
+}
 
 }  // namespace tierd

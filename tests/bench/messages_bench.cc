@@ -24,7 +24,7 @@
 #include "core/message/ring.h"
 #include "tiers/compute/team.h"
 #include "tiers/null/null_agent.h"
-#include "tools/assembly/builtin_plugins.h"
+#include "tools/assembly/strategy_choices.h"
 
 namespace tierd {
 namespace {
@@ -183,7 +183,7 @@ class DenseStep {
       site.bytes.assign(kNeurons, kNeuronBytes);
       sites_.push_back(std::move(site));
     }
-    auto made = StrategySet::create(builtin_plugins(), {}, sites_, 0);
+    auto made = StrategySet::create(*choose_strategies({}), sites_, 0);
     TIERD_CHECK(made.ok());
     strategies_ = std::move(*made);
     auto slots = strategies_->share(uint64_t{kSites} * kNeurons * kNeuronBytes * percent / 100);
@@ -213,6 +213,7 @@ class DenseStep {
     ++number_;
   }
   uint64_t messages() const { return dispatcher_.messages(); }
+  const Strategies& strategies() const { return strategies_->strategies(); }
 
  private:
   Task<Status> walk(uint32_t number) {
@@ -248,6 +249,7 @@ void dense_step(benchmark::State& state) {
   DenseStep world(static_cast<uint32_t>(state.range(0)));
   world.step();
   const uint64_t messages = world.messages();
+  const StrategyCost before = cost_of(world.strategies());
   uint64_t steps = 0;
   for (auto _ : state) {
     world.step();
@@ -257,6 +259,11 @@ void dense_step(benchmark::State& state) {
   state.counters["per_site"] =
       benchmark::Counter(sites, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
   state.counters["messages_per_site"] = static_cast<double>(world.messages() - messages) / sites;
+  const StrategyCost after = cost_of(world.strategies());
+  state.counters["strategies_us"] =
+      static_cast<double>(after.ns - before.ns) * 1e-3 / static_cast<double>(steps);
+  state.counters["strategy_calls"] =
+      static_cast<double>(after.calls - before.calls) / static_cast<double>(steps);
 }
 BENCHMARK(dense_step)->ArgName("resident_percent")->Arg(100)->Arg(50)->Arg(0)->Unit(benchmark::kMicrosecond);
 

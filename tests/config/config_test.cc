@@ -71,10 +71,20 @@ const std::vector<KeyCase>& keys() {
       {"tiers.dram.staging", "1048576", [](const Config& c) { return c.dram_staging == "1048576"; }},
       {"tiers.dram.thread", "\"own\"", [](const Config& c) { return c.dram_thread == "own"; }},
       {"tiers.dram.core", "0", [](const Config& c) { return c.dram_core == "0"; }},
-      {"predictor.name", "\"p\"", [](const Config& c) { return c.predictor == "p"; }},
-      {"quantizer.name", "\"q\"", [](const Config& c) { return c.quantizer == "q"; }},
-      {"cache.name", "\"lru\"", [](const Config& c) { return c.cache == "lru"; }},
-      {"balancer.name", "\"b\"", [](const Config& c) { return c.balancer == "b"; }},
+      {"plugins.path", "\"/a:/b\"", [](const Config& c) { return c.plugin_path == "/a:/b"; }},
+      {"plugins.deadline_ms", "7", [](const Config& c) { return c.plugin_deadline_ms == 7; }},
+      {"predictor.name", "\"p\"", [](const Config& c) { return c.predictor.name == "p"; }},
+      {"predictor.fallback", "\"f\"", [](const Config& c) { return c.predictor.fallback == "f"; }},
+      {"predictor.tensors", "\"t\"", [](const Config& c) { return c.predictor.tensors == "t"; }},
+      {"quantizer.name", "\"q\"", [](const Config& c) { return c.quantizer.name == "q"; }},
+      {"quantizer.fallback", "\"f\"", [](const Config& c) { return c.quantizer.fallback == "f"; }},
+      {"quantizer.tensors", "\"t\"", [](const Config& c) { return c.quantizer.tensors == "t"; }},
+      {"cache.name", "\"lru\"", [](const Config& c) { return c.cache.name == "lru"; }},
+      {"cache.fallback", "\"f\"", [](const Config& c) { return c.cache.fallback == "f"; }},
+      {"cache.tensors", "\"t\"", [](const Config& c) { return c.cache.tensors == "t"; }},
+      {"balancer.name", "\"b\"", [](const Config& c) { return c.balancer.name == "b"; }},
+      {"balancer.fallback", "\"f\"", [](const Config& c) { return c.balancer.fallback == "f"; }},
+      {"balancer.tensors", "\"t\"", [](const Config& c) { return c.balancer.tensors == "t"; }},
       {"scheduler.prefetch", "false", [](const Config& c) { return !c.prefetch; }},
       {"scheduler.shuffle", "17", [](const Config& c) { return c.shuffle == "17"; }},
   };
@@ -113,6 +123,35 @@ TEST_F(ConfigTest, SetComesAfterTheFileAndInOrder) {
   ASSERT_TRUE(config.ok());
   EXPECT_EQ(config->threads, 3u);
   EXPECT_EQ(config->context, 5u);
+}
+
+// What a plugin is told is kept for it, with where it was said.
+TEST_F(ConfigTest, OtherKeysOfAStrategyAreItsPlugins) {
+  const std::string path = file("[cache]\nwindow = 5\naging = true\nshare = 0.5\norder = \"often\"\n");
+  const auto config = load_config(path, {"cache.window=6", "predictor.rank=8"});
+  ASSERT_TRUE(config.ok()) << config.error().line();
+  const std::vector<Setting>& told = config->cache.settings;
+  ASSERT_EQ(told.size(), 4u);
+  const auto value_of = [&](const std::string& key) {
+    return std::find_if(told.begin(), told.end(), [&](const Setting& s) { return s.key == key; });
+  };
+  EXPECT_EQ(std::get<int64_t>(value_of("window")->value), 6);
+  EXPECT_EQ(value_of("window")->origin, "--set");
+  EXPECT_EQ(std::get<bool>(value_of("aging")->value), true);
+  EXPECT_EQ(value_of("aging")->origin, path + ":3");
+  EXPECT_EQ(std::get<double>(value_of("share")->value), 0.5);
+  EXPECT_EQ(std::get<std::string>(value_of("order")->value), "often");
+  EXPECT_EQ(config->predictor.settings.size(), 1u);
+  EXPECT_EQ(error_of("[cache]\nwindow = [1]\n"),
+            "FILE:2: 'cache.window' must be a number, true, false or a string");
+  EXPECT_EQ(error_of("[cache.window]\nx = 1\n"), "FILE:2: unknown key 'cache.window.x'");
+}
+
+TEST_F(ConfigTest, AnotherPluginIsNotToldWhatTheFileToldTheFirst) {
+  const std::string path = file("[cache]\nname = \"a\"\nwindow = 5\n");
+  EXPECT_EQ(load_config(path, {"cache.name=a"})->cache.settings.size(), 1u);
+  EXPECT_EQ(load_config(path, {"cache.name=b"})->cache.settings.size(), 0u);
+  EXPECT_EQ(load_config(path, {"cache.size=1", "cache.name=b"})->cache.settings.size(), 1u);
 }
 
 TEST_F(ConfigTest, UnknownKeysSuggestTheNearest) {

@@ -45,7 +45,7 @@ class FaultyDisk : public testing::TestWithParam<Way> {
     ASSERT_TRUE(logits.ok()) << logits.error().line();
     expected_ = std::move(*logits);
     config_ = resident;
-    config_.cache = cache;
+    config_.cache.name = cache;
     config_.flash_device = device;
     config_.dram_capacity = half_capacity(config_, options());
   }

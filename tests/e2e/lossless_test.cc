@@ -19,10 +19,10 @@ const std::vector<Variant>& variants() {
       {"chunk_5", 5},
       {"threads_2", kGoldenTokens, [](Config& c) { c.threads = 2; }},
       {"threads_3_chunk_7", 7, [](Config& c) { c.threads = 3; }},
-      {"naive", 1, [](Config& c) { c.cache = "none", c.dram_capacity = "50%"; }},
-      {"naive_prefill", 12, [](Config& c) { c.cache = "none", c.dram_capacity = "50%"; }},
+      {"naive", 1, [](Config& c) { c.cache.name = "none", c.dram_capacity = "50%"; }},
+      {"naive_prefill", 12, [](Config& c) { c.cache.name = "none", c.dram_capacity = "50%"; }},
       {"naive_without_prefetch", 1,
-       [](Config& c) { c.cache = "none", c.dram_capacity = "50%", c.prefetch = false; }},
+       [](Config& c) { c.cache.name = "none", c.dram_capacity = "50%", c.prefetch = false; }},
       {"hybrid_25", 1, [](Config& c) { c.dram_capacity = "25%"; }},
       {"hybrid_50", 1, [](Config& c) { c.dram_capacity = "50%"; }},
       {"hybrid_75", 1, [](Config& c) { c.dram_capacity = "75%"; }},
@@ -33,16 +33,19 @@ const std::vector<Variant>& variants() {
        [](Config& c) {
          c.dram_capacity = "60%", c.flash_thread = "own", c.dram_thread = "own", c.threads = 2;
        }},
-      {"lru_60", 1, [](Config& c) { c.cache = "lru", c.dram_capacity = "60%"; }},
+      {"lru_60", 1, [](Config& c) { c.cache.name = "lru", c.dram_capacity = "60%"; }},
       {"lru_90_without_prefetch", 1,
-       [](Config& c) { c.cache = "lru", c.dram_capacity = "90%", c.prefetch = false; }},
-      {"lru_90_shuffled", 2, [](Config& c) { c.cache = "lru", c.dram_capacity = "90%", c.shuffle = "11"; }},
+       [](Config& c) { c.cache.name = "lru", c.dram_capacity = "90%", c.prefetch = false; }},
+      {"lru_90_shuffled", 2,
+       [](Config& c) { c.cache.name = "lru", c.dram_capacity = "90%", c.shuffle = "11"; }},
+      {"lfu_70", 1, [](Config& c) { c.cache.name = "lfu", c.dram_capacity = "70%"; }},
+      {"static_60", 3, [](Config& c) { c.cache.name = "static", c.dram_capacity = "60%"; }},
       {"shuffle_1", 1, [](Config& c) { c.dram_capacity = "50%", c.shuffle = "1"; }},
       {"shuffle_2", 4, [](Config& c) { c.dram_capacity = "50%", c.shuffle = "2"; }},
-      {"shuffle_3", 1, [](Config& c) { c.cache = "none", c.dram_capacity = "50%", c.shuffle = "3"; }},
+      {"shuffle_3", 1, [](Config& c) { c.cache.name = "none", c.dram_capacity = "50%", c.shuffle = "3"; }},
       {"shuffle_4_pread", 1,
        [](Config& c) {
-         c.cache = "lru", c.dram_capacity = "70%", c.shuffle = "4", c.flash_device = "pread";
+         c.cache.name = "lru", c.dram_capacity = "70%", c.shuffle = "4", c.flash_device = "pread";
        }},
   };
   return all;

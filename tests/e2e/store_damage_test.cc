@@ -25,7 +25,7 @@ class DamagedStore : public testing::TestWithParam<const char*> {
     resident_ = golden_store(GetParam(), directory_);
     expected_ = logits(resident_);
     naive_ = resident_;
-    naive_.cache = "none";
+    naive_.cache.name = "none";
     RuntimeOptions options;
     options.logit_rows = kGoldenTokens;
     naive_.dram_capacity = half_capacity(resident_, options);

@@ -105,7 +105,7 @@ TEST_F(SessionTest, DrainLeavesNothingInFlight) {
     for (const char* thread : {"kernel", "own"}) {
       for (const char* shuffle : {"", "3"}) {
         const auto runtime = start([&](Config& c) {
-          c.cache = cache, c.flash_thread = thread, c.shuffle = shuffle, c.dram_capacity = "60%";
+          c.cache.name = cache, c.flash_thread = thread, c.shuffle = shuffle, c.dram_capacity = "60%";
         });
         Session session(runtime->engine(), 0);
         for (const uint32_t token : kTokens) ASSERT_TRUE(session.append({&token, 1}).ok());
@@ -118,7 +118,7 @@ TEST_F(SessionTest, DrainLeavesNothingInFlight) {
 }
 
 TEST_F(SessionTest, AnInterruptionLeavesTheSessionWhereItWas) {
-  const auto runtime = start([](Config& c) { c.cache = "none", c.dram_capacity = "50%"; });
+  const auto runtime = start([](Config& c) { c.cache.name = "none", c.dram_capacity = "50%"; });
   Session session(runtime->engine(), 0);
   ASSERT_TRUE(session.append(std::span(kTokens).first(5)).ok());
   runtime->dispatcher().waiter().stop();
@@ -164,7 +164,7 @@ TEST(LeastBudget, IsRefusedBelowAndRunsAt) {
     const uint64_t least = (*resident)->plan().memory.least;
     for (const char* cache : {"none", "pinned", "lru"}) {
       const auto sized = [&](uint64_t bytes) {
-        return [=](Config& c) { c.dram_capacity = std::to_string(bytes), c.cache = cache; };
+        return [=](Config& c) { c.dram_capacity = std::to_string(bytes), c.cache.name = cache; };
       };
       const auto refused = world.start(sized(least - 1));
       EXPECT_EQ(refused.code(), Code::no_space);
@@ -187,8 +187,8 @@ TEST(LeastBudget, IsRefusedBelowAndRunsAt) {
 // again the same session goes on.
 TEST(DamagedStore, FailsTheStepAndNothingElse) {
   const ModelWorld world(small_llama());
-  const auto runtime =
-      world.start([](Config& c) { c.cache = "none", c.dram_capacity = "60%", c.flash_direct = false; }, true);
+  const auto runtime = world.start(
+      [](Config& c) { c.cache.name = "none", c.dram_capacity = "60%", c.flash_direct = false; }, true);
   ASSERT_TRUE(runtime.ok());
   Session session((*runtime)->engine(), 0);
   ASSERT_TRUE(session.append(std::span(kTokens).first(4)).ok());

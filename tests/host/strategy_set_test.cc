@@ -5,14 +5,14 @@
 
 #include <cstring>
 
-#include "tests/plugins/all_plugins.h"
+#include "tests/plugins/choose.h"
 
 namespace tierd {
 namespace {
 
 using testing::HasSubstr;
 
-std::vector<Site> two_sites() {
+std::vector<Site> three_sites() {
   std::vector<Site> sites(3);
   for (SiteId s = 0; s < 3; ++s) {
     sites[s].name = "site " + std::to_string(s);
@@ -28,117 +28,181 @@ std::vector<Site> two_sites() {
 // A cache that hands out what the test says, and shows what it sees.
 struct FakeCache {
   static inline const tierd_host* host = nullptr;
+  static inline std::vector<uint32_t> most;
   static inline std::vector<uint32_t> slots;
+  static inline std::vector<std::string> told;
   static inline int code = 0;
-  static inline bool can_be_made = true;
   static inline int alive = 0;
   static int share(void*, uint64_t, uint32_t* out) {
+    most.assign(out, out + host->n_sites);
     std::copy(slots.begin(), slots.end(), out);
     return code;
   }
   static int admit(void*, const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out*) { return 0; }
-  static void* create(const tierd_host* from) {
+  static int landed(void*, uint32_t site, const uint32_t* idx, uint32_t n) {
+    std::string line = std::to_string(site) + ":";
+    for (uint32_t i = 0; i < n; ++i) line += " " + std::to_string(idx[i]);
+    told.push_back(line);
+    return 0;
+  }
+  static int create(const tierd_host* from, void** self) {
     host = from;
-    if (!can_be_made) return nullptr;
+    *self = &alive;
     ++alive;
-    return &alive;
+    return 0;
   }
   static void destroy(void*) { --alive; }
   static const void* extension(const char* id) {
-    static const tierd_cache_1 table = {sizeof table, share,   admit,   nullptr,
-                                        nullptr,      nullptr, nullptr, nullptr};
+    static const tierd_cache_1 table = {sizeof table, share,   admit,   landed,  nullptr,
+                                        nullptr,      nullptr, nullptr, nullptr, nullptr};
     return std::strcmp(id, TIERD_CACHE_1) == 0 ? &table : nullptr;
   }
-  static const void* no_extension(const char*) { return nullptr; }
 };
-const tierd_plugin kFake = {
-    sizeof(tierd_plugin), "cache", "fake", "", 0, FakeCache::create, FakeCache::destroy,
-    FakeCache::extension};
-const tierd_plugin kEmpty = {
-    sizeof(tierd_plugin),   "cache", "empty", "", 0, FakeCache::create, FakeCache::destroy,
-    FakeCache::no_extension};
+constexpr tierd_param kSize = {"size", TIERD_PARAM_INTEGER, 0, "8", 0, 64, nullptr, "a size"};
+const tierd_plugin kFake = {TIERD_ABI_MAJOR,
+                            TIERD_ABI_MINOR,
+                            sizeof(tierd_plugin),
+                            "cache",
+                            "fake",
+                            "1.0",
+                            "",
+                            nullptr,
+                            0,
+                            &kSize,
+                            1,
+                            sizeof(tierd_param),
+                            FakeCache::create,
+                            FakeCache::destroy,
+                            FakeCache::extension};
 
-std::vector<const tierd_plugin*> plugins() {
-  std::vector<const tierd_plugin*> all(all_plugins().begin(), all_plugins().end());
-  all.push_back(&kFake);
-  all.push_back(&kEmpty);
-  return all;
+StrategyChoice fake() {
+  return {&kFake, "fake.so", *Parameters::read(kFake, {{"size", int64_t{9}, ""}}), nullptr};
 }
 
 class StrategySetTest : public testing::Test {
  protected:
   void SetUp() override {
     FakeCache::slots = {0, 0, 0};
+    FakeCache::told.clear();
     FakeCache::code = 0;
-    FakeCache::can_be_made = true;
   }
-  Result<std::unique_ptr<StrategySet>> make(const std::string& cache) {
-    StrategyNames names;
-    names.cache = cache;
-    return StrategySet::create(plugins_, names, sites_, 42);
+  Result<std::unique_ptr<StrategySet>> make() {
+    StrategyChoices choices = choose_all();
+    choices.cache = fake();
+    return StrategySet::create(choices, sites_, 42);
   }
-  std::vector<const tierd_plugin*> plugins_ = plugins();
-  std::vector<Site> sites_ = two_sites();
+  std::vector<Site> sites_ = three_sites();
 };
 
 TEST_F(StrategySetTest, MakesWhatIsNamedAndDestroysIt) {
   {
-    const auto set = make("fake");
+    const auto set = make();
     ASSERT_TRUE(set.ok());
     EXPECT_EQ(FakeCache::alive, 1);
-    EXPECT_STREQ((*set)->strategies().cache.name, "fake");
-    EXPECT_STREQ((*set)->strategies().predictor.name, "dense");
-    ASSERT_NE(FakeCache::host, nullptr);
-    EXPECT_EQ(FakeCache::host->seed, 42u);
-    ASSERT_EQ(FakeCache::host->n_sites, 3u);
-    const tierd_site_view& embed = FakeCache::host->sites[0];
-    EXPECT_EQ(embed.alias_of, 2u);
-    EXPECT_EQ(embed.given, 1);
-    EXPECT_STREQ(embed.name, "site 0");
-    EXPECT_EQ(FakeCache::host->sites[1].alias_of, TIERD_NO_SITE);
-    EXPECT_EQ(FakeCache::host->sites[1].enc[0].bytes, 4096u);
+    EXPECT_EQ((*set)->strategies().cache.name, "fake");
+    EXPECT_EQ((*set)->strategies().predictor.name, "dense");
+    const tierd_host& host = *FakeCache::host;
+    EXPECT_EQ(host.seed, 42u);
+    ASSERT_EQ(host.n_sites, 3u);
+    EXPECT_EQ(host.sites[0].alias_of, 2u);
+    EXPECT_EQ(host.sites[0].given, 1);
+    EXPECT_STREQ(host.sites[0].name, "site 0");
+    EXPECT_EQ(host.sites[1].alias_of, TIERD_NO_SITE);
+    EXPECT_EQ(host.sites[1].enc[0].bytes, 4096u);
   }
   EXPECT_EQ(FakeCache::alive, 0);
 }
 
-TEST_F(StrategySetTest, UnknownNamesListTheKnown) {
-  const auto set = make("lruu");
-  EXPECT_EQ(set.code(), Code::not_found);
-  EXPECT_EQ(set.error().line(),
-            "cache.name: there is no cache 'lruu'; known: none, pinned, lru, fake, empty");
-  StrategyNames names;
-  names.predictor = "lru";  // of another kind
-  EXPECT_EQ(StrategySet::create(plugins_, names, sites_, 0).error().line(),
-            "predictor.name: there is no predictor 'lru'; known: dense");
+TEST_F(StrategySetTest, TheHostAnswersWhateverIsAsked) {
+  const auto set = make();
+  ASSERT_TRUE(set.ok());
+  const tierd_host& host = *FakeCache::host;
+  int64_t whole = 0;
+  EXPECT_EQ(host.integer(host.context, "size", &whole), TIERD_OK);
+  EXPECT_EQ(whole, 9);
+  double number = 0;
+  EXPECT_EQ(host.number(host.context, "size", &number), TIERD_E_INVALID);
+  EXPECT_EQ(host.integer(host.context, "sise", &whole), TIERD_E_INVALID);
+  uint8_t flag = 0;
+  EXPECT_EQ(host.flag(host.context, "size", &flag), TIERD_E_INVALID);
+  const char* text = nullptr;
+  EXPECT_EQ(host.text(host.context, "size", &text), TIERD_E_INVALID);
+
+  auto* memory = static_cast<uint8_t*>(host.scratch(host.context, 100));
+  ASSERT_NE(memory, nullptr);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % 64, 0u);
+  memory[99] = 7;
+  memory = static_cast<uint8_t*>(host.scratch(host.context, 1 << 20));
+  ASSERT_NE(memory, nullptr);
+  EXPECT_EQ(memory[99], 7);
+  EXPECT_EQ(host.scratch(host.context, UINT64_MAX), nullptr);
+
+  for (int i = 0; i < 64; ++i) {
+    EXPECT_EQ(host.metric(host.context, std::to_string(i).c_str(), i), TIERD_OK);
+  }
+  EXPECT_EQ(host.metric(host.context, "one more", 1), TIERD_E_NO_SPACE);
+  EXPECT_EQ(host.metric(host.context, "63", 1), TIERD_OK);
+  EXPECT_EQ((*set)->instance("cache").metrics().at("63"), 1);
+
+  tierd_tensor_view view{};
+  view.size = sizeof view;
+  EXPECT_EQ(host.tensor(host.context, "none", &view), TIERD_E_INVALID);
+  EXPECT_EQ(host.linear(host.context, 0, nullptr, 1, nullptr), TIERD_E_INVALID);
+  host.log(host.context, TIERD_LOG_ERROR, "the last words");
+  EXPECT_EQ((*set)->instance("cache").last_words(), "the last words");
 }
 
-TEST_F(StrategySetTest, APluginThatOffersNothingOrCannotBeMade) {
-  EXPECT_EQ(make("empty").error().line(), "cache 'empty': does not offer tierd.cache/1");
-  FakeCache::can_be_made = false;
-  const auto set = make("fake");
-  EXPECT_EQ(set.code(), Code::plugin_fault);
-  EXPECT_EQ(set.error().line(), "cache 'fake': could not be created");
+TEST_F(StrategySetTest, TensorsAreSeenAndMultiplied) {
+  auto tensors = std::make_shared<PluginTensors>();
+  tensors->tensors.resize(2);
+  tensors->tensors[0].name = "heat";
+  tensors->tensors[0].dims = {3};
+  tensors->tensors[0].data = {1, 2, 3};
+  tensors->tensors[1].name = "table";
+  tensors->tensors[1].dims = {2, 3};
+  StrategyChoices choices = choose_all();
+  choices.cache = fake();
+  choices.cache.tensors = tensors;
+  std::string multiplied;
+  const auto set =
+      StrategySet::create(choices, sites_, 1, kPluginDeadlineNs,
+                          [&](const PluginTensors::Tensor& tensor, const float*, uint32_t rows, float*) {
+                            multiplied = tensor.name + " " + std::to_string(rows);
+                          });
+  ASSERT_TRUE(set.ok());
+  const tierd_host& host = *FakeCache::host;
+  tierd_tensor_view view{};
+  view.size = sizeof view;
+  ASSERT_EQ(host.tensor(host.context, "heat", &view), TIERD_OK);
+  EXPECT_EQ(view.n_dims, 1u);
+  EXPECT_EQ(view.dims[0], 3u);
+  EXPECT_EQ(view.data[2], 3);
+  EXPECT_EQ(host.linear(host.context, view.tensor, nullptr, 1, nullptr), TIERD_E_INVALID);
+  ASSERT_EQ(host.tensor(host.context, "table", &view), TIERD_OK);
+  EXPECT_EQ(view.data, nullptr);
+  EXPECT_EQ(host.linear(host.context, view.tensor, nullptr, 4, nullptr), TIERD_OK);
+  EXPECT_EQ(multiplied, "table 4");
 }
 
 TEST_F(StrategySetTest, SharesAreChecked) {
-  const auto set = make("fake");
-  ASSERT_TRUE(set.ok());
-  FakeCache::slots = {0, 4, 4};
-  const auto whole = (*set)->share(8 * 4096);
-  ASSERT_TRUE(whole.ok());
-  EXPECT_EQ(*whole, (std::vector<uint32_t>{0, 4, 4}));
-  EXPECT_THAT((*set)->share(8 * 4096 - 1).error().line(),
-              HasSubstr("cache 'fake': share: 32768 bytes of 32767"));
-  FakeCache::slots = {0, 5, 0};
-  EXPECT_THAT((*set)->share(1 << 20).error().line(), HasSubstr("5 slots for site 1"));
-  FakeCache::slots = {1, 0, 0};  // an alias has none
-  EXPECT_THAT((*set)->share(1 << 20).error().line(), HasSubstr("1 slots for site 0"));
-  FakeCache::code = -2;
-  EXPECT_THAT((*set)->share(1 << 20).error().line(), HasSubstr("share: answered -2"));
+  const auto shared = [&](std::vector<uint32_t> slots, uint64_t bytes, int code = 0) {
+    FakeCache::slots = std::move(slots);
+    FakeCache::code = code;
+    const auto set = make();
+    EXPECT_TRUE(set.ok());
+    const auto answer = (*set)->share(bytes);
+    EXPECT_THAT(FakeCache::most, testing::ElementsAre(0, 4, 4));
+    return answer.ok() ? "" : answer.error().line();
+  };
+  EXPECT_EQ(shared({0, 4, 4}, 8 * 4096), "");
+  EXPECT_THAT(shared({0, 4, 4}, 8 * 4096 - 1), HasSubstr("cache 'fake': share: 32768 bytes of 32767"));
+  EXPECT_THAT(shared({0, 5, 0}, 1 << 20), HasSubstr("5 slots for site 1, which can have 4"));
+  EXPECT_THAT(shared({1, 0, 0}, 1 << 20), HasSubstr("1 slots for site 0, which can have 0"));  // an alias
+  EXPECT_THAT(shared({0, 0, 0}, 1 << 20, -2), HasSubstr("share: answered -2"));
 }
 
 TEST_F(StrategySetTest, EvictableIsValidAndNotInUse) {
-  const auto set = make("fake");
+  const auto set = make();
   ASSERT_TRUE(set.ok());
   const tierd_host& host = *FakeCache::host;
   EXPECT_EQ(host.evictable(host.context, 1, 0), 0);  // before there is a residency
@@ -155,6 +219,31 @@ TEST_F(StrategySetTest, EvictableIsValidAndNotInUse) {
   EXPECT_EQ(host.evictable(host.context, 1, 4), 0);
   EXPECT_EQ(host.evictable(host.context, 3, 0), 0);
   EXPECT_EQ(host.evictable(host.context, UINT32_MAX, UINT32_MAX), 0);
+}
+
+TEST_F(StrategySetTest, ASwappedCacheGetsTheArenaAndHearsWhatIsThere) {
+  const auto set = StrategySet::create(choose_all("lru"), sites_, 42);
+  ASSERT_TRUE(set.ok());
+  Residency residency(sites_, std::vector<uint32_t>{0, 2, 3});
+  (*set)->set_residency(&residency);
+  for (const uint32_t neuron : {3u, 1u}) {
+    residency.lease(1, neuron);
+    residency.landed(1, neuron);
+  }
+  FakeCache::slots = {0, 2, 3};
+  ASSERT_TRUE((*set)->swap(fake(), 1 << 20).ok());
+  EXPECT_THAT(FakeCache::most, testing::ElementsAre(0, 2, 3));
+  EXPECT_THAT(FakeCache::told, testing::ElementsAre("1: 1 3"));
+  EXPECT_EQ((*set)->strategies().cache.name, "fake");
+  EXPECT_EQ(FakeCache::alive, 1);
+  // One that asks for more than the arena has changes nothing.
+  FakeCache::slots = {0, 3, 3};
+  EXPECT_EQ((*set)->swap(fake(), 1 << 20).code(), Code::plugin_fault);
+  EXPECT_EQ(FakeCache::alive, 1);
+  ASSERT_TRUE((*set)->swap(choose("cache", "none"), 1 << 20).ok());
+  EXPECT_EQ(FakeCache::alive, 0);
+  ASSERT_TRUE((*set)->swap(choose("predictor", "random"), 0).ok());
+  EXPECT_EQ((*set)->strategies().predictor.name, "random");
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include "core/host/strategy_set.h"
 #include "tests/kernel/scripted_world.h"
-#include "tests/plugins/all_plugins.h"
+#include "tests/plugins/choose.h"
 
 namespace tierd {
 namespace {
@@ -38,9 +38,7 @@ auto verdicts(std::map<uint32_t, uint8_t> of) {
 struct BuiltinWorld {
   BuiltinWorld(const WorldOptions& options, const std::string& cache)
       : world(options, [&](ScriptedWorld& w) {
-          StrategyNames names;
-          names.cache = cache;
-          auto made = StrategySet::create(all_plugins(), names, w.sites, 1);
+          auto made = StrategySet::create(choose_all(cache), w.sites, 1);
           EXPECT_TRUE(made.ok());
           set = std::move(*made);
           set->set_residency(&w.residency);

@@ -271,11 +271,21 @@ struct Script {
           auto& script = *static_cast<Script*>(self);
           return script.hand_over(script.fill ? script.fill() : std::vector<Ahead>(), "ahead", out);
         },
-        [](void* self) { return static_cast<Script*>(self)->code["end_step"]; }};
-    return {{&predictor, this, "script"},
-            {&quantizer, this, "script"},
-            {&cache, this, "script"},
-            {&balancer, this, "script"}};
+        [](void* self) { return static_cast<Script*>(self)->code["end_step"]; },
+        nullptr,
+        nullptr};
+    Strategies all;
+    const auto install = [&](auto& strategy, const char* kind, const auto& table) {
+      strategy.kind = kind;
+      strategy.name = "script";
+      strategy.self = this;
+      strategy.table = table;
+    };
+    install(all.predictor, "predictor", predictor);
+    install(all.quantizer, "quantizer", quantizer);
+    install(all.cache, "cache", cache);
+    install(all.balancer, "balancer", balancer);
+    return all;
   }
 
  private:
@@ -298,7 +308,7 @@ struct WorldOptions {
 class ScriptedWorld {
  public:
   explicit ScriptedWorld(const WorldOptions& options,
-                         std::function<Strategies(ScriptedWorld&)> strategies = {})
+                         const std::function<Strategies(ScriptedWorld&)>& chosen = {})
       : options_(options),
         sites(make_sites(options)),
         flash(options.credits, pools_),
@@ -326,9 +336,12 @@ class ScriptedWorld {
     scheduling.describe_extent = [](uint32_t extent) {
       return "weights.bin: extent " + std::to_string(extent);
     };
-    scheduler = std::make_unique<Scheduler>(
-        dispatcher, sites, strategies ? strategies(*this) : script.strategies(), residency, scheduling);
+    strategies = chosen ? chosen(*this) : script.strategies();
+    scheduler = std::make_unique<Scheduler>(dispatcher, sites, strategies, residency, scheduling);
   }
+
+  // The scripted strategies answer as before a fault.
+  void heal() { strategies = script.strategies(); }
 
   // What happens when the kernel has nothing to do. Default: the oldest read ends.
   std::function<void()> idle = [this] {
@@ -471,6 +484,7 @@ class ScriptedWorld {
   RecordingCompute compute;
   Dispatcher dispatcher;
   Residency residency;
+  Strategies strategies;
   std::unique_ptr<Scheduler> scheduler;
 };
 

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/plugins/table.h"
 
 namespace tierd {
@@ -8,23 +10,22 @@ namespace {
 const std::vector<TestSite> kSites = {{6, 100, true}, {10, 100}, {4, 300}, {6, 100}};
 
 TEST(PredictorDense, EverythingIsActive) {
-  Plugged<tierd_predictor_1> dense(tierd_predictor_dense, TIERD_PREDICTOR_1, kSites);
-  EXPECT_EQ(dense.table->caps(dense.self), 0u);
+  Plugged<tierd_predictor_1> dense("predictor", "dense", kSites);
+  EXPECT_EQ(dense.table.caps(dense.self), 0u);
   tierd_set_out out{};
   const tierd_rows_view rows{};
-  EXPECT_EQ(dense.table->predict(dense.self, 1, &rows, &out), TIERD_OK);
+  EXPECT_EQ(dense.table.predict(dense.self, 1, &rows, &out), TIERD_OK);
   EXPECT_EQ(out.all, 1);
 }
 
 TEST(PredictorDense, LooksAheadAroundTheWalkAndNeverAtItself) {
   for (const uint32_t n : {1u, 2u, 4u, 20u}) {
-    Plugged<tierd_predictor_1> dense(tierd_predictor_dense, TIERD_PREDICTOR_1,
-                                     std::vector<TestSite>(n, TestSite{4, 100}));
+    Plugged<tierd_predictor_1> dense("predictor", "dense", std::vector<TestSite>(n, TestSite{4, 100}));
     for (uint32_t site = 0; site < n; ++site) {
       std::vector<tierd_ahead> items(64);
       tierd_ahead_out out{64, 0, items.data()};
       const tierd_rows_view rows{};
-      ASSERT_EQ(dense.table->look_ahead(dense.self, site, &rows, &out), TIERD_OK);
+      ASSERT_EQ(dense.table.look_ahead(dense.self, site, &rows, &out), TIERD_OK);
       EXPECT_EQ(out.n, std::min(8u, n - 1));
       for (uint32_t i = 0; i < out.n; ++i) {
         EXPECT_EQ(items[i].distance, i + 1);
@@ -32,37 +33,74 @@ TEST(PredictorDense, LooksAheadAroundTheWalkAndNeverAtItself) {
         EXPECT_EQ(items[i].idx, nullptr);
       }
       tierd_ahead_out small{2, 0, items.data()};
-      ASSERT_EQ(dense.table->look_ahead(dense.self, site, &rows, &small), TIERD_OK);
+      ASSERT_EQ(dense.table.look_ahead(dense.self, site, &rows, &small), TIERD_OK);
       EXPECT_LE(small.n, 2u);
     }
   }
 }
 
 TEST(QuantizerPlain, TakesWhatTheStoreHas) {
-  Plugged<tierd_quantizer_1> plain(tierd_quantizer_plain, TIERD_QUANTIZER_1, kSites);
+  Plugged<tierd_quantizer_1> plain("quantizer", "plain", kSites);
   std::vector<uint8_t> level(5, 7);
   const std::vector<uint32_t> neurons = {0, 2, 3};
   const tierd_set_view set = set_of(1, neurons);
   const tierd_site_view site{};
-  EXPECT_EQ(plain.table->choose(plain.self, &site, &set, level.data()), TIERD_OK);
+  EXPECT_EQ(plain.table.choose(plain.self, &site, &set, level.data()), TIERD_OK);
   EXPECT_EQ(level, (std::vector<uint8_t>{0, 0, 0, 7, 7}));
 }
 
 TEST(BalancerSingle, OneUnitDoesAll) {
-  Plugged<tierd_balancer_1> single(tierd_balancer_single, TIERD_BALANCER_1, kSites);
+  Plugged<tierd_balancer_1> single("balancer", "single", kSites);
   std::vector<uint8_t> unit(5, 7);
   const std::vector<uint32_t> neurons = {0, 2, 3};
   const tierd_set_view set = set_of(1, neurons);
-  EXPECT_EQ(single.table->assign(single.self, &set, 4, unit.data()), TIERD_OK);
+  EXPECT_EQ(single.table.assign(single.self, &set, 4, unit.data()), TIERD_OK);
   EXPECT_EQ(unit, (std::vector<uint8_t>{0, 0, 0, 7, 7}));
 }
 
+TEST(PredictorDense, LooksAsFarAheadAsItIsTold) {
+  Plugged<tierd_predictor_1> dense("predictor", "dense", std::vector<TestSite>(20, TestSite{4, 100}),
+                                   {{"sites_ahead", int64_t{3}, "test"}});
+  std::vector<tierd_ahead> items(64);
+  tierd_ahead_out out{64, 0, items.data()};
+  const tierd_rows_view rows{};
+  ASSERT_EQ(dense.table.look_ahead(dense.self, 0, &rows, &out), TIERD_OK);
+  EXPECT_EQ(out.n, 3u);
+}
+
+TEST(PredictorRandom, DrawsTheShareThatItIsToldAndTheSameForASeed) {
+  const std::vector<TestSite> sites = {{1000, 100}, {1000, 100}};
+  const auto draw = [&](double p) {
+    Plugged<tierd_predictor_1> random("predictor", "random", sites, {{"p", p, "test"}});
+    EXPECT_EQ(random.table.caps(random.self), uint32_t{TIERD_PREDICTOR_LOSSY});
+    std::vector<std::vector<uint32_t>> sets;
+    const tierd_rows_view rows{};
+    for (uint32_t i = 0; i < 20; ++i) {
+      std::vector<uint32_t> idx(1000);
+      tierd_set_out out{sizeof out, 1000, 0, 0, idx.data(), nullptr, nullptr};
+      EXPECT_EQ(random.table.predict(random.self, i % 2, &rows, &out), TIERD_OK);
+      idx.resize(out.n);
+      EXPECT_TRUE(std::is_sorted(idx.begin(), idx.end()));
+      sets.push_back(idx);
+    }
+    return sets;
+  };
+  EXPECT_EQ(draw(0.3), draw(0.3));
+  size_t drawn = 0;
+  for (const auto& set : draw(0.3)) drawn += set.size();
+  EXPECT_NEAR(static_cast<double>(drawn), 6000, 300);  // 4.6 sigma
+  EXPECT_EQ(draw(1.0)[0].size(), 1000u);
+  EXPECT_EQ(draw(0.0)[0].size(), 0u);
+  EXPECT_NE(draw(0.3)[0], draw(0.3)[2]);  // anew every step
+}
+
 TEST(Plugins, DescribeThemselves) {
-  for (const tierd_plugin* plugin : all_plugins()) {
-    EXPECT_EQ(plugin->size, sizeof(tierd_plugin));
-    EXPECT_NE(std::string(plugin->name), "");
-    EXPECT_NE(std::string(plugin->summary), "");
-    EXPECT_EQ(plugin->lossy, 0);
+  const auto found = PluginPath({TIERD_PLUGIN_DIR}).list();
+  EXPECT_GE(found.size(), 8u);
+  for (const PluginPath::Found& file : found) {
+    const StrategyChoice choice = choose(file.kind, file.name);
+    EXPECT_NE(std::string(choice.plugin->summary), "") << file.path;
+    EXPECT_EQ(choice.plugin->lossy, file.name == "random" ? 1u : 0u) << file.path;
   }
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/plugins/all_plugins.h"
+#include "tests/plugins/choose.h"
 
 namespace tierd {
 
@@ -22,13 +22,15 @@ struct TestSite {
 template <class Table>
 class Plugged {
  public:
-  Plugged(const tierd_plugin& plugin, const char* extension, const std::vector<TestSite>& sites)
-      : plugin_(plugin), encodings_(sites.size()), views_(sites.size()) {
+  Plugged(const std::string& kind, const std::string& name, const std::vector<TestSite>& sites,
+          const std::vector<Setting>& settings = {})
+      : choice_(choose(kind, name, settings)), encodings_(sites.size()), views_(sites.size()) {
     for (uint32_t s = 0; s < sites.size(); ++s) {
       encodings_[s] = {4, 0, sites[s].slot_bytes};
       views_[s] = {};
       views_[s].size = sizeof views_[s];
       views_[s].site = s;
+      views_[s].name = "site";
       views_[s].alias_of = sites[s].alias_of;
       views_[s].given = sites[s].given ? 1 : 0;
       views_[s].n = sites[s].n;
@@ -37,29 +39,40 @@ class Plugged {
     }
     host_.size = sizeof host_;
     host_.context = this;
+    host_.seed = 7;
     host_.n_sites = static_cast<uint32_t>(sites.size());
     host_.sites = views_.data();
+    host_.integer = get<int64_t>;
+    host_.number = get<double>;
+    host_.log = [](void*, int, const char* line) { ADD_FAILURE() << line; };
+    host_.tensor = [](void*, const char*, tierd_tensor_view*) { return int{TIERD_E_INVALID}; };
     host_.evictable = [](void* context, uint32_t site, uint32_t neuron) {
       const auto& plugged = *static_cast<Plugged*>(context);
       return plugged.evictable ? plugged.evictable(site, neuron) : 1;
     };
-    self = plugin.create(&host_);
+    EXPECT_EQ(choice_.plugin->create(&host_, &self), TIERD_OK);
     EXPECT_NE(self, nullptr);
-    table = static_cast<const Table*>(plugin.extension(extension));
-    EXPECT_NE(table, nullptr);
-    EXPECT_EQ(plugin.extension("tierd.something_else/1"), nullptr);
-    EXPECT_EQ(table->size, sizeof(Table));
+    EXPECT_TRUE(read_table(*choice_.plugin, choice_.origin, table).ok());
+    EXPECT_EQ(choice_.plugin->extension("tierd.something_else/1"), nullptr);
   }
-  ~Plugged() { plugin_.destroy(self); }
+  ~Plugged() { choice_.plugin->destroy(self); }
   Plugged(const Plugged&) = delete;
   Plugged& operator=(const Plugged&) = delete;
 
-  const Table* table = nullptr;
+  Table table{};
   void* self = nullptr;
   std::function<int(uint32_t, uint32_t)> evictable;
 
  private:
-  const tierd_plugin& plugin_;
+  template <class T>
+  static int get(void* context, const char* name, T* value) {
+    const T* found = static_cast<Plugged*>(context)->choice_.parameters.template get<T>(name);
+    if (found == nullptr) return TIERD_E_INVALID;
+    *value = *found;
+    return TIERD_OK;
+  }
+
+  StrategyChoice choice_;
   std::vector<tierd_encoding_view> encodings_;
   std::vector<tierd_site_view> views_;
   tierd_host host_{};
@@ -88,7 +101,7 @@ inline Admitted admit(Plugged<tierd_cache_1>& cache, uint32_t site, const std::v
   tierd_victims_out out{static_cast<uint32_t>(missing.size()), 0, victims.data()};
   const tierd_set_view set = set_of(site, missing);
   EXPECT_EQ(
-      cache.table->admit(cache.self, &set, TIERD_PRIORITY_DEMAND, free_slots, result.verdicts.data(), &out),
+      cache.table.admit(cache.self, &set, TIERD_PRIORITY_DEMAND, free_slots, result.verdicts.data(), &out),
       TIERD_OK);
   EXPECT_LE(out.n, out.cap);
   for (uint32_t i = 0; i < out.n; ++i) {

@@ -1,6 +1,7 @@
 #include "tools/assembly/runtime.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <charconv>
@@ -8,9 +9,9 @@
 #include "core/base/affinity.h"
 #include "core/base/progress.h"
 #include "core/base/units.h"
+#include "core/layout/row_group.h"
 #include "core/store/cache_folder.h"
 #include "core/store/file.h"
-#include "tools/assembly/builtin_plugins.h"
 
 namespace tierd {
 namespace {
@@ -21,6 +22,7 @@ constexpr uint16_t kMemoryPool = 0;
 constexpr uint16_t kActivationPool = 1;
 constexpr uint32_t kDefaultContext = 4096;
 constexpr uint32_t kMostThreads = 1024;
+constexpr uint64_t kBytesPerNs = 10;  // what one thread reads of weights, for Team's estimate
 constexpr uint64_t kSpinNs = 20'000;  // with a core to itself, an agent's thread looks for messages so long
 
 // A number that may be left out.
@@ -71,9 +73,13 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   const bool blocks = std::any_of(manifest.sites.begin(), manifest.sites.end(),
                                   [](const StoredSite& site) { return is_quantized(site.encoding); });
   request.model.int8_activations = blocks && config.activations == "int8";
+  TIERD_ASSIGN(StrategyChoices strategies, choose_strategies(config));
+  TIERD_ASSIGN(StrategyChoices fallbacks, choose_fallbacks(config));
+  request.tables = strategies.table_bytes();
   TIERD_ASSIGN(MemoryPlan memory, plan_memory(manifest, request));
   ModelPlan model = plan_model(manifest, memory.model);
-  return RunPlan{config, std::move(store), memory, std::move(model)};
+  return RunPlan{config,           std::move(store),      memory,
+                 std::move(model), std::move(strategies), std::move(fallbacks)};
 }
 
 Result<std::unique_ptr<Runtime>> Runtime::create(RunPlan plan, const RuntimeOptions& options) {
@@ -94,6 +100,34 @@ Runtime::~Runtime() {
   flash_thread_.reset();
 }
 
+Status Runtime::make_strategies() {
+  // y^T = W x, row group by row group, as every linear operator is computed.
+  const auto linear = [this](const PluginTensors::Tensor& tensor, const float* x, uint32_t rows, float* y) {
+    const auto n_out = static_cast<uint32_t>(tensor.dims[0]);
+    const auto n_in = static_cast<uint32_t>(tensor.dims[1]);
+    if (n_out == 0 || n_in == 0 || rows == 0) {
+      std::fill_n(y, uint64_t{rows} * n_out, 0.0F);
+      return;
+    }
+    const uint32_t groups = (n_out + kGroupRows - 1) / kGroupRows;
+    const uint64_t bytes = group_bytes(tensor.encoding, n_in);
+    std::vector<float> padded(uint64_t{rows} * groups * kGroupRows);
+    team_->run(groups, 1, groups * bytes / kBytesPerNs, [&](uint64_t begin, uint64_t end, uint32_t) {
+      kernels_->matmul(tensor.encoding, tensor.packed.get() + begin * bytes,
+                       static_cast<uint32_t>(end - begin), n_in, x, n_in, rows,
+                       padded.data() + begin * kGroupRows, uint64_t{groups} * kGroupRows);
+    });
+    for (uint32_t row = 0; row < rows; ++row) {
+      std::copy_n(padded.data() + uint64_t{row} * groups * kGroupRows, n_out, y + uint64_t{row} * n_out);
+    }
+  };
+  const uint64_t deadline_ns = uint64_t{plan_.config.plugin_deadline_ms} * 1'000'000;
+  TIERD_ASSIGN(strategies_, StrategySet::create(plan_.strategies, plan_.model.sites, plan_.config.seed,
+                                                deadline_ns, linear));
+  TIERD_ASSIGN(slots_, strategies_->share(plan_.memory.arena));
+  return {};
+}
+
 Status Runtime::make_compute() {
   const Config& config = plan_.config;
   const MemoryPlan& memory = plan_.memory;
@@ -106,14 +140,12 @@ Status Runtime::make_compute() {
   team.workers = config.threads != 0 ? config.threads : available_cores();
   team.bind = binds_workers();
   team_ = std::make_unique<Team>(team);
-
-  StrategyNames names{config.predictor, config.quantizer, config.cache, config.balancer};
-  TIERD_ASSIGN(strategies_, StrategySet::create(builtin_plugins(), names, plan_.model.sites, config.seed));
-  TIERD_ASSIGN(slots_, strategies_->share(memory.arena));
+  TIERD_TRY(make_strategies());
 
   TIERD_TRY(budget_.reserve("KV cache", memory.kv));
   TIERD_TRY(budget_.reserve("activations", memory.activations));
   TIERD_TRY(budget_.reserve("small tensors", memory.tensors));
+  TIERD_TRY(budget_.reserve("plugin tables", memory.tables));
   TIERD_TRY(budget_.reserve("staging", memory.staging));
   uint64_t arena = 0;
   for (SiteId s = 0; s < slots_.size(); ++s) arena += uint64_t{slots_[s]} * plan_.model.sites[s].slot_bytes;
@@ -208,8 +240,37 @@ Status Runtime::make_kernel() {
 
   const uint64_t logits_offset = buffer_offsets(plan_.model.compute)[plan_.model.logits];
   const Span logits{kDram, kActivationPool, static_cast<uint32_t>(logits_offset / kSpanUnit), 0};
-  engine_ = std::make_unique<Engine>(*dispatcher_, *scheduler_, pools_, plan_.model, logits);
+  engine_ = std::make_unique<Engine>(*dispatcher_, *scheduler_, pools_, plan_.model, logits,
+                                     [this] { return recover(); });
   return {};
+}
+
+Status Runtime::recover() {
+  const auto replace = [&](const auto& strategy, const StrategyChoice& fallback) -> Status {
+    if (!strategy.quarantined()) return {};
+    if (fallback.plugin == nullptr) {
+      Error error = strategy.error();
+      error.detail =
+          fmt::format("is quarantined ({}); '{}.fallback' names no other", error.detail, strategy.kind);
+      return error;
+    }
+    spdlog::warn("{}; {} takes its place", strategy.error().line(), fallback.plugin->name);
+    return strategies_->swap(fallback, plan_.memory.arena);
+  };
+  const Strategies& s = strategies_->strategies();
+  TIERD_TRY(replace(s.predictor, plan_.fallbacks.predictor));
+  TIERD_TRY(replace(s.quantizer, plan_.fallbacks.quantizer));
+  TIERD_TRY(replace(s.cache, plan_.fallbacks.cache));
+  return replace(s.balancer, plan_.fallbacks.balancer);
+}
+
+Status Runtime::swap(std::string_view kind, const StrategyConfig& strategy) {
+  TIERD_ASSIGN(StrategyChoice choice, choose_strategy(plugin_path(plan_.config), kind, strategy));
+  if (choice.tensors != nullptr) {
+    TIERD_TRY(budget_.reserve("tables of a plugin put in later", choice.tensors->bytes));
+  }
+  TIERD_TRY(engine_->drain());
+  return strategies_->swap(std::move(choice), plan_.memory.arena);
 }
 
 Status Runtime::load_tensors() {
@@ -241,14 +302,15 @@ uint64_t Runtime::agent_wake_ups() const {
   return (dram_thread_ ? dram_thread_->wake_ups() : 0) + (flash_thread_ ? flash_thread_->wake_ups() : 0);
 }
 
-Runtime::Traffic Runtime::planned_traffic() const {
-  const bool keeps = strategies_->strategies().cache.table->ahead != nullptr;
+Result<Runtime::Traffic> Runtime::planned_traffic() const {
+  TIERD_ASSIGN(const std::vector<std::vector<uint32_t>> kept, strategies_->wanted());
   Traffic traffic;
   for (SiteId s = 0; s < plan_.model.sites.size(); ++s) {
     const Site& site = plan_.model.sites[s];
     if (site.given) continue;
     for (uint32_t i = 0; i < site.n; ++i) {
-      if (keeps && i < slots_[site.domain]) {
+      const std::vector<uint32_t>& here = kept[site.domain];
+      if (std::binary_search(here.begin(), here.end(), i)) {
         traffic.resident_bytes += site.bytes[i];
         continue;
       }

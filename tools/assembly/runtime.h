@@ -25,6 +25,7 @@
 #include "tiers/dram/dram_agent.h"
 #include "tiers/flash/bandwidth.h"
 #include "tiers/flash/flash_agent.h"
+#include "tools/assembly/strategy_choices.h"
 
 namespace tierd {
 
@@ -43,6 +44,8 @@ struct RunPlan {
   Store store;
   MemoryPlan memory;
   ModelPlan model;
+  StrategyChoices strategies;
+  StrategyChoices fallbacks;  // without a plugin where none is named
 };
 // Opens (or makes) the store that the configuration names and divides the memory. Errors name file or key.
 Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options);
@@ -53,6 +56,10 @@ class Runtime {
   // Stops the agents; nothing may be in flight (Engine::drain).
   ~Runtime();
 
+  // Puts another strategy in the place of the one of its kind; between two steps. What was read ahead is
+  // given up, what is resident stays. After an error everything is as it was.
+  Status swap(std::string_view kind, const StrategyConfig& strategy);
+
   // Brings in what stays resident, with progress. May be interrupted through dispatcher().waiter().
   Status load();
 
@@ -60,6 +67,7 @@ class Runtime {
   Engine& engine() { return *engine_; }
   Dispatcher& dispatcher() { return *dispatcher_; }
   const Scheduler& scheduler() const { return *scheduler_; }
+  const StrategySet& strategies() const { return *strategies_; }
   const Residency& residency() const { return *residency_; }
   const Budget& budget() const { return budget_; }
   const Team& team() const { return *team_; }
@@ -79,14 +87,17 @@ class Runtime {
     uint64_t streamed_bytes = 0;
     std::vector<FileRange> streamed;  // where those lie in the store's data file, in the order of a step
   };
-  Traffic planned_traffic() const;
+  // Error: plugin_fault.
+  Result<Traffic> planned_traffic() const;
 
  private:
   explicit Runtime(RunPlan plan) : plan_(std::move(plan)), budget_(plan_.memory.capacity) {}
+  Status make_strategies();
   Status make_compute();
   Status make_flash(const RuntimeOptions& options);
   Status make_kernel();
   Status load_tensors();
+  Status recover();            // puts fallbacks in the place of quarantined strategies
   bool binds_workers() const;  // one a core, if there are enough
   Result<Agent*> on_thread(Agent& agent, const std::string& thread, const std::string& core, const char* key,
                            std::unique_ptr<AgentThread>& owner);

@@ -51,7 +51,8 @@ Status Course::load() {
   if (subject_) return {};
   TIERD_ASSIGN(subject_, Subject::create(arguments_));
   warm_for_.reset();
-  streamed_ = runtime().planned_traffic().streamed;
+  TIERD_ASSIGN(Runtime::Traffic traffic, runtime().planned_traffic());
+  streamed_ = std::move(traffic.streamed);
   disk_path_ = runtime().plan().store.data_path();
   return {};
 }

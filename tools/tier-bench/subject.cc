@@ -120,8 +120,9 @@ Result<Block> Subject::run(const Workload& test) {
   };
   block.traffic.weights = per_step(block.times.resident_bytes + block.times.streamed_bytes);
   // A cache that promises nothing may still have kept something.
-  block.traffic.must_read = std::min(static_cast<double>(runtime_->planned_traffic().streamed_bytes),
-                                     per_step(block.times.streamed_bytes));
+  TIERD_ASSIGN(const Runtime::Traffic planned, runtime_->planned_traffic());
+  block.traffic.must_read =
+      std::min(static_cast<double>(planned.streamed_bytes), per_step(block.times.streamed_bytes));
   return block;
 }
 

@@ -40,7 +40,7 @@ Parsed parse_arguments(int argc, char** argv) {
   Parsed parsed;
   Arguments& arguments = parsed.arguments;
   std::string file, model, tokenizer, prompt_file;
-  std::vector<std::string> overrides;
+  std::vector<std::string> overrides, plugin_folders;
   std::optional<uint32_t> threads, context, ubatch;
   std::optional<uint64_t> seed;
 
@@ -53,6 +53,14 @@ Parsed parse_arguments(int argc, char** argv) {
   app.add_option("--set", overrides, "a key and its value over the configuration's; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+  app.add_option("--plugin-path", plugin_folders,
+                 "a folder with plugins (KIND-NAME.so), before those of the configuration and of "
+                 "$TIERD_PLUGIN_PATH; may be repeated")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
+  app.add_flag("--plugins", arguments.list_plugins, "list the plugins that are found, and stop");
+  app.add_option("--plugin", arguments.plugin, "print the manual of a plugin (NAME or KIND-NAME), and stop")
+      ->type_name("NAME");
   app.add_option("-m,--model", model, "the model, see below")->type_name("MODEL");
   app.add_option("--tokenizer", tokenizer, "a tokenizer to use instead of the model's")->type_name("FILE");
   auto* prompt =
@@ -111,6 +119,10 @@ Parsed parse_arguments(int argc, char** argv) {
   auto config = load_config(file, overrides);
   if (!config.ok()) return fail(config.error().line());
   arguments.config = std::move(*config);
+  for (auto folder = plugin_folders.rbegin(); folder != plugin_folders.rend(); ++folder) {
+    std::string& path = arguments.config.plugin_path;
+    path = *folder + (path.empty() ? "" : ":") + path;
+  }
   if (!model.empty()) arguments.config.model = model;
   if (!tokenizer.empty()) arguments.config.tokenizer = tokenizer;
   if (threads) arguments.config.threads = *threads;

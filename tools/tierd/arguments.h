@@ -21,6 +21,8 @@ struct Arguments {
   bool check = false;
   bool json = false;
   bool quiet = false;
+  bool list_plugins = false;
+  std::string plugin;  // print its manual
 };
 
 // Parses, and reads the configuration. An answer with an exit code when the program should end here: 0 after

@@ -1,13 +1,17 @@
 // tierd: one run on the terminal.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/base/nearest.h"
 #include "core/base/standard_streams.h"
 #include "core/base/time.h"
 #include "core/engine/session.h"
+#include "core/host/plugin_file.h"
+#include "core/host/plugin_manual.h"
 #include "core/text/tokenizer.h"
 #include "tools/assembly/runtime.h"
 #include "tools/tierd/arguments.h"
@@ -117,7 +121,36 @@ class Generation {
   std::string text_;
 };
 
+// The manual of every plugin of that name.
+int print_manuals(const Arguments& arguments) {
+  const PluginPath path = plugin_path(arguments.config);
+  std::string text;
+  std::vector<std::string_view> known;
+  const std::vector<PluginPath::Found> all = path.list();
+  for (const PluginPath::Found& found : all) {
+    known.push_back(found.name);
+    if (arguments.plugin != found.name && arguments.plugin != found.kind + "-" + found.name) continue;
+    const auto plugin = load_plugin(found.path, found.kind, found.name);
+    if (!plugin.ok()) return fail(plugin.error(), kBadInput);
+    text += (text.empty() ? "" : "\n") + plugin_manual(**plugin, found.path);
+  }
+  if (text.empty()) {
+    const std::string_view meant = nearest(arguments.plugin, known);
+    return fail({Code::not_found, "--plugin",
+                 fmt::format("there is no plugin '{}'{}; --plugins lists them", arguments.plugin,
+                             meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant))},
+                kBadInput);
+  }
+  const Status written = write_output(text);
+  return written.ok() ? 0 : fail(written.error(), kFailed);
+}
+
 int run(const Arguments& arguments) {
+  if (arguments.list_plugins) {
+    const Status written = write_output(plugin_list(plugin_path(arguments.config)));
+    return written.ok() ? 0 : fail(written.error(), kFailed);
+  }
+  if (!arguments.plugin.empty()) return print_manuals(arguments);
   RuntimeOptions options;
   options.fit = arguments.fit;
   options.quiet = arguments.quiet;

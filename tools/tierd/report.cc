@@ -59,8 +59,8 @@ json configuration_json(const Runtime& runtime) {
   return {{"model", manifest.config.name.empty() ? manifest.config.architecture : manifest.config.name},
           {"store", plan.store.directory()},
           {"tensor_bytes", manifest.tensor_bytes},
-          {"predictor", plan.config.predictor},
-          {"cache", plan.config.cache},
+          {"predictor", plan.config.predictor.name},
+          {"cache", plan.config.cache.name},
           {"backend", "host"},
           {"clock", "wall"},
           {"kernels", std::string(runtime.kernels().name)},
@@ -69,6 +69,34 @@ json configuration_json(const Runtime& runtime) {
           {"prefill_chunk", plan.memory.model.max_rows},
           {"device", std::string(runtime.device().name())},
           {"seed", plan.config.seed}};
+}
+
+// Of one strategy: what it is, and what asking it has cost.
+json strategy_json(const StrategyBase& strategy, const StrategyInstance& instance, uint64_t steps) {
+  const tierd_plugin& plugin = *instance.choice().plugin;
+  json parameters = json::object();
+  for (const auto& [name, value] : instance.choice().parameters.values()) {
+    std::visit([&, key = name](const auto& v) { parameters[key] = v; }, value);
+  }
+  return {{"name", plugin.name},
+          {"version", plugin.version},
+          {"file", instance.choice().origin},
+          {"lossy", plugin.lossy != 0 || instance.choice().parameters.lossy()},
+          {"parameters", parameters},
+          {"metrics", instance.metrics()},
+          {"calls", per(static_cast<double>(strategy.calls), steps)},
+          {"ms", per(static_cast<double>(strategy.ns) * kMs, steps)}};
+}
+
+json strategies_json(Runtime& runtime) {
+  const StrategySet& set = runtime.strategies();
+  const Strategies& s = set.strategies();
+  const uint64_t steps = runtime.engine().prefill_times().steps + runtime.engine().decode_times().steps;
+  return {{"predictor", strategy_json(s.predictor, set.instance("predictor"), steps)},
+          {"quantizer", strategy_json(s.quantizer, set.instance("quantizer"), steps)},
+          {"cache", strategy_json(s.cache, set.instance("cache"), steps)},
+          {"balancer", strategy_json(s.balancer, set.instance("balancer"), steps)},
+          {"ms", per(static_cast<double>(cost_of(s).ns) * kMs, steps)}};
 }
 
 long peak_rss_bytes() {
@@ -98,6 +126,7 @@ json report_json(Runtime& runtime, const RunResult& result) {
                      {"short_reads", flash.short_reads},
                      {"retries", flash.retries},
                      {"checksum_ms", static_cast<double>(flash.checksum_ns) * kMs}};
+  report["strategies"] = strategies_json(runtime);
   report["threads_woken"] = runtime.team().wake_ups();
   report["shared_work"] = runtime.team().launches();
   report["activation_error"] = runtime.activation_error();
@@ -117,10 +146,9 @@ std::string report_text(const json& r) {
   const auto line = [&](std::string_view label, const std::string& value) {
     text += fmt::format("  {:<12} {}\n", label, value);
   };
-  text += fmt::format("{}, {} of weights; {} threads, {}, {}; predictor {}, cache {}\n",
-                      r["model"].get<std::string>(), size_text(r["tensor_bytes"]), r["threads"].get<int>(),
-                      r["kernels"].get<std::string>(), r["device"].get<std::string>(),
-                      r["predictor"].get<std::string>(), r["cache"].get<std::string>());
+  text += fmt::format("{}, {} of weights; {} threads, {}, {}\n", r["model"].get<std::string>(),
+                      size_text(r["tensor_bytes"]), r["threads"].get<int>(), r["kernels"].get<std::string>(),
+                      r["device"].get<std::string>());
   line("decode", fmt::format("{:.2f} tokens/s, {} tokens", decode["tokens_per_second"].get<double>(),
                              decode["tokens"].get<int>()));
   line("prefill", fmt::format("{:.2f} tokens/s, {} tokens; first token after {}, load {}",
@@ -133,6 +161,17 @@ std::string report_text(const json& r) {
                    decode["stall_ms"].get<double>(), decode["management_ms"].get<double>(),
                    decode["io_ms"].get<double>()));
   const double step_seconds = decode["step_ms"].get<double>() / 1e3;
+  const json& strategies = r["strategies"];
+  std::string lossy;
+  for (const char* kind : {"predictor", "quantizer", "cache", "balancer"}) {
+    if (strategies[kind]["lossy"].get<bool>()) lossy += fmt::format("{} {}", lossy.empty() ? "" : ", ", kind);
+  }
+  line("strategies",
+       fmt::format("{}, {}, {}, {}: {:.3g} ms a step{}", strategies["predictor"]["name"].get<std::string>(),
+                   strategies["quantizer"]["name"].get<std::string>(),
+                   strategies["cache"]["name"].get<std::string>(),
+                   strategies["balancer"]["name"].get<std::string>(), strategies["ms"].get<double>(),
+                   lossy.empty() ? "" : "; LOSSY:" + lossy));
   line("bytes/token",
        fmt::format(
            "flash {} ({}), DRAM {} ({})", size_text(decode["flash_bytes"]),
@@ -162,7 +201,7 @@ std::string report_text(const json& r) {
 Result<json> check_json(Runtime& runtime) {
   json check = configuration_json(runtime);
   check["budget"] = budget_json(runtime);
-  const Runtime::Traffic traffic = runtime.planned_traffic();
+  TIERD_ASSIGN(const Runtime::Traffic traffic, runtime.planned_traffic());
   TIERD_ASSIGN(const double memory,
                measure_memory_read(runtime.team().workers(), kMeasureSeconds, kMeasureBytes));
   ReadPattern pattern;

@@ -1,4 +1,6 @@
-/* What the host offers to a strategy. All functions: [kernel thread], inside a call of the plugin. */
+/* What the host offers to a strategy. Every function takes `context` first and may be called on the kernel's
+ * thread alone, inside `create` or a function of the strategy's table. Pointers that it returns are the
+ * host's. C99, self-contained. */
 #ifndef TIERD_HOST_H
 #define TIERD_HOST_H
 
@@ -9,16 +11,40 @@
 extern "C" {
 #endif
 
+enum { TIERD_LOG_DEBUG = 0, TIERD_LOG_INFO = 1, TIERD_LOG_WARNING = 2, TIERD_LOG_ERROR = 3 };
+
 typedef struct tierd_host {
-  uint32_t size;
-  void* context; /* first argument of each function */
+  uint32_t size; /* of this struct in the running host: a field beyond it is not there */
+  void* context;
   uint64_t seed; /* for strategies that draw lots */
   uint32_t n_sites;
-  const tierd_site_view*
-      sites; /* [n_sites] in the order of one step; lives as long as the plugin's instance */
-  /* 1 when the neuron lies valid in the cache's tier and nobody uses or awaits it now, so that it may be a
-   * victim. */
+  const tierd_site_view* sites; /* [n_sites] in the order of one step; lives as long as the instance */
+
+  /* A parameter that the plugin declared, of that type; as configured, else its default. The text lives as
+   * long as the instance. TIERD_E_INVALID: not declared, or of another type. */
+  int (*integer)(void* context, const char* name, int64_t* value);
+  int (*number)(void* context, const char* name, double* value);
+  int (*flag)(void* context, const char* name, uint8_t* value);
+  int (*text)(void* context, const char* name, const char** value);
+
+  /* One line for people. The last error before a failing answer becomes its reason. */
+  void (*log)(void* context, int level, const char* line);
+  /* Sets a gauge, shown in the report under the plugin's name. TIERD_E_NO_SPACE: more than 64 names. */
+  int (*metric)(void* context, const char* name, double value);
+  /* Memory until the next call of this function or the end of the instance, aligned to 64 bytes, its content
+   * kept when it need not grow. NULL: memory is short. */
+  void* (*scratch)(void* context, uint64_t bytes);
+
+  /* For caches: 1 when the neuron lies valid in the cache's tier and nobody uses or awaits it now, so that it
+   * may be a victim; else 0. */
   int (*evictable)(void* context, uint32_t site, uint32_t neuron);
+
+  /* A tensor of the file that the configuration names for this plugin (`tensors = "FILE.safetensors"`); the
+   * host has loaded it and counts it in the budget. TIERD_E_INVALID: no such tensor. */
+  int (*tensor)(void* context, const char* name, tierd_tensor_view* out);
+  /* y[r][i] = sum over j of tensor[i][j] x[r][j], for `rows` rows: x [rows x columns], y [rows x rows of the
+   * tensor], on the tier's threads. TIERD_E_INVALID: no such tensor, or not of two dimensions. */
+  int (*linear)(void* context, uint32_t tensor, const float* x, uint32_t rows, float* y);
 } tierd_host;
 
 #ifdef __cplusplus

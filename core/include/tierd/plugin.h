@@ -1,7 +1,14 @@
-/* A strategy: predictor, quantizer, cache or balancer. The only headers that it includes are these. C11.
+/* A strategy: predictor, quantizer, cache or balancer, as a shared object. The only headers that it includes
+ * are those of this folder. C99; plugin.hpp is C++ over it.
  *
- * A strategy is passive: no threads, files or sockets; for the same calls and seed it gives the same answers.
- * It answers with negative status codes, never with an exception. */
+ * The file is called KIND-NAME.so and exports one symbol, `tierd_plugin_entry`. A strategy is passive: no
+ * threads, files or sockets; for the same calls and seed it gives the same answers. It answers with negative
+ * status codes, never with an exception. The host checks every answer; nonsense, an exception or a call that
+ * takes too long quarantines the plugin and fails the request.
+ *
+ * What stays as it is while TIERD_ABI_MAJOR does: the symbol, the fields of every struct and their order, the
+ * meaning of every function. What may come (TIERD_ABI_MINOR): fields at the end of structs that begin with
+ * their size, functions at the end of tables, further extensions. */
 #ifndef TIERD_PLUGIN_H
 #define TIERD_PLUGIN_H
 
@@ -10,23 +17,52 @@
 #include "tierd/ext/predictor.h"
 #include "tierd/ext/quantizer.h"
 #include "tierd/host.h"
+#include "tierd/params.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+#define TIERD_ABI_MAJOR 1
+#define TIERD_ABI_MINOR 0
+
 typedef struct tierd_plugin {
-  uint32_t size;
+  /* These three are read before all else. */
+  uint32_t abi_major; /* TIERD_ABI_MAJOR; another one is refused */
+  uint32_t abi_minor; /* TIERD_ABI_MINOR */
+  uint32_t size;      /* sizeof(tierd_plugin) */
+
   const char* kind;    /* "predictor", "quantizer", "cache", "balancer" */
-  const char* name;    /* as in the configuration */
-  const char* summary; /* one line for the manual */
-  uint8_t lossy;       /* may change results */
-  /* NULL when memory is short. `host` outlives the instance. */
-  void* (*create)(const tierd_host* host);
+  const char* name;    /* as in the configuration: letters, digits, '-' and '_' */
+  const char* version; /* of the plugin, for reports */
+  const char* summary; /* one line for lists and the manual */
+  const char* manual; /* more for the manual, or NULL: what it does, whose idea it is, when it is a bad one */
+  uint32_t lossy;     /* 1: may change results */
+
+  const tierd_param* params; /* [n_params], or NULL */
+  uint32_t n_params;
+  uint32_t param_size; /* sizeof(tierd_param) */
+
+  /* [kernel thread] A new instance in *self, or an error whose reason was logged. `host` outlives it. Several
+   * may live at once. */
+  int (*create)(const tierd_host* host, void** self);
+  /* [kernel thread] Nothing of the instance is used any more. */
   void (*destroy)(void* self);
-  /* The table for an id such as TIERD_CACHE_1, or NULL. */
+  /* [any thread] The table for an id such as TIERD_CACHE_1, or NULL. It lives as long as the file is loaded.
+   */
   const void* (*extension)(const char* id);
 } tierd_plugin;
+
+#if defined(_WIN32)
+#define TIERD_EXPORT __declspec(dllexport)
+#elif defined(__GNUC__)
+#define TIERD_EXPORT __attribute__((visibility("default")))
+#else
+#define TIERD_EXPORT
+#endif
+
+/* What a plugin exports. */
+TIERD_EXPORT extern const tierd_plugin tierd_plugin_entry;
 
 #ifdef __cplusplus
 }

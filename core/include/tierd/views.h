@@ -1,5 +1,5 @@
 /* What a strategy sees of the world. Views are the host's memory and die when the call returns. Sizes come
- * first in each struct that may grow: a reader uses a field only if it lies inside `size`. C11,
+ * first in each struct that may grow: a reader uses a field only if it lies inside `size`. C99,
  * self-contained. */
 #ifndef TIERD_VIEWS_H
 #define TIERD_VIEWS_H
@@ -61,6 +61,7 @@ typedef struct tierd_set_view {
 } tierd_set_view;
 
 typedef struct tierd_set_out {
+  uint32_t size;
   uint32_t cap; /* room in idx, in neurons */
   uint32_t n;   /* out */
   uint8_t all;  /* out: 1 = every neuron of the site; idx and n are ignored */
@@ -88,6 +89,16 @@ typedef struct tierd_ahead_out {
   uint32_t cap, n;
   tierd_ahead* item;
 } tierd_ahead_out;
+
+/* A tensor of the file that was given to the plugin. */
+typedef struct tierd_tensor_view {
+  uint32_t size;
+  uint32_t tensor; /* its number, for `linear` */
+  uint32_t n_dims; /* at most 4 */
+  uint32_t reserved;
+  uint64_t dims[4];  /* outermost first: rows, columns */
+  const float* data; /* NULL of two dimensions: those are for `linear`; lives as long as the instance */
+} tierd_tensor_view;
 
 typedef struct tierd_neuron {
   uint32_t site, neuron;

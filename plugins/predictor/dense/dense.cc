@@ -1,52 +1,33 @@
 // Every neuron is active, always: what dense models are. Looks ahead along the walk, into the next step, so
 // that the disk never runs dry at the last layer.
-#include <cstring>
-#include <new>
-
-#include "tierd/plugin.h"
+#include "tierd/plugin.hpp"
 
 namespace {
 
-// How many sites ahead are wished for. Staging memory bounds what is really read ahead; this only has to be
-// more.
-constexpr uint32_t kSitesAhead = 8;
-
-struct Dense {
-  const tierd_host* host;
+constexpr tierd_param kParams[] = {
+    tierd::integer("sites_ahead", "8", 0, 63,
+                   "how many sites ahead are wished for; staging memory bounds what is read ahead"),
 };
 
-uint32_t caps(void*) {
-  return 0;
-}
+class Dense {
+ public:
+  explicit Dense(const tierd::Host& host)
+      : n_sites_(host.n_sites()), sites_ahead_(static_cast<uint32_t>(host.integer("sites_ahead"))) {}
 
-int predict(void*, uint32_t, const tierd_rows_view*, tierd_set_out* out) {
-  out->all = 1;
-  return TIERD_OK;
-}
+  void predict(uint32_t, const tierd_rows_view&, tierd_set_out& out) { out.all = 1; }
 
-int look_ahead(void* self, uint32_t site, const tierd_rows_view*, tierd_ahead_out* out) {
-  const tierd_host* host = static_cast<Dense*>(self)->host;
-  out->n = 0;
-  for (uint32_t d = 1; d <= kSitesAhead && d < host->n_sites && out->n < out->cap; ++d) {
-    out->item[out->n++] = {(site + d) % host->n_sites, d, 0, nullptr};
+  void look_ahead(uint32_t site, const tierd_rows_view&, tierd_ahead_out& out) {
+    out.n = 0;
+    for (uint32_t d = 1; d <= sites_ahead_ && d < n_sites_ && out.n < out.cap; ++d) {
+      out.item[out.n++] = {(site + d) % n_sites_, d, 0, nullptr};
+    }
   }
-  return TIERD_OK;
-}
 
-const tierd_predictor_1 kTable = {
-    sizeof(tierd_predictor_1), caps, predict, look_ahead, nullptr, nullptr, nullptr};
-
-void* create(const tierd_host* host) {
-  return new (std::nothrow) Dense{host};
-}
-void destroy(void* self) {
-  delete static_cast<Dense*>(self);
-}
-const void* extension(const char* id) {
-  return std::strcmp(id, TIERD_PREDICTOR_1) == 0 ? &kTable : nullptr;
-}
+ private:
+  uint32_t n_sites_;
+  uint32_t sites_ahead_;
+};
 
 }  // namespace
 
-extern "C" const tierd_plugin tierd_predictor_dense = {
-    sizeof(tierd_plugin), "predictor", "dense", "every neuron is active", 0, create, destroy, extension};
+TIERD_PLUGIN(tierd::with_params(tierd::predictor<Dense>("dense", "1.0", "every neuron is active"), kParams))

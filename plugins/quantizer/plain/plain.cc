@@ -1,28 +1,18 @@
 // Neurons are used in the encoding in which the store keeps them.
-#include <cstring>
+#include <algorithm>
 
-#include "tierd/plugin.h"
+#include "tierd/plugin.hpp"
 
 namespace {
 
-char the_instance;  // it has no state
-
-int choose(void*, const tierd_site_view*, const tierd_set_view* set, uint8_t* level) {
-  std::memset(level, 0, set->n);
-  return TIERD_OK;
-}
-
-const tierd_quantizer_1 kTable = {sizeof(tierd_quantizer_1), choose};
-
-void* create(const tierd_host*) {
-  return &the_instance;
-}
-void destroy(void*) {}
-const void* extension(const char* id) {
-  return std::strcmp(id, TIERD_QUANTIZER_1) == 0 ? &kTable : nullptr;
-}
+class Plain {
+ public:
+  explicit Plain(const tierd::Host&) {}
+  void choose(const tierd_site_view&, const tierd_set_view& set, uint8_t* level) {
+    std::fill_n(level, set.n, uint8_t{0});
+  }
+};
 
 }  // namespace
 
-extern "C" const tierd_plugin tierd_quantizer_plain = {
-    sizeof(tierd_plugin), "quantizer", "plain", "as the store has it", 0, create, destroy, extension};
+TIERD_PLUGIN(tierd::quantizer<Plain>("plain", "1.0", "as the store has it"))

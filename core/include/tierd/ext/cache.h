@@ -19,19 +19,29 @@ enum { TIERD_DROPPED_EVICTED = 0, TIERD_DROPPED_SHRUNK = 1, TIERD_DROPPED_FAILED
 
 typedef struct tierd_cache_1 {
   uint32_t size;
-  /* Splits `bytes` of the tier among the sites: max_slots[s] <= sites[s].n slots for each of the host's
-   * sites, slots being sites[s].enc[0].bytes large. Called before all else and again at a resize. */
+  /* Splits `bytes` of the tier among the host's sites, in slots of sites[s].enc[0].bytes. max_slots[s]: in,
+   * the most that site s can have (0 for an alias); out, its share, at most that. Called before all else. */
   int (*share)(void* self, uint64_t bytes, uint32_t* max_slots);
   /* verdict[i] for the i-th missing neuron of `missing`. For what it keeps the cache names victims when the
-   * site has no free slot left (`free_slots`): at least as many, of the same site, evictable. */
+   * site has no free slot left (`free_slots`): at least as many, of the same site, evictable, each once. */
   int (*admit)(void* self, const tierd_set_view* missing, int priority, uint32_t free_slots, uint8_t* verdict,
                tierd_victims_out* victims);
-  int (*landed)(void* self, uint32_t site, const uint32_t* idx, uint32_t n);           /* optional */
-  int (*dropped)(void* self, uint32_t site, const uint32_t* idx, uint32_t n, int why); /* optional */
-  int (*touch)(void* self, const tierd_set_view* used);                                /* optional */
-  /* What should be brought in, seen from `site` (TIERD_NO_SITE: before the first step). Optional. */
+  /* These neurons of `site` are valid now; optional, like all that follows. idx ascends. */
+  int (*landed)(void* self, uint32_t site, const uint32_t* idx, uint32_t n);
+  /* These are not here any more, or failed to come. */
+  int (*dropped)(void* self, uint32_t site, const uint32_t* idx, uint32_t n, int why);
+  /* A step used these. */
+  int (*touch)(void* self, const tierd_set_view* used);
+  /* What should be brought in, seen from `site` (TIERD_NO_SITE: before the first step). */
   int (*ahead)(void* self, uint32_t site, tierd_ahead_out* out);
-  int (*end_step)(void* self); /* optional */
+  int (*end_step)(void* self);
+  /* Another cache kept these neurons until now: [n] sets, one a site, of what is valid. In place of the
+   * `landed` of each; after `share`. NULL: each is told by `landed`. */
+  int (*adopt)(void* self, const tierd_set_view* resident, uint32_t n);
+  /* The tier holds `bytes` from now on: a new split, as `share` gives it, and victims wherever a site keeps
+   * more than that. What is not evictable now is not among them: it leaves when its use ends, as `dropped`
+   * tells. NULL: the size cannot change. */
+  int (*resize)(void* self, uint64_t bytes, uint32_t* max_slots, tierd_victims_out* victims);
 } tierd_cache_1;
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-/* tierd.predictor/1: which neurons a step uses. All functions: [kernel thread], must not block. */
+/* tierd.predictor/1: which neurons a step uses. All functions: [kernel thread], must not block. What is
+ * active never depends on what is resident. */
 #ifndef TIERD_EXT_PREDICTOR_H
 #define TIERD_EXT_PREDICTOR_H
 
@@ -19,8 +20,9 @@ enum {
 
 typedef struct tierd_predictor_1 {
   uint32_t size;
+  /* What it needs and may do: TIERD_PREDICTOR_… . */
   uint32_t (*caps)(void* self);
-  /* The active set of `site` for these rows. */
+  /* The active set of `site` for these rows: `all`, or neurons in ascending order. */
   int (*predict)(void* self, uint32_t site, const tierd_rows_view* rows, tierd_set_out* out);
   /* What the sites after `site` will want, nearest first. Optional (NULL). */
   int (*look_ahead)(void* self, uint32_t site, const tierd_rows_view* rows, tierd_ahead_out* out);

@@ -1,0 +1,16 @@
+// A value of the configuration whose meaning its reader does not know: a plugin's parameter.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+namespace tierd {
+
+struct Setting {
+  std::string key;
+  std::variant<int64_t, double, bool, std::string> value;
+  std::string origin;  // "file:line", "--set"
+};
+
+}  // namespace tierd

@@ -1,0 +1,68 @@
+// What all instances of strategies see of a run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/kernel/residency.h"
+#include "core/kernel/site.h"
+#include "core/layout/encoding.h"
+#include "tierd/views.h"
+
+namespace tierd {
+
+// The tensors of one file that a configuration names for a plugin.
+struct PluginTensors {
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  struct Tensor {
+    std::string name;
+    std::vector<uint64_t> dims;  // outermost first
+    // Of two dimensions: for `linear`, in the file's encoding, packed in row groups as the kernels want them.
+    Encoding encoding = Encoding::f32;
+    std::unique_ptr<std::byte[], Free> packed;
+    // All others: the values.
+    std::vector<float> data;
+  };
+  std::vector<Tensor> tensors;
+  uint64_t bytes = 0;  // what they occupy
+};
+
+// y [rows x dims[0]] = x [rows x dims[1]] times the transpose of a tensor of two dimensions, on the tier's
+// threads.
+using LinearFunction =
+    std::function<void(const PluginTensors::Tensor&, const float* x, uint32_t rows, float* y)>;
+
+class PluginWorld {
+ public:
+  // `sites` outlives the world.
+  PluginWorld(const std::vector<Site>& sites, uint64_t seed, LinearFunction linear);
+  PluginWorld(const PluginWorld&) = delete;
+  PluginWorld& operator=(const PluginWorld&) = delete;
+
+  const std::vector<Site>& sites() const { return sites_; }
+  const std::vector<tierd_site_view>& views() const { return views_; }
+  uint64_t seed() const { return seed_; }
+  const LinearFunction& linear() const { return linear_; }
+
+  // Where things are; set once the residency exists. Nothing is evictable before.
+  void set_residency(const Residency* residency) { residency_ = residency; }
+  const Residency* residency() const { return residency_; }
+  bool evictable(uint32_t site, uint32_t neuron) const;
+
+ private:
+  const std::vector<Site>& sites_;
+  uint64_t seed_;
+  LinearFunction linear_;
+  const Residency* residency_ = nullptr;
+  std::vector<tierd_encoding_view> encodings_;
+  std::vector<tierd_site_view> views_;
+};
+
+}  // namespace tierd

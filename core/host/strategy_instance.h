@@ -1,0 +1,67 @@
+// One instance of a plugin, and the host that it talks to.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/host/parameters.h"
+#include "core/host/plugin_world.h"
+#include "tierd/plugin.h"
+
+namespace tierd {
+
+// A plugin and what it is told.
+struct StrategyChoice {
+  const tierd_plugin* plugin = nullptr;
+  std::string origin;  // the file, for errors
+  Parameters parameters;
+  std::shared_ptr<const PluginTensors> tensors;  // or none
+};
+
+class StrategyInstance {
+ public:
+  // `world` outlives the instance. Error: plugin_fault with the reason that the plugin logged.
+  static Result<std::unique_ptr<StrategyInstance>> create(StrategyChoice choice, const PluginWorld& world);
+  ~StrategyInstance();
+  StrategyInstance(const StrategyInstance&) = delete;
+  StrategyInstance& operator=(const StrategyInstance&) = delete;
+
+  void* self() const { return self_; }
+  const StrategyChoice& choice() const { return choice_; }
+  // The last error it logged.
+  const std::string& last_words() const { return last_words_; }
+  // The gauges it has set.
+  const std::map<std::string, double>& metrics() const { return metrics_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const;
+  };
+  StrategyInstance(StrategyChoice choice, const PluginWorld& world);
+  // The functions of tierd_host.
+  template <class T>
+  static int get(void* context, const char* name, T* value);
+  static int get_flag(void* context, const char* name, uint8_t* value);
+  static int get_text(void* context, const char* name, const char** value);
+  static void log(void* context, int level, const char* line);
+  static int metric(void* context, const char* name, double value);
+  static void* scratch(void* context, uint64_t bytes);
+  static int evictable(void* context, uint32_t site, uint32_t neuron);
+  static int tensor(void* context, const char* name, tierd_tensor_view* out);
+  static int linear(void* context, uint32_t tensor, const float* x, uint32_t rows, float* y);
+
+  StrategyChoice choice_;
+  const PluginWorld& world_;
+  tierd_host host_{};
+  void* self_ = nullptr;
+  std::string last_words_;
+  std::map<std::string, double> metrics_;
+  std::unique_ptr<std::byte[], Free> scratch_;
+  uint64_t scratch_bytes_ = 0;
+};
+
+}  // namespace tierd

@@ -1,0 +1,183 @@
+// Strategies through the whole stack: faulty ones fail their request and nothing else, and one may take
+// another's place between two steps without a token changing.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/golden_model.h"
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint32_t kPrompt = 6;
+
+RuntimeOptions quiet() {
+  RuntimeOptions options;
+  options.quiet = true;
+  options.fit = true;
+  options.logit_rows = kPrompt;
+  return options;
+}
+
+class Plugins : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = use_test_cache();
+    tokens_ = read_golden(kModel).tokens;
+    auto logits = run_all_logits(golden_config(kModel), tokens_, kPrompt);
+    ASSERT_TRUE(logits.ok()) << logits.error().line();
+    expected_ = std::move(*logits);
+  }
+  static void TearDownTestSuite() { std::filesystem::remove_all(folder_); }
+
+  static Config config(const std::string& cache) {
+    Config config = golden_config(kModel);
+    config.dram_capacity = "60%";
+    config.plugin_path = TIERD_BAD_PLUGIN_DIR;
+    config.plugin_deadline_ms = 100;
+    config.cache.name = cache;
+    return config;
+  }
+  // All tokens, the first ones as a batch.
+  static Status run(Runtime& runtime, std::vector<float>& logits) {
+    TIERD_TRY(feed(runtime.engine(), tokens_, 0, kPrompt, logits));
+    for (uint32_t i = kPrompt; i < tokens_.size(); ++i)
+      TIERD_TRY(feed(runtime.engine(), tokens_, i, 1, logits));
+    return {};
+  }
+  // Nothing is in flight, leased or lost.
+  static void expect_nothing_lost(Runtime& runtime) {
+    ASSERT_TRUE(runtime.engine().drain().ok());
+    EXPECT_EQ(runtime.dispatcher().in_flight(), 0u);
+    const Residency& residency = runtime.residency();
+    const std::vector<Site>& sites = runtime.plan().model.sites;
+    for (SiteId s = 0; s < sites.size(); ++s) {
+      if (sites[s].domain != s) continue;
+      for (uint32_t i = 0; i < sites[s].n; ++i) {
+        EXPECT_FALSE(residency.leased(s, i) || residency.pinned(s, i)) << sites[s].name << " neuron " << i;
+      }
+      EXPECT_EQ(residency.free_slots(s) + residency.valid_count(s), residency.max_slots(s));
+    }
+  }
+
+  static constexpr const char* kModel = "llama2";
+  static inline std::string folder_;
+  static inline std::vector<uint32_t> tokens_;
+  static inline std::vector<float> expected_;
+};
+
+struct Faulty {
+  const char* name;
+  const char* line;
+};
+
+TEST_F(Plugins, AFaultyOneFailsItsRequestAndTheNextIsRight) {
+  const Faulty all[] = {
+      {"throws", "admit: threw an exception"},
+      {"slow", "ms, at most 100 ms were allowed"},
+      {"fails", "admit: answered -4: lost my way\\x0aand more"},
+      {"too_many_victims", "admit: "},
+      {"false_victim", "cannot be evicted"},
+      {"no_victims", "admit: keeps more neurons than it has slots and victims"},
+      {"false_verdict", "admit: verdict 77"},
+      {"refuses", "admit: refused a neuron that is needed now"},
+      {"destroy_throws", "admit: answered -4"},
+  };
+  for (const Faulty& faulty : all) {
+    for (const char* fallback : {"", "lru"}) {
+      SCOPED_TRACE(std::string(faulty.name) + " " + fallback);
+      Config config = Plugins::config(faulty.name);
+      config.cache.fallback = fallback;
+      auto runtime = make_runtime(config, quiet());
+      ASSERT_TRUE(runtime.ok()) << runtime.error().line();
+      ASSERT_TRUE((*runtime)->load().ok());
+      std::vector<float> logits;
+      const Status first = feed((*runtime)->engine(), tokens_, 0, 1, logits);
+      ASSERT_FALSE(first.ok());
+      EXPECT_EQ(first.code(), Code::plugin_fault);
+      const std::string line = first.error().line();
+      EXPECT_EQ(line.find("cache '" + std::string(faulty.name) + "': "), 0u) << line;
+      EXPECT_THAT(line, HasSubstr(faulty.line));
+      EXPECT_EQ(line.find('\n'), std::string::npos);
+
+      logits.clear();
+      const Status second = run(**runtime, logits);
+      if (*fallback == '\0') {
+        ASSERT_FALSE(second.ok());
+        EXPECT_THAT(second.error().line(), HasSubstr("is quarantined"));
+        EXPECT_THAT(second.error().line(), HasSubstr("'cache.fallback' names no other"));
+      } else {
+        ASSERT_TRUE(second.ok()) << second.error().line();
+        expect_the_same_bits(logits, expected_);
+      }
+      expect_nothing_lost(**runtime);
+    }
+  }
+}
+
+TEST_F(Plugins, OneThatCannotBeMadeIsRefusedAtTheStart) {
+  const Faulty all[] = {
+      {"wrong_major", "was built for version 99.0"},
+      {"offers_nothing", "does not offer tierd.cache/1"},
+      {"short_table", "has 16 B"},
+      {"no_admit", "has no function 'admit'"},
+      {"create_fails", "could not be created: the moon is full"},
+      {"create_nothing", "could not be created: create made no instance"},
+      {"create_throws", "could not be created: create threw an exception: not today"},
+      {"create_asks", "could not be created: create answered -1"},
+      {"share_too_much", "share: "},
+      {"share_throws", "share: threw an exception: no such thing as a share"},
+  };
+  for (const Faulty& faulty : all) {
+    SCOPED_TRACE(faulty.name);
+    const auto runtime = make_runtime(config(faulty.name), quiet());
+    ASSERT_FALSE(runtime.ok());
+    EXPECT_EQ(runtime.code(), Code::plugin_fault);
+    EXPECT_THAT(runtime.error().line(), HasSubstr(faulty.name));
+    EXPECT_THAT(runtime.error().line(), HasSubstr(faulty.line));
+  }
+}
+
+TEST_F(Plugins, AFallbackIsCheckedAtTheStart) {
+  Config config = Plugins::config("sound");
+  config.cache.fallback = "no_such";
+  EXPECT_EQ(plan_run(config, quiet()).code(), Code::not_found);
+  config.cache.fallback = "wrong_major";
+  EXPECT_EQ(plan_run(config, quiet()).code(), Code::plugin_fault);
+}
+
+TEST_F(Plugins, CachesTakeEachOthersPlaceDuringAGeneration) {
+  for (const bool prefetch : {true, false}) {
+    Config config = Plugins::config("lru");
+    config.prefetch = prefetch;
+    auto made = make_runtime(config, quiet());
+    ASSERT_TRUE(made.ok()) << made.error().line();
+    Runtime& runtime = **made;
+    ASSERT_TRUE(runtime.load().ok());
+    const char* const caches[] = {"lfu", "static", "none", "pinned", "lru", "static", "lfu"};
+    std::vector<float> logits;
+    ASSERT_TRUE(feed(runtime.engine(), tokens_, 0, kPrompt, logits).ok());
+    for (uint32_t i = kPrompt; i < tokens_.size(); ++i) {
+      if (i % 2 == 0) {
+        const std::string next = caches[i / 2 % std::size(caches)];
+        const Status swapped = runtime.swap("cache", StrategyConfig{next});
+        ASSERT_TRUE(swapped.ok()) << swapped.error().line();
+        EXPECT_EQ(runtime.strategies().instance("cache").choice().plugin->name, next);
+        expect_nothing_lost(runtime);
+      }
+      ASSERT_TRUE(feed(runtime.engine(), tokens_, i, 1, logits).ok());
+    }
+    expect_the_same_bits(logits, expected_);
+    expect_nothing_lost(runtime);
+    // One that cannot come leaves the old one where it is.
+    EXPECT_FALSE(runtime.swap("cache", StrategyConfig{"create_fails"}).ok());
+    EXPECT_FALSE(runtime.swap("cache", StrategyConfig{"no_such"}).ok());
+    logits.clear();
+    EXPECT_TRUE(run(runtime, logits).ok());
+    expect_the_same_bits(logits, expected_);
+  }
+}
+
+}  // namespace
+}  // namespace tierd

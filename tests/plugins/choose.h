@@ -1,0 +1,36 @@
+// The strategies of this project, loaded from where the build puts them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/host/plugin_file.h"
+#include "core/host/plugin_path.h"
+#include "core/host/strategy_set.h"
+
+namespace tierd {
+
+inline StrategyChoice choose(const std::string& kind, const std::string& name,
+                             const std::vector<Setting>& settings = {}) {
+  StrategyChoice choice;
+  const auto file = PluginPath({TIERD_PLUGIN_DIR}).find(kind, name);
+  EXPECT_TRUE(file.ok()) << file.error().line();
+  choice.origin = *file;
+  const auto plugin = load_plugin(*file, kind, name);
+  EXPECT_TRUE(plugin.ok()) << plugin.error().line();
+  choice.plugin = *plugin;
+  auto parameters = Parameters::read(**plugin, settings);
+  EXPECT_TRUE(parameters.ok()) << parameters.error().line();
+  choice.parameters = std::move(*parameters);
+  return choice;
+}
+
+// The strategies of a dense model, with this cache.
+inline StrategyChoices choose_all(const std::string& cache = "pinned") {
+  return {choose("predictor", "dense"), choose("quantizer", "plain"), choose("cache", cache),
+          choose("balancer", "single")};
+}
+
+}  // namespace tierd
