@@ -1,0 +1,398 @@
+// Caches: a simulated kernel asks as the scheduler does, with reads that land late or never, neurons in use,
+// another cache's leavings and a tier that shrinks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+#include <optional>
+
+#include "core/kernel/active_set.h"
+#include "core/kernel/set_view.h"
+#include "tools/tier-conform/simulated_core.h"
+#include "tools/tier-conform/suites.h"
+
+namespace tierd {
+namespace {
+
+using Cache = Subject<tierd_cache_1>;
+
+constexpr const char* kShares =
+    "share: no site gets more than it can have, all together no more than there is";
+constexpr const char* kWithin = "answers are written within the arrays that are given for them";
+constexpr const char* kVerdicts = "admit: verdicts are keep, bypass, or refuse of a prefetch";
+constexpr const char* kVictims = "admit: victims are of the same site, evictable, each named once";
+constexpr const char* kEnough = "admit: what is kept has a free slot or a victim";
+constexpr const char* kNoWaste = "admit: nobody is evicted for nothing";
+constexpr const char* kAhead =
+    "ahead: sites that can keep what is listed, ascending neurons, within the room given";
+constexpr const char* kResize =
+    "resize: victims are evictable and named once, and enough as far as there are any";
+constexpr const char* kSame = "the same calls and seed give the same answers, whatever other instances do";
+
+// Slots as the kernel would have them, and what is on its way.
+class Tier {
+ public:
+  Tier(const std::vector<Site>& sites, std::vector<uint32_t> slots)
+      : sites_(sites), residency_(sites, slots), limit_(std::move(slots)) {}
+
+  Residency& residency() { return residency_; }
+  // Slots that may be filled: of those that a shrunk tier has left, and that are free.
+  uint32_t free_slots(SiteId site) const {
+    const uint32_t taken = residency_.max_slots(site) - residency_.free_slots(site);
+    return limit_[site] > taken ? std::min(limit_[site] - taken, residency_.free_slots(site)) : 0;
+  }
+  uint32_t limit(SiteId site) const { return limit_[site]; }
+  void set_limits(std::vector<uint32_t> limits) { limit_ = std::move(limits); }
+  bool evictable(const tierd_neuron& neuron) const {
+    return neuron.site < sites_.size() && sites_[neuron.site].domain == neuron.site &&
+           neuron.neuron < sites_[neuron.site].n && residency_.valid(neuron.site, neuron.neuron) &&
+           !residency_.pinned(neuron.site, neuron.neuron);
+  }
+
+ private:
+  const std::vector<Site>& sites_;
+  Residency residency_;
+  std::vector<uint32_t> limit_;
+};
+
+struct Read {
+  SiteId site;
+  std::vector<uint32_t> neurons;
+};
+
+// One run of a random trace through one or more caches, one after the other. Its own lots are drawn from
+// `seed`, so that the same seed gives the same calls as long as the answers are the same.
+class Trace {
+ public:
+  Trace(const StrategyChoice& choice, const std::vector<Site>& sites, uint64_t seed, Report& report)
+      : choice_(choice), sites_(sites), world_(sites, seed, nullptr), random_(seed), report_(report) {}
+
+  // Makes the cache and its tier. False when there is nothing to go on with.
+  bool begin() {
+    cache_ = Cache::make(choice_, world_, report_);
+    if (cache_ == nullptr) return false;
+    uint64_t whole = 0;
+    for (SiteId s = 0; s < sites_.size(); ++s) {
+      if (sites_[s].domain == s) whole += uint64_t{sites_[s].n} * sites_[s].slot_bytes;
+    }
+    const uint64_t sizes[] = {0, whole, whole / 2, whole / 10,
+                              random_.below(1 + static_cast<uint32_t>(whole))};
+    bytes_ = sizes[random_.below(5)];
+    std::vector<uint32_t> most;
+    for (SiteId s = 0; s < sites_.size(); ++s) most.push_back(sites_[s].domain == s ? sites_[s].n : 0);
+    const auto slots = share(*cache_, most);
+    if (!slots) return false;
+    tier_.emplace(sites_, *slots);
+    world_.set_residency(&tier_->residency());
+    fill();
+    return well();
+  }
+
+  void step() {
+    for (SiteId site = 0; site < sites_.size() && well(); ++site) {
+      if (sites_[site].domain != site) continue;
+      if (random_.below(3) == 0) land_one();
+      use(site);
+    }
+    if (!well()) return;
+    answered(cache_->strategy.call_if(&tierd_cache_1::end_step, "end_step"));
+    if (random_.below(8) == 0 && well()) resize();
+    if (random_.below(12) == 0 && well()) take_over();
+  }
+
+  void end() {
+    while (!reads_.empty() && well()) land_one();
+  }
+
+  bool well() const { return well_; }
+  const Fingerprint& fingerprint() const { return fingerprint_; }
+
+ private:
+  void answered(const Status& status) { well_ = well_ && check_answered(status, report_); }
+
+  std::optional<std::vector<uint32_t>> share(Cache& cache, const std::vector<uint32_t>& most) {
+    Guarded<uint32_t> slots(sites_.size());
+    std::copy(most.begin(), most.end(), slots.data());
+    answered(cache.strategy.call(&tierd_cache_1::share, "share", bytes_, slots.data()));
+    if (!well() || !fits(slots, most)) return std::nullopt;
+    return std::vector<uint32_t>(slots.data(), slots.data() + sites_.size());
+  }
+
+  bool fits(Guarded<uint32_t>& slots, const std::vector<uint32_t>& most) {
+    uint64_t used = 0;
+    bool right = true;
+    for (SiteId s = 0; s < sites_.size(); ++s) {
+      right = right && slots[s] <= most[s];
+      used += uint64_t{slots[s]} * sites_[s].slot_bytes;
+      fingerprint_.add(slots[s]);
+    }
+    report_.check(kShares, right && used <= bytes_,
+                  [&] { return fmt::format("{} B of {} B in {} sites", used, bytes_, sites_.size()); });
+    report_.check(kWithin, slots.intact(), [] { return "share wrote beyond the sites"; });
+    well_ = well_ && right && used <= bytes_;
+    return well_;
+  }
+
+  // What the cache wants before the first step.
+  void fill() {
+    if (cache_->strategy.table.ahead == nullptr) return;
+    for (const uint32_t cap : {0u, 1u, static_cast<uint32_t>(sites_.size())}) {
+      Guarded<tierd_ahead> items(cap);
+      tierd_ahead_out out{cap, 0, items.data()};
+      answered(cache_->strategy.call(&tierd_cache_1::ahead, "ahead", TIERD_NO_SITE, &out));
+      if (!well()) return;
+      report_.check(kAhead, out.n <= cap,
+                    [&] { return fmt::format("{} wishes where {} have room", out.n, cap); });
+      report_.check(kWithin, items.intact(), [] { return "ahead wrote beyond its room"; });
+      for (uint32_t i = 0; i < std::min(out.n, cap); ++i) {
+        const tierd_ahead& item = out.item[i];
+        const bool site = item.site < sites_.size() && sites_[item.site].domain == item.site;
+        report_.check(kAhead, site,
+                      [&] { return fmt::format("site {} has no slots of its own", item.site); });
+        if (!site) continue;
+        const uint32_t n = item.idx == nullptr ? sites_[item.site].n : item.n;
+        report_.check(kAhead, n <= tier_->limit(item.site), [&] {
+          return fmt::format("{} neurons for {} slots of site {}", n, tier_->limit(item.site), item.site);
+        });
+        if (item.idx != nullptr) check_list(kAhead, item.idx, n, sites_[item.site].n, report_);
+        fingerprint_.add(uint64_t{item.site} << 32 | n);
+      }
+    }
+  }
+
+  // The pass of one site.
+  void use(SiteId site) {
+    const std::vector<uint32_t> active = draw_set(sites_[site].n, random_);
+    Residency& residency = tier_->residency();
+    std::vector<uint32_t> pinned, missing;
+    for (const uint32_t neuron : active) {
+      if (residency.valid(site, neuron)) {
+        residency.pin(site, neuron);
+        pinned.push_back(neuron);
+      } else if (!residency.leased(site, neuron)) {
+        missing.push_back(neuron);
+      }
+    }
+    if (!missing.empty()) {
+      admit(site, missing, random_.below(3) == 0 ? TIERD_PRIORITY_PREFETCH : TIERD_PRIORITY_DEMAND);
+    }
+    for (const uint32_t neuron : pinned) residency.unpin(site, neuron);
+    if (!well()) return;
+    const ActiveSet set = random_.below(4) == 0 ? ActiveSet::all(sites_[site].n) : ActiveSet::of(active);
+    const tierd_set_view used = set_view(site, set, 1, TIERD_SET_TRUE);
+    answered(cache_->strategy.call_if(&tierd_cache_1::touch, "touch", &used));
+  }
+
+  void admit(SiteId site, const std::vector<uint32_t>& missing, int priority) {
+    const ActiveSet set = ActiveSet::of(std::vector<uint32_t>(missing));
+    const tierd_set_view view = set_view(site, set, 1, TIERD_SET_PREDICTED);
+    const auto n = static_cast<uint32_t>(missing.size());
+    Guarded<uint8_t> verdicts(n);
+    Guarded<tierd_neuron> victims(n);
+    tierd_victims_out out{n, 0, victims.data()};
+    const uint32_t free_slots = tier_->free_slots(site);
+    answered(cache_->strategy.call(&tierd_cache_1::admit, "admit", &view, priority, free_slots,
+                                   verdicts.data(), &out));
+    if (!well()) return;
+    report_.check(kWithin, verdicts.intact() && victims.intact(),
+                  [] { return "admit wrote beyond its answer"; });
+
+    Read read{site, {}};
+    for (uint32_t i = 0; i < n; ++i) {
+      const bool known = verdicts[i] == TIERD_VERDICT_KEEP || verdicts[i] == TIERD_VERDICT_BYPASS ||
+                         (verdicts[i] == TIERD_VERDICT_REFUSE && priority != TIERD_PRIORITY_DEMAND);
+      report_.check(kVerdicts, known,
+                    [&] { return fmt::format("verdict {} for neuron {}", verdicts[i], missing[i]); });
+      well_ = well_ && known;
+      fingerprint_.add(verdicts[i]);
+      if (verdicts[i] == TIERD_VERDICT_KEEP) read.neurons.push_back(missing[i]);
+    }
+    std::vector<uint32_t> leaving;
+    const bool fits = check_victims(kVictims, out, n, site, leaving);
+    const bool enough = read.neurons.size() <= free_slots + leaving.size();
+    report_.check(kEnough, enough, [&] {
+      return fmt::format("{} kept with {} free slots and {} victims", read.neurons.size(), free_slots,
+                         leaving.size());
+    });
+    report_.check(kNoWaste, free_slots + leaving.size() <= std::max<size_t>(read.neurons.size(), free_slots),
+                  [&] {
+                    return fmt::format("{} victims for {} kept and {} free slots", leaving.size(),
+                                       read.neurons.size(), free_slots);
+                  });
+    well_ = well_ && fits && enough;
+    if (!well()) return;
+    evict(site, leaving, TIERD_DROPPED_EVICTED);
+    for (const uint32_t neuron : read.neurons) tier_->residency().lease(site, neuron);
+    if (!read.neurons.empty()) reads_.push_back(std::move(read));
+  }
+
+  // The victims of an answer, which may lie in several sites when `site` is none.
+  bool check_victims(const char* rule, const tierd_victims_out& out, uint32_t cap, SiteId site,
+                     std::vector<uint32_t>& leaving) {
+    report_.check(rule, out.n <= cap,
+                  [&] { return fmt::format("{} victims where {} have room", out.n, cap); });
+    if (out.n > cap) return false;
+    for (uint32_t i = 0; i < out.n; ++i) {
+      const tierd_neuron& victim = out.item[i];
+      const bool right = victim.site == site && tier_->evictable(victim) &&
+                         std::find(leaving.begin(), leaving.end(), victim.neuron) == leaving.end();
+      report_.check(rule, right, [&] {
+        return fmt::format("neuron {} of site {} as victim number {} for site {}", victim.neuron, victim.site,
+                           i, site);
+      });
+      if (!right) return false;
+      fingerprint_.add(uint64_t{victim.site} << 32 | victim.neuron);
+      leaving.push_back(victim.neuron);
+    }
+    return true;
+  }
+
+  void evict(SiteId site, std::vector<uint32_t> leaving, int why) {
+    if (leaving.empty()) return;
+    for (const uint32_t neuron : leaving) tier_->residency().evict(site, neuron);
+    answered(cache_->strategy.call_if(&tierd_cache_1::dropped, "dropped", site, leaving.data(),
+                                      static_cast<uint32_t>(leaving.size()), why));
+  }
+
+  // A read ends, not in the order in which they began: its bytes are there, or it failed.
+  void land_one() {
+    if (reads_.empty()) return;
+    const size_t which = random_.below(static_cast<uint32_t>(reads_.size()));
+    const Read read = std::move(reads_[which]);
+    reads_.erase(reads_.begin() + static_cast<std::ptrdiff_t>(which));
+    const auto n = static_cast<uint32_t>(read.neurons.size());
+    if (random_.below(6) == 0) {
+      for (const uint32_t neuron : read.neurons) tier_->residency().abandon(read.site, neuron);
+      answered(cache_->strategy.call_if(&tierd_cache_1::dropped, "dropped", read.site, read.neurons.data(), n,
+                                        TIERD_DROPPED_FAILED));
+      return;
+    }
+    for (const uint32_t neuron : read.neurons) tier_->residency().landed(read.site, neuron);
+    answered(cache_->strategy.call_if(&tierd_cache_1::landed, "landed", read.site, read.neurons.data(), n));
+  }
+
+  // The tier gets another size while reads are on their way.
+  void resize() {
+    if (cache_->strategy.table.resize == nullptr) return;
+    bytes_ = bytes_ / 4 * random_.below(5);
+    std::vector<uint32_t> most;
+    uint32_t valid = 0;
+    for (SiteId s = 0; s < sites_.size(); ++s) {
+      most.push_back(sites_[s].domain == s ? tier_->residency().max_slots(s) : 0);
+      if (sites_[s].domain == s) valid += tier_->residency().valid_count(s);
+    }
+    Guarded<uint32_t> slots(sites_.size());
+    std::copy(most.begin(), most.end(), slots.data());
+    Guarded<tierd_neuron> victims(valid);
+    tierd_victims_out out{valid, 0, victims.data()};
+    answered(cache_->strategy.call(&tierd_cache_1::resize, "resize", bytes_, slots.data(), &out));
+    if (!well() || !fits(slots, most)) return;
+    report_.check(kWithin, victims.intact(), [] { return "resize wrote beyond its answer"; });
+    report_.check(kResize, out.n <= valid, [&] { return fmt::format("{} victims of {}", out.n, valid); });
+    if (out.n > valid) return;
+    for (SiteId s = 0; s < sites_.size() && well(); ++s) {
+      if (sites_[s].domain != s) continue;
+      std::vector<tierd_neuron> of_site;
+      std::copy_if(out.item, out.item + out.n, std::back_inserter(of_site),
+                   [&](const tierd_neuron& victim) { return victim.site == s; });
+      tierd_victims_out part{static_cast<uint32_t>(of_site.size()), static_cast<uint32_t>(of_site.size()),
+                             of_site.data()};
+      std::vector<uint32_t> leaving;
+      if (!check_victims(kResize, part, part.n, s, leaving)) {
+        well_ = false;
+        return;
+      }
+      uint32_t evictable = 0;
+      for (uint32_t neuron = 0; neuron < sites_[s].n; ++neuron)
+        evictable += tier_->evictable({s, neuron}) ? 1 : 0;
+      const uint32_t here = tier_->residency().valid_count(s);
+      const uint32_t surplus = here > slots[s] ? here - slots[s] : 0;
+      report_.check(kResize, leaving.size() >= std::min(surplus, evictable), [&] {
+        return fmt::format("{} victims where {} of {} neurons have to leave site {}", leaving.size(), surplus,
+                           here, s);
+      });
+      evict(s, leaving, TIERD_DROPPED_SHRUNK);
+    }
+    tier_->set_limits(std::vector<uint32_t>(slots.data(), slots.data() + sites_.size()));
+  }
+
+  // A new instance in the place of this one, with everything where it is; nothing is on its way then.
+  void take_over() {
+    end();
+    if (!well()) return;
+    auto next = Cache::make(choice_, world_, report_);
+    if (next == nullptr) {
+      well_ = false;
+      return;
+    }
+    std::vector<uint32_t> most;
+    for (SiteId s = 0; s < sites_.size(); ++s) most.push_back(sites_[s].domain == s ? tier_->limit(s) : 0);
+    const auto slots = share(*next, most);
+    if (!slots) return;
+    std::vector<std::vector<uint32_t>> resident(sites_.size());
+    std::vector<tierd_set_view> views;
+    for (SiteId s = 0; s < sites_.size(); ++s) {
+      if (sites_[s].domain != s) continue;
+      for (uint32_t neuron = 0; neuron < sites_[s].n; ++neuron) {
+        if (tier_->residency().valid(s, neuron)) resident[s].push_back(neuron);
+      }
+      if (resident[s].empty()) continue;
+      tierd_set_view view{};
+      view.size = sizeof view;
+      view.site = s;
+      view.n = static_cast<uint32_t>(resident[s].size());
+      view.idx = resident[s].data();
+      views.push_back(view);
+    }
+    if (next->strategy.table.adopt != nullptr) {
+      answered(next->strategy.call(&tierd_cache_1::adopt, "adopt", views.data(),
+                                   static_cast<uint32_t>(views.size())));
+    } else {
+      for (const tierd_set_view& view : views) {
+        answered(next->strategy.call_if(&tierd_cache_1::landed, "landed", view.site, view.idx, view.n));
+      }
+    }
+    cache_ = std::move(next);
+  }
+
+  const StrategyChoice& choice_;
+  const std::vector<Site>& sites_;
+  PluginWorld world_;
+  Random random_;
+  Report& report_;
+  std::unique_ptr<Cache> cache_;
+  std::optional<Tier> tier_;
+  std::deque<Read> reads_;
+  uint64_t bytes_ = 0;
+  Fingerprint fingerprint_;
+  bool well_ = true;
+};
+
+}  // namespace
+
+void check_cache(const StrategyChoice& choice, const SuiteOptions& options, Report& report) {
+  for (uint32_t world = 0; world < options.worlds; ++world) {
+    Random random(options.seed * 1000 + world);
+    const std::vector<Site> sites = draw_sites(world, random);
+    const uint64_t seed = options.seed + world;
+    // Twice the same, side by side with a third one that does something else.
+    Trace first(choice, sites, seed, report), second(choice, sites, seed, report),
+        other(choice, sites, ~seed, report);
+    const bool begun = first.begin();
+    if (!begun) continue;
+    second.begin();
+    other.begin();
+    for (uint32_t step = 0; step < options.steps; ++step) {
+      if (first.well()) first.step();
+      if (other.well()) other.step();
+      if (second.well()) second.step();
+    }
+    first.end();
+    second.end();
+    report.check(kSame, first.fingerprint() == second.fingerprint(),
+                 [&] { return fmt::format("world {} of seed {}", world, options.seed); });
+  }
+}
+
+}  // namespace tierd

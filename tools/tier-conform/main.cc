@@ -1,0 +1,88 @@
+// tier-conform: does a plugin keep the rules?
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "core/base/standard_streams.h"
+#include "core/host/plugin_file.h"
+#include "tools/tier-conform/suites.h"
+
+namespace tierd {
+namespace {
+
+constexpr int kBroken = 1;
+constexpr int kBadInput = 2;
+
+constexpr const char* kDescription =
+    "tier-conform tries a plugin against the rules of its kind, on a simulated core with random sites and "
+    "traces.\n"
+    "\n"
+    "  tier-conform build/dev/lib/tierd/cache-lru.so\n"
+    "  tier-conform --seed 7 --worlds 200 ./cache-mine.so\n"
+    "\n"
+    "Exit: 0 it keeps them; 1 it breaks one, with the first example of each; 2 it is no plugin.";
+
+// cache-lru.so: kind and name.
+Result<StrategyChoice> open(const std::string& path) {
+  const std::string file = std::filesystem::path(path).stem().string();
+  const size_t dash = file.find('-');
+  if (dash == std::string::npos) {
+    return Error{Code::invalid_argument, path, "is not called KIND-NAME.so"};
+  }
+  const std::string kind = file.substr(0, dash);
+  StrategyChoice choice;
+  choice.origin = path;
+  TIERD_ASSIGN(choice.plugin, load_plugin(path, kind, file.substr(dash + 1)));
+  if (kind != "predictor" && kind != "quantizer" && kind != "cache" && kind != "balancer") {
+    return Error{Code::unsupported, path, fmt::format("there are no rules for a {}", kind)};
+  }
+  TIERD_ASSIGN(choice.parameters, Parameters::read(*choice.plugin, {}));
+  return choice;
+}
+
+int run(int argc, char** argv) {
+  std::string path;
+  SuiteOptions options;
+  bool verbose = false;
+  CLI::App app{kDescription, "tier-conform"};
+  app.add_option("PLUGIN", path, "the shared object")->required()->type_name("FILE");
+  app.add_option("-s,--seed", options.seed, "of sites and traces")->capture_default_str();
+  app.add_option("--worlds", options.worlds, "how many arrangements of sites")->capture_default_str();
+  app.add_option("--steps", options.steps, "steps in each")->capture_default_str();
+  app.add_flag("-v,--verbose", verbose, "the rules that it keeps, too");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    say(std::string("tier-conform: ") + error.what() + " (see tier-conform --help)");
+    return kBadInput;
+  }
+  const auto choice = open(path);
+  if (!choice.ok()) {
+    say(choice.error().line());
+    return kBadInput;
+  }
+  Report report;
+  run_suite(*choice, options, report);
+  uint64_t checks = 0;
+  for (const Report::Rule& rule : report.rules()) checks += rule.checks;
+  std::string text = report.text(verbose);
+  text +=
+      fmt::format("{} '{}' {} {} rules ({} checks, seed {})\n", choice->plugin->kind, choice->plugin->name,
+                  report.ok() ? "keeps all" : "breaks some of", report.rules().size(), checks, options.seed);
+  if (const Status written = write_output(text); !written.ok()) {
+    say(written.error().line());
+    return kBroken;
+  }
+  return report.ok() ? 0 : kBroken;
+}
+
+}  // namespace
+}  // namespace tierd
+
+int main(int argc, char** argv) {
+  tierd::prepare_standard_streams();
+  return tierd::run(argc, argv);
+}

@@ -1,0 +1,167 @@
+// Predictors: sets that are sets, wishes that lie where they say, and nothing left out unless that was
+// declared.
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "core/kernel/active_set.h"
+#include "core/kernel/set_view.h"
+#include "tools/tier-conform/simulated_core.h"
+#include "tools/tier-conform/suites.h"
+
+namespace tierd {
+namespace {
+
+using Predictor = Subject<tierd_predictor_1>;
+
+constexpr const char* kSets = "predict: neurons of the site, ascending, or all";
+constexpr const char* kWithin = "answers are written within the arrays that are given for them";
+constexpr const char* kDeclared = "a predictor that leaves neurons out declares itself lossy";
+constexpr const char* kAhead =
+    "look_ahead: wishes lie as many sites ahead as they say, within the room given";
+constexpr const char* kSame = "the same calls and seed give the same answers, whatever other instances do";
+constexpr const char* kCaps = "caps: known ones, the same for all instances, lossy as the descriptor says";
+
+class Trace {
+ public:
+  Trace(const StrategyChoice& choice, const std::vector<Site>& sites, uint64_t seed, Report& report)
+      : choice_(choice), sites_(sites), world_(sites, seed, nullptr), random_(seed), report_(report) {}
+
+  bool begin() {
+    predictor_ = Predictor::make(choice_, world_, report_);
+    if (predictor_ == nullptr) return false;
+    const uint32_t caps = predictor_->strategy.table.caps(predictor_->strategy.self);
+    lossy_ = (caps & TIERD_PREDICTOR_LOSSY) != 0;
+    constexpr uint32_t kKnown = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_NEEDS_TRUTH |
+                                TIERD_PREDICTOR_NEEDS_ALL_TRUTH | TIERD_PREDICTOR_LOSSY;
+    report_.check(kCaps, (caps & ~kKnown) == 0 && lossy_ == (choice_.plugin->lossy != 0), [&] {
+      return fmt::format("caps {:#x}, lossy {} in the descriptor", caps, choice_.plugin->lossy);
+    });
+    return true;
+  }
+
+  void step() {
+    if (random_.below(3) == 0) begin_sequence();
+    std::vector<uint64_t> rows_of = sequences_;
+    if (rows_of.empty()) rows_of.push_back(0);
+    for (SiteId site = 0; site < sites_.size() && well_; ++site) {
+      if (sites_[site].given) continue;
+      tierd_rows_view rows{};
+      rows.size = sizeof rows;
+      rows.rows = static_cast<uint32_t>(rows_of.size());
+      rows.seq = rows_of.data();
+      predict(site, rows);
+      if (well_) look_ahead(site, rows);
+    }
+    if (!sequences_.empty() && random_.below(3) == 0) end_sequence();
+  }
+
+  bool well() const { return well_; }
+  const Fingerprint& fingerprint() const { return fingerprint_; }
+
+ private:
+  void answered(const Status& status) { well_ = well_ && check_answered(status, report_); }
+
+  void begin_sequence() {
+    // Numbers come back once their sequence has ended.
+    const uint64_t sequence = random_.below(64);
+    if (std::find(sequences_.begin(), sequences_.end(), sequence) != sequences_.end()) return;
+    sequences_.push_back(sequence);
+    answered(predictor_->strategy.call_if(&tierd_predictor_1::begin_sequence, "begin_sequence", sequence));
+  }
+  void end_sequence() {
+    const size_t which = random_.below(static_cast<uint32_t>(sequences_.size()));
+    answered(
+        predictor_->strategy.call_if(&tierd_predictor_1::end_sequence, "end_sequence", sequences_[which]));
+    sequences_.erase(sequences_.begin() + static_cast<std::ptrdiff_t>(which));
+  }
+
+  void predict(SiteId site, const tierd_rows_view& rows) {
+    const uint32_t n = sites_[site].n;
+    Guarded<uint32_t> neurons(n);
+    tierd_set_out out{};
+    out.size = sizeof out;
+    out.cap = n;
+    out.idx = neurons.data();
+    answered(predictor_->strategy.call(&tierd_predictor_1::predict, "predict", site, &rows, &out));
+    if (!well_) return;
+    report_.check(kWithin, neurons.intact(), [] { return "predict wrote beyond the site"; });
+    const bool counted = out.all <= 1 && (out.all == 1 || out.n <= n);
+    report_.check(kSets, counted,
+                  [&] { return fmt::format("{} of {} neurons, all = {}", out.n, n, out.all); });
+    well_ = counted;
+    if (!well_) return;
+    const uint32_t count = out.all == 1 ? 0 : out.n;
+    check_list(kSets, neurons.data(), count, n, report_);
+    report_.check(kDeclared, lossy_ || out.all == 1 || out.n == n,
+                  [&] { return fmt::format("{} of {} neurons of site {}", out.n, n, site); });
+    fingerprint_.add(uint64_t{out.all} << 32 | count);
+    for (uint32_t i = 0; i < count; ++i) fingerprint_.add(neurons[i]);
+
+    const ActiveSet set = out.all == 1
+                              ? ActiveSet::all(n)
+                              : ActiveSet::of(std::vector<uint32_t>(neurons.data(), neurons.data() + count));
+    const tierd_set_view predicted = set_view(site, set, rows.rows, TIERD_SET_PREDICTED);
+    tierd_set_view truth = set_view(site, set, rows.rows, TIERD_SET_TRUE);
+    truth.known = static_cast<uint8_t>(random_.below(3));
+    answered(predictor_->strategy.call_if(&tierd_predictor_1::observe, "observe", &predicted, &truth));
+  }
+
+  void look_ahead(SiteId site, const tierd_rows_view& rows) {
+    if (predictor_->strategy.table.look_ahead == nullptr) return;
+    constexpr uint32_t kRooms[] = {0, 1, 3, 64};
+    const uint32_t cap = kRooms[random_.below(4)];
+    Guarded<tierd_ahead> items(cap);
+    tierd_ahead_out out{cap, 0, items.data()};
+    answered(predictor_->strategy.call(&tierd_predictor_1::look_ahead, "look_ahead", site, &rows, &out));
+    if (!well_) return;
+    report_.check(kWithin, items.intact(), [] { return "look_ahead wrote beyond its room"; });
+    report_.check(kAhead, out.n <= cap,
+                  [&] { return fmt::format("{} wishes where {} have room", out.n, cap); });
+    for (uint32_t i = 0; i < std::min(out.n, cap); ++i) {
+      const tierd_ahead& item = items[i];
+      const bool right = item.site < sites_.size() && item.distance != 0 &&
+                         (uint64_t{site} + item.distance) % sites_.size() == item.site;
+      report_.check(kAhead, right, [&] {
+        return fmt::format("site {} does not lie {} sites after {} of {}", item.site, item.distance, site,
+                           sites_.size());
+      });
+      if (!right) continue;
+      if (item.idx != nullptr) check_list(kAhead, item.idx, item.n, sites_[item.site].n, report_);
+      fingerprint_.add(uint64_t{item.site} << 32 | item.distance);
+    }
+  }
+
+  const StrategyChoice& choice_;
+  const std::vector<Site>& sites_;
+  PluginWorld world_;
+  Random random_;
+  Report& report_;
+  std::unique_ptr<Predictor> predictor_;
+  std::vector<uint64_t> sequences_;
+  Fingerprint fingerprint_;
+  bool lossy_ = false;
+  bool well_ = true;
+};
+
+}  // namespace
+
+void check_predictor(const StrategyChoice& choice, const SuiteOptions& options, Report& report) {
+  for (uint32_t world = 0; world < options.worlds; ++world) {
+    Random random(options.seed * 1000 + world);
+    const std::vector<Site> sites = draw_sites(world, random);
+    const uint64_t seed = options.seed + world;
+    Trace first(choice, sites, seed, report), second(choice, sites, seed, report),
+        other(choice, sites, ~seed, report);
+    if (!first.begin() || !second.begin() || !other.begin()) continue;
+    for (uint32_t step = 0; step < options.steps; ++step) {
+      if (first.well()) first.step();
+      if (other.well()) other.step();
+      if (second.well()) second.step();
+    }
+    report.check(kSame, first.fingerprint() == second.fingerprint(),
+                 [&] { return fmt::format("world {} of seed {}", world, options.seed); });
+  }
+}
+
+}  // namespace tierd

@@ -1,0 +1,77 @@
+#include "tools/tier-conform/simulated_core.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+namespace tierd {
+namespace {
+
+Site site_of(SiteId number, uint32_t n, uint32_t slot_bytes) {
+  Site site;
+  site.name = fmt::format("layers.{}.site", number);
+  site.domain = number;
+  site.layer = static_cast<uint16_t>(number);
+  site.n = n;
+  site.n_in = 64;
+  site.n_out = n * 16;
+  site.slot_bytes = slot_bytes;
+  return site;
+}
+
+}  // namespace
+
+std::vector<Site> draw_sites(uint32_t world, Random& random) {
+  std::vector<Site> sites;
+  const auto add = [&](uint32_t n, uint32_t slot_bytes) {
+    sites.push_back(site_of(static_cast<SiteId>(sites.size()), n, slot_bytes));
+  };
+  switch (world) {
+    case 0:
+      return sites;
+    case 1:
+      add(1, 4096);
+      return sites;
+    case 2:  // a tied embedding: its rows are the head's
+      add(6, 4096);
+      add(10, 4096);
+      add(6, 4096);
+      sites[0].domain = 2;
+      sites[0].given = true;
+      return sites;
+    case 3:  // one large site among small ones
+      add(1, 1u << 20);
+      add(20'000, 64);
+      add(2, 1u << 20);
+      return sites;
+    default:
+      break;
+  }
+  for (uint32_t i = 0; i < 1 + random.below(8); ++i) {
+    add(1 + random.below(random.below(3) == 0 ? 400 : 20), 64 * (1 + random.below(64)));
+    sites.back().given = i == 0 && random.below(2) == 0;
+  }
+  return sites;
+}
+
+std::vector<uint32_t> draw_set(uint32_t n, Random& random) {
+  std::vector<uint32_t> set;
+  const uint32_t kind = random.below(5);
+  if (kind == 0) return set;
+  for (uint32_t i = 0; i < n; ++i) {
+    const bool in = kind == 1 || (kind == 2 ? random.below(16) == 0 : random.below(2) == 0);
+    if (in) set.push_back(i);
+  }
+  return set;
+}
+
+void check_list(const char* rule, const uint32_t* idx, uint32_t count, uint32_t n, Report& report) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const bool right = idx[i] < n && (i == 0 || idx[i] > idx[i - 1]);
+    report.check(rule, right,
+                 [&] { return fmt::format("{} at place {} of {}, below {}", idx[i], i, count, n); });
+    if (!right) return;
+  }
+}
+
+}  // namespace tierd

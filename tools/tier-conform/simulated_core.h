@@ -1,0 +1,102 @@
+// What the suites put around a plugin: sites, an instance behind the kernel's own guard, and arrays that
+// notice when somebody writes beyond them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/host/plugin_file.h"
+#include "core/host/plugin_world.h"
+#include "core/host/strategy_instance.h"
+#include "core/kernel/strategies.h"
+#include "tools/tier-conform/report.h"
+
+namespace tierd {
+
+// Sites of world number `world`: first the edges (none, one of one neuron, a tied embedding …), then drawn
+// ones.
+std::vector<Site> draw_sites(uint32_t world, Random& random);
+
+// Some of n neurons, ascending: none, all, few or many.
+std::vector<uint32_t> draw_set(uint32_t n, Random& random);
+
+// An array for an answer. `intact` says whether only its own places were written.
+template <class T>
+class Guarded {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  explicit Guarded(size_t n) : values_(n + kGuard), n_(n) {
+    std::memset(static_cast<void*>(values_.data()), kMark, values_.size() * sizeof(T));
+  }
+  T* data() { return values_.data(); }
+  const T& operator[](size_t i) const { return values_[i]; }
+  bool intact() const {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(values_.data() + n_);
+    return std::all_of(bytes, bytes + kGuard * sizeof(T), [](unsigned char byte) { return byte == kMark; });
+  }
+
+ private:
+  static constexpr size_t kGuard = 16;
+  static constexpr unsigned char kMark = 0xa5;
+  std::vector<T> values_;
+  size_t n_;
+};
+
+// A sum over all answers of an instance: two that behave alike have the same.
+class Fingerprint {
+ public:
+  void add(uint64_t value) { sum_ = (sum_ ^ value) * 0x100000001b3; }  // FNV-1a, a word at a time
+  bool operator==(const Fingerprint&) const = default;
+
+ private:
+  uint64_t sum_ = 0xcbf29ce484222325;
+};
+
+// An instance and its table.
+template <class Table>
+class Subject {
+ public:
+  // Nothing, and a broken rule, if it cannot be made.
+  static std::unique_ptr<Subject> make(const StrategyChoice& choice, const PluginWorld& world,
+                                       Report& report) {
+    std::unique_ptr<Subject> subject(new Subject);
+    const Status read = read_table(*choice.plugin, choice.origin, subject->strategy.table);
+    report.check("the table has what its kind needs", read.ok(), [&] { return read.error().line(); });
+    if (!read.ok()) return nullptr;
+    auto made = StrategyInstance::create(choice, world);
+    report.check("an instance can be made of whatever its parameters allow", made.ok(),
+                 [&] { return made.error().line(); });
+    if (!made.ok()) return nullptr;
+    subject->instance_ = std::move(*made);
+    subject->strategy.kind = choice.plugin->kind;
+    subject->strategy.name = choice.plugin->name;
+    subject->strategy.self = subject->instance_->self();
+    subject->strategy.last_words = &subject->instance_->last_words();
+    return subject;
+  }
+
+  Strategy<Table> strategy;
+
+ private:
+  Subject() = default;
+  std::unique_ptr<StrategyInstance> instance_;
+};
+
+// The rule that every call of the suites stands under.
+inline bool check_answered(const Status& status, Report& report) {
+  report.check("no call fails, throws or takes longer than a second", status.ok(),
+               [&] { return status.error().line(); });
+  return status.ok();
+}
+
+// Neurons of an answer: ascending, below n.
+void check_list(const char* rule, const uint32_t* idx, uint32_t count, uint32_t n, Report& report);
+
+}  // namespace tierd
