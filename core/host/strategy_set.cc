@@ -46,7 +46,9 @@ Status StrategySet::make(const StrategyChoice& choice, Strategy<Table>& strategy
   strategy.last_words = &instance->last_words();
   strategy.deadline_ns = deadline_ns_;
   if constexpr (std::is_same_v<Table, tierd_predictor_1>) {
-    if ((strategy.table.caps(strategy.self) & kCannotBeGiven) != 0) {
+    uint32_t caps = 0;
+    TIERD_TRY(caps_of(strategy, caps));
+    if ((caps & kCannotBeGiven) != 0) {
       return Error{Code::unsupported, fmt::format("predictor '{}'", strategy.name),
                    "needs the activations or the truth, which sites of axis 'row' do not have"};
     }

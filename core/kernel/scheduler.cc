@@ -238,7 +238,9 @@ void Scheduler::compute(Current& current) {
   Message message;
   message.op = units.empty() ? Op::run : Op::compute;
   message.engine = EngineKind::compute;
-  message.flags = static_cast<uint8_t>((current.started ? 0 : kRunBefore) | (last ? kRunAfter : 0));
+  const bool partial = !site.given && current.active.size() < site.n;
+  message.flags = static_cast<uint8_t>((current.started ? 0 : kRunBefore | (partial ? kPartial : 0)) |
+                                       (last ? kRunAfter : 0));
   message.agent = options_.compute_agent;
   message.step = current.pass.step;
   message.site = current.site;

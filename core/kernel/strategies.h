@@ -38,7 +38,6 @@ class StrategyBase {
   // Of a quarantined strategy.
   Error error() const { return {Code::plugin_fault, fmt::format("{} '{}'", kind, name), reason_}; }
 
- protected:
   // Calls, and turns what went wrong into an error.
   template <class Function>
   Status watch(const char* what, Function&& function) {
@@ -87,6 +86,14 @@ class Strategy : public StrategyBase {
     return call(function, what, arguments...);
   }
 };
+
+// What a predictor needs and may do.
+inline Status caps_of(Strategy<tierd_predictor_1>& predictor, uint32_t& caps) {
+  return predictor.watch("caps", [&] {
+    caps = predictor.table.caps(predictor.self);
+    return int{TIERD_OK};
+  });
+}
 
 struct Strategies {
   Strategy<tierd_predictor_1> predictor;

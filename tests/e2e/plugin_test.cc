@@ -147,6 +147,24 @@ TEST_F(Plugins, AFallbackIsCheckedAtTheStart) {
   EXPECT_EQ(plan_run(config, quiet()).code(), Code::plugin_fault);
 }
 
+// What a lossy predictor leaves out counts as zero, whatever else lies in memory.
+TEST_F(Plugins, ALossyPredictorGivesTheSameWhateverTheCache) {
+  const auto run_with = [&](double p, const char* cache, uint32_t threads) {
+    Config config = Plugins::config(cache);
+    config.predictor.name = "random";
+    config.predictor.settings = {{"p", p, "test"}};
+    config.threads = threads;
+    const auto logits = run_all_logits(config, tokens_, 1);
+    EXPECT_TRUE(logits.ok()) << logits.error().line();
+    return logits.ok() ? *logits : std::vector<float>();
+  };
+  const std::vector<float> lossy = run_with(0.6, "none", 1);
+  EXPECT_NE(lossy, expected_);
+  expect_the_same_bits(run_with(0.6, "lru", 1), lossy);
+  expect_the_same_bits(run_with(0.6, "pinned", 2), lossy);
+  expect_the_same_bits(run_with(1, "lfu", 1), expected_);
+}
+
 TEST_F(Plugins, CachesTakeEachOthersPlaceDuringAGeneration) {
   for (const bool prefetch : {true, false}) {
     Config config = Plugins::config("lru");

@@ -1,8 +1,10 @@
 // A sound cache, but for the one thing that a macro of its target changes (CMakeLists.txt). It keeps nothing.
-#include <chrono>
-#include <cstring>
-#include <stdexcept>
-#include <thread>
+//
+// Compiled a few dozen times: it includes little.
+#include <string.h>
+#include <time.h>
+
+#include <exception>
 
 #include "tierd/plugin.h"
 
@@ -65,6 +67,15 @@ struct Cache {
   const tierd_host* host;
 };
 
+class Complaint : public std::exception {
+ public:
+  explicit Complaint(const char* what) : what_(what) {}
+  const char* what() const noexcept override { return what_; }
+
+ private:
+  const char* what_;
+};
+
 uint32_t n_sites(void* self) {
   return static_cast<Cache*>(self)->host->n_sites;
 }
@@ -73,7 +84,7 @@ uint32_t n_sites(void* self) {
 #ifdef BAD_UNRESOLVED
   nobody_has_this();
 #endif
-  std::memset(max_slots, 0, n_sites(self) * sizeof *max_slots);
+  memset(max_slots, 0, n_sites(self) * sizeof *max_slots);
   return TIERD_OK;
 }
 [[maybe_unused]] int share_too_much(void* self, uint64_t, uint32_t* max_slots) {
@@ -81,12 +92,12 @@ uint32_t n_sites(void* self) {
   return TIERD_OK;
 }
 [[maybe_unused]] int share_throws(void*, uint64_t, uint32_t*) {
-  throw std::runtime_error("no such thing as a share");
+  throw Complaint("no such thing as a share");
 }
 
 [[maybe_unused]] int admit_nothing(void*, const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
                                    tierd_victims_out* victims) {
-  std::memset(verdict, TIERD_VERDICT_BYPASS, missing->n);
+  memset(verdict, TIERD_VERDICT_BYPASS, missing->n);
   victims->n = 0;
   return TIERD_OK;
 }
@@ -95,7 +106,8 @@ uint32_t n_sites(void* self) {
 }
 [[maybe_unused]] int admit_slowly(void* self, const tierd_set_view* missing, int priority,
                                   uint32_t free_slots, uint8_t* verdict, tierd_victims_out* victims) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  const timespec pause = {0, 120'000'000};
+  nanosleep(&pause, nullptr);
   return admit_nothing(self, missing, priority, free_slots, verdict, victims);
 }
 [[maybe_unused]] int admit_fails(void* self, const tierd_set_view*, int, uint32_t, uint8_t*,
@@ -106,33 +118,33 @@ uint32_t n_sites(void* self) {
 }
 [[maybe_unused]] int admit_too_many_victims(void*, const tierd_set_view* missing, int, uint32_t,
                                             uint8_t* verdict, tierd_victims_out* victims) {
-  std::memset(verdict, TIERD_VERDICT_BYPASS, missing->n);
+  memset(verdict, TIERD_VERDICT_BYPASS, missing->n);
   victims->n = victims->cap + 1;
   return TIERD_OK;
 }
 // One that is not here.
 [[maybe_unused]] int admit_with_false_victim(void*, const tierd_set_view* missing, int, uint32_t,
                                              uint8_t* verdict, tierd_victims_out* victims) {
-  std::memset(verdict, TIERD_VERDICT_KEEP, missing->n);
+  memset(verdict, TIERD_VERDICT_KEEP, missing->n);
   victims->item[0] = {missing->site, UINT32_MAX};
   victims->n = 1;
   return TIERD_OK;
 }
 [[maybe_unused]] int admit_all_without_victims(void*, const tierd_set_view* missing, int, uint32_t,
                                                uint8_t* verdict, tierd_victims_out* victims) {
-  std::memset(verdict, TIERD_VERDICT_KEEP, missing->n);
+  memset(verdict, TIERD_VERDICT_KEEP, missing->n);
   victims->n = 0;
   return TIERD_OK;
 }
 [[maybe_unused]] int admit_with_false_verdict(void*, const tierd_set_view* missing, int, uint32_t,
                                               uint8_t* verdict, tierd_victims_out* victims) {
-  std::memset(verdict, 77, missing->n);
+  memset(verdict, 77, missing->n);
   victims->n = 0;
   return TIERD_OK;
 }
 [[maybe_unused]] int admit_refuses(void*, const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
                                    tierd_victims_out* victims) {
-  std::memset(verdict, TIERD_VERDICT_REFUSE, missing->n);
+  memset(verdict, TIERD_VERDICT_REFUSE, missing->n);
   victims->n = 0;
   return TIERD_OK;
 }
@@ -152,7 +164,7 @@ const tierd_cache_1 kTable = {BAD_TABLE_SIZE, BAD_SHARE, BAD_ADMIT, nullptr, nul
   return TIERD_OK;
 }
 [[maybe_unused]] int create_throws(const tierd_host*, void**) {
-  throw std::runtime_error("not today");
+  throw Complaint("not today");
 }
 // Asks for what was never declared.
 [[maybe_unused]] int create_asks(const tierd_host* host, void**) {
@@ -164,10 +176,10 @@ const tierd_cache_1 kTable = {BAD_TABLE_SIZE, BAD_SHARE, BAD_ADMIT, nullptr, nul
 }
 [[maybe_unused]] void destroy_throws(void* self) {
   delete static_cast<Cache*>(self);
-  throw std::runtime_error("never");
+  throw Complaint("never");
 }
 [[maybe_unused]] const void* extension(const char* id) {
-  return std::strcmp(id, TIERD_CACHE_1) == 0 ? &kTable : nullptr;
+  return strcmp(id, TIERD_CACHE_1) == 0 ? &kTable : nullptr;
 }
 [[maybe_unused]] const void* no_extension(const char*) {
   return nullptr;

@@ -52,6 +52,7 @@ Done DramAgent::execute(const Message& message) {
       const std::span<const std::byte> in = pools_.resolve(message.in);
       const std::span rows{reinterpret_cast<const RowInfo*>(in.data()), message.rows};
       if ((message.flags & kRunBefore) != 0) executor_.before(message.site, rows);
+      if ((message.flags & kPartial) != 0) executor_.clear(message.site, message.rows);
       const std::span<const Unit> units = PoolTable::units(pools_.resolve(message.list));
       if (!units.empty()) {
         done.bytes = executor_.neurons(message.site, rows, units, memory_.data());

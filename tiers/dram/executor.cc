@@ -65,6 +65,11 @@ void Executor::before(uint32_t s, std::span<const RowInfo> rows) {
              });
 }
 
+void Executor::clear(uint32_t s, uint32_t rows) {
+  const SiteWork& site = plan_.sites[s];
+  for (uint32_t r = 0; r < rows; ++r) std::fill_n(row(site.out, r), site.n_out, 0.0F);
+}
+
 void Executor::after(uint32_t s, std::span<const RowInfo> rows) {
   run(plan_.sites[s].after, rows);
 }

@@ -26,6 +26,8 @@ class Executor {
 
   // The segment before a site, then what its kernels need of the input (int8 blocks).
   void before(uint32_t site, std::span<const RowInfo> rows);
+  // The results of the site are zero for these rows, until neurons give them.
+  void clear(uint32_t site, uint32_t rows);
   // Neurons of the site; unit u's bytes lie at memory + u.offset * 64. Returns the bytes of weights touched.
   uint64_t neurons(uint32_t site, std::span<const RowInfo> rows, std::span<const Unit> units,
                    const std::byte* memory);
