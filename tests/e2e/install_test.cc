@@ -108,8 +108,8 @@ TEST_F(Installed, TheCMakePackageBuildsOne) {
                                                "set(CMAKE_CXX_STANDARD 17)\n"
                                                "find_package(tierd 0.1 REQUIRED)\n"
                                                "tierd_add_plugin(cache first SOURCES first.cc)\n";
-  const Ended configured =
-      run(TIERD_CMAKE, {"-S", source, "-B", source + "/build", "-DCMAKE_PREFIX_PATH=" + at("")});
+  const Ended configured = run(
+      TIERD_CMAKE, {"-G", "Ninja", "-S", source, "-B", source + "/build", "-DCMAKE_PREFIX_PATH=" + at("")});
   ASSERT_EQ(configured.status, 0) << configured.err << configured.out;
   const Ended built = run(TIERD_CMAKE, {"--build", source + "/build"});
   ASSERT_EQ(built.status, 0) << built.err << built.out;
