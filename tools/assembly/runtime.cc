@@ -22,6 +22,7 @@ constexpr uint16_t kMemoryPool = 0;
 constexpr uint16_t kActivationPool = 1;
 constexpr uint32_t kDefaultContext = 4096;
 constexpr uint32_t kMostThreads = 1024;
+constexpr const char* kPluginTables = "plugin tables";  // of the budget
 constexpr uint64_t kBytesPerNs = 10;  // what one thread reads of weights, for Team's estimate
 constexpr uint64_t kSpinNs = 20'000;  // with a core to itself, an agent's thread looks for messages so long
 
@@ -124,6 +125,7 @@ Status Runtime::make_strategies() {
   const uint64_t deadline_ns = uint64_t{plan_.config.plugin_deadline_ms} * 1'000'000;
   TIERD_ASSIGN(strategies_, StrategySet::create(plan_.strategies, plan_.model.sites, plan_.config.seed,
                                                 deadline_ns, linear));
+  plan_.strategies = {};  // the instances hold what they need: tensors must not outlive a swap
   TIERD_ASSIGN(slots_, strategies_->share(plan_.memory.arena));
   return {};
 }
@@ -145,7 +147,7 @@ Status Runtime::make_compute() {
   TIERD_TRY(budget_.reserve("KV cache", memory.kv));
   TIERD_TRY(budget_.reserve("activations", memory.activations));
   TIERD_TRY(budget_.reserve("small tensors", memory.tensors));
-  TIERD_TRY(budget_.reserve("plugin tables", memory.tables));
+  TIERD_TRY(budget_.reserve(kPluginTables, memory.tables));
   TIERD_TRY(budget_.reserve("staging", memory.staging));
   uint64_t arena = 0;
   for (SiteId s = 0; s < slots_.size(); ++s) arena += uint64_t{slots_[s]} * plan_.model.sites[s].slot_bytes;
@@ -246,7 +248,7 @@ Status Runtime::make_kernel() {
 }
 
 Status Runtime::recover() {
-  const auto replace = [&](const auto& strategy, const StrategyChoice& fallback) -> Status {
+  const auto heal = [&](const auto& strategy, const StrategyChoice& fallback) -> Status {
     if (!strategy.quarantined()) return {};
     if (fallback.plugin == nullptr) {
       Error error = strategy.error();
@@ -255,22 +257,31 @@ Status Runtime::recover() {
       return error;
     }
     spdlog::warn("{}; {} takes its place", strategy.error().line(), fallback.plugin->name);
-    return strategies_->swap(fallback, plan_.memory.arena);
+    return replace(fallback);
   };
   const Strategies& s = strategies_->strategies();
-  TIERD_TRY(replace(s.predictor, plan_.fallbacks.predictor));
-  TIERD_TRY(replace(s.quantizer, plan_.fallbacks.quantizer));
-  TIERD_TRY(replace(s.cache, plan_.fallbacks.cache));
-  return replace(s.balancer, plan_.fallbacks.balancer);
+  TIERD_TRY(heal(s.predictor, plan_.fallbacks.predictor));
+  TIERD_TRY(heal(s.quantizer, plan_.fallbacks.quantizer));
+  TIERD_TRY(heal(s.cache, plan_.fallbacks.cache));
+  return heal(s.balancer, plan_.fallbacks.balancer);
 }
 
 Status Runtime::swap(std::string_view kind, const StrategyConfig& strategy) {
   TIERD_ASSIGN(StrategyChoice choice, choose_strategy(plugin_path(plan_.config), kind, strategy));
-  if (choice.tensors != nullptr) {
-    TIERD_TRY(budget_.reserve("tables of a plugin put in later", choice.tensors->bytes));
-  }
   TIERD_TRY(engine_->drain());
-  return strategies_->swap(std::move(choice), plan_.memory.arena);
+  return replace(std::move(choice));
+}
+
+Status Runtime::replace(StrategyChoice choice) {
+  const auto table_bytes = [](const StrategyChoice& of) {
+    return of.tensors != nullptr ? of.tensors->bytes : 0;
+  };
+  const uint64_t coming = table_bytes(choice);
+  const uint64_t leaving = table_bytes(strategies_->instance(choice.plugin->kind).choice());
+  TIERD_TRY(budget_.reserve(kPluginTables, coming));  // both are there for a moment
+  const Status swapped = strategies_->swap(std::move(choice), plan_.memory.arena);
+  budget_.release(kPluginTables, swapped.ok() ? leaving : coming);
+  return swapped;
 }
 
 Status Runtime::load_tensors() {

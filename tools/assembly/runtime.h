@@ -97,8 +97,9 @@ class Runtime {
   Status make_flash(const RuntimeOptions& options);
   Status make_kernel();
   Status load_tensors();
-  Status recover();            // puts fallbacks in the place of quarantined strategies
-  bool binds_workers() const;  // one a core, if there are enough
+  Status replace(StrategyChoice choice);  // with nothing in flight; the budget follows
+  Status recover();                       // puts fallbacks in the place of quarantined strategies
+  bool binds_workers() const;             // one a core, if there are enough
   Result<Agent*> on_thread(Agent& agent, const std::string& thread, const std::string& core, const char* key,
                            std::unique_ptr<AgentThread>& owner);
 

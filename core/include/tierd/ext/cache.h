@@ -26,7 +26,7 @@ typedef struct tierd_cache_1 {
    * site has no free slot left (`free_slots`): at least as many, of the same site, evictable, each once. */
   int (*admit)(void* self, const tierd_set_view* missing, int priority, uint32_t free_slots, uint8_t* verdict,
                tierd_victims_out* victims);
-  /* These neurons of `site` are valid now; optional, like all that follows. idx ascends. */
+  /* These neurons of `site` are valid now; optional, like all that follows. */
   int (*landed)(void* self, uint32_t site, const uint32_t* idx, uint32_t n);
   /* These are not here any more, or failed to come. */
   int (*dropped)(void* self, uint32_t site, const uint32_t* idx, uint32_t n, int why);
