@@ -50,6 +50,7 @@ const std::array kKeys = {
     Key{"run.kv", at<&Config::kv>(), "f16|f32", "encoding of the KV cache"},
     Key{"run.seed", at<&Config::seed>(), "", "of sampling and of strategies that draw lots (-s)"},
     Key{"run.bind", at<&Config::bind>(), "", "bind compute workers to cores"},
+    Key{"run.trace", at<&Config::trace>(), "", "record what the kernel does in this file (--trace)"},
     Key{"compute.activations", at<&Config::activations>(), "int8|f32",
         "what block-encoded weights are multiplied with; int8 is lossy and reports its error"},
     Key{"compute.kernels", at<&Config::kernels>(), "auto|avx512-vnni|avx2|scalar", "instruction set"},

@@ -70,13 +70,13 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
   for (SiteId site = 0; site < plan_.sites.size(); ++site) {
     const bool picked = site == head;
     if (picked && wanted.empty()) break;
-    Scheduler::Pass pass;
+    Pass pass;
     pass.step = step_;
     pass.rows = static_cast<uint16_t>(picked ? wanted.size() : rows);
     pass.row_info = picked ? picked_span_ : batch_span_;
     pass.row_info.bytes = static_cast<uint32_t>(pass.rows * sizeof(RowInfo));
     pass.bypass_caches = prefill;
-    pass.given = &tokens;
+    if (plan_.sites[site].given) pass.given = &tokens;
     Status status = co_await scheduler_.pass(site, pass);
     if (!status.ok()) {
       (void)scheduler_.end_step(step_);

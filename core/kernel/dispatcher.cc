@@ -76,6 +76,7 @@ MessageId Dispatcher::post(Message message, std::span<const Unit> units, uint16_
   const UnitList header{static_cast<uint32_t>(units.size()), list_agent, list_pool};
   std::memcpy(list_memory(slot).data(), &header, sizeof header);
   if (!units.empty()) std::memcpy(list_memory(slot).data() + sizeof header, units.data(), units.size_bytes());
+  if (observer_ != nullptr) observer_->posted(message, header, units);
   entry.message = message;
   entry.sink = &sink;
   entry.state = State::waiting;
@@ -165,6 +166,7 @@ bool Dispatcher::send() {
         queue.pop_front();
         --state.credits;
         sent = true;
+        if (observer_ != nullptr) observer_->sent(entry.message);
       }
     }
   }
@@ -192,15 +194,18 @@ bool Dispatcher::drive() {
 
 bool Dispatcher::collect(size_t agent) {
   std::array<Done, 32> done;
-  const size_t n = agents_[agent].agent->poll(done);
-  for (size_t i = 0; i < n; ++i) {
-    if (shuffle_) {
-      held_.push_back({done[i], shuffle_->below(kMostTurnsHeld)});
-    } else {
-      deliver(done[i]);
+  bool any = false;
+  while (const size_t n = agents_[agent].agent->poll(done)) {
+    any = true;
+    for (size_t i = 0; i < n; ++i) {
+      if (shuffle_) {
+        held_.push_back({done[i], shuffle_->below(kMostTurnsHeld)});
+      } else {
+        deliver(done[i]);
+      }
     }
   }
-  return n != 0;
+  return any;
 }
 
 // The event queue says who is done; only then does the agent carry the request out, so that a cancelled one
@@ -234,10 +239,12 @@ void Dispatcher::deliver(const Done& done, bool had_credit) {
   free_.push_back(done.id.slot);
   if (had_credit) ++agents_[message.agent - 1u].credits;
   --in_flight_;
+  if (observer_ != nullptr) observer_->delivered(message, done, !had_credit);
   sink->on_done(message, done);
 }
 
 bool Dispatcher::turn() {
+  if (observer_ != nullptr) observer_->turn_begins();
   bool happened = send();
   // Requests cancelled before they were sent hold no credit.
   for (std::vector<Done> cancelled = std::move(cancelled_); const Done& done : cancelled) {

@@ -12,6 +12,7 @@
 #include "core/base/random.h"
 #include "core/kernel/agent.h"
 #include "core/kernel/event_queue.h"
+#include "core/kernel/observer.h"
 #include "core/kernel/waiter.h"
 #include "core/message/message.h"
 #include "core/message/pool.h"
@@ -44,8 +45,13 @@ class Dispatcher {
   // Numbers count from 1, in the order of adding. The agent outlives the dispatcher.
   uint16_t add_agent(Agent& agent);
 
+  // Who hears of everything; nobody by default. Before the first message; outlives the dispatcher.
+  void set_observer(KernelObserver* observer) { observer_ = observer; }
+  KernelObserver* observer() const { return observer_; }
+
   bool can_post() const { return !free_.empty(); }
   uint32_t max_units() const { return options_.max_units; }
+  const Options& options() const { return options_; }
   // Queues the request; it is sent as soon as the agent has a credit, by priority, then in order.
   // `message.list` is made from `units`, which lie in (list_agent, list_pool). Needs can_post(). Units fit
   // max_units.
@@ -99,6 +105,7 @@ class Dispatcher {
 
   Options options_;
   PoolTable& pools_;
+  KernelObserver* observer_ = nullptr;
   uint32_t list_stride_;
   std::unique_ptr<std::byte[], void (*)(std::byte*)> lists_;
   std::vector<Entry> entries_;

@@ -61,6 +61,7 @@ Status Scheduler::ask_cache(SiteId site, std::vector<uint32_t> missing, Priority
     ++counters_.evictions;
   }
   if (!dropped.empty()) {
+    if (observer() != nullptr) observer()->evicted(home, dropped);
     tell_cache(cache.call_if(&tierd_cache_1::dropped, "dropped", home, dropped.data(),
                              static_cast<uint32_t>(dropped.size()), TIERD_DROPPED_EVICTED));
   }
@@ -287,6 +288,7 @@ void Scheduler::on_read_done(const Message& message, const Done& done) {
 }
 
 Task<Status> Scheduler::fill(std::function<void(uint64_t)> progress) {
+  if (observer() != nullptr) observer()->fill_begins();
   auto& cache = strategies_.cache;
   if (cache.table.ahead == nullptr) co_return Status{};
   std::vector<tierd_ahead> items(sites_.size());
@@ -328,7 +330,7 @@ Task<Status> Scheduler::fill(std::function<void(uint64_t)> progress) {
     while (!plan.done() && fill_error_.code == Code::ok) {
       Fetch* started = nullptr;
       if (!start_next(plan, site, 0, Priority::migration, started)) co_await changed_;
-      if (dispatcher_.waiter().stopping()) fill_error_ = {Code::cancelled, "load", "interrupted"};
+      if (fill_error_.code == Code::ok && stopping()) fill_error_ = {Code::cancelled, "load", "interrupted"};
     }
     drop_plan(site, plan);
   }
@@ -339,6 +341,7 @@ Task<Status> Scheduler::fill(std::function<void(uint64_t)> progress) {
 }
 
 Task<Status> Scheduler::drain() {
+  if (observer() != nullptr) observer()->drain_begins();
   for (Wish& wish : wishes_) drop_plan(wish.site, wish.plan);
   wishes_.clear();
   std::fill(wished_.begin(), wished_.end(), 0);

@@ -39,6 +39,17 @@ uint32_t Residency::valid_count(SiteId s) const {
   return domain(s).valid;
 }
 
+uint64_t Residency::digest() const {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, a word at a time
+  const auto add = [&hash](uint64_t word) { hash = (hash ^ word) * 0x100000001b3; };
+  for (const Domain& d : domains_) {
+    for (const Neuron& neuron : d.neurons) {
+      add(uint64_t{neuron.slot} << 32 | uint64_t{neuron.pins} << 8 | static_cast<uint64_t>(neuron.state));
+    }
+  }
+  return hash;
+}
+
 uint32_t Residency::lease(SiteId s, uint32_t i) {
   Domain& d = domain(s);
   Neuron& neuron = d.neurons[i];

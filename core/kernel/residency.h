@@ -28,6 +28,8 @@ class Residency {
   uint32_t free_slots(SiteId site) const;
   uint32_t max_slots(SiteId site) const;
   uint32_t valid_count(SiteId site) const;
+  // A hash of where every neuron is: two histories that end alike have the same.
+  uint64_t digest() const;
 
   // free -> leased. A free slot must exist.
   uint32_t lease(SiteId site, uint32_t neuron);

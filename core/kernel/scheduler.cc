@@ -34,6 +34,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   current.site = site;
   current.pass = request;
   current_ = &current;
+  if (observer() != nullptr) observer()->pass_begins(site, request);
 
   Status status = take_fault();
   if (status.ok()) status = predict(current);
@@ -48,7 +49,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
     if (current.finished && current.running.empty()) break;
     pump_wishes();
     co_await changed_;
-    if (dispatcher_.waiter().stopping() && !current.failed()) {
+    if (!current.failed() && stopping()) {
       current.error = {Code::cancelled, sites_[site].name, "interrupted"};
     }
   }
@@ -77,6 +78,13 @@ Status Scheduler::predict(Current& current) {
     current.active = *current.pass.given;
     return {};
   }
+  TIERD_ASSIGN(current.active, ask_predictor(current));
+  if (observer() != nullptr) observer()->activated(current.site, current.active);
+  return {};
+}
+
+Result<ActiveSet> Scheduler::ask_predictor(const Current& current) {
+  const Site& site = sites_[current.site];
   auto& predictor = strategies_.predictor;
   std::vector<uint32_t> neurons(site.n);
   tierd_rows_view rows{};
@@ -87,17 +95,13 @@ Status Scheduler::predict(Current& current) {
   out.cap = site.n;
   out.idx = neurons.data();
   TIERD_TRY(predictor.call(&tierd_predictor_1::predict, "predict", current.site, &rows, &out));
-  if (out.all != 0) {
-    current.active = ActiveSet::all(site.n);
-    return {};
-  }
+  if (out.all != 0) return ActiveSet::all(site.n);
   if (out.n > site.n) return predictor.fault("predict", fmt::format("{} of {} neurons", out.n, site.n));
   neurons.resize(out.n);
   if (const Status checked = check_neurons(neurons, site.n); !checked.ok()) {
     return predictor.fault("predict", checked.error().detail);
   }
-  current.active = ActiveSet::of(std::move(neurons));
-  return {};
+  return ActiveSet::of(std::move(neurons));
 }
 
 Status Scheduler::assign(const Current& current) {
@@ -316,6 +320,7 @@ void Scheduler::release(Current& current) {
 }
 
 Status Scheduler::end_step(uint32_t step) {
+  if (observer() != nullptr) observer()->step_ends(step);
   std::vector<Fetch*> stale;
   for (const auto& [key, fetch] : fetches_) {
     if (fetch->step <= step && !fetch->into_arena()) stale.push_back(fetch.get());
@@ -326,8 +331,16 @@ Status Scheduler::end_step(uint32_t step) {
     drop_plan(wish.site, wish.plan);
     return true;
   });
-  TIERD_TRY(strategies_.cache.call_if(&tierd_cache_1::end_step, "end_step"));
+  const Status told = strategies_.cache.call_if(&tierd_cache_1::end_step, "end_step");
+  if (observer() != nullptr) observer()->settled(residency_.digest());
+  TIERD_TRY(told);
   return take_fault();
+}
+
+bool Scheduler::stopping() {
+  if (!dispatcher_.waiter().stopping()) return false;
+  if (observer() != nullptr) observer()->interrupted();
+  return true;
 }
 
 bool Scheduler::quarantined() const {

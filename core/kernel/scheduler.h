@@ -16,6 +16,7 @@
 #include "core/base/result.h"
 #include "core/kernel/active_set.h"
 #include "core/kernel/dispatcher.h"
+#include "core/kernel/observer.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
 #include "core/kernel/staging.h"
@@ -54,15 +55,6 @@ class Scheduler : private CompletionSink {
     uint32_t read_attempts = 3;  // a failed read is tried so often in all before its step fails
     // Names an extent in an error: file, offset, site.
     std::function<std::string(uint32_t extent)> describe_extent;
-  };
-
-  // What an engine asks of a pass besides the site.
-  struct Pass {
-    uint32_t step = 0;
-    uint16_t rows = 0;
-    Span row_info;                     // RowInfo[rows]
-    bool bypass_caches = false;        // prefill: nothing that streams by is admitted
-    const ActiveSet* given = nullptr;  // for sites whose set is given
   };
 
   // `sites` in the order of one step. Everything referred to outlives the scheduler.
@@ -147,6 +139,7 @@ class Scheduler : private CompletionSink {
 
   // The steps of a pass, in their order.
   Status predict(Current& current);
+  Result<ActiveSet> ask_predictor(const Current& current);
   Status assign(const Current& current);
   Status encode(const Current& current);
   Status admit(Current& current);
@@ -172,6 +165,8 @@ class Scheduler : private CompletionSink {
   bool is_awaited(const Fetch& fetch) const;
   bool reading(SiteId site, uint32_t step) const;
   void tell_cache(const Status& answer);
+  bool stopping();
+  KernelObserver* observer() const { return dispatcher_.observer(); }
   Status take_fault();
   uint64_t offset_in_pool(const Fetch& fetch, uint32_t index) const;
   uint64_t slot_offset(SiteId site, uint32_t neuron) const;

@@ -16,6 +16,7 @@ struct Span {
   uint16_t pool = 0;
   uint32_t offset = 0;
   uint32_t bytes = 0;
+  bool operator==(const Span&) const = default;
 };
 inline constexpr uint64_t kSpanUnit = 64;
 
@@ -65,6 +66,7 @@ struct Message {
   uint32_t reserved2 = 0;
   uint64_t queued_ns = 0;  // wall or virtual
   uint64_t ready_ns = 0;   // not to be started before, under the modelled clock
+  bool operator==(const Message&) const = default;
 };
 static_assert(sizeof(Message) == 96 && std::is_trivially_copyable_v<Message>);
 
@@ -83,6 +85,7 @@ struct Done {
   uint64_t done_ns = 0;
   Span result = {};
   uint32_t reserved2 = 0;
+  bool operator==(const Done&) const = default;
 };
 static_assert(sizeof(Done) == 64 && std::is_trivially_copyable_v<Done>);
 
@@ -96,6 +99,7 @@ struct UnitList {
 struct Unit {
   uint32_t unit = 0;    // read: number of the extent in the store; compute: number of the neuron in the site
   uint32_t offset = 0;  // in 64 B
+  bool operator==(const Unit&) const = default;
 };
 static_assert(sizeof(UnitList) == 8 && sizeof(Unit) == 8);
 

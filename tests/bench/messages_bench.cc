@@ -218,7 +218,7 @@ class DenseStep {
  private:
   Task<Status> walk(uint32_t number) {
     for (SiteId site = 0; site < kSites; ++site) {
-      Scheduler::Pass pass;
+      Pass pass;
       pass.step = number;
       pass.rows = 1;
       Status status = co_await scheduler_->pass(site, pass);

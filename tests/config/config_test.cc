@@ -58,6 +58,7 @@ const std::vector<KeyCase>& keys() {
       {"run.kv", "\"f32\"", [](const Config& c) { return c.kv == "f32"; }},
       {"run.seed", "9000000000000000000", [](const Config& c) { return c.seed == 9000000000000000000u; }},
       {"run.bind", "false", [](const Config& c) { return !c.bind; }},
+      {"run.trace", "\"run.trace\"", [](const Config& c) { return c.trace == "run.trace"; }},
       {"compute.activations", "\"f32\"", [](const Config& c) { return c.activations == "f32"; }},
       {"compute.kernels", "\"scalar\"", [](const Config& c) { return c.kernels == "scalar"; }},
       {"tiers.flash.device", "\"pread\"", [](const Config& c) { return c.flash_device == "pread"; }},

@@ -365,7 +365,7 @@ class ScriptedWorld {
   }
   Status pass(SiteId site, uint32_t step, const Neurons& given = {}, bool bypass = false) {
     const ActiveSet set = ActiveSet::of(given);
-    Scheduler::Pass pass;
+    Pass pass;
     pass.step = step;
     pass.rows = 1;
     pass.bypass_caches = bypass;

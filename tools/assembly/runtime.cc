@@ -12,6 +12,7 @@
 #include "core/layout/row_group.h"
 #include "core/store/cache_folder.h"
 #include "core/store/file.h"
+#include "tools/assembly/run_trace.h"
 
 namespace tierd {
 namespace {
@@ -240,6 +241,13 @@ Status Runtime::make_kernel() {
   scheduler_ =
       std::make_unique<Scheduler>(*dispatcher_, sites, strategies_->strategies(), *residency_, options);
 
+  if (!config.trace.empty()) {
+    const TraceHeader header =
+        trace_header(plan_, slots_, options, dispatcher_->options(), {dram_.get(), flash_.get()});
+    TIERD_ASSIGN(recorder_, Recorder::create(config.trace, header));
+    dispatcher_->set_observer(recorder_.get());
+  }
+
   const uint64_t logits_offset = buffer_offsets(plan_.model.compute)[plan_.model.logits];
   const Span logits{kDram, kActivationPool, static_cast<uint32_t>(logits_offset / kSpanUnit), 0};
   engine_ = std::make_unique<Engine>(*dispatcher_, *scheduler_, pools_, plan_.model, logits,
@@ -248,7 +256,8 @@ Status Runtime::make_kernel() {
 }
 
 Status Runtime::recover() {
-  const auto heal = [&](const auto& strategy, const StrategyChoice& fallback) -> Status {
+  const auto heal = [&](const auto& strategy, const StrategyChoice& fallback,
+                        const StrategyConfig& config) -> Status {
     if (!strategy.quarantined()) return {};
     if (fallback.plugin == nullptr) {
       Error error = strategy.error();
@@ -257,30 +266,37 @@ Status Runtime::recover() {
       return error;
     }
     spdlog::warn("{}; {} takes its place", strategy.error().line(), fallback.plugin->name);
-    return replace(fallback);
+    return replace(fallback, StrategyConfig{config.fallback});
   };
   const Strategies& s = strategies_->strategies();
-  TIERD_TRY(heal(s.predictor, plan_.fallbacks.predictor));
-  TIERD_TRY(heal(s.quantizer, plan_.fallbacks.quantizer));
-  TIERD_TRY(heal(s.cache, plan_.fallbacks.cache));
-  return heal(s.balancer, plan_.fallbacks.balancer);
+  const Config& c = plan_.config;
+  TIERD_TRY(heal(s.predictor, plan_.fallbacks.predictor, c.predictor));
+  TIERD_TRY(heal(s.quantizer, plan_.fallbacks.quantizer, c.quantizer));
+  TIERD_TRY(heal(s.cache, plan_.fallbacks.cache, c.cache));
+  return heal(s.balancer, plan_.fallbacks.balancer, c.balancer);
 }
 
 Status Runtime::swap(std::string_view kind, const StrategyConfig& strategy) {
   TIERD_ASSIGN(StrategyChoice choice, choose_strategy(plugin_path(plan_.config), kind, strategy));
   TIERD_TRY(engine_->drain());
-  return replace(std::move(choice));
+  return replace(std::move(choice), strategy);
 }
 
-Status Runtime::replace(StrategyChoice choice) {
+Status Runtime::end_trace() {
+  return recorder_ != nullptr ? recorder_->finish() : Status();
+}
+
+Status Runtime::replace(StrategyChoice choice, const StrategyConfig& strategy) {
+  const std::string kind = choice.plugin->kind;
   const auto table_bytes = [](const StrategyChoice& of) {
     return of.tensors != nullptr ? of.tensors->bytes : 0;
   };
   const uint64_t coming = table_bytes(choice);
-  const uint64_t leaving = table_bytes(strategies_->instance(choice.plugin->kind).choice());
+  const uint64_t leaving = table_bytes(strategies_->instance(kind).choice());
   TIERD_TRY(budget_.reserve(kPluginTables, coming));  // both are there for a moment
   const Status swapped = strategies_->swap(std::move(choice), plan_.memory.arena);
   budget_.release(kPluginTables, swapped.ok() ? leaving : coming);
+  if (swapped.ok() && recorder_ != nullptr) recorder_->swapped(kind, strategy);
   return swapped;
 }
 

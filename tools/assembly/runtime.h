@@ -21,6 +21,7 @@
 #include "core/kernel/residency.h"
 #include "core/kernel/scheduler.h"
 #include "core/store/store.h"
+#include "core/trace/recorder.h"
 #include "tiers/compute/team.h"
 #include "tiers/dram/dram_agent.h"
 #include "tiers/flash/bandwidth.h"
@@ -60,6 +61,9 @@ class Runtime {
   // given up, what is resident stays. After an error everything is as it was.
   Status swap(std::string_view kind, const StrategyConfig& strategy);
 
+  // Closes the trace, if run.trace names one; with nothing in flight. Error: io_error.
+  Status end_trace();
+
   // Brings in what stays resident, with progress. May be interrupted through dispatcher().waiter().
   Status load();
 
@@ -97,9 +101,10 @@ class Runtime {
   Status make_flash(const RuntimeOptions& options);
   Status make_kernel();
   Status load_tensors();
-  Status replace(StrategyChoice choice);  // with nothing in flight; the budget follows
-  Status recover();                       // puts fallbacks in the place of quarantined strategies
-  bool binds_workers() const;             // one a core, if there are enough
+  // With nothing in flight; the budget and the trace follow.
+  Status replace(StrategyChoice choice, const StrategyConfig& strategy);
+  Status recover();            // puts fallbacks in the place of quarantined strategies
+  bool binds_workers() const;  // one a core, if there are enough
   Result<Agent*> on_thread(Agent& agent, const std::string& thread, const std::string& core, const char* key,
                            std::unique_ptr<AgentThread>& owner);
 
@@ -116,6 +121,7 @@ class Runtime {
   std::unique_ptr<FlashAgent> flash_;
   std::unique_ptr<AgentThread> dram_thread_;
   std::unique_ptr<AgentThread> flash_thread_;
+  std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<Residency> residency_;
   std::unique_ptr<Scheduler> scheduler_;

@@ -39,7 +39,7 @@ Keys of the configuration, for the TOML file and --set, with their defaults:
 Parsed parse_arguments(int argc, char** argv) {
   Parsed parsed;
   Arguments& arguments = parsed.arguments;
-  std::string file, model, tokenizer, prompt_file;
+  std::string file, model, tokenizer, prompt_file, trace;
   std::vector<std::string> overrides, plugin_folders;
   std::optional<uint32_t> threads, context, ubatch;
   std::optional<uint64_t> seed;
@@ -94,6 +94,8 @@ Parsed parse_arguments(int argc, char** argv) {
                "raise a budget that is too small to the least that would do, instead of refusing it");
   app.add_flag("--check", arguments.check,
                "print the plan (what lies where, bytes a token, expected speed) and stop");
+  app.add_option("--trace", trace, "record what the kernel does in this file, for tier-trace")
+      ->type_name("FILE");
   app.add_flag("--json", arguments.json, "print one JSON object instead: text and report, or the plan");
   app.add_flag("-q,--quiet", arguments.quiet, "no progress and no report; errors only");
   // llama.cpp writes this one with a single dash, which the parser takes for a bundle of short flags.
@@ -125,6 +127,7 @@ Parsed parse_arguments(int argc, char** argv) {
   }
   if (!model.empty()) arguments.config.model = model;
   if (!tokenizer.empty()) arguments.config.tokenizer = tokenizer;
+  if (!trace.empty()) arguments.config.trace = trace;
   if (threads) arguments.config.threads = *threads;
   if (context) arguments.config.context = *context;
   if (ubatch) arguments.config.ubatch = *ubatch;

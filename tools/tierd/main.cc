@@ -192,7 +192,8 @@ int run(const Arguments& arguments) {
   Generation generation(runtime, *tokenizer, std::move(*sampler), arguments);
   if (status.ok()) status = generation.run();
   generation.result().load_ns = load_ns;
-  const Status drained = runtime.engine().drain();
+  Status drained = runtime.engine().drain();
+  if (const Status traced = runtime.end_trace(); drained.ok()) drained = traced;
   the_waiter.store(nullptr);
 
   nlohmann::json report = report_json(runtime, generation.result());

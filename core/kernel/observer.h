@@ -1,0 +1,50 @@
+// Hears of everything that reaches the kernel and of everything that it decides, in order: enough to play a
+// run again without weights, and to check that the same is decided (core/trace).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/kernel/active_set.h"
+#include "core/kernel/site.h"
+#include "core/message/message.h"
+
+namespace tierd {
+
+// One site of one step, as an engine asks for it.
+struct Pass {
+  uint32_t step = 0;
+  uint16_t rows = 0;
+  Span row_info;                     // RowInfo[rows]
+  bool bypass_caches = false;        // prefill: nothing that streams by is admitted
+  const ActiveSet* given = nullptr;  // of a site whose set is given, and of no other
+};
+
+// [kernel thread] What is handed over lives as long as the call.
+class KernelObserver {
+ public:
+  virtual ~KernelObserver() = default;
+
+  // What the engine asks of the scheduler.
+  virtual void fill_begins() = 0;
+  virtual void pass_begins(SiteId site, const Pass& pass) = 0;
+  virtual void step_ends(uint32_t step) = 0;
+  virtual void drain_begins() = 0;
+  // A stop request was seen. What follows depends on the clock.
+  virtual void interrupted() = 0;
+
+  // What the scheduler decides.
+  virtual void activated(SiteId site, const ActiveSet& set) = 0;
+  virtual void evicted(SiteId site, std::span<const uint32_t> neurons) = 0;
+  // Where everything is when the step has ended: Residency::digest.
+  virtual void settled(uint64_t residency) = 0;
+
+  // What goes through the dispatcher. A turn sends first, then delivers.
+  virtual void posted(const Message& message, const UnitList& header, std::span<const Unit> units) = 0;
+  virtual void turn_begins() = 0;
+  virtual void sent(const Message& message) = 0;
+  // `withdrawn`: cancelled before it was sent; no agent has seen it.
+  virtual void delivered(const Message& message, const Done& done, bool withdrawn) = 0;
+};
+
+}  // namespace tierd

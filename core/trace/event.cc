@@ -1,0 +1,121 @@
+#include "core/trace/event.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace tierd {
+namespace {
+
+constexpr std::array kOps = {"read", "copy", "compute", "run", "edit", "resize", "cancel", "stats", "stop"};
+constexpr std::array kPriorityNames = {"demand", "prefetch", "migration"};
+constexpr std::array kStatuses = {"ok",       "cancelled",        "io_error", "corrupt",
+                                  "no_space", "invalid_argument", "internal"};
+
+std::string site_name(SiteId site, const std::vector<Site>& sites) {
+  return site < sites.size() ? sites[site].name : fmt::format("site {}", site);
+}
+std::string id_text(MessageId id) {
+  return fmt::format("#{}.{}", id.slot, id.generation);
+}
+
+// What each event says.
+class Text {
+ public:
+  explicit Text(const std::vector<Site>& sites) : sites_(sites) {}
+
+  std::string operator()(const FillBegins&) const { return "fill"; }
+  std::string operator()(const PassBegins& e) const {
+    return fmt::format("pass {} of step {}, {} rows{}{}", site_name(e.site, sites_), e.step, e.rows,
+                       e.bypass_caches ? ", past the caches" : "",
+                       e.given ? ", given " + runs_text(*e.given) : "");
+  }
+  std::string operator()(const StepEnds& e) const { return fmt::format("step {} ends", e.step); }
+  std::string operator()(const DrainBegins&) const { return "drain"; }
+  std::string operator()(const Swapped& e) const {
+    return fmt::format("{} '{}' takes over", e.kind, e.strategy.name);
+  }
+  std::string operator()(const Interrupted&) const { return "interrupted"; }
+  std::string operator()(const Activated& e) const {
+    return fmt::format("active in {}: {}", site_name(e.site, sites_),
+                       e.neurons ? runs_text(*e.neurons) : "all");
+  }
+  std::string operator()(const Evicted& e) const {
+    return fmt::format("evict {} {}", site_name(e.site, sites_), runs_text(e.neurons));
+  }
+  std::string operator()(const Settled& e) const { return fmt::format("residency {:016x}", e.residency); }
+  std::string operator()(const Posted& e) const {
+    const Message& m = e.message;
+    std::string text = fmt::format("post {} {} {}", id_text(m.id), kOps[static_cast<size_t>(m.op)],
+                                   site_name(m.site, sites_));
+    if (!e.units.empty()) {
+      std::vector<uint32_t> neurons;
+      const uint32_t first = m.op == Op::read && m.site < sites_.size() ? sites_[m.site].first_extent : 0;
+      for (const Unit& unit : e.units) neurons.push_back(unit.unit - first);
+      text += fmt::format(" {} at {}:{}+{}", runs_text(neurons), e.list_agent, e.list_pool,
+                          uint64_t{e.units.front().offset} * kSpanUnit);
+    }
+    text += fmt::format(", step {}, {}, to agent {}", m.step, kPriorityNames[static_cast<size_t>(m.priority)],
+                        m.agent);
+    if (m.flags != 0) {
+      text += fmt::format("{}{}{}", (m.flags & kRunBefore) != 0 ? ", before" : "",
+                          (m.flags & kRunAfter) != 0 ? ", after" : "",
+                          (m.flags & kPartial) != 0 ? ", partial" : "");
+    }
+    return text;
+  }
+  std::string operator()(const TurnBegins&) const { return "turn"; }
+  std::string operator()(const Sent& e) const { return "send " + id_text(e.id); }
+  std::string operator()(const Delivered& e) const {
+    const Done& d = e.done;
+    return fmt::format("done {} {}{}, {} units, {} B", id_text(d.id),
+                       kStatuses[static_cast<size_t>(d.status)], e.withdrawn ? " before it was sent" : "",
+                       d.n_done, d.bytes);
+  }
+
+ private:
+  const std::vector<Site>& sites_;
+};
+
+}  // namespace
+
+bool Swapped::operator==(const Swapped& other) const {
+  const auto same = [](const Setting& a, const Setting& b) { return a.key == b.key && a.value == b.value; };
+  const StrategyConfig& a = strategy;
+  const StrategyConfig& b = other.strategy;
+  return kind == other.kind && a.name == b.name && a.tensors == b.tensors &&
+         std::equal(a.settings.begin(), a.settings.end(), b.settings.begin(), b.settings.end(), same);
+}
+
+bool Posted::operator==(const Posted& other) const {
+  Message same_time = other.message;
+  same_time.queued_ns = message.queued_ns;
+  return message == same_time && list_agent == other.list_agent && list_pool == other.list_pool &&
+         units == other.units;
+}
+
+bool Delivered::operator==(const Delivered& other) const {
+  Done same_time = other.done;
+  same_time.start_ns = done.start_ns;
+  same_time.done_ns = done.done_ns;
+  return done == same_time && withdrawn == other.withdrawn;
+}
+
+std::string event_text(const Event& event, const std::vector<Site>& sites) {
+  return std::visit(Text(sites), event.what);
+}
+
+std::string runs_text(const std::vector<uint32_t>& neurons) {
+  std::string text;
+  for (size_t i = 0; i < neurons.size();) {
+    size_t end = i + 1;
+    while (end < neurons.size() && neurons[end] == neurons[end - 1] + 1) ++end;
+    if (!text.empty()) text += ' ';
+    text += end - i == 1 ? fmt::format("{}", neurons[i]) : fmt::format("{}-{}", neurons[i], neurons[end - 1]);
+    i = end;
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace tierd

@@ -1,0 +1,103 @@
+// What a trace is made of: everything that reached the kernel and everything that it decided, in order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/config/config.h"
+#include "core/kernel/site.h"
+#include "core/message/message.h"
+
+namespace tierd {
+
+// Asked of the scheduler; see KernelObserver.
+struct FillBegins {
+  bool operator==(const FillBegins&) const = default;
+};
+struct PassBegins {
+  SiteId site = 0;
+  uint32_t step = 0;
+  uint16_t rows = 0;
+  bool bypass_caches = false;
+  Span row_info;
+  // Of a site whose set is given: its neurons, ascending.
+  std::optional<std::vector<uint32_t>> given;
+  bool operator==(const PassBegins&) const = default;
+};
+struct StepEnds {
+  uint32_t step = 0;
+  bool operator==(const StepEnds&) const = default;
+};
+struct DrainBegins {
+  bool operator==(const DrainBegins&) const = default;
+};
+// Another strategy took the place of the one of its kind, between two steps.
+struct Swapped {
+  std::string kind;
+  StrategyConfig strategy;
+  bool operator==(const Swapped&) const;
+};
+// The recorder looked away from here on: the run was interrupted.
+struct Interrupted {
+  bool operator==(const Interrupted&) const = default;
+};
+
+// Decided by it.
+struct Activated {
+  SiteId site = 0;
+  std::optional<std::vector<uint32_t>> neurons;  // ascending; none: all
+  bool operator==(const Activated&) const = default;
+};
+struct Evicted {
+  SiteId site = 0;
+  std::vector<uint32_t> neurons;
+  bool operator==(const Evicted&) const = default;
+};
+struct Settled {
+  uint64_t residency = 0;
+  bool operator==(const Settled&) const = default;
+};
+
+// Through the dispatcher. Two posts are equal when all but the time at which they were queued is.
+struct Posted {
+  Message message;
+  uint16_t list_agent = 0;  // where the units lie
+  uint16_t list_pool = 0;
+  std::vector<Unit> units;
+  bool operator==(const Posted&) const;
+};
+struct TurnBegins {
+  bool operator==(const TurnBegins&) const = default;
+};
+struct Sent {
+  MessageId id;
+  bool operator==(const Sent&) const = default;
+};
+struct Delivered {
+  Done done;
+  bool withdrawn = false;
+  bool operator==(const Delivered&) const;  // all but the times
+};
+
+struct Event {
+  uint64_t ns = 0;  // since the start of the trace
+  std::variant<FillBegins, PassBegins, StepEnds, DrainBegins, Swapped, Interrupted, Activated, Evicted,
+               Settled, Posted, TurnBegins, Sent, Delivered>
+      what;
+
+  template <class T>
+  const T* as() const {
+    return std::get_if<T>(&what);
+  }
+};
+
+// One line for people: "read layers.3.ffn 12-15 …". `sites` give the names.
+std::string event_text(const Event& event, const std::vector<Site>& sites);
+
+// The neurons as runs: "0-3 7 9-12".
+std::string runs_text(const std::vector<uint32_t>& neurons);
+
+}  // namespace tierd

@@ -1,0 +1,277 @@
+#include "core/trace/header.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/align.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+// More than any model has; what a header asks for is allocated.
+constexpr uint64_t kMostSites = 1u << 20;
+constexpr uint64_t kMostNeurons = 1u << 26;
+constexpr uint64_t kMostAgents = 64;
+constexpr uint64_t kMostMessages = 1u << 16;
+constexpr uint64_t kMostListBytes = 1u << 30;
+constexpr uint64_t kMostBytes = uint64_t{1} << 46;
+
+// [5, 5, 5, 7] as [[3, 5], [1, 7]].
+json runs(const std::vector<uint32_t>& values) {
+  json list = json::array();
+  for (size_t i = 0; i < values.size();) {
+    size_t n = 1;
+    while (i + n < values.size() && values[i + n] == values[i]) ++n;
+    list.push_back({n, values[i]});
+    i += n;
+  }
+  return list;
+}
+
+json strategy_json(const StrategyConfig& strategy) {
+  json settings = json::object();
+  for (const Setting& setting : strategy.settings) {
+    std::visit([&](const auto& value) { settings[setting.key] = value; }, setting.value);
+  }
+  return {{"name", strategy.name}, {"tensors", strategy.tensors}, {"settings", settings}};
+}
+
+// Reads fields, and remembers the first that is wrong.
+class Fields {
+ public:
+  explicit Fields(std::string origin) : origin_(std::move(origin)) {}
+
+  const json& at(const json& object, const char* key) {
+    static const json nothing;
+    const auto found = object.find(key);
+    if (object.is_object() && found != object.end()) return *found;
+    fail(key, "is missing");
+    return nothing;
+  }
+  uint64_t number(const json& object, const char* key, uint64_t most) {
+    const json& value = at(object, key);
+    if (!value.is_number_unsigned() || value.get<uint64_t>() > most) {
+      fail(key, fmt::format("is not a number within 0 and {}", most));
+      return 0;
+    }
+    return value.get<uint64_t>();
+  }
+  bool flag(const json& object, const char* key) {
+    const json& value = at(object, key);
+    if (!value.is_boolean()) fail(key, "is neither true nor false");
+    return value.is_boolean() && value.get<bool>();
+  }
+  std::string text(const json& object, const char* key) {
+    const json& value = at(object, key);
+    if (!value.is_string()) fail(key, "is not a text");
+    return value.is_string() ? value.get<std::string>() : std::string();
+  }
+  const json& list(const json& object, const char* key, uint64_t most) {
+    static const json empty = json::array();
+    const json& value = at(object, key);
+    if (value.is_array() && value.size() <= most) return value;
+    fail(key, fmt::format("is not a list of at most {}", most));
+    return empty;
+  }
+  StrategyConfig strategy(const json& header, const char* kind) {
+    StrategyConfig config;
+    const json& object = at(header, kind);
+    config.name = text(object, "name");
+    config.tensors = text(object, "tensors");
+    const json& settings = at(object, "settings");
+    if (!settings.is_object()) {
+      fail("settings", "is not a table");
+      return config;
+    }
+    for (const auto& [key, value] : settings.items()) {
+      Setting setting{key, {}, origin_};
+      if (value.is_number_integer())
+        setting.value = value.get<int64_t>();
+      else if (value.is_number())
+        setting.value = value.get<double>();
+      else if (value.is_boolean())
+        setting.value = value.get<bool>();
+      else if (value.is_string())
+        setting.value = value.get<std::string>();
+      else
+        fail(kind, fmt::format("has no value for '{}'", key));
+      config.settings.push_back(std::move(setting));
+    }
+    return config;
+  }
+  void fail(const char* key, const std::string& what) {
+    if (error_.code == Code::ok) error_ = {Code::corrupt, origin_, fmt::format("header: '{}' {}", key, what)};
+  }
+  bool good() const { return error_.code == Code::ok; }
+  const Error& error() const { return error_; }
+
+ private:
+  std::string origin_;
+  Error error_{Code::ok, {}, {}};
+};
+
+json site_json(const Site& site) {
+  return {{"name", site.name},
+          {"layer", site.layer},
+          {"op_group", site.op_group},
+          {"encoding", site.encoding},
+          {"given", site.given},
+          {"domain", site.domain},
+          {"neurons", site.n},
+          {"n_in", site.n_in},
+          {"n_out", site.n_out},
+          {"slot_bytes", site.slot_bytes},
+          {"first_extent", site.first_extent},
+          {"bytes", runs(site.bytes)}};
+}
+
+Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
+  Site site;
+  site.name = fields.text(object, "name");
+  site.layer = static_cast<uint16_t>(fields.number(object, "layer", UINT16_MAX));
+  site.op_group = static_cast<uint16_t>(fields.number(object, "op_group", UINT16_MAX));
+  site.encoding = static_cast<uint16_t>(fields.number(object, "encoding", UINT16_MAX));
+  site.given = fields.flag(object, "given");
+  site.domain = static_cast<SiteId>(fields.number(object, "domain", kMostSites));
+  site.n = static_cast<uint32_t>(fields.number(object, "neurons", most_neurons));
+  site.n_in = static_cast<uint32_t>(fields.number(object, "n_in", UINT32_MAX));
+  site.n_out = static_cast<uint32_t>(fields.number(object, "n_out", UINT32_MAX));
+  site.slot_bytes = static_cast<uint32_t>(fields.number(object, "slot_bytes", UINT32_MAX));
+  site.first_extent = static_cast<uint32_t>(fields.number(object, "first_extent", UINT32_MAX - kMostNeurons));
+  for (const json& run : fields.list(object, "bytes", site.n)) {
+    const bool pair = run.is_array() && run.size() == 2 && run[0].is_number_unsigned() &&
+                      run[1].is_number_unsigned() && run[1].get<uint64_t>() <= UINT32_MAX;
+    if (!pair || run[0].get<uint64_t>() > site.n - site.bytes.size()) {
+      fields.fail("bytes", "is not one number a neuron");
+      return site;
+    }
+    site.bytes.insert(site.bytes.end(), run[0].get<uint64_t>(), run[1].get<uint32_t>());
+  }
+  if (site.bytes.size() != site.n) fields.fail("bytes", "is not one number a neuron");
+  if (site.n == 0) fields.fail("neurons", "is 0");
+  if (site.slot_bytes == 0 || site.slot_bytes % kSpanUnit != 0)
+    fields.fail("slot_bytes", "is not a multiple of 64");
+  return site;
+}
+
+// What the kernel takes for granted.
+void check_sites(Fields& fields, const TraceHeader& header) {
+  for (SiteId s = 0; s < header.sites.size() && fields.good(); ++s) {
+    const Site& site = header.sites[s];
+    const bool canonical =
+        site.domain < header.sites.size() && header.sites[site.domain].domain == site.domain;
+    if (!canonical) return fields.fail("domain", "names no site with a residency of its own");
+    const Site& home = header.sites[site.domain];
+    if (home.n != site.n || home.slot_bytes != site.slot_bytes)
+      return fields.fail("domain", "names a site of another shape");
+    if (header.slots[s] > (site.domain == s ? site.n : 0))
+      return fields.fail("slots", "are more than neurons");
+    if (site.n > header.max_units) return fields.fail("max_units", "is less than the neurons of a site");
+    if (site.slot_bytes > header.scheduler.block_bytes)
+      return fields.fail("block_bytes", "is less than a slot");
+  }
+}
+
+}  // namespace
+
+std::string header_json(const TraceHeader& header) {
+  json sites = json::array();
+  for (const Site& site : header.sites) sites.push_back(site_json(site));
+  json agents = json::array();
+  for (const TraceAgent& agent : header.agents)
+    agents.push_back({{"name", agent.name}, {"credits", agent.credits}});
+  const Scheduler::Options& s = header.scheduler;
+  return json{{"facts", header.facts},
+              {"sites", sites},
+              {"slots", header.slots},
+              {"arena_bytes", header.arena_bytes},
+              {"scheduler",
+               {{"flash_agent", s.flash_agent},
+                {"compute_agent", s.compute_agent},
+                {"memory_pool", s.memory_pool},
+                {"arena_offset", s.arena_offset},
+                {"staging_offset", s.staging_offset},
+                {"staging_blocks", s.staging_blocks},
+                {"block_bytes", s.block_bytes},
+                {"prefetch", s.prefetch},
+                {"read_attempts", s.read_attempts}}},
+              {"max_messages", header.max_messages},
+              {"max_units", header.max_units},
+              {"agents", agents},
+              {"seed", header.seed},
+              {"predictor", strategy_json(header.predictor)},
+              {"quantizer", strategy_json(header.quantizer)},
+              {"cache", strategy_json(header.cache)},
+              {"balancer", strategy_json(header.balancer)}}
+      .dump();
+}
+
+Result<TraceHeader> parse_header(std::string_view text, const std::string& origin) {
+  const json object = json::parse(text, nullptr, false);
+  if (!object.is_object()) return Error{Code::corrupt, origin, "the header is no JSON object"};
+  Fields fields(origin);
+  TraceHeader header;
+  const json& facts = fields.at(object, "facts");
+  if (facts.is_object()) {
+    for (const auto& [key, value] : facts.items()) {
+      if (value.is_string()) header.facts[key] = value.get<std::string>();
+    }
+  }
+  uint64_t neurons = kMostNeurons;
+  for (const json& site : fields.list(object, "sites", kMostSites)) {
+    header.sites.push_back(read_site(fields, site, neurons));
+    if (!fields.good()) return fields.error();
+    neurons -= header.sites.back().n;
+  }
+  const auto numbers = [&](const json& from, const char* key, uint64_t most, auto& list) {
+    for (const json& value : fields.list(from, key, header.sites.size())) {
+      if (!value.is_number_unsigned() || value.get<uint64_t>() > most)
+        fields.fail(key, "holds no such number");
+      if (!fields.good()) return;
+      list.push_back(value.get<uint64_t>());
+    }
+    if (list.size() != header.sites.size()) fields.fail(key, "is not one number a site");
+  };
+  numbers(object, "slots", UINT32_MAX, header.slots);
+  header.arena_bytes = fields.number(object, "arena_bytes", kMostBytes);
+  for (const json& agent : fields.list(object, "agents", kMostAgents)) {
+    header.agents.push_back(
+        {fields.text(agent, "name"), static_cast<uint32_t>(fields.number(agent, "credits", kMostMessages))});
+    if (header.agents.back().credits == 0) fields.fail("credits", "are 0");
+  }
+  const uint64_t agents = header.agents.size();
+  const json& s = fields.at(object, "scheduler");
+  Scheduler::Options& scheduler = header.scheduler;
+  scheduler.flash_agent = static_cast<uint16_t>(fields.number(s, "flash_agent", agents));
+  scheduler.compute_agent = static_cast<uint16_t>(fields.number(s, "compute_agent", agents));
+  if (scheduler.flash_agent == 0 || scheduler.compute_agent == 0)
+    fields.fail("agents", "are numbered from 1");
+  scheduler.memory_pool = static_cast<uint16_t>(fields.number(s, "memory_pool", UINT16_MAX));
+  numbers(s, "arena_offset", kMostBytes, scheduler.arena_offset);
+  scheduler.staging_offset = fields.number(s, "staging_offset", kMostBytes);
+  scheduler.staging_blocks = static_cast<uint32_t>(fields.number(s, "staging_blocks", kMostNeurons));
+  if (scheduler.staging_blocks < 2) fields.fail("staging_blocks", "is less than 2");
+  scheduler.block_bytes = static_cast<uint32_t>(fields.number(s, "block_bytes", UINT32_MAX));
+  scheduler.prefetch = fields.flag(s, "prefetch");
+  scheduler.read_attempts = static_cast<uint32_t>(fields.number(s, "read_attempts", UINT16_MAX));
+  header.max_messages = static_cast<uint32_t>(fields.number(object, "max_messages", kMostMessages));
+  header.max_units = static_cast<uint32_t>(fields.number(object, "max_units", kMostNeurons));
+  if (header.max_messages < 2) fields.fail("max_messages", "is less than 2");
+  const uint64_t list_bytes =
+      align_up(sizeof(UnitList) + uint64_t{header.max_units} * sizeof(Unit), kSpanUnit);
+  if (list_bytes * header.max_messages > kMostListBytes) fields.fail("max_units", "is too large");
+  header.seed = fields.number(object, "seed", UINT64_MAX);
+  header.predictor = fields.strategy(object, "predictor");
+  header.quantizer = fields.strategy(object, "quantizer");
+  header.cache = fields.strategy(object, "cache");
+  header.balancer = fields.strategy(object, "balancer");
+  if (fields.good()) check_sites(fields, header);
+  if (!fields.good()) return fields.error();
+  return header;
+}
+
+}  // namespace tierd

@@ -1,0 +1,41 @@
+// What a trace says about the run beside its events: enough to build the same kernel again, without weights.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/config/config.h"
+#include "core/kernel/scheduler.h"
+#include "core/kernel/site.h"
+
+namespace tierd {
+
+struct TraceAgent {
+  std::string name;
+  uint32_t credits = 0;
+};
+
+struct TraceHeader {
+  std::map<std::string, std::string> facts;  // for people: model, budget, threads …
+  std::vector<Site> sites;
+  std::vector<uint32_t> slots;  // [sites] of the arena
+  uint64_t arena_bytes = 0;     // what the cache had to share out
+  // describe_extent is not part of it.
+  Scheduler::Options scheduler;
+  uint32_t max_messages = 0;
+  uint32_t max_units = 0;
+  std::vector<TraceAgent> agents;  // agent n at n - 1
+  uint64_t seed = 0;
+  StrategyConfig predictor, quantizer, cache, balancer;
+};
+
+std::string header_json(const TraceHeader& header);
+
+// Nothing of `text` is trusted: what comes back can be given to a kernel. Error: corrupt, naming the field.
+Result<TraceHeader> parse_header(std::string_view text, const std::string& origin);
+
+}  // namespace tierd

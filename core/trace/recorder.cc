@@ -1,0 +1,130 @@
+#include "core/trace/recorder.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "core/base/time.h"
+#include "core/store/checksum.h"
+#include "core/trace/file_format.h"
+
+namespace tierd {
+namespace {
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+std::optional<std::vector<uint32_t>> neurons_of(const ActiveSet& set) {
+  if (set.is_all()) return std::nullopt;
+  return std::vector<uint32_t>(set.indices(), set.indices() + set.size());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Recorder>> Recorder::create(const std::string& path, const TraceHeader& header) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (file == nullptr) {
+    return Error{Code::io_error, path, fmt::format("cannot be written: {}", std::strerror(errno))};
+  }
+  std::unique_ptr<Recorder> recorder(new Recorder(path, file));
+  const std::string text = header_json(header);
+  TraceFileHead head;
+  head.header_bytes = static_cast<uint32_t>(text.size());
+  head.header_checksum = checksum(text);
+  recorder->write(bytes_of(head));
+  recorder->write(std::as_bytes(std::span(text)));
+  return recorder;
+}
+
+Recorder::Recorder(std::string path, std::FILE* file)
+    : path_(std::move(path)), file_(file), start_ns_(now_ns()) {}
+
+Recorder::~Recorder() = default;
+
+void Recorder::write(std::span<const std::byte> bytes) {
+  if (errno_ == 0 && std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) errno_ = errno;
+}
+
+void Recorder::flush() {
+  TraceBlockHead head;
+  head.bytes = static_cast<uint32_t>(block_.bytes().size());
+  head.events = block_.events();
+  head.checksum = checksum(block_.bytes());
+  write(bytes_of(head));
+  write(block_.bytes());
+  block_.clear();
+}
+
+Status Recorder::finish() {
+  looking_ = false;
+  if (block_.events() != 0) flush();
+  write(bytes_of(TraceBlockHead{}));
+  if (std::fflush(file_.get()) != 0 && errno_ == 0) errno_ = errno;
+  if (errno_ == 0) return {};
+  return Error{Code::io_error, path_,
+               fmt::format("the trace could not be written: {}", std::strerror(errno_))};
+}
+
+void Recorder::add(Event event) {
+  if (!looking_) return;
+  event.ns = since_start(now_ns());
+  block_.add(event);
+  if (block_.full()) flush();
+}
+
+void Recorder::swapped(std::string kind, StrategyConfig strategy) {
+  add({0, Swapped{std::move(kind), std::move(strategy)}});
+}
+void Recorder::fill_begins() {
+  add({0, FillBegins{}});
+}
+void Recorder::pass_begins(SiteId site, const Pass& pass) {
+  PassBegins begins{site, pass.step, pass.rows, pass.bypass_caches, pass.row_info, std::nullopt};
+  if (pass.given != nullptr) begins.given = neurons_of(*pass.given);
+  add({0, std::move(begins)});
+}
+void Recorder::step_ends(uint32_t step) {
+  add({0, StepEnds{step}});
+}
+void Recorder::drain_begins() {
+  add({0, DrainBegins{}});
+}
+void Recorder::interrupted() {
+  add({0, Interrupted{}});
+  looking_ = false;
+}
+void Recorder::activated(SiteId site, const ActiveSet& set) {
+  add({0, Activated{site, neurons_of(set)}});
+}
+void Recorder::evicted(SiteId site, std::span<const uint32_t> neurons) {
+  add({0, Evicted{site, {neurons.begin(), neurons.end()}}});
+}
+void Recorder::settled(uint64_t residency) {
+  add({0, Settled{residency}});
+}
+void Recorder::posted(const Message& message, const UnitList& header, std::span<const Unit> units) {
+  add({0, Posted{message, header.agent, header.pool, {units.begin(), units.end()}}});
+}
+void Recorder::turn_begins() {
+  turn_pending_ = true;
+}
+void Recorder::tell_turn() {
+  if (std::exchange(turn_pending_, false)) add({0, TurnBegins{}});
+}
+void Recorder::sent(const Message& message) {
+  tell_turn();
+  add({0, Sent{message.id}});
+}
+void Recorder::delivered(const Message&, const Done& done, bool withdrawn) {
+  tell_turn();
+  Delivered delivered{done, withdrawn};
+  delivered.done.start_ns = since_start(done.start_ns);
+  delivered.done.done_ns = since_start(done.done_ns);
+  add({0, std::move(delivered)});
+}
+
+}  // namespace tierd

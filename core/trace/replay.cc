@@ -1,0 +1,213 @@
+#include "core/trace/replay.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "core/kernel/task.h"
+#include "core/trace/check_pass.h"
+
+namespace tierd {
+namespace {
+
+// Compares all that the kernel is asked and decides with the trace, event by event.
+class Follower final : public KernelObserver {
+ public:
+  explicit Follower(TraceReader& trace) : trace_(trace) {}
+
+  // The next event, or NULL where the replay ends.
+  const Event* next() {
+    if (difference_) return nullptr;
+    const Event* event = trace_.peek();
+    return event == nullptr || event->as<Interrupted>() != nullptr ? nullptr : event;
+  }
+  template <class T>
+  const T* next_as() {
+    const Event* event = next();
+    return event == nullptr ? nullptr : event->as<T>();
+  }
+  void passed() {
+    ++events_;
+    trace_.next();
+  }
+  void differs(const std::string& now) {
+    if (difference_) return;
+    const Event* event = trace_.peek();
+    difference_ = fmt::format("event {}: recorded: {}; now: {}", trace_.position(),
+                              event == nullptr ? "nothing" : event_text(*event, trace_.header().sites), now);
+  }
+  const std::optional<std::string>& difference() const { return difference_; }
+  uint64_t events() const { return events_; }
+  uint64_t steps() const { return steps_; }
+
+  void fill_begins() override { expect(FillBegins{}); }
+  void pass_begins(SiteId site, const Pass& pass) override {
+    PassBegins begins{site, pass.step, pass.rows, pass.bypass_caches, pass.row_info, std::nullopt};
+    if (pass.given != nullptr) begins.given = listed(*pass.given);
+    expect(std::move(begins));
+  }
+  void step_ends(uint32_t step) override { expect(StepEnds{step}); }
+  void drain_begins() override { expect(DrainBegins{}); }
+  void interrupted() override {}  // nobody stops a replay
+  void activated(SiteId site, const ActiveSet& set) override { expect(Activated{site, listed(set)}); }
+  void evicted(SiteId site, std::span<const uint32_t> neurons) override {
+    expect(Evicted{site, {neurons.begin(), neurons.end()}});
+  }
+  void settled(uint64_t residency) override {
+    expect(Settled{residency});
+    ++steps_;
+  }
+  void posted(const Message& message, const UnitList& header, std::span<const Unit> units) override {
+    expect(Posted{message, header.agent, header.pool, {units.begin(), units.end()}});
+  }
+  void turn_begins() override { expect(TurnBegins{}); }
+  void sent(const Message& message) override { expect(Sent{message.id}); }
+  void delivered(const Message&, const Done& done, bool withdrawn) override {
+    expect(Delivered{done, withdrawn});
+  }
+
+ private:
+  static std::optional<std::vector<uint32_t>> listed(const ActiveSet& set) {
+    if (set.is_all()) return std::nullopt;
+    return std::vector<uint32_t>(set.indices(), set.indices() + set.size());
+  }
+  template <class T>
+  void expect(T now) {
+    if (difference_) return;
+    const Event* event = trace_.peek();
+    // Where the trace ends, was cut off, or looked away, whatever is decided is right.
+    if (event == nullptr || event->as<Interrupted>() != nullptr) return;
+    if (const T* recorded = event->as<T>(); recorded != nullptr && *recorded == now) return passed();
+    differs(event_text({0, std::move(now)}, trace_.header().sites));
+  }
+
+  TraceReader& trace_;
+  uint64_t events_ = 0;
+  uint64_t steps_ = 0;
+  std::optional<std::string> difference_;
+};
+
+using OpenMessages = std::set<std::pair<uint32_t, uint32_t>>;  // slot and generation: sent and not completed
+
+// An agent of the recorded run: takes a message when it was taken, and completes one when one was completed,
+// whosever it was: the order among the agents is part of the trace.
+class RecordedAgent final : public Agent {
+ public:
+  RecordedAgent(Follower& follower, OpenMessages& open, uint32_t credits)
+      : follower_(follower), open_(open), credits_(credits) {}
+
+  std::string_view name() const override { return "recorded"; }
+  uint32_t credits() const override { return credits_; }
+  Submit submit(const Message& message) override {
+    const auto* sent = follower_.next_as<Sent>();
+    if (sent == nullptr || sent->id != message.id) return Submit::busy;
+    open_.emplace(message.id.slot, message.id.generation);
+    return Submit::ok;
+  }
+  Drive drive() override { return Drive::idle; }
+  size_t poll(std::span<Done> done) override {
+    const auto* delivered = follower_.next_as<Delivered>();
+    if (delivered == nullptr || delivered->withdrawn) return 0;
+    const MessageId id = delivered->done.id;
+    if (open_.erase({id.slot, id.generation}) == 0) {
+      follower_.differs("nothing of that name was sent");
+      return 0;
+    }
+    done[0] = delivered->done;
+    return 1;
+  }
+  uint64_t service_ns(const Message&) const override { return 0; }
+
+ private:
+  Follower& follower_;
+  OpenMessages& open_;
+  const uint32_t credits_;
+};
+
+// Asks the scheduler what the recorded engine asked it in one go. How each ended shows in what follows it.
+Task<Status> follow(TraceReader& trace, Follower& follower, Scheduler& scheduler) {
+  for (;;) {
+    if (const auto* begins = follower.next_as<PassBegins>()) {
+      if (const Status sound = check_pass(*begins, trace); !sound.ok()) co_return sound.error();
+      ActiveSet given;
+      Pass pass{begins->step, begins->rows, begins->row_info, begins->bypass_caches, nullptr};
+      if (begins->given) {
+        given = ActiveSet::of(*begins->given);
+        pass.given = &given;
+      }
+      (void)co_await scheduler.pass(begins->site, pass);
+    } else if (const auto* ends = follower.next_as<StepEnds>()) {
+      (void)scheduler.end_step(ends->step);
+    } else if (follower.next_as<FillBegins>() != nullptr) {
+      (void)co_await scheduler.fill({});
+    } else if (follower.next_as<DrainBegins>() != nullptr) {
+      (void)co_await scheduler.drain();
+    } else {
+      co_return Status{};
+    }
+  }
+}
+
+bool asks(const Event& event) {
+  return event.as<PassBegins>() != nullptr || event.as<StepEnds>() != nullptr ||
+         event.as<FillBegins>() != nullptr || event.as<DrainBegins>() != nullptr;
+}
+
+bool is_kind(std::string_view kind) {
+  return kind == "predictor" || kind == "quantizer" || kind == "cache" || kind == "balancer";
+}
+
+}  // namespace
+
+Result<ReplayResult> replay(TraceReader& trace, const ChooseStrategy& choose) {
+  const TraceHeader& header = trace.header();
+  Follower follower(trace);
+  OpenMessages open;
+  std::deque<RecordedAgent> recorded;
+  std::vector<Agent*> agents;
+  for (const TraceAgent& agent : header.agents) {
+    agents.push_back(&recorded.emplace_back(follower, open, agent.credits));
+  }
+  TIERD_ASSIGN(const StrategyChoices choices, choose_recorded(header, choose));
+  TIERD_ASSIGN(const auto kernel, WeightlessKernel::create(header, choices, header.arena_bytes, agents));
+  kernel->dispatcher().set_observer(&follower);
+
+  ReplayResult result;
+  if (kernel->slots() != header.slots) result.difference = "the cache shares the arena out in another way";
+  std::unique_ptr<Task<Status>> asked;
+  while (!result.difference) {
+    const Event* event = follower.next();
+    if (event == nullptr) break;
+    if (event->as<TurnBegins>() != nullptr) {
+      (void)kernel->dispatcher().turn();
+    } else if (!asked && asks(*event)) {
+      asked = std::make_unique<Task<Status>>(follow(trace, follower, kernel->scheduler()));
+    } else if (const auto* swapped = event->as<Swapped>(); swapped != nullptr && !asked) {
+      if (!is_kind(swapped->kind))
+        return Error{Code::corrupt, trace.path(), fmt::format("there is no kind '{}'", swapped->kind)};
+      TIERD_ASSIGN(StrategyChoice choice, choose(swapped->kind, swapped->strategy));
+      TIERD_TRY(kernel->strategies().swap(std::move(choice), header.arena_bytes));
+      follower.passed();
+    } else {
+      follower.differs("nothing of that kind");
+    }
+    if (asked && asked->done()) {
+      TIERD_TRY(asked->take());
+      asked.reset();
+    }
+    result.difference = follower.difference();
+  }
+  TIERD_TRY(trace.status());
+  result.events = follower.events();
+  result.steps = follower.steps();
+  result.counters = kernel->scheduler().counters();
+  const Event* rest = trace.peek();
+  result.interrupted = rest != nullptr && rest->as<Interrupted>() != nullptr;
+  result.whole = rest != nullptr || trace.whole();
+  return result;
+}
+
+}  // namespace tierd

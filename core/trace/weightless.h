@@ -1,0 +1,49 @@
+// The kernel of a recorded run, built again around agents that move no bytes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/host/strategy_set.h"
+#include "core/kernel/dispatcher.h"
+#include "core/kernel/residency.h"
+#include "core/kernel/scheduler.h"
+#include "core/message/pool.h"
+#include "core/trace/header.h"
+
+namespace tierd {
+
+// From a name in a trace to a plugin that is loaded.
+using ChooseStrategy = std::function<Result<StrategyChoice>(std::string_view kind, const StrategyConfig&)>;
+
+// The four that the header names.
+Result<StrategyChoices> choose_recorded(const TraceHeader& header, const ChooseStrategy& choose);
+
+class WeightlessKernel {
+ public:
+  // `agents`: one for each of the header's, in order. `arena_bytes`: what the cache may share out. Everything
+  // outlives the kernel. Errors: plugin_fault.
+  static Result<std::unique_ptr<WeightlessKernel>> create(const TraceHeader& header,
+                                                          const StrategyChoices& strategies,
+                                                          uint64_t arena_bytes, std::vector<Agent*> agents);
+
+  Dispatcher& dispatcher() { return dispatcher_; }
+  Scheduler& scheduler() { return *scheduler_; }
+  StrategySet& strategies() { return *strategies_; }
+  const std::vector<uint32_t>& slots() const { return slots_; }
+
+ private:
+  explicit WeightlessKernel(const TraceHeader& header);
+
+  PoolTable pools_;
+  Dispatcher dispatcher_;
+  std::unique_ptr<StrategySet> strategies_;
+  std::vector<uint32_t> slots_;
+  std::unique_ptr<Residency> residency_;
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
+}  // namespace tierd

@@ -1,0 +1,142 @@
+#include "core/trace/what_if.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "core/base/time.h"
+#include "core/kernel/task.h"
+#include "core/trace/check_pass.h"
+
+namespace tierd {
+namespace {
+
+// Completes whatever it is asked when it is driven next, having done nothing.
+class InstantAgent final : public Agent {
+ public:
+  InstantAgent(const std::vector<Site>& sites, uint32_t credits) : sites_(sites), credits_(credits) {}
+
+  std::string_view name() const override { return "instant"; }
+  uint32_t credits() const override { return credits_; }
+  Submit submit(const Message& message) override {
+    if (done_.size() == credits_) return Submit::busy;
+    Done& done = done_.emplace_back();
+    done.id = message.id;
+    done.engine = message.engine;
+    if (message.op == Op::read) {
+      const uint64_t units = (message.list.bytes - sizeof(UnitList)) / sizeof(Unit);
+      done.bytes = units * sites_[message.site].slot_bytes;
+    }
+    return Submit::ok;
+  }
+  Drive drive() override { return done_.empty() ? Drive::idle : Drive::busy; }
+  size_t poll(std::span<Done> done) override {
+    const size_t n = std::min(done.size(), done_.size());
+    std::copy_n(done_.begin(), n, done.begin());
+    done_.erase(done_.begin(), done_.begin() + static_cast<std::ptrdiff_t>(n));
+    return n;
+  }
+  uint64_t service_ns(const Message&) const override { return 0; }
+
+ private:
+  const std::vector<Site>& sites_;
+  const uint32_t credits_;
+  std::vector<Done> done_;
+};
+
+Status run(Dispatcher& dispatcher, Task<Status> task) {
+  while (!task.done()) {
+    if (!dispatcher.turn()) return Error{Code::internal, "replay", "the kernel waits for nothing"};
+  }
+  return task.take();
+}
+
+void add_difference(SchedulerCounters& sum, const SchedulerCounters& after, const SchedulerCounters& before) {
+  using C = SchedulerCounters;
+  for (uint64_t C::*const field : {&C::hits, &C::staged, &C::misses, &C::evictions, &C::wasted,
+                                   &C::resident_bytes, &C::streamed_bytes, &C::read_bytes}) {
+    sum.*field += after.*field - before.*field;
+  }
+}
+
+// Asks the kernel what the engine asked it.
+class Asker {
+ public:
+  Asker(WeightlessKernel& kernel, WhatIf& result) : kernel_(kernel), result_(result) {}
+
+  Status operator()(const FillBegins&) {
+    TIERD_TRY(run(kernel_.dispatcher(), kernel_.scheduler().fill({})));
+    result_.filled_bytes += kernel_.scheduler().counters().read_bytes - counted_.read_bytes;
+    counted_ = kernel_.scheduler().counters();
+    return {};
+  }
+  Status operator()(const PassBegins& begins) {
+    ActiveSet given;
+    Pass pass{begins.step, begins.rows, begins.row_info, begins.bypass_caches, nullptr};
+    prefill_ = begins.bypass_caches;
+    if (begins.given) {
+      given = ActiveSet::of(*begins.given);
+      pass.given = &given;
+    }
+    return run(kernel_.dispatcher(), kernel_.scheduler().pass(begins.site, pass));
+  }
+  Status operator()(const StepEnds& ends) {
+    TIERD_TRY(kernel_.scheduler().end_step(ends.step));
+    const SchedulerCounters& now = kernel_.scheduler().counters();
+    ++result_.steps;
+    if (!prefill_) {
+      ++result_.decode_steps;
+      add_difference(result_.counters, now, counted_);
+    }
+    counted_ = now;
+    return {};
+  }
+  Status operator()(const DrainBegins&) { return run(kernel_.dispatcher(), kernel_.scheduler().drain()); }
+
+ private:
+  WeightlessKernel& kernel_;
+  WhatIf& result_;
+  SchedulerCounters counted_;  // as they were when the step began
+  bool prefill_ = false;
+};
+
+}  // namespace
+
+Result<std::vector<Asked>> read_asked(TraceReader& trace) {
+  std::vector<Asked> asked;
+  trace.rewind();
+  for (; const Event* event = trace.peek(); trace.next()) {
+    if (const auto* begins = event->as<PassBegins>()) {
+      TIERD_TRY(check_pass(*begins, trace));
+      asked.emplace_back(*begins);
+    } else if (const auto* ends = event->as<StepEnds>()) {
+      asked.emplace_back(*ends);
+    } else if (event->as<FillBegins>() != nullptr) {
+      asked.emplace_back(FillBegins{});
+    } else if (event->as<DrainBegins>() != nullptr) {
+      asked.emplace_back(DrainBegins{});
+    }
+  }
+  TIERD_TRY(trace.status());
+  return asked;
+}
+
+Result<WhatIf> what_if(const TraceHeader& header, const std::vector<Asked>& asked,
+                       const StrategyChoices& strategies, uint64_t arena_bytes) {
+  std::deque<InstantAgent> instant;
+  std::vector<Agent*> agents;
+  for (const TraceAgent& agent : header.agents)
+    agents.push_back(&instant.emplace_back(header.sites, agent.credits));
+  const uint64_t begin = now_ns();
+  TIERD_ASSIGN(const auto kernel, WeightlessKernel::create(header, strategies, arena_bytes, agents));
+  WhatIf result;
+  Asker asker(*kernel, result);
+  for (const Asked& what : asked) TIERD_TRY(std::visit(asker, what));
+  result.ns = now_ns() - begin;
+  result.cost = cost_of(kernel->strategies().strategies());
+  return result;
+}
+
+}  // namespace tierd

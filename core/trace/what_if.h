@@ -1,0 +1,35 @@
+// What another policy would have done with a recorded run: the kernel is asked what it was asked then, in
+// front of agents that answer at once. No weights, no waiting: thousands of steps a second.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/kernel/scheduler.h"
+#include "core/trace/event.h"
+#include "core/trace/reader.h"
+#include "core/trace/weightless.h"
+
+namespace tierd {
+
+// What the engine asked the scheduler, of a whole trace. Error: of the trace.
+using Asked = std::variant<FillBegins, PassBegins, StepEnds, DrainBegins>;
+Result<std::vector<Asked>> read_asked(TraceReader& trace);
+
+struct WhatIf {
+  uint64_t steps = 0;
+  uint64_t decode_steps = 0;  // those that did not go past the caches
+  uint64_t filled_bytes = 0;  // brought in before the first step
+  // Of the decode steps alone. Reads end at once: what the wall clock decides (whether a neuron that was read
+  // ahead was here in time) is not in them.
+  SchedulerCounters counters;
+  StrategyCost cost;
+  uint64_t ns = 0;  // that all of this took
+};
+// Errors: plugin_fault.
+Result<WhatIf> what_if(const TraceHeader& header, const std::vector<Asked>& asked,
+                       const StrategyChoices& strategies, uint64_t arena_bytes);
+
+}  // namespace tierd

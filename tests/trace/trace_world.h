@@ -1,0 +1,169 @@
+// Headers and events for tests of traces.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/trace/event.h"
+#include "core/trace/header.h"
+
+namespace tierd {
+
+// Three sites; the first is given and shares the bytes of the last.
+inline TraceHeader small_header() {
+  TraceHeader header;
+  header.facts = {{"model", "small \"one\""}, {"clock", "wall"}};
+  for (SiteId s = 0; s < 3; ++s) {
+    Site site;
+    site.name = "site " + std::to_string(s);
+    site.layer = static_cast<uint16_t>(s);
+    site.encoding = 4;
+    site.domain = s;
+    site.n = 5;
+    site.n_in = 64;
+    site.n_out = 80;
+    site.slot_bytes = 4096;
+    site.first_extent = s * 5;
+    site.bytes = {4000, 4000, 4000, 4000, 1000};
+    header.sites.push_back(site);
+  }
+  header.sites[0].given = true;
+  header.sites[0].domain = 2;
+  header.slots = {0, 2, 5};
+  header.arena_bytes = 7 * 4096;
+  header.scheduler.flash_agent = 2;
+  header.scheduler.compute_agent = 1;
+  header.scheduler.arena_offset = {0, 0, 2 * 4096};
+  header.scheduler.staging_offset = 7 * 4096;
+  header.scheduler.staging_blocks = 2;
+  header.scheduler.block_bytes = 8192;
+  header.max_messages = 64;
+  header.max_units = 5;
+  header.agents = {{"dram", 8}, {"flash", 4}};
+  header.seed = UINT64_MAX;
+  header.predictor.name = "dense";
+  header.quantizer.name = "plain";
+  header.cache.name = "lru";
+  header.cache.settings = {
+      {"a", int64_t{-7}, ""}, {"b", 0.5, ""}, {"c", true, ""}, {"d", std::string("x"), ""}};
+  header.balancer.name = "single";
+  return header;
+}
+
+inline std::vector<uint32_t> draw_neurons(Random& random) {
+  std::vector<uint32_t> neurons;
+  for (uint32_t at = random.below(9), n = random.below(20); n > 0; --n) {
+    neurons.push_back(at);
+    at += random.below(3) == 0 ? 1 + random.below(1000) : 1;
+  }
+  return neurons;
+}
+
+// Any event, with any field at its bounds now and then.
+inline Event draw_event(Random& random, uint64_t& ns) {
+  const auto number = [&](uint64_t most) -> uint64_t {
+    switch (random.below(4)) {
+      case 0:
+        return 0;
+      case 1:
+        return most;
+      default:
+        return (uint64_t{random.below(UINT32_MAX)} << 32 | random.below(UINT32_MAX)) %
+               (most == UINT64_MAX ? most : most + 1);
+    }
+  };
+  const auto u32 = [&] { return static_cast<uint32_t>(number(UINT32_MAX)); };
+  const auto u16 = [&] { return static_cast<uint16_t>(number(UINT16_MAX)); };
+  const auto u8 = [&] { return static_cast<uint8_t>(number(UINT8_MAX)); };
+  const auto span = [&] { return Span{u16(), u16(), u32(), u32()}; };
+  const auto maybe = [&]() -> std::optional<std::vector<uint32_t>> {
+    if (random.below(3) == 0) return std::nullopt;
+    return draw_neurons(random);
+  };
+  ns += random.below(5) == 0 ? number(1u << 30) : random.below(200);
+  Event event;
+  event.ns = ns;
+  switch (random.below(13)) {
+    case 0:
+      event.what = FillBegins{};
+      break;
+    case 1:
+      event.what = PassBegins{u32(), u32(), u16(), random.below(2) == 0, span(), maybe()};
+      break;
+    case 2:
+      event.what = StepEnds{u32()};
+      break;
+    case 3:
+      event.what = DrainBegins{};
+      break;
+    case 4: {
+      Swapped swapped{"cache", {"lfu", "", "heat.safetensors", small_header().cache.settings}};
+      event.what = swapped;
+      break;
+    }
+    case 5:
+      event.what = Interrupted{};
+      break;
+    case 6:
+      event.what = Activated{u32(), maybe()};
+      break;
+    case 7:
+      event.what = Evicted{u32(), draw_neurons(random)};
+      break;
+    case 8:
+      event.what = Settled{number(UINT64_MAX)};
+      break;
+    case 9: {
+      Posted posted;
+      Message& m = posted.message;
+      m.id = {u32(), u32()};
+      m.op = static_cast<Op>(random.below(9));
+      m.priority = static_cast<Priority>(random.below(kPriorities));
+      m.engine = static_cast<EngineKind>(random.below(kEngines));
+      m.flags = u8();
+      m.agent = u16();
+      m.step = u32();
+      m.expires_step = u32();
+      m.site = u32();
+      m.program = u32();
+      m.part = u16();
+      m.parts = u16();
+      m.rows = u16();
+      m.list = span();
+      m.in = span();
+      m.out = span();
+      m.ready_ns = number(UINT64_MAX);
+      posted.list_agent = u16();
+      posted.list_pool = u16();
+      for (const uint32_t neuron : draw_neurons(random)) posted.units.push_back({neuron, u32()});
+      event.what = std::move(posted);
+      break;
+    }
+    case 10:
+      event.what = TurnBegins{};
+      break;
+    case 11:
+      event.what = Sent{{u32(), u32()}};
+      break;
+    default: {
+      Delivered delivered;
+      Done& d = delivered.done;
+      d.id = {u32(), u32()};
+      d.status = static_cast<DoneStatus>(random.below(7));
+      d.engine = static_cast<EngineKind>(random.below(kEngines));
+      d.aux = u16();
+      d.n_done = u32();
+      d.first_bad = u32();
+      d.bytes = number(UINT64_MAX);
+      d.start_ns = number(UINT64_MAX);
+      d.done_ns = number(UINT64_MAX);
+      d.result = span();
+      delivered.withdrawn = random.below(2) == 0;
+      event.what = delivered;
+    }
+  }
+  return event;
+}
+
+}  // namespace tierd

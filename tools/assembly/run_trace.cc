@@ -1,0 +1,45 @@
+#include "tools/assembly/run_trace.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/base/units.h"
+#include "tools/assembly/strategy_choices.h"
+
+namespace tierd {
+
+TraceHeader trace_header(const RunPlan& plan, const std::vector<uint32_t>& slots,
+                         const Scheduler::Options& scheduler, const Dispatcher::Options& dispatcher,
+                         const std::vector<const Agent*>& agents) {
+  const Config& config = plan.config;
+  TraceHeader header;
+  header.facts = {
+      {"model", config.model},
+      {"dram", fmt::format("{} ({} for weights)", format_bytes(static_cast<double>(plan.memory.capacity)),
+                           format_bytes(static_cast<double>(plan.memory.arena)))},
+      {"clock", "wall"},
+      {"backend", "host"},
+  };
+  header.sites = plan.model.sites;
+  header.slots = slots;
+  header.arena_bytes = plan.memory.arena;
+  header.scheduler = scheduler;
+  header.max_messages = dispatcher.max_messages;
+  header.max_units = dispatcher.max_units;
+  for (const Agent* agent : agents) header.agents.push_back({std::string(agent->name()), agent->credits()});
+  header.seed = config.seed;
+  header.predictor = config.predictor;
+  header.quantizer = config.quantizer;
+  header.cache = config.cache;
+  header.balancer = config.balancer;
+  return header;
+}
+
+ChooseStrategy strategies_on(PluginPath path) {
+  return [path = std::move(path)](std::string_view kind, const StrategyConfig& strategy) {
+    return choose_strategy(path, kind, strategy);
+  };
+}
+
+}  // namespace tierd

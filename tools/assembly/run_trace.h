@@ -1,0 +1,22 @@
+// The trace of a run: what its header says, and the plugins that a trace names.
+#pragma once
+
+#include <vector>
+
+#include "core/host/plugin_path.h"
+#include "core/kernel/agent.h"
+#include "core/trace/header.h"
+#include "core/trace/weightless.h"
+#include "tools/assembly/runtime.h"
+
+namespace tierd {
+
+// `scheduler` as the run's scheduler has it; `agents` in the dispatcher's order.
+TraceHeader trace_header(const RunPlan& plan, const std::vector<uint32_t>& slots,
+                         const Scheduler::Options& scheduler, const Dispatcher::Options& dispatcher,
+                         const std::vector<const Agent*>& agents);
+
+// Looks for plugins along `path`.
+ChooseStrategy strategies_on(PluginPath path);
+
+}  // namespace tierd

@@ -1,0 +1,260 @@
+// tier-trace: what is in a trace, and what would have been.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "core/base/standard_streams.h"
+#include "core/base/units.h"
+#include "core/trace/replay.h"
+#include "core/trace/what_if.h"
+#include "tools/assembly/run_trace.h"
+#include "tools/assembly/strategy_choices.h"
+#include "tools/tier-trace/alternatives.h"
+#include "tools/tier-trace/summary.h"
+#include "tools/tier-trace/timeline.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kOther = 1;
+constexpr int kBadInput = 2;
+
+constexpr const char* kDescription =
+    "tier-trace reads the trace that `tierd --trace FILE` has written.\n"
+    "\n"
+    "  tierd --config configs/hybrid.toml -m model.gguf -n 64 --trace run.trace\n"
+    "  tier-trace summary run.trace\n"
+    "  tier-trace print run.trace --steps 3-4\n"
+    "  tier-trace export run.trace -o run.json        # open in ui.perfetto.dev\n"
+    "  tier-trace replay run.trace                    # decides everything again, without weights\n"
+    "  tier-trace what-if run.trace cache.name=lru cache.name=lfu,arena=25%\n"
+    "\n"
+    "Exit: 0 done; 1 a replay decided otherwise, or an output failed; 2 unusable arguments or trace.";
+
+struct Options {
+  std::string file;
+  std::string output;
+  std::string steps;
+  std::vector<std::string> plugin_folders;
+  std::vector<std::string> alternatives;
+  bool json = false;
+};
+
+int fail(const Error& error) {
+  say(error.line());
+  const bool ours =
+      error.code == Code::io_error || error.code == Code::internal || error.code == Code::plugin_fault;
+  return ours ? kOther : kBadInput;
+}
+
+int print(const std::string& text) {
+  const Status written = write_output(text);
+  return written.ok() ? 0 : fail(written.error());
+}
+
+// "3" or "3-7"; empty: all.
+Result<StepRange> parse_steps(const std::string& text) {
+  StepRange range;
+  if (text.empty()) return range;
+  const char* end = text.data() + text.size();
+  auto [at, status] = std::from_chars(text.data(), end, range.first);
+  range.last = range.first;
+  if (status == std::errc() && at != end && *at == '-') {
+    const auto rest = std::from_chars(at + 1, end, range.last);
+    at = rest.ptr;
+    status = rest.ec;
+  }
+  if (status != std::errc() || at != end || range.last < range.first) {
+    return Error{Code::invalid_argument, "--steps",
+                 fmt::format("'{}' is no step (3) and no range (3-7)", text)};
+  }
+  return range;
+}
+
+Config plugin_config(const Options& options) {
+  Config config;
+  for (const std::string& folder : options.plugin_folders)
+    config.plugin_path += (config.plugin_path.empty() ? "" : ":") + folder;
+  return config;
+}
+
+int summary(TraceReader& trace, const Options& options) {
+  const auto summary = summary_json(trace);
+  if (!summary.ok()) return fail(summary.error());
+  return print(options.json ? summary->dump(2) + "\n" : summary_text(*summary));
+}
+
+int print_events(TraceReader& trace, const Options& options) {
+  const auto steps = parse_steps(options.steps);
+  if (!steps.ok()) return fail(steps.error());
+  std::string text;
+  bool inside = options.steps.empty();  // what belongs to no step belongs to the one before it
+  for (; const Event* event = trace.peek(); trace.next()) {
+    if (const auto* pass = event->as<PassBegins>(); pass != nullptr && !options.steps.empty())
+      inside = steps->contains(pass->step);
+    if (!inside) continue;
+    text += fmt::format("{:>12.3f} ms  {}\n", static_cast<double>(event->ns) * 1e-6,
+                        event_text(*event, trace.header().sites));
+    if (text.size() < (1u << 20)) continue;
+    if (const int code = print(text); code != 0) return code;
+    text.clear();
+  }
+  if (const int code = print(text); code != 0) return code;
+  if (!trace.status().ok()) return fail(trace.status().error());
+  return 0;
+}
+
+int export_timeline(TraceReader& trace, const Options& options) {
+  const auto steps = parse_steps(options.steps);
+  if (!steps.ok()) return fail(steps.error());
+  const bool to_file = options.output != "-";
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::unique_ptr<std::FILE, Close> file(to_file ? std::fopen(options.output.c_str(), "wb") : nullptr);
+  if (to_file && !file) {
+    return fail({Code::io_error, options.output, fmt::format("cannot be written: {}", std::strerror(errno))});
+  }
+  const Status written = write_timeline(trace, *steps, to_file ? file.get() : stdout, options.output);
+  return written.ok() ? 0 : fail(written.error());
+}
+
+json counters_json(const SchedulerCounters& c) {
+  const uint64_t used = c.hits + c.staged + c.misses;
+  return {{"hits", c.hits},
+          {"staged", c.staged},
+          {"misses", c.misses},
+          {"hit_rate", used == 0 ? 0.0 : static_cast<double>(c.hits) / static_cast<double>(used)},
+          {"evictions", c.evictions},
+          {"wasted", c.wasted},
+          {"read_bytes", c.read_bytes}};
+}
+
+int replay_trace(TraceReader& trace, const Options& options) {
+  const auto result = replay(trace, strategies_on(plugin_path(plugin_config(options))));
+  if (!result.ok()) return fail(result.error());
+  if (options.json) {
+    json object = {{"events", result->events},           {"steps", result->steps},
+                   {"interrupted", result->interrupted}, {"whole", result->whole},
+                   {"same", !result->difference},        {"counters", counters_json(result->counters)}};
+    if (result->difference) object["difference"] = *result->difference;
+    const int code = print(object.dump(2) + "\n");
+    return code != 0 ? code : result->difference ? kOther : 0;
+  }
+  std::string text;
+  if (result->difference) {
+    text = fmt::format("{}: decided otherwise: {}\n", options.file, *result->difference);
+  } else {
+    text = fmt::format("{}: {} steps, {} events: decided the same, byte for byte{}{}\n", options.file,
+                       result->steps, result->events, result->interrupted ? ", up to the interruption" : "",
+                       result->whole ? "" : ", up to where the file was cut off");
+  }
+  const int code = print(text);
+  return code != 0 ? code : result->difference ? kOther : 0;
+}
+
+int ask_what_if(TraceReader& trace, const Options& options) {
+  const TraceHeader& header = trace.header();
+  const auto alternatives = parse_alternatives(header, options.alternatives);
+  if (!alternatives.ok()) return fail(alternatives.error());
+  const auto asked = read_asked(trace);
+  if (!asked.ok()) return fail(asked.error());
+  const PluginPath path = plugin_path(plugin_config(options));
+  std::string text = fmt::format("{:<32}{:>10}{:>13}{:>13}{:>11}{:>10}\n", "decode steps", "hit rate",
+                                 "read/step", "evicted/step", "wasted", "steps/s");
+  json rows = json::array();
+  for (const Alternative& alternative : *alternatives) {
+    TraceHeader changed = header;
+    changed.predictor = alternative.predictor;
+    changed.quantizer = alternative.quantizer;
+    changed.cache = alternative.cache;
+    changed.balancer = alternative.balancer;
+    const auto choices = choose_recorded(changed, strategies_on(path));
+    if (!choices.ok()) return fail(choices.error());
+    const auto result = what_if(header, *asked, *choices, alternative.arena_bytes);
+    if (!result.ok()) return fail(result.error());
+    const double seconds = static_cast<double>(result->ns) * 1e-9;
+    json row = counters_json(result->counters);
+    row["name"] = alternative.name;
+    row["arena_bytes"] = alternative.arena_bytes;
+    row["steps"] = result->steps;
+    row["decode_steps"] = result->decode_steps;
+    row["filled_bytes"] = result->filled_bytes;
+    row["steps_per_second"] = seconds == 0 ? 0.0 : static_cast<double>(result->steps) / seconds;
+    row["strategy_calls"] = result->cost.calls;
+    row["strategy_us"] = static_cast<double>(result->cost.ns) * 1e-3;
+    const double steps = static_cast<double>(std::max<uint64_t>(1, result->decode_steps));
+    text += fmt::format("{:<32}{:>8.2f} %{:>13}{:>13.1f}{:>11}{:>10.0f}\n", alternative.name,
+                        100 * row["hit_rate"].get<double>(),
+                        format_bytes(static_cast<double>(result->counters.read_bytes) / steps),
+                        static_cast<double>(result->counters.evictions) / steps, result->counters.wasted,
+                        row["steps_per_second"].get<double>());
+    rows.push_back(std::move(row));
+  }
+  return print(options.json ? json{{"file", options.file}, {"rows", rows}}.dump(2) + "\n" : text);
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  int (*command)(TraceReader&, const Options&) = nullptr;
+  CLI::App app{kDescription, "tier-trace"};
+  app.require_subcommand(1);
+  const auto add = [&](const char* name, const char* help, int (*function)(TraceReader&, const Options&)) {
+    CLI::App* sub = app.add_subcommand(name, help);
+    sub->add_option("FILE", options.file, "the trace")->required()->type_name("FILE");
+    sub->callback([&command, function] { command = function; });
+    return sub;
+  };
+  const auto add_steps = [&](CLI::App* sub) {
+    sub->add_option("--steps", options.steps, "only these: 3, or 3-7")->type_name("A[-B]");
+  };
+  const auto add_json = [&](CLI::App* sub) { sub->add_flag("--json", options.json, "for machines"); };
+  const auto add_plugins = [&](CLI::App* sub) {
+    sub->add_option("--plugin-path", options.plugin_folders, "a folder with plugins; may be repeated")
+        ->type_name("DIR")
+        ->allow_extra_args(false);
+  };
+  add_json(add("summary", "the run on one screen", summary));
+  add_steps(add("print", "every event, one a line", print_events));
+  CLI::App* timeline = add("export", "Chrome trace events, for ui.perfetto.dev", export_timeline);
+  timeline->add_option("-o,--output", options.output, "the JSON file; - is standard output")
+      ->required()
+      ->type_name("FILE");
+  add_steps(timeline);
+  CLI::App* replaying = add("replay", "decide everything again, and compare", replay_trace);
+  add_plugins(replaying);
+  add_json(replaying);
+  CLI::App* other = add("what-if", "what other policies would have done with this run", ask_what_if);
+  other
+      ->add_option(
+          "ALTERNATIVE", options.alternatives,
+          "KEY=VALUE[,KEY=VALUE]: keys of predictor, quantizer, cache, balancer; arena=BYTES or arena=25%")
+      ->type_name("KEY=VALUE,…");
+  add_plugins(other);
+  add_json(other);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    say(std::string("tier-trace: ") + error.what() + " (see tier-trace --help)");
+    return kBadInput;
+  }
+  auto trace = TraceReader::open(options.file);
+  if (!trace.ok()) return fail(trace.error());
+  return command(*trace, options);
+}
+
+}  // namespace
+}  // namespace tierd
+
+int main(int argc, char** argv) {
+  tierd::prepare_standard_streams();
+  return tierd::run(argc, argv);
+}

@@ -1,0 +1,44 @@
+#include "tools/tier-trace/messages.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace tierd {
+
+std::optional<Served> Messages::take(const Event& event) {
+  if (const auto* posted = event.as<Posted>()) {
+    Served& open = open_[posted->message.id.slot];
+    open = {};
+    open.posted = posted->message;
+    open.units = posted->units.size();
+    open.posted_ns = event.ns;
+    return std::nullopt;
+  }
+  const auto* delivered = event.as<Delivered>();
+  if (delivered == nullptr) return std::nullopt;
+  const auto found = open_.find(delivered->done.id.slot);
+  if (found == open_.end() || found->second.posted.id != delivered->done.id) return std::nullopt;
+  Served served = found->second;
+  open_.erase(found);
+  served.delivered_ns = event.ns;
+  served.done = delivered->done;
+  served.withdrawn = delivered->withdrawn;
+  return served;
+}
+
+std::string engine_name(const TraceHeader& header, const Message& message) {
+  constexpr std::array kNames = {"read", "copy", "compute"};
+  const bool known = message.agent >= 1 && message.agent <= header.agents.size();
+  return fmt::format("{} {}",
+                     known ? header.agents[message.agent - 1u].name : fmt::format("agent {}", message.agent),
+                     kNames[static_cast<size_t>(message.engine)]);
+}
+
+std::string status_name(DoneStatus status) {
+  constexpr std::array kNames = {"ok",       "cancelled",        "io_error", "corrupt",
+                                 "no_space", "invalid_argument", "internal"};
+  return kNames[static_cast<size_t>(status)];
+}
+
+}  // namespace tierd
