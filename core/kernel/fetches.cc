@@ -35,13 +35,13 @@ Status Scheduler::ask_cache(SiteId site, std::vector<uint32_t> missing, Priority
   };
   const ActiveSet set = ActiveSet::of(std::move(missing));
   tierd_set_view view = set_view(home, set, 1, TIERD_SET_PREDICTED);
-  std::vector<tierd_neuron> victims(set.size());
-  tierd_victims_out out{set.size(), 0, victims.data()};
+  victims_.resize(set.size());
+  tierd_victims_out out{set.size(), 0, victims_.data()};
   uint8_t* verdicts = plan.verdicts.data() + first;
   const Status asked = cache.call(&tierd_cache_1::admit, "admit", &view, static_cast<int>(priority),
                                   residency_.free_slots(home), verdicts, &out);
   // Until the slots are leased the plan must not claim them.
-  const std::vector<uint8_t> answer(verdicts, verdicts + set.size());
+  answers_.assign(verdicts, verdicts + set.size());
   std::fill_n(verdicts, set.size(), uint8_t{TIERD_VERDICT_BYPASS});
   if (!asked.ok()) {
     drop_plan(site, plan);
@@ -51,7 +51,7 @@ Status Scheduler::ask_cache(SiteId site, std::vector<uint32_t> missing, Priority
 
   std::vector<uint32_t> dropped;
   for (uint32_t i = 0; i < out.n; ++i) {
-    const tierd_neuron& victim = victims[i];
+    const tierd_neuron& victim = victims_[i];
     if (victim.site != home || victim.neuron >= sites_[home].n || !residency_.valid(home, victim.neuron) ||
         residency_.pinned(home, victim.neuron)) {
       return fault(fmt::format("victim {} of site {} cannot be evicted", victim.neuron, victim.site));
@@ -67,7 +67,7 @@ Status Scheduler::ask_cache(SiteId site, std::vector<uint32_t> missing, Priority
   }
   size_t kept = first;
   for (uint32_t i = 0; i < set.size(); ++i) {
-    uint8_t verdict = answer[i];
+    const uint8_t verdict = answers_[i];
     if (verdict > TIERD_VERDICT_REFUSE) return fault(fmt::format("verdict {}", verdict));
     if (verdict == TIERD_VERDICT_REFUSE) {
       if (priority == Priority::demand) return fault("refused a neuron that is needed now");
@@ -93,30 +93,34 @@ bool Scheduler::start_next(Plan& plan, SiteId site, uint32_t step, Priority prio
     const uint32_t needed = priority == Priority::demand ? 1 : 1 + kDemandBlocks;
     if (staging_.free_blocks() < needed && !(priority == Priority::demand && free_a_block())) return false;
   }
-  auto fetch = std::make_unique<Fetch>();
-  fetch->key = next_key_++;
-  fetch->site = site;
-  fetch->step = step;
-  fetch->priority = priority;
+  if (unused_.empty()) unused_.emplace_back();
+  fetches_.splice(fetches_.end(), unused_, unused_.begin());
+  Fetch& fetch = fetches_.back();
+  std::vector<uint32_t> neurons = std::move(fetch.neurons);  // for their memory
+  neurons.clear();
+  fetch = {};
+  fetch.site = site;
+  fetch.step = step;
+  fetch.priority = priority;
+  fetch.place = std::prev(fetches_.end());
   const uint64_t slot_bytes = sites_[site].slot_bytes;
   const size_t most =
       std::min<size_t>(std::max<uint64_t>(1, staging_.block_bytes() / slot_bytes), dispatcher_.max_units());
-  while (!plan.done() && fetch->neurons.size() < most &&
-         (plan.verdicts[plan.next] == TIERD_VERDICT_KEEP) == keep) {
-    fetch->neurons.push_back(plan.neurons[plan.next++]);
+  while (!plan.done() && neurons.size() < most && (plan.verdicts[plan.next] == TIERD_VERDICT_KEEP) == keep) {
+    neurons.push_back(plan.neurons[plan.next++]);
   }
-  if (!keep) fetch->block = staging_.lease();
-  started = fetch.get();
-  fetches_.emplace(fetch->key, std::move(fetch));
-  post_read(*started);
+  fetch.neurons = std::move(neurons);
+  if (!keep) fetch.block = staging_.lease();
+  started = &fetch;
+  post_read(fetch);
   return true;
 }
 
 void Scheduler::post_read(Fetch& fetch) {
-  std::vector<Unit> units;
+  units_.clear();
   for (uint32_t i = 0; i < fetch.neurons.size(); ++i) {
-    units.push_back({sites_[fetch.site].first_extent + fetch.neurons[i],
-                     static_cast<uint32_t>(offset_in_pool(fetch, i) / kSpanUnit)});
+    units_.push_back({sites_[fetch.site].first_extent + fetch.neurons[i],
+                      static_cast<uint32_t>(offset_in_pool(fetch, i) / kSpanUnit)});
   }
   Message message;
   message.op = Op::read;
@@ -128,7 +132,7 @@ void Scheduler::post_read(Fetch& fetch) {
   if (fetch.priority == Priority::prefetch) message.expires_step = fetch.step;
   ++fetch.attempts;
   fetch.state = FetchState::reading;
-  fetch.message = dispatcher_.post(message, units, options_.compute_agent, options_.memory_pool, *this);
+  fetch.message = dispatcher_.post(message, units_, options_.compute_agent, options_.memory_pool, *this);
   fetch_of_message_.resize(std::max<size_t>(fetch_of_message_.size(), fetch.message.slot + 1u));
   fetch_of_message_[fetch.message.slot] = &fetch;
 }
@@ -179,12 +183,12 @@ void Scheduler::drop_plan(SiteId site, Plan& plan) {
 // Room for a demand: the look-ahead that is farthest from being used gives way.
 bool Scheduler::free_a_block() {
   Fetch* farthest = nullptr;
-  for (const auto& [key, fetch] : fetches_) {
-    if (fetch->into_arena() || fetch->unwanted || fetch->state == FetchState::computing || is_awaited(*fetch))
+  for (Fetch& fetch : fetches_) {
+    if (fetch.into_arena() || fetch.unwanted || fetch.state == FetchState::computing || is_awaited(fetch))
       continue;
     if (farthest == nullptr ||
-        std::pair(fetch->step, fetch->site) >= std::pair(farthest->step, farthest->site)) {
-      farthest = fetch.get();
+        std::pair(fetch.step, fetch.site) >= std::pair(farthest->step, farthest->site)) {
+      farthest = &fetch;
     }
   }
   if (farthest == nullptr) return false;
@@ -208,7 +212,7 @@ void Scheduler::give_up(Fetch& fetch) {
 void Scheduler::retire(Fetch& fetch, bool used) {
   if (!used && !fetch.into_arena()) counters_.wasted += fetch.neurons.size();
   if (!fetch.into_arena()) staging_.give_back(fetch.block);
-  fetches_.erase(fetch.key);
+  unused_.splice(unused_.begin(), fetches_, fetch.place);
 }
 
 bool Scheduler::is_awaited(const Fetch& fetch) const {
@@ -228,8 +232,7 @@ Status Scheduler::take_fault() {
 
 // Whether memory of this site and step still belongs to a read.
 bool Scheduler::reading(SiteId site, uint32_t step) const {
-  return std::any_of(fetches_.begin(), fetches_.end(), [&](const auto& entry) {
-    const Fetch& fetch = *entry.second;
+  return std::any_of(fetches_.begin(), fetches_.end(), [&](const Fetch& fetch) {
     return fetch.site == site && fetch.step == step && fetch.state == FetchState::reading;
   });
 }
@@ -346,7 +349,7 @@ Task<Status> Scheduler::drain() {
   wishes_.clear();
   std::fill(wished_.begin(), wished_.end(), 0);
   std::vector<Fetch*> all;
-  for (const auto& [key, fetch] : fetches_) all.push_back(fetch.get());
+  for (Fetch& fetch : fetches_) all.push_back(&fetch);
   for (Fetch* fetch : all) give_up(*fetch);
   while (!fetches_.empty()) co_await changed_;
   fault_ = {Code::ok, {}, {}};  // the plugin's quarantine tells it from here on

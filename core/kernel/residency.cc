@@ -17,28 +17,6 @@ Residency::Residency(const std::vector<Site>& sites, std::span<const uint32_t> m
   }
 }
 
-bool Residency::valid(SiteId s, uint32_t i) const {
-  return domain(s).neurons[i].state == State::valid;
-}
-bool Residency::leased(SiteId s, uint32_t i) const {
-  return domain(s).neurons[i].state == State::leased;
-}
-bool Residency::pinned(SiteId s, uint32_t i) const {
-  return domain(s).neurons[i].pins != 0;
-}
-uint32_t Residency::slot(SiteId s, uint32_t i) const {
-  return domain(s).neurons[i].slot;
-}
-uint32_t Residency::free_slots(SiteId s) const {
-  return static_cast<uint32_t>(domain(s).free.size());
-}
-uint32_t Residency::max_slots(SiteId s) const {
-  return domain(s).max_slots;
-}
-uint32_t Residency::valid_count(SiteId s) const {
-  return domain(s).valid;
-}
-
 uint64_t Residency::digest() const {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, a word at a time
   const auto add = [&hash](uint64_t word) { hash = (hash ^ word) * 0x100000001b3; };

@@ -21,13 +21,14 @@ class Residency {
   Residency(const std::vector<Site>& sites, std::span<const uint32_t> max_slots);
 
   // Queries take any site, aliases included.
-  bool valid(SiteId site, uint32_t neuron) const;
-  bool leased(SiteId site, uint32_t neuron) const;
-  bool pinned(SiteId site, uint32_t neuron) const;
-  uint32_t slot(SiteId site, uint32_t neuron) const;  // kNoSlot if neither valid nor leased
-  uint32_t free_slots(SiteId site) const;
-  uint32_t max_slots(SiteId site) const;
-  uint32_t valid_count(SiteId site) const;
+  bool valid(SiteId site, uint32_t neuron) const { return at(site, neuron).state == State::valid; }
+  bool leased(SiteId site, uint32_t neuron) const { return at(site, neuron).state == State::leased; }
+  bool pinned(SiteId site, uint32_t neuron) const { return at(site, neuron).pins != 0; }
+  // kNoSlot if neither valid nor leased.
+  uint32_t slot(SiteId site, uint32_t neuron) const { return at(site, neuron).slot; }
+  uint32_t free_slots(SiteId site) const { return static_cast<uint32_t>(domain(site).free.size()); }
+  uint32_t max_slots(SiteId site) const { return domain(site).max_slots; }
+  uint32_t valid_count(SiteId site) const { return domain(site).valid; }
   // A hash of where every neuron is: two histories that end alike have the same.
   uint64_t digest() const;
 
@@ -54,6 +55,7 @@ class Residency {
   };
   Domain& domain(SiteId site) { return domains_[domain_of_[site]]; }
   const Domain& domain(SiteId site) const { return domains_[domain_of_[site]]; }
+  const Neuron& at(SiteId site, uint32_t neuron) const { return domain(site).neurons[neuron]; }
   void release(Domain& domain, Neuron& neuron);
 
   std::vector<SiteId> domain_of_;

@@ -46,14 +46,14 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   while (!current.failed()) {
     fetch(current);    // what is missing, as far as there is room
     compute(current);  // what is here at once, the rest as it arrives
-    if (current.finished && current.running.empty()) break;
+    if (current.finished && current.running == 0) break;
     pump_wishes();
     co_await changed_;
     if (!current.failed() && stopping()) {
       current.error = {Code::cancelled, sites_[site].name, "interrupted"};
     }
   }
-  while (!current.running.empty()) co_await changed_;
+  while (current.running != 0) co_await changed_;
 
   // merge: on axis `row` the agent has written each neuron's outputs to their place; nothing is left to add
   // up.
@@ -106,10 +106,10 @@ Result<ActiveSet> Scheduler::ask_predictor(const Current& current) {
 
 Status Scheduler::assign(const Current& current) {
   auto& balancer = strategies_.balancer;
-  std::vector<uint8_t> unit(current.active.size());
+  answers_.assign(current.active.size(), 0);
   const tierd_set_view set = set_view(current.site, current.active, current.pass.rows, TIERD_SET_PREDICTED);
-  TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, kOneUnit, unit.data()));
-  for (const uint8_t u : unit) {
+  TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, kOneUnit, answers_.data()));
+  for (const uint8_t u : answers_) {
     if (u >= kOneUnit) return balancer.fault("assign", fmt::format("unit {} of {}", u, kOneUnit));
   }
   return {};
@@ -117,15 +117,15 @@ Status Scheduler::assign(const Current& current) {
 
 Status Scheduler::encode(const Current& current) {
   auto& quantizer = strategies_.quantizer;
-  std::vector<uint8_t> level(current.active.size());
+  answers_.assign(current.active.size(), 0);
   const tierd_set_view set = set_view(current.site, current.active, current.pass.rows, TIERD_SET_PREDICTED);
   tierd_site_view site{};
   site.size = sizeof site;
   site.site = current.site;
   site.n = sites_[current.site].n;
   site.n_enc = kOneEncoding;
-  TIERD_TRY(quantizer.call(&tierd_quantizer_1::choose, "choose", &site, &set, level.data()));
-  for (const uint8_t l : level) {
+  TIERD_TRY(quantizer.call(&tierd_quantizer_1::choose, "choose", &site, &set, answers_.data()));
+  for (const uint8_t l : answers_) {
     if (l >= kOneEncoding)
       return quantizer.fault("choose", fmt::format("encoding {} of {}", l, kOneEncoding));
   }
@@ -138,12 +138,12 @@ Status Scheduler::admit(Current& current) {
   std::vector<Fetch*> coming(sites_[site].n, nullptr);
   current.source.assign(sites_[site].n, nullptr);
   std::vector<Fetch*> ours;
-  for (const auto& [key, fetch] : fetches_) {
-    const bool for_this_pass = fetch->site == site && fetch->step == current.pass.step;
-    if (domain(fetch->site) != domain(site) || fetch->unwanted) continue;
-    if (!fetch->into_arena() && !for_this_pass) continue;
-    for (const uint32_t neuron : fetch->neurons) coming[neuron] = fetch.get();
-    ours.push_back(fetch.get());
+  for (Fetch& fetch : fetches_) {
+    const bool for_this_pass = fetch.site == site && fetch.step == current.pass.step;
+    if (domain(fetch.site) != domain(site) || fetch.unwanted) continue;
+    if (!fetch.into_arena() && !for_this_pass) continue;
+    for (const uint32_t neuron : fetch.neurons) coming[neuron] = &fetch;
+    ours.push_back(&fetch);
   }
   // A wish that was not worked off in time becomes part of the demand, as far as it was right.
   std::vector<bool> planned(sites_[site].n, false);
@@ -216,19 +216,18 @@ void Scheduler::fetch(Current& current) {
 void Scheduler::compute(Current& current) {
   const Site& site = sites_[current.site];
   if (!dispatcher_.can_post()) return;
-  std::vector<Unit> units;
-  Running running;
+  units_.clear();
   const auto add = [&](uint32_t neuron, uint64_t offset) {
-    units.push_back({neuron, static_cast<uint32_t>(offset / kSpanUnit)});
+    units_.push_back({neuron, static_cast<uint32_t>(offset / kSpanUnit)});
   };
   if (!current.started) {
     for (const uint32_t neuron : current.resident) add(neuron, slot_offset(current.site, neuron));
   }
   for (Fetch* fetch : current.awaited) {
     if (fetch->state != FetchState::landed) continue;
-    if (!units.empty() && units.size() + fetch->neurons.size() > dispatcher_.max_units()) break;
+    if (!units_.empty() && units_.size() + fetch->neurons.size() > dispatcher_.max_units()) break;
     fetch->state = FetchState::computing;
-    running.fetches.push_back(fetch);
+    fetch->computed_by = {};  // named below
     for (uint32_t i = 0; i < fetch->neurons.size(); ++i) {
       // Not those that nobody wants, nor those that an alias has brought meanwhile.
       if (current.source[fetch->neurons[i]] == fetch) add(fetch->neurons[i], offset_in_pool(*fetch, i));
@@ -237,10 +236,10 @@ void Scheduler::compute(Current& current) {
   const bool last =
       current.plan.done() && std::all_of(current.awaited.begin(), current.awaited.end(),
                                          [](const Fetch* f) { return f->state == FetchState::computing; });
-  if (current.finished || (current.started && units.empty() && !last)) return;
+  if (current.finished || (current.started && units_.empty() && !last)) return;
 
   Message message;
-  message.op = units.empty() ? Op::run : Op::compute;
+  message.op = units_.empty() ? Op::run : Op::compute;
   message.engine = EngineKind::compute;
   const bool partial = !site.given && current.active.size() < site.n;
   message.flags = static_cast<uint8_t>((current.started ? 0 : kRunBefore | (partial ? kPartial : 0)) |
@@ -251,8 +250,11 @@ void Scheduler::compute(Current& current) {
   message.rows = current.pass.rows;
   message.in = current.pass.row_info;
   TIERD_CHECK(site.n <= dispatcher_.max_units());
-  running.message = dispatcher_.post(message, units, options_.compute_agent, options_.memory_pool, *this);
-  current.running.push_back(std::move(running));
+  const MessageId id = dispatcher_.post(message, units_, options_.compute_agent, options_.memory_pool, *this);
+  for (Fetch* fetch : current.awaited) {
+    if (fetch->state == FetchState::computing && fetch->computed_by == MessageId{}) fetch->computed_by = id;
+  }
+  ++current.running;
   current.started = true;
   current.finished = last;
 }
@@ -322,8 +324,8 @@ void Scheduler::release(Current& current) {
 Status Scheduler::end_step(uint32_t step) {
   if (observer() != nullptr) observer()->step_ends(step);
   std::vector<Fetch*> stale;
-  for (const auto& [key, fetch] : fetches_) {
-    if (fetch->step <= step && !fetch->into_arena()) stale.push_back(fetch.get());
+  for (Fetch& fetch : fetches_) {
+    if (fetch.step <= step && !fetch.into_arena()) stale.push_back(&fetch);
   }
   for (Fetch* fetch : stale) give_up(*fetch);
   std::erase_if(wishes_, [&](Wish& wish) {
@@ -361,14 +363,12 @@ void Scheduler::on_done(const Message& message, const Done& done) {
 void Scheduler::on_compute_done(const Message& message, const Done& done) {
   counters_.compute_ns += done.done_ns - done.start_ns;
   TIERD_CHECK(current_ != nullptr);
-  const auto running = std::find_if(current_->running.begin(), current_->running.end(),
-                                    [&](const Running& r) { return r.message == message.id; });
-  TIERD_CHECK(running != current_->running.end());
-  for (Fetch* fetch : running->fetches) {
-    std::erase(current_->awaited, fetch);
-    retire(*fetch, true);
-  }
-  current_->running.erase(running);
+  std::erase_if(current_->awaited, [&](Fetch* fetch) {
+    const bool over = fetch->state == FetchState::computing && fetch->computed_by == message.id;
+    if (over) retire(*fetch, true);
+    return over;
+  });
+  --current_->running;
   if (done.status != DoneStatus::ok && !current_->failed()) {
     current_->error = {Code::internal, sites_[message.site].name,
                        fmt::format("compute failed with status {}", static_cast<int>(done.status))};

@@ -7,8 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
-#include <memory>
+#include <list>
 #include <span>
 #include <string>
 #include <vector>
@@ -83,7 +82,6 @@ class Scheduler : private CompletionSink {
   enum class FetchState : uint8_t { reading, landed, computing };
   // One read: neurons of one site on their way into arena slots or into one staging block.
   struct Fetch {
-    uint64_t key = 0;
     SiteId site = kNoSiteId;
     uint32_t step = 0;
     Priority priority = Priority::demand;
@@ -92,7 +90,9 @@ class Scheduler : private CompletionSink {
     bool unwanted = false;  // given up while the read is in flight
     uint32_t block = kNoBlock;
     uint32_t attempts = 0;
+    MessageId computed_by;  // once computing
     std::vector<uint32_t> neurons;
+    std::list<Fetch>::iterator place;  // in fetches_
 
     bool into_arena() const { return block == kNoBlock; }
   };
@@ -109,11 +109,6 @@ class Scheduler : private CompletionSink {
     uint32_t step = 0;
     Plan plan;
   };
-  // A compute message of the present pass.
-  struct Running {
-    MessageId message;
-    std::vector<Fetch*> fetches;
-  };
   // The present pass.
   struct Current {
     SiteId site = kNoSiteId;
@@ -124,9 +119,9 @@ class Scheduler : private CompletionSink {
     Plan plan;                       // missing neurons
     std::vector<Fetch*> awaited;     // reads that bring some of the others
     std::vector<const Fetch*> source;  // [n] which of them a neuron is computed from
-    std::vector<Running> running;
-    bool started = false;   // the segment before was posted
-    bool finished = false;  // the segment after was posted
+    uint32_t running = 0;              // compute messages under way
+    bool started = false;              // the segment before was posted
+    bool finished = false;             // the segment after was posted
     Error error{Code::ok, {}, {}};
 
     bool failed() const { return error.code != Code::ok; }
@@ -180,12 +175,16 @@ class Scheduler : private CompletionSink {
   Options options_;
   Staging staging_;
 
-  std::map<uint64_t, std::unique_ptr<Fetch>> fetches_;  // by key, so in the order of their start
-  std::vector<Fetch*> fetch_of_message_;                // by message slot
-  uint64_t next_key_ = 1;
+  std::list<Fetch> fetches_;              // in the order of their start
+  std::list<Fetch> unused_;               // retired, with their memory
+  std::vector<Fetch*> fetch_of_message_;  // by message slot
   std::deque<Wish> wishes_;
   std::vector<uint64_t> wished_;  // [sites] one past the latest step for which a wish was made
   Current* current_ = nullptr;
+  // Of one function each, kept for their memory.
+  std::vector<Unit> units_;
+  std::vector<uint8_t> answers_;
+  std::vector<tierd_neuron> victims_;
   Notice changed_;
   std::function<void(uint64_t)> fill_progress_;
   Error fill_error_{Code::ok, {}, {}};

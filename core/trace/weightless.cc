@@ -5,9 +5,6 @@
 namespace tierd {
 namespace {
 
-// A wall clock decides nothing here: two replays of a trace are the same.
-constexpr uint64_t kNoDeadline = UINT64_MAX;
-
 Dispatcher::Options dispatch(const TraceHeader& header) {
   Dispatcher::Options options;
   options.max_messages = header.max_messages;
@@ -34,7 +31,9 @@ Result<std::unique_ptr<WeightlessKernel>> WeightlessKernel::create(const TraceHe
                                                                    std::vector<Agent*> agents) {
   std::unique_ptr<WeightlessKernel> kernel(new WeightlessKernel(header));
   for (Agent* agent : agents) (void)kernel->dispatcher_.add_agent(*agent);
-  TIERD_ASSIGN(kernel->strategies_, StrategySet::create(strategies, header.sites, header.seed, kNoDeadline));
+  // No wall clock decides anything here: two replays of a trace are the same.
+  TIERD_ASSIGN(kernel->strategies_,
+               StrategySet::create(strategies, header.sites, header.seed, kNoPluginDeadline));
   TIERD_ASSIGN(kernel->slots_, kernel->strategies_->share(arena_bytes));
   kernel->residency_ = std::make_unique<Residency>(header.sites, kernel->slots_);
   kernel->strategies_->set_residency(kernel->residency_.get());

@@ -135,7 +135,6 @@ Result<WhatIf> what_if(const TraceHeader& header, const std::vector<Asked>& aske
   Asker asker(*kernel, result);
   for (const Asked& what : asked) TIERD_TRY(std::visit(asker, what));
   result.ns = now_ns() - begin;
-  result.cost = cost_of(kernel->strategies().strategies());
   return result;
 }
 

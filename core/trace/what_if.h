@@ -25,7 +25,6 @@ struct WhatIf {
   // Of the decode steps alone. Reads end at once: what the wall clock decides (whether a neuron that was read
   // ahead was here in time) is not in them.
   SchedulerCounters counters;
-  StrategyCost cost;
   uint64_t ns = 0;  // that all of this took
 };
 // Errors: plugin_fault.

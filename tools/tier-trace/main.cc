@@ -187,8 +187,6 @@ int ask_what_if(TraceReader& trace, const Options& options) {
     row["decode_steps"] = result->decode_steps;
     row["filled_bytes"] = result->filled_bytes;
     row["steps_per_second"] = seconds == 0 ? 0.0 : static_cast<double>(result->steps) / seconds;
-    row["strategy_calls"] = result->cost.calls;
-    row["strategy_us"] = static_cast<double>(result->cost.ns) * 1e-3;
     const double steps = static_cast<double>(std::max<uint64_t>(1, result->decode_steps));
     text += fmt::format("{:<32}{:>8.2f} %{:>13}{:>13.1f}{:>11}{:>10.0f}\n", alternative.name,
                         100 * row["hit_rate"].get<double>(),
