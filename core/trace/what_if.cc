@@ -135,6 +135,7 @@ Result<WhatIf> what_if(const TraceHeader& header, const std::vector<Asked>& aske
   Asker asker(*kernel, result);
   for (const Asked& what : asked) TIERD_TRY(std::visit(asker, what));
   result.ns = now_ns() - begin;
+  result.messages = kernel->dispatcher().messages();
   return result;
 }
 

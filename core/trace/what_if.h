@@ -25,7 +25,8 @@ struct WhatIf {
   // Of the decode steps alone. Reads end at once: what the wall clock decides (whether a neuron that was read
   // ahead was here in time) is not in them.
   SchedulerCounters counters;
-  uint64_t ns = 0;  // that all of this took
+  uint64_t messages = 0;  // of all steps
+  uint64_t ns = 0;        // that all of this took
 };
 // Errors: plugin_fault.
 Result<WhatIf> what_if(const TraceHeader& header, const std::vector<Asked>& asked,

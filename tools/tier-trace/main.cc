@@ -186,13 +186,17 @@ int ask_what_if(TraceReader& trace, const Options& options) {
     row["steps"] = result->steps;
     row["decode_steps"] = result->decode_steps;
     row["filled_bytes"] = result->filled_bytes;
+    row["messages"] = result->messages;
     row["steps_per_second"] = seconds == 0 ? 0.0 : static_cast<double>(result->steps) / seconds;
     const double steps = static_cast<double>(std::max<uint64_t>(1, result->decode_steps));
-    text += fmt::format("{:<32}{:>8.2f} %{:>13}{:>13.1f}{:>11}{:>10.0f}\n", alternative.name,
-                        100 * row["hit_rate"].get<double>(),
-                        format_bytes(static_cast<double>(result->counters.read_bytes) / steps),
-                        static_cast<double>(result->counters.evictions) / steps, result->counters.wasted,
-                        row["steps_per_second"].get<double>());
+    text += fmt::format(
+        "{:<32}{:>8.2f} %{:>13}{:>13.1f}{:>13.1f}{:>14.1f}{:>10.0f}\n", alternative.name,
+        100 * row["hit_rate"].get<double>(),
+        format_bytes(static_cast<double>(result->counters.read_bytes) / steps),
+        static_cast<double>(result->counters.evictions) / steps,
+        static_cast<double>(result->counters.wasted) / steps,
+        static_cast<double>(result->messages) / static_cast<double>(std::max<uint64_t>(1, result->steps)),
+        row["steps_per_second"].get<double>());
     rows.push_back(std::move(row));
   }
   return print(options.json ? json{{"file", options.file}, {"rows", rows}}.dump(2) + "\n" : text);

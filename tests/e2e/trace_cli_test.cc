@@ -1,0 +1,182 @@
+// tierd --trace and tier-trace as a user meets them.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "core/base/random.h"
+#include "tests/e2e/program.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class TraceCli : public ProgramTest {
+ protected:
+  static std::vector<std::string> run_of(const std::string& trace, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"--config", config_file("hybrid"),
+                                          "-m",       kDemo,
+                                          "-p",       "First Citizen:",
+                                          "-n",       "12",
+                                          "--temp",   "0",
+                                          "-t",       "1",
+                                          "--fit",    "-q",
+                                          "--set",    "cache.name=lru",
+                                          "--trace",  trace};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  static Ended tier_trace(std::vector<std::string> arguments) {
+    Program program(TIERD_BIN_TRACE, std::move(arguments));
+    return program.wait();
+  }
+  std::string recorded() const {
+    const std::string trace = folder().path() + "/run.trace";
+    const Ended run = run_tierd(run_of(trace));
+    EXPECT_EQ(run.status, 0) << run.err;
+    EXPECT_THAT(run.err, IsEmpty());
+    return trace;
+  }
+};
+
+TEST_F(TraceCli, ARunIsSummarisedAndReplayed) {
+  const std::string trace = recorded();
+  const Ended summary = tier_trace({"summary", trace});
+  EXPECT_EQ(summary.status, 0) << summary.err;
+  EXPECT_THAT(summary.out, HasSubstr("1 prefill and 11 decode steps"));
+  EXPECT_THAT(summary.out, HasSubstr("cache       lru"));
+  EXPECT_THAT(summary.out, HasSubstr("flash read"));
+  const json object = json::parse(tier_trace({"summary", trace, "--json"}).out);
+  EXPECT_EQ(object.value("decode_steps", 0), 11);
+  EXPECT_TRUE(object.value("whole", false));
+
+  const Ended replayed = tier_trace({"replay", trace});
+  EXPECT_EQ(replayed.status, 0) << replayed.err;
+  EXPECT_THAT(replayed.out, HasSubstr("12 steps"));
+  EXPECT_THAT(replayed.out, HasSubstr("decided the same, byte for byte"));
+  EXPECT_TRUE(json::parse(tier_trace({"replay", trace, "--json"}).out).value("same", false));
+}
+
+TEST_F(TraceCli, EveryEventIsPrinted) {
+  const std::string trace = recorded();
+  const Ended all = tier_trace({"print", trace});
+  EXPECT_EQ(all.status, 0) << all.err;
+  const auto lines = std::count(all.out.begin(), all.out.end(), '\n');
+  EXPECT_EQ(lines, json::parse(tier_trace({"summary", trace, "--json"}).out).value("events", 0));
+  const Ended some = tier_trace({"print", trace, "--steps", "3-4"});
+  EXPECT_THAT(some.out, HasSubstr("pass layers.0.qkv of step 3, 1 rows"));
+  EXPECT_THAT(some.out, HasSubstr("step 4 ends"));
+  EXPECT_THAT(some.out, testing::Not(HasSubstr("of step 5")));
+}
+
+// What Perfetto wants: numbers where it wants numbers, and slices of one row that do not overlap.
+TEST_F(TraceCli, TheTimelineIsChromeTraceEvents) {
+  const std::string trace = recorded();
+  const std::string file = folder().path() + "/run.json";
+  ASSERT_EQ(tier_trace({"export", trace, "-o", file}).status, 0);
+  const std::string text = file_text(file);
+  EXPECT_EQ(tier_trace({"export", trace, "-o", "-"}).out, text);
+  const json timeline = json::parse(text);
+  std::map<int, double> ends;
+  std::map<std::string, int> phases;
+  uint64_t steps = 0;
+  for (const json& event : timeline["traceEvents"]) {
+    const std::string phase = event.at("ph");
+    ++phases[phase];
+    if (phase != "X") continue;
+    const int row = event.at("tid");
+    steps += row == 1 ? 1 : 0;
+    const double begin = event.at("ts"), length = event.at("dur");
+    EXPECT_GE(begin, 0);
+    EXPECT_GE(length, 0);
+    EXPECT_GE(begin + 0.002, ends[row]) << event;
+    ends[row] = begin + length;
+  }
+  EXPECT_EQ(steps, 12u);
+  EXPECT_GT(phases["M"], 8);
+  EXPECT_GT(phases["C"], 100);
+  const json two = json::parse(tier_trace({"export", trace, "-o", "-", "--steps", "5-6"}).out);
+  EXPECT_LT(two["traceEvents"].size(), timeline["traceEvents"].size() / 3);
+}
+
+TEST_F(TraceCli, OtherPoliciesAreCompared) {
+  const std::string trace = recorded();
+  const Ended table = tier_trace(
+      {"what-if", trace, "cache.name=pinned", "cache.name=none", "arena=100%", "cache.name=lfu,arena=1"});
+  EXPECT_EQ(table.status, 0) << table.err;
+  EXPECT_EQ(std::count(table.out.begin(), table.out.end(), '\n'), 6);
+  const json rows = json::parse(
+      tier_trace({"what-if", trace, "cache.name=pinned", "cache.name=none", "arena=100%", "--json"})
+          .out)["rows"];
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0]["name"], "as recorded");
+  EXPECT_EQ(rows[0]["decode_steps"], 11);
+  EXPECT_LT(rows[1]["read_bytes"], rows[2]["read_bytes"]);
+  EXPECT_EQ(rows[2]["hits"], 0);
+  EXPECT_GT(rows[3]["hit_rate"], 0.9);  // all but what has to come once
+}
+
+TEST_F(TraceCli, WhatMakesNoSenseIsSaidInOneLine) {
+  const std::string trace = recorded();
+  struct Case {
+    std::vector<std::string> arguments;
+    const char* line;
+  };
+  const Case cases[] = {
+      {{}, "A subcommand is required"},
+      {{"replay"}, "FILE is required"},
+      {{"replay", trace + ".no"}, "run.trace.no: cannot open"},
+      {{"summary", kDemo}, "is a folder"},
+      {{"summary", std::string(TIERD_SOURCE_DIR) + "/README.md"},
+       "is no trace; tierd --trace FILE writes one"},
+      {{"print", trace, "--steps", "4-3"}, "--steps: '4-3' is no step (3) and no range (3-7)"},
+      {{"print", trace, "--steps", "x"}, "--steps: 'x'"},
+      {{"what-if", trace, "run.threads=4"}, "run.threads=4: a replay can change arena and the tables"},
+      {{"what-if", trace, "cache.name=lrx"}, "did you mean 'lru'?"},
+      {{"what-if", trace, "cache.nmae=lru"}, "nmae"},
+      {{"what-if", trace, "arena=lots"}, "arena"},
+  };
+  for (const Case& c : cases) {
+    const Ended ended = tier_trace(c.arguments);
+    SCOPED_TRACE(ended.err);
+    EXPECT_EQ(ended.status, 2);
+    EXPECT_THAT(ended.out, IsEmpty());
+    EXPECT_THAT(ended.err, HasSubstr(c.line));
+    EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1);
+  }
+  EXPECT_EQ(tier_trace({"export", trace, "-o", "/no/such/place"}).status, 1);
+  const Ended nowhere = run_tierd(run_of("/no/such/place"));
+  EXPECT_EQ(nowhere.status, 1);
+  EXPECT_THAT(nowhere.err, HasSubstr("/no/such/place: cannot be written: No such file or directory"));
+  const Ended full = run_tierd(run_of("/dev/full"));
+  EXPECT_EQ(full.status, 1);
+  EXPECT_THAT(full.err, HasSubstr("/dev/full: the trace could not be written: No space left on device"));
+}
+
+// Interrupted at any moment, or killed: what is there replays.
+TEST_F(TraceCli, ATraceOfARunThatWasBrokenOffReplays) {
+  const std::string trace = recorded();
+  Random random(7);
+  for (int round = 0; round < 8; ++round) {
+    SCOPED_TRACE(round);
+    Program program(TIERD_BIN_TIERD, run_of(trace, {"-n", "400", "-c", "512"}));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50 + random.below(500)));
+    program.kill(round % 2 == 0 ? SIGINT : SIGKILL);
+    (void)program.wait();
+    const Ended replayed = tier_trace({"replay", trace});
+    if (replayed.status == 2) {  // before there was a header
+      EXPECT_THAT(replayed.err, HasSubstr("is no trace"));
+      continue;
+    }
+    EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
+    EXPECT_THAT(replayed.out, HasSubstr("decided the same"));
+  }
+}
+
+}  // namespace
+}  // namespace tierd
