@@ -16,6 +16,7 @@
 #include "tools/tier-trace/alternatives.h"
 #include "tools/tier-trace/summary.h"
 #include "tools/tier-trace/timeline.h"
+#include "tools/tier-trace/truth.h"
 
 namespace tierd {
 namespace {
@@ -34,6 +35,7 @@ constexpr const char* kDescription =
     "  tier-trace export run.trace -o run.json        # open in ui.perfetto.dev\n"
     "  tier-trace replay run.trace                    # decides everything again, without weights\n"
     "  tier-trace what-if run.trace cache.name=lru cache.name=lfu,arena=25%\n"
+    "  tier-trace truth run.trace -o truth.safetensors    # for predictor.name = \"oracle\"\n"
     "\n"
     "Exit: 0 done; 1 a replay decided otherwise, or an output failed; 2 unusable arguments or trace.";
 
@@ -122,6 +124,11 @@ int export_timeline(TraceReader& trace, const Options& options) {
     return fail({Code::io_error, options.output, fmt::format("cannot be written: {}", std::strerror(errno))});
   }
   const Status written = write_timeline(trace, *steps, to_file ? file.get() : stdout, options.output);
+  return written.ok() ? 0 : fail(written.error());
+}
+
+int export_truth(TraceReader& trace, const Options& options) {
+  const Status written = write_truth(trace, options.output);
   return written.ok() ? 0 : fail(written.error());
 }
 
@@ -229,6 +236,10 @@ int run(int argc, char** argv) {
       ->required()
       ->type_name("FILE");
   add_steps(timeline);
+  add("truth", "what was active, as tensors for the predictor oracle", export_truth)
+      ->add_option("-o,--output", options.output, "the safetensors file")
+      ->required()
+      ->type_name("FILE");
   CLI::App* replaying = add("replay", "decide everything again, and compare", replay_trace);
   add_plugins(replaying);
   add_json(replaying);

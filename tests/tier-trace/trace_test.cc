@@ -13,6 +13,7 @@
 #include "tests/store/files.h"
 #include "tests/store/temp_folder.h"
 #include "tools/assembly/run_trace.h"
+#include "tools/tier-trace/truth.h"
 
 namespace tierd {
 namespace {
@@ -303,6 +304,42 @@ TEST_F(Traces, EventsThatMakeNoSenseAreADifference) {
     different += !result.ok() || result->difference ? 1 : 0;
   }
   EXPECT_GT(different, 30u);
+}
+
+// What was active in a first run is known in a second one: the same bits, and nothing read in vain.
+TEST_F(Traces, AnOracleKnowsWhatWasRecorded) {
+  Config config = Traces::lossy("none");
+  History recorded;
+  run(config, recorded);
+  auto trace = TraceReader::open(config.trace);
+  ASSERT_TRUE(trace.ok());
+  const std::string truth = folder_.path() + "/truth.safetensors";
+  const Status written = write_truth(*trace, truth);
+  ASSERT_TRUE(written.ok()) << written.error().line();
+
+  config.trace.clear();
+  config.predictor = StrategyConfig{"oracle"};
+  config.predictor.tensors = truth;
+  for (const char* cache : {"none", "lru"}) {
+    config.cache.name = cache;
+    History known;
+    run(config, known);
+    expect_the_same_bits(known.logits, recorded.logits);
+  }
+  config.cache.name = "none";
+  History known;
+  run(config, known);
+  EXPECT_GT(known.counters.staged, recorded.counters.staged);
+  EXPECT_EQ(known.counters.wasted, 0u);
+  EXPECT_EQ(known.counters.read_bytes, recorded.counters.read_bytes);
+
+  // Without a recording everything is active: the resident model's bits.
+  config.predictor.tensors.clear();
+  History dense, unknown;
+  run(config, unknown);
+  config.predictor = StrategyConfig{"dense"};
+  run(config, dense);
+  expect_the_same_bits(unknown.logits, dense.logits);
 }
 
 TEST_F(Traces, WhatIfAnswersForThePolicy) {

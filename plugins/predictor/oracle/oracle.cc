@@ -1,0 +1,135 @@
+// Knows what will be active, because it was recorded: the upper bound that predictors are measured against.
+// The recording is made by `tier-trace truth` from a first run over the same tokens, in the same chunks; of
+// each site SITE three tensors:
+//
+//   SITE.rows     [passes] rows of the batch
+//   SITE.counts   [passes] active neurons, or -1: all
+//   SITE.neurons  [sum of the counts] ascending within a pass
+//
+// Where the recording ends, or was made with another number of rows, everything is active: never wrong, only
+// slow.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tierd/plugin.hpp"
+
+namespace {
+
+constexpr tierd_param kParams[] = {
+    tierd::integer("sites_ahead", "8", 0, 63,
+                   "how many sites ahead are wished for; staging memory bounds what is read ahead"),
+};
+
+constexpr const char* kManual =
+    "Needs a recording of the same run: tierd --trace run.trace …, then tier-trace truth run.trace -o "
+    "truth.safetensors, then predictor.tensors = \"truth.safetensors\". Lossy as far as the recorded run "
+    "was.";
+
+struct Pass {
+  uint32_t rows = 0;
+  bool all = false;
+  std::vector<uint32_t> neurons;
+};
+
+class Oracle {
+ public:
+  static constexpr uint32_t kCaps = TIERD_PREDICTOR_LOSSY;
+
+  explicit Oracle(const tierd::Host& host)
+      : host_(host),
+        sites_ahead_(static_cast<uint32_t>(host.integer("sites_ahead"))),
+        recorded_(host.n_sites()),
+        next_(host.n_sites(), 0) {
+    bool any = false;
+    for (uint32_t s = 0; s < host.n_sites(); ++s) {
+      if (!host.has_tensor((std::string(host.site(s).name) + ".counts").c_str())) continue;
+      read(s);
+      any = true;
+    }
+    if (!any && host.n_sites() != 0)
+      host.log(TIERD_LOG_WARNING, "there is no recording: everything is active");
+  }
+
+  void predict(uint32_t site, const tierd_rows_view& rows, tierd_set_out& out) {
+    const uint32_t pass = next_[site]++;
+    ++passes_;
+    out.all = 1;
+    if (pass < recorded_[site].size() && recorded_[site][pass].rows == rows.rows) {
+      ++known_;
+      const Pass& truth = recorded_[site][pass];
+      out.all = truth.all ? 1 : 0;
+      if (!truth.all) {
+        out.n = static_cast<uint32_t>(truth.neurons.size());
+        std::copy(truth.neurons.begin(), truth.neurons.end(), out.idx);
+      }
+    }
+    host_.metric("recorded_share", static_cast<double>(known_) / static_cast<double>(passes_));
+  }
+
+  // What the next sites did use. One after the end of the walk comes in the next step.
+  void look_ahead(uint32_t site, const tierd_rows_view&, tierd_ahead_out& out) {
+    out.n = 0;
+    const uint32_t n = host_.n_sites();
+    for (uint32_t d = 1; d <= sites_ahead_ && d < n && out.n < out.cap; ++d) {
+      const uint32_t s = (site + d) % n;
+      if (next_[s] >= recorded_[s].size()) continue;  // given, or not recorded
+      const Pass& truth = recorded_[s][next_[s]];
+      if (truth.all) {
+        out.item[out.n++] = {s, d, 0, nullptr};
+      } else if (!truth.neurons.empty()) {
+        out.item[out.n++] = {s, d, static_cast<uint32_t>(truth.neurons.size()), truth.neurons.data()};
+      }
+    }
+  }
+
+ private:
+  void read(uint32_t s) {
+    const tierd_site_view& site = host_.site(s);
+    const std::string name = site.name;
+    const auto tensor = [&](const char* suffix) {
+      const tierd_tensor_view view = host_.tensor((name + suffix).c_str());
+      if (view.n_dims != 1)
+        throw tierd::Failure(TIERD_E_INVALID, name + suffix + " should have one dimension");
+      return view;
+    };
+    const tierd_tensor_view rows = tensor(".rows"), counts = tensor(".counts"), neurons = tensor(".neurons");
+    if (rows.dims[0] != counts.dims[0])
+      throw tierd::Failure(TIERD_E_INVALID, name + ".rows and .counts should be equally long");
+    uint64_t at = 0;
+    for (uint64_t p = 0; p < counts.dims[0]; ++p) {
+      Pass& pass = recorded_[s].emplace_back();
+      pass.rows = whole(rows.data[p], UINT16_MAX, name + ".rows");
+      pass.all = counts.data[p] == -1;
+      const uint32_t count = pass.all ? 0 : whole(counts.data[p], site.n, name + ".counts");
+      if (count > neurons.dims[0] - at)
+        throw tierd::Failure(TIERD_E_INVALID, name + ".neurons ends too early");
+      for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t neuron = whole(neurons.data[at++], site.n - 1.0, name + ".neurons");
+        if (i > 0 && neuron <= pass.neurons.back())
+          throw tierd::Failure(TIERD_E_INVALID, name + ".neurons should ascend within a pass");
+        pass.neurons.push_back(neuron);
+      }
+    }
+  }
+  static uint32_t whole(float value, double most, const std::string& where) {
+    if (!(value >= 0 && value <= most) || value != std::floor(value))
+      throw tierd::Failure(TIERD_E_INVALID, where + " should hold whole numbers up to " +
+                                                std::to_string(static_cast<uint64_t>(most)));
+    return static_cast<uint32_t>(value);
+  }
+
+  tierd::Host host_;
+  uint32_t sites_ahead_;
+  std::vector<std::vector<Pass>> recorded_;  // [sites][passes]
+  std::vector<uint32_t> next_;               // [sites] the pass that comes next
+  uint64_t passes_ = 0;
+  uint64_t known_ = 0;
+};
+
+}  // namespace
+
+TIERD_PLUGIN(tierd::with_manual(
+    tierd::with_params(tierd::predictor<Oracle>("oracle", "1.0", "knows what was active in a recorded run"),
+                       kParams),
+    kManual))
