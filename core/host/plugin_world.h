@@ -47,7 +47,7 @@ class PluginWorld {
   PluginWorld& operator=(const PluginWorld&) = delete;
 
   const std::vector<Site>& sites() const { return sites_; }
-  const std::vector<tierd_site_view>& views() const { return views_; }
+  const std::vector<const tierd_site_view*>& views() const { return views_; }  // [sites]
   uint64_t seed() const { return seed_; }
   const LinearFunction& linear() const { return linear_; }
 
@@ -62,7 +62,8 @@ class PluginWorld {
   LinearFunction linear_;
   const Residency* residency_ = nullptr;
   std::vector<tierd_encoding_view> encodings_;
-  std::vector<tierd_site_view> views_;
+  std::vector<tierd_site_view> all_;
+  std::vector<const tierd_site_view*> views_;  // into all_
 };
 
 }  // namespace tierd

@@ -17,6 +17,8 @@ namespace {
 constexpr size_t kMostMetrics = 64;
 constexpr uint64_t kScratchAlignment = 64;
 constexpr size_t kMostDims = 4;
+constexpr uint32_t kLeastTensorView =
+    offsetof(tierd_tensor_view, data) + sizeof(tierd_tensor_view::data);  // of version 1.0
 
 spdlog::level::level_enum level_of(int level) {
   switch (level) {
@@ -160,17 +162,17 @@ int StrategyInstance::evictable(void* context, uint32_t site, uint32_t neuron) {
 
 int StrategyInstance::tensor(void* context, const char* name, tierd_tensor_view* out) {
   const PluginTensors* tensors = static_cast<StrategyInstance*>(context)->choice_.tensors.get();
-  if (tensors == nullptr || name == nullptr || out->size < sizeof(tierd_tensor_view)) return TIERD_E_INVALID;
+  if (tensors == nullptr || name == nullptr || out->size < kLeastTensorView) return TIERD_E_INVALID;
   for (uint32_t i = 0; i < tensors->tensors.size(); ++i) {
     const PluginTensors::Tensor& tensor = tensors->tensors[i];
     if (tensor.name != name || tensor.dims.size() > kMostDims) continue;
-    const uint32_t size = out->size;
-    *out = {};
-    out->size = size;
-    out->tensor = i;
-    out->n_dims = static_cast<uint32_t>(tensor.dims.size());
-    std::copy(tensor.dims.begin(), tensor.dims.end(), out->dims);
-    out->data = tensor.data.empty() ? nullptr : tensor.data.data();
+    tierd_tensor_view view{};
+    view.size = std::min<uint32_t>(out->size, sizeof view);  // the plugin may be older or younger
+    view.tensor = i;
+    view.n_dims = static_cast<uint32_t>(tensor.dims.size());
+    std::copy(tensor.dims.begin(), tensor.dims.end(), view.dims);
+    view.data = tensor.data.empty() ? nullptr : tensor.data.data();
+    std::memcpy(out, &view, view.size);
     return TIERD_OK;
   }
   return TIERD_E_INVALID;

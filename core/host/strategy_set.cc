@@ -146,7 +146,7 @@ Status StrategySet::swap(StrategyChoice choice, uint64_t bytes) {
 Status StrategySet::hand_over(Strategy<tierd_cache_1>& cache) const {
   const std::vector<Site>& sites = world_.sites();
   std::vector<std::vector<uint32_t>> resident(sites.size());
-  std::vector<tierd_set_view> views;
+  std::vector<tierd_set_view> sets;
   for (SiteId site = 0; site < sites.size(); ++site) {
     if (sites[site].domain != site) continue;
     for (uint32_t neuron = 0; neuron < sites[site].n; ++neuron) {
@@ -159,13 +159,15 @@ Status StrategySet::hand_over(Strategy<tierd_cache_1>& cache) const {
     view.n = static_cast<uint32_t>(resident[site].size());
     view.kind = TIERD_SET_TRUE;
     view.idx = resident[site].data();
-    views.push_back(view);
+    sets.push_back(view);
   }
   if (cache.table.adopt != nullptr) {
+    std::vector<const tierd_set_view*> views;
+    for (const tierd_set_view& set : sets) views.push_back(&set);
     return cache.call(&tierd_cache_1::adopt, "adopt", views.data(), static_cast<uint32_t>(views.size()));
   }
-  for (const tierd_set_view& view : views) {
-    TIERD_TRY(cache.call_if(&tierd_cache_1::landed, "landed", view.site, view.idx, view.n));
+  for (const tierd_set_view& set : sets) {
+    TIERD_TRY(cache.call_if(&tierd_cache_1::landed, "landed", set.site, set.idx, set.n));
   }
   return {};
 }

@@ -7,13 +7,13 @@
 
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/set_view.h"
+#include "core/kernel/site_view.h"
 
 namespace tierd {
 namespace {
 
 constexpr uint32_t kMostAhead = 64;
-constexpr uint32_t kOneUnit = 1;      // computing units, until several agents compute
-constexpr uint32_t kOneEncoding = 1;  // encodings a site is stored in
+constexpr uint32_t kOneUnit = 1;  // computing units, until several agents compute
 
 }  // namespace
 
@@ -119,15 +119,11 @@ Status Scheduler::encode(const Current& current) {
   auto& quantizer = strategies_.quantizer;
   answers_.assign(current.active.size(), 0);
   const tierd_set_view set = set_view(current.site, current.active, current.pass.rows, TIERD_SET_PREDICTED);
-  tierd_site_view site{};
-  site.size = sizeof site;
-  site.site = current.site;
-  site.n = sites_[current.site].n;
-  site.n_enc = kOneEncoding;
+  const tierd_encoding_view encoding = encoding_view(sites_[current.site]);
+  const tierd_site_view site = site_view(current.site, sites_[current.site], encoding);
   TIERD_TRY(quantizer.call(&tierd_quantizer_1::choose, "choose", &site, &set, answers_.data()));
   for (const uint8_t l : answers_) {
-    if (l >= kOneEncoding)
-      return quantizer.fault("choose", fmt::format("encoding {} of {}", l, kOneEncoding));
+    if (l >= site.n_enc) return quantizer.fault("choose", fmt::format("encoding {} of {}", l, site.n_enc));
   }
   return {};
 }

@@ -18,7 +18,7 @@ static int share(void* self, uint64_t bytes, uint32_t* max_slots) {
   const first* f = self;
   uint32_t s;
   for (s = 0; s < f->host->n_sites; ++s) {
-    const uint64_t slot_bytes = f->host->sites[s].enc[0].bytes;
+    const uint64_t slot_bytes = f->host->sites[s]->enc[0].bytes;
     /* Site by site, as long as there is room; max_slots holds the most that a site can have. */
     if ((int64_t)max_slots[s] > f->most) max_slots[s] = (uint32_t)f->most;
     if (max_slots[s] > bytes / slot_bytes) max_slots[s] = (uint32_t)(bytes / slot_bytes);

@@ -33,6 +33,7 @@ struct FakeCache {
   static inline std::vector<std::string> told;
   static inline int code = 0;
   static inline int alive = 0;
+  static inline bool adopts = false;
   static int share(void*, uint64_t, uint32_t* out) {
     most.assign(out, out + host->n_sites);
     std::copy(slots.begin(), slots.end(), out);
@@ -45,6 +46,11 @@ struct FakeCache {
     told.push_back(line);
     return 0;
   }
+  static int adopt(void*, const tierd_set_view* const* resident, uint32_t n) {
+    for (uint32_t i = 0; i < n; ++i) landed(nullptr, resident[i]->site, resident[i]->idx, resident[i]->n);
+    told.push_back("adopted " + std::to_string(n));
+    return code;
+  }
   static int create(const tierd_host* from, void** self) {
     host = from;
     *self = &alive;
@@ -55,7 +61,10 @@ struct FakeCache {
   static const void* extension(const char* id) {
     static const tierd_cache_1 table = {sizeof table, share,   admit,   landed,  nullptr,
                                         nullptr,      nullptr, nullptr, nullptr, nullptr};
-    return std::strcmp(id, TIERD_CACHE_1) == 0 ? &table : nullptr;
+    static const tierd_cache_1 adopting = {sizeof table, share,   admit,   landed, nullptr,
+                                           nullptr,      nullptr, nullptr, adopt,  nullptr};
+    if (std::strcmp(id, TIERD_CACHE_1) != 0) return nullptr;
+    return adopts ? &adopting : &table;
   }
 };
 constexpr tierd_param kSize = {"size", TIERD_PARAM_INTEGER, 0, "8", 0, 64, nullptr, "a size"};
@@ -85,6 +94,7 @@ class StrategySetTest : public testing::Test {
     FakeCache::slots = {0, 0, 0};
     FakeCache::told.clear();
     FakeCache::code = 0;
+    FakeCache::adopts = false;
   }
   Result<std::unique_ptr<StrategySet>> make() {
     StrategyChoices choices = choose_all();
@@ -104,11 +114,11 @@ TEST_F(StrategySetTest, MakesWhatIsNamedAndDestroysIt) {
     const tierd_host& host = *FakeCache::host;
     EXPECT_EQ(host.seed, 42u);
     ASSERT_EQ(host.n_sites, 3u);
-    EXPECT_EQ(host.sites[0].alias_of, 2u);
-    EXPECT_EQ(host.sites[0].given, 1);
-    EXPECT_STREQ(host.sites[0].name, "site 0");
-    EXPECT_EQ(host.sites[1].alias_of, TIERD_NO_SITE);
-    EXPECT_EQ(host.sites[1].enc[0].bytes, 4096u);
+    EXPECT_EQ(host.sites[0]->alias_of, 2u);
+    EXPECT_EQ(host.sites[0]->given, 1);
+    EXPECT_STREQ(host.sites[0]->name, "site 0");
+    EXPECT_EQ(host.sites[1]->alias_of, TIERD_NO_SITE);
+    EXPECT_EQ(host.sites[1]->enc[0].bytes, 4096u);
   }
   EXPECT_EQ(FakeCache::alive, 0);
 }
@@ -184,6 +194,34 @@ TEST_F(StrategySetTest, TensorsAreSeenAndMultiplied) {
   EXPECT_EQ(multiplied, "table 4");
 }
 
+// Plugins are built against other versions than the host: the view grows with both.
+TEST_F(StrategySetTest, ATensorsViewIsWrittenAsFarAsBothSidesKnowIt) {
+  auto tensors = std::make_shared<PluginTensors>();
+  tensors->tensors.resize(1);
+  tensors->tensors[0].name = "heat";
+  tensors->tensors[0].dims = {1};
+  tensors->tensors[0].data = {7};
+  StrategyChoices choices = choose_all();
+  choices.cache = fake();
+  choices.cache.tensors = tensors;
+  const auto set = StrategySet::create(choices, sites_, 1);
+  ASSERT_TRUE(set.ok());
+  const tierd_host& host = *FakeCache::host;
+  struct {
+    tierd_tensor_view known;
+    uint64_t later;
+  } longer{};
+  longer.known.size = sizeof longer;
+  longer.later = 42;
+  ASSERT_EQ(host.tensor(host.context, "heat", &longer.known), TIERD_OK);
+  EXPECT_EQ(longer.known.size, sizeof longer.known);
+  EXPECT_EQ(longer.known.data[0], 7);
+  EXPECT_EQ(longer.later, 42u);
+  tierd_tensor_view shorter{};
+  shorter.size = sizeof shorter - 1;
+  EXPECT_EQ(host.tensor(host.context, "heat", &shorter), TIERD_E_INVALID);
+}
+
 TEST_F(StrategySetTest, SharesAreChecked) {
   const auto shared = [&](std::vector<uint32_t> slots, uint64_t bytes, int code = 0) {
     FakeCache::slots = std::move(slots);
@@ -240,6 +278,12 @@ TEST_F(StrategySetTest, ASwappedCacheGetsTheArenaAndHearsWhatIsThere) {
   FakeCache::slots = {0, 3, 3};
   EXPECT_EQ((*set)->swap(fake(), 1 << 20).code(), Code::plugin_fault);
   EXPECT_EQ(FakeCache::alive, 1);
+  // One that adopts is told all at once.
+  FakeCache::adopts = true;
+  FakeCache::slots = {0, 2, 3};
+  FakeCache::told.clear();
+  ASSERT_TRUE((*set)->swap(fake(), 1 << 20).ok());
+  EXPECT_THAT(FakeCache::told, testing::ElementsAre("1: 1 3", "adopted 1"));
   ASSERT_TRUE((*set)->swap(choose("cache", "none"), 1 << 20).ok());
   EXPECT_EQ(FakeCache::alive, 0);
   ASSERT_TRUE((*set)->swap(choose("predictor", "random"), 0).ok());

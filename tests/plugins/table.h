@@ -36,12 +36,13 @@ class Plugged {
       views_[s].n = sites[s].n;
       views_[s].n_enc = 1;
       views_[s].enc = &encodings_[s];
+      sites_.push_back(&views_[s]);
     }
     host_.size = sizeof host_;
     host_.context = this;
     host_.seed = 7;
     host_.n_sites = static_cast<uint32_t>(sites.size());
-    host_.sites = views_.data();
+    host_.sites = sites_.data();
     host_.integer = get<int64_t>;
     host_.number = get<double>;
     host_.log = [](void*, int, const char* line) { ADD_FAILURE() << line; };
@@ -75,6 +76,7 @@ class Plugged {
   StrategyChoice choice_;
   std::vector<tierd_encoding_view> encodings_;
   std::vector<tierd_site_view> views_;
+  std::vector<const tierd_site_view*> sites_;  // into views_
   tierd_host host_{};
 };
 

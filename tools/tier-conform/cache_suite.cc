@@ -331,7 +331,7 @@ class Trace {
     const auto slots = share(*next, most);
     if (!slots) return;
     std::vector<std::vector<uint32_t>> resident(sites_.size());
-    std::vector<tierd_set_view> views;
+    std::vector<tierd_set_view> sets;
     for (SiteId s = 0; s < sites_.size(); ++s) {
       if (sites_[s].domain != s) continue;
       for (uint32_t neuron = 0; neuron < sites_[s].n; ++neuron) {
@@ -343,14 +343,16 @@ class Trace {
       view.site = s;
       view.n = static_cast<uint32_t>(resident[s].size());
       view.idx = resident[s].data();
-      views.push_back(view);
+      sets.push_back(view);
     }
     if (next->strategy.table.adopt != nullptr) {
+      std::vector<const tierd_set_view*> views;
+      for (const tierd_set_view& set : sets) views.push_back(&set);
       answered(next->strategy.call(&tierd_cache_1::adopt, "adopt", views.data(),
                                    static_cast<uint32_t>(views.size())));
     } else {
-      for (const tierd_set_view& view : views) {
-        answered(next->strategy.call_if(&tierd_cache_1::landed, "landed", view.site, view.idx, view.n));
+      for (const tierd_set_view& set : sets) {
+        answered(next->strategy.call_if(&tierd_cache_1::landed, "landed", set.site, set.idx, set.n));
       }
     }
     cache_ = std::move(next);

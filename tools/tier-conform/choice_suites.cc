@@ -33,7 +33,7 @@ void check_numbers(const StrategyChoice& choice, const SuiteOptions& options, Re
         const uint32_t bound = 1 + random.below(4);
         const auto answer = [&](Subject<Table>& subject, Fingerprint& fingerprint) {
           Guarded<uint8_t> numbers(set.size());
-          if (!check_answered(ask(subject, same.views()[site], view, bound, numbers.data()), report))
+          if (!check_answered(ask(subject, *same.views()[site], view, bound, numbers.data()), report))
             return false;
           report.check(kWithin, numbers.intact(), [] { return "more numbers than neurons"; });
           for (uint32_t i = 0; i < set.size(); ++i) {

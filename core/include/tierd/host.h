@@ -18,7 +18,8 @@ typedef struct tierd_host {
   void* context;
   uint64_t seed; /* for strategies that draw lots */
   uint32_t n_sites;
-  const tierd_site_view* sites; /* [n_sites] in the order of one step; lives as long as the instance */
+  /* [n_sites] in the order of one step; they live as long as the instance. */
+  const tierd_site_view* const* sites;
 
   /* A parameter that the plugin declared, of that type; as configured, else its default. The text lives as
    * long as the instance. TIERD_E_INVALID: not declared, or of another type. */
@@ -40,7 +41,8 @@ typedef struct tierd_host {
   int (*evictable)(void* context, uint32_t site, uint32_t neuron);
 
   /* A tensor of the file that the configuration names for this plugin (`tensors = "FILE.safetensors"`); the
-   * host has loaded it and counts it in the budget. TIERD_E_INVALID: no such tensor. */
+   * host has loaded it and counts it in the budget. out->size: in, what the plugin has room for; out, what
+   * the host has written of it. TIERD_E_INVALID: no such tensor. */
   int (*tensor)(void* context, const char* name, tierd_tensor_view* out);
   /* y[r][i] = sum over j of tensor[i][j] x[r][j], for `rows` rows: x [rows x columns], y [rows x rows of the
    * tensor], on the tier's threads. TIERD_E_INVALID: no such tensor, or not of two dimensions. */

@@ -16,6 +16,7 @@ enum {
   TIERD_PARAM_TEXT = 3 /* one of choices, if there are any */
 };
 
+/* May grow: arrays of it are stepped by the param_size of the plugin that they belong to. */
 typedef struct tierd_param {
   const char* name; /* the key in the configuration: letters, digits and '_' */
   uint8_t type;

@@ -8,7 +8,11 @@
  *
  * What stays as it is while TIERD_ABI_MAJOR does: the symbol, the fields of every struct and their order, the
  * meaning of every function. What may come (TIERD_ABI_MINOR): fields at the end of structs that begin with
- * their size, functions at the end of tables, further extensions. */
+ * their size, functions at the end of tables, further extensions.
+ *
+ * A struct that may grow is handed over by pointer, never as an element of an array: who was compiled with
+ * another size would step wrongly. Arrays hold pointers to such structs, or structs that say "never grows".
+ */
 #ifndef TIERD_PLUGIN_H
 #define TIERD_PLUGIN_H
 
@@ -39,9 +43,9 @@ typedef struct tierd_plugin {
   const char* manual; /* more for the manual, or NULL: what it does, whose idea it is, when it is a bad one */
   uint32_t lossy;     /* 1: may change results */
 
-  const tierd_param* params; /* [n_params], or NULL */
+  const tierd_param* params; /* [n_params], param_size apart, or NULL */
   uint32_t n_params;
-  uint32_t param_size; /* sizeof(tierd_param) */
+  uint32_t param_size; /* sizeof(tierd_param): the plugin's own, so that it may grow even in an array */
 
   /* [kernel thread] A new instance in *self, or an error whose reason was logged. `host` outlives it. Several
    * may live at once. */

@@ -44,7 +44,7 @@ class Host {
 
   uint64_t seed() const { return table_->seed; }
   uint32_t n_sites() const { return table_->n_sites; }
-  const tierd_site_view& site(uint32_t s) const { return table_->sites[s]; }
+  const tierd_site_view& site(uint32_t s) const { return *table_->sites[s]; }
 
   // Declared parameters. Throw when the plugin did not declare them so.
   int64_t integer(const char* name) const { return get<int64_t>(table_->integer, name); }

@@ -1,6 +1,6 @@
 /* What a strategy sees of the world. Views are the host's memory and die when the call returns. Sizes come
- * first in each struct that may grow: a reader uses a field only if it lies inside `size`. C99,
- * self-contained. */
+ * first in each struct that may grow: a reader uses a field only if it lies inside `size`, and finds such a
+ * struct behind a pointer, never in an array. C99, self-contained. */
 #ifndef TIERD_VIEWS_H
 #define TIERD_VIEWS_H
 
@@ -18,6 +18,7 @@ enum { TIERD_AXIS_ROW = 0, TIERD_AXIS_NEURON = 1, TIERD_AXIS_CHANNEL = 2, TIERD_
 /* How the results of slices become the result of the site. */
 enum { TIERD_MERGE_CONCAT = 0, TIERD_MERGE_SUM = 1, TIERD_MERGE_WEIGHTED = 2 };
 
+/* Never grows. */
 typedef struct tierd_encoding_view {
   uint16_t encoding; /* number of the encoding, e.g. 4 is q4_0 */
   uint16_t reserved;
@@ -38,7 +39,7 @@ typedef struct tierd_site_view {
   uint32_t n;           /* neurons */
   uint32_t n_in, n_out; /* columns and rows of the operator */
   uint32_t n_enc;
-  const tierd_encoding_view* enc;
+  const tierd_encoding_view* enc; /* [n_enc] */
 } tierd_site_view;
 
 enum { TIERD_SET_GIVEN = 0, TIERD_SET_PREDICTED = 1, TIERD_SET_TRUE = 2 };
@@ -78,16 +79,18 @@ typedef struct tierd_rows_view {
   const uint64_t* seq; /* [rows] sequence of each row */
 } tierd_rows_view;
 
-/* One wish for what a later site will use. */
+/* One wish for what a later site will use. Never grows. */
 typedef struct tierd_ahead {
   uint32_t site;
   uint32_t distance;   /* in sites along the walk, wrapping into the next step; 0: before the first step */
   uint32_t n;          /* of idx */
   const uint32_t* idx; /* the plugin's memory, valid until its next call; NULL: all */
 } tierd_ahead;
+/* Room for wishes. Never grows. */
 typedef struct tierd_ahead_out {
-  uint32_t cap, n;
-  tierd_ahead* item;
+  uint32_t cap;      /* room in item */
+  uint32_t n;        /* out */
+  tierd_ahead* item; /* [cap] */
 } tierd_ahead_out;
 
 /* A tensor of the file that was given to the plugin. */
@@ -100,12 +103,15 @@ typedef struct tierd_tensor_view {
   const float* data; /* NULL of two dimensions: those are for `linear`; lives as long as the instance */
 } tierd_tensor_view;
 
+/* Never grows. */
 typedef struct tierd_neuron {
   uint32_t site, neuron;
 } tierd_neuron;
+/* Room for neurons that are to leave. Never grows. */
 typedef struct tierd_victims_out {
-  uint32_t cap, n;
-  tierd_neuron* item;
+  uint32_t cap;       /* room in item */
+  uint32_t n;         /* out */
+  tierd_neuron* item; /* [cap] */
 } tierd_victims_out;
 
 #ifdef __cplusplus

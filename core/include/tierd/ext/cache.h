@@ -19,7 +19,7 @@ enum { TIERD_DROPPED_EVICTED = 0, TIERD_DROPPED_SHRUNK = 1, TIERD_DROPPED_FAILED
 
 typedef struct tierd_cache_1 {
   uint32_t size;
-  /* Splits `bytes` of the tier among the host's sites, in slots of sites[s].enc[0].bytes. max_slots[s]: in,
+  /* Splits `bytes` of the tier among the host's sites, in slots of sites[s]->enc[0].bytes. max_slots[s]: in,
    * the most that site s can have (0 for an alias); out, its share, at most that. Called before all else. */
   int (*share)(void* self, uint64_t bytes, uint32_t* max_slots);
   /* verdict[i] for the i-th missing neuron of `missing`. For what it keeps the cache names victims when the
@@ -37,7 +37,7 @@ typedef struct tierd_cache_1 {
   int (*end_step)(void* self);
   /* Another cache kept these neurons until now: [n] sets, one a site, of what is valid. In place of the
    * `landed` of each; after `share`. NULL: each is told by `landed`. */
-  int (*adopt)(void* self, const tierd_set_view* resident, uint32_t n);
+  int (*adopt)(void* self, const tierd_set_view* const* resident, uint32_t n);
   /* The tier holds `bytes` from now on: a new split, as `share` gives it, and victims wherever a site keeps
    * more than that. What is not evictable now is not among them: it leaves when its use ends, as `dropped`
    * tells. NULL: the size cannot change. */
