@@ -89,23 +89,9 @@ Result<std::vector<uint32_t>> StrategySet::share(Strategy<tierd_cache_1>& cache,
 }
 
 Result<std::vector<std::vector<uint32_t>>> StrategySet::wanted() {
-  const std::vector<Site>& sites = world_.sites();
-  std::vector<std::vector<uint32_t>> lists(sites.size());
-  auto& cache = strategies_.cache;
-  std::vector<tierd_ahead> items(sites.size());
-  tierd_ahead_out out{static_cast<uint32_t>(items.size()), 0, items.data()};
-  TIERD_TRY(cache.call_if(&tierd_cache_1::ahead, "ahead", TIERD_NO_SITE, &out));
-  if (out.n > items.size()) {
-    return cache.fault("ahead", fmt::format("{} wishes where {} have room", out.n, items.size()));
-  }
-  for (uint32_t i = 0; i < out.n; ++i) {
-    if (items[i].site >= sites.size() || sites[items[i].site].domain != items[i].site) {
-      return cache.fault("ahead", fmt::format("site {} has no residency of its own", items[i].site));
-    }
-    auto listed = neurons_of(items[i], sites[items[i].site].n);
-    if (!listed.ok()) return cache.fault("ahead", listed.error().detail);
-    lists[items[i].site] = std::move(*listed);
-  }
+  std::vector<std::vector<uint32_t>> lists(world_.sites().size());
+  TIERD_ASSIGN(std::vector<WantedAtStart> all, wanted_at_start(strategies_.cache, world_.sites()));
+  for (WantedAtStart& wanted : all) lists[wanted.site] = std::move(wanted.neurons);
   return lists;
 }
 

@@ -292,39 +292,22 @@ void Scheduler::on_read_done(const Message& message, const Done& done) {
 
 Task<Status> Scheduler::fill(std::function<void(uint64_t)> progress) {
   if (observer() != nullptr) observer()->fill_begins();
-  auto& cache = strategies_.cache;
-  if (cache.table.ahead == nullptr) co_return Status{};
-  std::vector<tierd_ahead> items(sites_.size());
-  tierd_ahead_out out{static_cast<uint32_t>(items.size()), 0, items.data()};
-  if (const Status asked = cache.call(&tierd_cache_1::ahead, "ahead", TIERD_NO_SITE, &out); !asked.ok()) {
-    co_return asked;
-  }
-  const auto fault = [&](const std::string& what) { return cache.fault("ahead", what); };
-  if (out.n > items.size()) co_return fault(fmt::format("{} wishes where {} have room", out.n, items.size()));
-  // All lists are the plugin's, and gone at its next call: they are copied before the first read.
+  auto asked = wanted_at_start(strategies_.cache, sites_);
+  if (!asked.ok()) co_return asked.error();
   std::vector<Wish> wanted;
   Status status;
-  for (uint32_t k = 0; k < out.n && status.ok(); ++k) {
-    const tierd_ahead& item = items[k];
-    if (item.site >= sites_.size() || domain(item.site) != item.site) {
-      status = fault(fmt::format("site {} has no residency of its own", item.site));
-      break;
-    }
-    auto listed = neurons_of(item, sites_[item.site].n);
-    if (!listed.ok()) {
-      status = fault(listed.error().detail);
-      break;
-    }
-    std::erase_if(*listed, [&](uint32_t n) { return residency_.slot(item.site, n) != kNoSlot; });
-    if (listed->size() > residency_.free_slots(item.site)) {
-      status = fault(fmt::format("more neurons of site {} than it has slots", item.site));
+  for (WantedAtStart& from : *asked) {
+    std::erase_if(from.neurons, [&](uint32_t n) { return residency_.slot(from.site, n) != kNoSlot; });
+    if (from.neurons.size() > residency_.free_slots(from.site)) {
+      status = strategies_.cache.fault("ahead",
+                                       fmt::format("more neurons of site {} than it has slots", from.site));
       break;
     }
     Wish& wish = wanted.emplace_back();
-    wish.site = item.site;
-    for (const uint32_t neuron : *listed) residency_.lease(item.site, neuron);
-    wish.plan.verdicts.assign(listed->size(), TIERD_VERDICT_KEEP);
-    wish.plan.neurons = std::move(*listed);
+    wish.site = from.site;
+    for (const uint32_t neuron : from.neurons) residency_.lease(from.site, neuron);
+    wish.plan.verdicts.assign(from.neurons.size(), TIERD_VERDICT_KEEP);
+    wish.plan.neurons = std::move(from.neurons);
   }
 
   fill_progress_ = progress ? std::move(progress) : [](uint64_t) {};

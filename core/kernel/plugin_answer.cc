@@ -29,4 +29,26 @@ Result<std::vector<uint32_t>> neurons_of(const tierd_ahead& wish, uint32_t n) {
   return std::vector<uint32_t>(listed.begin(), listed.end());
 }
 
+Result<std::vector<WantedAtStart>> wanted_at_start(Strategy<tierd_cache_1>& cache,
+                                                   const std::vector<Site>& sites) {
+  std::vector<tierd_ahead> items(sites.size());
+  tierd_ahead_out out{static_cast<uint32_t>(items.size()), 0, items.data()};
+  TIERD_TRY(cache.call_if(&tierd_cache_1::ahead, "ahead", TIERD_NO_SITE, &out));
+  if (out.n > items.size()) {
+    return cache.fault("ahead", fmt::format("{} wishes where {} have room", out.n, items.size()));
+  }
+  // All lists are the plugin's, and gone at its next call: they are copied.
+  std::vector<WantedAtStart> wanted;
+  for (uint32_t i = 0; i < out.n; ++i) {
+    const SiteId site = items[i].site;
+    if (site >= sites.size() || sites[site].domain != site) {
+      return cache.fault("ahead", fmt::format("site {} has no residency of its own", site));
+    }
+    auto neurons = neurons_of(items[i], sites[site].n);
+    if (!neurons.ok()) return cache.fault("ahead", neurons.error().detail);
+    wanted.push_back({site, std::move(*neurons)});
+  }
+  return wanted;
+}
+
 }  // namespace tierd

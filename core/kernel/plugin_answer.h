@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/kernel/site.h"
+#include "core/kernel/strategies.h"
 #include "tierd/views.h"
 
 namespace tierd {
@@ -17,5 +19,14 @@ Status check_neurons(std::span<const uint32_t> neurons, uint32_t n);
 
 // The neurons that a wish names, of a site with `n`; all of them where it has no list.
 Result<std::vector<uint32_t>> neurons_of(const tierd_ahead& wish, uint32_t n);
+
+// What a cache wants before the first step: sites with a residency of their own, ascending neurons.
+struct WantedAtStart {
+  SiteId site = kNoSiteId;
+  std::vector<uint32_t> neurons;
+};
+// Asks it; a cache that does not say wants nothing. Error: plugin_fault.
+Result<std::vector<WantedAtStart>> wanted_at_start(Strategy<tierd_cache_1>& cache,
+                                                   const std::vector<Site>& sites);
 
 }  // namespace tierd

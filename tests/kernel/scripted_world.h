@@ -238,7 +238,10 @@ struct Script {
         nullptr,
         nullptr};
     static const tierd_quantizer_1 quantizer = {
-        sizeof quantizer, [](void* self, const tierd_site_view*, const tierd_set_view* set, uint8_t* level) {
+        sizeof quantizer,
+        [](void* self, const tierd_site_view* site, const tierd_set_view* set, uint8_t* level) {
+          EXPECT_EQ(site->site, set->site);
+          EXPECT_EQ(site->enc[0].bytes, kSlot);
           const auto& script = *static_cast<Script*>(self);
           return script.choose ? script.choose(set, level) : 0;
         }};

@@ -19,7 +19,6 @@ using Cache = Subject<tierd_cache_1>;
 
 constexpr const char* kShares =
     "share: no site gets more than it can have, all together no more than there is";
-constexpr const char* kWithin = "answers are written within the arrays that are given for them";
 constexpr const char* kVerdicts = "admit: verdicts are keep, bypass, or refuse of a prefetch";
 constexpr const char* kVictims = "admit: victims are of the same site, evictable, each named once";
 constexpr const char* kEnough = "admit: what is kept has a free slot or a victim";
@@ -28,7 +27,6 @@ constexpr const char* kAhead =
     "ahead: sites that can keep what is listed, ascending neurons, within the room given";
 constexpr const char* kResize =
     "resize: victims are evictable and named once, and enough as far as there are any";
-constexpr const char* kSame = "the same calls and seed give the same answers, whatever other instances do";
 
 // Slots as the kernel would have them, and what is on its way.
 class Tier {
@@ -374,27 +372,7 @@ class Trace {
 }  // namespace
 
 void check_cache(const StrategyChoice& choice, const SuiteOptions& options, Report& report) {
-  for (uint32_t world = 0; world < options.worlds; ++world) {
-    Random random(options.seed * 1000 + world);
-    const std::vector<Site> sites = draw_sites(world, random);
-    const uint64_t seed = options.seed + world;
-    // Twice the same, side by side with a third one that does something else.
-    Trace first(choice, sites, seed, report), second(choice, sites, seed, report),
-        other(choice, sites, ~seed, report);
-    const bool begun = first.begin();
-    if (!begun) continue;
-    second.begin();
-    other.begin();
-    for (uint32_t step = 0; step < options.steps; ++step) {
-      if (first.well()) first.step();
-      if (other.well()) other.step();
-      if (second.well()) second.step();
-    }
-    first.end();
-    second.end();
-    report.check(kSame, first.fingerprint() == second.fingerprint(),
-                 [&] { return fmt::format("world {} of seed {}", world, options.seed); });
-  }
+  play_side_by_side<Trace>(choice, options, report);
 }
 
 }  // namespace tierd

@@ -9,9 +9,6 @@
 namespace tierd {
 namespace {
 
-constexpr const char* kWithin = "answers are written within the arrays that are given for them";
-constexpr const char* kSame = "the same calls and seed give the same answers, whatever other instances do";
-
 // Asks two instances the same, with a third one between them. `ask(subject, site, set, bound, numbers)`.
 template <class Table, class Ask>
 void check_numbers(const StrategyChoice& choice, const SuiteOptions& options, Report& report,

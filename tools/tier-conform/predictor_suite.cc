@@ -15,11 +15,9 @@ namespace {
 using Predictor = Subject<tierd_predictor_1>;
 
 constexpr const char* kSets = "predict: neurons of the site, ascending, or all";
-constexpr const char* kWithin = "answers are written within the arrays that are given for them";
 constexpr const char* kDeclared = "a predictor that leaves neurons out declares itself lossy";
 constexpr const char* kAhead =
     "look_ahead: wishes lie as many sites ahead as they say, within the room given";
-constexpr const char* kSame = "the same calls and seed give the same answers, whatever other instances do";
 constexpr const char* kCaps = "caps: known ones, the same for all instances, lossy as the descriptor says";
 
 class Trace {
@@ -54,6 +52,10 @@ class Trace {
       if (well_) look_ahead(site, rows);
     }
     if (!sequences_.empty() && random_.below(3) == 0) end_sequence();
+  }
+
+  void end() {
+    while (!sequences_.empty() && well_) end_sequence();
   }
 
   bool well() const { return well_; }
@@ -147,21 +149,7 @@ class Trace {
 }  // namespace
 
 void check_predictor(const StrategyChoice& choice, const SuiteOptions& options, Report& report) {
-  for (uint32_t world = 0; world < options.worlds; ++world) {
-    Random random(options.seed * 1000 + world);
-    const std::vector<Site> sites = draw_sites(world, random);
-    const uint64_t seed = options.seed + world;
-    Trace first(choice, sites, seed, report), second(choice, sites, seed, report),
-        other(choice, sites, ~seed, report);
-    if (!first.begin() || !second.begin() || !other.begin()) continue;
-    for (uint32_t step = 0; step < options.steps; ++step) {
-      if (first.well()) first.step();
-      if (other.well()) other.step();
-      if (second.well()) second.step();
-    }
-    report.check(kSame, first.fingerprint() == second.fingerprint(),
-                 [&] { return fmt::format("world {} of seed {}", world, options.seed); });
-  }
+  play_side_by_side<Trace>(choice, options, report);
 }
 
 }  // namespace tierd

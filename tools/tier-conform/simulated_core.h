@@ -2,6 +2,8 @@
 // notice when somebody writes beyond them.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -16,8 +18,14 @@
 #include "core/host/strategy_instance.h"
 #include "core/kernel/strategies.h"
 #include "tools/tier-conform/report.h"
+#include "tools/tier-conform/suites.h"
 
 namespace tierd {
+
+// Rules of all kinds.
+inline constexpr const char* kWithin = "answers are written within the arrays that are given for them";
+inline constexpr const char* kSame =
+    "the same calls and seed give the same answers, whatever other instances do";
 
 // Sites of world number `world`: first the edges (none, one of one neuron, a tied embedding …), then drawn
 // ones.
@@ -94,6 +102,30 @@ inline bool check_answered(const Status& status, Report& report) {
   report.check("no call fails, throws or takes longer than a second", status.ok(),
                [&] { return status.error().line(); });
   return status.ok();
+}
+
+// Plays traces of many worlds, and in each the same one twice, side by side with a third that does something
+// else: the same calls must give the same answers. A Trace is made of (choice, sites, seed, report) and has
+// begin() -> false when there is nothing to play, step(), end(), well() and fingerprint().
+template <class Trace>
+void play_side_by_side(const StrategyChoice& choice, const SuiteOptions& options, Report& report) {
+  for (uint32_t world = 0; world < options.worlds; ++world) {
+    Random random(options.seed * 1000 + world);
+    const std::vector<Site> sites = draw_sites(world, random);
+    const uint64_t seed = options.seed + world;
+    Trace first(choice, sites, seed, report), second(choice, sites, seed, report),
+        other(choice, sites, ~seed, report);
+    if (!first.begin() || !second.begin() || !other.begin()) continue;
+    for (uint32_t step = 0; step < options.steps; ++step) {
+      for (Trace* trace : {&first, &other, &second}) {
+        if (trace->well()) trace->step();
+      }
+    }
+    first.end();
+    second.end();
+    report.check(kSame, first.fingerprint() == second.fingerprint(),
+                 [&] { return fmt::format("world {} of seed {}", world, options.seed); });
+  }
 }
 
 // Neurons of an answer: ascending, below n.

@@ -5,19 +5,17 @@
 // of it the first neurons stay.
 #include <algorithm>
 #include <numeric>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "tierd/plugin.hpp"
-#include "tierd/split.hpp"
+#include "tierd/fixed_set.hpp"
 
 namespace {
 
-class Static {
+class Static : public tierd::FixedSet {
  public:
-  explicit Static(const tierd::Host& host)
-      : host_(host), order_(host.n_sites()), hot_(host.n_sites()), here_(host.n_sites()) {
+  explicit Static(const tierd::Host& host) : FixedSet(host), order_(host.n_sites()) {
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
       const tierd_site_view& site = host.site(s);
       if (site.alias_of != TIERD_NO_SITE) continue;
@@ -35,72 +33,21 @@ class Static {
   }
 
   void share(uint64_t bytes, uint32_t* max_slots) {
-    tierd::split_evenly(host_, bytes, max_slots);
-    for (uint32_t s = 0; s < host_.n_sites(); ++s) {
-      hot_[s].assign(order_[s].begin(), order_[s].begin() + max_slots[s]);
-      std::sort(hot_[s].begin(), hot_[s].end());
-    }
-  }
-
-  void admit(const tierd_set_view& missing, int, uint32_t free_slots, uint8_t* verdict,
-             tierd_victims_out& victims) {
-    // What another cache, or a larger share, has left here gives way.
-    const std::set<uint32_t>& here = here_[missing.site];
-    auto stranger = here.begin();
-    victims.n = 0;
-    for (uint32_t i = 0; i < missing.n; ++i) {
-      verdict[i] = TIERD_VERDICT_BYPASS;
-      if (!stays(missing.site, missing.idx == nullptr ? i : missing.idx[i])) continue;
-      if (free_slots > 0) {
-        --free_slots;
-      } else {
-        while (stranger != here.end() &&
-               (stays(missing.site, *stranger) || !host_.evictable(missing.site, *stranger))) {
-          ++stranger;
-        }
-        if (stranger == here.end() || victims.n == victims.cap) continue;
-        victims.item[victims.n++] = {missing.site, *stranger++};
-      }
-      verdict[i] = TIERD_VERDICT_KEEP;
+    tierd::split_evenly(host(), bytes, max_slots);
+    for (uint32_t s = 0; s < host().n_sites(); ++s) {
+      std::vector<uint32_t> hot(order_[s].begin(), order_[s].begin() + max_slots[s]);
+      std::sort(hot.begin(), hot.end());
+      keep(s, std::move(hot));
     }
   }
 
   void resize(uint64_t bytes, uint32_t* max_slots, tierd_victims_out& victims) {
     share(bytes, max_slots);
-    victims.n = 0;
-    for (uint32_t s = 0; s < host_.n_sites(); ++s) {
-      std::vector<uint32_t> order;
-      for (const bool staying : {false, true}) {
-        for (const uint32_t neuron : here_[s]) {
-          if (stays(s, neuron) == staying) order.push_back(neuron);
-        }
-      }
-      tierd::name_surplus(host_, s, order, max_slots[s], victims);
-    }
-  }
-
-  void landed(uint32_t site, const uint32_t* idx, uint32_t n) { here_[site].insert(idx, idx + n); }
-  void dropped(uint32_t site, const uint32_t* idx, uint32_t n, int) {
-    for (uint32_t i = 0; i < n; ++i) here_[site].erase(idx[i]);
-  }
-
-  void ahead(uint32_t site, tierd_ahead_out& out) {
-    out.n = 0;
-    if (site != TIERD_NO_SITE) return;
-    for (uint32_t s = 0; s < hot_.size() && out.n < out.cap; ++s) {
-      if (!hot_[s].empty()) out.item[out.n++] = {s, 0, static_cast<uint32_t>(hot_[s].size()), hot_[s].data()};
-    }
+    name_surplus(max_slots, victims);
   }
 
  private:
-  bool stays(uint32_t site, uint32_t neuron) const {
-    return std::binary_search(hot_[site].begin(), hot_[site].end(), neuron);
-  }
-
-  tierd::Host host_;
   std::vector<std::vector<uint32_t>> order_;  // [sites] hottest first
-  std::vector<std::vector<uint32_t>> hot_;    // [sites] those that stay, ascending
-  std::vector<std::set<uint32_t>> here_;      // [sites]
 };
 
 }  // namespace
