@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "core/base/random.h"
 #include "tests/plugins/table.h"
 
@@ -71,6 +74,39 @@ TEST(CachePinned, FillsWhatItSharedAndKeepsNothingElse) {
   // One of its own that failed to come may come later; others never.
   EXPECT_EQ(admit(cache, 1, {3, 4, 5, 9}, 1).verdicts,
             (std::vector<uint8_t>{kKeep, kBypass, kBypass, kBypass}));
+}
+
+// One slot more each time: the order in which neurons come to stay.
+std::vector<uint32_t> order_of(Cache& cache, const std::vector<TestSite>& sites) {
+  std::vector<uint32_t> order;
+  for (uint32_t slots = 1; slots <= sites[0].n; ++slots) {
+    share(cache, sites, uint64_t{slots} * sites[0].slot_bytes);
+    tierd_ahead item{};
+    tierd_ahead_out out{1, 0, &item};
+    EXPECT_EQ(cache.table.ahead(cache.self, TIERD_NO_SITE, &out), TIERD_OK);
+    EXPECT_EQ(item.n, slots);
+    for (uint32_t i = 0; i < item.n; ++i) {
+      if (std::find(order.begin(), order.end(), item.idx[i]) == order.end()) order.push_back(item.idx[i]);
+    }
+  }
+  return order;
+}
+
+TEST(CacheStatic, KeepsTheHottestAndWhatIsNoNumberLast) {
+  const std::vector<TestSite> site = {{7, 100}};
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::vector<std::pair<std::vector<float>, std::vector<uint32_t>>> cases = {
+      {{1, 3, 2, 3, 0, -1, 5}, {6, 1, 3, 2, 0, 4, 5}},
+      {{kNan, 1, -kNan, 3, -kInfinity, 2, kInfinity}, {6, 3, 5, 1, 4, 0, 2}},
+      {std::vector<float>(7, kNan), {0, 1, 2, 3, 4, 5, 6}},
+  };
+  for (const auto& [heat, order] : cases) {
+    Cache cache("cache", "static", site, {}, {{"site 0", heat}});
+    EXPECT_EQ(order_of(cache, site), order);
+  }
+  Cache cold("cache", "static", site);
+  EXPECT_EQ(order_of(cold, site), (std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 6}));
 }
 
 TEST(CacheLru, EverySiteKeepsTheSameShare) {

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,18 +20,21 @@ struct TestSite {
   uint32_t alias_of = TIERD_NO_SITE;
 };
 
+// Tensors of one dimension, by the name of a site: "site 0", "site 1", …
+using HeatOfSites = std::map<std::string, std::vector<float>>;
+
 template <class Table>
 class Plugged {
  public:
   Plugged(const std::string& kind, const std::string& name, const std::vector<TestSite>& sites,
-          const std::vector<Setting>& settings = {})
-      : choice_(choose(kind, name, settings)), encodings_(sites.size()), views_(sites.size()) {
+          const std::vector<Setting>& settings = {}, const HeatOfSites& heat = {})
+      : choice_(choose(kind, name, settings)), heat_(heat), encodings_(sites.size()), views_(sites.size()) {
     for (uint32_t s = 0; s < sites.size(); ++s) {
       encodings_[s] = {4, 0, sites[s].slot_bytes};
       views_[s] = {};
       views_[s].size = sizeof views_[s];
       views_[s].site = s;
-      views_[s].name = "site";
+      names_.push_back("site " + std::to_string(s));
       views_[s].alias_of = sites[s].alias_of;
       views_[s].given = sites[s].given ? 1 : 0;
       views_[s].n = sites[s].n;
@@ -38,6 +42,7 @@ class Plugged {
       views_[s].enc = &encodings_[s];
       sites_.push_back(&views_[s]);
     }
+    for (uint32_t s = 0; s < sites.size(); ++s) views_[s].name = names_[s].c_str();
     host_.size = sizeof host_;
     host_.context = this;
     host_.seed = 7;
@@ -46,7 +51,13 @@ class Plugged {
     host_.integer = get<int64_t>;
     host_.number = get<double>;
     host_.log = [](void*, int, const char* line) { ADD_FAILURE() << line; };
-    host_.tensor = [](void*, const char*, tierd_tensor_view*) { return int{TIERD_E_INVALID}; };
+    host_.tensor = [](void* context, const char* site, tierd_tensor_view* out) {
+      const HeatOfSites& all = static_cast<Plugged*>(context)->heat_;
+      const auto found = all.find(site);
+      if (found == all.end()) return int{TIERD_E_INVALID};
+      *out = {sizeof *out, 0, 1, 0, {found->second.size()}, found->second.data()};
+      return int{TIERD_OK};
+    };
     host_.evictable = [](void* context, uint32_t site, uint32_t neuron) {
       const auto& plugged = *static_cast<Plugged*>(context);
       return plugged.evictable ? plugged.evictable(site, neuron) : 1;
@@ -74,6 +85,8 @@ class Plugged {
   }
 
   StrategyChoice choice_;
+  HeatOfSites heat_;
+  std::vector<std::string> names_;
   std::vector<tierd_encoding_view> encodings_;
   std::vector<tierd_site_view> views_;
   std::vector<const tierd_site_view*> sites_;  // into views_

@@ -2,8 +2,10 @@
 // fit. The rest streams by.
 //
 // The heat of a site is the tensor of its name in `tensors`, one value a neuron. A site without one is cold:
-// of it the first neurons stay.
+// of it the first neurons stay. Of neurons with the same heat the first is the hotter one; a value that is no
+// number is colder than all.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -28,7 +30,7 @@ class Static : public tierd::FixedSet {
                                                   std::to_string(site.n) + " values");
       }
       std::stable_sort(order_[s].begin(), order_[s].end(),
-                       [&](uint32_t a, uint32_t b) { return heat.data[a] > heat.data[b]; });
+                       [&](uint32_t a, uint32_t b) { return hotter(heat.data[a], heat.data[b]); });
     }
   }
 
@@ -47,6 +49,11 @@ class Static : public tierd::FixedSet {
   }
 
  private:
+  static bool hotter(float a, float b) {
+    if (std::isnan(a) || std::isnan(b)) return !std::isnan(a) && std::isnan(b);
+    return a > b;
+  }
+
   std::vector<std::vector<uint32_t>> order_;  // [sites] hottest first
 };
 
