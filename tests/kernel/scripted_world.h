@@ -295,6 +295,16 @@ struct Script {
   std::vector<Ahead> lists_;
 };
 
+// An `admit` that fills the free slots and lets the rest pass.
+inline auto keep_what_fits() {
+  return [](const tierd_set_view* missing, int, uint32_t free_slots, uint8_t* verdict, tierd_victims_out*) {
+    for (uint32_t i = 0; i < missing->n; ++i) {
+      verdict[i] = i < free_slots ? TIERD_VERDICT_KEEP : TIERD_VERDICT_BYPASS;
+    }
+    return 0;
+  };
+}
+
 struct WorldOptions {
   std::vector<uint32_t> neurons = {4, 4, 4};  // of each site
   std::vector<uint32_t> slots = {0, 0, 0};

@@ -1,0 +1,314 @@
+// Strategies that answer nonsense: one line that names them, and the kernel lives.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/kernel/scheduler.h"
+#include "tests/kernel/scripted_world.h"
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+
+struct Nonsense {
+  const char* name;
+  void (*play)(ScriptedWorld&);
+  const char* line;  // part of what is said
+};
+
+// Site 1 has 4 neurons and 2 slots that hold neurons 0 and 1; site 2 has one slot, free. The fault shows in
+// the pass of site 1 in step 1.
+const std::vector<Nonsense>& nonsense() {
+  static const std::vector<Nonsense> all = {
+      {"predict code", [](ScriptedWorld& w) { w.script.predict = [](SiteId, tierd_set_out*) { return -4; }; },
+       "predictor 'script': predict: answered -4"},
+      {"predict too many",
+       [](ScriptedWorld& w) {
+         w.script.predict = [](SiteId, tierd_set_out* out) {
+           out->n = 5;
+           return 0;
+         };
+       },
+       "predictor 'script': predict: 5 of 4 neurons"},
+      {"predict out of range",
+       [](ScriptedWorld& w) {
+         w.script.predict = [](SiteId, tierd_set_out* out) {
+           out->idx[0] = 1, out->idx[1] = 4, out->n = 2;
+           return 0;
+         };
+       },
+       "predict: neuron 4 at place 1: expected ascending numbers below 4"},
+      {"predict descending",
+       [](ScriptedWorld& w) {
+         w.script.predict = [](SiteId, tierd_set_out* out) {
+           out->idx[0] = 2, out->idx[1] = 1, out->n = 2;
+           return 0;
+         };
+       },
+       "predict: neuron 1 at place 1"},
+      {"predict twice",
+       [](ScriptedWorld& w) {
+         w.script.predict = [](SiteId, tierd_set_out* out) {
+           out->idx[0] = 2, out->idx[1] = 2, out->n = 2;
+           return 0;
+         };
+       },
+       "predict: neuron 2 at place 1"},
+      {"assign code",
+       [](ScriptedWorld& w) { w.script.assign = [](const tierd_set_view*, uint8_t*) { return -1; }; },
+       "balancer 'script': assign: answered -1"},
+      {"assign unit",
+       [](ScriptedWorld& w) {
+         w.script.assign = [](const tierd_set_view* set, uint8_t* unit) {
+           unit[set->n - 1] = 3;
+           return 0;
+         };
+       },
+       "balancer 'script': assign: unit 3 of 1"},
+      {"choose code",
+       [](ScriptedWorld& w) { w.script.choose = [](const tierd_set_view*, uint8_t*) { return -3; }; },
+       "quantizer 'script': choose: answered -3"},
+      {"choose level",
+       [](ScriptedWorld& w) {
+         w.script.choose = [](const tierd_set_view*, uint8_t* level) {
+           level[0] = 200;
+           return 0;
+         };
+       },
+       "quantizer 'script': choose: encoding 200 of 1"},
+      {"admit code",
+       [](ScriptedWorld& w) {
+         w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out*) {
+           return -4;
+         };
+       },
+       "cache 'script': admit: answered -4"},
+      {"admit too many victims",
+       [](ScriptedWorld& w) {
+         w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out* victims) {
+           victims->n = 77;
+           return 0;
+         };
+       },
+       "cache 'script': admit: 77 victims for 2 neurons"},
+      {"admit pinned victim",
+       [](ScriptedWorld& w) {
+         w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out* victims) {
+           victims->item[victims->n++] = {1, 0};
+           return 0;
+         };
+       },
+       "cache 'script': admit: victim 0 of site 1 cannot be evicted"},
+      {"admit victim that is not here",
+       [](ScriptedWorld& w) {
+         w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out* victims) {
+           victims->item[victims->n++] = {1, 3};
+           return 0;
+         };
+       },
+       "victim 3 of site 1 cannot be evicted"},
+      {"admit victim of nowhere",
+       [](ScriptedWorld& w) {
+         w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out* victims) {
+           victims->item[victims->n++] = {4711, 4000000000u};
+           return 0;
+         };
+       },
+       "victim 4000000000 of site 4711 cannot be evicted"},
+      {"admit keeps without slots",
+       [](ScriptedWorld& w) {
+         w.script.admit = [](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
+                             tierd_victims_out*) {
+           std::fill_n(verdict, missing->n, uint8_t{TIERD_VERDICT_KEEP});
+           return 0;
+         };
+       },
+       "keeps more neurons than it has slots and victims"},
+      {"admit verdict",
+       [](ScriptedWorld& w) {
+         w.script.admit = [](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
+                             tierd_victims_out*) {
+           verdict[missing->n - 1] = 9;
+           return 0;
+         };
+       },
+       "admit: verdict 9"},
+      {"admit refuses a demand",
+       [](ScriptedWorld& w) {
+         w.script.admit = [](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
+                             tierd_victims_out*) {
+           std::fill_n(verdict, missing->n, uint8_t{TIERD_VERDICT_REFUSE});
+           return 0;
+         };
+       },
+       "refused a neuron that is needed now"},
+      {"look-ahead code", [](ScriptedWorld& w) { w.script.code["look_ahead"] = -2; },
+       "predictor 'script': look_ahead: answered -2"},
+      {"look-ahead too many", [](ScriptedWorld& w) { w.script.claim_more_wishes = true; },
+       "predictor 'script': look_ahead: 65 wishes where 64 have room"},
+      {"look-ahead wrong distance",
+       [](ScriptedWorld& w) { w.script.look_ahead = [](SiteId) {
+                                return std::vector<Ahead>{{2, 2}};
+                              }; },
+       "look_ahead: site 2 does not lie 2 sites after 1"},
+      {"look-ahead wrong site",
+       [](ScriptedWorld& w) { w.script.look_ahead = [](SiteId) {
+                                return std::vector<Ahead>{{9, 1}};
+                              }; },
+       "look_ahead: site 9 does not lie"},
+      {"look-ahead no distance",
+       [](ScriptedWorld& w) { w.script.look_ahead = [](SiteId) {
+                                return std::vector<Ahead>{{1, 0}};
+                              }; },
+       "look_ahead: site 1 does not lie 0 sites after 1"},
+      {"look-ahead far away",
+       [](ScriptedWorld& w) {
+         w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 4294967293u}}; };
+       },
+       ""},  // 3 divides it: about 1.4 thousand million steps ahead is a place, and nothing is read for it
+             // yet
+      {"look-ahead out of range",
+       [](ScriptedWorld& w) {
+         w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, Neurons{1, 4}}}; };
+       },
+       "look_ahead: neuron 4 at place 1"},
+      {"look-ahead descending",
+       [](ScriptedWorld& w) {
+         w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, Neurons{3, 1}}}; };
+       },
+       "look_ahead: neuron 1 at place 1"},
+      {"look-ahead the same twice",
+       [](ScriptedWorld& w) {
+         w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, Neurons{3, 3}}}; };
+         w.script.admit = keep_what_fits();
+       },
+       "look_ahead: neuron 3 at place 1"},
+      {"look-ahead too many neurons",
+       [](ScriptedWorld& w) {
+         w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, Neurons{0, 1, 2, 3, 4}}}; };
+       },
+       "look_ahead: 5 of 4 neurons"},
+      {"look-ahead that the cache answers badly",
+       [](ScriptedWorld& w) {
+         w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1}}; };
+         w.script.admit = [](const tierd_set_view* missing, int priority, uint32_t, uint8_t* verdict,
+                             tierd_victims_out*) {
+           std::fill_n(verdict, missing->n, uint8_t{TIERD_VERDICT_BYPASS});
+           if (priority == TIERD_PRIORITY_PREFETCH) {
+             std::fill_n(verdict, missing->n, uint8_t{TIERD_VERDICT_KEEP});
+           }
+           return 0;
+         };
+       },
+       "keeps more neurons than it has slots and victims"},
+      {"observe code", [](ScriptedWorld& w) { w.script.code["observe"] = -1; },
+       "predictor 'script': observe: answered -1"},
+      {"touch code", [](ScriptedWorld& w) { w.script.code["touch"] = -1; },
+       "cache 'script': touch: answered -1"},
+      {"landed code",
+       [](ScriptedWorld& w) {
+         w.script.code["landed"] = -1;
+         w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, Neurons{0}}}; };
+         w.script.admit = keep_what_fits();
+       },
+       "cache 'script': landed: answered -1"},
+      {"dropped code",
+       [](ScriptedWorld& w) {
+         w.script.code["dropped"] = -1;
+         w.script.predict = [](SiteId, tierd_set_out* out) {
+           out->idx[0] = 2, out->n = 1;
+           return 0;
+         };
+         w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out* victims) {
+           victims->item[victims->n++] = {1, 0};
+           return 0;
+         };
+       },
+       "cache 'script': dropped: answered -1"},
+      {"end of step code", [](ScriptedWorld& w) { w.script.code["end_step"] = -1; },
+       "cache 'script': end_step: answered -1"},
+  };
+  return all;
+}
+
+TEST(SchedulerNonsense, IsOneLineAndTheKernelLives) {
+  for (const Nonsense& n : nonsense()) {
+    SCOPED_TRACE(n.name);
+    ScriptedWorld world({.slots = {0, 2, 1}});
+    world.script.fill = [] { return std::vector<Ahead>{{1, 0, Neurons{0, 1}}}; };
+    ASSERT_TRUE(world.run(world.scheduler->fill({})).ok());
+    n.play(world);
+    Status status = world.pass(1, 1);
+    world.settle();
+    while (!world.flash.open.empty()) world.flash.finish();
+    world.settle();
+    if (status.ok()) status = world.scheduler->end_step(1);
+    if (*n.line == '\0') {
+      EXPECT_TRUE(status.ok());
+    } else {
+      ASSERT_FALSE(status.ok());
+      EXPECT_EQ(status.code(), Code::plugin_fault);
+      EXPECT_THAT(status.error().line(), HasSubstr(n.line));
+      EXPECT_EQ(status.error().line().find('\n'), std::string::npos);
+    }
+    // It is not asked again, until another is in its place.
+    if (!status.ok()) {
+      EXPECT_TRUE(world.scheduler->quarantined());
+      const Status again = world.pass(0, 2);
+      ASSERT_FALSE(again.ok());
+      EXPECT_EQ(again.code(), Code::plugin_fault);
+      ASSERT_TRUE(world.drain().ok());
+    }
+    world.heal();
+    world.script.predict = nullptr;
+    world.script.look_ahead = nullptr;
+    world.script.assign = nullptr;
+    world.script.choose = nullptr;
+    world.script.admit = nullptr;
+    world.script.code.clear();
+    world.script.claim_more_wishes = false;
+    for (SiteId site = 0; site < 3; ++site) {
+      const Status after = world.pass(site, 2);
+      ASSERT_TRUE(after.ok()) << after.error().line();
+      world.expect_whole(site, 2, {0, 1, 2, 3});
+    }
+    world.expect_nothing_lost();
+  }
+}
+
+TEST(SchedulerNonsense, AtTheStartIsOneLine) {
+  struct Case {
+    std::vector<Ahead> wishes;
+    const char* line;
+  };
+  const std::vector<Case> cases = {
+      {{{9, 0}}, "ahead: site 9 has no residency of its own"},
+      {{{0, 0}}, "ahead: site 0 has no residency of its own"},  // an alias
+      {{{1, 0}}, "ahead: more neurons of site 1 than it has slots"},
+      {{{1, 0, Neurons{1, 7}}}, "ahead: neuron 7 at place 1"},
+      {{{1, 0, Neurons{1, 1}}}, "ahead: neuron 1 at place 1"},
+      {{{2, 0}, {1, 0, Neurons{2, 1}}}, "ahead: neuron 1 at place 1"},
+      {{{1, 0, Neurons{0, 1, 2, 3, 3}}}, "ahead: 5 of 4 neurons"},
+  };
+  for (const Case& c : cases) {
+    ScriptedWorld world({.slots = {0, 2, 4}, .tied = true});
+    world.script.fill = [&] { return c.wishes; };
+    const Status status = world.run(world.scheduler->fill({}));
+    EXPECT_EQ(status.code(), Code::plugin_fault);
+    EXPECT_THAT(status.error().line(), HasSubstr(c.line));
+    EXPECT_THAT(status.error().line(), HasSubstr("cache 'script'"));
+    world.expect_nothing_lost();
+    EXPECT_TRUE(world.flash.started.empty());
+  }
+  ScriptedWorld world({.slots = {0, 2, 4}});
+  world.script.code["ahead"] = -4;
+  EXPECT_THAT(world.run(world.scheduler->fill({})).error().line(), HasSubstr("ahead: answered -4"));
+  world.heal();
+  world.script.code["ahead"] = 0;
+  world.script.claim_more_wishes = true;
+  EXPECT_THAT(world.run(world.scheduler->fill({})).error().line(), HasSubstr("4 wishes where 3 have room"));
+  world.expect_nothing_lost();
+}
+
+}  // namespace
+}  // namespace tierd
