@@ -20,6 +20,22 @@ std::string bytes_text(uint64_t bytes) {
   return format_bytes(static_cast<double>(bytes));
 }
 
+// Names the largest.
+Error tables_too_large(const MemoryPlan& plan, const MemoryRequest& request) {
+  const TableRequest& largest =
+      *std::max_element(request.tables.begin(), request.tables.end(),
+                        [](const TableRequest& a, const TableRequest& b) { return a.bytes < b.bytes; });
+  return {
+      Code::no_space, largest.file,
+      fmt::format("its tensors need {}{}, tiers.dram.capacity is {}; with them this model with a context of "
+                  "{} needs at least {} ({} bytes): give that much, or --fit",
+                  bytes_text(largest.bytes),
+                  largest.bytes == plan.tables
+                      ? ""
+                      : fmt::format(" of {} for tables of plugins", bytes_text(plan.tables)),
+                  bytes_text(plan.capacity), request.model.context, bytes_text(plan.least), plan.least)};
+}
+
 }  // namespace
 
 Result<Capacity> parse_capacity(std::string_view text, std::string_view origin) {
@@ -59,7 +75,7 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
     return activation_bytes(plan_model(manifest, options).compute);
   };
   plan.kv = kv_bytes(plan_model(manifest, request.model).compute);
-  plan.tables = request.tables;
+  for (const TableRequest& table : request.tables) plan.tables += table.bytes;
   const uint64_t fixed = plan.tensors + plan.tables + plan.kv;
   // Without any weights in DRAM.
   const auto least_of = [&](uint32_t rows) {
@@ -82,6 +98,10 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
   }
   if (plan.capacity < plan.least) {
     if (!request.fit) {
+      // Without the tables it would do, or they are too much by themselves.
+      if (plan.tables > plan.capacity || plan.capacity >= plan.least - plan.tables) {
+        return tables_too_large(plan, request);
+      }
       return Error{
           Code::no_space, "tiers.dram.capacity",
           fmt::format(

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/engine/model_plan.h"
@@ -18,12 +19,18 @@ struct Capacity {
 };
 Result<Capacity> parse_capacity(std::string_view text, std::string_view origin);
 
+// What a file's tensors for a plugin occupy.
+struct TableRequest {
+  std::string file;
+  uint64_t bytes = 0;
+};
+
 struct MemoryRequest {
   Capacity capacity;
   uint64_t most_staging = 64u << 20;
-  bool fit = false;     // take the least budget that would do instead of refusing a smaller one
-  uint64_t tables = 0;  // of plugins
-  ModelOptions model;   // max_rows is a wish: a small budget gets smaller prefill chunks
+  bool fit = false;  // take the least budget that would do instead of refusing a smaller one
+  std::vector<TableRequest> tables;
+  ModelOptions model;  // max_rows is a wish: a small budget gets smaller prefill chunks
 };
 
 struct MemoryPlan {
@@ -42,7 +49,8 @@ struct MemoryPlan {
   ModelOptions model;  // as it will be: max_rows fitted
 };
 
-// Error: no_space, naming the least budget that would do and --fit.
+// Error: no_space, naming the least budget that would do and --fit; and the file, where it is plugins' tables
+// that do not fit.
 Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& request);
 
 }  // namespace tierd

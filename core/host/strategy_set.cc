@@ -15,14 +15,6 @@ constexpr uint32_t kCannotBeGiven =
 
 }  // namespace
 
-uint64_t StrategyChoices::table_bytes() const {
-  uint64_t bytes = 0;
-  for (const StrategyChoice* choice : {&predictor, &quantizer, &cache, &balancer}) {
-    if (choice->tensors != nullptr) bytes += choice->tensors->bytes;
-  }
-  return bytes;
-}
-
 Result<std::unique_ptr<StrategySet>> StrategySet::create(const StrategyChoices& choices,
                                                          const std::vector<Site>& sites, uint64_t seed,
                                                          uint64_t deadline_ns, LinearFunction linear) {

@@ -15,9 +15,6 @@ namespace tierd {
 
 struct StrategyChoices {
   StrategyChoice predictor, quantizer, cache, balancer;
-
-  // What their tensors occupy.
-  uint64_t table_bytes() const;
 };
 
 class StrategySet {

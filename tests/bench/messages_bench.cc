@@ -183,7 +183,7 @@ class DenseStep {
       site.bytes.assign(kNeurons, kNeuronBytes);
       sites_.push_back(std::move(site));
     }
-    auto made = StrategySet::create(*choose_strategies({}), sites_, 0);
+    auto made = StrategySet::create(*read_tensors(*choose_strategies({})), sites_, 0);
     TIERD_CHECK(made.ok());
     strategies_ = std::move(*made);
     auto slots = strategies_->share(uint64_t{kSites} * kNeurons * kNeuronBytes * percent / 100);

@@ -50,7 +50,8 @@ uint64_t largest_slot(const Manifest& manifest) {
 
 // What must hold of every plan.
 void expect_sound(const MemoryPlan& plan, const Manifest& manifest, const MemoryRequest& request) {
-  EXPECT_LE(plan.tensors + plan.kv + plan.activations + plan.staging + plan.arena, plan.capacity);
+  EXPECT_LE(plan.tensors + plan.tables + plan.kv + plan.activations + plan.staging + plan.arena,
+            plan.capacity);
   EXPECT_GE(plan.capacity, plan.least);
   EXPECT_LE(plan.arena, plan.whole);
   EXPECT_EQ(plan.staging, uint64_t{plan.blocks} * plan.block_bytes);
@@ -154,6 +155,40 @@ TEST(MemoryPlan, SharesAreOfTheTensorBytes) {
   EXPECT_EQ(half->capacity, manifest.tensor_bytes / 2);
   EXPECT_LT(half->arena, manifest.tensor_bytes / 2);
   EXPECT_GT(half->arena, manifest.tensor_bytes * 35 / 100);
+}
+
+TEST(MemoryPlan, TablesThatDoNotFitAreNamedByTheirFile) {
+  const Manifest manifest = store_of("tinyllama-1.1b", Encoding::q4_0);
+  const uint64_t least = plan_memory(manifest, request_of(manifest, {}))->least;
+  constexpr uint64_t kMiB = 1u << 20;
+  const auto plan = [&](Capacity capacity, std::vector<TableRequest> tables, bool fit = false) {
+    MemoryRequest request = request_of(manifest, capacity);
+    request.tables = std::move(tables);
+    request.fit = fit;
+    const auto planned = plan_memory(manifest, request);
+    if (planned.ok()) expect_sound(*planned, manifest, request);
+    return planned;
+  };
+  const std::vector<TableRequest> two = {{"a.safetensors", 5 * kMiB}, {"b.safetensors", 100 * kMiB}};
+  EXPECT_EQ(plan(bytes(least + 105 * kMiB), two)->least, least + 105 * kMiB);
+  EXPECT_EQ(plan({}, two)->arena, plan({}, {})->arena);
+  for (const uint64_t capacity : {least, least + 105 * kMiB - 1}) {
+    const auto refused = plan(bytes(capacity), two);
+    EXPECT_EQ(refused.code(), Code::no_space);
+    EXPECT_THAT(refused.error().line(),
+                testing::StartsWith("b.safetensors: its tensors need 105 MB of 110 MB for tables of "
+                                    "plugins, tiers.dram.capacity is "));
+    EXPECT_THAT(refused.error().line(), HasSubstr("(" + std::to_string(least + 105 * kMiB) + " bytes)"));
+    EXPECT_EQ(plan(bytes(capacity), two, true)->capacity, least + 105 * kMiB);
+  }
+  // More than all there is, of which the model would need most.
+  EXPECT_THAT(plan(bytes(kMiB), two).error().line(), testing::StartsWith("b.safetensors: "));
+  EXPECT_THAT(plan({Capacity::Kind::share, 0.2, 0}, {{"c.safetensors", uint64_t{1} << 40}}).error().line(),
+              testing::StartsWith("c.safetensors: its tensors need 1.10 TB, tiers.dram.capacity is "));
+  // Too little for the model alone: that is what is said, the tables are a part of it.
+  EXPECT_THAT(
+      plan(bytes(6 * kMiB), {{"a.safetensors", 5 * kMiB}}).error().line(),
+      testing::AllOf(testing::StartsWith("tiers.dram.capacity: "), HasSubstr(", tables of plugins 5.24 MB")));
 }
 
 TEST(MemoryPlan, StagingIsBounded) {

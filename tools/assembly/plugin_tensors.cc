@@ -3,28 +3,41 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "core/base/align.h"
 #include "core/layout/codec.h"
 #include "core/layout/row_group.h"
-#include "core/store/safetensors.h"
 
 namespace tierd {
 namespace {
 
 constexpr uint64_t kPackedAlignment = 64;
+constexpr uint64_t kValuesAtOnce = 1u << 16;
+constexpr size_t kMostDims = std::size(decltype(tierd_tensor_view::dims){});
+
+// For `linear`; all others are read by the plugin itself.
+bool is_matrix(const SafetensorsTensor& tensor) {
+  return tensor.shape.size() == 2;
+}
+
+uint64_t bytes_in_memory(const SafetensorsTensor& tensor, Encoding encoding) {
+  if (tensor.bytes == 0) return 0;
+  if (!is_matrix(tensor)) return tensor.bytes / block_bytes(encoding) * sizeof(float);
+  const uint64_t groups = align_up(tensor.shape[0], kGroupRows) / kGroupRows;
+  return align_up(groups * group_bytes(encoding, static_cast<uint32_t>(tensor.shape[1])), kPackedAlignment);
+}
 
 // Row group by row group: what is in memory beside the packed tensor is one group.
-Status pack(const File& file, const SafetensorsTensor& from, PluginTensors::Tensor& to, uint64_t& bytes) {
+Status pack(const File& file, const SafetensorsTensor& from, PluginTensors::Tensor& to) {
   const uint64_t rows = to.dims[0];
   const auto cols = static_cast<uint32_t>(to.dims[1]);
-  const uint64_t size = align_up(rows, kGroupRows) / kGroupRows * group_bytes(to.encoding, cols);
-  to.packed.reset(
-      static_cast<std::byte*>(std::aligned_alloc(kPackedAlignment, align_up(size, kPackedAlignment))));
-  if (to.packed == nullptr)
-    return Error{Code::no_space, file.path(), fmt::format("no memory for {} B", size)};
+  const uint64_t size = bytes_in_memory(from, to.encoding);
+  to.packed.reset(static_cast<std::byte*>(std::aligned_alloc(kPackedAlignment, size)));
+  if (to.packed == nullptr) throw std::bad_alloc();
   const uint64_t row_bytes = encoded_bytes(to.encoding, cols);
   std::vector<std::byte> plain(kGroupRows * row_bytes);
   for (uint64_t row = 0; row < rows; row += kGroupRows) {
@@ -35,36 +48,62 @@ Status pack(const File& file, const SafetensorsTensor& from, PluginTensors::Tens
                    {to.packed.get() + row / kGroupRows * group_bytes(to.encoding, cols),
                     group_bytes(to.encoding, cols)});
   }
-  bytes += size;
+  return {};
+}
+
+Status decode_values(const File& file, const SafetensorsTensor& from, PluginTensors::Tensor& to) {
+  const uint64_t value_bytes = block_bytes(to.encoding);
+  to.data.resize(from.bytes / value_bytes);
+  std::vector<std::byte> plain(std::min<uint64_t>(kValuesAtOnce, to.data.size()) * value_bytes);
+  for (uint64_t done = 0; done < to.data.size();) {
+    const uint64_t n = std::min<uint64_t>(kValuesAtOnce, to.data.size() - done);
+    const std::span<std::byte> part = std::span(plain).first(n * value_bytes);
+    TIERD_TRY(file.read_exact(from.offset + done * value_bytes, part));
+    decode(to.encoding, part, std::span(to.data).subspan(done, n));
+    done += n;
+  }
   return {};
 }
 
 }  // namespace
 
-Result<std::shared_ptr<const PluginTensors>> read_plugin_tensors(const std::string& path) {
-  TIERD_ASSIGN(const File file, File::open(path));
-  TIERD_ASSIGN(const std::vector<SafetensorsTensor> found, read_safetensors_header(file));
+Result<PluginTensorFile> PluginTensorFile::open(const std::string& path) {
+  TIERD_ASSIGN(File file, File::open(path));
+  TIERD_ASSIGN(std::vector<SafetensorsTensor> tensors, read_safetensors_header(file));
+  PluginTensorFile opened(std::move(file), std::move(tensors));
+  for (const SafetensorsTensor& tensor : opened.tensors_) {
+    const auto unsupported = [&](const std::string& why) {
+      return Error{Code::unsupported, path, fmt::format("tensor '{}' {}", tensor.name, why)};
+    };
+    const std::optional<Encoding> encoding = encoding_of_dtype(tensor.dtype);
+    if (!encoding) return unsupported(fmt::format("is {}, F32, F16 or BF16 was expected", tensor.dtype));
+    if (tensor.shape.size() > kMostDims) {
+      return unsupported(
+          fmt::format("has {} dimensions, at most {} were expected", tensor.shape.size(), kMostDims));
+    }
+    if (is_matrix(tensor) && std::max(tensor.shape[0], tensor.shape[1]) > UINT32_MAX) {
+      return unsupported(fmt::format("is a matrix of {} x {}, at most {} rows and columns were expected",
+                                     tensor.shape[0], tensor.shape[1], UINT32_MAX));
+    }
+    opened.bytes_ += bytes_in_memory(tensor, *encoding);
+  }
+  return opened;
+}
+
+Result<std::shared_ptr<const PluginTensors>> PluginTensorFile::read() const {
   auto all = std::make_shared<PluginTensors>();
-  for (const SafetensorsTensor& from : found) {
-    const std::optional<Encoding> encoding = encoding_of_dtype(from.dtype);
-    if (!encoding) {
-      return Error{Code::unsupported, path,
-                   fmt::format("tensor '{}' is {}, F32, F16 or BF16 was expected", from.name, from.dtype)};
+  all->bytes = bytes_;
+  try {
+    for (const SafetensorsTensor& from : tensors_) {
+      PluginTensors::Tensor& to = all->tensors.emplace_back();
+      to.name = from.name;
+      to.dims = from.shape;
+      to.encoding = *encoding_of_dtype(from.dtype);
+      if (from.bytes == 0) continue;
+      TIERD_TRY(is_matrix(from) ? pack(file_, from, to) : decode_values(file_, from, to));
     }
-    PluginTensors::Tensor& to = all->tensors.emplace_back();
-    to.name = from.name;
-    to.dims = from.shape;
-    to.encoding = *encoding;
-    if (from.bytes == 0) continue;
-    if (to.dims.size() == 2 && to.dims[1] <= UINT32_MAX) {
-      TIERD_TRY(pack(file, from, to, all->bytes));
-      continue;
-    }
-    std::vector<std::byte> plain(from.bytes);
-    TIERD_TRY(file.read_exact(from.offset, plain));
-    to.data.resize(from.bytes / block_bytes(*encoding));
-    decode(*encoding, plain, to.data);
-    all->bytes += to.data.size() * sizeof(float);
+  } catch (const std::bad_alloc&) {
+    return Error{Code::no_space, path(), fmt::format("no memory for {} bytes of tensors", bytes_)};
   }
   return std::shared_ptr<const PluginTensors>(std::move(all));
 }

@@ -1,16 +1,40 @@
-// Reads the tensors that a configuration names for a plugin.
+// The tensors that a configuration names for a plugin.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/host/plugin_world.h"
+#include "core/store/file.h"
+#include "core/store/safetensors.h"
 
 namespace tierd {
 
-// All tensors of a safetensors file in F32, F16 or BF16. Errors name the file: those of File, corrupt,
-// unsupported for another dtype.
-Result<std::shared_ptr<const PluginTensors>> read_plugin_tensors(const std::string& path);
+// A safetensors file with F32, F16 or BF16. Opened, it is measured; the tensors are read when the budget has
+// room for them.
+class PluginTensorFile {
+ public:
+  // Reads the header. Errors name the file: those of File, corrupt, unsupported for another dtype or a shape
+  // that plugins cannot be shown.
+  static Result<PluginTensorFile> open(const std::string& path);
+
+  const std::string& path() const { return file_.path(); }
+  // What the tensors occupy in memory.
+  uint64_t bytes() const { return bytes_; }
+
+  // Errors: those of File, no_space.
+  Result<std::shared_ptr<const PluginTensors>> read() const;
+
+ private:
+  PluginTensorFile(File file, std::vector<SafetensorsTensor> tensors)
+      : file_(std::move(file)), tensors_(std::move(tensors)) {}
+
+  File file_;
+  std::vector<SafetensorsTensor> tensors_;
+  uint64_t bytes_ = 0;
+};
 
 }  // namespace tierd

@@ -37,8 +37,10 @@ TraceHeader trace_header(const RunPlan& plan, const std::vector<uint32_t>& slots
 }
 
 ChooseStrategy strategies_on(PluginPath path) {
-  return [path = std::move(path)](std::string_view kind, const StrategyConfig& strategy) {
-    return choose_strategy(path, kind, strategy);
+  return [path = std::move(path)](std::string_view kind,
+                                  const StrategyConfig& strategy) -> Result<StrategyChoice> {
+    TIERD_ASSIGN(ChosenStrategy chosen, choose_strategy(path, kind, strategy));
+    return read_tensors(std::move(chosen));
   };
 }
 

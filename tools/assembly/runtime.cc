@@ -75,11 +75,12 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   const bool blocks = std::any_of(manifest.sites.begin(), manifest.sites.end(),
                                   [](const StoredSite& site) { return is_quantized(site.encoding); });
   request.model.int8_activations = blocks && config.activations == "int8";
-  TIERD_ASSIGN(StrategyChoices strategies, choose_strategies(config));
+  TIERD_ASSIGN(ChosenStrategies chosen, choose_strategies(config));
   TIERD_ASSIGN(StrategyChoices fallbacks, choose_fallbacks(config));
-  request.tables = strategies.table_bytes();
+  request.tables = chosen.tables();
   TIERD_ASSIGN(MemoryPlan memory, plan_memory(manifest, request));
   ModelPlan model = plan_model(manifest, memory.model);
+  TIERD_ASSIGN(StrategyChoices strategies, read_tensors(std::move(chosen)));
   return RunPlan{config,           std::move(store),      memory,
                  std::move(model), std::move(strategies), std::move(fallbacks)};
 }
@@ -266,7 +267,7 @@ Status Runtime::recover() {
       return error;
     }
     spdlog::warn("{}; {} takes its place", strategy.error().line(), fallback.plugin->name);
-    return replace(fallback, StrategyConfig{config.fallback});
+    return replace({fallback, {}}, StrategyConfig{config.fallback});
   };
   const Strategies& s = strategies_->strategies();
   const Config& c = plan_.config;
@@ -277,24 +278,29 @@ Status Runtime::recover() {
 }
 
 Status Runtime::swap(std::string_view kind, const StrategyConfig& strategy) {
-  TIERD_ASSIGN(StrategyChoice choice, choose_strategy(plugin_path(plan_.config), kind, strategy));
+  TIERD_ASSIGN(ChosenStrategy chosen, choose_strategy(plugin_path(plan_.config), kind, strategy));
   TIERD_TRY(engine_->drain());
-  return replace(std::move(choice), strategy);
+  return replace(std::move(chosen), strategy);
 }
 
 Status Runtime::end_trace() {
   return recorder_ != nullptr ? recorder_->finish() : Status();
 }
 
-Status Runtime::replace(StrategyChoice choice, const StrategyConfig& strategy) {
-  const std::string kind = choice.plugin->kind;
-  const auto table_bytes = [](const StrategyChoice& of) {
-    return of.tensors != nullptr ? of.tensors->bytes : 0;
+Status Runtime::replace(ChosenStrategy chosen, const StrategyConfig& strategy) {
+  const std::string kind = chosen.choice.plugin->kind;
+  const PluginTensors* tables = strategies_->instance(kind).choice().tensors.get();
+  const uint64_t leaving = tables != nullptr ? tables->bytes : 0;
+  const uint64_t coming = chosen.table_bytes();
+  // Both are there for a moment.
+  if (const Status room = budget_.reserve(kPluginTables, coming); !room.ok()) {
+    return Error{room.code(), chosen.tensors->path(), room.error().line()};
+  }
+  const auto swap = [&]() -> Status {
+    TIERD_ASSIGN(StrategyChoice choice, read_tensors(std::move(chosen)));
+    return strategies_->swap(std::move(choice), plan_.memory.arena);
   };
-  const uint64_t coming = table_bytes(choice);
-  const uint64_t leaving = table_bytes(strategies_->instance(kind).choice());
-  TIERD_TRY(budget_.reserve(kPluginTables, coming));  // both are there for a moment
-  const Status swapped = strategies_->swap(std::move(choice), plan_.memory.arena);
+  const Status swapped = swap();
   budget_.release(kPluginTables, swapped.ok() ? leaving : coming);
   if (swapped.ok() && recorder_ != nullptr) recorder_->swapped(kind, strategy);
   return swapped;

@@ -102,7 +102,7 @@ class Runtime {
   Status make_kernel();
   Status load_tensors();
   // With nothing in flight; the budget and the trace follow.
-  Status replace(StrategyChoice choice, const StrategyConfig& strategy);
+  Status replace(ChosenStrategy chosen, const StrategyConfig& strategy);
   Status recover();            // puts fallbacks in the place of quarantined strategies
   bool binds_workers() const;  // one a core, if there are enough
   Result<Agent*> on_thread(Agent& agent, const std::string& thread, const std::string& core, const char* key,

@@ -2,9 +2,9 @@
 
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 #include "core/host/plugin_file.h"
-#include "tools/assembly/plugin_tensors.h"
 
 namespace tierd {
 namespace {
@@ -24,25 +24,50 @@ PluginPath plugin_path(const Config& config) {
   return PluginPath(std::move(folders));
 }
 
-Result<StrategyChoice> choose_strategy(const PluginPath& path, std::string_view kind,
+std::vector<TableRequest> ChosenStrategies::tables() const {
+  std::vector<TableRequest> all;
+  for (const ChosenStrategy* chosen : {&predictor, &quantizer, &cache, &balancer}) {
+    if (chosen->tensors) all.push_back({chosen->tensors->path(), chosen->tensors->bytes()});
+  }
+  return all;
+}
+
+Result<ChosenStrategy> choose_strategy(const PluginPath& path, std::string_view kind,
                                        const StrategyConfig& strategy) {
-  StrategyChoice choice;
+  ChosenStrategy chosen;
+  StrategyChoice& choice = chosen.choice;
   TIERD_ASSIGN(choice.origin, path.find(kind, strategy.name));
   TIERD_ASSIGN(choice.plugin, load_plugin(choice.origin, kind, strategy.name));
   TIERD_ASSIGN(choice.parameters, Parameters::read(*choice.plugin, strategy.settings, kOwnKeys));
   if (!strategy.tensors.empty()) {
-    TIERD_ASSIGN(choice.tensors, read_plugin_tensors(strategy.tensors));
+    TIERD_ASSIGN(chosen.tensors, PluginTensorFile::open(strategy.tensors));
   }
-  return choice;
+  return chosen;
 }
 
-Result<StrategyChoices> choose_strategies(const Config& config) {
+Result<ChosenStrategies> choose_strategies(const Config& config) {
   const PluginPath path = plugin_path(config);
+  ChosenStrategies chosen;
+  TIERD_ASSIGN(chosen.predictor, choose_strategy(path, "predictor", config.predictor));
+  TIERD_ASSIGN(chosen.quantizer, choose_strategy(path, "quantizer", config.quantizer));
+  TIERD_ASSIGN(chosen.cache, choose_strategy(path, "cache", config.cache));
+  TIERD_ASSIGN(chosen.balancer, choose_strategy(path, "balancer", config.balancer));
+  return chosen;
+}
+
+Result<StrategyChoice> read_tensors(ChosenStrategy chosen) {
+  if (chosen.tensors) {
+    TIERD_ASSIGN(chosen.choice.tensors, chosen.tensors->read());
+  }
+  return std::move(chosen.choice);
+}
+
+Result<StrategyChoices> read_tensors(ChosenStrategies chosen) {
   StrategyChoices choices;
-  TIERD_ASSIGN(choices.predictor, choose_strategy(path, "predictor", config.predictor));
-  TIERD_ASSIGN(choices.quantizer, choose_strategy(path, "quantizer", config.quantizer));
-  TIERD_ASSIGN(choices.cache, choose_strategy(path, "cache", config.cache));
-  TIERD_ASSIGN(choices.balancer, choose_strategy(path, "balancer", config.balancer));
+  TIERD_ASSIGN(choices.predictor, read_tensors(std::move(chosen.predictor)));
+  TIERD_ASSIGN(choices.quantizer, read_tensors(std::move(chosen.quantizer)));
+  TIERD_ASSIGN(choices.cache, read_tensors(std::move(chosen.cache)));
+  TIERD_ASSIGN(choices.balancer, read_tensors(std::move(chosen.balancer)));
   return choices;
 }
 
@@ -50,7 +75,8 @@ Result<StrategyChoices> choose_fallbacks(const Config& config) {
   const PluginPath path = plugin_path(config);
   const auto fallback = [&](std::string_view kind, const StrategyConfig& strategy) -> Result<StrategyChoice> {
     if (strategy.fallback.empty()) return StrategyChoice{};
-    return choose_strategy(path, kind, StrategyConfig{strategy.fallback});
+    TIERD_ASSIGN(ChosenStrategy chosen, choose_strategy(path, kind, StrategyConfig{strategy.fallback}));
+    return std::move(chosen.choice);
   };
   StrategyChoices choices;
   TIERD_ASSIGN(choices.predictor, fallback("predictor", config.predictor));

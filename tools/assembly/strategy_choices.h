@@ -1,25 +1,48 @@
 // From what a configuration names to plugins that are loaded and checked.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/config/config.h"
+#include "core/engine/memory_plan.h"
 #include "core/host/plugin_path.h"
 #include "core/host/strategy_set.h"
+#include "tools/assembly/plugin_tensors.h"
 
 namespace tierd {
 
 // Where plugins are looked for: plugins.path, $TIERD_PLUGIN_PATH, the folder beside the program.
 PluginPath plugin_path(const Config& config);
 
+// A choice whose tensors are measured and not read yet, for want of a budget.
+struct ChosenStrategy {
+  StrategyChoice choice;
+  std::optional<PluginTensorFile> tensors;  // or none
+
+  uint64_t table_bytes() const { return tensors ? tensors->bytes() : 0; }
+};
+struct ChosenStrategies {
+  ChosenStrategy predictor, quantizer, cache, balancer;
+
+  // Their tensors' files.
+  std::vector<TableRequest> tables() const;
+};
+
 // The plugin that a table of the configuration names, and what it is told. Errors name file or key.
-Result<StrategyChoice> choose_strategy(const PluginPath& path, std::string_view kind,
+Result<ChosenStrategy> choose_strategy(const PluginPath& path, std::string_view kind,
                                        const StrategyConfig& strategy);
 
 // All four.
-Result<StrategyChoices> choose_strategies(const Config& config);
+Result<ChosenStrategies> choose_strategies(const Config& config);
+
+// The choice with its tensors. Errors: those of PluginTensorFile.
+Result<StrategyChoice> read_tensors(ChosenStrategy chosen);
+Result<StrategyChoices> read_tensors(ChosenStrategies chosen);
 
 // Those that the tables name as fallbacks, with their defaults; without a plugin where none is named.
 Result<StrategyChoices> choose_fallbacks(const Config& config);
