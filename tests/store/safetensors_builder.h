@@ -25,12 +25,18 @@ struct SafetensorsBuilder {
   nlohmann::json header = nlohmann::json::object();
   std::string data;
 
+  void add(const std::string& name, const std::string& dtype, const std::vector<uint64_t>& shape,
+           std::string_view bytes) {
+    const size_t begin = data.size();
+    data.append(bytes);
+    header[name] = {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {begin, data.size()}}};
+  }
   void add_f32(const std::string& name, const std::vector<uint64_t>& shape, float value) {
     uint64_t count = 1;
     for (const uint64_t extent : shape) count *= extent;
-    const size_t begin = data.size();
-    for (uint64_t i = 0; i < count; ++i) data.append(reinterpret_cast<const char*>(&value), sizeof value);
-    header[name] = {{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {begin, data.size()}}};
+    std::string values;
+    for (uint64_t i = 0; i < count; ++i) values.append(reinterpret_cast<const char*>(&value), sizeof value);
+    add(name, "F32", shape, values);
   }
   std::string bytes() const { return safetensors_bytes(header.dump(), data); }
 };
