@@ -65,6 +65,9 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
   std::sort(neurons.begin(), neurons.end());
   neurons.erase(std::unique(neurons.begin(), neurons.end()), neurons.end());
   const ActiveSet tokens = ActiveSet::of(std::move(neurons));
+  std::vector<uint64_t> sequences, of_wanted;
+  for (uint32_t i = 0; i < rows; ++i) sequences.push_back(batch_[i].sequence);
+  for (const uint32_t i : wanted) of_wanted.push_back(sequences[i]);
   const auto head = static_cast<SiteId>(plan_.sites.size() - 1);
 
   for (SiteId site = 0; site < plan_.sites.size(); ++site) {
@@ -74,6 +77,7 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
     pass.step = step_;
     pass.rows = static_cast<uint16_t>(picked ? wanted.size() : rows);
     pass.row_info = picked ? picked_span_ : batch_span_;
+    pass.sequences = picked ? of_wanted : sequences;
     pass.row_info.bytes = static_cast<uint32_t>(pass.rows * sizeof(RowInfo));
     pass.bypass_caches = prefill;
     if (plan_.sites[site].given) pass.given = &tokens;
@@ -86,13 +90,23 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
   co_return scheduler_.end_step(step_);
 }
 
+// Before strategies are asked: what is wrong with them is told or put right.
+Status Engine::ready() {
+  TIERD_TRY(scheduler_.take_fault());
+  if (!scheduler_.quarantined()) return {};
+  TIERD_TRY(drain());
+  return recover_();
+}
+
+Status Engine::begin_sequence(uint64_t sequence) {
+  TIERD_TRY(ready());
+  return scheduler_.begin_sequence(sequence);
+}
+
 Result<std::span<const float>> Engine::step(std::span<const RowInfo> rows, std::span<const uint32_t> wanted,
                                             bool prefill) {
   TIERD_CHECK(!rows.empty() && rows.size() <= batch_.size() && wanted.size() <= picked_.size());
-  if (scheduler_.quarantined()) {
-    TIERD_TRY(drain());
-    TIERD_TRY(recover_());
-  }
+  TIERD_TRY(ready());
   std::copy(rows.begin(), rows.end(), batch_.begin());
   for (uint32_t i = 0; i < rows.size(); ++i) batch_[i].row = i;
   for (size_t k = 0; k < wanted.size(); ++k) picked_[k] = batch_[wanted[k]];

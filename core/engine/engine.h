@@ -48,6 +48,11 @@ class Engine {
   Result<std::span<const float>> step(std::span<const RowInfo> rows, std::span<const uint32_t> wanted,
                                       bool prefill);
 
+  // A sequence of rows begins before its first step, and ends after its last; predictors hear of it. The
+  // fault of an end fails what is asked next, a beginning or a step.
+  Status begin_sequence(uint64_t sequence);
+  void end_sequence(uint64_t sequence) { scheduler_.end_sequence(sequence); }
+
   // Gives up what was read ahead, when no step follows.
   Status drain();
 
@@ -61,6 +66,7 @@ class Engine {
   void reset_times();
 
  private:
+  Status ready();
   Task<Status> walk(uint32_t rows, std::span<const uint32_t> wanted, bool prefill);
   Status run(Task<Status> task);
 

@@ -15,6 +15,18 @@ Status Session::check_room(size_t tokens) const {
                            position() + tokens, engine_.context())};
 }
 
+Status Session::begin() {
+  if (begun_) return {};
+  TIERD_TRY(engine_.begin_sequence(sequence_));
+  begun_ = true;
+  return {};
+}
+
+void Session::end() {
+  if (begun_) engine_.end_sequence(sequence_);
+  begun_ = false;
+}
+
 Result<std::span<const float>> Session::step(std::span<const uint32_t> tokens,
                                              std::span<const uint32_t> wanted, bool prefill) {
   std::vector<RowInfo> rows;
@@ -25,6 +37,7 @@ Result<std::span<const float>> Session::step(std::span<const uint32_t> tokens,
     }
     rows.push_back({token, position() + static_cast<uint32_t>(rows.size()), sequence_, 0});
   }
+  TIERD_TRY(begin());
   TIERD_ASSIGN(const std::span<const float> logits, engine_.step(rows, wanted, prefill));
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   return logits;

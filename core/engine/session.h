@@ -14,10 +14,13 @@ class Session {
  public:
   // `sequence`: its slot in the KV cache, used by no other session. The engine outlives the session.
   Session(Engine& engine, uint32_t sequence) : engine_(engine), sequence_(sequence) {}
+  ~Session() { end(); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   // Appends tokens and returns the logits after the last of them: [vocab], valid until the next call. More
   // than one token goes as prefill, in chunks. Errors: no_space when the context is full, and those of
-  // Engine::step; the session then stays where it was.
+  // Engine::begin_sequence and Engine::step; the session then stays where it was.
   Result<std::span<const float>> append(std::span<const uint32_t> tokens);
 
   // Appends tokens and adds up -ln p(token | those before it) for each of them but the first of the session.
@@ -30,15 +33,22 @@ class Session {
   uint32_t position() const { return static_cast<uint32_t>(tokens_.size()); }
   std::span<const uint32_t> tokens() const { return tokens_; }
   // Forgets everything.
-  void clear() { tokens_.clear(); }
+  void clear() {
+    end();
+    tokens_.clear();
+  }
 
  private:
+  // To predictors a session is a sequence from its first token to its end, or to the next `clear`.
+  Status begin();
+  void end();
   Status check_room(size_t tokens) const;
   Result<std::span<const float>> step(std::span<const uint32_t> tokens, std::span<const uint32_t> wanted,
                                       bool prefill);
 
   Engine& engine_;
   uint32_t sequence_;
+  bool begun_ = false;
   std::vector<uint32_t> tokens_;
 };
 

@@ -62,7 +62,7 @@ Status Scheduler::ask_cache(SiteId site, std::vector<uint32_t> missing, Priority
   }
   if (!dropped.empty()) {
     if (observer() != nullptr) observer()->evicted(home, dropped);
-    tell_cache(cache.call_if(&tierd_cache_1::dropped, "dropped", home, dropped.data(),
+    keep_fault(cache.call_if(&tierd_cache_1::dropped, "dropped", home, dropped.data(),
                              static_cast<uint32_t>(dropped.size()), TIERD_DROPPED_EVICTED));
   }
   size_t kept = first;
@@ -221,7 +221,7 @@ bool Scheduler::is_awaited(const Fetch& fetch) const {
 }
 
 // A fault in an answer to mere news is kept until somebody can be told.
-void Scheduler::tell_cache(const Status& answer) {
+void Scheduler::keep_fault(const Status& answer) {
   if (!answer.ok() && fault_.code == Code::ok) fault_ = answer.error();
 }
 
@@ -248,7 +248,7 @@ void Scheduler::on_read_done(const Message& message, const Done& done) {
     fetch.state = FetchState::landed;
     if (fetch.into_arena()) {
       for (const uint32_t neuron : fetch.neurons) residency_.landed(home, neuron);
-      tell_cache(strategies_.cache.call_if(&tierd_cache_1::landed, "landed", home, fetch.neurons.data(),
+      keep_fault(strategies_.cache.call_if(&tierd_cache_1::landed, "landed", home, fetch.neurons.data(),
                                            static_cast<uint32_t>(fetch.neurons.size())));
       if (fill_progress_) fill_progress_(done.bytes);
       if (awaited) {
@@ -278,7 +278,7 @@ void Scheduler::on_read_done(const Message& message, const Done& done) {
   const Error error = read_error(fetch, done);
   if (fetch.into_arena()) {
     for (const uint32_t neuron : fetch.neurons) residency_.abandon(home, neuron);
-    tell_cache(strategies_.cache.call_if(&tierd_cache_1::dropped, "dropped", home, fetch.neurons.data(),
+    keep_fault(strategies_.cache.call_if(&tierd_cache_1::dropped, "dropped", home, fetch.neurons.data(),
                                          static_cast<uint32_t>(fetch.neurons.size()), TIERD_DROPPED_FAILED));
   }
   if (awaited) {

@@ -15,9 +15,10 @@ namespace tierd {
 struct Pass {
   uint32_t step = 0;
   uint16_t rows = 0;
-  Span row_info;                     // RowInfo[rows]
-  bool bypass_caches = false;        // prefill: nothing that streams by is admitted
-  const ActiveSet* given = nullptr;  // of a site whose set is given, and of no other
+  Span row_info;                        // RowInfo[rows]
+  bool bypass_caches = false;           // prefill: nothing that streams by is admitted
+  const ActiveSet* given = nullptr;     // of a site whose set is given, and of no other
+  std::span<const uint64_t> sequences;  // [rows]
 };
 
 // [kernel thread] What is handed over lives as long as the call.
@@ -26,6 +27,8 @@ class KernelObserver {
   virtual ~KernelObserver() = default;
 
   // What the engine asks of the scheduler.
+  virtual void sequence_begins(uint64_t sequence) = 0;
+  virtual void sequence_ends(uint64_t sequence) = 0;
   virtual void fill_begins() = 0;
   virtual void pass_begins(SiteId site, const Pass& pass) = 0;
   virtual void step_ends(uint32_t step) = 0;

@@ -90,6 +90,7 @@ Result<ActiveSet> Scheduler::ask_predictor(const Current& current) {
   tierd_rows_view rows{};
   rows.size = sizeof rows;
   rows.rows = current.pass.rows;
+  rows.seq = current.pass.sequences.data();
   tierd_set_out out{};
   out.size = sizeof out;
   out.cap = site.n;
@@ -275,6 +276,7 @@ Status Scheduler::look_ahead(const Current& current) {
   tierd_rows_view rows{};
   rows.size = sizeof rows;
   rows.rows = current.pass.rows;
+  rows.seq = current.pass.sequences.data();
   TIERD_TRY(predictor.call(&tierd_predictor_1::look_ahead, "look_ahead", current.site, &rows, &out));
   if (out.n > kMostAhead) {
     return predictor.fault("look_ahead", fmt::format("{} wishes where {} have room", out.n, kMostAhead));
@@ -339,6 +341,18 @@ bool Scheduler::stopping() {
   if (!dispatcher_.waiter().stopping()) return false;
   if (observer() != nullptr) observer()->interrupted();
   return true;
+}
+
+Status Scheduler::begin_sequence(uint64_t sequence) {
+  if (observer() != nullptr) observer()->sequence_begins(sequence);
+  return strategies_.predictor.call_if(&tierd_predictor_1::begin_sequence, "begin_sequence", sequence);
+}
+
+void Scheduler::end_sequence(uint64_t sequence) {
+  if (observer() != nullptr) observer()->sequence_ends(sequence);
+  auto& predictor = strategies_.predictor;
+  if (predictor.quarantined()) return;  // its fault was told
+  keep_fault(predictor.call_if(&tierd_predictor_1::end_sequence, "end_sequence", sequence));
 }
 
 bool Scheduler::quarantined() const {

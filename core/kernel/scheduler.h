@@ -67,6 +67,13 @@ class Scheduler : private CompletionSink {
   // After the last site of a step, or when a step was given up.
   Status end_step(uint32_t step);
 
+  // Between two steps, to the predictor: rows of a sequence follow, or come no more. The fault of an end, for
+  // which nobody waits, is kept for take_fault.
+  Status begin_sequence(uint64_t sequence);
+  void end_sequence(uint64_t sequence);
+  // A fault that nobody was told of yet; told once.
+  Status take_fault();
+
   // Brings in what the cache wants before the first step. `progress` hears of bytes that landed.
   Task<Status> fill(std::function<void(uint64_t)> progress);
 
@@ -159,10 +166,9 @@ class Scheduler : private CompletionSink {
   void retire(Fetch& fetch, bool used);
   bool is_awaited(const Fetch& fetch) const;
   bool reading(SiteId site, uint32_t step) const;
-  void tell_cache(const Status& answer);
+  void keep_fault(const Status& answer);
   bool stopping();
   KernelObserver* observer() const { return dispatcher_.observer(); }
-  Status take_fault();
   uint64_t offset_in_pool(const Fetch& fetch, uint32_t index) const;
   uint64_t slot_offset(SiteId site, uint32_t neuron) const;
   Error read_error(const Fetch& fetch, const Done& done) const;

@@ -20,6 +20,8 @@ Status check_pass(const PassBegins& begins, const TraceReader& trace) {
         return fail(fmt::format("no neuron of {}, or out of order: {}", site.name, neuron));
     }
   }
+  if (begins.sequences.size() != begins.rows)
+    return fail(fmt::format("the sequences of {} rows, of {}", begins.sequences.size(), begins.rows));
   if (begins.step == kNoStep) return fail("a step without a number");
   return {};
 }

@@ -189,13 +189,13 @@ void get_rows(In& in, Add add) {
   }
 }
 
-void put(Out& out, const std::vector<uint32_t>& neurons) {
-  put_rows<1>(out, neurons.size(), [&](size_t i) { return Row<1>{neurons[i]}; });
+void put(Out& out, const std::vector<uint32_t>& numbers) {
+  put_rows<1>(out, numbers.size(), [&](size_t i) { return Row<1>{numbers[i]}; });
 }
-std::vector<uint32_t> get_neurons(In& in) {
-  std::vector<uint32_t> neurons;
-  get_rows<1>(in, [&](const Row<1>& row) { neurons.push_back(row[0]); });
-  return neurons;
+std::vector<uint32_t> get_numbers(In& in) {
+  std::vector<uint32_t> numbers;
+  get_rows<1>(in, [&](const Row<1>& row) { numbers.push_back(row[0]); });
+  return numbers;
 }
 void put(Out& out, const std::optional<std::vector<uint32_t>>& neurons) {
   out.number(neurons ? 1 : 0);
@@ -203,7 +203,7 @@ void put(Out& out, const std::optional<std::vector<uint32_t>>& neurons) {
 }
 std::optional<std::vector<uint32_t>> get_optional_neurons(In& in) {
   if (in.number(1) == 0) return std::nullopt;
-  return get_neurons(in);
+  return get_numbers(in);
 }
 
 void put(Out&, const FillBegins&) {}
@@ -212,6 +212,7 @@ void put(Out& out, const PassBegins& e) {
   out.number(e.site), out.number(e.step), out.number(e.rows), out.number(e.bypass_caches ? 1 : 0);
   put(out, e.row_info);
   put(out, e.given);
+  put(out, e.sequences);
 }
 void get(In& in, PassBegins& e) {
   e.site = static_cast<SiteId>(in.number(UINT32_MAX));
@@ -220,6 +221,19 @@ void get(In& in, PassBegins& e) {
   e.bypass_caches = in.number(1) != 0;
   e.row_info = get<Span>(in);
   e.given = get_optional_neurons(in);
+  e.sequences = get_numbers(in);
+}
+void put(Out& out, const SequenceBegins& e) {
+  out.number(e.sequence);
+}
+void get(In& in, SequenceBegins& e) {
+  e.sequence = in.number();
+}
+void put(Out& out, const SequenceEnds& e) {
+  out.number(e.sequence);
+}
+void get(In& in, SequenceEnds& e) {
+  e.sequence = in.number();
 }
 void put(Out& out, const StepEnds& e) {
   out.number(e.step);
@@ -282,7 +296,7 @@ void put(Out& out, const Evicted& e) {
 }
 void get(In& in, Evicted& e) {
   e.site = static_cast<SiteId>(in.number(UINT32_MAX));
-  e.neurons = get_neurons(in);
+  e.neurons = get_numbers(in);
 }
 void put(Out& out, const Settled& e) {
   out.number(e.residency);
@@ -343,6 +357,9 @@ void EventEncoder::add(const Event& event) {
     listed_ += activated->neurons->size();
   }
   if (const auto* evicted = event.as<Evicted>()) listed_ += evicted->neurons.size();
+  if (const auto* pass = event.as<PassBegins>()) {
+    listed_ += pass->sequences.size() + (pass->given ? pass->given->size() : 0);
+  }
   ++events_;
 }
 

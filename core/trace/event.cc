@@ -31,6 +31,10 @@ class Text {
                        e.bypass_caches ? ", past the caches" : "",
                        e.given ? ", given " + runs_text(*e.given) : "");
   }
+  std::string operator()(const SequenceBegins& e) const {
+    return fmt::format("sequence {} begins", e.sequence);
+  }
+  std::string operator()(const SequenceEnds& e) const { return fmt::format("sequence {} ends", e.sequence); }
   std::string operator()(const StepEnds& e) const { return fmt::format("step {} ends", e.step); }
   std::string operator()(const DrainBegins&) const { return "drain"; }
   std::string operator()(const Swapped& e) const {
@@ -79,6 +83,19 @@ class Text {
 };
 
 }  // namespace
+
+std::optional<std::vector<uint32_t>> listed(const ActiveSet& set) {
+  if (set.is_all()) return std::nullopt;
+  return std::vector<uint32_t>(set.indices(), set.indices() + set.size());
+}
+
+PassBegins pass_event(SiteId site, const Pass& pass) {
+  PassBegins begins{site, pass.step, pass.rows, pass.bypass_caches, pass.row_info, std::nullopt, {}};
+  if (pass.given != nullptr) begins.given = listed(*pass.given);
+  // RowInfo has them in 32 bits.
+  for (const uint64_t sequence : pass.sequences) begins.sequences.push_back(static_cast<uint32_t>(sequence));
+  return begins;
+}
 
 bool Swapped::operator==(const Swapped& other) const {
   const auto same = [](const Setting& a, const Setting& b) { return a.key == b.key && a.value == b.value; };

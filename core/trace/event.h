@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/config/config.h"
+#include "core/kernel/observer.h"
 #include "core/kernel/site.h"
 #include "core/message/message.h"
 
@@ -25,7 +26,18 @@ struct PassBegins {
   Span row_info;
   // Of a site whose set is given: its neurons, ascending.
   std::optional<std::vector<uint32_t>> given;
+  std::vector<uint32_t> sequences = {};  // [rows]
   bool operator==(const PassBegins&) const = default;
+};
+PassBegins pass_event(SiteId site, const Pass& pass);
+// A sequence of rows, between two steps.
+struct SequenceBegins {
+  uint64_t sequence = 0;
+  bool operator==(const SequenceBegins&) const = default;
+};
+struct SequenceEnds {
+  uint64_t sequence = 0;
+  bool operator==(const SequenceEnds&) const = default;
 };
 struct StepEnds {
   uint32_t step = 0;
@@ -85,7 +97,7 @@ struct Delivered {
 struct Event {
   uint64_t ns = 0;  // since the start of the trace
   std::variant<FillBegins, PassBegins, StepEnds, DrainBegins, Swapped, Interrupted, Activated, Evicted,
-               Settled, Posted, TurnBegins, Sent, Delivered>
+               Settled, Posted, TurnBegins, Sent, Delivered, SequenceBegins, SequenceEnds>
       what;
 
   template <class T>
@@ -93,6 +105,9 @@ struct Event {
     return std::get_if<T>(&what);
   }
 };
+
+// The neurons of a set; none: all.
+std::optional<std::vector<uint32_t>> listed(const ActiveSet& set);
 
 // One line for people: "read layers.3.ffn 12-15 …". `sites` give the names.
 std::string event_text(const Event& event, const std::vector<Site>& sites);

@@ -18,11 +18,6 @@ std::span<const std::byte> bytes_of(const T& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
-std::optional<std::vector<uint32_t>> neurons_of(const ActiveSet& set) {
-  if (set.is_all()) return std::nullopt;
-  return std::vector<uint32_t>(set.indices(), set.indices() + set.size());
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Recorder>> Recorder::create(const std::string& path, const TraceHeader& header) {
@@ -79,13 +74,17 @@ void Recorder::add(Event event) {
 void Recorder::swapped(std::string kind, StrategyConfig strategy) {
   add({0, Swapped{std::move(kind), std::move(strategy)}});
 }
+void Recorder::sequence_begins(uint64_t sequence) {
+  add({0, SequenceBegins{sequence}});
+}
+void Recorder::sequence_ends(uint64_t sequence) {
+  add({0, SequenceEnds{sequence}});
+}
 void Recorder::fill_begins() {
   add({0, FillBegins{}});
 }
 void Recorder::pass_begins(SiteId site, const Pass& pass) {
-  PassBegins begins{site, pass.step, pass.rows, pass.bypass_caches, pass.row_info, std::nullopt};
-  if (pass.given != nullptr) begins.given = neurons_of(*pass.given);
-  add({0, std::move(begins)});
+  add({0, pass_event(site, pass)});
 }
 void Recorder::step_ends(uint32_t step) {
   add({0, StepEnds{step}});
@@ -98,7 +97,7 @@ void Recorder::interrupted() {
   looking_ = false;
 }
 void Recorder::activated(SiteId site, const ActiveSet& set) {
-  add({0, Activated{site, neurons_of(set)}});
+  add({0, Activated{site, listed(set)}});
 }
 void Recorder::evicted(SiteId site, std::span<const uint32_t> neurons) {
   add({0, Evicted{site, {neurons.begin(), neurons.end()}}});

@@ -43,12 +43,10 @@ class Follower final : public KernelObserver {
   uint64_t events() const { return events_; }
   uint64_t steps() const { return steps_; }
 
+  void sequence_begins(uint64_t sequence) override { expect(SequenceBegins{sequence}); }
+  void sequence_ends(uint64_t sequence) override { expect(SequenceEnds{sequence}); }
   void fill_begins() override { expect(FillBegins{}); }
-  void pass_begins(SiteId site, const Pass& pass) override {
-    PassBegins begins{site, pass.step, pass.rows, pass.bypass_caches, pass.row_info, std::nullopt};
-    if (pass.given != nullptr) begins.given = listed(*pass.given);
-    expect(std::move(begins));
-  }
+  void pass_begins(SiteId site, const Pass& pass) override { expect(pass_event(site, pass)); }
   void step_ends(uint32_t step) override { expect(StepEnds{step}); }
   void drain_begins() override { expect(DrainBegins{}); }
   void interrupted() override {}  // nobody stops a replay
@@ -70,10 +68,6 @@ class Follower final : public KernelObserver {
   }
 
  private:
-  static std::optional<std::vector<uint32_t>> listed(const ActiveSet& set) {
-    if (set.is_all()) return std::nullopt;
-    return std::vector<uint32_t>(set.indices(), set.indices() + set.size());
-  }
   template <class T>
   void expect(T now) {
     if (difference_) return;
@@ -133,7 +127,8 @@ Task<Status> follow(TraceReader& trace, Follower& follower, Scheduler& scheduler
     if (const auto* begins = follower.next_as<PassBegins>()) {
       if (const Status sound = check_pass(*begins, trace); !sound.ok()) co_return sound.error();
       ActiveSet given;
-      Pass pass{begins->step, begins->rows, begins->row_info, begins->bypass_caches, nullptr};
+      const std::vector<uint64_t> sequences(begins->sequences.begin(), begins->sequences.end());
+      Pass pass{begins->step, begins->rows, begins->row_info, begins->bypass_caches, nullptr, sequences};
       if (begins->given) {
         given = ActiveSet::of(*begins->given);
         pass.given = &given;
@@ -141,6 +136,10 @@ Task<Status> follow(TraceReader& trace, Follower& follower, Scheduler& scheduler
       (void)co_await scheduler.pass(begins->site, pass);
     } else if (const auto* ends = follower.next_as<StepEnds>()) {
       (void)scheduler.end_step(ends->step);
+    } else if (const auto* sequence = follower.next_as<SequenceBegins>()) {
+      (void)scheduler.begin_sequence(sequence->sequence);
+    } else if (const auto* over = follower.next_as<SequenceEnds>()) {
+      scheduler.end_sequence(over->sequence);
     } else if (follower.next_as<FillBegins>() != nullptr) {
       (void)co_await scheduler.fill({});
     } else if (follower.next_as<DrainBegins>() != nullptr) {
@@ -153,7 +152,8 @@ Task<Status> follow(TraceReader& trace, Follower& follower, Scheduler& scheduler
 
 bool asks(const Event& event) {
   return event.as<PassBegins>() != nullptr || event.as<StepEnds>() != nullptr ||
-         event.as<FillBegins>() != nullptr || event.as<DrainBegins>() != nullptr;
+         event.as<FillBegins>() != nullptr || event.as<DrainBegins>() != nullptr ||
+         event.as<SequenceBegins>() != nullptr || event.as<SequenceEnds>() != nullptr;
 }
 
 bool is_kind(std::string_view kind) {

@@ -74,7 +74,8 @@ class Asker {
   }
   Status operator()(const PassBegins& begins) {
     ActiveSet given;
-    Pass pass{begins.step, begins.rows, begins.row_info, begins.bypass_caches, nullptr};
+    const std::vector<uint64_t> sequences(begins.sequences.begin(), begins.sequences.end());
+    Pass pass{begins.step, begins.rows, begins.row_info, begins.bypass_caches, nullptr, sequences};
     prefill_ = begins.bypass_caches;
     if (begins.given) {
       given = ActiveSet::of(*begins.given);
@@ -91,6 +92,13 @@ class Asker {
       add_difference(result_.counters, now, counted_);
     }
     counted_ = now;
+    return {};
+  }
+  Status operator()(const SequenceBegins& begins) {
+    return kernel_.scheduler().begin_sequence(begins.sequence);
+  }
+  Status operator()(const SequenceEnds& ends) {
+    kernel_.scheduler().end_sequence(ends.sequence);
     return {};
   }
   Status operator()(const DrainBegins&) { return run(kernel_.dispatcher(), kernel_.scheduler().drain()); }
@@ -113,6 +121,10 @@ Result<std::vector<Asked>> read_asked(TraceReader& trace) {
       asked.emplace_back(*begins);
     } else if (const auto* ends = event->as<StepEnds>()) {
       asked.emplace_back(*ends);
+    } else if (const auto* sequence = event->as<SequenceBegins>()) {
+      asked.emplace_back(*sequence);
+    } else if (const auto* over = event->as<SequenceEnds>()) {
+      asked.emplace_back(*over);
     } else if (event->as<FillBegins>() != nullptr) {
       asked.emplace_back(FillBegins{});
     } else if (event->as<DrainBegins>() != nullptr) {

@@ -15,7 +15,7 @@
 namespace tierd {
 
 // What the engine asked the scheduler, of a whole trace. Error: of the trace.
-using Asked = std::variant<FillBegins, PassBegins, StepEnds, DrainBegins>;
+using Asked = std::variant<FillBegins, PassBegins, StepEnds, DrainBegins, SequenceBegins, SequenceEnds>;
 Result<std::vector<Asked>> read_asked(TraceReader& trace);
 
 struct WhatIf {

@@ -29,6 +29,7 @@
 namespace tierd {
 namespace {
 
+constexpr uint64_t kSequences[] = {0};  // of the one row
 constexpr uint64_t kLongSpinNs = 1'000'000'000;
 constexpr auto kUntilParked = std::chrono::microseconds(300);
 
@@ -221,6 +222,7 @@ class DenseStep {
       Pass pass;
       pass.step = number;
       pass.rows = 1;
+      pass.sequences = kSequences;
       Status status = co_await scheduler_->pass(site, pass);
       if (!status.ok()) co_return status;
     }

@@ -25,6 +25,8 @@ namespace tierd {
 inline constexpr uint32_t kSlot = 4096;
 inline constexpr uint32_t kUnread = 0xdeadbeef;
 
+inline constexpr uint64_t kSequences[] = {0};  // of the one row
+
 using Neurons = std::vector<uint32_t>;
 
 struct Read {
@@ -221,7 +223,8 @@ struct Script {
     static const tierd_predictor_1 predictor = {
         sizeof predictor,
         [](void*) { return 0u; },
-        [](void* self, uint32_t site, const tierd_rows_view*, tierd_set_out* out) {
+        [](void* self, uint32_t site, const tierd_rows_view* rows, tierd_set_out* out) {
+          EXPECT_EQ(rows->seq, kSequences);
           const auto& script = *static_cast<Script*>(self);
           if (script.predict) return script.predict(site, out);
           out->all = 1;
@@ -381,6 +384,7 @@ class ScriptedWorld {
     Pass pass;
     pass.step = step;
     pass.rows = 1;
+    pass.sequences = kSequences;
     pass.bypass_caches = bypass;
     pass.given = &set;
     return run(scheduler->pass(site, pass));

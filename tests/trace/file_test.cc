@@ -17,7 +17,7 @@ void tell(Recorder& recorder, uint32_t steps) {
   const ActiveSet given = ActiveSet::of({1, 3});
   recorder.fill_begins();
   for (uint32_t step = 0; step < steps; ++step) {
-    recorder.pass_begins(0, {step, 1, {0, 1, 0, 16}, false, &given});
+    recorder.pass_begins(0, {step, 1, {0, 1, 0, 16}, false, &given, {}});
     recorder.activated(1, ActiveSet::all(5));
     Message message;
     message.id = {3, step};
@@ -159,7 +159,7 @@ TEST(TraceFile, WhatIsNoTraceIsRefused) {
   std::string bytes = file_text(write_trace(folder, 1));
   bytes[8] = 99;
   EXPECT_THAT(line(folder.write("other", bytes)),
-              HasSubstr("is a trace of version 99, this program reads version 1"));
+              HasSubstr("is a trace of version 99, this program reads version 2"));
 }
 
 TEST(TraceFile, AFileThatCannotBeWrittenIsAnError) {

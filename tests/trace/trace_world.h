@@ -84,12 +84,13 @@ inline Event draw_event(Random& random, uint64_t& ns) {
   ns += random.below(5) == 0 ? number(1u << 30) : random.below(200);
   Event event;
   event.ns = ns;
-  switch (random.below(13)) {
+  switch (random.below(15)) {
     case 0:
       event.what = FillBegins{};
       break;
     case 1:
-      event.what = PassBegins{u32(), u32(), u16(), random.below(2) == 0, span(), maybe()};
+      event.what =
+          PassBegins{u32(), u32(), u16(), random.below(2) == 0, span(), maybe(), draw_neurons(random)};
       break;
     case 2:
       event.what = StepEnds{u32()};
@@ -145,6 +146,12 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       break;
     case 11:
       event.what = Sent{{u32(), u32()}};
+      break;
+    case 12:
+      event.what = SequenceBegins{number(UINT64_MAX)};
+      break;
+    case 13:
+      event.what = SequenceEnds{number(UINT64_MAX)};
       break;
     default: {
       Delivered delivered;

@@ -48,6 +48,7 @@ Result<std::unique_ptr<Subject>> Subject::create(const Arguments& arguments) {
 }
 
 Subject::~Subject() {
+  session_.reset();
   if (runtime_) (void)runtime_->engine().drain();
   runtime_.reset();
   cores_.use();

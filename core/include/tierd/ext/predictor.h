@@ -28,8 +28,11 @@ typedef struct tierd_predictor_1 {
   int (*look_ahead)(void* self, uint32_t site, const tierd_rows_view* rows, tierd_ahead_out* out);
   /* What was predicted and what was true. Optional. */
   int (*observe)(void* self, const tierd_set_view* predicted, const tierd_set_view* truth);
-  int (*begin_sequence)(void* self, uint64_t sequence); /* optional */
-  int (*end_sequence)(void* self, uint64_t sequence);   /* optional */
+  /* A session is about to pass its first tokens: rows of this sequence follow. Optional. */
+  int (*begin_sequence)(void* self, uint64_t sequence);
+  /* The session is over, or forgets its tokens; its number may begin again. Optional. An instance that took
+   * another's place may hear of the end, and see rows, of a sequence that began before it came. */
+  int (*end_sequence)(void* self, uint64_t sequence);
 } tierd_predictor_1;
 
 #ifdef __cplusplus
