@@ -63,12 +63,18 @@ struct Read {
 // `seed`, so that the same seed gives the same calls as long as the answers are the same.
 class Trace {
  public:
-  Trace(const StrategyChoice& choice, const std::vector<Site>& sites, uint64_t seed, Report& report)
-      : choice_(choice), sites_(sites), world_(sites, seed, nullptr), random_(seed), report_(report) {}
+  Trace(const StrategyChoice& choice, const std::vector<Site>& sites, uint64_t seed,
+        const SuiteOptions& options, Report& report)
+      : choice_(choice),
+        sites_(sites),
+        world_(sites, seed, naive_linear),
+        random_(seed),
+        options_(options),
+        report_(report) {}
 
   // Makes the cache and its tier. False when there is nothing to go on with.
   bool begin() {
-    cache_ = Cache::make(choice_, world_, report_);
+    cache_ = Cache::make(choice_, world_, options_, report_);
     if (cache_ == nullptr) return false;
     uint64_t whole = 0;
     for (SiteId s = 0; s < sites_.size(); ++s) {
@@ -319,7 +325,7 @@ class Trace {
   void take_over() {
     end();
     if (!well()) return;
-    auto next = Cache::make(choice_, world_, report_);
+    auto next = Cache::make(choice_, world_, options_, report_);
     if (next == nullptr) {
       well_ = false;
       return;
@@ -360,6 +366,7 @@ class Trace {
   const std::vector<Site>& sites_;
   PluginWorld world_;
   Random random_;
+  const SuiteOptions& options_;
   Report& report_;
   std::unique_ptr<Cache> cache_;
   std::optional<Tier> tier_;

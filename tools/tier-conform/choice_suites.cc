@@ -16,11 +16,11 @@ void check_numbers(const StrategyChoice& choice, const SuiteOptions& options, Re
   for (uint32_t world = 0; world < options.worlds; ++world) {
     Random random(options.seed * 1000 + world);
     const std::vector<Site> sites = draw_sites(world, random);
-    const PluginWorld same(sites, options.seed, nullptr), another(sites, ~options.seed, nullptr);
-    const auto first = Subject<Table>::make(choice, same, report);
-    const auto second = Subject<Table>::make(choice, same, report);
-    const auto other = Subject<Table>::make(choice, another, report);
-    if (first == nullptr || second == nullptr || other == nullptr) return;
+    const PluginWorld same(sites, options.seed, naive_linear), another(sites, ~options.seed, naive_linear);
+    const auto first = Subject<Table>::make(choice, same, options, report);
+    const auto second = Subject<Table>::make(choice, same, options, report);
+    const auto other = Subject<Table>::make(choice, another, options, report);
+    if (first == nullptr || second == nullptr || other == nullptr) continue;
     Fingerprint of_first, of_second, of_other;
     for (uint32_t step = 0; step < options.steps; ++step) {
       for (SiteId site = 0; site < sites.size(); ++site) {

@@ -6,6 +6,7 @@
 
 #include "core/base/standard_streams.h"
 #include "core/host/plugin_file.h"
+#include "tools/assembly/plugin_tensors.h"
 #include "tools/tier-conform/suites.h"
 
 namespace tierd {
@@ -20,6 +21,7 @@ constexpr const char* kDescription =
     "\n"
     "  tier-conform build/dev/lib/tierd/cache-lru.so\n"
     "  tier-conform --seed 7 --worlds 200 ./cache-mine.so\n"
+    "  tier-conform --tensors heat.safetensors ./cache-mine.so\n"
     "\n"
     "Exit: 0 it keeps them; 1 it breaks one, with the first example of each; 2 it is no plugin.";
 
@@ -41,15 +43,24 @@ Result<StrategyChoice> open(const std::string& path) {
   return choice;
 }
 
+Result<std::shared_ptr<const PluginTensors>> read_tensors(const std::string& path) {
+  TIERD_ASSIGN(const PluginTensorFile file, PluginTensorFile::open(path));
+  return file.read();
+}
+
 int run(int argc, char** argv) {
   std::string path;
   SuiteOptions options;
+  std::string tensors;
   bool verbose = false;
   CLI::App app{kDescription, "tier-conform"};
   app.add_option("PLUGIN", path, "the shared object")->required()->type_name("FILE");
   app.add_option("-s,--seed", options.seed, "of sites and traces")->capture_default_str();
   app.add_option("--worlds", options.worlds, "how many arrangements of sites")->capture_default_str();
   app.add_option("--steps", options.steps, "steps in each")->capture_default_str();
+  app.add_option("--tensors", tensors,
+                 "a safetensors file for the plugin, as `cache.tensors` names one to tierd")
+      ->type_name("FILE");
   app.add_flag("-v,--verbose", verbose, "the rules that it keeps, too");
   try {
     app.parse(argc, argv);
@@ -63,6 +74,14 @@ int run(int argc, char** argv) {
   if (!choice.ok()) {
     say(choice.error().line());
     return kBadInput;
+  }
+  if (!tensors.empty()) {
+    const auto read = read_tensors(tensors);
+    if (!read.ok()) {
+      say(read.error().line());
+      return kBadInput;
+    }
+    options.tensors = *read;
   }
   Report report;
   run_suite(*choice, options, report);

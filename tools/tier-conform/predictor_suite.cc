@@ -22,11 +22,17 @@ constexpr const char* kCaps = "caps: known ones, the same for all instances, los
 
 class Trace {
  public:
-  Trace(const StrategyChoice& choice, const std::vector<Site>& sites, uint64_t seed, Report& report)
-      : choice_(choice), sites_(sites), world_(sites, seed, nullptr), random_(seed), report_(report) {}
+  Trace(const StrategyChoice& choice, const std::vector<Site>& sites, uint64_t seed,
+        const SuiteOptions& options, Report& report)
+      : choice_(choice),
+        sites_(sites),
+        world_(sites, seed, naive_linear),
+        random_(seed),
+        options_(options),
+        report_(report) {}
 
   bool begin() {
-    predictor_ = Predictor::make(choice_, world_, report_);
+    predictor_ = Predictor::make(choice_, world_, options_, report_);
     if (predictor_ == nullptr) return false;
     const uint32_t caps = predictor_->strategy.table.caps(predictor_->strategy.self);
     lossy_ = (caps & TIERD_PREDICTOR_LOSSY) != 0;
@@ -35,6 +41,8 @@ class Trace {
     report_.check(kCaps, (caps & ~kKnown) == 0 && lossy_ == (choice_.plugin->lossy != 0), [&] {
       return fmt::format("caps {:#x}, lossy {} in the descriptor", caps, choice_.plugin->lossy);
     });
+    // One that began before this instance came.
+    if (random_.below(2) == 0) sequences_.push_back(random_.below(64));
     return true;
   }
 
@@ -138,6 +146,7 @@ class Trace {
   const std::vector<Site>& sites_;
   PluginWorld world_;
   Random random_;
+  const SuiteOptions& options_;
   Report& report_;
   std::unique_ptr<Predictor> predictor_;
   std::vector<uint64_t> sequences_;

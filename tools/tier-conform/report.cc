@@ -18,6 +18,13 @@ void Report::check(const char* text, bool holds, const std::function<std::string
   if (!holds && one.broken.empty()) one.broken = example();
 }
 
+uint64_t Report::checks_of(const char* text) const {
+  for (const Rule& rule : rules_) {
+    if (rule.text == text) return rule.checks;
+  }
+  return 0;
+}
+
 bool Report::ok() const {
   return std::all_of(rules_.begin(), rules_.end(), [](const Rule& r) { return r.broken.empty(); });
 }

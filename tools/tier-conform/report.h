@@ -19,6 +19,11 @@ class Report {
   // `example` is asked only for the first time that the rule is broken.
   void check(const char* rule, bool holds, const std::function<std::string()>& example);
 
+  // A plugin declined to be made where it may.
+  void refused(const std::string& why) { refusal_ = why; }
+  const std::string& last_refusal() const { return refusal_; }
+  uint64_t checks_of(const char* rule) const;
+
   const std::vector<Rule>& rules() const { return rules_; }
   bool ok() const;
   // One line a rule; of those that hold only with `all`.
@@ -27,6 +32,7 @@ class Report {
  private:
   Rule& rule(const char* text);
   std::vector<Rule> rules_;
+  std::string refusal_;
 };
 
 }  // namespace tierd

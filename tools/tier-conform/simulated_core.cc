@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include "core/layout/row_group.h"
+
 namespace tierd {
 namespace {
 
@@ -52,6 +54,23 @@ std::vector<Site> draw_sites(uint32_t world, Random& random) {
     sites.back().given = i == 0 && random.below(2) == 0;
   }
   return sites;
+}
+
+void naive_linear(const PluginTensors::Tensor& tensor, const float* x, uint32_t rows, float* y) {
+  const uint64_t n_out = tensor.dims[0], n_in = tensor.dims[1];
+  const uint64_t bytes = group_bytes(tensor.encoding, static_cast<uint32_t>(n_in));
+  std::vector<float> weights(n_in);
+  for (uint64_t i = 0; i < n_out; ++i) {
+    if (n_in != 0) {
+      unpack_row(tensor.encoding, static_cast<uint32_t>(i % kGroupRows),
+                 {tensor.packed.get() + i / kGroupRows * bytes, bytes}, weights);
+    }
+    for (uint64_t row = 0; row < rows; ++row) {
+      double sum = 0;
+      for (uint64_t j = 0; j < n_in; ++j) sum += double{weights[j]} * x[row * n_in + j];
+      y[row * n_out + i] = static_cast<float>(sum);
+    }
+  }
 }
 
 std::vector<uint32_t> draw_set(uint32_t n, Random& random) {

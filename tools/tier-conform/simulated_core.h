@@ -23,6 +23,8 @@
 namespace tierd {
 
 // Rules of all kinds.
+inline constexpr const char* kMade = "an instance can be made of whatever its parameters allow";
+inline constexpr const char* kMadeWithTensors = "an instance can be made with the tensors, for some sites";
 inline constexpr const char* kWithin = "answers are written within the arrays that are given for them";
 inline constexpr const char* kSame =
     "the same calls and seed give the same answers, whatever other instances do";
@@ -30,6 +32,9 @@ inline constexpr const char* kSame =
 // Sites of world number `world`: first the edges (none, one of one neuron, a tied embedding …), then drawn
 // ones.
 std::vector<Site> draw_sites(uint32_t world, Random& random);
+
+// `linear` as it is defined, in double.
+void naive_linear(const PluginTensors::Tensor& tensor, const float* x, uint32_t rows, float* y);
 
 // Some of n neurons, ascending: none, all, few or many.
 std::vector<uint32_t> draw_set(uint32_t n, Random& random);
@@ -71,15 +76,19 @@ class Fingerprint {
 template <class Table>
 class Subject {
  public:
-  // Nothing, and a broken rule, if it cannot be made.
+  // Nothing, and a broken rule, if it cannot be made; where it may refuse, nothing.
   static std::unique_ptr<Subject> make(const StrategyChoice& choice, const PluginWorld& world,
-                                       Report& report) {
+                                       const SuiteOptions& options, Report& report) {
     std::unique_ptr<Subject> subject(new Subject);
     const Status read = read_table(*choice.plugin, choice.origin, subject->strategy.table);
     report.check("the table has what its kind needs", read.ok(), [&] { return read.error().line(); });
     if (!read.ok()) return nullptr;
     auto made = StrategyInstance::create(choice, world);
-    report.check("an instance can be made of whatever its parameters allow", made.ok(),
+    if (!made.ok() && options.tensors != nullptr) {
+      report.refused(made.error().line());
+      return nullptr;
+    }
+    report.check(choice.tensors != nullptr ? kMadeWithTensors : kMade, made.ok(),
                  [&] { return made.error().line(); });
     if (!made.ok()) return nullptr;
     subject->instance_ = std::move(*made);
@@ -105,16 +114,16 @@ inline bool check_answered(const Status& status, Report& report) {
 }
 
 // Plays traces of many worlds, and in each the same one twice, side by side with a third that does something
-// else: the same calls must give the same answers. A Trace is made of (choice, sites, seed, report) and has
-// begin() -> false when there is nothing to play, step(), end(), well() and fingerprint().
+// else: the same calls must give the same answers. A Trace is made of (choice, sites, seed, options, report)
+// and has begin() -> false when there is nothing to play, step(), end(), well() and fingerprint().
 template <class Trace>
 void play_side_by_side(const StrategyChoice& choice, const SuiteOptions& options, Report& report) {
   for (uint32_t world = 0; world < options.worlds; ++world) {
     Random random(options.seed * 1000 + world);
     const std::vector<Site> sites = draw_sites(world, random);
     const uint64_t seed = options.seed + world;
-    Trace first(choice, sites, seed, report), second(choice, sites, seed, report),
-        other(choice, sites, ~seed, report);
+    Trace first(choice, sites, seed, options, report), second(choice, sites, seed, options, report),
+        other(choice, sites, ~seed, options, report);
     if (!first.begin() || !second.begin() || !other.begin()) continue;
     for (uint32_t step = 0; step < options.steps; ++step) {
       for (Trace* trace : {&first, &other, &second}) {

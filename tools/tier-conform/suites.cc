@@ -6,6 +6,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
+
+#include "tools/tier-conform/simulated_core.h"
 
 namespace tierd {
 namespace {
@@ -89,7 +92,13 @@ std::vector<Setting> beyond(const tierd_param& param) {
 
 void run_suite(const StrategyChoice& choice, const SuiteOptions& options, Report& report) {
   const tierd_plugin& plugin = *choice.plugin;
-  const Check check = check_of(plugin.kind);
+  const auto check = [&](StrategyChoice of, const SuiteOptions& how) {
+    const Check suite = check_of(plugin.kind);
+    suite(of, how, report);
+    if (options.tensors == nullptr) return;
+    of.tensors = options.tensors;
+    suite(of, how, report);
+  };
   const void* table = plugin.extension(id_of(plugin.kind));
   report.check(kTables, table != nullptr && plugin.extension(id_of(plugin.kind)) == table,
                [&] { return fmt::format("of {}", id_of(plugin.kind)); });
@@ -98,7 +107,7 @@ void run_suite(const StrategyChoice& choice, const SuiteOptions& options, Report
                  [&] { return fmt::format("a table for '{}'", unknown); });
   }
 
-  check(choice, options, report);
+  check(choice, options);
   SuiteOptions brief = options;
   brief.worlds = std::min(options.worlds, 8u);
   brief.steps = std::min(options.steps, 10u);
@@ -110,11 +119,15 @@ void run_suite(const StrategyChoice& choice, const SuiteOptions& options, Report
       if (!parameters.ok()) continue;
       StrategyChoice at_edge = choice;
       at_edge.parameters = std::move(*parameters);
-      check(at_edge, brief, report);
+      check(std::move(at_edge), brief);
     }
     for (const Setting& outside : beyond(param(plugin, i))) {
       report.check(kRefused, !Parameters::read(plugin, {outside}).ok(), [&] { return outside.key; });
     }
+  }
+  if (options.tensors != nullptr) {
+    report.check(kMadeWithTensors, report.checks_of(kMadeWithTensors) != 0,
+                 [&] { return "refused everywhere: " + report.last_refusal(); });
   }
 }
 

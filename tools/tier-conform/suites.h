@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "core/host/strategy_instance.h"
 #include "tools/tier-conform/report.h"
@@ -12,6 +13,9 @@ struct SuiteOptions {
   uint64_t seed = 1;
   uint32_t worlds = 24;  // random worlds, the edge cases first
   uint32_t steps = 40;   // of each
+  // Given, everything is tried with them and without them, and a plugin may refuse to be made: for want of
+  // them, or because they do not fit the sites.
+  std::shared_ptr<const PluginTensors> tensors;
 };
 
 // The suite of the plugin's kind, and what holds for all kinds.
