@@ -67,8 +67,9 @@ if(TIERD_SANITIZE)
   target_link_options(tierd_plugin_options INTERFACE -fsanitize=${TIERD_SANITIZE})
 endif()
 
+add_custom_target(tierd_plugins)  # what programs load: strategies and agents
+
 # tierd_plugin(<kind> <name> SOURCES …): the strategy build/<preset>/lib/tierd/<kind>-<name>.so.
-add_custom_target(tierd_plugins)
 function(tierd_plugin kind name)
   cmake_parse_arguments(ARG "" "FOLDER" "SOURCES" ${ARGN})
   set(target plugin_${kind}_${name})
@@ -77,6 +78,27 @@ function(tierd_plugin kind name)
   set_target_properties(${target} PROPERTIES
     PREFIX "" OUTPUT_NAME ${kind}-${name} CXX_STANDARD 17 C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
   if(ARG_FOLDER)  # not for the program: of tests
+    set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${ARG_FOLDER})
+  else()
+    add_dependencies(tierd_plugins ${target})
+    install(TARGETS ${target} LIBRARY DESTINATION lib/tierd)
+  endif()
+endfunction()
+
+# tierd_agent(<name> SOURCES … DEPS …): the agent build/<preset>/lib/tierd/agent-<name>.so. What it links from this
+# tree is its own copy: it exports its entry alone.
+function(tierd_agent name)
+  cmake_parse_arguments(ARG "" "FOLDER;TARGET" "SOURCES;DEPS" ${ARGN})
+  set(target agent_${name})
+  if(ARG_TARGET)
+    set(target ${ARG_TARGET})
+  endif()
+  add_library(${target} MODULE ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE tierd_agent_entry ${ARG_DEPS})
+  target_link_options(${target} PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/agent.map)
+  set_target_properties(${target} PROPERTIES
+    PREFIX "" OUTPUT_NAME agent-${name} CXX_VISIBILITY_PRESET hidden LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/agent.map)
+  if(ARG_FOLDER)  # not for the programs: of tests
     set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${ARG_FOLDER})
   else()
     add_dependencies(tierd_plugins ${target})

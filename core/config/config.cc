@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <variant>
 
@@ -26,10 +27,10 @@ constexpr auto at() {
     return config.*Member;
   };
 }
-template <auto Strategy, auto Member>
+template <auto Table, auto Member>
 constexpr auto at() {
   return +[](Config & config) -> auto& {
-    return config.*Strategy.*Member;
+    return config.*Table.*Member;
   };
 }
 
@@ -54,21 +55,19 @@ const std::array kKeys = {
     Key{"compute.activations", at<&Config::activations>(), "int8|f32",
         "what block-encoded weights are multiplied with; int8 is lossy and reports its error"},
     Key{"compute.kernels", at<&Config::kernels>(), "auto|avx512-vnni|avx2|scalar", "instruction set"},
-    Key{"tiers.flash.device", at<&Config::flash_device>(), "auto|io_uring|pread", "how the store is read"},
-    Key{"tiers.flash.depth", at<&Config::flash_depth>(), "", "most reads in flight"},
-    Key{"tiers.flash.max_read", at<&Config::flash_max_read>(), "",
-        "adjacent extents are read together up to this"},
-    Key{"tiers.flash.verify", at<&Config::flash_verify>(), "",
-        "check every extent's checksum whenever it is read"},
-    Key{"tiers.flash.direct", at<&Config::flash_direct>(), "", "O_DIRECT, past the page cache"},
-    Key{"tiers.flash.thread", at<&Config::flash_thread>(), "kernel|own", "who drives the agent"},
-    Key{"tiers.flash.core", at<&Config::flash_core>(), "",
+    Key{"tiers.flash.agent", at<&Config::flash, &TierConfig::agent>(), "", "who reads the store"},
+    Key{"tiers.flash.thread", at<&Config::flash, &TierConfig::thread>(), "kernel|own",
+        "who drives the agent"},
+    Key{"tiers.flash.core", at<&Config::flash, &TierConfig::core>(), "",
         "the core of its own thread; empty leaves it free"},
+    Key{"tiers.dram.agent", at<&Config::dram, &TierConfig::agent>(), "",
+        "who holds the weights and computes"},
     Key{"tiers.dram.capacity", at<&Config::dram_capacity>(), "",
         "all, a share of the tensor bytes (50%) or a size"},
     Key{"tiers.dram.staging", at<&Config::dram_staging>(), "", "most that streaming bytes may occupy"},
-    Key{"tiers.dram.thread", at<&Config::dram_thread>(), "kernel|own", "who drives the agent"},
-    Key{"tiers.dram.core", at<&Config::dram_core>(), "", "the core of its own thread; empty leaves it free"},
+    Key{"tiers.dram.thread", at<&Config::dram, &TierConfig::thread>(), "kernel|own", "who drives the agent"},
+    Key{"tiers.dram.core", at<&Config::dram, &TierConfig::core>(), "",
+        "the core of its own thread; empty leaves it free"},
     Key{"plugins.path", at<&Config::plugin_path>(), "",
         "folders with plugins, divided by ':' (--plugin-path, TIERD_PLUGIN_PATH)"},
     Key{"plugins.deadline_ms", at<&Config::plugin_deadline_ms>(), "",
@@ -108,12 +107,23 @@ std::string suggestion(std::string_view unknown) {
   return meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant);
 }
 
-// The strategy in whose table a key lies, or NULL.
-StrategyConfig* strategy_of(Config& config, std::string_view table) {
-  if (table == "predictor") return &config.predictor;
-  if (table == "quantizer") return &config.quantizer;
-  if (table == "cache") return &config.cache;
-  return table == "balancer" ? &config.balancer : nullptr;
+// A table that names a plugin, which reads the keys of it that are not declared here.
+struct PluginTable {
+  std::string_view named_at;  // the key that names the plugin
+  std::string* name = nullptr;
+  std::vector<Setting>* settings = nullptr;
+};
+
+std::optional<PluginTable> plugin_table(Config& config, std::string_view table) {
+  const auto strategy = [](StrategyConfig& of) { return PluginTable{"name", &of.name, &of.settings}; };
+  const auto tier = [](TierConfig& of) { return PluginTable{"agent", &of.agent, &of.settings}; };
+  if (table == "predictor") return strategy(config.predictor);
+  if (table == "quantizer") return strategy(config.quantizer);
+  if (table == "cache") return strategy(config.cache);
+  if (table == "balancer") return strategy(config.balancer);
+  if (table == "tiers.flash") return tier(config.flash);
+  if (table == "tiers.dram") return tier(config.dram);
+  return std::nullopt;
 }
 
 class Reader {
@@ -150,7 +160,7 @@ class Reader {
       }
       return;
     }
-    if (origin == kCommandLine && key->path.ends_with(".name")) forget_settings(*key, node);
+    if (origin == kCommandLine) forget_settings(key->path, node);
     const auto expected = [&](std::string_view what) {
       add(fmt::format("{}: '{}' must be {}", origin, path, what));
     };
@@ -190,18 +200,20 @@ class Reader {
   }
 
   // Another plugin than that of the file: what the file told that one is not for this one.
-  void forget_settings(const Key& key, const toml::node& name) {
-    StrategyConfig* strategy = strategy_of(config_, key.path.substr(0, key.path.find('.')));
-    if (strategy == nullptr || name.value_or(std::string_view()) == strategy->name) return;
-    std::erase_if(strategy->settings, [](const Setting& setting) { return setting.origin != kCommandLine; });
+  void forget_settings(std::string_view path, const toml::node& name) {
+    const size_t dot = path.rfind('.');
+    const std::optional<PluginTable> table = plugin_table(config_, path.substr(0, dot));
+    if (!table || path.substr(dot + 1) != table->named_at) return;
+    if (name.value_or(std::string_view()) == *table->name) return;
+    std::erase_if(*table->settings, [](const Setting& setting) { return setting.origin != kCommandLine; });
   }
 
-  // A key below a strategy's table is its plugin's. False for any other.
+  // A key below a table that names a plugin is that plugin's. False for any other.
   bool keep_setting(const std::string& path, const toml::node& node, const std::string& origin) {
-    const size_t dot = path.find('.');
-    if (dot == std::string::npos || path.find('.', dot + 1) != std::string::npos) return false;
-    StrategyConfig* strategy = strategy_of(config_, std::string_view(path).substr(0, dot));
-    if (strategy == nullptr) return false;
+    const size_t dot = path.rfind('.');
+    if (dot == std::string::npos) return false;
+    const std::optional<PluginTable> table = plugin_table(config_, std::string_view(path).substr(0, dot));
+    if (!table) return false;
     Setting setting{path.substr(dot + 1), {}, origin};
     if (const auto whole = node.value_exact<int64_t>()) {
       setting.value = *whole;
@@ -215,8 +227,8 @@ class Reader {
       add(fmt::format("{}: '{}' must be a number, true, false or a string", origin, path));
       return true;
     }
-    std::erase_if(strategy->settings, [&](const Setting& old) { return old.key == setting.key; });
-    strategy->settings.push_back(std::move(setting));
+    std::erase_if(*table->settings, [&](const Setting& old) { return old.key == setting.key; });
+    table->settings->push_back(std::move(setting));
     return true;
   }
 

@@ -21,6 +21,15 @@ struct StrategyConfig {
   std::vector<Setting> settings = {};
 };
 
+// [tiers.flash], [tiers.dram]: the agent that serves a tier, who drives it, and what it is told. Which
+// parameters there are only the agent knows.
+struct TierConfig {
+  std::string agent;
+  std::string thread = "kernel";
+  std::string core = {};  // of a thread of its own; empty: unbound
+  std::vector<Setting> settings = {};
+};
+
 struct Config {
   // [model]
   std::string model;
@@ -37,18 +46,11 @@ struct Config {
   std::string activations = "int8";
   std::string kernels = "auto";
   // [tiers.flash]
-  std::string flash_device = "auto";
-  uint32_t flash_depth = 32;
-  std::string flash_max_read = "1 MiB";
-  bool flash_verify = true;
-  bool flash_direct = true;
-  std::string flash_thread = "kernel";
-  std::string flash_core;  // of a thread of its own; empty: unbound
+  TierConfig flash = {"flash"};
   // [tiers.dram]
+  TierConfig dram = {"dram"};
   std::string dram_capacity = "all";
   std::string dram_staging = "64 MiB";
-  std::string dram_thread = "kernel";
-  std::string dram_core;
   // [plugins]
   std::string plugin_path;  // folders, divided by ':'
   uint32_t plugin_deadline_ms = 1000;

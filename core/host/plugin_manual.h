@@ -5,12 +5,16 @@
 #include <vector>
 
 #include "core/host/plugin_path.h"
+#include "core/kernel/agent_entry.h"
 #include "tierd/plugin.h"
 
 namespace tierd {
 
 // Name, kind, what it does, its parameters with types, defaults and help.
 std::string plugin_manual(const tierd_plugin& plugin, const std::string& file);
+
+// The same of an agent.
+std::string agent_manual(const AgentEntry& entry, const std::string& file);
 
 // One line a plugin: kind, name, file. By file names: nothing is loaded.
 std::string plugin_list(const PluginPath& path);

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 4> kKinds = {"predictor", "quantizer", "cache", "balancer"};
+constexpr std::array<std::string_view, 5> kKinds = {"predictor", "quantizer", "cache", "balancer", "agent"};
 constexpr std::string_view kSuffix = ".so";
 
 // Letters, digits, '-' and '_': nothing that could lead out of a folder.
@@ -54,8 +54,9 @@ std::string PluginPath::installed() {
   return error ? "" : (program.parent_path().parent_path() / "lib" / "tierd").string();
 }
 
-Result<std::string> PluginPath::find(std::string_view kind, std::string_view name) const {
-  const std::string key = fmt::format("{}.name", kind);
+Result<std::string> PluginPath::find(std::string_view kind, std::string_view name,
+                                     std::string_view named_at) const {
+  const std::string key = named_at.empty() ? fmt::format("{}.name", kind) : std::string(named_at);
   if (!is_name(name)) {
     return Error{
         Code::invalid_argument, key,

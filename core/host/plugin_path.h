@@ -20,9 +20,10 @@ class PluginPath {
   static std::vector<std::string> split(std::string_view list);
   static std::string installed();
 
-  // The file of a plugin. Errors: invalid_argument for a name that no plugin can have; not_found with the
-  // names of that kind that there are; invalid_argument when two folders have one of that name, with both.
-  Result<std::string> find(std::string_view kind, std::string_view name) const;
+  // The file of a plugin that the configuration names at `key` (empty: "KIND.name"). Errors: invalid_argument
+  // for a name that no plugin can have; not_found with the names of that kind that there are;
+  // invalid_argument when two folders have one of that name, with both.
+  Result<std::string> find(std::string_view kind, std::string_view name, std::string_view key = {}) const;
 
   struct Found {
     std::string kind, name, path;

@@ -39,6 +39,9 @@ class PoolTable {
     return memory.data() + begin;
   }
 
+  // All of a pool. Set-up, and for whoever looks at memory between messages.
+  std::span<std::byte> memory(uint16_t agent, uint16_t pool) const { return at(agent, pool); }
+
   // The list of a message and its entries.
   static std::span<const Unit> units(std::span<const std::byte> list) {
     const auto* header = reinterpret_cast<const UnitList*>(list.data());

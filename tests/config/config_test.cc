@@ -61,17 +61,14 @@ const std::vector<KeyCase>& keys() {
       {"run.trace", "\"run.trace\"", [](const Config& c) { return c.trace == "run.trace"; }},
       {"compute.activations", "\"f32\"", [](const Config& c) { return c.activations == "f32"; }},
       {"compute.kernels", "\"scalar\"", [](const Config& c) { return c.kernels == "scalar"; }},
-      {"tiers.flash.device", "\"pread\"", [](const Config& c) { return c.flash_device == "pread"; }},
-      {"tiers.flash.depth", "5", [](const Config& c) { return c.flash_depth == 5; }},
-      {"tiers.flash.max_read", "\"64 KiB\"", [](const Config& c) { return c.flash_max_read == "64 KiB"; }},
-      {"tiers.flash.verify", "false", [](const Config& c) { return !c.flash_verify; }},
-      {"tiers.flash.direct", "false", [](const Config& c) { return !c.flash_direct; }},
-      {"tiers.flash.thread", "\"own\"", [](const Config& c) { return c.flash_thread == "own"; }},
-      {"tiers.flash.core", "1", [](const Config& c) { return c.flash_core == "1"; }},
+      {"tiers.flash.agent", "\"nvme\"", [](const Config& c) { return c.flash.agent == "nvme"; }},
+      {"tiers.flash.thread", "\"own\"", [](const Config& c) { return c.flash.thread == "own"; }},
+      {"tiers.flash.core", "1", [](const Config& c) { return c.flash.core == "1"; }},
+      {"tiers.dram.agent", "\"numa\"", [](const Config& c) { return c.dram.agent == "numa"; }},
       {"tiers.dram.capacity", "\"50%\"", [](const Config& c) { return c.dram_capacity == "50%"; }},
       {"tiers.dram.staging", "1048576", [](const Config& c) { return c.dram_staging == "1048576"; }},
-      {"tiers.dram.thread", "\"own\"", [](const Config& c) { return c.dram_thread == "own"; }},
-      {"tiers.dram.core", "0", [](const Config& c) { return c.dram_core == "0"; }},
+      {"tiers.dram.thread", "\"own\"", [](const Config& c) { return c.dram.thread == "own"; }},
+      {"tiers.dram.core", "0", [](const Config& c) { return c.dram.core == "0"; }},
       {"plugins.path", "\"/a:/b\"", [](const Config& c) { return c.plugin_path == "/a:/b"; }},
       {"plugins.deadline_ms", "7", [](const Config& c) { return c.plugin_deadline_ms == 7; }},
       {"predictor.name", "\"p\"", [](const Config& c) { return c.predictor.name == "p"; }},
@@ -155,6 +152,23 @@ TEST_F(ConfigTest, AnotherPluginIsNotToldWhatTheFileToldTheFirst) {
   EXPECT_EQ(load_config(path, {"cache.size=1", "cache.name=b"})->cache.settings.size(), 1u);
 }
 
+TEST_F(ConfigTest, OtherKeysOfATierAreItsAgents) {
+  const std::string path = file("[tiers.flash]\ndevice = \"pread\"\ndepth = 5\n");
+  const auto config = load_config(path, {"tiers.flash.depth=6", "tiers.dram.huge=true"});
+  ASSERT_TRUE(config.ok()) << config.error().line();
+  ASSERT_EQ(config->flash.settings.size(), 2u);
+  EXPECT_EQ(config->flash.settings[0].key, "device");
+  EXPECT_EQ(config->flash.settings[0].origin, path + ":2");
+  EXPECT_EQ(std::get<int64_t>(config->flash.settings[1].value), 6);
+  ASSERT_EQ(config->dram.settings.size(), 1u);
+  EXPECT_EQ(std::get<bool>(config->dram.settings[0].value), true);
+  // Another agent is not told what the file told the first.
+  EXPECT_EQ(load_config(path, {"tiers.flash.agent=flash"})->flash.settings.size(), 2u);
+  EXPECT_EQ(load_config(path, {"tiers.flash.agent=nvme"})->flash.settings.size(), 0u);
+  EXPECT_THAT(error_of("[tiers.flash.device]\nx = 1\n"),
+              testing::StartsWith("FILE:2: unknown key 'tiers.flash.device.x'"));
+}
+
 TEST_F(ConfigTest, UnknownKeysSuggestTheNearest) {
   EXPECT_EQ(error_of("[run]\n\nthread = 4\n"),
             "FILE:3: unknown key 'run.thread'; did you mean 'run.threads'?");
@@ -192,8 +206,8 @@ TEST_F(ConfigTest, WrongTypesNameFileAndLine) {
 
 TEST_F(ConfigTest, BadChoicesListTheGoodOnes) {
   EXPECT_EQ(error_of("[run]\nkv = \"f64\"\n"), "FILE:2: 'run.kv' is 'f64', expected one of f16|f32");
-  EXPECT_EQ(set_error("tiers.flash.device=ssd"),
-            "--set: 'tiers.flash.device' is 'ssd', expected one of auto|io_uring|pread");
+  EXPECT_EQ(set_error("tiers.flash.thread=mine"),
+            "--set: 'tiers.flash.thread' is 'mine', expected one of kernel|own");
   EXPECT_EQ(set_error("run.kv="), "--set: 'run.kv' is '', expected one of f16|f32");
   EXPECT_EQ(set_error("run.kv=f16|f32"), "--set: 'run.kv' is 'f16|f32', expected one of f16|f32");
 }

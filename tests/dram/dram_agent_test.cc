@@ -2,17 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
-#include "tests/conformance/agent_suite.h"
+#include "tests/tier-conform/agent_cases.h"
 
 namespace tierd {
 namespace {
 
 // A site with one neuron of 16 rows of 8 columns; weights are all one, so that outputs are the sum of inputs.
-class DramWorld final : public AgentWorld {
+class DramWorld {
  public:
-  DramWorld() : team_({.workers = 1}) {
+  DramWorld() {
     EXPECT_EQ(pools_.add(0, std::as_writable_bytes(std::span(kernel_))), 0);
     ComputePlan plan;
     plan.buffers = {{"in", 8, 0}, {"out", 16, 0}};
@@ -27,8 +28,6 @@ class DramWorld final : public AgentWorld {
     site.before = {{.kind = StepKind::add, .in = 0, .out = 0, .width = 8}};  // doubles
     site.after = {{.kind = StepKind::add, .in = 1, .out = 1, .width = 16}};  // doubles
     plan.sites = {site};
-    auto executor = Executor::create(plan, best_kernels(), team_);
-    EXPECT_TRUE(executor.ok());
     DramAgent::Options options;
     options.number = 1;
     options.arena_bytes = 4096;
@@ -36,10 +35,11 @@ class DramWorld final : public AgentWorld {
     options.tensor_bytes = 64;
     options.credits = 4;
     options.bytes_per_second = 1e9;
-    auto agent = DramAgent::create(options, pools_, std::move(*executor));
+    auto agent =
+        DramAgent::create(options, pools_, plan, best_kernels(), std::make_unique<Team>(Team::Options{}));
     EXPECT_TRUE(agent.ok());
     agent_ = std::move(*agent);
-    auto* weights = reinterpret_cast<float*>(agent_->memory().data() + 4096);
+    auto* weights = reinterpret_cast<float*>(memory().data() + 4096);
     std::fill_n(weights, 16 * 8, 1.0f);
     kernel_[0] = {{1, 1, 64, 0, 0}};
     auto* list = reinterpret_cast<std::byte*>(kernel_.data());
@@ -48,15 +48,15 @@ class DramWorld final : public AgentWorld {
     std::memcpy(list, &header, sizeof header);
     std::memcpy(list + sizeof header, &unit, sizeof unit);
   }
-  Agent& agent() override { return *agent_; }
-  DramAgent& dram() { return *agent_; }
-  Message work() override {
-    Message message = control(Op::compute, {});
+  DramAgent& agent() { return *agent_; }
+  std::span<std::byte> memory() const { return pools_.memory(1, 0); }
+  Message work() {
+    Message message = control(Op::compute);
     message.flags = kRunBefore | kRunAfter;
     message.list = {0, 0, 0, 16};
     return message;
   }
-  Message control(Op op, const MessageId&) override {
+  Message control(Op op) {
     Message message;
     message.id = {next_++, 1};
     message.op = op;
@@ -66,7 +66,7 @@ class DramWorld final : public AgentWorld {
     message.list = {0, 0, 2, 8};  // no units
     return message;
   }
-  void completed(const Message&, const Done&) override {}
+  const AgentCounts& counts() const { return *reinterpret_cast<const AgentCounts*>(&kernel_[3]); }
   float* buffer(uint32_t b) {
     return reinterpret_cast<float*>(pools_.resolve({1, 1, 0, 128}).data()) + (b == 0 ? 0 : 16);
   }
@@ -75,17 +75,14 @@ class DramWorld final : public AgentWorld {
   struct alignas(64) Line {
     uint32_t words[16];
   };
-  Team team_;
-  std::array<Line, 3> kernel_{};
+  static constexpr size_t kLines = 3 + (sizeof(AgentCounts) + 63) / 64;
+  std::array<Line, kLines> kernel_{};
   PoolTable pools_;
   std::unique_ptr<DramAgent> agent_;
   uint32_t next_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Dram, AgentConformance,
-                         testing::Values(AgentCase{"dram",
-                                                   [](uint64_t) { return std::make_unique<DramWorld>(); }}),
-                         case_name);
+INSTANTIATE_TEST_SUITE_P(Dram, AgentConformance, testing::ValuesIn(rule_cases("dram")), case_name);
 
 TEST(DramAgent, RunsSegmentsAroundTheNeurons) {
   DramWorld world;
@@ -100,7 +97,7 @@ TEST(DramAgent, RunsSegmentsAroundTheNeurons) {
     return done;
   };
   std::fill_n(world.buffer(0), 8, 1.0f);
-  Message run = world.control(Op::run, {});
+  Message run = world.control(Op::run);
   ask(run, kRunBefore);
   EXPECT_EQ(world.buffer(0)[7], 2.0f);
   const Done done = ask(world.work(), 0);
@@ -120,7 +117,7 @@ TEST(DramAgent, RunsSegmentsAroundTheNeurons) {
 
 TEST(DramAgent, WhatItCannotDoIsSaid) {
   DramWorld world;
-  ASSERT_EQ(world.agent().submit(world.control(Op::read, {})), Submit::ok);
+  ASSERT_EQ(world.agent().submit(world.control(Op::read)), Submit::ok);
   world.agent().drive();
   Done done;
   ASSERT_EQ(world.agent().poll({&done, 1}), 1u);
@@ -130,15 +127,60 @@ TEST(DramAgent, WhatItCannotDoIsSaid) {
 TEST(DramAgent, ModelledTimeIsThatOfTheWeights) {
   DramWorld world;
   EXPECT_EQ(world.agent().service_ns(world.work()), 16u * 8u * 4u);  // at 1 GB/s
-  EXPECT_EQ(world.agent().service_ns(world.control(Op::run, {})), 0u);
+  EXPECT_EQ(world.agent().service_ns(world.control(Op::run)), 0u);
 }
 
 TEST(DramAgent, ArenaStagingAndTensorsFollowEachOther) {
+  const DramWorld world;
+  EXPECT_EQ(world.memory().size(), 4096u + 8192u + 64u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(world.memory().data()) % 4096, 0u);
+}
+
+TEST(DramAgent, StatsWriteTheCounts) {
   DramWorld world;
-  EXPECT_EQ(world.dram().staging_offset(), 4096u);
-  EXPECT_EQ(world.dram().tensor_offset(), 12288u);
-  EXPECT_EQ(world.dram().memory().size(), 12352u);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(world.dram().memory().data()) % 4096, 0u);
+  Message stats = world.control(Op::stats);
+  stats.out = {0, 0, 3, sizeof(AgentCounts)};
+  ASSERT_EQ(world.agent().submit(stats), Submit::ok);
+  stats.id.slot = 77;
+  stats.out.bytes = 8;  // too little
+  ASSERT_EQ(world.agent().submit(stats), Submit::ok);
+  while (world.agent().drive() == Drive::busy) {
+  }
+  Done done[2];
+  ASSERT_EQ(world.agent().poll(done), 2u);
+  EXPECT_EQ(done[0].status, DoneStatus::ok);
+  EXPECT_EQ(world.counts().compute.activation_error, 0);
+  EXPECT_EQ(world.counts().compute.shared_work, 0u);
+  EXPECT_EQ(done[1].status, DoneStatus::invalid_argument);
+}
+
+// What strategies ask for; columns of one matrix, rows that fill no whole group.
+TEST(DramAgent, ProductsOfPackedMatrices) {
+  DramWorld world;
+  constexpr uint32_t kIn = 3, kOut = 17;
+  std::vector<float> plain(kOut * kIn);
+  for (size_t i = 0; i < plain.size(); ++i) plain[i] = static_cast<float>(i % 7) - 3;
+  const uint64_t group = group_bytes(Encoding::f32, kIn);
+  struct alignas(64) Groups {
+    std::byte bytes[2 * 16 * kIn * sizeof(float)];
+  } packed;
+  ASSERT_EQ(sizeof packed, 2 * group);
+  for (uint32_t first = 0; first < kOut; first += kGroupRows) {
+    const uint32_t rows = std::min(kGroupRows, kOut - first);
+    pack_row_group(Encoding::f32, rows, kIn, std::as_bytes(std::span(plain).subspan(first * kIn, rows * kIn)),
+                   {packed.bytes + first / kGroupRows * group, group});
+  }
+  const float x[2][kIn] = {{1, 2, 3}, {-1, 0, 4}};
+  float y[2][kOut];
+  world.agent().linear({Encoding::f32, kOut, kIn, packed.bytes}, x[0], 2, y[0]);
+  for (uint32_t row = 0; row < 2; ++row) {
+    for (uint32_t i = 0; i < kOut; ++i) {
+      const float* w = plain.data() + i * kIn;
+      EXPECT_EQ(y[row][i], w[0] * x[row][0] + w[1] * x[row][1] + w[2] * x[row][2]);
+    }
+  }
+  world.agent().linear({Encoding::f32, kOut, 0, nullptr}, x[0], 2, y[0]);
+  EXPECT_EQ(y[1][16], 0);
 }
 
 }  // namespace

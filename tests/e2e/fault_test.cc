@@ -46,7 +46,7 @@ class FaultyDisk : public testing::TestWithParam<Way> {
     expected_ = std::move(*logits);
     config_ = resident;
     config_.cache.name = cache;
-    config_.flash_device = device;
+    use_device(config_, device);
     config_.dram_capacity = half_capacity(config_, options());
   }
 
@@ -71,7 +71,8 @@ class FaultyDisk : public testing::TestWithParam<Way> {
   }
   std::unique_ptr<Runtime> over_faults(const Faults& faults, uint64_t seed) const {
     Config config = config_;
-    config.flash_verify = false;  // no checksum stands between a mistake and the test
+    config.flash.settings.push_back(
+        {"verify", false, "test"});  // no checksum stands between a mistake and the test
     return runtime_over(config, [=](std::unique_ptr<BlockDevice> inner) {
       return std::make_unique<FaultDevice>(std::move(inner), faults, seed);
     });
@@ -166,7 +167,7 @@ TEST_P(FaultyDisk, PassingFaultsChangeNoBit) {
       const std::unique_ptr<Runtime> runtime = over_faults(faults, seed);
       ASSERT_TRUE(runtime);
       expect_runs_undisturbed(*runtime);
-      const FlashCounters counters = runtime->flash_counters();
+      const ReadCounts counters = runtime->flash_counts();
       EXPECT_EQ(counters.short_reads + counters.retries > 0, std::string_view(name) != "late");
       EXPECT_EQ(counters.failed_extents, 0u);
       if (HasFailure()) return;
@@ -177,7 +178,6 @@ TEST_P(FaultyDisk, PassingFaultsChangeNoBit) {
 TEST_P(FaultyDisk, RefusedRegistrationChangesNoBit) {
   const std::unique_ptr<Runtime> runtime = over_faults({.registration_refused = true}, 1);
   ASSERT_TRUE(runtime);
-  EXPECT_FALSE(runtime->device().registered());
   expect_runs_undisturbed(*runtime);
 }
 
@@ -200,7 +200,7 @@ TEST_P(FaultyDisk, WhatFailsOnceIsReadAgain) {
     expect_the_same_bits(logits, expected_);
     EXPECT_EQ(place.times, 0u);
     EXPECT_GT(runtime->scheduler().counters().retries + runtime->scheduler().counters().prefetch_failed +
-                  runtime->flash_counters().retries,
+                  runtime->flash_counts().retries,
               0u);
   });
 }

@@ -122,6 +122,11 @@ inline Result<std::vector<float>> run_all_logits(const Config& config, std::span
   return logits;
 }
 
+// How the flash agent reads.
+inline void use_device(Config& config, const std::string& device) {
+  config.flash.settings.push_back({"device", device, "test"});
+}
+
 inline Config golden_config(const std::string& name) {
   Config config;
   config.model = golden_path(name);

@@ -27,11 +27,11 @@ const std::vector<Variant>& variants() {
       {"hybrid_50", 1, [](Config& c) { c.dram_capacity = "50%"; }},
       {"hybrid_75", 1, [](Config& c) { c.dram_capacity = "75%"; }},
       {"hybrid_75_prefill", 9, [](Config& c) { c.dram_capacity = "75%"; }},
-      {"hybrid_pread", 1, [](Config& c) { c.dram_capacity = "60%", c.flash_device = "pread"; }},
-      {"hybrid_flash_thread", 1, [](Config& c) { c.dram_capacity = "60%", c.flash_thread = "own"; }},
+      {"hybrid_pread", 1, [](Config& c) { c.dram_capacity = "60%", use_device(c, "pread"); }},
+      {"hybrid_flash_thread", 1, [](Config& c) { c.dram_capacity = "60%", c.flash.thread = "own"; }},
       {"hybrid_both_threads", 3,
        [](Config& c) {
-         c.dram_capacity = "60%", c.flash_thread = "own", c.dram_thread = "own", c.threads = 2;
+         c.dram_capacity = "60%", c.flash.thread = "own", c.dram.thread = "own", c.threads = 2;
        }},
       {"lru_60", 1, [](Config& c) { c.cache.name = "lru", c.dram_capacity = "60%"; }},
       {"lru_90_without_prefetch", 1,
@@ -45,7 +45,7 @@ const std::vector<Variant>& variants() {
       {"shuffle_3", 1, [](Config& c) { c.cache.name = "none", c.dram_capacity = "50%", c.shuffle = "3"; }},
       {"shuffle_4_pread", 1,
        [](Config& c) {
-         c.cache.name = "lru", c.dram_capacity = "70%", c.shuffle = "4", c.flash_device = "pread";
+         c.cache.name = "lru", c.dram_capacity = "70%", c.shuffle = "4", use_device(c, "pread");
        }},
   };
   return all;

@@ -157,7 +157,7 @@ TEST_P(DamagedStore, CutShortWhileInUseNamesAnExtentThatIsGone) {
       SCOPED_TRACE(std::string(device) + ", seed " + std::to_string(seed));
       Random random(seed);
       Config config = naive_;
-      config.flash_device = device;
+      use_device(config, device);
       RuntimeOptions options;
       options.quiet = true;
       options.logit_rows = kGoldenTokens;

@@ -105,7 +105,7 @@ TEST_F(SessionTest, DrainLeavesNothingInFlight) {
     for (const char* thread : {"kernel", "own"}) {
       for (const char* shuffle : {"", "3"}) {
         const auto runtime = start([&](Config& c) {
-          c.cache.name = cache, c.flash_thread = thread, c.shuffle = shuffle, c.dram_capacity = "60%";
+          c.cache.name = cache, c.flash.thread = thread, c.shuffle = shuffle, c.dram_capacity = "60%";
         });
         Session session(runtime->engine(), 0);
         for (const uint32_t token : kTokens) ASSERT_TRUE(session.append({&token, 1}).ok());
@@ -188,7 +188,10 @@ TEST(LeastBudget, IsRefusedBelowAndRunsAt) {
 TEST(DamagedStore, FailsTheStepAndNothingElse) {
   const ModelWorld world(small_llama());
   const auto runtime = world.start(
-      [](Config& c) { c.cache.name = "none", c.dram_capacity = "60%", c.flash_direct = false; }, true);
+      [](Config& c) {
+        c.cache.name = "none", c.dram_capacity = "60%", c.flash.settings = {{"direct", false, "test"}};
+      },
+      true);
   ASSERT_TRUE(runtime.ok());
   Session session((*runtime)->engine(), 0);
   ASSERT_TRUE(session.append(std::span(kTokens).first(4)).ok());

@@ -99,7 +99,7 @@ TEST_F(FlashAgentTest, JoinsNeighboursUpToTheLimit) {
   EXPECT_EQ(device_->started[0].into.size(), both);
   finish_all();
   world_.expect_landed(message, 2);
-  EXPECT_EQ(agent_->counters().joined, 1u);
+  EXPECT_EQ(agent_->counts().read.joined, 1u);
 
   build({.max_read_bytes = both - 1}, 4);
   submit(world_.read({first, first + 1}));
@@ -107,7 +107,7 @@ TEST_F(FlashAgentTest, JoinsNeighboursUpToTheLimit) {
   submit(world_.read({first + 1, first}));
   agent_->drive();
   EXPECT_EQ(device_->started.size(), 4u);
-  EXPECT_EQ(agent_->counters().joined, 0u);
+  EXPECT_EQ(agent_->counts().read.joined, 0u);
 }
 
 TEST_F(FlashAgentTest, CancelDropsWhatHasNotStarted) {
@@ -183,7 +183,7 @@ TEST_F(FlashAgentTest, ExpiredPrefetchIsDroppedAtItsTurn) {
   for (const Done& done : poll()) {
     EXPECT_EQ(done.status, done.id == stale.id ? DoneStatus::cancelled : DoneStatus::ok);
   }
-  EXPECT_EQ(agent_->counters().dropped_extents, 2u);
+  EXPECT_EQ(agent_->counts().read.dropped_extents, 2u);
 }
 
 TEST_F(FlashAgentTest, ChecksumMismatchNamesTheUnit) {
@@ -313,16 +313,16 @@ TEST_F(FlashAgentTest, StatsWritesTheCounters) {
   finish_all();
   Message stats = world_.plain(Op::stats);
   stats.out = stats.list;
-  stats.out.bytes = sizeof(FlashCounters);
+  stats.out.bytes = sizeof(AgentCounts);
   submit(stats);
   const std::vector<Done> done = poll();
   ASSERT_EQ(done.size(), 2u);
   EXPECT_EQ(done[0].bytes, world_.table()[1].bytes + world_.table()[2].bytes);
   EXPECT_EQ(done[1].bytes, done[0].bytes);
-  FlashCounters counters;
+  AgentCounts counters;
   std::memcpy(&counters, world_.pools().resolve(stats.out).data(), sizeof counters);
-  EXPECT_EQ(counters.extents, 2u);
-  EXPECT_EQ(counters.reads, 2u);
+  EXPECT_EQ(counters.read.extents, 2u);
+  EXPECT_EQ(counters.read.reads, 2u);
 }
 
 TEST_F(FlashAgentTest, ServiceTimeIsLatencyAndBytesOverBandwidth) {
@@ -339,10 +339,10 @@ TEST_F(FlashAgentTest, RefillsTheDeviceBeforeItVerifies) {
   agent_->drive();
   device_->finish(0);
   device_->finish(0);
-  const uint64_t verified = agent_->counters().extents;
+  const uint64_t verified = agent_->counts().read.extents;
   agent_->drive();
   EXPECT_EQ(device_->started.size(), 2u);
-  EXPECT_EQ(agent_->counters().extents, verified + 2);
+  EXPECT_EQ(agent_->counts().read.extents, verified + 2);
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ TEST_P(FlashFault, RightBytesOrTheRightError) {
       }
     }
     EXPECT_LE(watched.deepest(), 4u);
-    const FlashCounters counters = agent.counters();
+    const ReadCounts counters = agent.counts().read;
     EXPECT_GT(counters.joined, 0u);
     EXPECT_EQ(test.faults.short_read != 0, counters.short_reads > 0);
     EXPECT_TRUE(counters.retries > 0 || test.faults.interrupted + test.faults.again == 0);

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/message/extent_table.h"
 #include "core/message/message.h"
 #include "core/message/pool.h"
 #include "tiers/flash/device.h"
-#include "tiers/flash/extent_table.h"
 
 namespace tierd {
 

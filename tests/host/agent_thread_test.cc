@@ -8,8 +8,9 @@
 #include <set>
 #include <thread>
 
+#include "core/base/random.h"
 #include "core/kernel/dispatcher.h"
-#include "tests/conformance/agent_suite.h"
+#include "tests/tier-conform/agent_cases.h"
 #include "tiers/null/null_agent.h"
 
 namespace tierd {
@@ -31,7 +32,8 @@ class ThreadWorld final : public AgentWorld {
     message.op = op;
     return message;
   }
-  void completed(const Message&, const Done&) override {}
+  std::string completed(const Message&, const Done&) override { return ""; }
+  std::string trespass() override { return ""; }
 
  private:
   NullAgent agent_{8};
@@ -39,11 +41,15 @@ class ThreadWorld final : public AgentWorld {
   uint32_t next_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Thread, AgentConformance,
-    testing::Values(AgentCase{"parks", [](uint64_t) { return std::make_unique<ThreadWorld>(0); }},
-                    AgentCase{"spins", [](uint64_t) { return std::make_unique<ThreadWorld>(50'000); }}),
-    case_name);
+std::vector<AgentRuleCase> thread_cases() {
+  const auto world = [](uint64_t spin_ns) {
+    return [spin_ns](uint64_t) -> Result<std::unique_ptr<AgentWorld>> {
+      return std::unique_ptr<AgentWorld>(std::make_unique<ThreadWorld>(spin_ns));
+    };
+  };
+  return rule_cases({{"parks", world(0)}, {"spins", world(50'000)}});
+}
+INSTANTIATE_TEST_SUITE_P(Thread, AgentConformance, testing::ValuesIn(thread_cases()), case_name);
 
 // Bursts with pauses in between, so that the thread parks and is woken again and again; whoever sleeps on the
 // descriptor must be woken for every completion.

@@ -2,32 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/conformance/agent_suite.h"
+#include "tests/tier-conform/agent_cases.h"
 
 namespace tierd {
 namespace {
 
-class NullWorld final : public AgentWorld {
- public:
-  Agent& agent() override { return agent_; }
-  Message work() override { return control(Op::compute, {}); }
-  Message control(Op op, const MessageId&) override {
-    Message message;
-    message.id = {.slot = next_++, .generation = 1};
-    message.op = op;
-    return message;
-  }
-  void completed(const Message&, const Done&) override {}
-
- private:
-  NullAgent agent_{8};
-  uint32_t next_ = 0;
-};
-
-INSTANTIATE_TEST_SUITE_P(Null, AgentConformance,
-                         testing::Values(AgentCase{"null",
-                                                   [](uint64_t) { return std::make_unique<NullWorld>(); }}),
-                         case_name);
+INSTANTIATE_TEST_SUITE_P(Null, AgentConformance, testing::ValuesIn(rule_cases("null")), case_name);
+INSTANTIATE_TEST_SUITE_P(FewCredits, AgentConformance,
+                         testing::ValuesIn(rule_cases("null", {{"credits", int64_t{3}, "test"}})), case_name);
 
 TEST(NullAgent, TakesItsServiceTimeUnderTheModelledClock) {
   NullAgent agent(4, [](const Message& message) { return message.op == Op::read ? 700u : 30u; });

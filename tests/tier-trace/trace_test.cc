@@ -156,8 +156,8 @@ TEST_F(Traces, AReplayDecidesTheSame) {
       {"resident", "pinned", [](Config& c) { c.dram_capacity = "all"; }},
       {"threads", "lru",
        [](Config& c) {
-         c.flash_thread = "own";
-         c.dram_thread = "own";
+         c.flash.thread = "own";
+         c.dram.thread = "own";
        }},
       {"shuffled", "lru", [](Config& c) { c.shuffle = "11"; }},
       {"shuffled again", "fifo", [](Config& c) { c.shuffle = "12"; }},

@@ -1,20 +1,34 @@
 #include "tiers/dram/dram_agent.h"
 
+#include <cstring>
+
 #include "core/base/time.h"
+#include "core/message/counts.h"
 
 namespace tierd {
 
 Result<std::unique_ptr<DramAgent>> DramAgent::create(const Options& options, PoolTable& pools,
-                                                     Executor executor) {
+                                                     ComputePlan plan, const ComputeKernels& kernels,
+                                                     std::unique_ptr<Team> team) {
+  TIERD_ASSIGN(Executor executor, Executor::create(std::move(plan), kernels, *team));
   TIERD_ASSIGN(Memory memory,
                Memory::reserve(options.arena_bytes + options.staging_bytes + options.tensor_bytes, true));
-  return std::unique_ptr<DramAgent>(new DramAgent(options, pools, std::move(executor), std::move(memory)));
+  return std::unique_ptr<DramAgent>(
+      new DramAgent(options, pools, std::move(team), std::move(executor), std::move(memory)));
 }
 
-DramAgent::DramAgent(const Options& options, PoolTable& pools, Executor executor, Memory memory)
-    : options_(options), pools_(pools), executor_(std::move(executor)), memory_(std::move(memory)) {
-  pools.add(options.number, memory_.bytes());
-  pools.add(options.number, executor_.activations());
+DramAgent::DramAgent(Options options, PoolTable& pools, std::unique_ptr<Team> team, Executor executor,
+                     Memory memory)
+    : options_(std::move(options)),
+      pools_(pools),
+      team_(std::move(team)),
+      executor_(std::move(executor)),
+      memory_(std::move(memory)) {
+  pools.add(options_.number, memory_.bytes());
+  pools.add(options_.number, executor_.activations());
+  for (TensorId id = 0; id < options_.tensors.size(); ++id) {
+    executor_.set_tensor(id, reinterpret_cast<const float*>(memory_.data() + options_.tensors[id]));
+  }
 }
 
 Submit DramAgent::submit(const Message& message) {
@@ -61,8 +75,10 @@ Done DramAgent::execute(const Message& message) {
       if ((message.flags & kRunAfter) != 0) executor_.after(message.site, rows);
       break;
     }
-    case Op::cancel:
     case Op::stats:
+      if (!write_counts(message.out)) done.status = DoneStatus::invalid_argument;
+      break;
+    case Op::cancel:
     case Op::stop:
       break;
     default:
@@ -70,6 +86,20 @@ Done DramAgent::execute(const Message& message) {
   }
   done.done_ns = now_ns();
   return done;
+}
+
+bool DramAgent::write_counts(const Span& out) const {
+  if (out.bytes == 0) return true;
+  if (out.bytes < sizeof(AgentCounts)) return false;
+  const AgentCounts now = counts();
+  std::memcpy(pools_.resolve(out).data(), &now, sizeof now);
+  return true;
+}
+
+AgentCounts DramAgent::counts() const {
+  AgentCounts now;
+  now.compute = {team_->launches(), team_->wake_ups(), executor_.activation_error()};
+  return now;
 }
 
 uint64_t DramAgent::service_ns(const Message& message) const {

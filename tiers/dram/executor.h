@@ -33,6 +33,10 @@ class Executor {
                    const std::byte* memory);
   void after(uint32_t site, std::span<const RowInfo> rows);
 
+  // y [rows x n_out] = x [rows x n_in] times the transpose of a matrix packed in row groups.
+  void linear(Encoding encoding, const std::byte* groups, uint32_t n_out, uint32_t n_in, const float* x,
+              uint32_t rows, float* y);
+
   // Of quantizing activations so far: the square root of (sum of squared errors / sum of squares). 0 if none.
   double activation_error() const;
 

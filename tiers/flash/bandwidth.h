@@ -10,12 +10,6 @@
 
 namespace tierd {
 
-// Both multiples of 4096.
-struct FileRange {
-  uint64_t offset = 0;
-  uint64_t bytes = 0;
-};
-
 struct ReadPattern {
   uint64_t read_bytes = uint64_t{1} << 20;  // multiple of 4096
   uint32_t depth = 32;                      // reads in flight

@@ -128,15 +128,16 @@ uint32_t FlashAgent::raise(const MessageId& id) {
 
 bool FlashAgent::write_counters(const Span& out) const {
   if (out.bytes == 0) return true;
-  if (out.bytes < sizeof(FlashCounters)) return false;
-  const FlashCounters now = counters();
+  if (out.bytes < sizeof(AgentCounts)) return false;
+  const AgentCounts now = counts();
   std::memcpy(pools_.resolve(out).data(), &now, sizeof now);
   return true;
 }
 
-FlashCounters FlashAgent::counters() const {
-  FlashCounters now = counters_;
-  if (in_device_ != 0) now.in_flight_ns += now_ns() - in_flight_since_ns_;
+AgentCounts FlashAgent::counts() const {
+  AgentCounts now;
+  now.read = counters_;
+  if (in_device_ != 0) now.read.in_flight_ns += now_ns() - in_flight_since_ns_;
   return now;
 }
 

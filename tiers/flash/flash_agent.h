@@ -15,7 +15,7 @@
 //   edit    list: a MessageId. A queued prefetch or migration becomes a demand, behind the demands queued
 //           already. Completes ok at once; n_done is the number of units that were still to be started.
 //   stats   completes ok at once with bytes = bytes landed so far, n_done = device reads; if `out` is not
-//           empty, FlashCounters are written there.
+//           empty, AgentCounts are written there.
 //   stop    completes ok when all accepted before has completed. What comes later is an invalid_argument.
 //
 // Order: demands before prefetches before migrations, first come first served inside a class, decided
@@ -29,10 +29,11 @@
 #include <vector>
 
 #include "core/kernel/agent.h"
+#include "core/message/counts.h"
+#include "core/message/extent_table.h"
 #include "core/message/message.h"
 #include "core/message/pool.h"
 #include "tiers/flash/device.h"
-#include "tiers/flash/extent_table.h"
 
 namespace tierd {
 
@@ -45,20 +46,6 @@ struct FlashOptions {
   // The device description, for the modelled clock: a read takes latency + bytes / bandwidth.
   uint64_t latency_ns = 100'000;
   uint64_t bytes_per_second = 2'000'000'000;
-};
-
-// For reports. Plain numbers since the start.
-struct FlashCounters {
-  uint64_t bytes = 0;            // of extents that landed with the right checksum
-  uint64_t extents = 0;          // how many those were
-  uint64_t reads = 0;            // given to the device, continuations and repeats included
-  uint64_t joined = 0;           // extents that came with their neighbour's read
-  uint64_t short_reads = 0;      // continued
-  uint64_t retries = 0;          // after EINTR, EAGAIN, no bytes, or EINVAL of a continuation
-  uint64_t failed_extents = 0;   // io_error, corrupt, invalid_argument
-  uint64_t dropped_extents = 0;  // cancelled or expired before they were started
-  uint64_t checksum_ns = 0;
-  uint64_t in_flight_ns = 0;  // time with at least one read in the device
 };
 
 class FlashAgent final : public Agent {
@@ -79,8 +66,7 @@ class FlashAgent final : public Agent {
   uint64_t service_ns(const Message& message) const override;
 
   // On the agent's thread, or when that has stopped.
-  FlashCounters counters() const;
-  const BlockDevice& device() const { return *device_; }
+  AgentCounts counts() const;
 
  private:
   // A `read` message from submit to completion.
@@ -159,7 +145,7 @@ class FlashAgent final : public Agent {
   bool stopping_ = false;
   bool stopped_ = false;
   Message stop_;
-  FlashCounters counters_;
+  ReadCounts counters_;
   uint64_t in_flight_since_ns_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "core/base/affinity.h"
+#include "core/base/align.h"
 #include "core/base/progress.h"
 #include "core/base/units.h"
 #include "core/layout/row_group.h"
@@ -19,12 +20,11 @@ namespace {
 
 constexpr uint16_t kDram = 1;  // agents, as the dispatcher numbers them
 constexpr uint16_t kFlash = 2;
-constexpr uint16_t kMemoryPool = 0;
+constexpr uint16_t kMemoryPool = 0;  // the DRAM agent's
 constexpr uint16_t kActivationPool = 1;
 constexpr uint32_t kDefaultContext = 4096;
 constexpr uint32_t kMostThreads = 1024;
 constexpr const char* kPluginTables = "plugin tables";  // of the budget
-constexpr uint64_t kBytesPerNs = 10;  // what one thread reads of weights, for Team's estimate
 constexpr uint64_t kSpinNs = 20'000;  // with a core to itself, an agent's thread looks for messages so long
 
 // A number that may be left out.
@@ -77,18 +77,22 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   request.model.int8_activations = blocks && config.activations == "int8";
   TIERD_ASSIGN(ChosenStrategies chosen, choose_strategies(config));
   TIERD_ASSIGN(StrategyChoices fallbacks, choose_fallbacks(config));
+  TIERD_ASSIGN(AgentChoices agents, choose_agents(config));
   request.tables = chosen.tables();
   TIERD_ASSIGN(MemoryPlan memory, plan_memory(manifest, request));
   ModelPlan model = plan_model(manifest, memory.model);
   TIERD_ASSIGN(StrategyChoices strategies, read_tensors(std::move(chosen)));
   return RunPlan{config,           std::move(store),      memory,
-                 std::move(model), std::move(strategies), std::move(fallbacks)};
+                 std::move(model), std::move(strategies), std::move(fallbacks),
+                 std::move(agents)};
 }
 
 Result<std::unique_ptr<Runtime>> Runtime::create(RunPlan plan, const RuntimeOptions& options) {
   std::unique_ptr<Runtime> runtime(new Runtime(std::move(plan)));
   runtime->quiet_ = options.quiet;
-  TIERD_TRY(runtime->make_compute());
+  TIERD_TRY(runtime->make_dispatcher());
+  TIERD_TRY(runtime->make_dram());
+  TIERD_TRY(runtime->make_strategies());
   TIERD_TRY(runtime->make_flash(options));
   TIERD_TRY(runtime->make_kernel());
   TIERD_TRY(runtime->load_tensors());
@@ -103,93 +107,79 @@ Runtime::~Runtime() {
   flash_thread_.reset();
 }
 
+Status Runtime::make_dispatcher() {
+  TIERD_ASSIGN(const std::optional<uint64_t> shuffle,
+               parse_number(plan_.config.shuffle, "scheduler.shuffle"));
+  Dispatcher::Options options;
+  uint32_t most_neurons = 0;
+  for (const Site& site : plan_.model.sites) most_neurons = std::max(most_neurons, site.n);
+  options.max_units = most_neurons;
+  options.shuffle_seed = shuffle;
+  dispatcher_ = std::make_unique<Dispatcher>(pools_, options);
+  return {};
+}
+
+// Before the strategies, which may ask for products from the first moment on. How much of the arena they will
+// use is not known yet: it gets the most that the plan allows, as addresses.
+Status Runtime::make_dram() {
+  const Config& config = plan_.config;
+  const MemoryPlan& memory = plan_.memory;
+  threads_ = config.threads != 0 ? config.threads : available_cores();
+  ComputeTask task;
+  task.plan = plan_.model.compute;
+  task.arena_bytes = align_up(memory.arena, kDirectIoAlignment);
+  task.staging_bytes = memory.staging;
+  task.tensor_bytes = memory.tensors;
+  uint64_t offset = task.arena_bytes + task.staging_bytes;
+  for (const ResidentTensor& tensor : plan_.store.manifest().resident) {
+    task.tensors.push_back(offset);
+    offset += plan_.store.manifest().extents[tensor.extent].bytes;
+  }
+  task.kernels = config.kernels;
+  task.threads = threads_;
+  task.bind = binds_workers();
+  staging_offset_ = task.arena_bytes;
+  tensors_ = task.tensors;
+  AgentContext context{.number = kDram, .table = "tiers.dram", .pools = pools_};
+  context.compute = std::move(task);
+  TIERD_ASSIGN(dram_, make_agent(plan_.agents.dram, context));
+  return {};
+}
+
 Status Runtime::make_strategies() {
-  // y^T = W x, row group by row group, as every linear operator is computed.
   const auto linear = [this](const PluginTensors::Tensor& tensor, const float* x, uint32_t rows, float* y) {
-    const auto n_out = static_cast<uint32_t>(tensor.dims[0]);
-    const auto n_in = static_cast<uint32_t>(tensor.dims[1]);
-    if (n_out == 0 || n_in == 0 || rows == 0) {
-      std::fill_n(y, uint64_t{rows} * n_out, 0.0F);
-      return;
-    }
-    const uint32_t groups = (n_out + kGroupRows - 1) / kGroupRows;
-    const uint64_t bytes = group_bytes(tensor.encoding, n_in);
-    std::vector<float> padded(uint64_t{rows} * groups * kGroupRows);
-    team_->run(groups, 1, groups * bytes / kBytesPerNs, [&](uint64_t begin, uint64_t end, uint32_t) {
-      kernels_->matmul(tensor.encoding, tensor.packed.get() + begin * bytes,
-                       static_cast<uint32_t>(end - begin), n_in, x, n_in, rows,
-                       padded.data() + begin * kGroupRows, uint64_t{groups} * kGroupRows);
-    });
-    for (uint32_t row = 0; row < rows; ++row) {
-      std::copy_n(padded.data() + uint64_t{row} * groups * kGroupRows, n_out, y + uint64_t{row} * n_out);
-    }
+    dram_.products->linear({tensor.encoding, static_cast<uint32_t>(tensor.dims[0]),
+                            static_cast<uint32_t>(tensor.dims[1]), tensor.packed.get()},
+                           x, rows, y);
   };
   const uint64_t deadline_ns = uint64_t{plan_.config.plugin_deadline_ms} * 1'000'000;
   TIERD_ASSIGN(strategies_, StrategySet::create(plan_.strategies, plan_.model.sites, plan_.config.seed,
                                                 deadline_ns, linear));
   plan_.strategies = {};  // the instances hold what they need: tensors must not outlive a swap
   TIERD_ASSIGN(slots_, strategies_->share(plan_.memory.arena));
-  return {};
-}
 
-Status Runtime::make_compute() {
-  const Config& config = plan_.config;
   const MemoryPlan& memory = plan_.memory;
-  kernels_ = config.kernels == "auto" ? &best_kernels() : kernels_by_name(config.kernels);
-  if (kernels_ == nullptr) {
-    return Error{Code::unsupported, "compute.kernels",
-                 fmt::format("this processor has no {}", config.kernels)};
-  }
-  Team::Options team;
-  team.workers = config.threads != 0 ? config.threads : available_cores();
-  team.bind = binds_workers();
-  team_ = std::make_unique<Team>(team);
-  TIERD_TRY(make_strategies());
-
   TIERD_TRY(budget_.reserve("KV cache", memory.kv));
   TIERD_TRY(budget_.reserve("activations", memory.activations));
   TIERD_TRY(budget_.reserve("small tensors", memory.tensors));
   TIERD_TRY(budget_.reserve(kPluginTables, memory.tables));
   TIERD_TRY(budget_.reserve("staging", memory.staging));
-  uint64_t arena = 0;
-  for (SiteId s = 0; s < slots_.size(); ++s) arena += uint64_t{slots_[s]} * plan_.model.sites[s].slot_bytes;
-  TIERD_TRY(budget_.reserve("resident weights", arena));
-
-  TIERD_ASSIGN(Executor executor, Executor::create(plan_.model.compute, *kernels_, *team_));
-  DramAgent::Options options;
-  options.number = kDram;
-  options.arena_bytes = arena;
-  options.staging_bytes = memory.staging;
-  options.tensor_bytes = memory.tensors;
-  // The kernel's own pool is the first in the table; it is added with the dispatcher.
-  TIERD_ASSIGN(const std::optional<uint64_t> shuffle, parse_number(config.shuffle, "scheduler.shuffle"));
-  Dispatcher::Options dispatch;
-  uint32_t most_neurons = 0;
-  for (const Site& site : plan_.model.sites) most_neurons = std::max(most_neurons, site.n);
-  dispatch.max_units = most_neurons;
-  dispatch.shuffle_seed = shuffle;
-  dispatcher_ = std::make_unique<Dispatcher>(pools_, dispatch);
-  TIERD_ASSIGN(dram_, DramAgent::create(options, pools_, std::move(executor)));
-  return {};
+  for (SiteId s = 0; s < slots_.size(); ++s) {
+    arena_bytes_ += uint64_t{slots_[s]} * plan_.model.sites[s].slot_bytes;
+  }
+  return budget_.reserve("resident weights", arena_bytes_);
 }
 
-Status Runtime::make_flash(const RuntimeOptions& runtime_options) {
-  const Config& config = plan_.config;
+Status Runtime::make_flash(const RuntimeOptions& options) {
   for (const Extent& extent : plan_.store.manifest().extents) {
     extents_.push_back({extent.offset, extent.bytes, extent.checksum});
   }
-  DeviceOptions device;
-  device.depth = std::max<uint32_t>(1, config.flash_depth);
-  device.direct = config.flash_direct;
-  if (config.flash_device == "io_uring") device.kind = DeviceKind::io_uring;
-  if (config.flash_device == "pread") device.kind = DeviceKind::pread;
-  TIERD_ASSIGN(std::unique_ptr<BlockDevice> opened,
-               runtime_options.open_device(plan_.store.data_path(), device));
-  opened->register_memory(dram_->memory().subspan(dram_->staging_offset(), plan_.memory.staging));
-  FlashOptions options;
-  TIERD_ASSIGN(options.max_read_bytes, parse_bytes(config.flash_max_read, "tiers.flash.max_read"));
-  options.verify = config.flash_verify;
-  flash_ = std::make_unique<FlashAgent>(kFlash, pools_, std::move(opened), extents_, options);
+  AgentContext context{.number = kFlash, .table = "tiers.flash", .pools = pools_};
+  context.read = {.path = plan_.store.data_path(),
+                  .extents = extents_,
+                  .landing = pools_.memory(kDram, kMemoryPool).subspan(staging_offset_, plan_.memory.staging),
+                  .open_device = options.open_device};
+  TIERD_ASSIGN(flash_, make_agent(plan_.agents.flash, context));
   return {};
 }
 
@@ -203,7 +193,7 @@ Result<Agent*> Runtime::on_thread(Agent& agent, const std::string& thread, const
   if (thread != "own") return &agent;
   AgentThread::Options options;
   if (number) options.core = static_cast<uint32_t>(*number);
-  if (available_cores() > team_->workers()) options.spin_ns = kSpinNs;
+  if (available_cores() > threads_) options.spin_ns = kSpinNs;
   owner = std::make_unique<AgentThread>(agent, options);
   return owner.get();
 }
@@ -213,11 +203,11 @@ Status Runtime::make_kernel() {
   const std::vector<Site>& sites = plan_.model.sites;
   const Config& config = plan_.config;
   // The thread that drives the DRAM agent is worker 0 of its team.
-  const std::string dram_core = config.dram_core.empty() && binds_workers() ? "0" : config.dram_core;
+  const std::string dram_core = config.dram.core.empty() && binds_workers() ? "0" : config.dram.core;
   TIERD_ASSIGN(Agent * dram,
-               on_thread(*dram_, config.dram_thread, dram_core, "tiers.dram.core", dram_thread_));
-  TIERD_ASSIGN(Agent * flash,
-               on_thread(*flash_, config.flash_thread, config.flash_core, "tiers.flash.core", flash_thread_));
+               on_thread(*dram_.agent, config.dram.thread, dram_core, "tiers.dram.core", dram_thread_));
+  TIERD_ASSIGN(Agent * flash, on_thread(*flash_.agent, config.flash.thread, config.flash.core,
+                                        "tiers.flash.core", flash_thread_));
   TIERD_CHECK(dispatcher_->add_agent(*dram) == kDram);
   TIERD_CHECK(dispatcher_->add_agent(*flash) == kFlash);
   residency_ = std::make_unique<Residency>(sites, slots_);
@@ -232,7 +222,7 @@ Status Runtime::make_kernel() {
     options.arena_offset.push_back(offset);
     offset += uint64_t{slots_[s]} * sites[s].slot_bytes;
   }
-  options.staging_offset = dram_->staging_offset();
+  options.staging_offset = staging_offset_;
   options.staging_blocks = memory.blocks;
   options.block_bytes = memory.block_bytes;
   options.prefetch = config.prefetch;
@@ -244,7 +234,7 @@ Status Runtime::make_kernel() {
 
   if (!config.trace.empty()) {
     const TraceHeader header =
-        trace_header(plan_, slots_, options, dispatcher_->options(), {dram_.get(), flash_.get()});
+        trace_header(plan_, slots_, options, dispatcher_->options(), {dram_.agent.get(), flash_.agent.get()});
     TIERD_ASSIGN(recorder_, Recorder::create(config.trace, header));
     dispatcher_->set_observer(recorder_.get());
   }
@@ -309,15 +299,12 @@ Status Runtime::replace(ChosenStrategy chosen, const StrategyConfig& strategy) {
 Status Runtime::load_tensors() {
   const Manifest& manifest = plan_.store.manifest();
   TIERD_ASSIGN(const File file, File::open(plan_.store.data_path()));
-  uint64_t offset = dram_->tensor_offset();
+  const std::span<std::byte> memory = pools_.memory(kDram, kMemoryPool);
   for (TensorId id = 0; id < manifest.resident.size(); ++id) {
-    const ResidentTensor& tensor = manifest.resident[id];
-    const Extent& extent = manifest.extents[tensor.extent];
-    const std::span<std::byte> bytes = dram_->memory().subspan(offset, extent.bytes);
-    TIERD_TRY(file.read_exact(extent.offset, bytes));
-    TIERD_TRY(plan_.store.verify(tensor.extent, bytes));
-    dram_->executor().set_tensor(id, reinterpret_cast<const float*>(bytes.data()));
-    offset += extent.bytes;
+    const uint32_t extent = manifest.resident[id].extent;
+    const std::span<std::byte> bytes = memory.subspan(tensors_[id], manifest.extents[extent].bytes);
+    TIERD_TRY(file.read_exact(manifest.extents[extent].offset, bytes));
+    TIERD_TRY(plan_.store.verify(extent, bytes));
   }
   return {};
 }
@@ -329,6 +316,10 @@ Status Runtime::load() {
   TIERD_TRY(engine_->load([&](uint64_t landed) { progress.advance(landed); }));
   progress.finish();
   return {};
+}
+
+std::span<const std::byte> Runtime::arena() const {
+  return pools_.memory(kDram, kMemoryPool).first(arena_bytes_);
 }
 
 uint64_t Runtime::agent_wake_ups() const {

@@ -1,5 +1,5 @@
-// Puts a configuration together: store, plan, agents, strategies, kernel and engine. The one place where core
-// meets tiers and plugins; shared by the programs that run a model.
+// Puts a configuration together: store, plan, agents, strategies, kernel and engine. Agents and strategies
+// are shared objects that the configuration names. For the programs that run a model.
 #pragma once
 
 #include <functional>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/block_device.h"
 #include "core/base/result.h"
 #include "core/config/config.h"
 #include "core/engine/engine.h"
@@ -20,12 +21,10 @@
 #include "core/kernel/dispatcher.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/scheduler.h"
+#include "core/message/counts.h"
 #include "core/store/store.h"
 #include "core/trace/recorder.h"
-#include "tiers/compute/team.h"
-#include "tiers/dram/dram_agent.h"
-#include "tiers/flash/bandwidth.h"
-#include "tiers/flash/flash_agent.h"
+#include "tools/assembly/agent_choices.h"
 #include "tools/assembly/strategy_choices.h"
 
 namespace tierd {
@@ -34,9 +33,9 @@ struct RuntimeOptions {
   bool fit = false;         // raise a budget that is too small to the least that would do
   bool quiet = false;       // no progress
   uint32_t logit_rows = 1;  // rows of a batch that may ask for logits
-  // How the store's data file is opened; tests put a device that misbehaves in its place.
-  std::function<Result<std::unique_ptr<BlockDevice>>(const std::string&, const DeviceOptions&)> open_device =
-      tierd::open_device;
+  // How the store's data file is opened; tests put a device that misbehaves in its place. Empty: as the agent
+  // does.
+  OpenDevice open_device = {};
 };
 
 // What a run will be, before any memory is taken: for --check and for Runtime::create.
@@ -47,6 +46,7 @@ struct RunPlan {
   ModelPlan model;
   StrategyChoices strategies;
   StrategyChoices fallbacks;  // without a plugin where none is named
+  AgentChoices agents;
 };
 // Opens (or makes) the store that the configuration names and divides the memory. Errors name file or key.
 Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options);
@@ -74,16 +74,16 @@ class Runtime {
   const StrategySet& strategies() const { return *strategies_; }
   const Residency& residency() const { return *residency_; }
   const Budget& budget() const { return budget_; }
-  const Team& team() const { return *team_; }
-  const ComputeKernels& kernels() const { return *kernels_; }
-  double activation_error() { return dram_->executor().activation_error(); }
+  uint32_t threads() const { return threads_; }                         // that compute
+  const std::string& compute_backend() const { return dram_.backend; }  // "avx512-vnni"
+  const std::string& flash_backend() const { return flash_.backend; }   // "io_uring"
   // When nothing is in flight.
-  FlashCounters flash_counters() const { return flash_->counters(); }
-  // Times a parked thread of an agent was woken, see Team::wake_ups for those of the workers.
+  ComputeCounts compute_counts() const { return counts(dram_).compute; }
+  ReadCounts flash_counts() const { return counts(flash_).read; }
+  // Times a parked thread of an agent was woken, see ComputeCounts::threads_woken for those that compute.
   uint64_t agent_wake_ups() const;
   // Where weights stay. The agent writes to it while reads are in flight (Engine::drain).
-  std::span<const std::byte> arena() const { return dram_->memory().first(dram_->staging_offset()); }
-  const BlockDevice& device() const { return flash_->device(); }
+  std::span<const std::byte> arena() const;
   // What a decode step of a dense model takes from the arena and what it must bring in from flash, the
   // embedding's row aside. Of a cache that does not say beforehand what it keeps, nothing is promised.
   struct Traffic {
@@ -95,9 +95,11 @@ class Runtime {
   Result<Traffic> planned_traffic() const;
 
  private:
+  static AgentCounts counts(const MadeAgent& of) { return of.counts ? of.counts() : AgentCounts(); }
   explicit Runtime(RunPlan plan) : plan_(std::move(plan)), budget_(plan_.memory.capacity) {}
+  Status make_dispatcher();
+  Status make_dram();
   Status make_strategies();
-  Status make_compute();
   Status make_flash(const RuntimeOptions& options);
   Status make_kernel();
   Status load_tensors();
@@ -111,14 +113,16 @@ class Runtime {
   RunPlan plan_;
   bool quiet_ = false;
   Budget budget_;
+  uint32_t threads_ = 1;
   PoolTable pools_;
-  const ComputeKernels* kernels_ = nullptr;
-  std::unique_ptr<Team> team_;
   std::unique_ptr<StrategySet> strategies_;
   std::vector<uint32_t> slots_;  // [sites]
   std::vector<ExtentRef> extents_;
-  std::unique_ptr<DramAgent> dram_;
-  std::unique_ptr<FlashAgent> flash_;
+  uint64_t arena_bytes_ = 0;       // of all slots
+  uint64_t staging_offset_ = 0;    // in the DRAM agent's memory
+  std::vector<uint64_t> tensors_;  // [TensorId] in the same
+  MadeAgent dram_;
+  MadeAgent flash_;
   std::unique_ptr<AgentThread> dram_thread_;
   std::unique_ptr<AgentThread> flash_thread_;
   std::unique_ptr<Recorder> recorder_;

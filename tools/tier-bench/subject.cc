@@ -95,23 +95,23 @@ Status Subject::warm_up(const Workload& test) {
 Result<Block> Subject::run(const Workload& test) {
   Engine& engine = runtime_->engine();
   TIERD_TRY(engine.drain());
-  const FlashCounters flash = runtime_->flash_counters();
+  const ReadCounts flash = runtime_->flash_counts();
   // What was read ahead is given up now. A step that does not count reads ahead again, so that the first one
   // that counts finds what it would in the middle of a text.
   const uint64_t uncounted = test.kind == Workload::Kind::decode ? 1 : 0;
   if (uncounted != 0) TIERD_TRY(decode_one());
   session_->clear();
   engine.reset_times();
-  const uint64_t wake_ups = runtime_->team().wake_ups() + runtime_->agent_wake_ups();
+  const uint64_t wake_ups = runtime_->compute_counts().threads_woken + runtime_->agent_wake_ups();
   const uint64_t begin_ns = now_ns();
 
   Block block;
   TIERD_ASSIGN(block.tokens, run_for(test, arguments_.block_seconds));
   block.seconds = seconds_since(begin_ns);
   block.times = sum(engine.prefill_times(), engine.decode_times());
-  block.wake_ups = runtime_->team().wake_ups() + runtime_->agent_wake_ups() - wake_ups;
+  block.wake_ups = runtime_->compute_counts().threads_woken + runtime_->agent_wake_ups() - wake_ups;
   TIERD_TRY(engine.drain());
-  const FlashCounters after = runtime_->flash_counters();
+  const ReadCounts after = runtime_->flash_counts();
   block.flash_ns = after.in_flight_ns - flash.in_flight_ns;
   block.checksum_ns = after.checksum_ns - flash.checksum_ns;
   block.flash_steps = block.times.steps + uncounted;
@@ -130,7 +130,7 @@ Result<Block> Subject::run(const Workload& test) {
 Result<double> Subject::memory_bandwidth() {
   TIERD_TRY(runtime_->engine().drain());
   const OnCores everywhere(cores_);
-  const uint32_t threads = runtime_->team().workers();
+  const uint32_t threads = runtime_->threads();
   // Over the weights themselves where there are enough: no memory is taken beside the budget.
   const std::span<const std::byte> weights = runtime_->arena();
   if (weights.size() >= kLeastMemoryBytes) return measure_memory_read(threads, kMemorySeconds, weights);

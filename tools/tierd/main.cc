@@ -10,6 +10,7 @@
 #include "core/base/standard_streams.h"
 #include "core/base/time.h"
 #include "core/engine/session.h"
+#include "core/host/agent_file.h"
 #include "core/host/plugin_file.h"
 #include "core/host/plugin_manual.h"
 #include "core/text/tokenizer.h"
@@ -85,7 +86,7 @@ class Generation {
       TIERD_ASSIGN(const uint32_t token, sampler_.sample(*logits));
       if (n == 0) {
         result_.first_token_ns = now_ns() - begin;
-        result_.flash_before_ns = runtime_.flash_counters().in_flight_ns;
+        result_.flash_before_ns = runtime_.flash_counts().in_flight_ns;
       }
       const bool ends =
           std::find(vocab.end_tokens.begin(), vocab.end_tokens.end(), token) != vocab.end_tokens.end();
@@ -121,6 +122,15 @@ class Generation {
   std::string text_;
 };
 
+Result<std::string> manual_of(const PluginPath::Found& found) {
+  if (found.kind == "agent") {
+    TIERD_ASSIGN(const AgentEntry* const entry, load_agent(found.path, found.name));
+    return agent_manual(*entry, found.path);
+  }
+  TIERD_ASSIGN(const tierd_plugin* const plugin, load_plugin(found.path, found.kind, found.name));
+  return plugin_manual(*plugin, found.path);
+}
+
 // The manual of every plugin of that name.
 int print_manuals(const Arguments& arguments) {
   const PluginPath path = plugin_path(arguments.config);
@@ -130,9 +140,9 @@ int print_manuals(const Arguments& arguments) {
   for (const PluginPath::Found& found : all) {
     known.push_back(found.name);
     if (arguments.plugin != found.name && arguments.plugin != found.kind + "-" + found.name) continue;
-    const auto plugin = load_plugin(found.path, found.kind, found.name);
-    if (!plugin.ok()) return fail(plugin.error(), kBadInput);
-    text += (text.empty() ? "" : "\n") + plugin_manual(**plugin, found.path);
+    const auto manual = manual_of(found);
+    if (!manual.ok()) return fail(manual.error(), kBadInput);
+    text += (text.empty() ? "" : "\n") + *manual;
   }
   if (text.empty()) {
     const std::string_view meant = nearest(arguments.plugin, known);

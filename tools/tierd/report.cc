@@ -63,11 +63,11 @@ json configuration_json(const Runtime& runtime) {
           {"cache", plan.config.cache.name},
           {"backend", "host"},
           {"clock", "wall"},
-          {"kernels", std::string(runtime.kernels().name)},
-          {"threads", runtime.team().workers()},
+          {"kernels", runtime.compute_backend()},
+          {"threads", runtime.threads()},
           {"context", plan.memory.model.context},
           {"prefill_chunk", plan.memory.model.max_rows},
-          {"device", std::string(runtime.device().name())},
+          {"device", runtime.flash_backend()},
           {"seed", plan.config.seed}};
 }
 
@@ -109,7 +109,8 @@ long peak_rss_bytes() {
 
 json report_json(Runtime& runtime, const RunResult& result) {
   const SchedulerCounters& counters = runtime.scheduler().counters();
-  const FlashCounters flash = runtime.flash_counters();
+  const ReadCounts flash = runtime.flash_counts();
+  const ComputeCounts compute = runtime.compute_counts();
   json report = configuration_json(runtime);
   report["load_ms"] = static_cast<double>(result.load_ns) * kMs;
   report["first_token_ms"] = static_cast<double>(result.first_token_ns) * kMs;
@@ -127,9 +128,9 @@ json report_json(Runtime& runtime, const RunResult& result) {
                      {"retries", flash.retries},
                      {"checksum_ms", static_cast<double>(flash.checksum_ns) * kMs}};
   report["strategies"] = strategies_json(runtime);
-  report["threads_woken"] = runtime.team().wake_ups();
-  report["shared_work"] = runtime.team().launches();
-  report["activation_error"] = runtime.activation_error();
+  report["threads_woken"] = compute.threads_woken;
+  report["shared_work"] = compute.shared_work;
+  report["activation_error"] = compute.activation_error;
   report["budget"] = budget_json(runtime);
   report["peak_rss_bytes"] = peak_rss_bytes();
   report["prompt_tokens"] = result.prompt_tokens;
@@ -202,10 +203,11 @@ Result<json> check_json(Runtime& runtime) {
   json check = configuration_json(runtime);
   check["budget"] = budget_json(runtime);
   TIERD_ASSIGN(const Runtime::Traffic traffic, runtime.planned_traffic());
-  TIERD_ASSIGN(const double memory,
-               measure_memory_read(runtime.team().workers(), kMeasureSeconds, kMeasureBytes));
+  TIERD_ASSIGN(const double memory, measure_memory_read(runtime.threads(), kMeasureSeconds, kMeasureBytes));
   ReadPattern pattern;
-  pattern.depth = runtime.plan().config.flash_depth;
+  if (const auto depth = runtime.plan().agents.flash.get<int64_t>("depth")) {
+    pattern.depth = static_cast<uint32_t>(*depth);
+  }
   pattern.seconds = kMeasureSeconds;
   pattern.parts = traffic.streamed;
   TIERD_ASSIGN(const ReadRate flash, measure_read(runtime.plan().store.data_path(), pattern));

@@ -1,5 +1,5 @@
-// What the flash agent knows of a store: where each extent lies in the file. The numbers in a `read`'s list
-// are indices here. The table belongs to whoever built the agent and outlives it.
+// What an agent that reads knows of a store: where each extent lies in its file. The numbers in a `read`'s
+// list are indices here. The table belongs to whoever made the agent and outlives it.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,139 @@
+// How an agent is exported from its shared object, agent-NAME.so, and what it is given when it is made:
+//
+//   Result<MadeAgent> make(const AgentContext& context) { … }
+//   TIERD_AGENT("mine", "what it is, in a line", serves(Op::read), kParams, make)      // outside any
+//   namespace
+//
+// Unlike the interface of strategies (core/include/tierd) this is C++: an agent is built against the headers
+// of the very tierd that loads it, by the same compiler with the same flags. The build id says whether it
+// was.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "core/base/block_device.h"
+#include "core/base/check.h"
+#include "core/base/result.h"
+#include "core/base/setting.h"
+#include "core/kernel/agent.h"
+#include "core/kernel/build_id.h"
+#include "core/layout/encoding.h"
+#include "core/message/counts.h"
+#include "core/message/extent_table.h"
+#include "core/message/pool.h"
+#include "core/program/program.h"
+#include "tierd/params.h"
+
+namespace tierd {
+
+// What an agent that reads is for: a store's file. All of it outlives the agent.
+struct ReadTask {
+  std::string path;
+  ExtentTable extents;
+  std::span<std::byte> landing;  // where most reads will land, worth pinning
+  OpenDevice open_device = {};   // how tests have the file opened; empty: as the agent does
+};
+
+// What an agent that computes is for: a model, and the memory of its weights. It registers two pools,
+//   0  arena, staging, resident tensors, side by side; the first two begin at multiples of 4096
+//   1  the buffers of the plan, as buffer_offsets() puts them
+// and takes the resident tensors' values from where they lie, once messages come.
+struct ComputeTask {
+  ComputePlan plan;
+  uint64_t arena_bytes = 0;
+  uint64_t staging_bytes = 0;
+  uint64_t tensor_bytes = 0;
+  std::vector<uint64_t> tensors = {};  // [TensorId] bytes from the beginning of pool 0
+  std::string kernels = "auto";        // instruction set
+  uint32_t threads = 1;                // that compute, the one that drives the agent included
+  bool bind = false;                   // thread i to core i
+};
+
+// What `make` is given. It lives as long as that call; what it refers to, as said.
+struct AgentContext {
+  uint16_t number = 0;  // the agent's, in the table of pools and in messages
+  std::string table;    // of the configuration, "tiers.flash": errors about a parameter name it
+  PoolTable& pools;     // outlives the agent; `make` adds the agent's own
+  std::span<const Setting> settings = {};   // each declared parameter, checked
+  std::optional<ReadTask> read = {};        // for agents that serve `read`
+  std::optional<ComputeTask> compute = {};  // for agents that serve `compute`
+
+  // The value of a parameter that the entry declares: int64_t, double, bool or std::string.
+  template <class T>
+  const T& get(std::string_view name) const {
+    for (const Setting& setting : settings) {
+      if (setting.key == name) return std::get<T>(setting.value);
+    }
+    TIERD_CHECK_MSG(false, name);
+  }
+};
+
+// A matrix for `Products`: rows in the encoding, interleaved as core/layout/row_group.h says.
+struct PackedMatrix {
+  Encoding encoding = Encoding::f32;
+  uint32_t n_out = 0;
+  uint32_t n_in = 0;
+  const std::byte* groups = nullptr;
+};
+
+// Products that strategies ask for (tierd_host::linear), by the threads of a tier that computes.
+class Products {
+ public:
+  virtual ~Products() = default;
+  // y [rows x n_out] = x [rows x n_in] times the transpose of the matrix. [kernel, while nothing that
+  // computes is in flight at this agent]
+  virtual void linear(const PackedMatrix& matrix, const float* x, uint32_t rows, float* y) = 0;
+};
+
+// An agent, and what it offers beside messages.
+struct MadeAgent {
+  std::unique_ptr<Agent> agent;
+  std::string backend = {};      // what it works with, for reports: "io_uring", "avx512-vnni"
+  Products* products = nullptr;  // the agent's own; for agents that serve `compute`
+  // What `stats` writes, for reports; may be empty. A message would have to be part of what the kernel decides.
+  // [any thread, while nothing is in flight at this agent]
+  std::function<AgentCounts()> counts = {};
+};
+
+constexpr uint32_t serves(Op op) {
+  return 1u << static_cast<uint32_t>(op);
+}
+
+// The one symbol that agent-NAME.so exports. Up to and with `build_id` it is the same in every version, and
+// plain C: nothing behind is looked at before size and id have been found right.
+struct AgentEntry {
+  uint32_t size;
+  uint32_t serves;  // bits; `cancel`, `stats` and `stop` are answered by all
+  const char* build_id;
+  const char* name;
+  const char* summary;
+  const tierd_param* params;
+  uint32_t n_params;
+  // Errors name a key or a file. Exceptions are caught by the host.
+  Result<MadeAgent> (*make)(const AgentContext& context);
+};
+static_assert(std::is_standard_layout_v<AgentEntry> && offsetof(AgentEntry, build_id) == 8);
+inline constexpr const char* kAgentSymbol = "tierd_agent_entry";
+
+}  // namespace tierd
+
+#define TIERD_AGENT(name, summary, serves, params, make)                                              \
+  extern "C" __attribute__((visibility("default"))) const ::tierd::AgentEntry tierd_agent_entry;      \
+  extern "C" const ::tierd::AgentEntry tierd_agent_entry = {sizeof(::tierd::AgentEntry),              \
+                                                            serves,                                   \
+                                                            TIERD_BUILD_ID,                           \
+                                                            name,                                     \
+                                                            summary,                                  \
+                                                            std::data(params),                        \
+                                                            static_cast<uint32_t>(std::size(params)), \
+                                                            make};

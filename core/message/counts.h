@@ -1,0 +1,36 @@
+// What an agent has done since its start: what `stats` writes to its `out`. An agent leaves at zero what it
+// does not do.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tierd {
+
+struct ReadCounts {
+  uint64_t bytes = 0;            // of extents that landed with the right checksum
+  uint64_t extents = 0;          // how many those were
+  uint64_t reads = 0;            // given to the device, continuations and repeats included
+  uint64_t joined = 0;           // extents that came with their neighbour's read
+  uint64_t short_reads = 0;      // continued
+  uint64_t retries = 0;          // after EINTR, EAGAIN, no bytes, or EINVAL of a continuation
+  uint64_t failed_extents = 0;   // io_error, corrupt, invalid_argument
+  uint64_t dropped_extents = 0;  // cancelled or expired before they were started
+  uint64_t checksum_ns = 0;
+  uint64_t in_flight_ns = 0;  // time with at least one read in the device
+};
+
+struct ComputeCounts {
+  uint64_t shared_work = 0;    // pieces of work done by more than one thread
+  uint64_t threads_woken = 0;  // of them, those for which a parked thread was woken
+  // Of quantizing activations: the square root of (sum of squared errors / sum of squares). 0 if none.
+  double activation_error = 0;
+};
+
+struct AgentCounts {
+  ReadCounts read;
+  ComputeCounts compute;
+};
+static_assert(std::is_trivially_copyable_v<AgentCounts>);
+
+}  // namespace tierd

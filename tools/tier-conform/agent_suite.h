@@ -1,0 +1,62 @@
+// The rules that every agent must keep (tiers/README.md), whatever its memory is.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/host/agent_file.h"
+#include "core/kernel/agent.h"
+#include "tools/tier-conform/report.h"
+#include "tools/tier-conform/suites.h"
+
+namespace tierd {
+
+// An agent with what it needs to live, and messages for it. What is wrong is told as text; empty: nothing.
+class AgentWorld {
+ public:
+  virtual ~AgentWorld() = default;
+  virtual Agent& agent() = 0;
+  // A message with work, with an id of its own; it ends ok, where the agent promises anything.
+  virtual Message work() = 0;
+  virtual bool promises() const { return true; }
+  // A message of this op that names `target` (cancel, edit), or nothing (stop, stats).
+  virtual Message control(Op op, const MessageId& target) = 0;
+  // Messages that must fail, and how.
+  struct Bad {
+    std::string what;
+    Message message;
+    DoneStatus status = DoneStatus::invalid_argument;
+    uint32_t first_bad = 0;
+  };
+  virtual std::vector<Bad> bad() { return {}; }
+  // The message has completed: its results are looked at, its lists and data may be used again.
+  virtual std::string completed(const Message& message, const Done& done) = 0;
+  // Memory that belongs to no message was written to, up to now.
+  virtual std::string trespass() = 0;
+};
+
+struct AgentCase {
+  std::string name;
+  std::function<Result<std::unique_ptr<AgentWorld>>(uint64_t seed)> make;
+};
+
+// One rule, tried in a world of its own.
+struct AgentRule {
+  const char* name;  // as a test is called
+  void (*check)(const AgentCase& tried, uint64_t seed, Report& report);
+};
+std::span<const AgentRule> agent_rules();
+
+// The worlds around a loaded agent: a store's file for one that reads, a small model for one that computes;
+// for one that promises neither, any messages.
+std::vector<AgentCase> agent_cases(const AgentChoice& choice);
+
+// All rules in all worlds. Of `options` the seed alone.
+void run_agent_suite(const AgentChoice& choice, const SuiteOptions& options, Report& report);
+
+}  // namespace tierd
