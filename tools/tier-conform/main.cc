@@ -7,6 +7,7 @@
 #include "core/base/standard_streams.h"
 #include "core/host/plugin_file.h"
 #include "tools/assembly/plugin_tensors.h"
+#include "tools/tier-conform/agent_suite.h"
 #include "tools/tier-conform/suites.h"
 
 namespace tierd {
@@ -17,30 +18,39 @@ constexpr int kBadInput = 2;
 
 constexpr const char* kDescription =
     "tier-conform tries a plugin against the rules of its kind, on a simulated core with random sites and "
-    "traces.\n"
+    "traces; an agent with random messages, over a temporary file or a small model.\n"
     "\n"
     "  tier-conform build/dev/lib/tierd/cache-lru.so\n"
+    "  tier-conform build/dev/lib/tierd/agent-flash.so\n"
     "  tier-conform --seed 7 --worlds 200 ./cache-mine.so\n"
     "  tier-conform --tensors heat.safetensors ./cache-mine.so\n"
     "\n"
     "Exit: 0 it keeps them; 1 it breaks one, with the first example of each; 2 it is no plugin.";
 
-// cache-lru.so: kind and name.
-Result<StrategyChoice> open(const std::string& path) {
+// The suite of a plugin, by the kind and name of its file: cache-lru.so. Returns what it is.
+Result<std::string> try_plugin(const std::string& path, const SuiteOptions& options, Report& report) {
   const std::string file = std::filesystem::path(path).stem().string();
   const size_t dash = file.find('-');
   if (dash == std::string::npos) {
     return Error{Code::invalid_argument, path, "is not called KIND-NAME.so"};
   }
   const std::string kind = file.substr(0, dash);
+  const std::string name = file.substr(dash + 1);
+  if (kind == "agent") {
+    TIERD_ASSIGN(const AgentEntry* const entry, load_agent(path, name));
+    TIERD_ASSIGN(const AgentChoice choice, choose_settings(*entry, path, "tiers.TIER", {}));
+    run_agent_suite(choice, options, report);
+    return fmt::format("agent '{}'", name);
+  }
   StrategyChoice choice;
   choice.origin = path;
-  TIERD_ASSIGN(choice.plugin, load_plugin(path, kind, file.substr(dash + 1)));
+  TIERD_ASSIGN(choice.plugin, load_plugin(path, kind, name));
   if (kind != "predictor" && kind != "quantizer" && kind != "cache" && kind != "balancer") {
     return Error{Code::unsupported, path, fmt::format("there are no rules for a {}", kind)};
   }
   TIERD_ASSIGN(choice.parameters, Parameters::read(*choice.plugin, {}));
-  return choice;
+  run_suite(choice, options, report);
+  return fmt::format("{} '{}'", kind, name);
 }
 
 Result<std::shared_ptr<const PluginTensors>> read_tensors(const std::string& path) {
@@ -70,11 +80,6 @@ int run(int argc, char** argv) {
     say(std::string("tier-conform: ") + error.what() + " (see tier-conform --help)");
     return kBadInput;
   }
-  const auto choice = open(path);
-  if (!choice.ok()) {
-    say(choice.error().line());
-    return kBadInput;
-  }
   if (!tensors.empty()) {
     const auto read = read_tensors(tensors);
     if (!read.ok()) {
@@ -84,12 +89,16 @@ int run(int argc, char** argv) {
     options.tensors = *read;
   }
   Report report;
-  run_suite(*choice, options, report);
+  const auto tried = try_plugin(path, options, report);
+  if (!tried.ok()) {
+    say(tried.error().line());
+    return kBadInput;
+  }
   uint64_t checks = 0;
   for (const Report::Rule& rule : report.rules()) checks += rule.checks;
   std::string text = report.text(verbose);
   text +=
-      fmt::format("{} '{}' {} {} rules ({} checks, seed {})\n", choice->plugin->kind, choice->plugin->name,
+      fmt::format("{} {} {} rules ({} checks, seed {})\n", *tried,
                   report.ok() ? "keeps all" : "breaks some of", report.rules().size(), checks, options.seed);
   if (const Status written = write_output(text); !written.ok()) {
     say(written.error().line());
