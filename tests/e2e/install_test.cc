@@ -120,6 +120,11 @@ TEST_F(Installed, ListsAndManuals) {
   const Ended list = run(at("bin/tierd"), {"--plugins"});
   EXPECT_EQ(list.status, 0) << list.err;
   EXPECT_THAT(list.out, HasSubstr("cache      lru              " + at("lib/tierd/cache-lru.so") + "\n"));
+  EXPECT_THAT(list.out, HasSubstr("agent      flash            " + at("lib/tierd/agent-flash.so") + "\n"));
+  const Ended agent = run(at("bin/tierd"), {"--plugin", "flash"});
+  EXPECT_EQ(agent.status, 0) << agent.err;
+  EXPECT_THAT(agent.out, testing::StartsWith("agent flash: extents of a store's file, past the page cache\n"));
+  EXPECT_THAT(agent.out, HasSubstr("serves read"));
   const Ended manual = run(at("bin/tierd"), {"--plugin", "dense"});
   EXPECT_EQ(manual.status, 0) << manual.err;
   EXPECT_THAT(manual.out, testing::StartsWith("predictor dense 1.0: every neuron is active\n"));
@@ -131,6 +136,15 @@ TEST_F(Installed, ListsAndManuals) {
   EXPECT_EQ(unknown.status, 2);
   EXPECT_EQ(unknown.err,
             "--plugin: there is no plugin 'denes'; did you mean 'dense'?; --plugins lists them\n");
+}
+
+TEST_F(Installed, TheAgentsKeepTheRules) {
+  for (const char* agent : {"null", "dram", "flash"}) {
+    const Ended tried =
+        run(at("bin/tier-conform"), {at(std::string("lib/tierd/agent-") + agent + ".so")});
+    EXPECT_EQ(tried.status, 0) << tried.out << tried.err;
+    EXPECT_THAT(tried.out, HasSubstr(std::string("agent '") + agent + "' keeps all "));
+  }
 }
 
 }  // namespace
