@@ -65,9 +65,11 @@ TEST_F(AgentAuthor, BuildsOneThatIsFoundAndKeepsTheRules) {
   const Ended list = run_tierd({"--plugin-path", folder().path(), "--plugins"});
   EXPECT_THAT(list.out, HasSubstr("agent      mine             " + at("agent-mine.so") + "\n"));
   // It serves nothing that a tier could rely upon.
-  const Ended run = run_tierd({"--plugin-path", folder().path(), "-m", kDemo, "--set", "tiers.flash.agent=mine"});
+  const Ended run =
+      run_tierd({"--plugin-path", folder().path(), "-m", kDemo, "--set", "tiers.flash.agent=mine"});
   EXPECT_EQ(run.status, 2);
-  EXPECT_EQ(run.err.substr(run.err.find("tiers.")), "tiers.flash.agent: agent 'mine' does not serve 'read'\n");
+  EXPECT_EQ(run.err.substr(run.err.find("tiers.")),
+            "tiers.flash.agent: agent 'mine' does not serve 'read'\n");
 }
 
 TEST_F(AgentAuthor, OneOfOtherFlagsIsRefusedWithOneLine) {

@@ -123,7 +123,8 @@ TEST_F(Installed, ListsAndManuals) {
   EXPECT_THAT(list.out, HasSubstr("agent      flash            " + at("lib/tierd/agent-flash.so") + "\n"));
   const Ended agent = run(at("bin/tierd"), {"--plugin", "flash"});
   EXPECT_EQ(agent.status, 0) << agent.err;
-  EXPECT_THAT(agent.out, testing::StartsWith("agent flash: extents of a store's file, past the page cache\n"));
+  EXPECT_THAT(agent.out,
+              testing::StartsWith("agent flash: extents of a store's file, past the page cache\n"));
   EXPECT_THAT(agent.out, HasSubstr("serves read"));
   const Ended manual = run(at("bin/tierd"), {"--plugin", "dense"});
   EXPECT_EQ(manual.status, 0) << manual.err;
@@ -140,8 +141,7 @@ TEST_F(Installed, ListsAndManuals) {
 
 TEST_F(Installed, TheAgentsKeepTheRules) {
   for (const char* agent : {"null", "dram", "flash"}) {
-    const Ended tried =
-        run(at("bin/tier-conform"), {at(std::string("lib/tierd/agent-") + agent + ".so")});
+    const Ended tried = run(at("bin/tier-conform"), {at(std::string("lib/tierd/agent-") + agent + ".so")});
     EXPECT_EQ(tried.status, 0) << tried.out << tried.err;
     EXPECT_THAT(tried.out, HasSubstr(std::string("agent '") + agent + "' keeps all "));
   }

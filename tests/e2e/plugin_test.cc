@@ -139,6 +139,25 @@ TEST_F(Plugins, OneThatCannotBeMadeIsRefusedAtTheStart) {
   }
 }
 
+TEST_F(Plugins, AnAgentThatCannotServeIsRefusedAtTheStart) {
+  const auto refused = [](const char* flash, const char* dram) {
+    Config config = Plugins::config("sound");
+    config.flash.agent = flash;
+    config.dram.agent = dram;
+    const auto runtime = make_runtime(config, quiet());
+    EXPECT_FALSE(runtime.ok());
+    return runtime.ok() ? "" : runtime.error().line();
+  };
+  EXPECT_THAT(refused("other_build", "dram"), HasSubstr("agent-other_build.so: was built for [tierd 0.0.9"));
+  EXPECT_THAT(refused("wrong_name", "dram"), HasSubstr("calls itself agent 'another'"));
+  EXPECT_THAT(refused("no_such", "dram"),
+              testing::StartsWith("tiers.flash.agent: there is no agent 'no_such'"));
+  EXPECT_THAT(refused("reads_and_throws", "dram"),
+              HasSubstr("agent-reads_and_throws.so: could not be made: make threw an exception: not today"));
+  EXPECT_EQ(refused("dram", "dram"), "tiers.flash.agent: agent 'dram' does not serve 'read'");
+  EXPECT_EQ(refused("flash", "flash"), "tiers.dram.agent: agent 'flash' does not serve 'compute' and 'run'");
+}
+
 TEST_F(Plugins, AFallbackIsCheckedAtTheStart) {
   Config config = Plugins::config("sound");
   config.cache.fallback = "no_such";

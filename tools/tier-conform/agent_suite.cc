@@ -14,7 +14,7 @@
 namespace tierd {
 namespace {
 
-constexpr const char* kMade = "an agent can be made of whatever its parameters allow";
+constexpr const char* kMade = "an agent can be made, and has a name";
 constexpr const char* kIdle = "an agent without messages has nothing to do";
 constexpr const char* kThrows = "no call throws";
 constexpr const char* kWaits = "no call waits";

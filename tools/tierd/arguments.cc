@@ -31,7 +31,8 @@ Exit status:
   2        unusable arguments, configuration, model or store; one line on standard error says why
   128 + N  ended by signal N, within a second: 130 SIGINT, 143 SIGTERM
 
-Keys of the configuration, for the TOML file and --set, with their defaults:
+Keys of the configuration, for the TOML file and --set, with their defaults; what a plugin takes beside them in its
+table, --plugin NAME prints:
 )";
 
 }  // namespace
