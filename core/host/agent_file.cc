@@ -8,6 +8,7 @@
 #include <exception>
 #include <filesystem>
 
+#include "core/base/align.h"
 #include "core/host/parameters.h"
 
 namespace tierd {
@@ -17,6 +18,26 @@ constexpr size_t kLeastSize = offsetof(AgentEntry, build_id) + sizeof(AgentEntry
 
 Error fault(const std::string& origin, const std::string& what) {
   return {Code::plugin_fault, origin, what};
+}
+
+// What an agent that computes must have registered: messages name its memory by these.
+Status check_pools(const AgentChoice& choice, const AgentContext& context) {
+  const ComputeTask& task = *context.compute;
+  const uint64_t wanted[] = {task.arena_bytes + task.staging_bytes + task.tensor_bytes,
+                             buffer_offsets(task.plan).back()};
+  for (uint16_t pool = 0; pool < std::size(wanted); ++pool) {
+    const std::span<std::byte> memory = pool < context.pools.pools(context.number)
+                                            ? context.pools.memory(context.number, pool)
+                                            : std::span<std::byte>();
+    if (memory.size() < wanted[pool] ||
+        reinterpret_cast<uintptr_t>(memory.data()) % kDirectIoAlignment != 0) {
+      return fault(choice.origin,
+                   fmt::format("could not be made: its pool {} has {} B, {} B at a multiple of {} "
+                               "were expected",
+                               pool, memory.size(), wanted[pool], kDirectIoAlignment));
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -99,6 +120,7 @@ Result<MadeAgent> make_agent(const AgentChoice& choice, AgentContext& context) {
     if ((choice.entry->serves & serves(Op::compute)) != 0 && made.products == nullptr) {
       return failed("it serves 'compute' and offers no products");
     }
+    if (context.compute) TIERD_TRY(check_pools(choice, context));
     return made;
   } catch (const std::exception& error) {
     return failed(fmt::format("make threw an exception: {}", error.what()));

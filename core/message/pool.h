@@ -39,6 +39,7 @@ class PoolTable {
     return memory.data() + begin;
   }
 
+  size_t pools(uint16_t agent) const { return agent < pools_.size() ? pools_[agent].size() : 0; }
   // All of a pool. Set-up, and for whoever looks at memory between messages.
   std::span<std::byte> memory(uint16_t agent, uint16_t pool) const { return at(agent, pool); }
 

@@ -31,9 +31,12 @@ class CliErrors : public ProgramTest {
 };
 
 TEST_F(CliErrors, KeysOfTheConfiguration) {
-  EXPECT_THAT(refused_config("[tiers.dram]\n\ncapcity = \"50%\"\n"),
-              AllOf(HasSubstr("run.toml:3: unknown key 'tiers.dram.capcity'"),
-                    HasSubstr("did you mean 'tiers.dram.capacity'?")));
+  EXPECT_THAT(
+      refused_config("[tiers.dram]\n\ncapcity = \"50%\"\n"),
+      HasSubstr("run.toml:3: tiers.dram 'dram' has no parameter 'capcity'; did you mean 'capacity'?"));
+  EXPECT_THAT(
+      refused_config("[tiers.flash]\ndevice = \"ssd\"\n"),
+      HasSubstr("run.toml:2: 'tiers.flash.device' is \"ssd\", one of auto, io_uring, pread was expected"));
   EXPECT_THAT(refused_config("[run]\nthreads = \"two\"\n"), HasSubstr("run.toml:2: 'run.threads' must be"));
   EXPECT_THAT(refused_config("[run]\nthreads = -1\n"), HasSubstr("run.toml:2: 'run.threads' must be"));
   EXPECT_THAT(refused_config("[run]\nkv = \"f64\"\n"), HasSubstr("expected one of f16|f32"));

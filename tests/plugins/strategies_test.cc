@@ -98,6 +98,7 @@ TEST(Plugins, DescribeThemselves) {
   const auto found = PluginPath({TIERD_PLUGIN_DIR}).list();
   EXPECT_GE(found.size(), 8u);
   for (const PluginPath::Found& file : found) {
+    if (file.kind == "agent") continue;
     const StrategyChoice choice = choose(file.kind, file.name);
     EXPECT_NE(std::string(choice.plugin->summary), "") << file.path;
     EXPECT_EQ(choice.plugin->lossy, file.name == "random" || file.name == "oracle" ? 1u : 0u) << file.path;

@@ -27,6 +27,9 @@
 #ifndef BAD_CREDITS
 #define BAD_CREDITS 4
 #endif
+#ifndef BAD_PRODUCTS
+#define BAD_PRODUCTS nullptr
+#endif
 #ifndef BAD_MAKE
 #define BAD_MAKE make
 #endif
@@ -34,7 +37,7 @@
 namespace tierd {
 namespace {
 
-class NoAgent final : public Agent {
+class NoAgent final : public Agent, public Products {
  public:
   std::string_view name() const override { return "none"; }
   uint32_t credits() const override { return BAD_CREDITS; }
@@ -42,11 +45,16 @@ class NoAgent final : public Agent {
   Drive drive() override { return Drive::idle; }
   size_t poll(std::span<Done>) override { return 0; }
   uint64_t service_ns(const Message&) const override { return 0; }
+  void linear(const PackedMatrix&, const float*, uint32_t, float*) override {}
 };
 
 [[maybe_unused]] Result<MadeAgent> make(const AgentContext& context) {
   if (context.get<int64_t>("size") > 60) return Error{Code::no_space, context.table, "that is too large"};
-  return MadeAgent{std::make_unique<NoAgent>()};
+  auto agent = std::make_unique<NoAgent>();
+  MadeAgent made;
+  made.products = BAD_PRODUCTS;
+  made.agent = std::move(agent);
+  return made;
 }
 [[maybe_unused]] Result<MadeAgent> make_fails(const AgentContext&) {
   return Error{Code::io_error, "/dev/moon", "is full"};

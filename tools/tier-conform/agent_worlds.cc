@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "core/base/align.h"
+#include "core/base/check.h"
 #include "core/base/random.h"
 #include "core/layout/row_group.h"
 #include "tools/tier-conform/agent_suite.h"
@@ -51,6 +52,7 @@ class Places {
     return true;
   }
   uint32_t take() {
+    TIERD_CHECK(!free_.empty());
     const uint32_t place = free_.front();
     free_.pop_front();
     look_at(place);
@@ -136,7 +138,7 @@ class PlacedWorld : public AgentWorld {
   void write_list(uint32_t place, uint16_t agent, std::span<const Unit> units) {
     const UnitList header = {static_cast<uint32_t>(units.size()), agent, 0};
     std::memcpy(places_.at(place), &header, sizeof header);
-    std::memcpy(places_.at(place) + sizeof header, units.data(), units.size_bytes());
+    std::ranges::copy(std::as_bytes(units), places_.at(place) + sizeof header);
     places_.seal(place);
   }
 
@@ -317,7 +319,7 @@ class ComputeWorld final : public PlacedWorld {
     const ComputePlan plan = task.plan;
     context.compute = std::move(task);
     TIERD_TRY(world->make(choice, context));
-    TIERD_TRY(world->fill(plan, choice.origin));
+    world->fill(plan);
     return std::unique_ptr<AgentWorld>(std::move(world));
   }
 
@@ -364,13 +366,10 @@ class ComputeWorld final : public PlacedWorld {
   explicit ComputeWorld(uint64_t seed) : PlacedWorld(seed, kListBytes, kPlaceBytes) {}
 
   // Weights in the arena and in staging, inputs in the agent's buffers; outputs are no numbers yet.
-  Status fill(const ComputePlan& plan, const std::string& origin) {
+  void fill(const ComputePlan& plan) {
     const std::span<std::byte> memory = pools_.memory(kAgent, 0);
     const std::span<std::byte> buffers = pools_.memory(kAgent, 1);
     const std::vector<uint64_t> offsets = buffer_offsets(plan);
-    if (memory.size() < 2 * kArena || buffers.size() < offsets.back()) {
-      return Error{Code::plugin_fault, origin, "its pools are smaller than what they are to hold"};
-    }
     for (float& weight : weights_) weight = random_.symmetric();
     const uint64_t group = group_bytes(Encoding::f32, kIn);
     for (uint32_t neuron = 0; neuron < kNeurons; ++neuron) {
@@ -393,7 +392,6 @@ class ComputeWorld final : public PlacedWorld {
         expected_.push_back(sum);
       }
     }
-    return {};
   }
 
   Message compute(const std::vector<uint32_t>& neurons) {
