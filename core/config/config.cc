@@ -62,6 +62,8 @@ const std::array kKeys = {
         "the core of its own thread; empty leaves it free"},
     Key{"tiers.dram.agent", at<&Config::dram, &TierConfig::agent>(), "",
         "who holds the weights and computes"},
+    Key{"tiers.dram.units", at<&Config::dram_units>(), "",
+        "agents that share the tier and its work, as the balancer deals it out"},
     Key{"tiers.dram.capacity", at<&Config::dram_capacity>(), "",
         "all, a share of the tensor bytes (50%) or a size"},
     Key{"tiers.dram.staging", at<&Config::dram_staging>(), "", "most that streaming bytes may occupy"},

@@ -49,6 +49,7 @@ struct Config {
   TierConfig flash = {"flash"};
   // [tiers.dram]
   TierConfig dram = {"dram"};
+  uint32_t dram_units = 1;  // agents of that kind that share the tier
   std::string dram_capacity = "all";
   std::string dram_staging = "64 MiB";
   // [plugins]

@@ -60,6 +60,7 @@ Result<Capacity> parse_capacity(std::string_view text, std::string_view origin) 
 Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& request) {
   MemoryPlan plan;
   plan.model = request.model;
+  plan.units = request.units;
   uint64_t largest_slot = 0;
   for (const StoredSite& site : manifest.sites) {
     if (site.alias_of != kNoSite) continue;
@@ -72,15 +73,14 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
   const auto activations_of = [&](uint32_t rows) {
     ModelOptions options = request.model;
     options.max_rows = rows;
-    return activation_bytes(plan_model(manifest, options).compute);
+    return request.units * activation_bytes(plan_model(manifest, options).compute);
   };
   plan.kv = kv_bytes(plan_model(manifest, request.model).compute);
   for (const TableRequest& table : request.tables) plan.tables += table.bytes;
   const uint64_t fixed = plan.tensors + plan.tables + plan.kv;
+  const uint64_t least_staging = request.units * kLeastBlocks * largest_slot;
   // Without any weights in DRAM.
-  const auto least_of = [&](uint32_t rows) {
-    return fixed + activations_of(rows) + kLeastBlocks * largest_slot;
-  };
+  const auto least_of = [&](uint32_t rows) { return fixed + activations_of(rows) + least_staging; };
   const uint32_t least_rows = std::min(request.model.max_rows, request.model.logit_rows);
   plan.least = least_of(least_rows);
 
@@ -129,16 +129,17 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
   plan.activations = activations_of(rows);
 
   const uint64_t rest = plan.capacity - fixed - plan.activations;
-  uint64_t staging = kLeastBlocks * largest_slot;
+  uint64_t staging = least_staging;
   if (rest < plan.whole + staging) {
     staging = std::clamp(plan.capacity / kStagingShare, staging, std::max(staging, request.most_staging));
     staging = std::min(staging, rest);
   }
+  staging /= request.units;
   const uint64_t block = std::clamp(staging / kBlocksWanted / largest_slot * largest_slot, largest_slot,
                                     std::max(largest_slot, kLargestBlock / largest_slot * largest_slot));
   plan.block_bytes = static_cast<uint32_t>(block);
   plan.blocks = static_cast<uint32_t>(staging / block);
-  plan.staging = uint64_t{plan.block_bytes} * plan.blocks;
+  plan.staging = uint64_t{plan.block_bytes} * plan.blocks * request.units;
   plan.arena = std::min(plan.whole, rest - plan.staging);
   return plan;
 }

@@ -28,7 +28,8 @@ struct TableRequest {
 struct MemoryRequest {
   Capacity capacity;
   uint64_t most_staging = 64u << 20;
-  bool fit = false;  // take the least budget that would do instead of refusing a smaller one
+  uint32_t units = 1;  // agents that share the tier, each with activations and staging of its own
+  bool fit = false;    // take the least budget that would do instead of refusing a smaller one
   std::vector<TableRequest> tables;
   ModelOptions model;  // max_rows is a wish: a small budget gets smaller prefill chunks
 };
@@ -44,9 +45,10 @@ struct MemoryPlan {
   uint64_t whole = 0;  // arena bytes that would hold every neuron
   uint64_t least = 0;  // the smallest capacity with which this model and context run
   bool raised_to_least = false;
+  uint32_t units = 1;
   uint32_t block_bytes = 0;  // of staging
-  uint32_t blocks = 0;
-  ModelOptions model;  // as it will be: max_rows fitted
+  uint32_t blocks = 0;       // of each unit
+  ModelOptions model;        // as it will be: max_rows fitted
 };
 
 // Error: no_space, naming the least budget that would do and --fit; and the file, where it is plugins' tables

@@ -6,8 +6,15 @@
 
 namespace tierd {
 
-PluginWorld::PluginWorld(const std::vector<Site>& sites, uint64_t seed, LinearFunction linear)
-    : sites_(sites), seed_(seed), linear_(std::move(linear)), encodings_(sites.size()), all_(sites.size()) {
+PluginWorld::PluginWorld(const std::vector<Site>& sites, uint64_t seed, LinearFunction linear,
+                         const Placement* placement, uint8_t unit)
+    : sites_(sites),
+      placement_(placement),
+      unit_(unit),
+      seed_(seed),
+      linear_(std::move(linear)),
+      encodings_(sites.size()),
+      all_(sites.size()) {
   for (SiteId s = 0; s < sites.size(); ++s) {
     encodings_[s] = encoding_view(sites[s]);
     all_[s] = site_view(s, sites[s], encodings_[s]);
@@ -18,6 +25,11 @@ PluginWorld::PluginWorld(const std::vector<Site>& sites, uint64_t seed, LinearFu
 bool PluginWorld::evictable(uint32_t site, uint32_t neuron) const {
   if (residency_ == nullptr || site >= sites_.size() || neuron >= sites_[site].n) return false;
   return residency_->valid(site, neuron) && !residency_->pinned(site, neuron);
+}
+
+bool PluginWorld::at_home(uint32_t site, uint32_t neuron) const {
+  return site < sites_.size() && neuron < sites_[site].n &&
+         (placement_ == nullptr || placement_->home(sites_[site].domain, neuron) == unit_);
 }
 
 }  // namespace tierd

@@ -1,4 +1,4 @@
-// What all instances of strategies see of a run.
+// What the instances of strategies that belong to one computing unit see of a run.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/kernel/placement.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
 #include "core/layout/encoding.h"
@@ -41,8 +42,9 @@ using LinearFunction =
 
 class PluginWorld {
  public:
-  // `sites` outlives the world.
-  PluginWorld(const std::vector<Site>& sites, uint64_t seed, LinearFunction linear);
+  // `placement` NULL: the unit is everybody's home. All that is referred to outlives the world.
+  PluginWorld(const std::vector<Site>& sites, uint64_t seed, LinearFunction linear,
+              const Placement* placement = nullptr, uint8_t unit = 0);
   PluginWorld(const PluginWorld&) = delete;
   PluginWorld& operator=(const PluginWorld&) = delete;
 
@@ -55,9 +57,13 @@ class PluginWorld {
   void set_residency(const Residency* residency) { residency_ = residency; }
   const Residency* residency() const { return residency_; }
   bool evictable(uint32_t site, uint32_t neuron) const;
+  // Whether this unit is the neuron's home.
+  bool at_home(uint32_t site, uint32_t neuron) const;
 
  private:
   const std::vector<Site>& sites_;
+  const Placement* placement_;
+  uint8_t unit_;
   uint64_t seed_;
   LinearFunction linear_;
   const Residency* residency_ = nullptr;

@@ -54,6 +54,7 @@ StrategyInstance::StrategyInstance(StrategyChoice choice, const PluginWorld& wor
   host_.metric = metric;
   host_.scratch = scratch;
   host_.evictable = evictable;
+  host_.at_home = at_home;
   host_.tensor = tensor;
   host_.linear = linear;
 }
@@ -158,6 +159,10 @@ void* StrategyInstance::scratch(void* context, uint64_t bytes) {
 
 int StrategyInstance::evictable(void* context, uint32_t site, uint32_t neuron) {
   return static_cast<StrategyInstance*>(context)->world_.evictable(site, neuron) ? 1 : 0;
+}
+
+int StrategyInstance::at_home(void* context, uint32_t site, uint32_t neuron) {
+  return static_cast<StrategyInstance*>(context)->world_.at_home(site, neuron) ? 1 : 0;
 }
 
 int StrategyInstance::tensor(void* context, const char* name, tierd_tensor_view* out) {

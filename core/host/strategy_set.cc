@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/host/plugin_file.h"
 #include "core/kernel/plugin_answer.h"
+#include "core/kernel/set_view.h"
 
 namespace tierd {
 namespace {
@@ -15,23 +17,35 @@ constexpr uint32_t kCannotBeGiven =
 
 }  // namespace
 
+StrategySet::StrategySet(const std::vector<Site>& sites, const Options& options)
+    : placement_(options.units), deadline_ns_(options.deadline_ns), caches_(options.units) {
+  for (uint32_t u = 0; u < options.units; ++u) {
+    worlds_.emplace_back(sites, options.seed, options.linear, &placement_, static_cast<uint8_t>(u));
+  }
+  strategies_.caches.resize(options.units);
+}
+
 Result<std::unique_ptr<StrategySet>> StrategySet::create(const StrategyChoices& choices,
-                                                         const std::vector<Site>& sites, uint64_t seed,
-                                                         uint64_t deadline_ns, LinearFunction linear) {
-  std::unique_ptr<StrategySet> set(new StrategySet(sites, seed, deadline_ns, std::move(linear)));
+                                                         const std::vector<Site>& sites,
+                                                         const Options& options) {
+  std::unique_ptr<StrategySet> set(new StrategySet(sites, options));
   Strategies& s = set->strategies_;
-  TIERD_TRY(set->make(choices.predictor, s.predictor, set->instances_.predictor));
-  TIERD_TRY(set->make(choices.quantizer, s.quantizer, set->instances_.quantizer));
-  TIERD_TRY(set->make(choices.cache, s.cache, set->instances_.cache));
-  TIERD_TRY(set->make(choices.balancer, s.balancer, set->instances_.balancer));
+  const PluginWorld& world = set->worlds_.front();
+  TIERD_TRY(set->make(choices.predictor, world, s.predictor, set->predictor_));
+  TIERD_TRY(set->make(choices.quantizer, world, s.quantizer, set->quantizer_));
+  TIERD_TRY(set->make(choices.balancer, world, s.balancer, set->balancer_));
+  TIERD_TRY(set->ask_homes(s.balancer, set->placement_));
+  for (uint32_t u = 0; u < options.units; ++u) {
+    TIERD_TRY(set->make(choices.cache, set->worlds_[u], s.caches[u], set->caches_[u]));
+  }
   return set;
 }
 
 template <class Table>
-Status StrategySet::make(const StrategyChoice& choice, Strategy<Table>& strategy,
-                         std::unique_ptr<StrategyInstance>& instance) {
+Status StrategySet::make(const StrategyChoice& choice, const PluginWorld& world, Strategy<Table>& strategy,
+                         Instance& instance) const {
   TIERD_TRY(read_table(*choice.plugin, choice.origin, strategy.table));
-  TIERD_ASSIGN(instance, StrategyInstance::create(choice, world_));
+  TIERD_ASSIGN(instance, StrategyInstance::create(choice, world));
   strategy.kind = choice.plugin->kind;
   strategy.name = choice.plugin->name;
   strategy.self = instance->self();
@@ -48,24 +62,69 @@ Status StrategySet::make(const StrategyChoice& choice, Strategy<Table>& strategy
   return {};
 }
 
-const StrategyInstance& StrategySet::instance(std::string_view kind) const {
-  if (kind == "predictor") return *instances_.predictor;
-  if (kind == "quantizer") return *instances_.quantizer;
-  if (kind == "cache") return *instances_.cache;
-  TIERD_CHECK(kind == "balancer");
-  return *instances_.balancer;
+// One unit is everybody's home, and no balancer need be asked.
+Status StrategySet::ask_homes(Strategy<tierd_balancer_1>& balancer, Placement& placement) const {
+  if (placement.units() == 1) return {};
+  for (SiteId s = 0; s < sites().size(); ++s) {
+    if (sites()[s].domain != s) continue;
+    std::vector<uint8_t> homes(sites()[s].n, 0);
+    const ActiveSet all = ActiveSet::all(sites()[s].n);
+    const tierd_set_view set = set_view(s, all, 1, TIERD_SET_PREDICTED);
+    TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, placement.units(), homes.data()));
+    for (const uint8_t unit : homes) {
+      if (unit >= placement.units())
+        return balancer.fault("assign", fmt::format("unit {} of {}", unit, placement.units()));
+    }
+    placement.place(s, std::move(homes));
+  }
+  return {};
 }
 
-Result<std::vector<uint32_t>> StrategySet::share(uint64_t bytes) {
-  std::vector<uint32_t> most;
-  const std::vector<Site>& sites = world_.sites();
-  for (SiteId s = 0; s < sites.size(); ++s) most.push_back(sites[s].domain == s ? sites[s].n : 0);
-  return share(strategies_.cache, bytes, std::move(most));
+const StrategyInstance& StrategySet::instance(std::string_view kind) const {
+  if (kind == "predictor") return *predictor_;
+  if (kind == "quantizer") return *quantizer_;
+  if (kind == "cache") return *caches_.front();
+  TIERD_CHECK(kind == "balancer");
+  return *balancer_;
+}
+
+void StrategySet::set_residencies(const std::deque<Residency>& residencies) {
+  TIERD_CHECK(residencies.size() == worlds_.size());
+  for (size_t u = 0; u < worlds_.size(); ++u) worlds_[u].set_residency(&residencies[u]);
+}
+
+// Of the arena, as much as of the neurons is at home with the unit.
+uint64_t StrategySet::part_of(uint32_t unit, uint64_t bytes) const {
+  if (worlds_.size() == 1) return bytes;
+  uint64_t all = 0, ours = 0;
+  for (SiteId s = 0; s < sites().size(); ++s) {
+    if (sites()[s].domain != s) continue;
+    for (uint32_t i = 0; i < sites()[s].n; ++i) {
+      all += sites()[s].slot_bytes;
+      ours += worlds_[unit].at_home(s, i) ? sites()[s].slot_bytes : 0;
+    }
+  }
+  if (bytes >= all) return ours;
+  return static_cast<uint64_t>(static_cast<double>(bytes) * static_cast<double>(ours) /
+                               static_cast<double>(all));
+}
+
+Result<std::vector<std::vector<uint32_t>>> StrategySet::share(uint64_t bytes) {
+  std::vector<std::vector<uint32_t>> slots;
+  for (uint32_t u = 0; u < worlds_.size(); ++u) {
+    std::vector<uint32_t> most(sites().size(), 0);
+    for (SiteId s = 0; s < sites().size(); ++s) {
+      if (sites()[s].domain != s) continue;
+      for (uint32_t i = 0; i < sites()[s].n; ++i) most[s] += worlds_[u].at_home(s, i) ? 1 : 0;
+    }
+    TIERD_ASSIGN(slots.emplace_back(), share(strategies_.caches[u], part_of(u, bytes), std::move(most)));
+  }
+  return slots;
 }
 
 Result<std::vector<uint32_t>> StrategySet::share(Strategy<tierd_cache_1>& cache, uint64_t bytes,
                                                  std::vector<uint32_t> most) const {
-  const std::vector<Site>& sites = world_.sites();
+  const std::vector<Site>& sites = this->sites();
   std::vector<uint32_t> slots = most;
   TIERD_TRY(cache.call(&tierd_cache_1::share, "share", bytes, slots.data()));
   uint64_t used = 0;
@@ -81,54 +140,70 @@ Result<std::vector<uint32_t>> StrategySet::share(Strategy<tierd_cache_1>& cache,
 }
 
 Result<std::vector<std::vector<uint32_t>>> StrategySet::wanted() {
-  std::vector<std::vector<uint32_t>> lists(world_.sites().size());
-  TIERD_ASSIGN(std::vector<WantedAtStart> all, wanted_at_start(strategies_.cache, world_.sites()));
-  for (WantedAtStart& wanted : all) lists[wanted.site] = std::move(wanted.neurons);
+  std::vector<std::vector<uint32_t>> lists(sites().size());
+  for (auto& cache : strategies_.caches) {
+    TIERD_ASSIGN(const std::vector<WantedAtStart> all, wanted_at_start(cache, sites()));
+    for (const WantedAtStart& wanted : all) {
+      std::vector<uint32_t>& list = lists[wanted.site];
+      list.insert(list.end(), wanted.neurons.begin(), wanted.neurons.end());
+    }
+  }
+  for (std::vector<uint32_t>& list : lists) std::sort(list.begin(), list.end());
   return lists;
 }
 
 template <class Table>
-Status StrategySet::replace(const StrategyChoice& choice, Strategy<Table>& strategy,
-                            std::unique_ptr<StrategyInstance>& instance) {
+Status StrategySet::replace(const StrategyChoice& choice, Strategy<Table>& strategy, Instance& instance) {
   Strategy<Table> next;
-  std::unique_ptr<StrategyInstance> made;
-  TIERD_TRY(make(choice, next, made));
+  Instance made;
+  TIERD_TRY(make(choice, worlds_.front(), next, made));
+  if constexpr (std::is_same_v<Table, tierd_balancer_1>) {
+    Placement placement(placement_.units());
+    TIERD_TRY(ask_homes(next, placement));
+    placement_ = std::move(placement);
+  }
   strategy = std::move(next);
   instance = std::move(made);
+  return {};
+}
+
+Status StrategySet::replace_caches(const StrategyChoice& choice, uint64_t bytes) {
+  std::vector<Strategy<tierd_cache_1>> next(worlds_.size());
+  std::vector<Instance> made(worlds_.size());
+  for (uint32_t u = 0; u < worlds_.size(); ++u) {
+    const PluginWorld& world = worlds_[u];
+    TIERD_CHECK(world.residency() != nullptr);
+    TIERD_TRY(make(choice, world, next[u], made[u]));
+    std::vector<uint32_t> most;
+    for (SiteId s = 0; s < sites().size(); ++s)
+      most.push_back(sites()[s].domain == s ? world.residency()->max_slots(s) : 0);
+    TIERD_TRY(share(next[u], part_of(u, bytes), std::move(most)));
+    TIERD_TRY(hand_over(world, next[u]));
+  }
+  for (uint32_t u = 0; u < worlds_.size(); ++u) strategies_.caches[u] = std::move(next[u]);
+  caches_ = std::move(made);
   return {};
 }
 
 Status StrategySet::swap(StrategyChoice choice, uint64_t bytes) {
   const std::string_view kind = choice.plugin->kind;
   Strategies& s = strategies_;
-  if (kind == "predictor") return replace(choice, s.predictor, instances_.predictor);
-  if (kind == "quantizer") return replace(choice, s.quantizer, instances_.quantizer);
-  if (kind == "balancer") return replace(choice, s.balancer, instances_.balancer);
-  TIERD_CHECK(kind == "cache" && world_.residency() != nullptr);
-  Strategy<tierd_cache_1> next;
-  std::unique_ptr<StrategyInstance> made;
-  TIERD_TRY(make(choice, next, made));
-  std::vector<uint32_t> most;
-  const std::vector<Site>& sites = world_.sites();
-  for (SiteId site = 0; site < sites.size(); ++site) {
-    most.push_back(sites[site].domain == site ? world_.residency()->max_slots(site) : 0);
-  }
-  TIERD_TRY(share(next, bytes, std::move(most)));
-  TIERD_TRY(hand_over(next));
-  s.cache = std::move(next);
-  instances_.cache = std::move(made);
-  return {};
+  if (kind == "predictor") return replace(choice, s.predictor, predictor_);
+  if (kind == "quantizer") return replace(choice, s.quantizer, quantizer_);
+  if (kind == "balancer") return replace(choice, s.balancer, balancer_);
+  TIERD_CHECK(kind == "cache");
+  return replace_caches(choice, bytes);
 }
 
 // Tells a new cache what is where.
-Status StrategySet::hand_over(Strategy<tierd_cache_1>& cache) const {
-  const std::vector<Site>& sites = world_.sites();
+Status StrategySet::hand_over(const PluginWorld& world, Strategy<tierd_cache_1>& cache) const {
+  const std::vector<Site>& sites = world.sites();
   std::vector<std::vector<uint32_t>> resident(sites.size());
   std::vector<tierd_set_view> sets;
   for (SiteId site = 0; site < sites.size(); ++site) {
     if (sites[site].domain != site) continue;
     for (uint32_t neuron = 0; neuron < sites[site].n; ++neuron) {
-      if (world_.residency()->valid(site, neuron)) resident[site].push_back(neuron);
+      if (world.residency()->valid(site, neuron)) resident[site].push_back(neuron);
     }
     if (resident[site].empty()) continue;
     tierd_set_view view{};

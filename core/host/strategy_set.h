@@ -1,12 +1,14 @@
 // The four strategies of a run: makes those that a configuration names, and puts another in the place of one.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/host/strategy_instance.h"
+#include "core/kernel/placement.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
 #include "core/kernel/strategies.h"
@@ -19,56 +21,68 @@ struct StrategyChoices {
 
 class StrategySet {
  public:
-  // `sites` outlives the set. `deadline_ns`: of a call, see Strategy. Errors: plugin_fault; unsupported for a
-  // predictor that needs what this host does not give.
+  struct Options {
+    uint32_t units = 1;  // that compute; each has a cache of its own
+    uint64_t seed = 0;
+    uint64_t deadline_ns = kPluginDeadlineNs;  // of a call, see Strategy
+    LinearFunction linear = nullptr;
+  };
+  // `sites` outlives the set. Asks the balancer for the homes of all neurons. Errors: plugin_fault;
+  // unsupported for a predictor that needs what this host does not give.
   static Result<std::unique_ptr<StrategySet>> create(const StrategyChoices& choices,
-                                                     const std::vector<Site>& sites, uint64_t seed,
-                                                     uint64_t deadline_ns = kPluginDeadlineNs,
-                                                     LinearFunction linear = nullptr);
+                                                     const std::vector<Site>& sites, const Options& options);
   StrategySet(const StrategySet&) = delete;
   StrategySet& operator=(const StrategySet&) = delete;
 
   Strategies& strategies() { return strategies_; }
   const Strategies& strategies() const { return strategies_; }
+  // Of the caches, the first unit's.
   const StrategyInstance& instance(std::string_view kind) const;
 
-  // How the cache splits `bytes` among the sites: slots per site. Error: plugin_fault when the answer does
-  // not fit.
-  Result<std::vector<uint32_t>> share(uint64_t bytes);
+  const Placement& placement() const { return placement_; }
 
-  // What the cache wants to have before the first step, [sites] of ascending neurons; after `share`. Empty
-  // lists for a cache that does not say. Error: plugin_fault.
+  // How each unit's cache splits its part of `bytes`, by what is at home there, among the sites: slots,
+  // [units][sites]. Error: plugin_fault when an answer does not fit.
+  Result<std::vector<std::vector<uint32_t>>> share(uint64_t bytes);
+
+  // What the caches want to have before the first step, [sites] of ascending neurons; after `share`. Empty
+  // lists for caches that do not say. Error: plugin_fault.
   Result<std::vector<std::vector<uint32_t>>> wanted();
 
-  // What `evictable` answers from; set once the residency exists.
-  void set_residency(const Residency* residency) { world_.set_residency(residency); }
+  // What `evictable` answers from, [units]; set once the residencies exist.
+  void set_residencies(const std::deque<Residency>& residencies);
 
   // Puts another strategy in the place of the one of its kind, which is destroyed. Between two steps, when
-  // nothing is in flight: create, adopt, retire. A cache gets the slots that the arena has (`bytes` as for
-  // `share`) and is told what is in them. After an error everything is as it was.
+  // nothing is in flight: create, adopt, retire. Caches get the slots that their arenas have (`bytes` as for
+  // `share`) and are told what is in them. A balancer is asked for the homes, too. After an error everything
+  // is as it was.
   Status swap(StrategyChoice choice, uint64_t bytes);
 
  private:
-  StrategySet(const std::vector<Site>& sites, uint64_t seed, uint64_t deadline_ns, LinearFunction linear)
-      : world_(sites, seed, std::move(linear)), deadline_ns_(deadline_ns) {}
+  using Instance = std::unique_ptr<StrategyInstance>;
 
-  // One of the four places.
+  StrategySet(const std::vector<Site>& sites, const Options& options);
+
+  // One of the places.
   template <class Table>
-  Status make(const StrategyChoice& choice, Strategy<Table>& strategy,
-              std::unique_ptr<StrategyInstance>& instance);
+  Status make(const StrategyChoice& choice, const PluginWorld& world, Strategy<Table>& strategy,
+              Instance& instance) const;
   template <class Table>
-  Status replace(const StrategyChoice& choice, Strategy<Table>& strategy,
-                 std::unique_ptr<StrategyInstance>& instance);
+  Status replace(const StrategyChoice& choice, Strategy<Table>& strategy, Instance& instance);
+  Status replace_caches(const StrategyChoice& choice, uint64_t bytes);
+  uint64_t part_of(uint32_t unit, uint64_t bytes) const;
+  Status ask_homes(Strategy<tierd_balancer_1>& balancer, Placement& placement) const;
   Result<std::vector<uint32_t>> share(Strategy<tierd_cache_1>& cache, uint64_t bytes,
                                       std::vector<uint32_t> most) const;
-  Status hand_over(Strategy<tierd_cache_1>& cache) const;
+  Status hand_over(const PluginWorld& world, Strategy<tierd_cache_1>& cache) const;
+  const std::vector<Site>& sites() const { return worlds_.front().sites(); }
 
-  PluginWorld world_;
+  Placement placement_;
+  std::deque<PluginWorld> worlds_;  // [units]; the first also of strategies that belong to none
   uint64_t deadline_ns_;
   Strategies strategies_;
-  struct {
-    std::unique_ptr<StrategyInstance> predictor, quantizer, cache, balancer;
-  } instances_;
+  Instance predictor_, quantizer_, balancer_;
+  std::vector<Instance> caches_;  // [units]
 };
 
 }  // namespace tierd

@@ -38,7 +38,7 @@ class KernelObserver {
 
   // What the scheduler decides.
   virtual void activated(SiteId site, const ActiveSet& set) = 0;
-  virtual void evicted(SiteId site, std::span<const uint32_t> neurons) = 0;
+  virtual void evicted(uint16_t unit, SiteId site, std::span<const uint32_t> neurons) = 0;
   // Where everything is when the step has ended: Residency::digest.
   virtual void settled(uint64_t residency) = 0;
 

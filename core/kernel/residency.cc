@@ -4,6 +4,16 @@
 
 namespace tierd {
 
+std::vector<uint64_t> arena_offsets(const std::vector<Site>& sites, std::span<const uint32_t> slots) {
+  std::vector<uint64_t> offsets;
+  uint64_t offset = 0;
+  for (SiteId s = 0; s < sites.size(); ++s) {
+    offsets.push_back(offset);
+    offset += uint64_t{slots[s]} * sites[s].slot_bytes;
+  }
+  return offsets;
+}
+
 Residency::Residency(const std::vector<Site>& sites, std::span<const uint32_t> max_slots)
     : domains_(sites.size()) {
   TIERD_CHECK(max_slots.size() == sites.size());

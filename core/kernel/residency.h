@@ -15,6 +15,9 @@ namespace tierd {
 
 inline constexpr uint32_t kNoSlot = UINT32_MAX;
 
+// Where the slots of each canonical site begin in an arena that holds `slots[s]` of site s, bytes.
+std::vector<uint64_t> arena_offsets(const std::vector<Site>& sites, std::span<const uint32_t> slots);
+
 class Residency {
  public:
   // `max_slots[s]`: slots of site s (0 for aliases).

@@ -13,19 +13,30 @@ namespace tierd {
 namespace {
 
 constexpr uint32_t kMostAhead = 64;
-constexpr uint32_t kOneUnit = 1;  // computing units, until several agents compute
 
 }  // namespace
 
 Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies,
-                     Residency& residency, Options options)
+                     const Placement& placement, std::deque<Residency>& residencies, Options options)
     : dispatcher_(dispatcher),
       sites_(sites),
       strategies_(strategies),
-      residency_(residency),
+      placement_(placement),
       options_(std::move(options)),
-      staging_(options_.staging_blocks, options_.block_bytes),
-      wished_(sites.size(), 0) {}
+      wished_(sites.size(), 0) {
+  TIERD_CHECK(!options_.units.empty() && residencies.size() == options_.units.size() &&
+              strategies.caches.size() == options_.units.size());
+  for (uint32_t u = 0; u < options_.units.size(); ++u) {
+    Intake::Options intake;
+    intake.unit = static_cast<uint16_t>(u);
+    intake.memory = options_.units[u].memory;
+    intake.flash_agent = options_.flash_agent;
+    intake.read_attempts = options_.read_attempts;
+    intake.describe_extent = options_.describe_extent;
+    intakes_.emplace_back(dispatcher, sites, strategies, residencies[u], std::move(intake), counters_,
+                          [this] { on_read(); });
+  }
+}
 
 Scheduler::~Scheduler() = default;
 
@@ -33,6 +44,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   Current current;
   current.site = site;
   current.pass = request;
+  current.shares.resize(intakes_.size());
   current_ = &current;
   if (observer() != nullptr) observer()->pass_begins(site, request);
 
@@ -44,30 +56,34 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   if (!status.ok()) current.error = status.error();
 
   while (!current.failed()) {
-    fetch(current);    // what is missing, as far as there is room
+    fetch();           // what is missing, as far as there is room
     compute(current);  // what is here at once, the rest as it arrives
-    if (current.finished && current.running == 0) break;
-    pump_wishes();
+    if (current.finished && !current.running()) break;
+    pump();
     co_await changed_;
+    for (const Intake& intake : intakes_) {
+      if (!current.failed()) current.error = intake.error();
+    }
     if (!current.failed() && stopping()) {
       current.error = {Code::cancelled, sites_[site].name, "interrupted"};
     }
   }
-  while (current.running != 0) co_await changed_;
+  while (current.running()) co_await changed_;
 
-  // merge: on axis `row` the agent has written each neuron's outputs to their place; nothing is left to add
-  // up.
-  release(current);
+  // merge: on axis `row` each neuron's outputs have their own place; nothing is left to add up.
+  for (Intake& intake : intakes_) intake.end();
   current_ = nullptr;
   if (current.failed()) {
-    while (reading(site, request.step)) co_await changed_;
+    for (const Intake& intake : intakes_) {
+      while (intake.reading(site, request.step)) co_await changed_;
+    }
     co_return current.error;
   }
 
   status = observe(current);
   if (status.ok()) status = look_ahead(current);
   if (status.ok()) status = take_fault();
-  pump_wishes();
+  pump();
   co_return status;
 }
 
@@ -105,14 +121,19 @@ Result<ActiveSet> Scheduler::ask_predictor(const Current& current) {
   return ActiveSet::of(std::move(neurons));
 }
 
-Status Scheduler::assign(const Current& current) {
+Status Scheduler::assign(Current& current) {
   auto& balancer = strategies_.balancer;
+  const auto units = static_cast<uint32_t>(intakes_.size());
   answers_.assign(current.active.size(), 0);
   const tierd_set_view set = set_view(current.site, current.active, current.pass.rows, TIERD_SET_PREDICTED);
-  TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, kOneUnit, answers_.data()));
+  TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, units, answers_.data()));
   for (const uint8_t u : answers_) {
-    if (u >= kOneUnit) return balancer.fault("assign", fmt::format("unit {} of {}", u, kOneUnit));
+    if (u >= units) return balancer.fault("assign", fmt::format("unit {} of {}", u, units));
   }
+  if (units == 1) return {};
+  std::vector<std::vector<uint32_t>> neurons(units);
+  for (uint32_t i = 0; i < current.active.size(); ++i) neurons[answers_[i]].push_back(current.active[i]);
+  for (uint32_t u = 0; u < units; ++u) current.shares[u].wanted = ActiveSet::of(std::move(neurons[u]));
   return {};
 }
 
@@ -129,143 +150,130 @@ Status Scheduler::encode(const Current& current) {
   return {};
 }
 
-// Tells apart what is here, what is coming, and what must be asked for.
-Status Scheduler::admit(Current& current) {
-  const SiteId site = current.site;
-  std::vector<Fetch*> coming(sites_[site].n, nullptr);
-  current.source.assign(sites_[site].n, nullptr);
-  std::vector<Fetch*> ours;
-  for (Fetch& fetch : fetches_) {
-    const bool for_this_pass = fetch.site == site && fetch.step == current.pass.step;
-    if (domain(fetch.site) != domain(site) || fetch.unwanted) continue;
-    if (!fetch.into_arena() && !for_this_pass) continue;
-    for (const uint32_t neuron : fetch.neurons) coming[neuron] = &fetch;
-    ours.push_back(&fetch);
+Status Scheduler::admit(const Current& current) {
+  for (uint32_t u = 0; u < intakes_.size(); ++u) {
+    TIERD_TRY(intakes_[u].begin(current.site, current.pass.step, wanted_of(current, u),
+                                current.pass.bypass_caches));
   }
-  // A wish that was not worked off in time becomes part of the demand, as far as it was right.
-  std::vector<bool> planned(sites_[site].n, false);
-  for (Plan wish = take_wish(site, current.pass.step); !wish.done(); ++wish.next) {
-    const uint32_t neuron = wish.neurons[wish.next];
-    const uint8_t verdict = wish.verdicts[wish.next];
-    // What is to pass through staging may have come by way of an alias since.
-    const bool needed = verdict == TIERD_VERDICT_KEEP ||
-                        (coming[neuron] == nullptr && residency_.slot(site, neuron) == kNoSlot);
-    if (needed && current.wants(neuron)) {
-      planned[neuron] = true;
-      current.plan.neurons.push_back(neuron);
-      current.plan.verdicts.push_back(verdict);
-    } else if (verdict == TIERD_VERDICT_KEEP) {
-      residency_.abandon(domain(site), neuron);
-    }
-  }
-
-  std::vector<uint32_t> missing;
-  for (uint32_t i = 0; i < current.active.size(); ++i) {
-    const uint32_t neuron = current.active[i];
-    if (residency_.valid(site, neuron)) {
-      residency_.pin(site, neuron);
-      current.resident.push_back(neuron);
-      current.pinned.push_back(neuron);
-      counters_.resident_bytes += sites_[site].bytes[neuron];
-      ++counters_.hits;
-      continue;
-    }
-    counters_.streamed_bytes += sites_[site].bytes[neuron];
-    if (Fetch* fetch = coming[neuron]; fetch != nullptr) {
-      if (!is_awaited(*fetch)) current.awaited.push_back(fetch);
-      current.source[neuron] = fetch;
-      ++counters_.staged;
-    } else if (planned[neuron]) {
-      ++counters_.misses;
-    } else if (residency_.leased(site, neuron)) {
-      // Admitted for a later site that shares these bytes (a tied head), and not asked for yet.
-      claim_from_wishes(domain(site), neuron);
-      current.plan.neurons.push_back(neuron);
-      current.plan.verdicts.push_back(TIERD_VERDICT_KEEP);
-      ++counters_.misses;
-    } else {
-      ++counters_.misses;
-      missing.push_back(neuron);
-    }
-  }
-  for (Fetch* fetch : ours) {
-    if (is_awaited(*fetch)) {
-      fetch->priority = Priority::demand;
-      if (fetch->state == FetchState::reading) dispatcher_.raise(fetch->message, Priority::demand);
-    } else if (fetch->site == site && fetch->step == current.pass.step && !fetch->into_arena()) {
-      give_up(*fetch);  // the look-ahead was wrong about these
-    }
-  }
-  return ask_cache(site, std::move(missing), Priority::demand, current.pass.bypass_caches, current.plan);
+  return {};
 }
 
-void Scheduler::fetch(Current& current) {
-  while (!current.plan.done()) {
-    Fetch* started = nullptr;
-    if (!start_next(current.plan, current.site, current.pass.step, Priority::demand, started)) return;
-    current.awaited.push_back(started);
-    for (const uint32_t neuron : started->neurons) current.source[neuron] = started;
+void Scheduler::fetch() {
+  for (Intake& intake : intakes_) intake.fetch();
+}
+
+// Whether other units than the first take part.
+bool Scheduler::shared(const Current& current) const {
+  for (uint32_t u = 1; u < intakes_.size(); ++u) {
+    if (current.shares[u].wanted.size() != 0) return true;
   }
+  return false;
 }
 
 // Posts one message for everything that can be computed now. The segments around the site ride with the first
-// and the last message of the pass; the agent keeps the order.
+// and the last message of the pass; the agent keeps the order. Where other units take part, the segment
+// before goes first and alone, since they wait for it, and the one after waits for their results.
 void Scheduler::compute(Current& current) {
   const Site& site = sites_[current.site];
-  if (!dispatcher_.can_post()) return;
+  if (current.finished || !dispatcher_.can_post()) return;
+  const bool partial = !site.given && current.active.size() < site.n;
+  const auto before = static_cast<uint8_t>(kRunBefore | (partial ? kPartial : 0));
+  TIERD_CHECK(site.n <= dispatcher_.max_units());
   units_.clear();
-  const auto add = [&](uint32_t neuron, uint64_t offset) {
-    units_.push_back({neuron, static_cast<uint32_t>(offset / kSpanUnit)});
-  };
-  if (!current.started) {
-    for (const uint32_t neuron : current.resident) add(neuron, slot_offset(current.site, neuron));
-  }
-  for (Fetch* fetch : current.awaited) {
-    if (fetch->state != FetchState::landed) continue;
-    if (!units_.empty() && units_.size() + fetch->neurons.size() > dispatcher_.max_units()) break;
-    fetch->state = FetchState::computing;
-    fetch->computed_by = {};  // named below
-    for (uint32_t i = 0; i < fetch->neurons.size(); ++i) {
-      // Not those that nobody wants, nor those that an alias has brought meanwhile.
-      if (current.source[fetch->neurons[i]] == fetch) add(fetch->neurons[i], offset_in_pool(*fetch, i));
+  bool merged = true;
+  if (shared(current)) {
+    if (!current.started) {
+      Message prelude;
+      prelude.op = Op::run;
+      prelude.engine = EngineKind::compute;
+      prelude.flags = before;
+      current.prelude = post(current, 0, prelude, 0);
+      current.started = true;
     }
+    for (uint32_t u = 1; u < intakes_.size(); ++u) {
+      if (current.shares[u].wanted.size() == 0) continue;
+      compute_elsewhere(current, u);
+      merged &= current.shares[u].results_there;
+    }
+    units_.clear();
+    if (!dispatcher_.can_post()) return;
   }
-  const bool last =
-      current.plan.done() && std::all_of(current.awaited.begin(), current.awaited.end(),
-                                         [](const Fetch* f) { return f->state == FetchState::computing; });
-  if (current.finished || (current.started && units_.empty() && !last)) return;
+  intakes_[0].hand_out(units_);
+  const bool last = intakes_[0].handed_out() && merged;
+  if (current.started && units_.empty() && !last) return;
 
   Message message;
   message.op = units_.empty() ? Op::run : Op::compute;
   message.engine = EngineKind::compute;
-  const bool partial = !site.given && current.active.size() < site.n;
-  message.flags = static_cast<uint8_t>((current.started ? 0 : kRunBefore | (partial ? kPartial : 0)) |
-                                       (last ? kRunAfter : 0));
-  message.agent = options_.compute_agent;
-  message.step = current.pass.step;
-  message.site = current.site;
-  message.rows = current.pass.rows;
-  message.in = current.pass.row_info;
-  TIERD_CHECK(site.n <= dispatcher_.max_units());
-  const MessageId id = dispatcher_.post(message, units_, options_.compute_agent, options_.memory_pool, *this);
-  for (Fetch* fetch : current.awaited) {
-    if (fetch->state == FetchState::computing && fetch->computed_by == MessageId{}) fetch->computed_by = id;
-  }
-  ++current.running;
+  message.flags = static_cast<uint8_t>((current.started ? 0 : before) | (last ? kRunAfter : 0));
+  intakes_[0].computed_by(post(current, 0, message, 0));
   current.started = true;
   current.finished = last;
 }
 
+// The next messages for another unit's share: its input, its neurons as they come, and when all are computed,
+// one copy of its results.
+void Scheduler::compute_elsewhere(Current& current, uint32_t unit) {
+  Share& share = current.shares[unit];
+  Message copy;
+  copy.op = Op::copy;
+  copy.engine = EngineKind::copy;
+  units_.clear();
+  if (!share.input_posted) {
+    if (!current.input_ready || !dispatcher_.can_post()) return;
+    copy.flags = kInput;
+    (void)post(current, unit, copy, 0);
+    share.input_posted = true;
+  }
+  if (!share.input_here || !dispatcher_.can_post()) return;
+  intakes_[unit].hand_out(units_);
+  if (!units_.empty()) {
+    Message message;
+    message.op = Op::compute;
+    message.engine = EngineKind::compute;
+    intakes_[unit].computed_by(post(current, unit, message, unit));
+  }
+  if (share.results_posted || share.running != 0 || !intakes_[unit].handed_out() || !dispatcher_.can_post())
+    return;
+  units_.clear();
+  for (uint32_t i = 0; i < share.wanted.size(); ++i) units_.push_back({share.wanted[i], 0});
+  (void)post(current, 0, copy, unit);
+  share.results_posted = true;
+}
+
+// To a unit, about `units_`, which lie with `list_unit`: neurons in its memory, or what is to be copied in
+// its activations.
+MessageId Scheduler::post(Current& current, uint32_t unit, Message message, uint32_t list_unit) {
+  const bool copies = message.op == Op::copy;
+  message.agent = options_.units[unit].memory.agent;
+  message.step = current.pass.step;
+  message.site = current.site;
+  message.rows = current.pass.rows;
+  message.in = current.pass.row_info;
+  const ComputeUnit& from = options_.units[list_unit];
+  // Counted where the work is: a copy of results belongs to the unit whose results they are.
+  ++current.shares[copies && unit == 0 ? list_unit : unit].running;
+  if (copies) message.part = static_cast<uint16_t>(list_unit);
+  return dispatcher_.post(message, units_, from.memory.agent,
+                          copies ? from.activation_pool : from.memory.pool, *this);
+}
+
 Status Scheduler::observe(const Current& current) {
-  const tierd_set_view used =
-      set_view(domain(current.site), current.active, current.pass.rows, TIERD_SET_TRUE);
+  const auto used_of = [&](const ActiveSet& set) {
+    return set_view(domain(current.site), set, current.pass.rows, TIERD_SET_TRUE);
+  };
   if (!sites_[current.site].given) {
     const tierd_set_view predicted =
         set_view(current.site, current.active, current.pass.rows, TIERD_SET_PREDICTED);
+    const tierd_set_view used = used_of(current.active);
     TIERD_TRY(strategies_.predictor.call_if(&tierd_predictor_1::observe, "observe", &predicted, &used));
   }
   if (current.pass.bypass_caches) return {};
-  return strategies_.cache.call_if(&tierd_cache_1::touch, "touch", &used);
+  for (uint32_t u = 0; u < intakes_.size(); ++u) {
+    const tierd_set_view used = used_of(wanted_of(current, u));
+    TIERD_TRY(strategies_.caches[u].call_if(&tierd_cache_1::touch, "touch", &used));
+  }
+  return {};
 }
 
 Status Scheduler::look_ahead(const Current& current) {
@@ -294,47 +302,66 @@ Status Scheduler::look_ahead(const Current& current) {
     wished_[item.site] = step + 1;
     auto listed = neurons_of(item, sites_[item.site].n);
     if (!listed.ok()) return predictor.fault("look_ahead", listed.error().detail);
-    const SiteId home = domain(item.site);
-    std::vector<uint32_t> missing = std::move(*listed);
-    std::erase_if(missing, [&](uint32_t neuron) {
-      return residency_.valid(home, neuron) || residency_.leased(home, neuron);
-    });
-    if (missing.empty()) continue;
-    Wish wish;
-    wish.site = item.site;
-    wish.step = static_cast<uint32_t>(step);
-    TIERD_TRY(
-        ask_cache(item.site, std::move(missing), Priority::prefetch, current.pass.bypass_caches, wish.plan));
-    if (!wish.plan.done()) wishes_.push_back(std::move(wish));
+    std::vector<std::vector<uint32_t>> at_home(intakes_.size());
+    if (intakes_.size() == 1) {
+      at_home[0] = std::move(*listed);
+    } else {
+      for (const uint32_t neuron : *listed)
+        at_home[placement_.home(domain(item.site), neuron)].push_back(neuron);
+    }
+    for (uint32_t u = 0; u < intakes_.size(); ++u) {
+      TIERD_TRY(intakes_[u].wish(item.site, static_cast<uint32_t>(step), std::move(at_home[u]),
+                                 current.pass.bypass_caches));
+    }
   }
   return {};
 }
 
-// Unpins what was used and gives back what was read; after an error also what is still to come.
-void Scheduler::release(Current& current) {
-  for (const uint32_t neuron : current.pinned) residency_.unpin(current.site, neuron);
-  drop_plan(current.site, current.plan);
-  const std::vector<Fetch*> awaited = std::move(current.awaited);
-  current.awaited.clear();
-  for (Fetch* fetch : awaited) give_up(*fetch);
-}
-
 Status Scheduler::end_step(uint32_t step) {
   if (observer() != nullptr) observer()->step_ends(step);
-  std::vector<Fetch*> stale;
-  for (Fetch& fetch : fetches_) {
-    if (fetch.step <= step && !fetch.into_arena()) stale.push_back(&fetch);
+  for (Intake& intake : intakes_) intake.end_step(step);
+  Status told;
+  for (auto& cache : strategies_.caches) {
+    const Status answer = cache.call_if(&tierd_cache_1::end_step, "end_step");
+    if (told.ok()) told = answer;
   }
-  for (Fetch* fetch : stale) give_up(*fetch);
-  std::erase_if(wishes_, [&](Wish& wish) {
-    if (wish.step > step) return false;
-    drop_plan(wish.site, wish.plan);
-    return true;
-  });
-  const Status told = strategies_.cache.call_if(&tierd_cache_1::end_step, "end_step");
-  if (observer() != nullptr) observer()->settled(residency_.digest());
+  if (observer() != nullptr) {
+    uint64_t digest = 0;
+    for (const Intake& intake : intakes_) digest = digest * 0x100000001b3 ^ intake.residency().digest();
+    observer()->settled(digest);
+  }
   TIERD_TRY(told);
   return take_fault();
+}
+
+Status Scheduler::take_fault() {
+  if (fault_.code != Code::ok) return std::exchange(fault_, Error{Code::ok, {}, {}});
+  for (Intake& intake : intakes_) TIERD_TRY(intake.take_fault());
+  return {};
+}
+
+Task<Status> Scheduler::fill(std::function<void(uint64_t)> progress) {
+  if (observer() != nullptr) observer()->fill_begins();
+  for (uint32_t u = 0; u < intakes_.size(); ++u) {
+    auto asked = wanted_at_start(strategies_.caches[u], sites_);
+    if (!asked.ok()) co_return asked.error();
+    Status filled = co_await intakes_[u].fill(std::move(*asked), progress, [this] { return stopping(); });
+    if (!filled.ok()) co_return filled;
+  }
+  co_return Status{};
+}
+
+Task<Status> Scheduler::drain() {
+  if (observer() != nullptr) observer()->drain_begins();
+  std::fill(wished_.begin(), wished_.end(), 0);
+  for (Intake& intake : intakes_) intake.give_up_all();
+  for (const Intake& intake : intakes_) {
+    while (!intake.idle()) co_await changed_;
+  }
+  // The plugins' quarantine tells it from here on.
+  fault_ = {Code::ok, {}, {}};
+  for (Intake& intake : intakes_) intake.forget_fault();
+  co_return Status{};
 }
 
 bool Scheduler::stopping() {
@@ -352,37 +379,52 @@ void Scheduler::end_sequence(uint64_t sequence) {
   if (observer() != nullptr) observer()->sequence_ends(sequence);
   auto& predictor = strategies_.predictor;
   if (predictor.quarantined()) return;  // its fault was told
-  keep_fault(predictor.call_if(&tierd_predictor_1::end_sequence, "end_sequence", sequence));
+  const Status answer = predictor.call_if(&tierd_predictor_1::end_sequence, "end_sequence", sequence);
+  if (!answer.ok() && fault_.code == Code::ok) fault_ = answer.error();
 }
 
 bool Scheduler::quarantined() const {
   return strategies_.predictor.quarantined() || strategies_.quantizer.quarantined() ||
-         strategies_.cache.quarantined() || strategies_.balancer.quarantined();
+         strategies_.balancer.quarantined() ||
+         std::any_of(strategies_.caches.begin(), strategies_.caches.end(),
+                     [](const auto& cache) { return cache.quarantined(); });
 }
 
-void Scheduler::on_done(const Message& message, const Done& done) {
-  if (message.op == Op::read) {
-    on_read_done(message, done);
-  } else {
-    on_compute_done(message, done);
-  }
-  pump_wishes();
+void Scheduler::pump() {
+  for (Intake& intake : intakes_) intake.pump();
+}
+
+void Scheduler::on_read() {
+  pump();
   changed_.notify();
 }
 
-void Scheduler::on_compute_done(const Message& message, const Done& done) {
+uint32_t Scheduler::unit_of(uint16_t agent) const {
+  uint32_t unit = 0;
+  while (options_.units[unit].memory.agent != agent) ++unit;
+  return unit;
+}
+
+void Scheduler::on_done(const Message& message, const Done& done) {
   counters_.compute_ns += done.done_ns - done.start_ns;
   TIERD_CHECK(current_ != nullptr);
-  std::erase_if(current_->awaited, [&](Fetch* fetch) {
-    const bool over = fetch->state == FetchState::computing && fetch->computed_by == message.id;
-    if (over) retire(*fetch, true);
-    return over;
-  });
-  --current_->running;
-  if (done.status != DoneStatus::ok && !current_->failed()) {
-    current_->error = {Code::internal, sites_[message.site].name,
-                       fmt::format("compute failed with status {}", static_cast<int>(done.status))};
+  Current& current = *current_;
+  uint32_t unit = unit_of(message.agent);
+  if (message.op == Op::copy) {
+    if (unit == 0) unit = message.part;  // results: those of this unit
+    Share& share = current.shares[unit];
+    ((message.flags & kInput) != 0 ? share.input_here : share.results_there) = true;
+  } else {
+    intakes_[unit].computed(message.id);
+    current.input_ready |= message.id == current.prelude;
   }
+  --current.shares[unit].running;
+  if (done.status != DoneStatus::ok && !current.failed()) {
+    current.error = {Code::internal, sites_[message.site].name,
+                     fmt::format("compute failed with status {}", static_cast<int>(done.status))};
+  }
+  pump();
+  changed_.notify();
 }
 
 }  // namespace tierd

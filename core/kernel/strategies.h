@@ -9,6 +9,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/base/time.h"
@@ -101,7 +102,7 @@ inline Status caps_of(Strategy<tierd_predictor_1>& predictor, uint32_t& caps) {
 struct Strategies {
   Strategy<tierd_predictor_1> predictor;
   Strategy<tierd_quantizer_1> quantizer;
-  Strategy<tierd_cache_1> cache;
+  std::vector<Strategy<tierd_cache_1>> caches = std::vector<Strategy<tierd_cache_1>>(1);  // [computing units]
   Strategy<tierd_balancer_1> balancer;
 };
 
@@ -111,8 +112,14 @@ struct StrategyCost {
   uint64_t ns = 0;
 };
 inline StrategyCost cost_of(const Strategies& s) {
-  return {s.predictor.calls + s.quantizer.calls + s.cache.calls + s.balancer.calls,
-          s.predictor.ns + s.quantizer.ns + s.cache.ns + s.balancer.ns};
+  StrategyCost cost;
+  const auto add = [&](const StrategyBase& strategy) {
+    cost.calls += strategy.calls;
+    cost.ns += strategy.ns;
+  };
+  add(s.predictor), add(s.quantizer), add(s.balancer);
+  for (const auto& cache : s.caches) add(cache);
+  return cost;
 }
 
 }  // namespace tierd

@@ -32,6 +32,7 @@ enum MessageFlags : uint8_t {
   kRunBefore = 1,  // compute: run the site's dense segment `before` first
   kRunAfter = 2,   // compute: run the site's dense segment `after` when the units are done
   kPartial = 4,    // with kRunBefore: not all neurons will come, the results of the others are zero
+  kInput = 8,      // copy: the site's input; else the results of the list's neurons
 };
 
 // A request's name: a slot in the kernel's table and its generation; a stale generation is ignored.

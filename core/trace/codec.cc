@@ -291,10 +291,11 @@ void get(In& in, Activated& e) {
   e.neurons = get_optional_neurons(in);
 }
 void put(Out& out, const Evicted& e) {
-  out.number(e.site);
+  out.number(e.unit), out.number(e.site);
   put(out, e.neurons);
 }
 void get(In& in, Evicted& e) {
+  e.unit = static_cast<uint16_t>(in.number(UINT16_MAX));
   e.site = static_cast<SiteId>(in.number(UINT32_MAX));
   e.neurons = get_numbers(in);
 }

@@ -46,7 +46,8 @@ class Text {
                        e.neurons ? runs_text(*e.neurons) : "all");
   }
   std::string operator()(const Evicted& e) const {
-    return fmt::format("evict {} {}", site_name(e.site, sites_), runs_text(e.neurons));
+    return fmt::format("evict {} {}{}", site_name(e.site, sites_), runs_text(e.neurons),
+                       e.unit == 0 ? "" : fmt::format(" of unit {}", e.unit));
   }
   std::string operator()(const Settled& e) const { return fmt::format("residency {:016x}", e.residency); }
   std::string operator()(const Posted& e) const {

@@ -64,6 +64,7 @@ struct Activated {
   bool operator==(const Activated&) const = default;
 };
 struct Evicted {
+  uint16_t unit = 0;
   SiteId site = 0;
   std::vector<uint32_t> neurons;
   bool operator==(const Evicted&) const = default;

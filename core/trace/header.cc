@@ -16,6 +16,7 @@ using nlohmann::json;
 constexpr uint64_t kMostSites = 1u << 20;
 constexpr uint64_t kMostNeurons = 1u << 26;
 constexpr uint64_t kMostAgents = 64;
+constexpr uint64_t kMostUnits = 16;
 constexpr uint64_t kMostMessages = 1u << 16;
 constexpr uint64_t kMostListBytes = 1u << 30;
 constexpr uint64_t kMostBytes = uint64_t{1} << 46;
@@ -168,11 +169,13 @@ void check_sites(Fields& fields, const TraceHeader& header) {
     const Site& home = header.sites[site.domain];
     if (home.n != site.n || home.slot_bytes != site.slot_bytes)
       return fields.fail("domain", "names a site of another shape");
-    if (header.slots[s] > (site.domain == s ? site.n : 0))
-      return fields.fail("slots", "are more than neurons");
     if (site.n > header.max_units) return fields.fail("max_units", "is less than the neurons of a site");
-    if (site.slot_bytes > header.scheduler.block_bytes)
-      return fields.fail("block_bytes", "is less than a slot");
+    for (const auto& slots : header.slots) {
+      if (slots[s] > (site.domain == s ? site.n : 0)) return fields.fail("slots", "are more than neurons");
+    }
+    for (const Scheduler::ComputeUnit& unit : header.scheduler.units) {
+      if (site.slot_bytes > unit.memory.block_bytes) return fields.fail("block_bytes", "is less than a slot");
+    }
   }
 }
 
@@ -185,20 +188,24 @@ std::string header_json(const TraceHeader& header) {
   for (const TraceAgent& agent : header.agents)
     agents.push_back({{"name", agent.name}, {"credits", agent.credits}});
   const Scheduler::Options& s = header.scheduler;
+  json units = json::array();
+  for (size_t u = 0; u < s.units.size(); ++u) {
+    const UnitMemory& memory = s.units[u].memory;
+    units.push_back({{"agent", memory.agent},
+                     {"memory_pool", memory.pool},
+                     {"activation_pool", s.units[u].activation_pool},
+                     {"slots", header.slots[u]},
+                     {"staging_offset", memory.staging_offset},
+                     {"staging_blocks", memory.staging_blocks},
+                     {"block_bytes", memory.block_bytes}});
+  }
   return json{{"facts", header.facts},
               {"sites", sites},
-              {"slots", header.slots},
               {"arena_bytes", header.arena_bytes},
-              {"scheduler",
-               {{"flash_agent", s.flash_agent},
-                {"compute_agent", s.compute_agent},
-                {"memory_pool", s.memory_pool},
-                {"arena_offset", s.arena_offset},
-                {"staging_offset", s.staging_offset},
-                {"staging_blocks", s.staging_blocks},
-                {"block_bytes", s.block_bytes},
-                {"prefetch", s.prefetch},
-                {"read_attempts", s.read_attempts}}},
+              {"units", units},
+              {"flash_agent", s.flash_agent},
+              {"prefetch", s.prefetch},
+              {"read_attempts", s.read_attempts},
               {"max_messages", header.max_messages},
               {"max_units", header.max_units},
               {"agents", agents},
@@ -236,7 +243,6 @@ Result<TraceHeader> parse_header(std::string_view text, const std::string& origi
     }
     if (list.size() != header.sites.size()) fields.fail(key, "is not one number a site");
   };
-  numbers(object, "slots", UINT32_MAX, header.slots);
   header.arena_bytes = fields.number(object, "arena_bytes", kMostBytes);
   for (const json& agent : fields.list(object, "agents", kMostAgents)) {
     header.agents.push_back(
@@ -244,20 +250,28 @@ Result<TraceHeader> parse_header(std::string_view text, const std::string& origi
     if (header.agents.back().credits == 0) fields.fail("credits", "are 0");
   }
   const uint64_t agents = header.agents.size();
-  const json& s = fields.at(object, "scheduler");
   Scheduler::Options& scheduler = header.scheduler;
-  scheduler.flash_agent = static_cast<uint16_t>(fields.number(s, "flash_agent", agents));
-  scheduler.compute_agent = static_cast<uint16_t>(fields.number(s, "compute_agent", agents));
-  if (scheduler.flash_agent == 0 || scheduler.compute_agent == 0)
-    fields.fail("agents", "are numbered from 1");
-  scheduler.memory_pool = static_cast<uint16_t>(fields.number(s, "memory_pool", UINT16_MAX));
-  numbers(s, "arena_offset", kMostBytes, scheduler.arena_offset);
-  scheduler.staging_offset = fields.number(s, "staging_offset", kMostBytes);
-  scheduler.staging_blocks = static_cast<uint32_t>(fields.number(s, "staging_blocks", kMostNeurons));
-  if (scheduler.staging_blocks < 2) fields.fail("staging_blocks", "is less than 2");
-  scheduler.block_bytes = static_cast<uint32_t>(fields.number(s, "block_bytes", UINT32_MAX));
-  scheduler.prefetch = fields.flag(s, "prefetch");
-  scheduler.read_attempts = static_cast<uint32_t>(fields.number(s, "read_attempts", UINT16_MAX));
+  for (const json& unit : fields.list(object, "units", kMostUnits)) {
+    Scheduler::ComputeUnit& to = scheduler.units.emplace_back();
+    to.memory.agent = static_cast<uint16_t>(fields.number(unit, "agent", agents));
+    if (to.memory.agent == 0) fields.fail("agent", "is 0; agents are numbered from 1");
+    for (const Scheduler::ComputeUnit& other : scheduler.units) {
+      if (&other != &to && other.memory.agent == to.memory.agent)
+        fields.fail("agent", "is that of another unit");
+    }
+    to.memory.pool = static_cast<uint16_t>(fields.number(unit, "memory_pool", UINT16_MAX));
+    to.activation_pool = static_cast<uint16_t>(fields.number(unit, "activation_pool", UINT16_MAX));
+    numbers(unit, "slots", UINT32_MAX, header.slots.emplace_back());
+    to.memory.staging_offset = fields.number(unit, "staging_offset", kMostBytes);
+    to.memory.staging_blocks = static_cast<uint32_t>(fields.number(unit, "staging_blocks", kMostNeurons));
+    if (to.memory.staging_blocks < 2) fields.fail("staging_blocks", "is less than 2");
+    to.memory.block_bytes = static_cast<uint32_t>(fields.number(unit, "block_bytes", UINT32_MAX));
+  }
+  if (scheduler.units.empty()) fields.fail("units", "are none");
+  scheduler.flash_agent = static_cast<uint16_t>(fields.number(object, "flash_agent", agents));
+  if (scheduler.flash_agent == 0) fields.fail("flash_agent", "is 0; agents are numbered from 1");
+  scheduler.prefetch = fields.flag(object, "prefetch");
+  scheduler.read_attempts = static_cast<uint32_t>(fields.number(object, "read_attempts", UINT16_MAX));
   header.max_messages = static_cast<uint32_t>(fields.number(object, "max_messages", kMostMessages));
   header.max_units = static_cast<uint32_t>(fields.number(object, "max_units", kMostNeurons));
   if (header.max_messages < 2) fields.fail("max_messages", "is less than 2");

@@ -22,8 +22,8 @@ struct TraceAgent {
 struct TraceHeader {
   std::map<std::string, std::string> facts;  // for people: model, budget, threads …
   std::vector<Site> sites;
-  std::vector<uint32_t> slots;  // [sites] of the arena
-  uint64_t arena_bytes = 0;     // what the cache had to share out
+  std::vector<std::vector<uint32_t>> slots;  // [units][sites] of the arenas
+  uint64_t arena_bytes = 0;                  // what the caches had to share out
   // describe_extent is not part of it.
   Scheduler::Options scheduler;
   uint32_t max_messages = 0;

@@ -99,8 +99,8 @@ void Recorder::interrupted() {
 void Recorder::activated(SiteId site, const ActiveSet& set) {
   add({0, Activated{site, listed(set)}});
 }
-void Recorder::evicted(SiteId site, std::span<const uint32_t> neurons) {
-  add({0, Evicted{site, {neurons.begin(), neurons.end()}}});
+void Recorder::evicted(uint16_t unit, SiteId site, std::span<const uint32_t> neurons) {
+  add({0, Evicted{unit, site, {neurons.begin(), neurons.end()}}});
 }
 void Recorder::settled(uint64_t residency) {
   add({0, Settled{residency}});

@@ -51,8 +51,8 @@ class Follower final : public KernelObserver {
   void drain_begins() override { expect(DrainBegins{}); }
   void interrupted() override {}  // nobody stops a replay
   void activated(SiteId site, const ActiveSet& set) override { expect(Activated{site, listed(set)}); }
-  void evicted(SiteId site, std::span<const uint32_t> neurons) override {
-    expect(Evicted{site, {neurons.begin(), neurons.end()}});
+  void evicted(uint16_t unit, SiteId site, std::span<const uint32_t> neurons) override {
+    expect(Evicted{unit, site, {neurons.begin(), neurons.end()}});
   }
   void settled(uint64_t residency) override {
     expect(Settled{residency});

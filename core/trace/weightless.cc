@@ -31,22 +31,21 @@ Result<std::unique_ptr<WeightlessKernel>> WeightlessKernel::create(const TraceHe
                                                                    std::vector<Agent*> agents) {
   std::unique_ptr<WeightlessKernel> kernel(new WeightlessKernel(header));
   for (Agent* agent : agents) (void)kernel->dispatcher_.add_agent(*agent);
-  // No wall clock decides anything here: two replays of a trace are the same.
-  TIERD_ASSIGN(kernel->strategies_,
-               StrategySet::create(strategies, header.sites, header.seed, kNoPluginDeadline));
-  TIERD_ASSIGN(kernel->slots_, kernel->strategies_->share(arena_bytes));
-  kernel->residency_ = std::make_unique<Residency>(header.sites, kernel->slots_);
-  kernel->strategies_->set_residency(kernel->residency_.get());
   Scheduler::Options options = header.scheduler;
-  options.arena_offset.clear();
-  uint64_t offset = 0;
-  for (SiteId s = 0; s < header.sites.size(); ++s) {
-    options.arena_offset.push_back(offset);
-    offset += uint64_t{kernel->slots_[s]} * header.sites[s].slot_bytes;
+  StrategySet::Options asked;
+  asked.units = static_cast<uint32_t>(options.units.size());
+  asked.seed = header.seed;
+  asked.deadline_ns = kNoPluginDeadline;  // no wall clock decides anything here: two replays are the same
+  TIERD_ASSIGN(kernel->strategies_, StrategySet::create(strategies, header.sites, asked));
+  TIERD_ASSIGN(kernel->slots_, kernel->strategies_->share(arena_bytes));
+  for (size_t u = 0; u < options.units.size(); ++u) {
+    kernel->residencies_.emplace_back(header.sites, kernel->slots_[u]);
+    options.units[u].memory.arena_offset = arena_offsets(header.sites, kernel->slots_[u]);
   }
+  kernel->strategies_->set_residencies(kernel->residencies_);
   kernel->scheduler_ =
       std::make_unique<Scheduler>(kernel->dispatcher_, header.sites, kernel->strategies_->strategies(),
-                                  *kernel->residency_, std::move(options));
+                                  kernel->strategies_->placement(), kernel->residencies_, std::move(options));
   return kernel;
 }
 

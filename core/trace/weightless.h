@@ -1,6 +1,7 @@
 // The kernel of a recorded run, built again around agents that move no bytes.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -33,7 +34,7 @@ class WeightlessKernel {
   Dispatcher& dispatcher() { return dispatcher_; }
   Scheduler& scheduler() { return *scheduler_; }
   StrategySet& strategies() { return *strategies_; }
-  const std::vector<uint32_t>& slots() const { return slots_; }
+  const std::vector<std::vector<uint32_t>>& slots() const { return slots_; }
 
  private:
   explicit WeightlessKernel(const TraceHeader& header);
@@ -41,8 +42,8 @@ class WeightlessKernel {
   PoolTable pools_;
   Dispatcher dispatcher_;
   std::unique_ptr<StrategySet> strategies_;
-  std::vector<uint32_t> slots_;
-  std::unique_ptr<Residency> residency_;
+  std::vector<std::vector<uint32_t>> slots_;  // [units][sites]
+  std::deque<Residency> residencies_;         // [units]
   std::unique_ptr<Scheduler> scheduler_;
 };
 

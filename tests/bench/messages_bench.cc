@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -184,27 +185,24 @@ class DenseStep {
       site.bytes.assign(kNeurons, kNeuronBytes);
       sites_.push_back(std::move(site));
     }
-    auto made = StrategySet::create(*read_tensors(*choose_strategies({})), sites_, 0);
+    auto made = StrategySet::create(*read_tensors(*choose_strategies({})), sites_, {});
     TIERD_CHECK(made.ok());
     strategies_ = std::move(*made);
     auto slots = strategies_->share(uint64_t{kSites} * kNeurons * kNeuronBytes * percent / 100);
     TIERD_CHECK(slots.ok());
-    residency_ = std::make_unique<Residency>(sites_, *slots);
-    strategies_->set_residency(residency_.get());
+    residencies_.emplace_back(sites_, slots->front());
+    strategies_->set_residencies(residencies_);
 
     Scheduler::Options options;
-    options.compute_agent = dispatcher_.add_agent(dram_);
+    UnitMemory& memory = options.units.emplace_back().memory;
+    memory.agent = dispatcher_.add_agent(dram_);
     options.flash_agent = dispatcher_.add_agent(flash_);
-    uint64_t offset = 0;
-    for (const uint32_t count : *slots) {
-      options.arena_offset.push_back(offset);
-      offset += uint64_t{count} * kNeuronBytes;
-    }
-    options.staging_offset = offset;
-    options.staging_blocks = kBlocks;
-    options.block_bytes = kNeuronBytes;
-    scheduler_ =
-        std::make_unique<Scheduler>(dispatcher_, sites_, strategies_->strategies(), *residency_, options);
+    memory.arena_offset = arena_offsets(sites_, slots->front());
+    memory.staging_offset = memory.arena_offset.back() + uint64_t{slots->front().back()} * kNeuronBytes;
+    memory.staging_blocks = kBlocks;
+    memory.block_bytes = kNeuronBytes;
+    scheduler_ = std::make_unique<Scheduler>(dispatcher_, sites_, strategies_->strategies(),
+                                             strategies_->placement(), residencies_, options);
     run(scheduler_->fill([](uint64_t) {}));
   }
   ~DenseStep() { run(scheduler_->drain()); }
@@ -242,7 +240,7 @@ class DenseStep {
   NullAgent flash_;
   std::vector<Site> sites_;
   std::unique_ptr<StrategySet> strategies_;
-  std::unique_ptr<Residency> residency_;
+  std::deque<Residency> residencies_;
   std::unique_ptr<Scheduler> scheduler_;
   uint32_t number_ = 0;
 };

@@ -65,6 +65,7 @@ const std::vector<KeyCase>& keys() {
       {"tiers.flash.thread", "\"own\"", [](const Config& c) { return c.flash.thread == "own"; }},
       {"tiers.flash.core", "1", [](const Config& c) { return c.flash.core == "1"; }},
       {"tiers.dram.agent", "\"numa\"", [](const Config& c) { return c.dram.agent == "numa"; }},
+      {"tiers.dram.units", "2", [](const Config& c) { return c.dram_units == 2; }},
       {"tiers.dram.capacity", "\"50%\"", [](const Config& c) { return c.dram_capacity == "50%"; }},
       {"tiers.dram.staging", "1048576", [](const Config& c) { return c.dram_staging == "1048576"; }},
       {"tiers.dram.thread", "\"own\"", [](const Config& c) { return c.dram.thread == "own"; }},

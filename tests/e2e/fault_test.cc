@@ -111,7 +111,7 @@ class FaultyDisk : public testing::TestWithParam<Way> {
     for (SiteId s = 0; s < sites.size(); ++s) {
       if (sites[s].given && !resident) continue;  // read for those tokens alone that are fed
       for (uint32_t i = 0; i < sites[s].n; ++i) {
-        if (runtime.residency().valid(s, i) == resident) found.push_back(sites[s].first_extent + i);
+        if (runtime.residencies().front().valid(s, i) == resident) found.push_back(sites[s].first_extent + i);
       }
     }
     return found;

@@ -50,7 +50,7 @@ class Plugins : public testing::Test {
   static void expect_nothing_lost(Runtime& runtime) {
     ASSERT_TRUE(runtime.engine().drain().ok());
     EXPECT_EQ(runtime.dispatcher().in_flight(), 0u);
-    const Residency& residency = runtime.residency();
+    const Residency& residency = runtime.residencies().front();
     const std::vector<Site>& sites = runtime.plan().model.sites;
     for (SiteId s = 0; s < sites.size(); ++s) {
       if (sites[s].domain != s) continue;

@@ -99,7 +99,7 @@ class StrategySetTest : public testing::Test {
   Result<std::unique_ptr<StrategySet>> make() {
     StrategyChoices choices = choose_all();
     choices.cache = fake();
-    return StrategySet::create(choices, sites_, 42);
+    return StrategySet::create(choices, sites_, {.seed = 42});
   }
   std::vector<Site> sites_ = three_sites();
 };
@@ -109,7 +109,7 @@ TEST_F(StrategySetTest, MakesWhatIsNamedAndDestroysIt) {
     const auto set = make();
     ASSERT_TRUE(set.ok());
     EXPECT_EQ(FakeCache::alive, 1);
-    EXPECT_EQ((*set)->strategies().cache.name, "fake");
+    EXPECT_EQ((*set)->strategies().caches.front().name, "fake");
     EXPECT_EQ((*set)->strategies().predictor.name, "dense");
     const tierd_host& host = *FakeCache::host;
     EXPECT_EQ(host.seed, 42u);
@@ -175,10 +175,9 @@ TEST_F(StrategySetTest, TensorsAreSeenAndMultiplied) {
   choices.cache.tensors = tensors;
   std::string multiplied;
   const auto set =
-      StrategySet::create(choices, sites_, 1, kPluginDeadlineNs,
-                          [&](const PluginTensors::Tensor& tensor, const float*, uint32_t rows, float*) {
-                            multiplied = tensor.name + " " + std::to_string(rows);
-                          });
+      StrategySet::create(choices, sites_,
+                          {.linear = [&](const PluginTensors::Tensor& tensor, const float*, uint32_t rows,
+                                         float*) { multiplied = tensor.name + " " + std::to_string(rows); }});
   ASSERT_TRUE(set.ok());
   const tierd_host& host = *FakeCache::host;
   tierd_tensor_view view{};
@@ -204,7 +203,7 @@ TEST_F(StrategySetTest, ATensorsViewIsWrittenAsFarAsBothSidesKnowIt) {
   StrategyChoices choices = choose_all();
   choices.cache = fake();
   choices.cache.tensors = tensors;
-  const auto set = StrategySet::create(choices, sites_, 1);
+  const auto set = StrategySet::create(choices, sites_, {});
   ASSERT_TRUE(set.ok());
   const tierd_host& host = *FakeCache::host;
   struct {
@@ -244,8 +243,9 @@ TEST_F(StrategySetTest, EvictableIsValidAndNotInUse) {
   ASSERT_TRUE(set.ok());
   const tierd_host& host = *FakeCache::host;
   EXPECT_EQ(host.evictable(host.context, 1, 0), 0);  // before there is a residency
-  Residency residency(sites_, std::vector<uint32_t>{0, 4, 4});
-  (*set)->set_residency(&residency);
+  std::deque<Residency> residencies(1, Residency(sites_, std::vector<uint32_t>{0, 4, 4}));
+  Residency& residency = residencies.front();
+  (*set)->set_residencies(residencies);
   EXPECT_EQ(host.evictable(host.context, 1, 0), 0);
   residency.lease(1, 0);
   EXPECT_EQ(host.evictable(host.context, 1, 0), 0);
@@ -260,10 +260,11 @@ TEST_F(StrategySetTest, EvictableIsValidAndNotInUse) {
 }
 
 TEST_F(StrategySetTest, ASwappedCacheGetsTheArenaAndHearsWhatIsThere) {
-  const auto set = StrategySet::create(choose_all("lru"), sites_, 42);
+  const auto set = StrategySet::create(choose_all("lru"), sites_, {.seed = 42});
   ASSERT_TRUE(set.ok());
-  Residency residency(sites_, std::vector<uint32_t>{0, 2, 3});
-  (*set)->set_residency(&residency);
+  std::deque<Residency> residencies(1, Residency(sites_, std::vector<uint32_t>{0, 2, 3}));
+  Residency& residency = residencies.front();
+  (*set)->set_residencies(residencies);
   for (const uint32_t neuron : {3u, 1u}) {
     residency.lease(1, neuron);
     residency.landed(1, neuron);
@@ -272,7 +273,7 @@ TEST_F(StrategySetTest, ASwappedCacheGetsTheArenaAndHearsWhatIsThere) {
   ASSERT_TRUE((*set)->swap(fake(), 1 << 20).ok());
   EXPECT_THAT(FakeCache::most, testing::ElementsAre(0, 2, 3));
   EXPECT_THAT(FakeCache::told, testing::ElementsAre("1: 1 3"));
-  EXPECT_EQ((*set)->strategies().cache.name, "fake");
+  EXPECT_EQ((*set)->strategies().caches.front().name, "fake");
   EXPECT_EQ(FakeCache::alive, 1);
   // One that asks for more than the arena has changes nothing.
   FakeCache::slots = {0, 3, 3};

@@ -233,15 +233,15 @@ void storm(uint64_t seed) {
 
   std::unique_ptr<StrategySet> set;
   ScriptedWorld world(options, [&](ScriptedWorld& w) {
-    auto made = StrategySet::create(choose_all(cache == "script" ? "lru" : cache), w.sites, seed);
+    auto made = StrategySet::create(choose_all(cache == "script" ? "lru" : cache), w.sites, {.seed = seed});
     EXPECT_TRUE(made.ok());
     set = std::move(*made);
     EXPECT_TRUE(set->share(1 << 20).ok());
     Strategies strategies = w.script.strategies();
-    if (cache != "script") strategies.cache = set->strategies().cache;
+    if (cache != "script") strategies.caches = set->strategies().caches;
     return strategies;
   });
-  set->set_residency(&world.residency);
+  set->set_residencies(world.residencies);
 
   const auto some_of = [&](uint32_t n) {
     Neurons some;
@@ -310,7 +310,7 @@ void storm(uint64_t seed) {
 
   // The slots here are fewer than what it shared: where it wants more, it is not asked to fill them.
   if (cache == "pinned" && !world.run(world.scheduler->fill({})).ok()) {
-    world.strategies.cache = set->strategies().cache;
+    world.strategies.caches = set->strategies().caches;
   }
   uint32_t failed = 0;
   for (uint32_t step = 0; step < 60; ++step) {

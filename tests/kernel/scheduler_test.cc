@@ -38,12 +38,12 @@ auto verdicts(std::map<uint32_t, uint8_t> of) {
 struct BuiltinWorld {
   BuiltinWorld(const WorldOptions& options, const std::string& cache)
       : world(options, [&](ScriptedWorld& w) {
-          auto made = StrategySet::create(choose_all(cache), w.sites, 1);
+          auto made = StrategySet::create(choose_all(cache), w.sites, {.seed = 1});
           EXPECT_TRUE(made.ok());
           set = std::move(*made);
-          set->set_residency(&w.residency);
+          set->set_residencies(w.residencies);
           Strategies strategies = w.script.strategies();
-          strategies.cache = set->strategies().cache;
+          strategies.caches = set->strategies().caches;
           return strategies;
         }) {}
   std::unique_ptr<StrategySet> set;

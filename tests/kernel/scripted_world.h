@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -121,6 +122,8 @@ struct Computed {
   bool before = false;
   bool after = false;
   std::vector<uint32_t> neurons;
+  uint16_t from = 0;   // copy: the agent whose results they are, or
+  bool input = false;  // whose input it is
 };
 
 class RecordingCompute final : public Agent {
@@ -145,14 +148,20 @@ class RecordingCompute final : public Agent {
                       message.op,
                       (message.flags & kRunBefore) != 0,
                       (message.flags & kRunAfter) != 0,
-                      {}};
+                      {},
+                      message.op == Op::copy ? header.agent : uint16_t{0},
+                      (message.flags & kInput) != 0};
     for (const Unit& unit : PoolTable::units(list)) {
       computed.neurons.push_back(unit.unit);
+      if (message.op == Op::copy) continue;
       uint32_t stamp = 0;
       std::memcpy(&stamp, pools_.resolve(header.agent, header.pool, unit.offset, kSlot), sizeof stamp);
       EXPECT_EQ(stamp, sites_[message.site].first_extent + unit.unit) << "the bytes are not the neuron's";
     }
-    EXPECT_EQ(message.op, computed.neurons.empty() ? Op::run : Op::compute);
+    if (message.op != Op::copy) {
+      EXPECT_EQ(message.op, computed.neurons.empty() ? Op::run : Op::compute);
+    }
+    if (order != nullptr) order->push_back(text(message.agent, computed));
     log.push_back(std::move(computed));
     Done done;
     done.id = message.id;
@@ -169,8 +178,20 @@ class RecordingCompute final : public Agent {
   }
   uint64_t service_ns(const Message&) const override { return 0; }
 
-  bool hold = false;       // nothing is computed until released
-  bool fail_next = false;  // the next message fails
+  // "1 compute 0,2", "2 copy input of 1", "1 copy 1,3 of 2", "1 run B".
+  static std::string text(uint16_t agent, const Computed& c) {
+    std::string line = std::to_string(agent) + (c.op == Op::run    ? " run"
+                                                : c.op == Op::copy ? " copy"
+                                                                   : " compute");
+    if (c.input) line += " input";
+    for (size_t i = 0; i < c.neurons.size(); ++i) line += (i == 0 ? " " : ",") + std::to_string(c.neurons[i]);
+    if (c.from != 0) line += " of " + std::to_string(c.from);
+    return line + (c.before ? " B" : "") + (c.after ? " A" : "");
+  }
+
+  std::vector<std::string>* order = nullptr;  // where it tells what it does, beside others
+  bool hold = false;                          // nothing is computed until released
+  bool fail_next = false;                     // the next message fails
   std::vector<Computed> log;
 
  private:
@@ -289,7 +310,7 @@ struct Script {
     };
     install(all.predictor, "predictor", predictor);
     install(all.quantizer, "quantizer", quantizer);
-    install(all.cache, "cache", cache);
+    install(all.caches.front(), "cache", cache);
     install(all.balancer, "balancer", balancer);
     return all;
   }
@@ -319,6 +340,7 @@ struct WorldOptions {
   uint32_t attempts = 3;
   bool prefetch = true;
   std::optional<uint64_t> seed = std::nullopt;
+  uint32_t units = 1;  // that compute, with slots and blocks each
 };
 
 class ScriptedWorld {
@@ -328,36 +350,41 @@ class ScriptedWorld {
       : options_(options),
         sites(make_sites(options)),
         flash(options.credits, pools_),
-        compute(options.credits, pools_, sites),
+        computes(options.units, RecordingCompute(options.credits, pools_, sites)),
         dispatcher(pools_, dispatch(options, sites)),
-        residency(sites, options.slots) {
-    uint64_t end = 0;
+        residencies(options.units, Residency(sites, options.slots)),
+        placement(options.units) {
     Scheduler::Options scheduling;
-    for (size_t s = 0; s < sites.size(); ++s) {
-      scheduling.arena_offset.push_back(end);
-      end += uint64_t{options.slots[s]} * kSlot;
+    for (RecordingCompute& unit : computes) {
+      UnitMemory& memory = scheduling.units.emplace_back().memory;
+      memory.agent = dispatcher.add_agent(unit);
+      memory.arena_offset = arena_offsets(sites, options.slots);
+      uint64_t end = std::accumulate(options.slots.begin(), options.slots.end(), uint64_t{0}) * kSlot;
+      memory.staging_offset = end;
+      memory.staging_blocks = options.blocks;
+      memory.block_bytes = options.neurons_per_block * kSlot;
+      end += uint64_t{options.blocks} * memory.block_bytes;
+      std::vector<Line>& lines = memory_.emplace_back((end + kSlot) / sizeof(Line));
+      pools_.add(memory.agent, std::as_writable_bytes(std::span(lines)));
+      unit.order = &order;
     }
-    scheduling.staging_offset = end;
-    scheduling.staging_blocks = options.blocks;
-    scheduling.block_bytes = options.neurons_per_block * kSlot;
-    end += uint64_t{options.blocks} * scheduling.block_bytes;
-    memory_.resize((end + kSlot) / sizeof(Line));
-    pools_.add(1, std::as_writable_bytes(std::span(memory_)));
-    EXPECT_EQ(dispatcher.add_agent(compute), 1);
-    EXPECT_EQ(dispatcher.add_agent(flash), 2);
-    scheduling.compute_agent = 1;
-    scheduling.flash_agent = 2;
+    scheduling.flash_agent = dispatcher.add_agent(flash);
     scheduling.prefetch = options.prefetch;
     scheduling.read_attempts = options.attempts;
     scheduling.describe_extent = [](uint32_t extent) {
       return "weights.bin: extent " + std::to_string(extent);
     };
     strategies = chosen ? chosen(*this) : script.strategies();
-    scheduler = std::make_unique<Scheduler>(dispatcher, sites, strategies, residency, scheduling);
+    strategies.caches.resize(options.units, strategies.caches.front());
+    scheduler =
+        std::make_unique<Scheduler>(dispatcher, sites, strategies, placement, residencies, scheduling);
   }
 
   // The scripted strategies answer as before a fault.
-  void heal() { strategies = script.strategies(); }
+  void heal() {
+    strategies = script.strategies();
+    strategies.caches.resize(options_.units, strategies.caches.front());
+  }
 
   // What happens when the kernel has nothing to do. Default: the oldest read ends.
   std::function<void()> idle = [this] {
@@ -400,16 +427,19 @@ class ScriptedWorld {
     settle();
     EXPECT_EQ(dispatcher.in_flight(), 0u);
     EXPECT_TRUE(flash.open.empty());
+    for (const Residency& of : residencies) expect_nothing_lost(of);
+  }
+  void expect_nothing_lost(const Residency& of) const {
     for (SiteId s = 0; s < sites.size(); ++s) {
       if (sites[s].domain != s) continue;
       uint32_t valid = 0;
       for (uint32_t i = 0; i < sites[s].n; ++i) {
-        EXPECT_FALSE(residency.leased(s, i)) << "site " << s << " neuron " << i;
-        EXPECT_FALSE(residency.pinned(s, i)) << "site " << s << " neuron " << i;
-        valid += residency.valid(s, i) ? 1 : 0;
+        EXPECT_FALSE(of.leased(s, i)) << "site " << s << " neuron " << i;
+        EXPECT_FALSE(of.pinned(s, i)) << "site " << s << " neuron " << i;
+        valid += of.valid(s, i) ? 1 : 0;
       }
-      EXPECT_EQ(residency.valid_count(s), valid);
-      EXPECT_EQ(residency.free_slots(s) + valid, residency.max_slots(s));
+      EXPECT_EQ(of.valid_count(s), valid);
+      EXPECT_EQ(of.free_slots(s) + valid, of.max_slots(s));
     }
   }
   // One line of the compute log for a site and step: "B1 2 A3": before, neurons a message, after.
@@ -491,16 +521,20 @@ class ScriptedWorld {
   bool dispatcher_is_shuffled() const { return options_.seed.has_value(); }
   WorldOptions options_;
   PoolTable pools_;
-  std::vector<Line> memory_;
+  std::deque<std::vector<Line>> memory_;
   uint64_t turns_ = 0;
 
  public:
   Script script;
   const std::vector<Site> sites;
   ManualFlash flash;
-  RecordingCompute compute;
+  std::deque<RecordingCompute> computes;
+  RecordingCompute& compute = computes.front();
   Dispatcher dispatcher;
-  Residency residency;
+  std::deque<Residency> residencies;
+  Residency& residency = residencies.front();
+  Placement placement;
+  std::vector<std::string> order;  // what the units did
   Strategies strategies;
   std::unique_ptr<Scheduler> scheduler;
 };

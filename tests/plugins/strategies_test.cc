@@ -49,6 +49,28 @@ TEST(QuantizerPlain, TakesWhatTheStoreHas) {
   EXPECT_EQ(level, (std::vector<uint8_t>{0, 0, 0, 7, 7}));
 }
 
+TEST(BalancerRoundRobin, UnitsTakeTurns) {
+  const auto dealt = [](int64_t run, const std::vector<uint32_t>& neurons, uint32_t units) {
+    Plugged<tierd_balancer_1> dealer("balancer", "round-robin", kSites, {{"run", run, "test"}});
+    std::vector<uint8_t> unit(neurons.size() + 1, 99);
+    const tierd_set_view set = set_of(1, neurons);
+    EXPECT_EQ(dealer.table.assign(dealer.self, &set, units, unit.data()), TIERD_OK);
+    EXPECT_EQ(unit.back(), 99);
+    unit.pop_back();
+    return unit;
+  };
+  EXPECT_EQ(dealt(1, {0, 1, 2, 3, 7}, 2), (std::vector<uint8_t>{0, 1, 0, 1, 1}));
+  EXPECT_EQ(dealt(2, {0, 1, 2, 3, 4, 9}, 3), (std::vector<uint8_t>{0, 0, 1, 1, 2, 1}));
+  EXPECT_EQ(dealt(1, {0, 5}, 1), (std::vector<uint8_t>{0, 0}));
+  Plugged<tierd_balancer_1> dealer("balancer", "round-robin", kSites);
+  tierd_set_view all = set_of(1, {});
+  all.n = 3;
+  all.idx = nullptr;
+  std::vector<uint8_t> unit(3);
+  EXPECT_EQ(dealer.table.assign(dealer.self, &all, 2, unit.data()), TIERD_OK);
+  EXPECT_EQ(unit, (std::vector<uint8_t>{0, 1, 0}));
+}
+
 TEST(BalancerSingle, OneUnitDoesAll) {
   Plugged<tierd_balancer_1> single("balancer", "single", kSites);
   std::vector<uint8_t> unit(5, 7);

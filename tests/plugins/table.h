@@ -62,6 +62,7 @@ class Plugged {
       const auto& plugged = *static_cast<Plugged*>(context);
       return plugged.evictable ? plugged.evictable(site, neuron) : 1;
     };
+    host_.at_home = [](void*, uint32_t, uint32_t) { return 1; };
     EXPECT_EQ(choice_.plugin->create(&host_, &self), TIERD_OK);
     EXPECT_NE(self, nullptr);
     EXPECT_TRUE(read_table(*choice_.plugin, choice_.origin, table).ok());

@@ -50,6 +50,10 @@ class Traces : public testing::Test {
     config.predictor.name = "random";
     config.predictor.settings = {{"p", 0.6, "test"}};
   }
+  static void make_two_units(Config& config) {
+    config.dram_units = 2;
+    config.balancer.name = "round-robin";
+  }
   // Not every neuron in every step: caches differ.
   Config lossy(const std::string& cache) const {
     Config config = Traces::config(cache);
@@ -80,18 +84,21 @@ class Traces : public testing::Test {
       if (between) between(runtime, i);
       const uint32_t count = i == 0 ? kPrompt : 1;
       ASSERT_TRUE(feed(runtime.engine(), kTokens, i, count, history.logits).ok());
-      history.slots.push_back(slots(runtime.residency(), runtime.plan().model.sites));
+      history.slots.push_back(slots(runtime));
       i += count;
     }
     ASSERT_TRUE(runtime.engine().drain().ok());
     ASSERT_TRUE(runtime.end_trace().ok());
     history.counters = runtime.scheduler().counters();
   }
-  static std::vector<uint32_t> slots(const Residency& residency, const std::vector<Site>& sites) {
+  static std::vector<uint32_t> slots(const Runtime& runtime) {
     std::vector<uint32_t> slots;
-    for (SiteId s = 0; s < sites.size(); ++s) {
-      for (uint32_t i = 0; i < sites[s].n; ++i)
-        slots.push_back(residency.valid(s, i) ? residency.slot(s, i) : kNoSlot);
+    const std::vector<Site>& sites = runtime.plan().model.sites;
+    for (const Residency& residency : runtime.residencies()) {
+      for (SiteId s = 0; s < sites.size(); ++s) {
+        for (uint32_t i = 0; i < sites[s].n; ++i)
+          slots.push_back(residency.valid(s, i) ? residency.slot(s, i) : kNoSlot);
+      }
     }
     return slots;
   }
@@ -162,6 +169,12 @@ TEST_F(Traces, AReplayDecidesTheSame) {
       {"shuffled", "lru", [](Config& c) { c.shuffle = "11"; }},
       {"shuffled again", "fifo", [](Config& c) { c.shuffle = "12"; }},
       {"lossy", "lru", make_lossy},
+      {"two units", "lru", make_two_units},
+      {"two units, pinned, shuffled", "pinned",
+       [](Config& c) {
+         make_two_units(c);
+         c.shuffle = "5";
+       }},
       {"few staging blocks", "lru", [](Config& c) { c.dram_staging = "1"; }},
   };
   uint64_t evictions = 0;

@@ -69,8 +69,8 @@ TEST(Codec, BytesThatMakeNoSenseAreAnErrorOrOtherEvents) {
 }
 
 TEST(Codec, AListThatNeverEndsIsNotBelieved) {
-  // evicted, time 0, site 0, 2^27 neurons, all in one run.
-  const std::vector<uint8_t> bytes = {7, 0, 0, 0x80, 0x80, 0x80, 0x40, 0xff, 0xff, 0xff, 0x3f, 2};
+  // evicted, time 0, unit 0, site 0, 2^27 neurons, all in one run.
+  const std::vector<uint8_t> bytes = {7, 0, 0, 0, 0x80, 0x80, 0x80, 0x40, 0xff, 0xff, 0xff, 0x3f, 2};
   const auto read = decode_events(std::as_bytes(std::span(bytes)), "trace");
   ASSERT_FALSE(read.ok());
   EXPECT_THAT(read.error().line(), HasSubstr("trace: event 0 of the block makes no sense"));
@@ -81,7 +81,7 @@ TEST(Event, SaysWhatHappened) {
   const auto text = [&](auto what) { return event_text({0, std::move(what)}, sites); };
   EXPECT_EQ(text(Activated{1, std::nullopt}), "active in site 1: all");
   EXPECT_EQ(text(Activated{9, std::vector<uint32_t>{}}), "active in site 9: none");
-  EXPECT_EQ(text(Evicted{2, {0, 1, 2, 4}}), "evict site 2 0-2 4");
+  EXPECT_EQ(text(Evicted{0, 2, {0, 1, 2, 4}}), "evict site 2 0-2 4");
   EXPECT_EQ(text(PassBegins{0, 3, 2, true, {}, std::vector<uint32_t>{1}}),
             "pass site 0 of step 3, 2 rows, past the caches, given 1");
   Posted posted;

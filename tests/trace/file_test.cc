@@ -31,7 +31,7 @@ void tell(Recorder& recorder, uint32_t steps) {
     done.id = message.id;
     done.bytes = 8192;
     recorder.delivered(message, done, false);
-    recorder.evicted(1, std::vector<uint32_t>{4});
+    recorder.evicted(0, 1, std::vector<uint32_t>{4});
     recorder.step_ends(step);
     recorder.settled(step * 77);
   }

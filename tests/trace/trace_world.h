@@ -30,14 +30,14 @@ inline TraceHeader small_header() {
   }
   header.sites[0].given = true;
   header.sites[0].domain = 2;
-  header.slots = {0, 2, 5};
+  header.slots = {{0, 2, 5}};
   header.arena_bytes = 7 * 4096;
   header.scheduler.flash_agent = 2;
-  header.scheduler.compute_agent = 1;
-  header.scheduler.arena_offset = {0, 0, 2 * 4096};
-  header.scheduler.staging_offset = 7 * 4096;
-  header.scheduler.staging_blocks = 2;
-  header.scheduler.block_bytes = 8192;
+  UnitMemory& memory = header.scheduler.units.emplace_back().memory;
+  memory.agent = 1;
+  memory.staging_offset = 7 * 4096;
+  memory.staging_blocks = 2;
+  memory.block_bytes = 8192;
   header.max_messages = 64;
   header.max_units = 5;
   header.agents = {{"dram", 8}, {"flash", 4}};
@@ -110,7 +110,7 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       event.what = Activated{u32(), maybe()};
       break;
     case 7:
-      event.what = Evicted{u32(), draw_neurons(random)};
+      event.what = Evicted{u16(), u32(), draw_neurons(random)};
       break;
     case 8:
       event.what = Settled{number(UINT64_MAX)};

@@ -75,6 +75,19 @@ Done DramAgent::execute(const Message& message) {
       if ((message.flags & kRunAfter) != 0) executor_.after(message.site, rows);
       break;
     }
+    case Op::copy: {
+      const std::span<const std::byte> in = pools_.resolve(message.in);
+      const std::span rows{reinterpret_cast<const RowInfo*>(in.data()), message.rows};
+      const std::span<const std::byte> list = pools_.resolve(message.list);
+      const UnitList& from = PoolTable::header(list);
+      const std::byte* other = pools_.resolve(from.agent, from.pool, 0, executor_.activations().size());
+      if ((message.flags & kInput) != 0) {
+        executor_.take_input(message.site, message.rows, other);
+      } else {
+        executor_.take_results(message.site, rows, PoolTable::units(list), other);
+      }
+      break;
+    }
     case Op::stats:
       if (!write_counts(message.out)) done.status = DoneStatus::invalid_argument;
       break;
@@ -103,12 +116,19 @@ AgentCounts DramAgent::counts() const {
 }
 
 uint64_t DramAgent::service_ns(const Message& message) const {
-  if (message.op != Op::compute) return 0;
+  const auto at_bandwidth = [this](uint64_t bytes) {
+    return static_cast<uint64_t>(static_cast<double>(bytes) / options_.bytes_per_second * 1e9);
+  };
+  if (message.op != Op::compute && message.op != Op::copy) return 0;
   const SiteWork& site = executor_.plan().sites[message.site];
+  if (message.op == Op::copy) {
+    const bool input = (message.flags & kInput) != 0;
+    return at_bandwidth(uint64_t{message.rows} * (input ? site.n_in : site.n_out) * sizeof(float));
+  }
   const uint64_t group = group_bytes(site.encoding, site.n_in);
   const uint64_t neurons = PoolTable::units(pools_.resolve(message.list)).size();
   const uint64_t bytes = neurons * (site.rows_per_neuron / kGroupRows) * group;
-  return static_cast<uint64_t>(static_cast<double>(bytes) / options_.bytes_per_second * 1e9);
+  return at_bandwidth(bytes);
 }
 
 }  // namespace tierd

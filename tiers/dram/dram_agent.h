@@ -1,5 +1,6 @@
 // The DRAM tier: an arena and staging blocks that reads land in, and the CPU that computes on them. Answers
-// `compute` (neurons of a site, with the dense segments around it), `run` (those segments alone), `cancel`
+// `compute` (neurons of a site, with the dense segments around it), `run` (those segments alone), `copy` (a
+// site's input from another such agent of the same plan, or the results that it has computed), `cancel`
 // (never in time: work here is done in order), `stats` (AgentCounts, if `out` is not empty) and `stop`.
 #pragma once
 

@@ -37,4 +37,6 @@ constexpr std::span<const tierd_param> kNoParams;
 }  // namespace tierd
 
 TIERD_AGENT("dram", "an arena that reads land in, and the CPU that computes on it",
-            tierd::serves(tierd::Op::compute) | tierd::serves(tierd::Op::run), tierd::kNoParams, tierd::make)
+            tierd::serves(tierd::Op::compute) | tierd::serves(tierd::Op::run) |
+                tierd::serves(tierd::Op::copy),
+            tierd::kNoParams, tierd::make)

@@ -53,16 +53,46 @@ double Executor::activation_error() const {
 void Executor::before(uint32_t s, std::span<const RowInfo> rows) {
   const SiteWork& site = plan_.sites[s];
   run(site.before, rows);
+  quantize_input(site, static_cast<uint32_t>(rows.size()));
+}
+
+void Executor::quantize_input(const SiteWork& site, uint32_t rows) {
   if (!uses_int8(site) || site.gather) return;
-  const auto n = static_cast<uint32_t>(rows.size());
-  quantized_.resize(n, site.n_in);
-  team_->run(n, 1, uint64_t{n} * site.n_in / kFloatsPerNs,
+  quantized_.resize(rows, site.n_in);
+  team_->run(rows, 1, uint64_t{rows} * site.n_in / kFloatsPerNs,
              [&](uint64_t begin, uint64_t end, uint32_t worker) {
                for (uint64_t i = begin; i < end; ++i) {
                  const auto r = static_cast<uint32_t>(i);
                  kernels_->quantize_row(row(site.in, r), r, quantized_, workers_[worker].squares);
                }
              });
+}
+
+void Executor::take_input(uint32_t s, uint32_t rows, const std::byte* other) {
+  const SiteWork& site = plan_.sites[s];
+  if (site.gather) return;  // its input are the tokens
+  const auto* from = reinterpret_cast<const float*>(other + offsets_[site.in]);
+  std::copy_n(from, uint64_t{rows} * strides_[site.in], row(site.in, 0));
+  quantize_input(site, rows);
+}
+
+void Executor::take_results(uint32_t s, std::span<const RowInfo> rows, std::span<const Unit> units,
+                            const std::byte* other) {
+  const SiteWork& site = plan_.sites[s];
+  const auto* from = reinterpret_cast<const float*>(other + offsets_[site.out]);
+  for (uint32_t i = 0; i < rows.size(); ++i) {
+    const float* results = from + uint64_t{i} * strides_[site.out];
+    for (const Unit& unit : units) {
+      if (site.gather) {
+        if (rows[i].token / site.rows_per_neuron == unit.unit)
+          std::copy_n(results, site.n_in, row(site.out, i));
+        continue;
+      }
+      const uint32_t first = unit.unit * site.rows_per_neuron;
+      std::copy_n(results + first, std::min(site.rows_per_neuron, site.n_out - first),
+                  row(site.out, i) + first);
+    }
+  }
 }
 
 void Executor::clear(uint32_t s, uint32_t rows) {

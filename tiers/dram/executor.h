@@ -26,6 +26,11 @@ class Executor {
 
   // The segment before a site, then what its kernels need of the input (int8 blocks).
   void before(uint32_t site, std::span<const RowInfo> rows);
+  // The site's input, as `before` leaves it, from the buffers of another executor of the same plan.
+  void take_input(uint32_t site, uint32_t rows, const std::byte* other);
+  // And what that one has computed of these neurons.
+  void take_results(uint32_t site, std::span<const RowInfo> rows, std::span<const Unit> units,
+                    const std::byte* other);
   // The results of the site are zero for these rows, until neurons give them.
   void clear(uint32_t site, uint32_t rows);
   // Neurons of the site; unit u's bytes lie at memory + u.offset * 64. Returns the bytes of weights touched.
@@ -50,6 +55,7 @@ class Executor {
     uint64_t first_group;  // among all pieces of the message
   };
   void run(const Program& program, std::span<const RowInfo> rows);
+  void quantize_input(const SiteWork& site, uint32_t rows);
   void run_step(const Step& step, std::span<const RowInfo> rows);
   void run_row(const Step& step, const RowInfo& info, uint32_t i);
   void attend(const Step& step, std::span<const RowInfo> rows);

@@ -9,7 +9,7 @@
 
 namespace tierd {
 
-TraceHeader trace_header(const RunPlan& plan, const std::vector<uint32_t>& slots,
+TraceHeader trace_header(const RunPlan& plan, const std::vector<std::vector<uint32_t>>& slots,
                          const Scheduler::Options& scheduler, const Dispatcher::Options& dispatcher,
                          const std::vector<const Agent*>& agents) {
   const Config& config = plan.config;

@@ -12,7 +12,7 @@
 namespace tierd {
 
 // `scheduler` as the run's scheduler has it; `agents` in the dispatcher's order.
-TraceHeader trace_header(const RunPlan& plan, const std::vector<uint32_t>& slots,
+TraceHeader trace_header(const RunPlan& plan, const std::vector<std::vector<uint32_t>>& slots,
                          const Scheduler::Options& scheduler, const Dispatcher::Options& dispatcher,
                          const std::vector<const Agent*>& agents);
 

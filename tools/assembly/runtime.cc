@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include "core/base/affinity.h"
 #include "core/base/align.h"
@@ -18,12 +19,12 @@
 namespace tierd {
 namespace {
 
-constexpr uint16_t kDram = 1;  // agents, as the dispatcher numbers them
-constexpr uint16_t kFlash = 2;
-constexpr uint16_t kMemoryPool = 0;  // the DRAM agent's
+constexpr uint16_t kDram = 1;        // the first DRAM agent, as the dispatcher numbers them
+constexpr uint16_t kMemoryPool = 0;  // of DRAM agents
 constexpr uint16_t kActivationPool = 1;
 constexpr uint32_t kDefaultContext = 4096;
 constexpr uint32_t kMostThreads = 1024;
+constexpr uint32_t kMostUnits = 16;
 constexpr const char* kPluginTables = "plugin tables";  // of the budget
 constexpr uint64_t kSpinNs = 20'000;  // with a core to itself, an agent's thread looks for messages so long
 
@@ -53,6 +54,11 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   MemoryRequest request;
   TIERD_ASSIGN(request.capacity, parse_capacity(config.dram_capacity, "tiers.dram.capacity"));
   TIERD_ASSIGN(request.most_staging, parse_bytes(config.dram_staging, "tiers.dram.staging"));
+  if (config.dram_units == 0 || config.dram_units > kMostUnits) {
+    return Error{Code::invalid_argument, "tiers.dram.units",
+                 fmt::format("{} is not within 1 and {}", config.dram_units, kMostUnits)};
+  }
+  request.units = config.dram_units;
   request.fit = options.fit;
   request.model.context =
       config.context != 0 ? config.context : std::min(manifest.config.context_length, kDefaultContext);
@@ -97,13 +103,13 @@ Result<std::unique_ptr<Runtime>> Runtime::create(RunPlan plan, const RuntimeOpti
   TIERD_TRY(runtime->make_kernel());
   TIERD_TRY(runtime->load_tensors());
   // Last, because a thread inherits the binding of the one that makes it.
-  if (runtime->binds_workers() && !runtime->dram_thread_) (void)bind_this_thread(0);
+  if (runtime->binds_workers() && runtime->dram_threads_.empty()) (void)bind_this_thread(0);
   return runtime;
 }
 
 Runtime::~Runtime() {
   // The threads end before what they use.
-  dram_thread_.reset();
+  dram_threads_.clear();
   flash_thread_.reset();
 }
 
@@ -128,7 +134,7 @@ Status Runtime::make_dram() {
   ComputeTask task;
   task.plan = plan_.model.compute;
   task.arena_bytes = align_up(memory.arena, kDirectIoAlignment);
-  task.staging_bytes = memory.staging;
+  task.staging_bytes = memory.staging / memory.units;
   task.tensor_bytes = memory.tensors;
   uint64_t offset = task.arena_bytes + task.staging_bytes;
   for (const ResidentTensor& tensor : plan_.store.manifest().resident) {
@@ -140,21 +146,31 @@ Status Runtime::make_dram() {
   task.bind = binds_workers();
   staging_offset_ = task.arena_bytes;
   tensors_ = task.tensors;
-  AgentContext context{.number = kDram, .table = "tiers.dram", .pools = pools_};
-  context.compute = std::move(task);
-  TIERD_ASSIGN(dram_, make_agent(plan_.agents.dram, context));
+  for (uint32_t unit = 0; unit < memory.units; ++unit) {
+    AgentContext context{.number = dram_number(unit), .table = "tiers.dram", .pools = pools_};
+    context.compute = task;
+    TIERD_ASSIGN(dram_.emplace_back(), make_agent(plan_.agents.dram, context));
+    // The others run no dense segments: they need neither what those read nor a KV cache.
+    task.tensor_bytes = 0;
+    task.tensors.clear();
+    task.plan.attention.n_layers = 0;
+    for (SiteWork& site : task.plan.sites) site.before = site.after = {};
+  }
   return {};
 }
 
 Status Runtime::make_strategies() {
   const auto linear = [this](const PluginTensors::Tensor& tensor, const float* x, uint32_t rows, float* y) {
-    dram_.products->linear({tensor.encoding, static_cast<uint32_t>(tensor.dims[0]),
-                            static_cast<uint32_t>(tensor.dims[1]), tensor.packed.get()},
-                           x, rows, y);
+    dram_.front().products->linear({tensor.encoding, static_cast<uint32_t>(tensor.dims[0]),
+                                    static_cast<uint32_t>(tensor.dims[1]), tensor.packed.get()},
+                                   x, rows, y);
   };
-  const uint64_t deadline_ns = uint64_t{plan_.config.plugin_deadline_ms} * 1'000'000;
-  TIERD_ASSIGN(strategies_, StrategySet::create(plan_.strategies, plan_.model.sites, plan_.config.seed,
-                                                deadline_ns, linear));
+  StrategySet::Options options;
+  options.units = plan_.memory.units;
+  options.seed = plan_.config.seed;
+  options.deadline_ns = uint64_t{plan_.config.plugin_deadline_ms} * 1'000'000;
+  options.linear = linear;
+  TIERD_ASSIGN(strategies_, StrategySet::create(plan_.strategies, plan_.model.sites, options));
   plan_.strategies = {};  // the instances hold what they need: tensors must not outlive a swap
   TIERD_ASSIGN(slots_, strategies_->share(plan_.memory.arena));
 
@@ -164,20 +180,23 @@ Status Runtime::make_strategies() {
   TIERD_TRY(budget_.reserve("small tensors", memory.tensors));
   TIERD_TRY(budget_.reserve(kPluginTables, memory.tables));
   TIERD_TRY(budget_.reserve("staging", memory.staging));
-  for (SiteId s = 0; s < slots_.size(); ++s) {
-    arena_bytes_ += uint64_t{slots_[s]} * plan_.model.sites[s].slot_bytes;
+  for (const std::vector<uint32_t>& slots : slots_) {
+    uint64_t& bytes = arena_bytes_.emplace_back();
+    for (SiteId s = 0; s < slots.size(); ++s) bytes += uint64_t{slots[s]} * plan_.model.sites[s].slot_bytes;
   }
-  return budget_.reserve("resident weights", arena_bytes_);
+  return budget_.reserve("resident weights",
+                         std::accumulate(arena_bytes_.begin(), arena_bytes_.end(), uint64_t{0}));
 }
 
 Status Runtime::make_flash(const RuntimeOptions& options) {
   for (const Extent& extent : plan_.store.manifest().extents) {
     extents_.push_back({extent.offset, extent.bytes, extent.checksum});
   }
-  AgentContext context{.number = kFlash, .table = "tiers.flash", .pools = pools_};
+  AgentContext context{.number = flash_number(), .table = "tiers.flash", .pools = pools_};
   context.read = {.path = plan_.store.data_path(),
                   .extents = extents_,
-                  .landing = pools_.memory(kDram, kMemoryPool).subspan(staging_offset_, plan_.memory.staging),
+                  .landing = pools_.memory(kDram, kMemoryPool)
+                                 .subspan(staging_offset_, plan_.memory.staging / plan_.memory.units),
                   .open_device = options.open_device};
   TIERD_ASSIGN(flash_, make_agent(plan_.agents.flash, context));
   return {};
@@ -204,37 +223,43 @@ Status Runtime::make_kernel() {
   const Config& config = plan_.config;
   // The thread that drives the DRAM agent is worker 0 of its team.
   const std::string dram_core = config.dram.core.empty() && binds_workers() ? "0" : config.dram.core;
-  TIERD_ASSIGN(Agent * dram,
-               on_thread(*dram_.agent, config.dram.thread, dram_core, "tiers.dram.core", dram_thread_));
+  std::vector<const Agent*> agents;
+  for (uint32_t unit = 0; unit < memory.units; ++unit) {
+    std::unique_ptr<AgentThread> thread;
+    TIERD_ASSIGN(Agent * agent, on_thread(*dram_[unit].agent, config.dram.thread, unit == 0 ? dram_core : "",
+                                          "tiers.dram.core", thread));
+    if (thread) dram_threads_.push_back(std::move(thread));
+    TIERD_CHECK(dispatcher_->add_agent(*agent) == dram_number(unit));
+    agents.push_back(agent);
+    residencies_.emplace_back(sites, slots_[unit]);
+  }
   TIERD_ASSIGN(Agent * flash, on_thread(*flash_.agent, config.flash.thread, config.flash.core,
                                         "tiers.flash.core", flash_thread_));
-  TIERD_CHECK(dispatcher_->add_agent(*dram) == kDram);
-  TIERD_CHECK(dispatcher_->add_agent(*flash) == kFlash);
-  residency_ = std::make_unique<Residency>(sites, slots_);
-  strategies_->set_residency(residency_.get());
+  TIERD_CHECK(dispatcher_->add_agent(*flash) == flash_number());
+  agents.push_back(flash);
+  strategies_->set_residencies(residencies_);
 
   Scheduler::Options options;
-  options.flash_agent = kFlash;
-  options.compute_agent = kDram;
-  options.memory_pool = kMemoryPool;
-  uint64_t offset = 0;
-  for (SiteId s = 0; s < sites.size(); ++s) {
-    options.arena_offset.push_back(offset);
-    offset += uint64_t{slots_[s]} * sites[s].slot_bytes;
+  options.flash_agent = flash_number();
+  for (uint32_t unit = 0; unit < memory.units; ++unit) {
+    Scheduler::ComputeUnit& to = options.units.emplace_back();
+    to.activation_pool = kActivationPool;
+    to.memory.agent = dram_number(unit);
+    to.memory.pool = kMemoryPool;
+    to.memory.arena_offset = arena_offsets(sites, slots_[unit]);
+    to.memory.staging_offset = staging_offset_;
+    to.memory.staging_blocks = memory.blocks;
+    to.memory.block_bytes = memory.block_bytes;
   }
-  options.staging_offset = staging_offset_;
-  options.staging_blocks = memory.blocks;
-  options.block_bytes = memory.block_bytes;
   options.prefetch = config.prefetch;
   options.describe_extent = [this](uint32_t extent) {
     return plan_.store.data_path() + ": " + plan_.store.describe(extent);
   };
-  scheduler_ =
-      std::make_unique<Scheduler>(*dispatcher_, sites, strategies_->strategies(), *residency_, options);
+  scheduler_ = std::make_unique<Scheduler>(*dispatcher_, sites, strategies_->strategies(),
+                                           strategies_->placement(), residencies_, options);
 
   if (!config.trace.empty()) {
-    const TraceHeader header =
-        trace_header(plan_, slots_, options, dispatcher_->options(), {dram_.agent.get(), flash_.agent.get()});
+    const TraceHeader header = trace_header(plan_, slots_, options, dispatcher_->options(), agents);
     TIERD_ASSIGN(recorder_, Recorder::create(config.trace, header));
     dispatcher_->set_observer(recorder_.get());
   }
@@ -263,7 +288,7 @@ Status Runtime::recover() {
   const Config& c = plan_.config;
   TIERD_TRY(heal(s.predictor, plan_.fallbacks.predictor, c.predictor));
   TIERD_TRY(heal(s.quantizer, plan_.fallbacks.quantizer, c.quantizer));
-  TIERD_TRY(heal(s.cache, plan_.fallbacks.cache, c.cache));
+  for (const auto& cache : s.caches) TIERD_TRY(heal(cache, plan_.fallbacks.cache, c.cache));
   return heal(s.balancer, plan_.fallbacks.balancer, c.balancer);
 }
 
@@ -310,8 +335,7 @@ Status Runtime::load_tensors() {
 }
 
 Status Runtime::load() {
-  uint64_t bytes = 0;
-  for (SiteId s = 0; s < slots_.size(); ++s) bytes += uint64_t{slots_[s]} * plan_.model.sites[s].slot_bytes;
+  const uint64_t bytes = std::accumulate(arena_bytes_.begin(), arena_bytes_.end(), uint64_t{0});
   Progress progress("loading", bytes, quiet_ || bytes < (64u << 20));
   TIERD_TRY(engine_->load([&](uint64_t landed) { progress.advance(landed); }));
   progress.finish();
@@ -319,11 +343,24 @@ Status Runtime::load() {
 }
 
 std::span<const std::byte> Runtime::arena() const {
-  return pools_.memory(kDram, kMemoryPool).first(arena_bytes_);
+  return pools_.memory(kDram, kMemoryPool).first(arena_bytes_.front());
+}
+
+ComputeCounts Runtime::compute_counts() const {
+  ComputeCounts all;
+  for (const MadeAgent& unit : dram_) {
+    const ComputeCounts of = counts(unit).compute;
+    all.shared_work += of.shared_work;
+    all.threads_woken += of.threads_woken;
+    all.activation_error = std::max(all.activation_error, of.activation_error);
+  }
+  return all;
 }
 
 uint64_t Runtime::agent_wake_ups() const {
-  return (dram_thread_ ? dram_thread_->wake_ups() : 0) + (flash_thread_ ? flash_thread_->wake_ups() : 0);
+  uint64_t all = flash_thread_ ? flash_thread_->wake_ups() : 0;
+  for (const auto& thread : dram_threads_) all += thread->wake_ups();
+  return all;
 }
 
 Result<Runtime::Traffic> Runtime::planned_traffic() const {

@@ -2,6 +2,7 @@
 // are shared objects that the configuration names. For the programs that run a model.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -72,13 +73,13 @@ class Runtime {
   Dispatcher& dispatcher() { return *dispatcher_; }
   const Scheduler& scheduler() const { return *scheduler_; }
   const StrategySet& strategies() const { return *strategies_; }
-  const Residency& residency() const { return *residency_; }
+  const std::deque<Residency>& residencies() const { return residencies_; }  // [units]
   const Budget& budget() const { return budget_; }
-  uint32_t threads() const { return threads_; }                         // that compute
-  const std::string& compute_backend() const { return dram_.backend; }  // "avx512-vnni"
-  const std::string& flash_backend() const { return flash_.backend; }   // "io_uring"
+  uint32_t threads() const { return threads_; }                                 // that compute
+  const std::string& compute_backend() const { return dram_.front().backend; }  // "avx512-vnni"
+  const std::string& flash_backend() const { return flash_.backend; }           // "io_uring"
   // When nothing is in flight.
-  ComputeCounts compute_counts() const { return counts(dram_).compute; }
+  ComputeCounts compute_counts() const;
   ReadCounts flash_counts() const { return counts(flash_).read; }
   // Times a parked thread of an agent was woken, see ComputeCounts::threads_woken for those that compute.
   uint64_t agent_wake_ups() const;
@@ -107,6 +108,8 @@ class Runtime {
   Status replace(ChosenStrategy chosen, const StrategyConfig& strategy);
   Status recover();            // puts fallbacks in the place of quarantined strategies
   bool binds_workers() const;  // one a core, if there are enough
+  static uint16_t dram_number(uint32_t unit) { return static_cast<uint16_t>(1 + unit); }
+  uint16_t flash_number() const { return dram_number(plan_.memory.units); }
   Result<Agent*> on_thread(Agent& agent, const std::string& thread, const std::string& core, const char* key,
                            std::unique_ptr<AgentThread>& owner);
 
@@ -116,18 +119,18 @@ class Runtime {
   uint32_t threads_ = 1;
   PoolTable pools_;
   std::unique_ptr<StrategySet> strategies_;
-  std::vector<uint32_t> slots_;  // [sites]
+  std::vector<std::vector<uint32_t>> slots_;  // [units][sites]
   std::vector<ExtentRef> extents_;
-  uint64_t arena_bytes_ = 0;       // of all slots
-  uint64_t staging_offset_ = 0;    // in the DRAM agent's memory
-  std::vector<uint64_t> tensors_;  // [TensorId] in the same
-  MadeAgent dram_;
+  std::vector<uint64_t> arena_bytes_;  // [units] of all slots
+  uint64_t staging_offset_ = 0;        // in the DRAM agent's memory
+  std::vector<uint64_t> tensors_;      // [TensorId] in the same
+  std::vector<MadeAgent> dram_;        // [units]
   MadeAgent flash_;
-  std::unique_ptr<AgentThread> dram_thread_;
+  std::vector<std::unique_ptr<AgentThread>> dram_threads_;  // none, or [units]
   std::unique_ptr<AgentThread> flash_thread_;
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<Dispatcher> dispatcher_;
-  std::unique_ptr<Residency> residency_;
+  std::deque<Residency> residencies_;  // [units]
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<Engine> engine_;
 };

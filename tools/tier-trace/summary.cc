@@ -104,7 +104,9 @@ Result<json> summary_json(TraceReader& trace) {
   }
   uint64_t neurons = 0, slots = 0;
   for (const Site& site : header.sites) neurons += site.given ? 0 : site.n;
-  for (const uint32_t n : header.slots) slots += n;
+  for (const auto& of_unit : header.slots) {
+    for (const uint32_t n : of_unit) slots += n;
+  }
   return json{{"file", trace.path()},
               {"facts", header.facts},
               {"sites", header.sites.size()},

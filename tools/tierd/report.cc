@@ -94,7 +94,7 @@ json strategies_json(Runtime& runtime) {
   const uint64_t steps = runtime.engine().prefill_times().steps + runtime.engine().decode_times().steps;
   return {{"predictor", strategy_json(s.predictor, set.instance("predictor"), steps)},
           {"quantizer", strategy_json(s.quantizer, set.instance("quantizer"), steps)},
-          {"cache", strategy_json(s.cache, set.instance("cache"), steps)},
+          {"cache", strategy_json(s.caches.front(), set.instance("cache"), steps)},
           {"balancer", strategy_json(s.balancer, set.instance("balancer"), steps)},
           {"ms", per(static_cast<double>(cost_of(s).ns) * kMs, steps)}};
 }

@@ -63,6 +63,9 @@ class Host {
   bool evictable(uint32_t site, uint32_t neuron) const {
     return table_->evictable(table_->context, site, neuron) != 0;
   }
+  bool at_home(uint32_t site, uint32_t neuron) const {
+    return table_->at_home(table_->context, site, neuron) != 0;
+  }
   bool has_tensor(const char* name) const {
     tierd_tensor_view view{};
     view.size = sizeof view;

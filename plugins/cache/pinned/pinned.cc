@@ -4,7 +4,6 @@
 // A site whose set is given (an embedding: one row a token) uses few of its neurons in a step; it gets what
 // the others leave.
 #include <algorithm>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -25,8 +24,10 @@ class Pinned : public tierd::FixedSet {
     tierd::split_evenly(host(), bytes, most, max_slots,
                         [](const tierd_site_view& s) { return s.alias_of == TIERD_NO_SITE && s.given != 0; });
     for (uint32_t s = 0; s < host().n_sites(); ++s) {
-      std::vector<uint32_t> first(max_slots[s]);
-      std::iota(first.begin(), first.end(), 0u);
+      std::vector<uint32_t> first;
+      for (uint32_t i = 0; i < host().site(s).n && first.size() < max_slots[s]; ++i) {
+        if (host().at_home(s, i)) first.push_back(i);
+      }
       keep(s, std::move(first));
     }
   }

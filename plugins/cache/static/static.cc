@@ -37,7 +37,10 @@ class Static : public tierd::FixedSet {
   void share(uint64_t bytes, uint32_t* max_slots) {
     tierd::split_evenly(host(), bytes, max_slots);
     for (uint32_t s = 0; s < host().n_sites(); ++s) {
-      std::vector<uint32_t> hot(order_[s].begin(), order_[s].begin() + max_slots[s]);
+      std::vector<uint32_t> hot;
+      for (size_t i = 0; i < order_[s].size() && hot.size() < max_slots[s]; ++i) {
+        if (host().at_home(s, order_[s][i])) hot.push_back(order_[s][i]);
+      }
       std::sort(hot.begin(), hot.end());
       keep(s, std::move(hot));
     }

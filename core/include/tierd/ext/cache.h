@@ -1,5 +1,6 @@
-/* tierd.cache/1: what stays in a tier; one instance a tier. The core keeps the residency, the cache ranks.
- * All functions: [kernel thread], must not block. Sets name canonical sites (never an alias). */
+/* tierd.cache/1: what stays in a memory; one instance for each computing unit. The core keeps the residency,
+ * the cache ranks. All functions: [kernel thread], must not block. Sets name canonical sites (never an
+ * alias). */
 #ifndef TIERD_EXT_CACHE_H
 #define TIERD_EXT_CACHE_H
 

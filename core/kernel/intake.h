@@ -1,0 +1,188 @@
+// Brings neurons into the memory of one computing unit: the cache's verdicts, reads into arena slots or
+// staging blocks, look-ahead, retries; and keeps that memory's residency. The scheduler has one for each
+// unit, and calls them on its thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/kernel/active_set.h"
+#include "core/kernel/counters.h"
+#include "core/kernel/dispatcher.h"
+#include "core/kernel/observer.h"
+#include "core/kernel/plugin_answer.h"
+#include "core/kernel/residency.h"
+#include "core/kernel/site.h"
+#include "core/kernel/staging.h"
+#include "core/kernel/strategies.h"
+#include "core/kernel/task.h"
+
+namespace tierd {
+
+// Where the neurons of a computing unit lie: arena slots and staging blocks in one pool of its agent.
+struct UnitMemory {
+  uint16_t agent = 0;
+  uint16_t pool = 0;
+  std::vector<uint64_t> arena_offset;  // [sites] where the slots of a canonical site begin, bytes
+  uint64_t staging_offset = 0;         // where the staging blocks begin, bytes
+  uint32_t staging_blocks = 0;
+  uint32_t block_bytes = 0;  // at least the largest slot
+};
+
+class Intake : private CompletionSink {
+ public:
+  struct Options {
+    uint16_t unit = 0;  // its number: which of the caches is asked
+    UnitMemory memory;
+    uint16_t flash_agent = 0;
+    uint32_t read_attempts = 3;  // a failed read is tried so often in all before its pass fails
+    // Names an extent in an error: file, offset, site.
+    std::function<std::string(uint32_t extent)> describe_extent;
+  };
+  // `changed` is called after each read that ended. Everything referred to outlives the intake.
+  Intake(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies, Residency& residency,
+         Options options, SchedulerCounters& counters, std::function<void()> changed);
+  ~Intake() override;
+
+  // ---- The present pass, from `begin` to `end`.
+
+  // Tells apart which of the neurons are here, coming, or must be asked for. `bypass`: the cache is not
+  // asked, what is missing streams by. Error: plugin_fault.
+  Status begin(SiteId site, uint32_t step, const ActiveSet& wanted, bool bypass);
+  // Starts reads for what is missing, as far as there is room.
+  void fetch();
+  // Appends what can be computed and was not handed out before: neurons and where they lie. Takes no more
+  // than a message can list. What it appends lies where it is until `computed`.
+  void hand_out(std::vector<Unit>& units);
+  // What was handed out since the last call is computed by this message; and: that message is over.
+  void computed_by(MessageId message);
+  void computed(MessageId message);
+  // Everything was handed out.
+  bool handed_out() const;
+  // A read that the pass cannot do without has failed.
+  const Error& error() const { return error_; }
+  // Unpins what was used and gives back what was read; after an error also what is still to come.
+  void end();
+  // Whether memory of this site and step still belongs to a read.
+  bool reading(SiteId site, uint32_t step) const;
+
+  // ---- What later passes will want.
+
+  // Neurons, ascending, that a pass of a later site or step will use. Error: plugin_fault.
+  Status wish(SiteId site, uint32_t step, std::vector<uint32_t> neurons, bool bypass);
+  // Starts reads for them, unless the present pass still waits for room.
+  void pump();
+  // Gives up what no later step can use.
+  void end_step(uint32_t step);
+  // Brings in these before the first step; `progress` hears of bytes that landed, `stopping` says when to
+  // give up.
+  Task<Status> fill(std::vector<WantedAtStart> wanted, std::function<void(uint64_t)> progress,
+                    std::function<bool()> stopping);
+  // Gives up everything; `idle` once no read is in flight.
+  void give_up_all();
+  bool idle() const { return fetches_.empty(); }
+
+  // A fault of the cache, in an answer to mere news, that nobody was told of yet; told once.
+  Status take_fault();
+  void forget_fault();
+
+  const Residency& residency() const { return residency_; }
+
+ private:
+  enum class FetchState : uint8_t { reading, landed, computing };
+  // One read: neurons of one site on their way into arena slots or into one staging block.
+  struct Fetch {
+    SiteId site = kNoSiteId;
+    uint32_t step = 0;
+    Priority priority = Priority::demand;
+    MessageId message;
+    FetchState state = FetchState::reading;
+    bool unwanted = false;  // given up while the read is in flight
+    uint32_t block = kNoBlock;
+    uint32_t attempts = 0;
+    MessageId computed_by;  // once computing
+    std::vector<uint32_t> neurons;
+    std::list<Fetch>::iterator place;  // in fetches_
+
+    bool into_arena() const { return block == kNoBlock; }
+  };
+  // Admitted neurons that wait to be asked for; those to be kept have their slots leased.
+  struct Plan {
+    std::vector<uint32_t> neurons;
+    std::vector<uint8_t> verdicts;
+    size_t next = 0;
+    bool done() const { return next == neurons.size(); }
+  };
+  // What a later site will want.
+  struct Wish {
+    SiteId site = kNoSiteId;
+    uint32_t step = 0;
+    Plan plan;
+  };
+
+  void on_done(const Message& message, const Done& done) override;
+  void take_read(const Message& message, const Done& done);
+
+  // Asks the cache about neurons that are neither here nor coming; evicts its victims, leases slots for what
+  // stays.
+  Status ask_cache(SiteId site, std::vector<uint32_t> missing, Priority priority, bool bypass, Plan& plan);
+  // Starts the next read of a plan. False when it must wait for a staging block or a message slot.
+  bool start_next(Plan& plan, SiteId site, uint32_t step, Priority priority, Fetch*& started);
+  void post_read(Fetch& fetch);
+  Plan take_wish(SiteId site, uint32_t step);
+  void claim_from_wishes(SiteId home, uint32_t neuron);
+  void drop_plan(SiteId site, Plan& plan);
+  bool free_a_block();
+  void give_up(Fetch& fetch);
+  void retire(Fetch& fetch, bool used);
+  bool is_awaited(const Fetch& fetch) const;
+  void keep_fault(const Status& answer);
+  Strategy<tierd_cache_1>& cache() const { return strategies_.caches[options_.unit]; }
+  KernelObserver* observer() const { return dispatcher_.observer(); }
+  uint64_t offset_in_pool(const Fetch& fetch, uint32_t index) const;
+  uint64_t slot_offset(SiteId site, uint32_t neuron) const;
+  Error read_error(const Fetch& fetch, const Done& done) const;
+  SiteId domain(SiteId site) const { return sites_[site].domain; }
+
+  Dispatcher& dispatcher_;
+  const std::vector<Site>& sites_;
+  Strategies& strategies_;
+  Residency& residency_;
+  Options options_;
+  SchedulerCounters& counters_;
+  std::function<void()> changed_;
+  Staging staging_;
+
+  std::list<Fetch> fetches_;              // in the order of their start
+  std::list<Fetch> unused_;               // retired, with their memory
+  std::vector<Fetch*> fetch_of_message_;  // by message slot
+  std::deque<Wish> wishes_;
+
+  // The present pass.
+  bool in_pass_ = false;
+  SiteId site_ = kNoSiteId;
+  uint32_t step_ = 0;
+  std::vector<uint32_t> resident_;  // valid when the pass began; emptied when they are handed out
+  std::vector<uint32_t> pinned_;    // those, and what landed in the arena since; unpinned when the pass ends
+  Plan plan_;                       // missing neurons
+  std::vector<Fetch*> awaited_;     // reads that bring some of the others
+  std::vector<const Fetch*> source_;  // [n] which of them a neuron is computed from
+  Error error_{Code::ok, {}, {}};
+
+  // Of one function each, kept for their memory.
+  std::vector<Unit> units_;
+  std::vector<uint8_t> answers_;
+  std::vector<tierd_neuron> victims_;
+
+  std::function<void(uint64_t)> fill_progress_;
+  Notice filled_;  // what `fill` waits on
+  Error fill_error_{Code::ok, {}, {}};
+  Error fault_{Code::ok, {}, {}};  // of the cache, not yet told
+};
+
+}  // namespace tierd

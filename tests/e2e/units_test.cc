@@ -1,0 +1,165 @@
+// A tier of several agents: the balancer deals the neurons out, inputs and results are copied, and the bits
+// are those of one agent that has everything.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/golden_model.h"
+#include "tests/engine/model_world.h"
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+
+const std::vector<uint32_t> kTokens = {1, 17, 250, 33, 33, 299, 4, 90, 12, 61, 7, 8};
+
+struct Model {
+  const char* name;
+  ModelConfig config;
+  Encoding encoding;
+};
+
+class Units : public testing::Test {
+ protected:
+  static Config base(const ModelWorld& world) {
+    Config config;
+    config.model = world.folder();
+    config.threads = 1;
+    config.bind = false;
+    config.context = 32;
+    return config;
+  }
+  static Config dealt(const ModelWorld& world, uint32_t units, int64_t run = 1) {
+    Config config = base(world);
+    config.dram_units = units;
+    config.balancer.name = "round-robin";
+    config.balancer.settings = {{"run", run, "test"}};
+    return config;
+  }
+  static RuntimeOptions quiet(uint32_t logit_rows = 1) {
+    RuntimeOptions options;
+    options.quiet = true;
+    options.fit = true;
+    options.logit_rows = logit_rows;
+    return options;
+  }
+};
+
+TEST_F(Units, GiveTheBitsOfOne) {
+  struct Variant {
+    const char* name;
+    uint32_t units;
+    uint32_t chunk;
+    void (*change)(Config&);
+  };
+  const Variant variants[] = {
+      {"all resident", 2, 4, [](Config&) {}},
+      {"four units", 4, 1, [](Config& c) { c.dram_capacity = "90%"; }},
+      {"pinned", 2, 1, [](Config& c) { c.dram_capacity = "80%"; }},
+      {"pinned, in runs", 2, 3,
+       [](Config& c) { c.dram_capacity = "80%", c.balancer.settings[0].value = int64_t{3}; }},
+      {"none", 2, 1, [](Config& c) { c.dram_capacity = "80%", c.cache.name = "none"; }},
+      {"lru", 2, 5, [](Config& c) { c.dram_capacity = "80%", c.cache.name = "lru"; }},
+      {"lfu without prefetch", 3, 1,
+       [](Config& c) { c.dram_capacity = "90%", c.cache.name = "lfu", c.prefetch = false; }},
+      {"shuffled", 2, 1, [](Config& c) { c.dram_capacity = "80%", c.cache.name = "lru", c.shuffle = "7"; }},
+      {"shuffled, three", 3, 6, [](Config& c) { c.dram_capacity = "80%", c.shuffle = "8"; }},
+      {"threads of their own", 2, 1,
+       [](Config& c) {
+         c.dram_capacity = "80%", c.dram.thread = "own", c.flash.thread = "own", c.threads = 2;
+       }},
+      {"one does all", 2, 1,
+       [](Config& c) { c.dram_capacity = "80%", c.balancer = StrategyConfig{"single"}; }},
+  };
+  const Model models[] = {{"llama", small_llama(), Encoding::f32},
+                          {"opt, tied", small_opt(), Encoding::f16},
+                          {"llama q8_0", small_llama(), Encoding::q8_0}};
+  for (const Model& model : models) {
+    const ModelWorld world(model.config, model.encoding);
+    const auto expected = run_all_logits(base(world), kTokens, 1);
+    ASSERT_TRUE(expected.ok()) << expected.error().line();
+    for (const Variant& variant : variants) {
+      SCOPED_TRACE(std::string(model.name) + ", " + variant.name);
+      Config config = dealt(world, variant.units);
+      variant.change(config);
+      const auto logits = run_all_logits(config, kTokens, variant.chunk);
+      ASSERT_TRUE(logits.ok()) << logits.error().line();
+      expect_the_same_bits(*logits, *expected);
+    }
+  }
+}
+
+TEST_F(Units, KeepWhatIsAtHomeThereAndNothingTwice) {
+  const ModelWorld world(small_llama());
+  Config config = dealt(world, 2);
+  auto made = make_runtime(config, quiet());
+  ASSERT_TRUE(made.ok()) << made.error().line();
+  Runtime& runtime = **made;
+  ASSERT_TRUE(runtime.load().ok());
+  const std::vector<Site>& sites = runtime.plan().model.sites;
+  for (SiteId s = 0; s < sites.size(); ++s) {
+    if (sites[s].domain != s) continue;
+    for (uint32_t i = 0; i < sites[s].n; ++i) {
+      for (uint32_t u = 0; u < 2; ++u)
+        EXPECT_EQ(runtime.residencies()[u].valid(s, i), i % 2 == u)
+            << sites[s].name << " " << i << " unit " << u;
+    }
+  }
+  EXPECT_LE(runtime.budget().peak(), runtime.budget().capacity());
+  std::vector<float> logits;
+  ASSERT_TRUE(feed(runtime.engine(), kTokens, 0, 1, logits).ok());
+  const SchedulerCounters& counters = runtime.scheduler().counters();
+  EXPECT_GT(counters.hits, 10u);
+  EXPECT_EQ(counters.misses + counters.staged, 0u);
+  ASSERT_TRUE(runtime.engine().drain().ok());
+}
+
+TEST_F(Units, CachesAndBalancersAreSwapped) {
+  const ModelWorld world(small_llama());
+  const auto expected = run_all_logits(base(world), kTokens, 1);
+  ASSERT_TRUE(expected.ok());
+  Config config = dealt(world, 2);
+  config.dram_capacity = "80%";
+  auto made = make_runtime(config, quiet());
+  ASSERT_TRUE(made.ok()) << made.error().line();
+  Runtime& runtime = **made;
+  ASSERT_TRUE(runtime.load().ok());
+  const std::pair<const char*, const char*> swaps[] = {{"cache", "lru"},
+                                                       {"balancer", "single"},
+                                                       {"cache", "lfu"},
+                                                       {"balancer", "round-robin"},
+                                                       {"cache", "pinned"}};
+  std::vector<float> logits;
+  for (uint32_t i = 0; i < kTokens.size(); ++i) {
+    if (i % 2 == 1 && i / 2 < std::size(swaps)) {
+      const Status swapped = runtime.swap(swaps[i / 2].first, StrategyConfig{swaps[i / 2].second});
+      ASSERT_TRUE(swapped.ok()) << swapped.error().line();
+    }
+    ASSERT_TRUE(feed(runtime.engine(), kTokens, i, 1, logits).ok());
+  }
+  expect_the_same_bits(logits, *expected);
+  ASSERT_TRUE(runtime.engine().drain().ok());
+  for (const Residency& residency : runtime.residencies()) {
+    const std::vector<Site>& sites = runtime.plan().model.sites;
+    for (SiteId s = 0; s < sites.size(); ++s) {
+      if (sites[s].domain == s) {
+        EXPECT_EQ(residency.free_slots(s) + residency.valid_count(s), residency.max_slots(s));
+      }
+    }
+  }
+}
+
+TEST_F(Units, TheirNumberIsChecked) {
+  const ModelWorld world(small_llama());
+  for (const uint32_t units : {0u, 17u}) {
+    const auto plan = plan_run(dealt(world, units), quiet());
+    ASSERT_FALSE(plan.ok());
+    EXPECT_THAT(plan.error().line(), HasSubstr("tiers.dram.units: "));
+  }
+  // Each needs activations and staging of its own.
+  Config one = dealt(world, 1), four = dealt(world, 4);
+  EXPECT_GT(plan_run(four, quiet())->memory.least, plan_run(one, quiet())->memory.least);
+}
+
+}  // namespace
+}  // namespace tierd
