@@ -81,7 +81,7 @@ void expect_linear(const tierd_host& host, uint32_t tensor, const Values& w, con
     const std::vector<float> of_row(y.begin() + static_cast<ptrdiff_t>(row * n_out),
                                     y.begin() + static_cast<ptrdiff_t>((row + 1) * n_out));
     const auto [known, is_new] = seen.emplace(row, of_row);
-    if (!is_new) {
+    if (!is_new && n_out != 0) {
       expect_the_same_bits(of_row, known->second);
     }
     for (uint64_t i = 0; i < n_out; ++i) {
