@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace tierd {
@@ -30,8 +31,11 @@ std::optional<Served> Messages::take(const Event& event) {
 std::string engine_name(const TraceHeader& header, const Message& message) {
   constexpr std::array kNames = {"read", "copy", "compute"};
   const bool known = message.agent >= 1 && message.agent <= header.agents.size();
-  return fmt::format("{} {}",
-                     known ? header.agents[message.agent - 1u].name : fmt::format("agent {}", message.agent),
+  if (!known) return fmt::format("agent {} {}", message.agent, kNames[static_cast<size_t>(message.engine)]);
+  const std::string& name = header.agents[message.agent - 1u].name;
+  const auto same = std::count_if(header.agents.begin(), header.agents.end(),
+                                  [&](const TraceAgent& agent) { return agent.name == name; });
+  return fmt::format("{}{} {}", name, same > 1 ? fmt::format(" {}", message.agent) : "",
                      kNames[static_cast<size_t>(message.engine)]);
 }
 
