@@ -59,7 +59,9 @@ class In {
     return good_ ? value : 0;
   }
   std::string text() {
-    const uint64_t size = number(std::min<uint64_t>(kLongestText, bytes_.size() - at_));
+    const uint64_t size = number(kLongestText);
+    if (size > bytes_.size() - at_) good_ = false;  // what is left behind the number itself
+    if (!good_) return {};
     std::string value(reinterpret_cast<const char*>(bytes_.data()) + at_, size);
     at_ += size;
     return value;
