@@ -1,15 +1,14 @@
 #include "core/host/agent_file.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <filesystem>
 
 #include "core/base/align.h"
 #include "core/host/parameters.h"
+#include "core/host/shared_object.h"
 
 namespace tierd {
 namespace {
@@ -43,20 +42,7 @@ Status check_pools(const AgentChoice& choice, const AgentContext& context) {
 }  // namespace
 
 Result<const AgentEntry*> load_agent(const std::string& path, std::string_view name) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return Error{Code::not_found, path, "there is no such file"};
-  // A path without a slash would be looked for where libraries lie.
-  const std::string file = std::filesystem::absolute(path, ignored).string();
-  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* why = ::dlerror();
-    return fault(path, fmt::format("cannot be loaded as an agent: {}", why == nullptr ? "no reason" : why));
-  }
-  const void* symbol = ::dlsym(library, kAgentSymbol);
-  if (symbol == nullptr) {
-    return fault(path,
-                 fmt::format("is no agent: it does not export '{}' (TIERD_AGENT(...) does)", kAgentSymbol));
-  }
+  TIERD_ASSIGN(const void* symbol, load_symbol(path, {kAgentSymbol, "an agent", "TIERD_AGENT"}));
   const auto* entry = static_cast<const AgentEntry*>(symbol);
   TIERD_TRY(check_agent(*entry, path, name));
   return entry;

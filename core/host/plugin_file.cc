@@ -1,15 +1,14 @@
 #include "core/host/plugin_file.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <filesystem>
 #include <span>
 
 #include "core/host/parameters.h"
+#include "core/host/shared_object.h"
 
 namespace tierd {
 namespace {
@@ -68,20 +67,7 @@ Status read(const tierd_plugin& plugin, const std::string& origin, const char* i
 
 Result<const tierd_plugin*> load_plugin(const std::string& path, std::string_view kind,
                                         std::string_view name) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return Error{Code::not_found, path, "there is no such file"};
-  // A path without a slash would be looked for where libraries lie.
-  const std::string file = std::filesystem::absolute(path, ignored).string();
-  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* why = ::dlerror();
-    return fault(path, fmt::format("cannot be loaded as a plugin: {}", why == nullptr ? "no reason" : why));
-  }
-  const void* symbol = ::dlsym(library, kSymbol);
-  if (symbol == nullptr) {
-    return fault(path,
-                 fmt::format("is no plugin: it does not export '{}' (TIERD_PLUGIN(...) does)", kSymbol));
-  }
+  TIERD_ASSIGN(const void* symbol, load_symbol(path, {kSymbol, "a plugin", "TIERD_PLUGIN"}));
   const auto* plugin = static_cast<const tierd_plugin*>(symbol);
   TIERD_TRY(check_plugin(*plugin, path, kind, name));
   return plugin;

@@ -1,0 +1,22 @@
+// Loads a shared object for good: it is never unloaded, since what it has handed out may still be in use.
+#pragma once
+
+#include <string>
+
+#include "core/base/result.h"
+
+namespace tierd {
+
+// What the file's error lines call it: "is no plugin: it does not export 'tierd_plugin_entry'
+// (TIERD_PLUGIN(...) does)".
+struct ExportedSymbol {
+  const char* name;
+  const char* kind;   // with its article: "a plugin"
+  const char* macro;  // that exports it
+};
+
+// The address of the symbol in the file at `path`, whose other symbols stay its own (RTLD_LOCAL). Runs the
+// file's static initialisers. Errors: not_found; plugin_fault naming the file.
+Result<const void*> load_symbol(const std::string& path, const ExportedSymbol& symbol);
+
+}  // namespace tierd
