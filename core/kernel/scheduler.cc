@@ -62,7 +62,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
     pump();
     co_await changed_;
     for (const Intake& intake : intakes_) {
-      if (!current.failed()) current.error = intake.error();
+      if (!current.failed() && intake.error().code != Code::ok) current.error = intake.error();
     }
     if (!current.failed() && stopping()) {
       current.error = {Code::cancelled, sites_[site].name, "interrupted"};

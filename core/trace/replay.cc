@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/kernel/task.h"
-#include "core/trace/check_pass.h"
+#include "core/trace/recorded_pass.h"
 
 namespace tierd {
 namespace {
@@ -126,14 +126,8 @@ Task<Status> follow(TraceReader& trace, Follower& follower, Scheduler& scheduler
   for (;;) {
     if (const auto* begins = follower.next_as<PassBegins>()) {
       if (const Status sound = check_pass(*begins, trace); !sound.ok()) co_return sound.error();
-      ActiveSet given;
-      const std::vector<uint64_t> sequences(begins->sequences.begin(), begins->sequences.end());
-      Pass pass{begins->step, begins->rows, begins->row_info, begins->bypass_caches, nullptr, sequences};
-      if (begins->given) {
-        given = ActiveSet::of(*begins->given);
-        pass.given = &given;
-      }
-      (void)co_await scheduler.pass(begins->site, pass);
+      const RecordedPass recorded(*begins);
+      (void)co_await scheduler.pass(begins->site, recorded.pass());
     } else if (const auto* ends = follower.next_as<StepEnds>()) {
       (void)scheduler.end_step(ends->step);
     } else if (const auto* sequence = follower.next_as<SequenceBegins>()) {

@@ -8,7 +8,7 @@
 
 #include "core/base/time.h"
 #include "core/kernel/task.h"
-#include "core/trace/check_pass.h"
+#include "core/trace/recorded_pass.h"
 
 namespace tierd {
 namespace {
@@ -73,15 +73,9 @@ class Asker {
     return {};
   }
   Status operator()(const PassBegins& begins) {
-    ActiveSet given;
-    const std::vector<uint64_t> sequences(begins.sequences.begin(), begins.sequences.end());
-    Pass pass{begins.step, begins.rows, begins.row_info, begins.bypass_caches, nullptr, sequences};
     prefill_ = begins.bypass_caches;
-    if (begins.given) {
-      given = ActiveSet::of(*begins.given);
-      pass.given = &given;
-    }
-    return run(kernel_.dispatcher(), kernel_.scheduler().pass(begins.site, pass));
+    const RecordedPass recorded(begins);
+    return run(kernel_.dispatcher(), kernel_.scheduler().pass(begins.site, recorded.pass()));
   }
   Status operator()(const StepEnds& ends) {
     TIERD_TRY(kernel_.scheduler().end_step(ends.step));

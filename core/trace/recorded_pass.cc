@@ -1,4 +1,4 @@
-#include "core/trace/check_pass.h"
+#include "core/trace/recorded_pass.h"
 
 #include <fmt/format.h>
 
@@ -24,6 +24,14 @@ Status check_pass(const PassBegins& begins, const TraceReader& trace) {
     return fail(fmt::format("the sequences of {} rows, of {}", begins.sequences.size(), begins.rows));
   if (begins.step == kNoStep) return fail("a step without a number");
   return {};
+}
+
+RecordedPass::RecordedPass(const PassBegins& begins)
+    : sequences_(begins.sequences.begin(), begins.sequences.end()),
+      pass_{begins.step, begins.rows, begins.row_info, begins.bypass_caches, nullptr, sequences_} {
+  if (!begins.given) return;
+  given_ = ActiveSet::of(*begins.given);
+  pass_.given = &given_;
 }
 
 }  // namespace tierd

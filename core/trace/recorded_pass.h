@@ -1,0 +1,35 @@
+// A pass of a trace as the scheduler is asked for it again.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/kernel/active_set.h"
+#include "core/kernel/observer.h"
+#include "core/trace/event.h"
+#include "core/trace/reader.h"
+
+namespace tierd {
+
+// What the kernel takes for granted of a pass: of the event at which `trace` stands. Error: corrupt, naming
+// it.
+Status check_pass(const PassBegins& begins, const TraceReader& trace);
+
+// A pass, with what it refers to; `begins` as check_pass found it.
+class RecordedPass {
+ public:
+  explicit RecordedPass(const PassBegins& begins);
+  RecordedPass(const RecordedPass&) = delete;
+  RecordedPass& operator=(const RecordedPass&) = delete;
+
+  // Lives as long as this object.
+  const Pass& pass() const { return pass_; }
+
+ private:
+  ActiveSet given_;
+  std::vector<uint64_t> sequences_;
+  Pass pass_;
+};
+
+}  // namespace tierd
