@@ -101,7 +101,8 @@ struct MadeAgent {
   std::string backend = {};      // what it works with, for reports: "io_uring", "avx512-vnni"
   Products* products = nullptr;  // the agent's own; for agents that serve `compute`
   // What `stats` writes, for reports; may be empty. A message would have to be part of what the kernel
-  // decides. [any thread, while nothing is in flight at this agent]
+  // decides. [any thread; of an agent that reads at any time, of one that computes while nothing is in
+  // flight there]
   std::function<AgentCounts()> counts = {};
 };
 

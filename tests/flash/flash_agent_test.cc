@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "tests/flash/flash_world.h"
 #include "tests/flash/manual_device.h"
 
@@ -330,6 +332,24 @@ TEST_F(FlashAgentTest, ServiceTimeIsLatencyAndBytesOverBandwidth) {
   const uint64_t bytes = world_.table()[1].bytes + world_.table()[2].bytes;
   EXPECT_EQ(agent_->service_ns(apart({1, 2})), 1000 + bytes);
   EXPECT_EQ(agent_->service_ns(world_.plain(Op::stats)), 0u);
+}
+
+TEST_F(FlashAgentTest, CountsMayBeReadByAnotherThreadMeanwhile) {
+  std::jthread watcher([this](const std::stop_token& over) {
+    uint64_t seen = 0;
+    while (!over.stop_requested()) {
+      const uint64_t now = agent_->counts().read.extents;
+      EXPECT_GE(now, seen);
+      seen = now;
+    }
+  });
+  for (int round = 0; round < 20; ++round) {
+    submit(apart({1, 2, 3, 4, 5}));
+    finish_all();
+    EXPECT_EQ(poll().size(), 1u);
+  }
+  watcher = {};
+  EXPECT_EQ(agent_->counts().read.extents, 100u);
 }
 
 TEST_F(FlashAgentTest, RefillsTheDeviceBeforeItVerifies) {

@@ -71,8 +71,8 @@ void FlashAgent::accept(const Message& message) {
     }
     case Op::stats: {
       const bool written = write_counters(message.out);
-      return complete(message, written ? DoneStatus::ok : DoneStatus::invalid_argument, counters_.reads,
-                      counters_.bytes);
+      return complete(message, written ? DoneStatus::ok : DoneStatus::invalid_argument, counters_.reads.get(),
+                      counters_.bytes.get());
     }
     case Op::stop:
       stopping_ = true;
@@ -136,8 +136,19 @@ bool FlashAgent::write_counters(const Span& out) const {
 
 AgentCounts FlashAgent::counts() const {
   AgentCounts now;
-  now.read = counters_;
-  if (in_device_ != 0) now.read.in_flight_ns += now_ns() - in_flight_since_ns_;
+  now.read.bytes = counters_.bytes.get();
+  now.read.extents = counters_.extents.get();
+  now.read.reads = counters_.reads.get();
+  now.read.joined = counters_.joined.get();
+  now.read.short_reads = counters_.short_reads.get();
+  now.read.retries = counters_.retries.get();
+  now.read.failed_extents = counters_.failed_extents.get();
+  now.read.dropped_extents = counters_.dropped_extents.get();
+  now.read.checksum_ns = counters_.checksum_ns.get();
+  now.read.in_flight_ns = counters_.in_flight_ns.get();
+  if (const uint64_t since = in_flight_since_ns_.get(); since != 0) {
+    now.read.in_flight_ns += now_ns() - since;
+  }
   return now;
 }
 
@@ -170,7 +181,11 @@ bool FlashAgent::reap() {
   const size_t n = device_->poll(reaped_);
   if (n == 0) return false;
   in_device_ -= static_cast<uint32_t>(n);
-  if (in_device_ == 0) counters_.in_flight_ns += now_ns() - in_flight_since_ns_;
+  if (in_device_ == 0) {
+    const uint64_t since = in_flight_since_ns_.get();
+    in_flight_since_ns_.set(0);
+    counters_.in_flight_ns.add(now_ns() - since);
+  }
   for (const DeviceDone& done : std::span(reaped_).first(n)) {
     landed(static_cast<uint32_t>(done.token), done.result);
   }
@@ -179,7 +194,7 @@ bool FlashAgent::reap() {
 
 // Begun reads go on before new ones begin; then the queues in the order of their priority.
 bool FlashAgent::refill() {
-  const uint64_t pushed_before = counters_.reads;
+  const uint64_t pushed_before = counters_.reads.get();
   if (!again_.empty()) {
     const uint64_t now = now_ns();
     std::erase_if(again_, [&](uint32_t read) {
@@ -193,7 +208,7 @@ bool FlashAgent::refill() {
     if (request == nullptr) break;
     start_next_read(*request);
   }
-  if (counters_.reads == pushed_before) return false;
+  if (counters_.reads.get() == pushed_before) return false;
   device_->flush();
   return true;
 }
@@ -243,7 +258,7 @@ void FlashAgent::start_next_read(Request& request) {
                     .count = request.next - first,
                     .offset = extent.offset,
                     .into = {into, bytes}};
-    counters_.joined += request.next - first - 1;
+    counters_.joined.add(request.next - first - 1);
     ++request.reads;
     if (request.done.start_ns == 0) request.done.start_ns = now_ns();
     push(read);
@@ -256,9 +271,9 @@ void FlashAgent::start_next_read(Request& request) {
 
 void FlashAgent::push(uint32_t index) {
   const Read& read = reads_[index];
-  if (in_device_ == 0) in_flight_since_ns_ = now_ns();
+  if (in_device_ == 0) in_flight_since_ns_.set(now_ns());
   ++in_device_;
-  ++counters_.reads;
+  counters_.reads.add(1);
   TIERD_CHECK(device_->push(
       {.token = index, .offset = read.offset + read.landed, .into = read.into.subspan(read.landed)}));
 }
@@ -276,7 +291,7 @@ void FlashAgent::landed(uint32_t index, int32_t result) {
     // Direct I/O goes on only from a multiple of 4096: a rest below that is read again.
     const uint64_t whole = static_cast<uint64_t>(result) / kDirectIoAlignment * kDirectIoAlignment;
     read.landed += whole;
-    ++counters_.short_reads;
+    counters_.short_reads.add(1);
     if (whole != 0 || retry(read, 0)) return again_.push_back(index);
     result = -ENODATA;
   }
@@ -297,7 +312,7 @@ void FlashAgent::landed(uint32_t index, int32_t result) {
 bool FlashAgent::retry(Read& read, uint64_t pause_ns) {
   if (read.retries == kMostRetries) return false;
   ++read.retries;
-  ++counters_.retries;
+  counters_.retries.add(1);
   if (pause_ns != 0) read.resume_ns = now_ns() + pause_ns;
   return true;
 }
@@ -339,12 +354,12 @@ void FlashAgent::settle(Read& read) {
     } else {
       ++request.done.n_done;
       request.done.bytes += extent.bytes;
-      ++counters_.extents;
-      counters_.bytes += extent.bytes;
+      counters_.extents.add(1);
+      counters_.bytes.add(extent.bytes);
     }
     begin += extent.bytes;
   }
-  if (options_.verify) counters_.checksum_ns += now_ns() - start_ns;
+  if (options_.verify) counters_.checksum_ns.add(now_ns() - start_ns);
   --request.reads;
   complete_if_over(request);
 }
@@ -356,14 +371,14 @@ void FlashAgent::leave_queue(const Request& request) {
 }
 
 void FlashAgent::drop_rest(Request& request) {
-  counters_.dropped_extents += request.end - request.next;
+  counters_.dropped_extents.add(request.end - request.next);
   request.dropped = true;
   request.end = request.next;
   complete_if_over(request);
 }
 
 void FlashAgent::mark_bad(Request& request, uint32_t unit, DoneStatus status, uint16_t error) {
-  ++counters_.failed_extents;
+  counters_.failed_extents.add(1);
   if (request.bad && request.first_bad < unit) return;
   request.bad = true;
   request.first_bad = unit;

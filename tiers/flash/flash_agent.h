@@ -28,6 +28,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/counter.h"
 #include "core/kernel/agent.h"
 #include "core/message/counts.h"
 #include "core/message/extent_table.h"
@@ -65,10 +66,16 @@ class FlashAgent final : public Agent {
   bool waiting() const override { return in_device_ != 0; }
   uint64_t service_ns(const Message& message) const override;
 
-  // On the agent's thread, or when that has stopped.
+  // [any thread]
   AgentCounts counts() const;
 
  private:
+  // Of the same names in ReadCounts.
+  struct Counters {
+    Counter bytes, extents, reads, joined, short_reads, retries;
+    Counter failed_extents, dropped_extents;
+    Counter checksum_ns, in_flight_ns;
+  };
   // A `read` message from submit to completion.
   struct Request {
     Message message = {};
@@ -145,8 +152,8 @@ class FlashAgent final : public Agent {
   bool stopping_ = false;
   bool stopped_ = false;
   Message stop_;
-  ReadCounts counters_;
-  uint64_t in_flight_since_ns_ = 0;
+  Counters counters_;
+  Counter in_flight_since_ns_;  // 0: nothing is in the device
 };
 
 }  // namespace tierd

@@ -78,8 +78,9 @@ class Runtime {
   uint32_t threads() const { return threads_; }                                 // that compute
   const std::string& compute_backend() const { return dram_.front().backend; }  // "avx512-vnni"
   const std::string& flash_backend() const { return flash_.backend; }           // "io_uring"
-  // When nothing is in flight.
+  // Between two steps.
   ComputeCounts compute_counts() const;
+  // At any time.
   ReadCounts flash_counts() const { return counts(flash_).read; }
   // Times a parked thread of an agent was woken, see ComputeCounts::threads_woken for those that compute.
   uint64_t agent_wake_ups() const;
