@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "core/base/align.h"
 #include "core/base/check.h"
@@ -245,7 +246,18 @@ void Dispatcher::deliver(const Done& done, bool had_credit) {
 
 bool Dispatcher::turn() {
   if (observer_ != nullptr) observer_->turn_begins();
-  bool happened = send();
+  const bool happened = send() | deliver_all();
+  // Whoever is resumed may end what owns the notice, so the list is nobody's by then.
+  for (const std::vector<Notice*> woken = std::exchange(woken_, {}); Notice* notice : woken) notice->notify();
+  return happened;
+}
+
+void Dispatcher::wake(Notice& notice) {
+  if (std::find(woken_.begin(), woken_.end(), &notice) == woken_.end()) woken_.push_back(&notice);
+}
+
+bool Dispatcher::deliver_all() {
+  bool happened = false;
   // Requests cancelled before they were sent hold no credit.
   for (std::vector<Done> cancelled = std::move(cancelled_); const Done& done : cancelled) {
     deliver(done, false);

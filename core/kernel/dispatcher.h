@@ -13,13 +13,14 @@
 #include "core/kernel/agent.h"
 #include "core/kernel/event_queue.h"
 #include "core/kernel/observer.h"
+#include "core/kernel/task.h"
 #include "core/kernel/waiter.h"
 #include "core/message/message.h"
 #include "core/message/pool.h"
 
 namespace tierd {
 
-// Who is told of a completion. Called from Dispatcher::turn; may post, cancel and raise.
+// Who is told of a completion. Called from Dispatcher::turn; may post, cancel, raise and wake.
 class CompletionSink {
  public:
   virtual ~CompletionSink() = default;
@@ -63,8 +64,12 @@ class Dispatcher {
   // A request that still waits (here or at its agent) is served with this priority.
   void raise(MessageId id, Priority priority);
 
-  // Sends what can be sent, drives the agents, delivers completions. True if anything happened.
+  // Sends what can be sent, drives the agents, delivers completions, resumes who was woken. True if anything
+  // happened.
   bool turn();
+  // Resumes who waits there when this turn has delivered everything, so that what came in together is worked
+  // on together. The notice outlives the turn.
+  void wake(Notice& notice);
   // Sleeps until something may have happened (at most a few milliseconds). For when `turn` found nothing.
   void wait();
 
@@ -94,6 +99,7 @@ class Dispatcher {
 
   Entry* find(MessageId id);
   bool send();
+  bool deliver_all();
   bool drive();
   bool collect(size_t agent);
   bool collect_modelled();
@@ -113,6 +119,7 @@ class Dispatcher {
   std::vector<AgentState> agents_;  // agent n at n - 1
   std::vector<Done> cancelled_;     // to be delivered in the next turn
   std::vector<Held> held_;
+  std::vector<Notice*> woken_;  // by what this turn delivered
   std::optional<Random> shuffle_;
   EventQueue events_;
   Waiter waiter_;

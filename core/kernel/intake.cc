@@ -21,14 +21,14 @@ constexpr uint32_t kDemandBlocks = 1;
 
 Intake::Intake(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies,
                Residency& residency, Options options, SchedulerCounters& counters,
-               std::function<void()> changed)
+               Notice& changed)
     : dispatcher_(dispatcher),
       sites_(sites),
       strategies_(strategies),
       residency_(residency),
       options_(std::move(options)),
       counters_(counters),
-      changed_(std::move(changed)),
+      changed_(changed),
       staging_(options_.memory.staging_blocks, options_.memory.block_bytes) {}
 
 Intake::~Intake() = default;
@@ -414,8 +414,7 @@ bool Intake::reading(SiteId site, uint32_t step) const {
 
 void Intake::on_done(const Message& message, const Done& done) {
   take_read(message, done);
-  changed_();
-  filled_.notify();
+  dispatcher_.wake(changed_);
 }
 
 void Intake::take_read(const Message& message, const Done& done) {
@@ -493,12 +492,12 @@ Task<Status> Intake::fill(std::vector<WantedAtStart> wanted, std::function<void(
   for (auto& [site, step, plan] : wishes) {
     while (!plan.done() && fill_error_.code == Code::ok) {
       Fetch* started = nullptr;
-      if (!start_next(plan, site, 0, Priority::migration, started)) co_await filled_;
+      if (!start_next(plan, site, 0, Priority::migration, started)) co_await changed_;
       if (fill_error_.code == Code::ok && stopping()) fill_error_ = {Code::cancelled, "load", "interrupted"};
     }
     drop_plan(site, plan);
   }
-  while (!fetches_.empty()) co_await filled_;
+  while (!fetches_.empty()) co_await changed_;
   fill_progress_ = nullptr;
   if (fill_error_.code != Code::ok) co_return fill_error_;
   co_return take_fault();

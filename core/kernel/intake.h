@@ -44,9 +44,9 @@ class Intake : private CompletionSink {
     // Names an extent in an error: file, offset, site.
     std::function<std::string(uint32_t extent)> describe_extent;
   };
-  // `changed` is called after each read that ended. Everything referred to outlives the intake.
+  // Who waits at `changed` is woken by each read that ended. Everything referred to outlives the intake.
   Intake(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies, Residency& residency,
-         Options options, SchedulerCounters& counters, std::function<void()> changed);
+         Options options, SchedulerCounters& counters, Notice& changed);
   ~Intake() override;
 
   // ---- The present pass, from `begin` to `end`.
@@ -155,7 +155,7 @@ class Intake : private CompletionSink {
   Residency& residency_;
   Options options_;
   SchedulerCounters& counters_;
-  std::function<void()> changed_;
+  Notice& changed_;
   Staging staging_;
 
   std::list<Fetch> fetches_;              // in the order of their start
@@ -180,7 +180,6 @@ class Intake : private CompletionSink {
   std::vector<tierd_neuron> victims_;
 
   std::function<void(uint64_t)> fill_progress_;
-  Notice filled_;  // what `fill` waits on
   Error fill_error_{Code::ok, {}, {}};
   Error fault_{Code::ok, {}, {}};  // of the cache, not yet told
 };

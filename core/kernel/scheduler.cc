@@ -34,7 +34,7 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Str
     intake.read_attempts = options_.read_attempts;
     intake.describe_extent = options_.describe_extent;
     intakes_.emplace_back(dispatcher, sites, strategies, residencies[u], std::move(intake), counters_,
-                          [this] { on_read(); });
+                          changed_);
   }
 }
 
@@ -394,11 +394,6 @@ void Scheduler::pump() {
   for (Intake& intake : intakes_) intake.pump();
 }
 
-void Scheduler::on_read() {
-  pump();
-  changed_.notify();
-}
-
 uint32_t Scheduler::unit_of(uint16_t agent) const {
   uint32_t unit = 0;
   while (options_.units[unit].memory.agent != agent) ++unit;
@@ -423,8 +418,7 @@ void Scheduler::on_done(const Message& message, const Done& done) {
     current.error = {Code::internal, sites_[message.site].name,
                      fmt::format("compute failed with status {}", static_cast<int>(done.status))};
   }
-  pump();
-  changed_.notify();
+  dispatcher_.wake(changed_);
 }
 
 }  // namespace tierd

@@ -120,7 +120,6 @@ class Scheduler : private CompletionSink {
     return intakes_.size() == 1 ? current.active : current.shares[unit].wanted;
   }
 
-  void on_read();
   void pump();
   uint32_t unit_of(uint16_t agent) const;
   bool stopping();
@@ -133,13 +132,13 @@ class Scheduler : private CompletionSink {
   const Placement& placement_;
   Options options_;
   SchedulerCounters counters_;
+  Notice changed_;                // something came in
   std::deque<Intake> intakes_;    // [units]
   std::vector<uint64_t> wished_;  // [sites] one past the latest step for which a wish was made
   Current* current_ = nullptr;
   // Of one function each, kept for their memory.
   std::vector<Unit> units_;
   std::vector<uint8_t> answers_;
-  Notice changed_;
   Error fault_{Code::ok, {}, {}};  // of a predictor, not yet told
 };
 
