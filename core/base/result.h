@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -76,16 +77,20 @@ class [[nodiscard]] Result<void> {
  public:
   Result() = default;
   Result(Error error) : error_(std::move(error)) {  // NOLINT: implicit by intent
-    TIERD_CHECK(error_.code != Code::ok);
+    TIERD_CHECK(error_->code != Code::ok);
   }
 
-  bool ok() const { return error_.code == Code::ok; }
+  bool ok() const { return !error_; }
   explicit operator bool() const { return ok(); }
-  const Error& error() const { return error_; }
-  Code code() const { return error_.code; }
+  // Of a status that is not ok.
+  const Error& error() const {
+    TIERD_CHECK(error_.has_value());
+    return *error_;
+  }
+  Code code() const { return ok() ? Code::ok : error_->code; }
 
  private:
-  Error error_{Code::ok, {}, {}};
+  std::optional<Error> error_;
 };
 
 using Status = Result<void>;

@@ -22,9 +22,11 @@ PluginWorld::PluginWorld(const std::vector<Site>& sites, uint64_t seed, LinearFu
   }
 }
 
-bool PluginWorld::evictable(uint32_t site, uint32_t neuron) const {
-  if (residency_ == nullptr || site >= sites_.size() || neuron >= sites_[site].n) return false;
-  return residency_->valid(site, neuron) && !residency_->pinned(site, neuron);
+void PluginWorld::set_residency(const Residency* residency) {
+  residency_ = residency;
+  here_.clear();
+  if (residency == nullptr) return;
+  for (uint32_t site = 0; site < sites_.size(); ++site) here_.push_back(residency->neurons(site));
 }
 
 bool PluginWorld::at_home(uint32_t site, uint32_t neuron) const {

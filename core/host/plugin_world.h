@@ -54,9 +54,11 @@ class PluginWorld {
   const LinearFunction& linear() const { return linear_; }
 
   // Where things are; set once the residency exists. Nothing is evictable before.
-  void set_residency(const Residency* residency) { residency_ = residency; }
+  void set_residency(const Residency* residency);
   const Residency* residency() const { return residency_; }
-  bool evictable(uint32_t site, uint32_t neuron) const;
+  bool evictable(uint32_t site, uint32_t neuron) const {
+    return site < here_.size() && neuron < here_[site].size() && here_[site][neuron].evictable();
+  }
   // Whether this unit is the neuron's home.
   bool at_home(uint32_t site, uint32_t neuron) const;
 
@@ -67,6 +69,7 @@ class PluginWorld {
   uint64_t seed_;
   LinearFunction linear_;
   const Residency* residency_ = nullptr;
+  std::vector<std::span<const Residency::Neuron>> here_;  // [sites] of it
   std::vector<tierd_encoding_view> encodings_;
   std::vector<tierd_site_view> all_;
   std::vector<const tierd_site_view*> views_;  // into all_

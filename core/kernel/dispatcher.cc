@@ -1,9 +1,9 @@
 #include "core/kernel/dispatcher.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "core/base/align.h"
@@ -55,14 +55,6 @@ uint16_t Dispatcher::add_agent(Agent& agent) {
   return static_cast<uint16_t>(agents_.size());
 }
 
-std::span<std::byte> Dispatcher::list_memory(uint32_t slot) {
-  return {lists_.get() + size_t{slot} * list_stride_, list_stride_};
-}
-
-Span Dispatcher::list_span(uint32_t slot, uint32_t bytes) const {
-  return {kKernel, 0, static_cast<uint32_t>(size_t{slot} * list_stride_ / kSpanUnit), bytes};
-}
-
 MessageId Dispatcher::post(Message message, std::span<const Unit> units, uint16_t list_agent,
                            uint16_t list_pool, CompletionSink& sink) {
   TIERD_CHECK(can_post() && units.size() <= options_.max_units);
@@ -72,11 +64,12 @@ MessageId Dispatcher::post(Message message, std::span<const Unit> units, uint16_
   Entry& entry = entries_[slot];
   TIERD_CHECK(entry.state == State::free);
   message.id = {slot, entry.message.id.generation + 1};
-  message.queued_ns = now_ns();
-  message.list = list_span(slot, static_cast<uint32_t>(sizeof(UnitList) + units.size_bytes()));
+  message.queued_ns = resuming_ns_ != 0 ? resuming_ns_ : now_ns();
+  message.list = {kKernel, 0, static_cast<uint32_t>(size_t{slot} * list_stride_ / kSpanUnit),
+                  static_cast<uint32_t>(sizeof(UnitList) + units.size_bytes())};
   const UnitList header{static_cast<uint32_t>(units.size()), list_agent, list_pool};
-  std::memcpy(list_memory(slot).data(), &header, sizeof header);
-  if (!units.empty()) std::memcpy(list_memory(slot).data() + sizeof header, units.data(), units.size_bytes());
+  std::memcpy(list_memory(slot), &header, sizeof header);
+  if (!units.empty()) std::memcpy(list_memory(slot) + sizeof header, units.data(), units.size_bytes());
   if (observer_ != nullptr) observer_->posted(message, header, units);
   entry.message = message;
   entry.sink = &sink;
@@ -108,7 +101,7 @@ void Dispatcher::send_control(const Entry& target, Op op, Priority priority) {
   control.priority = priority;
   control.step = target.message.step;
   const MessageId id = post(control, {}, 0, 0, ignore);
-  std::memcpy(list_memory(id.slot).data(), &target.message.id, sizeof(MessageId));
+  std::memcpy(list_memory(id.slot), &target.message.id, sizeof(MessageId));
 }
 
 void Dispatcher::cancel(MessageId id) {
@@ -175,34 +168,38 @@ bool Dispatcher::send() {
 }
 
 bool Dispatcher::drive() {
-  std::array<size_t, kMostAgents> order{};
-  const size_t n = agents_.size();
-  for (size_t i = 0; i < n; ++i) order[i] = i;
-  if (shuffle_) {
-    for (size_t i = n; i > 1; --i) std::swap(order[i - 1], order[shuffle_->below(static_cast<uint32_t>(i))]);
-  }
   bool busy = false;
-  for (size_t i = 0; i < n; ++i) {
-    if (shuffle_ && shuffle_->below(3) == 0) {
+  const auto drive_one = [&](size_t agent) {
+    busy |= agents_[agent].agent->drive() == Drive::busy;
+    busy |= collect(agent);
+  };
+  const size_t n = agents_.size();
+  if (!shuffle_) {
+    for (size_t i = 0; i < n; ++i) drive_one(i);
+    return busy;
+  }
+  std::vector<size_t> order(n);
+  std::iota(order.begin(), order.end(), size_t{0});
+  for (size_t i = n; i > 1; --i) std::swap(order[i - 1], order[shuffle_->below(static_cast<uint32_t>(i))]);
+  for (const size_t agent : order) {
+    if (shuffle_->below(3) == 0) {
       busy = true;  // left out this time: there may be work
-      continue;
+    } else {
+      drive_one(agent);
     }
-    busy |= agents_[order[i]].agent->drive() == Drive::busy;
-    busy |= collect(order[i]);
   }
   return busy;
 }
 
 bool Dispatcher::collect(size_t agent) {
-  std::array<Done, 32> done;
   bool any = false;
-  while (const size_t n = agents_[agent].agent->poll(done)) {
+  while (const size_t n = agents_[agent].agent->poll(polled_)) {
     any = true;
     for (size_t i = 0; i < n; ++i) {
       if (shuffle_) {
-        held_.push_back({done[i], shuffle_->below(kMostTurnsHeld)});
+        held_.push_back({polled_[i], shuffle_->below(kMostTurnsHeld)});
       } else {
-        deliver(done[i]);
+        deliver(polled_[i]);
       }
     }
   }
@@ -247,12 +244,19 @@ void Dispatcher::deliver(const Done& done, bool had_credit) {
 bool Dispatcher::turn() {
   if (observer_ != nullptr) observer_->turn_begins();
   const bool happened = send() | deliver_all();
-  // Whoever is resumed may end what owns the notice, so the list is nobody's by then.
-  for (const std::vector<Notice*> woken = std::exchange(woken_, {}); Notice* notice : woken) notice->notify();
+  if (!woken_.empty()) {
+    resuming_ns_ = now_ns();
+    // Whoever is resumed may post, but nothing is delivered and nobody woken before the next turn.
+    for (Notice* notice : woken_) notice->notify();
+    woken_.clear();
+    resuming_ns_ = 0;
+  }
   return happened;
 }
 
 void Dispatcher::wake(Notice& notice) {
+  // Mostly the one that was woken last.
+  if (!woken_.empty() && woken_.back() == &notice) return;
   if (std::find(woken_.begin(), woken_.end(), &notice) == woken_.end()) woken_.push_back(&notice);
 }
 

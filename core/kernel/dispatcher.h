@@ -2,6 +2,7 @@
 // agents that share the kernel's thread, and hands each completion to whoever posted the request. One thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -106,8 +107,7 @@ class Dispatcher {
   void deliver(const Done& done, bool had_credit = true);
   void remove_waiting(const Entry& entry, uint32_t slot);
   void send_control(const Entry& target, Op op, Priority priority);
-  std::span<std::byte> list_memory(uint32_t slot);
-  Span list_span(uint32_t slot, uint32_t bytes) const;
+  std::byte* list_memory(uint32_t slot) { return lists_.get() + size_t{slot} * list_stride_; }
 
   Options options_;
   PoolTable& pools_;
@@ -118,8 +118,10 @@ class Dispatcher {
   std::vector<uint32_t> free_;
   std::vector<AgentState> agents_;  // agent n at n - 1
   std::vector<Done> cancelled_;     // to be delivered in the next turn
+  std::array<Done, 32> polled_;     // from one agent
   std::vector<Held> held_;
   std::vector<Notice*> woken_;  // by what this turn delivered
+  uint64_t resuming_ns_ = 0;    // the time while they are resumed: what they post is queued at once
   std::optional<Random> shuffle_;
   EventQueue events_;
   Waiter waiter_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "core/base/align.h"
@@ -20,8 +21,7 @@ constexpr uint32_t kDemandBlocks = 1;
 }  // namespace
 
 Intake::Intake(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies,
-               Residency& residency, Options options, SchedulerCounters& counters,
-               Notice& changed)
+               Residency& residency, Options options, SchedulerCounters& counters, Notice& changed)
     : dispatcher_(dispatcher),
       sites_(sites),
       strategies_(strategies),
@@ -29,7 +29,10 @@ Intake::Intake(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategie
       options_(std::move(options)),
       counters_(counters),
       changed_(changed),
-      staging_(options_.memory.staging_blocks, options_.memory.block_bytes) {}
+      staging_(options_.memory.staging_blocks, options_.memory.block_bytes) {
+  for (SiteId site = 0; site < sites.size(); ++site)
+    arena_.push_back(places(options_.memory.arena_offset[site], sites[site].slot_bytes));
+}
 
 Intake::~Intake() = default;
 
@@ -38,99 +41,118 @@ Status Intake::begin(SiteId site, uint32_t step, const ActiveSet& wanted, bool b
   in_pass_ = true;
   site_ = site;
   step_ = step;
-  error_ = {Code::ok, {}, {}};
-  std::vector<Fetch*> coming(sites_[site].n, nullptr);
-  source_.assign(sites_[site].n, nullptr);
-  std::vector<Fetch*> ours;
-  for (Fetch& fetch : fetches_) {
-    const bool for_this_pass = fetch.site == site && fetch.step == step;
-    if (domain(fetch.site) != domain(site) || fetch.unwanted) continue;
-    if (!fetch.into_arena() && !for_this_pass) continue;
-    for (const uint32_t neuron : fetch.neurons) coming[neuron] = &fetch;
-    ours.push_back(&fetch);
+  status_ = {};
+  const SiteId home = domain(site);
+  const std::vector<uint32_t>& bytes = sites_[site].bytes;
+  source_.assign(bytes.size(), nullptr);
+  coming_.assign(bytes.size(), nullptr);
+  ours_.clear();
+  for (Fetch* fetch : fetches_) {
+    const bool for_this_pass = fetch->site == site && fetch->step == step;
+    if (fetch->unwanted || domain(fetch->site) != home) continue;
+    if (!fetch->into_arena() && !for_this_pass) continue;
+    for (const uint32_t neuron : fetch->neurons) coming_[neuron] = fetch;
+    ours_.push_back(fetch);
   }
   // A wish that was not worked off in time becomes part of the demand, as far as it was right.
-  std::vector<bool> planned(sites_[site].n, false);
+  planned_.assign(bytes.size(), 0);
   for (Plan wish = take_wish(site, step); !wish.done(); ++wish.next) {
-    const uint32_t neuron = wish.neurons[wish.next];
-    const uint8_t verdict = wish.verdicts[wish.next];
+    const auto [neuron, keep] = wish.neurons[wish.next];
     // What is to pass through staging may have come by way of an alias since.
-    const bool needed = verdict == TIERD_VERDICT_KEEP ||
-                        (coming[neuron] == nullptr && residency_.slot(site, neuron) == kNoSlot);
+    const bool needed = keep || (coming_[neuron] == nullptr && residency_.slot(home, neuron) == kNoSlot);
     if (needed && wanted.contains(neuron)) {
-      planned[neuron] = true;
-      plan_.neurons.push_back(neuron);
-      plan_.verdicts.push_back(verdict);
-    } else if (verdict == TIERD_VERDICT_KEEP) {
-      residency_.abandon(domain(site), neuron);
+      planned_[neuron] = 1;
+      plan_.neurons.push_back({neuron, keep});
+    } else if (keep) {
+      residency_.abandon(home, neuron);
     }
   }
 
-  std::vector<uint32_t> missing;
-  for (uint32_t i = 0; i < wanted.size(); ++i) {
-    const uint32_t neuron = wanted[i];
-    if (residency_.valid(site, neuron)) {
-      residency_.pin(site, neuron);
-      resident_.push_back(neuron);
-      pinned_.push_back(neuron);
-      counters_.resident_bytes += sites_[site].bytes[neuron];
-      ++counters_.hits;
-      continue;
-    }
-    counters_.streamed_bytes += sites_[site].bytes[neuron];
-    if (Fetch* fetch = coming[neuron]; fetch != nullptr) {
-      if (!is_awaited(*fetch)) awaited_.push_back(fetch);
+  missing_.clear();
+  residency_.pin_valid(home, wanted, resident_, missing_);
+  pinned_.assign(resident_.begin(), resident_.end());
+  counters_.hits += resident_.size();
+  const auto sum = [&bytes](uint64_t of, uint32_t neuron) { return of + bytes[neuron]; };
+  counters_.resident_bytes += std::accumulate(resident_.begin(), resident_.end(), uint64_t{0}, sum);
+  counters_.streamed_bytes += std::accumulate(missing_.begin(), missing_.end(), uint64_t{0}, sum);
+  size_t to_ask = 0;
+  for (const uint32_t neuron : missing_) {
+    if (Fetch* fetch = coming_[neuron]; fetch != nullptr) {
+      if (!fetch->awaited) await(*fetch);
       source_[neuron] = fetch;
       ++counters_.staged;
-    } else if (planned[neuron]) {
-      ++counters_.misses;
-    } else if (residency_.leased(site, neuron)) {
-      // Admitted for a later site that shares these bytes (a tied head), and not asked for yet.
-      claim_from_wishes(domain(site), neuron);
-      plan_.neurons.push_back(neuron);
-      plan_.verdicts.push_back(TIERD_VERDICT_KEEP);
-      ++counters_.misses;
-    } else {
-      ++counters_.misses;
-      missing.push_back(neuron);
+      continue;
     }
+    ++counters_.misses;
+    if (planned_[neuron] != 0) continue;
+    if (residency_.leased(home, neuron)) {
+      // Admitted for a later site that shares these bytes (a tied head), and not asked for yet.
+      claim_from_wishes(home, neuron);
+      plan_.neurons.push_back({neuron, true});
+      continue;
+    }
+    missing_[to_ask++] = neuron;
   }
-  for (Fetch* fetch : ours) {
-    if (is_awaited(*fetch)) {
+  missing_.resize(to_ask);
+  for (Fetch* fetch : ours_) {
+    if (fetch->awaited) {
       fetch->priority = Priority::demand;
       if (fetch->state == FetchState::reading) dispatcher_.raise(fetch->message, Priority::demand);
     } else if (fetch->site == site && fetch->step == step && !fetch->into_arena()) {
       give_up(*fetch);  // the look-ahead was wrong about these
     }
   }
-  return ask_cache(site, std::move(missing), Priority::demand, bypass, plan_);
+  return ask_cache(site, missing_, Priority::demand, bypass, plan_);
 }
 
 void Intake::fetch() {
   while (!plan_.done()) {
     Fetch* started = nullptr;
     if (!start_next(plan_, site_, step_, Priority::demand, started)) return;
-    awaited_.push_back(started);
+    await(*started);
     for (const uint32_t neuron : started->neurons) source_[neuron] = started;
   }
 }
 
+void Intake::await(Fetch& fetch) {
+  fetch.awaited = true;
+  awaited_.push_back(&fetch);
+}
+
 void Intake::hand_out(std::vector<Unit>& units) {
-  const auto add = [&](uint32_t neuron, uint64_t offset) {
-    units.push_back({neuron, static_cast<uint32_t>(offset / kSpanUnit)});
-  };
-  for (const uint32_t neuron : resident_) add(neuron, slot_offset(site_, neuron));
+  const std::span<const Residency::Neuron> here = residency_.neurons(site_);
+  const Places arena = arena_[domain(site_)];
+  const size_t before = units.size();
+  units.resize(before + resident_.size());
+  std::ranges::transform(resident_, units.begin() + static_cast<std::ptrdiff_t>(before),
+                         [&](uint32_t neuron) {
+                           return Unit{neuron, arena.at(here[neuron].slot)};
+                         });
   resident_.clear();
   for (Fetch* fetch : awaited_) {
     if (fetch->state != FetchState::landed) continue;
     if (!units.empty() && units.size() + fetch->neurons.size() > dispatcher_.max_units()) break;
     fetch->state = FetchState::computing;
     fetch->computed_by = {};
-    for (uint32_t i = 0; i < fetch->neurons.size(); ++i) {
+    each_place(*fetch, [&](uint32_t neuron, uint32_t place) {
       // Not those that nobody wants, nor those that an alias has brought meanwhile.
-      if (source_[fetch->neurons[i]] == fetch) add(fetch->neurons[i], offset_in_pool(*fetch, i));
-    }
+      if (source_[neuron] == fetch) units.push_back({neuron, place});
+    });
   }
+}
+
+template <class Each>
+void Intake::each_place(const Fetch& fetch, Each each) const {
+  const SiteId home = domain(fetch.site);
+  if (fetch.into_arena()) {
+    const std::span<const Residency::Neuron> here = residency_.neurons(home);
+    const Places arena = arena_[home];
+    for (const uint32_t neuron : fetch.neurons) each(neuron, arena.at(here[neuron].slot));
+    return;
+  }
+  const uint64_t offset = options_.memory.staging_offset + uint64_t{fetch.block} * staging_.block_bytes();
+  const Places block = places(offset, sites_[fetch.site].slot_bytes);
+  for (uint32_t i = 0; i < fetch.neurons.size(); ++i) each(fetch.neurons[i], block.at(i));
 }
 
 void Intake::computed_by(MessageId message) {
@@ -155,36 +177,40 @@ bool Intake::handed_out() const {
 }
 
 void Intake::end() {
+  if (!in_pass_) return;  // it did not come to `begin`
   in_pass_ = false;
-  for (const uint32_t neuron : pinned_) residency_.unpin(site_, neuron);
+  residency_.unpin(site_, pinned_);
   pinned_.clear();
   resident_.clear();
   drop_plan(site_, plan_);
-  plan_ = {};
-  const std::vector<Fetch*> awaited = std::exchange(awaited_, {});
-  for (Fetch* fetch : awaited) give_up(*fetch);
+  plan_.neurons.clear();
+  plan_.next = 0;
+  for (Fetch* fetch : awaited_) {
+    fetch->awaited = false;
+    give_up(*fetch);
+  }
+  awaited_.clear();
 }
 
-Status Intake::wish(SiteId site, uint32_t step, std::vector<uint32_t> neurons, bool bypass) {
-  const SiteId home = domain(site);
-  std::erase_if(neurons, [&](uint32_t neuron) {
-    return residency_.valid(home, neuron) || residency_.leased(home, neuron);
-  });
-  if (neurons.empty()) return {};
+Status Intake::wish(SiteId site, uint32_t step, std::span<const uint32_t> neurons, bool bypass) {
+  const std::span<const Residency::Neuron> here = residency_.neurons(site);
+  missing_.clear();
+  for (const uint32_t neuron : neurons) {
+    if (here[neuron].slot == kNoSlot) missing_.push_back(neuron);
+  }
+  if (missing_.empty()) return {};
   Wish wish;
   wish.site = site;
   wish.step = step;
-  TIERD_TRY(ask_cache(site, std::move(neurons), Priority::prefetch, bypass, wish.plan));
+  TIERD_TRY(ask_cache(site, missing_, Priority::prefetch, bypass, wish.plan));
   if (!wish.plan.done()) wishes_.push_back(std::move(wish));
   return {};
 }
 
 void Intake::end_step(uint32_t step) {
-  std::vector<Fetch*> stale;
-  for (Fetch& fetch : fetches_) {
-    if (fetch.step <= step && !fetch.into_arena()) stale.push_back(&fetch);
+  for (Fetch* fetch : std::vector(fetches_)) {
+    if (fetch->step <= step && !fetch->into_arena()) give_up(*fetch);
   }
-  for (Fetch* fetch : stale) give_up(*fetch);
   std::erase_if(wishes_, [&](Wish& wish) {
     if (wish.step > step) return false;
     drop_plan(wish.site, wish.plan);
@@ -192,108 +218,111 @@ void Intake::end_step(uint32_t step) {
   });
 }
 
-Status Intake::ask_cache(SiteId site, std::vector<uint32_t> missing, Priority priority, bool bypass,
+Status Intake::ask_cache(SiteId site, std::span<const uint32_t> missing, Priority priority, bool bypass,
                          Plan& plan) {
   if (missing.empty()) return {};
+  const auto n = static_cast<uint32_t>(missing.size());
   const SiteId home = domain(site);
-  const size_t first = plan.neurons.size();
-  plan.neurons.insert(plan.neurons.end(), missing.begin(), missing.end());
-  plan.verdicts.resize(plan.neurons.size(), TIERD_VERDICT_BYPASS);
-  if (bypass) return {};
-
   const auto fault = [&](const std::string& what) {
     drop_plan(site, plan);
     return cache().fault("admit", what);
   };
-  const ActiveSet set = ActiveSet::of(std::move(missing));
-  tierd_set_view view = set_view(home, set, 1, TIERD_SET_PREDICTED);
-  victims_.resize(set.size());
-  tierd_victims_out out{set.size(), 0, victims_.data()};
-  uint8_t* verdicts = plan.verdicts.data() + first;
-  const Status asked = cache().call(&tierd_cache_1::admit, "admit", &view, static_cast<int>(priority),
-                                    residency_.free_slots(home), verdicts, &out);
-  // Until the slots are leased the plan must not claim them.
-  answers_.assign(verdicts, verdicts + set.size());
-  std::fill_n(verdicts, set.size(), uint8_t{TIERD_VERDICT_BYPASS});
-  if (!asked.ok()) {
-    drop_plan(site, plan);
-    return asked;
-  }
-  if (out.n > set.size()) return fault(fmt::format("{} victims for {} neurons", out.n, set.size()));
-
-  std::vector<uint32_t> dropped;
-  for (uint32_t i = 0; i < out.n; ++i) {
-    const tierd_neuron& victim = victims_[i];
-    if (victim.site != home || victim.neuron >= sites_[home].n || !residency_.valid(home, victim.neuron) ||
-        residency_.pinned(home, victim.neuron)) {
-      return fault(fmt::format("victim {} of site {} cannot be evicted", victim.neuron, victim.site));
+  answers_.assign(n, TIERD_VERDICT_BYPASS);
+  if (!bypass) {
+    const tierd_set_view view = set_view(home, missing.data(), n, 1, TIERD_SET_PREDICTED);
+    victims_.resize(n);
+    tierd_victims_out out{n, 0, victims_.data()};
+    const Status asked = cache().call(&tierd_cache_1::admit, "admit", &view, static_cast<int>(priority),
+                                      residency_.free_slots(home), answers_.data(), &out);
+    if (!asked.ok()) {
+      drop_plan(site, plan);
+      return asked;
     }
-    residency_.evict(home, victim.neuron);
-    dropped.push_back(victim.neuron);
-    ++counters_.evictions;
-  }
-  if (!dropped.empty()) {
-    if (observer() != nullptr) observer()->evicted(options_.unit, home, dropped);
-    keep_fault(cache().call_if(&tierd_cache_1::dropped, "dropped", home, dropped.data(),
-                               static_cast<uint32_t>(dropped.size()), TIERD_DROPPED_EVICTED));
-  }
-  size_t kept = first;
-  for (uint32_t i = 0; i < set.size(); ++i) {
-    const uint8_t verdict = answers_[i];
-    if (verdict > TIERD_VERDICT_REFUSE) return fault(fmt::format("verdict {}", verdict));
-    if (verdict == TIERD_VERDICT_REFUSE) {
-      if (priority == Priority::demand) return fault("refused a neuron that is needed now");
-      continue;
+    if (out.n > n) return fault(fmt::format("{} victims for {} neurons", out.n, n));
+    const auto victims = std::span(victims_).first(out.n);
+    for (const tierd_neuron& victim : victims) {
+      if (victim.site != home || victim.neuron >= sites_[home].n ||
+          !residency_.evictable(home, victim.neuron)) {
+        return fault(fmt::format("victim {} of site {} cannot be evicted", victim.neuron, victim.site));
+      }
+      residency_.evict(home, victim.neuron);
     }
-    if (verdict == TIERD_VERDICT_KEEP) {
-      if (residency_.free_slots(home) == 0) return fault("keeps more neurons than it has slots and victims");
-      residency_.lease(home, set[i]);
-    }
-    plan.neurons[kept] = set[i];
-    plan.verdicts[kept] = verdict;
-    ++kept;
+    tell_evicted(home, victims);
   }
-  plan.neurons.resize(kept);
-  plan.verdicts.resize(kept);
+  // Nothing is leased before all verdicts are known to be sound.
+  uint8_t greatest = 0;
+  uint32_t kept = 0;
+  uint32_t refused = 0;
+  for (const uint8_t verdict : answers_) {
+    greatest = std::max(greatest, verdict);
+    kept += verdict == TIERD_VERDICT_KEEP ? 1 : 0;
+    refused += verdict == TIERD_VERDICT_REFUSE ? 1 : 0;
+  }
+  if (greatest > TIERD_VERDICT_REFUSE) return fault(fmt::format("verdict {}", greatest));
+  if (refused != 0 && priority == Priority::demand) return fault("refused a neuron that is needed now");
+  if (kept > residency_.free_slots(home)) return fault("keeps more neurons than it has slots and victims");
+  plan.neurons.reserve(plan.neurons.size() + n - refused);
+  for (uint32_t i = 0; i < n; ++i) {
+    if (answers_[i] == TIERD_VERDICT_REFUSE) continue;
+    const bool keep = answers_[i] == TIERD_VERDICT_KEEP;
+    if (keep) residency_.lease(home, missing[i]);
+    plan.neurons.push_back({missing[i], keep});
+  }
   return {};
+}
+
+void Intake::tell_evicted(SiteId home, std::span<const tierd_neuron> victims) {
+  if (victims.empty()) return;
+  evicted_.clear();
+  for (const tierd_neuron& victim : victims) evicted_.push_back(victim.neuron);
+  counters_.evictions += evicted_.size();
+  if (observer() != nullptr) observer()->evicted(options_.unit, home, evicted_);
+  keep_fault(cache().call_if(&tierd_cache_1::dropped, "dropped", home, evicted_.data(),
+                             static_cast<uint32_t>(evicted_.size()), TIERD_DROPPED_EVICTED));
 }
 
 bool Intake::start_next(Plan& plan, SiteId site, uint32_t step, Priority priority, Fetch*& started) {
   if (!dispatcher_.can_post()) return false;
-  const bool keep = plan.verdicts[plan.next] == TIERD_VERDICT_KEEP;
+  const bool keep = plan.neurons[plan.next].keep;
   if (!keep) {
     const uint32_t needed = priority == Priority::demand ? 1 : 1 + kDemandBlocks;
     if (staging_.free_blocks() < needed && !(priority == Priority::demand && free_a_block())) return false;
   }
-  if (unused_.empty()) unused_.emplace_back();
-  fetches_.splice(fetches_.end(), unused_, unused_.begin());
-  Fetch& fetch = fetches_.back();
-  std::vector<uint32_t> neurons = std::move(fetch.neurons);  // for their memory
-  neurons.clear();
-  fetch = {};
-  fetch.site = site;
-  fetch.step = step;
-  fetch.priority = priority;
-  fetch.place = std::prev(fetches_.end());
-  const uint64_t slot_bytes = sites_[site].slot_bytes;
-  const size_t most =
-      std::min<size_t>(std::max<uint64_t>(1, staging_.block_bytes() / slot_bytes), dispatcher_.max_units());
-  while (!plan.done() && neurons.size() < most && (plan.verdicts[plan.next] == TIERD_VERDICT_KEEP) == keep) {
-    neurons.push_back(plan.neurons[plan.next++]);
-  }
-  fetch.neurons = std::move(neurons);
+  Fetch& fetch = new_fetch(site, step, priority);
+  const size_t most = std::min<size_t>(
+      std::max<uint64_t>(1, staging_.block_bytes() / sites_[site].slot_bytes), dispatcher_.max_units());
+  const auto from = plan.neurons.begin() + static_cast<std::ptrdiff_t>(plan.next);
+  const auto limit = from + static_cast<std::ptrdiff_t>(std::min(most, plan.neurons.size() - plan.next));
+  const auto to = std::find_if(from, limit, [keep](const Planned& planned) { return planned.keep != keep; });
+  fetch.neurons.resize(static_cast<size_t>(to - from));
+  std::transform(from, to, fetch.neurons.begin(), [](const Planned& planned) { return planned.neuron; });
+  plan.next += fetch.neurons.size();
   if (!keep) fetch.block = staging_.lease();
   started = &fetch;
   post_read(fetch);
   return true;
 }
 
+Intake::Fetch& Intake::new_fetch(SiteId site, uint32_t step, Priority priority) {
+  if (unused_.empty()) unused_.push_back(&all_fetches_.emplace_back());
+  Fetch& fetch = *fetches_.emplace_back(unused_.back());
+  unused_.pop_back();
+  std::vector<uint32_t> neurons = std::move(fetch.neurons);  // for their memory
+  neurons.clear();
+  fetch = {};
+  fetch.site = site;
+  fetch.step = step;
+  fetch.priority = priority;
+  fetch.neurons = std::move(neurons);
+  return fetch;
+}
+
 void Intake::post_read(Fetch& fetch) {
-  units_.clear();
-  for (uint32_t i = 0; i < fetch.neurons.size(); ++i) {
-    units_.push_back({sites_[fetch.site].first_extent + fetch.neurons[i],
-                      static_cast<uint32_t>(offset_in_pool(fetch, i) / kSpanUnit)});
-  }
+  const uint32_t first = sites_[fetch.site].first_extent;
+  units_.resize(fetch.neurons.size());
+  each_place(fetch, [first, unit = units_.begin()](uint32_t neuron, uint32_t place) mutable {
+    *unit++ = {first + neuron, place};
+  });
   Message message;
   message.op = Op::read;
   message.engine = EngineKind::read;
@@ -336,9 +365,8 @@ void Intake::claim_from_wishes(SiteId home, uint32_t neuron) {
   for (Wish& wish : wishes_) {
     if (domain(wish.site) != home) continue;
     for (size_t i = wish.plan.next; i < wish.plan.neurons.size(); ++i) {
-      if (wish.plan.neurons[i] != neuron || wish.plan.verdicts[i] != TIERD_VERDICT_KEEP) continue;
+      if (wish.plan.neurons[i].neuron != neuron || !wish.plan.neurons[i].keep) continue;
       wish.plan.neurons.erase(wish.plan.neurons.begin() + static_cast<std::ptrdiff_t>(i));
-      wish.plan.verdicts.erase(wish.plan.verdicts.begin() + static_cast<std::ptrdiff_t>(i));
       return;
     }
   }
@@ -347,20 +375,20 @@ void Intake::claim_from_wishes(SiteId home, uint32_t neuron) {
 
 void Intake::drop_plan(SiteId site, Plan& plan) {
   for (; !plan.done(); ++plan.next) {
-    if (plan.verdicts[plan.next] == TIERD_VERDICT_KEEP)
-      residency_.abandon(domain(site), plan.neurons[plan.next]);
+    const auto [neuron, keep] = plan.neurons[plan.next];
+    if (keep) residency_.abandon(domain(site), neuron);
   }
 }
 
 // Room for a demand: the look-ahead that is farthest from being used gives way.
 bool Intake::free_a_block() {
   Fetch* farthest = nullptr;
-  for (Fetch& fetch : fetches_) {
-    if (fetch.into_arena() || fetch.unwanted || fetch.state == FetchState::computing || is_awaited(fetch))
+  for (Fetch* fetch : fetches_) {
+    if (fetch->into_arena() || fetch->unwanted || fetch->state == FetchState::computing || fetch->awaited)
       continue;
     if (farthest == nullptr ||
-        std::pair(fetch.step, fetch.site) >= std::pair(farthest->step, farthest->site)) {
-      farthest = &fetch;
+        std::pair(fetch->step, fetch->site) >= std::pair(farthest->step, farthest->site)) {
+      farthest = fetch;
     }
   }
   if (farthest == nullptr) return false;
@@ -384,31 +412,24 @@ void Intake::give_up(Fetch& fetch) {
 void Intake::retire(Fetch& fetch, bool used) {
   if (!used && !fetch.into_arena()) counters_.wasted += fetch.neurons.size();
   if (!fetch.into_arena()) staging_.give_back(fetch.block);
-  unused_.splice(unused_.begin(), fetches_, fetch.place);
-}
-
-bool Intake::is_awaited(const Fetch& fetch) const {
-  return std::find(awaited_.begin(), awaited_.end(), &fetch) != awaited_.end();
+  fetch.awaited = false;
+  fetches_.erase(std::ranges::find(fetches_, &fetch));
+  unused_.push_back(&fetch);
 }
 
 // A fault in an answer to mere news is kept until somebody can be told.
 void Intake::keep_fault(const Status& answer) {
-  if (!answer.ok() && fault_.code == Code::ok) fault_ = answer.error();
+  if (fault_.ok()) fault_ = answer;
 }
 
 Status Intake::take_fault() {
-  if (fault_.code == Code::ok) return {};
-  return std::exchange(fault_, Error{Code::ok, {}, {}});
-}
-
-void Intake::forget_fault() {
-  fault_ = {Code::ok, {}, {}};
+  return std::exchange(fault_, Status());
 }
 
 // Whether memory of this site and step still belongs to a read.
 bool Intake::reading(SiteId site, uint32_t step) const {
-  return std::any_of(fetches_.begin(), fetches_.end(), [&](const Fetch& fetch) {
-    return fetch.site == site && fetch.step == step && fetch.state == FetchState::reading;
+  return std::any_of(fetches_.begin(), fetches_.end(), [&](const Fetch* fetch) {
+    return fetch->site == site && fetch->step == step && fetch->state == FetchState::reading;
   });
 }
 
@@ -421,22 +442,20 @@ void Intake::take_read(const Message& message, const Done& done) {
   Fetch& fetch = *fetch_of_message_[message.id.slot];
   TIERD_CHECK(fetch.message == message.id);
   counters_.read_bytes += done.bytes;
-  const bool awaited = is_awaited(fetch);
+  const bool awaited = fetch.awaited;
   const SiteId home = domain(fetch.site);
 
   if (done.status == DoneStatus::ok) {
     fetch.state = FetchState::landed;
     if (fetch.into_arena()) {
-      for (const uint32_t neuron : fetch.neurons) residency_.landed(home, neuron);
+      residency_.landed(home, fetch.neurons);
       keep_fault(cache().call_if(&tierd_cache_1::landed, "landed", home, fetch.neurons.data(),
                                  static_cast<uint32_t>(fetch.neurons.size())));
       if (fill_progress_) fill_progress_(done.bytes);
       if (awaited) {
         // In use until the pass ends: not to be evicted before it is computed.
-        for (const uint32_t neuron : fetch.neurons) {
-          residency_.pin(home, neuron);
-          pinned_.push_back(neuron);
-        }
+        residency_.pin(home, fetch.neurons);
+        pinned_.insert(pinned_.end(), fetch.neurons.begin(), fetch.neurons.end());
       } else {
         retire(fetch, true);
       }
@@ -447,7 +466,7 @@ void Intake::take_read(const Message& message, const Done& done) {
   }
 
   // It failed, or was cancelled before somebody came to want it after all.
-  const bool wanted = awaited || (fill_progress_ && fill_error_.code == Code::ok);
+  const bool wanted = awaited || (fill_progress_ && fill_status_.ok());
   if (done.status != DoneStatus::cancelled && !wanted) ++counters_.prefetch_failed;
   if (wanted && fetch.attempts < options_.read_attempts) {
     if (done.status != DoneStatus::cancelled) ++counters_.retries;
@@ -463,9 +482,9 @@ void Intake::take_read(const Message& message, const Done& done) {
   }
   if (awaited) {
     std::erase(awaited_, &fetch);
-    if (error_.code == Code::ok) error_ = error;
-  } else if (fill_progress_ && fill_error_.code == Code::ok) {
-    fill_error_ = error;
+    if (status_.ok()) status_ = error;
+  } else if (fill_progress_ && fill_status_.ok()) {
+    fill_status_ = error;
   }
   retire(fetch, true);
 }
@@ -483,44 +502,29 @@ Task<Status> Intake::fill(std::vector<WantedAtStart> wanted, std::function<void(
     Wish& wish = wishes.emplace_back();
     wish.site = from.site;
     for (const uint32_t neuron : from.neurons) residency_.lease(from.site, neuron);
-    wish.plan.verdicts.assign(from.neurons.size(), TIERD_VERDICT_KEEP);
-    wish.plan.neurons = std::move(from.neurons);
+    for (const uint32_t neuron : from.neurons) wish.plan.neurons.push_back({neuron, true});
   }
 
   fill_progress_ = progress ? std::move(progress) : [](uint64_t) {};
-  fill_error_ = status.ok() ? Error{Code::ok, {}, {}} : status.error();
+  fill_status_ = status;
   for (auto& [site, step, plan] : wishes) {
-    while (!plan.done() && fill_error_.code == Code::ok) {
+    while (!plan.done() && fill_status_.ok()) {
       Fetch* started = nullptr;
       if (!start_next(plan, site, 0, Priority::migration, started)) co_await changed_;
-      if (fill_error_.code == Code::ok && stopping()) fill_error_ = {Code::cancelled, "load", "interrupted"};
+      if (fill_status_.ok() && stopping()) fill_status_ = Error{Code::cancelled, "load", "interrupted"};
     }
     drop_plan(site, plan);
   }
   while (!fetches_.empty()) co_await changed_;
   fill_progress_ = nullptr;
-  if (fill_error_.code != Code::ok) co_return fill_error_;
+  if (!fill_status_.ok()) co_return fill_status_;
   co_return take_fault();
 }
 
 void Intake::give_up_all() {
   for (Wish& wish : wishes_) drop_plan(wish.site, wish.plan);
   wishes_.clear();
-  std::vector<Fetch*> all;
-  for (Fetch& fetch : fetches_) all.push_back(&fetch);
-  for (Fetch* fetch : all) give_up(*fetch);
-}
-
-uint64_t Intake::slot_offset(SiteId site, uint32_t neuron) const {
-  const SiteId home = domain(site);
-  return options_.memory.arena_offset[home] +
-         uint64_t{residency_.slot(home, neuron)} * sites_[home].slot_bytes;
-}
-
-uint64_t Intake::offset_in_pool(const Fetch& fetch, uint32_t index) const {
-  if (fetch.into_arena()) return slot_offset(fetch.site, fetch.neurons[index]);
-  return options_.memory.staging_offset + uint64_t{fetch.block} * staging_.block_bytes() +
-         uint64_t{index} * sites_[fetch.site].slot_bytes;
+  for (Fetch* fetch : std::vector(fetches_)) give_up(*fetch);
 }
 
 Error Intake::read_error(const Fetch& fetch, const Done& done) const {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <list>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -64,8 +64,8 @@ class Intake : private CompletionSink {
   void computed(MessageId message);
   // Everything was handed out.
   bool handed_out() const;
-  // A read that the pass cannot do without has failed.
-  const Error& error() const { return error_; }
+  // Not ok once a read that the pass cannot do without has failed.
+  const Status& status() const { return status_; }
   // Unpins what was used and gives back what was read; after an error also what is still to come.
   void end();
   // Whether memory of this site and step still belongs to a read.
@@ -74,7 +74,7 @@ class Intake : private CompletionSink {
   // ---- What later passes will want.
 
   // Neurons, ascending, that a pass of a later site or step will use. Error: plugin_fault.
-  Status wish(SiteId site, uint32_t step, std::vector<uint32_t> neurons, bool bypass);
+  Status wish(SiteId site, uint32_t step, std::span<const uint32_t> neurons, bool bypass);
   // Starts reads for them, unless the present pass still waits for room.
   void pump();
   // Gives up what no later step can use.
@@ -89,7 +89,6 @@ class Intake : private CompletionSink {
 
   // A fault of the cache, in an answer to mere news, that nobody was told of yet; told once.
   Status take_fault();
-  void forget_fault();
 
   const Residency& residency() const { return residency_; }
 
@@ -102,19 +101,22 @@ class Intake : private CompletionSink {
     Priority priority = Priority::demand;
     MessageId message;
     FetchState state = FetchState::reading;
+    bool awaited = false;   // one of awaited_
     bool unwanted = false;  // given up while the read is in flight
     uint32_t block = kNoBlock;
     uint32_t attempts = 0;
     MessageId computed_by;  // once computing
     std::vector<uint32_t> neurons;
-    std::list<Fetch>::iterator place;  // in fetches_
 
     bool into_arena() const { return block == kNoBlock; }
   };
   // Admitted neurons that wait to be asked for; those to be kept have their slots leased.
+  struct Planned {
+    uint32_t neuron;
+    bool keep;
+  };
   struct Plan {
-    std::vector<uint32_t> neurons;
-    std::vector<uint8_t> verdicts;
+    std::vector<Planned> neurons;
     size_t next = 0;
     bool done() const { return next == neurons.size(); }
   };
@@ -128,24 +130,38 @@ class Intake : private CompletionSink {
   void on_done(const Message& message, const Done& done) override;
   void take_read(const Message& message, const Done& done);
 
+  // Equal slots in the pool, in units of kSpanUnit.
+  struct Places {
+    uint32_t first;
+    uint32_t stride;
+    uint32_t at(uint32_t slot) const { return first + slot * stride; }
+  };
+  static Places places(uint64_t offset, uint32_t slot_bytes) {
+    return {static_cast<uint32_t>(offset / kSpanUnit), static_cast<uint32_t>(slot_bytes / kSpanUnit)};
+  }
+
   // Asks the cache about neurons that are neither here nor coming; evicts its victims, leases slots for what
   // stays.
-  Status ask_cache(SiteId site, std::vector<uint32_t> missing, Priority priority, bool bypass, Plan& plan);
+  Status ask_cache(SiteId site, std::span<const uint32_t> missing, Priority priority, bool bypass,
+                   Plan& plan);
+  void tell_evicted(SiteId home, std::span<const tierd_neuron> victims);
   // Starts the next read of a plan. False when it must wait for a staging block or a message slot.
   bool start_next(Plan& plan, SiteId site, uint32_t step, Priority priority, Fetch*& started);
   void post_read(Fetch& fetch);
   Plan take_wish(SiteId site, uint32_t step);
   void claim_from_wishes(SiteId home, uint32_t neuron);
   void drop_plan(SiteId site, Plan& plan);
+  Fetch& new_fetch(SiteId site, uint32_t step, Priority priority);
   bool free_a_block();
   void give_up(Fetch& fetch);
   void retire(Fetch& fetch, bool used);
-  bool is_awaited(const Fetch& fetch) const;
+  void await(Fetch& fetch);
   void keep_fault(const Status& answer);
   Strategy<tierd_cache_1>& cache() const { return strategies_.caches[options_.unit]; }
   KernelObserver* observer() const { return dispatcher_.observer(); }
-  uint64_t offset_in_pool(const Fetch& fetch, uint32_t index) const;
-  uint64_t slot_offset(SiteId site, uint32_t neuron) const;
+  // each(neuron, place) for those of a fetch, in their order.
+  template <class Each>
+  void each_place(const Fetch& fetch, Each each) const;
   Error read_error(const Fetch& fetch, const Done& done) const;
   SiteId domain(SiteId site) const { return sites_[site].domain; }
 
@@ -157,9 +173,11 @@ class Intake : private CompletionSink {
   SchedulerCounters& counters_;
   Notice& changed_;
   Staging staging_;
+  std::vector<Places> arena_;  // [sites] of a canonical site
 
-  std::list<Fetch> fetches_;              // in the order of their start
-  std::list<Fetch> unused_;               // retired, with their memory
+  std::deque<Fetch> all_fetches_;
+  std::vector<Fetch*> fetches_;           // in the order of their start
+  std::vector<Fetch*> unused_;            // retired, with their memory
   std::vector<Fetch*> fetch_of_message_;  // by message slot
   std::deque<Wish> wishes_;
 
@@ -171,17 +189,22 @@ class Intake : private CompletionSink {
   std::vector<uint32_t> pinned_;    // those, and what landed in the arena since; unpinned when the pass ends
   Plan plan_;                       // missing neurons
   std::vector<Fetch*> awaited_;     // reads that bring some of the others
-  std::vector<const Fetch*> source_;  // [n] which of them a neuron is computed from
-  Error error_{Code::ok, {}, {}};
+  std::vector<Fetch*> source_;      // [n] which of them a neuron is computed from
+  Status status_;
 
   // Of one function each, kept for their memory.
+  std::vector<Fetch*> coming_;
+  std::vector<Fetch*> ours_;
+  std::vector<uint8_t> planned_;
+  std::vector<uint32_t> missing_;
   std::vector<Unit> units_;
   std::vector<uint8_t> answers_;
   std::vector<tierd_neuron> victims_;
+  std::vector<uint32_t> evicted_;
 
   std::function<void(uint64_t)> fill_progress_;
-  Error fill_error_{Code::ok, {}, {}};
-  Error fault_{Code::ok, {}, {}};  // of the cache, not yet told
+  Status fill_status_;
+  Status fault_;  // of the cache, not yet told
 };
 
 }  // namespace tierd

@@ -17,16 +17,18 @@ Status check_neurons(std::span<const uint32_t> neurons, uint32_t n) {
   return {};
 }
 
-Result<std::vector<uint32_t>> neurons_of(const tierd_ahead& wish, uint32_t n) {
+Status neurons_of(const tierd_ahead& wish, uint32_t n, std::vector<uint32_t>& neurons) {
+  neurons.clear();
   if (wish.idx == nullptr) {
-    std::vector<uint32_t> all(n);
-    std::iota(all.begin(), all.end(), 0u);
-    return all;
+    neurons.resize(n);
+    std::iota(neurons.begin(), neurons.end(), 0u);
+    return {};
   }
   if (wish.n > n) return Error{Code::plugin_fault, "", fmt::format("{} of {} neurons", wish.n, n)};
   const std::span<const uint32_t> listed(wish.idx, wish.n);
   TIERD_TRY(check_neurons(listed, n));
-  return std::vector<uint32_t>(listed.begin(), listed.end());
+  neurons.assign(listed.begin(), listed.end());
+  return {};
 }
 
 Result<std::vector<WantedAtStart>> wanted_at_start(Strategy<tierd_cache_1>& cache,
@@ -44,9 +46,10 @@ Result<std::vector<WantedAtStart>> wanted_at_start(Strategy<tierd_cache_1>& cach
     if (site >= sites.size() || sites[site].domain != site) {
       return cache.fault("ahead", fmt::format("site {} has no residency of its own", site));
     }
-    auto neurons = neurons_of(items[i], sites[site].n);
-    if (!neurons.ok()) return cache.fault("ahead", neurons.error().detail);
-    wanted.push_back({site, std::move(*neurons)});
+    std::vector<uint32_t> neurons;
+    const Status listed = neurons_of(items[i], sites[site].n, neurons);
+    if (!listed.ok()) return cache.fault("ahead", listed.error().detail);
+    wanted.push_back({site, std::move(neurons)});
   }
   return wanted;
 }

@@ -17,8 +17,8 @@ namespace tierd {
 // Whether a list ascends strictly below `n`. Error: plugin_fault without origin.
 Status check_neurons(std::span<const uint32_t> neurons, uint32_t n);
 
-// The neurons that a wish names, of a site with `n`; all of them where it has no list.
-Result<std::vector<uint32_t>> neurons_of(const tierd_ahead& wish, uint32_t n);
+// The neurons that a wish names, of a site with `n`; all of them where it has no list. Replaces `neurons`.
+Status neurons_of(const tierd_ahead& wish, uint32_t n, std::vector<uint32_t>& neurons);
 
 // What a cache wants before the first step: sites with a residency of their own, ascending neurons.
 struct WantedAtStart {

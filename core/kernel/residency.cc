@@ -48,13 +48,6 @@ uint32_t Residency::lease(SiteId s, uint32_t i) {
   return neuron.slot;
 }
 
-void Residency::landed(SiteId s, uint32_t i) {
-  Domain& d = domain(s);
-  TIERD_CHECK(d.neurons[i].state == State::leased);
-  d.neurons[i].state = State::valid;
-  ++d.valid;
-}
-
 void Residency::abandon(SiteId s, uint32_t i) {
   Domain& d = domain(s);
   TIERD_CHECK(d.neurons[i].state == State::leased);
@@ -68,16 +61,50 @@ void Residency::evict(SiteId s, uint32_t i) {
   release(d, d.neurons[i]);
 }
 
-void Residency::pin(SiteId s, uint32_t i) {
-  Neuron& neuron = domain(s).neurons[i];
-  TIERD_CHECK(neuron.state == State::valid);
-  ++neuron.pins;
+void Residency::landed(SiteId s, std::span<const uint32_t> neurons) {
+  Domain& d = domain(s);
+  for (const uint32_t i : neurons) {
+    TIERD_CHECK(d.neurons[i].state == State::leased);
+    d.neurons[i].state = State::valid;
+  }
+  d.valid += static_cast<uint32_t>(neurons.size());
 }
 
-void Residency::unpin(SiteId s, uint32_t i) {
-  Neuron& neuron = domain(s).neurons[i];
-  TIERD_CHECK(neuron.pins > 0);
-  --neuron.pins;
+void Residency::pin(SiteId s, std::span<const uint32_t> neurons) {
+  Domain& d = domain(s);
+  for (const uint32_t i : neurons) {
+    TIERD_CHECK(d.neurons[i].state == State::valid);
+    ++d.neurons[i].pins;
+  }
+}
+
+void Residency::unpin(SiteId s, std::span<const uint32_t> neurons) {
+  Domain& d = domain(s);
+  for (const uint32_t i : neurons) {
+    TIERD_CHECK(d.neurons[i].pins > 0);
+    --d.neurons[i].pins;
+  }
+}
+
+void Residency::pin_valid(SiteId s, const ActiveSet& wanted, std::vector<uint32_t>& here,
+                          std::vector<uint32_t>& absent) {
+  Neuron* const neurons = domain(s).neurons.data();
+  const size_t here_before = here.size();
+  const size_t absent_before = absent.size();
+  here.resize(here_before + wanted.size());
+  absent.resize(absent_before + wanted.size());
+  uint32_t* to_here = here.data() + here_before;
+  uint32_t* to_absent = absent.data() + absent_before;
+  for (uint32_t w = 0; w < wanted.size(); ++w) {
+    const uint32_t i = wanted[w];
+    const bool valid = neurons[i].state == State::valid;
+    neurons[i].pins += valid ? 1 : 0;
+    *to_here = *to_absent = i;
+    to_here += valid ? 1 : 0;
+    to_absent += valid ? 0 : 1;
+  }
+  here.resize(static_cast<size_t>(to_here - here.data()));
+  absent.resize(static_cast<size_t>(to_absent - absent.data()));
 }
 
 void Residency::release(Domain& d, Neuron& neuron) {

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "core/kernel/active_set.h"
 #include "core/kernel/site.h"
 
 namespace tierd {
@@ -20,6 +21,14 @@ std::vector<uint64_t> arena_offsets(const std::vector<Site>& sites, std::span<co
 
 class Residency {
  public:
+  enum class State : uint8_t { absent, leased, valid };
+  struct Neuron {
+    uint32_t slot = kNoSlot;
+    State state = State::absent;
+    uint16_t pins = 0;
+    bool evictable() const { return state == State::valid && pins == 0; }
+  };
+
   // `max_slots[s]`: slots of site s (0 for aliases).
   Residency(const std::vector<Site>& sites, std::span<const uint32_t> max_slots);
 
@@ -27,6 +36,9 @@ class Residency {
   bool valid(SiteId site, uint32_t neuron) const { return at(site, neuron).state == State::valid; }
   bool leased(SiteId site, uint32_t neuron) const { return at(site, neuron).state == State::leased; }
   bool pinned(SiteId site, uint32_t neuron) const { return at(site, neuron).pins != 0; }
+  bool evictable(SiteId site, uint32_t neuron) const { return at(site, neuron).evictable(); }
+  // All of a site's; stay where they are.
+  std::span<const Neuron> neurons(SiteId site) const { return domain(site).neurons; }
   // kNoSlot if neither valid nor leased.
   uint32_t slot(SiteId site, uint32_t neuron) const { return at(site, neuron).slot; }
   uint32_t free_slots(SiteId site) const { return static_cast<uint32_t>(domain(site).free.size()); }
@@ -37,19 +49,19 @@ class Residency {
 
   // free -> leased. A free slot must exist.
   uint32_t lease(SiteId site, uint32_t neuron);
-  void landed(SiteId site, uint32_t neuron);   // leased -> valid
-  void abandon(SiteId site, uint32_t neuron);  // leased -> free
-  void evict(SiteId site, uint32_t neuron);    // valid, not pinned -> free
-  void pin(SiteId site, uint32_t neuron);      // counted
-  void unpin(SiteId site, uint32_t neuron);
+  void abandon(SiteId site, uint32_t neuron);                   // leased -> free
+  void evict(SiteId site, uint32_t neuron);                     // valid, not pinned -> free
+  void landed(SiteId site, std::span<const uint32_t> neurons);  // leased -> valid
+  void pin(SiteId site, std::span<const uint32_t> neurons);     // counted
+  void unpin(SiteId site, std::span<const uint32_t> neurons);
+  void landed(SiteId site, uint32_t neuron) { landed(site, {&neuron, 1}); }
+  void pin(SiteId site, uint32_t neuron) { pin(site, {&neuron, 1}); }
+  void unpin(SiteId site, uint32_t neuron) { unpin(site, {&neuron, 1}); }
+  // Pins those of `wanted` that are valid and appends them to `here`, the others to `absent`.
+  void pin_valid(SiteId site, const ActiveSet& wanted, std::vector<uint32_t>& here,
+                 std::vector<uint32_t>& absent);
 
  private:
-  enum class State : uint8_t { absent, leased, valid };
-  struct Neuron {
-    uint32_t slot = kNoSlot;
-    State state = State::absent;
-    uint16_t pins = 0;
-  };
   struct Domain {
     std::vector<Neuron> neurons;
     std::vector<uint32_t> free;  // a stack; lowest slot on top at the start

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/set_view.h"
@@ -14,6 +14,13 @@ namespace {
 
 constexpr uint32_t kMostAhead = 64;
 
+// 0 of none. A loop without an early end, which becomes a few vector instructions.
+uint8_t greatest(const std::vector<uint8_t>& numbers) {
+  uint8_t most = 0;
+  for (const uint8_t number : numbers) most = std::max(most, number);
+  return most;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies,
@@ -23,7 +30,8 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Str
       strategies_(strategies),
       placement_(placement),
       options_(std::move(options)),
-      wished_(sites.size(), 0) {
+      wished_(sites.size(), 0),
+      ahead_(kMostAhead) {
   TIERD_CHECK(!options_.units.empty() && residencies.size() == options_.units.size() &&
               strategies.caches.size() == options_.units.size());
   for (uint32_t u = 0; u < options_.units.size(); ++u) {
@@ -48,36 +56,34 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   current_ = &current;
   if (observer() != nullptr) observer()->pass_begins(site, request);
 
-  Status status = take_fault();
+  Status& status = current.status;
+  status = take_fault();
   if (status.ok()) status = predict(current);
   if (status.ok()) status = assign(current);
   if (status.ok()) status = encode(current);
   if (status.ok()) status = admit(current);
-  if (!status.ok()) current.error = status.error();
 
-  while (!current.failed()) {
+  while (status.ok()) {
     fetch();           // what is missing, as far as there is room
     compute(current);  // what is here at once, the rest as it arrives
     if (current.finished && !current.running()) break;
     pump();
     co_await changed_;
     for (const Intake& intake : intakes_) {
-      if (!current.failed() && intake.error().code != Code::ok) current.error = intake.error();
+      if (status.ok()) status = intake.status();
     }
-    if (!current.failed() && stopping()) {
-      current.error = {Code::cancelled, sites_[site].name, "interrupted"};
-    }
+    if (status.ok() && stopping()) status = Error{Code::cancelled, sites_[site].name, "interrupted"};
   }
   while (current.running()) co_await changed_;
 
   // merge: on axis `row` each neuron's outputs have their own place; nothing is left to add up.
   for (Intake& intake : intakes_) intake.end();
   current_ = nullptr;
-  if (current.failed()) {
+  if (!status.ok()) {
     for (const Intake& intake : intakes_) {
       while (intake.reading(site, request.step)) co_await changed_;
     }
-    co_return current.error;
+    co_return status;
   }
 
   status = observe(current);
@@ -102,7 +108,7 @@ Status Scheduler::predict(Current& current) {
 Result<ActiveSet> Scheduler::ask_predictor(const Current& current) {
   const Site& site = sites_[current.site];
   auto& predictor = strategies_.predictor;
-  std::vector<uint32_t> neurons(site.n);
+  neurons_.resize(site.n);
   tierd_rows_view rows{};
   rows.size = sizeof rows;
   rows.rows = current.pass.rows;
@@ -110,15 +116,15 @@ Result<ActiveSet> Scheduler::ask_predictor(const Current& current) {
   tierd_set_out out{};
   out.size = sizeof out;
   out.cap = site.n;
-  out.idx = neurons.data();
+  out.idx = neurons_.data();
   TIERD_TRY(predictor.call(&tierd_predictor_1::predict, "predict", current.site, &rows, &out));
   if (out.all != 0) return ActiveSet::all(site.n);
   if (out.n > site.n) return predictor.fault("predict", fmt::format("{} of {} neurons", out.n, site.n));
-  neurons.resize(out.n);
-  if (const Status checked = check_neurons(neurons, site.n); !checked.ok()) {
+  neurons_.resize(out.n);
+  if (const Status checked = check_neurons(neurons_, site.n); !checked.ok()) {
     return predictor.fault("predict", checked.error().detail);
   }
-  return ActiveSet::of(std::move(neurons));
+  return ActiveSet::of(neurons_);
 }
 
 Status Scheduler::assign(Current& current) {
@@ -127,9 +133,8 @@ Status Scheduler::assign(Current& current) {
   answers_.assign(current.active.size(), 0);
   const tierd_set_view set = set_view(current.site, current.active, current.pass.rows, TIERD_SET_PREDICTED);
   TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, units, answers_.data()));
-  for (const uint8_t u : answers_) {
-    if (u >= units) return balancer.fault("assign", fmt::format("unit {} of {}", u, units));
-  }
+  if (const uint8_t most = greatest(answers_); most >= units)
+    return balancer.fault("assign", fmt::format("unit {} of {}", most, units));
   if (units == 1) return {};
   std::vector<std::vector<uint32_t>> neurons(units);
   for (uint32_t i = 0; i < current.active.size(); ++i) neurons[answers_[i]].push_back(current.active[i]);
@@ -144,9 +149,8 @@ Status Scheduler::encode(const Current& current) {
   const tierd_encoding_view encoding = encoding_view(sites_[current.site]);
   const tierd_site_view site = site_view(current.site, sites_[current.site], encoding);
   TIERD_TRY(quantizer.call(&tierd_quantizer_1::choose, "choose", &site, &set, answers_.data()));
-  for (const uint8_t l : answers_) {
-    if (l >= site.n_enc) return quantizer.fault("choose", fmt::format("encoding {} of {}", l, site.n_enc));
-  }
+  if (const uint8_t most = greatest(answers_); most >= site.n_enc)
+    return quantizer.fault("choose", fmt::format("encoding {} of {}", most, site.n_enc));
   return {};
 }
 
@@ -279,8 +283,7 @@ Status Scheduler::observe(const Current& current) {
 Status Scheduler::look_ahead(const Current& current) {
   auto& predictor = strategies_.predictor;
   if (!options_.prefetch || predictor.table.look_ahead == nullptr) return {};
-  std::array<tierd_ahead, kMostAhead> items{};
-  tierd_ahead_out out{kMostAhead, 0, items.data()};
+  tierd_ahead_out out{kMostAhead, 0, ahead_.data()};
   tierd_rows_view rows{};
   rows.size = sizeof rows;
   rows.rows = current.pass.rows;
@@ -291,7 +294,7 @@ Status Scheduler::look_ahead(const Current& current) {
   }
   const auto n_sites = static_cast<uint32_t>(sites_.size());
   for (uint32_t i = 0; i < out.n; ++i) {
-    const tierd_ahead& item = items[i];
+    const tierd_ahead item = std::exchange(ahead_[i], {});  // the plugin finds room that is empty
     const uint64_t place = uint64_t{current.site} + item.distance;
     if (item.site >= n_sites || item.distance == 0 || place % n_sites != item.site) {
       return predictor.fault("look_ahead", fmt::format("site {} does not lie {} sites after {}", item.site,
@@ -300,18 +303,19 @@ Status Scheduler::look_ahead(const Current& current) {
     const uint64_t step = current.pass.step + place / n_sites;
     if (sites_[item.site].given || wished_[item.site] > step || step >= kNoStep) continue;
     wished_[item.site] = step + 1;
-    auto listed = neurons_of(item, sites_[item.site].n);
+    const Status listed = neurons_of(item, sites_[item.site].n, neurons_);
     if (!listed.ok()) return predictor.fault("look_ahead", listed.error().detail);
-    std::vector<std::vector<uint32_t>> at_home(intakes_.size());
+    at_home_.resize(intakes_.size());
     if (intakes_.size() == 1) {
-      at_home[0] = std::move(*listed);
+      at_home_[0].swap(neurons_);
     } else {
-      for (const uint32_t neuron : *listed)
-        at_home[placement_.home(domain(item.site), neuron)].push_back(neuron);
+      for (auto& neurons : at_home_) neurons.clear();
+      for (const uint32_t neuron : neurons_)
+        at_home_[placement_.home(domain(item.site), neuron)].push_back(neuron);
     }
     for (uint32_t u = 0; u < intakes_.size(); ++u) {
-      TIERD_TRY(intakes_[u].wish(item.site, static_cast<uint32_t>(step), std::move(at_home[u]),
-                                 current.pass.bypass_caches));
+      TIERD_TRY(
+          intakes_[u].wish(item.site, static_cast<uint32_t>(step), at_home_[u], current.pass.bypass_caches));
     }
   }
   return {};
@@ -335,7 +339,7 @@ Status Scheduler::end_step(uint32_t step) {
 }
 
 Status Scheduler::take_fault() {
-  if (fault_.code != Code::ok) return std::exchange(fault_, Error{Code::ok, {}, {}});
+  TIERD_TRY(std::exchange(fault_, Status()));
   for (Intake& intake : intakes_) TIERD_TRY(intake.take_fault());
   return {};
 }
@@ -359,8 +363,8 @@ Task<Status> Scheduler::drain() {
     while (!intake.idle()) co_await changed_;
   }
   // The plugins' quarantine tells it from here on.
-  fault_ = {Code::ok, {}, {}};
-  for (Intake& intake : intakes_) intake.forget_fault();
+  fault_ = {};
+  for (Intake& intake : intakes_) (void)intake.take_fault();
   co_return Status{};
 }
 
@@ -380,7 +384,7 @@ void Scheduler::end_sequence(uint64_t sequence) {
   auto& predictor = strategies_.predictor;
   if (predictor.quarantined()) return;  // its fault was told
   const Status answer = predictor.call_if(&tierd_predictor_1::end_sequence, "end_sequence", sequence);
-  if (!answer.ok() && fault_.code == Code::ok) fault_ = answer.error();
+  if (fault_.ok()) fault_ = answer;
 }
 
 bool Scheduler::quarantined() const {
@@ -414,9 +418,9 @@ void Scheduler::on_done(const Message& message, const Done& done) {
     current.input_ready |= message.id == current.prelude;
   }
   --current.shares[unit].running;
-  if (done.status != DoneStatus::ok && !current.failed()) {
-    current.error = {Code::internal, sites_[message.site].name,
-                     fmt::format("compute failed with status {}", static_cast<int>(done.status))};
+  if (done.status != DoneStatus::ok && current.status.ok()) {
+    current.status = Error{Code::internal, sites_[message.site].name,
+                           fmt::format("compute failed with status {}", static_cast<int>(done.status))};
   }
   dispatcher_.wake(changed_);
 }

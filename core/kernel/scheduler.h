@@ -93,9 +93,8 @@ class Scheduler : private CompletionSink {
     bool input_ready = false;   // it is over
     bool started = false;       // the segment before was posted
     bool finished = false;      // the segment after was posted
-    Error error{Code::ok, {}, {}};
+    Status status;
 
-    bool failed() const { return error.code != Code::ok; }
     bool running() const {
       return std::any_of(shares.begin(), shares.end(), [](const Share& s) { return s.running != 0; });
     }
@@ -139,7 +138,10 @@ class Scheduler : private CompletionSink {
   // Of one function each, kept for their memory.
   std::vector<Unit> units_;
   std::vector<uint8_t> answers_;
-  Error fault_{Code::ok, {}, {}};  // of a predictor, not yet told
+  std::vector<uint32_t> neurons_;
+  std::vector<tierd_ahead> ahead_;
+  std::vector<std::vector<uint32_t>> at_home_;  // [units]
+  Status fault_;                                // of a predictor, not yet told
 };
 
 }  // namespace tierd

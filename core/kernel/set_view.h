@@ -7,17 +7,20 @@
 
 namespace tierd {
 
-// Lives as long as `set`.
-inline tierd_set_view set_view(SiteId site, const ActiveSet& set, uint32_t rows, uint8_t kind) {
+// Of `n` neurons; `idx` NULL: all. Lives as long as they.
+inline tierd_set_view set_view(SiteId site, const uint32_t* idx, uint32_t n, uint32_t rows, uint8_t kind) {
   tierd_set_view view{};
   view.size = sizeof view;
   view.site = site;
   view.rows = rows;
-  view.n = set.size();
+  view.n = n;
   view.kind = kind;
   view.known = TIERD_KNOWN_ALL;
-  view.idx = set.indices();
+  view.idx = idx;
   return view;
+}
+inline tierd_set_view set_view(SiteId site, const ActiveSet& set, uint32_t rows, uint8_t kind) {
+  return set_view(site, set.indices(), set.size(), rows, kind);
 }
 
 }  // namespace tierd

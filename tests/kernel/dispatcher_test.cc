@@ -340,6 +340,31 @@ TEST(Dispatcher, SendsByPriorityThenInOrderAsCreditsAllow) {
   for (const auto& [name, times] : world.log.count) EXPECT_EQ(times, 1) << name;
 }
 
+TEST(Dispatcher, WhoIsWokenGoesOnOnceWhenTheTurnHasDeliveredEverything) {
+  WallWorld world(4);
+  Notice notice;
+  std::vector<size_t> delivered;
+  const auto waits = [](Notice& n, const Log& log, std::vector<size_t>& seen) -> Task<int> {
+    for (;;) {
+      co_await n;
+      seen.push_back(log.lines.size());
+    }
+  };
+  const Task<int> task = waits(notice, world.log, delivered);
+  world.log.react = [&](const std::string&) { world.dispatcher.wake(notice); };
+  for (const char* name : {"a", "b", "c"}) world.post(name, Priority::demand);
+  world.dispatcher.turn();
+  EXPECT_TRUE(delivered.empty());
+  world.agent.complete(world.agent.open[0].id);
+  world.agent.complete(world.agent.open[1].id);
+  world.dispatcher.turn();
+  EXPECT_EQ(delivered, std::vector<size_t>{2});
+  world.dispatcher.turn();  // nothing came
+  world.agent.complete_all();
+  world.dispatcher.turn();
+  EXPECT_EQ(delivered, (std::vector<size_t>{2, 3}));
+}
+
 TEST(Dispatcher, NothingSlipsPastARefusedDemand) {
   WallWorld world(4);
   world.post("p", Priority::prefetch);

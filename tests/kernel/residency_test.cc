@@ -52,6 +52,25 @@ TEST(Residency, AnAliasSeesTheOthers) {
   EXPECT_EQ(residency.slot(0, 1), residency.slot(2, 1));
 }
 
+TEST(Residency, PinsWhatIsHereAndNamesTheRest) {
+  Residency residency(sites(), std::vector<uint32_t>{0, 2, 4});
+  for (const uint32_t i : {0u, 1u, 3u}) residency.lease(2, i);
+  residency.landed(2, std::vector<uint32_t>{0, 3});  // 1 is on its way
+  std::vector<uint32_t> here{9};
+  std::vector<uint32_t> absent{8};
+  residency.pin_valid(0, ActiveSet::all(4), here, absent);  // an alias of 2
+  EXPECT_EQ(here, (std::vector<uint32_t>{9, 0, 3}));
+  EXPECT_EQ(absent, (std::vector<uint32_t>{8, 1, 2}));
+  here.clear();
+  residency.pin_valid(2, ActiveSet::of({1, 3}), here, absent);
+  EXPECT_EQ(here, (std::vector<uint32_t>{3}));
+  EXPECT_EQ(absent, (std::vector<uint32_t>{8, 1, 2, 1}));
+  residency.unpin(2, std::vector<uint32_t>{0, 3});
+  EXPECT_TRUE(residency.evictable(2, 0));
+  EXPECT_FALSE(residency.evictable(2, 3));  // pinned twice
+  EXPECT_FALSE(residency.evictable(2, 1));
+}
+
 TEST(Residency, SlotsAreNeverSharedAndNeverLost) {
   Residency residency(sites(), std::vector<uint32_t>{0, 3, 2});
   Random random(5);

@@ -6,6 +6,7 @@
 
 #include "core/base/random.h"
 #include "tests/plugins/table.h"
+#include "tierd/eviction_order.hpp"
 
 namespace tierd {
 namespace {
@@ -156,6 +157,49 @@ TEST(CacheLru, DropsTheLeastRecentlyUsedThatMayGo) {
   EXPECT_EQ(cache.table.touch(cache.self, &all), TIERD_OK);  // order: 2, 5
   cache.evictable = nullptr;
   EXPECT_EQ(admit(cache, 1, {7, 8, 9}, 0).victims, (std::vector<uint32_t>{2, 5}));
+}
+
+TEST(CacheFifo, DropsWhatCameFirstHoweverOftenItIsUsed) {
+  Cache cache("cache", "fifo", kUntied);
+  const std::vector<uint32_t> came{4, 1, 7};
+  EXPECT_EQ(cache.table.landed(cache.self, 1, came.data(), 3), TIERD_OK);
+  EXPECT_EQ(cache.table.touch, nullptr);
+  EXPECT_EQ(admit(cache, 1, {0, 2}, 0).victims, (std::vector<uint32_t>{4, 1}));
+  EXPECT_EQ(cache.table.dropped(cache.self, 1, came.data(), 1, TIERD_DROPPED_EVICTED), TIERD_OK);
+  EXPECT_EQ(cache.table.landed(cache.self, 1, came.data(), 1), TIERD_OK);  // came again
+  EXPECT_EQ(admit(cache, 1, {0, 2, 3}, 0).victims, (std::vector<uint32_t>{1, 7, 4}));
+}
+
+// Against the plainest list there is.
+TEST(EvictionOrder, KeepsTheOrderOfAList) {
+  Random random(21);
+  for (const uint32_t n : {1u, 2u, 9u}) {
+    Order order(n);
+    std::vector<uint32_t> list;
+    for (int round = 0; round < 2'000; ++round) {
+      const uint32_t i = random.below(n);
+      const auto place = std::find(list.begin(), list.end(), i);
+      const bool there = place != list.end();
+      EXPECT_EQ(order.contains(i), there);
+      switch (random.below(3)) {
+        case 0:
+          order.append(i);
+          if (!there) list.push_back(i);
+          break;
+        case 1:
+          order.move_to_end(i);
+          if (there) std::rotate(place, place + 1, list.end());
+          break;
+        default:
+          order.remove(i);
+          if (there) list.erase(place);
+      }
+      std::vector<uint32_t> told;
+      for (const uint32_t neuron : order) told.push_back(neuron);
+      ASSERT_EQ(told, list);
+      ASSERT_EQ(order.size(), list.size());
+    }
+  }
 }
 
 // Random sites and sizes: never more than there is, never less than the share by more than one slot a site.
