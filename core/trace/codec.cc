@@ -378,6 +378,8 @@ Result<std::vector<Event>> decode_events(std::span<const std::byte> block, const
   In in(block);
   uint64_t ns = 0;
   while (!in.at_end()) {
+    if (events.size() == kMostEventsInBlock)
+      return Error{Code::corrupt, origin, fmt::format("more than {} events in a block", kMostEventsInBlock)};
     Event& event = events.emplace_back();
     const uint64_t kind = in.number();
     ns += in.number();

@@ -13,8 +13,9 @@
 
 namespace tierd {
 
-// A block whose lists hold more entries than this is not believed.
-inline constexpr uint64_t kMostListedInBlock = 1u << 24;
+// A block with more events, or whose lists hold more entries, is not believed.
+inline constexpr uint32_t kMostEventsInBlock = 1u << 16;
+inline constexpr uint64_t kMostListedInBlock = 1u << 22;
 
 // Appends events to a block of bytes. Times are relative to the event before in the same block.
 class EventEncoder {

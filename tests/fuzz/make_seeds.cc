@@ -13,10 +13,12 @@
 #include "core/layout/encoding.h"
 #include "core/store/manifest_json.h"
 #include "core/store/writer.h"
+#include "core/trace/codec.h"
 #include "tests/store/files.h"
 #include "tests/store/gguf_builder.h"
 #include "tests/store/memory_source.h"
 #include "tests/store/safetensors_builder.h"
+#include "tests/trace/trace_world.h"
 
 namespace tierd {
 namespace {
@@ -229,6 +231,18 @@ void text_seeds(const Seeds& seeds) {
   }
 }
 
+void trace_seeds(const Seeds& seeds) {
+  const std::string header = header_json(small_header()) + kNul;
+  Random random(7);
+  for (int i = 0; i < 40; ++i) {
+    EventEncoder block;
+    uint64_t ns = 0;
+    for (int event = 0; event < 1 + i / 4; ++event) block.add(draw_event(random, ns));
+    const auto* bytes = reinterpret_cast<const char*>(block.bytes().data());
+    seeds.add("trace", std::to_string(i), header + std::string(bytes, block.bytes().size()));
+  }
+}
+
 int run(const char* folder) {
   const Seeds seeds(folder);
   gguf_seeds(seeds);
@@ -238,6 +252,7 @@ int run(const char* folder) {
   tokenizer_seeds(seeds);
   encode_seeds(seeds);
   text_seeds(seeds);
+  trace_seeds(seeds);
   return 0;
 }
 

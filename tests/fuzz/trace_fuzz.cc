@@ -1,0 +1,81 @@
+// A trace: its header up to the first NUL, then a block of events; both behind checksums that fit, which
+// cannot be guessed.
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/store/checksum.h"
+#include "core/trace/codec.h"
+#include "core/trace/file_format.h"
+#include "core/trace/reader.h"
+#include "core/trace/recorded_pass.h"
+#include "tests/fuzz/input_folder.h"
+#include "tests/fuzz/promises.h"
+#include "tests/fuzz/target.h"
+
+namespace tierd {
+namespace {
+
+template <class T>
+std::string_view bytes_of(const T& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+// How many events a block holds is told before its bytes: as many as can be decoded, or one.
+uint32_t announced(std::string_view block) {
+  const auto events = decode_events(std::as_bytes(std::span(block)), "block");
+  return events.ok() ? static_cast<uint32_t>(events->size()) : 1;
+}
+
+std::string trace_of(std::string_view header, std::string_view block) {
+  TraceFileHead head;
+  head.header_bytes = static_cast<uint32_t>(header.size());
+  head.header_checksum = checksum(header);
+  std::string file(bytes_of(head));
+  file += header;
+  TraceBlockHead of{static_cast<uint32_t>(block.size()), announced(block), checksum(block)};
+  file.append(bytes_of(of)).append(block).append(bytes_of(TraceBlockHead()));
+  return file;
+}
+
+std::vector<std::byte> written(const std::vector<Event>& events) {
+  EventEncoder encoder;
+  for (const Event& event : events) encoder.add(event);
+  return {encoder.bytes().begin(), encoder.bytes().end()};
+}
+
+// What was read can be written, and is read again as it was. Compared as bytes: a setting may be no number.
+void expect_the_same_again(const std::vector<Event>& events) {
+  const std::vector<std::byte> bytes = written(events);
+  const auto again = decode_events(bytes, "again");
+  TIERD_CHECK_MSG(again.ok(), again.error().line());
+  TIERD_CHECK(again->size() == events.size() && written(*again) == bytes);
+}
+
+}  // namespace
+
+void fuzz(std::string_view input) {
+  static const InputFolder folder;
+  const std::string_view header = take_text(input);
+  const std::string path = folder.write("run.trace", trace_of(header, input));
+  auto trace = TraceReader::open(path);
+  if (!trace.ok()) return expect_one_line(trace.error(), path);
+  const std::string text = header_json(trace->header());
+  const auto same = parse_header(text, path);
+  TIERD_CHECK_MSG(same.ok() && header_json(*same) == text, text);
+
+  std::vector<Event> events;
+  for (; const Event* event = trace->peek(); trace->next()) {
+    TIERD_CHECK(!event_text(*event, trace->header().sites).empty());
+    if (const auto* begins = event->as<PassBegins>(); begins != nullptr) {
+      const Status sound = check_pass(*begins, *trace);
+      if (!sound.ok()) expect_one_line(sound.error(), path);
+    }
+    events.push_back(*event);
+  }
+  if (!trace->status().ok()) return expect_one_line(trace->status().error(), path);
+  expect_the_same_again(events);
+}
+
+}  // namespace tierd
