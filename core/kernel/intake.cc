@@ -505,17 +505,19 @@ Task<Status> Intake::fill(std::vector<WantedAtStart> wanted, std::function<void(
     for (const uint32_t neuron : from.neurons) wish.plan.neurons.push_back({neuron, true});
   }
 
+  // g++ 12 with UBSan believes `this` to be null where a member that is a reference is awaited.
+  Notice& changed = changed_;
   fill_progress_ = progress ? std::move(progress) : [](uint64_t) {};
   fill_status_ = status;
   for (auto& [site, step, plan] : wishes) {
     while (!plan.done() && fill_status_.ok()) {
       Fetch* started = nullptr;
-      if (!start_next(plan, site, 0, Priority::migration, started)) co_await changed_;
+      if (!start_next(plan, site, 0, Priority::migration, started)) co_await changed;
       if (fill_status_.ok() && stopping()) fill_status_ = Error{Code::cancelled, "load", "interrupted"};
     }
     drop_plan(site, plan);
   }
-  while (!fetches_.empty()) co_await changed_;
+  while (!fetches_.empty()) co_await changed;
   fill_progress_ = nullptr;
   if (!fill_status_.ok()) co_return fill_status_;
   co_return take_fault();
