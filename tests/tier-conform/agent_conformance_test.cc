@@ -59,8 +59,10 @@ TEST(AgentRules, BrokenOnesAreNamedWithAnExample) {
   EXPECT_THAT(broken("waits", "null"), testing::HasSubstr("BROKEN  no call waits: "));
   EXPECT_THAT(broken("loses_one", "null"), testing::HasSubstr("idle, nothing awaited, and yet "));
   EXPECT_THAT(broken("skips_checksums", "flash"), testing::HasSubstr("a wrong checksum: status 0 at unit 0"));
+  // What it hits first depends on the device: memory that nobody uses, or what another message has brought.
   EXPECT_THAT(broken("writes_after_completion", "flash"),
-              testing::HasSubstr("memory was written to after its message had completed"));
+              testing::AnyOf(testing::HasSubstr("memory was written to after its message had completed"),
+                             testing::HasSubstr("BROKEN  what a completion says is there")));
 }
 
 // Nothing is asked of what cannot be made.
