@@ -23,7 +23,9 @@ class Lfu {
     share(bytes, max_slots);
     victims.n = 0;
     for (uint32_t s = 0; s < host_.n_sites(); ++s) {
-      tierd::name_surplus(host_, s, by_use(s), max_slots[s], victims);
+      auto& by_use = here(s, [](uint32_t) { return true; });
+      std::sort(by_use.begin(), by_use.end());
+      tierd::name_surplus(host_, s, by_use, max_slots[s], victims);
     }
   }
 
@@ -31,12 +33,7 @@ class Lfu {
              tierd_victims_out& victims) {
     const uint32_t wanted = missing.n > free_slots ? std::min(missing.n - free_slots, victims.cap) : 0;
     victims.n = 0;
-    if (wanted != 0) {
-      for (const uint32_t neuron : by_use(missing.site)) {
-        if (victims.n == wanted) break;
-        if (host_.evictable(missing.site, neuron)) victims.item[victims.n++] = {missing.site, neuron};
-      }
-    }
+    if (wanted != 0) name_rarest(missing.site, wanted, victims);
     const uint32_t kept = std::min(missing.n, free_slots + victims.n);
     for (uint32_t i = 0; i < missing.n; ++i) {
       verdict[i] = i < kept ? TIERD_VERDICT_KEEP : TIERD_VERDICT_BYPASS;
@@ -56,22 +53,41 @@ class Lfu {
  private:
   struct Site {
     std::vector<uint64_t> uses;  // [n] steps since the start
-    std::vector<bool> here;
+    std::vector<uint8_t> here;   // [n] whether
   };
-  // What is here, rarest first.
-  std::vector<uint32_t> by_use(uint32_t s) const {
-    const Site& site = sites_[s];
-    std::vector<uint32_t> order;
-    for (uint32_t neuron = 0; neuron < site.here.size(); ++neuron) {
-      if (site.here[neuron]) order.push_back(neuron);
+  struct Candidate {
+    uint64_t uses;
+    uint32_t neuron;
+    operator uint32_t() const { return neuron; }
+    bool operator<(const Candidate& other) const {
+      return uses != other.uses ? uses < other.uses : neuron < other.neuron;
     }
-    std::stable_sort(order.begin(), order.end(),
-                     [&](uint32_t a, uint32_t b) { return site.uses[a] < site.uses[b]; });
-    return order;
+  };
+
+  // What is here, by number.
+  template <class Takes>
+  std::vector<Candidate>& here(uint32_t s, Takes takes) {
+    const Site& site = sites_[s];
+    candidates_.clear();
+    for (uint32_t neuron = 0; neuron < site.here.size(); ++neuron) {
+      if (site.here[neuron] && takes(neuron)) candidates_.push_back({site.uses[neuron], neuron});
+    }
+    return candidates_;
+  }
+
+  // Only who leaves has to be known, not in which order: no sort.
+  void name_rarest(uint32_t s, uint32_t wanted, tierd_victims_out& victims) {
+    auto& rarest = here(s, [&](uint32_t neuron) { return host_.evictable(s, neuron); });
+    if (wanted < rarest.size()) {
+      std::nth_element(rarest.begin(), rarest.begin() + wanted, rarest.end());
+      rarest.resize(wanted);
+    }
+    for (const uint32_t neuron : rarest) victims.item[victims.n++] = {s, neuron};
   }
 
   tierd::Host host_;
   std::vector<Site> sites_;
+  std::vector<Candidate> candidates_;  // of one call
 };
 
 }  // namespace
