@@ -243,7 +243,8 @@ void Dispatcher::deliver(const Done& done, bool had_credit) {
 
 bool Dispatcher::turn() {
   if (observer_ != nullptr) observer_->turn_begins();
-  const bool happened = send() | deliver_all();
+  bool happened = send();
+  happened |= deliver_all();
   if (!woken_.empty()) {
     resuming_ns_ = now_ns();
     // Whoever is resumed may post, but nothing is delivered and nobody woken before the next turn.

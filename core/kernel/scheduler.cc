@@ -283,6 +283,7 @@ Status Scheduler::observe(const Current& current) {
 Status Scheduler::look_ahead(const Current& current) {
   auto& predictor = strategies_.predictor;
   if (!options_.prefetch || predictor.table.look_ahead == nullptr) return {};
+  std::fill(ahead_.begin(), ahead_.end(), tierd_ahead{});
   tierd_ahead_out out{kMostAhead, 0, ahead_.data()};
   tierd_rows_view rows{};
   rows.size = sizeof rows;
@@ -294,7 +295,7 @@ Status Scheduler::look_ahead(const Current& current) {
   }
   const auto n_sites = static_cast<uint32_t>(sites_.size());
   for (uint32_t i = 0; i < out.n; ++i) {
-    const tierd_ahead item = std::exchange(ahead_[i], {});  // the plugin finds room that is empty
+    const tierd_ahead& item = ahead_[i];
     const uint64_t place = uint64_t{current.site} + item.distance;
     if (item.site >= n_sites || item.distance == 0 || place % n_sites != item.site) {
       return predictor.fault("look_ahead", fmt::format("site {} does not lie {} sites after {}", item.site,
