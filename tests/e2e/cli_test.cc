@@ -15,6 +15,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
+using testing::StartsWith;
 
 // The embedded model, few tokens, always the same.
 std::vector<std::string> demo(std::vector<std::string> more = {}) {
@@ -190,7 +191,10 @@ TEST_F(Cli, ChangedSourceGetsAStoreOfItsOwn) {
 }
 
 TEST_F(Cli, EveryProgramExplainsItself) {
-  for (const char* program : {TIERD_BIN_TIERD, TIERD_BIN_CONVERT, TIERD_BIN_SYNTH, TIERD_BIN_TOKENIZE}) {
+  const std::filesystem::path folder = std::filesystem::path(TIERD_BIN_TIERD).parent_path();
+  for (const char* name : {"tierd", "tier-bench", "tier-calibrate", "tier-conform", "tier-convert",
+                           "tier-synth", "tier-tokenize", "tier-trace"}) {
+    const std::string program = folder / name;
     const Ended help = run_program(program, {"--help"});
     EXPECT_EQ(help.status, 0) << program;
     EXPECT_THAT(help.out, HasSubstr("Usage")) << program;
@@ -199,7 +203,8 @@ TEST_F(Cli, EveryProgramExplainsItself) {
     const Ended unknown = run_program(program, {"--no-such-flag"});
     EXPECT_EQ(unknown.status, 2) << program;
     EXPECT_THAT(unknown.out, IsEmpty()) << program;
-    EXPECT_THAT(unknown.err, EndsWith("\n")) << program;
+    EXPECT_THAT(unknown.err, StartsWith(std::string(name) + ": "));
+    EXPECT_THAT(unknown.err, EndsWith(" (see " + std::string(name) + " --help)\n"));
   }
 }
 

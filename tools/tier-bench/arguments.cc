@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
+
+#include "tools/command_line/command_line.h"
 
 namespace tierd {
 namespace {
@@ -27,6 +28,7 @@ constexpr uint32_t kDefaultRounds = 5;
 
 struct Raw {
   std::string model, peer, peer_rate;
+  std::string format = "md";
   std::optional<uint32_t> prompt, generate, repetitions, rounds, context, threads, ubatch;
   std::optional<uint64_t> seed;
   bool keep = false;
@@ -36,6 +38,8 @@ Status complete(const Raw& raw, Arguments& arguments) {
   TIERD_ASSIGN(arguments.config, load_config(arguments.config_file, arguments.overrides));
   Config& config = arguments.config;
   if (!raw.model.empty()) config.model = raw.model;
+  if (raw.format == "json") arguments.format = Format::json;
+  if (raw.format == "csv") arguments.format = Format::csv;
   if (raw.threads) config.threads = *raw.threads;
   if (raw.ubatch) config.ubatch = *raw.ubatch;
   if (raw.seed) config.seed = *raw.seed;
@@ -72,63 +76,48 @@ Parsed parse_arguments(int argc, char** argv) {
   Parsed parsed;
   Arguments& arguments = parsed.arguments;
   Raw raw;
-  CLI::App app{kDescription, "tier-bench"};
-  app.get_formatter()->column_width(34);
-  app.add_option("--config", arguments.config_file, "configuration, see configs/")->type_name("FILE");
-  app.add_option("--set", arguments.overrides, "a key over the configuration's, see tierd --help")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  app.add_option("-m,--model", raw.model, "the model")->type_name("PATH");
-  app.add_option("-p,--n-prompt", raw.prompt,
-                 fmt::format("tokens of a prompt, 0 is none [{}]", kDefaultPrompt))
-      ->type_name("N");
-  app.add_option("-n,--n-gen", raw.generate,
-                 fmt::format("tokens decoded from an empty context, 0 is none [{}]", kDefaultGenerate))
-      ->type_name("N");
-  auto* repetitions = app.add_option("-r,--repetitions", raw.repetitions,
-                                     fmt::format("blocks of each test [{}]", kDefaultRounds))
-                          ->type_name("N")
-                          ->check(CLI::Range(1, 1000));
-  app.add_option("-c,--ctx-size", raw.context, "positions of the context [what -p and -n need]")
-      ->type_name("N");
-  app.add_option("-t,--threads", raw.threads, "compute workers, 0 is one a core")->type_name("N");
-  app.add_option("--ub,--ubatch-size", raw.ubatch, "most tokens of a prefill chunk")->type_name("N");
-  app.add_option("-s,--seed", raw.seed, "of the tokens")->type_name("N");
-  app.add_option("--block-seconds", arguments.block_seconds,
-                 "repeat the test in a block for at least so long; the context is emptied when full")
-      ->type_name("S")
-      ->check(CLI::Range(0.0, 86400.0));
-  app.add_option("--warmup-seconds", arguments.warmup_seconds, "run so long before the first block")
-      ->type_name("S")
-      ->check(CLI::Range(0.0, 86400.0));
-  auto* peer =
-      app.add_option("--peer", raw.peer, "a shell command to run after each block of ours")->type_name("CMD");
-  auto* rate =
-      app.add_option("--peer-rate", raw.peer_rate, "finds the peer's tokens/s in its output, first group")
-          ->type_name("REGEX");
-  peer->needs(rate)->excludes(repetitions);
-  rate->needs(peer);
-  app.add_option("--rounds", raw.rounds,
-                 fmt::format("times ours and the peer take turns [{}]", kDefaultRounds))
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000))
-      ->needs(peer);
-  app.add_flag("--keep", raw.keep, "keep the model in memory while the peer runs")->needs(peer);
-  app.add_flag("--fit", arguments.fit, "raise a budget that is too small to the least that would do");
-  app.add_option("-o,--output", arguments.format, "md, json or csv")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Format>{{"md", Format::md}, {"json", Format::json}, {"csv", Format::csv}}));
-  app.add_flag("-q,--quiet", arguments.quiet, "no progress");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& success) {
-    parsed.exit_code = app.exit(success);
-    return parsed;
-  } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "tier-bench: {} (see tier-bench --help)\n", error.what());
-    parsed.exit_code = 2;
-    return parsed;
-  }
+  CommandLine line("tier-bench", kDescription);
+  line.option("--config", arguments.config_file, "configuration, see configs/").named("FILE");
+  line.option("--set", arguments.overrides, "a key over the configuration's, see tierd --help")
+      .named("KEY=VALUE");
+  line.option("-m,--model", raw.model, "the model").named("PATH");
+  line.option("-p,--n-prompt", raw.prompt, fmt::format("tokens of a prompt, 0 is none [{}]", kDefaultPrompt))
+      .named("N");
+  line.option("-n,--n-gen", raw.generate,
+              fmt::format("tokens decoded from an empty context, 0 is none [{}]", kDefaultGenerate))
+      .named("N");
+  const Argument repetitions = line.option("-r,--repetitions", raw.repetitions,
+                                           fmt::format("blocks of each test [{}]", kDefaultRounds))
+                                   .named("N")
+                                   .between(1, 1000);
+  line.option("-c,--ctx-size", raw.context, "positions of the context [what -p and -n need]").named("N");
+  line.option("-t,--threads", raw.threads, "compute workers, 0 is one a core").named("N");
+  line.option("--ub,--ubatch-size", raw.ubatch, "most tokens of a prefill chunk").named("N");
+  line.option("-s,--seed", raw.seed, "of the tokens").named("N");
+  line.option("--block-seconds", arguments.block_seconds,
+              "repeat the test in a block for at least so long; the context is emptied when full")
+      .named("S")
+      .between(0.0, 86400.0);
+  line.option("--warmup-seconds", arguments.warmup_seconds, "run so long before the first block")
+      .named("S")
+      .between(0.0, 86400.0);
+  Argument peer =
+      line.option("--peer", raw.peer, "a shell command to run after each block of ours").named("CMD");
+  Argument rate =
+      line.option("--peer-rate", raw.peer_rate, "finds the peer's tokens/s in its output, first group")
+          .named("REGEX");
+  peer.needs(rate).excludes(repetitions);
+  rate.needs(peer);
+  line.option("--rounds", raw.rounds, fmt::format("times ours and the peer take turns [{}]", kDefaultRounds))
+      .named("N")
+      .between(1, 1000)
+      .needs(peer);
+  line.flag("--keep", raw.keep, "keep the model in memory while the peer runs").needs(peer);
+  line.flag("--fit", arguments.fit, "raise a budget that is too small to the least that would do");
+  line.option("-o,--output", raw.format, "md, json or csv").one_of({"md", "json", "csv"});
+  line.flag("-q,--quiet", arguments.quiet, "no progress");
+  parsed.exit_code = line.parse(argc, argv);
+  if (parsed.exit_code) return parsed;
   if (const Status status = complete(raw, arguments); !status.ok()) {
     fmt::print(stderr, "{}\n", status.error().line());
     parsed.exit_code = 2;

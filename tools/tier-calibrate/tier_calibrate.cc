@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <sys/vfs.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -16,6 +15,7 @@
 #include "tiers/compute/kernels.h"
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"
+#include "tools/command_line/command_line.h"
 #include "tools/tier-calibrate/machine.h"
 #include "tools/tier-calibrate/scratch_file.h"
 
@@ -30,7 +30,9 @@ constexpr const char* kAbout =
     "  tier-calibrate                        a minute; measures the disk of the current folder\n"
     "  tier-calibrate --quick                a few points, under 15 seconds\n"
     "  tier-calibrate --folder /mnt/nvme     another disk\n"
-    "  tier-calibrate --file model.store/0   reads that file instead of writing one";
+    "  tier-calibrate --file 7b.store/weights.bin   reads that file instead of writing one\n"
+    "\n"
+    "Exit: 0 done; 1 the disk or the output failed; 2 unusable arguments.\n";
 
 struct Options {
   std::string output;
@@ -181,24 +183,26 @@ Status calibrate(const Options& options) {
 
 int run(int argc, char** argv) {
   Options options;
-  CLI::App app(kAbout, "tier-calibrate");
-  app.add_option("-o,--output", options.output, "The file to write (default: configs/hardware/<host>.toml)");
-  app.add_option("--file", options.file, "An existing file to read, at least 4 MiB; none is written then");
-  app.add_option("--folder", options.folder,
-                 "Where the file to read is written; it has no name and goes by itself")
-      ->capture_default_str()
-      ->excludes("--file");
-  app.add_option("--size", options.size, "Size of that file (default: 2 GiB, with --quick 512 MiB)")
-      ->excludes("--file");
-  app.add_option("-t,--threads", options.threads, "Most threads for memory and kernels (default: all cores)")
-      ->check(CLI::Range(1, 1024));
-  app.add_flag("--quick", options.quick, "Fewer points, once each");
-  app.add_flag("-q,--quiet", options.quiet, "No progress on stderr");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  CommandLine line("tier-calibrate", kAbout);
+  line.option("-o,--output", options.output, "The file to write (default: configs/hardware/<host>.toml)")
+      .named("FILE");
+  const Argument file =
+      line.option("--file", options.file, "An existing file to read, at least 4 MiB; none is written then")
+          .named("FILE");
+  line.option("--folder", options.folder,
+              "Where the file to read is written; it has no name and goes by itself")
+      .named("DIR")
+      .shows_default()
+      .excludes(file);
+  line.option("--size", options.size, "Size of that file (default: 2 GiB, with --quick 512 MiB)")
+      .named("SIZE")
+      .excludes(file);
+  line.option("-t,--threads", options.threads, "Most threads for memory and kernels (default: all cores)")
+      .named("N")
+      .between(1, 1024);
+  line.flag("--quick", options.quick, "Fewer points, once each");
+  line.flag("-q,--quiet", options.quiet, "No progress on stderr");
+  if (const auto status = line.parse(argc, argv)) return *status;
   const Status status = calibrate(options);
   if (status.ok()) return 0;
   tierd::say("tier-calibrate: " + status.error().line());

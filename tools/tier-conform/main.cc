@@ -1,12 +1,12 @@
 // tier-conform: does a plugin keep the rules?
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 
 #include "core/base/standard_streams.h"
 #include "core/host/plugin_file.h"
 #include "tools/assembly/plugin_tensors.h"
+#include "tools/command_line/command_line.h"
 #include "tools/tier-conform/agent_suite.h"
 #include "tools/tier-conform/suites.h"
 
@@ -63,23 +63,16 @@ int run(int argc, char** argv) {
   SuiteOptions options;
   std::string tensors;
   bool verbose = false;
-  CLI::App app{kDescription, "tier-conform"};
-  app.add_option("PLUGIN", path, "the shared object")->required()->type_name("FILE");
-  app.add_option("-s,--seed", options.seed, "of sites and traces")->capture_default_str();
-  app.add_option("--worlds", options.worlds, "how many arrangements of sites")->capture_default_str();
-  app.add_option("--steps", options.steps, "steps in each")->capture_default_str();
-  app.add_option("--tensors", tensors,
-                 "a safetensors file for the plugin, as `cache.tensors` names one to tierd")
-      ->type_name("FILE");
-  app.add_flag("-v,--verbose", verbose, "the rules that it keeps, too");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& success) {
-    return app.exit(success);
-  } catch (const CLI::ParseError& error) {
-    say(std::string("tier-conform: ") + error.what() + " (see tier-conform --help)");
-    return kBadInput;
-  }
+  CommandLine line("tier-conform", kDescription);
+  line.option("PLUGIN", path, "the shared object").required().named("FILE");
+  line.option("-s,--seed", options.seed, "of sites and traces").shows_default();
+  line.option("--worlds", options.worlds, "how many arrangements of sites").shows_default();
+  line.option("--steps", options.steps, "steps in each").shows_default();
+  line.option("--tensors", tensors,
+              "a safetensors file for the plugin, as `cache.tensors` names one to tierd")
+      .named("FILE");
+  line.flag("-v,--verbose", verbose, "the rules that it keeps, too");
+  if (const auto status = line.parse(argc, argv)) return *status;
   if (!tensors.empty()) {
     const auto read = read_tensors(tensors);
     if (!read.ok()) {

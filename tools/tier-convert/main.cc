@@ -1,7 +1,6 @@
 // tier-convert: makes a store from a model file, shows what is in it, verifies it.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <string>
 
@@ -10,6 +9,7 @@
 #include "core/store/source.h"
 #include "core/store/store.h"
 #include "core/store/writer.h"
+#include "tools/command_line/command_line.h"
 
 namespace tierd {
 namespace {
@@ -118,27 +118,22 @@ int fail(const std::string& line) {
 
 int main_of(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app(kAbout, "tier-convert");
-  app.footer(kExamples);
-  app.add_option("source", arguments.source, "The model; or, with --verify and no OUT, a store")
-      ->required()
-      ->type_name("SOURCE");
-  app.add_option("out", arguments.out,
-                 "The store (a folder) to make; an interrupted run goes on where it stopped")
-      ->type_name("OUT");
-  app.add_option("--tokenizer", arguments.tokenizer, "A tokenizer to use instead of the model's own")
-      ->type_name("FILE");
-  app.add_option("--neuron-bytes", arguments.neuron_bytes,
-                 "About so many bytes a neuron, such as 256KiB (default: by the model's size)")
-      ->type_name("SIZE");
-  app.add_flag("--verify", arguments.verify, "Read the store back and check every extent");
-  app.add_flag("-q,--quiet", arguments.quiet, "No progress and no summary");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    return fail(std::string(error.what()) + " (see --help)");
-  }
+  CommandLine line("tier-convert", kAbout);
+  line.footer([] { return kExamples; });
+  line.option("source", arguments.source, "The model; or, with --verify and no OUT, a store")
+      .required()
+      .named("SOURCE");
+  line.option("out", arguments.out,
+              "The store (a folder) to make; an interrupted run goes on where it stopped")
+      .named("OUT");
+  line.option("--tokenizer", arguments.tokenizer, "A tokenizer to use instead of the model's own")
+      .named("FILE");
+  line.option("--neuron-bytes", arguments.neuron_bytes,
+              "About so many bytes a neuron, such as 256KiB (default: by the model's size)")
+      .named("SIZE");
+  line.flag("--verify", arguments.verify, "Read the store back and check every extent");
+  line.flag("-q,--quiet", arguments.quiet, "No progress and no summary");
+  if (const auto status = line.parse(argc, argv)) return *status;
   if (arguments.out.empty() && !arguments.verify) {
     return fail("OUT is missing; to check a store: tier-convert --verify STORE");
   }

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "core/base/standard_streams.h"
@@ -11,6 +10,7 @@
 #include "core/store/gguf_writer.h"
 #include "core/store/synthetic_source.h"
 #include "core/store/writer.h"
+#include "tools/command_line/command_line.h"
 
 namespace tierd {
 namespace {
@@ -62,31 +62,20 @@ int fail(const std::string& line) {
 
 int run(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app(kAbout, "tier-synth");
-  app.footer(fmt::format(kExamples, fmt::join(known_shapes(), "\n  ")));
-  app.add_option("out", arguments.out, "The store (a folder) or the GGUF file to make")
-      ->required()
-      ->type_name("OUT");
-  app.add_option("--shape", arguments.shape, "The model's shape, see below")->required()->type_name("SHAPE");
-  app.add_option("--encoding", arguments.encoding, "f32, f16, bf16, q8_0 or q4_0, for every matrix")
-      ->type_name("ENCODING")
-      ->capture_default_str();
-  app.add_option("--format", arguments.format, "store or gguf")
-      ->check(CLI::IsMember({"store", "gguf"}))
-      ->capture_default_str();
-  app.add_option("--seed", arguments.seed, "The same seed gives the same weights")
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--neuron-bytes", arguments.neuron_bytes,
-                 "About so many bytes a neuron, such as 256KiB (store only)")
-      ->type_name("SIZE");
-  app.add_flag("-q,--quiet", arguments.quiet, "No progress");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    return fail(std::string(error.what()) + " (see --help)");
-  }
+  CommandLine line("tier-synth", kAbout);
+  line.footer([] { return fmt::format(kExamples, fmt::join(known_shapes(), "\n  ")); });
+  line.option("out", arguments.out, "The store (a folder) or the GGUF file to make").required().named("OUT");
+  line.option("--shape", arguments.shape, "The model's shape, see below").required().named("SHAPE");
+  line.option("--encoding", arguments.encoding, "f32, f16, bf16, q8_0 or q4_0, for every matrix")
+      .named("ENCODING")
+      .shows_default();
+  line.option("--format", arguments.format, "store or gguf").one_of({"store", "gguf"}).shows_default();
+  line.option("--seed", arguments.seed, "The same seed gives the same weights").named("N").shows_default();
+  line.option("--neuron-bytes", arguments.neuron_bytes,
+              "About so many bytes a neuron, such as 256KiB (store only)")
+      .named("SIZE");
+  line.flag("-q,--quiet", arguments.quiet, "No progress");
+  if (const auto status = line.parse(argc, argv)) return *status;
   if (arguments.format == "gguf" && !arguments.neuron_bytes.empty()) {
     return fail("--neuron-bytes: a GGUF file has no neurons");
   }

@@ -1,7 +1,6 @@
 // tier-tokenize: text to token ids and back, with the tokenizer of a model.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -17,6 +16,7 @@
 #include "core/base/standard_streams.h"
 #include "core/text/input_file.h"
 #include "core/text/tokenizer.h"
+#include "tools/command_line/command_line.h"
 #include "tools/tier-tokenize/load_vocab.h"
 
 namespace tierd {
@@ -130,31 +130,26 @@ int fail(int status, const std::string& line) {
 
 int main_with(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app(kAbout, "tier-tokenize");
-  app.footer(kExamples);
-  app.add_option("-m,--model", arguments.model, "The model or tokenizer")->required()->type_name("MODEL");
-  auto* prompt = app.add_option("-p,--prompt", arguments.prompt, "The text")->type_name("TEXT");
-  auto* file = app.add_option("-f,--file", arguments.file, "The file that holds the text")->type_name("FILE");
-  auto* ids = app.add_flag("--ids", arguments.ids, "Print the ids alone, as [1, 2, 3]");
-  auto* no_bos =
-      app.add_flag("--no-bos", arguments.no_bos, "Put no BOS token first where the model asks for it");
-  app.add_flag("--special", arguments.special,
-               "Control tokens written in the text become their ids; with --decode, they are printed");
-  auto* decode = app.add_option("--decode", arguments.decode,
+  CommandLine line("tier-tokenize", kAbout);
+  line.footer([] { return kExamples; });
+  line.option("-m,--model", arguments.model, "The model or tokenizer").required().named("MODEL");
+  Argument prompt = line.option("-p,--prompt", arguments.prompt, "The text").named("TEXT");
+  Argument file = line.option("-f,--file", arguments.file, "The file that holds the text").named("FILE");
+  Argument ids = line.flag("--ids", arguments.ids, "Print the ids alone, as [1, 2, 3]");
+  Argument no_bos =
+      line.flag("--no-bos", arguments.no_bos, "Put no BOS token first where the model asks for it");
+  line.flag("--special", arguments.special,
+            "Control tokens written in the text become their ids; with --decode, they are printed");
+  Argument decode = line.option("--decode", arguments.decode,
                                 "Print the text of these ids; - reads them from "
                                 "standard input")
-                     ->type_name("IDS");
-  prompt->excludes(file);
-  decode->excludes(prompt)->excludes(file)->excludes(ids)->excludes(no_bos);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);
-    return fail(kExitInput, std::string(e.what()) + " (see --help)");
-  }
-  arguments.has_prompt = prompt->count() > 0;
-  arguments.has_file = file->count() > 0;
-  arguments.has_decode = decode->count() > 0;
+                        .named("IDS");
+  prompt.excludes(file);
+  decode.excludes(prompt).excludes(file).excludes(ids).excludes(no_bos);
+  if (const auto status = line.parse(argc, argv)) return *status;
+  arguments.has_prompt = prompt.given();
+  arguments.has_file = file.given();
+  arguments.has_decode = decode.given();
 
   const Result<std::string> output = run(arguments);
   if (!output.ok()) return fail(kExitInput, output.error().line());

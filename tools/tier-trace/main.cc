@@ -1,7 +1,6 @@
 // tier-trace: what is in a trace, and what would have been.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstring>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "core/trace/what_if.h"
 #include "tools/assembly/run_trace.h"
 #include "tools/assembly/strategy_choices.h"
+#include "tools/command_line/command_line.h"
 #include "tools/tier-trace/alternatives.h"
 #include "tools/tier-trace/summary.h"
 #include "tools/tier-trace/timeline.h"
@@ -212,53 +212,42 @@ int ask_what_if(TraceReader& trace, const Options& options) {
 int run(int argc, char** argv) {
   Options options;
   int (*command)(TraceReader&, const Options&) = nullptr;
-  CLI::App app{kDescription, "tier-trace"};
-  app.require_subcommand(1);
-  const auto add = [&](const char* name, const char* help, int (*function)(TraceReader&, const Options&)) {
-    CLI::App* sub = app.add_subcommand(name, help);
-    sub->add_option("FILE", options.file, "the trace")->required()->type_name("FILE");
-    sub->callback([&command, function] { command = function; });
-    return sub;
+  CommandLine line("tier-trace", kDescription);
+  const auto add = [&](const char* name, const char* help,
+                       int (*function)(TraceReader&, const Options&)) -> CommandLine& {
+    CommandLine& added = line.command(name, help, [&command, function] { command = function; });
+    added.option("FILE", options.file, "the trace").required().named("FILE");
+    return added;
   };
-  const auto add_steps = [&](CLI::App* sub) {
-    sub->add_option("--steps", options.steps, "only these: 3, or 3-7")->type_name("A[-B]");
+  const auto add_steps = [&](CommandLine& to) {
+    to.option("--steps", options.steps, "only these: 3, or 3-7").named("A[-B]");
   };
-  const auto add_json = [&](CLI::App* sub) { sub->add_flag("--json", options.json, "for machines"); };
-  const auto add_plugins = [&](CLI::App* sub) {
-    sub->add_option("--plugin-path", options.plugin_folders, "a folder with plugins; may be repeated")
-        ->type_name("DIR")
-        ->allow_extra_args(false);
+  const auto add_json = [&](CommandLine& to) { to.flag("--json", options.json, "for machines"); };
+  const auto add_plugins = [&](CommandLine& to) {
+    to.option("--plugin-path", options.plugin_folders, "a folder with plugins; may be repeated").named("DIR");
+  };
+  const auto add_output = [&](CommandLine& to, const char* help) {
+    to.option("-o,--output", options.output, help).required().named("FILE");
   };
   add_json(add("summary", "the run on one screen", summary));
   add_steps(add("print", "every event, one a line", print_events));
-  CLI::App* timeline = add("export", "Chrome trace events, for ui.perfetto.dev", export_timeline);
-  timeline->add_option("-o,--output", options.output, "the JSON file; - is standard output")
-      ->required()
-      ->type_name("FILE");
+  CommandLine& timeline = add("export", "Chrome trace events, for ui.perfetto.dev", export_timeline);
+  add_output(timeline, "the JSON file; - is standard output");
   add_steps(timeline);
-  add("truth", "what was active, as tensors for the predictor oracle", export_truth)
-      ->add_option("-o,--output", options.output, "the safetensors file")
-      ->required()
-      ->type_name("FILE");
-  CLI::App* replaying = add("replay", "decide everything again, and compare", replay_trace);
+  add_output(add("truth", "what was active, as tensors for the predictor oracle", export_truth),
+             "the safetensors file");
+  CommandLine& replaying = add("replay", "decide everything again, and compare", replay_trace);
   add_plugins(replaying);
   add_json(replaying);
-  CLI::App* other = add("what-if", "what other policies would have done with this run", ask_what_if);
+  CommandLine& other = add("what-if", "what other policies would have done with this run", ask_what_if);
   other
-      ->add_option(
+      .option(
           "ALTERNATIVE", options.alternatives,
           "KEY=VALUE[,KEY=VALUE]: keys of predictor, quantizer, cache, balancer; arena=BYTES or arena=25%")
-      ->type_name("KEY=VALUE,…");
+      .named("KEY=VALUE,…");
   add_plugins(other);
   add_json(other);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& success) {
-    return app.exit(success);
-  } catch (const CLI::ParseError& error) {
-    say(std::string("tier-trace: ") + error.what() + " (see tier-trace --help)");
-    return kBadInput;
-  }
+  if (const auto status = line.parse(argc, argv)) return *status;
   auto trace = TraceReader::open(options.file);
   if (!trace.ok()) return fail(trace.error());
   return command(*trace, options);

@@ -1,11 +1,11 @@
 #include "tools/tierd/arguments.h"
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "core/base/standard_streams.h"
+#include "tools/command_line/command_line.h"
 
 namespace tierd {
 namespace {
@@ -45,77 +45,60 @@ Parsed parse_arguments(int argc, char** argv) {
   std::optional<uint32_t> threads, context, ubatch;
   std::optional<uint64_t> seed;
 
-  CLI::App app{kDescription, "tierd"};
-  app.get_formatter()->column_width(34);
-  app.footer([] { return kFooter + config_manual(); });
-  app.set_version_flag("--version", "tierd 0.1.0");
-  app.add_option("--config", file, "the configuration, a TOML file such as those of configs/")
-      ->type_name("FILE");
-  app.add_option("--set", overrides, "a key and its value over the configuration's; may be repeated")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  app.add_option("--plugin-path", plugin_folders,
-                 "a folder with plugins (KIND-NAME.so), before those of the configuration and of "
-                 "$TIERD_PLUGIN_PATH; may be repeated")
-      ->type_name("DIR")
-      ->allow_extra_args(false);
-  app.add_flag("--plugins", arguments.list_plugins, "list the plugins that are found, and stop");
-  app.add_option("--plugin", arguments.plugin, "print the manual of a plugin (NAME or KIND-NAME), and stop")
-      ->type_name("NAME");
-  app.add_option("-m,--model", model, "the model, see below")->type_name("MODEL");
-  app.add_option("--tokenizer", tokenizer, "a tokenizer to use instead of the model's")->type_name("FILE");
-  auto* prompt =
-      app.add_option("-p,--prompt", arguments.prompt, "the prompt; empty: the model's BOS token alone")
-          ->type_name("TEXT");
-  app.add_option("-f,--file", prompt_file, "a file that holds the prompt")
-      ->type_name("FILE")
-      ->excludes(prompt);
-  app.add_option("-n,--predict,--n-predict", arguments.predict,
-                 "tokens to generate; -1, the default: until the model ends its text or the context is full")
-      ->type_name("N");
-  app.add_option("-c,--ctx-size", context, "positions of the context; 0: the model's, but at most 4096")
-      ->type_name("N");
-  app.add_option("-t,--threads", threads, "threads that compute; 0: one a core")->type_name("N");
-  app.add_option("--ub,--ubatch-size", ubatch, "most tokens of the prompt in one pass (also -ub)")
-      ->type_name("N");
-  app.add_option("-s,--seed", seed, "seed of sampling: the same seed gives the same text")->type_name("N");
-  app.add_option("--temp", arguments.sampling.temperature,
-                 "temperature of sampling; 0: always the most probable token")
-      ->capture_default_str();
-  app.add_option("--top-k", arguments.sampling.top_k, "draw from the k most probable tokens; 0: from all")
-      ->capture_default_str();
-  app.add_option("--top-p", arguments.sampling.top_p, "draw from the most probable ones up to this sum")
-      ->capture_default_str();
-  app.add_option("--min-p", arguments.sampling.min_p,
-                 "draw from those at least so probable, relative to the best")
-      ->capture_default_str();
-  app.add_flag("--ignore-eos", arguments.ignore_eos, "go on where the model would end its text");
-  app.add_flag("--special", arguments.special, "print control tokens as well");
-  app.add_flag("--fit", arguments.fit,
-               "raise a budget that is too small to the least that would do, instead of refusing it");
-  app.add_flag("--check", arguments.check,
-               "print the plan (what lies where, bytes a token, expected speed) and stop");
-  app.add_option("--trace", trace, "record what the kernel does in this file, for tier-trace")
-      ->type_name("FILE");
-  app.add_flag("--json", arguments.json, "print one JSON object instead: text and report, or the plan");
-  app.add_flag("-q,--quiet", arguments.quiet, "no progress and no report; errors only");
+  CommandLine line("tierd", kDescription);
+  line.footer([] { return kFooter + config_manual(); });
+  line.version("tierd 0.1.0");
+  line.option("--config", file, "the configuration, a TOML file such as those of configs/").named("FILE");
+  line.option("--set", overrides, "a key and its value over the configuration's; may be repeated")
+      .named("KEY=VALUE");
+  line.option("--plugin-path", plugin_folders,
+              "a folder with plugins (KIND-NAME.so), before those of the configuration and of "
+              "$TIERD_PLUGIN_PATH; may be repeated")
+      .named("DIR");
+  line.flag("--plugins", arguments.list_plugins, "list the plugins that are found, and stop");
+  line.option("--plugin", arguments.plugin, "print the manual of a plugin (NAME or KIND-NAME), and stop")
+      .named("NAME");
+  line.option("-m,--model", model, "the model, see below").named("MODEL");
+  line.option("--tokenizer", tokenizer, "a tokenizer to use instead of the model's").named("FILE");
+  const Argument prompt =
+      line.option("-p,--prompt", arguments.prompt, "the prompt; empty: the model's BOS token alone")
+          .named("TEXT");
+  line.option("-f,--file", prompt_file, "a file that holds the prompt").named("FILE").excludes(prompt);
+  line.option("-n,--predict,--n-predict", arguments.predict,
+              "tokens to generate; -1, the default: until the model ends its text or the context is full")
+      .named("N");
+  line.option("-c,--ctx-size", context, "positions of the context; 0: the model's, but at most 4096")
+      .named("N");
+  line.option("-t,--threads", threads, "threads that compute; 0: one a core").named("N");
+  line.option("--ub,--ubatch-size", ubatch, "most tokens of the prompt in one pass (also -ub)").named("N");
+  line.option("-s,--seed", seed, "seed of sampling: the same seed gives the same text").named("N");
+  line.option("--temp", arguments.sampling.temperature,
+              "temperature of sampling; 0: always the most probable token")
+      .shows_default();
+  line.option("--top-k", arguments.sampling.top_k, "draw from the k most probable tokens; 0: from all")
+      .shows_default();
+  line.option("--top-p", arguments.sampling.top_p, "draw from the most probable ones up to this sum")
+      .shows_default();
+  line.option("--min-p", arguments.sampling.min_p,
+              "draw from those at least so probable, relative to the best")
+      .shows_default();
+  line.flag("--ignore-eos", arguments.ignore_eos, "go on where the model would end its text");
+  line.flag("--special", arguments.special, "print control tokens as well");
+  line.flag("--fit", arguments.fit,
+            "raise a budget that is too small to the least that would do, instead of refusing it");
+  line.flag("--check", arguments.check,
+            "print the plan (what lies where, bytes a token, expected speed) and stop");
+  line.option("--trace", trace, "record what the kernel does in this file, for tier-trace").named("FILE");
+  line.flag("--json", arguments.json, "print one JSON object instead: text and report, or the plan");
+  line.flag("-q,--quiet", arguments.quiet, "no progress and no report; errors only");
   // llama.cpp writes this one with a single dash, which the parser takes for a bundle of short flags.
-  std::vector<std::string> words;
-  for (int i = argc - 1; i >= 1; --i)
-    words.emplace_back(std::string_view(argv[i]) == "-ub" ? "--ub" : argv[i]);
-  try {
-    app.parse(std::move(words));
-  } catch (const CLI::Success& success) {
-    parsed.exit_code = app.exit(success);
-    return parsed;
-  } catch (const CLI::ParseError& error) {
-    say(std::string("tierd: ") + error.what() + " (see tierd --help)");
-    parsed.exit_code = 2;
-    return parsed;
-  }
+  std::vector<std::string> words = words_of(argc, argv);
+  std::replace(words.begin(), words.end(), std::string("-ub"), std::string("--ub"));
+  parsed.exit_code = line.parse(std::move(words));
+  if (parsed.exit_code) return parsed;
 
-  const auto fail = [&](const std::string& line) {
-    say(line);
+  const auto fail = [&](const std::string& why) {
+    say(why);
     parsed.exit_code = 2;
     return parsed;
   };

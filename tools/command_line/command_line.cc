@@ -1,0 +1,128 @@
+#include "tools/command_line/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "core/base/standard_streams.h"
+
+namespace tierd {
+namespace {
+
+constexpr int kUnusable = 2;
+constexpr size_t kHelpColumn = 34;
+
+}  // namespace
+
+Argument& Argument::named(const char* value) {
+  option_->type_name(value);
+  return *this;
+}
+Argument& Argument::required() {
+  option_->required();
+  return *this;
+}
+Argument& Argument::shows_default() {
+  option_->capture_default_str();
+  return *this;
+}
+Argument& Argument::between(int least, int most) {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+Argument& Argument::between(double least, double most) {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+Argument& Argument::one_of(std::vector<std::string> words) {
+  option_->check(CLI::IsMember(std::move(words)));
+  return *this;
+}
+Argument& Argument::excludes(const Argument& other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+Argument& Argument::needs(const Argument& other) {
+  option_->needs(other.option_);
+  return *this;
+}
+bool Argument::given() const {
+  return option_->count() > 0;
+}
+
+std::vector<std::string> words_of(int argc, char** argv) {
+  return {argv + std::min(argc, 1), argv + argc};
+}
+
+CommandLine::CommandLine(const char* program, const char* description)
+    : CommandLine(std::make_shared<CLI::App>(description, program)) {
+  app_->get_formatter()->column_width(kHelpColumn);
+}
+CommandLine::CommandLine(std::shared_ptr<CLI::App> app) : app_(std::move(app)) {}
+CommandLine::~CommandLine() = default;
+
+void CommandLine::version(const char* text) {
+  app_->set_version_flag("--version", text);
+}
+void CommandLine::footer(std::function<std::string()> text) {
+  app_->footer(std::move(text));
+}
+
+template <class T>
+Argument CommandLine::add(const char* names, T& value, const std::string& help) {
+  return Argument(app_->add_option(names, value, help));
+}
+Argument CommandLine::option(const char* names, std::string& value, const std::string& help) {
+  return add(names, value, help);
+}
+Argument CommandLine::option(const char* names, int64_t& value, const std::string& help) {
+  return add(names, value, help);
+}
+Argument CommandLine::option(const char* names, uint32_t& value, const std::string& help) {
+  return add(names, value, help);
+}
+Argument CommandLine::option(const char* names, uint64_t& value, const std::string& help) {
+  return add(names, value, help);
+}
+Argument CommandLine::option(const char* names, float& value, const std::string& help) {
+  return add(names, value, help);
+}
+Argument CommandLine::option(const char* names, double& value, const std::string& help) {
+  return add(names, value, help);
+}
+Argument CommandLine::option(const char* names, std::optional<uint32_t>& value, const std::string& help) {
+  return add(names, value, help);
+}
+Argument CommandLine::option(const char* names, std::optional<uint64_t>& value, const std::string& help) {
+  return add(names, value, help);
+}
+Argument CommandLine::option(const char* names, std::vector<std::string>& values, const std::string& help) {
+  CLI::Option* const option = app_->add_option(names, values, help);
+  if (!option->get_positional()) option->allow_extra_args(false);
+  return Argument(option);
+}
+Argument CommandLine::flag(const char* names, bool& value, const std::string& help) {
+  return Argument(app_->add_flag(names, value, help));
+}
+
+CommandLine& CommandLine::command(const char* name, const char* help, std::function<void()> chosen) {
+  app_->require_subcommand(1);
+  CLI::App* const app = app_->add_subcommand(name, help);
+  app->callback(std::move(chosen));
+  return *commands_.emplace_back(new CommandLine(app_->get_subcommand_ptr(app)));
+}
+
+std::optional<int> CommandLine::parse(std::vector<std::string> words) {
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  try {
+    app_->parse(std::move(words));
+  } catch (const CLI::Success& help) {
+    return app_->exit(help);
+  } catch (const CLI::ParseError& error) {
+    const std::string& program = app_->get_name();
+    say(program + ": " + error.what() + " (see " + program + " --help)");
+    return kUnusable;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tierd
