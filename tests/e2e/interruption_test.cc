@@ -16,6 +16,14 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::StartsWith;
 
+// So many moments of each run are tried, for each signal. A sanitizer slows every one of them down, and
+// leaves them as they are.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kMoments = 6;
+#else
+constexpr int kMoments = 12;
+#endif
+
 // The programs promise a second; a loaded machine and sanitizers get more.
 constexpr uint64_t kEndsWithinNs = 5'000'000'000;
 
@@ -67,7 +75,7 @@ TEST_P(Interruption, OfAFirstRun) {
   const uint64_t lasts_ns = now_ns() - begin;
   ASSERT_EQ(whole.status, 0) << whole.err;
   Random random(static_cast<uint64_t>(number()));
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < kMoments; ++round) {
     SCOPED_TRACE(round);
     std::filesystem::remove_all(cache());
     Program program(TIERD_BIN_TIERD, arguments);
@@ -89,7 +97,7 @@ TEST_P(Interruption, OfLoadingAndALongPrompt) {
     const uint64_t begin = now_ns();
     expect_undisturbed(arguments, whole.out);
     const uint64_t lasts_ns = now_ns() - begin;
-    for (int round = 0; round < 6; ++round) {
+    for (int round = 0; round < kMoments / 2; ++round) {
       SCOPED_TRACE(std::string(config) + " " + std::to_string(round));
       Program program(TIERD_BIN_TIERD, arguments);
       sleep_ns(static_cast<uint64_t>(random.uniform() * static_cast<double>(lasts_ns)));
@@ -158,7 +166,7 @@ TEST_P(Interruption, OfAConversion) {
   const uint64_t lasts_ns = now_ns() - begin;
   const std::string store = folder().path() + "/store";
   Random random(static_cast<uint64_t>(number()));
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < kMoments; ++round) {
     SCOPED_TRACE(round);
     std::filesystem::remove_all(store);
     Program program(TIERD_BIN_CONVERT, {kDemo, store, "-q"});
