@@ -11,6 +11,7 @@ namespace {
 enum Buffer : BufferId {
   kStream,  // the residual stream x
   kNormed,  // what a norm made of it
+  kApart,   // what the FFN's norm made of it before attention was added, where both are parallel
   kWide,    // q, k, v side by side; gate, up side by side
   kInner,   // the heads' outputs; the activated FFN
   kBranch,  // what o and down give back to the stream
@@ -32,6 +33,7 @@ class Planner {
     compute.buffers = {
         {"stream", config_.d_model, 0},
         {"normed", config_.d_model, 0},
+        {"apart", reads_apart() ? config_.d_model : 0, 0},
         {"wide", std::max(config_.q_dim() + 2 * config_.kv_dim(), up), 0},
         {"inner", std::max(config_.q_dim(), config_.d_ff), 0},
         {"branch", config_.d_model, 0},
@@ -118,6 +120,7 @@ class Planner {
         work.in = kNormed;
         work.out = kWide;
         work.before.push_back(norm(layer + "attn_norm", kNormed));
+        if (reads_apart()) work.before.push_back(norm(layer + "ffn_norm", kApart));
         add_biases(stored, kWide, work.after);
         add_attention(stored.layer, work.after);
         break;
@@ -128,14 +131,16 @@ class Planner {
         work.after.push_back(add_to_stream());
         break;
       case OpGroup::up:
-        work.in = kNormed;
+        work.in = reads_apart() ? kApart : kNormed;  // in a parallel layer, normed before attention was added
         work.out = kWide;
-        work.before.push_back(norm(layer + "ffn_norm", kNormed));
+        if (!config_.parallel) work.before.push_back(norm(layer + "ffn_norm", kNormed));
         add_biases(stored, kWide, work.after);
-        work.after.push_back({.kind = config_.gated ? StepKind::silu_mul : StepKind::relu,
+        work.after.push_back({.kind = config_.gated ? StepKind::activate_mul : StepKind::activate,
                               .in = kWide,
                               .out = kInner,
-                              .width = config_.d_ff});
+                              .width = config_.d_ff,
+                              .activation = config_.activation,
+                              .threshold = config_.activation_threshold});
         break;
       case OpGroup::down:
         work.in = kInner;
@@ -147,13 +152,22 @@ class Planner {
         work.in = kPicked;
         work.out = kLogits;
         work.before.push_back(norm("out_norm", kPicked));
+        add_biases(stored, kLogits, work.after);
         break;
     }
     return work;
   }
 
+  // The two norms of a parallel layer read the same x, at once.
+  bool reads_apart() const { return config_.parallel && config_.ffn_norm; }
+
   // Position, cache and attention between q, k, v and o.
   void add_attention(uint32_t layer, Program& program) const {
+    if (config_.qk_norm) {
+      const std::string prefix = "layers." + std::to_string(layer) + ".";
+      program.push_back(head_norm(prefix + "q_norm", 0, config_.q_dim()));
+      program.push_back(head_norm(prefix + "k_norm", config_.q_dim(), config_.kv_dim()));
+    }
     if (config_.position != PositionKind::learned) {
       // q and k lie side by side, so their heads turn in one go.
       program.push_back({.kind = StepKind::rope, .out = kWide, .width = config_.q_dim() + config_.kv_dim()});
@@ -175,6 +189,16 @@ class Planner {
             .width = config_.d_model,
             .weight = tensor(name),
             .bias = rms ? kNoTensor : tensor(name + ".bias"),
+            .eps = config_.norm_eps};
+  }
+
+  Step head_norm(const std::string& name, uint32_t column, uint32_t width) const {
+    return {.kind = StepKind::head_norm,
+            .out = kWide,
+            .column = column,
+            .width = width,
+            .weight = tensor(name),
+            .bias = tensor(name + ".bias"),
             .eps = config_.norm_eps};
   }
 

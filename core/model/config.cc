@@ -34,8 +34,12 @@ Status positive(std::string_view origin, std::string_view field, float value) {
 
 Status validate_rope(const ModelConfig& c, std::string_view origin) {
   const Rope& rope = c.rope;
-  if (c.head_dim % 2 != 0) {
-    return bad(origin, fmt::format("head_dim is {}, rotary positions need an even one", c.head_dim));
+  if (c.rotary_dim() % 2 != 0 || c.rotary_dim() > c.head_dim) {
+    if (rope.dim == 0) {
+      return bad(origin, fmt::format("head_dim is {}, rotary positions need an even one", c.head_dim));
+    }
+    return bad(origin, fmt::format("of the {} values of a head {} turn, expected an even number of them",
+                                   c.head_dim, rope.dim));
   }
   TIERD_TRY(positive(origin, "rope theta", rope.theta));
   TIERD_TRY(positive(origin, "rope scaling factor", rope.factor));
@@ -48,9 +52,10 @@ Status validate_rope(const ModelConfig& c, std::string_view origin) {
     }
     TIERD_TRY(in_range(origin, "rope original context", rope.original_context, 1, kMaxContext));
   }
-  if (!rope.divisors.empty() && rope.divisors.size() != c.head_dim / 2) {
-    return bad(origin, fmt::format("{} rope frequency divisors, expected head_dim/2 = {}",
-                                   rope.divisors.size(), c.head_dim / 2));
+  if (!rope.divisors.empty() && rope.divisors.size() != c.rotary_dim() / 2) {
+    return bad(origin,
+               fmt::format("{} rope frequency divisors, expected one for two of the {} values that turn",
+                           rope.divisors.size(), c.rotary_dim()));
   }
   for (const float divisor : rope.divisors) TIERD_TRY(positive(origin, "rope frequency divisor", divisor));
   return {};
@@ -89,6 +94,15 @@ Status validate(const ModelConfig& c, std::string_view origin) {
     return bad(origin, fmt::format("the norm epsilon is {}, expected 0 to 1", c.norm_eps));
   }
   if (c.norm_bias && c.norm == Norm::rms) return bad(origin, "an RMS norm has no bias");
+  if (!c.parallel && !c.ffn_norm)
+    return bad(origin, "only where attention and FFN are parallel can they share a norm");
+  if (c.head_bias && c.tied_embeddings) return bad(origin, "a head that is the embedding has no bias");
+  if (!std::isfinite(c.activation_threshold) || c.activation_threshold < 0 ||
+      (c.activation_threshold != 0 && c.activation != Activation::relu)) {
+    return bad(origin,
+               fmt::format("the activation threshold is {}, expected 0, or for relu a positive number",
+                           c.activation_threshold));
+  }
   if (c.position != PositionKind::learned) {
     if (c.position_offset != 0) return bad(origin, "a position offset belongs to learned positions only");
     TIERD_TRY(validate_rope(c, origin));
@@ -97,9 +111,10 @@ Status validate(const ModelConfig& c, std::string_view origin) {
 }
 
 std::vector<float> rope_frequencies(const ModelConfig& c) {
-  std::vector<float> frequencies(c.head_dim / 2);
+  const uint32_t dim = c.rotary_dim();
+  std::vector<float> frequencies(dim / 2);
   for (uint32_t i = 0; i < frequencies.size(); ++i) {
-    double frequency = 1.0 / std::pow(static_cast<double>(c.rope.theta), 2.0 * i / c.head_dim);
+    double frequency = 1.0 / std::pow(static_cast<double>(c.rope.theta), 2.0 * i / dim);
     if (c.rope.scaling == RopeScaling::linear) frequency /= c.rope.factor;
     if (c.rope.scaling == RopeScaling::llama3) frequency = llama3_frequency(frequency, c.rope);
     if (!c.rope.divisors.empty()) frequency /= c.rope.divisors[i];
@@ -114,10 +129,11 @@ std::vector<TensorSpec> required_tensors(const ModelConfig& c) {
     if (bias) specs.push_back({name + ".bias", 1, rows});
     specs.push_back({std::move(name), rows, cols});
   };
-  const auto norm = [&](std::string name) {
-    if (c.norm_bias) specs.push_back({name + ".bias", 1, c.d_model});
-    specs.push_back({std::move(name), 1, c.d_model});
+  const auto vector = [&](std::string name, uint64_t width, bool bias) {
+    if (bias) specs.push_back({name + ".bias", 1, width});
+    specs.push_back({std::move(name), 1, width});
   };
+  const auto norm = [&](std::string name) { vector(std::move(name), c.d_model, c.norm_bias); };
 
   matrix("embed", c.vocab_size, c.d_model, false);
   if (c.position == PositionKind::learned) {
@@ -129,14 +145,18 @@ std::vector<TensorSpec> required_tensors(const ModelConfig& c) {
     matrix(prefix + "q", c.q_dim(), c.d_model, c.qkv_bias);
     matrix(prefix + "k", c.kv_dim(), c.d_model, c.qkv_bias);
     matrix(prefix + "v", c.kv_dim(), c.d_model, c.qkv_bias);
+    if (c.qk_norm) {
+      vector(prefix + "q_norm", c.head_dim, true);
+      vector(prefix + "k_norm", c.head_dim, true);
+    }
     matrix(prefix + "o", c.d_model, c.q_dim(), c.o_bias);
-    norm(prefix + "ffn_norm");
+    if (c.ffn_norm) norm(prefix + "ffn_norm");
     if (c.gated) matrix(prefix + "gate", c.d_ff, c.d_model, c.ffn_bias);
     matrix(prefix + "up", c.d_ff, c.d_model, c.ffn_bias);
     matrix(prefix + "down", c.d_model, c.d_ff, c.ffn_bias);
   }
   norm("out_norm");
-  if (!c.tied_embeddings) matrix("head", c.vocab_size, c.d_model, false);
+  if (!c.tied_embeddings) matrix("head", c.vocab_size, c.d_model, c.head_bias);
   return specs;
 }
 

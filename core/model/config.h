@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/program/activation.h"
 
 namespace tierd {
 
 enum class Norm : uint8_t { rms, layer };
-enum class Activation : uint8_t { silu, relu };
 // How positions enter: rotary pairs (2i, 2i+1), as llama2.c and GGUF's "llama" keep their weights; rotary
 // pairs (i, i + d/2), as Hugging Face keeps them; or a learned table added to the embedding (OPT).
 enum class PositionKind : uint8_t { rope_interleaved, rope_half, learned };
@@ -21,16 +21,17 @@ struct Rope {
   float theta = 10000.0f;
   RopeScaling scaling = RopeScaling::none;
   float factor = 1.0f;
+  uint32_t dim = 0;  // so many of a head's values turn, the first ones; 0: all
   // llama3 only (Llama 3.1's rope_scaling)
   float low_freq_factor = 1.0f;
   float high_freq_factor = 4.0f;
   uint32_t original_context = 8192;
-  // GGUF's rope_freqs.weight, head_dim/2 divisors of the frequencies; empty: derived from the above
+  // GGUF's rope_freqs.weight, rotary_dim/2 divisors of the frequencies; empty: derived from the above
   std::vector<float> divisors;
 };
 
 struct ModelConfig {
-  std::string architecture;  // "llama", "mistral", "qwen2", "opt": for people and for chat templates
+  std::string architecture;  // "llama", "opt", "falcon", …: for people and for chat templates
   std::string name;
 
   uint32_t n_layers = 0;
@@ -46,7 +47,11 @@ struct ModelConfig {
   Norm norm = Norm::rms;
   float norm_eps = 1e-5f;
   Activation activation = Activation::silu;
-  bool gated = true;  // down(act(gate x) * up x); otherwise down(act(up x))
+  float activation_threshold = 0;  // of relu
+  bool gated = true;               // down(act(gate x) * up x); otherwise down(act(up x))
+  bool parallel = false;           // attention and FFN read the same x, and both are added to it
+  bool ffn_norm = true;  // the FFN reads x through a norm of its own; otherwise, where parallel, attention's
+  bool qk_norm = false;  // a layer norm with bias of every head of q and k, before they turn
   PositionKind position = PositionKind::rope_half;
   uint32_t position_offset = 0;  // OPT's table starts two rows late
   Rope rope;
@@ -54,24 +59,26 @@ struct ModelConfig {
   bool o_bias = false;
   bool ffn_bias = false;
   bool norm_bias = false;  // layer norms with bias
+  bool head_bias = false;
   bool tied_embeddings = false;
 
   uint32_t q_dim() const { return n_heads * head_dim; }
   uint32_t kv_dim() const { return n_kv_heads * head_dim; }
+  uint32_t rotary_dim() const { return rope.dim != 0 ? rope.dim : head_dim; }
 };
 
 // Every field within what memory and arithmetic can bear and consistent with the others; files are not
 // trusted. Error: corrupt, with `origin` naming the file.
 Status validate(const ModelConfig& config, std::string_view origin);
 
-// The inverse frequencies of the rotary embedding, head_dim/2 of them, scaling applied
+// The inverse frequencies of the rotary embedding, rotary_dim/2 of them, scaling applied
 // (transformers: modeling_rope_utils.py, "linear" and "llama3").
 std::vector<float> rope_frequencies(const ModelConfig& config);
 
 // The tensors that a model of this configuration must have, by our names (matrices are [out rows x in cols]):
-//   embed [vocab x d]      position [context + offset x d]      out_norm [d]  out_norm.bias      head [vocab
-//   x d] layers.N.attn_norm (+ .bias)   layers.N.q / k / v / o (+ .bias) layers.N.ffn_norm (+ .bias)
-//   layers.N.gate / up / down (+ .bias)
+//   embed [vocab x d]   position [context + offset x d]   out_norm [d] (+ .bias)   head [vocab x d] (+ .bias)
+//   layers.N.attn_norm (+ .bias)   layers.N.q / k / v / o (+ .bias)   layers.N.q_norm / k_norm [head_dim] +
+//   .bias layers.N.ffn_norm (+ .bias)    layers.N.gate / up / down (+ .bias)
 // A vector has rows 1. `head` is absent when tied.
 struct TensorSpec {
   std::string name;

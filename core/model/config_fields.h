@@ -20,7 +20,8 @@ struct EnumNames<Norm> {
 };
 template <>
 struct EnumNames<Activation> {
-  static constexpr std::array<std::string_view, 2> kNames = {"silu", "relu"};
+  static constexpr std::array<std::string_view, 5> kNames = {"silu", "relu", "relu_squared", "gelu",
+                                                             "gelu_tanh"};
 };
 template <>
 struct EnumNames<PositionKind> {
@@ -62,10 +63,15 @@ void visit_fields(Config& config, Visit&& visit) {
   visit("norm", config.norm);
   visit("norm_eps", config.norm_eps);
   visit("activation", config.activation);
+  visit("activation_threshold", config.activation_threshold);
   visit("gated", config.gated);
+  visit("parallel", config.parallel);
+  visit("ffn_norm", config.ffn_norm);
+  visit("qk_norm", config.qk_norm);
   visit("position", config.position);
   visit("position_offset", config.position_offset);
   visit("rope_theta", config.rope.theta);
+  visit("rope_dim", config.rope.dim);
   visit("rope_scaling", config.rope.scaling);
   visit("rope_factor", config.rope.factor);
   visit("rope_low_freq_factor", config.rope.low_freq_factor);
@@ -76,6 +82,7 @@ void visit_fields(Config& config, Visit&& visit) {
   visit("o_bias", config.o_bias);
   visit("ffn_bias", config.ffn_bias);
   visit("norm_bias", config.norm_bias);
+  visit("head_bias", config.head_bias);
   visit("tied_embeddings", config.tied_embeddings);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <string>
 
 #include <fmt/format.h>
@@ -35,8 +36,40 @@ void softmax(std::span<float> x) {
   for (float& value : x) value /= sum;
 }
 
-float activate(Activation activation, float x) {
-  return activation == Activation::relu ? std::max(x, 0.0f) : x / (1.0f + std::exp(-x));
+float activate(Activation activation, float threshold, float x) {
+  switch (activation) {
+    case Activation::silu:
+      return x / (1.0f + std::exp(-x));
+    case Activation::relu:
+      return x > threshold ? x : 0.0f;
+    case Activation::relu_squared:
+      return x > 0 ? x * x : 0.0f;
+    case Activation::gelu:
+      return 0.5f * x * (1.0f + std::erf(x / std::numbers::sqrt2_v<float>));
+    case Activation::gelu_tanh: {
+      const float scale = std::sqrt(2.0f * std::numbers::inv_pi_v<float>);
+      return 0.5f * x * (1.0f + std::tanh(scale * (x + 0.044715f * x * x * x)));
+    }
+  }
+  return x;
+}
+
+// rms: x / sqrt(mean(x^2) + eps) * weight.  layer: (x - mean) / sqrt(variance + eps) * weight + bias.
+void normalize(Norm kind, float eps, std::span<const float> weight, std::span<const float> bias,
+               std::span<const float> x, std::span<float> out) {
+  const auto n = static_cast<float>(x.size());
+  float mean = 0;
+  if (kind == Norm::layer) {
+    for (const float value : x) mean += value;
+    mean /= n;
+  }
+  float squares = 0;
+  for (const float value : x) squares += (value - mean) * (value - mean);
+  const float scale = 1.0f / std::sqrt(squares / n + eps);
+  for (size_t i = 0; i < x.size(); ++i) {
+    out[i] = (x[i] - mean) * scale * weight[i];
+    if (!bias.empty()) out[i] += bias[i];
+  }
 }
 
 }  // namespace
@@ -50,8 +83,8 @@ Result<Reference> Reference::load(const TensorSource& source) {
     TIERD_ASSIGN(tensor, source.read_f32(*info));
     return {};
   };
-  // A source holds every required tensor and no other, so an absent one is a bias, gate, position table or
-  // head that this architecture does not have.
+  // A source holds every required tensor and no other, so an absent one is one that this architecture does
+  // not have.
   const auto read_pair = [&](const std::string& name, auto& pair) -> Status {
     TIERD_TRY(read(name, pair.weight));
     return read(name + ".bias", pair.bias);
@@ -67,6 +100,8 @@ Result<Reference> Reference::load(const TensorSource& source) {
     TIERD_TRY(read_pair(prefix + "q", layer.q));
     TIERD_TRY(read_pair(prefix + "k", layer.k));
     TIERD_TRY(read_pair(prefix + "v", layer.v));
+    TIERD_TRY(read_pair(prefix + "q_norm", layer.q_norm));
+    TIERD_TRY(read_pair(prefix + "k_norm", layer.k_norm));
     TIERD_TRY(read_pair(prefix + "o", layer.o));
     TIERD_TRY(read_pair(prefix + "ffn_norm", layer.ffn_norm));
     TIERD_TRY(read_pair(prefix + "gate", layer.gate));
@@ -74,7 +109,7 @@ Result<Reference> Reference::load(const TensorSource& source) {
     TIERD_TRY(read_pair(prefix + "down", layer.down));
   }
   TIERD_TRY(read_pair("out_norm", model.out_norm_));
-  TIERD_TRY(read("head", model.head_));
+  TIERD_TRY(read_pair("head", model.head_));
 
   if (c.position != PositionKind::learned) model.frequencies_ = rope_frequencies(c);
   model.x_.resize(c.d_model);
@@ -93,11 +128,17 @@ std::span<const float> Reference::forward(uint32_t token, uint32_t position) {
 
   embed(token, position);
   for (Layer& layer : layers_) {
+    normalize(layer.attn_norm);
     attention(layer, position);
+    attended_ = delta_;
+    if (!config_.parallel) add(x_, attended_);
+    if (config_.ffn_norm) normalize(layer.ffn_norm);
     feed_forward(layer);
+    if (config_.parallel) add(x_, attended_);
+    add(x_, delta_);
   }
   normalize(out_norm_);
-  matmul(config_.tied_embeddings ? embed_ : head_, {}, normed_, logits_);
+  matmul(config_.tied_embeddings ? embed_ : head_.weight, head_.bias, normed_, logits_);
   return logits_;
 }
 
@@ -111,12 +152,10 @@ void Reference::embed(uint32_t token, uint32_t position) {
   }
 }
 
-// x += o(attention(q, k, v)), each of the normed x
+// delta = o(attention(q, k, v)), each of the normed x
 void Reference::attention(Layer& layer, uint32_t position) {
   const uint64_t kv_dim = config_.kv_dim();
   TIERD_CHECK_MSG(layer.keys.size() >= position * kv_dim, "positions come one after another");
-  normalize(layer.attn_norm);
-
   layer.keys.resize((uint64_t{position} + 1) * kv_dim);
   layer.values.resize((uint64_t{position} + 1) * kv_dim);
   const std::span<float> k = std::span(layer.keys).subspan(position * kv_dim);
@@ -124,6 +163,10 @@ void Reference::attention(Layer& layer, uint32_t position) {
   matmul(layer.q.weight, layer.q.bias, normed_, q_);
   matmul(layer.k.weight, layer.k.bias, normed_, k);
   matmul(layer.v.weight, layer.v.bias, normed_, v);
+  if (config_.qk_norm) {
+    normalize_heads(layer.q_norm, q_);
+    normalize_heads(layer.k_norm, k);
+  }
   if (config_.position != PositionKind::learned) {
     rotate(q_, position);
     rotate(k, position);
@@ -131,7 +174,6 @@ void Reference::attention(Layer& layer, uint32_t position) {
 
   attend(layer, position);
   matmul(layer.o.weight, layer.o.bias, mixed_, delta_);
-  add(x_, delta_);
 }
 
 // mixed[h] = sum over positions p of softmax(q[h] . k[p] / sqrt(head_dim)) * v[p]; heads share keys and
@@ -164,42 +206,37 @@ void Reference::attend(const Layer& layer, uint32_t position) {
   }
 }
 
-// x += down(act(gate x) * up x), or down(act(up x)), of the normed x
+// delta = down(act(gate x) * up x), or down(act(up x)), of the normed x
 void Reference::feed_forward(const Layer& layer) {
-  normalize(layer.ffn_norm);
+  const auto activated = [&](float x) {
+    return activate(config_.activation, config_.activation_threshold, x);
+  };
   matmul(layer.up.weight, layer.up.bias, normed_, up_);
   if (config_.gated) {
     matmul(layer.gate.weight, layer.gate.bias, normed_, hidden_);
     for (size_t i = 0; i < hidden_.size(); ++i) {
-      hidden_[i] = activate(config_.activation, hidden_[i]) * up_[i];
+      hidden_[i] = activated(hidden_[i]) * up_[i];
     }
   } else {
-    for (size_t i = 0; i < hidden_.size(); ++i) hidden_[i] = activate(config_.activation, up_[i]);
+    for (size_t i = 0; i < hidden_.size(); ++i) hidden_[i] = activated(up_[i]);
   }
   matmul(layer.down.weight, layer.down.bias, hidden_, delta_);
-  add(x_, delta_);
 }
 
-// rms: x / sqrt(mean(x^2) + eps) * weight.  layer: (x - mean) / sqrt(variance + eps) * weight + bias.
 void Reference::normalize(const NormWeights& norm) {
-  const auto n = static_cast<float>(x_.size());
-  float mean = 0;
-  if (config_.norm == Norm::layer) {
-    for (const float value : x_) mean += value;
-    mean /= n;
-  }
-  float squares = 0;
-  for (const float value : x_) squares += (value - mean) * (value - mean);
-  const float scale = 1.0f / std::sqrt(squares / n + config_.norm_eps);
-  for (size_t i = 0; i < x_.size(); ++i) {
-    normed_[i] = (x_[i] - mean) * scale * norm.weight[i];
-    if (!norm.bias.empty()) normed_[i] += norm.bias[i];
+  tierd::normalize(config_.norm, config_.norm_eps, norm.weight, norm.bias, x_, normed_);
+}
+
+void Reference::normalize_heads(const NormWeights& norm, std::span<float> heads) {
+  for (size_t at = 0; at < heads.size(); at += config_.head_dim) {
+    const std::span<float> head = heads.subspan(at, config_.head_dim);
+    tierd::normalize(Norm::layer, config_.norm_eps, norm.weight, norm.bias, head, head);
   }
 }
 
-// Pair i of each head turns by position * frequency[i]. The pair is (2i, 2i + 1) or (i, i + head_dim/2).
+// Pair i of each head turns by position * frequency[i]. The pair is (2i, 2i + 1) or (i, i + rotary_dim/2).
 void Reference::rotate(std::span<float> heads, uint32_t position) {
-  const uint32_t half = config_.head_dim / 2;
+  const uint32_t half = config_.rotary_dim() / 2;
   const bool interleaved = config_.position == PositionKind::rope_interleaved;
   for (size_t head = 0; head < heads.size(); head += config_.head_dim) {
     for (uint32_t i = 0; i < half; ++i) {

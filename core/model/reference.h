@@ -31,49 +31,53 @@ class Reference {
     Tensor bias;    // [n_out], or empty
   };
   struct NormWeights {
-    Tensor weight;  // [d_model]
-    Tensor bias;    // [d_model], or empty
+    Tensor weight;  // [n], for nearly all of them d_model
+    Tensor bias;    // [n], or empty
   };
   struct Layer {
     NormWeights attn_norm;
-    Linear q;  // [n_heads * head_dim x d_model]
-    Linear k;  // [n_kv_heads * head_dim x d_model]
-    Linear v;  // [n_kv_heads * head_dim x d_model]
-    Linear o;  // [d_model x n_heads * head_dim]
-    NormWeights ffn_norm;
-    Linear gate;    // [d_ff x d_model], empty where the model has none
-    Linear up;      // [d_ff x d_model]
-    Linear down;    // [d_model x d_ff]
-    Tensor keys;    // [positions x n_kv_heads * head_dim], rotated
-    Tensor values;  // [positions x n_kv_heads * head_dim]
+    NormWeights q_norm;  // [head_dim], empty where the model has none
+    NormWeights k_norm;
+    Linear q;              // [n_heads * head_dim x d_model]
+    Linear k;              // [n_kv_heads * head_dim x d_model]
+    Linear v;              // [n_kv_heads * head_dim x d_model]
+    Linear o;              // [d_model x n_heads * head_dim]
+    NormWeights ffn_norm;  // empty where the FFN reads through attn_norm
+    Linear gate;           // [d_ff x d_model], empty where the model has none
+    Linear up;             // [d_ff x d_model]
+    Linear down;           // [d_model x d_ff]
+    Tensor keys;           // [positions x n_kv_heads * head_dim], rotated
+    Tensor values;         // [positions x n_kv_heads * head_dim]
   };
 
   explicit Reference(ModelConfig config) : config_(std::move(config)) {}
 
   void embed(uint32_t token, uint32_t position);
-  void attention(Layer& layer, uint32_t position);
-  void feed_forward(const Layer& layer);
-  void normalize(const NormWeights& norm);                 // x_ -> normed_
-  void rotate(std::span<float> heads, uint32_t position);  // n x head_dim, in place
-  void attend(const Layer& layer, uint32_t position);      // q_ and the cache -> mixed_
+  void attention(Layer& layer, uint32_t position);                        // normed_ -> delta_
+  void feed_forward(const Layer& layer);                                  // normed_ -> delta_
+  void normalize(const NormWeights& norm);                                // x_ -> normed_
+  void normalize_heads(const NormWeights& norm, std::span<float> heads);  // n x head_dim, in place
+  void rotate(std::span<float> heads, uint32_t position);                 // n x head_dim, in place
+  void attend(const Layer& layer, uint32_t position);                     // q_ and the cache -> mixed_
 
   ModelConfig config_;
-  std::vector<float> frequencies_;  // [head_dim / 2]
+  std::vector<float> frequencies_;  // [rotary_dim / 2]
   Tensor embed_;                    // [vocab_size x d_model]
   Tensor position_;                 // [context_length + position_offset x d_model], learned positions only
   std::vector<Layer> layers_;
   NormWeights out_norm_;
-  Tensor head_;  // [vocab_size x d_model]; empty when tied: the embedding serves
+  Linear head_;  // [vocab_size x d_model]; empty when tied: the embedding serves
 
-  std::vector<float> x_;       // [d_model] the residual stream
-  std::vector<float> normed_;  // [d_model]
-  std::vector<float> q_;       // [n_heads * head_dim]
-  std::vector<float> mixed_;   // [n_heads * head_dim] values weighted by attention
-  std::vector<float> scores_;  // [positions] of one head
-  std::vector<float> hidden_;  // [d_ff]
-  std::vector<float> up_;      // [d_ff]
-  std::vector<float> delta_;   // [d_model] what a block adds to x
-  std::vector<float> logits_;  // [vocab_size]
+  std::vector<float> x_;         // [d_model] the residual stream
+  std::vector<float> normed_;    // [d_model]
+  std::vector<float> q_;         // [n_heads * head_dim]
+  std::vector<float> mixed_;     // [n_heads * head_dim] values weighted by attention
+  std::vector<float> scores_;    // [positions] of one head
+  std::vector<float> hidden_;    // [d_ff]
+  std::vector<float> up_;        // [d_ff]
+  std::vector<float> delta_;     // [d_model] what a block adds to x
+  std::vector<float> attended_;  // [d_model] what attention adds, where the FFN is not to see it
+  std::vector<float> logits_;    // [vocab_size]
 };
 
 }  // namespace tierd

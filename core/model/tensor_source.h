@@ -23,6 +23,10 @@ struct TensorInfo {
   uint64_t cols = 0;
   uint32_t file = 0;    // index into the source's files
   uint64_t offset = 0;  // of the first byte in that file
+  // Where a file keeps several tensors in one, taking turns: runs of so many bytes, which begin so many bytes
+  // apart. 0: all bytes follow each other.
+  uint64_t run_bytes = 0;
+  uint64_t run_stride = 0;
   uint64_t bytes() const { return encoded_bytes(encoding, rows * cols); }
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/layout/encoding.h"
+#include "core/program/activation.h"
 
 namespace tierd {
 
@@ -31,11 +32,12 @@ enum class StepKind : uint8_t {
   add_bias,      // out[i, column …] += weight (a vector)
   add_position,  // out[i] += weight[position + offset]
   add,           // out[i] += in[i]
+  head_norm,     // every head of out[i, column … column + width) = norm(head) * weight + bias
   rope,          // rotates the heads of out[i, column … column + width)
   store_kv,      // KV cache of the layer at the position := in[i, column …]: keys, then values
   attend,        // out[i] = attention of the queries in[i, 0 …] over the layer's KV cache
-  silu_mul,      // out[i] = silu(in[i, 0 … width)) * in[i, width … 2 width)
-  relu,          // out[i] = max(0, in[i, 0 … width))
+  activate,      // out[i] = f(in[i, 0 … width))
+  activate_mul,  // out[i] = f(in[i, 0 … width)) * in[i, width … 2 width)
 };
 
 struct Step {
@@ -49,6 +51,8 @@ struct Step {
   uint32_t layer = 0;
   uint32_t offset = 0;
   float eps = 0;
+  Activation activation = Activation::silu;
+  float threshold = 0;  // of the activation
 };
 using Program = std::vector<Step>;
 
@@ -77,7 +81,8 @@ struct AttentionShape {
   uint32_t head_dim = 0;
   uint32_t window = 0;  // attend to the last so many positions; 0: all
   RopeStyle rope = RopeStyle::none;
-  std::vector<float> frequencies;  // head_dim / 2, radians per position
+  std::vector<float>
+      frequencies;  // radians per position, of pair i of the 2 * size() values of a head that turn
 
   uint32_t kv_dim() const { return n_kv_heads * head_dim; }
 };

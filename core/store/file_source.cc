@@ -1,5 +1,6 @@
 #include "core/store/file_source.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <unordered_map>
@@ -25,7 +26,17 @@ class FileSource : public TensorSource {
 
   Status read(const TensorInfo& tensor, uint64_t offset, std::span<std::byte> out) const override {
     TIERD_CHECK(offset <= tensor.bytes() && out.size() <= tensor.bytes() - offset);
-    return parts_.files[tensor.file].read_exact(tensor.offset + offset, out);
+    const File& file = parts_.files[tensor.file];
+    if (tensor.run_bytes == 0) return file.read_exact(tensor.offset + offset, out);
+    while (!out.empty()) {
+      const uint64_t inside = offset % tensor.run_bytes;
+      const uint64_t bytes = std::min<uint64_t>(tensor.run_bytes - inside, out.size());
+      const uint64_t at = tensor.offset + offset / tensor.run_bytes * tensor.run_stride + inside;
+      TIERD_TRY(file.read_exact(at, out.first(bytes)));
+      out = out.subspan(bytes);
+      offset += bytes;
+    }
+    return {};
   }
 
  private:
@@ -51,10 +62,14 @@ Status check_tensor(const SourceParts& parts, const TensorInfo& tensor, const Te
                                     name(tensor.encoding), block_values(tensor.encoding)));
   }
   const uint64_t size = parts.files[tensor.file].size_bytes();
-  if (tensor.offset > size || tensor.bytes() > size - tensor.offset) {
-    return tensor_error(parts, tensor, Code::corrupt,
-                        fmt::format("{} bytes at offset {} do not fit into the file's {}", tensor.bytes(),
-                                    tensor.offset, size));
+  // A tensor in runs lies inside another one, which ends no earlier.
+  const uint64_t runs = tensor.run_bytes == 0 ? 1 : tensor.bytes() / tensor.run_bytes;
+  const uint64_t bytes =
+      tensor.run_bytes == 0 ? tensor.bytes() : (runs - 1) * tensor.run_stride + tensor.run_bytes;
+  if (tensor.offset > size || bytes > size - tensor.offset) {
+    return tensor_error(
+        parts, tensor, Code::corrupt,
+        fmt::format("{} bytes at offset {} do not fit into the file's {}", bytes, tensor.offset, size));
   }
   return {};
 }

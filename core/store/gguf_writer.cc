@@ -134,7 +134,8 @@ Result<std::string> gguf_architecture(const TensorSource& source) {
     return unsupported("rope scaling of Llama 3.1 cannot be written as GGUF");
   }
   if (config.norm != Norm::rms || config.activation != Activation::silu || !config.gated || config.o_bias ||
-      config.ffn_bias || config.qkv_bias == llama) {
+      config.ffn_bias || config.head_bias || config.qkv_bias == llama || config.parallel || config.qk_norm ||
+      config.rotary_dim() != config.head_dim) {
     return unsupported(
         fmt::format("is no usual {}: GGUF has no place for what differs", config.architecture));
   }

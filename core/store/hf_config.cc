@@ -17,29 +17,51 @@ constexpr uint64_t kMaxConfigBytes = 16 << 20;
 constexpr uint32_t kMistralDefaultWindow = 4096;
 constexpr uint32_t kQwen2DefaultFullLayers = 28;
 constexpr uint32_t kOptPositionOffset = 2;
+constexpr uint32_t kFalconDefaultContext = 2048;
+constexpr float kAllRotary = 1.0f;
 
 Status unless(bool supported, const JsonFields& f, const char* key, std::string_view detail) {
   if (supported) return {};
   return f.error(Code::unsupported, key, detail);
 }
 
-Result<Activation> read_activation(const JsonFields& f, const char* key, const char* fallback) {
-  TIERD_ASSIGN(const std::string activation, f.text(key, fallback));
-  if (activation == "silu" || activation == "swish") return Activation::silu;
-  if (activation == "relu") return Activation::relu;
-  return f.error(Code::unsupported, key, fmt::format("\"{}\", supported are silu and relu", activation));
+struct NamedActivation {
+  std::string_view name;
+  Activation activation;
+};
+constexpr std::array<NamedActivation, 8> kActivations = {{
+    {"silu", Activation::silu},
+    {"swish", Activation::silu},
+    {"relu", Activation::relu},
+    {"fatrelu", Activation::relu},
+    {"relu2", Activation::relu_squared},
+    {"gelu", Activation::gelu},
+    {"gelu_new", Activation::gelu_tanh},
+    {"gelu_pytorch_tanh", Activation::gelu_tanh},
+}};
+
+// FATReLU's threshold stands beside it, as in ProSparse's and MiniCPM-S's files.
+Status read_activation(const JsonFields& f, const char* key, const char* fallback, ModelConfig& c) {
+  TIERD_ASSIGN(const std::string name, f.text(key, fallback));
+  std::string known;
+  for (const NamedActivation& activation : kActivations) {
+    known += (known.empty() ? "" : ", ") + std::string(activation.name);
+    if (activation.name != name) continue;
+    c.activation = activation.activation;
+    if (name == "fatrelu") {
+      TIERD_ASSIGN(c.activation_threshold, f.f32("hidden_act_param", 0.0f));
+    }
+    return {};
+  }
+  return f.error(Code::unsupported, key, fmt::format("\"{}\", supported are {}", name, known));
 }
 
-// What both kinds of configuration share; head_dim is the width over the heads unless the file says
-// otherwise.
-Status read_shape(const JsonFields& f, const char* ff_key, ModelConfig& c) {
+// What every kind of configuration has; head_dim is the width over the heads unless the file says otherwise.
+Status read_sizes(const JsonFields& f, ModelConfig& c) {
   TIERD_ASSIGN(c.n_layers, f.u32("num_hidden_layers"));
   TIERD_ASSIGN(c.d_model, f.u32("hidden_size"));
   TIERD_ASSIGN(c.n_heads, f.u32("num_attention_heads"));
-  TIERD_ASSIGN(c.n_kv_heads, f.u32("num_key_value_heads", c.n_heads));
-  TIERD_ASSIGN(c.d_ff, f.u32(ff_key));
   TIERD_ASSIGN(c.vocab_size, f.u32("vocab_size"));
-  TIERD_ASSIGN(c.context_length, f.u32("max_position_embeddings"));
   TIERD_ASSIGN(c.head_dim, f.u32("head_dim", 0));
   if (f.has("head_dim")) return {};
   if (c.n_heads == 0 || c.d_model % c.n_heads != 0) {
@@ -47,6 +69,14 @@ Status read_shape(const JsonFields& f, const char* ff_key, ModelConfig& c) {
                    fmt::format("found {}, which does not divide hidden_size {}", c.n_heads, c.d_model));
   }
   c.head_dim = c.d_model / c.n_heads;
+  return {};
+}
+
+Status read_shape(const JsonFields& f, const char* ff_key, ModelConfig& c) {
+  TIERD_TRY(read_sizes(f, c));
+  TIERD_ASSIGN(c.n_kv_heads, f.u32("num_key_value_heads", c.n_heads));
+  TIERD_ASSIGN(c.d_ff, f.u32(ff_key));
+  TIERD_ASSIGN(c.context_length, f.u32("max_position_embeddings"));
   return {};
 }
 
@@ -72,9 +102,11 @@ Status read_rope_scaling(const JsonFields& f, Rope& rope) {
 }
 
 // Up to transformers 4: rope_theta at the top and rope_scaling; from 5 on all of it in rope_parameters.
-Status read_rope(const JsonFields& f, Rope& rope) {
+// `rotary`: which share of a head turns, where the file does not say.
+Status read_rope(const JsonFields& f, float rotary, ModelConfig& c) {
+  Rope& rope = c.rope;
   TIERD_ASSIGN(rope.theta, f.f32("rope_theta", rope.theta));
-  TIERD_ASSIGN(float rotary_factor, f.f32("partial_rotary_factor", 1.0f));
+  TIERD_ASSIGN(float rotary_factor, f.f32("partial_rotary_factor", rotary));
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     if (!f.has(key)) continue;
     TIERD_ASSIGN(const JsonFields nested, f.object(key));
@@ -82,7 +114,10 @@ Status read_rope(const JsonFields& f, Rope& rope) {
     TIERD_ASSIGN(rotary_factor, nested.f32("partial_rotary_factor", rotary_factor));
     TIERD_TRY(read_rope_scaling(nested, rope));
   }
-  return unless(rotary_factor == 1.0f, f, "partial_rotary_factor", "only 1 is supported");
+  TIERD_TRY(unless(rotary_factor > 0 && rotary_factor <= 1, f, "partial_rotary_factor", "expected 0 to 1"));
+  if (rotary_factor != kAllRotary)
+    rope.dim = static_cast<uint32_t>(static_cast<float>(c.head_dim) * rotary_factor);
+  return {};
 }
 
 // Files of transformers from 4.5x on name the kind of each layer.
@@ -110,10 +145,11 @@ Status read_qwen2_window(const JsonFields& f, ModelConfig& c) {
 
 Status read_llama_family(const json& root, const JsonFields& f, ModelConfig& c) {
   TIERD_TRY(read_shape(f, "intermediate_size", c));
-  TIERD_TRY(read_rope(f, c.rope));
+  TIERD_TRY(read_rope(f, kAllRotary, c));
+  TIERD_TRY(unless(c.rope.dim == 0, f, "partial_rotary_factor", "only 1 is supported"));
   c.norm = Norm::rms;
   TIERD_ASSIGN(c.norm_eps, f.f32("rms_norm_eps", 1e-6f));
-  TIERD_ASSIGN(c.activation, read_activation(f, "hidden_act", "silu"));
+  TIERD_TRY(read_activation(f, "hidden_act", "silu", c));
   TIERD_ASSIGN(c.tied_embeddings, f.flag("tie_word_embeddings", false));
   c.position = PositionKind::rope_half;
   if (c.architecture == "llama") {
@@ -138,7 +174,7 @@ Status read_opt(const JsonFields& f, ModelConfig& c) {
   c.gated = false;
   c.position = PositionKind::learned;
   c.position_offset = kOptPositionOffset;
-  TIERD_ASSIGN(c.activation, read_activation(f, "activation_function", "relu"));
+  TIERD_TRY(read_activation(f, "activation_function", "relu", c));
   TIERD_ASSIGN(c.tied_embeddings, f.flag("tie_word_embeddings", true));
   TIERD_ASSIGN(c.qkv_bias, f.flag("enable_bias", true));
   c.o_bias = c.ffn_bias = c.qkv_bias;
@@ -152,6 +188,64 @@ Status read_opt(const JsonFields& f, ModelConfig& c) {
   TIERD_TRY(unless(affine, f, "layer_norm_elementwise_affine", "only true is supported"));
   TIERD_ASSIGN(const bool no_final_norm, f.flag("_remove_final_layer_norm", false));
   return unless(!no_final_norm, f, "_remove_final_layer_norm", "only false is supported");
+}
+
+// What Falcon, Persimmon and Phi share: layer norms with bias, one projection up and one down.
+Status read_layer_norm_family(const JsonFields& f, const char* eps_key, float rotary, ModelConfig& c) {
+  c.norm = Norm::layer;
+  c.norm_bias = true;
+  c.gated = false;
+  c.position = PositionKind::rope_half;
+  TIERD_ASSIGN(c.norm_eps, f.f32(eps_key, c.norm_eps));
+  return read_rope(f, rotary, c);
+}
+
+Status read_falcon(const JsonFields& f, ModelConfig& c) {
+  TIERD_TRY(read_sizes(f, c));
+  TIERD_TRY(read_layer_norm_family(f, "layer_norm_epsilon", kAllRotary, c));
+  TIERD_ASSIGN(c.d_ff, f.u32("ffn_hidden_size", 4 * c.d_model));
+  TIERD_ASSIGN(c.context_length, f.u32("max_position_embeddings", kFalconDefaultContext));
+  TIERD_TRY(read_activation(f, "activation", "gelu", c));
+  TIERD_ASSIGN(c.tied_embeddings, f.flag("tie_word_embeddings", true));
+  TIERD_ASSIGN(c.qkv_bias, f.flag("bias", false));
+  c.o_bias = c.ffn_bias = c.qkv_bias;
+  TIERD_ASSIGN(const bool alibi, f.flag("alibi", false));
+  TIERD_TRY(unless(!alibi, f, "alibi", "only rotary positions are supported"));
+
+  TIERD_ASSIGN(const bool grouped, f.flag("new_decoder_architecture", false));
+  TIERD_ASSIGN(const bool multi_query, f.flag("multi_query", true));
+  TIERD_ASSIGN(c.parallel, f.flag("parallel_attn", true));
+  TIERD_TRY(unless(c.parallel || !grouped, f, "parallel_attn", "only true with new_decoder_architecture"));
+  c.n_kv_heads = multi_query ? 1 : c.n_heads;
+  if (grouped) {
+    TIERD_ASSIGN(c.n_kv_heads, f.u32("num_kv_heads", c.n_heads));
+  }
+  TIERD_ASSIGN(const uint32_t norms, f.u32("num_ln_in_parallel_attn", grouped ? 2 : 1));
+  c.ffn_norm = !c.parallel || (grouped && norms == 2);
+  return {};
+}
+
+Status read_persimmon(const JsonFields& f, ModelConfig& c) {
+  TIERD_TRY(read_shape(f, "intermediate_size", c));
+  TIERD_TRY(unless(c.n_kv_heads == c.n_heads, f, "num_key_value_heads", "only that of num_attention_heads"));
+  TIERD_TRY(read_layer_norm_family(f, "layer_norm_eps", 0.5f, c));
+  TIERD_TRY(read_activation(f, "hidden_act", "relu2", c));
+  TIERD_ASSIGN(c.tied_embeddings, f.flag("tie_word_embeddings", false));
+  TIERD_ASSIGN(c.qk_norm, f.flag("qk_layernorm", true));
+  c.qkv_bias = c.o_bias = c.ffn_bias = true;
+  return {};
+}
+
+Status read_phi(const JsonFields& f, ModelConfig& c) {
+  TIERD_TRY(read_shape(f, "intermediate_size", c));
+  TIERD_TRY(read_layer_norm_family(f, "layer_norm_eps", 0.5f, c));
+  TIERD_TRY(read_activation(f, "hidden_act", "gelu_new", c));
+  TIERD_ASSIGN(c.tied_embeddings, f.flag("tie_word_embeddings", false));
+  TIERD_ASSIGN(c.qk_norm, f.flag("qk_layernorm", false));
+  c.parallel = true;
+  c.ffn_norm = false;
+  c.qkv_bias = c.o_bias = c.ffn_bias = c.head_bias = true;
+  return unless(!c.tied_embeddings, f, "tie_word_embeddings", "a head that is the embedding has no bias");
 }
 
 }  // namespace
@@ -170,9 +264,16 @@ Result<ModelConfig> read_hf_config(const std::string& path) {
     TIERD_TRY(read_llama_family(root, f, c));
   } else if (c.architecture == "opt") {
     TIERD_TRY(read_opt(f, c));
+  } else if (c.architecture == "falcon") {
+    TIERD_TRY(read_falcon(f, c));
+  } else if (c.architecture == "persimmon") {
+    TIERD_TRY(read_persimmon(f, c));
+  } else if (c.architecture == "phi") {
+    TIERD_TRY(read_phi(f, c));
   } else {
     return f.error(Code::unsupported, "model_type",
-                   fmt::format("\"{}\", supported are llama, mistral, qwen2 and opt", c.architecture));
+                   fmt::format("\"{}\", supported are llama, mistral, qwen2, opt, falcon, persimmon and phi",
+                               c.architecture));
   }
   TIERD_TRY(validate(c, path));
   return c;

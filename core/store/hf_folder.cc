@@ -29,13 +29,29 @@ struct NamePair {
   std::string_view theirs;
   std::string_view ours;
 };
-constexpr std::array<NamePair, 4> kModelNames = {{
+constexpr std::array<NamePair, 8> kModelNames = {{
     {"embed_tokens", "embed"},
+    {"word_embeddings", "embed"},
     {"embed_positions", "position"},
     {"norm", "out_norm"},
     {"final_layer_norm", "out_norm"},
+    {"final_layernorm", "out_norm"},
+    {"ln_f", "out_norm"},
+    {"lm_head", "head"},
 }};
-constexpr std::array<NamePair, 14> kLayerNames = {{
+constexpr std::array<NamePair, 26> kLayerNames = {{
+    {"self_attn.query_key_value", "qkv"},
+    {"self_attention.query_key_value", "qkv"},
+    {"self_attn.q_layernorm", "q_norm"},
+    {"self_attn.k_layernorm", "k_norm"},
+    {"self_attn.dense", "o"},
+    {"self_attention.dense", "o"},
+    {"ln_attn", "attn_norm"},
+    {"ln_mlp", "ffn_norm"},
+    {"mlp.dense_h_to_4h", "up"},
+    {"mlp.dense_4h_to_h", "down"},
+    {"mlp.fc1", "up"},
+    {"mlp.fc2", "down"},
     {"self_attn.q_proj", "q"},
     {"self_attn.k_proj", "k"},
     {"self_attn.v_proj", "v"},
@@ -86,15 +102,13 @@ std::optional<std::string> translate(const std::array<NamePair, n>& names, std::
 // Our name of a tensor; its own where it has none, so that errors can say it.
 std::string our_name(std::string_view theirs) {
   std::string_view rest = theirs;
-  if (rest == "lm_head.weight") return "head";
   // Which prefix a file has depends on the class it was saved from.
-  take_prefix(rest, "model.");
-  take_prefix(rest, "decoder.");
+  for (const char* saved_from : {"model.", "transformer.", "decoder."}) take_prefix(rest, saved_from);
   const bool bias = take_suffix(rest, ".bias");
   if (!bias && !take_suffix(rest, ".weight")) return std::string(theirs);
   std::string prefix;
   std::optional<std::string> name;
-  if (take_prefix(rest, "layers.")) {
+  if (take_prefix(rest, "layers.") || take_prefix(rest, "h.")) {
     const auto layer = take_layer(rest);
     if (!layer) return std::string(theirs);
     prefix = fmt::format("layers.{}.", *layer);
@@ -112,9 +126,13 @@ bool is_redundant(std::string_view theirs, const ModelConfig& config) {
   return theirs.ends_with(".rotary_emb.inv_freq") || (config.tied_embeddings && theirs == "lm_head.weight");
 }
 
+std::string origin_of(const SafetensorsTensor& tensor, const File& file) {
+  return fmt::format("{}: tensor \"{}\"", file.path(), tensor.name);
+}
+
 Result<TensorInfo> as_tensor(const SafetensorsTensor& tensor, const File& file, uint32_t file_index) {
   const auto error = [&](Code code, std::string detail) {
-    return Error{code, fmt::format("{}: tensor \"{}\"", file.path(), tensor.name), std::move(detail)};
+    return Error{code, origin_of(tensor, file), std::move(detail)};
   };
   const auto encoding = encoding_of_dtype(tensor.dtype);
   if (!encoding) {
@@ -131,6 +149,33 @@ Result<TensorInfo> as_tensor(const SafetensorsTensor& tensor, const File& file, 
   info.file = file_index;
   info.offset = tensor.offset;
   return info;
+}
+
+// q, k and v where a file keeps them as one tensor: group by group, for every key and value head the query
+// heads that share it, then k, then v, each head_dim rows.
+Result<std::vector<TensorInfo>> split_qkv(const TensorInfo& fused, const ModelConfig& config,
+                                          const std::string& origin) {
+  const bool bias = fused.name.ends_with(".bias");
+  const uint64_t rows = config.q_dim() + 2ull * config.kv_dim();
+  if (const uint64_t found = bias ? fused.cols : fused.rows; found != rows) {
+    return Error{Code::corrupt, origin,
+                 fmt::format("{} rows, q, k and v of the configuration have {}", found, rows)};
+  }
+  const uint64_t head_bytes = fused.bytes() / rows * config.head_dim;
+  const uint32_t queries = config.n_heads / config.n_kv_heads;
+  std::vector<TensorInfo> parts;
+  uint64_t head = 0;  // of a group
+  for (const auto& [name, heads] : {std::pair{"q", queries}, std::pair{"k", 1u}, std::pair{"v", 1u}}) {
+    TensorInfo& part = parts.emplace_back(fused);
+    const size_t at = part.name.find("qkv");
+    part.name.replace(at, std::string_view("qkv").size(), name);
+    (bias ? part.cols : part.rows) = uint64_t{config.n_kv_heads} * heads * config.head_dim;
+    part.offset += head * head_bytes;
+    part.run_bytes = heads * head_bytes;
+    part.run_stride = (queries + 2) * head_bytes;
+    head += heads;
+  }
+  return parts;
 }
 
 Error escapes(const std::string& index_path, const std::string& file) {
@@ -167,7 +212,12 @@ Status add_file(const std::string& path, const std::vector<std::string>* wanted,
   const auto add = [&](const SafetensorsTensor& tensor) -> Status {
     if (is_redundant(tensor.name, parts.config)) return {};
     TIERD_ASSIGN(TensorInfo info, as_tensor(tensor, file, index));
-    parts.tensors.push_back(std::move(info));
+    if (!info.name.ends_with(".qkv") && !info.name.ends_with(".qkv.bias")) {
+      parts.tensors.push_back(std::move(info));
+      return {};
+    }
+    TIERD_ASSIGN(std::vector<TensorInfo> split, split_qkv(info, parts.config, origin_of(tensor, file)));
+    for (TensorInfo& part : split) parts.tensors.push_back(std::move(part));
     return {};
   };
   if (wanted == nullptr) {

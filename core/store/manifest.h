@@ -17,7 +17,7 @@
 
 namespace tierd {
 
-inline constexpr uint32_t kStoreFormat = 1;
+inline constexpr uint32_t kStoreFormat = 2;
 inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kDataFile = "weights.bin";
 inline constexpr uint32_t kNoLayer = UINT32_MAX;

@@ -225,7 +225,7 @@ void activations(benchmark::State& state, const ComputeKernels& kernels, std::st
     if (which == "rms_norm") {
       kernels.rms_norm(input.x.data(), input.x.data() + kCols, 1e-5f, kCols, out.data());
     } else if (which == "silu_mul") {
-      kernels.silu_mul(input.x.data(), input.x.data() + kCols, kCols, out.data());
+      kernels.activate(Activation::silu, 0, input.x.data(), input.x.data() + kCols, kCols, out.data());
     } else {
       kernels.quantize_row(input.x.data(), 0, quantized, nullptr);
     }

@@ -23,10 +23,18 @@ void expect_near(const std::vector<float>& want, const std::vector<float>& got, 
   for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(want[i], got[i], relative * largest) << i;
 }
 
-class Activation : public KernelSet {};
-TIERD_ALL_KERNEL_SETS(Activation);
+struct Function {
+  Activation activation;
+  float threshold;
+};
+constexpr Function kFunctions[] = {{Activation::silu, 0},    {Activation::relu, 0},
+                                   {Activation::relu, 0.5f}, {Activation::relu_squared, 0},
+                                   {Activation::gelu, 0},    {Activation::gelu_tanh, 0}};
 
-TEST_P(Activation, RmsNorm) {
+class ActivationKernels : public KernelSet {};
+TIERD_ALL_KERNEL_SETS(ActivationKernels);
+
+TEST_P(ActivationKernels, RmsNorm) {
   Random random(1);
   for (const uint32_t n : kSizes) {
     for (const float magnitude : {1.0f, 1e4f, 1e-4f, 0.0f}) {
@@ -39,7 +47,7 @@ TEST_P(Activation, RmsNorm) {
   }
 }
 
-TEST_P(Activation, LayerNorm) {
+TEST_P(ActivationKernels, LayerNorm) {
   Random random(2);
   for (const uint32_t n : kSizes) {
     for (const float mean : {0.0f, 3.0f}) {
@@ -53,7 +61,7 @@ TEST_P(Activation, LayerNorm) {
   }
 }
 
-TEST_P(Activation, NormsWorkInPlace) {
+TEST_P(ActivationKernels, NormsWorkInPlace) {
   Random random(3);
   const auto x = random_values(100, random), weight = random_values(100, random),
              bias = random_values(100, random);
@@ -68,37 +76,53 @@ TEST_P(Activation, NormsWorkInPlace) {
   EXPECT_EQ(apart, in_place);
 }
 
-TEST_P(Activation, SiluMul) {
+// Every function, alone and with a factor, on every length, and where exponentials overflow.
+TEST_P(ActivationKernels, ActivateFollowsItsTwin) {
   Random random(4);
-  for (const uint32_t n : kSizes) {
-    const auto gate = random_values(n, random, 20), up = random_values(n, random);
-    std::vector<float> want(n), got(n);
-    scalar().silu_mul(gate.data(), up.data(), n, want.data());
-    kernels().silu_mul(gate.data(), up.data(), n, got.data());
-    for (uint32_t i = 0; i < n; ++i) ASSERT_NEAR(want[i], got[i], 1e-5f * std::fabs(want[i]) + 1e-30f);
+  for (const auto& [function, threshold] : kFunctions) {
+    SCOPED_TRACE(static_cast<int>(function));
+    const auto compare = [&, f = function, t = threshold](const std::vector<float>& x,
+                                                          const std::vector<float>& factor) {
+      const auto n = static_cast<uint32_t>(x.size());
+      for (const float* times : {static_cast<const float*>(nullptr), factor.data()}) {
+        std::vector<float> want(n), got(n);
+        scalar().activate(f, t, x.data(), times, n, want.data());
+        kernels().activate(f, t, x.data(), times, n, got.data());
+        // GELU's two halves cancel far below zero: what is left is exact in relation to x alone.
+        for (uint32_t i = 0; i < n; ++i) {
+          const float scale = std::max(std::fabs(want[i]), x[i] < 0 ? 0.05f * std::fabs(x[i]) : 0.0f);
+          ASSERT_NEAR(want[i], got[i], 1e-5f * scale + 1e-30f) << x[i];
+        }
+      }
+    };
+    for (const uint32_t n : kSizes) compare(random_values(n, random, 20), random_values(n, random));
+    compare({0, -0.0f, 88, -88, 200, -200, 1e6f, -1e6f}, std::vector<float>(8, 2.0f));
   }
-  const float infinity = std::numeric_limits<float>::infinity();
-  const std::vector<float> gate = {0, -0.0f, 88, -88, 200, -200, 1e30f, -1e30f, infinity, std::nanf("")};
-  const std::vector<float> up(gate.size(), 2.0f);
-  std::vector<float> want(gate.size()), got(gate.size());
-  scalar().silu_mul(gate.data(), up.data(), static_cast<uint32_t>(gate.size()), want.data());
-  kernels().silu_mul(gate.data(), up.data(), static_cast<uint32_t>(gate.size()), got.data());
-  for (size_t i = 0; i + 2 < gate.size(); ++i)
-    EXPECT_NEAR(want[i], got[i], 1e-5f * std::fabs(want[i]) + 1e-30f);
-  EXPECT_EQ(got[8], infinity);
-  EXPECT_TRUE(std::isnan(got[9]));
 }
 
-TEST_P(Activation, AddReluAndHalvesAreExact) {
+TEST_P(ActivationKernels, SiluKeepsInfinitiesAndNaNs) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> gate = {infinity, std::nanf(""), 1e30f, -1e30f};
+  std::vector<float> got(gate.size());
+  kernels().activate(Activation::silu, 0, gate.data(), nullptr, 4, got.data());
+  EXPECT_EQ(got[0], infinity);
+  EXPECT_TRUE(std::isnan(got[1]));
+  EXPECT_EQ(got[2], 1e30f);
+  EXPECT_NEAR(got[3], 0, 1e-30f);
+}
+
+TEST_P(ActivationKernels, AddReluAndHalvesAreExact) {
   Random random(5);
   for (const uint32_t n : kSizes) {
     auto x = random_values(n, random, 100);
     x[0] = -0.0f;
     const auto y = random_values(n, random, 1e-3f);
     std::vector<float> want(n), got(n);
-    scalar().relu(x.data(), n, want.data());
-    kernels().relu(x.data(), n, got.data());
-    EXPECT_EQ(want, got);
+    for (const float threshold : {0.0f, 5.0f}) {
+      scalar().activate(Activation::relu, threshold, x.data(), nullptr, n, want.data());
+      kernels().activate(Activation::relu, threshold, x.data(), nullptr, n, got.data());
+      EXPECT_EQ(want, got);
+    }
     EXPECT_FALSE(std::signbit(got[0]));
     std::vector<uint16_t> want_halves(n), got_halves(n);
     scalar().f32_to_f16(x.data(), n, want_halves.data());
@@ -111,7 +135,7 @@ TEST_P(Activation, AddReluAndHalvesAreExact) {
   }
 }
 
-TEST_P(Activation, HalvesOfEveryMagnitude) {
+TEST_P(ActivationKernels, HalvesOfEveryMagnitude) {
   std::vector<float> x;
   Random random(6);
   for (int exponent = -30; exponent < 20; ++exponent) {
@@ -141,9 +165,11 @@ TEST(ActivationSets, AgreeBitForBit) {
     a.layer_norm(x.data(), w.data(), bias.data(), 1e-5f, n, from_a.data());
     b.layer_norm(x.data(), w.data(), bias.data(), 1e-5f, n, from_b.data());
     EXPECT_EQ(from_a, from_b);
-    a.silu_mul(x.data(), w.data(), n, from_a.data());
-    b.silu_mul(x.data(), w.data(), n, from_b.data());
-    EXPECT_EQ(from_a, from_b);
+    for (const auto& [function, threshold] : kFunctions) {
+      a.activate(function, threshold, x.data(), w.data(), n, from_a.data());
+      b.activate(function, threshold, x.data(), w.data(), n, from_b.data());
+      EXPECT_EQ(from_a, from_b);
+    }
   }
 }
 

@@ -127,7 +127,7 @@ TEST(Executor, AdditionsAndActivations) {
          for (uint32_t k = 0; k < kWidth; ++k) out[k] += positions[(position + 2) * kWidth + k];
          return out;
        }},
-      {{.kind = StepKind::silu_mul, .in = kA, .out = kB, .width = kWidth / 2},
+      {{.kind = StepKind::activate_mul, .in = kA, .out = kB, .width = kWidth / 2},
        [](const Row& a, const Row& b, uint32_t) {
          Row out = b;
          for (uint32_t k = 0; k < kWidth / 2; ++k) {
@@ -135,10 +135,15 @@ TEST(Executor, AdditionsAndActivations) {
          }
          return out;
        }},
-      {{.kind = StepKind::relu, .in = kA, .out = kB, .width = kWidth - 3},
+      {{.kind = StepKind::activate,
+        .in = kA,
+        .out = kB,
+        .width = kWidth - 3,
+        .activation = Activation::relu,
+        .threshold = 0.125f},
        [](const Row& a, const Row& b, uint32_t) {
          Row out = b;
-         for (uint32_t k = 0; k < kWidth - 3; ++k) out[k] = std::max(0.0f, a[k]);
+         for (uint32_t k = 0; k < kWidth - 3; ++k) out[k] = a[k] > 0.125f ? a[k] : 0.0f;
          return out;
        }},
   };

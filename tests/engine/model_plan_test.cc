@@ -37,7 +37,7 @@ TEST(ModelPlan, ALlamaLayer) {
   EXPECT_EQ(qkv.after[1].column, 64u);       // k, then v
   EXPECT_EQ(plan.compute.sites[5].after[1].layer, 1u);
   EXPECT_EQ(kinds(plan.compute.sites[2].after), (Kinds{StepKind::add}));
-  EXPECT_EQ(kinds(plan.compute.sites[3].after), (Kinds{StepKind::silu_mul}));
+  EXPECT_EQ(kinds(plan.compute.sites[3].after), (Kinds{StepKind::activate_mul}));
   EXPECT_EQ(plan.compute.sites[3].after[0].width, 160u);
   const SiteWork& head = plan.compute.sites.back();
   EXPECT_EQ(kinds(head.before), (Kinds{StepKind::rms_norm}));
@@ -71,7 +71,8 @@ TEST(ModelPlan, AnOptLayerHasBiasesAndATiedHead) {
   EXPECT_EQ(kinds(qkv.after), (Kinds{StepKind::add_bias, StepKind::add_bias, StepKind::add_bias,
                                      StepKind::store_kv, StepKind::attend}));
   EXPECT_EQ(qkv.after[2].column, 144u);
-  EXPECT_EQ(kinds(plan.compute.sites[3].after), (Kinds{StepKind::add_bias, StepKind::relu}));
+  EXPECT_EQ(kinds(plan.compute.sites[3].after), (Kinds{StepKind::add_bias, StepKind::activate}));
+  EXPECT_EQ(plan.compute.sites[3].after[1].activation, Activation::relu);
   EXPECT_EQ(kinds(plan.compute.sites[4].after), (Kinds{StepKind::add_bias, StepKind::add}));
   // The head owns the bytes that both use.
   const auto head = static_cast<SiteId>(plan.sites.size() - 1);
@@ -79,6 +80,44 @@ TEST(ModelPlan, AnOptLayerHasBiasesAndATiedHead) {
   EXPECT_EQ(plan.sites[head].domain, head);
   EXPECT_EQ(plan.sites[0].n, plan.sites[head].n);
   EXPECT_EQ(plan.sites[0].first_extent, plan.sites[head].first_extent);
+}
+
+TEST(ModelPlan, AParallelLayerReadsOneInputForBothHalves) {
+  ModelConfig config = small_opt();
+  config.parallel = true;
+  config.ffn_norm = false;
+  const ModelPlan shared = plan_model(manifest_of(config), {.max_rows = 8, .logit_rows = 1, .context = 16});
+  const SiteWork& qkv = shared.compute.sites[1];
+  const SiteWork& up = shared.compute.sites[3];
+  EXPECT_EQ(up.in, qkv.in);
+  EXPECT_EQ(kinds(qkv.before), (Kinds{StepKind::layer_norm}));
+  EXPECT_TRUE(up.before.empty());
+
+  config.ffn_norm = true;
+  const ModelPlan apart = plan_model(manifest_of(config), {.max_rows = 8, .logit_rows = 1, .context = 16});
+  EXPECT_NE(apart.compute.sites[3].in, apart.compute.sites[1].in);
+  EXPECT_EQ(kinds(apart.compute.sites[1].before), (Kinds{StepKind::layer_norm, StepKind::layer_norm}));
+  EXPECT_EQ(apart.compute.sites[1].before[1].out, apart.compute.sites[3].in);
+  EXPECT_TRUE(apart.compute.sites[3].before.empty());
+}
+
+TEST(ModelPlan, HeadsAreNormedBeforeTheyTurn) {
+  ModelConfig config = small_opt();
+  config.position = PositionKind::rope_half;
+  config.position_offset = 0;
+  config.rope.dim = 8;
+  config.qk_norm = true;
+  config.tied_embeddings = false;
+  config.head_bias = true;
+  const ModelPlan plan = plan_model(manifest_of(config), {.max_rows = 8, .logit_rows = 1, .context = 16});
+  const Program& after = plan.compute.sites[1].after;
+  EXPECT_EQ(kinds(after),
+            (Kinds{StepKind::add_bias, StepKind::add_bias, StepKind::add_bias, StepKind::head_norm,
+                   StepKind::head_norm, StepKind::rope, StepKind::store_kv, StepKind::attend}));
+  EXPECT_EQ(after[4].column, 72u);  // of k
+  EXPECT_NE(after[3].weight, after[4].weight);
+  EXPECT_EQ(plan.compute.attention.frequencies.size(), 4u);
+  EXPECT_EQ(kinds(plan.compute.sites.back().after), (Kinds{StepKind::add_bias}));
 }
 
 TEST(Program, BuffersFollowEachOtherInWholeRowGroups) {

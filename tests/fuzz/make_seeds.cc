@@ -164,6 +164,20 @@ void hf_folder_seeds(const Seeds& seeds) {
   }
   add_all(opt, {decoder + "fc1.bias", decoder + "fc2.bias"}, {2});
   seeds.add("hf_folder", "opt", hf_config("opt", "ffn_dim").dump() + kNul + kNul + opt.bytes());
+
+  // q, k and v in one tensor.
+  SafetensorsBuilder falcon;
+  const std::string h = "transformer.h.0.";
+  falcon.add_f32(h + "self_attention.query_key_value.weight", {6, 2}, 1);
+  add_all(falcon,
+          {"transformer.word_embeddings.weight", h + "self_attention.dense.weight",
+           h + "mlp.dense_h_to_4h.weight", h + "mlp.dense_4h_to_h.weight"},
+          {2, 2});
+  for (const std::string& norm : {h + "input_layernorm", std::string("transformer.ln_f")}) {
+    add_all(falcon, {norm + ".weight", norm + ".bias"}, {2});
+  }
+  seeds.add("hf_folder", "falcon",
+            hf_config("falcon", "ffn_hidden_size").dump() + kNul + kNul + falcon.bytes());
 }
 
 void llama2c_seeds(const Seeds& seeds) {

@@ -18,7 +18,9 @@ import gguf
 import numpy as np
 import torch
 from safetensors.torch import save_file
-from transformers import AutoModelForCausalLM, LlamaConfig, MistralConfig, OPTConfig, Qwen2Config
+from transformers import (AutoModelForCausalLM, FalconConfig, LlamaConfig, MistralConfig, OPTConfig,
+                          PersimmonConfig, PhiConfig, Qwen2Config)
+from transformers.activations import ACT2FN
 
 N_TOKENS = 24
 MAX_LOGIT = 8.0  # the last norm is scaled so that max|logit| is this: answers far from uniform
@@ -45,6 +47,38 @@ def opt(**changes):
     }  # fmt: skip
 
 
+def falcon(**changes):
+    return {
+        "architectures": ["FalconForCausalLM"], "model_type": "falcon", "vocab_size": 128, "hidden_size": 32,
+        "ffn_hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "multi_query": True,
+        "parallel_attn": True, "new_decoder_architecture": False, "alibi": False, "bias": False,
+        "layer_norm_epsilon": 1e-5, "activation": "relu", "max_position_embeddings": 64, "rope_theta": 10000.0,
+        "hidden_dropout": 0.0, "attention_dropout": 0.0, "tie_word_embeddings": True, **COMMON, **changes,
+    }  # fmt: skip
+
+
+def persimmon(**changes):
+    return {
+        "architectures": ["PersimmonForCausalLM"], "model_type": "persimmon", "vocab_size": 128,
+        "hidden_size": 32, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "max_position_embeddings": 64, "hidden_act": "relu2", "layer_norm_eps": 1e-5, "qk_layernorm": True,
+        "partial_rotary_factor": 0.5, "rope_theta": 25000.0, "tie_word_embeddings": False, **COMMON, **changes,
+    }  # fmt: skip
+
+
+def phi(**changes):
+    return {
+        "architectures": ["PhiForCausalLM"], "model_type": "phi", "vocab_size": 128, "hidden_size": 32,
+        "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "max_position_embeddings": 64, "hidden_act": "relu", "layer_norm_eps": 1e-5, "qk_layernorm": False,
+        "partial_rotary_factor": 0.5, "rope_theta": 10000.0, "tie_word_embeddings": False, **COMMON, **changes,
+    }  # fmt: skip
+
+
+# Not in transformers: files for it carry code of their own. x where x > threshold, else 0.
+FATRELU_THRESHOLD = 0.25
+ACT2FN["fatrelu"] = (torch.nn.Threshold, {"threshold": FATRELU_THRESHOLD, "value": 0.0})
+
 # Wavelengths of theta 500000 over 8 pairs fall on both sides of, and between, llama3's two bounds (16 and 64).
 LLAMA3_ROPE = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                "original_max_position_embeddings": 64}  # fmt: skip
@@ -70,6 +104,16 @@ HUGGING_FACE = {
     "opt": opt(),
     "opt-f16": opt(),
     "opt-bf16": opt(),
+    "llama-fatrelu": llama(hidden_act="fatrelu", hidden_act_param=FATRELU_THRESHOLD),
+    "falcon": falcon(),
+    "falcon-bf16": falcon(),
+    "falcon-grouped": falcon(new_decoder_architecture=True, num_kv_heads=2, num_attention_heads=8, bias=True,
+                             activation="gelu", tie_word_embeddings=False),
+    "falcon-serial": falcon(multi_query=False, parallel_attn=False),
+    "persimmon": persimmon(),
+    "persimmon-f16": persimmon(),
+    "phi": phi(),
+    "phi-gelu": phi(hidden_act="gelu_new", qk_layernorm=True, partial_rotary_factor=0.25),
 }  # fmt: skip
 SHARDED = {"llama3"}
 # config.json as transformers 5 writes it: "rope_parameters" in place of rope_theta and rope_scaling, "dtype"
@@ -83,7 +127,10 @@ GGUF_CONFIGS = {
 }
 GGUF_SPLIT = {"gguf-llama-q8_0"}
 
-CONFIG_CLASSES = {"llama": LlamaConfig, "mistral": MistralConfig, "qwen2": Qwen2Config, "opt": OPTConfig}
+CONFIG_CLASSES = {"llama": LlamaConfig, "mistral": MistralConfig, "qwen2": Qwen2Config, "opt": OPTConfig,
+                  "falcon": FalconConfig, "persimmon": PersimmonConfig, "phi": PhiConfig}  # fmt: skip
+LAST_NORMS = {"opt": "model.decoder.final_layer_norm", "falcon": "transformer.ln_f",
+              "persimmon": "model.final_layernorm", "phi": "model.final_layernorm"}  # fmt: skip
 
 
 def seed_of(name):
@@ -103,7 +150,7 @@ def new_model(config, rng):
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             values = rng.standard_normal(parameter.shape).astype(np.float32)
-            if "norm" in name and name.endswith("weight"):
+            if ("norm" in name or ".ln_" in name) and name.endswith("weight"):
                 values = 1 + 0.2 * values
             elif parameter.dim() == 1:
                 values = 0.3 * values
@@ -112,9 +159,10 @@ def new_model(config, rng):
             parameter.copy_(torch.from_numpy(values))
         tokens = draw_tokens(config, rng)
         scale = MAX_LOGIT / model(tokens).logits.abs().max()
-        last_norm = model.model.decoder.final_layer_norm if kind == "opt" else model.model.norm
-        for parameter in last_norm.parameters():
+        for parameter in model.get_submodule(LAST_NORMS.get(kind, "model.norm")).parameters():
             parameter.mul_(scale)
+        if model.lm_head.bias is not None:
+            model.lm_head.bias.mul_(scale)
     return model, tokens
 
 
@@ -287,7 +335,7 @@ def read_gguf(folder, model, config):
 
 
 def write_gguf(name, config, encoding, folder):
-    folder.mkdir()
+    folder.mkdir(parents=True)
     model, tokens = new_model(config, np.random.default_rng(seed_of(name)))
     write_gguf_file(folder / "model.gguf", model, config, encoding, name in GGUF_SPLIT)
     read_gguf(folder, model, config)
@@ -297,15 +345,22 @@ def write_gguf(name, config, encoding, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "models")
-    out = parser.parse_args().out
+    parser.add_argument("models", nargs="*", help="only these (default: all)")
+    arguments = parser.parse_args()
+    out, only = arguments.out, arguments.models
     torch.set_num_threads(1)
-    shutil.rmtree(out, ignore_errors=True)
+
+    def make(name, write, *what):
+        if only and name not in only:
+            return
+        shutil.rmtree(out / name, ignore_errors=True)
+        write(name, *what, out / name)
+
     for name, config in HUGGING_FACE.items():
-        write_hugging_face(name, config, out / name)
+        make(name, write_hugging_face, config)
     for arch, config in GGUF_CONFIGS.items():
         for encoding in GGUF_ENCODINGS:
-            name = f"gguf-{arch}-{encoding.lower()}"
-            write_gguf(name, config, encoding, out / name)
+            make(f"gguf-{arch}-{encoding.lower()}", write_gguf, config, encoding)
 
 
 if __name__ == "__main__":

@@ -78,6 +78,13 @@ TEST(Config, RefusesWhatCannotBe) {
          c.rope.divisors = {1, 1, 0, 1};
        }},
       {"position offset", [](auto& c) { c.position_offset = 2; }},
+      {"of the 8 values of a head 5 turn", [](auto& c) { c.rope.dim = 5; }},
+      {"of the 8 values of a head 10 turn", [](auto& c) { c.rope.dim = 10; }},
+      {"activation threshold is 0.5", [](auto& c) { c.activation_threshold = 0.5f; }},
+      {"activation threshold is -1",
+       [](auto& c) { c.activation = Activation::relu, c.activation_threshold = -1; }},
+      {"can they share a norm", [](auto& c) { c.ffn_norm = false; }},
+      {"has no bias", [](auto& c) { c.tied_embeddings = c.head_bias = true; }},
   };
   for (const BadConfig& bad : cases) {
     ModelConfig config = small_llama();
@@ -101,6 +108,30 @@ TEST(Config, RequiresWhatALlamaHas) {
   EXPECT_EQ(find(specs, "head")->rows, 512u);
   EXPECT_EQ(find(specs, "position"), nullptr);
   EXPECT_EQ(find(specs, "layers.0.q.bias"), nullptr);
+}
+
+TEST(Config, RequiresWhatAPhiHas) {
+  ModelConfig c = small_llama();
+  c.norm = Norm::layer;
+  c.gated = false;
+  c.parallel = true;
+  c.ffn_norm = false;
+  c.qk_norm = true;
+  c.head_bias = true;
+  const auto specs = required_tensors(c);
+  EXPECT_EQ(find(specs, "layers.0.ffn_norm"), nullptr);
+  EXPECT_EQ(find(specs, "layers.1.k_norm")->cols, c.head_dim);
+  EXPECT_EQ(find(specs, "layers.1.q_norm.bias")->cols, c.head_dim);
+  EXPECT_EQ(find(specs, "head.bias")->cols, 512u);
+}
+
+TEST(Config, OnlyTheFirstValuesOfAHeadTurn) {
+  ModelConfig c = small_llama();
+  c.rope.dim = c.head_dim / 2;
+  ModelConfig narrow = c;
+  narrow.head_dim = c.rope.dim;
+  narrow.rope.dim = 0;
+  EXPECT_EQ(rope_frequencies(c), rope_frequencies(narrow));
 }
 
 TEST(Config, RequiresWhatAnOptHas) {

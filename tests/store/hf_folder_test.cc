@@ -1,6 +1,7 @@
 #include "core/store/hf_folder.h"
 
 #include <functional>
+#include <numeric>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -94,6 +95,74 @@ TEST(HfFolder, ReadsSlidingWindows) {
   EXPECT_EQ(mistral([](json& c) { c["layer_types"] = {"full_attention"}; }), 0u);
 }
 
+// Rows [first, first + n) of a tensor, however its file holds them.
+std::vector<float> rows_of(const TensorSource& source, std::string_view name, uint64_t first, uint64_t n) {
+  const TensorInfo& tensor = *source.find(name);
+  const uint64_t row_bytes = tensor.rows == 1 ? sizeof(float) : tensor.cols * sizeof(float);
+  std::vector<float> rows(n * row_bytes / sizeof(float));
+  EXPECT_TRUE(source.read(tensor, first * row_bytes, std::as_writable_bytes(std::span(rows))).ok());
+  return rows;
+}
+
+// Groups of two query heads, a key and a value head, of four rows each.
+TEST(HfFolder, TakesApartWhatAFileKeepsInOneTensor) {
+  TinyHfModel model;
+  model.config = {{"model_type", "falcon"},           {"hidden_size", 16},        {"ffn_hidden_size", 32},
+                  {"num_hidden_layers", 1},           {"num_attention_heads", 4}, {"num_kv_heads", 2},
+                  {"new_decoder_architecture", true}, {"vocab_size", 8},          {"bias", true}};
+  model.weights = {};
+  constexpr uint64_t kRows = (4 + 2 + 2) * 4;
+  std::vector<float> numbers(kRows * 16), biases(kRows);
+  std::iota(numbers.begin(), numbers.end(), 0.0f);
+  std::iota(biases.begin(), biases.end(), 0.0f);
+  const std::string layer = "transformer.h.0.";
+  const auto bytes = [](const std::vector<float>& values) {
+    return std::string_view(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+  };
+  model.weights.add(layer + "self_attention.query_key_value.weight", "F32", {kRows, 16}, bytes(numbers));
+  model.weights.add(layer + "self_attention.query_key_value.bias", "F32", {kRows}, bytes(biases));
+  model.weights.add_f32("transformer.word_embeddings.weight", {8, 16}, 1);
+  model.weights.add_f32(layer + "self_attention.dense.weight", {16, 16}, 1);
+  model.weights.add_f32(layer + "self_attention.dense.bias", {16}, 1);
+  model.weights.add_f32(layer + "mlp.dense_h_to_4h.weight", {32, 16}, 1);
+  model.weights.add_f32(layer + "mlp.dense_h_to_4h.bias", {32}, 1);
+  model.weights.add_f32(layer + "mlp.dense_4h_to_h.weight", {16, 32}, 1);
+  model.weights.add_f32(layer + "mlp.dense_4h_to_h.bias", {16}, 1);
+  for (const std::string& norm : {layer + "ln_attn", layer + "ln_mlp", std::string("transformer.ln_f")}) {
+    model.weights.add_f32(norm + ".weight", {16}, 1);
+    model.weights.add_f32(norm + ".bias", {16}, 0);
+  }
+  const TempFolder folder;
+  model.write(folder);
+  const auto opened = open_source(folder.path());
+  ASSERT_TRUE(opened.ok()) << opened.error().line();
+  const TensorSource& source = **opened;
+  EXPECT_EQ(source.find("layers.0.q")->rows, 16u);
+  EXPECT_EQ(source.find("layers.0.v")->rows, 8u);
+  const auto from = [](uint64_t row, uint64_t values) {
+    std::vector<float> expected(values);
+    std::iota(expected.begin(), expected.end(), static_cast<float>(row * 16));
+    return expected;
+  };
+  EXPECT_EQ(rows_of(source, "layers.0.q", 0, 8), from(0, 128));
+  EXPECT_EQ(rows_of(source, "layers.0.q", 8, 8), from(16, 128));
+  EXPECT_EQ(rows_of(source, "layers.0.k", 1, 3), from(9, 48));
+  EXPECT_EQ(rows_of(source, "layers.0.v", 5, 1), from(29, 16));
+  EXPECT_EQ(rows_of(source, "layers.0.q.bias", 6, 4), (std::vector<float>{6, 7, 16, 17}));
+  EXPECT_EQ(rows_of(source, "layers.0.k.bias", 0, 8), (std::vector<float>{8, 9, 10, 11, 24, 25, 26, 27}));
+  EXPECT_EQ(rows_of(source, "layers.0.v.bias", 3, 2), (std::vector<float>{15, 28}));
+}
+
+TEST(HfFolder, ReadsActivations) {
+  const auto read = [](json changes) { return config_of([&](json& c) { c.update(changes); }); };
+  EXPECT_EQ(read({{"hidden_act", "relu2"}}).activation, Activation::relu_squared);
+  EXPECT_EQ(read({{"hidden_act", "gelu"}}).activation, Activation::gelu);
+  EXPECT_EQ(read({{"hidden_act", "gelu_new"}}).activation, Activation::gelu_tanh);
+  const ModelConfig fatrelu = read({{"hidden_act", "fatrelu"}, {"hidden_act_param", 0.01}});
+  EXPECT_EQ(fatrelu.activation, Activation::relu);
+  EXPECT_EQ(fatrelu.activation_threshold, 0.01f);
+}
+
 TEST(HfFolder, JoinsShards) {
   TinyHfModel model;
   SafetensorsBuilder first;
@@ -171,7 +240,8 @@ TEST(HfFolder, RefusesHostileConfigs) {
       {Code::corrupt, "config.json: found [], expected an object", [](auto& m) { m.config = json::array(); }},
       {Code::corrupt, "model_type: missing", key("model_type", nullptr)},
       {Code::corrupt, "model_type: found 3, expected a string", key("model_type", 3)},
-      {Code::unsupported, "model_type: \"mixtral\", supported are llama, mistral, qwen2 and opt",
+      {Code::unsupported,
+       "model_type: \"mixtral\", supported are llama, mistral, qwen2, opt, falcon, persimmon and phi",
        key("model_type", "mixtral")},
       {Code::unsupported, "quantization_config: quantized", key("quantization_config", {{"bits", 4}})},
       {Code::corrupt, "hidden_size: missing", key("hidden_size", nullptr)},
@@ -194,7 +264,8 @@ TEST(HfFolder, RefusesHostileConfigs) {
       {Code::corrupt, "shape [8, 32], the configuration says [9, 32]", key("vocab_size", 9)},
       {Code::corrupt, "rms_norm_eps: found \"small\", expected a number", key("rms_norm_eps", "small")},
       {Code::corrupt, "norm epsilon is -1", key("rms_norm_eps", -1)},
-      {Code::unsupported, "hidden_act: \"gelu\", supported are silu and relu", key("hidden_act", "gelu")},
+      {Code::unsupported, "hidden_act: \"mish\", supported are silu, swish, relu, fatrelu",
+       key("hidden_act", "mish")},
       {Code::corrupt, "tie_word_embeddings: found 1, expected true or false", key("tie_word_embeddings", 1)},
       {Code::corrupt, "the tensor \"head\" is missing", key("tie_word_embeddings", false)},
       {Code::corrupt, "the tensor \"layers.0.q.bias\" is missing", key("attention_bias", true)},
@@ -207,6 +278,35 @@ TEST(HfFolder, RefusesHostileConfigs) {
       {Code::unsupported, "partial_rotary_factor: only 1", key("partial_rotary_factor", 0.5)},
       {Code::unsupported, "layer_types: layers of different attention",
        key("layer_types", {"sliding_attention", "full_attention"})},
+  });
+}
+
+std::function<void(TinyHfModel&)> as(const char* family, json changes) {
+  return [family, changes = std::move(changes)](TinyHfModel& m) {
+    m.config["model_type"] = family;
+    m.config.update(changes);
+  };
+}
+
+TEST(HfFolder, RefusesWhatFalconPersimmonAndPhiDoNotCompute) {
+  const auto with_fused = [](TinyHfModel& m) {
+    as("falcon", {{"ffn_hidden_size", 64}})(m);
+    m.weights.add_f32("transformer.h.0.self_attention.query_key_value.weight", {96, 32}, 1);
+  };
+  expect_refused({
+      {Code::unsupported, "alibi: only rotary", as("falcon", {{"alibi", true}})},
+      {Code::unsupported, "parallel_attn: only true",
+       as("falcon", {{"new_decoder_architecture", true}, {"parallel_attn", false}})},
+      {Code::corrupt, "key/value heads is 3",
+       as("falcon", {{"new_decoder_architecture", true}, {"num_kv_heads", 3}})},
+      {Code::corrupt, "query_key_value.weight\": 96 rows, q, k and v of the configuration have 64",
+       with_fused},
+      {Code::unsupported, "num_key_value_heads: only", as("persimmon", {{"num_key_value_heads", 1}})},
+      {Code::unsupported, "partial_rotary_factor: expected 0 to 1",
+       as("phi", {{"partial_rotary_factor", 1.5}})},
+      {Code::corrupt, "of the 16 values of a head 1 turn",
+       as("phi", {{"partial_rotary_factor", 0.1}, {"tie_word_embeddings", false}})},
+      {Code::unsupported, "embedding has no bias", as("phi", {{"qk_layernorm", true}})},
   });
 }
 
@@ -231,7 +331,7 @@ TEST(HfFolder, RefusesWhatItsFamiliesDoNotCompute) {
       {Code::unsupported, "word_embed_proj_dim: 16", opt("word_embed_proj_dim", 16)},
       {Code::unsupported, "layer_norm_elementwise_affine", opt("layer_norm_elementwise_affine", false)},
       {Code::unsupported, "_remove_final_layer_norm", opt("_remove_final_layer_norm", true)},
-      {Code::unsupported, "activation_function: \"gelu\"", opt("activation_function", "gelu")},
+      {Code::unsupported, "activation_function: \"mish\"", opt("activation_function", "mish")},
       {Code::corrupt, "\"position\" is missing", opt("enable_bias", true)},
   });
 }

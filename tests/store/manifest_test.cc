@@ -87,7 +87,7 @@ struct Hostile {
 
 TEST(Manifest, HostileOnesAreRefused) {
   const std::vector<Hostile> all = {
-      {"format of the future", [](json& m) { m["format"] = 2; }, "format: is 2", Code::unsupported},
+      {"format of the future", [](json& m) { m["format"] = 3; }, "format: is 3", Code::unsupported},
       {"format as text", [](json& m) { m["format"] = "1"; }, "format: is \"1\""},
       {"no format", [](json& m) { m.erase("format"); }, "format: is missing"},
       {"unknown layout", [](json& m) { m["layout"] = "spiral"; }, "spiral", Code::unsupported},

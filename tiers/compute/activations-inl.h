@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "core/base/check.h"
 #include "hwy/contrib/math/math-inl.h"
@@ -72,17 +73,55 @@ void add(float* x, const float* y, uint32_t n) {
   }
 }
 
-void silu_mul(const float* gate, const float* up, uint32_t n, float* out) {
+// x * sigmoid(of)
+HWY_INLINE Lanes16 gated16(const Lanes16& x, const Lanes16& of) {
+  return div16(x, add16(set16(1), exp16(sub16(set16(0), of))));
+}
+
+HWY_INLINE Lanes16 erf16(const Lanes16& x) {
+  float lane[kLanes16];
+  store16(x, lane);
+  for (float& value : lane) value = std::erf(value);
+  return load16(lane);
+}
+
+template <class F>
+HWY_INLINE void map16(F f, const float* x, const float* factor, uint32_t n, float* out) {
   for (uint32_t i = 0; i < n; i += kLanes16) {
-    const Lanes16 g = load_up_to_16(gate + i, n - i);
-    const Lanes16 silu = div16(g, add16(set16(1), exp16(sub16(set16(0), g))));
-    store_up_to_16(mul16(silu, load_up_to_16(up + i, n - i)), out + i, n - i);
+    const Lanes16 y = f(load_up_to_16(x + i, n - i));
+    store_up_to_16(factor == nullptr ? y : mul16(y, load_up_to_16(factor + i, n - i)), out + i, n - i);
   }
 }
 
-void relu(const float* x, uint32_t n, float* out) {
-  for (uint32_t i = 0; i < n; i += kLanes16) {
-    store_up_to_16(max16(load_up_to_16(x + i, n - i), set16(0)), out + i, n - i);
+void activate(Activation f, float threshold, const float* x, const float* factor, uint32_t n, float* out) {
+  switch (f) {
+    case Activation::silu:
+      return map16([](const Lanes16& v) HWY_ATTR { return gated16(v, v); }, x, factor, n, out);
+    case Activation::relu:
+      return map16([threshold](const Lanes16& v) HWY_ATTR { return above16(v, set16(threshold)); }, x, factor,
+                   n, out);
+    case Activation::relu_squared:
+      return map16(
+          [](const Lanes16& v) HWY_ATTR {
+            const Lanes16 positive = above16(v, set16(0));
+            return mul16(positive, positive);
+          },
+          x, factor, n, out);
+    case Activation::gelu:
+      return map16(
+          [](const Lanes16& v) HWY_ATTR {
+            const Lanes16 erf = erf16(mul16(v, set16(1 / std::numbers::sqrt2_v<float>)));
+            return mul16(mul16(set16(0.5f), v), add16(set16(1), erf));
+          },
+          x, factor, n, out);
+    case Activation::gelu_tanh:
+      return map16(
+          [](const Lanes16& v) HWY_ATTR {
+            const float scale = 2 * std::sqrt(2 * std::numbers::inv_pi_v<float>);
+            const Lanes16 cube = mul16(mul16(v, v), v);
+            return gated16(v, mul16(set16(scale), fma16(set16(0.044715f), cube, v)));
+          },
+          x, factor, n, out);
   }
 }
 

@@ -18,6 +18,7 @@
 
 #include "core/layout/encoding.h"
 #include "core/layout/row_group.h"
+#include "core/program/activation.h"
 
 namespace tierd {
 
@@ -51,9 +52,10 @@ struct ComputeKernels {
   void (*rms_norm)(const float* x, const float* weight, float eps, uint32_t n, float* out);
   void (*layer_norm)(const float* x, const float* weight, const float* bias, float eps, uint32_t n,
                      float* out);
-  void (*add)(float* x, const float* y, uint32_t n);                             // x += y
-  void (*silu_mul)(const float* gate, const float* up, uint32_t n, float* out);  // out = silu(gate) * up
-  void (*relu)(const float* x, uint32_t n, float* out);
+  void (*add)(float* x, const float* y, uint32_t n);  // x += y
+  // out = f(x) * factor; factor nullptr: 1.
+  void (*activate)(Activation f, float threshold, const float* x, const float* factor, uint32_t n,
+                   float* out);
   void (*f32_to_f16)(const float* x, uint32_t n, uint16_t* out);
   // Attention of one query head over positions [first, last) of a KV cache in f16 or f32:
   // out = softmax(scale * q k^T) v. k and v: position p at k + p*stride (elements). `scratch`: last - first

@@ -95,6 +95,15 @@ TIERD_LANEWISE(max16, hn::Max)
 TIERD_LANEWISE(min16, hn::Min)
 #undef TIERD_LANEWISE
 
+// x where x > least, else 0; 0 for a NaN.
+HWY_INLINE Lanes16 above16(const Lanes16& x, const Lanes16& least) {
+  Lanes16 r;
+#pragma GCC unroll 2
+  for (uint32_t i = 0; i < kParts; ++i)
+    r.part[i] = hn::IfThenElseZero(hn::Gt(x.part[i], least.part[i]), x.part[i]);
+  return r;
+}
+
 // a * b + c, fused.
 HWY_INLINE Lanes16 fma16(const Lanes16& a, const Lanes16& b, const Lanes16& c) {
   Lanes16 r;

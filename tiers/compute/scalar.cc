@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include "core/base/check.h"
@@ -160,12 +161,29 @@ void add(float* x, const float* y, uint32_t n) {
   for (uint32_t i = 0; i < n; ++i) x[i] += y[i];
 }
 
-void silu_mul(const float* gate, const float* up, uint32_t n, float* out) {
-  for (uint32_t i = 0; i < n; ++i) out[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
+float activation(Activation f, float threshold, float x) {
+  switch (f) {
+    case Activation::silu:
+      return x / (1.0f + std::exp(-x));
+    case Activation::relu:
+      return x > threshold ? x : 0.0f;
+    case Activation::relu_squared:
+      return x > 0 ? x * x : 0.0f;
+    case Activation::gelu:
+      return 0.5f * x * (1.0f + std::erf(x / std::numbers::sqrt2_v<float>));
+    case Activation::gelu_tanh: {
+      const double scale = std::sqrt(2 * std::numbers::inv_pi);
+      const double wide = x;
+      return static_cast<float>(0.5 * wide * (1 + std::tanh(scale * (wide + 0.044715 * wide * wide * wide))));
+    }
+  }
+  return x;
 }
 
-void relu(const float* x, uint32_t n, float* out) {
-  for (uint32_t i = 0; i < n; ++i) out[i] = x[i] > 0 ? x[i] : 0.0f;
+void activate(Activation f, float threshold, const float* x, const float* factor, uint32_t n, float* out) {
+  for (uint32_t i = 0; i < n; ++i) {
+    out[i] = activation(f, threshold, x[i]) * (factor == nullptr ? 1.0f : factor[i]);
+  }
 }
 
 void convert_f32_to_f16(const float* x, uint32_t n, uint16_t* out) {
@@ -224,8 +242,7 @@ const ComputeKernels& scalar_kernels() {
       .rms_norm = rms_norm,
       .layer_norm = layer_norm,
       .add = add,
-      .silu_mul = silu_mul,
-      .relu = relu,
+      .activate = activate,
       .f32_to_f16 = convert_f32_to_f16,
       .attend_f16 = attend<uint16_t>,
       .attend_f32 = attend<float>,

@@ -30,8 +30,7 @@ constexpr ComputeKernels float_kernels() {
   kernels.rms_norm = rms_norm;
   kernels.layer_norm = layer_norm;
   kernels.add = add;
-  kernels.silu_mul = silu_mul;
-  kernels.relu = relu;
+  kernels.activate = activate;
   kernels.f32_to_f16 = f32_to_f16;
   kernels.attend_f16 = attend<uint16_t>;
   kernels.attend_f32 = attend<float>;

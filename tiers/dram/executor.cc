@@ -220,15 +220,22 @@ void Executor::run_row(const Step& step, const RowInfo& info, uint32_t i) {
                            step.width);
     case StepKind::add:
       return kernels_->add(out, in, step.width);
+    case StepKind::head_norm:
+      for (uint32_t at = 0; at < step.width; at += plan_.attention.head_dim) {
+        float* head = out + step.column + at;
+        kernels_->layer_norm(head, tensor(step.weight), tensor(step.bias), step.eps, plan_.attention.head_dim,
+                             head);
+      }
+      return;
     case StepKind::rope:
       return rotate(step, i);
     case StepKind::store_kv:
       return kv_.store(*kernels_, step.layer, info.sequence, info.position, in + step.column,
                        in + step.column + plan_.attention.kv_dim());
-    case StepKind::silu_mul:
-      return kernels_->silu_mul(in, in + step.width, step.width, out);
-    case StepKind::relu:
-      return kernels_->relu(in, step.width, out);
+    case StepKind::activate:
+      return kernels_->activate(step.activation, step.threshold, in, nullptr, step.width, out);
+    case StepKind::activate_mul:
+      return kernels_->activate(step.activation, step.threshold, in, in + step.width, step.width, out);
     case StepKind::attend:
       break;
   }
@@ -275,7 +282,7 @@ void Executor::prepare_rotation(std::span<const RowInfo> rows) {
 }
 
 void Executor::rotate(const Step& step, uint32_t i) {
-  const uint32_t half = plan_.attention.head_dim / 2;
+  const auto half = static_cast<uint32_t>(plan_.attention.frequencies.size());
   const bool interleaved = plan_.attention.rope == RopeStyle::interleaved;
   const float* angles = rotation_.data() + uint64_t{i} * half * 2;
   float* heads = row(step.out, i) + step.column;
