@@ -36,6 +36,7 @@ void softmax(std::span<float> x) {
   for (float& value : x) value /= sum;
 }
 
+// Written out here although tiers/compute has scalar twins: an oracle shares no code with what it judges.
 float activate(Activation activation, float threshold, float x) {
   switch (activation) {
     case Activation::silu:

@@ -81,8 +81,8 @@ struct AttentionShape {
   uint32_t head_dim = 0;
   uint32_t window = 0;  // attend to the last so many positions; 0: all
   RopeStyle rope = RopeStyle::none;
-  std::vector<float>
-      frequencies;  // radians per position, of pair i of the 2 * size() values of a head that turn
+  // Radians per position, one for each pair that turns: the first 2 * size() values of a head.
+  std::vector<float> frequencies;
 
   uint32_t kv_dim() const { return n_kv_heads * head_dim; }
 };

@@ -85,7 +85,7 @@ class Executor {
   std::vector<const float*> tensors_;
   QuantizedRows quantized_;
   std::vector<uint32_t> rotation_positions_;  // what `rotation_` was made for
-  std::vector<float> rotation_;               // [rows][head_dim/2][cos, sin]
+  std::vector<float> rotation_;               // [rows][pairs that turn][cos, sin]
   std::vector<Worker> workers_;
 };
 

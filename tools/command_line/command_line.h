@@ -1,7 +1,6 @@
 // The command line of a program: CLI11 behind a header that compiles at once (its own costs every program
 // some seconds), and one way to say that a command line is wrong.
-#ifndef TIERD_TOOLS_COMMAND_LINE_COMMAND_LINE_H
-#define TIERD_TOOLS_COMMAND_LINE_COMMAND_LINE_H
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -81,4 +80,3 @@ class CommandLine {
 };
 
 }  // namespace tierd
-#endif
