@@ -45,6 +45,8 @@ const std::array kKeys = {
     Key{"model.path", at<&Config::model>(), "",
         "GGUF file, Hugging Face folder, llama2.c checkpoint or store (-m)"},
     Key{"model.tokenizer", at<&Config::tokenizer>(), "", "a tokenizer to use instead of the model's"},
+    Key{"model.layout", at<&Config::layout>(), "row|neuron",
+        "how a model that is no store is cut: neuron bundles rows and columns of the FFN"},
     Key{"run.threads", at<&Config::threads>(), "", "compute workers, 0 is one a core (-t)"},
     Key{"run.context", at<&Config::context>(), "", "positions, 0 is the model's but at most 4096 (-c)"},
     Key{"run.ubatch", at<&Config::ubatch>(), "", "most tokens of a prefill chunk (--ub)"},

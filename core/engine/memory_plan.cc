@@ -61,11 +61,12 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
   MemoryPlan plan;
   plan.model = request.model;
   plan.units = request.units;
-  uint64_t largest_slot = 0;
+  uint64_t largest = 0;  // what must be in staging at once: a neuron, or a run that is summed together
   for (const StoredSite& site : manifest.sites) {
     if (site.alias_of != kNoSite) continue;
     plan.whole += site.neurons * site.slot_bytes();
-    largest_slot = std::max(largest_slot, site.slot_bytes());
+    const uint64_t together = site.axis == Axis::neuron ? std::min(site.neurons, kPartialNeurons) : 1;
+    largest = std::max(largest, together * site.slot_bytes());
   }
   for (const ResidentTensor& tensor : manifest.resident)
     plan.tensors += manifest.extents[tensor.extent].bytes;
@@ -78,7 +79,7 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
   plan.kv = kv_bytes(plan_model(manifest, request.model).compute);
   for (const TableRequest& table : request.tables) plan.tables += table.bytes;
   const uint64_t fixed = plan.tensors + plan.tables + plan.kv;
-  const uint64_t least_staging = request.units * kLeastBlocks * largest_slot;
+  const uint64_t least_staging = request.units * kLeastBlocks * largest;
   // Without any weights in DRAM.
   const auto least_of = [&](uint32_t rows) { return fixed + activations_of(rows) + least_staging; };
   const uint32_t least_rows = std::min(request.model.max_rows, request.model.logit_rows);
@@ -135,8 +136,8 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
     staging = std::min(staging, rest);
   }
   staging /= request.units;
-  const uint64_t block = std::clamp(staging / kBlocksWanted / largest_slot * largest_slot, largest_slot,
-                                    std::max(largest_slot, kLargestBlock / largest_slot * largest_slot));
+  const uint64_t block = std::clamp(staging / kBlocksWanted / largest * largest, largest,
+                                    std::max(largest, kLargestBlock / largest * largest));
   plan.block_bytes = static_cast<uint32_t>(block);
   plan.blocks = static_cast<uint32_t>(staging / block);
   plan.staging = uint64_t{plan.block_bytes} * plan.blocks * request.units;

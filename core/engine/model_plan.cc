@@ -83,6 +83,7 @@ class Planner {
     site.name = stored.name;
     site.layer = static_cast<uint16_t>(stored.layer == kNoLayer ? UINT16_MAX : stored.layer);
     site.op_group = static_cast<uint16_t>(stored.group);
+    site.axis = stored.axis;
     site.encoding = static_cast<uint16_t>(stored.encoding);
     site.given = stored.group == OpGroup::embed;
     site.domain = s;
@@ -99,6 +100,7 @@ class Planner {
   SiteWork work(const StoredSite& stored) const {
     SiteWork work;
     work.name = stored.name;
+    work.axis = stored.axis;
     work.encoding = stored.encoding;
     work.n_in = stored.n_in;
     work.n_out = stored.n_out;
@@ -130,8 +132,19 @@ class Planner {
         add_biases(stored, kBranch, work.after);
         work.after.push_back(add_to_stream());
         break;
+      case OpGroup::ffn:
+        work.in = ffn_input();
+        work.out = kBranch;
+        work.ffn = feed_forward(layer);
+        if (!config_.parallel) work.before.push_back(norm(layer + "ffn_norm", kNormed));
+        if (const TensorId bias = tensor(layer + "down.bias"); bias != kNoTensor) {
+          work.after.push_back(
+              {.kind = StepKind::add_bias, .out = kBranch, .width = config_.d_model, .weight = bias});
+        }
+        work.after.push_back(add_to_stream());
+        break;
       case OpGroup::up:
-        work.in = reads_apart() ? kApart : kNormed;  // in a parallel layer, normed before attention was added
+        work.in = ffn_input();
         work.out = kWide;
         if (!config_.parallel) work.before.push_back(norm(layer + "ffn_norm", kNormed));
         add_biases(stored, kWide, work.after);
@@ -160,6 +173,18 @@ class Planner {
 
   // The two norms of a parallel layer read the same x, at once.
   bool reads_apart() const { return config_.parallel && config_.ffn_norm; }
+
+  // In a parallel layer, what was normed before attention was added.
+  BufferId ffn_input() const { return reads_apart() ? kApart : kNormed; }
+  FeedForward feed_forward(const std::string& layer) const {
+    return {.gated = config_.gated,
+            .activation = config_.activation,
+            .threshold = config_.activation_threshold,
+            .gate_bias = tensor(layer + "gate.bias"),
+            .up_bias = tensor(layer + "up.bias"),
+            .hidden = kInner,
+            .up = kWide};
+  }
 
   // Position, cache and attention between q, k, v and o.
   void add_attention(uint32_t layer, Program& program) const {

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "core/base/align.h"
@@ -44,6 +45,8 @@ Status Intake::begin(SiteId site, uint32_t step, const ActiveSet& wanted, bool b
   status_ = {};
   const SiteId home = domain(site);
   const std::vector<uint32_t>& bytes = sites_[site].bytes;
+  wanted_ = &wanted;
+  next_ = 0;
   source_.assign(bytes.size(), nullptr);
   coming_.assign(bytes.size(), nullptr);
   ours_.clear();
@@ -80,6 +83,7 @@ Status Intake::begin(SiteId site, uint32_t step, const ActiveSet& wanted, bool b
     if (Fetch* fetch = coming_[neuron]; fetch != nullptr) {
       if (!fetch->awaited) await(*fetch);
       source_[neuron] = fetch;
+      ++fetch->left;
       ++counters_.staged;
       continue;
     }
@@ -102,7 +106,26 @@ Status Intake::begin(SiteId site, uint32_t step, const ActiveSet& wanted, bool b
       give_up(*fetch);  // the look-ahead was wrong about these
     }
   }
-  return ask_cache(site, missing_, Priority::demand, bypass, plan_);
+  if (sites_[site].axis == Axis::neuron) {
+    const std::span<const Residency::Neuron> here = residency_.neurons(site);
+    places_.assign(bytes.size(), kNowhere);
+    for (const uint32_t neuron : resident_) places_[neuron] = arena_[home].at(here[neuron].slot);
+    for (const Fetch* fetch : awaited_) {
+      if (fetch->state == FetchState::landed) note_places(*fetch);
+    }
+  }
+  TIERD_TRY(ask_cache(site, missing_, Priority::demand, bypass, plan_));
+  if (sites_[site].axis == Axis::neuron) order_by_runs(plan_);
+  return {};
+}
+
+// Runs are computed in their order, each when it is whole: what one of them lets stream by is to be one read
+// into one block, whatever is kept between, and no later run is to take the last block from it.
+void Intake::order_by_runs(Plan& plan) {
+  std::sort(plan.neurons.begin(), plan.neurons.end(), [](const Planned& a, const Planned& b) {
+    return std::tuple(a.neuron / kPartialNeurons, a.keep, a.neuron) <
+           std::tuple(b.neuron / kPartialNeurons, b.keep, b.neuron);
+  });
 }
 
 void Intake::fetch() {
@@ -110,6 +133,7 @@ void Intake::fetch() {
     Fetch* started = nullptr;
     if (!start_next(plan_, site_, step_, Priority::demand, started)) return;
     await(*started);
+    started->left = static_cast<uint32_t>(started->neurons.size());
     for (const uint32_t neuron : started->neurons) source_[neuron] = started;
   }
 }
@@ -120,6 +144,7 @@ void Intake::await(Fetch& fetch) {
 }
 
 void Intake::hand_out(std::vector<Unit>& units) {
+  if (sites_[site_].axis == Axis::neuron) return hand_out_runs(units);
   const std::span<const Residency::Neuron> here = residency_.neurons(site_);
   const Places arena = arena_[domain(site_)];
   const size_t before = units.size();
@@ -139,6 +164,35 @@ void Intake::hand_out(std::vector<Unit>& units) {
       if (source_[neuron] == fetch) units.push_back({neuron, place});
     });
   }
+}
+
+void Intake::hand_out_runs(std::vector<Unit>& units) {
+  const ActiveSet& wanted = *wanted_;
+  while (next_ != wanted.size()) {
+    const uint32_t run = wanted[next_] / kPartialNeurons;
+    uint32_t end = next_;
+    for (; end != wanted.size() && wanted[end] / kPartialNeurons == run; ++end) {
+      if (places_[wanted[end]] == kNowhere) return;
+    }
+    if (!units.empty() && units.size() + (end - next_) > dispatcher_.max_units()) return;
+    for (; next_ != end; ++next_) {
+      const uint32_t neuron = wanted[next_];
+      units.push_back({neuron, places_[neuron]});
+      Fetch* const fetch = source_[neuron];
+      if (fetch == nullptr || --fetch->left != 0) continue;
+      fetch->state = FetchState::computing;
+      fetch->computed_by = {};
+    }
+  }
+  resident_.clear();
+}
+
+// Of a read that has landed, for the present pass.
+void Intake::note_places(const Fetch& fetch) {
+  if (sites_[site_].axis != Axis::neuron) return;
+  each_place(fetch, [&](uint32_t neuron, uint32_t place) {
+    if (source_[neuron] == &fetch) places_[neuron] = place;
+  });
 }
 
 template <class Each>
@@ -203,6 +257,7 @@ Status Intake::wish(SiteId site, uint32_t step, std::span<const uint32_t> neuron
   wish.site = site;
   wish.step = step;
   TIERD_TRY(ask_cache(site, missing_, Priority::prefetch, bypass, wish.plan));
+  if (sites_[site].axis == Axis::neuron) order_by_runs(wish.plan);
   if (!wish.plan.done()) wishes_.push_back(std::move(wish));
   return {};
 }
@@ -458,10 +513,13 @@ void Intake::take_read(const Message& message, const Done& done) {
         pinned_.insert(pinned_.end(), fetch.neurons.begin(), fetch.neurons.end());
       } else {
         retire(fetch, true);
+        return;
       }
     } else if (fetch.unwanted) {
       retire(fetch, false);
+      return;
     }
+    if (awaited) note_places(fetch);
     return;
   }
 

@@ -52,12 +52,14 @@ class Intake : private CompletionSink {
   // ---- The present pass, from `begin` to `end`.
 
   // Tells apart which of the neurons are here, coming, or must be asked for. `bypass`: the cache is not
-  // asked, what is missing streams by. Error: plugin_fault.
+  // asked, what is missing streams by. `wanted` lives until `end`. Error: plugin_fault.
   Status begin(SiteId site, uint32_t step, const ActiveSet& wanted, bool bypass);
   // Starts reads for what is missing, as far as there is room.
   void fetch();
   // Appends what can be computed and was not handed out before: neurons and where they lie. Takes no more
-  // than a message can list. What it appends lies where it is until `computed`.
+  // than a message can list. What it appends lies where it is until `computed`. Axis neuron: in the order of
+  // their numbers, all of a run of kPartialNeurons together, since this is the order in which they are
+  // summed.
   void hand_out(std::vector<Unit>& units);
   // What was handed out since the last call is computed by this message; and: that message is over.
   void computed_by(MessageId message);
@@ -94,6 +96,7 @@ class Intake : private CompletionSink {
 
  private:
   enum class FetchState : uint8_t { reading, landed, computing };
+  static constexpr uint32_t kNowhere = UINT32_MAX;
   // One read: neurons of one site on their way into arena slots or into one staging block.
   struct Fetch {
     SiteId site = kNoSiteId;
@@ -105,6 +108,7 @@ class Intake : private CompletionSink {
     bool unwanted = false;  // given up while the read is in flight
     uint32_t block = kNoBlock;
     uint32_t attempts = 0;
+    uint32_t left = 0;      // neurons that the pass wants of it and that were not handed out
     MessageId computed_by;  // once computing
     std::vector<uint32_t> neurons;
 
@@ -153,6 +157,9 @@ class Intake : private CompletionSink {
   void drop_plan(SiteId site, Plan& plan);
   Fetch& new_fetch(SiteId site, uint32_t step, Priority priority);
   bool free_a_block();
+  static void order_by_runs(Plan& plan);
+  void hand_out_runs(std::vector<Unit>& units);
+  void note_places(const Fetch& fetch);
   void give_up(Fetch& fetch);
   void retire(Fetch& fetch, bool used);
   void await(Fetch& fetch);
@@ -190,6 +197,9 @@ class Intake : private CompletionSink {
   Plan plan_;                       // missing neurons
   std::vector<Fetch*> awaited_;     // reads that bring some of the others
   std::vector<Fetch*> source_;      // [n] which of them a neuron is computed from
+  const ActiveSet* wanted_ = nullptr;
+  uint32_t next_ = 0;             // axis neuron: the first of `wanted_` that was not handed out
+  std::vector<uint32_t> places_;  // axis neuron: [n] where a neuron lies, kNowhere before it is here
   Status status_;
 
   // Of one function each, kept for their memory.

@@ -180,7 +180,8 @@ bool Scheduler::shared(const Current& current) const {
 void Scheduler::compute(Current& current) {
   const Site& site = sites_[current.site];
   if (current.finished || !dispatcher_.can_post()) return;
-  const bool partial = !site.given && current.active.size() < site.n;
+  // What is summed begins at zero; of what is concatenated, that which will not come.
+  const bool partial = !site.given && (site.axis == Axis::neuron || current.active.size() < site.n);
   const auto before = static_cast<uint8_t>(kRunBefore | (partial ? kPartial : 0));
   TIERD_CHECK(site.n <= dispatcher_.max_units());
   units_.clear();
@@ -235,6 +236,8 @@ void Scheduler::compute_elsewhere(Current& current, uint32_t unit) {
     Message message;
     message.op = Op::compute;
     message.engine = EngineKind::compute;
+    if (sites_[current.site].axis == Axis::neuron && !std::exchange(share.begun, true))
+      message.flags = kPartial;
     intakes_[unit].computed_by(post(current, unit, message, unit));
   }
   if (share.results_posted || share.running != 0 || !intakes_[unit].handed_out() || !dispatcher_.can_post())

@@ -79,6 +79,7 @@ class Scheduler : private CompletionSink {
     ActiveSet wanted;           // of more than one unit: its part of the active set
     uint32_t running = 0;       // messages under way, at this unit or to copy its results
     bool input_posted = false;  // of units other than the first: the copy of the site's input
+    bool begun = false;         // of another unit: it has computed some
     bool input_here = false;
     bool results_posted = false;  // and of its results
     bool results_there = false;

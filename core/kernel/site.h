@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/layout/bundle.h"
+
 namespace tierd {
 
 using SiteId = uint32_t;
@@ -15,13 +17,14 @@ struct Site {
   std::string name;
   uint16_t layer = UINT16_MAX;
   uint16_t op_group = 0;
+  Axis axis = Axis::row;
   uint16_t encoding = 0;
   bool given = false;         // the active set comes with the pass (token ids), it is never predicted
   SiteId domain = kNoSiteId;  // whose residency it shares: itself, or the site that it is an alias of
   uint32_t n = 0;             // neurons
   uint32_t n_in = 0;
   uint32_t n_out = 0;
-  uint32_t slot_bytes = 0;      // of an arena slot; a multiple of 4096
+  uint32_t slot_bytes = 0;      // of an arena slot; a multiple of 4096, on axis neuron of 64
   uint32_t first_extent = 0;    // neuron i is extent first_extent + i
   std::vector<uint32_t> bytes;  // [n] of weights in neuron i, without padding
 };

@@ -21,8 +21,8 @@ inline tierd_site_view site_view(SiteId number, const Site& site, const tierd_en
   view.name = site.name.c_str();
   view.layer = site.layer;
   view.op_group = site.op_group;
-  view.axis = TIERD_AXIS_ROW;
-  view.merge = TIERD_MERGE_CONCAT;
+  view.axis = static_cast<uint8_t>(site.axis);
+  view.merge = site.axis == Axis::row ? TIERD_MERGE_CONCAT : TIERD_MERGE_SUM;
   view.given = site.given ? 1 : 0;
   view.n = site.n;
   view.n_in = site.n_in;

@@ -31,7 +31,7 @@ inline constexpr int kEngines = 3;
 enum MessageFlags : uint8_t {
   kRunBefore = 1,  // compute: run the site's dense segment `before` first
   kRunAfter = 2,   // compute: run the site's dense segment `after` when the units are done
-  kPartial = 4,    // with kRunBefore: not all neurons will come, the results of the others are zero
+  kPartial = 4,    // with the first neurons: results are zero before they come, which not all may do
   kInput = 8,      // copy: the site's input; else the results of the list's neurons
 };
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/layout/bundle.h"
 #include "core/layout/encoding.h"
 #include "core/program/activation.h"
 
@@ -56,19 +57,36 @@ struct Step {
 };
 using Program = std::vector<Step>;
 
-// A site as its computing agent sees it: out[i, r] = sum over c of W[r, c] * in[i, c], or, for a gather,
-// out[i] = row `token of i` of W.
+// Between the two halves of a feed-forward network that is cut into neurons: the sums of neuron n,
+//   up_n = up[n] . in[i] + up_bias[n], gate_n likewise, give  hidden_n = f(gate_n) * up_n, or f(up_n),
+// where there is no gate.
+struct FeedForward {
+  bool gated = false;
+  Activation activation = Activation::relu;
+  float threshold = 0;
+  TensorId gate_bias = kNoTensor;
+  TensorId up_bias = kNoTensor;
+  BufferId hidden = kNoBuffer;  // scratch of the site's width, by place in the message
+  BufferId up = kNoBuffer;      // another, where there is a gate
+};
+
+// A site as its computing agent sees it. Axis row: out[i, r] = sum over c of W[r, c] * in[i, c], or, for a
+// gather, out[i] = row `token of i` of W. Axis neuron: out[i] = sum over n of hidden_n[i] * down[n].
 struct SiteWork {
   std::string name;
+  Axis axis = Axis::row;
   Encoding encoding = Encoding::f32;
   uint32_t n_in = 0;
   uint32_t n_out = 0;
   uint32_t rows_per_neuron = 0;
   bool gather = false;
+  FeedForward ffn;  // of axis neuron
   BufferId in = kNoBuffer;
   BufferId out = kNoBuffer;
   Program before;
   Program after;
+
+  Bundle bundle() const { return {encoding, n_in, ffn.gated}; }
 };
 
 enum class RopeStyle : uint8_t { none, interleaved, half };

@@ -12,6 +12,9 @@
 namespace tierd {
 namespace {
 
+// Some kilobytes of every row of down in one read.
+constexpr uint32_t kBundlesAtOnce = 1024;
+
 // Reads `count` values that start at value `first` of the tensor, as `encoding`: the tensor's own or f32.
 Status read_values(const TensorSource& source, const TensorInfo& tensor, uint64_t first, uint64_t count,
                    Encoding encoding, std::span<std::byte> out) {
@@ -29,7 +32,7 @@ Status read_values(const TensorSource& source, const TensorInfo& tensor, uint64_
 }  // namespace
 
 ExtentPacker::ExtentPacker(const TensorSource& source, const Manifest& plan)
-    : source_(source), contents_(plan.extents.size()) {
+    : source_(source), plan_(plan), contents_(plan.extents.size()) {
   for (const ResidentTensor& resident : plan.resident) contents_[resident.extent].resident = &resident;
   for (const StoredSite& site : plan.sites) {
     if (site.alias_of != kNoSite) continue;
@@ -37,14 +40,57 @@ ExtentPacker::ExtentPacker(const TensorSource& source, const Manifest& plan)
   }
 }
 
-Result<uint64_t> ExtentPacker::pack(uint32_t extent, std::span<std::byte> out) const {
+uint32_t ExtentPacker::run_of(uint32_t extent) const {
   const Content& content = contents_[extent];
+  if (content.site == nullptr || content.site->axis == Axis::row) return 1;
+  return std::min(kBundlesAtOnce - content.neuron % kBundlesAtOnce, content.site->neurons - content.neuron);
+}
+
+Status ExtentPacker::pack(uint32_t first, uint32_t count, std::span<std::byte> out,
+                          std::span<uint64_t> checksums) const {
+  const Content& content = contents_[first];
   if (content.resident != nullptr) {
     TIERD_TRY(pack_resident(*content.resident, out));
+  } else if (content.site->axis == Axis::neuron) {
+    TIERD_TRY(pack_bundles(*content.site, content.neuron, count, plan_.extents[first].bytes, out));
   } else {
     TIERD_TRY(pack_neuron(*content.site, content.neuron, out));
   }
-  return checksum(out);
+  uint64_t at = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint64_t bytes = plan_.extents[first + i].bytes;
+    checksums[i] = checksum(out.subspan(at, bytes));
+    at += bytes;
+  }
+  return {};
+}
+
+// Rows of gate and up follow each other in the source; a column of down is one value of each of its rows.
+Status ExtentPacker::pack_bundles(const StoredSite& site, uint32_t first, uint32_t count, uint64_t stride,
+                                  std::span<std::byte> out) const {
+  std::fill(out.begin(), out.end(), std::byte{0});
+  const Bundle bundle = site.bundle();
+  const uint64_t row_bytes = bundle.row_bytes();
+  std::vector<std::byte> rows(count * row_bytes);
+  for (size_t part = 0; part + 1 < site.parts.size(); ++part) {
+    const TensorInfo& tensor = tensor_of(site.parts[part]);
+    TIERD_TRY(read_values(source_, tensor, uint64_t{first} * site.n_in, uint64_t{count} * site.n_in,
+                          site.encoding, rows));
+    for (uint32_t i = 0; i < count; ++i)
+      std::memcpy(out.data() + i * stride + part * row_bytes, rows.data() + i * row_bytes, row_bytes);
+  }
+  const uint64_t value = encoded_bytes(site.encoding, 1);
+  const TensorInfo& down = tensor_of(site.parts.back());
+  std::vector<std::byte> columns(count * value);
+  for (uint32_t row = 0; row < site.n_out; ++row) {
+    TIERD_TRY(
+        read_values(source_, down, uint64_t{row} * site.neurons + first, count, site.encoding, columns));
+    for (uint32_t i = 0; i < count; ++i) {
+      std::memcpy(out.data() + i * stride + bundle.down_offset() + row * value, columns.data() + i * value,
+                  value);
+    }
+  }
+  return {};
 }
 
 Status ExtentPacker::pack_neuron(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const {
@@ -75,6 +121,12 @@ Status ExtentPacker::pack_resident(const ResidentTensor& resident, std::span<std
   return read_values(source_, *tensor, 0, values, Encoding::f32, out.first(bytes));
 }
 
+const TensorInfo& ExtentPacker::tensor_of(const SitePart& part) const {
+  const TensorInfo* tensor = source_.find(part.tensor);
+  TIERD_CHECK_MSG(tensor != nullptr, part.tensor);
+  return *tensor;
+}
+
 Status ExtentPacker::read_rows(const StoredSite& site, uint32_t first, uint32_t count,
                                std::span<std::byte> out) const {
   const uint64_t row_bytes = encoded_bytes(site.encoding, site.n_in);
@@ -84,9 +136,7 @@ Status ExtentPacker::read_rows(const StoredSite& site, uint32_t first, uint32_t 
     const uint32_t from = std::max(first, part_begin);
     const uint32_t to = std::min(first + count, part_end);
     if (from < to) {
-      const TensorInfo* tensor = source_.find(part.tensor);
-      TIERD_CHECK_MSG(tensor != nullptr, part.tensor);
-      TIERD_TRY(read_values(source_, *tensor, uint64_t{from - part_begin} * site.n_in,
+      TIERD_TRY(read_values(source_, tensor_of(part), uint64_t{from - part_begin} * site.n_in,
                             uint64_t{to - from} * site.n_in, site.encoding,
                             out.subspan((from - first) * row_bytes, (to - from) * row_bytes)));
     }

@@ -17,8 +17,12 @@ class ExtentPacker {
   // `plan` was made for `source`; both must outlive this.
   ExtentPacker(const TensorSource& source, const Manifest& plan);
 
-  // Fills `out` (exactly the extent's bytes) and returns its checksum. Any thread. Errors are the source's.
-  Result<uint64_t> pack(uint32_t extent, std::span<std::byte> out) const;
+  // How many extents from this one on are best packed together: those of bundles, whose columns lie side by
+  // side in the source.
+  uint32_t run_of(uint32_t extent) const;
+  // Fills `out` with `count` consecutive extents of one run, and `checksums` with theirs. Any thread. Errors
+  // are the source's.
+  Status pack(uint32_t first, uint32_t count, std::span<std::byte> out, std::span<uint64_t> checksums) const;
 
  private:
   // What an extent holds: a neuron of a site, or a resident tensor.
@@ -28,12 +32,17 @@ class ExtentPacker {
     const ResidentTensor* resident = nullptr;
   };
 
+  // Bundles [first, first + count) into slots of `stride` bytes.
+  Status pack_bundles(const StoredSite& site, uint32_t first, uint32_t count, uint64_t stride,
+                      std::span<std::byte> out) const;
   Status pack_neuron(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const;
+  const TensorInfo& tensor_of(const SitePart& part) const;
   Status pack_resident(const ResidentTensor& resident, std::span<std::byte> out) const;
   // Rows [first, first + count) of the stacked parts, in plain order and the site's encoding.
   Status read_rows(const StoredSite& site, uint32_t first, uint32_t count, std::span<std::byte> out) const;
 
   const TensorSource& source_;
+  const Manifest& plan_;
   std::vector<Content> contents_;  // one an extent
 };
 

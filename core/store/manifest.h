@@ -1,15 +1,16 @@
 // A store is a directory: `manifest.json` and one data file. The manifest says what the model is, which sites
-// it has and where each neuron's bytes lie. Layout `row`: every dense operator is cut into runs of output
-// rows.
+// it has and where each neuron's bytes lie.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/align.h"
 #include "core/base/result.h"
+#include "core/layout/bundle.h"
 #include "core/layout/encoding.h"
 #include "core/layout/row_group.h"
 #include "core/model/config.h"
@@ -23,6 +24,14 @@ inline constexpr std::string_view kDataFile = "weights.bin";
 inline constexpr uint32_t kNoLayer = UINT32_MAX;
 inline constexpr uint32_t kNoSite = UINT32_MAX;
 
+enum class Layout : uint8_t {
+  row,     // every dense operator is cut into runs of output rows
+  neuron,  // the same, but feed-forward networks are cut into bundles of a row of gate and up and a column of
+           // down
+};
+std::string_view name(Layout layout);
+std::optional<Layout> layout_by_name(std::string_view name);
+
 // Which operators of a layer share an input and are stacked into one matrix.
 enum class OpGroup : uint8_t {
   embed,  // rows picked by token id
@@ -31,6 +40,7 @@ enum class OpGroup : uint8_t {
   up,  // gate, then up, where the model is gated; otherwise up
   down,
   head,
+  ffn,  // gate, up and down, cut into neurons
 };
 std::string_view name(OpGroup group);
 
@@ -40,16 +50,18 @@ struct SitePart {
   uint32_t rows = 0;
 };
 
-// A dense operator: parts stacked along the output rows, cut into neurons of `rows_per_neuron` rows (a
-// multiple of 16; the last neuron may have fewer). Neuron i is extent first_extent + i.
+// Axis row: a dense operator, its parts stacked along the output rows, cut into neurons of `rows_per_neuron`
+// rows (a multiple of 16; the last neuron may have fewer). Axis neuron: gate, up and down, neuron i a bundle.
+// Neuron i is extent first_extent + i.
 struct StoredSite {
   std::string name;  // "embed", "layers.3.qkv", "head"
   OpGroup group = OpGroup::qkv;
+  Axis axis = Axis::row;
   uint32_t layer = kNoLayer;
   Encoding encoding = Encoding::f32;
   uint32_t n_in = 0;
-  uint32_t n_out = 0;  // the sum of the parts' rows
-  uint32_t rows_per_neuron = 0;
+  uint32_t n_out = 0;            // axis row: the sum of the parts' rows
+  uint32_t rows_per_neuron = 0;  // axis neuron: 1, of each part
   uint32_t neurons = 0;
   uint32_t first_extent = 0;
   uint32_t alias_of = kNoSite;  // tied head: index of the embedding; shares its extents, has none of its own
@@ -61,8 +73,15 @@ struct StoredSite {
   uint32_t groups_of(uint32_t neuron) const {
     return static_cast<uint32_t>(divide_up(rows_of(neuron), kGroupRows));
   }
-  // Bytes of the packed groups of a neuron; its extent adds zero padding up to the next 4096.
-  uint64_t neuron_bytes(uint32_t neuron) const { return groups_of(neuron) * group_bytes(encoding, n_in); }
+  Bundle bundle() const { return {encoding, n_in, parts.size() == 3}; }
+  // Bytes of the packed groups or the bundle of a neuron; its extent adds zero padding up to the next 4096.
+  uint64_t neuron_bytes(uint32_t neuron) const {
+    return axis == Axis::neuron ? bundle().bytes() : groups_of(neuron) * group_bytes(encoding, n_in);
+  }
+  // Bytes of all neurons without padding.
+  uint64_t tensor_bytes() const {
+    return axis == Axis::neuron ? neurons * bundle().bytes() : n_out * encoded_bytes(encoding, n_in);
+  }
   // What an arena slot of this site must hold.
   uint64_t slot_bytes() const { return align_up(neuron_bytes(0), kDirectIoAlignment); }
 };
@@ -92,7 +111,7 @@ struct Manifest {
   ModelConfig config;
   bool has_vocab = false;
   Vocab vocab;
-  std::string layout = "row";
+  Layout layout = Layout::row;
   std::vector<StoredSite> sites;  // in the order of one step: embed, layer 0 qkv o up down, …, head
   std::vector<ResidentTensor> resident;
   std::vector<Extent> extents;  // in file order

@@ -119,7 +119,7 @@ class Checker {
   }
 
   Status check_sites() {
-    const std::vector<StoredSite> expected = site_shapes(manifest_.config);
+    const std::vector<StoredSite> expected = site_shapes(manifest_.config, manifest_.layout);
     if (manifest_.sites.size() != expected.size()) {
       return differs("sites' length", manifest_.sites.size(), expected.size());
     }
@@ -135,6 +135,7 @@ class Checker {
     if (found.group != expected.group) {
       return differs(key + ".group", name(found.group), name(expected.group));
     }
+    if (found.axis != expected.axis) return bad(key + ".axis", "is not that of the layout");
     if (found.layer != expected.layer) return differs(key + ".layer", found.layer, expected.layer);
     if (found.n_in != expected.n_in) return differs(key + ".n_in", found.n_in, expected.n_in);
     if (found.n_out != expected.n_out) return differs(key + ".n_out", found.n_out, expected.n_out);
@@ -160,6 +161,7 @@ class Checker {
       return bad(key + ".encoding",
                  fmt::format("{} does not fit rows of {} columns", name(site.encoding), site.n_in));
     }
+    if (site.axis == Axis::neuron) return check_bundles(key, site);
     const uint64_t padded_rows = align_up(site.n_out, kGroupRows);
     if (site.rows_per_neuron == 0 || site.rows_per_neuron % kGroupRows != 0 ||
         site.rows_per_neuron > padded_rows) {
@@ -176,11 +178,25 @@ class Checker {
       }
       return {};
     }
+    return use_neurons(site);
+  }
+
+  Status check_bundles(const std::string& key, const StoredSite& site) {
+    if (is_quantized(site.encoding)) {
+      return bad(key + ".encoding", fmt::format("{} has no columns to bundle", name(site.encoding)));
+    }
+    if (site.rows_per_neuron != 1) return differs(key + ".rows_per_neuron", site.rows_per_neuron, 1);
+    if (site.neurons != site.parts.front().rows)
+      return differs(key + ".neurons", site.neurons, site.parts.front().rows);
+    return use_neurons(site);
+  }
+
+  Status use_neurons(const StoredSite& site) {
     for (uint32_t i = 0; i < site.neurons; ++i) {
       TIERD_TRY(use(uint64_t{site.first_extent} + i, site.neuron_bytes(i),
                     fmt::format("{} neuron {}", site.name, i)));
     }
-    tensor_bytes_ += site.n_out * encoded_bytes(site.encoding, site.n_in);
+    tensor_bytes_ += site.tensor_bytes();
     return {};
   }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <optional>
 
@@ -21,10 +22,13 @@ constexpr std::string_view kChecksumHead = "{\"xxh3\": \"";
 constexpr std::string_view kChecksumTail = "\",\n";
 constexpr size_t kFirstLineBytes = kChecksumHead.size() + 16 + kChecksumTail.size();
 
+constexpr std::array<std::string_view, 2> kAxisNames = {"row", "neuron"};
+
 ordered_json to_json(const StoredSite& site) {
   ordered_json out = {
       {"name", site.name},
       {"group", name(site.group)},
+      {"axis", kAxisNames[static_cast<size_t>(site.axis)]},
       {"layer", site.layer == kNoLayer ? ordered_json(nullptr) : ordered_json(site.layer)},
       {"encoding", name(site.encoding)},
       {"n_in", site.n_in},
@@ -67,7 +71,7 @@ Status read_optional(const ManifestFields& fields, std::string_view key, uint32_
 
 std::optional<OpGroup> group_by_name(std::string_view text) {
   for (const OpGroup group :
-       {OpGroup::embed, OpGroup::qkv, OpGroup::o, OpGroup::up, OpGroup::down, OpGroup::head}) {
+       {OpGroup::embed, OpGroup::qkv, OpGroup::o, OpGroup::up, OpGroup::down, OpGroup::head, OpGroup::ffn}) {
     if (name(group) == text) return group;
   }
   return std::nullopt;
@@ -80,6 +84,11 @@ Status from_json(const ManifestFields& fields, StoredSite& site) {
   const auto group = group_by_name(text);
   if (!group) return fields.error("group", fmt::format("'{}' is not an operator group", text));
   site.group = *group;
+  TIERD_TRY(fields.read("axis", text));
+  if (text != kAxisNames[0] && text != kAxisNames[1]) {
+    return fields.error("axis", fmt::format("is '{}', expected row or neuron", text));
+  }
+  site.axis = text == kAxisNames[0] ? Axis::row : Axis::neuron;
   TIERD_TRY(fields.read("encoding", text));
   const auto encoding = encoding_by_name(text);
   if (!encoding) return fields.error("encoding", fmt::format("'{}' is not an encoding", text));
@@ -147,7 +156,7 @@ Status check_first_line(std::string_view text, std::string_view file) {
                            expected, found)};
 }
 
-Status check_version(const ManifestFields& top, std::string_view file, const std::string& layout) {
+Status check_version(const ManifestFields& top, std::string_view file) {
   uint32_t format = 0;
   TIERD_TRY(top.read("format", format));
   if (format != kStoreFormat) {
@@ -155,10 +164,18 @@ Status check_version(const ManifestFields& top, std::string_view file, const std
         Code::unsupported, std::string(file),
         fmt::format("format: is {}, this program reads {}; convert the model again", format, kStoreFormat)};
   }
-  if (layout != "row") {
+  return {};
+}
+
+Status read_layout(const ManifestFields& top, std::string_view file, Layout& out) {
+  std::string text;
+  TIERD_TRY(top.read("layout", text));
+  const auto layout = layout_by_name(text);
+  if (!layout) {
     return Error{Code::unsupported, std::string(file),
-                 fmt::format("layout: is '{}', this program reads 'row'", layout)};
+                 fmt::format("layout: is '{}', this program reads 'row' and 'neuron'", text)};
   }
+  out = *layout;
   return {};
 }
 
@@ -168,7 +185,8 @@ std::string manifest_text(const Manifest& manifest) {
   const ordered_json provenance = {{"source", string_to_json(manifest.provenance.source)},
                                    {"fingerprint", string_to_json(manifest.provenance.fingerprint)},
                                    {"made_by", string_to_json(manifest.provenance.made_by)}};
-  std::string text = fmt::format("\"format\": {},\n\"layout\": \"{}\",\n", kStoreFormat, manifest.layout);
+  std::string text =
+      fmt::format("\"format\": {},\n\"layout\": \"{}\",\n", kStoreFormat, name(manifest.layout));
   text += fmt::format("\"provenance\": {},\n", provenance.dump());
   text +=
       fmt::format("\"tensor_bytes\": {},\n\"data_bytes\": {},\n", manifest.tensor_bytes, manifest.data_bytes);
@@ -191,8 +209,8 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file) {
   TIERD_ASSIGN(const json parsed, parse_json(text, file));  // an object: the first line begins one
   const ManifestFields top(parsed, file, "");
   Manifest manifest;
-  TIERD_TRY(top.read("layout", manifest.layout));
-  TIERD_TRY(check_version(top, file, manifest.layout));
+  TIERD_TRY(check_version(top, file));
+  TIERD_TRY(read_layout(top, file, manifest.layout));
   TIERD_TRY(top.read("tensor_bytes", manifest.tensor_bytes));
   TIERD_TRY(top.read("data_bytes", manifest.data_bytes));
   TIERD_ASSIGN(const ManifestFields provenance, top.object("provenance"));

@@ -15,7 +15,8 @@
 namespace tierd {
 namespace {
 
-constexpr std::array<std::string_view, 6> kGroupNames = {"embed", "qkv", "o", "up", "down", "head"};
+constexpr std::array<std::string_view, 7> kGroupNames = {"embed", "qkv", "o", "up", "down", "head", "ffn"};
+constexpr std::array<std::string_view, 2> kLayoutNames = {"row", "neuron"};
 constexpr uint64_t kPaddingPercent = 3;
 
 StoredSite make_site(OpGroup group, uint32_t layer, uint32_t n_in, std::vector<SitePart> parts) {
@@ -62,10 +63,21 @@ class TensorTable {
 };
 
 Status set_encoding(StoredSite& site, const TensorTable& tensors) {
+  const bool bundles = site.axis == Axis::neuron;
   for (size_t i = 0; i < site.parts.size(); ++i) {
-    TIERD_ASSIGN(const TensorInfo* tensor, tensors.get(site.parts[i].tensor, site.parts[i].rows, site.n_in));
+    const SitePart& part = site.parts[i];
+    const bool columns = bundles && i + 1 == site.parts.size();
+    TIERD_ASSIGN(const TensorInfo* tensor,
+                 tensors.get(part.tensor, columns ? site.n_out : part.rows, columns ? part.rows : site.n_in));
     if (i == 0) site.encoding = tensor->encoding;
     if (tensor->encoding != site.encoding) site.encoding = Encoding::f32;
+  }
+  if (bundles && is_quantized(site.encoding)) {
+    return Error{
+        Code::unsupported, site.name,
+        fmt::format("layout neuron needs columns of down, which {} does not keep together: its blocks run "
+                    "along the rows; f32, f16 and bf16 can be cut so",
+                    name(site.encoding))};
   }
   return {};
 }
@@ -77,11 +89,15 @@ void append_extent(Manifest& plan, uint64_t bytes) {
 }
 
 void place(Manifest& plan, StoredSite& site, uint64_t target_bytes) {
+  site.first_extent = static_cast<uint32_t>(plan.extents.size());
+  if (site.axis == Axis::neuron) {
+    for (uint32_t i = 0; i < site.neurons; ++i) append_extent(plan, site.neuron_bytes(i));
+    return;
+  }
   const auto groups = static_cast<uint32_t>(divide_up(site.n_out, kGroupRows));
   const uint32_t per_neuron = groups_per_neuron(group_bytes(site.encoding, site.n_in), groups, target_bytes);
   site.rows_per_neuron = per_neuron * kGroupRows;
   site.neurons = static_cast<uint32_t>(divide_up(groups, per_neuron));
-  site.first_extent = static_cast<uint32_t>(plan.extents.size());
   for (uint32_t i = 0; i < site.neurons; ++i) append_extent(plan, site.neuron_bytes(i));
 }
 
@@ -91,7 +107,18 @@ std::string_view name(OpGroup group) {
   return kGroupNames[static_cast<size_t>(group)];
 }
 
-std::vector<StoredSite> site_shapes(const ModelConfig& config) {
+std::string_view name(Layout layout) {
+  return kLayoutNames[static_cast<size_t>(layout)];
+}
+
+std::optional<Layout> layout_by_name(std::string_view name) {
+  for (size_t i = 0; i < kLayoutNames.size(); ++i) {
+    if (kLayoutNames[i] == name) return static_cast<Layout>(i);
+  }
+  return std::nullopt;
+}
+
+std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout) {
   const uint32_t d = config.d_model;
   std::vector<StoredSite> sites;
   sites.push_back(make_site(OpGroup::embed, kNoLayer, d, {{"embed", config.vocab_size}}));
@@ -102,6 +129,15 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config) {
     sites.push_back(make_site(OpGroup::qkv, layer, d,
                               {{"q", config.q_dim()}, {"k", config.kv_dim()}, {"v", config.kv_dim()}}));
     sites.push_back(make_site(OpGroup::o, layer, config.q_dim(), {{"o", d}}));
+    if (layout == Layout::neuron) {
+      up.push_back({"down", config.d_ff});
+      StoredSite& ffn = sites.emplace_back(make_site(OpGroup::ffn, layer, d, std::move(up)));
+      ffn.axis = Axis::neuron;
+      ffn.n_out = d;
+      ffn.rows_per_neuron = 1;
+      ffn.neurons = config.d_ff;
+      continue;
+    }
     sites.push_back(make_site(OpGroup::up, layer, d, std::move(up)));
     sites.push_back(make_site(OpGroup::down, layer, config.d_ff, {{"down", d}}));
   }
@@ -113,7 +149,7 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config) {
 
 std::vector<TensorSpec> resident_shapes(const ModelConfig& config) {
   std::unordered_set<std::string> in_sites;
-  for (const StoredSite& site : site_shapes(config)) {
+  for (const StoredSite& site : site_shapes(config, Layout::row)) {
     for (const SitePart& part : site.parts) in_sites.insert(part.tensor);
   }
   std::vector<TensorSpec> resident;
@@ -143,7 +179,7 @@ uint32_t groups_per_neuron(uint64_t bytes_per_group, uint32_t groups, uint64_t t
 }
 
 Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorInfo> tensors,
-                             uint64_t neuron_bytes) {
+                             uint64_t neuron_bytes, Layout layout) {
   if (neuron_bytes != 0 && (neuron_bytes < kDirectIoAlignment || neuron_bytes > kLargestNeuronBytes)) {
     return Error{Code::invalid_argument, "neuron bytes",
                  fmt::format("{} is out of range; a neuron has {} to {} bytes", neuron_bytes,
@@ -152,12 +188,11 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
   const TensorTable table(tensors);
   Manifest plan;
   plan.config = config;
-  plan.sites = site_shapes(config);
+  plan.layout = layout;
+  plan.sites = site_shapes(config, layout);
   for (StoredSite& site : plan.sites) {
     TIERD_TRY(set_encoding(site, table));
-    if (site.alias_of == kNoSite) {
-      plan.tensor_bytes += site.n_out * encoded_bytes(site.encoding, site.n_in);
-    }
+    if (site.alias_of == kNoSite) plan.tensor_bytes += site.tensor_bytes();
   }
   // Resident tensors come first: they are read at the start, and one step then reads the rest forwards.
   for (const TensorSpec& spec : resident_shapes(config)) {
@@ -184,7 +219,7 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
 }
 
 Result<Manifest> plan_store(const TensorSource& source, const WriteOptions& options) {
-  auto planned = plan_layout(source.config(), source.tensors(), options.neuron_bytes);
+  auto planned = plan_layout(source.config(), source.tensors(), options.neuron_bytes, options.layout);
   if (!planned.ok()) {
     Error error = planned.error();
     error.detail = error.line();

@@ -20,7 +20,7 @@ inline constexpr uint64_t kLargestNeuronBytes = 16 << 20;  // what may be asked 
 
 // The sites of a model in the order of one step: names, groups, layers, shapes, parts and aliases. Encodings,
 // neurons and extents are left at their defaults. `config` is valid.
-std::vector<StoredSite> site_shapes(const ModelConfig& config);
+std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout);
 
 // The required tensors that belong to no site.
 std::vector<TensorSpec> resident_shapes(const ModelConfig& config);
@@ -31,8 +31,9 @@ uint32_t groups_per_neuron(uint64_t bytes_per_group, uint32_t groups, uint64_t t
 
 // The plan without vocabulary, provenance and checksums. Parts of one site in different encodings become f32,
 // which loses nothing. `neuron_bytes` 0: by the model's size. Errors: invalid_argument (neuron_bytes out of
-// range, a tensor missing or of the wrong shape), unsupported (rows not a multiple of the encoding's block).
+// range, a tensor missing or of the wrong shape), unsupported (rows not a multiple of the encoding's block;
+// bundles in a block encoding, whose blocks run across a column).
 Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorInfo> tensors,
-                             uint64_t neuron_bytes);
+                             uint64_t neuron_bytes, Layout layout = Layout::row);
 
 }  // namespace tierd

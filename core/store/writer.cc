@@ -36,18 +36,19 @@ class Batch {
   Batch(const ExtentPacker& packer, const std::vector<Extent>& extents, uint32_t first, uint64_t most_bytes)
       : packer_(packer), extents_(extents), first_(first), count_(1) {
     while (first_ + count_ < extents.size() && end_of(first_ + count_) - offset() <= most_bytes) ++count_;
+    for (uint32_t extent = first_; extent < next(); extent += runs_.back().count)
+      runs_.push_back({extent, std::min(packer.run_of(extent), next() - extent), {}});
     bytes_ = std::make_unique_for_overwrite<std::byte[]>(size());
-    results_.assign(count_, uint64_t{0});
-    const uint32_t threads = std::min(count_, std::max(1u, std::thread::hardware_concurrency()));
+    checksums_.resize(count_);
+    const auto most = static_cast<uint32_t>(runs_.size());
+    const uint32_t threads = std::min(most, std::max(1u, std::thread::hardware_concurrency()));
     for (uint32_t i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
   }
 
   // Waits until all is packed.
   Status wait() {
     workers_.clear();
-    for (const auto& result : results_) {
-      if (!result.ok()) return result.error();
-    }
+    for (const Run& run : runs_) TIERD_TRY(run.packed);
     return {};
   }
   uint32_t next() const { return first_ + count_; }
@@ -56,15 +57,24 @@ class Batch {
   // After wait().
   std::span<const std::byte> bytes() const { return {bytes_.get(), size()}; }
   void append_checksums(std::vector<uint64_t>& out) const {
-    for (const auto& result : results_) out.push_back(*result);
+    out.insert(out.end(), checksums_.begin(), checksums_.end());
   }
 
  private:
+  struct Run {
+    uint32_t first;
+    uint32_t count;
+    Status packed;
+  };
   uint64_t end_of(uint32_t extent) const { return extents_[extent].offset + extents_[extent].bytes; }
   void work() {
-    for (uint32_t i = taken_++; i < count_; i = taken_++) {
-      const Extent& extent = extents_[first_ + i];
-      results_[i] = packer_.pack(first_ + i, {bytes_.get() + (extent.offset - offset()), extent.bytes});
+    for (uint32_t i = taken_++; i < runs_.size(); i = taken_++) {
+      Run& run = runs_[i];
+      const uint64_t begin = extents_[run.first].offset;
+      run.packed =
+          packer_.pack(run.first, run.count,
+                       {bytes_.get() + (begin - offset()), end_of(run.first + run.count - 1) - begin},
+                       std::span(checksums_).subspan(run.first - first_, run.count));
     }
   }
 
@@ -73,7 +83,8 @@ class Batch {
   uint32_t first_;
   uint32_t count_;
   std::unique_ptr<std::byte[]> bytes_;
-  std::vector<Result<uint64_t>> results_;
+  std::vector<Run> runs_;
+  std::vector<uint64_t> checksums_;
   std::atomic<uint32_t> taken_ = 0;
   std::vector<std::jthread> workers_;  // last: joined before the rest goes
 };

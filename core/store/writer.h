@@ -11,9 +11,10 @@
 namespace tierd {
 
 struct WriteOptions {
-  // A neuron holds about so many bytes; 0: by the model's size, 16 KiB for toys, 512 KiB from about 256 MB
-  // on.
+  // A neuron of axis row holds about so many bytes; 0: by the model's size, 16 KiB for toys, 512 KiB from
+  // about 256 MB on.
   uint64_t neuron_bytes = 0;
+  Layout layout = Layout::row;
   bool quiet = false;  // no progress
 };
 

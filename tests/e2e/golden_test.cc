@@ -41,36 +41,47 @@ class GoldenRun : public testing::TestWithParam<std::string> {
   static void SetUpTestSuite() { cache_ = use_test_cache(); }
   static void TearDownTestSuite() { std::filesystem::remove_all(cache_); }
   static inline std::string cache_;
+
+  void agrees(Config config) const {
+    const Golden golden = read_golden(GetParam());
+    const Precision precision = precision_of(GetParam());
+    if (precision == Precision::f32) config.kv = "f32";
+    const auto logits = run_all_logits(config, golden.tokens, kGoldenTokens);
+    ASSERT_TRUE(logits.ok()) << logits.error().line();
+    ASSERT_EQ(logits->size(), golden.logits.size());
+    float top = 0, worst = 0;
+    for (size_t i = 0; i < logits->size(); ++i) {
+      top = std::max(top, std::fabs(golden.logits[i]));
+      worst = std::max(worst, std::fabs(golden.logits[i] - (*logits)[i]));
+    }
+    const double kl = mean_kl(golden.logits, *logits, golden.logits.size() / kGoldenTokens);
+    RecordProperty("max_delta_over_max_logit", std::to_string(worst / top));
+    RecordProperty("mean_kl", std::to_string(kl));
+    std::printf("  max|delta|/max|logit| %.2g, KL %.2g\n", static_cast<double>(worst / top), kl);
+    switch (precision) {
+      case Precision::f32:
+        EXPECT_LE(worst, 1e-4f * top);
+        break;
+      case Precision::half:
+        EXPECT_LE(kl, 1e-4);
+        break;
+      case Precision::quantized:
+        EXPECT_LE(kl, 1e-3);
+        break;
+    }
+  }
 };
 
 TEST_P(GoldenRun, ResidentAgreesWithTransformers) {
-  const Golden golden = read_golden(GetParam());
+  agrees(golden_config(GetParam()));
+}
+
+TEST_P(GoldenRun, ResidentInBundlesAgreesWithTransformers) {
+  if (precision_of(GetParam()) == Precision::quantized)
+    GTEST_SKIP() << "columns of block encodings cannot be bundled";
   Config config = golden_config(GetParam());
-  const Precision precision = precision_of(GetParam());
-  if (precision == Precision::f32) config.kv = "f32";
-  const auto logits = run_all_logits(config, golden.tokens, kGoldenTokens);
-  ASSERT_TRUE(logits.ok()) << logits.error().line();
-  ASSERT_EQ(logits->size(), golden.logits.size());
-  float top = 0, worst = 0;
-  for (size_t i = 0; i < logits->size(); ++i) {
-    top = std::max(top, std::fabs(golden.logits[i]));
-    worst = std::max(worst, std::fabs(golden.logits[i] - (*logits)[i]));
-  }
-  const double kl = mean_kl(golden.logits, *logits, golden.logits.size() / kGoldenTokens);
-  RecordProperty("max_delta_over_max_logit", std::to_string(worst / top));
-  RecordProperty("mean_kl", std::to_string(kl));
-  std::printf("  max|delta|/max|logit| %.2g, KL %.2g\n", static_cast<double>(worst / top), kl);
-  switch (precision) {
-    case Precision::f32:
-      EXPECT_LE(worst, 1e-4f * top);
-      break;
-    case Precision::half:
-      EXPECT_LE(kl, 1e-4);
-      break;
-    case Precision::quantized:
-      EXPECT_LE(kl, 1e-3);
-      break;
-  }
+  config.layout = "neuron";
+  agrees(config);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, GoldenRun, testing::ValuesIn(golden_names()), [](const auto& test) {

@@ -25,9 +25,9 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-Manifest a_plan() {
+Manifest a_plan(Layout layout = Layout::row) {
   const MemorySource source(small_opt(), Encoding::f16);
-  auto plan = plan_store(source, {.neuron_bytes = 4096, .quiet = true});
+  auto plan = plan_store(source, {.neuron_bytes = 4096, .layout = layout, .quiet = true});
   EXPECT_TRUE(plan.ok());
   return std::move(plan).value();
 }
@@ -85,107 +85,8 @@ struct Hostile {
   Code code = Code::corrupt;
 };
 
-TEST(Manifest, HostileOnesAreRefused) {
-  const std::vector<Hostile> all = {
-      {"format of the future", [](json& m) { m["format"] = 3; }, "format: is 3", Code::unsupported},
-      {"format as text", [](json& m) { m["format"] = "1"; }, "format: is \"1\""},
-      {"no format", [](json& m) { m.erase("format"); }, "format: is missing"},
-      {"unknown layout", [](json& m) { m["layout"] = "spiral"; }, "spiral", Code::unsupported},
-      {"sites no array", [](json& m) { m["sites"] = 7; }, "sites: is 7, expected an array"},
-      {"a site no object", [](json& m) { m["sites"][3] = true; }, "sites[3]: is true, expected an object"},
-      {"negative count", [](json& m) { m["sites"][1]["neurons"] = -1; }, "sites[1].neurons: is -1"},
-      {"fractional count", [](json& m) { m["sites"][1]["n_in"] = 72.5; }, "sites[1].n_in: is 72.5"},
-      {"count past 32 bits", [](json& m) { m["sites"][1]["neurons"] = 1ull << 32; }, "sites[1].neurons"},
-      {"huge neuron count", [](json& m) { m["sites"][1]["neurons"] = UINT32_MAX; },
-       "sites[1].neurons: is 4294967295"},
-      {"huge layer count", [](json& m) { m["model"]["n_layers"] = UINT32_MAX; },
-       "number of layers is 4294967295"},
-      {"layers without sites", [](json& m) { m["model"]["n_layers"] = 4096; }, "resident's length"},
-      {"huge vocabulary", [](json& m) { m["model"]["vocab_size"] = 1u << 23; }, "sites[0].n_out"},
-      {"zero width", [](json& m) { m["model"]["d_model"] = 0; }, "width is 0"},
-      {"not a number", [](json& m) { m["model"]["norm_eps"] = nullptr; }, "model.norm_eps: is null"},
-      {"divisors past a float",
-       [](json& m) {
-         m["model"]["rope_divisors"] = {1.0, 1e39};
-       },
-       "model.rope_divisors[1]: is 1e+39, expected a finite number"},
-      {"unknown norm", [](json& m) { m["model"]["norm"] = "batch"; }, "'batch', expected one of rms, layer"},
-      {"unknown encoding", [](json& m) { m["sites"][0]["encoding"] = "q1"; }, "'q1' is not an encoding"},
-      {"encoding that does not fit", [](json& m) { m["sites"][1]["encoding"] = "q8_0"; },
-       "does not fit rows of 72"},
-      {"unknown group", [](json& m) { m["sites"][0]["group"] = "moe"; }, "'moe' is not an operator group"},
-      {"wrong shape", [](json& m) { m["sites"][2]["n_out"] = 64; }, "sites[2].n_out: is 64, expected 72"},
-      {"wrong layer", [](json& m) { m["sites"][2]["layer"] = 1; }, "sites[2].layer: is 1, expected 0"},
-      {"wrong part", [](json& m) { m["sites"][1]["parts"][0]["rows"] = 80; },
-       "sites[1].parts[0]: is 80 rows"},
-      {"no parts", [](json& m) { m["sites"][1]["parts"] = json::array(); }, "sites[1].parts' length"},
-      {"rows_per_neuron zero", [](json& m) { m["sites"][1]["rows_per_neuron"] = 0; },
-       "sites[1].rows_per_neuron: is 0"},
-      {"rows_per_neuron odd", [](json& m) { m["sites"][1]["rows_per_neuron"] = 24; }, "multiple of 16"},
-      {"rows_per_neuron huge", [](json& m) { m["sites"][1]["rows_per_neuron"] = 0xfffffff0u; },
-       "multiple of 16"},
-      {"alias of itself", [](json& m) { m["sites"].back()["alias_of"] = m["sites"].size() - 1; },
-       "alias_of: is"},
-      {"alias loop", [](json& m) { m["sites"][0]["alias_of"] = m["sites"].size() - 1; }, "sites[0].alias_of"},
-      {"alias far outside", [](json& m) { m["sites"].back()["alias_of"] = 1u << 30; }, "alias_of"},
-      {"no alias though tied", [](json& m) { m["sites"].back()["alias_of"] = nullptr; }, "alias_of"},
-      {"alias laid out otherwise", [](json& m) { m["sites"].back()["first_extent"] = 0; },
-       "laid out otherwise"},
-      {"first extent outside", [](json& m) { m["sites"][1]["first_extent"] = UINT32_MAX; }, "needs extent"},
-      {"two sites share extents",
-       [](json& m) { m["sites"][2]["first_extent"] = m["sites"][1]["first_extent"]; }, "shares extent"},
-      {"a missing site", [](json& m) { m["sites"].erase(2); }, "sites' length"},
-      {"a missing resident", [](json& m) { m["resident"].erase(0); }, "resident's length"},
-      {"resident of another shape", [](json& m) { m["resident"][0]["cols"] = 1ull << 62; },
-       "resident[0].cols"},
-      {"resident extent outside", [](json& m) { m["resident"][0]["extent"] = 1u << 31; }, "needs extent"},
-      {"extent outside the data", [](json& m) { m["extents"].back()[0] = 1ull << 40; }, "outside the"},
-      {"extent past 64 bits",
-       [](json& m) {
-         m["extents"].back()[0] = ~0ull - 4095;
-         m["extents"].back()[1] = 8192;
-       },
-       "outside the"},
-      {"extents overlap", [](json& m) { m["extents"][1][0] = 0; }, "inside the one before"},
-      {"extents out of order", [](json& m) { std::swap(m["extents"][3], m["extents"][4]); },
-       "inside the one before"},
-      {"extent not aligned", [](json& m) { m["extents"][2][0] = 5; }, "multiples of 4096"},
-      {"extent empty", [](json& m) { m["extents"][2][1] = 0; }, "multiples of 4096"},
-      {"extent of the wrong size",
-       [](json& m) {
-         m["extents"].back()[1] = m["extents"].back()[1].get<uint64_t>() + 4096;
-         m["data_bytes"] = m["data_bytes"].get<uint64_t>() + 4096;
-       },
-       "(layers.1.down neuron"},
-      {"extent with two members", [](json& m) { m["extents"][0].erase(2); }, "[offset, bytes, checksum]"},
-      {"checksum no number", [](json& m) { m["extents"][0][2] = "xyz"; }, "[offset, bytes, checksum]"},
-      {"an extent of nobody",
-       [](json& m) {
-         const uint64_t end = m["data_bytes"];
-         m["extents"].push_back({end, 4096, "0000000000000000"});
-         m["data_bytes"] = end + 4096;
-       },
-       "belongs to no site"},
-      {"data too small", [](json& m) { m["data_bytes"] = 4096; }, "outside the 4096 bytes"},
-      {"data too large", [](json& m) { m["data_bytes"] = 1ull << 50; }, "data_bytes"},
-      {"wrong tensor bytes", [](json& m) { m["tensor_bytes"] = 1; }, "tensor_bytes: is 1"},
-      {"a vocabulary too large",
-       [](json& m) {
-         for (int i = 0; i < 5; ++i) m["vocab"]["pieces"].push_back("x");
-       },
-       "vocab.pieces: has 306"},
-      {"token outside", [](json& m) { m["vocab"]["bos"] = 999; }, "names token 999"},
-      {"end token outside", [](json& m) { m["vocab"]["end_tokens"] = {999}; }, "vocab.end_tokens"},
-      {"unknown token type", [](json& m) { m["vocab"]["types"][0] = 99; }, "vocab.types[0]: is 99"},
-      {"too few types", [](json& m) { m["vocab"]["types"].erase(0); }, "vocab.types' length"},
-      {"bad hex",
-       [](json& m) {
-         m["vocab"]["pieces"][0] = {{"hex", "0g"}};
-       },
-       "vocab.pieces[0]"},
-      {"vocabulary a number", [](json& m) { m["vocab"] = 5; }, "vocab: is 5, expected an object"},
-  };
-  const json good = json::parse(manifest_text(a_plan()));
+void expect_refused(const Manifest& plan, const std::vector<Hostile>& all) {
+  const json good = json::parse(manifest_text(plan));
   ASSERT_TRUE(parse_manifest(with_checksum(good), "file").ok());
   for (const Hostile& hostile : all) {
     json content = good;
@@ -197,6 +98,132 @@ TEST(Manifest, HostileOnesAreRefused) {
         << hostile.what;
     EXPECT_EQ(parsed.error().line().find('\n'), std::string::npos);
   }
+}
+
+TEST(Manifest, HostileBundlesAreRefused) {
+  expect_refused(
+      a_plan(Layout::neuron),
+      {
+          {"unknown axis", [](json& m) { m["sites"][3]["axis"] = "spiral"; }, "sites[3].axis: is 'spiral'"},
+          {"axis of another layout", [](json& m) { m["sites"][3]["axis"] = "row"; },
+           "sites[3].axis: is not that"},
+          {"layout of another axis", [](json& m) { m["layout"] = "row"; }, "sites' length"},
+          {"no columns", [](json& m) { m["sites"][3]["encoding"] = "q8_0"; }, "sites[3].encoding"},
+          {"two rows", [](json& m) { m["sites"][3]["rows_per_neuron"] = 2; },
+           "sites[3].rows_per_neuron: is 2"},
+          {"too few neurons", [](json& m) { m["sites"][3]["neurons"] = 287; }, "sites[3].neurons: is 287"},
+          {"too many neurons", [](json& m) { m["sites"][3]["neurons"] = UINT32_MAX; }, "sites[3].neurons"},
+          {"extents of another site", [](json& m) { m["sites"][3]["first_extent"] = 0; }, "shares extent"},
+      });
+}
+
+TEST(Manifest, HostileOnesAreRefused) {
+  expect_refused(
+      a_plan(),
+      {
+          {"format of the future", [](json& m) { m["format"] = 3; }, "format: is 3", Code::unsupported},
+          {"format as text", [](json& m) { m["format"] = "1"; }, "format: is \"1\""},
+          {"no format", [](json& m) { m.erase("format"); }, "format: is missing"},
+          {"unknown layout", [](json& m) { m["layout"] = "spiral"; }, "spiral", Code::unsupported},
+          {"sites no array", [](json& m) { m["sites"] = 7; }, "sites: is 7, expected an array"},
+          {"a site no object", [](json& m) { m["sites"][3] = true; },
+           "sites[3]: is true, expected an object"},
+          {"negative count", [](json& m) { m["sites"][1]["neurons"] = -1; }, "sites[1].neurons: is -1"},
+          {"fractional count", [](json& m) { m["sites"][1]["n_in"] = 72.5; }, "sites[1].n_in: is 72.5"},
+          {"count past 32 bits", [](json& m) { m["sites"][1]["neurons"] = 1ull << 32; }, "sites[1].neurons"},
+          {"huge neuron count", [](json& m) { m["sites"][1]["neurons"] = UINT32_MAX; },
+           "sites[1].neurons: is 4294967295"},
+          {"huge layer count", [](json& m) { m["model"]["n_layers"] = UINT32_MAX; },
+           "number of layers is 4294967295"},
+          {"layers without sites", [](json& m) { m["model"]["n_layers"] = 4096; }, "resident's length"},
+          {"huge vocabulary", [](json& m) { m["model"]["vocab_size"] = 1u << 23; }, "sites[0].n_out"},
+          {"zero width", [](json& m) { m["model"]["d_model"] = 0; }, "width is 0"},
+          {"not a number", [](json& m) { m["model"]["norm_eps"] = nullptr; }, "model.norm_eps: is null"},
+          {"divisors past a float",
+           [](json& m) {
+             m["model"]["rope_divisors"] = {1.0, 1e39};
+           },
+           "model.rope_divisors[1]: is 1e+39, expected a finite number"},
+          {"unknown norm", [](json& m) { m["model"]["norm"] = "batch"; },
+           "'batch', expected one of rms, layer"},
+          {"unknown encoding", [](json& m) { m["sites"][0]["encoding"] = "q1"; }, "'q1' is not an encoding"},
+          {"encoding that does not fit", [](json& m) { m["sites"][1]["encoding"] = "q8_0"; },
+           "does not fit rows of 72"},
+          {"unknown group", [](json& m) { m["sites"][0]["group"] = "moe"; },
+           "'moe' is not an operator group"},
+          {"wrong shape", [](json& m) { m["sites"][2]["n_out"] = 64; }, "sites[2].n_out: is 64, expected 72"},
+          {"wrong layer", [](json& m) { m["sites"][2]["layer"] = 1; }, "sites[2].layer: is 1, expected 0"},
+          {"wrong part", [](json& m) { m["sites"][1]["parts"][0]["rows"] = 80; },
+           "sites[1].parts[0]: is 80 rows"},
+          {"no parts", [](json& m) { m["sites"][1]["parts"] = json::array(); }, "sites[1].parts' length"},
+          {"rows_per_neuron zero", [](json& m) { m["sites"][1]["rows_per_neuron"] = 0; },
+           "sites[1].rows_per_neuron: is 0"},
+          {"rows_per_neuron odd", [](json& m) { m["sites"][1]["rows_per_neuron"] = 24; }, "multiple of 16"},
+          {"rows_per_neuron huge", [](json& m) { m["sites"][1]["rows_per_neuron"] = 0xfffffff0u; },
+           "multiple of 16"},
+          {"alias of itself", [](json& m) { m["sites"].back()["alias_of"] = m["sites"].size() - 1; },
+           "alias_of: is"},
+          {"alias loop", [](json& m) { m["sites"][0]["alias_of"] = m["sites"].size() - 1; },
+           "sites[0].alias_of"},
+          {"alias far outside", [](json& m) { m["sites"].back()["alias_of"] = 1u << 30; }, "alias_of"},
+          {"no alias though tied", [](json& m) { m["sites"].back()["alias_of"] = nullptr; }, "alias_of"},
+          {"alias laid out otherwise", [](json& m) { m["sites"].back()["first_extent"] = 0; },
+           "laid out otherwise"},
+          {"first extent outside", [](json& m) { m["sites"][1]["first_extent"] = UINT32_MAX; },
+           "needs extent"},
+          {"two sites share extents",
+           [](json& m) { m["sites"][2]["first_extent"] = m["sites"][1]["first_extent"]; }, "shares extent"},
+          {"a missing site", [](json& m) { m["sites"].erase(2); }, "sites' length"},
+          {"a missing resident", [](json& m) { m["resident"].erase(0); }, "resident's length"},
+          {"resident of another shape", [](json& m) { m["resident"][0]["cols"] = 1ull << 62; },
+           "resident[0].cols"},
+          {"resident extent outside", [](json& m) { m["resident"][0]["extent"] = 1u << 31; }, "needs extent"},
+          {"extent outside the data", [](json& m) { m["extents"].back()[0] = 1ull << 40; }, "outside the"},
+          {"extent past 64 bits",
+           [](json& m) {
+             m["extents"].back()[0] = ~0ull - 4095;
+             m["extents"].back()[1] = 8192;
+           },
+           "outside the"},
+          {"extents overlap", [](json& m) { m["extents"][1][0] = 0; }, "inside the one before"},
+          {"extents out of order", [](json& m) { std::swap(m["extents"][3], m["extents"][4]); },
+           "inside the one before"},
+          {"extent not aligned", [](json& m) { m["extents"][2][0] = 5; }, "multiples of 4096"},
+          {"extent empty", [](json& m) { m["extents"][2][1] = 0; }, "multiples of 4096"},
+          {"extent of the wrong size",
+           [](json& m) {
+             m["extents"].back()[1] = m["extents"].back()[1].get<uint64_t>() + 4096;
+             m["data_bytes"] = m["data_bytes"].get<uint64_t>() + 4096;
+           },
+           "(layers.1.down neuron"},
+          {"extent with two members", [](json& m) { m["extents"][0].erase(2); }, "[offset, bytes, checksum]"},
+          {"checksum no number", [](json& m) { m["extents"][0][2] = "xyz"; }, "[offset, bytes, checksum]"},
+          {"an extent of nobody",
+           [](json& m) {
+             const uint64_t end = m["data_bytes"];
+             m["extents"].push_back({end, 4096, "0000000000000000"});
+             m["data_bytes"] = end + 4096;
+           },
+           "belongs to no site"},
+          {"data too small", [](json& m) { m["data_bytes"] = 4096; }, "outside the 4096 bytes"},
+          {"data too large", [](json& m) { m["data_bytes"] = 1ull << 50; }, "data_bytes"},
+          {"wrong tensor bytes", [](json& m) { m["tensor_bytes"] = 1; }, "tensor_bytes: is 1"},
+          {"a vocabulary too large",
+           [](json& m) {
+             for (int i = 0; i < 5; ++i) m["vocab"]["pieces"].push_back("x");
+           },
+           "vocab.pieces: has 306"},
+          {"token outside", [](json& m) { m["vocab"]["bos"] = 999; }, "names token 999"},
+          {"end token outside", [](json& m) { m["vocab"]["end_tokens"] = {999}; }, "vocab.end_tokens"},
+          {"unknown token type", [](json& m) { m["vocab"]["types"][0] = 99; }, "vocab.types[0]: is 99"},
+          {"too few types", [](json& m) { m["vocab"]["types"].erase(0); }, "vocab.types' length"},
+          {"bad hex",
+           [](json& m) {
+             m["vocab"]["pieces"][0] = {{"hex", "0g"}};
+           },
+           "vocab.pieces[0]"},
+          {"vocabulary a number", [](json& m) { m["vocab"] = 5; }, "vocab: is 5, expected an object"},
+      });
 }
 
 TEST(Manifest, NestingAndNoJsonAreRefused) {

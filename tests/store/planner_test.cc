@@ -53,6 +53,30 @@ TEST(Planner, Llama7bHasFullPages) {
   EXPECT_EQ(plan->tensor_bytes, 6'738'149'376u / 32 * 18 + 65u * 4096u * 4u);
 }
 
+TEST(Planner, Opt67bHasBundlesOfFourPages) {
+  const auto config = read_shape("opt-6.7b");
+  ASSERT_TRUE(config.ok());
+  const auto plan = plan_layout(*config, tensors_of(*config, Encoding::f16), 0, Layout::neuron);
+  ASSERT_TRUE(plan.ok()) << plan.error().line();
+  EXPECT_EQ(plan->sites.size(), 2u + 3u * 32u);
+  const StoredSite& ffn = site_of(*plan, "layers.31.ffn");
+  EXPECT_EQ(ffn.axis, Axis::neuron);
+  EXPECT_EQ(ffn.neurons, 16'384u);
+  EXPECT_EQ(ffn.neuron_bytes(7), 16'384u);  // LLM in a flash, 4: 2 x 4096 values of two bytes
+  EXPECT_EQ(ffn.slot_bytes(), 16'384u);
+  EXPECT_EQ(ffn.n_in, 4096u);
+  EXPECT_EQ(ffn.n_out, 4096u);
+  const auto rows = plan_layout(*config, tensors_of(*config, Encoding::f16), 0);
+  EXPECT_EQ(plan->tensor_bytes, rows->tensor_bytes);
+}
+
+TEST(Planner, BundlesNeedColumns) {
+  const auto plan = plan_layout(small_llama(), tensors_of(small_llama(), Encoding::q4_0), 0, Layout::neuron);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.code(), Code::unsupported);
+  EXPECT_THAT(plan.error().line(), HasSubstr("layers.0.ffn: layout neuron needs columns of down"));
+}
+
 TEST(Planner, EveryShapeAndEncoding) {
   const auto shapes = known_shapes();
   ASSERT_GE(shapes.size(), 13u);

@@ -6,8 +6,10 @@
 
 #include <filesystem>
 
+#include "core/layout/codec.h"
 #include "core/store/disk.h"
 #include "core/store/store.h"
+#include "core/store/store_writer.h"
 #include "tests/store/files.h"
 #include "tests/store/memory_source.h"
 #include "tests/store/temp_folder.h"
@@ -19,6 +21,27 @@ using testing::HasSubstr;
 
 constexpr WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
 
+// Neuron i of a feed-forward network: row i of gate and up, column i of down.
+void expect_same_bundles(const TensorSource& source, const Manifest& manifest, const StoredSite& site,
+                         std::span<const std::byte> data) {
+  const Bundle bundle = site.bundle();
+  for (size_t part = 0; part < site.parts.size(); ++part) {
+    const bool column = part + 1 == site.parts.size();
+    const auto weights = source.read_f32(*source.find(site.parts[part].tensor));
+    ASSERT_TRUE(weights.ok());
+    for (uint32_t i = 0; i < site.neurons; ++i) {
+      const Extent& extent = manifest.extents[site.first_extent + i];
+      std::vector<float> found(site.n_in);
+      decode(site.encoding, data.subspan(extent.offset + part * bundle.row_bytes(), bundle.row_bytes()),
+             found);
+      for (uint32_t k = 0; k < site.n_in; ++k) {
+        const uint64_t at = column ? uint64_t{k} * site.neurons + i : uint64_t{i} * site.n_in + k;
+        ASSERT_EQ(found[k], (*weights)[at]) << site.parts[part].tensor << " neuron " << i << " value " << k;
+      }
+    }
+  }
+}
+
 // Every row of every tensor, unpacked from the store, must equal the source's.
 void expect_same_weights(const TensorSource& source, const std::string& directory) {
   const auto store = Store::open(directory);
@@ -27,6 +50,10 @@ void expect_same_weights(const TensorSource& source, const std::string& director
   const std::string data = file_text(store->data_path());
   const auto bytes = std::as_bytes(std::span(data));
   for (const StoredSite& site : store->manifest().sites) {
+    if (site.axis == Axis::neuron) {
+      expect_same_bundles(source, store->manifest(), site, bytes);
+      continue;
+    }
     uint32_t row = 0;
     for (const SitePart& part : site.parts) {
       const auto expected = source.read_f32(*source.find(part.tensor));
@@ -62,6 +89,35 @@ TEST(Writer, KeepsEveryRow) {
     ASSERT_TRUE(written.ok()) << written.error().line();
     expect_same_weights(source, out);
     EXPECT_FALSE(std::filesystem::exists(out + ".partial"));
+  }
+}
+
+TEST(Writer, BundlesRowsAndColumns) {
+  for (const ModelConfig& config : {small_llama(), small_opt()}) {
+    for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16}) {
+      const TempFolder temp;
+      const MemorySource source(config, e, 5,
+                                {{"layers.1.up", Encoding::f32}});  // one site of mixed encodings
+      const std::string out = temp.path() + "/store";
+      const Status written = write_store(source, out, {.layout = Layout::neuron, .quiet = true});
+      ASSERT_TRUE(written.ok()) << written.error().line();
+      expect_same_weights(source, out);
+      EXPECT_THAT(write_store(source, out, kQuiet).error().line(), HasSubstr("another layout"));
+    }
+  }
+}
+
+// The batch ends inside a run of bundles that are packed together.
+TEST(Writer, BundlesAreTheSameInBatchesOfAnySize) {
+  const TempFolder temp;
+  const MemorySource source(small_llama(), Encoding::f16);
+  Disk disk;
+  for (const uint64_t bytes : {uint64_t{4096}, uint64_t{5} * 4096, uint64_t{1} << 20}) {
+    const std::string out = temp.path() + "/" + std::to_string(bytes);
+    const Status written =
+        write_store_on(disk, source, out, {.layout = Layout::neuron, .quiet = true}, {.batch_bytes = bytes});
+    ASSERT_TRUE(written.ok()) << written.error().line();
+    expect_same_weights(source, out);
   }
 }
 

@@ -1,13 +1,20 @@
-// The arithmetic on neurons of axis `row` in the store's layout (core/layout/row_group.h), and on
-// activations.
+// The arithmetic on neurons of axis `row` in the store's layout (core/layout/row_group.h), on neurons of axis
+// `neuron`, and on activations.
 //
-// One order of reduction for every kernel, gemv or gemm, SIMD or scalar, so that a row's bits depend on no
-// batch, chunk, thread or neighbour. Per output row and token, columns go by blocks of 32, in order:
+// Axis `row`. One order of reduction for every kernel, gemv or gemm, SIMD or scalar, so that a row's bits
+// depend on no batch, chunk, thread or neighbour. Per output row and token, columns go by blocks of 32, in
+// order:
 //   floats, activations f32:        p = 0; for j in block: p = fma(w[j], x[j], p);        y = y + p
 //   q8_0, q4_0, activations f32:    p = 0; for j in block: p = fma(float(q[j]), x[j], p); y = fma(d, p, y)
 //   q8_0, q4_0, activations int8:   p = sum of q[j]*xq[j] as an integer;                  y = fma(d*dx,
 //   float(p), y)
 // (a last block may be shorter for floats). Y starts at zero. All fused multiply-adds are fused.
+//
+// Axis `neuron`, whose rows lie in plain order. A weight is its value in f32, scale included.
+//   dots           sum[k][l] = fma(w[c], x[c], sum[k][l]) for c = 64 j + 16 k + l, j rising; then the four
+//   chains
+//                  (0 + 1) + (2 + 3), then their lanes, l and l + 8 first
+//   add_weighted   p = 0; for the rows in their order: p = fma(h[i], w[i][c], p);         y = y + p
 #pragma once
 
 #include <cstddef>
@@ -16,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/layout/bundle.h"
 #include "core/layout/encoding.h"
 #include "core/layout/row_group.h"
 #include "core/program/activation.h"
@@ -33,6 +41,8 @@ struct QuantizedRows {
   void resize(uint32_t rows, uint32_t cols);  // keeps capacity
 };
 
+inline constexpr uint32_t kDotChains = 4;
+
 // One implementation of all kernels for an instruction set. Stateless, reentrant, any thread.
 struct ComputeKernels {
   std::string_view name;  // "avx512-vnni", "avx2", "scalar"
@@ -44,6 +54,13 @@ struct ComputeKernels {
   // The same for q8_0 and q4_0 with int8 activations, tokens [first, first + tokens) of x.
   void (*matmul_int8)(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols,
                       const QuantizedRows& x, uint32_t first, uint32_t tokens, float* y, size_t ldy);
+  // y[t*ldy + i] = sum over c of rows[i][c] * x[t*ldx + c]. A row is encoded_bytes(e, cols) bytes anywhere.
+  void (*dots)(Encoding e, std::span<const std::byte* const> rows, uint32_t cols, const float* x, size_t ldx,
+               uint32_t tokens, float* y, size_t ldy);
+  // y[t*ldy + c] += sum over i of h[t*ldh + i] * rows[i][c] for c in [first, last), of at most
+  // kPartialNeurons rows. `first`: a multiple of 32; `last` too, or the end of the rows.
+  void (*add_weighted)(Encoding e, std::span<const std::byte* const> rows, uint32_t first, uint32_t last,
+                       const float* h, size_t ldh, uint32_t tokens, float* y, size_t ldy);
   // Row `row` of `x` (cols values) into out.{q, scale, sum} at `row`. Adds the squared error to squares[0]
   // and the squared magnitude to squares[1] if `squares` is not null.
   void (*quantize_row)(const float* x, uint32_t row, QuantizedRows& out, double* squares);

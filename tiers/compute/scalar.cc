@@ -7,6 +7,7 @@
 #include <numbers>
 #include <vector>
 
+#include "core/base/align.h"
 #include "core/base/check.h"
 #include "core/layout/codec.h"
 #include "tiers/compute/kernel_sets.h"
@@ -106,6 +107,35 @@ void matmul_int8(Encoding e, const std::byte* weights, uint32_t groups, uint32_t
         sum = std::fma(block_scale(block, row) * scale[b], static_cast<float>(p), sum);
       }
       y[t * ldy + r] = sum;
+    }
+  }
+}
+
+void dots(Encoding e, std::span<const std::byte* const> rows, uint32_t cols, const float* x, size_t ldx,
+          uint32_t tokens, float* y, size_t ldy) {
+  std::vector<float> row(cols);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    decode(e, {rows[i], encoded_bytes(e, cols)}, row);
+    for (uint32_t t = 0; t < tokens; ++t) {
+      double sum = 0;
+      for (uint32_t c = 0; c < cols; ++c) sum += double{row[c]} * x[t * ldx + c];
+      y[t * ldy + i] = static_cast<float>(sum);
+    }
+  }
+}
+
+void add_weighted(Encoding e, std::span<const std::byte* const> rows, uint32_t first, uint32_t last,
+                  const float* h, size_t ldh, uint32_t tokens, float* y, size_t ldy) {
+  const uint64_t skipped = encoded_bytes(e, first);
+  const auto n = static_cast<uint32_t>(align_up(last - first, block_values(e)));
+  std::vector<float> decoded(rows.size() * n);
+  for (size_t i = 0; i < rows.size(); ++i)
+    decode(e, {rows[i] + skipped, encoded_bytes(e, n)}, {decoded.data() + i * n, n});
+  for (uint32_t t = 0; t < tokens; ++t) {
+    for (uint32_t c = 0; c < last - first; ++c) {
+      float p = 0;
+      for (size_t i = 0; i < rows.size(); ++i) p = std::fma(h[t * ldh + i], decoded[i * n + c], p);
+      y[t * ldy + first + c] += p;
     }
   }
 }
@@ -238,6 +268,8 @@ const ComputeKernels& scalar_kernels() {
       .name = "scalar",
       .matmul = matmul,
       .matmul_int8 = matmul_int8,
+      .dots = dots,
+      .add_weighted = add_weighted,
       .quantize_row = quantize_row,
       .rms_norm = rms_norm,
       .layer_norm = layer_norm,

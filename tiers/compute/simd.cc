@@ -17,6 +17,7 @@
 #include "tiers/compute/activations-inl.h"
 #include "tiers/compute/attention-inl.h"
 #include "tiers/compute/matmul-inl.h"
+#include "tiers/compute/neurons-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tierd {
@@ -26,6 +27,8 @@ namespace HWY_NAMESPACE {
 constexpr ComputeKernels float_kernels() {
   ComputeKernels kernels{};
   kernels.matmul = matmul;
+  kernels.dots = dots;
+  kernels.add_weighted = add_weighted;
   kernels.quantize_row = quantize_row;
   kernels.rms_norm = rms_norm;
   kernels.layer_norm = layer_norm;

@@ -125,10 +125,9 @@ uint64_t DramAgent::service_ns(const Message& message) const {
     const bool input = (message.flags & kInput) != 0;
     return at_bandwidth(uint64_t{message.rows} * (input ? site.n_in : site.n_out) * sizeof(float));
   }
-  const uint64_t group = group_bytes(site.encoding, site.n_in);
   const uint64_t neurons = PoolTable::units(pools_.resolve(message.list)).size();
-  const uint64_t bytes = neurons * (site.rows_per_neuron / kGroupRows) * group;
-  return at_bandwidth(bytes);
+  if (site.axis == Axis::neuron) return at_bandwidth(neurons * site.bundle().bytes());
+  return at_bandwidth(neurons * (site.rows_per_neuron / kGroupRows) * group_bytes(site.encoding, site.n_in));
 }
 
 }  // namespace tierd

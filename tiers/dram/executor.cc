@@ -82,6 +82,10 @@ void Executor::take_results(uint32_t s, std::span<const RowInfo> rows, std::span
   const auto* from = reinterpret_cast<const float*>(other + offsets_[site.out]);
   for (uint32_t i = 0; i < rows.size(); ++i) {
     const float* results = from + uint64_t{i} * strides_[site.out];
+    if (site.axis == Axis::neuron) {
+      kernels_->add(row(site.out, i), results, site.n_out);
+      continue;
+    }
     for (const Unit& unit : units) {
       if (site.gather) {
         if (rows[i].token / site.rows_per_neuron == unit.unit)
@@ -112,6 +116,7 @@ uint64_t Executor::neurons(uint32_t s, std::span<const RowInfo> rows, std::span<
     gather(site, rows, units, memory);
     return rows.size() * group / kGroupRows;
   }
+  if (site.axis == Axis::neuron) return sum_neurons(site, static_cast<uint32_t>(rows.size()), units, memory);
   std::vector<Piece> pieces;
   pieces.reserve(units.size());
   uint64_t groups = 0;
@@ -155,6 +160,65 @@ void Executor::multiply(const SiteWork& site, uint32_t rows, std::span<const Pie
                  ++piece;
                }
              });
+}
+
+// Two phases: what each neuron is worth, shared by neurons; then their weighted columns, shared by output
+// columns, so that the order of the sums depends on no worker.
+uint64_t Executor::sum_neurons(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
+                               const std::byte* memory) {
+  const Bundle bundle = site.bundle();
+  const FeedForward& ffn = site.ffn;
+  const uint64_t n = units.size();
+  gates_.resize(n);
+  ups_.resize(n);
+  downs_.resize(n);
+  for (uint64_t k = 0; k < n; ++k) {
+    gates_[k] = memory + units[k].offset * kSpanUnit;
+    ups_[k] = gates_[k] + bundle.up_offset();
+    downs_[k] = gates_[k] + bundle.down_offset();
+  }
+  const auto cost_ns = [&](uint64_t bytes) { return bytes / kBytesPerNs * (1 + rows / kRowsPerRead); };
+  const float* x = row(site.in, 0);
+  const size_t ldx = strides_[site.in];
+  const auto sums = [&](const std::vector<const std::byte*>& weights, TensorId bias, BufferId out,
+                        uint64_t begin, uint64_t end) {
+    kernels_->dots(site.encoding, std::span(weights).subspan(begin, end - begin), site.n_in, x, ldx, rows,
+                   row(out, 0) + begin, strides_[out]);
+    if (bias == kNoTensor) return;
+    for (uint32_t i = 0; i < rows; ++i) {
+      for (uint64_t k = begin; k < end; ++k) row(out, i)[k] += tensors_[bias][units[k].unit];
+    }
+  };
+  const uint64_t dot_bytes = bundle.down_offset();
+  team_->run(n, std::max<uint64_t>(1, kGrainBytes / dot_bytes), cost_ns(n * dot_bytes),
+             [&](uint64_t begin, uint64_t end, uint32_t) {
+               sums(ffn.gated ? gates_ : ups_, ffn.gated ? ffn.gate_bias : ffn.up_bias, ffn.hidden, begin,
+                    end);
+               if (ffn.gated) sums(ups_, ffn.up_bias, ffn.up, begin, end);
+               for (uint32_t i = 0; i < rows; ++i) {
+                 float* hidden = row(ffn.hidden, i) + begin;
+                 const float* factor = ffn.gated ? row(ffn.up, i) + begin : nullptr;
+                 kernels_->activate(ffn.activation, ffn.threshold, hidden, factor,
+                                    static_cast<uint32_t>(end - begin), hidden);
+               }
+             });
+
+  const uint64_t blocks = (uint64_t{site.n_out} + kQuantBlock - 1) / kQuantBlock;  // of columns
+  const uint64_t block_of_columns = std::max<uint64_t>(1, n * encoded_bytes(site.encoding, kQuantBlock));
+  team_->run(blocks, std::max<uint64_t>(1, kGrainBytes / block_of_columns), cost_ns(n * bundle.row_bytes()),
+             [&](uint64_t begin, uint64_t end, uint32_t) {
+               const auto first = static_cast<uint32_t>(begin * kQuantBlock);
+               const auto last = static_cast<uint32_t>(std::min<uint64_t>(end * kQuantBlock, site.n_out));
+               for (uint64_t k = 0; k < n;) {
+                 const uint32_t run = units[k].unit / kPartialNeurons;
+                 const uint64_t from = k;
+                 while (k < n && units[k].unit / kPartialNeurons == run) ++k;
+                 kernels_->add_weighted(site.encoding, std::span(downs_).subspan(from, k - from), first, last,
+                                        row(ffn.hidden, 0) + from, strides_[ffn.hidden], rows,
+                                        row(site.out, 0), strides_[site.out]);
+               }
+             });
+  return n * bundle.bytes();
 }
 
 void Executor::gather(const SiteWork& site, std::span<const RowInfo> rows, std::span<const Unit> units,

@@ -28,12 +28,14 @@ class Executor {
   void before(uint32_t site, std::span<const RowInfo> rows);
   // The site's input, as `before` leaves it, from the buffers of another executor of the same plan.
   void take_input(uint32_t site, uint32_t rows, const std::byte* other);
-  // And what that one has computed of these neurons.
+  // And what that one has computed of these neurons; of axis neuron, the sum over all that it was given.
   void take_results(uint32_t site, std::span<const RowInfo> rows, std::span<const Unit> units,
                     const std::byte* other);
   // The results of the site are zero for these rows, until neurons give them.
   void clear(uint32_t site, uint32_t rows);
   // Neurons of the site; unit u's bytes lie at memory + u.offset * 64. Returns the bytes of weights touched.
+  // Of axis neuron, they come in the order of their numbers, and all active ones of a run of kPartialNeurons
+  // in one call; their results are added to what is there.
   uint64_t neurons(uint32_t site, std::span<const RowInfo> rows, std::span<const Unit> units,
                    const std::byte* memory);
   void after(uint32_t site, std::span<const RowInfo> rows);
@@ -63,12 +65,16 @@ class Executor {
   void prepare_rotation(std::span<const RowInfo> rows);
   void gather(const SiteWork& site, std::span<const RowInfo> rows, std::span<const Unit> units,
               const std::byte* memory);
+  uint64_t sum_neurons(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
+                       const std::byte* memory);
   void multiply(const SiteWork& site, uint32_t rows, std::span<const Piece> pieces, uint64_t groups,
                 uint64_t bytes);
   float* row(BufferId buffer, uint32_t i) {
     return reinterpret_cast<float*>(activations_.data() + offsets_[buffer]) + uint64_t{i} * strides_[buffer];
   }
-  bool uses_int8(const SiteWork& site) const { return plan_.int8_activations && is_quantized(site.encoding); }
+  bool uses_int8(const SiteWork& site) const {
+    return plan_.int8_activations && site.axis == Axis::row && is_quantized(site.encoding);
+  }
 
   struct alignas(64) Worker {
     std::vector<float> scores;  // of one attention head
@@ -87,6 +93,7 @@ class Executor {
   std::vector<uint32_t> rotation_positions_;  // what `rotation_` was made for
   std::vector<float> rotation_;               // [rows][pairs that turn][cos, sin]
   std::vector<Worker> workers_;
+  std::vector<const std::byte*> gates_, ups_, downs_;  // of the neurons of one call
 };
 
 }  // namespace tierd

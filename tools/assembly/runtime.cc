@@ -47,6 +47,7 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   }
   WriteOptions write;
   write.quiet = options.quiet;
+  write.layout = *layout_by_name(config.layout);
   TIERD_ASSIGN(const std::string directory, store_for(config.model, SourceOptions{config.tokenizer}, write));
   TIERD_ASSIGN(Store store, Store::open(directory));
   const Manifest& manifest = store.manifest();

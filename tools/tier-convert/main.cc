@@ -34,6 +34,7 @@ struct Arguments {
   std::string out;
   std::string tokenizer;
   std::string neuron_bytes;
+  std::string layout = "row";
   bool verify = false;
   bool quiet = false;
 };
@@ -64,7 +65,7 @@ std::string summary(const Store& store) {
     totals.sites += 1;
     totals.neurons += site.neurons;
     totals.neuron_bytes = std::max(totals.neuron_bytes, site.neuron_bytes(0));
-    totals.bytes += site.n_out * encoded_bytes(site.encoding, site.n_in);
+    totals.bytes += site.tensor_bytes();
     for (uint32_t i = 0; i < site.neurons; ++i)
       totals.stored += manifest.extents[site.first_extent + i].bytes;
   }
@@ -95,7 +96,7 @@ std::string summary(const Store& store) {
 }
 
 Status convert(const Arguments& arguments) {
-  WriteOptions options{.neuron_bytes = 0, .quiet = arguments.quiet};
+  WriteOptions options{.layout = *layout_by_name(arguments.layout), .quiet = arguments.quiet};
   if (!arguments.neuron_bytes.empty()) {
     TIERD_ASSIGN(options.neuron_bytes, parse_bytes(arguments.neuron_bytes, "--neuron-bytes"));
   }
@@ -131,6 +132,13 @@ int main_of(int argc, char** argv) {
   line.option("--neuron-bytes", arguments.neuron_bytes,
               "About so many bytes a neuron, such as 256KiB (default: by the model's size)")
       .named("SIZE");
+  line.option("--layout", arguments.layout,
+              "row: every matrix in runs of rows; neuron: the FFN in bundles of a row of gate and up and a "
+              "column "
+              "of down")
+      .named("LAYOUT")
+      .one_of({"row", "neuron"})
+      .shows_default();
   line.flag("--verify", arguments.verify, "Read the store back and check every extent");
   line.flag("-q,--quiet", arguments.quiet, "No progress and no summary");
   if (const auto status = line.parse(argc, argv)) return *status;

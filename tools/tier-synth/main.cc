@@ -34,6 +34,7 @@ struct Arguments {
   std::string encoding = "q4_0";
   std::string format = "store";
   std::string neuron_bytes;
+  std::string layout = "row";
   std::string out;
   uint64_t seed = 1;
   bool quiet = false;
@@ -45,7 +46,7 @@ Status make_model(const Arguments& arguments) {
     return Error{Code::invalid_argument, "--encoding",
                  fmt::format("'{}' is unknown; f32, f16, bf16, q8_0 and q4_0 are known", arguments.encoding)};
   }
-  WriteOptions options{.neuron_bytes = 0, .quiet = arguments.quiet};
+  WriteOptions options{.layout = *layout_by_name(arguments.layout), .quiet = arguments.quiet};
   if (!arguments.neuron_bytes.empty()) {
     TIERD_ASSIGN(options.neuron_bytes, parse_bytes(arguments.neuron_bytes, "--neuron-bytes"));
   }
@@ -74,10 +75,14 @@ int run(int argc, char** argv) {
   line.option("--neuron-bytes", arguments.neuron_bytes,
               "About so many bytes a neuron, such as 256KiB (store only)")
       .named("SIZE");
+  line.option("--layout", arguments.layout, "row, or neuron: the FFN in bundles (store only)")
+      .named("LAYOUT")
+      .one_of({"row", "neuron"})
+      .shows_default();
   line.flag("-q,--quiet", arguments.quiet, "No progress");
   if (const auto status = line.parse(argc, argv)) return *status;
-  if (arguments.format == "gguf" && !arguments.neuron_bytes.empty()) {
-    return fail("--neuron-bytes: a GGUF file has no neurons");
+  if (arguments.format == "gguf" && (!arguments.neuron_bytes.empty() || arguments.layout != "row")) {
+    return fail("--neuron-bytes and --layout: a GGUF file has no neurons");
   }
   const Status made = make_model(arguments);
   if (made.ok()) return 0;

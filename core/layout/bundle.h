@@ -1,0 +1,34 @@
+// How a site is cut into neurons, and how the bytes of a neuron of a feed-forward network lie.
+#pragma once
+
+#include <cstdint>
+
+#include "core/layout/encoding.h"
+
+namespace tierd {
+
+// Numbers as in the plugin interface (TIERD_AXIS_…).
+enum class Axis : uint8_t {
+  row = 0,     // a run of output rows of a dense operator: results are concatenated, exact in any order
+  neuron = 1,  // row i of gate and up and column i of down: results are summed, in the order of the neurons
+};
+
+// Row i of gate (where there is one), row i of up and column i of down, each `cols` values in plain order,
+// one after the other: what an arena slot holds, and what one read brings (LLM in a flash, 3.2: row-column
+// bundling).
+struct Bundle {
+  Encoding encoding = Encoding::f32;
+  uint32_t cols = 0;
+  bool gated = false;
+
+  uint64_t row_bytes() const { return encoded_bytes(encoding, cols); }
+  uint64_t up_offset() const { return gated ? row_bytes() : 0; }
+  uint64_t down_offset() const { return up_offset() + row_bytes(); }
+  uint64_t bytes() const { return down_offset() + row_bytes(); }
+};
+
+// Neurons whose sums are added up before they are added to the result, by their number: the order of
+// arithmetic does not depend on which of them are here (CONTRACTS, rule 10).
+inline constexpr uint32_t kPartialNeurons = 64;
+
+}  // namespace tierd

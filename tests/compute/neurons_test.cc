@@ -1,0 +1,136 @@
+// Rows of neurons in plain order, wherever their slots are.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "core/base/random.h"
+#include "core/layout/codec.h"
+#include "tests/compute/kernel_sets_under_test.h"
+
+namespace tierd {
+namespace {
+
+constexpr Encoding kAll[] = {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0};
+constexpr uint32_t kColumns[] = {32, 64, 96, 2080, 7, 40, 172, 2049};
+
+std::vector<float> random_values(size_t n, Random& random) {
+  std::vector<float> x(n);
+  for (auto& v : x) v = random.symmetric();
+  return x;
+}
+
+// Rows in slots, 64 B aligned, in another order than their numbers.
+class Rows {
+ public:
+  Rows(Encoding e, uint32_t n, uint32_t cols, Random& random) {
+    const uint64_t bytes = encoded_bytes(e, cols);
+    const uint64_t lines = bytes / sizeof(Line) + 1;
+    memory_.resize(n * lines);
+    for (uint32_t i = 0; i < n; ++i) {
+      auto* at = reinterpret_cast<std::byte*>(memory_.data() + (i * 7 + 3) % n * lines);
+      encode(e, random_values(cols, random), {at, bytes});
+      rows_.push_back(at);
+    }
+  }
+  std::span<const std::byte* const> get(size_t n) const { return {rows_.data(), n}; }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> memory_;
+  std::vector<const std::byte*> rows_;
+};
+
+class Neurons : public KernelSet {};
+TIERD_ALL_KERNEL_SETS(Neurons);
+
+TEST_P(Neurons, DotsFollowTheirTwin) {
+  Random random(1);
+  for (const Encoding e : kAll) {
+    for (const uint32_t cols : kColumns) {
+      if (cols % block_values(e) != 0) continue;
+      const Rows rows(e, 5, cols, random);
+      for (const uint32_t tokens : {1u, 2u, 4u, 7u}) {
+        const size_t ldx = cols + 3, ldy = 6;
+        const auto x = random_values(tokens * ldx, random);
+        std::vector<float> want(tokens * ldy, -1), got(tokens * ldy, -1);
+        scalar().dots(e, rows.get(5), cols, x.data(), ldx, tokens, want.data(), ldy);
+        kernels().dots(e, rows.get(5), cols, x.data(), ldx, tokens, got.data(), ldy);
+        const float bound = 1e-6f * std::sqrt(static_cast<float>(cols)) + 1e-6f;
+        for (size_t i = 0; i < want.size(); ++i)
+          ASSERT_NEAR(want[i], got[i], bound) << name(e) << ' ' << cols << ' ' << i;
+      }
+    }
+  }
+}
+
+TEST_P(Neurons, WeightedSumsEqualTheirTwinBitForBit) {
+  Random random(2);
+  for (const Encoding e : kAll) {
+    for (const uint32_t cols : kColumns) {
+      if (cols % block_values(e) != 0) continue;
+      const Rows rows(e, kPartialNeurons, cols, random);
+      for (const uint32_t n : {1u, 3u, kPartialNeurons}) {
+        for (const uint32_t tokens : {1u, 2u, 4u, 7u}) {
+          const size_t ldh = n + 1, ldy = cols + 5;
+          const auto h = random_values(tokens * ldh, random);
+          const auto before = random_values(tokens * ldy, random);
+          for (const uint32_t first : {0u, 32u}) {
+            if (first >= cols) continue;
+            const uint32_t last = first == 0 || cols < 64 ? cols : 64;
+            auto want = before, got = before;
+            scalar().add_weighted(e, rows.get(n), first, last, h.data(), ldh, tokens, want.data(), ldy);
+            kernels().add_weighted(e, rows.get(n), first, last, h.data(), ldh, tokens, got.data(), ldy);
+            ASSERT_EQ(want, got) << name(e) << ' ' << cols << ' ' << n << ' ' << tokens << ' ' << first;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Neither the batch nor who shares the columns shows in a row's bits.
+TEST_P(Neurons, BitsDependOnNoBatchAndNoSplit) {
+  Random random(3);
+  constexpr uint32_t kCols = 4096, kTokens = 9, kRows = 40;
+  for (const Encoding e : kAll) {
+    const Rows rows(e, kRows, kCols, random);
+    const auto x = random_values(size_t{kTokens} * kCols, random);
+    const auto h = random_values(size_t{kTokens} * kRows, random);
+    std::vector<float> dots(kTokens * kRows), sums(size_t{kTokens} * kCols);
+    kernels().dots(e, rows.get(kRows), kCols, x.data(), kCols, kTokens, dots.data(), kRows);
+    kernels().add_weighted(e, rows.get(kRows), 0, kCols, h.data(), kRows, kTokens, sums.data(), kCols);
+    for (uint32_t t = 0; t < kTokens; ++t) {
+      std::vector<float> alone(kRows), sum(kCols);
+      kernels().dots(e, rows.get(kRows), kCols, x.data() + t * kCols, kCols, 1, alone.data(), kRows);
+      for (const uint32_t middle : {0u, 96u, 2048u}) {
+        std::fill(sum.begin(), sum.end(), 0.0f);
+        kernels().add_weighted(e, rows.get(kRows), 0, middle, h.data() + t * kRows, kRows, 1, sum.data(),
+                               kCols);
+        kernels().add_weighted(e, rows.get(kRows), middle, kCols, h.data() + t * kRows, kRows, 1, sum.data(),
+                               kCols);
+        ASSERT_EQ(0, std::memcmp(sum.data(), &sums[size_t{t} * kCols], kCols * sizeof(float))) << name(e);
+      }
+      ASSERT_EQ(0, std::memcmp(alone.data(), &dots[t * kRows], kRows * sizeof(float))) << name(e);
+    }
+  }
+}
+
+TEST(NeuronSets, AgreeBitForBit) {
+  const auto sets = simd_sets();
+  if (sets.size() < 2) GTEST_SKIP() << "this processor has fewer than two SIMD sets";
+  Random random(4);
+  for (const Encoding e : kAll) {
+    const Rows rows(e, 9, 2080, random);
+    const auto x = random_values(3 * 2080, random);
+    std::vector<float> a(27), b(27);
+    kernels_by_name(sets[0])->dots(e, rows.get(9), 2080, x.data(), 2080, 3, a.data(), 9);
+    kernels_by_name(sets[1])->dots(e, rows.get(9), 2080, x.data(), 2080, 3, b.data(), 9);
+    EXPECT_EQ(a, b) << name(e);
+  }
+}
+
+}  // namespace
+}  // namespace tierd

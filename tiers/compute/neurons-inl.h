@@ -1,0 +1,210 @@
+// Axis `neuron`: rows and columns of an FFN as rows of values in plain order, each where its slot is. See
+// kernels.h for the order of reduction. Included once per target by simd.cc.
+#if defined(TIERD_COMPUTE_NEURONS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TIERD_COMPUTE_NEURONS_INL_H
+#undef TIERD_COMPUTE_NEURONS_INL_H
+#else
+#define TIERD_COMPUTE_NEURONS_INL_H
+#endif
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "core/base/align.h"
+#include "core/base/check.h"
+#include "tiers/compute/kernels.h"
+#include "tiers/compute/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tierd {
+namespace HWY_NAMESPACE {
+
+inline constexpr uint32_t kDotColumns = kDotChains * kLanes16;
+// Tokens whose sums fit into the registers beside a weight.
+inline constexpr int kTokensAtOnce = kParts == 1 ? 4 : 1;
+// Columns whose sums stay in the first-level cache while the neurons stream by.
+inline constexpr uint32_t kStripColumns = 2048;
+
+HWY_INLINE float one_half(const std::byte* p) {
+  const hn::CappedTag<float, 4> f32;
+  const hn::Rebind<uint16_t, decltype(f32)> u16;
+  const hn::Rebind<hwy::float16_t, decltype(f32)> f16;
+  uint16_t half;
+  std::memcpy(&half, p, sizeof half);
+  return hn::GetLane(hn::PromoteTo(f32, hn::BitCast(f16, hn::Set(u16, half))));
+}
+
+// The first `count` of the columns from `column` on, a multiple of 16; the others are zero. Rows of block
+// encodings are whole blocks.
+template <Encoding E>
+HWY_INLINE Lanes16 columns16(const std::byte* row, uint32_t column, uint32_t count) {
+  if constexpr (E == Encoding::f32) {
+    return load_up_to_16(reinterpret_cast<const float*>(row) + column, count);
+  } else if constexpr (E == Encoding::f16) {
+    return load_up_to_16(reinterpret_cast<const uint16_t*>(row) + column, count);
+  } else if constexpr (E == Encoding::bf16) {
+    uint16_t padded[kLanes16] = {};
+    const auto* p = reinterpret_cast<const uint16_t*>(row) + column;
+    if (count < kLanes16) p = static_cast<uint16_t*>(std::memcpy(padded, p, count * sizeof(uint16_t)));
+    Lanes16 r;
+#pragma GCC unroll 2
+    for (uint32_t i = 0; i < kParts; ++i) r.part[i] = bf16_to_f32(p + i * kVector);
+    return r;
+  } else {
+    const std::byte* block = row + column / kQuantBlock * block_bytes(E);
+    const V scale = hn::Set(F32(), one_half(block));
+    const bool second_half = column % kQuantBlock != 0;
+    Lanes16 r;
+#pragma GCC unroll 2
+    for (uint32_t i = 0; i < kParts; ++i) {
+      if constexpr (E == Encoding::q8_0) {
+        const hn::Rebind<int8_t, F32> i8;
+        const auto* q = reinterpret_cast<const int8_t*>(block + 2) + (second_half ? kLanes16 : 0);
+        r.part[i] =
+            hn::Mul(scale, hn::ConvertTo(F32(), hn::PromoteTo(I32(), hn::LoadU(i8, q + i * kVector))));
+      } else {
+        const hn::Rebind<uint8_t, F32> u8;
+        const auto bytes =
+            hn::PromoteTo(I32(), hn::LoadU(u8, reinterpret_cast<const uint8_t*>(block + 2) + i * kVector));
+        const auto nibbles = second_half ? hn::ShiftRight<4>(bytes) : hn::And(bytes, hn::Set(I32(), 15));
+        r.part[i] = hn::Mul(scale, hn::ConvertTo(F32(), hn::Sub(nibbles, hn::Set(I32(), 8))));
+      }
+    }
+    return r;
+  }
+}
+
+// One row by N tokens.
+template <Encoding E, int N>
+HWY_INLINE void dot_row(const std::byte* row, uint32_t cols, const float* x, size_t ldx, float* y,
+                        size_t ldy) {
+  Lanes16 sum[N][kDotChains];
+  for (int t = 0; t < N; ++t) {
+    for (uint32_t k = 0; k < kDotChains; ++k) sum[t][k] = set16(0);
+  }
+  const auto add = [&](uint32_t column, uint32_t chain, uint32_t count) HWY_ATTR {
+    const Lanes16 w = columns16<E>(row, column, count);
+    for (int t = 0; t < N; ++t)
+      sum[t][chain] = fma16(w, load_up_to_16(x + t * ldx + column, count), sum[t][chain]);
+  };
+  uint32_t column = 0;
+  for (; column + kDotColumns <= cols; column += kDotColumns) {
+#pragma GCC unroll 4
+    for (uint32_t k = 0; k < kDotChains; ++k) add(column + k * kLanes16, k, kLanes16);
+  }
+  for (uint32_t k = 0; column < cols; column += kLanes16, ++k)
+    add(column, k, std::min(kLanes16, cols - column));
+  for (int t = 0; t < N; ++t)
+    y[t * ldy] = sum16(add16(add16(sum[t][0], sum[t][1]), add16(sum[t][2], sum[t][3])));
+}
+
+template <Encoding E>
+void dots_of(std::span<const std::byte* const> rows, uint32_t cols, const float* x, size_t ldx,
+             uint32_t tokens, float* y, size_t ldy) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    uint32_t t = 0;
+    for (; t + kTokensAtOnce <= tokens; t += kTokensAtOnce)
+      dot_row<E, kTokensAtOnce>(rows[i], cols, x + t * ldx, ldx, y + t * ldy + i, ldy);
+    for (; t < tokens; ++t) dot_row<E, 1>(rows[i], cols, x + t * ldx, ldx, y + t * ldy + i, ldy);
+  }
+}
+
+// One token: row after row, so that each is read in order.
+template <Encoding E>
+HWY_INLINE void add_rows(std::span<const std::byte* const> rows, uint32_t first, uint32_t last,
+                         const float* h, float* y) {
+  float partial[kStripColumns];
+  for (uint32_t strip = first; strip < last; strip += kStripColumns) {
+    const uint32_t n = std::min(kStripColumns, last - strip);
+    std::fill_n(partial, align_up(n, kLanes16), 0.0f);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const Lanes16 weight = set16(h[i]);
+      for (uint32_t c = 0; c < n; c += kLanes16)
+        store16(
+            fma16(weight, columns16<E>(rows[i], strip + c, std::min(kLanes16, n - c)), load16(partial + c)),
+            partial + c);
+    }
+    for (uint32_t c = 0; c < n; c += kLanes16) {
+      const uint32_t count = std::min(kLanes16, n - c);
+      store_up_to_16(add16(load_up_to_16(y + strip + c, count), load16(partial + c)), y + strip + c, count);
+    }
+  }
+}
+
+// N tokens and up to 64 columns: the sums stay in registers, the weights in the first-level cache.
+template <Encoding E, int N>
+HWY_INLINE void add_tile(std::span<const std::byte* const> rows, uint32_t column, uint32_t count,
+                         const float* h, size_t ldh, float* y, size_t ldy) {
+  Lanes16 partial[N][kDotChains];
+  for (int t = 0; t < N; ++t) {
+    for (uint32_t k = 0; k < kDotChains; ++k) partial[t][k] = set16(0);
+  }
+  const uint32_t parts = (count + kLanes16 - 1) / kLanes16;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (uint32_t k = 0; k < parts; ++k) {
+      const Lanes16 w =
+          columns16<E>(rows[i], column + k * kLanes16, std::min(kLanes16, count - k * kLanes16));
+      for (int t = 0; t < N; ++t) partial[t][k] = fma16(set16(h[t * ldh + i]), w, partial[t][k]);
+    }
+  }
+  for (int t = 0; t < N; ++t) {
+    for (uint32_t k = 0; k < parts; ++k) {
+      float* out = y + t * ldy + column + k * kLanes16;
+      const uint32_t n = std::min(kLanes16, count - k * kLanes16);
+      store_up_to_16(add16(load_up_to_16(out, n), partial[t][k]), out, n);
+    }
+  }
+}
+
+template <Encoding E>
+void add_weighted_of(std::span<const std::byte* const> rows, uint32_t first, uint32_t last, const float* h,
+                     size_t ldh, uint32_t tokens, float* y, size_t ldy) {
+  if (tokens == 1) return add_rows<E>(rows, first, last, h, y);
+  for (uint32_t column = first; column < last; column += kDotColumns) {
+    const uint32_t count = std::min(kDotColumns, last - column);
+    uint32_t t = 0;
+    for (; t + kTokensAtOnce <= tokens; t += kTokensAtOnce)
+      add_tile<E, kTokensAtOnce>(rows, column, count, h + t * ldh, ldh, y + t * ldy, ldy);
+    for (; t < tokens; ++t) add_tile<E, 1>(rows, column, count, h + t * ldh, ldh, y + t * ldy, ldy);
+  }
+}
+
+void dots(Encoding e, std::span<const std::byte* const> rows, uint32_t cols, const float* x, size_t ldx,
+          uint32_t tokens, float* y, size_t ldy) {
+  switch (e) {
+    case Encoding::f32:
+      return dots_of<Encoding::f32>(rows, cols, x, ldx, tokens, y, ldy);
+    case Encoding::f16:
+      return dots_of<Encoding::f16>(rows, cols, x, ldx, tokens, y, ldy);
+    case Encoding::bf16:
+      return dots_of<Encoding::bf16>(rows, cols, x, ldx, tokens, y, ldy);
+    case Encoding::q8_0:
+      return dots_of<Encoding::q8_0>(rows, cols, x, ldx, tokens, y, ldy);
+    case Encoding::q4_0:
+      return dots_of<Encoding::q4_0>(rows, cols, x, ldx, tokens, y, ldy);
+  }
+}
+
+void add_weighted(Encoding e, std::span<const std::byte* const> rows, uint32_t first, uint32_t last,
+                  const float* h, size_t ldh, uint32_t tokens, float* y, size_t ldy) {
+  TIERD_CHECK(rows.size() <= kPartialNeurons && first % kQuantBlock == 0);
+  switch (e) {
+    case Encoding::f32:
+      return add_weighted_of<Encoding::f32>(rows, first, last, h, ldh, tokens, y, ldy);
+    case Encoding::f16:
+      return add_weighted_of<Encoding::f16>(rows, first, last, h, ldh, tokens, y, ldy);
+    case Encoding::bf16:
+      return add_weighted_of<Encoding::bf16>(rows, first, last, h, ldh, tokens, y, ldy);
+    case Encoding::q8_0:
+      return add_weighted_of<Encoding::q8_0>(rows, first, last, h, ldh, tokens, y, ldy);
+    case Encoding::q4_0:
+      return add_weighted_of<Encoding::q4_0>(rows, first, last, h, ldh, tokens, y, ldy);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tierd
+HWY_AFTER_NAMESPACE();
+
+#endif
