@@ -97,6 +97,8 @@ const std::array kKeys = {
     Key{"balancer.tensors", at<&Config::balancer, &StrategyConfig::tensors>(), "",
         "a safetensors file for it, counted in the budget"},
     Key{"scheduler.prefetch", at<&Config::prefetch>(), "", "read ahead for the sites to come"},
+    Key{"scheduler.measure_every", at<&Config::measure_every>(), "",
+        "in every so many steps bundled FFNs are computed whole, to tell what was missed; 0 is never"},
     Key{"scheduler.shuffle", at<&Config::shuffle>(), "",
         "a seed: deliver messages in a drawn order (for tests)"},
 };

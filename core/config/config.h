@@ -63,7 +63,8 @@ struct Config {
   StrategyConfig balancer = {"single"};
   // [scheduler]
   bool prefetch = true;
-  std::string shuffle;  // a seed: tests
+  uint32_t measure_every = 0;  // steps; 0: never
+  std::string shuffle;         // a seed: tests
 };
 
 // `file` may be empty (defaults). `overrides`: "key=value", the value in TOML or a bare word. All errors are

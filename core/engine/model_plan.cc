@@ -4,6 +4,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "core/message/message.h"
+
 namespace tierd {
 namespace {
 
@@ -17,12 +19,15 @@ enum Buffer : BufferId {
   kBranch,  // what o and down give back to the stream
   kPicked,  // normed rows whose logits are wanted
   kLogits,
+  kContribution,  // what each neuron gave
 };
 
 class Planner {
  public:
   Planner(const Manifest& manifest, const ModelOptions& options)
-      : manifest_(manifest), config_(manifest.config) {
+      : manifest_(manifest),
+        config_(manifest.config),
+        measures_(options.measure && manifest.layout == Layout::neuron) {
     ComputePlan& compute = plan_.compute;
     compute.max_rows = options.max_rows;
     compute.context = options.context;
@@ -39,6 +44,7 @@ class Planner {
         {"branch", config_.d_model, 0},
         {"picked", config_.d_model, logit_rows},
         {"logits", config_.vocab_size, logit_rows},
+        {"contribution", measures_ ? config_.d_ff : 0, 0},
     };
     plan_.logits = kLogits;
     AttentionShape& attention = compute.attention;
@@ -72,6 +78,16 @@ class Planner {
       if (const uint32_t embedding = manifest_.sites[s].alias_of; embedding != kNoSite) {
         plan_.sites[embedding].domain = s;
       }
+    }
+    const std::vector<uint64_t> offsets = buffer_offsets(plan_.compute);
+    const auto place = [&](BufferId buffer) -> ActivationPlace {
+      if (buffer == kNoBuffer) return {};
+      return {static_cast<uint32_t>(offsets[buffer] / kSpanUnit),
+              buffer_stride(plan_.compute.buffers[buffer])};
+    };
+    for (uint32_t s = 0; s < plan_.sites.size(); ++s) {
+      plan_.sites[s].input = place(plan_.compute.sites[s].in);
+      plan_.sites[s].contribution = place(plan_.compute.sites[s].ffn.contribution);
     }
     return std::move(plan_);
   }
@@ -183,7 +199,8 @@ class Planner {
             .gate_bias = tensor(layer + "gate.bias"),
             .up_bias = tensor(layer + "up.bias"),
             .hidden = kInner,
-            .up = kWide};
+            .up = kWide,
+            .contribution = measures_ ? BufferId{kContribution} : kNoBuffer};
   }
 
   // Position, cache and attention between q, k, v and o.
@@ -249,6 +266,7 @@ class Planner {
 
   const Manifest& manifest_;
   const ModelConfig& config_;
+  const bool measures_;
   std::unordered_map<std::string, TensorId> tensors_;
   ModelPlan plan_;
 };

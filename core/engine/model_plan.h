@@ -18,6 +18,7 @@ struct ModelOptions {
   uint32_t context = 4096;  // positions of the KV cache
   KvEncoding kv = KvEncoding::f16;
   bool int8_activations = false;
+  bool measure = false;  // room for what neurons contribute (FeedForward::contribution)
 };
 
 struct ModelPlan {

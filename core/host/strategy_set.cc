@@ -12,13 +12,40 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kCannotBeGiven =
-    TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_NEEDS_TRUTH | TIERD_PREDICTOR_NEEDS_ALL_TRUTH;
+// Whether a predictor that needs the truth gets it.
+Status check_truth(const Strategy<tierd_predictor_1>& predictor, uint32_t caps, uint32_t measure_every) {
+  const auto lacks = [&](std::string_view every) {
+    return Error{Code::unsupported, fmt::format("predictor '{}'", predictor.name),
+                 fmt::format("learns from what was truly active: set scheduler.measure_every to {}", every)};
+  };
+  if ((caps & TIERD_PREDICTOR_NEEDS_ALL_TRUTH) != 0 && measure_every != 1) return lacks("1");
+  if ((caps & TIERD_PREDICTOR_NEEDS_TRUTH) != 0 && measure_every == 0) return lacks("a number of steps");
+  return {};
+}
 
 }  // namespace
 
+Status StrategySet::ask_reads_x(Strategy<tierd_predictor_1>& predictor, uint32_t caps,
+                                std::vector<uint8_t>& reads_x) const {
+  reads_x.assign(sites().size(), 0);
+  if ((caps & TIERD_PREDICTOR_NEEDS_X) == 0) return {};
+  for (SiteId s = 0; s < sites().size(); ++s) {
+    if (sites()[s].given) continue;
+    reads_x[s] = 1;
+    if (predictor.table.reads_x == nullptr) continue;
+    int answer = 0;
+    TIERD_TRY(
+        predictor.watch("reads_x", [&] { return answer = predictor.table.reads_x(predictor.self, s); }));
+    reads_x[s] = answer != 0 ? 1 : 0;
+  }
+  return {};
+}
+
 StrategySet::StrategySet(const std::vector<Site>& sites, const Options& options)
-    : placement_(options.units), deadline_ns_(options.deadline_ns), caches_(options.units) {
+    : placement_(options.units),
+      deadline_ns_(options.deadline_ns),
+      measure_every_(options.measure_every),
+      caches_(options.units) {
   for (uint32_t u = 0; u < options.units; ++u) {
     worlds_.emplace_back(sites, options.seed, options.linear, &placement_, static_cast<uint8_t>(u));
   }
@@ -31,7 +58,7 @@ Result<std::unique_ptr<StrategySet>> StrategySet::create(const StrategyChoices& 
   std::unique_ptr<StrategySet> set(new StrategySet(sites, options));
   Strategies& s = set->strategies_;
   const PluginWorld& world = set->worlds_.front();
-  TIERD_TRY(set->make(choices.predictor, world, s.predictor, set->predictor_));
+  TIERD_TRY(set->make_predictor(choices.predictor, s.predictor, s.reads_x, set->predictor_));
   TIERD_TRY(set->make(choices.quantizer, world, s.quantizer, set->quantizer_));
   TIERD_TRY(set->make(choices.balancer, world, s.balancer, set->balancer_));
   TIERD_TRY(set->ask_homes(s.balancer, set->placement_));
@@ -51,15 +78,16 @@ Status StrategySet::make(const StrategyChoice& choice, const PluginWorld& world,
   strategy.self = instance->self();
   strategy.last_words = &instance->last_words();
   strategy.deadline_ns = deadline_ns_;
-  if constexpr (std::is_same_v<Table, tierd_predictor_1>) {
-    uint32_t caps = 0;
-    TIERD_TRY(caps_of(strategy, caps));
-    if ((caps & kCannotBeGiven) != 0) {
-      return Error{Code::unsupported, fmt::format("predictor '{}'", strategy.name),
-                   "needs the activations or the truth, which sites of axis 'row' do not have"};
-    }
-  }
   return {};
+}
+
+Status StrategySet::make_predictor(const StrategyChoice& choice, Strategy<tierd_predictor_1>& strategy,
+                                   std::vector<uint8_t>& reads_x, Instance& instance) const {
+  TIERD_TRY(make(choice, worlds_.front(), strategy, instance));
+  uint32_t caps = 0;
+  TIERD_TRY(caps_of(strategy, caps));
+  TIERD_TRY(check_truth(strategy, caps, measure_every_));
+  return ask_reads_x(strategy, caps, reads_x);
 }
 
 // One unit is everybody's home, and no balancer need be asked.
@@ -167,6 +195,17 @@ Status StrategySet::replace(const StrategyChoice& choice, Strategy<Table>& strat
   return {};
 }
 
+Status StrategySet::replace_predictor(const StrategyChoice& choice) {
+  Strategy<tierd_predictor_1> next;
+  std::vector<uint8_t> reads_x;
+  Instance made;
+  TIERD_TRY(make_predictor(choice, next, reads_x, made));
+  strategies_.predictor = std::move(next);
+  strategies_.reads_x = std::move(reads_x);
+  predictor_ = std::move(made);
+  return {};
+}
+
 Status StrategySet::replace_caches(const StrategyChoice& choice, uint64_t bytes) {
   std::vector<Strategy<tierd_cache_1>> next(worlds_.size());
   std::vector<Instance> made(worlds_.size());
@@ -188,7 +227,7 @@ Status StrategySet::replace_caches(const StrategyChoice& choice, uint64_t bytes)
 Status StrategySet::swap(StrategyChoice choice, uint64_t bytes) {
   const std::string_view kind = choice.plugin->kind;
   Strategies& s = strategies_;
-  if (kind == "predictor") return replace(choice, s.predictor, predictor_);
+  if (kind == "predictor") return replace_predictor(choice);
   if (kind == "quantizer") return replace(choice, s.quantizer, quantizer_);
   if (kind == "balancer") return replace(choice, s.balancer, balancer_);
   TIERD_CHECK(kind == "cache");

@@ -26,6 +26,7 @@ class StrategySet {
     uint64_t seed = 0;
     uint64_t deadline_ns = kPluginDeadlineNs;  // of a call, see Strategy
     LinearFunction linear = nullptr;
+    uint32_t measure_every = 0;  // steps; see Scheduler::Options
   };
   // `sites` outlives the set. Asks the balancer for the homes of all neurons. Errors: plugin_fault;
   // unsupported for a predictor that needs what this host does not give.
@@ -67,8 +68,13 @@ class StrategySet {
   template <class Table>
   Status make(const StrategyChoice& choice, const PluginWorld& world, Strategy<Table>& strategy,
               Instance& instance) const;
+  Status make_predictor(const StrategyChoice& choice, Strategy<tierd_predictor_1>& strategy,
+                        std::vector<uint8_t>& reads_x, Instance& instance) const;
+  Status ask_reads_x(Strategy<tierd_predictor_1>& predictor, uint32_t caps,
+                     std::vector<uint8_t>& reads_x) const;
   template <class Table>
   Status replace(const StrategyChoice& choice, Strategy<Table>& strategy, Instance& instance);
+  Status replace_predictor(const StrategyChoice& choice);
   Status replace_caches(const StrategyChoice& choice, uint64_t bytes);
   uint64_t part_of(uint32_t unit, uint64_t bytes) const;
   Status ask_homes(Strategy<tierd_balancer_1>& balancer, Placement& placement) const;
@@ -80,6 +86,7 @@ class StrategySet {
   Placement placement_;
   std::deque<PluginWorld> worlds_;  // [units]; the first also of strategies that belong to none
   uint64_t deadline_ns_;
+  uint32_t measure_every_;
   Strategies strategies_;
   Instance predictor_, quantizer_, balancer_;
   std::vector<Instance> caches_;  // [units]

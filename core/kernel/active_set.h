@@ -1,8 +1,10 @@
-// The neurons of a site that a step uses: a list, ascending, or all.
+// The neurons of a site that a step uses: a list, ascending, or all; and which rows of the batch use which of
+// them.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace tierd {
@@ -15,11 +17,13 @@ class ActiveSet {
     set.all_ = true;
     return set;
   }
-  // `neurons` ascending, without duplicates.
-  static ActiveSet of(std::vector<uint32_t> neurons) {
+  // `neurons` ascending, without duplicates. `row_masks`: [neurons x mask_words(rows)]; empty: every row uses
+  // all of them.
+  static ActiveSet of(std::vector<uint32_t> neurons, std::vector<uint64_t> row_masks = {}) {
     ActiveSet set;
     set.n_ = static_cast<uint32_t>(neurons.size());
     set.neurons_ = std::move(neurons);
+    set.row_masks_ = std::move(row_masks);
     return set;
   }
 
@@ -31,11 +35,14 @@ class ActiveSet {
   }
   // nullptr when all.
   const uint32_t* indices() const { return all_ ? nullptr : neurons_.data(); }
+  // nullptr when every row uses all.
+  const uint64_t* row_masks() const { return row_masks_.empty() ? nullptr : row_masks_.data(); }
 
  private:
   bool all_ = false;
   uint32_t n_ = 0;
   std::vector<uint32_t> neurons_;
+  std::vector<uint64_t> row_masks_;
 };
 
 }  // namespace tierd

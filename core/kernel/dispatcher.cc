@@ -55,6 +55,10 @@ uint16_t Dispatcher::add_agent(Agent& agent) {
   return static_cast<uint16_t>(agents_.size());
 }
 
+uint16_t Dispatcher::add_pool(std::span<std::byte> memory) {
+  return pools_.add(kKernel, memory);
+}
+
 MessageId Dispatcher::post(Message message, std::span<const Unit> units, uint16_t list_agent,
                            uint16_t list_pool, CompletionSink& sink) {
   TIERD_CHECK(can_post() && units.size() <= options_.max_units);

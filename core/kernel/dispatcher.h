@@ -51,6 +51,12 @@ class Dispatcher {
   void set_observer(KernelObserver* observer) { observer_ = observer; }
   KernelObserver* observer() const { return observer_; }
 
+  // Memory of the kernel's for what messages refer to beside their lists; set-up only, before the first
+  // message. Aligned to 64 B. Returns the pool's number.
+  uint16_t add_pool(std::span<std::byte> memory);
+  // What lies there, to be read or written between the messages that name it.
+  std::span<std::byte> view(const Span& span) const { return pools_.resolve(span); }
+
   bool can_post() const { return !free_.empty(); }
   uint32_t max_units() const { return options_.max_units; }
   const Options& options() const { return options_; }

@@ -38,7 +38,9 @@ Intake::Intake(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategie
 Intake::~Intake() = default;
 
 // Tells apart what is here, what is coming, and what must be asked for.
-Status Intake::begin(SiteId site, uint32_t step, const ActiveSet& wanted, bool bypass) {
+Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
+  const ActiveSet& wanted = demand.wanted;
+  const auto used = [&](uint32_t neuron) { return demand.used == nullptr || demand.used->contains(neuron); };
   in_pass_ = true;
   site_ = site;
   step_ = step;
@@ -74,10 +76,13 @@ Status Intake::begin(SiteId site, uint32_t step, const ActiveSet& wanted, bool b
   missing_.clear();
   residency_.pin_valid(home, wanted, resident_, missing_);
   pinned_.assign(resident_.begin(), resident_.end());
-  counters_.hits += resident_.size();
-  const auto sum = [&bytes](uint64_t of, uint32_t neuron) { return of + bytes[neuron]; };
-  counters_.resident_bytes += std::accumulate(resident_.begin(), resident_.end(), uint64_t{0}, sum);
-  counters_.streamed_bytes += std::accumulate(missing_.begin(), missing_.end(), uint64_t{0}, sum);
+  const auto count = [&](const std::vector<uint32_t>& neurons, uint64_t& counted) {
+    for (const uint32_t neuron : neurons)
+      (used(neuron) ? counted : counters_.measured_bytes) += bytes[neuron];
+  };
+  count(resident_, counters_.resident_bytes);
+  count(missing_, counters_.streamed_bytes);
+  counters_.hits += static_cast<uint64_t>(std::count_if(resident_.begin(), resident_.end(), used));
   size_t to_ask = 0;
   for (const uint32_t neuron : missing_) {
     if (Fetch* fetch = coming_[neuron]; fetch != nullptr) {
@@ -85,6 +90,10 @@ Status Intake::begin(SiteId site, uint32_t step, const ActiveSet& wanted, bool b
       source_[neuron] = fetch;
       ++fetch->left;
       ++counters_.staged;
+      continue;
+    }
+    if (!used(neuron)) {
+      if (planned_[neuron] == 0) plan_.neurons.push_back({neuron, false});
       continue;
     }
     ++counters_.misses;
@@ -114,7 +123,7 @@ Status Intake::begin(SiteId site, uint32_t step, const ActiveSet& wanted, bool b
       if (fetch->state == FetchState::landed) note_places(*fetch);
     }
   }
-  TIERD_TRY(ask_cache(site, missing_, Priority::demand, bypass, plan_));
+  TIERD_TRY(ask_cache(site, missing_, Priority::demand, demand.bypass, plan_));
   if (sites_[site].axis == Axis::neuron) order_by_runs(plan_);
   return {};
 }
@@ -294,15 +303,10 @@ Status Intake::ask_cache(SiteId site, std::span<const uint32_t> missing, Priorit
       return asked;
     }
     if (out.n > n) return fault(fmt::format("{} victims for {} neurons", out.n, n));
-    const auto victims = std::span(victims_).first(out.n);
-    for (const tierd_neuron& victim : victims) {
-      if (victim.site != home || victim.neuron >= sites_[home].n ||
-          !residency_.evictable(home, victim.neuron)) {
-        return fault(fmt::format("victim {} of site {} cannot be evicted", victim.neuron, victim.site));
-      }
-      residency_.evict(home, victim.neuron);
+    if (const Status evicted = evict(home, std::span(victims_).first(out.n), "admit"); !evicted.ok()) {
+      drop_plan(site, plan);
+      return evicted;
     }
-    tell_evicted(home, victims);
   }
   // Nothing is leased before all verdicts are known to be sound.
   uint8_t greatest = 0;
@@ -326,14 +330,34 @@ Status Intake::ask_cache(SiteId site, std::span<const uint32_t> missing, Priorit
   return {};
 }
 
-void Intake::tell_evicted(SiteId home, std::span<const tierd_neuron> victims) {
-  if (victims.empty()) return;
+// Victims that `function` of the cache has named.
+Status Intake::evict(SiteId home, std::span<const tierd_neuron> victims, const char* function) {
+  if (victims.empty()) return {};
   evicted_.clear();
-  for (const tierd_neuron& victim : victims) evicted_.push_back(victim.neuron);
+  for (const tierd_neuron& victim : victims) {
+    if (victim.site != home || victim.neuron >= sites_[home].n ||
+        !residency_.evictable(home, victim.neuron)) {
+      return cache().fault(function,
+                           fmt::format("victim {} of site {} cannot be evicted", victim.neuron, victim.site));
+    }
+    residency_.evict(home, victim.neuron);
+    evicted_.push_back(victim.neuron);
+  }
   counters_.evictions += evicted_.size();
   if (observer() != nullptr) observer()->evicted(options_.unit, home, evicted_);
   keep_fault(cache().call_if(&tierd_cache_1::dropped, "dropped", home, evicted_.data(),
                              static_cast<uint32_t>(evicted_.size()), TIERD_DROPPED_EVICTED));
+  return {};
+}
+
+Status Intake::expire(SiteId site) {
+  if (cache().table.expire == nullptr) return {};
+  const uint32_t n = sites_[site].n;
+  if (expired_.size() < n) expired_.resize(n);
+  tierd_victims_out out{n, 0, expired_.data()};
+  TIERD_TRY(cache().call(&tierd_cache_1::expire, "expire", site, &out));
+  if (out.n > n) return cache().fault("expire", fmt::format("{} victims of {} neurons", out.n, n));
+  return evict(site, std::span(expired_).first(out.n), "expire");
 }
 
 bool Intake::start_next(Plan& plan, SiteId site, uint32_t step, Priority priority, Fetch*& started) {

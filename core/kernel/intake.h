@@ -51,9 +51,14 @@ class Intake : private CompletionSink {
 
   // ---- The present pass, from `begin` to `end`.
 
-  // Tells apart which of the neurons are here, coming, or must be asked for. `bypass`: the cache is not
-  // asked, what is missing streams by. `wanted` lives until `end`. Error: plugin_fault.
-  Status begin(SiteId site, uint32_t step, const ActiveSet& wanted, bool bypass);
+  // Neurons that a pass computes; they live until `end`.
+  struct Demand {
+    const ActiveSet& wanted;
+    bool bypass = false;              // the cache is not asked, what is missing streams by
+    const ActiveSet* used = nullptr;  // others of `wanted` are only measured: they stream by. NULL: none
+  };
+  // Tells apart which of the neurons are here, coming, or must be asked for. Error: plugin_fault.
+  Status begin(SiteId site, uint32_t step, const Demand& demand);
   // Starts reads for what is missing, as far as there is room.
   void fetch();
   // Appends what can be computed and was not handed out before: neurons and where they lie. Takes no more
@@ -88,6 +93,10 @@ class Intake : private CompletionSink {
   // Gives up everything; `idle` once no read is in flight.
   void give_up_all();
   bool idle() const { return fetches_.empty(); }
+
+  // After a pass of a canonical site: evicts what its cache does not want to keep any longer. Error:
+  // plugin_fault.
+  Status expire(SiteId site);
 
   // A fault of the cache, in an answer to mere news, that nobody was told of yet; told once.
   Status take_fault();
@@ -148,7 +157,7 @@ class Intake : private CompletionSink {
   // stays.
   Status ask_cache(SiteId site, std::span<const uint32_t> missing, Priority priority, bool bypass,
                    Plan& plan);
-  void tell_evicted(SiteId home, std::span<const tierd_neuron> victims);
+  Status evict(SiteId home, std::span<const tierd_neuron> victims, const char* function);
   // Starts the next read of a plan. False when it must wait for a staging block or a message slot.
   bool start_next(Plan& plan, SiteId site, uint32_t step, Priority priority, Fetch*& started);
   void post_read(Fetch& fetch);
@@ -210,6 +219,7 @@ class Intake : private CompletionSink {
   std::vector<Unit> units_;
   std::vector<uint8_t> answers_;
   std::vector<tierd_neuron> victims_;
+  std::vector<tierd_neuron> expired_;  // room for all of a site
   std::vector<uint32_t> evicted_;
 
   std::function<void(uint64_t)> fill_progress_;

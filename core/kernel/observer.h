@@ -21,6 +21,14 @@ struct Pass {
   std::span<const uint64_t> sequences;  // [rows]
 };
 
+// What a pass that computed a site whole has shown.
+struct MeasuredPass {
+  const ActiveSet& active;  // neurons that gave something
+  uint32_t rows = 0;
+  const float* x = nullptr;             // [rows x n_in] what the site computed from
+  const float* contribution = nullptr;  // [rows x n] how much each neuron gave
+};
+
 // [kernel thread] What is handed over lives as long as the call.
 class KernelObserver {
  public:
@@ -38,6 +46,7 @@ class KernelObserver {
 
   // What the scheduler decides.
   virtual void activated(SiteId site, const ActiveSet& set) = 0;
+  virtual void measured(SiteId site, const MeasuredPass& pass) = 0;
   virtual void evicted(uint16_t unit, SiteId site, std::span<const uint32_t> neurons) = 0;
   // Where everything is when the step has ended: Residency::digest.
   virtual void settled(uint64_t residency) = 0;

@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <numeric>
+#include <span>
 #include <utility>
 
+#include "core/base/align.h"
+#include "core/base/row_mask.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/set_view.h"
 #include "core/kernel/site_view.h"
@@ -13,12 +18,35 @@ namespace tierd {
 namespace {
 
 constexpr uint32_t kMostAhead = 64;
+constexpr uint16_t kKernel = 0;
 
 // 0 of none. A loop without an early end, which becomes a few vector instructions.
 uint8_t greatest(const std::vector<uint8_t>& numbers) {
   uint8_t most = 0;
   for (const uint8_t number : numbers) most = std::max(most, number);
   return most;
+}
+
+// Neurons, summed over the rows that use them.
+uint64_t uses(const ActiveSet& set, uint32_t rows) {
+  if (set.row_masks() == nullptr) return uint64_t{set.size()} * rows;
+  const std::span masks(set.row_masks(), uint64_t{set.size()} * mask_words(rows));
+  return std::accumulate(masks.begin(), masks.end(), uint64_t{0}, [](uint64_t sum, uint64_t word) {
+    return sum + static_cast<uint64_t>(std::popcount(word));
+  });
+}
+
+// Clears what lies beyond the rows. True if every row still uses all.
+bool trim_row_masks(std::vector<uint64_t>& masks, uint32_t rows) {
+  const uint32_t words = mask_words(rows);
+  const uint64_t last = rows % 64 == 0 ? ~uint64_t{0} : (uint64_t{1} << rows % 64) - 1;
+  bool everything = true;
+  for (size_t i = 0; i < masks.size(); ++i) {
+    const uint64_t full = i % words == words - 1 ? last : ~uint64_t{0};
+    masks[i] &= full;
+    everything &= masks[i] == full;
+  }
+  return everything;
 }
 
 }  // namespace
@@ -30,6 +58,7 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Str
       strategies_(strategies),
       placement_(placement),
       options_(std::move(options)),
+      use_(sites.size()),
       wished_(sites.size(), 0),
       ahead_(kMostAhead) {
   TIERD_CHECK(!options_.units.empty() && residencies.size() == options_.units.size() &&
@@ -44,6 +73,13 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Str
     intakes_.emplace_back(dispatcher, sites, strategies, residencies[u], std::move(intake), counters_,
                           changed_);
   }
+  uint64_t mask_bytes = 0;
+  for (const Site& site : sites) {
+    if (site.given) continue;
+    mask_bytes = std::max(mask_bytes, uint64_t{site.n} * mask_words(options_.max_rows) * sizeof(uint64_t));
+  }
+  row_masks_.resize(divide_up(mask_bytes, sizeof(MaskLine)));
+  row_mask_pool_ = dispatcher.add_pool(std::as_writable_bytes(std::span(row_masks_)));
 }
 
 Scheduler::~Scheduler() = default;
@@ -58,6 +94,11 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
 
   Status& status = current.status;
   status = take_fault();
+  if (status.ok() && reads_x(site)) {
+    while (!dispatcher_.can_post()) co_await changed_;
+    post_due(current);
+    while (current.running()) co_await changed_;
+  }
   if (status.ok()) status = predict(current);
   if (status.ok()) status = assign(current);
   if (status.ok()) status = encode(current);
@@ -76,7 +117,8 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   }
   while (current.running()) co_await changed_;
 
-  // merge: on axis `row` each neuron's outputs have their own place; nothing is left to add up.
+  // merge: on axis `row` each neuron's outputs have their own place, on axis `neuron` the agents have added
+  // them up in the order of their numbers.
   for (Intake& intake : intakes_) intake.end();
   current_ = nullptr;
   if (!status.ok()) {
@@ -100,23 +142,73 @@ Status Scheduler::predict(Current& current) {
     current.active = *current.pass.given;
     return {};
   }
-  TIERD_ASSIGN(current.active, ask_predictor(current));
+  if (options_.recording != nullptr && reads_x(current.site)) {
+    current.active = options_.recording->predicted(current.site);
+  } else {
+    TIERD_ASSIGN(current.active, ask_predictor(current));
+  }
   if (observer() != nullptr) observer()->activated(current.site, current.active);
+  current.measured = measures(current);
+  if (current.measured && !current.active.is_all()) current.whole = ActiveSet::all(site.n);
+  if (current.active.row_masks() != nullptr || current.whole.size() != 0) write_row_masks(current);
+  // What is summed begins at zero; of what is concatenated, that which will not come.
+  current.partial = site.axis == Axis::neuron || current.computed().size() < site.n;
+  SiteUse& use = use_[current.site];
+  use.rows += current.pass.rows;
+  use.used += uses(current.active, current.pass.rows);
   return {};
 }
 
-Result<ActiveSet> Scheduler::ask_predictor(const Current& current) {
-  const Site& site = sites_[current.site];
-  auto& predictor = strategies_.predictor;
-  neurons_.resize(site.n);
+bool Scheduler::measures(const Current& current) const {
+  return sites_[current.site].contribution.there() && options_.measure_every != 0 &&
+         current.pass.step % options_.measure_every == 0;
+}
+
+// The rows as a predictor sees them.
+tierd_rows_view Scheduler::rows_of(const Current& current) {
   tierd_rows_view rows{};
   rows.size = sizeof rows;
   rows.rows = current.pass.rows;
   rows.seq = current.pass.sequences.data();
+  if (reads_x(current.site) && options_.recording == nullptr) {
+    rows.dim = sites_[current.site].n_in;
+    rows.x = input_of(current);
+  }
+  return rows;
+}
+
+// [rows x n_in], where the segment before has left it.
+const float* Scheduler::input_of(const Current& current) {
+  const Site& site = sites_[current.site];
+  TIERD_CHECK(site.input.there());
+  const uint32_t rows = current.pass.rows;
+  const ComputeUnit& unit = options_.units.front();
+  const std::span<const std::byte> bytes =
+      dispatcher_.view({unit.memory.agent, unit.activation_pool, site.input.offset,
+                        static_cast<uint32_t>(uint64_t{rows} * site.input.stride * sizeof(float))});
+  const auto* x = reinterpret_cast<const float*>(bytes.data());
+  if (site.input.stride == site.n_in || rows == 1) return x;
+  x_.resize(uint64_t{rows} * site.n_in);
+  for (uint32_t r = 0; r < rows; ++r) {
+    std::copy_n(x + uint64_t{r} * site.input.stride, site.n_in, x_.begin() + uint64_t{r} * site.n_in);
+  }
+  return x_.data();
+}
+
+Result<ActiveSet> Scheduler::ask_predictor(const Current& current) {
+  const Site& site = sites_[current.site];
+  const uint32_t n_rows = current.pass.rows;
+  auto& predictor = strategies_.predictor;
+  neurons_.resize(site.n);
+  const tierd_rows_view rows = rows_of(current);
   tierd_set_out out{};
   out.size = sizeof out;
   out.cap = site.n;
   out.idx = neurons_.data();
+  if (n_rows > 1) {
+    predicted_rows_.assign(uint64_t{site.n} * mask_words(n_rows), ~uint64_t{0});
+    out.row_mask = predicted_rows_.data();
+  }
   TIERD_TRY(predictor.call(&tierd_predictor_1::predict, "predict", current.site, &rows, &out));
   if (out.all != 0) return ActiveSet::all(site.n);
   if (out.n > site.n) return predictor.fault("predict", fmt::format("{} of {} neurons", out.n, site.n));
@@ -124,28 +216,53 @@ Result<ActiveSet> Scheduler::ask_predictor(const Current& current) {
   if (const Status checked = check_neurons(neurons_, site.n); !checked.ok()) {
     return predictor.fault("predict", checked.error().detail);
   }
-  return ActiveSet::of(neurons_);
+  if (n_rows <= 1) return ActiveSet::of(neurons_);
+  predicted_rows_.resize(uint64_t{out.n} * mask_words(n_rows));
+  if (trim_row_masks(predicted_rows_, n_rows)) return ActiveSet::of(neurons_);
+  return ActiveSet::of(neurons_, predicted_rows_);
+}
+
+// For the agents: who uses which neuron, by its number.
+void Scheduler::write_row_masks(Current& current) {
+  const uint32_t rows = current.pass.rows;
+  const uint32_t words = mask_words(rows);
+  TIERD_CHECK(rows <= options_.max_rows);
+  const uint64_t n_words = uint64_t{sites_[current.site].n} * words;
+  current.row_masks = {kKernel, row_mask_pool_, 0, static_cast<uint32_t>(n_words * sizeof(uint64_t))};
+  uint64_t* const masks = row_masks_.front().words;
+  std::fill_n(masks, n_words, 0);
+  const uint64_t* from = current.active.row_masks();
+  for (uint32_t i = 0; i < current.active.size(); ++i) {
+    uint64_t* const mask = masks + uint64_t{current.active[i]} * words;
+    if (from != nullptr) {
+      std::copy_n(from + uint64_t{i} * words, words, mask);
+    } else {
+      std::fill_n(mask, words, ~uint64_t{0});
+    }
+  }
 }
 
 Status Scheduler::assign(Current& current) {
   auto& balancer = strategies_.balancer;
   const auto units = static_cast<uint32_t>(intakes_.size());
-  answers_.assign(current.active.size(), 0);
-  const tierd_set_view set = set_view(current.site, current.active, current.pass.rows, TIERD_SET_PREDICTED);
+  const ActiveSet& active = current.computed();
+  answers_.assign(active.size(), 0);
+  const tierd_set_view set = set_view(current.site, active, current.pass.rows, TIERD_SET_PREDICTED);
   TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, units, answers_.data()));
   if (const uint8_t most = greatest(answers_); most >= units)
     return balancer.fault("assign", fmt::format("unit {} of {}", most, units));
   if (units == 1) return {};
   std::vector<std::vector<uint32_t>> neurons(units);
-  for (uint32_t i = 0; i < current.active.size(); ++i) neurons[answers_[i]].push_back(current.active[i]);
+  for (uint32_t i = 0; i < active.size(); ++i) neurons[answers_[i]].push_back(active[i]);
   for (uint32_t u = 0; u < units; ++u) current.shares[u].wanted = ActiveSet::of(std::move(neurons[u]));
   return {};
 }
 
 Status Scheduler::encode(const Current& current) {
   auto& quantizer = strategies_.quantizer;
-  answers_.assign(current.active.size(), 0);
-  const tierd_set_view set = set_view(current.site, current.active, current.pass.rows, TIERD_SET_PREDICTED);
+  answers_.assign(current.computed().size(), 0);
+  const tierd_set_view set =
+      set_view(current.site, current.computed(), current.pass.rows, TIERD_SET_PREDICTED);
   const tierd_encoding_view encoding = encoding_view(sites_[current.site]);
   const tierd_site_view site = site_view(current.site, sites_[current.site], encoding);
   TIERD_TRY(quantizer.call(&tierd_quantizer_1::choose, "choose", &site, &set, answers_.data()));
@@ -156,8 +273,10 @@ Status Scheduler::encode(const Current& current) {
 
 Status Scheduler::admit(const Current& current) {
   for (uint32_t u = 0; u < intakes_.size(); ++u) {
-    TIERD_TRY(intakes_[u].begin(current.site, current.pass.step, wanted_of(current, u),
-                                current.pass.bypass_caches));
+    Intake::Demand demand{wanted_of(current, u)};
+    demand.bypass = current.pass.bypass_caches;
+    if (current.whole.size() != 0) demand.used = &current.active;
+    TIERD_TRY(intakes_[u].begin(current.site, current.pass.step, demand));
   }
   return {};
 }
@@ -180,20 +299,13 @@ bool Scheduler::shared(const Current& current) const {
 void Scheduler::compute(Current& current) {
   const Site& site = sites_[current.site];
   if (current.finished || !dispatcher_.can_post()) return;
-  // What is summed begins at zero; of what is concatenated, that which will not come.
-  const bool partial = !site.given && (site.axis == Axis::neuron || current.active.size() < site.n);
-  const auto before = static_cast<uint8_t>(kRunBefore | (partial ? kPartial : 0));
   TIERD_CHECK(site.n <= dispatcher_.max_units());
   units_.clear();
   bool merged = true;
   if (shared(current)) {
-    if (!current.started) {
-      Message prelude;
-      prelude.op = Op::run;
-      prelude.engine = EngineKind::compute;
-      prelude.flags = before;
-      current.prelude = post(current, 0, prelude, 0);
-      current.started = true;
+    if (current.due() != 0) {
+      post_due(current);
+      if (!dispatcher_.can_post()) return;
     }
     for (uint32_t u = 1; u < intakes_.size(); ++u) {
       if (current.shares[u].wanted.size() == 0) continue;
@@ -205,15 +317,28 @@ void Scheduler::compute(Current& current) {
   }
   intakes_[0].hand_out(units_);
   const bool last = intakes_[0].handed_out() && merged;
-  if (current.started && units_.empty() && !last) return;
+  if (current.ran_before && units_.empty() && !last) return;
 
   Message message;
   message.op = units_.empty() ? Op::run : Op::compute;
   message.engine = EngineKind::compute;
-  message.flags = static_cast<uint8_t>((current.started ? 0 : before) | (last ? kRunAfter : 0));
+  message.flags = static_cast<uint8_t>(current.due() | (last ? kRunAfter : 0));
   intakes_[0].computed_by(post(current, 0, message, 0));
-  current.started = true;
+  current.ran_before = true;
+  current.cleared = current.partial;
   current.finished = last;
+}
+
+// The segment before alone, for somebody waits for its result.
+void Scheduler::post_due(Current& current) {
+  Message prelude;
+  prelude.op = Op::run;
+  prelude.engine = EngineKind::compute;
+  prelude.flags = current.due();
+  units_.clear();
+  current.prelude = post(current, 0, prelude, 0);
+  current.ran_before = true;
+  current.cleared = current.partial;
 }
 
 // The next messages for another unit's share: its input, its neurons as they come, and when all are computed,
@@ -257,6 +382,10 @@ MessageId Scheduler::post(Current& current, uint32_t unit, Message message, uint
   message.site = current.site;
   message.rows = current.pass.rows;
   message.in = current.pass.row_info;
+  if (message.op == Op::compute) {
+    message.aux = current.row_masks;
+    if (current.measured) message.flags |= kMeasure;
+  }
   const ComputeUnit& from = options_.units[list_unit];
   // Counted where the work is: a copy of results belongs to the unit whose results they are.
   ++current.shares[copies && unit == 0 ? list_unit : unit].running;
@@ -266,21 +395,92 @@ MessageId Scheduler::post(Current& current, uint32_t unit, Message message, uint
 }
 
 Status Scheduler::observe(const Current& current) {
-  const auto used_of = [&](const ActiveSet& set) {
-    return set_view(domain(current.site), set, current.pass.rows, TIERD_SET_TRUE);
-  };
-  if (!sites_[current.site].given) {
-    const tierd_set_view predicted =
-        set_view(current.site, current.active, current.pass.rows, TIERD_SET_PREDICTED);
-    const tierd_set_view used = used_of(current.active);
-    TIERD_TRY(strategies_.predictor.call_if(&tierd_predictor_1::observe, "observe", &predicted, &used));
-  }
+  if (!sites_[current.site].given) TIERD_TRY(tell_predictor(current));
   if (current.pass.bypass_caches) return {};
+  const SiteId home = domain(current.site);
+  const auto touched = [&](uint32_t unit, const ActiveSet& set) -> Status {
+    const tierd_set_view used = set_view(home, set, current.pass.rows, TIERD_SET_TRUE);
+    TIERD_TRY(strategies_.caches[unit].call_if(&tierd_cache_1::touch, "touch", &used));
+    return intakes_[unit].expire(home);
+  };
+  if (intakes_.size() == 1) return touched(0, current.active);
   for (uint32_t u = 0; u < intakes_.size(); ++u) {
-    const tierd_set_view used = used_of(wanted_of(current, u));
-    TIERD_TRY(strategies_.caches[u].call_if(&tierd_cache_1::touch, "touch", &used));
+    if (current.whole.size() == 0) {
+      TIERD_TRY(touched(u, current.shares[u].wanted));
+      continue;
+    }
+    std::vector<uint32_t> used;  // what it computed and was not only measured
+    const ActiveSet& wanted = current.shares[u].wanted;
+    for (uint32_t i = 0; i < wanted.size(); ++i) {
+      if (current.active.contains(wanted[i])) used.push_back(wanted[i]);
+    }
+    TIERD_TRY(touched(u, ActiveSet::of(std::move(used))));
   }
   return {};
+}
+
+// What was predicted, and what of it was true.
+Status Scheduler::tell_predictor(const Current& current) {
+  const uint32_t rows = current.pass.rows;
+  const tierd_set_view predicted = set_view(current.site, current.active, rows, TIERD_SET_PREDICTED);
+  const ActiveSet measured = current.measured ? measure(current) : ActiveSet();
+  tierd_set_view truth =
+      set_view(current.site, current.measured ? measured : current.active, rows, TIERD_SET_TRUE);
+  truth.known = current.active.is_all() ? TIERD_KNOWN_ALL
+                : current.measured      ? TIERD_KNOWN_SAMPLED
+                                        : TIERD_KNOWN_COMPUTED;
+  return strategies_.predictor.call_if(&tierd_predictor_1::observe, "observe", &predicted, &truth);
+}
+
+// What each neuron gave to each row, compared with what was predicted.
+ActiveSet Scheduler::measure(const Current& current) {
+  const Site& site = sites_[current.site];
+  if (options_.recording != nullptr) return options_.recording->measured(current.site);
+  const uint32_t rows = current.pass.rows;
+  const uint32_t words = mask_words(rows);
+  contribution_.resize(uint64_t{rows} * site.n);
+  for (uint32_t u = 0; u < intakes_.size(); ++u) {
+    const ComputeUnit& unit = options_.units[u];
+    const Span span{unit.memory.agent, unit.activation_pool, site.contribution.offset,
+                    static_cast<uint32_t>(uint64_t{rows} * site.contribution.stride * sizeof(float))};
+    const auto* from = reinterpret_cast<const float*>(dispatcher_.view(span).data());
+    const ActiveSet& computed = wanted_of(current, u);
+    for (uint32_t r = 0; r < rows; ++r) {
+      const float* line = from + uint64_t{r} * site.contribution.stride;
+      for (uint32_t i = 0; i < computed.size(); ++i)
+        contribution_[uint64_t{r} * site.n + computed[i]] = line[computed[i]];
+    }
+  }
+
+  SiteUse& use = use_[current.site];
+  use.measured_rows += rows;
+  use.predicted += uses(current.active, rows);
+  const uint64_t* const predicted = current.row_masks.bytes != 0 ? row_masks_.front().words : nullptr;
+  std::vector<uint64_t> masks(uint64_t{site.n} * words, 0);
+  for (uint32_t r = 0; r < rows; ++r) {
+    for (uint32_t i = 0; i < site.n; ++i) {
+      const float gave = contribution_[uint64_t{r} * site.n + i];
+      if (gave == 0) continue;
+      masks[uint64_t{i} * words + r / 64] |= uint64_t{1} << r % 64;
+      const bool missed = predicted != nullptr && !mask_has(predicted + uint64_t{i} * words, r);
+      ++use.active;
+      use.missed += missed ? 1 : 0;
+      use.mass += gave;
+      use.missed_mass += missed ? gave : 0;
+    }
+  }
+  std::vector<uint32_t> neurons;
+  std::vector<uint64_t> listed;
+  for (uint32_t i = 0; i < site.n; ++i) {
+    const uint64_t* const mask = masks.data() + uint64_t{i} * words;
+    if (std::all_of(mask, mask + words, [](uint64_t word) { return word == 0; })) continue;
+    neurons.push_back(i);
+    if (rows > 1) listed.insert(listed.end(), mask, mask + words);
+  }
+  ActiveSet active = ActiveSet::of(std::move(neurons), std::move(listed));
+  if (observer() != nullptr)
+    observer()->measured(current.site, {active, rows, input_of(current), contribution_.data()});
+  return active;
 }
 
 Status Scheduler::look_ahead(const Current& current) {
@@ -288,10 +488,7 @@ Status Scheduler::look_ahead(const Current& current) {
   if (!options_.prefetch || predictor.table.look_ahead == nullptr) return {};
   std::fill(ahead_.begin(), ahead_.end(), tierd_ahead{});
   tierd_ahead_out out{kMostAhead, 0, ahead_.data()};
-  tierd_rows_view rows{};
-  rows.size = sizeof rows;
-  rows.rows = current.pass.rows;
-  rows.seq = current.pass.sequences.data();
+  const tierd_rows_view rows = rows_of(current);
   TIERD_TRY(predictor.call(&tierd_predictor_1::look_ahead, "look_ahead", current.site, &rows, &out));
   if (out.n > kMostAhead) {
     return predictor.fault("look_ahead", fmt::format("{} wishes where {} have room", out.n, kMostAhead));

@@ -18,8 +18,10 @@
 #include "core/kernel/intake.h"
 #include "core/kernel/observer.h"
 #include "core/kernel/placement.h"
+#include "core/kernel/recording.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
+#include "core/kernel/site_use.h"
 #include "core/kernel/strategies.h"
 #include "core/kernel/task.h"
 
@@ -39,6 +41,11 @@ class Scheduler : private CompletionSink {
     std::vector<ComputeUnit> units;
     bool prefetch = true;
     uint32_t read_attempts = 3;  // a failed read is tried so often in all before its step fails
+    uint32_t max_rows = 1;       // of a pass
+    // In every so many steps, sites that can tell are computed whole, and what was not predicted is measured
+    // and left out of the result. 0: never.
+    uint32_t measure_every = 0;
+    Recording* recording = nullptr;  // of a run without weights
     // Names an extent in an error: file, offset, site.
     std::function<std::string(uint32_t extent)> describe_extent;
   };
@@ -72,6 +79,7 @@ class Scheduler : private CompletionSink {
   bool quarantined() const;
 
   const SchedulerCounters& counters() const { return counters_; }
+  const std::vector<SiteUse>& use() const { return use_; }  // [sites]
 
  private:
   // What a unit does in the present pass.
@@ -88,13 +96,25 @@ class Scheduler : private CompletionSink {
   struct Current {
     SiteId site = kNoSiteId;
     Pass pass;
-    ActiveSet active;
+    ActiveSet active;  // what the result is made of
+    ActiveSet whole;   // where it is measured: all neurons
+    bool measured = false;
+    Span row_masks;             // where rows use different neurons
     std::vector<Share> shares;  // [units]
-    MessageId prelude;          // the segment before, where other units wait for it
+    MessageId prelude;          // the segment before, where somebody waits for it
     bool input_ready = false;   // it is over
-    bool started = false;       // the segment before was posted
+    bool ran_before = false;    // the segment before was posted
+    bool partial = false;       // results must be zero before neurons give them
+    bool cleared = false;       // that was posted
     bool finished = false;      // the segment after was posted
     Status status;
+
+    // What is computed: more than `active` where that is measured.
+    const ActiveSet& computed() const { return whole.size() != 0 ? whole : active; }
+    // What the next message must do first.
+    uint8_t due() const {
+      return static_cast<uint8_t>((ran_before ? 0 : kRunBefore) | (partial && !cleared ? kPartial : 0));
+    }
 
     bool running() const {
       return std::any_of(shares.begin(), shares.end(), [](const Share& s) { return s.running != 0; });
@@ -105,19 +125,27 @@ class Scheduler : private CompletionSink {
 
   // The steps of a pass, in their order.
   Status predict(Current& current);
+  bool reads_x(SiteId site) const { return !strategies_.reads_x.empty() && strategies_.reads_x[site] != 0; }
+  bool measures(const Current& current) const;
   Result<ActiveSet> ask_predictor(const Current& current);
+  tierd_rows_view rows_of(const Current& current);
+  const float* input_of(const Current& current);
+  void write_row_masks(Current& current);
   Status assign(Current& current);
   Status encode(const Current& current);
   Status admit(const Current& current);
   void fetch();
   void compute(Current& current);
+  void post_due(Current& current);
   void compute_elsewhere(Current& current, uint32_t unit);
   bool shared(const Current& current) const;
   MessageId post(Current& current, uint32_t unit, Message message, uint32_t list_unit);
+  ActiveSet measure(const Current& current);
   Status observe(const Current& current);
+  Status tell_predictor(const Current& current);
   Status look_ahead(const Current& current);
   const ActiveSet& wanted_of(const Current& current, uint32_t unit) const {
-    return intakes_.size() == 1 ? current.active : current.shares[unit].wanted;
+    return intakes_.size() == 1 ? current.computed() : current.shares[unit].wanted;
   }
 
   void pump();
@@ -134,6 +162,7 @@ class Scheduler : private CompletionSink {
   SchedulerCounters counters_;
   Notice changed_;                // something came in
   std::deque<Intake> intakes_;    // [units]
+  std::vector<SiteUse> use_;      // [sites]
   std::vector<uint64_t> wished_;  // [sites] one past the latest step for which a wish was made
   Current* current_ = nullptr;
   // Of one function each, kept for their memory.
@@ -142,7 +171,16 @@ class Scheduler : private CompletionSink {
   std::vector<uint32_t> neurons_;
   std::vector<tierd_ahead> ahead_;
   std::vector<std::vector<uint32_t>> at_home_;  // [units]
-  Status fault_;                                // of a predictor, not yet told
+  std::vector<float> x_;
+  std::vector<float> contribution_;
+  std::vector<uint64_t> predicted_rows_;  // row masks of an answer
+  // Row masks of the present pass by number of the neuron, in a pool that messages name.
+  struct alignas(kSpanUnit) MaskLine {
+    uint64_t words[kSpanUnit / sizeof(uint64_t)];
+  };
+  std::vector<MaskLine> row_masks_;
+  uint16_t row_mask_pool_ = 0;
+  Status fault_;  // of a predictor, not yet told
 };
 
 }  // namespace tierd

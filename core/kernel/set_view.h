@@ -20,7 +20,9 @@ inline tierd_set_view set_view(SiteId site, const uint32_t* idx, uint32_t n, uin
   return view;
 }
 inline tierd_set_view set_view(SiteId site, const ActiveSet& set, uint32_t rows, uint8_t kind) {
-  return set_view(site, set.indices(), set.size(), rows, kind);
+  tierd_set_view view = set_view(site, set.indices(), set.size(), rows, kind);
+  view.row_mask = set.row_masks();
+  return view;
 }
 
 }  // namespace tierd

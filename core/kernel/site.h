@@ -13,6 +13,15 @@ namespace tierd {
 using SiteId = uint32_t;
 inline constexpr SiteId kNoSiteId = UINT32_MAX;
 
+// A matrix of floats with a row for each row of the batch, in the activation pool of a computing unit.
+struct ActivationPlace {
+  static constexpr uint32_t kNowhere = UINT32_MAX;
+  uint32_t offset = kNowhere;  // in 64 B
+  uint32_t stride = 0;         // floats from one row to the next
+
+  bool there() const { return offset != kNowhere; }
+};
+
 struct Site {
   std::string name;
   uint16_t layer = UINT16_MAX;
@@ -27,6 +36,11 @@ struct Site {
   uint32_t slot_bytes = 0;      // of an arena slot; a multiple of 4096, on axis neuron of 64
   uint32_t first_extent = 0;    // neuron i is extent first_extent + i
   std::vector<uint32_t> bytes;  // [n] of weights in neuron i, without padding
+  // What it computes from, [rows x n_in], once the segment before it has run.
+  ActivationPlace input = {};
+  // How much each neuron gives to the result, [rows x n], written by messages with kMeasure; 0: it is not
+  // active. Of sites that can tell.
+  ActivationPlace contribution = {};
 };
 
 }  // namespace tierd

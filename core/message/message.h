@@ -33,6 +33,7 @@ enum MessageFlags : uint8_t {
   kRunAfter = 2,   // compute: run the site's dense segment `after` when the units are done
   kPartial = 4,    // with the first neurons: results are zero before they come, which not all may do
   kInput = 8,      // copy: the site's input; else the results of the list's neurons
+  kMeasure = 16,   // compute: what each neuron contributes is written down beside the results
 };
 
 // A request's name: a slot in the kernel's table and its generation; a stale generation is ignored.
@@ -63,7 +64,9 @@ struct Message {
   uint16_t reserved = 0;
   Span list = {};  // UnitList: what to read, compute, insert or drop; cancel: a MessageId
   Span in = {};    // compute, run: RowInfo[rows]
-  Span out = {};   // resize: the new capacity in `bytes` and so on; see each op's agent
+  // compute: which rows use which neuron, uint64_t[neurons of the site x words of a row mask], or none: all
+  // use all; stats: where the counts go; resize: the new capacity in `bytes`.
+  Span aux = {};
   uint32_t reserved2 = 0;
   uint64_t queued_ns = 0;  // wall or virtual
   uint64_t ready_ns = 0;   // not to be started before, under the modelled clock

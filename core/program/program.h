@@ -68,6 +68,9 @@ struct FeedForward {
   TensorId up_bias = kNoTensor;
   BufferId hidden = kNoBuffer;  // scratch of the site's width, by place in the message
   BufferId up = kNoBuffer;      // another, where there is a gate
+  // By number of the neuron, where it is asked for: |hidden_n| * ||down[n]||, the length of what the neuron
+  // adds to the output, whoever uses it. 0: it is not active.
+  BufferId contribution = kNoBuffer;
 };
 
 // A site as its computing agent sees it. Axis row: out[i, r] = sum over c of W[r, c] * in[i, c], or, for a

@@ -90,7 +90,7 @@ template <class M, class F>
 void each_field(M& m, F&& f) requires std::is_same_v<std::remove_const_t<M>, Message> {
   f(m.id.slot), f(m.id.generation), f(m.op), f(m.priority), f(m.engine), f(m.flags), f(m.agent), f(m.model);
   f(m.step), f(m.expires_step), f(m.site), f(m.program), f(m.part), f(m.parts), f(m.rows);
-  each_field(m.list, f), each_field(m.in, f), each_field(m.out, f);
+  each_field(m.list, f), each_field(m.in, f), each_field(m.aux, f);
   f(m.ready_ns);
 }
 template <class D, class F>
@@ -287,10 +287,20 @@ void get(In&, Interrupted&) {}
 void put(Out& out, const Activated& e) {
   out.number(e.site);
   put(out, e.neurons);
+  out.number(e.by_row ? 1 : 0);
 }
 void get(In& in, Activated& e) {
   e.site = static_cast<SiteId>(in.number(UINT32_MAX));
   e.neurons = get_optional_neurons(in);
+  e.by_row = in.number(1) != 0;
+}
+void put(Out& out, const Measured& e) {
+  out.number(e.site);
+  put(out, e.neurons);
+}
+void get(In& in, Measured& e) {
+  e.site = static_cast<SiteId>(in.number(UINT32_MAX));
+  e.neurons = get_numbers(in);
 }
 void put(Out& out, const Evicted& e) {
   out.number(e.unit), out.number(e.site);
@@ -360,6 +370,7 @@ void EventEncoder::add(const Event& event) {
     listed_ += activated->neurons->size();
   }
   if (const auto* evicted = event.as<Evicted>()) listed_ += evicted->neurons.size();
+  if (const auto* measured = event.as<Measured>()) listed_ += measured->neurons.size();
   if (const auto* pass = event.as<PassBegins>()) {
     listed_ += pass->sequences.size() + (pass->given ? pass->given->size() : 0);
   }

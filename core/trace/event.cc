@@ -42,8 +42,11 @@ class Text {
   }
   std::string operator()(const Interrupted&) const { return "interrupted"; }
   std::string operator()(const Activated& e) const {
-    return fmt::format("active in {}: {}", site_name(e.site, sites_),
-                       e.neurons ? runs_text(*e.neurons) : "all");
+    return fmt::format("active in {}: {}{}", site_name(e.site, sites_),
+                       e.neurons ? runs_text(*e.neurons) : "all", e.by_row ? ", by row" : "");
+  }
+  std::string operator()(const Measured& e) const {
+    return fmt::format("measured in {}: {}", site_name(e.site, sites_), runs_text(e.neurons));
   }
   std::string operator()(const Evicted& e) const {
     return fmt::format("evict {} {}{}", site_name(e.site, sites_), runs_text(e.neurons),
@@ -67,6 +70,7 @@ class Text {
       text += fmt::format("{}{}{}", (m.flags & kRunBefore) != 0 ? ", before" : "",
                           (m.flags & kRunAfter) != 0 ? ", after" : "",
                           (m.flags & kPartial) != 0 ? ", partial" : "");
+      if ((m.flags & kMeasure) != 0) text += ", measured";
     }
     return text;
   }
@@ -88,6 +92,14 @@ class Text {
 std::optional<std::vector<uint32_t>> listed(const ActiveSet& set) {
   if (set.is_all()) return std::nullopt;
   return std::vector<uint32_t>(set.indices(), set.indices() + set.size());
+}
+
+Activated activated_event(SiteId site, const ActiveSet& set) {
+  return {site, listed(set), set.row_masks() != nullptr};
+}
+
+Measured measured_event(SiteId site, const ActiveSet& active) {
+  return {site, {active.indices(), active.indices() + active.size()}};
 }
 
 PassBegins pass_event(SiteId site, const Pass& pass) {

@@ -61,7 +61,14 @@ struct Interrupted {
 struct Activated {
   SiteId site = 0;
   std::optional<std::vector<uint32_t>> neurons;  // ascending; none: all
+  bool by_row = false;                           // rows used different ones
   bool operator==(const Activated&) const = default;
+};
+// Of a pass that was measured: neurons that gave something.
+struct Measured {
+  SiteId site = 0;
+  std::vector<uint32_t> neurons;  // ascending
+  bool operator==(const Measured&) const = default;
 };
 struct Evicted {
   uint16_t unit = 0;
@@ -98,7 +105,7 @@ struct Delivered {
 struct Event {
   uint64_t ns = 0;  // since the start of the trace
   std::variant<FillBegins, PassBegins, StepEnds, DrainBegins, Swapped, Interrupted, Activated, Evicted,
-               Settled, Posted, TurnBegins, Sent, Delivered, SequenceBegins, SequenceEnds>
+               Settled, Posted, TurnBegins, Sent, Delivered, SequenceBegins, SequenceEnds, Measured>
       what;
 
   template <class T>
@@ -106,6 +113,9 @@ struct Event {
     return std::get_if<T>(&what);
   }
 };
+
+Activated activated_event(SiteId site, const ActiveSet& set);
+Measured measured_event(SiteId site, const ActiveSet& active);
 
 // The neurons of a set; none: all.
 std::optional<std::vector<uint32_t>> listed(const ActiveSet& set);

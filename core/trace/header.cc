@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/align.h"
+#include "core/base/row_mask.h"
 
 namespace tierd {
 namespace {
@@ -119,8 +120,10 @@ json site_json(const Site& site) {
   return {{"name", site.name},
           {"layer", site.layer},
           {"op_group", site.op_group},
+          {"axis", static_cast<uint8_t>(site.axis)},
           {"encoding", site.encoding},
           {"given", site.given},
+          {"measurable", site.contribution.there()},
           {"domain", site.domain},
           {"neurons", site.n},
           {"n_in", site.n_in},
@@ -135,8 +138,10 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
   site.name = fields.text(object, "name");
   site.layer = static_cast<uint16_t>(fields.number(object, "layer", UINT16_MAX));
   site.op_group = static_cast<uint16_t>(fields.number(object, "op_group", UINT16_MAX));
+  site.axis = static_cast<Axis>(fields.number(object, "axis", static_cast<uint64_t>(Axis::neuron)));
   site.encoding = static_cast<uint16_t>(fields.number(object, "encoding", UINT16_MAX));
   site.given = fields.flag(object, "given");
+  if (fields.flag(object, "measurable")) site.contribution.offset = 0;  // nobody looks there
   site.domain = static_cast<SiteId>(fields.number(object, "domain", kMostSites));
   site.n = static_cast<uint32_t>(fields.number(object, "neurons", most_neurons));
   site.n_in = static_cast<uint32_t>(fields.number(object, "n_in", UINT32_MAX));
@@ -169,6 +174,8 @@ void check_sites(Fields& fields, const TraceHeader& header) {
     const Site& home = header.sites[site.domain];
     if (home.n != site.n || home.slot_bytes != site.slot_bytes)
       return fields.fail("domain", "names a site of another shape");
+    if (uint64_t{site.n} * mask_words(header.scheduler.max_rows) * sizeof(uint64_t) > kMostListBytes)
+      return fields.fail("max_rows", "is too large");
     if (site.n > header.max_units) return fields.fail("max_units", "is less than the neurons of a site");
     for (const auto& slots : header.slots) {
       if (slots[s] > (site.domain == s ? site.n : 0)) return fields.fail("slots", "are more than neurons");
@@ -206,6 +213,8 @@ std::string header_json(const TraceHeader& header) {
               {"flash_agent", s.flash_agent},
               {"prefetch", s.prefetch},
               {"read_attempts", s.read_attempts},
+              {"max_rows", s.max_rows},
+              {"measure_every", s.measure_every},
               {"max_messages", header.max_messages},
               {"max_units", header.max_units},
               {"agents", agents},
@@ -272,6 +281,8 @@ Result<TraceHeader> parse_header(std::string_view text, const std::string& origi
   if (scheduler.flash_agent == 0) fields.fail("flash_agent", "is 0; agents are numbered from 1");
   scheduler.prefetch = fields.flag(object, "prefetch");
   scheduler.read_attempts = static_cast<uint32_t>(fields.number(object, "read_attempts", UINT16_MAX));
+  scheduler.max_rows = static_cast<uint32_t>(fields.number(object, "max_rows", UINT16_MAX));
+  scheduler.measure_every = static_cast<uint32_t>(fields.number(object, "measure_every", UINT32_MAX));
   header.max_messages = static_cast<uint32_t>(fields.number(object, "max_messages", kMostMessages));
   header.max_units = static_cast<uint32_t>(fields.number(object, "max_units", kMostNeurons));
   if (header.max_messages < 2) fields.fail("max_messages", "is less than 2");

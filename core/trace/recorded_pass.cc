@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "core/base/row_mask.h"
+#include "core/kernel/plugin_answer.h"
+
 namespace tierd {
 
 Status check_pass(const PassBegins& begins, const TraceReader& trace) {
@@ -20,6 +23,9 @@ Status check_pass(const PassBegins& begins, const TraceReader& trace) {
         return fail(fmt::format("no neuron of {}, or out of order: {}", site.name, neuron));
     }
   }
+  if (begins.rows > trace.header().scheduler.max_rows)
+    return fail(
+        fmt::format("{} rows, at most {} were expected", begins.rows, trace.header().scheduler.max_rows));
   if (begins.sequences.size() != begins.rows)
     return fail(fmt::format("the sequences of {} rows, of {}", begins.sequences.size(), begins.rows));
   if (begins.step == kNoStep) return fail("a step without a number");
@@ -32,6 +38,23 @@ RecordedPass::RecordedPass(const PassBegins& begins)
   if (!begins.given) return;
   given_ = ActiveSet::of(*begins.given);
   pass_.given = &given_;
+}
+
+ActiveSet recorded_set(const Activated* activated, const std::vector<Site>& sites, SiteId site,
+                       uint32_t rows) {
+  const uint32_t n = sites[site].n;
+  const bool sound = activated != nullptr && activated->site == site && activated->neurons &&
+                     check_neurons(*activated->neurons, n).ok();
+  if (!sound) return ActiveSet::all(n);
+  std::vector<uint64_t> row_masks;
+  if (activated->by_row) row_masks.assign(activated->neurons->size() * mask_words(rows), ~uint64_t{0});
+  return ActiveSet::of(*activated->neurons, std::move(row_masks));
+}
+
+ActiveSet recorded_set(const Measured* measured, const std::vector<Site>& sites, SiteId site) {
+  const bool sound =
+      measured != nullptr && measured->site == site && check_neurons(measured->neurons, sites[site].n).ok();
+  return sound ? ActiveSet::of(measured->neurons) : ActiveSet();
 }
 
 }  // namespace tierd

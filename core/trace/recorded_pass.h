@@ -32,4 +32,11 @@ class RecordedPass {
   Pass pass_;
 };
 
+// What a trace recorded of a pass of `site`; an event that is missing, of another site or unsound is NULL to
+// whoever checks it: everything was active then, nothing was measured. Which rows used which neurons is not
+// in a trace: where that was told apart, each is said to use all.
+ActiveSet recorded_set(const Activated* activated, const std::vector<Site>& sites, SiteId site,
+                       uint32_t rows);
+ActiveSet recorded_set(const Measured* measured, const std::vector<Site>& sites, SiteId site);
+
 }  // namespace tierd

@@ -97,7 +97,10 @@ void Recorder::interrupted() {
   looking_ = false;
 }
 void Recorder::activated(SiteId site, const ActiveSet& set) {
-  add({0, Activated{site, listed(set)}});
+  add({0, activated_event(site, set)});
+}
+void Recorder::measured(SiteId site, const MeasuredPass& pass) {
+  add({0, measured_event(site, pass.active)});
 }
 void Recorder::evicted(uint16_t unit, SiteId site, std::span<const uint32_t> neurons) {
   add({0, Evicted{unit, site, {neurons.begin(), neurons.end()}}});

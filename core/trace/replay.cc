@@ -14,7 +14,7 @@ namespace tierd {
 namespace {
 
 // Compares all that the kernel is asked and decides with the trace, event by event.
-class Follower final : public KernelObserver {
+class Follower final : public KernelObserver, public Recording {
  public:
   explicit Follower(TraceReader& trace) : trace_(trace) {}
 
@@ -46,11 +46,15 @@ class Follower final : public KernelObserver {
   void sequence_begins(uint64_t sequence) override { expect(SequenceBegins{sequence}); }
   void sequence_ends(uint64_t sequence) override { expect(SequenceEnds{sequence}); }
   void fill_begins() override { expect(FillBegins{}); }
-  void pass_begins(SiteId site, const Pass& pass) override { expect(pass_event(site, pass)); }
+  void pass_begins(SiteId site, const Pass& pass) override {
+    rows_ = pass.rows;
+    expect(pass_event(site, pass));
+  }
   void step_ends(uint32_t step) override { expect(StepEnds{step}); }
   void drain_begins() override { expect(DrainBegins{}); }
   void interrupted() override {}  // nobody stops a replay
-  void activated(SiteId site, const ActiveSet& set) override { expect(Activated{site, listed(set)}); }
+  void activated(SiteId site, const ActiveSet& set) override { expect(activated_event(site, set)); }
+  void measured(SiteId site, const MeasuredPass& pass) override { expect(measured_event(site, pass.active)); }
   void evicted(uint16_t unit, SiteId site, std::span<const uint32_t> neurons) override {
     expect(Evicted{unit, site, {neurons.begin(), neurons.end()}});
   }
@@ -67,6 +71,16 @@ class Follower final : public KernelObserver {
     expect(Delivered{done, withdrawn});
   }
 
+  // Where the trace says nothing, or nonsense, `expect` finds that it differs.
+  ActiveSet predicted(SiteId site) override {
+    return recorded_set(next_as<Activated>(), trace_.header().sites, site, rows_);
+  }
+  ActiveSet measured(SiteId site) override {
+    ActiveSet active = recorded_set(next_as<Measured>(), trace_.header().sites, site);
+    expect(measured_event(site, active));
+    return active;
+  }
+
  private:
   template <class T>
   void expect(T now) {
@@ -81,6 +95,7 @@ class Follower final : public KernelObserver {
   TraceReader& trace_;
   uint64_t events_ = 0;
   uint64_t steps_ = 0;
+  uint32_t rows_ = 0;  // of the present pass
   std::optional<std::string> difference_;
 };
 
@@ -166,7 +181,8 @@ Result<ReplayResult> replay(TraceReader& trace, const ChooseStrategy& choose) {
     agents.push_back(&recorded.emplace_back(follower, open, agent.credits));
   }
   TIERD_ASSIGN(const StrategyChoices choices, choose_recorded(header, choose));
-  TIERD_ASSIGN(const auto kernel, WeightlessKernel::create(header, choices, header.arena_bytes, agents));
+  TIERD_ASSIGN(const auto kernel,
+               WeightlessKernel::create(header, choices, header.arena_bytes, agents, follower));
   kernel->dispatcher().set_observer(&follower);
 
   ReplayResult result;

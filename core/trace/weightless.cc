@@ -28,13 +28,16 @@ WeightlessKernel::WeightlessKernel(const TraceHeader& header) : dispatcher_(pool
 Result<std::unique_ptr<WeightlessKernel>> WeightlessKernel::create(const TraceHeader& header,
                                                                    const StrategyChoices& strategies,
                                                                    uint64_t arena_bytes,
-                                                                   std::vector<Agent*> agents) {
+                                                                   std::vector<Agent*> agents,
+                                                                   Recording& recording) {
   std::unique_ptr<WeightlessKernel> kernel(new WeightlessKernel(header));
   for (Agent* agent : agents) (void)kernel->dispatcher_.add_agent(*agent);
   Scheduler::Options options = header.scheduler;
+  options.recording = &recording;
   StrategySet::Options asked;
   asked.units = static_cast<uint32_t>(options.units.size());
   asked.seed = header.seed;
+  asked.measure_every = options.measure_every;
   asked.deadline_ns = kNoPluginDeadline;  // no wall clock decides anything here: two replays are the same
   TIERD_ASSIGN(kernel->strategies_, StrategySet::create(strategies, header.sites, asked));
   TIERD_ASSIGN(kernel->slots_, kernel->strategies_->share(arena_bytes));

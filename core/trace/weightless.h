@@ -26,10 +26,11 @@ Result<StrategyChoices> choose_recorded(const TraceHeader& header, const ChooseS
 class WeightlessKernel {
  public:
   // `agents`: one for each of the header's, in order. `arena_bytes`: what the cache may share out. Everything
-  // outlives the kernel. Errors: plugin_fault.
+  // outlives the kernel. `recording` says what only weights can tell. Errors: plugin_fault.
   static Result<std::unique_ptr<WeightlessKernel>> create(const TraceHeader& header,
                                                           const StrategyChoices& strategies,
-                                                          uint64_t arena_bytes, std::vector<Agent*> agents);
+                                                          uint64_t arena_bytes, std::vector<Agent*> agents,
+                                                          Recording& recording);
 
   Dispatcher& dispatcher() { return dispatcher_; }
   Scheduler& scheduler() { return *scheduler_; }

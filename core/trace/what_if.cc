@@ -61,10 +61,29 @@ void add_difference(SchedulerCounters& sum, const SchedulerCounters& after, cons
   }
 }
 
+// What weights told in the recorded run, of the present pass.
+class Remembered final : public Recording {
+ public:
+  explicit Remembered(const std::vector<Site>& sites) : sites_(sites) {}
+
+  void begin(const AskedPass& pass) { pass_ = &pass; }
+  ActiveSet predicted(SiteId site) override {
+    return recorded_set(pass_->activated ? &*pass_->activated : nullptr, sites_, site, pass_->begins.rows);
+  }
+  ActiveSet measured(SiteId site) override {
+    return recorded_set(pass_->measured ? &*pass_->measured : nullptr, sites_, site);
+  }
+
+ private:
+  const std::vector<Site>& sites_;
+  const AskedPass* pass_ = nullptr;
+};
+
 // Asks the kernel what the engine asked it.
 class Asker {
  public:
-  Asker(WeightlessKernel& kernel, WhatIf& result) : kernel_(kernel), result_(result) {}
+  Asker(WeightlessKernel& kernel, Remembered& remembered, WhatIf& result)
+      : kernel_(kernel), remembered_(remembered), result_(result) {}
 
   Status operator()(const FillBegins&) {
     TIERD_TRY(run(kernel_.dispatcher(), kernel_.scheduler().fill({})));
@@ -72,10 +91,11 @@ class Asker {
     counted_ = kernel_.scheduler().counters();
     return {};
   }
-  Status operator()(const PassBegins& begins) {
-    prefill_ = begins.bypass_caches;
-    const RecordedPass recorded(begins);
-    return run(kernel_.dispatcher(), kernel_.scheduler().pass(begins.site, recorded.pass()));
+  Status operator()(const AskedPass& asked) {
+    prefill_ = asked.begins.bypass_caches;
+    remembered_.begin(asked);
+    const RecordedPass recorded(asked.begins);
+    return run(kernel_.dispatcher(), kernel_.scheduler().pass(asked.begins.site, recorded.pass()));
   }
   Status operator()(const StepEnds& ends) {
     TIERD_TRY(kernel_.scheduler().end_step(ends.step));
@@ -99,6 +119,7 @@ class Asker {
 
  private:
   WeightlessKernel& kernel_;
+  Remembered& remembered_;
   WhatIf& result_;
   SchedulerCounters counted_;  // as they were when the step began
   bool prefill_ = false;
@@ -112,7 +133,11 @@ Result<std::vector<Asked>> read_asked(TraceReader& trace) {
   for (; const Event* event = trace.peek(); trace.next()) {
     if (const auto* begins = event->as<PassBegins>()) {
       TIERD_TRY(check_pass(*begins, trace));
-      asked.emplace_back(*begins);
+      asked.emplace_back(AskedPass{*begins});
+    } else if (const auto* activated = event->as<Activated>(); activated != nullptr && !asked.empty()) {
+      if (auto* pass = std::get_if<AskedPass>(&asked.back())) pass->activated = *activated;
+    } else if (const auto* measured = event->as<Measured>(); measured != nullptr && !asked.empty()) {
+      if (auto* pass = std::get_if<AskedPass>(&asked.back())) pass->measured = *measured;
     } else if (const auto* ends = event->as<StepEnds>()) {
       asked.emplace_back(*ends);
     } else if (const auto* sequence = event->as<SequenceBegins>()) {
@@ -136,9 +161,11 @@ Result<WhatIf> what_if(const TraceHeader& header, const std::vector<Asked>& aske
   for (const TraceAgent& agent : header.agents)
     agents.push_back(&instant.emplace_back(header.sites, agent.credits));
   const uint64_t begin = now_ns();
-  TIERD_ASSIGN(const auto kernel, WeightlessKernel::create(header, strategies, arena_bytes, agents));
+  Remembered remembered(header.sites);
+  TIERD_ASSIGN(const auto kernel,
+               WeightlessKernel::create(header, strategies, arena_bytes, agents, remembered));
   WhatIf result;
-  Asker asker(*kernel, result);
+  Asker asker(*kernel, remembered, result);
   for (const Asked& what : asked) TIERD_TRY(std::visit(asker, what));
   result.ns = now_ns() - begin;
   result.messages = kernel->dispatcher().messages();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -15,7 +16,13 @@
 namespace tierd {
 
 // What the engine asked the scheduler, of a whole trace. Error: of the trace.
-using Asked = std::variant<FillBegins, PassBegins, StepEnds, DrainBegins, SequenceBegins, SequenceEnds>;
+struct AskedPass {
+  PassBegins begins;
+  // What only weights could tell.
+  std::optional<Activated> activated = std::nullopt;
+  std::optional<Measured> measured = std::nullopt;
+};
+using Asked = std::variant<FillBegins, AskedPass, StepEnds, DrainBegins, SequenceBegins, SequenceEnds>;
 Result<std::vector<Asked>> read_asked(TraceReader& trace);
 
 struct WhatIf {

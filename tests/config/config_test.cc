@@ -86,6 +86,7 @@ const std::vector<KeyCase>& keys() {
       {"balancer.fallback", "\"f\"", [](const Config& c) { return c.balancer.fallback == "f"; }},
       {"balancer.tensors", "\"t\"", [](const Config& c) { return c.balancer.tensors == "t"; }},
       {"scheduler.prefetch", "false", [](const Config& c) { return !c.prefetch; }},
+      {"scheduler.measure_every", "8", [](const Config& c) { return c.measure_every == 8; }},
       {"scheduler.shuffle", "17", [](const Config& c) { return c.shuffle == "17"; }},
   };
   return all;

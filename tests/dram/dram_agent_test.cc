@@ -139,10 +139,10 @@ TEST(DramAgent, ArenaStagingAndTensorsFollowEachOther) {
 TEST(DramAgent, StatsWriteTheCounts) {
   DramWorld world;
   Message stats = world.control(Op::stats);
-  stats.out = {0, 0, 3, sizeof(AgentCounts)};
+  stats.aux = {0, 0, 3, sizeof(AgentCounts)};
   ASSERT_EQ(world.agent().submit(stats), Submit::ok);
   stats.id.slot = 77;
-  stats.out.bytes = 8;  // too little
+  stats.aux.bytes = 8;  // too little
   ASSERT_EQ(world.agent().submit(stats), Submit::ok);
   while (world.agent().drive() == Drive::busy) {
   }

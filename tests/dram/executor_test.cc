@@ -364,7 +364,7 @@ TEST(Executor, NeuronsInAnyOrderAndNumberGiveTheSameBits) {
           uint64_t bytes = 0;
           for (size_t u = 0; u < units.size(); u += a_message) {
             const size_t n = std::min<size_t>(a_message, units.size() - u);
-            bytes += executor.neurons(0, rows, std::span(units).subspan(u, n), placed.data());
+            bytes += executor.neurons(0, rows, std::span(units).subspan(u, n), placed.data(), {});
           }
           executor.after(0, rows);
           EXPECT_EQ(bytes, 10 * group_bytes(encoding, w.cols));
@@ -402,8 +402,8 @@ TEST(Executor, GatherPicksTheRowsOfTheTokens) {
     const std::vector<RowInfo> rows = {{74, 0, 0, 0}, {0, 0, 0, 1}, {33, 0, 0, 2}, {74, 0, 0, 3}};
     executor.before(0, rows);
     // neurons 0 and 1 first, the last one later
-    executor.neurons(0, rows, std::span(placed.units).first(2), placed.data());
-    executor.neurons(0, rows, std::span(placed.units).last(1), placed.data());
+    executor.neurons(0, rows, std::span(placed.units).first(2), placed.data(), {});
+    executor.neurons(0, rows, std::span(placed.units).last(1), placed.data(), {});
     const ComputePlan& plan = executor.plan();
     for (uint32_t i = 0; i < 4; ++i) {
       const auto* out =

@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t kNeurons = 300;  // the last run of 64 is not whole
 constexpr uint32_t kWidth = 96;
 constexpr uint32_t kTokens = 3;
-constexpr BufferId kIn = 0, kOut = 1, kHidden = 2, kUp = 3;
+constexpr BufferId kIn = 0, kOut = 1, kHidden = 2, kUp = 3, kContribution = 4;
 const std::vector<RowInfo> kRows(kTokens);
 
 struct Ffn {
@@ -59,10 +59,18 @@ struct Ffn {
 // Calls with these neurons each, one after the other.
 using Calls = std::vector<std::vector<uint32_t>>;
 
-std::vector<float> computed(Ffn& ffn, const Calls& calls, uint32_t workers = 1, uint32_t tokens = kTokens,
-                            uint32_t first_token = 0) {
+struct Sums {
+  std::vector<float> out;           // [tokens x kWidth]
+  std::vector<float> contribution;  // [tokens x kNeurons], where it was measured
+};
+Sums compute(Ffn& ffn, const Calls& calls, Executor::Asked asked, uint32_t workers = 1,
+             uint32_t tokens = kTokens, uint32_t first_token = 0) {
   ComputePlan plan;
-  plan.buffers = {{"in", kWidth, 0}, {"out", kWidth, 0}, {"hidden", kNeurons, 0}, {"up", kNeurons, 0}};
+  plan.buffers = {{"in", kWidth, 0},
+                  {"out", kWidth, 0},
+                  {"hidden", kNeurons, 0},
+                  {"up", kNeurons, 0},
+                  {"contribution", kNeurons, 0}};
   plan.max_rows = kTokens;
   SiteWork& site = plan.sites.emplace_back();
   site.axis = Axis::neuron;
@@ -76,7 +84,8 @@ std::vector<float> computed(Ffn& ffn, const Calls& calls, uint32_t workers = 1, 
               .gate_bias = ffn.bundle.gated ? 0 : kNoTensor,
               .up_bias = 1,
               .hidden = kHidden,
-              .up = kUp};
+              .up = kUp,
+              .contribution = kContribution};
   const std::vector<uint64_t> offsets = buffer_offsets(plan);
   Team team({.workers = workers});
   auto executor = Executor::create(plan, best_kernels(), team);
@@ -90,10 +99,19 @@ std::vector<float> computed(Ffn& ffn, const Calls& calls, uint32_t workers = 1, 
   for (const auto& neurons : calls) {
     std::vector<Unit> units;
     for (const uint32_t neuron : neurons) units.push_back({neuron, ffn.place(neuron)});
-    EXPECT_EQ(executor->neurons(0, rows, units, ffn.bytes()), neurons.size() * ffn.bundle.bytes());
+    EXPECT_EQ(executor->neurons(0, rows, units, ffn.bytes(), asked), neurons.size() * ffn.bundle.bytes());
   }
   const auto* out = reinterpret_cast<const float*>(executor->activations().data() + offsets[kOut]);
-  return {out, out + tokens * kWidth};
+  const auto* gave = reinterpret_cast<const float*>(executor->activations().data() + offsets[kContribution]);
+  Sums sums{{out, out + tokens * kWidth}, {}};
+  const uint32_t stride = buffer_stride(plan.buffers[kContribution]);
+  for (uint32_t t = 0; t < tokens && asked.measure; ++t)
+    sums.contribution.insert(sums.contribution.end(), gave + t * stride, gave + t * stride + kNeurons);
+  return sums;
+}
+std::vector<float> computed(Ffn& ffn, const Calls& calls, uint32_t workers = 1, uint32_t tokens = kTokens,
+                            uint32_t first_token = 0) {
+  return compute(ffn, calls, {}, workers, tokens, first_token).out;
 }
 
 std::vector<uint32_t> some_neurons(Random& random, double share) {
@@ -172,6 +190,51 @@ TEST(NeuronSums, InactiveNeuronsChangeNoBit) {
   ASSERT_GT(firing.size(), 0u);
   const auto dense = computed(ffn, {all}), sparse = computed(ffn, {firing});
   EXPECT_EQ(0, std::memcmp(dense.data(), sparse.data(), dense.size() * sizeof(float)));
+}
+
+// Each row has the bits that it has alone, with its own neurons and no others.
+TEST(NeuronSums, RowsUseTheirOwnNeurons) {
+  Random random(4);
+  Ffn ffn(Encoding::f16, true, random);
+  std::vector<uint32_t> all(kNeurons);
+  std::iota(all.begin(), all.end(), 0u);
+  std::vector<std::vector<uint32_t>> of_row;
+  std::vector<uint64_t> masks(kNeurons, 0);
+  for (uint32_t t = 0; t < kTokens; ++t) {
+    of_row.push_back(some_neurons(random, 0.3));
+    for (const uint32_t neuron : of_row.back()) masks[neuron] |= uint64_t{1} << t;
+  }
+  const Sums together = compute(ffn, {all}, {.row_masks = masks.data(), .measure = false}, 2);
+  for (uint32_t t = 0; t < kTokens; ++t) {
+    EXPECT_EQ(computed(ffn, {of_row[t]}, 1, 1, t),
+              std::vector<float>(together.out.begin() + t * kWidth, together.out.begin() + (t + 1) * kWidth));
+  }
+}
+
+TEST(NeuronSums, WhatEachNeuronGivesIsMeasuredWhoeverUsesIt) {
+  Random random(5);
+  for (const bool gated : {false, true}) {
+    Ffn ffn(Encoding::f16, gated, random);
+    std::vector<uint32_t> all(kNeurons);
+    std::iota(all.begin(), all.end(), 0u);
+    const std::vector<uint64_t> nobody(kNeurons, 0);
+    const Sums sums = compute(ffn, {all}, {.row_masks = nobody.data(), .measure = true}, 2);
+    EXPECT_EQ(sums.out, std::vector<float>(kTokens * kWidth, 0.0f));
+    for (const uint32_t neuron : all) {
+      const auto down = ffn.weights(neuron, ffn.bundle.down_offset());
+      double length = 0;
+      for (const float value : down) length += double{value} * value;
+      for (uint32_t t = 0; t < kTokens; ++t) {
+        // Alone, a neuron's result is what it gives.
+        const auto out = computed(ffn, {{neuron}}, 1, 1, t);
+        double squares = 0;
+        for (const float value : out) squares += double{value} * value;
+        const float gave = sums.contribution[t * kNeurons + neuron];
+        ASSERT_NEAR(gave, std::sqrt(squares), 1e-3 * std::sqrt(length)) << neuron;
+        ASSERT_EQ(gave == 0, squares == 0);
+      }
+    }
+  }
 }
 
 }  // namespace

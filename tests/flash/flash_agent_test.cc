@@ -314,15 +314,15 @@ TEST_F(FlashAgentTest, StatsWritesTheCounters) {
   submit(apart({1, 2}));
   finish_all();
   Message stats = world_.plain(Op::stats);
-  stats.out = stats.list;
-  stats.out.bytes = sizeof(AgentCounts);
+  stats.aux = stats.list;
+  stats.aux.bytes = sizeof(AgentCounts);
   submit(stats);
   const std::vector<Done> done = poll();
   ASSERT_EQ(done.size(), 2u);
   EXPECT_EQ(done[0].bytes, world_.table()[1].bytes + world_.table()[2].bytes);
   EXPECT_EQ(done[1].bytes, done[0].bytes);
   AgentCounts counters;
-  std::memcpy(&counters, world_.pools().resolve(stats.out).data(), sizeof counters);
+  std::memcpy(&counters, world_.pools().resolve(stats.aux).data(), sizeof counters);
   EXPECT_EQ(counters.read.extents, 2u);
   EXPECT_EQ(counters.read.reads, 2u);
 }

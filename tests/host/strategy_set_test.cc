@@ -59,10 +59,10 @@ struct FakeCache {
   }
   static void destroy(void*) { --alive; }
   static const void* extension(const char* id) {
-    static const tierd_cache_1 table = {sizeof table, share,   admit,   landed,  nullptr,
+    static const tierd_cache_1 table = {sizeof table, share,   admit,   landed,  nullptr, nullptr,
                                         nullptr,      nullptr, nullptr, nullptr, nullptr};
-    static const tierd_cache_1 adopting = {sizeof table, share,   admit,   landed, nullptr,
-                                           nullptr,      nullptr, nullptr, adopt,  nullptr};
+    static const tierd_cache_1 adopting = {sizeof table, share,   admit, landed,  nullptr, nullptr,
+                                           nullptr,      nullptr, adopt, nullptr, nullptr};
     if (std::strcmp(id, TIERD_CACHE_1) != 0) return nullptr;
     return adopts ? &adopting : &table;
   }

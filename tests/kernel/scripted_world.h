@@ -26,7 +26,7 @@ namespace tierd {
 inline constexpr uint32_t kSlot = 4096;
 inline constexpr uint32_t kUnread = 0xdeadbeef;
 
-inline constexpr uint64_t kSequences[] = {0};  // of the one row
+inline constexpr uint64_t kSequences[64] = {0};  // of the rows
 
 using Neurons = std::vector<uint32_t>;
 
@@ -124,7 +124,18 @@ struct Computed {
   std::vector<uint32_t> neurons;
   uint16_t from = 0;   // copy: the agent whose results they are, or
   bool input = false;  // whose input it is
+  bool partial = false;
+  bool measured = false;
+  std::map<uint32_t, uint64_t> rows = {};  // of a neuron that not all rows use: those that do
 };
+
+// What a segment before leaves in the activations, and what a neuron gives to a row.
+inline float input_value(SiteId site, uint32_t row, uint32_t column) {
+  return static_cast<float>(100 * site + 10 * row + column);
+}
+inline float contribution_value(uint32_t row, uint32_t neuron) {
+  return (row + neuron) % 3 == 0 ? 0 : static_cast<float>(1 + row + neuron);
+}
 
 class RecordingCompute final : public Agent {
  public:
@@ -160,6 +171,7 @@ class RecordingCompute final : public Agent {
     }
     if (message.op != Op::copy) {
       EXPECT_EQ(message.op, computed.neurons.empty() ? Op::run : Op::compute);
+      use_activations(message, computed);
     }
     if (order != nullptr) order->push_back(text(message.agent, computed));
     log.push_back(std::move(computed));
@@ -195,6 +207,30 @@ class RecordingCompute final : public Agent {
   std::vector<Computed> log;
 
  private:
+  static constexpr uint16_t kActivations = 1;  // pool
+  float& at(const Message& message, const ActivationPlace& place, uint32_t row, uint32_t column) const {
+    const uint64_t floats = uint64_t{row} * place.stride + column;
+    std::byte* begin =
+        pools_.resolve(message.agent, kActivations, place.offset, (floats + 1) * sizeof(float));
+    return reinterpret_cast<float*>(begin)[floats];
+  }
+  void use_activations(const Message& message, Computed& computed) const {
+    const Site& site = sites_[message.site];
+    computed.partial = (message.flags & kPartial) != 0;
+    computed.measured = (message.flags & kMeasure) != 0;
+    for (uint32_t r = 0; r < message.rows && computed.before && site.input.there(); ++r) {
+      for (uint32_t j = 0; j < site.n_in; ++j)
+        at(message, site.input, r, j) = input_value(message.site, r, j);
+    }
+    for (const uint32_t neuron : computed.neurons) {
+      for (uint32_t r = 0; r < message.rows && computed.measured; ++r)
+        at(message, site.contribution, r, neuron) = contribution_value(r, neuron);
+      if (message.aux.bytes == 0) continue;
+      const auto* masks = reinterpret_cast<const uint64_t*>(pools_.resolve(message.aux).data());
+      computed.rows[neuron] = masks[neuron];  // at most 64 rows
+    }
+  }
+
   const uint32_t credits_;
   const PoolTable& pools_;
   const std::vector<Site>& sites_;
@@ -211,10 +247,13 @@ struct Ahead {
 // What the strategies answer. Unset: everything is active, nothing is wished for, everything bypasses.
 struct Script {
   std::function<int(SiteId, tierd_set_out*)> predict;
+  std::function<void(SiteId, const tierd_rows_view*)> sees;  // before it predicts
+  std::function<void(const tierd_set_view* predicted, const tierd_set_view* truth)> observe;
   std::function<std::vector<Ahead>(SiteId)> look_ahead;
   std::function<int(const tierd_set_view*, uint8_t*)> assign;
   std::function<int(const tierd_set_view*, uint8_t*)> choose;
   std::function<int(const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out*)> admit;
+  std::function<void(SiteId, tierd_victims_out*)> expire;
   std::function<std::vector<Ahead>()> fill;
   std::map<std::string, int> code;  // of the other functions
   std::vector<std::string> calls;   // of the cache: "landed 2:1,3"
@@ -247,6 +286,7 @@ struct Script {
         [](void* self, uint32_t site, const tierd_rows_view* rows, tierd_set_out* out) {
           EXPECT_EQ(rows->seq, kSequences);
           const auto& script = *static_cast<Script*>(self);
+          if (script.sees) script.sees(site, rows);
           if (script.predict) return script.predict(site, out);
           out->all = 1;
           return 0;
@@ -256,9 +296,12 @@ struct Script {
           return script.hand_over(script.look_ahead ? script.look_ahead(site) : std::vector<Ahead>(),
                                   "look_ahead", out);
         },
-        [](void* self, const tierd_set_view*, const tierd_set_view*) {
-          return static_cast<Script*>(self)->code["observe"];
+        [](void* self, const tierd_set_view* predicted, const tierd_set_view* truth) {
+          auto& script = *static_cast<Script*>(self);
+          if (script.observe) script.observe(predicted, truth);
+          return script.code["observe"];
         },
+        nullptr,
         nullptr,
         nullptr};
     static const tierd_quantizer_1 quantizer = {
@@ -300,7 +343,13 @@ struct Script {
         },
         [](void* self) { return static_cast<Script*>(self)->code["end_step"]; },
         nullptr,
-        nullptr};
+        nullptr,
+        [](void* self, uint32_t site, tierd_victims_out* victims) {
+          auto& script = *static_cast<Script*>(self);
+          victims->n = 0;
+          if (script.expire) script.expire(site, victims);
+          return script.code["expire"];
+        }};
     Strategies all;
     const auto install = [&](auto& strategy, const char* kind, const auto& table) {
       strategy.kind = kind;
@@ -340,7 +389,11 @@ struct WorldOptions {
   uint32_t attempts = 3;
   bool prefetch = true;
   std::optional<uint64_t> seed = std::nullopt;
-  uint32_t units = 1;  // that compute, with slots and blocks each
+  uint32_t units = 1;    // that compute, with slots and blocks each
+  uint32_t rows = 1;     // of a pass, at most 64
+  bool bundles = false;  // axis neuron, which can tell what neurons give
+  bool reads_x = false;  // the predictor does
+  uint32_t measure_every = 0;
 };
 
 class ScriptedWorld {
@@ -366,16 +419,22 @@ class ScriptedWorld {
       end += uint64_t{options.blocks} * memory.block_bytes;
       std::vector<Line>& lines = memory_.emplace_back((end + kSlot) / sizeof(Line));
       pools_.add(memory.agent, std::as_writable_bytes(std::span(lines)));
+      std::vector<Line>& activations =
+          memory_.emplace_back(2 * options.rows * kStride * sizeof(float) / sizeof(Line));
+      pools_.add(memory.agent, std::as_writable_bytes(std::span(activations)));
       unit.order = &order;
     }
     scheduling.flash_agent = dispatcher.add_agent(flash);
     scheduling.prefetch = options.prefetch;
     scheduling.read_attempts = options.attempts;
+    scheduling.max_rows = options.rows;
+    scheduling.measure_every = options.measure_every;
     scheduling.describe_extent = [](uint32_t extent) {
       return "weights.bin: extent " + std::to_string(extent);
     };
     strategies = chosen ? chosen(*this) : script.strategies();
     strategies.caches.resize(options.units, strategies.caches.front());
+    if (options.reads_x) strategies.reads_x.assign(sites.size(), 1);
     scheduler =
         std::make_unique<Scheduler>(dispatcher, sites, strategies, placement, residencies, scheduling);
   }
@@ -410,7 +469,7 @@ class ScriptedWorld {
     const ActiveSet set = ActiveSet::of(given);
     Pass pass;
     pass.step = step;
-    pass.rows = 1;
+    pass.rows = static_cast<uint16_t>(options_.rows);
     pass.sequences = kSequences;
     pass.bypass_caches = bypass;
     pass.given = &set;
@@ -485,6 +544,8 @@ class ScriptedWorld {
   }
 
  private:
+  static constexpr uint32_t kStride = 256;  // floats; neurons of a site at most
+  static constexpr uint32_t kInputs = 3;
   struct alignas(64) Line {
     std::byte bytes[64];
   };
@@ -499,6 +560,12 @@ class ScriptedWorld {
       site.slot_bytes = kSlot;
       site.first_extent = extent;
       site.bytes.assign(site.n, kSlot - 96);
+      site.n_in = kInputs;
+      if (options.reads_x || options.measure_every != 0) site.input = {0, kStride};
+      if (options.bundles) {
+        site.axis = Axis::neuron;
+        site.contribution = {options.rows * kStride * uint32_t{sizeof(float)} / uint32_t{kSpanUnit}, kStride};
+      }
       extent += site.n;
       sites.push_back(site);
     }

@@ -18,17 +18,39 @@ struct TestSite {
   uint32_t slot_bytes = 0;
   bool given = false;
   uint32_t alias_of = TIERD_NO_SITE;
+  uint8_t axis = TIERD_AXIS_ROW;
+  uint32_t n_in = 0;
 };
 
-// Tensors of one dimension, by the name of a site: "site 0", "site 1", …
+// A tensor of two dimensions.
+struct TestMatrix {
+  uint32_t rows = 0;
+  uint32_t cols = 0;
+  std::vector<float> values;
+
+  // Row r times x.
+  double dot(uint32_t r, const float* x) const {
+    double sum = 0;
+    for (uint32_t j = 0; j < cols; ++j) sum += double{values[uint64_t{r} * cols + j]} * x[j];
+    return sum;
+  }
+};
+using TestMatrices = std::map<std::string, TestMatrix>;
+
+// Tensors of one dimension, by name; sites are called "site 0", "site 1", …
 using HeatOfSites = std::map<std::string, std::vector<float>>;
 
 template <class Table>
 class Plugged {
  public:
   Plugged(const std::string& kind, const std::string& name, const std::vector<TestSite>& sites,
-          const std::vector<Setting>& settings = {}, const HeatOfSites& heat = {})
-      : choice_(choose(kind, name, settings)), heat_(heat), encodings_(sites.size()), views_(sites.size()) {
+          const std::vector<Setting>& settings = {}, const HeatOfSites& heat = {},
+          const TestMatrices& matrices = {})
+      : choice_(choose(kind, name, settings)),
+        heat_(heat),
+        matrices_(matrices),
+        encodings_(sites.size()),
+        views_(sites.size()) {
     for (uint32_t s = 0; s < sites.size(); ++s) {
       encodings_[s] = {4, 0, sites[s].slot_bytes};
       views_[s] = {};
@@ -37,7 +59,9 @@ class Plugged {
       names_.push_back("site " + std::to_string(s));
       views_[s].alias_of = sites[s].alias_of;
       views_[s].given = sites[s].given ? 1 : 0;
+      views_[s].axis = sites[s].axis;
       views_[s].n = sites[s].n;
+      views_[s].n_in = sites[s].n_in;
       views_[s].n_enc = 1;
       views_[s].enc = &encodings_[s];
       sites_.push_back(&views_[s]);
@@ -52,10 +76,29 @@ class Plugged {
     host_.number = get<double>;
     host_.log = [](void*, int, const char* line) { ADD_FAILURE() << line; };
     host_.tensor = [](void* context, const char* site, tierd_tensor_view* out) {
+      const TestMatrices& known = static_cast<Plugged*>(context)->matrices_;
+      if (const auto matrix = known.find(site); matrix != known.end()) {
+        const auto number = static_cast<uint32_t>(std::distance(known.begin(), matrix));
+        *out = {sizeof *out, number, 2, 0, {matrix->second.rows, matrix->second.cols}, nullptr};
+        return int{TIERD_OK};
+      }
       const HeatOfSites& all = static_cast<Plugged*>(context)->heat_;
       const auto found = all.find(site);
       if (found == all.end()) return int{TIERD_E_INVALID};
       *out = {sizeof *out, 0, 1, 0, {found->second.size()}, found->second.data()};
+      return int{TIERD_OK};
+    };
+    host_.linear = [](void* context, uint32_t tensor, const float* x, uint32_t rows, float* y) {
+      const TestMatrices& known = static_cast<Plugged*>(context)->matrices_;
+      const TestMatrix& matrix = std::next(known.begin(), tensor)->second;
+      for (uint32_t r = 0; r < rows; ++r) {
+        for (uint32_t i = 0; i < matrix.rows; ++i)
+          y[uint64_t{r} * matrix.rows + i] = static_cast<float>(matrix.dot(i, x + uint64_t{r} * matrix.cols));
+      }
+      return int{TIERD_OK};
+    };
+    host_.metric = [](void* context, const char* gauge, double value) {
+      static_cast<Plugged*>(context)->metrics[gauge] = value;
       return int{TIERD_OK};
     };
     host_.evictable = [](void* context, uint32_t site, uint32_t neuron) {
@@ -75,6 +118,7 @@ class Plugged {
   Table table{};
   void* self = nullptr;
   std::function<int(uint32_t, uint32_t)> evictable;
+  std::map<std::string, double> metrics;
 
  private:
   template <class T>
@@ -87,6 +131,7 @@ class Plugged {
 
   StrategyChoice choice_;
   HeatOfSites heat_;
+  TestMatrices matrices_;
   std::vector<std::string> names_;
   std::vector<tierd_encoding_view> encodings_;
   std::vector<tierd_site_view> views_;

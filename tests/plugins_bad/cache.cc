@@ -149,7 +149,7 @@ uint32_t n_sites(void* self) {
   return TIERD_OK;
 }
 
-const tierd_cache_1 kTable = {BAD_TABLE_SIZE, BAD_SHARE, BAD_ADMIT, nullptr, nullptr,
+const tierd_cache_1 kTable = {BAD_TABLE_SIZE, BAD_SHARE, BAD_ADMIT, nullptr, nullptr, nullptr,
                               nullptr,        nullptr,   nullptr,   nullptr, nullptr};
 
 [[maybe_unused]] int create(const tierd_host* host, void** self) {

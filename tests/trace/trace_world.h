@@ -133,7 +133,7 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       m.rows = u16();
       m.list = span();
       m.in = span();
-      m.out = span();
+      m.aux = span();
       m.ready_ns = number(UINT64_MAX);
       posted.list_agent = u16();
       posted.list_pool = u16();

@@ -69,7 +69,11 @@ Done DramAgent::execute(const Message& message) {
       if ((message.flags & kPartial) != 0) executor_.clear(message.site, message.rows);
       const std::span<const Unit> units = PoolTable::units(pools_.resolve(message.list));
       if (!units.empty()) {
-        done.bytes = executor_.neurons(message.site, rows, units, memory_.data());
+        Executor::Asked asked;
+        if (message.aux.bytes != 0)
+          asked.row_masks = reinterpret_cast<const uint64_t*>(pools_.resolve(message.aux).data());
+        asked.measure = (message.flags & kMeasure) != 0;
+        done.bytes = executor_.neurons(message.site, rows, units, memory_.data(), asked);
         done.n_done = static_cast<uint32_t>(units.size());
       }
       if ((message.flags & kRunAfter) != 0) executor_.after(message.site, rows);
@@ -89,7 +93,7 @@ Done DramAgent::execute(const Message& message) {
       break;
     }
     case Op::stats:
-      if (!write_counts(message.out)) done.status = DoneStatus::invalid_argument;
+      if (!write_counts(message.aux)) done.status = DoneStatus::invalid_argument;
       break;
     case Op::cancel:
     case Op::stop:

@@ -5,6 +5,8 @@
 #include <functional>
 
 #include "core/base/check.h"
+#include "core/base/row_mask.h"
+#include "core/layout/codec.h"
 
 namespace tierd {
 namespace {
@@ -109,14 +111,15 @@ void Executor::after(uint32_t s, std::span<const RowInfo> rows) {
 }
 
 uint64_t Executor::neurons(uint32_t s, std::span<const RowInfo> rows, std::span<const Unit> units,
-                           const std::byte* memory) {
+                           const std::byte* memory, Asked asked) {
   const SiteWork& site = plan_.sites[s];
   const uint64_t group = group_bytes(site.encoding, site.n_in);
   if (site.gather) {
     gather(site, rows, units, memory);
     return rows.size() * group / kGroupRows;
   }
-  if (site.axis == Axis::neuron) return sum_neurons(site, static_cast<uint32_t>(rows.size()), units, memory);
+  if (site.axis == Axis::neuron)
+    return sum_neurons(site, static_cast<uint32_t>(rows.size()), units, memory, asked);
   std::vector<Piece> pieces;
   pieces.reserve(units.size());
   uint64_t groups = 0;
@@ -128,7 +131,21 @@ uint64_t Executor::neurons(uint32_t s, std::span<const RowInfo> rows, std::span<
     groups += in_piece;
   }
   multiply(site, static_cast<uint32_t>(rows.size()), pieces, groups, groups * group);
+  if (asked.row_masks != nullptr) silence(site, static_cast<uint32_t>(rows.size()), units, asked.row_masks);
   return groups * group;
+}
+
+// Axis row: what a row does not use is zero to it.
+void Executor::silence(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
+                       const uint64_t* row_masks) {
+  for (const Unit& unit : units) {
+    const uint32_t first = unit.unit * site.rows_per_neuron;
+    const uint32_t n = std::min(site.rows_per_neuron, site.n_out - first);
+    for (uint32_t i = 0; i < rows; ++i) {
+      if (mask_has(row_masks + uint64_t{unit.unit} * mask_words(rows), i)) continue;
+      std::fill_n(row(site.out, i) + first, n, 0.0F);
+    }
+  }
 }
 
 // The workers share the row groups of all neurons of the message, whichever neuron they belong to: a row's
@@ -165,7 +182,7 @@ void Executor::multiply(const SiteWork& site, uint32_t rows, std::span<const Pie
 // Two phases: what each neuron is worth, shared by neurons; then their weighted columns, shared by output
 // columns, so that the order of the sums depends on no worker.
 uint64_t Executor::sum_neurons(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
-                               const std::byte* memory) {
+                               const std::byte* memory, Asked asked) {
   const Bundle bundle = site.bundle();
   const FeedForward& ffn = site.ffn;
   const uint64_t n = units.size();
@@ -201,6 +218,14 @@ uint64_t Executor::sum_neurons(const SiteWork& site, uint32_t rows, std::span<co
                  kernels_->activate(ffn.activation, ffn.threshold, hidden, factor,
                                     static_cast<uint32_t>(end - begin), hidden);
                }
+               if (asked.measure) measure(site, rows, units, begin, end);
+               if (asked.row_masks == nullptr) return;
+               for (uint32_t i = 0; i < rows; ++i) {
+                 for (uint64_t k = begin; k < end; ++k) {
+                   if (!mask_has(asked.row_masks + uint64_t{units[k].unit} * mask_words(rows), i))
+                     row(ffn.hidden, i)[k] = 0;
+                 }
+               }
              });
 
   const uint64_t blocks = (uint64_t{site.n_out} + kQuantBlock - 1) / kQuantBlock;  // of columns
@@ -219,6 +244,22 @@ uint64_t Executor::sum_neurons(const SiteWork& site, uint32_t rows, std::span<co
                }
              });
   return n * bundle.bytes();
+}
+
+// What the neurons from `begin` to `end` of a call give, before any row is kept from using them.
+void Executor::measure(const SiteWork& site, uint32_t rows, std::span<const Unit> units, uint64_t begin,
+                       uint64_t end) {
+  const FeedForward& ffn = site.ffn;
+  const uint64_t column_bytes = site.bundle().row_bytes();
+  std::vector<float> column(site.n_out);
+  for (uint64_t k = begin; k < end; ++k) {
+    decode(site.encoding, {downs_[k], column_bytes}, column);
+    double squares = 0;
+    for (const float value : column) squares += double{value} * value;
+    const auto length = static_cast<float>(std::sqrt(squares));
+    for (uint32_t i = 0; i < rows; ++i)
+      row(ffn.contribution, i)[units[k].unit] = std::abs(row(ffn.hidden, i)[k]) * length;
+  }
 }
 
 void Executor::gather(const SiteWork& site, std::span<const RowInfo> rows, std::span<const Unit> units,

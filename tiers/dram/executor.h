@@ -33,11 +33,18 @@ class Executor {
                     const std::byte* other);
   // The results of the site are zero for these rows, until neurons give them.
   void clear(uint32_t site, uint32_t rows);
+  // What is asked of neurons beside their results.
+  struct Asked {
+    // [neurons of the site x mask_words(rows)] which rows use which neuron; NULL: all use all. To a row that
+    // does not use it a neuron gives nothing.
+    const uint64_t* row_masks = nullptr;
+    bool measure = false;  // FeedForward::contribution is wanted
+  };
   // Neurons of the site; unit u's bytes lie at memory + u.offset * 64. Returns the bytes of weights touched.
   // Of axis neuron, they come in the order of their numbers, and all active ones of a run of kPartialNeurons
   // in one call; their results are added to what is there.
   uint64_t neurons(uint32_t site, std::span<const RowInfo> rows, std::span<const Unit> units,
-                   const std::byte* memory);
+                   const std::byte* memory, Asked asked);
   void after(uint32_t site, std::span<const RowInfo> rows);
 
   // y [rows x n_out] = x [rows x n_in] times the transpose of a matrix packed in row groups.
@@ -66,7 +73,10 @@ class Executor {
   void gather(const SiteWork& site, std::span<const RowInfo> rows, std::span<const Unit> units,
               const std::byte* memory);
   uint64_t sum_neurons(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
-                       const std::byte* memory);
+                       const std::byte* memory, Asked asked);
+  void measure(const SiteWork& site, uint32_t rows, std::span<const Unit> units, uint64_t begin,
+               uint64_t end);
+  void silence(const SiteWork& site, uint32_t rows, std::span<const Unit> units, const uint64_t* row_masks);
   void multiply(const SiteWork& site, uint32_t rows, std::span<const Piece> pieces, uint64_t groups,
                 uint64_t bytes);
   float* row(BufferId buffer, uint32_t i) {

@@ -70,7 +70,7 @@ void FlashAgent::accept(const Message& message) {
       return complete(message, DoneStatus::ok, message.op == Op::cancel ? cancel(id) : raise(id));
     }
     case Op::stats: {
-      const bool written = write_counters(message.out);
+      const bool written = write_counters(message.aux);
       return complete(message, written ? DoneStatus::ok : DoneStatus::invalid_argument, counters_.reads.get(),
                       counters_.bytes.get());
     }

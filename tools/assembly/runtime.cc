@@ -81,6 +81,7 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   request.model.kv = config.kv == "f32" ? KvEncoding::f32 : KvEncoding::f16;
   const bool blocks = std::any_of(manifest.sites.begin(), manifest.sites.end(),
                                   [](const StoredSite& site) { return is_quantized(site.encoding); });
+  request.model.measure = config.measure_every != 0;
   request.model.int8_activations = blocks && config.activations == "int8";
   TIERD_ASSIGN(ChosenStrategies chosen, choose_strategies(config));
   TIERD_ASSIGN(StrategyChoices fallbacks, choose_fallbacks(config));
@@ -171,6 +172,7 @@ Status Runtime::make_strategies() {
   options.seed = plan_.config.seed;
   options.deadline_ns = uint64_t{plan_.config.plugin_deadline_ms} * 1'000'000;
   options.linear = linear;
+  options.measure_every = plan_.config.measure_every;
   TIERD_ASSIGN(strategies_, StrategySet::create(plan_.strategies, plan_.model.sites, options));
   plan_.strategies = {};  // the instances hold what they need: tensors must not outlive a swap
   TIERD_ASSIGN(slots_, strategies_->share(plan_.memory.arena));
@@ -253,6 +255,8 @@ Status Runtime::make_kernel() {
     to.memory.block_bytes = memory.block_bytes;
   }
   options.prefetch = config.prefetch;
+  options.max_rows = memory.model.max_rows;
+  options.measure_every = config.measure_every;
   options.describe_extent = [this](uint32_t extent) {
     return plan_.store.data_path() + ": " + plan_.store.describe(extent);
   };

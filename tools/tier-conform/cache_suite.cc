@@ -25,6 +25,7 @@ constexpr const char* kEnough = "admit: what is kept has a free slot or a victim
 constexpr const char* kNoWaste = "admit: nobody is evicted for nothing";
 constexpr const char* kAhead =
     "ahead: sites that can keep what is listed, ascending neurons, within the room given";
+constexpr const char* kExpire = "expire: victims are of the same site, evictable, each named once";
 constexpr const char* kResize =
     "resize: victims are evictable and named once, and enough as far as there are any";
 
@@ -186,6 +187,20 @@ class Trace {
     const ActiveSet set = random_.below(4) == 0 ? ActiveSet::all(sites_[site].n) : ActiveSet::of(active);
     const tierd_set_view used = set_view(site, set, 1, TIERD_SET_TRUE);
     answered(cache_->strategy.call_if(&tierd_cache_1::touch, "touch", &used));
+    if (well()) expire(site);
+  }
+
+  void expire(SiteId site) {
+    if (cache_->strategy.table.expire == nullptr) return;
+    const uint32_t n = sites_[site].n;
+    Guarded<tierd_neuron> victims(n);
+    tierd_victims_out out{n, 0, victims.data()};
+    answered(cache_->strategy.call(&tierd_cache_1::expire, "expire", site, &out));
+    if (!well()) return;
+    report_.check(kWithin, victims.intact(), [] { return "expire wrote beyond its answer"; });
+    std::vector<uint32_t> leaving;
+    well_ = check_victims(kExpire, out, n, site, leaving);
+    if (well()) evict(site, leaving, TIERD_DROPPED_EVICTED);
   }
 
   void admit(SiteId site, const std::vector<uint32_t>& missing, int priority) {

@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "core/base/row_mask.h"
 #include "core/kernel/active_set.h"
 #include "core/kernel/set_view.h"
 #include "tools/tier-conform/simulated_core.h"
@@ -36,6 +37,7 @@ class Trace {
     if (predictor_ == nullptr) return false;
     const uint32_t caps = predictor_->strategy.table.caps(predictor_->strategy.self);
     lossy_ = (caps & TIERD_PREDICTOR_LOSSY) != 0;
+    reads_x_ = (caps & TIERD_PREDICTOR_NEEDS_X) != 0;
     constexpr uint32_t kKnown = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_NEEDS_TRUTH |
                                 TIERD_PREDICTOR_NEEDS_ALL_TRUTH | TIERD_PREDICTOR_LOSSY;
     report_.check(kCaps, (caps & ~kKnown) == 0 && lossy_ == (choice_.plugin->lossy != 0), [&] {
@@ -56,6 +58,9 @@ class Trace {
       rows.size = sizeof rows;
       rows.rows = static_cast<uint32_t>(rows_of.size());
       rows.seq = rows_of.data();
+      const std::vector<float> x = draw_x(site, rows.rows);
+      rows.dim = x.empty() ? 0 : sites_[site].n_in;
+      rows.x = x.empty() ? nullptr : x.data();
       predict(site, rows);
       if (well_) look_ahead(site, rows);
     }
@@ -86,16 +91,31 @@ class Trace {
     sequences_.erase(sequences_.begin() + static_cast<std::ptrdiff_t>(which));
   }
 
+  // Exactly as much as there is: who reads beyond it is caught by AddressSanitizer. Nothing where the
+  // predictor does not want it.
+  std::vector<float> draw_x(SiteId site, uint32_t rows) {
+    const auto wants = predictor_->strategy.table.reads_x;
+    if (!reads_x_ || (wants != nullptr && wants(predictor_->strategy.self, site) == 0)) return {};
+    std::vector<float> x(uint64_t{rows} * sites_[site].n_in);
+    for (float& value : x) value = static_cast<float>(random_.below(2001)) / 1000 - 1;
+    return x;
+  }
+
   void predict(SiteId site, const tierd_rows_view& rows) {
     const uint32_t n = sites_[site].n;
     Guarded<uint32_t> neurons(n);
+    const uint32_t words = rows.rows > 1 ? mask_words(rows.rows) : 0;
+    Guarded<uint64_t> row_masks(uint64_t{n} * words);
+    std::fill_n(row_masks.data(), uint64_t{n} * words, ~uint64_t{0});
     tierd_set_out out{};
     out.size = sizeof out;
     out.cap = n;
     out.idx = neurons.data();
+    out.row_mask = words != 0 ? row_masks.data() : nullptr;
     answered(predictor_->strategy.call(&tierd_predictor_1::predict, "predict", site, &rows, &out));
     if (!well_) return;
-    report_.check(kWithin, neurons.intact(), [] { return "predict wrote beyond the site"; });
+    report_.check(kWithin, neurons.intact() && row_masks.intact(),
+                  [] { return "predict wrote beyond the site"; });
     const bool counted = out.all <= 1 && (out.all == 1 || out.n <= n);
     report_.check(kSets, counted,
                   [&] { return fmt::format("{} of {} neurons, all = {}", out.n, n, out.all); });
@@ -107,6 +127,7 @@ class Trace {
                   [&] { return fmt::format("{} of {} neurons of site {}", out.n, n, site); });
     fingerprint_.add(uint64_t{out.all} << 32 | count);
     for (uint32_t i = 0; i < count; ++i) fingerprint_.add(neurons[i]);
+    for (uint64_t i = 0; i < uint64_t{count} * words; ++i) fingerprint_.add(row_masks[i]);
 
     const ActiveSet set = out.all == 1
                               ? ActiveSet::all(n)
@@ -152,6 +173,7 @@ class Trace {
   std::vector<uint64_t> sequences_;
   Fingerprint fingerprint_;
   bool lossy_ = false;
+  bool reads_x_ = false;
   bool well_ = true;
 };
 

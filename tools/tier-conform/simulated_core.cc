@@ -52,6 +52,7 @@ std::vector<Site> draw_sites(uint32_t world, Random& random) {
   for (uint32_t i = 0; i < 1 + random.below(8); ++i) {
     add(1 + random.below(random.below(3) == 0 ? 400 : 20), 64 * (1 + random.below(64)));
     sites.back().given = i == 0 && random.below(2) == 0;
+    if (!sites.back().given && random.below(2) == 0) sites.back().axis = Axis::neuron;
   }
   return sites;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "core/store/disk.h"
@@ -15,6 +16,15 @@ using Numbers = std::vector<float>;
 
 struct SiteTruth {
   Numbers rows, counts, neurons;
+
+  void add(const std::optional<std::vector<uint32_t>>& active) {
+    counts.push_back(active ? static_cast<float>(active->size()) : -1.0F);
+    if (active) neurons.insert(neurons.end(), active->begin(), active->end());
+  }
+  void take_back() {
+    if (counts.back() > 0) neurons.resize(neurons.size() - static_cast<size_t>(counts.back()));
+    counts.pop_back();
+  }
 };
 
 }  // namespace
@@ -25,17 +35,23 @@ Status write_truth(TraceReader& trace, const std::string& path) {
   uint16_t rows = 0;
   for (; const Event* event = trace.peek(); trace.next()) {
     if (const auto* pass = event->as<PassBegins>()) rows = pass->rows;
-    const auto* active = event->as<Activated>();
-    if (active == nullptr) continue;
-    if (active->site >= sites.size()) {
+    const auto unsound = [&](SiteId site) {
       return Error{Code::corrupt, trace.path(),
-                   fmt::format("event {}: site {} of {}", trace.position(), active->site, sites.size())};
+                   fmt::format("event {}: site {} of {}", trace.position(), site, sites.size())};
+    };
+    if (const auto* active = event->as<Activated>()) {
+      if (active->site >= sites.size()) return unsound(active->site);
+      SiteTruth& truth = truths[active->site];
+      truth.rows.push_back(rows);
+      truth.add(active->neurons);
+    } else if (const auto* measured = event->as<Measured>()) {
+      // What was measured after a pass is truer than what was predicted before it.
+      if (measured->site >= sites.size()) return unsound(measured->site);
+      SiteTruth& truth = truths[measured->site];
+      if (truth.counts.empty()) return unsound(measured->site);
+      truth.take_back();
+      truth.add(measured->neurons);
     }
-    SiteTruth& truth = truths[active->site];
-    truth.rows.push_back(rows);
-    truth.counts.push_back(active->neurons ? static_cast<float>(active->neurons->size()) : -1.0F);
-    if (active->neurons)
-      truth.neurons.insert(truth.neurons.end(), active->neurons->begin(), active->neurons->end());
   }
   TIERD_TRY(trace.status());
 

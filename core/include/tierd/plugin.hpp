@@ -217,6 +217,7 @@ TIERD_DETAIL_FUNCTION(look_ahead)
 TIERD_DETAIL_FUNCTION(observe)
 TIERD_DETAIL_FUNCTION(begin_sequence)
 TIERD_DETAIL_FUNCTION(end_sequence)
+TIERD_DETAIL_FUNCTION(reads_x)
 TIERD_DETAIL_FUNCTION(choose)
 TIERD_DETAIL_FUNCTION(assign)
 TIERD_DETAIL_FUNCTION(share)
@@ -228,6 +229,7 @@ TIERD_DETAIL_FUNCTION(ahead)
 TIERD_DETAIL_FUNCTION(end_step)
 TIERD_DETAIL_FUNCTION(adopt)
 TIERD_DETAIL_FUNCTION(resize)
+TIERD_DETAIL_FUNCTION(expire)
 #undef TIERD_DETAIL_FUNCTION
 
 // The capabilities of a predictor: T::kCaps, or none.
@@ -253,7 +255,8 @@ struct PredictorTable {
                               pick_look_ahead<T>(decltype(F::look_ahead){}),
                               pick_observe<T>(decltype(F::observe){}),
                               pick_begin_sequence<T>(decltype(F::begin_sequence){}),
-                              pick_end_sequence<T>(decltype(F::end_sequence){})};
+                              pick_end_sequence<T>(decltype(F::end_sequence){}),
+                              pick_reads_x<T>(decltype(F::reads_x){})};
 };
 template <class T>
 struct QuantizerTable {
@@ -272,7 +275,8 @@ struct CacheTable {
                               pick_ahead<T>(decltype(F::ahead){}),
                               pick_end_step<T>(decltype(F::end_step){}),
                               pick_adopt<T>(decltype(F::adopt){}),
-                              pick_resize<T>(decltype(F::resize){})};
+                              pick_resize<T>(decltype(F::resize){}),
+                              pick_expire<T>(decltype(F::expire){})};
 };
 template <class T>
 struct BalancerTable {

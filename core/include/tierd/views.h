@@ -67,7 +67,7 @@ typedef struct tierd_set_out {
   uint32_t n;   /* out */
   uint8_t all;  /* out: 1 = every neuron of the site; idx and n are ignored */
   uint32_t* idx;
-  uint64_t* row_mask; /* NULL if rows are not told apart */
+  uint64_t* row_mask; /* [cap x ceil(rows/64)], of idx[i] at i; NULL if rows are not told apart */
   float* score;       /* NULL if not wanted */
 } tierd_set_out;
 

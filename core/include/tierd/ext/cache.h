@@ -43,6 +43,9 @@ typedef struct tierd_cache_1 {
    * more than that. What is not evictable now is not among them: it leaves when its use ends, as `dropped`
    * tells. NULL: the size cannot change. */
   int (*resize)(void* self, uint64_t bytes, uint32_t* max_slots, tierd_victims_out* victims);
+  /* After `touch`: neurons of that site which leave now, whether or not their room is needed; evictable, each
+   * once. There is room for all of the site's. */
+  int (*expire)(void* self, uint32_t site, tierd_victims_out* victims);
 } tierd_cache_1;
 
 #ifdef __cplusplus

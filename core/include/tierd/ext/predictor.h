@@ -22,17 +22,23 @@ typedef struct tierd_predictor_1 {
   uint32_t size;
   /* What it needs and may do: TIERD_PREDICTOR_… . */
   uint32_t (*caps)(void* self);
-  /* The active set of `site` for these rows: `all`, or neurons in ascending order. */
+  /* The active set of `site` for these rows: `all`, or neurons in ascending order. Where out->row_mask is
+   * given, every bit of it is set: the plugin clears those of rows that do not use a neuron, or leaves it
+   * alone. */
   int (*predict)(void* self, uint32_t site, const tierd_rows_view* rows, tierd_set_out* out);
   /* What the sites after `site` will want, nearest first. Optional (NULL). */
   int (*look_ahead)(void* self, uint32_t site, const tierd_rows_view* rows, tierd_ahead_out* out);
-  /* What was predicted and what was true. Optional. */
+  /* What was predicted and what was true, as far as truth->known says. Optional. */
   int (*observe)(void* self, const tierd_set_view* predicted, const tierd_set_view* truth);
   /* A session is about to pass its first tokens: rows of this sequence follow. Optional. */
   int (*begin_sequence)(void* self, uint64_t sequence);
   /* The session is over, or forgets its tokens; its number may begin again. Optional. An instance that took
    * another's place may hear of the end, and see rows, of a sequence that began before it came. */
   int (*end_sequence)(void* self, uint64_t sequence);
+  /* With TIERD_PREDICTOR_NEEDS_X, once for every site: 1 when predict and look_ahead of it want rows->x, what
+   * the site computes from; 0 when they do not, which saves the kernel waiting for it. NULL: of every site.
+   */
+  int (*reads_x)(void* self, uint32_t site);
 } tierd_predictor_1;
 
 #ifdef __cplusplus

@@ -1,0 +1,17 @@
+// In place of what only weights can tell, when a run is played again without them.
+#pragma once
+
+#include "core/kernel/active_set.h"
+#include "core/kernel/site.h"
+
+namespace tierd {
+
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  // Of the present pass of `site`: what a predictor that reads activations said; and what was measured.
+  virtual ActiveSet predicted(SiteId site) = 0;
+  virtual ActiveSet measured(SiteId site) = 0;
+};
+
+}  // namespace tierd

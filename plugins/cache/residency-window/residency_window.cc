@@ -1,0 +1,199 @@
+// LLM in a flash. What is used whole in every step (attention, embeddings) stays for good (3.1, selective
+// persistence); of each feed-forward network the neurons that the last k tokens used stay (3.1.2, sliding
+// window), so that a token brings in only what none of the k before it used. Who was not used by the last k
+// leaves at once, whether or not the room is needed. Where the budget holds less than the window wants, the
+// oldest leave first: k shrinks by itself.
+//
+// A pass of the walk counts as one token. Costs what changes: neurons that came, left or were used.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "tierd/fixed_set.hpp"
+
+namespace {
+
+constexpr tierd_param kParams[] = {
+    tierd::integer("k", "4", 1, 1024, "tokens whose neurons stay (the paper: 4 to 5; 2 of Llama-2)"),
+    tierd::number("most", "1", 0, 1,
+                  "of a network's neurons at most this share stays (the paper: 0.25 of Persimmon)"),
+};
+
+// Of one network: who was used when.
+class Window {
+ public:
+  Window(uint32_t n, uint32_t k) : k_(k), last_(n, 0), here_(n, 0), used_in_(k + 1) {}
+
+  // Used by the token that is being computed.
+  void use(uint32_t neuron) {
+    if (last_[neuron] == now_) return;
+    last_[neuron] = now_;
+    in(now_).push_back(neuron);
+  }
+  // And that token is over.
+  void next_token() {
+    ++now_;
+    in(now_).clear();  // of the token that left the window
+  }
+  void landed(uint32_t neuron) {
+    here_[neuron] = 1;
+    use(neuron);
+  }
+  void dropped(uint32_t neuron) { here_[neuron] = 0; }
+
+  // Those that none of the last k tokens has used. Who cannot leave now, so that `each` says false, stays for
+  // another k. Before next_token.
+  template <class Each>
+  void each_expired(Each each) {
+    if (now_ < k_ + kFirst) return;
+    const uint64_t gone = now_ - k_;
+    for (const uint32_t neuron : in(gone)) {
+      if (here_[neuron] != 0 && last_[neuron] == gone && !each(neuron)) use(neuron);
+    }
+  }
+  // Those that are here, from the one that was used longest ago on, until `each` says false.
+  template <class Each>
+  void each_by_age(Each each) const {
+    for (uint64_t token = now_ > k_ ? now_ - k_ : kFirst; token <= now_; ++token) {
+      for (const uint32_t neuron : in(token)) {
+        if (here_[neuron] != 0 && last_[neuron] == token && !each(neuron)) return;
+      }
+    }
+  }
+  // How many tokens ago it was used.
+  uint64_t age(uint32_t neuron) const { return now_ - last_[neuron]; }
+
+ private:
+  static constexpr uint64_t kFirst = 1;
+  std::vector<uint32_t>& in(uint64_t token) { return used_in_[token % used_in_.size()]; }
+  const std::vector<uint32_t>& in(uint64_t token) const { return used_in_[token % used_in_.size()]; }
+
+  uint64_t k_;
+  uint64_t now_ = kFirst;                       // the token that is being computed
+  std::vector<uint64_t> last_;                  // [n] the token that used it last
+  std::vector<uint8_t> here_;                   // [n] whether
+  std::vector<std::vector<uint32_t>> used_in_;  // of the last k tokens and the present one
+};
+
+class ResidencyWindow : public tierd::FixedSet {
+ public:
+  explicit ResidencyWindow(const tierd::Host& host)
+      : FixedSet(host), k_(static_cast<uint32_t>(host.integer("k"))), most_(host.number("most")) {
+    for (uint32_t s = 0; s < host.n_sites(); ++s) windows_.emplace_back(slides(s) ? host.site(s).n : 0, k_);
+  }
+
+  // What is used whole comes first.
+  void share(uint64_t bytes, uint32_t* max_slots) {
+    std::vector<uint32_t> most(max_slots, max_slots + host().n_sites());
+    for (uint32_t s = 0; s < most.size(); ++s) {
+      if (slides(s)) most[s] = std::min(most[s], static_cast<uint32_t>(most_ * host().site(s).n));
+    }
+    std::fill_n(max_slots, host().n_sites(), 0u);
+    const auto spread = [&](auto takes_part) {
+      bytes = tierd::split_evenly(host(), bytes, most, max_slots, [&](const tierd_site_view& site) {
+        return site.alias_of == TIERD_NO_SITE && takes_part(site);
+      });
+    };
+    spread([&](const tierd_site_view& site) { return !slides(site.site) && site.given == 0; });
+    spread([&](const tierd_site_view& site) { return !slides(site.site) && site.given != 0; });
+    spread([&](const tierd_site_view& site) { return slides(site.site); });
+    for (uint32_t s = 0; s < host().n_sites(); ++s) {
+      std::vector<uint32_t> kept;
+      for (uint32_t i = 0; !slides(s) && i < host().site(s).n && kept.size() < max_slots[s]; ++i) {
+        if (host().at_home(s, i)) kept.push_back(i);
+      }
+      keep(s, std::move(kept));
+    }
+  }
+
+  void resize(uint64_t bytes, uint32_t* max_slots, tierd_victims_out& victims) {
+    share(bytes, max_slots);
+    name_surplus(max_slots, victims);
+    for (uint32_t s = 0; s < host().n_sites(); ++s) {
+      if (!slides(s)) continue;
+      std::vector<uint32_t> oldest_first;
+      windows_[s].each_by_age([&](uint32_t neuron) {
+        oldest_first.push_back(neuron);
+        return true;
+      });
+      tierd::name_surplus(host(), s, oldest_first, max_slots[s], victims);
+    }
+  }
+
+  void admit(const tierd_set_view& missing, int priority, uint32_t free_slots, uint8_t* verdict,
+             tierd_victims_out& victims) {
+    if (!slides(missing.site)) return FixedSet::admit(missing, priority, free_slots, verdict, victims);
+    victims.n = 0;
+    const uint32_t lacking = missing.n > free_slots ? missing.n - free_slots : 0;
+    if (lacking != 0) make_room(missing.site, std::min(lacking, victims.cap), victims);
+    const uint32_t kept = std::min(missing.n, free_slots + victims.n);
+    for (uint32_t i = 0; i < missing.n; ++i)
+      verdict[i] = i < kept ? TIERD_VERDICT_KEEP : TIERD_VERDICT_BYPASS;
+  }
+
+  void landed(uint32_t site, const uint32_t* idx, uint32_t n) {
+    FixedSet::landed(site, idx, slides(site) ? 0 : n);
+    for (uint32_t i = 0; slides(site) && i < n; ++i) windows_[site].landed(idx[i]);
+  }
+  void dropped(uint32_t site, const uint32_t* idx, uint32_t n, int why) {
+    FixedSet::dropped(site, idx, slides(site) ? 0 : n, why);
+    for (uint32_t i = 0; slides(site) && i < n; ++i) windows_[site].dropped(idx[i]);
+  }
+
+  void touch(const tierd_set_view& used) {
+    if (!slides(used.site)) return;
+    Window& window = windows_[used.site];
+    for (uint32_t i = 0; i < used.n; ++i) window.use(used.idx == nullptr ? i : used.idx[i]);
+  }
+
+  // The token is over.
+  void expire(uint32_t site, tierd_victims_out& victims) {
+    victims.n = 0;
+    if (!slides(site)) return;
+    Window& window = windows_[site];
+    window.each_expired([&](uint32_t neuron) {
+      const bool leaves = host().evictable(site, neuron);
+      if (leaves) victims.item[victims.n++] = {site, neuron};
+      return leaves;
+    });
+    window.next_token();
+    ++tokens_;
+    whole_windows_ += k_;
+    host().metric("k", (static_cast<double>(whole_windows_) - static_cast<double>(shrunk_)) /
+                           static_cast<double>(tokens_));
+  }
+
+ private:
+  bool slides(uint32_t site) const {
+    const tierd_site_view& view = host().site(site);
+    return view.axis == TIERD_AXIS_NEURON && view.given == 0;
+  }
+
+  // The oldest first: those of the next token to leave the window, then of the one after it.
+  void make_room(uint32_t site, uint32_t wanted, tierd_victims_out& victims) {
+    uint64_t youngest = k_ + 1;
+    windows_[site].each_by_age([&](uint32_t neuron) {
+      if (victims.n == wanted) return false;
+      if (!host().evictable(site, neuron)) return true;
+      victims.item[victims.n++] = {site, neuron};
+      youngest = windows_[site].age(neuron);
+      return true;
+    });
+    shrunk_ += k_ + 1 - youngest;
+  }
+
+  uint32_t k_;
+  double most_;
+  std::vector<Window> windows_;  // [sites]
+  // How far windows reached back, over all sites and tokens.
+  uint64_t tokens_ = 0;
+  uint64_t whole_windows_ = 0;
+  uint64_t shrunk_ = 0;
+};
+
+}  // namespace
+
+TIERD_PLUGIN(tierd::with_params(
+    tierd::cache<ResidencyWindow>("residency-window", "1.0",
+                                  "dense weights stay, and the neurons of the last k tokens"),
+    kParams))

@@ -1,0 +1,124 @@
+// The gate of a gated network is its own predictor where the activation cuts off (LLM in a flash, Llama-2
+// with FATReLU): a neuron whose gate stays below the cut gives exactly nothing. The gate's rows stay in
+// memory, a third of the network; up and down need to be read of active neurons only. Of a site SITE the
+// tensors
+//
+//   SITE.gate       [neurons x n_in]
+//   SITE.gate_bias  [neurons], if there is one
+//
+// as `tier-train gate` writes them. A site without them is active as a whole.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tierd/plugin.hpp"
+#include "tierd/row_scores.hpp"
+
+namespace {
+
+constexpr tierd_param kParams[] = {
+    tierd::lossy(tierd::number("threshold", "0", -1e6, 1e6,
+                               "the activation's cut: a gate above it fires (0 of ReLU, the t of FATReLU)")),
+    tierd::lossy(
+        tierd::number("margin", "0.001", 0, 1,
+                      "so much of the largest gate of a row lies below the cut and is active all the "
+                      "same: the model's own sum is rounded in another order")),
+};
+
+constexpr const char* kManual =
+    "Exact but for rounding, which the margin covers. Needs tables: tier-train gate MODEL -o "
+    "gate.safetensors, "
+    "then predictor.tensors = \"gate.safetensors\".";
+
+constexpr uint32_t kRowsAtOnce = 16;  // of gates in memory
+
+class Gate {
+ public:
+  static constexpr uint32_t kCaps = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_LOSSY;
+
+  explicit Gate(const tierd::Host& host)
+      : host_(host),
+        threshold_(static_cast<float>(host.number("threshold"))),
+        margin_(static_cast<float>(host.number("margin"))),
+        gates_(host.n_sites()) {
+    bool any = false;
+    for (uint32_t s = 0; s < host.n_sites(); ++s) {
+      if (!host.has_tensor((std::string(host.site(s).name) + ".gate").c_str())) continue;
+      gates_[s] = read(host.site(s));
+      any = true;
+    }
+    if (!any && host.n_sites() != 0)
+      host.log(TIERD_LOG_WARNING, "there are no gates for any site: everything is active");
+  }
+
+  int reads_x(uint32_t site) const { return gates_[site] ? 1 : 0; }
+
+  void predict(uint32_t site, const tierd_rows_view& rows, tierd_set_out& out) {
+    out.all = reads_x(site) == 0 ? 1 : 0;
+    if (out.all != 0) return;
+    const Rows& gate = *gates_[site];
+    active_.begin(gate.n, rows.rows);
+    for (uint32_t first = 0; first < rows.rows; first += kRowsAtOnce) {
+      const uint32_t some = std::min(kRowsAtOnce, rows.rows - first);
+      values_.resize(uint64_t{some} * gate.n);
+      host_.linear(gate.tensor, rows.x + uint64_t{first} * rows.dim, some, values_.data());
+      for (uint32_t r = 0; r < some; ++r) {
+        float* values = values_.data() + uint64_t{r} * gate.n;
+        float largest = 0;
+        for (uint32_t i = 0; i < gate.n; ++i) {
+          if (gate.bias != nullptr) values[i] += gate.bias[i];
+          largest = std::max(largest, std::abs(values[i]));
+        }
+        const float bound = threshold_ - margin_ * largest;
+        for (uint32_t i = 0; i < gate.n; ++i) {
+          if (values[i] > bound) active_.activate(i, first + r);
+        }
+      }
+    }
+    predicted_ += active_.answer(out);
+    asked_ += gate.n;
+    host_.metric("active_share", static_cast<double>(predicted_) / static_cast<double>(asked_));
+  }
+
+ private:
+  struct Rows {
+    uint32_t n = 0;
+    uint32_t tensor = 0;
+    const float* bias = nullptr;
+  };
+
+  Rows read(const tierd_site_view& site) const {
+    const std::string name = site.name;
+    const tierd_tensor_view gate = host_.tensor((name + ".gate").c_str());
+    if (gate.n_dims != 2 || gate.dims[0] != site.n || gate.dims[1] != site.n_in) {
+      throw tierd::Failure(TIERD_E_INVALID, name + ".gate should be " + std::to_string(site.n) + " x " +
+                                                std::to_string(site.n_in));
+    }
+    if (!host_.has_tensor((name + ".gate_bias").c_str())) return {site.n, gate.tensor, nullptr};
+    const tierd_tensor_view bias = host_.tensor((name + ".gate_bias").c_str());
+    if (bias.n_dims != 1 || bias.dims[0] != site.n)
+      throw tierd::Failure(TIERD_E_INVALID,
+                           name + ".gate_bias should be " + std::to_string(site.n) + " values");
+    return {site.n, gate.tensor, bias.data};
+  }
+
+  tierd::Host host_;
+  float threshold_;
+  float margin_;
+  std::vector<std::optional<Rows>> gates_;  // [sites]
+  uint64_t predicted_ = 0;
+  uint64_t asked_ = 0;
+  // Of one call, kept for their memory.
+  tierd::RowScores active_;
+  std::vector<float> values_;
+};
+
+}  // namespace
+
+TIERD_PLUGIN(tierd::with_manual(
+    tierd::with_params(tierd::predictor<Gate>("gate", "1.0",
+                                              "the gate of a gated network says which neurons fire"),
+                       kParams),
+    kManual))

@@ -1,0 +1,132 @@
+// Predictors that read what a network computes from: low-rank tables, and a network's own gate.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <optional>
+
+#include "core/base/random.h"
+#include "tests/plugins/table.h"
+
+namespace tierd {
+namespace {
+
+using Predictor = Plugged<tierd_predictor_1>;
+constexpr uint32_t kNeurons = 90;
+constexpr uint32_t kWidth = 24;
+constexpr uint32_t kRank = 7;
+constexpr uint32_t kRows = 70;  // two words of a mask
+const std::vector<TestSite> kSites = {{4, 64},
+                                      {kNeurons, 64, false, TIERD_NO_SITE, TIERD_AXIS_NEURON, kWidth}};
+constexpr uint32_t kNetwork = 1;
+
+std::vector<float> draw(Random& random, size_t n) {
+  std::vector<float> values(n);
+  for (float& value : values) value = random.symmetric();
+  return values;
+}
+TestMatrix matrix(Random& random, uint32_t rows, uint32_t cols) {
+  return {rows, cols, draw(random, uint64_t{rows} * cols)};
+}
+
+struct Answer {
+  bool all = false;
+  std::vector<uint32_t> neurons;
+  std::vector<uint64_t> row_masks;
+};
+Answer predict(Predictor& predictor, uint32_t site, const std::vector<float>& x) {
+  const auto rows = static_cast<uint32_t>(x.size() / kWidth);
+  const uint32_t words = (rows + 63) / 64;
+  const std::vector<uint64_t> sequences(rows, 0);
+  tierd_rows_view view{sizeof view, rows, kWidth, x.data(), sequences.data()};
+  Answer answer;
+  answer.neurons.resize(kNeurons);
+  answer.row_masks.assign(uint64_t{kNeurons} * words, ~uint64_t{0});
+  tierd_set_out out{sizeof out, kNeurons, 0, 0, answer.neurons.data(), answer.row_masks.data(), nullptr};
+  EXPECT_EQ(predictor.table.predict(predictor.self, site, &view, &out), TIERD_OK);
+  answer.all = out.all != 0;
+  answer.neurons.resize(out.n);
+  answer.row_masks.resize(uint64_t{out.n} * words);
+  return answer;
+}
+
+// `fires(row, neuron)` says what is right; where it is too close to say, nothing.
+template <class Fires>
+void expect_fires(const Answer& answer, uint32_t rows, Fires fires) {
+  ASSERT_FALSE(answer.all);
+  const uint32_t words = (rows + 63) / 64;
+  uint32_t listed = 0;
+  for (uint32_t i = 0; i < kNeurons; ++i) {
+    const bool here = listed < answer.neurons.size() && answer.neurons[listed] == i;
+    for (uint32_t r = 0; r < rows; ++r) {
+      const bool said = here && (answer.row_masks[uint64_t{listed} * words + r / 64] >> (r % 64) & 1) != 0;
+      ASSERT_EQ(said, fires(r, i).value_or(said)) << "row " << r << " neuron " << i;
+    }
+    listed += here ? 1 : 0;
+  }
+  EXPECT_EQ(listed, answer.neurons.size());
+}
+
+TEST(LowRank, ScoresByTwoThinMatricesForEachRow) {
+  Random random(1);
+  const TestMatrix a = matrix(random, kRank, kWidth), b = matrix(random, kNeurons, kRank);
+  const std::vector<float> bias = draw(random, kNeurons), x = draw(random, kRows * kWidth);
+  for (const bool with_bias : {false, true}) {
+    for (const double threshold : {0.3, 0.5, 0.9}) {
+      HeatOfSites vectors;
+      if (with_bias) vectors["site 1.bias"] = bias;
+      Predictor predictor("predictor", "low-rank", kSites, {{"threshold", threshold, "test"}}, vectors,
+                          {{"site 1.a", a}, {"site 1.b", b}});
+      EXPECT_EQ(predictor.table.reads_x(predictor.self, 0), 0);
+      EXPECT_EQ(predictor.table.reads_x(predictor.self, kNetwork), 1);
+      EXPECT_TRUE(predict(predictor, 0, {}).all);
+      const auto fires = [&](uint32_t row, uint32_t neuron) -> std::optional<bool> {
+        std::vector<float> inner;
+        for (uint32_t k = 0; k < kRank; ++k) inner.push_back(static_cast<float>(a.dot(k, &x[row * kWidth])));
+        const double score = b.dot(neuron, inner.data()) + (with_bias ? bias[neuron] : 0);
+        const double probability = 1 / (1 + std::exp(-score));
+        if (std::abs(probability - threshold) < 1e-5) return std::nullopt;
+        return probability > threshold;
+      };
+      expect_fires(predict(predictor, kNetwork, x), kRows, fires);
+      for (uint32_t r = 0; r < 3; ++r) {
+        const std::vector<float> row(x.begin() + r * kWidth, x.begin() + (r + 1) * kWidth);
+        expect_fires(predict(predictor, kNetwork, row), 1,
+                     [&](uint32_t, uint32_t neuron) { return fires(r, neuron); });
+      }
+    }
+  }
+}
+
+TEST(LowRank, TheEndsOfTheThreshold) {
+  Random random(2);
+  const TestMatrices tables = {{"site 1.a", matrix(random, kRank, kWidth)},
+                               {"site 1.b", matrix(random, kNeurons, kRank)}};
+  const std::vector<float> x = draw(random, 2 * kWidth);
+  Predictor all("predictor", "low-rank", kSites, {{"threshold", 0.0, "test"}}, {}, tables);
+  EXPECT_EQ(all.table.reads_x(all.self, kNetwork), 0);
+  EXPECT_TRUE(predict(all, kNetwork, x).all);
+  Predictor none("predictor", "low-rank", kSites, {{"threshold", 1.0, "test"}}, {}, tables);
+  EXPECT_TRUE(predict(none, kNetwork, x).neurons.empty());
+}
+
+TEST(Gate, FiresAboveTheCutAndALittleBelow) {
+  Random random(3);
+  const TestMatrix gate = matrix(random, kNeurons, kWidth);
+  const std::vector<float> bias = draw(random, kNeurons), x = draw(random, kRows * kWidth);
+  for (const double threshold : {0.0, 0.4}) {
+    Predictor predictor("predictor", "gate", kSites,
+                        {{"threshold", threshold, "test"}, {"margin", 0.05, "test"}},
+                        {{"site 1.gate_bias", bias}}, {{"site 1.gate", gate}});
+    expect_fires(predict(predictor, kNetwork, x), kRows, [&](uint32_t row, uint32_t neuron) {
+      const auto value = [&](uint32_t i) { return gate.dot(i, &x[row * kWidth]) + bias[i]; };
+      double largest = 0;
+      for (uint32_t i = 0; i < kNeurons; ++i) largest = std::max(largest, std::abs(value(i)));
+      const double over = value(neuron) - (threshold - 0.05 * largest);
+      return std::abs(over) < 1e-5 ? std::nullopt : std::optional<bool>(over > 0);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace tierd

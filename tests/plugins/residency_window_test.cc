@@ -1,0 +1,177 @@
+// The window of the last k tokens, against unions of sets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <set>
+
+#include "core/base/random.h"
+#include "tests/plugins/table.h"
+
+namespace tierd {
+namespace {
+
+using Cache = Plugged<tierd_cache_1>;
+using Set = std::set<uint32_t>;
+constexpr uint8_t kNeuronAxis = TIERD_AXIS_NEURON;
+constexpr uint32_t kNeurons = 200;
+// Attention, a network, the head whose bytes the embedding shares.
+const std::vector<TestSite> kSites = {
+    {6, 100, true, 3}, {10, 100}, {kNeurons, 10, false, TIERD_NO_SITE, kNeuronAxis}, {6, 100}};
+constexpr uint32_t kNetwork = 2;
+
+Setting integer(const char* key, int64_t value) {
+  return {key, value, "test"};
+}
+
+// A network's memory as the kernel keeps it.
+struct Memory {
+  Memory(int64_t k, uint32_t room)
+      : cache("cache", "residency-window", kSites, {integer("k", k)}), slots(room) {
+    cache.evictable = [this](uint32_t, uint32_t neuron) {
+      return resident.count(neuron) != 0 && pinned.count(neuron) == 0 ? 1 : 0;
+    };
+  }
+  // One token. Returns what was read for it.
+  Set pass(const Set& active) {
+    Set missing, streamed;
+    pinned.clear();
+    for (const uint32_t neuron : active) (resident.count(neuron) != 0 ? pinned : missing).insert(neuron);
+    const std::vector<uint32_t> asked(missing.begin(), missing.end());
+    const Admitted answer = admit(cache, kNetwork, asked, slots - static_cast<uint32_t>(resident.size()));
+    leave(answer.victims);
+    std::vector<uint32_t> kept;
+    for (size_t i = 0; i < asked.size(); ++i) {
+      if (answer.verdicts[i] == TIERD_VERDICT_KEEP) kept.push_back(asked[i]);
+    }
+    resident.insert(kept.begin(), kept.end());
+    EXPECT_LE(resident.size(), slots);
+    most = std::max(most, resident.size());
+    cache.table.landed(cache.self, kNetwork, kept.data(), static_cast<uint32_t>(kept.size()));
+    pinned.clear();
+    const std::vector<uint32_t> used(active.begin(), active.end());
+    const tierd_set_view view = set_of(kNetwork, used);
+    cache.table.touch(cache.self, &view);
+    std::vector<tierd_neuron> room(kNeurons);
+    tierd_victims_out out{kNeurons, 0, room.data()};
+    EXPECT_EQ(cache.table.expire(cache.self, kNetwork, &out), TIERD_OK);
+    std::vector<uint32_t> leaving;
+    for (uint32_t i = 0; i < out.n; ++i) leaving.push_back(room[i].neuron);
+    leave(leaving);
+    return missing;
+  }
+  void leave(const std::vector<uint32_t>& victims) {
+    for (const uint32_t neuron : victims) EXPECT_EQ(resident.erase(neuron), 1u);
+    if (victims.empty()) return;
+    cache.table.dropped(cache.self, kNetwork, victims.data(), static_cast<uint32_t>(victims.size()),
+                        TIERD_DROPPED_EVICTED);
+  }
+
+  Cache cache;
+  uint32_t slots;
+  Set resident, pinned;
+  size_t most = 0;
+};
+
+Set draw(Random& random) {
+  Set active;
+  for (uint32_t i = 0; i < kNeurons; ++i) {
+    // Some neurons fire often.
+    if (random.uniform() < (i < 20 ? 0.6 : 0.08)) active.insert(i);
+  }
+  return active;
+}
+
+TEST(ResidencyWindow, KeepsTheUnionOfTheLastTokensAndReadsWhatIsNewToIt) {
+  for (const int64_t k : {1, 2, 3, 5}) {
+    Memory memory(k, kNeurons);
+    Random random(static_cast<uint64_t>(k));
+    std::deque<Set> window;
+    for (int token = 0; token < 60; ++token) {
+      Set held;
+      for (const Set& set : window) held.insert(set.begin(), set.end());
+      ASSERT_EQ(memory.resident, held) << "k " << k << " token " << token;
+      const Set active = draw(random);
+      Set fresh;
+      std::set_difference(active.begin(), active.end(), held.begin(), held.end(),
+                          std::inserter(fresh, fresh.end()));
+      ASSERT_EQ(memory.pass(active), fresh) << "k " << k << " token " << token;
+      window.push_back(active);
+      if (window.size() > static_cast<size_t>(k)) window.pop_front();
+    }
+    EXPECT_DOUBLE_EQ(memory.cache.metrics["k"], static_cast<double>(k));
+  }
+}
+
+TEST(ResidencyWindow, ShrinksByItselfWhereRoomIsShort) {
+  Random random(9);
+  std::vector<Set> tokens;
+  for (int token = 0; token < 60; ++token) tokens.push_back(draw(random));
+  uint64_t read_before = UINT64_MAX;
+  double k_before = 0;
+  for (const uint32_t slots : {20u, 50u, 80u, kNeurons}) {
+    Memory memory(4, slots);
+    uint64_t read = 0;
+    for (const Set& active : tokens) read += memory.pass(active).size();
+    EXPECT_LE(memory.most, slots);
+    EXPECT_LT(read, read_before);
+    EXPECT_GT(memory.cache.metrics["k"], k_before);
+    read_before = read;
+    k_before = memory.cache.metrics["k"];
+  }
+  EXPECT_EQ(k_before, 4);
+}
+
+TEST(ResidencyWindow, TheOldestMakeRoomFirst) {
+  Memory memory(4, 6);
+  memory.pass({0, 1});
+  memory.pass({2, 3});
+  memory.pass({0, 4});
+  EXPECT_EQ(memory.resident, (Set{0, 1, 2, 3, 4}));
+  memory.pass({5, 6});  // one slot is free: 1 was used longest ago, 0 again since
+  EXPECT_EQ(memory.resident, (Set{0, 2, 3, 4, 5, 6}));
+  // More than there is room for: what cannot stay streams by, and nobody in use is evicted.
+  memory.pass({0, 10, 11, 12, 13, 14, 15, 16});
+  EXPECT_EQ(memory.resident.size(), 6u);
+  EXPECT_EQ(memory.resident.count(0), 1u);
+}
+
+TEST(ResidencyWindow, WhatIsUsedWholeStaysFirst) {
+  Cache cache("cache", "residency-window", kSites);
+  const auto share = [&](uint64_t bytes) {
+    std::vector<uint32_t> slots = {0, 10, kNeurons, 6};
+    EXPECT_EQ(cache.table.share(cache.self, bytes, slots.data()), TIERD_OK);
+    return slots;
+  };
+  EXPECT_EQ(share(800), (std::vector<uint32_t>{0, 5, 0, 3}));
+  EXPECT_EQ(share(1600), (std::vector<uint32_t>{0, 10, 0, 6}));
+  EXPECT_EQ(share(2000), (std::vector<uint32_t>{0, 10, 40, 6}));
+  std::vector<tierd_ahead> items(4);
+  tierd_ahead_out out{4, 0, items.data()};
+  ASSERT_EQ(cache.table.ahead(cache.self, TIERD_NO_SITE, &out), TIERD_OK);
+  ASSERT_EQ(out.n, 2u);
+  EXPECT_EQ(items[0].site, 1u);
+  EXPECT_EQ(items[0].n, 10u);
+  EXPECT_EQ(items[1].site, 3u);
+  EXPECT_EQ(share(1 << 20), (std::vector<uint32_t>{0, 10, kNeurons, 6}));
+  Cache bounded("cache", "residency-window", kSites, {{"most", 0.25, "test"}});
+  std::vector<uint32_t> slots = {0, 10, kNeurons, 6};
+  EXPECT_EQ(bounded.table.share(bounded.self, 1 << 20, slots.data()), TIERD_OK);
+  EXPECT_EQ(slots[kNetwork], kNeurons / 4);
+}
+
+TEST(ResidencyWindow, WhoCannotLeaveNowStaysAndLeavesLater) {
+  Memory memory(1, kNeurons);
+  memory.pass({7});
+  const auto evictable = memory.cache.evictable;
+  memory.cache.evictable = [](uint32_t, uint32_t) { return 0; };
+  memory.pass({8});
+  EXPECT_EQ(memory.resident, (Set{7, 8}));
+  memory.cache.evictable = evictable;
+  memory.pass({9});
+  EXPECT_EQ(memory.resident, (Set{9}));
+}
+
+}  // namespace
+}  // namespace tierd
