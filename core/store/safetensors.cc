@@ -40,13 +40,6 @@ constexpr std::array<std::pair<std::string_view, uint32_t>, 16> kDtypeBytes = {{
     {"U64", 8},
 }};
 
-std::optional<uint32_t> bytes_of_dtype(std::string_view dtype) {
-  for (const auto& [name, bytes] : kDtypeBytes) {
-    if (name == dtype) return bytes;
-  }
-  return std::nullopt;
-}
-
 struct Entry {
   const File& file;
   const std::string& name;
@@ -128,6 +121,13 @@ Status check_contiguous(const File& file, const std::vector<SafetensorsTensor>& 
 }
 
 }  // namespace
+
+std::optional<uint32_t> bytes_of_dtype(std::string_view dtype) {
+  for (const auto& [name, bytes] : kDtypeBytes) {
+    if (name == dtype) return bytes;
+  }
+  return std::nullopt;
+}
 
 std::optional<Encoding> encoding_of_dtype(std::string_view dtype) {
   if (dtype == "F32") return Encoding::f32;

@@ -26,6 +26,9 @@ struct SafetensorsTensor {
 // dtype whose size is not known.
 Result<std::vector<SafetensorsTensor>> read_safetensors_header(const File& file);
 
+// The bytes of one value of any dtype of the format whose values fill whole bytes.
+std::optional<uint32_t> bytes_of_dtype(std::string_view dtype);
+
 // F32, F16 and BF16.
 std::optional<Encoding> encoding_of_dtype(std::string_view dtype);
 

@@ -1,0 +1,88 @@
+#include "core/store/safetensors_writer.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/base/align.h"
+#include "core/base/check.h"
+#include "core/store/safetensors.h"
+
+namespace tierd {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "files are little-endian and written as they are");
+
+constexpr uint64_t kHeaderAlignment = 8;  // so that the first tensor may be mapped as it is
+constexpr const char* kMetadataKey = "__metadata__";
+
+std::string partial_path(const std::string& path) {
+  return path + ".partial";
+}
+
+// The length of the header and the header; `data_bytes` is what the tensors need.
+Result<std::string> header_of(const std::string& path, const std::vector<SafetensorsEntry>& entries,
+                              uint64_t& data_bytes) {
+  nlohmann::json header = nlohmann::json::object();
+  data_bytes = 0;
+  for (const SafetensorsEntry& entry : entries) {
+    const auto error = [&](std::string detail) {
+      return Error{Code::invalid_argument, fmt::format("{}: tensor \"{}\"", path, entry.name),
+                   std::move(detail)};
+    };
+    if (entry.name == kMetadataKey || header.contains(entry.name)) return error("the name is taken");
+    const auto value_bytes = bytes_of_dtype(entry.dtype);
+    if (!value_bytes) return error(fmt::format("dtype \"{}\" is unknown", entry.dtype));
+    uint64_t end = *value_bytes;
+    bool overflows = false;
+    for (const uint64_t extent : entry.shape) overflows |= __builtin_mul_overflow(end, extent, &end);
+    overflows |= __builtin_add_overflow(end, data_bytes, &end);
+    if (overflows || end > INT64_MAX) return error("shape is larger than any file");
+    header[entry.name] = {
+        {"dtype", entry.dtype}, {"shape", entry.shape}, {"data_offsets", {data_bytes, end}}};
+    data_bytes = end;
+  }
+  try {
+    std::string text = header.dump();
+    text.resize(align_up(text.size(), kHeaderAlignment), ' ');
+    const uint64_t length = text.size();
+    return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
+  } catch (const nlohmann::json::exception& exception) {
+    return Error{Code::invalid_argument, path,
+                 fmt::format("a tensor's name is not UTF-8: {}", exception.what())};
+  }
+}
+
+}  // namespace
+
+Result<SafetensorsWriter> SafetensorsWriter::create(const std::string& path,
+                                                    std::vector<SafetensorsEntry> entries) {
+  uint64_t data_bytes = 0;
+  TIERD_ASSIGN(const std::string header, header_of(path, entries, data_bytes));
+  Disk disk;
+  TIERD_ASSIGN(OpenFile file, disk.open(partial_path(path), true));
+  SafetensorsWriter writer(path, std::move(file));
+  writer.end_ = header.size() + data_bytes;
+  TIERD_TRY(disk.reserve(writer.file_, writer.end_));
+  TIERD_TRY(writer.append(std::as_bytes(std::span(header))));
+  return writer;
+}
+
+Status SafetensorsWriter::append(std::span<const std::byte> bytes) {
+  TIERD_CHECK_MSG(bytes.size() <= end_ - at_, path_);
+  TIERD_TRY(disk_.write(file_, at_, bytes));
+  at_ += bytes.size();
+  return {};
+}
+
+Status SafetensorsWriter::finish() {
+  TIERD_CHECK_MSG(at_ == end_, path_);
+  TIERD_TRY(disk_.sync(file_));
+  TIERD_TRY(disk_.rename(partial_path(path_), path_));
+  TIERD_ASSIGN(const OpenFile folder, open_directory(parent_directory(path_)));
+  return disk_.sync(folder);
+}
+
+}  // namespace tierd
