@@ -15,9 +15,10 @@ constexpr uint64_t kTerminalPeriodNs = 100'000'000;
 constexpr uint64_t kPlainPeriodNs = 5'000'000'000;
 }  // namespace
 
-Progress::Progress(std::string title, uint64_t total_bytes, bool quiet)
+Progress::Progress(std::string title, uint64_t total, bool quiet, std::string unit)
     : title_(std::move(title)),
-      total_(total_bytes),
+      unit_(std::move(unit)),
+      total_(total),
       start_ns_(now_ns()),
       drawn_ns_(start_ns_),
       terminal_(isatty(STDERR_FILENO) != 0),
@@ -28,8 +29,8 @@ Progress::~Progress() {
   if (!finished_ && terminal_ && !quiet_ && drawn_ns_ != start_ns_) std::fputc('\n', stderr);
 }
 
-void Progress::advance(uint64_t bytes) {
-  done_ += bytes;
+void Progress::advance(uint64_t done) {
+  done_ += done;
   const uint64_t now = now_ns();
   if (now - drawn_ns_ < (terminal_ ? kTerminalPeriodNs : kPlainPeriodNs)) return;
   drawn_ns_ = now;
@@ -40,6 +41,10 @@ void Progress::finish() {
   if (finished_) return;
   finished_ = true;
   draw(true);
+}
+
+std::string Progress::amount(uint64_t of) const {
+  return unit_.empty() ? format_bytes(static_cast<double>(of)) : fmt::format("{} {}", of, unit_);
 }
 
 void Progress::draw(bool last) {
@@ -54,12 +59,11 @@ void Progress::draw(bool last) {
       const int filled = static_cast<int>(share * kWidth);
       text += fmt::format("[{}{}] ", std::string(filled, '#'), std::string(kWidth - filled, '.'));
     }
-    text += fmt::format("{:3.0f} %  {} of {}", share * 100, format_bytes(static_cast<double>(done_)),
-                        format_bytes(static_cast<double>(total_)));
+    text += fmt::format("{:3.0f} %  {} of {}", share * 100, amount(done_), amount(total_));
   } else {
-    text += format_bytes(static_cast<double>(done_));
+    text += amount(done_);
   }
-  text += fmt::format("  {}", format_rate(rate));
+  text += "  " + (unit_.empty() ? format_rate(rate) : fmt::format("{:.3g} {}/s", rate, unit_));
   if (last) {
     text += fmt::format("  in {}", format_duration(seconds));
   } else if (total_ > done_ && rate > 0) {

@@ -9,19 +9,23 @@ namespace tierd {
 
 class Progress {
  public:
-  // `total_bytes` 0: unknown, no bar and no time left. Not thread-safe.
-  Progress(std::string title, uint64_t total_bytes, bool quiet = false);
+  // `total` 0: unknown, no bar and no time left. `unit`: what is counted, in the plural; empty: bytes. Not
+  // thread-safe.
+  Progress(std::string title, uint64_t total, bool quiet = false, std::string unit = "");
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void advance(uint64_t bytes);
+  void advance(uint64_t done);
   void finish();
 
  private:
   void draw(bool last);
 
+  std::string amount(uint64_t of) const;
+
   std::string title_;
+  std::string unit_;
   uint64_t total_;
   uint64_t done_ = 0;
   uint64_t start_ns_;

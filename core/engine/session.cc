@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace tierd {
 
@@ -62,28 +63,34 @@ Result<std::span<const float>> Session::append(std::span<const uint32_t> tokens)
   }
 }
 
-Result<Session::Loss> Session::append_with_loss(std::span<const uint32_t> tokens) {
-  Loss loss;
-  if (!tokens.empty()) TIERD_TRY(check_room(tokens.size() - 1));
-  const uint32_t vocab = engine_.vocab_size();
+Status Session::append_with_logits(std::span<const uint32_t> tokens,
+                                   const std::function<void(size_t, std::span<const float>)>& each) {
+  TIERD_TRY(check_room(tokens.size()));
   const uint32_t most = std::min(engine_.max_rows(), engine_.logit_rows());
-  for (size_t done = 0; done + 1 < tokens.size();) {
-    // The last token is only predicted, never fed.
-    const auto chunk = tokens.subspan(done, std::min<size_t>(most, tokens.size() - 1 - done));
+  for (size_t done = 0; done < tokens.size();) {
+    const auto chunk = tokens.subspan(done, std::min<size_t>(most, tokens.size() - done));
     std::vector<uint32_t> wanted(chunk.size());
-    for (uint32_t i = 0; i < wanted.size(); ++i) wanted[i] = i;
+    std::iota(wanted.begin(), wanted.end(), 0u);
     TIERD_ASSIGN(const std::span<const float> logits, step(chunk, wanted, true));
     const size_t stride = logits.size() / chunk.size();
-    for (size_t i = 0; i < chunk.size(); ++i) {
-      const std::span<const float> row = logits.subspan(i * stride, vocab);
-      const float top = *std::max_element(row.begin(), row.end());
-      double sum = 0;
-      for (const float x : row) sum += std::exp(static_cast<double>(x) - top);
-      loss.nats += std::log(sum) + top - row[tokens[done + i + 1]];
-      ++loss.tokens;
-    }
+    for (size_t i = 0; i < chunk.size(); ++i)
+      each(done + i, logits.subspan(i * stride, engine_.vocab_size()));
     done += chunk.size();
   }
+  return {};
+}
+
+Result<Session::Loss> Session::append_with_loss(std::span<const uint32_t> tokens) {
+  Loss loss;
+  if (tokens.empty()) return loss;
+  // The last token is only predicted, never fed.
+  TIERD_TRY(append_with_logits(tokens.first(tokens.size() - 1), [&](size_t i, std::span<const float> logits) {
+    const float top = *std::max_element(logits.begin(), logits.end());
+    double sum = 0;
+    for (const float x : logits) sum += std::exp(static_cast<double>(x) - top);
+    loss.nats += std::log(sum) + top - logits[tokens[i + 1]];
+    ++loss.tokens;
+  }));
   return loss;
 }
 

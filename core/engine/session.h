@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,10 @@ class Session {
   // than one token goes as prefill, in chunks. Errors: no_space when the context is full, and those of
   // Engine::begin_sequence and Engine::step; the session then stays where it was.
   Result<std::span<const float>> append(std::span<const uint32_t> tokens);
+
+  // Appends tokens and tells `each(i, logits)` the logits after token i of them, [vocab], in their order.
+  Status append_with_logits(std::span<const uint32_t> tokens,
+                            const std::function<void(size_t, std::span<const float>)>& each);
 
   // Appends tokens and adds up -ln p(token | those before it) for each of them but the first of the session.
   struct Loss {

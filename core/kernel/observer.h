@@ -59,4 +59,24 @@ class KernelObserver {
   virtual void delivered(const Message& message, const Done& done, bool withdrawn) = 0;
 };
 
+// One that hears of everything and does nothing: for those who want to know of one thing.
+class SilentObserver : public KernelObserver {
+ public:
+  void sequence_begins(uint64_t) override {}
+  void sequence_ends(uint64_t) override {}
+  void fill_begins() override {}
+  void pass_begins(SiteId, const Pass&) override {}
+  void step_ends(uint32_t) override {}
+  void drain_begins() override {}
+  void interrupted() override {}
+  void activated(SiteId, const ActiveSet&) override {}
+  void measured(SiteId, const MeasuredPass&) override {}
+  void evicted(uint16_t, SiteId, std::span<const uint32_t>) override {}
+  void settled(uint64_t) override {}
+  void posted(const Message&, const UnitList&, std::span<const Unit>) override {}
+  void turn_begins() override {}
+  void sent(const Message&) override {}
+  void delivered(const Message&, const Done&, bool) override {}
+};
+
 }  // namespace tierd

@@ -22,11 +22,11 @@ std::string partial_path(const std::string& path) {
   return path + ".partial";
 }
 
-// The length of the header and the header; `data_bytes` is what the tensors need.
+// The length of the header and the header; `ends`: where each tensor ends behind it.
 Result<std::string> header_of(const std::string& path, const std::vector<SafetensorsEntry>& entries,
-                              uint64_t& data_bytes) {
+                              std::vector<uint64_t>& ends) {
   nlohmann::json header = nlohmann::json::object();
-  data_bytes = 0;
+  uint64_t data_bytes = 0;
   for (const SafetensorsEntry& entry : entries) {
     const auto error = [&](std::string detail) {
       return Error{Code::invalid_argument, fmt::format("{}: tensor \"{}\"", path, entry.name),
@@ -43,6 +43,7 @@ Result<std::string> header_of(const std::string& path, const std::vector<Safeten
     header[entry.name] = {
         {"dtype", entry.dtype}, {"shape", entry.shape}, {"data_offsets", {data_bytes, end}}};
     data_bytes = end;
+    ends.push_back(end);
   }
   try {
     std::string text = header.dump();
@@ -59,26 +60,36 @@ Result<std::string> header_of(const std::string& path, const std::vector<Safeten
 
 Result<SafetensorsWriter> SafetensorsWriter::create(const std::string& path,
                                                     std::vector<SafetensorsEntry> entries) {
-  uint64_t data_bytes = 0;
-  TIERD_ASSIGN(const std::string header, header_of(path, entries, data_bytes));
+  std::vector<uint64_t> ends;
+  TIERD_ASSIGN(const std::string header, header_of(path, entries, ends));
   Disk disk;
   TIERD_ASSIGN(OpenFile file, disk.open(partial_path(path), true));
   SafetensorsWriter writer(path, std::move(file));
-  writer.end_ = header.size() + data_bytes;
-  TIERD_TRY(disk.reserve(writer.file_, writer.end_));
+  writer.offsets_ = {header.size()};
+  for (const uint64_t end : ends) writer.offsets_.push_back(header.size() + end);
+  TIERD_TRY(disk.reserve(writer.file_, writer.offsets_.back()));
   TIERD_TRY(writer.append(std::as_bytes(std::span(header))));
   return writer;
 }
 
 Status SafetensorsWriter::append(std::span<const std::byte> bytes) {
-  TIERD_CHECK_MSG(bytes.size() <= end_ - at_, path_);
+  TIERD_CHECK_MSG(bytes.size() <= offsets_.back() - at_, path_);
   TIERD_TRY(disk_.write(file_, at_, bytes));
   at_ += bytes.size();
+  written_ += bytes.size();
+  return {};
+}
+
+Status SafetensorsWriter::write(size_t entry, uint64_t offset, std::span<const std::byte> bytes) {
+  const uint64_t begin = offsets_[entry] + offset;
+  TIERD_CHECK_MSG(begin <= offsets_[entry + 1] && bytes.size() <= offsets_[entry + 1] - begin, path_);
+  TIERD_TRY(disk_.write(file_, begin, bytes));
+  written_ += bytes.size();
   return {};
 }
 
 Status SafetensorsWriter::finish() {
-  TIERD_CHECK_MSG(at_ == end_, path_);
+  TIERD_CHECK_MSG(written_ == offsets_.back(), path_);
   TIERD_TRY(disk_.sync(file_));
   TIERD_TRY(disk_.rename(partial_path(path_), path_));
   TIERD_ASSIGN(const OpenFile folder, open_directory(parent_directory(path_)));

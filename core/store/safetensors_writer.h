@@ -1,4 +1,5 @@
-// Writes a safetensors file: all tensors are declared first, then their bytes follow one after another.
+// Writes a safetensors file: all tensors are declared first, then their bytes follow, one after another or
+// wherever they belong.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +29,9 @@ class SafetensorsWriter {
   // The next bytes of the entries in their order; a call may end inside of one. No more than were declared.
   Status append(std::span<const std::byte> bytes);
 
+  // Bytes of one entry, from `offset` in it on; none are written twice.
+  Status write(size_t entry, uint64_t offset, std::span<const std::byte> bytes);
+
   // After the last byte that was declared: syncs the file, then renames it to `path`.
   Status finish();
 
@@ -37,8 +41,9 @@ class SafetensorsWriter {
   std::string path_;
   OpenFile file_;
   Disk disk_;
+  std::vector<uint64_t> offsets_;  // where each entry begins, and the end
   uint64_t at_ = 0;
-  uint64_t end_ = 0;
+  uint64_t written_ = 0;
 };
 
 }  // namespace tierd

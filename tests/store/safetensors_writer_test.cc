@@ -85,5 +85,24 @@ TEST(SafetensorsWriter, RefusesWhatNoFileCanHold) {
               HasSubstr("/no/such/t.safetensors.partial: opening to write"));
 }
 
+TEST(SafetensorsWriter, PartsComeInAnyOrder) {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/tables.safetensors";
+  auto writer = SafetensorsWriter::create(path, {{"a", "U8", {4}}, {"b", "U8", {3}}});
+  ASSERT_TRUE(writer.ok()) << writer.error().line();
+  ASSERT_TRUE(writer->write(1, 1, bytes_of("yz")).ok());
+  ASSERT_TRUE(writer->write(0, 0, bytes_of("ab")).ok());
+  ASSERT_TRUE(writer->write(1, 0, bytes_of("x")).ok());
+  ASSERT_TRUE(writer->write(0, 2, bytes_of("cd")).ok());
+  ASSERT_TRUE(writer->finish().ok());
+  const auto file = File::open(path);
+  ASSERT_TRUE(file.ok());
+  const auto tensors = read_safetensors_header(*file);
+  ASSERT_TRUE(tensors.ok()) << tensors.error().line();
+  std::string text(7, '\0');
+  ASSERT_TRUE(file->read_exact((*tensors)[0].offset, std::as_writable_bytes(std::span(text))).ok());
+  EXPECT_EQ(text, "abcdxyz");
+}
+
 }  // namespace
 }  // namespace tierd

@@ -102,7 +102,7 @@ Result<std::unique_ptr<Runtime>> Runtime::create(RunPlan plan, const RuntimeOpti
   TIERD_TRY(runtime->make_dram());
   TIERD_TRY(runtime->make_strategies());
   TIERD_TRY(runtime->make_flash(options));
-  TIERD_TRY(runtime->make_kernel());
+  TIERD_TRY(runtime->make_kernel(options));
   TIERD_TRY(runtime->load_tensors());
   // Last, because a thread inherits the binding of the one that makes it.
   if (runtime->binds_workers() && runtime->dram_threads_.empty()) (void)bind_this_thread(0);
@@ -220,7 +220,7 @@ Result<Agent*> Runtime::on_thread(Agent& agent, const std::string& thread, const
   return owner.get();
 }
 
-Status Runtime::make_kernel() {
+Status Runtime::make_kernel(const RuntimeOptions& asked) {
   const MemoryPlan& memory = plan_.memory;
   const std::vector<Site>& sites = plan_.model.sites;
   const Config& config = plan_.config;
@@ -263,7 +263,10 @@ Status Runtime::make_kernel() {
   scheduler_ = std::make_unique<Scheduler>(*dispatcher_, sites, strategies_->strategies(),
                                            strategies_->placement(), residencies_, options);
 
+  dispatcher_->set_observer(asked.observer);
   if (!config.trace.empty()) {
+    if (asked.observer != nullptr)
+      return Error{Code::invalid_argument, "run.trace", "this program listens to the run itself"};
     const TraceHeader header = trace_header(plan_, slots_, options, dispatcher_->options(), agents);
     TIERD_ASSIGN(recorder_, Recorder::create(config.trace, header));
     dispatcher_->set_observer(recorder_.get());

@@ -37,6 +37,7 @@ struct RuntimeOptions {
   // How the store's data file is opened; tests put a device that misbehaves in its place. Empty: as the agent
   // does.
   OpenDevice open_device = {};
+  KernelObserver* observer = nullptr;  // hears of everything; a run that has one cannot be traced
 };
 
 // What a run will be, before any memory is taken: for --check and for Runtime::create.
@@ -103,7 +104,7 @@ class Runtime {
   Status make_dram();
   Status make_strategies();
   Status make_flash(const RuntimeOptions& options);
-  Status make_kernel();
+  Status make_kernel(const RuntimeOptions& options);
   Status load_tensors();
   // With nothing in flight; the budget and the trace follow.
   Status replace(ChosenStrategy chosen, const StrategyConfig& strategy);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "tools/command_line/exit_code.h"
 #include "tools/tier-bench/arguments.h"
 #include "tools/tier-bench/course.h"
 #include "tools/tier-bench/output.h"
@@ -12,25 +13,9 @@
 namespace tierd {
 namespace {
 
-constexpr int kFailed = 1;
-constexpr int kBadInput = 2;
-
 int fail(const Error& error, int code) {
   fmt::print(stderr, "{}\n", error.line());
   return code;
-}
-
-// What was wrong with what we were given, as against what went wrong on the way.
-int exit_code(const Error& error) {
-  switch (error.code) {
-    case Code::io_error:
-    case Code::plugin_fault:
-    case Code::internal:
-    case Code::cancelled:
-      return kFailed;
-    default:
-      return kBadInput;
-  }
 }
 
 int run(const Arguments& arguments) {

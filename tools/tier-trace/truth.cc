@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 #include <vector>
 
-#include "core/store/disk.h"
+#include "core/store/safetensors_writer.h"
 
 namespace tierd {
 namespace {
@@ -55,40 +55,21 @@ Status write_truth(TraceReader& trace, const std::string& path) {
   }
   TIERD_TRY(trace.status());
 
-  nlohmann::json header = {{"__metadata__", {{"made_by", "tier-trace truth"}}}};
+  std::vector<SafetensorsEntry> entries;
   std::vector<const Numbers*> tensors;
-  uint64_t bytes = 0;
   for (size_t s = 0; s < sites.size(); ++s) {
     if (truths[s].counts.empty()) continue;
     const auto add = [&](const char* suffix, const Numbers& numbers) {
-      const uint64_t end = bytes + numbers.size() * sizeof(float);
-      header[sites[s].name + suffix] = {
-          {"dtype", "F32"}, {"shape", {numbers.size()}}, {"data_offsets", {bytes, end}}};
+      entries.push_back({sites[s].name + suffix, "F32", {numbers.size()}});
       tensors.push_back(&numbers);
-      bytes = end;
     };
     add(".rows", truths[s].rows);
     add(".counts", truths[s].counts);
     add(".neurons", truths[s].neurons);
   }
-  std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');
-  const uint64_t header_bytes = text.size();
-
-  Disk disk;
-  const std::string unfinished = path + ".unfinished";
-  TIERD_ASSIGN(const OpenFile file, disk.open(unfinished, true));
-  uint64_t offset = 0;
-  const auto append = [&](std::span<const std::byte> part) -> Status {
-    TIERD_TRY(disk.write(file, offset, part));
-    offset += part.size();
-    return {};
-  };
-  TIERD_TRY(append(std::as_bytes(std::span(&header_bytes, 1))));
-  TIERD_TRY(append(std::as_bytes(std::span(text))));
-  for (const Numbers* numbers : tensors) TIERD_TRY(append(std::as_bytes(std::span(*numbers))));
-  TIERD_TRY(disk.sync(file));
-  return disk.rename(unfinished, path);
+  TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, std::move(entries)));
+  for (const Numbers* numbers : tensors) TIERD_TRY(writer.append(std::as_bytes(std::span(*numbers))));
+  return writer.finish();
 }
 
 }  // namespace tierd

@@ -15,14 +15,12 @@
 #include "core/host/plugin_manual.h"
 #include "core/text/tokenizer.h"
 #include "tools/assembly/runtime.h"
+#include "tools/command_line/exit_code.h"
 #include "tools/tierd/arguments.h"
 #include "tools/tierd/report.h"
 
 namespace tierd {
 namespace {
-
-constexpr int kFailed = 1;
-constexpr int kBadInput = 2;
 
 std::atomic<Waiter*> the_waiter{nullptr};
 std::atomic<int> the_signal{0};
@@ -41,19 +39,6 @@ void on_signal(int number) {
 int fail(const Error& error, int code) {
   say(error.line());
   return code;
-}
-
-// What was wrong with what we were given, as against what went wrong on the way.
-int exit_code(const Error& error) {
-  switch (error.code) {
-    case Code::io_error:
-    case Code::plugin_fault:
-    case Code::internal:
-    case Code::cancelled:
-      return kFailed;
-    default:
-      return kBadInput;
-  }
 }
 
 class Generation {

@@ -99,6 +99,55 @@ json strategies_json(Runtime& runtime) {
           {"ms", per(static_cast<double>(cost_of(s).ns) * kMs, steps)}};
 }
 
+// Of each site whose neurons are predicted: what was used, and where that was measured, how well it was
+// foreseen.
+json prediction_json(const Runtime& runtime) {
+  json list = json::array();
+  const std::vector<Site>& sites = runtime.plan().model.sites;
+  for (SiteId s = 0; s < sites.size(); ++s) {
+    const SiteUse& use = runtime.scheduler().use()[s];
+    const bool whole = use.used == use.rows * sites[s].n;
+    if (whole && use.measured_rows == 0) continue;
+    json site = {{"site", sites[s].name},
+                 {"neurons", sites[s].n},
+                 {"used", per(static_cast<double>(use.used), use.rows)},
+                 {"measured_rows", use.measured_rows}};
+    if (use.measured_rows != 0) {
+      site["active"] = per(static_cast<double>(use.active), use.measured_rows);
+      site["recall"] = use.recall();
+      site["precision"] = use.precision();
+      site["missed_mass"] = use.missed_share();
+    }
+    list.push_back(std::move(site));
+  }
+  return list;
+}
+
+// One line of it: means over the sites, and the worst.
+std::string prediction_text(const json& sites) {
+  double used = 0, neurons = 0;
+  size_t measured = 0;
+  double recall = 0, precision = 0, mass = 0, most_mass = -1;
+  std::string worst;
+  for (const json& site : sites) {
+    used += site["used"].get<double>();
+    neurons += site["neurons"].get<double>();
+    if (site["measured_rows"].get<uint64_t>() == 0) continue;
+    ++measured;
+    recall += site["recall"].get<double>();
+    precision += site["precision"].get<double>();
+    const double missed = site["missed_mass"].get<double>();
+    mass += missed;
+    if (missed > most_mass) most_mass = missed, worst = site["site"].get<std::string>();
+  }
+  std::string text = fmt::format("{:.3g} % of {} sites' neurons", 100 * used / neurons, sites.size());
+  if (measured == 0) return text + "; what was missed was not measured (scheduler.measure_every)";
+  const auto n = static_cast<double>(measured);
+  return text +
+         fmt::format("; recall {:.4g} %, precision {:.3g} %, missed mass {:.3g} % (most {:.3g} % in {})",
+                     100 * recall / n, 100 * precision / n, 100 * mass / n, 100 * most_mass, worst);
+}
+
 long peak_rss_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -118,10 +167,11 @@ json report_json(Runtime& runtime, const RunResult& result) {
   report["decode"] = times_json(runtime.engine().decode_times());
   report["decode"]["io_ms"] = per(static_cast<double>(flash.in_flight_ns - result.flash_before_ns) * kMs,
                                   runtime.engine().decode_times().steps);
-  report["neurons"] = {{"hits", counters.hits},      {"staged", counters.staged},
-                       {"misses", counters.misses},  {"evictions", counters.evictions},
-                       {"wasted", counters.wasted},  {"prefetch_failed", counters.prefetch_failed},
-                       {"retries", counters.retries}};
+  report["neurons"] = {{"hits", counters.hits},       {"staged", counters.staged},
+                       {"misses", counters.misses},   {"evictions", counters.evictions},
+                       {"wasted", counters.wasted},   {"prefetch_failed", counters.prefetch_failed},
+                       {"retries", counters.retries}, {"measured_bytes", counters.measured_bytes}};
+  report["prediction"] = prediction_json(runtime);
   report["flash"] = {{"bytes", flash.bytes},
                      {"reads", flash.reads},
                      {"short_reads", flash.short_reads},
@@ -183,6 +233,7 @@ std::string report_text(const json& r) {
                               neurons["hits"].get<uint64_t>(), neurons["staged"].get<uint64_t>(),
                               neurons["misses"].get<uint64_t>(), neurons["evictions"].get<uint64_t>(),
                               neurons["wasted"].get<uint64_t>()));
+  if (!r["prediction"].empty()) line("predicted", prediction_text(r["prediction"]));
   std::string lines;
   for (const auto& [name, bytes] : budget["lines"].items()) {
     lines += fmt::format("{}{} {}", lines.empty() ? "" : ", ", name, size_text(bytes));

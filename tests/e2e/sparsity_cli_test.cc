@@ -1,0 +1,235 @@
+// Recording activations, predicting them, and what is lost by it, as a user meets them.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/random.h"
+#include "core/store/safetensors.h"
+#include "tests/e2e/program.h"
+#include "tests/store/safetensors_builder.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr uint32_t kLayers = 6, kWidth = 256, kNeurons = 1024;
+const std::string kText = TIERD_SOURCE_DIR "/LICENSE";
+constexpr const char* kTokens = "600";
+
+class SparsityCli : public ProgramTest {
+ protected:
+  static Ended compare(std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"-m", kDemo, kText, "--tokens", kTokens,
+                                          "-t", "1",   "-q",  "--set",    "model.layout=neuron"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program(TIERD_BIN_COMPARE, std::move(arguments));
+  }
+  static json compared(std::vector<std::string> more) {
+    more.push_back("--json");
+    const Ended ended = compare(std::move(more));
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    return json::parse(ended.out, nullptr, false);
+  }
+  static Ended trace(std::vector<std::string> arguments) {
+    return run_program(TIERD_BIN_TRACE, std::move(arguments));
+  }
+  // Tables that know nothing.
+  std::string random_tables(uint32_t rank) const {
+    SafetensorsBuilder file;
+    Random random(3);
+    const auto add = [&](const std::string& name, uint64_t rows, uint64_t cols) {
+      std::string bytes;
+      for (uint64_t i = 0; i < rows * cols; ++i) {
+        const float value = random.symmetric();
+        bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+      }
+      file.add(name, "F32", {rows, cols}, bytes);
+    };
+    for (uint32_t layer = 0; layer < kLayers; ++layer) {
+      const std::string site = "layers." + std::to_string(layer) + ".ffn";
+      add(site + ".a", rank, kWidth);
+      add(site + ".b", kNeurons, rank);
+    }
+    return folder().write("tables.safetensors", file.bytes());
+  }
+};
+
+const json& site(const json& compared, const std::string& name) {
+  for (const json& site : compared["sites"]) {
+    if (site["site"] == name) return site;
+  }
+  ADD_FAILURE() << name << " is not in the report";
+  static const json none;
+  return none;
+}
+
+TEST_F(SparsityCli, NothingIsLostWhereNothingIsLeftOut) {
+  const json dense = compared({});
+  EXPECT_EQ(dense["largest_logit_difference"], 0.0);
+  EXPECT_EQ(dense["perplexity"], dense["reference_perplexity"]);
+  EXPECT_EQ(dense["divergence"]["most"], 0.0);
+  ASSERT_EQ(dense["sites"].size(), kLayers + 1);
+  for (const json& of : dense["sites"]) {
+    EXPECT_EQ(of["recall"], 1.0);
+    EXPECT_EQ(of["predicted"], 1.0);
+    EXPECT_EQ(of["missed_mass"], 0.0);
+    EXPECT_GT(of["active"], 0.001);
+    EXPECT_LT(of["active"], 0.2);
+  }
+  // A threshold of 0 takes all, whatever the tables say.
+  const json all = compared({"--set", "predictor.name=low-rank", "--set", "predictor.threshold=0.0", "--set",
+                             "predictor.tensors=" + random_tables(4)});
+  EXPECT_EQ(all["largest_logit_difference"], 0.0);
+  EXPECT_THAT(compare({}).out, HasSubstr("the same bits"));
+}
+
+TEST_F(SparsityCli, WhatAPredictorMissesIsTold) {
+  const std::vector<std::string> guess = {"--set", "predictor.name=low-rank", "--set",
+                                          "predictor.tensors=" + random_tables(4)};
+  const json lossy = compared(guess);
+  EXPECT_GT(lossy["largest_logit_difference"], 0.0);
+  EXPECT_GT(lossy["divergence"]["mean"], 0.0);
+  const json& all = site(lossy, "all");
+  // Tables that know nothing take half of everything.
+  EXPECT_NEAR(all["predicted"].get<double>(), 0.5, 0.1);
+  EXPECT_NEAR(all["recall"].get<double>(), 0.5, 0.2);
+  EXPECT_NEAR(all["false_negatives"].get<double>(), 1 - all["recall"].get<double>(), 1e-12);
+  // The budget changes nothing of what is computed.
+  std::vector<std::string> tight = guess;
+  tight.insert(tight.end(),
+               {"--set", "tiers.dram.capacity=50%", "--set", "cache.name=residency-window", "--fit"});
+  json half = compared(tight);
+  EXPECT_LT(half["dram_bytes"], lossy["dram_bytes"]);
+  half["dram_bytes"] = lossy["dram_bytes"];
+  EXPECT_EQ(half, lossy);
+  // Nor do chunks: every row has its own neurons.
+  std::vector<std::string> chunks = guess;
+  chunks.insert(chunks.end(), {"--set", "run.ubatch=7"});
+  json small = compared(chunks);
+  small["dram_bytes"] = lossy["dram_bytes"];
+  small["sites"] = lossy["sites"];  // masses are added up in another order
+  EXPECT_EQ(small, lossy);
+}
+
+TEST_F(SparsityCli, WhoKnowsTheTruthLosesNothing) {
+  const std::string first = folder().path() + "/first.trace", truth = folder().path() + "/truth.safetensors";
+  const json dense = compared({"--set", "run.trace=" + first});
+  ASSERT_EQ(trace({"truth", first, "-o", truth}).status, 0);
+  const json oracle = compared({"--set", "predictor.name=oracle", "--set", "predictor.tensors=" + truth});
+  EXPECT_EQ(oracle["largest_logit_difference"], 0.0);
+  const json& all = site(oracle, "all");
+  EXPECT_EQ(all["recall"], 1.0);
+  EXPECT_LT(all["predicted"], 0.9) << "a batch is given what any of its rows uses";
+  EXPECT_EQ(all["active"], site(dense, "all")["active"]);
+}
+
+TEST_F(SparsityCli, ARunThatReadsActivationsIsReplayedWithoutThem) {
+  const std::string recorded = folder().path() + "/run.trace";
+  const std::string tables = random_tables(4);
+  for (const char* const every : {"0", "3"}) {
+    const Ended run = run_tierd({"-m",      kDemo,
+                                 "-p",      "First Citizen:",
+                                 "-n",      "10",
+                                 "--temp",  "0",
+                                 "-t",      "1",
+                                 "-q",      "--fit",
+                                 "--trace", recorded,
+                                 "--set",   "model.layout=neuron",
+                                 "--set",   "predictor.name=low-rank",
+                                 "--set",   "predictor.tensors=" + tables,
+                                 "--set",   "cache.name=residency-window",
+                                 "--set",   "tiers.dram.capacity=50%",
+                                 "--set",   std::string("scheduler.measure_every=") + every});
+    ASSERT_EQ(run.status, 0) << run.err;
+    const Ended replayed = trace({"replay", recorded});
+    EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
+    const Ended other = trace({"what-if", recorded, "cache.name=lru"});
+    EXPECT_EQ(other.status, 0) << other.out << other.err;
+  }
+}
+
+TEST_F(SparsityCli, TheReportTellsWhatWasMissed) {
+  const Ended run = run_tierd({"-m",     kDemo,
+                               "-p",     "First Citizen:",
+                               "-n",     "6",
+                               "--temp", "0",
+                               "-t",     "1",
+                               "--json", "-q",
+                               "--set",  "model.layout=neuron",
+                               "--set",  "predictor.name=low-rank",
+                               "--set",  "predictor.tensors=" + random_tables(4),
+                               "--set",  "scheduler.measure_every=2"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json sites = json::parse(run.out)["report"]["prediction"];
+  ASSERT_EQ(sites.size(), kLayers);
+  for (const json& of : sites) {
+    EXPECT_NEAR(of["used"].get<double>(), kNeurons / 2, kNeurons / 4);
+    EXPECT_GT(of["measured_rows"], 0);
+    EXPECT_LT(of["recall"], 1.0);
+    EXPECT_GT(of["missed_mass"], 0.0);
+  }
+}
+
+TEST_F(SparsityCli, ActivationsAreRecorded) {
+  const std::string path = folder().path() + "/activations.safetensors";
+  const Ended profiled =
+      run_program(TIERD_BIN_PROFILE, {"-m", kDemo, kText, "-o", path, "--tokens", kTokens, "-t", "1", "-q"});
+  ASSERT_EQ(profiled.status, 0) << profiled.err;
+  const auto file = File::open(path);
+  ASSERT_TRUE(file.ok());
+  const auto tensors = read_safetensors_header(*file);
+  ASSERT_TRUE(tensors.ok()) << tensors.error().line();
+  ASSERT_EQ(tensors->size(), 2 * kLayers);
+  const json dense = compared({});
+  for (const SafetensorsTensor& tensor : *tensors) {
+    EXPECT_EQ(tensor.dtype, "F16");
+    ASSERT_EQ(tensor.shape.size(), 2u);
+    EXPECT_GE(tensor.shape[0], 600u);  // and what begins a text, in each window
+    EXPECT_LE(tensor.shape[0], 603u);
+    const bool x = tensor.name.ends_with(".x");
+    EXPECT_EQ(tensor.shape[1], x ? kWidth : kNeurons);
+    if (x) continue;
+    std::vector<uint16_t> values(tensor.bytes / 2);
+    ASSERT_TRUE(file->read_exact(tensor.offset, std::as_writable_bytes(std::span(values))).ok());
+    const auto fire = static_cast<double>(
+        std::count_if(values.begin(), values.end(), [](uint16_t value) { return value != 0; }));
+    const std::string name = tensor.name.substr(0, tensor.name.rfind('.'));
+    // The comparison does not feed the last token of a window.
+    EXPECT_NEAR(fire / static_cast<double>(values.size()), site(dense, name)["active"].get<double>(), 2e-3);
+  }
+}
+
+TEST_F(SparsityCli, BadInputsAreRefusedInOneLine) {
+  const auto refused = [&](const std::string& program, std::vector<std::string> arguments,
+                           const std::string& why, int status = 2) {
+    const Ended ended = run_program(program, std::move(arguments));
+    EXPECT_EQ(ended.status, status) << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr(why));
+    EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+  };
+  const std::string out = folder().path() + "/out.safetensors";
+  refused(TIERD_BIN_COMPARE, {"-q", "-m", kDemo, "/nowhere"}, "/nowhere");
+  refused(TIERD_BIN_COMPARE, {"-q", "-m", "/nowhere", kText}, "/nowhere");
+  refused(TIERD_BIN_COMPARE, {"-q", "-m", kDemo, kText, "--skip", "100000000"}, "too few tokens");
+  refused(TIERD_BIN_COMPARE, {"-q", "-m", kDemo}, "text is required");
+  refused(TIERD_BIN_PROFILE, {"-q", "-m", kDemo, kText, "-o", "/nowhere/x.safetensors"}, "/nowhere");
+  refused(TIERD_BIN_PROFILE, {"-q", "-m", kDemo, kText, "-o", out, "--set", "run.trace=x"}, "run.trace");
+  const Ended help = run_program(TIERD_BIN_PROFILE, {"--help"});
+  EXPECT_EQ(help.status, 0);
+  EXPECT_THAT(help.out, HasSubstr("tier-train"));
+  // Tables of another model.
+  SafetensorsBuilder file;
+  file.add_f32("layers.0.ffn.a", {4, 99}, 0);
+  file.add_f32("layers.0.ffn.b", {kNeurons, 4}, 0);
+  refused(TIERD_BIN_COMPARE,
+          {"-q", "-m", kDemo, kText, "--set", "model.layout=neuron", "--set", "predictor.name=low-rank",
+           "--set", "predictor.tensors=" + folder().write("other.safetensors", file.bytes())},
+          "layers.0.ffn.a should be a matrix of 256 columns", 1);
+}
+
+}  // namespace
+}  // namespace tierd
