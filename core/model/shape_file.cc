@@ -18,11 +18,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kExtension = ".toml";
 
-fs::path shapes_folder() {
-  const char* configs = std::getenv("TIERD_CONFIGS");
-  return fs::path(configs != nullptr && *configs != '\0' ? configs : TIERD_CONFIGS_DIR) / "models";
-}
-
 // Reads the fields that the file has and remembers which were missing.
 class FieldReader {
  public:
@@ -109,6 +104,11 @@ Result<toml::table> parse(const std::string& path) {
 }
 
 }  // namespace
+
+fs::path shapes_folder() {
+  const char* configs = std::getenv("TIERD_CONFIGS");
+  return fs::path(configs != nullptr && *configs != '\0' ? configs : TIERD_CONFIGS_DIR) / "models";
+}
 
 std::vector<std::string> known_shapes() {
   std::vector<std::string> names;

@@ -2,6 +2,7 @@
 // synthetic stores and for modelled runs.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -18,5 +19,8 @@ Result<ModelConfig> read_shape(const std::string& name);
 
 // The names that read_shape knows, sorted.
 std::vector<std::string> known_shapes();
+
+// Where they lie: configs/models, or $TIERD_CONFIGS/models.
+std::filesystem::path shapes_folder();
 
 }  // namespace tierd

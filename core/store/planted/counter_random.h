@@ -1,0 +1,63 @@
+// Random numbers by counter: each is a function of where it stands, so that any part of a tensor can be made
+// without what comes before it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace tierd {
+
+// What random numbers are drawn for. Part of what a seed means: never renumber.
+enum class Drawn : uint32_t {
+  features = 1,
+  thresholds = 2,
+  directions = 3,
+  up_noise = 4,
+  down = 5,
+  q = 6,
+  k = 7,
+  v = 8,
+  o = 9,
+  position = 10,
+  document = 11,
+  run = 12,
+  run_start = 13,
+  word = 14,
+  prompt = 15,
+};
+
+// Two words for one row: with one of 32 bits, rows of a large tensor would be pieces of one sequence that
+// overlap.
+struct RandomKey {
+  uint32_t a = 0;
+  uint32_t b = 0;
+};
+
+// splitmix64's finaliser, over seed, layer and tensor, then over the row.
+inline RandomKey random_key(uint64_t seed, uint32_t layer, Drawn tensor, uint64_t row) {
+  const auto mix = [](uint64_t z) {
+    z += 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+  };
+  const uint64_t place = uint64_t{layer} << 32 | static_cast<uint32_t>(tensor);
+  const uint64_t key = mix(mix(mix(seed) ^ place) ^ row);
+  return {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
+}
+
+// A bijection of 32 bits ("lowbias32", Wellons 2018).
+inline uint32_t mix32(uint32_t x) {
+  x = (x ^ (x >> 16)) * 0x7feb352du;
+  x = (x ^ (x >> 15)) * 0x846ca68bu;
+  return x ^ (x >> 16);
+}
+
+inline uint32_t random_word(RandomKey key, uint32_t counter) {
+  return mix32(mix32(counter + key.a) + key.b);
+}
+
+// Normal numbers of mean 0 and deviation 1 (Box and Muller), from counter 0 on.
+void fill_normal(RandomKey key, std::span<float> out);
+
+}  // namespace tierd

@@ -1,0 +1,177 @@
+// A forward pass over whole texts that keeps what a pass for its logits throws away: who is active and who is
+// predicted. Plain but for its products; the test holds its logits against the reference's.
+#pragma once
+
+#include <cmath>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/layout/codec.h"
+#include "core/model/config.h"
+#include "core/store/planted/kernels.h"
+#include "core/store/planted/planted_source.h"
+
+namespace tierd {
+
+// [rows x cols]
+struct Matrix {
+  uint32_t rows = 0;
+  uint32_t cols = 0;
+  std::vector<float> values;
+
+  Matrix(uint32_t r, uint32_t c) : rows(r), cols(c), values(uint64_t{r} * c) {}
+  float& at(uint32_t row, uint32_t col) { return values[uint64_t{row} * cols + col]; }
+  float at(uint32_t row, uint32_t col) const { return values[uint64_t{row} * cols + col]; }
+};
+
+inline Matrix tensor_of(const TensorSource& source, const std::string& name) {
+  const TensorInfo& info = *source.find(name);
+  Matrix matrix(static_cast<uint32_t>(info.rows), static_cast<uint32_t>(info.cols));
+  matrix.values = *source.read_f32(info);
+  return matrix;
+}
+
+// x [tokens x in] times the transpose of weight [out x in].
+inline Matrix linear(const Matrix& weight, const Matrix& x) {
+  PackedMatrix columns(x.cols, x.rows);
+  std::vector<float> column(x.rows);
+  for (uint32_t k = 0; k < x.cols; ++k) {
+    for (uint32_t t = 0; t < x.rows; ++t) column[t] = x.at(t, k);
+    columns.set_row(k, column);
+  }
+  Matrix turned(weight.rows, x.rows);
+  planted_kernels().multiply(weight.values.data(), weight.rows, columns, turned.values.data());
+  Matrix out(x.rows, weight.rows);
+  for (uint32_t i = 0; i < weight.rows; ++i) {
+    for (uint32_t t = 0; t < x.rows; ++t) out.at(t, i) = turned.at(i, t);
+  }
+  return out;
+}
+
+inline Matrix layer_norm(const Matrix& x, float eps, float shift) {
+  Matrix out(x.rows, x.cols);
+  for (uint32_t t = 0; t < x.rows; ++t) {
+    float mean = 0;
+    for (uint32_t i = 0; i < x.cols; ++i) mean += x.at(t, i);
+    mean /= static_cast<float>(x.cols);
+    float squares = 0;
+    for (uint32_t i = 0; i < x.cols; ++i) squares += (x.at(t, i) - mean) * (x.at(t, i) - mean);
+    const float scale = 1 / std::sqrt(squares / static_cast<float>(x.cols) + eps);
+    for (uint32_t i = 0; i < x.cols; ++i) out.at(t, i) = (x.at(t, i) - mean) * scale + shift;
+  }
+  return out;
+}
+
+// Each token attends to itself and those before it.
+inline Matrix attend(const Matrix& q, const Matrix& k, const Matrix& v, uint32_t head_dim) {
+  Matrix out(q.rows, q.cols);
+  std::vector<float> scores(q.rows);
+  for (uint32_t head = 0; head < q.cols; head += head_dim) {
+    for (uint32_t t = 0; t < q.rows; ++t) {
+      float sum = 0;
+      for (uint32_t p = 0; p <= t; ++p) {
+        float score = 0;
+        for (uint32_t i = head; i < head + head_dim; ++i) score += q.at(t, i) * k.at(p, i);
+        scores[p] = std::exp(score / std::sqrt(static_cast<float>(head_dim)));
+        sum += scores[p];
+      }
+      for (uint32_t p = 0; p <= t; ++p) {
+        for (uint32_t i = head; i < head + head_dim; ++i) out.at(t, i) += scores[p] / sum * v.at(p, i);
+      }
+    }
+  }
+  return out;
+}
+
+// [tokens x neurons] of one layer and text.
+struct LayerSets {
+  std::vector<std::vector<bool>> active;
+  std::vector<std::vector<bool>> predicted;
+};
+
+struct PlantedPass {
+  std::vector<LayerSets> layers;
+  Matrix logits;  // [tokens x vocab]
+};
+
+// b (a x) > 0, with the tables rounded to f16 as they are stored.
+inline Matrix predictor_scores(const PlantedSource& source, uint32_t layer, const Matrix& x) {
+  const PlantedFfn& ffn = source.ffn(layer);
+  const auto [d_model, d_ff, rank] = ffn.shape();
+  const auto rounded = [](std::span<float> row) {
+    for (float& value : row) value = f16_to_f32(f32_to_f16(value));
+  };
+  Matrix a(rank, d_model);
+  for (uint32_t row = 0; row < rank; ++row)
+    ffn.predictor_a(row, std::span(a.values).subspan(uint64_t{row} * d_model, d_model));
+  Matrix b(d_ff, rank);
+  const auto features = source.features(layer);
+  for (uint32_t row = 0; row < d_ff; ++row)
+    ffn.predictor_b(*features, row, std::span(b.values).subspan(uint64_t{row} * rank, rank));
+  rounded(a.values);
+  rounded(b.values);
+  return linear(b, linear(a, x));
+}
+
+// All texts side by side through each layer, so that its weights are made once.
+inline std::vector<PlantedPass> planted_pass(const PlantedSource& source,
+                                             const std::vector<std::vector<uint32_t>>& texts) {
+  const ModelConfig& c = source.config();
+  const float shift = 0.1f;  // c of the profile
+  std::vector<Matrix> xs;
+  std::vector<PlantedPass> passes;
+  {
+    const Matrix embed = tensor_of(source, "embed");
+    const Matrix position = tensor_of(source, "position");
+    for (const std::vector<uint32_t>& ids : texts) {
+      Matrix& x = xs.emplace_back(static_cast<uint32_t>(ids.size()), c.d_model);
+      for (uint32_t t = 0; t < x.rows; ++t) {
+        for (uint32_t i = 0; i < x.cols; ++i)
+          x.at(t, i) = embed.at(ids[t], i) + position.at(t + c.position_offset, i);
+      }
+      passes.push_back({{}, Matrix(0, 0)});
+    }
+  }
+  const auto add = [](Matrix& x, const Matrix& delta) {
+    for (size_t i = 0; i < x.values.size(); ++i) x.values[i] += delta.values[i];
+  };
+  for (uint32_t layer = 0; layer < c.n_layers; ++layer) {
+    const std::string prefix = "layers." + std::to_string(layer) + ".";
+    const auto tensor = [&](const char* name) { return tensor_of(source, prefix + name); };
+    const Matrix q = tensor("q"), k = tensor("k"), v = tensor("v"), o = tensor("o"), up = tensor("up"),
+                 down = tensor("down"), up_bias = tensor("up.bias"), down_bias = tensor("down.bias");
+    for (size_t text = 0; text < texts.size(); ++text) {
+      Matrix& x = xs[text];
+      const Matrix in = layer_norm(x, c.norm_eps, shift);
+      add(x, linear(o, attend(linear(q, in), linear(k, in), linear(v, in), c.head_dim)));
+
+      const Matrix normed = layer_norm(x, c.norm_eps, shift);
+      const Matrix scores = predictor_scores(source, layer, normed);
+      Matrix hidden = linear(up, normed);
+      LayerSets& sets = passes[text].layers.emplace_back();
+      for (uint32_t t = 0; t < hidden.rows; ++t) {
+        std::vector<bool>& active = sets.active.emplace_back(c.d_ff);
+        std::vector<bool>& predicted = sets.predicted.emplace_back(c.d_ff);
+        for (uint32_t i = 0; i < c.d_ff; ++i) {
+          float& value = hidden.at(t, i);
+          value += up_bias.at(0, i);
+          active[i] = value > 0;
+          predicted[i] = scores.at(t, i) > 0;
+          if (value < 0) value = 0;
+        }
+      }
+      Matrix delta = linear(down, hidden);
+      for (uint32_t t = 0; t < delta.rows; ++t) {
+        for (uint32_t i = 0; i < delta.cols; ++i) delta.at(t, i) += down_bias.at(0, i);
+      }
+      add(x, delta);
+    }
+  }
+  const Matrix head = tensor_of(source, "head");
+  for (size_t text = 0; text < texts.size(); ++text)
+    passes[text].logits = linear(head, layer_norm(xs[text], c.norm_eps, 0));
+  return passes;
+}
+
+}  // namespace tierd
