@@ -1,4 +1,5 @@
-// tier-synth: a model of any public shape with random weights, as a store or as a GGUF file.
+// tier-synth: a model of any public shape with random weights, as a store or as a GGUF file; or with weights
+// in which activation statistics are planted.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,6 +9,9 @@
 #include "core/base/units.h"
 #include "core/model/shape_file.h"
 #include "core/store/gguf_writer.h"
+#include "core/store/planted/planted_source.h"
+#include "core/store/planted/predictor_tables.h"
+#include "core/store/planted/prompt.h"
 #include "core/store/synthetic_source.h"
 #include "core/store/writer.h"
 #include "tools/command_line/command_line.h"
@@ -21,10 +25,20 @@ constexpr const char* kExamples = R"(
 SHAPE is a .toml file like those of configs/models/, or one of
   {}
 
+PROFILE is a .toml file like those of configs/models/planted/, or one of
+  {}
+It makes a store whose forward pass has the activation statistics that the
+profile plants: for OPT-like shapes, in f16 or f32. Beside the store come
+  OUT.predictor.safetensors      the tables of the planted predictor
+  OUT.prompt.txt, OUT.prompt-2.txt, ...
+                                 texts that it continues (with --temp 0)
+
 Examples:
   tier-synth --shape llama-2-7b /flash/synth-7b         a store, q4_0
   tier-synth --shape opt-1.3b --encoding f16 /flash/opt
   tier-synth --shape llama-2-7b --format gguf 7b.gguf   for llama.cpp, too
+  tier-synth --shape opt-6.7b --sparsity-profile flash --layout neuron \
+    --encoding f16 /flash/planted
 
 Exit status: 0; 2 if it could not be made, with one line on standard error
 that says why.)";
@@ -35,10 +49,27 @@ struct Arguments {
   std::string format = "store";
   std::string neuron_bytes;
   std::string layout = "row";
+  std::string sparsity_profile;
+  uint32_t documents = 4;
+  uint32_t prompt_tokens = 64;
   std::string out;
   uint64_t seed = 1;
   bool quiet = false;
 };
+
+// The store first: it refuses to take the place of another, whose tables and texts must stay as well.
+Status make_planted(const Arguments& arguments, ModelConfig config, Encoding encoding,
+                    const WriteOptions& options) {
+  TIERD_ASSIGN(PlantedProfile profile, read_planted_profile(arguments.sparsity_profile));
+  TIERD_ASSIGN(const auto source,
+               PlantedSource::make(std::move(config), std::move(profile), encoding, arguments.seed));
+  TIERD_ASSIGN(const auto prompts, planted_prompts(*source, arguments.documents, arguments.prompt_tokens));
+  std::string out = arguments.out;
+  while (out.size() > 1 && out.back() == '/') out.pop_back();
+  TIERD_TRY(write_store(*source, out, options));
+  TIERD_TRY(write_predictor_tables(*source, out + ".predictor.safetensors", arguments.quiet));
+  return write_planted_prompts(*source, out + ".prompt", prompts);
+}
 
 Status make_model(const Arguments& arguments) {
   const auto encoding = encoding_by_name(arguments.encoding);
@@ -51,6 +82,8 @@ Status make_model(const Arguments& arguments) {
     TIERD_ASSIGN(options.neuron_bytes, parse_bytes(arguments.neuron_bytes, "--neuron-bytes"));
   }
   TIERD_ASSIGN(ModelConfig config, read_shape(arguments.shape));
+  if (!arguments.sparsity_profile.empty())
+    return make_planted(arguments, std::move(config), *encoding, options);
   TIERD_ASSIGN(const auto source, SyntheticSource::make(std::move(config), *encoding, arguments.seed));
   if (arguments.format == "gguf") return write_gguf(*source, arguments.out, arguments.quiet);
   return write_store(*source, arguments.out, options);
@@ -64,7 +97,10 @@ int fail(const std::string& line) {
 int run(int argc, char** argv) {
   Arguments arguments;
   CommandLine line("tier-synth", kAbout);
-  line.footer([] { return fmt::format(kExamples, fmt::join(known_shapes(), "\n  ")); });
+  line.footer([] {
+    return fmt::format(kExamples, fmt::join(known_shapes(), "\n  "),
+                       fmt::join(known_planted_profiles(), "\n  "));
+  });
   line.option("out", arguments.out, "The store (a folder) or the GGUF file to make").required().named("OUT");
   line.option("--shape", arguments.shape, "The model's shape, see below").required().named("SHAPE");
   line.option("--encoding", arguments.encoding, "f32, f16, bf16, q8_0 or q4_0, for every matrix")
@@ -79,11 +115,24 @@ int run(int argc, char** argv) {
       .named("LAYOUT")
       .one_of({"row", "neuron"})
       .shows_default();
+  const Argument profile = line.option("--sparsity-profile", arguments.sparsity_profile,
+                                       "Plants activation statistics, see below (store only)")
+                               .named("PROFILE");
+  line.option("--prompt-tokens", arguments.prompt_tokens, "The length of each text to continue")
+      .named("N")
+      .shows_default()
+      .needs(profile);
+  line.option("--documents", arguments.documents, "How many texts, from different starts")
+      .named("N")
+      .shows_default()
+      .needs(profile);
   line.flag("-q,--quiet", arguments.quiet, "No progress");
   if (const auto status = line.parse(argc, argv)) return *status;
   if (arguments.format == "gguf" && (!arguments.neuron_bytes.empty() || arguments.layout != "row")) {
     return fail("--neuron-bytes and --layout: a GGUF file has no neurons");
   }
+  if (arguments.format == "gguf" && profile.given())
+    return fail("--sparsity-profile: OPT-like shapes have no place in GGUF here; leave --format out");
   const Status made = make_model(arguments);
   if (made.ok()) return 0;
   return fail(made.error().line());
