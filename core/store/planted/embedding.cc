@@ -8,7 +8,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kNoLayer = 0;
+constexpr uint32_t kNoLayer = 0;  // what embeddings are drawn by
 constexpr uint32_t kDocumentTokens = 1024;
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 namespace tierd {
 
+// Any thread.
 struct PlantedKernels {
   // out[i] += step * (n - 32767.5), where n is the 16-bit number first + i of `key`: word (first + i) / 2,
   // its lower half first. So `step` is deviation * sqrt(12) / 2^16.

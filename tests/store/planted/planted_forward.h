@@ -2,6 +2,7 @@
 // predicted. Plain but for its products; the test holds its logits against the reference's.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 #include <string>
@@ -84,10 +85,11 @@ inline Matrix attend(const Matrix& q, const Matrix& k, const Matrix& v, uint32_t
   return out;
 }
 
-// [tokens x neurons] of one layer and text.
+// One layer and text.
 struct LayerSets {
-  std::vector<std::vector<bool>> active;
-  std::vector<std::vector<bool>> predicted;
+  Matrix normed;                             // the FFN's input [tokens x d_model]
+  std::vector<std::vector<bool>> active;     // [tokens x neurons]
+  std::vector<std::vector<bool>> predicted;  // [tokens x neurons]
 };
 
 struct PlantedPass {
@@ -95,22 +97,24 @@ struct PlantedPass {
   Matrix logits;  // [tokens x vocab]
 };
 
-// b (a x) > 0, with the tables rounded to f16 as they are stored.
-inline Matrix predictor_scores(const PlantedSource& source, uint32_t layer, const Matrix& x) {
+// b (a x), with the tables rounded to f16 as they are stored; of the features before the constant one, the
+// first `kept`.
+inline Matrix predictor_scores(const PlantedSource& source, uint32_t layer, const Matrix& x,
+                               uint32_t kept = UINT32_MAX) {
   const PlantedFfn& ffn = source.ffn(layer);
   const auto [d_model, d_ff, rank] = ffn.shape();
-  const auto rounded = [](std::span<float> row) {
-    for (float& value : row) value = f16_to_f32(f32_to_f16(value));
-  };
   Matrix a(rank, d_model);
   for (uint32_t row = 0; row < rank; ++row)
     ffn.predictor_a(row, std::span(a.values).subspan(uint64_t{row} * d_model, d_model));
   Matrix b(d_ff, rank);
   const auto features = source.features(layer);
-  for (uint32_t row = 0; row < d_ff; ++row)
+  for (uint32_t row = 0; row < d_ff; ++row) {
     ffn.predictor_b(*features, row, std::span(b.values).subspan(uint64_t{row} * rank, rank));
-  rounded(a.values);
-  rounded(b.values);
+    for (uint32_t feature = std::min(kept, rank - 1); feature < rank - 1; ++feature) b.at(row, feature) = 0;
+  }
+  for (Matrix* table : {&a, &b}) {
+    for (float& value : table->values) value = f16_to_f32(f32_to_f16(value));
+  }
   return linear(b, linear(a, x));
 }
 
@@ -149,7 +153,7 @@ inline std::vector<PlantedPass> planted_pass(const PlantedSource& source,
       const Matrix normed = layer_norm(x, c.norm_eps, shift);
       const Matrix scores = predictor_scores(source, layer, normed);
       Matrix hidden = linear(up, normed);
-      LayerSets& sets = passes[text].layers.emplace_back();
+      LayerSets& sets = passes[text].layers.emplace_back(LayerSets{normed, {}, {}});
       for (uint32_t t = 0; t < hidden.rows; ++t) {
         std::vector<bool>& active = sets.active.emplace_back(c.d_ff);
         std::vector<bool>& predicted = sets.predicted.emplace_back(c.d_ff);

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
 
 #include "core/model/reference.h"
 #include "core/store/planted/prompt.h"
@@ -112,6 +112,31 @@ TEST_F(PlantedStatistics, AreThoseOfTheProfile) {
   EXPECT_NEAR(mean.predicted, 0.099, 0.005);
   EXPECT_NEAR(mean.union_of_5, 0.241, 0.012);
   EXPECT_NEAR(mean.added, 0.0240, 0.0020);
+}
+
+// The predictor is as good as its rank: with 64 of its 128 features, and as many neurons predicted, the study
+// misses 17 % of the active.
+TEST_F(PlantedStatistics, HalfOfTheFeaturesMissMore) {
+  constexpr uint32_t kLayer = 1;
+  constexpr uint32_t kKept = 63;
+  std::vector<float> active_scores;
+  std::vector<float> all_scores;
+  size_t predicted = 0;
+  for (const PlantedPass& pass : passes_) {
+    const LayerSets& sets = pass.layers[kLayer];
+    const Matrix scores = predictor_scores(*source_, kLayer, sets.normed, kKept);
+    for (uint32_t t = kSkipped; t < kTokens; ++t) {
+      for (uint32_t i = 0; i < scores.cols; ++i) {
+        all_scores.push_back(scores.at(t, i));
+        if (sets.active[t][i]) active_scores.push_back(scores.at(t, i));
+        predicted += sets.predicted[t][i];
+      }
+    }
+  }
+  const auto margin = all_scores.begin() + static_cast<std::ptrdiff_t>(predicted);
+  std::nth_element(all_scores.begin(), margin, all_scores.end(), std::greater());
+  const auto missed = std::ranges::count_if(active_scores, [&](float score) { return score <= *margin; });
+  EXPECT_NEAR(static_cast<double>(missed) / static_cast<double>(active_scores.size()), 0.17, 0.03);
 }
 
 TEST_F(PlantedStatistics, TheNextTokenIsTheNextId) {
