@@ -59,7 +59,7 @@ Result<std::string> header_of(const std::string& path, const std::vector<Safeten
 }  // namespace
 
 Result<SafetensorsWriter> SafetensorsWriter::create(const std::string& path,
-                                                    std::vector<SafetensorsEntry> entries) {
+                                                    const std::vector<SafetensorsEntry>& entries) {
   std::vector<uint64_t> ends;
   TIERD_ASSIGN(const std::string header, header_of(path, entries, ends));
   Disk disk;

@@ -233,8 +233,9 @@ void encode_seeds(const Seeds& seeds) {
 
 void text_seeds(const Seeds& seeds) {
   for (const fs::path& file : files_of("configs", ".toml")) {
-    const bool shape = file.parent_path().filename() == "models";
-    seeds.add(shape ? "shape" : "config", name_of(file), file_text(file));
+    const fs::path folder = file.parent_path().filename();
+    const char* target = folder == "models" ? "shape" : folder == "planted" ? "planted_profile" : "config";
+    seeds.add(target, name_of(file), file_text(file));
   }
   seeds.add("config", "set", "[run]\nthreads = 2\nbind = false" + kNul + "tiers.dram.capacity=50%");
   seeds.add("config", "set-quoted", "[scheduler]\nshuffle = 7" + kNul + R"(model.path="a\"b")");

@@ -71,8 +71,8 @@ TEST(SafetensorsWriter, AnUnfinishedFileIsNoFile) {
 
 TEST(SafetensorsWriter, RefusesWhatNoFileCanHold) {
   const TempFolder folder;
-  const auto refused = [&](std::vector<SafetensorsEntry> entries) {
-    const auto writer = SafetensorsWriter::create(folder.path() + "/t.safetensors", std::move(entries));
+  const auto refused = [&](const std::vector<SafetensorsEntry>& entries) {
+    const auto writer = SafetensorsWriter::create(folder.path() + "/t.safetensors", entries);
     return writer.ok() ? "accepted" : writer.error().line();
   };
   EXPECT_THAT(refused({{"a", "F4", {2}}}), HasSubstr("t.safetensors: tensor \"a\": dtype \"F4\" is unknown"));

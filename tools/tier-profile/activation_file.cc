@@ -26,7 +26,7 @@ Result<std::unique_ptr<ActivationFile>> ActivationFile::create(const std::string
     entries.push_back({sites[s].name + ".x", "F16", {tokens, sites[s].n_in}});
     entries.push_back({sites[s].name + ".contribution", "F16", {tokens, sites[s].n}});
   }
-  TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, std::move(entries)));
+  TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, entries));
   std::unique_ptr<ActivationFile> file(new ActivationFile(std::move(writer), sites));
   file->entry_ = std::move(entry);
   return file;

@@ -67,7 +67,7 @@ Status write_truth(TraceReader& trace, const std::string& path) {
     add(".counts", truths[s].counts);
     add(".neurons", truths[s].neurons);
   }
-  TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, std::move(entries)));
+  TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, entries));
   for (const Numbers* numbers : tensors) TIERD_TRY(writer.append(std::as_bytes(std::span(*numbers))));
   return writer.finish();
 }

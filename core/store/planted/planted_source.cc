@@ -129,7 +129,7 @@ Status PlantedSource::read(const TensorInfo& tensor, uint64_t offset, std::span<
   TIERD_CHECK(offset <= tensor.bytes() && out.size() <= tensor.bytes() - offset);
   const Content& content = contents_.at(tensor.name);
   const bool by_rows = content.kind > Kind::down;
-  const uint64_t value_bytes = encoded_bytes(tensor.encoding, 1);
+  const uint64_t value_bytes = tensor.encoding == Encoding::f16 ? sizeof(uint16_t) : sizeof(float);
   const uint64_t end = divide_up(offset + out.size(), value_bytes);
   PlantedEmbedding embedding(profile_, config_.d_model, seed_);
   std::vector<float> values;
