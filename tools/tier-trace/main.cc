@@ -13,6 +13,7 @@
 #include "tools/assembly/run_trace.h"
 #include "tools/assembly/strategy_choices.h"
 #include "tools/command_line/command_line.h"
+#include "tools/tier-trace/activity.h"
 #include "tools/tier-trace/alternatives.h"
 #include "tools/tier-trace/summary.h"
 #include "tools/tier-trace/timeline.h"
@@ -36,6 +37,7 @@ constexpr const char* kDescription =
     "  tier-trace replay run.trace                    # decides everything again, without weights\n"
     "  tier-trace what-if run.trace cache.name=lru cache.name=lfu,arena=25%\n"
     "  tier-trace truth run.trace -o truth.safetensors    # for predictor.name = \"oracle\"\n"
+    "  tier-trace activity run.trace                  # how active neurons follow each other\n"
     "\n"
     "Exit: 0 done; 1 a replay decided otherwise, or an output failed; 2 unusable arguments or trace.";
 
@@ -46,6 +48,9 @@ struct Options {
   std::vector<std::string> plugin_folders;
   std::vector<std::string> alternatives;
   bool json = false;
+  std::string unrelated;
+  ActivityOptions activity;
+  bool measured = false;
 };
 
 int fail(const Error& error) {
@@ -130,6 +135,29 @@ int export_timeline(TraceReader& trace, const Options& options) {
 int export_truth(TraceReader& trace, const Options& options) {
   const Status written = write_truth(trace, options.output);
   return written.ok() ? 0 : fail(written.error());
+}
+
+int tell_activity(TraceReader& trace, const Options& options) {
+  const auto sites = read_activity(trace, options.measured);
+  if (!sites.ok()) return fail(sites.error());
+  std::vector<SiteActivity> unrelated;
+  if (!options.unrelated.empty()) {
+    auto other = TraceReader::open(options.unrelated);
+    if (!other.ok()) return fail(other.error());
+    auto read = read_activity(*other, options.measured);
+    if (!read.ok()) return fail(read.error());
+    unrelated = std::move(*read);
+    if (unrelated.size() != sites->size() || unrelated.front().neurons != sites->front().neurons)
+      return fail({Code::invalid_argument, options.unrelated, "is the trace of another model"});
+  }
+  const uint64_t tokens = sites->front().tokens.size();
+  if (tokens <= options.activity.skip) {
+    return fail({Code::invalid_argument, options.file,
+                 fmt::format("{} decoded tokens, the first {} are left out (--skip)", tokens,
+                             options.activity.skip)});
+  }
+  const json activity = activity_json(*sites, unrelated, options.activity);
+  return print(options.json ? activity.dump(2) + "\n" : activity_text(activity));
 }
 
 json counters_json(const SchedulerCounters& c) {
@@ -236,6 +264,15 @@ int run(int argc, char** argv) {
   add_steps(timeline);
   add_output(add("truth", "what was active, as tensors for the predictor oracle", export_truth),
              "the safetensors file");
+  CommandLine& activity =
+      add("activity", "how active neurons follow each other from token to token", tell_activity);
+  activity.option("--skip", options.activity.skip, "tokens to leave out at the beginning")
+      .named("N")
+      .shows_default();
+  activity.option("-k", options.activity.most_k, "the longest window").named("TOKENS").shows_default();
+  activity.option("--unrelated", options.unrelated, "a trace of another text, to compare with").named("FILE");
+  activity.flag("--measured", options.measured, "what truly fired, in steps that were measured");
+  add_json(activity);
   CommandLine& replaying = add("replay", "decide everything again, and compare", replay_trace);
   add_plugins(replaying);
   add_json(replaying);

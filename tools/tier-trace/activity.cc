@@ -1,0 +1,249 @@
+#include "tools/tier-trace/activity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint32_t kFriendlyWindow = 4;      // the paper's, of which friends' costs are told
+constexpr uint32_t kMostWithFriends = 4096;  // neurons of a site: pairs are counted
+
+double ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+uint64_t shared_by(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
+  std::vector<uint32_t> both;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+  return both.size();
+}
+
+// The neuron that fires most often with each; itself where it never fires with another.
+std::vector<uint32_t> closest_friends(const SiteActivity& site) {
+  const uint32_t n = site.neurons;
+  std::vector<uint32_t> together(uint64_t{n} * n, 0);
+  for (const auto& set : site.tokens) {
+    for (const uint32_t i : set) {
+      for (const uint32_t j : set) ++together[uint64_t{i} * n + j];
+    }
+  }
+  std::vector<uint32_t> friends(n);
+  for (uint32_t i = 0; i < n; ++i) {
+    uint32_t* const row = together.data() + uint64_t{i} * n;
+    row[i] = 0;
+    const auto closest = static_cast<uint32_t>(std::max_element(row, row + n) - row);
+    friends[i] = row[closest] == 0 ? i : closest;
+  }
+  return friends;
+}
+
+json mean_json(const std::vector<json>& sites, const char* key) {
+  double sum = 0;
+  for (const json& site : sites) sum += site[key].get<double>();
+  return sum / static_cast<double>(sites.size());
+}
+
+}  // namespace
+
+Result<std::vector<SiteActivity>> read_activity(TraceReader& trace, bool measured) {
+  const std::vector<Site>& sites = trace.header().sites;
+  std::vector<SiteActivity> all(sites.size());
+  uint16_t rows = 0;
+  bool prefill = false;
+  for (; const Event* event = trace.peek(); trace.next()) {
+    if (const auto* pass = event->as<PassBegins>()) {
+      rows = pass->rows;
+      prefill = pass->bypass_caches;
+    }
+    if (rows != 1 || prefill) continue;
+    const std::vector<uint32_t>* neurons = nullptr;
+    SiteId site = 0;
+    if (const auto* active = event->as<Activated>(); active != nullptr && !measured && active->neurons) {
+      neurons = &*active->neurons;
+      site = active->site;
+    } else if (const auto* truth = event->as<Measured>(); truth != nullptr && measured) {
+      neurons = &truth->neurons;
+      site = truth->site;
+    }
+    if (neurons == nullptr) continue;
+    const bool sound = site < sites.size() && (neurons->empty() || neurons->back() < sites[site].n) &&
+                       std::is_sorted(neurons->begin(), neurons->end());
+    if (!sound) {
+      return Error{Code::corrupt, trace.path(), fmt::format("event {}: no set of a site", trace.position())};
+    }
+    all[site].tokens.push_back(*neurons);
+  }
+  TIERD_TRY(trace.status());
+  std::vector<SiteActivity> some;
+  for (SiteId s = 0; s < sites.size(); ++s) {
+    if (all[s].tokens.empty()) continue;
+    all[s].name = sites[s].name;
+    all[s].neurons = sites[s].n;
+    some.push_back(std::move(all[s]));
+  }
+  if (some.empty()) {
+    return Error{Code::invalid_argument, trace.path(),
+                 measured ? "no decode step was measured: run with scheduler.measure_every"
+                          : "every decode step used all neurons: there is nothing to tell"};
+  }
+  return some;
+}
+
+WindowShares window_shares(const SiteActivity& site, uint32_t most_k, uint32_t skip) {
+  constexpr uint64_t kNever = UINT64_MAX;
+  std::vector<uint64_t> last(site.neurons, kNever);
+  std::vector<uint64_t> last_here(site.tokens.size(), 0);  // [tokens] neurons that were used last by it
+  std::vector<uint64_t> fresh(most_k, 0), held(most_k, 0);
+  uint64_t active = 0;
+  for (uint64_t t = 0; t < site.tokens.size(); ++t) {
+    const bool counted = t >= skip;
+    for (const uint32_t neuron : site.tokens[t]) {
+      const uint64_t age = last[neuron] == kNever ? kNever : t - last[neuron];
+      for (uint64_t k = 1; counted && k <= most_k && age > k; ++k) ++fresh[k - 1];
+      if (age != kNever) --last_here[last[neuron]];
+      ++last_here[t];
+      last[neuron] = t;
+    }
+    if (!counted) continue;
+    active += site.tokens[t].size();
+    uint64_t union_of = last_here[t];
+    for (uint64_t k = 1; k <= most_k; ++k) {
+      if (k <= t) union_of += last_here[t - k];
+      held[k - 1] += union_of;
+    }
+  }
+  const uint64_t whole = site.tokens.size() > skip ? (site.tokens.size() - skip) * site.neurons : 0;
+  WindowShares shares;
+  shares.active = ratio(active, whole);
+  for (uint32_t k = 0; k < most_k; ++k) {
+    shares.fresh.push_back(ratio(fresh[k], whole));
+    shares.held.push_back(ratio(held[k], whole));
+  }
+  return shares;
+}
+
+double hot_share(const SiteActivity& site, uint32_t skip) {
+  std::vector<uint64_t> uses(site.neurons, 0);
+  for (size_t t = skip; t < site.tokens.size(); ++t) {
+    for (const uint32_t neuron : site.tokens[t]) ++uses[neuron];
+  }
+  const uint64_t all = std::accumulate(uses.begin(), uses.end(), uint64_t{0});
+  std::sort(uses.begin(), uses.end(), std::greater<>());
+  return ratio(std::accumulate(uses.begin(), uses.begin() + site.neurons / 5, uint64_t{0}), all);
+}
+
+double overlap_with_previous(const SiteActivity& site, uint32_t skip) {
+  uint64_t shared = 0, all = 0;
+  for (size_t t = std::max(skip, 1u); t < site.tokens.size(); ++t) {
+    shared += shared_by(site.tokens[t], site.tokens[t - 1]);
+    all += site.tokens[t].size();
+  }
+  return ratio(shared, all);
+}
+
+double overlap_with(const SiteActivity& site, const SiteActivity& unrelated, uint32_t skip) {
+  uint64_t shared = 0, all = 0;
+  for (size_t t = skip; t < std::min(site.tokens.size(), unrelated.tokens.size()); ++t) {
+    shared += shared_by(site.tokens[t], unrelated.tokens[t]);
+    all += site.tokens[t].size();
+  }
+  return ratio(shared, all);
+}
+
+double closest_friend_cost(const SiteActivity& site, uint32_t k, uint32_t skip) {
+  const std::vector<uint32_t> friends = closest_friends(site);
+  constexpr uint64_t kNever = UINT64_MAX;
+  std::vector<uint64_t> last(site.neurons, kNever);
+  uint64_t alone = 0, with_friends = 0;
+  for (uint64_t t = 0; t < site.tokens.size(); ++t) {
+    std::vector<uint8_t> came(site.neurons, 0);
+    for (const uint32_t neuron : site.tokens[t]) {
+      const bool held = last[neuron] != kNever && t - last[neuron] <= k;
+      last[neuron] = t;
+      if (held || t < skip) continue;
+      ++alone;
+      if (came[neuron] != 0) continue;  // with a friend of its own
+      with_friends += 2;
+      came[neuron] = came[friends[neuron]] = 1;
+    }
+  }
+  return ratio(with_friends, alone);
+}
+
+json activity_json(const std::vector<SiteActivity>& sites, const std::vector<SiteActivity>& unrelated,
+                   const ActivityOptions& options) {
+  std::vector<json> list;
+  bool friends = true;
+  for (size_t s = 0; s < sites.size(); ++s) {
+    const SiteActivity& site = sites[s];
+    const WindowShares shares = window_shares(site, options.most_k, options.skip);
+    json one = {{"site", site.name},
+                {"neurons", site.neurons},
+                {"tokens", site.tokens.size()},
+                {"active", shares.active},
+                {"new", shares.fresh},
+                {"held", shares.held},
+                {"hot_share", hot_share(site, options.skip)},
+                {"overlap", overlap_with_previous(site, options.skip)}};
+    if (s < unrelated.size()) one["unrelated_overlap"] = overlap_with(site, unrelated[s], options.skip);
+    friends = friends && site.neurons <= kMostWithFriends;
+    if (friends) one["closest_friend_cost"] = closest_friend_cost(site, kFriendlyWindow, options.skip);
+    list.push_back(std::move(one));
+  }
+  json mean = {{"active", mean_json(list, "active")},
+               {"hot_share", mean_json(list, "hot_share")},
+               {"overlap", mean_json(list, "overlap")}};
+  if (unrelated.size() >= sites.size()) mean["unrelated_overlap"] = mean_json(list, "unrelated_overlap");
+  if (friends) mean["closest_friend_cost"] = mean_json(list, "closest_friend_cost");
+  for (const char* const key : {"new", "held"}) {
+    std::vector<double> means(options.most_k, 0);
+    for (const json& site : list) {
+      for (uint32_t k = 0; k < options.most_k; ++k)
+        means[k] += site[key][k].get<double>() / static_cast<double>(list.size());
+    }
+    mean[key] = means;
+  }
+  return {{"skipped", options.skip}, {"mean", mean}, {"sites", list}};
+}
+
+std::string activity_text(const json& activity) {
+  const json& mean = activity["mean"];
+  const json& first = activity["sites"].front();
+  const auto percent = [](const json& share) { return fmt::format("{:>8.2f}", 100 * share.get<double>()); };
+  std::string text =
+      fmt::format("{} sites of {} neurons, {} decoded tokens, the first {} left out; % of the neurons\n",
+                  activity["sites"].size(), first["neurons"].get<uint32_t>(), first["tokens"].get<uint64_t>(),
+                  activity["skipped"].get<uint32_t>());
+  text += fmt::format("\n  {:<22}", "window of k tokens");
+  for (size_t k = 1; k <= mean["new"].size(); ++k) text += fmt::format("{:>8}", k);
+  for (const auto& [label, key] : {std::pair("new, read for a token", "new"), std::pair("held", "held")}) {
+    text += fmt::format("\n  {:<22}", label);
+    for (const json& share : mean[key]) text += percent(share);
+  }
+  text += fmt::format("\n\n  active {} %; the hottest fifth has {} % of the uses\n", percent(mean["active"]),
+                      percent(mean["hot_share"]));
+  text += fmt::format("  shared with the token before {} %", percent(mean["overlap"]));
+  if (mean.contains("unrelated_overlap"))
+    text += fmt::format(", with another text {} %", percent(mean["unrelated_overlap"]));
+  if (mean.contains("closest_friend_cost")) {
+    text += fmt::format("\n  bundled with its closest friend, a new neuron takes {:.2f} times the bytes",
+                        mean["closest_friend_cost"].get<double>());
+  }
+  const size_t k = std::min<size_t>(kFriendlyWindow, mean["new"].size()) - 1;
+  text += fmt::format("\n\n  {:<18}{:>10}{:>10}{:>10}{:>10}\n", fmt::format("k = {}", k + 1), "active", "new",
+                      "held", "hot");
+  for (const json& site : activity["sites"]) {
+    text +=
+        fmt::format("  {:<18}  {}  {}  {}  {}\n", site["site"].get<std::string>(), percent(site["active"]),
+                    percent(site["new"][k]), percent(site["held"][k]), percent(site["hot_share"]));
+  }
+  return text;
+}
+
+}  // namespace tierd
