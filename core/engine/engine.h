@@ -53,6 +53,9 @@ class Engine {
   Status begin_sequence(uint64_t sequence);
   void end_sequence(uint64_t sequence) { scheduler_.end_sequence(sequence); }
 
+  // Of the rows of the last step, which were a token and guesses of those that follow it, so many were right.
+  void rows_kept(uint32_t rows, uint32_t kept) { scheduler_.rows_kept(rows, kept); }
+
   // Gives up what was read ahead, when no step follows.
   Status drain();
 

@@ -80,6 +80,29 @@ Status Session::append_with_logits(std::span<const uint32_t> tokens,
   return {};
 }
 
+Result<size_t> Session::append_guesses(std::span<const uint32_t> tokens,
+                                       const std::function<bool(size_t, std::span<const float>)>& each) {
+  TIERD_CHECK(!tokens.empty() && tokens.size() <= std::min(engine_.max_rows(), engine_.logit_rows()));
+  TIERD_TRY(check_room(tokens.size()));
+  std::vector<uint32_t> wanted(tokens.size());
+  std::iota(wanted.begin(), wanted.end(), 0u);
+  const size_t before = tokens_.size();
+  TIERD_ASSIGN(const std::span<const float> logits, step(tokens, wanted, false));
+  const size_t stride = logits.size() / tokens.size();
+  size_t kept = 1;
+  while (each(kept - 1, logits.subspan((kept - 1) * stride, engine_.vocab_size())) && kept < tokens.size())
+    ++kept;
+  truncate(before + kept);
+  if (tokens.size() > 1) engine_.rows_kept(static_cast<uint32_t>(tokens.size()), static_cast<uint32_t>(kept));
+  return kept;
+}
+
+// The KV cache keeps what it has: a position is written before it is read again.
+void Session::truncate(size_t tokens) {
+  TIERD_CHECK(tokens <= tokens_.size());
+  tokens_.resize(tokens);
+}
+
 Result<Session::Loss> Session::append_with_loss(std::span<const uint32_t> tokens) {
   Loss loss;
   if (tokens.empty()) return loss;

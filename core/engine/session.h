@@ -28,6 +28,15 @@ class Session {
   Status append_with_logits(std::span<const uint32_t> tokens,
                             const std::function<void(size_t, std::span<const float>)>& each);
 
+  // Appends a token and guesses of those that follow it, as one step of decoding. `each(i, logits)` is told
+  // the logits after token i, in their order, and says whether guess i + 1 is right; what follows a wrong one
+  // is forgotten. Returns how many tokens stay. At most as many as the engine has rows with logits.
+  Result<size_t> append_guesses(std::span<const uint32_t> tokens,
+                                const std::function<bool(size_t, std::span<const float>)>& each);
+
+  // Forgets all tokens but the first `tokens`.
+  void truncate(size_t tokens);
+
   // Appends tokens and adds up -ln p(token | those before it) for each of them but the first of the session.
   struct Loss {
     double nats = 0;

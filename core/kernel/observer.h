@@ -40,6 +40,7 @@ class KernelObserver {
   virtual void fill_begins() = 0;
   virtual void pass_begins(SiteId site, const Pass& pass) = 0;
   virtual void step_ends(uint32_t step) = 0;
+  virtual void rows_kept(uint32_t rows, uint32_t kept) = 0;
   virtual void drain_begins() = 0;
   // A stop request was seen. What follows depends on the clock.
   virtual void interrupted() = 0;
@@ -67,6 +68,7 @@ class SilentObserver : public KernelObserver {
   void fill_begins() override {}
   void pass_begins(SiteId, const Pass&) override {}
   void step_ends(uint32_t) override {}
+  void rows_kept(uint32_t, uint32_t) override {}
   void drain_begins() override {}
   void interrupted() override {}
   void activated(SiteId, const ActiveSet&) override {}

@@ -588,6 +588,16 @@ void Scheduler::end_sequence(uint64_t sequence) {
   if (fault_.ok()) fault_ = answer;
 }
 
+void Scheduler::rows_kept(uint32_t rows, uint32_t kept) {
+  TIERD_CHECK(kept <= rows);
+  if (observer() != nullptr) observer()->rows_kept(rows, kept);
+  for (auto& cache : strategies_.caches) {
+    if (cache.quarantined()) continue;  // its fault was told
+    const Status answer = cache.call_if(&tierd_cache_1::rows_kept, "rows_kept", rows, kept);
+    if (fault_.ok()) fault_ = answer;
+  }
+}
+
 bool Scheduler::quarantined() const {
   return strategies_.predictor.quarantined() || strategies_.quantizer.quarantined() ||
          strategies_.balancer.quarantined() ||

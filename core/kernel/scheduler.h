@@ -66,6 +66,9 @@ class Scheduler : private CompletionSink {
   // which nobody waits, is kept for take_fault.
   Status begin_sequence(uint64_t sequence);
   void end_sequence(uint64_t sequence);
+  // After a step whose rows were a token and guesses: how many of them were right. A fault is kept for
+  // take_fault.
+  void rows_kept(uint32_t rows, uint32_t kept);
   // A fault that nobody was told of yet; told once.
   Status take_fault();
 
@@ -180,7 +183,7 @@ class Scheduler : private CompletionSink {
   };
   std::vector<MaskLine> row_masks_;
   uint16_t row_mask_pool_ = 0;
-  Status fault_;  // of a predictor, not yet told
+  Status fault_;  // of a plugin that was told news, not yet told
 };
 
 }  // namespace tierd

@@ -243,6 +243,13 @@ void put(Out& out, const StepEnds& e) {
 void get(In& in, StepEnds& e) {
   e.step = static_cast<uint32_t>(in.number(UINT32_MAX));
 }
+void put(Out& out, const RowsKept& e) {
+  out.number(e.rows), out.number(e.kept);
+}
+void get(In& in, RowsKept& e) {
+  e.rows = static_cast<uint32_t>(in.number(UINT16_MAX));
+  e.kept = static_cast<uint32_t>(in.number(e.rows));
+}
 void put(Out&, const DrainBegins&) {}
 void get(In&, DrainBegins&) {}
 void put(Out& out, const Swapped& e) {

@@ -36,6 +36,9 @@ class Text {
   }
   std::string operator()(const SequenceEnds& e) const { return fmt::format("sequence {} ends", e.sequence); }
   std::string operator()(const StepEnds& e) const { return fmt::format("step {} ends", e.step); }
+  std::string operator()(const RowsKept& e) const {
+    return fmt::format("{} of {} rows kept", e.kept, e.rows);
+  }
   std::string operator()(const DrainBegins&) const { return "drain"; }
   std::string operator()(const Swapped& e) const {
     return fmt::format("{} '{}' takes over", e.kind, e.strategy.name);

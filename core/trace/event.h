@@ -43,6 +43,11 @@ struct StepEnds {
   uint32_t step = 0;
   bool operator==(const StepEnds&) const = default;
 };
+struct RowsKept {
+  uint32_t rows = 0;
+  uint32_t kept = 0;
+  bool operator==(const RowsKept&) const = default;
+};
 struct DrainBegins {
   bool operator==(const DrainBegins&) const = default;
 };
@@ -105,7 +110,7 @@ struct Delivered {
 struct Event {
   uint64_t ns = 0;  // since the start of the trace
   std::variant<FillBegins, PassBegins, StepEnds, DrainBegins, Swapped, Interrupted, Activated, Evicted,
-               Settled, Posted, TurnBegins, Sent, Delivered, SequenceBegins, SequenceEnds, Measured>
+               Settled, Posted, TurnBegins, Sent, Delivered, SequenceBegins, SequenceEnds, Measured, RowsKept>
       what;
 
   template <class T>

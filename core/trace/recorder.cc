@@ -89,6 +89,9 @@ void Recorder::pass_begins(SiteId site, const Pass& pass) {
 void Recorder::step_ends(uint32_t step) {
   add({0, StepEnds{step}});
 }
+void Recorder::rows_kept(uint32_t rows, uint32_t kept) {
+  add({0, RowsKept{rows, kept}});
+}
 void Recorder::drain_begins() {
   add({0, DrainBegins{}});
 }

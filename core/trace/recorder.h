@@ -33,6 +33,7 @@ class Recorder final : public KernelObserver {
   void fill_begins() override;
   void pass_begins(SiteId site, const Pass& pass) override;
   void step_ends(uint32_t step) override;
+  void rows_kept(uint32_t rows, uint32_t kept) override;
   void drain_begins() override;
   void interrupted() override;
   void activated(SiteId site, const ActiveSet& set) override;

@@ -51,6 +51,7 @@ class Follower final : public KernelObserver, public Recording {
     expect(pass_event(site, pass));
   }
   void step_ends(uint32_t step) override { expect(StepEnds{step}); }
+  void rows_kept(uint32_t rows, uint32_t kept) override { expect(RowsKept{rows, kept}); }
   void drain_begins() override { expect(DrainBegins{}); }
   void interrupted() override {}  // nobody stops a replay
   void activated(SiteId site, const ActiveSet& set) override { expect(activated_event(site, set)); }
@@ -145,6 +146,8 @@ Task<Status> follow(TraceReader& trace, Follower& follower, Scheduler& scheduler
       (void)co_await scheduler.pass(begins->site, recorded.pass());
     } else if (const auto* ends = follower.next_as<StepEnds>()) {
       (void)scheduler.end_step(ends->step);
+    } else if (const auto* rows = follower.next_as<RowsKept>()) {
+      scheduler.rows_kept(rows->rows, rows->kept);
     } else if (const auto* sequence = follower.next_as<SequenceBegins>()) {
       (void)scheduler.begin_sequence(sequence->sequence);
     } else if (const auto* over = follower.next_as<SequenceEnds>()) {
@@ -162,7 +165,8 @@ Task<Status> follow(TraceReader& trace, Follower& follower, Scheduler& scheduler
 bool asks(const Event& event) {
   return event.as<PassBegins>() != nullptr || event.as<StepEnds>() != nullptr ||
          event.as<FillBegins>() != nullptr || event.as<DrainBegins>() != nullptr ||
-         event.as<SequenceBegins>() != nullptr || event.as<SequenceEnds>() != nullptr;
+         event.as<SequenceBegins>() != nullptr || event.as<SequenceEnds>() != nullptr ||
+         event.as<RowsKept>() != nullptr;
 }
 
 bool is_kind(std::string_view kind) {

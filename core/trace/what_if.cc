@@ -115,6 +115,10 @@ class Asker {
     kernel_.scheduler().end_sequence(ends.sequence);
     return {};
   }
+  Status operator()(const RowsKept& rows) {
+    kernel_.scheduler().rows_kept(rows.rows, rows.kept);
+    return {};
+  }
   Status operator()(const DrainBegins&) { return run(kernel_.dispatcher(), kernel_.scheduler().drain()); }
 
  private:
@@ -144,6 +148,8 @@ Result<std::vector<Asked>> read_asked(TraceReader& trace) {
       asked.emplace_back(*sequence);
     } else if (const auto* over = event->as<SequenceEnds>()) {
       asked.emplace_back(*over);
+    } else if (const auto* rows_kept = event->as<RowsKept>()) {
+      asked.emplace_back(*rows_kept);
     } else if (event->as<FillBegins>() != nullptr) {
       asked.emplace_back(FillBegins{});
     } else if (event->as<DrainBegins>() != nullptr) {

@@ -22,7 +22,8 @@ struct AskedPass {
   std::optional<Activated> activated = std::nullopt;
   std::optional<Measured> measured = std::nullopt;
 };
-using Asked = std::variant<FillBegins, AskedPass, StepEnds, DrainBegins, SequenceBegins, SequenceEnds>;
+using Asked =
+    std::variant<FillBegins, AskedPass, StepEnds, DrainBegins, SequenceBegins, SequenceEnds, RowsKept>;
 Result<std::vector<Asked>> read_asked(TraceReader& trace);
 
 struct WhatIf {

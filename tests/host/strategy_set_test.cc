@@ -59,10 +59,17 @@ struct FakeCache {
   }
   static void destroy(void*) { --alive; }
   static const void* extension(const char* id) {
-    static const tierd_cache_1 table = {sizeof table, share,   admit,   landed,  nullptr, nullptr,
-                                        nullptr,      nullptr, nullptr, nullptr, nullptr};
-    static const tierd_cache_1 adopting = {sizeof table, share,   admit, landed,  nullptr, nullptr,
-                                           nullptr,      nullptr, adopt, nullptr, nullptr};
+    const auto with = [](auto adopting) {
+      tierd_cache_1 made{};
+      made.size = sizeof made;
+      made.share = share;
+      made.admit = admit;
+      made.landed = landed;
+      made.adopt = adopting;
+      return made;
+    };
+    static const tierd_cache_1 table = with(decltype(tierd_cache_1::adopt){});
+    static const tierd_cache_1 adopting = with(&adopt);
     if (std::strcmp(id, TIERD_CACHE_1) != 0) return nullptr;
     return adopts ? &adopting : &table;
   }

@@ -349,6 +349,11 @@ struct Script {
           victims->n = 0;
           if (script.expire) script.expire(site, victims);
           return script.code["expire"];
+        },
+        [](void* self, uint32_t rows, uint32_t kept) {
+          auto& script = *static_cast<Script*>(self);
+          script.calls.push_back("kept " + std::to_string(kept) + " of " + std::to_string(rows));
+          return script.code["rows_kept"];
         }};
     Strategies all;
     const auto install = [&](auto& strategy, const char* kind, const auto& table) {

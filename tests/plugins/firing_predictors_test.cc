@@ -116,8 +116,8 @@ TEST(Gate, FiresAboveTheCutAndALittleBelow) {
   const std::vector<float> bias = draw(random, kNeurons), x = draw(random, kRows * kWidth);
   for (const double threshold : {0.0, 0.4}) {
     Predictor predictor("predictor", "gate", kSites,
-                        {{"threshold", threshold, "test"}, {"margin", 0.05, "test"}},
-                        {{"site 1.gate_bias", bias}}, {{"site 1.gate", gate}});
+                        {{"threshold", threshold, "test"}, {"margin", 0.05, "test"}}, {{"site 1.bias", bias}},
+                        {{"site 1.gate", gate}});
     expect_fires(predict(predictor, kNetwork, x), kRows, [&](uint32_t row, uint32_t neuron) {
       const auto value = [&](uint32_t i) { return gate.dot(i, &x[row * kWidth]) + bias[i]; };
       double largest = 0;

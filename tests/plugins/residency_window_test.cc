@@ -34,7 +34,11 @@ struct Memory {
     };
   }
   // One token. Returns what was read for it.
-  Set pass(const Set& active) {
+  Set pass(const Set& active) { return rows({active}); }
+  // A token and guesses, a set each.
+  Set rows(const std::vector<Set>& sets) {
+    Set active;
+    for (const Set& row : sets) active.insert(row.begin(), row.end());
     Set missing, streamed;
     pinned.clear();
     for (const uint32_t neuron : active) (resident.count(neuron) != 0 ? pinned : missing).insert(neuron);
@@ -51,15 +55,25 @@ struct Memory {
     cache.table.landed(cache.self, kNetwork, kept.data(), static_cast<uint32_t>(kept.size()));
     pinned.clear();
     const std::vector<uint32_t> used(active.begin(), active.end());
-    const tierd_set_view view = set_of(kNetwork, used);
+    std::vector<uint64_t> masks;
+    for (const uint32_t neuron : used) {
+      uint64_t& mask = masks.emplace_back(0);
+      for (size_t r = 0; r < sets.size(); ++r) mask |= uint64_t{sets[r].count(neuron)} << r;
+    }
+    tierd_set_view view = set_of(kNetwork, used);
+    view.rows = static_cast<uint32_t>(sets.size());
+    if (sets.size() > 1) view.row_mask = masks.data();
     cache.table.touch(cache.self, &view);
+    expire();
+    return missing;
+  }
+  void expire() {
     std::vector<tierd_neuron> room(kNeurons);
     tierd_victims_out out{kNeurons, 0, room.data()};
     EXPECT_EQ(cache.table.expire(cache.self, kNetwork, &out), TIERD_OK);
     std::vector<uint32_t> leaving;
     for (uint32_t i = 0; i < out.n; ++i) leaving.push_back(room[i].neuron);
     leave(leaving);
-    return missing;
   }
   void leave(const std::vector<uint32_t>& victims) {
     for (const uint32_t neuron : victims) EXPECT_EQ(resident.erase(neuron), 1u);
@@ -171,6 +185,44 @@ TEST(ResidencyWindow, WhoCannotLeaveNowStaysAndLeavesLater) {
   memory.cache.evictable = evictable;
   memory.pass({9});
   EXPECT_EQ(memory.resident, (Set{9}));
+}
+
+// Speculation: the window ends at the last token that was right, whatever was guessed beyond it.
+TEST(ResidencyWindow, GuessesThatWereWrongLeaveNoTrace) {
+  constexpr int64_t kWindow = 3;
+  Random random(11);
+  Memory memory(kWindow, kNeurons);
+  std::deque<Set> window;
+  for (int step = 0; step < 60; ++step) {
+    std::vector<Set> rows;
+    for (uint32_t r = 0; r < 1 + random.below(5); ++r) rows.push_back(draw(random));
+    const uint32_t kept = 1 + random.below(static_cast<uint32_t>(rows.size()));
+    memory.rows(rows);
+    if (rows.size() > 1) {
+      for (const Set& row : rows) {
+        for (const uint32_t neuron : row) ASSERT_EQ(memory.resident.count(neuron), 1u) << "nobody leaves yet";
+      }
+      memory.cache.table.rows_kept(memory.cache.self, static_cast<uint32_t>(rows.size()), kept);
+      memory.expire();
+    }
+    for (uint32_t r = 0; r < kept; ++r) {
+      window.push_back(rows[r]);
+      if (window.size() > kWindow) window.pop_front();
+    }
+    Set held;
+    for (const Set& set : window) held.insert(set.begin(), set.end());
+    ASSERT_EQ(memory.resident, held) << "step " << step;
+  }
+}
+
+// Rows of several texts, of which nothing is said: one token.
+TEST(ResidencyWindow, ABatchOfTextsIsOneToken) {
+  Memory memory(1, kNeurons);
+  memory.rows({{1, 2}, {2, 3}});
+  memory.rows({{4}, {5}});
+  EXPECT_EQ(memory.resident, (Set{1, 2, 3, 4, 5})) << "the second is not decided yet";
+  memory.pass({6});
+  EXPECT_EQ(memory.resident, (Set{6}));
 }
 
 }  // namespace

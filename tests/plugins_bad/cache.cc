@@ -149,8 +149,13 @@ uint32_t n_sites(void* self) {
   return TIERD_OK;
 }
 
-const tierd_cache_1 kTable = {BAD_TABLE_SIZE, BAD_SHARE, BAD_ADMIT, nullptr, nullptr, nullptr,
-                              nullptr,        nullptr,   nullptr,   nullptr, nullptr};
+const tierd_cache_1 kTable = [] {
+  tierd_cache_1 table{};
+  table.size = BAD_TABLE_SIZE;
+  table.share = BAD_SHARE;
+  table.admit = BAD_ADMIT;
+  return table;
+}();
 
 [[maybe_unused]] int create(const tierd_host* host, void** self) {
   *self = new Cache{host};

@@ -1,5 +1,7 @@
 #include "tools/tierd/arguments.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -82,6 +84,14 @@ Parsed parse_arguments(int argc, char** argv) {
   line.option("--min-p", arguments.sampling.min_p,
               "draw from those at least so probable, relative to the best")
       .shows_default();
+  const Argument draft =
+      line.option("--model-draft", arguments.draft_model,
+                  "a small model of the same vocabulary that guesses tokens, which the model then checks "
+                  "several at once: the same text, sooner (also -md)")
+          .named("MODEL");
+  line.flag("--prompt-lookup", arguments.prompt_lookup, "guess tokens from what the text has said before")
+      .excludes(draft);
+  line.option("--draft-max", arguments.draft_most, "most tokens guessed at once").named("N").shows_default();
   line.flag("--ignore-eos", arguments.ignore_eos, "go on where the model would end its text");
   line.flag("--special", arguments.special, "print control tokens as well");
   line.flag("--fit", arguments.fit,
@@ -91,9 +101,10 @@ Parsed parse_arguments(int argc, char** argv) {
   line.option("--trace", trace, "record what the kernel does in this file, for tier-trace").named("FILE");
   line.flag("--json", arguments.json, "print one JSON object instead: text and report, or the plan");
   line.flag("-q,--quiet", arguments.quiet, "no progress and no report; errors only");
-  // llama.cpp writes this one with a single dash, which the parser takes for a bundle of short flags.
+  // llama.cpp writes these with a single dash, which the parser takes for a bundle of short flags.
   std::vector<std::string> words = words_of(argc, argv);
   std::replace(words.begin(), words.end(), std::string("-ub"), std::string("--ub"));
+  std::replace(words.begin(), words.end(), std::string("-md"), std::string("--model-draft"));
   parsed.exit_code = line.parse(std::move(words));
   if (parsed.exit_code) return parsed;
 
@@ -116,6 +127,8 @@ Parsed parse_arguments(int argc, char** argv) {
   if (context) arguments.config.context = *context;
   if (ubatch) arguments.config.ubatch = *ubatch;
   if (seed) arguments.config.seed = *seed;
+  if (arguments.draft_most == 0 || arguments.draft_most > 63)
+    return fail(fmt::format("--draft-max: {} is not within 1 and 63", arguments.draft_most));
   arguments.sampling.seed = arguments.config.seed;
   if (!prompt_file.empty()) {
     std::ifstream in(prompt_file, std::ios::binary);

@@ -9,6 +9,7 @@
 #include "core/base/nearest.h"
 #include "core/base/standard_streams.h"
 #include "core/base/time.h"
+#include "core/engine/drafter.h"
 #include "core/engine/session.h"
 #include "core/host/agent_file.h"
 #include "core/host/plugin_file.h"
@@ -43,12 +44,16 @@ int fail(const Error& error, int code) {
 
 class Generation {
  public:
-  Generation(Runtime& runtime, const Tokenizer& tokenizer, Sampler sampler, const Arguments& arguments)
+  // `drafter` NULL: nothing is guessed.
+  Generation(Runtime& runtime, const Tokenizer& tokenizer, Sampler sampler, Drafter* drafter,
+             const Arguments& arguments)
       : runtime_(runtime),
         tokenizer_(tokenizer),
         sampler_(std::move(sampler)),
+        drafter_(drafter),
         arguments_(arguments),
-        session_(runtime.engine(), 0) {}
+        session_(runtime.engine(), 0),
+        left_(arguments.predict < 0 ? INT64_MAX : arguments.predict) {}
 
   Status run() {
     std::vector<uint32_t> prompt = tokenizer_.encode(arguments_.prompt, true, true);
@@ -60,31 +65,36 @@ class Generation {
     }
     result_.prompt_tokens = prompt.size();
     // sentencepiece puts a space before the first word; text that begins a document does without.
-    bool at_start =
+    at_start_ =
         arguments_.prompt.empty() && vocab.kind == VocabKind::sentencepiece_bpe && vocab.add_space_prefix;
 
     const uint64_t begin = now_ns();
-    auto logits = session_.append(prompt);
-    const int64_t most = arguments_.predict < 0 ? INT64_MAX : arguments_.predict;
-    for (int64_t n = 0; n < most; ++n) {
-      if (!logits.ok()) return logits.error();
-      TIERD_ASSIGN(const uint32_t token, sampler_.sample(*logits));
-      if (n == 0) {
-        result_.first_token_ns = now_ns() - begin;
-        result_.flash_before_ns = runtime_.flash_counts().in_flight_ns;
-      }
-      const bool ends =
-          std::find(vocab.end_tokens.begin(), vocab.end_tokens.end(), token) != vocab.end_tokens.end();
-      if (ends && !arguments_.ignore_eos) break;
-      ++result_.generated_tokens;
-      std::string piece = tokenizer_.piece(token, arguments_.special);
-      if (at_start && !piece.empty() && piece.front() == ' ') piece.erase(0, 1);
-      at_start = at_start && piece.empty();
-      TIERD_TRY(emit(piece));
-      if (n + 1 == most || session_.position() == runtime_.engine().context()) break;
-      logits = session_.append({&token, 1});
+    TIERD_ASSIGN(const std::span<const float> logits, session_.append(prompt));
+    if (left_ == 0) return {};
+    TIERD_ASSIGN(uint32_t token, sampler_.sample(logits));
+    result_.first_token_ns = now_ns() - begin;
+    result_.flash_before_ns = runtime_.flash_counts().in_flight_ns;
+    TIERD_ASSIGN(bool more, take(token));
+    while (more && session_.position() < runtime_.engine().context()) {
+      TIERD_ASSIGN(const std::vector<uint32_t> tokens, with_guesses(token));
+      // Every token is sampled from the logits that it would have been sampled from one by one, in the same
+      // order: guesses change when it comes, not which it is.
+      Status status;
+      const auto checked = session_.append_guesses(tokens, [&](size_t i, std::span<const float> after) {
+        auto sampled = sampler_.sample(after);
+        if (!sampled.ok()) status = sampled.error();
+        if (!status.ok()) return false;
+        token = *sampled;
+        auto taken = take(token);
+        if (!taken.ok()) status = taken.error();
+        more = taken.ok() && *taken;
+        return more && i + 1 < tokens.size() && tokens[i + 1] == token;
+      });
+      TIERD_TRY(status);
+      if (!checked.ok()) return checked.error();
+      result_.guessed_tokens += tokens.size() - 1;
+      result_.right_guesses += *checked - 1;
     }
-    if (!logits.ok()) return logits.error();
     return {};
   }
 
@@ -93,6 +103,32 @@ class Generation {
   const std::string& text() const { return text_; }
 
  private:
+  // The next token: prints it. False when it was the last.
+  Result<bool> take(uint32_t token) {
+    const Vocab& vocab = tokenizer_.vocab();
+    const bool ends =
+        std::find(vocab.end_tokens.begin(), vocab.end_tokens.end(), token) != vocab.end_tokens.end();
+    if (ends && !arguments_.ignore_eos) return false;
+    ++result_.generated_tokens;
+    --left_;
+    std::string piece = tokenizer_.piece(token, arguments_.special);
+    if (at_start_ && !piece.empty() && piece.front() == ' ') piece.erase(0, 1);
+    at_start_ = at_start_ && piece.empty();
+    TIERD_TRY(emit(piece));
+    return left_ != 0;
+  }
+  // The token, and what may follow it.
+  Result<std::vector<uint32_t>> with_guesses(uint32_t token) {
+    std::vector<uint32_t> tokens = {token};
+    if (drafter_ == nullptr) return tokens;
+    const uint64_t room = runtime_.engine().context() - session_.position() - 1;
+    const uint64_t most = std::min<uint64_t>({arguments_.draft_most, room, static_cast<uint64_t>(left_)});
+    std::vector<uint32_t> said(session_.tokens().begin(), session_.tokens().end());
+    said.push_back(token);
+    TIERD_ASSIGN(const std::vector<uint32_t> guesses, drafter_->draft(said, most));
+    tokens.insert(tokens.end(), guesses.begin(), guesses.end());
+    return tokens;
+  }
   Status emit(const std::string& piece) {
     text_ += piece;
     return arguments_.json ? Status() : write_output(piece);
@@ -101,11 +137,36 @@ class Generation {
   Runtime& runtime_;
   const Tokenizer& tokenizer_;
   Sampler sampler_;
+  Drafter* drafter_;
   const Arguments& arguments_;
   Session session_;
+  int64_t left_;  // tokens to generate
+  bool at_start_ = false;
   RunResult result_;
   std::string text_;
 };
+
+// The small model, all in memory.
+Result<std::unique_ptr<Runtime>> start_draft_model(const Arguments& arguments, const RunPlan& plan) {
+  Config config;
+  config.model = arguments.draft_model;
+  config.threads = arguments.config.threads;
+  config.bind = arguments.config.bind;
+  config.plugin_path = arguments.config.plugin_path;
+  RuntimeOptions options;
+  options.quiet = arguments.quiet;
+  TIERD_ASSIGN(RunPlan draft, plan_run(config, options));
+  const Manifest& ours = plan.store.manifest();
+  const Manifest& theirs = draft.store.manifest();
+  if (ours.config.vocab_size != theirs.config.vocab_size) {
+    return Error{Code::invalid_argument, "--model-draft",
+                 fmt::format("{} has a vocabulary of {} tokens, the model one of {}: it cannot guess for it",
+                             arguments.draft_model, theirs.config.vocab_size, ours.config.vocab_size)};
+  }
+  TIERD_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::create(std::move(draft), options));
+  TIERD_TRY(runtime->load());
+  return runtime;
+}
 
 Result<std::string> manual_of(const PluginPath::Found& found) {
   if (found.kind == "agent") {
@@ -149,6 +210,8 @@ int run(const Arguments& arguments) {
   RuntimeOptions options;
   options.fit = arguments.fit;
   options.quiet = arguments.quiet;
+  const bool guesses = arguments.prompt_lookup || !arguments.draft_model.empty();
+  if (guesses) options.logit_rows = 1 + arguments.draft_most;
   auto sampler = Sampler::create(arguments.sampling);
   if (!sampler.ok()) return fail(sampler.error(), kBadInput);
   auto plan = plan_run(arguments.config, options);
@@ -164,6 +227,15 @@ int run(const Arguments& arguments) {
     auto made = make_tokenizer(manifest.vocab, plan->store.directory());
     if (!made.ok()) return fail(made.error(), kBadInput);
     tokenizer = std::move(*made);
+  }
+  std::unique_ptr<Runtime> draft_model;
+  std::unique_ptr<Drafter> drafter;
+  if (arguments.prompt_lookup) drafter = std::make_unique<PromptLookup>();
+  if (!arguments.draft_model.empty() && !arguments.check) {
+    auto started = start_draft_model(arguments, *plan);
+    if (!started.ok()) return fail(started.error(), exit_code(started.error()));
+    draft_model = std::move(*started);
+    drafter = std::make_unique<ModelDrafter>(draft_model->engine());
   }
   auto created = Runtime::create(std::move(*plan), options);
   if (!created.ok()) return fail(created.error(), exit_code(created.error()));
@@ -184,7 +256,7 @@ int run(const Arguments& arguments) {
     the_waiter.store(nullptr);
     return fail(status.error(), exit_code(status.error()));
   }
-  Generation generation(runtime, *tokenizer, std::move(*sampler), arguments);
+  Generation generation(runtime, *tokenizer, std::move(*sampler), drafter.get(), arguments);
   if (status.ok()) status = generation.run();
   generation.result().load_ns = load_ns;
   Status drained = runtime.engine().drain();

@@ -185,6 +185,7 @@ json report_json(Runtime& runtime, const RunResult& result) {
   report["peak_rss_bytes"] = peak_rss_bytes();
   report["prompt_tokens"] = result.prompt_tokens;
   report["generated_tokens"] = result.generated_tokens;
+  report["speculation"] = {{"guessed", result.guessed_tokens}, {"right", result.right_guesses}};
   return report;
 }
 
@@ -211,6 +212,13 @@ std::string report_text(const json& r) {
                    decode["step_ms"].get<double>(), decode["compute_ms"].get<double>(),
                    decode["stall_ms"].get<double>(), decode["management_ms"].get<double>(),
                    decode["io_ms"].get<double>()));
+  if (const json& speculation = r["speculation"]; speculation["guessed"].get<uint64_t>() != 0) {
+    const auto steps = decode["steps"].get<double>();
+    line("speculation",
+         fmt::format("{} of {} guesses were right; {:.2f} tokens a step",
+                     speculation["right"].get<uint64_t>(), speculation["guessed"].get<uint64_t>(),
+                     steps > 0 ? r["generated_tokens"].get<double>() / steps : 0));
+  }
   const double step_seconds = decode["step_ms"].get<double>() / 1e3;
   const json& strategies = r["strategies"];
   std::string lossy;

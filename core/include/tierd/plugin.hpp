@@ -230,6 +230,7 @@ TIERD_DETAIL_FUNCTION(end_step)
 TIERD_DETAIL_FUNCTION(adopt)
 TIERD_DETAIL_FUNCTION(resize)
 TIERD_DETAIL_FUNCTION(expire)
+TIERD_DETAIL_FUNCTION(rows_kept)
 #undef TIERD_DETAIL_FUNCTION
 
 // The capabilities of a predictor: T::kCaps, or none.
@@ -276,7 +277,8 @@ struct CacheTable {
                               pick_end_step<T>(decltype(F::end_step){}),
                               pick_adopt<T>(decltype(F::adopt){}),
                               pick_resize<T>(decltype(F::resize){}),
-                              pick_expire<T>(decltype(F::expire){})};
+                              pick_expire<T>(decltype(F::expire){}),
+                              pick_rows_kept<T>(decltype(F::rows_kept){})};
 };
 template <class T>
 struct BalancerTable {

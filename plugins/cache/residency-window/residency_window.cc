@@ -4,7 +4,10 @@
 // leaves at once, whether or not the room is needed. Where the budget holds less than the window wants, the
 // oldest leave first: k shrinks by itself.
 //
-// A pass of the walk counts as one token. Costs what changes: neurons that came, left or were used.
+// A pass of one row is a token. One of several rows may be a token and guesses of those that follow it
+// (speculative decoding, 5.2): nobody leaves before it is known how many were right, and the window then ends
+// at the last of these. Without such word it is one token, of many texts. Costs what changes: neurons that
+// came, left or were used.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -22,64 +25,132 @@ constexpr tierd_param kParams[] = {
 // Of one network: who was used when.
 class Window {
  public:
-  Window(uint32_t n, uint32_t k) : k_(k), last_(n, 0), here_(n, 0), used_in_(k + 1) {}
+  Window(uint32_t n, uint32_t k) : k_(k), last_(n, 0), here_(n, 0), used_in_(k + 1), listed_(n, 0) {}
 
-  // Used by the token that is being computed.
-  void use(uint32_t neuron) {
-    if (last_[neuron] == now_) return;
-    last_[neuron] = now_;
-    in(now_).push_back(neuron);
-  }
-  // And that token is over.
-  void next_token() {
-    ++now_;
-    in(now_).clear();  // of the token that left the window
-  }
   void landed(uint32_t neuron) {
     here_[neuron] = 1;
-    use(neuron);
+    arrived_.push_back(neuron);
   }
   void dropped(uint32_t neuron) { here_[neuron] = 0; }
 
-  // Those that none of the last k tokens has used. Who cannot leave now, so that `each` says false, stays for
-  // another k. Before next_token.
+  void touch(const tierd_set_view& used) {
+    if (undecided_) decide(1, 1);
+    rows_ = used.rows;
+    words_ = (used.rows + 63) / 64;
+    used_.clear();
+    for (uint32_t i = 0; i < used.n; ++i) used_.push_back(used.idx == nullptr ? i : used.idx[i]);
+    masks_.clear();
+    if (used.row_mask != nullptr) masks_.assign(used.row_mask, used.row_mask + uint64_t{used.n} * words_);
+    came_for_.swap(arrived_);
+    arrived_.clear();
+    undecided_ = true;
+    if (rows_ == 1) decide(1, 1);
+  }
+  // Of the rows that touched last, so many were right.
+  void decide(uint32_t rows, uint32_t kept) {
+    if (!undecided_) return;
+    undecided_ = false;
+    // Without masks, and of rows that are no guesses, all belong to one token.
+    const bool by_row = rows == rows_ && !masks_.empty();
+    for (uint32_t token = 0; token < (rows == rows_ ? kept : 1); ++token) {
+      for (size_t i = 0; i < used_.size(); ++i) {
+        if (!by_row || (masks_[i * words_ + token / 64] >> (token % 64) & 1) != 0) use(used_[i]);
+      }
+      next_token();
+    }
+    // What came for nobody, or for a wrong guess, leaves like those whose time is over.
+    for (const uint32_t neuron : came_for_) {
+      if (over(neuron)) let_go(neuron);
+    }
+    came_for_.clear();
+  }
+  // Those that none of the last k tokens has used, as far as `each` lets them go; the others are asked for
+  // again.
   template <class Each>
   void each_expired(Each each) {
-    if (now_ < k_ + kFirst) return;
-    const uint64_t gone = now_ - k_;
-    for (const uint32_t neuron : in(gone)) {
-      if (here_[neuron] != 0 && last_[neuron] == gone && !each(neuron)) use(neuron);
+    size_t stay = 0;
+    for (const uint32_t neuron : leaving_) {
+      listed_[neuron] = here_[neuron] != 0 && over(neuron) && !each(neuron) ? 1 : 0;
+      if (listed_[neuron] != 0) leaving_[stay++] = neuron;
     }
+    leaving_.resize(stay);
   }
   // Those that are here, from the one that was used longest ago on, until `each` says false.
   template <class Each>
   void each_by_age(Each each) const {
+    for (const uint32_t neuron : leaving_) {
+      if (here_[neuron] != 0 && over(neuron) && !each(neuron)) return;
+    }
     for (uint64_t token = now_ > k_ ? now_ - k_ : kFirst; token <= now_; ++token) {
       for (const uint32_t neuron : in(token)) {
         if (here_[neuron] != 0 && last_[neuron] == token && !each(neuron)) return;
       }
     }
+    const auto leaves = [&](uint32_t neuron) {
+      return here_[neuron] != 0 && over(neuron) && listed_[neuron] == 0;
+    };
+    for (const uint32_t neuron : came_for_) {
+      if (leaves(neuron) && !each(neuron)) return;
+    }
+    for (const uint32_t neuron : arrived_) {
+      const bool again = std::find(came_for_.begin(), came_for_.end(), neuron) != came_for_.end();
+      if (leaves(neuron) && !again && !each(neuron)) return;
+    }
   }
-  // How many tokens ago it was used.
-  uint64_t age(uint32_t neuron) const { return now_ - last_[neuron]; }
+  // How many tokens ago it was used, of those that the window holds.
+  uint64_t age(uint32_t neuron) const { return std::min(k_, now_ - last_[neuron]); }
+  uint64_t tokens() const { return now_ - kFirst; }
 
  private:
   static constexpr uint64_t kFirst = 1;
   std::vector<uint32_t>& in(uint64_t token) { return used_in_[token % used_in_.size()]; }
   const std::vector<uint32_t>& in(uint64_t token) const { return used_in_[token % used_in_.size()]; }
 
+  // None of the last k tokens has used it.
+  bool over(uint32_t neuron) const { return last_[neuron] == 0 || last_[neuron] + k_ < now_; }
+  void let_go(uint32_t neuron) {
+    if (listed_[neuron] == 0) leaving_.push_back(neuron);
+    listed_[neuron] = 1;
+  }
+  void use(uint32_t neuron) {
+    if (last_[neuron] == now_) return;
+    last_[neuron] = now_;
+    in(now_).push_back(neuron);
+  }
+  // The present one is over: those leave that were used by the one that is k + 1 tokens old now.
+  void next_token() {
+    ++now_;
+    for (const uint32_t neuron : in(now_)) {
+      if (here_[neuron] != 0 && over(neuron)) let_go(neuron);
+    }
+    in(now_).clear();
+  }
+
   uint64_t k_;
   uint64_t now_ = kFirst;                       // the token that is being computed
-  std::vector<uint64_t> last_;                  // [n] the token that used it last
+  std::vector<uint64_t> last_;                  // [n] the token that used it last; 0: none
   std::vector<uint8_t> here_;                   // [n] whether
   std::vector<std::vector<uint32_t>> used_in_;  // of the last k tokens and the present one
+  std::vector<uint32_t> arrived_;               // since the last touch
+  std::vector<uint32_t> leaving_;               // whose time was over when they were listed
+  std::vector<uint8_t> listed_;                 // [n] whether
+  // The last touch.
+  bool undecided_ = false;
+  std::vector<uint32_t> came_for_;  // arrived before it
+  uint32_t rows_ = 0;
+  uint32_t words_ = 0;
+  std::vector<uint32_t> used_;
+  std::vector<uint64_t> masks_;
 };
 
 class ResidencyWindow : public tierd::FixedSet {
  public:
   explicit ResidencyWindow(const tierd::Host& host)
       : FixedSet(host), k_(static_cast<uint32_t>(host.integer("k"))), most_(host.number("most")) {
-    for (uint32_t s = 0; s < host.n_sites(); ++s) windows_.emplace_back(slides(s) ? host.site(s).n : 0, k_);
+    for (uint32_t s = 0; s < host.n_sites(); ++s) {
+      windows_.emplace_back(slides(s) ? host.site(s).n : 0, k_);
+      sliding_ += slides(s) ? 1 : 0;
+    }
   }
 
   // What is used whole comes first.
@@ -141,12 +212,12 @@ class ResidencyWindow : public tierd::FixedSet {
   }
 
   void touch(const tierd_set_view& used) {
-    if (!slides(used.site)) return;
-    Window& window = windows_[used.site];
-    for (uint32_t i = 0; i < used.n; ++i) window.use(used.idx == nullptr ? i : used.idx[i]);
+    if (slides(used.site)) windows_[used.site].touch(used);
+  }
+  void rows_kept(uint32_t rows, uint32_t kept) {
+    for (Window& window : windows_) window.decide(rows, kept);
   }
 
-  // The token is over.
   void expire(uint32_t site, tierd_victims_out& victims) {
     victims.n = 0;
     if (!slides(site)) return;
@@ -156,11 +227,10 @@ class ResidencyWindow : public tierd::FixedSet {
       if (leaves) victims.item[victims.n++] = {site, neuron};
       return leaves;
     });
-    window.next_token();
-    ++tokens_;
-    whole_windows_ += k_;
-    host().metric("k", (static_cast<double>(whole_windows_) - static_cast<double>(shrunk_)) /
-                           static_cast<double>(tokens_));
+    tokens_ = std::max(tokens_, window.tokens());
+    const double reach =
+        static_cast<double>(k_) * static_cast<double>(tokens_) * static_cast<double>(sliding_);
+    if (reach > 0) host().metric("k", static_cast<double>(k_) * (1 - static_cast<double>(shrunk_) / reach));
   }
 
  private:
@@ -169,7 +239,7 @@ class ResidencyWindow : public tierd::FixedSet {
     return view.axis == TIERD_AXIS_NEURON && view.given == 0;
   }
 
-  // The oldest first: those of the next token to leave the window, then of the one after it.
+  // The oldest first: those whose time is over, those of the next token to leave the window, and so on.
   void make_room(uint32_t site, uint32_t wanted, tierd_victims_out& victims) {
     uint64_t youngest = k_ + 1;
     windows_[site].each_by_age([&](uint32_t neuron) {
@@ -186,9 +256,9 @@ class ResidencyWindow : public tierd::FixedSet {
   double most_;
   std::vector<Window> windows_;  // [sites]
   // How far windows reached back, over all sites and tokens.
+  uint32_t sliding_ = 0;  // sites
   uint64_t tokens_ = 0;
-  uint64_t whole_windows_ = 0;
-  uint64_t shrunk_ = 0;
+  uint64_t shrunk_ = 0;  // tokens that they reached less
 };
 
 }  // namespace

@@ -3,8 +3,8 @@
 // memory, a third of the network; up and down need to be read of active neurons only. Of a site SITE the
 // tensors
 //
-//   SITE.gate       [neurons x n_in]
-//   SITE.gate_bias  [neurons], if there is one
+//   SITE.gate  [neurons x n_in]
+//   SITE.bias  [neurons], if there is one
 //
 // as `tier-train gate` writes them. A site without them is active as a whole.
 #include <algorithm>
@@ -96,11 +96,10 @@ class Gate {
       throw tierd::Failure(TIERD_E_INVALID, name + ".gate should be " + std::to_string(site.n) + " x " +
                                                 std::to_string(site.n_in));
     }
-    if (!host_.has_tensor((name + ".gate_bias").c_str())) return {site.n, gate.tensor, nullptr};
-    const tierd_tensor_view bias = host_.tensor((name + ".gate_bias").c_str());
+    if (!host_.has_tensor((name + ".bias").c_str())) return {site.n, gate.tensor, nullptr};
+    const tierd_tensor_view bias = host_.tensor((name + ".bias").c_str());
     if (bias.n_dims != 1 || bias.dims[0] != site.n)
-      throw tierd::Failure(TIERD_E_INVALID,
-                           name + ".gate_bias should be " + std::to_string(site.n) + " values");
+      throw tierd::Failure(TIERD_E_INVALID, name + ".bias should be " + std::to_string(site.n) + " values");
     return {site.n, gate.tensor, bias.data};
   }
 

@@ -46,6 +46,9 @@ typedef struct tierd_cache_1 {
   /* After `touch`: neurons of that site which leave now, whether or not their room is needed; evictable, each
    * once. There is room for all of the site's. */
   int (*expire)(void* self, uint32_t site, tierd_victims_out* victims);
+  /* After a step whose rows were a token and guesses of those that follow it: the first `kept` of the `rows`
+   * were right, the others are forgotten. */
+  int (*rows_kept)(void* self, uint32_t rows, uint32_t kept);
 } tierd_cache_1;
 
 #ifdef __cplusplus
