@@ -1,0 +1,136 @@
+// tier-train: the tensors that predictors read, made from a model.
+#include <fmt/format.h>
+
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/base/standard_streams.h"
+#include "core/store/source.h"
+#include "tools/command_line/command_line.h"
+#include "tools/tier-train/train_predictors.h"
+#include "tools/tier-train/write_gates.h"
+
+namespace tierd {
+namespace {
+
+constexpr const char* kAbout =
+    "Makes the tensors by which predictors know the active neurons of feed-forward\n"
+    "networks.\n"
+    "\n"
+    "  tier-train predictor opt-6.7b opt.profile.safetensors -o opt.low-rank.safetensors \\\n"
+    "    --rank 0-27=128,28-31=1024\n"
+    "  tier-train gate relu-llama -o gates.safetensors     # for the predictor gate, which is exact\n"
+    "\n"
+    "Exit status: 0; 2 if nothing could be made, with one line on standard error\n"
+    "that says why.";
+
+struct Arguments {
+  PredictorPlan plan;  // `gate` uses model, out and quiet
+  std::string dtype = "f16";
+  double threshold = 0.5;
+  bool sweep = false;
+  std::string json;
+};
+
+Status write_json(const std::string& path, const Arguments& arguments,
+                  const std::vector<LayerReport>& reports) {
+  nlohmann::json object = to_json(reports);
+  object["model"] = arguments.plan.model;
+  object["activations"] = arguments.plan.activations;
+  object["predictor"] = arguments.plan.out;
+  std::ofstream file(path, std::ios::trunc);
+  file << object.dump(2) << '\n';
+  file.close();
+  if (!file) return Error{Code::io_error, path, "cannot be written"};
+  return {};
+}
+
+Status train(Arguments& arguments) {
+  PredictorPlan& plan = arguments.plan;
+  plan.encoding = *encoding_by_name(arguments.dtype);
+  plan.thresholds = {arguments.threshold};
+  if (arguments.sweep) plan.thresholds = {0.3, 0.5, 0.7};
+  TIERD_ASSIGN(const auto reports, train_predictors(plan));
+  if (!arguments.json.empty()) TIERD_TRY(write_json(arguments.json, arguments, reports));
+  return plan.quiet ? Status() : write_output(to_table(reports));
+}
+
+Status extract(Arguments& arguments) {
+  TIERD_ASSIGN(const auto source, open_source(arguments.plan.model));
+  return write_gates(*source, arguments.plan.out, arguments.plan.quiet);
+}
+
+void add_both(CommandLine& to, PredictorPlan& plan) {
+  to.option("MODEL", plan.model, "A GGUF file, a Hugging Face folder or a llama2.c checkpoint")
+      .required()
+      .named("MODEL");
+  to.option("-o,--output", plan.out, "The safetensors file to write").required().named("OUT");
+  to.flag("-q,--quiet", plan.quiet, "No progress and no table");
+}
+
+void add_predictor(CommandLine& to, Arguments& arguments) {
+  PredictorPlan& plan = arguments.plan;
+  TrainOptions& training = plan.training;
+  add_both(to, plan);
+  to.option("ACTIVATIONS", plan.activations, "What tier-profile recorded of the model, a safetensors file")
+      .required()
+      .named("ACTIVATIONS");
+  to.option("--rank", plan.rank, "Of all layers: 128, or d/4 of the width; or of each: 0-27=128,28-31=none")
+      .named("RANK")
+      .shows_default();
+  to.option("--epochs", training.epochs, "How often every token is trained on; 0: the start alone")
+      .named("N")
+      .between(0, 1000)
+      .shows_default();
+  to.option("--batch", training.batch, "Tokens a step").named("N").between(1, 65536).shows_default();
+  to.option("--learning-rate", training.learning_rate, "Of Adam, at the start; it falls to 0")
+      .named("X")
+      .between(1e-8, 10.0)
+      .shows_default();
+  to.option("--held-out", plan.held_out,
+            "The last share of the tokens, which is judged by and not trained on")
+      .named("SHARE")
+      .between(0.001, 0.9)
+      .shows_default();
+  const Argument threshold = to.option("--threshold", arguments.threshold,
+                                       "Judged at: predicted is what has sigmoid(score) above it")
+                                 .named("P")
+                                 .between(0.001, 0.999)
+                                 .shows_default();
+  to.flag("--sweep", arguments.sweep, "Judge at 0.3, 0.5 and 0.7").excludes(threshold);
+  to.option("--seed", training.seed, "The same seed gives the same predictors").named("N").shows_default();
+  to.option("--dtype", arguments.dtype, "f16 or f32, of the matrices; the bias is f32")
+      .one_of({"f16", "f32"})
+      .named("DTYPE")
+      .shows_default();
+  to.option("-t,--threads", training.threads, "Threads that compute (default: one a core)")
+      .named("N")
+      .between(1, 1024);
+  to.option("--json", arguments.json, "The table for machines, with the counts behind it").named("FILE");
+}
+
+int run(int argc, char** argv) {
+  Arguments arguments;
+  Status (*command)(Arguments&) = nullptr;
+  CommandLine line("tier-train", kAbout);
+  add_predictor(line.command("predictor", "train low-rank predictors on recorded activations",
+                             [&] { command = train; }),
+                arguments);
+  add_both(line.command("gate", "copy the gate projections of a model", [&] { command = extract; }),
+           arguments.plan);
+  if (const auto status = line.parse(argc, argv)) return *status;
+  const Status done = command(arguments);
+  if (done.ok()) return 0;
+  say("tier-train: " + done.error().line());
+  return 2;
+}
+
+}  // namespace
+}  // namespace tierd
+
+int main(int argc, char** argv) {
+  tierd::prepare_standard_streams();
+  return tierd::run(argc, argv);
+}

@@ -1,0 +1,43 @@
+// How well a predictor finds the active neurons.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "tools/tier-train/activations.h"
+#include "tools/tier-train/low_rank.h"
+
+namespace tierd {
+
+// Counted over all pairs of a token and a neuron.
+struct Quality {
+  double threshold = 0;    // predicted is what has sigmoid(score) above it
+  uint64_t pairs = 0;      // of which are …
+  uint64_t active = 0;     // … truly active,
+  uint64_t predicted = 0;  // … predicted to be,
+  uint64_t missed = 0;     // … active and not predicted: false negatives,
+  uint64_t spurious = 0;   // … predicted and not active: false positives
+  double mass = 0;         // the sum of all contributions
+  double missed_mass = 0;  // and that of the missed
+
+  // Percentages; 0 of nothing.
+  double active_percent() const;
+  double predicted_percent() const;
+  double missed_percent() const;    // of the active
+  double spurious_percent() const;  // of the inactive
+  double missed_mass_percent() const;
+};
+
+// b (a x) + bias of one input: x [d_model], scores [d_ff].
+void score(const LowRank& predictor, std::span<const float> x, std::span<float> scores);
+
+// Adds the pairs of one token to `quality`, whose threshold is set: both spans [d_ff].
+void count(Quality& quality, std::span<const float> scores, std::span<const float> contributions);
+
+// One for each threshold, over the tokens from `first` up to the last. Errors: those of reading.
+Result<std::vector<Quality>> evaluate(const LowRank& predictor, const Activations& activations,
+                                      uint32_t layer, uint32_t first, std::span<const double> thresholds);
+
+}  // namespace tierd

@@ -1,0 +1,12 @@
+// What the trainer's shared object exports. It is C++ and belongs to the program that it was built with.
+#pragma once
+
+#include "tools/tier-train/layer_trainer.h"
+
+namespace tierd {
+
+inline constexpr const char* kTrainerFile = "trainer-torch.so";
+inline constexpr const char* kTrainerSymbol = "tierd_train_layer";
+using TrainerEntry = void(const LayerTask& task, const TrainOptions& options, Result<LowRank>& trained);
+
+}  // namespace tierd

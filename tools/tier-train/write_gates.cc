@@ -1,0 +1,75 @@
+#include "tools/tier-train/write_gates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/store/safetensors_writer.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint64_t kChunkBytes = 8 << 20;
+
+Result<std::string> dtype_of(const TensorSource& source, const TensorInfo& tensor) {
+  switch (tensor.encoding) {
+    case Encoding::f32:
+      return std::string("F32");
+    case Encoding::f16:
+      return std::string("F16");
+    case Encoding::bf16:
+      return std::string("BF16");
+    default:
+      return Error{Code::unsupported, source.path(),
+                   fmt::format("{} is {}, expected f32, f16 or bf16", tensor.name, name(tensor.encoding))};
+  }
+}
+
+Status copy(const TensorSource& source, const TensorInfo& tensor, SafetensorsWriter& writer,
+            Progress& progress) {
+  std::vector<std::byte> chunk;
+  for (uint64_t at = 0; at < tensor.bytes(); at += kChunkBytes) {
+    chunk.resize(std::min(kChunkBytes, tensor.bytes() - at));
+    TIERD_TRY(source.read(tensor, at, chunk));
+    TIERD_TRY(writer.append(chunk));
+    progress.advance(chunk.size());
+  }
+  return {};
+}
+
+}  // namespace
+
+Status write_gates(const TensorSource& source, const std::string& path, bool quiet) {
+  const ModelConfig& config = source.config();
+  if (!config.gated) {
+    return Error{
+        Code::unsupported, source.path(),
+        fmt::format("architecture '{}' has no gates; `tier-train predictor` is for it", config.architecture)};
+  }
+  std::vector<SafetensorsEntry> entries;
+  uint64_t bytes = 0;
+  for (uint32_t n = 0; n < config.n_layers; ++n) {
+    const TensorInfo* const gate = source.find(fmt::format("layers.{}.gate", n));
+    TIERD_ASSIGN(std::string dtype, dtype_of(source, *gate));
+    entries.push_back({fmt::format("layers.{}.ffn.gate", n), std::move(dtype), {gate->rows, gate->cols}});
+    bytes += gate->bytes();
+    if (config.ffn_bias) entries.push_back({fmt::format("layers.{}.ffn.bias", n), "F32", {config.d_ff}});
+  }
+
+  TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, std::move(entries)));
+  Progress progress("writing", bytes, quiet);
+  for (uint32_t n = 0; n < config.n_layers; ++n) {
+    TIERD_TRY(copy(source, *source.find(fmt::format("layers.{}.gate", n)), writer, progress));
+    if (!config.ffn_bias) continue;
+    TIERD_ASSIGN(const auto bias, source.read_f32(*source.find(fmt::format("layers.{}.gate.bias", n))));
+    TIERD_TRY(writer.append(std::as_bytes(std::span(bias))));
+  }
+  TIERD_TRY(writer.finish());
+  progress.finish();
+  return {};
+}
+
+}  // namespace tierd
