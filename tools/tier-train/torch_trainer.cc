@@ -17,7 +17,8 @@ namespace {
 using torch::Tensor;
 
 constexpr uint32_t kMomentTokens = 1024;  // read at once
-constexpr double kLeastVariance = 1e-6;   // of the largest: below it a direction of x counts as constant
+// Of the largest variance or square of the mean: a direction of x that varies less counts as constant.
+constexpr double kLeastVariance = 1e-6;
 // The first scores deviate by about so much. The larger, the surer the start is of itself, and the longer
 // Adam needs to tell it otherwise.
 constexpr double kStartDeviation = 2;
@@ -80,7 +81,8 @@ class LayerTrainer {
   // component of a x varies by 1, and what b a misses of the mean goes into the bias.
   void start() {
     auto [variances, directions] = torch::linalg_eigh(covariance_);
-    variances = variances.clamp_min(std::max(variances.max().item<double>() * kLeastVariance, 1e-30));
+    const double largest = std::max(variances.max().item<double>(), mean_.square().max().item<double>());
+    variances = variances.clamp_min(largest > 0 ? largest * kLeastVariance : 1);
     const Tensor root = (directions * variances.sqrt()).mm(directions.t());
     const Tensor inverse = (directions * variances.rsqrt()).mm(directions.t());
     const Tensor whitened = weight_.mm(root);
