@@ -24,6 +24,41 @@ constexpr uint32_t kTokens = 2000;
 constexpr uint32_t kHeldOut = 300;  // after those
 constexpr uint32_t kRank = 4;
 
+struct Layer {
+  Decision decision;
+  std::vector<float> x, contributions;
+};
+
+Layer make_layer() {
+  Random random(3);
+  Layer layer;
+  layer.decision.weight.resize(kNeurons * kWidth);
+  for (float& value : layer.decision.weight) value = random.symmetric();
+  layer.decision.bias.assign(kNeurons, -12.0F);  // few are active
+  std::vector<float> directions(kDirections * kWidth);
+  for (float& value : directions) value = random.symmetric();
+  for (uint32_t t = 0; t < kTokens + kHeldOut; ++t) {
+    std::vector<float> x(kWidth);
+    for (float& value : x) value = 0.5F + 0.1F * random.symmetric();
+    for (uint32_t k = 0; k < kDirections; ++k) {
+      const float along = 4 * random.symmetric() / static_cast<float>(k + 1);
+      for (uint32_t i = 0; i < kWidth; ++i) x[i] += along * directions[k * kWidth + i];
+    }
+    for (uint32_t n = 0; n < kNeurons; ++n) {
+      const float* const row = layer.decision.weight.data() + n * kWidth;
+      const float z = std::inner_product(x.begin(), x.end(), row, layer.decision.bias[n]);
+      layer.contributions.push_back(std::max(0.0F, z));
+    }
+    layer.x.insert(layer.x.end(), x.begin(), x.end());
+  }
+  return layer;
+}
+
+const Layer& made_up() {
+  static const Layer layer = make_layer();
+  return layer;
+}
+
 class LayerTrainerTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -34,7 +69,15 @@ class LayerTrainerTest : public testing::Test {
       GTEST_SKIP() << "built without libtorch";
     }
     ASSERT_TRUE(trainer_.ok()) << trainer_.error().line();
-    make_layer();
+    const Layer& layer = made_up();
+    x_ = layer.x;
+    contributions_ = layer.contributions;
+    task_.layer = 5;
+    task_.d_model = kWidth;
+    task_.d_ff = kNeurons;
+    task_.rank = kRank;
+    task_.tokens = kTokens;
+    task_.decision = layer.decision;
     task_.read = [this](std::span<const uint32_t> tokens, std::span<float> x,
                         std::span<float> contributions) -> Status {
       for (size_t i = 0; i < tokens.size(); ++i) {
@@ -49,34 +92,6 @@ class LayerTrainerTest : public testing::Test {
     task_.progress = [](uint32_t, uint32_t, double) {};
     options_.threads = 1;
     options_.batch = 64;
-  }
-
-  void make_layer() {
-    Random random(3);
-    std::vector<float> directions(kDirections * kWidth);
-    for (float& value : directions) value = random.symmetric();
-    task_.layer = 5;
-    task_.d_model = kWidth;
-    task_.d_ff = kNeurons;
-    task_.rank = kRank;
-    task_.tokens = kTokens;
-    task_.decision.weight.resize(kNeurons * kWidth);
-    for (float& value : task_.decision.weight) value = random.symmetric();
-    task_.decision.bias.assign(kNeurons, -12.0F);  // few are active
-    for (uint32_t t = 0; t < kTokens + kHeldOut; ++t) {
-      std::vector<float> x(kWidth);
-      for (float& value : x) value = 0.5F + 0.1F * random.symmetric();
-      for (uint32_t k = 0; k < kDirections; ++k) {
-        const float along = 4 * random.symmetric() / static_cast<float>(k + 1);
-        for (uint32_t i = 0; i < kWidth; ++i) x[i] += along * directions[k * kWidth + i];
-      }
-      for (uint32_t n = 0; n < kNeurons; ++n) {
-        const float* const row = task_.decision.weight.data() + n * kWidth;
-        const float z = std::inner_product(x.begin(), x.end(), row, task_.decision.bias[n]);
-        contributions_.push_back(std::max(0.0F, z));
-      }
-      x_.insert(x_.end(), x.begin(), x.end());
-    }
   }
 
   Result<LowRank> train(uint32_t epochs) {

@@ -131,6 +131,7 @@ TEST_F(TierTrain, WhatCannotBeTrainedOn) {
   EXPECT_THAT(with(sound, {"--learning-rate", "0"}), HasSubstr("--learning-rate"));
   EXPECT_THAT(with(sound, {"--dtype", "q4_0"}), HasSubstr("--dtype"));
   EXPECT_THAT(with(sound, {"--threshold", "0.5", "--sweep"}), HasSubstr("excludes"));
+  EXPECT_THAT(refused({"predictor", kOpt, sound, "-o", sound}), HasSubstr("holds the activations"));
   EXPECT_THAT(with("/nowhere/a.safetensors"), HasSubstr("/nowhere/a.safetensors"));
   EXPECT_THAT(with(folder().write("none", "not one")), HasSubstr("none"));
 

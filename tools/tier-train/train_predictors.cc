@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
+#include <filesystem>
 #include <span>
+#include <utility>
 
 #include "core/layout/codec.h"
 #include "core/store/safetensors_writer.h"
@@ -66,6 +67,11 @@ Result<std::vector<LayerReport>> train_predictors(const PredictorPlan& plan) {
   const ModelConfig& config = source->config();
   TIERD_ASSIGN(const std::vector<uint32_t> ranks, parse_ranks(plan.rank, config));
   TIERD_ASSIGN(const Activations activations, Activations::open(plan.activations, config));
+  std::error_code ignored;
+  if (std::filesystem::equivalent(plan.out, plan.activations, ignored)) {
+    return Error{Code::invalid_argument, plan.out,
+                 "holds the activations; predictors need a file of their own"};
+  }
   const auto held_out = static_cast<uint32_t>(std::ceil(activations.tokens() * plan.held_out));
   const uint32_t trained = activations.tokens() - held_out;
   if (held_out == 0 || trained == 0) {
