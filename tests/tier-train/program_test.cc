@@ -129,6 +129,8 @@ TEST_F(TierTrain, WhatCannotBeTrainedOn) {
   EXPECT_THAT(with(sound, {"--rank", "33"}), HasSubstr("--rank: '33' is a rank of 33, expected 1 to 32"));
   EXPECT_THAT(with(sound, {"--rank", "0=4"}), HasSubstr("--rank: layer 1 is not named"));
   EXPECT_THAT(with(sound, {"--learning-rate", "0"}), HasSubstr("--learning-rate"));
+  EXPECT_THAT(with(sound, {"--held-out", "nan"}), HasSubstr("--held-out: Value nan is no number"));
+  EXPECT_THAT(with(sound, {"--threshold", "1"}), HasSubstr("--threshold"));
   EXPECT_THAT(with(sound, {"--dtype", "q4_0"}), HasSubstr("--dtype"));
   EXPECT_THAT(with(sound, {"--threshold", "0.5", "--sweep"}), HasSubstr("excludes"));
   EXPECT_THAT(refused({"predictor", kOpt, sound, "-o", sound}), HasSubstr("holds the activations"));

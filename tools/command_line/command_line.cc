@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 
 #include "core/base/standard_streams.h"
 
@@ -31,6 +33,10 @@ Argument& Argument::between(int least, int most) {
 }
 Argument& Argument::between(double least, double most) {
   option_->check(CLI::Range(least, most));
+  // Which "nan" passes, being neither below nor above anything.
+  option_->check([](const std::string& text) {
+    return std::isnan(std::strtod(text.c_str(), nullptr)) ? "Value " + text + " is no number" : std::string();
+  });
   return *this;
 }
 Argument& Argument::one_of(std::vector<std::string> words) {
