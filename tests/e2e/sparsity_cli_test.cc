@@ -115,6 +115,32 @@ TEST_F(SparsityCli, WhatAPredictorMissesIsTold) {
   EXPECT_EQ(small, lossy);
 }
 
+// The tables that come with the model, on text held out from both trainings, half of the weights in memory.
+// The bounds are those of shared results on models of this size, not of this run.
+TEST_F(SparsityCli, TheTablesOfTheEmbeddedModelPredictWell) {
+  const auto held_out = [](const std::string& tables, const std::string& threshold) {
+    const Ended ended =
+        run_program(TIERD_BIN_COMPARE, {"--config", config_file("llm-in-a-flash"), "-m", kDemo,
+                                        kDemo + "/held-out.txt", "--tokens", "4080", "--fit", "-q", "--json",
+                                        "--set", "predictor.tensors=" + kDemo + "/" + tables, "--set",
+                                        "predictor.threshold=" + threshold});
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    return json::parse(ended.out, nullptr, false);
+  };
+  const json fine = held_out("predictor-r64.safetensors", "0.5");
+  EXPECT_LE(fine["dram_bytes"].get<double>(), 0.5 * fine["tensor_bytes"].get<double>() + 1);
+  EXPECT_LE(site(fine, "all")["false_negatives"], 0.05);
+  EXPECT_LE(site(fine, "all")["false_positives"], 0.05);
+  EXPECT_LE(site(fine, "all")["missed_mass"], 0.02);
+  EXPECT_LE(fine["perplexity_change"], 0.005);
+  EXPECT_GT(fine["largest_logit_difference"], 0.0);
+  const json coarse = held_out("predictor-r32.safetensors", "0.5");
+  EXPECT_LE(site(coarse, "all")["false_negatives"], 0.10);
+  EXPECT_LE(site(coarse, "all")["false_positives"], 0.07);
+  EXPECT_LE(coarse["perplexity_change"], 0.01);
+  EXPECT_EQ(held_out("predictor-r32.safetensors", "0.0")["largest_logit_difference"], 0.0);
+}
+
 TEST_F(SparsityCli, WhoKnowsTheTruthLosesNothing) {
   const std::string first = folder().path() + "/first.trace", truth = folder().path() + "/truth.safetensors";
   const json dense = compared({"--set", "run.trace=" + first});
