@@ -13,15 +13,10 @@ constexpr uint32_t kDocumentTokens = 1024;
 
 }  // namespace
 
-PlantedEmbedding::PlantedEmbedding(const PlantedProfile& profile, uint32_t d_model, uint64_t seed)
-    : profile_(profile),
-      seed_(seed),
-      document_{.values = std::vector<float>(d_model)},
-      run_{.values = std::vector<float>(d_model)} {}
-
 void PlantedEmbedding::row(uint32_t token, std::span<float> out) {
   const auto fill = [&](Part& part, Drawn drawn, uint32_t number) {
     if (part.number == number) return;
+    part.values.resize(out.size());
     fill_normal(random_key(seed_, kNoLayer, drawn, number), part.values);
     part.number = number;
   };

@@ -14,9 +14,9 @@ namespace tierd {
 class PlantedEmbedding {
  public:
   // `profile` must outlive this.
-  PlantedEmbedding(const PlantedProfile& profile, uint32_t d_model, uint64_t seed);
+  PlantedEmbedding(const PlantedProfile& profile, uint64_t seed) : profile_(profile), seed_(seed) {}
 
-  // The embedding of `token`, [d_model], of variance 1.
+  // The embedding of `token`, [d_model], of variance 1; always of one width.
   void row(uint32_t token, std::span<float> out);
   // The nearest token up to this one that starts a run.
   uint32_t run_of(uint32_t token) const;

@@ -131,7 +131,7 @@ Status PlantedSource::read(const TensorInfo& tensor, uint64_t offset, std::span<
   const bool by_rows = content.kind > Kind::down;
   const uint64_t value_bytes = tensor.encoding == Encoding::f16 ? sizeof(uint16_t) : sizeof(float);
   const uint64_t end = divide_up(offset + out.size(), value_bytes);
-  PlantedEmbedding embedding(profile_, config_.d_model, seed_);
+  PlantedEmbedding embedding(profile_, seed_);
   std::vector<float> values;
   std::vector<std::byte> bytes;
   for (uint64_t at = offset / value_bytes; at < end; at += values.size()) {
