@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <thread>
 
 #include "core/base/random.h"
 #include "core/store/planted/vocab.h"
@@ -42,6 +43,24 @@ TEST_P(PlantedBytes, AnyRangeIsTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(All, PlantedBytes, testing::Values(Encoding::f32, Encoding::f16),
                          [](const auto& test) { return std::string(name(test.param)); });
+
+// Layers' biases are made by whoever asks first, their features by whoever asks for another layer.
+TEST(PlantedSource, ManyThreadsReadTheSame) {
+  const auto one = make_planted(odd_planted_shape());
+  const auto shared = make_planted(odd_planted_shape());
+  std::vector<std::vector<std::byte>> expected;
+  for (const TensorInfo& tensor : one->tensors()) expected.push_back(whole(*one, tensor));
+  std::vector<std::vector<std::vector<std::byte>>> found(3);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& mine : found) {
+      threads.emplace_back([&] {
+        for (const TensorInfo& tensor : shared->tensors()) mine.push_back(whole(*shared, tensor));
+      });
+    }
+  }
+  for (const auto& each : found) EXPECT_EQ(each, expected);
+}
 
 TEST(PlantedSource, SeedsTensorsAndLayersDiffer) {
   const auto one = make_planted(odd_planted_shape(), Encoding::f16, 1);
