@@ -64,20 +64,21 @@ inline Matrix layer_norm(const Matrix& x, float eps, float shift) {
   return out;
 }
 
-// Each token attends to itself and those before it.
-inline Matrix attend(const Matrix& q, const Matrix& k, const Matrix& v, uint32_t head_dim) {
+// Each token attends to itself and to those before it in its text; texts of `tokens` rows follow each other.
+inline Matrix attend(const Matrix& q, const Matrix& k, const Matrix& v, uint32_t head_dim, uint32_t tokens) {
   Matrix out(q.rows, q.cols);
   std::vector<float> scores(q.rows);
   for (uint32_t head = 0; head < q.cols; head += head_dim) {
     for (uint32_t t = 0; t < q.rows; ++t) {
+      const uint32_t first = t / tokens * tokens;
       float sum = 0;
-      for (uint32_t p = 0; p <= t; ++p) {
+      for (uint32_t p = first; p <= t; ++p) {
         float score = 0;
         for (uint32_t i = head; i < head + head_dim; ++i) score += q.at(t, i) * k.at(p, i);
         scores[p] = std::exp(score / std::sqrt(static_cast<float>(head_dim)));
         sum += scores[p];
       }
-      for (uint32_t p = 0; p <= t; ++p) {
+      for (uint32_t p = first; p <= t; ++p) {
         for (uint32_t i = head; i < head + head_dim; ++i) out.at(t, i) += scores[p] / sum * v.at(p, i);
       }
     }
@@ -85,16 +86,16 @@ inline Matrix attend(const Matrix& q, const Matrix& k, const Matrix& v, uint32_t
   return out;
 }
 
-// One layer and text.
+// One layer; rows are the tokens of all texts, text after text.
 struct LayerSets {
-  Matrix normed;                             // the FFN's input [tokens x d_model]
-  std::vector<std::vector<bool>> active;     // [tokens x neurons]
-  std::vector<std::vector<bool>> predicted;  // [tokens x neurons]
+  Matrix normed;                             // the FFN's input [rows x d_model]
+  std::vector<std::vector<bool>> active;     // [rows x neurons]
+  std::vector<std::vector<bool>> predicted;  // [rows x neurons]
 };
 
 struct PlantedPass {
   std::vector<LayerSets> layers;
-  Matrix logits;  // [tokens x vocab]
+  Matrix logits{0, 0};  // [rows x vocab]
 };
 
 // b (a x), with the tables rounded to f16 as they are stored; of the features before the constant one, the
@@ -118,64 +119,58 @@ inline Matrix predictor_scores(const PlantedSource& source, uint32_t layer, cons
   return linear(b, linear(a, x));
 }
 
-// All texts side by side through each layer, so that its weights are made once.
-inline std::vector<PlantedPass> planted_pass(const PlantedSource& source,
-                                             const std::vector<std::vector<uint32_t>>& texts) {
+// Texts of one length.
+inline PlantedPass planted_pass(const PlantedSource& source,
+                                const std::vector<std::vector<uint32_t>>& texts) {
   const ModelConfig& c = source.config();
   const float shift = 0.1f;  // c of the profile
-  std::vector<Matrix> xs;
-  std::vector<PlantedPass> passes;
+  const auto tokens = static_cast<uint32_t>(texts[0].size());
+  Matrix x(static_cast<uint32_t>(texts.size()) * tokens, c.d_model);
   {
     const Matrix embed = tensor_of(source, "embed");
     const Matrix position = tensor_of(source, "position");
-    for (const std::vector<uint32_t>& ids : texts) {
-      Matrix& x = xs.emplace_back(static_cast<uint32_t>(ids.size()), c.d_model);
-      for (uint32_t t = 0; t < x.rows; ++t) {
-        for (uint32_t i = 0; i < x.cols; ++i)
-          x.at(t, i) = embed.at(ids[t], i) + position.at(t + c.position_offset, i);
-      }
-      passes.push_back({{}, Matrix(0, 0)});
+    for (uint32_t row = 0; row < x.rows; ++row) {
+      const uint32_t id = texts[row / tokens][row % tokens];
+      for (uint32_t i = 0; i < x.cols; ++i)
+        x.at(row, i) = embed.at(id, i) + position.at(row % tokens + c.position_offset, i);
     }
   }
-  const auto add = [](Matrix& x, const Matrix& delta) {
+  const auto add = [&](const Matrix& delta) {
     for (size_t i = 0; i < x.values.size(); ++i) x.values[i] += delta.values[i];
   };
+  PlantedPass pass;
   for (uint32_t layer = 0; layer < c.n_layers; ++layer) {
     const std::string prefix = "layers." + std::to_string(layer) + ".";
     const auto tensor = [&](const char* name) { return tensor_of(source, prefix + name); };
-    const Matrix q = tensor("q"), k = tensor("k"), v = tensor("v"), o = tensor("o"), up = tensor("up"),
-                 down = tensor("down"), up_bias = tensor("up.bias"), down_bias = tensor("down.bias");
-    for (size_t text = 0; text < texts.size(); ++text) {
-      Matrix& x = xs[text];
-      const Matrix in = layer_norm(x, c.norm_eps, shift);
-      add(x, linear(o, attend(linear(q, in), linear(k, in), linear(v, in), c.head_dim)));
+    const Matrix in = layer_norm(x, c.norm_eps, shift);
+    const Matrix q = linear(tensor("q"), in), k = linear(tensor("k"), in), v = linear(tensor("v"), in);
+    add(linear(tensor("o"), attend(q, k, v, c.head_dim, tokens)));
 
-      const Matrix normed = layer_norm(x, c.norm_eps, shift);
-      const Matrix scores = predictor_scores(source, layer, normed);
-      Matrix hidden = linear(up, normed);
-      LayerSets& sets = passes[text].layers.emplace_back(LayerSets{normed, {}, {}});
-      for (uint32_t t = 0; t < hidden.rows; ++t) {
-        std::vector<bool>& active = sets.active.emplace_back(c.d_ff);
-        std::vector<bool>& predicted = sets.predicted.emplace_back(c.d_ff);
-        for (uint32_t i = 0; i < c.d_ff; ++i) {
-          float& value = hidden.at(t, i);
-          value += up_bias.at(0, i);
-          active[i] = value > 0;
-          predicted[i] = scores.at(t, i) > 0;
-          if (value < 0) value = 0;
-        }
+    const Matrix normed = layer_norm(x, c.norm_eps, shift);
+    const Matrix scores = predictor_scores(source, layer, normed);
+    Matrix hidden = linear(tensor("up"), normed);
+    const Matrix up_bias = tensor("up.bias");
+    LayerSets& sets = pass.layers.emplace_back(LayerSets{normed, {}, {}});
+    for (uint32_t row = 0; row < hidden.rows; ++row) {
+      std::vector<bool>& active = sets.active.emplace_back(c.d_ff);
+      std::vector<bool>& predicted = sets.predicted.emplace_back(c.d_ff);
+      for (uint32_t i = 0; i < c.d_ff; ++i) {
+        float& value = hidden.at(row, i);
+        value += up_bias.at(0, i);
+        active[i] = value > 0;
+        predicted[i] = scores.at(row, i) > 0;
+        if (value < 0) value = 0;
       }
-      Matrix delta = linear(down, hidden);
-      for (uint32_t t = 0; t < delta.rows; ++t) {
-        for (uint32_t i = 0; i < delta.cols; ++i) delta.at(t, i) += down_bias.at(0, i);
-      }
-      add(x, delta);
     }
+    Matrix delta = linear(tensor("down"), hidden);
+    const Matrix down_bias = tensor("down.bias");
+    for (uint32_t row = 0; row < delta.rows; ++row) {
+      for (uint32_t i = 0; i < delta.cols; ++i) delta.at(row, i) += down_bias.at(0, i);
+    }
+    add(delta);
   }
-  const Matrix head = tensor_of(source, "head");
-  for (size_t text = 0; text < texts.size(); ++text)
-    passes[text].logits = linear(head, layer_norm(xs[text], c.norm_eps, 0));
-  return passes;
+  pass.logits = linear(tensor_of(source, "head"), layer_norm(x, c.norm_eps, 0));
+  return pass;
 }
 
 }  // namespace tierd

@@ -26,21 +26,22 @@ struct Statistics {
   double added = 0;            // predicted in a token, but in none of the 4 before it
 };
 
-Statistics statistics_of(const std::vector<PlantedPass>& passes, uint32_t layer) {
+Statistics statistics_of(const LayerSets& sets) {
   constexpr uint32_t kBefore = 4;
+  const size_t n = sets.active[0].size();
+  const auto neurons = static_cast<double>(n);
   double tokens = 0, with_window = 0, active = 0, predicted = 0, missed = 0, in_vain = 0, in_union = 0,
-         added = 0, neurons = 0;
-  for (const PlantedPass& pass : passes) {
-    const LayerSets& sets = pass.layers[layer];
-    neurons = static_cast<double>(sets.active[0].size());
-    std::vector<int> seen(sets.active[0].size(), -1000);  // the token that last predicted the neuron
+         added = 0;
+  for (uint32_t text = 0; text < kDocuments; ++text) {
+    std::vector<int> seen(n, -1000);  // the token that last predicted the neuron
     for (uint32_t t = kSkipped; t < kTokens; ++t) {
-      tokens += 1;
+      const uint32_t row = text * kTokens + t;
       const bool windowed = t >= kSkipped + kBefore;
+      tokens += 1;
       if (windowed) with_window += 1;
-      for (size_t i = 0; i < seen.size(); ++i) {
-        const bool a = sets.active[t][i];
-        const bool p = sets.predicted[t][i];
+      for (size_t i = 0; i < n; ++i) {
+        const bool a = sets.active[row][i];
+        const bool p = sets.predicted[row][i];
         active += a;
         predicted += p;
         missed += a && !p;
@@ -68,16 +69,16 @@ class PlantedStatistics : public testing::Test {
   static void SetUpTestSuite() {
     source_ = make_planted(small_planted_shape());
     texts_ = *planted_prompts(*source_, kDocuments, kTokens);
-    passes_ = planted_pass(*source_, texts_);
+    pass_ = planted_pass(*source_, texts_);
   }
   static void TearDownTestSuite() {
-    passes_.clear();
+    pass_ = {};
     source_.reset();
   }
 
   static inline std::unique_ptr<PlantedSource> source_;
   static inline std::vector<std::vector<uint32_t>> texts_;
-  static inline std::vector<PlantedPass> passes_;
+  static inline PlantedPass pass_;
 };
 
 TEST_F(PlantedStatistics, ThePassIsTheReferences) {
@@ -85,7 +86,7 @@ TEST_F(PlantedStatistics, ThePassIsTheReferences) {
   ASSERT_TRUE(reference.ok()) << reference.error().line();
   for (uint32_t t = 0; t < 3; ++t) {
     const std::span<const float> logits = reference->forward(texts_[0][t], t);
-    for (uint32_t i = 0; i < logits.size(); ++i) ASSERT_NEAR(passes_[0].logits.at(t, i), logits[i], 0.5);
+    for (uint32_t i = 0; i < logits.size(); ++i) ASSERT_NEAR(pass_.logits.at(t, i), logits[i], 0.5);
   }
 }
 
@@ -98,7 +99,7 @@ TEST_F(PlantedStatistics, AreThoseOfTheProfile) {
   Statistics mean;
   for (uint32_t layer = 0; layer < shares.size(); ++layer) {
     SCOPED_TRACE(layer);
-    const Statistics s = statistics_of(passes_, layer);
+    const Statistics s = statistics_of(pass_.layers[layer]);
     EXPECT_NEAR(s.active / shares[layer], 1, 0.12);
     EXPECT_NEAR(s.false_negatives, profile.false_negatives, 0.006);
     EXPECT_NEAR(s.false_positives, profile.false_positives, 0.005);
@@ -122,15 +123,14 @@ TEST_F(PlantedStatistics, HalfOfTheFeaturesMissMore) {
   std::vector<float> active_scores;
   std::vector<float> all_scores;
   size_t predicted = 0;
-  for (const PlantedPass& pass : passes_) {
-    const LayerSets& sets = pass.layers[kLayer];
-    const Matrix scores = predictor_scores(*source_, kLayer, sets.normed, kKept);
-    for (uint32_t t = kSkipped; t < kTokens; ++t) {
-      for (uint32_t i = 0; i < scores.cols; ++i) {
-        all_scores.push_back(scores.at(t, i));
-        if (sets.active[t][i]) active_scores.push_back(scores.at(t, i));
-        predicted += sets.predicted[t][i];
-      }
+  const LayerSets& sets = pass_.layers[kLayer];
+  const Matrix scores = predictor_scores(*source_, kLayer, sets.normed, kKept);
+  for (uint32_t row = 0; row < scores.rows; ++row) {
+    if (row % kTokens < kSkipped) continue;
+    for (uint32_t i = 0; i < scores.cols; ++i) {
+      all_scores.push_back(scores.at(row, i));
+      if (sets.active[row][i]) active_scores.push_back(scores.at(row, i));
+      predicted += sets.predicted[row][i];
     }
   }
   const auto margin = all_scores.begin() + static_cast<std::ptrdiff_t>(predicted);
@@ -140,13 +140,11 @@ TEST_F(PlantedStatistics, HalfOfTheFeaturesMissMore) {
 }
 
 TEST_F(PlantedStatistics, TheNextTokenIsTheNextId) {
-  for (uint32_t text = 0; text < kDocuments; ++text) {
-    for (uint32_t t = 0; t < kTokens; ++t) {
-      const auto row = std::span(passes_[text].logits.values)
-                           .subspan(uint64_t{t} * source_->config().vocab_size, source_->config().vocab_size);
-      const auto highest = std::max_element(row.begin(), row.end()) - row.begin();
-      ASSERT_EQ(static_cast<uint32_t>(highest), texts_[text][t] + 1) << text << " at " << t;
-    }
+  const uint64_t words = source_->config().vocab_size;
+  for (uint32_t row = 0; row < kDocuments * kTokens; ++row) {
+    const auto logits = std::span(pass_.logits.values).subspan(row * words, words);
+    const auto highest = std::max_element(logits.begin(), logits.end()) - logits.begin();
+    ASSERT_EQ(static_cast<uint32_t>(highest), texts_[row / kTokens][row % kTokens] + 1) << row;
   }
 }
 
