@@ -31,8 +31,15 @@ Intake::Intake(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategie
       counters_(counters),
       changed_(changed),
       staging_(options_.memory.staging_blocks, options_.memory.block_bytes) {
-  for (SiteId site = 0; site < sites.size(); ++site)
+  uint32_t most = 0;
+  for (SiteId site = 0; site < sites.size(); ++site) {
     arena_.push_back(places(options_.memory.arena_offset[site], sites[site].slot_bytes));
+    most = std::max(most, sites[site].n);
+  }
+  source_.assign(most, nullptr);
+  coming_.assign(most, nullptr);
+  planned_.assign(most, 0);
+  places_.assign(most, kNowhere);
 }
 
 Intake::~Intake() = default;
@@ -49,8 +56,8 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
   const std::vector<uint32_t>& bytes = sites_[site].bytes;
   wanted_ = &wanted;
   next_ = 0;
-  source_.assign(bytes.size(), nullptr);
-  coming_.assign(bytes.size(), nullptr);
+  for (const uint32_t neuron : sourced_) source_[neuron] = nullptr;
+  sourced_.clear();
   ours_.clear();
   for (Fetch* fetch : fetches_) {
     const bool for_this_pass = fetch->site == site && fetch->step == step;
@@ -60,7 +67,6 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
     ours_.push_back(fetch);
   }
   // A wish that was not worked off in time becomes part of the demand, as far as it was right.
-  planned_.assign(bytes.size(), 0);
   for (Plan wish = take_wish(site, step); !wish.done(); ++wish.next) {
     const auto [neuron, keep] = wish.neurons[wish.next];
     // What is to pass through staging may have come by way of an alias since.
@@ -76,6 +82,7 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
   missing_.clear();
   residency_.pin_valid(home, wanted, resident_, missing_);
   pinned_.assign(resident_.begin(), resident_.end());
+  for (const uint32_t neuron : missing_) places_[neuron] = kNowhere;
   const auto count = [&](const std::vector<uint32_t>& neurons, uint64_t& counted) {
     for (const uint32_t neuron : neurons)
       (used(neuron) ? counted : counters_.measured_bytes) += bytes[neuron];
@@ -87,7 +94,7 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
   for (const uint32_t neuron : missing_) {
     if (Fetch* fetch = coming_[neuron]; fetch != nullptr) {
       if (!fetch->awaited) await(*fetch);
-      source_[neuron] = fetch;
+      set_source(neuron, fetch);
       ++fetch->left;
       ++counters_.staged;
       continue;
@@ -107,6 +114,10 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
     missing_[to_ask++] = neuron;
   }
   missing_.resize(to_ask);
+  for (const Planned& planned : plan_.neurons) planned_[planned.neuron] = 0;
+  for (const Fetch* fetch : ours_) {
+    for (const uint32_t neuron : fetch->neurons) coming_[neuron] = nullptr;
+  }
   for (Fetch* fetch : ours_) {
     if (fetch->awaited) {
       fetch->priority = Priority::demand;
@@ -117,7 +128,6 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
   }
   if (sites_[site].axis == Axis::neuron) {
     const std::span<const Residency::Neuron> here = residency_.neurons(site);
-    places_.assign(bytes.size(), kNowhere);
     for (const uint32_t neuron : resident_) places_[neuron] = arena_[home].at(here[neuron].slot);
     for (const Fetch* fetch : awaited_) {
       if (fetch->state == FetchState::landed) note_places(*fetch);
@@ -143,7 +153,7 @@ void Intake::fetch() {
     if (!start_next(plan_, site_, step_, Priority::demand, started)) return;
     await(*started);
     started->left = static_cast<uint32_t>(started->neurons.size());
-    for (const uint32_t neuron : started->neurons) source_[neuron] = started;
+    for (const uint32_t neuron : started->neurons) set_source(neuron, started);
   }
 }
 

@@ -172,6 +172,10 @@ class Intake : private CompletionSink {
   void give_up(Fetch& fetch);
   void retire(Fetch& fetch, bool used);
   void await(Fetch& fetch);
+  void set_source(uint32_t neuron, Fetch* fetch) {
+    source_[neuron] = fetch;
+    sourced_.push_back(neuron);
+  }
   void keep_fault(const Status& answer);
   Strategy<tierd_cache_1>& cache() const { return strategies_.caches[options_.unit]; }
   KernelObserver* observer() const { return dispatcher_.observer(); }
@@ -205,16 +209,18 @@ class Intake : private CompletionSink {
   std::vector<uint32_t> pinned_;    // those, and what landed in the arena since; unpinned when the pass ends
   Plan plan_;                       // missing neurons
   std::vector<Fetch*> awaited_;     // reads that bring some of the others
-  std::vector<Fetch*> source_;      // [n] which of them a neuron is computed from
+  // By neuron, with room for the largest site: a pass writes, and clears, only what it is about.
+  std::vector<Fetch*> source_;     // which of them a neuron is computed from
+  std::vector<uint32_t> sourced_;  // neurons that have one
   const ActiveSet* wanted_ = nullptr;
   uint32_t next_ = 0;             // axis neuron: the first of `wanted_` that was not handed out
-  std::vector<uint32_t> places_;  // axis neuron: [n] where a neuron lies, kNowhere before it is here
+  std::vector<uint32_t> places_;  // of a wanted one: where it lies, kNowhere before it is here
   Status status_;
 
   // Of one function each, kept for their memory.
-  std::vector<Fetch*> coming_;
+  std::vector<Fetch*> coming_;  // by neuron; nothing between two calls
   std::vector<Fetch*> ours_;
-  std::vector<uint8_t> planned_;
+  std::vector<uint8_t> planned_;  // likewise
   std::vector<uint32_t> missing_;
   std::vector<Unit> units_;
   std::vector<uint8_t> answers_;
