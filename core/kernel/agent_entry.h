@@ -41,7 +41,10 @@ struct ReadTask {
   std::string path;
   ExtentTable extents;
   std::span<std::byte> landing;  // where most reads will land, worth pinning
-  OpenDevice open_device = {};   // how tests have the file opened; empty: as the agent does
+  // What the agent may take for reads that cannot land where they belong, a multiple of 4096: at least twice
+  // the blocks that hold the largest extent that is not aligned, 0 if there is none.
+  uint64_t bounce_bytes = 0;
+  OpenDevice open_device = {};  // how tests have the file opened; empty: as the agent does
 };
 
 // What an agent that computes is for: a model, and the memory of its weights. It registers two pools,
@@ -100,6 +103,9 @@ struct MadeAgent {
   std::unique_ptr<Agent> agent;
   std::string backend = {};      // what it works with, for reports: "io_uring", "avx512-vnni"
   Products* products = nullptr;  // the agent's own; for agents that serve `compute`
+  // Of agents that read: the longest gap that is read through, and where that number comes from, for reports.
+  uint64_t gap_bytes = 0;
+  std::string gap_from = {};
   // What `stats` writes, for reports; may be empty. A message would have to be part of what the kernel
   // decides. [any thread; of an agent that reads at any time, of one that computes while nothing is in
   // flight there]

@@ -2,15 +2,24 @@
 // does not do.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 namespace tierd {
 
+// Reads are counted by size: 4 KiB << i and more in [i], all that are larger in the last.
+inline constexpr size_t kReadSizes = 12;
+inline constexpr uint64_t kLeastReadSize = 4096;
+
 struct ReadCounts {
-  uint64_t bytes = 0;            // of extents that landed with the right checksum
-  uint64_t extents = 0;          // how many those were
-  uint64_t reads = 0;            // given to the device, continuations and repeats included
+  uint64_t bytes = 0;         // of extents that landed with the right checksum
+  uint64_t extents = 0;       // how many those were
+  uint64_t asked_bytes = 0;   // of extents whose read was started
+  uint64_t read_bytes = 0;    // that the device brought, repeats included
+  uint64_t wasted_bytes = 0;  // of the reads that were started, and of no extent: alignment and gaps
+  uint64_t reads = 0;         // given to the device, continuations and repeats included
+  uint64_t reads_of_size[kReadSizes] = {};
   uint64_t joined = 0;           // extents that came with their neighbour's read
   uint64_t short_reads = 0;      // continued
   uint64_t retries = 0;          // after EINTR, EAGAIN, no bytes, or EINVAL of a continuation

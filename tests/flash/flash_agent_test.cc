@@ -205,6 +205,7 @@ TEST_F(FlashAgentTest, ChecksumMismatchNamesTheUnit) {
   EXPECT_EQ(poll().at(0).status, DoneStatus::ok);
 }
 
+// What lies behind the place where it broke off is read again, alone.
 TEST_F(FlashAgentTest, ErrorOfAJoinedReadSparesWhatLandedBefore) {
   const uint32_t first = adjacent_pair();
   const auto landed = static_cast<int32_t>(world_.table()[first].bytes);
@@ -212,6 +213,11 @@ TEST_F(FlashAgentTest, ErrorOfAJoinedReadSparesWhatLandedBefore) {
   agent_->drive();
   device_->finish(0, landed);
   agent_->drive();
+  device_->finish(0, -EIO);
+  agent_->drive();
+  EXPECT_TRUE(poll().empty());
+  agent_->drive();
+  EXPECT_EQ(started(), first + 1);
   device_->finish(0, -EIO);
   agent_->drive();
   const std::vector<Done> done = poll();

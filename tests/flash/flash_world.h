@@ -42,23 +42,23 @@ class FlashWorld {
   static constexpr uint64_t kSlotBytes = kListBytes + kDestinationBytes;
   static constexpr int kUntouched = 0xEE;
 
-  explicit FlashWorld(uint64_t seed, uint32_t extents = 64) : random_(seed) {
+  enum class Packing : uint8_t { blocks, packed };  // extents of whole blocks, or of multiples of 64 bytes
+
+  explicit FlashWorld(uint64_t seed, uint32_t extents = 64, Packing packing = Packing::blocks)
+      : random_(seed), unit_(packing == Packing::blocks ? kBlock : kSpanUnit) {
+    uint64_t end = 0;
     for (uint32_t i = 0; i < extents; ++i) {
-      if (random_.below(4) == 0) content_.resize(content_.size() + kBlock);  // a gap
-      const uint64_t bytes = kBlock * (1 + random_.below(8));
-      table_.push_back({.offset = content_.size(), .bytes = bytes});
-      content_.resize(content_.size() + bytes);
+      if (random_.below(4) == 0) end += packing == Packing::blocks ? kBlock : kSpanUnit * random_.below(300);
+      const uint64_t bytes = unit_ * (1 + random_.below(packing == Packing::blocks ? 8 : 200));
+      table_.push_back({.offset = end, .bytes = bytes});
+      end += bytes;
     }
-    for (uint64_t at = 0; at < content_.size(); at += sizeof(uint64_t)) {
-      const uint64_t word = random_.next();
-      std::memcpy(content_.data() + at, &word, sizeof word);
-    }
-    for (ExtentRef& extent : table_) {
-      extent.checksum = XXH3_64bits(content_.data() + extent.offset, extent.bytes);
-    }
-    memory_ = aligned_memory(kSlots * kSlotBytes);
-    pools_.add(kAgent, {memory_.get(), kSlots * kSlotBytes});
-    for (uint32_t slot = kSlots; slot-- > 0;) free_.push_back(slot);
+    fill(end);
+  }
+  // Of these extents, in a file that goes on until `end`; checksums are filled in.
+  FlashWorld(std::vector<ExtentRef> table, uint64_t end)
+      : random_(1), unit_(kSpanUnit), table_(std::move(table)) {
+    fill(end);
   }
   ~FlashWorld() {
     if (!path_.empty()) ::unlink(path_.c_str());
@@ -84,9 +84,10 @@ class FlashWorld {
   std::vector<std::byte>& content() { return content_; }
   std::span<std::byte> memory() { return {memory_.get(), kSlots * kSlotBytes}; }
 
-  // A `read` of these extents into a slot of its own, `gap_blocks(i)` blocks apart.
+  // A `read` of these extents into a slot of its own, `gap(i)` blocks apart; packed ones so many times 64
+  // bytes.
   template <class Gap>
-  Message read(const std::vector<uint32_t>& extents, Priority priority, Gap gap_blocks) {
+  Message read(const std::vector<uint32_t>& extents, Priority priority, Gap gap) {
     const uint32_t slot = take_slot();
     std::byte* base = memory_.get() + slot * kSlotBytes;
     std::memset(base, kUntouched, kSlotBytes);
@@ -94,7 +95,7 @@ class FlashWorld {
     std::memcpy(base, &header, sizeof header);
     uint64_t at = kListBytes;
     for (size_t i = 0; i < extents.size(); ++i) {
-      at += kBlock * gap_blocks(i);
+      at += unit_ * gap(i);
       const Unit unit = {.unit = extents[i],
                          .offset = static_cast<uint32_t>((slot * kSlotBytes + at) / kSpanUnit)};
       std::memcpy(base + sizeof header + i * sizeof unit, &unit, sizeof unit);
@@ -149,6 +150,19 @@ class FlashWorld {
   }
 
  private:
+  void fill(uint64_t end) {
+    content_.resize((end + kBlock - 1) / kBlock * kBlock);
+    for (uint64_t at = 0; at < content_.size(); at += sizeof(uint64_t)) {
+      const uint64_t word = random_.next();
+      std::memcpy(content_.data() + at, &word, sizeof word);
+    }
+    for (ExtentRef& extent : table_) {
+      extent.checksum = XXH3_64bits(content_.data() + extent.offset, extent.bytes);
+    }
+    memory_ = aligned_memory(kSlots * kSlotBytes);
+    pools_.add(kAgent, {memory_.get(), kSlots * kSlotBytes});
+    for (uint32_t slot = kSlots; slot-- > 0;) free_.push_back(slot);
+  }
   static uint32_t slot_of(const Message& message) {
     return static_cast<uint32_t>(message.list.offset * kSpanUnit / kSlotBytes);
   }
@@ -179,6 +193,7 @@ class FlashWorld {
   }
 
   Random random_;
+  uint64_t unit_;
   std::string path_;
   std::vector<std::byte> content_;
   std::vector<ExtentRef> table_;

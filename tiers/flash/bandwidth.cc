@@ -2,42 +2,22 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <system_error>
 #include <vector>
 
 #include "core/base/align.h"
 #include "core/base/random.h"
 #include "core/base/time.h"
+#include "tiers/flash/read_memory.h"
 
 namespace tierd {
 namespace {
 
 constexpr uint64_t kMostBufferBytes = uint64_t{4} << 30;
-constexpr uint64_t kHugePage = uint64_t{2} << 20;
-
-struct Free {
-  void operator()(std::byte* memory) const { std::free(memory); }
-};
-using Buffer = std::unique_ptr<std::byte[], Free>;
-
-// Huge pages, as the tiers read into: a read of 1 MiB into small pages is some 256 pieces to the driver, and
-// slower (seen: 1.3 GB/s against 2.1 GB/s).
-Buffer reserve(uint64_t bytes) {
-  const uint64_t alignment = bytes >= kHugePage ? kHugePage : kDirectIoAlignment;
-  Buffer buffer(static_cast<std::byte*>(std::aligned_alloc(alignment, align_up(bytes, alignment))));
-  if (buffer == nullptr) return nullptr;
-  if (alignment == kHugePage) ::madvise(buffer.get(), align_up(bytes, alignment), MADV_HUGEPAGE);
-  std::memset(buffer.get(), 0, bytes);  // no page is missing once the clock runs
-  return buffer;
-}
 
 // The reads of one round through the file: pieces of read_bytes, shorter at the end of a part. What is left
 // of a whole file beyond the last multiple that direct I/O reads is left out.
@@ -87,10 +67,11 @@ Result<ReadRate> measure_read(const std::string& path, const ReadPattern& patter
   }
   TIERD_ASSIGN(const std::vector<FileRange> reads, plan_reads(path, pattern));
   const uint64_t buffer_bytes = bytes * pattern.depth;
-  const Buffer buffer = reserve(buffer_bytes);
+  const ReadMemory buffer = reserve_read_memory(buffer_bytes);
   if (buffer == nullptr) return Error{Code::no_space, path, fmt::format("no memory for {} B", buffer_bytes)};
   // After the buffer, so that it goes first: it waits for the reads that write there.
-  TIERD_ASSIGN(const auto device, open_device(path, {.kind = pattern.kind, .depth = pattern.depth}));
+  TIERD_ASSIGN(const auto device,
+               open_device(path, {.kind = pattern.kind, .depth = pattern.depth, .direct = pattern.direct}));
   device->register_memory({buffer.get(), buffer_bytes});
 
   Random random(pattern.seed);

@@ -17,6 +17,7 @@ struct ReadPattern {
   uint64_t seed = 1;                        // of the random places
   double seconds = 1;                       // how long reads are started
   DeviceKind kind = DeviceKind::automatic;
+  bool direct = true;  // O_DIRECT
   // The parts that are read, in this order; empty: the whole file.
   std::vector<FileRange> parts = {};
 };

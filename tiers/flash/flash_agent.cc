@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -25,15 +26,23 @@ constexpr uint64_t kVerifyBytes = uint64_t{8} << 20;
 // The device is looked after at least this often while checksums are computed.
 constexpr uint64_t kRefillBytes = uint64_t{1} << 20;
 
+// Of ReadCounts::reads_of_size.
+size_t size_class(uint64_t bytes) {
+  const auto log = static_cast<size_t>(std::bit_width(bytes / kLeastReadSize | 1) - 1);
+  return std::min(log, kReadSizes - 1);
+}
+
 }  // namespace
 
 FlashAgent::FlashAgent(uint16_t agent, const PoolTable& pools, std::unique_ptr<BlockDevice> device,
-                       ExtentTable extents, const FlashOptions& options)
+                       ExtentTable extents, const FlashOptions& options, BounceBuffer bounce)
     : agent_(agent),
       pools_(pools),
-      device_(std::move(device)),
       extents_(extents),
       options_(options),
+      bounce_(std::move(bounce)),
+      rules_{options.max_read_bytes, options.gap_bytes, bounce_.bytes()},
+      device_(std::move(device)),
       requests_(options.credits),
       reads_(size_t{2} * device_->depth()),
       reaped_(device_->depth()) {
@@ -97,11 +106,33 @@ void FlashAgent::accept_read(const Message& message) {
   const uint32_t slot = free_requests_.back();
   free_requests_.pop_back();
   Request& request = requests_[slot];
-  request = {
-      .message = message, .to = PoolTable::header(list), .units = PoolTable::units(list), .open = true};
-  request.end = static_cast<uint32_t>(request.units.size());
+  std::vector<Landing> landings = std::move(request.landings);  // for their memory
+  landings.clear();
+  request = {.message = message, .landings = std::move(landings), .open = true};
+  add_landings(request, PoolTable::header(list), PoolTable::units(list));
+  request.end = static_cast<uint32_t>(request.landings.size());
   if (request.end != 0) queue_[priority].push_back(slot);
   complete_if_over(request);
+}
+
+// What can be read, in the order of the file; the rest is bad at once.
+void FlashAgent::add_landings(Request& request, const UnitList& to, std::span<const Unit> units) {
+  for (uint32_t unit = 0; unit < units.size(); ++unit) {
+    const Unit& at = units[unit];
+    Landing landing = {.unit = unit};
+    if (at.unit < extents_.size()) {
+      landing.extent = &extents_[at.unit];
+      landing.into = pools_.resolve(to.agent, to.pool, at.offset, landing.extent->bytes);
+      if (readable(landing, rules_)) {
+        request.landings.push_back(landing);
+        continue;
+      }
+    }
+    mark_bad(request, unit, DoneStatus::invalid_argument, 0);
+  }
+  // The same extent twice stays in the order of the list.
+  const auto before = [](const Landing& a, const Landing& b) { return a.begin() < b.begin(); };
+  if (!std::ranges::is_sorted(request.landings, before)) std::ranges::stable_sort(request.landings, before);
 }
 
 uint32_t FlashAgent::cancel(const MessageId& id) {
@@ -138,7 +169,11 @@ AgentCounts FlashAgent::counts() const {
   AgentCounts now;
   now.read.bytes = counters_.bytes.get();
   now.read.extents = counters_.extents.get();
+  now.read.asked_bytes = counters_.asked_bytes.get();
+  now.read.read_bytes = counters_.read_bytes.get();
+  now.read.wasted_bytes = counters_.wasted_bytes.get();
   now.read.reads = counters_.reads.get();
+  for (size_t i = 0; i < kReadSizes; ++i) now.read.reads_of_size[i] = counters_.reads_of_size[i].get();
   now.read.joined = counters_.joined.get();
   now.read.short_reads = counters_.short_reads.get();
   now.read.retries = counters_.retries.get();
@@ -203,10 +238,17 @@ bool FlashAgent::refill() {
       return true;
     });
   }
-  while (in_device_ < device_->depth() && !free_reads_.empty()) {
+  const auto room = [this] { return in_device_ < device_->depth() && !free_reads_.empty(); };
+  while (!alone_.empty() && room()) {
+    Request& request = requests_[alone_.back().request];
+    const uint32_t landing = alone_.back().landing;
+    if (!start_read(request, landing, next_join(std::span(request.landings).subspan(landing, 1), rules_)))
+      break;
+    alone_.pop_back();
+  }
+  while (alone_.empty() && room()) {
     Request* request = next_request();
-    if (request == nullptr) break;
-    start_next_read(*request);
+    if (request == nullptr || !start_next_read(*request)) break;
   }
   if (counters_.reads.get() == pushed_before) return false;
   device_->flush();
@@ -226,56 +268,47 @@ FlashAgent::Request* FlashAgent::next_request() {
   return nullptr;
 }
 
-bool FlashAgent::readable(const Request& request, uint32_t unit) const {
-  const Unit& at = request.units[unit];
-  if (at.unit >= extents_.size()) return false;
-  const ExtentRef& extent = extents_[at.unit];
-  const std::byte* into = pools_.resolve(request.to.agent, request.to.pool, at.offset, extent.bytes);
-  const uint64_t bits = extent.offset | extent.bytes | reinterpret_cast<uintptr_t>(into);
-  return bits % kDirectIoAlignment == 0 && extent.bytes != 0;
+// False when there is no room in the bounce buffer now.
+bool FlashAgent::start_next_read(Request& request) {
+  const uint32_t first = request.next;
+  const Join join = next_join(std::span(request.landings).subspan(first, request.end - first), rules_);
+  if (!start_read(request, first, join)) return false;
+  request.next += join.count;
+  if (request.done.start_ns == 0) request.done.start_ns = now_ns();
+  counters_.joined.add(join.count - 1);
+  counters_.wasted_bytes.add(join.wasted_bytes);
+  for (uint32_t i = first; i != request.next; ++i) {
+    counters_.asked_bytes.add(request.landings[i].extent->bytes);
+  }
+  ++request.reads;
+  if (request.next == request.end) leave_queue(request);
+  return true;
 }
 
-// The next unit and, as long as both file and destination go on without a gap, its followers.
-void FlashAgent::start_next_read(Request& request) {
-  const uint32_t first = request.next++;
-  if (readable(request, first)) {
-    const ExtentRef& extent = extents_[request.units[first].unit];
-    uint64_t bytes = extent.bytes;
-    while (request.next < request.end && readable(request, request.next)) {
-      const Unit& unit = request.units[request.next];
-      const ExtentRef& follower = extents_[unit.unit];
-      if (follower.offset != extent.offset + bytes) break;
-      if (unit.offset * kSpanUnit != request.units[first].offset * kSpanUnit + bytes) break;
-      if (bytes + follower.bytes > options_.max_read_bytes) break;
-      bytes += follower.bytes;
-      ++request.next;
-    }
-    const uint32_t read = free_reads_.back();
-    free_reads_.pop_back();
-    std::byte* into = pools_.resolve(request.to.agent, request.to.pool, request.units[first].offset, bytes);
-    reads_[read] = {.request = index_of(request),
-                    .first = first,
-                    .count = request.next - first,
-                    .offset = extent.offset,
-                    .into = {into, bytes}};
-    counters_.joined.add(request.next - first - 1);
-    ++request.reads;
-    if (request.done.start_ns == 0) request.done.start_ns = now_ns();
-    push(read);
-  } else {
-    mark_bad(request, first, DoneStatus::invalid_argument, 0);
-  }
-  if (request.next == request.end) leave_queue(request);
-  complete_if_over(request);
+bool FlashAgent::start_read(Request& request, uint32_t first, const Join& join) {
+  const std::span<std::byte> into =
+      join.bounced ? bounce_.take(join.bytes) : std::span(request.landings[first].into, join.bytes);
+  if (into.empty()) return false;
+  const uint32_t read = free_reads_.back();
+  free_reads_.pop_back();
+  reads_[read] = {.request = index_of(request),
+                  .first = first,
+                  .count = join.count,
+                  .bounced = join.bounced,
+                  .offset = join.offset,
+                  .into = into};
+  push(read);
+  return true;
 }
 
 void FlashAgent::push(uint32_t index) {
   const Read& read = reads_[index];
   if (in_device_ == 0) in_flight_since_ns_.set(now_ns());
   ++in_device_;
+  const std::span<std::byte> rest = read.into.subspan(read.landed);
   counters_.reads.add(1);
-  TIERD_CHECK(device_->push(
-      {.token = index, .offset = read.offset + read.landed, .into = read.into.subspan(read.landed)}));
+  counters_.reads_of_size[size_class(rest.size())].add(1);
+  TIERD_CHECK(device_->push({.token = index, .offset = read.offset + read.landed, .into = rest}));
 }
 
 // What the device says about a read: over, to be continued, to be tried again, or failed.
@@ -283,6 +316,7 @@ void FlashAgent::landed(uint32_t index, int32_t result) {
   Read& read = reads_[index];
   read.resume_ns = 0;
   if (result >= 0) {
+    counters_.read_bytes.add(static_cast<uint64_t>(result));
     TIERD_CHECK(static_cast<uint64_t>(result) <= read.into.size() - read.landed);
     if (read.landed + static_cast<uint64_t>(result) == read.into.size()) {
       read.landed = read.into.size();
@@ -344,24 +378,35 @@ bool FlashAgent::settle_landed() {
 void FlashAgent::settle(Read& read) {
   Request& request = requests_[read.request];
   const uint64_t start_ns = options_.verify ? now_ns() : 0;
-  uint64_t begin = 0;
-  for (uint32_t unit = read.first; unit != read.first + read.count; ++unit) {
-    const ExtentRef& extent = extents_[request.units[unit].unit];
-    if (begin + extent.bytes > read.landed) {
-      mark_bad(request, unit, DoneStatus::io_error, read.error);
-    } else if (options_.verify && XXH3_64bits(read.into.data() + begin, extent.bytes) != extent.checksum) {
-      mark_bad(request, unit, DoneStatus::corrupt, 0);
+  for (uint32_t i = read.first; i != read.first + read.count; ++i) {
+    const Landing& landing = request.landings[i];
+    if (landing.end() - read.offset <= read.landed) {
+      settle_unit(request, read, i);
+    } else if (read.count != 1) {
+      alone_.push_back({read.request, i});
+      ++request.reads;
     } else {
-      ++request.done.n_done;
-      request.done.bytes += extent.bytes;
-      counters_.extents.add(1);
-      counters_.bytes.add(extent.bytes);
+      mark_bad(request, landing.unit, DoneStatus::io_error, read.error);
     }
-    begin += extent.bytes;
   }
   if (options_.verify) counters_.checksum_ns.add(now_ns() - start_ns);
+  if (read.bounced) bounce_.give_back(read.into);
   --request.reads;
   complete_if_over(request);
+}
+
+void FlashAgent::settle_unit(Request& request, const Read& read, uint32_t index) {
+  const Landing& landing = request.landings[index];
+  const ExtentRef& extent = *landing.extent;
+  const std::byte* from = read.into.data() + (extent.offset - read.offset);
+  if (options_.verify && XXH3_64bits(from, extent.bytes) != extent.checksum) {
+    return mark_bad(request, landing.unit, DoneStatus::corrupt, 0);
+  }
+  if (read.bounced) std::memcpy(landing.into, from, extent.bytes);
+  ++request.done.n_done;
+  request.done.bytes += extent.bytes;
+  counters_.extents.add(1);
+  counters_.bytes.add(extent.bytes);
 }
 
 // ---- the end of a request

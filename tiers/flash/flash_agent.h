@@ -1,13 +1,14 @@
 // The agent of a store on flash: brings extents of its file to where a message says, and says when they have
 // all landed. It owns the disk, not the memory: destinations are leased to it until the completion.
 //
-//   read    list: UnitList{agent, pool of the destinations} and Units {extent number, destination}. Extents
-//           and destinations are multiples of 4096. Completes once, when every extent has landed or failed:
-//           n_done and bytes count what landed and has the right checksum; the status, `aux` (errno) and
-//           `first_bad` are those of the first bad unit of the list. Errors: io_error (aux ENODATA: the file
-//           ends inside the extent), corrupt (wrong checksum), invalid_argument (no such extent, or an
-//           unaligned destination). A read that failed with EIO is not tried again here: the kernel retries.
-//           When adjacent extents are read as one and the read breaks off, all behind that point fail.
+//   read    list: UnitList{agent, pool of the destinations} and Units {extent number, destination}, in any
+//           order. Completes once, when every extent has landed or failed: n_done and bytes count what landed
+//           and has the right checksum; the status, `aux` (errno) and `first_bad` are those of the first bad
+//           unit of the list. Errors: io_error (aux ENODATA: the file ends inside the extent), corrupt (wrong
+//           checksum), invalid_argument (no such extent, or one that needs the bounce buffer and does not
+//           fit). A read of one extent that failed with EIO is not tried again here: the kernel retries.
+//           When extents are read as one and the read breaks off, those behind that point are read again,
+//           each alone: what fails is what would have failed by itself.
 //   cancel  list: a MessageId. What has not been started of that read is dropped, which makes it `cancelled`
 //           once what has been started is over; a read that was started as a whole ends as usual. The cancel
 //           itself completes ok at once; n_done is the number of units dropped, 0 for an id not known (any
@@ -18,9 +19,15 @@
 //           empty, AgentCounts are written there.
 //   stop    completes ok when all accepted before has completed. What comes later is an invalid_argument.
 //
-// Order: demands before prefetches before migrations, first come first served inside a class, decided
-// whenever the device has room; what has been given to the device is not overtaken. A prefetch whose
-// `expires_step` lies before the newest step seen in any message is dropped at its turn, as `cancelled`.
+// The device reads whole blocks of 4096 bytes. Extents whose place in the file and in memory are multiples of
+// it land where they belong; others come through the bounce buffer and are copied, together with neighbours
+// of the same message between which the gap is worth reading through (tiers/flash/read_join.h). While the
+// bounce buffer is full, what needs it waits, and what is behind it in the queue as well.
+//
+// Order: within a message by offset in the file. Demands before prefetches before migrations, first come
+// first served inside a class, decided whenever the device has room; what has been given to the device is not
+// overtaken. A prefetch whose `expires_step` lies before the newest step seen in any message is dropped at
+// its turn, as `cancelled`.
 #pragma once
 
 #include <array>
@@ -34,15 +41,19 @@
 #include "core/message/extent_table.h"
 #include "core/message/message.h"
 #include "core/message/pool.h"
+#include "tiers/flash/bounce_buffer.h"
 #include "tiers/flash/device.h"
+#include "tiers/flash/read_join.h"
 
 namespace tierd {
 
 struct FlashOptions {
   uint32_t credits = 64;
-  // Extents that lie side by side in the file and in memory are read as one up to this. A larger extent is
-  // one read all the same.
+  // Extents are read as one up to this. A larger extent is one read all the same.
   uint64_t max_read_bytes = uint64_t{1} << 20;
+  // Of the file between two extents of a message are read and thrown away for the sake of one request less;
+  // where there is a bounce buffer.
+  uint64_t gap_bytes = 0;
   bool verify = true;  // checksums of every extent, every time
   // The device description, for the modelled clock: a read takes latency + bytes / bandwidth.
   uint64_t latency_ns = 100'000;
@@ -53,7 +64,7 @@ class FlashAgent final : public Agent {
  public:
   // `pools` and what `extents` points to outlive the agent.
   FlashAgent(uint16_t agent, const PoolTable& pools, std::unique_ptr<BlockDevice> device, ExtentTable extents,
-             const FlashOptions& options);
+             const FlashOptions& options, BounceBuffer bounce = {});
 
   std::string_view name() const override { return "flash"; }
   uint32_t credits() const override { return options_.credits; }
@@ -72,18 +83,19 @@ class FlashAgent final : public Agent {
  private:
   // Of the same names in ReadCounts.
   struct Counters {
-    Counter bytes, extents, reads, joined, short_reads, retries;
+    Counter bytes, extents, asked_bytes, read_bytes, wasted_bytes;
+    Counter reads, joined, short_reads, retries;
+    std::array<Counter, kReadSizes> reads_of_size;
     Counter failed_extents, dropped_extents;
     Counter checksum_ns, in_flight_ns;
   };
   // A `read` message from submit to completion.
   struct Request {
     Message message = {};
-    UnitList to = {};  // where the destinations are
-    std::span<const Unit> units = {};
-    uint32_t next = 0;   // first unit that has not been started
-    uint32_t end = 0;    // units to start; less than all after a cancel
-    uint32_t reads = 0;  // started and not yet settled
+    std::vector<Landing> landings = {};  // by offset
+    uint32_t next = 0;                   // first of them that has not been started
+    uint32_t end = 0;                    // of those to start; less than all after a cancel
+    uint32_t reads = 0;                  // started and not yet settled, or to be started again
     uint32_t first_bad = 0;
     Done done = {};
     bool open = false;
@@ -93,14 +105,21 @@ class FlashAgent final : public Agent {
   // One read of the file, for one or more neighbouring units of a request.
   struct Read {
     uint32_t request = 0;
-    uint32_t first = 0;  // unit
+    uint32_t first = 0;  // landing
     uint32_t count = 0;
+    bool bounced = false;  // `into` is of the bounce buffer
     uint64_t offset = 0;
     std::span<std::byte> into = {};
     uint64_t landed = 0;     // bytes from the start that are in memory
     uint16_t error = 0;      // errno that ended it early
     uint32_t retries = 0;    // in its whole life
     uint64_t resume_ns = 0;  // not to be tried again before
+  };
+
+  // A landing whose read together with others broke off.
+  struct Alone {
+    uint32_t request = 0;
+    uint32_t landing = 0;
   };
 
   bool reap();
@@ -115,12 +134,14 @@ class FlashAgent final : public Agent {
 
   Request* find(const MessageId& id);
   Request* next_request();
-  void start_next_read(Request& request);
-  bool readable(const Request& request, uint32_t unit) const;
+  void add_landings(Request& request, const UnitList& to, std::span<const Unit> units);
+  bool start_next_read(Request& request);
+  bool start_read(Request& request, uint32_t first, const Join& join);
   void push(uint32_t read);
   void landed(uint32_t read, int32_t result);
   bool retry(Read& read, uint64_t pause_ns);
   void settle(Read& read);
+  void settle_unit(Request& request, const Read& read, uint32_t index);
 
   void drop_rest(Request& request);
   void mark_bad(Request& request, uint32_t unit, DoneStatus status, uint16_t error);
@@ -133,16 +154,19 @@ class FlashAgent final : public Agent {
 
   const uint16_t agent_;
   const PoolTable& pools_;
-  const std::unique_ptr<BlockDevice> device_;
   const ExtentTable extents_;
   const FlashOptions options_;
+  BounceBuffer bounce_;  // the device goes first: it waits for the reads that write there
+  const JoinRules rules_;
+  const std::unique_ptr<BlockDevice> device_;
 
   std::vector<Request> requests_;  // one per credit
   std::vector<uint32_t> free_requests_;
   std::array<std::vector<uint32_t>, kPriorities> queue_;  // requests with units to start, oldest first
   std::vector<Read> reads_;  // twice the device's depth: in the device, or waiting for their checksum
   std::vector<uint32_t> free_reads_;
-  std::vector<uint32_t> again_;   // to be continued or tried again
+  std::vector<uint32_t> again_;  // to be continued or tried again
+  std::vector<Alone> alone_;
   std::vector<uint32_t> landed_;  // to be verified
   std::vector<DeviceDone> reaped_;
   std::vector<Done> done_;  // to be polled

@@ -1,6 +1,12 @@
 // agent-flash.so
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
 #include "core/base/units.h"
 #include "core/kernel/agent_entry.h"
+#include "tiers/flash/break_even.h"
 #include "tiers/flash/flash_agent.h"
 
 namespace tierd {
@@ -9,8 +15,9 @@ namespace {
 constexpr tierd_param kParams[] = {
     {"device", TIERD_PARAM_TEXT, 0, "auto", 0, 0, "auto|io_uring|pread", "how the store is read"},
     {"depth", TIERD_PARAM_INTEGER, 0, "32", 1, 4096, nullptr, "most reads in flight"},
-    {"max_read", TIERD_PARAM_TEXT, 0, "1 MiB", 0, 0, nullptr,
-     "adjacent extents are read together up to this"},
+    {"max_read", TIERD_PARAM_TEXT, 0, "1 MiB", 0, 0, nullptr, "extents are read together up to this"},
+    {"gap", TIERD_PARAM_TEXT, 0, "auto", 0, 0, nullptr,
+     "what is read through between two extents instead of reading twice: a size, or auto: measured"},
     {"verify", TIERD_PARAM_FLAG, 0, "true", 0, 0, nullptr,
      "check every extent's checksum whenever it is read"},
     {"direct", TIERD_PARAM_FLAG, 0, "true", 0, 0, nullptr, "O_DIRECT, past the page cache"},
@@ -19,6 +26,30 @@ constexpr tierd_param kParams[] = {
 DeviceKind kind_of(const std::string& name) {
   if (name == "io_uring") return DeviceKind::io_uring;
   return name == "pread" ? DeviceKind::pread : DeviceKind::automatic;
+}
+
+struct Gap {
+  uint64_t bytes = 0;
+  std::string from;
+};
+
+// A device that a test puts in the place of the file's is not measured, and without a bounce buffer there is
+// nowhere to throw a gap.
+Result<Gap> gap_of(const AgentContext& context, const DeviceOptions& device, uint64_t most) {
+  const ReadTask& task = *context.read;
+  const auto& text = context.get<std::string>("gap");
+  if (text != "auto") {
+    TIERD_ASSIGN(const uint64_t bytes, parse_bytes(text, context.table + ".gap"));
+    return Gap{bytes, "set"};
+  }
+  if (task.bounce_bytes == 0) return Gap{0, "no extent is small"};
+  if (task.open_device) return Gap{0, "not measured"};
+  const auto measured = measure_break_even(task.path, device);
+  if (!measured.ok()) return Gap{0, fmt::format("not measured: {}", measured.error().detail)};
+  const Gap gap = {std::min(measured->bytes, most), measured->how};
+  spdlog::info("{}: gaps up to {} are read through, {}", task.path,
+               format_bytes(static_cast<double>(gap.bytes)), gap.from);
+  return gap;
 }
 
 Result<MadeAgent> make(const AgentContext& context) {
@@ -33,11 +64,16 @@ Result<MadeAgent> make(const AgentContext& context) {
                                 .direct = context.get<bool>("direct")};
   TIERD_ASSIGN(std::unique_ptr<BlockDevice> opened,
                task.open_device ? task.open_device(task.path, device) : open_device(task.path, device));
-  opened->register_memory(task.landing);
+  TIERD_ASSIGN(const Gap gap, gap_of(context, device, options.max_read_bytes));
+  options.gap_bytes = gap.bytes;
+  TIERD_ASSIGN(BounceBuffer bounce, BounceBuffer::create(task.bounce_bytes));
+  opened->register_memory(bounce.bytes() != 0 ? bounce.memory() : task.landing);
   MadeAgent made;
   made.backend = opened->name();
-  auto agent =
-      std::make_unique<FlashAgent>(context.number, context.pools, std::move(opened), task.extents, options);
+  made.gap_bytes = gap.bytes;
+  made.gap_from = gap.from;
+  auto agent = std::make_unique<FlashAgent>(context.number, context.pools, std::move(opened), task.extents,
+                                            options, std::move(bounce));
   made.counts = [agent = agent.get()] { return agent->counts(); };
   made.agent = std::move(agent);
   return made;

@@ -1,0 +1,92 @@
+#include "tiers/flash/read_join.h"
+
+#include <algorithm>
+
+#include "core/base/align.h"
+#include "core/base/check.h"
+#include "core/message/message.h"
+
+namespace tierd {
+namespace {
+
+// An extent that could land where it belongs is copied only up to this: from some ten microseconds on, the
+// copy costs more than the request that it saves.
+constexpr uint64_t kMostCopied = uint64_t{64} << 10;
+
+uint64_t align_down(uint64_t value) {
+  return value / kDirectIoAlignment * kDirectIoAlignment;
+}
+
+// The blocks of the file that hold an extent.
+uint64_t cover_begin(const Landing& unit) {
+  return align_down(unit.begin());
+}
+uint64_t cover_end(const Landing& unit) {
+  return align_up(unit.end(), kDirectIoAlignment);
+}
+
+bool lands_directly(const Landing& unit) {
+  const uint64_t bits = unit.extent->offset | unit.extent->bytes | reinterpret_cast<uintptr_t>(unit.into);
+  return bits % kDirectIoAlignment == 0;
+}
+
+bool may_bounce(const Landing& unit, const JoinRules& rules) {
+  if (cover_end(unit) - cover_begin(unit) > rules.bounce_bytes) return false;
+  return !lands_directly(unit) || unit.extent->bytes <= kMostCopied;
+}
+
+// As long as both file and memory go on without a gap.
+Join direct_join(std::span<const Landing> units, const JoinRules& rules) {
+  const Landing& first = units.front();
+  Join join = {.offset = first.begin()};
+  for (const Landing& unit : units) {
+    if (!lands_directly(unit)) break;
+    if (unit.begin() != join.offset + join.bytes || unit.into != first.into + join.bytes) break;
+    if (join.count != 0 && join.bytes + unit.extent->bytes > rules.max_read_bytes) break;
+    join.bytes += unit.extent->bytes;
+    ++join.count;
+  }
+  return join;
+}
+
+// As long as the gaps are shorter than what a request costs.
+Join bounced_join(std::span<const Landing> units, const JoinRules& rules) {
+  Join join = {.offset = cover_begin(units.front()), .bounced = true};
+  const uint64_t most = std::min(rules.max_read_bytes, rules.bounce_bytes);
+  uint64_t wanted_end = units.front().begin();  // what lies before belongs to units, or was counted as wasted
+  uint64_t wanted = 0;
+  for (const Landing& unit : units) {
+    if (!may_bounce(unit, rules)) break;
+    const uint64_t end = std::max(join.offset + join.bytes, cover_end(unit));
+    if (join.count != 0) {
+      const uint64_t so_far = join.offset + join.bytes;
+      if (cover_begin(unit) > so_far && cover_begin(unit) - so_far > rules.gap_bytes) break;
+      if (end - join.offset > most) break;
+    }
+    join.bytes = end - join.offset;
+    ++join.count;
+    if (unit.end() > wanted_end) {
+      wanted += unit.end() - std::max(unit.begin(), wanted_end);
+      wanted_end = unit.end();
+    }
+  }
+  join.wasted_bytes = join.bytes - wanted;
+  return join;
+}
+
+}  // namespace
+
+bool readable(const Landing& unit, const JoinRules& rules) {
+  const uint64_t bits = unit.extent->offset | unit.extent->bytes;
+  if (unit.extent->bytes == 0 || bits % kSpanUnit != 0) return false;
+  return lands_directly(unit) || may_bounce(unit, rules);
+}
+
+Join next_join(std::span<const Landing> units, const JoinRules& rules) {
+  const Join direct = direct_join(units, rules);
+  const Join bounced = bounced_join(units, rules);
+  TIERD_CHECK(direct.count + bounced.count != 0);
+  return bounced.count > direct.count ? bounced : direct;
+}
+
+}  // namespace tierd

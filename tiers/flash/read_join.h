@@ -1,0 +1,45 @@
+// Which extents of a message one read of the file brings (LLM in a flash, 3.2: larger chunks, read through
+// what is not wanted where that costs less than another request).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/message/extent_table.h"
+
+namespace tierd {
+
+// A unit of a message: what it brings, and where to.
+struct Landing {
+  uint32_t unit = 0;  // index in the message's list
+  const ExtentRef* extent = nullptr;
+  std::byte* into = nullptr;  // multiple of 64
+
+  uint64_t begin() const { return extent->offset; }
+  uint64_t end() const { return extent->offset + extent->bytes; }
+};
+
+struct JoinRules {
+  // Of a read that brings more than one extent; one that is larger is a read all the same.
+  uint64_t max_read_bytes = uint64_t{1} << 20;
+  uint64_t gap_bytes = 0;     // what is read through at most between two extents
+  uint64_t bounce_bytes = 0;  // the most that a read through the bounce buffer brings; 0: there is none
+};
+
+struct Join {
+  uint32_t count = 0;         // units, from the first one on
+  uint64_t offset = 0;        // multiple of 4096
+  uint64_t bytes = 0;         // multiple of 4096, not 0
+  uint64_t wasted_bytes = 0;  // of them belong to none of the units: alignment and gaps
+  bool bounced = false;       // else the bytes lie in the file as they are to lie in memory
+};
+
+// Whether one read can bring this unit under these rules.
+bool readable(const Landing& unit, const JoinRules& rules);
+
+// The read of the first unit, and of as many of those behind it as are worth it. `units` are readable, not
+// empty, in the order of their offsets.
+Join next_join(std::span<const Landing> units, const JoinRules& rules);
+
+}  // namespace tierd
