@@ -378,8 +378,8 @@ bool Intake::start_next(Plan& plan, SiteId site, uint32_t step, Priority priorit
     if (staging_.free_blocks() < needed && !(priority == Priority::demand && free_a_block())) return false;
   }
   Fetch& fetch = new_fetch(site, step, priority);
-  const size_t most = std::min<size_t>(
-      std::max<uint64_t>(1, staging_.block_bytes() / sites_[site].slot_bytes), dispatcher_.max_units());
+  const size_t most = std::max<size_t>(1, std::min(staging_.block_bytes() / sites_[site].slot_bytes,
+                                                   dispatcher_.max_units() / sites_[site].pieces));
   const auto from = plan.neurons.begin() + static_cast<std::ptrdiff_t>(plan.next);
   const auto limit = from + static_cast<std::ptrdiff_t>(std::min(most, plan.neurons.size() - plan.next));
   const auto to = std::find_if(from, limit, [keep](const Planned& planned) { return planned.keep != keep; });
@@ -407,10 +407,13 @@ Intake::Fetch& Intake::new_fetch(SiteId site, uint32_t step, Priority priority) 
 }
 
 void Intake::post_read(Fetch& fetch) {
-  const uint32_t first = sites_[fetch.site].first_extent;
-  units_.resize(fetch.neurons.size());
-  each_place(fetch, [first, unit = units_.begin()](uint32_t neuron, uint32_t place) mutable {
-    *unit++ = {first + neuron, place};
+  const Site& site = sites_[fetch.site];
+  units_.clear();
+  each_place(fetch, [this, &site](uint32_t neuron, uint32_t place) {
+    for (uint32_t piece = 0; piece < site.pieces; ++piece) {
+      units_.push_back({site.first_extent + piece * site.n + neuron,
+                        place + piece * static_cast<uint32_t>(site.piece_bytes / kSpanUnit)});
+    }
   });
   Message message;
   message.op = Op::read;
@@ -622,8 +625,10 @@ void Intake::give_up_all() {
 }
 
 Error Intake::read_error(const Fetch& fetch, const Done& done) const {
-  const uint32_t bad = std::min<uint32_t>(done.first_bad, static_cast<uint32_t>(fetch.neurons.size() - 1));
-  const uint32_t extent = sites_[fetch.site].first_extent + fetch.neurons[bad];
+  const Site& site = sites_[fetch.site];
+  const auto units = static_cast<uint32_t>(fetch.neurons.size() * site.pieces);
+  const uint32_t bad = std::min(done.first_bad, units - 1);
+  const uint32_t extent = site.first_extent + bad % site.pieces * site.n + fetch.neurons[bad / site.pieces];
   const std::string origin =
       options_.describe_extent ? options_.describe_extent(extent) : fmt::format("extent {}", extent);
   switch (done.status) {

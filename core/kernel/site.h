@@ -35,6 +35,8 @@ struct Site {
   uint32_t n_out = 0;
   uint32_t slot_bytes = 0;      // of an arena slot; a multiple of 4096, on axis neuron of 64
   uint32_t first_extent = 0;    // neuron i is extent first_extent + i
+  uint32_t pieces = 1;          // extents of a neuron; piece p is extent first_extent + p * n + i …
+  uint32_t piece_bytes = 0;     // … and lies at p * piece_bytes of the slot, a multiple of 64
   std::vector<uint32_t> bytes;  // [n] of weights in neuron i, without padding
   // What it computes from, [rows x n_in], once the segment before it has run.
   ActivationPlace input = {};

@@ -62,8 +62,12 @@ class Text {
                                    site_name(m.site, sites_));
     if (!e.units.empty()) {
       std::vector<uint32_t> neurons;
-      const uint32_t first = m.op == Op::read && m.site < sites_.size() ? sites_[m.site].first_extent : 0;
-      for (const Unit& unit : e.units) neurons.push_back(unit.unit - first);
+      const bool read = m.op == Op::read && m.site < sites_.size();
+      const uint32_t first = read ? sites_[m.site].first_extent : 0;
+      for (const Unit& unit : e.units) {
+        const uint32_t neuron = unit.unit - first;
+        if (!read || sites_[m.site].pieces == 1 || neuron < sites_[m.site].n) neurons.push_back(neuron);
+      }
       text += fmt::format(" {} at {}:{}+{}", runs_text(neurons), e.list_agent, e.list_pool,
                           uint64_t{e.units.front().offset} * kSpanUnit);
     }

@@ -16,6 +16,7 @@ using nlohmann::json;
 // More than any model has; what a header asks for is allocated.
 constexpr uint64_t kMostSites = 1u << 20;
 constexpr uint64_t kMostNeurons = 1u << 26;
+constexpr uint64_t kMostPieces = 3;  // gate, up, down
 constexpr uint64_t kMostAgents = 64;
 constexpr uint64_t kMostUnits = 16;
 constexpr uint64_t kMostMessages = 1u << 16;
@@ -130,6 +131,8 @@ json site_json(const Site& site) {
           {"n_out", site.n_out},
           {"slot_bytes", site.slot_bytes},
           {"first_extent", site.first_extent},
+          {"pieces", site.pieces},
+          {"piece_bytes", site.piece_bytes},
           {"bytes", runs(site.bytes)}};
 }
 
@@ -147,7 +150,10 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
   site.n_in = static_cast<uint32_t>(fields.number(object, "n_in", UINT32_MAX));
   site.n_out = static_cast<uint32_t>(fields.number(object, "n_out", UINT32_MAX));
   site.slot_bytes = static_cast<uint32_t>(fields.number(object, "slot_bytes", UINT32_MAX));
-  site.first_extent = static_cast<uint32_t>(fields.number(object, "first_extent", UINT32_MAX - kMostNeurons));
+  site.first_extent =
+      static_cast<uint32_t>(fields.number(object, "first_extent", UINT32_MAX - kMostPieces * kMostNeurons));
+  site.pieces = static_cast<uint32_t>(fields.number(object, "pieces", kMostPieces));
+  site.piece_bytes = static_cast<uint32_t>(fields.number(object, "piece_bytes", UINT32_MAX));
   for (const json& run : fields.list(object, "bytes", site.n)) {
     const bool pair = run.is_array() && run.size() == 2 && run[0].is_number_unsigned() &&
                       run[1].is_number_unsigned() && run[1].get<uint64_t>() <= UINT32_MAX;
@@ -161,6 +167,9 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
   if (site.n == 0) fields.fail("neurons", "is 0");
   if (site.slot_bytes == 0 || site.slot_bytes % kSpanUnit != 0)
     fields.fail("slot_bytes", "is not a multiple of 64");
+  if (site.pieces == 0) fields.fail("pieces", "is 0");
+  if (uint64_t{site.pieces} * site.piece_bytes > site.slot_bytes || site.piece_bytes % kSpanUnit != 0)
+    fields.fail("piece_bytes", "is no part of a slot");
   return site;
 }
 
@@ -176,7 +185,9 @@ void check_sites(Fields& fields, const TraceHeader& header) {
       return fields.fail("domain", "names a site of another shape");
     if (uint64_t{site.n} * mask_words(header.scheduler.max_rows) * sizeof(uint64_t) > kMostListBytes)
       return fields.fail("max_rows", "is too large");
-    if (site.n > header.max_units) return fields.fail("max_units", "is less than the neurons of a site");
+    const uint32_t together = std::min(site.n, kPartialNeurons) * site.pieces;
+    if (std::max(site.n, together) > header.max_units)
+      return fields.fail("max_units", "is less than the neurons of a site");
     for (const auto& slots : header.slots) {
       if (slots[s] > (site.domain == s ? site.n : 0)) return fields.fail("slots", "are more than neurons");
     }

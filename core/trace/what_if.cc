@@ -27,7 +27,8 @@ class InstantAgent final : public Agent {
     done.engine = message.engine;
     if (message.op == Op::read) {
       const uint64_t units = (message.list.bytes - sizeof(UnitList)) / sizeof(Unit);
-      done.bytes = units * sites_[message.site].slot_bytes;
+      const Site& site = sites_[message.site];
+      done.bytes = units / site.pieces * site.slot_bytes;
     }
     return Submit::ok;
   }

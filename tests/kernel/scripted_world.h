@@ -97,7 +97,8 @@ class ManualFlash final : public Agent {
     const UnitList& header = PoolTable::header(list);
     for (const Unit& unit : PoolTable::units(list)) {
       const uint32_t number = value(unit);
-      std::memcpy(pools_.resolve(header.agent, header.pool, unit.offset, kSlot), &number, sizeof number);
+      std::memcpy(pools_.resolve(header.agent, header.pool, unit.offset, sizeof number), &number,
+                  sizeof number);
     }
   }
   void answer(MessageId id, DoneStatus status, uint16_t aux, uint32_t first_bad, uint64_t bytes = 0) {
@@ -165,9 +166,13 @@ class RecordingCompute final : public Agent {
     for (const Unit& unit : PoolTable::units(list)) {
       computed.neurons.push_back(unit.unit);
       if (message.op == Op::copy) continue;
-      uint32_t stamp = 0;
-      std::memcpy(&stamp, pools_.resolve(header.agent, header.pool, unit.offset, kSlot), sizeof stamp);
-      EXPECT_EQ(stamp, sites_[message.site].first_extent + unit.unit) << "the bytes are not the neuron's";
+      const Site& site = sites_[message.site];
+      const std::byte* slot = pools_.resolve(header.agent, header.pool, unit.offset, kSlot);
+      for (uint32_t piece = 0; piece < site.pieces; ++piece) {
+        uint32_t stamp = 0;
+        std::memcpy(&stamp, slot + piece * site.piece_bytes, sizeof stamp);
+        EXPECT_EQ(stamp, site.first_extent + piece * site.n + unit.unit) << "the bytes are not the neuron's";
+      }
     }
     if (message.op != Op::copy) {
       EXPECT_EQ(message.op, computed.neurons.empty() ? Op::run : Op::compute);
@@ -395,6 +400,7 @@ struct WorldOptions {
   bool prefetch = true;
   std::optional<uint64_t> seed = std::nullopt;
   uint32_t units = 1;    // that compute, with slots and blocks each
+  uint32_t pieces = 1;   // extents of a neuron
   uint32_t rows = 1;     // of a pass, at most 64
   bool bundles = false;  // axis neuron, which can tell what neurons give
   bool reads_x = false;  // the predictor does
@@ -571,7 +577,9 @@ class ScriptedWorld {
         site.axis = Axis::neuron;
         site.contribution = {options.rows * kStride * uint32_t{sizeof(float)} / uint32_t{kSpanUnit}, kStride};
       }
-      extent += site.n;
+      site.pieces = options.pieces;
+      if (site.pieces > 1) site.piece_bytes = kSlot / 4;
+      extent += site.n * site.pieces;
       sites.push_back(site);
     }
     if (options.tied) {

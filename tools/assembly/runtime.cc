@@ -119,9 +119,12 @@ Status Runtime::make_dispatcher() {
   TIERD_ASSIGN(const std::optional<uint64_t> shuffle,
                parse_number(plan_.config.shuffle, "scheduler.shuffle"));
   Dispatcher::Options options;
-  uint32_t most_neurons = 0;
-  for (const Site& site : plan_.model.sites) most_neurons = std::max(most_neurons, site.n);
-  options.max_units = most_neurons;
+  // All neurons of a site can be computed by one message, and one brings all pieces of what is summed together.
+  options.max_units = 0;
+  for (const Site& site : plan_.model.sites) {
+    const uint32_t together = std::min(site.n, kPartialNeurons) * site.pieces;
+    options.max_units = std::max({options.max_units, site.n, together});
+  }
   options.shuffle_seed = shuffle;
   dispatcher_ = std::make_unique<Dispatcher>(pools_, options);
   return {};
