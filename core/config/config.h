@@ -35,6 +35,7 @@ struct Config {
   std::string model;
   std::string tokenizer;
   std::string layout = "row";  // of the store that a model which is none is converted into
+  std::string bundling = "row-column";
   // [run]
   uint32_t threads = 0;  // compute workers; 0: all cores
   uint32_t context = 0;  // 0: the model's, at most 4096

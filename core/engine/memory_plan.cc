@@ -15,6 +15,9 @@ constexpr uint64_t kBlocksWanted = 8;  // in flight while one is computed
 constexpr uint64_t kLeastBlocks = 2;   // one for a demand, one ahead of it
 constexpr uint64_t kStagingShare = 8;  // at most an eighth of the budget passes through
 constexpr uint64_t kActivationShare = 16;
+constexpr uint64_t kBounceShare = 64;
+constexpr uint64_t kLargestBounce = 4u << 20;  // keeps a deep queue of the usual reads in flight
+constexpr uint64_t kLeastBounced = 2;          // one is read while one is copied
 
 std::string bytes_text(uint64_t bytes) {
   return format_bytes(static_cast<double>(bytes));
@@ -34,6 +37,26 @@ Error tables_too_large(const MemoryPlan& plan, const MemoryRequest& request) {
                       ? ""
                       : fmt::format(" of {} for tables of plugins", bytes_text(plan.tables)),
                   bytes_text(plan.capacity), request.model.context, bytes_text(plan.least), plan.least)};
+}
+
+// How much memory reads of bundles may take on their way: they are small, lie packed, and are read together
+// with what lies between them.
+struct Bounce {
+  uint64_t least = 0;
+  uint64_t most = 0;
+};
+Bounce bounce_of(const Manifest& manifest) {
+  Bounce bounce;
+  uint64_t bundles = 0;
+  for (const StoredSite& site : manifest.sites) {
+    if (site.axis != Axis::neuron) continue;
+    bundles += site.neurons * site.slot_bytes();
+    // One that is not aligned lies in one block more than it would fill.
+    const uint64_t blocks = divide_up(site.slot_bytes(), kDirectIoAlignment) + (site.aligned() ? 0 : 1);
+    bounce.least = std::max(bounce.least, kLeastBounced * blocks * kDirectIoAlignment);
+  }
+  bounce.most = std::max(bounce.least, std::min(align_up(bundles, kDirectIoAlignment), kLargestBounce));
+  return bounce;
 }
 
 }  // namespace
@@ -66,8 +89,9 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
     if (site.alias_of != kNoSite) continue;
     plan.whole += site.neurons * site.slot_bytes();
     const uint64_t together = site.axis == Axis::neuron ? std::min(site.neurons, kPartialNeurons) : 1;
-    largest = std::max(largest, together * site.slot_bytes());
+    largest = std::max(largest, align_up(together * site.slot_bytes(), kDirectIoAlignment));
   }
+  const Bounce bounce = bounce_of(manifest);
   for (const ResidentTensor& tensor : manifest.resident)
     plan.tensors += manifest.extents[tensor.extent].bytes;
 
@@ -81,13 +105,15 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
   const uint64_t fixed = plan.tensors + plan.tables + plan.kv;
   const uint64_t least_staging = request.units * kLeastBlocks * largest;
   // Without any weights in DRAM.
-  const auto least_of = [&](uint32_t rows) { return fixed + activations_of(rows) + least_staging; };
+  const auto least_of = [&](uint32_t rows) {
+    return fixed + activations_of(rows) + least_staging + bounce.least;
+  };
   const uint32_t least_rows = std::min(request.model.max_rows, request.model.logit_rows);
   plan.least = least_of(least_rows);
 
   switch (request.capacity.kind) {
     case Capacity::Kind::all:
-      plan.capacity = least_of(request.model.max_rows) + plan.whole;
+      plan.capacity = least_of(request.model.max_rows) + plan.whole + (bounce.most - bounce.least);
       break;
     case Capacity::Kind::share:
       plan.capacity =
@@ -107,10 +133,11 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
           Code::no_space, "tiers.dram.capacity",
           fmt::format(
               "{} is too little: this model with a context of {} needs at least {} ({} bytes: "
-              "KV cache {}, activations and staging {}, small tensors {}{}); give that much, a smaller "
+              "KV cache {}, activations and staging {}, small tensors {}{}{}); give that much, a smaller "
               "context (-c), or --fit",
               bytes_text(plan.capacity), request.model.context, bytes_text(plan.least), plan.least,
-              bytes_text(plan.kv), bytes_text(plan.least - fixed), bytes_text(plan.tensors),
+              bytes_text(plan.kv), bytes_text(plan.least - fixed - bounce.least), bytes_text(plan.tensors),
+              bounce.least == 0 ? "" : ", bounce buffer " + bytes_text(bounce.least),
               plan.tables == 0 ? "" : ", tables of plugins " + bytes_text(plan.tables))};
     }
     plan.capacity = plan.least;
@@ -129,7 +156,12 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
   plan.model.max_rows = rows;
   plan.activations = activations_of(rows);
 
-  const uint64_t rest = plan.capacity - fixed - plan.activations;
+  const uint64_t over = plan.capacity - least_of(rows) - (plenty ? plan.whole : 0);
+  const uint64_t bounce_share = std::clamp(plan.capacity / kBounceShare, bounce.least, bounce.most);
+  plan.bounce = std::min(plenty ? bounce.most : bounce_share, bounce.least + over);
+  plan.bounce -= plan.bounce % kDirectIoAlignment;
+
+  const uint64_t rest = plan.capacity - fixed - plan.activations - plan.bounce;
   uint64_t staging = least_staging;
   if (rest < plan.whole + staging) {
     staging = std::clamp(plan.capacity / kStagingShare, staging, std::max(staging, request.most_staging));

@@ -41,9 +41,10 @@ struct MemoryPlan {
   uint64_t kv = 0;
   uint64_t activations = 0;
   uint64_t staging = 0;
-  uint64_t arena = 0;  // what the cache may fill
-  uint64_t whole = 0;  // arena bytes that would hold every neuron
-  uint64_t least = 0;  // the smallest capacity with which this model and context run
+  uint64_t bounce = 0;  // where packed bundles are read to; 0 where every extent is a run of rows
+  uint64_t arena = 0;   // what the cache may fill
+  uint64_t whole = 0;   // arena bytes that would hold every neuron
+  uint64_t least = 0;   // the smallest capacity with which this model and context run
   bool raised_to_least = false;
   uint32_t units = 1;
   uint32_t block_bytes = 0;  // of staging

@@ -1,15 +1,20 @@
 #include "core/kernel/residency.h"
 
+#include "core/base/align.h"
 #include "core/base/check.h"
 
 namespace tierd {
 
 std::vector<uint64_t> arena_offsets(const std::vector<Site>& sites, std::span<const uint32_t> slots) {
-  std::vector<uint64_t> offsets;
+  std::vector<uint64_t> offsets(sites.size());
   uint64_t offset = 0;
-  for (SiteId s = 0; s < sites.size(); ++s) {
-    offsets.push_back(offset);
-    offset += uint64_t{slots[s]} * sites[s].slot_bytes;
+  // Slots that direct I/O reads into first: behind the others they would begin anywhere.
+  for (const bool aligned : {true, false}) {
+    for (SiteId s = 0; s < sites.size(); ++s) {
+      if ((sites[s].slot_bytes % kDirectIoAlignment == 0) != aligned) continue;
+      offsets[s] = offset;
+      offset += uint64_t{slots[s]} * sites[s].slot_bytes;
+    }
   }
   return offsets;
 }

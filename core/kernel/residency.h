@@ -16,7 +16,8 @@ namespace tierd {
 
 inline constexpr uint32_t kNoSlot = UINT32_MAX;
 
-// Where the slots of each canonical site begin in an arena that holds `slots[s]` of site s, bytes.
+// Where the slots of each canonical site begin in an arena that holds `slots[s]` of site s, bytes. Slots of
+// multiples of 4096 bytes begin at such.
 std::vector<uint64_t> arena_offsets(const std::vector<Site>& sites, std::span<const uint32_t> slots);
 
 class Residency {

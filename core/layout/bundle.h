@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/base/align.h"
 #include "core/layout/encoding.h"
 
 namespace tierd {
@@ -13,18 +14,23 @@ enum class Axis : uint8_t {
   neuron = 1,  // row i of gate and up and column i of down: results are summed, in the order of the neurons
 };
 
+// What the pieces of a bundle begin at multiples of, as spans do.
+inline constexpr uint64_t kPieceAlignment = 64;
+
 // Row i of gate (where there is one), row i of up and column i of down, each `cols` values in plain order,
-// one after the other: what an arena slot holds, and what one read brings (LLM in a flash, 3.2: row-column
-// bundling).
+// one after the other, each padded to a multiple of 64 bytes: what an arena slot holds, and what one read
+// brings (LLM in a flash, 3.2: row-column bundling).
 struct Bundle {
   Encoding encoding = Encoding::f32;
   uint32_t cols = 0;
   bool gated = false;
 
-  uint64_t row_bytes() const { return encoded_bytes(encoding, cols); }
-  uint64_t up_offset() const { return gated ? row_bytes() : 0; }
-  uint64_t down_offset() const { return up_offset() + row_bytes(); }
-  uint64_t bytes() const { return down_offset() + row_bytes(); }
+  uint32_t pieces() const { return gated ? 3 : 2; }
+  uint64_t row_bytes() const { return encoded_bytes(encoding, cols); }  // of a piece, without padding
+  uint64_t piece_bytes() const { return align_up(row_bytes(), kPieceAlignment); }
+  uint64_t up_offset() const { return gated ? piece_bytes() : 0; }
+  uint64_t down_offset() const { return up_offset() + piece_bytes(); }
+  uint64_t bytes() const { return down_offset() + piece_bytes(); }
 };
 
 // Neurons whose sums are added up before they are added to the result, by their number: the order of

@@ -36,7 +36,11 @@ ExtentPacker::ExtentPacker(const TensorSource& source, const Manifest& plan)
   for (const ResidentTensor& resident : plan.resident) contents_[resident.extent].resident = &resident;
   for (const StoredSite& site : plan.sites) {
     if (site.alias_of != kNoSite) continue;
-    for (uint32_t i = 0; i < site.neurons; ++i) contents_[site.first_extent + i] = {&site, i, nullptr};
+    for (uint32_t piece = 0; piece < site.pieces; ++piece) {
+      for (uint32_t i = 0; i < site.neurons; ++i) {
+        contents_[site.first_extent + piece * site.neurons + i] = {&site, i, piece, nullptr};
+      }
+    }
   }
 }
 
@@ -52,7 +56,17 @@ Status ExtentPacker::pack(uint32_t first, uint32_t count, std::span<std::byte> o
   if (content.resident != nullptr) {
     TIERD_TRY(pack_resident(*content.resident, out));
   } else if (content.site->axis == Axis::neuron) {
-    TIERD_TRY(pack_bundles(*content.site, content.neuron, count, plan_.extents[first].bytes, out));
+    const StoredSite& site = *content.site;
+    const uint64_t stride = plan_.extents[first].bytes;
+    std::fill(out.begin(), out.end(), std::byte{0});
+    if (site.pieces > 1) {
+      TIERD_TRY(pack_piece(site, content.piece, content.neuron, count, stride, out));
+    } else {
+      for (uint32_t piece = 0; piece < site.parts.size(); ++piece) {
+        TIERD_TRY(pack_piece(site, piece, content.neuron, count, stride,
+                             out.subspan(piece * site.bundle().piece_bytes())));
+      }
+    }
   } else {
     TIERD_TRY(pack_neuron(*content.site, content.neuron, out));
   }
@@ -66,29 +80,25 @@ Status ExtentPacker::pack(uint32_t first, uint32_t count, std::span<std::byte> o
 }
 
 // Rows of gate and up follow each other in the source; a column of down is one value of each of its rows.
-Status ExtentPacker::pack_bundles(const StoredSite& site, uint32_t first, uint32_t count, uint64_t stride,
-                                  std::span<std::byte> out) const {
-  std::fill(out.begin(), out.end(), std::byte{0});
-  const Bundle bundle = site.bundle();
-  const uint64_t row_bytes = bundle.row_bytes();
-  std::vector<std::byte> rows(count * row_bytes);
-  for (size_t part = 0; part + 1 < site.parts.size(); ++part) {
-    const TensorInfo& tensor = tensor_of(site.parts[part]);
+Status ExtentPacker::pack_piece(const StoredSite& site, uint32_t piece, uint32_t first, uint32_t count,
+                                uint64_t stride, std::span<std::byte> out) const {
+  const TensorInfo& tensor = tensor_of(site.parts[piece]);
+  if (piece + 1 != site.parts.size()) {
+    const uint64_t row_bytes = encoded_bytes(site.encoding, site.n_in);
+    std::vector<std::byte> rows(count * row_bytes);
     TIERD_TRY(read_values(source_, tensor, uint64_t{first} * site.n_in, uint64_t{count} * site.n_in,
                           site.encoding, rows));
     for (uint32_t i = 0; i < count; ++i)
-      std::memcpy(out.data() + i * stride + part * row_bytes, rows.data() + i * row_bytes, row_bytes);
+      std::memcpy(out.data() + i * stride, rows.data() + i * row_bytes, row_bytes);
+    return {};
   }
   const uint64_t value = encoded_bytes(site.encoding, 1);
-  const TensorInfo& down = tensor_of(site.parts.back());
   std::vector<std::byte> columns(count * value);
   for (uint32_t row = 0; row < site.n_out; ++row) {
     TIERD_TRY(
-        read_values(source_, down, uint64_t{row} * site.neurons + first, count, site.encoding, columns));
-    for (uint32_t i = 0; i < count; ++i) {
-      std::memcpy(out.data() + i * stride + bundle.down_offset() + row * value, columns.data() + i * value,
-                  value);
-    }
+        read_values(source_, tensor, uint64_t{row} * site.neurons + first, count, site.encoding, columns));
+    for (uint32_t i = 0; i < count; ++i)
+      std::memcpy(out.data() + i * stride + row * value, columns.data() + i * value, value);
   }
   return {};
 }

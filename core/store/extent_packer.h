@@ -17,24 +17,25 @@ class ExtentPacker {
   // `plan` was made for `source`; both must outlive this.
   ExtentPacker(const TensorSource& source, const Manifest& plan);
 
-  // How many extents from this one on are best packed together: those of bundles, whose columns lie side by
-  // side in the source.
+  // How many extents from this one on are best packed together: those of bundles and their pieces, whose
+  // columns lie side by side in the source.
   uint32_t run_of(uint32_t extent) const;
   // Fills `out` with `count` consecutive extents of one run, and `checksums` with theirs. Any thread. Errors
   // are the source's.
   Status pack(uint32_t first, uint32_t count, std::span<std::byte> out, std::span<uint64_t> checksums) const;
 
  private:
-  // What an extent holds: a neuron of a site, or a resident tensor.
+  // What an extent holds: a neuron of a site or a piece of it, or a resident tensor.
   struct Content {
     const StoredSite* site = nullptr;
     uint32_t neuron = 0;
+    uint32_t piece = 0;
     const ResidentTensor* resident = nullptr;
   };
 
-  // Bundles [first, first + count) into slots of `stride` bytes.
-  Status pack_bundles(const StoredSite& site, uint32_t first, uint32_t count, uint64_t stride,
-                      std::span<std::byte> out) const;
+  // Piece `piece` of the bundles [first, first + count), each `stride` bytes behind the one before.
+  Status pack_piece(const StoredSite& site, uint32_t piece, uint32_t first, uint32_t count, uint64_t stride,
+                    std::span<std::byte> out) const;
   Status pack_neuron(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const;
   const TensorInfo& tensor_of(const SitePart& part) const;
   Status pack_resident(const ResidentTensor& resident, std::span<std::byte> out) const;

@@ -10,7 +10,12 @@ namespace tierd {
 Result<Manifest> read_manifest(const std::string& directory) {
   const std::string path = fmt::format("{}/{}", directory, kManifestFile);
   TIERD_ASSIGN(const std::string text, read_text_file(path, kMaxManifestBytes));
-  TIERD_ASSIGN(Manifest manifest, parse_manifest(text, path));
+  const std::string checksum_path = fmt::format("{}/{}", directory, kChecksumFile);
+  const auto checksums = read_text_file(checksum_path, kMaxChecksumBytes);
+  auto parsed = parse_manifest(text, path, checksums.ok() ? *checksums : std::string(), checksum_path);
+  // A store of an older format has no such file.
+  if (!checksums.ok() && parsed.code() != Code::unsupported) return checksums.error();
+  TIERD_ASSIGN(Manifest manifest, std::move(parsed));
   TIERD_ASSIGN(const File weights, File::open(fmt::format("{}/{}", directory, kDataFile)));
   if (weights.size_bytes() != manifest.data_bytes) {
     return Error{Code::corrupt, weights.path(),

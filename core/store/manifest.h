@@ -1,5 +1,5 @@
-// A store is a directory: `manifest.json` and one data file. The manifest says what the model is, which sites
-// it has and where each neuron's bytes lie.
+// A store is a directory: `manifest.json`, one data file and the checksums of what lies in it. The manifest
+// says what the model is, which sites it has and where each neuron's bytes lie.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,10 @@
 
 namespace tierd {
 
-inline constexpr uint32_t kStoreFormat = 2;
+inline constexpr uint32_t kStoreFormat = 3;
 inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kDataFile = "weights.bin";
+inline constexpr std::string_view kChecksumFile = "checksums.bin";
 inline constexpr uint32_t kNoLayer = UINT32_MAX;
 inline constexpr uint32_t kNoSite = UINT32_MAX;
 
@@ -31,6 +32,14 @@ enum class Layout : uint8_t {
 };
 std::string_view name(Layout layout);
 std::optional<Layout> layout_by_name(std::string_view name);
+
+// How the bundles of layout neuron lie in the file.
+enum class Bundling : uint8_t {
+  row_column,  // what belongs to a neuron side by side: one read
+  none,        // all rows of gate, all rows of up, all columns of down: two or three reads, to compare with
+};
+std::string_view name(Bundling bundling);
+std::optional<Bundling> bundling_by_name(std::string_view name);
 
 // Which operators of a layer share an input and are stacked into one matrix.
 enum class OpGroup : uint8_t {
@@ -44,6 +53,12 @@ enum class OpGroup : uint8_t {
 };
 std::string_view name(OpGroup group);
 
+// Padding that is worth the alignment: at most 3 %.
+inline constexpr uint64_t kPaddingPercent = 3;
+constexpr bool within_padding(uint64_t padding, uint64_t bytes) {
+  return padding * 100 <= kPaddingPercent * bytes;
+}
+
 // One stacked tensor of a site.
 struct SitePart {
   std::string tensor;  // our name, e.g. "layers.3.q"
@@ -52,7 +67,7 @@ struct SitePart {
 
 // Axis row: a dense operator, its parts stacked along the output rows, cut into neurons of `rows_per_neuron`
 // rows (a multiple of 16; the last neuron may have fewer). Axis neuron: gate, up and down, neuron i a bundle.
-// Neuron i is extent first_extent + i.
+// Piece p of neuron i is extent first_extent + p * neurons + i.
 struct StoredSite {
   std::string name;  // "embed", "layers.3.qkv", "head"
   OpGroup group = OpGroup::qkv;
@@ -64,6 +79,7 @@ struct StoredSite {
   uint32_t rows_per_neuron = 0;  // axis neuron: 1, of each part
   uint32_t neurons = 0;
   uint32_t first_extent = 0;
+  uint32_t pieces = 1;          // extents of a neuron: more than one only where bundles are not bundled
   uint32_t alias_of = kNoSite;  // tied head: index of the embedding; shares its extents, has none of its own
   std::vector<SitePart> parts;
 
@@ -74,19 +90,34 @@ struct StoredSite {
     return static_cast<uint32_t>(divide_up(rows_of(neuron), kGroupRows));
   }
   Bundle bundle() const { return {encoding, n_in, parts.size() == 3}; }
-  // Bytes of the packed groups or the bundle of a neuron; its extent adds zero padding up to the next 4096.
+  // Bytes of the packed groups or the bundle of a neuron; its extent may add zero padding.
   uint64_t neuron_bytes(uint32_t neuron) const {
     return axis == Axis::neuron ? bundle().bytes() : groups_of(neuron) * group_bytes(encoding, n_in);
   }
   // Bytes of all neurons without padding.
   uint64_t tensor_bytes() const {
-    return axis == Axis::neuron ? neurons * bundle().bytes() : n_out * encoded_bytes(encoding, n_in);
+    return axis == Axis::neuron ? uint64_t{neurons} * bundle().pieces() * bundle().row_bytes()
+                                : n_out * encoded_bytes(encoding, n_in);
   }
-  // What an arena slot of this site must hold.
-  uint64_t slot_bytes() const { return align_up(neuron_bytes(0), kDirectIoAlignment); }
+  // Of each of a neuron's extents, padding included: to 4096 for rows, which direct I/O brings to their
+  // place. Bundles are padded so where that costs at most 3 %, and else lie packed (CONTRACTS, rule 6), as
+  // pieces do.
+  uint64_t extent_bytes(uint32_t neuron) const {
+    if (pieces > 1) return bundle().piece_bytes();
+    const uint64_t bytes = neuron_bytes(neuron);
+    const uint64_t padded = align_up(bytes, kDirectIoAlignment);
+    return axis == Axis::row || within_padding(padded - bytes, bytes) ? padded : bytes;
+  }
+  uint64_t extents() const { return uint64_t{neurons} * pieces; }
+  // What an arena slot of this site must hold; the same for a neuron in pieces, whose pieces lie in it as a
+  // bundle's do.
+  uint64_t slot_bytes() const { return pieces * extent_bytes(0); }
+  // Whether its extents begin and end where direct I/O can read them.
+  bool aligned() const { return extent_bytes(0) % kDirectIoAlignment == 0; }
 };
 
-// What one read brings. `offset` and `bytes` are multiples of 4096, padding included.
+// What one read brings, padding included. `offset` and `bytes` are multiples of 4096, of packed bundles
+// of 64.
 struct Extent {
   uint64_t offset = 0;
   uint64_t bytes = 0;
@@ -112,6 +143,7 @@ struct Manifest {
   bool has_vocab = false;
   Vocab vocab;
   Layout layout = Layout::row;
+  Bundling bundling = Bundling::row_column;
   std::vector<StoredSite> sites;  // in the order of one step: embed, layer 0 qkv o up down, …, head
   std::vector<ResidentTensor> resident;
   std::vector<Extent> extents;  // in file order
@@ -120,9 +152,10 @@ struct Manifest {
   Provenance provenance;
 };
 
-// Reads and checks <directory>/manifest.json and the size of the data file. Everything that later code relies
-// on is checked here: counts, shapes against the configuration, extents inside the file, in order and not
-// overlapping. Errors: not_found, corrupt, unsupported (format, layout), each naming the file and the key.
+// Reads and checks <directory>/manifest.json, the checksums and the size of the data file. Everything that
+// later code relies on is checked here: counts, shapes against the configuration, extents inside the file, in
+// order and not overlapping. Errors: not_found, corrupt, unsupported (format, layout), each naming the file
+// and the key.
 Result<Manifest> read_manifest(const std::string& directory);
 
 }  // namespace tierd

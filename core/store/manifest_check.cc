@@ -65,37 +65,42 @@ class Checker {
     uint64_t end = 0;
     for (size_t i = 0; i < manifest_.extents.size(); ++i) {
       const Extent& extent = manifest_.extents[i];
-      const std::string key = fmt::format("extents[{}]", i);
-      if (extent.bytes == 0 || extent.bytes % kDirectIoAlignment != 0 ||
-          extent.offset % kDirectIoAlignment != 0) {
-        return bad(key, fmt::format("has offset {} and {} bytes, expected multiples of {}", extent.offset,
-                                    extent.bytes, kDirectIoAlignment));
+      const auto key = [i] { return fmt::format("extents[{}]", i); };
+      if (extent.bytes == 0 || extent.bytes % kPieceAlignment != 0 || extent.offset % kPieceAlignment != 0) {
+        return bad(key(), fmt::format("has offset {} and {} bytes, expected multiples of {}", extent.offset,
+                                      extent.bytes, kPieceAlignment));
       }
       if (extent.offset < end) {
-        return bad(key,
+        return bad(key(),
                    fmt::format("starts at {}, inside the one before, which ends at {}", extent.offset, end));
       }
       if (extent.offset > manifest_.data_bytes || extent.bytes > manifest_.data_bytes - extent.offset) {
-        return bad(key, fmt::format("has offset {} and {} bytes, outside the {} bytes of data", extent.offset,
-                                    extent.bytes, manifest_.data_bytes));
+        return bad(key(), fmt::format("has offset {} and {} bytes, outside the {} bytes of data",
+                                      extent.offset, extent.bytes, manifest_.data_bytes));
       }
       end = extent.offset + extent.bytes;
     }
-    if (end != manifest_.data_bytes) return differs("data_bytes", manifest_.data_bytes, end);
+    // The last extent can be read in whole blocks.
+    const uint64_t expected = align_up(end, kDirectIoAlignment);
+    if (expected != manifest_.data_bytes) return differs("data_bytes", manifest_.data_bytes, expected);
     return {};
   }
 
-  // Takes the extent for `bytes` bytes of what `key` names.
-  Status use(uint64_t extent, uint64_t bytes, std::string_view key) {
+  // Takes the extent, of `bytes` bytes, for what `key()` names.
+  template <class Key>
+  Status use(uint64_t extent, uint64_t bytes, bool aligned, Key key) {
     if (extent >= used_.size()) {
-      return bad(key, fmt::format("needs extent {}, there are {}", extent, used_.size()));
+      return bad(key(), fmt::format("needs extent {}, there are {}", extent, used_.size()));
     }
-    if (used_[extent]) return bad(key, fmt::format("shares extent {} with another", extent));
+    if (used_[extent]) return bad(key(), fmt::format("shares extent {} with another", extent));
     used_[extent] = true;
-    const uint64_t padded = align_up(bytes, kDirectIoAlignment);
-    if (manifest_.extents[extent].bytes != padded) {
-      return differs(fmt::format("extents[{}].bytes ({})", extent, key), manifest_.extents[extent].bytes,
-                     padded);
+    const Extent& found = manifest_.extents[extent];
+    if (found.bytes != bytes) {
+      return differs(fmt::format("extents[{}].bytes ({})", extent, key()), found.bytes, bytes);
+    }
+    if (aligned && found.offset % kDirectIoAlignment != 0) {
+      return bad(fmt::format("extents[{}] ({})", extent, key()),
+                 fmt::format("has offset {}, expected a multiple of {}", found.offset, kDirectIoAlignment));
     }
     return {};
   }
@@ -112,14 +117,18 @@ class Checker {
       if (found.rows != expected[i].rows) return differs(key + ".rows", found.rows, expected[i].rows);
       if (found.cols != expected[i].cols) return differs(key + ".cols", found.cols, expected[i].cols);
       const uint64_t bytes = found.rows * encoded_bytes(Encoding::f32, found.cols);
-      TIERD_TRY(use(found.extent, bytes, key));
+      TIERD_TRY(use(found.extent, align_up(bytes, kDirectIoAlignment), true, [&key] { return key; }));
       tensor_bytes_ += bytes;
     }
     return {};
   }
 
   Status check_sites() {
-    const std::vector<StoredSite> expected = site_shapes(manifest_.config, manifest_.layout);
+    if (manifest_.layout == Layout::row && manifest_.bundling != Bundling::row_column) {
+      return bad("bundling", "is 'none', layout row has no bundles");
+    }
+    const std::vector<StoredSite> expected =
+        site_shapes(manifest_.config, manifest_.layout, manifest_.bundling);
     if (manifest_.sites.size() != expected.size()) {
       return differs("sites' length", manifest_.sites.size(), expected.size());
     }
@@ -139,6 +148,7 @@ class Checker {
     if (found.layer != expected.layer) return differs(key + ".layer", found.layer, expected.layer);
     if (found.n_in != expected.n_in) return differs(key + ".n_in", found.n_in, expected.n_in);
     if (found.n_out != expected.n_out) return differs(key + ".n_out", found.n_out, expected.n_out);
+    if (found.pieces != expected.pieces) return differs(key + ".pieces", found.pieces, expected.pieces);
     if (found.alias_of != expected.alias_of) {
       return differs(key + ".alias_of", found.alias_of, expected.alias_of);
     }
@@ -192,9 +202,10 @@ class Checker {
   }
 
   Status use_neurons(const StoredSite& site) {
-    for (uint32_t i = 0; i < site.neurons; ++i) {
-      TIERD_TRY(use(uint64_t{site.first_extent} + i, site.neuron_bytes(i),
-                    fmt::format("{} neuron {}", site.name, i)));
+    for (uint64_t i = 0; i < site.extents(); ++i) {
+      const auto neuron = static_cast<uint32_t>(i % site.neurons);
+      TIERD_TRY(use(site.first_extent + i, site.extent_bytes(neuron), site.aligned(),
+                    [&] { return fmt::format("{} neuron {}", site.name, neuron); }));
     }
     tensor_bytes_ += site.tensor_bytes();
     return {};

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
+#include <bit>
+#include <cstring>
 #include <optional>
 
 #include "core/store/checksum.h"
@@ -14,6 +15,8 @@
 
 namespace tierd {
 namespace {
+
+static_assert(std::endian::native == std::endian::little);
 
 using nlohmann::json;
 using nlohmann::ordered_json;
@@ -36,6 +39,7 @@ ordered_json to_json(const StoredSite& site) {
       {"rows_per_neuron", site.rows_per_neuron},
       {"neurons", site.neurons},
       {"first_extent", site.first_extent},
+      {"pieces", site.pieces},
       {"alias_of", site.alias_of == kNoSite ? ordered_json(nullptr) : ordered_json(site.alias_of)},
       {"parts", ordered_json::array()}};
   for (const SitePart& part : site.parts) {
@@ -48,8 +52,32 @@ ordered_json to_json(const ResidentTensor& tensor) {
   return {{"name", tensor.name}, {"rows", tensor.rows}, {"cols", tensor.cols}, {"extent", tensor.extent}};
 }
 
-ordered_json to_json(const Extent& extent) {
-  return {extent.offset, extent.bytes, checksum_text(extent.checksum)};
+// Extents of one size, each `stride` behind the one before: half a million bundles are some lines.
+struct ExtentRun {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  uint64_t stride = 0;
+  uint64_t count = 0;
+};
+
+std::vector<ExtentRun> runs_of(const std::vector<Extent>& extents) {
+  std::vector<ExtentRun> runs;
+  for (const Extent& extent : extents) {
+    if (!runs.empty() && runs.back().bytes == extent.bytes) {
+      ExtentRun& run = runs.back();
+      if (run.count == 1) run.stride = extent.offset - run.offset;
+      if (run.offset + run.count * run.stride == extent.offset) {
+        ++run.count;
+        continue;
+      }
+    }
+    runs.push_back({extent.offset, extent.bytes, extent.bytes, 1});
+  }
+  return runs;
+}
+
+ordered_json to_json(const ExtentRun& run) {
+  return {run.offset, run.bytes, run.stride, run.count};
 }
 
 // One element a line, so that a person can read and compare manifests.
@@ -99,6 +127,7 @@ Status from_json(const ManifestFields& fields, StoredSite& site) {
   TIERD_TRY(fields.read("rows_per_neuron", site.rows_per_neuron));
   TIERD_TRY(fields.read("neurons", site.neurons));
   TIERD_TRY(fields.read("first_extent", site.first_extent));
+  TIERD_TRY(fields.read("pieces", site.pieces));
   TIERD_TRY(read_optional(fields, "alias_of", site.alias_of));
   return fields.read_each("parts", [&](const json& value, size_t index) -> Status {
     TIERD_ASSIGN(const ManifestFields part, fields.element("parts", index, value));
@@ -123,24 +152,44 @@ Status read_objects(const ManifestFields& top, std::string_view key, std::vector
   });
 }
 
-bool read_checksum(const json& value, uint64_t& out) {
-  if (!value.is_string()) return false;
-  const std::string& text = value.get_ref<const std::string&>();
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), out, 16);
-  return status == std::errc() && text.size() == 16 && end == text.data() + text.size();
+// Runs with as many extents together as there are checksums, which bounds what a hostile count can take.
+Status read_extents(const ManifestFields& top, std::string_view checksums, std::vector<Extent>& out) {
+  const uint64_t expected = checksums.size() / sizeof(uint64_t);
+  out.reserve(expected);
+  TIERD_TRY(top.read_each("extents", [&](const json& value, size_t index) -> Status {
+    const std::string key = fmt::format("extents[{}]", index);
+    const bool numbers = value.is_array() && value.size() == 4 && value[0].is_number_unsigned() &&
+                         value[1].is_number_unsigned() && value[2].is_number_unsigned() &&
+                         value[3].is_number_unsigned();
+    if (!numbers) return top.wrong_type(key, value, "[offset, bytes, stride, count]");
+    const ExtentRun run = {value[0].get<uint64_t>(), value[1].get<uint64_t>(), value[2].get<uint64_t>(),
+                           value[3].get<uint64_t>()};
+    if (run.count == 0 || run.count > expected - out.size()) {
+      return top.error(key, fmt::format("has {} extents, expected 1 to {}: there are {} checksums", run.count,
+                                        expected - out.size(), expected));
+    }
+    for (uint64_t i = 0; i < run.count; ++i) {
+      Extent& extent = out.emplace_back(Extent{run.offset, run.bytes, 0});
+      extent.offset += i * run.stride;  // past 64 bits it is anywhere: all are checked
+      std::memcpy(&extent.checksum, checksums.data() + (out.size() - 1) * sizeof(uint64_t), sizeof(uint64_t));
+    }
+    return {};
+  }));
+  if (out.size() == expected) return {};
+  return top.error("extents", fmt::format("are {}, there are {} checksums", out.size(), expected));
 }
 
-Status read_extents(const ManifestFields& top, std::vector<Extent>& out) {
-  return top.read_each("extents", [&](const json& value, size_t index) -> Status {
-    Extent& extent = out.emplace_back();
-    if (!value.is_array() || value.size() != 3 || !value[0].is_number_unsigned() ||
-        !value[1].is_number_unsigned() || !read_checksum(value[2], extent.checksum)) {
-      return top.wrong_type(fmt::format("extents[{}]", index), value, "[offset, bytes, checksum]");
-    }
-    extent.offset = value[0].get<uint64_t>();
-    extent.bytes = value[1].get<uint64_t>();
-    return {};
-  });
+Status check_checksums(const ManifestFields& top, std::string_view checksums, std::string_view file) {
+  std::string expected;
+  TIERD_TRY(top.read("checksums", expected));
+  const std::string found = checksum_text(checksum(checksums));
+  if (found != expected) {
+    return Error{Code::corrupt, std::string(file),
+                 fmt::format("has checksum {}, the manifest says {}: the store is damaged", found, expected)};
+  }
+  if (checksums.size() % sizeof(uint64_t) == 0) return {};
+  return Error{Code::corrupt, std::string(file),
+               fmt::format("has {} bytes, expected 8 for each extent", checksums.size())};
 }
 
 Status check_first_line(std::string_view text, std::string_view file) {
@@ -179,23 +228,44 @@ Status read_layout(const ManifestFields& top, std::string_view file, Layout& out
   return {};
 }
 
+Status read_bundling(const ManifestFields& top, std::string_view file, Bundling& out) {
+  std::string text;
+  TIERD_TRY(top.read("bundling", text));
+  const auto bundling = bundling_by_name(text);
+  if (!bundling) {
+    return Error{Code::unsupported, std::string(file),
+                 fmt::format("bundling: is '{}', this program reads 'row-column' and 'none'", text)};
+  }
+  out = *bundling;
+  return {};
+}
+
 }  // namespace
 
 std::string manifest_text(const Manifest& manifest) {
   const ordered_json provenance = {{"source", string_to_json(manifest.provenance.source)},
                                    {"fingerprint", string_to_json(manifest.provenance.fingerprint)},
                                    {"made_by", string_to_json(manifest.provenance.made_by)}};
-  std::string text =
-      fmt::format("\"format\": {},\n\"layout\": \"{}\",\n", kStoreFormat, name(manifest.layout));
+  std::string text = fmt::format("\"format\": {},\n\"layout\": \"{}\",\n\"bundling\": \"{}\",\n",
+                                 kStoreFormat, name(manifest.layout), name(manifest.bundling));
   text += fmt::format("\"provenance\": {},\n", provenance.dump());
   text +=
       fmt::format("\"tensor_bytes\": {},\n\"data_bytes\": {},\n", manifest.tensor_bytes, manifest.data_bytes);
   text += fmt::format("\"model\": {},\n", to_json(manifest.config).dump(1));
   text += fmt::format("\"sites\": {},\n", lines(manifest.sites));
   text += fmt::format("\"resident\": {},\n", lines(manifest.resident));
-  text += fmt::format("\"extents\": {},\n", lines(manifest.extents));
+  text += fmt::format("\"extents\": {},\n", lines(runs_of(manifest.extents)));
+  text += fmt::format("\"checksums\": \"{}\",\n", checksum_text(checksum(checksum_bytes(manifest))));
   text += fmt::format("\"vocab\": {}}}\n", manifest.has_vocab ? to_json(manifest.vocab).dump() : "null");
   return fmt::format("{}{}{}{}", kChecksumHead, checksum_text(checksum(text)), kChecksumTail, text);
+}
+
+std::string checksum_bytes(const Manifest& manifest) {
+  std::string bytes(manifest.extents.size() * sizeof(uint64_t), '\0');
+  for (size_t i = 0; i < manifest.extents.size(); ++i) {
+    std::memcpy(bytes.data() + i * sizeof(uint64_t), &manifest.extents[i].checksum, sizeof(uint64_t));
+  }
+  return bytes;
 }
 
 std::string plan_text(Manifest manifest) {
@@ -204,13 +274,16 @@ std::string plan_text(Manifest manifest) {
   return manifest_text(manifest);
 }
 
-Result<Manifest> parse_manifest(std::string_view text, std::string_view file) {
+Result<Manifest> parse_manifest(std::string_view text, std::string_view file, std::string_view checksums,
+                                std::string_view checksum_file) {
   TIERD_TRY(check_first_line(text, file));
   TIERD_ASSIGN(const json parsed, parse_json(text, file));  // an object: the first line begins one
   const ManifestFields top(parsed, file, "");
   Manifest manifest;
   TIERD_TRY(check_version(top, file));
   TIERD_TRY(read_layout(top, file, manifest.layout));
+  TIERD_TRY(read_bundling(top, file, manifest.bundling));
+  TIERD_TRY(check_checksums(top, checksums, checksum_file));
   TIERD_TRY(top.read("tensor_bytes", manifest.tensor_bytes));
   TIERD_TRY(top.read("data_bytes", manifest.data_bytes));
   TIERD_ASSIGN(const ManifestFields provenance, top.object("provenance"));
@@ -221,7 +294,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file) {
   TIERD_TRY(from_json(model, manifest.config));
   TIERD_TRY(read_objects(top, "sites", manifest.sites));
   TIERD_TRY(read_objects(top, "resident", manifest.resident));
-  TIERD_TRY(read_extents(top, manifest.extents));
+  TIERD_TRY(read_extents(top, checksums, manifest.extents));
   TIERD_ASSIGN(const json* vocab, top.member("vocab"));
   manifest.has_vocab = !vocab->is_null();
   if (manifest.has_vocab) {

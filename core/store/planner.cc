@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kGroupNames = {"embed", "qkv", "o", "up", "down", "head", "ffn"};
 constexpr std::array<std::string_view, 2> kLayoutNames = {"row", "neuron"};
-constexpr uint64_t kPaddingPercent = 3;
+constexpr std::array<std::string_view, 2> kBundlingNames = {"row-column", "none"};
 
 StoredSite make_site(OpGroup group, uint32_t layer, uint32_t n_in, std::vector<SitePart> parts) {
   StoredSite site;
@@ -83,22 +83,30 @@ Status set_encoding(StoredSite& site, const TensorTable& tensors) {
 }
 
 void append_extent(Manifest& plan, uint64_t bytes) {
-  const uint64_t padded = align_up(bytes, kDirectIoAlignment);
-  plan.extents.push_back({plan.data_bytes, padded, 0});
-  plan.data_bytes += padded;
+  plan.extents.push_back({plan.data_bytes, bytes, 0});
+  plan.data_bytes += bytes;
+}
+
+// What packed extents leave of their last block stays free: what follows begins a block, as the file's end
+// does.
+void end_block(Manifest& plan) {
+  plan.data_bytes = align_up(plan.data_bytes, kDirectIoAlignment);
 }
 
 void place(Manifest& plan, StoredSite& site, uint64_t target_bytes) {
   site.first_extent = static_cast<uint32_t>(plan.extents.size());
   if (site.axis == Axis::neuron) {
-    for (uint32_t i = 0; i < site.neurons; ++i) append_extent(plan, site.neuron_bytes(i));
+    for (uint32_t piece = 0; piece < site.pieces; ++piece) {
+      for (uint32_t i = 0; i < site.neurons; ++i) append_extent(plan, site.extent_bytes(i));
+      end_block(plan);
+    }
     return;
   }
   const auto groups = static_cast<uint32_t>(divide_up(site.n_out, kGroupRows));
   const uint32_t per_neuron = groups_per_neuron(group_bytes(site.encoding, site.n_in), groups, target_bytes);
   site.rows_per_neuron = per_neuron * kGroupRows;
   site.neurons = static_cast<uint32_t>(divide_up(groups, per_neuron));
-  for (uint32_t i = 0; i < site.neurons; ++i) append_extent(plan, site.neuron_bytes(i));
+  for (uint32_t i = 0; i < site.neurons; ++i) append_extent(plan, site.extent_bytes(i));
 }
 
 }  // namespace
@@ -118,7 +126,18 @@ std::optional<Layout> layout_by_name(std::string_view name) {
   return std::nullopt;
 }
 
-std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout) {
+std::string_view name(Bundling bundling) {
+  return kBundlingNames[static_cast<size_t>(bundling)];
+}
+
+std::optional<Bundling> bundling_by_name(std::string_view name) {
+  for (size_t i = 0; i < kBundlingNames.size(); ++i) {
+    if (kBundlingNames[i] == name) return static_cast<Bundling>(i);
+  }
+  return std::nullopt;
+}
+
+std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bundling bundling) {
   const uint32_t d = config.d_model;
   std::vector<StoredSite> sites;
   sites.push_back(make_site(OpGroup::embed, kNoLayer, d, {{"embed", config.vocab_size}}));
@@ -136,6 +155,7 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout) {
       ffn.n_out = d;
       ffn.rows_per_neuron = 1;
       ffn.neurons = config.d_ff;
+      if (bundling == Bundling::none) ffn.pieces = ffn.bundle().pieces();
       continue;
     }
     sites.push_back(make_site(OpGroup::up, layer, d, std::move(up)));
@@ -172,24 +192,29 @@ uint32_t groups_per_neuron(uint64_t bytes_per_group, uint32_t groups, uint64_t t
   };
   uint32_t best = most;
   for (uint32_t count = most; count >= least; --count) {
-    if (padding(count) * 100 <= kPaddingPercent * count * bytes_per_group) return count;
+    if (within_padding(padding(count), count * bytes_per_group)) return count;
     if (padding(count) * best < padding(best) * count) best = count;  // by share, not by bytes
   }
   return best;
 }
 
 Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorInfo> tensors,
-                             uint64_t neuron_bytes, Layout layout) {
+                             uint64_t neuron_bytes, Layout layout, Bundling bundling) {
   if (neuron_bytes != 0 && (neuron_bytes < kDirectIoAlignment || neuron_bytes > kLargestNeuronBytes)) {
     return Error{Code::invalid_argument, "neuron bytes",
                  fmt::format("{} is out of range; a neuron has {} to {} bytes", neuron_bytes,
                              kDirectIoAlignment, kLargestNeuronBytes)};
   }
+  if (layout == Layout::row && bundling != Bundling::row_column) {
+    return Error{Code::invalid_argument, "bundling",
+                 "'none' takes bundles apart, which layout row does not have; it goes with layout neuron"};
+  }
   const TensorTable table(tensors);
   Manifest plan;
   plan.config = config;
   plan.layout = layout;
-  plan.sites = site_shapes(config, layout);
+  plan.bundling = bundling;
+  plan.sites = site_shapes(config, layout, bundling);
   for (StoredSite& site : plan.sites) {
     TIERD_TRY(set_encoding(site, table));
     if (site.alias_of == kNoSite) plan.tensor_bytes += site.tensor_bytes();
@@ -200,7 +225,7 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
     const uint64_t bytes = spec.rows * encoded_bytes(Encoding::f32, spec.cols);
     plan.resident.push_back({spec.name, spec.rows, spec.cols, static_cast<uint32_t>(plan.extents.size())});
     plan.tensor_bytes += bytes;
-    append_extent(plan, bytes);
+    append_extent(plan, align_up(bytes, kDirectIoAlignment));
   }
   const uint64_t target =
       neuron_bytes != 0 ? neuron_bytes
@@ -219,7 +244,8 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
 }
 
 Result<Manifest> plan_store(const TensorSource& source, const WriteOptions& options) {
-  auto planned = plan_layout(source.config(), source.tensors(), options.neuron_bytes, options.layout);
+  auto planned =
+      plan_layout(source.config(), source.tensors(), options.neuron_bytes, options.layout, options.bundling);
   if (!planned.ok()) {
     Error error = planned.error();
     error.detail = error.line();

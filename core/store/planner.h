@@ -20,7 +20,8 @@ inline constexpr uint64_t kLargestNeuronBytes = 16 << 20;  // what may be asked 
 
 // The sites of a model in the order of one step: names, groups, layers, shapes, parts and aliases. Encodings,
 // neurons and extents are left at their defaults. `config` is valid.
-std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout);
+std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout,
+                                    Bundling bundling = Bundling::row_column);
 
 // The required tensors that belong to no site.
 std::vector<TensorSpec> resident_shapes(const ModelConfig& config);
@@ -34,6 +35,7 @@ uint32_t groups_per_neuron(uint64_t bytes_per_group, uint32_t groups, uint64_t t
 // range, a tensor missing or of the wrong shape), unsupported (rows not a multiple of the encoding's block;
 // bundles in a block encoding, whose blocks run across a column).
 Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorInfo> tensors,
-                             uint64_t neuron_bytes, Layout layout = Layout::row);
+                             uint64_t neuron_bytes, Layout layout = Layout::row,
+                             Bundling bundling = Bundling::row_column);
 
 }  // namespace tierd

@@ -23,10 +23,11 @@ std::string Store::data_path() const {
 std::string Store::describe(uint32_t extent) const {
   std::string content = "unknown";
   for (const StoredSite& site : manifest_.sites) {
-    if (extent >= site.first_extent && extent - site.first_extent < site.neurons) {
-      content = fmt::format("{} neuron {}", site.name, extent - site.first_extent);
-      break;
-    }
+    if (extent < site.first_extent || extent - site.first_extent >= site.extents()) continue;
+    const uint32_t piece = (extent - site.first_extent) / site.neurons;
+    content = fmt::format("{} neuron {}", site.name, (extent - site.first_extent) % site.neurons);
+    if (site.pieces > 1) content += fmt::format(", {}", site.parts[piece].tensor);
+    break;
   }
   for (const ResidentTensor& resident : manifest_.resident) {
     if (resident.extent == extent) content = resident.name;

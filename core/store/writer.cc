@@ -75,6 +75,10 @@ class Batch {
           packer_.pack(run.first, run.count,
                        {bytes_.get() + (begin - offset()), end_of(run.first + run.count - 1) - begin},
                        std::span(checksums_).subspan(run.first - first_, run.count));
+      const uint32_t after = run.first + run.count;
+      if (after == next()) continue;
+      const uint64_t end = end_of(after - 1);
+      std::fill_n(bytes_.get() + (end - offset()), extents_[after].offset - end, std::byte{0});
     }
   }
 
@@ -247,11 +251,15 @@ class StoreWriter {
       return Error{Code::corrupt, source_.path(), "changed while it was converted; convert it again"};
     }
     for (size_t i = 0; i < plan_.extents.size(); ++i) plan_.extents[i].checksum = progress_->finished()[i];
-    const std::string text = manifest_text(plan_);
-    TIERD_ASSIGN(const OpenFile file, disk_.open(path_of(kManifestFile), true));
-    TIERD_TRY(disk_.write(file, 0, std::as_bytes(std::span(text))));
-    TIERD_TRY(disk_.sync(file));
+    TIERD_TRY(write_file(kChecksumFile, checksum_bytes(plan_)));
+    TIERD_TRY(write_file(kManifestFile, manifest_text(plan_)));
     return disk_.sync(folder_);
+  }
+
+  Status write_file(std::string_view name, const std::string& content) {
+    TIERD_ASSIGN(const OpenFile file, disk_.open(path_of(name), true));
+    TIERD_TRY(disk_.write(file, 0, std::as_bytes(std::span(content))));
+    return disk_.sync(file);
   }
 
   Status finish() {

@@ -15,6 +15,7 @@ struct WriteOptions {
   // about 256 MB on.
   uint64_t neuron_bytes = 0;
   Layout layout = Layout::row;
+  Bundling bundling = Bundling::row_column;
   bool quiet = false;  // no progress
 };
 

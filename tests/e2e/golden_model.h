@@ -127,6 +127,11 @@ inline void use_device(Config& config, const std::string& device) {
   config.flash.settings.push_back({"device", device, "test"});
 }
 
+// What it reads through between two extents.
+inline void read_gaps(Config& config, const std::string& gap) {
+  config.flash.settings.push_back({"gap", gap, "test"});
+}
+
 inline Config golden_config(const std::string& name) {
   Config config;
   config.model = golden_path(name);

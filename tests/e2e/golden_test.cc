@@ -84,6 +84,17 @@ TEST_P(GoldenRun, ResidentInBundlesAgreesWithTransformers) {
   agrees(config);
 }
 
+TEST_P(GoldenRun, StreamedInPiecesOfBundlesAgreesWithTransformers) {
+  if (precision_of(GetParam()) == Precision::quantized)
+    GTEST_SKIP() << "columns of block encodings cannot be bundled";
+  Config config = golden_config(GetParam());
+  config.layout = "neuron";
+  config.bundling = "none";
+  config.cache.name = "none";
+  config.dram_capacity = "50%";
+  agrees(config);
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, GoldenRun, testing::ValuesIn(golden_names()), [](const auto& test) {
   std::string name = test.param;
   std::replace(name.begin(), name.end(), '-', '_');

@@ -175,6 +175,7 @@ TEST_P(Interruption, OfAConversion) {
     const Ended again = run_program(TIERD_BIN_CONVERT, {kDemo, store, "-q", "--verify"});
     EXPECT_EQ(again.status, 0) << again.err;
     EXPECT_TRUE(file_text(store + "/manifest.json") == file_text(whole + "/manifest.json"));
+    EXPECT_TRUE(file_text(store + "/checksums.bin") == file_text(whole + "/checksums.bin"));
     EXPECT_TRUE(file_text(store + "/weights.bin") == file_text(whole + "/weights.bin"));
     EXPECT_FALSE(std::filesystem::exists(store + ".partial"));
   }

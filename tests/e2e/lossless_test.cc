@@ -74,7 +74,7 @@ TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRun) {
 }
 
 // The FFN in bundles, whose results are summed: another order of arithmetic than rows', but one and the same
-// whatever is read when. Also where only some neurons are active.
+// whatever is read when, and however a bundle lies in the file. Also where only some neurons are active.
 TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRunInBundles) {
   if (GetParam().ends_with("_0")) GTEST_SKIP() << "columns of block encodings cannot be bundled";
   const Golden golden = read_golden(GetParam());
@@ -85,12 +85,17 @@ TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRunInBundles) {
     for (const uint32_t chunk : {1u, kGoldenTokens}) {
       const auto expected = run_all_logits(resident, golden.tokens, chunk);
       ASSERT_TRUE(expected.ok()) << expected.error().line();
+      uint32_t tried = 0;
       for (const Variant& variant : variants()) {
         // What is drawn for a step is for all of its tokens: only runs in equal chunks are alike.
         if (sparse ? variant.chunk != chunk : (variant.chunk == 1) != (chunk == 1)) continue;
-        SCOPED_TRACE(variant.name + (sparse ? " sparse" : ""));
         Config config = resident;
         variant.change(config);
+        // Bundled and apart, and gaps that are read and that are not, by turns.
+        if (tried % 2 == 1) config.bundling = "none";
+        read_gaps(config, tried / 2 % 2 == 1 ? "64 KiB" : "0");
+        ++tried;
+        SCOPED_TRACE(variant.name + (sparse ? " sparse " : " ") + config.bundling);
         const auto logits = run_all_logits(config, golden.tokens, variant.chunk);
         ASSERT_TRUE(logits.ok()) << logits.error().line();
         expect_the_same_bits(*logits, *expected);

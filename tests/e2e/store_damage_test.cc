@@ -110,6 +110,29 @@ TEST_P(DamagedStore, WeightsOfAnotherLengthAreRefused) {
   EXPECT_EQ(plan_run(resident_, {}).code(), Code::not_found);
 }
 
+TEST_P(DamagedStore, EveryDamageOfTheChecksumsIsRefused) {
+  const std::string checksums = directory_ + "/checksums.bin";
+  const std::string text = file_text(checksums);
+  const auto bytes = static_cast<uint32_t>(text.size());
+  Random random(7);
+  for (size_t i = 0; i < 60; ++i) {
+    std::string damaged = text;
+    const size_t at = random.below(bytes);
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << random.below(8)));
+    SCOPED_TRACE("byte " + std::to_string(at));
+    folder_.write("store/checksums.bin", damaged);
+    expect_refused(resident_, checksums);
+    folder_.write("store/checksums.bin", std::string_view(text).substr(0, at));
+    expect_refused(resident_, checksums);
+  }
+  folder_.write("store/checksums.bin", text + std::string(8, '\0'));
+  expect_refused(resident_, checksums);
+  std::filesystem::remove(checksums);
+  EXPECT_EQ(plan_run(resident_, {}).code(), Code::not_found);
+  folder_.write("store/checksums.bin", text);
+  expect_the_same_bits(logits(resident_), expected_);
+}
+
 TEST_P(DamagedStore, EveryDamageOfTheManifestIsRefused) {
   const std::string manifest = directory_ + "/manifest.json";
   const std::string text = file_text(manifest);

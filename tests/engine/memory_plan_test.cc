@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 
 // A store of this shape, without weights.
-Manifest store_of(const std::string& shape, Encoding encoding) {
+Manifest store_of(const std::string& shape, Encoding encoding, Layout layout = Layout::row) {
   const auto config = read_shape(shape);
   EXPECT_TRUE(config.ok()) << config.error().line();
   std::vector<TensorInfo> tensors;
@@ -24,7 +24,7 @@ Manifest store_of(const std::string& shape, Encoding encoding) {
     info.encoding = spec.rows == 1 || spec.name == "position" ? Encoding::f32 : encoding;
     tensors.push_back(std::move(info));
   }
-  auto plan = plan_layout(*config, tensors, 0);
+  auto plan = plan_layout(*config, tensors, 0, layout);
   EXPECT_TRUE(plan.ok()) << plan.error().line();
   return std::move(*plan);
 }
@@ -44,14 +44,19 @@ Capacity bytes(uint64_t n) {
 
 uint64_t largest_slot(const Manifest& manifest) {
   uint64_t largest = 0;
-  for (const StoredSite& site : manifest.sites) largest = std::max(largest, site.slot_bytes());
+  for (const StoredSite& site : manifest.sites) {
+    const uint64_t together = site.axis == Axis::neuron ? kPartialNeurons : 1;
+    largest = std::max(largest, align_up(together * site.slot_bytes(), 4096));
+  }
   return largest;
 }
 
 // What must hold of every plan.
 void expect_sound(const MemoryPlan& plan, const Manifest& manifest, const MemoryRequest& request) {
-  EXPECT_LE(plan.tensors + plan.tables + plan.kv + plan.activations + plan.staging + plan.arena,
+  EXPECT_LE(plan.tensors + plan.tables + plan.kv + plan.activations + plan.staging + plan.bounce + plan.arena,
             plan.capacity);
+  EXPECT_EQ(plan.bounce != 0, manifest.layout == Layout::neuron);
+  EXPECT_EQ(plan.bounce % 4096, 0u);
   EXPECT_GE(plan.capacity, plan.least);
   EXPECT_LE(plan.arena, plan.whole);
   EXPECT_EQ(plan.staging, uint64_t{plan.blocks} * plan.block_bytes);
@@ -70,10 +75,15 @@ void expect_sound(const MemoryPlan& plan, const Manifest& manifest, const Memory
 }
 
 TEST(MemoryPlan, EveryShapeAtEveryCapacity) {
+  struct Cut {
+    Encoding encoding;
+    Layout layout;
+  };
   for (const std::string& shape : known_shapes()) {
-    for (const Encoding encoding : {Encoding::q4_0, Encoding::f16}) {
-      SCOPED_TRACE(shape + " " + std::string(name(encoding)));
-      const Manifest manifest = store_of(shape, encoding);
+    for (const auto& [encoding, layout] : {Cut{Encoding::q4_0, Layout::row}, Cut{Encoding::f16, Layout::row},
+                                           Cut{Encoding::f16, Layout::neuron}}) {
+      SCOPED_TRACE(shape + " " + std::string(name(encoding)) + " " + std::string(name(layout)));
+      const Manifest manifest = store_of(shape, encoding, layout);
       const auto all = plan_memory(manifest, request_of(manifest, {}));
       ASSERT_TRUE(all.ok()) << all.error().line();
       expect_sound(*all, manifest, request_of(manifest, {}));
@@ -189,6 +199,20 @@ TEST(MemoryPlan, TablesThatDoNotFitAreNamedByTheirFile) {
   EXPECT_THAT(
       plan(bytes(6 * kMiB), {{"a.safetensors", 5 * kMiB}}).error().line(),
       testing::AllOf(testing::StartsWith("tiers.dram.capacity: "), HasSubstr(", tables of plugins 5.24 MB")));
+}
+
+TEST(MemoryPlan, BundlesHaveABounceBuffer) {
+  const Manifest manifest = store_of("opt-6.7b", Encoding::f16, Layout::neuron);
+  const auto all = plan_memory(manifest, request_of(manifest, {}));
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(all->bounce, 4u << 20);
+  const auto half = plan_memory(manifest, request_of(manifest, {Capacity::Kind::share, 0.5, 0}));
+  EXPECT_EQ(half->bounce, 4u << 20);
+  const auto least = plan_memory(manifest, request_of(manifest, bytes(all->least)));
+  ASSERT_TRUE(least.ok());
+  EXPECT_EQ(least->bounce, 2u * 16384);
+  EXPECT_THAT(plan_memory(manifest, request_of(manifest, bytes(1))).error().line(),
+              HasSubstr(", bounce buffer 32.8 kB"));
 }
 
 TEST(MemoryPlan, StagingIsBounded) {

@@ -197,10 +197,18 @@ void manifest_seeds(const Seeds& seeds) {
   for (ModelConfig config : {small_llama(), small_opt()}) {
     config.n_layers = 1;
     config.vocab_size = 8;
-    const auto plan = plan_store(MemorySource(config, Encoding::f16), {.neuron_bytes = 4096, .quiet = true});
-    TIERD_CHECK_MSG(plan.ok(), plan.error().line());
-    const std::string text = manifest_text(*plan);
-    seeds.add("manifest", config.architecture, text.substr(text.find('\n') + 1));
+    const auto add = [&](const char* name, Layout layout, Bundling bundling) {
+      const auto plan =
+          plan_store(MemorySource(config, Encoding::f16),
+                     {.neuron_bytes = 4096, .layout = layout, .bundling = bundling, .quiet = true});
+      TIERD_CHECK_MSG(plan.ok(), plan.error().line());
+      const std::string text = manifest_text(*plan);
+      seeds.add("manifest", config.architecture + name,
+                std::to_string(plan->extents.size()) + text.substr(text.find('\n')));
+    };
+    add("", Layout::row, Bundling::row_column);
+    add("-neuron", Layout::neuron, Bundling::row_column);
+    add("-apart", Layout::neuron, Bundling::none);
   }
 }
 

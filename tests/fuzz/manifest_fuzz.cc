@@ -1,7 +1,10 @@
-// manifest.json behind its first line, which is added: a checksum cannot be guessed.
+// manifest.json behind its first line, and the checksums beside it: how many there are, a line, then the rest
+// of the text. What vouches for both is added: a checksum cannot be guessed.
 #include "core/store/manifest.h"
 
 #include <algorithm>
+#include <charconv>
+#include <string>
 
 #include "core/base/check.h"
 #include "core/store/checksum.h"
@@ -13,13 +16,28 @@ namespace tierd {
 namespace {
 
 constexpr std::string_view kFile = "manifest.json";
+constexpr uint32_t kMostChecksums = 1u << 16;
+constexpr std::string_view kChecksumsKey = "\"checksums\": \"";
+
+// Where the text names the checksum of the checksums, it becomes the right one.
+std::string fitting(std::string_view text, std::string_view checksums) {
+  std::string fitted(text);
+  const size_t at = fitted.find(kChecksumsKey);
+  if (at != std::string::npos) {
+    fitted.replace(std::min(at + kChecksumsKey.size(), fitted.size()), 16,
+                   checksum_text(checksum(checksums)));
+  }
+  return fitted;
+}
 
 // What a loader counts on without asking again.
 void expect_sound(const Manifest& manifest) {
   for (const StoredSite& site : manifest.sites) {
     for (uint32_t neuron = 0; neuron < site.neurons; ++neuron) {
-      const Extent& extent = manifest.extents.at(site.first_extent + neuron);
-      TIERD_CHECK(site.neuron_bytes(neuron) <= std::min(extent.bytes, site.slot_bytes()));
+      uint64_t bytes = 0;
+      for (uint64_t piece = 0; piece < site.pieces; ++piece)
+        bytes += manifest.extents.at(site.first_extent + piece * site.neurons + neuron).bytes;
+      TIERD_CHECK(site.neuron_bytes(neuron) <= std::min(bytes, site.slot_bytes()));
     }
   }
   for (const ResidentTensor& tensor : manifest.resident) {
@@ -30,15 +48,20 @@ void expect_sound(const Manifest& manifest) {
 }  // namespace
 
 void fuzz(std::string_view input) {
-  std::string text = "{\"xxh3\": \"" + checksum_text(checksum(input)) + "\",\n";
-  text += input;
-  const auto manifest = parse_manifest(text, kFile);
+  uint32_t count = 0;
+  const char* const end = input.data() + input.size();
+  const auto [after, status] = std::from_chars(input.data(), end, count);
+  if (status != std::errc() || after == end || *after != '\n' || count > kMostChecksums) return;
+  const std::string checksums(count * sizeof(uint64_t), '\7');
+  const std::string rest = fitting({after + 1, end}, checksums);
+  const std::string text = "{\"xxh3\": \"" + checksum_text(checksum(rest)) + "\",\n" + rest;
+  const auto manifest = parse_manifest(text, kFile, checksums, kFile);
   if (!manifest.ok()) return expect_one_line(manifest.error(), kFile);
   expect_sound(*manifest);
   if (manifest->has_vocab) expect_tokenizer(manifest->vocab, kFile, manifest->config.name);
 
   const std::string written = manifest_text(*manifest);
-  const auto again = parse_manifest(written, kFile);
+  const auto again = parse_manifest(written, kFile, checksum_bytes(*manifest), kFile);
   TIERD_CHECK_MSG(again.ok(), again.error().line());
   TIERD_CHECK_MSG(manifest_text(*again) == written, written);
 }

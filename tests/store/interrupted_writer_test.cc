@@ -72,6 +72,7 @@ class Interrupted : public testing::Test {
     all_bytes_ = counting.data_written;
     data_ = file_text(folder_ + "/whole/weights.bin");
     manifest_ = file_text(folder_ + "/whole/manifest.json");
+    checksums_ = file_text(folder_ + "/whole/checksums.bin");
     ASSERT_GT(steps_, 20);
   }
 
@@ -93,6 +94,7 @@ class Interrupted : public testing::Test {
     EXPECT_TRUE(written.ok()) << written.error().line();
     EXPECT_TRUE(file_text(store + "/weights.bin") == data_);
     EXPECT_TRUE(file_text(store + "/manifest.json") == manifest_);
+    EXPECT_TRUE(file_text(store + "/checksums.bin") == checksums_);
     EXPECT_FALSE(std::filesystem::exists(store + "/progress"));
     return disk.data_written;
   }
@@ -104,6 +106,7 @@ class Interrupted : public testing::Test {
   uint64_t all_bytes_ = 0;
   std::string data_;
   std::string manifest_;
+  std::string checksums_;
 };
 
 TEST_F(Interrupted, KilledAtEveryStep) {

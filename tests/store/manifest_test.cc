@@ -10,9 +10,12 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/model/shape_file.h"
 #include "core/store/checksum.h"
 #include "core/store/manifest_json.h"
+#include "core/store/planner.h"
 #include "core/store/store.h"
+#include "core/store/synthetic_source.h"
 #include "core/store/writer.h"
 #include "tests/store/files.h"
 #include "tests/store/memory_source.h"
@@ -25,9 +28,10 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-Manifest a_plan(Layout layout = Layout::row) {
+Manifest a_plan(Layout layout = Layout::row, Bundling bundling = Bundling::row_column) {
   const MemorySource source(small_opt(), Encoding::f16);
-  auto plan = plan_store(source, {.neuron_bytes = 4096, .layout = layout, .quiet = true});
+  auto plan =
+      plan_store(source, {.neuron_bytes = 4096, .layout = layout, .bundling = bundling, .quiet = true});
   EXPECT_TRUE(plan.ok());
   return std::move(plan).value();
 }
@@ -37,6 +41,11 @@ std::string with_checksum(json content) {
   content.erase("xxh3");
   const std::string rest = content.dump().substr(1) + "\n";
   return "{\"xxh3\": \"" + checksum_text(checksum(rest)) + "\",\n" + rest;
+}
+
+// With as many checksums of 0 as `extents`.
+Result<Manifest> parse(const std::string& text, size_t extents) {
+  return parse_manifest(text, "the file", std::string(extents * 8, '\0'), "the checksums");
 }
 
 TEST(Manifest, TextAndBack) {
@@ -50,7 +59,7 @@ TEST(Manifest, TextAndBack) {
   plan.provenance.made_by = "tierd \xff";
   for (size_t i = 0; i < plan.extents.size(); ++i) plan.extents[i].checksum = ~i;
   const std::string text = manifest_text(plan);
-  const auto again = parse_manifest(text, "file");
+  const auto again = parse_manifest(text, "file", checksum_bytes(plan), "checksums");
   ASSERT_TRUE(again.ok()) << again.error().line();
   EXPECT_EQ(manifest_text(*again), text);
   EXPECT_EQ(again->vocab.pieces, plan.vocab.pieces);
@@ -61,20 +70,75 @@ TEST(Manifest, TextAndBack) {
   EXPECT_EQ(again->config.norm_eps, 1e-12f);
   EXPECT_EQ(again->provenance.source, plan.provenance.source);
   EXPECT_EQ(again->provenance.made_by, plan.provenance.made_by);
-  EXPECT_EQ(again->extents.back().checksum, plan.extents.back().checksum);
+  EXPECT_EQ(checksum_bytes(*again), checksum_bytes(plan));
+}
+
+// Half a million bundles are some lines.
+TEST(Manifest, ExtentsAreListedInRuns) {
+  for (const Bundling bundling : {Bundling::row_column, Bundling::none}) {
+    const Manifest plan = a_plan(Layout::neuron, bundling);
+    const std::string text = manifest_text(plan);
+    const auto again = parse(text, plan.extents.size());
+    ASSERT_TRUE(again.ok()) << again.error().line();
+    EXPECT_EQ(manifest_text(*again), text);
+    EXPECT_EQ(again->bundling, bundling);
+    ASSERT_EQ(again->extents.size(), plan.extents.size());
+    for (size_t i = 0; i < plan.extents.size(); ++i) {
+      EXPECT_EQ(again->extents[i].offset, plan.extents[i].offset);
+      EXPECT_EQ(again->extents[i].bytes, plan.extents[i].bytes);
+    }
+    EXPECT_GT(plan.extents.size(), 600u);
+    EXPECT_LT(json::parse(text)["extents"].size(), 40u);
+  }
+}
+
+TEST(Manifest, HalfAMillionBundlesAreASmallText) {
+  const auto config = read_shape("opt-6.7b");
+  ASSERT_TRUE(config.ok()) << config.error().line();
+  const auto source = SyntheticSource::make(*config, Encoding::f16, 1);
+  ASSERT_TRUE(source.ok()) << source.error().line();
+  auto plan = plan_layout((*source)->config(), (*source)->tensors(), 0, Layout::neuron);
+  ASSERT_TRUE(plan.ok()) << plan.error().line();
+  EXPECT_GT(plan->extents.size(), 524'288u);
+  const std::string text = manifest_text(*plan);
+  EXPECT_LT(text.size(), 200'000u);
+  const auto again = parse(text, plan->extents.size());
+  ASSERT_TRUE(again.ok()) << again.error().line();
+  EXPECT_EQ(again->extents.back().offset, plan->extents.back().offset);
+}
+
+TEST(Manifest, EveryDamageOfTheChecksumsIsFound) {
+  Manifest plan = a_plan();
+  for (size_t i = 0; i < plan.extents.size(); ++i) plan.extents[i].checksum = i * 77;
+  const std::string text = manifest_text(plan);
+  const std::string good = checksum_bytes(plan);
+  const auto refused = [&](const std::string& checksums) {
+    const auto parsed = parse_manifest(text, "the file", checksums, "the checksums");
+    EXPECT_EQ(parsed.code(), Code::corrupt);
+    EXPECT_THAT(parsed.error().line(), testing::StartsWith("the checksums: "));
+  };
+  for (size_t i = 0; i < good.size(); ++i) {
+    std::string flipped = good;
+    flipped[i] = static_cast<char>(flipped[i] ^ (1 << (i % 8)));
+    refused(flipped);
+    refused(good.substr(0, i));
+  }
+  refused(good + std::string(8, '\0'));
 }
 
 TEST(Manifest, EveryFlippedBitIsFound) {
   const std::string text = manifest_text(a_plan());
+  const std::string checksums = checksum_bytes(a_plan());
   for (size_t i = 0; i < text.size(); i += (i < 400 ? 1 : 97)) {
     std::string flipped = text;
     flipped[i] = static_cast<char>(flipped[i] ^ (1 << (i % 8)));
-    const auto parsed = parse_manifest(flipped, "the file");
+    const auto parsed = parse_manifest(flipped, "the file", checksums, "the checksums");
     ASSERT_EQ(parsed.code(), Code::corrupt) << i;
     EXPECT_THAT(parsed.error().line(), HasSubstr("the file: ")) << i;
   }
   for (const size_t length : {size_t{0}, size_t{5}, size_t{29}, text.size() / 2, text.size() - 1}) {
-    EXPECT_EQ(parse_manifest(text.substr(0, length), "file").code(), Code::corrupt) << length;
+    EXPECT_EQ(parse_manifest(text.substr(0, length), "file", checksums, "checksums").code(), Code::corrupt)
+        << length;
   }
 }
 
@@ -86,12 +150,20 @@ struct Hostile {
 };
 
 void expect_refused(const Manifest& plan, const std::vector<Hostile>& all) {
-  const json good = json::parse(manifest_text(plan));
-  ASSERT_TRUE(parse_manifest(with_checksum(good), "file").ok());
+  json good = json::parse(manifest_text(plan));
+  // One run an extent, so that each can be spoilt by itself.
+  good["extents"] = json::array();
+  for (const Extent& extent : plan.extents)
+    good["extents"].push_back({extent.offset, extent.bytes, extent.bytes, 1});
+  ASSERT_TRUE(parse(with_checksum(good), plan.extents.size()).ok());
   for (const Hostile& hostile : all) {
     json content = good;
     hostile.edit(content);
-    const auto parsed = parse_manifest(with_checksum(content), "the file");
+    const size_t extents = content["extents"].size();
+    if (content["checksums"] == good["checksums"]) {
+      content["checksums"] = checksum_text(checksum(std::string(extents * 8, '\0')));
+    }
+    const auto parsed = parse(with_checksum(content), extents);
     EXPECT_EQ(parsed.code(), hostile.code) << hostile.what;
     if (parsed.ok()) continue;
     EXPECT_THAT(parsed.error().line(), AllOf(HasSubstr("the file: "), HasSubstr(hostile.message)))
@@ -108,6 +180,16 @@ TEST(Manifest, HostileBundlesAreRefused) {
           {"axis of another layout", [](json& m) { m["sites"][3]["axis"] = "row"; },
            "sites[3].axis: is not that"},
           {"layout of another axis", [](json& m) { m["layout"] = "row"; }, "sites' length"},
+          {"a piece of its own", [](json& m) { m["sites"][3]["pieces"] = 2; },
+           "sites[3].pieces: is 2, expected 1"},
+          {"bundles apart", [](json& m) { m["bundling"] = "none"; }, "sites[3].pieces: is 1, expected 2"},
+          {"rows packed",
+           [](json& m) {
+             const uint32_t first = m["sites"][1]["first_extent"];
+             json& extent = m["extents"][first];
+             extent[1] = extent[1].get<uint64_t>() - 64;
+           },
+           "extents["},
           {"no columns", [](json& m) { m["sites"][3]["encoding"] = "q8_0"; }, "sites[3].encoding"},
           {"two rows", [](json& m) { m["sites"][3]["rows_per_neuron"] = 2; },
            "sites[3].rows_per_neuron: is 2"},
@@ -121,7 +203,8 @@ TEST(Manifest, HostileOnesAreRefused) {
   expect_refused(
       a_plan(),
       {
-          {"format of the future", [](json& m) { m["format"] = 3; }, "format: is 3", Code::unsupported},
+          {"format of the future", [](json& m) { m["format"] = 4; }, "format: is 4", Code::unsupported},
+          {"format of the past", [](json& m) { m["format"] = 2; }, "format: is 2", Code::unsupported},
           {"format as text", [](json& m) { m["format"] = "1"; }, "format: is \"1\""},
           {"no format", [](json& m) { m.erase("format"); }, "format: is missing"},
           {"unknown layout", [](json& m) { m["layout"] = "spiral"; }, "spiral", Code::unsupported},
@@ -185,23 +268,54 @@ TEST(Manifest, HostileOnesAreRefused) {
              m["extents"].back()[1] = 8192;
            },
            "outside the"},
+          {"a run past 64 bits",
+           [](json& m) {
+             m["extents"].erase(m["extents"].size() - 1);
+             m["extents"].back()[2] = 1ull << 63;
+             m["extents"].back()[3] = 2;
+             m["extents"].push_back({0, 4096, 4096, 1});
+           },
+           "extents["},
+          {"a run that overlaps itself",
+           [](json& m) {
+             m["extents"].back()[2] = 0;
+             m["extents"].back()[3] = 2;
+             m["extents"].erase(0);
+             m["extents"].push_back({0, 4096, 4096, 1});
+           },
+           "extents["},
           {"extents overlap", [](json& m) { m["extents"][1][0] = 0; }, "inside the one before"},
           {"extents out of order", [](json& m) { std::swap(m["extents"][3], m["extents"][4]); },
            "inside the one before"},
-          {"extent not aligned", [](json& m) { m["extents"][2][0] = 5; }, "multiples of 4096"},
-          {"extent empty", [](json& m) { m["extents"][2][1] = 0; }, "multiples of 4096"},
+          {"extent not aligned", [](json& m) { m["extents"][2][0] = 5; }, "multiples of 64"},
+          {"extent aligned to less than a block",
+           [](json& m) { m["extents"][2][0] = m["extents"][2][0].get<uint64_t>() + 64; },
+           "inside the one before"},
+          {"extent empty", [](json& m) { m["extents"][2][1] = 0; }, "multiples of 64"},
           {"extent of the wrong size",
            [](json& m) {
              m["extents"].back()[1] = m["extents"].back()[1].get<uint64_t>() + 4096;
              m["data_bytes"] = m["data_bytes"].get<uint64_t>() + 4096;
            },
            "(layers.1.down neuron"},
-          {"extent with two members", [](json& m) { m["extents"][0].erase(2); }, "[offset, bytes, checksum]"},
-          {"checksum no number", [](json& m) { m["extents"][0][2] = "xyz"; }, "[offset, bytes, checksum]"},
+          {"run with three members", [](json& m) { m["extents"][0].erase(2); },
+           "[offset, bytes, stride, count]"},
+          {"count no number", [](json& m) { m["extents"][0][3] = "xyz"; }, "[offset, bytes, stride, count]"},
+          {"negative count", [](json& m) { m["extents"][0][3] = -1; }, "[offset, bytes, stride, count]"},
+          {"no extents in a run", [](json& m) { m["extents"][0][3] = 0; }, "extents[0]: has 0 extents"},
+          {"huge count", [](json& m) { m["extents"][0][3] = ~0ull; },
+           "extents[0]: has 18446744073709551615 extents"},
+          {"more extents than checksums", [](json& m) { m["extents"][0][3] = 2; }, "expected 1 to 0"},
+          {"checksum of the checksums no text", [](json& m) { m["checksums"] = 7; }, "checksums: is 7"},
+          {"unknown bundling", [](json& m) { m["bundling"] = "closest-friend"; },
+           "bundling: is 'closest-friend'", Code::unsupported},
+          {"rows without bundles", [](json& m) { m["bundling"] = "none"; }, "bundling: is 'none'"},
+          {"rows in pieces", [](json& m) { m["sites"][1]["pieces"] = 2; },
+           "sites[1].pieces: is 2, expected 1"},
           {"an extent of nobody",
            [](json& m) {
              const uint64_t end = m["data_bytes"];
-             m["extents"].push_back({end, 4096, "0000000000000000"});
+             m["extents"].push_back({end, 4096, 4096, 1});
              m["data_bytes"] = end + 4096;
            },
            "belongs to no site"},
@@ -230,7 +344,7 @@ TEST(Manifest, NestingAndNoJsonAreRefused) {
   for (const std::string& rest :
        {std::string(1 << 20, '['), std::string("\"a\": "), std::string("\"a\": \xff}\n"), std::string()}) {
     const std::string text = "{\"xxh3\": \"" + checksum_text(checksum(rest)) + "\",\n" + rest;
-    EXPECT_EQ(parse_manifest(text, "file").code(), Code::corrupt);
+    EXPECT_EQ(parse_manifest(text, "file", "", "checksums").code(), Code::corrupt);
   }
 }
 
@@ -246,6 +360,10 @@ class BrokenStore : public testing::Test {
 
 TEST_F(BrokenStore, MissingFiles) {
   EXPECT_EQ(read_manifest(store_ + "/nowhere").code(), Code::not_found);
+  std::filesystem::rename(store_ + "/checksums.bin", store_ + "/elsewhere");
+  EXPECT_EQ(read_manifest(store_).code(), Code::not_found);
+  EXPECT_THAT(read_manifest(store_).error().line(), HasSubstr("checksums.bin"));
+  std::filesystem::rename(store_ + "/elsewhere", store_ + "/checksums.bin");
   std::filesystem::rename(store_ + "/weights.bin", store_ + "/elsewhere");
   const auto without = read_manifest(store_);
   EXPECT_EQ(without.code(), Code::not_found);

@@ -70,6 +70,53 @@ TEST(Planner, Opt67bHasBundlesOfFourPages) {
   EXPECT_EQ(plan->tensor_bytes, rows->tensor_bytes);
 }
 
+// OPT with its bias would be 16,386 B; 1,024 B are the demo model's.
+TEST(Planner, SmallBundlesArePacked) {
+  struct Case {
+    uint32_t width;
+    uint64_t bundle;
+    uint64_t extent;
+  };
+  // f16, no gate: two pieces of 2 * width bytes, each to a multiple of 64.
+  for (const auto& [width, bundle, extent] :
+       {Case{1000, 4096, 4096}, Case{2000, 8064, 8192}, Case{1980, 7936, 7936}, Case{256, 1024, 1024},
+        Case{72, 384, 384}}) {
+    SCOPED_TRACE(width);
+    ModelConfig config = small_opt();
+    config.d_model = width;
+    config.d_ff = 40;
+    config.n_heads = config.n_kv_heads = 4;
+    config.head_dim = width / 4;
+    const auto plan = plan_layout(config, tensors_of(config, Encoding::f16), 0, Layout::neuron);
+    ASSERT_TRUE(plan.ok()) << plan.error().line();
+    const Status checked = check_manifest(*plan, "plan");
+    EXPECT_TRUE(checked.ok()) << checked.error().line();
+    const StoredSite& ffn = site_of(*plan, "layers.1.ffn");
+    EXPECT_EQ(ffn.neuron_bytes(0), bundle);
+    EXPECT_EQ(ffn.slot_bytes(), extent);
+    for (uint32_t i = 0; i < ffn.neurons; ++i) {
+      EXPECT_EQ(plan->extents[ffn.first_extent + i].bytes, extent);
+      EXPECT_EQ(plan->extents[ffn.first_extent + i].offset,
+                plan->extents[ffn.first_extent].offset + i * extent);
+    }
+    // A site begins a block, and the file ends with one.
+    EXPECT_EQ(plan->extents[ffn.first_extent].offset % kDirectIoAlignment, 0u);
+    EXPECT_EQ(plan->data_bytes % kDirectIoAlignment, 0u);
+
+    const auto apart =
+        plan_layout(config, tensors_of(config, Encoding::f16), 0, Layout::neuron, Bundling::none);
+    ASSERT_TRUE(apart.ok()) << apart.error().line();
+    const Status checked_apart = check_manifest(*apart, "plan");
+    EXPECT_TRUE(checked_apart.ok()) << checked_apart.error().line();
+    const StoredSite& pieces = site_of(*apart, "layers.1.ffn");
+    EXPECT_EQ(pieces.pieces, 2u);
+    EXPECT_EQ(pieces.slot_bytes(), bundle);
+    EXPECT_EQ(apart->tensor_bytes, plan->tensor_bytes);
+    for (uint32_t i = 0; i < 2 * pieces.neurons; ++i)
+      EXPECT_EQ(apart->extents[pieces.first_extent + i].bytes, bundle / 2);
+  }
+}
+
 TEST(Planner, BundlesNeedColumns) {
   const auto plan = plan_layout(small_llama(), tensors_of(small_llama(), Encoding::q4_0), 0, Layout::neuron);
   ASSERT_FALSE(plan.ok());

@@ -30,10 +30,11 @@ void expect_same_bundles(const TensorSource& source, const Manifest& manifest, c
     const auto weights = source.read_f32(*source.find(site.parts[part].tensor));
     ASSERT_TRUE(weights.ok());
     for (uint32_t i = 0; i < site.neurons; ++i) {
-      const Extent& extent = manifest.extents[site.first_extent + i];
+      const bool apart = site.pieces > 1;
+      const Extent& extent = manifest.extents[site.first_extent + (apart ? part * site.neurons : 0) + i];
+      const uint64_t at_piece = extent.offset + (apart ? 0 : part * bundle.piece_bytes());
       std::vector<float> found(site.n_in);
-      decode(site.encoding, data.subspan(extent.offset + part * bundle.row_bytes(), bundle.row_bytes()),
-             found);
+      decode(site.encoding, data.subspan(at_piece, bundle.row_bytes()), found);
       for (uint32_t k = 0; k < site.n_in; ++k) {
         const uint64_t at = column ? uint64_t{k} * site.neurons + i : uint64_t{i} * site.n_in + k;
         ASSERT_EQ(found[k], (*weights)[at]) << site.parts[part].tensor << " neuron " << i << " value " << k;
@@ -103,6 +104,10 @@ TEST(Writer, BundlesRowsAndColumns) {
       ASSERT_TRUE(written.ok()) << written.error().line();
       expect_same_weights(source, out);
       EXPECT_THAT(write_store(source, out, kQuiet).error().line(), HasSubstr("another layout"));
+      const WriteOptions apart = {.layout = Layout::neuron, .bundling = Bundling::none, .quiet = true};
+      EXPECT_THAT(write_store(source, out, apart).error().line(), HasSubstr("another layout"));
+      ASSERT_TRUE(write_store(source, out + "-apart", apart).ok());
+      expect_same_weights(source, out + "-apart");
     }
   }
 }
@@ -112,13 +117,30 @@ TEST(Writer, BundlesAreTheSameInBatchesOfAnySize) {
   const TempFolder temp;
   const MemorySource source(small_llama(), Encoding::f16);
   Disk disk;
-  for (const uint64_t bytes : {uint64_t{4096}, uint64_t{5} * 4096, uint64_t{1} << 20}) {
-    const std::string out = temp.path() + "/" + std::to_string(bytes);
-    const Status written =
-        write_store_on(disk, source, out, {.layout = Layout::neuron, .quiet = true}, {.batch_bytes = bytes});
-    ASSERT_TRUE(written.ok()) << written.error().line();
-    expect_same_weights(source, out);
+  for (const Bundling bundling : {Bundling::row_column, Bundling::none}) {
+    std::string first;
+    for (const uint64_t bytes : {uint64_t{64}, uint64_t{4096}, uint64_t{5} * 4096, uint64_t{1} << 20}) {
+      const std::string out = temp.path() + "/" + std::string(name(bundling)) + std::to_string(bytes);
+      const Status written =
+          write_store_on(disk, source, out, {.layout = Layout::neuron, .bundling = bundling, .quiet = true},
+                         {.batch_bytes = bytes});
+      ASSERT_TRUE(written.ok()) << written.error().line();
+      expect_same_weights(source, out);
+      // Byte for byte, what lies between packed extents and the next block as well.
+      const std::string data = file_text(out + "/weights.bin");
+      if (first.empty()) first = data;
+      EXPECT_TRUE(data == first);
+    }
   }
+}
+
+TEST(Writer, RowsHaveNoBundlesToTakeApart) {
+  const TempFolder temp;
+  const MemorySource source(small_llama(), Encoding::f16);
+  const Status refused =
+      write_store(source, temp.path() + "/store", {.bundling = Bundling::none, .quiet = true});
+  EXPECT_EQ(refused.code(), Code::invalid_argument);
+  EXPECT_THAT(refused.error().line(), HasSubstr("it goes with layout neuron"));
 }
 
 TEST(Writer, GroupsSpanTensorsAndEncodingsMix) {

@@ -39,6 +39,20 @@ Result<std::optional<uint64_t>> parse_number(const std::string& text, const char
   return std::optional<uint64_t>(number);
 }
 
+// The blocks that hold an extent, joined with those of the one before.
+void add_blocks(std::vector<FileRange>& ranges, const Extent& extent) {
+  const uint64_t begin = extent.offset / kDirectIoAlignment * kDirectIoAlignment;
+  const uint64_t end = align_up(extent.offset + extent.bytes, kDirectIoAlignment);
+  if (!ranges.empty()) {
+    FileRange& last = ranges.back();
+    if (begin >= last.offset && begin <= last.offset + last.bytes) {
+      last.bytes = std::max(last.bytes, end - last.offset);
+      return;
+    }
+  }
+  ranges.push_back({begin, end - begin});
+}
+
 }  // namespace
 
 Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
@@ -48,6 +62,7 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   WriteOptions write;
   write.quiet = options.quiet;
   write.layout = *layout_by_name(config.layout);
+  write.bundling = *bundling_by_name(config.bundling);
   TIERD_ASSIGN(const std::string directory, store_for(config.model, SourceOptions{config.tokenizer}, write));
   TIERD_ASSIGN(Store store, Store::open(directory));
   const Manifest& manifest = store.manifest();
@@ -119,7 +134,8 @@ Status Runtime::make_dispatcher() {
   TIERD_ASSIGN(const std::optional<uint64_t> shuffle,
                parse_number(plan_.config.shuffle, "scheduler.shuffle"));
   Dispatcher::Options options;
-  // All neurons of a site can be computed by one message, and one brings all pieces of what is summed together.
+  // All neurons of a site can be computed by one message, and one brings all pieces of what is summed
+  // together.
   options.max_units = 0;
   for (const Site& site : plan_.model.sites) {
     const uint32_t together = std::min(site.n, kPartialNeurons) * site.pieces;
@@ -186,6 +202,7 @@ Status Runtime::make_strategies() {
   TIERD_TRY(budget_.reserve("small tensors", memory.tensors));
   TIERD_TRY(budget_.reserve(kPluginTables, memory.tables));
   TIERD_TRY(budget_.reserve("staging", memory.staging));
+  if (memory.bounce != 0) TIERD_TRY(budget_.reserve("bounce buffer", memory.bounce));
   for (const std::vector<uint32_t>& slots : slots_) {
     uint64_t& bytes = arena_bytes_.emplace_back();
     for (SiteId s = 0; s < slots.size(); ++s) bytes += uint64_t{slots[s]} * plan_.model.sites[s].slot_bytes;
@@ -203,6 +220,7 @@ Status Runtime::make_flash(const RuntimeOptions& options) {
                   .extents = extents_,
                   .landing = pools_.memory(kDram, kMemoryPool)
                                  .subspan(staging_offset_, plan_.memory.staging / plan_.memory.units),
+                  .bounce_bytes = plan_.memory.bounce,
                   .open_device = options.open_device};
   TIERD_ASSIGN(flash_, make_agent(plan_.agents.flash, context));
   return {};
@@ -387,14 +405,11 @@ Result<Runtime::Traffic> Runtime::planned_traffic() const {
         continue;
       }
       traffic.streamed_bytes += site.bytes[i];
-      const Extent& extent = plan_.store.manifest().extents[site.first_extent + i];
-      const bool adjacent = !traffic.streamed.empty() &&
-                            traffic.streamed.back().offset + traffic.streamed.back().bytes == extent.offset;
-      if (adjacent) {
-        traffic.streamed.back().bytes += extent.bytes;
-      } else {
-        traffic.streamed.push_back({extent.offset, extent.bytes});
-      }
+    }
+    for (uint32_t e = 0; e < site.n * site.pieces; ++e) {
+      const std::vector<uint32_t>& here = kept[site.domain];
+      if (std::binary_search(here.begin(), here.end(), e % site.n)) continue;
+      add_blocks(traffic.streamed, plan_.store.manifest().extents[site.first_extent + e]);
     }
   }
   return traffic;

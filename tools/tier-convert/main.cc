@@ -35,6 +35,7 @@ struct Arguments {
   std::string tokenizer;
   std::string neuron_bytes;
   std::string layout = "row";
+  std::string bundling = "row-column";
   bool verify = false;
   bool quiet = false;
 };
@@ -66,7 +67,7 @@ std::string summary(const Store& store) {
     totals.neurons += site.neurons;
     totals.neuron_bytes = std::max(totals.neuron_bytes, site.neuron_bytes(0));
     totals.bytes += site.tensor_bytes();
-    for (uint32_t i = 0; i < site.neurons; ++i)
+    for (uint64_t i = 0; i < site.extents(); ++i)
       totals.stored += manifest.extents[site.first_extent + i].bytes;
   }
   std::string text =
@@ -96,7 +97,9 @@ std::string summary(const Store& store) {
 }
 
 Status convert(const Arguments& arguments) {
-  WriteOptions options{.layout = *layout_by_name(arguments.layout), .quiet = arguments.quiet};
+  WriteOptions options{.layout = *layout_by_name(arguments.layout),
+                       .bundling = *bundling_by_name(arguments.bundling),
+                       .quiet = arguments.quiet};
   if (!arguments.neuron_bytes.empty()) {
     TIERD_ASSIGN(options.neuron_bytes, parse_bytes(arguments.neuron_bytes, "--neuron-bytes"));
   }
@@ -138,6 +141,11 @@ int main_of(int argc, char** argv) {
               "of down")
       .named("LAYOUT")
       .one_of({"row", "neuron"})
+      .shows_default();
+  line.option("--bundling", arguments.bundling,
+              "Of layout neuron: row-column, or none: rows and columns of a neuron apart, to compare")
+      .named("BUNDLING")
+      .one_of({"row-column", "none"})
       .shows_default();
   line.flag("--verify", arguments.verify, "Read the store back and check every extent");
   line.flag("-q,--quiet", arguments.quiet, "No progress and no summary");

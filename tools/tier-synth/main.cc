@@ -49,6 +49,7 @@ struct Arguments {
   std::string format = "store";
   std::string neuron_bytes;
   std::string layout = "row";
+  std::string bundling = "row-column";
   std::string sparsity_profile;
   uint32_t documents = 4;
   uint32_t prompt_tokens = 64;
@@ -77,7 +78,9 @@ Status make_model(const Arguments& arguments) {
     return Error{Code::invalid_argument, "--encoding",
                  fmt::format("'{}' is unknown; f32, f16, bf16, q8_0 and q4_0 are known", arguments.encoding)};
   }
-  WriteOptions options{.layout = *layout_by_name(arguments.layout), .quiet = arguments.quiet};
+  WriteOptions options{.layout = *layout_by_name(arguments.layout),
+                       .bundling = *bundling_by_name(arguments.bundling),
+                       .quiet = arguments.quiet};
   if (!arguments.neuron_bytes.empty()) {
     TIERD_ASSIGN(options.neuron_bytes, parse_bytes(arguments.neuron_bytes, "--neuron-bytes"));
   }
@@ -115,6 +118,11 @@ int run(int argc, char** argv) {
       .named("LAYOUT")
       .one_of({"row", "neuron"})
       .shows_default();
+  line.option("--bundling", arguments.bundling,
+              "Of layout neuron: row-column, or none: rows and columns of a neuron apart")
+      .named("BUNDLING")
+      .one_of({"row-column", "none"})
+      .shows_default();
   const Argument profile = line.option("--sparsity-profile", arguments.sparsity_profile,
                                        "Plants activation statistics, see below (store only)")
                                .named("PROFILE");
@@ -128,8 +136,10 @@ int run(int argc, char** argv) {
       .needs(profile);
   line.flag("-q,--quiet", arguments.quiet, "No progress");
   if (const auto status = line.parse(argc, argv)) return *status;
-  if (arguments.format == "gguf" && (!arguments.neuron_bytes.empty() || arguments.layout != "row")) {
-    return fail("--neuron-bytes and --layout: a GGUF file has no neurons");
+  const bool cut =
+      !arguments.neuron_bytes.empty() || arguments.layout != "row" || arguments.bundling != "row-column";
+  if (arguments.format == "gguf" && cut) {
+    return fail("--neuron-bytes, --layout and --bundling: a GGUF file has no neurons");
   }
   if (arguments.format == "gguf" && profile.given())
     return fail("--sparsity-profile: OPT-like shapes have no place in GGUF here; leave --format out");
