@@ -83,7 +83,7 @@ TEST_P(FlashFault, RightBytesOrTheRightError) {
     const bool packed = seed % 2 == 0;
     SCOPED_TRACE("seed " + std::to_string(seed));
     FlashWorld world(seed, 64, packed ? FlashWorld::Packing::packed : FlashWorld::Packing::blocks);
-    auto bounce = BounceBuffer::create(packed ? 64 * 1024 : 0);
+    auto bounce = BounceBuffer::create(packed ? uint64_t{64 * 1024} << (seed / 2 % 4) : 0);
     ASSERT_TRUE(bounce.ok());
     auto inner = open_device(world.path(), {.kind = test.kind, .depth = 4});
     ASSERT_TRUE(inner.ok()) << inner.error().line();

@@ -73,7 +73,7 @@ std::vector<ExtentRef> three_and_one() {
 TEST_F(PackedReads, AListInAnyOrderIsReadInTheOrderOfTheFile) {
   std::vector<uint32_t> order = {0, 1, 2, 3};
   do {
-    build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 16);
+    build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 64);
     const Message message = submit(world_->read(order));
     EXPECT_THAT(started_offsets(), ElementsAre(0, 40 * kBlock));
     EXPECT_EQ(device_->started[0].into.size(), 6 * kBlock);
@@ -87,7 +87,7 @@ TEST_F(PackedReads, AListInAnyOrderIsReadInTheOrderOfTheFile) {
 }
 
 TEST_F(PackedReads, CountsWhatWasAskedReadAndWasted) {
-  build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 16);
+  build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 64);
   submit(world_->read({3, 2, 1, 0}));
   finish_all();
   const ReadCounts counts = agent_->counts().read;
@@ -107,7 +107,7 @@ TEST_F(PackedReads, CountsWhatWasAskedReadAndWasted) {
 
 TEST_F(PackedReads, ReadsGapsOnlyUpToTheBreakEven) {
   for (const uint64_t gap : {uint64_t{0}, kBlock, 3 * kBlock - 1, 3 * kBlock, 33 * kBlock, 100 * kBlock}) {
-    build(three_and_one(), 41 * kBlock, {.gap_bytes = gap}, 64);
+    build(three_and_one(), 41 * kBlock, {.gap_bytes = gap}, 400);
     const Message message = submit(world_->read({0, 1, 2, 3}));
     EXPECT_EQ(device_->started.size(), gap < 3 * kBlock ? 3u : gap < 34 * kBlock ? 2u : 1u) << gap;
     finish_all();
@@ -119,7 +119,7 @@ TEST_F(PackedReads, ReadsGapsOnlyUpToTheBreakEven) {
 // The last block of the file is there, whatever is left of it.
 TEST_F(PackedReads, TheEndOfTheFile) {
   build({{.offset = 64, .bytes = 64}, {.offset = 3 * kBlock + 128, .bytes = 192}}, 3 * kBlock + 320,
-        {.gap_bytes = 2 * kBlock}, 8);
+        {.gap_bytes = 2 * kBlock}, 32);
   EXPECT_EQ(world_->content().size(), 4 * kBlock);
   const Message message = submit(world_->read({1, 0}));
   ASSERT_EQ(device_->started.size(), 1u);
@@ -130,7 +130,7 @@ TEST_F(PackedReads, TheEndOfTheFile) {
 }
 
 TEST_F(PackedReads, AShortReadGoesOnWhereItStopped) {
-  build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 16);
+  build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 64);
   const Message message = submit(world_->read({0, 1, 2}));
   device_->finish(0, 4096 + 700);
   drive();
@@ -143,7 +143,7 @@ TEST_F(PackedReads, AShortReadGoesOnWhereItStopped) {
 }
 
 TEST_F(PackedReads, AnErrorInAGapHurtsNobody) {
-  build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 16);
+  build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 64);
   const Message message = submit(world_->read({2, 0, 1}));
   device_->finish(0, 2 * kBlock);
   drive();
@@ -157,7 +157,7 @@ TEST_F(PackedReads, AnErrorInAGapHurtsNobody) {
 }
 
 TEST_F(PackedReads, AnErrorIsOfTheExtentThatFailsAlone) {
-  build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 16);
+  build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 64);
   submit(world_->read({2, 1, 0}));
   device_->finish(0, -EIO);
   drive();
@@ -175,7 +175,7 @@ TEST_F(PackedReads, AnErrorIsOfTheExtentThatFailsAlone) {
 }
 
 TEST_F(PackedReads, AWrongChecksumIsOfItsExtentAlone) {
-  build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 16);
+  build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 64);
   world_->table()[1].checksum ^= 1;
   submit(world_->read({2, 0, 1}));
   finish_all();
@@ -206,6 +206,20 @@ TEST_F(PackedReads, ABounceBufferSmallerThanAMessage) {
   EXPECT_GE(rounds, 6u);
   EXPECT_EQ(only_done().status, DoneStatus::ok);
   world_->expect_landed(message, 20);
+}
+
+TEST_F(PackedReads, OneReadLeavesRoomForOthersInTheBounceBuffer) {
+  std::vector<ExtentRef> table;
+  for (uint64_t i = 0; i < 64; ++i) table.push_back({.offset = i * 1024, .bytes = 1024});
+  build(table, 64 * 1024, {}, 16, 32);
+  std::vector<uint32_t> all(64);
+  std::iota(all.begin(), all.end(), 0);
+  const Message message = submit(world_->read(all));
+  ASSERT_EQ(device_->started.size(), 8u);
+  for (const DeviceRead& read : device_->started) EXPECT_EQ(read.into.size(), 2 * kBlock);
+  finish_all();
+  EXPECT_EQ(only_done().status, DoneStatus::ok);
+  world_->expect_landed(message, 64);
 }
 
 TEST_F(PackedReads, WhatDoesNotFitTheBounceBufferIsInvalid) {
@@ -297,7 +311,7 @@ TEST(PackedReadsBesideANaiveReader, FindTheSame) {
     auto inner = open_device(world.path(), {.kind = seed % 2 == 0 ? DeviceKind::pread : DeviceKind::automatic,
                                             .depth = 1 + random.below(8)});
     ASSERT_TRUE(inner.ok()) << inner.error().line();
-    auto bounce = BounceBuffer::create(kBlock * (5 + random.below(40)));
+    auto bounce = BounceBuffer::create(kBlock * (5 + random.below(300)));
     ASSERT_TRUE(bounce.ok());
     FlashAgent agent(
         FlashWorld::kAgent, world.pools(), std::make_unique<BadPlaceDevice>(std::move(*inner), place),

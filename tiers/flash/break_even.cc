@@ -68,7 +68,7 @@ Result<BreakEven> measure_break_even(const std::string& path, const DeviceOption
   TIERD_ASSIGN(const double small, seconds_each(kSmallBytes));
   TIERD_ASSIGN(const double large, seconds_each(kLargeBytes));
   BreakEven found = break_even(kSmallBytes, small, kLargeBytes, large);
-  found.how = fmt::format("measured: {:.3g} µs a request, {} beyond (reads of 4 and 128 KiB, {} in flight)",
+  found.how = fmt::format("measured: {:.3g} µs a request, {} beyond; reads of 4 and 128 KiB, {} in flight",
                           found.request_seconds * 1e6, format_rate(found.bytes_per_second), device.depth);
   return found;
 }

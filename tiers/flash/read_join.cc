@@ -52,7 +52,7 @@ Join direct_join(std::span<const Landing> units, const JoinRules& rules) {
 // As long as the gaps are shorter than what a request costs.
 Join bounced_join(std::span<const Landing> units, const JoinRules& rules) {
   Join join = {.offset = cover_begin(units.front()), .bounced = true};
-  const uint64_t most = std::min(rules.max_read_bytes, rules.bounce_bytes);
+  const uint64_t most = std::min({rules.max_read_bytes, rules.bounce_bytes, rules.max_bounced_bytes});
   uint64_t wanted_end = units.front().begin();  // what lies before belongs to units, or was counted as wasted
   uint64_t wanted = 0;
   for (const Landing& unit : units) {
@@ -61,7 +61,7 @@ Join bounced_join(std::span<const Landing> units, const JoinRules& rules) {
     if (join.count != 0) {
       const uint64_t so_far = join.offset + join.bytes;
       if (cover_begin(unit) > so_far && cover_begin(unit) - so_far > rules.gap_bytes) break;
-      if (end - join.offset > most) break;
+      if (end > so_far && end - join.offset > most) break;
     }
     join.bytes = end - join.offset;
     ++join.count;

@@ -25,6 +25,8 @@ struct JoinRules {
   uint64_t max_read_bytes = uint64_t{1} << 20;
   uint64_t gap_bytes = 0;     // what is read through at most between two extents
   uint64_t bounce_bytes = 0;  // the most that a read through the bounce buffer brings; 0: there is none
+  // As max_read_bytes, of those: one read is not to keep others from the bounce buffer.
+  uint64_t max_bounced_bytes = UINT64_MAX;
 };
 
 struct Join {
