@@ -157,6 +157,15 @@ TEST_F(Cli, TheLeastBudgetIsExact) {
   EXPECT_EQ(fitted.status, 0) << fitted.err;
   const json report = parsed(fitted.out)["report"];
   EXPECT_EQ(report["budget"].value("capacity_bytes", uint64_t{0}), least);
+  const json& flash = report["flash"];
+  uint64_t reads = 0;
+  for (const auto& [size, count] : flash["reads_of_size"].items()) reads += count.get<uint64_t>();
+  EXPECT_EQ(flash.value("reads", uint64_t{0}), reads);
+  EXPECT_GT(reads, 0u);
+  EXPECT_EQ(flash.value("read_bytes", uint64_t{0}),
+            flash.value("asked_bytes", uint64_t{1}));  // rows: no gaps
+  EXPECT_GT(flash.value("busy_bytes_per_second", 0.0), 0.0);
+  EXPECT_EQ(flash.value("gap_from", ""), "no extent is small");
   EXPECT_EQ(parsed(fitted.out)["text"], enough.out);
 }
 

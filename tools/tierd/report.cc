@@ -148,6 +148,40 @@ std::string prediction_text(const json& sites) {
                      100 * recall / n, 100 * precision / n, 100 * mass / n, 100 * most_mass, worst);
 }
 
+json flash_json(const Runtime& runtime, const ReadCounts& flash) {
+  json sizes = json::object();  // "16384": reads of 16 KiB and more, less than the next
+  for (size_t i = 0; i < kReadSizes; ++i) {
+    if (flash.reads_of_size[i] != 0) sizes[std::to_string(kLeastReadSize << i)] = flash.reads_of_size[i];
+  }
+  return {{"bytes", flash.bytes},
+          {"extents", flash.extents},
+          {"asked_bytes", flash.asked_bytes},
+          {"read_bytes", flash.read_bytes},
+          {"wasted_bytes", flash.wasted_bytes},
+          {"reads", flash.reads},
+          {"reads_of_size", sizes},
+          {"joined", flash.joined},
+          {"short_reads", flash.short_reads},
+          {"retries", flash.retries},
+          {"checksum_ms", static_cast<double>(flash.checksum_ns) * kMs},
+          {"busy_ms", static_cast<double>(flash.in_flight_ns) * kMs},
+          {"busy_bytes_per_second", flash.in_flight_ns == 0 ? 0.0
+                                                            : static_cast<double>(flash.read_bytes) * 1e9 /
+                                                                  static_cast<double>(flash.in_flight_ns)},
+          {"gap_bytes", runtime.gap_bytes()},
+          {"gap_from", runtime.gap_from()}};
+}
+
+// "1200 reads of 26 kB for 4800 extents, 12 % in vain; 1.9 GB/s while busy".
+std::string flash_text(const json& flash) {
+  const auto reads = flash["reads"].get<uint64_t>();
+  const auto read_bytes = flash["read_bytes"].get<double>();
+  const double wasted = read_bytes > 0 ? 100 * flash["wasted_bytes"].get<double>() / read_bytes : 0;
+  return fmt::format("{} reads of {} for {} extents, {:.2g} % in vain; {} while busy", reads,
+                     format_bytes(per(read_bytes, reads)), flash["extents"].get<uint64_t>(), wasted,
+                     format_rate(flash["busy_bytes_per_second"].get<double>()));
+}
+
 long peak_rss_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -172,11 +206,7 @@ json report_json(Runtime& runtime, const RunResult& result) {
                        {"wasted", counters.wasted},   {"prefetch_failed", counters.prefetch_failed},
                        {"retries", counters.retries}, {"measured_bytes", counters.measured_bytes}};
   report["prediction"] = prediction_json(runtime);
-  report["flash"] = {{"bytes", flash.bytes},
-                     {"reads", flash.reads},
-                     {"short_reads", flash.short_reads},
-                     {"retries", flash.retries},
-                     {"checksum_ms", static_cast<double>(flash.checksum_ns) * kMs}};
+  report["flash"] = flash_json(runtime, flash);
   report["strategies"] = strategies_json(runtime);
   report["threads_woken"] = compute.threads_woken;
   report["shared_work"] = compute.shared_work;
@@ -237,6 +267,12 @@ std::string report_text(const json& r) {
            format_rate(step_seconds > 0 ? decode["flash_bytes"].get<double>() / step_seconds : 0),
            size_text(decode["resident_weight_bytes"]),
            format_rate(step_seconds > 0 ? decode["resident_weight_bytes"].get<double>() / step_seconds : 0)));
+  const json& flash = r["flash"];
+  if (flash["reads"].get<uint64_t>() != 0) line("flash", flash_text(flash));
+  if (flash["gap_bytes"].get<uint64_t>() != 0) {
+    line("gaps", fmt::format("up to {} are read through; {}", size_text(flash["gap_bytes"]),
+                             flash["gap_from"].get<std::string>()));
+  }
   line("neurons", fmt::format("{} hits, {} read ahead in time, {} misses, {} evicted, {} read in vain",
                               neurons["hits"].get<uint64_t>(), neurons["staged"].get<uint64_t>(),
                               neurons["misses"].get<uint64_t>(), neurons["evictions"].get<uint64_t>(),
