@@ -14,11 +14,13 @@
 namespace tierd {
 
 // What runs the model from a store made at `directory`.
-inline Config golden_store(const std::string& name, const std::string& directory) {
+inline Config golden_store(const std::string& name, const std::string& directory, Layout layout = Layout::row,
+                           Bundling bundling = Bundling::row_column) {
   Config config = golden_config(name);
   const auto source = open_source(config.model);
   EXPECT_TRUE(source.ok()) << source.error().line();
-  const Status written = write_store(**source, directory, {.neuron_bytes = 4096, .quiet = true});
+  const Status written = write_store(
+      **source, directory, {.neuron_bytes = 4096, .layout = layout, .bundling = bundling, .quiet = true});
   EXPECT_TRUE(written.ok()) << written.error().line();
   config.model = directory;
   return config;

@@ -18,11 +18,17 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-class DamagedStore : public testing::TestWithParam<const char*> {
+struct DamagedCase {
+  const char* model;
+  Layout layout = Layout::row;
+  Bundling bundling = Bundling::row_column;
+};
+
+class DamagedStore : public testing::TestWithParam<DamagedCase> {
  protected:
   void SetUp() override {
-    tokens_ = read_golden(GetParam()).tokens;
-    resident_ = golden_store(GetParam(), directory_);
+    tokens_ = read_golden(GetParam().model).tokens;
+    resident_ = golden_store(GetParam().model, directory_, GetParam().layout, GetParam().bundling);
     expected_ = logits(resident_);
     naive_ = resident_;
     naive_.cache.name = "none";
@@ -53,15 +59,16 @@ class DamagedStore : public testing::TestWithParam<const char*> {
   std::vector<float> expected_;
 };
 
-// Extents follow each other without a gap and their checksums cover their padding: no bit of the file is
-// free.
+// Extents of rows follow each other without a gap and their checksums cover their padding: no bit of the file
+// is free. Of bundles, which are many, some.
 TEST_P(DamagedStore, EveryFlippedBitThatIsReadIsNamed) {
   const auto store = Store::open(directory_);
   ASSERT_TRUE(store.ok()) << store.error().line();
   const std::vector<Extent>& extents = store->manifest().extents;
   Random random(7);
   uint32_t never_read = 0;
-  for (uint32_t e = 0; e < extents.size(); ++e) {
+  const uint32_t step = GetParam().layout == Layout::row ? 1 : 23;
+  for (uint32_t e = 0; e < extents.size(); e += step) {
     const Extent& extent = extents[e];
     const uint64_t anywhere = random.below(static_cast<uint32_t>(extent.bytes));
     for (const uint64_t at : {uint64_t{0}, anywhere, extent.bytes - 1}) {
@@ -228,11 +235,14 @@ TEST_P(DamagedStore, CutShortWhileInUseNamesAnExtentThatIsGone) {
   }
 }
 
-// Tied f32, biases and learned positions, blocks.
+// Tied f32, biases and learned positions, blocks; packed bundles, and their pieces.
 INSTANTIATE_TEST_SUITE_P(Models, DamagedStore,
-                         testing::Values("llama-tied-8-heads", "opt", "gguf-llama-q4_0"),
+                         testing::Values(DamagedCase{"llama-tied-8-heads"}, DamagedCase{"opt"},
+                                         DamagedCase{"gguf-llama-q4_0"}, DamagedCase{"opt", Layout::neuron},
+                                         DamagedCase{"llama2", Layout::neuron, Bundling::none}),
                          [](const auto& test) {
-                           std::string name = test.param;
+                           std::string name = test.param.model;
+                           if (test.param.layout == Layout::neuron) name += "-neuron";
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });

@@ -129,6 +129,24 @@ TEST_F(PackedReads, TheEndOfTheFile) {
   world_->expect_landed(message, 2);
 }
 
+// Of a file that was cut short, what lies before its end is still there, in the middle of a block as well.
+TEST_F(PackedReads, TheEndOfAFileThatWasCut) {
+  build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 64);
+  const Message message = submit(world_->read({0, 1, 2}));
+  // The file ends with extent 1.
+  for (int i = 0; i < 1000 && !device_->started.empty(); ++i) {
+    const DeviceRead& read = device_->started.front();
+    device_->finish(0, read.offset == 0 ? 2112 : 0);
+    drive();
+  }
+  const Done done = only_done();
+  EXPECT_EQ(done.status, DoneStatus::io_error);
+  EXPECT_EQ(done.aux, ENODATA);
+  EXPECT_EQ(done.first_bad, 2u);
+  EXPECT_EQ(done.n_done, 2u);
+  world_->expect_landed(message, 2);
+}
+
 TEST_F(PackedReads, AShortReadGoesOnWhereItStopped) {
   build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 64);
   const Message message = submit(world_->read({0, 1, 2}));

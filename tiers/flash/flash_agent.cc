@@ -293,6 +293,8 @@ bool FlashAgent::start_read(Request& request, uint32_t first, const Join& join) 
   const std::span<std::byte> into =
       join.bounced ? bounce_.take(join.bytes) : std::span(request.landings[first].into, join.bytes);
   if (into.empty()) return false;
+  uint64_t end = 0;
+  for (uint32_t i = first; i != first + join.count; ++i) end = std::max(end, request.landings[i].end());
   const uint32_t read = free_reads_.back();
   free_reads_.pop_back();
   reads_[read] = {.request = index_of(request),
@@ -300,7 +302,8 @@ bool FlashAgent::start_read(Request& request, uint32_t first, const Join& join) 
                   .count = join.count,
                   .bounced = join.bounced,
                   .offset = join.offset,
-                  .into = into};
+                  .into = into,
+                  .needed = end - join.offset};
   push(read);
   return true;
 }
@@ -322,8 +325,9 @@ void FlashAgent::landed(uint32_t index, int32_t result) {
   if (result >= 0) {
     counters_.read_bytes.add(static_cast<uint64_t>(result));
     TIERD_CHECK(static_cast<uint64_t>(result) <= read.into.size() - read.landed);
-    if (read.landed + static_cast<uint64_t>(result) == read.into.size()) {
-      read.landed = read.into.size();
+    // What is left of the last block may lie behind the end of a file that was cut short.
+    if (read.landed + static_cast<uint64_t>(result) >= read.needed) {
+      read.landed += static_cast<uint64_t>(result);
       return landed_.push_back(index);
     }
     // Direct I/O goes on only from a multiple of 4096: a rest below that is read again.

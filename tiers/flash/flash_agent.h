@@ -110,6 +110,7 @@ class FlashAgent final : public Agent {
     bool bounced = false;  // `into` is of the bounce buffer
     uint64_t offset = 0;
     std::span<std::byte> into = {};
+    uint64_t needed = 0;     // bytes from the start up to the end of the last unit
     uint64_t landed = 0;     // bytes from the start that are in memory
     uint16_t error = 0;      // errno that ended it early
     uint32_t retries = 0;    // in its whole life
