@@ -153,19 +153,14 @@ class PlacedWorld : public AgentWorld {
 
 // ---- an agent that reads
 
-// A temporary file of extents, some side by side, some with gaps between.
+// A temporary file of extents, some side by side, some with gaps between: whole blocks, or packed.
 class ReadWorld final : public PlacedWorld {
  public:
-  static Result<std::unique_ptr<AgentWorld>> create(const AgentChoice& choice, uint64_t seed) {
-    std::unique_ptr<ReadWorld> world(new ReadWorld(seed));
-    TIERD_TRY(world->write_file());
-    AgentContext context{.number = kAgent, .table = "tiers.flash", .pools = world->pools_};
-    // Some of the destinations: reads go elsewhere too.
-    context.read = {.path = world->path_,
-                    .extents = world->table_,
-                    .landing = world->places_.memory().first(kLandingPlaces * kPlaceBytes)};
-    TIERD_TRY(world->make(choice, context));
-    return std::unique_ptr<AgentWorld>(std::move(world));
+  static Result<std::unique_ptr<AgentWorld>> blocks(const AgentChoice& choice, uint64_t seed) {
+    return create(choice, seed, kBlock);
+  }
+  static Result<std::unique_ptr<AgentWorld>> packed(const AgentChoice& choice, uint64_t seed) {
+    return create(choice, seed, kSpanUnit);
   }
   ~ReadWorld() override {
     end();
@@ -189,6 +184,7 @@ class ReadWorld final : public PlacedWorld {
     all.push_back({"a wrong checksum", read({0, 1, kSpoilt, 2}), DoneStatus::corrupt, 2});
     all.push_back({"an extent behind the end of the file", read({3, kBehind}), DoneStatus::io_error, 1});
     all.push_back({"an extent that does not exist", read({kBehind + 7}), DoneStatus::invalid_argument, 0});
+    if (unit_ != kBlock) return all;
     Message unaligned = read({0, 1});
     const uint32_t place = places_.place_of(unaligned);
     Unit unit;
@@ -220,16 +216,33 @@ class ReadWorld final : public PlacedWorld {
   static constexpr uint32_t kMostBlocks = 4;  // of an extent
   static constexpr uint64_t kPlaceBytes = kBlock * (1 + kMostUnits * (kMostBlocks + 2));
   static constexpr uint32_t kLandingPlaces = 40;
+  static constexpr uint64_t kBounceBytes = 10 * kBlock;  // less than a message
 
-  explicit ReadWorld(uint64_t seed) : PlacedWorld(seed, kBlock, kPlaceBytes) {}
+  ReadWorld(uint64_t seed, uint64_t unit) : PlacedWorld(seed, kBlock, kPlaceBytes), unit_(unit) {}
+
+  // Everything in the file and in memory is a multiple of `unit`.
+  static Result<std::unique_ptr<AgentWorld>> create(const AgentChoice& choice, uint64_t seed, uint64_t unit) {
+    std::unique_ptr<ReadWorld> world(new ReadWorld(seed, unit));
+    TIERD_TRY(world->write_file());
+    AgentContext context{.number = kAgent, .table = "tiers.flash", .pools = world->pools_};
+    // Some of the destinations: reads go elsewhere too.
+    context.read = {.path = world->path_,
+                    .extents = world->table_,
+                    .landing = world->places_.memory().first(kLandingPlaces * kPlaceBytes),
+                    .bounce_bytes = unit == kBlock ? 0 : kBounceBytes};
+    TIERD_TRY(world->make(choice, context));
+    return std::unique_ptr<AgentWorld>(std::move(world));
+  }
 
   Status write_file() {
+    const auto most_units = static_cast<uint32_t>(kMostBlocks * kBlock / unit_);
     for (uint32_t i = 0; i <= kSpoilt; ++i) {
-      if (random_.below(4) == 0) content_.resize(content_.size() + kBlock);  // a gap
-      const uint64_t bytes = kBlock * (1 + random_.below(kMostBlocks));
+      if (random_.below(4) == 0) content_.resize(content_.size() + unit_);  // a gap
+      const uint64_t bytes = unit_ * (1 + random_.below(most_units));
       table_.push_back({content_.size(), bytes, 0});
       content_.resize(content_.size() + bytes);
     }
+    content_.resize(align_up(content_.size(), kBlock));
     for (uint64_t at = 0; at < content_.size(); at += sizeof(uint64_t)) {
       const uint64_t word = random_.next();
       std::memcpy(content_.data() + at, &word, sizeof word);
@@ -255,7 +268,7 @@ class ReadWorld final : public PlacedWorld {
     std::vector<Unit> units;
     uint64_t at = kBlock;
     for (const uint32_t extent : extents) {
-      if (random_.below(3) == 0) at += kBlock * random_.below(3);
+      if (random_.below(3) == 0) at += unit_ * random_.below(3);
       units.push_back({extent, static_cast<uint32_t>((place * kPlaceBytes + at) / kSpanUnit)});
       at += extent < table_.size() ? table_[extent].bytes : kBlock;
     }
@@ -293,6 +306,7 @@ class ReadWorld final : public PlacedWorld {
     return right ? "" : fmt::format("{} B are said, {} B have come", done.bytes, bytes);
   }
 
+  const uint64_t unit_;
   std::string path_;
   std::vector<std::byte> content_;
   std::vector<ExtentRef> table_;
@@ -476,7 +490,10 @@ std::vector<AgentCase> agent_cases(const AgentChoice& choice) {
                      [choice, create](uint64_t seed) { return create(choice, seed); }});
   };
   const uint32_t serves = choice.entry->serves;
-  if ((serves & tierd::serves(Op::read)) != 0) add("reads", ReadWorld::create);
+  if ((serves & tierd::serves(Op::read)) != 0) {
+    add("reads", ReadWorld::blocks);
+    add("reads_packed", ReadWorld::packed);
+  }
   if ((serves & tierd::serves(Op::compute)) != 0) add("computes", ComputeWorld::create);
   if (cases.empty()) add("promises_nothing", PlainWorld::create);
   return cases;
