@@ -47,7 +47,7 @@ Result<Gap> gap_of(const AgentContext& context, const DeviceOptions& device, uin
   const auto measured = measure_break_even(task.path, device);
   if (!measured.ok()) return Gap{0, fmt::format("not measured: {}", measured.error().detail)};
   const Gap gap = {std::min(measured->bytes, most), measured->how};
-  spdlog::info("{}: gaps up to {} are read through, {}", task.path,
+  spdlog::debug("{}: gaps up to {} are read through, {}", task.path,
                format_bytes(static_cast<double>(gap.bytes)), gap.from);
   return gap;
 }
