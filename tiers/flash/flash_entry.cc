@@ -48,7 +48,7 @@ Result<Gap> gap_of(const AgentContext& context, const DeviceOptions& device, uin
   if (!measured.ok()) return Gap{0, fmt::format("not measured: {}", measured.error().detail)};
   const Gap gap = {std::min(measured->bytes, most), measured->how};
   spdlog::debug("{}: gaps up to {} are read through, {}", task.path,
-               format_bytes(static_cast<double>(gap.bytes)), gap.from);
+                format_bytes(static_cast<double>(gap.bytes)), gap.from);
   return gap;
 }
 
