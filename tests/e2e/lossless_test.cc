@@ -79,8 +79,9 @@ TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRun) {
 // whatever is read when, and however a bundle lies in the file. Also where only some neurons are active.
 TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRunInBundles) {
   // One of each kind of network and encoding: golden_test.cc bundles all models.
-  static const std::set<std::string> kinds = {"llama2",  "llama2-bf16",  "llama-fatrelu", "llama-odd-sizes", "opt",
-                                              "opt-f16", "falcon-grouped", "persimmon",    "phi"};
+  static const std::set<std::string> kinds = {"llama2",          "llama2-bf16", "llama-fatrelu",
+                                              "llama-odd-sizes", "opt",         "opt-f16",
+                                              "falcon-grouped",  "persimmon",   "phi"};
   if (kinds.count(GetParam()) == 0) GTEST_SKIP() << "bundled as another one is";
   const Golden golden = read_golden(GetParam());
   for (const bool sparse : {false, true}) {

@@ -19,6 +19,12 @@ using testing::StartsWith;
 constexpr uint32_t kLayers = 6, kWidth = 256, kNeurons = 1024;
 const std::string kText = TIERD_SOURCE_DIR "/LICENSE";
 constexpr const char* kTokens = "600";
+// Sanitizers make it ten times as slow.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr const char* kHeldOut = "510";
+#else
+constexpr const char* kHeldOut = "2040";
+#endif
 
 class SparsityCli : public ProgramTest {
  protected:
@@ -119,7 +125,7 @@ TEST_F(SparsityCli, WhatAPredictorMissesIsTold) {
 // The bounds are those of shared results on models of this size, not of this run.
 TEST_F(SparsityCli, TheTablesOfTheEmbeddedModelPredictWell) {
   const auto held_out = [](const std::string& tables, const std::string& threshold,
-                           const std::string& tokens = "2040") {
+                           const std::string& tokens = kHeldOut) {
     const Ended ended =
         run_program(TIERD_BIN_COMPARE, {"--config", config_file("llm-in-a-flash"), "-m", kDemo,
                                         kDemo + "/held-out.txt", "--tokens", tokens, "--fit", "-q", "--json",
