@@ -1,8 +1,8 @@
 // Where valid copies of neurons are in a tier's arena. Per canonical site a range of equal slots; a slot is
 // free, leased (bytes on their way in), valid, or valid and pinned (in use by a message in flight).
 //
-// A slot keeps its place for life: neurons of axis `row` are concatenated, so their order in memory does not
-// matter, and moving half a megabyte to close a gap would cost more than the gap.
+// A slot keeps its place for life: neurons are found through it, in whatever order they lie, and closing a
+// gap would copy what the next arrival fills for nothing.
 #pragma once
 
 #include <cstdint>

@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <numeric>
 #include <span>
 #include <utility>
 
-#include "core/base/align.h"
 #include "core/base/row_mask.h"
+#include "core/kernel/measurement.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/set_view.h"
 #include "core/kernel/site_view.h"
@@ -18,35 +16,12 @@ namespace tierd {
 namespace {
 
 constexpr uint32_t kMostAhead = 64;
-constexpr uint16_t kKernel = 0;
 
 // 0 of none. A loop without an early end, which becomes a few vector instructions.
 uint8_t greatest(const std::vector<uint8_t>& numbers) {
   uint8_t most = 0;
   for (const uint8_t number : numbers) most = std::max(most, number);
   return most;
-}
-
-// Neurons, summed over the rows that use them.
-uint64_t uses(const ActiveSet& set, uint32_t rows) {
-  if (set.row_masks() == nullptr) return uint64_t{set.size()} * rows;
-  const std::span masks(set.row_masks(), uint64_t{set.size()} * mask_words(rows));
-  return std::accumulate(masks.begin(), masks.end(), uint64_t{0}, [](uint64_t sum, uint64_t word) {
-    return sum + static_cast<uint64_t>(std::popcount(word));
-  });
-}
-
-// Clears what lies beyond the rows. True if every row still uses all.
-bool trim_row_masks(std::vector<uint64_t>& masks, uint32_t rows) {
-  const uint32_t words = mask_words(rows);
-  const uint64_t last = rows % 64 == 0 ? ~uint64_t{0} : (uint64_t{1} << rows % 64) - 1;
-  bool everything = true;
-  for (size_t i = 0; i < masks.size(); ++i) {
-    const uint64_t full = i % words == words - 1 ? last : ~uint64_t{0};
-    masks[i] &= full;
-    everything &= masks[i] == full;
-  }
-  return everything;
 }
 
 }  // namespace
@@ -59,6 +34,7 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Str
       placement_(placement),
       options_(std::move(options)),
       use_(sites.size()),
+      row_masks_(dispatcher, sites, options_.max_rows),
       wished_(sites.size(), 0),
       ahead_(kMostAhead) {
   TIERD_CHECK(!options_.units.empty() && residencies.size() == options_.units.size() &&
@@ -73,13 +49,6 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Str
     intakes_.emplace_back(dispatcher, sites, strategies, residencies[u], std::move(intake), counters_,
                           changed_);
   }
-  uint64_t mask_bytes = 0;
-  for (const Site& site : sites) {
-    if (site.given) continue;
-    mask_bytes = std::max(mask_bytes, uint64_t{site.n} * mask_words(options_.max_rows) * sizeof(uint64_t));
-  }
-  row_masks_.resize(divide_up(mask_bytes, sizeof(MaskLine)));
-  row_mask_pool_ = dispatcher.add_pool(std::as_writable_bytes(std::span(row_masks_)));
 }
 
 Scheduler::~Scheduler() = default;
@@ -150,12 +119,13 @@ Status Scheduler::predict(Current& current) {
   if (observer() != nullptr) observer()->activated(current.site, current.active);
   current.measured = measures(current);
   if (current.measured && !current.active.is_all()) current.whole = ActiveSet::all(site.n);
-  if (current.active.row_masks() != nullptr || current.whole.size() != 0) write_row_masks(current);
+  if (current.active.row_masks() != nullptr || current.whole.size() != 0)
+    current.row_masks = row_masks_.write(current.active, site.n, current.pass.rows);
   // What is summed begins at zero; of what is concatenated, that which will not come.
   current.partial = site.axis == Axis::neuron || current.computed().size() < site.n;
   SiteUse& use = use_[current.site];
   use.rows += current.pass.rows;
-  use.used += uses(current.active, current.pass.rows);
+  use.used += count_uses(current.active, current.pass.rows);
   return {};
 }
 
@@ -220,26 +190,6 @@ Result<ActiveSet> Scheduler::ask_predictor(const Current& current) {
   predicted_rows_.resize(uint64_t{out.n} * mask_words(n_rows));
   if (trim_row_masks(predicted_rows_, n_rows)) return ActiveSet::of(neurons_);
   return ActiveSet::of(neurons_, predicted_rows_);
-}
-
-// For the agents: who uses which neuron, by its number.
-void Scheduler::write_row_masks(Current& current) {
-  const uint32_t rows = current.pass.rows;
-  const uint32_t words = mask_words(rows);
-  TIERD_CHECK(rows <= options_.max_rows);
-  const uint64_t n_words = uint64_t{sites_[current.site].n} * words;
-  current.row_masks = {kKernel, row_mask_pool_, 0, static_cast<uint32_t>(n_words * sizeof(uint64_t))};
-  uint64_t* const masks = row_masks_.front().words;
-  std::fill_n(masks, n_words, 0);
-  const uint64_t* from = current.active.row_masks();
-  for (uint32_t i = 0; i < current.active.size(); ++i) {
-    uint64_t* const mask = masks + uint64_t{current.active[i]} * words;
-    if (from != nullptr) {
-      std::copy_n(from + uint64_t{i} * words, words, mask);
-    } else {
-      std::fill_n(mask, words, ~uint64_t{0});
-    }
-  }
 }
 
 Status Scheduler::assign(Current& current) {
@@ -437,7 +387,6 @@ ActiveSet Scheduler::measure(const Current& current) {
   const Site& site = sites_[current.site];
   if (options_.recording != nullptr) return options_.recording->measured(current.site);
   const uint32_t rows = current.pass.rows;
-  const uint32_t words = mask_words(rows);
   contribution_.resize(uint64_t{rows} * site.n);
   for (uint32_t u = 0; u < intakes_.size(); ++u) {
     const ComputeUnit& unit = options_.units[u];
@@ -454,30 +403,9 @@ ActiveSet Scheduler::measure(const Current& current) {
 
   SiteUse& use = use_[current.site];
   use.measured_rows += rows;
-  use.predicted += uses(current.active, rows);
-  const uint64_t* const predicted = current.row_masks.bytes != 0 ? row_masks_.front().words : nullptr;
-  std::vector<uint64_t> masks(uint64_t{site.n} * words, 0);
-  for (uint32_t r = 0; r < rows; ++r) {
-    for (uint32_t i = 0; i < site.n; ++i) {
-      const float gave = contribution_[uint64_t{r} * site.n + i];
-      if (gave == 0) continue;
-      masks[uint64_t{i} * words + r / 64] |= uint64_t{1} << r % 64;
-      const bool missed = predicted != nullptr && !mask_has(predicted + uint64_t{i} * words, r);
-      ++use.active;
-      use.missed += missed ? 1 : 0;
-      use.mass += gave;
-      use.missed_mass += missed ? gave : 0;
-    }
-  }
-  std::vector<uint32_t> neurons;
-  std::vector<uint64_t> listed;
-  for (uint32_t i = 0; i < site.n; ++i) {
-    const uint64_t* const mask = masks.data() + uint64_t{i} * words;
-    if (std::all_of(mask, mask + words, [](uint64_t word) { return word == 0; })) continue;
-    neurons.push_back(i);
-    if (rows > 1) listed.insert(listed.end(), mask, mask + words);
-  }
-  ActiveSet active = ActiveSet::of(std::move(neurons), std::move(listed));
+  use.predicted += count_uses(current.active, rows);
+  const uint64_t* const predicted = current.row_masks.bytes != 0 ? row_masks_.written() : nullptr;
+  ActiveSet active = compare_with_prediction(contribution_, rows, predicted, use);
   if (observer() != nullptr)
     observer()->measured(current.site, {active, rows, input_of(current), contribution_.data()});
   return active;

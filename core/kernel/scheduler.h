@@ -20,6 +20,7 @@
 #include "core/kernel/placement.h"
 #include "core/kernel/recording.h"
 #include "core/kernel/residency.h"
+#include "core/kernel/row_masks.h"
 #include "core/kernel/site.h"
 #include "core/kernel/site_use.h"
 #include "core/kernel/strategies.h"
@@ -133,7 +134,6 @@ class Scheduler : private CompletionSink {
   Result<ActiveSet> ask_predictor(const Current& current);
   tierd_rows_view rows_of(const Current& current);
   const float* input_of(const Current& current);
-  void write_row_masks(Current& current);
   Status assign(Current& current);
   Status encode(const Current& current);
   Status admit(const Current& current);
@@ -166,6 +166,7 @@ class Scheduler : private CompletionSink {
   Notice changed_;                // something came in
   std::deque<Intake> intakes_;    // [units]
   std::vector<SiteUse> use_;      // [sites]
+  RowMasks row_masks_;            // of the present pass
   std::vector<uint64_t> wished_;  // [sites] one past the latest step for which a wish was made
   Current* current_ = nullptr;
   // Of one function each, kept for their memory.
@@ -177,13 +178,7 @@ class Scheduler : private CompletionSink {
   std::vector<float> x_;
   std::vector<float> contribution_;
   std::vector<uint64_t> predicted_rows_;  // row masks of an answer
-  // Row masks of the present pass by number of the neuron, in a pool that messages name.
-  struct alignas(kSpanUnit) MaskLine {
-    uint64_t words[kSpanUnit / sizeof(uint64_t)];
-  };
-  std::vector<MaskLine> row_masks_;
-  uint16_t row_mask_pool_ = 0;
-  Status fault_;  // of a plugin that was told news, not yet told
+  Status fault_;                          // of a plugin that was told news, not yet told
 };
 
 }  // namespace tierd

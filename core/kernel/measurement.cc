@@ -1,0 +1,39 @@
+#include "core/kernel/measurement.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/base/row_mask.h"
+
+namespace tierd {
+
+ActiveSet compare_with_prediction(std::span<const float> contribution, uint32_t rows,
+                                  const uint64_t* predicted, SiteUse& use) {
+  const auto n = static_cast<uint32_t>(contribution.size() / rows);
+  const uint32_t words = mask_words(rows);
+  std::vector<uint64_t> masks(uint64_t{n} * words, 0);
+  for (uint32_t r = 0; r < rows; ++r) {
+    for (uint32_t i = 0; i < n; ++i) {
+      const float gave = contribution[uint64_t{r} * n + i];
+      if (gave == 0) continue;
+      masks[uint64_t{i} * words + r / 64] |= uint64_t{1} << r % 64;
+      const bool missed = predicted != nullptr && !mask_has(predicted + uint64_t{i} * words, r);
+      ++use.active;
+      use.missed += missed ? 1 : 0;
+      use.mass += gave;
+      use.missed_mass += missed ? gave : 0;
+    }
+  }
+  std::vector<uint32_t> neurons;
+  std::vector<uint64_t> listed;
+  for (uint32_t i = 0; i < n; ++i) {
+    const uint64_t* const mask = masks.data() + uint64_t{i} * words;
+    if (std::all_of(mask, mask + words, [](uint64_t word) { return word == 0; })) continue;
+    neurons.push_back(i);
+    if (rows > 1) listed.insert(listed.end(), mask, mask + words);
+  }
+  return ActiveSet::of(std::move(neurons), std::move(listed));
+}
+
+}  // namespace tierd
