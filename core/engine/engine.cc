@@ -113,6 +113,8 @@ Result<std::span<const float>> Engine::step(std::span<const RowInfo> rows, std::
 
   const SchedulerCounters before = scheduler_.counters();
   const uint64_t idle = dispatcher_.idle_ns();
+  const uint64_t predictor = scheduler_.predictor_ns();
+  const uint64_t reading = scheduler_.reading_ns();
   const uint64_t messages = dispatcher_.messages();
   const uint64_t begin = now_ns();
   const Status status = run(walk(static_cast<uint32_t>(rows.size()), wanted, prefill));
@@ -124,6 +126,8 @@ Result<std::span<const float>> Engine::step(std::span<const RowInfo> rows, std::
   times.wall_ns += now_ns() - begin;
   times.compute_ns += after.compute_ns - before.compute_ns;
   times.idle_ns += dispatcher_.idle_ns() - idle;
+  times.predictor_ns += scheduler_.predictor_ns() - predictor;
+  times.reading_ns += scheduler_.reading_ns() - reading;
   times.read_bytes += after.read_bytes - before.read_bytes;
   times.resident_bytes += after.resident_bytes - before.resident_bytes;
   times.streamed_bytes += after.streamed_bytes - before.streamed_bytes;

@@ -21,14 +21,18 @@ struct StepTimes {
   uint64_t steps = 0;
   uint64_t tokens = 0;
   uint64_t wall_ns = 0;
-  uint64_t compute_ns = 0;  // in compute messages
-  uint64_t idle_ns = 0;     // nothing to compute: waiting for bytes
+  uint64_t compute_ns = 0;    // in compute messages
+  uint64_t idle_ns = 0;       // nothing to compute: waiting for bytes
+  uint64_t predictor_ns = 0;  // asking it, its products included
+  uint64_t reading_ns = 0;    // in the flash agent: submitting, checking and copying; 0 with its own thread
   uint64_t read_bytes = 0;
   uint64_t resident_bytes = 0;
   uint64_t streamed_bytes = 0;
   uint64_t messages = 0;
 
-  uint64_t kernel_ns() const { return wall_ns - std::min(wall_ns, compute_ns + idle_ns); }
+  uint64_t other_ns() const { return wall_ns - std::min(wall_ns, compute_ns + idle_ns); }
+  // Of that, what memory and messages are managed with: the kernel, the cache, the other strategies.
+  uint64_t management_ns() const { return other_ns() - std::min(other_ns(), predictor_ns + reading_ns); }
 };
 
 class Engine {

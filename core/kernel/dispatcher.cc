@@ -173,9 +173,16 @@ bool Dispatcher::send() {
 
 bool Dispatcher::drive() {
   bool busy = false;
+  uint64_t then = tierd::now_ns();
   const auto drive_one = [&](size_t agent) {
     busy |= agents_[agent].agent->drive() == Drive::busy;
-    busy |= collect(agent);
+    const uint64_t now = tierd::now_ns();
+    agents_[agent].driven_ns += now - then;
+    then = now;
+    // Deliveries take their own time: seldom there are any.
+    if (!collect(agent)) return;
+    busy = true;
+    then = tierd::now_ns();
   };
   const size_t n = agents_.size();
   if (!shuffle_) {

@@ -84,7 +84,9 @@ class Dispatcher {
   uint64_t now_ns() const;
   uint32_t in_flight() const { return in_flight_; }  // posted and not yet delivered
   uint64_t idle_ns() const { return idle_ns_; }      // spent in `wait`
-  uint64_t messages() const { return messages_; }    // posted so far
+  // Spent in an agent while it was driven, by the wall clock.
+  uint64_t driven_ns(uint16_t agent) const { return agents_[agent - 1u].driven_ns; }
+  uint64_t messages() const { return messages_; }  // posted so far
   Waiter& waiter() { return waiter_; }
 
  private:
@@ -98,6 +100,7 @@ class Dispatcher {
     Agent* agent = nullptr;
     uint32_t credits = 0;
     std::deque<uint32_t> waiting[kPriorities];
+    uint64_t driven_ns = 0;
   };
   struct Held {
     Done done;

@@ -83,6 +83,9 @@ class Scheduler : private CompletionSink {
   bool quarantined() const;
 
   const SchedulerCounters& counters() const { return counters_; }
+  // Spent so far on this thread: asking the predictor; in the flash agent.
+  uint64_t predictor_ns() const { return strategies_.predictor.ns; }
+  uint64_t reading_ns() const { return dispatcher_.driven_ns(options_.flash_agent); }
   const std::vector<SiteUse>& use() const { return use_; }  // [sites]
 
  private:

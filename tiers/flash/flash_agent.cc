@@ -184,6 +184,7 @@ AgentCounts FlashAgent::counts() const {
   now.read.failed_extents = counters_.failed_extents.get();
   now.read.dropped_extents = counters_.dropped_extents.get();
   now.read.checksum_ns = counters_.checksum_ns.get();
+  now.read.copy_ns = counters_.copy_ns.get();
   now.read.in_flight_ns = counters_.in_flight_ns.get();
   if (const uint64_t since = in_flight_since_ns_.get(); since != 0) {
     now.read.in_flight_ns += now_ns() - since;
@@ -385,7 +386,6 @@ bool FlashAgent::settle_landed() {
 // Books the units of a read that is over, each by itself: those before the point where it broke off are good.
 void FlashAgent::settle(Read& read) {
   Request& request = requests_[read.request];
-  const uint64_t start_ns = options_.verify ? now_ns() : 0;
   for (uint32_t i = read.first; i != read.first + read.count; ++i) {
     const Landing& landing = request.landings[i];
     if (landing.end() - read.offset <= read.landed) {
@@ -397,7 +397,6 @@ void FlashAgent::settle(Read& read) {
       mark_bad(request, landing.unit, DoneStatus::io_error, read.error);
     }
   }
-  if (options_.verify) counters_.checksum_ns.add(now_ns() - start_ns);
   if (read.bounced) bounce_.give_back(read.into);
   --request.reads;
   complete_if_over(request);
@@ -407,10 +406,18 @@ void FlashAgent::settle_unit(Request& request, const Read& read, uint32_t index)
   const Landing& landing = request.landings[index];
   const ExtentRef& extent = *landing.extent;
   const std::byte* from = read.into.data() + (extent.offset - read.offset);
-  if (options_.verify && XXH3_64bits(from, extent.bytes) != extent.checksum) {
-    return mark_bad(request, landing.unit, DoneStatus::corrupt, 0);
+  const auto is_corrupt = [&] {
+    const uint64_t begin = now_ns();
+    const bool corrupt = XXH3_64bits(from, extent.bytes) != extent.checksum;
+    counters_.checksum_ns.add(now_ns() - begin);
+    return corrupt;
+  };
+  if (options_.verify && is_corrupt()) return mark_bad(request, landing.unit, DoneStatus::corrupt, 0);
+  if (read.bounced) {
+    const uint64_t begin = now_ns();
+    std::memcpy(landing.into, from, extent.bytes);
+    counters_.copy_ns.add(now_ns() - begin);
   }
-  if (read.bounced) std::memcpy(landing.into, from, extent.bytes);
   ++request.done.n_done;
   request.done.bytes += extent.bytes;
   counters_.extents.add(1);

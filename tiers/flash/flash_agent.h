@@ -87,7 +87,7 @@ class FlashAgent final : public Agent {
     Counter reads, joined, short_reads, retries;
     std::array<Counter, kReadSizes> reads_of_size;
     Counter failed_extents, dropped_extents;
-    Counter checksum_ns, in_flight_ns;
+    Counter checksum_ns, copy_ns, in_flight_ns;
   };
   // A `read` message from submit to completion.
   struct Request {

@@ -66,14 +66,15 @@ std::string rates_table(const json& tests) {
 }
 
 std::string breakdown_table(const json& tests) {
-  std::string text =
-      head({"per token", "step ms", "compute", "stall", "management", "of it checksums", "I/O beside",
-            "flash", "DRAM", "messages", "hand-overs a layer", "kernel overhead"});
+  std::string text = head({"per token", "step ms", "compute", "stall", "predictor", "reading",
+                           "of it checksums", "management", "I/O beside", "flash", "DRAM", "messages",
+                           "hand-overs a layer", "kernel overhead"});
   for (const json& test : tests) {
     const json& t = test["per_token"];
     text += row({test["test"].get<std::string>(), figure(t["step_ms"]), figure(t["compute_ms"]),
-                 figure(t["stall_ms"]), figure(t["management_ms"]), figure(t["checksum_ms"]),
-                 figure(t["io_ms"]), bytes(t["flash_bytes"]), bytes(t["dram_bytes"]), figure(t["messages"]),
+                 figure(t["stall_ms"]), figure(t["predictor_ms"]), figure(t["reading_ms"]),
+                 figure(t["checksum_ms"]), figure(t["management_ms"]), figure(t["io_ms"]),
+                 bytes(t["flash_bytes"]), bytes(t["dram_bytes"]), figure(t["messages"]),
                  figure(t["handovers_per_layer"]),
                  fmt::format("{:.2f} %", number(t["kernel_overhead_percent"]))});
   }

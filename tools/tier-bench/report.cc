@@ -62,8 +62,9 @@ json breakdown_json(const Measurement& result, uint32_t layers) {
   const auto per_token = [&](auto StepTimes::*field) {
     return ratio(sum(result, [&](const Block& b) { return static_cast<double>(b.times.*field); }), tokens);
   };
-  const double kernel_ns =
-      sum(result, [](const Block& b) { return static_cast<double>(b.times.kernel_ns()); });
+  const double management_ns =
+      sum(result, [](const Block& b) { return static_cast<double>(b.times.management_ns()); });
+  const double other_ns = sum(result, [](const Block& b) { return static_cast<double>(b.times.other_ns()); });
   const double wall_ns = sum(result, [](const Block& b) { return static_cast<double>(b.times.wall_ns); });
   const double wake_ups = sum(result, [](const Block& b) { return static_cast<double>(b.wake_ups); });
   // Counted over one step more than the others, see Block.
@@ -76,14 +77,16 @@ json breakdown_json(const Measurement& result, uint32_t layers) {
   return {{"step_ms", ratio(wall_ns, tokens) * kMs},
           {"compute_ms", per_token(&StepTimes::compute_ns) * kMs},
           {"stall_ms", per_token(&StepTimes::idle_ns) * kMs},
-          {"management_ms", ratio(kernel_ns, tokens) * kMs},
+          {"predictor_ms", per_token(&StepTimes::predictor_ns) * kMs},
+          {"reading_ms", per_token(&StepTimes::reading_ns) * kMs},
+          {"management_ms", ratio(management_ns, tokens) * kMs},
           {"checksum_ms", flash_per_token(&Block::checksum_ns) * kMs},
           {"io_ms", flash_per_token(&Block::flash_ns) * kMs},
           {"flash_bytes", per_token(&StepTimes::read_bytes)},
           {"dram_bytes", per_token(&StepTimes::resident_bytes)},
           {"messages", per_token(&StepTimes::messages)},
           {"handovers_per_layer", ratio(wake_ups, steps * layers)},
-          {"kernel_overhead_percent", 100 * ratio(kernel_ns, wall_ns)}};
+          {"kernel_overhead_percent", 100 * ratio(other_ns, wall_ns)}};
 }
 
 // Of decode: a prompt's tokens share their weights, and arithmetic bounds them, not bandwidth.

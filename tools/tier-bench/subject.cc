@@ -22,6 +22,8 @@ StepTimes sum(const StepTimes& a, const StepTimes& b) {
   total.wall_ns += b.wall_ns;
   total.compute_ns += b.compute_ns;
   total.idle_ns += b.idle_ns;
+  total.predictor_ns += b.predictor_ns;
+  total.reading_ns += b.reading_ns;
   total.read_bytes += b.read_bytes;
   total.resident_bytes += b.resident_bytes;
   total.streamed_bytes += b.streamed_bytes;

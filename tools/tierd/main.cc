@@ -73,7 +73,7 @@ class Generation {
     if (left_ == 0) return {};
     TIERD_ASSIGN(uint32_t token, sampler_.sample(logits));
     result_.first_token_ns = now_ns() - begin;
-    result_.flash_before_ns = runtime_.flash_counts().in_flight_ns;
+    result_.flash_before = runtime_.flash_counts();
     TIERD_ASSIGN(bool more, take(token));
     while (more && session_.position() < runtime_.engine().context()) {
       TIERD_ASSIGN(const std::vector<uint32_t> tokens, with_guesses(token));

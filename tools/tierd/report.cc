@@ -36,7 +36,9 @@ json times_json(const StepTimes& times) {
           {"step_ms", ms(times.wall_ns)},
           {"compute_ms", ms(times.compute_ns)},
           {"stall_ms", ms(times.idle_ns)},
-          {"management_ms", ms(times.kernel_ns())},
+          {"predictor_ms", ms(times.predictor_ns)},
+          {"reading_ms", ms(times.reading_ns)},
+          {"management_ms", ms(times.management_ns())},
           {"flash_bytes", per(static_cast<double>(times.read_bytes), times.steps)},
           {"resident_weight_bytes", per(static_cast<double>(times.resident_bytes), times.steps)},
           {"streamed_weight_bytes", per(static_cast<double>(times.streamed_bytes), times.steps)},
@@ -172,6 +174,23 @@ json flash_json(const Runtime& runtime, const ReadCounts& flash) {
           {"gap_from", runtime.gap_from()}};
 }
 
+// What decode steps have read: per step, and the rate while something was being read.
+void add_reads(json& decode, const ReadCounts& before, const ReadCounts& after) {
+  const auto steps = decode["steps"].get<uint64_t>();
+  const auto since = [&](auto ReadCounts::*field) {
+    return static_cast<double>(after.*field - before.*field);
+  };
+  const double busy_ns = since(&ReadCounts::in_flight_ns);
+  const double bytes = since(&ReadCounts::read_bytes);
+  decode["io_ms"] = per(busy_ns * kMs, steps);
+  decode["checksum_ms"] = per(since(&ReadCounts::checksum_ns) * kMs, steps);
+  decode["copy_ms"] = per(since(&ReadCounts::copy_ns) * kMs, steps);
+  decode["reads"] = per(since(&ReadCounts::reads), steps);
+  decode["read_bytes"] = per(bytes, steps);
+  decode["wasted_bytes"] = per(since(&ReadCounts::wasted_bytes), steps);
+  decode["busy_bytes_per_second"] = busy_ns == 0 ? 0.0 : bytes * 1e9 / busy_ns;
+}
+
 // "1200 reads of 26 kB for 4800 extents, 12 % in vain; 1.9 GB/s while busy".
 std::string flash_text(const json& flash) {
   const auto reads = flash["reads"].get<uint64_t>();
@@ -199,8 +218,7 @@ json report_json(Runtime& runtime, const RunResult& result) {
   report["first_token_ms"] = static_cast<double>(result.first_token_ns) * kMs;
   report["prefill"] = times_json(runtime.engine().prefill_times());
   report["decode"] = times_json(runtime.engine().decode_times());
-  report["decode"]["io_ms"] = per(static_cast<double>(flash.in_flight_ns - result.flash_before_ns) * kMs,
-                                  runtime.engine().decode_times().steps);
+  add_reads(report["decode"], result.flash_before, flash);
   report["neurons"] = {{"hits", counters.hits},       {"staged", counters.staged},
                        {"misses", counters.misses},   {"evictions", counters.evictions},
                        {"wasted", counters.wasted},   {"prefetch_failed", counters.prefetch_failed},
@@ -238,10 +256,13 @@ std::string report_text(const json& r) {
                               format_duration(r["first_token_ms"].get<double>() / 1e3),
                               format_duration(r["load_ms"].get<double>() / 1e3)));
   line("per token",
-       fmt::format("{:.3g} ms = compute {:.3g} + stall {:.3g} + management {:.3g}; I/O {:.3g} beside",
-                   decode["step_ms"].get<double>(), decode["compute_ms"].get<double>(),
-                   decode["stall_ms"].get<double>(), decode["management_ms"].get<double>(),
-                   decode["io_ms"].get<double>()));
+       fmt::format(
+           "{:.3g} ms = compute {:.3g} + predictor {:.3g} + stall {:.3g} + reading {:.3g} + management "
+           "{:.3g}; I/O {:.3g} beside",
+           decode["step_ms"].get<double>(), decode["compute_ms"].get<double>(),
+           decode["predictor_ms"].get<double>(), decode["stall_ms"].get<double>(),
+           decode["reading_ms"].get<double>(), decode["management_ms"].get<double>(),
+           decode["io_ms"].get<double>()));
   if (const json& speculation = r["speculation"]; speculation["guessed"].get<uint64_t>() != 0) {
     const auto steps = decode["steps"].get<double>();
     line("speculation",

@@ -12,8 +12,8 @@ struct RunResult {
   uint64_t prompt_tokens = 0;
   uint64_t generated_tokens = 0;
   uint64_t load_ns = 0;
-  uint64_t first_token_ns = 0;   // from the start of prefill
-  uint64_t flash_before_ns = 0;  // in flight before the first decode step
+  uint64_t first_token_ns = 0;  // from the start of prefill
+  ReadCounts flash_before;      // before the first decode step
   uint64_t guessed_tokens = 0;
   uint64_t right_guesses = 0;
 };
