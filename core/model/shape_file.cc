@@ -7,16 +7,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 
 #include "core/model/config_fields.h"
+#include "core/model/named_toml.h"
 
 namespace tierd {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kExtension = ".toml";
 
 // Reads the fields that the file has and remembers which were missing.
 class FieldReader {
@@ -92,17 +90,6 @@ class FieldReader {
   Status status_;
 };
 
-Result<toml::table> parse(const std::string& path) {
-  try {
-    return toml::parse_file(path);
-  } catch (const toml::parse_error& error) {
-    return Error{Code::invalid_argument, fmt::format("{}:{}", path, error.source().begin.line),
-                 std::string(error.description())};
-  } catch (const std::exception& error) {
-    return Error{Code::io_error, path, error.what()};
-  }
-}
-
 }  // namespace
 
 fs::path shapes_folder() {
@@ -111,28 +98,14 @@ fs::path shapes_folder() {
 }
 
 std::vector<std::string> known_shapes() {
-  std::vector<std::string> names;
-  std::error_code ignored;  // no folder: no shapes
-  for (const auto& entry : fs::directory_iterator(shapes_folder(), ignored)) {
-    if (entry.path().extension() == kExtension) names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  return toml_names(shapes_folder());
 }
 
 Result<ModelConfig> read_shape(const std::string& name) {
-  const bool is_path = name.ends_with(kExtension);
-  const fs::path path = is_path ? fs::path(name) : shapes_folder() / (name + std::string(kExtension));
-  std::error_code ignored;
-  if ((!is_path && name.find('/') != std::string::npos) || !fs::is_regular_file(path, ignored)) {
-    return Error{Code::not_found, name,
-                 fmt::format("no such shape; known are {}, or give a {} file",
-                             fmt::join(known_shapes(), ", "), kExtension)};
-  }
-  TIERD_ASSIGN(const toml::table table, parse(path.string()));
+  TIERD_ASSIGN(const NamedToml file, read_named_toml(shapes_folder(), name, "shape"));
   ModelConfig config;
-  config.name = path.stem().string();
-  FieldReader reader(table, path.string());
+  config.name = file.path.stem().string();
+  FieldReader reader(file.table, file.path.string());
   visit_fields(config, reader);
   TIERD_TRY(reader.status());
   TIERD_TRY(reader.check_unknown());
@@ -142,7 +115,7 @@ Result<ModelConfig> read_shape(const std::string& name) {
   }
   if (!reader.has("n_kv_heads")) config.n_kv_heads = config.n_heads;
   if (!reader.has("head_dim") && config.n_heads != 0) config.head_dim = config.d_model / config.n_heads;
-  TIERD_TRY(validate(config, path.string()));
+  TIERD_TRY(validate(config, file.path.string()));
   return config;
 }
 

@@ -7,18 +7,16 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/model/named_toml.h"
 #include "core/model/shape_file.h"
 
 namespace tierd {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::string_view kExtension = ".toml";
 constexpr uint32_t kMostRank = 1u << 16;
 constexpr double kLeastShare = 1e-4;  // smaller ones are nothing in a layer of some thousand neurons
 
-fs::path profiles_folder() {
+std::filesystem::path profiles_folder() {
   return shapes_folder() / "planted";
 }
 
@@ -100,17 +98,6 @@ class ProfileReader {
   Status status_;
 };
 
-Result<toml::table> parse(const std::string& path) {
-  try {
-    return toml::parse_file(path);
-  } catch (const toml::parse_error& error) {
-    return Error{Code::invalid_argument, fmt::format("{}:{}", path, error.source().begin.line),
-                 std::string(error.description())};
-  } catch (const std::exception& error) {
-    return Error{Code::io_error, path, error.what()};
-  }
-}
-
 // What holds between keys, and is needed for thresholds to exist.
 Status check(const PlantedProfile& p, const std::string& file) {
   const auto refuse = [&](std::string detail) {
@@ -126,28 +113,14 @@ Status check(const PlantedProfile& p, const std::string& file) {
 }  // namespace
 
 std::vector<std::string> known_planted_profiles() {
-  std::vector<std::string> names;
-  std::error_code ignored;  // no folder: no profiles
-  for (const auto& entry : fs::directory_iterator(profiles_folder(), ignored)) {
-    if (entry.path().extension() == kExtension) names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  return toml_names(profiles_folder());
 }
 
 Result<PlantedProfile> read_planted_profile(const std::string& name) {
-  const bool is_path = name.ends_with(kExtension);
-  const fs::path path = is_path ? fs::path(name) : profiles_folder() / (name + std::string(kExtension));
-  std::error_code ignored;
-  if ((!is_path && name.find('/') != std::string::npos) || !fs::is_regular_file(path, ignored)) {
-    return Error{Code::not_found, name,
-                 fmt::format("no such sparsity profile; known are {}, or give a {} file",
-                             fmt::join(known_planted_profiles(), ", "), kExtension)};
-  }
-  TIERD_ASSIGN(const toml::table table, parse(path.string()));
+  TIERD_ASSIGN(const NamedToml file, read_named_toml(profiles_folder(), name, "sparsity profile"));
   PlantedProfile p;
-  p.name = path.stem().string();
-  ProfileReader reader(table, path.string());
+  p.name = file.path.stem().string();
+  ProfileReader reader(file.table, file.path.string());
   reader.section("activity");
   reader.number("first", p.first, kLeastShare, 0.5);
   reader.number("middle", p.middle, kLeastShare, 0.5);
@@ -175,7 +148,7 @@ Result<PlantedProfile> read_planted_profile(const std::string& name) {
   reader.number("position_variance", p.position_variance, 0.0, 10.0);
   reader.end_section();
   TIERD_TRY(reader.end());
-  TIERD_TRY(check(p, path.string()));
+  TIERD_TRY(check(p, file.path.string()));
   return p;
 }
 
