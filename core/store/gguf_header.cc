@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/align.h"
+#include "core/store/gguf_names.h"
 #include "core/store/gguf_stream.h"
 
 namespace tierd {
@@ -16,7 +17,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian and read as they are");
 
-constexpr uint32_t kMagic = 0x46554747;  // "GGUF"
 constexpr uint64_t kDefaultAlignment = 32;
 constexpr uint64_t kMaxAlignment = 1 << 20;
 constexpr uint64_t kMaxKeyBytes = 65535;
@@ -107,7 +107,7 @@ class GgufParser {
  private:
   Status magic_and_version() {
     TIERD_ASSIGN(const auto magic, stream_.number<uint32_t>("the magic"));
-    if (magic != kMagic) return Error{Code::corrupt, file_.at(0), "not a GGUF file"};
+    if (magic != kGgufMagic) return Error{Code::corrupt, file_.at(0), "not a GGUF file"};
     TIERD_ASSIGN(const auto version, stream_.number<uint32_t>("the version"));
     const auto refuse = [&](Code code, std::string found) {
       return Error{code, file_.at(4), std::move(found) + ", supported are versions 2 and 3, little-endian"};

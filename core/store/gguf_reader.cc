@@ -7,6 +7,7 @@
 
 #include "core/store/file_source.h"
 #include "core/store/gguf_header.h"
+#include "core/store/gguf_names.h"
 #include "core/store/gguf_vocab.h"
 #include "core/store/vocab_files.h"
 
@@ -15,47 +16,6 @@ namespace {
 
 constexpr uint32_t kMaxShards = 1000;
 constexpr std::string_view kRopeDivisors = "rope_freqs.weight";
-
-struct NamePair {
-  std::string_view theirs;
-  std::string_view ours;
-};
-constexpr std::array<NamePair, 3> kModelNames = {{
-    {"token_embd", "embed"},
-    {"output_norm", "out_norm"},
-    {"output", "head"},
-}};
-constexpr std::array<NamePair, 9> kLayerNames = {{
-    {"attn_norm", "attn_norm"},
-    {"attn_q", "q"},
-    {"attn_k", "k"},
-    {"attn_v", "v"},
-    {"attn_output", "o"},
-    {"ffn_norm", "ffn_norm"},
-    {"ffn_gate", "gate"},
-    {"ffn_up", "up"},
-    {"ffn_down", "down"},
-}};
-
-// The names a model of this configuration has in GGUF, from ours: "layers.3.q.bias" -> "blk.3.attn_q.bias".
-std::string gguf_name(std::string_view ours) {
-  const bool bias = ours.ends_with(".bias");
-  if (bias) ours.remove_suffix(std::string_view(".bias").size());
-  const std::string_view suffix = bias ? ".bias" : ".weight";
-  const std::string_view layers = "layers.";
-  if (!ours.starts_with(layers)) {
-    for (const NamePair& pair : kModelNames) {
-      if (pair.ours == ours) return fmt::format("{}{}", pair.theirs, suffix);
-    }
-    return std::string(ours);
-  }
-  const size_t dot = ours.find('.', layers.size());
-  const std::string_view layer = ours.substr(layers.size(), dot - layers.size());
-  for (const NamePair& pair : kLayerNames) {
-    if (pair.ours == ours.substr(dot + 1)) return fmt::format("blk.{}.{}{}", layer, pair.theirs, suffix);
-  }
-  return std::string(ours);
-}
 
 struct Shard {
   File file;
@@ -222,7 +182,8 @@ Result<ModelConfig> read_config(const std::vector<Shard>& shards) {
 // Tensors of the architecture get our names; any other keeps its own, for the error.
 std::vector<TensorInfo> list_tensors(const std::vector<Shard>& shards, const ModelConfig& config) {
   std::unordered_map<std::string, std::string> names;  // theirs -> ours
-  for (const TensorSpec& spec : required_tensors(config)) names.emplace(gguf_name(spec.name), spec.name);
+  for (const TensorSpec& spec : required_tensors(config))
+    names.emplace(gguf_name(spec.name).value_or(spec.name), spec.name);
   std::vector<TensorInfo> tensors;
   for (uint32_t i = 0; i < shards.size(); ++i) {
     for (const GgufTensor& tensor : shards[i].header.tensors()) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -16,6 +17,7 @@
 #include "core/base/check.h"
 #include "core/base/progress.h"
 #include "core/store/disk.h"
+#include "core/store/gguf_names.h"
 
 namespace tierd {
 namespace {
@@ -23,7 +25,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 // ggml docs/gguf.md
-constexpr uint32_t kMagic = 0x46554747;  // "GGUF"
 constexpr uint32_t kVersion = 3;
 constexpr uint64_t kAlignment = 32;
 constexpr uint64_t kChunkBytes = 8 << 20;
@@ -184,37 +185,6 @@ void add_vocab(Metadata& out, const Vocab& vocab) {
   if (sentencepiece) out.add_bool("tokenizer.ggml.add_space_prefix", vocab.add_space_prefix);
 }
 
-// "layers.3.q.bias" → "blk.3.attn_q.bias"; every tensor that the accepted architectures have.
-std::string gguf_name(std::string_view name) {
-  struct Name {
-    std::string_view ours;
-    std::string_view theirs;
-  };
-  static constexpr std::array kNames = {
-      Name{"embed", "token_embd"},  Name{"out_norm", "output_norm"},
-      Name{"head", "output"},       Name{"attn_norm", "attn_norm"},
-      Name{"q", "attn_q"},          Name{"k", "attn_k"},
-      Name{"v", "attn_v"},          Name{"o", "attn_output"},
-      Name{"ffn_norm", "ffn_norm"}, Name{"gate", "ffn_gate"},
-      Name{"up", "ffn_up"},         Name{"down", "ffn_down"},
-  };
-  constexpr std::string_view kBias = ".bias";
-  constexpr std::string_view kLayers = "layers.";
-  const bool bias = name.ends_with(kBias);
-  if (bias) name.remove_suffix(kBias.size());
-  std::string prefix;
-  if (name.starts_with(kLayers)) {
-    name.remove_prefix(kLayers.size());
-    const size_t dot = name.find('.');
-    prefix = fmt::format("blk.{}.", name.substr(0, dot));
-    name.remove_prefix(dot + 1);
-  }
-  const auto found =
-      std::find_if(kNames.begin(), kNames.end(), [&](const Name& known) { return known.ours == name; });
-  TIERD_CHECK_MSG(found != kNames.end(), name);
-  return fmt::format("{}{}{}", prefix, found->theirs, bias ? kBias : ".weight");
-}
-
 Encoding written_encoding(const TensorInfo& tensor) {
   return tensor.rows == 1 ? Encoding::f32 : tensor.encoding;
 }
@@ -230,14 +200,16 @@ class GgufWriter {
   Status write(const Metadata& metadata) {
     const auto& tensors = source_.tensors();
     Bytes head;
-    head.put(kMagic);
+    head.put(kGgufMagic);
     head.put(kVersion);
     head.put<uint64_t>(tensors.size());
     head.put(metadata.count());
     head.append(metadata.bytes());
     uint64_t offset = 0;
     for (const TensorInfo& tensor : tensors) {
-      head.put_string(gguf_name(tensor.name));
+      const std::optional<std::string> name = gguf_name(tensor.name);
+      TIERD_CHECK_MSG(name.has_value(), tensor.name);
+      head.put_string(*name);
       head.put(tensor.rows == 1 ? uint32_t{1} : uint32_t{2});
       head.put(tensor.cols);
       if (tensor.rows != 1) head.put(tensor.rows);

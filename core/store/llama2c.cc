@@ -13,7 +13,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kMagic = 0x616b3432;  // "ak42" as a number
+constexpr uint32_t kLlama2cMagic = 0x616b3432;  // "ak42" as a number
 constexpr uint64_t kVersion0Header = 28;
 constexpr uint64_t kVersion1Header = 256;
 constexpr uint64_t kVersion1Shape = 8;    // offset of the seven integers
@@ -76,7 +76,7 @@ Result<ModelConfig> config_of(Shape shape, bool shared_head, const std::string& 
 Result<Header> read_header(const File& file) {
   TIERD_ASSIGN(const uint32_t magic, read_at<uint32_t>(file, 0));
   Header header;
-  if (magic != kMagic) {
+  if (magic != kLlama2cMagic) {
     TIERD_ASSIGN(Shape shape, read_at<Shape>(file, 0));
     const bool shared_head = shape.vocab_size > 0;
     if (!shared_head && shape.vocab_size != INT32_MIN) shape.vocab_size = -shape.vocab_size;
@@ -97,9 +97,9 @@ Result<Header> read_header(const File& file) {
 }
 
 // Hands out the tensors one after another, in the order of the file.
-class Layout {
+class FileLayout {
  public:
-  explicit Layout(const Header& header) : config_(header.config), offset_(header.bytes) {
+  explicit FileLayout(const Header& header) : config_(header.config), offset_(header.bytes) {
     header.version == 0 ? version_0() : version_1();
   }
   std::vector<TensorInfo> take() { return std::move(tensors_); }
@@ -158,14 +158,14 @@ class Layout {
 
 bool looks_like_llama2c(const File& file) {
   const auto magic = read_at<uint32_t>(file, 0);
-  if (magic.ok() && *magic == kMagic) return true;
+  if (magic.ok() && *magic == kLlama2cMagic) return true;
   const auto header = read_header(file);
   return header.ok();
 }
 
 Result<std::unique_ptr<TensorSource>> open_llama2c(File file, const SourceOptions& options) {
   TIERD_ASSIGN(Header header, read_header(file));
-  Layout layout(header);
+  FileLayout layout(header);
   if (layout.end() != file.size_bytes()) {
     return Error{Code::corrupt, file.path(),
                  fmt::format("{} bytes, a llama2.c checkpoint (version {}) of its shape has {}",

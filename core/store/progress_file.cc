@@ -12,14 +12,14 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr char kMagic[8] = {'t', 'i', 'e', 'r', 'd', 'P', 'R', 'G'};
+constexpr char kProgressMagic[8] = {'t', 'i', 'e', 'r', 'd', 'P', 'R', 'G'};
 constexpr uint64_t kHeaderBytes = 16;
 constexpr uint64_t kRecordBytes = 16;
 
 std::array<std::byte, kHeaderBytes> header_of(uint64_t plan) {
   std::array<std::byte, kHeaderBytes> header;
-  std::memcpy(header.data(), kMagic, sizeof kMagic);
-  std::memcpy(header.data() + sizeof kMagic, &plan, sizeof plan);
+  std::memcpy(header.data(), kProgressMagic, sizeof kProgressMagic);
+  std::memcpy(header.data() + sizeof kProgressMagic, &plan, sizeof plan);
   return header;
 }
 

@@ -16,7 +16,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "files are little-endian and written as they are");
 
 constexpr uint64_t kHeaderAlignment = 8;  // so that the first tensor may be mapped as it is
-constexpr const char* kMetadataKey = "__metadata__";
+constexpr const char* kReservedName = "__metadata__";
 
 std::string partial_path(const std::string& path) {
   return path + ".partial";
@@ -32,7 +32,7 @@ Result<std::string> header_of(const std::string& path, const std::vector<Safeten
       return Error{Code::invalid_argument, fmt::format("{}: tensor \"{}\"", path, entry.name),
                    std::move(detail)};
     };
-    if (entry.name == kMetadataKey || header.contains(entry.name)) return error("the name is taken");
+    if (entry.name == kReservedName || header.contains(entry.name)) return error("the name is taken");
     const auto value_bytes = bytes_of_dtype(entry.dtype);
     if (!value_bytes) return error(fmt::format("dtype \"{}\" is unknown", entry.dtype));
     uint64_t end = *value_bytes;

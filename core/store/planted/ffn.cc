@@ -11,7 +11,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kRowsAtOnce = 64;  // of up: their directions and a panel of features stay in the cache
+constexpr uint32_t kFeatureRows = 64;  // of up: their directions and a panel of features stay in the cache
 
 // The mean of a neuron's output and its variance, both in units of its row's norm: of max(0, x - theta), x
 // normal.
@@ -97,9 +97,9 @@ void PlantedFfn::up(const PackedMatrix& features, uint32_t first, uint32_t count
   const uint64_t depth = features.depth();
   const uint64_t d_model = shape_.d_model;
   const float step = uniform_step(layer_profile_.noise / std::sqrt(static_cast<double>(d_model)));
-  std::vector<float> directions(std::min(count, kRowsAtOnce) * depth);
-  for (uint32_t done = 0; done < count; done += kRowsAtOnce) {
-    const uint32_t rows = std::min(kRowsAtOnce, count - done);
+  std::vector<float> directions(std::min(count, kFeatureRows) * depth);
+  for (uint32_t done = 0; done < count; done += kFeatureRows) {
+    const uint32_t rows = std::min(kFeatureRows, count - done);
     float* block = out + done * d_model;
     for (uint32_t i = 0; i < rows; ++i) direction(first + done + i, {&directions[i * depth], depth});
     kernels.multiply(directions.data(), rows, features, block);
@@ -129,9 +129,9 @@ const PlantedFfn::Sums& PlantedFfn::sums(const PackedMatrix& features) const {
     made->down_bias.resize(shape_.d_model);
     made->thresholds.resize(shape_.d_ff);
     std::vector<float> output_means(shape_.d_ff);
-    in_parallel(static_cast<uint32_t>(divide_up(shape_.d_ff, kRowsAtOnce)), [&](uint32_t block) {
-      const uint32_t first = block * kRowsAtOnce;
-      const uint32_t count = std::min(kRowsAtOnce, shape_.d_ff - first);
+    in_parallel(static_cast<uint32_t>(divide_up(shape_.d_ff, kFeatureRows)), [&](uint32_t block) {
+      const uint32_t first = block * kFeatureRows;
+      const uint32_t count = std::min(kFeatureRows, shape_.d_ff - first);
       std::vector<float> rows(uint64_t{count} * shape_.d_model);
       up(features, first, count, rows.data());
       for (uint32_t i = 0; i < count; ++i) {

@@ -1,0 +1,16 @@
+// What GGUF calls the tensors of the architectures that it is read and written for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tierd {
+
+inline constexpr uint32_t kGgufMagic = 0x46554747;  // "GGUF"
+
+// "layers.3.q.bias" -> "blk.3.attn_q.bias"; nothing for a tensor that they do not have.
+std::optional<std::string> gguf_name(std::string_view ours);
+
+}  // namespace tierd
