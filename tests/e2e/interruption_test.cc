@@ -8,6 +8,7 @@
 #include "core/base/random.h"
 #include "core/base/time.h"
 #include "tests/e2e/program.h"
+#include "tests/sanitized.h"
 
 namespace tierd {
 namespace {
@@ -16,13 +17,8 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::StartsWith;
 
-// So many moments of each run are tried, for each signal. A sanitizer slows every one of them down, and
-// leaves them as they are.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kMoments = 6;
-#else
-constexpr int kMoments = 12;
-#endif
+// So many moments of each run are tried, for each signal.
+constexpr int kMoments = kSanitized ? 4 : 12;
 
 // The programs promise a second; a loaded machine and sanitizers get more.
 constexpr uint64_t kEndsWithinNs = 5'000'000'000;

@@ -7,6 +7,7 @@
 #include "core/base/random.h"
 #include "core/store/safetensors.h"
 #include "tests/e2e/program.h"
+#include "tests/sanitized.h"
 #include "tests/store/safetensors_builder.h"
 
 namespace tierd {
@@ -19,12 +20,7 @@ using testing::StartsWith;
 constexpr uint32_t kLayers = 6, kWidth = 256, kNeurons = 1024;
 const std::string kText = TIERD_SOURCE_DIR "/LICENSE";
 constexpr const char* kTokens = "600";
-// Sanitizers make it ten times as slow.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr const char* kHeldOut = "510";
-#else
-constexpr const char* kHeldOut = "2040";
-#endif
+constexpr const char* kHeldOut = kSanitized ? "510" : "2040";
 
 class SparsityCli : public ProgramTest {
  protected:
