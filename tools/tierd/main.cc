@@ -80,6 +80,7 @@ class Generation {
       // Every token is sampled from the logits that it would have been sampled from one by one, in the same
       // order: guesses change when it comes, not which it is.
       Status status;
+      const uint64_t read_before = runtime_.scheduler().counters().read_bytes;
       const auto checked = session_.append_guesses(tokens, [&](size_t i, std::span<const float> after) {
         auto sampled = sampler_.sample(after);
         if (!sampled.ok()) status = sampled.error();
@@ -92,6 +93,7 @@ class Generation {
       });
       TIERD_TRY(status);
       if (!checked.ok()) return checked.error();
+      result_.decode_read_bytes.push_back(runtime_.scheduler().counters().read_bytes - read_before);
       result_.guessed_tokens += tokens.size() - 1;
       result_.right_guesses += *checked - 1;
     }

@@ -3,18 +3,22 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/base/units.h"
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"
+#include "tools/tierd/trend.h"
 
 namespace tierd {
 namespace {
 
 using nlohmann::json;
 
-constexpr double kMs = 1e-6;  // from ns
+constexpr double kMs = 1e-6;               // from ns
+constexpr size_t kWarmUpSteps = 16;        // in which caches fill
+constexpr uint64_t kLeastTrendSteps = 32;  // fewer say nothing
 constexpr double kMeasureSeconds = 0.5;
 constexpr uint64_t kMeasureBytes = uint64_t{256} << 20;
 
@@ -191,6 +195,25 @@ void add_reads(json& decode, const ReadCounts& before, const ReadCounts& after) 
   decode["busy_bytes_per_second"] = busy_ns == 0 ? 0.0 : bytes * 1e9 / busy_ns;
 }
 
+// Whether decode reads more and more, or less and less, once its beginning is over.
+json trend_json(const std::vector<uint64_t>& read_bytes) {
+  const size_t skipped = std::min<size_t>(kWarmUpSteps, read_bytes.size());
+  const Trend trend = trend_of(std::span(read_bytes).subspan(skipped));
+  return {{"skipped_steps", skipped},
+          {"steps", read_bytes.size() - skipped},
+          {"mean_bytes", trend.mean},
+          {"bytes_per_step", trend.slope},
+          {"error", trend.error}};
+}
+
+// "284 MB a step after the first 16, -12 kB (+-9 kB) from step to step".
+std::string trend_text(const json& trend) {
+  const double slope = trend["bytes_per_step"].get<double>();
+  return fmt::format("{} a step after the first {}; {}{} from step to step, give or take {}",
+                     size_text(trend["mean_bytes"]), trend["skipped_steps"].get<uint64_t>(),
+                     slope < 0 ? "-" : "+", format_bytes(std::abs(slope)), size_text(trend["error"]));
+}
+
 // "1200 reads of 26 kB for 4800 extents, 12 % in vain; 1.9 GB/s while busy".
 std::string flash_text(const json& flash) {
   const auto reads = flash["reads"].get<uint64_t>();
@@ -219,6 +242,7 @@ json report_json(Runtime& runtime, const RunResult& result) {
   report["prefill"] = times_json(runtime.engine().prefill_times());
   report["decode"] = times_json(runtime.engine().decode_times());
   add_reads(report["decode"], result.flash_before, flash);
+  report["decode"]["flash_trend"] = trend_json(result.decode_read_bytes);
   report["neurons"] = {{"hits", counters.hits},       {"staged", counters.staged},
                        {"misses", counters.misses},   {"evictions", counters.evictions},
                        {"wasted", counters.wasted},   {"prefetch_failed", counters.prefetch_failed},
@@ -290,6 +314,9 @@ std::string report_text(const json& r) {
            format_rate(step_seconds > 0 ? decode["resident_weight_bytes"].get<double>() / step_seconds : 0)));
   const json& flash = r["flash"];
   if (flash["reads"].get<uint64_t>() != 0) line("flash", flash_text(flash));
+  if (const json& trend = decode["flash_trend"];
+      trend["steps"].get<uint64_t>() >= kLeastTrendSteps && trend["mean_bytes"].get<double>() > 0)
+    line("trend", trend_text(trend));
   if (flash["gap_bytes"].get<uint64_t>() != 0) {
     line("gaps", fmt::format("up to {} are read through; {}", size_text(flash["gap_bytes"]),
                              flash["gap_from"].get<std::string>()));

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "tools/assembly/runtime.h"
 
@@ -12,8 +13,9 @@ struct RunResult {
   uint64_t prompt_tokens = 0;
   uint64_t generated_tokens = 0;
   uint64_t load_ns = 0;
-  uint64_t first_token_ns = 0;  // from the start of prefill
-  ReadCounts flash_before;      // before the first decode step
+  uint64_t first_token_ns = 0;              // from the start of prefill
+  ReadCounts flash_before;                  // before the first decode step
+  std::vector<uint64_t> decode_read_bytes;  // of each decode step
   uint64_t guessed_tokens = 0;
   uint64_t right_guesses = 0;
 };
