@@ -178,5 +178,43 @@ TEST_F(TraceCli, ATraceOfARunThatWasBrokenOffReplays) {
   }
 }
 
+// What must hold of any text, and what LLM in a flash says of bundles of friends. Sampled from the model
+// itself.
+TEST_F(TraceCli, ActivityOfTheEmbeddedModel) {
+  const auto activity = [&](const char* seed) {
+    const std::string trace = folder().path() + "/" + seed + ".trace";
+    std::vector<std::string> arguments = {"--config", config_file("llm-in-a-flash"), "-m", kDemo, "-p",
+                                          "First"};
+    for (const char* const more : {"-n", "160", "-c", "256", "--temp", "1", "-s", seed, "-t", "1", "-q"})
+      arguments.emplace_back(more);
+    for (const char* const key :
+         {"predictor.name=dense", "tiers.dram.capacity=all", "scheduler.measure_every=1"})
+      arguments.insert(arguments.end(), {"--set", key});
+    arguments.insert(arguments.end(), {"--trace", trace});
+    const Ended run = run_tierd(arguments);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return trace;
+  };
+  const std::string other = activity("2");
+  const Ended told = tier_trace({"activity", "--measured", "--unrelated", other, activity("1"), "--json"});
+  ASSERT_EQ(told.status, 0) << told.err;
+  const json all = json::parse(told.out);
+  for (const json& site : all["sites"]) {
+    SCOPED_TRACE(site["site"].get<std::string>());
+    const auto fresh = site["new"].get<std::vector<double>>();
+    const auto held = site["held"].get<std::vector<double>>();
+    double union_of = site["active"].get<double>();
+    EXPECT_NEAR(held[0], union_of + fresh[0], 2e-3);  // but for the edges
+    for (size_t k = 1; k < fresh.size(); ++k) {
+      EXPECT_LE(fresh[k], fresh[k - 1]);
+      EXPECT_NEAR(held[k], held[k - 1] + fresh[k], 2e-3);
+    }
+  }
+  const json& mean = all["mean"];
+  EXPECT_GT(mean["overlap"].get<double>(), mean["unrelated_overlap"].get<double>());
+  EXPECT_GT(mean["closest_friend_cost"].get<double>(), 1.3);
+  EXPECT_LT(4 * mean["closest_friends"].get<double>(), mean["with_a_friend"].get<double>());
+}
+
 }  // namespace
 }  // namespace tierd

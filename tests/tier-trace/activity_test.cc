@@ -78,10 +78,13 @@ TEST(Activity, TheHottestFifth) {
 TEST(Activity, ClosestFriends) {
   // Pairs that always fire together are worth a bundle.
   SiteActivity pairs{"", 6, {{0, 1}, {2, 3}, {4, 5}, {0, 1}, {2, 3}}};
-  EXPECT_DOUBLE_EQ(closest_friend_cost(pairs, 1, 0), 1.0);
+  EXPECT_DOUBLE_EQ(friend_bundling(pairs, 1, 0).cost, 1.0);
+  EXPECT_EQ(friend_bundling(pairs, 1, 0).friends, 6u);
   // One that fires with all is everybody's friend, and comes again and again although it never left.
   SiteActivity star{"", 6, {{0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}}};
-  EXPECT_DOUBLE_EQ(closest_friend_cost(star, 1, 1), 2.0);
+  EXPECT_DOUBLE_EQ(friend_bundling(star, 1, 1).cost, 2.0);
+  EXPECT_EQ(friend_bundling(star, 1, 1).with_one, 6u);
+  EXPECT_EQ(friend_bundling(star, 1, 1).friends, 2u);  // itself has another
 }
 
 TEST(Activity, TheReportHasMeans) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 namespace tierd {
 namespace {
@@ -156,7 +157,7 @@ double overlap_with(const SiteActivity& site, const SiteActivity& unrelated, uin
   return ratio(shared, all);
 }
 
-double closest_friend_cost(const SiteActivity& site, uint32_t k, uint32_t skip) {
+FriendBundling friend_bundling(const SiteActivity& site, uint32_t k, uint32_t skip) {
   const std::vector<uint32_t> friends = closest_friends(site);
   constexpr uint64_t kNever = UINT64_MAX;
   std::vector<uint64_t> last(site.neurons, kNever);
@@ -173,7 +174,16 @@ double closest_friend_cost(const SiteActivity& site, uint32_t k, uint32_t skip) 
       came[neuron] = came[friends[neuron]] = 1;
     }
   }
-  return ratio(with_friends, alone);
+  FriendBundling bundling;
+  bundling.cost = ratio(with_friends, alone);
+  std::set<uint32_t> different;
+  for (uint32_t i = 0; i < site.neurons; ++i) {
+    if (friends[i] == i) continue;
+    ++bundling.with_one;
+    different.insert(friends[i]);
+  }
+  bundling.friends = static_cast<uint32_t>(different.size());
+  return bundling;
 }
 
 json activity_json(const std::vector<SiteActivity>& sites, const std::vector<SiteActivity>& unrelated,
@@ -193,14 +203,21 @@ json activity_json(const std::vector<SiteActivity>& sites, const std::vector<Sit
                 {"overlap", overlap_with_previous(site, options.skip)}};
     if (s < unrelated.size()) one["unrelated_overlap"] = overlap_with(site, unrelated[s], options.skip);
     friends = friends && site.neurons <= kMostWithFriends;
-    if (friends) one["closest_friend_cost"] = closest_friend_cost(site, kFriendlyWindow, options.skip);
+    if (friends) {
+      const FriendBundling bundling = friend_bundling(site, kFriendlyWindow, options.skip);
+      one["closest_friend_cost"] = bundling.cost;
+      one["with_a_friend"] = bundling.with_one;
+      one["closest_friends"] = bundling.friends;
+    }
     list.push_back(std::move(one));
   }
   json mean = {{"active", mean_json(list, "active")},
                {"hot_share", mean_json(list, "hot_share")},
                {"overlap", mean_json(list, "overlap")}};
   if (unrelated.size() >= sites.size()) mean["unrelated_overlap"] = mean_json(list, "unrelated_overlap");
-  if (friends) mean["closest_friend_cost"] = mean_json(list, "closest_friend_cost");
+  for (const char* const key : {"closest_friend_cost", "with_a_friend", "closest_friends"}) {
+    if (friends) mean[key] = mean_json(list, key);
+  }
   for (const char* const key : {"new", "held"}) {
     std::vector<double> means(options.most_k, 0);
     for (const json& site : list) {
@@ -232,8 +249,11 @@ std::string activity_text(const json& activity) {
   if (mean.contains("unrelated_overlap"))
     text += fmt::format(", with another text {} %", percent(mean["unrelated_overlap"]));
   if (mean.contains("closest_friend_cost")) {
-    text += fmt::format("\n  bundled with its closest friend, a new neuron takes {:.2f} times the bytes",
-                        mean["closest_friend_cost"].get<double>());
+    text += fmt::format(
+        "\n  bundled with its closest friend, a new neuron takes {:.2f} times the bytes; {:.0f} "
+        "neurons of a site have {:.0f} different ones",
+        mean["closest_friend_cost"].get<double>(), mean["with_a_friend"].get<double>(),
+        mean["closest_friends"].get<double>());
   }
   const size_t k = std::min<size_t>(kFriendlyWindow, mean["new"].size()) - 1;
   text += fmt::format("\n\n  {:<18}{:>10}{:>10}{:>10}{:>10}\n", fmt::format("k = {}", k + 1), "active", "new",

@@ -40,9 +40,13 @@ double overlap_with_previous(const SiteActivity& site, uint32_t skip);
 double overlap_with(const SiteActivity& site, const SiteActivity& unrelated, uint32_t skip);
 
 // Bundling each neuron with the one that fires with it most often (LLM in a flash, section 3.2.2: it fails,
-// since the most active neurons are the friends of almost all): bytes that the new neurons of a window of k
-// would take, over those without friends. Friends are learned from the same tokens.
-double closest_friend_cost(const SiteActivity& site, uint32_t k, uint32_t skip);
+// since the most active neurons are the friends of almost all). Friends are learned from the same tokens.
+struct FriendBundling {
+  double cost = 0;        // bytes that the new neurons of a window of k take, over those without friends
+  uint32_t with_one = 0;  // neurons that ever fire with another
+  uint32_t friends = 0;   // how many different closest friends those have
+};
+FriendBundling friend_bundling(const SiteActivity& site, uint32_t k, uint32_t skip);
 
 struct ActivityOptions {
   uint32_t most_k = 6;
