@@ -202,6 +202,20 @@ TEST(EvictionOrder, KeepsTheOrderOfAList) {
   }
 }
 
+// Attention, a network of which a step uses a part, a head, whose bytes the embedding shares: what every step
+// uses whole has its room before the network.
+TEST(Caches, WhatIsUsedWholeComesFirst) {
+  const std::vector<TestSite> sites = {
+      {6, 100, true, 3}, {10, 100}, {200, 10, false, TIERD_NO_SITE, TIERD_AXIS_NEURON}, {6, 100}};
+  for (const char* name : {"lru", "lfu", "fifo", "residency-window"}) {
+    Cache cache("cache", name, sites);
+    EXPECT_EQ(share(cache, sites, 800), (std::vector<uint32_t>{0, 5, 0, 3})) << name;
+    EXPECT_EQ(share(cache, sites, 1600), (std::vector<uint32_t>{0, 10, 0, 6})) << name;
+    EXPECT_EQ(share(cache, sites, 2000), (std::vector<uint32_t>{0, 10, 40, 6})) << name;
+    EXPECT_EQ(share(cache, sites, 1 << 20), (std::vector<uint32_t>{0, 10, 200, 6})) << name;
+  }
+}
+
 // Random sites and sizes: never more than there is, never less than the share by more than one slot a site.
 TEST(Caches, SharesFitWhateverTheSizes) {
   Random random(12);

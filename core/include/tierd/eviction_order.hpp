@@ -89,7 +89,7 @@ class EvictionOrder {
     for (uint32_t s = 0; s < host.n_sites(); ++s) orders_.emplace_back(host.site(s).n);
   }
 
-  void share(uint64_t bytes, uint32_t* max_slots) { split_evenly(host_, bytes, max_slots); }
+  void share(uint64_t bytes, uint32_t* max_slots) { split_whole_first(host_, bytes, max_slots); }
 
   void resize(uint64_t bytes, uint32_t* max_slots, tierd_victims_out& victims) {
     share(bytes, max_slots);

@@ -1,5 +1,4 @@
-// How a cache may split its bytes: every site keeps the same share of its neurons. Optional; C++17,
-// header-only.
+// How a cache may split its bytes among the sites. Optional; C++17, header-only.
 #ifndef TIERD_SPLIT_HPP
 #define TIERD_SPLIT_HPP
 
@@ -51,6 +50,31 @@ inline void split_evenly(const Host& host, uint64_t bytes, uint32_t* max_slots) 
   std::fill_n(max_slots, host.n_sites(), 0u);
   split_evenly(host, bytes, most, max_slots,
                [](const tierd_site_view& site) { return site.alias_of == TIERD_NO_SITE; });
+}
+
+// Whether a step uses only some of a site's neurons: networks in bundles are, whose neurons are predicted.
+inline bool used_in_part(const tierd_site_view& site) {
+  return site.axis == TIERD_AXIS_NEURON && site.given == 0;
+}
+
+// Where a step uses some sites in part, those that it uses whole come first: a slot of theirs saves a read in
+// every step (LLM in a flash, 3.1: selective persistence). Then the embedding, of which a step uses a row,
+// then what is used in part. Without such sites all are treated alike. slots[s]: in, the most; out, the
+// share.
+inline void split_whole_first(const Host& host, uint64_t bytes, uint32_t* slots) {
+  bool in_part = false;
+  for (uint32_t s = 0; s < host.n_sites(); ++s) in_part = in_part || used_in_part(host.site(s));
+  if (!in_part) return split_evenly(host, bytes, slots);
+  const std::vector<uint32_t> most(slots, slots + host.n_sites());
+  std::fill_n(slots, host.n_sites(), 0u);
+  const auto spread = [&](auto takes_part) {
+    bytes = split_evenly(host, bytes, most, slots, [&](const tierd_site_view& site) {
+      return site.alias_of == TIERD_NO_SITE && takes_part(site);
+    });
+  };
+  spread([](const tierd_site_view& site) { return !used_in_part(site) && site.given == 0; });
+  spread([](const tierd_site_view& site) { return site.given != 0; });
+  spread(used_in_part);
 }
 
 // For `resize`: of the neurons that a site keeps, in the order in which they should leave, names those that

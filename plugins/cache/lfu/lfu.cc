@@ -17,7 +17,7 @@ class Lfu {
     }
   }
 
-  void share(uint64_t bytes, uint32_t* max_slots) { tierd::split_evenly(host_, bytes, max_slots); }
+  void share(uint64_t bytes, uint32_t* max_slots) { tierd::split_whole_first(host_, bytes, max_slots); }
 
   void resize(uint64_t bytes, uint32_t* max_slots, tierd_victims_out& victims) {
     share(bytes, max_slots);

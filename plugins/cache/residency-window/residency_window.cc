@@ -155,19 +155,10 @@ class ResidencyWindow : public tierd::FixedSet {
 
   // What is used whole comes first.
   void share(uint64_t bytes, uint32_t* max_slots) {
-    std::vector<uint32_t> most(max_slots, max_slots + host().n_sites());
-    for (uint32_t s = 0; s < most.size(); ++s) {
-      if (slides(s)) most[s] = std::min(most[s], static_cast<uint32_t>(most_ * host().site(s).n));
+    for (uint32_t s = 0; s < host().n_sites(); ++s) {
+      if (slides(s)) max_slots[s] = std::min(max_slots[s], static_cast<uint32_t>(most_ * host().site(s).n));
     }
-    std::fill_n(max_slots, host().n_sites(), 0u);
-    const auto spread = [&](auto takes_part) {
-      bytes = tierd::split_evenly(host(), bytes, most, max_slots, [&](const tierd_site_view& site) {
-        return site.alias_of == TIERD_NO_SITE && takes_part(site);
-      });
-    };
-    spread([&](const tierd_site_view& site) { return !slides(site.site) && site.given == 0; });
-    spread([&](const tierd_site_view& site) { return !slides(site.site) && site.given != 0; });
-    spread([&](const tierd_site_view& site) { return slides(site.site); });
+    tierd::split_whole_first(host(), bytes, max_slots);
     for (uint32_t s = 0; s < host().n_sites(); ++s) {
       std::vector<uint32_t> kept;
       for (uint32_t i = 0; !slides(s) && i < host().site(s).n && kept.size() < max_slots[s]; ++i) {
@@ -234,10 +225,7 @@ class ResidencyWindow : public tierd::FixedSet {
   }
 
  private:
-  bool slides(uint32_t site) const {
-    const tierd_site_view& view = host().site(site);
-    return view.axis == TIERD_AXIS_NEURON && view.given == 0;
-  }
+  bool slides(uint32_t site) const { return tierd::used_in_part(host().site(site)); }
 
   // The oldest first: those whose time is over, those of the next token to leave the window, and so on.
   void make_room(uint32_t site, uint32_t wanted, tierd_victims_out& victims) {
