@@ -55,7 +55,7 @@ void add_blocks(std::vector<FileRange>& ranges, const Extent& extent) {
 
 }  // namespace
 
-Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
+Result<Store> open_store(const Config& config, const RuntimeOptions& options) {
   if (config.model.empty()) {
     return Error{Code::invalid_argument, "model.path", "no model is given; name one with -m"};
   }
@@ -64,7 +64,11 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   write.layout = *layout_by_name(config.layout);
   write.bundling = *bundling_by_name(config.bundling);
   TIERD_ASSIGN(const std::string directory, store_for(config.model, SourceOptions{config.tokenizer}, write));
-  TIERD_ASSIGN(Store store, Store::open(directory));
+  return Store::open(directory);
+}
+
+Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
+  TIERD_ASSIGN(Store store, open_store(config, options));
   const Manifest& manifest = store.manifest();
 
   MemoryRequest request;

@@ -50,7 +50,9 @@ struct RunPlan {
   StrategyChoices fallbacks;  // without a plugin where none is named
   AgentChoices agents;
 };
-// Opens (or makes) the store that the configuration names and divides the memory. Errors name file or key.
+// Opens (or makes) the store that the configuration names. Errors name file or key.
+Result<Store> open_store(const Config& config, const RuntimeOptions& options);
+// The same, and divides the memory.
 Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options);
 
 class Runtime {

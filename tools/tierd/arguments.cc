@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <algorithm>
 
 #include "core/base/standard_streams.h"
 #include "tools/command_line/command_line.h"
+#include "tools/command_line/prompt_file.h"
 
 namespace tierd {
 namespace {
@@ -131,13 +130,9 @@ Parsed parse_arguments(int argc, char** argv) {
     return fail(fmt::format("--draft-max: {} is not within 1 and 63", arguments.draft_most));
   arguments.sampling.seed = arguments.config.seed;
   if (!prompt_file.empty()) {
-    std::ifstream in(prompt_file, std::ios::binary);
-    if (!in || std::filesystem::is_directory(prompt_file)) {
-      return fail(prompt_file + ": cannot be read as a prompt");
-    }
-    std::stringstream text;
-    text << in.rdbuf();
-    arguments.prompt = text.str();
+    auto text = read_prompt_file(prompt_file);
+    if (!text.ok()) return fail(text.error().line());
+    arguments.prompt = std::move(*text);
   }
   return parsed;
 }
