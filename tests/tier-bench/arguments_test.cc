@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tests/store/temp_folder.h"
+
 namespace tierd {
 namespace {
 
@@ -61,6 +63,49 @@ TEST(Arguments, WithAPeerOneRateIsMeasured) {
   EXPECT_EQ(parsed.arguments.tests[0].name(), "pp16");
   EXPECT_EQ(parsed.arguments.rounds, 2u);
   EXPECT_EQ(parse({"-m", "x", "--peer", "true", "--peer-rate", "(1)"}).arguments.tests.at(0).name(), "tg128");
+}
+
+TEST(Arguments, ATextIsContinuedInsteadOfAPrompt) {
+  TempFolder folder;
+  const std::string file = folder.write("a.txt", "The sea");
+  const Parsed parsed = parse({"-m", "x", "-f", file, "-n", "8"});
+  ASSERT_FALSE(parsed.exit_code);
+  ASSERT_EQ(parsed.arguments.tests.size(), 1u);
+  EXPECT_EQ(parsed.arguments.tests[0].name(), "tg8");
+  ASSERT_TRUE(parsed.arguments.text);
+  EXPECT_EQ(parsed.arguments.text->file, file);
+  EXPECT_EQ(parsed.arguments.text->text, "The sea");
+  EXPECT_EQ(parsed.arguments.config.context, 0u);  // only the tokenizer knows
+  EXPECT_THAT(refusal({"-m", "x", "-f", file, "-p", "8"}), HasSubstr("--file"));
+  EXPECT_THAT(refusal({"-m", "x", "-f", file, "--block-seconds", "8"}), HasSubstr("--file"));
+  EXPECT_THAT(refusal({"-m", "x", "-f", "/nowhere/a.txt"}), HasSubstr("/nowhere/a.txt"));
+}
+
+TEST(Arguments, FlagsHoldAtEveryPointOfASweep) {
+  const Parsed parsed =
+      parse({"-m", "x", "-n", "8", "-p", "0", "-t", "2", "--sweep", "cache.k=1,2", "--sweep",
+             "tiers.dram.capacity=50%,75%", "--set", "cache.name=residency-window"});
+  ASSERT_FALSE(parsed.exit_code);
+  ASSERT_TRUE(parsed.arguments.sweep);
+  ASSERT_EQ(parsed.arguments.sweep->points.size(), 4u);
+  for (const SweepPoint& point : parsed.arguments.sweep->points) {
+    EXPECT_EQ(point.config.model, "x");
+    EXPECT_EQ(point.config.threads, 2u);
+    EXPECT_EQ(point.config.context, 8u);
+    EXPECT_EQ(point.config.cache.name, "residency-window");
+  }
+  EXPECT_EQ(parsed.arguments.sweep->points[1].config.dram_capacity, "75%");
+}
+
+TEST(Arguments, SweepsThatSayTwoThingsAreRefused) {
+  EXPECT_THAT(refusal({"-m", "x", "--sweep", "cache.k"}), HasSubstr("KEY=VALUE"));
+  EXPECT_THAT(refusal({"-m", "x", "--sweep", "run.thread=1"}), HasSubstr("did you mean 'run.threads'?"));
+  EXPECT_THAT(refusal({"-m", "x", "--sweep", "run.threads=1,2", "-t", "2"}), HasSubstr("has a value by -t"));
+  EXPECT_THAT(refusal({"-m", "x", "--sweep", "model.path=a,b"}), HasSubstr("has a value by -m"));
+  EXPECT_THAT(refusal({"-m", "x", "--sweep", "cache.k=1", "--peer", "true", "--peer-rate", "(1)"}),
+              HasSubstr("excludes"));
+  EXPECT_THAT(refusal({"-m", "x", "--sweep", "run.context=16,64", "-p", "32"}),
+              HasSubstr("do not fit a context of 16"));
 }
 
 TEST(Arguments, BadOnesAreRefusedInOneLine) {

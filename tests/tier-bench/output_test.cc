@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/tier-bench/known_figures.h"
 #include "tools/tier-bench/report.h"
 
 namespace tierd {
@@ -15,76 +16,6 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-
-constexpr uint32_t kLayers = 2;
-
-// Ten tokens in `seconds`: 60 % compute, 30 % stall; 2 GB of 4 GB from a disk of 4 GB/s.
-Round round_of(double seconds) {
-  Round round;
-  Block& block = round.ours;
-  block.tokens = 10;
-  block.seconds = seconds;
-  block.times.steps = block.times.tokens = 10;
-  block.times.wall_ns = static_cast<uint64_t>(seconds * 1e9);
-  block.times.compute_ns = static_cast<uint64_t>(seconds * 0.6e9);
-  block.times.idle_ns = static_cast<uint64_t>(seconds * 0.3e9);
-  block.times.read_bytes = 20'000'000'000;
-  block.times.resident_bytes = 20'000'000'000;
-  block.times.messages = 50;
-  block.wake_ups = 40;
-  block.flash_ns = 11'000'000'000;
-  block.flash_steps = 11;
-  block.traffic = {2e9, 4e9};
-  block.bandwidths = {4e9, 40e9};
-  round.disk = {4e9};
-  return round;
-}
-
-Measurement result() {
-  Measurement result;
-  result.test = {Workload::Kind::decode, 10};
-  for (const double seconds : {10.0, 8.0, 12.5}) result.rounds.push_back(round_of(seconds));
-  result.repeated = 1;
-  return result;
-}
-
-json run() {
-  return {{"date", "2026-03-01 12:30:00 UTC"},
-          {"commit", "abc"},
-          {"host", "box"},
-          {"cpu", "A \"CPU\""},
-          {"cores", 2},
-          {"memory_bytes", 8e9},
-          {"model", "llama-2-7b"},
-          {"shape",
-           {{"architecture", "llama"},
-            {"layers", kLayers},
-            {"d_model", 64},
-            {"d_ff", 128},
-            {"encoding", "q4_0"}}},
-          {"tensor_bytes", 4e9},
-          {"config", "configs/hybrid.toml"},
-          {"set", {"a=1"}},
-          {"predictor", "dense"},
-          {"quantizer", "plain"},
-          {"cache", "pinned"},
-          {"balancer", "single"},
-          {"activations", "int8"},
-          {"kv", "f16"},
-          {"backend", "host"},
-          {"clock", "wall"},
-          {"kernels", "scalar"},
-          {"threads", 2},
-          {"context", 128},
-          {"prefill_chunk", 128},
-          {"device", "io_uring"},
-          {"cache_state", "direct I/O"},
-          {"seed", 0},
-          {"block_seconds", 30},
-          {"warmup_seconds", 10},
-          {"budget", {{"capacity_bytes", 2e9}, {"peak_bytes", 1.9e9}, {"raised_to_least", false}}},
-          {"memory", memory_json({1'000'000, MemoryGroupUse{2'000'000, 1'500'000}})}};
-}
 
 TEST(Report, FiguresOfADecodeTest) {
   const json test = test_json(result(), kLayers);
@@ -107,6 +38,34 @@ TEST(Report, FiguresOfADecodeTest) {
   EXPECT_DOUBLE_EQ(token["messages"], 5);
   EXPECT_DOUBLE_EQ(token["handovers_per_layer"], 2);
   EXPECT_NEAR(token["io_ms"], 1000, 1e-6);  // the flash figures are of eleven steps
+  EXPECT_DOUBLE_EQ(token["reads"], 8);      // likewise
+  EXPECT_DOUBLE_EQ(token["bytes_per_read"], 250e6);
+  EXPECT_DOUBLE_EQ(test["memory"]["bytes"], 1.5e9);
+  EXPECT_DOUBLE_EQ(test["memory"]["weight_bytes"], 1e9);
+  EXPECT_EQ(test["cache"], json({{"k", 3.5}}));
+}
+
+TEST(Report, PredictionIsTheMeanOverSites) {
+  Measurement sparse = result();
+  EXPECT_TRUE(test_json(sparse, kLayers)["prediction"].is_null());
+  SiteUse use;
+  use.rows = 10;
+  use.used = 200;  // 20 of 100
+  for (Round& round : sparse.rounds) round.ours.foreseen = {{100, use}, {300, use}};
+  const json unmeasured = test_json(sparse, kLayers)["prediction"];
+  EXPECT_DOUBLE_EQ(unmeasured["used_share"], 0.1);
+  EXPECT_TRUE(unmeasured["loss"].is_null());
+  use.measured_rows = 2;
+  use.predicted = 40;
+  use.active = 20;
+  use.missed = 5;
+  use.mass = 8;
+  use.missed_mass = 1;
+  sparse.rounds.front().ours.foreseen.back().use = use;
+  const json measured = test_json(sparse, kLayers)["prediction"];
+  EXPECT_DOUBLE_EQ(measured["loss"]["recall"], 0.75);
+  EXPECT_DOUBLE_EQ(measured["loss"]["precision"], 0.375);
+  EXPECT_DOUBLE_EQ(measured["loss"]["missed_mass"], 0.125);
 }
 
 TEST(Report, APromptHasNoLimit) {
@@ -144,25 +103,18 @@ TEST(Output, TablesForAPerson) {
   EXPECT_THAT(text, HasSubstr("commit abc"));
 }
 
+TEST(Output, NamesTheText) {
+  json report = {{"run", run()}, {"tests", json::array({test_json(result(), kLayers)})}, {"peer", nullptr}};
+  EXPECT_THAT(to_text(report, Format::md), HasSubstr("- random tokens from an empty context, 1 before them"));
+  report["run"]["text"] = {{"file", "a.txt"}, {"tokens", 64}};
+  report["run"]["uncounted_tokens"] = 16;
+  EXPECT_THAT(to_text(report, Format::md), HasSubstr("- text a.txt, 64 tokens, continued greedily"));
+}
+
 TEST(Output, JsonIsTheReport) {
   const json report = {
       {"run", run()}, {"tests", json::array({test_json(result(), kLayers)})}, {"peer", nullptr}};
   EXPECT_EQ(json::parse(to_text(report, Format::json)), report);
-}
-
-// Splits at commas outside quotes.
-std::vector<std::string> cells(const std::string& line) {
-  std::vector<std::string> parts(1);
-  bool inside = false;
-  for (const char c : line) {
-    if (c == '"') inside = !inside;
-    if (c == ',' && !inside) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
 }
 
 TEST(Output, CsvHasOneLineATestWithTheSameColumns) {

@@ -78,6 +78,47 @@ TEST_F(Whole, WhatStreamsIsHeldAgainstTheDisk) {
   EXPECT_GT(test["limit"]["ratio"]["median"], 0);
 }
 
+TEST_F(Whole, ATextIsContinued) {
+  Arguments given = arguments();
+  given.rounds = 1;
+  given.config.model = TIERD_SOURCE_DIR "/configs/models/demo";
+  given.config.context = 0;
+  given.tests = {{Workload::Kind::decode, 6}};
+  given.text = TextArguments{"sea.txt", "The sea was calm and the"};
+  Course course(given);
+  ASSERT_TRUE(course.load().ok());
+  const auto tokens = static_cast<uint32_t>(course.subject().prompt_tokens());
+  EXPECT_GT(tokens, 2u);
+  EXPECT_EQ(course.subject().uncounted(Workload::Kind::decode), 16u);
+  EXPECT_EQ(course.runtime().plan().memory.model.context, tokens + 16 + 6);
+  const auto decode = course.measure(given.tests.front());
+  ASSERT_TRUE(decode.ok()) << decode.error().line();
+  const Block& block = decode->rounds[0].ours;
+  EXPECT_EQ(block.tokens, 6u);
+  EXPECT_EQ(block.times.steps, 6u);
+  EXPECT_TRUE(block.foreseen.empty());
+  const nlohmann::json run = run_json(given, course.subject());
+  EXPECT_EQ(run["text"], nlohmann::json({{"file", "sea.txt"}, {"tokens", tokens}}));
+}
+
+TEST_F(Whole, TextsThatCannotBeContinued) {
+  Arguments given = arguments();
+  given.config.model = TIERD_SOURCE_DIR "/configs/models/demo";
+  given.tests = {{Workload::Kind::decode, 6}};
+  const auto refusal = [&](const std::string& text, uint32_t context) {
+    given.text = TextArguments{"sea.txt", text};
+    given.config.context = context;
+    Course course(given);
+    const Status loaded = course.load();
+    EXPECT_FALSE(loaded.ok());
+    return loaded.ok() ? "" : loaded.error().line();
+  };
+  EXPECT_THAT(refusal("", 0), HasSubstr("sea.txt: is too short"));
+  EXPECT_THAT(refusal("The sea was calm", 20), HasSubstr("found 20 (-c)"));
+  given.config.model = TIERD_SOURCE_DIR "/tests/golden/models/llama2";
+  EXPECT_THAT(refusal("The sea", 0), HasSubstr("model.tokenizer"));
+}
+
 TEST_F(Whole, PeerTakesTurns) {
   Arguments given = arguments();
   auto rate = RatePattern::compile("rate ([0-9.]+)");

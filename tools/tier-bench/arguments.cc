@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <tuple>
 
 #include "tools/command_line/command_line.h"
+#include "tools/command_line/prompt_file.h"
 
 namespace tierd {
 namespace {
@@ -18,8 +19,12 @@ constexpr const char* kDescription =
     "  tier-bench --config configs/hybrid.toml -m 7b.store -p 128 -n 64 -r 3 -c 128 -t 2\n"
     "  tier-bench -m 7b.store -n 128 -t 2 --block-seconds 30 --warmup-seconds 10 \\\n"
     "    --peer 'llama-bench -m 7b.gguf -p 0 -n 128 -t 2 -o jsonl' --peer-rate '\"avg_ts\": ([0-9.]+)'\n"
+    "  tier-bench --config configs/llm-in-a-flash.toml --set predictor.tensors=opt.predictor.safetensors \\\n"
+    "    -m opt.store -f opt.prompt.txt -n 64 -r 3 --sweep cache.k=1,2,3,4,5,6\n"
     "\n"
-    "Tokens are random. The table goes to stdout, progress to stderr. Exit: 0 done; 1 a measurement failed;\n"
+    "Tokens are random, or those that the model itself gives after a text (-f): who is active follows from "
+    "them.\n"
+    "The table goes to stdout, progress to stderr. Exit: 0 done; 1 a measurement failed;\n"
     "2 a bad argument, model or configuration.";
 
 constexpr uint32_t kDefaultPrompt = 512;
@@ -27,26 +32,55 @@ constexpr uint32_t kDefaultGenerate = 128;
 constexpr uint32_t kDefaultRounds = 5;
 
 struct Raw {
-  std::string model, peer, peer_rate;
+  std::string model, text_file, peer, peer_rate;
+  std::vector<std::string> sweep;
   std::string format = "md";
   std::optional<uint32_t> prompt, generate, repetitions, rounds, context, threads, ubatch;
   std::optional<uint64_t> seed;
   bool keep = false;
 };
 
-Status complete(const Raw& raw, Arguments& arguments) {
-  TIERD_ASSIGN(arguments.config, load_config(arguments.config_file, arguments.overrides));
-  Config& config = arguments.config;
+void apply(const Raw& raw, Config& config) {
   if (!raw.model.empty()) config.model = raw.model;
-  if (raw.format == "json") arguments.format = Format::json;
-  if (raw.format == "csv") arguments.format = Format::csv;
   if (raw.threads) config.threads = *raw.threads;
+  if (raw.context) config.context = *raw.context;
   if (raw.ubatch) config.ubatch = *raw.ubatch;
   if (raw.seed) config.seed = *raw.seed;
+}
+
+Status complete_sweep(const Raw& raw, Arguments& arguments) {
+  if (raw.sweep.empty()) return {};
+  TIERD_ASSIGN(arguments.sweep, make_sweep(raw.sweep, arguments.config_file, arguments.overrides));
+  // A flag that stands for a key would win at every point.
+  const std::tuple<const char*, const char*, bool> flags[] = {{"model.path", "-m", !raw.model.empty()},
+                                                              {"run.threads", "-t", raw.threads.has_value()},
+                                                              {"run.context", "-c", raw.context.has_value()},
+                                                              {"run.ubatch", "--ub", raw.ubatch.has_value()},
+                                                              {"run.seed", "-s", raw.seed.has_value()}};
+  for (const SweepAxis& axis : arguments.sweep->axes) {
+    for (const auto& [key, flag, given] : flags) {
+      if (axis.key == key && given) {
+        return Error{Code::invalid_argument, "--sweep",
+                     fmt::format("'{}' has a value by {} as well", key, flag)};
+      }
+    }
+  }
+  return {};
+}
+
+Status complete(const Raw& raw, Arguments& arguments) {
+  TIERD_ASSIGN(arguments.config, load_config(arguments.config_file, arguments.overrides));
+  TIERD_TRY(complete_sweep(raw, arguments));
+  if (raw.format == "json") arguments.format = Format::json;
+  if (raw.format == "csv") arguments.format = Format::csv;
+  if (!raw.text_file.empty()) {
+    TIERD_ASSIGN(std::string text, read_prompt_file(raw.text_file));
+    arguments.text = TextArguments{raw.text_file, std::move(text)};
+  }
 
   // One rate stands beside the peer's: with a peer, what is not asked for is not measured.
   const bool alone = raw.peer.empty();
-  const uint32_t prompt = raw.prompt.value_or(alone ? kDefaultPrompt : 0);
+  const uint32_t prompt = raw.prompt.value_or(alone && !arguments.text ? kDefaultPrompt : 0);
   const uint32_t generate = raw.generate.value_or(alone || prompt == 0 ? kDefaultGenerate : 0);
   if (prompt > 0) arguments.tests.push_back({Workload::Kind::prefill, prompt});
   if (generate > 0) arguments.tests.push_back({Workload::Kind::decode, generate});
@@ -56,11 +90,17 @@ Status complete(const Raw& raw, Arguments& arguments) {
   if (!alone && arguments.tests.size() != 1) {
     return Error{Code::invalid_argument, "--peer", "one rate is compared: give -p or -n, not both"};
   }
-  if (raw.context) config.context = *raw.context;
-  if (config.context == 0) config.context = std::max(prompt, generate);
-  if (prompt > config.context) {
+  const auto settle = [&](Config& config) -> Status {
+    apply(raw, config);
+    // How long a text is only the model's tokenizer knows.
+    if (config.context == 0 && !arguments.text) config.context = std::max(prompt, generate);
+    if (prompt <= config.context) return {};
     return Error{Code::invalid_argument, "-p",
                  fmt::format("{} tokens do not fit a context of {} (-c)", prompt, config.context)};
+  };
+  TIERD_TRY(settle(arguments.config));
+  if (arguments.sweep) {
+    for (SweepPoint& point : arguments.sweep->points) TIERD_TRY(settle(point.config));
   }
   arguments.rounds = raw.rounds.value_or(raw.repetitions.value_or(kDefaultRounds));
   if (!alone) {
@@ -81,11 +121,18 @@ Parsed parse_arguments(int argc, char** argv) {
   line.option("--set", arguments.overrides, "a key over the configuration's, see tierd --help")
       .named("KEY=VALUE");
   line.option("-m,--model", raw.model, "the model").named("PATH");
-  line.option("-p,--n-prompt", raw.prompt, fmt::format("tokens of a prompt, 0 is none [{}]", kDefaultPrompt))
-      .named("N");
+  const Argument prompt = line.option("-p,--n-prompt", raw.prompt,
+                                      fmt::format("tokens of a prompt, 0 is none [{}]", kDefaultPrompt))
+                              .named("N");
   line.option("-n,--n-gen", raw.generate,
-              fmt::format("tokens decoded from an empty context, 0 is none [{}]", kDefaultGenerate))
+              fmt::format("tokens decoded from an empty context, or after the text; 0 is none [{}]",
+                          kDefaultGenerate))
       .named("N");
+  const Argument text = line.option("-f,--file", raw.text_file,
+                                    "a text that the model continues, always with the most probable token; "
+                                    "how fast it reads the text is not measured")
+                            .named("FILE")
+                            .excludes(prompt);
   const Argument repetitions = line.option("-r,--repetitions", raw.repetitions,
                                            fmt::format("blocks of each test [{}]", kDefaultRounds))
                                    .named("N")
@@ -97,16 +144,22 @@ Parsed parse_arguments(int argc, char** argv) {
   line.option("--block-seconds", arguments.block_seconds,
               "repeat the test in a block for at least so long; the context is emptied when full")
       .named("S")
-      .between(0.0, 86400.0);
+      .between(0.0, 86400.0)
+      .excludes(text);
   line.option("--warmup-seconds", arguments.warmup_seconds, "run so long before the first block")
       .named("S")
       .between(0.0, 86400.0);
+  const Argument sweep =
+      line.option("--sweep", raw.sweep,
+                  "measure at each of these values of a key that --set takes, in turn; given twice, at each "
+                  "pair")
+          .named("KEY=V,V...");
   Argument peer =
       line.option("--peer", raw.peer, "a shell command to run after each block of ours").named("CMD");
   Argument rate =
       line.option("--peer-rate", raw.peer_rate, "finds the peer's tokens/s in its output, first group")
           .named("REGEX");
-  peer.needs(rate).excludes(repetitions);
+  peer.needs(rate).excludes(repetitions).excludes(sweep);
   rate.needs(peer);
   line.option("--rounds", raw.rounds, fmt::format("times ours and the peer take turns [{}]", kDefaultRounds))
       .named("N")

@@ -7,6 +7,7 @@
 
 #include "core/config/config.h"
 #include "tools/tier-bench/peer.h"
+#include "tools/tier-bench/sweep.h"
 
 namespace tierd {
 
@@ -26,10 +27,17 @@ struct PeerArguments {
   bool keep = false;  // our runtime stays in memory while the peer runs
 };
 
+// What decoding continues, instead of random tokens.
+struct TextArguments {
+  std::string file;
+  std::string text;
+};
+
 struct Arguments {
   Config config;
   std::string config_file;
   std::vector<std::string> overrides;
+  std::optional<TextArguments> text;
   std::vector<Workload> tests;
   uint32_t rounds = 0;        // blocks of each test that count
   double block_seconds = 0;   // a block goes on for at least so long; 0: its test, once
@@ -38,6 +46,7 @@ struct Arguments {
   bool fit = false;
   bool quiet = false;
   Format format = Format::md;
+  std::optional<Sweep> sweep;
 };
 
 struct Parsed {

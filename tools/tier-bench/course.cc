@@ -117,37 +117,43 @@ Result<Round> Course::run_round(const Workload& test) {
 
 void Course::say(const Measurement& so_far, const Round& round) const {
   if (arguments_.quiet) return;
-  std::string line = fmt::format("tier-bench: {} {}/{}: {:.3f} tokens/s", so_far.test.name(),
+  std::string line = fmt::format("tier-bench: {}{} {}/{}: {:.3f} tokens/s", name_, so_far.test.name(),
                                  so_far.rounds.size(), arguments_.rounds, round.ours.rate());
   if (round.peer) line += fmt::format(", peer {:.3f}", round.peer->rate);
   for (const double rate : round.disk) line += ", disk " + format_rate(rate);
   fmt::print(stderr, "{}\n", line);
 }
 
-Result<Measurement> Course::measure(const Workload& test) {
-  Measurement result;
-  result.test = test;
-  const auto add_round = [&]() -> Status {
-    TIERD_ASSIGN(Round round, run_round(test));
-    result.rounds.push_back(std::move(round));
-    say(result, result.rounds.back());
-    return {};
-  };
-  while (result.rounds.size() < arguments_.rounds) TIERD_TRY(add_round());
+Status Course::add_round(Measurement& result) {
+  TIERD_ASSIGN(Round round, run_round(result.test));
+  result.rounds.push_back(std::move(round));
+  say(result, result.rounds.back());
+  return {};
+}
+
+Status Course::repeat_strays(Measurement& result) {
   for (;;) {
     const std::vector<size_t> strays = find_strays(disk_of(result.rounds), kDiskTolerance);
     result.strays = static_cast<uint32_t>(strays.size());
     // As many again as were asked for, not for ever: a disk may never hold still.
-    if (strays.empty() || result.repeated == arguments_.rounds) return result;
+    if (strays.empty() || result.repeated == arguments_.rounds) return {};
     if (!arguments_.quiet) {
       fmt::print(stderr,
-                 "tier-bench: {}: the disk was more than {:.0f} % off its median: a round is repeated\n",
-                 test.name(), kDiskTolerance * 100);
+                 "tier-bench: {}{}: the disk was more than {:.0f} % off its median: a round is repeated\n",
+                 name_, result.test.name(), kDiskTolerance * 100);
     }
     result.rounds.erase(result.rounds.begin() + static_cast<ptrdiff_t>(strays.front()));
     ++result.repeated;
-    TIERD_TRY(add_round());
+    TIERD_TRY(add_round(result));
   }
+}
+
+Result<Measurement> Course::measure(const Workload& test) {
+  Measurement result;
+  result.test = test;
+  while (result.rounds.size() < arguments_.rounds) TIERD_TRY(add_round(result));
+  TIERD_TRY(repeat_strays(result));
+  return result;
 }
 
 }  // namespace tierd

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/base/result.h"
@@ -37,16 +38,24 @@ struct MemoryUse {
 
 class Course {
  public:
-  // `arguments` outlive the course.
-  explicit Course(const Arguments& arguments) : arguments_(arguments) {}
+  // `arguments` outlive the course. `name` stands before its lines of progress.
+  explicit Course(const Arguments& arguments, std::string name = {})
+      : arguments_(arguments), name_(std::move(name)) {}
 
   // Loads the model, unless it is there.
   Status load();
+  // The memory is free afterwards.
+  void unload() { subject_.reset(); }
   // After `load`.
+  Subject& subject() { return *subject_; }
   Runtime& runtime() { return subject_->runtime(); }
 
-  // Errors: those of Subject, run_peer and measure_read.
+  // All rounds, one after the other. Errors: those of Subject, run_peer and measure_read.
   Result<Measurement> measure(const Workload& test);
+  // The same in parts, for who has something else to measure in between: a round more; and rounds again in
+  // which the disk did not hold still.
+  Status add_round(Measurement& result);
+  Status repeat_strays(Measurement& result);
 
   const MemoryUse& memory_use() const { return memory_use_; }
   // Resident bytes of this process while the peer ran, the largest.
@@ -63,6 +72,7 @@ class Course {
   void say(const Measurement& so_far, const Round& round) const;
 
   const Arguments& arguments_;
+  const std::string name_;
   const CoreSet cores_ = CoreSet::of_this_thread();
   std::unique_ptr<Subject> subject_;
   std::optional<Workload> warm_for_;

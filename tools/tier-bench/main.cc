@@ -9,6 +9,7 @@
 #include "tools/tier-bench/course.h"
 #include "tools/tier-bench/output.h"
 #include "tools/tier-bench/report.h"
+#include "tools/tier-bench/sweep_course.h"
 
 namespace tierd {
 namespace {
@@ -18,13 +19,25 @@ int fail(const Error& error, int code) {
   return code;
 }
 
+int run_sweep(const Arguments& arguments) {
+  if (const Status usable = check_sweep(arguments); !usable.ok()) return fail(usable.error(), kBadInput);
+  const nlohmann::json report = measure_sweep(arguments);
+  fmt::print("{}", to_text(report, arguments.format));
+  int code = 0;
+  for (const nlohmann::json& point : report["points"]) {
+    if (!point["error"].is_null()) code = kFailed;
+  }
+  return code;
+}
+
 int run(const Arguments& arguments) {
+  if (arguments.sweep) return run_sweep(arguments);
   Course course(arguments);
   if (const Status loaded = course.load(); !loaded.ok())
     return fail(loaded.error(), exit_code(loaded.error()));
   const uint32_t layers = course.runtime().plan().store.manifest().config.n_layers;
   nlohmann::json report = {
-      {"run", run_json(arguments, course.runtime())}, {"tests", nlohmann::json::array()}, {"peer", nullptr}};
+      {"run", run_json(arguments, course.subject())}, {"tests", nlohmann::json::array()}, {"peer", nullptr}};
   for (const Workload& test : arguments.tests) {
     const auto result = course.measure(test);
     if (!result.ok()) return fail(result.error(), kFailed);

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "core/base/units.h"
+#include "tools/tier-bench/md_table.h"
+#include "tools/tier-bench/sweep_table.h"
 
 namespace tierd {
 namespace {
@@ -17,77 +19,47 @@ double number(const json& value) {
   return value.get<double>();
 }
 
-std::string bytes(const json& value) {
-  return format_bytes(number(value));
-}
-
-// Three digits, without an exponent.
-std::string figure(double value) {
-  if (value == 0) return "0";
-  return fmt::format("{:.{}f}", value, value < 0.995 ? 3 : (value < 99.5 ? 2 : 1));
-}
-std::string figure(const json& value) {
-  return figure(number(value));
-}
-
-std::string range(const json& summary) {
-  return fmt::format("{} – {}", figure(summary["least"]), figure(summary["most"]));
-}
-
-std::string row(const std::vector<std::string>& cells) {
-  std::string line = "|";
-  for (const std::string& cell : cells) line += " " + cell + " |";
-  return line + "\n";
-}
-
-// The first column is text, the others are figures.
-std::string head(const std::vector<std::string>& cells) {
-  std::string line = row(cells) + "|---|";
-  for (size_t i = 1; i < cells.size(); ++i) line += "---:|";
-  return line + "\n";
-}
-
 std::string rates_table(const json& tests) {
-  std::string text = head(
+  std::string text = table_head(
       {"test", "tokens/s", "from – to", "limit", "of the limit", "flash", "memory", "of memory", "blocks"});
   for (const json& test : tests) {
     const json& limit = test["limit"];
     const json& flash = test["flash_bytes_per_second"]["median"];
-    text +=
-        row({test["test"].get<std::string>(), figure(test["tokens_per_second"]["median"]),
-             range(test["tokens_per_second"]), limit.is_null() ? "" : figure(limit["tokens_per_second"]),
-             limit.is_null() ? "" : figure(limit["ratio"]["median"]),
-             number(flash) > 0 ? format_rate(number(flash)) : "",
-             format_rate(number(test["memory_bytes_per_second"]["median"])),
-             limit.is_null() ? "" : fmt::format("{:.0f} %", 100 * number(limit["share_of_memory_bandwidth"])),
-             fmt::format("{}", test["blocks"].get<uint64_t>())});
+    text += table_row(
+        {test["test"].get<std::string>(), figure(test["tokens_per_second"]["median"]),
+         range_text(test["tokens_per_second"]), limit.is_null() ? "" : figure(limit["tokens_per_second"]),
+         limit.is_null() ? "" : figure(limit["ratio"]["median"]),
+         number(flash) > 0 ? format_rate(number(flash)) : "",
+         format_rate(number(test["memory_bytes_per_second"]["median"])),
+         limit.is_null() ? "" : fmt::format("{:.0f} %", 100 * number(limit["share_of_memory_bandwidth"])),
+         fmt::format("{}", test["blocks"].get<uint64_t>())});
   }
   return text;
 }
 
 std::string breakdown_table(const json& tests) {
-  std::string text = head({"per token", "step ms", "compute", "stall", "predictor", "reading",
-                           "of it checksums", "management", "I/O beside", "flash", "DRAM", "messages",
-                           "hand-overs a layer", "kernel overhead"});
+  std::string text = table_head({"per token", "step ms", "compute", "stall", "predictor", "reading",
+                                 "of it checksums", "management", "I/O beside", "flash", "DRAM", "messages",
+                                 "hand-overs a layer", "kernel overhead"});
   for (const json& test : tests) {
     const json& t = test["per_token"];
-    text += row({test["test"].get<std::string>(), figure(t["step_ms"]), figure(t["compute_ms"]),
-                 figure(t["stall_ms"]), figure(t["predictor_ms"]), figure(t["reading_ms"]),
-                 figure(t["checksum_ms"]), figure(t["management_ms"]), figure(t["io_ms"]),
-                 bytes(t["flash_bytes"]), bytes(t["dram_bytes"]), figure(t["messages"]),
-                 figure(t["handovers_per_layer"]),
-                 fmt::format("{:.2f} %", number(t["kernel_overhead_percent"]))});
+    text += table_row({test["test"].get<std::string>(), figure(t["step_ms"]), figure(t["compute_ms"]),
+                       figure(t["stall_ms"]), figure(t["predictor_ms"]), figure(t["reading_ms"]),
+                       figure(t["checksum_ms"]), figure(t["management_ms"]), figure(t["io_ms"]),
+                       bytes_text(t["flash_bytes"]), bytes_text(t["dram_bytes"]), figure(t["messages"]),
+                       figure(t["handovers_per_layer"]),
+                       fmt::format("{:.2f} %", number(t["kernel_overhead_percent"]))});
   }
   return text;
 }
 
 std::string peer_table(const json& peer) {
-  return head({"test", "ours", "peer", "from – to", "ratio", "rounds"}) +
-         row({peer["test"].get<std::string>(), figure(peer["ours_tokens_per_second"]),
-              figure(peer["tokens_per_second"]["median"]), range(peer["tokens_per_second"]),
-              figure(peer["ratio"]), fmt::format("{}", peer["rounds"].get<uint64_t>())}) +
+  return table_head({"test", "ours", "peer", "from – to", "ratio", "rounds"}) +
+         table_row({peer["test"].get<std::string>(), figure(peer["ours_tokens_per_second"]),
+                    figure(peer["tokens_per_second"]["median"]), range_text(peer["tokens_per_second"]),
+                    figure(peer["ratio"]), fmt::format("{}", peer["rounds"].get<uint64_t>())}) +
          fmt::format("\nThe peer: `{}`; our memory beside it: {}.\n", peer["command"].get<std::string>(),
-                     bytes(peer["our_bytes_beside_it"]));
+                     bytes_text(peer["our_bytes_beside_it"]));
 }
 
 std::string notes(const json& tests) {
@@ -103,56 +75,106 @@ std::string notes(const json& tests) {
     const json& limit = test["limit"];
     if (!limit.is_null() && number(limit["flash_ms"]) > 0) {
       text += fmt::format("- {}: limit by flash {} ms ({}), by memory {} ms ({}){}\n", name,
-                          figure(limit["flash_ms"]), bytes(limit["must_read_bytes"]),
-                          figure(limit["memory_ms"]), bytes(limit["weight_bytes"]),
+                          figure(limit["flash_ms"]), bytes_text(limit["must_read_bytes"]),
+                          figure(limit["memory_ms"]), bytes_text(limit["weight_bytes"]),
                           limit["terms_within_20_percent"].get<bool>() ? ", within 20 % of each other" : "");
     }
   }
   return text;
 }
 
+// Where decoding takes its tokens from, and what a block finds when it begins.
+std::string text_line(const json& run) {
+  const json& text = run["text"];
+  const auto uncounted = run["uncounted_tokens"].get<uint64_t>();
+  if (text.is_null()) {
+    return fmt::format("- random tokens from an empty context, {} before them {}\n", uncounted,
+                       uncounted == 1 ? "does not count" : "do not count");
+  }
+  return fmt::format(
+      "- text {}, {} tokens, continued greedily: its own do not count, nor do {} that fill the "
+      "cache\n",
+      text["file"].get<std::string>(), word(text["tokens"]), uncounted);
+}
+
 std::string run_lines(const json& run) {
-  const auto text_of = [&](const char* key) { return run[key].get<std::string>(); };
+  const auto of = [&](const char* key) { return word(run[key]); };
   const json& shape = run["shape"];
-  const json& budget = run["budget"];
   std::string text;
-  text += fmt::format("- model {}: {}, {} layers of {} x {}, {}, {} of weights\n", text_of("model"),
-                      shape["architecture"].get<std::string>(), shape["layers"].get<int>(),
-                      shape["d_model"].get<int>(), shape["d_ff"].get<int>(),
-                      shape["encoding"].get<std::string>(), bytes(run["tensor_bytes"]));
+  text += fmt::format("- model {}: {}, {} layers of {} x {}, {}, {} of weights\n", of("model"),
+                      word(shape["architecture"]), word(shape["layers"]), word(shape["d_model"]),
+                      word(shape["d_ff"]), word(shape["encoding"]), bytes_text(run["tensor_bytes"]));
   std::string settings;
   for (const json& one : run["set"]) settings += " --set " + one.get<std::string>();
   text += fmt::format(
       "- configuration {}{}: predictor {}, quantizer {}, cache {}, balancer {}; activations {}, KV {}\n",
-      text_of("config").empty() ? "(defaults)" : text_of("config"), settings, text_of("predictor"),
-      text_of("quantizer"), text_of("cache"), text_of("balancer"), text_of("activations"), text_of("kv"));
-  text += fmt::format("- {} threads, {}, context {}, prefill chunk {}, seed {}\n", run["threads"].get<int>(),
-                      text_of("kernels"), run["context"].get<int>(), run["prefill_chunk"].get<int>(),
-                      run["seed"].get<uint64_t>());
-  text += fmt::format("- backend {}, clock {}; {}, {}\n", text_of("backend"), text_of("clock"),
-                      text_of("device"), text_of("cache_state"));
+      of("config").empty() ? "(defaults)" : of("config"), settings, of("predictor"), of("quantizer"),
+      of("cache"), of("balancer"), of("activations"), of("kv"));
+  text += fmt::format("- {} threads, {}, context {}, prefill chunk {}, seed {}\n", of("threads"),
+                      of("kernels"), of("context"), of("prefill_chunk"), of("seed"));
+  text += fmt::format("- backend {}, clock {}; {}, {}\n", of("backend"), of("clock"), of("device"),
+                      of("cache_state"));
   if (number(run["block_seconds"]) > 0 || number(run["warmup_seconds"]) > 0) {
     text += fmt::format("- blocks of at least {} s after {} s of warm-up\n", number(run["block_seconds"]),
                         number(run["warmup_seconds"]));
   }
+  return text + text_line(run);
+}
+
+std::string memory_line(const json& run) {
+  const json& budget = run["budget"];
   const json& memory = run["memory"];
-  text += fmt::format(
-      "- DRAM {} of {}{}; process at most {}", bytes(budget["peak_bytes"]), bytes(budget["capacity_bytes"]),
-      budget["raised_to_least"].get<bool>() ? " (raised to the least)" : "", bytes(memory["peak_rss_bytes"]));
-  if (const json& group = memory["group"]; !group.is_null()) {
-    text += fmt::format("; memory cgroup at most {}, {}", bytes(group["peak_bytes"]),
-                        group["limit_bytes"].is_null() ? "no limit" : "limit " + bytes(group["limit_bytes"]));
+  std::string text = "- ";
+  if (!budget["peak_bytes"].is_null()) {
+    text += fmt::format("DRAM {} of {}{}; ", bytes_text(budget["peak_bytes"]),
+                        bytes_text(budget["capacity_bytes"]),
+                        budget["raised_to_least"] == true ? " (raised to the least)" : "");
   }
-  text +=
-      fmt::format("\n- {} ({}, {} cores, {}), {}, commit {}\n", text_of("host"), text_of("cpu"),
-                  run["cores"].get<int>(), bytes(run["memory_bytes"]), text_of("date"), text_of("commit"));
-  return text;
+  text += fmt::format("process at most {}", bytes_text(memory["peak_rss_bytes"]));
+  if (const json& group = memory["group"]; !group.is_null()) {
+    text += fmt::format(
+        "; memory cgroup at most {}, {}", bytes_text(group["peak_bytes"]),
+        group["limit_bytes"].is_null() ? "no limit" : "limit " + bytes_text(group["limit_bytes"]));
+  }
+  return text + "\n";
+}
+
+std::string machine_line(const json& run) {
+  const auto of = [&](const char* key) { return word(run[key]); };
+  return fmt::format("- {} ({}, {} cores, {}), {}, commit {}\n", of("host"), of("cpu"), of("cores"),
+                     bytes_text(run["memory_bytes"]), of("date"), of("commit"));
+}
+
+json tests_of_points(const json& points) {
+  json tests = json::array();
+  for (const json& point : points) {
+    for (json test : point["tests"]) {
+      std::string values;
+      for (const auto& [key, value] : point["values"].items())
+        values += fmt::format("{}={}, ", key, word(value));
+      test["test"] = values + test["test"].get<std::string>();
+      tests.push_back(std::move(test));
+    }
+  }
+  return tests;
+}
+
+std::string sweep_md(const json& report) {
+  std::string text = sweep_table(report) + "\n" + notes(tests_of_points(report["points"]));
+  if (report["run"].is_null()) return text;
+  return text + run_lines(report["run"]) +
+         "- every point on a runtime of its own, in turn, loaded for each block; rates are medians, parts of "
+         "a "
+         "token's time means\n" +
+         memory_line(report["run"]) + machine_line(report["run"]);
 }
 
 std::string to_md(const json& report) {
+  if (report.contains("sweep")) return sweep_md(report);
   std::string text = rates_table(report["tests"]) + "\n" + breakdown_table(report["tests"]) + "\n";
   if (!report["peer"].is_null()) text += peer_table(report["peer"]) + "\n";
-  return text + notes(report["tests"]) + run_lines(report["run"]);
+  return text + notes(report["tests"]) + run_lines(report["run"]) + memory_line(report["run"]) +
+         machine_line(report["run"]);
 }
 
 std::string quoted(const std::string& text) {
@@ -176,13 +198,31 @@ void add_columns(const json& value, const std::string& path, std::vector<std::st
   for (const auto& [key, part] : value.items()) add_columns(part, path + "/" + key, names);
 }
 
-std::string to_csv(const json& report) {
+// An object a test; of a sweep, with the values of its point.
+std::vector<json> lines_of(const json& report) {
   std::vector<json> lines;
+  if (!report.contains("sweep")) {
+    for (const json& test : report["tests"])
+      lines.push_back({{"run", report["run"]}, {"test", test}, {"peer", report["peer"]}});
+    return lines;
+  }
+  for (const json& point : report["points"]) {
+    const json line = {{"sweep", point["values"]}, {"error", point["error"]}, {"run", point["run"]}};
+    for (const json& test : point["tests"]) {
+      lines.push_back(line);
+      lines.back()["test"] = test;
+    }
+    if (!point["error"].is_null()) lines.push_back(line);
+  }
+  return lines;
+}
+
+std::string to_csv(const json& report) {
+  const std::vector<json> lines = lines_of(report);
   std::vector<std::string> names;
-  for (const json& test : report["tests"]) {
-    lines.push_back({{"run", report["run"]}, {"test", test}, {"peer", report["peer"]}});
+  for (const json& line : lines) {
     std::vector<std::string> more;
-    add_columns(lines.back(), "", more);
+    add_columns(line, "", more);
     for (const std::string& name : more) {
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }

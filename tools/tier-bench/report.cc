@@ -56,6 +56,11 @@ double sum(const Measurement& result, const std::function<double(const Block&)>&
   return total;
 }
 
+double mean_read_bytes(const Measurement& result) {
+  return ratio(sum(result, [](const Block& b) { return static_cast<double>(b.device_bytes); }),
+               sum(result, [](const Block& b) { return static_cast<double>(b.reads); }));
+}
+
 json breakdown_json(const Measurement& result, uint32_t layers) {
   const double tokens = sum(result, [](const Block& b) { return static_cast<double>(b.times.tokens); });
   const double steps = sum(result, [](const Block& b) { return static_cast<double>(b.times.steps); });
@@ -83,6 +88,8 @@ json breakdown_json(const Measurement& result, uint32_t layers) {
           {"checksum_ms", flash_per_token(&Block::checksum_ns) * kMs},
           {"io_ms", flash_per_token(&Block::flash_ns) * kMs},
           {"flash_bytes", per_token(&StepTimes::read_bytes)},
+          {"reads", flash_per_token(&Block::reads)},
+          {"bytes_per_read", mean_read_bytes(result)},
           {"dram_bytes", per_token(&StepTimes::resident_bytes)},
           {"messages", per_token(&StepTimes::messages)},
           {"handovers_per_layer", ratio(wake_ups, steps * layers)},
@@ -109,6 +116,59 @@ json limit_json(const Measurement& result) {
        median([](const Block& b) { return ratio(b.traffic.weights * b.rate(), b.bandwidths.memory); })}};
 }
 
+// At the end of a block.
+json memory_held_json(const Measurement& result) {
+  const auto median = [&](uint64_t MemoryHeld::*field) {
+    return summarize(each(result, [&](const Block& b) { return static_cast<double>(b.memory.*field); }))
+        .median;
+  };
+  return {{"bytes", median(&MemoryHeld::bytes)}, {"weight_bytes", median(&MemoryHeld::weights)}};
+}
+
+json cache_json(const Measurement& result) {
+  json gauges = json::object();
+  for (const Round& round : result.rounds) {
+    for (const auto& [name, value] : round.ours.cache) gauges[name] = nullptr;
+  }
+  for (const auto& [name, unset] : gauges.items()) {
+    gauges[name] = summarize(each(result, [&, key = name](const Block& b) {
+                     const auto gauge = b.cache.find(key);
+                     return gauge == b.cache.end() ? 0 : gauge->second;
+                   })).median;
+  }
+  return gauges;
+}
+
+// Means over the sites whose neurons are predicted; null where none are.
+json prediction_json(const Measurement& result) {
+  double used = 0, neurons = 0;
+  double recall = 0, precision = 0, missed_mass = 0;
+  uint64_t measured = 0;
+  for (const Round& round : result.rounds) {
+    for (const SiteForesight& site : round.ours.foreseen) {
+      used += ratio(static_cast<double>(site.use.used), static_cast<double>(site.use.rows));
+      neurons += site.neurons;
+      if (site.use.measured_rows == 0) continue;
+      ++measured;
+      recall += site.use.recall();
+      precision += site.use.precision();
+      missed_mass += site.use.missed_share();
+    }
+  }
+  if (neurons == 0) return nullptr;
+  json prediction = {{"used_share", used / neurons}, {"loss", nullptr}};
+  if (measured == 0) return prediction;
+  const auto n = static_cast<double>(measured);
+  prediction["loss"] = {
+      {"recall", recall / n}, {"precision", precision / n}, {"missed_mass", missed_mass / n}};
+  return prediction;
+}
+
+json text_json(const Arguments& arguments, const Subject& subject) {
+  if (!arguments.text) return nullptr;
+  return {{"file", arguments.text->file}, {"tokens", subject.prompt_tokens()}};
+}
+
 json sample_json(const Round& round) {
   json sample = {{"tokens", round.ours.tokens},
                  {"seconds", round.ours.seconds},
@@ -125,7 +185,8 @@ json sample_json(const Round& round) {
 
 }  // namespace
 
-json run_json(const Arguments& arguments, Runtime& runtime) {
+json run_json(const Arguments& arguments, Subject& subject) {
+  const Runtime& runtime = subject.runtime();
   const RunPlan& plan = runtime.plan();
   const Manifest& manifest = plan.store.manifest();
   const Config& config = plan.config;
@@ -160,6 +221,8 @@ json run_json(const Arguments& arguments, Runtime& runtime) {
       {"device", runtime.flash_backend()},
       {"cache_state", plan.agents.flash.get<bool>("direct").value_or(true) ? "direct I/O; page cache not used"
                                                                            : "through the page cache"},
+      {"text", text_json(arguments, subject)},
+      {"uncounted_tokens", subject.uncounted(Workload::Kind::decode)},
       {"seed", config.seed},
       {"block_seconds", arguments.block_seconds},
       {"warmup_seconds", arguments.warmup_seconds},
@@ -187,6 +250,9 @@ json test_json(const Measurement& result, uint32_t layers) {
                 summary_json(summarize(each(result, [](const Block& b) { return b.bandwidths.memory; })))},
                {"limit", limit_json(result)},
                {"per_token", breakdown_json(result, layers)},
+               {"memory", memory_held_json(result)},
+               {"cache", cache_json(result)},
+               {"prediction", prediction_json(result)},
                {"samples", json::array()}};
   for (const Round& round : result.rounds) test["samples"].push_back(sample_json(round));
   return test;

@@ -1,11 +1,13 @@
 #include "tools/tier-bench/subject.h"
 
+#include <fmt/format.h>
 #include <malloc.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "core/base/time.h"
+#include "core/text/tokenizer.h"
 #include "tiers/compute/memory_bandwidth.h"
 
 namespace tierd {
@@ -14,6 +16,9 @@ namespace {
 constexpr double kMemorySeconds = 0.5;
 // Less than this may lie in the cores' caches and says nothing about memory.
 constexpr uint64_t kLeastMemoryBytes = uint64_t{256} << 20;
+
+// Tokens after a text that fill what a cache keeps of the last ones: a prompt's own are kept by none.
+constexpr uint32_t kFillingTokens = 16;
 
 StepTimes sum(const StepTimes& a, const StepTimes& b) {
   StepTimes total = a;
@@ -31,6 +36,34 @@ StepTimes sum(const StepTimes& a, const StepTimes& b) {
   return total;
 }
 
+SiteUse difference(const SiteUse& now, const SiteUse& before) {
+  SiteUse use = now;
+  use.rows -= before.rows;
+  use.used -= before.used;
+  use.measured_rows -= before.measured_rows;
+  use.predicted -= before.predicted;
+  use.active -= before.active;
+  use.missed -= before.missed;
+  use.mass -= before.mass;
+  use.missed_mass -= before.missed_mass;
+  return use;
+}
+
+MemoryHeld memory_held(const Runtime& runtime) {
+  const std::vector<Site>& sites = runtime.plan().model.sites;
+  uint64_t filled = 0, empty = 0;
+  for (const Residency& residency : runtime.residencies()) {
+    for (SiteId s = 0; s < sites.size(); ++s) {
+      if (sites[s].domain != s) continue;
+      const uint64_t valid = residency.valid_count(s);
+      filled += valid * sites[s].slot_bytes;
+      empty += (residency.max_slots(s) - valid) * sites[s].slot_bytes;
+    }
+  }
+  const uint64_t used = runtime.budget().used();
+  return {used - std::min(empty, used), filled + runtime.plan().memory.tensors};
+}
+
 double seconds_since(uint64_t begin_ns) {
   return static_cast<double>(now_ns() - begin_ns) * 1e-9;
 }
@@ -41,12 +74,40 @@ Result<std::unique_ptr<Subject>> Subject::create(const Arguments& arguments) {
   RuntimeOptions options;
   options.fit = arguments.fit;
   options.quiet = arguments.quiet;
-  std::unique_ptr<Subject> subject(new Subject(arguments));
-  TIERD_ASSIGN(RunPlan plan, plan_run(arguments.config, options));
+  TIERD_ASSIGN(Sampler greedy, Sampler::create({.temperature = 0}));
+  std::unique_ptr<Subject> subject(new Subject(arguments, std::move(greedy)));
+  Config config = arguments.config;
+  if (arguments.text) TIERD_TRY(subject->read_text(*arguments.text, config, options));
+  TIERD_ASSIGN(RunPlan plan, plan_run(config, options));
   TIERD_ASSIGN(subject->runtime_, Runtime::create(std::move(plan), options));
   TIERD_TRY(subject->runtime_->load());
   subject->session_ = std::make_unique<Session>(subject->runtime_->engine(), 0);
   return subject;
+}
+
+// Tokenizes the text. A context that was not asked for is what the test needs.
+Status Subject::read_text(const TextArguments& text, Config& config, const RuntimeOptions& options) {
+  TIERD_ASSIGN(const Store store, open_store(config, options));
+  if (!store.manifest().has_vocab) {
+    return Error{Code::not_found, store.directory(),
+                 "the model brings no tokenizer; name one with --set model.tokenizer"};
+  }
+  TIERD_ASSIGN(const auto tokenizer, make_tokenizer(store.manifest().vocab, store.directory()));
+  prompt_ = tokenizer->encode(text.text, true, true);
+  // A single token would be a step of decoding.
+  if (prompt_.size() < 2)
+    return Error{Code::invalid_argument, text.file, "is too short, expected a few words"};
+  uint64_t needed = prompt_.size();
+  for (const Workload& test : arguments_.tests)
+    needed = std::max(needed, prompt_.size() + uncounted(test.kind) + test.tokens);
+  if (config.context == 0) config.context = static_cast<uint32_t>(std::min<uint64_t>(needed, UINT32_MAX));
+  if (needed > config.context) {
+    return Error{Code::invalid_argument, text.file,
+                 fmt::format("its {} tokens, {} that fill the cache and those of -n need a context of {}, "
+                             "found {} (-c)",
+                             prompt_.size(), kFillingTokens, needed, config.context)};
+  }
+  return {};
 }
 
 Subject::~Subject() {
@@ -57,10 +118,33 @@ Subject::~Subject() {
   ::malloc_trim(0);  // what comes next finds the memory free
 }
 
+uint32_t Subject::uncounted(Workload::Kind kind) const {
+  if (kind != Workload::Kind::decode) return 0;
+  return has_text() ? kFillingTokens : 1;
+}
+
+Status Subject::begin_text() {
+  session_->clear();
+  TIERD_ASSIGN(const std::span<const float> logits, session_->append(prompt_));
+  TIERD_ASSIGN(next_, greedy_.sample(logits));
+  return {};
+}
+
 Status Subject::decode_one() {
   if (session_->position() == runtime_->engine().context()) session_->clear();
-  const uint32_t token = random_token();
-  TIERD_TRY(session_->append({&token, 1}));
+  if (!has_text()) {
+    const uint32_t token = random_token();
+    TIERD_TRY(session_->append({&token, 1}));
+    return {};
+  }
+  if (session_->position() == 0) TIERD_TRY(begin_text());
+  TIERD_ASSIGN(const std::span<const float> logits, session_->append({&next_, 1}));
+  TIERD_ASSIGN(next_, greedy_.sample(logits));
+  return {};
+}
+
+Status Subject::decode(uint32_t tokens) {
+  for (uint32_t i = 0; i < tokens; ++i) TIERD_TRY(decode_one());
   return {};
 }
 
@@ -88,6 +172,17 @@ Result<uint64_t> Subject::run_for(const Workload& test, double seconds) {
   return tokens;
 }
 
+std::vector<SiteForesight> Subject::foreseen_since(const std::vector<SiteUse>& before) const {
+  const std::vector<Site>& sites = runtime_->plan().model.sites;
+  std::vector<SiteForesight> foreseen;
+  for (SiteId s = 0; s < sites.size(); ++s) {
+    const SiteUse use = difference(runtime_->scheduler().use()[s], before[s]);
+    const bool whole = use.used == use.rows * sites[s].n;
+    if (!whole || use.measured_rows != 0) foreseen.push_back({sites[s].n, use});
+  }
+  return foreseen;
+}
+
 Status Subject::warm_up(const Workload& test) {
   const Workload least{test.kind, test.kind == Workload::Kind::prefill ? test.tokens : 1};
   TIERD_TRY(run_for(least, arguments_.warmup_seconds));
@@ -96,14 +191,19 @@ Status Subject::warm_up(const Workload& test) {
 
 Result<Block> Subject::run(const Workload& test) {
   Engine& engine = runtime_->engine();
+  const uint32_t ahead = test.kind == Workload::Kind::decode ? 1 : 0;
+  if (has_text()) {
+    TIERD_TRY(begin_text());
+    TIERD_TRY(decode(uncounted(test.kind) - ahead));
+  }
   TIERD_TRY(engine.drain());
   const ReadCounts flash = runtime_->flash_counts();
   // What was read ahead is given up now. A step that does not count reads ahead again, so that the first one
   // that counts finds what it would in the middle of a text.
-  const uint64_t uncounted = test.kind == Workload::Kind::decode ? 1 : 0;
-  if (uncounted != 0) TIERD_TRY(decode_one());
-  session_->clear();
+  TIERD_TRY(decode(ahead));
+  if (!has_text()) session_->clear();
   engine.reset_times();
+  const std::vector<SiteUse> use = runtime_->scheduler().use();
   const uint64_t wake_ups = runtime_->compute_counts().threads_woken + runtime_->agent_wake_ups();
   const uint64_t begin_ns = now_ns();
 
@@ -112,11 +212,16 @@ Result<Block> Subject::run(const Workload& test) {
   block.seconds = seconds_since(begin_ns);
   block.times = sum(engine.prefill_times(), engine.decode_times());
   block.wake_ups = runtime_->compute_counts().threads_woken + runtime_->agent_wake_ups() - wake_ups;
+  block.foreseen = foreseen_since(use);
+  block.memory = memory_held(*runtime_);
+  block.cache = runtime_->strategies().instance("cache").metrics();
   TIERD_TRY(engine.drain());
   const ReadCounts after = runtime_->flash_counts();
   block.flash_ns = after.in_flight_ns - flash.in_flight_ns;
   block.checksum_ns = after.checksum_ns - flash.checksum_ns;
-  block.flash_steps = block.times.steps + uncounted;
+  block.reads = after.reads - flash.reads;
+  block.device_bytes = after.read_bytes - flash.read_bytes;
+  block.flash_steps = block.times.steps + ahead;
 
   const auto per_step = [&](uint64_t bytes) {
     return static_cast<double>(bytes) / static_cast<double>(block.times.steps);
