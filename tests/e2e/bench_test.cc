@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -35,27 +36,33 @@ class Bench : public ProgramTest {
 
 TEST_F(Bench, ASweepOfATextIsATableAndAScript) {
   const std::string text = folder().write("sea.txt", "The sea was calm and the");
-  const Ended run = bench({"-f", text, "--sweep", "tiers.dram.capacity=1000,all"});
+  const Ended run = bench({"-f", text, "--sweep", "tiers.dram.capacity=1000,all", "--plot", path("a.gp")});
   EXPECT_EQ(run.status, 1) << run.err;  // a thousand bytes hold no model
   EXPECT_THAT(run.out, StartsWith("| tiers.dram.capacity | test | DRAM peak |"));
   EXPECT_THAT(run.out, AllOf(HasSubstr("\n| 1000 | tiers.dram.capacity"), HasSubstr("\n| all | tg4 |")));
   EXPECT_THAT(run.out, HasSubstr("- text " + text));
+  EXPECT_THAT(file_text(path("a.gp")), AllOf(HasSubstr("set label 'all'"), HasSubstr("unset multiplot\n")));
 }
 
-TEST_F(Bench, ASweepIsAnObject) {
-  const Ended run = bench({"-p", "0", "-o", "json", "--sweep", "cache.name=pinned,static"});
+TEST_F(Bench, ASweepIsDrawn) {
+  if (std::system("command -v gnuplot >/dev/null") != 0) GTEST_SKIP() << "gnuplot is not installed";
+  const Ended run =
+      bench({"-p", "0", "-o", "json", "--sweep", "cache.name=pinned,static", "--plot", path("it's.svg")});
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.err, IsEmpty());
   const json report = json::parse(run.out);
   ASSERT_EQ(report["points"].size(), 2u);
   EXPECT_EQ(report["points"][1]["run"]["cache"], "static");
   EXPECT_GT(report["points"][1]["tests"][0]["tokens_per_second"]["median"].get<double>(), 0);
+  EXPECT_THAT(file_text(path("it's.svg")),
+              AllOf(HasSubstr("<svg"), HasSubstr("static"), HasSubstr("</svg>")));
 }
 
 TEST_F(Bench, WhatCannotBeSweptIsRefusedBeforeItIsMeasured) {
   EXPECT_THAT(refused({"--sweep", "cache.nam=lru,lfu"}), HasSubstr("did you mean 'name'?"));
   EXPECT_THAT(refused({"--set", "cache.name=residency-window", "--sweep", "cache.kk=1,2"}),
               HasSubstr("did you mean 'k'?"));
+  EXPECT_THAT(refused({"--sweep", "run.seed=1,2", "--plot", path("none/a.svg")}), HasSubstr("none/a.svg"));
   setenv("TIERD_CACHE", "/dev/null/none", 1);
   EXPECT_THAT(refused({"--sweep", "run.seed=1,2"}), HasSubstr("/dev/null/none"));
 }

@@ -106,6 +106,8 @@ TEST(Arguments, SweepsThatSayTwoThingsAreRefused) {
               HasSubstr("excludes"));
   EXPECT_THAT(refusal({"-m", "x", "--sweep", "run.context=16,64", "-p", "32"}),
               HasSubstr("do not fit a context of 16"));
+  EXPECT_THAT(refusal({"-m", "x", "--plot", "a.gp"}), HasSubstr("--sweep"));
+  EXPECT_THAT(refusal({"-m", "x", "--sweep", "cache.k=1", "--plot", "a.jpg"}), HasSubstr("a.jpg"));
 }
 
 TEST(Arguments, BadOnesAreRefusedInOneLine) {

@@ -20,7 +20,7 @@ constexpr const char* kDescription =
     "  tier-bench -m 7b.store -n 128 -t 2 --block-seconds 30 --warmup-seconds 10 \\\n"
     "    --peer 'llama-bench -m 7b.gguf -p 0 -n 128 -t 2 -o jsonl' --peer-rate '\"avg_ts\": ([0-9.]+)'\n"
     "  tier-bench --config configs/llm-in-a-flash.toml --set predictor.tensors=opt.predictor.safetensors \\\n"
-    "    -m opt.store -f opt.prompt.txt -n 64 -r 3 --sweep cache.k=1,2,3,4,5,6\n"
+    "    -m opt.store -f opt.prompt.txt -n 64 -r 3 --sweep cache.k=1,2,3,4,5,6 --plot window.svg\n"
     "\n"
     "Tokens are random, or those that the model itself gives after a text (-f): who is active follows from "
     "them.\n"
@@ -32,7 +32,7 @@ constexpr uint32_t kDefaultGenerate = 128;
 constexpr uint32_t kDefaultRounds = 5;
 
 struct Raw {
-  std::string model, text_file, peer, peer_rate;
+  std::string model, text_file, peer, peer_rate, plot;
   std::vector<std::string> sweep;
   std::string format = "md";
   std::optional<uint32_t> prompt, generate, repetitions, rounds, context, threads, ubatch;
@@ -64,6 +64,9 @@ Status complete_sweep(const Raw& raw, Arguments& arguments) {
                      fmt::format("'{}' has a value by {} as well", key, flag)};
       }
     }
+  }
+  if (!raw.plot.empty()) {
+    TIERD_ASSIGN(arguments.plot, PlotFile::open(raw.plot));
   }
   return {};
 }
@@ -154,6 +157,10 @@ Parsed parse_arguments(int argc, char** argv) {
                   "measure at each of these values of a key that --set takes, in turn; given twice, at each "
                   "pair")
           .named("KEY=V,V...");
+  line.option("--plot", raw.plot,
+              "draw the sweep: .svg, .png or .pdf, by gnuplot; .gp is the script that it would get")
+      .named("FILE")
+      .needs(sweep);
   Argument peer =
       line.option("--peer", raw.peer, "a shell command to run after each block of ours").named("CMD");
   Argument rate =

@@ -7,6 +7,7 @@
 
 #include "core/config/config.h"
 #include "tools/tier-bench/peer.h"
+#include "tools/tier-bench/plot_file.h"
 #include "tools/tier-bench/sweep.h"
 
 namespace tierd {
@@ -47,6 +48,7 @@ struct Arguments {
   bool quiet = false;
   Format format = Format::md;
   std::optional<Sweep> sweep;
+  std::optional<PlotFile> plot;
 };
 
 struct Parsed {

@@ -7,7 +7,9 @@
 #include "tools/command_line/exit_code.h"
 #include "tools/tier-bench/arguments.h"
 #include "tools/tier-bench/course.h"
+#include "tools/tier-bench/gnuplot_script.h"
 #include "tools/tier-bench/output.h"
+#include "tools/tier-bench/picture.h"
 #include "tools/tier-bench/report.h"
 #include "tools/tier-bench/sweep_course.h"
 
@@ -27,7 +29,11 @@ int run_sweep(const Arguments& arguments) {
   for (const nlohmann::json& point : report["points"]) {
     if (!point["error"].is_null()) code = kFailed;
   }
-  return code;
+  if (!arguments.plot) return code;
+  const auto picture = picture_of(report);
+  if (!picture.ok()) return fail(picture.error(), kFailed);
+  const Status drawn = arguments.plot->write(gnuplot_script(*picture, arguments.plot->kind()));
+  return drawn.ok() ? code : fail(drawn.error(), kFailed);
 }
 
 int run(const Arguments& arguments) {
