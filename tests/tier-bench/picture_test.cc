@@ -49,7 +49,7 @@ TEST(Picture, FiguresOfAPoint) {
   EXPECT_EQ(of.x_title, "cache.k");
   const Picture::Mark& mark = of.lines.at(0).marks.at(0);
   EXPECT_NEAR(mark.ms, 30.5e3 / 30, 1e-6);
-  EXPECT_NEAR(mark.compute_ms + mark.stall_ms + mark.management_ms, mark.ms, 1e-6);
+  EXPECT_NEAR(mark.compute_ms + mark.flash_ms + mark.management_ms, mark.ms, 1e-6);
   EXPECT_DOUBLE_EQ(mark.least_ms, 800);
   EXPECT_DOUBLE_EQ(mark.most_ms, 1250);
   EXPECT_DOUBLE_EQ(mark.memory_bytes, 1.5e9);

@@ -63,7 +63,7 @@ class Script {
     if (picture.axis == Axis::memory) x_unit_ = unit_for(most([](const Mark& m) { return m.x; }));
     add("# gnuplot FILE.gp > FILE.svg");
     add("set terminal {} noenhanced", terminal(kind));
-    add("# {}; ms of a token, of its fastest and slowest block, compute, waiting, management; memory in {}, "
+    add("# {}; ms of a token, of its fastest and slowest block, compute, flash, management; memory in {}, "
         "flash in {}",
         picture.axis == Axis::memory ? x_unit_.name : "value", memory_.name, flash_.name);
     for (size_t i = 0; i < picture.lines.size(); ++i) data(i);
@@ -103,7 +103,7 @@ class Script {
     add("$line{} << EOD", line);
     for (const Mark& m : picture_.lines[line].marks) {
       add("{:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g} {:.6g}", m.x / x_unit_.bytes, m.ms,
-          m.least_ms, m.most_ms, m.compute_ms, m.stall_ms, m.management_ms, m.memory_bytes / memory_.bytes,
+          m.least_ms, m.most_ms, m.compute_ms, m.flash_ms, m.management_ms, m.memory_bytes / memory_.bytes,
           m.flash_bytes / flash_.bytes);
     }
     add("EOD");
@@ -176,7 +176,7 @@ class Script {
           sum, shape, colour, title);
     };
     part("$5+$6+$7", kManagement, "management");
-    part("$5+$6", kStall, "waiting for flash");
+    part("$5+$6", kStall, "flash");
     part("$5", kCompute, "compute");
     plots += whiskers(0, "black");
     plots.resize(plots.size() - 2);  // the last comma

@@ -69,8 +69,8 @@ Mark mark_of(const json& point) {
   mark.blocks = test["blocks"].get<uint64_t>();
   mark.least_ms = std::min(mark.ms, ms(rate["most"]));
   mark.most_ms = std::max(mark.ms, ms(rate["least"]));
-  mark.compute_ms = number(token["compute_ms"]);
-  mark.stall_ms = number(token["stall_ms"]);
+  mark.compute_ms = number(token["compute_ms"]) + number(token["predictor_ms"]);
+  mark.flash_ms = number(token["stall_ms"]) + number(token["reading_ms"]);
   mark.management_ms = number(token["management_ms"]);
   mark.memory_bytes = number(test["memory"]["bytes"]);
   mark.flash_bytes = number(token["flash_bytes"]);

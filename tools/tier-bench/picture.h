@@ -20,7 +20,9 @@ struct Picture {
     double ms = 0;      // a token's time, the mean, and its parts
     uint64_t blocks = 0;
     double least_ms = 0, most_ms = 0;  // of the blocks
-    double compute_ms = 0, stall_ms = 0, management_ms = 0;
+    double compute_ms = 0;             // the predictor's with it
+    double flash_ms = 0;               // waiting for reads, submitting and checking them
+    double management_ms = 0;
     double memory_bytes = 0;  // in use
     double flash_bytes = 0;   // of a token
   };

@@ -42,7 +42,7 @@ std::vector<std::string> columns(const json& axes, const Extras& extras) {
   std::vector<std::string> names;
   for (const json& axis : axes) names.push_back(axis["key"].get<std::string>());
   for (const char* name : {"test", "DRAM peak", "in use", "resident", "tokens/s", "from – to", "ms",
-                           "compute", "stall", "management", "flash", "reads", "of"})
+                           "compute", "predictor", "stall", "reading", "management", "flash", "reads", "of"})
     names.push_back(name);
   for (const std::string& gauge : extras.gauges) names.push_back("cache: " + gauge);
   if (extras.prediction) names.push_back("predicted");
@@ -62,7 +62,9 @@ std::vector<std::string> cells_of(const json& run, const json& test, const Extra
                                     range_text(test["tokens_per_second"]),
                                     figure(t["step_ms"]),
                                     figure(t["compute_ms"]),
+                                    figure(t["predictor_ms"]),
                                     figure(t["stall_ms"]),
+                                    figure(t["reading_ms"]),
                                     figure(t["management_ms"]),
                                     bytes_text(t["flash_bytes"]),
                                     figure(t["reads"]),
