@@ -317,10 +317,20 @@ void Scheduler::compute_elsewhere(Current& current, uint32_t unit) {
   }
   if (share.results_posted || share.running != 0 || !intakes_[unit].handed_out() || !dispatcher_.can_post())
     return;
+  if (sites_[current.site].axis == Axis::neuron && !summed_before(current, unit)) return;
   units_.clear();
   for (uint32_t i = 0; i < share.wanted.size(); ++i) units_.push_back({share.wanted[i], 0});
   (void)post(current, 0, copy, unit);
   share.results_posted = true;
+}
+
+// Whether the sums of all units before this one are, or will be, in the first one's when it takes this one's:
+// the order of additions is that of the units, whoever is done first.
+bool Scheduler::summed_before(const Current& current, uint32_t unit) const {
+  for (uint32_t u = 1; u < unit; ++u) {
+    if (current.shares[u].wanted.size() != 0 && !current.shares[u].results_posted) return false;
+  }
+  return intakes_[0].handed_out();
 }
 
 // To a unit, about `units_`, which lie with `list_unit`: neurons in its memory, or what is to be copied in

@@ -145,6 +145,7 @@ class Scheduler : private CompletionSink {
   void post_due(Current& current);
   void compute_elsewhere(Current& current, uint32_t unit);
   bool shared(const Current& current) const;
+  bool summed_before(const Current& current, uint32_t unit) const;
   MessageId post(Current& current, uint32_t unit, Message message, uint32_t list_unit);
   ActiveSet measure(const Current& current);
   Status observe(const Current& current);
