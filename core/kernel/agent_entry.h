@@ -48,7 +48,8 @@ struct ReadTask {
 };
 
 // What an agent that computes is for: a model, and the memory of its weights. It registers two pools,
-//   0  arena, staging, resident tensors, side by side; the first two begin at multiples of 4096
+//   0  arena, staging, resident tensors, side by side; the first two begin at multiples of 4096. Most of the
+//      arena's addresses may never be used: one that serves `resize` is told which are, before the first read
 //   1  the buffers of the plan, as buffer_offsets() puts them
 // and takes the resident tensors' values from where they lie, once messages come.
 struct ComputeTask {

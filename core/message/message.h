@@ -19,8 +19,11 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 inline constexpr uint64_t kSpanUnit = 64;
+inline constexpr uint64_t kMostPoolBytes = (uint64_t{1} << 32) * kSpanUnit;
 
-enum class Op : uint8_t { read, copy, compute, run, edit, resize, cancel, stats, stop };
+// edit: advice, a request that was sent gets this message's priority. move: slots inside an arena. resize:
+// which of an arena's addresses are in use.
+enum class Op : uint8_t { read, copy, compute, run, edit, move, resize, cancel, stats, stop };
 // The order of transfers: a demand overtakes prefetches, both overtake migrations.
 enum class Priority : uint8_t { demand, prefetch, migration };
 inline constexpr int kPriorities = 3;
@@ -62,10 +65,10 @@ struct Message {
   uint16_t parts = 1;
   uint16_t rows = 0;  // rows of the batch
   uint16_t reserved = 0;
-  Span list = {};  // UnitList: what to read, compute, insert or drop; cancel: a MessageId
+  Span list = {};  // UnitList: what to read, compute, move or keep; cancel, edit: a MessageId
   Span in = {};    // compute, run: RowInfo[rows]
   // compute: which rows use which neuron, uint64_t[neurons of the site x words of a row mask], or none: all
-  // use all; stats: where the counts go; resize: the new capacity in `bytes`.
+  // use all; stats: where the counts go; move: the size of a slot in `bytes`.
   Span aux = {};
   uint32_t reserved2 = 0;
   uint64_t queued_ns = 0;  // wall or virtual
@@ -95,13 +98,19 @@ static_assert(sizeof(Done) == 64 && std::is_trivially_copyable_v<Done>);
 
 // The layout of a `list` span: the header, then `count` entries. Entry `offset`s are in units of 64 B inside
 // (agent, pool), which is where the bytes come to lie (read) or lie (compute).
+//
+// move: in their order, each takes the bytes of a slot from `unit` to `offset`, both in 64 B. resize: `unit`
+// to `offset` is in use, both in 64 B; ascending, and apart. Everything else of the arena is given back to
+// the system: its bytes are lost, its addresses stay, and may be in use again after a later resize.
 struct UnitList {
   uint32_t count = 0;
   uint16_t agent = 0;
   uint16_t pool = 0;
 };
 struct Unit {
-  uint32_t unit = 0;    // read: number of the extent in the store; compute: number of the neuron in the site
+  // read: number of the extent in the store; compute: number of the neuron in the site; move, resize: see
+  // above
+  uint32_t unit = 0;
   uint32_t offset = 0;  // in 64 B
   bool operator==(const Unit&) const = default;
 };

@@ -8,7 +8,8 @@
 namespace tierd {
 namespace {
 
-constexpr std::array kOps = {"read", "copy", "compute", "run", "edit", "resize", "cancel", "stats", "stop"};
+constexpr std::array kOps = {"read", "copy",   "compute", "run",   "edit",
+                             "move", "resize", "cancel",  "stats", "stop"};
 constexpr std::array kPriorityNames = {"demand", "prefetch", "migration"};
 constexpr std::array kStatuses = {"ok",       "cancelled",        "io_error", "corrupt",
                                   "no_space", "invalid_argument", "internal"};

@@ -1,6 +1,7 @@
 #include "tiers/dram/dram_agent.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -13,7 +14,7 @@ namespace {
 // A site with one neuron of 16 rows of 8 columns; weights are all one, so that outputs are the sum of inputs.
 class DramWorld {
  public:
-  DramWorld() {
+  explicit DramWorld(uint64_t arena_bytes = 4096) {
     EXPECT_EQ(pools_.add(0, std::as_writable_bytes(std::span(kernel_))), 0);
     ComputePlan plan;
     plan.buffers = {{"in", 8, 0}, {"out", 16, 0}};
@@ -30,7 +31,7 @@ class DramWorld {
     plan.sites = {site};
     DramAgent::Options options;
     options.number = 1;
-    options.arena_bytes = 4096;
+    options.arena_bytes = arena_bytes;
     options.staging_bytes = 8192;
     options.tensor_bytes = 64;
     options.credits = 4;
@@ -64,6 +65,13 @@ class DramWorld {
     message.rows = 1;
     message.in = {0, 0, 1, sizeof(RowInfo)};
     message.list = {0, 0, 2, 8};  // no units
+    return message;
+  }
+  // A message with one unit in its list.
+  Message about(Op op, Unit unit) {
+    std::memcpy(reinterpret_cast<std::byte*>(kernel_.data()) + sizeof(UnitList), &unit, sizeof unit);
+    Message message = control(op);
+    message.list = {0, 0, 0, 16};
     return message;
   }
   const AgentCounts& counts() const { return *reinterpret_cast<const AgentCounts*>(&kernel_[3]); }
@@ -122,6 +130,41 @@ TEST(DramAgent, WhatItCannotDoIsSaid) {
   Done done;
   ASSERT_EQ(world.agent().poll({&done, 1}), 1u);
   EXPECT_EQ(done.status, DoneStatus::invalid_argument);
+}
+
+TEST(DramAgent, MovesASlotAndGivesTheRestBack) {
+  constexpr uint64_t kArena = 16 * 4096;
+  DramWorld world(kArena);
+  Agent& agent = world.agent();
+  const auto ask = [&](const Message& message) {
+    EXPECT_EQ(agent.submit(message), Submit::ok);
+    EXPECT_EQ(agent.drive(), Drive::busy);
+    Done done;
+    EXPECT_EQ(agent.poll({&done, 1}), 1u);
+    EXPECT_EQ(done.status, DoneStatus::ok);
+    EXPECT_EQ(done.n_done, 1u);
+    return done;
+  };
+  const auto resident = [&] {
+    std::vector<unsigned char> pages(kArena / 4096);
+    EXPECT_EQ(mincore(world.memory().data(), kArena, pages.data()), 0);
+    return std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; });
+  };
+  std::fill_n(world.memory().data() + 4096 + 512, kArena - 4096 - 512, std::byte{9});
+  std::fill_n(world.memory().data() + kArena, 8192, std::byte{7});  // staging
+  Message move = world.about(Op::move, {64, 2});
+  move.aux.bytes = 512;
+  EXPECT_EQ(agent.service_ns(move), 512u);
+  EXPECT_EQ(ask(move).bytes, 512u);
+  EXPECT_EQ(resident(), 16);
+  ask(world.about(Op::resize, {2, 10}));
+  EXPECT_EQ(resident(), 1);
+  EXPECT_EQ(world.memory()[kArena + 8191], std::byte{7});
+  std::fill_n(world.buffer(0), 8, 1.0f);
+  ask(world.about(Op::compute, {0, 2}));
+  EXPECT_EQ(world.buffer(1)[15], 8.0f);
+  ask(world.about(Op::resize, {0, kArena / 64}));
+  EXPECT_EQ(world.memory()[kArena - 1], std::byte{0});
 }
 
 TEST(DramAgent, ModelledTimeIsThatOfTheWeights) {

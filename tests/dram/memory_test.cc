@@ -1,35 +1,69 @@
 #include "tiers/dram/memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "core/base/random.h"
 
 namespace tierd {
 namespace {
 
-TEST(Memory, ZeroedAndAligned) {
-  for (const uint64_t bytes : {uint64_t{1}, uint64_t{4096}, uint64_t{5u << 20}}) {
-    for (const bool huge : {false, true}) {
-      auto memory = Memory::reserve(bytes, huge);
-      ASSERT_TRUE(memory.ok());
-      EXPECT_EQ(memory->bytes().size(), bytes);
-      EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->data()) % 4096, 0u);
-      EXPECT_TRUE(std::all_of(memory->bytes().begin(), memory->bytes().end(),
-                              [](std::byte b) { return b == std::byte{0}; }));
-    }
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kHuge = 2u << 20;
+
+uint64_t resident_bytes(const Memory& memory, uint64_t begin, uint64_t end) {
+  std::vector<unsigned char> pages((end - begin) / kPage);
+  EXPECT_EQ(mincore(memory.data() + begin, end - begin, pages.data()), 0);
+  return kPage *
+         static_cast<uint64_t>(std::ranges::count_if(pages, [](unsigned char p) { return (p & 1) != 0; }));
+}
+
+// What the system counts as this memory's, pages that it has not taken apart yet included.
+uint64_t huge_bytes(const Memory& memory) {
+  std::ifstream in("/proc/self/smaps");
+  const auto first = reinterpret_cast<uintptr_t>(memory.data());
+  uint64_t bytes = 0;
+  bool ours = false;
+  for (std::string line; std::getline(in, line);) {
+    uintptr_t begin = 0, end = 0;
+    char dash = 0;
+    std::istringstream head(line);
+    if (head >> std::hex >> begin >> dash >> end && dash == '-')
+      ours = begin < first + memory.bytes().size() && end > first;
+    if (ours && line.starts_with("AnonHugePages:")) bytes += std::stoull(line.substr(14)) << 10;
   }
-  const auto none = Memory::reserve(0, true);
+  return bytes;
+}
+
+TEST(Memory, ZeroedAndAligned) {
+  for (const uint64_t bytes : {uint64_t{1}, uint64_t{4096}, uint64_t{5u << 20}, kHuge, kHuge + 1}) {
+    auto memory = Memory::reserve(bytes);
+    ASSERT_TRUE(memory.ok());
+    EXPECT_EQ(memory->bytes().size(), bytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->data()) % (bytes < kHuge ? kPage : kHuge), 0u);
+    const Memory::Range all{0, bytes};
+    memory->use(bytes, {&all, 1});
+    EXPECT_TRUE(std::all_of(memory->bytes().begin(), memory->bytes().end(),
+                            [](std::byte b) { return b == std::byte{0}; }));
+    memory->bytes().back() = std::byte{1};
+  }
+  auto none = Memory::reserve(0);
   ASSERT_TRUE(none.ok());
   EXPECT_TRUE(none->bytes().empty());
+  none->use(0, {});
 }
 
 TEST(Memory, TooMuchIsAnError) {
-  const auto memory = Memory::reserve(uint64_t{1} << 62, false);
-  EXPECT_EQ(memory.code(), Code::no_space);
+  EXPECT_EQ(Memory::reserve(uint64_t{1} << 62).code(), Code::no_space);
+  EXPECT_EQ(Memory::reserve(UINT64_MAX).code(), Code::no_space);
 }
 
 TEST(Memory, MovesWithItsBytes) {
-  auto made = Memory::reserve(4096, false);
+  auto made = Memory::reserve(4096);
   ASSERT_TRUE(made.ok());
   Memory first = std::move(*made);
   first.bytes()[7] = std::byte{9};
@@ -39,6 +73,70 @@ TEST(Memory, MovesWithItsBytes) {
   Memory third;
   third = std::move(second);
   EXPECT_EQ(third.bytes()[7], std::byte{9});
+}
+
+TEST(Memory, WhatIsNotInUseIsGone) {
+  auto memory = Memory::reserve(8 * kHuge + 3 * kPage);
+  ASSERT_TRUE(memory.ok());
+  const uint64_t size = memory->bytes().size();
+  const std::vector<Memory::Range> all = {{0, size}};
+  memory->use(size, all);
+  EXPECT_EQ(resident_bytes(*memory, 0, size), 0u);  // by use, not before
+  std::fill(memory->bytes().begin(), memory->bytes().end(), std::byte{7});
+  EXPECT_EQ(resident_bytes(*memory, 0, size), size);
+  // Within the first huge page, from the third on into the middle of the fourth, and the last pages.
+  const std::vector<Memory::Range> some = {{64, 5000}, {2 * kHuge, 3 * kHuge + 100'000}, {8 * kHuge, size}};
+  memory->use(size, some);
+  const uint64_t end = 3 * kHuge + (100'000 + kPage - 1) / kPage * kPage;
+  EXPECT_EQ(resident_bytes(*memory, 0, 2 * kPage), 2 * kPage);
+  EXPECT_EQ(resident_bytes(*memory, 2 * kPage, 2 * kHuge), 0u);
+  EXPECT_EQ(resident_bytes(*memory, 2 * kHuge, end), end - 2 * kHuge);
+  EXPECT_EQ(resident_bytes(*memory, end, 8 * kHuge), 0u);
+  EXPECT_EQ(resident_bytes(*memory, 8 * kHuge, size), 3 * kPage);
+  // No huge page is kept for the part of it that is in use.
+  EXPECT_LE(huge_bytes(*memory), kHuge);
+  for (const auto& [begin, stop] : some) {
+    EXPECT_TRUE(std::all_of(memory->data() + begin, memory->data() + stop,
+                            [](std::byte b) { return b == std::byte{7}; }));
+  }
+  EXPECT_EQ(memory->bytes()[5 * kHuge], std::byte{0});
+  // And again: it comes back, empty.
+  memory->use(size, all);
+  EXPECT_EQ(memory->bytes()[end], std::byte{0});
+  memory->bytes()[end] = std::byte{8};
+  EXPECT_EQ(memory->bytes()[end - 1], std::byte{7});
+  memory->use(size - 3 * kPage, {});
+  EXPECT_EQ(resident_bytes(*memory, 0, size), 3 * kPage);
+}
+
+// Whatever comes and goes: what stays in use keeps its bytes, all else is given back.
+TEST(Memory, InUseAsANaiveOneWouldHaveIt) {
+  constexpr uint64_t kPages = 3 * kHuge / kPage;
+  auto memory = Memory::reserve(kPages * kPage);
+  ASSERT_TRUE(memory.ok());
+  std::vector<std::byte> naive(kPages * kPage);
+  Random random(3);
+  for (int round = 0; round < 30; ++round) {
+    std::vector<Memory::Range> ranges;
+    for (uint64_t at = random.below(kPages); at < kPages;) {
+      const uint64_t end = std::min(kPages, at + 1 + random.below(kPages));
+      ranges.push_back({at * kPage, end * kPage - random.below(2) * 64});
+      at = end + 1 + random.below(kPages / 2);
+    }
+    memory->use(kPages * kPage, ranges);
+    uint64_t from = 0;
+    for (const auto& [begin, end] : ranges) {
+      std::fill(naive.data() + from, naive.data() + begin, std::byte{0});
+      from = (end + kPage - 1) / kPage * kPage;
+    }
+    std::fill(naive.begin() + static_cast<ptrdiff_t>(from), naive.end(), std::byte{0});
+    for (const auto& [begin, end] : ranges) {
+      ASSERT_TRUE(std::equal(memory->data() + begin, memory->data() + end, naive.data() + begin)) << round;
+      const uint64_t some = begin + random.below(static_cast<uint32_t>(end - begin));
+      std::fill(memory->data() + begin, memory->data() + some, static_cast<std::byte>(round));
+      std::fill(naive.data() + begin, naive.data() + some, static_cast<std::byte>(round));
+    }
+  }
 }
 
 }  // namespace

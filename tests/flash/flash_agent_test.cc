@@ -306,7 +306,7 @@ TEST_F(FlashAgentTest, BadListsAreRefusedWithTheUnit) {
 }
 
 TEST_F(FlashAgentTest, OtherOpsAndWhatComesAfterStopAreInvalid) {
-  for (const Op op : {Op::copy, Op::compute, Op::run, Op::resize, Op::cancel, Op::edit}) {
+  for (const Op op : {Op::copy, Op::compute, Op::run, Op::move, Op::resize, Op::cancel, Op::edit}) {
     submit(world_.plain(op));
     EXPECT_EQ(poll().at(0).status, DoneStatus::invalid_argument);
   }

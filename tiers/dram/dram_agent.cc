@@ -1,5 +1,6 @@
 #include "tiers/dram/dram_agent.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/base/time.h"
@@ -12,7 +13,7 @@ Result<std::unique_ptr<DramAgent>> DramAgent::create(const Options& options, Poo
                                                      std::unique_ptr<Team> team) {
   TIERD_ASSIGN(Executor executor, Executor::create(std::move(plan), kernels, *team));
   TIERD_ASSIGN(Memory memory,
-               Memory::reserve(options.arena_bytes + options.staging_bytes + options.tensor_bytes, true));
+               Memory::reserve(options.arena_bytes + options.staging_bytes + options.tensor_bytes));
   return std::unique_ptr<DramAgent>(
       new DramAgent(options, pools, std::move(team), std::move(executor), std::move(memory)));
 }
@@ -26,6 +27,9 @@ DramAgent::DramAgent(Options options, PoolTable& pools, std::unique_ptr<Team> te
       memory_(std::move(memory)) {
   pools.add(options_.number, memory_.bytes());
   pools.add(options_.number, executor_.activations());
+  // What follows the arena always is: a device may know its pages.
+  const Memory::Range ranges[] = {{0, options_.arena_bytes}, {options_.arena_bytes, memory_.bytes().size()}};
+  memory_.use(memory_.bytes().size(), ranges);
   for (TensorId id = 0; id < options_.tensors.size(); ++id) {
     executor_.set_tensor(id, reinterpret_cast<const float*>(memory_.data() + options_.tensors[id]));
   }
@@ -92,6 +96,12 @@ Done DramAgent::execute(const Message& message) {
       }
       break;
     }
+    case Op::move:
+      move(message, done);
+      break;
+    case Op::resize:
+      resize(message, done);
+      break;
     case Op::stats:
       if (!write_counts(message.aux)) done.status = DoneStatus::invalid_argument;
       break;
@@ -103,6 +113,39 @@ Done DramAgent::execute(const Message& message) {
   }
   done.done_ns = now_ns();
   return done;
+}
+
+// In order: a slot may be emptied by one and filled by the next.
+void DramAgent::move(const Message& message, Done& done) {
+  const uint64_t bytes = message.aux.bytes;
+  for (const Unit& unit : PoolTable::units(pools_.resolve(message.list))) {
+    const uint64_t from = unit.unit * kSpanUnit, to = unit.offset * kSpanUnit;
+    if (std::max(from, to) + bytes > options_.arena_bytes) {
+      done.status = DoneStatus::invalid_argument;
+      done.first_bad = done.n_done;
+      return;
+    }
+    std::memmove(memory_.data() + to, memory_.data() + from, bytes);
+    ++done.n_done;
+    done.bytes += bytes;
+  }
+}
+
+void DramAgent::resize(const Message& message, Done& done) {
+  std::vector<Memory::Range> ranges;
+  uint64_t end = 0;
+  for (const Unit& unit : PoolTable::units(pools_.resolve(message.list))) {
+    const Memory::Range range{unit.unit * kSpanUnit, unit.offset * kSpanUnit};
+    ranges.push_back(range);
+    if (range.begin < end || range.begin > range.end || range.end > options_.arena_bytes) {
+      done.status = DoneStatus::invalid_argument;
+      done.first_bad = static_cast<uint32_t>(ranges.size() - 1);
+      return;
+    }
+    end = range.end;
+  }
+  done.n_done = static_cast<uint32_t>(ranges.size());
+  memory_.use(options_.arena_bytes, ranges);
 }
 
 bool DramAgent::write_counts(const Span& out) const {
@@ -123,6 +166,9 @@ uint64_t DramAgent::service_ns(const Message& message) const {
   const auto at_bandwidth = [this](uint64_t bytes) {
     return static_cast<uint64_t>(static_cast<double>(bytes) / options_.bytes_per_second * 1e9);
   };
+  if (message.op == Op::move) {
+    return at_bandwidth(PoolTable::units(pools_.resolve(message.list)).size() * message.aux.bytes);
+  }
   if (message.op != Op::compute && message.op != Op::copy) return 0;
   const SiteWork& site = executor_.plan().sites[message.site];
   if (message.op == Op::copy) {

@@ -1,7 +1,9 @@
 // The DRAM tier: an arena and staging blocks that reads land in, and the CPU that computes on them. Answers
 // `compute` (neurons of a site, with the dense segments around it), `run` (those segments alone), `copy` (a
-// site's input from another such agent of the same plan, or the results that it has computed), `cancel`
-// (never in time: work here is done in order), `stats` (AgentCounts, if `out` is not empty) and `stop`.
+// site's input from another such agent of the same plan, or the results that it has computed), `move` (slots
+// inside the arena), `resize` (which of the arena's addresses are in use: all of them before the first one),
+// `cancel` (never in time: work here is done in order), `stats` (AgentCounts, if `out` is not empty) and
+// `stop`.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +24,7 @@ class DramAgent final : public Agent, public Products {
  public:
   struct Options {
     uint16_t number = 0;                 // in the pool table
-    uint64_t arena_bytes = 0;            // slots of all sites
+    uint64_t arena_bytes = 0;            // addresses for slots of all sites
     uint64_t staging_bytes = 0;          // follows the arena
     uint64_t tensor_bytes = 0;           // resident tensors; follow the staging
     std::vector<uint64_t> tensors = {};  // [TensorId] where each begins in all that memory
@@ -51,6 +53,8 @@ class DramAgent final : public Agent, public Products {
   DramAgent(Options options, PoolTable& pools, std::unique_ptr<Team> team, Executor executor, Memory memory);
   Done execute(const Message& message);
   bool write_counts(const Span& out) const;
+  void move(const Message& message, Done& done);
+  void resize(const Message& message, Done& done);
 
   const Options options_;
   PoolTable& pools_;

@@ -38,5 +38,6 @@ constexpr std::span<const tierd_param> kNoParams;
 
 TIERD_AGENT("dram", "an arena that reads land in, and the CPU that computes on it",
             tierd::serves(tierd::Op::compute) | tierd::serves(tierd::Op::run) |
-                tierd::serves(tierd::Op::copy),
+                tierd::serves(tierd::Op::copy) | tierd::serves(tierd::Op::move) |
+                tierd::serves(tierd::Op::resize),
             tierd::kNoParams, tierd::make)

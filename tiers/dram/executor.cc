@@ -20,7 +20,7 @@ constexpr uint64_t kGrainBytes = 64 << 10;  // weights that one worker takes at 
 }  // namespace
 
 Result<Executor> Executor::create(ComputePlan plan, const ComputeKernels& kernels, Team& team) {
-  TIERD_ASSIGN(Memory activations, Memory::reserve(buffer_offsets(plan).back(), false));
+  TIERD_ASSIGN(Memory activations, Memory::reserve(buffer_offsets(plan).back()));
   TIERD_ASSIGN(KvCache kv, KvCache::create(plan));
   return Executor(std::move(plan), kernels, team, std::move(activations), std::move(kv));
 }

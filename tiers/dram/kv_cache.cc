@@ -6,7 +6,7 @@
 namespace tierd {
 
 Result<KvCache> KvCache::create(const ComputePlan& plan) {
-  TIERD_ASSIGN(Memory memory, Memory::reserve(kv_bytes(plan), false));
+  TIERD_ASSIGN(Memory memory, Memory::reserve(kv_bytes(plan)));
   return KvCache(std::move(memory), plan);
 }
 

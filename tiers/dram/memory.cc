@@ -3,38 +3,95 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "core/base/align.h"
 #include "core/base/units.h"
 
 namespace tierd {
 namespace {
+
+constexpr uint64_t kPage = 4096;
 constexpr uint64_t kHugePage = 2u << 20;
+
+constexpr uint64_t align_down(uint64_t value, uint64_t alignment) {
+  return value / alignment * alignment;
 }
 
-Result<Memory> Memory::reserve(uint64_t bytes, bool huge) {
+}  // namespace
+
+Result<Memory> Memory::reserve(uint64_t bytes) {
   if (bytes == 0) return Memory();
-  void* start =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (start == MAP_FAILED) {
+  const auto fail = [&](int error) {
     return Error{
         Code::no_space, "memory",
-        fmt::format("cannot reserve {}: {}", format_bytes(static_cast<double>(bytes)), std::strerror(errno))};
+        fmt::format("cannot reserve {}: {}", format_bytes(static_cast<double>(bytes)), std::strerror(error))};
+  };
+  if (bytes > SIZE_MAX - 2 * kHugePage) return fail(ENOMEM);
+  // Addresses for one huge page more, so that one that begins at such can be cut out.
+  const uint64_t before = bytes < kHugePage ? 0 : kHugePage;
+  const uint64_t whole = align_up(bytes, kPage) + before;
+  void* const start =
+      mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) return fail(errno);
+  auto* first = static_cast<std::byte*>(start);
+  if (before != 0) {
+    const auto address = reinterpret_cast<uintptr_t>(start);
+    const uint64_t skipped = align_up(address, kHugePage) - address;
+    if (skipped != 0) munmap(first, skipped);
+    if (skipped != before) munmap(first + skipped + whole - before, before - skipped);
+    first += skipped;
   }
   // Where the system hands out huge pages unasked, one at the border could commit what no budget knows of.
-  madvise(start, bytes, MADV_NOHUGEPAGE);
-  if (huge) {
-    const auto first = align_up(reinterpret_cast<uintptr_t>(start), kHugePage);
-    const auto end = (reinterpret_cast<uintptr_t>(start) + bytes) / kHugePage * kHugePage;
-    if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
-  }
-  return Memory({static_cast<std::byte*>(start), bytes});
+  madvise(first, bytes, MADV_NOHUGEPAGE);
+  return Memory({first, bytes});
 }
 
 Memory::~Memory() {
-  if (!memory_.empty()) munmap(memory_.data(), memory_.size());
+  if (!memory_.empty()) munmap(memory_.data(), align_up(memory_.size(), kPage));
+}
+
+void Memory::use(uint64_t bytes, std::span<const Range> ranges) {
+  uint64_t given_back = 0;  // all pages before are right
+  for (const Range& range : ranges) {
+    if (range.begin == range.end) continue;
+    give_back(given_back, align_down(range.begin, kPage));
+    const uint64_t end = align_up(range.end, kPage);
+    const uint64_t first_huge = std::min(align_up(range.begin, kHugePage), end);
+    const uint64_t end_huge = std::max(align_down(range.end, kHugePage), first_huge);
+    use_small_pages(align_down(range.begin, kPage), first_huge);
+    if (first_huge != end_huge) madvise(data() + first_huge, end_huge - first_huge, MADV_HUGEPAGE);
+    use_small_pages(end_huge, end);
+    given_back = end;
+  }
+  give_back(given_back, align_up(bytes, kPage));
+}
+
+// Whole pages, or none.
+void Memory::give_back(uint64_t begin, uint64_t end) {
+  if (begin >= end) return;
+  madvise(data() + begin, end - begin, MADV_NOHUGEPAGE);
+  madvise(data() + begin, end - begin, MADV_DONTNEED);
+}
+
+// Less than a huge page, of which the rest is not in use. If all of it was, the system keeps it whole until
+// memory is short, although part of it is given back: what is in use is copied to pages of its own.
+void Memory::use_small_pages(uint64_t begin, uint64_t end) {
+  if (begin >= end) return;
+  madvise(data() + begin, end - begin, MADV_NOHUGEPAGE);
+  if (!resident(begin, end)) return;
+  const std::vector<std::byte> kept(data() + begin, data() + std::min<uint64_t>(end, memory_.size()));
+  madvise(data() + begin, end - begin, MADV_DONTNEED);
+  std::copy(kept.begin(), kept.end(), data() + begin);
+}
+
+bool Memory::resident(uint64_t begin, uint64_t end) const {
+  std::vector<unsigned char> pages((end - begin) / kPage);
+  if (mincore(data() + begin, end - begin, pages.data()) != 0) return false;
+  return std::all_of(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; });
 }
 
 }  // namespace tierd

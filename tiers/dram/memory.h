@@ -12,10 +12,15 @@ namespace tierd {
 
 class Memory {
  public:
+  // Bytes from the beginning.
+  struct Range {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+  };
+
   Memory() = default;
-  // Zeroed, page-aligned. `huge` asks for 2 MiB pages wherever a whole one lies inside, so that no byte
-  // outside is ever committed. Error: no_space.
-  static Result<Memory> reserve(uint64_t bytes, bool huge);
+  // Zeroed, page-aligned; from 2 MiB on aligned to that. Error: no_space.
+  static Result<Memory> reserve(uint64_t bytes);
   ~Memory();
   Memory(Memory&& other) noexcept : memory_(std::exchange(other.memory_, {})) {}
   Memory& operator=(Memory&& other) noexcept {
@@ -26,8 +31,19 @@ class Memory {
   std::span<std::byte> bytes() const { return memory_; }
   std::byte* data() const { return memory_.data(); }
 
+  // What is in use of its first `bytes`, a multiple of 4096 or all: ascending ranges. 2 MiB pages are asked
+  // for wherever a whole one lies inside a range, and nowhere else, so that no byte outside is ever
+  // committed, but for what a range's ends leave of pages of 4 KiB. Pages that lie in no range are given back
+  // to the system; they are zero when they are used again. Nobody reads or writes anything of these bytes
+  // meanwhile, and no device knows their pages.
+  void use(uint64_t bytes, std::span<const Range> ranges);
+
  private:
   explicit Memory(std::span<std::byte> memory) : memory_(memory) {}
+  void give_back(uint64_t begin, uint64_t end);
+  void use_small_pages(uint64_t begin, uint64_t end);
+  bool resident(uint64_t begin, uint64_t end) const;
+
   std::span<std::byte> memory_;
 };
 

@@ -95,6 +95,7 @@ void FlashAgent::accept(const Message& message) {
     case Op::copy:
     case Op::compute:
     case Op::run:
+    case Op::move:
     case Op::resize:
       break;
   }

@@ -27,6 +27,8 @@ constexpr const char* kCredits = "as many messages are taken as there are credit
 constexpr const char* kCancel = "a cancel completes ok, what it names ok or cancelled";
 constexpr const char* kControl = "stats complete ok";
 constexpr const char* kStop = "stop completes after all before it";
+constexpr const char* kRearranged =
+    "what was moved computes the same, what is in use stays, and what was given back can be used again";
 constexpr const char* kPure = "service_ns is pure";
 constexpr const char* kErrors = "what cannot be done is answered with its status and the first bad unit";
 
@@ -292,6 +294,25 @@ void stops_after_everything_before(const AgentCase& tried, uint64_t seed, Report
                [&] { return fmt::format("status {}", static_cast<int>(last.status)); });
 }
 
+void keeps_what_is_moved_and_in_use(const AgentCase& tried, uint64_t seed, Report& report) {
+  const auto world = make_world(tried, seed, report);
+  if (!world) return;
+  Kernel kernel(*world, report);
+  for (int i = 0; i < 60 && !kernel.over(); ++i) {
+    const std::optional<Message> rearranged = world->rearrange();
+    if (!rearranged) return;
+    kernel.must_submit(*rearranged);
+    if (world->agent().credits() > 1) kernel.must_submit(world->work());
+    kernel.drain();
+    if (kernel.over()) return;
+    for (const auto& [message, done] : kernel.completed()) {
+      kernel.check(kRearranged, done.status == DoneStatus::ok, [&, status = done.status] {
+        return fmt::format("ended with status {}", static_cast<int>(status));
+      });
+    }
+  }
+}
+
 void service_time_is_pure(const AgentCase& tried, uint64_t seed, Report& report) {
   const auto world = make_world(tried, seed, report);
   if (!world) return;
@@ -344,6 +365,7 @@ constexpr AgentRule kRules[] = {
     {"AnswersACancelOfWhatever", answers_a_cancel_of_whatever},
     {"AnswersStats", answers_stats},
     {"StopsAfterEverythingBefore", stops_after_everything_before},
+    {"KeepsWhatIsMovedAndInUse", keeps_what_is_moved_and_in_use},
     {"ServiceTimeIsPure", service_time_is_pure},
     {"SaysWhatItCannotDo", says_what_it_cannot_do},
 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,10 @@ class AgentWorld {
   virtual bool promises() const { return true; }
   // A message of this op that names `target` (cancel, edit), or nothing (stop, stats).
   virtual Message control(Op op, const MessageId& target) = 0;
+  // Of agents that serve `move` and `resize`: another place for something that `work` uses, or other
+  // addresses in use, and what `work` needs is among them. No other message may be open. None: they do not
+  // serve it.
+  virtual std::optional<Message> rearrange() { return std::nullopt; }
   // Messages that must fail, and how.
   struct Bad {
     std::string what;

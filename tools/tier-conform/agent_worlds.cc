@@ -11,6 +11,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "core/base/align.h"
 #include "core/base/check.h"
@@ -339,6 +340,8 @@ class ComputeWorld final : public PlacedWorld {
     context.compute = std::move(task);
     TIERD_TRY(world->make(choice, context));
     world->fill(plan);
+    constexpr uint32_t kBoth = serves(Op::move) | serves(Op::resize);
+    world->rearranges_ = (choice.entry->serves & kBoth) == kBoth;
     return std::unique_ptr<AgentWorld>(std::move(world));
   }
 
@@ -356,10 +359,24 @@ class ComputeWorld final : public PlacedWorld {
     message.engine = EngineKind::compute;
     return message;
   }
+  std::optional<Message> rearrange() override {
+    if (!rearranges_) return std::nullopt;
+    return random_.below(2) == 0 ? move() : resize();
+  }
   std::vector<Bad> bad() override {
     Message read = compute({0});
     read.op = Op::read;
-    return {{"an operation that it does not serve", read, DoneStatus::invalid_argument, 0}};
+    std::vector<Bad> all = {{"an operation that it does not serve", read, DoneStatus::invalid_argument, 0}};
+    if (!rearranges_) return all;
+    constexpr uint32_t kEnd = kArena / kSpanUnit;
+    const auto add = [&](const char* what, Op op, const std::vector<Unit>& units, uint32_t first_bad) {
+      all.push_back({what, about_the_arena(op, units), DoneStatus::invalid_argument, first_bad});
+    };
+    const uint32_t at = static_cast<uint32_t>(at_[0] / kSpanUnit);
+    add("a slot moved out of the arena", Op::move, {{at, at}, {at, kEnd - 1}}, 1);
+    add("addresses behind the arena", Op::resize, {{0, kEnd}, {kEnd, kEnd + 1}}, 1);
+    add("addresses that do not ascend", Op::resize, {{1, kEnd}, {0, 1}}, 1);
+    return all;
   }
 
   std::string completed(const Message& message, const Done& done) override {
@@ -377,12 +394,48 @@ class ComputeWorld final : public PlacedWorld {
   static constexpr uint32_t kOut = 40;
   static constexpr uint32_t kRows = 3;
   static constexpr uint32_t kNeurons = (kOut + kGroupRows - 1) / kGroupRows;
-  static constexpr uint64_t kArena = 3 * kDirectIoAlignment;
+  static constexpr uint64_t kGroup = uint64_t{kGroupRows} * kIn * sizeof(float);  // of a neuron
+  static constexpr uint64_t kArena = 12 * kDirectIoAlignment;
   static constexpr uint64_t kListBytes = 128;
   static constexpr uint64_t kPlaceBytes = kDirectIoAlignment;
   static constexpr double kTolerance = 1e-4;
 
   explicit ComputeWorld(uint64_t seed) : PlacedWorld(seed, kListBytes, kPlaceBytes) {}
+
+  // Some of the neurons of the arena to slots that are free, one after the other.
+  Message move() {
+    std::vector<Unit> units;
+    for (uint32_t neuron = 0; neuron < kNeurons; neuron += 2) {
+      if (random_.below(3) == 0) continue;
+      const uint64_t to = random_.below(kArena / kGroup) * kGroup;
+      bool taken = false;
+      for (uint32_t other = 0; other < kNeurons; other += 2) taken = taken || at_[other] == to;
+      if (taken) continue;
+      units.push_back(
+          {static_cast<uint32_t>(at_[neuron] / kSpanUnit), static_cast<uint32_t>(to / kSpanUnit)});
+      at_[neuron] = to;
+    }
+    return about_the_arena(Op::move, units);
+  }
+  // The slots that are taken, each a range, sometimes with what follows.
+  Message resize() {
+    std::vector<Unit> ranges;
+    for (uint64_t slot = 0; slot < kArena / kGroup; ++slot) {
+      const bool taken = at_[0] == slot * kGroup || at_[2] == slot * kGroup;
+      if (!taken && random_.below(3) != 0) continue;
+      ranges.push_back({static_cast<uint32_t>(slot * kGroup / kSpanUnit),
+                        static_cast<uint32_t>((slot + 1) * kGroup / kSpanUnit)});
+    }
+    return about_the_arena(Op::resize, ranges);
+  }
+  Message about_the_arena(Op op, const std::vector<Unit>& units) {
+    const uint32_t place = places_.take();
+    write_list(place, kAgent, units);
+    Message message = this->message(op, place, sizeof(UnitList) + units.size() * sizeof(Unit));
+    message.engine = EngineKind::copy;
+    if (op == Op::move) message.aux.bytes = static_cast<uint32_t>(kGroup);
+    return message;
+  }
 
   // Weights in the arena and in staging, inputs in the agent's buffers; outputs are no numbers yet.
   void fill(const ComputePlan& plan) {
@@ -390,13 +443,13 @@ class ComputeWorld final : public PlacedWorld {
     const std::span<std::byte> buffers = pools_.memory(kAgent, 1);
     const std::vector<uint64_t> offsets = buffer_offsets(plan);
     for (float& weight : weights_) weight = random_.symmetric();
-    const uint64_t group = group_bytes(Encoding::f32, kIn);
+    TIERD_CHECK(group_bytes(Encoding::f32, kIn) == kGroup);
     for (uint32_t neuron = 0; neuron < kNeurons; ++neuron) {
       // Neurons lie in the arena and in staging by turns, wherever.
-      at_[neuron] = (neuron % 2 == 0 ? 0 : kArena) + (kNeurons - 1 - neuron) * group;
+      at_[neuron] = (neuron % 2 == 0 ? 0 : kArena) + (kNeurons - 1 - neuron) * kGroup;
       const uint32_t rows = std::min(kGroupRows, kOut - neuron * kGroupRows);
       const std::span<const float> plain(weights_.data() + neuron * kGroupRows * kIn, rows * kIn);
-      pack_row_group(Encoding::f32, rows, kIn, std::as_bytes(plain), memory.subspan(at_[neuron], group));
+      pack_row_group(Encoding::f32, rows, kIn, std::as_bytes(plain), memory.subspan(at_[neuron], kGroup));
     }
     const auto buffer = [&](uint32_t b) { return reinterpret_cast<float*>(buffers.data() + offsets[b]); };
     out_ = buffer(1);
@@ -448,6 +501,7 @@ class ComputeWorld final : public PlacedWorld {
   }
 
   std::vector<float> weights_ = std::vector<float>(kOut * kIn);
+  bool rearranges_ = false;
   uint64_t at_[kNeurons] = {};  // bytes in pool 0
   float* out_ = nullptr;
   uint64_t out_stride_ = 0;
@@ -466,7 +520,7 @@ class PlainWorld final : public PlacedWorld {
   }
   bool promises() const override { return false; }
   Message work() override {
-    constexpr Op kOps[] = {Op::read, Op::copy, Op::compute, Op::run, Op::edit, Op::resize};
+    constexpr Op kOps[] = {Op::read, Op::copy, Op::compute, Op::run, Op::edit, Op::move, Op::resize};
     Message message = control(kOps[random_.below(static_cast<uint32_t>(std::size(kOps)))], {});
     message.engine = static_cast<EngineKind>(random_.below(kEngines));
     return message;
