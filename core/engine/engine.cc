@@ -52,6 +52,10 @@ Status Engine::drain() {
   return status;
 }
 
+Status Engine::resize(Scheduler::ArenaSize size, std::vector<uint64_t> parts) {
+  return run(scheduler_.resize(size, std::move(parts)));
+}
+
 void Engine::reset_times() {
   prefill_ = {};
   decode_ = {};
@@ -90,8 +94,16 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
   co_return scheduler_.end_step(step_);
 }
 
-// Before strategies are asked: what is wrong with them is told or put right.
+// Before strategies are asked.
 Status Engine::ready() {
+  TIERD_TRY(well());
+  if (!between_steps_) return {};
+  between_steps_();
+  return well();
+}
+
+// What is wrong with the strategies is told or put right.
+Status Engine::well() {
   TIERD_TRY(scheduler_.take_fault());
   if (!scheduler_.quarantined()) return {};
   TIERD_TRY(drain());

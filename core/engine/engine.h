@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
@@ -63,6 +64,13 @@ class Engine {
   // Gives up what was read ahead, when no step follows.
   Status drain();
 
+  // Another size for the arenas; after `drain`. See Scheduler::resize.
+  Status resize(Scheduler::ArenaSize size, std::vector<uint64_t> parts);
+
+  // Asked before each step and each sequence, when no step runs; it may call `drain` and `resize`.
+  void set_between_steps(std::function<void()> ask) { between_steps_ = std::move(ask); }
+  uint32_t steps() const { return step_; }  // begun so far
+
   uint32_t max_rows() const { return plan_.compute.max_rows; }
   uint32_t logit_rows() const { return plan_.compute.buffers[plan_.logits].rows; }
   uint32_t vocab_size() const { return plan_.compute.buffers[plan_.logits].width; }
@@ -74,6 +82,7 @@ class Engine {
 
  private:
   Status ready();
+  Status well();
   Task<Status> walk(uint32_t rows, std::span<const uint32_t> wanted, bool prefill);
   Status run(Task<Status> task);
 
@@ -83,6 +92,7 @@ class Engine {
   const ModelPlan& plan_;
   Span logits_;
   std::function<Status()> recover_;
+  std::function<void()> between_steps_;
   std::unique_ptr<RowInfo[], void (*)(RowInfo*)> row_info_;  // the batch, then the wanted rows
   std::span<RowInfo> batch_;
   std::span<RowInfo> picked_;

@@ -121,6 +121,12 @@ void StrategySet::set_residencies(const std::deque<Residency>& residencies) {
   for (size_t u = 0; u < worlds_.size(); ++u) worlds_[u].set_residency(&residencies[u]);
 }
 
+std::vector<uint64_t> StrategySet::parts(uint64_t bytes) const {
+  std::vector<uint64_t> parts;
+  for (uint32_t u = 0; u < worlds_.size(); ++u) parts.push_back(part_of(u, bytes));
+  return parts;
+}
+
 // Of the arena, as much as of the neurons is at home with the unit.
 uint64_t StrategySet::part_of(uint32_t unit, uint64_t bytes) const {
   if (worlds_.size() == 1) return bytes;
@@ -155,15 +161,7 @@ Result<std::vector<uint32_t>> StrategySet::share(Strategy<tierd_cache_1>& cache,
   const std::vector<Site>& sites = this->sites();
   std::vector<uint32_t> slots = most;
   TIERD_TRY(cache.call(&tierd_cache_1::share, "share", bytes, slots.data()));
-  uint64_t used = 0;
-  for (SiteId s = 0; s < sites.size(); ++s) {
-    if (slots[s] > most[s]) {
-      return cache.fault("share",
-                         fmt::format("{} slots for {}, which can have {}", slots[s], sites[s].name, most[s]));
-    }
-    used += uint64_t{slots[s]} * sites[s].slot_bytes;
-  }
-  if (used > bytes) return cache.fault("share", fmt::format("{} bytes of {}", used, bytes));
+  TIERD_TRY(check_split(cache, "share", sites, bytes, most, slots));
   return slots;
 }
 

@@ -46,6 +46,9 @@ class StrategySet {
   // [units][sites]. Error: plugin_fault when an answer does not fit.
   Result<std::vector<std::vector<uint32_t>>> share(uint64_t bytes);
 
+  // [units] each one's part of `bytes`, by what is at home there.
+  std::vector<uint64_t> parts(uint64_t bytes) const;
+
   // What the caches want to have before the first step, [sites] of ascending neurons; after `share`. Empty
   // lists for caches that do not say. Error: plugin_fault.
   Result<std::vector<std::vector<uint32_t>>> wanted();

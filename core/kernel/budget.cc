@@ -35,4 +35,9 @@ void Budget::release(const std::string& name, uint64_t bytes) {
   used_ -= bytes;
 }
 
+void Budget::set_capacity(uint64_t capacity) {
+  TIERD_CHECK(used_ <= capacity);
+  capacity_ = capacity;
+}
+
 }  // namespace tierd

@@ -21,6 +21,8 @@ class Budget {
   // Error: no_space, naming the line, what it wants and what is left.
   Status reserve(const std::string& line, uint64_t bytes);
   void release(const std::string& line, uint64_t bytes);
+  // What may be held from now on: at least what is.
+  void set_capacity(uint64_t capacity);
 
   uint64_t capacity() const { return capacity_; }
   uint64_t used() const { return used_; }

@@ -353,11 +353,21 @@ Status Intake::evict(SiteId home, std::span<const tierd_neuron> victims, const c
     residency_.evict(home, victim.neuron);
     evicted_.push_back(victim.neuron);
   }
-  counters_.evictions += evicted_.size();
-  if (observer() != nullptr) observer()->evicted(options_.unit, home, evicted_);
-  keep_fault(cache().call_if(&tierd_cache_1::dropped, "dropped", home, evicted_.data(),
-                             static_cast<uint32_t>(evicted_.size()), TIERD_DROPPED_EVICTED));
+  tell_dropped(home, evicted_, TIERD_DROPPED_EVICTED);
   return {};
+}
+
+void Intake::shrink(SiteId site, std::span<const uint32_t> neurons) {
+  if (neurons.empty()) return;
+  for (const uint32_t neuron : neurons) residency_.evict(site, neuron);
+  tell_dropped(site, neurons, TIERD_DROPPED_SHRUNK);
+}
+
+void Intake::tell_dropped(SiteId home, std::span<const uint32_t> neurons, int why) {
+  counters_.evictions += neurons.size();
+  if (observer() != nullptr) observer()->evicted(options_.unit, home, neurons);
+  keep_fault(cache().call_if(&tierd_cache_1::dropped, "dropped", home, neurons.data(),
+                             static_cast<uint32_t>(neurons.size()), why));
 }
 
 Status Intake::expire(SiteId site) {
@@ -589,11 +599,13 @@ Task<Status> Intake::fill(std::vector<WantedAtStart> wanted, std::function<void(
   std::vector<Wish> wishes;
   Status status;
   for (WantedAtStart& from : wanted) {
-    std::erase_if(from.neurons, [&](uint32_t n) { return residency_.slot(from.site, n) != kNoSlot; });
-    if (from.neurons.size() > residency_.free_slots(from.site)) {
+    if (from.neurons.size() > residency_.max_slots(from.site)) {
       status = cache().fault("ahead", fmt::format("more neurons of site {} than it has slots", from.site));
       break;
     }
+    std::erase_if(from.neurons, [&](uint32_t n) { return residency_.slot(from.site, n) != kNoSlot; });
+    // Another cache's neurons may still be in the way: what finds no room comes when it is missed.
+    from.neurons.resize(std::min<size_t>(from.neurons.size(), residency_.free_slots(from.site)));
     Wish& wish = wishes.emplace_back();
     wish.site = from.site;
     for (const uint32_t neuron : from.neurons) residency_.lease(from.site, neuron);

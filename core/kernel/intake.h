@@ -21,18 +21,9 @@
 #include "core/kernel/staging.h"
 #include "core/kernel/strategies.h"
 #include "core/kernel/task.h"
+#include "core/kernel/unit_memory.h"
 
 namespace tierd {
-
-// Where the neurons of a computing unit lie: arena slots and staging blocks in one pool of its agent.
-struct UnitMemory {
-  uint16_t agent = 0;
-  uint16_t pool = 0;
-  std::vector<uint64_t> arena_offset;  // [sites] where the slots of a canonical site begin, bytes
-  uint64_t staging_offset = 0;         // where the staging blocks begin, bytes
-  uint32_t staging_blocks = 0;
-  uint32_t block_bytes = 0;  // at least the largest slot
-};
 
 class Intake : private CompletionSink {
  public:
@@ -86,8 +77,8 @@ class Intake : private CompletionSink {
   void pump();
   // Gives up what no later step can use.
   void end_step(uint32_t step);
-  // Brings in these before the first step; `progress` hears of bytes that landed, `stopping` says when to
-  // give up.
+  // Brings in these before the first step, or between two, as far as there is room; `progress` hears of bytes
+  // that landed, `stopping` says when to give up.
   Task<Status> fill(std::vector<WantedAtStart> wanted, std::function<void(uint64_t)> progress,
                     std::function<bool()> stopping);
   // Gives up everything; `idle` once no read is in flight.
@@ -97,6 +88,10 @@ class Intake : private CompletionSink {
   // After a pass of a canonical site: evicts what its cache does not want to keep any longer. Error:
   // plugin_fault.
   Status expire(SiteId site);
+
+  // Between two steps, with nothing in flight: neurons of a canonical site that are valid leave, because
+  // their room does.
+  void shrink(SiteId site, std::span<const uint32_t> neurons);
 
   // A fault of the cache, in an answer to mere news, that nobody was told of yet; told once.
   Status take_fault();
@@ -158,6 +153,7 @@ class Intake : private CompletionSink {
   Status ask_cache(SiteId site, std::span<const uint32_t> missing, Priority priority, bool bypass,
                    Plan& plan);
   Status evict(SiteId home, std::span<const tierd_neuron> victims, const char* function);
+  void tell_dropped(SiteId home, std::span<const uint32_t> neurons, int why);
   // Starts the next read of a plan. False when it must wait for a staging block or a message slot.
   bool start_next(Plan& plan, SiteId site, uint32_t step, Priority priority, Fetch*& started);
   void post_read(Fetch& fetch);

@@ -42,6 +42,7 @@ class KernelObserver {
   virtual void step_ends(uint32_t step) = 0;
   virtual void rows_kept(uint32_t rows, uint32_t kept) = 0;
   virtual void drain_begins() = 0;
+  virtual void resize_begins(uint64_t capacity_bytes, uint64_t arena_bytes) = 0;
   // A stop request was seen. What follows depends on the clock.
   virtual void interrupted() = 0;
 
@@ -70,6 +71,7 @@ class SilentObserver : public KernelObserver {
   void step_ends(uint32_t) override {}
   void rows_kept(uint32_t, uint32_t) override {}
   void drain_begins() override {}
+  void resize_begins(uint64_t, uint64_t) override {}
   void interrupted() override {}
   void activated(SiteId, const ActiveSet&) override {}
   void measured(SiteId, const MeasuredPass&) override {}

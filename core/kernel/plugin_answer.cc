@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace tierd {
@@ -52,6 +53,55 @@ Result<std::vector<WantedAtStart>> wanted_at_start(Strategy<tierd_cache_1>& cach
     wanted.push_back({site, std::move(neurons)});
   }
   return wanted;
+}
+
+Status check_split(Strategy<tierd_cache_1>& cache, const char* function, const std::vector<Site>& sites,
+                   uint64_t bytes, std::span<const uint32_t> most, std::span<const uint32_t> slots) {
+  uint64_t used = 0;
+  for (SiteId s = 0; s < sites.size(); ++s) {
+    if (slots[s] > most[s]) {
+      return cache.fault(function,
+                         fmt::format("{} slots for {}, which can have {}", slots[s], sites[s].name, most[s]));
+    }
+    used += uint64_t{slots[s]} * sites[s].slot_bytes;
+  }
+  if (used > bytes) return cache.fault(function, fmt::format("{} bytes of {}", used, bytes));
+  return {};
+}
+
+Result<ResizedCache> resized(Strategy<tierd_cache_1>& cache, const std::vector<Site>& sites,
+                             const Residency& residency, uint64_t bytes, std::vector<uint32_t> most) {
+  uint32_t valid = 0;
+  for (SiteId s = 0; s < sites.size(); ++s) {
+    if (sites[s].domain == s) valid += residency.valid_count(s);
+  }
+  ResizedCache answer{most, std::vector<std::vector<uint32_t>>(sites.size())};
+  std::vector<tierd_neuron> victims(valid);
+  tierd_victims_out out{valid, 0, victims.data()};
+  TIERD_TRY(cache.call(&tierd_cache_1::resize, "resize", bytes, answer.slots.data(), &out));
+  TIERD_TRY(check_split(cache, "resize", sites, bytes, most, answer.slots));
+  if (out.n > valid) return cache.fault("resize", fmt::format("{} victims of {} neurons", out.n, valid));
+  for (const tierd_neuron& victim : std::span(victims).first(out.n)) {
+    const bool known = victim.site < sites.size() && sites[victim.site].domain == victim.site &&
+                       victim.neuron < sites[victim.site].n;
+    if (!known || !residency.evictable(victim.site, victim.neuron)) {
+      return cache.fault("resize",
+                         fmt::format("victim {} of site {} cannot be evicted", victim.neuron, victim.site));
+    }
+    answer.victims[victim.site].push_back(victim.neuron);
+  }
+  for (SiteId s = 0; s < sites.size(); ++s) {
+    if (sites[s].domain != s) continue;
+    std::vector<uint32_t> leaving = answer.victims[s];
+    std::sort(leaving.begin(), leaving.end());
+    if (const auto twice = std::adjacent_find(leaving.begin(), leaving.end()); twice != leaving.end())
+      return cache.fault("resize", fmt::format("victim {} of site {} is named twice", *twice, s));
+    if (const size_t stay = residency.valid_count(s) - leaving.size(); stay > answer.slots[s]) {
+      return cache.fault(
+          "resize", fmt::format("{} neurons of {} stay in {} slots", stay, sites[s].name, answer.slots[s]));
+    }
+  }
+  return answer;
 }
 
 }  // namespace tierd

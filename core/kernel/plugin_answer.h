@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/kernel/residency.h"
 #include "core/kernel/site.h"
 #include "core/kernel/strategies.h"
 #include "tierd/views.h"
@@ -28,5 +29,20 @@ struct WantedAtStart {
 // Asks it; a cache that does not say wants nothing. Error: plugin_fault.
 Result<std::vector<WantedAtStart>> wanted_at_start(Strategy<tierd_cache_1>& cache,
                                                    const std::vector<Site>& sites);
+
+// How a cache splits `bytes` among the sites, `slots` [sites], as its `function` answered: at most `most`
+// [sites] each, all together no more than there is. Error: plugin_fault.
+Status check_split(Strategy<tierd_cache_1>& cache, const char* function, const std::vector<Site>& sites,
+                   uint64_t bytes, std::span<const uint32_t> most, std::span<const uint32_t> slots);
+
+// A cache's answer to another size.
+struct ResizedCache {
+  std::vector<uint32_t> slots;                 // [sites]
+  std::vector<std::vector<uint32_t>> victims;  // [sites]
+};
+// Asks it; nothing of its memory is leased or pinned. Each site may have `most` [sites] slots. Error:
+// plugin_fault; then nothing has changed but that the cache is quarantined.
+Result<ResizedCache> resized(Strategy<tierd_cache_1>& cache, const std::vector<Site>& sites,
+                             const Residency& residency, uint64_t bytes, std::vector<uint32_t> most);
 
 }  // namespace tierd

@@ -1,21 +1,24 @@
 #include "core/kernel/residency.h"
 
+#include <algorithm>
+
 #include "core/base/align.h"
 #include "core/base/check.h"
 
 namespace tierd {
+namespace {
+constexpr uint32_t kNoNeuron = UINT32_MAX;
+}
 
 std::vector<uint64_t> arena_offsets(const std::vector<Site>& sites, std::span<const uint32_t> slots) {
-  std::vector<uint64_t> offsets(sites.size());
-  uint64_t offset = 0;
-  // Slots that direct I/O reads into first: behind the others they would begin anywhere.
-  for (const bool aligned : {true, false}) {
-    for (SiteId s = 0; s < sites.size(); ++s) {
-      if ((sites[s].slot_bytes % kDirectIoAlignment == 0) != aligned) continue;
-      offsets[s] = offset;
-      offset += uint64_t{slots[s]} * sites[s].slot_bytes;
-    }
+  std::vector<uint64_t> offsets;
+  uint64_t end = 0;
+  for (SiteId s = 0; s < sites.size(); ++s) {
+    const uint64_t bytes = uint64_t{slots[s]} * sites[s].slot_bytes;
+    offsets.push_back(align_up(end, bytes > kArenaAlignment ? kArenaAlignment : kDirectIoAlignment));
+    end = offsets.back() + bytes;
   }
+  offsets.push_back(align_up(end, kDirectIoAlignment));
   return offsets;
 }
 
@@ -110,6 +113,31 @@ void Residency::pin_valid(SiteId s, const ActiveSet& wanted, std::vector<uint32_
   }
   here.resize(static_cast<size_t>(to_here - here.data()));
   absent.resize(static_cast<size_t>(to_absent - absent.data()));
+}
+
+std::vector<Residency::Move> Residency::resize(SiteId s, uint32_t slots) {
+  Domain& d = domain(s);
+  TIERD_CHECK(d.valid + d.free.size() == d.max_slots && d.valid <= slots);
+  std::vector<uint32_t> holder(std::max(slots, d.max_slots), kNoNeuron);
+  for (uint32_t i = 0; i < d.neurons.size(); ++i) {
+    TIERD_CHECK(d.neurons[i].pins == 0);
+    if (d.neurons[i].slot != kNoSlot) holder[d.neurons[i].slot] = i;
+  }
+  std::vector<Move> moves;
+  uint32_t to = 0;
+  for (uint32_t from = slots; from < d.max_slots; ++from) {
+    if (holder[from] == kNoNeuron) continue;
+    while (holder[to] != kNoNeuron) ++to;
+    holder[to] = holder[from];
+    d.neurons[holder[to]].slot = to;
+    moves.push_back({holder[to], from, to});
+  }
+  d.max_slots = slots;
+  d.free.clear();
+  for (uint32_t slot = slots; slot-- > 0;) {
+    if (holder[slot] == kNoNeuron) d.free.push_back(slot);
+  }
+  return moves;
 }
 
 void Residency::release(Domain& d, Neuron& neuron) {

@@ -2,7 +2,8 @@
 // free, leased (bytes on their way in), valid, or valid and pinned (in use by a message in flight).
 //
 // A slot keeps its place for life: neurons are found through it, in whatever order they lie, and closing a
-// gap would copy what the next arrival fills for nothing.
+// gap would copy what the next arrival fills for nothing. Only where a site gets fewer slots, those behind
+// its new end move.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,11 @@ namespace tierd {
 
 inline constexpr uint32_t kNoSlot = UINT32_MAX;
 
-// Where the slots of each canonical site begin in an arena that holds `slots[s]` of site s, bytes. Slots of
-// multiples of 4096 bytes begin at such.
+// Where the slots of each canonical site begin in an arena with addresses for `slots[s]` of site s, and
+// behind them where it ends: [sites + 1] bytes, ascending. A site begins at a multiple of 4096, one that is
+// larger than 2 MiB at a multiple of that: how much of each is in use may change, and what is not used is
+// given back to the system in whole pages.
+inline constexpr uint64_t kArenaAlignment = 2u << 20;
 std::vector<uint64_t> arena_offsets(const std::vector<Site>& sites, std::span<const uint32_t> slots);
 
 class Residency {
@@ -61,6 +65,17 @@ class Residency {
   // Pins those of `wanted` that are valid and appends them to `here`, the others to `absent`.
   void pin_valid(SiteId site, const ActiveSet& wanted, std::vector<uint32_t>& here,
                  std::vector<uint32_t>& absent);
+
+  // A neuron whose slot lay behind the end that a site has now.
+  struct Move {
+    uint32_t neuron;
+    uint32_t from, to;  // slots
+    bool operator==(const Move&) const = default;
+  };
+  // A canonical site has so many slots from now on, at least as many as neurons that are valid; nothing of it
+  // is leased or pinned. What lay behind the new end takes the lowest free slots, in the order of the old
+  // ones. Returns what must be copied.
+  std::vector<Move> resize(SiteId site, uint32_t slots);
 
  private:
   struct Domain {

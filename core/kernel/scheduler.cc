@@ -48,6 +48,8 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Str
     intake.describe_extent = options_.describe_extent;
     intakes_.emplace_back(dispatcher, sites, strategies, residencies[u], std::move(intake), counters_,
                           changed_);
+    arenas_.emplace_back(dispatcher, sites, residencies[u], intakes_.back(), options_.units[u].memory,
+                         changed_);
   }
 }
 
@@ -485,6 +487,10 @@ Status Scheduler::take_fault() {
 
 Task<Status> Scheduler::fill(std::function<void(uint64_t)> progress) {
   if (observer() != nullptr) observer()->fill_begins();
+  for (Arena& arena : arenas_) {
+    const Status told = co_await arena.tell();
+    if (!told.ok()) co_return told;
+  }
   for (uint32_t u = 0; u < intakes_.size(); ++u) {
     auto asked = wanted_at_start(strategies_.caches[u], sites_);
     if (!asked.ok()) co_return asked.error();
@@ -492,6 +498,34 @@ Task<Status> Scheduler::fill(std::function<void(uint64_t)> progress) {
     if (!filled.ok()) co_return filled;
   }
   co_return Status{};
+}
+
+Status Scheduler::resizable() const {
+  for (uint32_t u = 0; u < arenas_.size(); ++u) TIERD_TRY(arenas_[u].resizable(strategies_.caches[u]));
+  return {};
+}
+
+// All caches have answered before anything is changed.
+Task<Status> Scheduler::resize(ArenaSize size, std::vector<uint64_t> parts) {
+  if (observer() != nullptr) observer()->resize_begins(size.capacity, size.arena);
+  if (Status able = resizable(); !able.ok()) co_return able;
+  std::vector<ResizedCache> answers;
+  for (uint32_t u = 0; u < arenas_.size(); ++u) {
+    std::vector<uint32_t> at_home(sites_.size(), 0);
+    for (SiteId s = 0; s < sites_.size(); ++s) {
+      if (domain(s) != s) continue;
+      for (uint32_t i = 0; i < sites_[s].n; ++i) at_home[s] += placement_.home(s, i) == u ? 1 : 0;
+    }
+    auto answer = arenas_[u].ask(strategies_.caches[u], parts[u], std::move(at_home));
+    if (!answer.ok()) co_return answer.error();
+    answers.push_back(std::move(*answer));
+  }
+  Status status;
+  for (uint32_t u = 0; u < arenas_.size(); ++u) {
+    const Status resized = co_await arenas_[u].resize(std::move(answers[u]));
+    if (status.ok()) status = resized;
+  }
+  co_return status;
 }
 
 Task<Status> Scheduler::drain() {

@@ -13,6 +13,7 @@
 
 #include "core/base/result.h"
 #include "core/kernel/active_set.h"
+#include "core/kernel/arena.h"
 #include "core/kernel/counters.h"
 #include "core/kernel/dispatcher.h"
 #include "core/kernel/intake.h"
@@ -73,8 +74,20 @@ class Scheduler : private CompletionSink {
   // A fault that nobody was told of yet; told once.
   Status take_fault();
 
-  // Brings in what the caches want before the first step. `progress` hears of bytes that landed.
+  // Brings in what the caches want before the first step, or between two, as far as there is room. `progress`
+  // hears of bytes that landed. The agents hear first which of their arenas' addresses are in use.
   Task<Status> fill(std::function<void(uint64_t)> progress);
+
+  // Another size for the arenas, between two steps and after `drain`. `parts`: of `size.arena`, [units].
+  // Errors: those of `resizable`, and plugin_fault, with everything as it was; internal, see Arena::resize.
+  // What caches want in a larger one, `fill` brings.
+  struct ArenaSize {
+    uint64_t capacity = 0;  // of the tier, for those who listen
+    uint64_t arena = 0;     // what the caches may share out
+  };
+  Task<Status> resize(ArenaSize size, std::vector<uint64_t> parts);
+  // Error: unsupported or plugin_fault, naming the cache or the agent that cannot.
+  Status resizable() const;
 
   // Gives up all look-ahead; done when no read is in flight.
   Task<Status> drain();
@@ -169,6 +182,7 @@ class Scheduler : private CompletionSink {
   SchedulerCounters counters_;
   Notice changed_;                // something came in
   std::deque<Intake> intakes_;    // [units]
+  std::deque<Arena> arenas_;      // [units]
   std::vector<SiteUse> use_;      // [sites]
   RowMasks row_masks_;            // of the present pass
   std::vector<uint64_t> wished_;  // [sites] one past the latest step for which a wish was made

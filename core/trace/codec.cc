@@ -252,6 +252,13 @@ void get(In& in, RowsKept& e) {
 }
 void put(Out&, const DrainBegins&) {}
 void get(In&, DrainBegins&) {}
+void put(Out& out, const Resized& e) {
+  out.number(e.capacity_bytes), out.number(e.arena_bytes);
+}
+void get(In& in, Resized& e) {
+  e.capacity_bytes = in.number();
+  e.arena_bytes = in.number();
+}
 void put(Out& out, const Swapped& e) {
   out.text(e.kind), out.text(e.strategy.name), out.text(e.strategy.tensors);
   out.number(e.strategy.settings.size());

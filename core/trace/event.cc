@@ -41,6 +41,9 @@ class Text {
     return fmt::format("{} of {} rows kept", e.kept, e.rows);
   }
   std::string operator()(const DrainBegins&) const { return "drain"; }
+  std::string operator()(const Resized& e) const {
+    return fmt::format("budget of {} B, {} B of it for weights", e.capacity_bytes, e.arena_bytes);
+  }
   std::string operator()(const Swapped& e) const {
     return fmt::format("{} '{}' takes over", e.kind, e.strategy.name);
   }
@@ -61,7 +64,10 @@ class Text {
     const Message& m = e.message;
     std::string text = fmt::format("post {} {} {}", id_text(m.id), kOps[static_cast<size_t>(m.op)],
                                    site_name(m.site, sites_));
-    if (!e.units.empty()) {
+    if (m.op == Op::move || m.op == Op::resize) {
+      text += fmt::format(", {} {} at {}:{}", e.units.size(), m.op == Op::move ? "slots" : "ranges",
+                          e.list_agent, e.list_pool);
+    } else if (!e.units.empty()) {
       std::vector<uint32_t> neurons;
       const bool read = m.op == Op::read && m.site < sites_.size();
       const uint32_t first = read ? sites_[m.site].first_extent : 0;

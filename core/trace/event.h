@@ -51,6 +51,12 @@ struct RowsKept {
 struct DrainBegins {
   bool operator==(const DrainBegins&) const = default;
 };
+// The arenas get another size, between two steps.
+struct Resized {
+  uint64_t capacity_bytes = 0;  // of the tier
+  uint64_t arena_bytes = 0;     // what the caches may share out
+  bool operator==(const Resized&) const = default;
+};
 // Another strategy took the place of the one of its kind, between two steps.
 struct Swapped {
   std::string kind;
@@ -110,7 +116,8 @@ struct Delivered {
 struct Event {
   uint64_t ns = 0;  // since the start of the trace
   std::variant<FillBegins, PassBegins, StepEnds, DrainBegins, Swapped, Interrupted, Activated, Evicted,
-               Settled, Posted, TurnBegins, Sent, Delivered, SequenceBegins, SequenceEnds, Measured, RowsKept>
+               Settled, Posted, TurnBegins, Sent, Delivered, SequenceBegins, SequenceEnds, Measured, RowsKept,
+               Resized>
       what;
 
   template <class T>

@@ -185,6 +185,8 @@ void check_sites(Fields& fields, const TraceHeader& header) {
       return fields.fail("domain", "names a site of another shape");
     if (uint64_t{site.n} * mask_words(header.scheduler.max_rows) * sizeof(uint64_t) > kMostListBytes)
       return fields.fail("max_rows", "is too large");
+    if (header.sites.size() > header.max_units)
+      return fields.fail("max_units", "is less than there are sites");
     const uint32_t together = std::min(site.n, kPartialNeurons) * site.pieces;
     if (std::max(site.n, together) > header.max_units)
       return fields.fail("max_units", "is less than the neurons of a site");
@@ -192,6 +194,8 @@ void check_sites(Fields& fields, const TraceHeader& header) {
       if (slots[s] > (site.domain == s ? site.n : 0)) return fields.fail("slots", "are more than neurons");
     }
     for (const Scheduler::ComputeUnit& unit : header.scheduler.units) {
+      if (unit.memory.reserved[s] > (site.domain == s ? site.n : 0))
+        return fields.fail("reserved", "are more than neurons");
       if (site.slot_bytes > unit.memory.block_bytes) return fields.fail("block_bytes", "is less than a slot");
     }
   }
@@ -213,6 +217,8 @@ std::string header_json(const TraceHeader& header) {
                      {"memory_pool", memory.pool},
                      {"activation_pool", s.units[u].activation_pool},
                      {"slots", header.slots[u]},
+                     {"reserved", memory.reserved},
+                     {"resizes", memory.resizes},
                      {"staging_offset", memory.staging_offset},
                      {"staging_blocks", memory.staging_blocks},
                      {"block_bytes", memory.block_bytes}});
@@ -282,6 +288,8 @@ Result<TraceHeader> parse_header(std::string_view text, const std::string& origi
     to.memory.pool = static_cast<uint16_t>(fields.number(unit, "memory_pool", UINT16_MAX));
     to.activation_pool = static_cast<uint16_t>(fields.number(unit, "activation_pool", UINT16_MAX));
     numbers(unit, "slots", UINT32_MAX, header.slots.emplace_back());
+    numbers(unit, "reserved", UINT32_MAX, to.memory.reserved);
+    to.memory.resizes = fields.flag(unit, "resizes");
     to.memory.staging_offset = fields.number(unit, "staging_offset", kMostBytes);
     to.memory.staging_blocks = static_cast<uint32_t>(fields.number(unit, "staging_blocks", kMostNeurons));
     if (to.memory.staging_blocks < 2) fields.fail("staging_blocks", "is less than 2");

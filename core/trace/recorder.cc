@@ -95,6 +95,9 @@ void Recorder::rows_kept(uint32_t rows, uint32_t kept) {
 void Recorder::drain_begins() {
   add({0, DrainBegins{}});
 }
+void Recorder::resize_begins(uint64_t capacity_bytes, uint64_t arena_bytes) {
+  add({0, Resized{capacity_bytes, arena_bytes}});
+}
 void Recorder::interrupted() {
   add({0, Interrupted{}});
   looking_ = false;

@@ -35,6 +35,7 @@ class Recorder final : public KernelObserver {
   void step_ends(uint32_t step) override;
   void rows_kept(uint32_t rows, uint32_t kept) override;
   void drain_begins() override;
+  void resize_begins(uint64_t capacity_bytes, uint64_t arena_bytes) override;
   void interrupted() override;
   void activated(SiteId site, const ActiveSet& set) override;
   void measured(SiteId site, const MeasuredPass& pass) override;

@@ -53,6 +53,9 @@ class Follower final : public KernelObserver, public Recording {
   void step_ends(uint32_t step) override { expect(StepEnds{step}); }
   void rows_kept(uint32_t rows, uint32_t kept) override { expect(RowsKept{rows, kept}); }
   void drain_begins() override { expect(DrainBegins{}); }
+  void resize_begins(uint64_t capacity_bytes, uint64_t arena_bytes) override {
+    expect(Resized{capacity_bytes, arena_bytes});
+  }
   void interrupted() override {}  // nobody stops a replay
   void activated(SiteId site, const ActiveSet& set) override { expect(activated_event(site, set)); }
   void measured(SiteId site, const MeasuredPass& pass) override { expect(measured_event(site, pass.active)); }
@@ -138,7 +141,8 @@ class RecordedAgent final : public Agent {
 };
 
 // Asks the scheduler what the recorded engine asked it in one go. How each ended shows in what follows it.
-Task<Status> follow(TraceReader& trace, Follower& follower, Scheduler& scheduler) {
+Task<Status> follow(TraceReader& trace, Follower& follower, WeightlessKernel& kernel) {
+  Scheduler& scheduler = kernel.scheduler();
   for (;;) {
     if (const auto* begins = follower.next_as<PassBegins>()) {
       if (const Status sound = check_pass(*begins, trace); !sound.ok()) co_return sound.error();
@@ -156,6 +160,10 @@ Task<Status> follow(TraceReader& trace, Follower& follower, Scheduler& scheduler
       (void)co_await scheduler.fill({});
     } else if (follower.next_as<DrainBegins>() != nullptr) {
       (void)co_await scheduler.drain();
+    } else if (const auto* resized = follower.next_as<Resized>()) {
+      const Scheduler::ArenaSize size{resized->capacity_bytes, resized->arena_bytes};
+      const Status done = co_await scheduler.resize(size, kernel.strategies().parts(size.arena));
+      if (done.ok()) kernel.set_arena_bytes(size.arena);
     } else {
       co_return Status{};
     }
@@ -166,7 +174,7 @@ bool asks(const Event& event) {
   return event.as<PassBegins>() != nullptr || event.as<StepEnds>() != nullptr ||
          event.as<FillBegins>() != nullptr || event.as<DrainBegins>() != nullptr ||
          event.as<SequenceBegins>() != nullptr || event.as<SequenceEnds>() != nullptr ||
-         event.as<RowsKept>() != nullptr;
+         event.as<RowsKept>() != nullptr || event.as<Resized>() != nullptr;
 }
 
 bool is_kind(std::string_view kind) {
@@ -198,12 +206,12 @@ Result<ReplayResult> replay(TraceReader& trace, const ChooseStrategy& choose) {
     if (event->as<TurnBegins>() != nullptr) {
       (void)kernel->dispatcher().turn();
     } else if (!asked && asks(*event)) {
-      asked = std::make_unique<Task<Status>>(follow(trace, follower, kernel->scheduler()));
+      asked = std::make_unique<Task<Status>>(follow(trace, follower, *kernel));
     } else if (const auto* swapped = event->as<Swapped>(); swapped != nullptr && !asked) {
       if (!is_kind(swapped->kind))
         return Error{Code::corrupt, trace.path(), fmt::format("there is no kind '{}'", swapped->kind)};
       TIERD_ASSIGN(StrategyChoice choice, choose(swapped->kind, swapped->strategy));
-      TIERD_TRY(kernel->strategies().swap(std::move(choice), header.arena_bytes));
+      TIERD_TRY(kernel->strategies().swap(std::move(choice), kernel->arena_bytes()));
       follower.passed();
     } else {
       follower.differs("nothing of that kind");

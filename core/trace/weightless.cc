@@ -1,5 +1,6 @@
 #include "core/trace/weightless.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tierd {
@@ -40,10 +41,15 @@ Result<std::unique_ptr<WeightlessKernel>> WeightlessKernel::create(const TraceHe
   asked.measure_every = options.measure_every;
   asked.deadline_ns = kNoPluginDeadline;  // no wall clock decides anything here: two replays are the same
   TIERD_ASSIGN(kernel->strategies_, StrategySet::create(strategies, header.sites, asked));
+  kernel->arena_bytes_ = arena_bytes;
   TIERD_ASSIGN(kernel->slots_, kernel->strategies_->share(arena_bytes));
   for (size_t u = 0; u < options.units.size(); ++u) {
     kernel->residencies_.emplace_back(header.sites, kernel->slots_[u]);
-    options.units[u].memory.arena_offset = arena_offsets(header.sites, kernel->slots_[u]);
+    UnitMemory& memory = options.units[u].memory;
+    // Another budget than the recorded one may want more.
+    for (SiteId s = 0; s < header.sites.size(); ++s)
+      memory.reserved[s] = std::max(memory.reserved[s], kernel->slots_[u][s]);
+    memory.arena_offset = arena_offsets(header.sites, memory.reserved);
   }
   kernel->strategies_->set_residencies(kernel->residencies_);
   kernel->scheduler_ =

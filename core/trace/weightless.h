@@ -36,6 +36,9 @@ class WeightlessKernel {
   Scheduler& scheduler() { return *scheduler_; }
   StrategySet& strategies() { return *strategies_; }
   const std::vector<std::vector<uint32_t>>& slots() const { return slots_; }
+  // What the caches may share out: for those that take another's place.
+  uint64_t arena_bytes() const { return arena_bytes_; }
+  void set_arena_bytes(uint64_t bytes) { arena_bytes_ = bytes; }
 
  private:
   explicit WeightlessKernel(const TraceHeader& header);
@@ -44,7 +47,8 @@ class WeightlessKernel {
   Dispatcher dispatcher_;
   std::unique_ptr<StrategySet> strategies_;
   std::vector<std::vector<uint32_t>> slots_;  // [units][sites]
-  std::deque<Residency> residencies_;         // [units]
+  uint64_t arena_bytes_ = 0;
+  std::deque<Residency> residencies_;  // [units]
   std::unique_ptr<Scheduler> scheduler_;
 };
 

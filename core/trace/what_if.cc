@@ -155,6 +155,10 @@ Result<std::vector<Asked>> read_asked(TraceReader& trace) {
       asked.emplace_back(FillBegins{});
     } else if (event->as<DrainBegins>() != nullptr) {
       asked.emplace_back(DrainBegins{});
+    } else if (event->as<Resized>() != nullptr) {
+      return Error{Code::unsupported, trace.path(),
+                   fmt::format("event {}: the budget changed here; what-if asks about runs that have one",
+                               trace.position())};
     }
   }
   TIERD_TRY(trace.status());

@@ -15,7 +15,8 @@
 
 namespace tierd {
 
-// What the engine asked the scheduler, of a whole trace. Error: of the trace.
+// What the engine asked the scheduler, of a whole trace. Errors: of the trace; unsupported, where the budget
+// changed.
 struct AskedPass {
   PassBegins begins;
   // What only weights could tell.

@@ -198,7 +198,8 @@ class DenseStep {
     memory.agent = dispatcher_.add_agent(dram_);
     options.flash_agent = dispatcher_.add_agent(flash_);
     memory.arena_offset = arena_offsets(sites_, slots->front());
-    memory.staging_offset = memory.arena_offset.back() + uint64_t{slots->front().back()} * kNeuronBytes;
+    memory.reserved = slots->front();
+    memory.staging_offset = memory.arena_offset.back();
     memory.staging_blocks = kBlocks;
     memory.block_bytes = kNeuronBytes;
     scheduler_ = std::make_unique<Scheduler>(dispatcher_, sites_, strategies_->strategies(),

@@ -26,5 +26,17 @@ TEST(Budget, NeverHoldsMoreThanItsCapacity) {
   EXPECT_DEATH(budget.release("staging", 401), "known.bytes");
 }
 
+TEST(Budget, ItsCapacityMoves) {
+  Budget budget(1000);
+  ASSERT_TRUE(budget.reserve("resident weights", 800).ok());
+  budget.set_capacity(2000);
+  EXPECT_EQ(budget.left(), 1200u);
+  budget.release("resident weights", 500);
+  budget.set_capacity(300);
+  EXPECT_EQ(budget.left(), 0u);
+  EXPECT_EQ(budget.peak(), 800u);
+  EXPECT_DEATH(budget.set_capacity(299), "used_ <= capacity");
+}
+
 }  // namespace
 }  // namespace tierd

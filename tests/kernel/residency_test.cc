@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
 #include <set>
 
 #include "core/base/random.h"
@@ -95,6 +97,87 @@ TEST(Residency, SlotsAreNeverSharedAndNeverLost) {
   }
 }
 
+// The same, said simply: who stays keeps its slot, who has lost it takes the lowest one that is free.
+struct NaiveSite {
+  std::vector<std::optional<uint32_t>> holder;  // [slots] the neuron
+
+  void resize(uint32_t slots) {
+    std::vector<uint32_t> homeless;
+    for (size_t slot = slots; slot < holder.size(); ++slot) {
+      if (holder[slot]) homeless.push_back(*holder[slot]);
+    }
+    holder.resize(slots);
+    for (const uint32_t neuron : homeless) *std::find(holder.begin(), holder.end(), std::nullopt) = neuron;
+  }
+};
+
+TEST(Residency, AnotherSizeMovesOnlyWhatLiesBehindTheEnd) {
+  constexpr uint32_t kN = 40;
+  std::vector<Site> all(2);
+  all[0].domain = 1;  // an alias
+  all[0].n = all[1].n = kN;
+  all[1].domain = 1;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Random random(seed);
+    NaiveSite naive{std::vector<std::optional<uint32_t>>(random.below(kN + 1))};
+    Residency residency(all, std::vector<uint32_t>{0, static_cast<uint32_t>(naive.holder.size())});
+    for (int round = 0; round < 50; ++round) {
+      for (int i = 0; i < 30; ++i) {
+        const uint32_t neuron = random.below(kN);
+        if (residency.valid(1, neuron)) {
+          naive.holder[residency.slot(1, neuron)].reset();
+          residency.evict(1, neuron);
+        } else if (residency.free_slots(1) > 0 && random.below(3) != 0) {
+          const uint32_t slot = residency.lease(0, neuron);
+          EXPECT_FALSE(naive.holder[slot].has_value());
+          naive.holder[slot] = neuron;
+          residency.landed(0, neuron);
+        }
+      }
+      const uint32_t valid = residency.valid_count(1);
+      const uint32_t slots = valid + random.below(kN - valid + 1);
+      const std::vector<std::optional<uint32_t>> before = naive.holder;
+      const std::vector<Residency::Move> moves = residency.resize(1, slots);
+      naive.resize(slots);
+      // The moves, done in their order to the bytes, bring what is there.
+      std::vector<std::optional<uint32_t>> bytes = before;
+      bytes.resize(std::max<size_t>(before.size(), slots));
+      for (const auto& [neuron, from, to] : moves) {
+        EXPECT_GE(from, slots);
+        EXPECT_EQ(bytes[from], neuron);
+        bytes[to] = bytes[from];
+      }
+      for (uint32_t slot = 0; slot < slots; ++slot) {
+        if (naive.holder[slot]) {
+          EXPECT_EQ(residency.slot(0, *naive.holder[slot]), slot);
+          EXPECT_EQ(bytes[slot], naive.holder[slot]);
+        }
+      }
+      EXPECT_EQ(residency.max_slots(0), slots);
+      EXPECT_EQ(residency.valid_count(1), valid);
+      EXPECT_EQ(residency.free_slots(1), slots - valid);
+      if (slots == valid) continue;
+      // As at the start, the lowest comes first.
+      const auto lowest = std::find(naive.holder.begin(), naive.holder.end(), std::nullopt);
+      uint32_t absent = 0;
+      while (residency.valid(1, absent)) ++absent;
+      EXPECT_EQ(residency.lease(1, absent), static_cast<uint32_t>(lowest - naive.holder.begin()));
+      residency.abandon(1, absent);
+    }
+  }
+}
+
+TEST(Residency, AnArenaBeginsEverySiteWherePagesDo) {
+  std::vector<Site> all = sites();
+  all[0].slot_bytes = all[2].slot_bytes = 1u << 20;
+  all[1].slot_bytes = 192;
+  EXPECT_EQ(arena_offsets(all, std::vector<uint32_t>{0, 3, 2}),
+            (std::vector<uint64_t>{0, 0, 4096, 4096 + (2u << 20)}));
+  EXPECT_EQ(arena_offsets(all, std::vector<uint32_t>{0, 3, 4}),
+            (std::vector<uint64_t>{0, 0, 2u << 20, 6u << 20}));
+  EXPECT_EQ(arena_offsets(all, std::vector<uint32_t>{0, 0, 0}), (std::vector<uint64_t>{0, 0, 0, 0}));
+}
+
 TEST(ResidencyDeathTest, WrongOrdersAreBrokenInvariants) {
   Residency residency(sites(), std::vector<uint32_t>{0, 1, 0});
   EXPECT_DEATH(residency.landed(1, 0), "leased");
@@ -108,6 +191,8 @@ TEST(ResidencyDeathTest, WrongOrdersAreBrokenInvariants) {
   EXPECT_DEATH(residency.unpin(1, 0), "pins");
   residency.pin(1, 0);
   EXPECT_DEATH(residency.evict(1, 0), "pins");
+  EXPECT_DEATH((void)residency.resize(1, 1), "pins");
+  EXPECT_DEATH((void)residency.resize(1, 0), "valid");
 }
 
 TEST(Staging, LeasesEachBlockOnce) {

@@ -11,10 +11,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/random.h"
@@ -155,6 +155,7 @@ class RecordingCompute final : public Agent {
     queue_.pop_front();
     const auto list = pools_.resolve(message.list);
     const UnitList& header = PoolTable::header(list);
+    if (message.op == Op::move || message.op == Op::resize) return rearrange(message, header.pool);
     Computed computed{message.site,
                       message.step,
                       message.op,
@@ -206,6 +207,7 @@ class RecordingCompute final : public Agent {
     return line + (c.before ? " B" : "") + (c.after ? " A" : "");
   }
 
+  uint64_t arena_bytes = 0;                   // at the beginning of its memory
   std::vector<std::string>* order = nullptr;  // where it tells what it does, beside others
   bool hold = false;                          // nothing is computed until released
   bool fail_next = false;                     // the next message fails
@@ -218,6 +220,30 @@ class RecordingCompute final : public Agent {
     std::byte* begin =
         pools_.resolve(message.agent, kActivations, place.offset, (floats + 1) * sizeof(float));
     return reinterpret_cast<float*>(begin)[floats];
+  }
+  // Bytes that are not in use are lost at once.
+  Drive rearrange(const Message& message, uint16_t pool) {
+    const std::span<const Unit> units = PoolTable::units(pools_.resolve(message.list));
+    std::string line = std::to_string(message.agent) + (message.op == Op::move ? " move" : " use");
+    const std::span<std::byte> arena = pools_.memory(message.agent, pool).first(arena_bytes);
+    std::vector<std::byte> kept(arena.size());
+    for (const auto& [first, second] : units) {
+      const uint64_t from = first * kSpanUnit, to = second * kSpanUnit;
+      line += " " + std::to_string(from / kSlot) + "-" + std::to_string(to / kSlot);
+      if (fail_next) continue;
+      if (message.op == Op::move) {
+        std::memcpy(arena.data() + to, arena.data() + from, message.aux.bytes);
+      } else {
+        std::copy(arena.data() + from, arena.data() + to, kept.data() + from);
+      }
+    }
+    if (message.op == Op::resize && !fail_next) std::copy(kept.begin(), kept.end(), arena.begin());
+    if (order != nullptr) order->push_back(line);
+    Done done;
+    done.id = message.id;
+    done.status = std::exchange(fail_next, false) ? DoneStatus::internal : DoneStatus::ok;
+    done_.push_back(done);
+    return Drive::busy;
   }
   void use_activations(const Message& message, Computed& computed) const {
     const Site& site = sites_[message.site];
@@ -259,6 +285,7 @@ struct Script {
   std::function<int(const tierd_set_view*, uint8_t*)> choose;
   std::function<int(const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out*)> admit;
   std::function<void(SiteId, tierd_victims_out*)> expire;
+  std::function<int(uint64_t, uint32_t*, tierd_victims_out*)> resize;
   std::function<std::vector<Ahead>()> fill;
   std::map<std::string, int> code;  // of the other functions
   std::vector<std::string> calls;   // of the cache: "landed 2:1,3"
@@ -336,8 +363,10 @@ struct Script {
           return static_cast<Script*>(self)->call("landed", site, idx, n);
         },
         [](void* self, uint32_t site, const uint32_t* idx, uint32_t n, int why) {
-          return static_cast<Script*>(self)->call(why == TIERD_DROPPED_FAILED ? "failed" : "dropped", site,
-                                                  idx, n);
+          const char* name = why == TIERD_DROPPED_FAILED   ? "failed"
+                             : why == TIERD_DROPPED_SHRUNK ? "shrunk"
+                                                           : "dropped";
+          return static_cast<Script*>(self)->call(name, site, idx, n);
         },
         [](void* self, const tierd_set_view* used) {
           return static_cast<Script*>(self)->call("touch", used->site, used->idx, used->n);
@@ -348,7 +377,10 @@ struct Script {
         },
         [](void* self) { return static_cast<Script*>(self)->code["end_step"]; },
         nullptr,
-        nullptr,
+        [](void* self, uint64_t bytes, uint32_t* slots, tierd_victims_out* victims) {
+          auto& script = *static_cast<Script*>(self);
+          return script.resize ? script.resize(bytes, slots, victims) : 0;
+        },
         [](void* self, uint32_t site, tierd_victims_out* victims) {
           auto& script = *static_cast<Script*>(self);
           victims->n = 0;
@@ -405,6 +437,7 @@ struct WorldOptions {
   bool bundles = false;  // axis neuron, which can tell what neurons give
   bool reads_x = false;  // the predictor does
   uint32_t measure_every = 0;
+  bool resizes = false;  // the units can: there are addresses for all neurons
 };
 
 class ScriptedWorld {
@@ -422,8 +455,10 @@ class ScriptedWorld {
     for (RecordingCompute& unit : computes) {
       UnitMemory& memory = scheduling.units.emplace_back().memory;
       memory.agent = dispatcher.add_agent(unit);
-      memory.arena_offset = arena_offsets(sites, options.slots);
-      uint64_t end = std::accumulate(options.slots.begin(), options.slots.end(), uint64_t{0}) * kSlot;
+      memory.reserved = options.resizes ? options.neurons : options.slots;
+      memory.resizes = options.resizes;
+      memory.arena_offset = arena_offsets(sites, memory.reserved);
+      uint64_t end = unit.arena_bytes = memory.arena_offset.back();
       memory.staging_offset = end;
       memory.staging_blocks = options.blocks;
       memory.block_bytes = options.neurons_per_block * kSlot;
@@ -594,6 +629,7 @@ class ScriptedWorld {
     Dispatcher::Options dispatch;
     dispatch.max_messages = options.messages;
     dispatch.max_units = 0;
+    if (options.resizes) dispatch.max_units = static_cast<uint32_t>(sites.size());
     for (const Site& site : sites) dispatch.max_units = std::max(dispatch.max_units, site.n);
     dispatch.shuffle_seed = options.seed;
     return dispatch;

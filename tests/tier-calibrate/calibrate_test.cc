@@ -79,5 +79,20 @@ TEST(MemoryRead, MeasuresWithAnyNumberOfThreads) {
   }
 }
 
+// Pieces of 2 MiB, wherever they lie.
+TEST(MemoryRead, OfWhatIsThere) {
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  const std::vector<Line> lines((5u << 20) / sizeof(Line));
+  const auto all = std::as_bytes(std::span(lines));
+  const std::span<const std::byte> some[] = {all.first(3u << 20), all.subspan(3u << 20, 1u << 20),
+                                             all.last(2u << 20)};
+  const auto rate = measure_memory_read(2, 0.01, some);
+  ASSERT_TRUE(rate.ok());
+  EXPECT_GT(*rate, 0);
+  EXPECT_EQ(measure_memory_read(3, 0.01, some).code(), Code::invalid_argument);
+}
+
 }  // namespace
 }  // namespace tierd

@@ -355,6 +355,34 @@ TEST_F(Traces, AnOracleKnowsWhatWasRecorded) {
   expect_the_same_bits(unknown.logits, dense.logits);
 }
 
+// Also over a cache that comes after the change, and with units that have arenas of their own.
+TEST_F(Traces, ABudgetThatMovesIsReplayed) {
+  for (const char* cache : {"lru", "pinned", "lfu"}) {
+    for (const bool units : {false, true}) {
+      SCOPED_TRACE(cache);
+      Config config = lossy(cache);
+      if (units) make_two_units(config);
+      History history;
+      run(config, history, [&](Runtime& runtime, uint32_t i) {
+        Status status;
+        if (i == 7) status = runtime.set_capacity("50%", true);
+        if (i == 9) status = runtime.set_capacity("80%", true);
+        if (i == 11) status = runtime.swap("cache", StrategyConfig{"lru"});
+        if (i == 13) status = runtime.set_capacity("1", true);
+        if (i == 15) status = runtime.set_capacity("all", true);
+        EXPECT_TRUE(status.ok()) << status.error().line();
+      });
+      EXPECT_GT(history.counters.evictions, 0u);
+      expect_the_same(config, history);
+    }
+  }
+  auto trace = TraceReader::open(config("lru").trace);
+  ASSERT_TRUE(trace.ok());
+  const auto asked = read_asked(*trace);
+  EXPECT_EQ(asked.code(), Code::unsupported);
+  EXPECT_THAT(asked.error().line(), HasSubstr("the budget changed here"));
+}
+
 TEST_F(Traces, WhatIfAnswersForThePolicy) {
   Config config = Traces::config("pinned");
   History history;

@@ -82,6 +82,7 @@ TEST(Event, SaysWhatHappened) {
   EXPECT_EQ(text(Activated{1, std::nullopt}), "active in site 1: all");
   EXPECT_EQ(text(Activated{9, std::vector<uint32_t>{}}), "active in site 9: none");
   EXPECT_EQ(text(Evicted{0, 2, {0, 1, 2, 4}}), "evict site 2 0-2 4");
+  EXPECT_EQ(text(Resized{8192, 4096}), "budget of 8192 B, 4096 B of it for weights");
   EXPECT_EQ(text(PassBegins{0, 3, 2, true, {}, std::vector<uint32_t>{1}}),
             "pass site 0 of step 3, 2 rows, past the caches, given 1");
   Posted posted;
@@ -92,6 +93,9 @@ TEST(Event, SaysWhatHappened) {
   posted.list_agent = 1;
   posted.units = {{5, 64}, {6, 128}};
   EXPECT_EQ(text(posted), "post #4.1 read site 1 0-1 at 1:0+4096, step 0, demand, to agent 2, after");
+  posted.message.op = Op::move;
+  posted.message.flags = 0;
+  EXPECT_EQ(text(posted), "post #4.1 move site 1, 2 slots at 1:0, step 0, demand, to agent 2");
 }
 
 }  // namespace

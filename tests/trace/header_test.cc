@@ -67,6 +67,9 @@ TEST(TraceHeader, WhatTheKernelTakesForGrantedIsChecked) {
       {"/units/0/slots/1", 6, "slots"},
       {"/units/0/slots/0", 1, "slots"},  // of an alias
       {"/units/0/slots", json::array({1, 2}), "slots"},
+      {"/units/0/reserved/1", 6, "reserved"},
+      {"/units/0/reserved/0", 1, "reserved"},  // of an alias
+      {"/units/0/reserved", json::array({1, 2}), "reserved"},
       {"/max_units", 4, "max_units"},
       {"/max_units", 60'000'000, "max_units"},
       {"/max_messages", 1, "max_messages"},

@@ -35,7 +35,9 @@ inline TraceHeader small_header() {
   header.scheduler.flash_agent = 2;
   UnitMemory& memory = header.scheduler.units.emplace_back().memory;
   memory.agent = 1;
-  memory.staging_offset = 7 * 4096;
+  memory.reserved = {0, 5, 5};
+  memory.resizes = true;
+  memory.staging_offset = 10 * 4096;
   memory.staging_blocks = 2;
   memory.block_bytes = 8192;
   header.max_messages = 64;
@@ -84,7 +86,7 @@ inline Event draw_event(Random& random, uint64_t& ns) {
   ns += random.below(5) == 0 ? number(1u << 30) : random.below(200);
   Event event;
   event.ns = ns;
-  switch (random.below(15)) {
+  switch (random.below(16)) {
     case 0:
       event.what = FillBegins{};
       break;
@@ -119,7 +121,7 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       Posted posted;
       Message& m = posted.message;
       m.id = {u32(), u32()};
-      m.op = static_cast<Op>(random.below(9));
+      m.op = static_cast<Op>(random.below(10));
       m.priority = static_cast<Priority>(random.below(kPriorities));
       m.engine = static_cast<EngineKind>(random.below(kEngines));
       m.flags = u8();
@@ -152,6 +154,9 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       break;
     case 13:
       event.what = SequenceEnds{number(UINT64_MAX)};
+      break;
+    case 14:
+      event.what = Resized{number(UINT64_MAX), number(UINT64_MAX)};
       break;
     default: {
       Delivered delivered;

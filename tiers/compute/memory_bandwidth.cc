@@ -86,9 +86,16 @@ class Mapping {
   uint64_t bytes_;
 };
 
-// Reads `parts` of `part` bytes each, one a thread, after `prepare` was called for them there.
-Result<double> read_parts(const std::byte* memory, uint32_t parts, uint64_t part, double seconds,
-                          const std::function<void(uint32_t)>& prepare) {
+// Cuts memory into pieces, and adds them.
+void add_pieces(std::span<const std::byte> memory, std::vector<const std::byte*>& pieces) {
+  for (uint64_t at = 0; at + kPieceBytes <= memory.size(); at += kPieceBytes)
+    pieces.push_back(memory.data() + at);
+}
+
+// Each of so many threads reads `part` of the pieces, again and again, after `prepare` was called for it
+// there.
+Result<double> read_parts(const std::vector<const std::byte*>& pieces, uint32_t parts, uint64_t part,
+                          double seconds, const std::function<void(uint32_t)>& prepare) {
   std::atomic<uint64_t> read{0};
   std::atomic<uint64_t> begin_ns{UINT64_MAX};
   std::atomic<uint64_t> sink{0};  // keeps the sums from being optimised away
@@ -96,18 +103,18 @@ Result<double> read_parts(const std::byte* memory, uint32_t parts, uint64_t part
   std::atomic<uint32_t> ready{0};
   const auto work = [&](uint32_t index) {
     prepare(index);
-    const std::byte* mine = memory + index * part;
+    const std::byte* const* mine = pieces.data() + index * part;
     ready.fetch_add(1);
     while (!go.load()) std::this_thread::yield();
     const uint64_t end_ns = begin_ns.load() + static_cast<uint64_t>(seconds * 1e9);
     uint64_t total = 0;
     uint64_t done = 0;
     do {
-      total += HWY_DYNAMIC_DISPATCH(sum_words)(reinterpret_cast<const uint64_t*>(mine + done % part),
+      total += HWY_DYNAMIC_DISPATCH(sum_words)(reinterpret_cast<const uint64_t*>(mine[done % part]),
                                                kPieceBytes / sizeof(uint64_t));
-      done += kPieceBytes;
+      ++done;
     } while (now_ns() < end_ns);
-    read.fetch_add(done);
+    read.fetch_add(done * kPieceBytes);
     sink.fetch_add(total);
   };
 
@@ -135,20 +142,27 @@ Result<double> measure_memory_read(uint32_t threads, double seconds, uint64_t by
   if (memory.get() == nullptr) {
     return Error{Code::no_space, kOrigin, fmt::format("no memory for {} B", part * threads)};
   }
+  std::vector<const std::byte*> pieces;
+  add_pieces({memory.get(), part * threads}, pieces);
   // Written where it is read, so that the pages come to lie near that core.
-  return read_parts(memory.get(), threads, part, seconds,
+  return read_parts(pieces, threads, part / kPieceBytes, seconds,
                     [&](uint32_t i) { std::memset(memory.get() + i * part, 1, part); });
 }
 
-Result<double> measure_memory_read(uint32_t threads, double seconds, std::span<const std::byte> memory) {
+Result<double> measure_memory_read(uint32_t threads, double seconds,
+                                   std::span<const std::span<const std::byte>> memory) {
   threads = std::max(threads, 1u);
-  const uint64_t part = memory.size() / threads / kPieceBytes * kPieceBytes;
-  if (part == 0 || reinterpret_cast<uintptr_t>(memory.data()) % kAlignment != 0) {
+  std::vector<const std::byte*> pieces;
+  for (const std::span<const std::byte> of : memory) add_pieces(of, pieces);
+  const bool aligned = std::all_of(pieces.begin(), pieces.end(), [](const std::byte* piece) {
+    return reinterpret_cast<uintptr_t>(piece) % kAlignment == 0;
+  });
+  if (pieces.size() < threads || !aligned) {
     return Error{Code::invalid_argument, kOrigin,
                  fmt::format("{} B for {} threads: at least {} B a thread were expected, aligned to {} B",
-                             memory.size(), threads, kPieceBytes, kAlignment)};
+                             pieces.size() * kPieceBytes, threads, kPieceBytes, kAlignment)};
   }
-  return read_parts(memory.data(), threads, part, seconds, [](uint32_t) {});
+  return read_parts(pieces, threads, pieces.size() / threads, seconds, [](uint32_t) {});
 }
 
 }  // namespace tierd

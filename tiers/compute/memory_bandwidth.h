@@ -13,9 +13,10 @@ namespace tierd {
 // above the caches), for about `seconds`. Errors: no_space, when memory or threads are not to be had.
 Result<double> measure_memory_read(uint32_t threads, double seconds, uint64_t bytes = uint64_t{1} << 29);
 
-// The same over memory that is there already, such as a model's weights, without taking any more. Nobody
-// writes to it meanwhile. Error besides: invalid_argument for less than 2 MiB a thread, or not aligned to 64
-// B.
-Result<double> measure_memory_read(uint32_t threads, double seconds, std::span<const std::byte> memory);
+// The same over memory that is there already, such as a model's weights, without taking any more: whole
+// pieces of 2 MiB of each of these. Nobody writes to them meanwhile. Error besides: invalid_argument for less
+// than 2 MiB a thread, or not aligned to 64 B.
+Result<double> measure_memory_read(uint32_t threads, double seconds,
+                                   std::span<const std::span<const std::byte>> memory);
 
 }  // namespace tierd

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 
 #include "core/base/affinity.h"
 #include "core/base/align.h"
@@ -26,6 +25,8 @@ constexpr uint32_t kDefaultContext = 4096;
 constexpr uint32_t kMostThreads = 1024;
 constexpr uint32_t kMostUnits = 16;
 constexpr const char* kPluginTables = "plugin tables";  // of the budget
+constexpr const char* kResident = "resident weights";
+constexpr const char* kCapacity = "tiers.dram.capacity";
 constexpr uint64_t kSpinNs = 20'000;  // with a core to itself, an agent's thread looks for messages so long
 
 // A number that may be left out.
@@ -72,7 +73,7 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   const Manifest& manifest = store.manifest();
 
   MemoryRequest request;
-  TIERD_ASSIGN(request.capacity, parse_capacity(config.dram_capacity, "tiers.dram.capacity"));
+  TIERD_ASSIGN(request.capacity, parse_capacity(config.dram_capacity, kCapacity));
   TIERD_ASSIGN(request.most_staging, parse_bytes(config.dram_staging, "tiers.dram.staging"));
   if (config.dram_units == 0 || config.dram_units > kMostUnits) {
     return Error{Code::invalid_argument, "tiers.dram.units",
@@ -140,7 +141,8 @@ Status Runtime::make_dispatcher() {
   Dispatcher::Options options;
   // All neurons of a site can be computed by one message, and one brings all pieces of what is summed
   // together.
-  options.max_units = 0;
+  // And an arena is named site by site.
+  options.max_units = static_cast<uint32_t>(plan_.model.sites.size());
   for (const Site& site : plan_.model.sites) {
     const uint32_t together = std::min(site.n, kPartialNeurons) * site.pieces;
     options.max_units = std::max({options.max_units, site.n, together});
@@ -150,15 +152,35 @@ Status Runtime::make_dispatcher() {
   return {};
 }
 
+uint64_t Runtime::whole_arena() const {
+  std::vector<uint32_t> all;
+  for (SiteId s = 0; s < plan_.model.sites.size(); ++s)
+    all.push_back(plan_.model.sites[s].domain == s ? plan_.model.sites[s].n : 0);
+  const uint64_t bytes = align_up(arena_offsets(plan_.model.sites, all).back(), kArenaAlignment);
+  const uint64_t beside = plan_.memory.staging / plan_.memory.units + plan_.memory.tensors;
+  return bytes + beside < kMostPoolBytes ? bytes : 0;
+}
+
 // Before the strategies, which may ask for products from the first moment on. How much of the arena they will
-// use is not known yet: it gets the most that the plan allows, as addresses.
+// use is not known yet, and may change: there are addresses for every neuron, which cost nothing. Where spans
+// cannot name so many, there are those that the plan allows.
 Status Runtime::make_dram() {
   const Config& config = plan_.config;
   const MemoryPlan& memory = plan_.memory;
   threads_ = config.threads != 0 ? config.threads : available_cores();
   ComputeTask task;
   task.plan = plan_.model.compute;
-  task.arena_bytes = align_up(memory.arena, kDirectIoAlignment);
+  const uint64_t whole = whole_arena();
+  most_arena_ = whole != 0 ? memory.whole : memory.arena;
+  // A site's beginning is aligned.
+  const uint64_t part = align_up(memory.arena, kArenaAlignment) + plan_.model.sites.size() * kArenaAlignment;
+  task.arena_bytes = whole != 0 ? whole : part;
+  if (task.arena_bytes + memory.staging / memory.units + memory.tensors > kMostPoolBytes) {
+    return Error{Code::no_space, kCapacity,
+                 fmt::format("{} for weights are more than messages can name; at most {} can be",
+                             format_bytes(static_cast<double>(memory.arena)),
+                             format_bytes(static_cast<double>(kMostPoolBytes)))};
+  }
   task.staging_bytes = memory.staging / memory.units;
   task.tensor_bytes = memory.tensors;
   uint64_t offset = task.arena_bytes + task.staging_bytes;
@@ -207,12 +229,15 @@ Status Runtime::make_strategies() {
   TIERD_TRY(budget_.reserve(kPluginTables, memory.tables));
   TIERD_TRY(budget_.reserve("staging", memory.staging));
   if (memory.bounce != 0) TIERD_TRY(budget_.reserve("bounce buffer", memory.bounce));
+  return budget_.reserve(kResident, resident_bytes());
+}
+
+uint64_t Runtime::resident_bytes() const {
+  uint64_t bytes = 0;
   for (const std::vector<uint32_t>& slots : slots_) {
-    uint64_t& bytes = arena_bytes_.emplace_back();
     for (SiteId s = 0; s < slots.size(); ++s) bytes += uint64_t{slots[s]} * plan_.model.sites[s].slot_bytes;
   }
-  return budget_.reserve("resident weights",
-                         std::accumulate(arena_bytes_.begin(), arena_bytes_.end(), uint64_t{0}));
+  return bytes;
 }
 
 Status Runtime::make_flash(const RuntimeOptions& options) {
@@ -269,16 +294,24 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
 
   Scheduler::Options options;
   options.flash_agent = flash_number();
+  const bool whole = whole_arena() != 0;
+  const uint32_t needed = serves(Op::move) | serves(Op::resize);
+  const bool resizes = (plan_.agents.dram.entry->serves & needed) == needed;
   for (uint32_t unit = 0; unit < memory.units; ++unit) {
     Scheduler::ComputeUnit& to = options.units.emplace_back();
     to.activation_pool = kActivationPool;
     to.memory.agent = dram_number(unit);
     to.memory.pool = kMemoryPool;
-    to.memory.arena_offset = arena_offsets(sites, slots_[unit]);
+    to.memory.reserved = slots_[unit];
+    for (SiteId s = 0; s < sites.size() && whole; ++s)
+      to.memory.reserved[s] = sites[s].domain == s ? sites[s].n : 0;
+    to.memory.arena_offset = arena_offsets(sites, to.memory.reserved);
+    to.memory.resizes = resizes;
     to.memory.staging_offset = staging_offset_;
     to.memory.staging_blocks = memory.blocks;
     to.memory.block_bytes = memory.block_bytes;
   }
+  arena_offset_ = options.units.front().memory.arena_offset;
   options.prefetch = config.prefetch;
   options.max_rows = memory.model.max_rows;
   options.measure_every = config.measure_every;
@@ -354,6 +387,61 @@ Status Runtime::replace(ChosenStrategy chosen, const StrategyConfig& strategy) {
   return swapped;
 }
 
+Status Runtime::set_capacity(std::string_view capacity, bool fit) {
+  TIERD_ASSIGN(const Capacity asked, parse_capacity(capacity, kCapacity));
+  TIERD_TRY(scheduler_->resizable());
+  const uint64_t resident = resident_bytes();
+  const uint64_t beside = budget_.used() - resident;
+  BudgetChange change{engine_->steps(), budget_.capacity(), 0, 0, false};
+  switch (asked.kind) {
+    case Capacity::Kind::all:
+      change.to = beside + plan_.memory.whole;
+      break;
+    case Capacity::Kind::share:
+      change.to =
+          static_cast<uint64_t>(asked.share * static_cast<double>(plan_.store.manifest().tensor_bytes));
+      break;
+    case Capacity::Kind::bytes:
+      change.to = asked.bytes;
+      break;
+  }
+  if (change.to < beside) {
+    if (!fit) {
+      return Error{Code::no_space, kCapacity,
+                   fmt::format("{} is too little now: {} ({} bytes) are in use beside the weights that stay; "
+                               "give that much, or --fit",
+                               format_bytes(static_cast<double>(change.to)),
+                               format_bytes(static_cast<double>(beside)), beside)};
+    }
+    change.to = beside;
+    change.raised_to_least = true;
+  }
+  const uint64_t arena = std::min(plan_.memory.whole, change.to - beside);
+  if (arena > most_arena_) {
+    return Error{Code::unsupported, kCapacity,
+                 fmt::format("there are addresses for {} of weights, {} do not fit; start anew with more",
+                             format_bytes(static_cast<double>(most_arena_)),
+                             format_bytes(static_cast<double>(arena)))};
+  }
+  TIERD_TRY(engine_->drain());
+  TIERD_TRY(engine_->resize({change.to, arena}, strategies_->parts(arena)));
+  for (uint32_t unit = 0; unit < slots_.size(); ++unit) {
+    for (SiteId s = 0; s < slots_[unit].size(); ++s) {
+      if (plan_.model.sites[s].domain == s) slots_[unit][s] = residencies_[unit].max_slots(s);
+    }
+  }
+  // By now the memory of a smaller arena was given back; that of a larger one is used by `load`.
+  change.resident = resident_bytes();
+  budget_.release(kResident, resident);
+  budget_.set_capacity(change.to);
+  TIERD_TRY(budget_.reserve(kResident, change.resident));
+  plan_.memory.capacity = change.to;
+  plan_.memory.arena = arena;
+  plan_.memory.raised_to_least = change.raised_to_least;
+  budget_changes_.push_back(change);
+  return engine_->load({});
+}
+
 Status Runtime::load_tensors() {
   const Manifest& manifest = plan_.store.manifest();
   TIERD_ASSIGN(const File file, File::open(plan_.store.data_path()));
@@ -368,15 +456,21 @@ Status Runtime::load_tensors() {
 }
 
 Status Runtime::load() {
-  const uint64_t bytes = std::accumulate(arena_bytes_.begin(), arena_bytes_.end(), uint64_t{0});
+  const uint64_t bytes = resident_bytes();
   Progress progress("loading", bytes, quiet_ || bytes < (64u << 20));
   TIERD_TRY(engine_->load([&](uint64_t landed) { progress.advance(landed); }));
   progress.finish();
   return {};
 }
 
-std::span<const std::byte> Runtime::arena() const {
-  return pools_.memory(kDram, kMemoryPool).first(arena_bytes_.front());
+std::vector<std::span<const std::byte>> Runtime::arena() const {
+  const std::vector<Site>& sites = plan_.model.sites;
+  std::vector<std::span<const std::byte>> pieces;
+  for (SiteId s = 0; s < sites.size(); ++s) {
+    const uint64_t bytes = uint64_t{slots_.front()[s]} * sites[s].slot_bytes;
+    if (bytes != 0) pieces.push_back(pools_.memory(kDram, kMemoryPool).subspan(arena_offset_[s], bytes));
+  }
+  return pieces;
 }
 
 ComputeCounts Runtime::compute_counts() const {

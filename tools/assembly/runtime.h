@@ -65,6 +65,21 @@ class Runtime {
   // given up, what is resident stays. After an error everything is as it was.
   Status swap(std::string_view kind, const StrategyConfig& strategy);
 
+  // The budget changes between two steps: `capacity` as tiers.dram.capacity has it. What the arena holds
+  // moves; everything else keeps what it was given at the start. Errors: invalid_argument; no_space, naming
+  // the least that would do now, unless `fit`; unsupported, naming the cache, the agent or the addresses that
+  // do not let it; plugin_fault: everything is as it was then. io_error and corrupt, of a read of what a
+  // larger arena should hold from now on, and internal, of an agent that failed: the change has been made.
+  Status set_capacity(std::string_view capacity, bool fit);
+  struct BudgetChange {
+    uint32_t step = 0;  // the first with it
+    uint64_t from = 0;  // bytes
+    uint64_t to = 0;
+    uint64_t resident = 0;  // slots for weights
+    bool raised_to_least = false;
+  };
+  const std::vector<BudgetChange>& budget_changes() const { return budget_changes_; }
+
   // Closes the trace, if run.trace names one; with nothing in flight. Error: io_error.
   Status end_trace();
 
@@ -89,8 +104,9 @@ class Runtime {
   ReadCounts flash_counts() const { return counts(flash_).read; }
   // Times a parked thread of an agent was woken, see ComputeCounts::threads_woken for those that compute.
   uint64_t agent_wake_ups() const;
-  // Where weights stay. The agent writes to it while reads are in flight (Engine::drain).
-  std::span<const std::byte> arena() const;
+  // Where weights stay with the first unit, piece by piece. The agent writes to it while reads are in flight
+  // (Engine::drain).
+  std::vector<std::span<const std::byte>> arena() const;
   // What a decode step of a dense model takes from the arena and what it must bring in from flash, the
   // embedding's row aside. Of a cache that does not say beforehand what it keeps, nothing is promised.
   struct Traffic {
@@ -112,8 +128,10 @@ class Runtime {
   Status load_tensors();
   // With nothing in flight; the budget and the trace follow.
   Status replace(ChosenStrategy chosen, const StrategyConfig& strategy);
-  Status recover();            // puts fallbacks in the place of quarantined strategies
-  bool binds_workers() const;  // one a core, if there are enough
+  Status recover();                 // puts fallbacks in the place of quarantined strategies
+  bool binds_workers() const;       // one a core, if there are enough
+  uint64_t resident_bytes() const;  // slots of all units
+  uint64_t whole_arena() const;     // with addresses for all neurons; 0 where spans cannot name so many
   static uint16_t dram_number(uint32_t unit) { return static_cast<uint16_t>(1 + unit); }
   uint16_t flash_number() const { return dram_number(plan_.memory.units); }
   Result<Agent*> on_thread(Agent& agent, const std::string& thread, const std::string& core, const char* key,
@@ -126,11 +144,13 @@ class Runtime {
   PoolTable pools_;
   std::unique_ptr<StrategySet> strategies_;
   std::vector<std::vector<uint32_t>> slots_;  // [units][sites]
+  uint64_t most_arena_ = 0;                   // that there are addresses for, of all units
+  std::vector<BudgetChange> budget_changes_;
   std::vector<ExtentRef> extents_;
-  std::vector<uint64_t> arena_bytes_;  // [units] of all slots
-  uint64_t staging_offset_ = 0;        // in the DRAM agent's memory
-  std::vector<uint64_t> tensors_;      // [TensorId] in the same
-  std::vector<MadeAgent> dram_;        // [units]
+  std::vector<uint64_t> arena_offset_;  // [sites] of the first unit, see UnitMemory
+  uint64_t staging_offset_ = 0;         // in the DRAM agent's memory
+  std::vector<uint64_t> tensors_;       // [TensorId] in the same
+  std::vector<MadeAgent> dram_;         // [units]
   MadeAgent flash_;
   std::vector<std::unique_ptr<AgentThread>> dram_threads_;  // none, or [units]
   std::unique_ptr<AgentThread> flash_thread_;

@@ -239,8 +239,10 @@ Result<double> Subject::memory_bandwidth() {
   const OnCores everywhere(cores_);
   const uint32_t threads = runtime_->threads();
   // Over the weights themselves where there are enough: no memory is taken beside the budget.
-  const std::span<const std::byte> weights = runtime_->arena();
-  if (weights.size() >= kLeastMemoryBytes) return measure_memory_read(threads, kMemorySeconds, weights);
+  const std::vector<std::span<const std::byte>> weights = runtime_->arena();
+  uint64_t bytes = 0;
+  for (const std::span<const std::byte> piece : weights) bytes += piece.size();
+  if (bytes >= kLeastMemoryBytes) return measure_memory_read(threads, kMemorySeconds, weights);
   return measure_memory_read(threads, kMemorySeconds, kLeastMemoryBytes);
 }
 

@@ -53,6 +53,7 @@ Result<json> summary_json(TraceReader& trace) {
   std::map<std::string, uint64_t> evictions;  // by site
   std::map<std::string, uint64_t> statuses;
   json swaps = json::array();
+  json budgets = json::array();
   uint64_t events = 0, passes = 0, turns = 0, end_ns = 0;
   uint64_t prefill_steps = 0, decode_steps = 0, evicted = 0;
   bool bypass = false, interrupted = false;
@@ -68,6 +69,10 @@ Result<json> summary_json(TraceReader& trace) {
       evicted += victims->neurons.size();
     } else if (const auto* swapped = event->as<Swapped>()) {
       swaps.push_back(fmt::format("{} {}", swapped->kind, swapped->strategy.name));
+    } else if (const auto* resized = event->as<Resized>()) {
+      budgets.push_back({{"after_steps", prefill_steps + decode_steps},
+                         {"capacity_bytes", resized->capacity_bytes},
+                         {"arena_bytes", resized->arena_bytes}});
     } else if (event->as<TurnBegins>() != nullptr) {
       ++turns;
     } else if (event->as<Interrupted>() != nullptr) {
@@ -117,6 +122,7 @@ Result<json> summary_json(TraceReader& trace) {
               {"cache", strategy_text(header.cache)},
               {"balancer", strategy_text(header.balancer)},
               {"swaps", swaps},
+              {"budgets", budgets},
               {"seed", header.seed},
               {"seconds", static_cast<double>(end_ns) * 1e-9},
               {"prefill_steps", prefill_steps},
@@ -142,6 +148,12 @@ std::string summary_text(const json& s) {
   for (const char* kind : {"predictor", "quantizer", "cache", "balancer"})
     text += fmt::format("  {:<11} {}\n", kind, s[kind].get<std::string>());
   for (const json& swap : s["swaps"]) text += fmt::format("  {:<11} {}\n", "then", swap.get<std::string>());
+  for (const json& budget : s["budgets"]) {
+    text +=
+        fmt::format("  {:<11} {} ({} for weights) after {} steps\n", "budget",
+                    format_bytes(budget["capacity_bytes"].get<double>()),
+                    format_bytes(budget["arena_bytes"].get<double>()), budget["after_steps"].get<uint64_t>());
+  }
   text += fmt::format("  {:<11} {} with {} neurons, slots for {}\n", "sites", s["sites"].get<uint64_t>(),
                       s["neurons"].get<uint64_t>(), s["slots"].get<uint64_t>());
   text += fmt::format("  {:<11} {} events, {} passes, {} turns, {} evictions\n", "kernel",

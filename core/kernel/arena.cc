@@ -1,0 +1,128 @@
+#include "core/kernel/arena.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tierd {
+
+Arena::Arena(Dispatcher& dispatcher, const std::vector<Site>& sites, Residency& residency, Intake& intake,
+             UnitMemory memory, Notice& changed)
+    : dispatcher_(dispatcher),
+      sites_(sites),
+      residency_(residency),
+      intake_(intake),
+      memory_(std::move(memory)),
+      changed_(changed) {}
+
+Arena::~Arena() = default;
+
+Status Arena::resizable(const Strategy<tierd_cache_1>& cache) const {
+  if (cache.quarantined()) return cache.error();
+  if (cache.table.resize == nullptr) {
+    return Error{Code::unsupported, fmt::format("cache '{}'", cache.name),
+                 "cannot change its size while a run goes on"};
+  }
+  if (!memory_.resizes) {
+    return Error{Code::unsupported, fmt::format("agent {}", memory_.agent),
+                 "serves neither 'move' nor 'resize': its memory keeps the size that it has"};
+  }
+  return {};
+}
+
+Result<ResizedCache> Arena::ask(Strategy<tierd_cache_1>& cache, uint64_t bytes,
+                                std::vector<uint32_t> at_home) const {
+  std::vector<uint32_t> most = std::move(at_home);
+  for (SiteId s = 0; s < sites_.size(); ++s) most[s] = std::min(most[s], memory_.reserved[s]);
+  return resized(cache, sites_, residency_, bytes, std::move(most));
+}
+
+Task<Status> Arena::resize(ResizedCache answer) {
+  status_ = {};
+  unmoved_.clear();
+  Notice& changed = changed_;
+  std::vector<std::vector<Residency::Move>> moves(sites_.size());
+  for (SiteId s = 0; s < sites_.size(); ++s) {
+    if (sites_[s].domain != s) continue;
+    intake_.shrink(s, answer.victims[s]);
+    moves[s] = residency_.resize(s, answer.slots[s]);
+    if (moves[s].empty()) continue;
+    std::vector<Unit> units;
+    for (const auto& [neuron, from, to] : moves[s]) units.push_back({place(s, from), place(s, to)});
+    Message move = message(Op::move);
+    move.site = s;
+    move.aux.bytes = sites_[s].slot_bytes;
+    while (!dispatcher_.can_post()) co_await changed;
+    ++open_;
+    dispatcher_.post(move, units, memory_.agent, memory_.pool, *this);
+  }
+  while (open_ != 0) co_await changed;
+  const Status moved = status_;
+  for (const SiteId s : unmoved_) {
+    std::vector<uint32_t> lost;
+    for (const Residency::Move& move : moves[s]) lost.push_back(move.neuron);
+    intake_.shrink(s, lost);
+  }
+  told_ = false;
+  Status told = co_await tell();
+  co_return moved.ok() ? told : moved;
+}
+
+Task<Status> Arena::tell() {
+  if (told_ || !memory_.resizes) co_return Status{};
+  const std::vector<Unit> ranges = in_use();
+  TIERD_CHECK(ranges.size() <= dispatcher_.max_units());
+  Notice& changed = changed_;
+  status_ = {};
+  while (!dispatcher_.can_post()) co_await changed;
+  ++open_;
+  dispatcher_.post(message(Op::resize), ranges, memory_.agent, memory_.pool, *this);
+  while (open_ != 0) co_await changed;
+  told_ = status_.ok();
+  co_return status_;
+}
+
+Message Arena::message(Op op) const {
+  Message message;
+  message.op = op;
+  message.engine = EngineKind::copy;
+  message.agent = memory_.agent;
+  return message;
+}
+
+// Sites that lie side by side are one range.
+std::vector<Unit> Arena::in_use() const {
+  std::vector<Unit> ranges;
+  for (SiteId s = 0; s < sites_.size(); ++s) {
+    if (sites_[s].domain != s || residency_.max_slots(s) == 0) continue;
+    const uint32_t begin = place(s, 0), end = place(s, residency_.max_slots(s));
+    if (!ranges.empty() && ranges.back().offset == begin) {
+      ranges.back().offset = end;
+    } else {
+      ranges.push_back({begin, end});
+    }
+  }
+  return ranges;
+}
+
+// In units of kSpanUnit.
+uint32_t Arena::place(SiteId site, uint32_t slot) const {
+  const uint64_t offset = memory_.arena_offset[site] + uint64_t{slot} * sites_[site].slot_bytes;
+  return static_cast<uint32_t>(offset / kSpanUnit);
+}
+
+void Arena::on_done(const Message& message, const Done& done) {
+  --open_;
+  if (done.status != DoneStatus::ok) {
+    if (message.op == Op::move) unmoved_.push_back(message.site);
+    if (status_.ok()) {
+      status_ = Error{Code::internal, fmt::format("agent {}", message.agent),
+                      fmt::format("{} failed with status {}", message.op == Op::move ? "move" : "resize",
+                                  static_cast<int>(done.status))};
+    }
+  }
+  dispatcher_.wake(changed_);
+}
+
+}  // namespace tierd

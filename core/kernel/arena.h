@@ -1,0 +1,61 @@
+// The arena of one computing unit: which of its addresses are in use. It gets another size between two steps,
+// with nothing in flight: then no slot is leased or pinned, and none has to wait for its end.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/kernel/dispatcher.h"
+#include "core/kernel/intake.h"
+#include "core/kernel/plugin_answer.h"
+#include "core/kernel/residency.h"
+#include "core/kernel/site.h"
+#include "core/kernel/strategies.h"
+#include "core/kernel/task.h"
+#include "core/kernel/unit_memory.h"
+
+namespace tierd {
+
+class Arena : private CompletionSink {
+ public:
+  // `intake` brings in what the arena holds; who waits at `changed` is woken by each message that ended.
+  // Everything referred to outlives the arena.
+  Arena(Dispatcher& dispatcher, const std::vector<Site>& sites, Residency& residency, Intake& intake,
+        UnitMemory memory, Notice& changed);
+  ~Arena() override;
+
+  // Whether it can have another size at all. Error: unsupported, naming the cache or the agent.
+  Status resizable(const Strategy<tierd_cache_1>& cache) const;
+  // What the cache makes of `bytes`, where `at_home` [sites] neurons of each site are at home. Error:
+  // plugin_fault; then nothing has changed.
+  Result<ResizedCache> ask(Strategy<tierd_cache_1>& cache, uint64_t bytes,
+                           std::vector<uint32_t> at_home) const;
+  // Carries it out: lets go what leaves, moves what lies behind a site's new end, tells the agent what is in
+  // use from now on. Error: internal, when the agent cannot do it; what it failed to move is gone, and
+  // everything else is as it should be.
+  Task<Status> resize(ResizedCache answer);
+
+  // Tells the agent what is in use, unless it was told; for one that serves `resize`.
+  Task<Status> tell();
+
+ private:
+  void on_done(const Message& message, const Done& done) override;
+  Message message(Op op) const;
+  std::vector<Unit> in_use() const;
+  uint32_t place(SiteId site, uint32_t slot) const;
+
+  Dispatcher& dispatcher_;
+  const std::vector<Site>& sites_;
+  Residency& residency_;
+  Intake& intake_;
+  const UnitMemory memory_;
+  Notice& changed_;
+  bool told_ = false;
+  uint32_t open_ = 0;            // messages under way
+  std::vector<SiteId> unmoved_;  // sites of which slots could not be moved
+  Status status_;
+};
+
+}  // namespace tierd

@@ -1,0 +1,20 @@
+// Where the neurons of a computing unit lie: arena slots and staging blocks in one pool of its agent.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tierd {
+
+struct UnitMemory {
+  uint16_t agent = 0;
+  uint16_t pool = 0;
+  std::vector<uint64_t> arena_offset;  // [sites] where the slots of a canonical site begin, bytes
+  std::vector<uint32_t> reserved;      // [sites] how many have addresses, 0 of an alias
+  bool resizes = false;                // the agent serves `move` and `resize`
+  uint64_t staging_offset = 0;         // where the staging blocks begin, bytes
+  uint32_t staging_blocks = 0;
+  uint32_t block_bytes = 0;  // at least the largest slot
+};
+
+}  // namespace tierd
