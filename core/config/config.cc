@@ -307,6 +307,31 @@ Result<Config> load_config(const std::string& file, const std::vector<std::strin
   return config;
 }
 
+std::vector<std::string> changed_keys(const Config& before, const Config& after) {
+  Config a = before, b = after;
+  std::vector<std::string> changed;
+  for (const Key& key : kKeys) {
+    const bool same = std::visit([&](auto place) { return place(a) == place(b); }, key.field);
+    if (!same) changed.emplace_back(key.path);
+  }
+  for (const std::string table :
+       {"tiers.flash", "tiers.dram", "predictor", "quantizer", "cache", "balancer"}) {
+    const std::vector<Setting>& was = *plugin_table(a, table)->settings;
+    const std::vector<Setting>& is = *plugin_table(b, table)->settings;
+    const auto tell = [&](const std::vector<Setting>& these, const std::vector<Setting>& others, bool lost) {
+      for (const Setting& setting : these) {
+        const auto other = std::find_if(others.begin(), others.end(),
+                                        [&](const Setting& s) { return s.key == setting.key; });
+        const bool told = other == others.end() || (!lost && other->value != setting.value);
+        if (told) changed.push_back(table + "." + setting.key);
+      }
+    };
+    tell(is, was, false);
+    tell(was, is, true);
+  }
+  return changed;
+}
+
 std::string config_manual() {
   Config defaults;
   std::string text;

@@ -72,6 +72,9 @@ struct Config {
 // collected, one a line.
 Result<Config> load_config(const std::string& file, const std::vector<std::string>& overrides);
 
+// The keys whose values differ, and those of plugins below their tables, "cache.k".
+std::vector<std::string> changed_keys(const Config& before, const Config& after);
+
 // The keys with their types, defaults and one line of help, for --help and the manual.
 std::string config_manual();
 

@@ -259,6 +259,19 @@ TEST_F(ConfigTest, AnyBareWordIsAString) {
   EXPECT_EQ(set_error("model.path=a\tb\x01"), set_error("model.path=a\tb\x01"));  // an answer, whatever it is
 }
 
+TEST_F(ConfigTest, WhatHasChangedIsNamed) {
+  const auto keys = [](const std::vector<std::string>& before, const std::vector<std::string>& after) {
+    return changed_keys(*load_config("", before), *load_config("", after));
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(keys({}, {}), ElementsAre());
+  EXPECT_THAT(keys({"cache.name=lru", "cache.k=3"}, {"cache.k=3", "cache.name=lru"}), ElementsAre());
+  EXPECT_THAT(keys({}, {"tiers.dram.capacity=50%", "run.seed=3", "run.bind=false"}),
+              ElementsAre("run.seed", "run.bind", "tiers.dram.capacity"));
+  EXPECT_THAT(keys({"cache.k=3", "tiers.flash.depth=8", "cache.most=0.5"}, {"cache.k=4", "cache.new=true"}),
+              ElementsAre("tiers.flash.depth", "cache.k", "cache.new", "cache.most"));
+}
+
 TEST_F(ConfigTest, OurConfigsAreGood) {
   for (const char* name : {"resident", "naive", "hybrid"}) {
     const auto config = load_config(std::string(TIERD_SOURCE_DIR "/configs/") + name + ".toml", {});

@@ -68,6 +68,7 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   void kill(int number) const { ::kill(pid_, number); }
+  pid_t pid() const { return pid_; }
   // What it has printed up to now.
   std::string out() const { return file_text(folder_.path() + "/out"); }
 

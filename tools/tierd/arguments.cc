@@ -32,6 +32,10 @@ Exit status:
   2        unusable arguments, configuration, model or store; one line on standard error says why
   128 + N  ended by signal N, within a second: 130 SIGINT, 143 SIGTERM
 
+SIGHUP, with --config: the file is read again before the next step, and another tiers.dram.capacity becomes the
+budget: what is resident shrinks or grows, and the text stays the same. Other keys take a restart; one line on
+standard error tells of each change.
+
 Keys of the configuration, for the TOML file and --set, with their defaults; what a plugin takes beside them in its
 table, --plugin NAME prints:
 )";
@@ -41,16 +45,17 @@ table, --plugin NAME prints:
 Parsed parse_arguments(int argc, char** argv) {
   Parsed parsed;
   Arguments& arguments = parsed.arguments;
-  std::string file, model, tokenizer, prompt_file, trace;
-  std::vector<std::string> overrides, plugin_folders;
+  std::string model, tokenizer, prompt_file, trace;
+  std::vector<std::string> plugin_folders;
   std::optional<uint32_t> threads, context, ubatch;
   std::optional<uint64_t> seed;
 
   CommandLine line("tierd", kDescription);
   line.footer([] { return kFooter + config_manual(); });
   line.version("tierd 0.1.0");
-  line.option("--config", file, "the configuration, a TOML file such as those of configs/").named("FILE");
-  line.option("--set", overrides, "a key and its value over the configuration's; may be repeated")
+  line.option("--config", arguments.config_file, "the configuration, a TOML file such as those of configs/")
+      .named("FILE");
+  line.option("--set", arguments.overrides, "a key and its value over the configuration's; may be repeated")
       .named("KEY=VALUE");
   line.option("--plugin-path", plugin_folders,
               "a folder with plugins (KIND-NAME.so), before those of the configuration and of "
@@ -112,8 +117,9 @@ Parsed parse_arguments(int argc, char** argv) {
     parsed.exit_code = 2;
     return parsed;
   };
-  auto config = load_config(file, overrides);
+  auto config = load_config(arguments.config_file, arguments.overrides);
   if (!config.ok()) return fail(config.error().line());
+  arguments.read_config = *config;
   arguments.config = std::move(*config);
   for (auto folder = plugin_folders.rbegin(); folder != plugin_folders.rend(); ++folder) {
     std::string& path = arguments.config.plugin_path;

@@ -11,7 +11,10 @@
 namespace tierd {
 
 struct Arguments {
-  Config config;  // file, then --set, then the flags that stand for keys
+  Config config;                       // file, then --set, then the flags that stand for keys
+  std::string config_file;             // or empty
+  std::vector<std::string> overrides;  // --set
+  Config read_config;                  // what these two say
   std::string prompt;
   int64_t predict = -1;  // tokens to generate; -1: until the model ends or the context is full
   SamplerOptions sampling;

@@ -18,6 +18,7 @@
 #include "tools/assembly/runtime.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/tierd/arguments.h"
+#include "tools/tierd/reload.h"
 #include "tools/tierd/report.h"
 
 namespace tierd {
@@ -209,6 +210,7 @@ int run(const Arguments& arguments) {
     return written.ok() ? 0 : fail(written.error(), kFailed);
   }
   if (!arguments.plugin.empty()) return print_manuals(arguments);
+  Reload reload(arguments);
   RuntimeOptions options;
   options.fit = arguments.fit;
   options.quiet = arguments.quiet;
@@ -258,6 +260,7 @@ int run(const Arguments& arguments) {
     the_waiter.store(nullptr);
     return fail(status.error(), exit_code(status.error()));
   }
+  runtime.engine().set_between_steps([&] { reload.look(runtime); });
   Generation generation(runtime, *tokenizer, std::move(*sampler), drafter.get(), arguments);
   if (status.ok()) status = generation.run();
   generation.result().load_ns = load_ns;

@@ -52,8 +52,17 @@ json times_json(const StepTimes& times) {
 json budget_json(const Runtime& runtime) {
   json lines = json::object();
   for (const Budget::Line& line : runtime.budget().lines()) lines[line.name] = line.bytes;
+  json changes = json::array();
+  for (const Runtime::BudgetChange& change : runtime.budget_changes()) {
+    changes.push_back({{"step", change.step},
+                       {"capacity_bytes", change.to},
+                       {"resident_bytes", change.resident},
+                       {"raised_to_least", change.raised_to_least}});
+  }
   return {{"capacity_bytes", runtime.budget().capacity()},
           {"peak_bytes", runtime.budget().peak()},
+          {"used_bytes", runtime.budget().used()},
+          {"changes", changes},
           {"least_bytes", runtime.plan().memory.least},
           {"raised_to_least", runtime.plan().memory.raised_to_least},
           {"lines", lines}};
@@ -330,9 +339,18 @@ std::string report_text(const json& r) {
   for (const auto& [name, bytes] : budget["lines"].items()) {
     lines += fmt::format("{}{} {}", lines.empty() ? "" : ", ", name, size_text(bytes));
   }
-  line("DRAM",
-       fmt::format("{} of {}{}: {}", size_text(budget["peak_bytes"]), size_text(budget["capacity_bytes"]),
-                   budget["raised_to_least"].get<bool>() ? " (raised to the least)" : "", lines));
+  if (!budget["changes"].empty()) {
+    std::string changes;
+    for (const json& change : budget["changes"]) {
+      changes += fmt::format("{}{} from step {}", changes.empty() ? "" : ", ",
+                             size_text(change["capacity_bytes"]), change["step"].get<uint64_t>());
+    }
+    line("budget", fmt::format("{}; at most {} were held", changes, size_text(budget["peak_bytes"])));
+  }
+  line("DRAM", fmt::format("{} of {}{}: {}",
+                           size_text(budget[budget["changes"].empty() ? "peak_bytes" : "used_bytes"]),
+                           size_text(budget["capacity_bytes"]),
+                           budget["raised_to_least"].get<bool>() ? " (raised to the least)" : "", lines));
   line("process", fmt::format("peak {}", size_text(r["peak_rss_bytes"])));
   if (const double error = r["activation_error"].get<double>(); error > 0) {
     line("lossy",

@@ -1,0 +1,31 @@
+// SIGHUP: the configuration is read again between two steps, and a changed budget taken over.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/config/config.h"
+#include "tools/assembly/runtime.h"
+#include "tools/tierd/arguments.h"
+
+namespace tierd {
+
+class Reload {
+ public:
+  // From now on a SIGHUP is remembered, if there is a file to be read; else it keeps its usual meaning. One
+  // in a process; `arguments` outlives it.
+  explicit Reload(const Arguments& arguments);
+
+  // [main thread, between two steps] If there was one: reads the file, `--set` over it, and tells on standard
+  // error, a line for each change, what has become of it. A file that cannot be read, and a budget that
+  // cannot be, change nothing.
+  void look(Runtime& runtime);
+
+ private:
+  void take_capacity(Runtime& runtime, const std::string& capacity);
+
+  const Arguments& arguments_;
+  Config in_force_;  // as file and `--set` had it
+};
+
+}  // namespace tierd
