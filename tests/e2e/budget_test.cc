@@ -16,6 +16,15 @@ const std::vector<uint32_t> kTokens = {1, 17, 250, 33, 33, 299, 4, 90, 12, 61, 7
 constexpr uint32_t kPrompt = 4;
 const std::string kDemo = TIERD_SOURCE_DIR "/configs/models/demo";
 
+// How many slots were moved.
+class Moves final : public SilentObserver {
+ public:
+  void posted(const Message& message, const UnitList&, std::span<const Unit> units) override {
+    if (message.op == Op::move) slots += units.size();
+  }
+  uint64_t slots = 0;
+};
+
 class MovingBudget : public testing::Test {
  protected:
   static void SetUpTestSuite() { cache_ = use_test_cache(); }
@@ -45,8 +54,9 @@ class MovingBudget : public testing::Test {
     }
     return config;
   }
-  static Result<std::unique_ptr<Runtime>> start(const Config& config) {
+  static Result<std::unique_ptr<Runtime>> start(const Config& config, KernelObserver* observer = nullptr) {
     RuntimeOptions options;
+    options.observer = observer;
     options.quiet = true;
     options.fit = true;
     options.logit_rows = kPrompt;
@@ -97,13 +107,14 @@ TEST_F(MovingBudget, LosesNoBit) {
   // Of all weights so much stays from that token on; more than all is all.
   const std::map<uint32_t, double> budgets = {{4, 0.2},  {6, 0.4},   {7, 0.8}, {9, 0.4},
                                               {10, 0.2}, {13, 0.01}, {14, 2},  {15, 0.3}};
+  Moves moves;
   for (const char* layout : {"row", "neuron"}) {
     for (const uint32_t units : {1u, 2u}) {
       for (const char* cache : {"lru", "lfu", "pinned", "static", "fifo", "residency-window"}) {
         SCOPED_TRACE(std::string(cache) + ", " + layout + ", " + std::to_string(units));
         const Config config = MovingBudget::config(cache, layout, units);
         const std::vector<float> expected = undisturbed(config);
-        auto made = start(config);
+        auto made = start(config, &moves);
         ASSERT_TRUE(made.ok()) << made.error().line();
         Runtime& runtime = **made;
         uint64_t peak = runtime.budget().peak();
@@ -131,6 +142,7 @@ TEST_F(MovingBudget, LosesNoBit) {
       }
     }
   }
+  EXPECT_GT(moves.slots, 0u);
 }
 
 // What stays from the start stays again once there is room, and nothing is read any more.
