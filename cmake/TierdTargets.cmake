@@ -9,6 +9,10 @@ target_compile_options(tierd_options INTERFACE
   -ffp-contract=off
   $<$<BOOL:${TIERD_WERROR}>:-Werror>)
 target_compile_options(tierd_options INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wno-non-virtual-dtor>)
+if(CMAKE_UNITY_BUILD)
+  # To g++ every file of a unit but the first is a header, in which a type of its own is suspicious.
+  target_compile_options(tierd_options INTERFACE -Wno-subobject-linkage)
+endif()
 if(TIERD_SANITIZE)
   target_compile_options(tierd_options INTERFACE
     -fsanitize=${TIERD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -59,7 +63,8 @@ target_compile_options(tierd_test_headers PRIVATE ${TIERD_TEST_OPTIONS})
 function(tierd_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  # Files of a test say what they like in their anonymous namespaces: they are never compiled as one.
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests UNITY_BUILD OFF)
   target_link_libraries(${name} PRIVATE tierd_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
     TIERD_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TIERD_PLUGIN_DIR="${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")

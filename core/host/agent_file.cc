@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kLeastSize = offsetof(AgentEntry, build_id) + sizeof(AgentEntry::build_id);
 
-Error fault(const std::string& origin, const std::string& what) {
+Error agent_fault(const std::string& origin, const std::string& what) {
   return {Code::plugin_fault, origin, what};
 }
 
@@ -30,10 +30,10 @@ Status check_pools(const AgentChoice& choice, const AgentContext& context) {
                                             : std::span<std::byte>();
     if (memory.size() < wanted[pool] ||
         reinterpret_cast<uintptr_t>(memory.data()) % kDirectIoAlignment != 0) {
-      return fault(choice.origin,
-                   fmt::format("could not be made: its pool {} has {} B, {} B at a multiple of {} "
-                               "were expected",
-                               pool, memory.size(), wanted[pool], kDirectIoAlignment));
+      return agent_fault(choice.origin,
+                         fmt::format("could not be made: its pool {} has {} B, {} B at a multiple of {} "
+                                     "were expected",
+                                     pool, memory.size(), wanted[pool], kDirectIoAlignment));
     }
   }
   return {};
@@ -50,24 +50,26 @@ Result<const AgentEntry*> load_agent(const std::string& path, std::string_view n
 
 Status check_agent(const AgentEntry& entry, const std::string& origin, std::string_view name) {
   const auto too_short = [&] {
-    return fault(origin,
-                 fmt::format("its entry has {} B, {} B were expected", entry.size, sizeof(AgentEntry)));
+    return agent_fault(origin,
+                       fmt::format("its entry has {} B, {} B were expected", entry.size, sizeof(AgentEntry)));
   };
   if (entry.size < kLeastSize) return too_short();
   if (entry.build_id == nullptr || std::string_view(entry.build_id) != TIERD_BUILD_ID) {
-    return fault(origin, fmt::format("was built for [{}], this is [{}]: build it anew against this tierd",
-                                     entry.build_id == nullptr ? "nothing" : entry.build_id, TIERD_BUILD_ID));
+    return agent_fault(origin,
+                       fmt::format("was built for [{}], this is [{}]: build it anew against this tierd",
+                                   entry.build_id == nullptr ? "nothing" : entry.build_id, TIERD_BUILD_ID));
   }
   if (entry.size != sizeof(AgentEntry)) return too_short();
-  if (entry.name == nullptr) return fault(origin, "its entry has no name");
-  if (entry.summary == nullptr) return fault(origin, "its entry has no summary");
-  if (entry.make == nullptr) return fault(origin, "its entry has no function 'make'");
+  if (entry.name == nullptr) return agent_fault(origin, "its entry has no name");
+  if (entry.summary == nullptr) return agent_fault(origin, "its entry has no summary");
+  if (entry.make == nullptr) return agent_fault(origin, "its entry has no function 'make'");
   if (name != entry.name) {
-    return fault(origin, fmt::format("calls itself agent '{}', by its file name agent '{}' was expected",
-                                     entry.name, name));
+    return agent_fault(
+        origin,
+        fmt::format("calls itself agent '{}', by its file name agent '{}' was expected", entry.name, name));
   }
   if (entry.n_params != 0 && entry.params == nullptr)
-    return fault(origin, "declares parameters and has none");
+    return agent_fault(origin, "declares parameters and has none");
   return check_declarations(as_plugin(entry), origin);
 }
 
@@ -97,7 +99,7 @@ Result<AgentChoice> choose_settings(const AgentEntry& entry, const std::string& 
 Result<MadeAgent> make_agent(const AgentChoice& choice, AgentContext& context) {
   context.settings = choice.settings;
   const auto failed = [&](std::string_view why) {
-    return fault(choice.origin, fmt::format("could not be made: {}", why));
+    return agent_fault(choice.origin, fmt::format("could not be made: {}", why));
   };
   try {
     TIERD_ASSIGN(MadeAgent made, choice.entry->make(context));

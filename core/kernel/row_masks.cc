@@ -12,7 +12,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint16_t kKernel = 0;
+constexpr uint16_t kOwner = 0;  // the kernel
 
 }  // namespace
 
@@ -61,7 +61,7 @@ Span RowMasks::write(const ActiveSet& active, uint32_t n, uint32_t rows) {
       std::fill_n(mask, words, ~uint64_t{0});
     }
   }
-  return {kKernel, pool_, 0, static_cast<uint32_t>(n_words * sizeof(uint64_t))};
+  return {kOwner, pool_, 0, static_cast<uint32_t>(n_words * sizeof(uint64_t))};
 }
 
 }  // namespace tierd

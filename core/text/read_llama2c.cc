@@ -17,7 +17,7 @@ constexpr uint32_t kUnknown = 0;
 constexpr uint32_t kBos = 1;
 constexpr uint32_t kEos = 2;
 constexpr const char* kSpecialPieces[] = {"<unk>", "<s>", "</s>"};
-constexpr uint32_t kMaxPieceBytes = 64u << 10;
+constexpr uint32_t kLongestPiece = 64u << 10;
 
 std::string marked_spaces(std::string_view piece) {
   std::string out;
@@ -48,9 +48,8 @@ Result<Vocab> read_llama2c_tokenizer(const std::string& path, uint32_t vocab_siz
 
   int32_t longest = 0;
   if (!take(longest)) return corrupt(0, "the file ends inside its header");
-  if (longest <= 0 || static_cast<uint32_t>(longest) > kMaxPieceBytes) {
-    return corrupt(0,
-                   fmt::format("the longest piece is {} bytes; expected 1 to {}", longest, kMaxPieceBytes));
+  if (longest <= 0 || static_cast<uint32_t>(longest) > kLongestPiece) {
+    return corrupt(0, fmt::format("the longest piece is {} bytes; expected 1 to {}", longest, kLongestPiece));
   }
   Vocab vocab;
   vocab.kind = VocabKind::sentencepiece_bpe;

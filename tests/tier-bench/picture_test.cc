@@ -64,19 +64,19 @@ TEST(Picture, NumbersSharesAndSizesAreNumbers) {
   const Picture sizes = picture(report_of("tiers.dram.staging", {"64 MB", "1GB"}));
   EXPECT_THAT(places(sizes), ElementsAre(0.064, 1));
   EXPECT_EQ(sizes.x_title, "tiers.dram.staging, GB");
-  EXPECT_EQ(sizes.axis, Picture::Axis::numbers);
+  EXPECT_EQ(sizes.axis, Picture::XAxis::numbers);
 }
 
 TEST(Picture, NamesAreInTheirOrder) {
   const Picture of = picture(report_of("cache.name", {"static", "lru"}));
-  EXPECT_EQ(of.axis, Picture::Axis::names);
+  EXPECT_EQ(of.axis, Picture::XAxis::names);
   EXPECT_THAT(places(of), ElementsAre(0, 1));
   EXPECT_EQ(of.lines[0].marks[1].value, "lru");
 }
 
 TEST(Picture, ABudgetStandsAtTheMemoryThatItCameTo) {
   const Picture of = picture(report_of("tiers.dram.capacity", {"50%", "6GB", "all"}));
-  EXPECT_EQ(of.axis, Picture::Axis::memory);
+  EXPECT_EQ(of.axis, Picture::XAxis::memory);
   EXPECT_THAT(places(of), ElementsAre(1e9, 2e9, 3e9));
 }
 

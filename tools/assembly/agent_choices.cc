@@ -11,8 +11,8 @@ namespace tierd {
 namespace {
 
 // What the host reads in a tier's table beside the agent's parameters; the last two of DRAM alone.
-constexpr std::array<std::string_view, 5> kOwnKeys = {"agent", "thread", "core", "capacity", "staging"};
-constexpr std::span<const std::string_view> kDramKeys = kOwnKeys;
+constexpr std::array<std::string_view, 5> kKeysOfAgent = {"agent", "thread", "core", "capacity", "staging"};
+constexpr std::span<const std::string_view> kDramKeys = kKeysOfAgent;
 constexpr std::span<const std::string_view> kFlashKeys = kDramKeys.first(3);
 
 Result<AgentChoice> choose_agent(const PluginPath& path, const std::string& table, const TierConfig& tier,

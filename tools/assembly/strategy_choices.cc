@@ -10,7 +10,7 @@ namespace tierd {
 namespace {
 
 // What the host reads in a strategy's table beside the plugin's parameters.
-constexpr std::array<std::string_view, 3> kOwnKeys = {"name", "fallback", "tensors"};
+constexpr std::array<std::string_view, 3> kKeysOfStrategy = {"name", "fallback", "tensors"};
 
 }  // namespace
 
@@ -38,7 +38,7 @@ Result<ChosenStrategy> choose_strategy(const PluginPath& path, std::string_view 
   StrategyChoice& choice = chosen.choice;
   TIERD_ASSIGN(choice.origin, path.find(kind, strategy.name));
   TIERD_ASSIGN(choice.plugin, load_plugin(choice.origin, kind, strategy.name));
-  TIERD_ASSIGN(choice.parameters, Parameters::read(*choice.plugin, strategy.settings, kOwnKeys));
+  TIERD_ASSIGN(choice.parameters, Parameters::read(*choice.plugin, strategy.settings, kKeysOfStrategy));
   if (!strategy.tensors.empty()) {
     TIERD_ASSIGN(chosen.tensors, PluginTensorFile::open(strategy.tensors));
   }

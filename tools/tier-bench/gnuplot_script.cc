@@ -10,7 +10,7 @@
 namespace tierd {
 namespace {
 
-using Axis = Picture::Axis;
+using XAxis = Picture::XAxis;
 using Line = Picture::Line;
 using Mark = Picture::Mark;
 
@@ -60,12 +60,12 @@ class Script {
       : picture_(picture),
         memory_(unit_for(most([](const Mark& m) { return m.memory_bytes; }))),
         flash_(unit_for(most([](const Mark& m) { return m.flash_bytes; }))) {
-    if (picture.axis == Axis::memory) x_unit_ = unit_for(most([](const Mark& m) { return m.x; }));
+    if (picture.axis == XAxis::memory) x_unit_ = unit_for(most([](const Mark& m) { return m.x; }));
     add("# gnuplot FILE.gp > FILE.svg");
     add("set terminal {} noenhanced", terminal(kind));
     add("# {}; ms of a token, of its fastest and slowest block, compute, flash, management; memory in {}, "
         "flash in {}",
-        picture.axis == Axis::memory ? x_unit_.name : "value", memory_.name, flash_.name);
+        picture.axis == XAxis::memory ? x_unit_.name : "value", memory_.name, flash_.name);
     for (size_t i = 0; i < picture.lines.size(); ++i) data(i);
     add("set multiplot title {}", quoted(picture.title));
     add("set lmargin at screen 0.14");
@@ -80,7 +80,7 @@ class Script {
     x_range();
     x_tics(false);
     const bool parts = picture.lines.size() == 1;
-    const bool bars = parts && (picture.axis == Axis::names || evenly_spaced());
+    const bool bars = parts && (picture.axis == XAxis::names || evenly_spaced());
     panel(0.51, 0.86);
     add("set ylabel 'ms a token'");
     if (!parts) {
@@ -127,7 +127,7 @@ class Script {
   }
   bool evenly_spaced() const {
     const std::vector<double> xs = places();
-    if (picture_.axis != Axis::numbers || xs.size() < 2) return picture_.axis == Axis::numbers;
+    if (picture_.axis != XAxis::numbers || xs.size() < 2) return picture_.axis == XAxis::numbers;
     const double mean = (xs.back() - xs.front()) / static_cast<double>(xs.size() - 1);
     return least_gap() > 0.9 * mean;
   }
@@ -135,14 +135,14 @@ class Script {
   void x_range() {
     const std::vector<double> xs = places();
     const double gap = least_gap();
-    const bool each = picture_.axis == Axis::names || evenly_spaced();
+    const bool each = picture_.axis == XAxis::names || evenly_spaced();
     const double room = each ? gap : 0.06 * std::max(xs.back() - xs.front(), gap);
     add("set boxwidth {:.6g}", 0.6 * gap);
     add("set xrange [{:.6g}:{:.6g}]", xs.front() - room, xs.back() + room);
   }
   // Named below alone: both panels have the same.
   void x_tics(bool named) {
-    if (picture_.axis == Axis::memory || (picture_.axis == Axis::numbers && !evenly_spaced())) {
+    if (picture_.axis == XAxis::memory || (picture_.axis == XAxis::numbers && !evenly_spaced())) {
       add("set format x {}", named ? "'% h'" : "''");
       return;
     }
@@ -184,7 +184,7 @@ class Script {
   }
   // A budget's values beside their marks.
   void name_marks() {
-    if (picture_.axis != Axis::memory) return;
+    if (picture_.axis != XAxis::memory) return;
     for (const Mark& mark : picture_.lines.front().marks) {
       add("set label {} at {:.6g},{:.6g} center offset 0,0.9", quoted(mark.value), mark.x / x_unit_.bytes,
           mark.most_ms);
@@ -193,13 +193,13 @@ class Script {
 
   // Names are joined by nothing, and the marks of several lines stand side by side there.
   std::string x_of(size_t line) const {
-    if (picture_.axis != Axis::names) return "1";
+    if (picture_.axis != XAxis::names) return "1";
     const double from_middle = static_cast<double>(line) - static_cast<double>(picture_.lines.size() - 1) / 2;
     return fmt::format("($1+{:.3g})", 0.1 * from_middle);
   }
   std::string style(const char* colour, bool dashed) const {
     return fmt::format("{} linecolor rgb '{}' linewidth 1.5 dashtype {} pointtype {} pointsize 0.8",
-                       picture_.axis == Axis::names ? "points" : "linespoints", colour, dashed ? 2 : 1,
+                       picture_.axis == XAxis::names ? "points" : "linespoints", colour, dashed ? 2 : 1,
                        dashed ? 6 : 7);
   }
   const char* colour(size_t line) const { return kLines[line % kLines.size()]; }
@@ -224,7 +224,7 @@ class Script {
 
   void below() {
     const bool one = picture_.lines.size() == 1;
-    const bool memory = picture_.axis != Axis::memory;
+    const bool memory = picture_.axis != XAxis::memory;
     panel(0.11, 0.42);
     x_tics(true);
     add("unset label");

@@ -177,7 +177,7 @@ std::string to_md(const json& report) {
          machine_line(report["run"]);
 }
 
-std::string quoted(const std::string& text) {
+std::string csv_quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
   return out + "\"";
@@ -185,7 +185,7 @@ std::string quoted(const std::string& text) {
 
 std::string cell(const json& value) {
   if (value.is_null()) return "";
-  return value.is_string() ? quoted(value.get<std::string>()) : value.dump();
+  return value.is_string() ? csv_quoted(value.get<std::string>()) : value.dump();
 }
 
 // What has one value in every test. Lists have no place in a line, nor have the parts of what is null.

@@ -18,7 +18,7 @@
 namespace tierd {
 namespace {
 
-constexpr const char* kOption = "--peer-rate";
+constexpr const char* kRateOption = "--peer-rate";
 constexpr size_t kMostOutput = size_t{4} << 20;
 constexpr size_t kLastLines = 10;
 
@@ -57,7 +57,7 @@ Result<RatePattern> RatePattern::compile(const std::string& expression) {
   if (code == nullptr) {
     std::array<PCRE2_UCHAR, 256> message{};
     pcre2_get_error_message(error, message.data(), message.size());
-    return Error{Code::invalid_argument, kOption,
+    return Error{Code::invalid_argument, kRateOption,
                  fmt::format("'{}' at {}: {}", expression, place, reinterpret_cast<char*>(message.data()))};
   }
   RatePattern pattern;
@@ -65,7 +65,7 @@ Result<RatePattern> RatePattern::compile(const std::string& expression) {
   uint32_t groups = 0;
   pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &groups);
   if (groups == 0) {
-    return Error{Code::invalid_argument, kOption,
+    return Error{Code::invalid_argument, kRateOption,
                  fmt::format("'{}' has no group; the first must be the rate: 'eval: ([0-9.]+)'", expression)};
   }
   return pattern;
@@ -76,7 +76,7 @@ Result<double> RatePattern::find(std::string_view output) const {
       pcre2_match_data_create_from_pattern(compiled_->code, nullptr), &pcre2_match_data_free);
   const int found = pcre2_match(compiled_->code, reinterpret_cast<PCRE2_SPTR>(output.data()), output.size(),
                                 0, 0, match.get(), nullptr);
-  if (found < 0) return Error{Code::not_found, kOption, "does not match the peer's output"};
+  if (found < 0) return Error{Code::not_found, kRateOption, "does not match the peer's output"};
   const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(match.get());
   // A group that took no part in the match has no bounds.
   const std::string_view text =
@@ -84,7 +84,7 @@ Result<double> RatePattern::find(std::string_view output) const {
   double rate = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), rate);
   if (status != std::errc() || end != text.data() + text.size() || !(rate > 0) || !std::isfinite(rate)) {
-    return Error{Code::corrupt, kOption,
+    return Error{Code::corrupt, kRateOption,
                  fmt::format("found '{}' where a positive number was expected", text)};
   }
   return rate;

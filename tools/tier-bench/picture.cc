@@ -15,7 +15,7 @@ namespace tierd {
 namespace {
 
 using nlohmann::json;
-using Axis = Picture::Axis;
+using XAxis = Picture::XAxis;
 using Line = Picture::Line;
 using Mark = Picture::Mark;
 
@@ -77,7 +77,7 @@ Mark mark_of(const json& point) {
   return mark;
 }
 
-std::string word(const json& value) {
+std::string name_or_several(const json& value) {
   return value.is_string() ? value.get<std::string>() : "several";
 }
 
@@ -95,14 +95,15 @@ Result<Picture> picture_of(const json& report) {
   const bool several = axes.size() > 1;
   const Reading reading = reading_of(values);
   Picture picture;
-  picture.axis = key == kBudgetKey ? Axis::memory : (reading.read != nullptr ? Axis::numbers : Axis::names);
-  picture.x_title = picture.axis == Axis::memory ? "memory, the peak of the budget" : key + reading.unit;
+  picture.axis =
+      key == kBudgetKey ? XAxis::memory : (reading.read != nullptr ? XAxis::numbers : XAxis::names);
+  picture.x_title = picture.axis == XAxis::memory ? "memory, the peak of the budget" : key + reading.unit;
   for (const json& point : report["points"]) {
     if (point["tests"].empty()) continue;
     Mark mark = mark_of(point);
     const json& value = point["values"][key];
     mark.value = value.get<std::string>();
-    if (picture.axis == Axis::memory) {
+    if (picture.axis == XAxis::memory) {
       mark.x = point["run"]["budget"]["peak_bytes"].get<double>();
     } else if (reading.read != nullptr) {
       mark.x = *reading.read(mark.value);
@@ -112,12 +113,12 @@ Result<Picture> picture_of(const json& report) {
     std::string name;
     if (several) {
       const auto second = axes[1]["key"].get<std::string>();
-      name = second + " " + word(point["values"][second]);
+      name = second + " " + name_or_several(point["values"][second]);
     }
     line_named(picture.lines, name).marks.push_back(std::move(mark));
-    picture.title =
-        fmt::format("{}, {}, commit {}", word(report["run"]["model"]),
-                    point["tests"].back()["test"].get<std::string>(), word(report["run"]["commit"]));
+    picture.title = fmt::format("{}, {}, commit {}", name_or_several(report["run"]["model"]),
+                                point["tests"].back()["test"].get<std::string>(),
+                                name_or_several(report["run"]["commit"]));
   }
   if (picture.lines.empty())
     return Error{Code::not_found, "--plot", "every point failed, there is no picture"};

@@ -13,7 +13,7 @@
 namespace tierd {
 
 struct Picture {
-  enum class Axis { numbers, names, memory };
+  enum class XAxis { numbers, names, memory };
   struct Mark {
     std::string value;  // of the first key, as it was written
     double x = 0;       // a number, GB or percent; of a name its place; bytes of memory
@@ -33,7 +33,7 @@ struct Picture {
 
   std::string title;
   std::string x_title;
-  Axis axis = Axis::numbers;
+  XAxis axis = XAxis::numbers;
   std::vector<Line> lines;
 };
 

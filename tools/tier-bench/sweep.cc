@@ -8,7 +8,7 @@
 namespace tierd {
 namespace {
 
-constexpr const char* kOption = "--sweep";
+constexpr const char* kSweepOption = "--sweep";
 constexpr std::string_view kSetOption = "--set";
 constexpr size_t kMostAxes = 2;  // what a picture shows
 
@@ -19,7 +19,7 @@ std::string trimmed(std::string_view text) {
 }
 
 Error refused(const std::string& text, std::string_view why) {
-  return {Code::invalid_argument, kOption, fmt::format("'{}' {}", text, why)};
+  return {Code::invalid_argument, kSweepOption, fmt::format("'{}' {}", text, why)};
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ Result<SweepAxis> parse_axis(const std::string& text) {
 Result<Sweep> make_sweep(const std::vector<std::string>& axes, const std::string& file,
                          const std::vector<std::string>& overrides) {
   if (axes.size() > kMostAxes) {
-    return Error{Code::invalid_argument, kOption,
+    return Error{Code::invalid_argument, kSweepOption,
                  fmt::format("is given {} times, at most {} keys are swept", axes.size(), kMostAxes)};
   }
   Sweep sweep;
@@ -80,8 +80,8 @@ Result<Sweep> make_sweep(const std::vector<std::string>& axes, const std::string
 }
 
 Error of_sweep(Error error) {
-  if (error.origin == kSetOption) error.origin = kOption;
-  if (error.detail.starts_with(kSetOption)) error.detail.replace(0, kSetOption.size(), kOption);
+  if (error.origin == kSetOption) error.origin = kSweepOption;
+  if (error.detail.starts_with(kSetOption)) error.detail.replace(0, kSetOption.size(), kSweepOption);
   return error;
 }
 

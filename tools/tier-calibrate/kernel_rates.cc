@@ -23,7 +23,7 @@ constexpr uint32_t kGemmGroups = 4096 / kGroupRows;
 constexpr uint32_t kGemmTokens = 64;
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
 
-struct Free {
+struct FreeWeights {
   void operator()(std::byte* memory) const { std::free(memory); }
 };
 
@@ -46,7 +46,7 @@ double repeat(double seconds, const std::function<void()>& call) {
 Result<std::vector<KernelPoint>> measure_kernels(uint32_t threads, double seconds) {
   const Error no_memory{Code::no_space, "kernel rates",
                         fmt::format("no memory for {} B of weights", kWeightBytes)};
-  const std::unique_ptr<std::byte[], Free> weights(
+  const std::unique_ptr<std::byte[], FreeWeights> weights(
       static_cast<std::byte*>(std::aligned_alloc(kHugePage, kWeightBytes)));
   if (weights == nullptr) return no_memory;
   ::madvise(weights.get(), kWeightBytes, MADV_HUGEPAGE);

@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint64_t kChunkBytes = uint64_t{4} << 20;
 
-struct Free {
+struct FreeChunk {
   void operator()(std::byte* memory) const { std::free(memory); }
 };
 
@@ -64,7 +64,7 @@ Result<ScratchFile> make_scratch_file(const std::string& folder, uint64_t bytes,
         folder, fmt::format("no room for {} to measure on", format_bytes(static_cast<double>(bytes))), error);
   }
 
-  const std::unique_ptr<std::byte[], Free> chunk(
+  const std::unique_ptr<std::byte[], FreeChunk> chunk(
       static_cast<std::byte*>(std::aligned_alloc(kDirectIoAlignment, kChunkBytes)));
   if (chunk == nullptr) return Error{Code::no_space, folder, "no memory for a write buffer"};
   Random random(1);

@@ -14,7 +14,7 @@
 namespace tierd {
 namespace {
 
-constexpr const char* kMade = "an agent can be made, and has a name";
+constexpr const char* kAgentMade = "an agent can be made, and has a name";
 constexpr const char* kIdle = "an agent without messages has nothing to do";
 constexpr const char* kThrows = "no call throws";
 constexpr const char* kWaits = "no call waits";
@@ -183,7 +183,7 @@ class Kernel {
 
 std::unique_ptr<AgentWorld> make_world(const AgentCase& tried, uint64_t seed, Report& report) {
   auto world = tried.make(seed);
-  report.check(kMade, world.ok(), [&] { return world.error().line(); });
+  report.check(kAgentMade, world.ok(), [&] { return world.error().line(); });
   return world.ok() ? std::move(*world) : nullptr;
 }
 
@@ -198,7 +198,7 @@ void has_nothing_to_do_at_first(const AgentCase& tried, uint64_t seed, Report& r
   if (!world) return;
   Kernel kernel(*world, report);
   check_idle(*world, kernel);
-  kernel.check(kMade, !world->agent().name().empty(), [] { return "it has no name"; });
+  kernel.check(kAgentMade, !world->agent().name().empty(), [] { return "it has no name"; });
 }
 
 void completes_each_message_exactly_once(const AgentCase& tried, uint64_t seed, Report& report) {

@@ -62,10 +62,10 @@ struct Read {
 
 // One run of a random trace through one or more caches, one after the other. Its own lots are drawn from
 // `seed`, so that the same seed gives the same calls as long as the answers are the same.
-class Trace {
+class CacheTrace {
  public:
-  Trace(const StrategyChoice& choice, const std::vector<Site>& sites, uint64_t seed,
-        const SuiteOptions& options, Report& report)
+  CacheTrace(const StrategyChoice& choice, const std::vector<Site>& sites, uint64_t seed,
+             const SuiteOptions& options, Report& report)
       : choice_(choice),
         sites_(sites),
         world_(sites, seed, naive_linear),
@@ -394,7 +394,7 @@ class Trace {
 }  // namespace
 
 void check_cache(const StrategyChoice& choice, const SuiteOptions& options, Report& report) {
-  play_side_by_side<Trace>(choice, options, report);
+  play_side_by_side<CacheTrace>(choice, options, report);
 }
 
 }  // namespace tierd

@@ -17,14 +17,14 @@ using Predictor = Subject<tierd_predictor_1>;
 
 constexpr const char* kSets = "predict: neurons of the site, ascending, or all";
 constexpr const char* kDeclared = "a predictor that leaves neurons out declares itself lossy";
-constexpr const char* kAhead =
+constexpr const char* kLookAhead =
     "look_ahead: wishes lie as many sites ahead as they say, within the room given";
 constexpr const char* kCaps = "caps: known ones, the same for all instances, lossy as the descriptor says";
 
-class Trace {
+class PredictorTrace {
  public:
-  Trace(const StrategyChoice& choice, const std::vector<Site>& sites, uint64_t seed,
-        const SuiteOptions& options, Report& report)
+  PredictorTrace(const StrategyChoice& choice, const std::vector<Site>& sites, uint64_t seed,
+                 const SuiteOptions& options, Report& report)
       : choice_(choice),
         sites_(sites),
         world_(sites, seed, naive_linear),
@@ -147,18 +147,18 @@ class Trace {
     answered(predictor_->strategy.call(&tierd_predictor_1::look_ahead, "look_ahead", site, &rows, &out));
     if (!well_) return;
     report_.check(kWithin, items.intact(), [] { return "look_ahead wrote beyond its room"; });
-    report_.check(kAhead, out.n <= cap,
+    report_.check(kLookAhead, out.n <= cap,
                   [&] { return fmt::format("{} wishes where {} have room", out.n, cap); });
     for (uint32_t i = 0; i < std::min(out.n, cap); ++i) {
       const tierd_ahead& item = items[i];
       const bool right = item.site < sites_.size() && item.distance != 0 &&
                          (uint64_t{site} + item.distance) % sites_.size() == item.site;
-      report_.check(kAhead, right, [&] {
+      report_.check(kLookAhead, right, [&] {
         return fmt::format("site {} does not lie {} sites after {} of {}", item.site, item.distance, site,
                            sites_.size());
       });
       if (!right) continue;
-      if (item.idx != nullptr) check_list(kAhead, item.idx, item.n, sites_[item.site].n, report_);
+      if (item.idx != nullptr) check_list(kLookAhead, item.idx, item.n, sites_[item.site].n, report_);
       fingerprint_.add(uint64_t{item.site} << 32 | item.distance);
     }
   }
@@ -180,7 +180,7 @@ class Trace {
 }  // namespace
 
 void check_predictor(const StrategyChoice& choice, const SuiteOptions& options, Report& report) {
-  play_side_by_side<Trace>(choice, options, report);
+  play_side_by_side<PredictorTrace>(choice, options, report);
 }
 
 }  // namespace tierd
