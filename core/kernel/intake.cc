@@ -16,8 +16,14 @@
 namespace tierd {
 namespace {
 
-// Blocks that look-ahead leaves free, so that a demand never waits for the compute of a later site.
+// Blocks that look-ahead leaves free, so that a demand never waits for the compute of a later site, nor of a
+// later run (see order_by_runs).
 constexpr uint32_t kDemandBlocks = 1;
+
+// What a block and a message must have room for at once.
+uint32_t together(const Site& site) {
+  return site.axis == Axis::neuron ? std::min(site.n, kPartialNeurons) : 1;
+}
 
 }  // namespace
 
@@ -33,6 +39,8 @@ Intake::Intake(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategie
       staging_(options_.memory.staging_blocks, options_.memory.block_bytes) {
   uint32_t most = 0;
   for (SiteId site = 0; site < sites.size(); ++site) {
+    TIERD_CHECK(uint64_t{together(sites[site])} * sites[site].slot_bytes <= staging_.block_bytes() &&
+                uint64_t{together(sites[site])} * sites[site].pieces <= dispatcher.max_units());
     arena_.push_back(places(options_.memory.arena_offset[site], sites[site].slot_bytes));
     most = std::max(most, sites[site].n);
   }
@@ -138,8 +146,12 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
   return {};
 }
 
-// Runs are computed in their order, each when it is whole: what one of them lets stream by is to be one read
-// into one block, whatever is kept between, and no later run is to take the last block from it.
+// Runs are computed in their order, each when it is whole. What a run lets stream by is one read into one
+// block, whatever is kept between (a read takes whole runs), and reads start in this order, so that no pass
+// waits for ever. Let r be the first run of which something is missing. If all of it was asked for, it will
+// land. If not, the plan goes on with r, the reads of the plan so far brought earlier runs alone, and those
+// were handed out: their blocks come back. Whatever else holds blocks was read ahead, for this site or a
+// later one, which leaves kDemandBlocks to the demand at any time.
 void Intake::order_by_runs(Plan& plan) {
   std::sort(plan.neurons.begin(), plan.neurons.end(), [](const Planned& a, const Planned& b) {
     return std::tuple(a.neuron / kPartialNeurons, a.keep, a.neuron) <
@@ -159,6 +171,7 @@ void Intake::fetch() {
 
 void Intake::await(Fetch& fetch) {
   fetch.awaited = true;
+  fetch.left = 0;  // of a pass that failed, some may be counted still
   awaited_.push_back(&fetch);
 }
 
@@ -392,7 +405,14 @@ bool Intake::start_next(Plan& plan, SiteId site, uint32_t step, Priority priorit
                                                    dispatcher_.max_units() / sites_[site].pieces));
   const auto from = plan.neurons.begin() + static_cast<std::ptrdiff_t>(plan.next);
   const auto limit = from + static_cast<std::ptrdiff_t>(std::min(most, plan.neurons.size() - plan.next));
-  const auto to = std::find_if(from, limit, [keep](const Planned& planned) { return planned.keep != keep; });
+  auto to = std::find_if(from, limit, [keep](const Planned& planned) { return planned.keep != keep; });
+  if (!keep && sites_[site].axis == Axis::neuron && to == limit && to != plan.neurons.end()) {
+    // A run that does not fit any more is left whole to the next read.
+    const auto run = [](const Planned& planned) { return planned.neuron / kPartialNeurons; };
+    if (!to->keep && run(*to) == run(*(to - 1))) {
+      to = std::find_if(from, to, [&](const Planned& planned) { return run(planned) == run(*to); });
+    }
+  }
   fetch.neurons.resize(static_cast<size_t>(to - from));
   std::transform(from, to, fetch.neurons.begin(), [](const Planned& planned) { return planned.neuron; });
   plan.next += fetch.neurons.size();

@@ -187,8 +187,8 @@ void check_sites(Fields& fields, const TraceHeader& header) {
       return fields.fail("max_rows", "is too large");
     if (header.sites.size() > header.max_units)
       return fields.fail("max_units", "is less than there are sites");
-    const uint32_t together = std::min(site.n, kPartialNeurons) * site.pieces;
-    if (std::max(site.n, together) > header.max_units)
+    const uint64_t run = std::min(site.n, kPartialNeurons);
+    if (std::max<uint64_t>(site.n, run * site.pieces) > header.max_units)
       return fields.fail("max_units", "is less than the neurons of a site");
     for (const auto& slots : header.slots) {
       if (slots[s] > (site.domain == s ? site.n : 0)) return fields.fail("slots", "are more than neurons");
@@ -196,7 +196,8 @@ void check_sites(Fields& fields, const TraceHeader& header) {
     for (const Scheduler::ComputeUnit& unit : header.scheduler.units) {
       if (unit.memory.reserved[s] > (site.domain == s ? site.n : 0))
         return fields.fail("reserved", "are more than neurons");
-      if (site.slot_bytes > unit.memory.block_bytes) return fields.fail("block_bytes", "is less than a slot");
+      if ((site.axis == Axis::neuron ? run : 1) * site.slot_bytes > unit.memory.block_bytes)
+        return fields.fail("block_bytes", "is less than what is computed together");
     }
   }
 }

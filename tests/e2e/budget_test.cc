@@ -41,7 +41,6 @@ class MovingBudget : public testing::Test {
     config.dram_staging = "256 KiB";
     config.cache.name = cache;
     config.dram_units = units;
-    config.prefetch = layout == "row";
     if (units > 1) config.balancer.name = "round-robin";
     if (units > 1 && layout == "neuron") {
       // One without biases, which other units than the first do not have.

@@ -60,6 +60,9 @@ class Lossless : public testing::TestWithParam<std::string> {
   static inline std::string cache_;
 };
 
+// By cache.
+class SmallBudgets : public Lossless {};
+
 TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRun) {
   const Golden golden = read_golden(GetParam());
   const Config resident = golden_config(GetParam());
@@ -109,6 +112,31 @@ TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRunInBundles) {
     }
   }
 }
+
+// The embedded model's networks are many runs, some of which are read ahead, some stream by, through few
+// blocks: no pass waits for a block for ever.
+TEST_P(SmallBudgets, OfBundlesGiveTheBitsOfTheResidentRun) {
+  std::vector<uint32_t> tokens;
+  for (uint32_t i = 0; i < 10; ++i) tokens.push_back(3 + 7 * i);
+  Config config;
+  config.model = TIERD_SOURCE_DIR "/configs/models/demo";
+  config.layout = "neuron";
+  config.threads = 1;
+  config.bind = false;
+  const auto expected = run_all_logits(config, tokens, 1);
+  ASSERT_TRUE(expected.ok()) << expected.error().line();
+  for (const char* capacity : {"30%", "35%", "40%", "60%"}) {
+    SCOPED_TRACE(capacity);
+    config.dram_capacity = capacity;
+    config.cache.name = GetParam();
+    const auto logits = run_all_logits(config, tokens, 1);
+    ASSERT_TRUE(logits.ok()) << logits.error().line();
+    expect_the_same_bits(*logits, *expected);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Caches, SmallBudgets, testing::Values("lru", "lfu", "fifo"),
+                         [](const auto& test) { return std::string(test.param); });
 
 INSTANTIATE_TEST_SUITE_P(Models, Lossless, testing::ValuesIn(golden_names()), [](const auto& test) {
   std::string name = test.param;

@@ -93,7 +93,8 @@ TEST(SchedulerGate, RowsThatAllUseTheSameNeedNoMasks) {
 }
 
 TEST(SchedulerGate, AMeasuredPassComputesAllAndUsesWhatWasPredicted) {
-  ScriptedWorld world({.neurons = {4}, .slots = {4}, .rows = 2, .bundles = true, .measure_every = 2});
+  ScriptedWorld world(
+      {.neurons = {4}, .slots = {4}, .neurons_per_block = 4, .rows = 2, .bundles = true, .measure_every = 2});
   world.script.predict = predicts({0, 1});
   std::vector<Neurons> asked;
   world.script.admit = [&](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
@@ -148,7 +149,8 @@ TEST(SchedulerGate, AMeasuredPassComputesAllAndUsesWhatWasPredicted) {
 }
 
 TEST(SchedulerGate, WhatIsActiveAsAWholeIsMeasuredToo) {
-  ScriptedWorld world({.neurons = {3}, .slots = {0}, .bundles = true, .measure_every = 1});
+  ScriptedWorld world(
+      {.neurons = {3}, .slots = {0}, .neurons_per_block = 3, .bundles = true, .measure_every = 1});
   world.script.observe = [](const tierd_set_view*, const tierd_set_view* truth) {
     EXPECT_EQ(truth->known, TIERD_KNOWN_ALL);
     EXPECT_EQ(Neurons(truth->idx, truth->idx + truth->n), (Neurons{1, 2}));
@@ -162,6 +164,7 @@ TEST(SchedulerGate, WhatIsActiveAsAWholeIsMeasuredToo) {
 TEST(SchedulerGate, UnitsMeasureTheirShares) {
   ScriptedWorld world({.neurons = {4},
                        .slots = {2},
+                       .neurons_per_block = 4,
                        .units = 2,
                        .rows = 2,
                        .bundles = true,

@@ -630,7 +630,12 @@ class ScriptedWorld {
     dispatch.max_messages = options.messages;
     dispatch.max_units = 0;
     if (options.resizes) dispatch.max_units = static_cast<uint32_t>(sites.size());
-    for (const Site& site : sites) dispatch.max_units = std::max(dispatch.max_units, site.n);
+    for (const Site& site : sites) {
+      // What is summed together is read by one message, with all of its pieces.
+      const uint32_t together =
+          site.axis == Axis::neuron ? std::min(site.n, kPartialNeurons) * site.pieces : 0;
+      dispatch.max_units = std::max({dispatch.max_units, site.n, together});
+    }
     dispatch.shuffle_seed = options.seed;
     return dispatch;
   }

@@ -74,6 +74,7 @@ TEST(TraceHeader, WhatTheKernelTakesForGrantedIsChecked) {
       {"/max_units", 60'000'000, "max_units"},
       {"/max_messages", 1, "max_messages"},
       {"/units/0/block_bytes", 2048, "block_bytes"},
+      {"/sites/1/axis", static_cast<int>(Axis::neuron), "block_bytes"},  // a run is larger than a block
       {"/units/0/staging_blocks", 1, "staging_blocks"},
       {"/flash_agent", 3, "flash_agent"},
       {"/flash_agent", 0, "flash_agent"},

@@ -1,0 +1,224 @@
+// Axis neuron: what is summed together is computed together, in the order of the runs, through whatever
+// staging there is. No pass may wait for a block that only a later run would give back.
+#include <gtest/gtest.h>
+
+#include "core/base/random.h"
+#include "core/layout/bundle.h"
+#include "tests/kernel/scripted_world.h"
+
+namespace tierd {
+namespace {
+
+// `count` neurons from each run of `runs`.
+Neurons some_of_runs(std::initializer_list<uint32_t> runs, uint32_t count) {
+  Neurons neurons;
+  for (const uint32_t run : runs) {
+    for (uint32_t i = 0; i < count; ++i) neurons.push_back(run * kPartialNeurons + i);
+  }
+  return neurons;
+}
+
+int answer(const Neurons& neurons, tierd_set_out* out) {
+  out->n = static_cast<uint32_t>(neurons.size());
+  std::copy(neurons.begin(), neurons.end(), out->idx);
+  return 0;
+}
+
+// The look-ahead has foreseen the last run alone, which keeps its block until the runs before it are summed:
+// they come through the other one.
+TEST(Runs, ComeThroughOneBlockBesideTheLookAhead) {
+  ScriptedWorld world({.neurons = {1, 256},
+                       .slots = {0, 0},
+                       .blocks = 2,
+                       .neurons_per_block = kPartialNeurons,
+                       .bundles = true});
+  const Neurons active = some_of_runs({0, 1, 2, 3}, 40);
+  world.script.predict = [&](SiteId site, tierd_set_out* out) {
+    return answer(site == 0 ? Neurons{0} : active, out);
+  };
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{1, 1, some_of_runs({3}, 40)}} : std::vector<Ahead>{};
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  world.expect_whole(1, 0, active);
+  EXPECT_EQ(world.flash.started.size(), 1u + 4u);
+  EXPECT_EQ(world.scheduler->counters().staged, 40u);
+  EXPECT_EQ(world.scheduler->counters().wasted, 0u);
+  world.expect_nothing_lost();
+}
+
+// Blocks with room for more take as many runs as fit, whole.
+TEST(Runs, AreReadTogetherWhereTheyFit) {
+  ScriptedWorld world({.neurons = {256},
+                       .slots = {0},
+                       .blocks = 2,
+                       .neurons_per_block = 2 * kPartialNeurons,
+                       .bundles = true});
+  const Neurons active = some_of_runs({0, 1, 2, 3}, 50);
+  world.script.predict = [&](SiteId, tierd_set_out* out) { return answer(active, out); };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.expect_whole(0, 0, active);
+  ASSERT_EQ(world.flash.started.size(), 2u);
+  EXPECT_EQ(world.flash.started[0].extents, some_of_runs({0, 1}, 50));
+  EXPECT_EQ(world.flash.started[1].extents, some_of_runs({2, 3}, 50));
+  world.expect_nothing_lost();
+}
+
+// A read into slots is waited for by a pass that fails, and then by the one that it was made for.
+TEST(Runs, AReadOutlivesThePassThatWaitedForIt) {
+  ScriptedWorld world(
+      {.neurons = {4, 4}, .slots = {4, 4}, .neurons_per_block = 4, .attempts = 1, .bundles = true});
+  world.script.predict = [](SiteId site, tierd_set_out* out) {
+    out->all = site == 1 ? 1 : 0;
+    return 0;
+  };
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{1, 3, Neurons{0, 1}}} : std::vector<Ahead>{};
+  };
+  world.script.admit = [](const tierd_set_view* missing, int priority, uint32_t, uint8_t* verdict,
+                          tierd_victims_out*) {
+    std::fill_n(verdict, missing->n,
+                uint8_t{priority == TIERD_PRIORITY_DEMAND ? TIERD_VERDICT_BYPASS : TIERD_VERDICT_KEEP});
+    return 0;
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  ASSERT_EQ(world.flash.open.size(), 1u);
+  world.idle = [&] {
+    if (world.flash.open.size() > 1) world.flash.finish(1, DoneStatus::io_error);
+  };
+  ASSERT_FALSE(world.pass(1, 0).ok());
+  world.idle = [&] {
+    if (!world.flash.open.empty()) world.flash.finish();
+  };
+  ASSERT_TRUE(world.pass(1, 1).ok());
+  world.expect_whole(1, 1, {0, 1, 2, 3});
+  world.expect_nothing_lost();
+}
+
+// A world whose blocks hold a run, as the plan of the memory promises.
+WorldOptions draw(Random& random, uint64_t seed) {
+  WorldOptions options;
+  options.neurons.clear();
+  options.slots.clear();
+  uint32_t run = 1;
+  for (int s = 0; s < 3; ++s) {
+    const uint32_t n = random.below(4) == 0 ? 1 + random.below(8) : 1 + random.below(256);
+    options.neurons.push_back(n);
+    options.slots.push_back(random.below(3) == 0 ? 0 : random.below(n + 1));
+    run = std::max(run, std::min(n, kPartialNeurons));
+  }
+  options.bundles = true;
+  options.blocks = 1 + random.below(random.below(2) == 0 ? 3 : 8);
+  options.neurons_per_block = run + (random.below(2) == 0 ? 0 : random.below(3 * kPartialNeurons));
+  options.units = 1 + random.below(2);
+  options.pieces = 1 + random.below(2);
+  options.messages = 4 + random.below(30);
+  options.credits = 1 + random.below(8);
+  if (random.below(2) == 0) options.seed = seed;
+  return options;
+}
+
+void history(uint64_t seed) {
+  Random random(seed);
+  const WorldOptions options = draw(random, seed);
+  ScriptedWorld world(options);
+  const auto some_of = [&](uint32_t n) {
+    Neurons some;
+    const uint32_t part = 1 + random.below(4);
+    for (uint32_t i = 0; i < n; ++i) {
+      if (random.below(4) < part) some.push_back(i);
+    }
+    return some;
+  };
+  for (SiteId s = 0; s < 3; ++s) {
+    std::vector<uint8_t> homes(options.neurons[s]);
+    for (uint8_t& home : homes) home = static_cast<uint8_t>(random.below(options.units));
+    world.placement.place(s, homes);
+  }
+  Neurons active;
+  world.script.predict = [&](SiteId site, tierd_set_out* out) {
+    active = some_of(world.sites[site].n);
+    return answer(active, out);
+  };
+  world.script.look_ahead = [&](SiteId site) {
+    std::vector<Ahead> wishes;
+    for (uint32_t distance = 1; distance <= 6; ++distance) {
+      if (random.below(2) == 0) continue;
+      const SiteId to = (site + distance) % 3;
+      wishes.push_back({to, distance, some_of(world.sites[to].n)});
+    }
+    return wishes;
+  };
+  world.script.assign = [&](const tierd_set_view* set, uint8_t* unit) {
+    for (uint32_t i = 0; i < set->n; ++i) unit[i] = static_cast<uint8_t>(random.below(options.units));
+    return 0;
+  };
+  // Which unit's cache is asked, none of them is told: victims are named where there is one.
+  const auto victims = [&](SiteId site, uint32_t most, tierd_victims_out* out) {
+    for (uint32_t i = 0; i < world.sites[site].n && out->n < most && options.units == 1; ++i) {
+      if (world.residency.evictable(site, i) && random.below(2) == 0) out->item[out->n++] = {site, i};
+    }
+    return out->n;
+  };
+  world.script.admit = [&](const tierd_set_view* missing, int priority, uint32_t free_slots, uint8_t* verdict,
+                           tierd_victims_out* out) {
+    free_slots += victims(missing->site, random.below(missing->n + 1), out);
+    const uint32_t often = 1 + random.below(4);
+    for (uint32_t i = 0; i < missing->n; ++i) {
+      const bool keep = free_slots > 0 && random.below(4) < often;
+      free_slots -= keep ? 1 : 0;
+      const bool refuse = priority != TIERD_PRIORITY_DEMAND && random.below(4) == 0;
+      verdict[i] = keep ? TIERD_VERDICT_KEEP : refuse ? TIERD_VERDICT_REFUSE : TIERD_VERDICT_BYPASS;
+    }
+    return 0;
+  };
+  world.script.expire = [&](SiteId site, tierd_victims_out* out) {
+    if (random.below(3) == 0) (void)victims(site, random.below(world.sites[site].n + 1), out);
+  };
+  uint32_t fault_every = 0;
+  world.idle = [&] {
+    if (world.flash.open.empty()) return;
+    const bool fails = fault_every != 0 && random.below(fault_every) == 0;
+    const uint32_t i = random.below(static_cast<uint32_t>(world.flash.open.size()));
+    world.flash.finish(i, fails ? DoneStatus::io_error : DoneStatus::ok);
+  };
+
+  for (uint32_t step = 0; step < 8; ++step) {
+    fault_every = step % 4 == 3 ? 2 + random.below(10) : 0;
+    for (SiteId site = 0; site < 3; ++site) {
+      for (RecordingCompute& unit : world.computes) unit.log.clear();
+      const Status status = world.pass(site, step, {}, random.below(5) == 0);
+      if (!status.ok()) {
+        EXPECT_NE(fault_every, 0u) << status.error().line();
+        break;
+      }
+      Neurons computed;
+      for (const RecordingCompute& unit : world.computes) {
+        Neurons own;
+        for (const Computed& c : unit.log) {
+          if (c.op == Op::compute) own.insert(own.end(), c.neurons.begin(), c.neurons.end());
+        }
+        EXPECT_TRUE(std::is_sorted(own.begin(), own.end()));
+        computed.insert(computed.end(), own.begin(), own.end());
+      }
+      std::sort(computed.begin(), computed.end());
+      EXPECT_EQ(computed, active);
+    }
+    ASSERT_TRUE(world.scheduler->end_step(step).ok());
+  }
+  fault_every = 0;
+  world.expect_nothing_lost();
+}
+
+TEST(Runs, EveryPassEnds) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(seed);
+    history(seed);
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace tierd
