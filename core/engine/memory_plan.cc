@@ -92,8 +92,13 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
     largest = std::max(largest, align_up(together * site.slot_bytes(), kDirectIoAlignment));
   }
   const Bounce bounce = bounce_of(manifest);
-  for (const ResidentTensor& tensor : manifest.resident)
-    plan.tensors += manifest.extents[tensor.extent].bytes;
+  const auto bytes_of = [&](const ResidentTensor& tensor) { return manifest.extents[tensor.extent].bytes; };
+  for (const ResidentTensor& tensor : manifest.resident) plan.tensors += bytes_of(tensor);
+  if (request.units > 1) {
+    for (const TensorId id : neuron_tensors(plan_model(manifest, request.model).compute))
+      plan.unit_tensors += bytes_of(manifest.resident[id]);
+    plan.tensors += (request.units - 1) * plan.unit_tensors;
+  }
 
   const auto activations_of = [&](uint32_t rows) {
     ModelOptions options = request.model;

@@ -28,16 +28,18 @@ struct TableRequest {
 struct MemoryRequest {
   Capacity capacity;
   uint64_t most_staging = 64u << 20;
-  uint32_t units = 1;  // agents that share the tier, each with activations and staging of its own
-  bool fit = false;    // take the least budget that would do instead of refusing a smaller one
+  // Agents that share the tier, each with activations, staging and neurons' biases of its own.
+  uint32_t units = 1;
+  bool fit = false;  // take the least budget that would do instead of refusing a smaller one
   std::vector<TableRequest> tables;
   ModelOptions model;  // max_rows is a wish: a small budget gets smaller prefill chunks
 };
 
 struct MemoryPlan {
   uint64_t capacity = 0;
-  uint64_t tensors = 0;  // resident small tensors, padded to extents
-  uint64_t tables = 0;   // of plugins
+  uint64_t tensors = 0;       // resident small tensors of all units, padded to extents
+  uint64_t unit_tensors = 0;  // of those, what each unit but the first has: see neuron_tensors
+  uint64_t tables = 0;        // of plugins
   uint64_t kv = 0;
   uint64_t activations = 0;
   uint64_t staging = 0;

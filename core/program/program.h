@@ -126,6 +126,10 @@ std::vector<uint64_t> buffer_offsets(const ComputePlan& plan);
 // Floats from one row to the next: the width, rounded up to whole row groups, which is what kernels write.
 uint32_t buffer_stride(const BufferSpec& buffer);
 
+// The tensors that neurons are computed with beside their weights, ascending: what an agent needs that runs
+// no segment.
+std::vector<TensorId> neuron_tensors(const ComputePlan& plan);
+
 // Bytes that the plan's buffers and quantized activations take, and its KV cache.
 uint64_t activation_bytes(const ComputePlan& plan);
 uint64_t kv_bytes(const ComputePlan& plan);

@@ -42,12 +42,7 @@ class MovingBudget : public testing::Test {
     config.cache.name = cache;
     config.dram_units = units;
     if (units > 1) config.balancer.name = "round-robin";
-    if (units > 1 && layout == "neuron") {
-      // One without biases, which other units than the first do not have.
-      config.model = golden_path("llama2");
-      config.dram_capacity = "all";
-      if (cache == "residency-window") config.predictor.name = "random";
-    } else if (cache == "residency-window" && layout == "neuron") {
+    if (cache == "residency-window" && layout == "neuron") {
       config.predictor.name = "low-rank";
       config.predictor.tensors = kDemo + "/predictor-r32.safetensors";
     }

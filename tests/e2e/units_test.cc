@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/e2e/golden_model.h"
 #include "tests/engine/model_world.h"
 
@@ -12,6 +14,7 @@ namespace {
 using testing::HasSubstr;
 
 const std::vector<uint32_t> kTokens = {1, 17, 250, 33, 33, 299, 4, 90, 12, 61, 7, 8};
+const std::string kDemo = TIERD_SOURCE_DIR "/configs/models/demo";
 
 struct Model {
   const char* name;
@@ -21,6 +24,8 @@ struct Model {
 
 class Units : public testing::Test {
  protected:
+  static void SetUpTestSuite() { cache_ = use_test_cache(); }
+  static void TearDownTestSuite() { std::filesystem::remove_all(cache_); }
   static Config base(const ModelWorld& world) {
     Config config;
     config.model = world.folder();
@@ -43,6 +48,9 @@ class Units : public testing::Test {
     options.logit_rows = logit_rows;
     return options;
   }
+
+ private:
+  static inline std::string cache_;
 };
 
 TEST_F(Units, GiveTheBitsOfOne) {
@@ -85,6 +93,41 @@ TEST_F(Units, GiveTheBitsOfOne) {
       const auto logits = run_all_logits(config, kTokens, variant.chunk);
       ASSERT_TRUE(logits.ok()) << logits.error().line();
       expect_the_same_bits(*logits, *expected);
+    }
+  }
+}
+
+// Each unit sums its own neurons, with their biases, and the sums are added in the order of the units: other
+// bits than one unit's, but the same ones in every run.
+TEST_F(Units, SumNeuronsWithTheirBiases) {
+  for (const std::string& model : {golden_path("opt"), golden_path("phi"), kDemo}) {
+    Config one;
+    one.model = model;
+    one.layout = "neuron";
+    one.threads = 1;
+    one.bind = false;
+    one.context = 32;
+    one.kv = "f32";
+    std::vector<uint32_t> tokens = kTokens;
+    for (uint32_t& token : tokens) token %= 128;  // the smallest vocabulary
+    const auto expected = run_all_logits(one, tokens, 1);
+    ASSERT_TRUE(expected.ok()) << expected.error().line();
+    float top = 0;
+    for (const float logit : *expected) top = std::max(top, std::fabs(logit));
+    for (const uint32_t units : {2u, 3u}) {
+      SCOPED_TRACE(model + ", " + std::to_string(units) + " units");
+      Config config = one;
+      config.dram_units = units;
+      config.balancer.name = "round-robin";
+      const auto logits = run_all_logits(config, tokens, 1);
+      ASSERT_TRUE(logits.ok()) << logits.error().line();
+      ASSERT_EQ(logits->size(), expected->size());
+      for (size_t i = 0; i < logits->size(); ++i) ASSERT_NEAR((*logits)[i], (*expected)[i], 1e-4F * top);
+      config.dram_capacity = "60%";
+      config.cache.name = "lru";
+      const auto streamed = run_all_logits(config, tokens, 1);
+      ASSERT_TRUE(streamed.ok()) << streamed.error().line();
+      expect_the_same_bits(*streamed, *logits);
     }
   }
 }

@@ -220,6 +220,29 @@ TEST(MemoryPlan, BundlesHaveABounceBuffer) {
               HasSubstr(", bounce buffer 32.8 kB"));
 }
 
+// A bias of a neuron is needed wherever the neuron may be computed.
+TEST(MemoryPlan, EachUnitHasTheBiasesOfNeurons) {
+  const Manifest manifest = store_of("opt-125m", Encoding::f16, Layout::neuron);
+  MemoryRequest request = request_of(manifest, {});
+  const auto one = plan_memory(manifest, request);
+  request.units = 3;
+  const auto three = plan_memory(manifest, request);
+  ASSERT_TRUE(one.ok() && three.ok());
+  uint64_t biases = 0;
+  for (const ResidentTensor& tensor : manifest.resident) {
+    if (tensor.name.ends_with(".up.bias")) biases += manifest.extents[tensor.extent].bytes;
+  }
+  EXPECT_GE(biases, 12u * 3072 * sizeof(float));
+  EXPECT_EQ(one->unit_tensors, 0u);
+  EXPECT_EQ(three->unit_tensors, biases);
+  EXPECT_EQ(three->tensors, one->tensors + 2 * biases);
+  EXPECT_EQ(three->kv, one->kv);
+  EXPECT_GE(three->least, one->least + 2 * biases);
+
+  const Manifest rows = store_of("opt-125m", Encoding::f16, Layout::row);
+  EXPECT_EQ(plan_memory(rows, request)->unit_tensors, 0u);
+}
+
 TEST(MemoryPlan, StagingIsBounded) {
   const Manifest manifest = store_of("llama-2-7b", Encoding::q4_0);
   for (const uint64_t most : {uint64_t{0}, uint64_t{3u << 20}, uint64_t{17u << 20}, uint64_t{64u << 20}}) {

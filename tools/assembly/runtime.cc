@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include "core/base/affinity.h"
 #include "core/base/align.h"
@@ -182,28 +183,46 @@ Status Runtime::make_dram() {
                              format_bytes(static_cast<double>(kMostPoolBytes)))};
   }
   task.staging_bytes = memory.staging / memory.units;
-  task.tensor_bytes = memory.tensors;
-  uint64_t offset = task.arena_bytes + task.staging_bytes;
-  for (const ResidentTensor& tensor : plan_.store.manifest().resident) {
-    task.tensors.push_back(offset);
-    offset += plan_.store.manifest().extents[tensor.extent].bytes;
-  }
+  std::vector<TensorId> tensors(plan_.store.manifest().resident.size());
+  std::iota(tensors.begin(), tensors.end(), TensorId{0});
   task.kernels = config.kernels;
   task.threads = threads_;
   task.bind = binds_workers();
   staging_offset_ = task.arena_bytes;
-  tensors_ = task.tensors;
   for (uint32_t unit = 0; unit < memory.units; ++unit) {
     AgentContext context{.number = dram_number(unit), .table = "tiers.dram", .pools = pools_};
+    place_tensors(tensors, task);
     context.compute = task;
     TIERD_ASSIGN(dram_.emplace_back(), make_agent(plan_.agents.dram, context));
+    if (unit != 0) continue;
     // The others run no dense segments: they need neither what those read nor a KV cache.
-    task.tensor_bytes = 0;
-    task.tensors.clear();
+    tensors = neuron_tensors(task.plan);
+    const auto renumber = [&](TensorId& id) {
+      if (id == kNoTensor) return;
+      id = static_cast<TensorId>(std::ranges::lower_bound(tensors, id) - tensors.begin());
+    };
     task.plan.attention.n_layers = 0;
-    for (SiteWork& site : task.plan.sites) site.before = site.after = {};
+    for (SiteWork& site : task.plan.sites) {
+      site.before = site.after = {};
+      renumber(site.ffn.gate_bias);
+      renumber(site.ffn.up_bias);
+    }
   }
   return {};
+}
+
+void Runtime::place_tensors(std::span<const TensorId> ids, ComputeTask& task) {
+  const Manifest& manifest = plan_.store.manifest();
+  const uint64_t first = task.arena_bytes + task.staging_bytes;
+  uint64_t offset = first;
+  task.tensors.clear();
+  std::vector<PlacedTensor>& placed = tensors_.emplace_back();
+  for (const TensorId id : ids) {
+    task.tensors.push_back(offset);
+    placed.push_back({id, offset});
+    offset += manifest.extents[manifest.resident[id].extent].bytes;
+  }
+  task.tensor_bytes = offset - first;
 }
 
 Status Runtime::make_strategies() {
@@ -445,12 +464,14 @@ Status Runtime::set_capacity(std::string_view capacity, bool fit) {
 Status Runtime::load_tensors() {
   const Manifest& manifest = plan_.store.manifest();
   TIERD_ASSIGN(const File file, File::open(plan_.store.data_path()));
-  const std::span<std::byte> memory = pools_.memory(kDram, kMemoryPool);
-  for (TensorId id = 0; id < manifest.resident.size(); ++id) {
-    const uint32_t extent = manifest.resident[id].extent;
-    const std::span<std::byte> bytes = memory.subspan(tensors_[id], manifest.extents[extent].bytes);
-    TIERD_TRY(file.read_exact(manifest.extents[extent].offset, bytes));
-    TIERD_TRY(plan_.store.verify(extent, bytes));
+  for (uint32_t unit = 0; unit < tensors_.size(); ++unit) {
+    const std::span<std::byte> memory = pools_.memory(dram_number(unit), kMemoryPool);
+    for (const auto& [id, offset] : tensors_[unit]) {
+      const uint32_t extent = manifest.resident[id].extent;
+      const std::span<std::byte> bytes = memory.subspan(offset, manifest.extents[extent].bytes);
+      TIERD_TRY(file.read_exact(manifest.extents[extent].offset, bytes));
+      TIERD_TRY(plan_.store.verify(extent, bytes));
+    }
   }
   return {};
 }

@@ -125,6 +125,8 @@ class Runtime {
   Status make_strategies();
   Status make_flash(const RuntimeOptions& options);
   Status make_kernel(const RuntimeOptions& options);
+  // The tensors of a unit, which its plan numbers in this order, follow its staging.
+  void place_tensors(std::span<const TensorId> ids, ComputeTask& task);
   Status load_tensors();
   // With nothing in flight; the budget and the trace follow.
   Status replace(ChosenStrategy chosen, const StrategyConfig& strategy);
@@ -137,6 +139,12 @@ class Runtime {
   Result<Agent*> on_thread(Agent& agent, const std::string& thread, const std::string& core, const char* key,
                            std::unique_ptr<AgentThread>& owner);
 
+  // A resident tensor of the store, and where its values are in the memory of a DRAM agent.
+  struct PlacedTensor {
+    TensorId id = 0;
+    uint64_t offset = 0;
+  };
+
   RunPlan plan_;
   bool quiet_ = false;
   Budget budget_;
@@ -147,10 +155,10 @@ class Runtime {
   uint64_t most_arena_ = 0;                   // that there are addresses for, of all units
   std::vector<BudgetChange> budget_changes_;
   std::vector<ExtentRef> extents_;
-  std::vector<uint64_t> arena_offset_;  // [sites] of the first unit, see UnitMemory
-  uint64_t staging_offset_ = 0;         // in the DRAM agent's memory
-  std::vector<uint64_t> tensors_;       // [TensorId] in the same
-  std::vector<MadeAgent> dram_;         // [units]
+  std::vector<uint64_t> arena_offset_;              // [sites] of the first unit, see UnitMemory
+  uint64_t staging_offset_ = 0;                     // in the DRAM agents' memory
+  std::vector<std::vector<PlacedTensor>> tensors_;  // [units]
+  std::vector<MadeAgent> dram_;                     // [units]
   MadeAgent flash_;
   std::vector<std::unique_ptr<AgentThread>> dram_threads_;  // none, or [units]
   std::unique_ptr<AgentThread> flash_thread_;
