@@ -13,8 +13,10 @@ namespace tierd {
 
 class File {
  public:
+  // What is read once need not stay in the system's page cache, which a cgroup counts as this program's.
+  enum class Reading { again, once };
   // Errors: not_found, invalid_argument (not a regular file), io_error.
-  static Result<File> open(const std::string& path);
+  static Result<File> open(const std::string& path, Reading reading = Reading::again);
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
   ~File();
@@ -35,6 +37,7 @@ class File {
 
   std::string path_;
   int descriptor_;  // owned; -1 after a move
+  Reading reading_ = Reading::again;
   uint64_t size_bytes_ = 0;
   int64_t modified_ns_ = 0;
 };

@@ -68,7 +68,7 @@ Status decode_values(const File& file, const SafetensorsTensor& from, PluginTens
 }  // namespace
 
 Result<PluginTensorFile> PluginTensorFile::open(const std::string& path) {
-  TIERD_ASSIGN(File file, File::open(path));
+  TIERD_ASSIGN(File file, File::open(path, File::Reading::once));
   TIERD_ASSIGN(std::vector<SafetensorsTensor> tensors, read_safetensors_header(file));
   PluginTensorFile opened(std::move(file), std::move(tensors));
   for (const SafetensorsTensor& tensor : opened.tensors_) {
