@@ -87,11 +87,11 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
     if (plan_.sites[site].given) pass.given = &tokens;
     Status status = co_await scheduler_.pass(site, pass);
     if (!status.ok()) {
-      (void)scheduler_.end_step(step_);
+      (void)co_await scheduler_.end_step(step_);
       co_return status;
     }
   }
-  co_return scheduler_.end_step(step_);
+  co_return co_await scheduler_.end_step(step_);
 }
 
 // Before strategies are asked.

@@ -38,7 +38,8 @@ Result<ResizedCache> Arena::ask(Strategy<tierd_cache_1>& cache, uint64_t bytes,
   return resized(cache, sites_, residency_, bytes, std::move(most));
 }
 
-Task<Status> Arena::resize(ResizedCache answer) {
+Task<Status> Arena::resize(uint64_t bytes, ResizedCache answer) {
+  memory_.arena_bytes = bytes;
   status_ = {};
   unmoved_.clear();
   Notice& changed = changed_;

@@ -28,14 +28,16 @@ class Arena : private CompletionSink {
 
   // Whether it can have another size at all. Error: unsupported, naming the cache or the agent.
   Status resizable(const Strategy<tierd_cache_1>& cache) const;
+  // What its cache may split.
+  uint64_t bytes() const { return memory_.arena_bytes; }
   // What the cache makes of `bytes`, where `at_home` [sites] neurons of each site are at home. Error:
   // plugin_fault; then nothing has changed.
   Result<ResizedCache> ask(Strategy<tierd_cache_1>& cache, uint64_t bytes,
                            std::vector<uint32_t> at_home) const;
-  // Carries it out: lets go what leaves, moves what lies behind a site's new end, tells the agent what is in
-  // use from now on. Error: internal, when the agent cannot do it; what it failed to move is gone, and
-  // everything else is as it should be.
-  Task<Status> resize(ResizedCache answer);
+  // Carries it out, `bytes` being what was asked about: lets go what leaves, moves what lies behind a site's
+  // new end, tells the agent what is in use from now on. Error: internal, when the agent cannot do it; what
+  // it failed to move is gone, and everything else is as it should be.
+  Task<Status> resize(uint64_t bytes, ResizedCache answer);
 
   // Tells the agent what is in use, unless it was told; for one that serves `resize`.
   Task<Status> tell();
@@ -50,7 +52,7 @@ class Arena : private CompletionSink {
   const std::vector<Site>& sites_;
   Residency& residency_;
   Intake& intake_;
-  const UnitMemory memory_;
+  UnitMemory memory_;
   Notice& changed_;
   bool told_ = false;
   uint32_t open_ = 0;            // messages under way

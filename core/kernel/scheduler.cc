@@ -33,6 +33,7 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Str
       strategies_(strategies),
       placement_(placement),
       options_(std::move(options)),
+      arenas_(sites, strategies, placement),
       use_(sites.size()),
       row_masks_(dispatcher, sites, options_.max_rows),
       wished_(sites.size(), 0),
@@ -48,8 +49,7 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Str
     intake.describe_extent = options_.describe_extent;
     intakes_.emplace_back(dispatcher, sites, strategies, residencies[u], std::move(intake), counters_,
                           changed_);
-    arenas_.emplace_back(dispatcher, sites, residencies[u], intakes_.back(), options_.units[u].memory,
-                         changed_);
+    arenas_.add(dispatcher, residencies[u], intakes_.back(), options_.units[u].memory, changed_);
   }
 }
 
@@ -462,7 +462,7 @@ Status Scheduler::look_ahead(const Current& current) {
   return {};
 }
 
-Status Scheduler::end_step(uint32_t step) {
+Task<Status> Scheduler::end_step(uint32_t step) {
   if (observer() != nullptr) observer()->step_ends(step);
   for (Intake& intake : intakes_) intake.end_step(step);
   Status told;
@@ -470,13 +470,21 @@ Status Scheduler::end_step(uint32_t step) {
     const Status answer = cache.call_if(&tierd_cache_1::end_step, "end_step");
     if (told.ok()) told = answer;
   }
+  if (told.ok()) told = co_await split_anew();
   if (observer() != nullptr) {
     uint64_t digest = 0;
     for (const Intake& intake : intakes_) digest = digest * 0x100000001b3 ^ intake.residency().digest();
     observer()->settled(digest);
   }
-  TIERD_TRY(told);
-  return take_fault();
+  co_return told.ok() ? take_fault() : told;
+}
+
+Task<Status> Scheduler::split_anew() {
+  auto units = arenas_.unevenly_split();
+  if (!units.ok()) co_return units.error();
+  if (units->empty()) co_return Status{};
+  (void)co_await look_ahead_is_over();
+  co_return co_await arenas_.split_anew(std::move(*units));
 }
 
 Status Scheduler::take_fault() {
@@ -487,10 +495,8 @@ Status Scheduler::take_fault() {
 
 Task<Status> Scheduler::fill(std::function<void(uint64_t)> progress) {
   if (observer() != nullptr) observer()->fill_begins();
-  for (Arena& arena : arenas_) {
-    const Status told = co_await arena.tell();
-    if (!told.ok()) co_return told;
-  }
+  Status told = co_await arenas_.tell();
+  if (!told.ok()) co_return told;
   for (uint32_t u = 0; u < intakes_.size(); ++u) {
     auto asked = wanted_at_start(strategies_.caches[u], sites_);
     if (!asked.ok()) co_return asked.error();
@@ -500,41 +506,23 @@ Task<Status> Scheduler::fill(std::function<void(uint64_t)> progress) {
   co_return Status{};
 }
 
-Status Scheduler::resizable() const {
-  for (uint32_t u = 0; u < arenas_.size(); ++u) TIERD_TRY(arenas_[u].resizable(strategies_.caches[u]));
-  return {};
-}
-
-// All caches have answered before anything is changed.
 Task<Status> Scheduler::resize(ArenaSize size, std::vector<uint64_t> parts) {
   if (observer() != nullptr) observer()->resize_begins(size.capacity, size.arena);
-  if (Status able = resizable(); !able.ok()) co_return able;
-  std::vector<ResizedCache> answers;
-  for (uint32_t u = 0; u < arenas_.size(); ++u) {
-    std::vector<uint32_t> at_home(sites_.size(), 0);
-    for (SiteId s = 0; s < sites_.size(); ++s) {
-      if (domain(s) != s) continue;
-      for (uint32_t i = 0; i < sites_[s].n; ++i) at_home[s] += placement_.home(s, i) == u ? 1 : 0;
-    }
-    auto answer = arenas_[u].ask(strategies_.caches[u], parts[u], std::move(at_home));
-    if (!answer.ok()) co_return answer.error();
-    answers.push_back(std::move(*answer));
-  }
-  Status status;
-  for (uint32_t u = 0; u < arenas_.size(); ++u) {
-    const Status resized = co_await arenas_[u].resize(std::move(answers[u]));
-    if (status.ok()) status = resized;
-  }
-  co_return status;
+  co_return co_await arenas_.resize(std::move(parts));
 }
 
-Task<Status> Scheduler::drain() {
-  if (observer() != nullptr) observer()->drain_begins();
+Task<Status> Scheduler::look_ahead_is_over() {
   std::fill(wished_.begin(), wished_.end(), 0);
   for (Intake& intake : intakes_) intake.give_up_all();
   for (const Intake& intake : intakes_) {
     while (!intake.idle()) co_await changed_;
   }
+  co_return Status{};
+}
+
+Task<Status> Scheduler::drain() {
+  if (observer() != nullptr) observer()->drain_begins();
+  (void)co_await look_ahead_is_over();
   // The plugins' quarantine tells it from here on.
   fault_ = {};
   for (Intake& intake : intakes_) (void)intake.take_fault();

@@ -13,7 +13,7 @@
 
 #include "core/base/result.h"
 #include "core/kernel/active_set.h"
-#include "core/kernel/arena.h"
+#include "core/kernel/arenas.h"
 #include "core/kernel/counters.h"
 #include "core/kernel/dispatcher.h"
 #include "core/kernel/intake.h"
@@ -61,8 +61,9 @@ class Scheduler : private CompletionSink {
   // One site of one step. Errors: io_error or corrupt naming the extent, plugin_fault naming the plugin,
   // cancelled. After an error nothing of the pass is in flight any more.
   Task<Status> pass(SiteId site, Pass pass);
-  // After the last site of a step, or when a step was given up.
-  Status end_step(uint32_t step);
+  // After the last site of a step, or when a step was given up. A cache that wants another split of its arena
+  // gets it here. Errors: plugin_fault; those of `resize`.
+  Task<Status> end_step(uint32_t step);
 
   // Between two steps, to the predictor: rows of a sequence follow, or come no more. The fault of an end, for
   // which nobody waits, is kept for take_fault.
@@ -87,7 +88,7 @@ class Scheduler : private CompletionSink {
   };
   Task<Status> resize(ArenaSize size, std::vector<uint64_t> parts);
   // Error: unsupported or plugin_fault, naming the cache or the agent that cannot.
-  Status resizable() const;
+  Status resizable() const { return arenas_.resizable(); }
 
   // Gives up all look-ahead; done when no read is in flight.
   Task<Status> drain();
@@ -168,6 +169,9 @@ class Scheduler : private CompletionSink {
     return intakes_.size() == 1 ? current.computed() : current.shares[unit].wanted;
   }
 
+  Task<Status> look_ahead_is_over();
+  Task<Status> split_anew();
+
   void pump();
   uint32_t unit_of(uint16_t agent) const;
   bool stopping();
@@ -180,9 +184,9 @@ class Scheduler : private CompletionSink {
   const Placement& placement_;
   Options options_;
   SchedulerCounters counters_;
-  Notice changed_;                // something came in
-  std::deque<Intake> intakes_;    // [units]
-  std::deque<Arena> arenas_;      // [units]
+  Notice changed_;              // something came in
+  std::deque<Intake> intakes_;  // [units]
+  Arenas arenas_;
   std::vector<SiteUse> use_;      // [sites]
   RowMasks row_masks_;            // of the present pass
   std::vector<uint64_t> wished_;  // [sites] one past the latest step for which a wish was made

@@ -9,6 +9,7 @@ namespace tierd {
 struct UnitMemory {
   uint16_t agent = 0;
   uint16_t pool = 0;
+  uint64_t arena_bytes = 0;            // that its cache splits among the sites
   std::vector<uint64_t> arena_offset;  // [sites] where the slots of a canonical site begin, bytes
   std::vector<uint32_t> reserved;      // [sites] how many have addresses, 0 of an alias
   bool resizes = false;                // the agent serves `move` and `resize`

@@ -149,7 +149,7 @@ Task<Status> follow(TraceReader& trace, Follower& follower, WeightlessKernel& ke
       const RecordedPass recorded(*begins);
       (void)co_await scheduler.pass(begins->site, recorded.pass());
     } else if (const auto* ends = follower.next_as<StepEnds>()) {
-      (void)scheduler.end_step(ends->step);
+      (void)co_await scheduler.end_step(ends->step);
     } else if (const auto* rows = follower.next_as<RowsKept>()) {
       scheduler.rows_kept(rows->rows, rows->kept);
     } else if (const auto* sequence = follower.next_as<SequenceBegins>()) {

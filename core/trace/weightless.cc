@@ -43,9 +43,11 @@ Result<std::unique_ptr<WeightlessKernel>> WeightlessKernel::create(const TraceHe
   TIERD_ASSIGN(kernel->strategies_, StrategySet::create(strategies, header.sites, asked));
   kernel->arena_bytes_ = arena_bytes;
   TIERD_ASSIGN(kernel->slots_, kernel->strategies_->share(arena_bytes));
+  const std::vector<uint64_t> parts = kernel->strategies_->parts(arena_bytes);
   for (size_t u = 0; u < options.units.size(); ++u) {
     kernel->residencies_.emplace_back(header.sites, kernel->slots_[u]);
     UnitMemory& memory = options.units[u].memory;
+    memory.arena_bytes = parts[u];
     // Another budget than the recorded one may want more.
     for (SiteId s = 0; s < header.sites.size(); ++s)
       memory.reserved[s] = std::max(memory.reserved[s], kernel->slots_[u][s]);

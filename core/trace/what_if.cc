@@ -99,7 +99,7 @@ class Asker {
     return run(kernel_.dispatcher(), kernel_.scheduler().pass(asked.begins.site, recorded.pass()));
   }
   Status operator()(const StepEnds& ends) {
-    TIERD_TRY(kernel_.scheduler().end_step(ends.step));
+    TIERD_TRY(run(kernel_.dispatcher(), kernel_.scheduler().end_step(ends.step)));
     const SchedulerCounters& now = kernel_.scheduler().counters();
     ++result_.steps;
     if (!prefill_) {

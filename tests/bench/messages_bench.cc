@@ -225,7 +225,7 @@ class DenseStep {
       Status status = co_await scheduler_->pass(site, pass);
       if (!status.ok()) co_return status;
     }
-    co_return scheduler_->end_step(number);
+    co_return co_await scheduler_->end_step(number);
   }
   void run(Task<Status> task) {
     while (!task.done()) {

@@ -101,7 +101,7 @@ class MovingRange {
     pass.sequences = kSequences;
     Status status = co_await scheduler_->pass(0, pass);
     if (!status.ok()) co_return status;
-    co_return scheduler_->end_step(number_);
+    co_return co_await scheduler_->end_step(number_);
   }
   void run(Task<Status> task) {
     while (!task.done()) {

@@ -139,7 +139,7 @@ TEST(Arena, WhatWasReadAheadIsGivenUp) {
   };
   arena.world.script.admit = keep_what_fits();
   ASSERT_TRUE(arena.world.pass(1, 0).ok());
-  ASSERT_TRUE(arena.world.scheduler->end_step(0).ok());
+  ASSERT_TRUE(arena.world.end_step(0).ok());
   arena.answer({0, 1}, {{1, 0}, {1, 3}, {1, 2}, {0, 0}});
   arena.world.settle();
   arena.world.flash.finish();  // into the one slot of site 0; the others come to staging
@@ -171,6 +171,72 @@ TEST(Arena, EachUnitItsOwn) {
   EXPECT_EQ(arena.world.residencies[1].max_slots(1), 2u);
   EXPECT_THAT(arena.world.order, Contains("1 move 7-4").Times(1));
   EXPECT_THAT(arena.world.order, Contains("2 move 6-4 7-5").Times(1));
+}
+
+TEST(Arena, ACacheGetsAnotherSplitOfWhatItHas) {
+  ArenaWorld arena;
+  arena.answer({3, 2}, {{1, 0}, {1, 2}});
+  ASSERT_TRUE(arena.world.end_step(0).ok());
+  arena.expect_as_it_was();  // it did not ask for any
+  arena.world.script.resplit = 1;
+  ASSERT_TRUE(arena.world.end_step(1).ok());
+  EXPECT_EQ(arena.asked, 5u * kSlot);
+  EXPECT_EQ(arena.most, (std::vector<uint32_t>{4, 6}));
+  EXPECT_THAT(arena.world.order, ElementsAre("1 move 6-4 7-5", "1 use 0-3 4-6"));
+  EXPECT_EQ(arena.world.residency.max_slots(0), 3u);
+  EXPECT_EQ(arena.world.residency.max_slots(1), 2u);
+  arena.world.script.resplit = 0;
+  arena.expect_computed(2);
+
+  // After another size, of that.
+  arena.answer({0, 2}, {});
+  ASSERT_TRUE(arena.resize(2).ok());
+  arena.world.script.resplit = 1;
+  ASSERT_TRUE(arena.world.end_step(2).ok());
+  EXPECT_EQ(arena.asked, 2u * kSlot);
+  arena.world.script.resplit = 0;
+  arena.expect_computed(3);
+}
+
+TEST(Arena, NothingIsOnItsWayWhenItIsSplitAnew) {
+  ArenaWorld arena;
+  arena.world.script.look_ahead = [](SiteId site) {
+    return site == 1 ? std::vector<Ahead>{{0, 1}} : std::vector<Ahead>{};
+  };
+  arena.world.script.admit = keep_what_fits();
+  ASSERT_TRUE(arena.world.pass(1, 0).ok());
+  arena.answer({2, 3}, {{1, 0}});
+  arena.world.script.resplit = 1;
+  ASSERT_TRUE(arena.world.end_step(0).ok());
+  for (uint32_t i = 0; i < 4; ++i) EXPECT_FALSE(arena.world.residency.leased(0, i));
+  EXPECT_EQ(arena.world.residency.max_slots(0), 2u);
+  arena.world.script = {};
+  arena.expect_computed(1);
+}
+
+TEST(Arena, WhoCannotChangeItsSizeIsNotAskedForAnotherSplit) {
+  ScriptedWorld world({.neurons = {4}, .slots = {2}});
+  world.script.resplit = 1;
+  ASSERT_TRUE(world.run(world.scheduler->fill({})).ok());
+  ASSERT_TRUE(world.end_step(0).ok());
+  EXPECT_THAT(world.order, ElementsAre());
+}
+
+TEST(Arena, EachUnitIsSplitAnewByItself) {
+  ArenaWorld arena(2);
+  int asked = 0;
+  arena.world.script.resize = [&](uint64_t bytes, uint32_t* slots, tierd_victims_out* victims) {
+    EXPECT_EQ(bytes, 5u * kSlot);
+    ++asked;
+    EXPECT_EQ(slots[1], 3u);
+    slots[0] = 0, slots[1] = 3;
+    victims->n = 1, victims->item[0] = {1, 0};
+    return 0;
+  };
+  arena.world.placement.place(1, {0, 0, 0, 1, 1, 1});
+  arena.world.script.resplit = 1;
+  ASSERT_TRUE(arena.world.end_step(0).ok());
+  EXPECT_EQ(asked, 2);
 }
 
 TEST(Arena, WhatTheAgentFailsToMoveIsGone) {
@@ -240,6 +306,10 @@ TEST(Arena, AnAnswerThatMakesNoSenseChangesNothing) {
   };
   EXPECT_EQ(arena.resize(3).error().line(), "cache 'script': resize: 5 victims of 4 neurons");
   arena.expect_as_it_was();
+  arena.world.heal();
+  arena.world.script.resplit = 2;
+  EXPECT_EQ(arena.world.end_step(0).error().line(), "cache 'script': resplit: 2 is neither 0 nor 1");
+  EXPECT_TRUE(arena.world.scheduler->quarantined());
 }
 
 }  // namespace

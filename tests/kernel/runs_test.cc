@@ -206,7 +206,7 @@ void history(uint64_t seed) {
       std::sort(computed.begin(), computed.end());
       EXPECT_EQ(computed, active);
     }
-    ASSERT_TRUE(world.scheduler->end_step(step).ok());
+    ASSERT_TRUE(world.end_step(step).ok());
   }
   fault_every = 0;
   world.expect_nothing_lost();

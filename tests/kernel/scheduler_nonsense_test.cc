@@ -242,7 +242,7 @@ TEST(SchedulerNonsense, IsOneLineAndTheKernelLives) {
     world.settle();
     while (!world.flash.open.empty()) world.flash.finish();
     world.settle();
-    if (status.ok()) status = world.scheduler->end_step(1);
+    if (status.ok()) status = world.end_step(1);
     if (*n.line == '\0') {
       EXPECT_TRUE(status.ok());
     } else {

@@ -48,7 +48,7 @@ TEST(SchedulerFaults, WhatFailsForGoodNamesTheExtent) {
       EXPECT_EQ(world.flash.started.size(), 3u);
       EXPECT_TRUE(world.flash.open.empty());
       EXPECT_EQ(world.dispatcher.in_flight(), 0u);
-      ASSERT_TRUE(world.scheduler->end_step(0).ok());
+      ASSERT_TRUE(world.end_step(0).ok());
       if (keep) {
         EXPECT_EQ(world.script.calls, (std::vector<std::string>{"failed 1:0,1,2,3"}));
       }
@@ -75,7 +75,7 @@ TEST(SchedulerFaults, AnErrorLeavesNothingOfThePassInFlight) {
     EXPECT_EQ(status.code(), Code::corrupt);
     EXPECT_THAT(status.error().line(), HasSubstr("extent 2"));
     EXPECT_TRUE(world.flash.open.empty());
-    ASSERT_TRUE(world.scheduler->end_step(0).ok());
+    ASSERT_TRUE(world.end_step(0).ok());
     ASSERT_TRUE(world.pass(0, 1).ok());
     world.expect_whole(0, 1, {0, 1, 2, 3});
     world.expect_nothing_lost();
@@ -137,7 +137,7 @@ TEST(SchedulerFaults, StopEndsAPass) {
     EXPECT_EQ(status.code(), Code::cancelled);
     EXPECT_THAT(status.error().line(), HasSubstr("site 0: interrupted"));
     EXPECT_TRUE(world.flash.open.empty());
-    ASSERT_TRUE(world.scheduler->end_step(0).ok());
+    ASSERT_TRUE(world.end_step(0).ok());
     world.dispatcher.waiter().clear_stop();
     for (SiteId site : {0u, 1u}) {
       ASSERT_TRUE(world.pass(site, 1).ok());
@@ -331,7 +331,7 @@ void storm(uint64_t seed) {
       }
       if (testing::Test::HasFailure()) return;
     }
-    ASSERT_TRUE(world.scheduler->end_step(step).ok());
+    ASSERT_TRUE(world.end_step(step).ok());
     if (step % 10 == 9) world.settle();  // no fault of these steps is told in the next
     if (random.below(10) == 0) world.expect_nothing_lost();
     world.dispatcher.waiter().clear_stop();

@@ -124,7 +124,7 @@ TEST(Scheduler, LookAheadWrapsIntoTheNextStep) {
     return site == 2 ? std::vector<Ahead>{{0, 1}, {1, 2, Neurons{1}}} : std::vector<Ahead>{};
   };
   ASSERT_TRUE(world.pass(2, 5).ok());
-  ASSERT_TRUE(world.scheduler->end_step(5).ok());
+  ASSERT_TRUE(world.end_step(5).ok());
   world.settle();
   EXPECT_EQ(world.reads(), "[8][9][10][11][0][1][2][3][5]");
   for (const Read& read : world.flash.open) {
@@ -284,7 +284,7 @@ TEST(Scheduler, WhatNobodyUsedIsGivenUpWithItsStep) {
   world.script.predict = predicts({{0, {}}});
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
-  ASSERT_TRUE(world.scheduler->end_step(0).ok());
+  ASSERT_TRUE(world.end_step(0).ok());
   world.settle();
   EXPECT_EQ(world.flash.cancels.size(), 2u);  // not the wish for step 1
   while (!world.flash.open.empty()) world.flash.finish();
@@ -399,7 +399,7 @@ TEST(Scheduler, AnAliasClaimsWhatWasAdmittedForTheOther) {
   ASSERT_TRUE(world.pass(1, 0).ok());
   world.settle();
   EXPECT_EQ(world.reads(), "[8][9]");
-  ASSERT_TRUE(world.scheduler->end_step(0).ok());
+  ASSERT_TRUE(world.end_step(0).ok());
   ASSERT_TRUE(world.pass(0, 1, {1, 3}).ok());  // 1 is on its way, 3 only admitted
   world.expect_whole(0, 1, {1, 3});
   ASSERT_TRUE(world.pass(2, 1).ok());
@@ -450,7 +450,7 @@ TEST(Scheduler, ManyMoreNeuronsThanMessages) {
       ASSERT_TRUE(world.pass(site, step).ok());
       world.expect_whole(site, step, all);
     }
-    ASSERT_TRUE(world.scheduler->end_step(step).ok());
+    ASSERT_TRUE(world.end_step(step).ok());
   }
   world.expect_nothing_lost();
 }

@@ -286,6 +286,7 @@ struct Script {
   std::function<int(const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out*)> admit;
   std::function<void(SiteId, tierd_victims_out*)> expire;
   std::function<int(uint64_t, uint32_t*, tierd_victims_out*)> resize;
+  uint32_t resplit = 0;  // what the cache answers
   std::function<std::vector<Ahead>()> fill;
   std::map<std::string, int> code;  // of the other functions
   std::vector<std::string> calls;   // of the cache: "landed 2:1,3"
@@ -391,6 +392,10 @@ struct Script {
           auto& script = *static_cast<Script*>(self);
           script.calls.push_back("kept " + std::to_string(kept) + " of " + std::to_string(rows));
           return script.code["rows_kept"];
+        },
+        [](void* self, uint32_t* wanted) {
+          *wanted = static_cast<Script*>(self)->resplit;
+          return 0;
         }};
     Strategies all;
     const auto install = [&](auto& strategy, const char* kind, const auto& table) {
@@ -457,6 +462,7 @@ class ScriptedWorld {
       memory.agent = dispatcher.add_agent(unit);
       memory.reserved = options.resizes ? options.neurons : options.slots;
       memory.resizes = options.resizes;
+      for (const uint32_t slots : options.slots) memory.arena_bytes += slots * kSlot;
       memory.arena_offset = arena_offsets(sites, memory.reserved);
       uint64_t end = unit.arena_bytes = memory.arena_offset.back();
       memory.staging_offset = end;
@@ -521,6 +527,7 @@ class ScriptedWorld {
     pass.given = &set;
     return run(scheduler->pass(site, pass));
   }
+  Status end_step(uint32_t step) { return run(scheduler->end_step(step)); }
   Status drain() { return run(scheduler->drain()); }
   // What the kernel does by itself, without any read ending.
   void settle() {

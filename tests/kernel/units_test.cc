@@ -201,7 +201,7 @@ TEST(Units, AnyHistoryKeepsTheOrder) {
         for (const auto& [neuron, unit] : assigned)
           EXPECT_EQ(std::count(merged.begin(), merged.end(), neuron), unit == 0 ? 0 : 1);
       }
-      ASSERT_TRUE(world.scheduler->end_step(step).ok());
+      ASSERT_TRUE(world.end_step(step).ok());
     }
     world.expect_nothing_lost();
   }

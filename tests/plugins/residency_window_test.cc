@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <numeric>
 #include <set>
 
 #include "core/base/random.h"
@@ -26,13 +27,9 @@ Setting integer(const char* key, int64_t value) {
 }
 
 // A network's memory as the kernel keeps it.
-struct Memory {
-  Memory(int64_t k, uint32_t room)
-      : cache("cache", "residency-window", kSites, {integer("k", k)}), slots(room) {
-    cache.evictable = [this](uint32_t, uint32_t neuron) {
-      return resident.count(neuron) != 0 && pinned.count(neuron) == 0 ? 1 : 0;
-    };
-  }
+class Network {
+ public:
+  Network(Cache& of, uint32_t number, uint32_t room) : cache(of), site(number), slots(room) {}
   // One token. Returns what was read for it.
   Set pass(const Set& active) { return rows({active}); }
   // A token and guesses, a set each.
@@ -43,7 +40,7 @@ struct Memory {
     pinned.clear();
     for (const uint32_t neuron : active) (resident.count(neuron) != 0 ? pinned : missing).insert(neuron);
     const std::vector<uint32_t> asked(missing.begin(), missing.end());
-    const Admitted answer = admit(cache, kNetwork, asked, slots - static_cast<uint32_t>(resident.size()));
+    const Admitted answer = admit(cache, site, asked, slots - static_cast<uint32_t>(resident.size()));
     leave(answer.victims);
     std::vector<uint32_t> kept;
     for (size_t i = 0; i < asked.size(); ++i) {
@@ -52,7 +49,7 @@ struct Memory {
     resident.insert(kept.begin(), kept.end());
     EXPECT_LE(resident.size(), slots);
     most = std::max(most, resident.size());
-    cache.table.landed(cache.self, kNetwork, kept.data(), static_cast<uint32_t>(kept.size()));
+    cache.table.landed(cache.self, site, kept.data(), static_cast<uint32_t>(kept.size()));
     pinned.clear();
     const std::vector<uint32_t> used(active.begin(), active.end());
     std::vector<uint64_t> masks;
@@ -60,7 +57,7 @@ struct Memory {
       uint64_t& mask = masks.emplace_back(0);
       for (size_t r = 0; r < sets.size(); ++r) mask |= uint64_t{sets[r].count(neuron)} << r;
     }
-    tierd_set_view view = set_of(kNetwork, used);
+    tierd_set_view view = set_of(site, used);
     view.rows = static_cast<uint32_t>(sets.size());
     if (sets.size() > 1) view.row_mask = masks.data();
     cache.table.touch(cache.self, &view);
@@ -70,7 +67,7 @@ struct Memory {
   void expire() {
     std::vector<tierd_neuron> room(kNeurons);
     tierd_victims_out out{kNeurons, 0, room.data()};
-    EXPECT_EQ(cache.table.expire(cache.self, kNetwork, &out), TIERD_OK);
+    EXPECT_EQ(cache.table.expire(cache.self, site, &out), TIERD_OK);
     std::vector<uint32_t> leaving;
     for (uint32_t i = 0; i < out.n; ++i) leaving.push_back(room[i].neuron);
     leave(leaving);
@@ -78,14 +75,97 @@ struct Memory {
   void leave(const std::vector<uint32_t>& victims) {
     for (const uint32_t neuron : victims) EXPECT_EQ(resident.erase(neuron), 1u);
     if (victims.empty()) return;
-    cache.table.dropped(cache.self, kNetwork, victims.data(), static_cast<uint32_t>(victims.size()),
+    cache.table.dropped(cache.self, site, victims.data(), static_cast<uint32_t>(victims.size()),
                         TIERD_DROPPED_EVICTED);
   }
 
-  Cache cache;
+  bool evictable(uint32_t neuron) const { return resident.count(neuron) != 0 && pinned.count(neuron) == 0; }
+
+  Cache& cache;
+  uint32_t site;
   uint32_t slots;
   Set resident, pinned;
   size_t most = 0;
+};
+
+// One network alone.
+struct Memory {
+  Memory(int64_t k, uint32_t room)
+      : cache("cache", "residency-window", kSites, {integer("k", k)}), network(cache, kNetwork, room) {
+    cache.evictable = [this](uint32_t, uint32_t neuron) { return network.evictable(neuron) ? 1 : 0; };
+  }
+  Set pass(const Set& active) { return network.pass(active); }
+
+  Cache cache;
+  Network network;
+};
+
+// Several, which share one memory; each needs other room.
+class Networks {
+ public:
+  Networks(std::vector<double> active, uint32_t room)
+      : share_(std::move(active)),
+        cache_("cache", "residency-window",
+               std::vector<TestSite>(share_.size(), {kNeurons, 10, false, TIERD_NO_SITE, kNeuronAxis}),
+               {integer("k", 4)}),
+        bytes_(room * 10) {
+    std::vector<uint32_t> slots(share_.size(), kNeurons);
+    EXPECT_EQ(cache_.table.share(cache_.self, bytes_, slots.data()), TIERD_OK);
+    for (uint32_t s = 0; s < share_.size(); ++s) networks_.emplace_back(cache_, s, slots[s]);
+    cache_.evictable = [this](uint32_t s, uint32_t neuron) { return networks_[s].evictable(neuron) ? 1 : 0; };
+  }
+  // A token. Returns what was read for it.
+  size_t step() {
+    size_t read = 0;
+    for (uint32_t s = 0; s < share_.size(); ++s) {
+      Set active;
+      for (uint32_t i = 0; i < kNeurons; ++i) {
+        if (random_.uniform() < share_[s]) active.insert(i);
+      }
+      read += networks_[s].pass(active).size();
+    }
+    uint32_t wanted = 2;
+    EXPECT_EQ(cache_.table.resplit(cache_.self, &wanted), TIERD_OK);
+    EXPECT_LE(wanted, 1u);
+    if (wanted == 1) resize();
+    return read;
+  }
+  size_t steps(int n) {
+    size_t read = 0;
+    for (int i = 0; i < n; ++i) read += step();
+    return read;
+  }
+  std::vector<uint32_t> slots() const {
+    std::vector<uint32_t> all;
+    for (const Network& network : networks_) all.push_back(network.slots);
+    return all;
+  }
+  uint32_t splits = 0;
+
+ private:
+  void resize() {
+    ++splits;
+    std::vector<uint32_t> slots(share_.size(), kNeurons);
+    std::vector<tierd_neuron> room(share_.size() * kNeurons);
+    tierd_victims_out out{static_cast<uint32_t>(room.size()), 0, room.data()};
+    ASSERT_EQ(cache_.table.resize(cache_.self, bytes_, slots.data(), &out), TIERD_OK);
+    for (uint32_t s = 0; s < share_.size(); ++s) {
+      std::vector<uint32_t> victims;
+      for (uint32_t i = 0; i < out.n; ++i) {
+        if (room[i].site == s) victims.push_back(room[i].neuron);
+      }
+      networks_[s].leave(victims);
+      networks_[s].slots = slots[s];
+      EXPECT_LE(networks_[s].resident.size(), slots[s]);
+    }
+    EXPECT_LE(std::accumulate(slots.begin(), slots.end(), uint64_t{0}) * 10, bytes_);
+  }
+
+  std::vector<double> share_;
+  Cache cache_;
+  uint64_t bytes_;
+  std::vector<Network> networks_;
+  Random random_{5};
 };
 
 Set draw(Random& random) {
@@ -105,7 +185,7 @@ TEST(ResidencyWindow, KeepsTheUnionOfTheLastTokensAndReadsWhatIsNewToIt) {
     for (int token = 0; token < 60; ++token) {
       Set held;
       for (const Set& set : window) held.insert(set.begin(), set.end());
-      ASSERT_EQ(memory.resident, held) << "k " << k << " token " << token;
+      ASSERT_EQ(memory.network.resident, held) << "k " << k << " token " << token;
       const Set active = draw(random);
       Set fresh;
       std::set_difference(active.begin(), active.end(), held.begin(), held.end(),
@@ -128,7 +208,7 @@ TEST(ResidencyWindow, ShrinksByItselfWhereRoomIsShort) {
     Memory memory(4, slots);
     uint64_t read = 0;
     for (const Set& active : tokens) read += memory.pass(active).size();
-    EXPECT_LE(memory.most, slots);
+    EXPECT_LE(memory.network.most, slots);
     EXPECT_LT(read, read_before);
     EXPECT_GT(memory.cache.metrics["k"], k_before);
     read_before = read;
@@ -142,13 +222,13 @@ TEST(ResidencyWindow, TheOldestMakeRoomFirst) {
   memory.pass({0, 1});
   memory.pass({2, 3});
   memory.pass({0, 4});
-  EXPECT_EQ(memory.resident, (Set{0, 1, 2, 3, 4}));
+  EXPECT_EQ(memory.network.resident, (Set{0, 1, 2, 3, 4}));
   memory.pass({5, 6});  // one slot is free: 1 was used longest ago, 0 again since
-  EXPECT_EQ(memory.resident, (Set{0, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(memory.network.resident, (Set{0, 2, 3, 4, 5, 6}));
   // More than there is room for: what cannot stay streams by, and nobody in use is evicted.
   memory.pass({0, 10, 11, 12, 13, 14, 15, 16});
-  EXPECT_EQ(memory.resident.size(), 6u);
-  EXPECT_EQ(memory.resident.count(0), 1u);
+  EXPECT_EQ(memory.network.resident.size(), 6u);
+  EXPECT_EQ(memory.network.resident.count(0), 1u);
 }
 
 TEST(ResidencyWindow, WhatIsUsedWholeStaysFirst) {
@@ -181,10 +261,10 @@ TEST(ResidencyWindow, WhoCannotLeaveNowStaysAndLeavesLater) {
   const auto evictable = memory.cache.evictable;
   memory.cache.evictable = [](uint32_t, uint32_t) { return 0; };
   memory.pass({8});
-  EXPECT_EQ(memory.resident, (Set{7, 8}));
+  EXPECT_EQ(memory.network.resident, (Set{7, 8}));
   memory.cache.evictable = evictable;
   memory.pass({9});
-  EXPECT_EQ(memory.resident, (Set{9}));
+  EXPECT_EQ(memory.network.resident, (Set{9}));
 }
 
 // Speculation: the window ends at the last token that was right, whatever was guessed beyond it.
@@ -197,13 +277,14 @@ TEST(ResidencyWindow, GuessesThatWereWrongLeaveNoTrace) {
     std::vector<Set> rows;
     for (uint32_t r = 0; r < 1 + random.below(5); ++r) rows.push_back(draw(random));
     const uint32_t kept = 1 + random.below(static_cast<uint32_t>(rows.size()));
-    memory.rows(rows);
+    memory.network.rows(rows);
     if (rows.size() > 1) {
       for (const Set& row : rows) {
-        for (const uint32_t neuron : row) ASSERT_EQ(memory.resident.count(neuron), 1u) << "nobody leaves yet";
+        for (const uint32_t neuron : row)
+          ASSERT_EQ(memory.network.resident.count(neuron), 1u) << "nobody leaves yet";
       }
       memory.cache.table.rows_kept(memory.cache.self, static_cast<uint32_t>(rows.size()), kept);
-      memory.expire();
+      memory.network.expire();
     }
     for (uint32_t r = 0; r < kept; ++r) {
       window.push_back(rows[r]);
@@ -211,18 +292,58 @@ TEST(ResidencyWindow, GuessesThatWereWrongLeaveNoTrace) {
     }
     Set held;
     for (const Set& set : window) held.insert(set.begin(), set.end());
-    ASSERT_EQ(memory.resident, held) << "step " << step;
+    ASSERT_EQ(memory.network.resident, held) << "step " << step;
+  }
+}
+
+TEST(ResidencyWindow, NetworksShareByWhatTheirWindowsNeed) {
+  Networks networks({0.05, 0.1, 0.1, 0.2}, 280);  // unions of 5: 0.23, 0.41, 0.41, 0.67 of 200: 344 in all
+  EXPECT_EQ(networks.slots(), (std::vector<uint32_t>{70, 70, 70, 70}));
+  networks.steps(7);
+  EXPECT_EQ(networks.splits, 0u);
+  networks.step();
+  EXPECT_EQ(networks.splits, 1u);
+  networks.steps(92);
+  const std::vector<uint32_t> slots = networks.slots();
+  EXPECT_NEAR(slots[0], 280 * 45 / 344., 4);
+  EXPECT_NEAR(slots[1], 280 * 82 / 344., 4);
+  EXPECT_NEAR(slots[2], 280 * 82 / 344., 4);
+  EXPECT_NEAR(slots[3], 280 * 135 / 344., 4);
+  EXPECT_LE(networks.splits, 4u) << "what fits stays as it is";
+}
+
+TEST(ResidencyWindow, NobodyIsMovedWhereThereIsRoomOrAllNeedTheSame) {
+  Networks roomy({0.05, 0.2}, 2 * kNeurons);
+  roomy.steps(40);
+  EXPECT_EQ(roomy.splits, 0u);
+  Networks alike({0.1, 0.1, 0.1, 0.1}, 240);
+  alike.steps(100);
+  EXPECT_LE(alike.splits, 3u) << "small sets vary";
+}
+
+// A prompt that goes by at once uses much more than a token does.
+TEST(ResidencyWindow, ATextThatGoesByAtOnceTellsNothingOfTheNeed) {
+  Memory memory(1, 50);
+  std::vector<uint32_t> slots = {0, 10, kNeurons, 6};
+  ASSERT_EQ(memory.cache.table.share(memory.cache.self, 1600 + 500, slots.data()), TIERD_OK);
+  Set half;
+  for (uint32_t i = 0; i < 100; ++i) half.insert(i);
+  for (int step = 0; step < 20; ++step) {
+    memory.network.rows({half, half});
+    uint32_t wanted = 0;
+    ASSERT_EQ(memory.cache.table.resplit(memory.cache.self, &wanted), TIERD_OK);
+    EXPECT_EQ(wanted, 0u);
   }
 }
 
 // Rows of several texts, of which nothing is said: one token.
 TEST(ResidencyWindow, ABatchOfTextsIsOneToken) {
   Memory memory(1, kNeurons);
-  memory.rows({{1, 2}, {2, 3}});
-  memory.rows({{4}, {5}});
-  EXPECT_EQ(memory.resident, (Set{1, 2, 3, 4, 5})) << "the second is not decided yet";
+  memory.network.rows({{1, 2}, {2, 3}});
+  memory.network.rows({{4}, {5}});
+  EXPECT_EQ(memory.network.resident, (Set{1, 2, 3, 4, 5})) << "the second is not decided yet";
   memory.pass({6});
-  EXPECT_EQ(memory.resident, (Set{6}));
+  EXPECT_EQ(memory.network.resident, (Set{6}));
 }
 
 }  // namespace

@@ -314,6 +314,7 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
   Scheduler::Options options;
   options.flash_agent = flash_number();
   const bool whole = whole_arena() != 0;
+  const std::vector<uint64_t> parts = strategies_->parts(memory.arena);
   const uint32_t needed = serves(Op::move) | serves(Op::resize);
   const bool resizes = (plan_.agents.dram.entry->serves & needed) == needed;
   for (uint32_t unit = 0; unit < memory.units; ++unit) {
@@ -321,6 +322,7 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
     to.activation_pool = kActivationPool;
     to.memory.agent = dram_number(unit);
     to.memory.pool = kMemoryPool;
+    to.memory.arena_bytes = parts[unit];
     to.memory.reserved = slots_[unit];
     for (SiteId s = 0; s < sites.size() && whole; ++s)
       to.memory.reserved[s] = sites[s].domain == s ? sites[s].n : 0;

@@ -28,6 +28,7 @@ constexpr const char* kAhead =
 constexpr const char* kExpire = "expire: victims are of the same site, evictable, each named once";
 constexpr const char* kResize =
     "resize: victims are evictable and named once, and enough as far as there are any";
+constexpr const char* kResplit = "resplit: answers 0 or 1";
 
 // Slots as the kernel would have them, and what is on its way.
 class Tier {
@@ -102,7 +103,8 @@ class CacheTrace {
     }
     if (!well()) return;
     answered(cache_->strategy.call_if(&tierd_cache_1::end_step, "end_step"));
-    if (random_.below(8) == 0 && well()) resize();
+    if (well()) resplit();
+    if (random_.below(8) == 0 && well()) resize(bytes_ / 4 * random_.below(5));
     if (random_.below(12) == 0 && well()) take_over();
   }
 
@@ -291,10 +293,24 @@ class CacheTrace {
     answered(cache_->strategy.call_if(&tierd_cache_1::landed, "landed", read.site, read.neurons.data(), n));
   }
 
+  // Nothing is on its way when a cache gets the split that it wants.
+  void resplit() {
+    if (cache_->strategy.table.resplit == nullptr) return;
+    Guarded<uint32_t> wanted(1);
+    answered(cache_->strategy.call(&tierd_cache_1::resplit, "resplit", wanted.data()));
+    if (!well()) return;
+    report_.check(kResplit, wanted[0] <= 1, [&] { return fmt::format("answered {}", wanted[0]); });
+    report_.check(kWithin, wanted.intact(), [] { return "resplit wrote beyond its answer"; });
+    fingerprint_.add(wanted[0]);
+    if (wanted[0] != 1) return;
+    while (!reads_.empty() && well()) land_one();
+    if (well()) resize(bytes_);
+  }
+
   // The tier gets another size while reads are on their way.
-  void resize() {
+  void resize(uint64_t bytes) {
     if (cache_->strategy.table.resize == nullptr) return;
-    bytes_ = bytes_ / 4 * random_.below(5);
+    bytes_ = bytes;
     std::vector<uint32_t> most;
     uint32_t valid = 0;
     for (SiteId s = 0; s < sites_.size(); ++s) {

@@ -231,6 +231,7 @@ TIERD_DETAIL_FUNCTION(adopt)
 TIERD_DETAIL_FUNCTION(resize)
 TIERD_DETAIL_FUNCTION(expire)
 TIERD_DETAIL_FUNCTION(rows_kept)
+TIERD_DETAIL_FUNCTION(resplit)
 #undef TIERD_DETAIL_FUNCTION
 
 // The capabilities of a predictor: T::kCaps, or none.
@@ -278,7 +279,8 @@ struct CacheTable {
                               pick_adopt<T>(decltype(F::adopt){}),
                               pick_resize<T>(decltype(F::resize){}),
                               pick_expire<T>(decltype(F::expire){}),
-                              pick_rows_kept<T>(decltype(F::rows_kept){})};
+                              pick_rows_kept<T>(decltype(F::rows_kept){}),
+                              pick_resplit<T>(decltype(F::resplit){})};
 };
 template <class T>
 struct BalancerTable {

@@ -10,18 +10,16 @@
 
 namespace tierd {
 
-// Every site keeps the same share of its neurons: spreads `bytes` over the sites that
-// `takes_part(tierd_site_view)` selects, and returns what is left. slots[s]: out, at most most[s]; those of
-// other sites stay as they are.
-template <class Selector>
-uint64_t split_evenly(const Host& host, uint64_t bytes, const std::vector<uint32_t>& most, uint32_t* slots,
-                      Selector takes_part) {
-  uint64_t whole = 0;
-  for (uint32_t s = 0; s < host.n_sites(); ++s) {
-    if (takes_part(host.site(s))) whole += uint64_t{host.site(s).n} * host.site(s).enc[0].bytes;
-  }
+// Spreads `bytes` over the sites in proportion to what `wants(s)` says, in neurons; sites that want nothing
+// stay as they are. Returns what is left. slots[s]: out, at most most[s].
+template <class Wants>
+uint64_t split_in_proportion(const Host& host, uint64_t bytes, const std::vector<uint32_t>& most,
+                             uint32_t* slots, Wants wants) {
+  double whole = 0;
+  for (uint32_t s = 0; s < host.n_sites(); ++s)
+    whole += static_cast<double>(wants(s)) * static_cast<double>(host.site(s).enc[0].bytes);
   if (whole == 0) return bytes;
-  const double share = std::min(1.0, static_cast<double>(bytes) / static_cast<double>(whole));
+  const double share = static_cast<double>(bytes) / whole;
   const auto take = [&](uint32_t s, uint64_t wanted) {
     const uint64_t slot_bytes = host.site(s).enc[0].bytes;
     const uint64_t taken = std::min({wanted, uint64_t{most[s] - slots[s]}, bytes / slot_bytes});
@@ -30,18 +28,26 @@ uint64_t split_evenly(const Host& host, uint64_t bytes, const std::vector<uint32
     return taken != 0;
   };
   for (uint32_t s = 0; s < host.n_sites(); ++s) {
-    if (!takes_part(host.site(s))) continue;
+    if (wants(s) == 0) continue;
     slots[s] = 0;
-    take(s, static_cast<uint64_t>(share * host.site(s).n));
+    take(s, static_cast<uint64_t>(share * static_cast<double>(wants(s))));
   }
   // What rounding left over, one slot a site and round.
   for (bool gave = true; gave;) {
     gave = false;
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
-      if (takes_part(host.site(s))) gave = take(s, 1) || gave;
+      if (wants(s) != 0) gave = take(s, 1) || gave;
     }
   }
   return bytes;
+}
+
+// Every site that `takes_part(tierd_site_view)` selects keeps the same share of its neurons.
+template <class Selector>
+uint64_t split_evenly(const Host& host, uint64_t bytes, const std::vector<uint32_t>& most, uint32_t* slots,
+                      Selector takes_part) {
+  return split_in_proportion(host, bytes, most, slots,
+                             [&](uint32_t s) { return takes_part(host.site(s)) ? host.site(s).n : 0u; });
 }
 
 // `share` of a cache that treats all sites alike.
@@ -58,23 +64,29 @@ inline bool used_in_part(const tierd_site_view& site) {
 }
 
 // Where a step uses some sites in part, those that it uses whole come first: a slot of theirs saves a read in
-// every step (LLM in a flash, 3.1: selective persistence). Then the embedding, of which a step uses a row,
-// then what is used in part. Without such sites all are treated alike. slots[s]: in, the most; out, the
-// share.
-inline void split_whole_first(const Host& host, uint64_t bytes, uint32_t* slots) {
+// every step (selective persistence). Then what is used in part, in proportion to `wants(s)`, the neurons
+// that a site would like to keep. Last the embedding, of which a step uses a row a token: all of it would
+// save no more than that read. Without sites used in part all are treated alike. slots[s]: in, the most; out,
+// the share.
+template <class Wants>
+void split_whole_first(const Host& host, uint64_t bytes, uint32_t* slots, Wants wants) {
   bool in_part = false;
   for (uint32_t s = 0; s < host.n_sites(); ++s) in_part = in_part || used_in_part(host.site(s));
   if (!in_part) return split_evenly(host, bytes, slots);
   const std::vector<uint32_t> most(slots, slots + host.n_sites());
   std::fill_n(slots, host.n_sites(), 0u);
-  const auto spread = [&](auto takes_part) {
-    bytes = split_evenly(host, bytes, most, slots, [&](const tierd_site_view& site) {
-      return site.alias_of == TIERD_NO_SITE && takes_part(site);
-    });
-  };
-  spread([](const tierd_site_view& site) { return !used_in_part(site) && site.given == 0; });
-  spread([](const tierd_site_view& site) { return site.given != 0; });
-  spread(used_in_part);
+  const auto canonical = [](const tierd_site_view& site) { return site.alias_of == TIERD_NO_SITE; };
+  bytes = split_evenly(host, bytes, most, slots, [&](const tierd_site_view& site) {
+    return canonical(site) && !used_in_part(site) && site.given == 0;
+  });
+  bytes = split_in_proportion(host, bytes, most, slots, [&](uint32_t s) {
+    return canonical(host.site(s)) && used_in_part(host.site(s)) ? wants(s) : 0;
+  });
+  split_evenly(host, bytes, most, slots,
+               [&](const tierd_site_view& site) { return canonical(site) && site.given != 0; });
+}
+inline void split_whole_first(const Host& host, uint64_t bytes, uint32_t* slots) {
+  split_whole_first(host, bytes, slots, [&](uint32_t s) { return host.site(s).n; });
 }
 
 // For `resize`: of the neurons that a site keeps, in the order in which they should leave, names those that

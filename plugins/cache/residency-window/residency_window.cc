@@ -4,11 +4,16 @@
 // leaves at once, whether or not the room is needed. Where the budget holds less than the window wants, the
 // oldest leave first: k shrinks by itself.
 //
+// Networks need different room for the same k: in upper layers more neurons are active. The paper gives each
+// layer the most that it needed on a sample of text (3.3, Req_i); here the window counts what each needs as
+// the text goes on, and asks for another split of the same bytes when the one there is does not fit any more.
+//
 // A pass of one row is a token. One of several rows may be a token and guesses of those that follow it
 // (speculative decoding, 5.2): nobody leaves before it is known how many were right, and the window then ends
 // at the last of these. Without such word it is one token, of many texts. Costs what changes: neurons that
 // came, left or were used.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -21,6 +26,12 @@ constexpr tierd_param kParams[] = {
     tierd::number("most", "1", 0, 1,
                   "of a network's neurons at most this share stays (the paper: 0.25 of Persimmon)"),
 };
+
+// Another split is considered every so many steps, and worth its moves if it changes more than this share.
+constexpr uint32_t kStepsASplit = 8;
+constexpr double kLeastMisfit = 1.0 / 64;
+// How fast what a network needs is forgotten: a token's part of the mean.
+constexpr double kNewest = 1.0 / 16;
 
 // Of one network: who was used when.
 class Window {
@@ -52,10 +63,12 @@ class Window {
     undecided_ = false;
     // Without masks, and of rows that are no guesses, all belong to one token.
     const bool by_row = rows == rows_ && !masks_.empty();
+    if (rows_ > 1 && !by_row) text_in_window_until_ = now_ + k_ + 1;
     for (uint32_t token = 0; token < (rows == rows_ ? kept : 1); ++token) {
       for (size_t i = 0; i < used_.size(); ++i) {
         if (!by_row || (masks_[i * words_ + token / 64] >> (token % 64) & 1) != 0) use(used_[i]);
       }
+      measure_need();
       next_token();
     }
     // What came for nobody, or for a wrong guess, leaves like those whose time is over.
@@ -97,9 +110,11 @@ class Window {
       if (leaves(neuron) && !again && !each(neuron)) return;
     }
   }
-  // How many tokens ago it was used, of those that the window holds.
-  uint64_t age(uint32_t neuron) const { return std::min(k_, now_ - last_[neuron]); }
-  uint64_t tokens() const { return now_ - kFirst; }
+  // Whether a token used it, and for how many of those that followed it stayed: k, unless it left early.
+  bool was_used(uint32_t neuron) const { return last_[neuron] != 0; }
+  uint64_t stayed(uint32_t neuron) const { return std::min(k_, now_ - last_[neuron] - 1); }
+  // Neurons that this token and the k before it used, on the mean of the latest; negative: not known yet.
+  double need() const { return need_; }
 
  private:
   static constexpr uint64_t kFirst = 1;
@@ -114,14 +129,23 @@ class Window {
   }
   void use(uint32_t neuron) {
     if (last_[neuron] == now_) return;
+    in_window_ += over(neuron) ? 1 : 0;
     last_[neuron] = now_;
     in(now_).push_back(neuron);
+  }
+  // While the window holds a token, and not a text that went by at once.
+  void measure_need() {
+    if (now_ < text_in_window_until_ || now_ - kFirst < k_) return;
+    const double now = in_window_;
+    need_ = need_ < 0 ? now : need_ + (now - need_) * kNewest;
   }
   // The present one is over: those leave that were used by the one that is k + 1 tokens old now.
   void next_token() {
     ++now_;
     for (const uint32_t neuron : in(now_)) {
-      if (here_[neuron] != 0 && over(neuron)) let_go(neuron);
+      if (!over(neuron)) continue;
+      --in_window_;
+      if (here_[neuron] != 0) let_go(neuron);
     }
     in(now_).clear();
   }
@@ -134,6 +158,9 @@ class Window {
   std::vector<uint32_t> arrived_;               // since the last touch
   std::vector<uint32_t> leaving_;               // whose time was over when they were listed
   std::vector<uint8_t> listed_;                 // [n] whether
+  uint32_t in_window_ = 0;                      // whom the last k tokens and the present one used
+  uint64_t text_in_window_until_ = 0;           // token
+  double need_ = -1;
   // The last touch.
   bool undecided_ = false;
   std::vector<uint32_t> came_for_;  // arrived before it
@@ -149,16 +176,17 @@ class ResidencyWindow : public tierd::FixedSet {
       : FixedSet(host), k_(static_cast<uint32_t>(host.integer("k"))), most_(host.number("most")) {
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
       windows_.emplace_back(slides(s) ? host.site(s).n : 0, k_);
-      sliding_ += slides(s) ? 1 : 0;
     }
   }
 
   // What is used whole comes first.
   void share(uint64_t bytes, uint32_t* max_slots) {
-    for (uint32_t s = 0; s < host().n_sites(); ++s) {
-      if (slides(s)) max_slots[s] = std::min(max_slots[s], static_cast<uint32_t>(most_ * host().site(s).n));
-    }
-    tierd::split_whole_first(host(), bytes, max_slots);
+    bytes_ = bytes;
+    most_slots_.assign(max_slots, max_slots + host().n_sites());
+    slots_ = split();
+    steps_since_split_ = 0;
+    made_room_ = false;
+    std::copy(slots_.begin(), slots_.end(), max_slots);
     for (uint32_t s = 0; s < host().n_sites(); ++s) {
       std::vector<uint32_t> kept;
       for (uint32_t i = 0; !slides(s) && i < host().site(s).n && kept.size() < max_slots[s]; ++i) {
@@ -214,39 +242,72 @@ class ResidencyWindow : public tierd::FixedSet {
     if (!slides(site)) return;
     Window& window = windows_[site];
     window.each_expired([&](uint32_t neuron) {
-      const bool leaves = host().evictable(site, neuron);
-      if (leaves) victims.item[victims.n++] = {site, neuron};
-      return leaves;
+      if (!host().evictable(site, neuron)) return false;
+      leaves(site, neuron, victims);
+      return true;
     });
-    tokens_ = std::max(tokens_, window.tokens());
-    const double reach =
-        static_cast<double>(k_) * static_cast<double>(tokens_) * static_cast<double>(sliding_);
-    if (reach > 0) host().metric("k", static_cast<double>(k_) * (1 - static_cast<double>(shrunk_) / reach));
+    if (left_ != 0) host().metric("k", static_cast<double>(stayed_) / static_cast<double>(left_));
+  }
+
+  // Somebody had to leave early, and other room for each would have made a difference.
+  void resplit(uint32_t* wanted) {
+    *wanted = 0;
+    if (++steps_since_split_ < kStepsASplit || !made_room_) return;
+    steps_since_split_ = 0;
+    const std::vector<uint32_t> better = split();
+    double misfit = 0, sum = 0;
+    for (uint32_t s = 0; s < host().n_sites(); ++s) {
+      if (!slides(s)) continue;
+      misfit += std::abs(static_cast<double>(better[s]) - static_cast<double>(slots_[s])) / 2;
+      sum += slots_[s];
+    }
+    *wanted = misfit > kLeastMisfit * sum ? 1 : 0;
   }
 
  private:
   bool slides(uint32_t site) const { return tierd::used_in_part(host().site(site)); }
 
+  // Networks share in proportion to what their windows need, once all of them know it; before, evenly.
+  std::vector<uint32_t> split() const {
+    std::vector<uint32_t> slots = most_slots_;
+    bool known = true;
+    for (uint32_t s = 0; s < host().n_sites(); ++s) {
+      if (!slides(s)) continue;
+      slots[s] = std::min(slots[s], static_cast<uint32_t>(most_ * host().site(s).n));
+      known = known && windows_[s].need() >= 0;
+    }
+    tierd::split_whole_first(host(), bytes_, slots.data(), [&](uint32_t s) {
+      return known ? std::max(1.0, windows_[s].need()) : static_cast<double>(host().site(s).n);
+    });
+    return slots;
+  }
+
+  void leaves(uint32_t site, uint32_t neuron, tierd_victims_out& victims) {
+    victims.item[victims.n++] = {site, neuron};
+    if (!windows_[site].was_used(neuron)) return;
+    ++left_;
+    stayed_ += windows_[site].stayed(neuron);
+  }
+
   // The oldest first: those whose time is over, those of the next token to leave the window, and so on.
   void make_room(uint32_t site, uint32_t wanted, tierd_victims_out& victims) {
-    uint64_t youngest = k_ + 1;
     windows_[site].each_by_age([&](uint32_t neuron) {
       if (victims.n == wanted) return false;
-      if (!host().evictable(site, neuron)) return true;
-      victims.item[victims.n++] = {site, neuron};
-      youngest = windows_[site].age(neuron);
+      if (host().evictable(site, neuron)) leaves(site, neuron, victims);
       return true;
     });
-    shrunk_ += k_ + 1 - youngest;
+    made_room_ = true;
   }
 
   uint32_t k_;
   double most_;
   std::vector<Window> windows_;  // [sites]
-  // How far windows reached back, over all sites and tokens.
-  uint32_t sliding_ = 0;  // sites
-  uint64_t tokens_ = 0;
-  uint64_t shrunk_ = 0;  // tokens that they reached less
+  uint64_t bytes_ = 0;           // of which each site has its share
+  std::vector<uint32_t> most_slots_, slots_;
+  uint32_t steps_since_split_ = 0;
+  bool made_room_ = false;  // since the split
+  uint64_t left_ = 0;       // neurons that somebody had used
+  uint64_t stayed_ = 0;     // tokens that they stayed after that, together
 };
 
 }  // namespace

@@ -49,6 +49,9 @@ typedef struct tierd_cache_1 {
   /* After a step whose rows were a token and guesses of those that follow it: the first `kept` of the `rows`
    * were right, the others are forgotten. */
   int (*rows_kept)(void* self, uint32_t rows, uint32_t kept);
+  /* After `end_step`: *wanted = 1 if another split of the bytes that there are would serve better. `resize`
+   * is called next then, with the same bytes; nothing is on its way or in use. Needs `resize`. */
+  int (*resplit)(void* self, uint32_t* wanted);
 } tierd_cache_1;
 
 #ifdef __cplusplus

@@ -1,0 +1,49 @@
+// The arenas of all computing units: how the tier's bytes come to them, and how their caches split them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "core/kernel/arena.h"
+#include "core/kernel/placement.h"
+#include "core/kernel/strategies.h"
+
+namespace tierd {
+
+class Arenas {
+ public:
+  // Everything referred to outlives the arenas.
+  Arenas(const std::vector<Site>& sites, Strategies& strategies, const Placement& placement)
+      : sites_(sites), strategies_(strategies), placement_(placement) {}
+  // The next unit's.
+  void add(Dispatcher& dispatcher, Residency& residency, Intake& intake, const UnitMemory& memory,
+           Notice& changed) {
+    arenas_.emplace_back(dispatcher, sites_, residency, intake, memory, changed);
+  }
+
+  // Tells each agent what is in use, unless it was told.
+  Task<Status> tell();
+  // Error: unsupported or plugin_fault, naming the cache or the agent that cannot have another size.
+  Status resizable() const;
+
+  // What follows: between two steps, when nothing is leased or pinned. Errors: those of `resizable`, and
+  // plugin_fault, with everything as it was; internal, see Arena::resize.
+
+  // `parts`: bytes that each cache may split from now on, [units].
+  Task<Status> resize(std::vector<uint64_t> parts);
+  // The units whose caches want another split of what they have.
+  Result<std::vector<uint32_t>> unevenly_split();
+  // These get it.
+  Task<Status> split_anew(std::vector<uint32_t> units);
+
+ private:
+  Result<ResizedCache> ask(uint32_t unit, uint64_t bytes);
+
+  const std::vector<Site>& sites_;
+  Strategies& strategies_;
+  const Placement& placement_;
+  std::deque<Arena> arenas_;  // [units]
+};
+
+}  // namespace tierd
