@@ -7,9 +7,7 @@
 #include "core/base/time.h"
 
 namespace tierd {
-namespace {
-constexpr uint16_t kKernel = 0;
-}
+namespace {}
 
 Engine::Engine(Dispatcher& dispatcher, Scheduler& scheduler, PoolTable& pools, const ModelPlan& plan,
                Span logits, std::function<Status()> recover)

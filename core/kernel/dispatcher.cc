@@ -13,7 +13,6 @@
 namespace tierd {
 namespace {
 
-constexpr uint16_t kKernel = 0;
 constexpr uint64_t kLongestWaitNs = 5'000'000;
 constexpr uint32_t kMostTurnsHeld = 6;
 constexpr size_t kMostAgents = 64;

@@ -10,11 +10,6 @@
 #include "core/base/row_mask.h"
 
 namespace tierd {
-namespace {
-
-constexpr uint16_t kOwner = 0;  // the kernel
-
-}  // namespace
 
 uint64_t count_uses(const ActiveSet& set, uint32_t rows) {
   if (set.row_masks() == nullptr) return uint64_t{set.size()} * rows;
@@ -61,7 +56,7 @@ Span RowMasks::write(const ActiveSet& active, uint32_t n, uint32_t rows) {
       std::fill_n(mask, words, ~uint64_t{0});
     }
   }
-  return {kOwner, pool_, 0, static_cast<uint32_t>(n_words * sizeof(uint64_t))};
+  return {kKernel, pool_, 0, static_cast<uint32_t>(n_words * sizeof(uint64_t))};
 }
 
 }  // namespace tierd

@@ -9,6 +9,10 @@
 
 namespace tierd {
 
+// The kernel's own number among those that have pools: lists and masks of rows lie there. Agents are numbered
+// from 1, in the order in which they are added.
+inline constexpr uint16_t kKernel = 0;
+
 // Bytes in a pool of an agent. `offset` counts units of 64 B, so that 256 GB can be named; `bytes` 0 is
 // "none".
 struct Span {

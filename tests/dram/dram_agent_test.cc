@@ -15,7 +15,7 @@ namespace {
 class DramWorld {
  public:
   explicit DramWorld(uint64_t arena_bytes = 4096) {
-    EXPECT_EQ(pools_.add(0, std::as_writable_bytes(std::span(kernel_))), 0);
+    EXPECT_EQ(pools_.add(kKernel, std::as_writable_bytes(std::span(kernel_))), 0);
     ComputePlan plan;
     plan.buffers = {{"in", 8, 0}, {"out", 16, 0}};
     plan.max_rows = 1;
@@ -54,7 +54,7 @@ class DramWorld {
   Message work() {
     Message message = control(Op::compute);
     message.flags = kRunBefore | kRunAfter;
-    message.list = {0, 0, 0, 16};
+    message.list = {kKernel, 0, 0, 16};
     return message;
   }
   Message control(Op op) {
@@ -63,15 +63,15 @@ class DramWorld {
     message.op = op;
     message.engine = EngineKind::compute;
     message.rows = 1;
-    message.in = {0, 0, 1, sizeof(RowInfo)};
-    message.list = {0, 0, 2, 8};  // no units
+    message.in = {kKernel, 0, 1, sizeof(RowInfo)};
+    message.list = {kKernel, 0, 2, 8};  // no units
     return message;
   }
   // A message with one unit in its list.
   Message about(Op op, Unit unit) {
     std::memcpy(reinterpret_cast<std::byte*>(kernel_.data()) + sizeof(UnitList), &unit, sizeof unit);
     Message message = control(op);
-    message.list = {0, 0, 0, 16};
+    message.list = {kKernel, 0, 0, 16};
     return message;
   }
   const AgentCounts& counts() const { return *reinterpret_cast<const AgentCounts*>(&kernel_[3]); }
@@ -182,7 +182,7 @@ TEST(DramAgent, ArenaStagingAndTensorsFollowEachOther) {
 TEST(DramAgent, StatsWriteTheCounts) {
   DramWorld world;
   Message stats = world.control(Op::stats);
-  stats.aux = {0, 0, 3, sizeof(AgentCounts)};
+  stats.aux = {kKernel, 0, 3, sizeof(AgentCounts)};
   ASSERT_EQ(world.agent().submit(stats), Submit::ok);
   stats.id.slot = 77;
   stats.aux.bytes = 8;  // too little

@@ -123,8 +123,8 @@ struct Computed {
   bool before = false;
   bool after = false;
   std::vector<uint32_t> neurons;
-  uint16_t from = 0;   // copy: the agent whose results they are, or
-  bool input = false;  // whose input it is
+  uint16_t from = kKernel;  // copy: the agent whose results they are, or
+  bool input = false;       // whose input it is
   bool partial = false;
   bool measured = false;
   std::map<uint32_t, uint64_t> rows = {};  // of a neuron that not all rows use: those that do
@@ -162,7 +162,7 @@ class RecordingCompute final : public Agent {
                       (message.flags & kRunBefore) != 0,
                       (message.flags & kRunAfter) != 0,
                       {},
-                      message.op == Op::copy ? header.agent : uint16_t{0},
+                      message.op == Op::copy ? header.agent : kKernel,
                       (message.flags & kInput) != 0};
     for (const Unit& unit : PoolTable::units(list)) {
       computed.neurons.push_back(unit.unit);
@@ -203,7 +203,7 @@ class RecordingCompute final : public Agent {
                                                                    : " compute");
     if (c.input) line += " input";
     for (size_t i = 0; i < c.neurons.size(); ++i) line += (i == 0 ? " " : ",") + std::to_string(c.neurons[i]);
-    if (c.from != 0) line += " of " + std::to_string(c.from);
+    if (c.from != kKernel) line += " of " + std::to_string(c.from);
     return line + (c.before ? " B" : "") + (c.after ? " A" : "");
   }
 

@@ -15,12 +15,12 @@ TEST(PoolTable, ResolvesSpansInUnitsOf64Bytes) {
   Memory a, b, c;
   PoolTable pools;
   EXPECT_EQ(pools.add(3, a.bytes), 0);
-  EXPECT_EQ(pools.add(0, b.bytes), 0);
+  EXPECT_EQ(pools.add(kKernel, b.bytes), 0);
   EXPECT_EQ(pools.add(3, c.bytes), 1);
   const auto span = pools.resolve({3, 1, 2, 128});
   EXPECT_EQ(span.data(), c.bytes.data() + 128);
   EXPECT_EQ(span.size(), 128u);
-  EXPECT_EQ(pools.resolve(0, 0, 3, 64), b.bytes.data() + 192);
+  EXPECT_EQ(pools.resolve(kKernel, 0, 3, 64), b.bytes.data() + 192);
   EXPECT_TRUE(pools.resolve({3, 0, 4, 0}).empty());  // "none", at the very end
 }
 

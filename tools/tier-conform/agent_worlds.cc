@@ -22,7 +22,6 @@
 namespace tierd {
 namespace {
 
-constexpr uint16_t kKernel = 0;
 constexpr uint16_t kAgent = 1;
 constexpr int kUntouched = 0xEE;
 
