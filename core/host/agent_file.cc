@@ -15,10 +15,6 @@ namespace {
 
 constexpr size_t kLeastSize = offsetof(AgentEntry, build_id) + sizeof(AgentEntry::build_id);
 
-Error agent_fault(const std::string& origin, const std::string& what) {
-  return {Code::plugin_fault, origin, what};
-}
-
 // What an agent that computes must have registered: messages name its memory by these.
 Status check_pools(const AgentChoice& choice, const AgentContext& context) {
   const ComputeTask& task = *context.compute;
@@ -30,10 +26,10 @@ Status check_pools(const AgentChoice& choice, const AgentContext& context) {
                                             : std::span<std::byte>();
     if (memory.size() < wanted[pool] ||
         reinterpret_cast<uintptr_t>(memory.data()) % kDirectIoAlignment != 0) {
-      return agent_fault(choice.origin,
-                         fmt::format("could not be made: its pool {} has {} B, {} B at a multiple of {} "
-                                     "were expected",
-                                     pool, memory.size(), wanted[pool], kDirectIoAlignment));
+      return file_fault(choice.origin,
+                        fmt::format("could not be made: its pool {} has {} B, {} B at a multiple of {} "
+                                    "were expected",
+                                    pool, memory.size(), wanted[pool], kDirectIoAlignment));
     }
   }
   return {};
@@ -50,26 +46,25 @@ Result<const AgentEntry*> load_agent(const std::string& path, std::string_view n
 
 Status check_agent(const AgentEntry& entry, const std::string& origin, std::string_view name) {
   const auto too_short = [&] {
-    return agent_fault(origin,
-                       fmt::format("its entry has {} B, {} B were expected", entry.size, sizeof(AgentEntry)));
+    return file_fault(origin,
+                      fmt::format("its entry has {} B, {} B were expected", entry.size, sizeof(AgentEntry)));
   };
   if (entry.size < kLeastSize) return too_short();
   if (entry.build_id == nullptr || std::string_view(entry.build_id) != TIERD_BUILD_ID) {
-    return agent_fault(origin,
-                       fmt::format("was built for [{}], this is [{}]: build it anew against this tierd",
-                                   entry.build_id == nullptr ? "nothing" : entry.build_id, TIERD_BUILD_ID));
+    return file_fault(origin,
+                      fmt::format("was built for [{}], this is [{}]: build it anew against this tierd",
+                                  entry.build_id == nullptr ? "nothing" : entry.build_id, TIERD_BUILD_ID));
   }
   if (entry.size != sizeof(AgentEntry)) return too_short();
-  if (entry.name == nullptr) return agent_fault(origin, "its entry has no name");
-  if (entry.summary == nullptr) return agent_fault(origin, "its entry has no summary");
-  if (entry.make == nullptr) return agent_fault(origin, "its entry has no function 'make'");
+  if (entry.name == nullptr) return file_fault(origin, "its entry has no name");
+  if (entry.summary == nullptr) return file_fault(origin, "its entry has no summary");
+  if (entry.make == nullptr) return file_fault(origin, "its entry has no function 'make'");
   if (name != entry.name) {
-    return agent_fault(
-        origin,
-        fmt::format("calls itself agent '{}', by its file name agent '{}' was expected", entry.name, name));
+    return file_fault(origin, fmt::format("calls itself agent '{}', by its file name agent '{}' was expected",
+                                          entry.name, name));
   }
   if (entry.n_params != 0 && entry.params == nullptr)
-    return agent_fault(origin, "declares parameters and has none");
+    return file_fault(origin, "declares parameters and has none");
   return check_declarations(as_plugin(entry), origin);
 }
 
@@ -99,7 +94,7 @@ Result<AgentChoice> choose_settings(const AgentEntry& entry, const std::string& 
 Result<MadeAgent> make_agent(const AgentChoice& choice, AgentContext& context) {
   context.settings = choice.settings;
   const auto failed = [&](std::string_view why) {
-    return agent_fault(choice.origin, fmt::format("could not be made: {}", why));
+    return file_fault(choice.origin, fmt::format("could not be made: {}", why));
   };
   try {
     TIERD_ASSIGN(MadeAgent made, choice.entry->make(context));

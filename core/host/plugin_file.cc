@@ -25,10 +25,6 @@ constexpr uint32_t kLeastCache = TIERD_END_OF(tierd_cache_1, resize);
 constexpr uint32_t kLeastBalancer = TIERD_END_OF(tierd_balancer_1, assign);
 #undef TIERD_END_OF
 
-Error descriptor_fault(const std::string& origin, const std::string& what) {
-  return {Code::plugin_fault, origin, what};
-}
-
 // A function that a table must have, by its place.
 struct Required {
   size_t offset;
@@ -42,14 +38,14 @@ Status read(const tierd_plugin& plugin, const std::string& origin, const char* i
   try {
     found = plugin.extension(id);
   } catch (...) {
-    return descriptor_fault(origin, fmt::format("extension('{}') threw an exception", id));
+    return file_fault(origin, fmt::format("extension('{}') threw an exception", id));
   }
-  if (found == nullptr) return descriptor_fault(origin, fmt::format("does not offer {}", id));
+  if (found == nullptr) return file_fault(origin, fmt::format("does not offer {}", id));
   uint32_t size = 0;
   std::memcpy(&size, found, sizeof size);
   if (size < least) {
-    return descriptor_fault(
-        origin, fmt::format("its table {} has {} B, at least {} B were expected", id, size, least));
+    return file_fault(origin,
+                      fmt::format("its table {} has {} B, at least {} B were expected", id, size, least));
   }
   table = {};
   std::memcpy(&table, found, std::min<size_t>(size, sizeof table));
@@ -58,7 +54,7 @@ Status read(const tierd_plugin& plugin, const std::string& origin, const char* i
     void (*function)() = nullptr;
     std::memcpy(&function, reinterpret_cast<const std::byte*>(&table) + one.offset, sizeof function);
     if (function == nullptr) {
-      return descriptor_fault(origin, fmt::format("its table {} has no function '{}'", id, one.name));
+      return file_fault(origin, fmt::format("its table {} has no function '{}'", id, one.name));
     }
   }
   return {};
@@ -77,37 +73,36 @@ Result<const tierd_plugin*> load_plugin(const std::string& path, std::string_vie
 Status check_plugin(const tierd_plugin& plugin, const std::string& origin, std::string_view kind,
                     std::string_view name) {
   if (plugin.abi_major != TIERD_ABI_MAJOR) {
-    return descriptor_fault(
-        origin, fmt::format("was built for version {}.{} of the plugin interface, {}.{} is spoken "
-                            "here: build it anew",
-                            plugin.abi_major, plugin.abi_minor, TIERD_ABI_MAJOR, TIERD_ABI_MINOR));
+    return file_fault(origin,
+                      fmt::format("was built for version {}.{} of the plugin interface, {}.{} is spoken "
+                                  "here: build it anew",
+                                  plugin.abi_major, plugin.abi_minor, TIERD_ABI_MAJOR, TIERD_ABI_MINOR));
   }
   if (plugin.size < kLeastDescriptor) {
-    return descriptor_fault(origin, fmt::format("its descriptor has {} B, at least {} B were expected",
-                                                plugin.size, kLeastDescriptor));
+    return file_fault(origin, fmt::format("its descriptor has {} B, at least {} B were expected", plugin.size,
+                                          kLeastDescriptor));
   }
   const auto text = [&](const char* field, const char* value) -> Status {
-    if (value == nullptr) return descriptor_fault(origin, fmt::format("its descriptor has no {}", field));
+    if (value == nullptr) return file_fault(origin, fmt::format("its descriptor has no {}", field));
     return {};
   };
   TIERD_TRY(text("kind", plugin.kind));
   TIERD_TRY(text("name", plugin.name));
   TIERD_TRY(text("version", plugin.version));
   TIERD_TRY(text("summary", plugin.summary));
-  if (plugin.create == nullptr) return descriptor_fault(origin, "its descriptor has no function 'create'");
-  if (plugin.destroy == nullptr) return descriptor_fault(origin, "its descriptor has no function 'destroy'");
-  if (plugin.extension == nullptr)
-    return descriptor_fault(origin, "its descriptor has no function 'extension'");
+  if (plugin.create == nullptr) return file_fault(origin, "its descriptor has no function 'create'");
+  if (plugin.destroy == nullptr) return file_fault(origin, "its descriptor has no function 'destroy'");
+  if (plugin.extension == nullptr) return file_fault(origin, "its descriptor has no function 'extension'");
   if (kind != plugin.kind || name != plugin.name) {
-    return descriptor_fault(origin, fmt::format("calls itself {} '{}', by its file name {} '{}' was expected",
-                                                plugin.kind, plugin.name, kind, name));
+    return file_fault(origin, fmt::format("calls itself {} '{}', by its file name {} '{}' was expected",
+                                          plugin.kind, plugin.name, kind, name));
   }
   if (plugin.n_params != 0) {
-    if (plugin.params == nullptr) return descriptor_fault(origin, "declares parameters and has none");
+    if (plugin.params == nullptr) return file_fault(origin, "declares parameters and has none");
     if (plugin.param_size < kLeastParam) {
-      return descriptor_fault(
-          origin, fmt::format("its parameters are declared in {} B each, at least {} B were expected",
-                              plugin.param_size, kLeastParam));
+      return file_fault(origin,
+                        fmt::format("its parameters are declared in {} B each, at least {} B were expected",
+                                    plugin.param_size, kLeastParam));
     }
   }
   return check_declarations(plugin, origin);

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 namespace tierd {
 
@@ -16,17 +17,20 @@ Result<const void*> load_symbol(const std::string& path, const ExportedSymbol& s
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* why = ::dlerror();
-    return Error{Code::plugin_fault, path,
-                 fmt::format("cannot be loaded as {}: {}", symbol.kind, why == nullptr ? "no reason" : why)};
+    return file_fault(
+        path, fmt::format("cannot be loaded as {}: {}", symbol.kind, why == nullptr ? "no reason" : why));
   }
   const void* found = ::dlsym(library, symbol.name);
   if (found == nullptr) {
     const std::string_view kind = symbol.kind;
-    return Error{Code::plugin_fault, path,
-                 fmt::format("is no {}: it does not export '{}' ({}(...) does)",
-                             kind.substr(kind.find(' ') + 1), symbol.name, symbol.macro)};
+    return file_fault(path, fmt::format("is no {}: it does not export '{}' ({}(...) does)",
+                                        kind.substr(kind.find(' ') + 1), symbol.name, symbol.macro));
   }
   return found;
+}
+
+Error file_fault(const std::string& origin, std::string what) {
+  return {Code::plugin_fault, origin, std::move(what)};
 }
 
 }  // namespace tierd

@@ -19,4 +19,7 @@ struct ExportedSymbol {
 // file's static initialisers. Errors: not_found; plugin_fault naming the file.
 Result<const void*> load_symbol(const std::string& path, const ExportedSymbol& symbol);
 
+// plugin_fault: what is wrong with what the file at `origin` hands out.
+Error file_fault(const std::string& origin, std::string what);
+
 }  // namespace tierd
