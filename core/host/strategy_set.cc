@@ -131,12 +131,11 @@ std::vector<uint64_t> StrategySet::parts(uint64_t bytes) const {
 uint64_t StrategySet::part_of(uint32_t unit, uint64_t bytes) const {
   if (worlds_.size() == 1) return bytes;
   uint64_t all = 0, ours = 0;
+  const std::vector<uint32_t> at_home = placement_.at_home(sites(), unit);
   for (SiteId s = 0; s < sites().size(); ++s) {
     if (sites()[s].domain != s) continue;
-    for (uint32_t i = 0; i < sites()[s].n; ++i) {
-      all += sites()[s].slot_bytes;
-      ours += worlds_[unit].at_home(s, i) ? sites()[s].slot_bytes : 0;
-    }
+    all += uint64_t{sites()[s].n} * sites()[s].slot_bytes;
+    ours += uint64_t{at_home[s]} * sites()[s].slot_bytes;
   }
   if (bytes >= all) return ours;
   return static_cast<uint64_t>(static_cast<double>(bytes) * static_cast<double>(ours) /
@@ -146,12 +145,8 @@ uint64_t StrategySet::part_of(uint32_t unit, uint64_t bytes) const {
 Result<std::vector<std::vector<uint32_t>>> StrategySet::share(uint64_t bytes) {
   std::vector<std::vector<uint32_t>> slots;
   for (uint32_t u = 0; u < worlds_.size(); ++u) {
-    std::vector<uint32_t> most(sites().size(), 0);
-    for (SiteId s = 0; s < sites().size(); ++s) {
-      if (sites()[s].domain != s) continue;
-      for (uint32_t i = 0; i < sites()[s].n; ++i) most[s] += worlds_[u].at_home(s, i) ? 1 : 0;
-    }
-    TIERD_ASSIGN(slots.emplace_back(), share(strategies_.caches[u], part_of(u, bytes), std::move(most)));
+    TIERD_ASSIGN(slots.emplace_back(),
+                 share(strategies_.caches[u], part_of(u, bytes), placement_.at_home(sites(), u)));
   }
   return slots;
 }

@@ -61,12 +61,7 @@ Task<Status> Arenas::split_anew(std::vector<uint32_t> units) {
 }
 
 Result<ResizedCache> Arenas::ask(uint32_t unit, uint64_t bytes) {
-  std::vector<uint32_t> at_home(sites_.size(), 0);
-  for (SiteId s = 0; s < sites_.size(); ++s) {
-    if (sites_[s].domain != s) continue;
-    for (uint32_t i = 0; i < sites_[s].n; ++i) at_home[s] += placement_.home(s, i) == unit ? 1 : 0;
-  }
-  return arenas_[unit].ask(strategies_.caches[unit], bytes, std::move(at_home));
+  return arenas_[unit].ask(strategies_.caches[unit], bytes, placement_.at_home(sites_, unit));
 }
 
 }  // namespace tierd

@@ -25,6 +25,16 @@ class Placement {
   uint8_t home(SiteId site, uint32_t neuron) const {
     return site < homes_.size() && !homes_[site].empty() ? homes_[site][neuron] : 0;
   }
+  // [sites] How many neurons of each canonical site are at home with the unit; 0 of a site that shares
+  // another's bytes.
+  std::vector<uint32_t> at_home(const std::vector<Site>& sites, uint32_t unit) const {
+    std::vector<uint32_t> counts(sites.size(), 0);
+    for (SiteId s = 0; s < sites.size(); ++s) {
+      if (sites[s].domain != s) continue;
+      for (uint32_t i = 0; i < sites[s].n; ++i) counts[s] += home(s, i) == unit ? 1 : 0;
+    }
+    return counts;
+  }
 
  private:
   uint32_t units_;
