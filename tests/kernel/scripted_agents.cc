@@ -1,0 +1,207 @@
+#include "tests/kernel/scripted_agents.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace tierd {
+namespace {
+
+constexpr uint16_t kActivations = 1;  // pool
+
+size_t hand_over(std::vector<Done>& from, std::span<Done> to) {
+  const size_t n = std::min(from.size(), to.size());
+  std::copy_n(from.begin(), n, to.begin());
+  from.erase(from.begin(), from.begin() + static_cast<ptrdiff_t>(n));
+  return n;
+}
+
+}  // namespace
+
+Submit ManualFlash::submit(const Message& message) {
+  EXPECT_LT(held_, credits_);
+  ++held_;
+  if (message.op == Op::read) {
+    Read read{message, {}};
+    for (const Unit& unit : PoolTable::units(pools_.resolve(message.list))) read.extents.push_back(unit.unit);
+    open.push_back(read);
+    started.push_back(read);
+    stamp(message, false);
+    most_open = std::max(most_open, open.size());
+  } else {
+    MessageId id;
+    std::memcpy(&id, pools_.resolve(message.list).data(), sizeof id);
+    (message.op == Op::cancel ? cancels : raises).push_back(id);
+    answer(message.id, DoneStatus::ok, 0, 0);
+  }
+  return Submit::ok;
+}
+
+size_t ManualFlash::poll(std::span<Done> done) {
+  const size_t n = hand_over(done_, done);
+  held_ -= static_cast<uint32_t>(n);
+  return n;
+}
+
+void ManualFlash::finish(size_t i, DoneStatus status, uint32_t first_bad, uint16_t error) {
+  ASSERT_LT(i, open.size());
+  const Message message = open[i].message;
+  const uint64_t bytes = open[i].extents.size() * kSlot;
+  open.erase(open.begin() + static_cast<ptrdiff_t>(i));
+  if (status == DoneStatus::ok) stamp(message, true);
+  answer(message.id, status, status == DoneStatus::io_error ? error : 0, first_bad,
+         status == DoneStatus::ok ? bytes : 0);
+}
+
+bool ManualFlash::was_cancelled(const Read& read) const {
+  return std::find(cancels.begin(), cancels.end(), read.message.id) != cancels.end();
+}
+
+// The number of each extent where its bytes belong, or kUnread before they are read.
+void ManualFlash::stamp(const Message& message, bool read) {
+  const auto list = pools_.resolve(message.list);
+  const UnitList& header = PoolTable::header(list);
+  for (const Unit& unit : PoolTable::units(list)) {
+    const uint32_t number = read ? unit.unit : kUnread;
+    std::memcpy(pools_.resolve(header.agent, header.pool, unit.offset, sizeof number), &number,
+                sizeof number);
+  }
+}
+
+void ManualFlash::answer(MessageId id, DoneStatus status, uint16_t aux, uint32_t first_bad, uint64_t bytes) {
+  Done done;
+  done.id = id;
+  done.status = status;
+  done.aux = aux;
+  done.first_bad = first_bad;
+  done.bytes = bytes;
+  done_.push_back(done);
+}
+
+float input_value(SiteId site, uint32_t row, uint32_t column) {
+  return static_cast<float>(100 * site + 10 * row + column);
+}
+
+float contribution_value(uint32_t row, uint32_t neuron) {
+  return (row + neuron) % 3 == 0 ? 0 : static_cast<float>(1 + row + neuron);
+}
+
+Submit RecordingCompute::submit(const Message& message) {
+  EXPECT_LT(queue_.size() + done_.size(), credits_);
+  queue_.push_back(message);
+  return Submit::ok;
+}
+
+Drive RecordingCompute::drive() {
+  if (queue_.empty() || hold) return Drive::idle;
+  const Message message = queue_.front();
+  queue_.pop_front();
+  const auto list = pools_.resolve(message.list);
+  const UnitList& header = PoolTable::header(list);
+  if (message.op == Op::move || message.op == Op::resize) {
+    rearrange(message, header.pool);
+  } else {
+    compute(message, header, PoolTable::units(list));
+  }
+  answer(message.id);
+  return Drive::busy;
+}
+
+size_t RecordingCompute::poll(std::span<Done> done) {
+  return hand_over(done_, done);
+}
+
+std::string RecordingCompute::text(uint16_t agent, const Computed& c) {
+  std::string line = std::to_string(agent) + (c.op == Op::run    ? " run"
+                                              : c.op == Op::copy ? " copy"
+                                                                 : " compute");
+  if (c.input) line += " input";
+  for (size_t i = 0; i < c.neurons.size(); ++i) line += (i == 0 ? " " : ",") + std::to_string(c.neurons[i]);
+  if (c.from != kKernel) line += " of " + std::to_string(c.from);
+  return line + (c.before ? " B" : "") + (c.after ? " A" : "");
+}
+
+float& RecordingCompute::at(const Message& message, const ActivationPlace& place, uint32_t row,
+                            uint32_t column) const {
+  const uint64_t floats = uint64_t{row} * place.stride + column;
+  std::byte* begin = pools_.resolve(message.agent, kActivations, place.offset, (floats + 1) * sizeof(float));
+  return reinterpret_cast<float*>(begin)[floats];
+}
+
+// Bytes that are not in use are lost at once.
+void RecordingCompute::rearrange(const Message& message, uint16_t pool) {
+  const std::span<const Unit> units = PoolTable::units(pools_.resolve(message.list));
+  std::string line = std::to_string(message.agent) + (message.op == Op::move ? " move" : " use");
+  const std::span<std::byte> arena = pools_.memory(message.agent, pool).first(arena_bytes);
+  std::vector<std::byte> kept(arena.size());
+  for (const auto& [first, second] : units) {
+    const uint64_t from = first * kSpanUnit, to = second * kSpanUnit;
+    line += " " + std::to_string(from / kSlot) + "-" + std::to_string(to / kSlot);
+    if (fail_next) continue;
+    if (message.op == Op::move) {
+      std::memcpy(arena.data() + to, arena.data() + from, message.aux.bytes);
+    } else {
+      std::copy(arena.data() + from, arena.data() + to, kept.data() + from);
+    }
+  }
+  if (message.op == Op::resize && !fail_next) std::copy(kept.begin(), kept.end(), arena.begin());
+  if (order != nullptr) order->push_back(line);
+}
+
+void RecordingCompute::compute(const Message& message, const UnitList& header, std::span<const Unit> units) {
+  Computed computed{message.site,
+                    message.step,
+                    message.op,
+                    (message.flags & kRunBefore) != 0,
+                    (message.flags & kRunAfter) != 0,
+                    {},
+                    message.op == Op::copy ? header.agent : kKernel,
+                    (message.flags & kInput) != 0};
+  for (const Unit& unit : units) {
+    computed.neurons.push_back(unit.unit);
+    if (message.op == Op::copy) continue;
+    check_stamps(sites_[message.site], unit.unit,
+                 pools_.resolve(header.agent, header.pool, unit.offset, kSlot));
+  }
+  if (message.op != Op::copy) {
+    EXPECT_EQ(message.op, computed.neurons.empty() ? Op::run : Op::compute);
+    use_activations(message, computed);
+  }
+  if (order != nullptr) order->push_back(text(message.agent, computed));
+  log.push_back(std::move(computed));
+}
+
+void RecordingCompute::check_stamps(const Site& site, uint32_t neuron, const std::byte* slot) const {
+  for (uint32_t piece = 0; piece < site.pieces; ++piece) {
+    uint32_t stamp = 0;
+    std::memcpy(&stamp, slot + piece * site.piece_bytes, sizeof stamp);
+    EXPECT_EQ(stamp, site.first_extent + piece * site.n + neuron) << "the bytes are not the neuron's";
+  }
+}
+
+void RecordingCompute::use_activations(const Message& message, Computed& computed) const {
+  const Site& site = sites_[message.site];
+  computed.partial = (message.flags & kPartial) != 0;
+  computed.measured = (message.flags & kMeasure) != 0;
+  for (uint32_t r = 0; r < message.rows && computed.before && site.input.there(); ++r) {
+    for (uint32_t j = 0; j < site.n_in; ++j) at(message, site.input, r, j) = input_value(message.site, r, j);
+  }
+  for (const uint32_t neuron : computed.neurons) {
+    for (uint32_t r = 0; r < message.rows && computed.measured; ++r)
+      at(message, site.contribution, r, neuron) = contribution_value(r, neuron);
+    if (message.aux.bytes == 0) continue;
+    const auto* masks = reinterpret_cast<const uint64_t*>(pools_.resolve(message.aux).data());
+    computed.rows[neuron] = masks[neuron];  // at most 64 rows
+  }
+}
+
+void RecordingCompute::answer(MessageId id) {
+  Done done;
+  done.id = id;
+  done.status = std::exchange(fail_next, false) ? DoneStatus::internal : DoneStatus::ok;
+  done_.push_back(done);
+}
+
+}  // namespace tierd

@@ -1,0 +1,115 @@
+// A flash agent whose reads end when the test says so, and a compute agent that remembers what it was asked.
+// Bytes are checked: a read stamps the number of its extent where it was told to, and compute finds the stamp
+// of every neuron that it is given.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/kernel/agent.h"
+#include "core/kernel/site.h"
+#include "core/message/message.h"
+#include "core/message/pool.h"
+
+namespace tierd {
+
+inline constexpr uint32_t kSlot = 4096;
+inline constexpr uint32_t kUnread = 0xdeadbeef;
+
+using Neurons = std::vector<uint32_t>;
+
+struct Read {
+  Message message;
+  Neurons extents;
+};
+
+// Reads that the test ends. The oldest is first.
+class ManualFlash final : public Agent {
+ public:
+  ManualFlash(uint32_t credits, const PoolTable& pools) : credits_(credits), pools_(pools) {}
+  std::string_view name() const override { return "manual flash"; }
+  uint32_t credits() const override { return credits_; }
+  Submit submit(const Message& message) override;
+  Drive drive() override { return Drive::idle; }
+  size_t poll(std::span<Done> done) override;
+  uint64_t service_ns(const Message&) const override { return 0; }
+
+  // Ends open[i].
+  void finish(size_t i = 0, DoneStatus status = DoneStatus::ok, uint32_t first_bad = 0, uint16_t error = 5);
+  bool was_cancelled(const Read& read) const;
+
+  std::vector<Read> open;
+  std::vector<Read> started;
+  std::vector<MessageId> cancels;
+  std::vector<MessageId> raises;
+  size_t most_open = 0;
+
+ private:
+  void stamp(const Message& message, bool read);
+  void answer(MessageId id, DoneStatus status, uint16_t aux, uint32_t first_bad, uint64_t bytes = 0);
+
+  const uint32_t credits_;
+  const PoolTable& pools_;
+  uint32_t held_ = 0;
+  std::vector<Done> done_;
+};
+
+struct Computed {
+  SiteId site = 0;
+  uint32_t step = 0;
+  Op op = Op::run;
+  bool before = false;
+  bool after = false;
+  std::vector<uint32_t> neurons;
+  uint16_t from = kKernel;  // copy: the agent whose results they are, or
+  bool input = false;       // whose input it is
+  bool partial = false;
+  bool measured = false;
+  std::map<uint32_t, uint64_t> rows = {};  // of a neuron that not all rows use: those that do
+};
+
+// What a segment before leaves in the activations, and what a neuron gives to a row.
+float input_value(SiteId site, uint32_t row, uint32_t column);
+float contribution_value(uint32_t row, uint32_t neuron);
+
+class RecordingCompute final : public Agent {
+ public:
+  RecordingCompute(uint32_t credits, const PoolTable& pools, const std::vector<Site>& sites)
+      : credits_(credits), pools_(pools), sites_(sites) {}
+  std::string_view name() const override { return "recording compute"; }
+  uint32_t credits() const override { return credits_; }
+  Submit submit(const Message& message) override;
+  Drive drive() override;
+  size_t poll(std::span<Done> done) override;
+  uint64_t service_ns(const Message&) const override { return 0; }
+
+  // "1 compute 0,2", "2 copy input of 1", "1 copy 1,3 of 2", "1 run B".
+  static std::string text(uint16_t agent, const Computed& c);
+
+  uint64_t arena_bytes = 0;                   // at the beginning of its memory
+  std::vector<std::string>* order = nullptr;  // where it tells what it does, beside others
+  bool hold = false;                          // nothing is computed until released
+  bool fail_next = false;                     // the next message fails
+  std::vector<Computed> log;
+
+ private:
+  float& at(const Message& message, const ActivationPlace& place, uint32_t row, uint32_t column) const;
+  void rearrange(const Message& message, uint16_t pool);
+  void compute(const Message& message, const UnitList& header, std::span<const Unit> units);
+  void check_stamps(const Site& site, uint32_t neuron, const std::byte* slot) const;
+  void use_activations(const Message& message, Computed& computed) const;
+  void answer(MessageId id);
+
+  const uint32_t credits_;
+  const PoolTable& pools_;
+  const std::vector<Site>& sites_;
+  std::deque<Message> queue_;
+  std::vector<Done> done_;
+};
+
+}  // namespace tierd

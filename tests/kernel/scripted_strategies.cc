@@ -1,0 +1,137 @@
+#include "tests/kernel/scripted_strategies.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace tierd {
+
+int Script::call(const std::string& name, SiteId site, const uint32_t* idx, uint32_t n) {
+  std::string line = name + " " + std::to_string(site) + ":";
+  for (uint32_t i = 0; i < n; ++i) line += (i == 0 ? "" : ",") + std::to_string(idx == nullptr ? i : idx[i]);
+  calls.push_back(line);
+  return code[name];
+}
+
+int Script::hand_over(const std::vector<Ahead>& wishes, const char* function, tierd_ahead_out* out) {
+  lists_ = wishes;
+  out->n = 0;
+  for (const Ahead& wish : lists_) {
+    if (out->n == out->cap) break;
+    out->item[out->n++] = {wish.site, wish.distance,
+                           wish.neurons ? static_cast<uint32_t>(wish.neurons->size()) : 0,
+                           wish.neurons ? wish.neurons->data() : nullptr};
+  }
+  if (claim_more_wishes) out->n = out->cap + 1;
+  return code[function];
+}
+
+Strategies Script::strategies() {
+  static const tierd_predictor_1 predictor = {
+      sizeof predictor,
+      [](void*) { return 0u; },
+      [](void* self, uint32_t site, const tierd_rows_view* rows, tierd_set_out* out) {
+        EXPECT_EQ(rows->seq, kSequences);
+        const auto& script = *static_cast<Script*>(self);
+        if (script.sees) script.sees(site, rows);
+        if (script.predict) return script.predict(site, out);
+        out->all = 1;
+        return 0;
+      },
+      [](void* self, uint32_t site, const tierd_rows_view*, tierd_ahead_out* out) {
+        auto& script = *static_cast<Script*>(self);
+        return script.hand_over(script.look_ahead ? script.look_ahead(site) : std::vector<Ahead>(),
+                                "look_ahead", out);
+      },
+      [](void* self, const tierd_set_view* predicted, const tierd_set_view* truth) {
+        auto& script = *static_cast<Script*>(self);
+        if (script.observe) script.observe(predicted, truth);
+        return script.code["observe"];
+      },
+      nullptr,
+      nullptr,
+      nullptr};
+  static const tierd_quantizer_1 quantizer = {
+      sizeof quantizer,
+      [](void* self, const tierd_site_view* site, const tierd_set_view* set, uint8_t* level) {
+        EXPECT_EQ(site->site, set->site);
+        EXPECT_EQ(site->enc[0].bytes, kSlot);
+        const auto& script = *static_cast<Script*>(self);
+        return script.choose ? script.choose(set, level) : 0;
+      }};
+  static const tierd_balancer_1 balancer = {
+      sizeof balancer, [](void* self, const tierd_set_view* set, uint32_t, uint8_t* unit) {
+        const auto& script = *static_cast<Script*>(self);
+        return script.assign ? script.assign(set, unit) : 0;
+      }};
+  static const tierd_cache_1 cache = {
+      sizeof cache,
+      [](void*, uint64_t, uint32_t*) { return 0; },
+      [](void* self, const tierd_set_view* missing, int priority, uint32_t free_slots, uint8_t* verdict,
+         tierd_victims_out* victims) {
+        const auto& script = *static_cast<Script*>(self);
+        if (script.admit) return script.admit(missing, priority, free_slots, verdict, victims);
+        std::fill_n(verdict, missing->n, uint8_t{TIERD_VERDICT_BYPASS});
+        return 0;
+      },
+      [](void* self, uint32_t site, const uint32_t* idx, uint32_t n) {
+        return static_cast<Script*>(self)->call("landed", site, idx, n);
+      },
+      [](void* self, uint32_t site, const uint32_t* idx, uint32_t n, int why) {
+        const char* name = why == TIERD_DROPPED_FAILED   ? "failed"
+                           : why == TIERD_DROPPED_SHRUNK ? "shrunk"
+                                                         : "dropped";
+        return static_cast<Script*>(self)->call(name, site, idx, n);
+      },
+      [](void* self, const tierd_set_view* used) {
+        return static_cast<Script*>(self)->call("touch", used->site, used->idx, used->n);
+      },
+      [](void* self, uint32_t, tierd_ahead_out* out) {
+        auto& script = *static_cast<Script*>(self);
+        return script.hand_over(script.fill ? script.fill() : std::vector<Ahead>(), "ahead", out);
+      },
+      [](void* self) { return static_cast<Script*>(self)->code["end_step"]; },
+      nullptr,
+      [](void* self, uint64_t bytes, uint32_t* slots, tierd_victims_out* victims) {
+        auto& script = *static_cast<Script*>(self);
+        return script.resize ? script.resize(bytes, slots, victims) : 0;
+      },
+      [](void* self, uint32_t site, tierd_victims_out* victims) {
+        auto& script = *static_cast<Script*>(self);
+        victims->n = 0;
+        if (script.expire) script.expire(site, victims);
+        return script.code["expire"];
+      },
+      [](void* self, uint32_t rows, uint32_t kept) {
+        auto& script = *static_cast<Script*>(self);
+        script.calls.push_back("kept " + std::to_string(kept) + " of " + std::to_string(rows));
+        return script.code["rows_kept"];
+      },
+      [](void* self, uint32_t* wanted) {
+        *wanted = static_cast<Script*>(self)->resplit;
+        return 0;
+      }};
+  Strategies all;
+  const auto install = [&](auto& strategy, const char* kind, const auto& table) {
+    strategy.kind = kind;
+    strategy.name = "script";
+    strategy.self = this;
+    strategy.table = table;
+  };
+  install(all.predictor, "predictor", predictor);
+  install(all.quantizer, "quantizer", quantizer);
+  install(all.caches.front(), "cache", cache);
+  install(all.balancer, "balancer", balancer);
+  return all;
+}
+
+Admit keep_what_fits() {
+  return [](const tierd_set_view* missing, int, uint32_t free_slots, uint8_t* verdict, tierd_victims_out*) {
+    for (uint32_t i = 0; i < missing->n; ++i) {
+      verdict[i] = i < free_slots ? TIERD_VERDICT_KEEP : TIERD_VERDICT_BYPASS;
+    }
+    return 0;
+  };
+}
+
+}  // namespace tierd

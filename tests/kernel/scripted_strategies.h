@@ -1,0 +1,58 @@
+// Strategies whose answers the test gives.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/kernel/site.h"
+#include "core/kernel/strategies.h"
+#include "tests/kernel/scripted_agents.h"
+
+namespace tierd {
+
+inline constexpr uint64_t kSequences[64] = {0};  // of the rows
+
+struct Ahead {
+  SiteId site;
+  uint32_t distance;
+  std::optional<Neurons> neurons = std::nullopt;  // none: all
+};
+
+using Admit = std::function<int(const tierd_set_view* missing, int priority, uint32_t free_slots,
+                                uint8_t* verdict, tierd_victims_out* victims)>;
+
+// What the strategies answer. Unset: everything is active, nothing is wished for, everything bypasses.
+struct Script {
+  std::function<int(SiteId, tierd_set_out*)> predict;
+  std::function<void(SiteId, const tierd_rows_view*)> sees;  // before it predicts
+  std::function<void(const tierd_set_view* predicted, const tierd_set_view* truth)> observe;
+  std::function<std::vector<Ahead>(SiteId)> look_ahead;
+  std::function<int(const tierd_set_view*, uint8_t*)> assign;
+  std::function<int(const tierd_set_view*, uint8_t*)> choose;
+  Admit admit;
+  std::function<void(SiteId, tierd_victims_out*)> expire;
+  std::function<int(uint64_t, uint32_t*, tierd_victims_out*)> resize;
+  uint32_t resplit = 0;  // what the cache answers
+  std::function<std::vector<Ahead>()> fill;
+  std::map<std::string, int> code;  // of the other functions
+  std::vector<std::string> calls;   // of the cache: "landed 2:1,3"
+  bool claim_more_wishes = false;
+
+  // They refer to the script.
+  Strategies strategies();
+  // What they do with it.
+  int call(const std::string& name, SiteId site, const uint32_t* idx, uint32_t n);
+  int hand_over(const std::vector<Ahead>& wishes, const char* function, tierd_ahead_out* out);
+
+ private:
+  std::vector<Ahead> lists_;
+};
+
+// An `admit` that fills the free slots and lets the rest pass.
+Admit keep_what_fits();
+
+}  // namespace tierd

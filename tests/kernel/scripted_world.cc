@@ -1,0 +1,211 @@
+#include "tests/kernel/scripted_world.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <span>
+
+namespace tierd {
+namespace {
+
+constexpr uint32_t kStride = 256;  // floats; neurons of a site at most
+constexpr uint32_t kInputs = 3;
+
+std::vector<Site> make_sites(const WorldOptions& options) {
+  std::vector<Site> sites;
+  uint32_t extent = 0;
+  for (size_t s = 0; s < options.neurons.size(); ++s) {
+    Site site;
+    site.name = "site " + std::to_string(s);
+    site.domain = static_cast<SiteId>(s);
+    site.n = options.neurons[s];
+    site.slot_bytes = kSlot;
+    site.first_extent = extent;
+    site.bytes.assign(site.n, kSlot - 96);
+    site.n_in = kInputs;
+    if (options.reads_x || options.measure_every != 0) site.input = {0, kStride};
+    if (options.bundles) {
+      site.axis = Axis::neuron;
+      site.contribution = {options.rows * kStride * uint32_t{sizeof(float)} / uint32_t{kSpanUnit}, kStride};
+    }
+    site.pieces = options.pieces;
+    if (site.pieces > 1) site.piece_bytes = kSlot / 4;
+    extent += site.n * site.pieces;
+    sites.push_back(site);
+  }
+  if (options.tied) {
+    sites.front().given = true;
+    sites.front().domain = static_cast<SiteId>(sites.size() - 1);
+    sites.front().first_extent = sites.back().first_extent;
+    EXPECT_EQ(sites.front().n, sites.back().n);
+  }
+  return sites;
+}
+
+Dispatcher::Options dispatch(const WorldOptions& options, const std::vector<Site>& sites) {
+  Dispatcher::Options dispatch;
+  dispatch.max_messages = options.messages;
+  dispatch.max_units = 0;
+  if (options.resizes) dispatch.max_units = static_cast<uint32_t>(sites.size());
+  for (const Site& site : sites) {
+    // What is summed together is read by one message, with all of its pieces.
+    const uint32_t together = site.axis == Axis::neuron ? std::min(site.n, kPartialNeurons) * site.pieces : 0;
+    dispatch.max_units = std::max({dispatch.max_units, site.n, together});
+  }
+  dispatch.shuffle_seed = options.seed;
+  return dispatch;
+}
+
+}  // namespace
+
+ScriptedWorld::ScriptedWorld(const WorldOptions& options,
+                             const std::function<Strategies(ScriptedWorld&)>& chosen)
+    : idle([this] {
+        if (!flash.open.empty()) flash.finish();
+      }),
+      options_(options),
+      sites(make_sites(options)),
+      flash(options.credits, pools_),
+      computes(options.units, RecordingCompute(options.credits, pools_, sites)),
+      dispatcher(pools_, dispatch(options, sites)),
+      residencies(options.units, Residency(sites, options.slots)),
+      placement(options.units) {
+  Scheduler::Options scheduling;
+  for (RecordingCompute& unit : computes) scheduling.units.emplace_back().memory = add_unit(unit);
+  scheduling.flash_agent = dispatcher.add_agent(flash);
+  scheduling.prefetch = options.prefetch;
+  scheduling.read_attempts = options.attempts;
+  scheduling.max_rows = options.rows;
+  scheduling.measure_every = options.measure_every;
+  scheduling.describe_extent = [](uint32_t extent) {
+    return "weights.bin: extent " + std::to_string(extent);
+  };
+  strategies = chosen ? chosen(*this) : script.strategies();
+  strategies.caches.resize(options.units, strategies.caches.front());
+  if (options.reads_x) strategies.reads_x.assign(sites.size(), 1);
+  scheduler = std::make_unique<Scheduler>(dispatcher, sites, strategies, placement, residencies, scheduling);
+}
+
+// Its arena, its staging blocks behind that, and a pool for activations.
+UnitMemory ScriptedWorld::add_unit(RecordingCompute& unit) {
+  UnitMemory memory;
+  memory.agent = dispatcher.add_agent(unit);
+  memory.reserved = options_.resizes ? options_.neurons : options_.slots;
+  memory.resizes = options_.resizes;
+  for (const uint32_t slots : options_.slots) memory.arena_bytes += slots * kSlot;
+  memory.arena_offset = arena_offsets(sites, memory.reserved);
+  uint64_t end = unit.arena_bytes = memory.arena_offset.back();
+  memory.staging_offset = end;
+  memory.staging_blocks = options_.blocks;
+  memory.block_bytes = options_.neurons_per_block * kSlot;
+  end += uint64_t{options_.blocks} * memory.block_bytes;
+  std::vector<Line>& lines = memory_.emplace_back((end + kSlot) / sizeof(Line));
+  pools_.add(memory.agent, std::as_writable_bytes(std::span(lines)));
+  std::vector<Line>& activations =
+      memory_.emplace_back(2 * options_.rows * kStride * sizeof(float) / sizeof(Line));
+  pools_.add(memory.agent, std::as_writable_bytes(std::span(activations)));
+  unit.order = &order;
+  return memory;
+}
+
+void ScriptedWorld::heal() {
+  strategies = script.strategies();
+  strategies.caches.resize(options_.units, strategies.caches.front());
+}
+
+Status ScriptedWorld::run(Task<Status> task) {
+  int idle_turns = 0;
+  while (!task.done()) {
+    if (dispatcher.turn()) {
+      idle_turns = 0;
+      if (!is_shuffled() || (++turns_ % 4) != 0) continue;
+    }
+    idle();
+    if (++idle_turns > 1000) {
+      ADD_FAILURE() << "the kernel waits for nothing";
+      std::abort();  // the coroutine hangs; there is no way on
+    }
+  }
+  return task.take();
+}
+
+Status ScriptedWorld::pass(SiteId site, uint32_t step, const Neurons& given, bool bypass) {
+  const ActiveSet set = ActiveSet::of(given);
+  Pass pass;
+  pass.step = step;
+  pass.rows = static_cast<uint16_t>(options_.rows);
+  pass.sequences = kSequences;
+  pass.bypass_caches = bypass;
+  pass.given = &set;
+  return run(scheduler->pass(site, pass));
+}
+
+void ScriptedWorld::settle() {
+  for (int i = 0; i < (is_shuffled() ? 200 : 8); ++i) dispatcher.turn();
+}
+
+void ScriptedWorld::expect_nothing_lost() {
+  ASSERT_TRUE(drain().ok());
+  settle();
+  EXPECT_EQ(dispatcher.in_flight(), 0u);
+  EXPECT_TRUE(flash.open.empty());
+  for (const Residency& of : residencies) expect_nothing_lost(of);
+}
+
+void ScriptedWorld::expect_nothing_lost(const Residency& of) const {
+  for (SiteId s = 0; s < sites.size(); ++s) {
+    if (sites[s].domain != s) continue;
+    uint32_t valid = 0;
+    for (uint32_t i = 0; i < sites[s].n; ++i) {
+      EXPECT_FALSE(of.leased(s, i)) << "site " << s << " neuron " << i;
+      EXPECT_FALSE(of.pinned(s, i)) << "site " << s << " neuron " << i;
+      valid += of.valid(s, i) ? 1 : 0;
+    }
+    EXPECT_EQ(of.valid_count(s), valid);
+    EXPECT_EQ(of.free_slots(s) + valid, of.max_slots(s));
+  }
+}
+
+std::string ScriptedWorld::computed(SiteId site, uint32_t step) const {
+  std::string text;
+  for (const Computed& c : compute.log) {
+    if (c.site != site || c.step != step) continue;
+    text += text.empty() ? "" : " ";
+    if (c.before) text += "B";
+    for (size_t i = 0; i < c.neurons.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(c.neurons[i]);
+    if (c.after) text += "A";
+  }
+  return text;
+}
+
+void ScriptedWorld::expect_whole(SiteId site, uint32_t step, const Neurons& neurons) const {
+  std::vector<Computed> messages;
+  std::multiset<uint32_t> seen;
+  for (const Computed& c : compute.log) {
+    if (c.site != site || c.step != step) continue;
+    messages.push_back(c);
+    seen.insert(c.neurons.begin(), c.neurons.end());
+  }
+  ASSERT_FALSE(messages.empty());
+  for (size_t i = 0; i < messages.size(); ++i) {
+    EXPECT_EQ(messages[i].before, i == 0);
+    EXPECT_EQ(messages[i].after, i + 1 == messages.size());
+  }
+  EXPECT_EQ(seen, std::multiset<uint32_t>(neurons.begin(), neurons.end()));
+}
+
+std::string ScriptedWorld::reads() const {
+  std::string text;
+  for (const Read& read : flash.started) {
+    text += "[";
+    for (size_t i = 0; i < read.extents.size(); ++i) {
+      text += (i == 0 ? "" : ",") + std::to_string(read.extents[i]);
+    }
+    text += "]";
+  }
+  return text;
+}
+
+}  // namespace tierd
