@@ -5,40 +5,77 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tierd/plugin.hpp"
 
 namespace tierd {
 
-// Collects the active neurons of a batch, row after row, and answers `predict` with them.
+// The tensor SITE.bias [neurons], or NULL where there is none. Throws Failure if it has another shape.
+inline const float* bias_of(const Host& host, const tierd_site_view& site) {
+  const std::string name = std::string(site.name) + ".bias";
+  if (!host.has_tensor(name.c_str())) return nullptr;
+  const tierd_tensor_view bias = host.tensor(name.c_str());
+  if (bias.n_dims != 1 || bias.dims[0] != site.n)
+    throw Failure(TIERD_E_INVALID, name + " should be " + std::to_string(site.n) + " values");
+  return bias.data;
+}
+
+// Finds the active neurons of a batch, row after row, and answers `predict` with them. What it needs is kept
+// from call to call.
 class RowScores {
  public:
-  // A batch of so many rows for a site of `n` neurons.
-  void begin(uint32_t n, uint32_t rows) {
-    words_ = (rows + 63) / 64;
-    active_.assign(uint64_t{n} * words_, 0);
-    n_ = n;
-  }
-  void activate(uint32_t neuron, uint32_t row) {
-    active_[uint64_t{neuron} * words_ + row / 64] |= uint64_t{1} << row % 64;
-  }
-  // Neurons that some row uses, and which rows do. Returns how many that are.
-  uint32_t answer(tierd_set_out& out) const {
-    out.n = 0;
-    for (uint32_t neuron = 0; neuron < n_; ++neuron) {
-      const uint64_t* mask = active_.data() + uint64_t{neuron} * words_;
-      if (std::all_of(mask, mask + words_, [](uint64_t word) { return word == 0; })) continue;
-      if (out.row_mask != nullptr) std::copy_n(mask, words_, out.row_mask + uint64_t{out.n} * words_);
-      out.idx[out.n++] = neuron;
+  explicit RowScores(const Host& host) : host_(host) {}
+
+  // `n`: neurons of the site; `bias` [n] or NULL is added to their scores.
+  // score(x, rows, scores): fills scores [rows x n] from x [rows x dim].
+  // bound(scores): above which of one row's scores [n] its neurons are active.
+  // Tells the host the share of neurons that were active so far.
+  template <class Score, class Bound>
+  void predict(uint32_t n, const float* bias, const tierd_rows_view& rows, Score score, Bound bound,
+               tierd_set_out& out) {
+    const uint32_t words = (rows.rows + 63) / 64;
+    active_.assign(uint64_t{n} * words, 0);
+    for (uint32_t first = 0; first < rows.rows; first += kRowsAtOnce) {
+      const uint32_t some = std::min(kRowsAtOnce, rows.rows - first);
+      scores_.resize(uint64_t{some} * n);
+      score(rows.x + uint64_t{first} * rows.dim, some, scores_.data());
+      for (uint32_t row = first; row < first + some; ++row) {
+        float* const scores = scores_.data() + uint64_t{row - first} * n;
+        for (uint32_t i = 0; bias != nullptr && i < n; ++i) scores[i] += bias[i];
+        const float least = bound(static_cast<const float*>(scores));
+        for (uint32_t i = 0; i < n; ++i) {
+          if (scores[i] > least) active_[uint64_t{i} * words + row / 64] |= uint64_t{1} << row % 64;
+        }
+      }
     }
-    return out.n;
+    answer(n, words, out);
+    predicted_ += out.n;
+    asked_ += n;
+    host_.metric("active_share", static_cast<double>(predicted_) / static_cast<double>(asked_));
   }
 
  private:
-  uint32_t n_ = 0;
-  uint32_t words_ = 0;
+  static constexpr uint32_t kRowsAtOnce = 16;  // of scores in memory
+
+  // Neurons that some row uses, and which rows do.
+  void answer(uint32_t n, uint32_t words, tierd_set_out& out) const {
+    out.all = 0;
+    out.n = 0;
+    for (uint32_t neuron = 0; neuron < n; ++neuron) {
+      const uint64_t* mask = active_.data() + uint64_t{neuron} * words;
+      if (std::all_of(mask, mask + words, [](uint64_t word) { return word == 0; })) continue;
+      if (out.row_mask != nullptr) std::copy_n(mask, words, out.row_mask + uint64_t{out.n} * words);
+      out.idx[out.n++] = neuron;
+    }
+  }
+
+  Host host_;
   std::vector<uint64_t> active_;  // [n x words]
+  std::vector<float> scores_;     // [rows at once x n]
+  uint64_t predicted_ = 0;        // neurons of all calls
+  uint64_t asked_ = 0;
 };
 
 }  // namespace tierd

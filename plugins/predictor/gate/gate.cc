@@ -32,8 +32,6 @@ constexpr const char* kManual =
     "gate.safetensors, "
     "then predictor.tensors = \"gate.safetensors\".";
 
-constexpr uint32_t kRowsAtOnce = 16;  // of gates in memory
-
 class Gate {
  public:
   static constexpr uint32_t kCaps = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_LOSSY;
@@ -42,7 +40,8 @@ class Gate {
       : host_(host),
         threshold_(static_cast<float>(host.number("threshold"))),
         margin_(static_cast<float>(host.number("margin"))),
-        gates_(host.n_sites()) {
+        gates_(host.n_sites()),
+        active_(host) {
     bool any = false;
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
       if (!host.has_tensor((std::string(host.site(s).name) + ".gate").c_str())) continue;
@@ -59,27 +58,15 @@ class Gate {
     out.all = reads_x(site) == 0 ? 1 : 0;
     if (out.all != 0) return;
     const Rows& gate = *gates_[site];
-    active_.begin(gate.n, rows.rows);
-    for (uint32_t first = 0; first < rows.rows; first += kRowsAtOnce) {
-      const uint32_t some = std::min(kRowsAtOnce, rows.rows - first);
-      values_.resize(uint64_t{some} * gate.n);
-      host_.linear(gate.tensor, rows.x + uint64_t{first} * rows.dim, some, values_.data());
-      for (uint32_t r = 0; r < some; ++r) {
-        float* values = values_.data() + uint64_t{r} * gate.n;
-        float largest = 0;
-        for (uint32_t i = 0; i < gate.n; ++i) {
-          if (gate.bias != nullptr) values[i] += gate.bias[i];
-          largest = std::max(largest, std::abs(values[i]));
-        }
-        const float bound = threshold_ - margin_ * largest;
-        for (uint32_t i = 0; i < gate.n; ++i) {
-          if (values[i] > bound) active_.activate(i, first + r);
-        }
-      }
-    }
-    predicted_ += active_.answer(out);
-    asked_ += gate.n;
-    host_.metric("active_share", static_cast<double>(predicted_) / static_cast<double>(asked_));
+    const auto score = [&](const float* x, uint32_t n_rows, float* gates) {
+      host_.linear(gate.tensor, x, n_rows, gates);
+    };
+    const auto bound = [&](const float* gates) {
+      float largest = 0;
+      for (uint32_t i = 0; i < gate.n; ++i) largest = std::max(largest, std::abs(gates[i]));
+      return threshold_ - margin_ * largest;
+    };
+    active_.predict(gate.n, gate.bias, rows, score, bound, out);
   }
 
  private:
@@ -96,22 +83,14 @@ class Gate {
       throw tierd::Failure(TIERD_E_INVALID, name + ".gate should be " + std::to_string(site.n) + " x " +
                                                 std::to_string(site.n_in));
     }
-    if (!host_.has_tensor((name + ".bias").c_str())) return {site.n, gate.tensor, nullptr};
-    const tierd_tensor_view bias = host_.tensor((name + ".bias").c_str());
-    if (bias.n_dims != 1 || bias.dims[0] != site.n)
-      throw tierd::Failure(TIERD_E_INVALID, name + ".bias should be " + std::to_string(site.n) + " values");
-    return {site.n, gate.tensor, bias.data};
+    return {site.n, gate.tensor, tierd::bias_of(host_, site)};
   }
 
   tierd::Host host_;
   float threshold_;
   float margin_;
   std::vector<std::optional<Rows>> gates_;  // [sites]
-  uint64_t predicted_ = 0;
-  uint64_t asked_ = 0;
-  // Of one call, kept for their memory.
   tierd::RowScores active_;
-  std::vector<float> values_;
 };
 
 }  // namespace

@@ -9,7 +9,6 @@
 //   SITE.bias  [neurons], if there is one
 //
 // as `tier-train predictor` writes them. A site without them is active as a whole.
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -33,13 +32,11 @@ constexpr const char* kManual =
     "the "
     "report with scheduler.measure_every.";
 
-constexpr uint32_t kRowsAtOnce = 16;  // of scores in memory
-
 class LowRank {
  public:
   static constexpr uint32_t kCaps = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_LOSSY;
 
-  explicit LowRank(const tierd::Host& host) : host_(host), tables_(host.n_sites()) {
+  explicit LowRank(const tierd::Host& host) : host_(host), tables_(host.n_sites()), active_(host) {
     const double threshold = host.number("threshold");
     takes_all_ = threshold == 0;
     bound_ = threshold == 1 ? std::numeric_limits<float>::infinity()
@@ -60,24 +57,13 @@ class LowRank {
     out.all = reads_x(site) == 0 ? 1 : 0;
     if (out.all != 0) return;
     const Tables& tables = *tables_[site];
-    active_.begin(tables.n, rows.rows);
-    for (uint32_t first = 0; first < rows.rows; first += kRowsAtOnce) {
-      const uint32_t some = std::min(kRowsAtOnce, rows.rows - first);
-      inner_.resize(uint64_t{some} * tables.rank);
-      scores_.resize(uint64_t{some} * tables.n);
-      host_.linear(tables.a, rows.x + uint64_t{first} * rows.dim, some, inner_.data());
-      host_.linear(tables.b, inner_.data(), some, scores_.data());
-      for (uint32_t r = 0; r < some; ++r) {
-        const float* scores = scores_.data() + uint64_t{r} * tables.n;
-        for (uint32_t i = 0; i < tables.n; ++i) {
-          if (scores[i] + (tables.bias != nullptr ? tables.bias[i] : 0) > bound_)
-            active_.activate(i, first + r);
-        }
-      }
-    }
-    predicted_ += active_.answer(out);
-    asked_ += tables.n;
-    host_.metric("active_share", static_cast<double>(predicted_) / static_cast<double>(asked_));
+    const auto score = [&](const float* x, uint32_t n_rows, float* scores) {
+      inner_.resize(uint64_t{n_rows} * tables.rank);
+      host_.linear(tables.a, x, n_rows, inner_.data());
+      host_.linear(tables.b, inner_.data(), n_rows, scores);
+    };
+    active_.predict(
+        tables.n, tables.bias, rows, score, [&](const float*) { return bound_; }, out);
   }
 
  private:
@@ -100,23 +86,15 @@ class LowRank {
     const tierd_tensor_view b = host_.tensor((name + ".b").c_str());
     check(name + ".b", b.n_dims == 2 && b.dims[0] == site.n && b.dims[1] == a.dims[0],
           std::to_string(site.n) + " x " + std::to_string(a.dims[0]));
-    Tables tables{site.n, static_cast<uint32_t>(a.dims[0]), a.tensor, b.tensor, nullptr};
-    if (!host_.has_tensor((name + ".bias").c_str())) return tables;
-    const tierd_tensor_view bias = host_.tensor((name + ".bias").c_str());
-    check(name + ".bias", bias.n_dims == 1 && bias.dims[0] == site.n, std::to_string(site.n) + " values");
-    tables.bias = bias.data;
-    return tables;
+    return {site.n, static_cast<uint32_t>(a.dims[0]), a.tensor, b.tensor, tierd::bias_of(host_, site)};
   }
 
   tierd::Host host_;
   std::vector<std::optional<Tables>> tables_;  // [sites]
   bool takes_all_ = false;
   float bound_ = 0;  // of a score
-  uint64_t predicted_ = 0;
-  uint64_t asked_ = 0;
-  // Of one call, kept for their memory.
   tierd::RowScores active_;
-  std::vector<float> inner_, scores_;
+  std::vector<float> inner_;  // of one call, kept for its memory
 };
 
 }  // namespace
