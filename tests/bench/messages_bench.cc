@@ -9,28 +9,22 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <deque>
 #include <functional>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "core/base/time.h"
 #include "core/host/agent_thread.h"
-#include "core/host/strategy_set.h"
 #include "core/kernel/dispatcher.h"
-#include "core/kernel/residency.h"
-#include "core/kernel/scheduler.h"
 #include "core/message/ring.h"
+#include "tests/bench/bare_kernel.h"
 #include "tiers/compute/team.h"
 #include "tiers/null/null_agent.h"
-#include "tools/assembly/strategy_choices.h"
 
 namespace tierd {
 namespace {
 
-constexpr uint64_t kSequences[] = {0};  // of the one row
 constexpr uint64_t kLongSpinNs = 1'000'000'000;
 constexpr auto kUntilParked = std::chrono::microseconds(300);
 
@@ -166,101 +160,44 @@ void ring_other_thread(benchmark::State& state) {
 BENCHMARK(ring_other_thread)->UseRealTime();
 
 // A dense step over sites of the size that a 7B model has, nothing moved and nothing computed: what is left
-// is the kernel. Arguments: percent of the weights that stay; 100 is resident.
-class DenseStep {
- public:
-  static constexpr uint32_t kSites = 256;
-  static constexpr uint32_t kNeurons = 32;
-  static constexpr uint32_t kNeuronBytes = 512 << 10;
-  static constexpr uint32_t kBlocks = 64;
+// is the kernel. Argument: percent of the weights that stay; 100 is resident.
+constexpr uint32_t kSites = 256;
+constexpr uint32_t kNeurons = 32;
+constexpr uint32_t kNeuronBytes = 512 << 10;
 
-  explicit DenseStep(uint32_t percent) : dispatcher_(pools_, {}) {
-    for (SiteId s = 0; s < kSites; ++s) {
-      Site site;
-      site.name = "site " + std::to_string(s);
-      site.domain = s;
-      site.n = kNeurons;
-      site.slot_bytes = kNeuronBytes;
-      site.first_extent = s * kNeurons;
-      site.bytes.assign(kNeurons, kNeuronBytes);
-      sites_.push_back(std::move(site));
-    }
-    auto made = StrategySet::create(*read_tensors(*choose_strategies({})), sites_, {});
-    TIERD_CHECK(made.ok());
-    strategies_ = std::move(*made);
-    auto slots = strategies_->share(uint64_t{kSites} * kNeurons * kNeuronBytes * percent / 100);
-    TIERD_CHECK(slots.ok());
-    residencies_.emplace_back(sites_, slots->front());
-    strategies_->set_residencies(residencies_);
-
-    Scheduler::Options options;
-    UnitMemory& memory = options.units.emplace_back().memory;
-    memory.agent = dispatcher_.add_agent(dram_);
-    options.flash_agent = dispatcher_.add_agent(flash_);
-    memory.arena_offset = arena_offsets(sites_, slots->front());
-    memory.reserved = slots->front();
-    memory.staging_offset = memory.arena_offset.back();
-    memory.staging_blocks = kBlocks;
-    memory.block_bytes = kNeuronBytes;
-    scheduler_ = std::make_unique<Scheduler>(dispatcher_, sites_, strategies_->strategies(),
-                                             strategies_->placement(), residencies_, options);
-    run(scheduler_->fill([](uint64_t) {}));
+std::vector<Site> sites_of_a_7b_model() {
+  std::vector<Site> sites;
+  for (SiteId s = 0; s < kSites; ++s) {
+    Site site;
+    site.name = "site " + std::to_string(s);
+    site.domain = s;
+    site.n = kNeurons;
+    site.slot_bytes = kNeuronBytes;
+    site.first_extent = s * kNeurons;
+    site.bytes.assign(kNeurons, kNeuronBytes);
+    sites.push_back(std::move(site));
   }
-  ~DenseStep() { run(scheduler_->drain()); }
-
-  void step() {
-    run(walk(number_));
-    ++number_;
-  }
-  uint64_t messages() const { return dispatcher_.messages(); }
-  const Strategies& strategies() const { return strategies_->strategies(); }
-
- private:
-  Task<Status> walk(uint32_t number) {
-    for (SiteId site = 0; site < kSites; ++site) {
-      Pass pass;
-      pass.step = number;
-      pass.rows = 1;
-      pass.sequences = kSequences;
-      Status status = co_await scheduler_->pass(site, pass);
-      if (!status.ok()) co_return status;
-    }
-    co_return co_await scheduler_->end_step(number);
-  }
-  void run(Task<Status> task) {
-    while (!task.done()) {
-      if (!dispatcher_.turn()) dispatcher_.wait();
-    }
-    const Status status = task.take();
-    TIERD_CHECK_MSG(status.ok(), status.error().line());
-  }
-
-  PoolTable pools_;
-  Dispatcher dispatcher_;
-  NullAgent dram_;
-  NullAgent flash_;
-  std::vector<Site> sites_;
-  std::unique_ptr<StrategySet> strategies_;
-  std::deque<Residency> residencies_;
-  std::unique_ptr<Scheduler> scheduler_;
-  uint32_t number_ = 0;
-};
+  return sites;
+}
 
 void dense_step(benchmark::State& state) {
-  DenseStep world(static_cast<uint32_t>(state.range(0)));
-  world.step();
-  const uint64_t messages = world.messages();
-  const StrategyCost before = cost_of(world.strategies());
+  const uint64_t all = uint64_t{kSites} * kNeurons * kNeuronBytes;
+  BareKernel kernel(sites_of_a_7b_model(), {.arena_bytes = all * static_cast<uint64_t>(state.range(0)) / 100,
+                                            .block_bytes = kNeuronBytes});
+  kernel.fill();
+  kernel.step();
+  const uint64_t messages = kernel.messages();
+  const StrategyCost before = cost_of(kernel.strategies());
   uint64_t steps = 0;
   for (auto _ : state) {
-    world.step();
+    kernel.step();
     ++steps;
   }
-  const double sites = static_cast<double>(steps) * DenseStep::kSites;
+  const double sites = static_cast<double>(steps) * kSites;
   state.counters["per_site"] =
       benchmark::Counter(sites, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
-  state.counters["messages_per_site"] = static_cast<double>(world.messages() - messages) / sites;
-  const StrategyCost after = cost_of(world.strategies());
+  state.counters["messages_per_site"] = static_cast<double>(kernel.messages() - messages) / sites;
+  const StrategyCost after = cost_of(kernel.strategies());
   state.counters["strategies_us"] =
       static_cast<double>(after.ns - before.ns) * 1e-3 / static_cast<double>(steps);
   state.counters["strategy_calls"] =

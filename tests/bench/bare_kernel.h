@@ -1,0 +1,108 @@
+// A kernel with strategies and nothing below it: agents complete at once, and no byte is moved.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/config/config.h"
+#include "core/host/strategy_set.h"
+#include "core/kernel/dispatcher.h"
+#include "core/kernel/residency.h"
+#include "core/kernel/scheduler.h"
+#include "tiers/null/null_agent.h"
+#include "tools/assembly/strategy_choices.h"
+
+namespace tierd {
+
+class BareKernel {
+ public:
+  struct Options {
+    Config config = {};  // the strategies' part of it
+    uint64_t arena_bytes = 0;
+    uint32_t block_bytes = 0;  // of a staging block
+  };
+
+  BareKernel(std::vector<Site> sites, const Options& options)
+      : sites_(std::move(sites)), dispatcher_(pools_, dispatch(sites_)) {
+    auto made = StrategySet::create(*read_tensors(*choose_strategies(options.config)), sites_, {});
+    TIERD_CHECK(made.ok());
+    strategies_ = std::move(*made);
+    auto slots = strategies_->share(options.arena_bytes);
+    TIERD_CHECK(slots.ok());
+    residencies_.emplace_back(sites_, slots->front());
+    strategies_->set_residencies(residencies_);
+
+    Scheduler::Options scheduling;
+    UnitMemory& memory = scheduling.units.emplace_back().memory;
+    memory.agent = dispatcher_.add_agent(dram_);
+    scheduling.flash_agent = dispatcher_.add_agent(flash_);
+    memory.arena_offset = arena_offsets(sites_, slots->front());
+    memory.reserved = slots->front();
+    memory.staging_offset = memory.arena_offset.back();
+    memory.staging_blocks = kBlocks;
+    memory.block_bytes = options.block_bytes;
+    scheduler_ = std::make_unique<Scheduler>(dispatcher_, sites_, strategies_->strategies(),
+                                             strategies_->placement(), residencies_, scheduling);
+  }
+  ~BareKernel() { run(scheduler_->drain()); }
+
+  // What the caches want from the start.
+  void fill() {
+    run(scheduler_->fill([](uint64_t) {}));
+  }
+  // All sites, for one row.
+  void step() {
+    run(walk(number_));
+    ++number_;
+  }
+
+  uint64_t messages() const { return dispatcher_.messages(); }
+  const SchedulerCounters& counters() const { return scheduler_->counters(); }
+  // What is changed here must not have been asked yet.
+  Strategies& strategies() { return strategies_->strategies(); }
+
+ private:
+  static constexpr uint32_t kBlocks = 64;
+  static constexpr uint64_t kSequences[] = {0};  // of the one row
+
+  static Dispatcher::Options dispatch(const std::vector<Site>& sites) {
+    Dispatcher::Options options;
+    for (const Site& site : sites) options.max_units = std::max(options.max_units, site.n);
+    return options;
+  }
+  Task<Status> walk(uint32_t number) {
+    for (SiteId site = 0; site < sites_.size(); ++site) {
+      Pass pass;
+      pass.step = number;
+      pass.rows = 1;
+      pass.sequences = kSequences;
+      Status status = co_await scheduler_->pass(site, pass);
+      if (!status.ok()) co_return status;
+    }
+    co_return co_await scheduler_->end_step(number);
+  }
+  void run(Task<Status> task) {
+    while (!task.done()) {
+      if (!dispatcher_.turn()) dispatcher_.wait();
+    }
+    const Status status = task.take();
+    TIERD_CHECK_MSG(status.ok(), status.error().line());
+  }
+
+  const std::vector<Site> sites_;
+  PoolTable pools_;
+  Dispatcher dispatcher_;
+  NullAgent dram_;
+  NullAgent flash_;
+  std::unique_ptr<StrategySet> strategies_;
+  std::deque<Residency> residencies_;
+  std::unique_ptr<Scheduler> scheduler_;
+  uint32_t number_ = 0;
+};
+
+}  // namespace tierd
