@@ -1,8 +1,6 @@
 #include "core/store/vocab_files.h"
 
-#include <cstdlib>
-#include <cstring>
-#include <sstream>
+#include <algorithm>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +9,7 @@
 #include "core/store/gguf_vocab.h"
 #include "core/text/tokenizer.h"
 #include "tests/store/temp_folder.h"
+#include "tests/text/peer_vectors.h"
 
 namespace tierd {
 namespace {
@@ -116,18 +115,10 @@ TEST(VocabFiles, ACheckpointPrefersTheTokenizerOfItsSize) {
 // llama.cpp's own vocabulary files with its inputs and expected ids, where they lie beside the project.
 class PeerVocab : public testing::TestWithParam<const char*> {};
 
-std::string read_text(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 TEST_P(PeerVocab, EncodesAsLlamaCppDoes) {
-  const char* named = std::getenv("TIERD_SHARED");
-  const fs::path shared = named != nullptr ? fs::path(named) : fs::path(TIERD_SOURCE_DIR) / ".." / "shared";
-  const fs::path path = shared / "data/tokenizers/llama.cpp-vectors" / GetParam();
-  if (!fs::exists(path)) GTEST_SKIP() << path << " is not here";
+  const std::string name = GetParam();
+  const std::string path = peer_file(name + ".gguf");
+  if (path.empty()) GTEST_SKIP() << "no vocabulary of " << name << " on this machine";
 
   const auto file = File::open(path);
   ASSERT_TRUE(file.ok()) << file.error().line();
@@ -135,38 +126,16 @@ TEST_P(PeerVocab, EncodesAsLlamaCppDoes) {
   ASSERT_TRUE(header.ok()) << header.error().line();
   const auto tokens = header->strings(*file, "tokenizer.ggml.tokens", 1u << 20);
   ASSERT_TRUE(tokens.ok()) << tokens.error().line();
-  auto vocab = read_gguf_vocab(*file, *header, static_cast<uint32_t>(tokens->size()));
+  const auto vocab = read_gguf_vocab(*file, *header, static_cast<uint32_t>(tokens->size()));
   ASSERT_TRUE(vocab.ok()) << vocab.error().line();
-  const auto tokenizer = make_tokenizer(*std::move(*vocab), path.string());
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().line();
-
-  const std::string separator = "\n__ggml_vocab_test__\n";
-  const std::string inputs = read_text(path.string() + ".inp");
-  std::istringstream lines(read_text(path.string() + ".out"));
-  std::string line;
-  size_t begin = 0;
-  size_t compared = 0;
-  while (std::getline(lines, line)) {
-    const size_t end = inputs.find(separator, begin);
-    const std::string input = inputs.substr(begin, end == std::string::npos ? end : end - begin);
-    std::istringstream numbers(line);
-    const std::vector<uint32_t> expected{std::istream_iterator<uint32_t>(numbers), {}};
-    EXPECT_EQ((*tokenizer)->encode(input, false, false), expected) << input;
-    ++compared;
-    if (end == std::string::npos) break;
-    begin = end + separator.size();
-  }
-  EXPECT_GT(compared, 40u);
+  expect_peer_vectors(**vocab, name);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, PeerVocab,
-                         testing::Values("ggml-vocab-gpt-2.gguf", "ggml-vocab-llama-spm.gguf",
-                                         "ggml-vocab-falcon.gguf", "ggml-vocab-phi-3.gguf",
-                                         "ggml-vocab-deepseek-coder.gguf"),
-                         [](const auto& file) {
-                           std::string name = file.param;
-                           for (char& c : name)
-                             c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+                         testing::Values("gpt-2", "llama-spm", "falcon", "phi-3", "deepseek-coder"),
+                         [](const auto& vocabulary) {
+                           std::string name = vocabulary.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
 
