@@ -5,13 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
-#include "core/base/align.h"
-#include "core/kernel/plugin_answer.h"
-#include "core/kernel/set_view.h"
+#include "core/base/check.h"
 
 namespace tierd {
 namespace {
@@ -31,11 +28,11 @@ Intake::Intake(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategie
                Residency& residency, Options options, SchedulerCounters& counters, Notice& changed)
     : dispatcher_(dispatcher),
       sites_(sites),
-      strategies_(strategies),
       residency_(residency),
       options_(std::move(options)),
       counters_(counters),
       changed_(changed),
+      admission_(sites, strategies, options_.unit, residency, counters, dispatcher),
       staging_(options_.memory.staging_blocks, options_.memory.block_bytes) {
   uint32_t most = 0;
   for (SiteId site = 0; site < sites.size(); ++site) {
@@ -141,7 +138,7 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
       if (fetch->state == FetchState::landed) note_places(*fetch);
     }
   }
-  TIERD_TRY(ask_cache(site, missing_, Priority::demand, demand.bypass, plan_));
+  TIERD_TRY(admission_.admit(site, missing_, Priority::demand, demand.bypass, plan_));
   if (sites_[site].axis == Axis::neuron) order_by_runs(plan_);
   return {};
 }
@@ -268,7 +265,7 @@ void Intake::end() {
   residency_.unpin(site_, pinned_);
   pinned_.clear();
   resident_.clear();
-  drop_plan(site_, plan_);
+  admission_.drop(site_, plan_);
   plan_.neurons.clear();
   plan_.next = 0;
   for (Fetch* fetch : awaited_) {
@@ -288,7 +285,7 @@ Status Intake::wish(SiteId site, uint32_t step, std::span<const uint32_t> neuron
   Wish wish;
   wish.site = site;
   wish.step = step;
-  TIERD_TRY(ask_cache(site, missing_, Priority::prefetch, bypass, wish.plan));
+  TIERD_TRY(admission_.admit(site, missing_, Priority::prefetch, bypass, wish.plan));
   if (sites_[site].axis == Axis::neuron) order_by_runs(wish.plan);
   if (!wish.plan.done()) wishes_.push_back(std::move(wish));
   return {};
@@ -300,97 +297,9 @@ void Intake::end_step(uint32_t step) {
   }
   std::erase_if(wishes_, [&](Wish& wish) {
     if (wish.step > step) return false;
-    drop_plan(wish.site, wish.plan);
+    admission_.drop(wish.site, wish.plan);
     return true;
   });
-}
-
-Status Intake::ask_cache(SiteId site, std::span<const uint32_t> missing, Priority priority, bool bypass,
-                         Plan& plan) {
-  if (missing.empty()) return {};
-  const auto n = static_cast<uint32_t>(missing.size());
-  const SiteId home = domain(site);
-  const auto fault = [&](const std::string& what) {
-    drop_plan(site, plan);
-    return cache().fault("admit", what);
-  };
-  answers_.assign(n, TIERD_VERDICT_BYPASS);
-  if (!bypass) {
-    const tierd_set_view view = set_view(home, missing.data(), n, 1, TIERD_SET_PREDICTED);
-    victims_.resize(n);
-    tierd_victims_out out{n, 0, victims_.data()};
-    const Status asked = cache().call(&tierd_cache_1::admit, "admit", &view, static_cast<int>(priority),
-                                      residency_.free_slots(home), answers_.data(), &out);
-    if (!asked.ok()) {
-      drop_plan(site, plan);
-      return asked;
-    }
-    if (out.n > n) return fault(fmt::format("{} victims for {} neurons", out.n, n));
-    if (const Status evicted = evict(home, std::span(victims_).first(out.n), "admit"); !evicted.ok()) {
-      drop_plan(site, plan);
-      return evicted;
-    }
-  }
-  // Nothing is leased before all verdicts are known to be sound.
-  uint8_t greatest = 0;
-  uint32_t kept = 0;
-  uint32_t refused = 0;
-  for (const uint8_t verdict : answers_) {
-    greatest = std::max(greatest, verdict);
-    kept += verdict == TIERD_VERDICT_KEEP ? 1 : 0;
-    refused += verdict == TIERD_VERDICT_REFUSE ? 1 : 0;
-  }
-  if (greatest > TIERD_VERDICT_REFUSE) return fault(fmt::format("verdict {}", greatest));
-  if (refused != 0 && priority == Priority::demand) return fault("refused a neuron that is needed now");
-  if (kept > residency_.free_slots(home)) return fault("keeps more neurons than it has slots and victims");
-  plan.neurons.reserve(plan.neurons.size() + n - refused);
-  for (uint32_t i = 0; i < n; ++i) {
-    if (answers_[i] == TIERD_VERDICT_REFUSE) continue;
-    const bool keep = answers_[i] == TIERD_VERDICT_KEEP;
-    if (keep) residency_.lease(home, missing[i]);
-    plan.neurons.push_back({missing[i], keep});
-  }
-  return {};
-}
-
-// Victims that `function` of the cache has named.
-Status Intake::evict(SiteId home, std::span<const tierd_neuron> victims, const char* function) {
-  if (victims.empty()) return {};
-  evicted_.clear();
-  for (const tierd_neuron& victim : victims) {
-    if (victim.site != home || victim.neuron >= sites_[home].n ||
-        !residency_.evictable(home, victim.neuron)) {
-      return cache().fault(function,
-                           fmt::format("victim {} of site {} cannot be evicted", victim.neuron, victim.site));
-    }
-    residency_.evict(home, victim.neuron);
-    evicted_.push_back(victim.neuron);
-  }
-  tell_dropped(home, evicted_, TIERD_DROPPED_EVICTED);
-  return {};
-}
-
-void Intake::shrink(SiteId site, std::span<const uint32_t> neurons) {
-  if (neurons.empty()) return;
-  for (const uint32_t neuron : neurons) residency_.evict(site, neuron);
-  tell_dropped(site, neurons, TIERD_DROPPED_SHRUNK);
-}
-
-void Intake::tell_dropped(SiteId home, std::span<const uint32_t> neurons, int why) {
-  counters_.evictions += neurons.size();
-  if (observer() != nullptr) observer()->evicted(options_.unit, home, neurons);
-  keep_fault(cache().call_if(&tierd_cache_1::dropped, "dropped", home, neurons.data(),
-                             static_cast<uint32_t>(neurons.size()), why));
-}
-
-Status Intake::expire(SiteId site) {
-  if (cache().table.expire == nullptr) return {};
-  const uint32_t n = sites_[site].n;
-  if (expired_.size() < n) expired_.resize(n);
-  tierd_victims_out out{n, 0, expired_.data()};
-  TIERD_TRY(cache().call(&tierd_cache_1::expire, "expire", site, &out));
-  if (out.n > n) return cache().fault("expire", fmt::format("{} victims of {} neurons", out.n, n));
-  return evict(site, std::span(expired_).first(out.n), "expire");
 }
 
 bool Intake::start_next(Plan& plan, SiteId site, uint32_t step, Priority priority, Fetch*& started) {
@@ -473,7 +382,7 @@ void Intake::pump() {
   }
 }
 
-Intake::Plan Intake::take_wish(SiteId site, uint32_t step) {
+Plan Intake::take_wish(SiteId site, uint32_t step) {
   for (auto wish = wishes_.begin(); wish != wishes_.end(); ++wish) {
     if (wish->site != site || wish->step != step) continue;
     Plan plan = std::move(wish->plan);
@@ -493,13 +402,6 @@ void Intake::claim_from_wishes(SiteId home, uint32_t neuron) {
     }
   }
   TIERD_CHECK_MSG(false, "a leased neuron belongs to no fetch and no wish");
-}
-
-void Intake::drop_plan(SiteId site, Plan& plan) {
-  for (; !plan.done(); ++plan.next) {
-    const auto [neuron, keep] = plan.neurons[plan.next];
-    if (keep) residency_.abandon(domain(site), neuron);
-  }
 }
 
 // Room for a demand: the look-ahead that is farthest from being used gives way.
@@ -539,15 +441,6 @@ void Intake::retire(Fetch& fetch, bool used) {
   unused_.push_back(&fetch);
 }
 
-// A fault in an answer to mere news is kept until somebody can be told.
-void Intake::keep_fault(const Status& answer) {
-  if (fault_.ok()) fault_ = answer;
-}
-
-Status Intake::take_fault() {
-  return std::exchange(fault_, Status());
-}
-
 // Whether memory of this site and step still belongs to a read.
 bool Intake::reading(SiteId site, uint32_t step) const {
   return std::any_of(fetches_.begin(), fetches_.end(), [&](const Fetch* fetch) {
@@ -570,9 +463,7 @@ void Intake::take_read(const Message& message, const Done& done) {
   if (done.status == DoneStatus::ok) {
     fetch.state = FetchState::landed;
     if (fetch.into_arena()) {
-      residency_.landed(home, fetch.neurons);
-      keep_fault(cache().call_if(&tierd_cache_1::landed, "landed", home, fetch.neurons.data(),
-                                 static_cast<uint32_t>(fetch.neurons.size())));
+      admission_.landed(home, fetch.neurons);
       if (fill_progress_) fill_progress_(done.bytes);
       if (awaited) {
         // In use until the pass ends: not to be evicted before it is computed.
@@ -600,11 +491,7 @@ void Intake::take_read(const Message& message, const Done& done) {
     return;
   }
   const Error error = read_error(fetch, done);
-  if (fetch.into_arena()) {
-    for (const uint32_t neuron : fetch.neurons) residency_.abandon(home, neuron);
-    keep_fault(cache().call_if(&tierd_cache_1::dropped, "dropped", home, fetch.neurons.data(),
-                               static_cast<uint32_t>(fetch.neurons.size()), TIERD_DROPPED_FAILED));
-  }
+  if (fetch.into_arena()) admission_.failed(home, fetch.neurons);
   if (awaited) {
     std::erase(awaited_, &fetch);
     if (status_.ok()) status_ = error;
@@ -619,17 +506,10 @@ Task<Status> Intake::fill(std::vector<WantedAtStart> wanted, std::function<void(
   std::vector<Wish> wishes;
   Status status;
   for (WantedAtStart& from : wanted) {
-    if (from.neurons.size() > residency_.max_slots(from.site)) {
-      status = cache().fault("ahead", fmt::format("more neurons of site {} than it has slots", from.site));
-      break;
-    }
-    std::erase_if(from.neurons, [&](uint32_t n) { return residency_.slot(from.site, n) != kNoSlot; });
-    // Another cache's neurons may still be in the way: what finds no room comes when it is missed.
-    from.neurons.resize(std::min<size_t>(from.neurons.size(), residency_.free_slots(from.site)));
     Wish& wish = wishes.emplace_back();
     wish.site = from.site;
-    for (const uint32_t neuron : from.neurons) residency_.lease(from.site, neuron);
-    for (const uint32_t neuron : from.neurons) wish.plan.neurons.push_back({neuron, true});
+    status = admission_.admit_wanted(std::move(from), wish.plan);
+    if (!status.ok()) break;
   }
 
   // g++ 12 with UBSan believes `this` to be null where a member that is a reference is awaited.
@@ -642,7 +522,7 @@ Task<Status> Intake::fill(std::vector<WantedAtStart> wanted, std::function<void(
       if (!start_next(plan, site, 0, Priority::migration, started)) co_await changed;
       if (fill_status_.ok() && stopping()) fill_status_ = Error{Code::cancelled, "load", "interrupted"};
     }
-    drop_plan(site, plan);
+    admission_.drop(site, plan);
   }
   while (!fetches_.empty()) co_await changed;
   fill_progress_ = nullptr;
@@ -651,7 +531,7 @@ Task<Status> Intake::fill(std::vector<WantedAtStart> wanted, std::function<void(
 }
 
 void Intake::give_up_all() {
-  for (Wish& wish : wishes_) drop_plan(wish.site, wish.plan);
+  for (Wish& wish : wishes_) admission_.drop(wish.site, wish.plan);
   wishes_.clear();
   for (Fetch* fetch : std::vector(fetches_)) give_up(*fetch);
 }

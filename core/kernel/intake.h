@@ -1,6 +1,6 @@
-// Brings neurons into the memory of one computing unit: the cache's verdicts, reads into arena slots or
-// staging blocks, look-ahead, retries; and keeps that memory's residency. The scheduler has one for each
-// unit, and calls them on its thread.
+// Brings neurons into the memory of one computing unit: reads into arena slots or staging blocks, look-ahead,
+// retries, as its cache admits them; and keeps that memory's residency. The scheduler has one for each unit,
+// and calls them on its thread.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 #include "core/base/result.h"
 #include "core/kernel/active_set.h"
+#include "core/kernel/admission.h"
 #include "core/kernel/counters.h"
 #include "core/kernel/dispatcher.h"
-#include "core/kernel/observer.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
@@ -85,16 +85,10 @@ class Intake : private CompletionSink {
   void give_up_all();
   bool idle() const { return fetches_.empty(); }
 
-  // After a pass of a canonical site: evicts what its cache does not want to keep any longer. Error:
-  // plugin_fault.
-  Status expire(SiteId site);
-
-  // Between two steps, with nothing in flight: neurons of a canonical site that are valid leave, because
-  // their room does.
-  void shrink(SiteId site, std::span<const uint32_t> neurons);
-
-  // A fault of the cache, in an answer to mere news, that nobody was told of yet; told once.
-  Status take_fault();
+  // Of the unit's cache: see Admission.
+  Status expire(SiteId site) { return admission_.expire(site); }
+  void shrink(SiteId site, std::span<const uint32_t> neurons) { admission_.shrink(site, neurons); }
+  Status take_fault() { return admission_.take_fault(); }
 
   const Residency& residency() const { return residency_; }
 
@@ -118,16 +112,6 @@ class Intake : private CompletionSink {
 
     bool into_arena() const { return block == kNoBlock; }
   };
-  // Admitted neurons that wait to be asked for; those to be kept have their slots leased.
-  struct Planned {
-    uint32_t neuron;
-    bool keep;
-  };
-  struct Plan {
-    std::vector<Planned> neurons;
-    size_t next = 0;
-    bool done() const { return next == neurons.size(); }
-  };
   // What a later site will want.
   struct Wish {
     SiteId site = kNoSiteId;
@@ -148,18 +132,11 @@ class Intake : private CompletionSink {
     return {static_cast<uint32_t>(offset / kSpanUnit), static_cast<uint32_t>(slot_bytes / kSpanUnit)};
   }
 
-  // Asks the cache about neurons that are neither here nor coming; evicts its victims, leases slots for what
-  // stays.
-  Status ask_cache(SiteId site, std::span<const uint32_t> missing, Priority priority, bool bypass,
-                   Plan& plan);
-  Status evict(SiteId home, std::span<const tierd_neuron> victims, const char* function);
-  void tell_dropped(SiteId home, std::span<const uint32_t> neurons, int why);
   // Starts the next read of a plan. False when it must wait for a staging block or a message slot.
   bool start_next(Plan& plan, SiteId site, uint32_t step, Priority priority, Fetch*& started);
   void post_read(Fetch& fetch);
   Plan take_wish(SiteId site, uint32_t step);
   void claim_from_wishes(SiteId home, uint32_t neuron);
-  void drop_plan(SiteId site, Plan& plan);
   Fetch& new_fetch(SiteId site, uint32_t step, Priority priority);
   bool free_a_block();
   static void order_by_runs(Plan& plan);
@@ -172,9 +149,6 @@ class Intake : private CompletionSink {
     source_[neuron] = fetch;
     sourced_.push_back(neuron);
   }
-  void keep_fault(const Status& answer);
-  Strategy<tierd_cache_1>& cache() const { return strategies_.caches[options_.unit]; }
-  KernelObserver* observer() const { return dispatcher_.observer(); }
   // each(neuron, place) for those of a fetch, in their order.
   template <class Each>
   void each_place(const Fetch& fetch, Each each) const;
@@ -183,11 +157,11 @@ class Intake : private CompletionSink {
 
   Dispatcher& dispatcher_;
   const std::vector<Site>& sites_;
-  Strategies& strategies_;
   Residency& residency_;
   Options options_;
   SchedulerCounters& counters_;
   Notice& changed_;
+  Admission admission_;
   Staging staging_;
   std::vector<Places> arena_;  // [sites] of a canonical site
 
@@ -219,14 +193,9 @@ class Intake : private CompletionSink {
   std::vector<uint8_t> planned_;  // likewise
   std::vector<uint32_t> missing_;
   std::vector<Unit> units_;
-  std::vector<uint8_t> answers_;
-  std::vector<tierd_neuron> victims_;
-  std::vector<tierd_neuron> expired_;  // room for all of a site
-  std::vector<uint32_t> evicted_;
 
   std::function<void(uint64_t)> fill_progress_;
   Status fill_status_;
-  Status fault_;  // of the cache, not yet told
 };
 
 }  // namespace tierd

@@ -1,0 +1,86 @@
+// What may come into the memory of one computing unit, and what leaves it: asks the unit's cache, leases
+// slots for what it keeps, evicts what it names, and tells it what became of its neurons.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/kernel/counters.h"
+#include "core/kernel/dispatcher.h"
+#include "core/kernel/plugin_answer.h"
+#include "core/kernel/residency.h"
+#include "core/kernel/site.h"
+#include "core/kernel/strategies.h"
+#include "core/message/message.h"
+
+namespace tierd {
+
+// Admitted neurons that wait for their read; those to be kept have their slots leased.
+struct Planned {
+  uint32_t neuron;
+  bool keep;
+};
+struct Plan {
+  std::vector<Planned> neurons;
+  size_t next = 0;
+  bool done() const { return next == neurons.size(); }
+};
+
+class Admission {
+ public:
+  // `unit`: which of the caches is asked. The dispatcher's observer hears of evictions. Everything referred
+  // to outlives the admission.
+  Admission(const std::vector<Site>& sites, Strategies& strategies, uint16_t unit, Residency& residency,
+            SchedulerCounters& counters, const Dispatcher& dispatcher);
+
+  // Asks the cache about neurons that are neither here nor coming; evicts its victims, leases slots for what
+  // stays, and appends what may come to the plan. `bypass`: it is not asked, and everything streams by.
+  // Error: plugin_fault; the plan is dropped then.
+  Status admit(SiteId site, std::span<const uint32_t> missing, Priority priority, bool bypass, Plan& plan);
+  // The same for what the cache has named itself, before the first step or between two, as far as there is
+  // room.
+  Status admit_wanted(WantedAtStart wanted, Plan& plan);
+  // What still waits for its read gives its slot back.
+  void drop(SiteId site, Plan& plan);
+
+  // What had leased slots of a canonical site is there, or could not be read.
+  void landed(SiteId home, std::span<const uint32_t> neurons);
+  void failed(SiteId home, std::span<const uint32_t> neurons);
+
+  // After a pass of a canonical site: evicts what its cache does not want to keep any longer. Error:
+  // plugin_fault.
+  Status expire(SiteId site);
+  // Between two steps, with nothing in flight: neurons of a canonical site that are valid leave, because
+  // their room does.
+  void shrink(SiteId site, std::span<const uint32_t> neurons);
+
+  // A fault of the cache, in an answer to mere news, that nobody was told of yet; told once.
+  Status take_fault();
+
+ private:
+  Status evict(SiteId home, std::span<const tierd_neuron> victims, const char* function);
+  void tell_left(SiteId home, std::span<const uint32_t> neurons, int why);
+  void tell_dropped(SiteId home, std::span<const uint32_t> neurons, int why);
+  void keep_fault(const Status& answer);
+  Strategy<tierd_cache_1>& cache() const { return strategies_.caches[unit_]; }
+  SiteId domain(SiteId site) const { return sites_[site].domain; }
+
+  const std::vector<Site>& sites_;
+  Strategies& strategies_;
+  const uint16_t unit_;
+  Residency& residency_;
+  SchedulerCounters& counters_;
+  const Dispatcher& dispatcher_;
+  Status fault_;  // not yet told
+
+  // Of one function each, kept for their memory.
+  std::vector<uint8_t> answers_;
+  std::vector<tierd_neuron> victims_;
+  std::vector<tierd_neuron> expired_;  // room for all of a site
+  std::vector<uint32_t> evicted_;
+};
+
+}  // namespace tierd
