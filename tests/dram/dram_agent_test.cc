@@ -165,6 +165,7 @@ TEST(DramAgent, MovesASlotAndGivesTheRestBack) {
   EXPECT_EQ(world.buffer(1)[15], 8.0f);
   ask(world.about(Op::resize, {0, kArena / 64}));
   EXPECT_EQ(world.memory()[kArena - 1], std::byte{0});
+  EXPECT_EQ(resident(), 16) << "committed at once";
 }
 
 TEST(DramAgent, ModelledTimeIsThatOfTheWeights) {

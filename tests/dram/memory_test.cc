@@ -110,6 +110,19 @@ TEST(Memory, WhatIsNotInUseIsGone) {
 }
 
 // Whatever comes and goes: what stays in use keeps its bytes, all else is given back.
+TEST(Memory, WhatIsCommittedIsThereAndWhatItHeldStays) {
+  auto memory = Memory::reserve(4 * kHuge);
+  ASSERT_TRUE(memory.ok());
+  const Memory::Range range{kPage + 100, 2 * kHuge + 5};
+  memory->use(4 * kHuge, {&range, 1});
+  memory->data()[kHuge] = std::byte{7};
+  memory->commit(range);
+  EXPECT_EQ(resident_bytes(*memory, 0, kPage), 0u);
+  EXPECT_EQ(resident_bytes(*memory, kPage, 2 * kHuge + kPage), 2 * kHuge);
+  EXPECT_EQ(resident_bytes(*memory, 2 * kHuge + kPage, 4 * kHuge), 0u);
+  EXPECT_EQ(memory->data()[kHuge], std::byte{7});
+}
+
 TEST(Memory, InUseAsANaiveOneWouldHaveIt) {
   constexpr uint64_t kPages = 3 * kHuge / kPage;
   auto memory = Memory::reserve(kPages * kPage);

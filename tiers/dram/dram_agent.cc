@@ -7,6 +7,13 @@
 #include "core/message/counts.h"
 
 namespace tierd {
+namespace {
+
+// Workers share the arena in pieces of this size, and commit about so many bytes in a nanosecond.
+constexpr uint64_t kCommittedAtOnce = uint64_t{32} << 20;
+constexpr uint64_t kCommittedInNs = 4;
+
+}  // namespace
 
 Result<std::unique_ptr<DramAgent>> DramAgent::create(const Options& options, PoolTable& pools,
                                                      ComputePlan plan, const ComputeKernels& kernels,
@@ -146,6 +153,20 @@ void DramAgent::resize(const Message& message, Done& done) {
   }
   done.n_done = static_cast<uint32_t>(ranges.size());
   memory_.use(options_.arena_bytes, ranges);
+  commit(ranges);
+}
+
+void DramAgent::commit(std::span<const Memory::Range> ranges) {
+  std::vector<Memory::Range> pieces;
+  uint64_t sum = 0;
+  for (const Memory::Range& range : ranges) {
+    for (uint64_t begin = range.begin; begin < range.end; begin += kCommittedAtOnce)
+      pieces.push_back({begin, std::min(begin + kCommittedAtOnce, range.end)});
+    sum += range.end - range.begin;
+  }
+  team_->run(pieces.size(), 1, sum / kCommittedInNs, [&](uint64_t begin, uint64_t end, uint32_t) {
+    for (uint64_t i = begin; i < end; ++i) memory_.commit(pieces[i]);
+  });
 }
 
 bool DramAgent::write_counts(const Span& out) const {

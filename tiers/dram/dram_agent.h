@@ -55,6 +55,7 @@ class DramAgent final : public Agent, public Products {
   bool write_counts(const Span& out) const;
   void move(const Message& message, Done& done);
   void resize(const Message& message, Done& done);
+  void commit(std::span<const Memory::Range> ranges);
 
   const Options options_;
   PoolTable& pools_;

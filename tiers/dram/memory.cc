@@ -70,6 +70,11 @@ void Memory::use(uint64_t bytes, std::span<const Range> ranges) {
   give_back(given_back, align_up(bytes, kPage));
 }
 
+void Memory::commit(const Range& range) {
+  const uint64_t begin = align_down(range.begin, kPage);
+  madvise(data() + begin, align_up(range.end, kPage) - begin, MADV_POPULATE_WRITE);
+}
+
 // Whole pages, or none.
 void Memory::give_back(uint64_t begin, uint64_t end) {
   if (begin >= end) return;

@@ -37,6 +37,9 @@ class Memory {
   // to the system; they are zero when they are used again. Nobody reads or writes anything of these bytes
   // meanwhile, and no device knows their pages.
   void use(uint64_t bytes, std::span<const Range> ranges);
+  // Commits the pages of what is in use, which would come one by one as they are written: 2 MiB of zeros in
+  // the middle of a read's submission. Before Linux 5.14 they still do. Threads may share the work.
+  void commit(const Range& range);
 
  private:
   explicit Memory(std::span<std::byte> memory) : memory_(memory) {}
