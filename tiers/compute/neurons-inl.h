@@ -7,6 +7,8 @@
 #define TIERD_COMPUTE_NEURONS_INL_H
 #endif
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -75,10 +77,21 @@ HWY_INLINE Lanes16 columns16(const std::byte* row, uint32_t column, uint32_t cou
   }
 }
 
-// One row by N tokens.
+// Neurons lie apart in memory, and what fetches ahead by itself begins anew with each: while one is computed,
+// the same bytes of the next one are fetched. Bytes of `columns` columns, and where they are in a row.
+constexpr uint32_t bytes_of_columns(Encoding e, uint32_t columns) {
+  return static_cast<uint32_t>(encoded_bytes(e, columns));
+}
+HWY_INLINE void fetch(const std::byte* from, uint32_t bytes) {
+  constexpr uint32_t kCacheLine = 64;
+  for (uint32_t i = 0; i < bytes; i += kCacheLine) hwy::Prefetch(from + i);
+}
+
+// One row by N tokens; `next` is computed after it.
 template <Encoding E, int N>
-HWY_INLINE void dot_row(const std::byte* row, uint32_t cols, const float* x, size_t ldx, float* y,
-                        size_t ldy) {
+HWY_INLINE void dot_row(const std::byte* row, const std::byte* next, uint32_t cols, const float* x,
+                        size_t ldx, float* y, size_t ldy) {
+  constexpr uint32_t kFetched = bytes_of_columns(E, kDotColumns);
   Lanes16 sum[N][kDotChains];
   for (int t = 0; t < N; ++t) {
     for (uint32_t k = 0; k < kDotChains; ++k) sum[t][k] = set16(0);
@@ -89,7 +102,8 @@ HWY_INLINE void dot_row(const std::byte* row, uint32_t cols, const float* x, siz
       sum[t][chain] = fma16(w, load_up_to_16(x + t * ldx + column, count), sum[t][chain]);
   };
   uint32_t column = 0;
-  for (; column + kDotColumns <= cols; column += kDotColumns) {
+  for (uint32_t at = 0; column + kDotColumns <= cols; column += kDotColumns, at += kFetched) {
+    fetch(next + at, kFetched);
 #pragma GCC unroll 4
     for (uint32_t k = 0; k < kDotChains; ++k) add(column + k * kLanes16, k, kLanes16);
   }
@@ -103,10 +117,11 @@ template <Encoding E>
 void dots_of(std::span<const std::byte* const> rows, uint32_t cols, const float* x, size_t ldx,
              uint32_t tokens, float* y, size_t ldy) {
   for (size_t i = 0; i < rows.size(); ++i) {
+    const std::byte* next = rows[std::min(i + 1, rows.size() - 1)];
     uint32_t t = 0;
     for (; t + kTokensAtOnce <= tokens; t += kTokensAtOnce)
-      dot_row<E, kTokensAtOnce>(rows[i], cols, x + t * ldx, ldx, y + t * ldy + i, ldy);
-    for (; t < tokens; ++t) dot_row<E, 1>(rows[i], cols, x + t * ldx, ldx, y + t * ldy + i, ldy);
+      dot_row<E, kTokensAtOnce>(rows[i], next, cols, x + t * ldx, ldx, y + t * ldy + i, ldy);
+    for (; t < tokens; ++t) dot_row<E, 1>(rows[i], next, cols, x + t * ldx, ldx, y + t * ldy + i, ldy);
   }
 }
 
@@ -120,7 +135,16 @@ HWY_INLINE void add_rows(std::span<const std::byte* const> rows, uint32_t first,
     std::fill_n(partial, align_up(n, kLanes16), 0.0f);
     for (size_t i = 0; i < rows.size(); ++i) {
       const Lanes16 weight = set16(h[i]);
-      for (uint32_t c = 0; c < n; c += kLanes16)
+      const std::byte* next = rows[std::min(i + 1, rows.size() - 1)] + bytes_of_columns(E, strip);
+      uint32_t c = 0;
+      for (uint32_t at = 0; c + kDotColumns <= n; at += bytes_of_columns(E, kDotColumns)) {
+        fetch(next + at, bytes_of_columns(E, kDotColumns));
+#pragma GCC unroll 4
+        for (uint32_t k = 0; k < kDotChains; ++k, c += kLanes16)
+          store16(fma16(weight, columns16<E>(rows[i], strip + c, kLanes16), load16(partial + c)),
+                  partial + c);
+      }
+      for (; c < n; c += kLanes16)
         store16(
             fma16(weight, columns16<E>(rows[i], strip + c, std::min(kLanes16, n - c)), load16(partial + c)),
             partial + c);

@@ -16,6 +16,9 @@ constexpr uint64_t kBytesPerNs = 30;
 constexpr uint64_t kRowsPerRead = 8;  // tokens that a read of the weights serves before compute dominates
 constexpr uint64_t kFloatsPerNs = 4;
 constexpr uint64_t kGrainBytes = 64 << 10;  // weights that one worker takes at a time, at least
+// Output columns that one worker takes of each neuron at a time, where there are enough for all: a cache line
+// here and one there is what memory is slowest at.
+constexpr uint64_t kColumnsAtOnce = 1024;
 
 }  // namespace
 
@@ -229,20 +232,21 @@ uint64_t Executor::sum_neurons(const SiteWork& site, uint32_t rows, std::span<co
              });
 
   const uint64_t blocks = (uint64_t{site.n_out} + kQuantBlock - 1) / kQuantBlock;  // of columns
+  const uint64_t wide = std::min<uint64_t>(kColumnsAtOnce, site.n_out / (2 * team_->workers()));
   const uint64_t block_of_columns = std::max<uint64_t>(1, n * encoded_bytes(site.encoding, kQuantBlock));
-  team_->run(blocks, std::max<uint64_t>(1, kGrainBytes / block_of_columns), cost_ns(n * bundle.row_bytes()),
-             [&](uint64_t begin, uint64_t end, uint32_t) {
-               const auto first = static_cast<uint32_t>(begin * kQuantBlock);
-               const auto last = static_cast<uint32_t>(std::min<uint64_t>(end * kQuantBlock, site.n_out));
-               for (uint64_t k = 0; k < n;) {
-                 const uint32_t run = units[k].unit / kPartialNeurons;
-                 const uint64_t from = k;
-                 while (k < n && units[k].unit / kPartialNeurons == run) ++k;
-                 kernels_->add_weighted(site.encoding, std::span(downs_).subspan(from, k - from), first, last,
-                                        row(ffn.hidden, 0) + from, strides_[ffn.hidden], rows,
-                                        row(site.out, 0), strides_[site.out]);
-               }
-             });
+  const uint64_t grain = std::max({uint64_t{1}, kGrainBytes / block_of_columns, wide / kQuantBlock});
+  team_->run(blocks, grain, cost_ns(n * bundle.row_bytes()), [&](uint64_t begin, uint64_t end, uint32_t) {
+    const auto first = static_cast<uint32_t>(begin * kQuantBlock);
+    const auto last = static_cast<uint32_t>(std::min<uint64_t>(end * kQuantBlock, site.n_out));
+    for (uint64_t k = 0; k < n;) {
+      const uint32_t run = units[k].unit / kPartialNeurons;
+      const uint64_t from = k;
+      while (k < n && units[k].unit / kPartialNeurons == run) ++k;
+      kernels_->add_weighted(site.encoding, std::span(downs_).subspan(from, k - from), first, last,
+                             row(ffn.hidden, 0) + from, strides_[ffn.hidden], rows, row(site.out, 0),
+                             strides_[site.out]);
+    }
+  });
   return n * bundle.bytes();
 }
 
