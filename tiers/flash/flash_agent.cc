@@ -33,6 +33,8 @@ constexpr uint64_t kBouncedAtOnce = 8;
 // New reads go to the device when an eighth of its depth is free: started together they cost one system call
 // and one kick of the device, and seven eighths keep it busy meanwhile.
 constexpr uint32_t kBatchesOfDepth = 8;
+// Of many, the first are under way while the others are prepared.
+constexpr uint32_t kStartedAtOnce = 16;
 
 // Of ReadCounts::reads_of_size.
 size_t size_class(uint64_t bytes) {
@@ -257,9 +259,10 @@ bool FlashAgent::refill() {
       break;
     alone_.pop_back();
   }
-  while (alone_.empty() && room()) {
+  for (uint32_t started = 0; alone_.empty() && room();) {
     Request* request = next_request();
     if (request == nullptr || !start_next_read(*request)) break;
+    if (++started % kStartedAtOnce == 0) device_->flush();
   }
   if (counters_.reads.get() == pushed_before) return false;
   device_->flush();
