@@ -216,6 +216,17 @@ TEST(Caches, WhatIsUsedWholeComesFirst) {
   }
 }
 
+// One that shares its bytes with nobody: all of it would save a token one read.
+TEST(Caches, AnEmbeddingOfItsOwnComesLast) {
+  const std::vector<TestSite> sites = {
+      {6, 100, true}, {10, 100}, {200, 10, false, TIERD_NO_SITE, TIERD_AXIS_NEURON}};
+  for (const char* name : {"lru", "lfu", "fifo", "residency-window"}) {
+    Cache cache("cache", name, sites);
+    EXPECT_EQ(share(cache, sites, 1500), (std::vector<uint32_t>{0, 10, 50})) << name;
+    EXPECT_EQ(share(cache, sites, 3200), (std::vector<uint32_t>{2, 10, 200})) << name;
+  }
+}
+
 // Random sites and sizes: never more than there is, never less than the share by more than one slot a site.
 TEST(Caches, SharesFitWhateverTheSizes) {
   Random random(12);
