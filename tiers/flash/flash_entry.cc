@@ -14,7 +14,7 @@ namespace {
 
 constexpr tierd_param kParams[] = {
     {"device", TIERD_PARAM_TEXT, 0, "auto", 0, 0, "auto|io_uring|pread", "how the store is read"},
-    {"depth", TIERD_PARAM_INTEGER, 0, "32", 1, 4096, nullptr, "most reads in flight"},
+    {"depth", TIERD_PARAM_INTEGER, 0, "64", 1, 4096, nullptr, "most reads in flight"},
     {"max_read", TIERD_PARAM_TEXT, 0, "1 MiB", 0, 0, nullptr, "extents are read together up to this"},
     {"gap", TIERD_PARAM_TEXT, 0, "auto", 0, 0, nullptr,
      "what is read through between two extents instead of reading twice: a size, or auto: measured"},
