@@ -20,12 +20,11 @@ Error system_error(std::string origin, std::string_view what, int number) {
 
 }  // namespace
 
-Result<File> File::open(const std::string& path, Reading reading) {
+Result<File> File::open(const std::string& path) {
   // O_NONBLOCK: opening a named pipe must not wait for a writer; it means nothing for regular files.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return system_error(path, "cannot open", errno);
   File file(path, descriptor);
-  file.reading_ = reading;
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) return system_error(path, "cannot stat", errno);
   if (!S_ISREG(status.st_mode)) {
@@ -40,14 +39,12 @@ Result<File> File::open(const std::string& path, Reading reading) {
 File::File(File&& other) noexcept
     : path_(std::move(other.path_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
-      reading_(other.reading_),
       size_bytes_(other.size_bytes_),
       modified_ns_(other.modified_ns_) {}
 
 File& File::operator=(File&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(descriptor_, other.descriptor_);
-  std::swap(reading_, other.reading_);
   std::swap(size_bytes_, other.size_bytes_);
   std::swap(modified_ns_, other.modified_ns_);
   return *this;
@@ -72,11 +69,11 @@ Status File::read_exact(uint64_t offset, std::span<std::byte> out) const {
     }
     done += static_cast<size_t>(got);
   }
-  if (reading_ == Reading::once) {
-    (void)::posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(out.size()),
-                          POSIX_FADV_DONTNEED);
-  }
   return {};
+}
+
+void File::forget() const {
+  (void)::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);
 }
 
 std::string File::at(uint64_t offset) const {

@@ -13,10 +13,8 @@ namespace tierd {
 
 class File {
  public:
-  // What is read once need not stay in the system's page cache, which a cgroup counts as this program's.
-  enum class Reading { again, once };
   // Errors: not_found, invalid_argument (not a regular file), io_error.
-  static Result<File> open(const std::string& path, Reading reading = Reading::again);
+  static Result<File> open(const std::string& path);
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
   ~File();
@@ -29,6 +27,10 @@ class File {
   // Fills `out` from `offset`. Any thread. Errors: io_error; corrupt where the file ends before.
   Status read_exact(uint64_t offset, std::span<std::byte> out) const;
 
+  // It is not read again: none of it need stay in the system's page cache, which a cgroup counts as this
+  // program's memory.
+  void forget() const;
+
   // The origin of an error at a place in this file: "model.gguf: offset 24".
   std::string at(uint64_t offset) const;
 
@@ -37,7 +39,6 @@ class File {
 
   std::string path_;
   int descriptor_;  // owned; -1 after a move
-  Reading reading_ = Reading::again;
   uint64_t size_bytes_ = 0;
   int64_t modified_ns_ = 0;
 };

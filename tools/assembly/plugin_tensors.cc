@@ -68,7 +68,7 @@ Status decode_values(const File& file, const SafetensorsTensor& from, PluginTens
 }  // namespace
 
 Result<PluginTensorFile> PluginTensorFile::open(const std::string& path) {
-  TIERD_ASSIGN(File file, File::open(path, File::Reading::once));
+  TIERD_ASSIGN(File file, File::open(path));
   TIERD_ASSIGN(std::vector<SafetensorsTensor> tensors, read_safetensors_header(file));
   PluginTensorFile opened(std::move(file), std::move(tensors));
   for (const SafetensorsTensor& tensor : opened.tensors_) {
@@ -102,6 +102,7 @@ Result<std::shared_ptr<const PluginTensors>> PluginTensorFile::read() const {
       if (from.bytes == 0) continue;
       TIERD_TRY(is_matrix(from) ? pack(file_, from, to) : decode_values(file_, from, to));
     }
+    file_.forget();
   } catch (const std::bad_alloc&) {
     return Error{Code::no_space, path(), fmt::format("no memory for {} bytes of tensors", bytes_)};
   }

@@ -465,7 +465,7 @@ Status Runtime::set_capacity(std::string_view capacity, bool fit) {
 
 Status Runtime::load_tensors() {
   const Manifest& manifest = plan_.store.manifest();
-  TIERD_ASSIGN(const File file, File::open(plan_.store.data_path(), File::Reading::once));
+  TIERD_ASSIGN(const File file, File::open(plan_.store.data_path()));
   for (uint32_t unit = 0; unit < tensors_.size(); ++unit) {
     const std::span<std::byte> memory = pools_.memory(dram_number(unit), kMemoryPool);
     for (const auto& [id, offset] : tensors_[unit]) {
@@ -475,6 +475,7 @@ Status Runtime::load_tensors() {
       TIERD_TRY(plan_.store.verify(extent, bytes));
     }
   }
+  file.forget();
   return {};
 }
 
