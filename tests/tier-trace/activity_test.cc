@@ -87,6 +87,23 @@ TEST(Activity, ClosestFriends) {
   EXPECT_EQ(friend_bundling(star, 1, 1).friends, 2u);  // itself has another
 }
 
+TEST(Activity, EveryoneHasAFriendInTheTable) {
+  const SiteActivity site{"", 7, {{0, 3}, {1, 3}, {1, 4}, {1, 4, 6}, {5}}};
+  // 2 never fires, 5 only alone: the one that fires most is theirs.
+  EXPECT_EQ(friend_table(site), (std::vector<uint32_t>{3, 4, 1, 0, 1, 1, 1}));
+  EXPECT_EQ(friend_table({"", 3, {}}), (std::vector<uint32_t>{1, 0, 0}));
+  EXPECT_EQ(friend_table({"", 2, {{1}, {1}}}), (std::vector<uint32_t>{1, 0}));
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const SiteActivity drawn = draw(seed, 2 + static_cast<uint32_t>(seed), 12);
+    const std::vector<uint32_t> friends = friend_table(drawn);
+    ASSERT_EQ(friends.size(), drawn.neurons);
+    for (uint32_t i = 0; i < drawn.neurons; ++i) {
+      EXPECT_NE(friends[i], i);
+      EXPECT_LT(friends[i], drawn.neurons);
+    }
+  }
+}
+
 TEST(Activity, TheReportHasMeans) {
   const std::vector<SiteActivity> sites = {draw(1), draw(2)};
   const nlohmann::json activity = activity_json(sites, {draw(3), draw(4)}, {});

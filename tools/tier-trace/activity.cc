@@ -12,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint32_t kFriendlyWindow = 4;      // the paper's, of which friends' costs are told
-constexpr uint32_t kMostWithFriends = 4096;  // neurons of a site: pairs are counted
+constexpr uint32_t kFriendlyWindow = 4;    // the paper's, of which friends' costs are told
+constexpr uint64_t kMostPairs = 1u << 30;  // of a site's neurons that fire together: a second
 
 double ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -25,21 +25,32 @@ uint64_t shared_by(const std::vector<uint32_t>& a, const std::vector<uint32_t>& 
   return both.size();
 }
 
+uint64_t pairs_of(const SiteActivity& site) {
+  uint64_t pairs = 0;
+  for (const auto& set : site.tokens) pairs += uint64_t{set.size()} * set.size();
+  return pairs;
+}
+
 // The neuron that fires most often with each; itself where it never fires with another.
 std::vector<uint32_t> closest_friends(const SiteActivity& site) {
   const uint32_t n = site.neurons;
-  std::vector<uint32_t> together(uint64_t{n} * n, 0);
-  for (const auto& set : site.tokens) {
-    for (const uint32_t i : set) {
-      for (const uint32_t j : set) ++together[uint64_t{i} * n + j];
-    }
+  std::vector<std::vector<uint32_t>> fired(n);  // the tokens of each
+  for (uint32_t t = 0; t < site.tokens.size(); ++t) {
+    for (const uint32_t i : site.tokens[t]) fired[i].push_back(t);
   }
   std::vector<uint32_t> friends(n);
+  std::vector<uint32_t> together(n, 0);
   for (uint32_t i = 0; i < n; ++i) {
-    uint32_t* const row = together.data() + uint64_t{i} * n;
-    row[i] = 0;
-    const auto closest = static_cast<uint32_t>(std::max_element(row, row + n) - row);
-    friends[i] = row[closest] == 0 ? i : closest;
+    for (const uint32_t t : fired[i]) {
+      for (const uint32_t j : site.tokens[t]) ++together[j];
+    }
+    together[i] = 0;
+    const auto closest =
+        static_cast<uint32_t>(std::max_element(together.begin(), together.end()) - together.begin());
+    friends[i] = together[closest] == 0 ? i : closest;
+    for (const uint32_t t : fired[i]) {
+      for (const uint32_t j : site.tokens[t]) together[j] = 0;
+    }
   }
   return friends;
 }
@@ -86,6 +97,7 @@ Result<std::vector<SiteActivity>> read_activity(TraceReader& trace, bool measure
     if (all[s].tokens.empty()) continue;
     all[s].name = sites[s].name;
     all[s].neurons = sites[s].n;
+    all[s].axis = sites[s].axis;
     some.push_back(std::move(all[s]));
   }
   if (some.empty()) {
@@ -186,6 +198,25 @@ FriendBundling friend_bundling(const SiteActivity& site, uint32_t k, uint32_t sk
   return bundling;
 }
 
+std::vector<uint32_t> friend_table(const SiteActivity& site) {
+  std::vector<uint32_t> friends = closest_friends(site);
+  std::vector<uint32_t> uses(site.neurons, 0);
+  for (const auto& set : site.tokens) {
+    for (const uint32_t neuron : set) ++uses[neuron];
+  }
+  // The two that were used most: nobody is its own friend.
+  const auto most = std::max_element(uses.begin(), uses.end());
+  const auto first = static_cast<uint32_t>(most - uses.begin());
+  uint32_t second = first == 0 ? 1 : 0;
+  for (uint32_t i = 0; i < site.neurons; ++i) {
+    if (i != first && uses[i] > uses[second]) second = i;
+  }
+  for (uint32_t i = 0; i < site.neurons; ++i) {
+    if (friends[i] == i) friends[i] = i == first ? second : first;
+  }
+  return friends;
+}
+
 json activity_json(const std::vector<SiteActivity>& sites, const std::vector<SiteActivity>& unrelated,
                    const ActivityOptions& options) {
   std::vector<json> list;
@@ -202,7 +233,7 @@ json activity_json(const std::vector<SiteActivity>& sites, const std::vector<Sit
                 {"hot_share", hot_share(site, options.skip)},
                 {"overlap", overlap_with_previous(site, options.skip)}};
     if (s < unrelated.size()) one["unrelated_overlap"] = overlap_with(site, unrelated[s], options.skip);
-    friends = friends && site.neurons <= kMostWithFriends;
+    friends = friends && pairs_of(site) <= kMostPairs;
     if (friends) {
       const FriendBundling bundling = friend_bundling(site, kFriendlyWindow, options.skip);
       one["closest_friend_cost"] = bundling.cost;

@@ -17,6 +17,7 @@ struct SiteActivity {
   std::string name;
   uint32_t neurons = 0;
   std::vector<std::vector<uint32_t>> tokens;
+  Axis axis = Axis::neuron;
 };
 
 // Sites of which a decode step did not use everything; `measured`: what truly gave something, of the steps
@@ -47,6 +48,11 @@ struct FriendBundling {
   uint32_t friends = 0;   // how many different closest friends those have
 };
 FriendBundling friend_bundling(const SiteActivity& site, uint32_t k, uint32_t skip);
+
+// [neurons] the closest friend of each, for `tier-convert --friends`: the one that was most often used by the
+// same token, of several the lowest. Who was never used together with another is given the one that was used
+// most. A site has at least two neurons.
+std::vector<uint32_t> friend_table(const SiteActivity& site);
 
 struct ActivityOptions {
   uint32_t most_k = 6;

@@ -5,9 +5,12 @@
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "core/base/standard_streams.h"
 #include "core/base/units.h"
+#include "core/store/disk.h"
+#include "core/store/friends.h"
 #include "core/trace/replay.h"
 #include "core/trace/what_if.h"
 #include "tools/assembly/run_trace.h"
@@ -38,6 +41,7 @@ constexpr const char* kDescription =
     "  tier-trace what-if run.trace cache.name=lru cache.name=lfu,arena=25%\n"
     "  tier-trace truth run.trace -o truth.safetensors    # for predictor.name = \"oracle\"\n"
     "  tier-trace activity run.trace                  # how active neurons follow each other\n"
+    "  tier-trace activity run.trace --friends friends.json   # for bundling closest-friend\n"
     "\n"
     "Exit: 0 done; 1 a replay decided otherwise, or an output failed; 2 unusable arguments or trace.";
 
@@ -51,6 +55,7 @@ struct Options {
   std::string unrelated;
   ActivityOptions activity;
   bool measured = false;
+  std::string friends;
 };
 
 int fail(const Error& error) {
@@ -137,6 +142,22 @@ int export_truth(TraceReader& trace, const Options& options) {
   return written.ok() ? 0 : fail(written.error());
 }
 
+// Of every site of which neurons move: nobody else has friends.
+Status write_friends(const std::vector<SiteActivity>& sites, const std::string& path) {
+  FriendTables tables;
+  for (const SiteActivity& site : sites) {
+    if (site.axis == Axis::neuron && site.neurons > 1) tables[site.name] = friend_table(site);
+  }
+  if (tables.empty()) {
+    return Error{Code::invalid_argument, "--friends",
+                 "no site of this run is cut into neurons; run it with model.layout neuron"};
+  }
+  Disk disk;
+  TIERD_ASSIGN(const OpenFile file, disk.open(path, true));
+  TIERD_TRY(disk.write(file, 0, std::as_bytes(std::span<const char>(friends_text(tables)))));
+  return disk.sync(file);
+}
+
 int tell_activity(TraceReader& trace, const Options& options) {
   const auto sites = read_activity(trace, options.measured);
   if (!sites.ok()) return fail(sites.error());
@@ -155,6 +176,10 @@ int tell_activity(TraceReader& trace, const Options& options) {
     return fail({Code::invalid_argument, options.file,
                  fmt::format("{} decoded tokens, the first {} are left out (--skip)", tokens,
                              options.activity.skip)});
+  }
+  if (!options.friends.empty()) {
+    const Status written = write_friends(*sites, options.friends);
+    if (!written.ok()) return fail(written.error());
   }
   const json activity = activity_json(*sites, unrelated, options.activity);
   return print(options.json ? activity.dump(2) + "\n" : activity_text(activity));
@@ -271,6 +296,10 @@ int run(int argc, char** argv) {
       .shows_default();
   activity.option("-k", options.activity.most_k, "the longest window").named("TOKENS").shows_default();
   activity.option("--unrelated", options.unrelated, "a trace of another text, to compare with").named("FILE");
+  activity
+      .option("--friends", options.friends,
+              "write who is whose closest friend into this file, for tier-convert --friends")
+      .named("FILE");
   activity.flag("--measured", options.measured, "what truly fired, in steps that were measured");
   add_json(activity);
   CommandLine& replaying = add("replay", "decide everything again, and compare", replay_trace);
