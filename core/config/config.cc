@@ -47,8 +47,11 @@ const std::array kKeys = {
     Key{"model.tokenizer", at<&Config::tokenizer>(), "", "a tokenizer to use instead of the model's"},
     Key{"model.layout", at<&Config::layout>(), "row|neuron",
         "how a model that is no store is cut: neuron bundles rows and columns of the FFN"},
-    Key{"model.bundling", at<&Config::bundling>(), "row-column|none",
-        "of layout neuron: rows and column of a neuron side by side, or, to compare, apart"},
+    Key{"model.bundling", at<&Config::bundling>(), "row-column|none|closest-friend",
+        "of layout neuron: rows and column of a neuron side by side; to compare, apart, or with a copy of "
+        "its closest friend's behind"},
+    Key{"model.friends", at<&Config::friends>(), "",
+        "who is whose closest friend, from tier-trace activity --friends"},
     Key{"run.threads", at<&Config::threads>(), "", "compute workers, 0 is one a core (-t)"},
     Key{"run.context", at<&Config::context>(), "", "positions, 0 is the model's but at most 4096 (-c)"},
     Key{"run.ubatch", at<&Config::ubatch>(), "", "most tokens of a prefill chunk (--ub)"},

@@ -36,6 +36,7 @@ struct Config {
   std::string tokenizer;
   std::string layout = "row";  // of the store that a model which is none is converted into
   std::string bundling = "row-column";
+  std::string friends;  // a file; empty: none
   // [run]
   uint32_t threads = 0;  // compute workers; 0: all cores
   uint32_t context = 0;  // 0: the model's, at most 4096

@@ -109,6 +109,7 @@ class Planner {
     site.slot_bytes = static_cast<uint32_t>(stored.slot_bytes());
     site.first_extent = stored.first_extent;
     site.pieces = stored.pieces;
+    site.friends = stored.friends;
     if (stored.pieces > 1) site.piece_bytes = static_cast<uint32_t>(stored.bundle().piece_bytes());
     for (uint32_t i = 0; i < stored.neurons; ++i)
       site.bytes.push_back(static_cast<uint32_t>(stored.neuron_bytes(i)));

@@ -350,7 +350,7 @@ void Intake::post_read(Fetch& fetch) {
   units_.clear();
   each_place(fetch, [this, &site](uint32_t neuron, uint32_t place) {
     for (uint32_t piece = 0; piece < site.pieces; ++piece) {
-      units_.push_back({site.first_extent + piece * site.n + neuron,
+      units_.push_back({site.extent_of(neuron, piece),
                         place + piece * static_cast<uint32_t>(site.piece_bytes / kSpanUnit)});
     }
   });
@@ -540,7 +540,7 @@ Error Intake::read_error(const Fetch& fetch, const Done& done) const {
   const Site& site = sites_[fetch.site];
   const auto units = static_cast<uint32_t>(fetch.neurons.size() * site.pieces);
   const uint32_t bad = std::min(done.first_bad, units - 1);
-  const uint32_t extent = site.first_extent + bad % site.pieces * site.n + fetch.neurons[bad / site.pieces];
+  const uint32_t extent = site.extent_of(fetch.neurons[bad / site.pieces], bad % site.pieces);
   const std::string origin =
       options_.describe_extent ? options_.describe_extent(extent) : fmt::format("extent {}", extent);
   switch (done.status) {

@@ -36,10 +36,9 @@ ExtentPacker::ExtentPacker(const TensorSource& source, const Manifest& plan)
   for (const ResidentTensor& resident : plan.resident) contents_[resident.extent].resident = &resident;
   for (const StoredSite& site : plan.sites) {
     if (site.alias_of != kNoSite) continue;
-    for (uint32_t piece = 0; piece < site.pieces; ++piece) {
-      for (uint32_t i = 0; i < site.neurons; ++i) {
-        contents_[site.first_extent + piece * site.neurons + i] = {&site, i, piece, nullptr};
-      }
+    for (uint32_t i = 0; i < site.extents(); ++i) {
+      const auto [neuron, piece, behind] = site.held_by(i);
+      contents_[site.first_extent + i] = {&site, neuron, piece, nullptr};
     }
   }
 }
@@ -47,7 +46,11 @@ ExtentPacker::ExtentPacker(const TensorSource& source, const Manifest& plan)
 uint32_t ExtentPacker::run_of(uint32_t extent) const {
   const Content& content = contents_[extent];
   if (content.site == nullptr || content.site->axis == Axis::row) return 1;
-  return std::min(kBundlesAtOnce - content.neuron % kBundlesAtOnce, content.site->neurons - content.neuron);
+  const StoredSite& site = *content.site;
+  const uint32_t at_once = site.friends.empty() ? kBundlesAtOnce : 2 * kBundlesAtOnce;
+  const auto of_piece = static_cast<uint32_t>(site.extents() / site.pieces);
+  const uint32_t index = (extent - site.first_extent) % of_piece;
+  return std::min(at_once - index % at_once, of_piece - index);
 }
 
 Status ExtentPacker::pack(uint32_t first, uint32_t count, std::span<std::byte> out,
@@ -59,7 +62,14 @@ Status ExtentPacker::pack(uint32_t first, uint32_t count, std::span<std::byte> o
     const StoredSite& site = *content.site;
     const uint64_t stride = plan_.extents[first].bytes;
     std::fill(out.begin(), out.end(), std::byte{0});
-    if (site.pieces > 1) {
+    if (!site.friends.empty()) {
+      std::vector<uint32_t> neurons;
+      for (uint32_t i = 0; i < count; ++i) neurons.push_back(contents_[first + i].neuron);
+      for (uint32_t piece = 0; piece < site.parts.size(); ++piece) {
+        TIERD_TRY(
+            pack_piece_of(site, piece, neurons, stride, out.subspan(piece * site.bundle().piece_bytes())));
+      }
+    } else if (site.pieces > 1) {
       TIERD_TRY(pack_piece(site, content.piece, content.neuron, count, stride, out));
     } else {
       for (uint32_t piece = 0; piece < site.parts.size(); ++piece) {
@@ -99,6 +109,28 @@ Status ExtentPacker::pack_piece(const StoredSite& site, uint32_t piece, uint32_t
         read_values(source_, tensor, uint64_t{row} * site.neurons + first, count, site.encoding, columns));
     for (uint32_t i = 0; i < count; ++i)
       std::memcpy(out.data() + i * stride + row * value, columns.data() + i * value, value);
+  }
+  return {};
+}
+
+Status ExtentPacker::pack_piece_of(const StoredSite& site, uint32_t piece, std::span<const uint32_t> neurons,
+                                   uint64_t stride, std::span<std::byte> out) const {
+  const TensorInfo& tensor = tensor_of(site.parts[piece]);
+  if (piece + 1 != site.parts.size()) {
+    const uint64_t row_bytes = encoded_bytes(site.encoding, site.n_in);
+    for (size_t i = 0; i < neurons.size(); ++i) {
+      TIERD_TRY(read_values(source_, tensor, uint64_t{neurons[i]} * site.n_in, site.n_in, site.encoding,
+                            out.subspan(i * stride, row_bytes)));
+    }
+    return {};
+  }
+  const uint64_t value = encoded_bytes(site.encoding, 1);
+  std::vector<std::byte> row_of_down(site.neurons * value);
+  for (uint32_t row = 0; row < site.n_out; ++row) {
+    TIERD_TRY(
+        read_values(source_, tensor, uint64_t{row} * site.neurons, site.neurons, site.encoding, row_of_down));
+    for (size_t i = 0; i < neurons.size(); ++i)
+      std::memcpy(out.data() + i * stride + row * value, row_of_down.data() + neurons[i] * value, value);
   }
   return {};
 }

@@ -18,7 +18,7 @@ class ExtentPacker {
   ExtentPacker(const TensorSource& source, const Manifest& plan);
 
   // How many extents from this one on are best packed together: those of bundles and their pieces, whose
-  // columns lie side by side in the source.
+  // columns lie side by side in the source; those of closest friends lie anywhere.
   uint32_t run_of(uint32_t extent) const;
   // Fills `out` with `count` consecutive extents of one run, and `checksums` with theirs. Any thread. Errors
   // are the source's.
@@ -36,6 +36,9 @@ class ExtentPacker {
   // Piece `piece` of the bundles [first, first + count), each `stride` bytes behind the one before.
   Status pack_piece(const StoredSite& site, uint32_t piece, uint32_t first, uint32_t count, uint64_t stride,
                     std::span<std::byte> out) const;
+  // The same of any neurons, from columns that lie apart: reads all of down.
+  Status pack_piece_of(const StoredSite& site, uint32_t piece, std::span<const uint32_t> neurons,
+                       uint64_t stride, std::span<std::byte> out) const;
   Status pack_neuron(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const;
   const TensorInfo& tensor_of(const SitePart& part) const;
   Status pack_resident(const ResidentTensor& resident, std::span<std::byte> out) const;

@@ -1,5 +1,6 @@
 // The closest friend of each neuron: the one that is most often active together with it (LLM in a flash,
-// section 3.2, bundling by co-activation). Counted by `tier-trace activity --friends`.
+// section 3.2, bundling by co-activation). Counted by `tier-trace activity --friends`, laid beside each
+// neuron by bundling closest-friend.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ using FriendTables = std::map<std::string, std::vector<uint32_t>, std::less<>>;
 std::string fault_of_friends(std::span<const uint32_t> friends, uint32_t neurons);
 
 // A JSON object with a list of numbers for each site. Errors: those of files; corrupt, naming the key. Which
-// sites there are, and how large they are, is for those to check who know.
+// sites there are, and how large they are, is checked where they are known: by plan_layout.
 Result<FriendTables> read_friends(const std::string& path);
 std::string friends_text(const FriendTables& tables);
 

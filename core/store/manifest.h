@@ -37,6 +37,7 @@ std::optional<Layout> layout_by_name(std::string_view name);
 enum class Bundling : uint8_t {
   row_column,  // what belongs to a neuron side by side: one read
   none,        // all rows of gate, all rows of up, all columns of down: two or three reads, to compare with
+  closest_friend,  // row_column, and behind each bundle a copy of that of its neuron's closest friend
 };
 std::string_view name(Bundling bundling);
 std::optional<Bundling> bundling_by_name(std::string_view name);
@@ -67,7 +68,8 @@ struct SitePart {
 
 // Axis row: a dense operator, its parts stacked along the output rows, cut into neurons of `rows_per_neuron`
 // rows (a multiple of 16; the last neuron may have fewer). Axis neuron: gate, up and down, neuron i a bundle.
-// Piece p of neuron i is extent first_extent + p * neurons + i.
+// Piece p of neuron i is extent first_extent + p * neurons + i. With closest friends neuron i is extent
+// first_extent + 2 * i, and the one behind it is a copy of friends[i].
 struct StoredSite {
   std::string name;  // "embed", "layers.3.qkv", "head"
   OpGroup group = OpGroup::qkv;
@@ -82,6 +84,7 @@ struct StoredSite {
   uint32_t pieces = 1;          // extents of a neuron: more than one only where bundles are not bundled
   uint32_t alias_of = kNoSite;  // tied head: index of the embedding; shares its extents, has none of its own
   std::vector<SitePart> parts;
+  std::vector<uint32_t> friends;  // [neurons] of bundling closest_friend: another neuron each; else empty
 
   uint32_t rows_of(uint32_t neuron) const {
     return neuron + 1 < neurons ? rows_per_neuron : n_out - neuron * rows_per_neuron;
@@ -108,7 +111,20 @@ struct StoredSite {
     const uint64_t padded = align_up(bytes, kDirectIoAlignment);
     return axis == Axis::row || within_padding(padded - bytes, bytes) ? padded : bytes;
   }
-  uint64_t extents() const { return uint64_t{neurons} * pieces; }
+  uint64_t extents() const { return uint64_t{neurons} * (friends.empty() ? pieces : 2); }
+  uint32_t extent_of(uint32_t neuron, uint32_t piece) const {
+    return first_extent + (friends.empty() ? piece * neurons + neuron : 2 * neuron);
+  }
+  // What extent first_extent + `index` holds.
+  struct Held {
+    uint32_t neuron;
+    uint32_t piece;   // of a neuron in pieces
+    uint32_t behind;  // of a copy: whose closest friend it is; else `neuron` itself
+  };
+  Held held_by(uint32_t index) const {
+    if (friends.empty()) return {index % neurons, index / neurons, index % neurons};
+    return {index % 2 == 0 ? index / 2 : friends[index / 2], 0, index / 2};
+  }
   // What an arena slot of this site must hold; the same for a neuron in pieces, whose pieces lie in it as a
   // bundle's do.
   uint64_t slot_bytes() const { return pieces * extent_bytes(0); }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/store/friends.h"
 #include "core/store/planner.h"
 
 namespace tierd {
@@ -125,7 +126,7 @@ class Checker {
 
   Status check_sites() {
     if (manifest_.layout == Layout::row && manifest_.bundling != Bundling::row_column) {
-      return bad("bundling", "is 'none', layout row has no bundles");
+      return bad("bundling", fmt::format("is '{}', layout row has no bundles", name(manifest_.bundling)));
     }
     const std::vector<StoredSite> expected =
         site_shapes(manifest_.config, manifest_.layout, manifest_.bundling);
@@ -198,12 +199,16 @@ class Checker {
     if (site.rows_per_neuron != 1) return differs(key + ".rows_per_neuron", site.rows_per_neuron, 1);
     if (site.neurons != site.parts.front().rows)
       return differs(key + ".neurons", site.neurons, site.parts.front().rows);
+    if (manifest_.bundling == Bundling::closest_friend) {
+      const std::string fault = fault_of_friends(site.friends, site.neurons);
+      if (!fault.empty()) return bad(fmt::format("friends ({})", site.name), fault);
+    }
     return use_neurons(site);
   }
 
   Status use_neurons(const StoredSite& site) {
     for (uint64_t i = 0; i < site.extents(); ++i) {
-      const auto neuron = static_cast<uint32_t>(i % site.neurons);
+      const uint32_t neuron = site.held_by(static_cast<uint32_t>(i)).neuron;
       TIERD_TRY(use(site.first_extent + i, site.extent_bytes(neuron), site.aligned(),
                     [&] { return fmt::format("{} neuron {}", site.name, neuron); }));
     }

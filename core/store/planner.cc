@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kGroupNames = {"embed", "qkv", "o", "up", "down", "head", "ffn"};
 constexpr std::array<std::string_view, 2> kLayoutNames = {"row", "neuron"};
-constexpr std::array<std::string_view, 2> kBundlingNames = {"row-column", "none"};
+constexpr std::array<std::string_view, 3> kBundlingNames = {"row-column", "none", "closest-friend"};
 
 StoredSite make_site(OpGroup group, uint32_t layer, uint32_t n_in, std::vector<SitePart> parts) {
   StoredSite site;
@@ -96,10 +96,11 @@ void end_block(Manifest& plan) {
 void place(Manifest& plan, StoredSite& site, uint64_t target_bytes) {
   site.first_extent = static_cast<uint32_t>(plan.extents.size());
   if (site.axis == Axis::neuron) {
-    for (uint32_t piece = 0; piece < site.pieces; ++piece) {
-      for (uint32_t i = 0; i < site.neurons; ++i) append_extent(plan, site.extent_bytes(i));
-      end_block(plan);
+    for (uint64_t i = 0; i < site.extents(); ++i) {
+      append_extent(plan, site.extent_bytes(0));
+      if (site.pieces > 1 && (i + 1) % site.neurons == 0) end_block(plan);
     }
+    end_block(plan);
     return;
   }
   const auto groups = static_cast<uint32_t>(divide_up(site.n_out, kGroupRows));
@@ -107,6 +108,34 @@ void place(Manifest& plan, StoredSite& site, uint64_t target_bytes) {
   site.rows_per_neuron = per_neuron * kGroupRows;
   site.neurons = static_cast<uint32_t>(divide_up(groups, per_neuron));
   for (uint32_t i = 0; i < site.neurons; ++i) append_extent(plan, site.extent_bytes(i));
+}
+
+// Whose copies lie behind whose bundles.
+Status set_friends(Manifest& plan, const FriendTables& tables) {
+  const auto bad = [](std::string_view what, std::string detail) {
+    return Error{Code::invalid_argument, std::string(what), std::move(detail)};
+  };
+  if (plan.bundling != Bundling::closest_friend) {
+    if (tables.empty()) return {};
+    return bad("closest friends", "they go with bundling closest-friend");
+  }
+  if (tables.empty()) {
+    return bad("bundling",
+               "'closest-friend' needs a table of friends, as tier-trace activity --friends "
+               "writes it");
+  }
+  size_t used = 0;
+  for (StoredSite& site : plan.sites) {
+    if (site.axis != Axis::neuron) continue;
+    const auto table = tables.find(site.name);
+    if (table == tables.end()) return bad(site.name, "the table of friends lacks this site");
+    if (std::string fault = fault_of_friends(table->second, site.neurons); !fault.empty())
+      return bad(site.name, "the table of friends " + fault);
+    site.friends = table->second;
+    ++used;
+  }
+  if (used == tables.size()) return {};
+  return bad("closest friends", fmt::format("of {} sites, the model has {}", tables.size(), used));
 }
 
 }  // namespace
@@ -199,15 +228,18 @@ uint32_t groups_per_neuron(uint64_t bytes_per_group, uint32_t groups, uint64_t t
 }
 
 Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorInfo> tensors,
-                             uint64_t neuron_bytes, Layout layout, Bundling bundling) {
+                             uint64_t neuron_bytes, Layout layout, Bundling bundling,
+                             const FriendTables& friends) {
   if (neuron_bytes != 0 && (neuron_bytes < kDirectIoAlignment || neuron_bytes > kLargestNeuronBytes)) {
     return Error{Code::invalid_argument, "neuron bytes",
                  fmt::format("{} is out of range; a neuron has {} to {} bytes", neuron_bytes,
                              kDirectIoAlignment, kLargestNeuronBytes)};
   }
   if (layout == Layout::row && bundling != Bundling::row_column) {
-    return Error{Code::invalid_argument, "bundling",
-                 "'none' takes bundles apart, which layout row does not have; it goes with layout neuron"};
+    return Error{
+        Code::invalid_argument, "bundling",
+        fmt::format("'{}' is about bundles, which layout row does not have; it goes with layout neuron",
+                    name(bundling))};
   }
   const TensorTable table(tensors);
   Manifest plan;
@@ -215,6 +247,7 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
   plan.layout = layout;
   plan.bundling = bundling;
   plan.sites = site_shapes(config, layout, bundling);
+  TIERD_TRY(set_friends(plan, friends));
   for (StoredSite& site : plan.sites) {
     TIERD_TRY(set_encoding(site, table));
     if (site.alias_of == kNoSite) plan.tensor_bytes += site.tensor_bytes();
@@ -244,8 +277,8 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
 }
 
 Result<Manifest> plan_store(const TensorSource& source, const WriteOptions& options) {
-  auto planned =
-      plan_layout(source.config(), source.tensors(), options.neuron_bytes, options.layout, options.bundling);
+  auto planned = plan_layout(source.config(), source.tensors(), options.neuron_bytes, options.layout,
+                             options.bundling, options.friends);
   if (!planned.ok()) {
     Error error = planned.error();
     error.detail = error.line();

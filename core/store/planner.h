@@ -9,6 +9,7 @@
 #include "core/base/result.h"
 #include "core/model/config.h"
 #include "core/model/tensor_source.h"
+#include "core/store/friends.h"
 #include "core/store/manifest.h"
 
 namespace tierd {
@@ -33,9 +34,10 @@ uint32_t groups_per_neuron(uint64_t bytes_per_group, uint32_t groups, uint64_t t
 // The plan without vocabulary, provenance and checksums. Parts of one site in different encodings become f32,
 // which loses nothing. `neuron_bytes` 0: by the model's size. Errors: invalid_argument (neuron_bytes out of
 // range, a tensor missing or of the wrong shape), unsupported (rows not a multiple of the encoding's block;
-// bundles in a block encoding, whose blocks run across a column).
+// bundles in a block encoding, whose blocks run across a column). `friends`: of every site of bundling
+// closest_friend, and of no other bundling; else invalid_argument.
 Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorInfo> tensors,
                              uint64_t neuron_bytes, Layout layout = Layout::row,
-                             Bundling bundling = Bundling::row_column);
+                             Bundling bundling = Bundling::row_column, const FriendTables& friends = {});
 
 }  // namespace tierd

@@ -24,9 +24,10 @@ std::string Store::describe(uint32_t extent) const {
   std::string content = "unknown";
   for (const StoredSite& site : manifest_.sites) {
     if (extent < site.first_extent || extent - site.first_extent >= site.extents()) continue;
-    const uint32_t piece = (extent - site.first_extent) / site.neurons;
-    content = fmt::format("{} neuron {}", site.name, (extent - site.first_extent) % site.neurons);
+    const auto [neuron, piece, behind] = site.held_by(extent - site.first_extent);
+    content = fmt::format("{} neuron {}", site.name, neuron);
     if (site.pieces > 1) content += fmt::format(", {}", site.parts[piece].tensor);
+    if (behind != neuron) content += fmt::format(", the copy behind {}", behind);
     break;
   }
   for (const ResidentTensor& resident : manifest_.resident) {

@@ -6,6 +6,7 @@
 
 #include "core/base/result.h"
 #include "core/model/tensor_source.h"
+#include "core/store/friends.h"
 #include "core/store/manifest.h"
 
 namespace tierd {
@@ -16,7 +17,8 @@ struct WriteOptions {
   uint64_t neuron_bytes = 0;
   Layout layout = Layout::row;
   Bundling bundling = Bundling::row_column;
-  bool quiet = false;  // no progress
+  FriendTables friends = {};  // of bundling closest_friend, and of no other
+  bool quiet = false;         // no progress
 };
 
 // Where each neuron will lie: everything of the manifest but the checksums, from configuration and encodings

@@ -70,10 +70,18 @@ class Text {
     } else if (!e.units.empty()) {
       std::vector<uint32_t> neurons;
       const bool read = m.op == Op::read && m.site < sites_.size();
-      const uint32_t first = read ? sites_[m.site].first_extent : 0;
       for (const Unit& unit : e.units) {
-        const uint32_t neuron = unit.unit - first;
-        if (!read || sites_[m.site].pieces == 1 || neuron < sites_[m.site].n) neurons.push_back(neuron);
+        if (!read) {
+          neurons.push_back(unit.unit);
+          continue;
+        }
+        const Site& site = sites_[m.site];
+        const uint32_t extent = unit.unit - site.first_extent;
+        if (site.friends.empty()) {
+          if (site.pieces == 1 || extent < site.n) neurons.push_back(extent);
+        } else if (extent / 2 < site.n) {
+          neurons.push_back(extent % 2 == 0 ? extent / 2 : site.friends[extent / 2]);
+        }
       }
       text += fmt::format(" {} at {}:{}+{}", runs_text(neurons), e.list_agent, e.list_pool,
                           uint64_t{e.units.front().offset} * kSpanUnit);

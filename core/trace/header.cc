@@ -133,7 +133,8 @@ json site_json(const Site& site) {
           {"first_extent", site.first_extent},
           {"pieces", site.pieces},
           {"piece_bytes", site.piece_bytes},
-          {"bytes", runs(site.bytes)}};
+          {"bytes", runs(site.bytes)},
+          {"friends", site.friends}};
 }
 
 Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
@@ -164,6 +165,18 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
     site.bytes.insert(site.bytes.end(), run[0].get<uint64_t>(), run[1].get<uint32_t>());
   }
   if (site.bytes.size() != site.n) fields.fail("bytes", "is not one number a neuron");
+  for (const json& number : fields.list(object, "friends", site.n)) {
+    const bool another = number.is_number_unsigned() && number.get<uint64_t>() < site.n &&
+                         number.get<uint64_t>() != site.friends.size();
+    if (!another) {
+      fields.fail("friends", "names no other neuron");
+      return site;
+    }
+    site.friends.push_back(number.get<uint32_t>());
+  }
+  if (!site.friends.empty() &&
+      (site.friends.size() != site.n || site.pieces != 1 || site.axis != Axis::neuron))
+    fields.fail("friends", "are not one a neuron, which is in one piece");
   if (site.n == 0) fields.fail("neurons", "is 0");
   if (site.slot_bytes == 0 || site.slot_bytes % kSpanUnit != 0)
     fields.fail("slot_bytes", "is not a multiple of 64");
@@ -183,6 +196,8 @@ void check_sites(Fields& fields, const TraceHeader& header) {
     const Site& home = header.sites[site.domain];
     if (home.n != site.n || home.slot_bytes != site.slot_bytes)
       return fields.fail("domain", "names a site of another shape");
+    if (!site.friends.empty() && site.domain != s)
+      return fields.fail("friends", "are of a site without a residency of its own");
     if (uint64_t{site.n} * mask_words(header.scheduler.max_rows) * sizeof(uint64_t) > kMostListBytes)
       return fields.fail("max_rows", "is too large");
     if (header.sites.size() > header.max_units)

@@ -53,6 +53,7 @@ const std::vector<KeyCase>& keys() {
       {"model.path", "\"a b.gguf\"", [](const Config& c) { return c.model == "a b.gguf"; }},
       {"model.layout", "\"neuron\"", [](const Config& c) { return c.layout == "neuron"; }},
       {"model.bundling", "\"none\"", [](const Config& c) { return c.bundling == "none"; }},
+      {"model.friends", "\"f.json\"", [](const Config& c) { return c.friends == "f.json"; }},
       {"model.tokenizer", "\"t.json\"", [](const Config& c) { return c.tokenizer == "t.json"; }},
       {"run.threads", "3", [](const Config& c) { return c.threads == 3; }},
       {"run.context", "77", [](const Config& c) { return c.context == 77; }},

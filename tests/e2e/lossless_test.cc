@@ -4,7 +4,10 @@
 
 #include <set>
 
+#include "core/store/source.h"
 #include "tests/e2e/golden_model.h"
+#include "tests/store/draw_friends.h"
+#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {
@@ -91,6 +94,10 @@ TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRunInBundles) {
     Config resident = golden_config(GetParam());
     resident.layout = "neuron";
     if (sparse) resident.predictor.name = "random";
+    const auto source = open_source(resident.model);
+    ASSERT_TRUE(source.ok()) << source.error().line();
+    const TempFolder folder;
+    const std::string friends = folder.write("friends.json", friends_text(draw_friends((*source)->config())));
     for (const uint32_t chunk : {1u, kGoldenTokens}) {
       const auto expected = run_all_logits(resident, golden.tokens, chunk);
       ASSERT_TRUE(expected.ok()) << expected.error().line();
@@ -100,9 +107,10 @@ TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRunInBundles) {
         if (sparse ? variant.chunk != chunk : (variant.chunk == 1) != (chunk == 1)) continue;
         Config config = resident;
         variant.change(config);
-        // Bundled and apart, and gaps that are read and that are not, by turns.
-        if (tried % 2 == 1) config.bundling = "none";
-        read_gaps(config, tried / 2 % 2 == 1 ? "64 KiB" : "0");
+        // Bundled, apart and with friends, and gaps that are read and that are not, by turns.
+        if (tried % 3 == 1) config.bundling = "none";
+        if (tried % 3 == 2) config.bundling = "closest-friend", config.friends = friends;
+        read_gaps(config, tried / 3 % 2 == 1 ? "64 KiB" : "0");
         ++tried;
         SCOPED_TRACE(variant.name + (sparse ? " sparse " : " ") + config.bundling);
         const auto logits = run_all_logits(config, golden.tokens, variant.chunk);
@@ -125,14 +133,21 @@ TEST_P(SmallBudgets, OfBundlesGiveTheBitsOfTheResidentRun) {
   config.bind = false;
   const auto expected = run_all_logits(config, tokens, 1);
   ASSERT_TRUE(expected.ok()) << expected.error().line();
-  for (const char* capacity : {"30%", "35%", "40%", "60%"}) {
-    SCOPED_TRACE(capacity);
+  const auto the_same_at = [&](const char* capacity) {
+    SCOPED_TRACE(capacity + (" " + config.bundling));
     config.dram_capacity = capacity;
     config.cache.name = GetParam();
     const auto logits = run_all_logits(config, tokens, 1);
     ASSERT_TRUE(logits.ok()) << logits.error().line();
     expect_the_same_bits(*logits, *expected);
-  }
+  };
+  for (const char* capacity : {"30%", "35%", "40%", "60%"}) the_same_at(capacity);
+  const auto source = open_source(config.model);
+  ASSERT_TRUE(source.ok()) << source.error().line();
+  const TempFolder folder;
+  config.bundling = "closest-friend";
+  config.friends = folder.write("friends.json", friends_text(draw_friends((*source)->config())));
+  for (const char* capacity : {"30%", "60%"}) the_same_at(capacity);
 }
 
 INSTANTIATE_TEST_SUITE_P(Caches, SmallBudgets, testing::Values("lru", "lfu", "fifo"),

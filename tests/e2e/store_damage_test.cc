@@ -261,7 +261,7 @@ TEST(KilledWriter, WhatItLeavesIsNeverTakenForWhole) {
 
   const auto source = open_source(config.model);
   ASSERT_TRUE(source.ok()) << source.error().line();
-  constexpr WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
+  const WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
   const auto store = store_path(**source, kQuiet);
   ASSERT_TRUE(store.ok()) << store.error().line();
   InterruptedDisk counting;

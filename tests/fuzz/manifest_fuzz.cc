@@ -35,9 +35,12 @@ void expect_sound(const Manifest& manifest) {
   for (const StoredSite& site : manifest.sites) {
     for (uint32_t neuron = 0; neuron < site.neurons; ++neuron) {
       uint64_t bytes = 0;
-      for (uint64_t piece = 0; piece < site.pieces; ++piece)
-        bytes += manifest.extents.at(site.first_extent + piece * site.neurons + neuron).bytes;
+      for (uint32_t piece = 0; piece < site.pieces; ++piece)
+        bytes += manifest.extents.at(site.extent_of(neuron, piece)).bytes;
       TIERD_CHECK(site.neuron_bytes(neuron) <= std::min(bytes, site.slot_bytes()));
+      if (site.friends.empty()) continue;
+      TIERD_CHECK(site.friends.at(neuron) < site.neurons && site.friends[neuron] != neuron);
+      TIERD_CHECK(site.neuron_bytes(neuron) <= manifest.extents.at(site.extent_of(neuron, 0) + 1u).bytes);
     }
   }
   for (const ResidentTensor& tensor : manifest.resident) {

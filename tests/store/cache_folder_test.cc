@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
+const WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
 
 class CacheFolder : public testing::Test {
  protected:

@@ -21,7 +21,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr WriteOptions kOptions = {.neuron_bytes = 4096, .quiet = true};
+const WriteOptions kOptions = {.neuron_bytes = 4096, .quiet = true};
 
 MemorySource a_source(uint64_t seed = 1) {
   return MemorySource(small_llama(), Encoding::q8_0, seed);

@@ -10,6 +10,7 @@
 #include "core/store/disk.h"
 #include "core/store/store.h"
 #include "core/store/store_writer.h"
+#include "tests/store/draw_friends.h"
 #include "tests/store/files.h"
 #include "tests/store/memory_source.h"
 #include "tests/store/temp_folder.h"
@@ -19,7 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
+const WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
 
 // Neuron i of a feed-forward network: row i of gate and up, column i of down.
 void expect_same_bundles(const TensorSource& source, const Manifest& manifest, const StoredSite& site,
@@ -29,10 +30,11 @@ void expect_same_bundles(const TensorSource& source, const Manifest& manifest, c
     const bool column = part + 1 == site.parts.size();
     const auto weights = source.read_f32(*source.find(site.parts[part].tensor));
     ASSERT_TRUE(weights.ok());
-    for (uint32_t i = 0; i < site.neurons; ++i) {
-      const bool apart = site.pieces > 1;
-      const Extent& extent = manifest.extents[site.first_extent + (apart ? part * site.neurons : 0) + i];
-      const uint64_t at_piece = extent.offset + (apart ? 0 : part * bundle.piece_bytes());
+    for (uint32_t e = 0; e < site.extents(); ++e) {
+      const auto [i, piece, behind] = site.held_by(e);
+      if (site.pieces > 1 && piece != part) continue;
+      const Extent& extent = manifest.extents[site.first_extent + e];
+      const uint64_t at_piece = extent.offset + (site.pieces > 1 ? 0 : part * bundle.piece_bytes());
       std::vector<float> found(site.n_in);
       decode(site.encoding, data.subspan(at_piece, bundle.row_bytes()), found);
       for (uint32_t k = 0; k < site.n_in; ++k) {
@@ -108,6 +110,12 @@ TEST(Writer, BundlesRowsAndColumns) {
       EXPECT_THAT(write_store(source, out, apart).error().line(), HasSubstr("another layout"));
       ASSERT_TRUE(write_store(source, out + "-apart", apart).ok());
       expect_same_weights(source, out + "-apart");
+      const WriteOptions friends = {.layout = Layout::neuron,
+                                    .bundling = Bundling::closest_friend,
+                                    .friends = draw_friends(config),
+                                    .quiet = true};
+      ASSERT_TRUE(write_store(source, out + "-friends", friends).ok());
+      expect_same_weights(source, out + "-friends");
     }
   }
 }
@@ -117,13 +125,13 @@ TEST(Writer, BundlesAreTheSameInBatchesOfAnySize) {
   const TempFolder temp;
   const MemorySource source(small_llama(), Encoding::f16);
   Disk disk;
-  for (const Bundling bundling : {Bundling::row_column, Bundling::none}) {
+  for (const Bundling bundling : {Bundling::row_column, Bundling::none, Bundling::closest_friend}) {
+    WriteOptions options = {.layout = Layout::neuron, .bundling = bundling, .quiet = true};
+    if (bundling == Bundling::closest_friend) options.friends = draw_friends(small_llama());
     std::string first;
     for (const uint64_t bytes : {uint64_t{64}, uint64_t{4096}, uint64_t{5} * 4096, uint64_t{1} << 20}) {
       const std::string out = temp.path() + "/" + std::string(name(bundling)) + std::to_string(bytes);
-      const Status written =
-          write_store_on(disk, source, out, {.layout = Layout::neuron, .bundling = bundling, .quiet = true},
-                         {.batch_bytes = bytes});
+      const Status written = write_store_on(disk, source, out, options, {.batch_bytes = bytes});
       ASSERT_TRUE(written.ok()) << written.error().line();
       expect_same_weights(source, out);
       // Byte for byte, what lies between packed extents and the next block as well.

@@ -14,6 +14,8 @@
 #include "core/layout/row_group.h"
 #include "core/store/cache_folder.h"
 #include "core/store/file.h"
+#include "core/store/friends.h"
+#include "core/store/source.h"
 #include "tools/assembly/run_trace.h"
 
 namespace tierd {
@@ -65,6 +67,10 @@ Result<Store> open_store(const Config& config, const RuntimeOptions& options) {
   write.quiet = options.quiet;
   write.layout = *layout_by_name(config.layout);
   write.bundling = *bundling_by_name(config.bundling);
+  // A store knows its own.
+  if (!config.friends.empty() && !is_store(config.model)) {
+    TIERD_ASSIGN(write.friends, read_friends(config.friends));
+  }
   TIERD_ASSIGN(const std::string directory, store_for(config.model, SourceOptions{config.tokenizer}, write));
   return Store::open(directory);
 }
@@ -531,7 +537,7 @@ Result<Runtime::Traffic> Runtime::planned_traffic() const {
     for (uint32_t e = 0; e < site.n * site.pieces; ++e) {
       const std::vector<uint32_t>& here = kept[site.domain];
       if (std::binary_search(here.begin(), here.end(), e % site.n)) continue;
-      add_blocks(traffic.streamed, plan_.store.manifest().extents[site.first_extent + e]);
+      add_blocks(traffic.streamed, plan_.store.manifest().extents[site.extent_of(e % site.n, e / site.n)]);
     }
   }
   return traffic;

@@ -36,6 +36,7 @@ struct Arguments {
   std::string neuron_bytes;
   std::string layout = "row";
   std::string bundling = "row-column";
+  std::string friends;
   bool verify = false;
   bool quiet = false;
 };
@@ -89,6 +90,8 @@ std::string summary(const Store& store) {
       fmt::format("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>7.2f} %\n", "resident", manifest.resident.size(),
                   "f32", "", "", size(resident.bytes), padding_percent(resident.stored, resident.bytes));
   if (config.tied_embeddings) text += "the head shares the embedding's extents\n";
+  if (manifest.bundling == Bundling::closest_friend)
+    text += "behind each bundle lies a copy of its closest friend's: padding, above and below\n";
   text += fmt::format(
       "{} on disk in {} extents, padding {:.2f} %; {}\n", size(manifest.data_bytes), manifest.extents.size(),
       padding_percent(manifest.data_bytes, manifest.tensor_bytes),
@@ -102,6 +105,9 @@ Status convert(const Arguments& arguments) {
                        .quiet = arguments.quiet};
   if (!arguments.neuron_bytes.empty()) {
     TIERD_ASSIGN(options.neuron_bytes, parse_bytes(arguments.neuron_bytes, "--neuron-bytes"));
+  }
+  if (!arguments.friends.empty()) {
+    TIERD_ASSIGN(options.friends, read_friends(arguments.friends));
   }
   TIERD_ASSIGN(const auto source, open_source(arguments.source, {.tokenizer = arguments.tokenizer}));
   return write_store(*source, arguments.out, options);
@@ -143,18 +149,24 @@ int main_of(int argc, char** argv) {
       .one_of({"row", "neuron"})
       .shows_default();
   line.option("--bundling", arguments.bundling,
-              "Of layout neuron: row-column, or none: rows and columns of a neuron apart, to compare")
+              "Of layout neuron: row-column; to compare, none: rows and columns of a neuron apart, or "
+              "closest-friend: a copy of another neuron's bundle behind each")
       .named("BUNDLING")
-      .one_of({"row-column", "none"})
+      .one_of({"row-column", "none", "closest-friend"})
       .shows_default();
+  line.option("--friends", arguments.friends,
+              "Of bundling closest-friend: who they are, from tier-trace activity --friends")
+      .named("FILE");
   line.flag("--verify", arguments.verify, "Read the store back and check every extent");
   line.flag("-q,--quiet", arguments.quiet, "No progress and no summary");
   if (const auto status = line.parse(argc, argv)) return *status;
   if (arguments.out.empty() && !arguments.verify) {
     return fail("OUT is missing; to check a store: tier-convert --verify STORE");
   }
-  if (arguments.out.empty() && !(arguments.tokenizer.empty() && arguments.neuron_bytes.empty())) {
-    return fail("--tokenizer and --neuron-bytes need OUT");
+  const bool shapes =
+      !arguments.tokenizer.empty() || !arguments.neuron_bytes.empty() || !arguments.friends.empty();
+  if (arguments.out.empty() && shapes) {
+    return fail("--tokenizer, --neuron-bytes and --friends need OUT");
   }
   const Status done = run(arguments);
   if (done.ok()) return 0;

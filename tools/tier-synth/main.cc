@@ -50,6 +50,7 @@ struct Arguments {
   std::string neuron_bytes;
   std::string layout = "row";
   std::string bundling = "row-column";
+  std::string friends;
   std::string sparsity_profile;
   uint32_t documents = 4;
   uint32_t prompt_tokens = 64;
@@ -83,6 +84,9 @@ Status make_model(const Arguments& arguments) {
                        .quiet = arguments.quiet};
   if (!arguments.neuron_bytes.empty()) {
     TIERD_ASSIGN(options.neuron_bytes, parse_bytes(arguments.neuron_bytes, "--neuron-bytes"));
+  }
+  if (!arguments.friends.empty()) {
+    TIERD_ASSIGN(options.friends, read_friends(arguments.friends));
   }
   TIERD_ASSIGN(ModelConfig config, read_shape(arguments.shape));
   if (!arguments.sparsity_profile.empty())
@@ -119,10 +123,14 @@ int run(int argc, char** argv) {
       .one_of({"row", "neuron"})
       .shows_default();
   line.option("--bundling", arguments.bundling,
-              "Of layout neuron: row-column, or none: rows and columns of a neuron apart")
+              "Of layout neuron: row-column; none: rows and columns of a neuron apart; closest-friend: a "
+              "copy of another neuron's bundle behind each")
       .named("BUNDLING")
-      .one_of({"row-column", "none"})
+      .one_of({"row-column", "none", "closest-friend"})
       .shows_default();
+  line.option("--friends", arguments.friends,
+              "Of bundling closest-friend: who they are, from tier-trace activity --friends")
+      .named("FILE");
   const Argument profile = line.option("--sparsity-profile", arguments.sparsity_profile,
                                        "Plants activation statistics, see below (store only)")
                                .named("PROFILE");
@@ -136,10 +144,10 @@ int run(int argc, char** argv) {
       .needs(profile);
   line.flag("-q,--quiet", arguments.quiet, "No progress");
   if (const auto status = line.parse(argc, argv)) return *status;
-  const bool cut =
-      !arguments.neuron_bytes.empty() || arguments.layout != "row" || arguments.bundling != "row-column";
+  const bool cut = !arguments.neuron_bytes.empty() || arguments.layout != "row" ||
+                   arguments.bundling != "row-column" || !arguments.friends.empty();
   if (arguments.format == "gguf" && cut) {
-    return fail("--neuron-bytes, --layout and --bundling: a GGUF file has no neurons");
+    return fail("--neuron-bytes, --layout, --bundling and --friends: a GGUF file has no neurons");
   }
   if (arguments.format == "gguf" && profile.given())
     return fail("--sparsity-profile: OPT-like shapes have no place in GGUF here; leave --format out");
