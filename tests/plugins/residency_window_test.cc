@@ -64,6 +64,11 @@ class Network {
     expire();
     return missing;
   }
+  // Nobody asked for it.
+  void arrive(uint32_t neuron) {
+    resident.insert(neuron);
+    cache.table.landed(cache.self, site, &neuron, 1);
+  }
   void expire() {
     std::vector<tierd_neuron> room(kNeurons);
     tierd_victims_out out{kNeurons, 0, room.data()};
@@ -90,8 +95,9 @@ class Network {
 
 // One network alone.
 struct Memory {
-  Memory(int64_t k, uint32_t room)
-      : cache("cache", "residency-window", kSites, {integer("k", k)}), network(cache, kNetwork, room) {
+  Memory(int64_t k, uint32_t room, bool unused = false)
+      : cache("cache", "residency-window", kSites, {integer("k", k), {"unused", unused, "test"}}),
+        network(cache, kNetwork, room) {
     cache.evictable = [this](uint32_t, uint32_t neuron) { return network.evictable(neuron) ? 1 : 0; };
   }
   Set pass(const Set& active) { return network.pass(active); }
@@ -333,6 +339,23 @@ TEST(ResidencyWindow, ATextThatGoesByAtOnceTellsNothingOfTheNeed) {
     uint32_t wanted = 0;
     ASSERT_EQ(memory.cache.table.resplit(memory.cache.self, &wanted), TIERD_OK);
     EXPECT_EQ(wanted, 0u);
+  }
+}
+
+TEST(ResidencyWindow, WhatCameUnusedLeavesAtOnceOrLikeTheRest) {
+  for (const bool unused : {false, true}) {
+    Memory memory(2, kNeurons, unused);
+    memory.network.arrive(50);
+    memory.pass({1});
+    EXPECT_EQ(memory.network.resident, unused ? Set({1, 50}) : Set({1}));
+    memory.pass({2});
+    EXPECT_EQ(memory.network.resident, unused ? Set({1, 2, 50}) : Set({1, 2}));
+    memory.pass({3});
+    EXPECT_EQ(memory.network.resident, (Set{2, 3}));
+    memory.network.arrive(60);
+    memory.pass({4, 60});
+    memory.pass({5});
+    EXPECT_EQ(memory.network.resident, (Set{4, 5, 60}));
   }
 }
 

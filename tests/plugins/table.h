@@ -74,6 +74,12 @@ class Plugged {
     host_.sites = sites_.data();
     host_.integer = get<int64_t>;
     host_.number = get<double>;
+    host_.flag = [](void* context, const char* key, uint8_t* out) {
+      bool value = false;
+      const int status = get<bool>(context, key, &value);
+      *out = value ? 1 : 0;
+      return status;
+    };
     host_.log = [](void*, int, const char* line) { ADD_FAILURE() << line; };
     host_.tensor = [](void* context, const char* site, tierd_tensor_view* out) {
       const TestMatrices& known = static_cast<Plugged*>(context)->matrices_;

@@ -25,6 +25,8 @@ constexpr tierd_param kParams[] = {
     tierd::integer("k", "4", 1, 1024, "tokens whose neurons stay (the paper: 4 to 5; 2 of Llama-2)"),
     tierd::number("most", "1", 0, 1,
                   "of a network's neurons at most this share stays (the paper: 0.25 of Persimmon)"),
+    tierd::flag("unused", "false",
+                "what came and was not used, such as a closest friend, stays like what was used"),
 };
 
 // Another split is considered every so many steps, and worth its moves if it changes more than this share.
@@ -36,7 +38,9 @@ constexpr double kNewest = 1.0 / 16;
 // Of one network: who was used when.
 class Window {
  public:
-  Window(uint32_t n, uint32_t k) : k_(k), last_(n, 0), here_(n, 0), used_in_(k + 1), listed_(n, 0) {}
+  // `unused`: who came for nobody stays as if the token of that time had used it.
+  Window(uint32_t n, uint32_t k, bool unused)
+      : k_(k), unused_(unused), last_(n, 0), here_(n, 0), used_in_(k + 1), listed_(n, 0) {}
 
   void landed(uint32_t neuron) {
     here_[neuron] = 1;
@@ -64,9 +68,13 @@ class Window {
     // Without masks, and of rows that are no guesses, all belong to one token.
     const bool by_row = rows == rows_ && !masks_.empty();
     if (rows_ > 1 && !by_row) text_in_window_until_ = now_ + k_ + 1;
-    for (uint32_t token = 0; token < (rows == rows_ ? kept : 1); ++token) {
+    const uint32_t tokens = rows == rows_ ? kept : 1;
+    for (uint32_t token = 0; token < tokens; ++token) {
       for (size_t i = 0; i < used_.size(); ++i) {
         if (!by_row || (masks_[i * words_ + token / 64] >> (token % 64) & 1) != 0) use(used_[i]);
+      }
+      for (size_t i = 0; unused_ && token + 1 == tokens && i < came_for_.size(); ++i) {
+        if (here_[came_for_[i]] != 0 && over(came_for_[i])) use(came_for_[i]);
       }
       measure_need();
       next_token();
@@ -151,6 +159,7 @@ class Window {
   }
 
   uint64_t k_;
+  bool unused_;
   uint64_t now_ = kFirst;                       // the token that is being computed
   std::vector<uint64_t> last_;                  // [n] the token that used it last; 0: none
   std::vector<uint8_t> here_;                   // [n] whether
@@ -175,7 +184,7 @@ class ResidencyWindow : public tierd::FixedSet {
   explicit ResidencyWindow(const tierd::Host& host)
       : FixedSet(host), k_(static_cast<uint32_t>(host.integer("k"))), most_(host.number("most")) {
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
-      windows_.emplace_back(slides(s) ? host.site(s).n : 0, k_);
+      windows_.emplace_back(slides(s) ? host.site(s).n : 0, k_, host.flag("unused"));
     }
   }
 
