@@ -11,13 +11,15 @@
 namespace tierd {
 
 Admission::Admission(const std::vector<Site>& sites, Strategies& strategies, uint16_t unit,
-                     Residency& residency, SchedulerCounters& counters, const Dispatcher& dispatcher)
+                     Residency& residency, SchedulerCounters& counters, const Dispatcher& dispatcher,
+                     Friends& friends)
     : sites_(sites),
       strategies_(strategies),
       unit_(unit),
       residency_(residency),
       counters_(counters),
-      dispatcher_(dispatcher) {}
+      dispatcher_(dispatcher),
+      friends_(friends) {}
 
 Status Admission::admit(SiteId site, std::span<const uint32_t> missing, Priority priority, bool bypass,
                         Plan& plan) {
@@ -144,11 +146,11 @@ void Admission::tell_left(SiteId home, std::span<const uint32_t> neurons, int wh
 }
 
 void Admission::tell_dropped(SiteId home, std::span<const uint32_t> neurons, int why) {
+  friends_.left(home, neurons);
   keep_fault(cache().call_if(&tierd_cache_1::dropped, "dropped", home, neurons.data(),
                              static_cast<uint32_t>(neurons.size()), why));
 }
 
-// A fault in an answer to mere news is kept until somebody can be told.
 void Admission::keep_fault(const Status& answer) {
   if (fault_.ok()) fault_ = answer;
 }

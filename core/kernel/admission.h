@@ -10,6 +10,7 @@
 #include "core/base/result.h"
 #include "core/kernel/counters.h"
 #include "core/kernel/dispatcher.h"
+#include "core/kernel/friends.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
@@ -31,10 +32,10 @@ struct Plan {
 
 class Admission {
  public:
-  // `unit`: which of the caches is asked. The dispatcher's observer hears of evictions. Everything referred
-  // to outlives the admission.
+  // `unit`: which of the caches is asked. The dispatcher's observer hears of evictions, `friends` of all that
+  // leaves. Everything referred to outlives the admission.
   Admission(const std::vector<Site>& sites, Strategies& strategies, uint16_t unit, Residency& residency,
-            SchedulerCounters& counters, const Dispatcher& dispatcher);
+            SchedulerCounters& counters, const Dispatcher& dispatcher, Friends& friends);
 
   // Asks the cache about neurons that are neither here nor coming; evicts its victims, leases slots for what
   // stays, and appends what may come to the plan. `bypass`: it is not asked, and everything streams by.
@@ -57,14 +58,15 @@ class Admission {
   // their room does.
   void shrink(SiteId site, std::span<const uint32_t> neurons);
 
-  // A fault of the cache, in an answer to mere news, that nobody was told of yet; told once.
+  // A fault of the cache in an answer to mere news, or where nothing depended on the answer, is kept until
+  // somebody can be told; it is told once.
+  void keep_fault(const Status& answer);
   Status take_fault();
 
  private:
   Status evict(SiteId home, std::span<const tierd_neuron> victims, const char* function);
   void tell_left(SiteId home, std::span<const uint32_t> neurons, int why);
   void tell_dropped(SiteId home, std::span<const uint32_t> neurons, int why);
-  void keep_fault(const Status& answer);
   Strategy<tierd_cache_1>& cache() const { return strategies_.caches[unit_]; }
   SiteId domain(SiteId site) const { return sites_[site].domain; }
 
@@ -74,6 +76,7 @@ class Admission {
   Residency& residency_;
   SchedulerCounters& counters_;
   const Dispatcher& dispatcher_;
+  Friends& friends_;
   Status fault_;  // not yet told
 
   // Of one function each, kept for their memory.

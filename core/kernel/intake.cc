@@ -32,7 +32,8 @@ Intake::Intake(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategie
       options_(std::move(options)),
       counters_(counters),
       changed_(changed),
-      admission_(sites, strategies, options_.unit, residency, counters, dispatcher),
+      friends_(sites, counters),
+      admission_(sites, strategies, options_.unit, residency, counters, dispatcher, friends_),
       staging_(options_.memory.staging_blocks, options_.memory.block_bytes) {
   uint32_t most = 0;
   for (SiteId site = 0; site < sites.size(); ++site) {
@@ -95,6 +96,9 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
   count(resident_, counters_.resident_bytes);
   count(missing_, counters_.streamed_bytes);
   counters_.hits += static_cast<uint64_t>(std::count_if(resident_.begin(), resident_.end(), used));
+  for (size_t i = 0; friends_.has(home) && i < resident_.size(); ++i) {
+    if (used(resident_[i])) friends_.used(home, resident_[i]);
+  }
   size_t to_ask = 0;
   for (const uint32_t neuron : missing_) {
     if (Fetch* fetch = coming_[neuron]; fetch != nullptr) {
@@ -102,6 +106,7 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
       set_source(neuron, fetch);
       ++fetch->left;
       ++counters_.staged;
+      if (used(neuron)) friends_.used(home, neuron);
       continue;
     }
     if (!used(neuron)) {
@@ -139,7 +144,7 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
     }
   }
   TIERD_TRY(admission_.admit(site, missing_, Priority::demand, demand.bypass, plan_));
-  if (sites_[site].axis == Axis::neuron) order_by_runs(plan_);
+  if (sites_[site].axis == Axis::neuron) order_by_runs(site, plan_);
   return {};
 }
 
@@ -148,12 +153,27 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
 // waits for ever. Let r be the first run of which something is missing. If all of it was asked for, it will
 // land. If not, the plan goes on with r, the reads of the plan so far brought earlier runs alone, and those
 // were handed out: their blocks come back. Whatever else holds blocks was read ahead, for this site or a
-// later one, which leaves kDemandBlocks to the demand at any time.
-void Intake::order_by_runs(Plan& plan) {
+// later one, which leaves kDemandBlocks to the demand at any time. What is kept needs no block, and may come
+// earlier: with a neuron of which it is the closest friend.
+void Intake::order_by_runs(SiteId site, Plan& plan) {
   std::sort(plan.neurons.begin(), plan.neurons.end(), [](const Planned& a, const Planned& b) {
     return std::tuple(a.neuron / kPartialNeurons, a.keep, a.neuron) <
            std::tuple(b.neuron / kPartialNeurons, b.keep, b.neuron);
   });
+  if (!friends_.has(site)) return;
+  for (const Planned& planned : plan.neurons) planned_[planned.neuron] = planned.keep ? 1 : 0;
+  ordered_.clear();
+  for (const Planned& planned : plan.neurons) {
+    if (!planned.keep) {
+      ordered_.push_back(planned);
+      continue;
+    }
+    if (planned_[planned.neuron] == 0) continue;  // it came earlier
+    for (const uint32_t neuron : {planned.neuron, sites_[site].friends[planned.neuron]}) {
+      if (std::exchange(planned_[neuron], uint8_t{0}) != 0) ordered_.push_back({neuron, true});
+    }
+  }
+  plan.neurons.swap(ordered_);
 }
 
 void Intake::fetch() {
@@ -161,8 +181,8 @@ void Intake::fetch() {
     Fetch* started = nullptr;
     if (!start_next(plan_, site_, step_, Priority::demand, started)) return;
     await(*started);
-    started->left = static_cast<uint32_t>(started->neurons.size());
-    for (const uint32_t neuron : started->neurons) set_source(neuron, started);
+    started->left = static_cast<uint32_t>(started->asked_for().size());
+    for (const uint32_t neuron : started->asked_for()) set_source(neuron, started);
   }
 }
 
@@ -286,7 +306,7 @@ Status Intake::wish(SiteId site, uint32_t step, std::span<const uint32_t> neuron
   wish.site = site;
   wish.step = step;
   TIERD_TRY(admission_.admit(site, missing_, Priority::prefetch, bypass, wish.plan));
-  if (sites_[site].axis == Axis::neuron) order_by_runs(wish.plan);
+  if (sites_[site].axis == Axis::neuron) order_by_runs(site, wish.plan);
   if (!wish.plan.done()) wishes_.push_back(std::move(wish));
   return {};
 }
@@ -326,6 +346,7 @@ bool Intake::start_next(Plan& plan, SiteId site, uint32_t step, Priority priorit
   std::transform(from, to, fetch.neurons.begin(), [](const Planned& planned) { return planned.neuron; });
   plan.next += fetch.neurons.size();
   if (!keep) fetch.block = staging_.lease();
+  if (friends_.has(site)) bring_friends(fetch);
   started = &fetch;
   post_read(fetch);
   return true;
@@ -336,19 +357,80 @@ Intake::Fetch& Intake::new_fetch(SiteId site, uint32_t step, Priority priority) 
   Fetch& fetch = *fetches_.emplace_back(unused_.back());
   unused_.pop_back();
   std::vector<uint32_t> neurons = std::move(fetch.neurons);  // for their memory
+  std::vector<uint32_t> behind = std::move(fetch.behind);
   neurons.clear();
+  behind.clear();
   fetch = {};
   fetch.site = site;
   fetch.step = step;
   fetch.priority = priority;
   fetch.neurons = std::move(neurons);
+  fetch.behind = std::move(behind);
   return fetch;
+}
+
+// Neurons that a read brings are taken from behind each other where they are friends. Those friends that are
+// missing come along, as far as the cache gives them room, which it is asked for as for any look-ahead. Only
+// with what comes to stay: where there was no room for who is needed, there is none for guests.
+void Intake::bring_friends(Fetch& fetch) {
+  friends_.pair(fetch.site, fetch.neurons, fetch.behind);
+  if (!fetch.into_arena() || fetch.priority == Priority::migration) return;
+  const SiteId home = domain(fetch.site);
+  const auto absent = [&](uint32_t neuron) {
+    // What the present pass lets stream by is on its way, too.
+    return residency_.slot(home, neuron) == kNoSlot &&
+           !(in_pass_ && domain(site_) == home && wanted_->contains(neuron));
+  };
+  invited_.clear();
+  const std::span<const Friends::Guest> found =
+      friends_.guests(fetch.site, fetch.neurons, fetch.behind, absent);
+  const size_t room = dispatcher_.max_units() - fetch.neurons.size();
+  for (const Friends::Guest& guest : found) {
+    if (invited_.size() == room) break;
+    const bool at_home =
+        options_.placement == nullptr || options_.placement->home(home, guest.neuron) == options_.unit;
+    if (at_home) invited_.push_back(guest.neuron);
+  }
+  guests_ = {};
+  if (Status asked = admission_.admit(fetch.site, invited_, Priority::prefetch, false, guests_);
+      !asked.ok()) {
+    return admission_.keep_fault(asked);
+  }
+  for (const auto [neuron, keep] : guests_.neurons) {
+    if (!keep) continue;
+    fetch.neurons.push_back(neuron);
+    fetch.behind.push_back(std::ranges::lower_bound(found, neuron, {}, &Friends::Guest::neuron)->behind);
+    ++fetch.guests;
+    friends_.came(home, neuron);
+  }
+}
+
+// After a failure: guests go, unless a pass has come to want them, and everything else comes from its own
+// place, so that a copy which cannot be read harms nobody. False if there was nothing of the kind.
+bool Intake::leave_friends(Fetch& fetch) {
+  const bool some = std::any_of(fetch.behind.begin(), fetch.behind.end(),
+                                [](uint32_t behind) { return behind != kBehindNone; });
+  const auto guests = fetch.neurons.end() - static_cast<std::ptrdiff_t>(fetch.guests);
+  const auto leaving = std::stable_partition(guests, fetch.neurons.end(), [&](uint32_t neuron) {
+    return fetch.awaited && source_[neuron] == &fetch;
+  });
+  if (leaving != fetch.neurons.end()) admission_.failed(domain(fetch.site), {leaving, fetch.neurons.end()});
+  fetch.neurons.erase(leaving, fetch.neurons.end());
+  fetch.guests = 0;
+  fetch.behind.clear();
+  return some;
 }
 
 void Intake::post_read(Fetch& fetch) {
   const Site& site = sites_[fetch.site];
   units_.clear();
-  each_place(fetch, [this, &site](uint32_t neuron, uint32_t place) {
+  size_t i = 0;
+  each_place(fetch, [&](uint32_t neuron, uint32_t place) {
+    if (const uint32_t behind = fetch.behind.empty() ? kBehindNone : fetch.behind[i++];
+        behind != kBehindNone) {
+      units_.push_back({site.copy_behind(behind), place});
+      return;
+    }
     for (uint32_t piece = 0; piece < site.pieces; ++piece) {
       units_.push_back({site.extent_of(neuron, piece),
                         place + piece * static_cast<uint32_t>(site.piece_bytes / kSpanUnit)});
@@ -484,6 +566,8 @@ void Intake::take_read(const Message& message, const Done& done) {
   // It failed, or was cancelled before somebody came to want it after all.
   const bool wanted = awaited || (fill_progress_ && fill_status_.ok());
   if (done.status != DoneStatus::cancelled && !wanted) ++counters_.prefetch_failed;
+  // Without friends it has not been tried yet.
+  if (leave_friends(fetch) && wanted) --fetch.attempts;
   if (wanted && fetch.attempts < options_.read_attempts) {
     if (done.status != DoneStatus::cancelled) ++counters_.retries;
     if (awaited) fetch.priority = Priority::demand;

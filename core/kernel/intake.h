@@ -15,6 +15,8 @@
 #include "core/kernel/admission.h"
 #include "core/kernel/counters.h"
 #include "core/kernel/dispatcher.h"
+#include "core/kernel/friends.h"
+#include "core/kernel/placement.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
@@ -31,7 +33,8 @@ class Intake : private CompletionSink {
     uint16_t unit = 0;  // its number: which of the caches is asked
     UnitMemory memory;
     uint16_t flash_agent = 0;
-    uint32_t read_attempts = 3;  // a failed read is tried so often in all before its pass fails
+    const Placement* placement = nullptr;  // guests are of those that are at home here; NULL: all are
+    uint32_t read_attempts = 3;            // a failed read is tried so often in all before its pass fails
     // Names an extent in an error: file, offset, site.
     std::function<std::string(uint32_t extent)> describe_extent;
   };
@@ -109,7 +112,12 @@ class Intake : private CompletionSink {
     uint32_t left = 0;      // neurons that the pass wants of it and that were not handed out
     MessageId computed_by;  // once computing
     std::vector<uint32_t> neurons;
+    // Of a site with closest friends [neurons]: from behind whom each is taken, or kBehindNone. The last
+    // `guests` come along only because they lie there.
+    std::vector<uint32_t> behind;
+    uint32_t guests = 0;
 
+    std::span<const uint32_t> asked_for() const { return std::span(neurons).first(neurons.size() - guests); }
     bool into_arena() const { return block == kNoBlock; }
   };
   // What a later site will want.
@@ -135,11 +143,13 @@ class Intake : private CompletionSink {
   // Starts the next read of a plan. False when it must wait for a staging block or a message slot.
   bool start_next(Plan& plan, SiteId site, uint32_t step, Priority priority, Fetch*& started);
   void post_read(Fetch& fetch);
+  void bring_friends(Fetch& fetch);
+  bool leave_friends(Fetch& fetch);
   Plan take_wish(SiteId site, uint32_t step);
   void claim_from_wishes(SiteId home, uint32_t neuron);
   Fetch& new_fetch(SiteId site, uint32_t step, Priority priority);
   bool free_a_block();
-  static void order_by_runs(Plan& plan);
+  void order_by_runs(SiteId site, Plan& plan);
   void hand_out_runs(std::vector<Unit>& units);
   void note_places(const Fetch& fetch);
   void give_up(Fetch& fetch);
@@ -161,6 +171,7 @@ class Intake : private CompletionSink {
   Options options_;
   SchedulerCounters& counters_;
   Notice& changed_;
+  Friends friends_;
   Admission admission_;
   Staging staging_;
   std::vector<Places> arena_;  // [sites] of a canonical site
@@ -193,6 +204,9 @@ class Intake : private CompletionSink {
   std::vector<uint8_t> planned_;  // likewise
   std::vector<uint32_t> missing_;
   std::vector<Unit> units_;
+  std::vector<Planned> ordered_;
+  std::vector<uint32_t> invited_;
+  Plan guests_;
 
   std::function<void(uint64_t)> fill_progress_;
   Status fill_status_;

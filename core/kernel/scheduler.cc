@@ -45,6 +45,7 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Str
     intake.unit = static_cast<uint16_t>(u);
     intake.memory = options_.units[u].memory;
     intake.flash_agent = options_.flash_agent;
+    intake.placement = options_.units.size() > 1 ? &placement_ : nullptr;
     intake.read_attempts = options_.read_attempts;
     intake.describe_extent = options_.describe_extent;
     intakes_.emplace_back(dispatcher, sites, strategies, residencies[u], std::move(intake), counters_,

@@ -56,8 +56,10 @@ Status run(Dispatcher& dispatcher, Task<Status> task) {
 
 void add_difference(SchedulerCounters& sum, const SchedulerCounters& after, const SchedulerCounters& before) {
   using C = SchedulerCounters;
-  for (uint64_t C::*const field : {&C::hits, &C::staged, &C::misses, &C::evictions, &C::wasted,
-                                   &C::resident_bytes, &C::streamed_bytes, &C::read_bytes}) {
+  for (uint64_t C::*const field :
+       {&C::hits, &C::staged, &C::misses, &C::evictions, &C::wasted, &C::resident_bytes, &C::streamed_bytes,
+        &C::read_bytes, &C::friends_read, &C::friends_bytes, &C::friends_used, &C::friends_together,
+        &C::friends_here}) {
     sum.*field += after.*field - before.*field;
   }
 }

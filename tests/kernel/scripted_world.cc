@@ -32,7 +32,8 @@ std::vector<Site> make_sites(const WorldOptions& options) {
     }
     site.pieces = options.pieces;
     if (site.pieces > 1) site.piece_bytes = kSlot / 4;
-    extent += site.n * site.pieces;
+    if (s < options.friends.size()) site.friends = options.friends[s];
+    extent += site.n * (site.friends.empty() ? site.pieces : 2);
     sites.push_back(site);
   }
   if (options.tied) {
