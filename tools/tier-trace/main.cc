@@ -226,8 +226,8 @@ int ask_what_if(TraceReader& trace, const Options& options) {
   const auto asked = read_asked(trace);
   if (!asked.ok()) return fail(asked.error());
   const PluginPath path = plugin_path(plugin_config(options));
-  std::string text = fmt::format("{:<32}{:>10}{:>13}{:>13}{:>11}{:>10}\n", "decode steps", "hit rate",
-                                 "read/step", "evicted/step", "wasted", "steps/s");
+  std::string text = fmt::format("{:<32}{:>10}{:>13}{:>14}{:>13}{:>15}{:>10}\n", "decode steps", "hit rate",
+                                 "read/step", "evicted/step", "wasted/step", "messages/step", "steps/s");
   json rows = json::array();
   for (const Alternative& alternative : *alternatives) {
     TraceHeader changed = header;
@@ -250,7 +250,7 @@ int ask_what_if(TraceReader& trace, const Options& options) {
     row["steps_per_second"] = seconds == 0 ? 0.0 : static_cast<double>(result->steps) / seconds;
     const double steps = static_cast<double>(std::max<uint64_t>(1, result->decode_steps));
     text += fmt::format(
-        "{:<32}{:>8.2f} %{:>13}{:>13.1f}{:>13.1f}{:>14.1f}{:>10.0f}\n", alternative.name,
+        "{:<32}{:>8.2f} %{:>13}{:>14.1f}{:>13.1f}{:>15.1f}{:>10.0f}\n", alternative.name,
         100 * row["hit_rate"].get<double>(),
         format_bytes(static_cast<double>(result->counters.read_bytes) / steps),
         static_cast<double>(result->counters.evictions) / steps,
