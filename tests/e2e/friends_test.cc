@@ -100,8 +100,11 @@ TEST_F(FriendsCli, ComeAlongAndChangeNothing) {
     const Ended replayed = run_program(TIERD_BIN_TRACE, {"replay", trace});
     EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
     EXPECT_THAT(replayed.out, HasSubstr("decided the same"));
+    const json again = json::parse(run_program(TIERD_BIN_TRACE, {"replay", trace, "--json"}).out);
+    EXPECT_EQ(again["counters"]["friends"], friends);
     const Ended other = run_program(TIERD_BIN_TRACE, {"what-if", trace, "cache.name=lfu"});
     EXPECT_EQ(other.status, 0) << other.out << other.err;
+    EXPECT_THAT(other.out, HasSubstr("friends/step"));
     EXPECT_EQ(run_program(TIERD_BIN_TRACE, {"print", trace}).status, 0);
   }
 }

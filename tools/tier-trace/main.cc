@@ -185,24 +185,36 @@ int tell_activity(TraceReader& trace, const Options& options) {
   return print(options.json ? activity.dump(2) + "\n" : activity_text(activity));
 }
 
-json counters_json(const SchedulerCounters& c) {
+bool has_friends(const TraceHeader& header) {
+  return std::ranges::any_of(header.sites, [](const Site& site) { return !site.friends.empty(); });
+}
+json counters_json(const TraceHeader& header, const SchedulerCounters& c) {
   const uint64_t used = c.hits + c.staged + c.misses;
-  return {{"hits", c.hits},
-          {"staged", c.staged},
-          {"misses", c.misses},
-          {"hit_rate", used == 0 ? 0.0 : static_cast<double>(c.hits) / static_cast<double>(used)},
-          {"evictions", c.evictions},
-          {"wasted", c.wasted},
-          {"read_bytes", c.read_bytes}};
+  json object = {{"hits", c.hits},
+                 {"staged", c.staged},
+                 {"misses", c.misses},
+                 {"hit_rate", used == 0 ? 0.0 : static_cast<double>(c.hits) / static_cast<double>(used)},
+                 {"evictions", c.evictions},
+                 {"wasted", c.wasted},
+                 {"read_bytes", c.read_bytes}};
+  if (has_friends(header)) {
+    object["friends"] = {{"read", c.friends_read},
+                         {"bytes", c.friends_bytes},
+                         {"used", c.friends_used},
+                         {"together", c.friends_together},
+                         {"here", c.friends_here}};
+  }
+  return object;
 }
 
 int replay_trace(TraceReader& trace, const Options& options) {
   const auto result = replay(trace, strategies_on(plugin_path(plugin_config(options))));
   if (!result.ok()) return fail(result.error());
   if (options.json) {
-    json object = {{"events", result->events},           {"steps", result->steps},
-                   {"interrupted", result->interrupted}, {"whole", result->whole},
-                   {"same", !result->difference},        {"counters", counters_json(result->counters)}};
+    json object = {
+        {"events", result->events},           {"steps", result->steps},
+        {"interrupted", result->interrupted}, {"whole", result->whole},
+        {"same", !result->difference},        {"counters", counters_json(trace.header(), result->counters)}};
     if (result->difference) object["difference"] = *result->difference;
     const int code = print(object.dump(2) + "\n");
     return code != 0 ? code : result->difference ? kOther : 0;
@@ -226,8 +238,11 @@ int ask_what_if(TraceReader& trace, const Options& options) {
   const auto asked = read_asked(trace);
   if (!asked.ok()) return fail(asked.error());
   const PluginPath path = plugin_path(plugin_config(options));
-  std::string text = fmt::format("{:<32}{:>10}{:>13}{:>14}{:>13}{:>15}{:>10}\n", "decode steps", "hit rate",
+  std::string text = fmt::format("{:<32}{:>10}{:>13}{:>14}{:>13}{:>15}{:>10}", "decode steps", "hit rate",
                                  "read/step", "evicted/step", "wasted/step", "messages/step", "steps/s");
+  const bool friends = has_friends(header);
+  if (friends) text += fmt::format("{:>14}{:>10}", "friends/step", "used");
+  text += '\n';
   json rows = json::array();
   for (const Alternative& alternative : *alternatives) {
     TraceHeader changed = header;
@@ -240,7 +255,7 @@ int ask_what_if(TraceReader& trace, const Options& options) {
     const auto result = what_if(header, *asked, *choices, alternative.arena_bytes);
     if (!result.ok()) return fail(result.error());
     const double seconds = static_cast<double>(result->ns) * 1e-9;
-    json row = counters_json(result->counters);
+    json row = counters_json(header, result->counters);
     row["name"] = alternative.name;
     row["arena_bytes"] = alternative.arena_bytes;
     row["steps"] = result->steps;
@@ -250,13 +265,21 @@ int ask_what_if(TraceReader& trace, const Options& options) {
     row["steps_per_second"] = seconds == 0 ? 0.0 : static_cast<double>(result->steps) / seconds;
     const double steps = static_cast<double>(std::max<uint64_t>(1, result->decode_steps));
     text += fmt::format(
-        "{:<32}{:>8.2f} %{:>13}{:>14.1f}{:>13.1f}{:>15.1f}{:>10.0f}\n", alternative.name,
+        "{:<32}{:>8.2f} %{:>13}{:>14.1f}{:>13.1f}{:>15.1f}{:>10.0f}", alternative.name,
         100 * row["hit_rate"].get<double>(),
         format_bytes(static_cast<double>(result->counters.read_bytes) / steps),
         static_cast<double>(result->counters.evictions) / steps,
         static_cast<double>(result->counters.wasted) / steps,
         static_cast<double>(result->messages) / static_cast<double>(std::max<uint64_t>(1, result->steps)),
         row["steps_per_second"].get<double>());
+    if (friends) {
+      const SchedulerCounters& c = result->counters;
+      text += fmt::format("{:>14.1f}{:>8.1f} %", static_cast<double>(c.friends_read) / steps,
+                          c.friends_read == 0 ? 0.0
+                                              : 100 * static_cast<double>(c.friends_used) /
+                                                    static_cast<double>(c.friends_read));
+    }
+    text += '\n';
     rows.push_back(std::move(row));
   }
   return print(options.json ? json{{"file", options.file}, {"rows", rows}}.dump(2) + "\n" : text);
