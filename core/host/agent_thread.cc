@@ -103,6 +103,8 @@ void AgentThread::run(const Options& options) {
     parked_.store(false, std::memory_order_relaxed);
     waiter_.clear_stop();
   }
+  // What a device still writes is awaited by the thread that asked for it: nobody else is told of its end.
+  while (agent_.waiting()) (void)work();
 }
 
 }  // namespace tierd
