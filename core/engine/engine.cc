@@ -7,7 +7,6 @@
 #include "core/base/time.h"
 
 namespace tierd {
-namespace {}
 
 Engine::Engine(Dispatcher& dispatcher, Scheduler& scheduler, PoolTable& pools, const ModelPlan& plan,
                Span logits, std::function<Status()> recover)

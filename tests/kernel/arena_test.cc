@@ -42,6 +42,14 @@ class ArenaWorld {
     return world.run(world.scheduler->resize({1000 + slots * kSlot, slots * kSlot},
                                              std::vector<uint64_t>(world.computes.size(), slots * kSlot)));
   }
+  // A pass of site 1 after which all of site 0 is on its way.
+  void read_ahead() {
+    world.script.look_ahead = [](SiteId site) {
+      return site == 1 ? std::vector<Ahead>{{0, 1}} : std::vector<Ahead>{};
+    };
+    world.script.admit = keep_what_fits();
+    ASSERT_TRUE(world.pass(1, 0).ok());
+  }
   void expect_as_it_was() {
     EXPECT_EQ(world.residency.max_slots(0), 1u);
     EXPECT_EQ(world.residency.max_slots(1), 4u);
@@ -134,11 +142,7 @@ TEST(Arena, ToNothingAndBack) {
 // Wishes have leased slots and started reads: all of that is over before anything moves.
 TEST(Arena, WhatWasReadAheadIsGivenUp) {
   ArenaWorld arena;
-  arena.world.script.look_ahead = [](SiteId site) {
-    return site == 1 ? std::vector<Ahead>{{0, 1}} : std::vector<Ahead>{};
-  };
-  arena.world.script.admit = keep_what_fits();
-  ASSERT_TRUE(arena.world.pass(1, 0).ok());
+  arena.read_ahead();
   ASSERT_TRUE(arena.world.end_step(0).ok());
   arena.answer({0, 1}, {{1, 0}, {1, 3}, {1, 2}, {0, 0}});
   arena.world.settle();
@@ -200,11 +204,7 @@ TEST(Arena, ACacheGetsAnotherSplitOfWhatItHas) {
 
 TEST(Arena, NothingIsOnItsWayWhenItIsSplitAnew) {
   ArenaWorld arena;
-  arena.world.script.look_ahead = [](SiteId site) {
-    return site == 1 ? std::vector<Ahead>{{0, 1}} : std::vector<Ahead>{};
-  };
-  arena.world.script.admit = keep_what_fits();
-  ASSERT_TRUE(arena.world.pass(1, 0).ok());
+  arena.read_ahead();
   arena.answer({2, 3}, {{1, 0}});
   arena.world.script.resplit = 1;
   ASSERT_TRUE(arena.world.end_step(0).ok());
