@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <set>
 #include <thread>
@@ -104,6 +105,48 @@ TEST(AgentThread, EndsWithRequestsInIt) {
     NullAgent agent(8);
     AgentThread thread(agent, {.core = {}, .spin_ns = round % 2 == 0 ? 0u : 20'000u});
     for (uint32_t i = 0; i < round % 9; ++i) thread.submit(numbered(i));
+  }
+}
+
+// Whose device still writes for some turns after the last message.
+class SlowToEnd final : public Agent {
+ public:
+  explicit SlowToEnd(uint32_t turns) : turns_(turns) {}
+  ~SlowToEnd() override { EXPECT_FALSE(waiting()) << "memory is given back that a device writes to"; }
+
+  std::string_view name() const override { return "slow"; }
+  uint32_t credits() const override { return 1; }
+  Submit submit(const Message&) override {
+    driver_ = std::this_thread::get_id();
+    left_ = turns_;
+    asked_ = true;
+    return Submit::ok;
+  }
+  Drive drive() override {
+    if (left_ == 0) return Drive::idle;
+    EXPECT_EQ(std::this_thread::get_id(), driver_);
+    --left_;
+    return Drive::idle;
+  }
+  size_t poll(std::span<Done>) override { return 0; }
+  bool waiting() const override { return left_ != 0; }
+  uint64_t service_ns(const Message&) const override { return 0; }
+  bool asked() const { return asked_; }
+
+ private:
+  const uint32_t turns_;
+  std::atomic<bool> asked_{false};
+  std::atomic<uint32_t> left_{0};
+  std::thread::id driver_;
+};
+
+// A device tells only the thread that asked: nobody else could wait for what is in flight.
+TEST(AgentThread, WaitsInItsOwnThreadForWhatADeviceStillWrites) {
+  for (uint32_t turns = 1; turns < 200; ++turns) {
+    SlowToEnd agent(turns);
+    AgentThread thread(agent, {.core = {}, .spin_ns = 0});
+    ASSERT_EQ(thread.submit(numbered(0)), Submit::ok);
+    while (!agent.asked()) std::this_thread::yield();
   }
 }
 
