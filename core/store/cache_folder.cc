@@ -9,8 +9,8 @@
 #include <memory>
 #include <thread>
 
+#include "core/base/checksum.h"
 #include "core/base/standard_streams.h"
-#include "core/store/checksum.h"
 #include "core/store/manifest_json.h"
 
 namespace tierd {

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "core/base/check.h"
+#include "core/base/checksum.h"
 #include "core/layout/codec.h"
 #include "core/layout/row_group.h"
-#include "core/store/checksum.h"
 
 namespace tierd {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <optional>
 
-#include "core/store/checksum.h"
+#include "core/base/checksum.h"
 #include "core/store/json_fields.h"
 #include "core/store/manifest_check.h"
 #include "core/store/manifest_fields.h"

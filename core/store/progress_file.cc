@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "core/store/checksum.h"
+#include "core/base/checksum.h"
 
 namespace tierd {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/base/checksum.h"
 #include "core/base/progress.h"
-#include "core/store/checksum.h"
 #include "core/store/file.h"
 
 namespace tierd {

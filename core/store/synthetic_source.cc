@@ -9,8 +9,8 @@
 #include <limits>
 
 #include "core/base/check.h"
+#include "core/base/checksum.h"
 #include "core/layout/codec.h"
-#include "core/store/checksum.h"
 
 namespace tierd {
 namespace {

@@ -14,10 +14,10 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/checksum.h"
 #include "core/base/progress.h"
 #include "core/base/standard_streams.h"
 #include "core/base/units.h"
-#include "core/store/checksum.h"
 #include "core/store/extent_packer.h"
 #include "core/store/manifest_json.h"
 #include "core/store/progress_file.h"

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "core/store/checksum.h"
+#include "core/base/checksum.h"
 #include "core/trace/codec.h"
 #include "core/trace/file_format.h"
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/checksum.h"
 #include "core/base/time.h"
-#include "core/store/checksum.h"
 #include "core/trace/file_format.h"
 
 namespace tierd {

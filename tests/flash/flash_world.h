@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -15,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/checksum.h"
 #include "core/base/random.h"
 #include "core/message/extent_table.h"
 #include "core/message/message.h"
@@ -157,7 +157,7 @@ class FlashWorld {
       std::memcpy(content_.data() + at, &word, sizeof word);
     }
     for (ExtentRef& extent : table_) {
-      extent.checksum = XXH3_64bits(content_.data() + extent.offset, extent.bytes);
+      extent.checksum = checksum({content_.data() + extent.offset, extent.bytes});
     }
     memory_ = aligned_memory(kSlots * kSlotBytes);
     pools_.add(kAgent, {memory_.get(), kSlots * kSlotBytes});

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/base/check.h"
-#include "core/store/checksum.h"
+#include "core/base/checksum.h"
 #include "core/store/manifest_json.h"
 #include "tests/fuzz/promises.h"
 #include "tests/fuzz/target.h"

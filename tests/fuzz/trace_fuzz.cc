@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/store/checksum.h"
+#include "core/base/checksum.h"
 #include "core/trace/codec.h"
 #include "core/trace/file_format.h"
 #include "core/trace/reader.h"

@@ -10,8 +10,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/base/checksum.h"
 #include "core/model/shape_file.h"
-#include "core/store/checksum.h"
 #include "core/store/manifest_json.h"
 #include "core/store/planner.h"
 #include "core/store/store.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/store/checksum.h"
+#include "core/base/checksum.h"
 #include "core/trace/codec.h"
 #include "core/trace/file_format.h"
 #include "core/trace/replay.h"

@@ -1,7 +1,5 @@
 #include "tiers/flash/flash_agent.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -10,6 +8,7 @@
 
 #include "core/base/align.h"
 #include "core/base/check.h"
+#include "core/base/checksum.h"
 #include "core/base/time.h"
 
 namespace tierd {
@@ -417,7 +416,7 @@ void FlashAgent::settle_unit(Request& request, const Read& read, uint32_t index)
   const std::byte* from = read.into.data() + (extent.offset - read.offset);
   const auto is_corrupt = [&] {
     const uint64_t begin = now_ns();
-    const bool corrupt = XXH3_64bits(from, extent.bytes) != extent.checksum;
+    const bool corrupt = checksum({from, extent.bytes}) != extent.checksum;
     counters_.checksum_ns.add(now_ns() - begin);
     return corrupt;
   };

@@ -2,7 +2,6 @@
 // memory that messages name.
 #include <fmt/format.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +14,7 @@
 
 #include "core/base/align.h"
 #include "core/base/check.h"
+#include "core/base/checksum.h"
 #include "core/base/random.h"
 #include "core/layout/row_group.h"
 #include "tools/tier-conform/agent_suite.h"
@@ -248,7 +248,7 @@ class ReadWorld final : public PlacedWorld {
       std::memcpy(content_.data() + at, &word, sizeof word);
     }
     for (ExtentRef& extent : table_)
-      extent.checksum = XXH3_64bits(content_.data() + extent.offset, extent.bytes);
+      extent.checksum = checksum({content_.data() + extent.offset, extent.bytes});
     table_[kSpoilt].checksum ^= 1;
     table_.push_back({content_.size() + kBlock, kBlock, 0});
 

@@ -1,7 +1,11 @@
-#include "core/store/checksum.h"
+#include "core/base/checksum.h"
 
 #include <fmt/format.h>
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>  // by the widest instructions there are: thrice as fast as those of every x86-64
+#else
 #include <xxhash.h>
+#endif
 
 namespace tierd {
 
