@@ -41,6 +41,7 @@ struct ReadTask {
   std::string path;
   ExtentTable extents;
   std::span<std::byte> landing;  // where most reads will land, worth pinning
+  uint64_t memory_bytes = 0;     // of all that reads will land in
   // What the agent may take for reads that cannot land where they belong, a multiple of 4096: at least twice
   // the blocks that hold the largest extent that is not aligned, 0 if there is none.
   uint64_t bounce_bytes = 0;
@@ -99,14 +100,20 @@ class Products {
   virtual void linear(const PackedMatrix& matrix, const float* x, uint32_t rows, float* y) = 0;
 };
 
+// How an agent reads, and where that comes from ("set", "measured: …"), for reports.
+struct ReadChoices {
+  uint64_t gap_bytes = 0;  // the longest gap that is read through
+  std::string gap_from = {};
+  bool bounced = false;  // what could land where it belongs is copied there
+  std::string bounced_from = {};
+};
+
 // An agent, and what it offers beside messages.
 struct MadeAgent {
   std::unique_ptr<Agent> agent;
   std::string backend = {};      // what it works with, for reports: "io_uring", "avx512-vnni"
   Products* products = nullptr;  // the agent's own; for agents that serve `compute`
-  // Of agents that read: the longest gap that is read through, and where that number comes from, for reports.
-  uint64_t gap_bytes = 0;
-  std::string gap_from = {};
+  ReadChoices reading = {};      // of agents that read
   // What `stats` writes, for reports; may be empty. A message would have to be part of what the kernel
   // decides. [any thread; of an agent that reads at any time, of one that computes while nothing is in
   // flight there]

@@ -166,6 +166,7 @@ TEST_F(Cli, TheLeastBudgetIsExact) {
             flash.value("asked_bytes", uint64_t{1}));  // rows: no gaps
   EXPECT_GT(flash.value("busy_bytes_per_second", 0.0), 0.0);
   EXPECT_EQ(flash.value("gap_from", ""), "no extent is small");
+  EXPECT_EQ(flash.value("bounced_from", ""), "no extent is small");
   EXPECT_EQ(parsed(fitted.out)["text"], enough.out);
 }
 

@@ -23,6 +23,29 @@ TEST(Bandwidth, MeasuresBothPatternsOnBothDevices) {
   }
 }
 
+TEST(Bandwidth, ReadsLandInMemoryOfAGivenSize) {
+  FlashWorld world(1);
+  ReadPattern pattern{.read_bytes = 8192, .depth = 4, .random = true, .seconds = 0.01};
+  pattern.memory_bytes = 10 * 8192 + 1;
+  const auto rate = measure_read(world.path(), pattern);
+  ASSERT_TRUE(rate.ok()) << rate.error().line();
+  EXPECT_GT(rate->bytes_per_second, 0);
+}
+
+TEST(Bandwidth, SpreadPartsLieAllOverTheFile) {
+  const std::string large = testing::TempDir() + "/bandwidth_large_" + std::to_string(::getpid());
+  std::ofstream(large).flush();
+  std::filesystem::resize_file(large, uint64_t{600} << 20);
+  const auto parts = spread_parts(large, uint64_t{600} << 20);
+  const auto refused = spread_parts(large, uint64_t{601} << 20);
+  std::filesystem::remove(large);
+  ASSERT_TRUE(parts.ok()) << parts.error().line();
+  ASSERT_EQ(parts->size(), 256u);
+  EXPECT_EQ(parts->back().offset, uint64_t{255 * 2} << 20);
+  EXPECT_EQ(refused.code(), Code::invalid_argument);
+  EXPECT_EQ(spread_parts("/no/such/file", 0).code(), Code::io_error);
+}
+
 TEST(Bandwidth, SequentialRunsGoOnWhereTheLastStopped) {
   FlashWorld world(1);
   const auto rate = measure_read(world.path(), {.read_bytes = 4096, .depth = 2, .seconds = 0}, 5);
@@ -49,6 +72,8 @@ TEST(Bandwidth, RefusesWhatItCannotMeasure) {
   }
   EXPECT_EQ(measure_read(world.path(), {.read_bytes = 1000}).code(), Code::invalid_argument);
   EXPECT_EQ(measure_read(world.path(), {.read_bytes = uint64_t{1} << 30}).code(), Code::invalid_argument);
+  EXPECT_EQ(measure_read(world.path(), {.read_bytes = 4096, .memory_bytes = uint64_t{1} << 40}).code(),
+            Code::invalid_argument);
   EXPECT_EQ(measure_read("/no/such/file", {}).code(), Code::not_found);
   const std::string tiny = testing::TempDir() + "/bandwidth_tiny_" + std::to_string(::getpid());
   std::ofstream(tiny) << "less than one block";

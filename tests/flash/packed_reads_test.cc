@@ -226,6 +226,28 @@ TEST_F(PackedReads, ABounceBufferSmallerThanAMessage) {
   world_->expect_landed(message, 20);
 }
 
+// Blocks go by way of the bounce buffer as long as there is room in it, and then where they belong.
+TEST_F(PackedReads, BlocksThatPreferTheBounceBufferDoNotWaitForIt) {
+  std::vector<ExtentRef> table;
+  for (uint64_t i = 0; i < 8; ++i) table.push_back({.offset = i * 4 * kBlock, .bytes = 2 * kBlock});
+  build(table, 32 * kBlock, {.prefer_bounce = true}, 6, 8);
+  std::vector<uint32_t> all(8);
+  std::iota(all.begin(), all.end(), 0);
+  const Message message = submit(world_->read(all));
+  ASSERT_EQ(device_->started.size(), 8u);
+  const auto bounced = [this] {
+    const std::span<std::byte> memory = world_->memory();
+    return std::ranges::count_if(device_->started, [&](const DeviceRead& read) {
+      return read.into.data() < memory.data() || read.into.data() >= memory.data() + memory.size();
+    });
+  };
+  EXPECT_EQ(bounced(), 3);
+  finish_all();
+  EXPECT_EQ(only_done().status, DoneStatus::ok);
+  EXPECT_EQ(agent_->counts().read.reads, 8u);
+  world_->expect_landed(message, 8);
+}
+
 TEST_F(PackedReads, OneReadLeavesRoomForOthersInTheBounceBuffer) {
   std::vector<ExtentRef> table;
   for (uint64_t i = 0; i < 64; ++i) table.push_back({.offset = i * 1024, .bytes = 1024});
@@ -317,12 +339,13 @@ TEST(PackedReadsBesideANaiveReader, FindTheSame) {
   uint32_t failed = 0;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    FlashWorld world(seed, 64, FlashWorld::Packing::packed);
+    const bool blocks = seed % 5 == 0;
+    FlashWorld world(seed, 64, blocks ? FlashWorld::Packing::blocks : FlashWorld::Packing::packed);
     Random& random = world.random();
     BadPlace place;
-    const auto blocks = static_cast<uint32_t>(world.content().size() / kBlock);
+    const auto file_blocks = static_cast<uint32_t>(world.content().size() / kBlock);
     if (seed % 4 != 0) {
-      place.begin = kBlock * random.below(blocks);
+      place.begin = kBlock * random.below(file_blocks);
       place.end = place.begin + kBlock;
       place.times = BadPlace::kForever;
     }
@@ -331,14 +354,15 @@ TEST(PackedReadsBesideANaiveReader, FindTheSame) {
     ASSERT_TRUE(inner.ok()) << inner.error().line();
     auto bounce = BounceBuffer::create(kBlock * (5 + random.below(300)));
     ASSERT_TRUE(bounce.ok());
-    FlashAgent agent(
-        FlashWorld::kAgent, world.pools(), std::make_unique<BadPlaceDevice>(std::move(*inner), place),
-        world.table(),
-        {.max_read_bytes = kBlock * (1 + random.below(64)), .gap_bytes = kBlock * random.below(6)},
-        std::move(*bounce));
+    FlashAgent agent(FlashWorld::kAgent, world.pools(),
+                     std::make_unique<BadPlaceDevice>(std::move(*inner), place), world.table(),
+                     {.max_read_bytes = kBlock * (1 + random.below(64)),
+                      .gap_bytes = kBlock * random.below(6),
+                      .prefer_bounce = random.below(2) == 0},
+                     std::move(*bounce));
     for (int round = 0; round < 10; ++round) {
       std::vector<uint32_t> extents;
-      for (uint32_t n = 1 + random.below(24); n > 0; --n) extents.push_back(random.below(64));
+      for (uint32_t n = 1 + random.below(blocks ? 12 : 24); n > 0; --n) extents.push_back(random.below(64));
       const Message message = world.read(extents, Priority::demand, [&](size_t) { return random.below(3); });
       ASSERT_EQ(agent.submit(message), Submit::ok);
       Done done;

@@ -104,6 +104,29 @@ TEST(ReadJoin, LargeBlocksAreNotCopied) {
   EXPECT_FALSE(join.bounced);
 }
 
+TEST(ReadJoin, SmallBlocksMayPreferTheBounceBuffer) {
+  Units units;
+  units.add(0, 4 * kBlock, 0);
+  units.add(20 * kBlock, 4 * kBlock, 4 * kBlock);
+  units.add(40 * kBlock, 17 * kBlock, 8 * kBlock);  // too large to be copied
+  const auto all = units.landings();
+  for (const uint64_t bounce : {uint64_t{0}, 3 * kBlock, 4 * kBlock, 64 * kBlock}) {
+    const JoinRules rules = {.bounce_bytes = bounce, .prefer_bounce = true};
+    const Join join = next_join(all, rules);
+    EXPECT_EQ(join.count, 1u);
+    EXPECT_EQ(join.bytes, 4 * kBlock);
+    EXPECT_EQ(join.bounced, bounce >= 4 * kBlock);
+    EXPECT_FALSE(next_direct_join(all, rules).bounced);
+    EXPECT_FALSE(next_join(std::span(all).subspan(2), rules).bounced);
+  }
+}
+
+TEST(ReadJoin, WhatNeedsTheBounceBufferHasNoDirectRead) {
+  Units units;
+  units.add(64, kBlock, 0);
+  EXPECT_EQ(next_direct_join(units.landings(), {.bounce_bytes = 4 * kBlock}).count, 0u);
+}
+
 TEST(ReadJoin, WhatCannotBeRead) {
   Units units;
   units.add(0, 2 * kBlock, 64);  // its destination is no block
@@ -142,7 +165,8 @@ TEST(ReadJoin, RandomListsAreReadWholeAndOnce) {
     const std::vector<Landing> all = made.landings();
     const JoinRules rules = {.max_read_bytes = kBlock * random.below(20),
                              .gap_bytes = kBlock * random.below(8),
-                             .bounce_bytes = kBlock * (20 + random.below(40))};
+                             .bounce_bytes = kBlock * (20 + random.below(40)),
+                             .prefer_bounce = random.below(2) == 0};
     for (size_t next = 0; next < all.size();) {
       ASSERT_TRUE(readable(all[next], rules));
       const Join join = next_join(std::span(all).subspan(next), rules);

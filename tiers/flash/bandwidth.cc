@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 #include <vector>
 
@@ -18,6 +19,8 @@ namespace tierd {
 namespace {
 
 constexpr uint64_t kMostBufferBytes = uint64_t{4} << 30;
+constexpr uint64_t kPartBytes = uint64_t{1} << 20;
+constexpr uint64_t kMostParts = 256;
 
 // The reads of one round through the file: pieces of read_bytes, shorter at the end of a part. What is left
 // of a whole file beyond the last multiple that direct I/O reads is left out.
@@ -56,10 +59,25 @@ Result<std::vector<FileRange>> plan_reads(const std::string& path, const ReadPat
 
 }  // namespace
 
+Result<std::vector<FileRange>> spread_parts(const std::string& path, uint64_t least_bytes) {
+  std::error_code failed;
+  const uint64_t size = std::filesystem::file_size(path, failed);
+  if (failed) return Error{Code::io_error, path, failed.message()};
+  if (size < std::max(least_bytes, kPartBytes)) {
+    return Error{Code::invalid_argument, path,
+                 fmt::format("has {} B, too few to measure how it is read", size)};
+  }
+  const uint64_t whole = size / kPartBytes;
+  const uint64_t count = std::min(whole, kMostParts);
+  std::vector<FileRange> parts;
+  for (uint64_t i = 0; i < count; ++i) parts.push_back({i * (whole / count) * kPartBytes, kPartBytes});
+  return parts;
+}
+
 Result<ReadRate> measure_read(const std::string& path, const ReadPattern& pattern, uint64_t first) {
   const uint64_t bytes = pattern.read_bytes;
   if (bytes == 0 || bytes % kDirectIoAlignment != 0 || pattern.depth == 0 ||
-      bytes > kMostBufferBytes / pattern.depth) {
+      bytes > kMostBufferBytes / pattern.depth || pattern.memory_bytes > kMostBufferBytes) {
     return Error{
         Code::invalid_argument, path,
         fmt::format("{} reads of {} B at once: a multiple of {} B was expected, at most {} B together",
@@ -69,7 +87,11 @@ Result<ReadRate> measure_read(const std::string& path, const ReadPattern& patter
   const uint64_t buffer_bytes = bytes * pattern.depth;
   const ReadMemory buffer = reserve_read_memory(buffer_bytes);
   if (buffer == nullptr) return Error{Code::no_space, path, fmt::format("no memory for {} B", buffer_bytes)};
-  // After the buffer, so that it goes first: it waits for the reads that write there.
+  const uint64_t places = pattern.memory_bytes / bytes;
+  const ReadMemory memory = places == 0 ? nullptr : reserve_read_memory(places * bytes);
+  if (places != 0 && memory == nullptr)
+    return Error{Code::no_space, path, fmt::format("no memory for {} B", pattern.memory_bytes)};
+  // After the memory, so that it goes first: it waits for the reads that write there.
   TIERD_ASSIGN(const auto device,
                open_device(path, {.kind = pattern.kind, .depth = pattern.depth, .direct = pattern.direct}));
   device->register_memory({buffer.get(), buffer_bytes});
@@ -80,17 +102,20 @@ Result<ReadRate> measure_read(const std::string& path, const ReadPattern& patter
   uint64_t landed = 0;
   uint64_t finished = 0;
   uint32_t in_flight = 0;
+  const auto below = [&](uint64_t n) {
+    return static_cast<uint64_t>(random.uniform() * static_cast<double>(n));
+  };
   const auto start_one = [&](uint64_t slot) {
     uint64_t number = 0;
     if (pattern.random) {
-      number = static_cast<uint64_t>(random.uniform() * static_cast<double>(reads.size()));
+      number = below(reads.size());
     } else {
       number = rate.first;
       rate.first = (rate.first + 1) % reads.size();
     }
     const FileRange& read = reads[number];
-    in_flight += device->push(
-        {.token = slot, .offset = read.offset, .into = {buffer.get() + slot * bytes, read.bytes}});
+    std::byte* const into = places == 0 ? buffer.get() + slot * bytes : memory.get() + below(places) * bytes;
+    in_flight += device->push({.token = slot, .offset = read.offset, .into = {into, read.bytes}});
   };
 
   const uint64_t start_ns = now_ns();

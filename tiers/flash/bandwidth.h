@@ -20,6 +20,9 @@ struct ReadPattern {
   bool direct = true;  // O_DIRECT
   // The parts that are read, in this order; empty: the whole file.
   std::vector<FileRange> parts = {};
+  // 0: each of the reads in flight lands in a place of its own, again and again, so that these stay in
+  // caches. Else at random places of so much memory.
+  uint64_t memory_bytes = 0;
 };
 
 struct ReadRate {
@@ -28,6 +31,10 @@ struct ReadRate {
   std::string device;  // "io_uring" or "pread"
   uint64_t first = 0;  // sequential: the number of the read to go on with, see `measure_read`
 };
+
+// Parts of 1 MiB all over the file, for short measurements at random places: few enough that a list of all
+// reads is short. Errors: io_error; invalid_argument for a file of less than `least_bytes` or one part.
+Result<std::vector<FileRange>> spread_parts(const std::string& path, uint64_t least_bytes);
 
 // Reads `path` for pattern.seconds. A sequential run starts at read number `first` (of read_bytes each, less
 // at the end of a part), so that interleaved short runs do not read the same place again and again. Errors:

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <vector>
 
 #include "core/base/units.h"
@@ -18,18 +15,6 @@ constexpr uint64_t kLargeBytes = uint64_t{128} << 10;
 constexpr double kSeconds = 0.06;  // of each size
 // Fewer places than reads in flight would be the same few again and again, from the device's own memory.
 constexpr uint64_t kLeastPlaces = 64;
-// What is read, spread over the file: few enough that a list of its places is short.
-constexpr uint64_t kMostParts = 256;
-constexpr uint64_t kPartBytes = uint64_t{1} << 20;
-
-std::vector<FileRange> spread(uint64_t file_bytes) {
-  const uint64_t whole = file_bytes / kPartBytes;
-  const uint64_t count = std::min(whole, kMostParts);
-  std::vector<FileRange> parts;
-  for (uint64_t i = 0; i < count; ++i) parts.push_back({i * (whole / count) * kPartBytes, kPartBytes});
-  return parts;
-}
-
 }  // namespace
 
 BreakEven break_even(uint64_t small_bytes, double small_seconds, uint64_t large_bytes, double large_seconds) {
@@ -46,13 +31,7 @@ BreakEven break_even(uint64_t small_bytes, double small_seconds, uint64_t large_
 }
 
 Result<BreakEven> measure_break_even(const std::string& path, const DeviceOptions& device) {
-  std::error_code failed;
-  const uint64_t size = std::filesystem::file_size(path, failed);
-  if (failed) return Error{Code::io_error, path, failed.message()};
-  if (size < kLeastPlaces * kLargeBytes) {
-    return Error{Code::invalid_argument, path,
-                 fmt::format("has {} B, too few to measure what a request costs", size)};
-  }
+  TIERD_ASSIGN(const std::vector<FileRange> parts, spread_parts(path, kLeastPlaces * kLargeBytes));
   const auto seconds_each = [&](uint64_t bytes) -> Result<double> {
     ReadPattern pattern;
     pattern.read_bytes = bytes;
@@ -61,7 +40,7 @@ Result<BreakEven> measure_break_even(const std::string& path, const DeviceOption
     pattern.seconds = kSeconds;
     pattern.kind = device.kind;
     pattern.direct = device.direct;
-    pattern.parts = spread(size);
+    pattern.parts = parts;
     TIERD_ASSIGN(const ReadRate rate, measure_read(path, pattern));
     return 1 / rate.reads_per_second;
   };

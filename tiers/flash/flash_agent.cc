@@ -50,7 +50,11 @@ FlashAgent::FlashAgent(uint16_t agent, const PoolTable& pools, std::unique_ptr<B
       extents_(extents),
       options_(options),
       bounce_(std::move(bounce)),
-      rules_{options.max_read_bytes, options.gap_bytes, bounce_.bytes(), bounce_.bytes() / kBouncedAtOnce},
+      rules_{.max_read_bytes = options.max_read_bytes,
+             .gap_bytes = options.gap_bytes,
+             .bounce_bytes = bounce_.bytes(),
+             .max_bounced_bytes = bounce_.bytes() / kBouncedAtOnce,
+             .prefer_bounce = options.prefer_bounce},
       device_(std::move(device)),
       requests_(options.credits),
       reads_(size_t{2} * device_->depth()),
@@ -281,11 +285,16 @@ FlashAgent::Request* FlashAgent::next_request() {
   return nullptr;
 }
 
-// False when there is no room in the bounce buffer now.
+// False when there is no room in the bounce buffer now, and it must be that way.
 bool FlashAgent::start_next_read(Request& request) {
   const uint32_t first = request.next;
-  const Join join = next_join(std::span(request.landings).subspan(first, request.end - first), rules_);
-  if (!start_read(request, first, join)) return false;
+  const std::span<const Landing> units = std::span(request.landings).subspan(first, request.end - first);
+  Join join = next_join(units, rules_);
+  if (!start_read(request, first, join)) {
+    join = next_direct_join(units, rules_);
+    if (join.count == 0) return false;
+    TIERD_CHECK(start_read(request, first, join));
+  }
   request.next += join.count;
   if (request.done.start_ns == 0) request.done.start_ns = now_ns();
   counters_.joined.add(join.count - 1);

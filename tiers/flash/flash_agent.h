@@ -22,7 +22,8 @@
 // The device reads whole blocks of 4096 bytes. Extents whose place in the file and in memory are multiples of
 // it land where they belong; others come through the bounce buffer and are copied, together with neighbours
 // of the same message between which the gap is worth reading through (tiers/flash/read_join.h). While the
-// bounce buffer is full, what needs it waits, and what is behind it in the queue as well.
+// bounce buffer is full, what needs it waits, and what is behind it in the queue as well; what only goes
+// better by way of it lands where it belongs.
 //
 // Order: within a message by offset in the file. Demands before prefetches before migrations, first come
 // first served inside a class, decided whenever the device has room; what has been given to the device is not
@@ -54,6 +55,9 @@ struct FlashOptions {
   // Of the file between two extents of a message are read and thrown away for the sake of one request less;
   // where there is a bounce buffer.
   uint64_t gap_bytes = 0;
+  // Extents of up to 64 KiB are read through the bounce buffer, while there is room in it, even if they could
+  // land where they belong.
+  bool prefer_bounce = false;
   bool verify = true;  // checksums of every extent, every time
   // The device description, for the modelled clock: a read takes latency + bytes / bandwidth.
   uint64_t latency_ns = 100'000;

@@ -1,11 +1,11 @@
 // agent-flash.so
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 
 #include "core/base/units.h"
 #include "core/kernel/agent_entry.h"
+#include "tiers/flash/bounce_gain.h"
 #include "tiers/flash/break_even.h"
 #include "tiers/flash/flash_agent.h"
 
@@ -14,10 +14,13 @@ namespace {
 
 constexpr tierd_param kParams[] = {
     {"device", TIERD_PARAM_TEXT, 0, "auto", 0, 0, "auto|io_uring|pread", "how the store is read"},
-    {"depth", TIERD_PARAM_INTEGER, 0, "64", 1, 4096, nullptr, "most reads in flight"},
+    {"depth", TIERD_PARAM_INTEGER, 0, "128", 1, 4096, nullptr, "most reads in flight"},
     {"max_read", TIERD_PARAM_TEXT, 0, "1 MiB", 0, 0, nullptr, "extents are read together up to this"},
     {"gap", TIERD_PARAM_TEXT, 0, "auto", 0, 0, nullptr,
      "what is read through between two extents instead of reading twice: a size, or auto: measured"},
+    {"landing", TIERD_PARAM_TEXT, 0, "auto", 0, 0, "auto|direct|bounce",
+     "where small reads land that could land where they belong: there, or in the bounce buffer to be copied; "
+     "auto: the faster one, measured"},
     {"verify", TIERD_PARAM_FLAG, 0, "true", 0, 0, nullptr,
      "check every extent's checksum whenever it is read"},
     {"direct", TIERD_PARAM_FLAG, 0, "true", 0, 0, nullptr, "O_DIRECT, past the page cache"},
@@ -28,28 +31,44 @@ DeviceKind kind_of(const std::string& name) {
   return name == "pread" ? DeviceKind::pread : DeviceKind::automatic;
 }
 
-struct Gap {
-  uint64_t bytes = 0;
-  std::string from;
-};
-
 // A device that a test puts in the place of the file's is not measured, and without a bounce buffer there is
 // nowhere to throw a gap.
-Result<Gap> gap_of(const AgentContext& context, const DeviceOptions& device, uint64_t most) {
+Status choose_gap(const AgentContext& context, const DeviceOptions& device, uint64_t most,
+                  ReadChoices& chosen) {
   const ReadTask& task = *context.read;
   const auto& text = context.get<std::string>("gap");
   if (text != "auto") {
-    TIERD_ASSIGN(const uint64_t bytes, parse_bytes(text, context.table + ".gap"));
-    return Gap{bytes, "set"};
+    chosen.gap_from = "set";
+    TIERD_ASSIGN(chosen.gap_bytes, parse_bytes(text, context.table + ".gap"));
+    return {};
   }
-  if (task.bounce_bytes == 0) return Gap{0, "no extent is small"};
-  if (task.open_device) return Gap{0, "not measured"};
+  if (task.bounce_bytes == 0 || task.open_device) {
+    chosen.gap_from = task.open_device ? "not measured" : "no extent is small";
+    return {};
+  }
   const auto measured = measure_break_even(task.path, device);
-  if (!measured.ok()) return Gap{0, fmt::format("not measured: {}", measured.error().detail)};
-  const Gap gap = {std::min(measured->bytes, most), measured->how};
-  spdlog::debug("{}: gaps up to {} are read through, {}", task.path,
-                format_bytes(static_cast<double>(gap.bytes)), gap.from);
-  return gap;
+  chosen.gap_from = measured.ok() ? measured->how : fmt::format("not measured: {}", measured.error().detail);
+  if (measured.ok()) chosen.gap_bytes = std::min(measured->bytes, most);
+  return {};
+}
+
+// Likewise.
+void choose_landing(const AgentContext& context, const DeviceOptions& device, ReadChoices& chosen) {
+  const ReadTask& task = *context.read;
+  const auto& text = context.get<std::string>("landing");
+  if (text != "auto") {
+    chosen.bounced = text == "bounce" && task.bounce_bytes != 0;
+    chosen.bounced_from = "set";
+    return;
+  }
+  if (task.bounce_bytes == 0 || task.open_device) {
+    chosen.bounced_from = task.open_device ? "not measured" : "no extent is small";
+    return;
+  }
+  const auto measured = measure_bounce_gain(task.path, device, task.memory_bytes);
+  chosen.bounced_from =
+      measured.ok() ? measured->how : fmt::format("not measured: {}", measured.error().detail);
+  chosen.bounced = measured.ok() && measured->worth_it();
 }
 
 Result<MadeAgent> make(const AgentContext& context) {
@@ -64,14 +83,16 @@ Result<MadeAgent> make(const AgentContext& context) {
                                 .direct = context.get<bool>("direct")};
   TIERD_ASSIGN(std::unique_ptr<BlockDevice> opened,
                task.open_device ? task.open_device(task.path, device) : open_device(task.path, device));
-  TIERD_ASSIGN(const Gap gap, gap_of(context, device, options.max_read_bytes));
-  options.gap_bytes = gap.bytes;
+  ReadChoices chosen;
+  TIERD_TRY(choose_gap(context, device, options.max_read_bytes, chosen));
+  choose_landing(context, device, chosen);
+  options.gap_bytes = chosen.gap_bytes;
+  options.prefer_bounce = chosen.bounced;
   TIERD_ASSIGN(BounceBuffer bounce, BounceBuffer::create(task.bounce_bytes));
   opened->register_memory(bounce.bytes() != 0 ? bounce.memory() : task.landing);
   MadeAgent made;
   made.backend = opened->name();
-  made.gap_bytes = gap.bytes;
-  made.gap_from = gap.from;
+  made.reading = std::move(chosen);
   auto agent = std::make_unique<FlashAgent>(context.number, context.pools, std::move(opened), task.extents,
                                             options, std::move(bounce));
   made.counts = [agent = agent.get()] { return agent->counts(); };

@@ -35,20 +35,6 @@ bool may_bounce(const Landing& unit, const JoinRules& rules) {
   return !lands_directly(unit) || unit.extent->bytes <= kMostCopied;
 }
 
-// As long as both file and memory go on without a gap.
-Join direct_join(std::span<const Landing> units, const JoinRules& rules) {
-  const Landing& first = units.front();
-  Join join = {.offset = first.begin()};
-  for (const Landing& unit : units) {
-    if (!lands_directly(unit)) break;
-    if (unit.begin() != join.offset + join.bytes || unit.into != first.into + join.bytes) break;
-    if (join.count != 0 && join.bytes + unit.extent->bytes > rules.max_read_bytes) break;
-    join.bytes += unit.extent->bytes;
-    ++join.count;
-  }
-  return join;
-}
-
 // As long as the gaps are shorter than what a request costs.
 Join bounced_join(std::span<const Landing> units, const JoinRules& rules) {
   Join join = {.offset = cover_begin(units.front()), .bounced = true};
@@ -83,10 +69,25 @@ bool readable(const Landing& unit, const JoinRules& rules) {
 }
 
 Join next_join(std::span<const Landing> units, const JoinRules& rules) {
-  const Join direct = direct_join(units, rules);
+  const Join direct = next_direct_join(units, rules);
   const Join bounced = bounced_join(units, rules);
   TIERD_CHECK(direct.count + bounced.count != 0);
-  return bounced.count > direct.count ? bounced : direct;
+  if (bounced.count == 0) return direct;
+  return bounced.count > direct.count || rules.prefer_bounce ? bounced : direct;
+}
+
+// As long as both file and memory go on without a gap.
+Join next_direct_join(std::span<const Landing> units, const JoinRules& rules) {
+  const Landing& first = units.front();
+  Join join = {.offset = first.begin()};
+  for (const Landing& unit : units) {
+    if (!lands_directly(unit)) break;
+    if (unit.begin() != join.offset + join.bytes || unit.into != first.into + join.bytes) break;
+    if (join.count != 0 && join.bytes + unit.extent->bytes > rules.max_read_bytes) break;
+    join.bytes += unit.extent->bytes;
+    ++join.count;
+  }
+  return join;
 }
 
 }  // namespace tierd

@@ -27,6 +27,8 @@ struct JoinRules {
   uint64_t bounce_bytes = 0;  // the most that a read through the bounce buffer brings; 0: there is none
   // As max_read_bytes, of those: one read is not to keep others from the bounce buffer.
   uint64_t max_bounced_bytes = UINT64_MAX;
+  // Small extents that could land where they belong are read through the bounce buffer all the same.
+  bool prefer_bounce = false;
 };
 
 struct Join {
@@ -43,5 +45,8 @@ bool readable(const Landing& unit, const JoinRules& rules);
 // The read of the first unit, and of as many of those behind it as are worth it. `units` are readable, not
 // empty, in the order of their offsets.
 Join next_join(std::span<const Landing> units, const JoinRules& rules);
+
+// The same without the bounce buffer: no unit (count 0) where the first one needs it.
+Join next_direct_join(std::span<const Landing> units, const JoinRules& rules);
 
 }  // namespace tierd

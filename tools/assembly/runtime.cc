@@ -274,6 +274,7 @@ Status Runtime::make_flash(const RuntimeOptions& options) {
                   .extents = extents_,
                   .landing = pools_.memory(kDram, kMemoryPool)
                                  .subspan(staging_offset_, plan_.memory.staging / plan_.memory.units),
+                  .memory_bytes = plan_.memory.arena + plan_.memory.staging,
                   .bounce_bytes = plan_.memory.bounce,
                   .open_device = options.open_device};
   TIERD_ASSIGN(flash_, make_agent(plan_.agents.flash, context));

@@ -96,8 +96,7 @@ class Runtime {
   uint32_t threads() const { return threads_; }                                 // that compute
   const std::string& compute_backend() const { return dram_.front().backend; }  // "avx512-vnni"
   const std::string& flash_backend() const { return flash_.backend; }           // "io_uring"
-  uint64_t gap_bytes() const { return flash_.gap_bytes; }          // that are read through at most
-  const std::string& gap_from() const { return flash_.gap_from; }  // "set"
+  const ReadChoices& reading() const { return flash_.reading; }
   // Between two steps.
   ComputeCounts compute_counts() const;
   // At any time.

@@ -183,8 +183,10 @@ json flash_json(const Runtime& runtime, const ReadCounts& flash) {
           {"busy_bytes_per_second", flash.in_flight_ns == 0 ? 0.0
                                                             : static_cast<double>(flash.read_bytes) * 1e9 /
                                                                   static_cast<double>(flash.in_flight_ns)},
-          {"gap_bytes", runtime.gap_bytes()},
-          {"gap_from", runtime.gap_from()}};
+          {"gap_bytes", runtime.reading().gap_bytes},
+          {"gap_from", runtime.reading().gap_from},
+          {"bounced", runtime.reading().bounced},
+          {"bounced_from", runtime.reading().bounced_from}};
 }
 
 // What decode steps have read: per step, and the rate while something was being read.
@@ -354,6 +356,8 @@ std::string report_text(const json& r) {
     line("gaps", fmt::format("up to {} are read through; {}", size_text(flash["gap_bytes"]),
                              flash["gap_from"].get<std::string>()));
   }
+  if (flash["bounced"].get<bool>())
+    line("landing", fmt::format("through the bounce buffer; {}", flash["bounced_from"].get<std::string>()));
   line("neurons", fmt::format("{} hits, {} read ahead in time, {} misses, {} evicted, {} read in vain",
                               neurons["hits"].get<uint64_t>(), neurons["staged"].get<uint64_t>(),
                               neurons["misses"].get<uint64_t>(), neurons["evictions"].get<uint64_t>(),
