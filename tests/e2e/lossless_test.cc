@@ -107,10 +107,12 @@ TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRunInBundles) {
         if (sparse ? variant.chunk != chunk : (variant.chunk == 1) != (chunk == 1)) continue;
         Config config = resident;
         variant.change(config);
-        // Bundled, apart and with friends, and gaps that are read and that are not, by turns.
+        // Bundled, apart and with friends, gaps that are read and that are not, directly and copied, by
+        // turns.
         if (tried % 3 == 1) config.bundling = "none";
         if (tried % 3 == 2) config.bundling = "closest-friend", config.friends = friends;
         read_gaps(config, tried / 3 % 2 == 1 ? "64 KiB" : "0");
+        land_reads(config, tried / 6 % 2 == 1 ? "bounce" : "direct");
         ++tried;
         SCOPED_TRACE(variant.name + (sparse ? " sparse " : " ") + config.bundling);
         const auto logits = run_all_logits(config, golden.tokens, variant.chunk);
