@@ -11,7 +11,7 @@ namespace tierd {
 namespace {
 
 constexpr uint64_t kReadBytes = uint64_t{16} << 10;  // a neuron's
-constexpr double kSeconds = 0.03;                    // of each way, twice in turn
+constexpr double kSecondsEachWay = 0.03;             // twice in turn
 // What fits into caches is as good as a bounce buffer; far beyond them, more makes no difference.
 constexpr uint64_t kLeastMemory = uint64_t{64} << 20;
 constexpr uint64_t kMostMemory = uint64_t{256} << 20;
@@ -30,7 +30,7 @@ Result<BounceGain> measure_bounce_gain(const std::string& path, const DeviceOpti
   pattern.read_bytes = kReadBytes;
   pattern.depth = device.depth;
   pattern.random = true;
-  pattern.seconds = kSeconds;
+  pattern.seconds = kSecondsEachWay;
   pattern.kind = device.kind;
   pattern.direct = device.direct;
   TIERD_ASSIGN(pattern.parts, spread_parts(path, device.depth * kReadBytes));

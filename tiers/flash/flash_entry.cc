@@ -58,7 +58,7 @@ void choose_landing(const AgentContext& context, const DeviceOptions& device, Re
   const auto& text = context.get<std::string>("landing");
   if (text != "auto") {
     chosen.bounced = text == "bounce" && task.bounce_bytes != 0;
-    chosen.bounced_from = "set";
+    chosen.bounced_from = task.bounce_bytes != 0 ? "set" : "no extent is small";
     return;
   }
   if (task.bounce_bytes == 0 || task.open_device) {
