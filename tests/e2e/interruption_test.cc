@@ -18,7 +18,7 @@ using testing::SizeIs;
 using testing::StartsWith;
 
 // So many moments of each run are tried, for each signal.
-constexpr int kMoments = kSanitized ? 3 : 12;
+constexpr int kMoments = kSanitized ? 4 : 12;
 
 // The programs promise a second; a loaded machine and sanitizers get more.
 constexpr uint64_t kEndsWithinNs = 5'000'000'000;

@@ -74,6 +74,18 @@ Result<std::vector<FileRange>> spread_parts(const std::string& path, uint64_t le
   return parts;
 }
 
+Result<ReadPattern> random_reads(const std::string& path, const DeviceOptions& device, uint64_t read_bytes,
+                                 uint64_t least_bytes) {
+  ReadPattern pattern;
+  pattern.read_bytes = read_bytes;
+  pattern.depth = device.depth;
+  pattern.random = true;
+  pattern.kind = device.kind;
+  pattern.direct = device.direct;
+  TIERD_ASSIGN(pattern.parts, spread_parts(path, least_bytes));
+  return pattern;
+}
+
 Result<ReadRate> measure_read(const std::string& path, const ReadPattern& pattern, uint64_t first) {
   const uint64_t bytes = pattern.read_bytes;
   if (bytes == 0 || bytes % kDirectIoAlignment != 0 || pattern.depth == 0 ||

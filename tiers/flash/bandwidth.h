@@ -36,6 +36,10 @@ struct ReadRate {
 // reads is short. Errors: io_error; invalid_argument for a file of less than `least_bytes` or one part.
 Result<std::vector<FileRange>> spread_parts(const std::string& path, uint64_t least_bytes);
 
+// Reads of so many bytes all over the file, through such a device. Errors: those of spread_parts.
+Result<ReadPattern> random_reads(const std::string& path, const DeviceOptions& device, uint64_t read_bytes,
+                                 uint64_t least_bytes);
+
 // Reads `path` for pattern.seconds. A sequential run starts at read number `first` (of read_bytes each, less
 // at the end of a part), so that interleaved short runs do not read the same place again and again. Errors:
 // not_found, io_error; invalid_argument for a file with nothing to read, a file with holes (which are not

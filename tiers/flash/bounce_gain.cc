@@ -26,14 +26,8 @@ Result<BounceGain> measure_bounce_gain(const std::string& path, const DeviceOpti
                              format_bytes(static_cast<double>(memory_bytes)),
                              format_bytes(static_cast<double>(kLeastMemory)))};
   }
-  ReadPattern pattern;
-  pattern.read_bytes = kReadBytes;
-  pattern.depth = device.depth;
-  pattern.random = true;
+  TIERD_ASSIGN(ReadPattern pattern, random_reads(path, device, kReadBytes, device.depth * kReadBytes));
   pattern.seconds = kSecondsEachWay;
-  pattern.kind = device.kind;
-  pattern.direct = device.direct;
-  TIERD_ASSIGN(pattern.parts, spread_parts(path, device.depth * kReadBytes));
   const uint64_t far = std::min(memory_bytes, kMostMemory);
   BounceGain gain;
   for (uint64_t seed = 1; seed <= 2; ++seed) {

@@ -21,7 +21,7 @@ struct BounceGain {
 };
 
 // Measures it on the file itself, into memory as large as `memory_bytes`, at most 256 MiB, which it takes and
-// gives back; less than 0.3 s. Errors: those of measure_read; invalid_argument for a file or a memory so
+// gives back; some 0.2 s. Errors: those of measure_read; invalid_argument for a file or a memory so
 // small that they say nothing.
 Result<BounceGain> measure_bounce_gain(const std::string& path, const DeviceOptions& device,
                                        uint64_t memory_bytes);

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <vector>
-
 #include "core/base/units.h"
 #include "tiers/flash/bandwidth.h"
 
@@ -31,16 +29,9 @@ BreakEven break_even(uint64_t small_bytes, double small_seconds, uint64_t large_
 }
 
 Result<BreakEven> measure_break_even(const std::string& path, const DeviceOptions& device) {
-  TIERD_ASSIGN(const std::vector<FileRange> parts, spread_parts(path, kLeastPlaces * kLargeBytes));
   const auto seconds_each = [&](uint64_t bytes) -> Result<double> {
-    ReadPattern pattern;
-    pattern.read_bytes = bytes;
-    pattern.depth = device.depth;
-    pattern.random = true;
+    TIERD_ASSIGN(ReadPattern pattern, random_reads(path, device, bytes, kLeastPlaces * kLargeBytes));
     pattern.seconds = kSeconds;
-    pattern.kind = device.kind;
-    pattern.direct = device.direct;
-    pattern.parts = parts;
     TIERD_ASSIGN(const ReadRate rate, measure_read(path, pattern));
     return 1 / rate.reads_per_second;
   };

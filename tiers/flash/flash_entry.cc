@@ -1,5 +1,6 @@
 // agent-flash.so
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 
@@ -32,7 +33,12 @@ DeviceKind kind_of(const std::string& name) {
 }
 
 // A device that a test puts in the place of the file's is not measured, and without a bounce buffer there is
-// nowhere to throw a gap.
+// nowhere to throw a gap, nor to copy from. NULL: it can be measured.
+const char* why_unmeasured(const ReadTask& task) {
+  if (task.bounce_bytes == 0) return "no extent is small";
+  return task.open_device ? "not measured" : nullptr;
+}
+
 Status choose_gap(const AgentContext& context, const DeviceOptions& device, uint64_t most,
                   ReadChoices& chosen) {
   const ReadTask& task = *context.read;
@@ -42,17 +48,19 @@ Status choose_gap(const AgentContext& context, const DeviceOptions& device, uint
     TIERD_ASSIGN(chosen.gap_bytes, parse_bytes(text, context.table + ".gap"));
     return {};
   }
-  if (task.bounce_bytes == 0 || task.open_device) {
-    chosen.gap_from = task.open_device ? "not measured" : "no extent is small";
+  if (const char* why = why_unmeasured(task)) {
+    chosen.gap_from = why;
     return {};
   }
   const auto measured = measure_break_even(task.path, device);
   chosen.gap_from = measured.ok() ? measured->how : fmt::format("not measured: {}", measured.error().detail);
-  if (measured.ok()) chosen.gap_bytes = std::min(measured->bytes, most);
+  if (!measured.ok()) return {};
+  chosen.gap_bytes = std::min(measured->bytes, most);
+  spdlog::debug("{}: gaps up to {} are read through, {}", task.path,
+                format_bytes(static_cast<double>(chosen.gap_bytes)), chosen.gap_from);
   return {};
 }
 
-// Likewise.
 void choose_landing(const AgentContext& context, const DeviceOptions& device, ReadChoices& chosen) {
   const ReadTask& task = *context.read;
   const auto& text = context.get<std::string>("landing");
@@ -61,8 +69,8 @@ void choose_landing(const AgentContext& context, const DeviceOptions& device, Re
     chosen.bounced_from = task.bounce_bytes != 0 ? "set" : "no extent is small";
     return;
   }
-  if (task.bounce_bytes == 0 || task.open_device) {
-    chosen.bounced_from = task.open_device ? "not measured" : "no extent is small";
+  if (const char* why = why_unmeasured(task)) {
+    chosen.bounced_from = why;
     return;
   }
   const auto measured = measure_bounce_gain(task.path, device, task.memory_bytes);
