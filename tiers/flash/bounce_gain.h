@@ -20,9 +20,9 @@ struct BounceGain {
   bool worth_it() const { return bounced_bytes_per_second > 1.2 * direct_bytes_per_second; }
 };
 
-// Measures it on the file itself, into memory as large as `memory_bytes`, at most 256 MiB, which it takes and
-// gives back; some 0.2 s. Errors: those of measure_read; invalid_argument for a file or a memory so
-// small that they say nothing.
+// Measures it on the file itself, into memory as large as `memory_bytes`, at most 1 GiB, which it takes and
+// gives back; up to some 0.8 s, most of it for that memory. Errors: those of measure_read; invalid_argument
+// for a file or a memory so small that they say nothing.
 Result<BounceGain> measure_bounce_gain(const std::string& path, const DeviceOptions& device,
                                        uint64_t memory_bytes);
 
