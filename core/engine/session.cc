@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
+
+#include "core/model/logprobs.h"
 
 namespace tierd {
 
@@ -108,10 +109,7 @@ Result<Session::Loss> Session::append_with_loss(std::span<const uint32_t> tokens
   if (tokens.empty()) return loss;
   // The last token is only predicted, never fed.
   TIERD_TRY(append_with_logits(tokens.first(tokens.size() - 1), [&](size_t i, std::span<const float> logits) {
-    const float top = *std::max_element(logits.begin(), logits.end());
-    double sum = 0;
-    for (const float x : logits) sum += std::exp(static_cast<double>(x) - top);
-    loss.nats += std::log(sum) + top - logits[tokens[i + 1]];
+    loss.nats -= logprobs_of(logits, tokens[i + 1], 0).chosen.logprob;
     ++loss.tokens;
   }));
   return loss;

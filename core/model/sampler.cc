@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -23,47 +24,134 @@ Status check_finite(std::span<const float> logits) {
       fmt::format("the logit of token {} is {}, expected a finite number", it - logits.begin(), *it)};
 }
 
+// Whoever forbids a token gives it this.
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+bool by_falling_logit(float a, uint32_t a_token, float b, uint32_t b_token) {
+  return a != b ? a > b : a_token < b_token;
+}
+
 }  // namespace
 
 Result<Sampler> Sampler::create(const SamplerOptions& options) {
-  if (!std::isfinite(options.temperature) || options.temperature < 0) {
+  const auto within = [](float value, float least, float most) { return value >= least && value <= most; };
+  if (!std::isfinite(options.temperature) || options.temperature < 0)
     return bad_option("temperature", options.temperature, "0 or more");
-  }
-  if (!(options.top_p > 0 && options.top_p <= 1)) {
+  if (!(options.top_p > 0 && options.top_p <= 1))
     return bad_option("top_p", options.top_p, "more than 0 and at most 1");
+  if (!within(options.min_p, 0, 1)) return bad_option("min_p", options.min_p, "0 to 1");
+  if (!(options.typical_p > 0 && options.typical_p <= 1))
+    return bad_option("typical_p", options.typical_p, "more than 0 and at most 1");
+  if (!std::isfinite(options.top_n_sigma))
+    return bad_option("top_n_sigma", options.top_n_sigma, "a finite number");
+  if (!within(options.xtc_probability, 0, 1))
+    return bad_option("xtc_probability", options.xtc_probability, "0 to 1");
+  if (!within(options.xtc_threshold, 0, 1))
+    return bad_option("xtc_threshold", options.xtc_threshold, "0 to 1");
+  const PenaltyOptions& penalties = options.penalties;
+  if (penalties.repeat_last_n < -1) {
+    return bad_option("repeat_last_n", static_cast<float>(penalties.repeat_last_n), "-1 or more");
   }
-  if (!(options.min_p >= 0 && options.min_p <= 1)) return bad_option("min_p", options.min_p, "0 to 1");
+  if (!(penalties.repeat_penalty > 0 && std::isfinite(penalties.repeat_penalty)))
+    return bad_option("repeat_penalty", penalties.repeat_penalty, "more than 0");
+  if (!std::isfinite(penalties.presence_penalty))
+    return bad_option("presence_penalty", penalties.presence_penalty, "a finite number");
+  if (!std::isfinite(penalties.frequency_penalty))
+    return bad_option("frequency_penalty", penalties.frequency_penalty, "a finite number");
+  for (const auto& [token, bias] : options.logit_bias) {
+    if (std::isnan(bias) || bias == -kNever)
+      return bad_option("logit_bias", bias, fmt::format("a finite number for token {}", token).c_str());
+  }
   return Sampler(options);
 }
 
 Result<uint32_t> Sampler::sample(std::span<const float> logits) {
   TIERD_CHECK(!logits.empty());
   TIERD_TRY(check_finite(logits));
-  if (options_.temperature == 0) {
-    return static_cast<uint32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  logits = adjusted(logits);
+  const auto highest = std::max_element(logits.begin(), logits.end());
+  if (*highest == kNever) return Error{Code::invalid_argument, "logit_bias", "forbids every token"};
+  auto token = static_cast<uint32_t>(highest - logits.begin());
+  if (options_.temperature > 0) {
+    keep_top_k(logits);
+    keep_within_sigma(logits);
+    keep_typical();
+    keep_top_p();
+    keep_min_p();
+    exclude_top_choices();
+    token = draw();
   }
-  keep_top_k(logits);
-  keep_top_p();
-  keep_min_p();
-  return draw();
+  penalties_.accept(token);
+  return token;
+}
+
+// With the request's own wishes.
+std::span<const float> Sampler::adjusted(std::span<const float> logits) {
+  if (options_.logit_bias.empty() && !penalties_.active()) return logits;
+  adjusted_.assign(logits.begin(), logits.end());
+  for (const auto& [token, bias] : options_.logit_bias) {
+    if (token < adjusted_.size()) adjusted_[token] += bias;
+  }
+  penalties_.apply(adjusted_);
+  return adjusted_;
 }
 
 void Sampler::keep_top_k(std::span<const float> logits) {
-  candidates_.resize(logits.size());
-  for (uint32_t token = 0; token < logits.size(); ++token) candidates_[token] = {token, logits[token], 0};
-  const size_t k = options_.top_k == 0 ? logits.size() : std::min<size_t>(options_.top_k, logits.size());
+  candidates_.clear();
+  for (uint32_t token = 0; token < logits.size(); ++token) {
+    if (logits[token] != kNever) candidates_.push_back({token, logits[token], 0});
+  }
+  const size_t all = candidates_.size();
+  const size_t k = options_.top_k == 0 ? all : std::min<size_t>(options_.top_k, all);
   std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(k),
                     candidates_.end(), [](const Candidate& a, const Candidate& b) {
-                      return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+                      return by_falling_logit(a.logit, a.token, b.logit, b.token);
                     });
   candidates_.resize(k);
   for (Candidate& c : candidates_) c.weight = std::exp(static_cast<double>(c.logit) - candidates_[0].logit);
 }
 
+// Of all logits, not of the k highest alone: llama.cpp asks before top_k, with the same outcome.
+void Sampler::keep_within_sigma(std::span<const float> logits) {
+  if (options_.top_n_sigma <= 0) return;
+  double sum = 0, squares = 0, count = 0;
+  for (const float logit : logits) {
+    if (logit == kNever) continue;
+    sum += logit;
+    ++count;
+  }
+  const double mean = sum / count;
+  for (const float logit : logits) {
+    if (logit != kNever) squares += (logit - mean) * (logit - mean);
+  }
+  const double least = candidates_[0].logit - options_.top_n_sigma * std::sqrt(squares / count);
+  std::erase_if(candidates_, [&](const Candidate& c) { return c.logit < least; });
+}
+
+// Those whose information is nearest to the expected one (Meister et al. 2022).
+void Sampler::keep_typical() {
+  if (options_.typical_p >= 1) return;
+  const double total = whole();
+  double entropy = 0;
+  for (const Candidate& c : candidates_) {
+    const double p = c.weight / total;
+    if (p > 0) entropy -= p * std::log(p);
+  }
+  const auto distance = [&](const Candidate& c) { return std::abs(-std::log(c.weight / total) - entropy); };
+  std::stable_sort(candidates_.begin(), candidates_.end(),
+                   [&](const Candidate& a, const Candidate& b) { return distance(a) < distance(b); });
+  double sum = 0;
+  size_t kept = 0;
+  while (kept < candidates_.size() && sum < options_.typical_p * total) sum += candidates_[kept++].weight;
+  candidates_.resize(kept);
+  std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+    return by_falling_logit(a.logit, a.token, b.logit, b.token);
+  });
+}
+
 void Sampler::keep_top_p() {
   if (options_.top_p >= 1) return;
-  double total = 0;
-  for (const Candidate& c : candidates_) total += c.weight;
+  const double total = whole();
   double sum = 0;
   size_t kept = 0;
   while (kept < candidates_.size() && sum < options_.top_p * total) sum += candidates_[kept++].weight;
@@ -71,7 +159,25 @@ void Sampler::keep_top_p() {
 }
 
 void Sampler::keep_min_p() {
-  std::erase_if(candidates_, [&](const Candidate& c) { return c.weight < options_.min_p; });
+  const double least = options_.min_p * candidates_[0].weight;
+  std::erase_if(candidates_, [&](const Candidate& c) { return c.weight < least; });
+}
+
+// "Exclude top choices": of those above the threshold only the least probable stays.
+void Sampler::exclude_top_choices() {
+  // Nothing is drawn where nothing can be left out, so that other options' texts stay what they are.
+  if (options_.xtc_probability <= 0 || options_.xtc_threshold > 0.5f || candidates_.size() < 2) return;
+  if (random_.uniform() >= options_.xtc_probability) return;
+  const double least = options_.xtc_threshold * whole();
+  const auto above = std::find_if(candidates_.begin(), candidates_.end(),
+                                  [&](const Candidate& c) { return c.weight < least; });
+  if (above - candidates_.begin() >= 2) candidates_.erase(candidates_.begin(), above - 1);
+}
+
+double Sampler::whole() const {
+  double total = 0;
+  for (const Candidate& c : candidates_) total += c.weight;
+  return total;
 }
 
 uint32_t Sampler::draw() {

@@ -3,20 +3,29 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/random.h"
 #include "core/base/result.h"
+#include "core/model/penalties.h"
 
 namespace tierd {
 
-// The filters work in the order of llama.cpp's default chain: top_k, top_p, min_p, temperature; the first
-// three see the model's own probabilities, before temperature.
+// By llama.cpp's names, and in the order of its default chain: bias, penalties, top_n_sigma, top_k,
+// typical_p, top_p, min_p, xtc, temperature. The filters see probabilities before temperature.
 struct SamplerOptions {
-  float temperature = 0.8f;  // 0: greedy, the filters and the seed do not matter
-  uint32_t top_k = 40;       // keep the k most probable; 0: all
-  float top_p = 0.95f;       // keep the fewest most probable that reach this sum; 1: all
-  float min_p = 0.05f;       // keep those at least so probable in relation to the most probable; 0: all
+  float temperature = 0.8f;    // 0: greedy: bias and penalties count, the filters and the seed do not
+  uint32_t top_k = 40;         // keep the k most probable; 0: all
+  float top_p = 0.95f;         // keep the fewest most probable that reach this sum; 1: all
+  float min_p = 0.05f;         // keep those at least so probable in relation to the most probable; 0: all
+  float typical_p = 1;         // keep the fewest of nearly average information that reach this sum; 1: all
+  float top_n_sigma = -1;      // keep logits within so many standard deviations of the highest; <= 0: all
+  float xtc_probability = 0;   // how often the most probable ones are left out, but for the last of them
+  float xtc_threshold = 0.1f;  // that are at least so probable; above 0.5: none ever
+  PenaltyOptions penalties = {};
+  // Added to the logits of tokens; -INFINITY: never taken.
+  std::vector<std::pair<uint32_t, float>> logit_bias = {};
   uint64_t seed = 0;
 };
 
@@ -25,8 +34,12 @@ class Sampler {
   // Error: invalid_argument naming the option.
   static Result<Sampler> create(const SamplerOptions& options);
 
-  // The same options and logits give the same tokens, everywhere. Equal logits rank by lower id. Error:
-  // corrupt where a logit is not finite, naming it. Not thread-safe.
+  // A token of the text that was not sampled here: the prompt's.
+  void accept(uint32_t token) { penalties_.accept(token); }
+
+  // The next token, which is accepted. The same options and logits give the same tokens, everywhere. Equal
+  // logits rank by lower id. Errors: corrupt where a logit is not finite, naming it; invalid_argument where
+  // the bias leaves none. Not thread-safe.
   Result<uint32_t> sample(std::span<const float> logits);
 
  private:
@@ -36,15 +49,23 @@ class Sampler {
     double weight;  // exp of the logit relative to the highest; not normalized
   };
 
-  explicit Sampler(const SamplerOptions& options) : options_(options), random_(options.seed) {}
+  explicit Sampler(const SamplerOptions& options)
+      : options_(options), random_(options.seed), penalties_(options.penalties) {}
 
+  std::span<const float> adjusted(std::span<const float> logits);
   void keep_top_k(std::span<const float> logits);
+  void keep_within_sigma(std::span<const float> logits);
+  void keep_typical();
   void keep_top_p();
   void keep_min_p();
+  void exclude_top_choices();
   uint32_t draw();
+  double whole() const;
 
   SamplerOptions options_;
   Random random_;
+  Penalties penalties_;
+  std::vector<float> adjusted_;
   std::vector<Candidate> candidates_;  // by falling logit
 };
 

@@ -90,6 +90,70 @@ TEST(Sampler, MinPIsRelativeToTheMostProbable) {
   EXPECT_NEAR(f[1], 2.0 / 3, kTolerance);
 }
 
+TEST(Sampler, TypicalKeepsThoseOfAverageInformation) {
+  SamplerOptions options = all_off();
+  options.typical_p = 0.5f;
+  // Entropy 1.157 nats: of 0.51 (0.67 nats), 0.25 (1.39), 0.12 twice (2.12) the second is the nearest.
+  auto f = frequencies(options, logits_of({0.51, 0.25, 0.12, 0.12}));
+  EXPECT_THAT(f, testing::ElementsAre(testing::Key(0u), testing::Key(1u)));
+  options.typical_p = 0.2f;
+  EXPECT_THAT(frequencies(options, logits_of({0.51, 0.25, 0.12, 0.12})),
+              testing::ElementsAre(testing::Key(1u)));
+}
+
+TEST(Sampler, TopNSigmaIsMeasuredFromTheHighest) {
+  SamplerOptions options = all_off();
+  const std::vector<float> logits = {10, 9, 0, 1, 0, 1, 0, 1};  // standard deviation 4.02
+  options.top_n_sigma = 1;
+  EXPECT_THAT(frequencies(options, logits), testing::ElementsAre(testing::Key(0u), testing::Key(1u)));
+  options.top_n_sigma = 0.2f;
+  EXPECT_THAT(frequencies(options, logits), testing::ElementsAre(testing::Key(0u)));
+}
+
+TEST(Sampler, XtcLeavesOutTheMostProbableButTheLastAboveItsThreshold) {
+  SamplerOptions options = all_off();
+  options.xtc_probability = 1;
+  options.xtc_threshold = 0.2f;
+  const auto logits = logits_of({0.4, 0.3, 0.25, 0.05});
+  auto f = frequencies(options, logits);
+  EXPECT_THAT(f, testing::ElementsAre(testing::Key(2u), testing::Key(3u)));
+  EXPECT_NEAR(f[2], 0.25 / 0.3, kTolerance);
+  options.xtc_threshold = 0.35f;  // one alone stays
+  EXPECT_THAT(frequencies(options, logits), testing::SizeIs(4));
+  options.xtc_threshold = 0.2f;
+  options.xtc_probability = 0.5f;
+  f = frequencies(options, logits);
+  EXPECT_NEAR(f[0], 0.5 * 0.4, kTolerance);
+  options.xtc_threshold = 0.6f;
+  EXPECT_NEAR(frequencies(options, logits)[0], 0.4, kTolerance);
+}
+
+TEST(Sampler, BiasIsAddedAndForbids) {
+  SamplerOptions options = all_off();
+  options.temperature = 0;
+  options.logit_bias = {{0, 3.0f}, {1, -INFINITY}, {77, 5.0f}};
+  auto sampler = Sampler::create(options);
+  EXPECT_EQ(*sampler->sample(std::vector<float>{1, 9, 3}), 0u);
+  EXPECT_EQ(*sampler->sample(std::vector<float>{1, 9, 5}), 2u);
+  options.temperature = 1;
+  EXPECT_THAT(frequencies(options, {1, 90, 3}), testing::ElementsAre(testing::Key(0u), testing::Key(2u)));
+  options.logit_bias = {{0, -INFINITY}, {1, -INFINITY}};
+  const auto none = Sampler::create(options)->sample(std::vector<float>{1, 2});
+  EXPECT_EQ(none.error().line(), "logit_bias: forbids every token");
+}
+
+TEST(Sampler, PenaltiesCountThePromptAndWhatWasSampled) {
+  SamplerOptions options = all_off();
+  options.temperature = 0;
+  options.penalties.presence_penalty = 2;
+  auto sampler = Sampler::create(options);
+  sampler->accept(2);
+  const std::vector<float> logits = {0, 1, 2.5f};
+  EXPECT_EQ(*sampler->sample(logits), 1u);  // 2 has 0.5
+  EXPECT_EQ(*sampler->sample(logits), 2u);  // and 1 has -1
+  EXPECT_EQ(*sampler->sample(logits), 2u);  // each only once
+}
+
 TEST(Sampler, FiltersSeeProbabilitiesBeforeTemperature) {
   SamplerOptions options = all_off();
   options.top_p = 0.7f;
@@ -146,6 +210,23 @@ TEST(Sampler, RefusesOptionsOutOfRange) {
   EXPECT_THAT(refused([](auto& o) { o.top_p = 0; }), testing::StartsWith("top_p: 0 found"));
   EXPECT_THAT(refused([](auto& o) { o.top_p = 1.5f; }), testing::StartsWith("top_p: 1.5 found"));
   EXPECT_THAT(refused([](auto& o) { o.min_p = -0.1f; }), testing::StartsWith("min_p: -0.1 found"));
+  EXPECT_THAT(refused([](auto& o) { o.typical_p = 0; }), testing::StartsWith("typical_p: 0 found"));
+  EXPECT_THAT(refused([](auto& o) { o.top_n_sigma = NAN; }), testing::StartsWith("top_n_sigma: nan found"));
+  EXPECT_THAT(refused([](auto& o) { o.xtc_probability = 2; }),
+              testing::StartsWith("xtc_probability: 2 found"));
+  EXPECT_THAT(refused([](auto& o) { o.xtc_threshold = -1; }), testing::StartsWith("xtc_threshold: -1 found"));
+  EXPECT_THAT(refused([](auto& o) { o.penalties.repeat_last_n = -2; }),
+              testing::StartsWith("repeat_last_n: -2"));
+  EXPECT_THAT(refused([](auto& o) { o.penalties.repeat_penalty = 0; }),
+              testing::StartsWith("repeat_penalty: 0"));
+  EXPECT_THAT(refused([](auto& o) { o.penalties.presence_penalty = NAN; }),
+              testing::StartsWith("presence_penalty: nan"));
+  EXPECT_THAT(refused([](auto& o) { o.penalties.frequency_penalty = INFINITY; }),
+              testing::StartsWith("frequency_penalty: inf"));
+  EXPECT_THAT(refused([](auto& o) {
+                o.logit_bias = {{3, NAN}};
+              }),
+              testing::StartsWith("logit_bias: nan found"));
 }
 
 }  // namespace
