@@ -112,6 +112,7 @@ Result<std::optional<Vocab>> read_gguf_vocab(const File& file, const GgufHeader&
                         fmt::format("{} tokens, the embedding has {} rows", vocab.pieces.size(), vocab_size));
   }
   TIERD_TRY(read_types(file, header, vocab));
+  TIERD_ASSIGN(vocab.chat_template, header.text("tokenizer.chat_template", ""));
   TIERD_TRY(read_special_tokens(header, vocab));
   if (vocab.kind == VocabKind::sentencepiece_bpe) {
     TIERD_TRY(read_sentencepiece(file, header, vocab));

@@ -183,6 +183,7 @@ void add_vocab(Metadata& out, const Vocab& vocab) {
   if (vocab.unknown != kNoToken) out.add("tokenizer.ggml.unknown_token_id", vocab.unknown);
   out.add_bool("tokenizer.ggml.add_bos_token", vocab.add_bos);
   if (sentencepiece) out.add_bool("tokenizer.ggml.add_space_prefix", vocab.add_space_prefix);
+  if (!vocab.chat_template.empty()) out.add("tokenizer.chat_template", vocab.chat_template);
 }
 
 Encoding written_encoding(const TensorInfo& tensor) {

@@ -24,6 +24,7 @@ class ManifestFields {
 
   Error error(std::string_view key, std::string_view detail) const;
 
+  bool has(std::string_view key) const { return object_.contains(key); }
   Status read(std::string_view key, bool& out) const;
   Status read(std::string_view key, uint32_t& out) const;
   Status read(std::string_view key, uint64_t& out) const;

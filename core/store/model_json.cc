@@ -126,6 +126,7 @@ ordered_json to_json(const Vocab& vocab) {
   out["end_tokens"] = vocab.end_tokens;
   out["add_bos"] = vocab.add_bos;
   out["add_space_prefix"] = vocab.add_space_prefix;
+  if (!vocab.chat_template.empty()) out["chat_template"] = string_to_json(vocab.chat_template);
   for (const char* key : {"pieces", "types", "score_bits", "merges"}) out[key] = ordered_json::array();
   for (const std::string& piece : vocab.pieces) out["pieces"].push_back(string_to_json(piece));
   for (const TokenType type : vocab.types) out["types"].push_back(static_cast<uint32_t>(type));
@@ -151,6 +152,7 @@ Status from_json(const ManifestFields& fields, Vocab& vocab) {
       read_numbers(fields, "end_tokens", kAny, [&](uint32_t token) { vocab.end_tokens.push_back(token); }));
   TIERD_TRY(fields.read("add_bos", vocab.add_bos));
   TIERD_TRY(fields.read("add_space_prefix", vocab.add_space_prefix));
+  if (fields.has("chat_template")) TIERD_TRY(fields.read("chat_template", vocab.chat_template));
   TIERD_TRY(read_strings(fields, "pieces", vocab.pieces));
   TIERD_TRY(read_numbers(fields, "types", kLastTokenType,
                          [&](uint32_t type) { vocab.types.push_back(static_cast<TokenType>(type)); }));

@@ -62,6 +62,25 @@ Status add_end_token(const json& value, const std::string& file, Vocab& vocab) {
   return {};
 }
 
+// A text, or a list of named ones, of which "default" is for chats.
+Status set_chat_template(const json& root, const std::string& file, Vocab& vocab) {
+  const auto it = root.find("chat_template");
+  if (it == root.end() || it->is_null()) return {};
+  if (it->is_string()) {
+    vocab.chat_template = it->get<std::string>();
+    return {};
+  }
+  const auto wrong = Error{Code::corrupt, file, "chat_template: expected a text, or a list of named ones"};
+  if (!it->is_array()) return wrong;
+  for (const json& one : *it) {
+    if (!one.is_object() || !one.contains("name") || !one.contains("template") ||
+        !one["template"].is_string())
+      return wrong;
+    if (one["name"] == "default") vocab.chat_template = one["template"].get<std::string>();
+  }
+  return {};
+}
+
 }  // namespace
 
 Status apply_special_token_files(const std::string& path, Vocab& vocab) {
@@ -80,6 +99,11 @@ Status apply_special_token_files(const std::string& path, Vocab& vocab) {
       }
       vocab.add_bos = add_bos->get<bool>();
     }
+    TIERD_TRY(set_chat_template(*config, file, vocab));
+  }
+  const std::string apart = (std::filesystem::path(path).parent_path() / "chat_template.jinja").string();
+  if (is_regular_file(apart)) {
+    TIERD_ASSIGN(vocab.chat_template, read_whole_file(apart, kMaxConfigBytes));
   }
   TIERD_ASSIGN(const std::optional<json> generation, read_beside(path, "generation_config.json", file));
   if (generation) {

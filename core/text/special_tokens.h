@@ -8,9 +8,9 @@
 
 namespace tierd {
 
-// Reads tokenizer_config.json, special_tokens_map.json and generation_config.json in the folder of `path`,
-// as far as they are there, into bos, eos, add_bos and end_tokens. In the end eos is one of end_tokens.
-// Errors name the file and key: corrupt.
+// Reads tokenizer_config.json, special_tokens_map.json, generation_config.json and chat_template.jinja in the
+// folder of `path`, as far as they are there, into bos, eos, add_bos, end_tokens and chat_template. In the
+// end eos is one of end_tokens. Errors name the file and key: corrupt.
 Status apply_special_token_files(const std::string& path, Vocab& vocab);
 
 }  // namespace tierd

@@ -37,6 +37,7 @@ struct Vocab {
   std::vector<uint32_t> end_tokens;  // every token that ends a generation, eos included
   bool add_bos = true;
   bool add_space_prefix = true;  // sentencepiece_bpe
+  std::string chat_template;     // the model's own, as its files have it; empty: none
 };
 
 }  // namespace tierd

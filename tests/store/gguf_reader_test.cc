@@ -87,6 +87,7 @@ GgufBuilder with_sentencepiece() {
   b.set_u32("tokenizer.ggml.bos_token_id", 1);
   b.set_u32("tokenizer.ggml.eos_token_id", 2);
   b.set_bool("tokenizer.ggml.add_space_prefix", false);
+  b.set_text("tokenizer.chat_template", "{{ messages }}");
   return b;
 }
 
@@ -104,6 +105,7 @@ TEST(GgufReader, ReadsASentencepieceVocabulary) {
   EXPECT_THAT(vocab->end_tokens, testing::ElementsAre(2u, 6u));
   EXPECT_TRUE(vocab->add_bos);
   EXPECT_FALSE(vocab->add_space_prefix);
+  EXPECT_EQ(vocab->chat_template, "{{ messages }}");
 }
 
 TEST(GgufReader, ReadsAByteBpeVocabulary) {

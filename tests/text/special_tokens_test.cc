@@ -44,6 +44,25 @@ TEST(SpecialTokens, AllThreeFiles) {
   EXPECT_EQ(vocab.types[2], TokenType::normal);
 }
 
+TEST(SpecialTokens, AChatTemplateIsATextANamedOneOrAFileOfItsOwn) {
+  const auto found = [](const char* name, const char* text) {
+    const std::string path = write_text(name, text);
+    Vocab vocab = three_tokens();
+    EXPECT_TRUE(apply(vocab).ok());
+    std::filesystem::remove(path);
+    return vocab.chat_template;
+  };
+  write_text("special_tokens_map.json", "{}");
+  write_text("generation_config.json", "{}");
+  EXPECT_EQ(found("tokenizer_config.json", R"({"chat_template": "one"})"), "one");
+  EXPECT_EQ(
+      found(
+          "tokenizer_config.json",
+          R"({"chat_template": [{"name": "tool_use", "template": "no"}, {"name": "default", "template": "two"}]})"),
+      "two");
+  EXPECT_EQ(found("chat_template.jinja", "three"), "three");
+}
+
 TEST(SpecialTokens, ErrorsNameFileAndKey) {
   const auto error = [](const char* name, const char* text) {
     const std::string path = write_text(name, text);
@@ -54,6 +73,8 @@ TEST(SpecialTokens, ErrorsNameFileAndKey) {
   };
   EXPECT_EQ(error("tokenizer_config.json", R"({"bos_token": "<x>"})"),
             "tokenizer_config.json: bos_token: \"<x>\" is not in the vocabulary");
+  EXPECT_EQ(error("tokenizer_config.json", R"({"chat_template": 3})"),
+            "tokenizer_config.json: chat_template: expected a text, or a list of named ones");
   EXPECT_EQ(error("tokenizer_config.json", R"({"eos_token": 3})"),
             "tokenizer_config.json: eos_token: expected the token's text, found number");
   EXPECT_EQ(error("tokenizer_config.json", R"({"add_bos_token": "yes"})"),
