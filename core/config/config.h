@@ -40,6 +40,7 @@ struct Config {
   // [run]
   uint32_t threads = 0;  // compute workers; 0: all cores
   uint32_t context = 0;  // 0: the model's, at most 4096
+  uint32_t sequences = 1;
   uint32_t ubatch = 512;
   std::string kv = "f16";
   uint64_t seed = 0;

@@ -23,6 +23,10 @@ std::string bytes_text(uint64_t bytes) {
   return format_bytes(static_cast<double>(bytes));
 }
 
+std::string for_each_text(const ModelOptions& model) {
+  return model.sequences == 1 ? "" : fmt::format(" for each of {} sequences", model.sequences);
+}
+
 // Names the largest.
 Error tables_too_large(const MemoryPlan& plan, const MemoryRequest& request) {
   const TableRequest& largest =
@@ -31,12 +35,13 @@ Error tables_too_large(const MemoryPlan& plan, const MemoryRequest& request) {
   return {
       Code::no_space, largest.file,
       fmt::format("its tensors need {}{}, tiers.dram.capacity is {}; with them this model with a context of "
-                  "{} needs at least {} ({} bytes): give that much, or --fit",
+                  "{}{} needs at least {} ({} bytes): give that much, or --fit",
                   bytes_text(largest.bytes),
                   largest.bytes == plan.tables
                       ? ""
                       : fmt::format(" of {} for tables of plugins", bytes_text(plan.tables)),
-                  bytes_text(plan.capacity), request.model.context, bytes_text(plan.least), plan.least)};
+                  bytes_text(plan.capacity), request.model.context, for_each_text(request.model),
+                  bytes_text(plan.least), plan.least)};
 }
 
 // How much memory reads of bundles may take on their way: they are small, lie packed, and are read together
@@ -137,13 +142,15 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
       return Error{
           Code::no_space, "tiers.dram.capacity",
           fmt::format(
-              "{} is too little: this model with a context of {} needs at least {} ({} bytes: "
+              "{} is too little: this model with a context of {}{} needs at least {} ({} bytes: "
               "KV cache {}, activations and staging {}, small tensors {}{}{}); give that much, a smaller "
-              "context (-c), or --fit",
-              bytes_text(plan.capacity), request.model.context, bytes_text(plan.least), plan.least,
-              bytes_text(plan.kv), bytes_text(plan.least - fixed - bounce.least), bytes_text(plan.tensors),
+              "context (-c){}, or --fit",
+              bytes_text(plan.capacity), request.model.context, for_each_text(request.model),
+              bytes_text(plan.least), plan.least, bytes_text(plan.kv),
+              bytes_text(plan.least - fixed - bounce.least), bytes_text(plan.tensors),
               bounce.least == 0 ? "" : ", bounce buffer " + bytes_text(bounce.least),
-              plan.tables == 0 ? "" : ", tables of plugins " + bytes_text(plan.tables))};
+              plan.tables == 0 ? "" : ", tables of plugins " + bytes_text(plan.tables),
+              request.model.sequences == 1 ? "" : ", fewer sequences (-np)")};
     }
     plan.capacity = plan.least;
     plan.raised_to_least = true;

@@ -31,6 +31,7 @@ class Planner {
     ComputePlan& compute = plan_.compute;
     compute.max_rows = options.max_rows;
     compute.context = options.context;
+    compute.sequences = options.sequences;
     compute.kv = options.kv;
     compute.int8_activations = options.int8_activations;
     const uint32_t logit_rows = std::min(options.logit_rows, options.max_rows);

@@ -15,7 +15,8 @@ namespace tierd {
 struct ModelOptions {
   uint32_t max_rows = 512;  // tokens of a prefill chunk
   uint32_t logit_rows = 1;  // rows of a batch that may ask for logits
-  uint32_t context = 4096;  // positions of the KV cache
+  uint32_t context = 4096;  // positions of the KV cache, for each sequence
+  uint32_t sequences = 1;   // slots of the KV cache
   KvEncoding kv = KvEncoding::f16;
   bool int8_activations = false;
   bool measure = false;  // room for what neurons contribute (FeedForward::contribution)

@@ -304,6 +304,13 @@ void Dispatcher::wait() {
   idle_ns_ += tierd::now_ns() - begin;
 }
 
+Dispatcher::QueueState Dispatcher::queue(uint16_t agent) const {
+  const AgentState& state = agents_[agent - 1u];
+  QueueState queue{state.credits, 0};
+  for (const std::deque<uint32_t>& waiting : state.waiting) queue.waiting += waiting.size();
+  return queue;
+}
+
 uint64_t Dispatcher::now_ns() const {
   return options_.model_clock ? events_.now_ns() : tierd::now_ns();
 }

@@ -89,6 +89,13 @@ class Dispatcher {
   uint64_t messages() const { return messages_; }  // posted so far
   Waiter& waiter() { return waiter_; }
 
+  // Of an agent: how many more requests it may be sent, and how many wait for that.
+  struct QueueState {
+    uint32_t credits = 0;
+    uint64_t waiting = 0;
+  };
+  QueueState queue(uint16_t agent) const;
+
  private:
   enum class State : uint8_t { free, waiting, sent };
   struct Entry {

@@ -57,6 +57,7 @@ const std::vector<KeyCase>& keys() {
       {"model.tokenizer", "\"t.json\"", [](const Config& c) { return c.tokenizer == "t.json"; }},
       {"run.threads", "3", [](const Config& c) { return c.threads == 3; }},
       {"run.context", "77", [](const Config& c) { return c.context == 77; }},
+      {"run.sequences", "3", [](const Config& c) { return c.sequences == 3; }},
       {"run.ubatch", "9", [](const Config& c) { return c.ubatch == 9; }},
       {"run.kv", "\"f32\"", [](const Config& c) { return c.kv == "f32"; }},
       {"run.seed", "9000000000000000000", [](const Config& c) { return c.seed == 9000000000000000000u; }},

@@ -27,6 +27,7 @@ constexpr uint16_t kActivationPool = 1;
 constexpr uint32_t kDefaultContext = 4096;
 constexpr uint32_t kMostThreads = 1024;
 constexpr uint32_t kMostUnits = 16;
+constexpr uint32_t kMostSequences = 1024;
 constexpr const char* kPluginTables = "plugin tables";  // of the budget
 constexpr const char* kResident = "resident weights";
 constexpr const char* kCapacity = "tiers.dram.capacity";
@@ -103,8 +104,13 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
     return Error{Code::invalid_argument, "run.ubatch",
                  fmt::format("{} is not within 1 and 65535", config.ubatch)};
   }
-  request.model.max_rows = std::min(config.ubatch, request.model.context);
-  request.model.logit_rows = std::min(options.logit_rows, request.model.max_rows);
+  if (config.sequences == 0 || config.sequences > kMostSequences) {
+    return Error{Code::invalid_argument, "run.sequences",
+                 fmt::format("{} is not within 1 and {}", config.sequences, kMostSequences)};
+  }
+  request.model.sequences = config.sequences;
+  request.model.max_rows = std::max(config.sequences, std::min(config.ubatch, request.model.context));
+  request.model.logit_rows = std::max(config.sequences, std::min(options.logit_rows, request.model.max_rows));
   request.model.kv = config.kv == "f32" ? KvEncoding::f32 : KvEncoding::f16;
   const bool blocks = std::any_of(manifest.sites.begin(), manifest.sites.end(),
                                   [](const StoredSite& site) { return is_quantized(site.encoding); });

@@ -101,6 +101,7 @@ class Runtime {
   ComputeCounts compute_counts() const;
   // At any time.
   ReadCounts flash_counts() const { return counts(flash_).read; }
+  Dispatcher::QueueState flash_queue() const { return dispatcher_->queue(flash_number()); }
   // Times a parked thread of an agent was woken, see ComputeCounts::threads_woken for those that compute.
   uint64_t agent_wake_ups() const;
   // Where weights stay with the first unit, piece by piece. The agent writes to it while reads are in flight

@@ -1,0 +1,239 @@
+#include "core/engine/batcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tierd {
+namespace {
+
+size_t common_prefix(std::span<const uint32_t> a, std::span<const uint32_t> b) {
+  return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+}
+
+}  // namespace
+
+Batcher::Batcher(Engine& engine, Options options)
+    : engine_(engine), options_(options), sequences_(options.sequences) {
+  TIERD_CHECK(options.sequences != 0 && options.sequences <= engine.logit_rows());
+}
+
+Batcher::~Batcher() {
+  cancel_all();
+}
+
+Result<Batcher::Id> Batcher::add(Text text) {
+  TIERD_CHECK(!text.prompt.empty() && text.continuation != nullptr);
+  for (const uint32_t token : text.prompt) {
+    if (token < engine_.vocab_size()) continue;
+    return Error{Code::invalid_argument, "token",
+                 fmt::format("{} is not below the vocabulary's size {}", token, engine_.vocab_size())};
+  }
+  if (text.prompt.size() > engine_.context()) {
+    return Error{Code::no_space, "context",
+                 fmt::format("{} tokens do not fit a context of {}; give a larger one (-c)",
+                             text.prompt.size(), engine_.context())};
+  }
+  if (continued_ + waiting_.size() >= options_.sequences + options_.most_waiting) {
+    return Error{
+        Code::no_space, "queue",
+        fmt::format("{} texts are continued and {} wait, as many as may", continued_, waiting_.size())};
+  }
+  waiting_.push_back({++last_id_, std::move(text)});
+  return last_id_;
+}
+
+void Batcher::cancel(Id id) {
+  const auto waits =
+      std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& w) { return w.id == id; });
+  if (waits != waiting_.end()) {
+    const std::shared_ptr<Continuation> continuation = std::move(waits->text.continuation);
+    waiting_.erase(waits);
+    ++counters_.texts;
+    continuation->ended(TextEnd::cancelled, {});
+    return;
+  }
+  for (Sequence& sequence : sequences_) {
+    if (sequence.active && sequence.active->id == id) return end(sequence, TextEnd::cancelled, {});
+  }
+}
+
+void Batcher::cancel_all() {
+  while (!waiting_.empty()) cancel(waiting_.front().id);
+  for (Sequence& sequence : sequences_) {
+    if (sequence.active) end(sequence, TextEnd::cancelled, {});
+  }
+}
+
+// Who waits longest comes first.
+void Batcher::admit() {
+  while (!waiting_.empty() && continued_ < sequences_.size()) {
+    Text text = std::move(waiting_.front().text);
+    const Id id = waiting_.front().id;
+    waiting_.pop_front();
+    Sequence& sequence = sequences_[place_for(text)];
+    // One token at least is computed, for its logits.
+    size_t kept = std::min(common_prefix(sequence.tokens, text.prompt), text.prompt.size() - 1);
+    if (text.prompt_logits) kept = 0;
+    sequence.tokens.resize(kept);
+    counters_.cached_tokens += kept;
+    sequence.active = Active{id, std::move(text), static_cast<uint32_t>(kept), 0};
+    ++continued_;
+    tell_progress(sequence);
+  }
+}
+
+void Batcher::tell_progress(const Sequence& sequence) {
+  const Active& active = *sequence.active;
+  active.text.continuation->prompt_progress({static_cast<uint32_t>(active.text.prompt.size()), active.cached,
+                                             static_cast<uint32_t>(sequence.tokens.size())});
+}
+
+// The free sequence of the longest common prefix, where that is at least half of either; else the one that
+// was used longest ago, since what is thrown away there is missed least.
+uint32_t Batcher::place_for(const Text& text) const {
+  const Sequence* best = nullptr;
+  size_t most = 0;
+  const Sequence* oldest = nullptr;
+  for (const Sequence& sequence : sequences_) {
+    if (sequence.active) continue;
+    if (oldest == nullptr || sequence.last_used < oldest->last_used) oldest = &sequence;
+    const size_t common = common_prefix(sequence.tokens, text.prompt);
+    const bool worth_it = 2 * common >= std::min(sequence.tokens.size(), text.prompt.size());
+    if (common > most && worth_it) best = &sequence, most = common;
+  }
+  return static_cast<uint32_t>((best != nullptr ? best : oldest) - sequences_.data());
+}
+
+// As many rows of the sequence as there is room for: those of its prompt, or the one after.
+void Batcher::add(Step& step, uint32_t number) const {
+  const Sequence& sequence = sequences_[number];
+  const Active& active = *sequence.active;
+  const std::vector<uint32_t>& prompt = active.text.prompt;
+  const size_t done = sequence.tokens.size();
+  Part part{number, 0, static_cast<uint32_t>(step.wanted.size()), 0};
+  for (size_t at = done; at == done || at < prompt.size(); ++at) {
+    const bool wanted = active.text.prompt_logits || at + 1 >= prompt.size();
+    if (step.rows.size() == engine_.max_rows()) break;
+    if (wanted && step.wanted.size() == engine_.logit_rows()) break;
+    if (wanted) step.wanted.push_back(static_cast<uint32_t>(step.rows.size()));
+    const uint32_t token = at < prompt.size() ? prompt[at] : active.token;
+    step.rows.push_back({token, static_cast<uint32_t>(at), number, 0});
+    ++part.rows;
+    part.wanted += wanted ? 1 : 0;
+  }
+  if (part.rows != 0) step.parts.push_back(part);
+}
+
+Batcher::Step Batcher::compose() {
+  Step step;
+  if (!alone_.empty()) {
+    step.prefill = sequences_[alone_.front()].in_prompt();
+    add(step, alone_.front());
+    return step;
+  }
+  std::vector<uint32_t> prompts, others;
+  for (uint32_t s = 0; s < sequences_.size(); ++s) {
+    if (sequences_[s].active) (sequences_[s].in_prompt() ? prompts : others).push_back(s);
+  }
+  // Who came first is served first.
+  std::sort(prompts.begin(), prompts.end(),
+            [&](uint32_t a, uint32_t b) { return sequences_[a].active->id < sequences_[b].active->id; });
+  step.prefill = !prompts.empty() && (prompts_next_ || others.empty());
+  prompts_next_ = !step.prefill;
+  for (const uint32_t s : step.prefill ? prompts : others) add(step, s);
+  return step;
+}
+
+Status Batcher::run(const Step& step) {
+  for (const Part& part : step.parts) {
+    Sequence& sequence = sequences_[part.sequence];
+    if (sequence.begun) continue;
+    TIERD_TRY(engine_.begin_sequence(part.sequence));
+    sequence.begun = true;
+  }
+  TIERD_ASSIGN(const std::span<const float> logits, engine_.step(step.rows, step.wanted, step.prefill));
+  ++counters_.steps;
+  (step.prefill ? counters_.prompt_tokens : counters_.generated_tokens) += step.rows.size();
+  size_t row = 0;
+  for (const Part& part : step.parts) {
+    std::vector<uint32_t>& tokens = sequences_[part.sequence].tokens;
+    for (uint32_t i = 0; i < part.rows; ++i) tokens.push_back(step.rows[row++].token);
+  }
+  for (const Part& part : step.parts) go_on(part, step, logits);
+  return {};
+}
+
+// Tells the text what came of its rows.
+void Batcher::go_on(const Part& part, const Step& step, std::span<const float> logits) {
+  Sequence& sequence = sequences_[part.sequence];
+  Active& active = *sequence.active;
+  const size_t stride = step.wanted.empty() ? 0 : logits.size() / step.wanted.size();
+  const auto logits_of = [&](uint32_t wanted) {
+    return logits.subspan((part.first_wanted + wanted) * stride, engine_.vocab_size());
+  };
+  Continuation& continuation = *active.text.continuation;
+  if (step.prefill) {
+    const auto done = static_cast<uint32_t>(sequence.tokens.size());
+    if (active.text.prompt_logits) {
+      for (uint32_t i = 0; i < part.wanted; ++i)
+        continuation.prompt_logits(done - part.wanted + i, logits_of(i));
+    }
+    tell_progress(sequence);
+    if (sequence.in_prompt()) return;
+  }
+  const auto next = continuation.next(logits_of(part.wanted - 1));
+  if (!next.ok()) return end(sequence, TextEnd::failed, next.error());
+  if (!next->has_value()) return end(sequence, TextEnd::finished, {});
+  if (sequence.tokens.size() == engine_.context()) return end(sequence, TextEnd::context_full, {});
+  active.token = **next;
+}
+
+Status Batcher::step() {
+  admit();
+  const Step step = compose();
+  if (step.parts.empty()) return {};
+  const bool alone = !alone_.empty();
+  const Status status = run(step);
+  if (status.code() == Code::cancelled) return status;
+  const uint32_t first = step.parts.front().sequence;
+  if (alone) std::erase(alone_, first);
+  if (status.ok()) return {};
+  if (step.parts.size() == 1) {
+    end(sequences_[first], TextEnd::failed, status);
+    return {};
+  }
+  for (const Part& part : step.parts) alone_.push_back(part.sequence);
+  return {};
+}
+
+void Batcher::end(Sequence& sequence, TextEnd end, const Status& why) {
+  const auto number = static_cast<uint32_t>(&sequence - sequences_.data());
+  if (sequence.begun) engine_.end_sequence(number);
+  sequence.begun = false;
+  sequence.last_used = ++clock_;
+  std::erase(alone_, number);
+  const std::shared_ptr<Continuation> continuation = std::move(sequence.active->text.continuation);
+  sequence.active.reset();
+  --continued_;
+  ++counters_.texts;
+  continuation->ended(end, why);
+}
+
+std::vector<Batcher::SequenceState> Batcher::sequences() const {
+  std::vector<SequenceState> states;
+  for (const Sequence& sequence : sequences_) {
+    SequenceState state;
+    state.tokens = sequence.tokens.size();
+    if (sequence.active) {
+      state.text = sequence.active->id;
+      state.prompt_tokens = sequence.active->text.prompt.size();
+      state.in_prompt = sequence.in_prompt();
+    }
+    states.push_back(state);
+  }
+  return states;
+}
+
+}  // namespace tierd

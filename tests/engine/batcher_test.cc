@@ -1,0 +1,372 @@
+#include "core/engine/batcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+
+#include "core/base/random.h"
+#include "core/engine/session.h"
+#include "tests/engine/model_world.h"
+
+namespace tierd {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Tokens = std::vector<uint32_t>;
+
+uint32_t greedy(std::span<const float> logits) {
+  return static_cast<uint32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+// Takes the most probable token so many times, and keeps what it is told.
+class Greedy final : public Continuation {
+ public:
+  explicit Greedy(size_t most) : most_(most) {}
+
+  void prompt_progress(const PromptProgress& at) override { progress.push_back(at); }
+  void prompt_logits(size_t i, std::span<const float> logits) override {
+    EXPECT_EQ(i, of_prompt.size());
+    of_prompt.emplace_back(logits.begin(), logits.end());
+  }
+  Result<std::optional<uint32_t>> next(std::span<const float> logits) override {
+    EXPECT_FALSE(over);
+    tokens.push_back(greedy(logits));
+    if (tokens.size() == most_) return std::optional<uint32_t>();
+    return std::optional(tokens.back());
+  }
+  void ended(TextEnd how, const Status& why) override {
+    EXPECT_FALSE(over);
+    over = true;
+    end = how;
+    if (!why.ok()) error = why.error().line();
+  }
+
+  Tokens tokens;
+  std::vector<PromptProgress> progress;
+  std::vector<std::vector<float>> of_prompt;
+  bool over = false;
+  TextEnd end = TextEnd::failed;
+  std::string error;
+
+ private:
+  size_t most_;
+};
+
+class BatcherTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { world_ = new ModelWorld(small_llama()); }
+  static void TearDownTestSuite() {
+    delete world_;
+    world_ = nullptr;
+  }
+
+  void start(uint32_t sequences, size_t most_waiting = 100, const ModelWorld::Change& change = {}) {
+    auto runtime = world_->start(
+        [&](Config& c) {
+          c.sequences = sequences;
+          if (change) change(c);
+        },
+        true);
+    ASSERT_TRUE(runtime.ok()) << runtime.error().line();
+    runtime_ = std::move(*runtime);
+    batcher_.emplace(runtime_->engine(), Batcher::Options{sequences, most_waiting});
+  }
+  std::shared_ptr<Greedy> add(Tokens prompt, size_t most, bool prompt_logits = false) {
+    auto text = std::make_shared<Greedy>(most);
+    const auto id = batcher_->add({std::move(prompt), prompt_logits, text});
+    EXPECT_TRUE(id.ok()) << id.error().line();
+    if (id.ok()) id_ = *id;
+    return text;
+  }
+  void finish() {
+    while (batcher_->busy()) ASSERT_TRUE(batcher_->step().ok());
+  }
+  // What a text is when there is no other.
+  static Tokens alone(const Tokens& prompt, size_t most) {
+    const auto runtime = world_->start();
+    Session session((*runtime)->engine(), 0);
+    Tokens tokens;
+    auto logits = session.append(prompt);
+    while (logits.ok()) {
+      tokens.push_back(greedy(*logits));
+      if (tokens.size() == most || session.position() == (*runtime)->engine().context()) break;
+      logits = session.append(std::span(tokens).last(1));
+    }
+    EXPECT_TRUE((*runtime)->engine().drain().ok());
+    return tokens;
+  }
+  void TearDown() override {
+    if (!runtime_) return;
+    batcher_.reset();
+    ASSERT_TRUE(runtime_->engine().drain().ok());
+    EXPECT_EQ(runtime_->dispatcher().in_flight(), 0u);
+  }
+
+  static inline ModelWorld* world_ = nullptr;
+  std::unique_ptr<Runtime> runtime_;
+  std::optional<Batcher> batcher_;
+  Batcher::Id id_ = 0;
+};
+
+TEST_F(BatcherTest, EachTextIsWhatItIsAlone) {
+  Random random(1);
+  std::vector<Tokens> prompts;
+  std::vector<Tokens> expected;
+  std::vector<size_t> lengths;
+  for (int i = 0; i < 24; ++i) {
+    Tokens prompt(1 + random.below(40));
+    for (uint32_t& token : prompt) token = random.below(300);
+    lengths.push_back(1 + random.below(12));
+    expected.push_back(alone(prompt, lengths.back()));
+    prompts.push_back(std::move(prompt));
+  }
+  struct Case {
+    uint32_t sequences, ubatch;
+    const char* cache;
+  };
+  for (const Case& c :
+       {Case{1, 512, "pinned"}, Case{3, 16, "none"}, Case{8, 512, "lru"}, Case{24, 24, "pinned"}}) {
+    start(c.sequences, 100, [&](Config& config) {
+      config.ubatch = c.ubatch, config.cache.name = c.cache, config.dram_capacity = "60%";
+    });
+    std::vector<std::shared_ptr<Greedy>> texts;
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      texts.push_back(add(prompts[i], lengths[i]));
+      if (i % 5 != 0) continue;
+      ASSERT_TRUE(batcher_->step().ok());  // they come one after the other
+    }
+    finish();
+    for (size_t i = 0; i < texts.size(); ++i) {
+      EXPECT_EQ(texts[i]->tokens, expected[i]) << i << " of " << c.sequences;
+      EXPECT_EQ(texts[i]->end, TextEnd::finished);
+      EXPECT_EQ(texts[i]->progress.back().done, prompts[i].size());
+    }
+    EXPECT_EQ(batcher_->counters().texts, texts.size());
+    EXPECT_LE(runtime_->budget().used(), runtime_->budget().capacity());
+    TearDown();
+  }
+}
+
+TEST_F(BatcherTest, ASharedStepReadsOnceForAll) {
+  start(8, 100, [](Config& c) { c.cache.name = "none", c.dram_capacity = "60%"; });
+  const auto read_bytes = [&](size_t texts) {
+    for (size_t i = 0; i < texts; ++i) add({static_cast<uint32_t>(i + 1)}, 9);
+    const uint64_t before = runtime_->engine().decode_times().read_bytes;
+    finish();
+    return runtime_->engine().decode_times().read_bytes - before;
+  };
+  (void)read_bytes(1);
+  const uint64_t one = read_bytes(1);
+  EXPECT_LT(read_bytes(8), one + one / 10);  // the embedding's rows are eight
+}
+
+TEST_F(BatcherTest, WhatWasComputedBeforeIsNotComputedAgain) {
+  start(2);
+  Tokens prompt = {1, 17, 250, 33, 33, 299, 4, 90};
+  const auto first = add(prompt, 4);
+  finish();
+  prompt.insert(prompt.end(), first->tokens.begin(), first->tokens.end());  // the last was never fed
+  prompt.push_back(5);
+  const auto second = add(prompt, 3);
+  finish();
+  EXPECT_EQ(second->progress.front().cached, 8u + 3);
+  EXPECT_EQ(second->tokens, alone(prompt, 3));
+  EXPECT_EQ(batcher_->counters().cached_tokens, 11u);
+
+  // The same once more: the last token is computed, for its logits.
+  const auto third = add(prompt, 3);
+  finish();
+  EXPECT_EQ(third->progress.front().cached, prompt.size() - 1);
+  EXPECT_EQ(third->tokens, second->tokens);
+}
+
+TEST_F(BatcherTest, ATextGoesWhereItHasMostInCommonElseWhereNobodyWasForLong) {
+  start(3);
+  const Tokens a = {1, 2, 3, 4, 5, 6}, b = {1, 20, 30, 40, 50}, c = {1, 7, 7, 7};
+  for (const Tokens& prompt : {a, b, c}) {
+    add(prompt, 1);
+    finish();
+  }
+  const auto cached = [&](Tokens prompt) {
+    const auto text = add(std::move(prompt), 1);
+    finish();
+    return text->progress.front().cached;
+  };
+  EXPECT_EQ(cached({1, 20, 30, 40, 99}), 4u);
+  // One token in common with all: the place of a, the oldest, is taken, and the others stay.
+  EXPECT_EQ(cached({1, 200, 201, 202}), 1u);
+  EXPECT_EQ(cached({1, 7, 7, 7, 8}), 4u);
+  EXPECT_EQ(cached({1, 20, 30, 40, 99, 98}), 5u);
+  EXPECT_EQ(cached({1, 200, 201, 202, 203}), 4u);
+}
+
+TEST_F(BatcherTest, LogitsOfAPromptAreThoseOfASession) {
+  const Tokens prompt = {1, 17, 250, 33, 33, 299, 4};
+  start(2, 100, [](Config& c) { c.ubatch = 3; });
+  add(prompt, 1);
+  finish();
+  const auto text = add(prompt, 2, true);  // in chunks of two: two rows have logits
+  const auto other = add({9, 8, 7}, 5);
+  finish();
+  const auto one = world_->start();
+  Session session((*one)->engine(), 0);
+  std::vector<std::vector<float>> expected;
+  for (const uint32_t token : prompt) {
+    const auto logits = session.append({&token, 1});
+    expected.emplace_back(logits->begin(), logits->end());
+  }
+  EXPECT_EQ(text->of_prompt, expected);
+  EXPECT_EQ(text->progress.front().cached, 0u);
+  EXPECT_EQ(other->tokens, alone({9, 8, 7}, 5));
+  EXPECT_TRUE(other->of_prompt.empty());
+}
+
+TEST_F(BatcherTest, AFullContextEndsATextAfterItsLastToken) {
+  start(2, 100, [](Config& c) { c.context = 8; });
+  const auto text = add({1, 2, 3, 4, 5, 6}, 100);
+  const auto full = add({1, 2, 3, 4, 5, 6, 7, 8}, 100);
+  finish();
+  EXPECT_EQ(text->end, TextEnd::context_full);
+  EXPECT_EQ(text->tokens.size(), 3u);  // the last of them has no place
+  EXPECT_EQ(full->tokens.size(), 1u);
+  const auto long_one = batcher_->add({Tokens(9, 1), false, std::make_shared<Greedy>(1)});
+  EXPECT_EQ(long_one.code(), Code::no_space);
+  EXPECT_EQ(long_one.error().line(), "context: 9 tokens do not fit a context of 8; give a larger one (-c)");
+}
+
+TEST_F(BatcherTest, RefusesATokenThatIsNoneAndMoreThanMayWait) {
+  start(1, 2);
+  const auto bad = batcher_->add({{1, 300}, false, std::make_shared<Greedy>(1)});
+  EXPECT_EQ(bad.error().line(), "token: 300 is not below the vocabulary's size 300");
+  add({1}, 5), add({2}, 5), add({3}, 5);
+  const auto queued = batcher_->add({{4}, false, std::make_shared<Greedy>(1)});
+  EXPECT_EQ(queued.code(), Code::no_space);
+  EXPECT_THAT(queued.error().line(), HasSubstr("queue: "));
+  ASSERT_TRUE(batcher_->step().ok());
+  EXPECT_FALSE(batcher_->add({{4}, false, std::make_shared<Greedy>(1)}).ok());  // one runs, two wait
+  finish();
+  EXPECT_EQ(add({4}, 1)->over, false);
+  finish();
+}
+
+TEST_F(BatcherTest, ACancelledTextEndsWhereverItIsAndTheOthersGoOn) {
+  start(2, 10, [](Config& c) { c.ubatch = 4; });
+  const auto stays = add({1, 2, 3}, 6);
+  const auto in_prompt = add(Tokens(30, 9), 5);
+  const Batcher::Id prompt_id = id_;
+  const auto waits = add({7, 7}, 5);
+  const Batcher::Id waits_id = id_;
+  const auto last = add({4, 5}, 5);
+  ASSERT_TRUE(batcher_->step().ok());
+  batcher_->cancel(waits_id);
+  EXPECT_EQ(waits->end, TextEnd::cancelled);
+  EXPECT_TRUE(waits->progress.empty());
+  batcher_->cancel(prompt_id);
+  EXPECT_EQ(in_prompt->end, TextEnd::cancelled);
+  batcher_->cancel(prompt_id);  // it is over
+  batcher_->cancel(12345);
+  finish();
+  EXPECT_EQ(stays->tokens, alone({1, 2, 3}, 6));
+  EXPECT_EQ(last->tokens, alone({4, 5}, 5));
+  // What the cancelled one had computed is used.
+  const auto again = add(Tokens(30, 9), 5);
+  finish();
+  EXPECT_EQ(again->tokens, alone(Tokens(30, 9), 5));
+}
+
+TEST_F(BatcherTest, PromptsAndDecodingTakeTurns) {
+  start(2, 10, [](Config& c) { c.ubatch = 4; });
+  const auto first = add({1}, 20);
+  ASSERT_TRUE(batcher_->step().ok());
+  const auto second = add(Tokens(16, 9), 1);  // four chunks
+  size_t steps = 0;
+  while (!second->over) {
+    ASSERT_TRUE(batcher_->step().ok());
+    ++steps;
+  }
+  EXPECT_LE(steps, 8u);
+  EXPECT_GE(first->tokens.size(), 4u);
+  finish();
+}
+
+// The row of the embedding that holds one token is damaged.
+TEST_F(BatcherTest, AFailedReadEndsTheTextsThatNeedItAndNoOther) {
+  ModelConfig config = small_opt();
+  config.tied_embeddings = false;
+  const ModelWorld world(config);
+  auto runtime = world.start(
+      [](Config& c) {
+        c.sequences = 3, c.cache.name = "none", c.dram_capacity = "60%";
+        c.flash.settings = {{"direct", false, "test"}};
+      },
+      true);
+  ASSERT_TRUE(runtime.ok()) << runtime.error().line();
+  const Manifest& manifest = (*runtime)->plan().store.manifest();
+  const StoredSite& embedding = manifest.sites.front();
+  const uint32_t bad = embedding.neurons - 1;
+  const uint32_t token = bad * embedding.rows_per_neuron;
+  const auto flip = [&] {
+    std::fstream data(world.folder() + "/" + std::string(kDataFile),
+                      std::ios::in | std::ios::out | std::ios::binary);
+    const auto at = static_cast<std::streamoff>(manifest.extents[embedding.first_extent + bad].offset + 9);
+    data.seekg(at);
+    const auto byte = static_cast<char>(data.get() ^ 0x10);
+    data.seekp(at);
+    data.put(byte);
+  };
+  Batcher batcher((*runtime)->engine(), {3, 10});
+  std::vector<std::shared_ptr<Greedy>> texts;
+  flip();
+  for (const Tokens& prompt : {Tokens{2, 3}, Tokens{2, token}, Tokens{5}}) {
+    texts.push_back(std::make_shared<Greedy>(1));
+    ASSERT_TRUE(batcher.add({prompt, false, texts.back()}).ok());
+  }
+  while (batcher.busy()) ASSERT_TRUE(batcher.step().ok());
+  EXPECT_EQ(texts[0]->end, TextEnd::finished);
+  EXPECT_EQ(texts[1]->end, TextEnd::failed);
+  EXPECT_THAT(texts[1]->error, HasSubstr(std::string(kDataFile)));
+  EXPECT_EQ(texts[2]->end, TextEnd::finished);
+  flip();
+  texts.push_back(std::make_shared<Greedy>(1));
+  ASSERT_TRUE(batcher.add({{2, token}, false, texts.back()}).ok());
+  while (batcher.busy()) ASSERT_TRUE(batcher.step().ok());
+  EXPECT_EQ(texts[3]->end, TextEnd::finished);
+  ASSERT_TRUE((*runtime)->engine().drain().ok());
+}
+
+TEST_F(BatcherTest, AnInterruptionLeavesTheTextsWhereTheyWere) {
+  start(2, 10, [](Config& c) { c.cache.name = "none", c.dram_capacity = "50%"; });
+  const auto a = add({1, 2, 3}, 6), b = add({4}, 6);
+  ASSERT_TRUE(batcher_->step().ok());
+  runtime_->dispatcher().waiter().stop();
+  EXPECT_EQ(batcher_->step().code(), Code::cancelled);
+  EXPECT_FALSE(a->over);
+  runtime_->dispatcher().waiter().clear_stop();
+  finish();
+  EXPECT_EQ(a->tokens, alone({1, 2, 3}, 6));
+  EXPECT_EQ(b->tokens, alone({4}, 6));
+}
+
+TEST_F(BatcherTest, SequencesCanBeWatched) {
+  start(2);
+  add({1, 2, 3}, 6);
+  auto states = batcher_->sequences();
+  EXPECT_EQ(states.size(), 2u);
+  EXPECT_FALSE(states[0].text.has_value());
+  ASSERT_TRUE(batcher_->step().ok());
+  states = batcher_->sequences();
+  EXPECT_EQ(states[0].text, std::optional(id_));
+  EXPECT_EQ(states[0].tokens, 3u);
+  EXPECT_EQ(states[0].prompt_tokens, 3u);
+  EXPECT_FALSE(states[0].in_prompt);
+  batcher_->cancel_all();
+  EXPECT_FALSE(batcher_->busy());
+  EXPECT_FALSE(batcher_->sequences()[0].text.has_value());
+}
+
+}  // namespace
+}  // namespace tierd
