@@ -71,13 +71,13 @@ class Program {
   pid_t pid() const { return pid_; }
   // What it has printed up to now.
   std::string out() const { return file_text(folder_.path() + "/out"); }
+  std::string err() const { return file_text(folder_.path() + "/err"); }
 
   Ended wait() {
     int status = 0;
     EXPECT_EQ(waitpid(pid_, &status, 0), pid_);
     waited_ = true;
-    return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), out(),
-            file_text(folder_.path() + "/err")};
+    return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), out(), err()};
   }
 
  private:

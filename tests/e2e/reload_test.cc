@@ -155,8 +155,8 @@ TEST_F(Reload, WithoutAFileASighupEndsTheRun) {
   Piecewise pipe;
   Streams streams;
   streams.out = pipe.writer();
-  Program program(TIERD_BIN_TIERD, {"-m", kDemo, "-n", "60", "-t", "1", "-c", "128", "-q", "--ignore-eos"},
-                  streams);
+  Program program(TIERD_BIN_TIERD,
+                  {"-m", kDemo, "-p", "", "-n", "60", "-t", "1", "-c", "128", "-q", "--ignore-eos"}, streams);
   pipe.stop_writing();
   (void)pipe.read();
   program.kill(SIGHUP);

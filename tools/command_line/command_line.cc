@@ -15,6 +15,11 @@ constexpr size_t kHelpColumn = 34;
 
 }  // namespace
 
+Argument& Argument::or_variable(const char* name) {
+  option_->envname(name);
+  return *this;
+}
+
 Argument& Argument::named(const char* value) {
   option_->type_name(value);
   return *this;

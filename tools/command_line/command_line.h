@@ -24,6 +24,7 @@ class Argument {
   Argument& named(const char* value);  // what --help calls its value: FILE
   Argument& required();
   Argument& shows_default();
+  Argument& or_variable(const char* name);  // of the environment, where it is not given
   Argument& between(int least, int most);
   Argument& between(double least, double most);
   Argument& one_of(std::vector<std::string> words);

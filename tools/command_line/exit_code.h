@@ -20,4 +20,7 @@ inline int exit_code(const Error& error) {
   }
 }
 
+// Says the error's line on standard error, and returns the status.
+int fail(const Error& error, int code);
+
 }  // namespace tierd

@@ -16,11 +16,6 @@
 namespace tierd {
 namespace {
 
-int fail(const Error& error, int code) {
-  fmt::print(stderr, "{}\n", error.line());
-  return code;
-}
-
 int run_sweep(const Arguments& arguments) {
   if (const Status usable = check_sweep(arguments); !usable.ok()) return fail(usable.error(), kBadInput);
   const nlohmann::json report = measure_sweep(arguments);

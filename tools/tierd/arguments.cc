@@ -1,10 +1,13 @@
 #include "tools/tierd/arguments.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "core/base/standard_streams.h"
+#include "core/text/chat_template.h"
 #include "tools/command_line/command_line.h"
 #include "tools/command_line/prompt_file.h"
 
@@ -15,11 +18,13 @@ constexpr const char* kDescription =
     "Runs language models larger than memory: what the DRAM budget holds stays, the rest streams from "
     "flash.\n"
     "\n"
+    "  tierd --config configs/hybrid.toml -m llama-2-7b.Q4_0.gguf\n"
     "  tierd --config configs/hybrid.toml -m llama-2-7b.Q4_0.gguf -p \"Once upon a time\" -n 64\n"
     "  tierd --config configs/hybrid.toml -m model/ --set tiers.dram.capacity=50% --check\n"
     "\n"
-    "The generated text, and nothing else, goes to standard output; progress and report go to standard "
-    "error.\n";
+    "Without a prompt it serves: OpenAI's API (/v1/completions, /v1/models ...) and llama-server's, on "
+    "--host and --port. With one (-p, -f) the generated text, and nothing else, goes to standard output; "
+    "progress and report go to standard error.\n";
 
 constexpr const char* kFooter = R"(
 MODEL is a GGUF file (the first of its shards), a Hugging Face folder, a llama2.c checkpoint or a store made
@@ -40,21 +45,101 @@ Keys of the configuration, for the TOML file and --set, with their defaults; wha
 table, --plugin NAME prints:
 )";
 
+// TOKEN+BIAS or TOKEN-BIAS.
+Result<std::pair<uint32_t, float>> parse_logit_bias(const std::string& text) {
+  const size_t sign = text.find_first_of("+-");
+  uint32_t token = 0;
+  float bias = 0;
+  if (sign != std::string::npos) {
+    const char* const begin = text.data();
+    const char* const end = begin + text.size();
+    const char* const number = begin + sign + (text[sign] == '+' ? 1 : 0);
+    const auto id = std::from_chars(begin, begin + sign, token);
+    const auto value = std::from_chars(number, end, bias);
+    const bool read =
+        id.ec == std::errc() && id.ptr == begin + sign && value.ec == std::errc() && value.ptr == end;
+    if (read) return std::pair(token, bias);
+  }
+  return Error{Code::invalid_argument, "--logit-bias",
+               fmt::format("'{}' is not TOKEN+BIAS or TOKEN-BIAS, such as 15043+1", text)};
+}
+
+// `biases`: as they are written.
+void add_sampling(CommandLine& line, SamplerOptions& sampling, std::vector<std::string>& biases) {
+  line.option("--temp", sampling.temperature, "temperature of sampling; 0: always the most probable token")
+      .shows_default();
+  line.option("--top-k", sampling.top_k, "draw from the k most probable tokens; 0: from all").shows_default();
+  line.option("--top-p", sampling.top_p, "draw from the most probable ones up to this sum").shows_default();
+  line.option("--min-p", sampling.min_p, "draw from those at least so probable, relative to the best")
+      .shows_default();
+  line.option("--typical", sampling.typical_p,
+              "draw from those of nearly average information up to this sum; 1: from all")
+      .shows_default();
+  line.option("--top-nsigma", sampling.top_n_sigma,
+              "draw from logits within so many standard deviations of the highest; -1: from all")
+      .shows_default();
+  line.option("--xtc-probability", sampling.xtc_probability,
+              "how often the most probable tokens are left out, but for the last of them")
+      .shows_default();
+  line.option("--xtc-threshold", sampling.xtc_threshold, "those that are at least so probable")
+      .shows_default();
+  PenaltyOptions& penalties = sampling.penalties;
+  line.option("--repeat-last-n", penalties.repeat_last_n,
+              "tokens that penalties look back on; 0: none, -1: all")
+      .shows_default();
+  line.option("--repeat-penalty", penalties.repeat_penalty,
+              "divides the positive logits of what was said, multiplies the negative ones; 1: off")
+      .shows_default();
+  line.option("--presence-penalty", penalties.presence_penalty, "taken from the logits of what was said")
+      .shows_default();
+  line.option("--frequency-penalty", penalties.frequency_penalty, "the same, each time that it was said")
+      .shows_default();
+  line.option("--logit-bias", biases,
+              "added to the logit of a token, such as 15043+1 or 29871-inf; may be repeated")
+      .named("TOKEN(+|-)BIAS");
+}
+
+void add_serving(CommandLine& line, Arguments& arguments, std::optional<uint32_t>& sequences) {
+  line.option("--host", arguments.host, "the address to serve on")
+      .shows_default()
+      .or_variable("LLAMA_ARG_HOST");
+  line.option("--port", arguments.port, "the port to serve on; 0: any that is free")
+      .between(0, 65535)
+      .shows_default()
+      .or_variable("LLAMA_ARG_PORT");
+  line.option("--api-key", arguments.api_keys, "a key that clients must show; may be repeated")
+      .named("KEY")
+      .or_variable("LLAMA_API_KEY");
+  line.option("-a,--alias", arguments.alias, "what clients call the model")
+      .named("NAME")
+      .or_variable("LLAMA_ARG_ALIAS");
+  line.option("--chat-template", arguments.chat_template,
+              "the form of chats: " + fmt::format("{}", fmt::join(ChatTemplate::names(), ", ")) +
+                  "; else the model's own, where it is of one of these families")
+      .named("NAME")
+      .or_variable("LLAMA_ARG_CHAT_TEMPLATE");
+  line.option("--np,--parallel", sequences,
+              "texts that are continued at once, each with a context of -c (also -np)")
+      .named("N")
+      .or_variable("LLAMA_ARG_N_PARALLEL");
+}
+
 }  // namespace
 
 Parsed parse_arguments(int argc, char** argv) {
   Parsed parsed;
   Arguments& arguments = parsed.arguments;
   std::string model, tokenizer, prompt_file, trace;
-  std::vector<std::string> plugin_folders;
-  std::optional<uint32_t> threads, context, ubatch;
+  std::vector<std::string> plugin_folders, biases;
+  std::optional<uint32_t> threads, context, ubatch, sequences;
   std::optional<uint64_t> seed;
 
   CommandLine line("tierd", kDescription);
   line.footer([] { return kFooter + config_manual(); });
   line.version("tierd 0.1.0");
   line.option("--config", arguments.config_file, "the configuration, a TOML file such as those of configs/")
-      .named("FILE");
+      .named("FILE")
+      .or_variable("TIERD_CONFIG");
   line.option("--set", arguments.overrides, "a key and its value over the configuration's; may be repeated")
       .named("KEY=VALUE");
   line.option("--plugin-path", plugin_folders,
@@ -64,30 +149,29 @@ Parsed parse_arguments(int argc, char** argv) {
   line.flag("--plugins", arguments.list_plugins, "list the plugins that are found, and stop");
   line.option("--plugin", arguments.plugin, "print the manual of a plugin (NAME or KIND-NAME), and stop")
       .named("NAME");
-  line.option("-m,--model", model, "the model, see below").named("MODEL");
+  line.option("-m,--model", model, "the model, see below").named("MODEL").or_variable("LLAMA_ARG_MODEL");
   line.option("--tokenizer", tokenizer, "a tokenizer to use instead of the model's").named("FILE");
   const Argument prompt =
       line.option("-p,--prompt", arguments.prompt, "the prompt; empty: the model's BOS token alone")
           .named("TEXT");
-  line.option("-f,--file", prompt_file, "a file that holds the prompt").named("FILE").excludes(prompt);
+  const Argument file =
+      line.option("-f,--file", prompt_file, "a file that holds the prompt").named("FILE").excludes(prompt);
+  add_serving(line, arguments, sequences);
   line.option("-n,--predict,--n-predict", arguments.predict,
               "tokens to generate; -1, the default: until the model ends its text or the context is full")
-      .named("N");
+      .named("N")
+      .or_variable("LLAMA_ARG_N_PREDICT");
   line.option("-c,--ctx-size", context, "positions of the context; 0: the model's, but at most 4096")
-      .named("N");
-  line.option("-t,--threads", threads, "threads that compute; 0: one a core").named("N");
-  line.option("--ub,--ubatch-size", ubatch, "most tokens of the prompt in one pass (also -ub)").named("N");
+      .named("N")
+      .or_variable("LLAMA_ARG_CTX_SIZE");
+  line.option("-t,--threads", threads, "threads that compute; 0: one a core")
+      .named("N")
+      .or_variable("LLAMA_ARG_THREADS");
+  line.option("--ub,--ubatch-size", ubatch, "most tokens of the prompt in one pass (also -ub)")
+      .named("N")
+      .or_variable("LLAMA_ARG_UBATCH");
   line.option("-s,--seed", seed, "seed of sampling: the same seed gives the same text").named("N");
-  line.option("--temp", arguments.sampling.temperature,
-              "temperature of sampling; 0: always the most probable token")
-      .shows_default();
-  line.option("--top-k", arguments.sampling.top_k, "draw from the k most probable tokens; 0: from all")
-      .shows_default();
-  line.option("--top-p", arguments.sampling.top_p, "draw from the most probable ones up to this sum")
-      .shows_default();
-  line.option("--min-p", arguments.sampling.min_p,
-              "draw from those at least so probable, relative to the best")
-      .shows_default();
+  add_sampling(line, arguments.sampling, biases);
   const Argument draft =
       line.option("--model-draft", arguments.draft_model,
                   "a small model of the same vocabulary that guesses tokens, which the model then checks "
@@ -108,6 +192,7 @@ Parsed parse_arguments(int argc, char** argv) {
   // llama.cpp writes these with a single dash, which the parser takes for a bundle of short flags.
   std::vector<std::string> words = words_of(argc, argv);
   std::replace(words.begin(), words.end(), std::string("-ub"), std::string("--ub"));
+  std::replace(words.begin(), words.end(), std::string("-np"), std::string("--np"));
   std::replace(words.begin(), words.end(), std::string("-md"), std::string("--model-draft"));
   parsed.exit_code = line.parse(std::move(words));
   if (parsed.exit_code) return parsed;
@@ -131,10 +216,24 @@ Parsed parse_arguments(int argc, char** argv) {
   if (threads) arguments.config.threads = *threads;
   if (context) arguments.config.context = *context;
   if (ubatch) arguments.config.ubatch = *ubatch;
+  if (sequences) arguments.config.sequences = *sequences;
   if (seed) arguments.config.seed = *seed;
   if (arguments.draft_most == 0 || arguments.draft_most > 63)
     return fail(fmt::format("--draft-max: {} is not within 1 and 63", arguments.draft_most));
   arguments.sampling.seed = arguments.config.seed;
+  for (const std::string& text : biases) {
+    const auto bias = parse_logit_bias(text);
+    if (!bias.ok()) return fail(bias.error().line());
+    arguments.sampling.logit_bias.push_back(*bias);
+  }
+  if (const auto sampler = Sampler::create(arguments.sampling); !sampler.ok())
+    return fail(sampler.error().line());
+  arguments.prompt_given = prompt.given() || file.given();
+  const bool guesses = arguments.prompt_lookup || !arguments.draft_model.empty();
+  if (arguments.serves() && guesses && !arguments.check)
+    return fail("--model-draft and --prompt-lookup are for one text: give a prompt (-p)");
+  if (arguments.serves() && arguments.json && !arguments.check)
+    return fail("--json is for one text or a plan: give a prompt (-p) or --check");
   if (!prompt_file.empty()) {
     auto text = read_prompt_file(prompt_file);
     if (!text.ok()) return fail(text.error().line());

@@ -27,8 +27,16 @@ struct Arguments {
   bool check = false;
   bool json = false;
   bool quiet = false;
+  bool prompt_given = false;  // else tierd serves
+  std::string host = "127.0.0.1";
+  uint32_t port = 8080;
+  std::vector<std::string> api_keys;
+  std::string alias;          // of the model, to clients
+  std::string chat_template;  // its family; empty: the model's own
   bool list_plugins = false;
   std::string plugin;  // print its manual
+
+  bool serves() const { return !prompt_given; }
 };
 
 // Parses, and reads the configuration. An answer with an exit code when the program should end here: 0 after

@@ -26,6 +26,10 @@ Reload::Reload(const Arguments& arguments) : arguments_(arguments), in_force_(ar
   std::signal(SIGHUP, [](int) { the_hangup.store(true); });
 }
 
+void Reload::ask() {
+  the_hangup.store(true);
+}
+
 void Reload::look(Runtime& runtime) {
   if (!the_hangup.load(std::memory_order_relaxed) || !the_hangup.exchange(false)) return;
   const auto read = load_config(arguments_.config_file, arguments_.overrides);

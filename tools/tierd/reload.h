@@ -15,6 +15,8 @@ class Reload {
   // From now on a SIGHUP is remembered, if there is a file to be read; else it keeps its usual meaning. One
   // in a process; `arguments` outlives it.
   explicit Reload(const Arguments& arguments);
+  // [any thread] As if there had been one.
+  static void ask();
 
   // [main thread, between two steps] If there was one: reads the file, `--set` over it, and tells on standard
   // error, a line for each change, what has become of it. A file that cannot be read, and a budget that

@@ -1,0 +1,206 @@
+#include "tools/tierd/api/completion_request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/text/chat_template.h"
+#include "tests/store/memory_source.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+using testing::SizeIs;
+
+class CompletionRequestTest : public testing::Test {
+ protected:
+  CompletionRequestTest() : tokenizer_(std::move(*make_tokenizer(small_vocab(300), "test"))) {
+    defaults_.generation.sampling.temperature = 0.5f;
+    defaults_.generation.stops = {"default"};
+  }
+  Result<CompletionRequest> read(const json& body) {
+    return read_completion(body, *tokenizer_, defaults_, nullptr);
+  }
+  Result<CompletionRequest> read_chats(const json& body) {
+    const auto chat = ChatTemplate::named("chatml", tokenizer_->vocab());
+    return read_completion(body, *tokenizer_, defaults_, &*chat);
+  }
+  std::string refused(const json& fields) {
+    json body = {{"prompt", "a"}};
+    body.update(fields);
+    const auto request = read(body);
+    return request.ok() ? "accepted" : request.error().line();
+  }
+
+  std::unique_ptr<Tokenizer> tokenizer_;
+  CompletionDefaults defaults_;
+};
+
+TEST_F(CompletionRequestTest, WhatIsNotSaidIsAsTheServerWasStarted) {
+  const auto request = read({{"prompt", "a"}, {"temperature", nullptr}});
+  ASSERT_TRUE(request.ok()) << request.error().line();
+  EXPECT_EQ(request->generation.sampling.temperature, 0.5f);
+  EXPECT_EQ(request->generation.stops, defaults_.generation.stops);
+  EXPECT_EQ(request->generation.most_tokens, UINT64_MAX);
+  EXPECT_TRUE(request->random_seed);
+  EXPECT_EQ(request->n, 1u);
+  EXPECT_FALSE(request->stream);
+}
+
+TEST_F(CompletionRequestTest, EveryFieldIsTaken) {
+  const auto request = read({{"prompt", "a"},
+                             {"temperature", 0},
+                             {"top_k", 3},
+                             {"top_p", 0.5},
+                             {"min_p", 0.25},
+                             {"typical_p", 0.75},
+                             {"top_n_sigma", 2},
+                             {"xtc_probability", 0.5},
+                             {"xtc_threshold", 0.25},
+                             {"repeat_last_n", -1},
+                             {"repeat_penalty", 1.5},
+                             {"presence_penalty", 0.5},
+                             {"frequency_penalty", -0.5},
+                             {"seed", 7},
+                             {"max_tokens", 12},
+                             {"stop", {"x", "y"}},
+                             {"stream", true},
+                             {"stream_options", {{"include_usage", true}}},
+                             {"n", 3},
+                             {"echo", true},
+                             {"logprobs", 2},
+                             {"ignore_eos", true},
+                             {"return_progress", true},
+                             {"timings_per_token", true},
+                             {"user", "somebody"},
+                             {"model", "any"}});
+  ASSERT_TRUE(request.ok()) << request.error().line();
+  const SamplerOptions& sampling = request->generation.sampling;
+  EXPECT_EQ(sampling.temperature, 0);
+  EXPECT_EQ(sampling.top_k, 3u);
+  EXPECT_EQ(sampling.top_p, 0.5f);
+  EXPECT_EQ(sampling.min_p, 0.25f);
+  EXPECT_EQ(sampling.typical_p, 0.75f);
+  EXPECT_EQ(sampling.top_n_sigma, 2);
+  EXPECT_EQ(sampling.xtc_probability, 0.5f);
+  EXPECT_EQ(sampling.xtc_threshold, 0.25f);
+  EXPECT_EQ(sampling.penalties.repeat_last_n, -1);
+  EXPECT_EQ(sampling.penalties.repeat_penalty, 1.5f);
+  EXPECT_EQ(sampling.penalties.presence_penalty, 0.5f);
+  EXPECT_EQ(sampling.penalties.frequency_penalty, -0.5f);
+  EXPECT_EQ(sampling.seed, 7u);
+  EXPECT_FALSE(request->random_seed);
+  EXPECT_EQ(request->generation.most_tokens, 12u);
+  EXPECT_THAT(request->generation.stops, ElementsAre("x", "y"));
+  EXPECT_TRUE(request->generation.ignore_eos);
+  EXPECT_EQ(request->generation.logprobs, 2u);
+  EXPECT_TRUE(request->generation.prompt_logprobs);
+  EXPECT_TRUE(request->stream && request->include_usage && request->echo);
+  EXPECT_TRUE(request->return_progress && request->timings_per_token);
+  EXPECT_EQ(request->n, 3u);
+}
+
+TEST_F(CompletionRequestTest, APromptIsATextTokensOrSeveralOfEither) {
+  EXPECT_THAT(read({{"prompt", {5, 6, 7}}})->prompts, ElementsAre(ElementsAre(5, 6, 7)));
+  EXPECT_THAT(read({{"prompt", {{5, 6}, {7}}}})->prompts, ElementsAre(ElementsAre(5, 6), ElementsAre(7)));
+  EXPECT_THAT(read({{"prompt", {"a", "b"}}})->prompts, SizeIs(2));
+  EXPECT_EQ(read({{"prompt", "a"}})->prompts[0], tokenizer_->encode("a", true, true));
+  EXPECT_THAT(read({{"prompt", ""}})->prompts[0], ElementsAre(tokenizer_->vocab().bos));
+  EXPECT_THAT(read({{"prompt", json::array()}})->prompts[0], ElementsAre(tokenizer_->vocab().bos));
+  EXPECT_THAT(read(json::object()).error().line(), HasSubstr("prompt: is missing"));
+  EXPECT_THAT(read({{"prompt", 5}}).error().line(), HasSubstr("prompt: expected a string"));
+  EXPECT_THAT(read({{"prompt", {5, -1}}}).error().line(), HasSubstr("prompt: -1 is no token"));
+  EXPECT_THAT(read({{"prompt", {300}}}).error().line(), HasSubstr("prompt: 300 is no token"));
+  EXPECT_THAT(read({{"prompt", {"a", 5}}}).error().line(), HasSubstr("prompt: expected"));
+  EXPECT_THAT(read(json::array()).error().line(), HasSubstr("expected an object"));
+}
+
+TEST_F(CompletionRequestTest, BiasInEitherForm) {
+  EXPECT_THAT(
+      read({{"prompt", "a"}, {"logit_bias", {{"5", 1.5}, {"17", -100}}}})->generation.sampling.logit_bias,
+      testing::UnorderedElementsAre(Pair(5u, 1.5f), Pair(17u, -100.f)));
+  const auto pairs = read({{"prompt", "a"}, {"logit_bias", json::parse("[[5, 1], [6, false]]")}});
+  ASSERT_TRUE(pairs.ok()) << pairs.error().line();
+  EXPECT_THAT(pairs->generation.sampling.logit_bias, ElementsAre(Pair(5u, 1.f), Pair(6u, -INFINITY)));
+  EXPECT_THAT(refused({{"logit_bias", {{"x", 1}}}}), HasSubstr("logit_bias: \"x\" is no token"));
+  EXPECT_THAT(refused({{"logit_bias", {{"99999999999", 1}}}}), HasSubstr("is no token"));
+  EXPECT_THAT(refused({{"logit_bias", {{"5", "much"}}}}), HasSubstr("expected a number or false"));
+  EXPECT_THAT(refused({{"logit_bias", 5}}), HasSubstr("expected an object or a list of pairs"));
+  EXPECT_THAT(refused({{"logit_bias", json::parse("[[5]]")}}), HasSubstr("expected pairs"));
+}
+
+TEST_F(CompletionRequestTest, WrongFieldsAreNamed) {
+  EXPECT_THAT(refused({{"temperature", "hot"}}), HasSubstr("temperature: found \"hot\", expected a number"));
+  EXPECT_THAT(refused({{"temperature", -1}}), HasSubstr("temperature: -1 found"));
+  EXPECT_THAT(refused({{"top_p", 2}}), HasSubstr("top_p: 2 found"));
+  EXPECT_THAT(refused({{"top_k", -3}}), HasSubstr("top_k: found -3, expected a whole number from 0"));
+  EXPECT_THAT(refused({{"max_tokens", 1.5}}), HasSubstr("max_tokens: found 1.5"));
+  EXPECT_THAT(refused({{"max_tokens", 1e30}}), HasSubstr("max_tokens: found 1e+30"));
+  EXPECT_THAT(refused({{"max_tokens", UINT64_MAX}}), HasSubstr("max_tokens: found 18446744073709551615"));
+  EXPECT_THAT(refused({{"n", 0}}), HasSubstr("n: found 0"));
+  EXPECT_THAT(refused({{"n", 65}}), HasSubstr("n: found 65"));
+  EXPECT_THAT(refused({{"prompt", json::array({"a", "b"})}, {"n", 40}}),
+              HasSubstr("n: 80 texts are asked for"));
+  EXPECT_THAT(refused({{"best_of", 5}}), HasSubstr("best_of: only the same as n"));
+  EXPECT_THAT(refused({{"stop", 5}}), HasSubstr("stop: expected a string"));
+  EXPECT_THAT(refused({{"stop", json(std::vector<std::string>(65, "a"))}}), HasSubstr("stop: more than 64"));
+  EXPECT_THAT(refused({{"logprobs", 21}}),
+              HasSubstr("logprobs: found 21, expected a whole number from 0 to 20"));
+  EXPECT_THAT(refused({{"stream", "yes"}}), HasSubstr("stream: found \"yes\", expected true or false"));
+  EXPECT_THAT(refused({{"stream_options", 1}}), HasSubstr("stream_options"));
+  EXPECT_THAT(refused({{"seed", "x"}}), HasSubstr("seed: found"));
+}
+
+// A grammar that is not obeyed would be worse than an error.
+TEST_F(CompletionRequestTest, WhatCannotBeDoneIsRefusedAndNotIgnored) {
+  for (const json& fields :
+       {json{{"grammar", "root ::= x"}}, json{{"json_schema", {{"type", "object"}}}},
+        json{{"tools", {{{"type", "function"}}}}}, json{{"response_format", {{"type", "json_object"}}}},
+        json{{"suffix", "x"}}, json{{"mirostat", 2}}, json{{"dry_multiplier", 0.8}}}) {
+    json body = {{"prompt", "a"}};
+    body.update(fields);
+    EXPECT_EQ(read(body).code(), Code::unsupported) << fields;
+  }
+  // Said, but off.
+  for (const json& fields : {json{{"grammar", ""}}, json{{"tools", json::array()}}, json{{"mirostat", 0}},
+                             json{{"response_format", {{"type", "text"}}}}, json{{"suffix", nullptr}},
+                             json{{"dry_multiplier", 0.0}}}) {
+    json body = {{"prompt", "a"}};
+    body.update(fields);
+    EXPECT_TRUE(read(body).ok()) << fields;
+  }
+}
+
+TEST_F(CompletionRequestTest, ChatsAreWrittenInTheirForm) {
+  const auto form = ChatTemplate::named("chatml", tokenizer_->vocab());
+  EXPECT_EQ(
+      *read_chat({{"messages",
+                   {{{"role", "developer"}, {"content", "S"}},
+                    {{"role", "user"},
+                     {"content", {{{"type", "text"}, {"text", "a"}}, {{"type", "text"}, {"text", "b"}}}}}}}},
+                 *form),
+      "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nab<|im_end|>\n<|im_start|>assistant\n");
+  const auto request = read_chats(
+      {{"messages", {{{"role", "user"}, {"content", "a"}}}}, {"logprobs", true}, {"top_logprobs", 3}});
+  ASSERT_TRUE(request.ok()) << request.error().line();
+  EXPECT_EQ(request->generation.logprobs, 3u);
+  EXPECT_FALSE(request->generation.prompt_logprobs);
+  const auto refused_chat = [&](const json& body) { return read_chats(body).error().line(); };
+  EXPECT_THAT(refused_chat(json::object()), HasSubstr("messages: expected a list"));
+  EXPECT_THAT(refused_chat({{"messages", {5}}}), HasSubstr("messages[0]"));
+  EXPECT_THAT(refused_chat({{"messages", {{{"content", "a"}}}}}), HasSubstr("messages[0].role: missing"));
+  EXPECT_THAT(refused_chat({{"messages", {{{"role", "user"}}}}}), HasSubstr("messages[0].content: missing"));
+  EXPECT_THAT(refused_chat({{"messages", {{{"role", "user"}, {"content", {{{"type", "image_url"}}}}}}}}),
+              HasSubstr("messages[0].content: only texts"));
+  EXPECT_THAT(refused_chat({{"messages", {{{"role", "user"}, {"content", "a"}}}}, {"top_logprobs", 3}}),
+              HasSubstr("needs logprobs"));
+}
+
+}  // namespace
+}  // namespace tierd

@@ -1,0 +1,126 @@
+// A client that says what it is told to, right or wrong, and waits for no answer longer than half a minute.
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace tierd {
+
+struct HttpAnswer {
+  unsigned status = 0;                         // 0: the connection ended without one
+  std::map<std::string, std::string> headers;  // names in small letters
+  std::string body;                            // without chunks
+};
+
+class HttpClient {
+ public:
+  explicit HttpClient(uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    const timeval half_a_minute{30, 0};
+    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &half_a_minute, sizeof half_a_minute);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connected_ = ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  }
+  ~HttpClient() { leave(); }
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  bool connected() const { return connected_; }
+  void leave() {
+    if (socket_ >= 0) close(socket_);
+    socket_ = -1;
+  }
+  // Nothing more will be sent.
+  void shut() { ::shutdown(socket_, SHUT_WR); }
+  void send(std::string_view text) { (void)!::send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
+  void post(const std::string& path, const std::string& body, const std::string& headers = {}) {
+    send("POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + headers +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+  }
+  void get(const std::string& path, const std::string& headers = {}) {
+    send("GET " + path + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n");
+  }
+
+  // What has come up to and with `mark`, which stays unread otherwise; empty where the connection ends first.
+  std::string read_to(std::string_view mark) {
+    for (;;) {
+      const size_t at = unread_.find(mark);
+      if (at != std::string::npos) return take(at + mark.size());
+      if (!fill()) return {};
+    }
+  }
+  // The next answer, whole.
+  HttpAnswer read() {
+    HttpAnswer answer;
+    const std::string head = read_to("\r\n\r\n");
+    if (head.size() < 12) return answer;
+    answer.status = static_cast<unsigned>(std::stoul(head.substr(9, 3)));
+    for (size_t at = head.find("\r\n") + 2; at < head.size() - 2;) {
+      const size_t end = head.find("\r\n", at), colon = head.find(": ", at);
+      std::string name = head.substr(at, colon - at);
+      std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+      answer.headers[name] = head.substr(colon + 2, end - colon - 2);
+      at = end + 2;
+    }
+    if (answer.headers.contains("content-length")) {
+      answer.body = read_bytes(std::stoul(answer.headers["content-length"]));
+    } else if (answer.headers["transfer-encoding"] == "chunked") {
+      while (!(last_chunk_ = read_chunk()).empty()) answer.body += last_chunk_;
+    } else if (answer.status >= 200) {
+      while (fill()) {
+      }
+      answer.body = take(unread_.size());
+    }
+    return answer;
+  }
+  // The rest up to the connection's end.
+  std::string read_to_end() {
+    while (fill()) {
+    }
+    return take(unread_.size());
+  }
+
+ private:
+  bool fill() {
+    char bytes[4096];
+    const ssize_t read = ::recv(socket_, bytes, sizeof bytes, 0);
+    if (read <= 0) return false;
+    unread_.append(bytes, static_cast<size_t>(read));
+    return true;
+  }
+  std::string take(size_t bytes) {
+    std::string taken = unread_.substr(0, bytes);
+    unread_.erase(0, bytes);
+    return taken;
+  }
+  std::string read_bytes(size_t bytes) {
+    while (unread_.size() < bytes && fill()) {
+    }
+    return take(std::min(bytes, unread_.size()));
+  }
+  std::string read_chunk() {
+    const std::string head = read_to("\r\n");
+    const size_t bytes = head.empty() ? 0 : std::stoul(head, nullptr, 16);
+    std::string chunk = read_bytes(bytes);
+    (void)read_to("\r\n");
+    return chunk;
+  }
+
+  int socket_;
+  bool connected_ = false;
+  std::string unread_;
+  std::string last_chunk_;
+};
+
+}  // namespace tierd

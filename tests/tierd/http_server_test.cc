@@ -1,0 +1,258 @@
+#include "tools/tierd/http/http_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "tests/tierd/http_client.h"
+
+namespace tierd {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+// Echoes what it is sent; some paths do something else.
+class HttpServerTest : public testing::Test {
+ protected:
+  void start(HttpServer::Limits limits = {}) {
+    auto listening = HttpServer::listen(
+        "127.0.0.1", 0, limits,
+        [this](HttpRequest request, std::shared_ptr<HttpReply> reply) {
+          answer(std::move(request), std::move(reply));
+        },
+        [](unsigned status, const std::string& message) { return std::to_string(status) + " " + message; });
+    ASSERT_TRUE(listening.ok()) << listening.error().line();
+    server_ = std::move(*listening);
+    thread_ = std::thread([this] { server_->run(); });
+  }
+  void TearDown() override {
+    if (!server_) return;
+    server_->stop();
+    if (thread_.joinable()) thread_.join();
+    held_.reset();
+  }
+  uint16_t port() const { return server_->port(); }
+  // On the server's thread, now.
+  void on_server(const std::function<void()>& work) {
+    std::atomic<bool> done = false;
+    server_->post([&] {
+      work();
+      done = true;
+    });
+    while (!done) std::this_thread::sleep_for(1ms);
+  }
+  void answer(HttpRequest request, std::shared_ptr<HttpReply> reply) {
+    if (request.path == "/drop") return;
+    if (request.path == "/hold" || request.path == "/stream") {
+      held_ = reply;
+      held_->on_gone([this] { ++gone_; });
+      if (request.path == "/stream") {
+        held_->begin(200, "text/event-stream", ": ping\n\n");
+        held_->write("first\n");
+      }
+      ++holding_;
+      return;
+    }
+    reply->send(200, "text/plain",
+                request.method + " " + request.path + " " + request.body + "|" + request.authorization,
+                {{"X-Seen", request.id}});
+  }
+  void wait_for(const std::atomic<int>& count, int value) {
+    for (int i = 0; i < 10'000 && count < value; ++i) std::this_thread::sleep_for(1ms);
+    EXPECT_GE(count, value);
+  }
+
+  std::unique_ptr<HttpServer> server_;
+  std::thread thread_;
+  std::shared_ptr<HttpReply> held_;
+  std::atomic<int> holding_ = 0;
+  std::atomic<int> gone_ = 0;
+};
+
+TEST_F(HttpServerTest, AnswersOneRequestAfterTheOtherOnAConnection) {
+  start();
+  HttpClient client(port());
+  client.post("/a?b=c", "hello", "Authorization: Bearer k\r\nX-Request-Id: my-id.7\r\n");
+  const HttpAnswer first = client.read();
+  EXPECT_EQ(first.status, 200u);
+  EXPECT_EQ(first.body, "POST /a hello|Bearer k");
+  EXPECT_EQ(first.headers.at("x-seen"), "my-id.7");
+  EXPECT_EQ(first.headers.at("x-request-id"), "my-id.7");
+  client.get("/b", "X-Request-Id: bad id\r\n");
+  client.get("/c");  // at once
+  const HttpAnswer second = client.read();
+  EXPECT_EQ(second.body, "GET /b |");
+  EXPECT_EQ(second.headers.at("x-seen").size(), 16u);
+  EXPECT_EQ(client.read().body, "GET /c |");
+  client.get("/d", "Connection: close\r\n");
+  EXPECT_EQ(client.read().body, "GET /d |");
+  EXPECT_EQ(client.read().status, 0u);
+}
+
+TEST_F(HttpServerTest, AHeadHasNoBody) {
+  start();
+  HttpClient client(port());
+  client.send("HEAD /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const std::string all = client.read_to_end();
+  EXPECT_THAT(all, HasSubstr("Content-Length: 9"));
+  EXPECT_THAT(all, testing::EndsWith("\r\n\r\n"));
+}
+
+TEST_F(HttpServerTest, StreamsInChunksAndToOldClientsUntilTheEnd) {
+  start();
+  HttpClient client(port());
+  client.get("/stream");
+  EXPECT_THAT(client.read_to("first\n"), HasSubstr("Transfer-Encoding: chunked"));
+  on_server([&] {
+    held_->write("second\n");
+    held_->end();
+  });
+  EXPECT_THAT(client.read_to("0\r\n\r\n"), HasSubstr("second\n"));
+  client.get("/again");  // the connection is still good
+  EXPECT_EQ(client.read().body, "GET /again |");
+
+  HttpClient old(port());
+  old.send("GET /stream HTTP/1.0\r\n\r\n");
+  EXPECT_THAT(old.read_to("first\n"), testing::Not(HasSubstr("chunked")));
+  on_server([&] { held_->end(); });
+  EXPECT_EQ(old.read_to_end(), "");
+  EXPECT_EQ(gone_, 0);
+}
+
+TEST_F(HttpServerTest, PingsWhenThereIsNothingToSay) {
+  start({.ping = 20ms});
+  HttpClient client(port());
+  client.get("/stream");
+  EXPECT_FALSE(client.read_to(": ping\n\n").empty());
+  EXPECT_FALSE(client.read_to(": ping\n\n").empty());
+}
+
+TEST_F(HttpServerTest, AClientThatLeavesIsNoticedBeforeAndWithinAnAnswer) {
+  start();
+  for (const char* path : {"/hold", "/stream"}) {
+    const int before = gone_;
+    HttpClient client(port());
+    client.get(path);
+    wait_for(holding_, before + 1);
+    client.leave();
+    wait_for(gone_, before + 1);
+  }
+  on_server([&] { held_->write("to nobody"), held_->end(); });
+}
+
+TEST_F(HttpServerTest, AClientThatDoesNotReadIsGivenUp) {
+  start({.unread_bytes = 1u << 20});
+  HttpClient client(port());
+  client.get("/stream");
+  wait_for(holding_, 1);
+  for (int i = 0; i < 200 && gone_ == 0; ++i) on_server([&] { held_->write(std::string(1u << 18, 'x')); });
+  EXPECT_EQ(gone_, 1);
+}
+
+TEST_F(HttpServerTest, AReplyThatIsLetGoOfClosesTheConnection) {
+  start();
+  HttpClient client(port());
+  client.get("/drop");
+  EXPECT_EQ(client.read().status, 0u);
+}
+
+TEST_F(HttpServerTest, RefusesWhatIsNoHttpOrTooLarge) {
+  start({.header_bytes = 1024, .body_bytes = 1000});
+  const auto answer_to = [&](const std::string& text) {
+    HttpClient client(port());
+    client.send(text);
+    return client.read();
+  };
+  EXPECT_EQ(answer_to("nonsense\r\n\r\n").status, 400u);
+  EXPECT_EQ(answer_to("GET / HTTP/9.9\r\n\r\n").status, 400u);
+  EXPECT_EQ(answer_to(std::string("G\0T / HTTP/1.1\r\n\r\n", 18)).status, 400u);
+  EXPECT_EQ(answer_to("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n").status, 400u);
+  EXPECT_EQ(answer_to("POST / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello").status, 400u);
+  const HttpAnswer long_header = answer_to("GET / HTTP/1.1\r\nX: " + std::string(5000, 'x') + "\r\n\r\n");
+  EXPECT_EQ(long_header.status, 431u);
+  EXPECT_THAT(long_header.body, HasSubstr("longer than 1024 bytes"));
+  const HttpAnswer long_body = answer_to("POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n");
+  EXPECT_EQ(long_body.status, 413u);
+  EXPECT_THAT(long_body.body, HasSubstr("longer than 1000 bytes"));
+  EXPECT_EQ(answer_to("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n" + std::string(2000, 'x'))
+                .status,
+            413u);
+  EXPECT_EQ(answer_to("GET /fine HTTP/1.1\r\nHost: x\r\n\r\n").status, 200u);
+}
+
+TEST_F(HttpServerTest, AskedForItSendsContinue) {
+  start();
+  HttpClient client(port());
+  client.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_THAT(client.read_to("\r\n\r\n"), HasSubstr("100 Continue"));
+  client.send("ab");
+  EXPECT_EQ(client.read().body, "POST /x ab|");
+}
+
+TEST_F(HttpServerTest, SlowClientsAreSentAway) {
+  start({.idle = 100ms, .header = 100ms, .body = 100ms});
+  HttpClient silent(port()), halting(port()), bodiless(port());
+  halting.send("GET / HT");
+  bodiless.send("POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc");
+  EXPECT_EQ(silent.read().status, 0u);
+  EXPECT_EQ(halting.read().status, 0u);
+  EXPECT_EQ(bodiless.read().status, 0u);
+}
+
+TEST_F(HttpServerTest, MoreConnectionsThanAllowedAreClosed) {
+  start({.connections = 2});
+  HttpClient a(port()), b(port());
+  a.get("/a"), b.get("/b");
+  EXPECT_EQ(a.read().status, 200u);
+  EXPECT_EQ(b.read().status, 200u);
+  HttpClient c(port());
+  c.get("/c");
+  EXPECT_EQ(c.read().status, 0u);
+  a.leave();
+  for (int i = 0; i < 1000; ++i) {
+    HttpClient d(port());
+    d.get("/d");
+    if (d.read().status == 200) return;
+    std::this_thread::sleep_for(5ms);
+  }
+  FAIL() << "a place that was left is not given to another";
+}
+
+TEST_F(HttpServerTest, DrainingFinishesWhatWasBegunAndTakesNothingNew) {
+  start();
+  HttpClient idle(port()), busy(port());
+  idle.get("/a");
+  EXPECT_EQ(idle.read().status, 200u);
+  busy.get("/stream");
+  wait_for(holding_, 1);
+  on_server([&] { server_->drain(10s); });
+  EXPECT_EQ(idle.read().status, 0u);
+  EXPECT_FALSE(HttpClient(port()).connected());
+  on_server([&] { held_->write("last\n"), held_->end(); });
+  EXPECT_FALSE(busy.read_to("last\n").empty());
+  thread_.join();
+}
+
+TEST_F(HttpServerTest, DrainingHasAnEnd) {
+  start();
+  HttpClient busy(port());
+  busy.get("/stream");
+  wait_for(holding_, 1);
+  on_server([&] { server_->drain(50ms); });
+  thread_.join();
+  EXPECT_EQ(gone_, 1);
+}
+
+TEST_F(HttpServerTest, APortThatIsTakenIsAnErrorThatNamesIt) {
+  start();
+  const auto second = HttpServer::listen("127.0.0.1", port(), {}, {}, {});
+  EXPECT_EQ(second.code(), Code::io_error);
+  EXPECT_THAT(second.error().line(), HasSubstr("127.0.0.1:" + std::to_string(port()) + ": cannot listen"));
+  EXPECT_FALSE(HttpServer::listen("no.such.host.invalid", 0, {}, {}, {}).ok());
+}
+
+}  // namespace
+}  // namespace tierd

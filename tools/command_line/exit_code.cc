@@ -1,0 +1,12 @@
+#include "tools/command_line/exit_code.h"
+
+#include "core/base/standard_streams.h"
+
+namespace tierd {
+
+int fail(const Error& error, int code) {
+  say(error.line());
+  return code;
+}
+
+}  // namespace tierd

@@ -1,0 +1,317 @@
+#include "tools/tierd/api/api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/store/json_fields.h"
+#include "tools/tierd/api/api_error.h"
+#include "tools/tierd/api/completion_answer.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+void send(HttpReply& reply, const json& object) {
+  reply.send(200, kJsonType, object.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+void send(HttpReply& reply, const ApiError& error) {
+  HttpHeaders headers;
+  if (error.status == 401) headers.emplace_back("WWW-Authenticate", "Bearer");
+  if (error.status == 429 || error.status == 503) headers.emplace_back("Retry-After", "1");
+  reply.send(error.status, kJsonType, error.body(), std::move(headers));
+}
+
+// In a time that does not tell how much of them is equal.
+bool same_secret(std::string_view a, std::string_view b) {
+  unsigned char differs = a.size() == b.size() ? 0 : 1;
+  for (size_t i = 0; i < a.size(); ++i)
+    differs |= static_cast<unsigned char>(a[i] ^ (b.empty() ? 0 : b[i % b.size()]));
+  return differs == 0;
+}
+
+Result<json> body_of(const HttpRequest& request) {
+  return parse_json(request.body, kRequest);
+}
+
+}  // namespace
+
+// Texts that one client waits for.
+struct Api::Submission {
+  std::shared_ptr<CompletionAnswer> answer;
+  std::vector<std::shared_ptr<Generation>> generations;  // not yet the batcher's
+  std::vector<Batcher::Id> ids;                          // [engine's thread]
+  bool cancelled = false;                                // [server's thread]
+};
+
+Api::Api(Options options, const Tokenizer& tokenizer, EngineDesk& desk)
+    : options_(std::move(options)),
+      metrics_(options_.sites),
+      tokenizer_(tokenizer),
+      desk_(desk),
+      random_(std::random_device()()) {}
+
+void Api::set_state(ServiceState state) {
+  const std::lock_guard lock(mutex_);
+  state_ = std::move(state);
+}
+
+ServiceState Api::state() {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+bool Api::authorized(const HttpRequest& request) const {
+  if (options_.keys.empty()) return true;
+  constexpr std::string_view kBearer = "Bearer ";
+  std::string_view given = request.api_key;
+  if (given.empty() && request.authorization.starts_with(kBearer))
+    given = std::string_view(request.authorization).substr(kBearer.size());
+  bool found = false;
+  for (const std::string& key : options_.keys) found |= same_secret(given, key);
+  return found;
+}
+
+void Api::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
+  struct Entry {
+    const char* path;
+    const char* method;
+    Route route;
+    bool open = false;  // without a key
+    bool while_loading = false;
+  };
+  static constexpr Entry kEntries[] = {
+      {"/health", "GET", &Api::health, true, true},
+      {"/v1/health", "GET", &Api::health, true, true},
+      {"/v1/models", "GET", &Api::models, true, true},
+      {"/models", "GET", &Api::models, true, true},
+      {"/props", "GET", &Api::props},
+      {"/slots", "GET", &Api::slots},
+      {"/metrics", "GET", &Api::metrics},
+      {"/tokenize", "POST", &Api::tokenize, false, true},
+      {"/detokenize", "POST", &Api::detokenize, false, true},
+      {"/v1/embeddings", "POST", &Api::embeddings},
+      {"/embeddings", "POST", &Api::embeddings},
+      {"/v1/completions", "POST", &Api::completions},
+      {"/v1/chat/completions", "POST", &Api::chat_completions},
+      {"/apply-template", "POST", &Api::apply_template, false, true},
+  };
+  const bool known = std::any_of(std::begin(kEntries), std::end(kEntries),
+                                 [&](const Entry& e) { return request.path == e.path; });
+  if (!known)
+    return send(*reply,
+                api_error(404, fmt::format("there is no {}", well_formed(request.path.substr(0, 200)))));
+  // Whoever only asks whether there is something gets what GET gets, without the body.
+  const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
+  const auto entry = std::find_if(std::begin(kEntries), std::end(kEntries), [&](const Entry& e) {
+    return request.path == e.path && method == e.method;
+  });
+  if (entry == std::end(kEntries))
+    return send(*reply, api_error(405, fmt::format("{} does not take {}", request.path, request.method)));
+  if (!entry->open && !authorized(request))
+    return send(*reply, api_error(401, "the API key is missing or wrong"));
+  if (!entry->while_loading && batcher_.load() == nullptr)
+    return send(*reply, api_error(503, "Loading model"));
+  (this->*entry->route)(request, reply);
+}
+
+void Api::health(const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
+  if (batcher_.load() == nullptr) return send(*reply, api_error(503, "Loading model"));
+  send(*reply, json{{"status", "ok"}});
+}
+
+void Api::models(const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
+  const ServedModel& model = options_.model;
+  const json one = {{"id", model.name},
+                    {"object", "model"},
+                    {"created", model.started},
+                    {"owned_by", "tierd"},
+                    {"meta",
+                     {{"n_vocab", tokenizer_.vocab().pieces.size()},
+                      {"n_ctx", model.context},
+                      {"n_ctx_train", model.trained_context},
+                      {"n_embd", model.width},
+                      {"size", model.bytes}}}};
+  send(*reply, json{{"object", "list"}, {"data", json::array({one})}});
+}
+
+void Api::props(const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
+  const SamplerOptions& sampling = options_.defaults.generation.sampling;
+  const json params = {{"temperature", sampling.temperature},
+                       {"top_k", sampling.top_k},
+                       {"top_p", sampling.top_p},
+                       {"min_p", sampling.min_p},
+                       {"typical_p", sampling.typical_p},
+                       {"top_n_sigma", sampling.top_n_sigma},
+                       {"xtc_probability", sampling.xtc_probability},
+                       {"xtc_threshold", sampling.xtc_threshold},
+                       {"repeat_last_n", sampling.penalties.repeat_last_n},
+                       {"repeat_penalty", sampling.penalties.repeat_penalty},
+                       {"presence_penalty", sampling.penalties.presence_penalty},
+                       {"frequency_penalty", sampling.penalties.frequency_penalty}};
+  send(*reply, json{{"default_generation_settings", {{"n_ctx", options_.model.context}, {"params", params}}},
+                    {"total_slots", options_.model.sequences},
+                    {"model_alias", options_.model.name},
+                    {"model_path", options_.model.path},
+                    {"build_info", "tierd"}});
+}
+
+void Api::slots(const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
+  const std::vector<Batcher::SequenceState> sequences = state().sequences;
+  json list = json::array();
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    const Batcher::SequenceState& state = sequences[i];
+    list.push_back({{"id", i},
+                    {"n_ctx", options_.model.context},
+                    {"is_processing", state.text.has_value()},
+                    {"in_prompt", state.in_prompt},
+                    {"n_prompt_tokens", state.prompt_tokens},
+                    {"n_tokens", state.tokens}});
+  }
+  send(*reply, list);
+}
+
+void Api::metrics(const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
+  reply->send(200, "text/plain; version=0.0.4", metrics_.text(state()));
+}
+
+void Api::tokenize(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+  const auto read = [&]() -> Result<json> {
+    TIERD_ASSIGN(const json body, body_of(request));
+    TIERD_ASSIGN(const JsonFields fields, JsonFields::of(body, kRequest));
+    TIERD_ASSIGN(const std::string content, fields.text("content"));
+    TIERD_ASSIGN(const bool add_special, fields.flag("add_special", false));
+    TIERD_ASSIGN(const bool parse_special, fields.flag("parse_special", true));
+    TIERD_ASSIGN(const bool with_pieces, fields.flag("with_pieces", false));
+    json tokens = json::array();
+    for (const uint32_t token : tokenizer_.encode(content, add_special, parse_special)) {
+      if (!with_pieces) {
+        tokens.push_back(token);
+        continue;
+      }
+      const std::string bytes = tokenizer_.piece(token, true);
+      json piece = bytes;
+      if (well_formed(bytes) != bytes) piece = std::vector<unsigned char>(bytes.begin(), bytes.end());
+      tokens.push_back({{"id", token}, {"piece", std::move(piece)}});
+    }
+    return json{{"tokens", std::move(tokens)}};
+  };
+  const auto answer = read();
+  answer.ok() ? send(*reply, *answer) : send(*reply, api_error(answer.error()));
+}
+
+void Api::detokenize(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+  const auto read = [&]() -> Result<json> {
+    TIERD_ASSIGN(const json body, body_of(request));
+    TIERD_ASSIGN(const JsonFields fields, JsonFields::of(body, kRequest));
+    TIERD_ASSIGN(const std::vector<uint32_t> tokens, fields.u32_list("tokens"));
+    for (const uint32_t token : tokens) {
+      if (token < tokenizer_.vocab().pieces.size()) continue;
+      return fields.error(Code::invalid_argument, "tokens",
+                          fmt::format("{} is no token of this model", token));
+    }
+    return json{{"content", well_formed(tokenizer_.decode(tokens))}};
+  };
+  const auto answer = read();
+  answer.ok() ? send(*reply, *answer) : send(*reply, api_error(answer.error()));
+}
+
+void Api::embeddings(const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
+  send(*reply, api_error(501, "this model makes texts, no embeddings"));
+}
+
+void Api::completions(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+  complete(request, reply, nullptr);
+}
+
+void Api::chat_completions(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+  if (!options_.chat.ok()) return send(*reply, api_error(options_.chat.error()));
+  complete(request, reply, &*options_.chat);
+}
+
+void Api::apply_template(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+  if (!options_.chat.ok()) return send(*reply, api_error(options_.chat.error()));
+  const auto body = body_of(request);
+  if (!body.ok()) return send(*reply, api_error(body.error()));
+  const auto text = read_chat(*body, *options_.chat);
+  if (!text.ok()) return send(*reply, api_error(text.error()));
+  send(*reply, json{{"prompt", *text}});
+}
+
+void Api::complete(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply,
+                   const ChatTemplate* chat) {
+  const auto body = body_of(request);
+  if (!body.ok()) return send(*reply, api_error(body.error()));
+  const auto completion = read_completion(*body, tokenizer_, options_.defaults, chat);
+  if (!completion.ok()) return send(*reply, api_error(completion.error()));
+  submit(*completion, reply, chat != nullptr);
+}
+
+void Api::submit(const CompletionRequest& request, const std::shared_ptr<HttpReply>& reply, bool chat) {
+  const auto submission = std::make_shared<Submission>();
+  submission->answer = std::make_shared<CompletionAnswer>(
+      reply, tokenizer_, request,
+      CompletionAnswer::About{
+          fmt::format("{}-{:016x}{:016x}", chat ? "chatcmpl" : "cmpl", random_(), random_()),
+          options_.model.name, chat, static_cast<uint64_t>(std::time(nullptr))});
+  const std::weak_ptr<Submission> weak = submission;
+  const auto give_up = [this, weak] {
+    const std::shared_ptr<Submission> left = weak.lock();
+    if (!left || std::exchange(left->cancelled, true)) return;
+    desk_.leave([this, left] {
+      Batcher* const batcher = batcher_.load();
+      if (batcher == nullptr) return;
+      for (const Batcher::Id id : left->ids) batcher->cancel(id);
+    });
+  };
+  for (size_t i = 0; i < request.prompts.size() * request.n; ++i) {
+    GenerationOptions options = request.generation;
+    // Texts of one prompt differ.
+    options.sampling.seed = request.random_seed ? random_() : options.sampling.seed + i % request.n;
+    auto generation = Generation::create(tokenizer_, request.prompts[i / request.n], std::move(options),
+                                         [this, submission, give_up, i](GenerationEvent event) {
+                                           server_->post([submission, give_up, i, event = std::move(event)] {
+                                             submission->answer->event(i, event);
+                                             if (submission->answer->over()) give_up();
+                                           });
+                                         });
+    if (!generation.ok()) {
+      submission->generations.clear();  // they hold the submission
+      return send(*reply, api_error(generation.error()));
+    }
+    submission->generations.push_back(std::move(*generation));
+  }
+  if (!desk_.try_leave([this, submission] { hand_over(submission); })) {
+    submission->generations.clear();
+    return submission->answer->refused(api_error(429, "too many requests wait"));
+  }
+  reply->on_gone(give_up);
+}
+
+// [engine's thread] All of its texts, or none.
+void Api::hand_over(const std::shared_ptr<Submission>& submission) {
+  Batcher* const batcher = batcher_.load();
+  Status status;
+  if (batcher == nullptr) status = Error{Code::cancelled, "server", "is going down"};
+  for (std::shared_ptr<Generation>& generation : submission->generations) {
+    if (!status.ok()) break;
+    const auto id = batcher->add(Generation::text_of(generation));
+    if (id.ok()) {
+      submission->ids.push_back(*id);
+    } else {
+      status = id.error();
+    }
+  }
+  submission->generations.clear();
+  if (status.ok()) return server_->post([submission] { submission->answer->accepted(); });
+  // Before any of the others says that it was cancelled.
+  server_->post([submission, error = api_error(status.error())] { submission->answer->refused(error); });
+  for (const Batcher::Id id : submission->ids) batcher->cancel(id);
+}
+
+}  // namespace tierd

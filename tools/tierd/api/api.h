@@ -1,0 +1,92 @@
+// The routes: OpenAI's, and llama-server's beside them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/engine/batcher.h"
+#include "core/text/tokenizer.h"
+#include "tools/tierd/api/completion_request.h"
+#include "tools/tierd/api/metrics.h"
+#include "tools/tierd/api/service_state.h"
+#include "tools/tierd/engine_desk.h"
+#include "tools/tierd/http/http_server.h"
+
+namespace tierd {
+
+// What is served, for clients to read.
+struct ServedModel {
+  std::string name;  // as clients call it
+  std::string path;
+  uint64_t bytes = 0;  // of its tensors
+  uint32_t context = 0;
+  uint32_t trained_context = 0;
+  uint32_t width = 0;  // of the residual stream
+  uint32_t sequences = 0;
+  uint64_t started = 0;  // s since 1970
+};
+
+class Api {
+ public:
+  struct Options {
+    ServedModel model;
+    CompletionDefaults defaults;
+    std::vector<std::string> keys;  // one of them is asked for; none: nothing is
+    Result<ChatTemplate> chat;      // or why there are no chats
+    std::vector<WatchedSite> sites;
+  };
+  // The tokenizer and the desk outlive it; the server is set before the first request.
+  Api(Options options, const Tokenizer& tokenizer, EngineDesk& desk);
+
+  // [server's thread]
+  void handle(HttpRequest request, std::shared_ptr<HttpReply> reply);
+  void set_server(HttpServer& server) { server_ = &server; }
+
+  // [any thread] Answers 503 until there is one, and again from the moment when it is taken away.
+  void set_batcher(Batcher* batcher) { batcher_.store(batcher); }
+  // [engine's thread]
+  void set_state(ServiceState state);
+
+ private:
+  struct Submission;
+  using Route = void (Api::*)(const HttpRequest&, const std::shared_ptr<HttpReply>&);
+
+  bool authorized(const HttpRequest& request) const;
+  void health(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
+  void models(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
+  void props(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
+  void slots(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
+  void metrics(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
+  void tokenize(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
+  void detokenize(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
+  void embeddings(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
+  void completions(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
+  void chat_completions(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
+  void apply_template(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
+
+  void complete(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply,
+                const ChatTemplate* chat);
+  void submit(const CompletionRequest& request, const std::shared_ptr<HttpReply>& reply, bool chat);
+  void hand_over(const std::shared_ptr<Submission>& submission);
+
+  ServiceState state();
+
+  Options options_;
+  Metrics metrics_;
+  const Tokenizer& tokenizer_;
+  EngineDesk& desk_;
+  HttpServer* server_ = nullptr;
+  std::atomic<Batcher*> batcher_{nullptr};
+  std::mutex mutex_;
+  ServiceState state_;
+  std::mt19937_64 random_;
+};
+
+}  // namespace tierd

@@ -1,0 +1,108 @@
+#include "tools/tierd/api/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+namespace tierd {
+namespace {
+
+double seconds(uint64_t ns) {
+  return static_cast<double>(ns) / 1e9;
+}
+
+double rate(uint64_t tokens, uint64_t ns) {
+  return ns == 0 ? 0 : static_cast<double>(tokens) / seconds(ns);
+}
+
+}  // namespace
+
+struct Metrics::Series {
+  prometheus::Registry registry;
+
+  // The counters are kept elsewhere; the library's only ever rise to them.
+  void count(const char* name, const char* help, double value, const prometheus::Labels& labels = {}) {
+    prometheus::Counter& counter =
+        prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add(labels);
+    counter.Increment(std::max(0.0, value - counter.Value()));
+  }
+  void gauge(const char* name, const char* help, double value, const prometheus::Labels& labels = {}) {
+    prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add(labels).Set(value);
+  }
+};
+
+Metrics::Metrics(std::vector<WatchedSite> sites)
+    : sites_(std::move(sites)), series_(std::make_unique<Series>()) {}
+Metrics::~Metrics() = default;
+
+std::string Metrics::text(const ServiceState& state) {
+  Series& out = *series_;
+  const auto count = [&](const char* name, const char* help, auto value,
+                         const prometheus::Labels& labels = {}) {
+    out.count(name, help, static_cast<double>(value), labels);
+  };
+  const auto gauge = [&](const char* name, const char* help, auto value,
+                         const prometheus::Labels& labels = {}) {
+    out.gauge(name, help, static_cast<double>(value), labels);
+  };
+  size_t processing = 0;
+  for (const Batcher::SequenceState& sequence : state.sequences) processing += sequence.text ? 1 : 0;
+
+  const Batcher::Counters& texts = state.texts;
+  count("llamacpp:prompt_tokens_total", "Tokens of prompts that were computed.", texts.prompt_tokens);
+  count("llamacpp:prompt_seconds_total", "Time in steps of prompts.", seconds(state.prefill.wall_ns));
+  count("llamacpp:tokens_predicted_total", "Tokens that were generated.", texts.generated_tokens);
+  count("llamacpp:tokens_predicted_seconds_total", "Time in steps of generation.",
+        seconds(state.decode.wall_ns));
+  count("llamacpp:n_decode_total", "Steps of the engine.", texts.steps);
+  gauge("llamacpp:prompt_tokens_seconds", "Average tokens of prompts a second.",
+        rate(state.prefill.tokens, state.prefill.wall_ns));
+  gauge("llamacpp:predicted_tokens_seconds", "Average tokens generated a second.",
+        rate(state.decode.tokens, state.decode.wall_ns));
+  gauge("llamacpp:requests_processing", "Texts that are continued.", processing);
+  gauge("llamacpp:requests_deferred", "Texts that wait for their turn.", state.waiting);
+
+  count("tierd_prompt_tokens_cached_total", "Tokens of prompts that the KV cache had already.",
+        texts.cached_tokens);
+  count("tierd_texts_total", "Texts that ended.", texts.texts);
+  count("tierd_link_bytes_total", "Bytes that crossed a link, padding included.", state.flash.read_bytes,
+        {{"link", "flash"}});
+  count("tierd_link_wasted_bytes_total", "Of those, alignment and gaps.", state.flash.wasted_bytes,
+        {{"link", "flash"}});
+  count("tierd_link_reads_total", "Reads given to the device.", state.flash.reads, {{"link", "flash"}});
+  count("tierd_link_busy_seconds_total", "Time with a read in the device.", seconds(state.flash.in_flight_ns),
+        {{"link", "flash"}});
+  count("tierd_weight_bytes_total", "Weights computed, by where they were.", state.scheduler.resident_bytes,
+        {{"from", "dram"}});
+  count("tierd_weight_bytes_total", "Weights computed, by where they were.", state.scheduler.streamed_bytes,
+        {{"from", "flash"}});
+  count("tierd_cache_hits_total", "Neurons that were resident when their site began.", state.scheduler.hits,
+        {{"tier", "dram"}});
+  count("tierd_cache_staged_total", "Neurons that had been asked for ahead of time.", state.scheduler.staged,
+        {{"tier", "dram"}});
+  count("tierd_cache_misses_total", "Neurons that were neither.", state.scheduler.misses, {{"tier", "dram"}});
+  count("tierd_cache_evictions_total", "Neurons that were dropped.", state.scheduler.evictions,
+        {{"tier", "dram"}});
+  count("tierd_prefetch_wasted_total", "Neurons read ahead and never used.", state.scheduler.wasted);
+  count("tierd_prefetch_failed_total", "Reads ahead that failed.", state.scheduler.prefetch_failed);
+  count("tierd_read_retries_total", "Reads that were tried again.", state.scheduler.retries);
+  count("tierd_stall_seconds_total", "Time with nothing to compute, waiting for bytes.",
+        seconds(state.prefill.idle_ns + state.decode.idle_ns));
+  count("tierd_compute_seconds_total", "Time in compute messages.", seconds(state.scheduler.compute_ns));
+  gauge("tierd_queue_depth", "Requests that wait for an agent's credit.", state.requests,
+        {{"agent", "flash"}});
+  gauge("tierd_credits", "Credits that are left.", state.credits, {{"agent", "flash"}});
+  gauge("tierd_budget_bytes", "Capacity of a tier.", state.budget_bytes, {{"tier", "dram"}});
+  gauge("tierd_used_bytes", "What is held of it.", state.used_bytes, {{"tier", "dram"}});
+  for (size_t s = 0; s < sites_.size() && s < state.use.size(); ++s) {
+    const SiteUse& use = state.use[s];
+    if (use.rows == 0 || sites_[s].neurons == 0) continue;
+    const double all = static_cast<double>(use.rows) * sites_[s].neurons;
+    gauge("tierd_site_active_share", "Neurons used, of a site's.", static_cast<double>(use.used) / all,
+          {{"site", sites_[s].name}});
+  }
+  return prometheus::TextSerializer().Serialize(out.registry.Collect());
+}
+
+}  // namespace tierd

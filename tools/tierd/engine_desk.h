@@ -1,0 +1,34 @@
+// Where other threads leave work for the engine's thread.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+namespace tierd {
+
+class EngineDesk {
+ public:
+  using Work = std::function<void()>;
+  explicit EngineDesk(size_t most) : most_(most) {}
+
+  // [any thread] False: too much lies there already.
+  bool try_leave(Work work);
+  // [any thread] What must not be lost: it counts for nothing.
+  void leave(Work work);
+
+  // [engine's thread] What was left, in its order.
+  std::vector<Work> take();
+  // [engine's thread] Sleeps until there is something.
+  void wait();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable news_;
+  size_t most_;
+  std::vector<Work> left_;
+};
+
+}  // namespace tierd

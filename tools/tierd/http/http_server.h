@@ -1,0 +1,82 @@
+// HTTP/1.1 for a handful of clients that may be slow, broken or hostile: every wait has an end, every size a
+// limit. It knows nothing of models.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace tierd {
+
+struct HttpRequest {
+  std::string id;             // X-Request-Id, where the client gave a sound one, else made here
+  std::string method;         // "POST"
+  std::string path;           // of the target, before '?'
+  std::string authorization;  // these headers; empty where absent
+  std::string api_key;        // X-Api-Key
+  std::string body;
+};
+
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+
+// The answer to one request: whole, or begun and written piece by piece. All calls on the server's thread; it
+// may be let go of on any, before the server goes.
+class HttpReply {
+ public:
+  virtual ~HttpReply() = default;
+  // With its length. Nothing after it.
+  virtual void send(unsigned status, std::string_view content_type, std::string body,
+                    HttpHeaders headers = {}) = 0;
+  // A stream; `ping` is written whenever there was nothing for a while, empty: nothing is.
+  virtual void begin(unsigned status, std::string_view content_type, std::string ping) = 0;
+  virtual void write(std::string data) = 0;
+  virtual void end() = 0;
+  // Called once, if the client leaves before the end, or reads so slowly that too much waits for it: nobody
+  // will hear the rest.
+  virtual void on_gone(std::function<void()> gone) = 0;
+};
+
+class HttpServer {
+ public:
+  struct Limits {
+    uint32_t header_bytes = 16u << 10;
+    uint64_t body_bytes = 16u << 20;
+    uint64_t unread_bytes = 4u << 20;  // of an answer
+    uint32_t connections = 512;
+    std::chrono::milliseconds idle{60'000};  // between two requests
+    std::chrono::milliseconds header{10'000};
+    std::chrono::milliseconds body{60'000};
+    std::chrono::milliseconds write{60'000};
+    std::chrono::milliseconds ping{30'000};
+  };
+  // What answers; it keeps the reply for as long as it writes to it. A reply that is let go of unanswered
+  // closes the connection.
+  using Handler = std::function<void(HttpRequest, std::shared_ptr<HttpReply>)>;
+  // What an error that is found before the handler is asked looks like: its status and text, to a JSON body.
+  using ErrorBody = std::function<std::string(unsigned status, const std::string& message)>;
+
+  // Binds at once; port 0: any. Error: io_error, naming host and port.
+  static Result<std::unique_ptr<HttpServer>> listen(const std::string& host, uint16_t port, Limits limits,
+                                                    Handler handler, ErrorBody error_body);
+  virtual ~HttpServer() = default;
+
+  virtual uint16_t port() const = 0;
+  // Serves until `stop`; the thread that calls this is the server's.
+  virtual void run() = 0;
+  // [any thread] Runs it on the server's thread.
+  virtual void post(std::function<void()> work) = 0;
+  // [server's thread] No new connections, and no new requests on the old ones; `run` returns when the answers
+  // that were begun are over, or after `grace`, the last one given.
+  virtual void drain(std::chrono::milliseconds grace) = 0;
+  // [any thread] `run` returns now.
+  virtual void stop() = 0;
+};
+
+}  // namespace tierd

@@ -1,0 +1,196 @@
+#include "tools/tierd/serve.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include "core/base/standard_streams.h"
+#include "core/engine/batcher.h"
+#include "tools/command_line/exit_code.h"
+#include "tools/tierd/api/api.h"
+#include "tools/tierd/api/api_error.h"
+#include "tools/tierd/engine_desk.h"
+#include "tools/tierd/http/http_server.h"
+#include "tools/tierd/signals.h"
+
+namespace tierd {
+namespace {
+
+constexpr size_t kMostWaiting = 128;  // texts, beside those that are continued
+constexpr std::chrono::seconds kGrace{30};
+// An answer that ends in time still has to be written.
+constexpr std::chrono::seconds kWriting{5};
+
+// What a path's last part says, as users name their models.
+std::string name_of(const std::string& path) {
+  const std::filesystem::path file = std::filesystem::path(path).lexically_normal();
+  const std::filesystem::path last = file.has_filename() ? file.filename() : file.parent_path().filename();
+  return last.string();
+}
+
+Api::Options api_options(const Arguments& arguments, const RunPlan& plan, Result<ChatTemplate> chat) {
+  const Manifest& manifest = plan.store.manifest();
+  Api::Options options{{}, {}, {}, std::move(chat), {}};
+  for (const Site& site : plan.model.sites) options.sites.push_back({site.name, site.n});
+  ServedModel& model = options.model;
+  model.name = arguments.alias.empty() ? name_of(arguments.config.model) : arguments.alias;
+  model.path = arguments.config.model;
+  model.bytes = manifest.tensor_bytes;
+  model.context = plan.memory.model.context;
+  model.trained_context = manifest.config.context_length;
+  model.width = manifest.config.d_model;
+  model.sequences = plan.memory.model.sequences;
+  model.started = static_cast<uint64_t>(std::time(nullptr));
+  options.defaults.generation.sampling = arguments.sampling;
+  options.defaults.generation.ignore_eos = arguments.ignore_eos;
+  options.defaults.generation.special = arguments.special;
+  if (arguments.predict >= 0)
+    options.defaults.generation.most_tokens = static_cast<uint64_t>(arguments.predict);
+  options.keys = arguments.api_keys;
+  return options;
+}
+
+// The HTTP server on its thread.
+class ServerThread {
+ public:
+  explicit ServerThread(HttpServer& server) : server_(server), thread_([&server] { server.run(); }) {}
+  ~ServerThread() { stop(); }
+  void stop() {
+    if (!thread_.joinable()) return;
+    server_.stop();
+    thread_.join();
+  }
+  // What has been answered is still written, as far as its clients read it.
+  void finish() {
+    server_.post([&server = server_] { server.drain(kWriting); });
+    thread_.join();
+  }
+
+ private:
+  HttpServer& server_;
+  std::thread thread_;
+};
+
+// How the signals want it to go on.
+enum class Going : uint8_t { loading, on, draining, down };
+
+ServiceState state_of(Runtime& runtime, const Batcher& batcher) {
+  ServiceState state;
+  state.texts = batcher.counters();
+  state.sequences = batcher.sequences();
+  state.waiting = batcher.waiting();
+  state.prefill = runtime.engine().prefill_times();
+  state.decode = runtime.engine().decode_times();
+  state.scheduler = runtime.scheduler().counters();
+  state.flash = runtime.flash_counts();
+  state.budget_bytes = runtime.budget().capacity();
+  state.used_bytes = runtime.budget().used();
+  state.use = runtime.scheduler().use();
+  const Dispatcher::QueueState queue = runtime.flash_queue();
+  state.credits = queue.credits;
+  state.requests = queue.waiting;
+  return state;
+}
+
+// The engine's part: texts, until it is time to end.
+Status run_texts(Runtime& runtime, Batcher& batcher, EngineDesk& desk, Api& api, Reload& reload,
+                 const std::atomic<Going>& going) {
+  const auto tell = [&] { api.set_state(state_of(runtime, batcher)); };
+  std::optional<std::chrono::steady_clock::time_point> ends;
+  tell();
+  for (;;) {
+    for (const EngineDesk::Work& work : desk.take()) work();
+    if (going.load() == Going::down) return {};
+    if (going.load() == Going::draining) {
+      const auto now = std::chrono::steady_clock::now();
+      if (!ends) ends = now + kGrace;
+      if (!batcher.busy() || now >= *ends) return {};
+    }
+    if (batcher.busy()) {
+      const Status stepped = batcher.step();
+      if (stepped.code() == Code::cancelled) return {};
+      TIERD_TRY(stepped);
+    } else {
+      // What was read ahead, and a budget that was changed, do not wait for the next request.
+      TIERD_TRY(runtime.engine().drain());
+      reload.look(runtime);
+      tell();
+      desk.wait();
+      continue;
+    }
+    tell();
+  }
+}
+
+}  // namespace
+
+int serve(const Arguments& arguments, Reload& reload, RunPlan plan, const RuntimeOptions& options,
+          const Tokenizer& tokenizer) {
+  SignalThread::reserve({SIGINT, SIGTERM, SIGHUP});
+  const Vocab& vocab = tokenizer.vocab();
+  auto chat = arguments.chat_template.empty() ? ChatTemplate::of(vocab)
+                                              : ChatTemplate::named(arguments.chat_template, vocab);
+  if (!chat.ok() && !arguments.chat_template.empty()) return fail(chat.error(), kBadInput);
+  EngineDesk desk(kMostWaiting);
+  Api api(api_options(arguments, plan, std::move(chat)), tokenizer, desk);
+  auto listening = HttpServer::listen(
+      arguments.host, static_cast<uint16_t>(arguments.port), {},
+      [&api](HttpRequest request, std::shared_ptr<HttpReply> reply) {
+        api.handle(std::move(request), std::move(reply));
+      },
+      [](unsigned status, const std::string& message) { return api_error(status, message).body(); });
+  if (!listening.ok()) return fail(listening.error(), kBadInput);
+  HttpServer& server = **listening;
+  api.set_server(server);
+  ServerThread thread(server);
+
+  auto created = Runtime::create(std::move(plan), options);
+  if (!created.ok()) return fail(created.error(), exit_code(created.error()));
+  Runtime& runtime = **created;
+  std::atomic<Going> going{Going::loading};
+  std::atomic<int> ended_by{0};
+  std::optional<SignalThread> signals(std::in_place, std::initializer_list<int>{SIGINT, SIGTERM, SIGHUP},
+                                      [&](int number) {
+                                        Going on = Going::on;
+                                        if (number == SIGHUP) {
+                                          Reload::ask();
+                                        } else if (going.compare_exchange_strong(on, Going::draining)) {
+                                          server.post([&server] { server.drain(kGrace + kWriting); });
+                                        } else {
+                                          ended_by.store(number);
+                                          going.store(Going::down);
+                                          runtime.dispatcher().waiter().stop();
+                                        }
+                                        desk.leave([] {});
+                                      });
+  Status status = runtime.load();
+  Going loading = Going::loading;
+  if (status.ok() && going.compare_exchange_strong(loading, Going::on)) {
+    runtime.engine().set_between_steps([&] { reload.look(runtime); });
+    Batcher batcher(runtime.engine(), {runtime.plan().memory.model.sequences, kMostWaiting});
+    api.set_batcher(&batcher);
+    if (!arguments.quiet) say(fmt::format("serving on http://{}:{}", arguments.host, server.port()));
+    status = run_texts(runtime, batcher, desk, api, reload, going);
+    api.set_batcher(nullptr);
+    batcher.cancel_all();
+    for (const EngineDesk::Work& work : desk.take()) work();
+  }
+  signals.reset();
+  if (going.load() == Going::draining) thread.finish();
+  thread.stop();
+  (void)desk.take();  // replies end before their server
+  const Status drained = runtime.engine().drain();
+  const Status traced = runtime.end_trace();
+  if (const int number = ended_by.load(); number != 0) return 128 + number;
+  if (!status.ok()) return fail(status.error(), exit_code(status.error()));
+  if (!drained.ok()) return fail(drained.error(), kFailed);
+  if (!traced.ok()) return fail(traced.error(), kFailed);
+  return 0;
+}
+
+}  // namespace tierd

@@ -1,0 +1,214 @@
+#include "tools/tierd/terminal.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "core/base/standard_streams.h"
+#include "core/base/time.h"
+#include "core/engine/drafter.h"
+#include "core/engine/session.h"
+#include "core/model/sampler.h"
+#include "tools/command_line/exit_code.h"
+#include "tools/tierd/report.h"
+
+namespace tierd {
+namespace {
+
+std::atomic<Waiter*> the_waiter{nullptr};
+std::atomic<int> the_signal{0};
+
+// The first signal ends the run in order. A second one ends the process, and so does the end of the second
+// that --help promises: whoever reads the text may have stopped, or the disk, or a matrix is large.
+void on_signal(int number) {
+  the_signal.store(number);
+  if (Waiter* waiter = the_waiter.load()) waiter->stop();
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGALRM, [](int) { std::raise(the_signal.load()); });
+  alarm(1);
+}
+
+class TerminalRun {
+ public:
+  // `drafter` NULL: nothing is guessed.
+  TerminalRun(Runtime& runtime, const Tokenizer& tokenizer, Drafter* drafter, const Arguments& arguments)
+      : runtime_(runtime),
+        tokenizer_(tokenizer),
+        sampler_(*Sampler::create(arguments.sampling)),
+        drafter_(drafter),
+        arguments_(arguments),
+        session_(runtime.engine(), 0),
+        left_(arguments.predict < 0 ? INT64_MAX : arguments.predict) {}
+
+  Status run() {
+    std::vector<uint32_t> prompt = tokenizer_.encode(arguments_.prompt, true, true);
+    const Vocab& vocab = tokenizer_.vocab();
+    if (prompt.empty()) {
+      if (vocab.bos == kNoToken)
+        return Error{Code::invalid_argument, "prompt", "is empty and the model has no BOS token"};
+      prompt.push_back(vocab.bos);
+    }
+    result_.prompt_tokens = prompt.size();
+    // sentencepiece puts a space before the first word; text that begins a document does without.
+    at_start_ =
+        arguments_.prompt.empty() && vocab.kind == VocabKind::sentencepiece_bpe && vocab.add_space_prefix;
+
+    for (const uint32_t token : prompt) sampler_.accept(token);
+    const uint64_t begin = now_ns();
+    TIERD_ASSIGN(const std::span<const float> logits, session_.append(prompt));
+    if (left_ == 0) return {};
+    TIERD_ASSIGN(uint32_t token, sampler_.sample(logits));
+    result_.first_token_ns = now_ns() - begin;
+    result_.flash_before = runtime_.flash_counts();
+    TIERD_ASSIGN(bool more, take(token));
+    while (more && session_.position() < runtime_.engine().context()) {
+      TIERD_ASSIGN(const std::vector<uint32_t> tokens, with_guesses(token));
+      // Every token is sampled from the logits that it would have been sampled from one by one, in the same
+      // order: guesses change when it comes, not which it is.
+      Status status;
+      const uint64_t read_before = runtime_.scheduler().counters().read_bytes;
+      const auto checked = session_.append_guesses(tokens, [&](size_t i, std::span<const float> after) {
+        auto sampled = sampler_.sample(after);
+        if (!sampled.ok()) status = sampled.error();
+        if (!status.ok()) return false;
+        token = *sampled;
+        auto taken = take(token);
+        if (!taken.ok()) status = taken.error();
+        more = taken.ok() && *taken;
+        return more && i + 1 < tokens.size() && tokens[i + 1] == token;
+      });
+      TIERD_TRY(status);
+      if (!checked.ok()) return checked.error();
+      result_.decode_read_bytes.push_back(runtime_.scheduler().counters().read_bytes - read_before);
+      result_.guessed_tokens += tokens.size() - 1;
+      result_.right_guesses += *checked - 1;
+    }
+    return {};
+  }
+
+  const RunResult& result() const { return result_; }
+  RunResult& result() { return result_; }
+  const std::string& text() const { return text_; }
+
+ private:
+  // The next token: prints it. False when it was the last.
+  Result<bool> take(uint32_t token) {
+    const Vocab& vocab = tokenizer_.vocab();
+    const bool ends =
+        std::find(vocab.end_tokens.begin(), vocab.end_tokens.end(), token) != vocab.end_tokens.end();
+    if (ends && !arguments_.ignore_eos) return false;
+    ++result_.generated_tokens;
+    --left_;
+    std::string piece = tokenizer_.piece(token, arguments_.special);
+    if (at_start_ && !piece.empty() && piece.front() == ' ') piece.erase(0, 1);
+    at_start_ = at_start_ && piece.empty();
+    TIERD_TRY(emit(piece));
+    return left_ != 0;
+  }
+  // The token, and what may follow it.
+  Result<std::vector<uint32_t>> with_guesses(uint32_t token) {
+    std::vector<uint32_t> tokens = {token};
+    if (drafter_ == nullptr) return tokens;
+    const uint64_t room = runtime_.engine().context() - session_.position() - 1;
+    const uint64_t most = std::min<uint64_t>({arguments_.draft_most, room, static_cast<uint64_t>(left_)});
+    std::vector<uint32_t> said(session_.tokens().begin(), session_.tokens().end());
+    said.push_back(token);
+    TIERD_ASSIGN(const std::vector<uint32_t> guesses, drafter_->draft(said, most));
+    tokens.insert(tokens.end(), guesses.begin(), guesses.end());
+    return tokens;
+  }
+  Status emit(const std::string& piece) {
+    text_ += piece;
+    return arguments_.json ? Status() : write_output(piece);
+  }
+
+  Runtime& runtime_;
+  const Tokenizer& tokenizer_;
+  Sampler sampler_;
+  Drafter* drafter_;
+  const Arguments& arguments_;
+  Session session_;
+  int64_t left_;  // tokens to generate
+  bool at_start_ = false;
+  RunResult result_;
+  std::string text_;
+};
+
+// The small model, all in memory.
+Result<std::unique_ptr<Runtime>> start_draft_model(const Arguments& arguments, const RunPlan& plan) {
+  Config config;
+  config.model = arguments.draft_model;
+  config.threads = arguments.config.threads;
+  config.bind = arguments.config.bind;
+  config.plugin_path = arguments.config.plugin_path;
+  RuntimeOptions options;
+  options.quiet = arguments.quiet;
+  TIERD_ASSIGN(RunPlan draft, plan_run(config, options));
+  const Manifest& ours = plan.store.manifest();
+  const Manifest& theirs = draft.store.manifest();
+  if (ours.config.vocab_size != theirs.config.vocab_size) {
+    return Error{Code::invalid_argument, "--model-draft",
+                 fmt::format("{} has a vocabulary of {} tokens, the model one of {}: it cannot guess for it",
+                             arguments.draft_model, theirs.config.vocab_size, ours.config.vocab_size)};
+  }
+  TIERD_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::create(std::move(draft), options));
+  TIERD_TRY(runtime->load());
+  return runtime;
+}
+
+}  // namespace
+
+int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, const RuntimeOptions& options,
+                    const Tokenizer& tokenizer) {
+  std::unique_ptr<Runtime> draft_model;
+  std::unique_ptr<Drafter> drafter;
+  if (arguments.prompt_lookup) drafter = std::make_unique<PromptLookup>();
+  if (!arguments.draft_model.empty()) {
+    auto started = start_draft_model(arguments, plan);
+    if (!started.ok()) return fail(started.error(), exit_code(started.error()));
+    draft_model = std::move(*started);
+    drafter = std::make_unique<ModelDrafter>(draft_model->engine());
+  }
+  auto created = Runtime::create(std::move(plan), options);
+  if (!created.ok()) return fail(created.error(), exit_code(created.error()));
+  Runtime& runtime = **created;
+  the_waiter.store(&runtime.dispatcher().waiter());
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  const uint64_t begin = now_ns();
+  Status status = runtime.load();
+  const uint64_t load_ns = now_ns() - begin;
+  if (!status.ok() && the_signal.load() == 0) {
+    the_waiter.store(nullptr);
+    return fail(status.error(), exit_code(status.error()));
+  }
+  runtime.engine().set_between_steps([&] { reload.look(runtime); });
+  TerminalRun run(runtime, tokenizer, drafter.get(), arguments);
+  if (status.ok()) status = run.run();
+  run.result().load_ns = load_ns;
+  Status drained = runtime.engine().drain();
+  if (const Status traced = runtime.end_trace(); drained.ok()) drained = traced;
+  the_waiter.store(nullptr);
+
+  nlohmann::json report = report_json(runtime, run.result());
+  if (arguments.json) {
+    // What a byte-level model cuts in the middle of a character is replaced, so that the object stays valid.
+    const nlohmann::json object = {{"text", run.text()}, {"report", report}};
+    const std::string text = object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    if (const Status written = write_output(text); !written.ok() && status.ok()) status = written;
+  } else if (isatty(STDOUT_FILENO) != 0) {
+    (void)write_output("\n");  // the prompt that comes next begins a line; a file gets the text alone
+  }
+  if (!arguments.json && !arguments.quiet) std::fprintf(stderr, "\n%s", report_text(report).c_str());
+  if (const int number = the_signal.load(); number != 0) return 128 + number;
+  if (!status.ok()) return fail(status.error(), exit_code(status.error()));
+  if (!drained.ok()) return fail(drained.error(), kFailed);
+  return 0;
+}
+
+}  // namespace tierd
