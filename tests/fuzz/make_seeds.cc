@@ -268,6 +268,31 @@ void trace_seeds(const Seeds& seeds) {
   }
 }
 
+// The first byte of a request chooses between a prompt and a family of chats.
+void request_seeds(const Seeds& seeds) {
+  const std::string completion =
+      R"({"prompt":["a",[5,6]],"max_tokens":5,"temperature":0.5,"top_k":3,"top_p":0.5,"min_p":0.1,"n":2,)"
+      R"("stop":["x"],"stream":true,"stream_options":{"include_usage":true},"logprobs":2,"echo":true,"seed":1,)"
+      R"("logit_bias":{"5":1},"repeat_penalty":1.1,"presence_penalty":0.5,"frequency_penalty":0.5})";
+  const std::string chat =
+      R"({"messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"u"}]},)"
+      R"({"role":"assistant","content":"a"},{"role":"user","content":"v"}],"logprobs":true,"top_logprobs":2,)"
+      R"("max_completion_tokens":3,"logit_bias":[[5,false]]})";
+  seeds.add("request", "completion", kNul + completion);
+  for (char family = 1; family <= 14; ++family)
+    seeds.add("request", "chat-" + std::to_string(family), std::string(1, family) + chat);
+  seeds.add("http", "get", "GET /a?b=c HTTP/1.1\r\nHost: x\r\nX-Request-Id: 1\r\n\r\n");
+  seeds.add(
+      "http", "post",
+      "POST /v1/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer k\r\nContent-Length: 5\r\n\r\nhello"
+      "GET /b HTTP/1.1\r\n\r\n");
+  seeds.add("http", "chunks",
+            "POST /stream HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\n");
+  seeds.add("http", "old", "GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+  seeds.add("http", "expect", "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx");
+  seeds.add("http", "head", "HEAD /a HTTP/1.1\r\nConnection: close\r\n\r\n");
+}
+
 int run(const char* folder) {
   const Seeds seeds(folder);
   gguf_seeds(seeds);
@@ -278,6 +303,7 @@ int run(const char* folder) {
   encode_seeds(seeds);
   text_seeds(seeds);
   trace_seeds(seeds);
+  request_seeds(seeds);
   return 0;
 }
 
