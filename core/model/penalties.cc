@@ -1,5 +1,8 @@
 #include "core/model/penalties.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace tierd {
 
 void Penalties::accept(uint32_t token) {
@@ -16,9 +19,11 @@ void Penalties::accept(uint32_t token) {
 void Penalties::apply(std::span<float> logits) const {
   for (const auto& [token, count] : counts_) {
     if (token >= logits.size()) continue;
-    float& logit = logits[token];
+    if (std::isinf(logits[token])) continue;
+    double logit = logits[token];
     logit = logit > 0 ? logit / options_.repeat_penalty : logit * options_.repeat_penalty;
-    logit -= options_.presence_penalty + static_cast<float>(count) * options_.frequency_penalty;
+    logit -= options_.presence_penalty + static_cast<double>(count) * options_.frequency_penalty;
+    logits[token] = static_cast<float>(std::clamp<double>(logit, -kLargestLogit, kLargestLogit));
   }
 }
 

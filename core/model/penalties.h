@@ -20,13 +20,16 @@ struct PenaltyOptions {
   }
 };
 
+// Where arithmetic on logits ends, so that no sum or quotient of what clients ask for becomes infinite.
+inline constexpr float kLargestLogit = 1e30f;
+
 class Penalties {
  public:
   explicit Penalties(const PenaltyOptions& options) : options_(options) {}
 
   // The next token of the text.
   void accept(uint32_t token);
-  // `logits`: [vocab]. Tokens beyond it are passed over.
+  // `logits`: [vocab], finite or -infinity, and so they stay. Tokens beyond it are passed over.
   void apply(std::span<float> logits) const;
 
   bool active() const { return options_.active(); }

@@ -37,8 +37,7 @@ Result<Sampler> Sampler::create(const SamplerOptions& options) {
   const auto within = [](float value, float least, float most) { return value >= least && value <= most; };
   if (!std::isfinite(options.temperature) || options.temperature < 0)
     return bad_option("temperature", options.temperature, "0 or more");
-  if (!(options.top_p > 0 && options.top_p <= 1))
-    return bad_option("top_p", options.top_p, "more than 0 and at most 1");
+  if (!within(options.top_p, 0, 1)) return bad_option("top_p", options.top_p, "0 to 1");
   if (!within(options.min_p, 0, 1)) return bad_option("min_p", options.min_p, "0 to 1");
   if (!(options.typical_p > 0 && options.typical_p <= 1))
     return bad_option("typical_p", options.typical_p, "more than 0 and at most 1");
@@ -90,7 +89,9 @@ std::span<const float> Sampler::adjusted(std::span<const float> logits) {
   if (options_.logit_bias.empty() && !penalties_.active()) return logits;
   adjusted_.assign(logits.begin(), logits.end());
   for (const auto& [token, bias] : options_.logit_bias) {
-    if (token < adjusted_.size()) adjusted_[token] += bias;
+    if (token >= adjusted_.size() || adjusted_[token] == kNever) continue;
+    const float sum = std::clamp(adjusted_[token] + bias, -kLargestLogit, kLargestLogit);
+    adjusted_[token] = bias == kNever ? kNever : sum;
   }
   penalties_.apply(adjusted_);
   return adjusted_;
@@ -154,7 +155,8 @@ void Sampler::keep_top_p() {
   const double total = whole();
   double sum = 0;
   size_t kept = 0;
-  while (kept < candidates_.size() && sum < options_.top_p * total) sum += candidates_[kept++].weight;
+  while (kept < candidates_.size() && (kept == 0 || sum < options_.top_p * total))
+    sum += candidates_[kept++].weight;
   candidates_.resize(kept);
 }
 

@@ -15,11 +15,12 @@ namespace tierd {
 // By llama.cpp's names, and in the order of its default chain: bias, penalties, top_n_sigma, top_k,
 // typical_p, top_p, min_p, xtc, temperature. The filters see probabilities before temperature.
 struct SamplerOptions {
-  float temperature = 0.8f;    // 0: greedy: bias and penalties count, the filters and the seed do not
-  uint32_t top_k = 40;         // keep the k most probable; 0: all
-  float top_p = 0.95f;         // keep the fewest most probable that reach this sum; 1: all
-  float min_p = 0.05f;         // keep those at least so probable in relation to the most probable; 0: all
-  float typical_p = 1;         // keep the fewest of nearly average information that reach this sum; 1: all
+  float temperature = 0.8f;  // 0: greedy: bias and penalties count, the filters and the seed do not
+  uint32_t top_k = 40;       // keep the k most probable; 0: all
+  float top_p = 0.95f;       // keep the fewest most probable that reach this sum, at least one; 1: all
+  float min_p = 0.05f;       // keep those at least so probable in relation to the most probable; 0: all
+  float typical_p =
+      1;  // keep the fewest of nearly average information that reach this sum, at least one; 1: all
   float top_n_sigma = -1;      // keep logits within so many standard deviations of the highest; <= 0: all
   float xtc_probability = 0;   // how often the most probable ones are left out, but for the last of them
   float xtc_threshold = 0.1f;  // that are at least so probable; above 0.5: none ever

@@ -142,6 +142,30 @@ TEST(Sampler, BiasIsAddedAndForbids) {
   EXPECT_EQ(none.error().line(), "logit_bias: forbids every token");
 }
 
+TEST(Sampler, WhatClientsAskForNeverMakesALogitInfinite) {
+  const float huge = std::numeric_limits<float>::max();
+  for (const float top_p : {1.0f, 0.95f, 0.0f}) {
+    SamplerOptions options = all_off();
+    options.top_p = top_p;
+    options.logit_bias = {{1, huge}, {1, huge}, {1, huge}, {2, huge}, {2, huge}, {2, -INFINITY}, {2, huge}};
+    options.penalties = {
+        .repeat_last_n = -1, .repeat_penalty = 1e-38f, .presence_penalty = -huge, .frequency_penalty = -huge};
+    auto sampler = Sampler::create(options);
+    ASSERT_TRUE(sampler.ok());
+    for (int i = 0; i < 3; ++i) sampler->accept(1), sampler->accept(2);
+    for (int i = 0; i < 20; ++i) EXPECT_LT(*sampler->sample(std::vector<float>{3, 2, 1}), 2u);
+    options.penalties.frequency_penalty = huge;
+    auto other = Sampler::create(options);
+    for (int i = 0; i < 20; ++i) EXPECT_LT(*other->sample(std::vector<float>{3, 2, 1}), 2u);
+  }
+}
+
+TEST(Sampler, ATopPOfNothingKeepsOne) {
+  SamplerOptions options = all_off();
+  options.top_p = 0;
+  EXPECT_THAT(frequencies(options, {1, 2, 3}), testing::ElementsAre(testing::Key(2u)));
+}
+
 TEST(Sampler, PenaltiesCountThePromptAndWhatWasSampled) {
   SamplerOptions options = all_off();
   options.temperature = 0;
@@ -207,7 +231,7 @@ TEST(Sampler, RefusesOptionsOutOfRange) {
   };
   EXPECT_THAT(refused([](auto& o) { o.temperature = -1; }), testing::StartsWith("temperature: -1 found"));
   EXPECT_THAT(refused([](auto& o) { o.temperature = NAN; }), testing::StartsWith("temperature: nan found"));
-  EXPECT_THAT(refused([](auto& o) { o.top_p = 0; }), testing::StartsWith("top_p: 0 found"));
+  EXPECT_THAT(refused([](auto& o) { o.top_p = -1; }), testing::StartsWith("top_p: -1 found"));
   EXPECT_THAT(refused([](auto& o) { o.top_p = 1.5f; }), testing::StartsWith("top_p: 1.5 found"));
   EXPECT_THAT(refused([](auto& o) { o.min_p = -0.1f; }), testing::StartsWith("min_p: -0.1 found"));
   EXPECT_THAT(refused([](auto& o) { o.typical_p = 0; }), testing::StartsWith("typical_p: 0 found"));

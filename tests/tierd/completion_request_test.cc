@@ -139,7 +139,7 @@ TEST_F(CompletionRequestTest, WrongFieldsAreNamed) {
   EXPECT_THAT(refused({{"temperature", "hot"}}), HasSubstr("temperature: found \"hot\", expected a number"));
   EXPECT_THAT(refused({{"temperature", -1}}), HasSubstr("temperature: -1 found"));
   EXPECT_THAT(refused({{"top_p", 2}}), HasSubstr("top_p: 2 found"));
-  EXPECT_THAT(refused({{"top_k", -3}}), HasSubstr("top_k: found -3, expected a whole number from 0"));
+  EXPECT_THAT(refused({{"top_k", -3}}), HasSubstr("top_k: found -3, expected a whole number from -1"));
   EXPECT_THAT(refused({{"max_tokens", 1.5}}), HasSubstr("max_tokens: found 1.5"));
   EXPECT_THAT(refused({{"max_tokens", 1e30}}), HasSubstr("max_tokens: found 1e+30"));
   EXPECT_THAT(refused({{"max_tokens", UINT64_MAX}}), HasSubstr("max_tokens: found 18446744073709551615"));

@@ -51,6 +51,7 @@ Api::Options api_options(const Arguments& arguments, const RunPlan& plan, Result
   options.defaults.generation.special = arguments.special;
   if (arguments.predict >= 0)
     options.defaults.generation.most_tokens = static_cast<uint64_t>(arguments.predict);
+  options.defaults.context = model.context;
   options.keys = arguments.api_keys;
   return options;
 }

@@ -5,7 +5,7 @@
 namespace tierd {
 namespace {
 
-constexpr int kEnd = SIGUSR2;  // to the thread itself
+constexpr int kEnd = SIGUSR2;  // wakes the thread, for its end
 
 sigset_t set_of(std::initializer_list<int> numbers) {
   sigset_t set;
@@ -23,12 +23,16 @@ void SignalThread::reserve(std::initializer_list<int> numbers) {
 }
 
 SignalThread::SignalThread(std::initializer_list<int> numbers, std::function<void(int number)> came)
-    : thread_([set = set_of(numbers), came = std::move(came)] {
+    : thread_([this, set = set_of(numbers), came = std::move(came)] {
         int number = 0;
-        while (sigwait(&set, &number) == 0 && number != kEnd) came(number);
+        while (sigwait(&set, &number) == 0) {
+          if (ends_.load()) return;
+          if (number != kEnd) came(number);  // nobody else's business
+        }
       }) {}
 
 SignalThread::~SignalThread() {
+  ends_.store(true);
   pthread_kill(thread_.native_handle(), kEnd);
   thread_.join();
 }

@@ -2,6 +2,7 @@
 // everything is allowed.
 #pragma once
 
+#include <atomic>
 #include <csignal>
 #include <functional>
 #include <initializer_list>
@@ -22,6 +23,7 @@ class SignalThread {
   SignalThread& operator=(const SignalThread&) = delete;
 
  private:
+  std::atomic<bool> ends_ = false;
   std::thread thread_;
 };
 

@@ -44,9 +44,8 @@ Result<json> body_of(const HttpRequest& request) {
 // Texts that one client waits for.
 struct Api::Submission {
   std::shared_ptr<CompletionAnswer> answer;
-  std::vector<std::shared_ptr<Generation>> generations;  // not yet the batcher's
-  std::vector<Batcher::Id> ids;                          // [engine's thread]
-  bool cancelled = false;                                // [server's thread]
+  std::vector<Batcher::Id> ids;  // [engine's thread]
+  bool cancelled = false;        // [server's thread]
 };
 
 Api::Api(Options options, const Tokenizer& tokenizer, EngineDesk& desk)
@@ -259,6 +258,8 @@ void Api::submit(const CompletionRequest& request, const std::shared_ptr<HttpRep
       CompletionAnswer::About{
           fmt::format("{}-{:016x}{:016x}", chat ? "chatcmpl" : "cmpl", random_(), random_()),
           options_.model.name, chat, static_cast<uint64_t>(std::time(nullptr))});
+  // Not in the submission, which they hold.
+  std::vector<std::shared_ptr<Generation>> generations;
   const std::weak_ptr<Submission> weak = submission;
   const auto give_up = [this, weak] {
     const std::shared_ptr<Submission> left = weak.lock();
@@ -280,25 +281,21 @@ void Api::submit(const CompletionRequest& request, const std::shared_ptr<HttpRep
                                              if (submission->answer->over()) give_up();
                                            });
                                          });
-    if (!generation.ok()) {
-      submission->generations.clear();  // they hold the submission
-      return send(*reply, api_error(generation.error()));
-    }
-    submission->generations.push_back(std::move(*generation));
+    if (!generation.ok()) return send(*reply, api_error(generation.error()));
+    generations.push_back(std::move(*generation));
   }
-  if (!desk_.try_leave([this, submission] { hand_over(submission); })) {
-    submission->generations.clear();
+  if (!desk_.try_leave([this, submission, generations] { hand_over(submission, generations); }))
     return submission->answer->refused(api_error(429, "too many requests wait"));
-  }
   reply->on_gone(give_up);
 }
 
 // [engine's thread] All of its texts, or none.
-void Api::hand_over(const std::shared_ptr<Submission>& submission) {
+void Api::hand_over(const std::shared_ptr<Submission>& submission,
+                    const std::vector<std::shared_ptr<Generation>>& generations) {
   Batcher* const batcher = batcher_.load();
   Status status;
   if (batcher == nullptr) status = Error{Code::cancelled, "server", "is going down"};
-  for (std::shared_ptr<Generation>& generation : submission->generations) {
+  for (const std::shared_ptr<Generation>& generation : generations) {
     if (!status.ok()) break;
     const auto id = batcher->add(Generation::text_of(generation));
     if (id.ok()) {
@@ -307,7 +304,6 @@ void Api::hand_over(const std::shared_ptr<Submission>& submission) {
       status = id.error();
     }
   }
-  submission->generations.clear();
   if (status.ok()) return server_->post([submission] { submission->answer->accepted(); });
   // Before any of the others says that it was cancelled.
   server_->post([submission, error = api_error(status.error())] { submission->answer->refused(error); });

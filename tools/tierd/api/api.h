@@ -74,7 +74,8 @@ class Api {
   void complete(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply,
                 const ChatTemplate* chat);
   void submit(const CompletionRequest& request, const std::shared_ptr<HttpReply>& reply, bool chat);
-  void hand_over(const std::shared_ptr<Submission>& submission);
+  void hand_over(const std::shared_ptr<Submission>& submission,
+                 const std::vector<std::shared_ptr<Generation>>& generations);
 
   ServiceState state();
 

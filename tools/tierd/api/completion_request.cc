@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMostStops = 64;
+constexpr size_t kLongestStop = 4096;
 constexpr uint32_t kMostLogprobs = 20;  // as OpenAI has it for chats
 
 Error bad(const char* field, std::string detail) {
@@ -94,8 +96,8 @@ class Reader {
           std::pair("frequency_penalty", &penalties.frequency_penalty)}) {
       TIERD_TRY(take(field, *option));
     }
-    TIERD_ASSIGN(const int64_t top_k, whole("top_k", sampling.top_k, 0, UINT32_MAX));
-    sampling.top_k = static_cast<uint32_t>(top_k);
+    TIERD_ASSIGN(const int64_t top_k, whole("top_k", sampling.top_k, -1, UINT32_MAX));
+    sampling.top_k = static_cast<uint32_t>(std::max<int64_t>(top_k, 0));
     TIERD_ASSIGN(const int64_t last_n, whole("repeat_last_n", penalties.repeat_last_n, -1, INT32_MAX));
     penalties.repeat_last_n = last_n;
     TIERD_ASSIGN(const int64_t seed, whole("seed", -1, -1, INT64_MAX));
@@ -111,6 +113,8 @@ class Reader {
   Status read_bias(SamplerOptions& sampling) {
     const json* bias = find(body_, "logit_bias");
     if (bias == nullptr) return {};
+    if (bias->size() > tokenizer_.vocab().pieces.size())
+      return bad("logit_bias", "has more entries than the model has tokens");
     if (!bias->is_object() && !bias->is_array())
       return bad("logit_bias", "expected an object or a list of pairs");
     const auto add = [&](const json& key, const json& value) -> Status {
@@ -169,6 +173,8 @@ class Reader {
     if (list.size() > kMostStops) return bad("stop", fmt::format("more than {} strings", kMostStops));
     for (const json& text : list) {
       if (!text.is_string()) return bad("stop", "expected a string or a list of strings");
+      if (text.get_ref<const std::string&>().size() > kLongestStop)
+        return bad("stop", fmt::format("a string is longer than {} bytes", kLongestStop));
       request_.generation.stops.push_back(text.get<std::string>());
     }
     return {};
@@ -240,6 +246,11 @@ class Reader {
     if (tokens.empty()) {
       if (vocab.bos == kNoToken) return bad("prompt", "is empty, and the model has no BOS token");
       tokens.push_back(vocab.bos);
+    }
+    // Before each of its texts gets a copy.
+    if (tokens.size() > defaults_.context) {
+      return Error{Code::no_space, "context",
+                   fmt::format("{} tokens do not fit a context of {}", tokens.size(), defaults_.context)};
     }
     request_.prompts.push_back(std::move(tokens));
     return {};

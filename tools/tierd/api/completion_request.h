@@ -30,6 +30,7 @@ struct CompletionRequest {
 struct CompletionDefaults {
   GenerationOptions generation;
   uint32_t most_texts = 64;  // prompts times n
+  uint32_t context = UINT32_MAX;
 };
 
 // The messages of a chat, as /v1/chat/completions and /apply-template have them, in the form of the family.

@@ -71,6 +71,9 @@ Result<std::optional<uint32_t>> Generation::next(std::span<const float> logits) 
   const std::vector<uint32_t>& ends = tokenizer_.vocab().end_tokens;
   if (!options_.ignore_eos && std::find(ends.begin(), ends.end(), token) != ends.end()) {
     end_.why = EndEvent::Why::end_token;
+    // It is no text, and whoever scores texts counts it all the same.
+    if (options_.logprobs)
+      told_(TokenEvent{token, tokenizer_.piece(token, true), {}, logprobs(logits, token), times()});
     return none;
   }
   ++generated_;

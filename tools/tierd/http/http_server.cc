@@ -74,9 +74,11 @@ class Exchange final : public HttpReply {
   }
   void write(std::string data) override {
     if (over_ || !streams_ || data.empty()) return;
+    const bool unread_before = unread_ != 0;
     unread_ += data.size();
     parts_.push_back(std::move(data));
-    if (unread_ > most_unread_) return leave();
+    // A single part may be large: that is not the client's doing.
+    if (unread_before && unread_ > most_unread_) return leave();
     tell();
   }
   void end() override {
