@@ -30,6 +30,7 @@ struct Options {
   uint32_t seconds = 300;
   uint32_t requests = 48;  // different ones
   uint32_t leave_percent = 10;
+  uint32_t longest = 300;  // bytes of a prompt
   uint64_t seed = 1;
   std::string text;
 };
@@ -69,8 +70,8 @@ double ms_since(Clock::time_point then) {
 std::vector<Sample> samples_of(const Options& options, Random& random) {
   std::vector<Sample> samples;
   for (uint32_t i = 0; i < options.requests; ++i) {
-    const uint32_t most =
-        static_cast<uint32_t>(std::min<size_t>(options.text.size() / 2, i % 4 == 0 ? 600 : 60));
+    const uint32_t most = static_cast<uint32_t>(
+        std::min<size_t>(options.text.size() / 2, i % 4 == 0 ? options.longest : options.longest / 8 + 1));
     const uint32_t length = 1 + random.below(most);
     const uint32_t from = random.below(static_cast<uint32_t>(options.text.size()) - length);
     samples.push_back({{{"prompt", options.text.substr(from, length)},
@@ -237,6 +238,7 @@ int main(int argc, char** argv) {
   line.option("--clients", options.clients, "at once").shows_default();
   line.option("--seconds", options.seconds, "how long").shows_default();
   line.option("--requests", options.requests, "different ones").shows_default();
+  line.option("--longest", options.longest, "bytes of the longest prompt").shows_default();
   line.option("--leave", options.leave_percent, "percent of them whose client leaves early").shows_default();
   line.option("--seed", options.seed, "of the choices").shows_default();
   line.option("file", file, "a text that prompts are cut from").named("TEXT").required();
