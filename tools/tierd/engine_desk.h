@@ -16,7 +16,7 @@ class EngineDesk {
 
   // [any thread] False: too much lies there already.
   bool try_leave(Work work);
-  // [any thread] What must not be lost: it counts for nothing.
+  // [any thread] What must not be lost: it is taken however much lies there, and counts like the rest.
   void leave(Work work);
 
   // [engine's thread] What was left, in its order.

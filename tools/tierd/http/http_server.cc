@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -17,6 +18,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <cerrno>
 #include <deque>
 #include <random>
 #include <set>
@@ -317,7 +319,8 @@ class Server final : public HttpServer {
     const bool went_well = co_await write_answer(stream, *exchange, without_body);
     exchange->leave();
     exchanges_.erase(exchange);
-    co_return went_well&& keep;
+    const bool another = went_well && keep;
+    co_return another;
   }
 
   HttpRequest request_of(http::request<http::string_body>& message) {
