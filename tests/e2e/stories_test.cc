@@ -22,8 +22,8 @@ TEST_P(Stories, TellsItsStory) {
   const std::string model = shared_file(folder + GetParam());
   const std::string tokenizer = shared_file(folder + "tok512.bin");
   if (model.empty() || tokenizer.empty()) GTEST_SKIP() << folder << GetParam() << " is not here";
-  const std::vector<std::string> story = {"-m", model, "--tokenizer", tokenizer, "-n", "200",
-                                          "-c", "208", "--temp",      "0",       "-q"};
+  const std::vector<std::string> story = {"-m",  model, "--tokenizer", tokenizer, "-p", "",  "-n",
+                                          "200", "-c",  "208",         "--temp",  "0",  "-q"};
   const auto tell = [&](std::vector<std::string> how) {
     how.insert(how.end(), story.begin(), story.end());
     return run_tierd(how);
