@@ -49,9 +49,10 @@ endfunction()
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test_headers.cc CONTENT "int main() {}\n")
 add_executable(tierd_test_headers ${CMAKE_BINARY_DIR}/test_headers.cc)
 set_target_properties(tierd_test_headers PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-target_link_libraries(tierd_test_headers PRIVATE tierd_options GTest::gmock GTest::gtest)
+target_link_libraries(tierd_test_headers PRIVATE tierd_options nlohmann_json::nlohmann_json GTest::gmock GTest::gtest)
 target_precompile_headers(tierd_test_headers PRIVATE
-  <gmock/gmock.h> <gtest/gtest.h> <algorithm> <filesystem> <fstream> <functional> <map> <memory> <span> <string> <vector>)
+  <gmock/gmock.h> <gtest/gtest.h> <algorithm> <filesystem> <fstream> <functional> <map> <memory> <span> <string> <vector>
+  <nlohmann/json.hpp>)
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
   # What is tested is optimised; the tests themselves need not be, and compile a third faster.
   set(TIERD_TEST_OPTIONS -O0)
