@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace tierd {
 namespace {
@@ -15,118 +16,229 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin));
 }
 
-// What a family writes with.
-struct Frame {
-  std::span<const ChatMessage> messages;
-  const std::string& begin;  // BOS
-  const std::string& end;    // EOS
-};
+// In the marks of a turn: EOS, and BOS but at the very beginning, where the tokenizer puts it.
+constexpr std::string_view kEos = "{eos}";
+constexpr std::string_view kBos = "{bos}";
 
-// [ROLE] before and [END] after each message, and the assistant's beginning.
-struct Marks {
-  const char* system[2];
-  const char* user[2];
-  const char* assistant[2];
-  const char* next;
+// What stands before and after what one of them says.
+struct Turn {
+  std::string_view before;
+  std::string_view after;
   bool trims = false;
 };
-std::string marked(const Frame& frame, const Marks& marks) {
-  std::string out;
-  for (const ChatMessage& message : frame.messages) {
-    const auto& [before, after] = message.role == "system" ? marks.system
-                                  : message.role == "user" ? marks.user
-                                                           : marks.assistant;
-    out += before;
-    out += marks.trims ? trimmed(message.content) : message.content;
-    for (const char* c = after; *c != '\0'; ++c) *c == '\1' ? out += frame.end : out += *c;
-  }
-  return out + marks.next;
-}
 
-std::string chatml(const Frame& frame) {
-  return marked(frame, {{"<|im_start|>system\n", "<|im_end|>\n"},
+// Where the system's words stand.
+enum class System : uint8_t {
+  in_turns,       // of its own, any number of them
+  in_first_user,  // between its marks, before what the user says first
+  in_last_user,
+  nowhere,
+};
+
+// What an assistant thought before it spoke, up to </think>, in turns that are over.
+enum class Thoughts : uint8_t { stay, go, go_with_lines };
+
+struct Form {
+  Turn system, user, assistant;
+  std::string_view next;  // how the assistant begins
+  System where = System::in_turns;
+  std::string_view preface = {};                // before what the system says first
+  std::optional<std::string_view> silent = {};  // what the system says where it says nothing
+  Thoughts thoughts = Thoughts::stay;
+};
+
+constexpr Turn kIm[] = {{"<|im_start|>system\n", "<|im_end|>\n"},
                         {"<|im_start|>user\n", "<|im_end|>\n"},
-                        {"<|im_start|>assistant\n", "<|im_end|>\n"},
-                        "<|im_start|>assistant\n"});
+                        {"<|im_start|>assistant\n", "<|im_end|>\n"}};
+constexpr std::string_view kImNext = "<|im_start|>assistant\n";
+constexpr Form kChatml = {kIm[0], kIm[1], kIm[2], kImNext};
+constexpr Form kQwq = {.system = kIm[0],
+                       .user = kIm[1],
+                       .assistant = kIm[2],
+                       .next = "<|im_start|>assistant\n<think>\n",
+                       .thoughts = Thoughts::go_with_lines};
+constexpr Form kQwen3 = {.system = kIm[0],
+                         .user = kIm[1],
+                         .assistant = kIm[2],
+                         .next = kImNext,
+                         .thoughts = Thoughts::go_with_lines};
+constexpr Form chatml_saying(std::string_view silent) {
+  return {.system = kIm[0], .user = kIm[1], .assistant = kIm[2], .next = kImNext, .silent = silent};
 }
+constexpr std::string_view kQwen25 = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.";
 
-std::string llama3(const Frame& frame) {
-  return marked(frame, {{"<|start_header_id|>system<|end_header_id|>\n\n", "<|eot_id|>"},
-                        {"<|start_header_id|>user<|end_header_id|>\n\n", "<|eot_id|>"},
-                        {"<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>"},
-                        "<|start_header_id|>assistant<|end_header_id|>\n\n",
-                        true});
-}
+constexpr Form kPhi4 = {{"<|im_start|>system<|im_sep|>", "<|im_end|>"},
+                        {"<|im_start|>user<|im_sep|>", "<|im_end|>"},
+                        {"<|im_start|>assistant<|im_sep|>", "<|im_end|>"},
+                        "<|im_start|>assistant<|im_sep|>"};
+constexpr Form kPhi3 = {{"<|system|>\n", "<|end|>\n"},
+                        {"<|user|>\n", "<|end|>\n"},
+                        {"<|assistant|>\n", "<|end|>\n"},
+                        "<|assistant|>\n"};
+constexpr Form kPhi2 = {{"", "\n"}, {"Instruct: ", "\n"}, {"Output: ", "\n"}, "Output:"};
 
-std::string zephyr(const Frame& frame) {
-  return marked(
-      frame,
-      {{"<|system|>\n", "\1\n"}, {"<|user|>\n", "\1\n"}, {"<|assistant|>\n", "\1\n"}, "<|assistant|>\n"});
-}
+constexpr Turn kHeader[] = {{"<|start_header_id|>system<|end_header_id|>\n\n", "<|eot_id|>", true},
+                            {"<|start_header_id|>user<|end_header_id|>\n\n", "<|eot_id|>", true},
+                            {"<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>", true}};
+constexpr std::string_view kHeaderNext = "<|start_header_id|>assistant<|end_header_id|>\n\n";
+constexpr Form kLlama3 = {kHeader[0], kHeader[1], kHeader[2], kHeaderNext};
+// The day is the one that these templates name where they are not told the time, so that the same chat is the
+// same text tomorrow.
+constexpr Form kLlama31 = {.system = kHeader[0],
+                           .user = kHeader[1],
+                           .assistant = kHeader[2],
+                           .next = kHeaderNext,
+                           .preface = "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n",
+                           .silent = ""};
+constexpr Form kLlama2 = {.system = {"<<SYS>>\n", "\n<</SYS>>\n\n"},
+                          .user = {"{bos}[INST] ", " [/INST]", true},
+                          .assistant = {" ", " {eos}", true},
+                          .next = "",
+                          .where = System::in_first_user};
+constexpr Form kLlama2Sys = {.system = kLlama2.system,
+                             .user = {"[INST] ", " [/INST]", true},
+                             .assistant = kLlama2.assistant,
+                             .next = "",
+                             .where = System::in_first_user};
 
-std::string vicuna(const Frame& frame) {
-  return marked(frame, {{"", "\n\n"}, {"USER: ", "\n"}, {"ASSISTANT: ", "\1\n"}, "ASSISTANT:"});
-}
+constexpr Form kMistral = {.system = {},
+                           .user = {"[INST] ", " [/INST]"},
+                           .assistant = {"", "{eos}"},
+                           .next = "",
+                           .where = System::nowhere};
+constexpr Form kMistralV1 = {.system = {"", "\n\n"},
+                             .user = {" [INST] ", " [/INST]"},
+                             .assistant = {" ", "{eos}"},
+                             .next = "",
+                             .where = System::in_first_user};
+constexpr Form kMistralV3 = {.system = {"", "\n\n"},
+                             .user = {"[INST] ", "[/INST]"},
+                             .assistant = {" ", "{eos}", true},
+                             .next = "",
+                             .where = System::in_last_user};
+constexpr Form kMistralV3Tekken = {.system = {"", "\n\n"},
+                                   .user = {"[INST]", "[/INST]"},
+                                   .assistant = {"", "{eos}"},
+                                   .next = "",
+                                   .where = System::in_last_user};
+constexpr Form kMistralV7 = {
+    {"[SYSTEM_PROMPT] ", "[/SYSTEM_PROMPT]"}, {"[INST] ", "[/INST]"}, {" ", "{eos}"}, ""};
+constexpr Form kMistralV7Tekken = {
+    {"[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"}, {"[INST]", "[/INST]"}, {"", "{eos}"}, ""};
 
-std::string deepseek(const Frame& frame) {
-  return marked(
-      frame, {{"", ""}, {"### Instruction:\n", "\n"}, {"### Response:\n", "\n<|EOT|>\n"}, "### Response:\n"});
-}
+constexpr Form kDeepseek = {
+    .system = {"", ""},
+    .user = {"### Instruction:\n", "\n"},
+    .assistant = {"### Response:\n", "\n<|EOT|>\n"},
+    .next = "### Response:\n",
+    .silent =
+        "You are an AI programming assistant, utilizing the Deepseek Coder model, developed by Deepseek "
+        "Company, and you only answer questions related to computer science. For politically sensitive "
+        "questions, security and privacy issues, and other non-computer science questions, you will refuse "
+        "to answer\n"};
+constexpr Form kDeepseek2 = {{"", "\n\n"}, {"User: ", "\n\n"}, {"Assistant: ", "{eos}"}, "Assistant:"};
+constexpr Form kDeepseek3 = {.system = {"", ""},
+                             .user = {"<｜User｜>", ""},
+                             .assistant = {"<｜Assistant｜>", "<｜end▁of▁sentence｜>"},
+                             .next = "<｜Assistant｜>",
+                             .thoughts = Thoughts::go};
+constexpr Form kDeepseekR1 = {.system = {"", ""},
+                              .user = {"<｜User｜>", ""},
+                              .assistant = {"<｜Assistant｜>", "<｜end▁of▁sentence｜>"},
+                              .next = "<｜Assistant｜><think>\n",
+                              .thoughts = Thoughts::go};
 
-std::string deepseek2(const Frame& frame) {
-  return marked(frame, {{"", "\n\n"}, {"User: ", "\n\n"}, {"Assistant: ", "\1"}, "Assistant:"});
-}
+constexpr Form kZephyr = {{"<|system|>\n", "{eos}\n"},
+                          {"<|user|>\n", "{eos}\n"},
+                          {"<|assistant|>\n", "{eos}\n"},
+                          "<|assistant|>\n"};
+constexpr Form kTulu = {
+    {"<|system|>\n", "\n"}, {"<|user|>\n", "\n"}, {"<|assistant|>\n", "{eos}\n"}, "<|assistant|>\n"};
+constexpr Form kVicuna = {{"", "\n\n"}, {"USER: ", "\n"}, {"ASSISTANT: ", "{eos}\n"}, "ASSISTANT:"};
+constexpr Form kVicunaOrca = {{"SYSTEM: ", "\n"}, {"USER: ", "\n"}, {"ASSISTANT: ", "{eos}\n"}, "ASSISTANT:"};
+constexpr Form kFalcon = {{"System: ", "\n"}, {"User: ", "\n"}, {"Falcon: ", "\n"}, "Falcon:"};
+constexpr Form kPersimmon = {{"", "\n\n"}, {"human: ", "\n\n"}, {"adept: ", "\n\n"}, "adept:"};
 
-std::string deepseek3(const Frame& frame) {
-  return marked(
-      frame,
-      {{"", "\n\n"}, {"<｜User｜>", ""}, {"<｜Assistant｜>", "<｜end▁of▁sentence｜>"}, "<｜Assistant｜>"});
-}
+// Of a chat, in one form.
+class Writer {
+ public:
+  Writer(const Form& form, const std::string& begin, const std::string& end)
+      : form_(form), begin_(begin), end_(end) {}
 
-std::string mistral_v7(const Frame& frame) {
-  return marked(frame, {{"[SYSTEM_PROMPT] ", "[/SYSTEM_PROMPT]"}, {"[INST] ", "[/INST]"}, {" ", "\1"}, ""});
-}
+  std::string write(std::span<const ChatMessage> messages) {
+    const bool told = messages.front().role == "system";
+    std::string system;  // what a user's turn begins with
+    size_t bearer = messages.size();
+    if (form_.where == System::in_turns) {
+      if (!told && form_.silent) turn(form_.system, std::string(*form_.silent), form_.preface);
+    } else if (told) {
+      system.append(form_.system.before).append(messages.front().content).append(form_.system.after);
+      for (size_t i = 0; i != messages.size(); ++i) {
+        if (messages[i].role != "user") continue;
+        bearer = i;
+        if (form_.where == System::in_first_user) break;
+      }
+    }
+    for (size_t i = 0; i != messages.size(); ++i) {
+      const std::string& content = messages[i].content;
+      if (messages[i].role == "user") {
+        turn(form_.user, i == bearer ? system + content : content);
+      } else if (messages[i].role == "assistant") {
+        turn(form_.assistant, spoken(content));
+      } else if (form_.where == System::in_turns) {
+        turn(form_.system, content, i == 0 ? form_.preface : "");
+      }
+    }
+    return out_.append(form_.next);
+  }
 
-std::string falcon(const Frame& frame) {
-  return marked(frame, {{"System: ", "\n"}, {"User: ", "\n"}, {"Falcon: ", "\n"}, "Falcon:"});
-}
+ private:
+  void turn(const Turn& turn, const std::string& content, std::string_view preface = {}) {
+    mark(turn.before);
+    out_ += preface;
+    out_ += turn.trims ? trimmed(content) : content;
+    mark(turn.after);
+  }
 
-std::string persimmon(const Frame& frame) {
-  return marked(frame, {{"", "\n\n"}, {"human: ", "\n\n"}, {"adept: ", "\n\n"}, "adept:"});
-}
-
-std::string phi2(const Frame& frame) {
-  return marked(frame, {{"", "\n"}, {"Instruct: ", "\n"}, {"Output: ", "\n"}, "Output:"});
-}
-
-// The system's words stand in the first user's.
-std::string llama2(const Frame& frame) {
-  std::string out, system;
-  bool first = true;
-  for (const ChatMessage& message : frame.messages) {
-    if (message.role == "system") {
-      system = "<<SYS>>\n" + message.content + "\n<</SYS>>\n\n";
-    } else if (message.role == "user") {
-      // The tokenizer puts the first BOS.
-      out += (first ? "" : frame.begin) + "[INST] " + trimmed(std::exchange(system, {}) + message.content) +
-             " [/INST]";
-      first = false;
-    } else {
-      out += " " + trimmed(message.content) + " " + frame.end;
+  void mark(std::string_view marks) {
+    while (!marks.empty()) {
+      if (marks.starts_with(kEos)) {
+        out_ += end_;
+        marks.remove_prefix(kEos.size());
+      } else if (marks.starts_with(kBos)) {
+        if (!out_.empty()) out_ += begin_;
+        marks.remove_prefix(kBos.size());
+      } else {
+        out_ += marks.front();
+        marks.remove_prefix(1);
+      }
     }
   }
-  return out;
-}
 
-std::string mistral(const Frame& frame, const char* before, const char* after) {
-  std::string out, system;
-  for (const ChatMessage& message : frame.messages) {
-    if (message.role == "system") {
-      system = message.content + "\n\n";
-    } else if (message.role == "user") {
-      out += before + std::exchange(system, {}) + message.content + after;
+  std::string spoken(const std::string& content) const {
+    constexpr std::string_view kThought = "</think>";
+    const size_t at = content.rfind(kThought);
+    if (form_.thoughts == Thoughts::stay || at == std::string::npos) return content;
+    size_t from = at + kThought.size();
+    if (form_.thoughts == Thoughts::go_with_lines)
+      from = std::min(content.find_first_not_of('\n', from), content.size());
+    return content.substr(from);
+  }
+
+  const Form& form_;
+  const std::string& begin_;
+  const std::string& end_;
+  std::string out_;
+};
+
+// Jinja's strings are quoted either way, and have line feeds as they are or written out.
+std::string normalized(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i != text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 != text.size() && text[i + 1] == 'n') {
+      out += '\n', ++i;
     } else {
-      out += " " + message.content + frame.end;
+      out += text[i] == '"' ? '\'' : text[i];
     }
   }
   return out;
@@ -136,32 +248,52 @@ std::string mistral(const Frame& frame, const char* before, const char* after) {
 
 struct ChatTemplate::Family {
   const char* name;
-  std::string (*write)(const Frame&);
+  const Form& form;
   // What its templates contain, and none of the families above it.
-  std::vector<const char*> marks;
-  bool system_first = false;  // the system speaks at most once, and first
+  std::vector<std::string_view> marks;
+  std::string_view without = {};  // what they do not contain
+
+  bool has(const std::string& chat_template) const {
+    const auto in = [&](std::string_view mark) { return chat_template.find(mark) != std::string::npos; };
+    return std::all_of(marks.begin(), marks.end(), in) && (without.empty() || !in(without));
+  }
 };
 
 // In the order in which a template is looked at.
 const std::vector<ChatTemplate::Family>& ChatTemplate::families() {
+  static constexpr Form kQwen15Form = chatml_saying("You are a helpful assistant");
+  static constexpr Form kQwen2Form = chatml_saying("You are a helpful assistant.");
+  static constexpr Form kQwen25Form = chatml_saying(kQwen25);
   static const std::vector<Family> all = {
-      {"chatml", chatml, {"<|im_start|>", "<|im_end|>"}},
-      {"llama3", llama3, {"<|start_header_id|>", "<|end_header_id|>"}},
-      {"mistral-v7", mistral_v7, {"[SYSTEM_PROMPT]"}},
-      {"llama2", llama2, {"[INST]", "<<SYS>>"}, true},
-      {"mistral-v3",
-       [](const Frame& f) { return mistral(f, "[INST] ", "[/INST]"); },
-       {"[INST]", "[AVAILABLE_TOOLS]"},
-       true},
-      {"mistral-v1", [](const Frame& f) { return mistral(f, "[INST] ", " [/INST]"); }, {"[INST]"}, true},
-      {"deepseek3", deepseek3, {"<｜User｜>", "<｜Assistant｜>"}},
-      {"deepseek2", deepseek2, {"'Assistant: ' + message['content'] + eos_token"}},
-      {"deepseek", deepseek, {"### Instruction:", "<|EOT|>"}},
-      {"zephyr", zephyr, {"<|user|>", "eos_token"}},
-      {"vicuna", vicuna, {"USER: ", "ASSISTANT: "}},
-      {"falcon", falcon, {"Falcon:"}},
-      {"persimmon", persimmon, {"human: ", "adept:"}},
-      {"phi2", phi2, {"Instruct: ", "Output:"}},
+      {"phi4", kPhi4, {"<|im_start|>", "<|im_sep|>"}},
+      {"qwq", kQwq, {"<|im_start|>assistant\n<think>\n"}},
+      {"qwen3", kQwen3, {"<|im_start|>", "</think>"}},
+      {"qwen2.5", kQwen25Form, {"<|im_start|>", kQwen25}},
+      {"qwen2", kQwen2Form, {"<|im_start|>system\nYou are a helpful assistant.<|im_end|>"}},
+      {"qwen1.5", kQwen15Form, {"<|im_start|>system\nYou are a helpful assistant<|im_end|>"}},
+      {"chatml", kChatml, {"<|im_start|>", "<|im_end|>"}},
+      {"llama3.1", kLlama31, {"<|start_header_id|>", "Cutting Knowledge Date: December 2023"}},
+      {"llama3", kLlama3, {"<|start_header_id|>", "<|end_header_id|>"}},
+      {"mistral-v7", kMistralV7, {"[SYSTEM_PROMPT] "}},
+      {"mistral-v7-tekken", kMistralV7Tekken, {"[SYSTEM_PROMPT]"}},
+      {"llama2", kLlama2, {"bos_token + '[INST] '", "<<SYS>>"}},
+      {"llama2-sys", kLlama2Sys, {"[INST]", "<<SYS>>"}},
+      {"mistral-v1", kMistralV1, {"' [INST] '"}},
+      {"mistral-v3-tekken", kMistralV3Tekken, {"[AVAILABLE_TOOLS]", "'[INST]'"}},
+      {"mistral-v3", kMistralV3, {"[AVAILABLE_TOOLS]", "'[INST] '"}},
+      {"mistral", kMistral, {"'[INST] '"}},
+      {"deepseek-r1", kDeepseekR1, {"<｜User｜>", "<｜Assistant｜><think>\n"}},
+      {"deepseek3", kDeepseek3, {"<｜User｜>", "<｜Assistant｜>"}, "<think>"},
+      {"deepseek2", kDeepseek2, {"'Assistant: ' + message['content'] + eos_token"}},
+      {"deepseek", kDeepseek, {"### Instruction:", "<|EOT|>"}},
+      {"phi3", kPhi3, {"<|user|>", "<|end|>"}},
+      {"zephyr", kZephyr, {"'<|user|>\n' + message['content'] + eos_token"}},
+      {"tulu", kTulu, {"'<|user|>\n' + message['content'] + '\n'"}},
+      {"vicuna-orca", kVicunaOrca, {"SYSTEM: ", "USER: ", "ASSISTANT: "}},
+      {"vicuna", kVicuna, {"USER: ", "ASSISTANT: "}},
+      {"falcon", kFalcon, {"Falcon:"}},
+      {"persimmon", kPersimmon, {"human: ", "adept:"}},
+      {"phi2", kPhi2, {"Instruct: ", "Output:"}},
   };
   return all;
 }
@@ -174,6 +306,7 @@ ChatTemplate::ChatTemplate(const Family& family, const Vocab& vocab) : family_(&
 std::vector<std::string_view> ChatTemplate::names() {
   std::vector<std::string_view> all;
   for (const Family& family : families()) all.emplace_back(family.name);
+  std::sort(all.begin(), all.end());
   return all;
 }
 
@@ -195,11 +328,9 @@ Result<ChatTemplate> ChatTemplate::of(const Vocab& vocab) {
         Code::unsupported, "chat template",
         fmt::format("the model brings none; give one with --chat-template: {}", fmt::join(names(), ", "))};
   }
+  const std::string normal = normalized(vocab.chat_template);
   for (const Family& family : families()) {
-    const bool all = std::all_of(family.marks.begin(), family.marks.end(), [&](const char* mark) {
-      return vocab.chat_template.find(mark) != std::string::npos;
-    });
-    if (all) return ChatTemplate(family, vocab);
+    if (family.has(normal)) return ChatTemplate(family, vocab);
   }
   return Error{
       Code::unsupported, "chat template",
@@ -212,16 +343,20 @@ Result<std::string> ChatTemplate::apply(std::span<const ChatMessage> messages) c
     return Error{Code::invalid_argument, "request", fmt::format("messages[{}]: {}", i, why)};
   };
   if (messages.empty()) return Error{Code::invalid_argument, "request", "messages: there are none"};
+  const System where = family_->form.where;
   for (size_t i = 0; i < messages.size(); ++i) {
     const std::string& role = messages[i].role;
     if (role != "system" && role != "user" && role != "assistant")
       return bad(i, fmt::format("role '{}' is none of system, user, assistant", role));
-    if (role == "system" && i != 0 && family_->system_first)
+    if (role != "system" || where == System::in_turns) continue;
+    if (where == System::nowhere) return bad(i, fmt::format("a {} model knows no system", family_->name));
+    if (i != 0)
       return bad(i, fmt::format("the system speaks first, or not at all, to a {} model", family_->name));
   }
-  if (family_->system_first && messages.back().role == "system")
-    return bad(messages.size() - 1, fmt::format("a user must follow, to a {} model", family_->name));
-  return family_->write({messages, begin_, end_});
+  if (where != System::in_turns && messages.front().role == "system" &&
+      std::none_of(messages.begin(), messages.end(), [](const auto& m) { return m.role == "user"; }))
+    return bad(0, fmt::format("a user must follow, to a {} model", family_->name));
+  return Writer(family_->form, begin_, end_).write(messages);
 }
 
 }  // namespace tierd
