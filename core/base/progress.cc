@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/base/log.h"
 #include "core/base/time.h"
 #include "core/base/units.h"
 
@@ -21,7 +22,7 @@ Progress::Progress(std::string title, uint64_t total, bool quiet, std::string un
       total_(total),
       start_ns_(now_ns()),
       drawn_ns_(start_ns_),
-      terminal_(isatty(STDERR_FILENO) != 0),
+      terminal_(log_format() == LogFormat::text && isatty(STDERR_FILENO) != 0),
       quiet_(quiet) {}
 
 Progress::~Progress() {
@@ -69,11 +70,8 @@ void Progress::draw(bool last) {
   } else if (total_ > done_ && rate > 0) {
     text += fmt::format("  {} left", format_duration(static_cast<double>(total_ - done_) / rate));
   }
-  if (terminal_) {
-    std::fprintf(stderr, "\r%s\x1b[K%s", text.c_str(), last ? "\n" : "");
-  } else {
-    std::fprintf(stderr, "%s\n", text.c_str());
-  }
+  if (!terminal_) return say(text);
+  std::fprintf(stderr, "\r%s\x1b[K%s", text.c_str(), last ? "\n" : "");
   std::fflush(stderr);
 }
 

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/log.h"
+
 namespace tierd {
 
 void prepare_standard_streams() {
@@ -18,16 +20,12 @@ void prepare_standard_streams() {
     (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
   spdlog::set_default_logger(spdlog::stderr_logger_mt("tierd"));
-  spdlog::set_pattern("%v");
+  set_log_format(LogFormat::text);
 }
 
 Status write_output(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
   return Error{Code::io_error, "standard output", std::strerror(errno)};
-}
-
-void say(std::string_view line) {
-  std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
 }
 
 }  // namespace tierd

@@ -14,7 +14,4 @@ void prepare_standard_streams();
 // Writes and flushes. Error: io_error, when a disk is full or nobody reads any more.
 Status write_output(std::string_view text);
 
-// A line on standard error. That nobody can read it is no reason to fail.
-void say(std::string_view line);
-
 }  // namespace tierd

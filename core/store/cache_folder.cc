@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "core/base/checksum.h"
-#include "core/base/standard_streams.h"
+#include "core/base/log.h"
 #include "core/store/manifest_json.h"
 
 namespace tierd {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "core/base/checksum.h"
+#include "core/base/log.h"
 #include "core/base/progress.h"
-#include "core/base/standard_streams.h"
 #include "core/base/units.h"
 #include "core/store/extent_packer.h"
 #include "core/store/manifest_json.h"

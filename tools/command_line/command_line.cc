@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "core/base/standard_streams.h"
+#include "core/base/log.h"
 
 namespace tierd {
 namespace {

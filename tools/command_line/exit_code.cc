@@ -1,6 +1,6 @@
 #include "tools/command_line/exit_code.h"
 
-#include "core/base/standard_streams.h"
+#include "core/base/log.h"
 
 namespace tierd {
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <system_error>
 
+#include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/base/units.h"
 #include "tiers/compute/kernels.h"

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/base/log.h"
 #include "core/base/progress.h"
 #include "core/base/standard_streams.h"
 #include "tools/assembly/runtime.h"

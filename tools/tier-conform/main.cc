@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/host/plugin_file.h"
 #include "tools/assembly/plugin_tensors.h"

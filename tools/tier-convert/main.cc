@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/base/units.h"
 #include "core/store/source.h"

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "core/base/log.h"
 #include "core/base/progress.h"
 #include "core/base/standard_streams.h"
 #include "core/engine/session.h"

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/base/units.h"
 #include "core/model/shape_file.h"

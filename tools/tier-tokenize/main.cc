@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/text/input_file.h"
 #include "core/text/tokenizer.h"

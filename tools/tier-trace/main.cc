@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/base/units.h"
 #include "core/store/disk.h"

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/store/source.h"
 #include "tools/command_line/command_line.h"

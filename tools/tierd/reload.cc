@@ -5,7 +5,7 @@
 #include <atomic>
 #include <csignal>
 
-#include "core/base/standard_streams.h"
+#include "core/base/log.h"
 #include "core/base/units.h"
 
 namespace tierd {
