@@ -1,6 +1,7 @@
 #include "core/engine/batcher.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <utility>
@@ -150,12 +151,12 @@ Status Batcher::run(const Step& step) {
   for (const Part& part : step.parts) {
     Sequence& sequence = sequences_[part.sequence];
     if (sequence.begun) continue;
-    TIERD_TRY(engine_.begin_sequence(part.sequence));
+    TIERD_TRY(engine_.begin_sequence(part.sequence, sequence.active->text.label));
     sequence.begun = true;
   }
   TIERD_ASSIGN(const std::span<const float> logits, engine_.step(step.rows, step.wanted, step.prefill));
   ++counters_.steps;
-  (step.prefill ? counters_.prompt_tokens : counters_.generated_tokens) += step.rows.size();
+  if (step.prefill) counters_.prompt_tokens += step.rows.size();
   size_t row = 0;
   for (const Part& part : step.parts) {
     std::vector<uint32_t>& tokens = sequences_[part.sequence].tokens;
@@ -183,6 +184,7 @@ void Batcher::go_on(const Part& part, const Step& step, std::span<const float> l
     tell_progress(sequence);
     if (sequence.in_prompt()) return;
   }
+  ++counters_.generated_tokens;
   const auto next = continuation.next(logits_of(part.wanted - 1));
   if (!next.ok()) return end(sequence, TextEnd::failed, next.error());
   if (!next->has_value()) return end(sequence, TextEnd::finished, {});
@@ -210,7 +212,12 @@ Status Batcher::step() {
 
 void Batcher::end(Sequence& sequence, TextEnd end, const Status& why) {
   const auto number = static_cast<uint32_t>(&sequence - sequences_.data());
-  if (sequence.begun) engine_.end_sequence(number);
+  if (sequence.begun) {
+    engine_.end_sequence(number);
+    // It is over, and the next one has nothing to do with it.
+    const Status fault = engine_.take_fault();
+    if (!fault.ok()) spdlog::warn("{}", fault.error().line());
+  }
   sequence.begun = false;
   sequence.last_used = ++clock_;
   std::erase(alone_, number);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/base/result.h"
@@ -50,6 +51,7 @@ struct Text {
   std::vector<uint32_t> prompt;  // at least one token
   bool prompt_logits = false;    // no part of such a prompt is taken from the cache
   std::shared_ptr<Continuation> continuation;
+  std::string label = {};  // whose it is, for traces
 };
 
 class Batcher {
@@ -83,7 +85,7 @@ class Batcher {
   struct Counters {
     uint64_t prompt_tokens = 0;     // computed
     uint64_t cached_tokens = 0;     // not computed, since the KV cache had them
-    uint64_t generated_tokens = 0;  // rows of decoding
+    uint64_t generated_tokens = 0;  // `next` was asked for, the ends of texts included
     uint64_t steps = 0;
     uint64_t texts = 0;  // that ended
   };

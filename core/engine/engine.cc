@@ -107,9 +107,9 @@ Status Engine::well() {
   return recover_();
 }
 
-Status Engine::begin_sequence(uint64_t sequence) {
+Status Engine::begin_sequence(uint64_t sequence, std::string_view label) {
   TIERD_TRY(ready());
-  return scheduler_.begin_sequence(sequence);
+  return scheduler_.begin_sequence(sequence, label);
 }
 
 Result<std::span<const float>> Engine::step(std::span<const RowInfo> rows, std::span<const uint32_t> wanted,

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -53,10 +54,13 @@ class Engine {
   Result<std::span<const float>> step(std::span<const RowInfo> rows, std::span<const uint32_t> wanted,
                                       bool prefill);
 
-  // A sequence of rows begins before its first step, and ends after its last; predictors hear of it. The
-  // fault of an end fails what is asked next, a beginning or a step.
-  Status begin_sequence(uint64_t sequence);
+  // A sequence of rows begins before its first step, and ends after its last; predictors hear of it. `label`:
+  // whose it is, for traces. The fault of an end fails what is asked next, a beginning or a step, unless it
+  // is taken before.
+  Status begin_sequence(uint64_t sequence, std::string_view label = {});
   void end_sequence(uint64_t sequence) { scheduler_.end_sequence(sequence); }
+
+  Status take_fault() { return scheduler_.take_fault(); }
 
   // Of the rows of the last step, which were a token and guesses of those that follow it, so many were right.
   void rows_kept(uint32_t rows, uint32_t kept) { scheduler_.rows_kept(rows, kept); }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "core/kernel/active_set.h"
 #include "core/kernel/site.h"
@@ -35,7 +36,7 @@ class KernelObserver {
   virtual ~KernelObserver() = default;
 
   // What the engine asks of the scheduler.
-  virtual void sequence_begins(uint64_t sequence) = 0;
+  virtual void sequence_begins(uint64_t sequence, std::string_view label) = 0;
   virtual void sequence_ends(uint64_t sequence) = 0;
   virtual void fill_begins() = 0;
   virtual void pass_begins(SiteId site, const Pass& pass) = 0;
@@ -64,7 +65,7 @@ class KernelObserver {
 // One that hears of everything and does nothing: for those who want to know of one thing.
 class SilentObserver : public KernelObserver {
  public:
-  void sequence_begins(uint64_t) override {}
+  void sequence_begins(uint64_t, std::string_view) override {}
   void sequence_ends(uint64_t) override {}
   void fill_begins() override {}
   void pass_begins(SiteId, const Pass&) override {}

@@ -536,8 +536,8 @@ bool Scheduler::stopping() {
   return true;
 }
 
-Status Scheduler::begin_sequence(uint64_t sequence) {
-  if (observer() != nullptr) observer()->sequence_begins(sequence);
+Status Scheduler::begin_sequence(uint64_t sequence, std::string_view label) {
+  if (observer() != nullptr) observer()->sequence_begins(sequence, label);
   return strategies_.predictor.call_if(&tierd_predictor_1::begin_sequence, "begin_sequence", sequence);
 }
 

@@ -67,7 +67,7 @@ class Scheduler : private CompletionSink {
 
   // Between two steps, to the predictor: rows of a sequence follow, or come no more. The fault of an end, for
   // which nobody waits, is kept for take_fault.
-  Status begin_sequence(uint64_t sequence);
+  Status begin_sequence(uint64_t sequence, std::string_view label = {});
   void end_sequence(uint64_t sequence);
   // After a step whose rows were a token and guesses: how many of them were right. A fault is kept for
   // take_fault.

@@ -226,10 +226,11 @@ void get(In& in, PassBegins& e) {
   e.sequences = get_numbers(in);
 }
 void put(Out& out, const SequenceBegins& e) {
-  out.number(e.sequence);
+  out.number(e.sequence), out.text(e.label);
 }
 void get(In& in, SequenceBegins& e) {
   e.sequence = in.number();
+  e.label = in.text();
 }
 void put(Out& out, const SequenceEnds& e) {
   out.number(e.sequence);

@@ -33,7 +33,7 @@ class Text {
                        e.given ? ", given " + runs_text(*e.given) : "");
   }
   std::string operator()(const SequenceBegins& e) const {
-    return fmt::format("sequence {} begins", e.sequence);
+    return fmt::format("sequence {} begins{}", e.sequence, e.label.empty() ? "" : ": " + e.label);
   }
   std::string operator()(const SequenceEnds& e) const { return fmt::format("sequence {} ends", e.sequence); }
   std::string operator()(const StepEnds& e) const { return fmt::format("step {} ends", e.step); }

@@ -33,6 +33,7 @@ PassBegins pass_event(SiteId site, const Pass& pass);
 // A sequence of rows, between two steps.
 struct SequenceBegins {
   uint64_t sequence = 0;
+  std::string label = {};  // whose it is, such as a request
   bool operator==(const SequenceBegins&) const = default;
 };
 struct SequenceEnds {

@@ -74,8 +74,8 @@ void Recorder::add(Event event) {
 void Recorder::swapped(std::string kind, StrategyConfig strategy) {
   add({0, Swapped{std::move(kind), std::move(strategy)}});
 }
-void Recorder::sequence_begins(uint64_t sequence) {
-  add({0, SequenceBegins{sequence}});
+void Recorder::sequence_begins(uint64_t sequence, std::string_view label) {
+  add({0, SequenceBegins{sequence, std::string(label)}});
 }
 void Recorder::sequence_ends(uint64_t sequence) {
   add({0, SequenceEnds{sequence}});

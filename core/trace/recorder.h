@@ -28,7 +28,7 @@ class Recorder final : public KernelObserver {
   // Nothing follows. Errors: io_error, of any write since `create`.
   Status finish();
 
-  void sequence_begins(uint64_t sequence) override;
+  void sequence_begins(uint64_t sequence, std::string_view label) override;
   void sequence_ends(uint64_t sequence) override;
   void fill_begins() override;
   void pass_begins(SiteId site, const Pass& pass) override;

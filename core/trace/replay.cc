@@ -43,7 +43,9 @@ class Follower final : public KernelObserver, public Recording {
   uint64_t events() const { return events_; }
   uint64_t steps() const { return steps_; }
 
-  void sequence_begins(uint64_t sequence) override { expect(SequenceBegins{sequence}); }
+  void sequence_begins(uint64_t sequence, std::string_view label) override {
+    expect(SequenceBegins{sequence, std::string(label)});
+  }
   void sequence_ends(uint64_t sequence) override { expect(SequenceEnds{sequence}); }
   void fill_begins() override { expect(FillBegins{}); }
   void pass_begins(SiteId site, const Pass& pass) override {
@@ -153,7 +155,7 @@ Task<Status> follow(TraceReader& trace, Follower& follower, WeightlessKernel& ke
     } else if (const auto* rows = follower.next_as<RowsKept>()) {
       scheduler.rows_kept(rows->rows, rows->kept);
     } else if (const auto* sequence = follower.next_as<SequenceBegins>()) {
-      (void)scheduler.begin_sequence(sequence->sequence);
+      (void)scheduler.begin_sequence(sequence->sequence, sequence->label);
     } else if (const auto* over = follower.next_as<SequenceEnds>()) {
       scheduler.end_sequence(over->sequence);
     } else if (follower.next_as<FillBegins>() != nullptr) {

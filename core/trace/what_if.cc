@@ -112,7 +112,7 @@ class Asker {
     return {};
   }
   Status operator()(const SequenceBegins& begins) {
-    return kernel_.scheduler().begin_sequence(begins.sequence);
+    return kernel_.scheduler().begin_sequence(begins.sequence, begins.label);
   }
   Status operator()(const SequenceEnds& ends) {
     kernel_.scheduler().end_sequence(ends.sequence);

@@ -86,8 +86,9 @@ class BatcherTest : public testing::Test {
     while (batcher_->busy()) ASSERT_TRUE(batcher_->step().ok());
   }
   // What a text is when there is no other.
-  static Tokens alone(const Tokens& prompt, size_t most) {
-    const auto runtime = world_->start();
+  static Tokens alone(const Tokens& prompt, size_t most) { return alone(*world_, prompt, most); }
+  static Tokens alone(const ModelWorld& world, const Tokens& prompt, size_t most) {
+    const auto runtime = world.start();
     Session session((*runtime)->engine(), 0);
     Tokens tokens;
     auto logits = session.append(prompt);
@@ -318,23 +319,40 @@ TEST_F(BatcherTest, AFailedReadEndsTheTextsThatNeedItAndNoOther) {
     data.seekp(at);
     data.put(byte);
   };
+  const Tokens first = alone(world, {2, 3}, 6), last = alone(world, {5}, 6);
   Batcher batcher((*runtime)->engine(), {3, 10});
   std::vector<std::shared_ptr<Greedy>> texts;
+  std::vector<Batcher::Id> ids;
+  const auto add_all = [&] {
+    texts.clear(), ids.clear();
+    for (const Tokens& prompt : {Tokens{2, 3}, Tokens{2, token}, Tokens{5}}) {
+      texts.push_back(std::make_shared<Greedy>(6));
+      const auto id = batcher.add({prompt, false, texts.back()});
+      ASSERT_TRUE(id.ok());
+      ids.push_back(*id);
+    }
+  };
   flip();
-  for (const Tokens& prompt : {Tokens{2, 3}, Tokens{2, token}, Tokens{5}}) {
-    texts.push_back(std::make_shared<Greedy>(1));
-    ASSERT_TRUE(batcher.add({prompt, false, texts.back()}).ok());
-  }
+  add_all();
   while (batcher.busy()) ASSERT_TRUE(batcher.step().ok());
-  EXPECT_EQ(texts[0]->end, TextEnd::finished);
+  EXPECT_EQ(texts[0]->tokens, first);
   EXPECT_EQ(texts[1]->end, TextEnd::failed);
   EXPECT_THAT(texts[1]->error, HasSubstr(std::string(kDataFile)));
-  EXPECT_EQ(texts[2]->end, TextEnd::finished);
+  EXPECT_EQ(texts[2]->tokens, last);
+
+  // Each is being tried by itself when one of them leaves.
+  add_all();
+  ASSERT_TRUE(batcher.step().ok());
+  batcher.cancel(ids[0]);
+  while (batcher.busy()) ASSERT_TRUE(batcher.step().ok());
+  EXPECT_EQ(texts[0]->end, TextEnd::cancelled);
+  EXPECT_EQ(texts[1]->end, TextEnd::failed);
+  EXPECT_EQ(texts[2]->tokens, last);
   flip();
   texts.push_back(std::make_shared<Greedy>(1));
   ASSERT_TRUE(batcher.add({{2, token}, false, texts.back()}).ok());
   while (batcher.busy()) ASSERT_TRUE(batcher.step().ok());
-  EXPECT_EQ(texts[3]->end, TextEnd::finished);
+  EXPECT_EQ(texts.back()->end, TextEnd::finished);
   ASSERT_TRUE((*runtime)->engine().drain().ok());
 }
 

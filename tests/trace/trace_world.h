@@ -150,7 +150,8 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       event.what = Sent{{u32(), u32()}};
       break;
     case 12:
-      event.what = SequenceBegins{number(UINT64_MAX)};
+      event.what =
+          SequenceBegins{number(UINT64_MAX), random.below(2) == 0 ? "" : "request-" + std::to_string(u32())};
       break;
     case 13:
       event.what = SequenceEnds{number(UINT64_MAX)};
