@@ -1,6 +1,7 @@
 #include "core/store/store.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <vector>
@@ -12,8 +13,34 @@
 namespace tierd {
 
 Result<Store> Store::open(const std::string& directory) {
+  // Before the manifest is read, so that one written since is noticed.
+  const Identity manifest_file = identity_of(fmt::format("{}/{}", directory, kManifestFile));
   TIERD_ASSIGN(Manifest manifest, read_manifest(directory));
-  return Store(directory, std::move(manifest));
+  Store store(directory, std::move(manifest));
+  store.manifest_file_ = manifest_file;
+  store.data_file_ = identity_of(store.data_path());
+  return store;
+}
+
+Store::Identity Store::identity_of(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return {};
+  return {found.st_dev, found.st_ino, static_cast<uint64_t>(found.st_size), found.st_mtim.tv_sec,
+          found.st_mtim.tv_nsec};
+}
+
+Status Store::unchanged() const {
+  for (const auto& [path, opened] :
+       {std::pair(fmt::format("{}/{}", directory_, kManifestFile), manifest_file_),
+        std::pair(data_path(), data_file_)}) {
+    const Identity now = identity_of(path);
+    if (now == opened) continue;
+    const char* const what = now == Identity()           ? "was removed"
+                             : now.inode == opened.inode ? "was written to"
+                                                         : "was replaced";
+    return Error{Code::corrupt, path, fmt::format("{} since it was opened", what)};
+  }
+  return {};
 }
 
 std::string Store::data_path() const {

@@ -26,15 +26,28 @@ class Store {
   // Reads and verifies every extent; the first bad one is the error.
   Status verify_all(bool quiet) const;
 
+  // Whether the files are still those that were opened, untouched. Error: corrupt, naming the file that was
+  // replaced, written to or removed.
+  Status unchanged() const;
+
   // "extent 17 (layers.3.qkv neuron 2, offset 69632)".
   std::string describe(uint32_t extent) const;
 
  private:
+  // What tells a file from another that takes its place.
+  struct Identity {
+    uint64_t device = 0, inode = 0, bytes = 0;
+    int64_t written_s = 0, written_ns = 0;
+    bool operator==(const Identity&) const = default;
+  };
+  static Identity identity_of(const std::string& path);  // of none: zeros
+
   Store(std::string directory, Manifest manifest)
       : directory_(std::move(directory)), manifest_(std::move(manifest)) {}
 
   std::string directory_;
   Manifest manifest_;
+  Identity manifest_file_, data_file_;
 };
 
 }  // namespace tierd

@@ -137,6 +137,8 @@ Result<std::unique_ptr<Runtime>> Runtime::create(RunPlan plan, const RuntimeOpti
   TIERD_TRY(runtime->make_flash(options));
   TIERD_TRY(runtime->make_kernel(options));
   TIERD_TRY(runtime->load_tensors());
+  // Manifest and data were opened one after the other.
+  TIERD_TRY(runtime->plan_.store.unchanged());
   // Last, because a thread inherits the binding of the one that makes it.
   if (runtime->binds_workers() && runtime->dram_threads_.empty()) (void)bind_this_thread(0);
   return runtime;
@@ -492,10 +494,15 @@ Status Runtime::load_tensors() {
   return {};
 }
 
-Status Runtime::load() {
+Status Runtime::load(const std::function<void(double)>& told) {
   const uint64_t bytes = resident_bytes();
+  uint64_t done = 0;
   Progress progress("loading", bytes, quiet_ || bytes < (64u << 20));
-  TIERD_TRY(engine_->load([&](uint64_t landed) { progress.advance(landed); }));
+  TIERD_TRY(engine_->load([&](uint64_t landed) {
+    progress.advance(landed);
+    done += landed;
+    if (told) told(std::min(1.0, static_cast<double>(done) / static_cast<double>(bytes)));
+  }));
   progress.finish();
   return {};
 }

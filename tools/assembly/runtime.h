@@ -83,8 +83,9 @@ class Runtime {
   // Closes the trace, if run.trace names one; with nothing in flight. Error: io_error.
   Status end_trace();
 
-  // Brings in what stays resident, with progress. May be interrupted through dispatcher().waiter().
-  Status load();
+  // Brings in what stays resident, with progress, of which `told` hears too (0 to 1). May be interrupted
+  // through dispatcher().waiter().
+  Status load(const std::function<void(double)>& told = {});
 
   const RunPlan& plan() const { return plan_; }
   Engine& engine() { return *engine_; }
