@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "tests/e2e/program.h"
@@ -23,6 +27,9 @@ class Server : public ProgramTest {
   void start(std::vector<std::string> more = {}) {
     std::vector<std::string> arguments = {"-m", kDemo, "--port", "0", "-t", "1", "-c", "256", "--temp", "0"};
     arguments.insert(arguments.end(), more.begin(), more.end());
+    start_program(std::move(arguments));
+  }
+  void start_program(std::vector<std::string> arguments) {
     program_ = std::make_unique<Program>(TIERD_BIN_TIERD, std::move(arguments));
     const std::string mark = "serving on http://127.0.0.1:";
     for (int i = 0; i < 60'000; ++i) {
@@ -223,6 +230,30 @@ TEST_F(Server, EchoWithLogprobsScoresThePrompt) {
   EXPECT_TRUE(logprobs["token_logprobs"][0].is_null());
   for (size_t i = 1; i < n; ++i) EXPECT_LE(logprobs["token_logprobs"][i].get<double>(), 0);
   EXPECT_EQ(logprobs["top_logprobs"][n - 1].begin().value(), logprobs["token_logprobs"][n - 1]);
+  for (size_t i = 1; i < n; ++i) {
+    // The token itself is among them, whatever its rank.
+    const std::string token = logprobs["tokens"][i];
+    EXPECT_EQ(logprobs["top_logprobs"][i].at(token), logprobs["token_logprobs"][i]);
+  }
+  // Where each token's text begins, in characters of the answer.
+  const std::string text = choice["text"];
+  for (size_t i = 0; i < n; ++i) {
+    const size_t at = logprobs["text_offset"][i];
+    ASSERT_LE(at, text.size());
+    const std::string token = logprobs["tokens"][i];
+    if (at != 0) {
+      EXPECT_EQ(text.substr(at, token.size()), token) << i;
+    }
+  }
+}
+
+TEST_F(Server, WhatASamplerRefusesIsTheClientsError) {
+  start();
+  json body = {{"prompt", "a"}, {"max_tokens", 2}, {"logit_bias", json::object()}};
+  const size_t vocabulary = json::parse(get("/v1/models").body)["data"][0]["meta"]["n_vocab"];
+  for (size_t token = 0; token != vocabulary; ++token) body["logit_bias"][std::to_string(token)] = false;
+  const auto answer = post("/v1/completions", body);
+  EXPECT_EQ(answer.status, 400u) << answer.body;
 }
 
 TEST_F(Server, SeveralTextsOfSeveralPrompts) {
@@ -288,6 +319,18 @@ TEST_F(Server, BadRequestsAreToldWhatIsWrongAndHurtNobody) {
   EXPECT_EQ(end().status, 0);
 }
 
+TEST_F(Server, KeysStandInAFileToo) {
+  const std::string keys = folder().path() + "/keys";
+  std::ofstream(keys) << "sesame\n\nopen \n";
+  start({"--api-key-file", keys});
+  EXPECT_EQ(get("/props").status, 401u);
+  EXPECT_EQ(get("/props", "Authorization: Bearer open\r\n").status, 200u);
+  std::ofstream(keys, std::ios::trunc) << "\n";
+  EXPECT_THAT(run_tierd({"-m", kDemo, "--port", "0", "--api-key-file", keys}).err, HasSubstr("has no key"));
+  EXPECT_THAT(run_tierd({"-m", kDemo, "--port", "0", "--api-key", ""}).err,
+              HasSubstr("would admit everybody"));
+}
+
 TEST_F(Server, AKeyIsAskedForWhereThereIsOne) {
   start({"--api-key", "sesame", "--api-key", "open"});
   EXPECT_EQ(get("/health").status, 200u);
@@ -314,12 +357,17 @@ TEST_F(Server, SigtermFinishesWhatWasBegun) {
   start({"--ignore-eos"});
   const json whole = complete({{"prompt", "First"}, {"max_tokens", 200}});
   HttpClient client(port_);
-  client.post("/v1/completions", json{{"prompt", "First"}, {"max_tokens", 200}}.dump());
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  client.post("/v1/completions", json{{"prompt", "First"}, {"max_tokens", 200}, {"stream", true}}.dump());
+  const std::string mark = "data: ";
+  ASSERT_FALSE(client.read_to(mark).empty());
   program_->kill(SIGTERM);
-  const HttpAnswer answer = client.read();
-  ASSERT_EQ(answer.status, 200u) << answer.body;
-  EXPECT_EQ(json::parse(answer.body)["choices"][0]["text"], whole["choices"][0]["text"]);
+  // An event is a chunk of its own: between them stands how long they are.
+  std::string rest = mark + client.read_to("[DONE]"), text;
+  for (size_t at = 0; (at = rest.find(mark + "{", at)) != std::string::npos;) {
+    at += mark.size();
+    text += json::parse(rest.substr(at, rest.find("\n\n", at) - at))["choices"][0]["text"].get<std::string>();
+  }
+  EXPECT_EQ(text, whole["choices"][0]["text"]);
   const Ended ended = program_->wait();
   EXPECT_EQ(ended.status, 0) << ended.err;
 }
@@ -354,7 +402,8 @@ TEST_F(Server, MetricsCountWhatHappened) {
   // The engine says how it is after the step that gave the last token, and the answer may be quicker.
   for (int i = 0; i < 1000 && value("tierd_texts_total") < 1; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  EXPECT_EQ(value("llamacpp:tokens_predicted_total"), 7);  // the eighth was never fed
+  EXPECT_EQ(value("llamacpp:tokens_predicted_total"), 8);
+  EXPECT_EQ(value("tierd_store_changed"), 0);
   EXPECT_GT(value("llamacpp:prompt_tokens_total"), 1);
   EXPECT_EQ(value("llamacpp:requests_processing"), 0);
   EXPECT_GT(value("tierd_link_bytes_total{link=\"flash\"}"), 0);
@@ -373,6 +422,84 @@ TEST_F(Server, VariablesOfTheEnvironmentCountWhereNoFlagDoes) {
   const json model = json::parse(get("/v1/models").body)["data"][0];
   EXPECT_EQ(model["id"], "by variable");
   EXPECT_EQ(model["meta"]["n_ctx"], 256);  // -c
+}
+
+TEST_F(Server, ALineForEachRequestAndText) {
+  start({"--log-format", "json"});
+  const std::string id = "X-Request-Id: my-request.7\r\n";
+  EXPECT_EQ(post("/v1/completions", {{"prompt", "First"}, {"max_tokens", 3}}, id).headers.at("x-request-id"),
+            "my-request.7");
+  EXPECT_EQ(get("/nowhere", "X-Request-Id: other\r\n").status, 404u);
+  EXPECT_EQ(get("/health").status, 200u);
+  const Ended ended = end();
+  json text, request, other;
+  std::istringstream lines(ended.err);
+  for (std::string line; std::getline(lines, line);) {
+    const json object = json::parse(line);
+    EXPECT_EQ(object["level"], "info");
+    EXPECT_THAT(object["time"].get<std::string>(), testing::EndsWith("Z"));
+    EXPECT_NE(object.value("path", ""), "/health");
+    if (object.value("request", "") == "other") other = object;
+    if (object.value("request", "") == "my-request.7") (object.contains("text") ? text : request) = object;
+  }
+  EXPECT_EQ(text["generated_tokens"], 3) << ended.err;
+  EXPECT_EQ(text["ended_by"], "length");
+  EXPECT_EQ(request["path"], "/v1/completions");
+  EXPECT_EQ(request["status"], 200);
+  EXPECT_EQ(other["status"], 404);
+}
+
+TEST_F(Server, ATraceNamesTheRequests) {
+  const std::string trace = folder().path() + "/trace";
+  start({"--trace", trace});
+  const std::string id = "X-Request-Id: my-request.7\r\n";
+  EXPECT_EQ(post("/v1/completions", {{"prompt", "First"}, {"max_tokens", 3}}, id).status, 200u);
+  EXPECT_EQ(end().status, 0);
+  EXPECT_THAT(Program(TIERD_BIN_TRACE, {"print", trace}).wait().out,
+              HasSubstr("sequence 0 begins: my-request.7"));
+}
+
+TEST_F(Server, AKillLosesNothingButWhatWasInFlight) {
+  start({"--ignore-eos"});
+  const json before = complete({{"prompt", "First"}, {"max_tokens", 8}});
+  HttpClient client(port_);
+  client.post("/v1/completions", json{{"prompt", "a"}, {"stream", true}}.dump());
+  ASSERT_FALSE(client.read_to("data: ").empty());
+  program_->kill(SIGKILL);
+  EXPECT_EQ(program_->wait().status, 128 + SIGKILL);
+  // At the same place, whose old connection lingers.
+  start_program({"-m", kDemo, "--port", std::to_string(port_), "-t", "1", "-c", "256", "--temp", "0"});
+  EXPECT_EQ(complete({{"prompt", "First"}, {"max_tokens", 8}})["choices"][0]["text"],
+            before["choices"][0]["text"]);
+}
+
+TEST_F(Server, AStoreThatIsReplacedIsNoticedNotMixed) {
+  const std::string store = folder().path() + "/store", other = folder().path() + "/other";
+  ASSERT_EQ(Program(TIERD_BIN_CONVERT, {kDemo, store, "-q"}).wait().status, 0);
+  ASSERT_EQ(Program(TIERD_BIN_CONVERT, {kDemo, other, "--neuron-bytes", "4096", "-q"}).wait().status, 0);
+  // Streams all of it, all the time.
+  start_program({"--config", config_file("naive"), "-m", store, "--port", "0", "-t", "1", "-c", "64",
+                 "--temp", "0", "--set", "tiers.dram.capacity=60%", "--fit"});
+  const json body = {{"prompt", "First"}, {"max_tokens", 8}};
+  const json before = complete(body);
+  ASSERT_EQ(std::rename(store.c_str(), (store + ".old").c_str()), 0);
+  ASSERT_EQ(std::rename(other.c_str(), store.c_str()), 0);
+  EXPECT_EQ(complete(body)["choices"][0]["text"], before["choices"][0]["text"]);
+  const auto noticed = [&] {
+    return program_->err().find("was replaced since it was opened") != std::string::npos;
+  };
+  for (int i = 0; i < 1000 && !noticed(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(noticed()) << program_->err();
+  EXPECT_EQ(complete(body)["choices"][0]["text"], before["choices"][0]["text"]);
+
+  // What is written over in place fails, and the server lives.
+  const std::string data = store + ".old/weights.bin";
+  const uintmax_t bytes = std::filesystem::file_size(data);
+  std::ofstream(data, std::ios::in | std::ios::out) << std::string(bytes, 'x');
+  const HttpAnswer broken = post("/v1/completions", body);
+  EXPECT_EQ(broken.status, 500u);
+  EXPECT_THAT(error_of(broken), HasSubstr("checksum"));
+  EXPECT_EQ(get("/health").status, 200u);
 }
 
 TEST_F(Server, AStoreServesTwo) {

@@ -2,7 +2,6 @@
 // what is wrong and ends the connection.
 #include <sys/socket.h>
 
-#include <chrono>
 #include <thread>
 
 #include "core/base/check.h"
@@ -13,29 +12,33 @@
 namespace tierd {
 namespace {
 
-class Echo {
+class Echo final : public HttpHandler {
  public:
   Echo() {
-    using namespace std::chrono_literals;
-    HttpServer::Limits limits{.header_bytes = 2048, .body_bytes = 4096};
     // Whoever stops in the middle has ended: the client shuts down its side.
-    auto listening = HttpServer::listen(
-        "127.0.0.1", 0, limits,
-        [](HttpRequest request, std::shared_ptr<HttpReply> reply) {
-          TIERD_CHECK(request.body.size() <= 4096 && !request.id.empty());
-          if (request.path == "/stream") {
-            reply->begin(200, "text/event-stream", "");
-            reply->write(request.body);
-            return reply->end();
-          }
-          reply->send(200, "text/plain", request.method + request.path + request.body);
-        },
-        [](unsigned, const std::string& message) { return message; });
+    auto listening = HttpServer::listen("127.0.0.1", 0, {.header_bytes = 2048, .body_bytes = 4096}, *this);
     TIERD_CHECK(listening.ok());
     server_ = std::move(*listening);
     std::thread([server = server_.get()] { server->run(); }).detach();
   }
   uint16_t port() const { return server_->port(); }
+
+  bool admit(const HttpRequest& head, HttpReply& reply) override {
+    TIERD_CHECK(head.body.empty() && !head.id.empty());
+    if (head.path != "/no") return true;
+    reply.send(403, "text/plain", "no");
+    return false;
+  }
+  void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) override {
+    TIERD_CHECK(request.body.size() <= 4096);
+    if (request.path == "/stream") {
+      reply->begin(200, "text/event-stream", "");
+      reply->write(request.body);
+      return reply->end();
+    }
+    reply->send(200, "text/plain", request.method + request.path + request.body);
+  }
+  std::string error_body(unsigned, const std::string& message) const override { return message; }
 
  private:
   std::unique_ptr<HttpServer> server_;
@@ -44,7 +47,7 @@ class Echo {
 }  // namespace
 
 void fuzz(std::string_view input) {
-  static const Echo* const echo = new Echo;
+  static Echo* const echo = new Echo;
   HttpClient client(echo->port());
   TIERD_CHECK(client.connected());
   client.send(input);

@@ -162,7 +162,10 @@ TEST_F(CompletionRequestTest, WhatCannotBeDoneIsRefusedAndNotIgnored) {
   for (const json& fields :
        {json{{"grammar", "root ::= x"}}, json{{"json_schema", {{"type", "object"}}}},
         json{{"tools", {{{"type", "function"}}}}}, json{{"response_format", {{"type", "json_object"}}}},
-        json{{"suffix", "x"}}, json{{"mirostat", 2}}, json{{"dry_multiplier", 0.8}}}) {
+        json{{"suffix", "x"}}, json{{"mirostat", 2}}, json{{"dry_multiplier", 0.8}},
+        json{{"stop_token_ids", {2}}}, json{{"min_tokens", 4}}, json{{"guided_json", {{"type", "object"}}}},
+        json{{"add_generation_prompt", false}}, json{{"chat_template_kwargs", {{"enable_thinking", false}}}},
+        json{{"repetition_penalty", 1.1}}}) {
     json body = {{"prompt", "a"}};
     body.update(fields);
     EXPECT_EQ(read(body).code(), Code::unsupported) << fields;
@@ -170,7 +173,8 @@ TEST_F(CompletionRequestTest, WhatCannotBeDoneIsRefusedAndNotIgnored) {
   // Said, but off.
   for (const json& fields : {json{{"grammar", ""}}, json{{"tools", json::array()}}, json{{"mirostat", 0}},
                              json{{"response_format", {{"type", "text"}}}}, json{{"suffix", nullptr}},
-                             json{{"dry_multiplier", 0.0}}}) {
+                             json{{"dry_multiplier", 0.0}}, json{{"add_generation_prompt", true}},
+                             json{{"repetition_penalty", 1.0}}}) {
     json body = {{"prompt", "a"}};
     body.update(fields);
     EXPECT_TRUE(read(body).ok()) << fields;

@@ -15,15 +15,10 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 // Echoes what it is sent; some paths do something else.
-class HttpServerTest : public testing::Test {
+class HttpServerTest : public testing::Test, public HttpHandler {
  protected:
   void start(HttpServer::Limits limits = {}) {
-    auto listening = HttpServer::listen(
-        "127.0.0.1", 0, limits,
-        [this](HttpRequest request, std::shared_ptr<HttpReply> reply) {
-          answer(std::move(request), std::move(reply));
-        },
-        [](unsigned status, const std::string& message) { return std::to_string(status) + " " + message; });
+    auto listening = HttpServer::listen("127.0.0.1", 0, limits, *this);
     ASSERT_TRUE(listening.ok()) << listening.error().line();
     server_ = std::move(*listening);
     thread_ = std::thread([this] { server_->run(); });
@@ -44,7 +39,15 @@ class HttpServerTest : public testing::Test {
     });
     while (!done) std::this_thread::sleep_for(1ms);
   }
-  void answer(HttpRequest request, std::shared_ptr<HttpReply> reply) {
+  bool admit(const HttpRequest& head, HttpReply& reply) override {
+    if (head.path != "/no") return true;
+    reply.send(403, "text/plain", "not you");
+    return false;
+  }
+  std::string error_body(unsigned status, const std::string& message) const override {
+    return std::to_string(status) + " " + message;
+  }
+  void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) override {
     if (request.path == "/drop") return;
     if (request.path == "/hold" || request.path == "/stream") {
       held_ = reply;
@@ -202,23 +205,56 @@ TEST_F(HttpServerTest, SlowClientsAreSentAway) {
   EXPECT_EQ(bodiless.read().status, 0u);
 }
 
-TEST_F(HttpServerTest, MoreConnectionsThanAllowedAreClosed) {
+TEST_F(HttpServerTest, WhoIsNotAdmittedNeedsToSendNoBody) {
+  start();
+  HttpClient client(port());
+  client.get("/no");
+  EXPECT_EQ(client.read().status, 403u);
+  client.send("POST /no HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n");
+  const HttpAnswer refused = client.read();
+  EXPECT_EQ(refused.status, 403u);
+  EXPECT_EQ(refused.body, "not you");
+  EXPECT_EQ(refused.headers.at("connection"), "close");
+  client.leave();
+
+  HttpClient eager(port());
+  eager.send("POST /no HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + std::string(100'000, 'x'));
+  EXPECT_EQ(eager.read().status, 403u);
+  EXPECT_EQ(eager.read().status, 0u);
+}
+
+TEST_F(HttpServerTest, AClientThatLeavesIsNoticedBehindBytesItSentTooMuch) {
+  start();
+  HttpClient client(port());
+  client.send("POST /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nabc");
+  wait_for(holding_, 1);
+  client.leave();
+  wait_for(gone_, 1);
+}
+
+TEST_F(HttpServerTest, SilentClientsDoNotShutOthersOut) {
+  start({.connections = 2});
+  HttpClient silent(port()), halting(port());
+  halting.send("GET / HT");
+  for (int i = 0; i < 20; ++i) {
+    HttpClient client(port());
+    client.get("/a");
+    EXPECT_EQ(client.read().status, 200u);
+  }
+  EXPECT_EQ(silent.read().status, 0u);
+}
+
+TEST_F(HttpServerTest, WhoIsAnsweredKeepsHisConnectionAndOthersWait) {
   start({.connections = 2});
   HttpClient a(port()), b(port());
-  a.get("/a"), b.get("/b");
-  EXPECT_EQ(a.read().status, 200u);
-  EXPECT_EQ(b.read().status, 200u);
+  a.get("/stream"), wait_for(holding_, 1);
+  const std::shared_ptr<HttpReply> first = held_;
+  b.get("/stream"), wait_for(holding_, 2);
   HttpClient c(port());
   c.get("/c");
-  EXPECT_EQ(c.read().status, 0u);
-  a.leave();
-  for (int i = 0; i < 1000; ++i) {
-    HttpClient d(port());
-    d.get("/d");
-    if (d.read().status == 200) return;
-    std::this_thread::sleep_for(5ms);
-  }
-  FAIL() << "a place that was left is not given to another";
+  on_server([&] { first->write("more\n"), first->end(); });
+  EXPECT_FALSE(a.read_to("more\n").empty());
+  EXPECT_EQ(c.read().body, "GET /c |");
 }
 
 TEST_F(HttpServerTest, DrainingFinishesWhatWasBegunAndTakesNothingNew) {
@@ -248,10 +284,10 @@ TEST_F(HttpServerTest, DrainingHasAnEnd) {
 
 TEST_F(HttpServerTest, APortThatIsTakenIsAnErrorThatNamesIt) {
   start();
-  const auto second = HttpServer::listen("127.0.0.1", port(), {}, {}, {});
+  const auto second = HttpServer::listen("127.0.0.1", port(), {}, *this);
   EXPECT_EQ(second.code(), Code::io_error);
   EXPECT_THAT(second.error().line(), HasSubstr("127.0.0.1:" + std::to_string(port()) + ": cannot listen"));
-  EXPECT_FALSE(HttpServer::listen("no.such.host.invalid", 0, {}, {}, {}).ok());
+  EXPECT_FALSE(HttpServer::listen("no.such.host.invalid", 0, {}, *this).ok());
 }
 
 }  // namespace

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 
-#include "core/base/standard_streams.h"
+#include "core/base/log.h"
 #include "core/text/chat_template.h"
 #include "tools/command_line/command_line.h"
 #include "tools/command_line/prompt_file.h"
@@ -99,7 +100,8 @@ void add_sampling(CommandLine& line, SamplerOptions& sampling, std::vector<std::
       .named("TOKEN(+|-)BIAS");
 }
 
-void add_serving(CommandLine& line, Arguments& arguments, std::optional<uint32_t>& sequences) {
+void add_serving(CommandLine& line, Arguments& arguments, std::string& key_file,
+                 std::optional<uint32_t>& sequences) {
   line.option("--host", arguments.host, "the address to serve on")
       .shows_default()
       .or_variable("LLAMA_ARG_HOST");
@@ -110,6 +112,7 @@ void add_serving(CommandLine& line, Arguments& arguments, std::optional<uint32_t
   line.option("--api-key", arguments.api_keys, "a key that clients must show; may be repeated")
       .named("KEY")
       .or_variable("LLAMA_API_KEY");
+  line.option("--api-key-file", key_file, "a file of such keys, one a line").named("FILE");
   line.option("-a,--alias", arguments.alias, "what clients call the model")
       .named("NAME")
       .or_variable("LLAMA_ARG_ALIAS");
@@ -124,12 +127,26 @@ void add_serving(CommandLine& line, Arguments& arguments, std::optional<uint32_t
       .or_variable("LLAMA_ARG_N_PARALLEL");
 }
 
+// Of a file that has one at least: who names it wants the server closed.
+Status add_keys(const std::string& path, std::vector<std::string>& keys) {
+  TIERD_ASSIGN(const std::string text, read_prompt_file(path));
+  const size_t before = keys.size();
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (!line.empty()) keys.push_back(line);
+  }
+  if (keys.size() == before)
+    return Error{Code::invalid_argument, path, "has no key: one a line was expected"};
+  return {};
+}
+
 }  // namespace
 
 Parsed parse_arguments(int argc, char** argv) {
   Parsed parsed;
   Arguments& arguments = parsed.arguments;
-  std::string model, tokenizer, prompt_file, trace;
+  std::string model, tokenizer, prompt_file, trace, key_file, log_format = "text";
   std::vector<std::string> plugin_folders, biases;
   std::optional<uint32_t> threads, context, ubatch, sequences;
   std::optional<uint64_t> seed;
@@ -156,7 +173,7 @@ Parsed parse_arguments(int argc, char** argv) {
           .named("TEXT");
   const Argument file =
       line.option("-f,--file", prompt_file, "a file that holds the prompt").named("FILE").excludes(prompt);
-  add_serving(line, arguments, sequences);
+  add_serving(line, arguments, key_file, sequences);
   line.option("-n,--predict,--n-predict", arguments.predict,
               "tokens to generate; -1, the default: until the model ends its text or the context is full")
       .named("N")
@@ -188,6 +205,10 @@ Parsed parse_arguments(int argc, char** argv) {
             "print the plan (what lies where, bytes a token, expected speed) and stop");
   line.option("--trace", trace, "record what the kernel does in this file, for tier-trace").named("FILE");
   line.flag("--json", arguments.json, "print one JSON object instead: text and report, or the plan");
+  line.option("--log-format", log_format,
+              "how standard error is written: lines for people, or JSON, one object a line")
+      .one_of({"text", "json"})
+      .shows_default();
   line.flag("-q,--quiet", arguments.quiet, "no progress and no report; errors only");
   // llama.cpp writes these with a single dash, which the parser takes for a bundle of short flags.
   std::vector<std::string> words = words_of(argc, argv);
@@ -196,6 +217,7 @@ Parsed parse_arguments(int argc, char** argv) {
   std::replace(words.begin(), words.end(), std::string("-md"), std::string("--model-draft"));
   parsed.exit_code = line.parse(std::move(words));
   if (parsed.exit_code) return parsed;
+  set_log_format(log_format == "json" ? LogFormat::json : LogFormat::text);
 
   const auto fail = [&](const std::string& why) {
     say(why);
@@ -234,6 +256,13 @@ Parsed parse_arguments(int argc, char** argv) {
     return fail("--model-draft and --prompt-lookup are for one text: give a prompt (-p)");
   if (arguments.serves() && arguments.json && !arguments.check)
     return fail("--json is for one text or a plan: give a prompt (-p) or --check");
+  if (!key_file.empty()) {
+    const Status keys = add_keys(key_file, arguments.api_keys);
+    if (!keys.ok()) return fail(keys.error().line());
+  }
+  for (const std::string& key : arguments.api_keys) {
+    if (key.empty()) return fail("--api-key: an empty key would admit everybody");
+  }
   if (!prompt_file.empty()) {
     auto text = read_prompt_file(prompt_file);
     if (!text.ok()) return fail(text.error().line());

@@ -7,7 +7,8 @@ namespace tierd {
 bool EngineDesk::try_leave(Work work) {
   {
     const std::lock_guard lock(mutex_);
-    if (left_.size() >= most_) return false;
+    if (counted_ >= most_) return false;
+    ++counted_;
     left_.push_back(std::move(work));
   }
   news_.notify_one();
@@ -24,12 +25,13 @@ void EngineDesk::leave(Work work) {
 
 std::vector<EngineDesk::Work> EngineDesk::take() {
   const std::lock_guard lock(mutex_);
+  counted_ = 0;
   return std::exchange(left_, {});
 }
 
-void EngineDesk::wait() {
+void EngineDesk::wait(std::chrono::milliseconds most) {
   std::unique_lock lock(mutex_);
-  news_.wait(lock, [&] { return !left_.empty(); });
+  news_.wait_for(lock, most, [&] { return !left_.empty(); });
 }
 
 }  // namespace tierd

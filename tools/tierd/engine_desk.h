@@ -1,6 +1,7 @@
 // Where other threads leave work for the engine's thread.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
@@ -14,20 +15,21 @@ class EngineDesk {
   using Work = std::function<void()>;
   explicit EngineDesk(size_t most) : most_(most) {}
 
-  // [any thread] False: too much lies there already.
+  // [any thread] False: as much as may lies there already.
   bool try_leave(Work work);
-  // [any thread] What must not be lost: it is taken however much lies there, and counts like the rest.
+  // [any thread] What must not be lost: it is taken however much lies there, and does not count.
   void leave(Work work);
 
   // [engine's thread] What was left, in its order.
   std::vector<Work> take();
-  // [engine's thread] Sleeps until there is something.
-  void wait();
+  // [engine's thread] Sleeps until there is something, or for so long.
+  void wait(std::chrono::milliseconds most);
 
  private:
   std::mutex mutex_;
   std::condition_variable news_;
   size_t most_;
+  size_t counted_ = 0;  // of those left
   std::vector<Work> left_;
 };
 

@@ -9,11 +9,10 @@
 #include <optional>
 #include <thread>
 
-#include "core/base/standard_streams.h"
+#include "core/base/log.h"
 #include "core/engine/batcher.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/tierd/api/api.h"
-#include "tools/tierd/api/api_error.h"
 #include "tools/tierd/engine_desk.h"
 #include "tools/tierd/http/http_server.h"
 #include "tools/tierd/signals.h"
@@ -21,8 +20,12 @@
 namespace tierd {
 namespace {
 
+constexpr uint64_t kLeastBody = uint64_t{256} << 10;
+constexpr uint32_t kBodyOfToken = 64;
 constexpr size_t kMostWaiting = 128;  // texts, beside those that are continued
 constexpr std::chrono::seconds kGrace{30};
+// How often the store is looked after.
+constexpr std::chrono::seconds kLook{2};
 // An answer that ends in time still has to be written.
 constexpr std::chrono::seconds kWriting{5};
 
@@ -35,7 +38,7 @@ std::string name_of(const std::string& path) {
 
 Api::Options api_options(const Arguments& arguments, const RunPlan& plan, Result<ChatTemplate> chat) {
   const Manifest& manifest = plan.store.manifest();
-  Api::Options options{{}, {}, {}, std::move(chat), {}};
+  Api::Options options{{}, {}, {}, std::move(chat), {}, arguments.quiet};
   for (const Site& site : plan.model.sites) options.sites.push_back({site.name, site.n});
   ServedModel& model = options.model;
   model.name = arguments.alias.empty() ? name_of(arguments.config.model) : arguments.alias;
@@ -80,7 +83,31 @@ class ServerThread {
 // How the signals want it to go on.
 enum class Going : uint8_t { loading, on, draining, down };
 
-ServiceState state_of(Runtime& runtime, const Batcher& batcher) {
+// Whether somebody replaces the store that is served. What was opened stays what it was, and what is written
+// over fails its checksums: nothing is mixed, but whoever did it should know that this server goes on with
+// the old one.
+class StoreWatch {
+ public:
+  explicit StoreWatch(const Store& store) : store_(store) {}
+  bool changed() const { return changed_; }
+  void look() {
+    const auto now = std::chrono::steady_clock::now();
+    if (changed_ || now < next_) return;
+    next_ = now + kLook;
+    const Status same = store_.unchanged();
+    if (same.ok()) return;
+    changed_ = true;
+    say(same.error().line() +
+        "; this server goes on with what it has opened: start anew to serve the new one");
+  }
+
+ private:
+  const Store& store_;
+  std::chrono::steady_clock::time_point next_;
+  bool changed_ = false;
+};
+
+ServiceState state_of(Runtime& runtime, const Batcher& batcher, const StoreWatch& watch) {
   ServiceState state;
   state.texts = batcher.counters();
   state.sequences = batcher.sequences();
@@ -93,6 +120,7 @@ ServiceState state_of(Runtime& runtime, const Batcher& batcher) {
   state.used_bytes = runtime.budget().used();
   state.use = runtime.scheduler().use();
   const Dispatcher::QueueState queue = runtime.flash_queue();
+  state.store_changed = watch.changed();
   state.credits = queue.credits;
   state.requests = queue.waiting;
   return state;
@@ -101,7 +129,8 @@ ServiceState state_of(Runtime& runtime, const Batcher& batcher) {
 // The engine's part: texts, until it is time to end.
 Status run_texts(Runtime& runtime, Batcher& batcher, EngineDesk& desk, Api& api, Reload& reload,
                  const std::atomic<Going>& going) {
-  const auto tell = [&] { api.set_state(state_of(runtime, batcher)); };
+  StoreWatch watch(runtime.plan().store);
+  const auto tell = [&] { api.set_state(state_of(runtime, batcher, watch)); };
   std::optional<std::chrono::steady_clock::time_point> ends;
   tell();
   for (;;) {
@@ -120,10 +149,9 @@ Status run_texts(Runtime& runtime, Batcher& batcher, EngineDesk& desk, Api& api,
       // What was read ahead, and a budget that was changed, do not wait for the next request.
       TIERD_TRY(runtime.engine().drain());
       reload.look(runtime);
-      tell();
-      desk.wait();
-      continue;
+      desk.wait(kLook);
     }
+    watch.look();
     tell();
   }
 }
@@ -138,13 +166,13 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, const Runtim
                                               : ChatTemplate::named(arguments.chat_template, vocab);
   if (!chat.ok() && !arguments.chat_template.empty()) return fail(chat.error(), kBadInput);
   EngineDesk desk(kMostWaiting);
+  const uint32_t context = plan.memory.model.context;
   Api api(api_options(arguments, plan, std::move(chat)), tokenizer, desk);
-  auto listening = HttpServer::listen(
-      arguments.host, static_cast<uint16_t>(arguments.port), {},
-      [&api](HttpRequest request, std::shared_ptr<HttpReply> reply) {
-        api.handle(std::move(request), std::move(reply));
-      },
-      [](unsigned status, const std::string& message) { return api_error(status, message).body(); });
+  // Its thread reads and tokenizes bodies: more than what fits a context, in tokens written as numbers and
+  // with the words around it, would only keep others waiting.
+  HttpServer::Limits limits;
+  limits.body_bytes = kLeastBody + uint64_t{kBodyOfToken} * context;
+  auto listening = HttpServer::listen(arguments.host, static_cast<uint16_t>(arguments.port), limits, api);
   if (!listening.ok()) return fail(listening.error(), kBadInput);
   HttpServer& server = **listening;
   api.set_server(server);
@@ -169,7 +197,7 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, const Runtim
                                         }
                                         desk.leave([] {});
                                       });
-  Status status = runtime.load();
+  Status status = runtime.load([&](double share) { api.set_loaded(share); });
   Going loading = Going::loading;
   if (status.ok() && going.compare_exchange_strong(loading, Going::on)) {
     runtime.engine().set_between_steps([&] { reload.look(runtime); });

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/base/log.h"
 #include "core/store/json_fields.h"
 #include "tools/tierd/api/api_error.h"
 #include "tools/tierd/api/completion_answer.h"
@@ -27,6 +28,24 @@ void send(HttpReply& reply, const ApiError& error) {
   reply.send(error.status, kJsonType, error.body(), std::move(headers));
 }
 
+std::string_view name_of(EndEvent::Why why) {
+  switch (why) {
+    case EndEvent::Why::end_token:
+      return "end of text";
+    case EndEvent::Why::stop_string:
+      return "stop string";
+    case EndEvent::Why::most_tokens:
+      return "length";
+    case EndEvent::Why::context_full:
+      return "context full";
+    case EndEvent::Why::cancelled:
+      return "cancelled";
+    case EndEvent::Why::failed:
+      break;
+  }
+  return "failed";
+}
+
 // In a time that does not tell how much of them is equal.
 bool same_secret(std::string_view a, std::string_view b) {
   unsigned char differs = a.size() == b.size() ? 0 : 1;
@@ -43,6 +62,7 @@ Result<json> body_of(const HttpRequest& request) {
 
 // Texts that one client waits for.
 struct Api::Submission {
+  std::string id;  // of the request
   std::shared_ptr<CompletionAnswer> answer;
   std::vector<Batcher::Id> ids;  // [engine's thread]
   bool cancelled = false;        // [server's thread]
@@ -76,14 +96,15 @@ bool Api::authorized(const HttpRequest& request) const {
   return found;
 }
 
-void Api::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
-  struct Entry {
-    const char* path;
-    const char* method;
-    Route route;
-    bool open = false;  // without a key
-    bool while_loading = false;
-  };
+struct Api::Entry {
+  const char* path;
+  const char* method;
+  Route route;
+  bool open = false;  // without a key
+  bool while_loading = false;
+};
+
+std::span<const Api::Entry> Api::entries() {
   static constexpr Entry kEntries[] = {
       {"/health", "GET", &Api::health, true, true},
       {"/v1/health", "GET", &Api::health, true, true},
@@ -100,28 +121,87 @@ void Api::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
       {"/v1/chat/completions", "POST", &Api::chat_completions},
       {"/apply-template", "POST", &Api::apply_template, false, true},
   };
-  const bool known = std::any_of(std::begin(kEntries), std::end(kEntries),
-                                 [&](const Entry& e) { return request.path == e.path; });
-  if (!known)
-    return send(*reply,
-                api_error(404, fmt::format("there is no {}", well_formed(request.path.substr(0, 200)))));
+  return kEntries;
+}
+
+const Api::Entry* Api::entry_for(const HttpRequest& request) {
   // Whoever only asks whether there is something gets what GET gets, without the body.
   const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
-  const auto entry = std::find_if(std::begin(kEntries), std::end(kEntries), [&](const Entry& e) {
-    return request.path == e.path && method == e.method;
-  });
-  if (entry == std::end(kEntries))
-    return send(*reply, api_error(405, fmt::format("{} does not take {}", request.path, request.method)));
-  if (!entry->open && !authorized(request))
-    return send(*reply, api_error(401, "the API key is missing or wrong"));
-  if (!entry->while_loading && batcher_.load() == nullptr)
-    return send(*reply, api_error(503, "Loading model"));
-  (this->*entry->route)(request, reply);
+  for (const Entry& entry : entries()) {
+    if (request.path == entry.path && method == entry.method) return &entry;
+  }
+  return nullptr;
+}
+
+bool Api::admit(const HttpRequest& head, HttpReply& reply) {
+  const auto refuse = [&](unsigned status, std::string why) {
+    send(reply, api_error(status, std::move(why)));
+    return false;
+  };
+  const Entry* const entry = entry_for(head);
+  if (entry == nullptr) {
+    const bool known = std::any_of(entries().begin(), entries().end(),
+                                   [&](const Entry& other) { return head.path == other.path; });
+    return known ? refuse(405, fmt::format("{} does not take {}", head.path, head.method))
+                 : refuse(404, fmt::format("there is no {}", well_formed(head.path.substr(0, 200))));
+  }
+  if (!entry->open && !authorized(head)) return refuse(401, "the API key is missing or wrong");
+  if (!entry->while_loading && batcher_.load() == nullptr) return refuse(503, "Loading model");
+  return true;
+}
+
+void Api::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
+  (this->*entry_for(request)->route)(request, reply);
+}
+
+void Api::answered(const HttpRecord& record) {
+  const bool asks_how_it_is =
+      record.status == 200 && (record.path.ends_with("/health") || record.path == "/metrics");
+  if (options_.quiet || asks_how_it_is) return;
+  const double ms = std::chrono::duration<double, std::milli>(record.took).count();
+  const std::string path = well_formed(record.path.substr(0, 200));
+  const std::string what = record.method.empty() ? "no HTTP" : record.method + " " + path;
+  const LogField fields[] = {{"request", record.id},
+                             {"method", record.method},
+                             {"path", path},
+                             {"status", uint64_t{record.status}},
+                             {"ms", ms}};
+  say(fmt::format("{} {} in {:.1f} ms{} [{}]", what, record.status, ms,
+                  record.heard ? "" : ", the client left before its end", record.id),
+      fields);
+}
+
+// A text that is over, whoever hears it.
+void Api::ended(const Submission& submission, size_t index, const EndEvent& end) const {
+  if (options_.quiet) return;
+  const GenerationTimes& times = end.times;
+  const double prompt_ms = static_cast<double>(times.prompt_ns) / 1e6;
+  const double generated_ms = static_cast<double>(times.generated_ns) / 1e6;
+  const std::string_view why = name_of(end.why);
+  const LogField fields[] = {{"request", submission.id},
+                             {"text", uint64_t{index}},
+                             {"prompt_tokens", times.prompt_tokens},
+                             {"cached_tokens", times.cached_tokens},
+                             {"prompt_ms", prompt_ms},
+                             {"generated_tokens", times.generated_tokens},
+                             {"generated_ms", generated_ms},
+                             {"ended_by", why}};
+  say(fmt::format(
+          "text {}: prompt of {} tokens ({} cached) in {:.1f} ms, {} generated in {:.1f} ms, {}{} [{}]",
+          index, times.prompt_tokens, times.cached_tokens, prompt_ms, times.generated_tokens, generated_ms,
+          why, end.error ? ": " + end.error->line() : "", submission.id),
+      fields);
+}
+
+std::string Api::error_body(unsigned status, const std::string& message) const {
+  return api_error(status, message).body();
 }
 
 void Api::health(const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
-  if (batcher_.load() == nullptr) return send(*reply, api_error(503, "Loading model"));
-  send(*reply, json{{"status", "ok"}});
+  if (batcher_.load() != nullptr) return send(*reply, json{{"status", "ok"}});
+  json body = json::parse(api_error(503, "Loading model").body());
+  body["progress"] = loaded_.load();
+  reply->send(503, kJsonType, body.dump(), {{"Retry-After", "1"}});
 }
 
 void Api::models(const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
@@ -248,11 +328,13 @@ void Api::complete(const HttpRequest& request, const std::shared_ptr<HttpReply>&
   if (!body.ok()) return send(*reply, api_error(body.error()));
   const auto completion = read_completion(*body, tokenizer_, options_.defaults, chat);
   if (!completion.ok()) return send(*reply, api_error(completion.error()));
-  submit(*completion, reply, chat != nullptr);
+  submit(request.id, *completion, reply, chat != nullptr);
 }
 
-void Api::submit(const CompletionRequest& request, const std::shared_ptr<HttpReply>& reply, bool chat) {
+void Api::submit(const std::string& request_id, const CompletionRequest& request,
+                 const std::shared_ptr<HttpReply>& reply, bool chat) {
   const auto submission = std::make_shared<Submission>();
+  submission->id = request_id;
   submission->answer = std::make_shared<CompletionAnswer>(
       reply, tokenizer_, request,
       CompletionAnswer::About{
@@ -274,13 +356,16 @@ void Api::submit(const CompletionRequest& request, const std::shared_ptr<HttpRep
     GenerationOptions options = request.generation;
     // Texts of one prompt differ.
     options.sampling.seed = request.random_seed ? random_() : options.sampling.seed + i % request.n;
-    auto generation = Generation::create(tokenizer_, request.prompts[i / request.n], std::move(options),
-                                         [this, submission, give_up, i](GenerationEvent event) {
-                                           server_->post([submission, give_up, i, event = std::move(event)] {
-                                             submission->answer->event(i, event);
-                                             if (submission->answer->over()) give_up();
-                                           });
-                                         });
+    auto generation =
+        Generation::create(tokenizer_, request.prompts[i / request.n], std::move(options),
+                           [this, submission, give_up, i](GenerationEvent event) {
+                             server_->post([this, submission, give_up, i, event = std::move(event)] {
+                               if (const auto* end = std::get_if<EndEvent>(&event))
+                                 ended(*submission, i, *end);
+                               submission->answer->event(i, event);
+                               if (submission->answer->over()) give_up();
+                             });
+                           });
     if (!generation.ok()) return send(*reply, api_error(generation.error()));
     generations.push_back(std::move(*generation));
   }
@@ -297,7 +382,7 @@ void Api::hand_over(const std::shared_ptr<Submission>& submission,
   if (batcher == nullptr) status = Error{Code::cancelled, "server", "is going down"};
   for (const std::shared_ptr<Generation>& generation : generations) {
     if (!status.ok()) break;
-    const auto id = batcher->add(Generation::text_of(generation));
+    const auto id = batcher->add(Generation::text_of(generation, submission->id));
     if (id.ok()) {
       submission->ids.push_back(*id);
     } else {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,7 @@ struct ServedModel {
   uint64_t started = 0;  // s since 1970
 };
 
-class Api {
+class Api final : public HttpHandler {
  public:
   struct Options {
     ServedModel model;
@@ -41,16 +42,22 @@ class Api {
     std::vector<std::string> keys;  // one of them is asked for; none: nothing is
     Result<ChatTemplate> chat;      // or why there are no chats
     std::vector<WatchedSite> sites;
+    bool quiet = false;  // no line for each request and text
   };
   // The tokenizer and the desk outlive it; the server is set before the first request.
   Api(Options options, const Tokenizer& tokenizer, EngineDesk& desk);
 
-  // [server's thread]
-  void handle(HttpRequest request, std::shared_ptr<HttpReply> reply);
+  // [server's thread] Whether there is such a route, open to this client, now.
+  bool admit(const HttpRequest& head, HttpReply& reply) override;
+  void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) override;
+  void answered(const HttpRecord& record) override;
+  std::string error_body(unsigned status, const std::string& message) const override;
   void set_server(HttpServer& server) { server_ = &server; }
 
   // [any thread] Answers 503 until there is one, and again from the moment when it is taken away.
   void set_batcher(Batcher* batcher) { batcher_.store(batcher); }
+  // [any thread] How much of what stays resident is there, 0 to 1.
+  void set_loaded(double share) { loaded_.store(share); }
   // [engine's thread]
   void set_state(ServiceState state);
 
@@ -58,6 +65,9 @@ class Api {
   struct Submission;
   using Route = void (Api::*)(const HttpRequest&, const std::shared_ptr<HttpReply>&);
 
+  struct Entry;
+  static std::span<const Entry> entries();
+  static const Entry* entry_for(const HttpRequest& request);
   bool authorized(const HttpRequest& request) const;
   void health(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
   void models(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
@@ -73,10 +83,12 @@ class Api {
 
   void complete(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply,
                 const ChatTemplate* chat);
-  void submit(const CompletionRequest& request, const std::shared_ptr<HttpReply>& reply, bool chat);
+  void submit(const std::string& request_id, const CompletionRequest& request,
+              const std::shared_ptr<HttpReply>& reply, bool chat);
   void hand_over(const std::shared_ptr<Submission>& submission,
                  const std::vector<std::shared_ptr<Generation>>& generations);
 
+  void ended(const Submission& submission, size_t index, const EndEvent& end) const;
   ServiceState state();
 
   Options options_;
@@ -85,6 +97,7 @@ class Api {
   EngineDesk& desk_;
   HttpServer* server_ = nullptr;
   std::atomic<Batcher*> batcher_{nullptr};
+  std::atomic<double> loaded_{0};
   std::mutex mutex_;
   ServiceState state_;
   std::mt19937_64 random_;

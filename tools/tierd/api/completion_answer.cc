@@ -117,12 +117,16 @@ void CompletionAnswer::event(size_t index, const GenerationEvent& event) {
   std::visit([&](const auto& e) { take(index, e); }, event);
 }
 
-void CompletionAnswer::take(size_t index, const PromptProgress& progress) {
+void CompletionAnswer::take(size_t index, const ProgressEvent& event) {
   if (!stream_ || !return_progress_) return;
+  const PromptProgress& prompt = event.prompt;
   json chunk = object(about_.chat ? "chat.completion.chunk" : "text_completion");
   chunk["choices"] = json::array();
-  chunk["prompt_progress"] = {
-      {"index", index}, {"total", progress.tokens}, {"cache", progress.cached}, {"processed", progress.done}};
+  chunk["prompt_progress"] = {{"index", index},
+                              {"total", prompt.tokens},
+                              {"cache", prompt.cached},
+                              {"processed", prompt.done},
+                              {"time_ms", milliseconds(event.ns)}};
   tell(std::move(chunk));
 }
 
@@ -141,7 +145,7 @@ void CompletionAnswer::take(size_t index, const TokenEvent& token) {
 }
 
 void CompletionAnswer::take(size_t index, const EndEvent& end) {
-  if (end.why == EndEvent::Why::failed) return fail(api_error(500, end.error));
+  if (end.why == EndEvent::Why::failed) return fail(api_error(*end.error));
   if (end.why == EndEvent::Why::cancelled) return fail(api_error(503, "the server is going down"));
   Choice& choice = choices_[index];
   choice.ended = true;
@@ -220,6 +224,12 @@ json CompletionAnswer::token_list(Choice& choice) const {
   return {{"content", std::move(content)}};
 }
 
+// What a token adds to the text: an echo begins without BOS, and without the space of its first word.
+std::string CompletionAnswer::shown(const Choice& choice, uint32_t token) const {
+  if (choice.characters == 0 && !echoed_.empty()) return tokenizer_.decode({token});
+  return tokenizer_.piece(token, false);
+}
+
 // For completions.
 json CompletionAnswer::token_table(Choice& choice) const {
   json tokens = json::array(), logprobs = json::array(), tops = json::array(), offsets = json::array();
@@ -227,7 +237,7 @@ json CompletionAnswer::token_table(Choice& choice) const {
     const PromptTokenEvent& token = choice.tokens[choice.told];
     tokens.push_back(token_text(token.bytes));
     offsets.push_back(choice.characters);
-    choice.characters += characters(token.bytes);
+    choice.characters += characters(shown(choice, token.token));
     logprobs.push_back(token.logprobs ? json(token.logprobs->chosen.logprob) : json(nullptr));
     json top = nullptr;
     if (token.logprobs) {
@@ -235,6 +245,8 @@ json CompletionAnswer::token_table(Choice& choice) const {
       // Of tokens that look alike the most probable one counts.
       for (const TokenLogprob& other : token.logprobs->top)
         top.emplace(token_text(tokenizer_.piece(other.token, true)), other.logprob);
+      // The token itself always, so that there may be one more than was asked for.
+      top.emplace(token_text(token.bytes), token.logprobs->chosen.logprob);
     }
     tops.push_back(std::move(top));
   }

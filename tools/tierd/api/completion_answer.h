@@ -50,7 +50,7 @@ class CompletionAnswer {
     bool begun = false;  // its first delta was told
     EndEvent end;
   };
-  void take(size_t index, const PromptProgress& progress);
+  void take(size_t index, const ProgressEvent& progress);
   void take(size_t index, const PromptTokenEvent& token);
   void take(size_t index, const TokenEvent& token);
   void take(size_t index, const EndEvent& end);
@@ -62,6 +62,7 @@ class CompletionAnswer {
   nlohmann::json logprobs_json(Choice& choice) const;
   nlohmann::json token_list(Choice& choice) const;
   nlohmann::json token_table(Choice& choice) const;
+  std::string shown(const Choice& choice, uint32_t token) const;
   nlohmann::json usage_json() const;
   void finish();
   void fail(const ApiError& why);

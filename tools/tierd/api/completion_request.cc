@@ -45,9 +45,47 @@ Status refuse_unsupported(const json& body) {
     const json* value = find(body, field);
     return value != nullptr && !value->empty() && *value != false && *value != 0 && *value != "";
   };
-  for (const char* field : {"grammar", "json_schema", "tools", "functions", "suffix", "mirostat",
-                            "dry_multiplier", "dynatemp_range", "lora", "image_data", "prefix"}) {
+  for (const char* field : {"adaptive_target",
+                            "allowed_token_ids",
+                            "audio",
+                            "bad_words",
+                            "chat_template",
+                            "chat_template_kwargs",
+                            "continue_final_message",
+                            "dry_multiplier",
+                            "dynatemp_range",
+                            "functions",
+                            "grammar",
+                            "guided_choice",
+                            "guided_grammar",
+                            "guided_json",
+                            "guided_regex",
+                            "image_data",
+                            "json_schema",
+                            "lora",
+                            "min_keep",
+                            "min_tokens",
+                            "mirostat",
+                            "post_sampling_probs",
+                            "prefix",
+                            "prompt_logprobs",
+                            "response_fields",
+                            "return_tokens",
+                            "samplers",
+                            "stop_token_ids",
+                            "structured_outputs",
+                            "suffix",
+                            "t_max_predict_ms",
+                            "tools",
+                            "use_beam_search"}) {
     TIERD_TRY(refuse(field, given(field)));
+  }
+  TIERD_TRY(refuse("add_generation_prompt", body.value("add_generation_prompt", json()) == false));
+  // Over the whole text, in other servers: repeat_penalty with repeat_last_n -1.
+  if (given("repetition_penalty") && body["repetition_penalty"] != 1) {
+    return Error{
+        Code::unsupported, kRequest,
+        "repetition_penalty: is not supported; repeat_penalty is, and repeat_last_n -1 for the whole text"};
   }
   if (const json* format = find(body, "response_format")) {
     TIERD_TRY(refuse("response_format", !format->is_object() || format->value("type", json()) != "text"));

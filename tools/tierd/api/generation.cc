@@ -26,8 +26,9 @@ Generation::Generation(const Tokenizer& tokenizer, std::vector<uint32_t> prompt,
       told_(std::move(told)),
       stream_(options_.stops) {}
 
-Text Generation::text_of(std::shared_ptr<Generation> generation) {
+Text Generation::text_of(std::shared_ptr<Generation> generation, std::string label) {
   Text text;
+  text.label = std::move(label);
   text.prompt = generation->prompt_;
   text.prompt_logits = generation->options_.prompt_logprobs;
   text.continuation = std::move(generation);
@@ -50,7 +51,7 @@ GenerationTimes Generation::times() const {
 void Generation::prompt_progress(const PromptProgress& progress) {
   if (began_ns_ == 0) began_ns_ = now_ns();
   cached_ = progress.cached;
-  told_(progress);
+  told_(ProgressEvent{progress, now_ns() - began_ns_});
 }
 
 // Those after token i are of token i + 1.
@@ -101,7 +102,7 @@ void Generation::ended(TextEnd end, const Status& why) {
       break;
     case TextEnd::failed:
       end_.why = EndEvent::Why::failed;
-      end_.error = why.error().line();
+      end_.error = why.error();
       break;
   }
   end_.text = stream_.finish();

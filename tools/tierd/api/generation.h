@@ -51,15 +51,19 @@ struct PromptTokenEvent {
   std::string bytes;
   std::optional<Logprobs> logprobs;
 };
+struct ProgressEvent {
+  PromptProgress prompt;
+  uint64_t ns = 0;  // since its turn came
+};
 struct EndEvent {
   enum class Why : uint8_t { end_token, stop_string, most_tokens, context_full, cancelled, failed };
   Why why = Why::failed;
-  std::string text;   // the rest
-  std::string stop;   // string that ended it
-  std::string error;  // of a failed one
+  std::string text;                 // the rest
+  std::string stop;                 // string that ended it
+  std::optional<Error> error = {};  // of a failed one
   GenerationTimes times;
 };
-using GenerationEvent = std::variant<PromptProgress, PromptTokenEvent, TokenEvent, EndEvent>;
+using GenerationEvent = std::variant<ProgressEvent, PromptTokenEvent, TokenEvent, EndEvent>;
 
 class Generation final : public Continuation {
  public:
@@ -69,8 +73,8 @@ class Generation final : public Continuation {
                                                     GenerationOptions options,
                                                     std::function<void(GenerationEvent)> told);
 
-  // For the batcher, once.
-  static Text text_of(std::shared_ptr<Generation> generation);
+  // For the batcher, once. `label`: whose it is.
+  static Text text_of(std::shared_ptr<Generation> generation, std::string label);
 
   void prompt_progress(const PromptProgress& progress) override;
   void prompt_logits(size_t i, std::span<const float> logits) override;

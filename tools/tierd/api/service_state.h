@@ -22,7 +22,8 @@ struct ServiceState {
   ReadCounts flash;
   uint64_t budget_bytes = 0;
   uint64_t used_bytes = 0;
-  std::vector<SiteUse> use;  // [sites]
+  std::vector<SiteUse> use;    // [sites]
+  bool store_changed = false;  // somebody has replaced it
   // Of the flash agent.
   uint32_t credits = 0;   // left
   uint64_t requests = 0;  // that wait for one

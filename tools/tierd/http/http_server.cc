@@ -1,6 +1,8 @@
 #include "tools/tierd/http/http_server.h"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -18,8 +20,9 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
-#include <cerrno>
 #include <deque>
+#include <map>
+#include <optional>
 #include <random>
 #include <set>
 
@@ -35,6 +38,8 @@ using namespace asio::experimental::awaitable_operators;
 
 constexpr const char* kServer = "tierd";
 constexpr size_t kLongestId = 128;
+// How often a client that has sent too much already is looked after.
+constexpr std::chrono::milliseconds kLook{1000};
 
 // For logs: no more than a client should be able to write into them.
 bool is_sound_id(std::string_view id) {
@@ -185,13 +190,15 @@ class HeldReply final : public HttpReply {
 
 class Server final : public HttpServer {
  public:
-  Server(Limits limits, Handler handler, ErrorBody error_body)
+  Server(Limits limits, HttpHandler& handler)
       : limits_(limits),
-        handler_(std::move(handler)),
-        error_body_(std::move(error_body)),
+        handler_(handler),
         acceptor_(io_),
+        room_(io_),
         grace_(io_),
-        random_(std::random_device()()) {}
+        random_(std::random_device()()) {
+    room_.expires_at(asio::steady_timer::time_point::max());
+  }
 
   Status bind(const std::string& host, uint16_t port) {
     const auto failed = [&](const error_code& error) {
@@ -216,6 +223,8 @@ class Server final : public HttpServer {
   void run() override {
     asio::co_spawn(io_, accept(), asio::detached);
     io_.run();
+    error_code ignored;
+    acceptor_.close(ignored);
     // Nobody hears the rest; what was left here in the meantime still happens, and what waits goes with the
     // sockets.
     for (const std::shared_ptr<Exchange>& exchange : std::set(exchanges_)) exchange->leave();
@@ -227,8 +236,10 @@ class Server final : public HttpServer {
     error_code ignored;
     if (!draining_) {
       acceptor_.close(ignored);
-      for (beast::tcp_stream* stream : idle_)
-        stream->socket().shutdown(tcp::socket::shutdown_receive, ignored);
+      room_.cancel();
+      for (const auto& [number, awaited] : awaited_) {
+        if (awaited.idle) awaited.stream->socket().shutdown(tcp::socket::shutdown_receive, ignored);
+      }
     }
     draining_ = true;
     grace_.expires_after(grace);
@@ -254,13 +265,27 @@ class Server final : public HttpServer {
         co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
         continue;
       }
-      if (connections_ >= limits_.connections) continue;  // closed at once
+      // As long as there is no place the others wait in the system's queue.
+      while (connections_ >= limits_.connections && !draining_) {
+        close_longest_awaited();
+        co_await room_.async_wait(asio::redirect_error(asio::use_awaitable, error));
+      }
+      if (draining_) co_return;
       ++connections_;
       asio::co_spawn(io_, serve(std::move(socket)), [this](const std::exception_ptr&) {
         --connections_;
+        room_.cancel();
         end_if_drained();
       });
     }
+  }
+
+  // One connection that we wait for, if there is one: it may never say anything.
+  void close_longest_awaited() {
+    if (awaited_.empty()) return;
+    error_code ignored;
+    awaited_.begin()->second.stream->socket().shutdown(tcp::socket::shutdown_both, ignored);
+    awaited_.erase(awaited_.begin());
   }
 
   asio::awaitable<void> serve(tcp::socket socket) {
@@ -273,57 +298,97 @@ class Server final : public HttpServer {
     stream.socket().shutdown(tcp::socket::shutdown_send, error);
   }
 
+  using Parser = http::request_parser<http::string_body>;
+
   // One request and its answer; whether another may follow.
   asio::awaitable<bool> answer_next(beast::tcp_stream& stream, beast::flat_buffer& buffer) {
-    error_code error;
-    if (buffer.size() == 0) {
-      idle_.insert(&stream);
-      stream.expires_after(limits_.idle);
-      const size_t read =
-          co_await stream.async_read_some(buffer.prepare(std::min<size_t>(4096, limits_.header_bytes)),
-                                          asio::redirect_error(asio::use_awaitable, error));
-      idle_.erase(&stream);
-      if (error || draining_) co_return false;
-      buffer.commit(read);
-    }
-    http::request_parser<http::string_body> parser;
+    const uint64_t number = ++requests_;
+    awaited_.emplace(number, Awaited{&stream, buffer.size() == 0});
+    room_.cancel();
+    Parser parser;
     parser.header_limit(limits_.header_bytes);
     parser.body_limit(limits_.body_bytes);
-    stream.expires_after(limits_.header);
-    co_await http::async_read_header(stream, buffer, parser,
-                                     asio::redirect_error(asio::use_awaitable, error));
-    if (!error && boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
-      const http::response<http::empty_body> go_on{http::status::continue_, parser.get().version()};
-      co_await http::async_write(stream, go_on, asio::redirect_error(asio::use_awaitable, error));
-    }
-    if (!error) {
-      stream.expires_after(limits_.body);
-      co_await http::async_read(stream, buffer, parser, asio::redirect_error(asio::use_awaitable, error));
-    }
-    if (error) {
-      co_await refuse(stream, error);
+    const bool has_head = co_await read_head(stream, buffer, parser, number);
+    if (!has_head) {
+      awaited_.erase(number);
       co_return false;
     }
+    const auto begun = std::chrono::steady_clock::now();
+    HttpRequest request = request_of(parser.get());
+    HttpRecord record{request.id, request.method, request.path};
+    const auto exchange = std::make_shared<Exchange>(io_, limits_.unread_bytes);
+    const bool admitted = handler_.admit(request, *exchange);
+    bool read_whole = parser.is_done();
+    if (admitted && !read_whole) {
+      read_whole = co_await read_body(stream, buffer, parser);
+      if (!read_whole) {
+        awaited_.erase(number);
+        co_return false;
+      }
+    }
+    awaited_.erase(number);
     stream.expires_never();
     http::request<http::string_body> message = parser.release();
-    const auto exchange = std::make_shared<Exchange>(io_, limits_.unread_bytes);
-    const bool keep = message.keep_alive() && !draining_;
-    HttpRequest request = request_of(message);
+    const bool keep = message.keep_alive() && !draining_ && read_whole;
     exchange->head().version(message.version());
     exchange->head().set(http::field::server, kServer);
     exchange->head().set("X-Request-Id", request.id);
     exchange->head().keep_alive(keep);
-    exchanges_.insert(exchange);
     const bool without_body = message.method() == http::verb::head;
-    handler_(std::move(request), std::make_shared<HeldReply>(io_, exchange));
+    if (admitted) {
+      exchanges_.insert(exchange);
+      request.body = std::move(message.body());
+      handler_.handle(std::move(request), std::make_shared<HeldReply>(io_, exchange));
+    }
     const bool went_well = co_await write_answer(stream, *exchange, without_body);
+    if (exchange->begun()) record.status = exchange->head().result_int();
+    record.heard = exchange->over() && !exchange->left();
+    record.took = std::chrono::steady_clock::now() - begun;
     exchange->leave();
     exchanges_.erase(exchange);
+    handler_.answered(record);
+    if (went_well && !read_whole) co_await drop_rest(stream);
     const bool another = went_well && keep;
     co_return another;
   }
 
-  HttpRequest request_of(http::request<http::string_body>& message) {
+  asio::awaitable<bool> read_head(beast::tcp_stream& stream, beast::flat_buffer& buffer, Parser& parser,
+                                  uint64_t number) {
+    error_code error;
+    if (buffer.size() == 0) {
+      stream.expires_after(limits_.idle);
+      const size_t read =
+          co_await stream.async_read_some(buffer.prepare(std::min<size_t>(4096, limits_.header_bytes)),
+                                          asio::redirect_error(asio::use_awaitable, error));
+      if (error || draining_) co_return false;
+      buffer.commit(read);
+      const auto awaited = awaited_.find(number);
+      if (awaited != awaited_.end()) awaited->second.idle = false;
+    }
+    stream.expires_after(limits_.header);
+    co_await http::async_read_header(stream, buffer, parser,
+                                     asio::redirect_error(asio::use_awaitable, error));
+    if (error) co_await refuse(stream, error);
+    const bool has_head = !error;
+    co_return has_head;
+  }
+
+  asio::awaitable<bool> read_body(beast::tcp_stream& stream, beast::flat_buffer& buffer, Parser& parser) {
+    error_code error;
+    stream.expires_after(limits_.body);
+    if (boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+      const http::response<http::empty_body> go_on{http::status::continue_, parser.get().version()};
+      co_await http::async_write(stream, go_on, asio::redirect_error(asio::use_awaitable, error));
+    }
+    if (!error)
+      co_await http::async_read(stream, buffer, parser, asio::redirect_error(asio::use_awaitable, error));
+    if (error) co_await refuse(stream, error);
+    const bool has_body = !error;
+    co_return has_body;
+  }
+
+  // All but its body.
+  HttpRequest request_of(const http::request<http::string_body>& message) {
     HttpRequest request;
     request.method = text_of(message.method_string());
     const std::string target = text_of(message.target());
@@ -332,7 +397,6 @@ class Server final : public HttpServer {
     request.api_key = text_of(message["X-Api-Key"]);
     request.id = text_of(message["X-Request-Id"]);
     if (!is_sound_id(request.id)) request.id = fmt::format("{:016x}", random_());
-    request.body = std::move(message.body());
     return request;
   }
 
@@ -352,15 +416,21 @@ class Server final : public HttpServer {
       status = 413;
       why = fmt::format("the body is longer than {} bytes", limits_.body_bytes);
     }
+    handler_.answered({{}, {}, {}, status, true, {}});
     http::response<http::string_body> response{http::int_to_status(status), 11};
     response.set(http::field::server, kServer);
     response.set(http::field::content_type, "application/json");
     response.keep_alive(false);
-    response.body() = error_body_(status, why);
+    response.body() = handler_.error_body(status, why);
     response.prepare_payload();
     stream.expires_after(limits_.write);
     co_await http::async_write(stream, response, asio::redirect_error(asio::use_awaitable, error));
-    // What the client still sends is read for a moment, else it never sees the answer.
+    if (!error) co_await drop_rest(stream);
+  }
+
+  // What the client still sends is read for a moment, else it never sees the answer.
+  asio::awaitable<void> drop_rest(beast::tcp_stream& stream) const {
+    error_code error;
     stream.socket().shutdown(tcp::socket::shutdown_send, error);
     stream.expires_after(std::chrono::seconds(1));
     std::array<char, 4096> ignored;
@@ -376,16 +446,19 @@ class Server final : public HttpServer {
     co_await stream.socket().async_wait(tcp::socket::wait_read,
                                         asio::redirect_error(asio::use_awaitable, error));
   }
-  static bool at_end(beast::tcp_stream& stream) {
-    char byte = 0;
-    const ssize_t read = ::recv(stream.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return read == 0 || (read < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+  // Whether it has ended its side, which may lie behind bytes that are not read yet.
+  static bool has_left(beast::tcp_stream& stream) {
+    tcp_info info{};
+    socklen_t bytes = sizeof info;
+    return ::getsockopt(stream.socket().native_handle(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 ||
+           info.tcpi_state != TCP_ESTABLISHED;
   }
 
   // Until the answer is out. False where the connection is of no more use.
   asio::awaitable<bool> write_answer(beast::tcp_stream& stream, Exchange& exchange, bool without_body) {
     error_code error;
-    bool listens = true;  // to the client's leaving; what it sends already belongs to its next request
+    bool unread = false;  // bytes of the client's next request: the socket says nothing more of its end
+    auto said = std::chrono::steady_clock::now();
     bool head_sent = false;
     bool chunked = false;
     while (!exchange.left()) {
@@ -405,6 +478,7 @@ class Server final : public HttpServer {
         head_sent = true;
       } else if (head_sent && exchange.has_parts()) {
         const std::string part = exchange.take_part();
+        said = std::chrono::steady_clock::now();
         stream.expires_after(limits_.write);
         if (without_body) continue;
         if (chunked) {
@@ -425,22 +499,24 @@ class Server final : public HttpServer {
         co_return !error && (chunked || !exchange.streams());
       } else {
         stream.expires_never();
+        const std::chrono::milliseconds most = unread ? std::min(kLook, limits_.ping) : limits_.ping;
         bool told = false;
-        if (listens) {
-          const auto first = co_await (exchange.news(limits_.ping) || readable(stream));
-          if (first.index() == 0) {
-            told = std::get<0>(first);
-          } else if (at_end(stream)) {
-            exchange.leave();
-            co_return false;
-          } else {
-            listens = false;
-            continue;
-          }
+        if (unread) {
+          told = co_await exchange.news(most);
         } else {
-          told = co_await exchange.news(limits_.ping);
+          const auto first = co_await (exchange.news(most) || readable(stream));
+          unread = first.index() == 1;
+          if (!unread) told = std::get<0>(first);
         }
-        if (!told && head_sent && !exchange.ping().empty()) exchange.write(exchange.ping());
+        if (told) continue;
+        if (has_left(stream)) {
+          exchange.leave();
+          co_return false;
+        }
+        const auto now = std::chrono::steady_clock::now();
+        if (now - said < limits_.ping) continue;
+        said = now;
+        if (head_sent && !exchange.ping().empty()) exchange.write(exchange.ping());
       }
       if (error) {
         exchange.leave();
@@ -450,16 +526,23 @@ class Server final : public HttpServer {
     co_return false;
   }
 
+  // A connection whose next request is not here yet.
+  struct Awaited {
+    beast::tcp_stream* stream = nullptr;
+    bool idle = false;  // nothing of it is
+  };
+
   Limits limits_;
-  Handler handler_;
-  ErrorBody error_body_;
+  HttpHandler& handler_;
   asio::io_context io_{1};
   tcp::acceptor acceptor_;
+  asio::steady_timer room_;  // never in itself; cancelled when a connection may have become free
   asio::steady_timer grace_;
   uint16_t port_ = 0;
   bool draining_ = false;
   uint32_t connections_ = 0;
-  std::set<beast::tcp_stream*> idle_;
+  uint64_t requests_ = 0;
+  std::map<uint64_t, Awaited> awaited_;  // by number of the request: the longest awaited first
   std::set<std::shared_ptr<Exchange>> exchanges_;
   std::mt19937_64 random_;
 };
@@ -467,8 +550,8 @@ class Server final : public HttpServer {
 }  // namespace
 
 Result<std::unique_ptr<HttpServer>> HttpServer::listen(const std::string& host, uint16_t port, Limits limits,
-                                                       Handler handler, ErrorBody error_body) {
-  auto server = std::make_unique<Server>(limits, std::move(handler), std::move(error_body));
+                                                       HttpHandler& handler) {
+  auto server = std::make_unique<Server>(limits, handler);
   TIERD_TRY(server->bind(host, port));
   return std::unique_ptr<HttpServer>(std::move(server));
 }

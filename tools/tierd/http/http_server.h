@@ -43,12 +43,38 @@ class HttpReply {
   virtual void on_gone(std::function<void()> gone) = 0;
 };
 
+// A request that is over, for logs.
+struct HttpRecord {
+  std::string id;
+  std::string method;  // empty, as is the path, where it was no HTTP
+  std::string path;
+  unsigned status = 0;  // 0: there was no answer
+  bool heard = false;   // to its end
+  std::chrono::nanoseconds took{0};
+};
+
+// What answers; all calls on the server's thread.
+class HttpHandler {
+ public:
+  virtual ~HttpHandler() = default;
+  // Of a request whose body is still to come. False where the reply has been sent, and the body is of no use.
+  virtual bool admit(const HttpRequest& /*head*/, HttpReply& /*reply*/) { return true; }
+  // It keeps the reply for as long as it writes to it. One that is let go of unanswered closes the
+  // connection.
+  virtual void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) = 0;
+  virtual void answered(const HttpRecord& /*record*/) {}
+  // What an error looks like that is found before anything is asked, in JSON.
+  virtual std::string error_body(unsigned status, const std::string& message) const = 0;
+};
+
 class HttpServer {
  public:
   struct Limits {
     uint32_t header_bytes = 16u << 10;
-    uint64_t body_bytes = 16u << 20;
+    uint64_t body_bytes = 1u << 20;
     uint64_t unread_bytes = 4u << 20;  // of an answer
+    // Where there are more, whoever has let us wait longest is sent away; those that are being answered are
+    // not.
     uint32_t connections = 512;
     std::chrono::milliseconds idle{60'000};  // between two requests
     std::chrono::milliseconds header{10'000};
@@ -56,15 +82,10 @@ class HttpServer {
     std::chrono::milliseconds write{60'000};
     std::chrono::milliseconds ping{30'000};
   };
-  // What answers; it keeps the reply for as long as it writes to it. A reply that is let go of unanswered
-  // closes the connection.
-  using Handler = std::function<void(HttpRequest, std::shared_ptr<HttpReply>)>;
-  // What an error that is found before the handler is asked looks like: its status and text, to a JSON body.
-  using ErrorBody = std::function<std::string(unsigned status, const std::string& message)>;
 
-  // Binds at once; port 0: any. Error: io_error, naming host and port.
+  // Binds at once; port 0: any. The handler outlives it. Error: io_error, naming host and port.
   static Result<std::unique_ptr<HttpServer>> listen(const std::string& host, uint16_t port, Limits limits,
-                                                    Handler handler, ErrorBody error_body);
+                                                    HttpHandler& handler);
   virtual ~HttpServer() = default;
 
   virtual uint16_t port() const = 0;

@@ -1,0 +1,97 @@
+// Routes without an engine behind them: what is answered while there is none, and to whom.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/store/memory_source.h"
+#include "tools/tierd/api/api.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+using testing::Contains;
+using testing::Pair;
+
+struct HeardReply final : HttpReply {
+  unsigned status = 0;
+  json body;
+  HttpHeaders headers;
+  void send(unsigned code, std::string_view, std::string text, HttpHeaders more) override {
+    status = code;
+    body = json::parse(text, nullptr, false);
+    headers = std::move(more);
+  }
+  void begin(unsigned code, std::string_view, std::string) override { status = code; }
+  void write(std::string) override {}
+  void end() override {}
+  void on_gone(std::function<void()>) override {}
+};
+
+class ApiRoutes : public testing::Test {
+ protected:
+  ApiRoutes() : tokenizer_(std::move(*make_tokenizer(small_vocab(300), "test"))) {
+    Api::Options options{{}, {}, {"key"}, Error{Code::unsupported, "chat", "none"}, {}, true};
+    options.model.name = "small";
+    api_ = std::make_unique<Api>(std::move(options), *tokenizer_, desk_);
+  }
+  static HttpRequest request(const std::string& method, const std::string& path, bool with_key = true) {
+    HttpRequest made;
+    made.id = "1";
+    made.method = method;
+    made.path = path;
+    if (with_key) made.authorization = "Bearer key";
+    return made;
+  }
+  unsigned refused(const HttpRequest& head) {
+    HeardReply reply;
+    return api_->admit(head, reply) ? 0 : reply.status;
+  }
+
+  std::unique_ptr<Tokenizer> tokenizer_;
+  EngineDesk desk_{2};
+  std::unique_ptr<Api> api_;
+};
+
+TEST_F(ApiRoutes, WhoIsRefusedIsRefusedBeforeTheBody) {
+  EXPECT_EQ(refused(request("GET", "/nowhere")), 404u);
+  EXPECT_EQ(refused(request("GET", "/v1/completions")), 405u);
+  EXPECT_EQ(refused(request("POST", "/v1/completions", false)), 401u);
+  EXPECT_EQ(refused(request("POST", "/v1/completions")), 503u);
+  EXPECT_EQ(refused(request("GET", "/health", false)), 0u);
+  EXPECT_EQ(refused(request("HEAD", "/v1/models", false)), 0u);
+  EXPECT_EQ(refused(request("POST", "/tokenize")), 0u);
+}
+
+TEST_F(ApiRoutes, HealthTellsHowFarLoadingIs) {
+  api_->set_loaded(0.25);
+  const auto reply = std::make_shared<HeardReply>();
+  api_->handle(request("GET", "/health"), reply);
+  EXPECT_EQ(reply->status, 503u);
+  EXPECT_EQ(reply->body["error"]["type"], "unavailable_error");
+  EXPECT_EQ(reply->body["error"]["message"], "Loading model");
+  EXPECT_EQ(reply->body["progress"], 0.25);
+  EXPECT_THAT(reply->headers, Contains(Pair("Retry-After", "1")));
+}
+
+TEST_F(ApiRoutes, AFullDeskAsksToComeBack) {
+  ASSERT_TRUE(desk_.try_leave([] {}));
+  ASSERT_TRUE(desk_.try_leave([] {}));
+  HttpRequest asked = request("POST", "/v1/completions");
+  asked.body = R"({"prompt": [5]})";
+  const auto reply = std::make_shared<HeardReply>();
+  api_->handle(asked, reply);
+  EXPECT_EQ(reply->status, 429u);
+  EXPECT_THAT(reply->headers, Contains(Pair("Retry-After", "1")));
+  // What must not be lost takes nobody's place.
+  (void)desk_.take();
+  desk_.leave([] {}), desk_.leave([] {});
+  const auto another = std::make_shared<HeardReply>();
+  api_->handle(asked, another);
+  EXPECT_EQ(another->status, 0u);
+  EXPECT_EQ(desk_.take().size(), 3u);
+}
+
+}  // namespace
+}  // namespace tierd
