@@ -1,6 +1,7 @@
 // A sound cache, but for the one thing that a macro of its target changes (CMakeLists.txt). It keeps nothing.
 //
 // Compiled a few dozen times: it includes little.
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -55,6 +56,11 @@
 #endif
 #ifndef BAD_PARAM_SIZE
 #define BAD_PARAM_SIZE sizeof(tierd_param)
+#endif
+
+#ifdef BAD_INITIALISER
+// As one that was compiled for another machine.
+[[maybe_unused]] const int illegal = raise(SIGILL);
 #endif
 
 #ifdef BAD_UNRESOLVED
