@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/log.h"
 #include "core/base/random.h"
-#include "core/base/standard_streams.h"
 #include "tests/tierd/http_client.h"
 #include "tools/command_line/command_line.h"
 #include "tools/command_line/prompt_file.h"
@@ -181,17 +181,40 @@ json get_json(const Options& options, const std::string& path) {
   return json::parse(client.read().body, nullptr, false);
 }
 
-// Nothing may be left of clients that are gone.
-void check_idle(const Options& options, Tally& tally) {
+// What the engine holds: the same when nobody is there, before and after.
+struct Held {
+  double credits = 0, requests = 0, used_bytes = 0, budget_bytes = 0;
+  bool operator==(const Held&) const = default;
+};
+
+Held held_by(const Options& options) {
+  HttpClient client(static_cast<uint16_t>(options.port));
+  client.get("/metrics");
+  const std::string text = client.read().body;
+  const auto value = [&](const std::string& series) {
+    const size_t at = text.find("\n" + series + " ");
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 2));
+  };
+  return {value("tierd_credits{agent=\"flash\"}"), value("tierd_queue_depth{agent=\"flash\"}"),
+          value("tierd_used_bytes{tier=\"dram\"}"), value("tierd_budget_bytes{tier=\"dram\"}")};
+}
+
+// What is held when nothing is continued and nothing waits any more; waits for that, for at most 10 s.
+Held held_when_idle(const Options& options, Tally& tally) {
   for (int tries = 0; tries < 200; ++tries) {
     const json slots = get_json(options, "/slots");
     const bool idle = slots.is_array() && std::none_of(slots.begin(), slots.end(), [](const json& slot) {
                         return slot["is_processing"].get<bool>();
                       });
-    if (idle) return;
+    const Held held = held_by(options);
+    if (idle && held.requests == 0) return held;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  tally.fault("a text is still continued, 10 s after its client left");
+  const Held held = held_by(options);
+  tally.fault(
+      fmt::format("10 s after the last client left a text is still continued, or one of {} requests waits",
+                  held.requests));
+  return held;
 }
 
 int run(const Options& options) {
@@ -201,6 +224,9 @@ int run(const Options& options) {
     if (!learn_alone(options, sample)) return 1;
   }
   Tally tally;
+  const Held before = held_when_idle(options, tally);
+  if (before.used_bytes < 0 || before.used_bytes > before.budget_bytes)
+    tally.fault(fmt::format("{} bytes in use, {} are the budget", before.used_bytes, before.budget_bytes));
   const Clock::time_point begin = Clock::now();
   std::vector<std::thread> clients;
   for (uint32_t i = 0; i < options.clients; ++i) {
@@ -211,7 +237,12 @@ int run(const Options& options) {
   }
   for (std::thread& client : clients) client.join();
   const double seconds = ms_since(begin) / 1000;
-  check_idle(options, tally);
+  // Nothing may be left of clients that are gone.
+  const Held after = held_when_idle(options, tally);
+  if (after != before) {
+    tally.fault(fmt::format("not given back: {} credits ({} before), {} bytes in use ({})", after.credits,
+                            before.credits, after.used_bytes, before.used_bytes));
+  }
   fmt::print(
       "{} clients, {:.0f} s: {} answers as alone ({} tokens, {:.1f}/s), {} left early, {} were told to come "
       "back "

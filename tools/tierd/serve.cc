@@ -149,6 +149,7 @@ Status run_texts(Runtime& runtime, Batcher& batcher, EngineDesk& desk, Api& api,
       // What was read ahead, and a budget that was changed, do not wait for the next request.
       TIERD_TRY(runtime.engine().drain());
       reload.look(runtime);
+      tell();
       desk.wait(kLook);
     }
     watch.look();
