@@ -17,8 +17,8 @@ std::string trimmed(std::string_view text) {
 }
 
 // In the marks of a turn: EOS, and BOS but at the very beginning, where the tokenizer puts it.
-constexpr std::string_view kEos = "{eos}";
-constexpr std::string_view kBos = "{bos}";
+constexpr std::string_view kEosMark = "{eos}";
+constexpr std::string_view kBosMark = "{bos}";
 
 // What stands before and after what one of them says.
 struct Turn {
@@ -51,82 +51,83 @@ constexpr Turn kIm[] = {{"<|im_start|>system\n", "<|im_end|>\n"},
                         {"<|im_start|>user\n", "<|im_end|>\n"},
                         {"<|im_start|>assistant\n", "<|im_end|>\n"}};
 constexpr std::string_view kImNext = "<|im_start|>assistant\n";
-constexpr Form kChatml = {kIm[0], kIm[1], kIm[2], kImNext};
-constexpr Form kQwq = {.system = kIm[0],
-                       .user = kIm[1],
-                       .assistant = kIm[2],
-                       .next = "<|im_start|>assistant\n<think>\n",
-                       .thoughts = Thoughts::go_with_lines};
-constexpr Form kQwen3 = {.system = kIm[0],
-                         .user = kIm[1],
-                         .assistant = kIm[2],
-                         .next = kImNext,
-                         .thoughts = Thoughts::go_with_lines};
+constexpr Form kFormChatml = {kIm[0], kIm[1], kIm[2], kImNext};
+constexpr Form kFormQwq = {.system = kIm[0],
+                           .user = kIm[1],
+                           .assistant = kIm[2],
+                           .next = "<|im_start|>assistant\n<think>\n",
+                           .thoughts = Thoughts::go_with_lines};
+constexpr Form kFormQwen3 = {.system = kIm[0],
+                             .user = kIm[1],
+                             .assistant = kIm[2],
+                             .next = kImNext,
+                             .thoughts = Thoughts::go_with_lines};
 constexpr Form chatml_saying(std::string_view silent) {
   return {.system = kIm[0], .user = kIm[1], .assistant = kIm[2], .next = kImNext, .silent = silent};
 }
 constexpr std::string_view kQwen25 = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.";
 
-constexpr Form kPhi4 = {{"<|im_start|>system<|im_sep|>", "<|im_end|>"},
-                        {"<|im_start|>user<|im_sep|>", "<|im_end|>"},
-                        {"<|im_start|>assistant<|im_sep|>", "<|im_end|>"},
-                        "<|im_start|>assistant<|im_sep|>"};
-constexpr Form kPhi3 = {{"<|system|>\n", "<|end|>\n"},
-                        {"<|user|>\n", "<|end|>\n"},
-                        {"<|assistant|>\n", "<|end|>\n"},
-                        "<|assistant|>\n"};
-constexpr Form kPhi2 = {{"", "\n"}, {"Instruct: ", "\n"}, {"Output: ", "\n"}, "Output:"};
+constexpr Form kFormPhi4 = {{"<|im_start|>system<|im_sep|>", "<|im_end|>"},
+                            {"<|im_start|>user<|im_sep|>", "<|im_end|>"},
+                            {"<|im_start|>assistant<|im_sep|>", "<|im_end|>"},
+                            "<|im_start|>assistant<|im_sep|>"};
+constexpr Form kFormPhi3 = {{"<|system|>\n", "<|end|>\n"},
+                            {"<|user|>\n", "<|end|>\n"},
+                            {"<|assistant|>\n", "<|end|>\n"},
+                            "<|assistant|>\n"};
+constexpr Form kFormPhi2 = {{"", "\n"}, {"Instruct: ", "\n"}, {"Output: ", "\n"}, "Output:"};
 
 constexpr Turn kHeader[] = {{"<|start_header_id|>system<|end_header_id|>\n\n", "<|eot_id|>", true},
                             {"<|start_header_id|>user<|end_header_id|>\n\n", "<|eot_id|>", true},
                             {"<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>", true}};
 constexpr std::string_view kHeaderNext = "<|start_header_id|>assistant<|end_header_id|>\n\n";
-constexpr Form kLlama3 = {kHeader[0], kHeader[1], kHeader[2], kHeaderNext};
+constexpr Form kFormLlama3 = {kHeader[0], kHeader[1], kHeader[2], kHeaderNext};
 // The day is the one that these templates name where they are not told the time, so that the same chat is the
 // same text tomorrow.
-constexpr Form kLlama31 = {.system = kHeader[0],
-                           .user = kHeader[1],
-                           .assistant = kHeader[2],
-                           .next = kHeaderNext,
-                           .preface = "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n",
-                           .silent = ""};
-constexpr Form kLlama2 = {.system = {"<<SYS>>\n", "\n<</SYS>>\n\n"},
-                          .user = {"{bos}[INST] ", " [/INST]", true},
-                          .assistant = {" ", " {eos}", true},
-                          .next = "",
-                          .where = System::in_first_user};
-constexpr Form kLlama2Sys = {.system = kLlama2.system,
-                             .user = {"[INST] ", " [/INST]", true},
-                             .assistant = kLlama2.assistant,
-                             .next = "",
-                             .where = System::in_first_user};
+constexpr Form kFormLlama31 = {
+    .system = kHeader[0],
+    .user = kHeader[1],
+    .assistant = kHeader[2],
+    .next = kHeaderNext,
+    .preface = "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n",
+    .silent = ""};
+constexpr Form kFormLlama2 = {.system = {"<<SYS>>\n", "\n<</SYS>>\n\n"},
+                              .user = {"{bos}[INST] ", " [/INST]", true},
+                              .assistant = {" ", " {eos}", true},
+                              .next = "",
+                              .where = System::in_first_user};
+constexpr Form kFormLlama2Sys = {.system = kFormLlama2.system,
+                                 .user = {"[INST] ", " [/INST]", true},
+                                 .assistant = kFormLlama2.assistant,
+                                 .next = "",
+                                 .where = System::in_first_user};
 
-constexpr Form kMistral = {.system = {},
-                           .user = {"[INST] ", " [/INST]"},
-                           .assistant = {"", "{eos}"},
-                           .next = "",
-                           .where = System::nowhere};
-constexpr Form kMistralV1 = {.system = {"", "\n\n"},
-                             .user = {" [INST] ", " [/INST]"},
-                             .assistant = {" ", "{eos}"},
-                             .next = "",
-                             .where = System::in_first_user};
-constexpr Form kMistralV3 = {.system = {"", "\n\n"},
-                             .user = {"[INST] ", "[/INST]"},
-                             .assistant = {" ", "{eos}", true},
-                             .next = "",
-                             .where = System::in_last_user};
-constexpr Form kMistralV3Tekken = {.system = {"", "\n\n"},
-                                   .user = {"[INST]", "[/INST]"},
-                                   .assistant = {"", "{eos}"},
-                                   .next = "",
-                                   .where = System::in_last_user};
-constexpr Form kMistralV7 = {
+constexpr Form kFormMistral = {.system = {},
+                               .user = {"[INST] ", " [/INST]"},
+                               .assistant = {"", "{eos}"},
+                               .next = "",
+                               .where = System::nowhere};
+constexpr Form kFormMistralV1 = {.system = {"", "\n\n"},
+                                 .user = {" [INST] ", " [/INST]"},
+                                 .assistant = {" ", "{eos}"},
+                                 .next = "",
+                                 .where = System::in_first_user};
+constexpr Form kFormMistralV3 = {.system = {"", "\n\n"},
+                                 .user = {"[INST] ", "[/INST]"},
+                                 .assistant = {" ", "{eos}", true},
+                                 .next = "",
+                                 .where = System::in_last_user};
+constexpr Form kFormMistralV3Tekken = {.system = {"", "\n\n"},
+                                       .user = {"[INST]", "[/INST]"},
+                                       .assistant = {"", "{eos}"},
+                                       .next = "",
+                                       .where = System::in_last_user};
+constexpr Form kFormMistralV7 = {
     {"[SYSTEM_PROMPT] ", "[/SYSTEM_PROMPT]"}, {"[INST] ", "[/INST]"}, {" ", "{eos}"}, ""};
-constexpr Form kMistralV7Tekken = {
+constexpr Form kFormMistralV7Tekken = {
     {"[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"}, {"[INST]", "[/INST]"}, {"", "{eos}"}, ""};
 
-constexpr Form kDeepseek = {
+constexpr Form kFormDeepseek = {
     .system = {"", ""},
     .user = {"### Instruction:\n", "\n"},
     .assistant = {"### Response:\n", "\n<|EOT|>\n"},
@@ -136,28 +137,29 @@ constexpr Form kDeepseek = {
         "Company, and you only answer questions related to computer science. For politically sensitive "
         "questions, security and privacy issues, and other non-computer science questions, you will refuse "
         "to answer\n"};
-constexpr Form kDeepseek2 = {{"", "\n\n"}, {"User: ", "\n\n"}, {"Assistant: ", "{eos}"}, "Assistant:"};
-constexpr Form kDeepseek3 = {.system = {"", ""},
-                             .user = {"<｜User｜>", ""},
-                             .assistant = {"<｜Assistant｜>", "<｜end▁of▁sentence｜>"},
-                             .next = "<｜Assistant｜>",
-                             .thoughts = Thoughts::go};
-constexpr Form kDeepseekR1 = {.system = {"", ""},
-                              .user = {"<｜User｜>", ""},
-                              .assistant = {"<｜Assistant｜>", "<｜end▁of▁sentence｜>"},
-                              .next = "<｜Assistant｜><think>\n",
-                              .thoughts = Thoughts::go};
+constexpr Form kFormDeepseek2 = {{"", "\n\n"}, {"User: ", "\n\n"}, {"Assistant: ", "{eos}"}, "Assistant:"};
+constexpr Form kFormDeepseek3 = {.system = {"", ""},
+                                 .user = {"<｜User｜>", ""},
+                                 .assistant = {"<｜Assistant｜>", "<｜end▁of▁sentence｜>"},
+                                 .next = "<｜Assistant｜>",
+                                 .thoughts = Thoughts::go};
+constexpr Form kFormDeepseekR1 = {.system = {"", ""},
+                                  .user = {"<｜User｜>", ""},
+                                  .assistant = {"<｜Assistant｜>", "<｜end▁of▁sentence｜>"},
+                                  .next = "<｜Assistant｜><think>\n",
+                                  .thoughts = Thoughts::go};
 
-constexpr Form kZephyr = {{"<|system|>\n", "{eos}\n"},
-                          {"<|user|>\n", "{eos}\n"},
-                          {"<|assistant|>\n", "{eos}\n"},
-                          "<|assistant|>\n"};
-constexpr Form kTulu = {
+constexpr Form kFormZephyr = {{"<|system|>\n", "{eos}\n"},
+                              {"<|user|>\n", "{eos}\n"},
+                              {"<|assistant|>\n", "{eos}\n"},
+                              "<|assistant|>\n"};
+constexpr Form kFormTulu = {
     {"<|system|>\n", "\n"}, {"<|user|>\n", "\n"}, {"<|assistant|>\n", "{eos}\n"}, "<|assistant|>\n"};
-constexpr Form kVicuna = {{"", "\n\n"}, {"USER: ", "\n"}, {"ASSISTANT: ", "{eos}\n"}, "ASSISTANT:"};
-constexpr Form kVicunaOrca = {{"SYSTEM: ", "\n"}, {"USER: ", "\n"}, {"ASSISTANT: ", "{eos}\n"}, "ASSISTANT:"};
-constexpr Form kFalcon = {{"System: ", "\n"}, {"User: ", "\n"}, {"Falcon: ", "\n"}, "Falcon:"};
-constexpr Form kPersimmon = {{"", "\n\n"}, {"human: ", "\n\n"}, {"adept: ", "\n\n"}, "adept:"};
+constexpr Form kFormVicuna = {{"", "\n\n"}, {"USER: ", "\n"}, {"ASSISTANT: ", "{eos}\n"}, "ASSISTANT:"};
+constexpr Form kFormVicunaOrca = {
+    {"SYSTEM: ", "\n"}, {"USER: ", "\n"}, {"ASSISTANT: ", "{eos}\n"}, "ASSISTANT:"};
+constexpr Form kFormFalcon = {{"System: ", "\n"}, {"User: ", "\n"}, {"Falcon: ", "\n"}, "Falcon:"};
+constexpr Form kFormPersimmon = {{"", "\n\n"}, {"human: ", "\n\n"}, {"adept: ", "\n\n"}, "adept:"};
 
 // Of a chat, in one form.
 class Writer {
@@ -202,12 +204,12 @@ class Writer {
 
   void mark(std::string_view marks) {
     while (!marks.empty()) {
-      if (marks.starts_with(kEos)) {
+      if (marks.starts_with(kEosMark)) {
         out_ += end_;
-        marks.remove_prefix(kEos.size());
-      } else if (marks.starts_with(kBos)) {
+        marks.remove_prefix(kEosMark.size());
+      } else if (marks.starts_with(kBosMark)) {
         if (!out_.empty()) out_ += begin_;
-        marks.remove_prefix(kBos.size());
+        marks.remove_prefix(kBosMark.size());
       } else {
         out_ += marks.front();
         marks.remove_prefix(1);
@@ -265,35 +267,35 @@ const std::vector<ChatTemplate::Family>& ChatTemplate::families() {
   static constexpr Form kQwen2Form = chatml_saying("You are a helpful assistant.");
   static constexpr Form kQwen25Form = chatml_saying(kQwen25);
   static const std::vector<Family> all = {
-      {"phi4", kPhi4, {"<|im_start|>", "<|im_sep|>"}},
-      {"qwq", kQwq, {"<|im_start|>assistant\n<think>\n"}},
-      {"qwen3", kQwen3, {"<|im_start|>", "</think>"}},
+      {"phi4", kFormPhi4, {"<|im_start|>", "<|im_sep|>"}},
+      {"qwq", kFormQwq, {"<|im_start|>assistant\n<think>\n"}},
+      {"qwen3", kFormQwen3, {"<|im_start|>", "</think>"}},
       {"qwen2.5", kQwen25Form, {"<|im_start|>", kQwen25}},
       {"qwen2", kQwen2Form, {"<|im_start|>system\nYou are a helpful assistant.<|im_end|>"}},
       {"qwen1.5", kQwen15Form, {"<|im_start|>system\nYou are a helpful assistant<|im_end|>"}},
-      {"chatml", kChatml, {"<|im_start|>", "<|im_end|>"}},
-      {"llama3.1", kLlama31, {"<|start_header_id|>", "Cutting Knowledge Date: December 2023"}},
-      {"llama3", kLlama3, {"<|start_header_id|>", "<|end_header_id|>"}},
-      {"mistral-v7", kMistralV7, {"[SYSTEM_PROMPT] "}},
-      {"mistral-v7-tekken", kMistralV7Tekken, {"[SYSTEM_PROMPT]"}},
-      {"llama2", kLlama2, {"bos_token + '[INST] '", "<<SYS>>"}},
-      {"llama2-sys", kLlama2Sys, {"[INST]", "<<SYS>>"}},
-      {"mistral-v1", kMistralV1, {"' [INST] '"}},
-      {"mistral-v3-tekken", kMistralV3Tekken, {"[AVAILABLE_TOOLS]", "'[INST]'"}},
-      {"mistral-v3", kMistralV3, {"[AVAILABLE_TOOLS]", "'[INST] '"}},
-      {"mistral", kMistral, {"'[INST] '"}},
-      {"deepseek-r1", kDeepseekR1, {"<｜User｜>", "<｜Assistant｜><think>\n"}},
-      {"deepseek3", kDeepseek3, {"<｜User｜>", "<｜Assistant｜>"}, "<think>"},
-      {"deepseek2", kDeepseek2, {"'Assistant: ' + message['content'] + eos_token"}},
-      {"deepseek", kDeepseek, {"### Instruction:", "<|EOT|>"}},
-      {"phi3", kPhi3, {"<|user|>", "<|end|>"}},
-      {"zephyr", kZephyr, {"'<|user|>\n' + message['content'] + eos_token"}},
-      {"tulu", kTulu, {"'<|user|>\n' + message['content'] + '\n'"}},
-      {"vicuna-orca", kVicunaOrca, {"SYSTEM: ", "USER: ", "ASSISTANT: "}},
-      {"vicuna", kVicuna, {"USER: ", "ASSISTANT: "}},
-      {"falcon", kFalcon, {"Falcon:"}},
-      {"persimmon", kPersimmon, {"human: ", "adept:"}},
-      {"phi2", kPhi2, {"Instruct: ", "Output:"}},
+      {"chatml", kFormChatml, {"<|im_start|>", "<|im_end|>"}},
+      {"llama3.1", kFormLlama31, {"<|start_header_id|>", "Cutting Knowledge Date: December 2023"}},
+      {"llama3", kFormLlama3, {"<|start_header_id|>", "<|end_header_id|>"}},
+      {"mistral-v7", kFormMistralV7, {"[SYSTEM_PROMPT] "}},
+      {"mistral-v7-tekken", kFormMistralV7Tekken, {"[SYSTEM_PROMPT]"}},
+      {"llama2", kFormLlama2, {"bos_token + '[INST] '", "<<SYS>>"}},
+      {"llama2-sys", kFormLlama2Sys, {"[INST]", "<<SYS>>"}},
+      {"mistral-v1", kFormMistralV1, {"' [INST] '"}},
+      {"mistral-v3-tekken", kFormMistralV3Tekken, {"[AVAILABLE_TOOLS]", "'[INST]'"}},
+      {"mistral-v3", kFormMistralV3, {"[AVAILABLE_TOOLS]", "'[INST] '"}},
+      {"mistral", kFormMistral, {"'[INST] '"}},
+      {"deepseek-r1", kFormDeepseekR1, {"<｜User｜>", "<｜Assistant｜><think>\n"}},
+      {"deepseek3", kFormDeepseek3, {"<｜User｜>", "<｜Assistant｜>"}, "<think>"},
+      {"deepseek2", kFormDeepseek2, {"'Assistant: ' + message['content'] + eos_token"}},
+      {"deepseek", kFormDeepseek, {"### Instruction:", "<|EOT|>"}},
+      {"phi3", kFormPhi3, {"<|user|>", "<|end|>"}},
+      {"zephyr", kFormZephyr, {"'<|user|>\n' + message['content'] + eos_token"}},
+      {"tulu", kFormTulu, {"'<|user|>\n' + message['content'] + '\n'"}},
+      {"vicuna-orca", kFormVicunaOrca, {"SYSTEM: ", "USER: ", "ASSISTANT: "}},
+      {"vicuna", kFormVicuna, {"USER: ", "ASSISTANT: "}},
+      {"falcon", kFormFalcon, {"Falcon:"}},
+      {"persimmon", kFormPersimmon, {"human: ", "adept:"}},
+      {"phi2", kFormPhi2, {"Instruct: ", "Output:"}},
   };
   return all;
 }
