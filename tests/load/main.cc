@@ -24,6 +24,8 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
+constexpr long kPatience = 600;  // s: of 64 clients of a slow build, most wait for their turn
+
 struct Options {
   uint32_t port = 8080;
   uint32_t clients = 64;
@@ -84,7 +86,7 @@ std::vector<Sample> samples_of(const Options& options, Random& random) {
 }
 
 bool learn_alone(const Options& options, Sample& sample) {
-  HttpClient client(static_cast<uint16_t>(options.port));
+  HttpClient client(static_cast<uint16_t>(options.port), kPatience);
   client.post("/v1/completions", sample.body.dump());
   const HttpAnswer answer = client.read();
   if (answer.status != 200) {
@@ -160,7 +162,7 @@ void be_a_client(const Options& options, const std::vector<Sample>& samples, uin
     const bool streams = random.below(2) == 0;
     json body = sample.body;
     body["stream"] = streams;
-    HttpClient client(static_cast<uint16_t>(options.port));
+    HttpClient client(static_cast<uint16_t>(options.port), kPatience);
     if (!client.connected()) return tally.fault("cannot connect");
     client.post("/v1/completions", body.dump());
     if (streams) {
@@ -176,7 +178,7 @@ void be_a_client(const Options& options, const std::vector<Sample>& samples, uin
 }
 
 json get_json(const Options& options, const std::string& path) {
-  HttpClient client(static_cast<uint16_t>(options.port));
+  HttpClient client(static_cast<uint16_t>(options.port), kPatience);
   client.get(path);
   return json::parse(client.read().body, nullptr, false);
 }
@@ -188,7 +190,7 @@ struct Held {
 };
 
 Held held_by(const Options& options) {
-  HttpClient client(static_cast<uint16_t>(options.port));
+  HttpClient client(static_cast<uint16_t>(options.port), kPatience);
   client.get("/metrics");
   const std::string text = client.read().body;
   const auto value = [&](const std::string& series) {

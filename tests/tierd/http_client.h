@@ -23,9 +23,10 @@ struct HttpAnswer {
 
 class HttpClient {
  public:
-  explicit HttpClient(uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    const timeval half_a_minute{30, 0};
-    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &half_a_minute, sizeof half_a_minute);
+  // Waits for `patience` seconds for each part of an answer.
+  explicit HttpClient(uint16_t port, long patience = 30) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    const timeval most{patience, 0};
+    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
