@@ -45,8 +45,12 @@ const std::array kKeys = {
     Key{"model.path", at<&Config::model>(), "",
         "GGUF file, Hugging Face folder, llama2.c checkpoint or store (-m)"},
     Key{"model.tokenizer", at<&Config::tokenizer>(), "", "a tokenizer to use instead of the model's"},
-    Key{"model.layout", at<&Config::layout>(), "row|neuron",
-        "how a model that is no store is cut: neuron bundles rows and columns of the FFN"},
+    Key{"model.layout", at<&Config::layout>(), "row|neuron|channel-group",
+        "how a model that is no store is cut: neuron bundles rows and columns of the FFN, channel-group "
+        "takes "
+        "every matrix by its input channels"},
+    Key{"model.layer_group", at<&Config::layer_group>(), "",
+        "of layout channel-group: of so many layers the channels of one number lie side by side"},
     Key{"model.bundling", at<&Config::bundling>(), "row-column|none|closest-friend",
         "of layout neuron: rows and column of a neuron side by side; to compare, apart, or with a copy of "
         "its closest friend's behind"},

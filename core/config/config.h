@@ -35,6 +35,7 @@ struct Config {
   std::string model;
   std::string tokenizer;
   std::string layout = "row";  // of the store that a model which is none is converted into
+  uint32_t layer_group = 1;
   std::string bundling = "row-column";
   std::string friends;  // a file; empty: none
   // [run]

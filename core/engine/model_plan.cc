@@ -109,6 +109,7 @@ class Planner {
     site.n_out = stored.n_out;
     site.slot_bytes = static_cast<uint32_t>(stored.slot_bytes());
     site.first_extent = stored.first_extent;
+    site.stride = stored.stride;
     site.pieces = stored.pieces;
     site.friends = stored.friends;
     if (stored.pieces > 1) site.piece_bytes = static_cast<uint32_t>(stored.bundle().piece_bytes());

@@ -19,7 +19,7 @@ constexpr uint32_t kDemandBlocks = 1;
 
 // What a block and a message must have room for at once.
 uint32_t together(const Site& site) {
-  return site.axis == Axis::neuron ? std::min(site.n, kPartialNeurons) : 1;
+  return is_summed(site.axis) ? std::min(site.n, kPartialNeurons) : 1;
 }
 
 }  // namespace
@@ -136,7 +136,7 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
       give_up(*fetch);  // the look-ahead was wrong about these
     }
   }
-  if (sites_[site].axis == Axis::neuron) {
+  if (is_summed(sites_[site].axis)) {
     const std::span<const Residency::Neuron> here = residency_.neurons(site);
     for (const uint32_t neuron : resident_) places_[neuron] = arena_[home].at(here[neuron].slot);
     for (const Fetch* fetch : awaited_) {
@@ -144,7 +144,7 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
     }
   }
   TIERD_TRY(admission_.admit(site, missing_, Priority::demand, demand.bypass, plan_));
-  if (sites_[site].axis == Axis::neuron) order_by_runs(site, plan_);
+  if (is_summed(sites_[site].axis)) order_by_runs(site, plan_);
   return {};
 }
 
@@ -193,7 +193,7 @@ void Intake::await(Fetch& fetch) {
 }
 
 void Intake::hand_out(std::vector<Unit>& units) {
-  if (sites_[site_].axis == Axis::neuron) return hand_out_runs(units);
+  if (is_summed(sites_[site_].axis)) return hand_out_runs(units);
   const std::span<const Residency::Neuron> here = residency_.neurons(site_);
   const Places arena = arena_[domain(site_)];
   const size_t before = units.size();
@@ -238,7 +238,7 @@ void Intake::hand_out_runs(std::vector<Unit>& units) {
 
 // Of a read that has landed, for the present pass.
 void Intake::note_places(const Fetch& fetch) {
-  if (sites_[site_].axis != Axis::neuron) return;
+  if (!is_summed(sites_[site_].axis)) return;
   each_place(fetch, [&](uint32_t neuron, uint32_t place) {
     if (source_[neuron] == &fetch) places_[neuron] = place;
   });
@@ -306,7 +306,7 @@ Status Intake::wish(SiteId site, uint32_t step, std::span<const uint32_t> neuron
   wish.site = site;
   wish.step = step;
   TIERD_TRY(admission_.admit(site, missing_, Priority::prefetch, bypass, wish.plan));
-  if (sites_[site].axis == Axis::neuron) order_by_runs(site, wish.plan);
+  if (is_summed(sites_[site].axis)) order_by_runs(site, wish.plan);
   if (!wish.plan.done()) wishes_.push_back(std::move(wish));
   return {};
 }
@@ -335,7 +335,7 @@ bool Intake::start_next(Plan& plan, SiteId site, uint32_t step, Priority priorit
   const auto from = plan.neurons.begin() + static_cast<std::ptrdiff_t>(plan.next);
   const auto limit = from + static_cast<std::ptrdiff_t>(std::min(most, plan.neurons.size() - plan.next));
   auto to = std::find_if(from, limit, [keep](const Planned& planned) { return planned.keep != keep; });
-  if (!keep && sites_[site].axis == Axis::neuron && to == limit && to != plan.neurons.end()) {
+  if (!keep && is_summed(sites_[site].axis) && to == limit && to != plan.neurons.end()) {
     // A run that does not fit any more is left whole to the next read.
     const auto run = [](const Planned& planned) { return planned.neuron / kPartialNeurons; };
     if (!to->keep && run(*to) == run(*(to - 1))) {

@@ -125,7 +125,7 @@ Status Scheduler::predict(Current& current) {
   if (current.active.row_masks() != nullptr || current.whole.size() != 0)
     current.row_masks = row_masks_.write(current.active, site.n, current.pass.rows);
   // What is summed begins at zero; of what is concatenated, that which will not come.
-  current.partial = site.axis == Axis::neuron || current.computed().size() < site.n;
+  current.partial = is_summed(site.axis) || current.computed().size() < site.n;
   SiteUse& use = use_[current.site];
   use.rows += current.pass.rows;
   use.used += count_uses(current.active, current.pass.rows);
@@ -314,13 +314,12 @@ void Scheduler::compute_elsewhere(Current& current, uint32_t unit) {
     Message message;
     message.op = Op::compute;
     message.engine = EngineKind::compute;
-    if (sites_[current.site].axis == Axis::neuron && !std::exchange(share.begun, true))
-      message.flags = kPartial;
+    if (is_summed(sites_[current.site].axis) && !std::exchange(share.begun, true)) message.flags = kPartial;
     intakes_[unit].computed_by(post(current, unit, message, unit));
   }
   if (share.results_posted || share.running != 0 || !intakes_[unit].handed_out() || !dispatcher_.can_post())
     return;
-  if (sites_[current.site].axis == Axis::neuron && !summed_before(current, unit)) return;
+  if (is_summed(sites_[current.site].axis) && !summed_before(current, unit)) return;
   units_.clear();
   for (uint32_t i = 0; i < share.wanted.size(); ++i) units_.push_back({share.wanted[i], 0});
   (void)post(current, 0, copy, unit);

@@ -33,13 +33,14 @@ struct Site {
   uint32_t n = 0;             // neurons
   uint32_t n_in = 0;
   uint32_t n_out = 0;
-  uint32_t slot_bytes = 0;      // of an arena slot; a multiple of 4096, on axis neuron of 64
-  uint32_t first_extent = 0;    // neuron i is extent first_extent + i, but see `friends`
+  uint32_t slot_bytes = 0;      // of an arena slot; a multiple of 4096, on summed axes of 64
+  uint32_t first_extent = 0;    // neuron i is extent first_extent + stride * i
+  uint32_t stride = 1;          // more than 1: what lies between belongs to others, or see `friends`
   uint32_t pieces = 1;          // extents of a neuron; piece p is extent first_extent + p * n + i …
   uint32_t piece_bytes = 0;     // … and lies at p * piece_bytes of the slot, a multiple of 64
   std::vector<uint32_t> bytes;  // [n] of weights in neuron i, without padding
-  // [n] another neuron each, a copy of which lies behind neuron i: of one piece, neuron i is extent
-  // first_extent + 2 * i, and the copy the next one. Empty: there are no copies.
+  // [n] another neuron each, a copy of which lies behind neuron i, as the next extent: the stride is 2, of
+  // one piece. Empty: there are no copies.
   std::vector<uint32_t> friends = {};
   // What it computes from, [rows x n_in], once the segment before it has run.
   ActivationPlace input = {};
@@ -48,7 +49,13 @@ struct Site {
   ActivationPlace contribution = {};
 
   uint32_t extent_of(uint32_t neuron, uint32_t piece) const {
-    return first_extent + (friends.empty() ? piece * n + neuron : 2 * neuron);
+    return first_extent + piece * n + stride * neuron;
+  }
+  // Whose bytes an extent of this site holds, a copy's behind its friend's included.
+  uint32_t neuron_of(uint32_t extent) const {
+    const uint32_t index = extent - first_extent;
+    if (stride == 1) return index % n;
+    return index % stride == 0 ? index / stride : friends[index / stride];
   }
   uint32_t copy_behind(uint32_t neuron) const { return extent_of(neuron, 0) + 1; }
 };

@@ -10,9 +10,13 @@ namespace tierd {
 
 // Numbers as in the plugin interface (TIERD_AXIS_…).
 enum class Axis : uint8_t {
-  row = 0,     // a run of output rows of a dense operator: results are concatenated, exact in any order
-  neuron = 1,  // row i of gate and up and column i of down: results are summed, in the order of the neurons
+  row = 0,      // a run of output rows of a dense operator: results are concatenated, exact in any order
+  neuron = 1,   // row i of gate and up and column i of down: results are summed, in the order of the neurons
+  channel = 2,  // column j of a linear operator, times input j: likewise summed
 };
+constexpr bool is_summed(Axis axis) {
+  return axis != Axis::row;
+}
 
 // What the pieces of a bundle begin at multiples of, as spans do.
 inline constexpr uint64_t kPieceAlignment = 64;
@@ -31,6 +35,16 @@ struct Bundle {
   uint64_t up_offset() const { return gated ? piece_bytes() : 0; }
   uint64_t down_offset() const { return up_offset() + piece_bytes(); }
   uint64_t bytes() const { return down_offset() + piece_bytes(); }
+};
+
+// Column j of operators that share an input, as wide as they are together: what an arena slot holds of axis
+// channel. Encodings in blocks have them along the column; values that are missing in the last one are zero.
+struct Column {
+  Encoding encoding = Encoding::f32;
+  uint32_t rows = 0;
+
+  uint32_t values() const { return align_up(rows, block_values(encoding)); }
+  uint64_t bytes() const { return align_up(encoded_bytes(encoding, values()), kPieceAlignment); }
 };
 
 // Neurons whose sums are added up before they are added to the result, by their number: the order of

@@ -74,7 +74,8 @@ struct FeedForward {
 };
 
 // A site as its computing agent sees it. Axis row: out[i, r] = sum over c of W[r, c] * in[i, c], or, for a
-// gather, out[i] = row `token of i` of W. Axis neuron: out[i] = sum over n of hidden_n[i] * down[n].
+// gather, out[i] = row `token of i` of W. Axis neuron: out[i] = sum over n of hidden_n[i] * down[n]. Axis
+// channel: out[i] = sum over c of in[i, c] * column c of W.
 struct SiteWork {
   std::string name;
   Axis axis = Axis::row;
@@ -90,6 +91,7 @@ struct SiteWork {
   Program after;
 
   Bundle bundle() const { return {encoding, n_in, ffn.gated}; }
+  Column column() const { return {encoding, n_out}; }
 };
 
 enum class RopeStyle : uint8_t { none, interleaved, half };

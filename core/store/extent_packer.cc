@@ -14,6 +14,8 @@ namespace {
 
 // Some kilobytes of every row of down in one read.
 constexpr uint32_t kBundlesAtOnce = 1024;
+// Of a layer; they are decoded before they are encoded anew.
+constexpr uint32_t kChannelsAtOnce = 256;
 
 // Reads `count` values that start at value `first` of the tensor, as `encoding`: the tensor's own or f32.
 Status read_values(const TensorSource& source, const TensorInfo& tensor, uint64_t first, uint64_t count,
@@ -29,6 +31,25 @@ Status read_values(const TensorSource& source, const TensorInfo& tensor, uint64_
   return {};
 }
 
+// Of row `row`, the values of `count` columns from `first` on, which need not begin a block.
+Status read_part_of_row(const TensorSource& source, const TensorInfo& tensor, uint64_t row, uint32_t first,
+                        uint32_t count, std::span<float> out) {
+  const uint32_t block = block_values(tensor.encoding);
+  const uint64_t begin = first / block * block;
+  const uint64_t end = align_up(first + count, block);
+  std::vector<std::byte> encoded(encoded_bytes(tensor.encoding, end - begin));
+  TIERD_TRY(source.read(tensor, encoded_bytes(tensor.encoding, row * tensor.cols + begin), encoded));
+  std::vector<float> values(end - begin);
+  decode(tensor.encoding, encoded, values);
+  std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(first - begin), count, out.begin());
+  return {};
+}
+
+// The first extent of what lies mixed with a site's: of the first layer of its group, or its own.
+uint32_t first_of(const StoredSite& site, uint32_t layer_group) {
+  return site.first_extent - (site.axis == Axis::channel ? site.layer % layer_group : 0);
+}
+
 }  // namespace
 
 ExtentPacker::ExtentPacker(const TensorSource& source, const Manifest& plan)
@@ -36,9 +57,9 @@ ExtentPacker::ExtentPacker(const TensorSource& source, const Manifest& plan)
   for (const ResidentTensor& resident : plan.resident) contents_[resident.extent].resident = &resident;
   for (const StoredSite& site : plan.sites) {
     if (site.alias_of != kNoSite) continue;
-    for (uint32_t i = 0; i < site.extents(); ++i) {
-      const auto [neuron, piece, behind] = site.held_by(i);
-      contents_[site.first_extent + i] = {&site, neuron, piece, nullptr};
+    for (uint64_t extent = site.first_extent; extent < site.end_extent(); ++extent) {
+      const auto held = site.held_by(static_cast<uint32_t>(extent));
+      if (held) contents_[extent] = {&site, held->neuron, held->piece, nullptr};
     }
   }
 }
@@ -47,9 +68,9 @@ uint32_t ExtentPacker::run_of(uint32_t extent) const {
   const Content& content = contents_[extent];
   if (content.site == nullptr || content.site->axis == Axis::row) return 1;
   const StoredSite& site = *content.site;
-  const uint32_t at_once = site.friends.empty() ? kBundlesAtOnce : 2 * kBundlesAtOnce;
-  const auto of_piece = static_cast<uint32_t>(site.extents() / site.pieces);
-  const uint32_t index = (extent - site.first_extent) % of_piece;
+  const uint32_t at_once = (site.axis == Axis::channel ? kChannelsAtOnce : kBundlesAtOnce) * site.stride;
+  const uint32_t of_piece = site.neurons * site.stride;
+  const uint32_t index = (extent - first_of(site, plan_.layer_group)) % of_piece;
   return std::min(at_once - index % at_once, of_piece - index);
 }
 
@@ -58,6 +79,8 @@ Status ExtentPacker::pack(uint32_t first, uint32_t count, std::span<std::byte> o
   const Content& content = contents_[first];
   if (content.resident != nullptr) {
     TIERD_TRY(pack_resident(*content.resident, out));
+  } else if (content.site->axis == Axis::channel) {
+    TIERD_TRY(pack_channels(first, count, out));
   } else if (content.site->axis == Axis::neuron) {
     const StoredSite& site = *content.site;
     const uint64_t stride = plan_.extents[first].bytes;
@@ -131,6 +154,51 @@ Status ExtentPacker::pack_piece_of(const StoredSite& site, uint32_t piece, std::
         read_values(source_, tensor, uint64_t{row} * site.neurons, site.neurons, site.encoding, row_of_down));
     for (size_t i = 0; i < neurons.size(); ++i)
       std::memcpy(out.data() + i * stride + row * value, row_of_down.data() + neurons[i] * value, value);
+  }
+  return {};
+}
+
+Status ExtentPacker::pack_channels(uint32_t first, uint32_t count, std::span<std::byte> out) const {
+  const uint32_t layers = contents_[first].site->stride;
+  const uint64_t extent_bytes = plan_.extents[first].bytes;
+  // The run may begin and end within a channel: each layer has its own first one, and its own number of them.
+  for (uint32_t i = 0; i < std::min(layers, count); ++i) {
+    const Content& content = contents_[first + i];
+    TIERD_TRY(pack_columns(*content.site, content.neuron, (count - i + layers - 1) / layers,
+                           layers * extent_bytes, out.subspan(i * extent_bytes)));
+  }
+  return {};
+}
+
+Status ExtentPacker::pack_columns(const StoredSite& site, uint32_t first, uint32_t count, uint64_t stride,
+                                  std::span<std::byte> out) const {
+  const Column column = site.column();
+  const bool whole_blocks = block_values(site.encoding) == 1;
+  const uint64_t value = whole_blocks ? encoded_bytes(site.encoding, 1) : sizeof(float);
+  const uint64_t apart = whole_blocks ? stride : column.values() * value;
+  std::vector<std::byte> decoded(whole_blocks ? 0 : count * apart);
+  const std::span<std::byte> columns = whole_blocks ? out : std::span(decoded);
+  const uint64_t extent_bytes = site.extent_bytes(first);
+  for (uint32_t i = 0; i < count; ++i) std::ranges::fill(out.subspan(i * stride, extent_bytes), std::byte{0});
+
+  std::vector<std::byte> piece(count * value);
+  uint32_t row = 0;
+  for (const SitePart& part : site.parts) {
+    const TensorInfo& tensor = tensor_of(part);
+    for (uint32_t r = 0; r < part.rows; ++r, ++row) {
+      if (tensor.encoding == site.encoding && whole_blocks) {
+        TIERD_TRY(source_.read(tensor, (uint64_t{r} * tensor.cols + first) * value, piece));
+      } else {
+        TIERD_TRY(read_part_of_row(source_, tensor, r, first, count,
+                                   {reinterpret_cast<float*>(piece.data()), count}));
+      }
+      for (uint32_t i = 0; i < count; ++i)
+        std::memcpy(columns.data() + i * apart + row * value, piece.data() + i * value, value);
+    }
+  }
+  for (uint32_t i = 0; i < count && !whole_blocks; ++i) {
+    encode(site.encoding, {reinterpret_cast<const float*>(decoded.data() + i * apart), column.values()},
+           out.subspan(i * stride, encoded_bytes(site.encoding, column.values())));
   }
   return {};
 }

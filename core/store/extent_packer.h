@@ -17,8 +17,8 @@ class ExtentPacker {
   // `plan` was made for `source`; both must outlive this.
   ExtentPacker(const TensorSource& source, const Manifest& plan);
 
-  // How many extents from this one on are best packed together: those of bundles and their pieces, whose
-  // columns lie side by side in the source; those of closest friends lie anywhere.
+  // How many extents from this one on are best packed together: those of bundles and their pieces, and of
+  // channels, whose columns lie side by side in the source; those of closest friends lie anywhere.
   uint32_t run_of(uint32_t extent) const;
   // Fills `out` with `count` consecutive extents of one run, and `checksums` with theirs. Any thread. Errors
   // are the source's.
@@ -39,6 +39,12 @@ class ExtentPacker {
   // The same of any neurons, from columns that lie apart: reads all of down.
   Status pack_piece_of(const StoredSite& site, uint32_t piece, std::span<const uint32_t> neurons,
                        uint64_t stride, std::span<std::byte> out) const;
+  // Channels of a group, from extent `first` on.
+  Status pack_channels(uint32_t first, uint32_t count, std::span<std::byte> out) const;
+  // Channels [first, first + count) of a site, each `stride` bytes behind the one before. A column in blocks
+  // is encoded anew: those of the source run along the rows.
+  Status pack_columns(const StoredSite& site, uint32_t first, uint32_t count, uint64_t stride,
+                      std::span<std::byte> out) const;
   Status pack_neuron(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const;
   const TensorInfo& tensor_of(const SitePart& part) const;
   Status pack_resident(const ResidentTensor& resident, std::span<std::byte> out) const;

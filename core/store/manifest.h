@@ -2,6 +2,7 @@
 // says what the model is, which sites it has and where each neuron's bytes lie.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,6 +30,8 @@ enum class Layout : uint8_t {
   row,     // every dense operator is cut into runs of output rows
   neuron,  // the same, but feed-forward networks are cut into bundles of a row of gate and up and a column of
            // down
+  channel_group,  // the layers' operators are cut into input channels; those of one number lie side by side,
+                  // layer after layer of a group
 };
 std::string_view name(Layout layout);
 std::optional<Layout> layout_by_name(std::string_view name);
@@ -60,6 +63,13 @@ constexpr bool within_padding(uint64_t padding, uint64_t bytes) {
   return padding * 100 <= kPaddingPercent * bytes;
 }
 
+// Layers whose channels of one number lie side by side: at most, of any store.
+inline constexpr uint32_t kMostLayersOfGroup = 1024;
+// Of the group that this layer belongs to, the last of which may have fewer.
+constexpr uint32_t layers_of_group(uint32_t n_layers, uint32_t layer_group, uint32_t layer) {
+  return std::clamp(n_layers - (layer - layer % layer_group), 1u, layer_group);
+}
+
 // One stacked tensor of a site.
 struct SitePart {
   std::string tensor;  // our name, e.g. "layers.3.q"
@@ -68,8 +78,10 @@ struct SitePart {
 
 // Axis row: a dense operator, its parts stacked along the output rows, cut into neurons of `rows_per_neuron`
 // rows (a multiple of 16; the last neuron may have fewer). Axis neuron: gate, up and down, neuron i a bundle.
-// Piece p of neuron i is extent first_extent + p * neurons + i. With closest friends neuron i is extent
-// first_extent + 2 * i, and the one behind it is a copy of friends[i].
+// Axis channel: the parts stacked likewise, neuron i their column i.
+// Neuron i is extent first_extent + stride * i. Of pieces, p of neuron i is extent first_extent + p * neurons
+// + i. With closest friends the stride is 2, and what lies behind neuron i is a copy of friends[i]. Of
+// channels it is the layers of the group, whose sites begin one extent after the other.
 struct StoredSite {
   std::string name;  // "embed", "layers.3.qkv", "head"
   OpGroup group = OpGroup::qkv;
@@ -77,10 +89,11 @@ struct StoredSite {
   uint32_t layer = kNoLayer;
   Encoding encoding = Encoding::f32;
   uint32_t n_in = 0;
-  uint32_t n_out = 0;            // axis row: the sum of the parts' rows
-  uint32_t rows_per_neuron = 0;  // axis neuron: 1, of each part
+  uint32_t n_out = 0;            // axes row and channel: the sum of the parts' rows
+  uint32_t rows_per_neuron = 0;  // axis neuron: 1, of each part; axis channel: 0
   uint32_t neurons = 0;
   uint32_t first_extent = 0;
+  uint32_t stride = 1;
   uint32_t pieces = 1;          // extents of a neuron: more than one only where bundles are not bundled
   uint32_t alias_of = kNoSite;  // tied head: index of the embedding; shares its extents, has none of its own
   std::vector<SitePart> parts;
@@ -93,37 +106,61 @@ struct StoredSite {
     return static_cast<uint32_t>(divide_up(rows_of(neuron), kGroupRows));
   }
   Bundle bundle() const { return {encoding, n_in, parts.size() == 3}; }
-  // Bytes of the packed groups or the bundle of a neuron; its extent may add zero padding.
+  Column column() const { return {encoding, n_out}; }
+  // Bytes of the packed groups, the bundle or the column of a neuron; its extent may add zero padding.
   uint64_t neuron_bytes(uint32_t neuron) const {
-    return axis == Axis::neuron ? bundle().bytes() : groups_of(neuron) * group_bytes(encoding, n_in);
+    switch (axis) {
+      case Axis::row:
+        break;
+      case Axis::neuron:
+        return bundle().bytes();
+      case Axis::channel:
+        return column().bytes();
+    }
+    return groups_of(neuron) * group_bytes(encoding, n_in);
   }
   // Bytes of all neurons without padding.
   uint64_t tensor_bytes() const {
-    return axis == Axis::neuron ? uint64_t{neurons} * bundle().pieces() * bundle().row_bytes()
-                                : n_out * encoded_bytes(encoding, n_in);
+    switch (axis) {
+      case Axis::row:
+        break;
+      case Axis::neuron:
+        return uint64_t{neurons} * bundle().pieces() * bundle().row_bytes();
+      case Axis::channel:
+        return uint64_t{neurons} * encoded_bytes(encoding, column().values());
+    }
+    return n_out * encoded_bytes(encoding, n_in);
   }
   // Of each of a neuron's extents, padding included: to 4096 for rows, which direct I/O brings to their
-  // place. Bundles are padded so where that costs at most 3 %, and else lie packed (CONTRACTS, rule 6), as
-  // pieces do.
+  // place. Bundles and columns are padded so where that costs at most 3 %, and else lie packed (CONTRACTS,
+  // rule 6), as pieces do.
   uint64_t extent_bytes(uint32_t neuron) const {
     if (pieces > 1) return bundle().piece_bytes();
     const uint64_t bytes = neuron_bytes(neuron);
     const uint64_t padded = align_up(bytes, kDirectIoAlignment);
     return axis == Axis::row || within_padding(padded - bytes, bytes) ? padded : bytes;
   }
-  uint64_t extents() const { return uint64_t{neurons} * (friends.empty() ? pieces : 2); }
   uint32_t extent_of(uint32_t neuron, uint32_t piece) const {
-    return first_extent + (friends.empty() ? piece * neurons + neuron : 2 * neuron);
+    return first_extent + piece * neurons + stride * neuron;
   }
-  // What extent first_extent + `index` holds.
+  // Behind its last extent. Of the channels of a group, those of other layers lie between.
+  uint64_t end_extent() const {
+    return first_extent + uint64_t{neurons - 1} * stride +
+           (friends.empty() ? (pieces - 1) * uint64_t{neurons} + 1 : 2);
+  }
+  // What one of its extents holds; of another's, nothing.
   struct Held {
     uint32_t neuron;
     uint32_t piece;   // of a neuron in pieces
     uint32_t behind;  // of a copy: whose closest friend it is; else `neuron` itself
   };
-  Held held_by(uint32_t index) const {
-    if (friends.empty()) return {index % neurons, index / neurons, index % neurons};
-    return {index % 2 == 0 ? index / 2 : friends[index / 2], 0, index / 2};
+  std::optional<Held> held_by(uint32_t extent) const {
+    if (extent < first_extent || extent >= end_extent()) return std::nullopt;
+    const uint32_t index = extent - first_extent;
+    if (stride == 1) return Held{index % neurons, index / neurons, index % neurons};
+    const uint32_t neuron = index / stride;
+    if (index % stride == 0) return Held{neuron, 0, neuron};
+    return friends.empty() ? std::nullopt : std::optional(Held{friends[neuron], 0, neuron});
   }
   // What an arena slot of this site must hold; the same for a neuron in pieces, whose pieces lie in it as a
   // bundle's do.
@@ -160,6 +197,7 @@ struct Manifest {
   Vocab vocab;
   Layout layout = Layout::row;
   Bundling bundling = Bundling::row_column;
+  uint32_t layer_group = 1;       // of layout channel-group: layers of a group; else 1
   std::vector<StoredSite> sites;  // in the order of one step: embed, layer 0 qkv o up down, …, head
   std::vector<ResidentTensor> resident;
   std::vector<Extent> extents;  // in file order

@@ -125,11 +125,12 @@ class Checker {
   }
 
   Status check_sites() {
-    if (manifest_.layout == Layout::row && manifest_.bundling != Bundling::row_column) {
-      return bad("bundling", fmt::format("is '{}', layout row has no bundles", name(manifest_.bundling)));
+    if (manifest_.layout != Layout::neuron && manifest_.bundling != Bundling::row_column) {
+      return bad("bundling", fmt::format("is '{}', layout {} has no bundles", name(manifest_.bundling),
+                                         name(manifest_.layout)));
     }
     const std::vector<StoredSite> expected =
-        site_shapes(manifest_.config, manifest_.layout, manifest_.bundling);
+        site_shapes(manifest_.config, manifest_.layout, manifest_.bundling, manifest_.layer_group);
     if (manifest_.sites.size() != expected.size()) {
       return differs("sites' length", manifest_.sites.size(), expected.size());
     }
@@ -168,6 +169,7 @@ class Checker {
   }
 
   Status check_neurons(const std::string& key, const StoredSite& site) {
+    if (site.axis == Axis::channel) return check_channels(key, site);
     if (site.n_in % block_values(site.encoding) != 0) {
       return bad(key + ".encoding",
                  fmt::format("{} does not fit rows of {} columns", name(site.encoding), site.n_in));
@@ -206,11 +208,22 @@ class Checker {
     return use_neurons(site);
   }
 
+  Status check_channels(const std::string& key, const StoredSite& site) {
+    if (site.rows_per_neuron != 0) return differs(key + ".rows_per_neuron", site.rows_per_neuron, 0);
+    if (site.neurons != site.n_in) return differs(key + ".neurons", site.neurons, site.n_in);
+    return use_neurons(site);
+  }
+
   Status use_neurons(const StoredSite& site) {
-    for (uint64_t i = 0; i < site.extents(); ++i) {
-      const uint32_t neuron = site.held_by(static_cast<uint32_t>(i)).neuron;
-      TIERD_TRY(use(site.first_extent + i, site.extent_bytes(neuron), site.aligned(),
-                    [&] { return fmt::format("{} neuron {}", site.name, neuron); }));
+    if (site.end_extent() > used_.size()) {
+      return bad(fmt::format("{} first_extent", site.name),
+                 fmt::format("needs extent {}, there are {}", site.end_extent() - 1, used_.size()));
+    }
+    for (uint64_t extent = site.first_extent; extent < site.end_extent(); ++extent) {
+      const auto held = site.held_by(static_cast<uint32_t>(extent));
+      if (!held) continue;
+      TIERD_TRY(use(extent, site.extent_bytes(held->neuron), site.aligned(),
+                    [&] { return fmt::format("{} neuron {}", site.name, held->neuron); }));
     }
     tensor_bytes_ += site.tensor_bytes();
     return {};

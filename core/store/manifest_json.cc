@@ -27,7 +27,7 @@ constexpr std::string_view kChecksumHead = "{\"xxh3\": \"";
 constexpr std::string_view kChecksumTail = "\",\n";
 constexpr size_t kFirstLineBytes = kChecksumHead.size() + 16 + kChecksumTail.size();
 
-constexpr std::array<std::string_view, 2> kAxisNames = {"row", "neuron"};
+constexpr std::array<std::string_view, 3> kAxisNames = {"row", "neuron", "channel"};
 
 ordered_json to_json(const StoredSite& site) {
   ordered_json out = {
@@ -115,10 +115,10 @@ Status from_json(const ManifestFields& fields, StoredSite& site) {
   if (!group) return fields.error("group", fmt::format("'{}' is not an operator group", text));
   site.group = *group;
   TIERD_TRY(fields.read("axis", text));
-  if (text != kAxisNames[0] && text != kAxisNames[1]) {
-    return fields.error("axis", fmt::format("is '{}', expected row or neuron", text));
-  }
-  site.axis = text == kAxisNames[0] ? Axis::row : Axis::neuron;
+  const auto axis = std::ranges::find(kAxisNames, text);
+  if (axis == kAxisNames.end())
+    return fields.error("axis", fmt::format("is '{}', expected row, neuron or channel", text));
+  site.axis = static_cast<Axis>(axis - kAxisNames.begin());
   TIERD_TRY(fields.read("encoding", text));
   const auto encoding = encoding_by_name(text);
   if (!encoding) return fields.error("encoding", fmt::format("'{}' is not an encoding", text));
@@ -210,6 +210,21 @@ Status read_friends(const ManifestFields& top, std::vector<StoredSite>& sites) {
   return {};
 }
 
+Status read_layer_group(const ManifestFields& top, uint32_t& out) {
+  TIERD_TRY(top.read("layer_group", out));
+  if (out >= 1 && out <= kMostLayersOfGroup) return {};
+  return top.error("layer_group", fmt::format("is {}, expected 1 to {}", out, kMostLayersOfGroup));
+}
+
+// They follow from the layout.
+void set_strides(Manifest& manifest) {
+  for (StoredSite& site : manifest.sites) {
+    if (!site.friends.empty()) site.stride = 2;
+    if (site.axis == Axis::channel && site.layer != kNoLayer)
+      site.stride = layers_of_group(manifest.config.n_layers, manifest.layer_group, site.layer);
+  }
+}
+
 Status check_checksums(const ManifestFields& top, std::string_view checksums, std::string_view file) {
   std::string expected;
   TIERD_TRY(top.read("checksums", expected));
@@ -252,8 +267,9 @@ Status read_layout(const ManifestFields& top, std::string_view file, Layout& out
   TIERD_TRY(top.read("layout", text));
   const auto layout = layout_by_name(text);
   if (!layout) {
-    return Error{Code::unsupported, std::string(file),
-                 fmt::format("layout: is '{}', this program reads 'row' and 'neuron'", text)};
+    return Error{
+        Code::unsupported, std::string(file),
+        fmt::format("layout: is '{}', this program reads 'row', 'neuron' and 'channel-group'", text)};
   }
   out = *layout;
   return {};
@@ -280,6 +296,8 @@ std::string manifest_text(const Manifest& manifest) {
                                    {"made_by", string_to_json(manifest.provenance.made_by)}};
   std::string text = fmt::format("\"format\": {},\n\"layout\": \"{}\",\n\"bundling\": \"{}\",\n",
                                  kStoreFormat, name(manifest.layout), name(manifest.bundling));
+  if (manifest.layout == Layout::channel_group)
+    text += fmt::format("\"layer_group\": {},\n", manifest.layer_group);
   text += fmt::format("\"provenance\": {},\n", provenance.dump());
   text +=
       fmt::format("\"tensor_bytes\": {},\n\"data_bytes\": {},\n", manifest.tensor_bytes, manifest.data_bytes);
@@ -317,6 +335,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file, st
   TIERD_TRY(check_version(top, file));
   TIERD_TRY(read_layout(top, file, manifest.layout));
   TIERD_TRY(read_bundling(top, file, manifest.bundling));
+  if (manifest.layout == Layout::channel_group) TIERD_TRY(read_layer_group(top, manifest.layer_group));
   TIERD_TRY(check_checksums(top, checksums, checksum_file));
   TIERD_TRY(top.read("tensor_bytes", manifest.tensor_bytes));
   TIERD_TRY(top.read("data_bytes", manifest.data_bytes));
@@ -328,6 +347,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file, st
   TIERD_TRY(from_json(model, manifest.config));
   TIERD_TRY(read_objects(top, "sites", manifest.sites));
   if (manifest.bundling == Bundling::closest_friend) TIERD_TRY(read_friends(top, manifest.sites));
+  set_strides(manifest);
   TIERD_TRY(read_objects(top, "resident", manifest.resident));
   TIERD_TRY(read_extents(top, checksums, manifest.extents));
   TIERD_ASSIGN(const json* vocab, top.member("vocab"));

@@ -16,7 +16,7 @@ namespace tierd {
 namespace {
 
 constexpr std::array<std::string_view, 7> kGroupNames = {"embed", "qkv", "o", "up", "down", "head", "ffn"};
-constexpr std::array<std::string_view, 2> kLayoutNames = {"row", "neuron"};
+constexpr std::array<std::string_view, 3> kLayoutNames = {"row", "neuron", "channel-group"};
 constexpr std::array<std::string_view, 3> kBundlingNames = {"row-column", "none", "closest-friend"};
 
 StoredSite make_site(OpGroup group, uint32_t layer, uint32_t n_in, std::vector<SitePart> parts) {
@@ -93,21 +93,68 @@ void end_block(Manifest& plan) {
   plan.data_bytes = align_up(plan.data_bytes, kDirectIoAlignment);
 }
 
-void place(Manifest& plan, StoredSite& site, uint64_t target_bytes) {
+void place_bundles(Manifest& plan, StoredSite& site) {
   site.first_extent = static_cast<uint32_t>(plan.extents.size());
-  if (site.axis == Axis::neuron) {
-    for (uint64_t i = 0; i < site.extents(); ++i) {
-      append_extent(plan, site.extent_bytes(0));
-      if (site.pieces > 1 && (i + 1) % site.neurons == 0) end_block(plan);
-    }
-    end_block(plan);
-    return;
+  const uint64_t extents = site.end_extent() - site.first_extent;
+  for (uint64_t i = 0; i < extents; ++i) {
+    append_extent(plan, site.extent_bytes(0));
+    if (site.pieces > 1 && (i + 1) % site.neurons == 0) end_block(plan);
   }
+  end_block(plan);
+}
+
+// The sites of the layers of a group, of one operator, in the order of the layers.
+std::vector<StoredSite*> group_of(std::vector<StoredSite>& sites, const StoredSite& first) {
+  std::vector<StoredSite*> group;
+  for (StoredSite& site : sites) {
+    const bool member = site.axis == Axis::channel && site.group == first.group &&
+                        site.layer >= first.layer && site.layer - first.layer < first.stride;
+    if (member) group.push_back(&site);
+  }
+  return group;
+}
+
+// Channel 0 of every layer of the group, then channel 1 of every layer (ActiveFlow, 3.3), for one operator
+// after the other: what lies side by side is read ahead together.
+void place_channels(Manifest& plan, std::span<StoredSite* const> group) {
+  const auto first = static_cast<uint32_t>(plan.extents.size());
+  for (uint32_t i = 0; i < group.size(); ++i) group[i]->first_extent = first + i;
+  for (uint32_t channel = 0; channel < group.front()->neurons; ++channel) {
+    for (const StoredSite* site : group) append_extent(plan, site->extent_bytes(channel));
+  }
+  end_block(plan);
+}
+
+void place_rows(Manifest& plan, StoredSite& site, uint64_t target_bytes) {
+  site.first_extent = static_cast<uint32_t>(plan.extents.size());
   const auto groups = static_cast<uint32_t>(divide_up(site.n_out, kGroupRows));
   const uint32_t per_neuron = groups_per_neuron(group_bytes(site.encoding, site.n_in), groups, target_bytes);
   site.rows_per_neuron = per_neuron * kGroupRows;
   site.neurons = static_cast<uint32_t>(divide_up(groups, per_neuron));
   for (uint32_t i = 0; i < site.neurons; ++i) append_extent(plan, site.extent_bytes(i));
+}
+
+void place(Manifest& plan, StoredSite& site, uint64_t target_bytes) {
+  switch (site.axis) {
+    case Axis::row:
+      return place_rows(plan, site, target_bytes);
+    case Axis::neuron:
+      return place_bundles(plan, site);
+    case Axis::channel:
+      if (site.layer % plan.layer_group == 0) place_channels(plan, group_of(plan.sites, site));
+      return;
+  }
+}
+
+// What lies side by side is of one size.
+void unite_encodings(Manifest& plan) {
+  for (const StoredSite& site : plan.sites) {
+    if (site.axis != Axis::channel || site.layer % plan.layer_group != 0) continue;
+    const std::vector<StoredSite*> group = group_of(plan.sites, site);
+    const bool same =
+        std::ranges::all_of(group, [&](const StoredSite* other) { return other->encoding == site.encoding; });
+    for (StoredSite* other : group) other->encoding = same ? other->encoding : Encoding::f32;
+  }
 }
 
 // Whose copies lie behind whose bundles.
@@ -166,7 +213,8 @@ std::optional<Bundling> bundling_by_name(std::string_view name) {
   return std::nullopt;
 }
 
-std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bundling bundling) {
+std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bundling bundling,
+                                    uint32_t layer_group) {
   const uint32_t d = config.d_model;
   std::vector<StoredSite> sites;
   sites.push_back(make_site(OpGroup::embed, kNoLayer, d, {{"embed", config.vocab_size}}));
@@ -185,10 +233,17 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bu
       ffn.rows_per_neuron = 1;
       ffn.neurons = config.d_ff;
       if (bundling == Bundling::none) ffn.pieces = ffn.bundle().pieces();
+      if (bundling == Bundling::closest_friend) ffn.stride = 2;
       continue;
     }
     sites.push_back(make_site(OpGroup::up, layer, d, std::move(up)));
     sites.push_back(make_site(OpGroup::down, layer, config.d_ff, {{"down", d}}));
+    if (layout != Layout::channel_group) continue;
+    for (StoredSite& site : std::span(sites).last(4)) {
+      site.axis = Axis::channel;
+      site.neurons = site.n_in;
+      site.stride = layers_of_group(config.n_layers, layer_group, layer);
+    }
   }
   const std::string head = config.tied_embeddings ? "embed" : "head";
   sites.push_back(make_site(OpGroup::head, kNoLayer, d, {{head, config.vocab_size}}));
@@ -227,29 +282,50 @@ uint32_t groups_per_neuron(uint64_t bytes_per_group, uint32_t groups, uint64_t t
   return best;
 }
 
-Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorInfo> tensors,
-                             uint64_t neuron_bytes, Layout layout, Bundling bundling,
-                             const FriendTables& friends) {
+namespace {
+
+Status check_options(const WriteOptions& options) {
+  const uint64_t neuron_bytes = options.neuron_bytes;
   if (neuron_bytes != 0 && (neuron_bytes < kDirectIoAlignment || neuron_bytes > kLargestNeuronBytes)) {
     return Error{Code::invalid_argument, "neuron bytes",
                  fmt::format("{} is out of range; a neuron has {} to {} bytes", neuron_bytes,
                              kDirectIoAlignment, kLargestNeuronBytes)};
   }
-  if (layout == Layout::row && bundling != Bundling::row_column) {
+  if (options.layout != Layout::neuron && options.bundling != Bundling::row_column) {
     return Error{
         Code::invalid_argument, "bundling",
-        fmt::format("'{}' is about bundles, which layout row does not have; it goes with layout neuron",
-                    name(bundling))};
+        fmt::format("'{}' is about bundles, which layout {} does not have; it goes with layout neuron",
+                    name(options.bundling), name(options.layout))};
   }
+  if (options.layer_group < 1 || options.layer_group > kMostLayersOfGroup) {
+    return Error{Code::invalid_argument, "layer group",
+                 fmt::format("{} is out of range; a group has 1 to {} layers", options.layer_group,
+                             kMostLayersOfGroup)};
+  }
+  if (options.layout != Layout::channel_group && options.layer_group != 1) {
+    return Error{Code::invalid_argument, "layer group",
+                 fmt::format("groups of {} layers go with layout channel-group, not with {}",
+                             options.layer_group, name(options.layout))};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorInfo> tensors,
+                             const WriteOptions& options) {
+  TIERD_TRY(check_options(options));
   const TensorTable table(tensors);
   Manifest plan;
   plan.config = config;
-  plan.layout = layout;
-  plan.bundling = bundling;
-  plan.sites = site_shapes(config, layout, bundling);
-  TIERD_TRY(set_friends(plan, friends));
-  for (StoredSite& site : plan.sites) {
-    TIERD_TRY(set_encoding(site, table));
+  plan.layout = options.layout;
+  plan.bundling = options.bundling;
+  plan.layer_group = options.layer_group;
+  plan.sites = site_shapes(config, plan.layout, plan.bundling, plan.layer_group);
+  TIERD_TRY(set_friends(plan, options.friends));
+  for (StoredSite& site : plan.sites) TIERD_TRY(set_encoding(site, table));
+  if (plan.layout == Layout::channel_group) unite_encodings(plan);
+  for (const StoredSite& site : plan.sites) {
     if (site.alias_of == kNoSite) plan.tensor_bytes += site.tensor_bytes();
   }
   // Resident tensors come first: they are read at the start, and one step then reads the rest forwards.
@@ -260,9 +336,9 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
     plan.tensor_bytes += bytes;
     append_extent(plan, align_up(bytes, kDirectIoAlignment));
   }
-  const uint64_t target =
-      neuron_bytes != 0 ? neuron_bytes
-                        : std::clamp(plan.tensor_bytes / kNeuronsPerModel, kMinNeuronBytes, kMaxNeuronBytes);
+  const uint64_t target = options.neuron_bytes != 0 ? options.neuron_bytes
+                                                    : std::clamp(plan.tensor_bytes / kNeuronsPerModel,
+                                                                 kMinNeuronBytes, kMaxNeuronBytes);
   for (StoredSite& site : plan.sites) {
     if (site.alias_of == kNoSite) {
       place(plan, site, target);
@@ -277,8 +353,7 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
 }
 
 Result<Manifest> plan_store(const TensorSource& source, const WriteOptions& options) {
-  auto planned = plan_layout(source.config(), source.tensors(), options.neuron_bytes, options.layout,
-                             options.bundling, options.friends);
+  auto planned = plan_layout(source.config(), source.tensors(), options);
   if (!planned.ok()) {
     Error error = planned.error();
     error.detail = error.line();

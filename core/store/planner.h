@@ -9,8 +9,8 @@
 #include "core/base/result.h"
 #include "core/model/config.h"
 #include "core/model/tensor_source.h"
-#include "core/store/friends.h"
 #include "core/store/manifest.h"
+#include "core/store/write_options.h"
 
 namespace tierd {
 
@@ -22,7 +22,7 @@ inline constexpr uint64_t kLargestNeuronBytes = 16 << 20;  // what may be asked 
 // The sites of a model in the order of one step: names, groups, layers, shapes, parts and aliases. Encodings,
 // neurons and extents are left at their defaults. `config` is valid.
 std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout,
-                                    Bundling bundling = Bundling::row_column);
+                                    Bundling bundling = Bundling::row_column, uint32_t layer_group = 1);
 
 // The required tensors that belong to no site.
 std::vector<TensorSpec> resident_shapes(const ModelConfig& config);
@@ -31,13 +31,12 @@ std::vector<TensorSpec> resident_shapes(const ModelConfig& config);
 // otherwise those with the least padding; at least one, at most all `groups` of the site.
 uint32_t groups_per_neuron(uint64_t bytes_per_group, uint32_t groups, uint64_t target_bytes);
 
-// The plan without vocabulary, provenance and checksums. Parts of one site in different encodings become f32,
-// which loses nothing. `neuron_bytes` 0: by the model's size. Errors: invalid_argument (neuron_bytes out of
-// range, a tensor missing or of the wrong shape), unsupported (rows not a multiple of the encoding's block;
-// bundles in a block encoding, whose blocks run across a column). `friends`: of every site of bundling
-// closest_friend, and of no other bundling; else invalid_argument.
+// The plan without vocabulary, provenance and checksums. Parts of one site, and channels of one group, in
+// different encodings become f32, which loses nothing. Errors: invalid_argument (an option out of range or
+// without the layout that it is of, a tensor missing or of the wrong shape, friends that are not one for each
+// neuron in bundles), unsupported (rows not a multiple of the encoding's block; bundles in a block encoding,
+// whose blocks run across a column).
 Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorInfo> tensors,
-                             uint64_t neuron_bytes, Layout layout = Layout::row,
-                             Bundling bundling = Bundling::row_column, const FriendTables& friends = {});
+                             const WriteOptions& options);
 
 }  // namespace tierd

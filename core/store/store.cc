@@ -50,8 +50,9 @@ std::string Store::data_path() const {
 std::string Store::describe(uint32_t extent) const {
   std::string content = "unknown";
   for (const StoredSite& site : manifest_.sites) {
-    if (extent < site.first_extent || extent - site.first_extent >= site.extents()) continue;
-    const auto [neuron, piece, behind] = site.held_by(extent - site.first_extent);
+    const auto held = site.alias_of == kNoSite ? site.held_by(extent) : std::nullopt;
+    if (!held) continue;
+    const auto [neuron, piece, behind] = *held;
     content = fmt::format("{} neuron {}", site.name, neuron);
     if (site.pieces > 1) content += fmt::format(", {}", site.parts[piece].tensor);
     if (behind != neuron) content += fmt::format(", the copy behind {}", behind);

@@ -76,11 +76,11 @@ class Text {
           continue;
         }
         const Site& site = sites_[m.site];
-        const uint32_t extent = unit.unit - site.first_extent;
-        if (site.friends.empty()) {
-          if (site.pieces == 1 || extent < site.n) neurons.push_back(extent);
-        } else if (extent / 2 < site.n) {
-          neurons.push_back(extent % 2 == 0 ? extent / 2 : site.friends[extent / 2]);
+        const uint32_t index = unit.unit - site.first_extent;
+        if (site.stride == 1) {
+          if (site.pieces == 1 || index < site.n) neurons.push_back(index);
+        } else if (index / site.stride < site.n && (index % site.stride == 0 || !site.friends.empty())) {
+          neurons.push_back(site.neuron_of(unit.unit));
         }
       }
       text += fmt::format(" {} at {}:{}+{}", runs_text(neurons), e.list_agent, e.list_pool,

@@ -16,7 +16,8 @@ using nlohmann::json;
 // More than any model has; what a header asks for is allocated.
 constexpr uint64_t kMostSites = 1u << 20;
 constexpr uint64_t kMostNeurons = 1u << 26;
-constexpr uint64_t kMostPieces = 3;  // gate, up, down
+constexpr uint64_t kMostPieces = 3;         // gate, up, down
+constexpr uint64_t kMostStride = 1u << 12;  // layers of a group
 constexpr uint64_t kMostAgents = 64;
 constexpr uint64_t kMostUnits = 16;
 constexpr uint64_t kMostMessages = 1u << 16;
@@ -131,6 +132,7 @@ json site_json(const Site& site) {
           {"n_out", site.n_out},
           {"slot_bytes", site.slot_bytes},
           {"first_extent", site.first_extent},
+          {"stride", site.stride},
           {"pieces", site.pieces},
           {"piece_bytes", site.piece_bytes},
           {"bytes", runs(site.bytes)},
@@ -142,7 +144,7 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
   site.name = fields.text(object, "name");
   site.layer = static_cast<uint16_t>(fields.number(object, "layer", UINT16_MAX));
   site.op_group = static_cast<uint16_t>(fields.number(object, "op_group", UINT16_MAX));
-  site.axis = static_cast<Axis>(fields.number(object, "axis", static_cast<uint64_t>(Axis::neuron)));
+  site.axis = static_cast<Axis>(fields.number(object, "axis", static_cast<uint64_t>(Axis::channel)));
   site.encoding = static_cast<uint16_t>(fields.number(object, "encoding", UINT16_MAX));
   site.given = fields.flag(object, "given");
   if (fields.flag(object, "measurable")) site.contribution.offset = 0;  // nobody looks there
@@ -153,6 +155,7 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
   site.slot_bytes = static_cast<uint32_t>(fields.number(object, "slot_bytes", UINT32_MAX));
   site.first_extent =
       static_cast<uint32_t>(fields.number(object, "first_extent", UINT32_MAX - kMostPieces * kMostNeurons));
+  site.stride = static_cast<uint32_t>(fields.number(object, "stride", kMostStride));
   site.pieces = static_cast<uint32_t>(fields.number(object, "pieces", kMostPieces));
   site.piece_bytes = static_cast<uint32_t>(fields.number(object, "piece_bytes", UINT32_MAX));
   for (const json& run : fields.list(object, "bytes", site.n)) {
@@ -175,8 +178,11 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
     site.friends.push_back(number.get<uint32_t>());
   }
   if (!site.friends.empty() &&
-      (site.friends.size() != site.n || site.pieces != 1 || site.axis != Axis::neuron))
-    fields.fail("friends", "are not one a neuron, which is in one piece");
+      (site.friends.size() != site.n || site.stride != 2 || site.axis != Axis::neuron))
+    fields.fail("friends", "are not one a neuron, with the copy behind it");
+  if (site.stride == 0 || (site.stride > 1 && site.pieces != 1))
+    fields.fail("stride", "is none of neurons in one piece");
+  if (site.stride * uint64_t{site.n} > kMostPieces * kMostNeurons) fields.fail("stride", "leads too far");
   if (site.n == 0) fields.fail("neurons", "is 0");
   if (site.slot_bytes == 0 || site.slot_bytes % kSpanUnit != 0)
     fields.fail("slot_bytes", "is not a multiple of 64");
@@ -211,7 +217,7 @@ void check_sites(Fields& fields, const TraceHeader& header) {
     for (const Scheduler::ComputeUnit& unit : header.scheduler.units) {
       if (unit.memory.reserved[s] > (site.domain == s ? site.n : 0))
         return fields.fail("reserved", "are more than neurons");
-      if ((site.axis == Axis::neuron ? run : 1) * site.slot_bytes > unit.memory.block_bytes)
+      if ((is_summed(site.axis) ? run : 1) * site.slot_bytes > unit.memory.block_bytes)
         return fields.fail("block_bytes", "is less than what is computed together");
     }
   }

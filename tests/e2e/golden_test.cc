@@ -95,6 +95,14 @@ TEST_P(GoldenRun, StreamedInPiecesOfBundlesAgreesWithTransformers) {
   agrees(config);
 }
 
+TEST_P(GoldenRun, ResidentInChannelsAgreesWithTransformers) {
+  if (precision_of(GetParam()) == Precision::quantized)
+    GTEST_SKIP() << "block encodings are encoded anew along the columns";
+  Config config = golden_config(GetParam());
+  config.layout = "channel-group";
+  agrees(config);
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, GoldenRun, testing::ValuesIn(golden_names()), [](const auto& test) {
   std::string name = test.param;
   std::replace(name.begin(), name.end(), '-', '_');

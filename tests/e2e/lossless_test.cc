@@ -123,6 +123,37 @@ TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRunInBundles) {
   }
 }
 
+// Every matrix by its input channels, whose columns are summed, however the layers lie in the file.
+TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRunInChannels) {
+  static const std::set<std::string> kinds = {
+      "llama2", "llama2-bf16", "gguf-llama-q4_0", "llama-odd-sizes", "opt", "falcon-grouped", "phi"};
+  if (kinds.count(GetParam()) == 0) GTEST_SKIP() << "cut as another one is";
+  const Golden golden = read_golden(GetParam());
+  for (const bool sparse : {false, true}) {
+    Config resident = golden_config(GetParam());
+    resident.layout = "channel-group";
+    if (sparse) resident.predictor.name = "random";
+    for (const uint32_t chunk : {1u, kGoldenTokens}) {
+      const auto expected = run_all_logits(resident, golden.tokens, chunk);
+      ASSERT_TRUE(expected.ok()) << expected.error().line();
+      uint32_t tried = 0;
+      for (const Variant& variant : variants()) {
+        if (sparse ? variant.chunk != chunk : (variant.chunk == 1) != (chunk == 1)) continue;
+        Config config = resident;
+        variant.change(config);
+        config.layer_group = 1 + tried % 3;
+        read_gaps(config, tried / 3 % 2 == 1 ? "64 KiB" : "0");
+        land_reads(config, tried / 6 % 2 == 1 ? "bounce" : "direct");
+        ++tried;
+        SCOPED_TRACE(variant.name + (sparse ? " sparse " : " ") + std::to_string(config.layer_group));
+        const auto logits = run_all_logits(config, golden.tokens, variant.chunk);
+        ASSERT_TRUE(logits.ok()) << logits.error().line();
+        expect_the_same_bits(*logits, *expected);
+      }
+    }
+  }
+}
+
 // The embedded model's networks are many runs, some of which are read ahead, some stream by, through few
 // blocks: no pass waits for a block for ever.
 TEST_P(SmallBudgets, OfBundlesGiveTheBitsOfTheResidentRun) {

@@ -25,7 +25,7 @@ Manifest store_of(const std::string& shape, Encoding encoding, Layout layout = L
     info.encoding = spec.rows == 1 || spec.name == "position" ? Encoding::f32 : encoding;
     tensors.push_back(std::move(info));
   }
-  auto plan = plan_layout(*config, tensors, 0, layout);
+  auto plan = plan_layout(*config, tensors, {.layout = layout});
   EXPECT_TRUE(plan.ok()) << plan.error().line();
   return std::move(*plan);
 }

@@ -211,6 +211,7 @@ void manifest_seeds(const Seeds& seeds) {
     add("-neuron", Layout::neuron, Bundling::row_column);
     add("-apart", Layout::neuron, Bundling::none);
     add("-friends", Layout::neuron, Bundling::closest_friend);
+    add("-channels", Layout::channel_group, Bundling::row_column);
   }
 }
 

@@ -25,7 +25,7 @@ void expect_model(const Result<std::unique_ptr<TensorSource>>& opened, std::stri
     TIERD_CHECK_MSG(values.ok(), values.error().line());
     TIERD_CHECK(values->size() == tensor.rows * tensor.cols);
   }
-  const auto plan = plan_layout(source.config(), source.tensors(), 0);
+  const auto plan = plan_layout(source.config(), source.tensors(), {});
   TIERD_CHECK_MSG(plan.ok(), plan.error().line());
   const Status sound = check_manifest(*plan, path);
   TIERD_CHECK_MSG(sound.ok(), sound.error().line());

@@ -33,6 +33,7 @@ std::vector<Site> make_sites(const WorldOptions& options) {
     site.pieces = options.pieces;
     if (site.pieces > 1) site.piece_bytes = kSlot / 4;
     if (s < options.friends.size()) site.friends = options.friends[s];
+    if (!site.friends.empty()) site.stride = 2;
     extent += site.n * (site.friends.empty() ? site.pieces : 2);
     sites.push_back(site);
   }

@@ -29,9 +29,14 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-Manifest a_plan(Layout layout = Layout::row, Bundling bundling = Bundling::row_column) {
+Manifest a_plan(Layout layout = Layout::row, Bundling bundling = Bundling::row_column,
+                uint32_t layer_group = 1) {
   const MemorySource source(small_opt(), Encoding::f16);
-  WriteOptions options = {.neuron_bytes = 4096, .layout = layout, .bundling = bundling, .quiet = true};
+  WriteOptions options = {.neuron_bytes = 4096,
+                          .layout = layout,
+                          .bundling = bundling,
+                          .layer_group = layer_group,
+                          .quiet = true};
   if (bundling == Bundling::closest_friend) options.friends = draw_friends(small_opt());
   auto plan = plan_store(source, options);
   EXPECT_TRUE(plan.ok());
@@ -100,7 +105,7 @@ TEST(Manifest, HalfAMillionBundlesAreASmallText) {
   ASSERT_TRUE(config.ok()) << config.error().line();
   const auto source = SyntheticSource::make(*config, Encoding::f16, 1);
   ASSERT_TRUE(source.ok()) << source.error().line();
-  auto plan = plan_layout((*source)->config(), (*source)->tensors(), 0, Layout::neuron);
+  auto plan = plan_layout((*source)->config(), (*source)->tensors(), {.layout = Layout::neuron});
   ASSERT_TRUE(plan.ok()) << plan.error().line();
   EXPECT_GT(plan->extents.size(), 524'288u);
   const std::string text = manifest_text(*plan);
@@ -199,6 +204,41 @@ TEST(Manifest, HostileBundlesAreRefused) {
           {"too few neurons", [](json& m) { m["sites"][3]["neurons"] = 287; }, "sites[3].neurons: is 287"},
           {"too many neurons", [](json& m) { m["sites"][3]["neurons"] = UINT32_MAX; }, "sites[3].neurons"},
           {"extents of another site", [](json& m) { m["sites"][3]["first_extent"] = 0; }, "shares extent"},
+      });
+}
+
+TEST(Manifest, ChannelsOfGroupsOfLayersComeBack) {
+  for (const uint32_t layers : {1u, 2u, 3u}) {
+    const Manifest plan = a_plan(Layout::channel_group, Bundling::row_column, layers);
+    const std::string text = manifest_text(plan);
+    const auto again = parse(text, plan.extents.size());
+    ASSERT_TRUE(again.ok()) << again.error().line();
+    EXPECT_EQ(manifest_text(*again), text);
+    EXPECT_EQ(again->layer_group, layers);
+    for (size_t s = 0; s < plan.sites.size(); ++s) EXPECT_EQ(again->sites[s].stride, plan.sites[s].stride);
+    EXPECT_LT(json::parse(text)["extents"].size(), 40u);
+  }
+}
+
+TEST(Manifest, HostileChannelsAreRefused) {
+  expect_refused(
+      a_plan(Layout::channel_group, Bundling::row_column, 2),
+      {
+          {"no group", [](json& m) { m.erase("layer_group"); }, "layer_group: is missing"},
+          {"an empty group", [](json& m) { m["layer_group"] = 0; }, "layer_group: is 0, expected 1 to 1024"},
+          {"too large a group", [](json& m) { m["layer_group"] = 1025; }, "layer_group: is 1025"},
+          {"another group", [](json& m) { m["layer_group"] = 1; }, "shares extent"},
+          {"rows", [](json& m) { m["sites"][1]["axis"] = "row"; }, "sites[1].axis: is not that"},
+          {"layout of another axis", [](json& m) { m["layout"] = "row"; }, "sites[1].axis: is not that"},
+          {"runs of rows", [](json& m) { m["sites"][1]["rows_per_neuron"] = 16; },
+           "sites[1].rows_per_neuron: is 16, expected 0"},
+          {"too few channels", [](json& m) { m["sites"][1]["neurons"] = 1; }, "sites[1].neurons: is 1"},
+          {"none", [](json& m) { m["sites"][1]["neurons"] = 0; }, "sites[1].neurons: is 0"},
+          {"extents of another layer",
+           [](json& m) { m["sites"][1]["first_extent"] = m["sites"][5]["first_extent"]; }, "shares extent"},
+          {"extents that there are not", [](json& m) { m["sites"][1]["first_extent"] = UINT32_MAX; },
+           "layers.0.qkv first_extent"},
+          {"bundles", [](json& m) { m["bundling"] = "none"; }, "bundling: is 'none'"},
       });
 }
 

@@ -38,7 +38,7 @@ const StoredSite& site_of(const Manifest& plan, std::string_view name) {
 TEST(Planner, Llama7bHasFullPages) {
   const auto config = read_shape("llama-2-7b");
   ASSERT_TRUE(config.ok());
-  const auto plan = plan_layout(*config, tensors_of(*config, Encoding::q4_0), 0);
+  const auto plan = plan_layout(*config, tensors_of(*config, Encoding::q4_0), {});
   ASSERT_TRUE(plan.ok()) << plan.error().line();
   EXPECT_EQ(plan->sites.size(), 2u + 4u * 32u);
   const StoredSite& o = site_of(*plan, "layers.0.o");  // a group is 36,864 B = 9 pages
@@ -56,7 +56,7 @@ TEST(Planner, Llama7bHasFullPages) {
 TEST(Planner, Opt67bHasBundlesOfFourPages) {
   const auto config = read_shape("opt-6.7b");
   ASSERT_TRUE(config.ok());
-  const auto plan = plan_layout(*config, tensors_of(*config, Encoding::f16), 0, Layout::neuron);
+  const auto plan = plan_layout(*config, tensors_of(*config, Encoding::f16), {.layout = Layout::neuron});
   ASSERT_TRUE(plan.ok()) << plan.error().line();
   EXPECT_EQ(plan->sites.size(), 2u + 3u * 32u);
   const StoredSite& ffn = site_of(*plan, "layers.31.ffn");
@@ -66,11 +66,51 @@ TEST(Planner, Opt67bHasBundlesOfFourPages) {
   EXPECT_EQ(ffn.slot_bytes(), 16'384u);
   EXPECT_EQ(ffn.n_in, 4096u);
   EXPECT_EQ(ffn.n_out, 4096u);
-  const auto rows = plan_layout(*config, tensors_of(*config, Encoding::f16), 0);
+  const auto rows = plan_layout(*config, tensors_of(*config, Encoding::f16), {});
   EXPECT_EQ(plan->tensor_bytes, rows->tensor_bytes);
 }
 
 // OPT with its bias would be 16,386 B; 1,024 B are the demo model's.
+// [channel 0 of layer 0, of layer 1, ..., channel 1 of layer 0, ...]; the last group has fewer layers.
+TEST(Planner, ChannelsOfAGroupLieSideBySide) {
+  const auto config = read_shape("llama-2-7b");
+  ASSERT_TRUE(config.ok());
+  const auto plan = plan_layout(*config, tensors_of(*config, Encoding::q4_0),
+                                {.layout = Layout::channel_group, .layer_group = 5});
+  ASSERT_TRUE(plan.ok()) << plan.error().line();
+  EXPECT_EQ(plan->sites.size(), 2u + 4u * 32u);
+  const StoredSite& up = site_of(*plan, "layers.7.up");
+  EXPECT_EQ(up.axis, Axis::channel);
+  EXPECT_EQ(up.neurons, 4096u);
+  EXPECT_EQ(up.n_out, 2 * 11'008u);
+  EXPECT_EQ(up.neuron_bytes(0), align_up(2 * 11'008u / 32 * 18, kPieceAlignment));
+  const StoredSite& before = site_of(*plan, "layers.6.up");
+  for (const uint32_t channel : {0u, 1u, 4095u}) {
+    const Extent& extent = plan->extents[up.extent_of(channel, 0)];
+    EXPECT_EQ(up.extent_of(channel, 0), before.extent_of(channel, 0) + 1);
+    EXPECT_EQ(extent.offset, plan->extents[before.extent_of(channel, 0)].offset + extent.bytes);
+  }
+  EXPECT_EQ(up.stride, 5u);
+  EXPECT_EQ(site_of(*plan, "layers.31.down").stride, 2u);
+  EXPECT_EQ(site_of(*plan, "layers.31.down").neurons, 11'008u);
+  const auto rows = plan_layout(*config, tensors_of(*config, Encoding::q4_0), {});
+  EXPECT_EQ(plan->tensor_bytes, rows->tensor_bytes);
+  EXPECT_TRUE(check_manifest(*plan, "plan").ok());
+}
+
+TEST(Planner, GroupsGoWithChannels) {
+  const ModelConfig config = small_llama();
+  const auto refused = [&](const WriteOptions& options) {
+    return plan_layout(config, tensors_of(config, Encoding::f16), options).error().line();
+  };
+  EXPECT_EQ(refused({.layer_group = 2}),
+            "layer group: groups of 2 layers go with layout channel-group, not with row");
+  EXPECT_EQ(refused({.layout = Layout::channel_group, .layer_group = 0}),
+            "layer group: 0 is out of range; a group has 1 to 1024 layers");
+  EXPECT_THAT(refused({.layout = Layout::channel_group, .bundling = Bundling::none}),
+              testing::HasSubstr("layout channel-group does not have"));
+}
+
 TEST(Planner, SmallBundlesArePacked) {
   struct Case {
     uint32_t width;
@@ -87,7 +127,7 @@ TEST(Planner, SmallBundlesArePacked) {
     config.d_ff = 40;
     config.n_heads = config.n_kv_heads = 4;
     config.head_dim = width / 4;
-    const auto plan = plan_layout(config, tensors_of(config, Encoding::f16), 0, Layout::neuron);
+    const auto plan = plan_layout(config, tensors_of(config, Encoding::f16), {.layout = Layout::neuron});
     ASSERT_TRUE(plan.ok()) << plan.error().line();
     const Status checked = check_manifest(*plan, "plan");
     EXPECT_TRUE(checked.ok()) << checked.error().line();
@@ -103,8 +143,8 @@ TEST(Planner, SmallBundlesArePacked) {
     EXPECT_EQ(plan->extents[ffn.first_extent].offset % kDirectIoAlignment, 0u);
     EXPECT_EQ(plan->data_bytes % kDirectIoAlignment, 0u);
 
-    const auto apart =
-        plan_layout(config, tensors_of(config, Encoding::f16), 0, Layout::neuron, Bundling::none);
+    const auto apart = plan_layout(config, tensors_of(config, Encoding::f16),
+                                   {.layout = Layout::neuron, .bundling = Bundling::none});
     ASSERT_TRUE(apart.ok()) << apart.error().line();
     const Status checked_apart = check_manifest(*apart, "plan");
     EXPECT_TRUE(checked_apart.ok()) << checked_apart.error().line();
@@ -118,7 +158,8 @@ TEST(Planner, SmallBundlesArePacked) {
 }
 
 TEST(Planner, BundlesNeedColumns) {
-  const auto plan = plan_layout(small_llama(), tensors_of(small_llama(), Encoding::q4_0), 0, Layout::neuron);
+  const auto plan =
+      plan_layout(small_llama(), tensors_of(small_llama(), Encoding::q4_0), {.layout = Layout::neuron});
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.code(), Code::unsupported);
   EXPECT_THAT(plan.error().line(), HasSubstr("layers.0.ffn: layout neuron needs columns of down"));
@@ -131,7 +172,7 @@ TEST(Planner, EveryShapeAndEncoding) {
     for (const Encoding e : {Encoding::f16, Encoding::q8_0, Encoding::q4_0}) {
       const auto config = read_shape(shape);
       ASSERT_TRUE(config.ok()) << config.error().line();
-      const auto plan = plan_layout(*config, tensors_of(*config, e), 0);
+      const auto plan = plan_layout(*config, tensors_of(*config, e), {});
       ASSERT_TRUE(plan.ok()) << plan.error().line();
       const Status checked = check_manifest(*plan, shape);
       EXPECT_TRUE(checked.ok()) << checked.error().line();
@@ -183,7 +224,7 @@ TEST(Planner, RefusesWhatDoesNotFit) {
   const ModelConfig config = small_llama();
   auto tensors = tensors_of(config, Encoding::f16);
   const auto refused = [&](uint64_t neuron_bytes) {
-    const auto plan = plan_layout(config, tensors, neuron_bytes);
+    const auto plan = plan_layout(config, tensors, {.neuron_bytes = neuron_bytes});
     return plan.ok() ? std::string("accepted") : plan.error().line();
   };
   EXPECT_THAT(refused(1), HasSubstr("out of range"));
@@ -195,7 +236,7 @@ TEST(Planner, RefusesWhatDoesNotFit) {
   const MemorySource opt(small_opt(), Encoding::f16);
   auto bad = opt.tensors();
   for (TensorInfo& tensor : bad) tensor.encoding = Encoding::q4_0;
-  const auto plan = plan_layout(small_opt(), bad, 0);
+  const auto plan = plan_layout(small_opt(), bad, {});
   EXPECT_EQ(plan.code(), Code::unsupported);
 }
 

@@ -30,10 +30,10 @@ void expect_same_bundles(const TensorSource& source, const Manifest& manifest, c
     const bool column = part + 1 == site.parts.size();
     const auto weights = source.read_f32(*source.find(site.parts[part].tensor));
     ASSERT_TRUE(weights.ok());
-    for (uint32_t e = 0; e < site.extents(); ++e) {
-      const auto [i, piece, behind] = site.held_by(e);
+    for (uint64_t e = site.first_extent; e < site.end_extent(); ++e) {
+      const auto [i, piece, behind] = *site.held_by(static_cast<uint32_t>(e));
       if (site.pieces > 1 && piece != part) continue;
-      const Extent& extent = manifest.extents[site.first_extent + e];
+      const Extent& extent = manifest.extents[e];
       const uint64_t at_piece = extent.offset + (site.pieces > 1 ? 0 : part * bundle.piece_bytes());
       std::vector<float> found(site.n_in);
       decode(site.encoding, data.subspan(at_piece, bundle.row_bytes()), found);
@@ -42,6 +42,29 @@ void expect_same_bundles(const TensorSource& source, const Manifest& manifest, c
         ASSERT_EQ(found[k], (*weights)[at]) << site.parts[part].tensor << " neuron " << i << " value " << k;
       }
     }
+  }
+}
+
+// Neuron i of a linear operator: column i of its parts. What is in blocks is encoded anew.
+void expect_same_columns(const TensorSource& source, const Manifest& manifest, const StoredSite& site,
+                         std::span<const std::byte> data) {
+  const Column column = site.column();
+  std::vector<std::vector<float>> columns(site.neurons, std::vector<float>(column.values()));
+  uint32_t row = 0;
+  for (const SitePart& part : site.parts) {
+    const auto weights = source.read_f32(*source.find(part.tensor));
+    ASSERT_TRUE(weights.ok());
+    for (uint32_t r = 0; r < part.rows; ++r, ++row) {
+      for (uint32_t i = 0; i < site.neurons; ++i) columns[i][row] = (*weights)[uint64_t{r} * site.n_in + i];
+    }
+  }
+  for (uint32_t i = 0; i < site.neurons; ++i) {
+    const Extent& extent = manifest.extents[site.extent_of(i, 0)];
+    std::vector<std::byte> expected(extent.bytes);
+    encode(site.encoding, columns[i],
+           std::span(expected).first(encoded_bytes(site.encoding, column.values())));
+    ASSERT_TRUE(std::ranges::equal(data.subspan(extent.offset, extent.bytes), expected))
+        << site.name << " channel " << i;
   }
 }
 
@@ -55,6 +78,10 @@ void expect_same_weights(const TensorSource& source, const std::string& director
   for (const StoredSite& site : store->manifest().sites) {
     if (site.axis == Axis::neuron) {
       expect_same_bundles(source, store->manifest(), site, bytes);
+      continue;
+    }
+    if (site.axis == Axis::channel) {
+      expect_same_columns(source, store->manifest(), site, bytes);
       continue;
     }
     uint32_t row = 0;
@@ -116,6 +143,44 @@ TEST(Writer, BundlesRowsAndColumns) {
                                     .quiet = true};
       ASSERT_TRUE(write_store(source, out + "-friends", friends).ok());
       expect_same_weights(source, out + "-friends");
+    }
+  }
+}
+
+TEST(Writer, ChannelsOfAGroupOfLayers) {
+  for (const ModelConfig& config : {small_llama(), small_opt()}) {
+    for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0}) {
+      if (is_quantized(e) && config.d_model % kQuantBlock != 0) continue;
+      for (const uint32_t layers : {1u, 2u, 3u}) {
+        const TempFolder temp;
+        const MemorySource source(config, e, 5, {{"layers.1.up", Encoding::f32}});
+        const std::string out = temp.path() + "/store";
+        const WriteOptions options = {.layout = Layout::channel_group, .layer_group = layers, .quiet = true};
+        const Status written = write_store(source, out, options);
+        ASSERT_TRUE(written.ok()) << written.error().line();
+        expect_same_weights(source, out);
+        EXPECT_THAT(write_store(source, out, kQuiet).error().line(), HasSubstr("another layout"));
+      }
+    }
+  }
+}
+
+TEST(Writer, ChannelsAreTheSameInBatchesOfAnySize) {
+  const TempFolder temp;
+  Disk disk;
+  for (const Encoding e : {Encoding::f16, Encoding::q4_0}) {
+    const MemorySource source(small_llama(), e);
+    std::string first;
+    for (const uint64_t bytes : {uint64_t{64}, uint64_t{1000}, uint64_t{5} * 4096, uint64_t{1} << 20}) {
+      const std::string out = temp.path() + "/" + std::string(name(e)) + std::to_string(bytes);
+      const Status written = write_store_on(
+          disk, source, out, {.layout = Layout::channel_group, .layer_group = 2, .quiet = true},
+          {.batch_bytes = bytes});
+      ASSERT_TRUE(written.ok()) << written.error().line();
+      expect_same_weights(source, out);
+      const std::string data = file_text(out + "/weights.bin");
+      if (first.empty()) first = data;
+      EXPECT_TRUE(data == first);
     }
   }
 }

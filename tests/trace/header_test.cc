@@ -29,6 +29,7 @@ TEST(TraceHeader, FriendsComeBack) {
   TraceHeader header = small_header();
   header.sites[1].axis = Axis::neuron;
   header.sites[1].friends = {1, 0, 4, 0, 0};
+  header.sites[1].stride = 2;
   header.scheduler.units[0].memory.block_bytes = 5 * 4096;
   const auto read = parse_header(header_json(header), "run.trace");
   ASSERT_TRUE(read.ok()) << read.error().line();
@@ -36,6 +37,7 @@ TEST(TraceHeader, FriendsComeBack) {
   header.sites[2].axis = Axis::neuron;
   header.sites[0].axis = Axis::neuron;
   header.sites[0].friends = {1, 0, 4, 0, 0};  // an alias
+  header.sites[0].stride = 2;
   EXPECT_THAT(parse_header(header_json(header), "run.trace").error().line(), HasSubstr("'friends'"));
 }
 
@@ -82,6 +84,8 @@ TEST(TraceHeader, WhatTheKernelTakesForGrantedIsChecked) {
       {"/sites/1/friends", json::array({0, 0, 0, 0, 0}), "friends"},
       {"/sites/1/friends", json::array({1, 0, 5, 0, 0}), "friends"},
       {"/sites/1/friends", json::array({1, 0, 0}), "friends"},
+      {"/sites/1/stride", 0, "stride"},
+      {"/sites/1/stride", 4097, "stride"},
       {"/units/0/slots/1", 6, "slots"},
       {"/units/0/slots/0", 1, "slots"},  // of an alias
       {"/units/0/slots", json::array({1, 2}), "slots"},

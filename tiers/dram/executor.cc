@@ -14,6 +14,11 @@ namespace {
 // What one core reads and computes in a nanosecond, roughly: only to judge whether work is worth sharing.
 constexpr uint64_t kBytesPerNs = 30;
 constexpr uint64_t kRowsPerRead = 8;  // tokens that a read of the weights serves before compute dominates
+
+// About how long the kernels take for weights of so many bytes, in ns.
+constexpr uint64_t cost_of(uint64_t bytes, uint32_t rows) {
+  return bytes / kBytesPerNs * (1 + rows / kRowsPerRead);
+}
 constexpr uint64_t kFloatsPerNs = 4;
 constexpr uint64_t kGrainBytes = 64 << 10;  // weights that one worker takes at a time, at least
 // Output columns that one worker takes of each neuron at a time, where there are enough for all: a cache line
@@ -87,7 +92,7 @@ void Executor::take_results(uint32_t s, std::span<const RowInfo> rows, std::span
   const auto* from = reinterpret_cast<const float*>(other + offsets_[site.out]);
   for (uint32_t i = 0; i < rows.size(); ++i) {
     const float* results = from + uint64_t{i} * strides_[site.out];
-    if (site.axis == Axis::neuron) {
+    if (is_summed(site.axis)) {
       kernels_->add(row(site.out, i), results, site.n_out);
       continue;
     }
@@ -121,8 +126,9 @@ uint64_t Executor::neurons(uint32_t s, std::span<const RowInfo> rows, std::span<
     gather(site, rows, units, memory);
     return rows.size() * group / kGroupRows;
   }
-  if (site.axis == Axis::neuron)
-    return sum_neurons(site, static_cast<uint32_t>(rows.size()), units, memory, asked);
+  const auto n_rows = static_cast<uint32_t>(rows.size());
+  if (site.axis == Axis::neuron) return sum_neurons(site, n_rows, units, memory, asked);
+  if (site.axis == Axis::channel) return sum_channels(site, n_rows, units, memory, asked.row_masks);
   std::vector<Piece> pieces;
   pieces.reserve(units.size());
   uint64_t groups = 0;
@@ -156,12 +162,11 @@ void Executor::silence(const SiteWork& site, uint32_t rows, std::span<const Unit
 void Executor::multiply(const SiteWork& site, uint32_t rows, std::span<const Piece> pieces, uint64_t groups,
                         uint64_t bytes) {
   const uint64_t group = group_bytes(site.encoding, site.n_in);
-  const uint64_t cost_ns = bytes / kBytesPerNs * (1 + rows / kRowsPerRead);
   const float* x = row(site.in, 0);
   float* y = row(site.out, 0);
   const size_t ldx = strides_[site.in];
   const size_t ldy = strides_[site.out];
-  team_->run(groups, std::max<uint64_t>(1, kGrainBytes / group), cost_ns,
+  team_->run(groups, std::max<uint64_t>(1, kGrainBytes / group), cost_of(bytes, rows),
              [&](uint64_t begin, uint64_t end, uint32_t) {
                auto piece = std::upper_bound(pieces.begin(), pieces.end(), begin,
                                              [](uint64_t g, const Piece& p) { return g < p.first_group; }) -
@@ -182,8 +187,7 @@ void Executor::multiply(const SiteWork& site, uint32_t rows, std::span<const Pie
              });
 }
 
-// Two phases: what each neuron is worth, shared by neurons; then their weighted columns, shared by output
-// columns, so that the order of the sums depends on no worker.
+// Two phases: what each neuron is worth, shared by neurons; then their weighted columns.
 uint64_t Executor::sum_neurons(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
                                const std::byte* memory, Asked asked) {
   const Bundle bundle = site.bundle();
@@ -197,7 +201,6 @@ uint64_t Executor::sum_neurons(const SiteWork& site, uint32_t rows, std::span<co
     ups_[k] = gates_[k] + bundle.up_offset();
     downs_[k] = gates_[k] + bundle.down_offset();
   }
-  const auto cost_ns = [&](uint64_t bytes) { return bytes / kBytesPerNs * (1 + rows / kRowsPerRead); };
   const float* x = row(site.in, 0);
   const size_t ldx = strides_[site.in];
   const auto sums = [&](const std::vector<const std::byte*>& weights, TensorId bias, BufferId out,
@@ -210,7 +213,7 @@ uint64_t Executor::sum_neurons(const SiteWork& site, uint32_t rows, std::span<co
     }
   };
   const uint64_t dot_bytes = bundle.down_offset();
-  team_->run(n, std::max<uint64_t>(1, kGrainBytes / dot_bytes), cost_ns(n * dot_bytes),
+  team_->run(n, std::max<uint64_t>(1, kGrainBytes / dot_bytes), cost_of(n * dot_bytes, rows),
              [&](uint64_t begin, uint64_t end, uint32_t) {
                sums(ffn.gated ? gates_ : ups_, ffn.gated ? ffn.gate_bias : ffn.up_bias, ffn.hidden, begin,
                     end);
@@ -231,23 +234,50 @@ uint64_t Executor::sum_neurons(const SiteWork& site, uint32_t rows, std::span<co
                }
              });
 
-  const uint64_t blocks = (uint64_t{site.n_out} + kQuantBlock - 1) / kQuantBlock;  // of columns
+  add_columns(site, units, downs_, bundle.row_bytes(), row(ffn.hidden, 0), strides_[ffn.hidden], rows);
+  return n * bundle.bytes();
+}
+
+uint64_t Executor::sum_channels(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
+                                const std::byte* memory, const uint64_t* row_masks) {
+  const uint64_t n = units.size();
+  downs_.resize(n);
+  factors_.resize(rows * n);
+  for (uint64_t k = 0; k < n; ++k) downs_[k] = memory + units[k].offset * kSpanUnit;
+  for (uint32_t i = 0; i < rows; ++i) {
+    const float* x = row(site.in, i);
+    float* factors = factors_.data() + i * n;
+    for (uint64_t k = 0; k < n; ++k) {
+      const uint32_t channel = units[k].unit;
+      const bool used = row_masks == nullptr || mask_has(row_masks + uint64_t{channel} * mask_words(rows), i);
+      factors[k] = used ? x[channel] : 0;
+    }
+  }
+  const uint64_t bytes = encoded_bytes(site.encoding, site.column().values());
+  add_columns(site, units, downs_, bytes, factors_.data(), n, rows);
+  return n * bytes;
+}
+
+// Shared by output columns, so that the order of the sums depends on no worker.
+void Executor::add_columns(const SiteWork& site, std::span<const Unit> units,
+                           std::span<const std::byte* const> columns, uint64_t column_bytes,
+                           const float* factors, size_t stride, uint32_t rows) {
+  const uint64_t n = units.size();
+  const uint64_t blocks = (uint64_t{site.n_out} + kQuantBlock - 1) / kQuantBlock;
   const uint64_t wide = std::min<uint64_t>(kColumnsAtOnce, site.n_out / (2 * team_->workers()));
   const uint64_t block_of_columns = std::max<uint64_t>(1, n * encoded_bytes(site.encoding, kQuantBlock));
   const uint64_t grain = std::max({uint64_t{1}, kGrainBytes / block_of_columns, wide / kQuantBlock});
-  team_->run(blocks, grain, cost_ns(n * bundle.row_bytes()), [&](uint64_t begin, uint64_t end, uint32_t) {
+  team_->run(blocks, grain, cost_of(n * column_bytes, rows), [&](uint64_t begin, uint64_t end, uint32_t) {
     const auto first = static_cast<uint32_t>(begin * kQuantBlock);
     const auto last = static_cast<uint32_t>(std::min<uint64_t>(end * kQuantBlock, site.n_out));
     for (uint64_t k = 0; k < n;) {
       const uint32_t run = units[k].unit / kPartialNeurons;
       const uint64_t from = k;
       while (k < n && units[k].unit / kPartialNeurons == run) ++k;
-      kernels_->add_weighted(site.encoding, std::span(downs_).subspan(from, k - from), first, last,
-                             row(ffn.hidden, 0) + from, strides_[ffn.hidden], rows, row(site.out, 0),
-                             strides_[site.out]);
+      kernels_->add_weighted(site.encoding, columns.subspan(from, k - from), first, last, factors + from,
+                             stride, rows, row(site.out, 0), strides_[site.out]);
     }
   });
-  return n * bundle.bytes();
 }
 
 // What the neurons from `begin` to `end` of a call give, before any row is kept from using them.

@@ -28,7 +28,7 @@ class Executor {
   void before(uint32_t site, std::span<const RowInfo> rows);
   // The site's input, as `before` leaves it, from the buffers of another executor of the same plan.
   void take_input(uint32_t site, uint32_t rows, const std::byte* other);
-  // And what that one has computed of these neurons; of axis neuron, the sum over all that it was given.
+  // And what that one has computed of these neurons; of summed axes, the sum over all that it was given.
   void take_results(uint32_t site, std::span<const RowInfo> rows, std::span<const Unit> units,
                     const std::byte* other);
   // The results of the site are zero for these rows, until neurons give them.
@@ -41,7 +41,7 @@ class Executor {
     bool measure = false;  // FeedForward::contribution is wanted
   };
   // Neurons of the site; unit u's bytes lie at memory + u.offset * 64. Returns the bytes of weights touched.
-  // Of axis neuron, they come in the order of their numbers, and all active ones of a run of kPartialNeurons
+  // Of summed axes, they come in the order of their numbers, and all active ones of a run of kPartialNeurons
   // in one call; their results are added to what is there.
   uint64_t neurons(uint32_t site, std::span<const RowInfo> rows, std::span<const Unit> units,
                    const std::byte* memory, Asked asked);
@@ -72,6 +72,13 @@ class Executor {
   void prepare_rotation(std::span<const RowInfo> rows);
   void gather(const SiteWork& site, std::span<const RowInfo> rows, std::span<const Unit> units,
               const std::byte* memory);
+  uint64_t sum_channels(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
+                        const std::byte* memory, const uint64_t* row_masks);
+  // Adds columns, each times its factor, to the site's output: factors[i * stride + k] is that of columns[k]
+  // for row i.
+  void add_columns(const SiteWork& site, std::span<const Unit> units,
+                   std::span<const std::byte* const> columns, uint64_t column_bytes, const float* factors,
+                   size_t stride, uint32_t rows);
   uint64_t sum_neurons(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
                        const std::byte* memory, Asked asked);
   void measure(const SiteWork& site, uint32_t rows, std::span<const Unit> units, uint64_t begin,
@@ -104,6 +111,7 @@ class Executor {
   std::vector<float> rotation_;               // [rows][pairs that turn][cos, sin]
   std::vector<Worker> workers_;
   std::vector<const std::byte*> gates_, ups_, downs_;  // of the neurons of one call
+  std::vector<float> factors_;                         // [rows x channels of one call]
 };
 
 }  // namespace tierd

@@ -67,6 +67,7 @@ Result<Store> open_store(const Config& config, const RuntimeOptions& options) {
   WriteOptions write;
   write.quiet = options.quiet;
   write.layout = *layout_by_name(config.layout);
+  write.layer_group = config.layer_group;
   write.bundling = *bundling_by_name(config.bundling);
   // A store knows its own.
   if (!config.friends.empty() && !is_store(config.model)) {

@@ -11,6 +11,7 @@
 #include "core/store/store.h"
 #include "core/store/writer.h"
 #include "tools/command_line/command_line.h"
+#include "tools/store_arguments/store_arguments.h"
 
 namespace tierd {
 namespace {
@@ -34,10 +35,7 @@ struct Arguments {
   std::string source;
   std::string out;
   std::string tokenizer;
-  std::string neuron_bytes;
-  std::string layout = "row";
-  std::string bundling = "row-column";
-  std::string friends;
+  StoreArguments store;
   bool verify = false;
   bool quiet = false;
 };
@@ -69,8 +67,9 @@ std::string summary(const Store& store) {
     totals.neurons += site.neurons;
     totals.neuron_bytes = std::max(totals.neuron_bytes, site.neuron_bytes(0));
     totals.bytes += site.tensor_bytes();
-    for (uint64_t i = 0; i < site.extents(); ++i)
-      totals.stored += manifest.extents[site.first_extent + i].bytes;
+    for (uint64_t extent = site.first_extent; extent < site.end_extent(); ++extent) {
+      if (site.held_by(static_cast<uint32_t>(extent))) totals.stored += manifest.extents[extent].bytes;
+    }
   }
   std::string text =
       fmt::format("{}: {} ({}), {} layers, width {}, {} of weights\n", store.directory(), config.name,
@@ -101,15 +100,8 @@ std::string summary(const Store& store) {
 }
 
 Status convert(const Arguments& arguments) {
-  WriteOptions options{.layout = *layout_by_name(arguments.layout),
-                       .bundling = *bundling_by_name(arguments.bundling),
-                       .quiet = arguments.quiet};
-  if (!arguments.neuron_bytes.empty()) {
-    TIERD_ASSIGN(options.neuron_bytes, parse_bytes(arguments.neuron_bytes, "--neuron-bytes"));
-  }
-  if (!arguments.friends.empty()) {
-    TIERD_ASSIGN(options.friends, read_friends(arguments.friends));
-  }
+  TIERD_ASSIGN(WriteOptions options, arguments.store.options());
+  options.quiet = arguments.quiet;
   TIERD_ASSIGN(const auto source, open_source(arguments.source, {.tokenizer = arguments.tokenizer}));
   return write_store(*source, arguments.out, options);
 }
@@ -139,35 +131,15 @@ int main_of(int argc, char** argv) {
       .named("OUT");
   line.option("--tokenizer", arguments.tokenizer, "A tokenizer to use instead of the model's own")
       .named("FILE");
-  line.option("--neuron-bytes", arguments.neuron_bytes,
-              "About so many bytes a neuron, such as 256KiB (default: by the model's size)")
-      .named("SIZE");
-  line.option("--layout", arguments.layout,
-              "row: every matrix in runs of rows; neuron: the FFN in bundles of a row of gate and up and a "
-              "column "
-              "of down")
-      .named("LAYOUT")
-      .one_of({"row", "neuron"})
-      .shows_default();
-  line.option("--bundling", arguments.bundling,
-              "Of layout neuron: row-column; to compare, none: rows and columns of a neuron apart, or "
-              "closest-friend: a copy of another neuron's bundle behind each")
-      .named("BUNDLING")
-      .one_of({"row-column", "none", "closest-friend"})
-      .shows_default();
-  line.option("--friends", arguments.friends,
-              "Of bundling closest-friend: who they are, from tier-trace activity --friends")
-      .named("FILE");
+  arguments.store.add_to(line);
   line.flag("--verify", arguments.verify, "Read the store back and check every extent");
   line.flag("-q,--quiet", arguments.quiet, "No progress and no summary");
   if (const auto status = line.parse(argc, argv)) return *status;
   if (arguments.out.empty() && !arguments.verify) {
     return fail("OUT is missing; to check a store: tier-convert --verify STORE");
   }
-  const bool shapes =
-      !arguments.tokenizer.empty() || !arguments.neuron_bytes.empty() || !arguments.friends.empty();
-  if (arguments.out.empty() && shapes) {
-    return fail("--tokenizer, --neuron-bytes and --friends need OUT");
+  if (arguments.out.empty() && (!arguments.tokenizer.empty() || arguments.store.given())) {
+    return fail("--tokenizer, --neuron-bytes, --layout, --layer-group, --bundling and --friends need OUT");
   }
   const Status done = run(arguments);
   if (done.ok()) return 0;

@@ -16,6 +16,7 @@
 #include "core/store/synthetic_source.h"
 #include "core/store/writer.h"
 #include "tools/command_line/command_line.h"
+#include "tools/store_arguments/store_arguments.h"
 
 namespace tierd {
 namespace {
@@ -48,10 +49,7 @@ struct Arguments {
   std::string shape;
   std::string encoding = "q4_0";
   std::string format = "store";
-  std::string neuron_bytes;
-  std::string layout = "row";
-  std::string bundling = "row-column";
-  std::string friends;
+  StoreArguments store;
   std::string sparsity_profile;
   uint32_t documents = 4;
   uint32_t prompt_tokens = 64;
@@ -80,15 +78,8 @@ Status make_model(const Arguments& arguments) {
     return Error{Code::invalid_argument, "--encoding",
                  fmt::format("'{}' is unknown; f32, f16, bf16, q8_0 and q4_0 are known", arguments.encoding)};
   }
-  WriteOptions options{.layout = *layout_by_name(arguments.layout),
-                       .bundling = *bundling_by_name(arguments.bundling),
-                       .quiet = arguments.quiet};
-  if (!arguments.neuron_bytes.empty()) {
-    TIERD_ASSIGN(options.neuron_bytes, parse_bytes(arguments.neuron_bytes, "--neuron-bytes"));
-  }
-  if (!arguments.friends.empty()) {
-    TIERD_ASSIGN(options.friends, read_friends(arguments.friends));
-  }
+  TIERD_ASSIGN(WriteOptions options, arguments.store.options());
+  options.quiet = arguments.quiet;
   TIERD_ASSIGN(ModelConfig config, read_shape(arguments.shape));
   if (!arguments.sparsity_profile.empty())
     return make_planted(arguments, std::move(config), *encoding, options);
@@ -116,22 +107,7 @@ int run(int argc, char** argv) {
       .shows_default();
   line.option("--format", arguments.format, "store or gguf").one_of({"store", "gguf"}).shows_default();
   line.option("--seed", arguments.seed, "The same seed gives the same weights").named("N").shows_default();
-  line.option("--neuron-bytes", arguments.neuron_bytes,
-              "About so many bytes a neuron, such as 256KiB (store only)")
-      .named("SIZE");
-  line.option("--layout", arguments.layout, "row, or neuron: the FFN in bundles (store only)")
-      .named("LAYOUT")
-      .one_of({"row", "neuron"})
-      .shows_default();
-  line.option("--bundling", arguments.bundling,
-              "Of layout neuron: row-column; none: rows and columns of a neuron apart; closest-friend: a "
-              "copy of another neuron's bundle behind each")
-      .named("BUNDLING")
-      .one_of({"row-column", "none", "closest-friend"})
-      .shows_default();
-  line.option("--friends", arguments.friends,
-              "Of bundling closest-friend: who they are, from tier-trace activity --friends")
-      .named("FILE");
+  arguments.store.add_to(line);
   const Argument profile = line.option("--sparsity-profile", arguments.sparsity_profile,
                                        "Plants activation statistics, see below (store only)")
                                .named("PROFILE");
@@ -145,10 +121,9 @@ int run(int argc, char** argv) {
       .needs(profile);
   line.flag("-q,--quiet", arguments.quiet, "No progress");
   if (const auto status = line.parse(argc, argv)) return *status;
-  const bool cut = !arguments.neuron_bytes.empty() || arguments.layout != "row" ||
-                   arguments.bundling != "row-column" || !arguments.friends.empty();
-  if (arguments.format == "gguf" && cut) {
-    return fail("--neuron-bytes, --layout, --bundling and --friends: a GGUF file has no neurons");
+  if (arguments.format == "gguf" && arguments.store.given()) {
+    return fail(
+        "--neuron-bytes, --layout, --layer-group, --bundling and --friends: a GGUF file has no neurons");
   }
   if (arguments.format == "gguf" && profile.given())
     return fail("--sparsity-profile: OPT-like shapes have no place in GGUF here; leave --format out");

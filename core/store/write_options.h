@@ -1,0 +1,22 @@
+// How a store is to be laid out and written.
+#pragma once
+
+#include <cstdint>
+
+#include "core/store/friends.h"
+#include "core/store/manifest.h"
+
+namespace tierd {
+
+struct WriteOptions {
+  // A neuron of axis row holds about so many bytes; 0: by the model's size, 16 KiB for toys, 512 KiB from
+  // about 256 MB on.
+  uint64_t neuron_bytes = 0;
+  Layout layout = Layout::row;
+  Bundling bundling = Bundling::row_column;
+  uint32_t layer_group = 1;   // of layout channel_group: layers whose channels lie side by side
+  FriendTables friends = {};  // of bundling closest_friend, and of no other
+  bool quiet = false;         // no progress
+};
+
+}  // namespace tierd

@@ -1,0 +1,54 @@
+#include "tools/store_arguments/store_arguments.h"
+
+#include <algorithm>
+
+#include "core/base/units.h"
+
+namespace tierd {
+
+void StoreArguments::add_to(CommandLine& line) {
+  arguments_ = {
+      line.option("--neuron-bytes", neuron_bytes_,
+                  "About so many bytes a neuron of rows, such as 256KiB (default: by the model's size)")
+          .named("SIZE"),
+      line.option("--layout", layout_,
+                  "row: every matrix in runs of rows; neuron: the FFN in bundles of a row of gate and up and "
+                  "a column of down; channel-group: every matrix of the layers in input channels")
+          .named("LAYOUT")
+          .one_of({"row", "neuron", "channel-group"})
+          .shows_default(),
+      line.option("--layer-group", layer_group_,
+                  "Of layout channel-group: of so many layers the channels of one number lie side by side")
+          .named("N")
+          .between(1, static_cast<int>(kMostLayersOfGroup))
+          .shows_default(),
+      line.option("--bundling", bundling_,
+                  "Of layout neuron: row-column; to compare, none: rows and columns of a neuron apart, or "
+                  "closest-friend: a copy of another neuron's bundle behind each")
+          .named("BUNDLING")
+          .one_of({"row-column", "none", "closest-friend"})
+          .shows_default(),
+      line.option("--friends", friends_,
+                  "Of bundling closest-friend: who they are, from tier-trace activity --friends")
+          .named("FILE"),
+  };
+}
+
+bool StoreArguments::given() const {
+  return std::ranges::any_of(arguments_, &Argument::given);
+}
+
+Result<WriteOptions> StoreArguments::options() const {
+  WriteOptions options{.layout = *layout_by_name(layout_),
+                       .bundling = *bundling_by_name(bundling_),
+                       .layer_group = layer_group_};
+  if (!neuron_bytes_.empty()) {
+    TIERD_ASSIGN(options.neuron_bytes, parse_bytes(neuron_bytes_, "--neuron-bytes"));
+  }
+  if (!friends_.empty()) {
+    TIERD_ASSIGN(options.friends, read_friends(friends_));
+  }
+  return options;
+}
+
+}  // namespace tierd

@@ -1,0 +1,31 @@
+// The arguments of programs that make a store: how it is cut and laid out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/store/write_options.h"
+#include "tools/command_line/command_line.h"
+
+namespace tierd {
+
+class StoreArguments {
+ public:
+  // Adds them to a command line that has not been parsed; lives until it has.
+  void add_to(CommandLine& line);
+
+  bool given() const;  // any of them
+  // Errors: those of numbers and of the file of friends.
+  Result<WriteOptions> options() const;
+
+ private:
+  std::string neuron_bytes_;
+  std::string layout_ = "row";
+  uint32_t layer_group_ = 1;
+  std::string bundling_ = "row-column";
+  std::string friends_;
+  std::vector<Argument> arguments_;
+};
+
+}  // namespace tierd
