@@ -1,7 +1,8 @@
-// Predictors that read what a network computes from: low-rank tables, and a network's own gate.
+// Predictors that read what a site computes from: low-rank tables, a network's own gate, the largest inputs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -34,11 +35,11 @@ struct Answer {
   std::vector<uint32_t> neurons;
   std::vector<uint64_t> row_masks;
 };
-Answer predict(Predictor& predictor, uint32_t site, const std::vector<float>& x) {
-  const auto rows = static_cast<uint32_t>(x.size() / kWidth);
+Answer predict(Predictor& predictor, uint32_t site, const std::vector<float>& x, uint32_t width = kWidth) {
+  const auto rows = static_cast<uint32_t>(x.size() / width);
   const uint32_t words = (rows + 63) / 64;
   const std::vector<uint64_t> sequences(rows, 0);
-  tierd_rows_view view{sizeof view, rows, kWidth, x.data(), sequences.data()};
+  tierd_rows_view view{sizeof view, rows, width, x.data(), sequences.data()};
   Answer answer;
   answer.neurons.resize(kNeurons);
   answer.row_masks.assign(uint64_t{kNeurons} * words, ~uint64_t{0});
@@ -126,6 +127,57 @@ TEST(Gate, FiresAboveTheCutAndALittleBelow) {
       return std::abs(over) < 1e-5 ? std::nullopt : std::optional<bool>(over > 0);
     });
   }
+}
+
+// Of operators that are cut into channels.
+const std::vector<TestSite> kOperators = {{4, 64},
+                                          {kNeurons, 64, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL, kNeurons}};
+constexpr uint32_t kOperator = 1;
+
+TEST(TopK, TakesTheLargestInputsOfEachRow) {
+  Random random(4);
+  std::vector<float> x = draw(random, kRows * kNeurons);
+  for (const double sparsity : {0.1, 0.5, 0.8}) {
+    Predictor predictor("predictor", "top-k", kOperators, {{"sparsity", sparsity, "test"}});
+    EXPECT_EQ(predictor.table.reads_x(predictor.self, 0), 0);
+    EXPECT_EQ(predictor.table.reads_x(predictor.self, kOperator), 1);
+    EXPECT_TRUE(predict(predictor, 0, {}).all);
+    const auto kept = static_cast<long>(kNeurons - std::lround(sparsity * kNeurons));
+    expect_fires(predict(predictor, kOperator, x, kNeurons), kRows, [&](uint32_t row, uint32_t channel) {
+      const float* inputs = &x[row * kNeurons];
+      const auto larger = std::count_if(inputs, inputs + kNeurons, [&](float value) {
+        return std::abs(value) > std::abs(inputs[channel]);
+      });
+      return std::optional(larger < kept);
+    });
+  }
+}
+
+TEST(TopK, ZerosAreNeverActiveAndEqualsAlike) {
+  std::vector<float> x(kNeurons, 0.0F);
+  x[7] = -1;
+  x[8] = 2;
+  x[9] = 1;
+  const auto active = [&](double sparsity) {
+    Predictor predictor("predictor", "top-k", kOperators, {{"sparsity", sparsity, "test"}});
+    return predict(predictor, kOperator, x, kNeurons).neurons;
+  };
+  using Neurons = std::vector<uint32_t>;
+  EXPECT_EQ(active(0), (Neurons{7, 8, 9}));
+  EXPECT_EQ(active(0.5), (Neurons{7, 8, 9}));
+  EXPECT_EQ(active(1 - 2.0 / kNeurons), (Neurons{7, 8, 9}));
+  EXPECT_EQ(active(1 - 1.0 / kNeurons), (Neurons{8}));
+  EXPECT_EQ(active(1), Neurons{});
+}
+
+TEST(TopK, ThresholdsOfATableAreTheSameForAllRows) {
+  Random random(5);
+  const std::vector<float> x = draw(random, kRows * kNeurons);
+  const HeatOfSites tables = {{"site 1.thresholds", {0, 0.5F, 1}}};
+  Predictor predictor("predictor", "top-k", kOperators, {{"sparsity", 0.75, "test"}}, tables);
+  expect_fires(predict(predictor, kOperator, x, kNeurons), kRows, [&](uint32_t row, uint32_t channel) {
+    return std::optional(std::abs(x[row * kNeurons + channel]) > 0.75F);
+  });
 }
 
 }  // namespace

@@ -1,0 +1,111 @@
+// The inputs of largest magnitude (ActiveFlow, 3.1; TEAL): of every operator that is cut into channels, those
+// whose |x| lies below a threshold are left out of the product.
+//
+//   y = W (x * mask),  mask_j = |x_j| > t
+//
+// x is what the operator computes from in this very layer, so nothing is guessed: the active set is the true
+// one. t is that of the k-th largest |x| of this row, or, with tables, a threshold that is the same for all
+// rows. Of a site SITE the tensor
+//
+//   SITE.thresholds  [levels]: of |x|, for sparsity 0 to 1 in equal steps, rising
+//
+// holds the quantiles of |x| over a text. Sites that are not cut into channels are active as a whole. Inputs
+// that are zero are never active, which leaves nothing out.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tierd/plugin.hpp"
+#include "tierd/row_scores.hpp"
+
+namespace {
+
+constexpr tierd_param kParams[] = {
+    tierd::lossy(tierd::number("sparsity", "0.5", 0, 1,
+                               "share of an operator's inputs that is left out; 0 leaves out zeros alone")),
+};
+
+constexpr const char* kManual =
+    "Needs a store of layout channel-group. Without tables exactly this share of each row's inputs is left "
+    "out; with them (predictor.tensors) what lies below the thresholds that were measured on a text, this "
+    "share on the mean.";
+
+class TopK {
+ public:
+  static constexpr uint32_t kCaps = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_LOSSY;
+
+  explicit TopK(const tierd::Host& host)
+      : sparsity_(host.number("sparsity")), sites_(host.n_sites()), active_(host) {
+    bool any = false;
+    for (uint32_t s = 0; s < host.n_sites(); ++s) {
+      const tierd_site_view& site = host.site(s);
+      if (site.axis != TIERD_AXIS_CHANNEL) continue;
+      any = true;
+      sites_[s] = {site.n, true, threshold_of(host, site)};
+    }
+    if (!any && host.n_sites() != 0)
+      host.log(TIERD_LOG_WARNING, "no site is cut into channels: everything is active");
+  }
+
+  int reads_x(uint32_t site) const { return sites_[site].cut ? 1 : 0; }
+
+  void predict(uint32_t site, const tierd_rows_view& rows, tierd_set_out& out) {
+    out.all = reads_x(site) == 0 ? 1 : 0;
+    if (out.all != 0) return;
+    const Channels& channels = sites_[site];
+    const auto magnitudes = [&](const float* x, uint32_t n_rows, float* scores) {
+      std::transform(x, x + uint64_t{n_rows} * channels.n, scores,
+                     [](float value) { return std::abs(value); });
+    };
+    const auto bound = [&](const float* scores) {
+      return channels.threshold >= 0 ? channels.threshold : bound_of(scores, channels.n);
+    };
+    active_.predict(channels.n, nullptr, rows, magnitudes, bound, out);
+  }
+
+ private:
+  struct Channels {
+    uint32_t n = 0;
+    bool cut = false;
+    float threshold = -1;  // less than 0: each row has its own
+  };
+
+  // What the largest ones of a row lie above. Of equals on the border all are active, zeros never.
+  float bound_of(const float* scores, uint32_t n) {
+    const auto left_out = static_cast<uint32_t>(std::lround(sparsity_ * n));
+    if (left_out == 0) return 0;
+    if (left_out == n) return std::numeric_limits<float>::infinity();
+    sorted_.assign(scores, scores + n);
+    const auto least = sorted_.begin() + left_out;
+    std::nth_element(sorted_.begin(), least, sorted_.end());
+    return std::max(0.0F, std::nextafter(*least, -1.0F));
+  }
+
+  float threshold_of(const tierd::Host& host, const tierd_site_view& site) const {
+    const std::string name = std::string(site.name) + ".thresholds";
+    if (!host.has_tensor(name.c_str())) return -1;
+    const tierd_tensor_view levels = host.tensor(name.c_str());
+    const bool rising = levels.n_dims == 1 && levels.dims[0] >= 2 && levels.data[0] >= 0 &&
+                        std::is_sorted(levels.data, levels.data + levels.dims[0]);
+    if (!rising)
+      throw tierd::Failure(TIERD_E_INVALID, name + " should be two or more rising values, none below zero");
+    const double at = sparsity_ * static_cast<double>(levels.dims[0] - 1);
+    const auto below = static_cast<uint64_t>(at);
+    const uint64_t above = std::min<uint64_t>(below + 1, levels.dims[0] - 1);
+    const auto share = static_cast<float>(at - std::floor(at));
+    return levels.data[below] + share * (levels.data[above] - levels.data[below]);
+  }
+
+  double sparsity_;
+  std::vector<Channels> sites_;
+  tierd::RowScores active_;
+  std::vector<float> sorted_;  // of one call, kept for its memory
+};
+
+}  // namespace
+
+TIERD_PLUGIN(tierd::with_manual(
+    tierd::with_params(tierd::predictor<TopK>("top-k", "1.0", "the inputs of largest magnitude"), kParams),
+    kManual))
