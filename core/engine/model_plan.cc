@@ -27,7 +27,7 @@ class Planner {
   Planner(const Manifest& manifest, const ModelOptions& options)
       : manifest_(manifest),
         config_(manifest.config),
-        measures_(options.measure && manifest.layout == Layout::neuron) {
+        measures_(options.measure && manifest.layout != Layout::row) {
     ComputePlan& compute = plan_.compute;
     compute.max_rows = options.max_rows;
     compute.context = options.context;
@@ -45,7 +45,7 @@ class Planner {
         {"branch", config_.d_model, 0},
         {"picked", config_.d_model, logit_rows},
         {"logits", config_.vocab_size, logit_rows},
-        {"contribution", measures_ ? config_.d_ff : 0, 0},
+        {"contribution", measures_ ? std::max({config_.d_ff, config_.d_model, config_.q_dim()}) : 0, 0},
     };
     plan_.logits = kLogits;
     AttentionShape& attention = compute.attention;
@@ -88,7 +88,7 @@ class Planner {
     };
     for (uint32_t s = 0; s < plan_.sites.size(); ++s) {
       plan_.sites[s].input = place(plan_.compute.sites[s].in);
-      plan_.sites[s].contribution = place(plan_.compute.sites[s].ffn.contribution);
+      plan_.sites[s].contribution = place(plan_.compute.sites[s].contribution);
     }
     return std::move(plan_);
   }
@@ -126,6 +126,7 @@ class Planner {
     work.n_in = stored.n_in;
     work.n_out = stored.n_out;
     work.rows_per_neuron = stored.rows_per_neuron;
+    if (measures_ && is_summed(stored.axis)) work.contribution = kContribution;
     const std::string layer = "layers." + std::to_string(stored.layer) + ".";
     switch (stored.group) {
       case OpGroup::embed:
@@ -204,8 +205,7 @@ class Planner {
             .gate_bias = tensor(layer + "gate.bias"),
             .up_bias = tensor(layer + "up.bias"),
             .hidden = kInner,
-            .up = kWide,
-            .contribution = measures_ ? BufferId{kContribution} : kNoBuffer};
+            .up = kWide};
   }
 
   // Position, cache and attention between q, k, v and o.

@@ -19,7 +19,7 @@ struct ModelOptions {
   uint32_t sequences = 1;   // slots of the KV cache
   KvEncoding kv = KvEncoding::f16;
   bool int8_activations = false;
-  bool measure = false;  // room for what neurons contribute (FeedForward::contribution)
+  bool measure = false;  // room for what neurons contribute (SiteWork::contribution)
 };
 
 struct ModelPlan {

@@ -68,9 +68,6 @@ struct FeedForward {
   TensorId up_bias = kNoTensor;
   BufferId hidden = kNoBuffer;  // scratch of the site's width, by place in the message
   BufferId up = kNoBuffer;      // another, where there is a gate
-  // By number of the neuron, where it is asked for: |hidden_n| * ||down[n]||, the length of what the neuron
-  // adds to the output, whoever uses it. 0: it is not active.
-  BufferId contribution = kNoBuffer;
 };
 
 // A site as its computing agent sees it. Axis row: out[i, r] = sum over c of W[r, c] * in[i, c], or, for a
@@ -85,6 +82,9 @@ struct SiteWork {
   uint32_t rows_per_neuron = 0;
   bool gather = false;
   FeedForward ffn;  // of axis neuron
+  // Of summed axes, by number of the neuron, where it is asked for: the length of what the neuron adds to the
+  // output, |hidden_n| * ||down[n]|| or |in_n| * ||column n||, whoever uses it. 0: it is not active.
+  BufferId contribution = kNoBuffer;
   BufferId in = kNoBuffer;
   BufferId out = kNoBuffer;
   Program before;

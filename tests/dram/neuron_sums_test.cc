@@ -84,8 +84,8 @@ Sums compute(Ffn& ffn, const Calls& calls, Executor::Asked asked, uint32_t worke
               .gate_bias = ffn.bundle.gated ? 0 : kNoTensor,
               .up_bias = 1,
               .hidden = kHidden,
-              .up = kUp,
-              .contribution = kContribution};
+              .up = kUp};
+  site.contribution = kContribution;
   const std::vector<uint64_t> offsets = buffer_offsets(plan);
   Team team({.workers = workers});
   auto executor = Executor::create(plan, best_kernels(), team);

@@ -181,6 +181,34 @@ TEST_F(SparsityCli, ARunThatReadsActivationsIsReplayedWithoutThem) {
   }
 }
 
+// ActiveFlow, 3.1: what is left out of every operator is known exactly, and costs what it costs.
+TEST_F(SparsityCli, TopKLeavesOutTheSmallestInputs) {
+  const auto with = [](const std::string& sparsity, const std::string& tables = "") {
+    return compared({"--set", "model.layout=channel-group", "--set", "model.layer_group=4", "--set",
+                     "predictor.name=top-k", "--set", "predictor.sparsity=" + sparsity, "--set",
+                     "scheduler.measure_every=3", "--set", "predictor.tensors=" + tables});
+  };
+  EXPECT_EQ(with("0")["largest_logit_difference"], 0.0);
+  const json half = with("0.5");
+  EXPECT_GT(half["divergence"]["mean"], 0.0);
+  EXPECT_LT(half["divergence"]["mean"], 0.5);
+  EXPECT_NEAR(site(half, "layers.2.qkv")["predicted"].get<double>(), 0.5, 0.01);
+  EXPECT_GT(site(half, "layers.2.qkv")["missed_mass"], 0.05);
+  EXPECT_LT(site(half, "layers.2.down")["predicted"], 0.2) << "a ReLU has left out most of it";
+  EXPECT_LT(site(half, "layers.2.down")["missed_mass"], 1e-3);
+
+  const std::string thresholds = folder().path() + "/thresholds.safetensors";
+  const Ended profiled = run_program(TIERD_BIN_PROFILE, {"-m", kDemo, kText, "-o", thresholds, "--tokens",
+                                                         kTokens, "--thresholds", "-q", "-t", "1"});
+  ASSERT_EQ(profiled.status, 0) << profiled.err;
+  EXPECT_EQ(with("0", thresholds)["largest_logit_difference"], 0.0);
+  const json measured = with("0.5", thresholds);
+  // On the text that they were measured on, the share is met on the mean.
+  EXPECT_NEAR(site(measured, "layers.2.qkv")["predicted"].get<double>(), 0.5, 0.03);
+  EXPECT_NEAR(site(measured, "layers.4.up")["predicted"].get<double>(), 0.5, 0.03);
+  EXPECT_LT(measured["divergence"]["mean"], 0.5);
+}
+
 TEST_F(SparsityCli, TheReportTellsWhatWasMissed) {
   const Ended run = run_tierd({"-m",     kDemo,
                                "-p",     "First Citizen:",

@@ -128,7 +128,7 @@ uint64_t Executor::neurons(uint32_t s, std::span<const RowInfo> rows, std::span<
   }
   const auto n_rows = static_cast<uint32_t>(rows.size());
   if (site.axis == Axis::neuron) return sum_neurons(site, n_rows, units, memory, asked);
-  if (site.axis == Axis::channel) return sum_channels(site, n_rows, units, memory, asked.row_masks);
+  if (site.axis == Axis::channel) return sum_channels(site, n_rows, units, memory, asked);
   std::vector<Piece> pieces;
   pieces.reserve(units.size());
   uint64_t groups = 0;
@@ -224,7 +224,8 @@ uint64_t Executor::sum_neurons(const SiteWork& site, uint32_t rows, std::span<co
                  kernels_->activate(ffn.activation, ffn.threshold, hidden, factor,
                                     static_cast<uint32_t>(end - begin), hidden);
                }
-               if (asked.measure) measure(site, rows, units, begin, end);
+               if (asked.measure)
+                 measure(site, units, downs_, row(ffn.hidden, 0), strides_[ffn.hidden], rows, begin, end);
                if (asked.row_masks == nullptr) return;
                for (uint32_t i = 0; i < rows; ++i) {
                  for (uint64_t k = begin; k < end; ++k) {
@@ -239,21 +240,26 @@ uint64_t Executor::sum_neurons(const SiteWork& site, uint32_t rows, std::span<co
 }
 
 uint64_t Executor::sum_channels(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
-                                const std::byte* memory, const uint64_t* row_masks) {
+                                const std::byte* memory, Asked asked) {
   const uint64_t n = units.size();
   downs_.resize(n);
   factors_.resize(rows * n);
   for (uint64_t k = 0; k < n; ++k) downs_[k] = memory + units[k].offset * kSpanUnit;
   for (uint32_t i = 0; i < rows; ++i) {
     const float* x = row(site.in, i);
-    float* factors = factors_.data() + i * n;
-    for (uint64_t k = 0; k < n; ++k) {
-      const uint32_t channel = units[k].unit;
-      const bool used = row_masks == nullptr || mask_has(row_masks + uint64_t{channel} * mask_words(rows), i);
-      factors[k] = used ? x[channel] : 0;
-    }
+    for (uint64_t k = 0; k < n; ++k) factors_[i * n + k] = x[units[k].unit];
   }
   const uint64_t bytes = encoded_bytes(site.encoding, site.column().values());
+  if (asked.measure) {
+    team_->run(n, 1, cost_of(n * bytes, 1), [&](uint64_t begin, uint64_t end, uint32_t) {
+      measure(site, units, downs_, factors_.data(), n, rows, begin, end);
+    });
+  }
+  for (uint32_t i = 0; i < rows && asked.row_masks != nullptr; ++i) {
+    for (uint64_t k = 0; k < n; ++k) {
+      if (!mask_has(asked.row_masks + uint64_t{units[k].unit} * mask_words(rows), i)) factors_[i * n + k] = 0;
+    }
+  }
   add_columns(site, units, downs_, bytes, factors_.data(), n, rows);
   return n * bytes;
 }
@@ -280,19 +286,18 @@ void Executor::add_columns(const SiteWork& site, std::span<const Unit> units,
   });
 }
 
-// What the neurons from `begin` to `end` of a call give, before any row is kept from using them.
-void Executor::measure(const SiteWork& site, uint32_t rows, std::span<const Unit> units, uint64_t begin,
-                       uint64_t end) {
-  const FeedForward& ffn = site.ffn;
-  const uint64_t column_bytes = site.bundle().row_bytes();
-  std::vector<float> column(site.n_out);
+void Executor::measure(const SiteWork& site, std::span<const Unit> units,
+                       std::span<const std::byte* const> columns, const float* factors, size_t stride,
+                       uint32_t rows, uint64_t begin, uint64_t end) {
+  std::vector<float> column(align_up(site.n_out, block_values(site.encoding)));
+  const uint64_t column_bytes = encoded_bytes(site.encoding, column.size());
   for (uint64_t k = begin; k < end; ++k) {
-    decode(site.encoding, {downs_[k], column_bytes}, column);
+    decode(site.encoding, {columns[k], column_bytes}, column);
     double squares = 0;
     for (const float value : column) squares += double{value} * value;
     const auto length = static_cast<float>(std::sqrt(squares));
     for (uint32_t i = 0; i < rows; ++i)
-      row(ffn.contribution, i)[units[k].unit] = std::abs(row(ffn.hidden, i)[k]) * length;
+      row(site.contribution, i)[units[k].unit] = std::abs(factors[i * stride + k]) * length;
   }
 }
 

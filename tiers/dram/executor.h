@@ -38,7 +38,7 @@ class Executor {
     // [neurons of the site x mask_words(rows)] which rows use which neuron; NULL: all use all. To a row that
     // does not use it a neuron gives nothing.
     const uint64_t* row_masks = nullptr;
-    bool measure = false;  // FeedForward::contribution is wanted
+    bool measure = false;  // SiteWork::contribution is wanted
   };
   // Neurons of the site; unit u's bytes lie at memory + u.offset * 64. Returns the bytes of weights touched.
   // Of summed axes, they come in the order of their numbers, and all active ones of a run of kPartialNeurons
@@ -73,7 +73,7 @@ class Executor {
   void gather(const SiteWork& site, std::span<const RowInfo> rows, std::span<const Unit> units,
               const std::byte* memory);
   uint64_t sum_channels(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
-                        const std::byte* memory, const uint64_t* row_masks);
+                        const std::byte* memory, Asked asked);
   // Adds columns, each times its factor, to the site's output: factors[i * stride + k] is that of columns[k]
   // for row i.
   void add_columns(const SiteWork& site, std::span<const Unit> units,
@@ -81,8 +81,9 @@ class Executor {
                    size_t stride, uint32_t rows);
   uint64_t sum_neurons(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
                        const std::byte* memory, Asked asked);
-  void measure(const SiteWork& site, uint32_t rows, std::span<const Unit> units, uint64_t begin,
-               uint64_t end);
+  // What the neurons from `begin` to `end` of a call give: columns[k] times factors[i * stride + k] to row i.
+  void measure(const SiteWork& site, std::span<const Unit> units, std::span<const std::byte* const> columns,
+               const float* factors, size_t stride, uint32_t rows, uint64_t begin, uint64_t end);
   void silence(const SiteWork& site, uint32_t rows, std::span<const Unit> units, const uint64_t* row_masks);
   void multiply(const SiteWork& site, uint32_t rows, std::span<const Piece> pieces, uint64_t groups,
                 uint64_t bytes);

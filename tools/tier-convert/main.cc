@@ -1,6 +1,7 @@
 // tier-convert: makes a store from a model file, shows what is in it, verifies it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -92,6 +93,10 @@ std::string summary(const Store& store) {
   if (config.tied_embeddings) text += "the head shares the embedding's extents\n";
   if (manifest.bundling == Bundling::closest_friend)
     text += "behind each bundle lies a copy of its closest friend's: padding, above and below\n";
+  const bool encoded_anew = std::ranges::any_of(manifest.sites, [](const StoredSite& site) {
+    return site.axis == Axis::channel && is_quantized(site.encoding);
+  });
+  if (encoded_anew) text += "blocks run along the columns, not the rows: encoded anew, which is lossy\n";
   text += fmt::format(
       "{} on disk in {} extents, padding {:.2f} %; {}\n", size(manifest.data_bytes), manifest.extents.size(),
       padding_percent(manifest.data_bytes, manifest.tensor_bytes),

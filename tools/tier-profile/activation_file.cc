@@ -15,9 +15,8 @@ constexpr float kLeast = 0x1p-24F;
 
 }  // namespace
 
-Result<std::unique_ptr<ActivationFile>> ActivationFile::create(const std::string& path,
-                                                               const std::vector<Site>& sites,
-                                                               uint64_t tokens) {
+Result<std::unique_ptr<ProfileFile>> ActivationFile::create(const std::string& path,
+                                                            const std::vector<Site>& sites, uint64_t tokens) {
   std::vector<SafetensorsEntry> entries;
   std::vector<std::optional<size_t>> entry(sites.size());
   for (SiteId s = 0; s < sites.size(); ++s) {
@@ -29,7 +28,7 @@ Result<std::unique_ptr<ActivationFile>> ActivationFile::create(const std::string
   TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, entries));
   std::unique_ptr<ActivationFile> file(new ActivationFile(std::move(writer), sites));
   file->entry_ = std::move(entry);
-  return file;
+  return std::unique_ptr<ProfileFile>(std::move(file));
 }
 
 ActivationFile::ActivationFile(SafetensorsWriter writer, const std::vector<Site>& sites)

@@ -12,20 +12,19 @@
 #include <string>
 #include <vector>
 
-#include "core/kernel/observer.h"
 #include "core/store/safetensors_writer.h"
+#include "tools/tier-profile/profile_file.h"
 
 namespace tierd {
 
 // Listens to a run in which every pass is measured, and writes what it hears. `sites` outlives it.
-class ActivationFile final : public SilentObserver {
+class ActivationFile final : public ProfileFile {
  public:
   // Room for so many tokens.
-  static Result<std::unique_ptr<ActivationFile>> create(const std::string& path,
-                                                        const std::vector<Site>& sites, uint64_t tokens);
+  static Result<std::unique_ptr<ProfileFile>> create(const std::string& path, const std::vector<Site>& sites,
+                                                     uint64_t tokens);
   void measured(SiteId site, const MeasuredPass& pass) override;
-  // When all tokens have passed. Error: io_error, of any write.
-  Status finish();
+  Status finish() override;
 
  private:
   ActivationFile(SafetensorsWriter writer, const std::vector<Site>& sites);

@@ -1,4 +1,5 @@
-// tier-profile: records what the feed-forward networks of a model compute from, and which neurons fire.
+// tier-profile: records what the feed-forward networks of a model compute from, and which neurons fire; or
+// how large the inputs of its operators are.
 #include <fmt/format.h>
 
 #include <memory>
@@ -12,6 +13,7 @@
 #include "tools/evaluation/model_arguments.h"
 #include "tools/evaluation/text_windows.h"
 #include "tools/tier-profile/activation_file.h"
+#include "tools/tier-profile/threshold_file.h"
 
 namespace tierd {
 namespace {
@@ -27,6 +29,10 @@ constexpr const char* kAbout =
     "predictor\n"
     "the configuration names.\n"
     "\n"
+    "With --thresholds, how large the inputs of every operator are: what predictor top-k may be given.\n"
+    "\n"
+    "  tier-profile -m model/ text.txt -o thresholds.safetensors --tokens 50000 --thresholds\n"
+    "\n"
     "Exit status: 0; 1 if a disk, an output or a plugin failed; 2 if something given cannot be used, with "
     "one line\n"
     "on standard error that says why.\n";
@@ -36,11 +42,19 @@ struct Options {
   std::string text;
   std::string output;
   TextRange range;
+  bool thresholds = false;
 };
+
+// What listens, and is finished when all tokens have passed.
+Result<std::unique_ptr<ProfileFile>> make_file(const Options& options, const std::vector<Site>& sites,
+                                               uint64_t tokens) {
+  if (options.thresholds) return ThresholdFile::create(options.output, sites);
+  return ActivationFile::create(options.output, sites, tokens);
+}
 
 Status profile(const Options& options) {
   TIERD_ASSIGN(Config config, options.model.config());
-  config.layout = "neuron";
+  config.layout = options.thresholds ? "channel-group" : "neuron";
   config.predictor = {"dense"};
   config.measure_every = 1;
   RuntimeOptions run;
@@ -51,9 +65,11 @@ Status profile(const Options& options) {
   const std::string store = plan.store.directory();
   if (!manifest.has_vocab)
     return Error{Code::not_found, store, "the model brings no tokenizer; name one with --tokenizer"};
-  if (manifest.layout != Layout::neuron)
-    return Error{Code::invalid_argument, store,
-                 "its networks are not cut into neurons: convert it with --layout neuron"};
+  const Layout layout = options.thresholds ? Layout::channel_group : Layout::neuron;
+  if (manifest.layout != layout)
+    return Error{
+        Code::invalid_argument, store,
+        fmt::format("is of layout {}: convert it with --layout {}", name(manifest.layout), name(layout))};
   TIERD_ASSIGN(const auto tokenizer, make_tokenizer(manifest.vocab, store));
   TIERD_ASSIGN(const auto windows,
                read_text_windows(*tokenizer, options.text, options.range, plan.memory.model.context));
@@ -61,8 +77,7 @@ Status profile(const Options& options) {
   for (const auto& window : windows) tokens += window.size();
 
   const std::vector<Site> sites = plan.model.sites;
-  TIERD_ASSIGN(const std::unique_ptr<ActivationFile> file,
-               ActivationFile::create(options.output, sites, tokens));
+  TIERD_ASSIGN(const std::unique_ptr<ProfileFile> file, make_file(options, sites, tokens));
   run.observer = file.get();
   TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(std::move(plan), run));
   TIERD_TRY(runtime->load());
@@ -85,6 +100,7 @@ int run(int argc, char** argv) {
   line.option("-o,--output", options.output, "the safetensors file to write").required().named("FILE");
   line.option("--tokens", options.range.tokens, "at most so many tokens of the text; 0: all").named("N");
   line.option("--skip", options.range.skip, "leave out so many tokens at its beginning").named("N");
+  line.flag("--thresholds", options.thresholds, "write quantiles of the operators' inputs, for top-k");
   options.model.declare(line);
   if (const auto status = line.parse(argc, argv)) return *status;
   const Status done = profile(options);

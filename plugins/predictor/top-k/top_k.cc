@@ -85,7 +85,7 @@ class TopK {
 
   float threshold_of(const tierd::Host& host, const tierd_site_view& site) const {
     const std::string name = std::string(site.name) + ".thresholds";
-    if (!host.has_tensor(name.c_str())) return -1;
+    if (sparsity_ == 0 || !host.has_tensor(name.c_str())) return -1;
     const tierd_tensor_view levels = host.tensor(name.c_str());
     const bool rising = levels.n_dims == 1 && levels.dims[0] >= 2 && levels.data[0] >= 0 &&
                         std::is_sorted(levels.data, levels.data + levels.dims[0]);
