@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tests/e2e/program.h"
+#include "tests/sanitized.h"
 
 namespace tierd {
 namespace {
@@ -107,6 +108,7 @@ class Shown : public ProgramTest {
 };
 
 TEST_F(Shown, InTheReadme) {
+  if (kSanitized) GTEST_SKIP() << "minutes of benchmarks; what they run has tests of its own";
   std::vector<Commands> blocks = commands_in(file_text(kSource + "/README.md"), 4);
   // What a reader fills in himself.
   for (const Commands& commands : blocks) {
@@ -116,6 +118,7 @@ TEST_F(Shown, InTheReadme) {
 }
 
 TEST_F(Shown, InTheHelp) {
+  if (kSanitized) GTEST_SKIP() << "as in the README";
   const std::string help = run_tierd({"--help"}).out;
   std::vector<Commands> blocks = commands_in(help.substr(0, help.find("MODEL is")), 2);
   std::vector<Commands> shown;
