@@ -89,8 +89,8 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   }
   while (current.running()) co_await changed_;
 
-  // merge: on axis `row` each neuron's outputs have their own place, on axis `neuron` the agents have added
-  // them up in the order of their numbers.
+  // merge: on axis `row` each neuron's outputs have their own place, on the others the agents have added them
+  // up in the order of their numbers.
   for (Intake& intake : intakes_) intake.end();
   current_ = nullptr;
   if (!status.ok()) {

@@ -15,7 +15,7 @@ struct UnitMemory {
   bool resizes = false;                // the agent serves `move` and `resize`
   uint64_t staging_offset = 0;         // where the staging blocks begin, bytes
   uint32_t staging_blocks = 0;
-  uint32_t block_bytes = 0;  // at least the largest slot; on axis neuron, the slots of a whole run
+  uint32_t block_bytes = 0;  // at least the largest slot; on summed axes, the slots of a whole run
 };
 
 }  // namespace tierd

@@ -157,6 +157,33 @@ void unite_encodings(Manifest& plan) {
   }
 }
 
+// Whether the options are in range, and go with the layout.
+Status check_options(const WriteOptions& options) {
+  const uint64_t neuron_bytes = options.neuron_bytes;
+  if (neuron_bytes != 0 && (neuron_bytes < kDirectIoAlignment || neuron_bytes > kLargestNeuronBytes)) {
+    return Error{Code::invalid_argument, "neuron bytes",
+                 fmt::format("{} is out of range; a neuron has {} to {} bytes", neuron_bytes,
+                             kDirectIoAlignment, kLargestNeuronBytes)};
+  }
+  if (options.layout != Layout::neuron && options.bundling != Bundling::row_column) {
+    return Error{
+        Code::invalid_argument, "bundling",
+        fmt::format("'{}' is about bundles, which layout {} does not have; it goes with layout neuron",
+                    name(options.bundling), name(options.layout))};
+  }
+  if (options.layer_group < 1 || options.layer_group > kMostLayersOfGroup) {
+    return Error{Code::invalid_argument, "layer group",
+                 fmt::format("{} is out of range; a group has 1 to {} layers", options.layer_group,
+                             kMostLayersOfGroup)};
+  }
+  if (options.layout != Layout::channel_group && options.layer_group != 1) {
+    return Error{Code::invalid_argument, "layer group",
+                 fmt::format("groups of {} layers go with layout channel-group, not with {}",
+                             options.layer_group, name(options.layout))};
+  }
+  return {};
+}
+
 // Whose copies lie behind whose bundles.
 Status set_friends(Manifest& plan, const FriendTables& tables) {
   const auto bad = [](std::string_view what, std::string detail) {
@@ -281,36 +308,6 @@ uint32_t groups_per_neuron(uint64_t bytes_per_group, uint32_t groups, uint64_t t
   }
   return best;
 }
-
-namespace {
-
-Status check_options(const WriteOptions& options) {
-  const uint64_t neuron_bytes = options.neuron_bytes;
-  if (neuron_bytes != 0 && (neuron_bytes < kDirectIoAlignment || neuron_bytes > kLargestNeuronBytes)) {
-    return Error{Code::invalid_argument, "neuron bytes",
-                 fmt::format("{} is out of range; a neuron has {} to {} bytes", neuron_bytes,
-                             kDirectIoAlignment, kLargestNeuronBytes)};
-  }
-  if (options.layout != Layout::neuron && options.bundling != Bundling::row_column) {
-    return Error{
-        Code::invalid_argument, "bundling",
-        fmt::format("'{}' is about bundles, which layout {} does not have; it goes with layout neuron",
-                    name(options.bundling), name(options.layout))};
-  }
-  if (options.layer_group < 1 || options.layer_group > kMostLayersOfGroup) {
-    return Error{Code::invalid_argument, "layer group",
-                 fmt::format("{} is out of range; a group has 1 to {} layers", options.layer_group,
-                             kMostLayersOfGroup)};
-  }
-  if (options.layout != Layout::channel_group && options.layer_group != 1) {
-    return Error{Code::invalid_argument, "layer group",
-                 fmt::format("groups of {} layers go with layout channel-group, not with {}",
-                             options.layer_group, name(options.layout))};
-  }
-  return {};
-}
-
-}  // namespace
 
 Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorInfo> tensors,
                              const WriteOptions& options) {

@@ -2,6 +2,7 @@
 // whom and in which order, in whatever chunks and on however many threads.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 
 #include "core/store/source.h"
@@ -60,6 +61,40 @@ class Lossless : public testing::TestWithParam<std::string> {
  protected:
   static void SetUpTestSuite() { cache_ = use_test_cache(); }
   static void TearDownTestSuite() { std::filesystem::remove_all(cache_); }
+
+  // What is summed has another order of arithmetic than rows, but one and the same whatever is read when, and
+  // however it lies in the file, as `lay` says by turns (0, 1, 2). Also where only some neurons are active.
+  static void every_way_sums_alike(const std::string& layout,
+                                   const std::function<void(Config&, uint32_t turn)>& lay) {
+    const Golden golden = read_golden(GetParam());
+    for (const bool sparse : {false, true}) {
+      Config resident = golden_config(GetParam());
+      resident.layout = layout;
+      if (sparse) resident.predictor.name = "random";
+      for (const uint32_t chunk : {1u, kGoldenTokens}) {
+        const auto expected = run_all_logits(resident, golden.tokens, chunk);
+        ASSERT_TRUE(expected.ok()) << expected.error().line();
+        uint32_t tried = 0;
+        for (const Variant& variant : variants()) {
+          // What is drawn for a step is for all of its tokens: only runs in equal chunks are alike.
+          if (sparse ? variant.chunk != chunk : (variant.chunk == 1) != (chunk == 1)) continue;
+          Config config = resident;
+          variant.change(config);
+          const uint32_t turn = tried % 3;
+          lay(config, turn);
+          // Gaps that are read and that are not, directly and copied, by turns.
+          read_gaps(config, tried / 3 % 2 == 1 ? "64 KiB" : "0");
+          land_reads(config, tried / 6 % 2 == 1 ? "bounce" : "direct");
+          ++tried;
+          SCOPED_TRACE(variant.name + (sparse ? " sparse, turn " : ", turn ") + std::to_string(turn));
+          const auto logits = run_all_logits(config, golden.tokens, variant.chunk);
+          ASSERT_TRUE(logits.ok()) << logits.error().line();
+          expect_the_same_bits(*logits, *expected);
+        }
+      }
+    }
+  }
+
   static inline std::string cache_;
 };
 
@@ -81,77 +116,30 @@ TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRun) {
   }
 }
 
-// The FFN in bundles, whose results are summed: another order of arithmetic than rows', but one and the same
-// whatever is read when, and however a bundle lies in the file. Also where only some neurons are active.
+// The FFN in bundles.
 TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRunInBundles) {
   // One of each kind of network and encoding: golden_test.cc bundles all models.
   static const std::set<std::string> kinds = {"llama2",          "llama2-bf16", "llama-fatrelu",
                                               "llama-odd-sizes", "opt",         "opt-f16",
                                               "falcon-grouped",  "persimmon",   "phi"};
   if (kinds.count(GetParam()) == 0) GTEST_SKIP() << "bundled as another one is";
-  const Golden golden = read_golden(GetParam());
-  for (const bool sparse : {false, true}) {
-    Config resident = golden_config(GetParam());
-    resident.layout = "neuron";
-    if (sparse) resident.predictor.name = "random";
-    const auto source = open_source(resident.model);
-    ASSERT_TRUE(source.ok()) << source.error().line();
-    const TempFolder folder;
-    const std::string friends = folder.write("friends.json", friends_text(draw_friends((*source)->config())));
-    for (const uint32_t chunk : {1u, kGoldenTokens}) {
-      const auto expected = run_all_logits(resident, golden.tokens, chunk);
-      ASSERT_TRUE(expected.ok()) << expected.error().line();
-      uint32_t tried = 0;
-      for (const Variant& variant : variants()) {
-        // What is drawn for a step is for all of its tokens: only runs in equal chunks are alike.
-        if (sparse ? variant.chunk != chunk : (variant.chunk == 1) != (chunk == 1)) continue;
-        Config config = resident;
-        variant.change(config);
-        // Bundled, apart and with friends, gaps that are read and that are not, directly and copied, by
-        // turns.
-        if (tried % 3 == 1) config.bundling = "none";
-        if (tried % 3 == 2) config.bundling = "closest-friend", config.friends = friends;
-        read_gaps(config, tried / 3 % 2 == 1 ? "64 KiB" : "0");
-        land_reads(config, tried / 6 % 2 == 1 ? "bounce" : "direct");
-        ++tried;
-        SCOPED_TRACE(variant.name + (sparse ? " sparse " : " ") + config.bundling);
-        const auto logits = run_all_logits(config, golden.tokens, variant.chunk);
-        ASSERT_TRUE(logits.ok()) << logits.error().line();
-        expect_the_same_bits(*logits, *expected);
-      }
-    }
-  }
+  const auto source = open_source(golden_config(GetParam()).model);
+  ASSERT_TRUE(source.ok()) << source.error().line();
+  const TempFolder folder;
+  const std::string friends = folder.write("friends.json", friends_text(draw_friends((*source)->config())));
+  // Bundled, apart and with friends.
+  every_way_sums_alike("neuron", [&](Config& config, uint32_t turn) {
+    if (turn == 1) config.bundling = "none";
+    if (turn == 2) config.bundling = "closest-friend", config.friends = friends;
+  });
 }
 
-// Every matrix by its input channels, whose columns are summed, however the layers lie in the file.
+// Every matrix by its input channels.
 TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRunInChannels) {
   static const std::set<std::string> kinds = {
       "llama2", "llama2-bf16", "gguf-llama-q4_0", "llama-odd-sizes", "opt", "falcon-grouped", "phi"};
   if (kinds.count(GetParam()) == 0) GTEST_SKIP() << "cut as another one is";
-  const Golden golden = read_golden(GetParam());
-  for (const bool sparse : {false, true}) {
-    Config resident = golden_config(GetParam());
-    resident.layout = "channel-group";
-    if (sparse) resident.predictor.name = "random";
-    for (const uint32_t chunk : {1u, kGoldenTokens}) {
-      const auto expected = run_all_logits(resident, golden.tokens, chunk);
-      ASSERT_TRUE(expected.ok()) << expected.error().line();
-      uint32_t tried = 0;
-      for (const Variant& variant : variants()) {
-        if (sparse ? variant.chunk != chunk : (variant.chunk == 1) != (chunk == 1)) continue;
-        Config config = resident;
-        variant.change(config);
-        config.layer_group = 1 + tried % 3;
-        read_gaps(config, tried / 3 % 2 == 1 ? "64 KiB" : "0");
-        land_reads(config, tried / 6 % 2 == 1 ? "bounce" : "direct");
-        ++tried;
-        SCOPED_TRACE(variant.name + (sparse ? " sparse " : " ") + std::to_string(config.layer_group));
-        const auto logits = run_all_logits(config, golden.tokens, variant.chunk);
-        ASSERT_TRUE(logits.ok()) << logits.error().line();
-        expect_the_same_bits(*logits, *expected);
-      }
-    }
-  }
+  every_way_sums_alike("channel-group", [](Config& config, uint32_t turn) { config.layer_group = 1 + turn; });
 }
 
 // The embedded model's networks are many runs, some of which are read ahead, some stream by, through few

@@ -16,7 +16,7 @@ namespace tierd {
 
 inline constexpr uint32_t kThresholds = 101;
 
-// How often which magnitude was seen, told apart to 1/256 of itself.
+// How often which magnitude was seen, told apart to 1/128 of itself.
 class Magnitudes {
  public:
   void add(float value);
