@@ -88,8 +88,9 @@ Result<json> parse_json(std::string_view text, std::string_view origin) {
 
 Result<JsonFields> JsonFields::of(const json& object, std::string origin, std::string prefix) {
   if (!object.is_object()) {
-    std::string place = prefix.empty() ? origin : origin + ": " + prefix.substr(0, prefix.size() - 1);
-    return Error{Code::corrupt, std::move(place), "found " + excerpt(object) + ", expected an object"};
+    const std::string key = prefix.empty() ? "" : prefix.substr(0, prefix.size() - 1) + ": ";
+    return Error{Code::corrupt, std::move(origin),
+                 fmt::format("{}found {}, expected an object", key, excerpt(object))};
   }
   return JsonFields(object, std::move(origin), std::move(prefix));
 }

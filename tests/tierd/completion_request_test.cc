@@ -8,6 +8,7 @@
 
 #include "core/text/chat_template.h"
 #include "tests/store/memory_source.h"
+#include "tools/tierd/api/api_error.h"
 
 namespace tierd {
 namespace {
@@ -195,13 +196,19 @@ TEST_F(CompletionRequestTest, ChatsAreWrittenInTheirForm) {
   ASSERT_TRUE(request.ok()) << request.error().line();
   EXPECT_EQ(request->generation.logprobs, 3u);
   EXPECT_FALSE(request->generation.prompt_logprobs);
-  const auto refused_chat = [&](const json& body) { return read_chats(body).error().line(); };
+  const auto refused_chat = [&](const json& body) {
+    const Error error = read_chats(body).error();
+    EXPECT_EQ(error.origin, kRequest) << "else it were the server's fault: " << error.line();
+    return error.line();
+  };
   EXPECT_THAT(refused_chat(json::object()), HasSubstr("messages: expected a list"));
   EXPECT_THAT(refused_chat({{"messages", {5}}}), HasSubstr("messages[0]"));
   EXPECT_THAT(refused_chat({{"messages", {{{"content", "a"}}}}}), HasSubstr("messages[0].role: missing"));
   EXPECT_THAT(refused_chat({{"messages", {{{"role", "user"}}}}}), HasSubstr("messages[0].content: missing"));
   EXPECT_THAT(refused_chat({{"messages", {{{"role", "user"}, {"content", {{{"type", "image_url"}}}}}}}}),
               HasSubstr("messages[0].content: only texts"));
+  EXPECT_THAT(refused_chat({{"messages", {{{"role", "user"}, {"content", json::parse(R"(["a"])")}}}}}),
+              HasSubstr(R"(messages[0].content: found "a", expected an object)"));
   EXPECT_THAT(refused_chat({{"messages", {{{"role", "user"}, {"content", "a"}}}}, {"top_logprobs", 3}}),
               HasSubstr("needs logprobs"));
 }
