@@ -2,6 +2,7 @@
 // what is wrong and ends the connection.
 #include <sys/socket.h>
 
+#include <cstring>
 #include <thread>
 
 #include "core/base/check.h"
@@ -49,7 +50,7 @@ class Echo final : public HttpHandler {
 void fuzz(std::string_view input) {
   static Echo* const echo = new Echo;
   HttpClient client(echo->port());
-  TIERD_CHECK(client.connected());
+  TIERD_CHECK_MSG(client.connected(), std::strerror(errno));
   client.send(input);
   client.shut();
   const std::string answers = client.read_to_end();

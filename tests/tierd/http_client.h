@@ -3,12 +3,14 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <map>
 #include <string>
 #include <string_view>
@@ -31,12 +33,14 @@ class HttpClient {
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connected_ = ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    connected_ = ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+                 (errno == EINTR && connects());
   }
   ~HttpClient() { leave(); }
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
+  // If not, errno says why.
   bool connected() const { return connected_; }
   void leave() {
     if (socket_ >= 0) close(socket_);
@@ -93,9 +97,20 @@ class HttpClient {
   }
 
  private:
+  // After a signal, such as a fuzzer's alarm, the system goes on connecting.
+  bool connects() const {
+    pollfd writable{socket_, POLLOUT, 0};
+    while (::poll(&writable, 1, -1) < 0 && errno == EINTR) {
+    }
+    socklen_t size = sizeof errno;
+    return ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &errno, &size) == 0 && errno == 0;
+  }
   bool fill() {
     char bytes[4096];
-    const ssize_t read = ::recv(socket_, bytes, sizeof bytes, 0);
+    ssize_t read;
+    do {
+      read = ::recv(socket_, bytes, sizeof bytes, 0);
+    } while (read < 0 && errno == EINTR);
     if (read <= 0) return false;
     unread_.append(bytes, static_cast<size_t>(read));
     return true;
