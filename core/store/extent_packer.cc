@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <numeric>
 
 #include "core/base/check.h"
 #include "core/base/checksum.h"
 #include "core/layout/codec.h"
 #include "core/layout/row_group.h"
+#include "core/store/column_source.h"
 
 namespace tierd {
 namespace {
@@ -28,20 +30,6 @@ Status read_values(const TensorSource& source, const TensorInfo& tensor, uint64_
   std::vector<float> values(count);
   decode(tensor.encoding, encoded, values);
   std::memcpy(out.data(), values.data(), out.size());
-  return {};
-}
-
-// Of row `row`, the values of `count` columns from `first` on, which need not begin a block.
-Status read_part_of_row(const TensorSource& source, const TensorInfo& tensor, uint64_t row, uint32_t first,
-                        uint32_t count, std::span<float> out) {
-  const uint32_t block = block_values(tensor.encoding);
-  const uint64_t begin = first / block * block;
-  const uint64_t end = align_up(first + count, block);
-  std::vector<std::byte> encoded(encoded_bytes(tensor.encoding, end - begin));
-  TIERD_TRY(source.read(tensor, encoded_bytes(tensor.encoding, row * tensor.cols + begin), encoded));
-  std::vector<float> values(end - begin);
-  decode(tensor.encoding, encoded, values);
-  std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(first - begin), count, out.begin());
   return {};
 }
 
@@ -82,24 +70,7 @@ Status ExtentPacker::pack(uint32_t first, uint32_t count, std::span<std::byte> o
   } else if (content.site->axis == Axis::channel) {
     TIERD_TRY(pack_channels(first, count, out));
   } else if (content.site->axis == Axis::neuron) {
-    const StoredSite& site = *content.site;
-    const uint64_t stride = plan_.extents[first].bytes;
-    std::fill(out.begin(), out.end(), std::byte{0});
-    if (!site.friends.empty()) {
-      std::vector<uint32_t> neurons;
-      for (uint32_t i = 0; i < count; ++i) neurons.push_back(contents_[first + i].neuron);
-      for (uint32_t piece = 0; piece < site.parts.size(); ++piece) {
-        TIERD_TRY(
-            pack_piece_of(site, piece, neurons, stride, out.subspan(piece * site.bundle().piece_bytes())));
-      }
-    } else if (site.pieces > 1) {
-      TIERD_TRY(pack_piece(site, content.piece, content.neuron, count, stride, out));
-    } else {
-      for (uint32_t piece = 0; piece < site.parts.size(); ++piece) {
-        TIERD_TRY(pack_piece(site, piece, content.neuron, count, stride,
-                             out.subspan(piece * site.bundle().piece_bytes())));
-      }
-    }
+    TIERD_TRY(pack_bundles(first, count, out));
   } else {
     TIERD_TRY(pack_neuron(*content.site, content.neuron, out));
   }
@@ -112,48 +83,27 @@ Status ExtentPacker::pack(uint32_t first, uint32_t count, std::span<std::byte> o
   return {};
 }
 
-// Rows of gate and up follow each other in the source; a column of down is one value of each of its rows.
-Status ExtentPacker::pack_piece(const StoredSite& site, uint32_t piece, uint32_t first, uint32_t count,
-                                uint64_t stride, std::span<std::byte> out) const {
-  const TensorInfo& tensor = tensor_of(site.parts[piece]);
-  if (piece + 1 != site.parts.size()) {
-    const uint64_t row_bytes = encoded_bytes(site.encoding, site.n_in);
-    std::vector<std::byte> rows(count * row_bytes);
-    TIERD_TRY(read_values(source_, tensor, uint64_t{first} * site.n_in, uint64_t{count} * site.n_in,
-                          site.encoding, rows));
-    for (uint32_t i = 0; i < count; ++i)
-      std::memcpy(out.data() + i * stride, rows.data() + i * row_bytes, row_bytes);
-    return {};
-  }
-  const uint64_t value = encoded_bytes(site.encoding, 1);
-  std::vector<std::byte> columns(count * value);
-  for (uint32_t row = 0; row < site.n_out; ++row) {
-    TIERD_TRY(
-        read_values(source_, tensor, uint64_t{row} * site.neurons + first, count, site.encoding, columns));
-    for (uint32_t i = 0; i < count; ++i)
-      std::memcpy(out.data() + i * stride + row * value, columns.data() + i * value, value);
-  }
+Status ExtentPacker::pack_bundles(uint32_t first, uint32_t count, std::span<std::byte> out) const {
+  const Content& content = contents_[first];
+  const StoredSite& site = *content.site;
+  std::vector<uint32_t> neurons;  // with closest friends, those of the copies lie anywhere
+  for (uint32_t i = 0; i < count; ++i) neurons.push_back(contents_[first + i].neuron);
+  const uint64_t stride = plan_.extents[first].bytes;
+  std::ranges::fill(out, std::byte{0});
+  if (site.pieces > 1) return pack_piece(site, content.piece, neurons, stride, out);
+  for (uint32_t piece = 0; piece < site.parts.size(); ++piece)
+    TIERD_TRY(pack_piece(site, piece, neurons, stride, out.subspan(piece * site.bundle().piece_bytes())));
   return {};
 }
 
-Status ExtentPacker::pack_piece_of(const StoredSite& site, uint32_t piece, std::span<const uint32_t> neurons,
-                                   uint64_t stride, std::span<std::byte> out) const {
-  const TensorInfo& tensor = tensor_of(site.parts[piece]);
-  if (piece + 1 != site.parts.size()) {
-    const uint64_t row_bytes = encoded_bytes(site.encoding, site.n_in);
-    for (size_t i = 0; i < neurons.size(); ++i) {
-      TIERD_TRY(read_values(source_, tensor, uint64_t{neurons[i]} * site.n_in, site.n_in, site.encoding,
-                            out.subspan(i * stride, row_bytes)));
-    }
-    return {};
-  }
-  const uint64_t value = encoded_bytes(site.encoding, 1);
-  std::vector<std::byte> row_of_down(site.neurons * value);
-  for (uint32_t row = 0; row < site.n_out; ++row) {
-    TIERD_TRY(
-        read_values(source_, tensor, uint64_t{row} * site.neurons, site.neurons, site.encoding, row_of_down));
-    for (size_t i = 0; i < neurons.size(); ++i)
-      std::memcpy(out.data() + i * stride + row * value, row_of_down.data() + neurons[i] * value, value);
+Status ExtentPacker::pack_piece(const StoredSite& site, uint32_t piece, std::span<const uint32_t> neurons,
+                                uint64_t stride, std::span<std::byte> out) const {
+  const std::span<const SitePart> part(&site.parts[piece], 1);
+  if (part.data() == site.column_parts().data()) return pack_columns(site, part, neurons, stride, out);
+  const TensorInfo& tensor = tensor_of(source_, part.front());
+  for (size_t i = 0; i < neurons.size(); ++i) {
+    TIERD_TRY(read_values(source_, tensor, uint64_t{neurons[i]} * site.n_in, site.n_in, site.encoding,
+                          out.subspan(i * stride, site.bundle().row_bytes())));
   }
   return {};
 }
@@ -161,44 +111,32 @@ Status ExtentPacker::pack_piece_of(const StoredSite& site, uint32_t piece, std::
 Status ExtentPacker::pack_channels(uint32_t first, uint32_t count, std::span<std::byte> out) const {
   const uint32_t layers = contents_[first].site->stride;
   const uint64_t extent_bytes = plan_.extents[first].bytes;
+  std::ranges::fill(out, std::byte{0});
   // The run may begin and end within a channel: each layer has its own first one, and its own number of them.
   for (uint32_t i = 0; i < std::min(layers, count); ++i) {
     const Content& content = contents_[first + i];
-    TIERD_TRY(pack_columns(*content.site, content.neuron, (count - i + layers - 1) / layers,
-                           layers * extent_bytes, out.subspan(i * extent_bytes)));
+    std::vector<uint32_t> channels((count - i + layers - 1) / layers);
+    std::iota(channels.begin(), channels.end(), content.neuron);
+    TIERD_TRY(pack_columns(*content.site, content.site->column_parts(), channels, layers * extent_bytes,
+                           out.subspan(i * extent_bytes)));
   }
   return {};
 }
 
-Status ExtentPacker::pack_columns(const StoredSite& site, uint32_t first, uint32_t count, uint64_t stride,
+Status ExtentPacker::pack_columns(const StoredSite& site, std::span<const SitePart> parts,
+                                  std::span<const uint32_t> columns, uint64_t stride,
                                   std::span<std::byte> out) const {
-  const Column column = site.column();
-  const bool whole_blocks = block_values(site.encoding) == 1;
-  const uint64_t value = whole_blocks ? encoded_bytes(site.encoding, 1) : sizeof(float);
-  const uint64_t apart = whole_blocks ? stride : column.values() * value;
-  std::vector<std::byte> decoded(whole_blocks ? 0 : count * apart);
-  const std::span<std::byte> columns = whole_blocks ? out : std::span(decoded);
-  const uint64_t extent_bytes = site.extent_bytes(first);
-  for (uint32_t i = 0; i < count; ++i) std::ranges::fill(out.subspan(i * stride, extent_bytes), std::byte{0});
-
-  std::vector<std::byte> piece(count * value);
-  uint32_t row = 0;
-  for (const SitePart& part : site.parts) {
-    const TensorInfo& tensor = tensor_of(part);
-    for (uint32_t r = 0; r < part.rows; ++r, ++row) {
-      if (tensor.encoding == site.encoding && whole_blocks) {
-        TIERD_TRY(source_.read(tensor, (uint64_t{r} * tensor.cols + first) * value, piece));
-      } else {
-        TIERD_TRY(read_part_of_row(source_, tensor, r, first, count,
-                                   {reinterpret_cast<float*>(piece.data()), count}));
-      }
-      for (uint32_t i = 0; i < count; ++i)
-        std::memcpy(columns.data() + i * apart + row * value, piece.data() + i * value, value);
-    }
+  const uint64_t apart = site.column().values();
+  std::vector<float> values(columns.size() * apart);
+  uint64_t row = 0;
+  for (const SitePart& part : parts) {
+    const TensorInfo& tensor = tensor_of(source_, part);
+    TIERD_TRY(read_columns(source_, tensor, columns, apart, std::span(values).subspan(row)));
+    row += tensor.rows;
   }
-  for (uint32_t i = 0; i < count && !whole_blocks; ++i) {
-    encode(site.encoding, {reinterpret_cast<const float*>(decoded.data() + i * apart), column.values()},
-           out.subspan(i * stride, encoded_bytes(site.encoding, column.values())));
+  for (size_t i = 0; i < columns.size(); ++i) {
+    encode(site.encoding, std::span(values).subspan(i * apart, apart),
+           out.subspan(i * stride, encoded_bytes(site.encoding, apart)));
   }
   return {};
 }
@@ -231,12 +169,6 @@ Status ExtentPacker::pack_resident(const ResidentTensor& resident, std::span<std
   return read_values(source_, *tensor, 0, values, Encoding::f32, out.first(bytes));
 }
 
-const TensorInfo& ExtentPacker::tensor_of(const SitePart& part) const {
-  const TensorInfo* tensor = source_.find(part.tensor);
-  TIERD_CHECK_MSG(tensor != nullptr, part.tensor);
-  return *tensor;
-}
-
 Status ExtentPacker::read_rows(const StoredSite& site, uint32_t first, uint32_t count,
                                std::span<std::byte> out) const {
   const uint64_t row_bytes = encoded_bytes(site.encoding, site.n_in);
@@ -246,7 +178,7 @@ Status ExtentPacker::read_rows(const StoredSite& site, uint32_t first, uint32_t 
     const uint32_t from = std::max(first, part_begin);
     const uint32_t to = std::min(first + count, part_end);
     if (from < to) {
-      TIERD_TRY(read_values(source_, tensor_of(part), uint64_t{from - part_begin} * site.n_in,
+      TIERD_TRY(read_values(source_, tensor_of(source_, part), uint64_t{from - part_begin} * site.n_in,
                             uint64_t{to - from} * site.n_in, site.encoding,
                             out.subspan((from - first) * row_bytes, (to - from) * row_bytes)));
     }

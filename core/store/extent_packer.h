@@ -33,20 +33,18 @@ class ExtentPacker {
     const ResidentTensor* resident = nullptr;
   };
 
-  // Piece `piece` of the bundles [first, first + count), each `stride` bytes behind the one before.
-  Status pack_piece(const StoredSite& site, uint32_t piece, uint32_t first, uint32_t count, uint64_t stride,
-                    std::span<std::byte> out) const;
-  // The same of any neurons, from columns that lie apart: reads all of down.
-  Status pack_piece_of(const StoredSite& site, uint32_t piece, std::span<const uint32_t> neurons,
-                       uint64_t stride, std::span<std::byte> out) const;
+  // Bundles of a site, or one piece of them, from extent `first` on.
+  Status pack_bundles(uint32_t first, uint32_t count, std::span<std::byte> out) const;
+  // Piece `piece` of these bundles, each `stride` bytes behind the one before.
+  Status pack_piece(const StoredSite& site, uint32_t piece, std::span<const uint32_t> neurons,
+                    uint64_t stride, std::span<std::byte> out) const;
   // Channels of a group, from extent `first` on.
   Status pack_channels(uint32_t first, uint32_t count, std::span<std::byte> out) const;
-  // Channels [first, first + count) of a site, each `stride` bytes behind the one before. A column in blocks
-  // is encoded anew: those of the source run along the rows.
-  Status pack_columns(const StoredSite& site, uint32_t first, uint32_t count, uint64_t stride,
-                      std::span<std::byte> out) const;
+  // Columns of parts that lie one under the other, each `stride` bytes behind the one before, in the site's
+  // encoding. Those in blocks are encoded anew: the source's blocks run along the rows.
+  Status pack_columns(const StoredSite& site, std::span<const SitePart> parts,
+                      std::span<const uint32_t> columns, uint64_t stride, std::span<std::byte> out) const;
   Status pack_neuron(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const;
-  const TensorInfo& tensor_of(const SitePart& part) const;
   Status pack_resident(const ResidentTensor& resident, std::span<std::byte> out) const;
   // Rows [first, first + count) of the stacked parts, in plain order and the site's encoding.
   Status read_rows(const StoredSite& site, uint32_t first, uint32_t count, std::span<std::byte> out) const;

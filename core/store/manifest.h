@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,7 @@
 
 namespace tierd {
 
-inline constexpr uint32_t kStoreFormat = 3;
+inline constexpr uint32_t kStoreFormat = 4;
 inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kDataFile = "weights.bin";
 inline constexpr std::string_view kChecksumFile = "checksums.bin";
@@ -97,6 +98,9 @@ struct StoredSite {
   uint32_t pieces = 1;          // extents of a neuron: more than one only where bundles are not bundled
   uint32_t alias_of = kNoSite;  // tied head: index of the embedding; shares its extents, has none of its own
   std::vector<SitePart> parts;
+  // What encoding columns anew has lost: sqrt(sum (stored - source)^2 / sum source^2); where the store keeps
+  // the source's values, nothing.
+  std::optional<float> encoding_error;
   std::vector<uint32_t> friends;  // [neurons] of bundling closest_friend: another neuron each; else empty
 
   uint32_t rows_of(uint32_t neuron) const {
@@ -107,6 +111,12 @@ struct StoredSite {
   }
   Bundle bundle() const { return {encoding, n_in, parts.size() == 3}; }
   Column column() const { return {encoding, n_out}; }
+  // Of which a neuron has a column; of the others, if any, it has rows.
+  std::span<const SitePart> column_parts() const {
+    return std::span(parts).last(axis == Axis::row ? 0 : axis == Axis::neuron ? 1 : parts.size());
+  }
+  // Blocks of the source run along its rows: a column of them is encoded anew, which is lossy.
+  bool encoded_anew() const { return !column_parts().empty() && is_quantized(encoding); }
   // Bytes of the packed groups, the bundle or the column of a neuron; its extent may add zero padding.
   uint64_t neuron_bytes(uint32_t neuron) const {
     switch (axis) {

@@ -169,6 +169,14 @@ class Checker {
   }
 
   Status check_neurons(const std::string& key, const StoredSite& site) {
+    if (site.encoding_error && !(*site.encoding_error >= 0)) {
+      return bad(key + ".encoding_error", fmt::format("is {}, expected a share", *site.encoding_error));
+    }
+    if (site.encoding_error.has_value() != site.encoded_anew()) {
+      return bad(key + ".encoding_error", site.encoded_anew()
+                                              ? "is null, but its columns are encoded anew"
+                                              : "is given, but nothing of it is encoded anew");
+    }
     if (site.axis == Axis::channel) return check_channels(key, site);
     if (site.n_in % block_values(site.encoding) != 0) {
       return bad(key + ".encoding",
@@ -195,9 +203,6 @@ class Checker {
   }
 
   Status check_bundles(const std::string& key, const StoredSite& site) {
-    if (is_quantized(site.encoding)) {
-      return bad(key + ".encoding", fmt::format("{} has no columns to bundle", name(site.encoding)));
-    }
     if (site.rows_per_neuron != 1) return differs(key + ".rows_per_neuron", site.rows_per_neuron, 1);
     if (site.neurons != site.parts.front().rows)
       return differs(key + ".neurons", site.neurons, site.parts.front().rows);

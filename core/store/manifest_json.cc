@@ -43,6 +43,7 @@ ordered_json to_json(const StoredSite& site) {
       {"first_extent", site.first_extent},
       {"pieces", site.pieces},
       {"alias_of", site.alias_of == kNoSite ? ordered_json(nullptr) : ordered_json(site.alias_of)},
+      {"encoding_error", site.encoding_error ? ordered_json(*site.encoding_error) : ordered_json(nullptr)},
       {"parts", ordered_json::array()}};
   for (const SitePart& part : site.parts) {
     out["parts"].push_back({{"tensor", part.tensor}, {"rows", part.rows}});
@@ -131,6 +132,8 @@ Status from_json(const ManifestFields& fields, StoredSite& site) {
   TIERD_TRY(fields.read("first_extent", site.first_extent));
   TIERD_TRY(fields.read("pieces", site.pieces));
   TIERD_TRY(read_optional(fields, "alias_of", site.alias_of));
+  TIERD_ASSIGN(const json* error, fields.member("encoding_error"));
+  if (!error->is_null()) TIERD_TRY(fields.read("encoding_error", site.encoding_error.emplace()));
   return fields.read_each("parts", [&](const json& value, size_t index) -> Status {
     TIERD_ASSIGN(const ManifestFields part, fields.element("parts", index, value));
     SitePart& read = site.parts.emplace_back();
@@ -322,6 +325,7 @@ std::string checksum_bytes(const Manifest& manifest) {
 
 std::string plan_text(Manifest manifest) {
   for (Extent& extent : manifest.extents) extent.checksum = 0;
+  for (StoredSite& site : manifest.sites) site.encoding_error.reset();
   manifest.provenance = {"", manifest.provenance.fingerprint, ""};
   return manifest_text(manifest);
 }

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <thread>
@@ -18,6 +19,7 @@
 #include "core/base/log.h"
 #include "core/base/progress.h"
 #include "core/base/units.h"
+#include "core/store/encoding_error.h"
 #include "core/store/extent_packer.h"
 #include "core/store/manifest_json.h"
 #include "core/store/progress_file.h"
@@ -251,9 +253,46 @@ class StoreWriter {
       return Error{Code::corrupt, source_.path(), "changed while it was converted; convert it again"};
     }
     for (size_t i = 0; i < plan_.extents.size(); ++i) plan_.extents[i].checksum = progress_->finished()[i];
+    TIERD_TRY(measure_loss());
     TIERD_TRY(write_file(kChecksumFile, checksum_bytes(plan_)));
     TIERD_TRY(write_file(kManifestFile, manifest_text(plan_)));
     return disk_.sync(folder_);
+  }
+
+  // Of all sites, by several threads; a run that goes on after an interruption knows nothing of what it wrote
+  // before.
+  Status measure_loss() {
+    std::vector<StoredSite*> lossy;
+    uint64_t bytes = 0;
+    for (StoredSite& site : plan_.sites) {
+      if (!site.encoded_anew()) continue;
+      lossy.push_back(&site);
+      bytes += site.tensor_bytes();
+    }
+    if (lossy.empty()) return {};
+    Progress shown("measuring what was lost", bytes, quiet_);
+    std::vector<Status> measured(lossy.size());
+    std::mutex shows;
+    std::atomic<size_t> taken = 0;
+    {
+      std::vector<std::jthread> workers;
+      const size_t threads =
+          std::min<size_t>(lossy.size(), std::max(1u, std::thread::hardware_concurrency()));
+      for (size_t i = 0; i < threads; ++i) {
+        workers.emplace_back([&] {
+          for (size_t at = taken++; at < lossy.size(); at = taken++) {
+            auto error = encoding_error(source_, *lossy[at]);
+            if (error.ok()) lossy[at]->encoding_error = *error;
+            measured[at] = error.ok() ? Status() : Status(error.error());
+            const std::lock_guard lock(shows);
+            shown.advance(lossy[at]->tensor_bytes());
+          }
+        });
+      }
+    }
+    for (const Status& status : measured) TIERD_TRY(status);
+    shown.finish();
+    return {};
   }
 
   Status write_file(std::string_view name, const std::string& content) {

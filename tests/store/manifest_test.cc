@@ -242,6 +242,31 @@ TEST(Manifest, HostileChannelsAreRefused) {
       });
 }
 
+TEST(Manifest, HostileLossesAreRefused) {
+  auto plan =
+      plan_store(MemorySource(small_llama(), Encoding::q4_0), {.layout = Layout::neuron, .quiet = true});
+  ASSERT_TRUE(plan.ok()) << plan.error().line();
+  for (StoredSite& site : plan->sites) {
+    if (site.encoded_anew()) site.encoding_error = 0.07f;
+  }
+  const auto again = parse(manifest_text(*plan), plan->extents.size());
+  ASSERT_TRUE(again.ok()) << again.error().line();
+  EXPECT_EQ(again->sites[3].encoding_error, 0.07f);
+  EXPECT_EQ(again->sites[1].encoding_error, std::nullopt);
+  expect_refused(*plan, {
+                            {"none", [](json& m) { m["sites"][3].erase("encoding_error"); },
+                             "sites[3].encoding_error: is missing"},
+                            {"not said", [](json& m) { m["sites"][3]["encoding_error"] = nullptr; },
+                             "sites[3].encoding_error: is null, but"},
+                            {"below nothing", [](json& m) { m["sites"][3]["encoding_error"] = -0.5; },
+                             "sites[3].encoding_error: is -0.5"},
+                            {"no number", [](json& m) { m["sites"][3]["encoding_error"] = "much"; },
+                             "sites[3].encoding_error: is \"much\""},
+                            {"of rows", [](json& m) { m["sites"][1]["encoding_error"] = 0.1; },
+                             "sites[1].encoding_error: is given, but"},
+                        });
+}
+
 TEST(Manifest, HostileFriendsAreRefused) {
   const auto first = [](json& m) -> json& { return m["friends"][0]; };
   expect_refused(
@@ -271,8 +296,8 @@ TEST(Manifest, HostileOnesAreRefused) {
   expect_refused(
       a_plan(),
       {
-          {"format of the future", [](json& m) { m["format"] = 4; }, "format: is 4", Code::unsupported},
-          {"format of the past", [](json& m) { m["format"] = 2; }, "format: is 2", Code::unsupported},
+          {"format of the future", [](json& m) { m["format"] = 5; }, "format: is 5", Code::unsupported},
+          {"format of the past", [](json& m) { m["format"] = 3; }, "format: is 3", Code::unsupported},
           {"format as text", [](json& m) { m["format"] = "1"; }, "format: is \"1\""},
           {"no format", [](json& m) { m.erase("format"); }, "format: is missing"},
           {"unknown layout", [](json& m) { m["layout"] = "spiral"; }, "spiral", Code::unsupported},

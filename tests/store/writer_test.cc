@@ -1,10 +1,13 @@
 #include "core/store/writer.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
 
+#include <cmath>
 #include <filesystem>
+#include <utility>
 
 #include "core/layout/codec.h"
 #include "core/store/disk.h"
@@ -22,7 +25,17 @@ using testing::HasSubstr;
 
 const WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
 
-// Neuron i of a feed-forward network: row i of gate and up, column i of down.
+// What is left of values that are encoded anew.
+std::vector<float> through(Encoding e, const std::vector<float>& values) {
+  std::vector<std::byte> encoded(encoded_bytes(e, values.size()));
+  encode(e, values, encoded);
+  std::vector<float> decoded(values.size());
+  decode(e, encoded, decoded);
+  return decoded;
+}
+
+// Neuron i of a feed-forward network: row i of gate and up, column i of down. What is in blocks is encoded
+// anew in columns alone.
 void expect_same_bundles(const TensorSource& source, const Manifest& manifest, const StoredSite& site,
                          std::span<const std::byte> data) {
   const Bundle bundle = site.bundle();
@@ -37,10 +50,13 @@ void expect_same_bundles(const TensorSource& source, const Manifest& manifest, c
       const uint64_t at_piece = extent.offset + (site.pieces > 1 ? 0 : part * bundle.piece_bytes());
       std::vector<float> found(site.n_in);
       decode(site.encoding, data.subspan(at_piece, bundle.row_bytes()), found);
+      std::vector<float> expected(site.n_in);
       for (uint32_t k = 0; k < site.n_in; ++k) {
         const uint64_t at = column ? uint64_t{k} * site.neurons + i : uint64_t{i} * site.n_in + k;
-        ASSERT_EQ(found[k], (*weights)[at]) << site.parts[part].tensor << " neuron " << i << " value " << k;
+        expected[k] = (*weights)[at];
       }
+      if (column) expected = through(site.encoding, expected);
+      ASSERT_EQ(found, expected) << site.parts[part].tensor << " neuron " << i;
     }
   }
 }
@@ -124,7 +140,8 @@ TEST(Writer, KeepsEveryRow) {
 
 TEST(Writer, BundlesRowsAndColumns) {
   for (const ModelConfig& config : {small_llama(), small_opt()}) {
-    for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16}) {
+    for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0}) {
+      if (is_quantized(e) && config.d_model % kQuantBlock != 0) continue;
       const TempFolder temp;
       const MemorySource source(config, e, 5,
                                 {{"layers.1.up", Encoding::f32}});  // one site of mixed encodings
@@ -165,6 +182,44 @@ TEST(Writer, ChannelsOfAGroupOfLayers) {
   }
 }
 
+// Of columns that are encoded anew, and of nothing else.
+TEST(Writer, SaysWhatWasLost) {
+  for (const Layout layout : {Layout::row, Layout::neuron, Layout::channel_group}) {
+    for (const Encoding e : {Encoding::f16, Encoding::q8_0, Encoding::q4_0}) {
+      const TempFolder temp;
+      const MemorySource source(small_llama(), e, 5, {{"layers.1.up", Encoding::f32}});
+      const std::string out = temp.path() + "/store";
+      ASSERT_TRUE(write_store(source, out, {.layout = layout, .quiet = true}).ok());
+      const auto manifest = read_manifest(out);
+      ASSERT_TRUE(manifest.ok()) << manifest.error().line();
+      for (const StoredSite& site : manifest->sites) {
+        const bool lossy = is_quantized(site.encoding) && !site.column_parts().empty();
+        ASSERT_EQ(site.encoding_error.has_value(), lossy) << site.name;
+        if (!lossy) continue;
+        double lost = 0, whole = 0;
+        // Columns of all parts, one under the other.
+        for (uint32_t column = 0; column < site.neurons; ++column) {
+          std::vector<float> values;
+          for (const SitePart& part : site.column_parts()) {
+            const auto weights = source.read_f32(*source.find(part.tensor));
+            for (size_t at = column; at < weights->size(); at += site.neurons)
+              values.push_back((*weights)[at]);
+          }
+          values.resize(site.column().values());
+          const std::vector<float> stored = through(site.encoding, values);
+          for (size_t i = 0; i < values.size(); ++i) {
+            lost += std::pow(double{stored[i]} - values[i], 2);
+            whole += std::pow(double{values[i]}, 2);
+          }
+        }
+        EXPECT_FLOAT_EQ(*site.encoding_error, static_cast<float>(std::sqrt(lost / whole))) << site.name;
+        EXPECT_GT(*site.encoding_error, 1e-4) << site.name;
+        EXPECT_LT(*site.encoding_error, 0.2) << site.name;
+      }
+    }
+  }
+}
+
 TEST(Writer, ChannelsAreTheSameInBatchesOfAnySize) {
   const TempFolder temp;
   Disk disk;
@@ -188,14 +243,17 @@ TEST(Writer, ChannelsAreTheSameInBatchesOfAnySize) {
 // The batch ends inside a run of bundles that are packed together.
 TEST(Writer, BundlesAreTheSameInBatchesOfAnySize) {
   const TempFolder temp;
-  const MemorySource source(small_llama(), Encoding::f16);
   Disk disk;
-  for (const Bundling bundling : {Bundling::row_column, Bundling::none, Bundling::closest_friend}) {
+  for (const auto& [encoding, bundling] :
+       {std::pair(Encoding::f16, Bundling::row_column), std::pair(Encoding::f16, Bundling::none),
+        std::pair(Encoding::f16, Bundling::closest_friend),
+        std::pair(Encoding::q4_0, Bundling::row_column)}) {
+    const MemorySource source(small_llama(), encoding);
     WriteOptions options = {.layout = Layout::neuron, .bundling = bundling, .quiet = true};
     if (bundling == Bundling::closest_friend) options.friends = draw_friends(small_llama());
     std::string first;
     for (const uint64_t bytes : {uint64_t{64}, uint64_t{4096}, uint64_t{5} * 4096, uint64_t{1} << 20}) {
-      const std::string out = temp.path() + "/" + std::string(name(bundling)) + std::to_string(bytes);
+      const std::string out = fmt::format("{}/{} {} {}", temp.path(), name(encoding), name(bundling), bytes);
       const Status written = write_store_on(disk, source, out, options, {.batch_bytes = bytes});
       ASSERT_TRUE(written.ok()) << written.error().line();
       expect_same_weights(source, out);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "core/base/log.h"
@@ -48,6 +49,7 @@ struct GroupTotals {
   uint64_t neuron_bytes = 0;  // the largest
   uint64_t bytes = 0;         // without padding
   uint64_t stored = 0;
+  std::optional<float> worst_error;  // of what was encoded anew
 };
 
 std::string size(uint64_t bytes) {
@@ -68,6 +70,7 @@ std::string summary(const Store& store) {
     totals.neurons += site.neurons;
     totals.neuron_bytes = std::max(totals.neuron_bytes, site.neuron_bytes(0));
     totals.bytes += site.tensor_bytes();
+    totals.worst_error = std::max(totals.worst_error, site.encoding_error);
     for (uint64_t extent = site.first_extent; extent < site.end_extent(); ++extent) {
       if (site.held_by(static_cast<uint32_t>(extent))) totals.stored += manifest.extents[extent].bytes;
     }
@@ -75,28 +78,30 @@ std::string summary(const Store& store) {
   std::string text =
       fmt::format("{}: {} ({}), {} layers, width {}, {} of weights\n", store.directory(), config.name,
                   config.architecture, config.n_layers, config.d_model, size(manifest.tensor_bytes));
-  text += fmt::format("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>9}\n", "operator", "sites", "encoding",
-                      "neurons", "a neuron", "bytes", "padding");
+  text += fmt::format("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>9} {:>13}\n", "operator", "sites",
+                      "encoding", "neurons", "a neuron", "bytes", "padding", "error, up to");
   for (const auto& [key, totals] : groups) {
-    text += fmt::format("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>7.2f} %\n", name(key.first), totals.sites,
-                        name(key.second), totals.neurons, size(totals.neuron_bytes), size(totals.bytes),
-                        padding_percent(totals.stored, totals.bytes));
+    text += fmt::format("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>7.2f} % {:>13}\n", name(key.first),
+                        totals.sites, name(key.second), totals.neurons, size(totals.neuron_bytes),
+                        size(totals.bytes), padding_percent(totals.stored, totals.bytes),
+                        totals.worst_error ? fmt::format("{:.2f} %", 100 * *totals.worst_error) : "none");
   }
   GroupTotals resident;
   for (const ResidentTensor& tensor : manifest.resident) {
     resident.bytes += tensor.rows * encoded_bytes(Encoding::f32, tensor.cols);
     resident.stored += manifest.extents[tensor.extent].bytes;
   }
-  text +=
-      fmt::format("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>7.2f} %\n", "resident", manifest.resident.size(),
-                  "f32", "", "", size(resident.bytes), padding_percent(resident.stored, resident.bytes));
+  text += fmt::format("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>7.2f} % {:>13}\n", "resident",
+                      manifest.resident.size(), "f32", "", "", size(resident.bytes),
+                      padding_percent(resident.stored, resident.bytes), "none");
   if (config.tied_embeddings) text += "the head shares the embedding's extents\n";
   if (manifest.bundling == Bundling::closest_friend)
     text += "behind each bundle lies a copy of its closest friend's: padding, above and below\n";
-  const bool encoded_anew = std::ranges::any_of(manifest.sites, [](const StoredSite& site) {
-    return site.axis == Axis::channel && is_quantized(site.encoding);
-  });
-  if (encoded_anew) text += "blocks run along the columns, not the rows: encoded anew, which is lossy\n";
+  if (std::ranges::any_of(manifest.sites, &StoredSite::encoded_anew)) {
+    text +=
+        "what a column holds of blocks is encoded anew, along the column, which is lossy: the error is "
+        "relative\n";
+  }
   text += fmt::format(
       "{} on disk in {} extents, padding {:.2f} %; {}\n", size(manifest.data_bytes), manifest.extents.size(),
       padding_percent(manifest.data_bytes, manifest.tensor_bytes),

@@ -1,0 +1,35 @@
+#include "core/store/column_source.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/layout/codec.h"
+
+namespace tierd {
+
+const TensorInfo& tensor_of(const TensorSource& source, const SitePart& part) {
+  const TensorInfo* tensor = source.find(part.tensor);
+  TIERD_CHECK_MSG(tensor != nullptr, part.tensor);
+  return *tensor;
+}
+
+Status read_columns(const TensorSource& source, const TensorInfo& tensor, std::span<const uint32_t> columns,
+                    uint64_t apart, std::span<float> out) {
+  if (columns.empty()) return {};
+  const auto [least, most] = std::ranges::minmax(columns);
+  // Whole blocks, where values share bytes.
+  const uint32_t block = block_values(tensor.encoding);
+  const uint64_t begin = least / block * block;
+  const uint64_t end = align_up(uint64_t{most} + 1, block);
+  std::vector<std::byte> encoded(encoded_bytes(tensor.encoding, end - begin));
+  std::vector<float> values(end - begin);
+  for (uint64_t row = 0; row < tensor.rows; ++row) {
+    TIERD_TRY(source.read(tensor, encoded_bytes(tensor.encoding, row * tensor.cols + begin), encoded));
+    decode(tensor.encoding, encoded, values);
+    for (size_t i = 0; i < columns.size(); ++i) out[i * apart + row] = values[columns[i] - begin];
+  }
+  return {};
+}
+
+}  // namespace tierd

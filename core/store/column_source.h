@@ -1,0 +1,21 @@
+// Columns of a source's tensors, whose files keep rows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/base/result.h"
+#include "core/model/tensor_source.h"
+#include "core/store/manifest.h"
+
+namespace tierd {
+
+// The tensor of a part of a site that was planned for this source.
+const TensorInfo& tensor_of(const TensorSource& source, const SitePart& part);
+
+// Columns of a tensor of any encoding, decoded: value (r, columns[i]) goes to out[i * apart + r]. Reads the
+// part of each row that lies between the first and the last of them. Any thread. Errors are the source's.
+Status read_columns(const TensorSource& source, const TensorInfo& tensor, std::span<const uint32_t> columns,
+                    uint64_t apart, std::span<float> out);
+
+}  // namespace tierd
