@@ -4,9 +4,11 @@
 //       --benchmark_enable_random_interleaving=true]
 //
 // gemv reads 2 GiB of weights, so nothing comes from a cache; GB/s counts weight bytes. gemm passes 128
-// tokens over an operator of 4096 columns; GMAC/s counts multiply-adds. Every thread takes its own run of
-// neurons of about 512 KiB, one call a neuron, as the compute workers do.
+// tokens over an operator of 4096 columns; GMAC/s counts multiply-adds. columns50 adds up the scaled columns
+// of half of the channels. Every thread takes its own run of neurons of about 512 KiB, one call a neuron, as
+// the compute workers do.
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 #include <immintrin.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -23,6 +25,7 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/layout/bundle.h"
 #include "core/layout/codec.h"
 #include "core/layout/row_group.h"
 #include "tiers/compute/kernels.h"
@@ -198,6 +201,31 @@ void gemm(benchmark::State& state, const ComputeKernels& kernels, Encoding e, bo
   measure(state, "GMAC/s", 1e-9 * kGemmRows * kCols * kGemmTokens, [&](uint32_t i) { pass.run(i, threads); });
 }
 
+// Of so many per cent of the channels of an operator of 4096 outputs, drawn at random: scaled columns added
+// up in runs of 64 channels, as axis channel does. Threads share the outputs. GB/s counts the bytes of the
+// active ones.
+void columns(benchmark::State& state, const ComputeKernels& kernels, Encoding e, uint32_t percent) {
+  const auto threads = static_cast<uint32_t>(state.range(0));
+  const size_t bytes = encoded_bytes(e, kCols);
+  Random random(3);
+  std::vector<const std::byte*> active;
+  std::vector<size_t> runs = {0};
+  for (size_t channel = 0; (channel + 1) * bytes <= kWeightBytes; ++channel) {
+    if (channel % kPartialNeurons == 0 && active.size() != runs.back()) runs.push_back(active.size());
+    if (random.uniform() * 100 < percent) active.push_back(weights() + channel * bytes);
+  }
+  runs.push_back(active.size());
+  const std::vector<float> factors(kPartialNeurons, 0.1f);
+  std::vector<float> y(kCols);
+  measure(state, "GB/s", 1e-9 * static_cast<double>(active.size() * bytes), [&](uint32_t thread) {
+    const uint32_t share = kCols / threads;
+    for (size_t run = 0; run + 1 < runs.size(); ++run) {
+      kernels.add_weighted(e, std::span(active).subspan(runs[run], runs[run + 1] - runs[run]), thread * share,
+                           (thread + 1) * share, factors.data(), 0, 1, y.data(), 0);
+    }
+  });
+}
+
 // One head of 128 over a context of 4096 positions in a cache of 8 heads; GB/s counts bytes of keys and
 // values.
 void attention(benchmark::State& state, const ComputeKernels& kernels) {
@@ -254,6 +282,11 @@ void add_all() {
         timed(benchmark::RegisterBenchmark(
             ("gemm/" + what).c_str(),
             [&kernels, e, int8](benchmark::State& s) { gemm(s, kernels, e, int8); }));
+      }
+      for (const uint32_t percent : {100u, 50u, 20u}) {
+        timed(benchmark::RegisterBenchmark(
+            fmt::format("columns{}/{}{}", percent, name(e), suffix).c_str(),
+            [&kernels, e, percent](benchmark::State& s) { columns(s, kernels, e, percent); }));
       }
     }
     benchmark::RegisterBenchmark(("attention" + suffix).c_str(),

@@ -125,7 +125,70 @@ void dots_of(std::span<const std::byte* const> rows, uint32_t cols, const float*
   }
 }
 
-// One token: row after row, so that each is read in order.
+// 32 columns, all of a block where values share a scale.
+struct Lanes32 {
+  Lanes16 half[2];
+};
+
+// The same values as columns16. A nibble has 16 values: once a scale they are computed, then looked up.
+template <Encoding E>
+HWY_INLINE Lanes32 columns32(const std::byte* at) {
+  if constexpr (E == Encoding::q4_0 && kParts == 1) {
+    const V scale = hn::Set(F32(), one_half(at));
+    const V values = hn::Mul(scale, hn::ConvertTo(F32(), hn::Iota(I32(), -8)));
+    const hn::Rebind<uint8_t, F32> u8;
+    const auto bytes = hn::PromoteTo(I32(), hn::LoadU(u8, reinterpret_cast<const uint8_t*>(at + 2)));
+    const auto low = hn::IndicesFromVec(F32(), hn::And(bytes, hn::Set(I32(), 15)));
+    const auto high = hn::IndicesFromVec(F32(), hn::ShiftRight<4>(bytes));
+    return {{{{hn::TableLookupLanes(values, low)}}, {{hn::TableLookupLanes(values, high)}}}};
+  } else {
+    return {{columns16<E>(at, 0, kLanes16), columns16<E>(at, kLanes16, kLanes16)}};
+  }
+}
+
+// Rows whose weights are added to a sum while it is in a register: what a sum costs to load and store is
+// shared by them.
+inline constexpr size_t kRowsAtOnce = 4;
+
+// N rows' columns [strip, strip + n) of one token; those `next` are computed after them.
+template <Encoding E, size_t N>
+HWY_INLINE void add_rows_at_once(const std::byte* const* rows, const std::byte* const* next, uint32_t strip,
+                                 uint32_t n, const float* h, float* partial) {
+  const std::byte* from[N];
+  const std::byte* ahead[N];
+  Lanes16 weight[N];
+  for (size_t i = 0; i < N; ++i) {
+    from[i] = rows[i] + bytes_of_columns(E, strip);
+    ahead[i] = next[i] + bytes_of_columns(E, strip);
+    weight[i] = set16(h[i]);
+  }
+  uint32_t c = 0;
+  for (; c + kDotColumns <= n; c += kDotColumns) {
+    const uint32_t at = bytes_of_columns(E, c);
+    for (size_t i = 0; i < N; ++i) fetch(ahead[i] + at, bytes_of_columns(E, kDotColumns));
+#pragma GCC unroll 4
+    for (uint32_t k = 0; k < kDotColumns; k += kQuantBlock) {
+      float* out = partial + c + k;
+      Lanes16 low = load16(out), high = load16(out + kLanes16);
+#pragma GCC unroll 4
+      for (size_t i = 0; i < N; ++i) {
+        const Lanes32 w = columns32<E>(from[i] + at + bytes_of_columns(E, k));
+        low = fma16(weight[i], w.half[0], low);
+        high = fma16(weight[i], w.half[1], high);
+      }
+      store16(low, out);
+      store16(high, out + kLanes16);
+    }
+  }
+  for (; c < n; c += kLanes16) {
+    Lanes16 sum = load16(partial + c);
+    for (size_t i = 0; i < N; ++i)
+      sum = fma16(weight[i], columns16<E>(rows[i], strip + c, std::min(kLanes16, n - c)), sum);
+    store16(sum, partial + c);
+  }
+}
+
+// One token: some rows at a time, so that each is read in order.
 template <Encoding E>
 HWY_INLINE void add_rows(std::span<const std::byte* const> rows, uint32_t first, uint32_t last,
                          const float* h, float* y) {
@@ -133,21 +196,14 @@ HWY_INLINE void add_rows(std::span<const std::byte* const> rows, uint32_t first,
   for (uint32_t strip = first; strip < last; strip += kStripColumns) {
     const uint32_t n = std::min(kStripColumns, last - strip);
     std::fill_n(partial, align_up(n, kLanes16), 0.0f);
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const Lanes16 weight = set16(h[i]);
-      const std::byte* next = rows[std::min(i + 1, rows.size() - 1)] + bytes_of_columns(E, strip);
-      uint32_t c = 0;
-      for (uint32_t at = 0; c + kDotColumns <= n; at += bytes_of_columns(E, kDotColumns)) {
-        fetch(next + at, bytes_of_columns(E, kDotColumns));
-#pragma GCC unroll 4
-        for (uint32_t k = 0; k < kDotChains; ++k, c += kLanes16)
-          store16(fma16(weight, columns16<E>(rows[i], strip + c, kLanes16), load16(partial + c)),
-                  partial + c);
-      }
-      for (; c < n; c += kLanes16)
-        store16(
-            fma16(weight, columns16<E>(rows[i], strip + c, std::min(kLanes16, n - c)), load16(partial + c)),
-            partial + c);
+    size_t i = 0;
+    for (; i + kRowsAtOnce <= rows.size(); i += kRowsAtOnce) {
+      const size_t next = std::min(i + kRowsAtOnce, rows.size() - kRowsAtOnce);
+      add_rows_at_once<E, kRowsAtOnce>(&rows[i], &rows[next], strip, n, h + i, partial);
+    }
+    for (; i < rows.size(); ++i) {
+      const size_t next = std::min(i + 1, rows.size() - 1);
+      add_rows_at_once<E, 1>(&rows[i], &rows[next], strip, n, h + i, partial);
     }
     for (uint32_t c = 0; c < n; c += kLanes16) {
       const uint32_t count = std::min(kLanes16, n - c);
