@@ -100,6 +100,8 @@ class Planner {
     site.name = stored.name;
     site.layer = static_cast<uint16_t>(stored.layer == kNoLayer ? UINT16_MAX : stored.layer);
     site.op_group = static_cast<uint16_t>(stored.group);
+    if (stored.layer != kNoLayer)
+      site.layer_group = static_cast<uint16_t>(stored.layer / manifest_.layer_group);
     site.axis = stored.axis;
     site.encoding = static_cast<uint16_t>(stored.encoding);
     site.given = stored.group == OpGroup::embed;

@@ -1,10 +1,6 @@
 #include "core/kernel/intake.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <tuple>
 #include <utility>
 
@@ -34,12 +30,12 @@ Intake::Intake(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategie
       changed_(changed),
       friends_(sites, counters),
       admission_(sites, strategies, options_.unit, residency, counters, dispatcher, friends_),
-      staging_(options_.memory.staging_blocks, options_.memory.block_bytes) {
+      reads_(dispatcher, sites, residency, options_.reads, *this),
+      wishes_(sites) {
   uint32_t most = 0;
   for (SiteId site = 0; site < sites.size(); ++site) {
-    TIERD_CHECK(uint64_t{together(sites[site])} * sites[site].slot_bytes <= staging_.block_bytes() &&
-                uint64_t{together(sites[site])} * sites[site].pieces <= dispatcher.max_units());
-    arena_.push_back(places(options_.memory.arena_offset[site], sites[site].slot_bytes));
+    TIERD_CHECK(together(sites[site]) <= reads_.most_in_block(site) &&
+                uint64_t{together(sites[site])} * sites[site].pieces <= reads_.most_units());
     most = std::max(most, sites[site].n);
   }
   source_.assign(most, nullptr);
@@ -65,7 +61,7 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
   for (const uint32_t neuron : sourced_) source_[neuron] = nullptr;
   sourced_.clear();
   ours_.clear();
-  for (Fetch* fetch : fetches_) {
+  for (Fetch* fetch : reads_.all()) {
     const bool for_this_pass = fetch->site == site && fetch->step == step;
     if (fetch->unwanted || domain(fetch->site) != home) continue;
     if (!fetch->into_arena() && !for_this_pass) continue;
@@ -73,7 +69,7 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
     ours_.push_back(fetch);
   }
   // A wish that was not worked off in time becomes part of the demand, as far as it was right.
-  for (Plan wish = take_wish(site, step); !wish.done(); ++wish.next) {
+  for (Plan wish = wishes_.take(site, step); !wish.done(); ++wish.next) {
     const auto [neuron, keep] = wish.neurons[wish.next];
     // What is to pass through staging may have come by way of an alias since.
     const bool needed = keep || (coming_[neuron] == nullptr && residency_.slot(home, neuron) == kNoSlot);
@@ -117,7 +113,7 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
     if (planned_[neuron] != 0) continue;
     if (residency_.leased(home, neuron)) {
       // Admitted for a later site that shares these bytes (a tied head), and not asked for yet.
-      claim_from_wishes(home, neuron);
+      wishes_.claim(home, neuron);
       plan_.neurons.push_back({neuron, true});
       continue;
     }
@@ -131,16 +127,16 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
   for (Fetch* fetch : ours_) {
     if (fetch->awaited) {
       fetch->priority = Priority::demand;
-      if (fetch->state == FetchState::reading) dispatcher_.raise(fetch->message, Priority::demand);
+      if (fetch->state == Fetch::State::reading) dispatcher_.raise(fetch->message, Priority::demand);
     } else if (fetch->site == site && fetch->step == step && !fetch->into_arena()) {
       give_up(*fetch);  // the look-ahead was wrong about these
     }
   }
   if (is_summed(sites_[site].axis)) {
     const std::span<const Residency::Neuron> here = residency_.neurons(site);
-    for (const uint32_t neuron : resident_) places_[neuron] = arena_[home].at(here[neuron].slot);
+    for (const uint32_t neuron : resident_) places_[neuron] = reads_.arena_place(home, here[neuron].slot);
     for (const Fetch* fetch : awaited_) {
-      if (fetch->state == FetchState::landed) note_places(*fetch);
+      if (fetch->state == Fetch::State::landed) note_places(*fetch);
     }
   }
   TIERD_TRY(admission_.admit(site, missing_, Priority::demand, demand.bypass, plan_));
@@ -195,20 +191,20 @@ void Intake::await(Fetch& fetch) {
 void Intake::hand_out(std::vector<Unit>& units) {
   if (is_summed(sites_[site_].axis)) return hand_out_runs(units);
   const std::span<const Residency::Neuron> here = residency_.neurons(site_);
-  const Places arena = arena_[domain(site_)];
+  const SiteId home = domain(site_);
   const size_t before = units.size();
   units.resize(before + resident_.size());
   std::ranges::transform(resident_, units.begin() + static_cast<std::ptrdiff_t>(before),
                          [&](uint32_t neuron) {
-                           return Unit{neuron, arena.at(here[neuron].slot)};
+                           return Unit{neuron, reads_.arena_place(home, here[neuron].slot)};
                          });
   resident_.clear();
   for (Fetch* fetch : awaited_) {
-    if (fetch->state != FetchState::landed) continue;
+    if (fetch->state != Fetch::State::landed) continue;
     if (!units.empty() && units.size() + fetch->neurons.size() > dispatcher_.max_units()) break;
-    fetch->state = FetchState::computing;
+    fetch->state = Fetch::State::computing;
     fetch->computed_by = {};
-    each_place(*fetch, [&](uint32_t neuron, uint32_t place) {
+    reads_.each_place(*fetch, [&](uint32_t neuron, uint32_t place) {
       // Not those that nobody wants, nor those that an alias has brought meanwhile.
       if (source_[neuron] == fetch) units.push_back({neuron, place});
     });
@@ -229,7 +225,7 @@ void Intake::hand_out_runs(std::vector<Unit>& units) {
       units.push_back({neuron, places_[neuron]});
       Fetch* const fetch = source_[neuron];
       if (fetch == nullptr || --fetch->left != 0) continue;
-      fetch->state = FetchState::computing;
+      fetch->state = Fetch::State::computing;
       fetch->computed_by = {};
     }
   }
@@ -239,35 +235,21 @@ void Intake::hand_out_runs(std::vector<Unit>& units) {
 // Of a read that has landed, for the present pass.
 void Intake::note_places(const Fetch& fetch) {
   if (!is_summed(sites_[site_].axis)) return;
-  each_place(fetch, [&](uint32_t neuron, uint32_t place) {
+  reads_.each_place(fetch, [&](uint32_t neuron, uint32_t place) {
     if (source_[neuron] == &fetch) places_[neuron] = place;
   });
 }
 
-template <class Each>
-void Intake::each_place(const Fetch& fetch, Each each) const {
-  const SiteId home = domain(fetch.site);
-  if (fetch.into_arena()) {
-    const std::span<const Residency::Neuron> here = residency_.neurons(home);
-    const Places arena = arena_[home];
-    for (const uint32_t neuron : fetch.neurons) each(neuron, arena.at(here[neuron].slot));
-    return;
-  }
-  const uint64_t offset = options_.memory.staging_offset + uint64_t{fetch.block} * staging_.block_bytes();
-  const Places block = places(offset, sites_[fetch.site].slot_bytes);
-  for (uint32_t i = 0; i < fetch.neurons.size(); ++i) each(fetch.neurons[i], block.at(i));
-}
-
 void Intake::computed_by(MessageId message) {
   for (Fetch* fetch : awaited_) {
-    if (fetch->state == FetchState::computing && fetch->computed_by == MessageId{})
+    if (fetch->state == Fetch::State::computing && fetch->computed_by == MessageId{})
       fetch->computed_by = message;
   }
 }
 
 void Intake::computed(MessageId message) {
   std::erase_if(awaited_, [&](Fetch* fetch) {
-    const bool over = fetch->state == FetchState::computing && fetch->computed_by == message;
+    const bool over = fetch->state == Fetch::State::computing && fetch->computed_by == message;
     if (over) retire(*fetch, true);
     return over;
   });
@@ -276,7 +258,7 @@ void Intake::computed(MessageId message) {
 bool Intake::handed_out() const {
   return resident_.empty() && plan_.done() &&
          std::all_of(awaited_.begin(), awaited_.end(),
-                     [](const Fetch* f) { return f->state == FetchState::computing; });
+                     [](const Fetch* f) { return f->state == Fetch::State::computing; });
 }
 
 void Intake::end() {
@@ -295,31 +277,39 @@ void Intake::end() {
   awaited_.clear();
 }
 
-Status Intake::wish(SiteId site, uint32_t step, std::span<const uint32_t> neurons, bool bypass) {
-  const std::span<const Residency::Neuron> here = residency_.neurons(site);
-  missing_.clear();
-  for (const uint32_t neuron : neurons) {
-    if (here[neuron].slot == kNoSlot) missing_.push_back(neuron);
-  }
-  if (missing_.empty()) return {};
+Status Intake::wish(std::span<const Wished> wanted, uint32_t step, bool bypass) {
   Wish wish;
-  wish.site = site;
   wish.step = step;
-  TIERD_TRY(admission_.admit(site, missing_, Priority::prefetch, bypass, wish.plan));
-  if (is_summed(sites_[site].axis)) order_by_runs(site, wish.plan);
-  if (!wish.plan.done()) wishes_.push_back(std::move(wish));
+  for (const auto& [site, neurons] : wanted) {
+    const std::span<const Residency::Neuron> here = residency_.neurons(site);
+    missing_.clear();
+    present_.clear();
+    for (const uint32_t neuron : neurons) {
+      if (here[neuron].slot == kNoSlot) missing_.push_back(neuron);
+      if (here[neuron].state == Residency::State::valid) present_.push_back(neuron);
+    }
+    if (missing_.empty()) continue;
+    Wish::Part part{site, {}};
+    // Nobody makes room for a neuron that is used at the same time: it would only come again.
+    residency_.pin(site, present_);
+    const Status admitted = admission_.admit(site, missing_, Priority::prefetch, bypass, part.plan);
+    residency_.unpin(site, present_);
+    if (!admitted.ok()) {
+      for (auto& [other, plan] : wish.parts) admission_.drop(other, plan);
+      return admitted;
+    }
+    if (is_summed(sites_[site].axis)) order_by_runs(site, part.plan);
+    if (!part.plan.done()) wish.parts.push_back(std::move(part));
+  }
+  if (!wish.parts.empty()) wishes_.all().push_back(std::move(wish));
   return {};
 }
 
 void Intake::end_step(uint32_t step) {
-  for (Fetch* fetch : std::vector(fetches_)) {
+  for (Fetch* fetch : std::vector(reads_.all())) {
     if (fetch->step <= step && !fetch->into_arena()) give_up(*fetch);
   }
-  std::erase_if(wishes_, [&](Wish& wish) {
-    if (wish.step > step) return false;
-    admission_.drop(wish.site, wish.plan);
-    return true;
-  });
+  wishes_.drop_until(step, [this](SiteId site, Plan& plan) { admission_.drop(site, plan); });
 }
 
 bool Intake::start_next(Plan& plan, SiteId site, uint32_t step, Priority priority, Fetch*& started) {
@@ -327,11 +317,12 @@ bool Intake::start_next(Plan& plan, SiteId site, uint32_t step, Priority priorit
   const bool keep = plan.neurons[plan.next].keep;
   if (!keep) {
     const uint32_t needed = priority == Priority::demand ? 1 : 1 + kDemandBlocks;
-    if (staging_.free_blocks() < needed && !(priority == Priority::demand && free_a_block())) return false;
+    if (reads_.staging().free_blocks() < needed && !(priority == Priority::demand && free_a_block()))
+      return false;
   }
-  Fetch& fetch = new_fetch(site, step, priority);
-  const size_t most = std::max<size_t>(1, std::min(staging_.block_bytes() / sites_[site].slot_bytes,
-                                                   dispatcher_.max_units() / sites_[site].pieces));
+  Fetch& fetch = reads_.open(site, step, priority);
+  const size_t most =
+      std::max<size_t>(1, std::min(reads_.most_in_block(site), reads_.most_units() / sites_[site].pieces));
   const auto from = plan.neurons.begin() + static_cast<std::ptrdiff_t>(plan.next);
   const auto limit = from + static_cast<std::ptrdiff_t>(std::min(most, plan.neurons.size() - plan.next));
   auto to = std::find_if(from, limit, [keep](const Planned& planned) { return planned.keep != keep; });
@@ -345,28 +336,81 @@ bool Intake::start_next(Plan& plan, SiteId site, uint32_t step, Priority priorit
   fetch.neurons.resize(static_cast<size_t>(to - from));
   std::transform(from, to, fetch.neurons.begin(), [](const Planned& planned) { return planned.neuron; });
   plan.next += fetch.neurons.size();
-  if (!keep) fetch.block = staging_.lease();
+  if (!keep) fetch.block = reads_.staging().lease();
   if (friends_.has(site)) bring_friends(fetch);
   started = &fetch;
-  post_read(fetch);
+  post(fetch);
   return true;
 }
 
-Intake::Fetch& Intake::new_fetch(SiteId site, uint32_t step, Priority priority) {
-  if (unused_.empty()) unused_.push_back(&all_fetches_.emplace_back());
-  Fetch& fetch = *fetches_.emplace_back(unused_.back());
-  unused_.pop_back();
-  std::vector<uint32_t> neurons = std::move(fetch.neurons);  // for their memory
-  std::vector<uint32_t> behind = std::move(fetch.behind);
-  neurons.clear();
-  behind.clear();
-  fetch = {};
-  fetch.site = site;
-  fetch.step = step;
-  fetch.priority = priority;
-  fetch.neurons = std::move(neurons);
-  fetch.behind = std::move(behind);
-  return fetch;
+// The next read of a wish: of the first runs that any of its sites lacks, as many as fit. What streams by
+// takes a block of each site; what is kept lies among it in the file, and comes along.
+bool Intake::start_next(Wish& wish) {
+  std::vector<Wish::Part*> parts;
+  for (Wish::Part& part : wish.parts) {
+    if (!part.plan.done()) parts.push_back(&part);
+  }
+  const size_t blocks = reads_.staging().blocks();
+  const size_t most = std::min<size_t>(blocks > kDemandBlocks ? blocks - kDemandBlocks : 1,
+                                       reads_.most_units() / together(sites_[parts.front()->site]));
+  if (parts.size() > most) parts.resize(std::max<size_t>(1, most));
+  if (parts.size() == 1) {
+    Fetch* started = nullptr;
+    return start_next(parts.front()->plan, parts.front()->site, wish.step, Priority::prefetch, started);
+  }
+  if (!dispatcher_.can_post()) return false;
+
+  const auto run_of = [](const Planned& planned) { return planned.neuron / kPartialNeurons; };
+  uint32_t first = UINT32_MAX, last = 0;
+  for (const Wish::Part* part : parts) {
+    first = std::min(first, run_of(part->plan.neurons[part->plan.next]));
+    last = std::max(last, run_of(part->plan.neurons.back()));
+  }
+  std::vector<size_t> ends;      // [parts] behind what this read takes of the plan
+  std::vector<size_t> streamed;  // [parts] of that
+  for (const Wish::Part* part : parts) ends.push_back(part->plan.next);
+  streamed.resize(parts.size());
+  for (uint32_t run = first; run <= last; ++run) {
+    std::vector<size_t> with_run = ends;
+    std::vector<size_t> streams = streamed;
+    size_t units = 0;
+    bool fits = true;
+    for (size_t p = 0; p < parts.size(); ++p) {
+      const Plan& plan = parts[p]->plan;
+      for (size_t& end = with_run[p]; end < plan.neurons.size() && run_of(plan.neurons[end]) == run; ++end)
+        streams[p] += plan.neurons[end].keep ? 0 : 1;
+      fits &= streams[p] <= reads_.most_in_block(parts[p]->site);
+      units += with_run[p] - plan.next;
+    }
+    if (!fits || units > reads_.most_units()) break;
+    ends.swap(with_run);
+    streamed.swap(streams);
+  }
+  const auto needed = static_cast<size_t>(std::ranges::count_if(streamed, [](size_t n) { return n != 0; }));
+  if (needed != 0 && reads_.staging().free_blocks() < needed + kDemandBlocks) return false;
+
+  std::vector<Fetch*> together;
+  for (size_t p = 0; p < parts.size(); ++p) {
+    Plan& plan = parts[p]->plan;
+    Fetch* kept = nullptr;
+    Fetch* streams = nullptr;
+    for (; plan.next != ends[p]; ++plan.next) {
+      const auto [neuron, keep] = plan.neurons[plan.next];
+      Fetch*& fetch = keep ? kept : streams;
+      if (fetch == nullptr) {
+        fetch = together.emplace_back(&reads_.open(parts[p]->site, wish.step, Priority::prefetch));
+        if (!keep) fetch->block = reads_.staging().lease();
+      }
+      fetch->neurons.push_back(neuron);
+    }
+  }
+  reads_.post(together, in_pass_ ? step_ : 0);
+  return true;
+}
+
+void Intake::post(Fetch& fetch) {
+  Fetch* const alone = &fetch;
+  reads_.post({&alone, 1}, in_pass_ ? step_ : 0);
 }
 
 // Neurons that a read brings are taken from behind each other where they are friends. Those friends that are
@@ -421,76 +465,23 @@ bool Intake::leave_friends(Fetch& fetch) {
   return some;
 }
 
-void Intake::post_read(Fetch& fetch) {
-  const Site& site = sites_[fetch.site];
-  units_.clear();
-  size_t i = 0;
-  each_place(fetch, [&](uint32_t neuron, uint32_t place) {
-    if (const uint32_t behind = fetch.behind.empty() ? kBehindNone : fetch.behind[i++];
-        behind != kBehindNone) {
-      units_.push_back({site.copy_behind(behind), place});
-      return;
-    }
-    for (uint32_t piece = 0; piece < site.pieces; ++piece) {
-      units_.push_back({site.extent_of(neuron, piece),
-                        place + piece * static_cast<uint32_t>(site.piece_bytes / kSpanUnit)});
-    }
-  });
-  Message message;
-  message.op = Op::read;
-  message.engine = EngineKind::read;
-  message.priority = fetch.priority;
-  message.agent = options_.flash_agent;
-  message.step = in_pass_ ? step_ : 0;
-  message.site = fetch.site;
-  if (fetch.priority == Priority::prefetch) message.expires_step = fetch.step;
-  ++fetch.attempts;
-  fetch.state = FetchState::reading;
-  fetch.message = dispatcher_.post(message, units_, options_.memory.agent, options_.memory.pool, *this);
-  fetch_of_message_.resize(std::max<size_t>(fetch_of_message_.size(), fetch.message.slot + 1u));
-  fetch_of_message_[fetch.message.slot] = &fetch;
-}
-
 void Intake::pump() {
   // What a demand waits for is not given to the look-ahead.
   if (in_pass_ && !plan_.done()) return;
-  while (!wishes_.empty()) {
-    Wish& wish = wishes_.front();
-    while (!wish.plan.done()) {
-      Fetch* started = nullptr;
-      if (!start_next(wish.plan, wish.site, wish.step, Priority::prefetch, started)) return;
+  std::deque<Wish>& wishes = wishes_.all();
+  while (!wishes.empty()) {
+    while (!wishes.front().done()) {
+      if (!start_next(wishes.front())) return;
     }
-    wishes_.pop_front();
+    wishes.pop_front();
   }
-}
-
-Plan Intake::take_wish(SiteId site, uint32_t step) {
-  for (auto wish = wishes_.begin(); wish != wishes_.end(); ++wish) {
-    if (wish->site != site || wish->step != step) continue;
-    Plan plan = std::move(wish->plan);
-    wishes_.erase(wish);
-    return plan;
-  }
-  return {};
-}
-
-void Intake::claim_from_wishes(SiteId home, uint32_t neuron) {
-  for (Wish& wish : wishes_) {
-    if (domain(wish.site) != home) continue;
-    for (size_t i = wish.plan.next; i < wish.plan.neurons.size(); ++i) {
-      if (wish.plan.neurons[i].neuron != neuron || !wish.plan.neurons[i].keep) continue;
-      wish.plan.neurons.erase(wish.plan.neurons.begin() + static_cast<std::ptrdiff_t>(i));
-      return;
-    }
-  }
-  TIERD_CHECK_MSG(false, "a leased neuron belongs to no fetch and no wish");
 }
 
 // Room for a demand: the look-ahead that is farthest from being used gives way.
 bool Intake::free_a_block() {
   Fetch* farthest = nullptr;
-  for (Fetch* fetch : fetches_) {
-    if (fetch->into_arena() || fetch->unwanted || fetch->state == FetchState::computing || fetch->awaited)
+  for (Fetch* fetch : reads_.all()) {
+    if (fetch->into_arena() || fetch->unwanted || fetch->state == Fetch::State::computing || fetch->awaited)
       continue;
     if (farthest == nullptr ||
         std::pair(fetch->step, fetch->site) >= std::pair(farthest->step, farthest->site)) {
@@ -499,17 +490,16 @@ bool Intake::free_a_block() {
   }
   if (farthest == nullptr) return false;
   give_up(*farthest);
-  return staging_.free_blocks() > 0;
+  return reads_.staging().free_blocks() > 0;
 }
 
 // Nobody wants this fetch any more. Bytes in flight must land before their memory can be used again.
 void Intake::give_up(Fetch& fetch) {
-  if (fetch.state == FetchState::computing) return;
-  if (fetch.state == FetchState::reading) {
+  if (fetch.state == Fetch::State::computing) return;
+  if (fetch.state == Fetch::State::reading) {
     // What goes into the arena is kept when it lands: the bytes are paid for.
     if (fetch.into_arena()) return;
-    if (!fetch.unwanted) dispatcher_.cancel(fetch.message);
-    fetch.unwanted = true;
+    reads_.abandon(fetch);
     return;
   }
   retire(fetch, false);
@@ -517,33 +507,32 @@ void Intake::give_up(Fetch& fetch) {
 
 void Intake::retire(Fetch& fetch, bool used) {
   if (!used && !fetch.into_arena()) counters_.wasted += fetch.neurons.size();
-  if (!fetch.into_arena()) staging_.give_back(fetch.block);
-  fetch.awaited = false;
-  fetches_.erase(std::ranges::find(fetches_, &fetch));
-  unused_.push_back(&fetch);
+  reads_.close(fetch);
 }
 
 // Whether memory of this site and step still belongs to a read.
 bool Intake::reading(SiteId site, uint32_t step) const {
-  return std::any_of(fetches_.begin(), fetches_.end(), [&](const Fetch* fetch) {
-    return fetch->site == site && fetch->step == step && fetch->state == FetchState::reading;
+  return std::ranges::any_of(reads_.all(), [&](const Fetch* fetch) {
+    return fetch->site == site && fetch->step == step && fetch->state == Fetch::State::reading;
   });
 }
 
 void Intake::on_done(const Message& message, const Done& done) {
-  take_read(message, done);
+  counters_.read_bytes += done.bytes;
+  std::vector<Fetch*> fetches;
+  reads_.ended(message.id, fetches);
+  const bool alone = fetches.size() == 1;
+  for (Fetch* fetch : fetches) take_read(*fetch, done, alone);
   dispatcher_.wake(changed_);
 }
 
-void Intake::take_read(const Message& message, const Done& done) {
-  Fetch& fetch = *fetch_of_message_[message.id.slot];
-  TIERD_CHECK(fetch.message == message.id);
-  counters_.read_bytes += done.bytes;
+// `alone`: the message brought nothing else, so what went wrong is its own.
+void Intake::take_read(Fetch& fetch, const Done& done, bool alone) {
   const bool awaited = fetch.awaited;
   const SiteId home = domain(fetch.site);
 
   if (done.status == DoneStatus::ok) {
-    fetch.state = FetchState::landed;
+    fetch.state = Fetch::State::landed;
     if (fetch.into_arena()) {
       admission_.landed(home, fetch.neurons);
       if (fill_progress_) fill_progress_(done.bytes);
@@ -566,15 +555,15 @@ void Intake::take_read(const Message& message, const Done& done) {
   // It failed, or was cancelled before somebody came to want it after all.
   const bool wanted = awaited || (fill_progress_ && fill_status_.ok());
   if (done.status != DoneStatus::cancelled && !wanted) ++counters_.prefetch_failed;
-  // Without friends it has not been tried yet.
-  if (leave_friends(fetch) && wanted) --fetch.attempts;
+  // Without friends, and by itself, it has not been tried yet.
+  if ((leave_friends(fetch) || !alone) && wanted) --fetch.attempts;
   if (wanted && fetch.attempts < options_.read_attempts) {
     if (done.status != DoneStatus::cancelled) ++counters_.retries;
     if (awaited) fetch.priority = Priority::demand;
-    post_read(fetch);
+    post(fetch);
     return;
   }
-  const Error error = read_error(fetch, done);
+  const Error error = reads_.error(fetch, done);
   if (fetch.into_arena()) admission_.failed(home, fetch.neurons);
   if (awaited) {
     std::erase(awaited_, &fetch);
@@ -587,12 +576,12 @@ void Intake::take_read(const Message& message, const Done& done) {
 
 Task<Status> Intake::fill(std::vector<WantedAtStart> wanted, std::function<void(uint64_t)> progress,
                           std::function<bool()> stopping) {
-  std::vector<Wish> wishes;
+  std::vector<Wish::Part> admitted;
   Status status;
   for (WantedAtStart& from : wanted) {
-    Wish& wish = wishes.emplace_back();
-    wish.site = from.site;
-    status = admission_.admit_wanted(std::move(from), wish.plan);
+    Wish::Part& part = admitted.emplace_back();
+    part.site = from.site;
+    status = admission_.admit_wanted(std::move(from), part.plan);
     if (!status.ok()) break;
   }
 
@@ -600,7 +589,7 @@ Task<Status> Intake::fill(std::vector<WantedAtStart> wanted, std::function<void(
   Notice& changed = changed_;
   fill_progress_ = progress ? std::move(progress) : [](uint64_t) {};
   fill_status_ = status;
-  for (auto& [site, step, plan] : wishes) {
+  for (auto& [site, plan] : admitted) {
     while (!plan.done() && fill_status_.ok()) {
       Fetch* started = nullptr;
       if (!start_next(plan, site, 0, Priority::migration, started)) co_await changed;
@@ -608,41 +597,15 @@ Task<Status> Intake::fill(std::vector<WantedAtStart> wanted, std::function<void(
     }
     admission_.drop(site, plan);
   }
-  while (!fetches_.empty()) co_await changed;
+  while (!reads_.all().empty()) co_await changed;
   fill_progress_ = nullptr;
   if (!fill_status_.ok()) co_return fill_status_;
   co_return take_fault();
 }
 
 void Intake::give_up_all() {
-  for (Wish& wish : wishes_) admission_.drop(wish.site, wish.plan);
-  wishes_.clear();
-  for (Fetch* fetch : std::vector(fetches_)) give_up(*fetch);
-}
-
-Error Intake::read_error(const Fetch& fetch, const Done& done) const {
-  const Site& site = sites_[fetch.site];
-  const auto units = static_cast<uint32_t>(fetch.neurons.size() * site.pieces);
-  const uint32_t bad = std::min(done.first_bad, units - 1);
-  const uint32_t extent = site.extent_of(fetch.neurons[bad / site.pieces], bad % site.pieces);
-  const std::string origin =
-      options_.describe_extent ? options_.describe_extent(extent) : fmt::format("extent {}", extent);
-  switch (done.status) {
-    case DoneStatus::corrupt:
-      return {Code::corrupt, origin,
-              "the checksum does not match; the store is damaged: remove it and convert again"};
-    case DoneStatus::cancelled:
-      return {Code::cancelled, origin, "the read was cancelled"};
-    default:
-      // The agent's word for a file that ends inside the extent.
-      if (done.aux == ENODATA) {
-        return {Code::io_error, origin, "the file ends here; the store was cut short while it was in use"};
-      }
-      return {Code::io_error, origin,
-              fmt::format("read failed after {} attempts: {}", fetch.attempts,
-                          done.aux != 0 ? std::string(std::strerror(done.aux))
-                                        : fmt::format("status {}", static_cast<int>(done.status)))};
-  }
+  wishes_.drop_until(UINT32_MAX, [this](SiteId site, Plan& plan) { admission_.drop(site, plan); });
+  for (Fetch* fetch : std::vector(reads_.all())) give_up(*fetch);
 }
 
 }  // namespace tierd

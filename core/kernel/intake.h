@@ -4,10 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "core/base/result.h"
@@ -18,12 +16,12 @@
 #include "core/kernel/friends.h"
 #include "core/kernel/placement.h"
 #include "core/kernel/plugin_answer.h"
+#include "core/kernel/reads.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
-#include "core/kernel/staging.h"
 #include "core/kernel/strategies.h"
 #include "core/kernel/task.h"
-#include "core/kernel/unit_memory.h"
+#include "core/kernel/wishes.h"
 
 namespace tierd {
 
@@ -31,12 +29,9 @@ class Intake : private CompletionSink {
  public:
   struct Options {
     uint16_t unit = 0;  // its number: which of the caches is asked
-    UnitMemory memory;
-    uint16_t flash_agent = 0;
+    Reads::Options reads;
     const Placement* placement = nullptr;  // guests are of those that are at home here; NULL: all are
     uint32_t read_attempts = 3;            // a failed read is tried so often in all before its pass fails
-    // Names an extent in an error: file, offset, site.
-    std::function<std::string(uint32_t extent)> describe_extent;
   };
   // Who waits at `changed` is woken by each read that ended. Everything referred to outlives the intake.
   Intake(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies, Residency& residency,
@@ -74,8 +69,13 @@ class Intake : private CompletionSink {
 
   // ---- What later passes will want.
 
-  // Neurons, ascending, that a pass of a later site or step will use. Error: plugin_fault.
-  Status wish(SiteId site, uint32_t step, std::span<const uint32_t> neurons, bool bypass);
+  // Neurons, ascending, that passes of later sites, or of a later step, will use. Several sites: neurons of
+  // one number lie side by side in the file, and come with one read. Error: plugin_fault.
+  struct Wished {
+    SiteId site;
+    std::span<const uint32_t> neurons;
+  };
+  Status wish(std::span<const Wished> wanted, uint32_t step, bool bypass);
   // Starts reads for them, unless the present pass still waits for room.
   void pump();
   // Gives up what no later step can use.
@@ -86,7 +86,7 @@ class Intake : private CompletionSink {
                     std::function<bool()> stopping);
   // Gives up everything; `idle` once no read is in flight.
   void give_up_all();
-  bool idle() const { return fetches_.empty(); }
+  bool idle() const { return reads_.all().empty(); }
 
   // Of the unit's cache: see Admission.
   Status expire(SiteId site) { return admission_.expire(site); }
@@ -96,58 +96,17 @@ class Intake : private CompletionSink {
   const Residency& residency() const { return residency_; }
 
  private:
-  enum class FetchState : uint8_t { reading, landed, computing };
   static constexpr uint32_t kNowhere = UINT32_MAX;
-  // One read: neurons of one site on their way into arena slots or into one staging block.
-  struct Fetch {
-    SiteId site = kNoSiteId;
-    uint32_t step = 0;
-    Priority priority = Priority::demand;
-    MessageId message;
-    FetchState state = FetchState::reading;
-    bool awaited = false;   // one of awaited_
-    bool unwanted = false;  // given up while the read is in flight
-    uint32_t block = kNoBlock;
-    uint32_t attempts = 0;
-    uint32_t left = 0;      // neurons that the pass wants of it and that were not handed out
-    MessageId computed_by;  // once computing
-    std::vector<uint32_t> neurons;
-    // Of a site with closest friends [neurons]: from behind whom each is taken, or kBehindNone. The last
-    // `guests` come along only because they lie there.
-    std::vector<uint32_t> behind;
-    uint32_t guests = 0;
-
-    std::span<const uint32_t> asked_for() const { return std::span(neurons).first(neurons.size() - guests); }
-    bool into_arena() const { return block == kNoBlock; }
-  };
-  // What a later site will want.
-  struct Wish {
-    SiteId site = kNoSiteId;
-    uint32_t step = 0;
-    Plan plan;
-  };
 
   void on_done(const Message& message, const Done& done) override;
-  void take_read(const Message& message, const Done& done);
-
-  // Equal slots in the pool, in units of kSpanUnit.
-  struct Places {
-    uint32_t first;
-    uint32_t stride;
-    uint32_t at(uint32_t slot) const { return first + slot * stride; }
-  };
-  static Places places(uint64_t offset, uint32_t slot_bytes) {
-    return {static_cast<uint32_t>(offset / kSpanUnit), static_cast<uint32_t>(slot_bytes / kSpanUnit)};
-  }
+  void take_read(Fetch& fetch, const Done& done, bool alone);
 
   // Starts the next read of a plan. False when it must wait for a staging block or a message slot.
   bool start_next(Plan& plan, SiteId site, uint32_t step, Priority priority, Fetch*& started);
-  void post_read(Fetch& fetch);
+  bool start_next(Wish& wish);
+  void post(Fetch& fetch);
   void bring_friends(Fetch& fetch);
   bool leave_friends(Fetch& fetch);
-  Plan take_wish(SiteId site, uint32_t step);
-  void claim_from_wishes(SiteId home, uint32_t neuron);
-  Fetch& new_fetch(SiteId site, uint32_t step, Priority priority);
   bool free_a_block();
   void order_by_runs(SiteId site, Plan& plan);
   void hand_out_runs(std::vector<Unit>& units);
@@ -159,10 +118,6 @@ class Intake : private CompletionSink {
     source_[neuron] = fetch;
     sourced_.push_back(neuron);
   }
-  // each(neuron, place) for those of a fetch, in their order.
-  template <class Each>
-  void each_place(const Fetch& fetch, Each each) const;
-  Error read_error(const Fetch& fetch, const Done& done) const;
   SiteId domain(SiteId site) const { return sites_[site].domain; }
 
   Dispatcher& dispatcher_;
@@ -173,14 +128,8 @@ class Intake : private CompletionSink {
   Notice& changed_;
   Friends friends_;
   Admission admission_;
-  Staging staging_;
-  std::vector<Places> arena_;  // [sites] of a canonical site
-
-  std::deque<Fetch> all_fetches_;
-  std::vector<Fetch*> fetches_;           // in the order of their start
-  std::vector<Fetch*> unused_;            // retired, with their memory
-  std::vector<Fetch*> fetch_of_message_;  // by message slot
-  std::deque<Wish> wishes_;
+  Reads reads_;
+  Wishes wishes_;
 
   // The present pass.
   bool in_pass_ = false;
@@ -203,7 +152,7 @@ class Intake : private CompletionSink {
   std::vector<Fetch*> ours_;
   std::vector<uint8_t> planned_;  // likewise
   std::vector<uint32_t> missing_;
-  std::vector<Unit> units_;
+  std::vector<uint32_t> present_;
   std::vector<Planned> ordered_;
   std::vector<uint32_t> invited_;
   Plan guests_;

@@ -24,6 +24,12 @@ uint8_t greatest(const std::vector<uint8_t>& numbers) {
   return most;
 }
 
+// Whether neurons of one number follow each other in the file.
+bool lie_side_by_side(const Site& site, const Site& next) {
+  return next.first_extent == site.first_extent + 1 && site.stride > 1 && next.stride == site.stride &&
+         site.friends.empty();
+}
+
 }  // namespace
 
 Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies,
@@ -43,11 +49,11 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Str
   for (uint32_t u = 0; u < options_.units.size(); ++u) {
     Intake::Options intake;
     intake.unit = static_cast<uint16_t>(u);
-    intake.memory = options_.units[u].memory;
-    intake.flash_agent = options_.flash_agent;
+    intake.reads.memory = options_.units[u].memory;
+    intake.reads.flash_agent = options_.flash_agent;
+    intake.reads.describe_extent = options_.describe_extent;
     intake.placement = options_.units.size() > 1 ? &placement_ : nullptr;
     intake.read_attempts = options_.read_attempts;
-    intake.describe_extent = options_.describe_extent;
     intakes_.emplace_back(dispatcher, sites, strategies, residencies[u], std::move(intake), counters_,
                           changed_);
     arenas_.add(dispatcher, residencies[u], intakes_.back(), options_.units[u].memory, changed_);
@@ -434,6 +440,7 @@ Status Scheduler::look_ahead(const Current& current) {
     return predictor.fault("look_ahead", fmt::format("{} wishes where {} have room", out.n, kMostAhead));
   }
   const auto n_sites = static_cast<uint32_t>(sites_.size());
+  wishes_.clear();
   for (uint32_t i = 0; i < out.n; ++i) {
     const tierd_ahead& item = ahead_[i];
     const uint64_t place = uint64_t{current.site} + item.distance;
@@ -446,19 +453,33 @@ Status Scheduler::look_ahead(const Current& current) {
     wished_[item.site] = step + 1;
     const Status listed = neurons_of(item, sites_[item.site].n, neurons_);
     if (!listed.ok()) return predictor.fault("look_ahead", listed.error().detail);
-    at_home_.resize(intakes_.size());
+    const auto now = static_cast<uint32_t>(step);
+    const bool beside = !wishes_.empty() && wishes_.back().step == now &&
+                        lie_side_by_side(sites_[wishes_.back().site], sites_[item.site]);
+    if (!beside) TIERD_TRY(pass_on_wishes(current.pass.bypass_caches));
+    Wish& wish = wishes_.emplace_back(Wish{item.site, now, {}});
+    wish.neurons.resize(intakes_.size());
     if (intakes_.size() == 1) {
-      at_home_[0].swap(neurons_);
-    } else {
-      for (auto& neurons : at_home_) neurons.clear();
-      for (const uint32_t neuron : neurons_)
-        at_home_[placement_.home(domain(item.site), neuron)].push_back(neuron);
+      wish.neurons[0] = neurons_;
+      continue;
     }
-    for (uint32_t u = 0; u < intakes_.size(); ++u) {
-      TIERD_TRY(
-          intakes_[u].wish(item.site, static_cast<uint32_t>(step), at_home_[u], current.pass.bypass_caches));
-    }
+    for (const uint32_t neuron : neurons_)
+      wish.neurons[placement_.home(domain(item.site), neuron)].push_back(neuron);
   }
+  return pass_on_wishes(current.pass.bypass_caches);
+}
+
+// Those that were gathered, of sites that lie side by side, to each unit its own.
+Status Scheduler::pass_on_wishes(bool bypass) {
+  if (wishes_.empty()) return {};
+  const uint32_t step = wishes_.front().step;
+  std::vector<Intake::Wished> wanted;
+  for (uint32_t u = 0; u < intakes_.size(); ++u) {
+    wanted.clear();
+    for (const Wish& wish : wishes_) wanted.push_back({wish.site, wish.neurons[u]});
+    TIERD_TRY(intakes_[u].wish(wanted, step, bypass));
+  }
+  wishes_.clear();
   return {};
 }
 

@@ -165,6 +165,7 @@ class Scheduler : private CompletionSink {
   Status observe(const Current& current);
   Status tell_predictor(const Current& current);
   Status look_ahead(const Current& current);
+  Status pass_on_wishes(bool bypass);
   const ActiveSet& wanted_of(const Current& current, uint32_t unit) const {
     return intakes_.size() == 1 ? current.computed() : current.shares[unit].wanted;
   }
@@ -196,7 +197,13 @@ class Scheduler : private CompletionSink {
   std::vector<uint8_t> answers_;
   std::vector<uint32_t> neurons_;
   std::vector<tierd_ahead> ahead_;
-  std::vector<std::vector<uint32_t>> at_home_;  // [units]
+  // Of a later site, and who shall bring them.
+  struct Wish {
+    SiteId site;
+    uint32_t step;
+    std::vector<std::vector<uint32_t>> neurons;  // [units]
+  };
+  std::vector<Wish> wishes_;
   std::vector<float> x_;
   std::vector<float> contribution_;
   std::vector<uint64_t> predicted_rows_;  // row masks of an answer

@@ -26,6 +26,7 @@ struct Site {
   std::string name;
   uint16_t layer = UINT16_MAX;
   uint16_t op_group = 0;
+  uint16_t layer_group = 0;  // of layers whose neurons of one number lie side by side; else of this one alone
   Axis axis = Axis::row;
   uint16_t encoding = 0;
   bool given = false;         // the active set comes with the pass (token ids), it is never predicted

@@ -21,6 +21,7 @@ inline tierd_site_view site_view(SiteId number, const Site& site, const tierd_en
   view.name = site.name.c_str();
   view.layer = site.layer;
   view.op_group = site.op_group;
+  view.layer_group = site.layer_group;
   view.axis = static_cast<uint8_t>(site.axis);
   view.merge = site.axis == Axis::row ? TIERD_MERGE_CONCAT : TIERD_MERGE_SUM;
   view.given = site.given ? 1 : 0;

@@ -12,9 +12,10 @@ inline constexpr uint32_t kNoBlock = UINT32_MAX;
 
 class Staging {
  public:
-  Staging(uint32_t blocks, uint32_t block_bytes) : block_bytes_(block_bytes) {
+  Staging(uint32_t blocks, uint32_t block_bytes) : blocks_(blocks), block_bytes_(block_bytes) {
     for (uint32_t b = blocks; b-- > 0;) free_.push_back(b);
   }
+  uint32_t blocks() const { return blocks_; }  // leased or free
   uint32_t block_bytes() const { return block_bytes_; }
   uint32_t free_blocks() const { return static_cast<uint32_t>(free_.size()); }
   uint32_t lease() {
@@ -26,6 +27,7 @@ class Staging {
   void give_back(uint32_t block) { free_.push_back(block); }
 
  private:
+  uint32_t blocks_;
   uint32_t block_bytes_;
   std::vector<uint32_t> free_;
 };

@@ -122,6 +122,7 @@ json site_json(const Site& site) {
   return {{"name", site.name},
           {"layer", site.layer},
           {"op_group", site.op_group},
+          {"layer_group", site.layer_group},
           {"axis", static_cast<uint8_t>(site.axis)},
           {"encoding", site.encoding},
           {"given", site.given},
@@ -144,6 +145,7 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
   site.name = fields.text(object, "name");
   site.layer = static_cast<uint16_t>(fields.number(object, "layer", UINT16_MAX));
   site.op_group = static_cast<uint16_t>(fields.number(object, "op_group", UINT16_MAX));
+  site.layer_group = static_cast<uint16_t>(fields.number(object, "layer_group", UINT16_MAX));
   site.axis = static_cast<Axis>(fields.number(object, "axis", static_cast<uint64_t>(Axis::channel)));
   site.encoding = static_cast<uint16_t>(fields.number(object, "encoding", UINT16_MAX));
   site.given = fields.flag(object, "given");

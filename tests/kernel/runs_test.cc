@@ -110,12 +110,20 @@ WorldOptions draw(Random& random, uint64_t seed) {
     options.slots.push_back(random.below(3) == 0 ? 0 : random.below(n + 1));
     run = std::max(run, std::min(n, kPartialNeurons));
   }
+  if (random.below(3) == 0) {
+    options.side_by_side = true;
+    for (int s = 1; s < 3; ++s) {
+      options.neurons[static_cast<size_t>(s)] = options.neurons[0];
+      options.slots[static_cast<size_t>(s)] = random.below(options.neurons[0] + 1);
+    }
+    run = std::min(options.neurons[0], kPartialNeurons);
+  }
   options.bundles = true;
   options.blocks = 1 + random.below(random.below(2) == 0 ? 3 : 8);
   options.neurons_per_block = run + (random.below(2) == 0 ? 0 : random.below(3 * kPartialNeurons));
   options.units = 1 + random.below(2);
-  options.pieces = 1 + random.below(2);
-  for (int s = 0; s < 3 && options.pieces == 1 && random.below(2) == 0; ++s) {
+  options.pieces = options.side_by_side ? 1 : 1 + random.below(2);
+  for (int s = 0; s < 3 && options.pieces == 1 && !options.side_by_side && random.below(2) == 0; ++s) {
     Neurons& friends = options.friends.emplace_back();
     const uint32_t n = options.neurons[static_cast<size_t>(s)];
     if (n > 1) friends = draw_friends(random, n);

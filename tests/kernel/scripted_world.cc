@@ -34,6 +34,10 @@ std::vector<Site> make_sites(const WorldOptions& options) {
     if (site.pieces > 1) site.piece_bytes = kSlot / 4;
     if (s < options.friends.size()) site.friends = options.friends[s];
     if (!site.friends.empty()) site.stride = 2;
+    if (options.side_by_side) {
+      site.first_extent = static_cast<uint32_t>(s);
+      site.stride = static_cast<uint32_t>(options.neurons.size());
+    }
     extent += site.n * (site.friends.empty() ? site.pieces : 2);
     sites.push_back(site);
   }
@@ -56,6 +60,7 @@ Dispatcher::Options dispatch(const WorldOptions& options, const std::vector<Site
     const uint32_t together = site.axis == Axis::neuron ? std::min(site.n, kPartialNeurons) * site.pieces : 0;
     dispatch.max_units = std::max({dispatch.max_units, site.n, together});
   }
+  if (options.side_by_side) dispatch.max_units *= static_cast<uint32_t>(sites.size());
   dispatch.shuffle_seed = options.seed;
   return dispatch;
 }

@@ -35,6 +35,7 @@ class RowScores {
   template <class Score, class Bound>
   void predict(uint32_t n, const float* bias, const tierd_rows_view& rows, Score score, Bound bound,
                tierd_set_out& out) {
+    if (rows.rows == 1) return predict_one(n, bias, rows, score, bound, out);
     const uint32_t words = (rows.rows + 63) / 64;
     active_.assign(uint64_t{n} * words, 0);
     for (uint32_t first = 0; first < rows.rows; first += kRowsAtOnce) {
@@ -51,12 +52,34 @@ class RowScores {
       }
     }
     answer(n, words, out);
-    predicted_ += out.n;
-    asked_ += n;
-    host_.metric("active_share", static_cast<double>(predicted_) / static_cast<double>(asked_));
+    count(out.n, n);
   }
 
  private:
+  // A row alone, as in decoding: there is nothing to tell apart.
+  template <class Score, class Bound>
+  void predict_one(uint32_t n, const float* bias, const tierd_rows_view& rows, Score score, Bound bound,
+                   tierd_set_out& out) {
+    scores_.resize(n);
+    score(rows.x, 1, scores_.data());
+    for (uint32_t i = 0; bias != nullptr && i < n; ++i) scores_[i] += bias[i];
+    const float least = bound(static_cast<const float*>(scores_.data()));
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+      out.idx[found] = i;  // overwritten by the next one if this one is not active
+      found += scores_[i] > least ? 1 : 0;
+    }
+    out.all = 0;
+    out.n = found;
+    count(found, n);
+  }
+
+  void count(uint32_t predicted, uint32_t asked) {
+    predicted_ += predicted;
+    asked_ += asked;
+    host_.metric("active_share", static_cast<double>(predicted_) / static_cast<double>(asked_));
+  }
+
   static constexpr uint32_t kRowsAtOnce = 16;  // of scores in memory
 
   // Neurons that some row uses, and which rows do.

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "look_ahead.hpp"
 #include "tierd/plugin.hpp"
 #include "tierd/row_scores.hpp"
 
@@ -25,19 +26,23 @@ namespace {
 constexpr tierd_param kParams[] = {
     tierd::lossy(tierd::number("sparsity", "0.5", 0, 1,
                                "share of an operator's inputs that is left out; 0 leaves out zeros alone")),
+    tierd::kLookAheadParams[0],
+    tierd::kLookAheadParams[1],
+    tierd::kLookAheadParams[2],
+    tierd::kLookAheadParams[3],
 };
 
 constexpr const char* kManual =
     "Needs a store of layout channel-group. Without tables exactly this share of each row's inputs is left "
     "out; with them (predictor.tensors) what lies below the thresholds that were measured on a text, this "
-    "share on the mean.";
+    "share on the mean. Where nothing is left out (sparsity 0), reading ahead brings all of the next layers.";
 
 class TopK {
  public:
   static constexpr uint32_t kCaps = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_LOSSY;
 
   explicit TopK(const tierd::Host& host)
-      : sparsity_(host.number("sparsity")), sites_(host.n_sites()), active_(host) {
+      : sparsity_(host.number("sparsity")), sites_(host.n_sites()), active_(host), ahead_(host, sparsity_) {
     bool any = false;
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
       const tierd_site_view& site = host.site(s);
@@ -63,6 +68,10 @@ class TopK {
       return channels.threshold >= 0 ? channels.threshold : bound_of(scores, channels.n);
     };
     active_.predict(channels.n, nullptr, rows, magnitudes, bound, out);
+  }
+
+  void look_ahead(uint32_t site, const tierd_rows_view& rows, tierd_ahead_out& out) {
+    ahead_.wish(site, sites_[site].n, rows, out);
   }
 
  private:
@@ -101,6 +110,7 @@ class TopK {
   double sparsity_;
   std::vector<Channels> sites_;
   tierd::RowScores active_;
+  tierd::LookAhead ahead_;
   std::vector<float> sorted_;  // of one call, kept for its memory
 };
 

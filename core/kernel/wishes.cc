@@ -1,0 +1,43 @@
+#include "core/kernel/wishes.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+
+namespace tierd {
+
+Plan Wishes::take(SiteId site, uint32_t step) {
+  for (Wish& wish : wishes_) {
+    if (wish.step != step) continue;
+    const auto part = std::ranges::find(wish.parts, site, &Wish::Part::site);
+    if (part == wish.parts.end()) continue;
+    Plan plan = std::move(part->plan);
+    wish.parts.erase(part);
+    return plan;
+  }
+  return {};
+}
+
+void Wishes::claim(SiteId home, uint32_t neuron) {
+  for (Wish& wish : wishes_) {
+    for (auto& [site, plan] : wish.parts) {
+      if (sites_[site].domain != home) continue;
+      for (size_t i = plan.next; i < plan.neurons.size(); ++i) {
+        if (plan.neurons[i].neuron != neuron || !plan.neurons[i].keep) continue;
+        plan.neurons.erase(plan.neurons.begin() + static_cast<std::ptrdiff_t>(i));
+        return;
+      }
+    }
+  }
+  TIERD_CHECK_MSG(false, "a leased neuron belongs to no fetch and no wish");
+}
+
+void Wishes::drop_until(uint32_t step, const Dropped& dropped) {
+  std::erase_if(wishes_, [&](Wish& wish) {
+    if (wish.step > step) return false;
+    for (auto& [site, plan] : wish.parts) dropped(site, plan);
+    return true;
+  });
+}
+
+}  // namespace tierd

@@ -1,0 +1,52 @@
+// What later passes will want in the memory of one computing unit: admitted, and not asked for yet.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "core/kernel/admission.h"
+#include "core/kernel/site.h"
+
+namespace tierd {
+
+// Neurons of a later step. Of several sites where those of one number lie side by side in the file (layer
+// groups): one read brings them for all.
+struct Wish {
+  struct Part {
+    SiteId site = kNoSiteId;
+    Plan plan;
+  };
+  uint32_t step = 0;
+  std::vector<Part> parts;
+
+  bool done() const {
+    for (const Part& part : parts) {
+      if (!part.plan.done()) return false;
+    }
+    return true;
+  }
+};
+
+class Wishes {
+ public:
+  explicit Wishes(const std::vector<Site>& sites) : sites_(sites) {}
+
+  // Those that are worked off lie in front.
+  std::deque<Wish>& all() { return wishes_; }
+  // What is left of the wish for this site and step, which is one no more.
+  Plan take(SiteId site, uint32_t step);
+  // A neuron of a canonical site with a leased slot that waits in a wish: the lease is the caller's.
+  void claim(SiteId home, uint32_t neuron);
+  // Forgets wishes of steps up to this one, having shown `dropped` what is left of them.
+  using Dropped = std::function<void(SiteId site, Plan& plan)>;
+  void drop_until(uint32_t step, const Dropped& dropped);
+
+ private:
+  const std::vector<Site>& sites_;
+  std::deque<Wish> wishes_;
+};
+
+}  // namespace tierd

@@ -1,0 +1,139 @@
+// What the next layers will use, guessed from what this one uses (ActiveFlow, 3.2): the residual stream
+// changes little from layer to layer, and so does which of an operator's inputs are large. From a layer of
+// each group, the present channels are wished for of the same operator in every layer of the next group,
+// which one read then brings.
+//
+// How well that works differs: measured on a text (tier-profile --thresholds), the tensor
+//
+//   SITE.ahead  [9 for each distance]: of the channels that SITE uses at sparsity 0.1, 0.2, ... 0.9, the
+//   share that the
+//               same operator uses so many layers later, from 1 on
+//
+// tells of whom it is worth it.
+#ifndef TIERD_TOP_K_LOOK_AHEAD_HPP
+#define TIERD_TOP_K_LOOK_AHEAD_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tierd/plugin.hpp"
+
+namespace tierd {
+
+constexpr tierd_param kLookAheadParams[] = {
+    text("ahead", "measured", "measured|all|none",
+         "of which operators the next layers' channels are read ahead: those that SITE.ahead of the tables "
+         "tells to be "
+         "foreseen well enough, or without tables those fed by the residual stream, qkv and up; all; none"),
+    text("ahead_from", "first", "first|last",
+         "which layer of a group the next group is foreseen from: the first leaves more time, the last is "
+         "more like "
+         "what follows"),
+    number("least_precision", "0.7", 0, 1,
+           "with tables: of what is read ahead, the share that should be used"),
+    number("over_fetch", "0", 0, 4,
+           "how many channels are read ahead beyond as many as this layer uses, as a share"),
+};
+
+class LookAhead {
+ public:
+  LookAhead(const Host& host, double sparsity)
+      : sparsity_(sparsity), over_fetch_(host.number("over_fetch")), wished_(host.n_sites()) {
+    const std::string mode = host.text("ahead");
+    if (mode == "none") return;
+    const bool from_last = std::string(host.text("ahead_from")) == "last";
+    for (uint32_t s = 0; s < host.n_sites(); ++s) {
+      const tierd_site_view& site = host.site(s);
+      if (site.axis != TIERD_AXIS_CHANNEL || site.layer == TIERD_NO_LAYER) continue;
+      if (looks_ahead(host, site, from_last)) choose(host, s, mode == "all");
+    }
+  }
+
+  // Of one row or several; a prompt's rows together use nearly everything, and nothing is guessed from them.
+  void wish(uint32_t site, uint32_t n, const tierd_rows_view& rows, tierd_ahead_out& out) {
+    out.n = 0;
+    if (wished_[site].empty() || rows.x == nullptr || rows.rows > kMostRows) return;
+    wanted_.assign(n, 0);
+    const double share = std::min(1.0, (1 - sparsity_) * (1 + over_fetch_));
+    const auto left_out = static_cast<uint32_t>((1 - share) * n);
+    for (uint32_t row = 0; row < rows.rows; ++row) {
+      magnitudes_.assign(rows.x + uint64_t{row} * rows.dim, rows.x + uint64_t{row} * rows.dim + n);
+      for (float& value : magnitudes_) value = value < 0 ? -value : value;
+      float least = 0;
+      if (left_out != 0) {
+        sorted_ = magnitudes_;
+        const auto border = sorted_.begin() + std::min(left_out, n - 1);
+        std::nth_element(sorted_.begin(), border, sorted_.end());
+        least = *border;
+      }
+      for (uint32_t i = 0; i < n; ++i) wanted_[i] |= magnitudes_[i] >= least && magnitudes_[i] > 0 ? 1 : 0;
+    }
+    channels_.clear();
+    for (uint32_t i = 0; i < n; ++i) {
+      if (wanted_[i] != 0) channels_.push_back(i);
+    }
+    for (const uint32_t later : wished_[site]) {
+      if (out.n == out.cap) return;
+      out.item[out.n++] = {later, later - site, static_cast<uint32_t>(channels_.size()), channels_.data()};
+    }
+  }
+
+ private:
+  static constexpr uint32_t kMostRows = 8;
+  static constexpr uint64_t kLevels = 9;
+
+  static bool same_operator(const tierd_site_view& a, const tierd_site_view& b) {
+    return a.axis == b.axis && a.op_group == b.op_group && a.n == b.n && b.layer != TIERD_NO_LAYER;
+  }
+
+  // Whether the site is of the first, or the last, layer of its group.
+  static bool looks_ahead(const Host& host, const tierd_site_view& site, bool from_last) {
+    for (uint32_t s = 0; s < host.n_sites(); ++s) {
+      const tierd_site_view& other = host.site(s);
+      if (!same_operator(site, other) || other.layer_group != site.layer_group) continue;
+      if (from_last ? other.layer > site.layer : other.layer < site.layer) return false;
+    }
+    return true;
+  }
+
+  // The layers of the next group.
+  void choose(const Host& host, uint32_t s, bool all) {
+    const tierd_site_view& site = host.site(s);
+    for (uint32_t later = s + 1; later < host.n_sites(); ++later) {
+      const tierd_site_view& other = host.site(later);
+      if (!same_operator(site, other) || other.layer_group != site.layer_group + 1) continue;
+      if (all || worth_it(host, site, other.layer - site.layer)) wished_[s].push_back(later);
+    }
+  }
+
+  bool worth_it(const Host& host, const tierd_site_view& site, uint32_t distance) const {
+    const std::string name = site.name;
+    const std::string table = name + ".ahead";
+    if (!host.has_tensor(table.c_str())) return ends_with(name, ".qkv") || ends_with(name, ".up");
+    const tierd_tensor_view precision = host.tensor(table.c_str());
+    // Two dimensions would be for `linear`: the table is one list.
+    if (precision.n_dims != 1 || precision.dims[0] % kLevels != 0)
+      throw Failure(TIERD_E_INVALID, table + " should be " + std::to_string(kLevels) + " shares a distance");
+    if (distance * kLevels > precision.dims[0]) return false;
+    const auto level = static_cast<uint64_t>(std::clamp(sparsity_ * 10, 1.0, double{kLevels}) + 0.5) - 1;
+    return precision.data[(distance - 1) * kLevels + level] >= host.number("least_precision");
+  }
+
+  static bool ends_with(const std::string& text, const std::string& end) {
+    return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+  }
+
+  double sparsity_;
+  double over_fetch_;
+  std::vector<std::vector<uint32_t>> wished_;  // [sites] later ones, by their order
+  // Of one call, kept for their memory.
+  std::vector<float> magnitudes_;
+  std::vector<float> sorted_;
+  std::vector<uint8_t> wanted_;
+  std::vector<uint32_t> channels_;
+};
+
+}  // namespace tierd
+#endif
