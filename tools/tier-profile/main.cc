@@ -90,7 +90,8 @@ Status profile(const Options& options) {
   }
   TIERD_TRY(runtime->engine().drain());
   progress.finish();
-  return file->finish();
+  TIERD_TRY(file->finish());
+  return options.model.quiet() ? Status() : write_output(file->report());
 }
 
 int run(int argc, char** argv) {

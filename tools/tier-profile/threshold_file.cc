@@ -1,5 +1,7 @@
 #include "tools/tier-profile/threshold_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -11,8 +13,19 @@ namespace {
 // Sign, exponent and the seven bits behind it are what is left.
 constexpr uint32_t kDropped = 16;
 
+constexpr uint32_t kMostDistances = 16;
+constexpr uint32_t kHalf = 4;  // the level of sparsity 0.5
+constexpr uint32_t kShown[] = {1, 2, 4, 8};
+
 bool is_cut(const Site& site) {
   return site.axis == Axis::channel;
+}
+
+// Between how many layers operators are compared.
+uint32_t distances_of(const std::vector<Site>& sites) {
+  uint32_t last = 0;
+  for (const Site& site : sites) last = std::max<uint32_t>(last, is_cut(site) ? site.layer : 0);
+  return std::clamp(last, 1u, kMostDistances);
 }
 
 }  // namespace
@@ -49,18 +62,25 @@ Result<std::unique_ptr<ProfileFile>> ThresholdFile::create(const std::string& pa
                                                            const std::vector<Site>& sites) {
   std::vector<SafetensorsEntry> entries;
   for (const Site& site : sites) {
-    if (is_cut(site)) entries.push_back({site.name + ".thresholds", "F32", {kThresholds}});
+    if (!is_cut(site)) continue;
+    entries.push_back({site.name + ".thresholds", "F32", {kThresholds}});
+    entries.push_back({site.name + ".lost", "F32", {Foresight::kShares}});
+    entries.push_back({site.name + ".ahead", "F32", {distances_of(sites) * Foresight::kLevels}});
   }
   TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, entries));
   return std::unique_ptr<ProfileFile>(new ThresholdFile(std::move(writer), sites));
 }
 
 ThresholdFile::ThresholdFile(SafetensorsWriter writer, const std::vector<Site>& sites)
-    : writer_(std::move(writer)), sites_(sites), magnitudes_(sites.size()) {}
+    : writer_(std::move(writer)),
+      sites_(sites),
+      magnitudes_(sites.size()),
+      foresight_(sites, distances_of(sites)) {}
 
 void ThresholdFile::measured(SiteId site, const MeasuredPass& pass) {
   if (!is_cut(sites_[site])) return;
   for (uint64_t i = 0; i < uint64_t{pass.rows} * sites_[site].n_in; ++i) magnitudes_[site].add(pass.x[i]);
+  foresight_.measured(site, pass);
 }
 
 Status ThresholdFile::finish() {
@@ -70,8 +90,41 @@ Status ThresholdFile::finish() {
     for (uint32_t i = 0; i < kThresholds; ++i)
       quantiles.push_back(magnitudes_[site].quantile(static_cast<double>(i) / (kThresholds - 1)));
     TIERD_TRY(writer_.append(std::as_bytes(std::span(quantiles))));
+    std::vector<float> lost;
+    for (uint32_t percent = 0; percent < Foresight::kShares; ++percent)
+      lost.push_back(foresight_.lost(site, percent));
+    TIERD_TRY(writer_.append(std::as_bytes(std::span(lost))));
+    std::vector<float> ahead;
+    for (uint32_t distance = 1; distance <= foresight_.distances(); ++distance) {
+      for (uint32_t level = 0; level < Foresight::kLevels; ++level)
+        ahead.push_back(foresight_.precision(site, distance, level));
+    }
+    TIERD_TRY(writer_.append(std::as_bytes(std::span(ahead))));
   }
   return writer_.finish();
+}
+
+std::string ThresholdFile::report() const {
+  std::string text =
+      "at sparsity 0.5, of the channels that an operator uses, the share that it uses so many layers later "
+      "(and the\n"
+      "cosine of its inputs); in the last column what is lost of its result:\n";
+  text += fmt::format("{:<18}", "operator");
+  for (const uint32_t distance : kShown) text += fmt::format("{:>14}", distance);
+  text += fmt::format("{:>9}\n", "lost");
+  for (SiteId site = 0; site < sites_.size(); ++site) {
+    if (!is_cut(sites_[site])) continue;
+    text += fmt::format("{:<18}", sites_[site].name);
+    for (const uint32_t distance : kShown) {
+      const float precision =
+          distance > foresight_.distances() ? 0 : foresight_.precision(site, distance, kHalf);
+      text += precision == 0
+                  ? fmt::format("{:>14}", "")
+                  : fmt::format("   {:>4.2f} ({:>4.2f})", precision, foresight_.similarity(site, distance));
+    }
+    text += fmt::format("{:>7.2f} %\n", 100 * foresight_.lost(site, (kHalf + 1) * 10));
+  }
+  return text;
 }
 
 }  // namespace tierd

@@ -1,7 +1,13 @@
-// How large the inputs of operators are that are cut into channels, over a text: thresholds of predictor
-// top-k for every sparsity (ActiveFlow, 3.1). Of each such site SITE a safetensors file holds
+// How large the inputs of operators are that are cut into channels, over a text: what predictor top-k is told
+// by (ActiveFlow, 3.1 and 3.2). Of each such site SITE a safetensors file holds
 //
 //   SITE.thresholds  [101]  F32  quantiles of |x| over all inputs of all tokens: 0, 1, ... 100 %
+//   SITE.lost        [101]  F32  without the smallest 0, 1, ... 100 % of a token's inputs: what they would
+//   have given,
+//                                as a share of the sum of squares of what all give
+//   SITE.ahead       [9 for each distance]  F32  of the channels that the site uses at sparsity 0.1, ... 0.9,
+//   the share
+//                                that the same operator uses so many layers later, from 1 on
 #pragma once
 
 #include <cstdint>
@@ -10,6 +16,7 @@
 #include <vector>
 
 #include "core/store/safetensors_writer.h"
+#include "tools/tier-profile/foresight.h"
 #include "tools/tier-profile/profile_file.h"
 
 namespace tierd {
@@ -35,6 +42,8 @@ class ThresholdFile final : public ProfileFile {
   static Result<std::unique_ptr<ProfileFile>> create(const std::string& path, const std::vector<Site>& sites);
   void measured(SiteId site, const MeasuredPass& pass) override;
   Status finish() override;
+  // Of each operator and layer at half sparsity: how alike its inputs are to those of later layers.
+  std::string report() const override;
 
  private:
   ThresholdFile(SafetensorsWriter writer, const std::vector<Site>& sites);
@@ -42,6 +51,7 @@ class ThresholdFile final : public ProfileFile {
   SafetensorsWriter writer_;
   const std::vector<Site>& sites_;
   std::vector<Magnitudes> magnitudes_;  // [sites]
+  Foresight foresight_;
 };
 
 }  // namespace tierd
