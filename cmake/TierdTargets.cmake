@@ -107,6 +107,7 @@ function(tierd_plugin kind name)
   cmake_parse_arguments(ARG "" "FOLDER" "SOURCES" ${ARGN})
   set(target plugin_${kind}_${name})
   add_library(${target} MODULE ${ARG_SOURCES})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})  # its own files; ci/check_layering holds it to that
   target_link_libraries(${target} PRIVATE tierd_plugin_options)
   set_target_properties(${target} PROPERTIES
     PREFIX "" OUTPUT_NAME ${kind}-${name} CXX_STANDARD 17 C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)

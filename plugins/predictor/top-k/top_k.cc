@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "look_ahead.hpp"
+#include "plugins/predictor/top-k/look_ahead.hpp"
 #include "tierd/plugin.hpp"
 #include "tierd/row_scores.hpp"
 
