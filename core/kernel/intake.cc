@@ -298,14 +298,20 @@ void Intake::end() {
 Status Intake::wish(SiteId site, uint32_t step, std::span<const uint32_t> neurons, bool bypass) {
   const std::span<const Residency::Neuron> here = residency_.neurons(site);
   missing_.clear();
+  wished_.clear();
   for (const uint32_t neuron : neurons) {
     if (here[neuron].slot == kNoSlot) missing_.push_back(neuron);
+    if (here[neuron].state == Residency::State::valid) wished_.push_back(neuron);
   }
   if (missing_.empty()) return {};
   Wish wish;
   wish.site = site;
   wish.step = step;
-  TIERD_TRY(admission_.admit(site, missing_, Priority::prefetch, bypass, wish.plan));
+  // Nobody makes room for a neuron that is used at the same time: it would only come again.
+  residency_.pin(site, wished_);
+  const Status admitted = admission_.admit(site, missing_, Priority::prefetch, bypass, wish.plan);
+  residency_.unpin(site, wished_);
+  TIERD_TRY(admitted);
   if (is_summed(sites_[site].axis)) order_by_runs(site, wish.plan);
   if (!wish.plan.done()) wishes_.push_back(std::move(wish));
   return {};

@@ -203,6 +203,7 @@ class Intake : private CompletionSink {
   std::vector<Fetch*> ours_;
   std::vector<uint8_t> planned_;  // likewise
   std::vector<uint32_t> missing_;
+  std::vector<uint32_t> wished_;  // of those that are here
   std::vector<Unit> units_;
   std::vector<Planned> ordered_;
   std::vector<uint32_t> invited_;
