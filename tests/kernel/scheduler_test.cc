@@ -357,6 +357,40 @@ TEST(Scheduler, AWishKeepsWhatItNames) {
   world.expect_nothing_lost();
 }
 
+TEST(Scheduler, CachesHearOfSequences) {
+  ScriptedWorld world({.units = 2});
+  EXPECT_TRUE(world.scheduler->begin_sequence(5).ok());
+  world.scheduler->end_sequence(5);
+  EXPECT_EQ(world.script.calls, (std::vector<std::string>{"begin 5", "begin 5", "end 5", "end 5"}));
+  EXPECT_TRUE(world.scheduler->take_fault().ok());
+}
+
+TEST(Scheduler, AFaultOfACacheEndsTheSequenceThatBegins) {
+  ScriptedWorld world({});
+  uint32_t told = 0;
+  world.strategies.predictor.table.begin_sequence = [](void* self, uint64_t) {
+    return ++*static_cast<uint32_t*>(self), int{TIERD_OK};
+  };
+  world.strategies.predictor.table.end_sequence = world.strategies.predictor.table.begin_sequence;
+  world.strategies.predictor.self = &told;
+  world.script.code["begin_sequence"] = TIERD_E_INTERNAL;
+  EXPECT_EQ(world.scheduler->begin_sequence(5).error().line(), "cache 'script': begin_sequence: answered -4");
+  EXPECT_EQ(told, 2u);  // of the beginning and of the end
+  EXPECT_EQ(world.script.calls, (std::vector<std::string>{"begin 5"}));
+  EXPECT_TRUE(world.scheduler->quarantined());
+  world.scheduler->end_sequence(5);
+  EXPECT_EQ(world.script.calls, (std::vector<std::string>{"begin 5"}));
+}
+
+TEST(Scheduler, AFaultOfACacheAtTheEndOfASequenceIsToldOnce) {
+  ScriptedWorld world({});
+  world.script.code["end_sequence"] = TIERD_E_INTERNAL;
+  EXPECT_TRUE(world.scheduler->begin_sequence(5).ok());
+  world.scheduler->end_sequence(5);
+  EXPECT_EQ(world.scheduler->take_fault().error().line(), "cache 'script': end_sequence: answered -4");
+  EXPECT_TRUE(world.scheduler->take_fault().ok());
+}
+
 TEST(Scheduler, PrefillPassesByTheCaches) {
   ScriptedWorld world({.neurons = {4}, .slots = {4}});
   world.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out*) {
