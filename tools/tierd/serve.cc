@@ -38,7 +38,11 @@ std::string name_of(const std::string& path) {
 
 Api::Options api_options(const Arguments& arguments, const RunPlan& plan, Result<ChatTemplate> chat) {
   const Manifest& manifest = plan.store.manifest();
-  Api::Options options{{}, {}, {}, std::move(chat), {}, arguments.quiet};
+  Api::Options options{{}, {}, {}, {}, std::move(chat), {}, arguments.quiet};
+  std::error_code unknown;
+  const uintmax_t stored = std::filesystem::file_size(plan.store.data_path(), unknown);
+  options.tiers = {{"dram", arguments.config.dram.agent, true, 0},
+                   {"flash", arguments.config.flash.agent, false, unknown ? 0 : stored}};
   for (const Site& site : plan.model.sites) options.sites.push_back({site.name, site.n});
   ServedModel& model = options.model;
   model.name = arguments.alias.empty() ? name_of(arguments.config.model) : arguments.alias;
@@ -131,6 +135,13 @@ Status run_texts(Runtime& runtime, Batcher& batcher, EngineDesk& desk, Api& api,
                  const std::atomic<Going>& going) {
   StoreWatch watch(runtime.plan().store);
   const auto tell = [&] { api.set_state(state_of(runtime, batcher, watch)); };
+  api.set_capacity_by([&](const std::string& capacity) -> Result<CapacityChange> {
+    const Status taken = reload.take_capacity(runtime, capacity);
+    tell();
+    TIERD_TRY(taken);
+    const Runtime::BudgetChange& change = runtime.budget_changes().back();
+    return CapacityChange{change.from, change.to, runtime.budget().used(), change.raised_to_least};
+  });
   std::optional<std::chrono::steady_clock::time_point> ends;
   tell();
   for (;;) {

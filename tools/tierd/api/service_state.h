@@ -21,7 +21,7 @@ struct ServiceState {
   SchedulerCounters scheduler;
   ReadCounts flash;
   uint64_t budget_bytes = 0;
-  uint64_t used_bytes = 0;
+  uint64_t used_bytes = 0;     // of it
   std::vector<SiteUse> use;    // [sites]
   bool store_changed = false;  // somebody has replaced it
   // Of the flash agent.
