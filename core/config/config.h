@@ -30,6 +30,17 @@ struct TierConfig {
   std::vector<Setting> settings = {};
 };
 
+// [pressure]: the DRAM tier gives memory back while it is short around the process.
+struct PressureConfig {
+  std::string source = "off";
+  uint32_t stall_ms = 300;
+  uint32_t window_ms = 2000;
+  uint32_t limit_percent = 90;
+  std::string step = "10%";
+  std::string least = "25%";
+  uint32_t calm_ms = 10000;
+};
+
 struct Config {
   // [model]
   std::string model;
@@ -57,6 +68,7 @@ struct Config {
   uint32_t dram_units = 1;  // agents of that kind that share the tier
   std::string dram_capacity = "all";
   std::string dram_staging = "64 MiB";
+  PressureConfig pressure;
   // [plugins]
   std::string plugin_path;  // folders, divided by ':'
   uint32_t plugin_deadline_ms = 1000;

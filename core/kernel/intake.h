@@ -152,7 +152,7 @@ class Intake : private CompletionSink {
   std::vector<Fetch*> ours_;
   std::vector<uint8_t> planned_;  // likewise
   std::vector<uint32_t> missing_;
-  std::vector<uint32_t> present_;
+  std::vector<uint32_t> present_;  // of those that are wished for
   std::vector<Planned> ordered_;
   std::vector<uint32_t> invited_;
   Plan guests_;

@@ -558,15 +558,28 @@ bool Scheduler::stopping() {
 
 Status Scheduler::begin_sequence(uint64_t sequence, std::string_view label) {
   if (observer() != nullptr) observer()->sequence_begins(sequence, label);
-  return strategies_.predictor.call_if(&tierd_predictor_1::begin_sequence, "begin_sequence", sequence);
+  Status told = strategies_.predictor.call_if(&tierd_predictor_1::begin_sequence, "begin_sequence", sequence);
+  for (auto& cache : strategies_.caches) {
+    const Status answer = cache.call_if(&tierd_cache_1::begin_sequence, "begin_sequence", sequence);
+    if (told.ok()) told = answer;
+  }
+  if (!told.ok()) tell_end(sequence);
+  return told;
 }
 
 void Scheduler::end_sequence(uint64_t sequence) {
   if (observer() != nullptr) observer()->sequence_ends(sequence);
-  auto& predictor = strategies_.predictor;
-  if (predictor.quarantined()) return;  // its fault was told
-  const Status answer = predictor.call_if(&tierd_predictor_1::end_sequence, "end_sequence", sequence);
-  if (fault_.ok()) fault_ = answer;
+  tell_end(sequence);
+}
+
+void Scheduler::tell_end(uint64_t sequence) {
+  const auto tell = [&](auto& strategy, auto function) {
+    if (strategy.quarantined()) return;  // its fault was told
+    const Status answer = strategy.call_if(function, "end_sequence", sequence);
+    if (fault_.ok()) fault_ = answer;
+  };
+  tell(strategies_.predictor, &tierd_predictor_1::end_sequence);
+  for (auto& cache : strategies_.caches) tell(cache, &tierd_cache_1::end_sequence);
 }
 
 void Scheduler::rows_kept(uint32_t rows, uint32_t kept) {

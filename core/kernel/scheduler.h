@@ -65,8 +65,9 @@ class Scheduler : private CompletionSink {
   // gets it here. Errors: plugin_fault; those of `resize`.
   Task<Status> end_step(uint32_t step);
 
-  // Between two steps, to the predictor: rows of a sequence follow, or come no more. The fault of an end, for
-  // which nobody waits, is kept for take_fault.
+  // Between two steps, to the predictor and the caches: rows of a sequence follow, or come no more. A
+  // sequence that could not begin is over for those that were told of it. The fault of an end, for which
+  // nobody waits, is kept for take_fault.
   Status begin_sequence(uint64_t sequence, std::string_view label = {});
   void end_sequence(uint64_t sequence);
   // After a step whose rows were a token and guesses: how many of them were right. A fault is kept for
@@ -169,6 +170,8 @@ class Scheduler : private CompletionSink {
   const ActiveSet& wanted_of(const Current& current, uint32_t unit) const {
     return intakes_.size() == 1 ? current.computed() : current.shares[unit].wanted;
   }
+
+  void tell_end(uint64_t sequence);
 
   Task<Status> look_ahead_is_over();
   Task<Status> split_anew();

@@ -151,6 +151,14 @@ TEST_F(Reload, TheReportTellsOfTheChanges) {
   EXPECT_LE(budget["used_bytes"].get<uint64_t>(), budget["capacity_bytes"].get<uint64_t>());
 }
 
+TEST_F(Reload, PressureThatNobodyCanTellOfIsRefusedAtTheStart) {
+  budget("60%", "[pressure]\nsource = \"psi\"\nwindow_ms = 100\n");
+  const Ended ended = run_tierd(run_of({"-q"}));
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_EQ(ended.err, "pressure.window_ms: 100 is not within 500 and 10000\n");
+  EXPECT_EQ(ended.out, "");
+}
+
 TEST_F(Reload, WithoutAFileASighupEndsTheRun) {
   Piecewise pipe;
   Streams streams;

@@ -353,6 +353,67 @@ TEST_F(Server, AClientThatLeavesFreesItsPlace) {
   EXPECT_FALSE(processing());
 }
 
+// While a text is written; and the text is the one of a run that nobody disturbs.
+TEST_F(Server, ATiersCapacityMovesWhileTokensFlow) {
+  start({"--ignore-eos", "--ub", "8", "--set", "cache.name=lru", "--set", "tiers.dram.capacity=60%", "--set",
+         "tiers.dram.staging=256 KiB"});
+  const json text = {{"prompt", "First Citizen:"}, {"max_tokens", 240}};
+  const std::string whole = complete(text)["choices"][0]["text"];
+  const auto tier = [&] { return json::parse(get("/v1/tiers").body)["tiers"][0]; };
+  const json before = tier();
+  EXPECT_EQ(before["tier"], "dram");
+  const uint64_t at_60 = before["capacity_bytes"];
+
+  json streamed = text;
+  streamed["stream"] = true;
+  HttpClient client(port_);
+  client.post("/v1/completions", streamed.dump());
+  std::string written;
+  const auto take = [&](int events_to_come) {
+    while (events_to_come-- > 0) written += client.read_to("\n\n");
+  };
+  take(20);
+  const auto move = [&](const json& capacity) {
+    const HttpAnswer answer = post("/v1/tiers/dram/capacity", {{"capacity", capacity}});
+    EXPECT_EQ(answer.status, 200u) << answer.body;
+    take(20);
+    return json::parse(answer.body, nullptr, false);
+  };
+  const json smaller = move("30%");
+  EXPECT_EQ(smaller["tier"], "dram");
+  EXPECT_EQ(smaller["old_capacity_bytes"], at_60);
+  const uint64_t at_30 = smaller["capacity_bytes"];
+  EXPECT_NEAR(static_cast<double>(at_30), static_cast<double>(at_60) / 2, 1);
+  EXPECT_LE(smaller["used_bytes"], smaller["capacity_bytes"]);
+  EXPECT_EQ(tier()["capacity_bytes"], at_30);
+  const uint64_t at_80 = at_60 / 3 * 4;
+  EXPECT_EQ(move(at_80)["capacity_bytes"], at_80);
+  const HttpAnswer refused = post("/v1/tiers/dram/capacity", {{"capacity", "1000"}});
+  EXPECT_EQ(refused.status, 400u);
+  EXPECT_THAT(error_of(refused), HasSubstr("tiers.dram.capacity: 1.00 kB is too little now: "));
+  EXPECT_EQ(error_of(post("/v1/tiers/dram/capacity", {{"capacity", "much"}})).substr(0, 20),
+            "tiers.dram.capacity:");
+  EXPECT_EQ(tier()["capacity_bytes"], at_80);
+  const std::string rest = client.read_to("[DONE]");
+  EXPECT_FALSE(rest.empty());
+  written += rest;
+  std::string said;
+  for (size_t at = written.find("data: {"); at != std::string::npos; at = written.find("data: {", at + 1)) {
+    const json event = json::parse(written.substr(at + 6, written.find('\n', at) - at - 6));
+    if (!event["choices"].empty()) said += event["choices"][0].value("text", "");
+  }
+  EXPECT_EQ(said, whole);
+  const Ended ended = end();
+  EXPECT_THAT(ended.err, HasSubstr("tiers.dram.capacity: "));
+}
+
+TEST_F(Server, WhatCannotMoveSaysSo) {
+  start({"--set", "cache.name=none"});
+  const HttpAnswer answer = post("/v1/tiers/dram/capacity", {{"capacity", "50%"}});
+  EXPECT_EQ(answer.status, 501u);
+  EXPECT_THAT(error_of(answer), HasSubstr("cache 'none'"));
+}
+
 TEST_F(Server, SigtermFinishesWhatWasBegun) {
   start({"--ignore-eos"});
   const json whole = complete({{"prompt", "First"}, {"max_tokens", 200}});

@@ -326,6 +326,71 @@ TEST(Scheduler, KeepBypassAndRefuse) {
   world.expect_nothing_lost();
 }
 
+// Whoever is wished for makes no room for another of the same wish, though nobody uses it yet.
+TEST(Scheduler, AWishKeepsWhatItNames) {
+  BuiltinWorld lru({.neurons = {1, 4}, .slots = {0, 2}}, "lru");
+  ScriptedWorld& world = lru.world;
+  const auto resident = [&] {
+    Neurons valid;
+    for (uint32_t i = 0; i < 4; ++i) {
+      if (world.residency.valid(1, i)) valid.push_back(i);
+    }
+    return valid;
+  };
+  const auto step = [&](uint32_t number, const Neurons& active) {
+    world.script.look_ahead = [active](SiteId site) {
+      return site == 0 ? std::vector<Ahead>{{1, 1, active}} : std::vector<Ahead>{};
+    };
+    world.script.predict = predicts({{0, {0}}, {1, active}});
+    ASSERT_TRUE(world.pass(0, number).ok());
+    ASSERT_TRUE(world.pass(1, number).ok());
+    world.expect_whole(1, number, active);
+    ASSERT_TRUE(world.end_step(number).ok());
+  };
+  step(0, {0, 1});
+  EXPECT_EQ(resident(), (Neurons{0, 1}));
+  step(1, {0, 1, 2, 3});  // both stay, the others stream by
+  EXPECT_EQ(resident(), (Neurons{0, 1}));
+  EXPECT_EQ(world.scheduler->counters().evictions, 0u);
+  step(2, {1, 2});
+  EXPECT_EQ(resident(), (Neurons{1, 2}));  // 0 is not wished for
+  world.expect_nothing_lost();
+}
+
+TEST(Scheduler, CachesHearOfSequences) {
+  ScriptedWorld world({.units = 2});
+  EXPECT_TRUE(world.scheduler->begin_sequence(5).ok());
+  world.scheduler->end_sequence(5);
+  EXPECT_EQ(world.script.calls, (std::vector<std::string>{"begin 5", "begin 5", "end 5", "end 5"}));
+  EXPECT_TRUE(world.scheduler->take_fault().ok());
+}
+
+TEST(Scheduler, AFaultOfACacheEndsTheSequenceThatBegins) {
+  ScriptedWorld world({});
+  uint32_t told = 0;
+  world.strategies.predictor.table.begin_sequence = [](void* self, uint64_t) {
+    return ++*static_cast<uint32_t*>(self), int{TIERD_OK};
+  };
+  world.strategies.predictor.table.end_sequence = world.strategies.predictor.table.begin_sequence;
+  world.strategies.predictor.self = &told;
+  world.script.code["begin_sequence"] = TIERD_E_INTERNAL;
+  EXPECT_EQ(world.scheduler->begin_sequence(5).error().line(), "cache 'script': begin_sequence: answered -4");
+  EXPECT_EQ(told, 2u);  // of the beginning and of the end
+  EXPECT_EQ(world.script.calls, (std::vector<std::string>{"begin 5"}));
+  EXPECT_TRUE(world.scheduler->quarantined());
+  world.scheduler->end_sequence(5);
+  EXPECT_EQ(world.script.calls, (std::vector<std::string>{"begin 5"}));
+}
+
+TEST(Scheduler, AFaultOfACacheAtTheEndOfASequenceIsToldOnce) {
+  ScriptedWorld world({});
+  world.script.code["end_sequence"] = TIERD_E_INTERNAL;
+  EXPECT_TRUE(world.scheduler->begin_sequence(5).ok());
+  world.scheduler->end_sequence(5);
+  EXPECT_EQ(world.scheduler->take_fault().error().line(), "cache 'script': end_sequence: answered -4");
+  EXPECT_TRUE(world.scheduler->take_fault().ok());
+}
+
 TEST(Scheduler, PrefillPassesByTheCaches) {
   ScriptedWorld world({.neurons = {4}, .slots = {4}});
   world.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out*) {

@@ -110,6 +110,16 @@ Strategies Script::strategies() {
       [](void* self, uint32_t* wanted) {
         *wanted = static_cast<Script*>(self)->resplit;
         return 0;
+      },
+      [](void* self, uint64_t sequence) {
+        auto& script = *static_cast<Script*>(self);
+        script.calls.push_back("begin " + std::to_string(sequence));
+        return script.code["begin_sequence"];
+      },
+      [](void* self, uint64_t sequence) {
+        auto& script = *static_cast<Script*>(self);
+        script.calls.push_back("end " + std::to_string(sequence));
+        return script.code["end_sequence"];
       }};
   Strategies all;
   const auto install = [&](auto& strategy, const char* kind, const auto& table) {

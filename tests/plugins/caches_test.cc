@@ -170,6 +170,143 @@ TEST(CacheFifo, DropsWhatCameFirstHoweverOftenItIsUsed) {
   EXPECT_EQ(admit(cache, 1, {0, 2, 3}, 0).victims, (std::vector<uint32_t>{1, 7, 4}));
 }
 
+// Site 1 of kUntied, ten neurons, and what the kernel would tell of it.
+class CacheContextLfu : public testing::Test {
+ protected:
+  explicit CacheContextLfu(const std::vector<Setting>& settings = {})
+      : cache_("cache", "context-lfu", kUntied, settings) {}
+
+  void land(const std::vector<uint32_t>& idx) {
+    EXPECT_EQ(cache_.table.landed(cache_.self, 1, idx.data(), static_cast<uint32_t>(idx.size())), TIERD_OK);
+  }
+  void drop(const std::vector<uint32_t>& idx) {
+    EXPECT_EQ(cache_.table.dropped(cache_.self, 1, idx.data(), static_cast<uint32_t>(idx.size()),
+                                   TIERD_DROPPED_EVICTED),
+              TIERD_OK);
+  }
+  void touch(const std::vector<uint32_t>& idx) {
+    const tierd_set_view set = set_of(1, idx);
+    EXPECT_EQ(cache_.table.touch(cache_.self, &set), TIERD_OK);
+  }
+  void begin(uint64_t sequence) { EXPECT_EQ(cache_.table.begin_sequence(cache_.self, sequence), TIERD_OK); }
+  void end(uint64_t sequence) { EXPECT_EQ(cache_.table.end_sequence(cache_.self, sequence), TIERD_OK); }
+  // 0 and 1 are here and were used three times, 2 and 3 are not and were used once.
+  void use_some() {
+    land({0, 1});
+    touch({0, 1, 2});
+    touch({0, 1, 3});
+    touch({0, 1});
+  }
+
+  Cache cache_;
+};
+
+TEST_F(CacheContextLfu, WhoIsUsedMoreOftenTakesThePlaceOfTheLeastUsed) {
+  EXPECT_EQ(admit(cache_, 1, {0, 1, 2}, 3).verdicts, (std::vector<uint8_t>{kKeep, kKeep, kKeep}));
+  land({0, 1, 2});
+  touch({0, 1, 2});  // one use each
+  touch({0, 2});     // two of 0 and 2
+  // The first use of 5 is no more than the one of 1; its second is.
+  Admitted answer = admit(cache_, 1, {5}, 0);
+  EXPECT_EQ(answer.verdicts, (std::vector<uint8_t>{kBypass}));
+  EXPECT_TRUE(answer.victims.empty());
+  touch({0, 5});  // three of 0
+  answer = admit(cache_, 1, {5}, 0);
+  EXPECT_EQ(answer.verdicts, (std::vector<uint8_t>{kKeep}));
+  EXPECT_EQ(answer.victims, (std::vector<uint32_t>{1}));
+  drop({1});
+  land({5});
+  touch({5});  // two of 5, as of 2
+  // Of several, who was used most often has the free slot and the first victim: 8 before 7 before 6.
+  touch({7, 8});
+  touch({7, 8});
+  touch({8});
+  answer = admit(cache_, 1, {6, 7, 8}, 1);
+  EXPECT_EQ(answer.verdicts, (std::vector<uint8_t>{kBypass, kKeep, kKeep}));
+  EXPECT_EQ(answer.victims, (std::vector<uint32_t>{2}));  // 5 was used later
+  // Who must not leave is passed over.
+  cache_.evictable = [](uint32_t, uint32_t neuron) { return neuron == 2 ? 0 : 1; };
+  EXPECT_EQ(admit(cache_, 1, {7}, 0).victims, (std::vector<uint32_t>{5}));
+  cache_.evictable = [](uint32_t, uint32_t) { return 0; };
+  EXPECT_EQ(admit(cache_, 1, {7, 8}, 1).verdicts, (std::vector<uint8_t>{kBypass, kKeep}));
+}
+
+TEST_F(CacheContextLfu, AmongEqualsTheOldestUseLeavesAndThenTheLowestNumber) {
+  land({1, 3, 4, 6});
+  touch({4, 6});
+  touch({1, 3});
+  touch({0, 2, 5});
+  EXPECT_EQ(admit(cache_, 1, {0, 2, 5}, 0).victims, (std::vector<uint32_t>{4, 6, 1}));
+}
+
+TEST_F(CacheContextLfu, WhatIsReadAheadIsNoUse) {
+  land({0, 1, 2});
+  touch({0, 1});
+  // 2 came and was never used: it leaves for the first use of anybody, but none of the others does.
+  const Admitted answer = admit(cache_, 1, {3, 4}, 0);
+  EXPECT_EQ(answer.verdicts, (std::vector<uint8_t>{kKeep, kBypass}));
+  EXPECT_EQ(answer.victims, (std::vector<uint32_t>{2}));
+}
+
+TEST_F(CacheContextLfu, CountsBeginAnewWithAContext) {
+  begin(0);
+  use_some();
+  EXPECT_EQ(admit(cache_, 1, {2, 3}, 0).verdicts, (std::vector<uint8_t>{kBypass, kBypass}));
+  end(0);
+  EXPECT_EQ(admit(cache_, 1, {2}, 0).verdicts, (std::vector<uint8_t>{kBypass}));  // not with an end
+  begin(0);
+  touch({1});
+  // One use of 1, none of 0.
+  const Admitted answer = admit(cache_, 1, {2, 3}, 0);
+  EXPECT_EQ(answer.verdicts, (std::vector<uint8_t>{kKeep, kBypass}));
+  EXPECT_EQ(answer.victims, (std::vector<uint32_t>{0}));
+}
+
+TEST_F(CacheContextLfu, AContextThatJoinsOthersForgetsNothing) {
+  end(7);  // began before this cache came
+  begin(0);
+  use_some();
+  begin(1);
+  end(0);
+  begin(2);
+  EXPECT_EQ(admit(cache_, 1, {2}, 0).verdicts, (std::vector<uint8_t>{kBypass}));
+  end(1);
+  end(2);
+  begin(2);
+  EXPECT_EQ(admit(cache_, 1, {2}, 0).verdicts, (std::vector<uint8_t>{kKeep}));
+}
+
+class CacheContextLfuOfATask : public CacheContextLfu {
+ protected:
+  CacheContextLfuOfATask() : CacheContextLfu({{"counts", std::string("task"), "test"}}) {}
+};
+TEST_F(CacheContextLfuOfATask, CountsAreNeverForgotten) {
+  begin(0);
+  use_some();
+  end(0);
+  begin(1);
+  EXPECT_EQ(admit(cache_, 1, {2}, 0).verdicts, (std::vector<uint8_t>{kBypass}));
+}
+
+TEST_F(CacheContextLfu, ASmallerTierDropsTheLeastUsed) {
+  const std::vector<uint32_t> whole = share(cache_, kUntied, 3400);
+  ASSERT_EQ(whole[1], 10u);
+  land({0, 1, 2, 3, 4, 5});
+  for (uint32_t from = 0; from < 4; ++from) {
+    std::vector<uint32_t> used;
+    for (uint32_t neuron = from; neuron < 6; ++neuron) used.push_back(5 - neuron);
+    touch(used);  // in the end 5 once, 4 twice, 3 three times, the others four times
+  }
+  std::vector<uint32_t> slots = whole;
+  std::vector<tierd_neuron> victims(6);
+  tierd_victims_out out{6, 0, victims.data()};
+  ASSERT_EQ(cache_.table.resize(cache_.self, 1020, slots.data(), &out), TIERD_OK);
+  ASSERT_EQ(slots[1], 4u);
+  ASSERT_EQ(out.n, 2u);
+  EXPECT_EQ(victims[0].neuron, 5u);
+  EXPECT_EQ(victims[1].neuron, 4u);
+}
+
 // Against the plainest list there is.
 TEST(EvictionOrder, KeepsTheOrderOfAList) {
   Random random(21);
@@ -207,7 +344,7 @@ TEST(EvictionOrder, KeepsTheOrderOfAList) {
 TEST(Caches, WhatIsUsedWholeComesFirst) {
   const std::vector<TestSite> sites = {
       {6, 100, true, 3}, {10, 100}, {200, 10, false, TIERD_NO_SITE, TIERD_AXIS_NEURON}, {6, 100}};
-  for (const char* name : {"lru", "lfu", "fifo", "residency-window"}) {
+  for (const char* name : {"lru", "lfu", "context-lfu", "fifo", "residency-window"}) {
     Cache cache("cache", name, sites);
     EXPECT_EQ(share(cache, sites, 800), (std::vector<uint32_t>{0, 5, 0, 3})) << name;
     EXPECT_EQ(share(cache, sites, 1600), (std::vector<uint32_t>{0, 10, 0, 6})) << name;
@@ -216,11 +353,26 @@ TEST(Caches, WhatIsUsedWholeComesFirst) {
   }
 }
 
+// Channels of every operator, and what every step uses whole: rows of the head.
+TEST(Caches, ChannelsShareWhatIsLeftBehindWholeSites) {
+  const std::vector<TestSite> sites = {{6, 100, true},
+                                       {20, 50, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL},
+                                       {100, 10, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL},
+                                       {8, 25, false, TIERD_NO_SITE, TIERD_AXIS_EXPERT},
+                                       {6, 100}};
+  for (const char* name : {"lru", "lfu", "context-lfu", "fifo", "residency-window"}) {
+    Cache cache("cache", name, sites);
+    EXPECT_EQ(share(cache, sites, 600), (std::vector<uint32_t>{0, 0, 0, 0, 6})) << name;
+    EXPECT_EQ(share(cache, sites, 1700), (std::vector<uint32_t>{0, 10, 50, 4, 6})) << name;
+    EXPECT_EQ(share(cache, sites, 2900), (std::vector<uint32_t>{1, 20, 100, 8, 6})) << name;
+  }
+}
+
 // One that shares its bytes with nobody: all of it would save a token one read.
 TEST(Caches, AnEmbeddingOfItsOwnComesLast) {
   const std::vector<TestSite> sites = {
       {6, 100, true}, {10, 100}, {200, 10, false, TIERD_NO_SITE, TIERD_AXIS_NEURON}};
-  for (const char* name : {"lru", "lfu", "fifo", "residency-window"}) {
+  for (const char* name : {"lru", "lfu", "context-lfu", "fifo", "residency-window"}) {
     Cache cache("cache", name, sites);
     EXPECT_EQ(share(cache, sites, 1500), (std::vector<uint32_t>{0, 10, 50})) << name;
     EXPECT_EQ(share(cache, sites, 3200), (std::vector<uint32_t>{2, 10, 200})) << name;
@@ -242,7 +394,7 @@ TEST(Caches, SharesFitWhateverTheSizes) {
     // sizes at and around a whole number of slots, where rounding could go wrong
     const uint64_t base = whole / (1 + random.below(9)) * (1 + random.below(4));
     const uint64_t bytes = base + random.below(3) - std::min<uint64_t>(base, 1);
-    for (const char* name : {"lru", "lfu", "pinned", "static"}) {
+    for (const char* name : {"lru", "lfu", "context-lfu", "pinned", "static"}) {
       Cache cache("cache", name, sites);
       const std::vector<uint32_t> slots = share(cache, sites, bytes);
       uint64_t used = 0;

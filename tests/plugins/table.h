@@ -80,6 +80,12 @@ class Plugged {
       *out = value ? 1 : 0;
       return status;
     };
+    host_.text = [](void* context, const char* key, const char** out) {
+      const auto* found = static_cast<Plugged*>(context)->choice_.parameters.template get<std::string>(key);
+      if (found == nullptr) return int{TIERD_E_INVALID};
+      *out = found->c_str();
+      return int{TIERD_OK};
+    };
     host_.log = [](void*, int, const char* line) { ADD_FAILURE() << line; };
     host_.tensor = [](void* context, const char* site, tierd_tensor_view* out) {
       const TestMatrices& known = static_cast<Plugged*>(context)->matrices_;

@@ -194,7 +194,7 @@ TEST_F(Traces, AReplayDecidesTheSame) {
       expect_the_same_bits(untold.logits, history.logits);
     }
   }
-  EXPECT_GT(evictions, 1000u);
+  EXPECT_GT(evictions, 100u);  // most sites are wished for whole, and keep who is there
 }
 
 TEST_F(Traces, SwapsAreReplayed) {

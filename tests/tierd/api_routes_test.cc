@@ -32,8 +32,9 @@ struct HeardReply final : HttpReply {
 class ApiRoutes : public testing::Test {
  protected:
   ApiRoutes() : tokenizer_(std::move(*make_tokenizer(small_vocab(300), "test"))) {
-    Api::Options options{{}, {}, {"key"}, Error{Code::unsupported, "chat", "none"}, {}, true};
+    Api::Options options{{}, {}, {}, {"key"}, Error{Code::unsupported, "chat", "none"}, {}, true};
     options.model.name = "small";
+    options.tiers = {{"dram", "memory", true, 0}, {"flash", "files", false, 700}};
     api_ = std::make_unique<Api>(std::move(options), *tokenizer_, desk_);
   }
   static HttpRequest request(const std::string& method, const std::string& path, bool with_key = true) {
@@ -62,6 +63,40 @@ TEST_F(ApiRoutes, WhoIsRefusedIsRefusedBeforeTheBody) {
   EXPECT_EQ(refused(request("GET", "/health", false)), 0u);
   EXPECT_EQ(refused(request("HEAD", "/v1/models", false)), 0u);
   EXPECT_EQ(refused(request("POST", "/tokenize")), 0u);
+  EXPECT_EQ(refused(request("POST", "/v1/tiers/dram/capacity")), 503u);
+  EXPECT_EQ(refused(request("GET", "/v1/tiers", false)), 401u);
+  EXPECT_EQ(refused(request("POST", "/v1/tiers/dram/capacity", false)), 401u);
+  EXPECT_EQ(refused(request("GET", "/v1/tiers/dram/capacity")), 405u);
+  for (const char* path : {"/v1/tiers/", "/v1/tiers/dram", "/v1/tiers//capacity", "/v1/tiers/capacity"})
+    EXPECT_EQ(refused(request("POST", path)), 404u) << path;
+}
+
+TEST_F(ApiRoutes, TiersAndWhatTheyHold) {
+  ServiceState state;
+  state.budget_bytes = 1000;
+  state.used_bytes = 900;
+  api_->set_state(state);
+  const auto reply = std::make_shared<HeardReply>();
+  api_->handle(request("GET", "/v1/tiers"), reply);
+  EXPECT_EQ(reply->body, json::parse(R"({"tiers": [
+    {"tier": "dram", "kind": "memory", "capacity_bytes": 1000, "used_bytes": 900},
+    {"tier": "flash", "kind": "files", "capacity_bytes": null, "used_bytes": 700}]})"));
+}
+
+TEST_F(ApiRoutes, ACapacityThatCannotBeIsToldBeforeTheEngineHearsOfIt) {
+  const auto said = [&](const std::string& tier, const std::string& body) {
+    HttpRequest asked = request("POST", "/v1/tiers/" + tier + "/capacity");
+    asked.body = body;
+    const auto reply = std::make_shared<HeardReply>();
+    api_->handle(asked, reply);
+    EXPECT_TRUE(desk_.take().empty());
+    return std::to_string(reply->status) + " " + reply->body["error"].value("message", "");
+  };
+  EXPECT_EQ(said("gpu", R"({"capacity": "1GB"})"), "404 there is no tier 'gpu'");
+  EXPECT_EQ(said("flash", R"({"capacity": "1GB"})"), "400 tier 'flash' has no capacity to be set");
+  for (const char* body : {"", "[]", "{}", R"({"capacity": -1})", R"({"capacity": 1.5})",
+                           R"({"capacity": true})", R"({"capacity": null})"})
+    EXPECT_TRUE(said("dram", body).starts_with("400 request")) << body;
 }
 
 TEST_F(ApiRoutes, HealthTellsHowFarLoadingIs) {

@@ -424,24 +424,25 @@ Status Runtime::replace(ChosenStrategy chosen, const StrategyConfig& strategy) {
   return swapped;
 }
 
-Status Runtime::set_capacity(std::string_view capacity, bool fit) {
-  TIERD_ASSIGN(const Capacity asked, parse_capacity(capacity, kCapacity));
-  TIERD_TRY(scheduler_->resizable());
-  const uint64_t resident = resident_bytes();
-  const uint64_t beside = budget_.used() - resident;
-  BudgetChange change{engine_->steps(), budget_.capacity(), 0, 0, false};
+Result<uint64_t> Runtime::capacity_bytes(std::string_view capacity, std::string_view origin) const {
+  TIERD_ASSIGN(const Capacity asked, parse_capacity(capacity, origin));
   switch (asked.kind) {
     case Capacity::Kind::all:
-      change.to = beside + plan_.memory.whole;
-      break;
+      return least_capacity() + plan_.memory.whole;
     case Capacity::Kind::share:
-      change.to =
-          static_cast<uint64_t>(asked.share * static_cast<double>(plan_.store.manifest().tensor_bytes));
-      break;
+      return static_cast<uint64_t>(asked.share * static_cast<double>(plan_.store.manifest().tensor_bytes));
     case Capacity::Kind::bytes:
-      change.to = asked.bytes;
       break;
   }
+  return asked.bytes;
+}
+
+Status Runtime::set_capacity(std::string_view capacity, bool fit) {
+  BudgetChange change{engine_->steps(), budget_.capacity(), 0, 0, false};
+  TIERD_ASSIGN(change.to, capacity_bytes(capacity, kCapacity));
+  TIERD_TRY(scheduler_->resizable());
+  const uint64_t resident = resident_bytes();
+  const uint64_t beside = least_capacity();
   if (change.to < beside) {
     if (!fit) {
       return Error{Code::no_space, kCapacity,

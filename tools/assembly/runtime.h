@@ -79,6 +79,10 @@ class Runtime {
     bool raised_to_least = false;
   };
   const std::vector<BudgetChange>& budget_changes() const { return budget_changes_; }
+  // What a capacity means here, in bytes. Error: invalid_argument naming `origin`.
+  Result<uint64_t> capacity_bytes(std::string_view capacity, std::string_view origin) const;
+  // The smallest that there can be now: what is in use beside the weights that stay.
+  uint64_t least_capacity() const { return budget_.used() - resident_bytes(); }
 
   // Closes the trace, if run.trace names one; with nothing in flight. Error: io_error.
   Status end_trace();

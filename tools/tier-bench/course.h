@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/memory_group.h"
 #include "core/base/result.h"
 #include "tools/tier-bench/arguments.h"
-#include "tools/tier-bench/memory_group.h"
 #include "tools/tier-bench/peer.h"
 #include "tools/tier-bench/subject.h"
 

@@ -96,6 +96,7 @@ class CacheTrace {
   }
 
   void step() {
+    if (random_.below(3) == 0) begin_sequence();
     for (SiteId site = 0; site < sites_.size() && well(); ++site) {
       if (sites_[site].domain != site) continue;
       if (random_.below(3) == 0) land_one();
@@ -106,6 +107,7 @@ class CacheTrace {
     if (well()) resplit();
     if (random_.below(8) == 0 && well()) resize(bytes_ / 4 * random_.below(5));
     if (random_.below(12) == 0 && well()) take_over();
+    if (!sequences_.empty() && random_.below(3) == 0 && well()) end_sequence();
   }
 
   void end() {
@@ -117,6 +119,20 @@ class CacheTrace {
 
  private:
   void answered(const Status& status) { well_ = well_ && check_answered(status, report_); }
+
+  void begin_sequence() {
+    // Numbers come back once their sequence has ended.
+    const uint64_t sequence = random_.below(64);
+    if (std::find(sequences_.begin(), sequences_.end(), sequence) != sequences_.end()) return;
+    sequences_.push_back(sequence);
+    answered(cache_->strategy.call_if(&tierd_cache_1::begin_sequence, "begin_sequence", sequence));
+  }
+  // After a take-over: of one that began before this instance came.
+  void end_sequence() {
+    const size_t which = random_.below(static_cast<uint32_t>(sequences_.size()));
+    answered(cache_->strategy.call_if(&tierd_cache_1::end_sequence, "end_sequence", sequences_[which]));
+    sequences_.erase(sequences_.begin() + static_cast<std::ptrdiff_t>(which));
+  }
 
   std::optional<std::vector<uint32_t>> share(Cache& cache, const std::vector<uint32_t>& most) {
     Guarded<uint32_t> slots(sites_.size());
@@ -402,6 +418,7 @@ class CacheTrace {
   std::unique_ptr<Cache> cache_;
   std::optional<Tier> tier_;
   std::deque<Read> reads_;
+  std::vector<uint64_t> sequences_;  // that have begun
   uint64_t bytes_ = 0;
   Fingerprint fingerprint_;
   bool well_ = true;

@@ -24,7 +24,8 @@ constexpr const char* kDescription =
     "  tierd --config configs/hybrid.toml -m model/ --set tiers.dram.capacity=50% --check\n"
     "\n"
     "Without a prompt it serves: OpenAI's API (/v1/completions, /v1/models ...) and llama-server's, on "
-    "--host and --port. With one (-p, -f) the generated text, and nothing else, goes to standard output; "
+    "--host and --port; /v1/tiers shows and moves the budget. With one (-p, -f) the generated text, and "
+    "nothing else, goes to standard output; "
     "progress and report go to standard error.\n";
 
 constexpr const char* kFooter = R"(

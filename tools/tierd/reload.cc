@@ -6,7 +6,7 @@
 #include <csignal>
 
 #include "core/base/log.h"
-#include "core/base/units.h"
+#include "tools/tierd/capacity_move.h"
 
 namespace tierd {
 namespace {
@@ -14,10 +14,6 @@ namespace {
 constexpr const char* kCapacity = "tiers.dram.capacity";
 
 std::atomic<bool> the_hangup{false};
-
-std::string bytes_text(uint64_t bytes) {
-  return format_bytes(static_cast<double>(bytes));
-}
 
 }  // namespace
 
@@ -36,26 +32,19 @@ void Reload::look(Runtime& runtime) {
   if (!read.ok()) return say("not taken over: " + read.error().line());
   for (const std::string& key : changed_keys(in_force_, *read)) {
     if (key == kCapacity) {
-      take_capacity(runtime, read->dram_capacity);
+      const Status taken = take_capacity(runtime, read->dram_capacity);
+      if (!taken.ok()) say(taken.error().line());
     } else {
       say(fmt::format("{}: {}: takes a restart", arguments_.config_file, key));
     }
   }
 }
 
-void Reload::take_capacity(Runtime& runtime, const std::string& capacity) {
+Status Reload::take_capacity(Runtime& runtime, const std::string& capacity) {
   const size_t before = runtime.budget_changes().size();
-  const Status changed = runtime.set_capacity(capacity, arguments_.fit);
-  if (runtime.budget_changes().size() != before) {
-    in_force_.dram_capacity = capacity;
-    const Runtime::BudgetChange& change = runtime.budget_changes().back();
-    if (!arguments_.quiet) {
-      say(fmt::format("{}: {} -> {}{}, of which weights have {}", kCapacity, bytes_text(change.from),
-                      bytes_text(change.to), change.raised_to_least ? " (raised to the least)" : "",
-                      bytes_text(change.resident)));
-    }
-  }
-  if (!changed.ok()) say(changed.error().line());
+  Status moved = move_capacity(runtime, {capacity, arguments_.fit}, arguments_.quiet);
+  if (runtime.budget_changes().size() != before) in_force_.dram_capacity = capacity;
+  return moved;
 }
 
 }  // namespace tierd

@@ -1,4 +1,5 @@
-// SIGHUP: the configuration is read again between two steps, and a changed budget taken over.
+// The budget changes between two steps: by SIGHUP, when the configuration is read again, or as a client
+// wants.
 #pragma once
 
 #include <string>
@@ -22,10 +23,11 @@ class Reload {
   // error, a line for each change, what has become of it. A file that cannot be read, and a budget that
   // cannot be, change nothing.
   void look(Runtime& runtime);
+  // [main thread, between two steps] Another tiers.dram.capacity, whoever wants it; told on standard error.
+  // Until the file is read again, it counts as the file's. Errors: those of Runtime::set_capacity.
+  Status take_capacity(Runtime& runtime, const std::string& capacity);
 
  private:
-  void take_capacity(Runtime& runtime, const std::string& capacity);
-
   const Arguments& arguments_;
   Config in_force_;  // as file and `--set` had it
 };

@@ -289,6 +289,8 @@ json report_json(Runtime& runtime, const RunResult& result) {
   report["shared_work"] = compute.shared_work;
   report["activation_error"] = compute.activation_error;
   report["budget"] = budget_json(runtime);
+  if (result.pressure)
+    report["pressure"] = {{"shrinks", result.pressure->shrinks}, {"grows", result.pressure->grows}};
   report["peak_rss_bytes"] = peak_rss_bytes();
   report["prompt_tokens"] = result.prompt_tokens;
   report["generated_tokens"] = result.generated_tokens;
@@ -375,6 +377,10 @@ std::string report_text(const json& r) {
                              size_text(change["capacity_bytes"]), change["step"].get<uint64_t>());
     }
     line("budget", fmt::format("{}; at most {} were held", changes, size_text(budget["peak_bytes"])));
+  }
+  if (r.contains("pressure")) {
+    line("pressure", fmt::format("{} steps down, {} up", r["pressure"]["shrinks"].get<uint64_t>(),
+                                 r["pressure"]["grows"].get<uint64_t>()));
   }
   line("DRAM", fmt::format("{} of {}{}: {}",
                            size_text(budget[budget["changes"].empty() ? "peak_bytes" : "used_bytes"]),

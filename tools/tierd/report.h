@@ -2,10 +2,12 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/assembly/runtime.h"
+#include "tools/tierd/pressure_relief.h"
 
 namespace tierd {
 
@@ -18,6 +20,7 @@ struct RunResult {
   std::vector<uint64_t> decode_read_bytes;  // of each decode step
   uint64_t guessed_tokens = 0;
   uint64_t right_guesses = 0;
+  std::optional<PressureCounts> pressure;  // where it is watched
 };
 
 nlohmann::json report_json(Runtime& runtime, const RunResult& result);

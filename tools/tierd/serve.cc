@@ -10,11 +10,13 @@
 #include <thread>
 
 #include "core/base/log.h"
+#include "core/base/time.h"
 #include "core/engine/batcher.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/tierd/api/api.h"
 #include "tools/tierd/engine_desk.h"
 #include "tools/tierd/http/http_server.h"
+#include "tools/tierd/pressure_relief.h"
 #include "tools/tierd/signals.h"
 
 namespace tierd {
@@ -38,7 +40,11 @@ std::string name_of(const std::string& path) {
 
 Api::Options api_options(const Arguments& arguments, const RunPlan& plan, Result<ChatTemplate> chat) {
   const Manifest& manifest = plan.store.manifest();
-  Api::Options options{{}, {}, {}, std::move(chat), {}, arguments.quiet};
+  Api::Options options{{}, {}, {}, {}, std::move(chat), {}, arguments.quiet};
+  std::error_code unknown;
+  const uintmax_t stored = std::filesystem::file_size(plan.store.data_path(), unknown);
+  options.tiers = {{"dram", arguments.config.dram.agent, true, 0},
+                   {"flash", arguments.config.flash.agent, false, unknown ? 0 : stored}};
   for (const Site& site : plan.model.sites) options.sites.push_back({site.name, site.n});
   ServedModel& model = options.model;
   model.name = arguments.alias.empty() ? name_of(arguments.config.model) : arguments.alias;
@@ -107,8 +113,24 @@ class StoreWatch {
   bool changed_ = false;
 };
 
-ServiceState state_of(Runtime& runtime, const Batcher& batcher, const StoreWatch& watch) {
+// Who changes the budget between two steps.
+struct BudgetMovers {
+  Reload& reload;
+  PressureRelief* relief;  // NULL: pressure is not watched
+
+  void look(Runtime& runtime) const {
+    reload.look(runtime);
+    if (relief != nullptr) relief->look(now_ns());
+  }
+};
+
+ServiceState state_of(Runtime& runtime, const Batcher& batcher, const StoreWatch& watch,
+                      const PressureRelief* relief) {
   ServiceState state;
+  if (relief != nullptr) {
+    state.pressure_shrinks = relief->counts().shrinks;
+    state.pressure_grows = relief->counts().grows;
+  }
   state.texts = batcher.counters();
   state.sequences = batcher.sequences();
   state.waiting = batcher.waiting();
@@ -127,10 +149,17 @@ ServiceState state_of(Runtime& runtime, const Batcher& batcher, const StoreWatch
 }
 
 // The engine's part: texts, until it is time to end.
-Status run_texts(Runtime& runtime, Batcher& batcher, EngineDesk& desk, Api& api, Reload& reload,
+Status run_texts(Runtime& runtime, Batcher& batcher, EngineDesk& desk, Api& api, const BudgetMovers& movers,
                  const std::atomic<Going>& going) {
   StoreWatch watch(runtime.plan().store);
-  const auto tell = [&] { api.set_state(state_of(runtime, batcher, watch)); };
+  const auto tell = [&] { api.set_state(state_of(runtime, batcher, watch, movers.relief)); };
+  api.set_capacity_by([&](const std::string& capacity) -> Result<CapacityChange> {
+    const Status taken = movers.reload.take_capacity(runtime, capacity);
+    tell();
+    TIERD_TRY(taken);
+    const Runtime::BudgetChange& change = runtime.budget_changes().back();
+    return CapacityChange{change.from, change.to, runtime.budget().used(), change.raised_to_least};
+  });
   std::optional<std::chrono::steady_clock::time_point> ends;
   tell();
   for (;;) {
@@ -148,7 +177,7 @@ Status run_texts(Runtime& runtime, Batcher& batcher, EngineDesk& desk, Api& api,
     } else {
       // What was read ahead, and a budget that was changed, do not wait for the next request.
       TIERD_TRY(runtime.engine().drain());
-      reload.look(runtime);
+      movers.look(runtime);
       tell();
       desk.wait(kLook);
     }
@@ -182,6 +211,9 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, const Runtim
   auto created = Runtime::create(std::move(plan), options);
   if (!created.ok()) return fail(created.error(), exit_code(created.error()));
   Runtime& runtime = **created;
+  const auto relief = PressureRelief::create(runtime, arguments.quiet);
+  if (!relief.ok()) return fail(relief.error(), kBadInput);
+  const BudgetMovers movers{reload, relief->get()};
   std::atomic<Going> going{Going::loading};
   std::atomic<int> ended_by{0};
   std::optional<SignalThread> signals(std::in_place, std::initializer_list<int>{SIGINT, SIGTERM, SIGHUP},
@@ -201,11 +233,11 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, const Runtim
   Status status = runtime.load([&](double share) { api.set_loaded(share); });
   Going loading = Going::loading;
   if (status.ok() && going.compare_exchange_strong(loading, Going::on)) {
-    runtime.engine().set_between_steps([&] { reload.look(runtime); });
+    runtime.engine().set_between_steps([&] { movers.look(runtime); });
     Batcher batcher(runtime.engine(), {runtime.plan().memory.model.sequences, kMostWaiting});
     api.set_batcher(&batcher);
     if (!arguments.quiet) say(fmt::format("serving on http://{}:{}", arguments.host, server.port()));
-    status = run_texts(runtime, batcher, desk, api, reload, going);
+    status = run_texts(runtime, batcher, desk, api, movers, going);
     api.set_batcher(nullptr);
     batcher.cancel_all();
     for (const EngineDesk::Work& work : desk.take()) work();

@@ -177,6 +177,8 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, co
   auto created = Runtime::create(std::move(plan), options);
   if (!created.ok()) return fail(created.error(), exit_code(created.error()));
   Runtime& runtime = **created;
+  const auto relief = PressureRelief::create(runtime, arguments.quiet);
+  if (!relief.ok()) return fail(relief.error(), kBadInput);
   the_waiter.store(&runtime.dispatcher().waiter());
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
@@ -187,10 +189,14 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, co
     the_waiter.store(nullptr);
     return fail(status.error(), exit_code(status.error()));
   }
-  runtime.engine().set_between_steps([&] { reload.look(runtime); });
+  runtime.engine().set_between_steps([&] {
+    reload.look(runtime);
+    if (*relief != nullptr) (*relief)->look(now_ns());
+  });
   TerminalRun run(runtime, tokenizer, drafter.get(), arguments);
   if (status.ok()) status = run.run();
   run.result().load_ns = load_ns;
+  if (*relief != nullptr) run.result().pressure = (*relief)->counts();
   Status drained = runtime.engine().drain();
   if (const Status traced = runtime.end_trace(); drained.ok()) drained = traced;
   the_waiter.store(nullptr);

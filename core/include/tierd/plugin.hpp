@@ -280,7 +280,9 @@ struct CacheTable {
                               pick_resize<T>(decltype(F::resize){}),
                               pick_expire<T>(decltype(F::expire){}),
                               pick_rows_kept<T>(decltype(F::rows_kept){}),
-                              pick_resplit<T>(decltype(F::resplit){})};
+                              pick_resplit<T>(decltype(F::resplit){}),
+                              pick_begin_sequence<T>(decltype(F::begin_sequence){}),
+                              pick_end_sequence<T>(decltype(F::end_sequence){})};
 };
 template <class T>
 struct BalancerTable {

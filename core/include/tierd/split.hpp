@@ -58,9 +58,10 @@ inline void split_evenly(const Host& host, uint64_t bytes, uint32_t* max_slots) 
                [](const tierd_site_view& site) { return site.alias_of == TIERD_NO_SITE; });
 }
 
-// Whether a step uses only some of a site's neurons: networks in bundles are, whose neurons are predicted.
+// Whether a step uses only some of a site's neurons: of whatever is not sliced by rows, neurons, channels or
+// experts are chosen for each token.
 inline bool used_in_part(const tierd_site_view& site) {
-  return site.axis == TIERD_AXIS_NEURON && site.given == 0;
+  return site.axis != TIERD_AXIS_ROW && site.given == 0;
 }
 
 // Where a step uses some sites in part, those that it uses whole come first: a slot of theirs saves a read in

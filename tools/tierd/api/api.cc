@@ -58,6 +58,25 @@ Result<json> body_of(const HttpRequest& request) {
   return parse_json(request.body, kRequest);
 }
 
+constexpr std::string_view kTiers = "/v1/tiers/";
+constexpr std::string_view kOfATier = "/capacity";
+
+// Of "/v1/tiers/{tier}/capacity"; empty: another path.
+std::string_view tier_in(std::string_view path) {
+  const bool fits =
+      path.starts_with(kTiers) && path.ends_with(kOfATier) && path.size() > kTiers.size() + kOfATier.size();
+  return fits ? path.substr(kTiers.size(), path.size() - kTiers.size() - kOfATier.size()) : "";
+}
+
+// "3.5GB", "60%", or bytes as a number.
+Result<std::string> capacity_in(const HttpRequest& request) {
+  TIERD_ASSIGN(const json body, body_of(request));
+  TIERD_ASSIGN(const JsonFields fields, JsonFields::of(body, kRequest));
+  if (fields.has("capacity") && body["capacity"].is_number_unsigned())
+    return std::to_string(body["capacity"].get<uint64_t>());
+  return fields.text("capacity");
+}
+
 }  // namespace
 
 // Texts that one client waits for.
@@ -102,6 +121,10 @@ struct Api::Entry {
   Route route;
   bool open = false;  // without a key
   bool while_loading = false;
+
+  bool takes(std::string_view of) const {
+    return of == path || (route == &Api::tier_capacity && !tier_in(of).empty());
+  }
 };
 
 std::span<const Api::Entry> Api::entries() {
@@ -113,6 +136,8 @@ std::span<const Api::Entry> Api::entries() {
       {"/props", "GET", &Api::props},
       {"/slots", "GET", &Api::slots},
       {"/metrics", "GET", &Api::metrics},
+      {"/v1/tiers", "GET", &Api::tiers},
+      {"/v1/tiers/{tier}/capacity", "POST", &Api::tier_capacity},
       {"/tokenize", "POST", &Api::tokenize, false, true},
       {"/detokenize", "POST", &Api::detokenize, false, true},
       {"/v1/embeddings", "POST", &Api::embeddings},
@@ -128,7 +153,7 @@ const Api::Entry* Api::entry_for(const HttpRequest& request) {
   // Whoever only asks whether there is something gets what GET gets, without the body.
   const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
   for (const Entry& entry : entries()) {
-    if (request.path == entry.path && method == entry.method) return &entry;
+    if (entry.takes(request.path) && method == entry.method) return &entry;
   }
   return nullptr;
 }
@@ -141,7 +166,7 @@ bool Api::admit(const HttpRequest& head, HttpReply& reply) {
   const Entry* const entry = entry_for(head);
   if (entry == nullptr) {
     const bool known = std::any_of(entries().begin(), entries().end(),
-                                   [&](const Entry& other) { return head.path == other.path; });
+                                   [&](const Entry& other) { return other.takes(head.path); });
     return known ? refuse(405, fmt::format("{} does not take {}", head.path, head.method))
                  : refuse(404, fmt::format("there is no {}", well_formed(head.path.substr(0, 200))));
   }
@@ -257,6 +282,47 @@ void Api::slots(const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
 
 void Api::metrics(const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
   reply->send(200, "text/plain; version=0.0.4", metrics_.text(state()));
+}
+
+void Api::tiers(const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
+  const ServiceState now = state();
+  json list = json::array();
+  for (const ServedTier& tier : options_.tiers) {
+    list.push_back({{"tier", tier.name},
+                    {"kind", tier.kind},
+                    {"capacity_bytes", tier.has_capacity ? json(now.budget_bytes) : json()},
+                    {"used_bytes", tier.has_capacity ? now.used_bytes : tier.bytes}});
+  }
+  send(*reply, json{{"tiers", std::move(list)}});
+}
+
+void Api::tier_capacity(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+  const std::string name(tier_in(request.path));
+  const auto tier = std::find_if(options_.tiers.begin(), options_.tiers.end(),
+                                 [&](const ServedTier& other) { return other.name == name; });
+  if (tier == options_.tiers.end()) {
+    return send(*reply,
+                api_error(404, fmt::format("there is no tier '{}'", well_formed(name.substr(0, 200)))));
+  }
+  if (!tier->has_capacity)
+    return send(*reply, api_error(400, fmt::format("tier '{}' has no capacity to be set", name)));
+  const auto capacity = capacity_in(request);
+  if (!capacity.ok()) return send(*reply, api_error(capacity.error()));
+  const bool left = desk_.try_leave([this, name, capacity = *capacity, reply] {
+    const Result<CapacityChange> change =
+        batcher_.load() != nullptr
+            ? set_capacity_(capacity)
+            : Result<CapacityChange>(Error{Code::cancelled, "server", "is going down"});
+    server_->post([name, change, reply] {
+      if (!change.ok()) return send(*reply, api_error(change.error()));
+      send(*reply, json{{"tier", name},
+                        {"old_capacity_bytes", change->from_bytes},
+                        {"capacity_bytes", change->to_bytes},
+                        {"used_bytes", change->used_bytes},
+                        {"raised_to_least", change->raised_to_least}});
+    });
+  });
+  if (!left) send(*reply, api_error(429, "too many requests wait"));
 }
 
 void Api::tokenize(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {

@@ -34,10 +34,27 @@ struct ServedModel {
   uint64_t started = 0;  // s since 1970
 };
 
+// A tier of the run. What it holds of its capacity is in ServiceState, where it has one.
+struct ServedTier {
+  std::string name;  // as the configuration calls it
+  std::string kind;  // the agent that serves it
+  bool has_capacity = false;
+  uint64_t bytes = 0;  // of one without: what lies there
+};
+
+// What became of a tier's capacity.
+struct CapacityChange {
+  uint64_t from_bytes = 0;
+  uint64_t to_bytes = 0;
+  uint64_t used_bytes = 0;
+  bool raised_to_least = false;
+};
+
 class Api final : public HttpHandler {
  public:
   struct Options {
     ServedModel model;
+    std::vector<ServedTier> tiers;
     CompletionDefaults defaults;
     std::vector<std::string> keys;  // one of them is asked for; none: nothing is
     Result<ChatTemplate> chat;      // or why there are no chats
@@ -60,6 +77,10 @@ class Api final : public HttpHandler {
   void set_loaded(double share) { loaded_.store(share); }
   // [engine's thread]
   void set_state(ServiceState state);
+  // [engine's thread] Who changes the capacity of the tier that has one, between two steps; before work is
+  // taken from the desk. Errors: invalid_argument, no_space, naming the least that would do, and others.
+  using SetCapacity = std::function<Result<CapacityChange>(const std::string& capacity)>;
+  void set_capacity_by(SetCapacity set_capacity) { set_capacity_ = std::move(set_capacity); }
 
  private:
   struct Submission;
@@ -74,6 +95,8 @@ class Api final : public HttpHandler {
   void props(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
   void slots(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
   void metrics(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
+  void tiers(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
+  void tier_capacity(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
   void tokenize(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
   void detokenize(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
   void embeddings(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
@@ -98,6 +121,7 @@ class Api final : public HttpHandler {
   HttpServer* server_ = nullptr;
   std::atomic<Batcher*> batcher_{nullptr};
   std::atomic<double> loaded_{0};
+  SetCapacity set_capacity_;  // the engine's thread's
   std::mutex mutex_;
   ServiceState state_;
   std::mt19937_64 random_;

@@ -95,6 +95,10 @@ std::string Metrics::text(const ServiceState& state) {
   gauge("tierd_credits", "Credits that are left.", state.credits, {{"agent", "flash"}});
   gauge("tierd_budget_bytes", "Capacity of a tier.", state.budget_bytes, {{"tier", "dram"}});
   gauge("tierd_used_bytes", "What is held of it.", state.used_bytes, {{"tier", "dram"}});
+  count("tierd_pressure_shrinks_total", "Steps down of a tier's capacity, because memory was short.",
+        state.pressure_shrinks, {{"tier", "dram"}});
+  count("tierd_pressure_grows_total", "Steps up again, when it was not any more.", state.pressure_grows,
+        {{"tier", "dram"}});
   gauge("tierd_store_changed", "1: the store on disk is no longer the one that is served.",
         state.store_changed ? 1 : 0);
   for (size_t s = 0; s < sites_.size() && s < state.use.size(); ++s) {

@@ -21,9 +21,11 @@ struct ServiceState {
   SchedulerCounters scheduler;
   ReadCounts flash;
   uint64_t budget_bytes = 0;
-  uint64_t used_bytes = 0;
-  std::vector<SiteUse> use;    // [sites]
-  bool store_changed = false;  // somebody has replaced it
+  uint64_t used_bytes = 0;        // of it
+  uint64_t pressure_shrinks = 0;  // of the budget, because memory was short
+  uint64_t pressure_grows = 0;    // and because it was not any more
+  std::vector<SiteUse> use;       // [sites]
+  bool store_changed = false;     // somebody has replaced it
   // Of the flash agent.
   uint32_t credits = 0;   // left
   uint64_t requests = 0;  // that wait for one

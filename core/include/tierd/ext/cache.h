@@ -52,6 +52,11 @@ typedef struct tierd_cache_1 {
   /* After `end_step`: *wanted = 1 if another split of the bytes that there are would serve better. `resize`
    * is called next then, with the same bytes; nothing is on its way or in use. Needs `resize`. */
   int (*resplit)(void* self, uint32_t* wanted);
+  /* A session is about to pass its first tokens; each unit's instance is told. */
+  int (*begin_sequence)(void* self, uint64_t sequence);
+  /* The session is over, or forgets its tokens; its number may begin again. An instance that took another's
+   * place may hear of the end of a sequence that began before it came. */
+  int (*end_sequence)(void* self, uint64_t sequence);
 } tierd_cache_1;
 
 #ifdef __cplusplus

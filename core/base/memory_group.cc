@@ -1,5 +1,6 @@
-#include "tools/tier-bench/memory_group.h"
+#include "core/base/memory_group.h"
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <sstream>
@@ -38,6 +39,12 @@ std::optional<uint64_t> read_number(const std::string& path) {
   return number;
 }
 
+// "max" of version 2 is no number.
+std::optional<uint64_t> read_limit(const MemoryGroup& group) {
+  const auto limit = read_number(group.directory + (group.v2 ? "/memory.max" : "/memory.limit_in_bytes"));
+  return limit && *limit >= kUnlimited ? std::nullopt : limit;
+}
+
 }  // namespace
 
 std::optional<MemoryGroup> find_memory_group(std::string_view mounts, std::string_view groups) {
@@ -67,14 +74,28 @@ std::optional<MemoryGroup> find_memory_group(std::string_view mounts, std::strin
 std::optional<MemoryGroupUse> read_use(const MemoryGroup& group) {
   const auto peak = read_number(group.directory + (group.v2 ? "/memory.peak" : "/memory.max_usage_in_bytes"));
   if (!peak) return {};
-  // "max" of version 2 is no number.
-  auto limit = read_number(group.directory + (group.v2 ? "/memory.max" : "/memory.limit_in_bytes"));
-  if (limit && *limit >= kUnlimited) limit.reset();
-  return MemoryGroupUse{limit, *peak};
+  return MemoryGroupUse{read_limit(group), *peak};
+}
+
+std::optional<double> used_share(const MemoryGroup& group) {
+  const auto limit = read_limit(group);
+  const auto used = read_number(group.directory + (group.v2 ? "/memory.current" : "/memory.usage_in_bytes"));
+  if (!limit || *limit == 0 || !used) return {};
+  uint64_t idle = 0;
+  const std::string name = group.v2 ? "inactive_file " : "total_inactive_file ";
+  for (const std::string& line : split(read_text(group.directory + "/memory.stat"), '\n')) {
+    if (!line.starts_with(name)) continue;
+    (void)std::from_chars(line.data() + name.size(), line.data() + line.size(), idle);
+  }
+  return static_cast<double>(*used - std::min(*used, idle)) / static_cast<double>(*limit);
+}
+
+std::optional<MemoryGroup> own_memory_group() {
+  return find_memory_group(read_text("/proc/self/mounts"), read_text("/proc/self/cgroup"));
 }
 
 std::optional<MemoryGroupUse> memory_group_use() {
-  const auto group = find_memory_group(read_text("/proc/self/mounts"), read_text("/proc/self/cgroup"));
+  const auto group = own_memory_group();
   return group ? read_use(*group) : std::nullopt;
 }
 

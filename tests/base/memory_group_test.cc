@@ -1,4 +1,4 @@
-#include "tools/tier-bench/memory_group.h"
+#include "core/base/memory_group.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ void write(const std::string& path, const std::string& text) {
 }
 
 std::string fresh_folder(const std::string& name) {
-  const std::string folder = testing::TempDir() + "tier-bench-" + name;
+  const std::string folder = testing::TempDir() + "memory-group-" + name;
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   return folder;
@@ -70,6 +70,24 @@ TEST(MemoryGroup, Version1SaysNoLimitByAHugeNumber) {
   const auto use = read_use({v1, false});
   ASSERT_TRUE(use);
   EXPECT_FALSE(use->limit_bytes);
+}
+
+TEST(MemoryGroup, TheShareInUseLeavesOutIdlePagesOfFiles) {
+  const std::string v1 = fresh_folder("share-v1");
+  write(v1 + "/memory.limit_in_bytes", "2000\n");
+  write(v1 + "/memory.usage_in_bytes", "1500\n");
+  EXPECT_EQ(used_share({v1, false}), 0.75);
+  write(v1 + "/memory.stat", "inactive_file 9\ntotal_inactive_file 500\ntotal_active_file 100\n");
+  EXPECT_EQ(used_share({v1, false}), 0.5);
+  write(v1 + "/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_FALSE(used_share({v1, false}));
+
+  const std::string v2 = fresh_folder("share-v2");
+  write(v2 + "/memory.max", "1000\n");
+  EXPECT_FALSE(used_share({v2, true}));
+  write(v2 + "/memory.current", "900\n");
+  write(v2 + "/memory.stat", "anon 100\ninactive_file 2000\n");
+  EXPECT_EQ(used_share({v2, true}), 0.0);
 }
 
 TEST(MemoryGroup, NothingWhereTheFilesAreMissing) {

@@ -23,7 +23,12 @@ struct MemoryGroupUse {
 // Nothing where the group's files are not to be read.
 std::optional<MemoryGroupUse> read_use(const MemoryGroup& group);
 
+// What of the group's limit is in use, 0 to 1; pages of files that nobody used of late are not counted, since
+// they go by themselves. Nothing without a limit, and where the files are not to be read.
+std::optional<double> used_share(const MemoryGroup& group);
+
 // Of this process.
+std::optional<MemoryGroup> own_memory_group();
 std::optional<MemoryGroupUse> memory_group_use();
 
 }  // namespace tierd

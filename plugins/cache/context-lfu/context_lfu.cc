@@ -1,0 +1,154 @@
+// ActiveFlow's dynamic weight caching (4.2). Of each site, counts how often every neuron was used in the
+// present context. Who is missing comes in if there is room, or if its count, this use included, is greater
+// than the least of those that may leave, whose place it takes; all others pass by. Of those with the least
+// count, the one leaves that was used longest ago; of those, the lowest number.
+//
+// What is read ahead keeps to the same rule, as if it were used now, but counts nothing before it is used.
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "tierd/plugin.hpp"
+#include "tierd/split.hpp"
+
+namespace {
+
+constexpr tierd_param kParams[] = {
+    tierd::text("counts", "context", "context|task",
+                "context: counts begin anew with a sequence that begins while no other goes on, and go on "
+                "through one that joins others; task: they are never forgotten (the paper compares both)"),
+};
+
+class ContextLfu {
+ public:
+  explicit ContextLfu(const tierd::Host& host)
+      : host_(host), by_context_(std::strcmp(host.text("counts"), "context") == 0), sites_(host.n_sites()) {
+    for (uint32_t s = 0; s < host.n_sites(); ++s) {
+      const uint32_t n = host.site(s).n;
+      sites_[s] = {std::vector<uint64_t>(n), std::vector<uint64_t>(n), std::vector<uint8_t>(n), 0};
+    }
+  }
+
+  void begin_sequence(uint64_t sequence) {
+    if (by_context_ && live_.empty()) {
+      for (Site& site : sites_) std::fill(site.uses.begin(), site.uses.end(), 0u);
+    }
+    live_.insert(sequence);
+  }
+  void end_sequence(uint64_t sequence) { live_.erase(sequence); }
+
+  void share(uint64_t bytes, uint32_t* max_slots) { tierd::split_whole_first(host_, bytes, max_slots); }
+
+  void resize(uint64_t bytes, uint32_t* max_slots, tierd_victims_out& victims) {
+    share(bytes, max_slots);
+    victims.n = 0;
+    for (uint32_t s = 0; s < host_.n_sites(); ++s) {
+      const auto here = static_cast<uint32_t>(std::count(sites_[s].here.begin(), sites_[s].here.end(), 1));
+      if (here <= max_slots[s]) continue;
+      const uint32_t room = victims.cap - victims.n;
+      for (const Leaver& leaver : first_to_leave(s, std::min(here - max_slots[s], room), UINT64_MAX))
+        victims.item[victims.n++] = {s, leaver.neuron};
+    }
+  }
+
+  void admit(const tierd_set_view& missing, int /*priority*/, uint32_t free_slots, uint8_t* verdict,
+             tierd_victims_out& victims) {
+    victims.n = 0;
+    std::fill_n(verdict, missing.n, uint8_t{TIERD_VERDICT_KEEP});
+    if (missing.n <= free_slots) return;
+    const std::vector<Comer>& comers = most_used_first(missing);
+    const uint32_t most = std::min(missing.n - free_slots, victims.cap);
+    const std::vector<Leaver>& leavers = first_to_leave(missing.site, most, comers.front().uses);
+    for (uint32_t c = free_slots; c < comers.size(); ++c) {
+      const uint32_t l = c - free_slots;
+      // Further on there are only rarer comers, and leavers that were used more often.
+      if (l < leavers.size() && comers[c].uses > leavers[l].uses) {
+        victims.item[victims.n++] = {missing.site, leavers[l].neuron};
+      } else {
+        verdict[comers[c].place] = TIERD_VERDICT_BYPASS;
+      }
+    }
+  }
+
+  void landed(uint32_t s, const uint32_t* idx, uint32_t n) {
+    for (uint32_t i = 0; i < n; ++i) sites_[s].here[idx[i]] = 1;
+  }
+  void dropped(uint32_t s, const uint32_t* idx, uint32_t n, int /*why*/) {
+    for (uint32_t i = 0; i < n; ++i) sites_[s].here[idx[i]] = 0;
+  }
+
+  void touch(const tierd_set_view& used) {
+    Site& site = sites_[used.site];
+    ++site.now;
+    for (uint32_t i = 0; i < used.n; ++i) {
+      const uint32_t neuron = used.idx == nullptr ? i : used.idx[i];
+      ++site.uses[neuron];
+      site.last[neuron] = site.now;
+    }
+  }
+
+ private:
+  struct Site {
+    std::vector<uint64_t> uses;  // [n] in the present context
+    std::vector<uint64_t> last;  // [n] the pass that used it last; 0: none
+    std::vector<uint8_t> here;   // [n] whether
+    uint64_t now = 0;            // passes so far
+  };
+  struct Comer {
+    uint64_t uses;   // this one included
+    uint32_t place;  // among the missing
+    bool operator<(const Comer& other) const {
+      return uses != other.uses ? uses > other.uses : place < other.place;
+    }
+  };
+  struct Leaver {
+    uint64_t uses, last;
+    uint32_t neuron;
+    bool operator<(const Leaver& other) const {
+      return std::tie(uses, last, neuron) < std::tie(other.uses, other.last, other.neuron);
+    }
+  };
+
+  const std::vector<Comer>& most_used_first(const tierd_set_view& missing) {
+    const Site& site = sites_[missing.site];
+    comers_.clear();
+    for (uint32_t i = 0; i < missing.n; ++i)
+      comers_.push_back({site.uses[missing.idx == nullptr ? i : missing.idx[i]] + 1, i});
+    std::sort(comers_.begin(), comers_.end());
+    return comers_;
+  }
+
+  // Of those that are here, may go and were used less than `below` times, the first `most` in the order in
+  // which they leave. Only these are put in order, whatever else is here.
+  const std::vector<Leaver>& first_to_leave(uint32_t s, uint32_t most, uint64_t below) {
+    const Site& site = sites_[s];
+    leavers_.clear();
+    for (uint32_t neuron = 0; neuron < site.here.size(); ++neuron) {
+      if (site.here[neuron] != 0 && site.uses[neuron] < below && host_.evictable(s, neuron))
+        leavers_.push_back({site.uses[neuron], site.last[neuron], neuron});
+    }
+    if (most < leavers_.size()) {
+      std::nth_element(leavers_.begin(), leavers_.begin() + most, leavers_.end());
+      leavers_.resize(most);
+    }
+    std::sort(leavers_.begin(), leavers_.end());
+    return leavers_;
+  }
+
+  tierd::Host host_;
+  bool by_context_;
+  std::vector<Site> sites_;
+  std::set<uint64_t> live_;  // sequences
+  // Of one call, kept for their memory.
+  std::vector<Comer> comers_;
+  std::vector<Leaver> leavers_;
+};
+
+}  // namespace
+
+TIERD_PLUGIN(tierd::with_params(
+    tierd::cache<ContextLfu>("context-lfu", "1.0",
+                             "keeps what the present context uses most often (ActiveFlow 4.2)"),
+    kParams))

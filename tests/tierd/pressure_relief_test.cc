@@ -1,0 +1,191 @@
+// A run whose memory is short when the test says so, on a clock that the test moves.
+#include "tools/tierd/pressure_relief.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "tests/e2e/golden_model.h"
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+struct ToldPressure final : PressureSource {
+  explicit ToldPressure(const bool& is) : pressed_now(is) {}
+  bool pressed() override { return pressed_now; }
+  const bool& pressed_now;
+};
+
+class Pressure : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { cache_ = use_test_cache(); }
+  static void TearDownTestSuite() { std::filesystem::remove_all(cache_); }
+
+  void SetUp() override {
+    config_.model = TIERD_SOURCE_DIR "/configs/models/demo";
+    config_.threads = 1;
+    config_.bind = false;
+    config_.context = 32;
+    config_.dram_capacity = "60%";
+    config_.dram_staging = "256 KiB";
+    config_.cache.name = "lru";
+  }
+  Runtime& start() {
+    RuntimeOptions options;
+    options.quiet = true;
+    auto made = make_runtime(config_, options);
+    EXPECT_TRUE(made.ok()) << made.error().line();
+    runtime_ = std::move(*made);
+    EXPECT_TRUE(runtime_->load().ok());
+    return *runtime_;
+  }
+  // Steps of a tenth of what is beside the least, one a second at most, up again after ten.
+  PressureRelief& watch(uint64_t least_bytes = 0) {
+    step_ = (capacity() - runtime_->least_capacity()) / 10;
+    relief_ = std::make_unique<PressureRelief>(
+        *runtime_, std::make_unique<ToldPressure>(short_),
+        PressureRelief::Options{step_, least_bytes, kSecond, 10 * kSecond, true});
+    return *relief_;
+  }
+  uint64_t capacity() const { return runtime_->budget().capacity(); }
+  std::string refusal() {
+    const auto made = PressureRelief::create(start(), true);
+    return made.ok() ? "" : made.error().line();
+  }
+
+  Config config_;
+  std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<PressureRelief> relief_;
+  bool short_ = false;
+  uint64_t step_ = 0;
+  static inline std::string cache_;
+};
+
+TEST_F(Pressure, ShrinksByStepsAndGrowsAgainWhenItIsOver) {
+  start();
+  const uint64_t at_start = capacity();
+  PressureRelief& relief = watch();
+  relief.look(kSecond);
+  EXPECT_EQ(capacity(), at_start);
+  short_ = true;
+  relief.look(2 * kSecond);
+  EXPECT_EQ(capacity(), at_start - step_);
+  relief.look(2 * kSecond + kSecond / 2);  // what was given back has to show first
+  EXPECT_EQ(capacity(), at_start - step_);
+  relief.look(3 * kSecond);
+  EXPECT_EQ(capacity(), at_start - 2 * step_);
+  EXPECT_LE(runtime_->budget().used(), capacity());
+  short_ = false;
+  relief.look(12 * kSecond);
+  EXPECT_EQ(capacity(), at_start - 2 * step_);
+  relief.look(13 * kSecond);
+  EXPECT_EQ(capacity(), at_start - step_);
+  relief.look(22 * kSecond);
+  EXPECT_EQ(capacity(), at_start - step_);
+  relief.look(23 * kSecond);
+  EXPECT_EQ(capacity(), at_start);
+  relief.look(99 * kSecond);
+  EXPECT_EQ(capacity(), at_start);
+  EXPECT_EQ(relief.counts().shrinks, 2u);
+  EXPECT_EQ(relief.counts().grows, 2u);
+}
+
+TEST_F(Pressure, NeverBelowTheLeast) {
+  start();
+  const uint64_t least = capacity() - 3 * ((capacity() - runtime_->least_capacity()) / 10) / 2;
+  PressureRelief& relief = watch(least);
+  short_ = true;
+  for (uint64_t second = 1; second < 6; ++second) relief.look(second * kSecond);
+  EXPECT_EQ(capacity(), least);
+  EXPECT_EQ(relief.counts().shrinks, 2u);
+  EXPECT_EQ(runtime_->budget_changes().size(), 2u);
+}
+
+TEST_F(Pressure, NorBelowWhatIsInUse) {
+  start();
+  PressureRelief& relief = watch();
+  short_ = true;
+  for (uint64_t second = 1; second < 20; ++second) relief.look(second * kSecond);
+  EXPECT_EQ(capacity(), runtime_->least_capacity());
+  EXPECT_EQ(runtime_->budget_changes().size(), relief.counts().shrinks);
+}
+
+// Also where it is the one that pressure had brought about.
+TEST_F(Pressure, GrowsNoFurtherThanSomebodyHasSetSince) {
+  start();
+  PressureRelief& relief = watch();
+  short_ = true;
+  relief.look(kSecond);
+  const uint64_t pressed = capacity();
+  ASSERT_TRUE(runtime_->set_capacity(std::to_string(pressed), false).ok());
+  short_ = false;
+  relief.look(50 * kSecond);
+  EXPECT_EQ(capacity(), pressed);
+  EXPECT_EQ(relief.counts().grows, 0u);
+}
+
+TEST_F(Pressure, LosesNoBit) {
+  const auto run = [&](const std::function<void(uint32_t)>& between) {
+    Runtime& runtime = start();
+    std::vector<uint32_t> tokens;
+    for (uint32_t i = 0; i < 24; ++i) tokens.push_back(i * 37 % runtime.engine().vocab_size());
+    std::vector<float> logits;
+    for (uint32_t i = 0; i < tokens.size(); ++i) {
+      between(i);
+      const Status fed = feed(runtime.engine(), tokens, i, 1, logits);
+      EXPECT_TRUE(fed.ok()) << fed.error().line();
+    }
+    EXPECT_TRUE(runtime.engine().drain().ok());
+    return logits;
+  };
+  const std::vector<float> whole = run([](uint32_t) {});
+  const std::vector<float> disturbed = run([&](uint32_t token) {
+    if (token == 0) watch();
+    short_ = token % 12 < 6;
+    relief_->look((token + 1) * 11 * kSecond);
+  });
+  EXPECT_EQ(disturbed, whole);
+  EXPECT_GE(relief_->counts().shrinks, 10u);
+  EXPECT_GE(relief_->counts().grows, 6u);
+}
+
+TEST_F(Pressure, IsOffUnlessAskedFor) {
+  const auto made = PressureRelief::create(start(), true);
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(*made, nullptr);
+}
+
+TEST_F(Pressure, WhatCannotBeIsOneLine) {
+  config_.pressure.source = "psi";
+  const Config sound = config_;
+  config_.pressure.window_ms = 499;
+  EXPECT_EQ(refusal(), "pressure.window_ms: 499 is not within 500 and 10000");
+  config_ = sound;
+  config_.pressure.stall_ms = 2001;
+  EXPECT_EQ(refusal(), "pressure.stall_ms: 2001 is not within 1 and 2000");
+  config_ = sound;
+  config_.pressure.limit_percent = 100;
+  EXPECT_EQ(refusal(), "pressure.limit_percent: 100 is not within 1 and 99");
+  config_ = sound;
+  config_.pressure.calm_ms = 0;
+  EXPECT_EQ(refusal(), "pressure.calm_ms: 0 is not within 1 and 86400000");
+  config_ = sound;
+  config_.pressure.step = "0";
+  EXPECT_EQ(refusal(), "pressure.step: a step of no bytes changes nothing");
+  config_.pressure.step = "some";
+  EXPECT_THAT(refusal(), HasSubstr("pressure.step: "));
+  config_ = sound;
+  config_.pressure.least = "60%";
+  EXPECT_THAT(refusal(), HasSubstr("leave nothing to give back"));
+  config_ = sound;
+  config_.cache.name = "none";
+  EXPECT_THAT(refusal(), HasSubstr("cache 'none': cannot change its size"));
+}
+
+}  // namespace
+}  // namespace tierd

@@ -1,0 +1,108 @@
+#include "tools/tierd/pressure_relief.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/log.h"
+#include "tools/tierd/capacity_move.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;            // in ns
+constexpr uint64_t kLook = 50 * kMs;           // between two questions, which cost a read of files
+constexpr uint32_t kLeastWindow = 500;         // ms, as the kernel wants them
+constexpr uint32_t kLongestWindow = 10'000;    // ms
+constexpr uint32_t kLongestCalm = 86'400'000;  // ms
+
+Status check_range(const char* key, uint32_t value, uint32_t least, uint32_t most) {
+  if (value >= least && value <= most) return {};
+  return Error{Code::invalid_argument, key, fmt::format("{} is not within {} and {}", value, least, most)};
+}
+
+Status check(const PressureConfig& config) {
+  TIERD_TRY(check_range("pressure.window_ms", config.window_ms, kLeastWindow, kLongestWindow));
+  TIERD_TRY(check_range("pressure.stall_ms", config.stall_ms, 1, config.window_ms));
+  TIERD_TRY(check_range("pressure.limit_percent", config.limit_percent, 1, 99));
+  return check_range("pressure.calm_ms", config.calm_ms, 1, kLongestCalm);
+}
+
+Result<std::unique_ptr<PressureSource>> source_of(const PressureConfig& config) {
+  constexpr uint64_t kUs = 1000;
+  if (config.source == "psi")
+    return watch_stalls(stall_files(), {config.stall_ms * kUs, config.window_ms * kUs});
+  const auto group = own_memory_group();
+  if (!group) return Error{Code::unsupported, "memory cgroup", "this process is in none"};
+  return watch_limit(*group, config.limit_percent / 100.0);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PressureRelief>> PressureRelief::create(Runtime& runtime, bool quiet) {
+  const PressureConfig& config = runtime.plan().config.pressure;
+  if (config.source == "off") return std::unique_ptr<PressureRelief>();
+  TIERD_TRY(check(config));
+  Options options;
+  TIERD_ASSIGN(options.step_bytes, runtime.capacity_bytes(config.step, "pressure.step"));
+  TIERD_ASSIGN(options.least_bytes, runtime.capacity_bytes(config.least, "pressure.least"));
+  options.hold_ns = config.window_ms * kMs;
+  options.calm_ns = config.calm_ms * kMs;
+  options.quiet = quiet;
+  const uint64_t capacity = runtime.budget().capacity();
+  if (options.step_bytes == 0)
+    return Error{Code::invalid_argument, "pressure.step", "a step of no bytes changes nothing"};
+  if (std::max(options.least_bytes, runtime.least_capacity()) >= capacity) {
+    return Error{
+        Code::invalid_argument, "pressure.least",
+        fmt::format("{} bytes, and {} in use beside the weights that stay, leave nothing to give back "
+                    "of a capacity of {}",
+                    options.least_bytes, runtime.least_capacity(), capacity)};
+  }
+  TIERD_TRY(runtime.scheduler().resizable());
+  auto source = source_of(config);
+  if (!source.ok()) {
+    return Error{Code::unsupported, "pressure.source",
+                 fmt::format("'{}' is not available here: {}", config.source, source.error().line())};
+  }
+  return std::make_unique<PressureRelief>(runtime, std::move(*source), options);
+}
+
+PressureRelief::PressureRelief(Runtime& runtime, std::unique_ptr<PressureSource> source,
+                               const Options& options)
+    : runtime_(runtime),
+      source_(std::move(source)),
+      options_(options),
+      wanted_(runtime.budget().capacity()),
+      changes_(runtime.budget_changes().size()) {}
+
+void PressureRelief::look(uint64_t now_ns) {
+  if (now_ns < next_look_) return;
+  next_look_ = now_ns + kLook;
+  const uint64_t capacity = runtime_.budget().capacity();
+  if (runtime_.budget_changes().size() != changes_) {  // somebody else has set it since
+    wanted_ = capacity;
+    changes_ = runtime_.budget_changes().size();
+  }
+  if (source_->pressed()) {
+    calm_since_ = now_ns;
+    const uint64_t least = std::max(options_.least_bytes, runtime_.least_capacity());
+    if (now_ns < next_shrink_ || capacity <= least) return;
+    next_shrink_ = now_ns + options_.hold_ns;
+    if (move(capacity - std::min(options_.step_bytes, capacity - least), "memory is short"))
+      ++counts_.shrinks;
+  } else if (capacity < wanted_ && now_ns - calm_since_ >= options_.calm_ns) {
+    calm_since_ = now_ns;
+    if (move(capacity + std::min(options_.step_bytes, wanted_ - capacity), "memory is not short any more"))
+      ++counts_.grows;
+  }
+}
+
+bool PressureRelief::move(uint64_t to, const char* why) {
+  const Status moved = move_capacity(runtime_, {std::to_string(to), false, why}, options_.quiet);
+  if (!moved.ok()) say(moved.error().line());
+  return std::exchange(changes_, runtime_.budget_changes().size()) != changes_;
+}
+
+}  // namespace tierd
