@@ -20,6 +20,10 @@ struct TestSite {
   uint32_t alias_of = TIERD_NO_SITE;
   uint8_t axis = TIERD_AXIS_ROW;
   uint32_t n_in = 0;
+  std::string name = {};  // else by its number
+  uint16_t layer = 0;
+  uint16_t op_group = 0;
+  uint16_t layer_group = 0;
 };
 
 // A tensor of two dimensions.
@@ -56,7 +60,10 @@ class Plugged {
       views_[s] = {};
       views_[s].size = sizeof views_[s];
       views_[s].site = s;
-      names_.push_back("site " + std::to_string(s));
+      names_.push_back(sites[s].name.empty() ? "site " + std::to_string(s) : sites[s].name);
+      views_[s].layer = sites[s].layer;
+      views_[s].op_group = sites[s].op_group;
+      views_[s].layer_group = sites[s].layer_group;
       views_[s].alias_of = sites[s].alias_of;
       views_[s].given = sites[s].given ? 1 : 0;
       views_[s].axis = sites[s].axis;
