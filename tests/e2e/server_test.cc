@@ -470,6 +470,8 @@ TEST_F(Server, MetricsCountWhatHappened) {
   EXPECT_GT(value("tierd_link_bytes_total{link=\"flash\"}"), 0);
   EXPECT_GT(value("tierd_budget_bytes{tier=\"dram\"}"), 0);
   EXPECT_LE(value("tierd_used_bytes{tier=\"dram\"}"), value("tierd_budget_bytes{tier=\"dram\"}"));
+  EXPECT_EQ(value("tierd_pressure_shrinks_total{tier=\"dram\"}"), 0);
+  EXPECT_EQ(value("tierd_pressure_grows_total{tier=\"dram\"}"), 0);
   EXPECT_EQ(value("tierd_site_active_share{site=\"head\"}"), 1);
   EXPECT_THAT(get("/metrics").headers.at("content-type"), HasSubstr("text/plain"));
 }

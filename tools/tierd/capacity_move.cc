@@ -16,7 +16,7 @@ std::string bytes_text(uint64_t bytes) {
 
 Status move_capacity(Runtime& runtime, const CapacityMove& move, bool quiet) {
   const size_t before = runtime.budget_changes().size();
-  const Status changed = runtime.set_capacity(move.capacity, move.fit);
+  Status changed = runtime.set_capacity(move.capacity, move.fit);
   if (runtime.budget_changes().size() != before && !quiet) {
     const Runtime::BudgetChange& change = runtime.budget_changes().back();
     say(fmt::format("tiers.dram.capacity: {} -> {}{}, of which weights have {}{}{}", bytes_text(change.from),
