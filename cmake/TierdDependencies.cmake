@@ -19,7 +19,7 @@ if(TIERD_BENCH)
   find_package(benchmark REQUIRED)
 endif()
 
-# Optional, for `tier-train predictor` alone (Debian: libtorch-dev). In a function, so that what its package sets and
+# Optional, for `tier-train predictor` and `distill` (Debian: libtorch-dev). In a function, so that what its package sets and
 # says stays inside; its flags and headers reach only what links it.
 function(tierd_find_torch)
   set(CMAKE_MESSAGE_LOG_LEVEL WARNING)
@@ -32,10 +32,10 @@ if(NOT TIERD_TRAIN STREQUAL "OFF" AND NOT TIERD_SANITIZE)
   tierd_find_torch()
 endif()
 if(TIERD_TRAINS)
-  message(STATUS "tier-train: predictor and gate")
+  message(STATUS "tier-train: predictor, distill and gate")
 elseif(TIERD_TRAIN STREQUAL "ON")
   message(FATAL_ERROR
     "TIERD_TRAIN is ON: that needs libtorch (ci/install libtorch-dev) and a build without sanitizers")
 else()
-  message(STATUS "tier-train: gate alone (predictor needs libtorch: ci/install libtorch-dev)")
+  message(STATUS "tier-train: gate alone (predictor and distill need libtorch: ci/install libtorch-dev)")
 endif()

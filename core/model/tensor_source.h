@@ -27,6 +27,7 @@ struct TensorInfo {
   // apart. 0: all bytes follow each other.
   uint64_t run_bytes = 0;
   uint64_t run_stride = 0;
+  std::string theirs = {};  // its name in a Hugging Face folder; empty where it comes from another format
   uint64_t bytes() const { return encoded_bytes(encoding, rows * cols); }
 };
 

@@ -143,6 +143,7 @@ Result<TensorInfo> as_tensor(const SafetensorsTensor& tensor, const File& file, 
   }
   TensorInfo info;
   info.name = our_name(tensor.name);
+  info.theirs = tensor.name;
   info.encoding = *encoding;
   info.rows = tensor.shape.size() == 2 ? tensor.shape[0] : 1;
   info.cols = tensor.shape.back();

@@ -1,5 +1,4 @@
-// Trains the predictor of one layer. What does it is a shared object of its own, the only one that is linked
-// with libtorch: libtorch's protobuf and libsentencepiece's (core/text) share names, and must not meet.
+// Trains the predictor of one layer. What does it is the trainer's shared object, see trainer_library.h.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// tier-train: the tensors that predictors read, made from a model.
+// tier-train: what is learned from a model: the tensors that predictors read, and weights that bear masked
+// inputs.
 #include <fmt/format.h>
 
 #include <fstream>
@@ -10,6 +11,7 @@
 #include "core/base/standard_streams.h"
 #include "core/store/source.h"
 #include "tools/command_line/command_line.h"
+#include "tools/tier-train/distill.h"
 #include "tools/tier-train/train_predictors.h"
 #include "tools/tier-train/write_gates.h"
 
@@ -18,16 +20,24 @@ namespace {
 
 constexpr const char* kAbout =
     "Makes the tensors by which predictors know the active neurons of feed-forward\n"
-    "networks.\n"
+    "networks, and weights that lose less where predictor top-k leaves inputs out.\n"
     "\n"
     "  tier-train predictor opt-6.7b opt.profile.safetensors -o opt.low-rank.safetensors \\\n"
     "    --rank 0-27=128,28-31=1024\n"
     "  tier-train gate relu-llama -o gates.safetensors     # for the predictor gate, which is exact\n"
+    "  tier-train distill qwen2.5-0.5b text.txt -o qwen2.5-0.5b-top60 --sparsity 0.6\n"
     "\n"
     "Exit status: 0; 2 if nothing could be made, with one line on standard error\n"
     "that says why.";
 
+struct DistillArguments {
+  DistillPlan plan;
+  std::string fake_quant = "none";
+  std::string device = "cpu";
+};
+
 struct Arguments {
+  DistillArguments distill;
   PredictorPlan plan;  // `gate` uses model, out and quiet
   std::string dtype = "f16";
   double threshold = 0.5;
@@ -61,6 +71,15 @@ Status train(Arguments& arguments) {
 Status extract(Arguments& arguments) {
   TIERD_ASSIGN(const auto source, open_source(arguments.plan.model));
   return write_gates(*source, arguments.plan.out, arguments.plan.quiet);
+}
+
+Status run_distill(Arguments& arguments) {
+  DistillPlan& plan = arguments.distill.plan;
+  if (arguments.distill.fake_quant == "q4_0") plan.distiller.fake_quant = FakeQuant::q4_0_rows;
+  if (arguments.distill.fake_quant == "q4_0-channels") plan.distiller.fake_quant = FakeQuant::q4_0_columns;
+  plan.distiller.cuda = arguments.distill.device == "cuda";
+  TIERD_ASSIGN(const DistillReport report, distill(plan));
+  return plan.quiet ? Status() : write_output(to_table(report, plan.distiller.sparsity));
 }
 
 void add_both(CommandLine& to, PredictorPlan& plan) {
@@ -112,6 +131,71 @@ void add_predictor(CommandLine& to, Arguments& arguments) {
   to.option("--json", arguments.json, "The table for machines, with the counts behind it").named("FILE");
 }
 
+void add_distill(CommandLine& to, DistillArguments& arguments) {
+  DistillPlan& plan = arguments.plan;
+  DistillerOptions& options = plan.distiller;
+  to.option("MODEL", plan.model, "A Hugging Face folder: the teacher, and what the student begins as")
+      .required()
+      .named("MODEL");
+  to.option("TEXT", plan.text, "A text file to learn on, of the kind that the model is for")
+      .required()
+      .named("TEXT");
+  to.option("-o,--output", plan.out, "The folder to make, which tierd and transformers load")
+      .required()
+      .named("OUT");
+  to.option(
+        "--sparsity", options.sparsity,
+        "Share of the inputs of every operator of the layers that is masked; one distillation serves others")
+      .named("SHARE")
+      .between(0.0, 0.99)
+      .shows_default();
+  to.option("--learning-rate", plan.learning_rate,
+            "Of AdamW, at its highest. The larger the model the lower: 1e-6 for 8 billion parameters")
+      .named("X")
+      .between(1e-9, 1.0)
+      .shows_default();
+  to.option("--warmup", plan.warmup,
+            "Share of the steps in which the rate rises; then it falls to 0 as a cosine")
+      .named("SHARE")
+      .between(0.0, 0.9)
+      .shows_default();
+  const Argument epochs = to.option("--epochs", plan.epochs, "How often every window of TEXT is trained on")
+                              .named("N")
+                              .between(1, 1000)
+                              .shows_default();
+  to.option("--steps", plan.steps, "So many steps instead").named("N").between(1, 1 << 30).excludes(epochs);
+  to.option("--batch", plan.batch, "Windows a step").named("N").between(1, 65536).shows_default();
+  to.option("--sequence", plan.sequence, "Tokens of a window; at most the model's context")
+      .named("N")
+      .between(2, 1 << 20)
+      .shows_default();
+  to.option("--held-out", plan.held_out, "The last share of TEXT, which is judged by and not trained on")
+      .named("SHARE")
+      .between(0.001, 0.9)
+      .shows_default();
+  to.option("--clip", options.clip, "The gradient's norm is at most this; 0: whatever it is")
+      .named("X")
+      .between(0.0, 1e6)
+      .shows_default();
+  to.option("--weight-decay", options.weight_decay, "Of AdamW").named("X").between(0.0, 1.0).shows_default();
+  to.option(
+        "--fake-quant", arguments.fake_quant,
+        "Learn for weights in 4 bits: q4_0, in blocks along rows as in GGUF; q4_0-channels, along columns "
+        "as layout channel-group encodes them. OUT is not quantized")
+      .one_of({"none", "q4_0", "q4_0-channels"})
+      .named("ENCODING")
+      .shows_default();
+  to.option("--seed", plan.seed, "Decides the order of the windows").named("N").shows_default();
+  to.option("--device", arguments.device, "cpu or cuda")
+      .one_of({"cpu", "cuda"})
+      .named("DEVICE")
+      .shows_default();
+  to.option("-t,--threads", options.threads, "Threads that compute (default: one a core)")
+      .named("N")
+      .between(1, 1024);
+  to.flag("-q,--quiet", plan.quiet, "No progress and no table");
+}
+
 int run(int argc, char** argv) {
   Arguments arguments;
   Status (*command)(Arguments&) = nullptr;
@@ -121,6 +205,9 @@ int run(int argc, char** argv) {
                 arguments);
   add_both(line.command("gate", "copy the gate projections of a model", [&] { command = extract; }),
            arguments.plan);
+  add_distill(line.command("distill", "teach a model to bear masked inputs (predictor top-k)",
+                           [&] { command = run_distill; }),
+              arguments.distill);
   if (const auto status = line.parse(argc, argv)) return *status;
   const Status done = command(arguments);
   if (done.ok()) return 0;

@@ -1,4 +1,4 @@
-// The trainer by libtorch: a shared object of its own, see layer_trainer.h.
+// The trainer by libtorch: part of a shared object of its own, see trainer_library.h.
 #include <fmt/format.h>
 #include <torch/torch.h>
 

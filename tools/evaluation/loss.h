@@ -1,0 +1,32 @@
+// What one model loses on a text against another.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tierd {
+
+// Of the logits of two models after the same tokens. Natural logarithms.
+class Loss {
+ public:
+  // What each says of the token that follows: [vocab].
+  void add(std::span<const float> reference, std::span<const float> subject, uint32_t next);
+
+  uint64_t tokens() const { return divergences_.size(); }
+  double reference_perplexity() const;
+  double subject_perplexity() const;
+  // Kullback-Leibler divergence of the subject from the reference, in nats a token.
+  double mean_divergence() const;
+  double divergence_quantile(double share) const;  // 1: the largest
+  // The largest difference of any logit; 0 when all of them have the same bits.
+  float largest_difference() const { return largest_difference_; }
+
+ private:
+  double reference_nats_ = 0;
+  double subject_nats_ = 0;
+  std::vector<double> divergences_;  // [tokens]
+  float largest_difference_ = 0;
+};
+
+}  // namespace tierd

@@ -1,0 +1,34 @@
+// A transformer in libtorch, as core/model/reference.h has it in loops, whose operators may have masked
+// inputs. Part of the trainer's shared object.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+
+#include "core/model/config.h"
+
+namespace tierd {
+
+using TorchWeights = std::map<std::string, at::Tensor>;  // by our names: matrices [out x in], vectors [n]
+
+class TorchTransformer {
+ public:
+  // `frequencies` f32 [rotary_dim / 2], on the device of the weights.
+  TorchTransformer(ModelConfig config, at::Tensor frequencies)
+      : config_(std::move(config)), frequencies_(std::move(frequencies)) {}
+
+  // The logits [tokens x vocab] after each of `tokens` (i64 [n], from position 0). Of what q, k and v, o,
+  // gate and up, and down compute from, the share `sparsity` of smallest magnitude is left out, for each
+  // token by itself; gradients pass as if it were not.
+  at::Tensor forward(const TorchWeights& weights, const at::Tensor& tokens, double sparsity) const;
+
+ private:
+  struct Pass;  // one call of forward: the weights and the sparsity
+
+  ModelConfig config_;
+  at::Tensor frequencies_;
+};
+
+}  // namespace tierd
