@@ -292,7 +292,7 @@ Status Intake::wish(std::span<const Wished> wanted, uint32_t step, bool bypass) 
     Wish::Part part{site, {}};
     // Nobody makes room for a neuron that is used at the same time: it would only come again.
     residency_.pin(site, present_);
-    const Status admitted = admission_.admit(site, missing_, Priority::prefetch, bypass, part.plan);
+    Status admitted = admission_.admit(site, missing_, Priority::prefetch, bypass, part.plan);
     residency_.unpin(site, present_);
     if (!admitted.ok()) {
       for (auto& [other, plan] : wish.parts) admission_.drop(other, plan);
@@ -366,10 +366,9 @@ bool Intake::start_next(Wish& wish) {
     first = std::min(first, run_of(part->plan.neurons[part->plan.next]));
     last = std::max(last, run_of(part->plan.neurons.back()));
   }
-  std::vector<size_t> ends;      // [parts] behind what this read takes of the plan
-  std::vector<size_t> streamed;  // [parts] of that
-  for (const Wish::Part* part : parts) ends.push_back(part->plan.next);
-  streamed.resize(parts.size());
+  std::vector<size_t> ends(parts.size());      // behind what this read takes of the plan
+  std::vector<size_t> streamed(parts.size());  // of that
+  std::ranges::transform(parts, ends.begin(), [](const Wish::Part* part) { return part->plan.next; });
   for (uint32_t run = first; run <= last; ++run) {
     std::vector<size_t> with_run = ends;
     std::vector<size_t> streams = streamed;

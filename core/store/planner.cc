@@ -107,7 +107,7 @@ std::vector<StoredSite*> group_of(std::vector<StoredSite>& sites, const StoredSi
   return group;
 }
 
-// Channel 0 of every layer of the group, then channel 1 of every layer (ActiveFlow, 3.3), for one operator
+// Channel 0 of every layer of the group, then channel 1 of every layer (ActiveFlow, 3), for one operator
 // after the other: what lies side by side is read ahead together.
 void place_channels(Manifest& plan, std::span<StoredSite* const> group) {
   const auto first = static_cast<uint32_t>(plan.extents.size());

@@ -181,7 +181,7 @@ TEST_F(SparsityCli, ARunThatReadsActivationsIsReplayedWithoutThem) {
   }
 }
 
-// ActiveFlow, 3.1: what is left out of every operator is known exactly, and costs what it costs.
+// ActiveFlow, 2.1: what is left out of every operator is known exactly, and costs what it costs.
 TEST_F(SparsityCli, TopKLeavesOutTheSmallestInputs) {
   const auto with = [](const std::string& sparsity, const std::string& tables = "") {
     return compared({"--set", "model.layout=channel-group", "--set", "model.layer_group=4", "--set",

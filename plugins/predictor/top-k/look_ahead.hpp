@@ -1,4 +1,4 @@
-// What the next layers will use, guessed from what this one uses (ActiveFlow, 3.2): the residual stream
+// What the next layers will use, guessed from what this one uses (ActiveFlow, 3): the residual stream
 // changes little from layer to layer, and so does which of an operator's inputs are large. From a layer of
 // each group, the present channels are wished for of the same operator in every layer of the next group,
 // which one read then brings.
@@ -14,6 +14,7 @@
 #define TIERD_TOP_K_LOOK_AHEAD_HPP
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -117,7 +118,8 @@ class LookAhead {
     if (precision.n_dims != 1 || precision.dims[0] % kLevels != 0)
       throw Failure(TIERD_E_INVALID, table + " should be " + std::to_string(kLevels) + " shares a distance");
     if (distance * kLevels > precision.dims[0]) return false;
-    const auto level = static_cast<uint64_t>(std::clamp(sparsity_ * 10, 1.0, double{kLevels}) + 0.5) - 1;
+    const auto level =
+        static_cast<uint64_t>(std::lround(std::clamp(sparsity_ * 10, 1.0, double{kLevels}))) - 1;
     return precision.data[(distance - 1) * kLevels + level] >= host.number("least_precision");
   }
 

@@ -1,4 +1,4 @@
-// The inputs of largest magnitude (ActiveFlow, 3.1; TEAL): of every operator that is cut into channels, those
+// The inputs of largest magnitude (ActiveFlow, 2.1; TEAL): of every operator that is cut into channels, those
 // whose |x| lies below a threshold are left out of the product.
 //
 //   y = W (x * mask),  mask_j = |x_j| > t
