@@ -9,9 +9,12 @@
 namespace tierd {
 namespace {
 
-// Blocks that look-ahead leaves free, so that a demand never waits for the compute of a later site, nor of a
-// later run (see order_by_runs).
-constexpr uint32_t kDemandBlocks = 1;
+// Blocks that look-ahead leaves free: one, so that a demand never waits for the compute of a later site, nor
+// of a later run (see order_by_runs); where there are many, some more, so that it reads one while it computes
+// another.
+uint32_t left_to_demand(uint32_t blocks) {
+  return std::clamp(blocks / 8, 1u, 4u);
+}
 
 // What a block and a message must have room for at once.
 uint32_t together(const Site& site) {
@@ -31,6 +34,7 @@ Intake::Intake(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategie
       friends_(sites, counters),
       admission_(sites, strategies, options_.unit, residency, counters, dispatcher, friends_),
       reads_(dispatcher, sites, residency, options_.reads, *this),
+      demand_blocks_(left_to_demand(reads_.staging().blocks())),
       wishes_(sites) {
   uint32_t most = 0;
   for (SiteId site = 0; site < sites.size(); ++site) {
@@ -149,7 +153,7 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
 // waits for ever. Let r be the first run of which something is missing. If all of it was asked for, it will
 // land. If not, the plan goes on with r, the reads of the plan so far brought earlier runs alone, and those
 // were handed out: their blocks come back. Whatever else holds blocks was read ahead, for this site or a
-// later one, which leaves kDemandBlocks to the demand at any time. What is kept needs no block, and may come
+// later one, which leaves a block to the demand at any time. What is kept needs no block, and may come
 // earlier: with a neuron of which it is the closest friend.
 void Intake::order_by_runs(SiteId site, Plan& plan) {
   std::sort(plan.neurons.begin(), plan.neurons.end(), [](const Planned& a, const Planned& b) {
@@ -316,9 +320,8 @@ bool Intake::start_next(Plan& plan, SiteId site, uint32_t step, Priority priorit
   if (!dispatcher_.can_post()) return false;
   const bool keep = plan.neurons[plan.next].keep;
   if (!keep) {
-    const uint32_t needed = priority == Priority::demand ? 1 : 1 + kDemandBlocks;
-    if (reads_.staging().free_blocks() < needed && !(priority == Priority::demand && free_a_block()))
-      return false;
+    const uint32_t needed = priority == Priority::demand ? 1 : 1 + demand_blocks_;
+    if (reads_.staging().free_blocks() < needed) return false;
   }
   Fetch& fetch = reads_.open(site, step, priority);
   const size_t most =
@@ -351,7 +354,7 @@ bool Intake::start_next(Wish& wish) {
     if (!part.plan.done()) parts.push_back(&part);
   }
   const size_t blocks = reads_.staging().blocks();
-  const size_t most = std::min<size_t>(blocks > kDemandBlocks ? blocks - kDemandBlocks : 1,
+  const size_t most = std::min<size_t>(blocks > demand_blocks_ ? blocks - demand_blocks_ : 1,
                                        reads_.most_units() / together(sites_[parts.front()->site]));
   if (parts.size() > most) parts.resize(std::max<size_t>(1, most));
   if (parts.size() == 1) {
@@ -386,7 +389,7 @@ bool Intake::start_next(Wish& wish) {
     streamed.swap(streams);
   }
   const auto needed = static_cast<size_t>(std::ranges::count_if(streamed, [](size_t n) { return n != 0; }));
-  if (needed != 0 && reads_.staging().free_blocks() < needed + kDemandBlocks) return false;
+  if (needed != 0 && reads_.staging().free_blocks() < needed + demand_blocks_) return false;
 
   std::vector<Fetch*> together;
   for (size_t p = 0; p < parts.size(); ++p) {
@@ -474,22 +477,6 @@ void Intake::pump() {
     }
     wishes.pop_front();
   }
-}
-
-// Room for a demand: the look-ahead that is farthest from being used gives way.
-bool Intake::free_a_block() {
-  Fetch* farthest = nullptr;
-  for (Fetch* fetch : reads_.all()) {
-    if (fetch->into_arena() || fetch->unwanted || fetch->state == Fetch::State::computing || fetch->awaited)
-      continue;
-    if (farthest == nullptr ||
-        std::pair(fetch->step, fetch->site) >= std::pair(farthest->step, farthest->site)) {
-      farthest = fetch;
-    }
-  }
-  if (farthest == nullptr) return false;
-  give_up(*farthest);
-  return reads_.staging().free_blocks() > 0;
 }
 
 // Nobody wants this fetch any more. Bytes in flight must land before their memory can be used again.

@@ -107,7 +107,6 @@ class Intake : private CompletionSink {
   void post(Fetch& fetch);
   void bring_friends(Fetch& fetch);
   bool leave_friends(Fetch& fetch);
-  bool free_a_block();
   void order_by_runs(SiteId site, Plan& plan);
   void hand_out_runs(std::vector<Unit>& units);
   void note_places(const Fetch& fetch);
@@ -129,6 +128,7 @@ class Intake : private CompletionSink {
   Friends friends_;
   Admission admission_;
   Reads reads_;
+  uint32_t demand_blocks_;
   Wishes wishes_;
 
   // The present pass.

@@ -136,6 +136,13 @@ std::optional<Encoding> encoding_of_dtype(std::string_view dtype) {
   return std::nullopt;
 }
 
+std::optional<std::string> dtype_of_encoding(Encoding encoding) {
+  for (const char* dtype : {"F32", "F16", "BF16"}) {
+    if (encoding_of_dtype(dtype) == encoding) return dtype;
+  }
+  return std::nullopt;
+}
+
 Result<std::vector<SafetensorsTensor>> read_safetensors_header(const File& file) {
   if (file.size_bytes() < kLengthBytes) {
     return Error{Code::corrupt, file.path(),

@@ -31,5 +31,6 @@ std::optional<uint32_t> bytes_of_dtype(std::string_view dtype);
 
 // F32, F16 and BF16.
 std::optional<Encoding> encoding_of_dtype(std::string_view dtype);
+std::optional<std::string> dtype_of_encoding(Encoding encoding);
 
 }  // namespace tierd

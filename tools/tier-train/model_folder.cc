@@ -13,6 +13,7 @@
 #include "core/layout/codec.h"
 #include "core/store/disk.h"
 #include "core/store/file.h"
+#include "core/store/safetensors.h"
 #include "core/store/safetensors_writer.h"
 
 namespace tierd {
@@ -35,10 +36,6 @@ constexpr std::array kCompanions = {kConfig,
                                     "merges.txt",
                                     "chat_template.jinja"};
 constexpr uint64_t kMaxCompanionBytes = 1 << 28;
-
-const char* dtype_of(Encoding encoding) {
-  return encoding == Encoding::f32 ? "F32" : encoding == Encoding::f16 ? "F16" : "BF16";
-}
 
 Status write_file(const std::string& path, const std::string& text) {
   Disk disk;
@@ -94,7 +91,7 @@ Status ModelFolder::write_weights(const std::function<Result<std::vector<float>>
   for (const TensorInfo& tensor : tensors) {
     std::vector<uint64_t> shape = {tensor.cols};
     if (tensor.rows != 1) shape = {tensor.rows, tensor.cols};
-    entries.push_back({tensor.theirs, dtype_of(tensor.encoding), std::move(shape)});
+    entries.push_back({tensor.theirs, dtype_of_encoding(tensor.encoding).value(), std::move(shape)});
   }
   TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(partial() + "/" + kWeights, entries));
   for (size_t i = 0; i < tensors.size(); ++i) {

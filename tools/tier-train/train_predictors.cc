@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/layout/codec.h"
+#include "core/store/safetensors.h"
 #include "core/store/safetensors_writer.h"
 #include "core/store/source.h"
 #include "tools/tier-train/rank_plan.h"
@@ -17,18 +18,14 @@
 namespace tierd {
 namespace {
 
-const char* dtype_of(Encoding encoding) {
-  return encoding == Encoding::f16 ? "F16" : "F32";
-}
-
 std::vector<SafetensorsEntry> entries_of(const ModelConfig& config, const std::vector<uint32_t>& ranks,
                                          Encoding encoding) {
   std::vector<SafetensorsEntry> entries;
   for (uint32_t n = 0; n < config.n_layers; ++n) {
     if (ranks[n] == 0) continue;
     const std::string site = fmt::format("layers.{}.ffn", n);
-    entries.push_back({site + ".a", dtype_of(encoding), {ranks[n], config.d_model}});
-    entries.push_back({site + ".b", dtype_of(encoding), {config.d_ff, ranks[n]}});
+    entries.push_back({site + ".a", dtype_of_encoding(encoding).value(), {ranks[n], config.d_model}});
+    entries.push_back({site + ".b", dtype_of_encoding(encoding).value(), {config.d_ff, ranks[n]}});
     entries.push_back({site + ".bias", "F32", {config.d_ff}});
   }
   return entries;

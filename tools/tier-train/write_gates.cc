@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/store/safetensors.h"
 #include "core/store/safetensors_writer.h"
 
 namespace tierd {
@@ -15,17 +16,9 @@ namespace {
 constexpr uint64_t kChunkBytes = 8 << 20;
 
 Result<std::string> dtype_of(const TensorSource& source, const TensorInfo& tensor) {
-  switch (tensor.encoding) {
-    case Encoding::f32:
-      return std::string("F32");
-    case Encoding::f16:
-      return std::string("F16");
-    case Encoding::bf16:
-      return std::string("BF16");
-    default:
-      return Error{Code::unsupported, source.path(),
-                   fmt::format("{} is {}, expected f32, f16 or bf16", tensor.name, name(tensor.encoding))};
-  }
+  if (const auto dtype = dtype_of_encoding(tensor.encoding)) return *dtype;
+  return Error{Code::unsupported, source.path(),
+               fmt::format("{} is {}, expected f32, f16 or bf16", tensor.name, name(tensor.encoding))};
 }
 
 Status copy(const TensorSource& source, const TensorInfo& tensor, SafetensorsWriter& writer,
