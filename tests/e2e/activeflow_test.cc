@@ -1,0 +1,59 @@
+// ActiveFlow from its configurations, on the embedded model, as a user meets it.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/e2e/program.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+class ActiveFlowCli : public ProgramTest {
+ protected:
+  static json generated(const std::string& configuration, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"--config", config_file(configuration),
+                                          "-m",       kDemo,
+                                          "-p",       "First Citizen:",
+                                          "-n",       "24",
+                                          "--temp",   "0",
+                                          "-t",       "1",
+                                          "--json",   "-q",
+                                          "--fit"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Ended run = run_tierd(arguments);
+    EXPECT_EQ(run.status, 0) << configuration << ": " << run.err;
+    return json::parse(run.out, nullptr, false);
+  }
+  static uint64_t count(const json& run, const char* key) {
+    return run["report"]["neurons"][key].get<uint64_t>();
+  }
+};
+
+TEST_F(ActiveFlowCli, LeavingNothingOutIsLossless) {
+  const json resident = generated("resident", {"--set", "model.layout=channel-group"});
+  const json flow = generated("activeflow", {"--set", "predictor.sparsity=0"});
+  EXPECT_EQ(flow["text"], resident["text"]);
+}
+
+// What is read ahead, in how large pieces, and what stays, changes no token.
+TEST_F(ActiveFlowCli, NeitherGroupsNorCachesChangeTheText) {
+  const json flow = generated("activeflow");
+  for (const char* other : {"n0", "n1", "n2", "n4", "n8", "no-cache", "task-cache"})
+    EXPECT_EQ(generated(std::string("ablation/activeflow-") + other)["text"], flow["text"]) << other;
+}
+
+// One layer ahead most of what is guessed is right; a layer that nothing is read ahead for waits for all of
+// it.
+TEST_F(ActiveFlowCli, TheNextLayerIsForeseen) {
+  const json with = generated("ablation/activeflow-n1");
+  const json without = generated("ablation/activeflow-n0");
+  EXPECT_EQ(count(without, "staged"), 0u);
+  EXPECT_GT(count(with, "staged") + count(with, "hits"), count(without, "hits"));
+  EXPECT_LT(count(with, "misses"), count(without, "misses"));
+  EXPECT_EQ(count(with, "prefetch_failed"), 0u);
+}
+
+}  // namespace
+}  // namespace tierd
