@@ -17,6 +17,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tierd/plugin.hpp"
@@ -40,8 +41,9 @@ constexpr tierd_param kLookAheadParams[] = {
 
 class LookAhead {
  public:
-  LookAhead(const Host& host, double sparsity)
-      : sparsity_(sparsity), over_fetch_(host.number("over_fetch")), wished_(host.n_sites()) {
+  // `sparsity`: of each site, the share of its channels that is left out.
+  LookAhead(const Host& host, std::vector<double> sparsity)
+      : sparsity_(std::move(sparsity)), over_fetch_(host.number("over_fetch")), wished_(host.n_sites()) {
     const std::string mode = host.text("ahead");
     if (mode == "none") return;
     const bool from_last = std::string(host.text("ahead_from")) == "last";
@@ -57,7 +59,7 @@ class LookAhead {
     out.n = 0;
     if (wished_[site].empty() || rows.x == nullptr || rows.rows > kMostRows) return;
     wanted_.assign(n, 0);
-    const double share = std::min(1.0, (1 - sparsity_) * (1 + over_fetch_));
+    const double share = std::min(1.0, (1 - sparsity_[site]) * (1 + over_fetch_));
     const auto left_out = static_cast<uint32_t>((1 - share) * n);
     for (uint32_t row = 0; row < rows.rows; ++row) {
       magnitudes_.assign(rows.x + uint64_t{row} * rows.dim, rows.x + uint64_t{row} * rows.dim + n);
@@ -105,11 +107,11 @@ class LookAhead {
     for (uint32_t later = s + 1; later < host.n_sites(); ++later) {
       const tierd_site_view& other = host.site(later);
       if (!same_operator(site, other) || other.layer_group != site.layer_group + 1) continue;
-      if (all || worth_it(host, site, other.layer - site.layer)) wished_[s].push_back(later);
+      if (all || worth_it(host, site, other.layer - site.layer, sparsity_[s])) wished_[s].push_back(later);
     }
   }
 
-  bool worth_it(const Host& host, const tierd_site_view& site, uint32_t distance) const {
+  static bool worth_it(const Host& host, const tierd_site_view& site, uint32_t distance, double sparsity) {
     const std::string name = site.name;
     const std::string table = name + ".ahead";
     if (!host.has_tensor(table.c_str())) return ends_with(name, ".qkv") || ends_with(name, ".up");
@@ -119,7 +121,7 @@ class LookAhead {
       throw Failure(TIERD_E_INVALID, table + " should be " + std::to_string(kLevels) + " shares a distance");
     if (distance * kLevels > precision.dims[0]) return false;
     const auto level =
-        static_cast<uint64_t>(std::lround(std::clamp(sparsity_ * 10, 1.0, double{kLevels}))) - 1;
+        static_cast<uint64_t>(std::lround(std::clamp(sparsity * 10, 1.0, double{kLevels}))) - 1;
     return precision.data[(distance - 1) * kLevels + level] >= host.number("least_precision");
   }
 
@@ -127,7 +129,7 @@ class LookAhead {
     return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
   }
 
-  double sparsity_;
+  std::vector<double> sparsity_;  // [sites]
   double over_fetch_;
   std::vector<std::vector<uint32_t>> wished_;  // [sites] later ones, by their order
   // Of one call, kept for their memory.

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "plugins/predictor/top-k/allocation.hpp"
 #include "plugins/predictor/top-k/look_ahead.hpp"
 #include "tierd/plugin.hpp"
 #include "tierd/row_scores.hpp"
@@ -26,6 +27,10 @@ namespace {
 constexpr tierd_param kParams[] = {
     tierd::lossy(tierd::number("sparsity", "0.5", 0, 1,
                                "share of an operator's inputs that is left out; 0 leaves out zeros alone")),
+    tierd::lossy(tierd::text(
+        "allocation", "uniform", "uniform|measured",
+        "whether every operator leaves out that share, or each its own, so that the least is lost "
+        "for as many bytes (SITE.lost of the tables)")),
     tierd::kLookAheadParams[0],
     tierd::kLookAheadParams[1],
     tierd::kLookAheadParams[2],
@@ -42,13 +47,13 @@ class TopK {
   static constexpr uint32_t kCaps = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_LOSSY;
 
   explicit TopK(const tierd::Host& host)
-      : sparsity_(host.number("sparsity")), sites_(host.n_sites()), active_(host), ahead_(host, sparsity_) {
+      : sparsity_(sparsity_of(host)), sites_(host.n_sites()), active_(host), ahead_(host, sparsity_) {
     bool any = false;
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
       const tierd_site_view& site = host.site(s);
       if (site.axis != TIERD_AXIS_CHANNEL) continue;
       any = true;
-      sites_[s] = {site.n, true, threshold_of(host, site)};
+      sites_[s] = {site.n, true, sparsity_[s], threshold_of(host, site, sparsity_[s])};
     }
     if (!any && host.n_sites() != 0)
       host.log(TIERD_LOG_WARNING, "no site is cut into channels: everything is active");
@@ -65,7 +70,7 @@ class TopK {
                      [](float value) { return std::abs(value); });
     };
     const auto bound = [&](const float* scores) {
-      return channels.threshold >= 0 ? channels.threshold : bound_of(scores, channels.n);
+      return channels.threshold >= 0 ? channels.threshold : bound_of(scores, channels);
     };
     active_.predict(channels.n, nullptr, rows, magnitudes, bound, out);
   }
@@ -78,12 +83,22 @@ class TopK {
   struct Channels {
     uint32_t n = 0;
     bool cut = false;
+    double sparsity = 0;
     float threshold = -1;  // less than 0: each row has its own
   };
 
+  // [sites] the share that each leaves out.
+  static std::vector<double> sparsity_of(const tierd::Host& host) {
+    const double sparsity = host.number("sparsity");
+    if (sparsity == 0 || std::string(host.text("allocation")) == "uniform")
+      return std::vector<double>(host.n_sites(), sparsity);
+    return tierd::Allocation::measured(host, sparsity);
+  }
+
   // What the largest ones of a row lie above. Of equals on the border all are active, zeros never.
-  float bound_of(const float* scores, uint32_t n) {
-    const auto left_out = static_cast<uint32_t>(std::lround(sparsity_ * n));
+  float bound_of(const float* scores, const Channels& channels) {
+    const uint32_t n = channels.n;
+    const auto left_out = static_cast<uint32_t>(std::lround(channels.sparsity * n));
     if (left_out == 0) return 0;
     if (left_out == n) return std::numeric_limits<float>::infinity();
     sorted_.assign(scores, scores + n);
@@ -92,22 +107,22 @@ class TopK {
     return std::max(0.0F, std::nextafter(*least, -1.0F));
   }
 
-  float threshold_of(const tierd::Host& host, const tierd_site_view& site) const {
+  static float threshold_of(const tierd::Host& host, const tierd_site_view& site, double sparsity) {
     const std::string name = std::string(site.name) + ".thresholds";
-    if (sparsity_ == 0 || !host.has_tensor(name.c_str())) return -1;
+    if (sparsity == 0 || !host.has_tensor(name.c_str())) return -1;
     const tierd_tensor_view levels = host.tensor(name.c_str());
     const bool rising = levels.n_dims == 1 && levels.dims[0] >= 2 && levels.data[0] >= 0 &&
                         std::is_sorted(levels.data, levels.data + levels.dims[0]);
     if (!rising)
       throw tierd::Failure(TIERD_E_INVALID, name + " should be two or more rising values, none below zero");
-    const double at = sparsity_ * static_cast<double>(levels.dims[0] - 1);
+    const double at = sparsity * static_cast<double>(levels.dims[0] - 1);
     const auto below = static_cast<uint64_t>(at);
     const uint64_t above = std::min<uint64_t>(below + 1, levels.dims[0] - 1);
     const auto share = static_cast<float>(at - std::floor(at));
     return levels.data[below] + share * (levels.data[above] - levels.data[below]);
   }
 
-  double sparsity_;
+  std::vector<double> sparsity_;  // [sites]
   std::vector<Channels> sites_;
   tierd::RowScores active_;
   tierd::LookAhead ahead_;

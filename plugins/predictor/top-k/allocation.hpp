@@ -1,0 +1,87 @@
+// How many of its inputs each operator leaves out, where not all are to leave out the same share: some lose
+// little by it (a ReLU's outputs are mostly zero), others much. Measured on a text (tier-profile
+// --thresholds), the tensor
+//
+//   SITE.lost  [101]: without the smallest 0, 1, ... 100 % of its inputs, what is lost of the operator's
+//   result, as a
+//              share of its sum of squares
+//
+// says how much. The shares are those with the least sum of what is lost, of all that leave out `sparsity` of
+// the bytes.
+#ifndef TIERD_TOP_K_ALLOCATION_HPP
+#define TIERD_TOP_K_ALLOCATION_HPP
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tierd/plugin.hpp"
+
+namespace tierd {
+
+class Allocation {
+ public:
+  // [sites] of the host; of what is not cut into channels it means nothing. Throws Failure where a site has
+  // no table.
+  static std::vector<double> measured(const Host& host, double sparsity) {
+    Allocation allocation(host);
+    // A price of a byte that is read: the higher, the more is left out.
+    double low = 0, high = 1;
+    while (allocation.left_out(high) < sparsity && high < 1e12) high *= 2;
+    for (int i = 0; i < 60; ++i) {
+      const double middle = (low + high) / 2;
+      (allocation.left_out(middle) < sparsity ? low : high) = middle;
+    }
+    allocation.left_out(high);
+    std::vector<double> shares(host.n_sites(), sparsity);
+    for (const Operator& of : allocation.operators_) shares[of.site] = of.percent / double{kPercent};
+    return shares;
+  }
+
+ private:
+  static constexpr uint32_t kPercent = 100;
+  struct Operator {
+    uint32_t site;
+    double bytes;       // as a share of those of all
+    const float* lost;  // [101]
+    uint32_t percent = 0;
+  };
+
+  explicit Allocation(const Host& host) {
+    double all = 0;
+    for (uint32_t s = 0; s < host.n_sites(); ++s) {
+      const tierd_site_view& site = host.site(s);
+      if (site.axis != TIERD_AXIS_CHANNEL) continue;
+      const std::string name = std::string(site.name) + ".lost";
+      const tierd_tensor_view lost = host.tensor(name.c_str());
+      if (lost.n_dims != 1 || lost.dims[0] != kPercent + 1)
+        throw Failure(TIERD_E_INVALID, name + " should be 101 values");
+      const double bytes = static_cast<double>(site.enc[0].bytes) * site.n;
+      operators_.push_back({s, bytes, lost.data});
+      all += bytes;
+    }
+    for (Operator& of : operators_) of.bytes /= all;
+  }
+
+  // At this price: the share of all bytes that is left out.
+  double left_out(double price) {
+    double share = 0;
+    for (Operator& of : operators_) {
+      double least = of.lost[0];
+      of.percent = 0;
+      for (uint32_t percent = 1; percent <= kPercent; ++percent) {
+        const double cost = of.lost[percent] - price * of.bytes * percent / kPercent;
+        if (cost > least) continue;
+        least = cost;
+        of.percent = percent;
+      }
+      share += of.bytes * of.percent / kPercent;
+    }
+    return share;
+  }
+
+  std::vector<Operator> operators_;
+};
+
+}  // namespace tierd
+#endif

@@ -1,0 +1,70 @@
+// Predictor top-k where operators leave out different shares of their inputs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/base/random.h"
+#include "tests/plugins/table.h"
+
+namespace tierd {
+namespace {
+
+using Predictor = Plugged<tierd_predictor_1>;
+constexpr uint32_t kChannels = 200;
+
+// Operators of equal width; the last has columns of three times the bytes.
+std::vector<TestSite> operators() {
+  std::vector<TestSite> sites;
+  for (const uint32_t bytes : {64u, 64u, 192u})
+    sites.push_back({kChannels, bytes, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL, kChannels});
+  return sites;
+}
+
+std::vector<float> loss(double (*of)(double)) {
+  std::vector<float> lost;
+  for (int percent = 0; percent <= 100; ++percent) lost.push_back(static_cast<float>(of(percent / 100.0)));
+  return lost;
+}
+
+// The share of inputs that each operator leaves out.
+std::vector<double> left_out(double sparsity, const HeatOfSites& tables) {
+  Predictor predictor("predictor", "top-k", operators(),
+                      {{"sparsity", sparsity, "test"}, {"allocation", std::string("measured"), "test"}},
+                      tables);
+  Random random(1);
+  std::vector<float> x(kChannels);
+  for (float& value : x) value = random.symmetric();
+  std::vector<double> shares;
+  for (uint32_t site = 0; site < 3; ++site) {
+    const uint64_t sequence = 0;
+    const tierd_rows_view rows{sizeof rows, 1, kChannels, x.data(), &sequence};
+    std::vector<uint32_t> active(kChannels);
+    tierd_set_out out{sizeof out, kChannels, 0, 0, active.data(), nullptr, nullptr};
+    EXPECT_EQ(predictor.table.predict(predictor.self, site, &rows, &out), TIERD_OK);
+    shares.push_back(1 - out.n / double{kChannels});
+  }
+  return shares;
+}
+
+TEST(Allocation, LeavesOutMostWhereLeastIsLost) {
+  const HeatOfSites tables = {{"site 0.lost", loss([](double share) { return share < 0.9 ? 0 : share; })},
+                              {"site 1.lost", loss([](double share) { return share * share; })},
+                              {"site 2.lost", loss([](double share) { return share * share; })}};
+  const std::vector<double> shares = left_out(0.5, tables);
+  EXPECT_NEAR(shares[0], 0.89, 0.02) << "for nothing";
+  // Per byte, the wide one gains three times as much by the same share.
+  EXPECT_NEAR(shares[2], 3 * shares[1], 0.06);
+  EXPECT_NEAR((shares[0] + shares[1] + 3 * shares[2]) / 5, 0.5, 0.02) << "of all bytes";
+}
+
+TEST(Allocation, ReachesBothEnds) {
+  const HeatOfSites tables = {{"site 0.lost", loss([](double share) { return share; })},
+                              {"site 1.lost", loss([](double share) { return share * share; })},
+                              {"site 2.lost", loss([](double) { return 0.0; })}};
+  EXPECT_THAT(left_out(0, tables), testing::Each(0.0));
+  EXPECT_THAT(left_out(1, tables), testing::Each(1.0));
+}
+
+}  // namespace
+}  // namespace tierd
