@@ -6,6 +6,7 @@
 // a token of a sequence at a position (RowInfo).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -77,6 +78,7 @@ struct SiteWork {
   std::string name;
   Axis axis = Axis::row;
   Encoding encoding = Encoding::f32;
+  std::vector<Encoding> encodings;  // by neuron, where axis row has several; else empty
   uint32_t n_in = 0;
   uint32_t n_out = 0;
   uint32_t rows_per_neuron = 0;
@@ -90,6 +92,8 @@ struct SiteWork {
   Program before;
   Program after;
 
+  Encoding encoding_of(uint32_t neuron) const { return encodings.empty() ? encoding : encodings[neuron]; }
+  bool has_blocks() const { return is_quantized(encoding) || std::ranges::any_of(encodings, is_quantized); }
   Bundle bundle() const { return {encoding, n_in, ffn.gated}; }
   Column column() const { return {encoding, n_out}; }
 };

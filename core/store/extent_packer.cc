@@ -143,15 +143,16 @@ Status ExtentPacker::pack_columns(const StoredSite& site, std::span<const SitePa
 
 Status ExtentPacker::pack_neuron(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const {
   const uint32_t rows = site.rows_of(neuron);
-  const uint64_t row_bytes = encoded_bytes(site.encoding, site.n_in);
+  const Encoding encoding = site.encoding_of(neuron);
+  const uint64_t row_bytes = encoded_bytes(encoding, site.n_in);
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(rows * row_bytes);
   const std::span plain(buffer.get(), rows * row_bytes);
-  TIERD_TRY(read_rows(site, neuron * site.rows_per_neuron, rows, plain));
-  const uint64_t bytes_per_group = group_bytes(site.encoding, site.n_in);
+  TIERD_TRY(read_rows(site, neuron, plain));
+  const uint64_t bytes_per_group = group_bytes(encoding, site.n_in);
   for (uint32_t group = 0; group < site.groups_of(neuron); ++group) {
     const uint32_t first = group * kGroupRows;
     const uint32_t count = std::min(kGroupRows, rows - first);
-    pack_row_group(site.encoding, count, site.n_in, plain.subspan(first * row_bytes, count * row_bytes),
+    pack_row_group(encoding, count, site.n_in, plain.subspan(first * row_bytes, count * row_bytes),
                    out.subspan(group * bytes_per_group, bytes_per_group));
   }
   const auto padding = out.subspan(site.neuron_bytes(neuron));
@@ -169,9 +170,11 @@ Status ExtentPacker::pack_resident(const ResidentTensor& resident, std::span<std
   return read_values(source_, *tensor, 0, values, Encoding::f32, out.first(bytes));
 }
 
-Status ExtentPacker::read_rows(const StoredSite& site, uint32_t first, uint32_t count,
-                               std::span<std::byte> out) const {
-  const uint64_t row_bytes = encoded_bytes(site.encoding, site.n_in);
+Status ExtentPacker::read_rows(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const {
+  const uint32_t first = neuron * site.rows_per_neuron;
+  const uint32_t count = site.rows_of(neuron);
+  const Encoding encoding = site.encoding_of(neuron);
+  const uint64_t row_bytes = encoded_bytes(encoding, site.n_in);
   uint32_t part_begin = 0;
   for (const SitePart& part : site.parts) {
     const uint32_t part_end = part_begin + part.rows;
@@ -179,7 +182,7 @@ Status ExtentPacker::read_rows(const StoredSite& site, uint32_t first, uint32_t 
     const uint32_t to = std::min(first + count, part_end);
     if (from < to) {
       TIERD_TRY(read_values(source_, tensor_of(source_, part), uint64_t{from - part_begin} * site.n_in,
-                            uint64_t{to - from} * site.n_in, site.encoding,
+                            uint64_t{to - from} * site.n_in, encoding,
                             out.subspan((from - first) * row_bytes, (to - from) * row_bytes)));
     }
     part_begin = part_end;

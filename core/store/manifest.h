@@ -20,7 +20,7 @@
 
 namespace tierd {
 
-inline constexpr uint32_t kStoreFormat = 4;
+inline constexpr uint32_t kStoreFormat = 5;
 inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kDataFile = "weights.bin";
 inline constexpr std::string_view kChecksumFile = "checksums.bin";
@@ -75,11 +75,13 @@ constexpr uint32_t layers_of_group(uint32_t n_layers, uint32_t layer_group, uint
 struct SitePart {
   std::string tensor;  // our name, e.g. "layers.3.q"
   uint32_t rows = 0;
+  Encoding encoding = Encoding::f32;  // as the store keeps it
 };
 
 // Axis row: a dense operator, its parts stacked along the output rows, cut into neurons of `rows_per_neuron`
-// rows (a multiple of 16; the last neuron may have fewer). Axis neuron: gate, up and down, neuron i a bundle.
-// Axis channel: the parts stacked likewise, neuron i their column i.
+// rows (a multiple of 16; the last neuron may have fewer). Where its parts differ in encoding, each begins
+// with a neuron, so that a neuron has one. Axis neuron: gate, up and down, neuron i a bundle. Axis channel:
+// the parts stacked likewise, neuron i their column i.
 // Neuron i is extent first_extent + stride * i. Of pieces, p of neuron i is extent first_extent + p * neurons
 // + i. With closest friends the stride is 2, and what lies behind neuron i is a copy of friends[i]. Of
 // channels it is the layers of the group, whose sites begin one extent after the other.
@@ -88,7 +90,7 @@ struct StoredSite {
   OpGroup group = OpGroup::qkv;
   Axis axis = Axis::row;
   uint32_t layer = kNoLayer;
-  Encoding encoding = Encoding::f32;
+  Encoding encoding = Encoding::f32;  // of the first part; on other axes than row, of all
   uint32_t n_in = 0;
   uint32_t n_out = 0;            // axes row and channel: the sum of the parts' rows
   uint32_t rows_per_neuron = 0;  // axis neuron: 1, of each part; axis channel: 0
@@ -109,6 +111,21 @@ struct StoredSite {
   uint32_t groups_of(uint32_t neuron) const {
     return static_cast<uint32_t>(divide_up(rows_of(neuron), kGroupRows));
   }
+  // Axis row: of the part that the neuron is of.
+  Encoding encoding_of(uint32_t neuron) const {
+    uint64_t row = uint64_t{neuron} * rows_per_neuron;
+    for (const SitePart& part : parts) {
+      if (row < part.rows) return part.encoding;
+      row -= part.rows;
+    }
+    return encoding;
+  }
+  bool mixed() const {
+    return std::ranges::any_of(parts, [this](const SitePart& part) { return part.encoding != encoding; });
+  }
+  bool has_blocks() const {
+    return std::ranges::any_of(parts, [](const SitePart& part) { return is_quantized(part.encoding); });
+  }
   Bundle bundle() const { return {encoding, n_in, parts.size() == 3}; }
   Column column() const { return {encoding, n_out}; }
   // Of which a neuron has a column; of the others, if any, it has rows.
@@ -127,7 +144,7 @@ struct StoredSite {
       case Axis::channel:
         return column().bytes();
     }
-    return groups_of(neuron) * group_bytes(encoding, n_in);
+    return groups_of(neuron) * group_bytes(encoding_of(neuron), n_in);
   }
   // Bytes of all neurons without padding.
   uint64_t tensor_bytes() const {
@@ -139,7 +156,9 @@ struct StoredSite {
       case Axis::channel:
         return uint64_t{neurons} * encoded_bytes(encoding, column().values());
     }
-    return n_out * encoded_bytes(encoding, n_in);
+    uint64_t bytes = 0;
+    for (const SitePart& part : parts) bytes += part.rows * encoded_bytes(part.encoding, n_in);
+    return bytes;
   }
   // Of each of a neuron's extents, padding included: to 4096 for rows, which direct I/O brings to their
   // place. Bundles and columns are padded so where that costs at most 3 %, and else lie packed (CONTRACTS,
@@ -172,9 +191,13 @@ struct StoredSite {
     if (index % stride == 0) return Held{neuron, 0, neuron};
     return friends.empty() ? std::nullopt : std::optional(Held{friends[neuron], 0, neuron});
   }
-  // What an arena slot of this site must hold; the same for a neuron in pieces, whose pieces lie in it as a
-  // bundle's do.
-  uint64_t slot_bytes() const { return pieces * extent_bytes(0); }
+  // What an arena slot of this site must hold: its largest neuron; the same for a neuron in pieces, whose
+  // pieces lie in it as a bundle's do.
+  uint64_t slot_bytes() const {
+    uint64_t most = pieces * extent_bytes(0);
+    for (uint32_t i = 1; mixed() && i < neurons; ++i) most = std::max(most, extent_bytes(i));
+    return most;
+  }
   // Whether its extents begin and end where direct I/O can read them.
   bool aligned() const { return extent_bytes(0) % kDirectIoAlignment == 0; }
 };

@@ -177,10 +177,18 @@ class Checker {
                                               ? "is null, but its columns are encoded anew"
                                               : "is given, but nothing of it is encoded anew");
     }
-    if (site.axis == Axis::channel) return check_channels(key, site);
-    if (site.n_in % block_values(site.encoding) != 0) {
+    if (site.axis != Axis::row && is_k_quant(site.encoding))
+      return bad(key + ".encoding", fmt::format("{} goes with rows alone", name(site.encoding)));
+    if (site.encoding != site.parts.front().encoding || (site.axis != Axis::row && site.mixed())) {
       return bad(key + ".encoding",
-                 fmt::format("{} does not fit rows of {} columns", name(site.encoding), site.n_in));
+                 fmt::format("is {}, which is not that of its parts", name(site.encoding)));
+    }
+    if (site.axis == Axis::channel) return check_channels(key, site);
+    for (const SitePart& part : site.parts) {
+      if (site.n_in % block_values(part.encoding) != 0) {
+        return bad(key + ".encoding",
+                   fmt::format("{} does not fit rows of {} columns", name(part.encoding), site.n_in));
+      }
     }
     if (site.axis == Axis::neuron) return check_bundles(key, site);
     const uint64_t padded_rows = align_up(site.n_out, kGroupRows);
@@ -188,6 +196,13 @@ class Checker {
         site.rows_per_neuron > padded_rows) {
       return bad(key + ".rows_per_neuron", fmt::format("is {}, expected a multiple of {} up to {}",
                                                        site.rows_per_neuron, kGroupRows, padded_rows));
+    }
+    for (const SitePart& part : std::span(site.parts).first(site.mixed() ? site.parts.size() - 1 : 0)) {
+      if (part.rows % site.rows_per_neuron != 0) {
+        return bad(key + ".rows_per_neuron",
+                   fmt::format("is {}, which does not divide the {} rows of {}: parts differ in encoding",
+                               site.rows_per_neuron, part.rows, part.tensor));
+      }
     }
     const uint64_t neurons = divide_up(site.n_out, site.rows_per_neuron);
     if (site.neurons != neurons) return differs(key + ".neurons", site.neurons, neurons);

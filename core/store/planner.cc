@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -62,6 +63,42 @@ class TensorTable {
   std::unordered_map<std::string_view, const TensorInfo*> by_name_;
 };
 
+// Columns of super-blocks would have to be encoded anew, by a quantizer (core/layout) that is but a plain
+// one.
+Error no_columns(const StoredSite& site, const TensorInfo& tensor) {
+  return {Code::unsupported, site.name,
+          fmt::format(
+              "{} is {}, whose blocks of {} run along the rows; layout {} needs columns, layout row does not",
+              tensor.name, name(tensor.encoding), kSuperBlock,
+              name(site.axis == Axis::neuron ? Layout::neuron : Layout::channel_group))};
+}
+
+void store_all_as(StoredSite& site, Encoding encoding) {
+  site.encoding = encoding;
+  for (SitePart& part : site.parts) part.encoding = encoding;
+}
+
+// Of parts that differ in encoding: the most row groups whose multiples each part begins with. 0: none,
+// because rows of one group come from two parts.
+uint32_t most_groups_together(const StoredSite& site) {
+  uint32_t groups = 0;
+  for (const SitePart& part : std::span(site.parts).first(site.parts.size() - 1)) {
+    if (part.rows % kGroupRows != 0) return 0;
+    groups = std::gcd(groups, part.rows / kGroupRows);
+  }
+  return groups;
+}
+
+// The most of them that make a neuron of at most `target_bytes` and divide them.
+uint32_t groups_per_mixed_neuron(const StoredSite& site, uint64_t target_bytes) {
+  uint64_t largest = 0;
+  for (const SitePart& part : site.parts) largest = std::max(largest, group_bytes(part.encoding, site.n_in));
+  const uint32_t together = most_groups_together(site);
+  auto groups = static_cast<uint32_t>(std::clamp<uint64_t>(target_bytes / largest, 1, together));
+  while (together % groups != 0) --groups;
+  return groups;
+}
+
 Status set_encoding(StoredSite& site, const TensorTable& tensors) {
   const bool bundles = site.axis == Axis::neuron;
   for (size_t i = 0; i < site.parts.size(); ++i) {
@@ -69,9 +106,12 @@ Status set_encoding(StoredSite& site, const TensorTable& tensors) {
     const bool columns = bundles && i + 1 == site.parts.size();
     TIERD_ASSIGN(const TensorInfo* tensor,
                  tensors.get(part.tensor, columns ? site.n_out : part.rows, columns ? part.rows : site.n_in));
-    if (i == 0) site.encoding = tensor->encoding;
-    if (tensor->encoding != site.encoding) site.encoding = Encoding::f32;
+    if (site.axis != Axis::row && is_k_quant(tensor->encoding)) return no_columns(site, *tensor);
+    site.parts[i].encoding = tensor->encoding;
   }
+  site.encoding = site.parts.front().encoding;
+  if (site.mixed() && (site.axis != Axis::row || most_groups_together(site) == 0))
+    store_all_as(site, Encoding::f32);
   return {};
 }
 
@@ -121,7 +161,9 @@ void place_channels(Manifest& plan, std::span<StoredSite* const> group) {
 void place_rows(Manifest& plan, StoredSite& site, uint64_t target_bytes) {
   site.first_extent = static_cast<uint32_t>(plan.extents.size());
   const auto groups = static_cast<uint32_t>(divide_up(site.n_out, kGroupRows));
-  const uint32_t per_neuron = groups_per_neuron(group_bytes(site.encoding, site.n_in), groups, target_bytes);
+  const uint32_t per_neuron =
+      site.mixed() ? groups_per_mixed_neuron(site, target_bytes)
+                   : groups_per_neuron(group_bytes(site.encoding, site.n_in), groups, target_bytes);
   site.rows_per_neuron = per_neuron * kGroupRows;
   site.neurons = static_cast<uint32_t>(divide_up(groups, per_neuron));
   for (uint32_t i = 0; i < site.neurons; ++i) append_extent(plan, site.extent_bytes(i));
@@ -146,7 +188,7 @@ void unite_encodings(Manifest& plan) {
     const std::vector<StoredSite*> group = group_of(plan.sites, site);
     const bool same =
         std::ranges::all_of(group, [&](const StoredSite* other) { return other->encoding == site.encoding; });
-    for (StoredSite* other : group) other->encoding = same ? other->encoding : Encoding::f32;
+    for (StoredSite* other : group) store_all_as(*other, same ? other->encoding : Encoding::f32);
   }
 }
 

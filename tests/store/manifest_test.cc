@@ -207,6 +207,22 @@ TEST(Manifest, HostileBundlesAreRefused) {
       });
 }
 
+TEST(Manifest, PartsOfSeveralEncodingsComeBack) {
+  const auto plan =
+      plan_store(MemorySource(small_llama(), Encoding::q8_0, 1, {{"layers.1.v", Encoding::f16}}), {});
+  ASSERT_TRUE(plan.ok());
+  const auto again = parse(manifest_text(*plan), plan->extents.size());
+  ASSERT_TRUE(again.ok()) << again.error().line();
+  const StoredSite& qkv = again->sites[5];
+  EXPECT_EQ(qkv.name, "layers.1.qkv");
+  EXPECT_TRUE(qkv.mixed());
+  EXPECT_EQ(qkv.parts[1].encoding, Encoding::q8_0);
+  EXPECT_EQ(qkv.parts[2].encoding, Encoding::f16);
+  // A manifest that says so of a site whose extents have other sizes.
+  expect_refused(*plan, {{"another part", [](json& m) { m["sites"][5]["parts"][1]["encoding"] = "f16"; },
+                          "tensor_bytes: is"}});
+}
+
 TEST(Manifest, ChannelsOfGroupsOfLayersComeBack) {
   for (const uint32_t layers : {1u, 2u, 3u}) {
     const Manifest plan = a_plan(Layout::channel_group, Bundling::row_column, layers);
@@ -296,8 +312,8 @@ TEST(Manifest, HostileOnesAreRefused) {
   expect_refused(
       a_plan(),
       {
-          {"format of the future", [](json& m) { m["format"] = 5; }, "format: is 5", Code::unsupported},
-          {"format of the past", [](json& m) { m["format"] = 3; }, "format: is 3", Code::unsupported},
+          {"format of the future", [](json& m) { m["format"] = 6; }, "format: is 6", Code::unsupported},
+          {"format of the past", [](json& m) { m["format"] = 4; }, "format: is 4", Code::unsupported},
           {"format as text", [](json& m) { m["format"] = "1"; }, "format: is \"1\""},
           {"no format", [](json& m) { m.erase("format"); }, "format: is missing"},
           {"unknown layout", [](json& m) { m["layout"] = "spiral"; }, "spiral", Code::unsupported},
@@ -323,8 +339,20 @@ TEST(Manifest, HostileOnesAreRefused) {
           {"unknown norm", [](json& m) { m["model"]["norm"] = "batch"; },
            "'batch', expected one of rms, layer"},
           {"unknown encoding", [](json& m) { m["sites"][0]["encoding"] = "q1"; }, "'q1' is not an encoding"},
-          {"encoding that does not fit", [](json& m) { m["sites"][1]["encoding"] = "q8_0"; },
+          {"encoding that does not fit",
+           [](json& m) {
+             m["sites"][2]["encoding"] = "q8_0";
+             m["sites"][2]["parts"][0]["encoding"] = "q8_0";
+           },
            "does not fit rows of 72"},
+          {"encoding of no part", [](json& m) { m["sites"][1]["encoding"] = "f32"; },
+           "sites[1].encoding: is f32, which is not that of its parts"},
+          {"unknown encoding of a part", [](json& m) { m["sites"][1]["parts"][2]["encoding"] = "q1"; },
+           "'q1' is not an encoding"},
+          {"parts that do not fit", [](json& m) { m["sites"][1]["parts"][2]["encoding"] = "q4_k"; },
+           "q4_k does not fit rows of 72"},
+          {"a group of two encodings", [](json& m) { m["sites"][1]["parts"][2]["encoding"] = "f32"; },
+           "which does not divide the 72 rows of layers.0.q: parts differ in encoding"},
           {"unknown group", [](json& m) { m["sites"][0]["group"] = "moe"; },
            "'moe' is not an operator group"},
           {"wrong shape", [](json& m) { m["sites"][2]["n_out"] = 64; }, "sites[2].n_out: is 64, expected 72"},

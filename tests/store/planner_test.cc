@@ -175,6 +175,20 @@ TEST(Planner, BundlesOfBlocks) {
   EXPECT_FALSE(site_of(*plan, "layers.0.qkv").encoded_anew());
 }
 
+TEST(Planner, KQuantsAreCutIntoRowsAlone) {
+  ModelConfig config = small_llama();
+  config.d_model = config.d_ff = kSuperBlock;
+  config.head_dim = 64;
+  const auto tensors = tensors_of(config, Encoding::q4_k);
+  EXPECT_TRUE(plan_layout(config, tensors, {}).ok());
+  for (const Layout layout : {Layout::neuron, Layout::channel_group}) {
+    const auto plan = plan_layout(config, tensors, {.layout = layout});
+    EXPECT_EQ(plan.code(), Code::unsupported);
+    EXPECT_THAT(plan.error().line(), HasSubstr("is q4_k, whose blocks of 256 run along the rows; layout " +
+                                               std::string(name(layout)) + " needs columns"));
+  }
+}
+
 TEST(Planner, EveryShapeAndEncoding) {
   const auto shapes = known_shapes();
   ASSERT_GE(shapes.size(), 13u);
@@ -211,12 +225,55 @@ TEST(Planner, GroupsPerNeuron) {
   EXPECT_EQ(groups_per_neuron(5000, 1000, 16 << 10), 3u);      // wastes 9.2 %, 2 would 22.9 %
 }
 
-TEST(Planner, PartsOfDifferentEncodingsBecomeF32) {
+TEST(Planner, PartsKeepTheirEncodings) {
   const MemorySource source(small_llama(), Encoding::q8_0, 1, {{"layers.1.k", Encoding::f16}});
   const auto plan = plan_store(source, {});
   ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(site_of(*plan, "layers.0.qkv").encoding, Encoding::q8_0);
+  EXPECT_FALSE(site_of(*plan, "layers.0.qkv").mixed());
+  const StoredSite& mixed = site_of(*plan, "layers.1.qkv");
+  EXPECT_TRUE(mixed.mixed());
+  EXPECT_EQ(mixed.rows_per_neuron, 32u);  // q has 64, k and v 32 each
+  EXPECT_EQ(mixed.encoding_of(1), Encoding::q8_0);
+  EXPECT_EQ(mixed.encoding_of(2), Encoding::f16);
+  EXPECT_EQ(mixed.encoding_of(3), Encoding::q8_0);
+  EXPECT_EQ(mixed.neuron_bytes(1), 2 * group_bytes(Encoding::q8_0, 64));
+  EXPECT_EQ(mixed.neuron_bytes(2), 2 * group_bytes(Encoding::f16, 64));
+  EXPECT_EQ(mixed.tensor_bytes(),
+            96 * encoded_bytes(Encoding::q8_0, 64) + 32 * encoded_bytes(Encoding::f16, 64));
+  EXPECT_TRUE(check_manifest(*plan, "plan").ok());
+}
+
+// 72 rows are no whole groups: the rows of one would be of two encodings.
+TEST(Planner, PartsThatShareAGroupBecomeF32) {
+  const MemorySource source(small_opt(), Encoding::f16, 1, {{"layers.1.k", Encoding::bf16}});
+  const auto plan = plan_store(source, {});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(site_of(*plan, "layers.0.qkv").encoding, Encoding::f16);
   EXPECT_EQ(site_of(*plan, "layers.1.qkv").encoding, Encoding::f32);
+  EXPECT_FALSE(site_of(*plan, "layers.1.qkv").mixed());
+}
+
+// What files named Q4_K_M have: v and down in Q6_K, in every other layer.
+TEST(Planner, Llama7bOfMixedEncodingsGrowsLittle) {
+  const auto config = read_shape("llama-2-7b");
+  ASSERT_TRUE(config.ok());
+  auto tensors = tensors_of(*config, Encoding::q4_k);
+  uint64_t bytes = 0;
+  for (TensorInfo& tensor : tensors) {
+    for (uint32_t layer = 0; layer < config->n_layers; layer += 2) {
+      const std::string prefix = "layers." + std::to_string(layer) + ".";
+      if (tensor.name == prefix + "v" || tensor.name == prefix + "down") tensor.encoding = Encoding::q6_k;
+    }
+    bytes += tensor.bytes();
+  }
+  const auto plan = plan_layout(*config, tensors, {});
+  ASSERT_TRUE(plan.ok()) << plan.error().line();
+  EXPECT_EQ(plan->tensor_bytes, bytes);
+  EXPECT_LE(plan->data_bytes, bytes + bytes / 100);
+  const StoredSite& qkv = site_of(*plan, "layers.0.qkv");
+  EXPECT_EQ(qkv.rows_per_neuron, 8u * 16u);  // 430,080 B in q6_k: 105 pages
+  EXPECT_EQ(qkv.slot_bytes(), 430'080u);
+  EXPECT_TRUE(check_manifest(*plan, "plan").ok());
 }
 
 TEST(Planner, TiedHeadSharesTheEmbedding) {

@@ -107,10 +107,11 @@ void expect_same_weights(const TensorSource& source, const std::string& director
       for (uint32_t r = 0; r < part.rows; ++r, ++row) {
         const uint32_t neuron = row / site.rows_per_neuron;
         const uint32_t group = row % site.rows_per_neuron / kGroupRows;
-        const uint64_t size = group_bytes(site.encoding, site.n_in);
+        const Encoding encoding = site.encoding_of(neuron);
+        const uint64_t size = group_bytes(encoding, site.n_in);
         const Extent& extent = store->manifest().extents[site.first_extent + neuron];
         std::vector<float> found(site.n_in);
-        unpack_row(site.encoding, row % kGroupRows, bytes.subspan(extent.offset + group * size, size), found);
+        unpack_row(encoding, row % kGroupRows, bytes.subspan(extent.offset + group * size, size), found);
         const auto begin = expected->begin() + static_cast<std::ptrdiff_t>(uint64_t{r} * site.n_in);
         ASSERT_TRUE(std::equal(found.begin(), found.end(), begin)) << part.tensor << " row " << r;
       }
@@ -125,16 +126,40 @@ void expect_same_weights(const TensorSource& source, const std::string& director
   }
 }
 
+// Rows of whole super-blocks.
+ModelConfig wide_llama() {
+  ModelConfig config = small_llama();
+  config.d_model = kSuperBlock;
+  config.head_dim = 64;
+  config.d_ff = 2 * kSuperBlock;
+  return config;
+}
+
 TEST(Writer, KeepsEveryRow) {
   const TempFolder temp;
   const std::string folder = temp.path();
-  for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0}) {
-    const MemorySource source(small_llama(), e);
+  for (const Encoding e : kAllEncodings) {
+    const MemorySource source(is_k_quant(e) ? wide_llama() : small_llama(), e);
     const std::string out = folder + "/" + std::string(name(e));
     const Status written = write_store(source, out, kQuiet);
     ASSERT_TRUE(written.ok()) << written.error().line();
     expect_same_weights(source, out);
     EXPECT_FALSE(std::filesystem::exists(out + ".partial"));
+  }
+}
+
+TEST(Writer, KeepsEveryRowOfMixedParts) {
+  const TempFolder temp;
+  const std::map<std::string, Encoding> odd = {{"layers.0.v", Encoding::q6_k},
+                                               {"layers.1.k", Encoding::f16},
+                                               {"layers.1.up", Encoding::q5_k},
+                                               {"head", Encoding::q6_k}};
+  const MemorySource source(wide_llama(), Encoding::q4_k, 3, odd);
+  for (const uint64_t neuron_bytes : {0u, 4096u}) {
+    const std::string out = temp.path() + "/store" + std::to_string(neuron_bytes);
+    const Status written = write_store(source, out, {.neuron_bytes = neuron_bytes, .quiet = true});
+    ASSERT_TRUE(written.ok()) << written.error().line();
+    expect_same_weights(source, out);
   }
 }
 

@@ -59,6 +59,7 @@ class Executor {
 
   struct Piece {
     const std::byte* weights;
+    Encoding encoding;
     uint32_t groups;
     uint32_t first_row;
     uint64_t first_group;  // among all pieces of the message
@@ -91,7 +92,7 @@ class Executor {
     return reinterpret_cast<float*>(activations_.data() + offsets_[buffer]) + uint64_t{i} * strides_[buffer];
   }
   bool uses_int8(const SiteWork& site) const {
-    return plan_.int8_activations && site.axis == Axis::row && is_quantized(site.encoding);
+    return plan_.int8_activations && site.axis == Axis::row && site.has_blocks();
   }
 
   struct alignas(64) Worker {

@@ -114,7 +114,7 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   request.model.logit_rows = std::max(config.sequences, std::min(options.logit_rows, request.model.max_rows));
   request.model.kv = config.kv == "f32" ? KvEncoding::f32 : KvEncoding::f16;
   const bool blocks = std::any_of(manifest.sites.begin(), manifest.sites.end(),
-                                  [](const StoredSite& site) { return is_quantized(site.encoding); });
+                                  [](const StoredSite& site) { return site.has_blocks(); });
   request.model.measure = config.measure_every != 0;
   request.model.int8_activations = blocks && config.activations == "int8";
   TIERD_ASSIGN(ChosenStrategies chosen, choose_strategies(config));

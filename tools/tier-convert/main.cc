@@ -42,6 +42,15 @@ struct Arguments {
   bool quiet = false;
 };
 
+// "q4_k+q6_k" of a site whose parts differ.
+std::string encodings_of(const StoredSite& site) {
+  std::string text(name(site.encoding));
+  for (const SitePart& part : site.parts) {
+    if (text.find(name(part.encoding)) == std::string::npos) text += fmt::format("+{}", name(part.encoding));
+  }
+  return text;
+}
+
 // One row of the summary: all sites of an operator group and encoding.
 struct GroupTotals {
   uint32_t sites = 0;
@@ -62,13 +71,14 @@ double padding_percent(uint64_t stored, uint64_t bytes) {
 std::string summary(const Store& store) {
   const Manifest& manifest = store.manifest();
   const ModelConfig& config = manifest.config;
-  std::map<std::pair<OpGroup, Encoding>, GroupTotals> groups;
+  std::map<std::pair<OpGroup, std::string>, GroupTotals> groups;
   for (const StoredSite& site : manifest.sites) {
     if (site.alias_of != kNoSite) continue;
-    GroupTotals& totals = groups[{site.group, site.encoding}];
+    GroupTotals& totals = groups[{site.group, encodings_of(site)}];
     totals.sites += 1;
     totals.neurons += site.neurons;
-    totals.neuron_bytes = std::max(totals.neuron_bytes, site.neuron_bytes(0));
+    for (uint32_t i = 0; i < site.neurons; ++i)
+      totals.neuron_bytes = std::max(totals.neuron_bytes, site.neuron_bytes(i));
     totals.bytes += site.tensor_bytes();
     totals.worst_error = std::max(totals.worst_error, site.encoding_error);
     for (uint64_t extent = site.first_extent; extent < site.end_extent(); ++extent) {
@@ -82,7 +92,7 @@ std::string summary(const Store& store) {
                       "encoding", "neurons", "a neuron", "bytes", "padding", "error, up to");
   for (const auto& [key, totals] : groups) {
     text += fmt::format("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>7.2f} % {:>13}\n", name(key.first),
-                        totals.sites, name(key.second), totals.neurons, size(totals.neuron_bytes),
+                        totals.sites, key.second, totals.neurons, size(totals.neuron_bytes),
                         size(totals.bytes), padding_percent(totals.stored, totals.bytes),
                         totals.worst_error ? fmt::format("{:.2f} %", 100 * *totals.worst_error) : "none");
   }
