@@ -51,6 +51,11 @@ const std::array kKeys = {
         "every matrix by its input channels"},
     Key{"model.layer_group", at<&Config::layer_group>(), "",
         "of layout channel-group: of so many layers the channels of one number lie side by side"},
+    Key{"model.encoding", at<&Config::encoding>(), "source|f32|f16|bf16|q8_0|q4_0|q4_k|q5_k|q6_k",
+        "of the matrices; another than the source's may lose something, which the store says"},
+    Key{"model.head_encoding", at<&Config::head_encoding>(),
+        "same|source|f32|f16|bf16|q8_0|q4_0|q4_k|q5_k|q6_k",
+        "of embedding and head: the same, or one of their own"},
     Key{"model.bundling", at<&Config::bundling>(), "row-column|none|closest-friend",
         "of layout neuron: rows and column of a neuron side by side; to compare, apart, or with a copy of "
         "its closest friend's behind"},

@@ -19,17 +19,16 @@ constexpr uint32_t kBundlesAtOnce = 1024;
 // Of a layer; they are decoded before they are encoded anew.
 constexpr uint32_t kChannelsAtOnce = 256;
 
-// Reads `count` values that start at value `first` of the tensor, as `encoding`: the tensor's own or f32.
+// Reads `count` values that start at value `first` of the tensor, as `encoding`; both begin blocks of both.
 Status read_values(const TensorSource& source, const TensorInfo& tensor, uint64_t first, uint64_t count,
                    Encoding encoding, std::span<std::byte> out) {
   const uint64_t offset = encoded_bytes(tensor.encoding, first);
   if (tensor.encoding == encoding) return source.read(tensor, offset, out);
-  TIERD_CHECK(encoding == Encoding::f32);
   std::vector<std::byte> encoded(encoded_bytes(tensor.encoding, count));
   TIERD_TRY(source.read(tensor, offset, encoded));
   std::vector<float> values(count);
   decode(tensor.encoding, encoded, values);
-  std::memcpy(out.data(), values.data(), out.size());
+  encode(encoding, values, out);
   return {};
 }
 

@@ -100,8 +100,8 @@ struct StoredSite {
   uint32_t pieces = 1;          // extents of a neuron: more than one only where bundles are not bundled
   uint32_t alias_of = kNoSite;  // tied head: index of the embedding; shares its extents, has none of its own
   std::vector<SitePart> parts;
-  // What encoding columns anew has lost: sqrt(sum (stored - source)^2 / sum source^2); where the store keeps
-  // the source's values, nothing.
+  // What encoding parts anew has lost: sqrt(sum (stored - source)^2 / sum source^2) over them; where the
+  // store keeps the source's values, nothing.
   std::optional<float> encoding_error;
   std::vector<uint32_t> friends;  // [neurons] of bundling closest_friend: another neuron each; else empty
 
@@ -132,8 +132,8 @@ struct StoredSite {
   std::span<const SitePart> column_parts() const {
     return std::span(parts).last(axis == Axis::row ? 0 : axis == Axis::neuron ? 1 : parts.size());
   }
-  // Blocks of the source run along its rows: a column of them is encoded anew, which is lossy.
-  bool encoded_anew() const { return !column_parts().empty() && is_quantized(encoding); }
+  // Blocks of sources run along their rows: columns of blocks are always encoded anew.
+  bool columns_of_blocks() const { return !column_parts().empty() && is_quantized(encoding); }
   // Bytes of the packed groups, the bundle or the column of a neuron; its extent may add zero padding.
   uint64_t neuron_bytes(uint32_t neuron) const {
     switch (axis) {

@@ -172,11 +172,8 @@ class Checker {
     if (site.encoding_error && !(*site.encoding_error >= 0)) {
       return bad(key + ".encoding_error", fmt::format("is {}, expected a share", *site.encoding_error));
     }
-    if (site.encoding_error.has_value() != site.encoded_anew()) {
-      return bad(key + ".encoding_error", site.encoded_anew()
-                                              ? "is null, but its columns are encoded anew"
-                                              : "is given, but nothing of it is encoded anew");
-    }
+    if (!site.encoding_error && site.columns_of_blocks())
+      return bad(key + ".encoding_error", "is null, but its columns are encoded anew");
     if (site.axis != Axis::row && is_k_quant(site.encoding))
       return bad(key + ".encoding", fmt::format("{} goes with rows alone", name(site.encoding)));
     if (site.encoding != site.parts.front().encoding || (site.axis != Axis::row && site.mixed())) {

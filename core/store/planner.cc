@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "core/base/check.h"
 #include "core/base/units.h"
+#include "core/store/encoding_choice.h"
+#include "core/store/tensor_table.h"
 #include "core/store/writer.h"
 
 namespace tierd {
@@ -36,59 +36,6 @@ StoredSite make_site(OpGroup group, uint32_t layer, uint32_t n_in, std::vector<S
   return site;
 }
 
-// Tensors by name, with the checks that the plan relies on.
-class TensorTable {
- public:
-  explicit TensorTable(std::span<const TensorInfo> tensors) {
-    for (const TensorInfo& tensor : tensors) by_name_.emplace(tensor.name, &tensor);
-  }
-
-  Result<const TensorInfo*> get(const std::string& name, uint64_t rows, uint64_t cols) const {
-    const auto found = by_name_.find(name);
-    if (found == by_name_.end()) return Error{Code::invalid_argument, name, "the source lacks this tensor"};
-    const TensorInfo& tensor = *found->second;
-    if (tensor.rows != rows || tensor.cols != cols) {
-      return Error{Code::invalid_argument, name,
-                   fmt::format("shape {} x {}, expected {} x {}", tensor.rows, tensor.cols, rows, cols)};
-    }
-    if (cols % block_values(tensor.encoding) != 0) {
-      return Error{Code::unsupported, name,
-                   fmt::format("rows of {} columns cannot be {}: not a multiple of {}", cols,
-                               tierd::name(tensor.encoding), block_values(tensor.encoding))};
-    }
-    return &tensor;
-  }
-
- private:
-  std::unordered_map<std::string_view, const TensorInfo*> by_name_;
-};
-
-// Columns of super-blocks would have to be encoded anew, by a quantizer (core/layout) that is but a plain
-// one.
-Error no_columns(const StoredSite& site, const TensorInfo& tensor) {
-  return {Code::unsupported, site.name,
-          fmt::format(
-              "{} is {}, whose blocks of {} run along the rows; layout {} needs columns, layout row does not",
-              tensor.name, name(tensor.encoding), kSuperBlock,
-              name(site.axis == Axis::neuron ? Layout::neuron : Layout::channel_group))};
-}
-
-void store_all_as(StoredSite& site, Encoding encoding) {
-  site.encoding = encoding;
-  for (SitePart& part : site.parts) part.encoding = encoding;
-}
-
-// Of parts that differ in encoding: the most row groups whose multiples each part begins with. 0: none,
-// because rows of one group come from two parts.
-uint32_t most_groups_together(const StoredSite& site) {
-  uint32_t groups = 0;
-  for (const SitePart& part : std::span(site.parts).first(site.parts.size() - 1)) {
-    if (part.rows % kGroupRows != 0) return 0;
-    groups = std::gcd(groups, part.rows / kGroupRows);
-  }
-  return groups;
-}
-
 // The most of them that make a neuron of at most `target_bytes` and divide them.
 uint32_t groups_per_mixed_neuron(const StoredSite& site, uint64_t target_bytes) {
   uint64_t largest = 0;
@@ -97,22 +44,6 @@ uint32_t groups_per_mixed_neuron(const StoredSite& site, uint64_t target_bytes) 
   auto groups = static_cast<uint32_t>(std::clamp<uint64_t>(target_bytes / largest, 1, together));
   while (together % groups != 0) --groups;
   return groups;
-}
-
-Status set_encoding(StoredSite& site, const TensorTable& tensors) {
-  const bool bundles = site.axis == Axis::neuron;
-  for (size_t i = 0; i < site.parts.size(); ++i) {
-    const SitePart& part = site.parts[i];
-    const bool columns = bundles && i + 1 == site.parts.size();
-    TIERD_ASSIGN(const TensorInfo* tensor,
-                 tensors.get(part.tensor, columns ? site.n_out : part.rows, columns ? part.rows : site.n_in));
-    if (site.axis != Axis::row && is_k_quant(tensor->encoding)) return no_columns(site, *tensor);
-    site.parts[i].encoding = tensor->encoding;
-  }
-  site.encoding = site.parts.front().encoding;
-  if (site.mixed() && (site.axis != Axis::row || most_groups_together(site) == 0))
-    store_all_as(site, Encoding::f32);
-  return {};
 }
 
 void append_extent(Manifest& plan, uint64_t bytes) {
@@ -134,17 +65,6 @@ void place_bundles(Manifest& plan, StoredSite& site) {
     if (site.pieces > 1 && (i + 1) % site.neurons == 0) end_block(plan);
   }
   end_block(plan);
-}
-
-// The sites of the layers of a group, of one operator, in the order of the layers.
-std::vector<StoredSite*> group_of(std::vector<StoredSite>& sites, const StoredSite& first) {
-  std::vector<StoredSite*> group;
-  for (StoredSite& site : sites) {
-    const bool member = site.axis == Axis::channel && site.group == first.group &&
-                        site.layer >= first.layer && site.layer - first.layer < first.stride;
-    if (member) group.push_back(&site);
-  }
-  return group;
 }
 
 // Channel 0 of every layer of the group, then channel 1 of every layer (ActiveFlow, 3), for one operator
@@ -176,19 +96,8 @@ void place(Manifest& plan, StoredSite& site, uint64_t target_bytes) {
     case Axis::neuron:
       return place_bundles(plan, site);
     case Axis::channel:
-      if (site.layer % plan.layer_group == 0) place_channels(plan, group_of(plan.sites, site));
+      if (site.layer % plan.layer_group == 0) place_channels(plan, layer_group_of(plan.sites, site));
       return;
-  }
-}
-
-// What lies side by side is of one size.
-void unite_encodings(Manifest& plan) {
-  for (const StoredSite& site : plan.sites) {
-    if (site.axis != Axis::channel || site.layer % plan.layer_group != 0) continue;
-    const std::vector<StoredSite*> group = group_of(plan.sites, site);
-    const bool same =
-        std::ranges::all_of(group, [&](const StoredSite* other) { return other->encoding == site.encoding; });
-    for (StoredSite* other : group) store_all_as(*other, same ? other->encoding : Encoding::f32);
   }
 }
 
@@ -355,8 +264,7 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
   plan.layer_group = options.layer_group;
   plan.sites = site_shapes(config, plan.layout, plan.bundling, plan.layer_group);
   TIERD_TRY(set_friends(plan, options.friends));
-  for (StoredSite& site : plan.sites) TIERD_TRY(set_encoding(site, table));
-  if (plan.layout == Layout::channel_group) unite_encodings(plan);
+  TIERD_TRY(choose_encodings(plan, table, options));
   for (const StoredSite& site : plan.sites) {
     if (site.alias_of == kNoSite) plan.tensor_bytes += site.tensor_bytes();
   }

@@ -1,10 +1,12 @@
 // A model as files named Q4_K_M have it: most matrices in Q4_K, some in Q6_K, norms in F32.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -109,18 +111,45 @@ TEST_F(KQuants, AreRunFromAStoreWithLittleMemoryToo) {
   expect_the_same_bits(logits(store, "int8", 5, "60%"), logits(gguf_, "int8", 1));
 }
 
-TEST_F(KQuants, AreNearWithInt8Activations) {
-  const std::vector<float> expected = logits(gguf_, "f32", kGoldenTokens);
-  const std::vector<float> found = logits(gguf_, "int8", kGoldenTokens);
-  ASSERT_EQ(found.size(), expected.size());
+// The length of their difference, relative to that of what is expected.
+double distance(const std::vector<float>& found, const std::vector<float>& expected) {
+  EXPECT_EQ(found.size(), expected.size());
   double error = 0;
   double whole = 0;
   for (size_t i = 0; i < found.size(); ++i) {
     error += std::pow(double{found[i]} - expected[i], 2);
     whole += std::pow(double{expected[i]}, 2);
   }
-  EXPECT_GT(error, 0);
-  EXPECT_LT(std::sqrt(error / whole), 0.1);
+  return std::sqrt(error / whole);
+}
+
+TEST_F(KQuants, AreNearWithInt8Activations) {
+  const double found = distance(logits(gguf_, "int8", kGoldenTokens), logits(gguf_, "f32", kGoldenTokens));
+  EXPECT_GT(found, 0);
+  EXPECT_LT(found, 0.1);
+}
+
+// In bundles and channels, where other blocks take their place: the finer they are the nearer, and in little
+// memory to the bit as in much.
+TEST_F(KQuants, AreNearInLayoutsOfColumns) {
+  const std::vector<float> expected = logits(gguf_, "f32", kGoldenTokens);
+  const auto source = open_source(gguf_);
+  ASSERT_TRUE(source.ok()) << source.error().line();
+  for (const Layout layout : {Layout::neuron, Layout::channel_group}) {
+    const auto stored_as = [&](std::optional<Encoding> encoding) {
+      const std::string store = fmt::format("{}/{}-{}", folder_.path(), name(layout), encoding.has_value());
+      WriteOptions options{.layout = layout, .encoding = encoding, .quiet = true};
+      if (layout == Layout::channel_group) options.layer_group = 2;
+      const Status written = write_store(**source, store, options);
+      EXPECT_TRUE(written.ok()) << written.error().line();
+      const std::vector<float> found = logits(store, "f32", kGoldenTokens);
+      expect_the_same_bits(logits(store, "f32", 1, "70%"), found);
+      return distance(found, expected);
+    };
+    const double of_q4_0 = stored_as(std::nullopt);
+    EXPECT_LT(stored_as(Encoding::q8_0), 0.05) << name(layout);
+    EXPECT_GT(of_q4_0, 0.05) << name(layout);
+  }
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ TEST(Planner, ChannelsOfAGroupLieSideBySide) {
   EXPECT_THAT(check_manifest(*plan, "plan").error().line(), HasSubstr("encoding_error: is null"));
   Manifest written = *plan;
   for (StoredSite& site : written.sites) {
-    if (site.encoded_anew()) site.encoding_error = 0.05f;
+    if (site.columns_of_blocks()) site.encoding_error = 0.05f;
   }
   EXPECT_TRUE(check_manifest(written, "plan").ok());
 }
@@ -169,24 +169,61 @@ TEST(Planner, BundlesOfBlocks) {
   ASSERT_TRUE(plan.ok()) << plan.error().line();
   const StoredSite& ffn = site_of(*plan, "layers.0.ffn");
   EXPECT_EQ(ffn.encoding, Encoding::q4_0);
-  EXPECT_TRUE(ffn.encoded_anew());
+  EXPECT_TRUE(ffn.columns_of_blocks());
   EXPECT_EQ(ffn.column_parts().front().tensor, "layers.0.down");
   EXPECT_EQ(ffn.neuron_bytes(0), 3 * 64u);  // 36 bytes each, padded
-  EXPECT_FALSE(site_of(*plan, "layers.0.qkv").encoded_anew());
+  EXPECT_FALSE(site_of(*plan, "layers.0.qkv").columns_of_blocks());
 }
 
-TEST(Planner, KQuantsAreCutIntoRowsAlone) {
+// Columns of super-blocks there are none: encodings that have columns take their place.
+TEST(Planner, KQuantsAreCutIntoColumnsOfOtherBlocks) {
   ModelConfig config = small_llama();
   config.d_model = config.d_ff = kSuperBlock;
   config.head_dim = 64;
-  const auto tensors = tensors_of(config, Encoding::q4_k);
-  EXPECT_TRUE(plan_layout(config, tensors, {}).ok());
-  for (const Layout layout : {Layout::neuron, Layout::channel_group}) {
-    const auto plan = plan_layout(config, tensors, {.layout = layout});
-    EXPECT_EQ(plan.code(), Code::unsupported);
-    EXPECT_THAT(plan.error().line(), HasSubstr("is q4_k, whose blocks of 256 run along the rows; layout " +
-                                               std::string(name(layout)) + " needs columns"));
+  const auto encoding_of = [&](const char* site, Layout layout, Encoding all,
+                               const std::map<std::string, Encoding>& odd) {
+    const MemorySource source(config, all, 1, odd);
+    const auto plan = plan_store(source, {.layout = layout, .layer_group = layout == Layout::row ? 1u : 2u});
+    EXPECT_TRUE(plan.ok()) << plan.error().line();
+    return site_of(*plan, site).encoding;
+  };
+  const auto columns = Layout::channel_group;
+  EXPECT_EQ(encoding_of("layers.0.up", Layout::row, Encoding::q4_k, {}), Encoding::q4_k);
+  EXPECT_EQ(encoding_of("layers.0.up", columns, Encoding::q4_k, {}), Encoding::q4_0);
+  EXPECT_EQ(encoding_of("layers.0.up", columns, Encoding::q5_k, {}), Encoding::q8_0);
+  EXPECT_EQ(encoding_of("layers.0.up", columns, Encoding::q6_k, {}), Encoding::q8_0);
+  EXPECT_EQ(encoding_of("head", columns, Encoding::q6_k, {}), Encoding::q6_k);
+  // Of parts, and of layers side by side: one for all.
+  EXPECT_EQ(encoding_of("layers.1.qkv", columns, Encoding::q4_k, {{"layers.1.v", Encoding::q6_k}}),
+            Encoding::q4_0);
+  EXPECT_EQ(encoding_of("layers.0.down", columns, Encoding::q6_k, {{"layers.1.down", Encoding::q4_k}}),
+            Encoding::q4_0);
+  EXPECT_EQ(encoding_of("layers.0.down", columns, Encoding::q6_k, {{"layers.1.down", Encoding::f16}}),
+            Encoding::f32);
+}
+
+TEST(Planner, EncodingsThatAreAskedFor) {
+  const MemorySource source(small_llama(), Encoding::f16, 1, {{"layers.1.k", Encoding::f32}});
+  const auto plan = [&](const WriteOptions& options) { return plan_store(source, options); };
+  for (const Layout layout : {Layout::row, Layout::neuron, Layout::channel_group}) {
+    const auto q4 = plan({.layout = layout, .encoding = Encoding::q4_0});
+    ASSERT_TRUE(q4.ok()) << q4.error().line();
+    for (const StoredSite& site : q4->sites) {
+      EXPECT_EQ(site.encoding, site.layer == kNoLayer ? Encoding::f16 : Encoding::q4_0) << site.name;
+      EXPECT_FALSE(site.mixed());
+    }
+    const auto head = plan({.layout = layout, .head_encoding = Encoding::q8_0});
+    EXPECT_EQ(site_of(*head, "head").encoding, Encoding::q8_0);
+    EXPECT_EQ(site_of(*head, "embed").encoding, Encoding::q8_0);
+    EXPECT_EQ(site_of(*head, "layers.0.o").encoding, Encoding::f16);
   }
+  EXPECT_THAT(plan({.encoding = Encoding::q4_k}).error().line(),
+              HasSubstr("layers.0.qkv: rows of 64 columns cannot be q4_k: not a multiple of 256"));
+  EXPECT_THAT(plan({.layout = Layout::neuron, .encoding = Encoding::q6_k}).error().line(),
+              HasSubstr("layers.0.qkv: rows of 64"));
+  EXPECT_THAT(plan({.layout = Layout::channel_group, .encoding = Encoding::q6_k}).error().line(),
+              HasSubstr("layers.0.qkv: columns cannot be q6_k, whose blocks of 256 run along the rows; "
+                        "expected f32, f16, bf16, q8_0 or q4_0, or layout row"));
 }
 
 TEST(Planner, EveryShapeAndEncoding) {

@@ -245,6 +245,49 @@ TEST(Writer, SaysWhatWasLost) {
   }
 }
 
+// Rows in another encoding than the source's, too; in float32 nothing is lost.
+TEST(Writer, StoresWhatIsAskedForAndSaysWhatWasLost) {
+  const MemorySource source(small_llama(), Encoding::f16, 5);
+  for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0}) {
+    for (const Layout layout : {Layout::row, Layout::neuron, Layout::channel_group}) {
+      SCOPED_TRACE(std::string(name(e)) + " " + std::string(name(layout)));
+      const TempFolder temp;
+      const std::string out = temp.path() + "/store";
+      ASSERT_TRUE(
+          write_store(source, out, {.layout = layout, .encoding = e, .head_encoding = e, .quiet = true})
+              .ok());
+      const auto manifest = read_manifest(out);
+      ASSERT_TRUE(manifest.ok()) << manifest.error().line();
+      for (const StoredSite& site : manifest->sites) {
+        ASSERT_EQ(site.encoding, e);
+        const bool lossy = e != Encoding::f32 && e != Encoding::f16;
+        ASSERT_EQ(site.encoding_error.has_value(), lossy) << site.name;
+        if (!lossy) continue;
+        EXPECT_GT(*site.encoding_error, e == Encoding::q4_0 ? 0.01 : 1e-4) << site.name;
+        EXPECT_LT(*site.encoding_error, e == Encoding::q4_0 ? 0.2 : 0.02) << site.name;
+      }
+      // The rows of qkv, and what was lost of them.
+      const StoredSite& qkv = manifest->sites[1];
+      if (qkv.axis != Axis::row) continue;
+      double lost = 0, whole = 0;
+      for (const SitePart& part : qkv.parts) {
+        const auto weights = source.read_f32(*source.find(part.tensor));
+        const std::vector<float> stored = through(e, *weights);
+        for (size_t i = 0; i < stored.size(); ++i) {
+          lost += std::pow(double{stored[i]} - (*weights)[i], 2);
+          whole += std::pow(double{(*weights)[i]}, 2);
+        }
+      }
+      if (qkv.encoding_error) {
+        EXPECT_FLOAT_EQ(*qkv.encoding_error, static_cast<float>(std::sqrt(lost / whole)));
+      }
+      const auto store = Store::open(out);
+      ASSERT_TRUE(store.ok()) << store.error().line();
+      EXPECT_TRUE(store->verify_all(true).ok());
+    }
+  }
+}
+
 TEST(Writer, ChannelsAreTheSameInBatchesOfAnySize) {
   const TempFolder temp;
   Disk disk;

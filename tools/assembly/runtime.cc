@@ -69,6 +69,9 @@ Result<Store> open_store(const Config& config, const RuntimeOptions& options) {
   write.layout = *layout_by_name(config.layout);
   write.layer_group = config.layer_group;
   write.bundling = *bundling_by_name(config.bundling);
+  write.encoding = encoding_by_name(config.encoding);
+  write.head_encoding =
+      config.head_encoding == "same" ? write.encoding : encoding_by_name(config.head_encoding);
   // A store knows its own.
   if (!config.friends.empty() && !is_store(config.model)) {
     TIERD_ASSIGN(write.friends, read_friends(config.friends));

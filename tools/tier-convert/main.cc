@@ -107,10 +107,11 @@ std::string summary(const Store& store) {
   if (config.tied_embeddings) text += "the head shares the embedding's extents\n";
   if (manifest.bundling == Bundling::closest_friend)
     text += "behind each bundle lies a copy of its closest friend's: padding, above and below\n";
-  if (std::ranges::any_of(manifest.sites, &StoredSite::encoded_anew)) {
+  const auto lossy = [](const StoredSite& site) { return site.encoding_error.has_value(); };
+  if (std::ranges::any_of(manifest.sites, lossy)) {
     text +=
-        "what a column holds of blocks is encoded anew, along the column, which is lossy: the error is "
-        "relative\n";
+        "error: of what is encoded anew (other encodings than the source's, columns of blocks), relative to "
+        "the source\n";
   }
   text += fmt::format(
       "{} on disk in {} extents, padding {:.2f} %; {}\n", size(manifest.data_bytes), manifest.extents.size(),
@@ -152,6 +153,7 @@ int main_of(int argc, char** argv) {
   line.option("--tokenizer", arguments.tokenizer, "A tokenizer to use instead of the model's own")
       .named("FILE");
   arguments.store.add_to(line);
+  arguments.store.add_encodings_to(line);
   line.flag("--verify", arguments.verify, "Read the store back and check every extent");
   line.flag("-q,--quiet", arguments.quiet, "No progress and no summary");
   if (const auto status = line.parse(argc, argv)) return *status;
@@ -159,7 +161,9 @@ int main_of(int argc, char** argv) {
     return fail("OUT is missing; to check a store: tier-convert --verify STORE");
   }
   if (arguments.out.empty() && (!arguments.tokenizer.empty() || arguments.store.given())) {
-    return fail("--tokenizer, --neuron-bytes, --layout, --layer-group, --bundling and --friends need OUT");
+    return fail(
+        "--tokenizer, --neuron-bytes, --layout, --layer-group, --encoding, --head-encoding, --bundling and "
+        "--friends need OUT");
   }
   const Status done = run(arguments);
   if (done.ok()) return 0;
