@@ -15,6 +15,7 @@
 #include "core/layout/bundle.h"
 #include "core/layout/encoding.h"
 #include "core/layout/row_group.h"
+#include "core/message/extent_table.h"
 #include "core/model/config.h"
 #include "core/text/vocab.h"
 
@@ -203,12 +204,8 @@ struct StoredSite {
 };
 
 // What one read brings, padding included. `offset` and `bytes` are multiples of 4096, of packed bundles
-// of 64.
-struct Extent {
-  uint64_t offset = 0;
-  uint64_t bytes = 0;
-  uint64_t checksum = 0;  // XXH3-64 of all `bytes`
-};
+// of 64. The agent that reads has the same table: of channels there are so many that two would be felt.
+using Extent = ExtentRef;
 
 // A small tensor that is always in memory, as f32: norms, biases, learned positions.
 struct ResidentTensor {

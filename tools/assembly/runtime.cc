@@ -278,12 +278,9 @@ uint64_t Runtime::resident_bytes() const {
 }
 
 Status Runtime::make_flash(const RuntimeOptions& options) {
-  for (const Extent& extent : plan_.store.manifest().extents) {
-    extents_.push_back({extent.offset, extent.bytes, extent.checksum});
-  }
   AgentContext context{.number = flash_number(), .table = "tiers.flash", .pools = pools_};
   context.read = {.path = plan_.store.data_path(),
-                  .extents = extents_,
+                  .extents = plan_.store.manifest().extents,
                   .landing = pools_.memory(kDram, kMemoryPool)
                                  .subspan(staging_offset_, plan_.memory.staging / plan_.memory.units),
                   .memory_bytes = plan_.memory.arena + plan_.memory.staging,
