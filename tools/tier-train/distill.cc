@@ -33,7 +33,8 @@ Result<Windows> read_windows(const TensorSource& source, const DistillPlan& plan
                  fmt::format("{} tokens, the model has a context of {}", plan.sequence,
                              source.config().context_length)};
   }
-  if (source.vocab() == nullptr) return Error{Code::not_found, source.path(), "brings no tokenizer"};
+  if (source.vocab() == nullptr)
+    return Error{Code::not_found, source.path(), "brings no tokenizer; name one with --tokenizer"};
   TIERD_ASSIGN(const auto tokenizer, make_tokenizer(*source.vocab(), source.path()));
   Windows windows;
   TIERD_ASSIGN(windows.trained, read_text_windows(*tokenizer, plan.text, {}, plan.sequence));
@@ -197,7 +198,7 @@ double learning_rate_at(uint32_t step, uint32_t steps, double warmup, double hig
 }
 
 Result<DistillReport> distill(const DistillPlan& plan) {
-  TIERD_ASSIGN(const auto source, open_source(plan.model));
+  TIERD_ASSIGN(const auto source, open_source(plan.model, {.tokenizer = plan.tokenizer}));
   TIERD_TRY(ModelFolder::accepts(*source));
   TIERD_ASSIGN(const Windows windows, read_windows(*source, plan));
   TIERD_ASSIGN(const std::unique_ptr<Distiller> distiller, [&]() -> Result<std::unique_ptr<Distiller>> {

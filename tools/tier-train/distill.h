@@ -12,9 +12,10 @@
 namespace tierd {
 
 struct DistillPlan {
-  std::string model;  // a Hugging Face folder
-  std::string text;   // a file
-  std::string out;    // the folder to make
+  std::string model;      // a Hugging Face folder
+  std::string text;       // a file
+  std::string out;        // the folder to make
+  std::string tokenizer;  // instead of the folder's own, which it may lack; not copied
   DistillerOptions distiller;
   uint32_t sequence = 256;        // tokens of a window, what the tokenizer puts before a text included
   uint32_t batch = 8;             // windows a step

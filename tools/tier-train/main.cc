@@ -140,6 +140,7 @@ void add_distill(CommandLine& to, DistillArguments& arguments) {
   to.option("TEXT", plan.text, "A text file to learn on, of the kind that the model is for")
       .required()
       .named("TEXT");
+  to.option("--tokenizer", plan.tokenizer, "A tokenizer to use instead of the model's own").named("FILE");
   to.option("-o,--output", plan.out, "The folder to make, which tierd and transformers load")
       .required()
       .named("OUT");
