@@ -20,7 +20,7 @@
 
 namespace tierd {
 
-inline constexpr uint32_t kStoreFormat = 4;
+inline constexpr uint32_t kStoreFormat = 6;
 inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kDataFile = "weights.bin";
 inline constexpr std::string_view kChecksumFile = "checksums.bin";
