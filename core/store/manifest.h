@@ -14,6 +14,7 @@
 #include "core/base/result.h"
 #include "core/layout/bundle.h"
 #include "core/layout/encoding.h"
+#include "core/layout/expert.h"
 #include "core/layout/row_group.h"
 #include "core/model/config.h"
 #include "core/text/vocab.h"
@@ -54,7 +55,8 @@ enum class OpGroup : uint8_t {
   up,  // gate, then up, where the model is gated; otherwise up
   down,
   head,
-  ffn,  // gate, up and down, cut into neurons
+  ffn,      // gate, up and down, cut into neurons
+  experts,  // gate, up and down of each expert of a mixture
 };
 std::string_view name(OpGroup group);
 
@@ -63,6 +65,9 @@ inline constexpr uint64_t kPaddingPercent = 3;
 constexpr bool within_padding(uint64_t padding, uint64_t bytes) {
   return padding * 100 <= kPaddingPercent * bytes;
 }
+
+// Of one expert: what a slot may hold, and a read bring.
+inline constexpr uint64_t kLargestExpertBytes = 1u << 30;
 
 // Layers whose channels of one number lie side by side: at most, of any store.
 inline constexpr uint32_t kMostLayersOfGroup = 1024;
@@ -73,14 +78,17 @@ constexpr uint32_t layers_of_group(uint32_t n_layers, uint32_t layer_group, uint
 
 // One stacked tensor of a site.
 struct SitePart {
-  std::string tensor;  // our name, e.g. "layers.3.q"
-  uint32_t rows = 0;
+  std::string tensor;  // our name, e.g. "layers.3.q"; of experts, "layers.3.experts.*.up"
+  uint32_t rows = 0;   // of experts, of each
 };
+// The name of the part's tensor in one expert.
+std::string tensor_of_expert(const SitePart& part, uint32_t expert);
 
 // Axis row: a dense operator, its parts stacked along the output rows, cut into neurons of `rows_per_neuron`
 // rows (a multiple of 16; the last neuron may have fewer). Axis neuron: gate, up and down, neuron i a bundle.
-// Axis channel: the parts stacked likewise, neuron i their column i.
-// Neuron i is extent first_extent + stride * i. Of pieces, p of neuron i is extent first_extent + p * neurons
+// Axis channel: the parts stacked likewise, neuron i their column i. Axis expert: neuron i is gate, up and
+// down of expert i. Neuron i is extent first_extent + stride * i. Of pieces, p of neuron i is extent
+// first_extent + p * neurons
 // + i. With closest friends the stride is 2, and what lies behind neuron i is a copy of friends[i]. Of
 // channels it is the layers of the group, whose sites begin one extent after the other.
 struct StoredSite {
@@ -90,8 +98,9 @@ struct StoredSite {
   uint32_t layer = kNoLayer;
   Encoding encoding = Encoding::f32;
   uint32_t n_in = 0;
-  uint32_t n_out = 0;            // axes row and channel: the sum of the parts' rows
-  uint32_t rows_per_neuron = 0;  // axis neuron: 1, of each part; axis channel: 0
+  uint32_t n_out = 0;  // axes row and channel: the sum of the parts' rows
+  // Axis neuron: 1, of each part; axis channel: 0; axis expert: of gate and up, and columns of down.
+  uint32_t rows_per_neuron = 0;
   uint32_t neurons = 0;
   uint32_t first_extent = 0;
   uint32_t stride = 1;
@@ -111,9 +120,10 @@ struct StoredSite {
   }
   Bundle bundle() const { return {encoding, n_in, parts.size() == 3}; }
   Column column() const { return {encoding, n_out}; }
+  ExpertMatrices expert() const { return {encoding, n_in, rows_per_neuron}; }
   // Of which a neuron has a column; of the others, if any, it has rows.
   std::span<const SitePart> column_parts() const {
-    return std::span(parts).last(axis == Axis::row ? 0 : axis == Axis::neuron ? 1 : parts.size());
+    return std::span(parts).last(axis == Axis::neuron ? 1 : axis == Axis::channel ? parts.size() : 0);
   }
   // Blocks of the source run along its rows: a column of them is encoded anew, which is lossy.
   bool encoded_anew() const { return !column_parts().empty() && is_quantized(encoding); }
@@ -126,6 +136,8 @@ struct StoredSite {
         return bundle().bytes();
       case Axis::channel:
         return column().bytes();
+      case Axis::expert:
+        return expert().bytes();
     }
     return groups_of(neuron) * group_bytes(encoding, n_in);
   }
@@ -138,17 +150,20 @@ struct StoredSite {
         return uint64_t{neurons} * bundle().pieces() * bundle().row_bytes();
       case Axis::channel:
         return uint64_t{neurons} * encoded_bytes(encoding, column().values());
+      case Axis::expert:
+        return neurons * expert().tensor_bytes();
     }
     return n_out * encoded_bytes(encoding, n_in);
   }
-  // Of each of a neuron's extents, padding included: to 4096 for rows, which direct I/O brings to their
-  // place. Bundles and columns are padded so where that costs at most 3 %, and else lie packed (CONTRACTS,
-  // rule 6), as pieces do.
+  // Of each of a neuron's extents, padding included: to 4096 for rows and experts, which direct I/O brings to
+  // their place. Bundles and columns are padded so where that costs at most 3 %, and else lie packed
+  // (CONTRACTS, rule 6), as pieces do.
   uint64_t extent_bytes(uint32_t neuron) const {
     if (pieces > 1) return bundle().piece_bytes();
     const uint64_t bytes = neuron_bytes(neuron);
     const uint64_t padded = align_up(bytes, kDirectIoAlignment);
-    return axis == Axis::row || within_padding(padded - bytes, bytes) ? padded : bytes;
+    const bool large = axis == Axis::row || axis == Axis::expert;
+    return large || within_padding(padded - bytes, bytes) ? padded : bytes;
   }
   uint32_t extent_of(uint32_t neuron, uint32_t piece) const {
     return first_extent + piece * neurons + stride * neuron;

@@ -183,6 +183,7 @@ class Checker {
                  fmt::format("{} does not fit rows of {} columns", name(site.encoding), site.n_in));
     }
     if (site.axis == Axis::neuron) return check_bundles(key, site);
+    if (site.axis == Axis::expert) return check_experts(key, site);
     const uint64_t padded_rows = align_up(site.n_out, kGroupRows);
     if (site.rows_per_neuron == 0 || site.rows_per_neuron % kGroupRows != 0 ||
         site.rows_per_neuron > padded_rows) {
@@ -209,6 +210,22 @@ class Checker {
     if (manifest_.bundling == Bundling::closest_friend) {
       const std::string fault = fault_of_friends(site.friends, site.neurons);
       if (!fault.empty()) return bad(fmt::format("friends ({})", site.name), fault);
+    }
+    return use_neurons(site);
+  }
+
+  Status check_experts(const std::string& key, const StoredSite& site) {
+    const ModelConfig& config = manifest_.config;
+    if (site.rows_per_neuron != config.d_ff)
+      return differs(key + ".rows_per_neuron", site.rows_per_neuron, config.d_ff);
+    if (site.neurons != config.n_experts) return differs(key + ".neurons", site.neurons, config.n_experts);
+    if (config.d_ff % block_values(site.encoding) != 0) {
+      return bad(key + ".encoding",
+                 fmt::format("{} does not fit rows of {} columns", name(site.encoding), config.d_ff));
+    }
+    if (site.expert().bytes() > kLargestExpertBytes) {
+      return bad(key, fmt::format("experts of {} bytes, expected at most {}", site.expert().bytes(),
+                                  kLargestExpertBytes));
     }
     return use_neurons(site);
   }

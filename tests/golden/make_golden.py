@@ -18,8 +18,8 @@ import gguf
 import numpy as np
 import torch
 from safetensors.torch import save_file
-from transformers import (AutoModelForCausalLM, FalconConfig, LlamaConfig, MistralConfig, OPTConfig,
-                          PersimmonConfig, PhiConfig, Qwen2Config)
+from transformers import (AutoModelForCausalLM, FalconConfig, LlamaConfig, MistralConfig, MixtralConfig,
+                          OlmoeConfig, OPTConfig, PersimmonConfig, PhiConfig, Qwen2Config, Qwen3MoeConfig)
 from transformers.activations import ACT2FN
 
 N_TOKENS = 24
@@ -85,6 +85,7 @@ LLAMA3_ROPE = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "hi
 LLAMA3 = {"rope_theta": 500000.0, "rope_scaling": LLAMA3_ROPE, "max_position_embeddings": 512}
 QWEN2 = {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "rope_theta": 1000000.0,
          "rms_norm_eps": 1e-6, "use_sliding_window": False, "max_window_layers": 2}  # fmt: skip
+QWEN2_WINDOW = {"use_sliding_window": False, "sliding_window": None, "max_window_layers": 2}
 LLAMA2_CONFIG = llama(num_key_value_heads=4)
 
 # name: config.json as models on the hub have it. "sliding_window" of qwen2 is inert, and must stay so.
@@ -113,6 +114,15 @@ HUGGING_FACE = {
     "persimmon": persimmon(),
     "persimmon-f16": persimmon(),
     "phi": phi(),
+    "mixtral": llama(architectures=["MixtralForCausalLM"], model_type="mixtral", num_local_experts=4,
+                     num_experts_per_tok=2, intermediate_size=48, sliding_window=None),
+    "mixtral-bf16": llama(architectures=["MixtralForCausalLM"], model_type="mixtral", num_local_experts=4,
+                          num_experts_per_tok=2, intermediate_size=48, sliding_window=None),
+    "qwen3-moe": llama(architectures=["Qwen3MoeForCausalLM"], model_type="qwen3_moe", num_experts=8,
+                       num_experts_per_tok=3, moe_intermediate_size=24, decoder_sparse_step=1, mlp_only_layers=[],
+                       norm_topk_prob=True, head_dim=16, **{**QWEN2_WINDOW, "rope_theta": 1000000.0}),
+    "olmoe": llama(architectures=["OlmoeForCausalLM"], model_type="olmoe", num_experts=8, num_experts_per_tok=3,
+                   intermediate_size=24, norm_topk_prob=False, clip_qkv=0.75, num_key_value_heads=4),
     "phi-gelu": phi(hidden_act="gelu_new", qk_layernorm=True, partial_rotary_factor=0.25),
 }  # fmt: skip
 SHARDED = {"llama3"}
@@ -128,7 +138,8 @@ GGUF_CONFIGS = {
 GGUF_SPLIT = {"gguf-llama-q8_0"}
 
 CONFIG_CLASSES = {"llama": LlamaConfig, "mistral": MistralConfig, "qwen2": Qwen2Config, "opt": OPTConfig,
-                  "falcon": FalconConfig, "persimmon": PersimmonConfig, "phi": PhiConfig}  # fmt: skip
+                  "falcon": FalconConfig, "persimmon": PersimmonConfig, "phi": PhiConfig, "mixtral": MixtralConfig,
+                  "qwen3_moe": Qwen3MoeConfig, "olmoe": OlmoeConfig}  # fmt: skip
 LAST_NORMS = {"opt": "model.decoder.final_layer_norm", "falcon": "transformer.ln_f",
               "persimmon": "model.final_layernorm", "phi": "model.final_layernorm"}  # fmt: skip
 
@@ -155,7 +166,7 @@ def new_model(config, rng):
             elif parameter.dim() == 1:
                 values = 0.3 * values
             elif "embed" not in name:
-                values *= 1.2 / np.sqrt(parameter.shape[1])
+                values *= 1.2 / np.sqrt(parameter.shape[-1])  # fused experts have three dimensions
             parameter.copy_(torch.from_numpy(values))
         tokens = draw_tokens(config, rng)
         scale = MAX_LOGIT / model(tokens).logits.abs().max()

@@ -197,6 +197,7 @@ uint64_t DramAgent::service_ns(const Message& message) const {
     return at_bandwidth(uint64_t{message.rows} * (input ? site.n_in : site.n_out) * sizeof(float));
   }
   const uint64_t neurons = PoolTable::units(pools_.resolve(message.list)).size();
+  if (site.axis == Axis::expert) return at_bandwidth(neurons * site.expert().bytes());
   if (site.axis == Axis::neuron) return at_bandwidth(neurons * site.bundle().bytes());
   return at_bandwidth(neurons * (site.rows_per_neuron / kGroupRows) * group_bytes(site.encoding, site.n_in));
 }

@@ -59,9 +59,9 @@ inline void split_evenly(const Host& host, uint64_t bytes, uint32_t* max_slots) 
 }
 
 // Whether a step uses only some of a site's neurons: of whatever is not sliced by rows, neurons, channels or
-// experts are chosen for each token.
+// experts are chosen for each token. (Of an embedding too, but those are rows, one a token.)
 inline bool used_in_part(const tierd_site_view& site) {
-  return site.axis != TIERD_AXIS_ROW && site.given == 0;
+  return site.axis != TIERD_AXIS_ROW;
 }
 
 // Where a step uses some sites in part, those that it uses whole come first: a slot of theirs saves a read in
@@ -83,8 +83,9 @@ void split_whole_first(const Host& host, uint64_t bytes, uint32_t* slots, Wants 
   bytes = split_in_proportion(host, bytes, most, slots, [&](uint32_t s) {
     return canonical(host.site(s)) && used_in_part(host.site(s)) ? wants(s) : 0;
   });
-  split_evenly(host, bytes, most, slots,
-               [&](const tierd_site_view& site) { return canonical(site) && site.given != 0; });
+  split_evenly(host, bytes, most, slots, [&](const tierd_site_view& site) {
+    return canonical(site) && !used_in_part(site) && site.given != 0;
+  });
 }
 inline void split_whole_first(const Host& host, uint64_t bytes, uint32_t* slots) {
   split_whole_first(host, bytes, slots, [&](uint32_t s) { return host.site(s).n; });
