@@ -19,7 +19,7 @@ namespace {
 // Where a value lies in a Config.
 template <class T>
 using Place = T& (*)(Config&);
-using Field = std::variant<Place<std::string>, Place<uint32_t>, Place<uint64_t>, Place<bool>>;
+using Field = std::variant<Place<std::string>, Place<uint32_t>, Place<uint64_t>, Place<double>, Place<bool>>;
 
 template <auto Member>
 constexpr auto at() {
@@ -51,6 +51,11 @@ const std::array kKeys = {
         "every matrix by its input channels"},
     Key{"model.layer_group", at<&Config::layer_group>(), "",
         "of layout channel-group: of so many layers the channels of one number lie side by side"},
+    Key{"model.encoding", at<&Config::encoding>(), "source|f32|f16|bf16|q8_0|q4_0|q4_k|q5_k|q6_k",
+        "of the matrices; another than the source's may lose something, which the store says"},
+    Key{"model.head_encoding", at<&Config::head_encoding>(),
+        "same|source|f32|f16|bf16|q8_0|q4_0|q4_k|q5_k|q6_k",
+        "of embedding and head: the same, or one of their own"},
     Key{"model.bundling", at<&Config::bundling>(), "row-column|none|closest-friend",
         "of layout neuron: rows and column of a neuron side by side; to compare, apart, or with a copy of "
         "its closest friend's behind"},
@@ -99,6 +104,15 @@ const std::array kKeys = {
         "the capacity that it keeps in any case; as tiers.dram.capacity"},
     Key{"pressure.calm_ms", at<&Config::pressure, &PressureConfig::calm_ms>(), "",
         "after so long without pressure it grows by a step, up to tiers.dram.capacity; 1 to 86400000"},
+    Key{"plan.sparsity", at<&Config::plan, &PlanConfig::sparsity>(), "",
+        "of --plan: the share of the channels that is left out; 0: what the budget asks for"},
+    Key{"plan.hits", at<&Config::plan, &PlanConfig::hits>(), "",
+        "of --plan: the share of the used channels that the cache has; 0: the share of all that it holds"},
+    Key{"plan.similarity", at<&Config::plan, &PlanConfig::similarity>(), "",
+        "of --plan: the share of the used channels that the layers before foretell; 0: as the predictor's "
+        "tables say, else the paper's 0.8"},
+    Key{"plan.least_gain", at<&Config::plan, &PlanConfig::least_gain>(), "",
+        "of --plan: groups grow until another layer wins less than this share"},
     Key{"plugins.path", at<&Config::plugin_path>(), "",
         "folders with plugins, divided by ':' (--plugin-path, TIERD_PLUGIN_PATH)"},
     Key{"plugins.deadline_ms", at<&Config::plugin_deadline_ms>(), "",
@@ -221,6 +235,10 @@ class Reader {
                   fmt::format("{}: '{}' is '{}', expected one of {}", origin, path, text, key->choices));
             }
             place(config_) = std::move(text);
+          } else if constexpr (std::is_same_v<T, double>) {
+            const auto value = node.value<double>();  // 1 is one, too
+            if (!value || !(*value >= 0 && *value < 1)) return expected("a number of at least 0 and below 1");
+            place(config_) = *value;
           } else {
             const auto value = node.value_exact<int64_t>();
             if (!value || *value < 0 || static_cast<uint64_t>(*value) > std::numeric_limits<T>::max()) {

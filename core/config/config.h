@@ -41,12 +41,22 @@ struct PressureConfig {
   uint32_t calm_ms = 10000;
 };
 
+// [plan]: what tierd --plan takes for granted instead of finding it out.
+struct PlanConfig {
+  double sparsity = 0;    // 0: what the budget asks for
+  double hits = 0;        // 0: the share of the channels in memory, as without any locality
+  double similarity = 0;  // 0: SITE.ahead of the predictor's tables, else the paper's 0.8
+  double least_gain = 0.05;
+};
+
 struct Config {
   // [model]
   std::string model;
   std::string tokenizer;
   std::string layout = "row";  // of the store that a model which is none is converted into
   uint32_t layer_group = 1;
+  std::string encoding = "source";
+  std::string head_encoding = "same";
   std::string bundling = "row-column";
   std::string friends;  // a file; empty: none
   // [run]
@@ -69,6 +79,7 @@ struct Config {
   std::string dram_capacity = "all";
   std::string dram_staging = "64 MiB";
   PressureConfig pressure;
+  PlanConfig plan;
   // [plugins]
   std::string plugin_path;  // folders, divided by ':'
   uint32_t plugin_deadline_ms = 1000;

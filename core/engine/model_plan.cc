@@ -137,6 +137,8 @@ class Planner {
     work.name = stored.name;
     work.axis = stored.axis;
     work.encoding = stored.encoding;
+    for (uint32_t i = 0; stored.mixed() && i < stored.neurons; ++i)
+      work.encodings.push_back(stored.encoding_of(i));
     work.n_in = stored.n_in;
     work.n_out = stored.n_out;
     work.rows_per_neuron = stored.rows_per_neuron;
@@ -202,8 +204,12 @@ class Planner {
         work.in = kNormed;
         work.out = kBranch;
         work.ffn = feed_forward(layer);
-        work.experts = {
-            .inner = stored.rows_per_neuron, .choice = kRouting, .inputs = kChosen, .results = kGiven};
+        work.experts = {.inner = stored.rows_per_neuron,
+                        .up = stored.parts[1].encoding,
+                        .down = stored.parts[2].encoding,
+                        .choice = kRouting,
+                        .inputs = kChosen,
+                        .results = kGiven};
         work.before.push_back(norm(layer + "ffn_norm", kNormed));
         work.before.push_back({.kind = StepKind::route,
                                .in = kNormed,

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/base/check.h"
+#include "core/layout/k_quants.h"
 
 namespace tierd {
 namespace {
@@ -79,7 +80,8 @@ void encode_q4_0(std::span<const float> in, std::byte* out) {
   }
 }
 
-constexpr std::array<std::string_view, 5> kNames = {"f32", "f16", "bf16", "q8_0", "q4_0"};
+constexpr std::array<std::string_view, kAllEncodings.size()> kNames = {"f32",  "f16",  "bf16", "q8_0",
+                                                                       "q4_0", "q4_k", "q5_k", "q6_k"};
 
 }  // namespace
 
@@ -145,6 +147,12 @@ void decode(Encoding e, std::span<const std::byte> in, std::span<float> out) {
       return decode_q8_0(in.data(), out);
     case Encoding::q4_0:
       return decode_q4_0(in.data(), out);
+    case Encoding::q4_k:
+    case Encoding::q5_k:
+    case Encoding::q6_k:
+      for (size_t i = 0; i < out.size(); i += kSuperBlock)
+        decode_k_quant(e, &in[encoded_bytes(e, i)], out.subspan(i).first<kSuperBlock>());
+      return;
   }
 }
 
@@ -164,6 +172,12 @@ void encode(Encoding e, std::span<const float> in, std::span<std::byte> out) {
       return encode_q8_0(in, out.data());
     case Encoding::q4_0:
       return encode_q4_0(in, out.data());
+    case Encoding::q4_k:
+    case Encoding::q5_k:
+    case Encoding::q6_k:
+      for (size_t i = 0; i < in.size(); i += kSuperBlock)
+        encode_k_quant(e, in.subspan(i).first<kSuperBlock>(), &out[encoded_bytes(e, i)]);
+      return;
   }
 }
 

@@ -21,7 +21,7 @@ void decode(Encoding e, std::span<const std::byte> in, std::span<float> out);
 
 // Encodes in.size() values. q8_0: d = max|x|/127, round to nearest. q4_0: d = (value of largest
 // magnitude)/-8, as llama.cpp's reference quantizer does. The scale is rounded to f16 first and its rounded
-// value divides, so that the error is the smallest that the format allows.
+// value divides, so that the error is the smallest that the format allows. K-quants: see encode_k_quant.
 void encode(Encoding e, std::span<const float> in, std::span<std::byte> out);
 
 }  // namespace tierd

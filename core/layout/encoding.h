@@ -1,6 +1,7 @@
 // The encodings of weights and their sizes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -14,15 +15,27 @@ enum class Encoding : uint16_t {
   bf16 = 2,
   q8_0 = 3,  // blocks of 32 along a row: f16 scale d, 32 x int8 q; value = d*q        (GGUF's Q8_0)
   q4_0 = 4,  // blocks of 32 along a row: f16 scale d, 32 x 4 bit q; value = d*(q - 8)  (GGUF's Q4_0)
+  // Super-blocks of 256 along a row, whose scales are integers themselves (k_quants.h):
+  q4_k = 5,  // f16 d and dmin, 8 blocks of 32: 6 bit s and m, 4 bit q; value = d*s*q - dmin*m  (GGUF's Q4_K)
+  q5_k = 6,  // the same with 5 bit q                                                           (GGUF's Q5_K)
+  q6_k = 7,  // f16 d, 16 blocks of 16: int8 s, 6 bit q; value = d*s*(q - 32)                   (GGUF's Q6_K)
 };
+inline constexpr std::array kAllEncodings = {Encoding::f32,  Encoding::f16,  Encoding::bf16, Encoding::q8_0,
+                                             Encoding::q4_0, Encoding::q4_k, Encoding::q5_k, Encoding::q6_k};
 
-inline constexpr uint32_t kQuantBlock = 32;  // values that share a scale
+inline constexpr uint32_t kQuantBlock = 32;   // values of a block; kernels add block by block in any encoding
+inline constexpr uint32_t kSuperBlock = 256;  // of a K-quant
 
 std::string_view name(Encoding encoding);
 std::optional<Encoding> encoding_by_name(std::string_view name);
 
-// Values that share bytes: 1 for floats, 32 for the block encodings. Row lengths must be a multiple of it.
+constexpr bool is_k_quant(Encoding e) {
+  return e == Encoding::q4_k || e == Encoding::q5_k || e == Encoding::q6_k;
+}
+// Values that share bytes: 1 for floats, 32 or 256 for the block encodings. Row lengths must be a multiple of
+// it.
 constexpr uint32_t block_values(Encoding e) {
+  if (is_k_quant(e)) return kSuperBlock;
   return e == Encoding::q8_0 || e == Encoding::q4_0 ? kQuantBlock : 1;
 }
 // Bytes of one such block.
@@ -37,6 +50,12 @@ constexpr uint32_t block_bytes(Encoding e) {
       return 34;
     case Encoding::q4_0:
       return 18;
+    case Encoding::q4_k:
+      return 144;
+    case Encoding::q5_k:
+      return 176;
+    case Encoding::q6_k:
+      return 210;
   }
   return 0;
 }

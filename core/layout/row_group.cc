@@ -10,11 +10,29 @@ namespace tierd {
 namespace {
 
 constexpr uint32_t kChunk = 4;  // bytes of one row in a chunk
-constexpr uint32_t kScaleBytes = 2;
-constexpr uint32_t kGroupScaleBytes = kGroupRows * kScaleBytes;
+constexpr uint32_t kLargestBlock = block_bytes(Encoding::q6_k);
 
+// What a block encoding has beside its chunks: scales in f16, and where both are in the plain order.
+struct Scales {
+  uint32_t bytes;
+  uint32_t at;
+};
+constexpr Scales scales_of(Encoding e) {
+  if (e == Encoding::q4_k || e == Encoding::q5_k) return {4, 0};
+  return {2, e == Encoding::q6_k ? block_bytes(e) - 2 : 0};
+}
+constexpr uint32_t chunks_at(Encoding e) {
+  return scales_of(e).at == 0 ? scales_of(e).bytes : 0;
+}
 constexpr uint32_t chunks_of(Encoding e) {
-  return (block_bytes(e) - kScaleBytes) / kChunk;
+  return (block_bytes(e) - scales_of(e).bytes) / kChunk;
+}
+// Where they are in a block of a group: scale after scale, each of 16 rows, then chunk after chunk.
+constexpr uint32_t scale_in_group(uint32_t row, uint32_t byte) {
+  return (byte / 2 * kGroupRows + row) * 2;
+}
+constexpr uint32_t chunk_in_group(Encoding e, uint32_t row, uint32_t chunk) {
+  return kGroupRows * scales_of(e).bytes + (chunk * kGroupRows + row) * kChunk;
 }
 // What turns a stored byte of a block encoding into the plain one and back.
 constexpr std::byte bias_of(Encoding e) {
@@ -25,13 +43,14 @@ constexpr std::byte bias_of(Encoding e) {
 template <Encoding e>
 void pack_block(uint32_t row, const std::byte* in, std::byte* out) {
   if constexpr (is_quantized(e)) {
-    std::memcpy(out + row * kScaleBytes, in, kScaleBytes);
+    for (uint32_t i = 0; i < scales_of(e).bytes; i += 2)
+      std::memcpy(out + scale_in_group(row, i), in + scales_of(e).at + i, 2);
     constexpr uint32_t kBias = 0x01010101u * std::to_integer<uint32_t>(bias_of(e));
     for (uint32_t c = 0; c < chunks_of(e); ++c) {
       uint32_t chunk;
-      std::memcpy(&chunk, in + kScaleBytes + c * kChunk, kChunk);
+      std::memcpy(&chunk, in + chunks_at(e) + c * kChunk, kChunk);
       chunk ^= kBias;
-      std::memcpy(out + kGroupScaleBytes + (c * kGroupRows + row) * kChunk, &chunk, kChunk);
+      std::memcpy(out + chunk_in_group(e, row, c), &chunk, kChunk);
     }
   } else {
     std::memcpy(out + row * block_bytes(e), in, block_bytes(e));
@@ -47,6 +66,17 @@ void pack_blocks(uint32_t rows, uint64_t blocks, const std::byte* plain, std::by
       pack_block<e>(r, plain + r * row_bytes + b * kUnit, group + b * kUnit * kGroupRows);
     }
   }
+}
+
+void unpack_block(Encoding e, uint32_t row, const std::byte* in, std::byte* out) {
+  if (!is_quantized(e)) {
+    std::memcpy(out, in + row * block_bytes(e), block_bytes(e));
+    return;
+  }
+  for (uint32_t i = 0; i < scales_of(e).bytes; i += 2)
+    std::memcpy(out + scales_of(e).at + i, in + scale_in_group(row, i), 2);
+  for (uint32_t i = 0; i < chunks_of(e) * kChunk; ++i)
+    out[chunks_at(e) + i] = in[chunk_in_group(e, row, i / kChunk) + i % kChunk] ^ bias_of(e);
 }
 
 }  // namespace
@@ -67,25 +97,29 @@ void pack_row_group(Encoding e, uint32_t rows, uint32_t cols, std::span<const st
       return pack_blocks<Encoding::q8_0>(rows, blocks, plain.data(), group.data());
     case Encoding::q4_0:
       return pack_blocks<Encoding::q4_0>(rows, blocks, plain.data(), group.data());
+    case Encoding::q4_k:
+      return pack_blocks<Encoding::q4_k>(rows, blocks, plain.data(), group.data());
+    case Encoding::q5_k:
+      return pack_blocks<Encoding::q5_k>(rows, blocks, plain.data(), group.data());
+    case Encoding::q6_k:
+      return pack_blocks<Encoding::q6_k>(rows, blocks, plain.data(), group.data());
   }
+}
+
+void unpack_row_bytes(Encoding e, uint32_t row, std::span<const std::byte> group, std::span<std::byte> out) {
+  TIERD_CHECK(row < kGroupRows && group.size() == kGroupRows * out.size());
+  const uint32_t unit = block_bytes(e);
+  for (size_t at = 0; at < out.size(); at += unit)
+    unpack_block(e, row, group.data() + at * kGroupRows, &out[at]);
 }
 
 void unpack_row(Encoding e, uint32_t row, std::span<const std::byte> group, std::span<float> out) {
   TIERD_CHECK(row < kGroupRows && group.size() == kGroupRows * encoded_bytes(e, out.size()));
   const uint32_t unit = block_bytes(e);
   const uint32_t values = block_values(e);
-  std::byte block[64];
+  std::byte block[kLargestBlock];
   for (size_t i = 0; i < out.size(); i += values) {
-    const std::byte* in = group.data() + i / values * unit * kGroupRows;
-    if (!is_quantized(e)) {
-      std::memcpy(block, in + row * unit, unit);
-    } else {
-      std::memcpy(block, in + row * kScaleBytes, kScaleBytes);
-      for (uint32_t c = 0; c < chunks_of(e); ++c) {
-        const std::byte* from = in + kGroupScaleBytes + (c * kGroupRows + row) * kChunk;
-        for (uint32_t k = 0; k < kChunk; ++k) block[kScaleBytes + c * kChunk + k] = from[k] ^ bias_of(e);
-      }
-    }
+    unpack_block(e, row, group.data() + i / values * unit * kGroupRows, block);
     decode(e, std::span(block, unit), out.subspan(i, values));
   }
 }

@@ -12,6 +12,9 @@
 //   q4_0         per 32 columns: 16 f16 scales, then 4 chunks of 64 B;                    288 B a block
 //                chunk c holds, row by row, the bytes 4c … 4c+3 of GGUF's block: low nibbles are columns
 //                4c … 4c+3, high nibbles columns 16+4c … 16+4c+3, value = d*(q - 8)
+//   q4_k, q5_k   per 256 columns: 16 d, 16 dmin (f16), then chunks of 64 B;             2304, 2816 B a block
+//                a chunk holds, row by row, the next 4 bytes of GGUF's super-block (k_quants.h)
+//   q6_k         the same with 16 d alone, which GGUF has last and a group first            3360 B a block
 //
 // Sizes equal those of the plain order. Missing rows of the last group are zero.
 #pragma once
@@ -35,7 +38,8 @@ constexpr uint64_t group_bytes(Encoding e, uint32_t cols) {
 void pack_row_group(Encoding e, uint32_t rows, uint32_t cols, std::span<const std::byte> plain,
                     std::span<std::byte> group);
 
-// The inverse, of one row (0 … 15): out.size() == cols values.
+// The inverse, of one row (0 … 15): its bytes in plain order, and its values.
+void unpack_row_bytes(Encoding e, uint32_t row, std::span<const std::byte> group, std::span<std::byte> out);
 void unpack_row(Encoding e, uint32_t row, std::span<const std::byte> group, std::span<float> out);
 
 }  // namespace tierd

@@ -8,8 +8,8 @@
 namespace tierd {
 
 struct ExtentRef {
-  uint64_t offset = 0;    // multiple of 4096
-  uint64_t bytes = 0;     // multiple of 4096, not 0
+  uint64_t offset = 0;    // multiple of 4096, of packed ones of 64
+  uint64_t bytes = 0;     // likewise, not 0
   uint64_t checksum = 0;  // XXH3-64 of all `bytes`
 };
 

@@ -6,6 +6,7 @@
 // a token of a sequence at a position (RowInfo).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -80,7 +81,9 @@ struct FeedForward {
 // What whole experts are computed with, besides FeedForward: its buffers have a line for each pair of an
 // expert and a row that uses it, as many at a time as a batch may have rows.
 struct Experts {
-  uint32_t inner = 0;            // rows of gate and up
+  uint32_t inner = 0;           // rows of gate and up
+  Encoding up = Encoding::f32;  // gate's is the site's
+  Encoding down = Encoding::f32;
   BufferId choice = kNoBuffer;   // [rows x experts] how much of each expert's result a row gets; 0: nothing
   BufferId inputs = kNoBuffer;   // scratch as wide as the site's input
   BufferId results = kNoBuffer;  // scratch as wide as its output
@@ -94,6 +97,7 @@ struct SiteWork {
   std::string name;
   Axis axis = Axis::row;
   Encoding encoding = Encoding::f32;
+  std::vector<Encoding> encodings;  // by neuron, where axis row has several; else empty
   uint32_t n_in = 0;
   uint32_t n_out = 0;
   uint32_t rows_per_neuron = 0;
@@ -108,9 +112,11 @@ struct SiteWork {
   Program before;
   Program after;
 
+  Encoding encoding_of(uint32_t neuron) const { return encodings.empty() ? encoding : encodings[neuron]; }
+  bool has_blocks() const { return is_quantized(encoding) || std::ranges::any_of(encodings, is_quantized); }
   Bundle bundle() const { return {encoding, n_in, ffn.gated}; }
   Column column() const { return {encoding, n_out}; }
-  ExpertMatrices expert() const { return {encoding, n_in, experts.inner}; }
+  ExpertMatrices expert() const { return {n_in, experts.inner, encoding, experts.up, experts.down}; }
 };
 
 enum class RopeStyle : uint8_t { none, interleaved, half };

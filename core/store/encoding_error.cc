@@ -14,41 +14,93 @@ namespace {
 
 constexpr uint32_t kColumnsAtOnce = 256;
 
-}  // namespace
+bool is_column(const StoredSite& site, const SitePart& part) {
+  return !site.column_parts().empty() && &part >= site.column_parts().data();
+}
 
-Result<std::optional<float>> encoding_error(const TensorSource& source, const StoredSite& site) {
-  if (!site.encoded_anew()) return std::optional<float>();
-  const std::span<const SitePart> parts = site.column_parts();
-  // Bundles have nothing but down's rows in a column, which are whole blocks; channels are filled up with
-  // zeros.
+bool encoded_anew(const TensorSource& source, const StoredSite& site, const SitePart& part) {
+  if (is_column(site, part) && is_quantized(part.encoding)) return true;
+  return part.encoding != Encoding::f32 &&
+         std::ranges::any_of(tensors_of(source, site, part),
+                             [&](const TensorInfo* tensor) { return tensor->encoding != part.encoding; });
+}
+
+// Sums over values that are stored together, as whole blocks.
+class Loss {
+ public:
+  void add(Encoding encoding, std::span<const float> values) {
+    encoded_.resize(encoded_bytes(encoding, values.size()));
+    stored_.resize(values.size());
+    encode(encoding, values, encoded_);
+    decode(encoding, encoded_, stored_);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double error = stored_[i] - values[i];
+      lost_ += error * error;
+      whole_ += double{values[i]} * values[i];
+    }
+  }
+  float share() const { return whole_ == 0 ? 0.0f : static_cast<float>(std::sqrt(lost_ / whole_)); }
+
+ private:
+  double lost_ = 0;
+  double whole_ = 0;
+  std::vector<std::byte> encoded_;
+  std::vector<float> stored_;
+};
+
+Status add_rows(const TensorSource& source, const TensorInfo& tensor, Encoding stored, Loss& loss) {
+  std::vector<std::byte> encoded(encoded_bytes(tensor.encoding, tensor.cols));
+  std::vector<float> values(tensor.cols);
+  for (uint64_t row = 0; row < tensor.rows; ++row) {
+    TIERD_TRY(source.read(tensor, row * encoded.size(), encoded));
+    decode(tensor.encoding, encoded, values);
+    loss.add(stored, values);
+  }
+  return {};
+}
+
+// A column of all the parts is stored together. Bundles have nothing but down's rows in it, which are whole
+// blocks; channels are filled up with zeros.
+Status add_columns(const TensorSource& source, const StoredSite& site, Loss& loss) {
   const uint64_t apart = site.column().values();
-  double lost = 0;
-  double whole = 0;
   std::vector<float> values;
-  std::vector<float> stored(apart);
-  std::vector<std::byte> encoded(encoded_bytes(site.encoding, apart));
   for (uint32_t first = 0; first < site.neurons; first += kColumnsAtOnce) {
     std::vector<uint32_t> columns(std::min(kColumnsAtOnce, site.neurons - first));
     std::iota(columns.begin(), columns.end(), first);
     values.assign(columns.size() * apart, 0.0f);
     uint64_t row = 0;
-    for (const SitePart& part : parts) {
+    for (const SitePart& part : site.column_parts()) {
       const TensorInfo& tensor = tensor_of(source, part);
       TIERD_TRY(read_columns(source, tensor, columns, apart, std::span(values).subspan(row)));
       row += tensor.rows;
     }
-    for (size_t i = 0; i < columns.size(); ++i) {
-      const std::span<const float> column = std::span(values).subspan(i * apart, apart);
-      encode(site.encoding, column, encoded);
-      decode(site.encoding, encoded, stored);
-      for (uint64_t r = 0; r < apart; ++r) {
-        const double error = stored[r] - column[r];
-        lost += error * error;
-        whole += double{column[r]} * column[r];
-      }
+    for (size_t i = 0; i < columns.size(); ++i)
+      loss.add(site.encoding, std::span(values).subspan(i * apart, apart));
+  }
+  return {};
+}
+
+}  // namespace
+
+bool encoded_anew(const TensorSource& source, const StoredSite& site) {
+  return std::ranges::any_of(site.parts,
+                             [&](const SitePart& part) { return encoded_anew(source, site, part); });
+}
+
+Result<float> encoding_error(const TensorSource& source, const StoredSite& site) {
+  Loss loss;
+  bool columns = false;
+  for (const SitePart& part : site.parts) {
+    if (!encoded_anew(source, site, part)) continue;
+    if (is_column(site, part)) {
+      columns = true;
+    } else {
+      for (const TensorInfo* tensor : tensors_of(source, site, part))
+        TIERD_TRY(add_rows(source, *tensor, part.encoding, loss));
     }
   }
-  return std::optional(whole == 0 ? 0.0f : static_cast<float>(std::sqrt(lost / whole)));
+  if (columns) TIERD_TRY(add_columns(source, site, loss));
+  return loss.share();
 }
 
 }  // namespace tierd

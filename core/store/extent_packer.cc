@@ -22,17 +22,16 @@ static_assert(kRowsAtOnce % kGroupRows == 0);
 // Of a layer; they are decoded before they are encoded anew.
 constexpr uint32_t kChannelsAtOnce = 256;
 
-// Reads `count` values that start at value `first` of the tensor, as `encoding`: the tensor's own or f32.
+// Reads `count` values that start at value `first` of the tensor, as `encoding`; both begin blocks of both.
 Status read_values(const TensorSource& source, const TensorInfo& tensor, uint64_t first, uint64_t count,
                    Encoding encoding, std::span<std::byte> out) {
   const uint64_t offset = encoded_bytes(tensor.encoding, first);
   if (tensor.encoding == encoding) return source.read(tensor, offset, out);
-  TIERD_CHECK(encoding == Encoding::f32);
   std::vector<std::byte> encoded(encoded_bytes(tensor.encoding, count));
   TIERD_TRY(source.read(tensor, offset, encoded));
   std::vector<float> values(count);
   decode(tensor.encoding, encoded, values);
-  std::memcpy(out.data(), values.data(), out.size());
+  encode(encoding, values, out);
   return {};
 }
 
@@ -161,11 +160,12 @@ Status ExtentPacker::pack_columns(const StoredSite& site, std::span<const SitePa
 
 Status ExtentPacker::pack_neuron(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const {
   const uint32_t rows = site.rows_of(neuron);
-  const uint64_t row_bytes = encoded_bytes(site.encoding, site.n_in);
+  const Encoding encoding = site.encoding_of(neuron);
+  const uint64_t row_bytes = encoded_bytes(encoding, site.n_in);
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(rows * row_bytes);
   const std::span plain(buffer.get(), rows * row_bytes);
-  TIERD_TRY(read_rows(site, neuron * site.rows_per_neuron, rows, plain));
-  pack_groups(site.encoding, rows, site.n_in, plain, out);
+  TIERD_TRY(read_rows(site, neuron, plain));
+  pack_groups(encoding, rows, site.n_in, plain, out);
   const auto padding = out.subspan(site.neuron_bytes(neuron));
   std::fill(padding.begin(), padding.end(), std::byte{0});
   return {};
@@ -178,7 +178,7 @@ Status ExtentPacker::pack_expert(const StoredSite& site, uint32_t expert, std::s
                                      std::pair{2, matrices.down_offset()}}) {
     const TensorInfo* tensor = source_.find(tensor_of_expert(site.parts[part], expert));
     TIERD_CHECK_MSG(tensor != nullptr, site.parts[part].tensor);
-    TIERD_TRY(pack_matrix(*tensor, site.encoding, out.subspan(offset)));
+    TIERD_TRY(pack_matrix(*tensor, site.parts[part].encoding, out.subspan(offset)));
   }
   return {};
 }
@@ -207,9 +207,11 @@ Status ExtentPacker::pack_resident(const ResidentTensor& resident, std::span<std
   return read_values(source_, *tensor, 0, values, Encoding::f32, out.first(bytes));
 }
 
-Status ExtentPacker::read_rows(const StoredSite& site, uint32_t first, uint32_t count,
-                               std::span<std::byte> out) const {
-  const uint64_t row_bytes = encoded_bytes(site.encoding, site.n_in);
+Status ExtentPacker::read_rows(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const {
+  const uint32_t first = neuron * site.rows_per_neuron;
+  const uint32_t count = site.rows_of(neuron);
+  const Encoding encoding = site.encoding_of(neuron);
+  const uint64_t row_bytes = encoded_bytes(encoding, site.n_in);
   uint32_t part_begin = 0;
   for (const SitePart& part : site.parts) {
     const uint32_t part_end = part_begin + part.rows;
@@ -217,7 +219,7 @@ Status ExtentPacker::read_rows(const StoredSite& site, uint32_t first, uint32_t 
     const uint32_t to = std::min(first + count, part_end);
     if (from < to) {
       TIERD_TRY(read_values(source_, tensor_of(source_, part), uint64_t{from - part_begin} * site.n_in,
-                            uint64_t{to - from} * site.n_in, site.encoding,
+                            uint64_t{to - from} * site.n_in, encoding,
                             out.subspan((from - first) * row_bytes, (to - from) * row_bytes)));
     }
     part_begin = part_end;

@@ -49,8 +49,8 @@ class ExtentPacker {
   // The whole tensor in row groups.
   Status pack_matrix(const TensorInfo& tensor, Encoding encoding, std::span<std::byte> out) const;
   Status pack_resident(const ResidentTensor& resident, std::span<std::byte> out) const;
-  // Rows [first, first + count) of the stacked parts, in plain order and the site's encoding.
-  Status read_rows(const StoredSite& site, uint32_t first, uint32_t count, std::span<std::byte> out) const;
+  // The rows of a neuron, in plain order and its encoding.
+  Status read_rows(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const;
 
   const TensorSource& source_;
   const Manifest& plan_;

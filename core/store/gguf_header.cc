@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/base/align.h"
 #include "core/store/gguf_names.h"
@@ -47,9 +48,9 @@ constexpr std::array<TensorType, 34> kTensorTypes = {{
     {9, "Q8_1", {}},
     {10, "Q2_K", {}},
     {11, "Q3_K", {}},
-    {12, "Q4_K", {}},
-    {13, "Q5_K", {}},
-    {14, "Q6_K", {}},
+    {12, "Q4_K", Encoding::q4_k},
+    {13, "Q5_K", Encoding::q5_k},
+    {14, "Q6_K", Encoding::q6_k},
     {15, "Q8_K", {}},
     {16, "IQ2_XXS", {}},
     {17, "IQ2_XS", {}},
@@ -72,6 +73,14 @@ constexpr std::array<TensorType, 34> kTensorTypes = {{
     {40, "NVFP4", {}},
     {41, "Q1_0", {}},
 }};
+
+std::string supported_types() {
+  std::vector<std::string_view> names;
+  for (const TensorType& type : kTensorTypes) {
+    if (type.encoding) names.push_back(type.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 std::string_view name(GgufType type) {
   return kTypeNames[static_cast<size_t>(type)];
@@ -258,7 +267,7 @@ class GgufParser {
       const std::string found =
           type == kTensorTypes.end() ? fmt::format("number {}", number) : std::string(type->name);
       return tensor_error(Code::unsupported, tensor.name,
-                          fmt::format("type {}, supported are F32, F16, BF16, Q8_0 and Q4_0", found));
+                          fmt::format("type {}, supported are {}", found, supported_types()));
     }
     tensor.encoding = *type->encoding;
     if (tensor.cols % block_values(tensor.encoding) != 0) {

@@ -40,6 +40,12 @@ uint32_t ggml_type(Encoding e) {
       return 2;
     case Encoding::q8_0:
       return 8;
+    case Encoding::q4_k:
+      return 12;
+    case Encoding::q5_k:
+      return 13;
+    case Encoding::q6_k:
+      return 14;
     case Encoding::bf16:
       return 30;
   }
@@ -57,6 +63,12 @@ uint32_t file_type(Encoding e) {
       return 2;
     case Encoding::q8_0:
       return 7;
+    case Encoding::q4_k:
+      return 14;
+    case Encoding::q5_k:
+      return 16;
+    case Encoding::q6_k:
+      return 18;
     case Encoding::bf16:
       return 32;
   }

@@ -16,6 +16,7 @@
 #include "core/layout/encoding.h"
 #include "core/layout/expert.h"
 #include "core/layout/row_group.h"
+#include "core/message/extent_table.h"
 #include "core/model/config.h"
 #include "core/text/vocab.h"
 
@@ -78,17 +79,19 @@ constexpr uint32_t layers_of_group(uint32_t n_layers, uint32_t layer_group, uint
 
 // One stacked tensor of a site.
 struct SitePart {
-  std::string tensor;  // our name, e.g. "layers.3.q"; of experts, "layers.3.experts.*.up"
-  uint32_t rows = 0;   // of experts, of each
+  std::string tensor;                 // our name, e.g. "layers.3.q"; of experts, "layers.3.experts.*.up"
+  uint32_t rows = 0;                  // of experts, of each
+  Encoding encoding = Encoding::f32;  // as the store keeps it
 };
 // The name of the part's tensor in one expert.
 std::string tensor_of_expert(const SitePart& part, uint32_t expert);
 
 // Axis row: a dense operator, its parts stacked along the output rows, cut into neurons of `rows_per_neuron`
-// rows (a multiple of 16; the last neuron may have fewer). Axis neuron: gate, up and down, neuron i a bundle.
-// Axis channel: the parts stacked likewise, neuron i their column i. Axis expert: neuron i is gate, up and
-// down of expert i. Neuron i is extent first_extent + stride * i. Of pieces, p of neuron i is extent
-// first_extent + p * neurons
+// rows (a multiple of 16; the last neuron may have fewer). Where its parts differ in encoding, each begins
+// with a neuron, so that a neuron has one. Axis neuron: gate, up and down, neuron i a bundle. Axis channel:
+// the parts stacked likewise, neuron i their column i. Axis expert: neuron i is gate, up and down of expert
+// i, each of which may have an encoding of its own. Neuron i is extent first_extent + stride * i. Of pieces,
+// p of neuron i is extent first_extent + p * neurons
 // + i. With closest friends the stride is 2, and what lies behind neuron i is a copy of friends[i]. Of
 // channels it is the layers of the group, whose sites begin one extent after the other.
 struct StoredSite {
@@ -96,7 +99,7 @@ struct StoredSite {
   OpGroup group = OpGroup::qkv;
   Axis axis = Axis::row;
   uint32_t layer = kNoLayer;
-  Encoding encoding = Encoding::f32;
+  Encoding encoding = Encoding::f32;  // of the first part; on axes neuron and channel, of all
   uint32_t n_in = 0;
   uint32_t n_out = 0;  // axes row and channel: the sum of the parts' rows
   // Axis neuron: 1, of each part; axis channel: 0; axis expert: of gate and up, and columns of down.
@@ -107,8 +110,8 @@ struct StoredSite {
   uint32_t pieces = 1;          // extents of a neuron: more than one only where bundles are not bundled
   uint32_t alias_of = kNoSite;  // tied head: index of the embedding; shares its extents, has none of its own
   std::vector<SitePart> parts;
-  // What encoding columns anew has lost: sqrt(sum (stored - source)^2 / sum source^2); where the store keeps
-  // the source's values, nothing.
+  // What encoding parts anew has lost: sqrt(sum (stored - source)^2 / sum source^2) over them; where the
+  // store keeps the source's values, nothing.
   std::optional<float> encoding_error;
   std::vector<uint32_t> friends;  // [neurons] of bundling closest_friend: another neuron each; else empty
 
@@ -118,15 +121,32 @@ struct StoredSite {
   uint32_t groups_of(uint32_t neuron) const {
     return static_cast<uint32_t>(divide_up(rows_of(neuron), kGroupRows));
   }
+  // Axis row: of the part that the neuron is of.
+  Encoding encoding_of(uint32_t neuron) const {
+    uint64_t row = uint64_t{neuron} * rows_per_neuron;
+    for (const SitePart& part : parts) {
+      if (row < part.rows) return part.encoding;
+      row -= part.rows;
+    }
+    return encoding;
+  }
+  bool mixed() const {
+    return std::ranges::any_of(parts, [this](const SitePart& part) { return part.encoding != encoding; });
+  }
+  bool has_blocks() const {
+    return std::ranges::any_of(parts, [](const SitePart& part) { return is_quantized(part.encoding); });
+  }
   Bundle bundle() const { return {encoding, n_in, parts.size() == 3}; }
   Column column() const { return {encoding, n_out}; }
-  ExpertMatrices expert() const { return {encoding, n_in, rows_per_neuron}; }
+  ExpertMatrices expert() const {
+    return {n_in, rows_per_neuron, parts[0].encoding, parts[1].encoding, parts[2].encoding};
+  }
   // Of which a neuron has a column; of the others, if any, it has rows.
   std::span<const SitePart> column_parts() const {
     return std::span(parts).last(axis == Axis::neuron ? 1 : axis == Axis::channel ? parts.size() : 0);
   }
-  // Blocks of the source run along its rows: a column of them is encoded anew, which is lossy.
-  bool encoded_anew() const { return !column_parts().empty() && is_quantized(encoding); }
+  // Blocks of sources run along their rows: columns of blocks are always encoded anew.
+  bool columns_of_blocks() const { return !column_parts().empty() && is_quantized(encoding); }
   // Bytes of the packed groups, the bundle or the column of a neuron; its extent may add zero padding.
   uint64_t neuron_bytes(uint32_t neuron) const {
     switch (axis) {
@@ -139,7 +159,7 @@ struct StoredSite {
       case Axis::expert:
         return expert().bytes();
     }
-    return groups_of(neuron) * group_bytes(encoding, n_in);
+    return groups_of(neuron) * group_bytes(encoding_of(neuron), n_in);
   }
   // Bytes of all neurons without padding.
   uint64_t tensor_bytes() const {
@@ -153,7 +173,9 @@ struct StoredSite {
       case Axis::expert:
         return neurons * expert().tensor_bytes();
     }
-    return n_out * encoded_bytes(encoding, n_in);
+    uint64_t bytes = 0;
+    for (const SitePart& part : parts) bytes += part.rows * encoded_bytes(part.encoding, n_in);
+    return bytes;
   }
   // Of each of a neuron's extents, padding included: to 4096 for rows and experts, which direct I/O brings to
   // their place. Bundles and columns are padded so where that costs at most 3 %, and else lie packed
@@ -187,20 +209,20 @@ struct StoredSite {
     if (index % stride == 0) return Held{neuron, 0, neuron};
     return friends.empty() ? std::nullopt : std::optional(Held{friends[neuron], 0, neuron});
   }
-  // What an arena slot of this site must hold; the same for a neuron in pieces, whose pieces lie in it as a
-  // bundle's do.
-  uint64_t slot_bytes() const { return pieces * extent_bytes(0); }
+  // What an arena slot of this site must hold: its largest neuron; the same for a neuron in pieces, whose
+  // pieces lie in it as a bundle's do.
+  uint64_t slot_bytes() const {
+    uint64_t most = pieces * extent_bytes(0);
+    for (uint32_t i = 1; mixed() && i < neurons; ++i) most = std::max(most, extent_bytes(i));
+    return most;
+  }
   // Whether its extents begin and end where direct I/O can read them.
   bool aligned() const { return extent_bytes(0) % kDirectIoAlignment == 0; }
 };
 
 // What one read brings, padding included. `offset` and `bytes` are multiples of 4096, of packed bundles
-// of 64.
-struct Extent {
-  uint64_t offset = 0;
-  uint64_t bytes = 0;
-  uint64_t checksum = 0;  // XXH3-64 of all `bytes`
-};
+// of 64. The agent that reads has the same table: of channels there are so many that two would be felt.
+using Extent = ExtentRef;
 
 // A small tensor that is always in memory, as f32: norms, biases, learned positions.
 struct ResidentTensor {

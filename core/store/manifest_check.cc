@@ -172,15 +172,23 @@ class Checker {
     if (site.encoding_error && !(*site.encoding_error >= 0)) {
       return bad(key + ".encoding_error", fmt::format("is {}, expected a share", *site.encoding_error));
     }
-    if (site.encoding_error.has_value() != site.encoded_anew()) {
-      return bad(key + ".encoding_error", site.encoded_anew()
-                                              ? "is null, but its columns are encoded anew"
-                                              : "is given, but nothing of it is encoded anew");
+    if (!site.encoding_error && site.columns_of_blocks())
+      return bad(key + ".encoding_error", "is null, but its columns are encoded anew");
+    const bool rows = site.axis == Axis::row || site.axis == Axis::expert;
+    if (!rows && is_k_quant(site.encoding))
+      return bad(key + ".encoding", fmt::format("{} goes with rows alone", name(site.encoding)));
+    if (site.encoding != site.parts.front().encoding || (!rows && site.mixed())) {
+      return bad(key + ".encoding",
+                 fmt::format("is {}, which is not that of its parts", name(site.encoding)));
     }
     if (site.axis == Axis::channel) return check_channels(key, site);
-    if (site.n_in % block_values(site.encoding) != 0) {
-      return bad(key + ".encoding",
-                 fmt::format("{} does not fit rows of {} columns", name(site.encoding), site.n_in));
+    for (const SitePart& part : site.parts) {
+      const bool down = site.axis == Axis::expert && &part == &site.parts.back();
+      const uint32_t cols = down ? manifest_.config.d_ff : site.n_in;
+      if (cols % block_values(part.encoding) != 0) {
+        return bad(key + ".encoding",
+                   fmt::format("{} does not fit rows of {} columns", name(part.encoding), cols));
+      }
     }
     if (site.axis == Axis::neuron) return check_bundles(key, site);
     if (site.axis == Axis::expert) return check_experts(key, site);
@@ -189,6 +197,13 @@ class Checker {
         site.rows_per_neuron > padded_rows) {
       return bad(key + ".rows_per_neuron", fmt::format("is {}, expected a multiple of {} up to {}",
                                                        site.rows_per_neuron, kGroupRows, padded_rows));
+    }
+    for (const SitePart& part : std::span(site.parts).first(site.mixed() ? site.parts.size() - 1 : 0)) {
+      if (part.rows % site.rows_per_neuron != 0) {
+        return bad(key + ".rows_per_neuron",
+                   fmt::format("is {}, which does not divide the {} rows of {}: parts differ in encoding",
+                               site.rows_per_neuron, part.rows, part.tensor));
+      }
     }
     const uint64_t neurons = divide_up(site.n_out, site.rows_per_neuron);
     if (site.neurons != neurons) return differs(key + ".neurons", site.neurons, neurons);
@@ -219,10 +234,6 @@ class Checker {
     if (site.rows_per_neuron != config.d_ff)
       return differs(key + ".rows_per_neuron", site.rows_per_neuron, config.d_ff);
     if (site.neurons != config.n_experts) return differs(key + ".neurons", site.neurons, config.n_experts);
-    if (config.d_ff % block_values(site.encoding) != 0) {
-      return bad(key + ".encoding",
-                 fmt::format("{} does not fit rows of {} columns", name(site.encoding), config.d_ff));
-    }
     if (site.expert().bytes() > kLargestExpertBytes) {
       return bad(key, fmt::format("experts of {} bytes, expected at most {}", site.expert().bytes(),
                                   kLargestExpertBytes));

@@ -46,7 +46,7 @@ ordered_json to_json(const StoredSite& site) {
       {"encoding_error", site.encoding_error ? ordered_json(*site.encoding_error) : ordered_json(nullptr)},
       {"parts", ordered_json::array()}};
   for (const SitePart& part : site.parts) {
-    out["parts"].push_back({{"tensor", part.tensor}, {"rows", part.rows}});
+    out["parts"].push_back({{"tensor", part.tensor}, {"rows", part.rows}, {"encoding", name(part.encoding)}});
   }
   return out;
 }
@@ -108,6 +108,15 @@ std::optional<OpGroup> group_by_name(std::string_view text) {
   return std::nullopt;
 }
 
+Status read_encoding(const ManifestFields& fields, Encoding& out) {
+  std::string text;
+  TIERD_TRY(fields.read("encoding", text));
+  const auto encoding = encoding_by_name(text);
+  if (!encoding) return fields.error("encoding", fmt::format("'{}' is not an encoding", text));
+  out = *encoding;
+  return {};
+}
+
 Status from_json(const ManifestFields& fields, StoredSite& site) {
   std::string text;
   TIERD_TRY(fields.read("name", site.name));
@@ -120,10 +129,7 @@ Status from_json(const ManifestFields& fields, StoredSite& site) {
   if (axis == kAxisNames.end())
     return fields.error("axis", fmt::format("is '{}', expected row, neuron, channel or expert", text));
   site.axis = static_cast<Axis>(axis - kAxisNames.begin());
-  TIERD_TRY(fields.read("encoding", text));
-  const auto encoding = encoding_by_name(text);
-  if (!encoding) return fields.error("encoding", fmt::format("'{}' is not an encoding", text));
-  site.encoding = *encoding;
+  TIERD_TRY(read_encoding(fields, site.encoding));
   TIERD_TRY(read_optional(fields, "layer", site.layer));
   TIERD_TRY(fields.read("n_in", site.n_in));
   TIERD_TRY(fields.read("n_out", site.n_out));
@@ -138,7 +144,8 @@ Status from_json(const ManifestFields& fields, StoredSite& site) {
     TIERD_ASSIGN(const ManifestFields part, fields.element("parts", index, value));
     SitePart& read = site.parts.emplace_back();
     TIERD_TRY(part.read("tensor", read.tensor));
-    return part.read("rows", read.rows);
+    TIERD_TRY(part.read("rows", read.rows));
+    return read_encoding(part, read.encoding);
   });
 }
 

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "core/base/check.h"
 #include "core/base/units.h"
+#include "core/store/encoding_choice.h"
+#include "core/store/tensor_table.h"
 #include "core/store/writer.h"
 
 namespace tierd {
@@ -36,61 +37,14 @@ StoredSite make_site(OpGroup group, uint32_t layer, uint32_t n_in, std::vector<S
   return site;
 }
 
-// Tensors by name, with the checks that the plan relies on.
-class TensorTable {
- public:
-  explicit TensorTable(std::span<const TensorInfo> tensors) {
-    for (const TensorInfo& tensor : tensors) by_name_.emplace(tensor.name, &tensor);
-  }
-
-  Result<const TensorInfo*> get(const std::string& name, uint64_t rows, uint64_t cols) const {
-    const auto found = by_name_.find(name);
-    if (found == by_name_.end()) return Error{Code::invalid_argument, name, "the source lacks this tensor"};
-    const TensorInfo& tensor = *found->second;
-    if (tensor.rows != rows || tensor.cols != cols) {
-      return Error{Code::invalid_argument, name,
-                   fmt::format("shape {} x {}, expected {} x {}", tensor.rows, tensor.cols, rows, cols)};
-    }
-    if (cols % block_values(tensor.encoding) != 0) {
-      return Error{Code::unsupported, name,
-                   fmt::format("rows of {} columns cannot be {}: not a multiple of {}", cols,
-                               tierd::name(tensor.encoding), block_values(tensor.encoding))};
-    }
-    return &tensor;
-  }
-
- private:
-  std::unordered_map<std::string_view, const TensorInfo*> by_name_;
-};
-
-Status set_expert_encoding(StoredSite& site, const TensorTable& tensors) {
-  for (uint32_t expert = 0; expert < site.neurons; ++expert) {
-    for (const SitePart& part : site.parts) {
-      const bool first = expert == 0 && &part == &site.parts.front();
-      const uint32_t cols = &part == &site.parts.back() ? site.rows_per_neuron : site.n_in;
-      TIERD_ASSIGN(const TensorInfo* tensor, tensors.get(tensor_of_expert(part, expert), part.rows, cols));
-      if (first) site.encoding = tensor->encoding;
-      if (tensor->encoding != site.encoding) site.encoding = Encoding::f32;
-    }
-  }
-  if (site.expert().bytes() <= kLargestExpertBytes) return {};
-  return Error{
-      Code::unsupported, site.name,
-      fmt::format("experts of {} bytes, supported are up to {}", site.expert().bytes(), kLargestExpertBytes)};
-}
-
-Status set_encoding(StoredSite& site, const TensorTable& tensors) {
-  if (site.axis == Axis::expert) return set_expert_encoding(site, tensors);
-  const bool bundles = site.axis == Axis::neuron;
-  for (size_t i = 0; i < site.parts.size(); ++i) {
-    const SitePart& part = site.parts[i];
-    const bool columns = bundles && i + 1 == site.parts.size();
-    TIERD_ASSIGN(const TensorInfo* tensor,
-                 tensors.get(part.tensor, columns ? site.n_out : part.rows, columns ? part.rows : site.n_in));
-    if (i == 0) site.encoding = tensor->encoding;
-    if (tensor->encoding != site.encoding) site.encoding = Encoding::f32;
-  }
-  return {};
+// The most of them that make a neuron of at most `target_bytes` and divide them.
+uint32_t groups_per_mixed_neuron(const StoredSite& site, uint64_t target_bytes) {
+  uint64_t largest = 0;
+  for (const SitePart& part : site.parts) largest = std::max(largest, group_bytes(part.encoding, site.n_in));
+  const uint32_t together = most_groups_together(site);
+  auto groups = static_cast<uint32_t>(std::clamp<uint64_t>(target_bytes / largest, 1, together));
+  while (together % groups != 0) --groups;
+  return groups;
 }
 
 void append_extent(Manifest& plan, uint64_t bytes) {
@@ -114,17 +68,6 @@ void place_bundles(Manifest& plan, StoredSite& site) {
   end_block(plan);
 }
 
-// The sites of the layers of a group, of one operator, in the order of the layers.
-std::vector<StoredSite*> group_of(std::vector<StoredSite>& sites, const StoredSite& first) {
-  std::vector<StoredSite*> group;
-  for (StoredSite& site : sites) {
-    const bool member = site.axis == Axis::channel && site.group == first.group &&
-                        site.layer >= first.layer && site.layer - first.layer < first.stride;
-    if (member) group.push_back(&site);
-  }
-  return group;
-}
-
 // Channel 0 of every layer of the group, then channel 1 of every layer (ActiveFlow, 3), for one operator
 // after the other: what lies side by side is read ahead together.
 void place_channels(Manifest& plan, std::span<StoredSite* const> group) {
@@ -139,7 +82,9 @@ void place_channels(Manifest& plan, std::span<StoredSite* const> group) {
 void place_rows(Manifest& plan, StoredSite& site, uint64_t target_bytes) {
   site.first_extent = static_cast<uint32_t>(plan.extents.size());
   const auto groups = static_cast<uint32_t>(divide_up(site.n_out, kGroupRows));
-  const uint32_t per_neuron = groups_per_neuron(group_bytes(site.encoding, site.n_in), groups, target_bytes);
+  const uint32_t per_neuron =
+      site.mixed() ? groups_per_mixed_neuron(site, target_bytes)
+                   : groups_per_neuron(group_bytes(site.encoding, site.n_in), groups, target_bytes);
   site.rows_per_neuron = per_neuron * kGroupRows;
   site.neurons = static_cast<uint32_t>(divide_up(groups, per_neuron));
   for (uint32_t i = 0; i < site.neurons; ++i) append_extent(plan, site.extent_bytes(i));
@@ -153,19 +98,8 @@ void place(Manifest& plan, StoredSite& site, uint64_t target_bytes) {
     case Axis::expert:
       return place_bundles(plan, site);
     case Axis::channel:
-      if (site.layer % plan.layer_group == 0) place_channels(plan, group_of(plan.sites, site));
+      if (site.layer % plan.layer_group == 0) place_channels(plan, layer_group_of(plan.sites, site));
       return;
-  }
-}
-
-// What lies side by side is of one size.
-void unite_encodings(Manifest& plan) {
-  for (const StoredSite& site : plan.sites) {
-    if (site.axis != Axis::channel || site.layer % plan.layer_group != 0) continue;
-    const std::vector<StoredSite*> group = group_of(plan.sites, site);
-    const bool same =
-        std::ranges::all_of(group, [&](const StoredSite* other) { return other->encoding == site.encoding; });
-    for (StoredSite* other : group) other->encoding = same ? other->encoding : Encoding::f32;
   }
 }
 
@@ -356,8 +290,13 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
   plan.layer_group = options.layer_group;
   plan.sites = site_shapes(config, plan.layout, plan.bundling, plan.layer_group);
   TIERD_TRY(set_friends(plan, options.friends));
-  for (StoredSite& site : plan.sites) TIERD_TRY(set_encoding(site, table));
-  if (plan.layout == Layout::channel_group) unite_encodings(plan);
+  TIERD_TRY(choose_encodings(plan, table, options));
+  for (const StoredSite& site : plan.sites) {
+    if (site.axis != Axis::expert || site.expert().bytes() <= kLargestExpertBytes) continue;
+    return Error{Code::unsupported, site.name,
+                 fmt::format("experts of {} bytes, supported are up to {}", site.expert().bytes(),
+                             kLargestExpertBytes)};
+  }
   for (const StoredSite& site : plan.sites) {
     if (site.alias_of == kNoSite) plan.tensor_bytes += site.tensor_bytes();
   }

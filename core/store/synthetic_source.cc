@@ -21,9 +21,15 @@ constexpr uint32_t kByteTokens = 256;
 constexpr uint32_t kFirstByteToken = 3;
 constexpr uint32_t kFirstWord = kFirstByteToken + kByteTokens;
 
-// Weights are made in blocks of 32 values, whatever the encoding, each from its own counters.
+// Weights are made in blocks of 32 values, or in super-blocks, each from its own counters.
 constexpr uint32_t kBlockValues = kQuantBlock;
 constexpr uint32_t kWordsPerBlock = 16;
+constexpr uint32_t kLargestBlock = block_bytes(Encoding::q6_k);  // more than 32 floats
+static_assert(kLargestBlock >= kBlockValues * sizeof(float));
+
+constexpr uint32_t values_made_at_once(Encoding e) {
+  return is_k_quant(e) ? kSuperBlock : kBlockValues;
+}
 
 // splitmix64's finaliser over a counter: any block can be made without those before it.
 uint64_t random_word(uint64_t key, uint64_t counter) {
@@ -79,6 +85,39 @@ void fill_q8_0(uint64_t key, uint64_t block, uint16_t scale, std::byte* out) {
   }
 }
 
+// Any bits are a K-quant, of uniform scales, minima and integers. Uniform minima have the mean of the
+// integers times their scales if dmin is as many d as the integers' mean.
+void fill_k_quant(Encoding e, uint64_t key, uint64_t block, uint16_t scale, std::byte* out) {
+  constexpr uint32_t kWordsPerSuperBlock = kWordsPerBlock * kSuperBlock / kBlockValues;
+  for (uint32_t i = 0; i < block_bytes(e); i += sizeof(uint64_t)) {
+    const uint64_t word = random_word(key, block * kWordsPerSuperBlock + i / sizeof(uint64_t));
+    std::memcpy(out + i, &word, std::min<size_t>(sizeof word, block_bytes(e) - i));
+  }
+  if (e == Encoding::q6_k) {
+    std::memcpy(out + block_bytes(e) - sizeof scale, &scale, sizeof scale);
+    return;
+  }
+  const uint16_t dmin = f32_to_f16(f16_to_f32(scale) * (e == Encoding::q4_k ? 7.5f : 15.5f));
+  std::memcpy(out, &scale, sizeof scale);
+  std::memcpy(out + sizeof scale, &dmin, sizeof dmin);
+}
+
+// The standard deviation of random integers, scales included, in units of the scale.
+float deviation_of_quants(Encoding e) {
+  switch (e) {
+    case Encoding::q4_0:
+      return 4.6f;  // uniform in 0 … 15
+    case Encoding::q4_k:
+      return 258;  // uniform scales and minima of 0 … 63
+    case Encoding::q5_k:
+      return 527;
+    case Encoding::q6_k:
+      return 1366;  // uniform scales of -128 … 127
+    default:
+      return 73.3f;  // uniform in -127 … 127
+  }
+}
+
 // What every block of a tensor needs.
 struct Generator {
   Encoding encoding;
@@ -92,8 +131,7 @@ struct Generator {
                                 ? kVectorDeviation
                                 : 0.5f / std::sqrt(static_cast<float>(tensor.cols));
     exponent = static_cast<int>(std::floor(std::log2(deviation / 0.88f) + 0.5f));
-    // Uniform in 0 … 15 and -127 … 127.
-    scale = f32_to_f16(deviation / (tensor.encoding == Encoding::q4_0 ? 4.6f : 73.3f));
+    scale = f32_to_f16(deviation / deviation_of_quants(encoding));
   }
 
   void fill(uint64_t block, std::byte* out) const {
@@ -108,6 +146,10 @@ struct Generator {
         return fill_q8_0(key, block, scale, out);
       case Encoding::q4_0:
         return fill_q4_0(key, block, scale, out);
+      case Encoding::q4_k:
+      case Encoding::q5_k:
+      case Encoding::q6_k:
+        return fill_k_quant(encoding, key, block, scale, out);
     }
   }
 };
@@ -192,7 +234,7 @@ Status SyntheticSource::read(const TensorInfo& tensor, uint64_t offset, std::spa
     return {};
   }
   const Generator generator(tensor, seed_);
-  const uint64_t block_size = encoded_bytes(tensor.encoding, kBlockValues);
+  const uint64_t block_size = encoded_bytes(tensor.encoding, values_made_at_once(tensor.encoding));
   for (uint64_t done = 0; done < out.size();) {
     const uint64_t block = (offset + done) / block_size;
     const uint64_t within = (offset + done) % block_size;
@@ -200,7 +242,7 @@ Status SyntheticSource::read(const TensorInfo& tensor, uint64_t offset, std::spa
     if (count == block_size) {
       generator.fill(block, out.data() + done);
     } else {
-      std::byte edge[kBlockValues * sizeof(float)];
+      std::byte edge[kLargestBlock];
       generator.fill(block, edge);
       std::memcpy(out.data() + done, edge + within, count);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/store/friends.h"
 #include "core/store/manifest.h"
@@ -14,7 +15,11 @@ struct WriteOptions {
   uint64_t neuron_bytes = 0;
   Layout layout = Layout::row;
   Bundling bundling = Bundling::row_column;
-  uint32_t layer_group = 1;   // of layout channel_group: layers whose channels lie side by side
+  uint32_t layer_group = 1;  // of layout channel_group: layers whose channels lie side by side
+  // Instead of the source's own, of the layers' matrices and of embedding and head; which may lose something:
+  // the manifest says how much.
+  std::optional<Encoding> encoding = {};
+  std::optional<Encoding> head_encoding = {};
   FriendTables friends = {};  // of bundling closest_friend, and of no other
   bool quiet = false;         // no progress
 };

@@ -265,7 +265,7 @@ class StoreWriter {
     std::vector<StoredSite*> lossy;
     uint64_t bytes = 0;
     for (StoredSite& site : plan_.sites) {
-      if (!site.encoded_anew()) continue;
+      if (!encoded_anew(source_, site)) continue;
       lossy.push_back(&site);
       bytes += site.tensor_bytes();
     }

@@ -38,10 +38,8 @@ constexpr uint32_t kCols = 4096;
 constexpr uint32_t kGemmTokens = 128;
 constexpr uint32_t kGemmRows = 11008;
 constexpr size_t kNeuronBytes = 512 << 10;
-constexpr Encoding kAll[] = {Encoding::q4_0, Encoding::q8_0, Encoding::f16, Encoding::bf16, Encoding::f32};
-
 // One mapping for all benchmarks, filled with bytes that are sane values in every encoding: as f32, f16, bf16
-// and scales they lie near 0.01, as q8_0 and q4_0 they vary.
+// and scales they lie near 0.01, in blocks they vary.
 const std::byte* weights() {
   static const std::byte* const kWeights = [] {
     void* map =
@@ -270,7 +268,7 @@ void add_all() {
     const ComputeKernels& kernels = *kernels_by_name(set);
     const std::string suffix = "/" + std::string(set);
     if (set == "scalar") continue;  // minutes an iteration
-    for (const Encoding e : kAll) {
+    for (const Encoding e : kAllEncodings) {
       for (const bool int8 : {true, false}) {
         if (int8 && !is_quantized(e)) continue;
         const std::string what = std::string(name(e)) + (int8 ? "_int8" : "") + suffix;

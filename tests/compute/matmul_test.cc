@@ -6,6 +6,7 @@
 #include <limits>
 #include <new>
 
+#include "core/base/align.h"
 #include "core/base/random.h"
 #include "core/layout/codec.h"
 #include "core/layout/row_group.h"
@@ -14,7 +15,10 @@
 namespace tierd {
 namespace {
 
-constexpr Encoding kAll[] = {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0};
+// `cols` in whole blocks.
+uint32_t in_blocks(Encoding e, uint32_t cols) {
+  return static_cast<uint32_t>(align_up(cols, block_values(e)));
+}
 constexpr float kUntouched = -12345.0f;
 
 // Row groups, 64 B aligned as the contract asks.
@@ -40,7 +44,8 @@ class Weights {
     Weights w(e, groups, cols);
     for (size_t i = 0; i < w.bytes_; ++i) w.bytes()[i] = static_cast<std::byte>(random.below(256));
     for (size_t block = 0; block < w.bytes_; block += kGroupRows * block_bytes(e)) {
-      for (uint32_t r = 0; r < kGroupRows; ++r) {
+      const uint32_t factors = e == Encoding::q4_k || e == Encoding::q5_k ? 2 : 1;  // d, dmin
+      for (uint32_t r = 0; r < factors * kGroupRows; ++r) {
         const auto scale = static_cast<uint16_t>(random.below(0x7c00) | random.below(2) << 15);
         std::memcpy(w.bytes() + block + 2 * r, &scale, sizeof scale);
       }
@@ -134,8 +139,8 @@ TIERD_ALL_KERNEL_SETS(Matmul);
 
 TEST_P(Matmul, EqualsScalarBitForBitInEveryShape) {
   Random random(1);
-  for (const Encoding e : kAll) {
-    for (const uint32_t cols : {32u, 64u, 352u, 7u, 172u, 1u}) {
+  for (const Encoding e : kAllEncodings) {
+    for (const uint32_t cols : {32u, 64u, 352u, 7u, 172u, 1u, 256u, 1280u}) {
       if (cols % block_values(e) != 0) continue;
       for (uint32_t groups = 1; groups <= 5; ++groups) {
         const auto w = Weights::random(e, groups, cols, random);
@@ -149,23 +154,23 @@ TEST_P(Matmul, EqualsScalarBitForBitInEveryShape) {
 
 TEST_P(Matmul, EqualsScalarOverSeveralPanelsAndStrips) {
   Random random(2);
-  for (const Encoding e : kAll) {
-    const auto wide =
-        Weights::random(e, 3, 2144, random);  // two panels of int8 and more of floats, and a rest
-    expect_twin(kernels(), wide, Activations::random(17, 2144, random));
-    const auto tall = Weights::random(e, 19, 64, random);  // two strips of groups and a rest
-    expect_twin(kernels(), tall, Activations::random(7, 64, random));
-    const auto small = Weights::random(e, 1, 32, random);  // several strips of tokens
-    expect_twin(kernels(), small, Activations::random(301, 32, random));
+  for (const Encoding e : kAllEncodings) {
+    const uint32_t two_panels = in_blocks(e, 2144);  // of int8 and more of floats, and a rest
+    const auto wide = Weights::random(e, 3, two_panels, random);
+    expect_twin(kernels(), wide, Activations::random(17, two_panels, random));
+    const auto tall = Weights::random(e, 19, in_blocks(e, 64), random);  // two strips of groups and a rest
+    expect_twin(kernels(), tall, Activations::random(7, tall.cols(), random));
+    const auto small = Weights::random(e, 1, in_blocks(e, 32), random);  // several strips of tokens
+    expect_twin(kernels(), small, Activations::random(301, small.cols(), random));
   }
 }
 
 TEST_P(Matmul, RespectsStridesAndLeavesTheRestAlone) {
   Random random(3);
-  for (const Encoding e : kAll) {
-    const auto w = Weights::random(e, 3, 96, random);
+  for (const Encoding e : kAllEncodings) {
+    const auto w = Weights::random(e, 3, in_blocks(e, 96), random);
     for (const uint32_t tokens : {1u, 3u, 20u}) {
-      const auto a = Activations::random(tokens, 96, random, 1, 5);
+      const auto a = Activations::random(tokens, w.cols(), random, 1, 5);
       expect_twin(kernels(), w, a, 3);
       const Output out = run(kernels(), w, a, 3);
       for (uint32_t t = 0; t < tokens; ++t) {
@@ -177,7 +182,8 @@ TEST_P(Matmul, RespectsStridesAndLeavesTheRestAlone) {
 
 TEST_P(Matmul, EveryStoredValueAndScale) {
   Random random(4);
-  for (const Encoding e : {Encoding::q8_0, Encoding::q4_0}) {
+  for (const Encoding e : kAllEncodings) {
+    if (!is_quantized(e)) continue;
     for (const uint32_t tokens : {1u, 2u, 9u}) {
       expect_twin(kernels(), Weights::any_bytes(e, 2, 512, random), Activations::random(tokens, 512, random));
     }
@@ -211,12 +217,12 @@ TEST_P(Matmul, ExtremesDoNotSaturate) {
 
 TEST_P(Matmul, ZerosHugeSmallAndDenormal) {
   Random random(5);
-  for (const Encoding e : kAll) {
+  for (const Encoding e : kAllEncodings) {
     for (const float magnitude : {0.0f, 6e4f, 1e-7f}) {
-      const auto w = Weights::random(e, 2, 64, random, magnitude);
+      const auto w = Weights::random(e, 2, in_blocks(e, 64), random, magnitude);
       for (const float x : {0.0f, 1e30f, 1e-30f, 1e-40f}) {
-        expect_twin(kernels(), w, Activations::random(1, 64, random, x));
-        expect_twin(kernels(), w, Activations::random(14, 64, random, x));
+        expect_twin(kernels(), w, Activations::random(1, w.cols(), random, x));
+        expect_twin(kernels(), w, Activations::random(14, w.cols(), random, x));
       }
     }
   }
@@ -224,10 +230,10 @@ TEST_P(Matmul, ZerosHugeSmallAndDenormal) {
 
 TEST_P(Matmul, NotANumberReachesTheResult) {
   Random random(6);
-  for (const Encoding e : {Encoding::f16, Encoding::q8_0, Encoding::q4_0}) {
-    const auto w = Weights::random(e, 1, 64, random);
+  for (const Encoding e : kAllEncodings) {
+    const auto w = Weights::random(e, 1, in_blocks(e, 64), random);
     for (const uint32_t tokens : {1u, 9u}) {
-      auto a = Activations::random(tokens, 64, random);
+      auto a = Activations::random(tokens, w.cols(), random);
       a.x[40] = std::numeric_limits<float>::quiet_NaN();
       a.quantize();
       EXPECT_TRUE(std::isnan(run(kernels(), w, a).y[3]));
@@ -241,8 +247,8 @@ TEST_P(Matmul, NotANumberReachesTheResult) {
 // A row's bits depend on no batch, no neighbour and no cut of the work.
 TEST_P(Matmul, IndependentOfBatchAndChunk) {
   Random random(7);
-  for (const Encoding e : kAll) {
-    const uint32_t cols = 1312, groups = 11, tokens = 33;
+  for (const Encoding e : kAllEncodings) {
+    const uint32_t cols = in_blocks(e, 1312), groups = 11, tokens = 33;
     const auto w = Weights::random(e, groups, cols, random);
     const auto a = Activations::random(tokens, cols, random);
     const Output whole = run(kernels(), w, a);
@@ -271,18 +277,55 @@ TEST_P(Matmul, IndependentOfBatchAndChunk) {
 
 TEST(Scalar, IsTheProductOfTheUnpackedRows) {
   Random random(8);
-  for (const Encoding e : kAll) {
-    const auto w = Weights::random(e, 2, 96, random);
-    const auto a = Activations::random(2, 96, random);
+  for (const Encoding e : kAllEncodings) {
+    const uint32_t cols = in_blocks(e, 96);
+    const auto w = Weights::random(e, 2, cols, random);
+    const auto a = Activations::random(2, cols, random);
     const Output y = run(scalar(), w, a);
     for (uint32_t r = 0; r < w.rows(); ++r) {
-      std::vector<float> row(96);
-      unpack_row(e, r % kGroupRows, {w.group(r / kGroupRows), group_bytes(e, 96)}, row);
+      std::vector<float> row(cols);
+      unpack_row(e, r % kGroupRows, {w.group(r / kGroupRows), group_bytes(e, cols)}, row);
       for (uint32_t t = 0; t < 2; ++t) {
         double want = 0;
-        for (uint32_t c = 0; c < 96; ++c) want += double{row[c]} * a.x[t * a.ldx + c];
+        for (uint32_t c = 0; c < cols; ++c) want += double{row[c]} * a.x[t * a.ldx + c];
         EXPECT_NEAR(y.y[t * y.ldy + r], want, 1e-5) << name(e);
       }
+    }
+  }
+}
+
+// Rounded activations that lose nothing: the product of int8 is that of the values.
+TEST(Scalar, Int8IsTheProductOfTheUnpackedRows) {
+  Random random(9);
+  for (const Encoding e : kAllEncodings) {
+    if (!is_quantized(e)) continue;
+    const uint32_t cols = in_blocks(e, 96);
+    const auto w = Weights::random(e, 2, cols, random);
+    Activations a(2, cols, cols);
+    for (size_t i = 0; i < a.x.size(); ++i)
+      a.x[i] = i % kQuantBlock == 0 ? 127.0f : static_cast<float>(random.below(255)) - 127.0f;
+    a.quantize();
+    const Output want = run(scalar(), w, a);
+    const Output got = run_int8(scalar(), w, a);
+    for (size_t i = 0; i < want.y.size(); ++i) EXPECT_NEAR(got.y[i], want.y[i], 1e-3) << name(e);
+  }
+}
+
+// K-quants and f32 activations: the bits of the same values stored in f32.
+TEST_P(Matmul, KQuantsAreTheirValues) {
+  Random random(10);
+  for (const Encoding e : {Encoding::q4_k, Encoding::q5_k, Encoding::q6_k}) {
+    const auto w = Weights::random(e, 3, 768, random);
+    Weights values(Encoding::f32, 3, 768);
+    for (uint32_t g = 0; g < 3; ++g) {
+      std::vector<float> rows(size_t{kGroupRows} * 768);
+      for (uint32_t r = 0; r < kGroupRows; ++r)
+        unpack_row(e, r, {w.group(g), group_bytes(e, 768)}, std::span(rows).subspan(size_t{r} * 768, 768));
+      pack_row_group(Encoding::f32, kGroupRows, 768, std::as_bytes(std::span(rows)), values.group(g));
+    }
+    for (const uint32_t tokens : {1u, 3u, 30u}) {
+      const auto a = Activations::random(tokens, 768, random);
+      expect_same_bits(run(kernels(), values, a), run(kernels(), w, a), std::string(name(e)).c_str());
     }
   }
 }

@@ -21,6 +21,7 @@ class Quantize : public KernelSet {
     kernels().quantize_row(x.data(), 1, got, got_squares);
     EXPECT_EQ(want.q, got.q);
     EXPECT_EQ(want.sum, got.sum);
+    EXPECT_EQ(want.first_sum, got.first_sum);
     for (size_t i = 0; i < want.scale.size(); ++i) {
       if (!std::isnan(want.scale[i])) {
         EXPECT_EQ(want.scale[i], got.scale[i]);

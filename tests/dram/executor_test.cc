@@ -314,9 +314,6 @@ struct Placed {
   std::vector<Unit> units;
 };
 
-constexpr Encoding kEncodings[] = {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0,
-                                   Encoding::q4_0};
-
 Executor site_executor(const Weights& w, bool gather, bool int8, Team& team, const ComputeKernels& kernels) {
   ComputePlan plan;
   plan.buffers = {{"in", w.cols, 0}, {"out", std::max(w.rows, w.cols), 0}};
@@ -339,10 +336,11 @@ Executor site_executor(const Weights& w, bool gather, bool int8, Team& team, con
 
 TEST(Executor, NeuronsInAnyOrderAndNumberGiveTheSameBits) {
   Random random(5);
-  for (const Encoding encoding : kEncodings) {
+  for (const Encoding encoding : kAllEncodings) {
     for (const bool int8 : {false, true}) {
       if (int8 && !is_quantized(encoding)) continue;
-      const Weights w = make_weights(encoding, 150, 64, 32, random);  // 5 neurons, the last of 22 rows
+      const Weights w =
+          make_weights(encoding, 150, kSuperBlock, 32, random);  // 5 neurons, the last of 22 rows
       const Placed placed(w);
       std::vector<Row> x;
       for (uint32_t i = 0; i < 4; ++i) x.push_back(random_row(random, w.cols));
@@ -394,8 +392,8 @@ TEST(Executor, NeuronsInAnyOrderAndNumberGiveTheSameBits) {
 
 TEST(Executor, GatherPicksTheRowsOfTheTokens) {
   Random random(6);
-  for (const Encoding encoding : kEncodings) {
-    const Weights w = make_weights(encoding, 75, 64, 32, random);
+  for (const Encoding encoding : kAllEncodings) {
+    const Weights w = make_weights(encoding, 75, kSuperBlock, 32, random);
     const Placed placed(w);
     Team team({.workers = 2});
     Executor executor = site_executor(w, true, true, team, best_kernels());

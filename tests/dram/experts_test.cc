@@ -22,12 +22,13 @@ const std::vector<RowInfo> kRows(kTokens);
 
 // Packed weights, and the same in plain order.
 struct Mixture {
-  Mixture(Encoding e, Random& random) : matrices{e, kWidth, kInner} {
+  Mixture(Encoding e, Random& random) : Mixture(e, e, random) {}
+  Mixture(Encoding e, Encoding of_down, Random& random) : matrices{kWidth, kInner, e, e, of_down} {
     memory.resize(kExperts * stride() / sizeof(Line));
     for (uint32_t expert = 0; expert < kExperts; ++expert) {
-      add(expert, 0, kInner, kWidth, random);
-      add(expert, matrices.up_offset(), kInner, kWidth, random);
-      add(expert, matrices.down_offset(), kWidth, kInner, random);
+      add(expert, e, 0, kInner, kWidth, random);
+      add(expert, e, matrices.up_offset(), kInner, kWidth, random);
+      add(expert, of_down, matrices.down_offset(), kWidth, kInner, random);
     }
     x.resize(kTokens * kWidth);
     for (float& value : x) value = random.symmetric();
@@ -43,20 +44,20 @@ struct Mixture {
   uint32_t place(uint32_t expert) const {
     return static_cast<uint32_t>((expert * 5 + 2) % kExperts * stride() / kSpanUnit);
   }
-  void add(uint32_t expert, uint64_t offset, uint32_t rows, uint32_t cols, Random& random) {
-    const uint64_t row_bytes = encoded_bytes(matrices.encoding, cols);
+  void add(uint32_t expert, Encoding e, uint64_t offset, uint32_t rows, uint32_t cols, Random& random) {
+    const uint64_t row_bytes = encoded_bytes(e, cols);
     std::vector<std::byte> plain_rows(rows * row_bytes);
     for (uint32_t r = 0; r < rows; ++r) {
       std::vector<float> values(cols);
       for (float& value : values) value = random.symmetric();
       const std::span<std::byte> row(&plain_rows[r * row_bytes], row_bytes);
-      encode(matrices.encoding, values, row);
-      decode(matrices.encoding, row, values);
+      encode(e, values, row);
+      decode(e, row, values);
       plain.insert(plain.end(), values.begin(), values.end());
     }
     std::byte* at = bytes() + place(expert) * kSpanUnit + offset;
     for (uint32_t r = 0; r < rows; r += kGroupRows) {
-      pack_row_group(matrices.encoding, kGroupRows, cols,
+      pack_row_group(e, kGroupRows, cols,
                      std::span(plain_rows).subspan(r * row_bytes, kGroupRows * row_bytes),
                      {at + r * row_bytes, kGroupRows * row_bytes});
     }
@@ -86,12 +87,17 @@ std::vector<float> computed(Mixture& mixture, const Calls& calls, uint32_t worke
   plan.max_rows = most;
   SiteWork& site = plan.sites.emplace_back();
   site.axis = Axis::expert;
-  site.encoding = mixture.matrices.encoding;
+  site.encoding = mixture.matrices.gate;
   site.n_in = site.n_out = kWidth;
   site.in = kIn;
   site.out = kOut;
   site.ffn = {.gated = true, .activation = Activation::silu, .hidden = kHidden, .up = kUp};
-  site.experts = {.inner = kInner, .choice = kChoice, .inputs = kInputs, .results = kResults};
+  site.experts = {.inner = kInner,
+                  .up = mixture.matrices.up,
+                  .down = mixture.matrices.down,
+                  .choice = kChoice,
+                  .inputs = kInputs,
+                  .results = kResults};
   const std::vector<uint64_t> offsets = buffer_offsets(plan);
   const uint32_t choice_stride = buffer_stride(plan.buffers[kChoice]);
   Team team({.workers = workers});
@@ -118,7 +124,8 @@ std::vector<float> computed(Mixture& mixture, const Calls& calls, uint32_t worke
 TEST(Experts, AreAddedAsMuchAsTheyWereChosen) {
   Random random(1);
   for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0}) {
-    Mixture mixture(e, random);
+    Mixture mixture(e, e == Encoding::q4_0 ? Encoding::q8_0 : e,
+                    random);  // as in files named Q4_K_M, down has more bits
     const auto dot = [](const float* a, const auto& b, uint32_t n) {
       double sum = 0;
       for (uint32_t i = 0; i < n; ++i) sum += double{a[i]} * b[i];

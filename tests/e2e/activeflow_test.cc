@@ -55,5 +55,41 @@ TEST_F(ActiveFlowCli, TheNextLayerIsForeseen) {
   EXPECT_EQ(count(with, "prefetch_failed"), 0u);
 }
 
+// The search shows its table; with a prompt the run that follows takes what was found and is compared with
+// it.
+TEST_F(ActiveFlowCli, ThePlanIsShownAndRun) {
+  const std::vector<std::string> plan = {"--config", config_file("activeflow"), "-m", kDemo, "--plan",
+                                         "--set",    "tiers.dram.capacity=60%"};
+  const Ended shown = run_tierd(plan);
+  ASSERT_EQ(shown.status, 0) << shown.err;
+  for (const char* word : {"measured: DRAM", "operator", "sparsity 0.4", "eq. 1", "steady", "<-",
+                           "--set predictor.sparsity=0.4", "--set model.layer_group="}) {
+    EXPECT_THAT(shown.out, testing::HasSubstr(word));
+  }
+  std::vector<std::string> run = plan;
+  run.insert(run.end(), {"-p", "First Citizen:", "-n", "8", "--temp", "0", "--set", "plan.sparsity=0.5"});
+  const Ended ran = run_tierd(run);
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.err, testing::HasSubstr("planned"));
+  EXPECT_THAT(ran.err, testing::HasSubstr("achieved"));
+
+  run.push_back("--json");
+  const Ended as_json = run_tierd(run);
+  const json found = json::parse(as_json.out, nullptr, false)["report"]["plan"];
+  EXPECT_EQ(found["sparsity"], 0.5);
+  EXPECT_GT(found["chosen"]["steady_tokens_per_second"], 0.0);
+}
+
+TEST_F(ActiveFlowCli, WhatCannotBePlannedIsSaid) {
+  const Ended rows = run_tierd({"--config", config_file("hybrid"), "-m", kDemo, "--plan"});
+  EXPECT_EQ(rows.status, 2);
+  EXPECT_THAT(rows.err,
+              testing::HasSubstr("--plan: is about layout channel-group, the store has layout row"));
+  const Ended share =
+      run_tierd({"--config", config_file("activeflow"), "-m", kDemo, "--plan", "--set", "plan.sparsity=1.5"});
+  EXPECT_EQ(share.status, 2);
+  EXPECT_THAT(share.err, testing::HasSubstr("'plan.sparsity' must be a number of at least 0 and below 1"));
+}
+
 }  // namespace
 }  // namespace tierd

@@ -152,7 +152,7 @@ TEST(Program, BuffersFollowEachOtherInWholeRowGroups) {
   plan.int8_activations = true;
   plan.sites.resize(1);
   plan.sites[0].n_in = 64;
-  EXPECT_EQ(activation_bytes(plan), 3u * 128u + 5u * 64u + 3u * (64u + 16u));
+  EXPECT_EQ(activation_bytes(plan), 3u * 128u + 5u * 64u + 3u * (64u + 24u));
   plan.attention.n_layers = 2;
   plan.attention.n_kv_heads = 3;
   plan.attention.head_dim = 4;

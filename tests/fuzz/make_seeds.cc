@@ -110,6 +110,14 @@ void gguf_seeds(const Seeds& seeds) {
   qwen2.set_numbers<int32_t>("tokenizer.ggml.token_type", GgufType::i32, {1, 1, 1, 3});
   seeds.add("gguf", "qwen2-q4_0", qwen2.bytes());
 
+  // A model of K-quants alone is a quarter of a megabyte: here the header has them, the architecture has not.
+  GgufBuilder k_quants = tiny_gguf("llama", 2, 0, Encoding::f32);
+  uint32_t type = 12;
+  for (const Encoding e : {Encoding::q4_k, Encoding::q5_k, Encoding::q6_k})
+    k_quants.tensors.push_back(
+        {std::string(name(e)), {256, 1}, type++, std::string(block_bytes(e), '\0'), {}});
+  seeds.add("gguf", "k-quants", k_quants.bytes());
+
   GgufBuilder bare = tiny_gguf("llama", 2, 30, Encoding::bf16);
   bare.version = 2;
   bare.set("odd", GgufType::f64, bytes_of(0.5));

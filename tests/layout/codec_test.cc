@@ -76,6 +76,11 @@ TEST_P(CodecRoundTrip, ErrorStaysWithinTheStep) {
         case Encoding::q4_0:
           EXPECT_LE(error, top * (1.0f / 8 + 0x1p-9f));
           break;
+        // tests/layout/k_quants_test.cc
+        case Encoding::q4_k:
+        case Encoding::q5_k:
+        case Encoding::q6_k:
+          break;
       }
     }
   }
@@ -92,10 +97,10 @@ INSTANTIATE_TEST_SUITE_P(All, CodecRoundTrip,
                          [](const auto& test) { return std::string(name(test.param)); });
 
 TEST(Codec, ZeroBlockHasNoNan) {
-  const std::vector<float> x(32, 0.0f);
-  for (const Encoding e : {Encoding::q8_0, Encoding::q4_0}) {
-    std::vector<std::byte> bytes(encoded_bytes(e, 32));
-    std::vector<float> y(32, 1.0f);
+  for (const Encoding e : kAllEncodings) {
+    const std::vector<float> x(block_values(e), 0.0f);
+    std::vector<std::byte> bytes(encoded_bytes(e, x.size()));
+    std::vector<float> y(x.size(), 1.0f);
     encode(e, x, bytes);
     decode(e, bytes, y);
     EXPECT_EQ(y, x);
@@ -103,7 +108,7 @@ TEST(Codec, ZeroBlockHasNoNan) {
 }
 
 TEST(Codec, NamesAreFoundAgain) {
-  for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0}) {
+  for (const Encoding e : kAllEncodings) {
     EXPECT_EQ(encoding_by_name(name(e)), e);
   }
   EXPECT_EQ(encoding_by_name("q5_1"), std::nullopt);

@@ -15,7 +15,8 @@ class RowGroup : public testing::TestWithParam<Encoding> {};
 TEST_P(RowGroup, UnpackInvertsPack) {
   const Encoding e = GetParam();
   Random random(5);
-  for (const uint32_t cols : {32u, 64u, 352u}) {
+  for (const uint32_t cols : {32u, 64u, 352u, 256u, 1280u}) {
+    if (cols % block_values(e) != 0) continue;
     for (const uint32_t rows : {1u, 5u, 16u}) {
       std::vector<float> x(rows * cols);
       for (auto& v : x) v = random.symmetric();
@@ -35,9 +36,25 @@ TEST_P(RowGroup, UnpackInvertsPack) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, RowGroup,
-                         testing::Values(Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0,
-                                         Encoding::q4_0),
+
+TEST_P(RowGroup, KeepsEveryByte) {
+  const Encoding e = GetParam();
+  constexpr uint32_t kCols = 512;
+  Random random(6);
+  std::vector<std::byte> plain(kGroupRows * encoded_bytes(e, kCols));
+  for (auto& byte : plain) byte = static_cast<std::byte>(random.below(256));
+  std::vector<std::byte> group(plain.size());
+  pack_row_group(e, kGroupRows, kCols, plain, group);
+  std::vector<std::byte> again;
+  for (uint32_t r = 0; r < kGroupRows; ++r) {
+    std::vector<std::byte> row(encoded_bytes(e, kCols));
+    unpack_row_bytes(e, r, group, row);
+    again.insert(again.end(), row.begin(), row.end());
+  }
+  EXPECT_EQ(again, plain);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RowGroup, testing::ValuesIn(kAllEncodings),
                          [](const auto& test) { return std::string(name(test.param)); });
 
 TEST(RowGroup, FloatsWithOddColumns) {

@@ -368,6 +368,20 @@ TEST(Caches, ChannelsShareWhatIsLeftBehindWholeSites) {
   }
 }
 
+// Whole operators of small channels before others; of one size, alike.
+TEST(Caches, SmallChannelsMayComeFirst) {
+  const std::vector<TestSite> sites = {{6, 100, true},
+                                       {20, 50, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL},
+                                       {100, 10, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL},
+                                       {50, 10, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL},
+                                       {6, 100}};
+  Cache cache("cache", "context-lfu", sites, {{"split", std::string("small-first"), "test"}});
+  EXPECT_EQ(share(cache, sites, 500), (std::vector<uint32_t>{0, 0, 0, 0, 5}));
+  EXPECT_EQ(share(cache, sites, 900), (std::vector<uint32_t>{0, 0, 20, 10, 6}));
+  EXPECT_EQ(share(cache, sites, 2600), (std::vector<uint32_t>{0, 10, 100, 50, 6}));
+  EXPECT_EQ(share(cache, sites, 3400), (std::vector<uint32_t>{3, 20, 100, 50, 6}));
+}
+
 // One that shares its bytes with nobody: all of it would save a token one read.
 TEST(Caches, AnEmbeddingOfItsOwnComesLast) {
   const std::vector<TestSite> sites = {

@@ -36,18 +36,35 @@ TEST(GgufReader, ReadsATinyLlama) {
   EXPECT_THAT(*values, testing::Each(0.01f));
 }
 
+// All matrices of zeros, in rows of `width` values, but for the embedding's bytes.
+void widen(GgufBuilder& b, uint64_t width) {
+  b.set_u32("llama.embedding_length", static_cast<uint32_t>(width));
+  b.set_u32("llama.rope.dimension_count", static_cast<uint32_t>(width) / 2);
+  for (GgufBuilder::Tensor& tensor : b.tensors) {
+    for (uint64_t& extent : tensor.extents) extent = extent == 32 ? width : extent;
+    if (tensor.name == "token_embd.weight") continue;
+    uint64_t values = 1;
+    for (const uint64_t extent : tensor.extents) values *= extent;
+    tensor.data = std::string(values * sizeof(float), '\0');
+  }
+}
+
 TEST(GgufReader, ReadsVersion2AnotherAlignmentAndEveryEncoding) {
   const TempFolder folder;
   for (const auto& [type, bytes, encoding] : {std::tuple(1u, 64u, Encoding::f16),
                                               {30u, 64u, Encoding::bf16},
                                               {8u, 34u, Encoding::q8_0},
-                                              {2u, 18u, Encoding::q4_0}}) {
+                                              {2u, 18u, Encoding::q4_0},
+                                              {12u, 144u, Encoding::q4_k},
+                                              {13u, 176u, Encoding::q5_k},
+                                              {14u, 210u, Encoding::q6_k}}) {
     GgufBuilder b = tiny_gguf_llama();
     b.version = 2;
     b.alignment = 256;
     b.set_u32("general.alignment", 256);
     b.tensor("token_embd.weight").type = type;
     b.tensor("token_embd.weight").data = std::string(8 * bytes, '\0');
+    if (is_k_quant(encoding)) widen(b, 256);
     const auto source = open_source(folder.write("tiny.gguf", b.bytes()));
     ASSERT_TRUE(source.ok()) << source.error().line();
     EXPECT_EQ((*source)->find("embed")->encoding, encoding);
@@ -259,8 +276,21 @@ const std::vector<Hostile>& hostile_tensors() {
        [](B& b) {
          up(b).type = 2, up(b).extents = {33, 64};
        }},
-      {Code::unsupported, "ffn_up.weight\": type Q4_K, supported are F32, F16, BF16, Q8_0 and Q4_0",
+      {Code::corrupt, "ffn_up.weight\": rows of 32 values in Q4_K, which has blocks of 256",
        [](B& b) { up(b).type = 12; }},
+      {Code::corrupt, "ffn_up.weight\": rows of 32 values in Q5_K", [](B& b) { up(b).type = 13; }},
+      {Code::corrupt, "ffn_up.weight\": rows of 384 values in Q6_K",
+       [](B& b) {
+         up(b).type = 14, up(b).extents = {384, 64};
+       }},
+      {Code::corrupt, "bytes at offset",  // 2^55 super-blocks
+       [](B& b) {
+         up(b).type = 14, up(b).extents = {1ull << 55, 1};
+       }},
+      {Code::unsupported,
+       "ffn_up.weight\": type Q2_K, supported are F32, F16, Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, BF16",
+       [](B& b) { up(b).type = 10; }},
+      {Code::unsupported, "ffn_up.weight\": type IQ4_XS, supported are", [](B& b) { up(b).type = 23; }},
       {Code::unsupported, "ffn_up.weight\": type number 4,", [](B& b) { up(b).type = 4; }},
       {Code::unsupported, "ffn_up.weight\": type number 4294967295", [](B& b) { up(b).type = UINT32_MAX; }},
       {Code::corrupt, "ffn_up.weight\": offset 4 is not a multiple of 32", [](B& b) { up(b).offset = 4; }},

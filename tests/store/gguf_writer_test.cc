@@ -48,9 +48,10 @@ void expect_same_model(const TensorSource& written, const TensorSource& read) {
 TEST(GgufWriter, IsReadBack) {
   const TempFolder temp;
   const std::string folder = temp.path();
-  for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0}) {
+  for (const Encoding e : kAllEncodings) {
     for (const bool qwen : {false, true}) {
       ModelConfig config = small_llama();
+      if (is_k_quant(e)) config.d_model = config.d_ff = kSuperBlock, config.head_dim = 64;
       if (qwen) {
         config.architecture = "qwen2";
         config.position = PositionKind::rope_half;

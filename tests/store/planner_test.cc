@@ -131,7 +131,7 @@ TEST(Planner, ChannelsOfAGroupLieSideBySide) {
   EXPECT_THAT(check_manifest(*plan, "plan").error().line(), HasSubstr("encoding_error: is null"));
   Manifest written = *plan;
   for (StoredSite& site : written.sites) {
-    if (site.encoded_anew()) site.encoding_error = 0.05f;
+    if (site.columns_of_blocks()) site.encoding_error = 0.05f;
   }
   EXPECT_TRUE(check_manifest(written, "plan").ok());
 }
@@ -202,10 +202,61 @@ TEST(Planner, BundlesOfBlocks) {
   ASSERT_TRUE(plan.ok()) << plan.error().line();
   const StoredSite& ffn = site_of(*plan, "layers.0.ffn");
   EXPECT_EQ(ffn.encoding, Encoding::q4_0);
-  EXPECT_TRUE(ffn.encoded_anew());
+  EXPECT_TRUE(ffn.columns_of_blocks());
   EXPECT_EQ(ffn.column_parts().front().tensor, "layers.0.down");
   EXPECT_EQ(ffn.neuron_bytes(0), 3 * 64u);  // 36 bytes each, padded
-  EXPECT_FALSE(site_of(*plan, "layers.0.qkv").encoded_anew());
+  EXPECT_FALSE(site_of(*plan, "layers.0.qkv").columns_of_blocks());
+}
+
+// Columns of super-blocks there are none: encodings that have columns take their place.
+TEST(Planner, KQuantsAreCutIntoColumnsOfOtherBlocks) {
+  ModelConfig config = small_llama();
+  config.d_model = config.d_ff = kSuperBlock;
+  config.head_dim = 64;
+  const auto encoding_of = [&](const char* site, Layout layout, Encoding all,
+                               const std::map<std::string, Encoding>& odd) {
+    const MemorySource source(config, all, 1, odd);
+    const auto plan = plan_store(source, {.layout = layout, .layer_group = layout == Layout::row ? 1u : 2u});
+    EXPECT_TRUE(plan.ok()) << plan.error().line();
+    return site_of(*plan, site).encoding;
+  };
+  const auto columns = Layout::channel_group;
+  EXPECT_EQ(encoding_of("layers.0.up", Layout::row, Encoding::q4_k, {}), Encoding::q4_k);
+  EXPECT_EQ(encoding_of("layers.0.up", columns, Encoding::q4_k, {}), Encoding::q4_0);
+  EXPECT_EQ(encoding_of("layers.0.up", columns, Encoding::q5_k, {}), Encoding::q8_0);
+  EXPECT_EQ(encoding_of("layers.0.up", columns, Encoding::q6_k, {}), Encoding::q8_0);
+  EXPECT_EQ(encoding_of("head", columns, Encoding::q6_k, {}), Encoding::q6_k);
+  // Of parts, and of layers side by side: one for all.
+  EXPECT_EQ(encoding_of("layers.1.qkv", columns, Encoding::q4_k, {{"layers.1.v", Encoding::q6_k}}),
+            Encoding::q4_0);
+  EXPECT_EQ(encoding_of("layers.0.down", columns, Encoding::q6_k, {{"layers.1.down", Encoding::q4_k}}),
+            Encoding::q4_0);
+  EXPECT_EQ(encoding_of("layers.0.down", columns, Encoding::q6_k, {{"layers.1.down", Encoding::f16}}),
+            Encoding::f32);
+}
+
+TEST(Planner, EncodingsThatAreAskedFor) {
+  const MemorySource source(small_llama(), Encoding::f16, 1, {{"layers.1.k", Encoding::f32}});
+  const auto plan = [&](const WriteOptions& options) { return plan_store(source, options); };
+  for (const Layout layout : {Layout::row, Layout::neuron, Layout::channel_group}) {
+    const auto q4 = plan({.layout = layout, .encoding = Encoding::q4_0});
+    ASSERT_TRUE(q4.ok()) << q4.error().line();
+    for (const StoredSite& site : q4->sites) {
+      EXPECT_EQ(site.encoding, site.layer == kNoLayer ? Encoding::f16 : Encoding::q4_0) << site.name;
+      EXPECT_FALSE(site.mixed());
+    }
+    const auto head = plan({.layout = layout, .head_encoding = Encoding::q8_0});
+    EXPECT_EQ(site_of(*head, "head").encoding, Encoding::q8_0);
+    EXPECT_EQ(site_of(*head, "embed").encoding, Encoding::q8_0);
+    EXPECT_EQ(site_of(*head, "layers.0.o").encoding, Encoding::f16);
+  }
+  EXPECT_THAT(plan({.encoding = Encoding::q4_k}).error().line(),
+              HasSubstr("layers.0.qkv: rows of 64 columns cannot be q4_k: not a multiple of 256"));
+  EXPECT_THAT(plan({.layout = Layout::neuron, .encoding = Encoding::q6_k}).error().line(),
+              HasSubstr("layers.0.qkv: rows of 64"));
+  EXPECT_THAT(plan({.layout = Layout::channel_group, .encoding = Encoding::q6_k}).error().line(),
+              HasSubstr("layers.0.qkv: columns cannot be q6_k, whose blocks of 256 run along the rows; "
+                        "expected f32, f16, bf16, q8_0 or q4_0, or layout row"));
 }
 
 TEST(Planner, EveryShapeAndEncoding) {
@@ -245,12 +296,55 @@ TEST(Planner, GroupsPerNeuron) {
   EXPECT_EQ(groups_per_neuron(5000, 1000, 16 << 10), 3u);      // wastes 9.2 %, 2 would 22.9 %
 }
 
-TEST(Planner, PartsOfDifferentEncodingsBecomeF32) {
+TEST(Planner, PartsKeepTheirEncodings) {
   const MemorySource source(small_llama(), Encoding::q8_0, 1, {{"layers.1.k", Encoding::f16}});
   const auto plan = plan_store(source, {});
   ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(site_of(*plan, "layers.0.qkv").encoding, Encoding::q8_0);
+  EXPECT_FALSE(site_of(*plan, "layers.0.qkv").mixed());
+  const StoredSite& mixed = site_of(*plan, "layers.1.qkv");
+  EXPECT_TRUE(mixed.mixed());
+  EXPECT_EQ(mixed.rows_per_neuron, 32u);  // q has 64, k and v 32 each
+  EXPECT_EQ(mixed.encoding_of(1), Encoding::q8_0);
+  EXPECT_EQ(mixed.encoding_of(2), Encoding::f16);
+  EXPECT_EQ(mixed.encoding_of(3), Encoding::q8_0);
+  EXPECT_EQ(mixed.neuron_bytes(1), 2 * group_bytes(Encoding::q8_0, 64));
+  EXPECT_EQ(mixed.neuron_bytes(2), 2 * group_bytes(Encoding::f16, 64));
+  EXPECT_EQ(mixed.tensor_bytes(),
+            96 * encoded_bytes(Encoding::q8_0, 64) + 32 * encoded_bytes(Encoding::f16, 64));
+  EXPECT_TRUE(check_manifest(*plan, "plan").ok());
+}
+
+// 72 rows are no whole groups: the rows of one would be of two encodings.
+TEST(Planner, PartsThatShareAGroupBecomeF32) {
+  const MemorySource source(small_opt(), Encoding::f16, 1, {{"layers.1.k", Encoding::bf16}});
+  const auto plan = plan_store(source, {});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(site_of(*plan, "layers.0.qkv").encoding, Encoding::f16);
   EXPECT_EQ(site_of(*plan, "layers.1.qkv").encoding, Encoding::f32);
+  EXPECT_FALSE(site_of(*plan, "layers.1.qkv").mixed());
+}
+
+// What files named Q4_K_M have: v and down in Q6_K, in every other layer.
+TEST(Planner, Llama7bOfMixedEncodingsGrowsLittle) {
+  const auto config = read_shape("llama-2-7b");
+  ASSERT_TRUE(config.ok());
+  auto tensors = tensors_of(*config, Encoding::q4_k);
+  uint64_t bytes = 0;
+  for (TensorInfo& tensor : tensors) {
+    for (uint32_t layer = 0; layer < config->n_layers; layer += 2) {
+      const std::string prefix = "layers." + std::to_string(layer) + ".";
+      if (tensor.name == prefix + "v" || tensor.name == prefix + "down") tensor.encoding = Encoding::q6_k;
+    }
+    bytes += tensor.bytes();
+  }
+  const auto plan = plan_layout(*config, tensors, {});
+  ASSERT_TRUE(plan.ok()) << plan.error().line();
+  EXPECT_EQ(plan->tensor_bytes, bytes);
+  EXPECT_LE(plan->data_bytes, bytes + bytes / 100);
+  const StoredSite& qkv = site_of(*plan, "layers.0.qkv");
+  EXPECT_EQ(qkv.rows_per_neuron, 8u * 16u);  // 430,080 B in q6_k: 105 pages
+  EXPECT_EQ(qkv.slot_bytes(), 430'080u);
+  EXPECT_TRUE(check_manifest(*plan, "plan").ok());
 }
 
 TEST(Planner, TiedHeadSharesTheEmbedding) {

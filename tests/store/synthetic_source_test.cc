@@ -17,6 +17,8 @@ using testing::HasSubstr;
 ModelConfig shape() {
   ModelConfig config = small_llama();
   config.vocab_size = 1000;
+  config.d_model = config.d_ff = kSuperBlock;
+  config.head_dim = 64;
   return config;
 }
 
@@ -65,9 +67,7 @@ TEST_P(Synthetic, ValuesAreFiniteAndOfTheRightSize) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Synthetic,
-                         testing::Values(Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0,
-                                         Encoding::q4_0),
+INSTANTIATE_TEST_SUITE_P(All, Synthetic, testing::ValuesIn(kAllEncodings),
                          [](const auto& test) { return std::string(name(test.param)); });
 
 TEST(SyntheticSource, SeedsAndTensorsDiffer) {

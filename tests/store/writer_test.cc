@@ -95,11 +95,12 @@ void expect_same_experts(const TensorSource& source, const Manifest& manifest, c
       const TensorInfo& tensor = *source.find(tensor_of_expert(site.parts[p], expert));
       const auto expected = source.read_f32(tensor);
       ASSERT_TRUE(expected.ok());
-      const uint64_t size = group_bytes(site.encoding, static_cast<uint32_t>(tensor.cols));
+      const Encoding encoding = site.parts[p].encoding;
+      const uint64_t size = group_bytes(encoding, static_cast<uint32_t>(tensor.cols));
       for (uint32_t r = 0; r < tensor.rows; ++r) {
         std::vector<float> found(tensor.cols);
-        unpack_row(site.encoding, r % kGroupRows,
-                   data.subspan(extent + offsets[p] + r / kGroupRows * size, size), found);
+        unpack_row(encoding, r % kGroupRows, data.subspan(extent + offsets[p] + r / kGroupRows * size, size),
+                   found);
         const auto begin = expected->begin() + static_cast<std::ptrdiff_t>(r * tensor.cols);
         ASSERT_TRUE(std::equal(found.begin(), found.end(), begin)) << tensor.name << " row " << r;
       }
@@ -134,10 +135,11 @@ void expect_same_weights(const TensorSource& source, const std::string& director
       for (uint32_t r = 0; r < part.rows; ++r, ++row) {
         const uint32_t neuron = row / site.rows_per_neuron;
         const uint32_t group = row % site.rows_per_neuron / kGroupRows;
-        const uint64_t size = group_bytes(site.encoding, site.n_in);
+        const Encoding encoding = site.encoding_of(neuron);
+        const uint64_t size = group_bytes(encoding, site.n_in);
         const Extent& extent = store->manifest().extents[site.first_extent + neuron];
         std::vector<float> found(site.n_in);
-        unpack_row(site.encoding, row % kGroupRows, bytes.subspan(extent.offset + group * size, size), found);
+        unpack_row(encoding, row % kGroupRows, bytes.subspan(extent.offset + group * size, size), found);
         const auto begin = expected->begin() + static_cast<std::ptrdiff_t>(uint64_t{r} * site.n_in);
         ASSERT_TRUE(std::equal(found.begin(), found.end(), begin)) << part.tensor << " row " << r;
       }
@@ -163,18 +165,54 @@ TEST(Writer, KeepsEveryExpert) {
     ASSERT_TRUE(written.ok()) << written.error().line();
     expect_same_weights(source, out);
   }
+  // Each matrix as it is, but for a part whose experts differ.
+  const MemorySource mixed(
+      of_blocks, Encoding::q4_0, 1,
+      {{"layers.0.experts.2.up", Encoding::q8_0}, {"layers.1.experts.0.down", Encoding::f16}});
+  const std::string out = temp.path() + "/mixed";
+  ASSERT_TRUE(write_store(mixed, out, kQuiet).ok());
+  expect_same_weights(mixed, out);
+  const auto store = Store::open(out);
+  ASSERT_TRUE(store.ok());
+  EXPECT_EQ(store->manifest().sites[3].parts[0].encoding, Encoding::q4_0);
+  EXPECT_EQ(store->manifest().sites[3].parts[1].encoding, Encoding::f32);
+  EXPECT_EQ(store->manifest().sites[6].parts[2].encoding, Encoding::f32);
+}
+
+// Rows of whole super-blocks.
+ModelConfig wide_llama() {
+  ModelConfig config = small_llama();
+  config.d_model = kSuperBlock;
+  config.head_dim = 64;
+  config.d_ff = 2 * kSuperBlock;
+  return config;
 }
 
 TEST(Writer, KeepsEveryRow) {
   const TempFolder temp;
   const std::string folder = temp.path();
-  for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0}) {
-    const MemorySource source(small_llama(), e);
+  for (const Encoding e : kAllEncodings) {
+    const MemorySource source(is_k_quant(e) ? wide_llama() : small_llama(), e);
     const std::string out = folder + "/" + std::string(name(e));
     const Status written = write_store(source, out, kQuiet);
     ASSERT_TRUE(written.ok()) << written.error().line();
     expect_same_weights(source, out);
     EXPECT_FALSE(std::filesystem::exists(out + ".partial"));
+  }
+}
+
+TEST(Writer, KeepsEveryRowOfMixedParts) {
+  const TempFolder temp;
+  const std::map<std::string, Encoding> odd = {{"layers.0.v", Encoding::q6_k},
+                                               {"layers.1.k", Encoding::f16},
+                                               {"layers.1.up", Encoding::q5_k},
+                                               {"head", Encoding::q6_k}};
+  const MemorySource source(wide_llama(), Encoding::q4_k, 3, odd);
+  for (const uint64_t neuron_bytes : {0u, 4096u}) {
+    const std::string out = temp.path() + "/store" + std::to_string(neuron_bytes);
+    const Status written = write_store(source, out, {.neuron_bytes = neuron_bytes, .quiet = true});
+    ASSERT_TRUE(written.ok()) << written.error().line();
+    expect_same_weights(source, out);
   }
 }
 
@@ -256,6 +294,49 @@ TEST(Writer, SaysWhatWasLost) {
         EXPECT_GT(*site.encoding_error, 1e-4) << site.name;
         EXPECT_LT(*site.encoding_error, 0.2) << site.name;
       }
+    }
+  }
+}
+
+// Rows in another encoding than the source's, too; in float32 nothing is lost.
+TEST(Writer, StoresWhatIsAskedForAndSaysWhatWasLost) {
+  const MemorySource source(small_llama(), Encoding::f16, 5);
+  for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0}) {
+    for (const Layout layout : {Layout::row, Layout::neuron, Layout::channel_group}) {
+      SCOPED_TRACE(std::string(name(e)) + " " + std::string(name(layout)));
+      const TempFolder temp;
+      const std::string out = temp.path() + "/store";
+      ASSERT_TRUE(
+          write_store(source, out, {.layout = layout, .encoding = e, .head_encoding = e, .quiet = true})
+              .ok());
+      const auto manifest = read_manifest(out);
+      ASSERT_TRUE(manifest.ok()) << manifest.error().line();
+      for (const StoredSite& site : manifest->sites) {
+        ASSERT_EQ(site.encoding, e);
+        const bool lossy = e != Encoding::f32 && e != Encoding::f16;
+        ASSERT_EQ(site.encoding_error.has_value(), lossy) << site.name;
+        if (!lossy) continue;
+        EXPECT_GT(*site.encoding_error, e == Encoding::q4_0 ? 0.01 : 1e-4) << site.name;
+        EXPECT_LT(*site.encoding_error, e == Encoding::q4_0 ? 0.2 : 0.02) << site.name;
+      }
+      // The rows of qkv, and what was lost of them.
+      const StoredSite& qkv = manifest->sites[1];
+      if (qkv.axis != Axis::row) continue;
+      double lost = 0, whole = 0;
+      for (const SitePart& part : qkv.parts) {
+        const auto weights = source.read_f32(*source.find(part.tensor));
+        const std::vector<float> stored = through(e, *weights);
+        for (size_t i = 0; i < stored.size(); ++i) {
+          lost += std::pow(double{stored[i]} - (*weights)[i], 2);
+          whole += std::pow(double{(*weights)[i]}, 2);
+        }
+      }
+      if (qkv.encoding_error) {
+        EXPECT_FLOAT_EQ(*qkv.encoding_error, static_cast<float>(std::sqrt(lost / whole)));
+      }
+      const auto store = Store::open(out);
+      ASSERT_TRUE(store.ok()) << store.error().line();
+      EXPECT_TRUE(store->verify_all(true).ok());
     }
   }
 }

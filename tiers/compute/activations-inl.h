@@ -163,6 +163,8 @@ void quantize_row(const float* x, uint32_t row, QuantizedRows& out, double* squa
       const auto rounded = hn::NearestInt(bounded);
       hn::StoreU(hn::DemoteTo(i8, hn::DemoteTo(i16, rounded)), i8, q + j);
       sum = hn::Add(sum, rounded);
+      if (j + kVector == kQuantBlock / 2)
+        out.first_sum[size_t{row} * blocks + b] = hn::GetLane(hn::SumOfLanes(I32(), sum));
     }
     out.scale[size_t{row} * blocks + b] = scale;
     out.sum[size_t{row} * blocks + b] = hn::GetLane(hn::SumOfLanes(I32(), sum));

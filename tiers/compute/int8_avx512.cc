@@ -1,5 +1,5 @@
-// q8_0 and q4_0 by int8 activations with AVX-512 VNNI: one 512-bit vector holds four columns of 16 rows, and
-// one instruction multiplies it with four columns of a token, broadcast.
+// Block encodings by int8 activations with AVX-512 VNNI: one 512-bit vector holds four columns of 16 rows,
+// and one instruction multiplies it with four columns of a token, broadcast.
 #include "tiers/compute/kernel_sets.h"
 
 #if defined(__x86_64__)
@@ -9,51 +9,25 @@
 #include <span>
 
 #include "core/base/check.h"
+#include "tiers/compute/int8_avx512.h"
+#include "tiers/compute/k_quants_avx512.h"
 #include "tiers/compute/strips.h"
-
-#define TIERD_VNNI __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx512vnni,fma,f16c")))
-#define TIERD_VNNI_INLINE TIERD_VNNI __attribute__((always_inline)) inline
 
 namespace tierd::avx512_vnni {
 namespace {
 
-constexpr uint32_t kBlockScales = 32;  // bytes of the 16 scales
-constexpr uint32_t kChunk = 64;
+constexpr uint32_t kBlockScales = 32;      // bytes of the 16 scales
 constexpr uint32_t kPrefetchBytes = 4096;  // ahead of the gemv; measured, see README.md
 constexpr uint32_t kTileTokens = 6;        // 2 groups x 6 tokens: 12 integer sums and 12 float sums of 32
 
 template <Encoding E>
 constexpr uint32_t kBlockBytes = kGroupRows* block_bytes(E);
 
-// Consecutive rows of quantized activations.
-struct Int8Rows {
-  const int8_t* q;
-  const float* scale;
-  const int32_t* sum;
-  size_t cols;
-  size_t blocks;
-
-  Int8Rows from(uint32_t row, uint32_t block) const {
-    return {q + row * cols + block * kQuantBlock, scale + row * blocks + block, sum + row * blocks + block,
-            cols, blocks};
-  }
-};
-
-TIERD_VNNI_INLINE __m512i broadcast4(const int8_t* q) {
-  int32_t four;
-  std::memcpy(&four, q, sizeof four);
-  return _mm512_set1_epi32(four);
-}
-
 // Minus the offset that the stored, unsigned weights add to the dot product of a block.
 template <Encoding E>
 TIERD_VNNI_INLINE __m512i offset(int32_t sum) {
   return _mm512_sub_epi32(_mm512_setzero_si512(),
                           _mm512_slli_epi32(_mm512_set1_epi32(sum), E == Encoding::q4_0 ? 3 : 7));
-}
-
-TIERD_VNNI_INLINE __m512 block_scales(const uint8_t* block) {
-  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(block)));
 }
 
 // p[t][g] = the integer dot products of one block: 16 rows of G groups by N tokens.
@@ -94,6 +68,18 @@ TIERD_VNNI_INLINE void dot_block(const uint8_t* const (&w)[G], const Int8Rows& x
   }
 }
 
+// y[t][g] += the products of one block.
+template <Encoding E, int G, int N>
+TIERD_VNNI_INLINE void add_block(const uint8_t* const (&w)[G], const Int8Rows& x, size_t block,
+                                 __m512 (&y)[N][G]) {
+  __m512i p[N][G];
+  dot_block<E, G, N>(w, x, block, p);
+  __m512 d[G];
+#pragma GCC unroll 2
+  for (int g = 0; g < G; ++g) d[g] = load_halves(w[g]);
+  add_scaled<G, N>(d, x, block, p, y);
+}
+
 // sums[g*group_stride + t*token_stride + r] += `blocks` blocks of G groups by N tokens.
 template <Encoding E, int G, int N, bool kPrefetch>
 TIERD_VNNI void multiply(const uint8_t* weights, size_t group_bytes_, uint32_t blocks, Int8Rows x,
@@ -114,18 +100,10 @@ TIERD_VNNI void multiply(const uint8_t* weights, size_t group_bytes_, uint32_t b
           _mm_prefetch(w[g] + kPrefetchBytes + i, _MM_HINT_T0);
       }
     }
-    __m512i p[N][G];
-    dot_block<E, G, N>(w, x, b, p);
-    __m512 d[G];
-#pragma GCC unroll 2
-    for (int g = 0; g < G; ++g) d[g] = block_scales(w[g]);
-#pragma GCC unroll 16
-    for (int t = 0; t < N; ++t) {
-      const __m512 dx = _mm512_set1_ps(x.scale[t * x.blocks + b]);
-#pragma GCC unroll 2
-      for (int g = 0; g < G; ++g) {
-        y[t][g] = _mm512_fmadd_ps(_mm512_mul_ps(d[g], dx), _mm512_cvtepi32_ps(p[t][g]), y[t][g]);
-      }
+    if constexpr (is_k_quant(E)) {
+      add_super_block<E, G, N>(w, x, b, y);
+    } else {
+      add_block<E, G, N>(w, x, b, y);
     }
     for (int g = 0; g < G; ++g) w[g] += kBlockBytes<E>;
   }
@@ -147,9 +125,9 @@ constexpr Multiply kMultiply[kTileTokens] = {multiply<E, G, 1, kPrefetch>, multi
 template <Encoding E>
 void few_tokens(const uint8_t* weights, uint32_t groups, const Int8Rows& x, uint32_t tokens, float* y,
                 size_t ldy) {
-  const size_t stride = x.blocks * kBlockBytes<E>;
+  const size_t stride = x.cols / block_values(E) * kBlockBytes<E>;
   for (uint32_t t = 0; t < tokens; ++t) std::memset(y + t * ldy, 0, groups * kGroupRows * sizeof(float));
-  const auto blocks = static_cast<uint32_t>(x.blocks);
+  const auto blocks = static_cast<uint32_t>(x.cols / block_values(E));
   for (uint32_t g = 0; g < groups; ++g) {
     kMultiply<E, 1, true>[tokens - 1](weights + g * stride, 0, blocks, x, y + g * kGroupRows, 0, ldy);
   }
@@ -166,13 +144,13 @@ class Strips {
 
   void open_panel(uint32_t group, uint32_t count, uint32_t col, uint32_t cols) {
     block_ = col / kQuantBlock;
-    blocks_ = cols / kQuantBlock;
+    blocks_ = cols / block_values(E);
     panel_ = bytes(group, col, cols).data();
     multiply_ = count == 2 ? kMultiply<E, 2, false> : kMultiply<E, 1, false>;
   }
   std::span<const uint8_t> bytes(uint32_t group, uint32_t col, uint32_t cols) const {
-    return {weights_ + group * group_stride() + col / kQuantBlock * kBlockBytes<E>,
-            cols / kQuantBlock * kBlockBytes<E>};
+    return {weights_ + group * group_stride() + col / block_values(E) * kBlockBytes<E>,
+            cols / block_values(E) * kBlockBytes<E>};
   }
   void tile(uint32_t token, uint32_t count, float* sums, size_t sums_stride) const {
     multiply_[count - 1](panel_, group_stride(), blocks_, x_.from(token, block_), sums, sums_stride,
@@ -180,7 +158,7 @@ class Strips {
   }
 
  private:
-  size_t group_stride() const { return x_.blocks * kBlockBytes<E>; }
+  size_t group_stride() const { return x_.cols / block_values(E) * kBlockBytes<E>; }
 
   const uint8_t* weights_;
   Int8Rows x_;
@@ -201,13 +179,29 @@ void matmul_of(const uint8_t* weights, uint32_t groups, const Int8Rows& x, uint3
 
 void matmul_int8(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols, const QuantizedRows& x,
                  uint32_t first, uint32_t tokens, float* y, size_t ldy) {
-  TIERD_CHECK(is_quantized(e) && x.cols == cols && first + tokens <= x.rows);
+  TIERD_CHECK(cols % block_values(e) == 0 && x.cols == cols && first + tokens <= x.rows);
   if (tokens == 0) return;
-  const size_t blocks = cols / kQuantBlock;
-  const Int8Rows rows = Int8Rows{x.q.data(), x.scale.data(), x.sum.data(), cols, blocks}.from(first, 0);
+  const Int8Rows all = {x.q.data(),         x.scale.data(), x.sum.data(),
+                        x.first_sum.data(), cols,           cols / kQuantBlock};
+  const Int8Rows rows = all.from(first, 0);
   const auto* w = reinterpret_cast<const uint8_t*>(weights);
-  const auto run = e == Encoding::q4_0 ? matmul_of<Encoding::q4_0> : matmul_of<Encoding::q8_0>;
-  run(w, groups, rows, tokens, y, ldy);
+  switch (e) {
+    case Encoding::q8_0:
+      return matmul_of<Encoding::q8_0>(w, groups, rows, tokens, y, ldy);
+    case Encoding::q4_0:
+      return matmul_of<Encoding::q4_0>(w, groups, rows, tokens, y, ldy);
+    case Encoding::q4_k:
+      return matmul_of<Encoding::q4_k>(w, groups, rows, tokens, y, ldy);
+    case Encoding::q5_k:
+      return matmul_of<Encoding::q5_k>(w, groups, rows, tokens, y, ldy);
+    case Encoding::q6_k:
+      return matmul_of<Encoding::q6_k>(w, groups, rows, tokens, y, ldy);
+    case Encoding::f32:
+    case Encoding::f16:
+    case Encoding::bf16:
+      break;
+  }
+  TIERD_CHECK_MSG(false, name(e));
 }
 
 }  // namespace tierd::avx512_vnni

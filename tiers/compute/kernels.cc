@@ -37,6 +37,7 @@ void QuantizedRows::resize(uint32_t new_rows, uint32_t new_cols) {
   q.resize(values);
   scale.resize(values / kQuantBlock);
   sum.resize(values / kQuantBlock);
+  first_sum.resize(values / kQuantBlock);
 }
 
 const ComputeKernels& best_kernels() {

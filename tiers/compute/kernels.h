@@ -8,7 +8,14 @@
 //   q8_0, q4_0, activations f32:    p = 0; for j in block: p = fma(float(q[j]), x[j], p); y = fma(d, p, y)
 //   q8_0, q4_0, activations int8:   p = sum of q[j]*xq[j] as an integer;                  y = fma(d*dx,
 //   float(p), y)
-// (a last block may be shorter for floats). Y starts at zero. All fused multiply-adds are fused.
+//   K-quants, activations f32:      as floats: w[j] is the value in f32, scale included
+//   q4_k, q5_k, activations int8:   p = sum of q[j]*xq[j], s = sum of xq[j], integers;    y = fma(d*scale*dx,
+//   float(p), y), then y = fma(-(dmin*min), dx*float(s), y)
+//   q6_k, activations int8:         p = sum of q[j]*xq[j] of the first 16, then of the others;
+//                                                                                y = fma(d*scale*dx,
+//                                                                                float(p), y)
+// (a last block may be shorter for floats). Y starts at zero. All fused multiply-adds are fused. So a product
+// of K-quants and f32 activations has the bits of the same weights stored in f32.
 //
 // Axis `neuron`, whose rows lie in plain order. A weight is its value in f32, scale included.
 //   dots           sum[k][l] = fma(w[c], x[c], sum[k][l]) for c = 64 j + 16 k + l, j rising; then the four
@@ -38,6 +45,7 @@ struct QuantizedRows {
   std::vector<int8_t> q;                      // [rows x cols]
   std::vector<float> scale;                   // [rows x cols/32]
   std::vector<int32_t> sum;                   // [rows x cols/32]
+  std::vector<int32_t> first_sum;             // [rows x cols/32], of the first 16 of each block
   void resize(uint32_t rows, uint32_t cols);  // keeps capacity
 };
 
@@ -51,10 +59,11 @@ struct ComputeKernels {
   // `weights`: groups * group_bytes(e, cols) bytes, 64 B aligned. Any e; activations f32.
   void (*matmul)(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols, const float* x,
                  size_t ldx, uint32_t tokens, float* y, size_t ldy);
-  // The same for q8_0 and q4_0 with int8 activations, tokens [first, first + tokens) of x.
+  // The same for the block encodings with int8 activations, tokens [first, first + tokens) of x.
   void (*matmul_int8)(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols,
                       const QuantizedRows& x, uint32_t first, uint32_t tokens, float* y, size_t ldy);
   // y[t*ldy + i] = sum over c of rows[i][c] * x[t*ldx + c]. A row is encoded_bytes(e, cols) bytes anywhere.
+  // No K-quants, here and in add_weighted: no store has columns of them.
   void (*dots)(Encoding e, std::span<const std::byte* const> rows, uint32_t cols, const float* x, size_t ldx,
                uint32_t tokens, float* y, size_t ldy);
   // y[t*ldy + c] += sum over i of h[t*ldh + i] * rows[i][c] for c in [first, last), of at most

@@ -11,7 +11,9 @@
 #include <span>
 #include <utility>
 
+#include "core/base/align.h"
 #include "core/base/check.h"
+#include "tiers/compute/k_quants-inl.h"
 #include "tiers/compute/lanes-inl.h"
 #include "tiers/compute/strips.h"
 
@@ -21,7 +23,11 @@ namespace HWY_NAMESPACE {
 
 inline constexpr uint32_t kBlockScales = kGroupRows * 2;  // bytes of a block's 16 scales
 inline constexpr uint32_t kChunk = 64;                    // bytes: four columns of q8_0, eight of q4_0
-inline constexpr uint32_t kPrefetchBytes = 4096;          // ahead, where weights stream from memory
+
+// What has its scale apart from its decoded values.
+constexpr bool has_scales(Encoding e) {
+  return is_quantized(e) && !is_k_quant(e);
+}
 
 template <Encoding E>
 constexpr uint32_t kBlockBytes = kQuantBlock / block_values(E) * block_bytes(E) * kGroupRows;
@@ -247,6 +253,7 @@ template <Encoding E>
 class FloatStrips {
  public:
   static constexpr uint32_t kPanelCols = 128;
+  static_assert(kPanelCols == kHalfColumns);
   static constexpr uint32_t kTileTokens = HWY_NAMESPACE::kTileTokens;
   static constexpr uint32_t kGroupsAtOnce = HWY_NAMESPACE::kGroupsAtOnce;
 
@@ -260,17 +267,21 @@ class FloatStrips {
     if constexpr (E == Encoding::f32) {
       panel_.weights = reinterpret_cast<const float*>(from);
       panel_.weights_stride = group_bytes_ / sizeof(float);
+    } else if constexpr (is_k_quant(E)) {
+      for (uint32_t g = 0; g < count; ++g)
+        decode_half<E>(from + g * group_bytes_, col % kSuperBlock / kHalfColumns,
+                       decoded_ + g * panel_.weights_stride);
     } else {
       for (uint32_t g = 0; g < count; ++g) {
         decode(from + g * group_bytes_, cols, decoded_ + g * panel_.weights_stride,
                scales_ + g * panel_.scales_stride);
       }
     }
-    kernels_ =
-        count == 2 ? kPanelKernels<2, is_quantized(E)>.data() : kPanelKernels<1, is_quantized(E)>.data();
+    kernels_ = count == 2 ? kPanelKernels<2, has_scales(E)>.data() : kPanelKernels<1, has_scales(E)>.data();
   }
   std::span<const uint8_t> bytes(uint32_t group, uint32_t col, uint32_t cols) const {
-    return {weights_ + group * group_bytes_ + group_bytes(E, col), group_bytes(E, cols)};
+    return {weights_ + group * group_bytes_ + group_bytes(E, col),
+            group_bytes(E, static_cast<uint32_t>(align_up(cols, block_values(E))))};
   }
   void tile(uint32_t token, uint32_t count, float* sums, size_t sums_stride) const {
     kernels_[count - 1](panel_, x_ + token * ldx_ + col_, ldx_, sums, sums_stride);
@@ -307,11 +318,22 @@ class FloatStrips {
   alignas(64) float scales_[kGroupsAtOnce * kPanelCols / kQuantBlock * kLanes16];
 };
 
+using MultiplyFew = void (*)(const uint8_t*, uint32_t, const float*, size_t, float*, size_t);
+
+template <Encoding E, int N>
+constexpr MultiplyFew multiply_few_of() {
+  if constexpr (is_k_quant(E)) {
+    return multiply_few_k_quant<E, N>;
+  } else {
+    return multiply_few<E, N>;
+  }
+}
+
 template <Encoding E>
 void matmul_of(const uint8_t* weights, uint32_t groups, uint32_t cols, const float* x, size_t ldx,
                uint32_t tokens, float* y, size_t ldy) {
-  constexpr decltype(&multiply_few<E, 1>) kFew[] = {multiply_few<E, 1>, multiply_few<E, 2>,
-                                                    multiply_few<E, 3>, multiply_few<E, 4>};
+  constexpr MultiplyFew kFew[] = {multiply_few_of<E, 1>(), multiply_few_of<E, 2>(), multiply_few_of<E, 3>(),
+                                  multiply_few_of<E, 4>()};
   if (tokens > std::size(kFew)) {
     FloatStrips<E> strips(weights, cols, x, ldx);
     return matmul_by_strips(strips, groups, cols, tokens, y, ldy);
@@ -337,6 +359,12 @@ void matmul(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols
       return matmul_of<Encoding::q8_0>(w, groups, cols, x, ldx, tokens, y, ldy);
     case Encoding::q4_0:
       return matmul_of<Encoding::q4_0>(w, groups, cols, x, ldx, tokens, y, ldy);
+    case Encoding::q4_k:
+      return matmul_of<Encoding::q4_k>(w, groups, cols, x, ldx, tokens, y, ldy);
+    case Encoding::q5_k:
+      return matmul_of<Encoding::q5_k>(w, groups, cols, x, ldx, tokens, y, ldy);
+    case Encoding::q6_k:
+      return matmul_of<Encoding::q6_k>(w, groups, cols, x, ldx, tokens, y, ldy);
   }
 }
 

@@ -263,7 +263,12 @@ void dots(Encoding e, std::span<const std::byte* const> rows, uint32_t cols, con
       return dots_of<Encoding::q8_0>(rows, cols, x, ldx, tokens, y, ldy);
     case Encoding::q4_0:
       return dots_of<Encoding::q4_0>(rows, cols, x, ldx, tokens, y, ldy);
+    case Encoding::q4_k:
+    case Encoding::q5_k:
+    case Encoding::q6_k:
+      break;
   }
+  TIERD_CHECK_MSG(false, name(e));
 }
 
 void add_weighted(Encoding e, std::span<const std::byte* const> rows, uint32_t first, uint32_t last,
@@ -280,7 +285,12 @@ void add_weighted(Encoding e, std::span<const std::byte* const> rows, uint32_t f
       return add_weighted_of<Encoding::q8_0>(rows, first, last, h, ldh, tokens, y, ldy);
     case Encoding::q4_0:
       return add_weighted_of<Encoding::q4_0>(rows, first, last, h, ldh, tokens, y, ldy);
+    case Encoding::q4_k:
+    case Encoding::q5_k:
+    case Encoding::q6_k:
+      break;
   }
+  TIERD_CHECK_MSG(false, name(e));
 }
 
 }  // namespace HWY_NAMESPACE

@@ -10,6 +10,7 @@
 #include "core/base/align.h"
 #include "core/base/check.h"
 #include "core/layout/codec.h"
+#include "core/layout/k_quants.h"
 #include "tiers/compute/kernel_sets.h"
 
 namespace tierd {
@@ -20,16 +21,6 @@ constexpr uint32_t kChunkBytes = 4;  // of one row
 
 uint16_t load_u16(const std::byte* p) {
   uint16_t value;
-  std::memcpy(&value, p, sizeof value);
-  return value;
-}
-
-// W[row, col] of a group of a float encoding.
-float float_weight(Encoding e, const std::byte* group, uint32_t row, uint32_t col) {
-  const std::byte* p = group + (size_t{col} * kGroupRows + row) * block_bytes(e);
-  if (e == Encoding::f16) return f16_to_f32(load_u16(p));
-  if (e == Encoding::bf16) return bf16_to_f32(load_u16(p));
-  float value;
   std::memcpy(&value, p, sizeof value);
   return value;
 }
@@ -50,13 +41,12 @@ int block_value(Encoding e, const std::byte* block, uint32_t row, uint32_t j) {
   return j < 16 ? (byte_of(j) & 15) - 8 : (byte_of(j - 16) >> 4) - 8;
 }
 
-float dot_floats(Encoding e, const std::byte* group, uint32_t row, uint32_t cols, const float* x) {
+// Floats, and K-quants, whose values, scales and all, are multiplied as if they were stored in f32.
+float dot_values(std::span<const float> w, const float* x) {
   float y = 0;
-  for (uint32_t c = 0; c < cols; c += kQuantBlock) {
+  for (size_t c = 0; c < w.size(); c += kQuantBlock) {
     float p = 0;
-    for (uint32_t j = c; j < std::min(c + kQuantBlock, cols); ++j) {
-      p = std::fma(float_weight(e, group, row, j), x[j], p);
-    }
+    for (size_t j = c; j < std::min(c + kQuantBlock, w.size()); ++j) p = std::fma(w[j], x[j], p);
     y = y + p;
   }
   return y;
@@ -78,35 +68,72 @@ float dot_blocks(Encoding e, const std::byte* group, uint32_t row, uint32_t cols
 void matmul(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols, const float* x, size_t ldx,
             uint32_t tokens, float* y, size_t ldy) {
   TIERD_CHECK(cols % block_values(e) == 0);
-  const auto dot = is_quantized(e) ? dot_blocks : dot_floats;
-  for (uint32_t t = 0; t < tokens; ++t) {
-    for (uint32_t r = 0; r < groups * kGroupRows; ++r) {
-      const std::byte* group = weights + r / kGroupRows * group_bytes(e, cols);
-      y[t * ldy + r] = dot(e, group, r % kGroupRows, cols, x + t * ldx);
+  const bool scaled_by_block = e == Encoding::q8_0 || e == Encoding::q4_0;
+  std::vector<float> values(cols);
+  for (uint32_t r = 0; r < groups * kGroupRows; ++r) {
+    const std::byte* group = weights + r / kGroupRows * group_bytes(e, cols);
+    const uint32_t row = r % kGroupRows;
+    if (!scaled_by_block) unpack_row(e, row, {group, group_bytes(e, cols)}, values);
+    for (uint32_t t = 0; t < tokens; ++t) {
+      const float* xt = x + t * ldx;
+      y[t * ldy + r] = scaled_by_block ? dot_blocks(e, group, row, cols, xt) : dot_values(values, xt);
     }
   }
 }
 
+// Of one token.
+struct Int8Row {
+  const int8_t* q;
+  const float* scale;
+};
+
+float dot_int8(Encoding e, const std::byte* group, uint32_t row, uint32_t cols, const Int8Row& x) {
+  float sum = 0;
+  for (uint32_t b = 0; b < cols / kQuantBlock; ++b) {
+    const std::byte* block = block_of(e, group, b);
+    int p = 0;
+    for (uint32_t j = 0; j < kQuantBlock; ++j) p += block_value(e, block, row, j) * x.q[b * kQuantBlock + j];
+    sum = std::fma(block_scale(block, row) * x.scale[b], static_cast<float>(p), sum);
+  }
+  return sum;
+}
+
+// `plain`: the row's bytes in plain order.
+float dot_int8_k_quant(Encoding e, std::span<const std::byte> plain, uint32_t cols, const Int8Row& x) {
+  const uint32_t values = k_block_values(e);
+  float sum = 0;
+  for (uint32_t c = 0; c < cols; c += values) {
+    const std::byte* super_block = plain.data() + encoded_bytes(e, c);
+    const KFactors factors = k_factors(e, super_block);
+    const KScale scale = k_scale(e, super_block, c % kSuperBlock / values);
+    const float dx = x.scale[c / kQuantBlock];
+    int p = 0;
+    int s = 0;
+    for (uint32_t j = c; j < c + values; ++j) {
+      p += k_quant(e, super_block, j % kSuperBlock) * x.q[j];
+      s += x.q[j];
+    }
+    sum = std::fma(factors.d * static_cast<float>(scale.scale) * dx, static_cast<float>(p), sum);
+    if (e == Encoding::q6_k) continue;
+    sum = std::fma(-(factors.dmin * static_cast<float>(scale.min)), dx * static_cast<float>(s), sum);
+  }
+  return sum;
+}
+
 void matmul_int8(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols, const QuantizedRows& x,
                  uint32_t first, uint32_t tokens, float* y, size_t ldy) {
-  TIERD_CHECK(is_quantized(e) && x.cols == cols && first + tokens <= x.rows);
-  const uint32_t blocks = cols / kQuantBlock;
-  for (uint32_t t = 0; t < tokens; ++t) {
-    const int8_t* q = x.q.data() + size_t{first + t} * cols;
-    const float* scale = x.scale.data() + size_t{first + t} * blocks;
-    for (uint32_t r = 0; r < groups * kGroupRows; ++r) {
-      const std::byte* group = weights + r / kGroupRows * group_bytes(e, cols);
-      const uint32_t row = r % kGroupRows;
-      float sum = 0;
-      for (uint32_t b = 0; b < blocks; ++b) {
-        const std::byte* block = block_of(e, group, b);
-        int p = 0;
-        for (uint32_t j = 0; j < kQuantBlock; ++j) {
-          p += block_value(e, block, row, j) * q[b * kQuantBlock + j];
-        }
-        sum = std::fma(block_scale(block, row) * scale[b], static_cast<float>(p), sum);
-      }
-      y[t * ldy + r] = sum;
+  TIERD_CHECK(is_quantized(e) && cols % block_values(e) == 0);
+  TIERD_CHECK(x.cols == cols && first + tokens <= x.rows);
+  std::vector<std::byte> plain(encoded_bytes(e, cols));
+  for (uint32_t r = 0; r < groups * kGroupRows; ++r) {
+    const std::byte* group = weights + r / kGroupRows * group_bytes(e, cols);
+    const uint32_t row = r % kGroupRows;
+    if (is_k_quant(e)) unpack_row_bytes(e, row, {group, group_bytes(e, cols)}, plain);
+    for (uint32_t t = 0; t < tokens; ++t) {
+      const size_t token = first + t;
+      const Int8Row xt = {x.q.data() + token * cols, x.scale.data() + token * (cols / kQuantBlock)};
+      y[t * ldy + r] =
+          is_k_quant(e) ? dot_int8_k_quant(e, plain, cols, xt) : dot_int8(e, group, row, cols, xt);
     }
   }
 }
@@ -156,6 +183,7 @@ void quantize_row(const float* x, uint32_t row, QuantizedRows& out, double* squa
     int8_t* q = out.q.data() + size_t{row} * out.cols + b * kQuantBlock;
     int32_t sum = 0;
     for (uint32_t j = 0; j < kQuantBlock; ++j) {
+      if (j == kQuantBlock / 2) out.first_sum[size_t{row} * blocks + b] = sum;
       // The bounds matter where the scale is zero, a rounded denormal or not finite.
       const float ratio = scale == 0 ? 0 : in[j] / scale;
       q[j] = static_cast<int8_t>(

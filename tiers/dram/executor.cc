@@ -115,10 +115,9 @@ void Executor::after(uint32_t s, std::span<const RowInfo> rows) {
 uint64_t Executor::neurons(uint32_t s, std::span<const RowInfo> rows, std::span<const Unit> units,
                            const std::byte* memory, Asked asked) {
   const SiteWork& site = plan_.sites[s];
-  const uint64_t group = group_bytes(site.encoding, site.n_in);
   if (site.gather) {
     gather(site, rows, units, memory);
-    return rows.size() * group / kGroupRows;
+    return rows.size() * encoded_bytes(site.encoding, site.n_in);
   }
   const auto n_rows = static_cast<uint32_t>(rows.size());
   if (site.axis == Axis::neuron) return sum_neurons(site, n_rows, units, memory, asked);
@@ -127,16 +126,19 @@ uint64_t Executor::neurons(uint32_t s, std::span<const RowInfo> rows, std::span<
   std::vector<Piece> pieces;
   pieces.reserve(units.size());
   uint64_t groups = 0;
+  uint64_t bytes = 0;
   for (const Unit& unit : units) {
     const uint32_t first_row = unit.unit * site.rows_per_neuron;
     const uint32_t n = std::min(site.rows_per_neuron, site.n_out - first_row);
     const uint32_t in_piece = (n + kGroupRows - 1) / kGroupRows;
-    pieces.push_back({memory + unit.offset * kSpanUnit, in_piece, first_row, groups, 0, n_rows});
+    const Encoding encoding = site.encoding_of(unit.unit);
+    pieces.push_back({memory + unit.offset * kSpanUnit, encoding, in_piece, first_row, groups, 0, n_rows});
     groups += in_piece;
+    bytes += in_piece * group_bytes(encoding, site.n_in);
   }
-  multiply({site.encoding, site.n_in, site.in, site.out, uses_int8(site)}, pieces, groups, n_rows);
+  multiply({site.n_in, site.in, site.out, uses_int8(site)}, pieces, groups, bytes, n_rows);
   if (asked.row_masks != nullptr) silence(site, n_rows, units, asked.row_masks);
-  return groups * group;
+  return bytes;
 }
 
 // Axis row: what a row does not use is zero to it.
@@ -155,11 +157,11 @@ void Executor::silence(const SiteWork& site, uint32_t rows, std::span<const Unit
 // The workers share the row groups of all pieces, whichever they belong to: a row's bits do not depend on who
 // computes it.
 void Executor::multiply(const Product& product, std::span<const Piece> pieces, uint64_t groups,
-                        uint32_t rows) {
-  const uint64_t group = group_bytes(product.encoding, product.n_in);
+                        uint64_t bytes, uint32_t rows) {
+  if (groups == 0) return;
   const size_t ldx = strides_[product.in];
   const size_t ldy = strides_[product.out];
-  team_->run(groups, std::max<uint64_t>(1, kGrainBytes / group), cost_of(groups * group, rows),
+  team_->run(groups, std::max<uint64_t>(1, kGrainBytes * groups / bytes), cost_of(bytes, rows),
              [&](uint64_t begin, uint64_t end, uint32_t) {
                auto piece = std::upper_bound(pieces.begin(), pieces.end(), begin,
                                              [](uint64_t g, const Piece& p) { return g < p.first_group; }) -
@@ -167,14 +169,15 @@ void Executor::multiply(const Product& product, std::span<const Piece> pieces, u
                while (begin < end) {
                  const uint64_t skip = begin - piece->first_group;
                  const auto n = static_cast<uint32_t>(std::min<uint64_t>(piece->groups - skip, end - begin));
-                 const std::byte* weights = piece->weights + skip * group;
+                 const Encoding e = piece->encoding;
+                 const std::byte* weights = piece->weights + skip * group_bytes(e, product.n_in);
                  float* out = row(product.out, piece->first_input) + piece->first_row + skip * kGroupRows;
-                 if (product.int8) {
-                   kernels_->matmul_int8(product.encoding, weights, n, product.n_in, quantized_,
-                                         piece->first_input, piece->inputs, out, ldy);
+                 if (product.int8 && is_quantized(e)) {
+                   kernels_->matmul_int8(e, weights, n, product.n_in, quantized_, piece->first_input,
+                                         piece->inputs, out, ldy);
                  } else {
-                   kernels_->matmul(product.encoding, weights, n, product.n_in,
-                                    row(product.in, piece->first_input), ldx, piece->inputs, out, ldy);
+                   kernels_->matmul(e, weights, n, product.n_in, row(product.in, piece->first_input), ldx,
+                                    piece->inputs, out, ldy);
                  }
                  begin += n;
                  ++piece;

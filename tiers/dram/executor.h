@@ -60,6 +60,7 @@ class Executor {
   // A run of output rows, of so many rows of the batch.
   struct Piece {
     const std::byte* weights;
+    Encoding encoding;
     uint32_t groups;
     uint32_t first_row;
     uint64_t first_group;  // among all pieces of the call
@@ -68,11 +69,10 @@ class Executor {
   };
   // What pieces have in common.
   struct Product {
-    Encoding encoding;
     uint32_t n_in;
     BufferId in;
     BufferId out;
-    bool int8;  // with the quantized input
+    bool int8;  // of blocks, with the quantized input
   };
   // An expert of a call, and the lines of scratch that its rows have, in their order.
   struct ExpertPart {
@@ -108,13 +108,14 @@ class Executor {
   void compute_experts(const SiteWork& site);
   void add_experts(const SiteWork& site);
   void route(const Step& step, uint32_t rows);
-  // `groups`: of all pieces; `rows`: inputs that a read of the weights serves.
-  void multiply(const Product& product, std::span<const Piece> pieces, uint64_t groups, uint32_t rows);
+  // `groups`, `bytes`: of all pieces; `rows`: inputs that a read of the weights serves.
+  void multiply(const Product& product, std::span<const Piece> pieces, uint64_t groups, uint64_t bytes,
+                uint32_t rows);
   float* row(BufferId buffer, uint32_t i) {
     return reinterpret_cast<float*>(activations_.data() + offsets_[buffer]) + uint64_t{i} * strides_[buffer];
   }
   bool uses_int8(const SiteWork& site) const {
-    return plan_.int8_activations && site.axis == Axis::row && is_quantized(site.encoding);
+    return plan_.int8_activations && site.axis == Axis::row && site.has_blocks();
   }
 
   struct alignas(64) Worker {

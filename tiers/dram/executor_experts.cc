@@ -69,16 +69,20 @@ void Executor::compute_experts(const SiteWork& site) {
 
   std::vector<Piece> pieces;
   uint64_t groups = 0;
-  const auto add = [&](const ExpertPart& part, uint64_t offset, uint32_t n_groups, uint32_t first_row) {
-    pieces.push_back({part.weights + offset, n_groups, first_row, groups, part.first_line, part.lines});
+  uint64_t bytes = 0;
+  const auto add = [&](const ExpertPart& part, uint64_t offset, Encoding encoding, uint32_t cols,
+                       uint32_t n_groups, uint32_t first_row) {
+    pieces.push_back(
+        {part.weights + offset, encoding, n_groups, first_row, groups, part.first_line, part.lines});
     groups += n_groups;
+    bytes += n_groups * group_bytes(encoding, cols);
   };
   for (const ExpertPart& part : experts_) {
-    add(part, 0, matrices.inner_groups(), 0);
-    add(part, matrices.up_offset(), matrices.inner_groups(), inner_rows);
+    add(part, 0, matrices.gate, site.n_in, matrices.inner_groups(), 0);
+    add(part, matrices.up_offset(), matrices.up, site.n_in, matrices.inner_groups(), inner_rows);
   }
   const auto rows_a_read = static_cast<uint32_t>(n_lines / experts_.size());
-  multiply({site.encoding, site.n_in, buffers.inputs, ffn.up, false}, pieces, groups, rows_a_read);
+  multiply({site.n_in, buffers.inputs, ffn.up, false}, pieces, groups, bytes, rows_a_read);
   team_->run(n_lines, 1, uint64_t{n_lines} * buffers.inner / kFloatsPerNs,
              [&](uint64_t begin, uint64_t end, uint32_t) {
                for (uint64_t i = begin; i < end; ++i) {
@@ -89,9 +93,10 @@ void Executor::compute_experts(const SiteWork& site) {
              });
 
   pieces.clear();
-  groups = 0;
-  for (const ExpertPart& part : experts_) add(part, matrices.down_offset(), matrices.outer_groups(), 0);
-  multiply({site.encoding, buffers.inner, ffn.hidden, buffers.results, false}, pieces, groups, rows_a_read);
+  groups = bytes = 0;
+  for (const ExpertPart& part : experts_)
+    add(part, matrices.down_offset(), matrices.down, buffers.inner, matrices.outer_groups(), 0);
+  multiply({buffers.inner, ffn.hidden, buffers.results, false}, pieces, groups, bytes, rows_a_read);
 }
 
 void Executor::add_experts(const SiteWork& site) {

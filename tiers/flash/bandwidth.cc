@@ -69,8 +69,13 @@ Result<std::vector<FileRange>> spread_parts(const std::string& path, uint64_t le
   }
   const uint64_t whole = size / kPartBytes;
   const uint64_t count = std::min(whole, kMostParts);
+  const uint64_t apart = whole / count;
+  Random random(now_ns());
   std::vector<FileRange> parts;
-  for (uint64_t i = 0; i < count; ++i) parts.push_back({i * (whole / count) * kPartBytes, kPartBytes});
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto within = static_cast<uint64_t>(random.uniform() * static_cast<double>(apart));
+    parts.push_back({(i * apart + within) * kPartBytes, kPartBytes});
+  }
   return parts;
 }
 
@@ -80,6 +85,7 @@ Result<ReadPattern> random_reads(const std::string& path, const DeviceOptions& d
   pattern.read_bytes = read_bytes;
   pattern.depth = device.depth;
   pattern.random = true;
+  pattern.seed = now_ns();
   pattern.kind = device.kind;
   pattern.direct = device.direct;
   TIERD_ASSIGN(pattern.parts, spread_parts(path, least_bytes));

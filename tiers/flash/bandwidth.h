@@ -33,7 +33,9 @@ struct ReadRate {
 };
 
 // Parts of 1 MiB all over the file, for short measurements at random places: few enough that a list of all
-// reads is short. Errors: io_error; invalid_argument for a file of less than `least_bytes` or one part.
+// reads is short, and others with each call, since whoever read them last may still have them (a virtual
+// disk's host, a drive's own memory). Errors: io_error; invalid_argument for a file of less than
+// `least_bytes` or one part.
 Result<std::vector<FileRange>> spread_parts(const std::string& path, uint64_t least_bytes);
 
 // Reads of so many bytes all over the file, through such a device. Errors: those of spread_parts.

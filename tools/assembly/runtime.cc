@@ -69,6 +69,9 @@ Result<Store> open_store(const Config& config, const RuntimeOptions& options) {
   write.layout = *layout_by_name(config.layout);
   write.layer_group = config.layer_group;
   write.bundling = *bundling_by_name(config.bundling);
+  write.encoding = encoding_by_name(config.encoding);
+  write.head_encoding =
+      config.head_encoding == "same" ? write.encoding : encoding_by_name(config.head_encoding);
   // A store knows its own.
   if (!config.friends.empty() && !is_store(config.model)) {
     TIERD_ASSIGN(write.friends, read_friends(config.friends));
@@ -114,7 +117,7 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   request.model.logit_rows = std::max(config.sequences, std::min(options.logit_rows, request.model.max_rows));
   request.model.kv = config.kv == "f32" ? KvEncoding::f32 : KvEncoding::f16;
   const bool blocks = std::any_of(manifest.sites.begin(), manifest.sites.end(),
-                                  [](const StoredSite& site) { return is_quantized(site.encoding); });
+                                  [](const StoredSite& site) { return site.has_blocks(); });
   request.model.measure = config.measure_every != 0;
   request.model.int8_activations = blocks && config.activations == "int8";
   TIERD_ASSIGN(ChosenStrategies chosen, choose_strategies(config));
@@ -275,12 +278,9 @@ uint64_t Runtime::resident_bytes() const {
 }
 
 Status Runtime::make_flash(const RuntimeOptions& options) {
-  for (const Extent& extent : plan_.store.manifest().extents) {
-    extents_.push_back({extent.offset, extent.bytes, extent.checksum});
-  }
   AgentContext context{.number = flash_number(), .table = "tiers.flash", .pools = pools_};
   context.read = {.path = plan_.store.data_path(),
-                  .extents = extents_,
+                  .extents = plan_.store.manifest().extents,
                   .landing = pools_.memory(kDram, kMemoryPool)
                                  .subspan(staging_offset_, plan_.memory.staging / plan_.memory.units),
                   .memory_bytes = plan_.memory.arena + plan_.memory.staging,

@@ -5,6 +5,16 @@
 #include "core/base/units.h"
 
 namespace tierd {
+namespace {
+
+template <class... Words>
+std::vector<std::string> encodings_or(Words... words) {
+  std::vector<std::string> all = {words...};
+  for (const Encoding encoding : kAllEncodings) all.emplace_back(name(encoding));
+  return all;
+}
+
+}  // namespace
 
 void StoreArguments::add_to(CommandLine& line) {
   arguments_ = {
@@ -34,6 +44,21 @@ void StoreArguments::add_to(CommandLine& line) {
   };
 }
 
+void StoreArguments::add_encodings_to(CommandLine& line) {
+  arguments_.push_back(
+      line.option("--encoding", encoding_,
+                  "Of the matrices: source, as the model has them, or another, which may lose something: the "
+                  "summary says how much")
+          .named("ENCODING")
+          .one_of(encodings_or("source"))
+          .shows_default());
+  arguments_.push_back(line.option("--head-encoding", head_encoding_,
+                                   "Of embedding and head: the same, source, or one of their own")
+                           .named("ENCODING")
+                           .one_of(encodings_or("same", "source"))
+                           .shows_default());
+}
+
 bool StoreArguments::given() const {
   return std::ranges::any_of(arguments_, &Argument::given);
 }
@@ -41,7 +66,9 @@ bool StoreArguments::given() const {
 Result<WriteOptions> StoreArguments::options() const {
   WriteOptions options{.layout = *layout_by_name(layout_),
                        .bundling = *bundling_by_name(bundling_),
-                       .layer_group = layer_group_};
+                       .layer_group = layer_group_,
+                       .encoding = encoding_by_name(encoding_)};
+  options.head_encoding = head_encoding_ == "same" ? options.encoding : encoding_by_name(head_encoding_);
   if (!neuron_bytes_.empty()) {
     TIERD_ASSIGN(options.neuron_bytes, parse_bytes(neuron_bytes_, "--neuron-bytes"));
   }

@@ -15,6 +15,9 @@ class StoreArguments {
   // Adds them to a command line that has not been parsed; lives until it has.
   void add_to(CommandLine& line);
 
+  // And those of the encodings, of programs that do not draw what they store.
+  void add_encodings_to(CommandLine& line);
+
   bool given() const;  // any of them
   // Errors: those of numbers and of the file of friends.
   Result<WriteOptions> options() const;
@@ -23,6 +26,8 @@ class StoreArguments {
   std::string neuron_bytes_;
   std::string layout_ = "row";
   uint32_t layer_group_ = 1;
+  std::string encoding_ = "source";
+  std::string head_encoding_ = "same";
   std::string bundling_ = "row-column";
   std::string friends_;
   std::vector<Argument> arguments_;

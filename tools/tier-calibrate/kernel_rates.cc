@@ -92,7 +92,7 @@ Result<std::vector<KernelPoint>> measure_kernels(uint32_t threads, double second
                       .gemv = gemv * static_cast<double>(groups * group_bytes(e, kCols)),
                       .gemm = gemm * kGemmGroups * kGroupRows * kCols * kGemmTokens});
   };
-  for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0}) {
+  for (const Encoding e : kAllEncodings) {
     measure(e, false);
     if (is_quantized(e)) measure(e, true);
   }

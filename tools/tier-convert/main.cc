@@ -42,6 +42,15 @@ struct Arguments {
   bool quiet = false;
 };
 
+// "q4_k+q6_k" of a site whose parts differ.
+std::string encodings_of(const StoredSite& site) {
+  std::string text(name(site.encoding));
+  for (const SitePart& part : site.parts) {
+    if (text.find(name(part.encoding)) == std::string::npos) text += fmt::format("+{}", name(part.encoding));
+  }
+  return text;
+}
+
 // One row of the summary: all sites of an operator group and encoding.
 struct GroupTotals {
   uint32_t sites = 0;
@@ -62,13 +71,14 @@ double padding_percent(uint64_t stored, uint64_t bytes) {
 std::string summary(const Store& store) {
   const Manifest& manifest = store.manifest();
   const ModelConfig& config = manifest.config;
-  std::map<std::pair<OpGroup, Encoding>, GroupTotals> groups;
+  std::map<std::pair<OpGroup, std::string>, GroupTotals> groups;
   for (const StoredSite& site : manifest.sites) {
     if (site.alias_of != kNoSite) continue;
-    GroupTotals& totals = groups[{site.group, site.encoding}];
+    GroupTotals& totals = groups[{site.group, encodings_of(site)}];
     totals.sites += 1;
     totals.neurons += site.neurons;
-    totals.neuron_bytes = std::max(totals.neuron_bytes, site.neuron_bytes(0));
+    for (uint32_t i = 0; i < site.neurons; ++i)
+      totals.neuron_bytes = std::max(totals.neuron_bytes, site.neuron_bytes(i));
     totals.bytes += site.tensor_bytes();
     totals.worst_error = std::max(totals.worst_error, site.encoding_error);
     for (uint64_t extent = site.first_extent; extent < site.end_extent(); ++extent) {
@@ -82,7 +92,7 @@ std::string summary(const Store& store) {
                       "encoding", "neurons", "a neuron", "bytes", "padding", "error, up to");
   for (const auto& [key, totals] : groups) {
     text += fmt::format("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>7.2f} % {:>13}\n", name(key.first),
-                        totals.sites, name(key.second), totals.neurons, size(totals.neuron_bytes),
+                        totals.sites, key.second, totals.neurons, size(totals.neuron_bytes),
                         size(totals.bytes), padding_percent(totals.stored, totals.bytes),
                         totals.worst_error ? fmt::format("{:.2f} %", 100 * *totals.worst_error) : "none");
   }
@@ -97,10 +107,11 @@ std::string summary(const Store& store) {
   if (config.tied_embeddings) text += "the head shares the embedding's extents\n";
   if (manifest.bundling == Bundling::closest_friend)
     text += "behind each bundle lies a copy of its closest friend's: padding, above and below\n";
-  if (std::ranges::any_of(manifest.sites, &StoredSite::encoded_anew)) {
+  const auto lossy = [](const StoredSite& site) { return site.encoding_error.has_value(); };
+  if (std::ranges::any_of(manifest.sites, lossy)) {
     text +=
-        "what a column holds of blocks is encoded anew, along the column, which is lossy: the error is "
-        "relative\n";
+        "error: of what is encoded anew (other encodings than the source's, columns of blocks), relative to "
+        "the source\n";
   }
   text += fmt::format(
       "{} on disk in {} extents, padding {:.2f} %; {}\n", size(manifest.data_bytes), manifest.extents.size(),
@@ -142,6 +153,7 @@ int main_of(int argc, char** argv) {
   line.option("--tokenizer", arguments.tokenizer, "A tokenizer to use instead of the model's own")
       .named("FILE");
   arguments.store.add_to(line);
+  arguments.store.add_encodings_to(line);
   line.flag("--verify", arguments.verify, "Read the store back and check every extent");
   line.flag("-q,--quiet", arguments.quiet, "No progress and no summary");
   if (const auto status = line.parse(argc, argv)) return *status;
@@ -149,7 +161,9 @@ int main_of(int argc, char** argv) {
     return fail("OUT is missing; to check a store: tier-convert --verify STORE");
   }
   if (arguments.out.empty() && (!arguments.tokenizer.empty() || arguments.store.given())) {
-    return fail("--tokenizer, --neuron-bytes, --layout, --layer-group, --bundling and --friends need OUT");
+    return fail(
+        "--tokenizer, --neuron-bytes, --layout, --layer-group, --encoding, --head-encoding, --bundling and "
+        "--friends need OUT");
   }
   const Status done = run(arguments);
   if (done.ok()) return 0;

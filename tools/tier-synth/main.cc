@@ -58,6 +58,12 @@ struct Arguments {
   bool quiet = false;
 };
 
+std::string known_encodings() {
+  std::vector<std::string_view> names;
+  for (const Encoding e : kAllEncodings) names.push_back(name(e));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 // The store first: it refuses to take the place of another, whose tables and texts must stay as well.
 Status make_planted(const Arguments& arguments, ModelConfig config, Encoding encoding,
                     const WriteOptions& options) {
@@ -76,7 +82,7 @@ Status make_model(const Arguments& arguments) {
   const auto encoding = encoding_by_name(arguments.encoding);
   if (!encoding) {
     return Error{Code::invalid_argument, "--encoding",
-                 fmt::format("'{}' is unknown; f32, f16, bf16, q8_0 and q4_0 are known", arguments.encoding)};
+                 fmt::format("'{}' is unknown; known are {}", arguments.encoding, known_encodings())};
   }
   TIERD_ASSIGN(WriteOptions options, arguments.store.options());
   options.quiet = arguments.quiet;
@@ -102,7 +108,7 @@ int run(int argc, char** argv) {
   });
   line.option("out", arguments.out, "The store (a folder) or the GGUF file to make").required().named("OUT");
   line.option("--shape", arguments.shape, "The model's shape, see below").required().named("SHAPE");
-  line.option("--encoding", arguments.encoding, "f32, f16, bf16, q8_0 or q4_0, for every matrix")
+  line.option("--encoding", arguments.encoding, known_encodings() + ", for every matrix")
       .named("ENCODING")
       .shows_default();
   line.option("--format", arguments.format, "store or gguf").one_of({"store", "gguf"}).shows_default();

@@ -22,6 +22,7 @@ constexpr const char* kDescription =
     "  tierd --config configs/hybrid.toml -m llama-2-7b.Q4_0.gguf\n"
     "  tierd --config configs/hybrid.toml -m llama-2-7b.Q4_0.gguf -p \"Once upon a time\" -n 64\n"
     "  tierd --config configs/hybrid.toml -m model/ --set tiers.dram.capacity=50% --check\n"
+    "  tierd --config configs/activeflow.toml -m model/ --set tiers.dram.capacity=3GB --plan\n"
     "\n"
     "Without a prompt it serves: OpenAI's API (/v1/completions, /v1/models ...) and llama-server's, on "
     "--host and --port; /v1/tiers shows and moves the budget. With one (-p, -f) the generated text, and "
@@ -204,6 +205,9 @@ Parsed parse_arguments(int argc, char** argv) {
             "raise a budget that is too small to the least that would do, instead of refusing it");
   line.flag("--check", arguments.check,
             "print the plan (what lies where, bytes a token, expected speed) and stop");
+  line.flag("--plan", arguments.plan,
+            "measure disk and memory, find sparsity, layer group and cache for the budget (layout "
+            "channel-group), print them and stop; with a prompt, run so and compare");
   line.option("--trace", trace, "record what the kernel does in this file, for tier-trace").named("FILE");
   line.flag("--json", arguments.json, "print one JSON object instead: text and report, or the plan");
   line.option("--log-format", log_format,
@@ -253,10 +257,10 @@ Parsed parse_arguments(int argc, char** argv) {
     return fail(sampler.error().line());
   arguments.prompt_given = prompt.given() || file.given();
   const bool guesses = arguments.prompt_lookup || !arguments.draft_model.empty();
-  if (arguments.serves() && guesses && !arguments.check)
+  if (arguments.serves() && guesses && !arguments.check && !arguments.plan)
     return fail("--model-draft and --prompt-lookup are for one text: give a prompt (-p)");
-  if (arguments.serves() && arguments.json && !arguments.check)
-    return fail("--json is for one text or a plan: give a prompt (-p) or --check");
+  if (arguments.serves() && arguments.json && !arguments.check && !arguments.plan)
+    return fail("--json is for one text or a plan: give a prompt (-p), --check or --plan");
   if (!key_file.empty()) {
     const Status keys = add_keys(key_file, arguments.api_keys);
     if (!keys.ok()) return fail(keys.error().line());

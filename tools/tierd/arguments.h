@@ -25,6 +25,7 @@ struct Arguments {
   bool special = false;  // print control tokens
   bool fit = false;
   bool check = false;
+  bool plan = false;
   bool json = false;
   bool quiet = false;
   bool prompt_given = false;  // else tierd serves

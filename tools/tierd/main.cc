@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/base/nearest.h"
 #include "core/base/standard_streams.h"
@@ -12,6 +13,7 @@
 #include "tools/assembly/runtime.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/tierd/arguments.h"
+#include "tools/tierd/plan.h"
 #include "tools/tierd/reload.h"
 #include "tools/tierd/report.h"
 #include "tools/tierd/serve.h"
@@ -82,6 +84,18 @@ int run(const Arguments& arguments) {
   auto plan = plan_run(arguments.config, options);
   if (!plan.ok()) return fail(plan.error(), kBadInput);
   if (arguments.check) return print_check(arguments, std::move(*plan), options);
+  std::optional<nlohmann::json> found;
+  if (arguments.plan) {
+    auto measured = find_plan(*plan);
+    if (!measured.ok()) return fail(measured.error(), exit_code(measured.error()));
+    found = std::move(*measured);
+    if (!arguments.prompt_given) {
+      const Status written = write_output(arguments.json ? found->dump(2) + "\n" : plan_text(*found));
+      return written.ok() ? 0 : fail(written.error(), kFailed);
+    }
+    plan = plan_run(with_plan(arguments.config, *found), options);
+    if (!plan.ok()) return fail(plan.error(), kBadInput);
+  }
   const Manifest& manifest = plan->store.manifest();
   if (!manifest.has_vocab) {
     return fail({Code::not_found, plan->store.directory(),
@@ -91,7 +105,8 @@ int run(const Arguments& arguments) {
   const auto tokenizer = make_tokenizer(manifest.vocab, plan->store.directory());
   if (!tokenizer.ok()) return fail(tokenizer.error(), kBadInput);
   return arguments.serves() ? serve(arguments, reload, std::move(*plan), options, **tokenizer)
-                            : run_on_terminal(arguments, reload, std::move(*plan), options, **tokenizer);
+                            : run_on_terminal(arguments, reload, std::move(*plan), options, **tokenizer,
+                                              found ? &*found : nullptr);
 }
 
 }  // namespace

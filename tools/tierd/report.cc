@@ -9,6 +9,7 @@
 #include "core/base/units.h"
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"
+#include "tools/tierd/plan.h"
 #include "tools/tierd/trend.h"
 
 namespace tierd {
@@ -362,6 +363,8 @@ std::string report_text(const json& r) {
                       r["device"].get<std::string>());
   line("decode", fmt::format("{:.2f} tokens/s, {} tokens", decode["tokens_per_second"].get<double>(),
                              decode["tokens"].get<int>()));
+  if (r.contains("plan"))
+    line("planned", planned_and_achieved(r["plan"], decode["tokens_per_second"].get<double>()));
   line("prefill", fmt::format("{:.2f} tokens/s, {} tokens; first token after {}, load {}",
                               prefill["tokens_per_second"].get<double>(), prefill["tokens"].get<int>(),
                               format_duration(r["first_token_ms"].get<double>() / 1e3),

@@ -164,7 +164,7 @@ Result<std::unique_ptr<Runtime>> start_draft_model(const Arguments& arguments, c
 }  // namespace
 
 int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, const RuntimeOptions& options,
-                    const Tokenizer& tokenizer) {
+                    const Tokenizer& tokenizer, const nlohmann::json* found) {
   std::unique_ptr<Runtime> draft_model;
   std::unique_ptr<Drafter> drafter;
   if (arguments.prompt_lookup) drafter = std::make_unique<PromptLookup>();
@@ -202,6 +202,7 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, co
   the_waiter.store(nullptr);
 
   nlohmann::json report = report_json(runtime, run.result());
+  if (found != nullptr) report["plan"] = *found;
   if (arguments.json) {
     // What a byte-level model cuts in the middle of a character is replaced, so that the object stays valid.
     const nlohmann::json object = {{"text", run.text()}, {"report", report}};

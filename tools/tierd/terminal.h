@@ -1,6 +1,8 @@
 // One run on the terminal: a prompt, its text, a report.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "core/text/tokenizer.h"
 #include "tools/assembly/runtime.h"
 #include "tools/tierd/arguments.h"
@@ -8,8 +10,9 @@
 
 namespace tierd {
 
-// Returns the program's exit status; what is wrong has been said.
+// Returns the program's exit status; what is wrong has been said. `found`: the plan to compare the run with,
+// or NULL.
 int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, const RuntimeOptions& options,
-                    const Tokenizer& tokenizer);
+                    const Tokenizer& tokenizer, const nlohmann::json* found);
 
 }  // namespace tierd

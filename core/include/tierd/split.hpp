@@ -65,12 +65,11 @@ inline bool used_in_part(const tierd_site_view& site) {
 }
 
 // Where a step uses some sites in part, those that it uses whole come first: a slot of theirs saves a read in
-// every step (selective persistence). Then what is used in part, in proportion to `wants(s)`, the neurons
-// that a site would like to keep. Last the embedding, of which a step uses a row a token: all of it would
-// save no more than that read. Without sites used in part all are treated alike. slots[s]: in, the most; out,
-// the share.
-template <class Wants>
-void split_whole_first(const Host& host, uint64_t bytes, uint32_t* slots, Wants wants) {
+// every step (selective persistence). Then what is used in part, as `split_rest(bytes, most, slots)` does it
+// and says what is left. Last the embedding, of which a step uses a row a token: all of it would save no more
+// than that read. Without sites used in part all are treated alike. slots[s]: in, the most; out, the share.
+template <class SplitRest>
+void split_whole_then(const Host& host, uint64_t bytes, uint32_t* slots, SplitRest split_rest) {
   bool in_part = false;
   for (uint32_t s = 0; s < host.n_sites(); ++s) in_part = in_part || used_in_part(host.site(s));
   if (!in_part) return split_evenly(host, bytes, slots);
@@ -80,15 +79,49 @@ void split_whole_first(const Host& host, uint64_t bytes, uint32_t* slots, Wants 
   bytes = split_evenly(host, bytes, most, slots, [&](const tierd_site_view& site) {
     return canonical(site) && !used_in_part(site) && site.given == 0;
   });
-  bytes = split_in_proportion(host, bytes, most, slots, [&](uint32_t s) {
-    return canonical(host.site(s)) && used_in_part(host.site(s)) ? wants(s) : 0;
-  });
+  bytes = split_rest(bytes, most, slots);
   split_evenly(host, bytes, most, slots, [&](const tierd_site_view& site) {
     return canonical(site) && !used_in_part(site) && site.given != 0;
   });
 }
+
+// The rest in proportion to `wants(s)`, the neurons that a site would like to keep.
+template <class Wants>
+void split_whole_first(const Host& host, uint64_t bytes, uint32_t* slots, Wants wants) {
+  split_whole_then(host, bytes, slots,
+                   [&](uint64_t left, const std::vector<uint32_t>& most, uint32_t* shares) {
+                     return split_in_proportion(host, left, most, shares, [&](uint32_t s) {
+                       const tierd_site_view& site = host.site(s);
+                       return site.alias_of == TIERD_NO_SITE && used_in_part(site) ? wants(s) : 0;
+                     });
+                   });
+}
 inline void split_whole_first(const Host& host, uint64_t bytes, uint32_t* slots) {
   split_whole_first(host, bytes, slots, [&](uint32_t s) { return host.site(s).n; });
+}
+
+// The rest to the smallest neurons first, whole sites of them: a small read takes a disk hardly less time
+// than a larger one, so that it saves more of it for its bytes. Sites of neurons of one size are treated
+// alike.
+inline void split_small_first(const Host& host, uint64_t bytes, uint32_t* slots) {
+  split_whole_then(host, bytes, slots,
+                   [&](uint64_t left, const std::vector<uint32_t>& most, uint32_t* shares) {
+                     const auto takes_part = [](const tierd_site_view& site) {
+                       return site.alias_of == TIERD_NO_SITE && used_in_part(site);
+                     };
+                     std::vector<uint64_t> sizes;
+                     for (uint32_t s = 0; s < host.n_sites(); ++s) {
+                       if (takes_part(host.site(s))) sizes.push_back(host.site(s).enc[0].bytes);
+                     }
+                     std::sort(sizes.begin(), sizes.end());
+                     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+                     for (const uint64_t size : sizes) {
+                       left = split_evenly(host, left, most, shares, [&](const tierd_site_view& site) {
+                         return takes_part(site) && site.enc[0].bytes == size;
+                       });
+                     }
+                     return left;
+                   });
 }
 
 // For `resize`: of the neurons that a site keeps, in the order in which they should leave, names those that

@@ -19,15 +19,22 @@ constexpr tierd_param kParams[] = {
     tierd::text("counts", "context", "context|task",
                 "context: counts begin anew with a sequence that begins while no other goes on, and go on "
                 "through one that joins others; task: they are never forgotten (the paper compares both)"),
+    tierd::text("split", "even", "even|small-first",
+                "of the budget: even, each operator keeps the same share of its neurons, as in the paper; "
+                "small-first: whole operators of small channels before others, whose reads cost a disk less "
+                "for their bytes"),
 };
 
 class ContextLfu {
  public:
   explicit ContextLfu(const tierd::Host& host)
-      : host_(host), by_context_(std::strcmp(host.text("counts"), "context") == 0), sites_(host.n_sites()) {
+      : host_(host),
+        by_context_(std::strcmp(host.text("counts"), "context") == 0),
+        small_first_(std::strcmp(host.text("split"), "small-first") == 0),
+        sites_(host.n_sites()) {
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
       const uint32_t n = host.site(s).n;
-      sites_[s] = {std::vector<uint64_t>(n), std::vector<uint64_t>(n), std::vector<uint8_t>(n), 0};
+      sites_[s] = {std::vector<uint32_t>(n), std::vector<uint32_t>(n), std::vector<uint8_t>(n), 0};
     }
   }
 
@@ -39,7 +46,13 @@ class ContextLfu {
   }
   void end_sequence(uint64_t sequence) { live_.erase(sequence); }
 
-  void share(uint64_t bytes, uint32_t* max_slots) { tierd::split_whole_first(host_, bytes, max_slots); }
+  void share(uint64_t bytes, uint32_t* max_slots) {
+    if (small_first_) {
+      tierd::split_small_first(host_, bytes, max_slots);
+    } else {
+      tierd::split_whole_first(host_, bytes, max_slots);
+    }
+  }
 
   void resize(uint64_t bytes, uint32_t* max_slots, tierd_victims_out& victims) {
     share(bytes, max_slots);
@@ -48,7 +61,7 @@ class ContextLfu {
       const auto here = static_cast<uint32_t>(std::count(sites_[s].here.begin(), sites_[s].here.end(), 1));
       if (here <= max_slots[s]) continue;
       const uint32_t room = victims.cap - victims.n;
-      for (const Leaver& leaver : first_to_leave(s, std::min(here - max_slots[s], room), UINT64_MAX))
+      for (const Leaver& leaver : first_to_leave(s, std::min(here - max_slots[s], room), UINT32_MAX))
         victims.item[victims.n++] = {s, leaver.neuron};
     }
   }
@@ -91,20 +104,20 @@ class ContextLfu {
 
  private:
   struct Site {
-    std::vector<uint64_t> uses;  // [n] in the present context
-    std::vector<uint64_t> last;  // [n] the pass that used it last; 0: none
+    std::vector<uint32_t> uses;  // [n] in the present context
+    std::vector<uint32_t> last;  // [n] the pass that used it last; 0: none
     std::vector<uint8_t> here;   // [n] whether
-    uint64_t now = 0;            // passes so far
+    uint32_t now = 0;            // passes so far
   };
   struct Comer {
-    uint64_t uses;   // this one included
+    uint32_t uses;   // this one included
     uint32_t place;  // among the missing
     bool operator<(const Comer& other) const {
       return uses != other.uses ? uses > other.uses : place < other.place;
     }
   };
   struct Leaver {
-    uint64_t uses, last;
+    uint32_t uses, last;
     uint32_t neuron;
     bool operator<(const Leaver& other) const {
       return std::tie(uses, last, neuron) < std::tie(other.uses, other.last, other.neuron);
@@ -122,7 +135,7 @@ class ContextLfu {
 
   // Of those that are here, may go and were used less than `below` times, the first `most` in the order in
   // which they leave. Only these are put in order, whatever else is here.
-  const std::vector<Leaver>& first_to_leave(uint32_t s, uint32_t most, uint64_t below) {
+  const std::vector<Leaver>& first_to_leave(uint32_t s, uint32_t most, uint32_t below) {
     const Site& site = sites_[s];
     leavers_.clear();
     for (uint32_t neuron = 0; neuron < site.here.size(); ++neuron) {
@@ -139,6 +152,7 @@ class ContextLfu {
 
   tierd::Host host_;
   bool by_context_;
+  bool small_first_;
   std::vector<Site> sites_;
   std::set<uint64_t> live_;  // sequences
   // Of one call, kept for their memory.

@@ -1,0 +1,32 @@
+// In which encoding a store keeps each matrix.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/store/manifest.h"
+#include "core/store/tensor_table.h"
+#include "core/store/write_options.h"
+
+namespace tierd {
+
+// Sets the encodings of the plan's sites and their parts, whose shapes it checks against the tensors. What
+// `options` ask for; of what they leave open, the source's own:
+// - rows: each part its own, where each is of whole row groups; else float32, which loses nothing
+// - experts: each part its own, where that of all experts is the same; else float32
+// - columns, which have one encoding, the same in all layers of a group: the source's one, if there is one
+//   and it has columns; float32 where some are floats; else q4_0 where some are of four bits, and q8_0
+// Errors: those of the tensors, a K-quant asked for where there are columns, rows that do not fit what is
+// asked for.
+Status choose_encodings(Manifest& plan, const TensorTable& tensors, const WriteOptions& options);
+
+// Of parts that differ in encoding: the most row groups whose multiples each part begins with. 0: none,
+// because rows of one group come from two parts.
+uint32_t most_groups_together(const StoredSite& site);
+
+// The sites of axis channel of the layers of the group that `first` begins, of its operator, in the order of
+// the layers.
+std::vector<StoredSite*> layer_group_of(std::vector<StoredSite>& sites, const StoredSite& first);
+
+}  // namespace tierd

@@ -1,0 +1,27 @@
+// The tensors of a source as a plan asks for them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/base/result.h"
+#include "core/model/tensor_source.h"
+
+namespace tierd {
+
+// By name, with the checks that a plan relies on. Borrows the tensors.
+class TensorTable {
+ public:
+  explicit TensorTable(std::span<const TensorInfo> tensors);
+
+  // Errors: there is none of this name, it has another shape, its rows do not fit its encoding.
+  Result<const TensorInfo*> get(const std::string& name, uint64_t rows, uint64_t cols) const;
+
+ private:
+  std::unordered_map<std::string_view, const TensorInfo*> by_name_;
+};
+
+}  // namespace tierd

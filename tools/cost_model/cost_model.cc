@@ -1,0 +1,144 @@
+#include "tools/cost_model/cost_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/align.h"
+#include "core/base/check.h"
+
+namespace tierd {
+namespace {
+
+constexpr double kBlock = 4096;
+constexpr double kPackedAlignment = 64;  // where packed channels begin
+constexpr uint32_t kMostGap = 64;        // pieces that are read through, at most
+constexpr double kLongestRead = 1 << 20;
+constexpr double kFewestEnds = 1e-6;    // of runs, a piece: all are asked for
+constexpr double kMostSparsity = 0.95;  // that the greedy rule asks for
+
+}  // namespace
+
+ReadCurve::ReadCurve(std::vector<Point> points) : points_(std::move(points)) {
+  TIERD_CHECK(!points_.empty());
+}
+
+double ReadCurve::seconds(double total, uint64_t bytes, bool aligned) const {
+  const auto size = static_cast<double>(bytes);
+  const double touched = aligned ? std::ceil(size / kBlock) * kBlock : size + kBlock - kPackedAlignment;
+  const auto seconds_of = [](const Point& point) {
+    return static_cast<double>(point.bytes) / point.bytes_per_second;
+  };
+  const auto after = std::ranges::find_if(
+      points_, [&](const Point& point) { return static_cast<double>(point.bytes) >= touched; });
+  double each = 0;
+  if (after == points_.begin()) {
+    each = seconds_of(*after);  // a smaller read is no faster than the smallest
+  } else if (after == points_.end()) {
+    each = touched / points_.back().bytes_per_second;
+  } else {
+    const Point& before = *(after - 1);
+    const auto begin = static_cast<double>(before.bytes);
+    const double share = (touched - begin) / (static_cast<double>(after->bytes) - begin);
+    each = seconds_of(before) + share * (seconds_of(*after) - seconds_of(before));
+  }
+  return total / size * each;
+}
+
+double ReadCurve::scattered_seconds(double total, uint64_t bytes, bool aligned, double density) const {
+  TIERD_CHECK(density >= 0 && density <= 1);
+  const auto piece = static_cast<double>(bytes);
+  double best = seconds(total, bytes, aligned);
+  // Gaps between pieces that are asked for have k others with probability density * (1 - density)^k. Those of
+  // at most `most` are read through.
+  double longer = 1 - density;  // than `most`
+  double read = 1;              // pieces, for each that is asked for
+  for (uint32_t most = 0; most <= kMostGap; ++most) {
+    if (most > 0) {
+      read += most * density * longer;
+      longer *= 1 - density;
+    }
+    const double run = read / std::max(longer, kFewestEnds) * piece;
+    const auto whole = static_cast<uint64_t>(std::min(run, kLongestRead));
+    const double each = seconds(read * piece, std::max<uint64_t>(whole, bytes), aligned);
+    best = std::min(best, total / piece * each);
+  }
+  return best;
+}
+
+double CostModel::layer_bytes() const {
+  double bytes = 0;
+  for (const ChannelOperator& each : operators) bytes += each.layer_bytes();
+  return bytes;
+}
+
+std::optional<CostEstimate> estimate_cost(const CostModel& model, uint64_t budget, double sparsity,
+                                          uint32_t group) {
+  TIERD_CHECK(model.layers > 0 && sparsity >= 0 && sparsity < 1);
+  CostEstimate cost{.sparsity = sparsity, .group = group};
+  const double used = 1 - sparsity;
+  const uint32_t layers = std::clamp(group, 1u, model.layers);
+  const double all = model.layer_bytes() * model.layers;
+  cost.group_bytes = model.layer_bytes() * used * layers;
+  cost.cache_bytes =
+      std::min(all, static_cast<double>(budget) - static_cast<double>(model.fixed_bytes) - cost.group_bytes);
+  if (cost.cache_bytes < 0) return std::nullopt;
+  cost.hits = model.hits.value_or(cost.cache_bytes / all);
+  cost.compute = cost.group_bytes / model.memory_rate;
+
+  const double density = (1 - cost.hits) * used;  // of what is missed, among all channels
+  const auto seconds = [&](double bytes, uint64_t chunk, bool aligned, double share) {
+    return model.joins_reads ? model.flash.scattered_seconds(bytes, chunk, aligned, share)
+                             : model.flash.seconds(bytes, chunk, aligned);
+  };
+  double literal_demand = 0;
+  double literal_preload = 0;
+  for (const ChannelOperator& each : model.operators) {
+    const double bytes = each.layer_bytes() * density * layers;
+    const bool ahead = group > 0 && each.similarity.has_value();
+    const double unforeseen = ahead ? 1 - *each.similarity : 1;
+    const uint64_t chunk = each.channel_bytes * layers;
+    const double one_by_one = model.flash.seconds(bytes, each.channel_bytes, each.aligned);
+    cost.load += one_by_one;
+    literal_demand += one_by_one * unforeseen;
+    cost.on_demand += seconds(bytes * unforeseen, each.channel_bytes, each.aligned, density * unforeseen);
+    cost.flash_bytes += bytes * (ahead ? 1 + unforeseen : 1) / layers * model.layers;
+    if (!ahead) continue;
+    literal_preload += model.flash.seconds(bytes, chunk, each.aligned);
+    cost.preload += seconds(bytes, chunk, each.aligned, density);
+  }
+  const double groups = static_cast<double>(model.layers) / layers;
+  const double head = static_cast<double>(model.head_bytes) / model.memory_rate;
+  const double overlapped = cost.on_demand + std::max(cost.preload, cost.compute);
+  cost.steady_token = groups * overlapped + head;
+  const double literal_overlap = literal_demand + std::max(literal_preload, cost.compute);
+  cost.literal_token = cost.load + (groups - 1) * literal_overlap + cost.compute + head;
+  cost.hidden = cost.preload == 0 ? 0 : std::min(1.0, cost.compute / cost.preload);
+  if (group == 0) {
+    cost.steady_token = groups * (cost.on_demand + cost.compute) + head;
+    cost.literal_token = groups * (cost.load + cost.compute) + head;
+  }
+  return cost;
+}
+
+std::optional<CostChoice> choose_cost(const CostModel& model, uint64_t budget, uint64_t model_bytes,
+                                      std::optional<double> sparsity, double least_gain) {
+  const double asked = 1 - static_cast<double>(budget) / static_cast<double>(model_bytes);
+  const double s = sparsity.value_or(std::clamp(asked, 0.0, kMostSparsity));
+  auto best = estimate_cost(model, budget, s, 1);
+  if (!best) return std::nullopt;
+  for (uint32_t group = 2; group <= model.layers; ++group) {
+    if (best->preload <= best->compute)
+      return CostChoice{*best, "reading ahead takes no longer than computing"};
+    const auto larger = estimate_cost(model, budget, s, group);
+    if (!larger) return CostChoice{*best, "a larger group does not fit the budget"};
+    const double before = best->preload / best->group;
+    if (larger->preload / group > before * (1 - least_gain))
+      return CostChoice{*best, fmt::format("another layer wins less than {:.3g} %", 100 * least_gain)};
+    best = larger;
+  }
+  return CostChoice{*best, "there are no more layers"};
+}
+
+}  // namespace tierd

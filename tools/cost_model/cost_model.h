@@ -1,0 +1,101 @@
+// What a token will cost a model whose operators use some of their channels only, read from flash in groups
+// of layers, some of them ahead (ActiveFlow, 4.1, equations 1 to 9), and which sparsity, group and cache to
+// take for a budget. Pure arithmetic: whoever asks measures the bandwidths.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tierd {
+
+// How fast a disk reads, by the size of a read. Between two measured sizes a read takes a time that grows
+// with its bytes in a straight line; beyond the last, the last one's rate.
+class ReadCurve {
+ public:
+  struct Point {
+    uint64_t bytes = 0;
+    double bytes_per_second = 0;
+  };
+  // At least one point, in growing sizes.
+  explicit ReadCurve(std::vector<Point> points);
+
+  const std::vector<Point>& points() const { return points_; }
+  // For `total` bytes in reads of `bytes`, of which the disk reads whole blocks of 4096: of `aligned` ones
+  // the blocks, else those that a run of bytes anywhere touches on average.
+  double seconds(double total, uint64_t bytes, bool aligned) const;
+  // The same for pieces of `bytes` of which every one is asked for with probability `density`: adjacent ones
+  // are one read, and gaps up to the best length are read through, as the flash agent does.
+  double scattered_seconds(double total, uint64_t bytes, bool aligned, double density) const;
+  // Bytes that are asked for, a second.
+  double rate(uint64_t bytes, bool aligned) const { return 1 / seconds(1, bytes, aligned); }
+
+ private:
+  std::vector<Point> points_;
+};
+
+// An operator of every layer.
+struct ChannelOperator {
+  std::string name;            // "qkv"
+  uint64_t channels = 0;       // of a layer
+  uint64_t channel_bytes = 0;  // as they lie in the file
+  bool aligned = false;        // and begin blocks
+  // Of its channels that are used, the share that the layers before foretell (the paper's si); nothing: it is
+  // not read ahead.
+  std::optional<double> similarity = {};
+
+  double layer_bytes() const { return static_cast<double>(channels * channel_bytes); }
+};
+
+struct CostModel {
+  uint32_t layers = 0;
+  std::vector<ChannelOperator> operators;
+  uint64_t head_bytes = 0;  // that a token takes from memory beside its layers
+  // Of the budget: KV cache, activations, tables, head and all else that is no channel.
+  uint64_t fixed_bytes = 0;
+  double memory_rate = 0;  // bytes a second of all threads together
+  ReadCurve flash;
+  // Reads are joined over gaps; else, as in the paper, each is one channel of all layers of the group.
+  bool joins_reads = false;
+  // Of the channels that are used, the share that the cache has (hr), where that is known; else as large as
+  // the share of all channels in it, which is what a cache gets out of a text without locality.
+  std::optional<double> hits = {};
+
+  double layer_bytes() const;
+};
+
+// Of one group and one token; seconds.
+struct CostEstimate {
+  double sparsity = 0;
+  uint32_t group = 0;      // N; 0: nothing is read ahead
+  double group_bytes = 0;  // M_cl (9); of no group, a layer's
+  double cache_bytes = 0;
+  double hits = 0;
+  double load = 0;       // T_load (3), of single reads in any case
+  double compute = 0;    // T_comp (4)
+  double on_demand = 0;  // T_onload (6), of a group: equation 6 has a layer's there
+  double preload = 0;    // T_preload (7)
+  // Equation 1: the first group is waited for, the last one computed alone; no reads are joined.
+  double literal_token = 0;
+  double steady_token = 0;  // the first group was read while the token before was computed
+  double flash_bytes = 0;   // a token
+  // Of the time that the disk takes for what it reads ahead, the share behind which something is computed.
+  double hidden = 0;
+};
+
+// `budget` in bytes. M_cl takes what it needs, the cache the rest; nothing where even M_cl is too large.
+std::optional<CostEstimate> estimate_cost(const CostModel& model, uint64_t budget, double sparsity,
+                                          uint32_t group);
+
+struct CostChoice {
+  CostEstimate chosen;
+  std::string why;  // the search ended there
+};
+// The greedy search of 4.1: the sparsity, where it is not given, is that which the budget asks for,
+// 1 - M_max / S_m; then ever larger groups until reading ahead takes no longer than computing, or another
+// layer wins less than `least_gain` of a layer's time of it. Nothing where nothing fits.
+std::optional<CostChoice> choose_cost(const CostModel& model, uint64_t budget, uint64_t model_bytes,
+                                      std::optional<double> sparsity, double least_gain);
+
+}  // namespace tierd
