@@ -54,7 +54,7 @@ Bounce bounce_of(const Manifest& manifest) {
   Bounce bounce;
   uint64_t bundles = 0;
   for (const StoredSite& site : manifest.sites) {
-    if (!is_summed(site.axis)) continue;
+    if (site.axis == Axis::row || site.axis == Axis::expert) continue;
     bundles += site.neurons * site.slot_bytes();
     // One that is not aligned lies in one block more than it would fill.
     const uint64_t blocks = divide_up(site.slot_bytes(), kDirectIoAlignment) + (site.aligned() ? 0 : 1);
@@ -93,7 +93,7 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
   for (const StoredSite& site : manifest.sites) {
     if (site.alias_of != kNoSite) continue;
     plan.whole += site.neurons * site.slot_bytes();
-    const uint64_t together = is_summed(site.axis) ? std::min(site.neurons, kPartialNeurons) : 1;
+    const uint64_t together = std::min(site.neurons, partial_neurons(site.axis));
     largest = std::max(largest, align_up(together * site.slot_bytes(), kDirectIoAlignment));
   }
   const Bounce bounce = bounce_of(manifest);

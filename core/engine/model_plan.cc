@@ -4,6 +4,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "core/base/align.h"
+#include "core/layout/row_group.h"
 #include "core/message/message.h"
 
 namespace tierd {
@@ -20,6 +22,9 @@ enum Buffer : BufferId {
   kPicked,  // normed rows whose logits are wanted
   kLogits,
   kContribution,  // what each neuron gave
+  kRouting,       // how much of each expert a row gets
+  kChosen,        // inputs of experts, for each row that uses one
+  kGiven,         // and what they give
 };
 
 class Planner {
@@ -35,7 +40,10 @@ class Planner {
     compute.kv = options.kv;
     compute.int8_activations = options.int8_activations;
     const uint32_t logit_rows = std::min(options.logit_rows, options.max_rows);
-    const uint32_t up = config_.gated ? 2 * config_.d_ff : config_.d_ff;
+    // Of an expert, gate and up are computed side by side, each in whole row groups.
+    const uint32_t d_ff =
+        config_.is_mixture() ? static_cast<uint32_t>(align_up(config_.d_ff, kGroupRows)) : config_.d_ff;
+    const uint32_t up = config_.gated ? 2 * d_ff : d_ff;
     compute.buffers = {
         {"stream", config_.d_model, 0},
         {"normed", config_.d_model, 0},
@@ -46,6 +54,9 @@ class Planner {
         {"picked", config_.d_model, logit_rows},
         {"logits", config_.vocab_size, logit_rows},
         {"contribution", measures_ ? std::max({config_.d_ff, config_.d_model, config_.q_dim()}) : 0, 0},
+        {"routing", config_.n_experts, 0},
+        {"chosen", config_.is_mixture() ? config_.d_model : 0, 0},
+        {"given", config_.is_mixture() ? config_.d_model : 0, 0},
     };
     plan_.logits = kLogits;
     AttentionShape& attention = compute.attention;
@@ -89,6 +100,7 @@ class Planner {
     for (uint32_t s = 0; s < plan_.sites.size(); ++s) {
       plan_.sites[s].input = place(plan_.compute.sites[s].in);
       plan_.sites[s].contribution = place(plan_.compute.sites[s].contribution);
+      plan_.sites[s].choice = place(plan_.compute.sites[s].experts.choice);
     }
     return std::move(plan_);
   }
@@ -130,7 +142,8 @@ class Planner {
     work.n_in = stored.n_in;
     work.n_out = stored.n_out;
     work.rows_per_neuron = stored.rows_per_neuron;
-    if (measures_ && is_summed(stored.axis)) work.contribution = kContribution;
+    if (measures_ && (stored.axis == Axis::neuron || stored.axis == Axis::channel))
+      work.contribution = kContribution;
     const std::string layer = "layers." + std::to_string(stored.layer) + ".";
     switch (stored.group) {
       case OpGroup::embed:
@@ -187,6 +200,26 @@ class Planner {
         add_biases(stored, kBranch, work.after);
         work.after.push_back(add_to_stream());
         break;
+      case OpGroup::experts:
+        work.in = kNormed;
+        work.out = kBranch;
+        work.ffn = feed_forward(layer);
+        work.experts = {.inner = stored.rows_per_neuron,
+                        .up = stored.parts[1].encoding,
+                        .down = stored.parts[2].encoding,
+                        .choice = kRouting,
+                        .inputs = kChosen,
+                        .results = kGiven};
+        work.before.push_back(norm(layer + "ffn_norm", kNormed));
+        work.before.push_back({.kind = StepKind::route,
+                               .in = kNormed,
+                               .out = kRouting,
+                               .width = config_.n_experts,
+                               .weight = tensor(layer + "router"),
+                               .picks = config_.experts_per_token,
+                               .sum_to_one = config_.expert_weights_sum_to_one});
+        work.after.push_back(add_to_stream());
+        break;
       case OpGroup::head:
         work.in = kPicked;
         work.out = kLogits;
@@ -219,6 +252,12 @@ class Planner {
       program.push_back(head_norm(prefix + "q_norm", 0, config_.q_dim()));
       program.push_back(head_norm(prefix + "k_norm", config_.q_dim(), config_.kv_dim()));
     }
+    if (config_.qkv_clip > 0) {
+      program.push_back({.kind = StepKind::clip,
+                         .out = kWide,
+                         .width = config_.q_dim() + 2 * config_.kv_dim(),
+                         .threshold = config_.qkv_clip});
+    }
     if (config_.position != PositionKind::learned) {
       // q and k lie side by side, so their heads turn in one go.
       program.push_back({.kind = StepKind::rope, .out = kWide, .width = config_.q_dim() + config_.kv_dim()});
@@ -244,12 +283,14 @@ class Planner {
   }
 
   Step head_norm(const std::string& name, uint32_t column, uint32_t width) const {
-    return {.kind = StepKind::head_norm,
+    const bool rms = config_.norm == Norm::rms;
+    return {.kind = rms ? StepKind::head_rms_norm : StepKind::head_norm,
             .out = kWide,
             .column = column,
             .width = width,
+            .head = config_.qk_norm_wide ? width : config_.head_dim,
             .weight = tensor(name),
-            .bias = tensor(name + ".bias"),
+            .bias = rms ? kNoTensor : tensor(name + ".bias"),
             .eps = config_.norm_eps};
   }
 

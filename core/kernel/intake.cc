@@ -18,7 +18,7 @@ uint32_t left_to_demand(uint32_t blocks) {
 
 // What a block and a message must have room for at once.
 uint32_t together(const Site& site) {
-  return is_summed(site.axis) ? std::min(site.n, kPartialNeurons) : 1;
+  return std::min(site.n, partial_neurons(site.axis));
 }
 
 }  // namespace
@@ -156,9 +156,9 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
 // later one, which leaves a block to the demand at any time. What is kept needs no block, and may come
 // earlier: with a neuron of which it is the closest friend.
 void Intake::order_by_runs(SiteId site, Plan& plan) {
-  std::sort(plan.neurons.begin(), plan.neurons.end(), [](const Planned& a, const Planned& b) {
-    return std::tuple(a.neuron / kPartialNeurons, a.keep, a.neuron) <
-           std::tuple(b.neuron / kPartialNeurons, b.keep, b.neuron);
+  const uint32_t of_run = partial_neurons(sites_[site].axis);
+  std::sort(plan.neurons.begin(), plan.neurons.end(), [of_run](const Planned& a, const Planned& b) {
+    return std::tuple(a.neuron / of_run, a.keep, a.neuron) < std::tuple(b.neuron / of_run, b.keep, b.neuron);
   });
   if (!friends_.has(site)) return;
   for (const Planned& planned : plan.neurons) planned_[planned.neuron] = planned.keep ? 1 : 0;
@@ -217,10 +217,11 @@ void Intake::hand_out(std::vector<Unit>& units) {
 
 void Intake::hand_out_runs(std::vector<Unit>& units) {
   const ActiveSet& wanted = *wanted_;
+  const uint32_t of_run = partial_neurons(sites_[site_].axis);
   while (next_ != wanted.size()) {
-    const uint32_t run = wanted[next_] / kPartialNeurons;
+    const uint32_t run = wanted[next_] / of_run;
     uint32_t end = next_;
-    for (; end != wanted.size() && wanted[end] / kPartialNeurons == run; ++end) {
+    for (; end != wanted.size() && wanted[end] / of_run == run; ++end) {
       if (places_[wanted[end]] == kNowhere) return;
     }
     if (!units.empty() && units.size() + (end - next_) > dispatcher_.max_units()) return;
@@ -331,7 +332,8 @@ bool Intake::start_next(Plan& plan, SiteId site, uint32_t step, Priority priorit
   auto to = std::find_if(from, limit, [keep](const Planned& planned) { return planned.keep != keep; });
   if (!keep && is_summed(sites_[site].axis) && to == limit && to != plan.neurons.end()) {
     // A run that does not fit any more is left whole to the next read.
-    const auto run = [](const Planned& planned) { return planned.neuron / kPartialNeurons; };
+    const uint32_t of_run = partial_neurons(sites_[site].axis);
+    const auto run = [of_run](const Planned& planned) { return planned.neuron / of_run; };
     if (!to->keep && run(*to) == run(*(to - 1))) {
       to = std::find_if(from, to, [&](const Planned& planned) { return run(planned) == run(*to); });
     }
@@ -363,7 +365,8 @@ bool Intake::start_next(Wish& wish) {
   }
   if (!dispatcher_.can_post()) return false;
 
-  const auto run_of = [](const Planned& planned) { return planned.neuron / kPartialNeurons; };
+  const uint32_t in_run = partial_neurons(sites_[parts.front()->site].axis);
+  const auto run_of = [in_run](const Planned& planned) { return planned.neuron / in_run; };
   uint32_t first = UINT32_MAX, last = 0;
   for (const Wish::Part* part : parts) {
     first = std::min(first, run_of(part->plan.neurons[part->plan.next]));

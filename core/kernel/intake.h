@@ -52,7 +52,7 @@ class Intake : private CompletionSink {
   void fetch();
   // Appends what can be computed and was not handed out before: neurons and where they lie. Takes no more
   // than a message can list. What it appends lies where it is until `computed`. Summed axes: in the order of
-  // their numbers, all of a run of kPartialNeurons together, since this is the order in which they are
+  // their numbers, all of a run of partial_neurons together, since this is the order in which they are
   // summed.
   void hand_out(std::vector<Unit>& units);
   // What was handed out since the last call is computed by this message; and: that message is over.

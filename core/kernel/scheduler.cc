@@ -43,6 +43,7 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Str
       use_(sites.size()),
       row_masks_(dispatcher, sites, options_.max_rows),
       wished_(sites.size(), 0),
+      foreseen_(sites.size()),
       ahead_(kMostAhead) {
   TIERD_CHECK(!options_.units.empty() && residencies.size() == options_.units.size() &&
               strategies.caches.size() == options_.units.size());
@@ -72,7 +73,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
 
   Status& status = current.status;
   status = take_fault();
-  if (status.ok() && reads_x(site)) {
+  if (status.ok() && waits_for_input(site)) {
     while (!dispatcher_.can_post()) co_await changed_;
     post_due(current);
     while (current.running()) co_await changed_;
@@ -120,15 +121,18 @@ Status Scheduler::predict(Current& current) {
     current.active = *current.pass.given;
     return {};
   }
-  if (options_.recording != nullptr && reads_x(current.site)) {
+  if (options_.recording != nullptr && waits_for_input(current.site)) {
     current.active = options_.recording->predicted(current.site);
+  } else if (site.chosen()) {
+    current.active = chosen(current);
   } else {
     TIERD_ASSIGN(current.active, ask_predictor(current));
   }
   if (observer() != nullptr) observer()->activated(current.site, current.active);
   current.measured = measures(current);
   if (current.measured && !current.active.is_all()) current.whole = ActiveSet::all(site.n);
-  if (current.active.row_masks() != nullptr || current.whole.size() != 0)
+  // Whoever computes what was chosen knows which rows have chosen it.
+  if (!site.chosen() && (current.active.row_masks() != nullptr || current.whole.size() != 0))
     current.row_masks = row_masks_.write(current.active, site.n, current.pass.rows);
   // What is summed begins at zero; of what is concatenated, that which will not come.
   current.partial = is_summed(site.axis) || current.computed().size() < site.n;
@@ -161,17 +165,48 @@ const float* Scheduler::input_of(const Current& current) {
   const Site& site = sites_[current.site];
   TIERD_CHECK(site.input.there());
   const uint32_t rows = current.pass.rows;
-  const ComputeUnit& unit = options_.units.front();
-  const std::span<const std::byte> bytes =
-      dispatcher_.view({unit.memory.agent, unit.activation_pool, site.input.offset,
-                        static_cast<uint32_t>(uint64_t{rows} * site.input.stride * sizeof(float))});
-  const auto* x = reinterpret_cast<const float*>(bytes.data());
+  const float* x = activations(current, site.input);
   if (site.input.stride == site.n_in || rows == 1) return x;
   x_.resize(uint64_t{rows} * site.n_in);
   for (uint32_t r = 0; r < rows; ++r) {
     std::copy_n(x + uint64_t{r} * site.input.stride, site.n_in, x_.begin() + uint64_t{r} * site.n_in);
   }
   return x_.data();
+}
+
+// A line for each row of the pass, in the first unit's memory.
+const float* Scheduler::activations(const Current& current, const ActivationPlace& place) {
+  const ComputeUnit& unit = options_.units.front();
+  const std::span<const std::byte> bytes =
+      dispatcher_.view({unit.memory.agent, unit.activation_pool, place.offset,
+                        static_cast<uint32_t>(uint64_t{current.pass.rows} * place.stride * sizeof(float))});
+  return reinterpret_cast<const float*>(bytes.data());
+}
+
+// What the segment before has chosen, for each row.
+ActiveSet Scheduler::chosen(const Current& current) {
+  const Site& site = sites_[current.site];
+  TIERD_CHECK(site.choice.there());
+  const uint32_t rows = current.pass.rows;
+  const uint32_t words = mask_words(rows);
+  const float* choice = activations(current, site.choice);
+  predicted_rows_.assign(uint64_t{site.n} * words, 0);
+  for (uint32_t r = 0; r < rows; ++r) {
+    for (uint32_t i = 0; i < site.n; ++i) {
+      if (choice[uint64_t{r} * site.choice.stride + i] != 0)
+        predicted_rows_[uint64_t{i} * words + r / 64] |= uint64_t{1} << r % 64;
+    }
+  }
+  std::vector<uint32_t> neurons;
+  std::vector<uint64_t> masks;
+  for (uint32_t i = 0; i < site.n; ++i) {
+    const std::span<const uint64_t> mask(&predicted_rows_[uint64_t{i} * words], words);
+    if (std::ranges::all_of(mask, [](uint64_t word) { return word == 0; })) continue;
+    neurons.push_back(i);
+    masks.insert(masks.end(), mask.begin(), mask.end());
+  }
+  if (rows == 1) masks.clear();
+  return ActiveSet::of(std::move(neurons), std::move(masks));
 }
 
 Result<ActiveSet> Scheduler::ask_predictor(const Current& current) {
@@ -231,13 +266,32 @@ Status Scheduler::encode(const Current& current) {
 }
 
 Status Scheduler::admit(const Current& current) {
+  const SchedulerCounters before = counters_;
   for (uint32_t u = 0; u < intakes_.size(); ++u) {
     Intake::Demand demand{wanted_of(current, u)};
     demand.bypass = current.pass.bypass_caches;
     if (current.whole.size() != 0) demand.used = &current.active;
     TIERD_TRY(intakes_[u].begin(current.site, current.pass.step, demand));
   }
+  if (current.pass.bypass_caches) return {};
+  SiteUse& use = use_[current.site];
+  use.hits += counters_.hits - before.hits;
+  use.staged += counters_.staged - before.staged;
+  use.misses += counters_.misses - before.misses;
+  count_foreseen(current);
   return {};
+}
+
+// What an earlier site's wish for this one was worth.
+void Scheduler::count_foreseen(const Current& current) {
+  Foreseen& foreseen = foreseen_[current.site];
+  if (foreseen.step != current.pass.step) return;
+  foreseen.step = kNoStep;
+  SiteUse& use = use_[current.site];
+  use.foreseen += foreseen.neurons.size();
+  use.wanted += current.active.size();
+  use.right += static_cast<uint64_t>(std::ranges::count_if(
+      foreseen.neurons, [&](uint32_t neuron) { return current.active.contains(neuron); }));
 }
 
 void Scheduler::fetch() {
@@ -390,13 +444,15 @@ Status Scheduler::observe(const Current& current) {
 // What was predicted, and what of it was true.
 Status Scheduler::tell_predictor(const Current& current) {
   const uint32_t rows = current.pass.rows;
-  const tierd_set_view predicted = set_view(current.site, current.active, rows, TIERD_SET_PREDICTED);
+  const bool chosen = sites_[current.site].chosen();
+  const tierd_set_view predicted =
+      set_view(current.site, current.active, rows, chosen ? TIERD_SET_GIVEN : TIERD_SET_PREDICTED);
   const ActiveSet measured = current.measured ? measure(current) : ActiveSet();
   tierd_set_view truth =
       set_view(current.site, current.measured ? measured : current.active, rows, TIERD_SET_TRUE);
-  truth.known = current.active.is_all() ? TIERD_KNOWN_ALL
-                : current.measured      ? TIERD_KNOWN_SAMPLED
-                                        : TIERD_KNOWN_COMPUTED;
+  truth.known = chosen || current.active.is_all() ? TIERD_KNOWN_ALL
+                : current.measured                ? TIERD_KNOWN_SAMPLED
+                                                  : TIERD_KNOWN_COMPUTED;
   return strategies_.predictor.call_if(&tierd_predictor_1::observe, "observe", &predicted, &truth);
 }
 
@@ -454,6 +510,7 @@ Status Scheduler::look_ahead(const Current& current) {
     const Status listed = neurons_of(item, sites_[item.site].n, neurons_);
     if (!listed.ok()) return predictor.fault("look_ahead", listed.error().detail);
     const auto now = static_cast<uint32_t>(step);
+    if (item.idx != nullptr) foreseen_[item.site] = {now, neurons_};
     const bool beside = !wishes_.empty() && wishes_.back().step == now &&
                         lie_side_by_side(sites_[wishes_.back().site], sites_[item.site]);
     if (!beside) TIERD_TRY(pass_on_wishes(current.pass.bypass_caches));

@@ -149,12 +149,17 @@ class Scheduler : private CompletionSink {
   Status predict(Current& current);
   bool reads_x(SiteId site) const { return !strategies_.reads_x.empty() && strategies_.reads_x[site] != 0; }
   bool measures(const Current& current) const;
+  // Whether the pass waits for the segment before, to look at what it leaves.
+  bool waits_for_input(SiteId site) const { return reads_x(site) || sites_[site].chosen(); }
   Result<ActiveSet> ask_predictor(const Current& current);
+  ActiveSet chosen(const Current& current);
   tierd_rows_view rows_of(const Current& current);
   const float* input_of(const Current& current);
+  const float* activations(const Current& current, const ActivationPlace& place);
   Status assign(Current& current);
   Status encode(const Current& current);
   Status admit(const Current& current);
+  void count_foreseen(const Current& current);
   void fetch();
   void compute(Current& current);
   void post_due(Current& current);
@@ -194,6 +199,12 @@ class Scheduler : private CompletionSink {
   std::vector<SiteUse> use_;      // [sites]
   RowMasks row_masks_;            // of the present pass
   std::vector<uint64_t> wished_;  // [sites] one past the latest step for which a wish was made
+  // [sites] the latest one that was a list, and of which step; counted when that comes.
+  struct Foreseen {
+    uint32_t step = kNoStep;
+    std::vector<uint32_t> neurons;
+  };
+  std::vector<Foreseen> foreseen_;
   Current* current_ = nullptr;
   // Of one function each, kept for their memory.
   std::vector<Unit> units_;

@@ -45,10 +45,14 @@ struct Site {
   std::vector<uint32_t> friends = {};
   // What it computes from, [rows x n_in], once the segment before it has run.
   ActivationPlace input = {};
+  // Which neurons each row uses, [rows x n], written by the segment before; 0: it does not use it. Of axis
+  // expert, whose router is that segment: the set is known, not predicted.
+  ActivationPlace choice = {};
   // How much each neuron gives to the result, [rows x n], written by messages with kMeasure; 0: it is not
   // active. Of sites that can tell.
   ActivationPlace contribution = {};
 
+  bool chosen() const { return axis == Axis::expert; }
   uint32_t extent_of(uint32_t neuron, uint32_t piece) const {
     return first_extent + piece * n + stride * neuron;
   }

@@ -10,6 +10,15 @@ struct SiteUse {
   uint64_t rows = 0;
   uint64_t used = 0;  // neurons, summed over the rows: what was predicted
 
+  // Of passes whose neurons may stay: those of a step, by where they were when it began.
+  uint64_t hits = 0;
+  uint64_t staged = 0;  // read ahead, and there or under way
+  uint64_t misses = 0;
+  // Of those of them that were looked ahead to, by a list.
+  uint64_t foreseen = 0;  // neurons on the list
+  uint64_t wanted = 0;    // neurons that were used
+  uint64_t right = 0;     // both
+
   // Of the passes in which everything was computed and measured.
   uint64_t measured_rows = 0;
   uint64_t predicted = 0;  // neurons
@@ -21,6 +30,8 @@ struct SiteUse {
   // Shares; 1 (0 for the mass) where there is nothing to miss.
   double recall() const { return ratio(active - missed, active); }
   double precision() const { return ratio(active - missed, predicted); }
+  double ahead_precision() const { return ratio(right, foreseen); }
+  double ahead_recall() const { return ratio(right, wanted); }
   double missed_share() const { return mass > 0 ? missed_mass / mass : 0; }
 
  private:

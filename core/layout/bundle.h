@@ -13,6 +13,7 @@ enum class Axis : uint8_t {
   row = 0,      // a run of output rows of a dense operator: results are concatenated, exact in any order
   neuron = 1,   // row i of gate and up and column i of down: results are summed, in the order of the neurons
   channel = 2,  // column j of a linear operator, times input j: likewise summed
+  expert = 3,   // a whole feed-forward network of a mixture, times what its router says: likewise summed
 };
 constexpr bool is_summed(Axis axis) {
   return axis != Axis::row;
@@ -50,5 +51,9 @@ struct Column {
 // Neurons whose sums are added up before they are added to the result, by their number: the order of
 // arithmetic does not depend on which of them are here (CONTRACTS, rule 10).
 inline constexpr uint32_t kPartialNeurons = 64;
+// The same by axis: an expert is a sum by itself, and rows are none.
+constexpr uint32_t partial_neurons(Axis axis) {
+  return axis == Axis::neuron || axis == Axis::channel ? kPartialNeurons : 1;
+}
 
 }  // namespace tierd

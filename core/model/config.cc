@@ -15,6 +15,7 @@ constexpr uint64_t kMaxWidth = 1u << 20;
 constexpr uint64_t kMaxHeadDim = 4096;
 constexpr uint64_t kMaxVocab = 1u << 24;
 constexpr uint64_t kMaxContext = 1u << 28;
+constexpr uint64_t kMaxExperts = 1u << 17;  // of all layers
 constexpr uint64_t kMaxPositionOffset = 1u << 16;
 
 Error bad(std::string_view origin, std::string detail) {
@@ -61,6 +62,19 @@ Status validate_rope(const ModelConfig& c, std::string_view origin) {
   return {};
 }
 
+Status validate_experts(const ModelConfig& c, std::string_view origin) {
+  TIERD_TRY(in_range(origin, "the number of experts in all layers", uint64_t{c.n_experts} * c.n_layers, 0,
+                     kMaxExperts));
+  TIERD_TRY(in_range(origin, "the number of experts for a token", c.experts_per_token, c.is_mixture() ? 1 : 0,
+                     c.n_experts));
+  if (!c.is_mixture()) {
+    if (c.expert_weights_sum_to_one) return bad(origin, "weights of experts, but no experts");
+    return {};
+  }
+  if (c.gated && !c.ffn_bias && !c.parallel) return {};
+  return bad(origin, "a mixture has experts with a gate and without biases, and attention before them");
+}
+
 // Llama 3.1: long wavelengths are stretched by `factor`, short ones kept, those between blended.
 double llama3_frequency(double frequency, const Rope& rope) {
   const double context = rope.original_context;
@@ -86,6 +100,7 @@ Status validate(const ModelConfig& c, std::string_view origin) {
   TIERD_TRY(in_range(origin, "the context length", c.context_length, 1, kMaxContext));
   TIERD_TRY(in_range(origin, "the sliding window", c.sliding_window, 0, kMaxContext));
   TIERD_TRY(in_range(origin, "the position offset", c.position_offset, 0, kMaxPositionOffset));
+  TIERD_TRY(validate_experts(c, origin));
   if (c.n_heads % c.n_kv_heads != 0) {
     return bad(origin, fmt::format("{} attention heads cannot share {} key/value heads evenly", c.n_heads,
                                    c.n_kv_heads));
@@ -102,6 +117,11 @@ Status validate(const ModelConfig& c, std::string_view origin) {
     return bad(origin,
                fmt::format("the activation threshold is {}, expected 0, or for relu a positive number",
                            c.activation_threshold));
+  }
+  if (c.qk_norm_wide && !c.qk_norm) return bad(origin, "a norm of all heads at once, but none of q and k");
+  if (!std::isfinite(c.qkv_clip) || c.qkv_clip < 0) {
+    return bad(origin,
+               fmt::format("q, k and v are cut off at {}, expected 0 or a positive number", c.qkv_clip));
   }
   if (c.position != PositionKind::learned) {
     if (c.position_offset != 0) return bad(origin, "a position offset belongs to learned positions only");
@@ -146,14 +166,20 @@ std::vector<TensorSpec> required_tensors(const ModelConfig& c) {
     matrix(prefix + "k", c.kv_dim(), c.d_model, c.qkv_bias);
     matrix(prefix + "v", c.kv_dim(), c.d_model, c.qkv_bias);
     if (c.qk_norm) {
-      vector(prefix + "q_norm", c.head_dim, true);
-      vector(prefix + "k_norm", c.head_dim, true);
+      const bool bias = c.norm == Norm::layer;
+      vector(prefix + "q_norm", c.qk_norm_wide ? c.q_dim() : c.head_dim, bias);
+      vector(prefix + "k_norm", c.qk_norm_wide ? c.kv_dim() : c.head_dim, bias);
     }
     matrix(prefix + "o", c.d_model, c.q_dim(), c.o_bias);
     if (c.ffn_norm) norm(prefix + "ffn_norm");
-    if (c.gated) matrix(prefix + "gate", c.d_ff, c.d_model, c.ffn_bias);
-    matrix(prefix + "up", c.d_ff, c.d_model, c.ffn_bias);
-    matrix(prefix + "down", c.d_model, c.d_ff, c.ffn_bias);
+    if (c.is_mixture()) matrix(prefix + "router", c.n_experts, c.d_model, false);
+    const auto feed_forward = [&](const std::string& of) {
+      if (c.gated) matrix(of + "gate", c.d_ff, c.d_model, c.ffn_bias);
+      matrix(of + "up", c.d_ff, c.d_model, c.ffn_bias);
+      matrix(of + "down", c.d_model, c.d_ff, c.ffn_bias);
+    };
+    if (!c.is_mixture()) feed_forward(prefix);
+    for (uint32_t e = 0; e < c.n_experts; ++e) feed_forward(fmt::format("{}experts.{}.", prefix, e));
   }
   norm("out_norm");
   if (!c.tied_embeddings) matrix("head", c.vocab_size, c.d_model, c.head_bias);

@@ -43,6 +43,10 @@ struct ModelConfig {
   uint32_t vocab_size = 0;
   uint32_t context_length = 0;
   uint32_t sliding_window = 0;  // attend to the last so many positions (Mistral 7B v0.1); 0: all
+  // A mixture: each layer has so many feed-forward networks of width d_ff, of which a router chooses some for
+  // each token. 0: one network, without a router.
+  uint32_t n_experts = 0;
+  uint32_t experts_per_token = 0;
 
   Norm norm = Norm::rms;
   float norm_eps = 1e-5f;
@@ -51,7 +55,12 @@ struct ModelConfig {
   bool gated = true;               // down(act(gate x) * up x); otherwise down(act(up x))
   bool parallel = false;           // attention and FFN read the same x, and both are added to it
   bool ffn_norm = true;  // the FFN reads x through a norm of its own; otherwise, where parallel, attention's
-  bool qk_norm = false;  // a layer norm with bias of every head of q and k, before they turn
+  bool qk_norm =
+      false;  // a norm (of `norm`'s kind, layer norms with bias) of each head of q, k before it turns
+  bool qk_norm_wide = false;  // and not of each head, but of all of them at once (OLMoE)
+  float qkv_clip = 0;         // q, k and v are cut off at so much to either side (OLMoE); 0: they are not
+  // The weights of the chosen experts are divided by their sum (Mixtral: a softmax over the chosen ones).
+  bool expert_weights_sum_to_one = false;
   PositionKind position = PositionKind::rope_half;
   uint32_t position_offset = 0;  // OPT's table starts two rows late
   Rope rope;
@@ -62,6 +71,7 @@ struct ModelConfig {
   bool head_bias = false;
   bool tied_embeddings = false;
 
+  bool is_mixture() const { return n_experts != 0; }
   uint32_t q_dim() const { return n_heads * head_dim; }
   uint32_t kv_dim() const { return n_kv_heads * head_dim; }
   uint32_t rotary_dim() const { return rope.dim != 0 ? rope.dim : head_dim; }
@@ -77,8 +87,11 @@ std::vector<float> rope_frequencies(const ModelConfig& config);
 
 // The tensors that a model of this configuration must have, by our names (matrices are [out rows x in cols]):
 //   embed [vocab x d]   position [context + offset x d]   out_norm [d] (+ .bias)   head [vocab x d] (+ .bias)
-//   layers.N.attn_norm (+ .bias)   layers.N.q / k / v / o (+ .bias)   layers.N.q_norm / k_norm [head_dim] +
-//   .bias layers.N.ffn_norm (+ .bias)    layers.N.gate / up / down (+ .bias)
+//   layers.N.attn_norm (+ .bias)   layers.N.q / k / v / o (+ .bias)
+//   layers.N.q_norm / k_norm [head_dim, or where wide all heads] (+ .bias)
+//   layers.N.ffn_norm (+ .bias)    layers.N.gate / up / down (+ .bias)
+// and of a mixture, in place of the last three,
+//   layers.N.router [experts x d]   layers.N.experts.E.gate / up / down
 // A vector has rows 1. `head` is absent when tied.
 struct TensorSpec {
   std::string name;

@@ -60,6 +60,9 @@ void visit_fields(Config& config, Visit&& visit) {
   visit("vocab_size", config.vocab_size);
   visit("context_length", config.context_length);
   visit("sliding_window", config.sliding_window);
+  visit("n_experts", config.n_experts);
+  visit("experts_per_token", config.experts_per_token);
+  visit("expert_weights_sum_to_one", config.expert_weights_sum_to_one);
   visit("norm", config.norm);
   visit("norm_eps", config.norm_eps);
   visit("activation", config.activation);
@@ -68,6 +71,8 @@ void visit_fields(Config& config, Visit&& visit) {
   visit("parallel", config.parallel);
   visit("ffn_norm", config.ffn_norm);
   visit("qk_norm", config.qk_norm);
+  visit("qk_norm_wide", config.qk_norm_wide);
+  visit("qkv_clip", config.qkv_clip);
   visit("position", config.position);
   visit("position_offset", config.position_offset);
   visit("rope_theta", config.rope.theta);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <string>
 
 #include <fmt/format.h>
@@ -105,9 +106,16 @@ Result<Reference> Reference::load(const TensorSource& source) {
     TIERD_TRY(read_pair(prefix + "k_norm", layer.k_norm));
     TIERD_TRY(read_pair(prefix + "o", layer.o));
     TIERD_TRY(read_pair(prefix + "ffn_norm", layer.ffn_norm));
-    TIERD_TRY(read_pair(prefix + "gate", layer.gate));
-    TIERD_TRY(read_pair(prefix + "up", layer.up));
-    TIERD_TRY(read_pair(prefix + "down", layer.down));
+    const auto read_ffn = [&](const std::string& of, FeedForward& ffn) -> Status {
+      TIERD_TRY(read_pair(of + "gate", ffn.gate));
+      TIERD_TRY(read_pair(of + "up", ffn.up));
+      return read_pair(of + "down", ffn.down);
+    };
+    TIERD_TRY(read_ffn(prefix, layer.ffn));
+    TIERD_TRY(read(prefix + "router", layer.router));
+    layer.experts.resize(c.n_experts);
+    for (uint32_t e = 0; e < c.n_experts; ++e)
+      TIERD_TRY(read_ffn(fmt::format("{}experts.{}.", prefix, e), layer.experts[e]));
   }
   TIERD_TRY(read_pair("out_norm", model.out_norm_));
   TIERD_TRY(read_pair("head", model.head_));
@@ -120,6 +128,8 @@ Result<Reference> Reference::load(const TensorSource& source) {
   model.hidden_.resize(c.d_ff);
   model.up_.resize(c.d_ff);
   model.delta_.resize(c.d_model);
+  model.routing_.resize(c.n_experts);
+  model.expert_.resize(c.d_model);
   model.logits_.resize(c.vocab_size);
   return model;
 }
@@ -134,7 +144,11 @@ std::span<const float> Reference::forward(uint32_t token, uint32_t position) {
     attended_ = delta_;
     if (!config_.parallel) add(x_, attended_);
     if (config_.ffn_norm) normalize(layer.ffn_norm);
-    feed_forward(layer);
+    if (config_.is_mixture()) {
+      mixture(layer);
+    } else {
+      feed_forward(layer.ffn, delta_);
+    }
     if (config_.parallel) add(x_, attended_);
     add(x_, delta_);
   }
@@ -167,6 +181,11 @@ void Reference::attention(Layer& layer, uint32_t position) {
   if (config_.qk_norm) {
     normalize_heads(layer.q_norm, q_);
     normalize_heads(layer.k_norm, k);
+  }
+  if (config_.qkv_clip > 0) {
+    for (const std::span<float> part : {std::span(q_), k, v}) {
+      for (float& value : part) value = std::clamp(value, -config_.qkv_clip, config_.qkv_clip);
+    }
   }
   if (config_.position != PositionKind::learned) {
     rotate(q_, position);
@@ -207,21 +226,41 @@ void Reference::attend(const Layer& layer, uint32_t position) {
   }
 }
 
-// delta = down(act(gate x) * up x), or down(act(up x)), of the normed x
-void Reference::feed_forward(const Layer& layer) {
+// The experts of the largest probabilities, each times its own; among equals those of the lowest numbers.
+void Reference::mixture(const Layer& layer) {
+  matmul(layer.router, {}, normed_, routing_);
+  softmax(routing_);
+  std::vector<uint32_t> experts(config_.n_experts);
+  std::iota(experts.begin(), experts.end(), 0);
+  std::stable_sort(experts.begin(), experts.end(),
+                   [&](uint32_t a, uint32_t b) { return routing_[a] > routing_[b]; });
+  experts.resize(config_.experts_per_token);
+  float sum = 0;
+  for (const uint32_t e : experts) sum += routing_[e];
+  std::sort(experts.begin(), experts.end());
+  std::fill(delta_.begin(), delta_.end(), 0.0f);
+  for (const uint32_t e : experts) {
+    const float weight = config_.expert_weights_sum_to_one ? routing_[e] / sum : routing_[e];
+    feed_forward(layer.experts[e], expert_);
+    for (size_t i = 0; i < delta_.size(); ++i) delta_[i] += weight * expert_[i];
+  }
+}
+
+// out = down(act(gate x) * up x), or down(act(up x)), of the normed x
+void Reference::feed_forward(const FeedForward& ffn, std::span<float> out) {
   const auto activated = [&](float x) {
     return activate(config_.activation, config_.activation_threshold, x);
   };
-  matmul(layer.up.weight, layer.up.bias, normed_, up_);
+  matmul(ffn.up.weight, ffn.up.bias, normed_, up_);
   if (config_.gated) {
-    matmul(layer.gate.weight, layer.gate.bias, normed_, hidden_);
+    matmul(ffn.gate.weight, ffn.gate.bias, normed_, hidden_);
     for (size_t i = 0; i < hidden_.size(); ++i) {
       hidden_[i] = activated(hidden_[i]) * up_[i];
     }
   } else {
     for (size_t i = 0; i < hidden_.size(); ++i) hidden_[i] = activated(up_[i]);
   }
-  matmul(layer.down.weight, layer.down.bias, hidden_, delta_);
+  matmul(ffn.down.weight, ffn.down.bias, hidden_, out);
 }
 
 void Reference::normalize(const NormWeights& norm) {
@@ -229,9 +268,10 @@ void Reference::normalize(const NormWeights& norm) {
 }
 
 void Reference::normalize_heads(const NormWeights& norm, std::span<float> heads) {
-  for (size_t at = 0; at < heads.size(); at += config_.head_dim) {
-    const std::span<float> head = heads.subspan(at, config_.head_dim);
-    tierd::normalize(Norm::layer, config_.norm_eps, norm.weight, norm.bias, head, head);
+  const size_t width = config_.qk_norm_wide ? heads.size() : config_.head_dim;
+  for (size_t at = 0; at < heads.size(); at += width) {
+    const std::span<float> head = heads.subspan(at, width);
+    tierd::normalize(config_.norm, config_.norm_eps, norm.weight, norm.bias, head, head);
   }
 }
 

@@ -34,29 +34,35 @@ class Reference {
     Tensor weight;  // [n], for nearly all of them d_model
     Tensor bias;    // [n], or empty
   };
+  struct FeedForward {
+    Linear gate;  // [d_ff x d_model], empty where the model has none
+    Linear up;    // [d_ff x d_model]
+    Linear down;  // [d_model x d_ff]
+  };
   struct Layer {
     NormWeights attn_norm;
-    NormWeights q_norm;  // [head_dim], empty where the model has none
+    NormWeights q_norm;  // [head_dim or n_heads * head_dim], empty where the model has none
     NormWeights k_norm;
-    Linear q;              // [n_heads * head_dim x d_model]
-    Linear k;              // [n_kv_heads * head_dim x d_model]
-    Linear v;              // [n_kv_heads * head_dim x d_model]
-    Linear o;              // [d_model x n_heads * head_dim]
-    NormWeights ffn_norm;  // empty where the FFN reads through attn_norm
-    Linear gate;           // [d_ff x d_model], empty where the model has none
-    Linear up;             // [d_ff x d_model]
-    Linear down;           // [d_model x d_ff]
-    Tensor keys;           // [positions x n_kv_heads * head_dim], rotated
-    Tensor values;         // [positions x n_kv_heads * head_dim]
+    Linear q;                          // [n_heads * head_dim x d_model]
+    Linear k;                          // [n_kv_heads * head_dim x d_model]
+    Linear v;                          // [n_kv_heads * head_dim x d_model]
+    Linear o;                          // [d_model x n_heads * head_dim]
+    NormWeights ffn_norm;              // empty where the FFN reads through attn_norm
+    FeedForward ffn;                   // empty in a mixture
+    Tensor router;                     // [n_experts x d_model], of a mixture
+    std::vector<FeedForward> experts;  // [n_experts]
+    Tensor keys;                       // [positions x n_kv_heads * head_dim], rotated
+    Tensor values;                     // [positions x n_kv_heads * head_dim]
   };
 
   explicit Reference(ModelConfig config) : config_(std::move(config)) {}
 
   void embed(uint32_t token, uint32_t position);
   void attention(Layer& layer, uint32_t position);                        // normed_ -> delta_
-  void feed_forward(const Layer& layer);                                  // normed_ -> delta_
+  void feed_forward(const FeedForward& ffn, std::span<float> out);        // of normed_
+  void mixture(const Layer& layer);                                       // normed_ -> delta_
   void normalize(const NormWeights& norm);                                // x_ -> normed_
-  void normalize_heads(const NormWeights& norm, std::span<float> heads);  // n x head_dim, in place
+  void normalize_heads(const NormWeights& norm, std::span<float> heads);  // in place, each or all at once
   void rotate(std::span<float> heads, uint32_t position);                 // n x head_dim, in place
   void attend(const Layer& layer, uint32_t position);                     // q_ and the cache -> mixed_
 
@@ -77,6 +83,8 @@ class Reference {
   std::vector<float> up_;        // [d_ff]
   std::vector<float> delta_;     // [d_model] what a block adds to x
   std::vector<float> attended_;  // [d_model] what attention adds, where the FFN is not to see it
+  std::vector<float> routing_;   // [n_experts] the router's probabilities
+  std::vector<float> expert_;    // [d_model] what an expert gives
   std::vector<float> logits_;    // [vocab_size]
 };
 

@@ -13,6 +13,7 @@
 
 #include "core/layout/bundle.h"
 #include "core/layout/encoding.h"
+#include "core/layout/expert.h"
 #include "core/program/activation.h"
 
 namespace tierd {
@@ -29,16 +30,19 @@ struct BufferSpec {
 };
 
 enum class StepKind : uint8_t {
-  rms_norm,      // out[i] = norm(in[row of i]) * weight          (the only steps that may pick rows)
-  layer_norm,    // out[i] = norm(in[row of i]) * weight + bias
-  add_bias,      // out[i, column …] += weight (a vector)
-  add_position,  // out[i] += weight[position + offset]
-  add,           // out[i] += in[i]
-  head_norm,     // every head of out[i, column … column + width) = norm(head) * weight + bias
-  rope,          // rotates the heads of out[i, column … column + width)
-  store_kv,      // KV cache of the layer at the position := in[i, column …]: keys, then values
-  attend,        // out[i] = attention of the queries in[i, 0 …] over the layer's KV cache
-  activate,      // out[i] = f(in[i, 0 … width))
+  rms_norm,       // out[i] = norm(in[row of i]) * weight          (the only steps that may pick rows)
+  layer_norm,     // out[i] = norm(in[row of i]) * weight + bias
+  add_bias,       // out[i, column …] += weight (a vector)
+  add_position,   // out[i] += weight[position + offset]
+  add,            // out[i] += in[i]
+  head_norm,      // every `head` values of out[i, column … column + width) = norm(them) * weight + bias
+  head_rms_norm,  // the same by RMS, without bias
+  clip,           // out[i, 0 … width) cut off at `threshold` to either side
+  route,     // out[i] = softmax of in[i] times weight [width x in's width]; all but the `picks` largest are 0
+  rope,      // rotates the heads of out[i, column … column + width)
+  store_kv,  // KV cache of the layer at the position := in[i, column …]: keys, then values
+  attend,    // out[i] = attention of the queries in[i, 0 …] over the layer's KV cache
+  activate,  // out[i] = f(in[i, 0 … width))
   activate_mul,  // out[i] = f(in[i, 0 … width)) * in[i, width … 2 width)
 };
 
@@ -48,13 +52,16 @@ struct Step {
   BufferId out = kNoBuffer;
   uint32_t column = 0;
   uint32_t width = 0;
+  uint32_t head = 0;  // values that are normed together
   TensorId weight = kNoTensor;
   TensorId bias = kNoTensor;
   uint32_t layer = 0;
   uint32_t offset = 0;
   float eps = 0;
   Activation activation = Activation::silu;
-  float threshold = 0;  // of the activation
+  float threshold = 0;  // of the activation; where values are cut off
+  uint32_t picks = 0;
+  bool sum_to_one = false;  // those that are picked
 };
 using Program = std::vector<Step>;
 
@@ -71,9 +78,21 @@ struct FeedForward {
   BufferId up = kNoBuffer;      // another, where there is a gate
 };
 
+// What whole experts are computed with, besides FeedForward: its buffers have a line for each pair of an
+// expert and a row that uses it, as many at a time as a batch may have rows.
+struct Experts {
+  uint32_t inner = 0;           // rows of gate and up
+  Encoding up = Encoding::f32;  // gate's is the site's
+  Encoding down = Encoding::f32;
+  BufferId choice = kNoBuffer;   // [rows x experts] how much of each expert's result a row gets; 0: nothing
+  BufferId inputs = kNoBuffer;   // scratch as wide as the site's input
+  BufferId results = kNoBuffer;  // scratch as wide as its output
+};
+
 // A site as its computing agent sees it. Axis row: out[i, r] = sum over c of W[r, c] * in[i, c], or, for a
 // gather, out[i] = row `token of i` of W. Axis neuron: out[i] = sum over n of hidden_n[i] * down[n]. Axis
-// channel: out[i] = sum over c of in[i, c] * column c of W.
+// channel: out[i] = sum over c of in[i, c] * column c of W. Axis expert: out[i] = sum over the experts e that
+// row i uses of choice[i, e] * down_e f(gate_e in[i]) * (up_e in[i]).
 struct SiteWork {
   std::string name;
   Axis axis = Axis::row;
@@ -83,7 +102,8 @@ struct SiteWork {
   uint32_t n_out = 0;
   uint32_t rows_per_neuron = 0;
   bool gather = false;
-  FeedForward ffn;  // of axis neuron
+  FeedForward ffn;  // of axes neuron and expert
+  Experts experts;  // of axis expert
   // Of summed axes, by number of the neuron, where it is asked for: the length of what the neuron adds to the
   // output, |hidden_n| * ||down[n]|| or |in_n| * ||column n||, whoever uses it. 0: it is not active.
   BufferId contribution = kNoBuffer;
@@ -96,6 +116,7 @@ struct SiteWork {
   bool has_blocks() const { return is_quantized(encoding) || std::ranges::any_of(encodings, is_quantized); }
   Bundle bundle() const { return {encoding, n_in, ffn.gated}; }
   Column column() const { return {encoding, n_out}; }
+  ExpertMatrices expert() const { return {n_in, experts.inner, encoding, experts.up, experts.down}; }
 };
 
 enum class RopeStyle : uint8_t { none, interleaved, half };

@@ -14,6 +14,17 @@ const TensorInfo& tensor_of(const TensorSource& source, const SitePart& part) {
   return *tensor;
 }
 
+std::vector<const TensorInfo*> tensors_of(const TensorSource& source, const StoredSite& site,
+                                          const SitePart& part) {
+  if (site.axis != Axis::expert) return {&tensor_of(source, part)};
+  std::vector<const TensorInfo*> tensors;
+  for (uint32_t expert = 0; expert < site.neurons; ++expert) {
+    tensors.push_back(source.find(tensor_of_expert(part, expert)));
+    TIERD_CHECK_MSG(tensors.back() != nullptr, part.tensor);
+  }
+  return tensors;
+}
+
 Status read_columns(const TensorSource& source, const TensorInfo& tensor, std::span<const uint32_t> columns,
                     uint64_t apart, std::span<float> out) {
   if (columns.empty()) return {};

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/model/tensor_source.h"
@@ -12,6 +13,10 @@ namespace tierd {
 
 // The tensor of a part of a site that was planned for this source.
 const TensorInfo& tensor_of(const TensorSource& source, const SitePart& part);
+
+// All of them: those of a part of experts, one an expert.
+std::vector<const TensorInfo*> tensors_of(const TensorSource& source, const StoredSite& site,
+                                          const SitePart& part);
 
 // Columns of a tensor of any encoding, decoded: value (r, columns[i]) goes to out[i * apart + r]. Reads the
 // part of each row that lies between the first and the last of them. Any thread. Errors are the source's.

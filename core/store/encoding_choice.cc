@@ -16,8 +16,23 @@ void store_all_as(StoredSite& site, Encoding encoding) {
   for (SitePart& part : site.parts) part.encoding = encoding;
 }
 
+// Of each part the source's encoding; float32 where experts differ in it.
+Status take_over_experts(StoredSite& site, const TensorTable& tensors) {
+  for (SitePart& part : site.parts) {
+    const uint32_t cols = &part == &site.parts.back() ? site.rows_per_neuron : site.n_in;
+    for (uint32_t expert = 0; expert < site.neurons; ++expert) {
+      TIERD_ASSIGN(const TensorInfo* tensor, tensors.get(tensor_of_expert(part, expert), part.rows, cols));
+      if (expert == 0) part.encoding = tensor->encoding;
+      if (tensor->encoding != part.encoding) part.encoding = Encoding::f32;
+    }
+  }
+  site.encoding = site.parts.front().encoding;
+  return {};
+}
+
 // The encodings of the source.
 Status take_over(StoredSite& site, const TensorTable& tensors) {
+  if (site.axis == Axis::expert) return take_over_experts(site, tensors);
   for (SitePart& part : site.parts) {
     const bool column_of_bundle = site.axis == Axis::neuron && &part == &site.parts.back();
     TIERD_ASSIGN(const TensorInfo* tensor, tensors.get(part.tensor, column_of_bundle ? site.n_out : part.rows,
@@ -33,7 +48,8 @@ std::optional<Encoding> asked_for(const StoredSite& site, const WriteOptions& op
 }
 
 Status store_as_asked(StoredSite& site, Encoding encoding) {
-  if (site.axis != Axis::row && is_k_quant(encoding)) {
+  const bool rows = site.axis == Axis::row || site.axis == Axis::expert;
+  if (!rows && is_k_quant(encoding)) {
     return Error{
         Code::unsupported, site.name,
         fmt::format("columns cannot be {}, whose blocks of {} run along the rows; expected f32, f16, "
@@ -44,6 +60,11 @@ Status store_as_asked(StoredSite& site, Encoding encoding) {
   if (site.axis != Axis::channel && site.n_in % block_values(encoding) != 0) {
     return Error{Code::unsupported, site.name,
                  fmt::format("rows of {} columns cannot be {}: not a multiple of {}", site.n_in,
+                             name(encoding), block_values(encoding))};
+  }
+  if (site.axis == Axis::expert && site.rows_per_neuron % block_values(encoding) != 0) {
+    return Error{Code::unsupported, site.name,
+                 fmt::format("rows of {} columns cannot be {}: not a multiple of {}", site.rows_per_neuron,
                              name(encoding), block_values(encoding))};
   }
   store_all_as(site, encoding);
@@ -64,6 +85,7 @@ Encoding of_columns(std::span<StoredSite* const> sites) {
 }
 
 void choose(Manifest& plan, StoredSite& site) {
+  if (site.axis == Axis::expert) return;
   std::vector<StoredSite*> together = {&site};
   if (site.axis == Axis::row) {
     if (site.mixed() && most_groups_together(site) == 0) store_all_as(site, Encoding::f32);

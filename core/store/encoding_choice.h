@@ -14,6 +14,7 @@ namespace tierd {
 // Sets the encodings of the plan's sites and their parts, whose shapes it checks against the tensors. What
 // `options` ask for; of what they leave open, the source's own:
 // - rows: each part its own, where each is of whole row groups; else float32, which loses nothing
+// - experts: each part its own, where that of all experts is the same; else float32
 // - columns, which have one encoding, the same in all layers of a group: the source's one, if there is one
 //   and it has columns; float32 where some are floats; else q4_0 where some are of four bits, and q8_0
 // Errors: those of the tensors, a K-quant asked for where there are columns, rows that do not fit what is

@@ -20,7 +20,9 @@ bool is_column(const StoredSite& site, const SitePart& part) {
 
 bool encoded_anew(const TensorSource& source, const StoredSite& site, const SitePart& part) {
   if (is_column(site, part) && is_quantized(part.encoding)) return true;
-  return part.encoding != Encoding::f32 && part.encoding != tensor_of(source, part).encoding;
+  return part.encoding != Encoding::f32 &&
+         std::ranges::any_of(tensors_of(source, site, part),
+                             [&](const TensorInfo* tensor) { return tensor->encoding != part.encoding; });
 }
 
 // Sums over values that are stored together, as whole blocks.
@@ -46,14 +48,13 @@ class Loss {
   std::vector<float> stored_;
 };
 
-Status add_rows(const TensorSource& source, const SitePart& part, Loss& loss) {
-  const TensorInfo& tensor = tensor_of(source, part);
+Status add_rows(const TensorSource& source, const TensorInfo& tensor, Encoding stored, Loss& loss) {
   std::vector<std::byte> encoded(encoded_bytes(tensor.encoding, tensor.cols));
   std::vector<float> values(tensor.cols);
   for (uint64_t row = 0; row < tensor.rows; ++row) {
     TIERD_TRY(source.read(tensor, row * encoded.size(), encoded));
     decode(tensor.encoding, encoded, values);
-    loss.add(part.encoding, values);
+    loss.add(stored, values);
   }
   return {};
 }
@@ -94,7 +95,8 @@ Result<float> encoding_error(const TensorSource& source, const StoredSite& site)
     if (is_column(site, part)) {
       columns = true;
     } else {
-      TIERD_TRY(add_rows(source, part, loss));
+      for (const TensorInfo* tensor : tensors_of(source, site, part))
+        TIERD_TRY(add_rows(source, *tensor, part.encoding, loss));
     }
   }
   if (columns) TIERD_TRY(add_columns(source, site, loss));

@@ -16,6 +16,9 @@ namespace {
 
 // Some kilobytes of every row of down in one read.
 constexpr uint32_t kBundlesAtOnce = 1024;
+// Of a matrix, packed at once.
+constexpr uint32_t kRowsAtOnce = 1024;
+static_assert(kRowsAtOnce % kGroupRows == 0);
 // Of a layer; they are decoded before they are encoded anew.
 constexpr uint32_t kChannelsAtOnce = 256;
 
@@ -30,6 +33,18 @@ Status read_values(const TensorSource& source, const TensorInfo& tensor, uint64_
   decode(tensor.encoding, encoded, values);
   encode(encoding, values, out);
   return {};
+}
+
+// Rows in plain order into row groups.
+void pack_groups(Encoding encoding, uint32_t rows, uint32_t cols, std::span<const std::byte> plain,
+                 std::span<std::byte> out) {
+  const uint64_t row_bytes = encoded_bytes(encoding, cols);
+  const uint64_t bytes_per_group = group_bytes(encoding, cols);
+  for (uint32_t first = 0; first < rows; first += kGroupRows) {
+    const uint32_t count = std::min(kGroupRows, rows - first);
+    pack_row_group(encoding, count, cols, plain.subspan(first * row_bytes, count * row_bytes),
+                   out.subspan(first / kGroupRows * bytes_per_group, bytes_per_group));
+  }
 }
 
 // The first extent of what lies mixed with a site's: of the first layer of its group, or its own.
@@ -53,7 +68,8 @@ ExtentPacker::ExtentPacker(const TensorSource& source, const Manifest& plan)
 
 uint32_t ExtentPacker::run_of(uint32_t extent) const {
   const Content& content = contents_[extent];
-  if (content.site == nullptr || content.site->axis == Axis::row) return 1;
+  if (content.site == nullptr) return 1;
+  if (content.site->axis == Axis::row || content.site->axis == Axis::expert) return 1;
   const StoredSite& site = *content.site;
   const uint32_t at_once = (site.axis == Axis::channel ? kChannelsAtOnce : kBundlesAtOnce) * site.stride;
   const uint32_t of_piece = site.neurons * site.stride;
@@ -70,6 +86,8 @@ Status ExtentPacker::pack(uint32_t first, uint32_t count, std::span<std::byte> o
     TIERD_TRY(pack_channels(first, count, out));
   } else if (content.site->axis == Axis::neuron) {
     TIERD_TRY(pack_bundles(first, count, out));
+  } else if (content.site->axis == Axis::expert) {
+    TIERD_TRY(pack_expert(*content.site, content.neuron, out));
   } else {
     TIERD_TRY(pack_neuron(*content.site, content.neuron, out));
   }
@@ -147,15 +165,35 @@ Status ExtentPacker::pack_neuron(const StoredSite& site, uint32_t neuron, std::s
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(rows * row_bytes);
   const std::span plain(buffer.get(), rows * row_bytes);
   TIERD_TRY(read_rows(site, neuron, plain));
-  const uint64_t bytes_per_group = group_bytes(encoding, site.n_in);
-  for (uint32_t group = 0; group < site.groups_of(neuron); ++group) {
-    const uint32_t first = group * kGroupRows;
-    const uint32_t count = std::min(kGroupRows, rows - first);
-    pack_row_group(encoding, count, site.n_in, plain.subspan(first * row_bytes, count * row_bytes),
-                   out.subspan(group * bytes_per_group, bytes_per_group));
-  }
+  pack_groups(encoding, rows, site.n_in, plain, out);
   const auto padding = out.subspan(site.neuron_bytes(neuron));
   std::fill(padding.begin(), padding.end(), std::byte{0});
+  return {};
+}
+
+Status ExtentPacker::pack_expert(const StoredSite& site, uint32_t expert, std::span<std::byte> out) const {
+  std::ranges::fill(out, std::byte{0});
+  const ExpertMatrices matrices = site.expert();
+  for (const auto& [part, offset] : {std::pair{0, uint64_t{0}}, std::pair{1, matrices.up_offset()},
+                                     std::pair{2, matrices.down_offset()}}) {
+    const TensorInfo* tensor = source_.find(tensor_of_expert(site.parts[part], expert));
+    TIERD_CHECK_MSG(tensor != nullptr, site.parts[part].tensor);
+    TIERD_TRY(pack_matrix(*tensor, site.parts[part].encoding, out.subspan(offset)));
+  }
+  return {};
+}
+
+Status ExtentPacker::pack_matrix(const TensorInfo& tensor, Encoding encoding,
+                                 std::span<std::byte> out) const {
+  const auto cols = static_cast<uint32_t>(tensor.cols);
+  const uint64_t row_bytes = encoded_bytes(encoding, cols);
+  std::vector<std::byte> plain(std::min<uint64_t>(tensor.rows, kRowsAtOnce) * row_bytes);
+  for (uint64_t row = 0; row < tensor.rows; row += kRowsAtOnce) {
+    const auto rows = static_cast<uint32_t>(std::min<uint64_t>(kRowsAtOnce, tensor.rows - row));
+    const std::span<std::byte> part = std::span(plain).first(rows * row_bytes);
+    TIERD_TRY(read_values(source_, tensor, row * cols, uint64_t{rows} * cols, encoding, part));
+    pack_groups(encoding, rows, cols, part, out.subspan(row * row_bytes));
+  }
   return {};
 }
 

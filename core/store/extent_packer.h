@@ -45,6 +45,9 @@ class ExtentPacker {
   Status pack_columns(const StoredSite& site, std::span<const SitePart> parts,
                       std::span<const uint32_t> columns, uint64_t stride, std::span<std::byte> out) const;
   Status pack_neuron(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const;
+  Status pack_expert(const StoredSite& site, uint32_t expert, std::span<std::byte> out) const;
+  // The whole tensor in row groups.
+  Status pack_matrix(const TensorInfo& tensor, Encoding encoding, std::span<std::byte> out) const;
   Status pack_resident(const ResidentTensor& resident, std::span<std::byte> out) const;
   // The rows of a neuron, in plain order and its encoding.
   Status read_rows(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const;

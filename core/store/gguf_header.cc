@@ -251,11 +251,14 @@ class GgufParser {
                             fmt::format("dimension {} is {}: no file holds such a tensor", i, extents[i]));
       }
     }
-    if (extents[2] != 1 || extents[3] != 1) {
-      return tensor_error(Code::unsupported, tensor.name, fmt::format("{} dimensions, supported are 2", n));
+    const bool experts = gguf_experts_part(tensor.name).has_value();
+    if ((extents[2] != 1 && !experts) || extents[3] != 1) {
+      return tensor_error(Code::unsupported, tensor.name,
+                          fmt::format("{} dimensions, supported are 2, and 3 of experts", n));
     }
     tensor.cols = extents[0];
-    tensor.rows = extents[1];
+    tensor.rows = extents[1] * extents[2];
+    tensor.matrices = extents[2];
     return {};
   }
 

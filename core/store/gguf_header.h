@@ -44,16 +44,17 @@ using GgufValue = std::variant<uint64_t, int64_t, double, bool, std::string, Ggu
 struct GgufTensor {
   std::string name;
   Encoding encoding = Encoding::f32;
-  uint64_t rows = 0;    // 1 for a vector
-  uint64_t cols = 0;    // GGUF's first dimension
-  uint64_t offset = 0;  // in the file
+  uint64_t rows = 0;      // 1 for a vector
+  uint64_t cols = 0;      // GGUF's first dimension
+  uint64_t matrices = 1;  // of so many experts, one after the other; the rows are those of all
+  uint64_t offset = 0;    // in the file
 };
 
 class GgufHeader {
  public:
   // Versions 2 and 3, little-endian. Checks that keys and names are unique, counts, lengths and offsets lie
   // in the file, tensors are aligned and do not overlap. Errors: corrupt with the offset or key; unsupported
-  // for other versions, big-endian files, more than two dimensions and other tensor types.
+  // for other versions, big-endian files, more than two dimensions (of experts three) and other tensor types.
   static Result<GgufHeader> read(const File& file);
 
   const std::vector<GgufTensor>& tensors() const { return tensors_; }

@@ -13,12 +13,21 @@ struct GgufNamePair {
   std::string_view theirs;
 };
 constexpr std::array kGgufNames = {
-    GgufNamePair{"embed", "token_embd"},  GgufNamePair{"out_norm", "output_norm"},
-    GgufNamePair{"head", "output"},       GgufNamePair{"attn_norm", "attn_norm"},
-    GgufNamePair{"q", "attn_q"},          GgufNamePair{"k", "attn_k"},
-    GgufNamePair{"v", "attn_v"},          GgufNamePair{"o", "attn_output"},
-    GgufNamePair{"ffn_norm", "ffn_norm"}, GgufNamePair{"gate", "ffn_gate"},
-    GgufNamePair{"up", "ffn_up"},         GgufNamePair{"down", "ffn_down"},
+    GgufNamePair{"embed", "token_embd"},
+    GgufNamePair{"out_norm", "output_norm"},
+    GgufNamePair{"head", "output"},
+    GgufNamePair{"attn_norm", "attn_norm"},
+    GgufNamePair{"q", "attn_q"},
+    GgufNamePair{"k", "attn_k"},
+    GgufNamePair{"v", "attn_v"},
+    GgufNamePair{"o", "attn_output"},
+    GgufNamePair{"ffn_norm", "ffn_norm"},
+    GgufNamePair{"gate", "ffn_gate"},
+    GgufNamePair{"up", "ffn_up"},
+    GgufNamePair{"down", "ffn_down"},
+    GgufNamePair{"q_norm", "attn_q_norm"},
+    GgufNamePair{"k_norm", "attn_k_norm"},
+    GgufNamePair{"router", "ffn_gate_inp"},
 };
 
 }  // namespace
@@ -40,6 +49,21 @@ std::optional<std::string> gguf_name(std::string_view name) {
                                   [&](const GgufNamePair& known) { return known.ours == name; });
   if (found == kGgufNames.end()) return std::nullopt;
   return fmt::format("{}{}{}", prefix, found->theirs, bias ? kBias : ".weight");
+}
+
+std::optional<std::string> gguf_experts_part(std::string_view theirs) {
+  constexpr std::string_view kLayers = "blk.", kEnding = "_exps.weight";
+  if (!theirs.starts_with(kLayers) || !theirs.ends_with(kEnding)) return std::nullopt;
+  theirs.remove_prefix(kLayers.size());
+  theirs.remove_suffix(kEnding.size());
+  const size_t dot = theirs.find('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const std::string_view name = theirs.substr(dot + 1);
+  for (const char* part : {"gate", "up", "down"}) {
+    if (name == fmt::format("ffn_{}", part))
+      return fmt::format("layers.{}.experts.*.{}", theirs.substr(0, dot), part);
+  }
+  return std::nullopt;
 }
 
 }  // namespace tierd

@@ -13,4 +13,8 @@ inline constexpr uint32_t kGgufMagic = 0x46554747;  // "GGUF"
 // "layers.3.q.bias" -> "blk.3.attn_q.bias"; nothing for a tensor that they do not have.
 std::optional<std::string> gguf_name(std::string_view ours);
 
+// A matrix of all experts of a layer, one after the other: "blk.3.ffn_up_exps.weight" ->
+// "layers.3.experts.*.up", with a star for the expert's number.
+std::optional<std::string> gguf_experts_part(std::string_view theirs);
+
 }  // namespace tierd

@@ -1,5 +1,6 @@
 #include "core/store/gguf_reader.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
@@ -151,18 +152,39 @@ Status read_from_tensors(const std::vector<Shard>& shards, ModelConfig& c) {
   return {};
 }
 
+// llama.cpp's Mixtral is "llama" with experts.
+Status read_experts(const GgufHeader& header, const std::string& prefix, ModelConfig& c) {
+  const bool mixture = c.architecture == "qwen3moe" || c.architecture == "olmoe";
+  const std::string count_key = prefix + "expert_count";
+  TIERD_ASSIGN(c.n_experts, header.u32(count_key, mixture ? std::optional<uint32_t>() : 0));
+  if (c.n_experts == 0 && mixture)
+    return header.error(Code::corrupt, count_key, "found 0, expected the number of a layer's experts");
+  if (!c.is_mixture()) return {};
+  if (c.architecture == "qwen2")
+    return header.error(Code::unsupported, count_key, "a mixture of experts of another kind than qwen3moe");
+  TIERD_ASSIGN(c.experts_per_token, header.u32(prefix + "expert_used_count"));
+  TIERD_ASSIGN(c.d_ff, header.u32(prefix + "expert_feed_forward_length", c.d_ff));
+  c.expert_weights_sum_to_one = c.architecture != "olmoe";
+  c.qk_norm = mixture;
+  c.qk_norm_wide = c.architecture == "olmoe";
+  if (c.qk_norm_wide) {
+    TIERD_ASSIGN(c.qkv_clip, header.f32(prefix + "attention.clamp_kqv", 0.0f));
+  }
+  return {};
+}
+
 Result<ModelConfig> read_config(const std::vector<Shard>& shards) {
   const GgufHeader& header = shards[0].header;
   const std::string& path = shards[0].file.path();
   ModelConfig c;
   TIERD_ASSIGN(c.architecture, header.text("general.architecture"));
-  if (c.architecture != "llama" && c.architecture != "qwen2") {
-    return header.error(Code::unsupported, "general.architecture",
-                        fmt::format("\"{}\", supported are llama and qwen2", c.architecture));
+  constexpr std::array kArchitectures = {"llama", "qwen2", "qwen3moe", "olmoe"};
+  if (std::find(kArchitectures.begin(), kArchitectures.end(), c.architecture) == kArchitectures.end()) {
+    return header.error(
+        Code::unsupported, "general.architecture",
+        fmt::format("\"{}\", supported are llama, qwen2, qwen3moe and olmoe", c.architecture));
   }
   const std::string prefix = c.architecture + ".";
-  TIERD_ASSIGN(const uint32_t experts, header.u32(prefix + "expert_count", 0));
-  if (experts != 0) return header.error(Code::unsupported, prefix + "expert_count", "a mixture of experts");
   TIERD_ASSIGN(c.name, header.text("general.name", std::filesystem::path(path).stem().string()));
   TIERD_ASSIGN(c.n_layers, header.u32(prefix + "block_count"));
   TIERD_ASSIGN(c.d_model, header.u32(prefix + "embedding_length"));
@@ -171,6 +193,7 @@ Result<ModelConfig> read_config(const std::vector<Shard>& shards) {
   TIERD_ASSIGN(c.sliding_window, header.u32(prefix + "attention.sliding_window", 0));
   TIERD_ASSIGN(c.norm_eps, header.f32(prefix + "attention.layer_norm_rms_epsilon"));
   TIERD_TRY(read_heads(header, prefix, c));
+  TIERD_TRY(read_experts(header, prefix, c));
   TIERD_TRY(read_rope(header, prefix, c.rope));
   // llama.cpp's converter permutes q and k of Llama models, and of no other, to pairs (2i, 2i + 1).
   c.position = c.architecture == "llama" ? PositionKind::rope_interleaved : PositionKind::rope_half;
@@ -179,8 +202,26 @@ Result<ModelConfig> read_config(const std::vector<Shard>& shards) {
   return c;
 }
 
+// One tensor for each expert.
+Status split_experts(const std::string& path, const GgufTensor& tensor, const std::string& part,
+                     const ModelConfig& config, uint32_t file, std::vector<TensorInfo>& tensors) {
+  if (tensor.matrices != config.n_experts) {
+    return Error{Code::corrupt, fmt::format("{}: tensor \"{}\"", path, tensor.name),
+                 fmt::format("{} matrices, the model has {} experts", tensor.matrices, config.n_experts)};
+  }
+  const uint64_t rows = tensor.rows / tensor.matrices;
+  const uint64_t bytes = encoded_bytes(tensor.encoding, rows * tensor.cols);
+  for (uint32_t expert = 0; expert < config.n_experts; ++expert) {
+    std::string name = part;
+    name.replace(name.find('*'), 1, std::to_string(expert));
+    tensors.push_back(
+        {std::move(name), tensor.encoding, rows, tensor.cols, file, tensor.offset + expert * bytes});
+  }
+  return {};
+}
+
 // Tensors of the architecture get our names; any other keeps its own, for the error.
-std::vector<TensorInfo> list_tensors(const std::vector<Shard>& shards, const ModelConfig& config) {
+Result<std::vector<TensorInfo>> list_tensors(const std::vector<Shard>& shards, const ModelConfig& config) {
   std::unordered_map<std::string, std::string> names;  // theirs -> ours
   for (const TensorSpec& spec : required_tensors(config))
     names.emplace(gguf_name(spec.name).value_or(spec.name), spec.name);
@@ -188,6 +229,10 @@ std::vector<TensorInfo> list_tensors(const std::vector<Shard>& shards, const Mod
   for (uint32_t i = 0; i < shards.size(); ++i) {
     for (const GgufTensor& tensor : shards[i].header.tensors()) {
       if (tensor.name == kRopeDivisors) continue;
+      if (const auto part = gguf_experts_part(tensor.name); part && config.is_mixture()) {
+        TIERD_TRY(split_experts(shards[i].file.path(), tensor, *part, config, i, tensors));
+        continue;
+      }
       const auto ours = names.find(tensor.name);
       tensors.push_back({ours == names.end() ? tensor.name : ours->second, tensor.encoding, tensor.rows,
                          tensor.cols, i, tensor.offset});
@@ -203,7 +248,7 @@ Result<std::unique_ptr<TensorSource>> open_gguf(File file, const SourceOptions& 
   SourceParts parts;
   parts.path = shards[0].file.path();
   TIERD_ASSIGN(parts.config, read_config(shards));
-  parts.tensors = list_tensors(shards, parts.config);
+  TIERD_ASSIGN(parts.tensors, list_tensors(shards, parts.config));
   TIERD_ASSIGN(FoundVocab chosen, read_chosen_vocab(parts.config.vocab_size, options));
   parts.companions = std::move(chosen.files);
   parts.vocab = std::move(chosen.vocab);

@@ -143,6 +143,47 @@ Status read_qwen2_window(const JsonFields& f, ModelConfig& c) {
   return {};
 }
 
+// Every layer a mixture, with experts of one width.
+Status read_experts(const JsonFields& f, const char* count_key, const char* ff_key, ModelConfig& c) {
+  TIERD_ASSIGN(c.n_experts, f.u32(count_key));
+  TIERD_TRY(unless(c.n_experts != 0, f, count_key, "found 0, expected the number of a layer's experts"));
+  TIERD_ASSIGN(c.experts_per_token, f.u32("num_experts_per_tok"));
+  TIERD_ASSIGN(c.d_ff, f.u32(ff_key));
+  return {};
+}
+
+Status read_mixtral(const JsonFields& f, ModelConfig& c) {
+  TIERD_TRY(read_experts(f, "num_local_experts", "intermediate_size", c));
+  c.expert_weights_sum_to_one = true;
+  TIERD_ASSIGN(c.sliding_window, f.u32("sliding_window", 0));
+  return {};
+}
+
+Status read_qwen3_moe(const json& root, const JsonFields& f, ModelConfig& c) {
+  TIERD_TRY(read_experts(f, "num_experts", "moe_intermediate_size", c));
+  TIERD_ASSIGN(c.expert_weights_sum_to_one, f.flag("norm_topk_prob", false));
+  TIERD_ASSIGN(const uint32_t step, f.u32("decoder_sparse_step", 1));
+  TIERD_TRY(unless(step == 1, f, "decoder_sparse_step",
+                   fmt::format("{}, supported is 1: every layer a mixture", step)));
+  const auto dense = root.find("mlp_only_layers");
+  TIERD_TRY(unless(dense == root.end() || dense->empty(), f, "mlp_only_layers",
+                   "layers without experts, supported is an empty list"));
+  c.qk_norm = true;
+  TIERD_ASSIGN(const bool bias, f.flag("attention_bias", false));
+  c.qkv_bias = c.o_bias = bias;
+  return read_qwen2_window(f, c);
+}
+
+Status read_olmoe(const JsonFields& f, ModelConfig& c) {
+  TIERD_TRY(read_experts(f, "num_experts", "intermediate_size", c));
+  TIERD_ASSIGN(c.expert_weights_sum_to_one, f.flag("norm_topk_prob", false));
+  TIERD_ASSIGN(c.qkv_clip, f.f32("clip_qkv", 0.0f));
+  c.qk_norm = c.qk_norm_wide = true;
+  TIERD_ASSIGN(const bool bias, f.flag("attention_bias", false));
+  c.qkv_bias = c.o_bias = bias;
+  return {};
+}
+
 Status read_llama_family(const json& root, const JsonFields& f, ModelConfig& c) {
   TIERD_TRY(read_shape(f, "intermediate_size", c));
   TIERD_TRY(read_rope(f, kAllRotary, c));
@@ -160,9 +201,15 @@ Status read_llama_family(const json& root, const JsonFields& f, ModelConfig& c) 
     // An absent key means the default, null means no window.
     const bool none = root.contains("sliding_window") && !f.has("sliding_window");
     TIERD_ASSIGN(c.sliding_window, f.u32("sliding_window", none ? 0 : kMistralDefaultWindow));
-  } else {
+  } else if (c.architecture == "qwen2") {
     c.qkv_bias = true;
     TIERD_TRY(read_qwen2_window(f, c));
+  } else if (c.architecture == "mixtral") {
+    TIERD_TRY(read_mixtral(f, c));
+  } else if (c.architecture == "qwen3_moe") {
+    TIERD_TRY(read_qwen3_moe(root, f, c));
+  } else {
+    TIERD_TRY(read_olmoe(f, c));
   }
   return read_layer_types(root, f, c);
 }
@@ -259,7 +306,7 @@ Result<ModelConfig> read_hf_config(const std::string& path) {
   TIERD_ASSIGN(c.architecture, f.text("model_type"));
   TIERD_TRY(unless(!f.has("quantization_config"), f, "quantization_config",
                    "quantized checkpoints are not read, convert to BF16, F16 or GGUF"));
-  constexpr std::array kLlamaFamily = {"llama", "mistral", "qwen2"};
+  constexpr std::array kLlamaFamily = {"llama", "mistral", "qwen2", "mixtral", "qwen3_moe", "olmoe"};
   if (std::find(kLlamaFamily.begin(), kLlamaFamily.end(), c.architecture) != kLlamaFamily.end()) {
     TIERD_TRY(read_llama_family(root, f, c));
   } else if (c.architecture == "opt") {
@@ -271,9 +318,11 @@ Result<ModelConfig> read_hf_config(const std::string& path) {
   } else if (c.architecture == "phi") {
     TIERD_TRY(read_phi(f, c));
   } else {
-    return f.error(Code::unsupported, "model_type",
-                   fmt::format("\"{}\", supported are llama, mistral, qwen2, opt, falcon, persimmon and phi",
-                               c.architecture));
+    return f.error(
+        Code::unsupported, "model_type",
+        fmt::format("\"{}\", supported are llama, mistral, qwen2, mixtral, qwen3_moe, olmoe, opt, falcon, "
+                    "persimmon and phi",
+                    c.architecture));
   }
   TIERD_TRY(validate(c, path));
   return c;

@@ -39,7 +39,11 @@ constexpr std::array<NamePair, 8> kModelNames = {{
     {"ln_f", "out_norm"},
     {"lm_head", "head"},
 }};
-constexpr std::array<NamePair, 26> kLayerNames = {{
+constexpr std::array<NamePair, 30> kLayerNames = {{
+    {"block_sparse_moe.gate", "router"},
+    {"mlp.gate", "router"},
+    {"self_attn.q_norm", "q_norm"},
+    {"self_attn.k_norm", "k_norm"},
     {"self_attn.query_key_value", "qkv"},
     {"self_attention.query_key_value", "qkv"},
     {"self_attn.q_layernorm", "q_norm"},
@@ -68,6 +72,16 @@ constexpr std::array<NamePair, 26> kLayerNames = {{
     {"fc2", "down"},
 }};
 
+// Of one expert of a mixture.
+constexpr std::array<NamePair, 6> kExpertNames = {{
+    {"w1", "gate"},
+    {"w3", "up"},
+    {"w2", "down"},
+    {"gate_proj", "gate"},
+    {"up_proj", "up"},
+    {"down_proj", "down"},
+}};
+
 bool take_prefix(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
   text.remove_prefix(prefix.size());
@@ -81,14 +95,14 @@ bool take_suffix(std::string_view& text, std::string_view suffix) {
 }
 
 // "12.self_attn.q_proj" -> 12, leaving "self_attn.q_proj".
-std::optional<uint32_t> take_layer(std::string_view& text) {
-  uint32_t layer = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), layer);
+std::optional<uint32_t> take_number(std::string_view& text) {
+  uint32_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
   const auto digits = static_cast<size_t>(end - text.data());
   if (failed != std::errc{} || digits == text.size() || *end != '.') return std::nullopt;
   if (digits > 1 && text[0] == '0') return std::nullopt;
   text.remove_prefix(digits + 1);
-  return layer;
+  return number;
 }
 
 template <size_t n>
@@ -97,6 +111,17 @@ std::optional<std::string> translate(const std::array<NamePair, n>& names, std::
     if (pair.theirs == theirs) return std::string(pair.ours);
   }
   return std::nullopt;
+}
+
+// "mlp.experts.3.up_proj" -> "experts.3.up".
+std::optional<std::string> expert_name(std::string_view theirs) {
+  if (!take_prefix(theirs, "mlp.experts.") && !take_prefix(theirs, "block_sparse_moe.experts."))
+    return std::nullopt;
+  const auto expert = take_number(theirs);
+  if (!expert) return std::nullopt;
+  const auto name = translate(kExpertNames, theirs);
+  if (!name) return std::nullopt;
+  return fmt::format("experts.{}.{}", *expert, *name);
 }
 
 // Our name of a tensor; its own where it has none, so that errors can say it.
@@ -109,10 +134,11 @@ std::string our_name(std::string_view theirs) {
   std::string prefix;
   std::optional<std::string> name;
   if (take_prefix(rest, "layers.") || take_prefix(rest, "h.")) {
-    const auto layer = take_layer(rest);
+    const auto layer = take_number(rest);
     if (!layer) return std::string(theirs);
     prefix = fmt::format("layers.{}.", *layer);
     name = translate(kLayerNames, rest);
+    if (!name) name = expert_name(rest);
   } else {
     name = translate(kModelNames, rest);
   }

@@ -14,6 +14,7 @@
 #include "core/base/result.h"
 #include "core/layout/bundle.h"
 #include "core/layout/encoding.h"
+#include "core/layout/expert.h"
 #include "core/layout/row_group.h"
 #include "core/message/extent_table.h"
 #include "core/model/config.h"
@@ -21,7 +22,7 @@
 
 namespace tierd {
 
-inline constexpr uint32_t kStoreFormat = 5;
+inline constexpr uint32_t kStoreFormat = 6;
 inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kDataFile = "weights.bin";
 inline constexpr std::string_view kChecksumFile = "checksums.bin";
@@ -55,7 +56,8 @@ enum class OpGroup : uint8_t {
   up,  // gate, then up, where the model is gated; otherwise up
   down,
   head,
-  ffn,  // gate, up and down, cut into neurons
+  ffn,      // gate, up and down, cut into neurons
+  experts,  // gate, up and down of each expert of a mixture
 };
 std::string_view name(OpGroup group);
 
@@ -64,6 +66,9 @@ inline constexpr uint64_t kPaddingPercent = 3;
 constexpr bool within_padding(uint64_t padding, uint64_t bytes) {
   return padding * 100 <= kPaddingPercent * bytes;
 }
+
+// Of one expert: what a slot may hold, and a read bring.
+inline constexpr uint64_t kLargestExpertBytes = 1u << 30;
 
 // Layers whose channels of one number lie side by side: at most, of any store.
 inline constexpr uint32_t kMostLayersOfGroup = 1024;
@@ -74,16 +79,19 @@ constexpr uint32_t layers_of_group(uint32_t n_layers, uint32_t layer_group, uint
 
 // One stacked tensor of a site.
 struct SitePart {
-  std::string tensor;  // our name, e.g. "layers.3.q"
-  uint32_t rows = 0;
+  std::string tensor;                 // our name, e.g. "layers.3.q"; of experts, "layers.3.experts.*.up"
+  uint32_t rows = 0;                  // of experts, of each
   Encoding encoding = Encoding::f32;  // as the store keeps it
 };
+// The name of the part's tensor in one expert.
+std::string tensor_of_expert(const SitePart& part, uint32_t expert);
 
 // Axis row: a dense operator, its parts stacked along the output rows, cut into neurons of `rows_per_neuron`
 // rows (a multiple of 16; the last neuron may have fewer). Where its parts differ in encoding, each begins
 // with a neuron, so that a neuron has one. Axis neuron: gate, up and down, neuron i a bundle. Axis channel:
-// the parts stacked likewise, neuron i their column i.
-// Neuron i is extent first_extent + stride * i. Of pieces, p of neuron i is extent first_extent + p * neurons
+// the parts stacked likewise, neuron i their column i. Axis expert: neuron i is gate, up and down of expert
+// i, each of which may have an encoding of its own. Neuron i is extent first_extent + stride * i. Of pieces,
+// p of neuron i is extent first_extent + p * neurons
 // + i. With closest friends the stride is 2, and what lies behind neuron i is a copy of friends[i]. Of
 // channels it is the layers of the group, whose sites begin one extent after the other.
 struct StoredSite {
@@ -91,10 +99,11 @@ struct StoredSite {
   OpGroup group = OpGroup::qkv;
   Axis axis = Axis::row;
   uint32_t layer = kNoLayer;
-  Encoding encoding = Encoding::f32;  // of the first part; on other axes than row, of all
+  Encoding encoding = Encoding::f32;  // of the first part; on axes neuron and channel, of all
   uint32_t n_in = 0;
-  uint32_t n_out = 0;            // axes row and channel: the sum of the parts' rows
-  uint32_t rows_per_neuron = 0;  // axis neuron: 1, of each part; axis channel: 0
+  uint32_t n_out = 0;  // axes row and channel: the sum of the parts' rows
+  // Axis neuron: 1, of each part; axis channel: 0; axis expert: of gate and up, and columns of down.
+  uint32_t rows_per_neuron = 0;
   uint32_t neurons = 0;
   uint32_t first_extent = 0;
   uint32_t stride = 1;
@@ -129,9 +138,12 @@ struct StoredSite {
   }
   Bundle bundle() const { return {encoding, n_in, parts.size() == 3}; }
   Column column() const { return {encoding, n_out}; }
+  ExpertMatrices expert() const {
+    return {n_in, rows_per_neuron, parts[0].encoding, parts[1].encoding, parts[2].encoding};
+  }
   // Of which a neuron has a column; of the others, if any, it has rows.
   std::span<const SitePart> column_parts() const {
-    return std::span(parts).last(axis == Axis::row ? 0 : axis == Axis::neuron ? 1 : parts.size());
+    return std::span(parts).last(axis == Axis::neuron ? 1 : axis == Axis::channel ? parts.size() : 0);
   }
   // Blocks of sources run along their rows: columns of blocks are always encoded anew.
   bool columns_of_blocks() const { return !column_parts().empty() && is_quantized(encoding); }
@@ -144,6 +156,8 @@ struct StoredSite {
         return bundle().bytes();
       case Axis::channel:
         return column().bytes();
+      case Axis::expert:
+        return expert().bytes();
     }
     return groups_of(neuron) * group_bytes(encoding_of(neuron), n_in);
   }
@@ -156,19 +170,22 @@ struct StoredSite {
         return uint64_t{neurons} * bundle().pieces() * bundle().row_bytes();
       case Axis::channel:
         return uint64_t{neurons} * encoded_bytes(encoding, column().values());
+      case Axis::expert:
+        return neurons * expert().tensor_bytes();
     }
     uint64_t bytes = 0;
     for (const SitePart& part : parts) bytes += part.rows * encoded_bytes(part.encoding, n_in);
     return bytes;
   }
-  // Of each of a neuron's extents, padding included: to 4096 for rows, which direct I/O brings to their
-  // place. Bundles and columns are padded so where that costs at most 3 %, and else lie packed (CONTRACTS,
-  // rule 6), as pieces do.
+  // Of each of a neuron's extents, padding included: to 4096 for rows and experts, which direct I/O brings to
+  // their place. Bundles and columns are padded so where that costs at most 3 %, and else lie packed
+  // (CONTRACTS, rule 6), as pieces do.
   uint64_t extent_bytes(uint32_t neuron) const {
     if (pieces > 1) return bundle().piece_bytes();
     const uint64_t bytes = neuron_bytes(neuron);
     const uint64_t padded = align_up(bytes, kDirectIoAlignment);
-    return axis == Axis::row || within_padding(padded - bytes, bytes) ? padded : bytes;
+    const bool large = axis == Axis::row || axis == Axis::expert;
+    return large || within_padding(padded - bytes, bytes) ? padded : bytes;
   }
   uint32_t extent_of(uint32_t neuron, uint32_t piece) const {
     return first_extent + piece * neurons + stride * neuron;

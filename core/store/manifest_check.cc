@@ -174,20 +174,24 @@ class Checker {
     }
     if (!site.encoding_error && site.columns_of_blocks())
       return bad(key + ".encoding_error", "is null, but its columns are encoded anew");
-    if (site.axis != Axis::row && is_k_quant(site.encoding))
+    const bool rows = site.axis == Axis::row || site.axis == Axis::expert;
+    if (!rows && is_k_quant(site.encoding))
       return bad(key + ".encoding", fmt::format("{} goes with rows alone", name(site.encoding)));
-    if (site.encoding != site.parts.front().encoding || (site.axis != Axis::row && site.mixed())) {
+    if (site.encoding != site.parts.front().encoding || (!rows && site.mixed())) {
       return bad(key + ".encoding",
                  fmt::format("is {}, which is not that of its parts", name(site.encoding)));
     }
     if (site.axis == Axis::channel) return check_channels(key, site);
     for (const SitePart& part : site.parts) {
-      if (site.n_in % block_values(part.encoding) != 0) {
+      const bool down = site.axis == Axis::expert && &part == &site.parts.back();
+      const uint32_t cols = down ? manifest_.config.d_ff : site.n_in;
+      if (cols % block_values(part.encoding) != 0) {
         return bad(key + ".encoding",
-                   fmt::format("{} does not fit rows of {} columns", name(part.encoding), site.n_in));
+                   fmt::format("{} does not fit rows of {} columns", name(part.encoding), cols));
       }
     }
     if (site.axis == Axis::neuron) return check_bundles(key, site);
+    if (site.axis == Axis::expert) return check_experts(key, site);
     const uint64_t padded_rows = align_up(site.n_out, kGroupRows);
     if (site.rows_per_neuron == 0 || site.rows_per_neuron % kGroupRows != 0 ||
         site.rows_per_neuron > padded_rows) {
@@ -221,6 +225,18 @@ class Checker {
     if (manifest_.bundling == Bundling::closest_friend) {
       const std::string fault = fault_of_friends(site.friends, site.neurons);
       if (!fault.empty()) return bad(fmt::format("friends ({})", site.name), fault);
+    }
+    return use_neurons(site);
+  }
+
+  Status check_experts(const std::string& key, const StoredSite& site) {
+    const ModelConfig& config = manifest_.config;
+    if (site.rows_per_neuron != config.d_ff)
+      return differs(key + ".rows_per_neuron", site.rows_per_neuron, config.d_ff);
+    if (site.neurons != config.n_experts) return differs(key + ".neurons", site.neurons, config.n_experts);
+    if (site.expert().bytes() > kLargestExpertBytes) {
+      return bad(key, fmt::format("experts of {} bytes, expected at most {}", site.expert().bytes(),
+                                  kLargestExpertBytes));
     }
     return use_neurons(site);
   }

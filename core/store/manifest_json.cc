@@ -27,7 +27,7 @@ constexpr std::string_view kChecksumHead = "{\"xxh3\": \"";
 constexpr std::string_view kChecksumTail = "\",\n";
 constexpr size_t kFirstLineBytes = kChecksumHead.size() + 16 + kChecksumTail.size();
 
-constexpr std::array<std::string_view, 3> kAxisNames = {"row", "neuron", "channel"};
+constexpr std::array<std::string_view, 4> kAxisNames = {"row", "neuron", "channel", "expert"};
 
 ordered_json to_json(const StoredSite& site) {
   ordered_json out = {
@@ -101,8 +101,8 @@ Status read_optional(const ManifestFields& fields, std::string_view key, uint32_
 }
 
 std::optional<OpGroup> group_by_name(std::string_view text) {
-  for (const OpGroup group :
-       {OpGroup::embed, OpGroup::qkv, OpGroup::o, OpGroup::up, OpGroup::down, OpGroup::head, OpGroup::ffn}) {
+  for (const OpGroup group : {OpGroup::embed, OpGroup::qkv, OpGroup::o, OpGroup::up, OpGroup::down,
+                              OpGroup::head, OpGroup::ffn, OpGroup::experts}) {
     if (name(group) == text) return group;
   }
   return std::nullopt;
@@ -127,7 +127,7 @@ Status from_json(const ManifestFields& fields, StoredSite& site) {
   TIERD_TRY(fields.read("axis", text));
   const auto axis = std::ranges::find(kAxisNames, text);
   if (axis == kAxisNames.end())
-    return fields.error("axis", fmt::format("is '{}', expected row, neuron or channel", text));
+    return fields.error("axis", fmt::format("is '{}', expected row, neuron, channel or expert", text));
   site.axis = static_cast<Axis>(axis - kAxisNames.begin());
   TIERD_TRY(read_encoding(fields, site.encoding));
   TIERD_TRY(read_optional(fields, "layer", site.layer));

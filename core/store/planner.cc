@@ -16,7 +16,8 @@
 namespace tierd {
 namespace {
 
-constexpr std::array<std::string_view, 7> kGroupNames = {"embed", "qkv", "o", "up", "down", "head", "ffn"};
+constexpr std::array<std::string_view, 8> kGroupNames = {"embed", "qkv",  "o",   "up",
+                                                         "down",  "head", "ffn", "experts"};
 constexpr std::array<std::string_view, 3> kLayoutNames = {"row", "neuron", "channel-group"};
 constexpr std::array<std::string_view, 3> kBundlingNames = {"row-column", "none", "closest-friend"};
 
@@ -94,6 +95,7 @@ void place(Manifest& plan, StoredSite& site, uint64_t target_bytes) {
     case Axis::row:
       return place_rows(plan, site, target_bytes);
     case Axis::neuron:
+    case Axis::expert:
       return place_bundles(plan, site);
     case Axis::channel:
       if (site.layer % plan.layer_group == 0) place_channels(plan, layer_group_of(plan.sites, site));
@@ -158,6 +160,11 @@ Status set_friends(Manifest& plan, const FriendTables& tables) {
 
 }  // namespace
 
+std::string tensor_of_expert(const SitePart& part, uint32_t expert) {
+  const size_t star = part.tensor.find('*');
+  return part.tensor.substr(0, star) + std::to_string(expert) + part.tensor.substr(star + 1);
+}
+
 std::string_view name(OpGroup group) {
   return kGroupNames[static_cast<size_t>(group)];
 }
@@ -190,13 +197,22 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bu
   std::vector<StoredSite> sites;
   sites.push_back(make_site(OpGroup::embed, kNoLayer, d, {{"embed", config.vocab_size}}));
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
+    const size_t of_layer = sites.size();
     std::vector<SitePart> up;
     if (config.gated) up.push_back({"gate", config.d_ff});
     up.push_back({"up", config.d_ff});
     sites.push_back(make_site(OpGroup::qkv, layer, d,
                               {{"q", config.q_dim()}, {"k", config.kv_dim()}, {"v", config.kv_dim()}}));
     sites.push_back(make_site(OpGroup::o, layer, config.q_dim(), {{"o", d}}));
-    if (layout == Layout::neuron) {
+    if (config.is_mixture()) {
+      const std::vector<SitePart> parts = {
+          {"experts.*.gate", config.d_ff}, {"experts.*.up", config.d_ff}, {"experts.*.down", d}};
+      StoredSite& experts = sites.emplace_back(make_site(OpGroup::experts, layer, d, parts));
+      experts.axis = Axis::expert;
+      experts.n_out = d;
+      experts.rows_per_neuron = config.d_ff;
+      experts.neurons = config.n_experts;
+    } else if (layout == Layout::neuron) {
       up.push_back({"down", config.d_ff});
       StoredSite& ffn = sites.emplace_back(make_site(OpGroup::ffn, layer, d, std::move(up)));
       ffn.axis = Axis::neuron;
@@ -205,12 +221,13 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bu
       ffn.neurons = config.d_ff;
       if (bundling == Bundling::none) ffn.pieces = ffn.bundle().pieces();
       if (bundling == Bundling::closest_friend) ffn.stride = 2;
-      continue;
+    } else {
+      sites.push_back(make_site(OpGroup::up, layer, d, std::move(up)));
+      sites.push_back(make_site(OpGroup::down, layer, config.d_ff, {{"down", d}}));
     }
-    sites.push_back(make_site(OpGroup::up, layer, d, std::move(up)));
-    sites.push_back(make_site(OpGroup::down, layer, config.d_ff, {{"down", d}}));
     if (layout != Layout::channel_group) continue;
-    for (StoredSite& site : std::span(sites).last(4)) {
+    for (StoredSite& site : std::span(sites).subspan(of_layer)) {
+      if (site.axis == Axis::expert) continue;
       site.axis = Axis::channel;
       site.neurons = site.n_in;
       site.stride = layers_of_group(config.n_layers, layer_group, layer);
@@ -225,7 +242,11 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bu
 std::vector<TensorSpec> resident_shapes(const ModelConfig& config) {
   std::unordered_set<std::string> in_sites;
   for (const StoredSite& site : site_shapes(config, Layout::row)) {
-    for (const SitePart& part : site.parts) in_sites.insert(part.tensor);
+    for (const SitePart& part : site.parts) {
+      if (site.axis != Axis::expert) in_sites.insert(part.tensor);
+      for (uint32_t e = 0; site.axis == Axis::expert && e < site.neurons; ++e)
+        in_sites.insert(tensor_of_expert(part, e));
+    }
   }
   std::vector<TensorSpec> resident;
   for (TensorSpec& spec : required_tensors(config)) {
@@ -256,6 +277,11 @@ uint32_t groups_per_neuron(uint64_t bytes_per_group, uint32_t groups, uint64_t t
 Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorInfo> tensors,
                              const WriteOptions& options) {
   TIERD_TRY(check_options(options));
+  if (config.is_mixture() && options.layout == Layout::neuron) {
+    return Error{
+        Code::unsupported, "layout",
+        "'neuron' cuts a layer's one feed-forward network; experts of a mixture are kept whole: 'row'"};
+  }
   const TensorTable table(tensors);
   Manifest plan;
   plan.config = config;
@@ -265,6 +291,12 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
   plan.sites = site_shapes(config, plan.layout, plan.bundling, plan.layer_group);
   TIERD_TRY(set_friends(plan, options.friends));
   TIERD_TRY(choose_encodings(plan, table, options));
+  for (const StoredSite& site : plan.sites) {
+    if (site.axis != Axis::expert || site.expert().bytes() <= kLargestExpertBytes) continue;
+    return Error{Code::unsupported, site.name,
+                 fmt::format("experts of {} bytes, supported are up to {}", site.expert().bytes(),
+                             kLargestExpertBytes)};
+  }
   for (const StoredSite& site : plan.sites) {
     if (site.alias_of == kNoSite) plan.tensor_bytes += site.tensor_bytes();
   }

@@ -146,7 +146,7 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
   site.layer = static_cast<uint16_t>(fields.number(object, "layer", UINT16_MAX));
   site.op_group = static_cast<uint16_t>(fields.number(object, "op_group", UINT16_MAX));
   site.layer_group = static_cast<uint16_t>(fields.number(object, "layer_group", UINT16_MAX));
-  site.axis = static_cast<Axis>(fields.number(object, "axis", static_cast<uint64_t>(Axis::channel)));
+  site.axis = static_cast<Axis>(fields.number(object, "axis", static_cast<uint64_t>(Axis::expert)));
   site.encoding = static_cast<uint16_t>(fields.number(object, "encoding", UINT16_MAX));
   site.given = fields.flag(object, "given");
   if (fields.flag(object, "measurable")) site.contribution.offset = 0;  // nobody looks there
@@ -210,7 +210,7 @@ void check_sites(Fields& fields, const TraceHeader& header) {
       return fields.fail("max_rows", "is too large");
     if (header.sites.size() > header.max_units)
       return fields.fail("max_units", "is less than there are sites");
-    const uint64_t run = std::min(site.n, kPartialNeurons);
+    const uint64_t run = std::min(site.n, partial_neurons(site.axis));
     if (std::max<uint64_t>(site.n, run * site.pieces) > header.max_units)
       return fields.fail("max_units", "is less than the neurons of a site");
     for (const auto& slots : header.slots) {
@@ -219,7 +219,7 @@ void check_sites(Fields& fields, const TraceHeader& header) {
     for (const Scheduler::ComputeUnit& unit : header.scheduler.units) {
       if (unit.memory.reserved[s] > (site.domain == s ? site.n : 0))
         return fields.fail("reserved", "are more than neurons");
-      if ((is_summed(site.axis) ? run : 1) * site.slot_bytes > unit.memory.block_bytes)
+      if (run * site.slot_bytes > unit.memory.block_bytes)
         return fields.fail("block_bytes", "is less than what is computed together");
     }
   }

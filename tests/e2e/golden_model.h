@@ -13,6 +13,7 @@
 #include "core/engine/session.h"
 #include "core/store/file.h"
 #include "core/store/safetensors.h"
+#include "core/store/source.h"
 #include "tools/assembly/runtime.h"
 
 namespace tierd {
@@ -41,6 +42,12 @@ inline std::string golden_path(const std::string& name) {
     if (entry.path().extension() == ".gguf" && (first.empty() || path < first)) first = path;
   }
   return first.empty() ? golden_folder(name) : first;
+}
+
+inline bool golden_is_mixture(const std::string& name) {
+  const auto source = open_source(golden_path(name));
+  EXPECT_TRUE(source.ok()) << source.error().line();
+  return (*source)->config().is_mixture();
 }
 
 struct Golden {

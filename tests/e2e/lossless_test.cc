@@ -137,7 +137,8 @@ TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRunInBundles) {
 // Every matrix by its input channels.
 TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRunInChannels) {
   static const std::set<std::string> kinds = {
-      "llama2", "llama2-bf16", "gguf-llama-q4_0", "llama-odd-sizes", "opt", "falcon-grouped", "phi"};
+      "llama2",         "llama2-bf16", "gguf-llama-q4_0", "llama-odd-sizes", "opt",
+      "falcon-grouped", "phi",         "qwen3-moe"};
   if (kinds.count(GetParam()) == 0) GTEST_SKIP() << "cut as another one is";
   every_way_sums_alike("channel-group", [](Config& config, uint32_t turn) { config.layer_group = 1 + turn; });
 }

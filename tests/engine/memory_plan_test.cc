@@ -88,6 +88,8 @@ TEST(MemoryPlan, EveryShapeAtEveryCapacity) {
   for (const std::string& shape : known_shapes()) {
     for (const auto& [encoding, layout] : {Cut{Encoding::q4_0, Layout::row}, Cut{Encoding::f16, Layout::row},
                                            Cut{Encoding::f16, Layout::neuron}}) {
+      if (layout == Layout::neuron && read_shape(shape)->is_mixture())
+        continue;  // its experts are kept whole
       SCOPED_TRACE(shape + " " + std::string(name(encoding)) + " " + std::string(name(layout)));
       const Manifest manifest = store_of(shape, encoding, layout);
       const auto all = plan_memory(manifest, request_of(manifest, {}));

@@ -22,6 +22,28 @@ std::vector<StepKind> kinds(const Program& program) {
 
 using Kinds = std::vector<StepKind>;
 
+TEST(ModelPlan, ALayerOfAMixture) {
+  const Manifest manifest = manifest_of(small_mixture());
+  const ModelPlan plan = plan_model(manifest, {.max_rows = 8, .context = 16});
+  ASSERT_EQ(plan.sites.size(), 2u + 2u * 3u);
+  EXPECT_EQ(kinds(plan.compute.sites[1].after),
+            (Kinds{StepKind::head_rms_norm, StepKind::head_rms_norm, StepKind::clip, StepKind::rope,
+                   StepKind::store_kv, StepKind::attend}));
+  EXPECT_EQ(plan.compute.sites[1].after[0].head, 64u);  // over all heads
+  const Site& site = plan.sites[3];
+  EXPECT_TRUE(site.chosen());
+  EXPECT_TRUE(site.choice.there());
+  EXPECT_EQ(site.n, 6u);
+  const SiteWork& experts = plan.compute.sites[3];
+  EXPECT_EQ(kinds(experts.before), (Kinds{StepKind::rms_norm, StepKind::route}));
+  EXPECT_EQ(experts.before[1].picks, 2u);
+  EXPECT_EQ(manifest.resident[experts.before[1].weight].name, "layers.0.router");
+  EXPECT_EQ(kinds(experts.after), (Kinds{StepKind::add}));
+  EXPECT_EQ(site.bytes[5], experts.expert().bytes());
+  // gate and up side by side, each in whole row groups
+  EXPECT_GE(plan.compute.buffers[experts.ffn.up].width, 2u * 48u);
+}
+
 TEST(ModelPlan, ALlamaLayer) {
   const Manifest manifest = manifest_of(small_llama());
   const ModelPlan plan = plan_model(manifest, {.max_rows = 8, .logit_rows = 2, .context = 16});

@@ -18,8 +18,8 @@ import gguf
 import numpy as np
 import torch
 from safetensors.torch import save_file
-from transformers import (AutoModelForCausalLM, FalconConfig, LlamaConfig, MistralConfig, OPTConfig,
-                          PersimmonConfig, PhiConfig, Qwen2Config)
+from transformers import (AutoModelForCausalLM, FalconConfig, LlamaConfig, MistralConfig, MixtralConfig,
+                          OlmoeConfig, OPTConfig, PersimmonConfig, PhiConfig, Qwen2Config, Qwen3MoeConfig)
 from transformers.activations import ACT2FN
 
 N_TOKENS = 24
@@ -85,6 +85,7 @@ LLAMA3_ROPE = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "hi
 LLAMA3 = {"rope_theta": 500000.0, "rope_scaling": LLAMA3_ROPE, "max_position_embeddings": 512}
 QWEN2 = {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "rope_theta": 1000000.0,
          "rms_norm_eps": 1e-6, "use_sliding_window": False, "max_window_layers": 2}  # fmt: skip
+QWEN2_WINDOW = {"use_sliding_window": False, "sliding_window": None, "max_window_layers": 2}
 LLAMA2_CONFIG = llama(num_key_value_heads=4)
 
 # name: config.json as models on the hub have it. "sliding_window" of qwen2 is inert, and must stay so.
@@ -113,6 +114,15 @@ HUGGING_FACE = {
     "persimmon": persimmon(),
     "persimmon-f16": persimmon(),
     "phi": phi(),
+    "mixtral": llama(architectures=["MixtralForCausalLM"], model_type="mixtral", num_local_experts=4,
+                     num_experts_per_tok=2, intermediate_size=48, sliding_window=None),
+    "mixtral-bf16": llama(architectures=["MixtralForCausalLM"], model_type="mixtral", num_local_experts=4,
+                          num_experts_per_tok=2, intermediate_size=48, sliding_window=None),
+    "qwen3-moe": llama(architectures=["Qwen3MoeForCausalLM"], model_type="qwen3_moe", num_experts=8,
+                       num_experts_per_tok=3, moe_intermediate_size=24, decoder_sparse_step=1, mlp_only_layers=[],
+                       norm_topk_prob=True, head_dim=16, **{**QWEN2_WINDOW, "rope_theta": 1000000.0}),
+    "olmoe": llama(architectures=["OlmoeForCausalLM"], model_type="olmoe", num_experts=8, num_experts_per_tok=3,
+                   intermediate_size=24, norm_topk_prob=False, clip_qkv=0.75, num_key_value_heads=4),
     "phi-gelu": phi(hidden_act="gelu_new", qk_layernorm=True, partial_rotary_factor=0.25),
 }  # fmt: skip
 SHARDED = {"llama3"}
@@ -125,10 +135,19 @@ GGUF_CONFIGS = {
     "llama": llama(hidden_size=64, intermediate_size=64, **LLAMA3),
     "qwen2": llama(**QWEN2, tie_word_embeddings=True, sliding_window=None),
 }
+GGUF_MIXTURE_CONFIGS = {
+    name: {**HUGGING_FACE[name], "vocab_size": 128, **changes}
+    for name, changes in [("mixtral", {"intermediate_size": 32}),
+                          ("qwen3-moe", {"moe_intermediate_size": 32}),
+                          ("olmoe", {"intermediate_size": 32, "clip_qkv": None})]
+}
+# GGUF's architecture of a mixture, whose files hold a layer's experts in one tensor
+GGUF_MIXTURES = {"mixtral": "llama", "qwen3_moe": "qwen3moe", "olmoe": "olmoe"}
 GGUF_SPLIT = {"gguf-llama-q8_0"}
 
 CONFIG_CLASSES = {"llama": LlamaConfig, "mistral": MistralConfig, "qwen2": Qwen2Config, "opt": OPTConfig,
-                  "falcon": FalconConfig, "persimmon": PersimmonConfig, "phi": PhiConfig}  # fmt: skip
+                  "falcon": FalconConfig, "persimmon": PersimmonConfig, "phi": PhiConfig, "mixtral": MixtralConfig,
+                  "qwen3_moe": Qwen3MoeConfig, "olmoe": OlmoeConfig}  # fmt: skip
 LAST_NORMS = {"opt": "model.decoder.final_layer_norm", "falcon": "transformer.ln_f",
               "persimmon": "model.final_layernorm", "phi": "model.final_layernorm"}  # fmt: skip
 
@@ -155,7 +174,7 @@ def new_model(config, rng):
             elif parameter.dim() == 1:
                 values = 0.3 * values
             elif "embed" not in name:
-                values *= 1.2 / np.sqrt(parameter.shape[1])
+                values *= 1.2 / np.sqrt(parameter.shape[-1])  # fused experts have three dimensions
             parameter.copy_(torch.from_numpy(values))
         tokens = draw_tokens(config, rng)
         scale = MAX_LOGIT / model(tokens).logits.abs().max()
@@ -221,6 +240,7 @@ def pieces(n):
 GGUF_LAYER_NAMES = {
     "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
+    "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "mlp.gate": "ffn_gate_inp",
     "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
 }  # fmt: skip
 
@@ -231,13 +251,15 @@ def gguf_name(name):
     if name in fixed:
         return fixed[name]
     _, _, layer, rest = name.split(".", 3)
+    if rest.startswith("mlp.experts."):
+        return f"blk.{layer}.ffn_{rest.split('.')[-1].removesuffix('_proj')}_exps.weight"
     operator, ending = rest.rsplit(".", 1)
     return f"blk.{layer}.{GGUF_LAYER_NAMES[operator]}.{ending}"
 
 
 def rope_heads(name, config):
     """How many heads' rows GGUF's "llama" reorders in this tensor: pairs (i, i + d/2) become (2i, 2i + 1)."""
-    if config["model_type"] != "llama":
+    if config["model_type"] not in ("llama", "mixtral"):
         return 0
     return {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}.get(
         name.split(".")[-2], 0
@@ -274,11 +296,24 @@ def llama3_rope_divisors(config):
     return np.array(divisors, dtype=np.float32)
 
 
+def split_gate_up(model):
+    """Parameters by name; where experts' gate and up are one, they are two views."""
+    parameters = {}
+    for name, parameter in model.named_parameters():
+        if not name.endswith("gate_up_proj"):
+            parameters[name] = parameter
+            continue
+        half = parameter.shape[1] // 2
+        parameters[name.replace("gate_up", "gate")] = parameter[:, :half]
+        parameters[name.replace("gate_up", "up")] = parameter[:, half:]
+    return parameters
+
+
 def write_gguf_file(path, model, config, encoding, split):
-    arch = config["model_type"]
+    arch = GGUF_MIXTURES.get(config["model_type"], config["model_type"])
     kind = gguf.GGMLQuantizationType[encoding]
     file_type = "ALL_F32" if encoding == "F32" else f"MOSTLY_{encoding}"
-    state = {n: p.detach().numpy() for n, p in model.named_parameters()}
+    state = {n: p.detach().numpy() for n, p in split_gate_up(model).items()}
     w = gguf.GGUFWriter(path, arch, split_max_tensors=12 if split else 0)
     w.add_name(path.parent.name)
     w.add_file_type(gguf.LlamaFileType[file_type])
@@ -292,6 +327,12 @@ def write_gguf_file(path, model, config, encoding, split):
     w.add_layer_norm_rms_eps(config["rms_norm_eps"])
     w.add_rope_freq_base(config["rope_theta"])
     w.add_vocab_size(config["vocab_size"])
+    if config["model_type"] in GGUF_MIXTURES:
+        w.add_expert_count(config.get("num_local_experts", config.get("num_experts")))
+        w.add_expert_used_count(config["num_experts_per_tok"])
+        w.add_key_length(config.get("head_dim", config["hidden_size"] // config["num_attention_heads"]))
+        if "moe_intermediate_size" in config:
+            w.add_expert_feed_forward_length(config["moe_intermediate_size"])
     if arch == "llama":
         w.add_rope_dimension_count(config["hidden_size"] // config["num_attention_heads"])
     tokens, scores, types = zip(*pieces(config["vocab_size"]))
@@ -310,7 +351,7 @@ def write_gguf_file(path, model, config, encoding, split):
     for name, values in state.items():
         heads = rope_heads(name, config)
         values = np.ascontiguousarray(interleave(values, heads) if heads else values)
-        own = kind if values.ndim == 2 else gguf.GGMLQuantizationType.F32
+        own = kind if values.ndim >= 2 and "ffn_gate_inp" not in gguf_name(name) else gguf.GGMLQuantizationType.F32
         packed = values if own == gguf.GGMLQuantizationType.F32 else gguf.quants.quantize(values, own)
         w.add_tensor(gguf_name(name), packed, raw_dtype=own)
     w.write_header_to_file()
@@ -326,7 +367,7 @@ def read_gguf(folder, model, config):
         for tensor in gguf.GGUFReader(file).tensors:
             found[tensor.name] = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
     with torch.no_grad():
-        for name, parameter in model.named_parameters():
+        for name, parameter in split_gate_up(model).items():
             values = found.pop(gguf_name(name)).astype(np.float32).reshape(parameter.shape)
             heads = rope_heads(name, config)
             values = deinterleave(values, heads) if heads else values
@@ -361,6 +402,9 @@ def main():
     for arch, config in GGUF_CONFIGS.items():
         for encoding in GGUF_ENCODINGS:
             make(f"gguf-{arch}-{encoding.lower()}", write_gguf, config, encoding)
+    for name, config in GGUF_MIXTURE_CONFIGS.items():
+        for encoding in ["F32", "Q8_0"]:
+            make(f"gguf-{name}-{encoding.lower()}", write_gguf, config, encoding)
 
 
 if __name__ == "__main__":

@@ -85,6 +85,48 @@ TEST(SchedulerGate, EachRowUsesItsOwnNeurons) {
   EXPECT_EQ(world.scheduler->use()[0].used, 4u);
 }
 
+// A router's choice: nobody is asked, each row has its own, and what some row uses is fetched.
+TEST(SchedulerGate, TheSegmentBeforeChooses) {
+  ScriptedWorld world({.neurons = {4}, .slots = {4}, .rows = 2, .experts = true});
+  world.script.predict = [](SiteId, tierd_set_out*) {
+    ADD_FAILURE() << "it is known";
+    return 0;
+  };
+  std::vector<Neurons> asked;
+  world.script.admit = [&](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
+                           tierd_victims_out*) {
+    // Neuron i is used by row r unless 3 divides r + i.
+    asked.emplace_back(missing->idx, missing->idx + missing->n);
+    std::fill_n(verdict, missing->n, uint8_t{TIERD_VERDICT_KEEP});
+    return 0;
+  };
+  world.script.observe = [](const tierd_set_view* given, const tierd_set_view* truth) {
+    EXPECT_EQ(given->kind, TIERD_SET_GIVEN);
+    EXPECT_EQ(truth->known, TIERD_KNOWN_ALL);
+    ASSERT_EQ(truth->n, 4u);
+    EXPECT_EQ((std::vector<uint64_t>(truth->row_mask, truth->row_mask + 4)),
+              (std::vector<uint64_t>{2, 3, 1, 2}));
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  EXPECT_THAT(asked, ElementsAre(Neurons{0, 1, 2, 3}));
+  EXPECT_TRUE(world.compute.log[0].before) << "alone: the kernel waits for it";
+  EXPECT_TRUE(world.compute.log[0].neurons.empty());
+  EXPECT_EQ(world.scheduler->use()[0].used, 5u);
+  EXPECT_THAT(world.script.calls, testing::Contains("touch 0:0,1,2,3"));
+  world.expect_nothing_lost();
+}
+
+TEST(SchedulerGate, WhatIsChosenIsComputedInTheOrderOfItsNumbersAsItComes) {
+  ScriptedWorld world({.neurons = {8}, .slots = {0}, .blocks = 4, .experts = true});
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  // Of one row: all but 0, 3 and 6. What comes in one block is computed by itself.
+  Neurons all;
+  for (const Computed& c : world.compute.log) all.insert(all.end(), c.neurons.begin(), c.neurons.end());
+  EXPECT_EQ(all, (Neurons{1, 2, 4, 5, 7}));
+  EXPECT_GT(world.compute.log.size(), 3u);
+  world.expect_nothing_lost();
+}
+
 TEST(SchedulerGate, RowsThatAllUseTheSameNeedNoMasks) {
   ScriptedWorld world({.neurons = {4}, .slots = {0}, .rows = 3});
   world.script.predict = predicts({0, 2});

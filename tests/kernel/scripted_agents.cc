@@ -191,6 +191,8 @@ void RecordingCompute::use_activations(const Message& message, Computed& compute
   computed.measured = (message.flags & kMeasure) != 0;
   for (uint32_t r = 0; r < message.rows && computed.before && site.input.there(); ++r) {
     for (uint32_t j = 0; j < site.n_in; ++j) at(message, site.input, r, j) = input_value(message.site, r, j);
+    for (uint32_t i = 0; site.choice.there() && i < site.n; ++i)
+      at(message, site.choice, r, i) = contribution_value(r, i);
   }
   for (const uint32_t neuron : computed.neurons) {
     for (uint32_t r = 0; r < message.rows && computed.measured; ++r)

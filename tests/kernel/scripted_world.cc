@@ -30,6 +30,11 @@ std::vector<Site> make_sites(const WorldOptions& options) {
       site.axis = Axis::neuron;
       site.contribution = {options.rows * kStride * uint32_t{sizeof(float)} / uint32_t{kSpanUnit}, kStride};
     }
+    if (options.experts) {
+      site.axis = Axis::expert;
+      site.input = {0, kStride};
+      site.choice = {options.rows * kStride * uint32_t{sizeof(float)} / uint32_t{kSpanUnit}, kStride};
+    }
     site.pieces = options.pieces;
     if (site.pieces > 1) site.piece_bytes = kSlot / 4;
     if (s < options.friends.size()) site.friends = options.friends[s];

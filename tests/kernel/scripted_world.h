@@ -35,6 +35,7 @@ struct WorldOptions {
   bool side_by_side = false;          // neurons of one number, of all sites, which have as many
   uint32_t rows = 1;                  // of a pass, at most 64
   bool bundles = false;               // axis neuron, which can tell what neurons give
+  bool experts = false;               // axis expert: the segment before chooses, see contribution_value
   bool reads_x = false;               // the predictor does
   uint32_t measure_every = 0;
   bool resizes = false;  // the units can: there are addresses for all neurons

@@ -84,6 +84,14 @@ TEST(Config, RefusesWhatCannotBe) {
       {"activation threshold is -1",
        [](auto& c) { c.activation = Activation::relu, c.activation_threshold = -1; }},
       {"can they share a norm", [](auto& c) { c.ffn_norm = false; }},
+      {"experts for a token is 1, expected 0 to 0", [](auto& c) { c.experts_per_token = 1; }},
+      {"experts for a token is 0, expected 1 to 4", [](auto& c) { c.n_experts = 4; }},
+      {"weights of experts, but no experts", [](auto& c) { c.expert_weights_sum_to_one = true; }},
+      {"experts in all layers is 200000", [](auto& c) { c.n_experts = 100000; }},
+      {"a mixture has experts with a gate",
+       [](auto& c) { c.n_experts = 4, c.experts_per_token = 2, c.gated = false; }},
+      {"but none of q and k", [](auto& c) { c.qk_norm_wide = true; }},
+      {"cut off at -1", [](auto& c) { c.qkv_clip = -1; }},
       {"has no bias", [](auto& c) { c.tied_embeddings = c.head_bias = true; }},
   };
   for (const BadConfig& bad : cases) {
@@ -123,6 +131,22 @@ TEST(Config, RequiresWhatAPhiHas) {
   EXPECT_EQ(find(specs, "layers.1.k_norm")->cols, c.head_dim);
   EXPECT_EQ(find(specs, "layers.1.q_norm.bias")->cols, c.head_dim);
   EXPECT_EQ(find(specs, "head.bias")->cols, 512u);
+}
+
+TEST(Config, RequiresWhatAMixtureHas) {
+  ModelConfig c = small_llama();
+  c.n_experts = 4;
+  c.experts_per_token = 2;
+  c.qk_norm = c.qk_norm_wide = true;
+  EXPECT_TRUE(validate(c, "config.json").ok());
+  const auto specs = required_tensors(c);
+  EXPECT_EQ(find(specs, "layers.0.up"), nullptr);
+  EXPECT_EQ(find(specs, "layers.1.router")->rows, 4u);
+  EXPECT_EQ(find(specs, "layers.1.experts.3.down")->cols, 172u);
+  EXPECT_EQ(find(specs, "layers.1.experts.4.down"), nullptr);
+  EXPECT_EQ(find(specs, "layers.0.q_norm")->cols, 64u);
+  EXPECT_EQ(find(specs, "layers.0.k_norm")->cols, 32u);
+  EXPECT_EQ(find(specs, "layers.0.k_norm.bias"), nullptr);
 }
 
 TEST(Config, OnlyTheFirstValuesOfAHeadTurn) {

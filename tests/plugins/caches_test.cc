@@ -358,9 +358,9 @@ TEST(Caches, ChannelsShareWhatIsLeftBehindWholeSites) {
   const std::vector<TestSite> sites = {{6, 100, true},
                                        {20, 50, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL},
                                        {100, 10, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL},
-                                       {8, 25, false, TIERD_NO_SITE, TIERD_AXIS_EXPERT},
+                                       {8, 25, true, TIERD_NO_SITE, TIERD_AXIS_EXPERT},
                                        {6, 100}};
-  for (const char* name : {"lru", "lfu", "context-lfu", "fifo", "residency-window"}) {
+  for (const char* name : {"lru", "lfu", "context-lfu", "fifo", "residency-window", "static"}) {
     Cache cache("cache", name, sites);
     EXPECT_EQ(share(cache, sites, 600), (std::vector<uint32_t>{0, 0, 0, 0, 6})) << name;
     EXPECT_EQ(share(cache, sites, 1700), (std::vector<uint32_t>{0, 10, 50, 4, 6})) << name;

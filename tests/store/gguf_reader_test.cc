@@ -313,11 +313,45 @@ const std::vector<Hostile>& hostile_tensors() {
   return cases;
 }
 
+// Two experts of width 8 in place of the network; their numbers tell them apart.
+void make_mixture(GgufBuilder& b) {
+  b.set_u32("llama.expert_count", 2);
+  b.set_u32("llama.expert_used_count", 1);
+  b.set_u32("llama.feed_forward_length", 8);
+  std::erase_if(b.tensors, [](const auto& t) {
+    return t.name.ends_with("ffn_gate.weight") || t.name.ends_with("ffn_up.weight") ||
+           t.name.ends_with("ffn_down.weight");
+  });
+  b.add_f32("blk.0.ffn_up_exps.weight", {32, 8, 2}, 1);
+  b.add_f32("blk.0.ffn_gate_exps.weight", {32, 8, 2}, 2);
+  b.add_f32("blk.0.ffn_down_exps.weight", {8, 32, 2}, 3);
+  b.add_f32("blk.0.ffn_gate_inp.weight", {32, 2}, 4);
+  std::string& up = b.tensor("blk.0.ffn_up_exps.weight").data;
+  for (size_t i = up.size() / 2; i < up.size(); i += sizeof(float))
+    up.replace(i, sizeof(float), bytes_of(7.0f));
+}
+
+TEST(GgufReader, TakesApartWhatHoldsAllExperts) {
+  GgufBuilder builder = tiny_gguf_llama();
+  make_mixture(builder);
+  const TempFolder folder;
+  const auto source = open_source(folder.write("mixture.gguf", builder.bytes()));
+  ASSERT_TRUE(source.ok()) << source.error().line();
+  EXPECT_EQ((*source)->config().n_experts, 2u);
+  EXPECT_TRUE((*source)->config().expert_weights_sum_to_one);
+  const auto values = [&](const char* name) { return *(*source)->read_f32(*(*source)->find(name)); };
+  EXPECT_THAT(values("layers.0.experts.0.up"), testing::AllOf(testing::SizeIs(256), testing::Each(1.0f)));
+  EXPECT_THAT(values("layers.0.experts.1.up"), testing::Each(7.0f));
+  EXPECT_THAT(values("layers.0.experts.1.down"), testing::Each(3.0f));
+  EXPECT_THAT(values("layers.0.router"), testing::AllOf(testing::SizeIs(64), testing::Each(4.0f)));
+}
+
 const std::vector<Hostile>& hostile_models() {
   using B = GgufBuilder;
   static const std::vector<Hostile> cases = {
       {Code::corrupt, "\"general.architecture\": missing", [](B& b) { b.drop("general.architecture"); }},
-      {Code::unsupported, "\"general.architecture\": \"gemma\", supported are llama and qwen2",
+      {Code::unsupported,
+       "\"general.architecture\": \"gemma\", supported are llama, qwen2, qwen3moe and olmoe",
        [](B& b) { b.set_text("general.architecture", "gemma"); }},
       {Code::corrupt, "\"general.architecture\": expected a string",
        [](B& b) { b.set_u32("general.architecture", 1); }},
@@ -336,8 +370,21 @@ const std::vector<Hostile>& hostile_models() {
       {Code::corrupt, "key/value heads is 0", [](B& b) { b.set_u32("llama.attention.head_count_kv", 0); }},
       {Code::unsupported, "\"llama.rope.dimension_count\": found 8",
        [](B& b) { b.set_u32("llama.rope.dimension_count", 8); }},
-      {Code::unsupported, "\"llama.expert_count\": a mixture",
+      {Code::corrupt, "\"llama.expert_used_count\": missing",
        [](B& b) { b.set_u32("llama.expert_count", 8); }},
+      {Code::corrupt, "ffn_up_exps.weight\": 2 matrices, the model has 4 experts",
+       [](B& b) { make_mixture(b), b.set_u32("llama.expert_count", 4); }},
+      {Code::corrupt, "experts for a token is 3, expected 1 to 2",
+       [](B& b) { make_mixture(b), b.set_u32("llama.expert_used_count", 3); }},
+      {Code::corrupt, "\"layers.0.router\" is missing",
+       [](B& b) {
+         make_mixture(b),
+             std::erase_if(b.tensors, [](const auto& t) { return t.name.ends_with("inp.weight"); });
+       }},
+      {Code::unsupported, "ffn_up.weight\": has no place",
+       [](B& b) {
+         make_mixture(b), b.add_f32("blk.0.ffn_up.weight", {32, 64}, 0.01f);
+       }},
       {Code::unsupported, "\"llama.rope.scaling.type\": \"yarn\"",
        [](B& b) { b.set_text("llama.rope.scaling.type", "yarn"); }},
       {Code::corrupt, "layer_norm_rms_epsilon\": expected a finite float",

@@ -241,8 +241,9 @@ TEST(HfFolder, RefusesHostileConfigs) {
       {Code::corrupt, "model_type: missing", key("model_type", nullptr)},
       {Code::corrupt, "model_type: found 3, expected a string", key("model_type", 3)},
       {Code::unsupported,
-       "model_type: \"mixtral\", supported are llama, mistral, qwen2, opt, falcon, persimmon and phi",
-       key("model_type", "mixtral")},
+       "model_type: \"gemma\", supported are llama, mistral, qwen2, mixtral, qwen3_moe, olmoe, opt, falcon, "
+       "persimmon and phi",
+       key("model_type", "gemma")},
       {Code::unsupported, "quantization_config: quantized", key("quantization_config", {{"bits", 4}})},
       {Code::corrupt, "hidden_size: missing", key("hidden_size", nullptr)},
       {Code::corrupt, "hidden_size: found -32, expected a whole number", key("hidden_size", -32)},
@@ -310,6 +311,108 @@ TEST(HfFolder, RefusesWhatFalconPersimmonAndPhiDoNotCompute) {
   });
 }
 
+// A mixture of two experts of width 8 in place of the network of a tiny Llama.
+TinyHfModel tiny_mixture(const std::string& family, const json& changes) {
+  TinyHfModel model;
+  model.config["model_type"] = family;
+  model.config.update(changes);
+  const bool mixtral = family == "mixtral";
+  const std::string layer = "model.layers.0.", mlp = layer + (mixtral ? "block_sparse_moe." : "mlp.");
+  model.weights = {};
+  model.weights.add_f32("model.embed_tokens.weight", {8, 32}, 0.5f);
+  model.weights.add_f32("model.norm.weight", {32}, 1.0f);
+  for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj"})
+    model.weights.add_f32(layer + "self_attn." + name + ".weight", {32, 32}, 0.01f);
+  for (const char* name : {"input_layernorm", "post_attention_layernorm"})
+    model.weights.add_f32(layer + name + ".weight", {32}, 1.0f);
+  model.weights.add_f32(mlp + "gate.weight", {2, 32}, 0.5f);
+  for (uint32_t e = 0; e < 2; ++e) {
+    const auto value = static_cast<float>(e);
+    const std::string expert = mlp + "experts." + std::to_string(e) + ".";
+    model.weights.add_f32(expert + (mixtral ? "w1" : "gate_proj") + ".weight", {8, 32}, 1 + value);
+    model.weights.add_f32(expert + (mixtral ? "w3" : "up_proj") + ".weight", {8, 32}, 3 + value);
+    model.weights.add_f32(expert + (mixtral ? "w2" : "down_proj") + ".weight", {32, 8}, 5 + value);
+  }
+  if (mixtral) return model;
+  const uint64_t normed = family == "olmoe" ? 32 : 16;
+  for (const char* name : {"q_norm", "k_norm"})
+    model.weights.add_f32(layer + "self_attn." + name + ".weight", {normed}, 1.0f);
+  return model;
+}
+
+const json kMixtral = {{"num_local_experts", 2}, {"num_experts_per_tok", 1}, {"intermediate_size", 8}};
+const json kQwen3Moe = {{"num_experts", 2}, {"num_experts_per_tok", 1}, {"moe_intermediate_size", 8}};
+const json kOlmoe = {{"num_experts", 2}, {"num_experts_per_tok", 1}, {"intermediate_size", 8}};
+
+TEST(HfFolder, ReadsMixtures) {
+  const auto open = [](const std::string& family, json changes, const json& more = {}) {
+    if (!more.is_null()) changes.update(more);
+    const TempFolder folder;
+    tiny_mixture(family, changes).write(folder);
+    auto source = open_source(folder.path());
+    EXPECT_TRUE(source.ok()) << source.error().line();
+    const ModelConfig& c = (*source)->config();
+    EXPECT_EQ(c.n_experts, 2u);
+    EXPECT_EQ(c.experts_per_token, 1u);
+    EXPECT_EQ(c.d_ff, 8u);
+    const auto value = [&](const std::string& name) {
+      return (*source)->read_f32(*(*source)->find(name))->at(0);
+    };
+    EXPECT_EQ(value("layers.0.router"), 0.5f);
+    EXPECT_EQ(value("layers.0.experts.0.gate"), 1.0f);
+    EXPECT_EQ(value("layers.0.experts.1.up"), 4.0f);
+    EXPECT_EQ(value("layers.0.experts.1.down"), 6.0f);
+    return c;
+  };
+  EXPECT_TRUE(open("mixtral", kMixtral).expert_weights_sum_to_one);
+  EXPECT_FALSE(open("mixtral", kMixtral).qk_norm);
+  EXPECT_TRUE(open("qwen3_moe", kQwen3Moe, {{"norm_topk_prob", true}}).expert_weights_sum_to_one);
+  EXPECT_FALSE(open("qwen3_moe", kQwen3Moe).qk_norm_wide);
+  const ModelConfig olmoe = open("olmoe", kOlmoe, {{"clip_qkv", 2.5}, {"norm_topk_prob", false}});
+  EXPECT_TRUE(olmoe.qk_norm_wide);
+  EXPECT_EQ(olmoe.qkv_clip, 2.5f);
+  EXPECT_FALSE(olmoe.expert_weights_sum_to_one);
+}
+
+TEST(HfFolder, RefusesWhatIsNoMixture) {
+  const auto with = [](const std::string& family, json changes, const json& more) {
+    changes.update(more);
+    return [=](TinyHfModel& m) { m = tiny_mixture(family, changes); };
+  };
+  expect_refused({
+      {Code::corrupt, "num_local_experts: missing",
+       with("mixtral", kMixtral, {{"num_local_experts", nullptr}})},
+      {Code::unsupported, "num_experts: found 0", with("olmoe", kOlmoe, {{"num_experts", 0}})},
+      {Code::corrupt, "experts for a token is 3, expected 1 to 2",
+       with("olmoe", kOlmoe, {{"num_experts_per_tok", 3}})},
+      {Code::corrupt, "experts for a token is 0", with("mixtral", kMixtral, {{"num_experts_per_tok", 0}})},
+      {Code::corrupt, "experts in all layers is 4294967295",
+       with("mixtral", kMixtral, {{"num_local_experts", UINT32_MAX}})},
+      {Code::corrupt, "cut off at -1", with("olmoe", kOlmoe, {{"clip_qkv", -1}})},
+      {Code::unsupported, "decoder_sparse_step: 2, supported is 1",
+       with("qwen3_moe", kQwen3Moe, {{"decoder_sparse_step", 2}})},
+      {Code::unsupported, "mlp_only_layers: layers without experts",
+       with("qwen3_moe", kQwen3Moe, {{"mlp_only_layers", {0}}})},
+      {Code::corrupt, "\"layers.0.experts.1.up\" is missing",
+       [=](auto& m) {
+         m = tiny_mixture("olmoe", kOlmoe);
+         json& header = m.weights.header;
+         header["another"] = header["model.layers.0.mlp.experts.1.up_proj.weight"];
+         header.erase("model.layers.0.mlp.experts.1.up_proj.weight");
+       }},
+      {Code::unsupported, "experts.2.up\": has no place",
+       [=](auto& m) {
+         m = tiny_mixture("olmoe", kOlmoe);
+         m.weights.add_f32("model.layers.0.mlp.experts.2.up_proj.weight", {8, 32}, 1);
+       }},
+      {Code::corrupt, "shape [16, 16], the configuration says [8, 32]",
+       [=](auto& m) {
+         m = tiny_mixture("mixtral", kMixtral);
+         m.weights.header["model.layers.0.block_sparse_moe.experts.1.w1.weight"]["shape"] = {16, 16};
+       }},
+  });
+}
+
 TEST(HfFolder, RefusesWhatItsFamiliesDoNotCompute) {
   const auto qwen2 = [](TinyHfModel& m, uint32_t full_layers) {
     m.config["model_type"] = "qwen2";
@@ -353,7 +456,7 @@ TEST(HfFolder, RefusesHostileWeights) {
        }},
       {Code::corrupt, "tensor \"out_norm\": occurs twice",
        [](auto& m) { m.weights.add_f32("norm.weight", {32}, 1); }},
-      {Code::unsupported, "tensor \"model.layers.0.self_attn.q_norm.weight\": has no place",
+      {Code::unsupported, "tensor \"layers.0.q_norm\": has no place",
        [](auto& m) { m.weights.add_f32("model.layers.0.self_attn.q_norm.weight", {16}, 1); }},
       {Code::unsupported, "tensor \"model.layers.00.mlp.up_proj.weight\": has no place",
        [](auto& m) { m.weights.add_f32("model.layers.00.mlp.up_proj.weight", {1}, 1); }},

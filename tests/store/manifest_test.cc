@@ -207,6 +207,28 @@ TEST(Manifest, HostileBundlesAreRefused) {
       });
 }
 
+TEST(Manifest, HostileExpertsAreRefused) {
+  const auto plan = plan_store(MemorySource(small_mixture(), Encoding::f16), {.quiet = true});
+  ASSERT_TRUE(plan.ok()) << plan.error().line();
+  expect_refused(
+      *plan, {
+                 {"axis of another group", [](json& m) { m["sites"][3]["axis"] = "neuron"; },
+                  "sites[3].axis: is not that"},
+                 {"no group", [](json& m) { m["sites"][3]["group"] = "expert"; }, "is not an operator group"},
+                 {"too few experts", [](json& m) { m["sites"][3]["neurons"] = 5; },
+                  "sites[3].neurons: is 5, expected 6"},
+                 {"too many experts", [](json& m) { m["sites"][3]["neurons"] = UINT32_MAX; },
+                  "sites[3].neurons: is 4294967295"},
+                 {"wider ones", [](json& m) { m["sites"][3]["rows_per_neuron"] = 41; },
+                  "sites[3].rows_per_neuron: is 41, expected 40"},
+                 {"blocks that do not fit", [](json& m) { m["sites"][3]["parts"][2]["encoding"] = "q8_0"; },
+                  "sites[3].encoding: q8_0 does not fit rows of 40"},
+                 {"another model", [](json& m) { m["model"]["n_experts"] = 7; }, "resident[4].rows: is 6"},
+                 {"no model", [](json& m) { m["model"]["n_experts"] = 1u << 30; }, "experts in all layers"},
+                 {"experts of another", [](json& m) { m["sites"][3]["first_extent"] = 0; }, "shares extent"},
+             });
+}
+
 TEST(Manifest, PartsOfSeveralEncodingsComeBack) {
   const auto plan =
       plan_store(MemorySource(small_llama(), Encoding::q8_0, 1, {{"layers.1.v", Encoding::f16}}), {});
@@ -310,7 +332,7 @@ TEST(Manifest, HostileOnesAreRefused) {
   expect_refused(
       a_plan(),
       {
-          {"format of the future", [](json& m) { m["format"] = 6; }, "format: is 6", Code::unsupported},
+          {"format of the future", [](json& m) { m["format"] = 7; }, "format: is 7", Code::unsupported},
           {"format of the past", [](json& m) { m["format"] = 4; }, "format: is 4", Code::unsupported},
           {"format as text", [](json& m) { m["format"] = "1"; }, "format: is \"1\""},
           {"no format", [](json& m) { m.erase("format"); }, "format: is missing"},

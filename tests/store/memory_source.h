@@ -53,6 +53,19 @@ inline ModelConfig small_opt() {
   return config;
 }
 
+// A mixture of six experts, of whose rows no matrix has whole groups.
+inline ModelConfig small_mixture() {
+  ModelConfig config = small_llama();
+  config.architecture = "olmoe";
+  config.name = "small mixture";
+  config.d_ff = 40;
+  config.n_experts = 6;
+  config.experts_per_token = 2;
+  config.qk_norm = config.qk_norm_wide = true;
+  config.qkv_clip = 0.75f;
+  return config;
+}
+
 inline Vocab small_vocab(uint32_t size) {
   Vocab vocab;
   for (uint32_t i = 0; i < size; ++i) {

@@ -71,6 +71,39 @@ TEST(Planner, Opt67bHasBundlesOfFourPages) {
 }
 
 // OPT with its bias would be 16,386 B; 1,024 B are the demo model's.
+TEST(Planner, ExpertsAreKeptWhole) {
+  const ModelConfig config = small_mixture();
+  for (const Layout layout : {Layout::row, Layout::channel_group}) {
+    const auto plan = plan_layout(config, tensors_of(config, Encoding::f16), {.layout = layout});
+    ASSERT_TRUE(plan.ok()) << plan.error().line();
+    EXPECT_EQ(plan->sites.size(), 2u + 2u * 3u);
+    const StoredSite& experts = site_of(*plan, "layers.1.experts");
+    EXPECT_EQ(experts.axis, Axis::expert);
+    EXPECT_EQ(experts.neurons, 6u);
+    EXPECT_EQ(experts.neuron_bytes(0), (2 * 48 * 64 + 64 * 40) * 2u);  // 40 rows are three groups
+    EXPECT_EQ(experts.tensor_bytes(), 6u * 3 * 40 * 64 * 2);
+    EXPECT_EQ(experts.slot_bytes() % 4096, 0u);
+    EXPECT_EQ(tensor_of_expert(experts.parts[2], 5), "layers.1.experts.5.down");
+    EXPECT_TRUE(check_manifest(*plan, "plan").ok());
+    uint64_t all = 0;
+    for (const TensorSpec& spec : required_tensors(config)) {
+      const bool resident = spec.rows == 1 || spec.name.ends_with("router");
+      all += spec.rows * spec.cols * (resident ? 4 : 2);
+    }
+    EXPECT_EQ(plan->tensor_bytes, all);
+  }
+  EXPECT_THAT(
+      plan_layout(config, tensors_of(config, Encoding::f16), {.layout = Layout::neuron}).error().line(),
+      HasSubstr("layout: 'neuron' cuts a layer's one feed-forward network"));
+  // blocks of 32 do not fit 40 columns of down
+  EXPECT_THAT(plan_layout(config, tensors_of(config, Encoding::q8_0), {}).error().line(),
+              HasSubstr("rows of 40 columns cannot be q8_0"));
+  ModelConfig huge = config;
+  huge.d_model = huge.d_ff = 1u << 15;
+  EXPECT_THAT(plan_layout(huge, tensors_of(huge, Encoding::f16), {}).error().line(),
+              HasSubstr("experts of 6442450944 bytes, supported are up to 1073741824"));
+}
+
 // [channel 0 of layer 0, of layer 1, ..., channel 1 of layer 0, ...]; the last group has fewer layers.
 TEST(Planner, ChannelsOfAGroupLieSideBySide) {
   const auto config = read_shape("llama-2-7b");
@@ -246,6 +279,7 @@ TEST(Planner, EveryShapeAndEncoding) {
         if (site.alias_of != kNoSite) continue;
         EXPECT_GE(site.first_extent, last);
         last = site.first_extent;
+        if (site.axis == Axis::expert) continue;  // kept whole, however large
         const uint64_t one_group = align_up(group_bytes(site.encoding, site.n_in), kDirectIoAlignment);
         EXPECT_LE(site.slot_bytes(), std::max(kMaxNeuronBytes, one_group));
       }

@@ -84,6 +84,30 @@ void expect_same_columns(const TensorSource& source, const Manifest& manifest, c
   }
 }
 
+// Neuron i of a mixture: the rows of gate, up and down of expert i, in row groups, each matrix at its place.
+void expect_same_experts(const TensorSource& source, const Manifest& manifest, const StoredSite& site,
+                         std::span<const std::byte> data) {
+  const ExpertMatrices matrices = site.expert();
+  const uint64_t offsets[] = {0, matrices.up_offset(), matrices.down_offset()};
+  for (uint32_t expert = 0; expert < site.neurons; ++expert) {
+    const uint64_t extent = manifest.extents[site.extent_of(expert, 0)].offset;
+    for (size_t p = 0; p < 3; ++p) {
+      const TensorInfo& tensor = *source.find(tensor_of_expert(site.parts[p], expert));
+      const auto expected = source.read_f32(tensor);
+      ASSERT_TRUE(expected.ok());
+      const Encoding encoding = site.parts[p].encoding;
+      const uint64_t size = group_bytes(encoding, static_cast<uint32_t>(tensor.cols));
+      for (uint32_t r = 0; r < tensor.rows; ++r) {
+        std::vector<float> found(tensor.cols);
+        unpack_row(encoding, r % kGroupRows, data.subspan(extent + offsets[p] + r / kGroupRows * size, size),
+                   found);
+        const auto begin = expected->begin() + static_cast<std::ptrdiff_t>(r * tensor.cols);
+        ASSERT_TRUE(std::equal(found.begin(), found.end(), begin)) << tensor.name << " row " << r;
+      }
+    }
+  }
+}
+
 // Every row of every tensor, unpacked from the store, must equal the source's.
 void expect_same_weights(const TensorSource& source, const std::string& directory) {
   const auto store = Store::open(directory);
@@ -98,6 +122,10 @@ void expect_same_weights(const TensorSource& source, const std::string& director
     }
     if (site.axis == Axis::channel) {
       expect_same_columns(source, store->manifest(), site, bytes);
+      continue;
+    }
+    if (site.axis == Axis::expert) {
+      expect_same_experts(source, store->manifest(), site, bytes);
       continue;
     }
     uint32_t row = 0;
@@ -124,6 +152,31 @@ void expect_same_weights(const TensorSource& source, const std::string& director
                 found.size() * 4);
     EXPECT_EQ(found, *expected) << resident.name;
   }
+}
+
+TEST(Writer, KeepsEveryExpert) {
+  const TempFolder temp;
+  ModelConfig of_blocks = small_mixture();
+  of_blocks.d_ff = 96;
+  for (const Encoding e : {Encoding::f32, Encoding::bf16, Encoding::q4_0}) {
+    const MemorySource source(e == Encoding::q4_0 ? of_blocks : small_mixture(), e);
+    const std::string out = temp.path() + "/" + std::string(name(e));
+    const Status written = write_store(source, out, kQuiet);
+    ASSERT_TRUE(written.ok()) << written.error().line();
+    expect_same_weights(source, out);
+  }
+  // Each matrix as it is, but for a part whose experts differ.
+  const MemorySource mixed(
+      of_blocks, Encoding::q4_0, 1,
+      {{"layers.0.experts.2.up", Encoding::q8_0}, {"layers.1.experts.0.down", Encoding::f16}});
+  const std::string out = temp.path() + "/mixed";
+  ASSERT_TRUE(write_store(mixed, out, kQuiet).ok());
+  expect_same_weights(mixed, out);
+  const auto store = Store::open(out);
+  ASSERT_TRUE(store.ok());
+  EXPECT_EQ(store->manifest().sites[3].parts[0].encoding, Encoding::q4_0);
+  EXPECT_EQ(store->manifest().sites[3].parts[1].encoding, Encoding::f32);
+  EXPECT_EQ(store->manifest().sites[6].parts[2].encoding, Encoding::f32);
 }
 
 // Rows of whole super-blocks.

@@ -197,6 +197,7 @@ uint64_t DramAgent::service_ns(const Message& message) const {
     return at_bandwidth(uint64_t{message.rows} * (input ? site.n_in : site.n_out) * sizeof(float));
   }
   const std::span<const Unit> units = PoolTable::units(pools_.resolve(message.list));
+  if (site.axis == Axis::expert) return at_bandwidth(units.size() * site.expert().bytes());
   if (site.axis == Axis::neuron) return at_bandwidth(units.size() * site.bundle().bytes());
   uint64_t bytes = 0;
   for (const Unit& unit : units)

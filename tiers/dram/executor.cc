@@ -7,20 +7,11 @@
 #include "core/base/check.h"
 #include "core/base/row_mask.h"
 #include "core/layout/codec.h"
+#include "tiers/dram/work_cost.h"
 
 namespace tierd {
 namespace {
 
-// What one core reads and computes in a nanosecond, roughly: only to judge whether work is worth sharing.
-constexpr uint64_t kBytesPerNs = 30;
-constexpr uint64_t kRowsPerRead = 8;  // tokens that a read of the weights serves before compute dominates
-
-// About how long the kernels take for weights of so many bytes, in ns.
-constexpr uint64_t cost_of(uint64_t bytes, uint32_t rows) {
-  return bytes / kBytesPerNs * (1 + rows / kRowsPerRead);
-}
-constexpr uint64_t kFloatsPerNs = 4;
-constexpr uint64_t kGrainBytes = 64 << 10;  // weights that one worker takes at a time, at least
 // Output columns that one worker takes of each neuron at a time, where there are enough for all: a cache line
 // here and one there is what memory is slowest at.
 constexpr uint64_t kColumnsAtOnce = 1024;
@@ -81,8 +72,11 @@ void Executor::quantize_input(const SiteWork& site, uint32_t rows) {
 void Executor::take_input(uint32_t s, uint32_t rows, const std::byte* other) {
   const SiteWork& site = plan_.sites[s];
   if (site.gather) return;  // its input are the tokens
-  const auto* from = reinterpret_cast<const float*>(other + offsets_[site.in]);
-  std::copy_n(from, uint64_t{rows} * strides_[site.in], row(site.in, 0));
+  for (const BufferId buffer : {site.in, site.experts.choice}) {
+    if (buffer == kNoBuffer) continue;
+    const auto* from = reinterpret_cast<const float*>(other + offsets_[buffer]);
+    std::copy_n(from, uint64_t{rows} * strides_[buffer], row(buffer, 0));
+  }
   quantize_input(site, rows);
 }
 
@@ -128,6 +122,7 @@ uint64_t Executor::neurons(uint32_t s, std::span<const RowInfo> rows, std::span<
   const auto n_rows = static_cast<uint32_t>(rows.size());
   if (site.axis == Axis::neuron) return sum_neurons(site, n_rows, units, memory, asked);
   if (site.axis == Axis::channel) return sum_channels(site, n_rows, units, memory, asked);
+  if (site.axis == Axis::expert) return sum_experts(site, n_rows, units, memory);
   std::vector<Piece> pieces;
   pieces.reserve(units.size());
   uint64_t groups = 0;
@@ -137,12 +132,12 @@ uint64_t Executor::neurons(uint32_t s, std::span<const RowInfo> rows, std::span<
     const uint32_t n = std::min(site.rows_per_neuron, site.n_out - first_row);
     const uint32_t in_piece = (n + kGroupRows - 1) / kGroupRows;
     const Encoding encoding = site.encoding_of(unit.unit);
-    pieces.push_back({memory + unit.offset * kSpanUnit, encoding, in_piece, first_row, groups});
+    pieces.push_back({memory + unit.offset * kSpanUnit, encoding, in_piece, first_row, groups, 0, n_rows});
     groups += in_piece;
     bytes += in_piece * group_bytes(encoding, site.n_in);
   }
-  multiply(site, static_cast<uint32_t>(rows.size()), pieces, groups, bytes);
-  if (asked.row_masks != nullptr) silence(site, static_cast<uint32_t>(rows.size()), units, asked.row_masks);
+  multiply({site.n_in, site.in, site.out, uses_int8(site)}, pieces, groups, bytes, n_rows);
+  if (asked.row_masks != nullptr) silence(site, n_rows, units, asked.row_masks);
   return bytes;
 }
 
@@ -159,15 +154,13 @@ void Executor::silence(const SiteWork& site, uint32_t rows, std::span<const Unit
   }
 }
 
-// The workers share the row groups of all neurons of the message, whichever neuron they belong to: a row's
-// bits do not depend on who computes it.
-void Executor::multiply(const SiteWork& site, uint32_t rows, std::span<const Piece> pieces, uint64_t groups,
-                        uint64_t bytes) {
+// The workers share the row groups of all pieces, whichever they belong to: a row's bits do not depend on who
+// computes it.
+void Executor::multiply(const Product& product, std::span<const Piece> pieces, uint64_t groups,
+                        uint64_t bytes, uint32_t rows) {
   if (groups == 0) return;
-  const float* x = row(site.in, 0);
-  float* y = row(site.out, 0);
-  const size_t ldx = strides_[site.in];
-  const size_t ldy = strides_[site.out];
+  const size_t ldx = strides_[product.in];
+  const size_t ldy = strides_[product.out];
   team_->run(groups, std::max<uint64_t>(1, kGrainBytes * groups / bytes), cost_of(bytes, rows),
              [&](uint64_t begin, uint64_t end, uint32_t) {
                auto piece = std::upper_bound(pieces.begin(), pieces.end(), begin,
@@ -177,12 +170,14 @@ void Executor::multiply(const SiteWork& site, uint32_t rows, std::span<const Pie
                  const uint64_t skip = begin - piece->first_group;
                  const auto n = static_cast<uint32_t>(std::min<uint64_t>(piece->groups - skip, end - begin));
                  const Encoding e = piece->encoding;
-                 const std::byte* weights = piece->weights + skip * group_bytes(e, site.n_in);
-                 float* out = y + piece->first_row + skip * kGroupRows;
-                 if (uses_int8(site) && is_quantized(e)) {
-                   kernels_->matmul_int8(e, weights, n, site.n_in, quantized_, 0, rows, out, ldy);
+                 const std::byte* weights = piece->weights + skip * group_bytes(e, product.n_in);
+                 float* out = row(product.out, piece->first_input) + piece->first_row + skip * kGroupRows;
+                 if (product.int8 && is_quantized(e)) {
+                   kernels_->matmul_int8(e, weights, n, product.n_in, quantized_, piece->first_input,
+                                         piece->inputs, out, ldy);
                  } else {
-                   kernels_->matmul(e, weights, n, site.n_in, x, ldx, rows, out, ldy);
+                   kernels_->matmul(e, weights, n, product.n_in, row(product.in, piece->first_input), ldx,
+                                    piece->inputs, out, ldy);
                  }
                  begin += n;
                  ++piece;
@@ -343,6 +338,7 @@ void Executor::run(const Program& program, std::span<const RowInfo> rows) {
 
 void Executor::run_step(const Step& step, std::span<const RowInfo> rows) {
   if (step.kind == StepKind::attend) return attend(step, rows);
+  if (step.kind == StepKind::route) return route(step, static_cast<uint32_t>(rows.size()));
   if (step.kind == StepKind::rope) prepare_rotation(rows);
   team_->run(rows.size(), 1, rows.size() * step.width / kFloatsPerNs,
              [&](uint64_t begin, uint64_t end, uint32_t) {
@@ -368,11 +364,20 @@ void Executor::run_row(const Step& step, const RowInfo& info, uint32_t i) {
     case StepKind::add:
       return kernels_->add(out, in, step.width);
     case StepKind::head_norm:
-      for (uint32_t at = 0; at < step.width; at += plan_.attention.head_dim) {
+      for (uint32_t at = 0; at < step.width; at += step.head) {
         float* head = out + step.column + at;
-        kernels_->layer_norm(head, tensor(step.weight), tensor(step.bias), step.eps, plan_.attention.head_dim,
-                             head);
+        kernels_->layer_norm(head, tensor(step.weight), tensor(step.bias), step.eps, step.head, head);
       }
+      return;
+    case StepKind::head_rms_norm:
+      for (uint32_t at = 0; at < step.width; at += step.head) {
+        float* head = out + step.column + at;
+        kernels_->rms_norm(head, tensor(step.weight), step.eps, step.head, head);
+      }
+      return;
+    case StepKind::clip:
+      for (uint32_t at = 0; at < step.width; ++at)
+        out[at] = std::clamp(out[at], -step.threshold, step.threshold);
       return;
     case StepKind::rope:
       return rotate(step, i);
@@ -384,6 +389,7 @@ void Executor::run_row(const Step& step, const RowInfo& info, uint32_t i) {
     case StepKind::activate_mul:
       return kernels_->activate(step.activation, step.threshold, in, in + step.width, step.width, out);
     case StepKind::attend:
+    case StepKind::route:
       break;
   }
   TIERD_CHECK(false);

@@ -57,12 +57,29 @@ class Executor {
  private:
   Executor(ComputePlan plan, const ComputeKernels& kernels, Team& team, Memory activations, KvCache kv);
 
+  // A run of output rows, of so many rows of the batch.
   struct Piece {
     const std::byte* weights;
     Encoding encoding;
     uint32_t groups;
     uint32_t first_row;
-    uint64_t first_group;  // among all pieces of the message
+    uint64_t first_group;  // among all pieces of the call
+    uint32_t first_input;  // lines of what is multiplied, and of the result
+    uint32_t inputs;
+  };
+  // What pieces have in common.
+  struct Product {
+    uint32_t n_in;
+    BufferId in;
+    BufferId out;
+    bool int8;  // of blocks, with the quantized input
+  };
+  // An expert of a call, and the lines of scratch that its rows have, in their order.
+  struct ExpertPart {
+    uint32_t number;
+    const std::byte* weights;
+    uint32_t first_line;
+    uint32_t lines;
   };
   void run(const Program& program, std::span<const RowInfo> rows);
   void quantize_input(const SiteWork& site, uint32_t rows);
@@ -86,8 +103,14 @@ class Executor {
   void measure(const SiteWork& site, std::span<const Unit> units, std::span<const std::byte* const> columns,
                const float* factors, size_t stride, uint32_t rows, uint64_t begin, uint64_t end);
   void silence(const SiteWork& site, uint32_t rows, std::span<const Unit> units, const uint64_t* row_masks);
-  void multiply(const SiteWork& site, uint32_t rows, std::span<const Piece> pieces, uint64_t groups,
-                uint64_t bytes);
+  uint64_t sum_experts(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
+                       const std::byte* memory);
+  void compute_experts(const SiteWork& site);
+  void add_experts(const SiteWork& site);
+  void route(const Step& step, uint32_t rows);
+  // `groups`, `bytes`: of all pieces; `rows`: inputs that a read of the weights serves.
+  void multiply(const Product& product, std::span<const Piece> pieces, uint64_t groups, uint64_t bytes,
+                uint32_t rows);
   float* row(BufferId buffer, uint32_t i) {
     return reinterpret_cast<float*>(activations_.data() + offsets_[buffer]) + uint64_t{i} * strides_[buffer];
   }
@@ -114,6 +137,8 @@ class Executor {
   std::vector<Worker> workers_;
   std::vector<const std::byte*> gates_, ups_, downs_;  // of the neurons of one call
   std::vector<float> factors_;                         // [rows x channels of one call]
+  std::vector<ExpertPart> experts_;                    // computed together
+  std::vector<uint32_t> lines_;                        // of them: whose row each line is
 };
 
 }  // namespace tierd

@@ -163,7 +163,7 @@ Status Runtime::make_dispatcher() {
   // And an arena is named site by site.
   options.max_units = static_cast<uint32_t>(plan_.model.sites.size());
   for (const Site& site : plan_.model.sites) {
-    const uint32_t together = std::min(site.n, kPartialNeurons) * site.pieces;
+    const uint32_t together = std::min(site.n, partial_neurons(site.axis)) * site.pieces;
     options.max_units = std::max({options.max_units, site.n, together});
   }
   options.shuffle_seed = shuffle;
@@ -542,13 +542,12 @@ Result<Runtime::Traffic> Runtime::planned_traffic() const {
   for (SiteId s = 0; s < plan_.model.sites.size(); ++s) {
     const Site& site = plan_.model.sites[s];
     if (site.given) continue;
+    // Of experts, a token uses so many, and which nobody knows.
+    const uint32_t used = site.chosen() ? plan_.store.manifest().config.experts_per_token : site.n;
     for (uint32_t i = 0; i < site.n; ++i) {
       const std::vector<uint32_t>& here = kept[site.domain];
-      if (std::binary_search(here.begin(), here.end(), i)) {
-        traffic.resident_bytes += site.bytes[i];
-        continue;
-      }
-      traffic.streamed_bytes += site.bytes[i];
+      const bool resident = std::binary_search(here.begin(), here.end(), i);
+      (resident ? traffic.resident_bytes : traffic.streamed_bytes) += uint64_t{site.bytes[i]} * used / site.n;
     }
     for (uint32_t e = 0; e < site.n * site.pieces; ++e) {
       const std::vector<uint32_t>& here = kept[site.domain];

@@ -40,6 +40,12 @@ SiteUse difference(const SiteUse& now, const SiteUse& before) {
   SiteUse use = now;
   use.rows -= before.rows;
   use.used -= before.used;
+  use.hits -= before.hits;
+  use.staged -= before.staged;
+  use.misses -= before.misses;
+  use.foreseen -= before.foreseen;
+  use.wanted -= before.wanted;
+  use.right -= before.right;
   use.measured_rows -= before.measured_rows;
   use.predicted -= before.predicted;
   use.active -= before.active;

@@ -19,6 +19,8 @@
 #include "tools/command_line/command_line.h"
 #include "tools/tier-trace/activity.h"
 #include "tools/tier-trace/alternatives.h"
+#include "tools/tier-trace/expert_caches.h"
+#include "tools/tier-trace/routing.h"
 #include "tools/tier-trace/summary.h"
 #include "tools/tier-trace/timeline.h"
 #include "tools/tier-trace/truth.h"
@@ -43,6 +45,8 @@ constexpr const char* kDescription =
     "  tier-trace truth run.trace -o truth.safetensors    # for predictor.name = \"oracle\"\n"
     "  tier-trace activity run.trace                  # how active neurons follow each other\n"
     "  tier-trace activity run.trace --friends friends.json   # for bundling closest-friend\n"
+    "  tier-trace routing qwen.route.csv              # another program's record of a mixture: what caches "
+    "would hit\n"
     "\n"
     "Exit: 0 done; 1 a replay decided otherwise, or an output failed; 2 unusable arguments or trace.";
 
@@ -57,6 +61,8 @@ struct Options {
   ActivityOptions activity;
   bool measured = false;
   std::string friends;
+  std::string memory = "10,25,50,75";
+  uint32_t experts = 0;
 };
 
 int fail(const Error& error) {
@@ -286,6 +292,35 @@ int ask_what_if(TraceReader& trace, const Options& options) {
   return print(options.json ? json{{"file", options.file}, {"rows", rows}}.dump(2) + "\n" : text);
 }
 
+// "10,25": percents.
+Result<std::vector<uint32_t>> parse_percents(const std::string& text) {
+  std::vector<uint32_t> percents;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (true) {
+    uint32_t percent = 0;
+    const auto [rest, failed] = std::from_chars(at, end, percent);
+    if (failed != std::errc() || percent == 0 || percent > 100 || (rest != end && *rest != ',')) {
+      return Error{Code::invalid_argument, "--memory",
+                   fmt::format("'{}' is no list of percents from 1 to 100, such as 10,25,50", text)};
+    }
+    percents.push_back(percent);
+    if (rest == end) return percents;
+    at = rest + 1;
+  }
+}
+
+int tell_routing(const Options& options) {
+  const auto memory = parse_percents(options.memory);
+  if (!memory.ok()) return fail(memory.error());
+  const auto routing = read_routing(options.file, options.experts);
+  if (!routing.ok()) return fail(routing.error());
+  auto result = expert_caches(*routing, {*memory, options.alternatives},
+                              strategies_on(plugin_path(plugin_config(options))));
+  if (!result.ok()) return fail(result.error());
+  return print(options.json ? result->dump(2) + "\n" : expert_caches_text(*result));
+}
+
 int run(int argc, char** argv) {
   Options options;
   int (*command)(TraceReader&, const Options&) = nullptr;
@@ -337,7 +372,23 @@ int run(int argc, char** argv) {
       .named("KEY=VALUE,…");
   add_plugins(other);
   add_json(other);
+  bool routing = false;
+  CommandLine& routed =
+      line.command("routing", "what caches would have kept of a mixture's experts, by share of memory",
+                   [&routing] { routing = true; });
+  routed.option("FILE", options.file, "a routing, as CSV or as JSON lines").required().named("FILE");
+  routed
+      .option("CACHE", options.alternatives,
+              "KEY=VALUE[,KEY=VALUE]: keys of cache; default: lru, lfu, fifo, residency-window")
+      .named("KEY=VALUE,…");
+  routed.option("--memory", options.memory, "percents of each layer's experts").named("LIST").shows_default();
+  routed.option("--experts", options.experts, "of a layer, where the file does not say")
+      .named("N")
+      .between(1, 65536);
+  add_plugins(routed);
+  add_json(routed);
   if (const auto status = line.parse(argc, argv)) return *status;
+  if (routing) return tell_routing(options);
   auto trace = TraceReader::open(options.file);
   if (!trace.ok()) return fail(trace.error());
   return command(*trace, options);

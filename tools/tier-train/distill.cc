@@ -16,6 +16,7 @@
 #include "tools/evaluation/text_windows.h"
 #include "tools/tier-train/model_folder.h"
 #include "tools/tier-train/progress_line.h"
+#include "tools/tier-train/refuse_mixture.h"
 
 namespace tierd {
 namespace {
@@ -53,6 +54,7 @@ Result<Windows> read_windows(const TensorSource& source, const DistillPlan& plan
 }
 
 Result<Network> read_network(const TensorSource& source) {
+  TIERD_TRY(refuse_mixture(source));
   Network network{.config = source.config(), .frequencies = {}, .tensors = {}};
   if (network.config.position != PositionKind::learned)
     network.frequencies = rope_frequencies(network.config);

@@ -14,6 +14,7 @@
 #include "tools/tier-train/distill.h"
 #include "tools/tier-train/train_predictors.h"
 #include "tools/tier-train/write_gates.h"
+#include "tools/tier-train/write_routers.h"
 
 namespace tierd {
 namespace {
@@ -25,6 +26,7 @@ constexpr const char* kAbout =
     "  tier-train predictor opt-6.7b opt.profile.safetensors -o opt.low-rank.safetensors \\\n"
     "    --rank 0-27=128,28-31=1024\n"
     "  tier-train gate relu-llama -o gates.safetensors     # for the predictor gate, which is exact\n"
+    "  tier-train router olmoe -o routers.safetensors      # for the predictor router, of mixtures\n"
     "  tier-train distill qwen2.5-0.5b text.txt -o qwen2.5-0.5b-top60 --sparsity 0.6\n"
     "\n"
     "Exit status: 0; 2 if nothing could be made, with one line on standard error\n"
@@ -38,7 +40,7 @@ struct DistillArguments {
 
 struct Arguments {
   DistillArguments distill;
-  PredictorPlan plan;  // `gate` uses model, out and quiet
+  PredictorPlan plan;  // `gate` and `router` use model, out and quiet
   std::string dtype = "f16";
   double threshold = 0.5;
   bool sweep = false;
@@ -71,6 +73,11 @@ Status train(Arguments& arguments) {
 Status extract(Arguments& arguments) {
   TIERD_ASSIGN(const auto source, open_source(arguments.plan.model));
   return write_gates(*source, arguments.plan.out, arguments.plan.quiet);
+}
+
+Status extract_routers(Arguments& arguments) {
+  TIERD_ASSIGN(const auto source, open_source(arguments.plan.model));
+  return write_routers(*source, arguments.plan.out);
 }
 
 Status run_distill(Arguments& arguments) {
@@ -206,6 +213,9 @@ int run(int argc, char** argv) {
                 arguments);
   add_both(line.command("gate", "copy the gate projections of a model", [&] { command = extract; }),
            arguments.plan);
+  add_both(
+      line.command("router", "copy the routers of a mixture of experts", [&] { command = extract_routers; }),
+      arguments.plan);
   add_distill(line.command("distill", "teach a model to bear masked inputs (predictor top-k)",
                            [&] { command = run_distill; }),
               arguments.distill);

@@ -13,6 +13,7 @@
 #include "core/store/safetensors_writer.h"
 #include "core/store/source.h"
 #include "tools/tier-train/rank_plan.h"
+#include "tools/tier-train/refuse_mixture.h"
 #include "tools/tier-train/training_progress.h"
 
 namespace tierd {
@@ -61,6 +62,7 @@ Status write_rounded(SafetensorsWriter& writer, Encoding encoding, std::vector<f
 
 Result<std::vector<LayerReport>> train_predictors(const PredictorPlan& plan) {
   TIERD_ASSIGN(const auto source, open_source(plan.model));
+  TIERD_TRY(refuse_mixture(*source));
   const ModelConfig& config = source->config();
   TIERD_ASSIGN(const std::vector<uint32_t> ranks, parse_ranks(plan.rank, config));
   TIERD_ASSIGN(const Activations activations, Activations::open(plan.activations, config));

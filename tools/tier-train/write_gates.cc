@@ -9,6 +9,7 @@
 #include "core/base/progress.h"
 #include "core/store/safetensors.h"
 #include "core/store/safetensors_writer.h"
+#include "tools/tier-train/refuse_mixture.h"
 
 namespace tierd {
 namespace {
@@ -36,6 +37,7 @@ Status copy(const TensorSource& source, const TensorInfo& tensor, SafetensorsWri
 }  // namespace
 
 Status write_gates(const TensorSource& source, const std::string& path, bool quiet) {
+  TIERD_TRY(refuse_mixture(source));
   const ModelConfig& config = source.config();
   if (!config.gated) {
     return Error{

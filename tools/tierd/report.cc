@@ -122,6 +122,7 @@ json prediction_json(const Runtime& runtime) {
   const std::vector<Site>& sites = runtime.plan().model.sites;
   for (SiteId s = 0; s < sites.size(); ++s) {
     const SiteUse& use = runtime.scheduler().use()[s];
+    if (sites[s].chosen()) continue;  // not predicted
     const bool whole = use.used == use.rows * sites[s].n;
     if (whole && use.measured_rows == 0) continue;
     json site = {{"site", sites[s].name},
@@ -137,6 +138,54 @@ json prediction_json(const Runtime& runtime) {
     list.push_back(std::move(site));
   }
   return list;
+}
+
+// Of each layer of a mixture: how many experts a token uses, where they were, and how well they were
+// foreseen.
+json experts_json(const Runtime& runtime) {
+  json list = json::array();
+  const std::vector<Site>& sites = runtime.plan().model.sites;
+  for (SiteId s = 0; s < sites.size(); ++s) {
+    if (sites[s].axis != Axis::expert) continue;
+    const SiteUse& use = runtime.scheduler().use()[s];
+    json site = {{"site", sites[s].name},
+                 {"experts", sites[s].n},
+                 {"used", per(static_cast<double>(use.used), use.rows)},
+                 {"hits", use.hits},
+                 {"staged", use.staged},
+                 {"misses", use.misses}};
+    if (use.foreseen != 0) {
+      site["foreseen"] = use.foreseen;
+      site["precision"] = use.ahead_precision();
+      site["recall"] = use.ahead_recall();
+    }
+    list.push_back(std::move(site));
+  }
+  return list;
+}
+
+// "8 of 64 a token: 61 % were there, 12 % came ahead; foreseen with precision 80 %, recall 79 %".
+std::string experts_text(const json& sites) {
+  double hits = 0, staged = 0, misses = 0, used = 0, precision = 0, recall = 0;
+  size_t foreseen = 0;
+  for (const json& site : sites) {
+    hits += site["hits"].get<double>();
+    staged += site["staged"].get<double>();
+    misses += site["misses"].get<double>();
+    used += site["used"].get<double>();
+    if (!site.contains("foreseen")) continue;
+    ++foreseen;
+    precision += site["precision"].get<double>();
+    recall += site["recall"].get<double>();
+  }
+  const double all = std::max(1.0, hits + staged + misses);
+  std::string text = fmt::format("{:.3g} of {} a token: {:.3g} % were there, {:.3g} % came ahead",
+                                 used / static_cast<double>(sites.size()),
+                                 sites[0]["experts"].get<uint32_t>(), 100 * hits / all, 100 * staged / all);
+  if (foreseen == 0) return text;
+  const auto n = static_cast<double>(foreseen);
+  return text + fmt::format("; foreseen with precision {:.3g} %, recall {:.3g} %", 100 * precision / n,
+                            100 * recall / n);
 }
 
 // One line of it: means over the sites, and the worst.
@@ -284,6 +333,7 @@ json report_json(Runtime& runtime, const RunResult& result) {
   if (runtime.plan().store.manifest().bundling == Bundling::closest_friend)
     report["friends"] = friends_json(counters);
   report["prediction"] = prediction_json(runtime);
+  if (runtime.plan().store.manifest().config.is_mixture()) report["experts"] = experts_json(runtime);
   report["flash"] = flash_json(runtime, flash);
   report["strategies"] = strategies_json(runtime);
   report["threads_woken"] = compute.threads_woken;
@@ -368,6 +418,7 @@ std::string report_text(const json& r) {
                               neurons["misses"].get<uint64_t>(), neurons["evictions"].get<uint64_t>(),
                               neurons["wasted"].get<uint64_t>()));
   if (r.contains("friends")) line("friends", friends_text(r["friends"]));
+  if (r.contains("experts")) line("experts", experts_text(r["experts"]));
   if (!r["prediction"].empty()) line("predicted", prediction_text(r["prediction"]));
   std::string lines;
   for (const auto& [name, bytes] : budget["lines"].items()) {

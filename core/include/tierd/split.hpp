@@ -59,9 +59,9 @@ inline void split_evenly(const Host& host, uint64_t bytes, uint32_t* max_slots) 
 }
 
 // Whether a step uses only some of a site's neurons: of whatever is not sliced by rows, neurons, channels or
-// experts are chosen for each token.
+// experts are chosen for each token. (Of an embedding too, but those are rows, one a token.)
 inline bool used_in_part(const tierd_site_view& site) {
-  return site.axis != TIERD_AXIS_ROW && site.given == 0;
+  return site.axis != TIERD_AXIS_ROW;
 }
 
 // Where a step uses some sites in part, those that it uses whole come first: a slot of theirs saves a read in
@@ -80,8 +80,9 @@ void split_whole_then(const Host& host, uint64_t bytes, uint32_t* slots, SplitRe
     return canonical(site) && !used_in_part(site) && site.given == 0;
   });
   bytes = split_rest(bytes, most, slots);
-  split_evenly(host, bytes, most, slots,
-               [&](const tierd_site_view& site) { return canonical(site) && site.given != 0; });
+  split_evenly(host, bytes, most, slots, [&](const tierd_site_view& site) {
+    return canonical(site) && !used_in_part(site) && site.given != 0;
+  });
 }
 
 // The rest in proportion to `wants(s)`, the neurons that a site would like to keep.

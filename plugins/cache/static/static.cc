@@ -1,5 +1,5 @@
 // Keeps a given hot set from the start to the end: of each site the neurons with the highest heat, as many as
-// fit. The rest streams by.
+// fit, where a step uses only some of them what is left by those that it uses whole. The rest streams by.
 //
 // The heat of a site is the tensor of its name in `tensors`, one value a neuron. A site without one is cold:
 // of it the first neurons stay. Of neurons with the same heat the first is the hotter one; a value that is no
@@ -35,7 +35,7 @@ class Static : public tierd::FixedSet {
   }
 
   void share(uint64_t bytes, uint32_t* max_slots) {
-    tierd::split_evenly(host(), bytes, max_slots);
+    tierd::split_whole_first(host(), bytes, max_slots);
     for (uint32_t s = 0; s < host().n_sites(); ++s) {
       std::vector<uint32_t> hot;
       for (size_t i = 0; i < order_[s].size() && hot.size() < max_slots[s]; ++i) {

@@ -1,5 +1,6 @@
 // Every neuron is active, always: what dense models are. Looks ahead along the walk, into the next step, so
-// that the disk never runs dry at the last layer.
+// that the disk never runs dry at the last layer. Of a mixture only the router knows whom a step will use:
+// its experts are not wished for.
 #include "tierd/plugin.hpp"
 
 namespace {
@@ -12,18 +13,22 @@ constexpr tierd_param kParams[] = {
 class Dense {
  public:
   explicit Dense(const tierd::Host& host)
-      : n_sites_(host.n_sites()), sites_ahead_(static_cast<uint32_t>(host.integer("sites_ahead"))) {}
+      : host_(host),
+        n_sites_(host.n_sites()),
+        sites_ahead_(static_cast<uint32_t>(host.integer("sites_ahead"))) {}
 
   void predict(uint32_t, const tierd_rows_view&, tierd_set_out& out) { out.all = 1; }
 
   void look_ahead(uint32_t site, const tierd_rows_view&, tierd_ahead_out& out) {
     out.n = 0;
     for (uint32_t d = 1; d <= sites_ahead_ && d < n_sites_ && out.n < out.cap; ++d) {
+      if (host_.site((site + d) % n_sites_).given != 0) continue;
       out.item[out.n++] = {(site + d) % n_sites_, d, 0, nullptr};
     }
   }
 
  private:
+  tierd::Host host_;
   uint32_t n_sites_;
   uint32_t sites_ahead_;
 };

@@ -1,0 +1,149 @@
+// For mixtures of experts. Who computes is decided by each layer's own router, in the model; this looks
+// ahead: what the present layer's experts compute from is shown to the next layer's router, and those whom
+// that would choose are read while the layers between compute. A wrong guess costs a read and changes
+// nothing. What every step uses whole is read ahead along the walk, as `dense` does.
+//
+// Of a site SITE with experts the tensor SITE.router [experts x n_in], as `tier-train router` writes it.
+// Nothing is foreseen of a site without one.
+#include <algorithm>
+#include <bitset>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tierd/plugin.hpp"
+
+namespace {
+
+constexpr tierd_param kParams[] = {
+    tierd::integer(
+        "sites_ahead", "8", 0, 63,
+        "how many sites ahead are looked, of those that a step uses whole; staging memory bounds what is "
+        "read ahead"),
+    tierd::integer(
+        "more", "0", 0, 1024,
+        "so many experts a row are read ahead beyond those that the router chooses: fewer misses, more "
+        "reads in vain"),
+};
+
+constexpr const char* kManual =
+    "Lossless. Needs tables: tier-train router MODEL -o routers.safetensors, then predictor.tensors = "
+    "\"routers.safetensors\".";
+
+class Router {
+ public:
+  static constexpr uint32_t kCaps = TIERD_PREDICTOR_NEEDS_X;
+
+  explicit Router(const tierd::Host& host)
+      : host_(host),
+        sites_ahead_(static_cast<uint32_t>(host.integer("sites_ahead"))),
+        more_(static_cast<uint32_t>(host.integer("more"))),
+        next_(host.n_sites()),
+        chosen_(host.n_sites(), 0) {
+    uint32_t before = TIERD_NO_SITE;
+    bool any = false;
+    for (uint32_t s = 0; s < host.n_sites(); ++s) {
+      if (host.site(s).axis != TIERD_AXIS_EXPERT) continue;
+      if (before != TIERD_NO_SITE) next_[before] = read(s, host.site(before));
+      any = any || (before != TIERD_NO_SITE && next_[before]);
+      before = s;
+    }
+    if (!any && host.n_sites() != 0)
+      host.log(TIERD_LOG_WARNING, "there are no routers for any site: no expert is read ahead");
+  }
+
+  int reads_x(uint32_t site) const { return next_[site] ? 1 : 0; }
+
+  void predict(uint32_t, const tierd_rows_view&, tierd_set_out& out) { out.all = 1; }
+
+  void look_ahead(uint32_t site, const tierd_rows_view& rows, tierd_ahead_out& out) {
+    const std::optional<Next>& next = next_[site];
+    const uint32_t n_sites = host_.n_sites();
+    const uint32_t far = std::max(sites_ahead_, next ? next->site - site : 0);
+    out.n = 0;
+    for (uint32_t d = 1; d <= far && d < n_sites && out.n < out.cap; ++d) {
+      const uint32_t later = (site + d) % n_sites;
+      if (host_.site(later).given == 0 && d <= sites_ahead_) out.item[out.n++] = {later, d, 0, nullptr};
+      if (!next || later != next->site || rows.x == nullptr) continue;
+      foresee(site, *next, rows);
+      if (!wished_.empty())
+        out.item[out.n++] = {later, d, static_cast<uint32_t>(wished_.size()), wished_.data()};
+    }
+  }
+
+  // How many experts a row uses is the model's; what was chosen tells.
+  void observe(const tierd_set_view&, const tierd_set_view& truth) {
+    if (host_.site(truth.site).axis != TIERD_AXIS_EXPERT || truth.rows == 0) return;
+    const uint32_t words = (truth.rows + 63) / 64;
+    uint64_t uses = truth.row_mask == nullptr ? uint64_t{truth.n} * truth.rows : 0;
+    for (uint64_t w = 0; truth.row_mask != nullptr && w < uint64_t{truth.n} * words; ++w)
+      uses += std::bitset<64>(truth.row_mask[w]).count();
+    chosen_[truth.site] = static_cast<uint32_t>((uses + truth.rows - 1) / truth.rows);
+  }
+
+ private:
+  // The next site with experts, and its router.
+  struct Next {
+    uint32_t site = 0;
+    uint32_t tensor = 0;
+  };
+
+  std::optional<Next> read(uint32_t s, const tierd_site_view& before) const {
+    const tierd_site_view& site = host_.site(s);
+    const std::string name = std::string(site.name) + ".router";
+    if (!host_.has_tensor(name.c_str())) return std::nullopt;
+    const tierd_tensor_view router = host_.tensor(name.c_str());
+    if (router.n_dims != 2 || router.dims[0] != site.n || router.dims[1] != site.n_in ||
+        before.n_in != site.n_in) {
+      throw tierd::Failure(TIERD_E_INVALID,
+                           name + " should be " + std::to_string(site.n) + " x " + std::to_string(site.n_in));
+    }
+    return Next{s, router.tensor};
+  }
+
+  // The union over the rows of those of the largest scores.
+  void foresee(uint32_t site, const Next& next, const tierd_rows_view& rows) {
+    const uint32_t n = host_.site(next.site).n;
+    const uint32_t k = std::min(chosen_[site] + more_, n);
+    scores_.resize(uint64_t{rows.rows} * n);
+    host_.linear(next.tensor, rows.x, rows.rows, scores_.data());
+    order_.resize(n);
+    wanted_.assign(n, 0);
+    for (uint32_t r = 0; r < rows.rows; ++r) {
+      float* scores = scores_.data() + uint64_t{r} * n;
+      std::replace_if(
+          scores, scores + n, [](float score) { return std::isnan(score); }, 0.0f);
+      std::iota(order_.begin(), order_.end(), 0u);
+      std::partial_sort(order_.begin(), order_.begin() + k, order_.end(), [&](uint32_t a, uint32_t b) {
+        return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
+      });
+      for (uint32_t i = 0; i < k; ++i) wanted_[order_[i]] = 1;
+    }
+    wished_.clear();
+    for (uint32_t i = 0; i < n; ++i) {
+      if (wanted_[i] != 0) wished_.push_back(i);
+    }
+  }
+
+  tierd::Host host_;
+  uint32_t sites_ahead_;
+  uint32_t more_;
+  std::vector<std::optional<Next>> next_;  // [sites]
+  std::vector<uint32_t> chosen_;           // [sites] by a row, the last time
+  // Of one call.
+  std::vector<float> scores_;
+  std::vector<uint32_t> order_;
+  std::vector<uint8_t> wanted_;
+  std::vector<uint32_t> wished_;
+};
+
+}  // namespace
+
+TIERD_PLUGIN(tierd::with_manual(
+    tierd::with_params(
+        tierd::predictor<Router>("router", "1.0",
+                                 "the next layer's router, asked early, says which experts to read"),
+        kParams),
+    kManual))

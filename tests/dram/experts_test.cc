@@ -1,0 +1,202 @@
+// Whole experts against plain loops; and that a row's bits depend on nothing but the experts it uses.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/base/random.h"
+#include "core/layout/codec.h"
+#include "tiers/dram/choose_experts.h"
+#include "tiers/dram/executor.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint32_t kExperts = 6;
+constexpr uint32_t kWidth = 64;
+constexpr uint32_t kInner = 96;  // a multiple of a block, not of two row groups' columns
+constexpr uint32_t kTokens = 5;
+enum : BufferId { kIn, kOut, kHidden, kUp, kChoice, kInputs, kResults };
+const std::vector<RowInfo> kRows(kTokens);
+
+// Packed weights, and the same in plain order.
+struct Mixture {
+  Mixture(Encoding e, Random& random) : Mixture(e, e, random) {}
+  Mixture(Encoding e, Encoding of_down, Random& random) : matrices{kWidth, kInner, e, e, of_down} {
+    memory.resize(kExperts * stride() / sizeof(Line));
+    for (uint32_t expert = 0; expert < kExperts; ++expert) {
+      add(expert, e, 0, kInner, kWidth, random);
+      add(expert, e, matrices.up_offset(), kInner, kWidth, random);
+      add(expert, of_down, matrices.down_offset(), kWidth, kInner, random);
+    }
+    x.resize(kTokens * kWidth);
+    for (float& value : x) value = random.symmetric();
+    // Every row uses some, no row all, and one expert has no row.
+    choice.resize(kTokens * kExperts);
+    for (uint32_t t = 0; t < kTokens; ++t) {
+      for (uint32_t expert = 0; expert + 1 < kExperts; ++expert)
+        choice[t * kExperts + expert] = (t + expert) % 3 == 0 ? 0 : 0.25f + static_cast<float>(expert);
+    }
+  }
+  uint64_t stride() const { return align_up(matrices.bytes(), kSpanUnit); }
+  std::byte* bytes() { return reinterpret_cast<std::byte*>(memory.data()); }
+  uint32_t place(uint32_t expert) const {
+    return static_cast<uint32_t>((expert * 5 + 2) % kExperts * stride() / kSpanUnit);
+  }
+  void add(uint32_t expert, Encoding e, uint64_t offset, uint32_t rows, uint32_t cols, Random& random) {
+    const uint64_t row_bytes = encoded_bytes(e, cols);
+    std::vector<std::byte> plain_rows(rows * row_bytes);
+    for (uint32_t r = 0; r < rows; ++r) {
+      std::vector<float> values(cols);
+      for (float& value : values) value = random.symmetric();
+      const std::span<std::byte> row(&plain_rows[r * row_bytes], row_bytes);
+      encode(e, values, row);
+      decode(e, row, values);
+      plain.insert(plain.end(), values.begin(), values.end());
+    }
+    std::byte* at = bytes() + place(expert) * kSpanUnit + offset;
+    for (uint32_t r = 0; r < rows; r += kGroupRows) {
+      pack_row_group(e, kGroupRows, cols,
+                     std::span(plain_rows).subspan(r * row_bytes, kGroupRows * row_bytes),
+                     {at + r * row_bytes, kGroupRows * row_bytes});
+    }
+  }
+  // Row r of gate (0), up (1) or down (2).
+  const float* row(uint32_t expert, uint32_t matrix, uint32_t r) const {
+    const uint32_t cols = matrix == 2 ? kInner : kWidth;
+    return &plain[(uint64_t{expert} * 3 + matrix) * kInner * kWidth + uint64_t{r} * cols];
+  }
+
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  ExpertMatrices matrices;
+  std::vector<Line> memory;
+  std::vector<float> plain, x, choice;
+};
+
+// Calls with these experts each, one after the other. `most`: lines of scratch, and of a batch.
+using Calls = std::vector<std::vector<uint32_t>>;
+std::vector<float> computed(Mixture& mixture, const Calls& calls, uint32_t workers = 1,
+                            uint32_t tokens = kTokens, uint32_t first_token = 0, uint32_t most = kTokens) {
+  ComputePlan plan;
+  const uint32_t up = 2 * static_cast<uint32_t>(align_up(kInner, kGroupRows));
+  plan.buffers = {{"in", kWidth, 0},       {"out", kWidth, 0},    {"hidden", kInner, 0}, {"up", up, 0},
+                  {"choice", kExperts, 0}, {"inputs", kWidth, 0}, {"results", kWidth, 0}};
+  plan.max_rows = most;
+  SiteWork& site = plan.sites.emplace_back();
+  site.axis = Axis::expert;
+  site.encoding = mixture.matrices.gate;
+  site.n_in = site.n_out = kWidth;
+  site.in = kIn;
+  site.out = kOut;
+  site.ffn = {.gated = true, .activation = Activation::silu, .hidden = kHidden, .up = kUp};
+  site.experts = {.inner = kInner,
+                  .up = mixture.matrices.up,
+                  .down = mixture.matrices.down,
+                  .choice = kChoice,
+                  .inputs = kInputs,
+                  .results = kResults};
+  const std::vector<uint64_t> offsets = buffer_offsets(plan);
+  const uint32_t choice_stride = buffer_stride(plan.buffers[kChoice]);
+  Team team({.workers = workers});
+  auto executor = Executor::create(plan, best_kernels(), team);
+  EXPECT_TRUE(executor.ok());
+  auto* floats = reinterpret_cast<float*>(executor->activations().data());
+  for (uint32_t t = 0; t < tokens; ++t) {
+    std::copy_n(&mixture.x[(first_token + t) * kWidth], kWidth,
+                floats + offsets[kIn] / sizeof(float) + uint64_t{t} * kWidth);
+    std::copy_n(&mixture.choice[(first_token + t) * kExperts], kExperts,
+                floats + offsets[kChoice] / sizeof(float) + uint64_t{t} * choice_stride);
+  }
+  executor->clear(0, tokens);
+  for (const auto& experts : calls) {
+    std::vector<Unit> units;
+    for (const uint32_t expert : experts) units.push_back({expert, mixture.place(expert)});
+    EXPECT_EQ(executor->neurons(0, std::span(kRows).first(tokens), units, mixture.bytes(), {}),
+              experts.size() * mixture.matrices.tensor_bytes());
+  }
+  const float* out = floats + offsets[kOut] / sizeof(float);
+  return {out, out + tokens * kWidth};
+}
+
+TEST(Experts, AreAddedAsMuchAsTheyWereChosen) {
+  Random random(1);
+  for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0}) {
+    Mixture mixture(e, e == Encoding::q4_0 ? Encoding::q8_0 : e,
+                    random);  // as in files named Q4_K_M, down has more bits
+    const auto dot = [](const float* a, const auto& b, uint32_t n) {
+      double sum = 0;
+      for (uint32_t i = 0; i < n; ++i) sum += double{a[i]} * b[i];
+      return sum;
+    };
+    const auto got = computed(mixture, {{0, 1, 2, 3, 4, 5}});
+    for (uint32_t t = 0; t < kTokens; ++t) {
+      std::vector<double> want(kWidth);
+      for (uint32_t expert = 0; expert < kExperts; ++expert) {
+        const float* x = &mixture.x[t * kWidth];
+        std::vector<double> hidden(kInner);
+        for (uint32_t i = 0; i < kInner; ++i) {
+          const double gate = dot(mixture.row(expert, 0, i), x, kWidth);
+          hidden[i] = gate / (1 + std::exp(-gate)) * dot(mixture.row(expert, 1, i), x, kWidth);
+        }
+        for (uint32_t c = 0; c < kWidth; ++c) {
+          want[c] += double{mixture.choice[t * kExperts + expert]} *
+                     dot(mixture.row(expert, 2, c), hidden.data(), kInner);
+        }
+      }
+      for (uint32_t c = 0; c < kWidth; ++c)
+        ASSERT_NEAR(got[t * kWidth + c], want[c], 1e-4 * std::abs(want[c]) + 2e-3)
+            << name(e) << ' ' << t << ' ' << c;
+    }
+  }
+}
+
+TEST(Experts, BitsDependOnNeitherCallsNorWorkersNorBatchNorScratch) {
+  Random random(2);
+  Mixture mixture(Encoding::q8_0, random);
+  const auto whole = computed(mixture, {{0, 1, 2, 3, 4, 5}});
+  EXPECT_EQ(computed(mixture, {{0}, {1, 2}, {3}, {4, 5}}), whole);
+  EXPECT_EQ(computed(mixture, {{0, 1, 2, 3, 4}}), whole) << "of the last one no row gets anything";
+  EXPECT_EQ(computed(mixture, {{0, 1}, {2, 3, 4}}, 3), whole);
+  EXPECT_EQ(computed(mixture, {{0, 1, 2, 3, 4, 5}}, 2, kTokens, 0, 64), whole) << "all computed together";
+  for (uint32_t t = 0; t < kTokens; ++t) {
+    const std::vector<float> alone(whole.begin() + t * kWidth, whole.begin() + (t + 1) * kWidth);
+    EXPECT_EQ(computed(mixture, {{0, 1, 2, 3, 4, 5}}, 1, 1, t), alone);
+    EXPECT_EQ(computed(mixture, {{0, 1, 2, 3, 4, 5}}, 1, 1, t, 1), alone) << "one after the other";
+  }
+}
+
+std::vector<float> choose(std::vector<float> scores, uint32_t picks, bool sum_to_one) {
+  choose_experts(scores, picks, sum_to_one);
+  return scores;
+}
+
+TEST(Experts, TheLargestAreChosen) {
+  const float e = std::exp(1.0f);
+  const float whole = 2 + 2 * e;
+  const auto as_they_are = choose({0, 1, 0, 1}, 3, false);
+  EXPECT_FLOAT_EQ(as_they_are[0], 1 / whole);
+  EXPECT_FLOAT_EQ(as_they_are[1], e / whole);
+  EXPECT_EQ(as_they_are[2], 0) << "of equals the first";
+  EXPECT_FLOAT_EQ(as_they_are[3], e / whole);
+  const auto of_one = choose({0, 1, 0, 1}, 2, true);
+  EXPECT_EQ(of_one, (std::vector<float>{0, 0.5f, 0, 0.5f}));
+  EXPECT_EQ(choose({1000, -1000}, 1, true), (std::vector<float>{1, 0}));
+  EXPECT_EQ(choose({3}, 1, true), (std::vector<float>{1}));
+  const auto all = choose({-1, 2, 0.5f}, 3, true);
+  EXPECT_NEAR(all[0] + all[1] + all[2], 1, 1e-6);
+}
+
+TEST(Experts, WhatIsNoNumberIsSeen) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto chosen = choose({0, nan, 1}, 1, false);
+  uint32_t used = 0;
+  for (const float weight : chosen) used += weight != 0 ? 1 : 0;
+  EXPECT_EQ(used, 1u);
+  for (const float weight : chosen) EXPECT_TRUE(weight == 0 || std::isnan(weight));
+}
+
+}  // namespace
+}  // namespace tierd

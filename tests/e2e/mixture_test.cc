@@ -1,0 +1,201 @@
+// Mixtures of experts, larger than the memory they have: the bits of the resident run, whichever experts
+// stay.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/store/safetensors_writer.h"
+#include "core/store/synthetic_source.h"
+#include "core/store/writer.h"
+#include "tests/e2e/golden_model.h"
+#include "tests/store/temp_folder.h"
+
+namespace tierd {
+namespace {
+
+// Nearly all of its weights are in experts.
+ModelConfig mixture(const std::string& family) {
+  ModelConfig c;
+  c.architecture = c.name = family;
+  c.n_layers = 3;
+  c.d_model = 64;
+  c.n_heads = 4;
+  c.n_kv_heads = 4;
+  c.head_dim = 16;
+  c.d_ff = 96;
+  c.n_experts = 24;
+  c.experts_per_token = 3;
+  c.vocab_size = 300;
+  c.context_length = 64;
+  c.expert_weights_sum_to_one = family != "olmoe";
+  c.qk_norm = family != "mixtral";
+  c.qk_norm_wide = family == "olmoe";
+  if (family == "olmoe") c.qkv_clip = 0.5f;
+  return c;
+}
+
+struct Ran {
+  std::vector<float> logits;
+  SiteUse experts;  // of all layers
+};
+
+class Mixture : public testing::TestWithParam<std::string> {
+ protected:
+  Mixture() {
+    const auto source = SyntheticSource::make(mixture(GetParam()), Encoding::q8_0, 7);
+    EXPECT_TRUE(source.ok()) << source.error().line();
+    const Status written = write_store(**source, store(), {.quiet = true});
+    EXPECT_TRUE(written.ok()) << written.error().line();
+    write_routers(**source);
+    Random random(5);
+    for (uint32_t i = 0; i < 40; ++i) tokens_.push_back(random.below(300));
+  }
+  std::string store() const { return folder_.path() + "/store"; }
+  std::string routers() const { return folder_.path() + "/routers.safetensors"; }
+
+  Config config(const std::string& cache, const std::string& capacity) const {
+    Config config;
+    config.model = store();
+    config.context = 48;
+    config.threads = 1;
+    config.bind = false;
+    config.cache.name = cache;
+    config.dram_capacity = capacity;
+    return config;
+  }
+  // As `tier-train router` does.
+  void write_routers(const TensorSource& source) const {
+    std::vector<SafetensorsEntry> entries;
+    for (const char* layer : {"0", "1", "2"})
+      entries.push_back({std::string("layers.") + layer + ".experts.router", "F32", {24, 64}});
+    auto writer = SafetensorsWriter::create(routers(), std::move(entries));
+    EXPECT_TRUE(writer.ok());
+    for (const char* layer : {"0", "1", "2"}) {
+      const auto router = source.read_f32(*source.find(std::string("layers.") + layer + ".router"));
+      EXPECT_TRUE(router.ok());
+      EXPECT_TRUE(writer->append(std::as_bytes(std::span(*router))).ok());
+    }
+    EXPECT_TRUE(writer->finish().ok());
+  }
+  // Some are hotter than others, in each layer others.
+  std::string hot_set() const {
+    std::vector<SafetensorsEntry> entries;
+    for (const char* layer : {"0", "1", "2"})
+      entries.push_back({std::string("layers.") + layer + ".experts", "F32", {24}});
+    auto writer = SafetensorsWriter::create(folder_.path() + "/heat.safetensors", std::move(entries));
+    EXPECT_TRUE(writer.ok());
+    for (uint32_t layer = 0; layer < 3; ++layer) {
+      std::vector<float> heat(24);
+      for (uint32_t e = 0; e < 24; ++e) heat[e] = static_cast<float>((e * 7 + layer) % 24);
+      EXPECT_TRUE(writer->append(std::as_bytes(std::span(heat))).ok());
+    }
+    EXPECT_TRUE(writer->finish().ok());
+    return folder_.path() + "/heat.safetensors";
+  }
+
+  // `first` tokens as a prompt, then one a step.
+  Ran run(const Config& config, uint32_t first) const {
+    RuntimeOptions options;
+    options.quiet = true;
+    options.logit_rows = std::max(first, 1u);
+    Ran ran;
+    auto runtime = make_runtime(config, options);
+    EXPECT_TRUE(runtime.ok()) << runtime.error().line();
+    if (!runtime.ok()) return ran;
+    EXPECT_TRUE((*runtime)->load().ok());
+    Engine& engine = (*runtime)->engine();
+    for (uint32_t at = 0; at < tokens_.size();) {
+      const uint32_t n = at == 0 ? std::min(first, engine.max_rows()) : 1;
+      const Status fed = feed(engine, tokens_, at, n, ran.logits);
+      EXPECT_TRUE(fed.ok()) << fed.error().line();
+      at += n;
+    }
+    EXPECT_TRUE(engine.drain().ok());
+    const ModelPlan& plan = (*runtime)->plan().model;
+    for (SiteId s = 0; s < plan.sites.size(); ++s) {
+      const SiteUse& use = (*runtime)->scheduler().use()[s];
+      if (plan.sites[s].axis != Axis::expert) {
+        // A prompt passes by, and leaves nothing.
+        if (!plan.sites[s].given && config.cache.name != "none") {
+          EXPECT_LE(use.misses, plan.sites[s].n) << plan.sites[s].name << " is used whole, and stays";
+        }
+        continue;
+      }
+      EXPECT_EQ(use.used, use.rows * 3) << "three experts a token";
+      ran.experts.hits += use.hits;
+      ran.experts.staged += use.staged;
+      ran.experts.misses += use.misses;
+      ran.experts.foreseen += use.foreseen;
+      ran.experts.wanted += use.wanted;
+      ran.experts.right += use.right;
+    }
+    return ran;
+  }
+
+  TempFolder folder_;
+  std::vector<uint32_t> tokens_;
+};
+
+TEST_P(Mixture, StreamedAtAQuarterOfTheMemoryItSaysTheSame) {
+  for (const uint32_t prompt : {1u, 9u}) {
+    const Ran resident = run(config("pinned", "all"), prompt);
+    EXPECT_EQ(resident.experts.misses, 0u);
+    std::map<std::string, double> hit_rates;
+    for (const char* cache : {"lru", "lfu", "static", "residency-window", "fifo"}) {
+      SCOPED_TRACE(std::string(cache) + ", a prompt of " + std::to_string(prompt));
+      Config streamed = config(cache, "25%");
+      if (streamed.cache.name == "static") streamed.cache.tensors = hot_set();
+      const Ran ran = run(streamed, prompt);
+      expect_the_same_bits(ran.logits, resident.logits);
+      EXPECT_GT(ran.experts.misses, 0u);
+      EXPECT_GT(ran.experts.hits, 0u);
+      EXPECT_EQ(ran.experts.hits + ran.experts.staged + ran.experts.misses,
+                resident.experts.hits + resident.experts.staged);
+      hit_rates[cache] = static_cast<double>(ran.experts.hits) /
+                         static_cast<double>(ran.experts.hits + ran.experts.staged + ran.experts.misses);
+    }
+    for (const auto& [cache, rate] : hit_rates)
+      std::printf("  %s: %.1f %% of the experts were there\n", cache.c_str(), 100 * rate);
+  }
+}
+
+// Without any cache, on several threads, and with agents and reads in another order.
+TEST_P(Mixture, WhateverIsReadWhenItSaysTheSame) {
+  const Ran resident = run(config("pinned", "all"), 5);
+  Config none = config("none", "25%");
+  Config threads = config("lru", "25%");
+  threads.threads = 3;
+  threads.flash.thread = threads.dram.thread = "own";
+  Config shuffled = config("lfu", "30%");
+  shuffled.shuffle = "3";
+  for (const Config& changed : {none, threads, shuffled})
+    expect_the_same_bits(run(changed, 5).logits, resident.logits);
+}
+
+// The next layer's router, asked early: a guess that costs reads, never a bit.
+TEST_P(Mixture, TheNextRouterReadsAhead) {
+  const Ran resident = run(config("pinned", "all"), 1);
+  Config ahead = config("lru", "30%");
+  ahead.predictor.name = "router";
+  ahead.predictor.tensors = routers();
+  const Ran ran = run(ahead, 1);
+  expect_the_same_bits(ran.logits, resident.logits);
+  EXPECT_GT(ran.experts.foreseen, 0u);
+  EXPECT_GT(ran.experts.right, 0u);
+  EXPECT_EQ(ran.experts.foreseen, ran.experts.wanted) << "as many as the router chooses";
+  Config more = ahead;
+  more.predictor.settings.push_back({"more", int64_t{3}, "test"});
+  const Ran with_more = run(more, 1);
+  expect_the_same_bits(with_more.logits, resident.logits);
+  EXPECT_EQ(with_more.experts.foreseen, 2 * ran.experts.foreseen);
+  EXPECT_GE(with_more.experts.right, ran.experts.right);
+  std::printf("  precision %.2f, recall %.2f; with three more %.2f, %.2f\n", ran.experts.ahead_precision(),
+              ran.experts.ahead_recall(), with_more.experts.ahead_precision(),
+              with_more.experts.ahead_recall());
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Mixture, testing::Values("mixtral", "qwen3_moe", "olmoe"),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace tierd

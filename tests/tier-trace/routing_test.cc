@@ -1,0 +1,133 @@
+// Recorded routings: read with care, and what caches make of them.
+#include "tools/tier-trace/routing.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/store/temp_folder.h"
+#include "tools/assembly/run_trace.h"
+#include "tools/assembly/strategy_choices.h"
+#include "tools/tier-trace/expert_caches.h"
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kCsv =
+    "# route_trace v1\n"
+    "# model=/some/where/small.gguf arch=qwen3moe n_layer=2 n_expert=8 n_expert_used=2\n"
+    "# layer=0 expert_bytes=5000 dense_bytes=9\n"
+    "# layer=1 expert_bytes=9000 dense_bytes=9\n"
+    "turn,phase,step,layer,slot,expert,weight,residency,expert_bytes\n"
+    "0,0,0,0,0,7,0.6,0,5000\n"
+    "0,0,0,0,1,2,0.4,0,5000\n"
+    "0,1,1,0,0,3,0.6,0,5000\n"
+    "0,1,1,0,1,1,0.4,0,5000\n"
+    "0,1,1,1,0,4,0.6,0,9000\n"
+    "0,1,2,0,0,3,0.6,1,5000\n"
+    "0,1,2,1,0,0,0.6,0,9000\n";
+
+Routing read(const TempFolder& folder, const std::string& text, uint32_t experts = 0) {
+  auto routing = read_routing(folder.write("routing", text), experts);
+  EXPECT_TRUE(routing.ok()) << routing.error().line();
+  return routing.ok() ? std::move(*routing) : Routing{};
+}
+
+TEST(Routing, OfOneLineAnExpert) {
+  const TempFolder folder;
+  const Routing routing = read(folder, kCsv);
+  EXPECT_EQ(routing.model, "small.gguf");
+  EXPECT_EQ(routing.layers, 2u);
+  EXPECT_EQ(routing.experts, 8u);
+  EXPECT_EQ(routing.expert_bytes, (std::vector<uint64_t>{5000, 9000}));
+  EXPECT_EQ(routing.prompt, (std::vector<Routing::Token>{{{2, 7}, {}}}));
+  EXPECT_EQ(routing.generated, (std::vector<Routing::Token>{{{1, 3}, {4}}, {{3}, {0}}}));
+}
+
+TEST(Routing, OfOneLineAToken) {
+  const TempFolder folder;
+  const std::string text =
+      "{\"tok\": 1, \"layers\": [[3, 1], [4, 0]]}\n\n{\"tok\": 2, \"layers\": [[3, 2], [1, 0]]}";
+  const Routing routing = read(folder, text);
+  EXPECT_EQ(routing.experts, 5u);
+  EXPECT_EQ(routing.generated, (std::vector<Routing::Token>{{{1, 3}, {0, 4}}, {{2, 3}, {0, 1}}}));
+  EXPECT_EQ(read(folder, text, 64).experts, 64u);
+}
+
+TEST(Routing, BadLinesAreNamed) {
+  const TempFolder folder;
+  const std::string csv = kCsv;
+  const auto with = [&](const std::string& last) { return csv + last + "\n"; };
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {with("0,1,3,0,0,3"), "routing:13: 6 fields, there are 9 columns"},
+      {with("0,1,3,0,0,three,0.1,0,0"), "routing:13: expert is 'three', expected a number"},
+      {with("0,1,3,0,0,-1,0.1,0,0"), "routing:13: expert is '-1'"},
+      {with("0,1,3,99999,0,1,0.1,0,0"), "routing:13: layer is '99999', expected a number up to 4095"},
+      {with("0,2,3,0,0,1,0.1,0,0"), "routing:13: phase is '2'"},
+      {with("0,1,2,0,1,3,0.1,0,0"), "routing:13: expert 3 is chosen twice"},
+      {with("0,1,3,0,0,8,0.1,0,0"), "routing: expert 8 was chosen, of 8 that a layer has"},
+      {"# n_expert=many\n", "routing:1: n_expert is 'many', expected a number"},
+      {"# n_expert=0\n", "routing:1: n_expert is 0, expected 1 to"},
+      {"a,b,c\n1,2,3\n", "routing:1: no column 'step' among: a,b,c"},
+      {"", "routing:0: the line with the columns' names is missing"},
+      {csv.substr(0, csv.find("0,1,1")), "routing: no token that was generated"},
+      {"{\"tok\": 1}", "routing:1: expected a JSON object with a list \"layers\""},
+      {"{\"layers\": [[1]]}\n{\"layers\": [[1]", "routing:2: expected a JSON object"},
+      {"{\"layers\": []}", "routing:1: 0 layers, expected 1 to"},
+      {"{\"layers\": [[1]]}\n{\"layers\": [[1], [2]]}", "routing:2: 2 layers, the first line has 1"},
+      {"{\"layers\": [7]}", "routing:1: a layer is no list"},
+      {"{\"layers\": [[-7]]}", "routing:1: an expert is -7"},
+      {"{\"layers\": [[70000]]}", "routing:1: an expert is 70000"},
+      {"{\"layers\": [[1, 1]]}", "routing:1: expert 1 is chosen twice"},
+      {"{\"layers\": [[[[[[1]]]]]]}", "routing:1: "},
+  };
+  for (const auto& [text, expected] : cases) {
+    const auto routing = read_routing(folder.write("routing", text), 0);
+    ASSERT_FALSE(routing.ok()) << expected;
+    EXPECT_THAT(routing.error().line(), HasSubstr(expected));
+    EXPECT_THAT(routing.error().line(), testing::Not(HasSubstr("\n")));
+  }
+  EXPECT_FALSE(read_routing(folder.path() + "/nowhere", 0).ok());
+}
+
+// Experts a, b, c, a, b, c, …: room for two. LRU never hits; keeping one and letting the others pass hits
+// each third time, at best every second time.
+TEST(Routing, CachesAgainstWhatIsPossible) {
+  Routing routing;
+  routing.layers = 1;
+  routing.experts = 4;
+  routing.expert_bytes = {4096};
+  for (uint32_t t = 0; t < 30; ++t) routing.generated.push_back({{t % 3}});
+  EXPECT_EQ(best_possible_hits(routing.generated, 0, 2), 18u);
+  EXPECT_EQ(best_possible_hits(routing.generated, 0, 1), 9u);
+  EXPECT_EQ(best_possible_hits(routing.generated, 0, 3), 27u);
+  Config config;
+  config.plugin_path = TIERD_PLUGIN_DIR;
+  const auto result =
+      expert_caches(routing, {.memory = {50, 75}, .caches = {}}, strategies_on(plugin_path(config)));
+  ASSERT_TRUE(result.ok()) << result.error().line();
+  const auto hits = [&](uint32_t percent, const std::string& policy) -> int64_t {
+    for (const auto& row : (*result)["rows"]) {
+      if (row["memory_percent"] == percent && row["policy"] == policy) return row["hits"].get<int64_t>();
+    }
+    return -1;
+  };
+  EXPECT_EQ(hits(50, "lru"), 0);
+  EXPECT_EQ(hits(50, "fifo"), 0);
+  EXPECT_EQ(hits(50, "static, hindsight"), 20);  // two of three, there from the start
+  EXPECT_EQ(hits(50, "best possible"), 18);      // begins empty
+  EXPECT_EQ(hits(50, "random"), 15);
+  EXPECT_EQ(hits(75, "lru"), 27);
+  EXPECT_EQ(hits(75, "lfu"), 27);
+  EXPECT_EQ(hits(75, "best possible"), 27);
+  EXPECT_THAT(expert_caches_text(*result), HasSubstr("best possible"));
+  EXPECT_THAT(expert_caches(routing, {.memory = {50}, .caches = {"cache.name=lru,arena=4096"}},
+                            strategies_on(plugin_path(config)))
+                  .error()
+                  .line(),
+              HasSubstr("room is given by --memory"));
+}
+
+}  // namespace
+}  // namespace tierd

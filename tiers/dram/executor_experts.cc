@@ -1,0 +1,121 @@
+// Whole experts of a mixture: who of them a row uses, and what they give it.
+#include <algorithm>
+
+#include "tiers/dram/choose_experts.h"
+#include "tiers/dram/executor.h"
+#include "tiers/dram/work_cost.h"
+
+namespace tierd {
+
+void Executor::route(const Step& step, uint32_t rows) {
+  const uint32_t n_in = plan_.buffers[step.in].width;
+  const float* weight = tensors_[step.weight];
+  const uint64_t row_bytes = n_in * sizeof(float);
+  ups_.resize(step.width);
+  for (uint32_t e = 0; e < step.width; ++e)
+    ups_[e] = reinterpret_cast<const std::byte*>(weight + uint64_t{e} * n_in);
+  team_->run(step.width, std::max<uint64_t>(1, kGrainBytes / row_bytes),
+             cost_of(step.width * row_bytes, rows), [&](uint64_t begin, uint64_t end, uint32_t) {
+               kernels_->dots(Encoding::f32, std::span(ups_).subspan(begin, end - begin), n_in,
+                              row(step.in, 0), strides_[step.in], rows, row(step.out, 0) + begin,
+                              strides_[step.out]);
+             });
+  team_->run(
+      rows, 1, uint64_t{rows} * step.width * step.picks / kFloatsPerNs,
+      [&](uint64_t begin, uint64_t end, uint32_t) {
+        for (uint64_t i = begin; i < end; ++i)
+          choose_experts({row(step.out, static_cast<uint32_t>(i)), step.width}, step.picks, step.sum_to_one);
+      });
+}
+
+// As many experts at a time as scratch has lines for their rows: in decoding all of a message, so that the
+// workers meet three times and not three times for each. The results of each row are added in the order of
+// the experts' numbers, whatever was computed together.
+uint64_t Executor::sum_experts(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
+                               const std::byte* memory) {
+  experts_.clear();
+  lines_.clear();
+  const auto finish = [&] {
+    if (experts_.empty()) return;
+    compute_experts(site);
+    add_experts(site);
+    experts_.clear();
+    lines_.clear();
+  };
+  for (const Unit& unit : units) {
+    const auto uses = [&](uint32_t i) { return row(site.experts.choice, i)[unit.unit] != 0; };
+    uint32_t lines = 0;
+    for (uint32_t i = 0; i < rows; ++i) lines += uses(i) ? 1 : 0;
+    if (lines == 0) continue;
+    if (lines_.size() + lines > plan_.max_rows) finish();
+    experts_.push_back(
+        {unit.unit, memory + unit.offset * kSpanUnit, static_cast<uint32_t>(lines_.size()), lines});
+    for (uint32_t i = 0; i < rows; ++i) {
+      if (uses(i)) lines_.push_back(i);
+    }
+  }
+  finish();
+  return units.size() * site.expert().tensor_bytes();
+}
+
+void Executor::compute_experts(const SiteWork& site) {
+  const Experts& buffers = site.experts;
+  const FeedForward& ffn = site.ffn;
+  const ExpertMatrices matrices = site.expert();
+  const uint32_t inner_rows = matrices.inner_groups() * kGroupRows;
+  const auto n_lines = static_cast<uint32_t>(lines_.size());
+  for (uint32_t line = 0; line < n_lines; ++line)
+    std::copy_n(row(site.in, lines_[line]), site.n_in, row(buffers.inputs, line));
+
+  std::vector<Piece> pieces;
+  uint64_t groups = 0;
+  uint64_t bytes = 0;
+  const auto add = [&](const ExpertPart& part, uint64_t offset, Encoding encoding, uint32_t cols,
+                       uint32_t n_groups, uint32_t first_row) {
+    pieces.push_back(
+        {part.weights + offset, encoding, n_groups, first_row, groups, part.first_line, part.lines});
+    groups += n_groups;
+    bytes += n_groups * group_bytes(encoding, cols);
+  };
+  for (const ExpertPart& part : experts_) {
+    add(part, 0, matrices.gate, site.n_in, matrices.inner_groups(), 0);
+    add(part, matrices.up_offset(), matrices.up, site.n_in, matrices.inner_groups(), inner_rows);
+  }
+  const auto rows_a_read = static_cast<uint32_t>(n_lines / experts_.size());
+  multiply({site.n_in, buffers.inputs, ffn.up, false}, pieces, groups, bytes, rows_a_read);
+  team_->run(n_lines, 1, uint64_t{n_lines} * buffers.inner / kFloatsPerNs,
+             [&](uint64_t begin, uint64_t end, uint32_t) {
+               for (uint64_t i = begin; i < end; ++i) {
+                 const float* gate = row(ffn.up, static_cast<uint32_t>(i));
+                 kernels_->activate(ffn.activation, ffn.threshold, gate, gate + inner_rows, buffers.inner,
+                                    row(ffn.hidden, static_cast<uint32_t>(i)));
+               }
+             });
+
+  pieces.clear();
+  groups = bytes = 0;
+  for (const ExpertPart& part : experts_)
+    add(part, matrices.down_offset(), matrices.down, buffers.inner, matrices.outer_groups(), 0);
+  multiply({buffers.inner, ffn.hidden, buffers.results, false}, pieces, groups, bytes, rows_a_read);
+}
+
+void Executor::add_experts(const SiteWork& site) {
+  const uint64_t blocks = (uint64_t{site.n_out} + kQuantBlock - 1) / kQuantBlock;
+  const uint64_t cost = uint64_t{site.n_out} * lines_.size() / kFloatsPerNs;
+  team_->run(blocks, std::max<uint64_t>(1, blocks / team_->workers()), cost,
+             [&](uint64_t begin, uint64_t end, uint32_t) {
+               const auto first = static_cast<uint32_t>(begin * kQuantBlock);
+               const auto last = static_cast<uint32_t>(std::min<uint64_t>(end * kQuantBlock, site.n_out));
+               for (const ExpertPart& part : experts_) {
+                 for (uint32_t k = part.first_line; k < part.first_line + part.lines; ++k) {
+                   const auto* given = reinterpret_cast<const std::byte*>(row(site.experts.results, k));
+                   const uint32_t i = lines_[k];
+                   kernels_->add_weighted(Encoding::f32, {&given, 1}, first, last,
+                                          row(site.experts.choice, i) + part.number, 1, 1, row(site.out, i),
+                                          strides_[site.out]);
+                 }
+               }
+             });
+}
+
+}  // namespace tierd
