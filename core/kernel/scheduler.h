@@ -149,6 +149,8 @@ class Scheduler : private CompletionSink {
   Status predict(Current& current);
   bool reads_x(SiteId site) const { return !strategies_.reads_x.empty() && strategies_.reads_x[site] != 0; }
   bool measures(const Current& current) const;
+  template <class Ask>
+  Status timed(SiteId site, const char* what, Ask ask);
   Result<ActiveSet> ask_predictor(const Current& current);
   tierd_rows_view rows_of(const Current& current);
   const float* input_of(const Current& current);
