@@ -70,6 +70,8 @@ const std::array kKeys = {
     Key{"run.seed", at<&Config::seed>(), "", "of sampling and of strategies that draw lots (-s)"},
     Key{"run.bind", at<&Config::bind>(), "", "bind compute workers to cores"},
     Key{"run.trace", at<&Config::trace>(), "", "record what the kernel does in this file (--trace)"},
+    Key{"run.timeline", at<&Config::timeline>(), "",
+        "write when what happened to this file, as Chrome trace events (--timeline)"},
     Key{"compute.activations", at<&Config::activations>(), "int8|f32",
         "what block-encoded weights are multiplied with; int8 is lossy and reports its error"},
     Key{"compute.kernels", at<&Config::kernels>(), "auto|avx512-vnni|avx2|scalar", "instruction set"},

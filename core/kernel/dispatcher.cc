@@ -131,14 +131,13 @@ void Dispatcher::cancel(MessageId id) {
 void Dispatcher::raise(MessageId id, Priority priority) {
   Entry* entry = find(id);
   if (entry == nullptr || entry->message.priority <= priority) return;
-  if (entry->state == State::waiting) {
-    remove_waiting(*entry, id.slot);
-    entry->message.priority = priority;
-    agents_[entry->message.agent - 1u].waiting[static_cast<size_t>(priority)].push_back(id.slot);
-    return;
-  }
+  const bool waits = entry->state == State::waiting;
+  if (waits) remove_waiting(*entry, id.slot);
   entry->message.priority = priority;
-  if (options_.model_clock) {
+  if (observer_ != nullptr) observer_->raised(entry->message);
+  if (waits) {
+    agents_[entry->message.agent - 1u].waiting[static_cast<size_t>(priority)].push_back(id.slot);
+  } else if (options_.model_clock) {
     events_.raise(id, priority);
   } else {
     send_control(*entry, Op::edit, priority);
@@ -301,7 +300,9 @@ bool Dispatcher::deliver_all() {
 void Dispatcher::wait() {
   const uint64_t begin = tierd::now_ns();
   waiter_.wait(kLongestWaitNs);
-  idle_ns_ += tierd::now_ns() - begin;
+  const uint64_t end = tierd::now_ns();
+  idle_ns_ += end - begin;
+  if (observer_ != nullptr) observer_->waited(begin, end);
 }
 
 Dispatcher::QueueState Dispatcher::queue(uint16_t agent) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -51,8 +52,9 @@ class KernelObserver {
   virtual void activated(SiteId site, const ActiveSet& set) = 0;
   virtual void measured(SiteId site, const MeasuredPass& pass) = 0;
   virtual void evicted(uint16_t unit, SiteId site, std::span<const uint32_t> neurons) = 0;
-  // Where everything is when the step has ended: Residency::digest.
-  virtual void settled(uint64_t residency) = 0;
+  // The step has ended, and caches have split their arenas anew where they wanted that. `residency`: where
+  // everything is, as Residency::digest, which takes a millisecond for a 7B model. For who asks.
+  virtual void settled(const std::function<uint64_t()>& residency) = 0;
 
   // What goes through the dispatcher. A turn sends first, then delivers.
   virtual void posted(const Message& message, const UnitList& header, std::span<const Unit> units) = 0;
@@ -60,6 +62,14 @@ class KernelObserver {
   virtual void sent(const Message& message) = 0;
   // `withdrawn`: cancelled before it was sent; no agent has seen it.
   virtual void delivered(const Message& message, const Done& done, bool withdrawn) = 0;
+
+  // How long things took, by the wall clock: nothing that a run played again could repeat.
+  // `what` is a literal: "predict", "look_ahead", "observe".
+  virtual void predictor_asked(SiteId, const char* /*what*/, uint64_t /*begin_ns*/, uint64_t /*end_ns*/) {}
+  // There was nothing to do but to wait for an agent.
+  virtual void waited(uint64_t /*begin_ns*/, uint64_t /*end_ns*/) {}
+  // Somebody waits now for a request of lesser priority; `message` has the new one.
+  virtual void raised(const Message& /*message*/) {}
 };
 
 // One that hears of everything and does nothing: for those who want to know of one thing.
@@ -77,7 +87,7 @@ class SilentObserver : public KernelObserver {
   void activated(SiteId, const ActiveSet&) override {}
   void measured(SiteId, const MeasuredPass&) override {}
   void evicted(uint16_t, SiteId, std::span<const uint32_t>) override {}
-  void settled(uint64_t) override {}
+  void settled(const std::function<uint64_t()>&) override {}
   void posted(const Message&, const UnitList&, std::span<const Unit>) override {}
   void turn_begins() override {}
   void sent(const Message&) override {}

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/row_mask.h"
+#include "core/base/time.h"
 #include "core/kernel/measurement.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/set_view.h"
@@ -209,6 +210,16 @@ ActiveSet Scheduler::chosen(const Current& current) {
   return ActiveSet::of(std::move(neurons), std::move(masks));
 }
 
+// Asks the predictor, and tells who listens how long that took.
+template <class Ask>
+Status Scheduler::timed(SiteId site, const char* what, Ask ask) {
+  if (observer() == nullptr) return ask();
+  const uint64_t begin = now_ns();
+  const Status answer = ask();
+  observer()->predictor_asked(site, what, begin, now_ns());
+  return answer;
+}
+
 Result<ActiveSet> Scheduler::ask_predictor(const Current& current) {
   const Site& site = sites_[current.site];
   const uint32_t n_rows = current.pass.rows;
@@ -223,7 +234,9 @@ Result<ActiveSet> Scheduler::ask_predictor(const Current& current) {
     predicted_rows_.assign(uint64_t{site.n} * mask_words(n_rows), ~uint64_t{0});
     out.row_mask = predicted_rows_.data();
   }
-  TIERD_TRY(predictor.call(&tierd_predictor_1::predict, "predict", current.site, &rows, &out));
+  TIERD_TRY(timed(current.site, "predict", [&] {
+    return predictor.call(&tierd_predictor_1::predict, "predict", current.site, &rows, &out);
+  }));
   if (out.all != 0) return ActiveSet::all(site.n);
   if (out.n > site.n) return predictor.fault("predict", fmt::format("{} of {} neurons", out.n, site.n));
   neurons_.resize(out.n);
@@ -453,7 +466,9 @@ Status Scheduler::tell_predictor(const Current& current) {
   truth.known = chosen || current.active.is_all() ? TIERD_KNOWN_ALL
                 : current.measured                ? TIERD_KNOWN_SAMPLED
                                                   : TIERD_KNOWN_COMPUTED;
-  return strategies_.predictor.call_if(&tierd_predictor_1::observe, "observe", &predicted, &truth);
+  return timed(current.site, "observe", [&] {
+    return strategies_.predictor.call_if(&tierd_predictor_1::observe, "observe", &predicted, &truth);
+  });
 }
 
 // What each neuron gave to each row, compared with what was predicted.
@@ -491,7 +506,9 @@ Status Scheduler::look_ahead(const Current& current) {
   std::fill(ahead_.begin(), ahead_.end(), tierd_ahead{});
   tierd_ahead_out out{kMostAhead, 0, ahead_.data()};
   const tierd_rows_view rows = rows_of(current);
-  TIERD_TRY(predictor.call(&tierd_predictor_1::look_ahead, "look_ahead", current.site, &rows, &out));
+  TIERD_TRY(timed(current.site, "look_ahead", [&] {
+    return predictor.call(&tierd_predictor_1::look_ahead, "look_ahead", current.site, &rows, &out);
+  }));
   if (out.n > kMostAhead) {
     return predictor.fault("look_ahead", fmt::format("{} wishes where {} have room", out.n, kMostAhead));
   }
@@ -550,9 +567,11 @@ Task<Status> Scheduler::end_step(uint32_t step) {
   }
   if (told.ok()) told = co_await split_anew();
   if (observer() != nullptr) {
-    uint64_t digest = 0;
-    for (const Intake& intake : intakes_) digest = digest * 0x100000001b3 ^ intake.residency().digest();
-    observer()->settled(digest);
+    observer()->settled([this] {
+      uint64_t digest = 0;
+      for (const Intake& intake : intakes_) digest = digest * 0x100000001b3 ^ intake.residency().digest();
+      return digest;
+    });
   }
   co_return told.ok() ? take_fault() : told;
 }

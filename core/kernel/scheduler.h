@@ -151,6 +151,8 @@ class Scheduler : private CompletionSink {
   bool measures(const Current& current) const;
   // Whether the pass waits for the segment before, to look at what it leaves.
   bool waits_for_input(SiteId site) const { return reads_x(site) || sites_[site].chosen(); }
+  template <class Ask>
+  Status timed(SiteId site, const char* what, Ask ask);
   Result<ActiveSet> ask_predictor(const Current& current);
   ActiveSet chosen(const Current& current);
   tierd_rows_view rows_of(const Current& current);

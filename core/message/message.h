@@ -4,6 +4,7 @@
 // completion.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -82,6 +83,11 @@ struct Message {
 static_assert(sizeof(Message) == 96 && std::is_trivially_copyable_v<Message>);
 
 enum class DoneStatus : uint8_t { ok, cancelled, io_error, corrupt, no_space, invalid_argument, internal };
+constexpr const char* status_name(DoneStatus status) {
+  constexpr const char* kNames[] = {"ok",       "cancelled",        "io_error", "corrupt",
+                                    "no_space", "invalid_argument", "internal"};
+  return kNames[static_cast<size_t>(status)];
+}
 
 struct Done {
   MessageId id;
@@ -90,8 +96,8 @@ struct Done {
   uint16_t aux = 0;        // errno or a device's code
   uint32_t n_done = 0;     // units completed
   uint32_t first_bad = 0;  // index in the list of the first unit that failed
-  uint32_t reserved = 0;
-  uint64_t bytes = 0;  // moved, or touched by compute
+  uint32_t reads = 0;      // read: requests to the device, continuations and repeats included
+  uint64_t bytes = 0;      // moved, or touched by compute
   uint64_t start_ns = 0;
   uint64_t done_ns = 0;
   Span result = {};

@@ -96,7 +96,7 @@ void each_field(M& m, F&& f) requires std::is_same_v<std::remove_const_t<M>, Mes
 template <class D, class F>
 void each_field(D& d, F&& f) requires std::is_same_v<std::remove_const_t<D>, Done> {
   f(d.id.slot), f(d.id.generation), f(d.status), f(d.engine), f(d.aux), f(d.n_done), f(d.first_bad);
-  f(d.bytes), f(d.start_ns), f(d.done_ns);
+  f(d.reads), f(d.bytes), f(d.start_ns), f(d.done_ns);
   each_field(d.result, f);
 }
 

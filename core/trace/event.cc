@@ -11,8 +11,6 @@ namespace {
 constexpr std::array kOps = {"read", "copy",   "compute", "run",   "edit",
                              "move", "resize", "cancel",  "stats", "stop"};
 constexpr std::array kPriorityNames = {"demand", "prefetch", "migration"};
-constexpr std::array kStatuses = {"ok",       "cancelled",        "io_error", "corrupt",
-                                  "no_space", "invalid_argument", "internal"};
 
 std::string site_name(SiteId site, const std::vector<Site>& sites) {
   return site < sites.size() ? sites[site].name : fmt::format("site {}", site);
@@ -100,9 +98,8 @@ class Text {
   std::string operator()(const Sent& e) const { return "send " + id_text(e.id); }
   std::string operator()(const Delivered& e) const {
     const Done& d = e.done;
-    return fmt::format("done {} {}{}, {} units, {} B", id_text(d.id),
-                       kStatuses[static_cast<size_t>(d.status)], e.withdrawn ? " before it was sent" : "",
-                       d.n_done, d.bytes);
+    return fmt::format("done {} {}{}, {} units, {} B", id_text(d.id), status_name(d.status),
+                       e.withdrawn ? " before it was sent" : "", d.n_done, d.bytes);
   }
 
  private:

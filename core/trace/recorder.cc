@@ -111,8 +111,8 @@ void Recorder::measured(SiteId site, const MeasuredPass& pass) {
 void Recorder::evicted(uint16_t unit, SiteId site, std::span<const uint32_t> neurons) {
   add({0, Evicted{unit, site, {neurons.begin(), neurons.end()}}});
 }
-void Recorder::settled(uint64_t residency) {
-  add({0, Settled{residency}});
+void Recorder::settled(const std::function<uint64_t()>& residency) {
+  add({0, Settled{residency()}});
 }
 void Recorder::posted(const Message& message, const UnitList& header, std::span<const Unit> units) {
   add({0, Posted{message, header.agent, header.pool, {units.begin(), units.end()}}});

@@ -64,8 +64,8 @@ class Follower final : public KernelObserver, public Recording {
   void evicted(uint16_t unit, SiteId site, std::span<const uint32_t> neurons) override {
     expect(Evicted{unit, site, {neurons.begin(), neurons.end()}});
   }
-  void settled(uint64_t residency) override {
-    expect(Settled{residency});
+  void settled(const std::function<uint64_t()>& residency) override {
+    expect(Settled{residency()});
     ++steps_;
   }
   void posted(const Message& message, const UnitList& header, std::span<const Unit> units) override {

@@ -66,6 +66,7 @@ const std::vector<KeyCase>& keys() {
       {"run.seed", "9000000000000000000", [](const Config& c) { return c.seed == 9000000000000000000u; }},
       {"run.bind", "false", [](const Config& c) { return !c.bind; }},
       {"run.trace", "\"run.trace\"", [](const Config& c) { return c.trace == "run.trace"; }},
+      {"run.timeline", "\"run.json\"", [](const Config& c) { return c.timeline == "run.json"; }},
       {"compute.activations", "\"f32\"", [](const Config& c) { return c.activations == "f32"; }},
       {"compute.kernels", "\"scalar\"", [](const Config& c) { return c.kernels == "scalar"; }},
       {"tiers.flash.agent", "\"nvme\"", [](const Config& c) { return c.flash.agent == "nvme"; }},

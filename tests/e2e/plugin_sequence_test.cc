@@ -156,7 +156,7 @@ TEST_F(SequencesTest, AReplayTellsThemAgain) {
     EXPECT_EQ(append(session, 3, 1), "");
     session.clear();
     ASSERT_TRUE(runtime->engine().drain().ok());
-    ASSERT_TRUE(runtime->end_trace().ok());
+    ASSERT_TRUE(runtime->end_recording().ok());
   }
   EXPECT_THAT(calls(), ElementsAre("begin 0", "end 0", "begin 0", "end 0"));
   const auto rows = std::exchange(rows_of_, {});

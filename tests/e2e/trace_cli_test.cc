@@ -18,11 +18,12 @@ using testing::IsEmpty;
 
 class TraceCli : public ProgramTest {
  protected:
-  static std::vector<std::string> run_of(const std::string& trace, std::vector<std::string> more = {}) {
+  static std::vector<std::string> run_of(const std::string& trace, std::vector<std::string> more = {},
+                                         const char* tokens = "12") {
     std::vector<std::string> arguments = {"--config", config_file("hybrid"),
                                           "-m",       kDemo,
                                           "-p",       "First Citizen:",
-                                          "-n",       "12",
+                                          "-n",       tokens,
                                           "--temp",   "0",
                                           "-t",       "1",
                                           "--fit",    "-q",
@@ -164,7 +165,7 @@ TEST_F(TraceCli, ATraceOfARunThatWasBrokenOffReplays) {
   Random random(7);
   for (int round = 0; round < 8; ++round) {
     SCOPED_TRACE(round);
-    Program program(TIERD_BIN_TIERD, run_of(trace, {"-n", "400", "-c", "512"}));
+    Program program(TIERD_BIN_TIERD, run_of(trace, {"-c", "256", "--ignore-eos"}, "250"));
     std::this_thread::sleep_for(std::chrono::milliseconds(50 + random.below(500)));
     program.kill(round % 2 == 0 ? SIGINT : SIGKILL);
     (void)program.wait();

@@ -90,6 +90,7 @@ TEST_F(PackedReads, CountsWhatWasAskedReadAndWasted) {
   build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 64);
   submit(world_->read({3, 2, 1, 0}));
   finish_all();
+  EXPECT_EQ(only_done().reads, 2u);
   const ReadCounts counts = agent_->counts().read;
   EXPECT_EQ(counts.extents, 4u);
   EXPECT_EQ(counts.bytes, 4096u);

@@ -88,7 +88,7 @@ class Traces : public testing::Test {
       i += count;
     }
     ASSERT_TRUE(runtime.engine().drain().ok());
-    ASSERT_TRUE(runtime.end_trace().ok());
+    ASSERT_TRUE(runtime.end_recording().ok());
     history.counters = runtime.scheduler().counters();
   }
   static std::vector<uint32_t> slots(const Runtime& runtime) {
@@ -227,7 +227,7 @@ TEST_F(Traces, FailedReadsAreReplayed) {
   EXPECT_GT(failed, 0u);
   EXPECT_TRUE(feed(runtime.engine(), kTokens, 1, 1, logits).ok());
   ASSERT_TRUE(runtime.engine().drain().ok());
-  ASSERT_TRUE(runtime.end_trace().ok());
+  ASSERT_TRUE(runtime.end_recording().ok());
   const auto result = replay_file(config.trace);
   ASSERT_TRUE(result.ok()) << result.error().line();
   EXPECT_EQ(result->difference.value_or(""), "");

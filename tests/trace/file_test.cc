@@ -33,7 +33,7 @@ void tell(Recorder& recorder, uint32_t steps) {
     recorder.delivered(message, done, false);
     recorder.evicted(0, 1, std::vector<uint32_t>{4});
     recorder.step_ends(step);
-    recorder.settled(step * 77);
+    recorder.settled([step] { return uint64_t{step} * 77; });
   }
 }
 constexpr uint64_t kEventsAStep = 9;
@@ -159,7 +159,7 @@ TEST(TraceFile, WhatIsNoTraceIsRefused) {
   std::string bytes = file_text(write_trace(folder, 1));
   bytes[8] = 99;
   EXPECT_THAT(line(folder.write("other", bytes)),
-              HasSubstr("is a trace of version 99, this program reads version 8"));
+              HasSubstr("is a trace of version 99, this program reads version 9"));
 }
 
 TEST(TraceFile, AFileThatCannotBeWrittenIsAnError) {

@@ -168,6 +168,7 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       d.aux = u16();
       d.n_done = u32();
       d.first_bad = u32();
+      d.reads = u32();
       d.bytes = number(UINT64_MAX);
       d.start_ns = number(UINT64_MAX);
       d.done_ns = number(UINT64_MAX);

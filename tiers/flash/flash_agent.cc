@@ -332,6 +332,7 @@ void FlashAgent::push(uint32_t index) {
   ++in_device_;
   const std::span<std::byte> rest = read.into.subspan(read.landed);
   counters_.reads.add(1);
+  ++requests_[read.request].done.reads;
   counters_.reads_of_size[size_class(rest.size())].add(1);
   TIERD_CHECK(device_->push({.token = index, .offset = read.offset + read.landed, .into = rest}));
 }

@@ -9,18 +9,22 @@
 
 namespace tierd {
 
-TraceHeader trace_header(const RunPlan& plan, const std::vector<std::vector<uint32_t>>& slots,
-                         const Scheduler::Options& scheduler, const Dispatcher::Options& dispatcher,
-                         const std::vector<const Agent*>& agents) {
-  const Config& config = plan.config;
-  TraceHeader header;
-  header.facts = {
-      {"model", config.model},
+std::map<std::string, std::string> run_facts(const RunPlan& plan) {
+  return {
+      {"model", plan.config.model},
       {"dram", fmt::format("{} ({} for weights)", format_bytes(static_cast<double>(plan.memory.capacity)),
                            format_bytes(static_cast<double>(plan.memory.arena)))},
       {"clock", "wall"},
       {"backend", "host"},
   };
+}
+
+TraceHeader trace_header(const RunPlan& plan, const std::vector<std::vector<uint32_t>>& slots,
+                         const Scheduler::Options& scheduler, const Dispatcher::Options& dispatcher,
+                         const std::vector<const Agent*>& agents) {
+  const Config& config = plan.config;
+  TraceHeader header;
+  header.facts = run_facts(plan);
   header.sites = plan.model.sites;
   header.slots = slots;
   header.arena_bytes = plan.memory.arena;

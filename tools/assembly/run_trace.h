@@ -1,6 +1,8 @@
 // The trace of a run: what its header says, and the plugins that a trace names.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "core/host/plugin_path.h"
@@ -10,6 +12,9 @@
 #include "tools/assembly/runtime.h"
 
 namespace tierd {
+
+// What a run is, for people.
+std::map<std::string, std::string> run_facts(const RunPlan& plan);
 
 // `scheduler` as the run's scheduler has it; `agents` in the dispatcher's order.
 TraceHeader trace_header(const RunPlan& plan, const std::vector<std::vector<uint32_t>>& slots,

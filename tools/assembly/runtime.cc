@@ -358,19 +358,41 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
   scheduler_ = std::make_unique<Scheduler>(*dispatcher_, sites, strategies_->strategies(),
                                            strategies_->placement(), residencies_, options);
 
-  dispatcher_->set_observer(asked.observer);
-  if (!config.trace.empty()) {
-    if (asked.observer != nullptr)
-      return Error{Code::invalid_argument, "run.trace", "this program listens to the run itself"};
-    const TraceHeader header = trace_header(plan_, slots_, options, dispatcher_->options(), agents);
-    TIERD_ASSIGN(recorder_, Recorder::create(config.trace, header));
-    dispatcher_->set_observer(recorder_.get());
-  }
-
+  TIERD_TRY(make_recording(asked, options, agents));
   const uint64_t logits_offset = buffer_offsets(plan_.model.compute)[plan_.model.logits];
   const Span logits{kDram, kActivationPool, static_cast<uint32_t>(logits_offset / kSpanUnit), 0};
   engine_ = std::make_unique<Engine>(*dispatcher_, *scheduler_, pools_, plan_.model, logits,
                                      [this] { return recover(); });
+  return {};
+}
+
+// One at most: a recorder that listens beside another would be in its times.
+Status Runtime::make_recording(const RuntimeOptions& asked, const Scheduler::Options& scheduler,
+                               const std::vector<const Agent*>& agents) {
+  const Config& config = plan_.config;
+  const auto refuse = [](const char* key, const char* why) {
+    return Error{Code::invalid_argument, key, why};
+  };
+  if (!config.trace.empty() && !config.timeline.empty()) {
+    return refuse(
+        "run.timeline",
+        "a run has either a timeline or a trace (run.trace), which tier-trace export turns into one");
+  }
+  dispatcher_->set_observer(asked.observer);
+  if (!config.trace.empty()) {
+    if (asked.observer != nullptr) return refuse("run.trace", "this program listens to the run itself");
+    const TraceHeader header = trace_header(plan_, slots_, scheduler, dispatcher_->options(), agents);
+    TIERD_ASSIGN(recorder_, Recorder::create(config.trace, header));
+    dispatcher_->set_observer(recorder_.get());
+  }
+  if (config.timeline.empty()) return {};
+  if (asked.observer != nullptr) return refuse("run.timeline", "this program listens to the run itself");
+  TimelineNames names;
+  names.facts = run_facts(plan_);
+  names.sites = &plan_.model.sites;
+  for (const Agent* agent : agents) names.agents.emplace_back(agent->name());
+  TIERD_ASSIGN(timeline_, TimelineFile::create(config.timeline, std::move(names)));
+  dispatcher_->set_observer(&timeline_->observer());
   return {};
 }
 
@@ -401,7 +423,8 @@ Status Runtime::swap(std::string_view kind, const StrategyConfig& strategy) {
   return replace(std::move(chosen), strategy);
 }
 
-Status Runtime::end_trace() {
+Status Runtime::end_recording() {
+  if (timeline_ != nullptr) TIERD_TRY(timeline_->finish());
   return recorder_ != nullptr ? recorder_->finish() : Status();
 }
 

@@ -27,6 +27,7 @@
 #include "core/trace/recorder.h"
 #include "tools/assembly/agent_choices.h"
 #include "tools/assembly/strategy_choices.h"
+#include "tools/assembly/timeline_file.h"
 
 namespace tierd {
 
@@ -37,7 +38,7 @@ struct RuntimeOptions {
   // How the store's data file is opened; tests put a device that misbehaves in its place. Empty: as the agent
   // does.
   OpenDevice open_device = {};
-  KernelObserver* observer = nullptr;  // hears of everything; a run that has one cannot be traced
+  KernelObserver* observer = nullptr;  // hears of everything; a run that has one cannot be traced or timed
 };
 
 // What a run will be, before any memory is taken: for --check and for Runtime::create.
@@ -84,8 +85,11 @@ class Runtime {
   // The smallest that there can be now: what is in use beside the weights that stay.
   uint64_t least_capacity() const { return budget_.used() - resident_bytes(); }
 
-  // Closes the trace, if run.trace names one; with nothing in flight. Error: io_error.
-  Status end_trace();
+  // Closes the trace or writes the timeline, if run.trace or run.timeline names one; with nothing in flight.
+  // Error: io_error.
+  Status end_recording();
+  // NULL: there is none.
+  const Timeline* timeline() const { return timeline_ != nullptr ? &timeline_->timeline() : nullptr; }
 
   // Brings in what stays resident, with progress, of which `told` hears too (0 to 1). May be interrupted
   // through dispatcher().waiter().
@@ -130,6 +134,9 @@ class Runtime {
   Status make_strategies();
   Status make_flash(const RuntimeOptions& options);
   Status make_kernel(const RuntimeOptions& options);
+  // Who hears of the run.
+  Status make_recording(const RuntimeOptions& asked, const Scheduler::Options& scheduler,
+                        const std::vector<const Agent*>& agents);
   // The tensors of a unit, which its plan numbers in this order, follow its staging.
   void place_tensors(std::span<const TensorId> ids, ComputeTask& task);
   Status load_tensors();
@@ -167,6 +174,7 @@ class Runtime {
   std::vector<std::unique_ptr<AgentThread>> dram_threads_;  // none, or [units]
   std::unique_ptr<AgentThread> flash_thread_;
   std::unique_ptr<Recorder> recorder_;
+  std::unique_ptr<TimelineFile> timeline_;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::deque<Residency> residencies_;  // [units]
   std::unique_ptr<Scheduler> scheduler_;

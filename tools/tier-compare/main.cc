@@ -56,6 +56,7 @@ Config reference_of(Config config) {
   config.dram_units = 1;
   config.measure_every = 0;
   config.trace.clear();
+  config.timeline.clear();
   return config;
 }
 
@@ -85,7 +86,7 @@ Status compare(const Options& options) {
                                            [&](uint64_t done) { progress.advance(done); }));
   TIERD_TRY(reference->engine().drain());
   TIERD_TRY(subject->engine().drain());
-  TIERD_TRY(subject->end_trace());
+  TIERD_TRY(subject->end_recording());
   progress.finish();
   const nlohmann::json comparison = comparison_json(*subject, loss);
   return write_output(options.json ? comparison.dump(2) + "\n" : comparison_text(comparison));

@@ -39,10 +39,4 @@ std::string engine_name(const TraceHeader& header, const Message& message) {
                      kNames[static_cast<size_t>(message.engine)]);
 }
 
-std::string status_name(DoneStatus status) {
-  constexpr std::array kNames = {"ok",       "cancelled",        "io_error", "corrupt",
-                                 "no_space", "invalid_argument", "internal"};
-  return kNames[static_cast<size_t>(status)];
-}
-
 }  // namespace tierd

@@ -31,6 +31,5 @@ class Messages {
 
 // "flash read": the agent and the part of it that serves the message.
 std::string engine_name(const TraceHeader& header, const Message& message);
-std::string status_name(DoneStatus status);
 
 }  // namespace tierd

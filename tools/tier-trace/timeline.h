@@ -15,8 +15,8 @@ struct StepRange {
   bool contains(uint32_t step) const { return first <= step && step <= last; }
 };
 
-// Rows: the steps, the kernel's passes, each agent's engines (side by side where messages overlap), and the
-// reads in flight as a curve. Error: of the trace; io_error naming `name`, which is where `out` leads.
+// What a trace knows of: not how long the predictor took, nor when there was nothing to do. Error: of the
+// trace; io_error naming `name`, which is where `out` leads.
 Status write_timeline(TraceReader& trace, const StepRange& steps, std::FILE* out, const std::string& name);
 
 }  // namespace tierd

@@ -40,6 +40,10 @@ Exit status:
   2        unusable arguments, configuration, model or store; one line on standard error says why
   128 + N  ended by signal N, within a second: 130 SIGINT, 143 SIGTERM
 
+--timeline FILE: open it in ui.perfetto.dev or chrome://tracing. Rows: steps, sites, predictor, waits, and each agent's
+work, reads that were needed at once (demand) apart from those that were made ahead (preload). It is written when the
+run ends, under its name only when it is whole. Longer runs keep their latest 262144 slices.
+
 SIGHUP, with --config: the file is read again before the next step, and another tiers.dram.capacity becomes the
 budget: what is resident shrinks or grows, and the text stays the same. Other keys take a restart; one line on
 standard error tells of each change.
@@ -148,7 +152,7 @@ Status add_keys(const std::string& path, std::vector<std::string>& keys) {
 Parsed parse_arguments(int argc, char** argv) {
   Parsed parsed;
   Arguments& arguments = parsed.arguments;
-  std::string model, tokenizer, prompt_file, trace, key_file, log_format = "text";
+  std::string model, tokenizer, prompt_file, trace, timeline, key_file, log_format = "text";
   std::vector<std::string> plugin_folders, biases;
   std::optional<uint32_t> threads, context, ubatch, sequences;
   std::optional<uint64_t> seed;
@@ -209,6 +213,10 @@ Parsed parse_arguments(int argc, char** argv) {
             "measure disk and memory, find sparsity, layer group and cache for the budget (layout "
             "channel-group), print them and stop; with a prompt, run so and compare");
   line.option("--trace", trace, "record what the kernel does in this file, for tier-trace").named("FILE");
+  line.option("--timeline", timeline,
+              "write when what was computed and read to this file at the end, to be opened in "
+              "ui.perfetto.dev; the report says how much of the reading was hidden")
+      .named("FILE");
   line.flag("--json", arguments.json, "print one JSON object instead: text and report, or the plan");
   line.option("--log-format", log_format,
               "how standard error is written: lines for people, or JSON, one object a line")
@@ -240,6 +248,7 @@ Parsed parse_arguments(int argc, char** argv) {
   if (!model.empty()) arguments.config.model = model;
   if (!tokenizer.empty()) arguments.config.tokenizer = tokenizer;
   if (!trace.empty()) arguments.config.trace = trace;
+  if (!timeline.empty()) arguments.config.timeline = timeline;
   if (threads) arguments.config.threads = *threads;
   if (context) arguments.config.context = *context;
   if (ubatch) arguments.config.ubatch = *ubatch;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/units.h"
+#include "core/timeline/pipeline.h"
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"
 #include "tools/tierd/plan.h"
@@ -307,6 +308,54 @@ std::string friends_text(const json& friends) {
       friends["here"].get<uint64_t>());
 }
 
+// How well reading hides behind computing, per decode step.
+json pipeline_json(const Timeline& timeline) {
+  const PipelineTimes times = pipeline_times(timeline);
+  const auto ms = [&](uint64_t ns) { return per(static_cast<double>(ns) * kMs, times.steps); };
+  const auto each = [&](uint64_t count) { return per(static_cast<double>(count), times.steps); };
+  return {{"slices", timeline.size()},
+          {"forgotten", timeline.dropped()},
+          {"steps", times.steps},
+          {"step_ms", ms(times.wall_ns)},
+          {"compute_ms", ms(times.compute_ns)},
+          {"predictor_ms", ms(times.predictor_ns)},
+          {"busy_ms", ms(times.busy_ns)},
+          {"flash_ms", ms(times.flash_ns)},
+          {"demand_ms", ms(times.demand_ns)},
+          {"preload_ms", ms(times.preload_ns)},
+          {"overlap_ms", ms(times.overlap_ns)},
+          {"hidden_ms", ms(times.hidden_ns)},
+          {"hideable_ms", ms(times.hideable_ns)},
+          {"hidden_share", times.hidden_share()},
+          {"hidden_of_hideable", times.hidden_of_hideable()},
+          {"wait_ms", ms(times.waited_ns)},
+          {"wait_on_demand_ms", ms(times.waited_on_demand_ns)},
+          {"demand_bytes", each(times.demand_bytes)},
+          {"demand_reads", each(times.demand_reads)},
+          {"preload_bytes", each(times.preload_bytes)},
+          {"preload_reads", each(times.preload_reads)}};
+}
+
+std::string pipeline_text(const json& p) {
+  const auto number = [&](const char* key) { return p[key].get<double>(); };
+  if (p["steps"].get<uint64_t>() == 0) return "no decode step was recorded whole";
+  std::string text = fmt::format(
+      "flash busy {:.3g} ms a step (preload {:.3g}, demand {:.3g}), compute {:.3g}, predictor {:.3g}; "
+      "reading "
+      "beside computing {:.3g}; waiting for demands {:.3g}",
+      number("flash_ms"), number("preload_ms"), number("demand_ms"), number("compute_ms"),
+      number("predictor_ms"), number("overlap_ms"), number("wait_on_demand_ms"));
+  if (number("preload_ms") > 0) {
+    text += fmt::format("; {:.3g} % of preloading hidden, {:.3g} % of what computing can hide",
+                        100 * number("hidden_share"), 100 * number("hidden_of_hideable"));
+  }
+  if (const auto forgotten = p["forgotten"].get<uint64_t>(); forgotten != 0) {
+    text += fmt::format("; the last {} steps, {} slices before were forgotten", p["steps"].get<uint64_t>(),
+                        forgotten);
+  }
+  return text;
+}
+
 long peak_rss_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -335,6 +384,8 @@ json report_json(Runtime& runtime, const RunResult& result) {
   report["prediction"] = prediction_json(runtime);
   if (runtime.plan().store.manifest().config.is_mixture()) report["experts"] = experts_json(runtime);
   report["flash"] = flash_json(runtime, flash);
+  if (const Timeline* timeline = runtime.timeline(); timeline != nullptr)
+    report["pipeline"] = pipeline_json(*timeline);
   report["strategies"] = strategies_json(runtime);
   report["threads_woken"] = compute.threads_woken;
   report["shared_work"] = compute.shared_work;
@@ -377,6 +428,7 @@ std::string report_text(const json& r) {
            decode["predictor_ms"].get<double>(), decode["stall_ms"].get<double>(),
            decode["reading_ms"].get<double>(), decode["management_ms"].get<double>(),
            decode["io_ms"].get<double>()));
+  if (r.contains("pipeline")) line("pipeline", pipeline_text(r["pipeline"]));
   if (const json& speculation = r["speculation"]; speculation["guessed"].get<uint64_t>() != 0) {
     const auto steps = decode["steps"].get<double>();
     line("speculation",

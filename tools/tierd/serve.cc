@@ -247,11 +247,11 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, const Runtim
   thread.stop();
   (void)desk.take();  // replies end before their server
   const Status drained = runtime.engine().drain();
-  const Status traced = runtime.end_trace();
+  const Status recorded = runtime.end_recording();
   if (const int number = ended_by.load(); number != 0) return 128 + number;
   if (!status.ok()) return fail(status.error(), exit_code(status.error()));
   if (!drained.ok()) return fail(drained.error(), kFailed);
-  if (!traced.ok()) return fail(traced.error(), kFailed);
+  if (!recorded.ok()) return fail(recorded.error(), kFailed);
   return 0;
 }
 

@@ -198,7 +198,7 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, co
   run.result().load_ns = load_ns;
   if (*relief != nullptr) run.result().pressure = (*relief)->counts();
   Status drained = runtime.engine().drain();
-  if (const Status traced = runtime.end_trace(); drained.ok()) drained = traced;
+  if (const Status recorded = runtime.end_recording(); drained.ok()) drained = recorded;
   the_waiter.store(nullptr);
 
   nlohmann::json report = report_json(runtime, run.result());

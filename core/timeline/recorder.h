@@ -1,0 +1,32 @@
+// Fills a timeline while a run goes on.
+#pragma once
+
+#include <cstdint>
+
+#include "core/kernel/observer.h"
+#include "core/timeline/timeline.h"
+
+namespace tierd {
+
+class TimelineRecorder final : public SilentObserver {
+ public:
+  // `timeline` outlives the recorder.
+  explicit TimelineRecorder(Timeline& timeline) : timeline_(timeline) {}
+
+  void pass_begins(SiteId site, const Pass& pass) override;
+  void step_ends(uint32_t step) override;
+  void settled(const std::function<uint64_t()>& residency) override;
+  void posted(const Message& message, const UnitList& header, std::span<const Unit> units) override;
+  void raised(const Message& message) override;
+  void delivered(const Message& message, const Done& done, bool withdrawn) override;
+  void predictor_asked(SiteId site, const char* what, uint64_t begin_ns, uint64_t end_ns) override;
+  void waited(uint64_t begin_ns, uint64_t end_ns) override;
+
+ private:
+  Timeline& timeline_;
+  // Posted and not yet delivered.
+  uint32_t demands_ = 0;
+  uint32_t computing_ = 0;
+};
+
+}  // namespace tierd

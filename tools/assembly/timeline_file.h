@@ -1,0 +1,42 @@
+// The timeline of a run, and the file that it becomes at the end.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/timeline/chrome.h"
+#include "core/timeline/recorder.h"
+#include "core/timeline/timeline.h"
+
+namespace tierd {
+
+class TimelineFile {
+ public:
+  // Under another name until it is whole, so that a run which dies leaves no half of it; `names.start_ns` is
+  // now. Error: io_error.
+  static Result<std::unique_ptr<TimelineFile>> create(const std::string& path, TimelineNames names);
+  ~TimelineFile();
+
+  KernelObserver& observer() { return recorder_; }
+  const Timeline& timeline() const { return timeline_; }
+
+  // Replaces a file of that name. Nothing happens when it was done before. Error: io_error.
+  Status finish();
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  TimelineFile(std::string path, std::string unfinished, std::FILE* file, TimelineNames names);
+
+  std::string path_;
+  std::string unfinished_;
+  std::unique_ptr<std::FILE, Close> file_;  // NULL: finished
+  TimelineNames names_;
+  Timeline timeline_;
+  TimelineRecorder recorder_{timeline_};
+};
+
+}  // namespace tierd
