@@ -8,18 +8,10 @@
 
 #include "core/base/check.h"
 #include "core/layout/k_quants.h"
+#include "core/layout/little_endian.h"
 
 namespace tierd {
 namespace {
-
-uint16_t load_u16(const std::byte* p) {
-  uint16_t value;
-  std::memcpy(&value, p, sizeof value);
-  return value;
-}
-void store_u16(std::byte* p, uint16_t value) {
-  std::memcpy(p, &value, sizeof value);
-}
 
 void decode_q8_0(const std::byte* in, std::span<float> out) {
   for (size_t i = 0; i < out.size(); i += kQuantBlock, in += block_bytes(Encoding::q8_0)) {

@@ -1,4 +1,5 @@
 #include "core/layout/k_quants.h"
+#include "core/layout/little_endian.h"
 
 #include <algorithm>
 #include <array>
@@ -56,14 +57,6 @@ constexpr int most_quant(Encoding e) {
   return 31;
 }
 
-uint16_t load_u16(const std::byte* p) {
-  uint16_t value;
-  std::memcpy(&value, p, sizeof value);
-  return value;
-}
-void store_u16(std::byte* p, uint16_t value) {
-  std::memcpy(p, &value, sizeof value);
-}
 uint32_t number(std::byte byte) {
   return std::to_integer<uint32_t>(byte);
 }
