@@ -8,28 +8,28 @@
 namespace tierd {
 namespace {
 
-enum Sort : uint8_t {
+enum Activity : uint8_t {
   kStep,
   kCompute,
-  kPredictor,
+  kPredicting,
   kDemand,
   kPreload,
   kMigration,
   kWait,
   kWaitOnDemand,
-  kSorts
+  kActivities
 };
 
-std::optional<Sort> sort_of(const Slice& slice) {
+std::optional<Activity> activity_of(const Slice& slice) {
   switch (slice.kind) {
     case Slice::Kind::predictor:
-      return kPredictor;
+      return kPredicting;
     case Slice::Kind::wait:
       return slice.on_demand ? kWaitOnDemand : kWait;
     case Slice::Kind::message:
       if (slice.computes()) return kCompute;
       if (!slice.is_read()) return std::nullopt;
-      return static_cast<Sort>(kDemand + static_cast<int>(slice.priority));
+      return static_cast<Activity>(kDemand + static_cast<int>(slice.priority));
     case Slice::Kind::step:
     case Slice::Kind::pass:
       break;
@@ -37,17 +37,17 @@ std::optional<Sort> sort_of(const Slice& slice) {
   return std::nullopt;
 }
 
-// One more slice of a sort from here on, or one less.
+// One more slice of an activity from here on, or one less.
 struct Edge {
   uint64_t ns;
   int8_t change;
-  Sort sort;
+  Activity activity;
 };
 
-void add_edges(const Slice& slice, Sort sort, std::vector<Edge>& edges) {
+void add_edges(const Slice& slice, Activity activity, std::vector<Edge>& edges) {
   if (slice.end_ns <= slice.begin_ns) return;
-  edges.push_back({slice.begin_ns, 1, sort});
-  edges.push_back({slice.end_ns, -1, sort});
+  edges.push_back({slice.begin_ns, 1, activity});
+  edges.push_back({slice.end_ns, -1, activity});
 }
 
 using Slices = std::vector<const Slice*>;
@@ -78,29 +78,29 @@ PipelineTimes pipeline_times(const Timeline& timeline) {
   std::vector<Edge> edges;
   for (const Slice* step : steps) add_edges(*step, kStep, edges);
   for (const Slice* slice : slices) {
-    const std::optional<Sort> sort = sort_of(*slice);
-    if (!sort) continue;
-    add_edges(*slice, *sort, edges);
+    const std::optional<Activity> activity = activity_of(*slice);
+    if (!activity) continue;
+    add_edges(*slice, *activity, edges);
     if (!ends_within(steps, *slice)) continue;
-    if (sort == kDemand) times.demand_bytes += slice->bytes, times.demand_reads += slice->reads;
-    if (sort == kPreload) times.preload_bytes += slice->bytes, times.preload_reads += slice->reads;
+    if (activity == kDemand) times.demand_bytes += slice->bytes, times.demand_reads += slice->reads;
+    if (activity == kPreload) times.preload_bytes += slice->bytes, times.preload_reads += slice->reads;
   }
   // Ends come first, so that a step that begins where another ends is another.
   std::sort(edges.begin(), edges.end(),
             [](const Edge& a, const Edge& b) { return a.ns != b.ns ? a.ns < b.ns : a.change < b.change; });
 
-  std::array<int64_t, kSorts> open{};
+  std::array<int64_t, kActivities> open{};
   uint64_t then = 0, step_preload = 0, step_busy = 0;
   for (const Edge& edge : edges) {
     const uint64_t took = edge.ns - then;
     const auto add = [&](bool there, uint64_t& to) { to += there ? took : 0; };
     if (open[kStep] > 0) {
-      const bool busy = open[kCompute] > 0 || open[kPredictor] > 0;
+      const bool busy = open[kCompute] > 0 || open[kPredicting] > 0;
       const bool flash = open[kDemand] > 0 || open[kPreload] > 0 || open[kMigration] > 0;
       const bool preload = open[kPreload] > 0;
       times.wall_ns += took;
       add(open[kCompute] > 0, times.compute_ns);
-      add(open[kPredictor] > 0, times.predictor_ns);
+      add(open[kPredicting] > 0, times.predictor_ns);
       add(busy, times.busy_ns), add(busy, step_busy);
       add(flash, times.flash_ns);
       add(open[kDemand] > 0, times.demand_ns);
@@ -111,8 +111,8 @@ PipelineTimes pipeline_times(const Timeline& timeline) {
       add(open[kWaitOnDemand] > 0, times.waited_on_demand_ns);
     }
     then = edge.ns;
-    open[edge.sort] += edge.change;
-    if (edge.sort != kStep || edge.change > 0) continue;
+    open[edge.activity] += edge.change;
+    if (edge.activity != kStep || edge.change > 0) continue;
     times.hideable_ns += std::min(step_preload, step_busy);
     step_preload = step_busy = 0;
   }
