@@ -137,7 +137,8 @@ class Planner {
     work.name = stored.name;
     work.axis = stored.axis;
     work.encoding = stored.encoding;
-    for (uint32_t i = 0; stored.mixed() && i < stored.neurons; ++i)
+    const bool by_neuron = stored.axis == Axis::row && stored.mixed();
+    for (uint32_t i = 0; by_neuron && i < stored.neurons; ++i)
       work.encodings.push_back(stored.encoding_of(i));
     work.n_in = stored.n_in;
     work.n_out = stored.n_out;
