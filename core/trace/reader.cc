@@ -34,8 +34,11 @@ Result<TraceReader> TraceReader::open(const std::string& path) {
         Code::unsupported, path,
         fmt::format("is a trace of version {}, this program reads version {}", head.version, kTraceVersion)};
   }
-  if (head.header_bytes > kLargestHeader || head.header_bytes > file.size_bytes() - sizeof head) {
-    return Error{Code::corrupt, file.at(8), fmt::format("a header of {} B does not fit", head.header_bytes)};
+  if (head.header_bytes > kLargestHeader) {
+    return Error{Code::corrupt, file.at(8), fmt::format("a header of {} B is too long", head.header_bytes)};
+  }
+  if (head.header_bytes > file.size_bytes() - sizeof head) {
+    return Error{Code::corrupt, path, "ends within its header: its run was killed before it had begun"};
   }
   std::string text(head.header_bytes, '\0');
   TIERD_TRY(file.read_exact(sizeof head, std::as_writable_bytes(std::span(text))));
