@@ -16,8 +16,10 @@ constexpr uint64_t kLeastBlocks = 2;   // one for a demand, one ahead of it
 constexpr uint64_t kStagingShare = 8;  // at most an eighth of the budget passes through
 constexpr uint64_t kActivationShare = 16;
 constexpr uint64_t kBounceShare = 64;
-constexpr uint64_t kLargestBounce = 4u << 20;  // keeps a deep queue of the usual reads in flight
-constexpr uint64_t kLeastBounced = 2;          // one is read while one is copied
+// A hundred joined reads of 128 KiB in flight. With 4 MiB fewer were, and the disk gave 1.4 GB/s instead
+// of 1.6.
+constexpr uint64_t kLargestBounce = 16u << 20;
+constexpr uint64_t kLeastBounced = 2;  // one is read while one is copied
 
 std::string bytes_text(uint64_t bytes) {
   return format_bytes(static_cast<double>(bytes));

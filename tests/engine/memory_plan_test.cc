@@ -212,9 +212,9 @@ TEST(MemoryPlan, BundlesHaveABounceBuffer) {
   const Manifest manifest = store_of("opt-6.7b", Encoding::f16, Layout::neuron);
   const auto all = plan_memory(manifest, request_of(manifest, {}));
   ASSERT_TRUE(all.ok());
-  EXPECT_EQ(all->bounce, 4u << 20);
+  EXPECT_EQ(all->bounce, 16u << 20);
   const auto half = plan_memory(manifest, request_of(manifest, {Capacity::Kind::share, 0.5, 0}));
-  EXPECT_EQ(half->bounce, 4u << 20);
+  EXPECT_EQ(half->bounce, 16u << 20);
   const auto least = plan_memory(manifest, request_of(manifest, bytes(all->least)));
   ASSERT_TRUE(least.ok());
   EXPECT_EQ(least->bounce, 2u * 16384);
