@@ -100,10 +100,16 @@ TEST(LookAhead, FollowsWhatWasMeasured) {
   EXPECT_THAT(wishes(pairs, 0, rising()).sites, ElementsAre(4)) << "two layers ahead, and not three";
 }
 
-TEST(LookAhead, FetchesBeyond) {
+TEST(LookAhead, FetchesBeyondOrOnlyTheSurest) {
   Predictor predictor("predictor", "top-k", layers_in_groups_of(1),
                       {{"sparsity", 0.9, "test"}, {"over_fetch", 1.0, "test"}});
   EXPECT_THAT(wishes(predictor, 0, rising()).channels, ElementsAre(16, 17, 18, 19));
+  Predictor surest("predictor", "top-k", layers_in_groups_of(1),
+                   {{"sparsity", 0.8, "test"}, {"over_fetch", -0.5, "test"}});
+  EXPECT_THAT(wishes(surest, 0, rising()).channels, ElementsAre(18, 19));
+  Predictor none("predictor", "top-k", layers_in_groups_of(1),
+                 {{"sparsity", 0.8, "test"}, {"over_fetch", -1.0, "test"}});
+  EXPECT_THAT(wishes(none, 0, rising()).sites, IsEmpty());
   std::vector<float> zeros(kChannels, 0.0F);
   zeros[3] = 1;
   EXPECT_THAT(wishes(predictor, 0, zeros).channels, ElementsAre(3)) << "never what is zero";

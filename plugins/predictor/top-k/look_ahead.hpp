@@ -35,8 +35,9 @@ constexpr tierd_param kLookAheadParams[] = {
          "what follows"),
     number("least_precision", "0.7", 0, 1,
            "with tables: of what is read ahead, the share that should be used"),
-    number("over_fetch", "0", 0, 4,
-           "how many channels are read ahead beyond as many as this layer uses, as a share"),
+    number("over_fetch", "0", -1, 4,
+           "how many channels are read ahead beyond as many as this layer uses, as a share; below 0, as "
+           "many fewer: the surest"),
 };
 
 class LookAhead {
@@ -61,13 +62,14 @@ class LookAhead {
     wanted_.assign(n, 0);
     const double share = std::min(1.0, (1 - sparsity_[site]) * (1 + over_fetch_));
     const auto left_out = static_cast<uint32_t>((1 - share) * n);
+    if (left_out == n) return;
     for (uint32_t row = 0; row < rows.rows; ++row) {
       magnitudes_.assign(rows.x + uint64_t{row} * rows.dim, rows.x + uint64_t{row} * rows.dim + n);
       for (float& value : magnitudes_) value = value < 0 ? -value : value;
       float least = 0;
       if (left_out != 0) {
         sorted_ = magnitudes_;
-        const auto border = sorted_.begin() + std::min(left_out, n - 1);
+        const auto border = sorted_.begin() + left_out;
         std::nth_element(sorted_.begin(), border, sorted_.end());
         least = *border;
       }
