@@ -87,6 +87,7 @@ class Engine {
  private:
   Status ready();
   Status well();
+  uint32_t choose_rows(uint32_t expert, uint32_t rows);
   Task<Status> walk(uint32_t rows, std::span<const uint32_t> wanted, bool prefill);
   Status run(Task<Status> task);
 
@@ -97,11 +98,13 @@ class Engine {
   Span logits_;
   std::function<Status()> recover_;
   std::function<void()> between_steps_;
-  std::unique_ptr<RowInfo[], void (*)(RowInfo*)> row_info_;  // the batch, then the wanted rows
+  std::unique_ptr<RowInfo[], void (*)(RowInfo*)> row_info_;  // the batch, the wanted rows, an expert's
   std::span<RowInfo> batch_;
   std::span<RowInfo> picked_;
+  std::span<RowInfo> chosen_;
   Span batch_span_;
   Span picked_span_;
+  Span chosen_span_;
   uint32_t step_ = 0;
   StepTimes prefill_;
   StepTimes decode_;

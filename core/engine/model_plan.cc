@@ -84,6 +84,10 @@ class Planner {
     for (uint32_t s = 0; s < manifest_.sites.size(); ++s) {
       plan_.sites.push_back(site(s));
       plan_.compute.sites.push_back(work(manifest_.sites[s]));
+      if (manifest_.sites[s].expert_number == kNoExpert) continue;
+      const SiteId before = s - 1;  // the layer's attention, or of the same or the expert before
+      const bool first = plan_.sites[before].parent == kNoSiteId;
+      plan_.sites[s].parent = first ? before : plan_.sites[before].parent;
     }
     // A tied head is used whole in every step, the embedding a row at a time: the head owns the residency.
     for (uint32_t s = 0; s < manifest_.sites.size(); ++s) {
@@ -102,6 +106,7 @@ class Planner {
       plan_.sites[s].contribution = place(plan_.compute.sites[s].contribution);
       plan_.sites[s].choice = place(plan_.compute.sites[s].experts.choice);
     }
+    if (manifest_.experts == ExpertCut::channels) plan_.routing = place(kRouting);
     return std::move(plan_);
   }
 
@@ -114,6 +119,10 @@ class Planner {
     site.op_group = static_cast<uint16_t>(stored.group);
     if (stored.layer != kNoLayer)
       site.layer_group = static_cast<uint16_t>(stored.layer / manifest_.layer_group);
+    if (stored.expert_number != kNoExpert) {
+      site.expert = static_cast<uint16_t>(stored.expert_number);
+      site.layer_group = site.layer;
+    }
     site.axis = stored.axis;
     site.encoding = static_cast<uint16_t>(stored.encoding);
     site.given = stored.group == OpGroup::embed;
@@ -171,6 +180,7 @@ class Planner {
         work.out = kBranch;
         add_biases(stored, kBranch, work.after);
         work.after.push_back(add_to_stream());
+        if (manifest_.experts == ExpertCut::channels) add_router(layer, work.after);
         break;
       case OpGroup::ffn:
         work.in = ffn_input();
@@ -188,12 +198,7 @@ class Planner {
         work.out = kWide;
         if (!config_.parallel) work.before.push_back(norm(layer + "ffn_norm", kNormed));
         add_biases(stored, kWide, work.after);
-        work.after.push_back({.kind = config_.gated ? StepKind::activate_mul : StepKind::activate,
-                              .in = kWide,
-                              .out = kInner,
-                              .width = config_.d_ff,
-                              .activation = config_.activation,
-                              .threshold = config_.activation_threshold});
+        work.after.push_back(activation());
         break;
       case OpGroup::down:
         work.in = kInner;
@@ -211,15 +216,26 @@ class Planner {
                         .choice = kRouting,
                         .inputs = kChosen,
                         .results = kGiven};
-        work.before.push_back(norm(layer + "ffn_norm", kNormed));
-        work.before.push_back({.kind = StepKind::route,
-                               .in = kNormed,
-                               .out = kRouting,
-                               .width = config_.n_experts,
-                               .weight = tensor(layer + "router"),
-                               .picks = config_.experts_per_token,
-                               .sum_to_one = config_.expert_weights_sum_to_one});
+        add_router(layer, work.before);
         work.after.push_back(add_to_stream());
+        break;
+      case OpGroup::expert_up:
+        work.in = kChosen;
+        work.out = kWide;
+        work.before.push_back(
+            {.kind = StepKind::pick, .in = kNormed, .out = kChosen, .width = config_.d_model});
+        work.after.push_back(activation());
+        break;
+      case OpGroup::expert_down:
+        work.in = kInner;
+        work.out = kGiven;
+        // The residual stream adds them up, in the order of the experts.
+        work.after.push_back({.kind = StepKind::add_chosen,
+                              .in = kGiven,
+                              .out = kStream,
+                              .column = stored.expert_number,
+                              .width = config_.d_model,
+                              .choice = kRouting});
         break;
       case OpGroup::head:
         work.in = kPicked;
@@ -244,6 +260,27 @@ class Planner {
             .up_bias = tensor(layer + "up.bias"),
             .hidden = kInner,
             .up = kWide};
+  }
+
+  Step activation() const {
+    return {.kind = config_.gated ? StepKind::activate_mul : StepKind::activate,
+            .in = kWide,
+            .out = kInner,
+            .width = config_.d_ff,
+            .activation = config_.activation,
+            .threshold = config_.activation_threshold};
+  }
+
+  // What experts compute from, and who of them a row uses.
+  void add_router(const std::string& layer, Program& program) const {
+    program.push_back(norm(layer + "ffn_norm", kNormed));
+    program.push_back({.kind = StepKind::route,
+                       .in = kNormed,
+                       .out = kRouting,
+                       .width = config_.n_experts,
+                       .weight = tensor(layer + "router"),
+                       .picks = config_.experts_per_token,
+                       .sum_to_one = config_.expert_weights_sum_to_one});
   }
 
   // Position, cache and attention between q, k, v and o.

@@ -26,6 +26,9 @@ struct ModelPlan {
   std::vector<Site> sites;  // in the order of one step; the first is the embedding, the last the head
   ComputePlan compute;
   BufferId logits = kNoBuffer;
+  // Where experts have sites of their own: [rows x experts] how much of each expert a row gets, in the
+  // activation pool, from the pass before a layer's first expert on; 0: it does not use it.
+  ActivationPlace routing;
 };
 
 // `manifest` as read_manifest checked it. TensorId n is manifest.resident[n].

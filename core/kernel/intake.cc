@@ -54,6 +54,7 @@ Intake::~Intake() = default;
 Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
   const ActiveSet& wanted = demand.wanted;
   const auto used = [&](uint32_t neuron) { return demand.used == nullptr || demand.used->contains(neuron); };
+  give_up_passed(site, step);
   in_pass_ = true;
   site_ = site;
   step_ = step;
@@ -492,6 +493,19 @@ void Intake::give_up(Fetch& fetch) {
     return;
   }
   retire(fetch, false);
+}
+
+// A step comes to its sites in their order. What was read ahead for one that it did not come to, such as an
+// expert's that was not chosen, is for nobody.
+void Intake::give_up_passed(SiteId site, uint32_t step) {
+  wishes_.drop_passed(site, step, [this](SiteId other, Plan& plan) { admission_.drop(other, plan); });
+  const auto passed = [&](const Fetch* fetch) {
+    return fetch->step == step && fetch->site < site && !fetch->into_arena() && !fetch->unwanted;
+  };
+  if (std::ranges::none_of(reads_.all(), passed)) return;
+  for (Fetch* fetch : std::vector(reads_.all())) {
+    if (passed(fetch)) give_up(*fetch);
+  }
 }
 
 void Intake::retire(Fetch& fetch, bool used) {

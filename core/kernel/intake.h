@@ -111,6 +111,7 @@ class Intake : private CompletionSink {
   void hand_out_runs(std::vector<Unit>& units);
   void note_places(const Fetch& fetch);
   void give_up(Fetch& fetch);
+  void give_up_passed(SiteId site, uint32_t step);
   void retire(Fetch& fetch, bool used);
   void await(Fetch& fetch);
   void set_source(uint32_t neuron, Fetch* fetch) {

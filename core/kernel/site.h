@@ -29,7 +29,11 @@ struct Site {
   uint16_t layer_group = 0;  // of layers whose neurons of one number lie side by side; else of this one alone
   Axis axis = Axis::row;
   uint16_t encoding = 0;
-  bool given = false;         // the active set comes with the pass (token ids), it is never predicted
+  bool given = false;  // the active set comes with the pass (token ids), it is never predicted
+  // Of one expert's operators: the site after which a router has said who uses the expert, and its number. A
+  // step passes only through those of experts that some row uses.
+  SiteId parent = kNoSiteId;
+  uint16_t expert = 0;
   SiteId domain = kNoSiteId;  // whose residency it shares: itself, or the site that it is an alias of
   uint32_t n = 0;             // neurons
   uint32_t n_in = 0;

@@ -6,6 +6,8 @@
 
 namespace tierd {
 
+static_assert(kNoSiteId == TIERD_NO_SITE);
+
 // The one encoding in which a site is stored.
 inline tierd_encoding_view encoding_view(const Site& site) {
   return {site.encoding, 0, site.slot_bytes};
@@ -16,7 +18,8 @@ inline tierd_site_view site_view(SiteId number, const Site& site, const tierd_en
   tierd_site_view view{};
   view.size = sizeof view;
   view.site = number;
-  view.parent = TIERD_NO_SITE;
+  view.parent = site.parent;
+  view.expert = site.expert;
   view.alias_of = site.domain == number ? TIERD_NO_SITE : site.domain;
   view.name = site.name.c_str();
   view.layer = site.layer;

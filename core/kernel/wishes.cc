@@ -18,6 +18,17 @@ Plan Wishes::take(SiteId site, uint32_t step) {
   return {};
 }
 
+void Wishes::drop_passed(SiteId site, uint32_t step, const Dropped& dropped) {
+  for (Wish& wish : wishes_) {
+    if (wish.step != step) continue;
+    std::erase_if(wish.parts, [&](Wish::Part& part) {
+      if (part.site >= site) return false;
+      dropped(part.site, part.plan);
+      return true;
+    });
+  }
+}
+
 void Wishes::claim(SiteId home, uint32_t neuron) {
   for (Wish& wish : wishes_) {
     for (auto& [site, plan] : wish.parts) {

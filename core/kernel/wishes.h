@@ -38,10 +38,12 @@ class Wishes {
   std::deque<Wish>& all() { return wishes_; }
   // What is left of the wish for this site and step, which is one no more.
   Plan take(SiteId site, uint32_t step);
+  // Forgets those of this step for earlier sites, which it has passed over; `dropped` as below.
+  using Dropped = std::function<void(SiteId site, Plan& plan)>;
+  void drop_passed(SiteId site, uint32_t step, const Dropped& dropped);
   // A neuron of a canonical site with a leased slot that waits in a wish: the lease is the caller's.
   void claim(SiteId home, uint32_t neuron);
   // Forgets wishes of steps up to this one, having shown `dropped` what is left of them.
-  using Dropped = std::function<void(SiteId site, Plan& plan)>;
   void drop_until(uint32_t step, const Dropped& dropped);
 
  private:

@@ -92,7 +92,7 @@ void choose(Manifest& plan, StoredSite& site) {
     return;
   }
   if (site.axis == Axis::channel) {
-    if (site.layer % plan.layer_group != 0) return;  // chosen with the first of its group
+    if (!begins_layer_group(plan, site)) return;  // chosen with the first of its group
     together = layer_group_of(plan.sites, site);
   }
   const Encoding encoding = of_columns(together);
@@ -122,7 +122,12 @@ uint32_t most_groups_together(const StoredSite& site) {
   return groups;
 }
 
+bool begins_layer_group(const Manifest& plan, const StoredSite& site) {
+  return site.stride == 1 || site.layer % plan.layer_group == 0;
+}
+
 std::vector<StoredSite*> layer_group_of(std::vector<StoredSite>& sites, const StoredSite& first) {
+  if (first.stride == 1) return {&sites[static_cast<size_t>(&first - sites.data())]};
   std::vector<StoredSite*> group;
   for (StoredSite& site : sites) {
     const bool member = site.axis == Axis::channel && site.group == first.group &&

@@ -49,7 +49,7 @@ void pack_groups(Encoding encoding, uint32_t rows, uint32_t cols, std::span<cons
 
 // The first extent of what lies mixed with a site's: of the first layer of its group, or its own.
 uint32_t first_of(const StoredSite& site, uint32_t layer_group) {
-  return site.first_extent - (site.axis == Axis::channel ? site.layer % layer_group : 0);
+  return site.first_extent - (site.axis == Axis::channel && site.stride > 1 ? site.layer % layer_group : 0);
 }
 
 }  // namespace

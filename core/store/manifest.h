@@ -28,6 +28,7 @@ inline constexpr std::string_view kDataFile = "weights.bin";
 inline constexpr std::string_view kChecksumFile = "checksums.bin";
 inline constexpr uint32_t kNoLayer = UINT32_MAX;
 inline constexpr uint32_t kNoSite = UINT32_MAX;
+inline constexpr uint32_t kNoExpert = UINT32_MAX;
 
 enum class Layout : uint8_t {
   row,     // every dense operator is cut into runs of output rows
@@ -48,6 +49,14 @@ enum class Bundling : uint8_t {
 std::string_view name(Bundling bundling);
 std::optional<Bundling> bundling_by_name(std::string_view name);
 
+// How the experts of a mixture are cut where the layout is channel_group; in others they are whole.
+enum class ExpertCut : uint8_t {
+  whole,     // all experts of a layer are the neurons of one site
+  channels,  // each has sites of its own, cut into input channels as the other operators are
+};
+std::string_view name(ExpertCut cut);
+std::optional<ExpertCut> expert_cut_by_name(std::string_view name);
+
 // Which operators of a layer share an input and are stacked into one matrix.
 enum class OpGroup : uint8_t {
   embed,  // rows picked by token id
@@ -56,8 +65,10 @@ enum class OpGroup : uint8_t {
   up,  // gate, then up, where the model is gated; otherwise up
   down,
   head,
-  ffn,      // gate, up and down, cut into neurons
-  experts,  // gate, up and down of each expert of a mixture
+  ffn,        // gate, up and down, cut into neurons
+  experts,    // gate, up and down of each expert of a mixture
+  expert_up,  // as up, of one expert
+  expert_down,
 };
 std::string_view name(OpGroup group);
 
@@ -93,13 +104,15 @@ std::string tensor_of_expert(const SitePart& part, uint32_t expert);
 // i, each of which may have an encoding of its own. Neuron i is extent first_extent + stride * i. Of pieces,
 // p of neuron i is extent first_extent + p * neurons
 // + i. With closest friends the stride is 2, and what lies behind neuron i is a copy of friends[i]. Of
-// channels it is the layers of the group, whose sites begin one extent after the other.
+// channels it is the layers of the group, whose sites begin one extent after the other; of an expert's
+// channels 1, for the next layers' routers choose others.
 struct StoredSite {
   std::string name;  // "embed", "layers.3.qkv", "head"
   OpGroup group = OpGroup::qkv;
   Axis axis = Axis::row;
   uint32_t layer = kNoLayer;
-  Encoding encoding = Encoding::f32;  // of the first part; on axes neuron and channel, of all
+  uint32_t expert_number = kNoExpert;  // whose operator it is, of one expert alone
+  Encoding encoding = Encoding::f32;   // of the first part; on axes neuron and channel, of all
   uint32_t n_in = 0;
   uint32_t n_out = 0;  // axes row and channel: the sum of the parts' rows
   // Axis neuron: 1, of each part; axis channel: 0; axis expert: of gate and up, and columns of down.
@@ -244,7 +257,8 @@ struct Manifest {
   Vocab vocab;
   Layout layout = Layout::row;
   Bundling bundling = Bundling::row_column;
-  uint32_t layer_group = 1;       // of layout channel-group: layers of a group; else 1
+  uint32_t layer_group = 1;  // of layout channel-group: layers of a group; else 1
+  ExpertCut experts = ExpertCut::whole;
   std::vector<StoredSite> sites;  // in the order of one step: embed, layer 0 qkv o up down, …, head
   std::vector<ResidentTensor> resident;
   std::vector<Extent> extents;  // in file order

@@ -129,8 +129,8 @@ class Checker {
       return bad("bundling", fmt::format("is '{}', layout {} has no bundles", name(manifest_.bundling),
                                          name(manifest_.layout)));
     }
-    const std::vector<StoredSite> expected =
-        site_shapes(manifest_.config, manifest_.layout, manifest_.bundling, manifest_.layer_group);
+    const std::vector<StoredSite> expected = site_shapes(
+        manifest_.config, manifest_.layout, manifest_.bundling, manifest_.layer_group, manifest_.experts);
     if (manifest_.sites.size() != expected.size()) {
       return differs("sites' length", manifest_.sites.size(), expected.size());
     }
@@ -148,6 +148,8 @@ class Checker {
     }
     if (found.axis != expected.axis) return bad(key + ".axis", "is not that of the layout");
     if (found.layer != expected.layer) return differs(key + ".layer", found.layer, expected.layer);
+    if (found.expert_number != expected.expert_number)
+      return differs(key + ".expert", found.expert_number, expected.expert_number);
     if (found.n_in != expected.n_in) return differs(key + ".n_in", found.n_in, expected.n_in);
     if (found.n_out != expected.n_out) return differs(key + ".n_out", found.n_out, expected.n_out);
     if (found.pieces != expected.pieces) return differs(key + ".pieces", found.pieces, expected.pieces);

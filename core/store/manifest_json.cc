@@ -45,6 +45,7 @@ ordered_json to_json(const StoredSite& site) {
       {"alias_of", site.alias_of == kNoSite ? ordered_json(nullptr) : ordered_json(site.alias_of)},
       {"encoding_error", site.encoding_error ? ordered_json(*site.encoding_error) : ordered_json(nullptr)},
       {"parts", ordered_json::array()}};
+  if (site.expert_number != kNoExpert) out["expert"] = site.expert_number;
   for (const SitePart& part : site.parts) {
     out["parts"].push_back({{"tensor", part.tensor}, {"rows", part.rows}, {"encoding", name(part.encoding)}});
   }
@@ -101,8 +102,9 @@ Status read_optional(const ManifestFields& fields, std::string_view key, uint32_
 }
 
 std::optional<OpGroup> group_by_name(std::string_view text) {
-  for (const OpGroup group : {OpGroup::embed, OpGroup::qkv, OpGroup::o, OpGroup::up, OpGroup::down,
-                              OpGroup::head, OpGroup::ffn, OpGroup::experts}) {
+  for (const OpGroup group :
+       {OpGroup::embed, OpGroup::qkv, OpGroup::o, OpGroup::up, OpGroup::down, OpGroup::head, OpGroup::ffn,
+        OpGroup::experts, OpGroup::expert_up, OpGroup::expert_down}) {
     if (name(group) == text) return group;
   }
   return std::nullopt;
@@ -131,6 +133,7 @@ Status from_json(const ManifestFields& fields, StoredSite& site) {
   site.axis = static_cast<Axis>(axis - kAxisNames.begin());
   TIERD_TRY(read_encoding(fields, site.encoding));
   TIERD_TRY(read_optional(fields, "layer", site.layer));
+  if (fields.has("expert")) TIERD_TRY(fields.read("expert", site.expert_number));
   TIERD_TRY(fields.read("n_in", site.n_in));
   TIERD_TRY(fields.read("n_out", site.n_out));
   TIERD_TRY(fields.read("rows_per_neuron", site.rows_per_neuron));
@@ -226,11 +229,22 @@ Status read_layer_group(const ManifestFields& top, uint32_t& out) {
   return top.error("layer_group", fmt::format("is {}, expected 1 to {}", out, kMostLayersOfGroup));
 }
 
+// Of a mixture. Stores that were made when experts were always whole do not say.
+Status read_expert_cut(const ManifestFields& top, Manifest& manifest) {
+  if (manifest.layout != Layout::channel_group || !top.has("experts")) return {};
+  std::string text;
+  TIERD_TRY(top.read("experts", text));
+  const auto cut = expert_cut_by_name(text);
+  if (!cut) return top.error("experts", fmt::format("is '{}', expected whole or channels", text));
+  manifest.experts = *cut;
+  return {};
+}
+
 // They follow from the layout.
 void set_strides(Manifest& manifest) {
   for (StoredSite& site : manifest.sites) {
     if (!site.friends.empty()) site.stride = 2;
-    if (site.axis == Axis::channel && site.layer != kNoLayer)
+    if (site.axis == Axis::channel && site.layer != kNoLayer && site.expert_number == kNoExpert)
       site.stride = layers_of_group(manifest.config.n_layers, manifest.layer_group, site.layer);
   }
 }
@@ -308,6 +322,8 @@ std::string manifest_text(const Manifest& manifest) {
                                  kStoreFormat, name(manifest.layout), name(manifest.bundling));
   if (manifest.layout == Layout::channel_group)
     text += fmt::format("\"layer_group\": {},\n", manifest.layer_group);
+  if (manifest.layout == Layout::channel_group && manifest.config.is_mixture())
+    text += fmt::format("\"experts\": \"{}\",\n", name(manifest.experts));
   text += fmt::format("\"provenance\": {},\n", provenance.dump());
   text +=
       fmt::format("\"tensor_bytes\": {},\n\"data_bytes\": {},\n", manifest.tensor_bytes, manifest.data_bytes);
@@ -347,6 +363,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file, st
   TIERD_TRY(read_layout(top, file, manifest.layout));
   TIERD_TRY(read_bundling(top, file, manifest.bundling));
   if (manifest.layout == Layout::channel_group) TIERD_TRY(read_layer_group(top, manifest.layer_group));
+  TIERD_TRY(read_expert_cut(top, manifest));
   TIERD_TRY(check_checksums(top, checksums, checksum_file));
   TIERD_TRY(top.read("tensor_bytes", manifest.tensor_bytes));
   TIERD_TRY(top.read("data_bytes", manifest.data_bytes));

@@ -10,16 +10,18 @@
 #include "core/base/check.h"
 #include "core/base/units.h"
 #include "core/store/encoding_choice.h"
+#include "core/store/manifest_json.h"
 #include "core/store/tensor_table.h"
 #include "core/store/writer.h"
 
 namespace tierd {
 namespace {
 
-constexpr std::array<std::string_view, 8> kGroupNames = {"embed", "qkv",  "o",   "up",
-                                                         "down",  "head", "ffn", "experts"};
+constexpr std::array<std::string_view, 10> kGroupNames = {
+    "embed", "qkv", "o", "up", "down", "head", "ffn", "experts", "expert-up", "expert-down"};
 constexpr std::array<std::string_view, 3> kLayoutNames = {"row", "neuron", "channel-group"};
 constexpr std::array<std::string_view, 3> kBundlingNames = {"row-column", "none", "closest-friend"};
+constexpr std::array<std::string_view, 2> kExpertCutNames = {"whole", "channels"};
 
 StoredSite make_site(OpGroup group, uint32_t layer, uint32_t n_in, std::vector<SitePart> parts) {
   StoredSite site;
@@ -35,6 +37,40 @@ StoredSite make_site(OpGroup group, uint32_t layer, uint32_t n_in, std::vector<S
   for (const SitePart& part : parts) site.n_out += part.rows;
   site.parts = std::move(parts);
   return site;
+}
+
+// All experts of a layer.
+StoredSite whole_experts(const ModelConfig& config, uint32_t layer) {
+  StoredSite site = make_site(
+      OpGroup::experts, layer, config.d_model,
+      {{"experts.*.gate", config.d_ff}, {"experts.*.up", config.d_ff}, {"experts.*.down", config.d_model}});
+  site.axis = Axis::expert;
+  site.n_out = config.d_model;
+  site.rows_per_neuron = config.d_ff;
+  site.neurons = config.n_experts;
+  return site;
+}
+
+void cut_into_channels(StoredSite& site, uint32_t stride) {
+  site.axis = Axis::channel;
+  site.neurons = site.n_in;
+  site.stride = stride;
+}
+
+// Of each expert what a layer without a mixture has once.
+void add_experts(std::vector<StoredSite>& sites, const ModelConfig& config, uint32_t layer) {
+  for (uint32_t expert = 0; expert < config.n_experts; ++expert) {
+    const std::string prefix = fmt::format("experts.{}.", expert);
+    const auto add = [&](OpGroup group, const char* op, uint32_t n_in, std::vector<SitePart> parts) {
+      StoredSite& site = sites.emplace_back(make_site(group, layer, n_in, std::move(parts)));
+      site.name = fmt::format("layers.{}.{}{}", layer, prefix, op);
+      site.expert_number = expert;
+      cut_into_channels(site, 1);
+    };
+    add(OpGroup::expert_up, "up", config.d_model,
+        {{prefix + "gate", config.d_ff}, {prefix + "up", config.d_ff}});
+    add(OpGroup::expert_down, "down", config.d_ff, {{prefix + "down", config.d_model}});
+  }
 }
 
 // The most of them that make a neuron of at most `target_bytes` and divide them.
@@ -98,7 +134,7 @@ void place(Manifest& plan, StoredSite& site, uint64_t target_bytes) {
     case Axis::expert:
       return place_bundles(plan, site);
     case Axis::channel:
-      if (site.layer % plan.layer_group == 0) place_channels(plan, layer_group_of(plan.sites, site));
+      if (begins_layer_group(plan, site)) place_channels(plan, layer_group_of(plan.sites, site));
       return;
   }
 }
@@ -128,6 +164,21 @@ Status check_options(const WriteOptions& options) {
                              options.layer_group, name(options.layout))};
   }
   return {};
+}
+
+// Whether the files of a store can name all that is read by itself. Of rows there are never so many.
+Status check_extent_count(const Manifest& plan) {
+  uint64_t extents = 0;
+  for (const StoredSite& site : plan.sites)
+    extents += uint64_t{site.neurons} * site.pieces * (plan.bundling == Bundling::closest_friend ? 2 : 1);
+  constexpr uint64_t kMost = kMaxChecksumBytes / sizeof(uint64_t);
+  if (extents <= kMost) return {};
+  return Error{Code::unsupported, "layout",
+               fmt::format("'{}' makes {} extents of this model, supported are up to {}{}", name(plan.layout),
+                           extents, kMost,
+                           plan.experts == ExpertCut::channels
+                               ? "; of experts that are kept whole (--experts, model.experts) there are fewer"
+                               : "")};
 }
 
 // Whose copies lie behind whose bundles.
@@ -191,8 +242,19 @@ std::optional<Bundling> bundling_by_name(std::string_view name) {
   return std::nullopt;
 }
 
+std::string_view name(ExpertCut cut) {
+  return kExpertCutNames[static_cast<size_t>(cut)];
+}
+
+std::optional<ExpertCut> expert_cut_by_name(std::string_view name) {
+  for (size_t i = 0; i < kExpertCutNames.size(); ++i) {
+    if (kExpertCutNames[i] == name) return static_cast<ExpertCut>(i);
+  }
+  return std::nullopt;
+}
+
 std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bundling bundling,
-                                    uint32_t layer_group) {
+                                    uint32_t layer_group, ExpertCut experts) {
   const uint32_t d = config.d_model;
   std::vector<StoredSite> sites;
   sites.push_back(make_site(OpGroup::embed, kNoLayer, d, {{"embed", config.vocab_size}}));
@@ -204,14 +266,10 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bu
     sites.push_back(make_site(OpGroup::qkv, layer, d,
                               {{"q", config.q_dim()}, {"k", config.kv_dim()}, {"v", config.kv_dim()}}));
     sites.push_back(make_site(OpGroup::o, layer, config.q_dim(), {{"o", d}}));
-    if (config.is_mixture()) {
-      const std::vector<SitePart> parts = {
-          {"experts.*.gate", config.d_ff}, {"experts.*.up", config.d_ff}, {"experts.*.down", d}};
-      StoredSite& experts = sites.emplace_back(make_site(OpGroup::experts, layer, d, parts));
-      experts.axis = Axis::expert;
-      experts.n_out = d;
-      experts.rows_per_neuron = config.d_ff;
-      experts.neurons = config.n_experts;
+    if (config.is_mixture() && layout == Layout::channel_group && experts == ExpertCut::channels) {
+      add_experts(sites, config, layer);
+    } else if (config.is_mixture()) {
+      sites.push_back(whole_experts(config, layer));
     } else if (layout == Layout::neuron) {
       up.push_back({"down", config.d_ff});
       StoredSite& ffn = sites.emplace_back(make_site(OpGroup::ffn, layer, d, std::move(up)));
@@ -227,10 +285,8 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bu
     }
     if (layout != Layout::channel_group) continue;
     for (StoredSite& site : std::span(sites).subspan(of_layer)) {
-      if (site.axis == Axis::expert) continue;
-      site.axis = Axis::channel;
-      site.neurons = site.n_in;
-      site.stride = layers_of_group(config.n_layers, layer_group, layer);
+      if (site.axis == Axis::row)
+        cut_into_channels(site, layers_of_group(config.n_layers, layer_group, layer));
     }
   }
   const std::string head = config.tied_embeddings ? "embed" : "head";
@@ -288,7 +344,9 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
   plan.layout = options.layout;
   plan.bundling = options.bundling;
   plan.layer_group = options.layer_group;
-  plan.sites = site_shapes(config, plan.layout, plan.bundling, plan.layer_group);
+  if (config.is_mixture() && options.layout == Layout::channel_group) plan.experts = options.experts;
+  plan.sites = site_shapes(config, plan.layout, plan.bundling, plan.layer_group, plan.experts);
+  TIERD_TRY(check_extent_count(plan));
   TIERD_TRY(set_friends(plan, options.friends));
   TIERD_TRY(choose_encodings(plan, table, options));
   for (const StoredSite& site : plan.sites) {

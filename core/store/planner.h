@@ -22,7 +22,8 @@ inline constexpr uint64_t kLargestNeuronBytes = 16 << 20;  // what may be asked 
 // The sites of a model in the order of one step: names, groups, layers, shapes, parts and aliases. Encodings,
 // neurons and extents are left at their defaults. `config` is valid.
 std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout,
-                                    Bundling bundling = Bundling::row_column, uint32_t layer_group = 1);
+                                    Bundling bundling = Bundling::row_column, uint32_t layer_group = 1,
+                                    ExpertCut experts = ExpertCut::whole);
 
 // The required tensors that belong to no site.
 std::vector<TensorSpec> resident_shapes(const ModelConfig& config);
@@ -35,7 +36,8 @@ uint32_t groups_per_neuron(uint64_t bytes_per_group, uint32_t groups, uint64_t t
 // different encodings become f32, which loses nothing. Errors: invalid_argument (an option out of range or
 // without the layout that it is of, a tensor missing or of the wrong shape, friends that are not one for each
 // neuron in bundles), unsupported (rows not a multiple of the encoding's block; bundles in a block encoding,
-// whose blocks run across a column; a mixture in bundles; an expert that is too large).
+// whose blocks run across a column; a mixture in bundles; an expert that is too large; more extents than a
+// store can name).
 Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorInfo> tensors,
                              const WriteOptions& options);
 

@@ -119,25 +119,29 @@ class Fields {
 };
 
 json site_json(const Site& site) {
-  return {{"name", site.name},
-          {"layer", site.layer},
-          {"op_group", site.op_group},
-          {"layer_group", site.layer_group},
-          {"axis", static_cast<uint8_t>(site.axis)},
-          {"encoding", site.encoding},
-          {"given", site.given},
-          {"measurable", site.contribution.there()},
-          {"domain", site.domain},
-          {"neurons", site.n},
-          {"n_in", site.n_in},
-          {"n_out", site.n_out},
-          {"slot_bytes", site.slot_bytes},
-          {"first_extent", site.first_extent},
-          {"stride", site.stride},
-          {"pieces", site.pieces},
-          {"piece_bytes", site.piece_bytes},
-          {"bytes", runs(site.bytes)},
-          {"friends", site.friends}};
+  json object = {{"name", site.name},
+                 {"layer", site.layer},
+                 {"op_group", site.op_group},
+                 {"layer_group", site.layer_group},
+                 {"axis", static_cast<uint8_t>(site.axis)},
+                 {"encoding", site.encoding},
+                 {"given", site.given},
+                 {"measurable", site.contribution.there()},
+                 {"domain", site.domain},
+                 {"neurons", site.n},
+                 {"n_in", site.n_in},
+                 {"n_out", site.n_out},
+                 {"slot_bytes", site.slot_bytes},
+                 {"first_extent", site.first_extent},
+                 {"stride", site.stride},
+                 {"pieces", site.pieces},
+                 {"piece_bytes", site.piece_bytes},
+                 {"bytes", runs(site.bytes)},
+                 {"friends", site.friends}};
+  if (site.parent == kNoSiteId) return object;
+  object["parent"] = site.parent;
+  object["expert"] = site.expert;
+  return object;
 }
 
 Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
@@ -146,6 +150,10 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
   site.layer = static_cast<uint16_t>(fields.number(object, "layer", UINT16_MAX));
   site.op_group = static_cast<uint16_t>(fields.number(object, "op_group", UINT16_MAX));
   site.layer_group = static_cast<uint16_t>(fields.number(object, "layer_group", UINT16_MAX));
+  if (object.contains("parent")) {
+    site.parent = static_cast<SiteId>(fields.number(object, "parent", kMostSites));
+    site.expert = static_cast<uint16_t>(fields.number(object, "expert", UINT16_MAX));
+  }
   site.axis = static_cast<Axis>(fields.number(object, "axis", static_cast<uint64_t>(Axis::expert)));
   site.encoding = static_cast<uint16_t>(fields.number(object, "encoding", UINT16_MAX));
   site.given = fields.flag(object, "given");
@@ -201,6 +209,7 @@ void check_sites(Fields& fields, const TraceHeader& header) {
     const bool canonical =
         site.domain < header.sites.size() && header.sites[site.domain].domain == site.domain;
     if (!canonical) return fields.fail("domain", "names no site with a residency of its own");
+    if (site.parent != kNoSiteId && site.parent >= s) return fields.fail("parent", "names no earlier site");
     const Site& home = header.sites[site.domain];
     if (home.n != site.n || home.slot_bytes != site.slot_bytes)
       return fields.fail("domain", "names a site of another shape");

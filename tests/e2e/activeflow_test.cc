@@ -80,6 +80,43 @@ TEST_F(ActiveFlowCli, ThePlanIsShownAndRun) {
   EXPECT_GT(found["chosen"]["steady_tokens_per_second"], 0.0);
 }
 
+// Of a mixture the experts that a router chooses, and of those the largest inputs.
+TEST_F(ActiveFlowCli, OfAMixtureItIsSparseInsideTheChosenExperts) {
+  const std::string mixtral = TIERD_SOURCE_DIR "/tests/golden/models/gguf-mixtral-f32/model.gguf";
+  const auto ran = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"--config", config_file("activeflow"),
+                                          "-m",       mixtral,
+                                          "-p",       "",
+                                          "-n",       "12",
+                                          "--temp",   "0",
+                                          "-t",       "1",
+                                          "--fit",    "--ignore-eos",
+                                          "--set",    "scheduler.measure_every=4",
+                                          "--set",    "tiers.dram.capacity=30%"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_tierd(arguments);
+  };
+  const json report = json::parse(ran({"--json", "-q"}).out, nullptr, false)["report"];
+  ASSERT_EQ(report["experts"].size(), 2u);
+  for (const json& layer : report["experts"]) {
+    EXPECT_EQ(layer["experts"], 4);
+    EXPECT_EQ(layer["used"], 2.0);
+    EXPECT_GT(layer["hits"].get<int>() + layer["staged"].get<int>() + layer["misses"].get<int>(), 0);
+  }
+  size_t of_experts = 0;
+  for (const json& site : report["prediction"]) {
+    if (site["site"].get<std::string>().find(".experts.") == std::string::npos) continue;
+    ++of_experts;
+    EXPECT_LE(site["used"].get<double>(), 0.51 * site["neurons"].get<double>());
+    if (site["measured_rows"] == 0) continue;
+    EXPECT_GT(site["missed_mass"].get<double>(), 0.0);
+  }
+  EXPECT_GE(of_experts, 8u) << "up and down of two experts in each of two layers";
+  EXPECT_THAT(ran({}).err, testing::HasSubstr("2 of 4 a token: "));
+  const json whole = json::parse(ran({"--json", "-q", "--set", "model.experts=whole"}).out, nullptr, false);
+  EXPECT_EQ(whole["report"]["experts"][0]["used"], 2.0);
+}
+
 TEST_F(ActiveFlowCli, WhatCannotBePlannedIsSaid) {
   const Ended rows = run_tierd({"--config", config_file("hybrid"), "-m", kDemo, "--plan"});
   EXPECT_EQ(rows.status, 2);
@@ -87,6 +124,10 @@ TEST_F(ActiveFlowCli, WhatCannotBePlannedIsSaid) {
               testing::HasSubstr("--plan: is about layout channel-group, the store has layout row"));
   const Ended share =
       run_tierd({"--config", config_file("activeflow"), "-m", kDemo, "--plan", "--set", "plan.sparsity=1.5"});
+  const Ended mixture = run_tierd({"--config", config_file("activeflow"), "-m",
+                                   TIERD_SOURCE_DIR "/tests/golden/models/mixtral", "--plan", "--fit"});
+  EXPECT_EQ(mixture.status, 2);
+  EXPECT_THAT(mixture.err, testing::HasSubstr("--plan: is about models without experts"));
   EXPECT_EQ(share.status, 2);
   EXPECT_THAT(share.err, testing::HasSubstr("'plan.sparsity' must be a number of at least 0 and below 1"));
 }

@@ -4,35 +4,13 @@
 
 #include <map>
 
-#include "core/store/safetensors_writer.h"
-#include "core/store/synthetic_source.h"
 #include "core/store/writer.h"
 #include "tests/e2e/golden_model.h"
+#include "tests/e2e/mixture.h"
 #include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {
-
-// Nearly all of its weights are in experts.
-ModelConfig mixture(const std::string& family) {
-  ModelConfig c;
-  c.architecture = c.name = family;
-  c.n_layers = 3;
-  c.d_model = 64;
-  c.n_heads = 4;
-  c.n_kv_heads = 4;
-  c.head_dim = 16;
-  c.d_ff = 96;
-  c.n_experts = 24;
-  c.experts_per_token = 3;
-  c.vocab_size = 300;
-  c.context_length = 64;
-  c.expert_weights_sum_to_one = family != "olmoe";
-  c.qk_norm = family != "mixtral";
-  c.qk_norm_wide = family == "olmoe";
-  if (family == "olmoe") c.qkv_clip = 0.5f;
-  return c;
-}
 
 struct Ran {
   std::vector<float> logits;
@@ -46,7 +24,7 @@ class Mixture : public testing::TestWithParam<std::string> {
     EXPECT_TRUE(source.ok()) << source.error().line();
     const Status written = write_store(**source, store(), {.quiet = true});
     EXPECT_TRUE(written.ok()) << written.error().line();
-    write_routers(**source);
+    write_routers(**source, routers());
     Random random(5);
     for (uint32_t i = 0; i < 40; ++i) tokens_.push_back(random.below(300));
   }
@@ -62,20 +40,6 @@ class Mixture : public testing::TestWithParam<std::string> {
     config.cache.name = cache;
     config.dram_capacity = capacity;
     return config;
-  }
-  // As `tier-train router` does.
-  void write_routers(const TensorSource& source) const {
-    std::vector<SafetensorsEntry> entries;
-    for (const char* layer : {"0", "1", "2"})
-      entries.push_back({std::string("layers.") + layer + ".experts.router", "F32", {24, 64}});
-    auto writer = SafetensorsWriter::create(routers(), std::move(entries));
-    EXPECT_TRUE(writer.ok());
-    for (const char* layer : {"0", "1", "2"}) {
-      const auto router = source.read_f32(*source.find(std::string("layers.") + layer + ".router"));
-      EXPECT_TRUE(router.ok());
-      EXPECT_TRUE(writer->append(std::as_bytes(std::span(*router))).ok());
-    }
-    EXPECT_TRUE(writer->finish().ok());
   }
   // Some are hotter than others, in each layer others.
   std::string hot_set() const {

@@ -64,6 +64,21 @@ TEST_F(TraceCli, ARunIsSummarisedAndReplayed) {
   EXPECT_TRUE(json::parse(tier_trace({"replay", trace, "--json"}).out).value("same", false));
 }
 
+// Which experts were chosen is in the passes that there were.
+TEST_F(TraceCli, AMixtureInChannelsIsReplayed) {
+  const std::string trace = folder().path() + "/mixture.trace";
+  const Ended run = run_tierd({"--config", config_file("activeflow"), "-m",
+                               TIERD_SOURCE_DIR "/tests/golden/models/gguf-mixtral-f32/model.gguf", "-p", "",
+                               "-n", "8", "-t", "1", "--fit", "-q", "--set", "tiers.dram.capacity=30%",
+                               "--set", "predictor.ahead=none", "--trace", trace});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Ended replayed = tier_trace({"replay", trace});
+  EXPECT_EQ(replayed.status, 0) << replayed.err;
+  EXPECT_THAT(replayed.out, HasSubstr("decided the same, byte for byte"));
+  const Ended asked = tier_trace({"what-if", trace, "cache.name=lru", "cache.name=lfu"});
+  EXPECT_EQ(asked.status, 0) << asked.err;
+}
+
 TEST_F(TraceCli, EveryEventIsPrinted) {
   const std::string trace = recorded();
   const Ended all = tier_trace({"print", trace});

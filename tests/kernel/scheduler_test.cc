@@ -294,6 +294,25 @@ TEST(Scheduler, WhatNobodyUsedIsGivenUpWithItsStep) {
   world.expect_nothing_lost();
 }
 
+// As through an expert's that its router has not chosen: nothing waits for the end of the step.
+TEST(Scheduler, WhatASiteWasForThatIsPassedOverIsGivenUp) {
+  ScriptedWorld world({.blocks = 4});
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{1, 1, Neurons{0, 1, 2, 3}}, {0, 3, Neurons{2}}}
+                     : std::vector<Ahead>{};
+  };
+  world.script.predict = predicts({{0, {}}, {2, {1}}});
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  EXPECT_EQ(world.reads(), "[4][5][6]") << "a block is kept free of look-ahead";
+  ASSERT_TRUE(world.pass(2, 0).ok());
+  world.settle();
+  EXPECT_EQ(world.flash.cancels.size(), 3u);
+  EXPECT_EQ(world.scheduler->counters().wasted, 3u);
+  EXPECT_EQ(world.reads(), "[4][5][6][9][2]") << "neuron 3 is not asked for any more";
+  world.expect_nothing_lost();
+}
+
 TEST(Scheduler, KeepBypassAndRefuse) {
   ScriptedWorld world({.slots = {0, 2, 0}, .blocks = 8});
   world.script.admit = [](const tierd_set_view* missing, int priority, uint32_t free_slots, uint8_t* verdict,

@@ -115,6 +115,88 @@ TEST(LookAhead, FetchesBeyondOrOnlyTheSurest) {
   EXPECT_THAT(wishes(predictor, 0, zeros).channels, ElementsAre(3)) << "never what is zero";
 }
 
+// Two layers: o, then up and down of three experts each. A row uses one; the router of layer l prefers expert
+// e by input e of the first three, that of layer 1 by the one after it.
+struct MixtureOfExperts {
+  MixtureOfExperts() {
+    for (uint16_t layer = 0; layer < 2; ++layer) {
+      const std::string prefix = "layers." + std::to_string(layer);
+      const auto parent = static_cast<uint32_t>(sites.size());
+      const auto add = [&](const std::string& name, uint16_t op) -> TestSite& {
+        TestSite site{kChannels, 64, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL, kChannels};
+        site.name = prefix + name;
+        site.layer = site.layer_group = layer;
+        site.op_group = op;
+        return sites.emplace_back(site);
+      };
+      add(".o", 2);
+      TestMatrix router{3, kChannels, std::vector<float>(3 * kChannels)};
+      for (uint16_t expert = 0; expert < 3; ++expert) {
+        for (const uint16_t op : {uint16_t{8}, uint16_t{9}}) {
+          TestSite& site = add(".experts." + std::to_string(expert) + (op == 8 ? ".up" : ".down"), op);
+          site.parent = parent;
+          site.expert = expert;
+        }
+        router.values[expert * kChannels + (expert + layer) % 3] = 1;
+      }
+      routers[prefix + ".experts.router"] = router;
+    }
+  }
+  std::vector<TestSite> sites;
+  TestMatrices routers;
+};
+
+// As the kernel does: asks who is active, then what comes.
+Wishes passed(Predictor& predictor, uint32_t site, const std::vector<float>& x, uint32_t rows = 1) {
+  const std::vector<uint64_t> sequences(rows, 0);
+  const tierd_rows_view view{sizeof view, rows, kChannels, x.data(), sequences.data()};
+  std::vector<uint32_t> active(kChannels);
+  std::vector<uint64_t> masks(kChannels, ~uint64_t{0});
+  tierd_set_out out{};
+  out.size = sizeof out;
+  out.cap = kChannels;
+  out.idx = active.data();
+  out.row_mask = rows > 1 ? masks.data() : nullptr;
+  EXPECT_EQ(predictor.table.predict(predictor.self, site, &view, &out), TIERD_OK);
+  return wishes(predictor, site, x, rows);
+}
+
+TEST(LookAhead, OfExpertsIsWhatTheRoutersSay) {
+  const MixtureOfExperts model;
+  Predictor predictor("predictor", "top-k", model.sites, {{"sparsity", 0.9, "test"}}, {}, model.routers);
+  std::vector<float> x(kChannels, 0.01F);
+  x[1] = 5;  // of layer 0 expert 1, of layer 1 expert 0
+  x[7] = 5.5F;
+  std::vector<float> both = x;
+  both[2] = 6;  // and expert 2 of layer 0, 1 of layer 1
+  // How many a row uses is seen in the first layer.
+  EXPECT_THAT(passed(predictor, 0, x).sites, IsEmpty());
+  EXPECT_THAT(passed(predictor, 3, x).sites, IsEmpty());
+  EXPECT_THAT(passed(predictor, 5, x).sites, IsEmpty());
+  // From then on it is two: of layer 0 those to come, of layer 1 all.
+  EXPECT_THAT(passed(predictor, 7, x).sites, IsEmpty());
+  passed(predictor, 0, both);
+  const Wishes ahead = passed(predictor, 3, both);
+  EXPECT_THAT(ahead.sites, ElementsAre(5, 8, 10));
+  EXPECT_THAT(ahead.channels, ElementsAre(2, 7));
+  EXPECT_THAT(passed(predictor, 4, both).sites, IsEmpty()) << "down is not fed by what the router sees";
+  EXPECT_THAT(passed(predictor, 5, both).sites, IsEmpty()) << "once a layer";
+}
+
+TEST(LookAhead, OfExpertsNeedsTheirRouters) {
+  const MixtureOfExperts model;
+  for (const char* ahead : {"measured", "all"}) {
+    Predictor predictor("predictor", "top-k", model.sites, {{"ahead", std::string(ahead), "test"}});
+    for (const uint32_t site : {0u, 1u, 3u, 0u, 1u, 3u}) {
+      const Wishes wished = passed(predictor, site, rising());
+      EXPECT_TRUE(site == 0 || wished.sites.empty()) << ahead << site;
+    }
+  }
+  Predictor none("predictor", "top-k", model.sites, {{"ahead", std::string("none"), "test"}}, {},
+                 model.routers);
+  for (const uint32_t site : {0u, 1u, 7u, 0u, 1u}) EXPECT_THAT(passed(none, site, rising()).sites, IsEmpty());
+}
+
 TEST(LookAhead, UnitesRowsButNotThoseOfAPrompt) {
   Predictor predictor("predictor", "top-k", layers_in_groups_of(1), {{"sparsity", 0.95, "test"}});
   std::vector<float> x(2 * kChannels, 0.0F);

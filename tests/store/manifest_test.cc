@@ -258,6 +258,38 @@ TEST(Manifest, ChannelsOfGroupsOfLayersComeBack) {
   }
 }
 
+TEST(Manifest, ExpertsInChannelsComeBack) {
+  const MemorySource source(small_mixture(), Encoding::f16);
+  for (const ExpertCut cut : {ExpertCut::whole, ExpertCut::channels}) {
+    const auto plan = plan_store(
+        source, {.layout = Layout::channel_group, .layer_group = 2, .experts = cut, .quiet = true});
+    ASSERT_TRUE(plan.ok()) << plan.error().line();
+    const std::string text = manifest_text(*plan);
+    const auto again = parse(text, plan->extents.size());
+    ASSERT_TRUE(again.ok()) << again.error().line();
+    EXPECT_EQ(manifest_text(*again), text);
+    EXPECT_EQ(again->experts, cut);
+    for (size_t s = 0; s < plan->sites.size(); ++s) {
+      EXPECT_EQ(again->sites[s].stride, plan->sites[s].stride);
+      EXPECT_EQ(again->sites[s].expert_number, plan->sites[s].expert_number);
+    }
+    json older = json::parse(text);
+    older.erase("experts");
+    EXPECT_EQ(parse(with_checksum(older), plan->extents.size()).ok(), cut == ExpertCut::whole);
+    if (cut == ExpertCut::whole) continue;
+    expect_refused(*plan,
+                   {
+                       {"no cut", [](json& m) { m["experts"] = "rows"; }, "experts: is 'rows'"},
+                       {"another cut", [](json& m) { m["experts"] = "whole"; }, "sites' length"},
+                       {"another expert", [](json& m) { m["sites"][3]["expert"] = 1; },
+                        "sites[3].expert: is 1, expected 0"},
+                       {"no expert", [](json& m) { m["sites"][3].erase("expert"); }, "sites[3].expert"},
+                       {"extents of another expert", [](json& m) { m["sites"][3]["first_extent"] = 0; },
+                        "shares extent"},
+                   });
+  }
+}
+
 TEST(Manifest, HostileChannelsAreRefused) {
   expect_refused(
       a_plan(Layout::channel_group, Bundling::row_column, 2),

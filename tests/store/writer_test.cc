@@ -260,6 +260,30 @@ TEST(Writer, ChannelsOfAGroupOfLayers) {
   }
 }
 
+TEST(Writer, ChannelsOfEveryExpert) {
+  ModelConfig config = small_mixture();
+  config.d_ff = 96;
+  for (const Encoding e : {Encoding::f32, Encoding::bf16, Encoding::q4_0}) {
+    for (const uint32_t layers : {1u, 2u}) {
+      const TempFolder temp;
+      const MemorySource source(config, e, 5, {{"layers.1.experts.2.up", Encoding::f32}});
+      const std::string out = temp.path() + "/store";
+      const WriteOptions options = {.layout = Layout::channel_group, .layer_group = layers, .quiet = true};
+      const Status written = write_store(source, out, options);
+      ASSERT_TRUE(written.ok()) << written.error().line();
+      expect_same_weights(source, out);
+      EXPECT_THAT(write_store(source, out,
+                              {.layout = Layout::channel_group,
+                               .layer_group = layers,
+                               .experts = ExpertCut::whole,
+                               .quiet = true})
+                      .error()
+                      .line(),
+                  HasSubstr("another layout"));
+    }
+  }
+}
+
 // Of columns that are encoded anew, and of nothing else.
 TEST(Writer, SaysWhatWasLost) {
   for (const Layout layout : {Layout::row, Layout::neuron, Layout::channel_group}) {

@@ -68,6 +68,7 @@ Result<Store> open_store(const Config& config, const RuntimeOptions& options) {
   write.quiet = options.quiet;
   write.layout = *layout_by_name(config.layout);
   write.layer_group = config.layer_group;
+  write.experts = *expert_cut_by_name(config.experts);
   write.bundling = *bundling_by_name(config.bundling);
   write.encoding = encoding_by_name(config.encoding);
   write.head_encoding =
@@ -566,11 +567,14 @@ Result<Runtime::Traffic> Runtime::planned_traffic() const {
     const Site& site = plan_.model.sites[s];
     if (site.given) continue;
     // Of experts, a token uses so many, and which nobody knows.
-    const uint32_t used = site.chosen() ? plan_.store.manifest().config.experts_per_token : site.n;
+    const ModelConfig& model = plan_.store.manifest().config;
+    const bool of_expert = site.chosen() || site.parent != kNoSiteId;
+    const uint64_t used = of_expert ? model.experts_per_token : 1;
+    const uint64_t of = of_expert ? model.n_experts : 1;
     for (uint32_t i = 0; i < site.n; ++i) {
       const std::vector<uint32_t>& here = kept[site.domain];
       const bool resident = std::binary_search(here.begin(), here.end(), i);
-      (resident ? traffic.resident_bytes : traffic.streamed_bytes) += uint64_t{site.bytes[i]} * used / site.n;
+      (resident ? traffic.resident_bytes : traffic.streamed_bytes) += site.bytes[i] * used / of;
     }
     for (uint32_t e = 0; e < site.n * site.pieces; ++e) {
       const std::vector<uint32_t>& here = kept[site.domain];

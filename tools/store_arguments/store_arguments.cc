@@ -32,6 +32,13 @@ void StoreArguments::add_to(CommandLine& line) {
           .named("N")
           .between(1, static_cast<int>(kMostLayersOfGroup))
           .shows_default(),
+      line.option(
+              "--experts", experts_,
+              "Of a mixture in layout channel-group: channels, each expert cut as other operators are, or "
+              "whole, as in other layouts")
+          .named("CUT")
+          .one_of({"channels", "whole"})
+          .shows_default(),
       line.option("--bundling", bundling_,
                   "Of layout neuron: row-column; to compare, none: rows and columns of a neuron apart, or "
                   "closest-friend: a copy of another neuron's bundle behind each")
@@ -67,6 +74,7 @@ Result<WriteOptions> StoreArguments::options() const {
   WriteOptions options{.layout = *layout_by_name(layout_),
                        .bundling = *bundling_by_name(bundling_),
                        .layer_group = layer_group_,
+                       .experts = *expert_cut_by_name(experts_),
                        .encoding = encoding_by_name(encoding_)};
   options.head_encoding = head_encoding_ == "same" ? options.encoding : encoding_by_name(head_encoding_);
   if (!neuron_bytes_.empty()) {

@@ -160,6 +160,8 @@ Result<json> find_plan(const RunPlan& of) {
                              "configs/activeflow.toml, or --set model.layout=channel-group)",
                              name(manifest.layout))};
   }
+  if (manifest.config.is_mixture())
+    return Error{Code::unsupported, "--plan", "is about models without experts: its cost model knows none"};
   const uint64_t budget = of.memory.capacity;
   const double asked = 1 - static_cast<double>(budget) / static_cast<double>(manifest.tensor_bytes);
   const std::optional<double> given =

@@ -21,9 +21,12 @@ class Dense {
 
   void look_ahead(uint32_t site, const tierd_rows_view&, tierd_ahead_out& out) {
     out.n = 0;
-    for (uint32_t d = 1; d <= sites_ahead_ && d < n_sites_ && out.n < out.cap; ++d) {
-      if (host_.site((site + d) % n_sites_).given != 0) continue;
-      out.item[out.n++] = {(site + d) % n_sites_, d, 0, nullptr};
+    uint32_t ahead = 0;
+    for (uint32_t d = 1; ahead < sites_ahead_ && d < n_sites_ && out.n < out.cap; ++d) {
+      const tierd_site_view& later = host_.site((site + d) % n_sites_);
+      if (!tierd::surely_follows(host_.site(site), later)) continue;
+      ++ahead;
+      if (later.given == 0) out.item[out.n++] = {later.site, d, 0, nullptr};
     }
   }
 

@@ -61,11 +61,14 @@ class Router {
   void look_ahead(uint32_t site, const tierd_rows_view& rows, tierd_ahead_out& out) {
     const std::optional<Next>& next = next_[site];
     const uint32_t n_sites = host_.n_sites();
-    const uint32_t far = std::max(sites_ahead_, next ? next->site - site : 0);
+    const uint32_t to_next = next ? next->site - site : 0;
     out.n = 0;
-    for (uint32_t d = 1; d <= far && d < n_sites && out.n < out.cap; ++d) {
+    uint32_t ahead = 0;
+    for (uint32_t d = 1; (ahead < sites_ahead_ || d <= to_next) && d < n_sites && out.n < out.cap; ++d) {
       const uint32_t later = (site + d) % n_sites;
-      if (host_.site(later).given == 0 && d <= sites_ahead_) out.item[out.n++] = {later, d, 0, nullptr};
+      if (tierd::surely_follows(host_.site(site), host_.site(later)) && ahead++ < sites_ahead_ &&
+          host_.site(later).given == 0)
+        out.item[out.n++] = {later, d, 0, nullptr};
       if (!next || later != next->site || rows.x == nullptr) continue;
       foresee(site, *next, rows);
       if (!wished_.empty())

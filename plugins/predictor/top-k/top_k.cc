@@ -62,6 +62,7 @@ class TopK {
   int reads_x(uint32_t site) const { return sites_[site].cut ? 1 : 0; }
 
   void predict(uint32_t site, const tierd_rows_view& rows, tierd_set_out& out) {
+    ahead_.passed(site, rows.rows);
     out.all = reads_x(site) == 0 ? 1 : 0;
     if (out.all != 0) return;
     const Channels& channels = sites_[site];
@@ -115,6 +116,7 @@ class TopK {
                         std::is_sorted(levels.data, levels.data + levels.dims[0]);
     if (!rising)
       throw tierd::Failure(TIERD_E_INVALID, name + " should be two or more rising values, none below zero");
+    if (levels.data[levels.dims[0] - 1] == 0) return -1;  // of an expert that the text never used
     const double at = sparsity * static_cast<double>(levels.dims[0] - 1);
     const auto below = static_cast<uint64_t>(at);
     const uint64_t above = std::min<uint64_t>(below + 1, levels.dims[0] - 1);
