@@ -47,6 +47,18 @@ std::vector<double> left_out(double sparsity, const HeatOfSites& tables) {
   return shares;
 }
 
+// An expert that the profiled text never used has a table of zeros: nothing is known, not that nothing is
+// lost.
+TEST(Allocation, OfWhomNothingIsKnownTheMeanIsLeftOut) {
+  const HeatOfSites tables = {{"site 0.lost", loss([](double share) { return share * share; })},
+                              {"site 1.lost", std::vector<float>(101, 0.0F)},
+                              {"site 1.thresholds", {0, 0, 0}},
+                              {"site 2.lost", loss([](double share) { return share * share; })}};
+  const std::vector<double> shares = left_out(0.4, tables);
+  EXPECT_NEAR(shares[1], 0.4, 1e-6);
+  EXPECT_NEAR((shares[0] + 3 * shares[2]) / 4, 0.4, 0.02) << "of what is known";
+}
+
 TEST(Allocation, LeavesOutMostWhereLeastIsLost) {
   const HeatOfSites tables = {{"site 0.lost", loss([](double share) { return share < 0.9 ? 0 : share; })},
                               {"site 1.lost", loss([](double share) { return share * share; })},
