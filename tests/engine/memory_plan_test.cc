@@ -76,9 +76,8 @@ void expect_sound(const MemoryPlan& plan, const Manifest& manifest, const Memory
 }
 
 // From the least capacity to all.
-const std::vector<double> kParts =
-    kSanitized ? std::vector{0.0, 0.003, 0.1, 1.0}
-               : std::vector{0.0, 1e-6, 1e-4, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.99, 1.0, 1.5};
+const std::vector<double> kParts = kSanitized ? std::vector{0.0, 0.003, 0.1, 1.0}
+                                              : std::vector{0.0, 1e-5, 0.001, 0.01, 0.1, 0.5, 0.99, 1.0, 1.5};
 
 TEST(MemoryPlan, EveryShapeAtEveryCapacity) {
   struct Cut {
