@@ -64,8 +64,9 @@ HWY_INLINE void k_words(const uint8_t* super_block, uint32_t half, uint32_t step
     out[1] = with_high(byte_bits<0>(second, 15), byte_bits<2>(high, 3));
     out[2] = with_high(byte_bits<4>(first, 15), byte_bits<4>(high, 3));
     out[3] = with_high(byte_bits<4>(second, 15), byte_bits<6>(high, 3));
-    const hn::Repartition<uint8_t, U32> u8;
-    for (Word& word : out) word = hn::BitCast(U32(), hn::Sub(hn::BitCast(u8, word), hn::Set(u8, 32)));
+    // 32 less in each byte, which holds up to 63: its highest bit, set for a while, keeps it from borrowing.
+    const Word guard = hn::Set(U32(), 0x80808080u);
+    for (Word& word : out) word = hn::Xor(hn::Sub(hn::Or(word, guard), hn::Set(U32(), 0x20202020u)), guard);
     return;
   }
   out[0] = byte_bits<0>(first, 15);
