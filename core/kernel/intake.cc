@@ -16,9 +16,16 @@ uint32_t left_to_demand(uint32_t blocks) {
   return std::clamp(blocks / 8, 1u, 4u);
 }
 
+// What one message of a pass that waits asks for, where it can begin with the first runs: what a disk reads
+// in some tenths of a millisecond, a few hand-overs long.
+constexpr uint32_t kDemandedBytes = 512u << 10;
+
 // What a block and a message must have room for at once.
 uint32_t together(const Site& site) {
   return std::min(site.n, partial_neurons(site.axis));
+}
+uint64_t units_together(const Site& site) {
+  return uint64_t{together(site)} * site.pieces;
 }
 
 }  // namespace
@@ -39,7 +46,7 @@ Intake::Intake(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategie
   uint32_t most = 0;
   for (SiteId site = 0; site < sites.size(); ++site) {
     TIERD_CHECK(together(sites[site]) <= reads_.most_in_block(site) &&
-                uint64_t{together(sites[site])} * sites[site].pieces <= reads_.most_units());
+                units_together(sites[site]) <= reads_.most_units());
     most = std::max(most, sites[site].n);
   }
   source_.assign(most, nullptr);
@@ -178,13 +185,25 @@ void Intake::order_by_runs(SiteId site, Plan& plan) {
 }
 
 void Intake::fetch() {
+  read_again();
   while (!plan_.done()) {
-    Fetch* started = nullptr;
-    if (!start_next(plan_, site_, step_, Priority::demand, started)) return;
-    await(*started);
-    started->left = static_cast<uint32_t>(started->asked_for().size());
-    for (const uint32_t neuron : started->asked_for()) set_source(neuron, started);
+    if (!start_demanded()) return;
+    for (Fetch* started : started_) {
+      await(*started);
+      started->left = static_cast<uint32_t>(started->asked_for().size());
+      for (const uint32_t neuron : started->asked_for()) set_source(neuron, started);
+    }
   }
+}
+
+bool Intake::start_demanded() {
+  if (!comes_by_runs(site_)) return start_next(plan_, site_, step_, Priority::demand);
+  asked_.clear();
+  ask(site_, plan_);
+  const Site& site = sites_[site_];
+  asked_.front().most =
+      std::min<size_t>(asked_.front().most, std::max(together(site), kDemandedBytes / site.slot_bytes));
+  return start_runs(step_, Priority::demand, 0);
 }
 
 void Intake::await(Fetch& fetch) {
@@ -318,7 +337,8 @@ void Intake::end_step(uint32_t step) {
   wishes_.drop_until(step, [this](SiteId site, Plan& plan) { admission_.drop(site, plan); });
 }
 
-bool Intake::start_next(Plan& plan, SiteId site, uint32_t step, Priority priority, Fetch*& started) {
+bool Intake::start_next(Plan& plan, SiteId site, uint32_t step, Priority priority) {
+  started_.clear();
   if (!dispatcher_.can_post()) return false;
   const bool keep = plan.neurons[plan.next].keep;
   if (!keep) {
@@ -344,73 +364,58 @@ bool Intake::start_next(Plan& plan, SiteId site, uint32_t step, Priority priorit
   plan.next += fetch.neurons.size();
   if (!keep) fetch.block = reads_.staging().lease();
   if (friends_.has(site)) bring_friends(fetch);
-  started = &fetch;
+  started_.push_back(&fetch);
   post(fetch);
   return true;
 }
 
-// The next read of a wish: of the first runs that any of its sites lacks, as many as fit. What streams by
-// takes a block of each site; what is kept lies among it in the file, and comes along.
+// The next read of a wish, of as many of its sites as there can be blocks for.
 bool Intake::start_next(Wish& wish) {
-  std::vector<Wish::Part*> parts;
+  asked_.clear();
   for (Wish::Part& part : wish.parts) {
-    if (!part.plan.done()) parts.push_back(&part);
+    if (!part.plan.done()) ask(part.site, part.plan);
   }
   const size_t blocks = reads_.staging().blocks();
   const size_t most = std::min<size_t>(blocks > demand_blocks_ ? blocks - demand_blocks_ : 1,
-                                       reads_.most_units() / together(sites_[parts.front()->site]));
-  if (parts.size() > most) parts.resize(std::max<size_t>(1, most));
-  if (parts.size() == 1) {
-    Fetch* started = nullptr;
-    return start_next(parts.front()->plan, parts.front()->site, wish.step, Priority::prefetch, started);
-  }
+                                       reads_.most_units() / units_together(sites_[asked_.front().site]));
+  if (asked_.size() > most) asked_.resize(std::max<size_t>(1, most));
+  if (asked_.size() == 1 && !comes_by_runs(asked_.front().site))
+    return start_next(*asked_.front().plan, asked_.front().site, wish.step, Priority::prefetch);
+  return start_runs(wish.step, Priority::prefetch, demand_blocks_);
+}
+
+// Friends come with whoever is read in front of them, in an order of their own.
+bool Intake::comes_by_runs(SiteId site) const {
+  return is_summed(sites_[site].axis) && !friends_.has(site);
+}
+
+void Intake::ask(SiteId site, Plan& plan) {
+  asked_.push_back(
+      {.site = site, .pieces = sites_[site].pieces, .plan = &plan, .most = reads_.most_in_block(site)});
+}
+
+// The next read of those in `asked_`. What streams by takes a block of each site, and leaves `spare` free;
+// what is kept lies among it in the file, and comes with the same read.
+bool Intake::start_runs(uint32_t step, Priority priority, uint32_t spare) {
+  started_.clear();
   if (!dispatcher_.can_post()) return false;
-
-  const uint32_t in_run = partial_neurons(sites_[parts.front()->site].axis);
-  const auto run_of = [in_run](const Planned& planned) { return planned.neuron / in_run; };
-  uint32_t first = UINT32_MAX, last = 0;
-  for (const Wish::Part* part : parts) {
-    first = std::min(first, run_of(part->plan.neurons[part->plan.next]));
-    last = std::max(last, run_of(part->plan.neurons.back()));
-  }
-  std::vector<size_t> ends(parts.size());      // behind what this read takes of the plan
-  std::vector<size_t> streamed(parts.size());  // of that
-  std::ranges::transform(parts, ends.begin(), [](const Wish::Part* part) { return part->plan.next; });
-  for (uint32_t run = first; run <= last; ++run) {
-    std::vector<size_t> with_run = ends;
-    std::vector<size_t> streams = streamed;
-    size_t units = 0;
-    bool fits = true;
-    for (size_t p = 0; p < parts.size(); ++p) {
-      const Plan& plan = parts[p]->plan;
-      for (size_t& end = with_run[p]; end < plan.neurons.size() && run_of(plan.neurons[end]) == run; ++end)
-        streams[p] += plan.neurons[end].keep ? 0 : 1;
-      fits &= streams[p] <= reads_.most_in_block(parts[p]->site);
-      units += with_run[p] - plan.next;
-    }
-    if (!fits || units > reads_.most_units()) break;
-    ends.swap(with_run);
-    streamed.swap(streams);
-  }
-  const auto needed = static_cast<size_t>(std::ranges::count_if(streamed, [](size_t n) { return n != 0; }));
-  if (needed != 0 && reads_.staging().free_blocks() < needed + demand_blocks_) return false;
-
-  std::vector<Fetch*> together;
-  for (size_t p = 0; p < parts.size(); ++p) {
-    Plan& plan = parts[p]->plan;
+  take_runs(asked_, partial_neurons(sites_[asked_.front().site].axis), reads_.most_units());
+  const auto blocks = std::ranges::count_if(asked_, &NextRuns::takes_streams);
+  if (blocks != 0 && reads_.staging().free_blocks() < static_cast<uint32_t>(blocks) + spare) return false;
+  for (const NextRuns& asked : asked_) {
     Fetch* kept = nullptr;
-    Fetch* streams = nullptr;
-    for (; plan.next != ends[p]; ++plan.next) {
-      const auto [neuron, keep] = plan.neurons[plan.next];
-      Fetch*& fetch = keep ? kept : streams;
+    Fetch* streamed = nullptr;
+    for (const auto [neuron, keep] : asked.taken()) {
+      Fetch*& fetch = keep ? kept : streamed;
       if (fetch == nullptr) {
-        fetch = together.emplace_back(&reads_.open(parts[p]->site, wish.step, Priority::prefetch));
+        fetch = started_.emplace_back(&reads_.open(asked.site, step, priority));
         if (!keep) fetch->block = reads_.staging().lease();
       }
       fetch->neurons.push_back(neuron);
     }
+    asked.plan->next = asked.end;
   }
-  reads_.post(together, in_pass_ ? step_ : 0);
+  reads_.post(started_, in_pass_ ? step_ : 0);
   return true;
 }
 
@@ -492,6 +497,8 @@ void Intake::give_up(Fetch& fetch) {
     reads_.abandon(fetch);
     return;
   }
+  if (fetch.state == Fetch::State::failed && fetch.into_arena())
+    admission_.failed(domain(fetch.site), fetch.neurons);
   retire(fetch, false);
 }
 
@@ -529,6 +536,15 @@ void Intake::on_done(const Message& message, const Done& done) {
   dispatcher_.wake(changed_);
 }
 
+// What came together and failed, one by one: for the second there may be no message yet.
+void Intake::read_again() {
+  for (Fetch* fetch : reads_.all()) {
+    if (fetch->state != Fetch::State::failed) continue;
+    if (!dispatcher_.can_post()) return;
+    post(*fetch);
+  }
+}
+
 // `alone`: the message brought nothing else, so what went wrong is its own.
 void Intake::take_read(Fetch& fetch, const Done& done, bool alone) {
   const bool awaited = fetch.awaited;
@@ -563,7 +579,8 @@ void Intake::take_read(Fetch& fetch, const Done& done, bool alone) {
   if (wanted && fetch.attempts < options_.read_attempts) {
     if (done.status != DoneStatus::cancelled) ++counters_.retries;
     if (awaited) fetch.priority = Priority::demand;
-    post(fetch);
+    fetch.state = Fetch::State::failed;
+    read_again();
     return;
   }
   const Error error = reads_.error(fetch, done);
@@ -594,13 +611,15 @@ Task<Status> Intake::fill(std::vector<WantedAtStart> wanted, std::function<void(
   fill_status_ = status;
   for (auto& [site, plan] : admitted) {
     while (!plan.done() && fill_status_.ok()) {
-      Fetch* started = nullptr;
-      if (!start_next(plan, site, 0, Priority::migration, started)) co_await changed;
+      if (!start_next(plan, site, 0, Priority::migration)) co_await changed;
       if (fill_status_.ok() && stopping()) fill_status_ = Error{Code::cancelled, "load", "interrupted"};
     }
     admission_.drop(site, plan);
   }
-  while (!reads_.all().empty()) co_await changed;
+  while (!reads_.all().empty()) {
+    co_await changed;
+    read_again();
+  }
   fill_progress_ = nullptr;
   if (!fill_status_.ok()) co_return fill_status_;
   co_return take_fault();

@@ -14,6 +14,7 @@
 #include "core/kernel/counters.h"
 #include "core/kernel/dispatcher.h"
 #include "core/kernel/friends.h"
+#include "core/kernel/next_runs.h"
 #include "core/kernel/placement.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/reads.h"
@@ -100,10 +101,16 @@ class Intake : private CompletionSink {
 
   void on_done(const Message& message, const Done& done) override;
   void take_read(Fetch& fetch, const Done& done, bool alone);
+  void read_again();
 
-  // Starts the next read of a plan. False when it must wait for a staging block or a message slot.
-  bool start_next(Plan& plan, SiteId site, uint32_t step, Priority priority, Fetch*& started);
+  // Each starts the next read, whose fetches `started_` holds then. False when it must wait for a staging
+  // block or a message slot.
+  bool start_demanded();
+  bool start_next(Plan& plan, SiteId site, uint32_t step, Priority priority);
   bool start_next(Wish& wish);
+  bool start_runs(uint32_t step, Priority priority, uint32_t spare);
+  void ask(SiteId site, Plan& plan);
+  bool comes_by_runs(SiteId site) const;
   void post(Fetch& fetch);
   void bring_friends(Fetch& fetch);
   bool leave_friends(Fetch& fetch);
@@ -147,6 +154,9 @@ class Intake : private CompletionSink {
   uint32_t next_ = 0;             // summed axes: the first of `wanted_` that was not handed out
   std::vector<uint32_t> places_;  // of a wanted one: where it lies, kNowhere before it is here
   Status status_;
+
+  std::vector<NextRuns> asked_;  // what start_runs is to start
+  std::vector<Fetch*> started_;  // by the last call that started a read
 
   // Of one function each, kept for their memory.
   std::vector<Fetch*> coming_;  // by neuron; nothing between two calls

@@ -21,7 +21,7 @@ namespace tierd {
 
 // Neurons of one site that one message brings into arena slots or into one staging block.
 struct Fetch {
-  enum class State : uint8_t { reading, landed, computing };
+  enum class State : uint8_t { reading, failed, landed, computing };  // failed: to be read again
   SiteId site = kNoSiteId;
   uint32_t step = 0;
   Priority priority = Priority::demand;

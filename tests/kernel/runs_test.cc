@@ -66,6 +66,31 @@ TEST(Runs, AreReadTogetherWhereTheyFit) {
   world.expect_nothing_lost();
 }
 
+// They lie among each other in the file.
+TEST(Runs, WhatIsKeptAndWhatStreamsByComeWithOneRead) {
+  ScriptedWorld world({.neurons = {128},
+                       .slots = {128},
+                       .blocks = 2,
+                       .neurons_per_block = 2 * kPartialNeurons,
+                       .bundles = true});
+  const Neurons active = some_of_runs({0, 1}, 5);
+  world.script.predict = [&](SiteId, tierd_set_out* out) { return answer(active, out); };
+  world.script.admit = [](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
+                          tierd_victims_out*) {
+    for (uint32_t i = 0; i < missing->n; ++i)
+      verdict[i] = static_cast<uint8_t>(i % 2 == 0 ? TIERD_VERDICT_KEEP : TIERD_VERDICT_BYPASS);
+    return 0;
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.expect_whole(0, 0, active);
+  ASSERT_EQ(world.flash.started.size(), 1u);
+  EXPECT_EQ(world.flash.started[0].extents.size(), active.size());
+  ASSERT_TRUE(world.pass(0, 1).ok());
+  world.expect_whole(0, 1, active);
+  EXPECT_EQ(world.flash.started[1].extents.size(), active.size() / 2) << "half of them were kept";
+  world.expect_nothing_lost();
+}
+
 // A read into slots is waited for by a pass that fails, and then by the one that it was made for.
 TEST(Runs, AReadOutlivesThePassThatWaitedForIt) {
   ScriptedWorld world(
