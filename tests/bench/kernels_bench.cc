@@ -24,6 +24,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/align.h"
 #include "core/base/random.h"
 #include "core/layout/bundle.h"
 #include "core/layout/codec.h"
@@ -38,17 +39,19 @@ constexpr uint32_t kCols = 4096;
 constexpr uint32_t kGemmTokens = 128;
 constexpr uint32_t kGemmRows = 11008;
 constexpr size_t kNeuronBytes = 512 << 10;
-// One mapping for all benchmarks, filled with bytes that are sane values in every encoding: as f32, f16, bf16
-// and scales they lie near 0.01, in blocks they vary.
+// One mapping for all benchmarks, in huge pages as a tier's memory is, filled with bytes that are sane values
+// in every encoding: as f32, f16, bf16 and scales they lie near 0.01, in blocks they vary.
 const std::byte* weights() {
   static const std::byte* const kWeights = [] {
-    void* map =
-        mmap(nullptr, kWeightBytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    auto* words = static_cast<uint64_t*>(map);
+    constexpr size_t kHugePage = size_t{2} << 20;
+    void* map = mmap(nullptr, kWeightBytes + 2 * kHugePage, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    auto* words = reinterpret_cast<uint64_t*>(align_up(reinterpret_cast<uintptr_t>(map), kHugePage));
+    madvise(words, kWeightBytes + kHugePage, MADV_HUGEPAGE);
     Random random(1);
     for (size_t i = 0; i < kWeightBytes / 8; ++i)
       words[i] = (random.next() & 0x03ff03ff03ff03ff) | 0x2000200020002000;
-    return static_cast<const std::byte*>(map);
+    return reinterpret_cast<const std::byte*>(words);
   }();
   return kWeights;
 }
@@ -202,7 +205,8 @@ void gemm(benchmark::State& state, const ComputeKernels& kernels, Encoding e, bo
 // Of so many per cent of the channels of an operator of 4096 outputs, drawn at random: scaled columns added
 // up in runs of 64 channels, as axis channel does. Threads share the outputs. GB/s counts the bytes of the
 // active ones.
-void columns(benchmark::State& state, const ComputeKernels& kernels, Encoding e, uint32_t percent) {
+void columns(benchmark::State& state, const ComputeKernels& kernels, Encoding e, bool int8,
+             uint32_t percent) {
   const auto threads = static_cast<uint32_t>(state.range(0));
   const size_t bytes = encoded_bytes(e, kCols);
   Random random(3);
@@ -218,8 +222,17 @@ void columns(benchmark::State& state, const ComputeKernels& kernels, Encoding e,
   measure(state, "GB/s", 1e-9 * static_cast<double>(active.size() * bytes), [&](uint32_t thread) {
     const uint32_t share = kCols / threads;
     for (size_t run = 0; run + 1 < runs.size(); ++run) {
-      kernels.add_weighted(e, std::span(active).subspan(runs[run], runs[run + 1] - runs[run]), thread * share,
-                           (thread + 1) * share, factors.data(), 0, 1, y.data(), 0);
+      const auto run_at = [&](size_t r) {
+        return std::span(active).subspan(runs[r], r + 1 < runs.size() ? runs[r + 1] - runs[r] : 0);
+      };
+      const auto of_run = run_at(run);
+      const uint32_t first = thread * share, last = first + share;
+      if (int8) {
+        kernels.add_weighted_int8(e, {of_run, run_at(run + 1)}, first, last, factors.data(), 0, 1, y.data(),
+                                  0, nullptr);
+      } else {
+        kernels.add_weighted(e, of_run, first, last, factors.data(), 0, 1, y.data(), 0);
+      }
     }
   });
 }
@@ -281,10 +294,13 @@ void add_all() {
             ("gemm/" + what).c_str(),
             [&kernels, e, int8](benchmark::State& s) { gemm(s, kernels, e, int8); }));
       }
-      for (const uint32_t percent : {100u, 50u, 20u}) {
-        timed(benchmark::RegisterBenchmark(
-            fmt::format("columns{}/{}{}", percent, name(e), suffix).c_str(),
-            [&kernels, e, percent](benchmark::State& s) { columns(s, kernels, e, percent); }));
+      for (const bool int8 : {true, false}) {
+        if (is_k_quant(e) || (int8 && !is_quantized(e))) continue;
+        for (const uint32_t percent : {100u, 50u, 20u}) {
+          timed(benchmark::RegisterBenchmark(
+              fmt::format("columns{}/{}{}{}", percent, name(e), int8 ? "_int8" : "", suffix).c_str(),
+              [&kernels, e, int8, percent](benchmark::State& s) { columns(s, kernels, e, int8, percent); }));
+        }
       }
     }
     benchmark::RegisterBenchmark(("attention" + suffix).c_str(),

@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 #include "core/base/random.h"
 #include "core/layout/codec.h"
@@ -86,6 +88,104 @@ TEST_P(Neurons, WeightedSumsEqualTheirTwinBitForBit) {
             ASSERT_EQ(want, got) << name(e) << ' ' << cols << ' ' << n << ' ' << tokens << ' ' << first;
           }
         }
+      }
+    }
+  }
+}
+
+constexpr Encoding kBlocks[] = {Encoding::q8_0, Encoding::q4_0};
+
+TEST_P(Neurons, Int8SumsEqualTheirTwinBitForBit) {
+  Random random(5);
+  for (const Encoding e : kBlocks) {
+    for (const uint32_t cols : {32u, 64u, 512u, 544u, 2080u}) {
+      const Rows rows(e, kPartialNeurons, cols, random);
+      for (const uint32_t n : {0u, 1u, 3u, 4u, 17u, kPartialNeurons}) {
+        for (const uint32_t tokens : {1u, 2u, 4u, 7u}) {
+          const size_t ldh = n + 1, ldy = cols + 5;
+          auto h = random_values(tokens * ldh, random);
+          for (auto& factor : h) factor *= random.below(5) == 0 ? 0.0f : std::exp(4 * random.symmetric());
+          const auto before = random_values(tokens * ldy, random);
+          for (const auto& [first, last] : {std::pair{0u, cols}, {cols - 32, cols}, {0u, cols - 9}}) {
+            auto want = before, got = before;
+            double want_squares[2] = {0, 0}, got_squares[2] = {0, 0};
+            scalar().add_weighted_int8(e, {rows.get(n)}, first, last, h.data(), ldh, tokens, want.data(), ldy,
+                                       want_squares);
+            kernels().add_weighted_int8(e, {rows.get(n)}, first, last, h.data(), ldh, tokens, got.data(), ldy,
+                                        got_squares);
+            ASSERT_EQ(want, got) << name(e) << ' ' << cols << ' ' << n << ' ' << tokens << ' ' << first;
+            for (int i = 0; i < 2; ++i)
+              ASSERT_NEAR(got_squares[i], want_squares[i], 1e-4 * want_squares[i] + 1e-12);
+          }
+        }
+      }
+    }
+  }
+}
+
+// How far int8 is from the same sums in floats.
+TEST_P(Neurons, Int8SumsAreNearThoseInFloats) {
+  Random random(6);
+  constexpr uint32_t kCols = 1024;
+  for (const Encoding e : kBlocks) {
+    const Rows rows(e, kPartialNeurons, kCols, random);
+    const auto h = random_values(kPartialNeurons, random);
+    std::vector<float> exact(kCols), near(kCols);
+    double squares[2] = {0, 0};
+    kernels().add_weighted(e, rows.get(kPartialNeurons), 0, kCols, h.data(), 0, 1, exact.data(), 0);
+    kernels().add_weighted_int8(e, {rows.get(kPartialNeurons)}, 0, kCols, h.data(), 0, 1, near.data(), 0,
+                                squares);
+    double error = 0, all = 0;
+    for (uint32_t c = 0; c < kCols; ++c) {
+      error += std::pow(near[c] - exact[c], 2);
+      all += std::pow(exact[c], 2);
+    }
+    EXPECT_LT(std::sqrt(error / all), 0.01) << name(e);
+    EXPECT_NEAR(std::sqrt(error / all), std::sqrt(squares[0] / squares[1]), 0.003) << name(e);
+  }
+}
+
+// A factor that is not a number, or too large for one, reaches every output that it has a part in; one that
+// is too small for a reciprocal is zero.
+TEST_P(Neurons, Int8SumsOfStrangeFactors) {
+  Random random(7);
+  constexpr uint32_t kCols = 544;
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const Encoding e : kBlocks) {
+    const Rows rows(e, 5, kCols, random);
+    for (const float strange : {std::nanf(""), inf, -inf, 3e38f, 1e-38f, 1e-45f, 0.0f}) {
+      for (const float other : {0.0f, 1.0f}) {
+        const float h[] = {other, other, strange, other, other};
+        std::vector<float> want(kCols, 1.0f), got(kCols, 1.0f);
+        scalar().add_weighted_int8(e, {rows.get(5)}, 0, kCols, h, 0, 1, want.data(), 0, nullptr);
+        kernels().add_weighted_int8(e, {rows.get(5)}, 0, kCols, h, 0, 1, got.data(), 0, nullptr);
+        for (uint32_t c = 0; c < kCols; ++c) {
+          ASSERT_EQ(std::isnan(want[c]), std::isnan(got[c])) << name(e) << ' ' << strange;
+          ASSERT_TRUE(std::isnan(want[c]) || want[c] == got[c]) << name(e) << ' ' << strange;
+          ASSERT_TRUE(std::isnan(got[c]) || !std::isnan(strange)) << name(e) << ' ' << strange;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Neurons, Int8BitsDependOnNoBatchAndNoSplit) {
+  Random random(8);
+  constexpr uint32_t kCols = 2048, kTokens = 9, kRows = 40;
+  for (const Encoding e : kBlocks) {
+    const Rows rows(e, kRows, kCols, random);
+    const auto h = random_values(size_t{kTokens} * kRows, random);
+    std::vector<float> sums(size_t{kTokens} * kCols);
+    kernels().add_weighted_int8(e, {rows.get(kRows)}, 0, kCols, h.data(), kRows, kTokens, sums.data(), kCols,
+                                nullptr);
+    for (uint32_t t = 0; t < kTokens; ++t) {
+      for (const uint32_t middle : {0u, 96u, 1024u}) {
+        std::vector<float> sum(kCols);
+        kernels().add_weighted_int8(e, {rows.get(kRows)}, 0, middle, h.data() + t * kRows, kRows, 1,
+                                    sum.data(), kCols, nullptr);
+        kernels().add_weighted_int8(e, {rows.get(kRows)}, middle, kCols, h.data() + t * kRows, kRows, 1,
+                                    sum.data(), kCols, nullptr);
+        ASSERT_EQ(0, std::memcmp(sum.data(), &sums[size_t{t} * kCols], kCols * sizeof(float))) << name(e);
       }
     }
   }

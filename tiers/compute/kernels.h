@@ -22,6 +22,12 @@
 //   chains
 //                  (0 + 1) + (2 + 3), then their lanes, l and l + 8 first
 //   add_weighted   p = 0; for the rows in their order: p = fma(h[i], w[i][c], p);         y = y + p
+//
+// Axis `channel` with int8 (add_weighted_int8): by blocks b of 32 outputs, for all rows of the call,
+//   a[i] = h[i] * d[i][b];  m = max |a[i]|;  s = m / 127;  k[i] = a[i] * (127 / m), rounded once, to nearest
+//   even; p = sum of k[i] * q[i][c] as an integer;                                              y[c] = fma(s,
+//   float(p), y[c])
+// (m below 2^-100: s = 0 and k = 0; m not finite: s is NaN and k = 0.)
 #pragma once
 
 #include <cstddef>
@@ -51,6 +57,16 @@ struct QuantizedRows {
 
 inline constexpr uint32_t kDotChains = 4;
 
+// Outputs whose factors tell how much int8 loses: they are much like the others.
+inline constexpr uint32_t kSampledOutputs = 512;
+
+// Columns that are added together, at most kPartialNeurons, and those that will be after them (or none): what
+// lies apart in memory is not foreseen by a processor.
+struct ChannelRun {
+  std::span<const std::byte* const> rows;
+  std::span<const std::byte* const> next = {};
+};
+
 // One implementation of all kernels for an instruction set. Stateless, reentrant, any thread.
 struct ComputeKernels {
   std::string_view name;  // "avx512-vnni", "avx2", "scalar"
@@ -70,6 +86,10 @@ struct ComputeKernels {
   // kPartialNeurons rows. `first`: a multiple of 32; `last` too, or the end of the rows.
   void (*add_weighted)(Encoding e, std::span<const std::byte* const> rows, uint32_t first, uint32_t last,
                        const float* h, size_t ldh, uint32_t tokens, float* y, size_t ldy);
+  // The same of the block encodings q8_0 and q4_0, with factors as int8. Adds the squared error of the
+  // factors of the first kSampledOutputs, and their squares, to squares[0] and [1] if it is not null.
+  void (*add_weighted_int8)(Encoding e, const ChannelRun& run, uint32_t first, uint32_t last, const float* h,
+                            size_t ldh, uint32_t tokens, float* y, size_t ldy, double* squares);
   // Row `row` of `x` (cols values) into out.{q, scale, sum} at `row`. Adds the squared error to squares[0]
   // and the squared magnitude to squares[1] if `squares` is not null.
   void (*quantize_row)(const float* x, uint32_t row, QuantizedRows& out, double* squares);

@@ -11,6 +11,7 @@
 #include "core/base/check.h"
 #include "core/layout/codec.h"
 #include "core/layout/k_quants.h"
+#include "tiers/compute/columns.h"
 #include "tiers/compute/kernel_sets.h"
 
 namespace tierd {
@@ -167,6 +168,48 @@ void add_weighted(Encoding e, std::span<const std::byte* const> rows, uint32_t f
   }
 }
 
+void add_weighted_int8(Encoding e, const ChannelRun& run, uint32_t first, uint32_t last, const float* h,
+                       size_t ldh, uint32_t tokens, float* y, size_t ldy, double* squares) {
+  const std::span<const std::byte* const> rows = run.rows;
+  for (uint32_t t = 0; t < tokens; ++t) {
+    for (uint32_t c = first; c < last; c += kQuantBlock) {
+      const uint64_t at = encoded_bytes(e, c);
+      std::vector<float> factors;
+      float greatest = 0;
+      bool finite = true;
+      for (size_t i = 0; i < rows.size(); ++i) {
+        uint16_t scale;
+        std::memcpy(&scale, rows[i] + at, sizeof scale);
+        factors.push_back(h[t * ldh + i] * f16_to_f32(scale));
+        finite &= std::isfinite(factors.back());
+        greatest = std::max(greatest, std::fabs(factors.back()));
+      }
+      const bool some = finite && greatest >= kLeastFactor;
+      const float scale = !finite ? std::numeric_limits<float>::quiet_NaN() : some ? greatest / 127.0f : 0;
+      const float inverse = some ? 127.0f / greatest : 0;
+      int32_t sums[kQuantBlock] = {};
+      for (size_t i = 0; i < rows.size() && some; ++i) {
+        const auto factor = static_cast<int32_t>(std::nearbyint(double{factors[i]} * inverse));
+        const auto* stored = reinterpret_cast<const uint8_t*>(rows[i] + at + sizeof(uint16_t));
+        for (uint32_t j = 0; j < kQuantBlock; ++j) {
+          const int32_t weight = e == Encoding::q8_0   ? static_cast<int8_t>(stored[j])
+                                 : j < kQuantBlock / 2 ? (stored[j] & 15) - 8
+                                                       : (stored[j - kQuantBlock / 2] >> 4) - 8;
+          sums[j] += factor * weight;
+        }
+        if (squares == nullptr || c - first >= kSampledOutputs) continue;
+        const double error = double{factors[i]} - double{scale} * factor;
+        squares[0] += error * error;
+        squares[1] += double{factors[i]} * factors[i];
+      }
+      for (uint32_t j = 0; j < std::min(kQuantBlock, last - c); ++j) {
+        float& out = y[t * ldy + c + j];
+        out = std::fma(scale, static_cast<float>(sums[j]), out);
+      }
+    }
+  }
+}
+
 void quantize_row(const float* x, uint32_t row, QuantizedRows& out, double* squares) {
   TIERD_CHECK(row < out.rows);
   const uint32_t blocks = out.cols / kQuantBlock;
@@ -298,6 +341,7 @@ const ComputeKernels& scalar_kernels() {
       .matmul_int8 = matmul_int8,
       .dots = dots,
       .add_weighted = add_weighted,
+      .add_weighted_int8 = add_weighted_int8,
       .quantize_row = quantize_row,
       .rms_norm = rms_norm,
       .layer_norm = layer_norm,

@@ -16,6 +16,7 @@
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 #include "tiers/compute/activations-inl.h"
 #include "tiers/compute/attention-inl.h"
+#include "tiers/compute/columns-inl.h"
 #include "tiers/compute/matmul-inl.h"
 #include "tiers/compute/neurons-inl.h"
 
@@ -23,12 +24,13 @@ HWY_BEFORE_NAMESPACE();
 namespace tierd {
 namespace HWY_NAMESPACE {
 
-// All but the name and matmul_int8, which needs more than the target has.
+// All but the name and what needs more than the target has.
 constexpr ComputeKernels float_kernels() {
   ComputeKernels kernels{};
   kernels.matmul = matmul;
   kernels.dots = dots;
   kernels.add_weighted = add_weighted;
+  kernels.add_weighted_int8 = add_weighted_int8<avx2::Columns>;
   kernels.quantize_row = quantize_row;
   kernels.rms_norm = rms_norm;
   kernels.layer_norm = layer_norm;
@@ -63,10 +65,12 @@ const ComputeKernels* avx2_kernels() {
 
 const ComputeKernels* avx512_vnni_kernels() {
 #if HWY_TARGETS & HWY_AVX3
-  static constexpr ComputeKernels kKernels = [] {
+  static const ComputeKernels kKernels = [] {
     ComputeKernels kernels = N_AVX3::float_kernels();
     kernels.name = "avx512-vnni";
     kernels.matmul_int8 = avx512_vnni::matmul_int8;
+    if (avx512_vnni::Columns::supported())
+      kernels.add_weighted_int8 = N_AVX3::add_weighted_int8<avx512_vnni::Columns>;
     return kernels;
   }();
   if ((hwy::SupportedTargets() & HWY_AVX3) != 0 && __builtin_cpu_supports("avx512vnni") != 0)

@@ -12,9 +12,8 @@
 namespace tierd {
 namespace {
 
-// Output columns that one worker takes of each neuron at a time, where there are enough for all: a cache line
-// here and one there is what memory is slowest at.
-constexpr uint64_t kColumnsAtOnce = 1024;
+// What the sums of one worker may take at a time, so that they stay in its second cache from run to run.
+constexpr uint64_t kSumBytes = 256 << 10;
 
 }  // namespace
 
@@ -233,7 +232,8 @@ uint64_t Executor::sum_neurons(const SiteWork& site, uint32_t rows, std::span<co
                }
              });
 
-  add_columns(site, units, downs_, bundle.row_bytes(), row(ffn.hidden, 0), strides_[ffn.hidden], rows);
+  const Factors hidden = {row(ffn.hidden, 0), strides_[ffn.hidden], false};
+  add_columns(site, units, downs_, bundle.row_bytes(), hidden, rows);
   return n * bundle.bytes();
 }
 
@@ -258,30 +258,44 @@ uint64_t Executor::sum_channels(const SiteWork& site, uint32_t rows, std::span<c
       if (!mask_has(asked.row_masks + uint64_t{units[k].unit} * mask_words(rows), i)) factors_[i * n + k] = 0;
     }
   }
-  add_columns(site, units, downs_, bytes, factors_.data(), n, rows);
+  const bool int8 = plan_.int8_activations && is_quantized(site.encoding);
+  add_columns(site, units, downs_, bytes, {factors_.data(), n, int8}, rows);
   return n * bytes;
 }
 
 // Shared by output columns, so that the order of the sums depends on no worker.
 void Executor::add_columns(const SiteWork& site, std::span<const Unit> units,
                            std::span<const std::byte* const> columns, uint64_t column_bytes,
-                           const float* factors, size_t stride, uint32_t rows) {
+                           const Factors& factors, uint32_t rows) {
   const uint64_t n = units.size();
   const uint64_t blocks = (uint64_t{site.n_out} + kQuantBlock - 1) / kQuantBlock;
-  const uint64_t wide = std::min<uint64_t>(kColumnsAtOnce, site.n_out / (2 * team_->workers()));
+  // Each worker one share: short pieces of columns that lie apart are what memory is slowest at.
+  const uint64_t share = (blocks + team_->workers() - 1) / team_->workers();
+  const uint64_t in_cache = kSumBytes / (uint64_t{rows} * kQuantBlock * sizeof(float));
   const uint64_t block_of_columns = std::max<uint64_t>(1, n * encoded_bytes(site.encoding, kQuantBlock));
-  const uint64_t grain = std::max({uint64_t{1}, kGrainBytes / block_of_columns, wide / kQuantBlock});
-  team_->run(blocks, grain, cost_of(n * column_bytes, rows), [&](uint64_t begin, uint64_t end, uint32_t) {
-    const auto first = static_cast<uint32_t>(begin * kQuantBlock);
-    const auto last = static_cast<uint32_t>(std::min<uint64_t>(end * kQuantBlock, site.n_out));
-    for (uint64_t k = 0; k < n;) {
-      const uint32_t run = units[k].unit / kPartialNeurons;
-      const uint64_t from = k;
-      while (k < n && units[k].unit / kPartialNeurons == run) ++k;
-      kernels_->add_weighted(site.encoding, columns.subspan(from, k - from), first, last, factors + from,
-                             stride, rows, row(site.out, 0), strides_[site.out]);
-    }
-  });
+  const uint64_t grain = std::max({uint64_t{1}, kGrainBytes / block_of_columns, std::min(share, in_cache)});
+  team_->run(
+      blocks, grain, cost_of(n * column_bytes, rows), [&](uint64_t begin, uint64_t end, uint32_t worker) {
+        const auto first = static_cast<uint32_t>(begin * kQuantBlock);
+        const auto last = static_cast<uint32_t>(std::min<uint64_t>(end * kQuantBlock, site.n_out));
+        const auto run_from = [&](uint64_t from) {
+          uint64_t k = from;
+          while (k < n && units[k].unit / kPartialNeurons == units[from].unit / kPartialNeurons) ++k;
+          return columns.subspan(from, k - from);
+        };
+        std::span<const std::byte*const> of_run = run_from(0), next;
+        for (uint64_t from = 0; from < n; from += of_run.size(), of_run = next) {
+          next = run_from(from + of_run.size());
+          const float* h = factors.values + from;
+          if (factors.as_int8) {
+            kernels_->add_weighted_int8(site.encoding, {of_run, next}, first, last, h, factors.stride, rows,
+                                        row(site.out, 0), strides_[site.out], workers_[worker].squares);
+          } else {
+            kernels_->add_weighted(site.encoding, of_run, first, last, h, factors.stride, rows,
+                                   row(site.out, 0), strides_[site.out]);
+          }
+        }
+      });
 }
 
 void Executor::measure(const SiteWork& site, std::span<const Unit> units,

@@ -92,11 +92,16 @@ class Executor {
               const std::byte* memory);
   uint64_t sum_channels(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
                         const std::byte* memory, Asked asked);
-  // Adds columns, each times its factor, to the site's output: factors[i * stride + k] is that of columns[k]
-  // for row i.
+  // values[i * stride + k] is what column k is multiplied with for row i.
+  struct Factors {
+    const float* values;
+    size_t stride;
+    bool as_int8;  // with the scales of the blocks
+  };
+  // Adds columns, each times its factor, to the site's output.
   void add_columns(const SiteWork& site, std::span<const Unit> units,
-                   std::span<const std::byte* const> columns, uint64_t column_bytes, const float* factors,
-                   size_t stride, uint32_t rows);
+                   std::span<const std::byte* const> columns, uint64_t column_bytes, const Factors& factors,
+                   uint32_t rows);
   uint64_t sum_neurons(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
                        const std::byte* memory, Asked asked);
   // What the neurons from `begin` to `end` of a call give: columns[k] times factors[i * stride + k] to row i.
