@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "plugins/predictor/top-k/expert_ahead.hpp"
+#include "plugins/predictor/top-k/rank.hpp"
 #include "tierd/plugin.hpp"
 
 namespace tierd {
@@ -76,13 +77,7 @@ class LookAhead {
     for (uint32_t row = 0; row < rows.rows; ++row) {
       magnitudes_.assign(rows.x + uint64_t{row} * rows.dim, rows.x + uint64_t{row} * rows.dim + n);
       for (float& value : magnitudes_) value = value < 0 ? -value : value;
-      float least = 0;
-      if (left_out != 0) {
-        sorted_ = magnitudes_;
-        const auto border = sorted_.begin() + left_out;
-        std::nth_element(sorted_.begin(), border, sorted_.end());
-        least = *border;
-      }
+      const float least = left_out == 0 ? 0 : rank_.of(magnitudes_.data(), n, left_out);
       for (uint32_t i = 0; i < n; ++i) wanted_[i] |= magnitudes_[i] >= least && magnitudes_[i] > 0 ? 1 : 0;
     }
     channels_.clear();
@@ -148,7 +143,7 @@ class LookAhead {
   std::optional<ExpertAhead> experts_;
   // Of one call, kept for their memory.
   std::vector<float> magnitudes_;
-  std::vector<float> sorted_;
+  Rank rank_;
   std::vector<uint8_t> wanted_;
   std::vector<uint32_t> channels_;
 };

@@ -19,6 +19,7 @@
 
 #include "plugins/predictor/top-k/allocation.hpp"
 #include "plugins/predictor/top-k/look_ahead.hpp"
+#include "plugins/predictor/top-k/rank.hpp"
 #include "tierd/plugin.hpp"
 #include "tierd/row_scores.hpp"
 
@@ -102,10 +103,7 @@ class TopK {
     const auto left_out = static_cast<uint32_t>(std::lround(channels.sparsity * n));
     if (left_out == 0) return 0;
     if (left_out == n) return std::numeric_limits<float>::infinity();
-    sorted_.assign(scores, scores + n);
-    const auto least = sorted_.begin() + left_out;
-    std::nth_element(sorted_.begin(), least, sorted_.end());
-    return std::max(0.0F, std::nextafter(*least, -1.0F));
+    return std::max(0.0F, std::nextafter(rank_.of(scores, n, left_out), -1.0F));
   }
 
   static float threshold_of(const tierd::Host& host, const tierd_site_view& site, double sparsity) {
@@ -128,7 +126,7 @@ class TopK {
   std::vector<Channels> sites_;
   tierd::RowScores active_;
   tierd::LookAhead ahead_;
-  std::vector<float> sorted_;  // of one call, kept for its memory
+  tierd::Rank rank_;
 };
 
 }  // namespace
