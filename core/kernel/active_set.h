@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,18 @@ class ActiveSet {
   uint32_t operator[](uint32_t i) const { return all_ ? i : neurons_[i]; }
   bool contains(uint32_t neuron) const {
     return all_ ? neuron < n_ : std::binary_search(neurons_.begin(), neurons_.end(), neuron);
+  }
+  // How many of `neurons`, ascending, are among these.
+  uint32_t count_common(std::span<const uint32_t> neurons) const {
+    if (all_) return static_cast<uint32_t>(std::ranges::lower_bound(neurons, n_) - neurons.begin());
+    uint32_t common = 0;
+    for (size_t i = 0, j = 0; i < neurons.size() && j < n_;) {
+      const uint32_t theirs = neurons[i], ours = neurons_[j];
+      common += theirs == ours ? 1 : 0;
+      i += theirs <= ours ? 1 : 0;
+      j += ours <= theirs ? 1 : 0;
+    }
+    return common;
   }
   // nullptr when all.
   const uint32_t* indices() const { return all_ ? nullptr : neurons_.data(); }

@@ -303,8 +303,7 @@ void Scheduler::count_foreseen(const Current& current) {
   SiteUse& use = use_[current.site];
   use.foreseen += foreseen.neurons.size();
   use.wanted += current.active.size();
-  use.right += static_cast<uint64_t>(std::ranges::count_if(
-      foreseen.neurons, [&](uint32_t neuron) { return current.active.contains(neuron); }));
+  use.right += current.active.count_common(foreseen.neurons);
 }
 
 void Scheduler::fetch() {
