@@ -46,6 +46,11 @@ class MovingBudget : public testing::Test {
       config.predictor.name = "low-rank";
       config.predictor.tensors = kDemo + "/predictor-r32.safetensors";
     }
+    if (layout == "channel-group") {
+      // What is left out stays the same: the budget decides only what is read.
+      config.predictor.name = "top-k";
+      config.predictor.settings = {{"sparsity", 0.5, "test"}};
+    }
     return config;
   }
   static Result<std::unique_ptr<Runtime>> start(const Config& config, KernelObserver* observer = nullptr) {
@@ -102,9 +107,10 @@ TEST_F(MovingBudget, LosesNoBit) {
   const std::map<uint32_t, double> budgets = {{4, 0.2},  {6, 0.4},   {7, 0.8}, {9, 0.4},
                                               {10, 0.2}, {13, 0.01}, {14, 2},  {15, 0.3}};
   Moves moves;
-  for (const char* layout : {"row", "neuron"}) {
+  for (const char* layout : {"row", "neuron", "channel-group"}) {
     for (const uint32_t units : {1u, 2u}) {
-      for (const char* cache : {"lru", "lfu", "pinned", "static", "fifo", "residency-window"}) {
+      for (const char* cache :
+           {"lru", "lfu", "pinned", "static", "fifo", "residency-window", "context-lfu"}) {
         SCOPED_TRACE(std::string(cache) + ", " + layout + ", " + std::to_string(units));
         const Config config = MovingBudget::config(cache, layout, units);
         const std::vector<float> expected = undisturbed(config);
