@@ -215,7 +215,7 @@ template <class Ask>
 Status Scheduler::timed(SiteId site, const char* what, Ask ask) {
   if (observer() == nullptr) return ask();
   const uint64_t begin = now_ns();
-  const Status answer = ask();
+  Status answer = ask();
   observer()->predictor_asked(site, what, begin, now_ns());
   return answer;
 }

@@ -271,7 +271,7 @@ void Executor::add_columns(const SiteWork& site, std::span<const Unit> units,
   const uint64_t blocks = (uint64_t{site.n_out} + kQuantBlock - 1) / kQuantBlock;
   // Each worker one share: short pieces of columns that lie apart are what memory is slowest at.
   const uint64_t share = (blocks + team_->workers() - 1) / team_->workers();
-  const uint64_t in_cache = kSumBytes / (uint64_t{rows} * kQuantBlock * sizeof(float));
+  const uint64_t in_cache = kSumBytes / sizeof(float) / kQuantBlock / std::max(1U, rows);
   const uint64_t block_of_columns = std::max<uint64_t>(1, n * encoded_bytes(site.encoding, kQuantBlock));
   const uint64_t grain = std::max({uint64_t{1}, kGrainBytes / block_of_columns, std::min(share, in_cache)});
   team_->run(
@@ -399,8 +399,8 @@ void Executor::run_row(const Step& step, const RowInfo& info, uint32_t i) {
       }
       return;
     case StepKind::clip:
-      for (uint32_t at = 0; at < step.width; ++at)
-        out[at] = std::clamp(out[at], -step.threshold, step.threshold);
+      for (float& value : std::span(row(step.out, i), step.width))
+        value = std::clamp(value, -step.threshold, step.threshold);
       return;
     case StepKind::rope:
       return rotate(step, i);
