@@ -136,8 +136,10 @@ class Planner {
     site.pieces = stored.pieces;
     site.friends = stored.friends;
     if (stored.pieces > 1) site.piece_bytes = static_cast<uint32_t>(stored.bundle().piece_bytes());
-    for (uint32_t i = 0; i < stored.neurons; ++i)
-      site.bytes.push_back(static_cast<uint32_t>(stored.neuron_bytes(i)));
+    const bool by_rows = stored.axis == Axis::row;  // whose last neuron may be smaller, and encodings differ
+    site.bytes.assign(stored.neurons, static_cast<uint32_t>(stored.neuron_bytes(0)));
+    for (uint32_t i = 1; by_rows && i < stored.neurons; ++i)
+      site.bytes[i] = static_cast<uint32_t>(stored.neuron_bytes(i));
     return site;
   }
 

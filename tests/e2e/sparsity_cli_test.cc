@@ -19,13 +19,13 @@ using testing::StartsWith;
 
 constexpr uint32_t kLayers = 6, kWidth = 256, kNeurons = 1024;
 const std::string kText = TIERD_SOURCE_DIR "/LICENSE";
-constexpr const char* kTokens = "600";
+constexpr uint32_t kTokens = kSanitized ? 250 : 600;
 constexpr const char* kHeldOut = kSanitized ? "510" : "2040";
 
 class SparsityCli : public ProgramTest {
  protected:
   static Ended compare(std::vector<std::string> more) {
-    std::vector<std::string> arguments = {"-m", kDemo, kText, "--tokens", kTokens,
+    std::vector<std::string> arguments = {"-m", kDemo, kText, "--tokens", std::to_string(kTokens),
                                           "-t", "1",   "-q",  "--set",    "model.layout=neuron"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_program(TIERD_BIN_COMPARE, std::move(arguments));
@@ -80,7 +80,7 @@ TEST_F(SparsityCli, NothingIsLostWhereNothingIsLeftOut) {
     EXPECT_EQ(of["predicted"], 1.0);
     EXPECT_EQ(of["missed_mass"], 0.0);
     EXPECT_GT(of["active"], 0.001);
-    EXPECT_LT(of["active"], 0.2);
+    EXPECT_LT(of["active"], 0.25);
   }
   // A threshold of 0 takes all, whatever the tables say.
   const json all = compared({"--set", "predictor.name=low-rank", "--set", "predictor.threshold=0.0", "--set",
@@ -198,8 +198,9 @@ TEST_F(SparsityCli, TopKLeavesOutTheSmallestInputs) {
   EXPECT_LT(site(half, "layers.2.down")["missed_mass"], 1e-3);
 
   const std::string thresholds = folder().path() + "/thresholds.safetensors";
-  const Ended profiled = run_program(TIERD_BIN_PROFILE, {"-m", kDemo, kText, "-o", thresholds, "--tokens",
-                                                         kTokens, "--thresholds", "-q", "-t", "1"});
+  const Ended profiled =
+      run_program(TIERD_BIN_PROFILE, {"-m", kDemo, kText, "-o", thresholds, "--tokens",
+                                      std::to_string(kTokens), "--thresholds", "-q", "-t", "1"});
   ASSERT_EQ(profiled.status, 0) << profiled.err;
   EXPECT_EQ(with("0", thresholds)["largest_logit_difference"], 0.0);
   const json measured = with("0.5", thresholds);
@@ -233,8 +234,8 @@ TEST_F(SparsityCli, TheReportTellsWhatWasMissed) {
 
 TEST_F(SparsityCli, ActivationsAreRecorded) {
   const std::string path = folder().path() + "/activations.safetensors";
-  const Ended profiled =
-      run_program(TIERD_BIN_PROFILE, {"-m", kDemo, kText, "-o", path, "--tokens", kTokens, "-t", "1", "-q"});
+  const Ended profiled = run_program(TIERD_BIN_PROFILE, {"-m", kDemo, kText, "-o", path, "--tokens",
+                                                         std::to_string(kTokens), "-t", "1", "-q"});
   ASSERT_EQ(profiled.status, 0) << profiled.err;
   const auto file = File::open(path);
   ASSERT_TRUE(file.ok());
@@ -245,8 +246,8 @@ TEST_F(SparsityCli, ActivationsAreRecorded) {
   for (const SafetensorsTensor& tensor : *tensors) {
     EXPECT_EQ(tensor.dtype, "F16");
     ASSERT_EQ(tensor.shape.size(), 2u);
-    EXPECT_GE(tensor.shape[0], 600u);  // and what begins a text, in each window
-    EXPECT_LE(tensor.shape[0], 603u);
+    EXPECT_GE(tensor.shape[0], kTokens);  // and what begins a text, in each window
+    EXPECT_LE(tensor.shape[0], kTokens + 3);
     const bool x = tensor.name.ends_with(".x");
     EXPECT_EQ(tensor.shape[1], x ? kWidth : kNeurons);
     if (x) continue;
