@@ -196,12 +196,8 @@ uint64_t DramAgent::service_ns(const Message& message) const {
     const bool input = (message.flags & kInput) != 0;
     return at_bandwidth(uint64_t{message.rows} * (input ? site.n_in : site.n_out) * sizeof(float));
   }
-  const std::span<const Unit> units = PoolTable::units(pools_.resolve(message.list));
-  if (site.axis == Axis::expert) return at_bandwidth(units.size() * site.expert().bytes());
-  if (site.axis == Axis::neuron) return at_bandwidth(units.size() * site.bundle().bytes());
   uint64_t bytes = 0;
-  for (const Unit& unit : units)
-    bytes += site.rows_per_neuron / kGroupRows * group_bytes(site.encoding_of(unit.unit), site.n_in);
+  for (const Unit& unit : PoolTable::units(pools_.resolve(message.list))) bytes += site.bytes_of(unit.unit);
   return at_bandwidth(bytes);
 }
 
