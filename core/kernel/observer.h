@@ -10,6 +10,7 @@
 #include "core/kernel/active_set.h"
 #include "core/kernel/site.h"
 #include "core/message/message.h"
+#include "tierd/views.h"
 
 namespace tierd {
 
@@ -50,6 +51,8 @@ class KernelObserver {
 
   // What the scheduler decides.
   virtual void activated(SiteId site, const ActiveSet& set) = 0;
+  // What a predictor that read the site's activations wants read ahead: nothing else could say it again.
+  virtual void looked_ahead(SiteId site, std::span<const tierd_ahead> wishes) = 0;
   virtual void measured(SiteId site, const MeasuredPass& pass) = 0;
   virtual void evicted(uint16_t unit, SiteId site, std::span<const uint32_t> neurons) = 0;
   // The step has ended, and caches have split their arenas anew where they wanted that. `residency`: where
@@ -85,6 +88,7 @@ class SilentObserver : public KernelObserver {
   void resize_begins(uint64_t, uint64_t) override {}
   void interrupted() override {}
   void activated(SiteId, const ActiveSet&) override {}
+  void looked_ahead(SiteId, std::span<const tierd_ahead>) override {}
   void measured(SiteId, const MeasuredPass&) override {}
   void evicted(uint16_t, SiteId, std::span<const uint32_t>) override {}
   void settled(const std::function<uint64_t()>&) override {}

@@ -7,6 +7,17 @@
 
 namespace tierd {
 
+namespace {
+
+// The neurons that a wish lists, of a site with `n`.
+Status check_list(const tierd_ahead& wish, uint32_t n) {
+  if (wish.idx == nullptr) return {};
+  if (wish.n > n) return Error{Code::plugin_fault, "", fmt::format("{} of {} neurons", wish.n, n)};
+  return check_neurons({wish.idx, wish.n}, n);
+}
+
+}  // namespace
+
 Status check_neurons(std::span<const uint32_t> neurons, uint32_t n) {
   for (size_t i = 0; i < neurons.size(); ++i) {
     if (neurons[i] >= n || (i > 0 && neurons[i] <= neurons[i - 1])) {
@@ -18,18 +29,19 @@ Status check_neurons(std::span<const uint32_t> neurons, uint32_t n) {
   return {};
 }
 
-Status neurons_of(const tierd_ahead& wish, uint32_t n, std::vector<uint32_t>& neurons) {
-  neurons.clear();
-  if (wish.idx == nullptr) {
-    neurons.resize(n);
-    std::iota(neurons.begin(), neurons.end(), 0u);
-    return {};
+Status check_wish(const tierd_ahead& wish, SiteId site, const std::vector<Site>& sites) {
+  const uint64_t place = uint64_t{site} + wish.distance;
+  if (wish.site >= sites.size() || wish.distance == 0 || place % sites.size() != wish.site) {
+    return Error{Code::plugin_fault, "",
+                 fmt::format("site {} does not lie {} sites after {}", wish.site, wish.distance, site)};
   }
-  if (wish.n > n) return Error{Code::plugin_fault, "", fmt::format("{} of {} neurons", wish.n, n)};
-  const std::span<const uint32_t> listed(wish.idx, wish.n);
-  TIERD_TRY(check_neurons(listed, n));
-  neurons.assign(listed.begin(), listed.end());
-  return {};
+  return check_list(wish, sites[wish.site].n);
+}
+
+void neurons_of(const tierd_ahead& wish, uint32_t n, std::vector<uint32_t>& neurons) {
+  if (wish.idx != nullptr) return neurons.assign(wish.idx, wish.idx + wish.n);
+  neurons.resize(n);
+  std::iota(neurons.begin(), neurons.end(), 0u);
 }
 
 Result<std::vector<WantedAtStart>> wanted_at_start(Strategy<tierd_cache_1>& cache,
@@ -47,10 +59,9 @@ Result<std::vector<WantedAtStart>> wanted_at_start(Strategy<tierd_cache_1>& cach
     if (site >= sites.size() || sites[site].domain != site) {
       return cache.fault("ahead", fmt::format("site {} has no residency of its own", site));
     }
-    std::vector<uint32_t> neurons;
-    const Status listed = neurons_of(items[i], sites[site].n, neurons);
+    const Status listed = check_list(items[i], sites[site].n);
     if (!listed.ok()) return cache.fault("ahead", listed.error().detail);
-    wanted.push_back({site, std::move(neurons)});
+    neurons_of(items[i], sites[site].n, wanted.emplace_back(WantedAtStart{site, {}}).neurons);
   }
   return wanted;
 }

@@ -18,8 +18,11 @@ namespace tierd {
 // Whether a list ascends strictly below `n`. Error: plugin_fault without origin.
 Status check_neurons(std::span<const uint32_t> neurons, uint32_t n);
 
-// The neurons that a wish names, of a site with `n`; all of them where it has no list. Replaces `neurons`.
-Status neurons_of(const tierd_ahead& wish, uint32_t n, std::vector<uint32_t>& neurons);
+// Whether a wish made at `site` is for one that lies as far behind it as it says, and for neurons of that
+// one. Error: plugin_fault without origin.
+Status check_wish(const tierd_ahead& wish, SiteId site, const std::vector<Site>& sites);
+// The neurons that a sound one names, all `n` where it has no list, in place of `neurons`.
+void neurons_of(const tierd_ahead& wish, uint32_t n, std::vector<uint32_t>& neurons);
 
 // What a cache wants before the first step: sites with a residency of their own, ascending neurons.
 struct WantedAtStart {

@@ -1,16 +1,21 @@
 // In place of what only weights can tell, when a run is played again without them.
 #pragma once
 
+#include <span>
+
 #include "core/kernel/active_set.h"
 #include "core/kernel/site.h"
+#include "tierd/views.h"
 
 namespace tierd {
 
 class Recording {
  public:
   virtual ~Recording() = default;
-  // Of the present pass of `site`: what a predictor that reads activations said; and what was measured.
+  // Of the present pass of `site`: what a predictor that reads activations said, of this site and of later
+  // ones (sound, alive until the next call); and what was measured.
   virtual ActiveSet predicted(SiteId site) = 0;
+  virtual std::span<const tierd_ahead> ahead(SiteId site) = 0;
   virtual ActiveSet measured(SiteId site) = 0;
 };
 

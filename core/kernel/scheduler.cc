@@ -6,8 +6,6 @@
 #include <span>
 #include <utility>
 
-#include "core/base/row_mask.h"
-#include "core/base/time.h"
 #include "core/kernel/measurement.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/set_view.h"
@@ -15,8 +13,6 @@
 
 namespace tierd {
 namespace {
-
-constexpr uint32_t kMostAhead = 64;
 
 // 0 of none. A loop without an early end, which becomes a few vector instructions.
 uint8_t greatest(const std::vector<uint8_t>& numbers) {
@@ -31,6 +27,12 @@ bool lie_side_by_side(const Site& site, const Site& next) {
          site.friends.empty();
 }
 
+// The first unit's.
+Prediction::Activations activations_of(const std::vector<Scheduler::ComputeUnit>& units) {
+  TIERD_CHECK(!units.empty());
+  return {units.front().memory.agent, units.front().activation_pool};
+}
+
 }  // namespace
 
 Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies,
@@ -40,13 +42,13 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Str
       strategies_(strategies),
       placement_(placement),
       options_(std::move(options)),
+      prediction_(dispatcher, sites, strategies, activations_of(options_.units), options_.recording),
       arenas_(sites, strategies, placement),
       use_(sites.size()),
       row_masks_(dispatcher, sites, options_.max_rows),
       wished_(sites.size(), 0),
-      foreseen_(sites.size()),
-      ahead_(kMostAhead) {
-  TIERD_CHECK(!options_.units.empty() && residencies.size() == options_.units.size() &&
+      foreseen_(sites.size()) {
+  TIERD_CHECK(residencies.size() == options_.units.size() &&
               strategies.caches.size() == options_.units.size());
   for (uint32_t u = 0; u < options_.units.size(); ++u) {
     Intake::Options intake;
@@ -74,7 +76,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
 
   Status& status = current.status;
   status = take_fault();
-  if (status.ok() && waits_for_input(site)) {
+  if (status.ok() && prediction_.waits_for_input(site)) {
     while (!dispatcher_.can_post()) co_await changed_;
     post_due(current);
     while (current.running()) co_await changed_;
@@ -117,18 +119,8 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
 
 Status Scheduler::predict(Current& current) {
   const Site& site = sites_[current.site];
-  if (site.given) {
-    TIERD_CHECK(current.pass.given != nullptr);
-    current.active = *current.pass.given;
-    return {};
-  }
-  if (options_.recording != nullptr && waits_for_input(current.site)) {
-    current.active = options_.recording->predicted(current.site);
-  } else if (site.chosen()) {
-    current.active = chosen(current);
-  } else {
-    TIERD_ASSIGN(current.active, ask_predictor(current));
-  }
+  TIERD_ASSIGN(current.active, prediction_.active(current.site, current.pass));
+  if (site.given) return {};
   if (observer() != nullptr) observer()->activated(current.site, current.active);
   current.measured = measures(current);
   if (current.measured && !current.active.is_all()) current.whole = ActiveSet::all(site.n);
@@ -146,107 +138,6 @@ Status Scheduler::predict(Current& current) {
 bool Scheduler::measures(const Current& current) const {
   return sites_[current.site].contribution.there() && options_.measure_every != 0 &&
          current.pass.step % options_.measure_every == 0;
-}
-
-// The rows as a predictor sees them.
-tierd_rows_view Scheduler::rows_of(const Current& current) {
-  tierd_rows_view rows{};
-  rows.size = sizeof rows;
-  rows.rows = current.pass.rows;
-  rows.seq = current.pass.sequences.data();
-  if (reads_x(current.site) && options_.recording == nullptr) {
-    rows.dim = sites_[current.site].n_in;
-    rows.x = input_of(current);
-  }
-  return rows;
-}
-
-// [rows x n_in], where the segment before has left it.
-const float* Scheduler::input_of(const Current& current) {
-  const Site& site = sites_[current.site];
-  TIERD_CHECK(site.input.there());
-  const uint32_t rows = current.pass.rows;
-  const float* x = activations(current, site.input);
-  if (site.input.stride == site.n_in || rows == 1) return x;
-  x_.resize(uint64_t{rows} * site.n_in);
-  for (uint32_t r = 0; r < rows; ++r) {
-    std::copy_n(x + uint64_t{r} * site.input.stride, site.n_in, x_.begin() + uint64_t{r} * site.n_in);
-  }
-  return x_.data();
-}
-
-// A line for each row of the pass, in the first unit's memory.
-const float* Scheduler::activations(const Current& current, const ActivationPlace& place) {
-  const ComputeUnit& unit = options_.units.front();
-  const std::span<const std::byte> bytes =
-      dispatcher_.view({unit.memory.agent, unit.activation_pool, place.offset,
-                        static_cast<uint32_t>(uint64_t{current.pass.rows} * place.stride * sizeof(float))});
-  return reinterpret_cast<const float*>(bytes.data());
-}
-
-// What the segment before has chosen, for each row.
-ActiveSet Scheduler::chosen(const Current& current) {
-  const Site& site = sites_[current.site];
-  TIERD_CHECK(site.choice.there());
-  const uint32_t rows = current.pass.rows;
-  const uint32_t words = mask_words(rows);
-  const float* choice = activations(current, site.choice);
-  predicted_rows_.assign(uint64_t{site.n} * words, 0);
-  for (uint32_t r = 0; r < rows; ++r) {
-    for (uint32_t i = 0; i < site.n; ++i) {
-      if (choice[uint64_t{r} * site.choice.stride + i] != 0)
-        predicted_rows_[uint64_t{i} * words + r / 64] |= uint64_t{1} << r % 64;
-    }
-  }
-  std::vector<uint32_t> neurons;
-  std::vector<uint64_t> masks;
-  for (uint32_t i = 0; i < site.n; ++i) {
-    const std::span<const uint64_t> mask(&predicted_rows_[uint64_t{i} * words], words);
-    if (std::ranges::all_of(mask, [](uint64_t word) { return word == 0; })) continue;
-    neurons.push_back(i);
-    masks.insert(masks.end(), mask.begin(), mask.end());
-  }
-  if (rows == 1) masks.clear();
-  return ActiveSet::of(std::move(neurons), std::move(masks));
-}
-
-// Asks the predictor, and tells who listens how long that took.
-template <class Ask>
-Status Scheduler::timed(SiteId site, const char* what, Ask ask) {
-  if (observer() == nullptr) return ask();
-  const uint64_t begin = now_ns();
-  Status answer = ask();
-  observer()->predictor_asked(site, what, begin, now_ns());
-  return answer;
-}
-
-Result<ActiveSet> Scheduler::ask_predictor(const Current& current) {
-  const Site& site = sites_[current.site];
-  const uint32_t n_rows = current.pass.rows;
-  auto& predictor = strategies_.predictor;
-  neurons_.resize(site.n);
-  const tierd_rows_view rows = rows_of(current);
-  tierd_set_out out{};
-  out.size = sizeof out;
-  out.cap = site.n;
-  out.idx = neurons_.data();
-  if (n_rows > 1) {
-    predicted_rows_.assign(uint64_t{site.n} * mask_words(n_rows), ~uint64_t{0});
-    out.row_mask = predicted_rows_.data();
-  }
-  TIERD_TRY(timed(current.site, "predict", [&] {
-    return predictor.call(&tierd_predictor_1::predict, "predict", current.site, &rows, &out);
-  }));
-  if (out.all != 0) return ActiveSet::all(site.n);
-  if (out.n > site.n) return predictor.fault("predict", fmt::format("{} of {} neurons", out.n, site.n));
-  neurons_.resize(out.n);
-  if (const Status checked = check_neurons(neurons_, site.n); !checked.ok()) {
-    return predictor.fault("predict", checked.error().detail);
-  }
-  if (n_rows <= 1) return ActiveSet::of(neurons_);
-  predicted_rows_.resize(uint64_t{out.n} * mask_words(n_rows));
-  if (trim_row_masks(predicted_rows_, n_rows)) return ActiveSet::of(neurons_);
-  return ActiveSet::of(neurons_, predicted_rows_);
 }
 
 Status Scheduler::assign(Current& current) {
@@ -429,7 +320,11 @@ MessageId Scheduler::post(Current& current, uint32_t unit, Message message, uint
 }
 
 Status Scheduler::observe(const Current& current) {
-  if (!sites_[current.site].given) TIERD_TRY(tell_predictor(current));
+  if (!sites_[current.site].given) {
+    const ActiveSet measured = current.measured ? measure(current) : ActiveSet();
+    TIERD_TRY(
+        prediction_.tell(current.site, current.pass, current.active, current.measured ? &measured : nullptr));
+  }
   if (current.pass.bypass_caches) return {};
   const SiteId home = domain(current.site);
   const auto touched = [&](uint32_t unit, const ActiveSet& set) -> Status {
@@ -451,23 +346,6 @@ Status Scheduler::observe(const Current& current) {
     TIERD_TRY(touched(u, ActiveSet::of(std::move(used))));
   }
   return {};
-}
-
-// What was predicted, and what of it was true.
-Status Scheduler::tell_predictor(const Current& current) {
-  const uint32_t rows = current.pass.rows;
-  const bool chosen = sites_[current.site].chosen();
-  const tierd_set_view predicted =
-      set_view(current.site, current.active, rows, chosen ? TIERD_SET_GIVEN : TIERD_SET_PREDICTED);
-  const ActiveSet measured = current.measured ? measure(current) : ActiveSet();
-  tierd_set_view truth =
-      set_view(current.site, current.measured ? measured : current.active, rows, TIERD_SET_TRUE);
-  truth.known = chosen || current.active.is_all() ? TIERD_KNOWN_ALL
-                : current.measured                ? TIERD_KNOWN_SAMPLED
-                                                  : TIERD_KNOWN_COMPUTED;
-  return timed(current.site, "observe", [&] {
-    return strategies_.predictor.call_if(&tierd_predictor_1::observe, "observe", &predicted, &truth);
-  });
 }
 
 // What each neuron gave to each row, compared with what was predicted.
@@ -495,49 +373,34 @@ ActiveSet Scheduler::measure(const Current& current) {
   const uint64_t* const predicted = current.row_masks.bytes != 0 ? row_masks_.written() : nullptr;
   ActiveSet active = compare_with_prediction(contribution_, rows, predicted, use);
   if (observer() != nullptr)
-    observer()->measured(current.site, {active, rows, input_of(current), contribution_.data()});
+    observer()->measured(
+        current.site, {active, rows, prediction_.input_of(current.site, current.pass), contribution_.data()});
   return active;
 }
 
 Status Scheduler::look_ahead(const Current& current) {
-  auto& predictor = strategies_.predictor;
-  if (!options_.prefetch || predictor.table.look_ahead == nullptr) return {};
-  std::fill(ahead_.begin(), ahead_.end(), tierd_ahead{});
-  tierd_ahead_out out{kMostAhead, 0, ahead_.data()};
-  const tierd_rows_view rows = rows_of(current);
-  TIERD_TRY(timed(current.site, "look_ahead", [&] {
-    return predictor.call(&tierd_predictor_1::look_ahead, "look_ahead", current.site, &rows, &out);
-  }));
-  if (out.n > kMostAhead) {
-    return predictor.fault("look_ahead", fmt::format("{} wishes where {} have room", out.n, kMostAhead));
-  }
-  const auto n_sites = static_cast<uint32_t>(sites_.size());
+  if (!options_.prefetch) return {};
+  TIERD_ASSIGN(const std::span<const tierd_ahead> wishes, prediction_.ahead(current.site, current.pass));
   wishes_.clear();
-  for (uint32_t i = 0; i < out.n; ++i) {
-    const tierd_ahead& item = ahead_[i];
-    const uint64_t place = uint64_t{current.site} + item.distance;
-    if (item.site >= n_sites || item.distance == 0 || place % n_sites != item.site) {
-      return predictor.fault("look_ahead", fmt::format("site {} does not lie {} sites after {}", item.site,
-                                                       item.distance, current.site));
-    }
-    const uint64_t step = current.pass.step + place / n_sites;
-    if (sites_[item.site].given || wished_[item.site] > step || step >= kNoStep) continue;
-    wished_[item.site] = step + 1;
-    const Status listed = neurons_of(item, sites_[item.site].n, neurons_);
-    if (!listed.ok()) return predictor.fault("look_ahead", listed.error().detail);
+  for (const tierd_ahead& later : wishes) {
+    const Site& site = sites_[later.site];
+    const uint64_t step = current.pass.step + (uint64_t{current.site} + later.distance) / sites_.size();
+    if (site.given || wished_[later.site] > step || step >= kNoStep) continue;
+    wished_[later.site] = step + 1;
+    neurons_of(later, site.n, neurons_);
     const auto now = static_cast<uint32_t>(step);
-    if (item.idx != nullptr) foreseen_[item.site] = {now, neurons_};
-    const bool beside = !wishes_.empty() && wishes_.back().step == now &&
-                        lie_side_by_side(sites_[wishes_.back().site], sites_[item.site]);
+    if (later.idx != nullptr) foreseen_[later.site] = {now, neurons_};
+    const bool beside =
+        !wishes_.empty() && wishes_.back().step == now && lie_side_by_side(sites_[wishes_.back().site], site);
     if (!beside) TIERD_TRY(pass_on_wishes(current.pass.bypass_caches));
-    Wish& wish = wishes_.emplace_back(Wish{item.site, now, {}});
+    Wish& wish = wishes_.emplace_back(Wish{later.site, now, {}});
     wish.neurons.resize(intakes_.size());
     if (intakes_.size() == 1) {
       wish.neurons[0] = neurons_;
       continue;
     }
     for (const uint32_t neuron : neurons_)
-      wish.neurons[placement_.home(domain(item.site), neuron)].push_back(neuron);
+      wish.neurons[placement_.home(domain(later.site), neuron)].push_back(neuron);
   }
   return pass_on_wishes(current.pass.bypass_caches);
 }

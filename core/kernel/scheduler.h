@@ -19,6 +19,7 @@
 #include "core/kernel/intake.h"
 #include "core/kernel/observer.h"
 #include "core/kernel/placement.h"
+#include "core/kernel/prediction.h"
 #include "core/kernel/recording.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/row_masks.h"
@@ -147,17 +148,7 @@ class Scheduler : private CompletionSink {
 
   // The steps of a pass, in their order.
   Status predict(Current& current);
-  bool reads_x(SiteId site) const { return !strategies_.reads_x.empty() && strategies_.reads_x[site] != 0; }
   bool measures(const Current& current) const;
-  // Whether the pass waits for the segment before, to look at what it leaves.
-  bool waits_for_input(SiteId site) const { return reads_x(site) || sites_[site].chosen(); }
-  template <class Ask>
-  Status timed(SiteId site, const char* what, Ask ask);
-  Result<ActiveSet> ask_predictor(const Current& current);
-  ActiveSet chosen(const Current& current);
-  tierd_rows_view rows_of(const Current& current);
-  const float* input_of(const Current& current);
-  const float* activations(const Current& current, const ActivationPlace& place);
   Status assign(Current& current);
   Status encode(const Current& current);
   Status admit(const Current& current);
@@ -171,7 +162,6 @@ class Scheduler : private CompletionSink {
   MessageId post(Current& current, uint32_t unit, Message message, uint32_t list_unit);
   ActiveSet measure(const Current& current);
   Status observe(const Current& current);
-  Status tell_predictor(const Current& current);
   Status look_ahead(const Current& current);
   Status pass_on_wishes(bool bypass);
   const ActiveSet& wanted_of(const Current& current, uint32_t unit) const {
@@ -197,6 +187,7 @@ class Scheduler : private CompletionSink {
   SchedulerCounters counters_;
   Notice changed_;              // something came in
   std::deque<Intake> intakes_;  // [units]
+  Prediction prediction_;
   Arenas arenas_;
   std::vector<SiteUse> use_;      // [sites]
   RowMasks row_masks_;            // of the present pass
@@ -212,7 +203,6 @@ class Scheduler : private CompletionSink {
   std::vector<Unit> units_;
   std::vector<uint8_t> answers_;
   std::vector<uint32_t> neurons_;
-  std::vector<tierd_ahead> ahead_;
   // Of a later site, and who shall bring them.
   struct Wish {
     SiteId site;
@@ -220,10 +210,8 @@ class Scheduler : private CompletionSink {
     std::vector<std::vector<uint32_t>> neurons;  // [units]
   };
   std::vector<Wish> wishes_;
-  std::vector<float> x_;
   std::vector<float> contribution_;
-  std::vector<uint64_t> predicted_rows_;  // row masks of an answer
-  Status fault_;                          // of a plugin that was told news, not yet told
+  Status fault_;  // of a plugin that was told news, not yet told
 };
 
 }  // namespace tierd

@@ -309,6 +309,25 @@ void get(In& in, Activated& e) {
   e.neurons = get_optional_neurons(in);
   e.by_row = in.number(1) != 0;
 }
+void put(Out& out, const LookedAhead& e) {
+  out.number(e.site);
+  out.number(e.wishes.size());
+  for (const LookedAhead::Wish& wish : e.wishes) {
+    out.number(wish.site), out.number(wish.distance);
+    put(out, wish.neurons);
+  }
+}
+void get(In& in, LookedAhead& e) {
+  e.site = static_cast<SiteId>(in.number(UINT32_MAX));
+  const uint64_t count = in.number(in.most_listed());
+  in.listed(count);
+  for (uint64_t i = 0; i < count && in.good(); ++i) {
+    LookedAhead::Wish& wish = e.wishes.emplace_back();
+    wish.site = static_cast<SiteId>(in.number(UINT32_MAX));
+    wish.distance = static_cast<uint32_t>(in.number(UINT32_MAX));
+    wish.neurons = get_optional_neurons(in);
+  }
+}
 void put(Out& out, const Measured& e) {
   out.number(e.site);
   put(out, e.neurons);
@@ -386,6 +405,10 @@ void EventEncoder::add(const Event& event) {
   }
   if (const auto* evicted = event.as<Evicted>()) listed_ += evicted->neurons.size();
   if (const auto* measured = event.as<Measured>()) listed_ += measured->neurons.size();
+  if (const auto* ahead = event.as<LookedAhead>()) {
+    listed_ += ahead->wishes.size();
+    for (const auto& wish : ahead->wishes) listed_ += wish.neurons ? wish.neurons->size() : 0;
+  }
   if (const auto* pass = event.as<PassBegins>()) {
     listed_ += pass->sequences.size() + (pass->given ? pass->given->size() : 0);
   }

@@ -50,6 +50,15 @@ class Text {
     return fmt::format("active in {}: {}{}", site_name(e.site, sites_),
                        e.neurons ? runs_text(*e.neurons) : "all", e.by_row ? ", by row" : "");
   }
+  std::string operator()(const LookedAhead& e) const {
+    std::string text = fmt::format("{} looks ahead", site_name(e.site, sites_));
+    for (const LookedAhead::Wish& wish : e.wishes) {
+      text +=
+          fmt::format("{} {}, {} on: {}", &wish == e.wishes.data() ? ":" : ";", site_name(wish.site, sites_),
+                      wish.distance, wish.neurons ? runs_text(*wish.neurons) : "all");
+    }
+    return text;
+  }
   std::string operator()(const Measured& e) const {
     return fmt::format("measured in {}: {}", site_name(e.site, sites_), runs_text(e.neurons));
   }
@@ -115,6 +124,15 @@ std::optional<std::vector<uint32_t>> listed(const ActiveSet& set) {
 
 Activated activated_event(SiteId site, const ActiveSet& set) {
   return {site, listed(set), set.row_masks() != nullptr};
+}
+
+LookedAhead looked_ahead_event(SiteId site, std::span<const tierd_ahead> wishes) {
+  LookedAhead event{site, {}};
+  for (const tierd_ahead& wish : wishes) {
+    auto& neurons = event.wishes.emplace_back(LookedAhead::Wish{wish.site, wish.distance, {}}).neurons;
+    if (wish.idx != nullptr) neurons.emplace(wish.idx, wish.idx + wish.n);
+  }
+  return event;
 }
 
 Measured measured_event(SiteId site, const ActiveSet& active) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -76,6 +77,18 @@ struct Activated {
   bool by_row = false;                           // rows used different ones
   bool operator==(const Activated&) const = default;
 };
+// What a predictor that read the site's activations wants read ahead, nearest first.
+struct LookedAhead {
+  struct Wish {
+    SiteId site = 0;
+    uint32_t distance = 0;
+    std::optional<std::vector<uint32_t>> neurons;  // ascending; none: all
+    bool operator==(const Wish&) const = default;
+  };
+  SiteId site = 0;
+  std::vector<Wish> wishes;
+  bool operator==(const LookedAhead&) const = default;
+};
 // Of a pass that was measured: neurons that gave something.
 struct Measured {
   SiteId site = 0;
@@ -118,7 +131,7 @@ struct Event {
   uint64_t ns = 0;  // since the start of the trace
   std::variant<FillBegins, PassBegins, StepEnds, DrainBegins, Swapped, Interrupted, Activated, Evicted,
                Settled, Posted, TurnBegins, Sent, Delivered, SequenceBegins, SequenceEnds, Measured, RowsKept,
-               Resized>
+               Resized, LookedAhead>
       what;
 
   template <class T>
@@ -128,6 +141,7 @@ struct Event {
 };
 
 Activated activated_event(SiteId site, const ActiveSet& set);
+LookedAhead looked_ahead_event(SiteId site, std::span<const tierd_ahead> wishes);
 Measured measured_event(SiteId site, const ActiveSet& active);
 
 // The neurons of a set; none: all.

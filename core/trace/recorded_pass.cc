@@ -57,4 +57,21 @@ ActiveSet recorded_set(const Measured* measured, const std::vector<Site>& sites,
   return sound ? ActiveSet::of(measured->neurons) : ActiveSet();
 }
 
+std::span<const tierd_ahead> RecordedWishes::of(const LookedAhead* recorded, const std::vector<Site>& sites,
+                                                SiteId site) {
+  static constexpr uint32_t kNobody = 0;  // where a list is empty, which is not the same as none
+  wishes_.clear();
+  if (recorded == nullptr || recorded->site != site) return {};
+  recorded_ = *recorded;
+  for (const auto& [later, distance, neurons] : recorded_.wishes) {
+    tierd_ahead& wish = wishes_.emplace_back(tierd_ahead{later, distance, 0, nullptr});
+    if (neurons) {
+      wish.n = static_cast<uint32_t>(neurons->size());
+      wish.idx = neurons->empty() ? &kNobody : neurons->data();
+    }
+    if (!check_wish(wish, site, sites).ok()) return {};
+  }
+  return wishes_;
+}
+
 }  // namespace tierd

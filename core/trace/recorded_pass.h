@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/base/result.h"
@@ -38,5 +39,16 @@ class RecordedPass {
 ActiveSet recorded_set(const Activated* activated, const std::vector<Site>& sites, SiteId site,
                        uint32_t rows);
 ActiveSet recorded_set(const Measured* measured, const std::vector<Site>& sites, SiteId site);
+
+// Likewise what a pass of `site` looked ahead to: nothing, where that is not known.
+class RecordedWishes {
+ public:
+  // Live until the next call.
+  std::span<const tierd_ahead> of(const LookedAhead* recorded, const std::vector<Site>& sites, SiteId site);
+
+ private:
+  LookedAhead recorded_;  // the trace goes on while its wishes are in use
+  std::vector<tierd_ahead> wishes_;
+};
 
 }  // namespace tierd

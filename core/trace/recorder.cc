@@ -105,6 +105,9 @@ void Recorder::interrupted() {
 void Recorder::activated(SiteId site, const ActiveSet& set) {
   add({0, activated_event(site, set)});
 }
+void Recorder::looked_ahead(SiteId site, std::span<const tierd_ahead> wishes) {
+  add({0, looked_ahead_event(site, wishes)});
+}
 void Recorder::measured(SiteId site, const MeasuredPass& pass) {
   add({0, measured_event(site, pass.active)});
 }

@@ -38,6 +38,7 @@ class Recorder final : public KernelObserver {
   void resize_begins(uint64_t capacity_bytes, uint64_t arena_bytes) override;
   void interrupted() override;
   void activated(SiteId site, const ActiveSet& set) override;
+  void looked_ahead(SiteId site, std::span<const tierd_ahead> wishes) override;
   void measured(SiteId site, const MeasuredPass& pass) override;
   void evicted(uint16_t unit, SiteId site, std::span<const uint32_t> neurons) override;
   void settled(const std::function<uint64_t()>& residency) override;

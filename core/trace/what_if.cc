@@ -73,6 +73,9 @@ class Remembered final : public Recording {
   ActiveSet predicted(SiteId site) override {
     return recorded_set(pass_->activated ? &*pass_->activated : nullptr, sites_, site, pass_->begins.rows);
   }
+  std::span<const tierd_ahead> ahead(SiteId site) override {
+    return wishes_.of(pass_->looked_ahead ? &*pass_->looked_ahead : nullptr, sites_, site);
+  }
   ActiveSet measured(SiteId site) override {
     return recorded_set(pass_->measured ? &*pass_->measured : nullptr, sites_, site);
   }
@@ -80,6 +83,7 @@ class Remembered final : public Recording {
  private:
   const std::vector<Site>& sites_;
   const AskedPass* pass_ = nullptr;
+  RecordedWishes wishes_;
 };
 
 // Asks the kernel what the engine asked it.
@@ -143,6 +147,8 @@ Result<std::vector<Asked>> read_asked(TraceReader& trace) {
       asked.emplace_back(AskedPass{*begins});
     } else if (const auto* activated = event->as<Activated>(); activated != nullptr && !asked.empty()) {
       if (auto* pass = std::get_if<AskedPass>(&asked.back())) pass->activated = *activated;
+    } else if (const auto* ahead = event->as<LookedAhead>(); ahead != nullptr && !asked.empty()) {
+      if (auto* pass = std::get_if<AskedPass>(&asked.back())) pass->looked_ahead = *ahead;
     } else if (const auto* measured = event->as<Measured>(); measured != nullptr && !asked.empty()) {
       if (auto* pass = std::get_if<AskedPass>(&asked.back())) pass->measured = *measured;
     } else if (const auto* ends = event->as<StepEnds>()) {

@@ -21,6 +21,7 @@ struct AskedPass {
   PassBegins begins;
   // What only weights could tell.
   std::optional<Activated> activated = std::nullopt;
+  std::optional<LookedAhead> looked_ahead = std::nullopt;
   std::optional<Measured> measured = std::nullopt;
 };
 using Asked =

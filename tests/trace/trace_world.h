@@ -86,7 +86,7 @@ inline Event draw_event(Random& random, uint64_t& ns) {
   ns += random.below(5) == 0 ? number(1u << 30) : random.below(200);
   Event event;
   event.ns = ns;
-  switch (random.below(16)) {
+  switch (random.below(19)) {
     case 0:
       event.what = FillBegins{};
       break;
@@ -159,6 +159,20 @@ inline Event draw_event(Random& random, uint64_t& ns) {
     case 14:
       event.what = Resized{number(UINT64_MAX), number(UINT64_MAX)};
       break;
+    case 15:
+      event.what = Measured{u32(), draw_neurons(random)};
+      break;
+    case 16: {
+      const uint32_t rows = u16();
+      event.what = RowsKept{rows, static_cast<uint32_t>(number(rows))};
+      break;
+    }
+    case 17: {
+      LookedAhead ahead{u32(), {}};
+      for (uint32_t i = random.below(4); i > 0; --i) ahead.wishes.push_back({u32(), u32(), maybe()});
+      event.what = std::move(ahead);
+      break;
+    }
     default: {
       Delivered delivered;
       Done& d = delivered.done;

@@ -1,0 +1,179 @@
+#include "core/kernel/prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/base/row_mask.h"
+#include "core/base/time.h"
+#include "core/kernel/plugin_answer.h"
+#include "core/kernel/row_masks.h"
+#include "core/kernel/set_view.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint32_t kMostAhead = 64;
+
+}  // namespace
+
+Prediction::Prediction(const Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies,
+                       Activations activations, Recording* recording)
+    : dispatcher_(dispatcher),
+      sites_(sites),
+      strategies_(strategies),
+      activations_(activations),
+      recording_(recording),
+      ahead_(kMostAhead) {}
+
+Result<ActiveSet> Prediction::active(SiteId site, const Pass& pass) {
+  if (sites_[site].given) {
+    TIERD_CHECK(pass.given != nullptr);
+    return *pass.given;
+  }
+  if (recording_ != nullptr && waits_for_input(site)) return recording_->predicted(site);
+  if (sites_[site].chosen()) return chosen(sites_[site], pass);
+  return predicted(site, pass);
+}
+
+// A line for each row of the pass.
+const float* Prediction::lines(const Pass& pass, const ActivationPlace& place) const {
+  const std::span<const std::byte> bytes =
+      dispatcher_.view({activations_.agent, activations_.pool, place.offset,
+                        static_cast<uint32_t>(uint64_t{pass.rows} * place.stride * sizeof(float))});
+  return reinterpret_cast<const float*>(bytes.data());
+}
+
+const float* Prediction::input_of(SiteId s, const Pass& pass) {
+  const Site& site = sites_[s];
+  TIERD_CHECK(site.input.there());
+  const float* x = lines(pass, site.input);
+  if (site.input.stride == site.n_in || pass.rows == 1) return x;
+  x_.resize(uint64_t{pass.rows} * site.n_in);
+  for (uint32_t r = 0; r < pass.rows; ++r) {
+    std::copy_n(x + uint64_t{r} * site.input.stride, site.n_in, x_.begin() + uint64_t{r} * site.n_in);
+  }
+  return x_.data();
+}
+
+// The rows as a predictor sees them.
+tierd_rows_view Prediction::rows_of(SiteId site, const Pass& pass) {
+  tierd_rows_view rows{};
+  rows.size = sizeof rows;
+  rows.rows = pass.rows;
+  rows.seq = pass.sequences.data();
+  if (reads_x(site) && recording_ == nullptr) {
+    rows.dim = sites_[site].n_in;
+    rows.x = input_of(site, pass);
+  }
+  return rows;
+}
+
+// What the segment before has chosen, for each row.
+ActiveSet Prediction::chosen(const Site& site, const Pass& pass) {
+  TIERD_CHECK(site.choice.there());
+  const uint32_t words = mask_words(pass.rows);
+  const float* choice = lines(pass, site.choice);
+  row_masks_.assign(uint64_t{site.n} * words, 0);
+  for (uint32_t r = 0; r < pass.rows; ++r) {
+    for (uint32_t i = 0; i < site.n; ++i) {
+      if (choice[uint64_t{r} * site.choice.stride + i] != 0)
+        row_masks_[uint64_t{i} * words + r / 64] |= uint64_t{1} << r % 64;
+    }
+  }
+  std::vector<uint32_t> neurons;
+  std::vector<uint64_t> masks;
+  for (uint32_t i = 0; i < site.n; ++i) {
+    const std::span<const uint64_t> mask(&row_masks_[uint64_t{i} * words], words);
+    if (std::ranges::all_of(mask, [](uint64_t word) { return word == 0; })) continue;
+    neurons.push_back(i);
+    masks.insert(masks.end(), mask.begin(), mask.end());
+  }
+  if (pass.rows == 1) masks.clear();
+  return ActiveSet::of(std::move(neurons), std::move(masks));
+}
+
+// Asks the predictor, and tells who listens how long that took.
+template <class Ask>
+Status Prediction::timed(SiteId site, const char* what, Ask ask) {
+  if (observer() == nullptr) return ask();
+  const uint64_t begin = now_ns();
+  Status answer = ask();
+  observer()->predictor_asked(site, what, begin, now_ns());
+  return answer;
+}
+
+Result<ActiveSet> Prediction::predicted(SiteId s, const Pass& pass) {
+  const Site& site = sites_[s];
+  auto& predictor = strategies_.predictor;
+  neurons_.resize(site.n);
+  const tierd_rows_view rows = rows_of(s, pass);
+  tierd_set_out out{};
+  out.size = sizeof out;
+  out.cap = site.n;
+  out.idx = neurons_.data();
+  if (pass.rows > 1) {
+    row_masks_.assign(uint64_t{site.n} * mask_words(pass.rows), ~uint64_t{0});
+    out.row_mask = row_masks_.data();
+  }
+  TIERD_TRY(timed(s, "predict",
+                  [&] { return predictor.call(&tierd_predictor_1::predict, "predict", s, &rows, &out); }));
+  if (out.all != 0) return ActiveSet::all(site.n);
+  if (out.n > site.n) return predictor.fault("predict", fmt::format("{} of {} neurons", out.n, site.n));
+  neurons_.resize(out.n);
+  if (const Status checked = check_neurons(neurons_, site.n); !checked.ok()) {
+    return predictor.fault("predict", checked.error().detail);
+  }
+  if (pass.rows <= 1) return ActiveSet::of(neurons_);
+  row_masks_.resize(uint64_t{out.n} * mask_words(pass.rows));
+  if (trim_row_masks(row_masks_, pass.rows)) return ActiveSet::of(neurons_);
+  return ActiveSet::of(neurons_, row_masks_);
+}
+
+Status Prediction::tell(SiteId site, const Pass& pass, const ActiveSet& active, const ActiveSet* measured) {
+  const bool chosen = sites_[site].chosen();
+  const tierd_set_view predicted =
+      set_view(site, active, pass.rows, chosen ? TIERD_SET_GIVEN : TIERD_SET_PREDICTED);
+  tierd_set_view truth = set_view(site, measured != nullptr ? *measured : active, pass.rows, TIERD_SET_TRUE);
+  truth.known = chosen || active.is_all() ? TIERD_KNOWN_ALL
+                : measured != nullptr     ? TIERD_KNOWN_SAMPLED
+                                          : TIERD_KNOWN_COMPUTED;
+  return timed(site, "observe", [&] {
+    return strategies_.predictor.call_if(&tierd_predictor_1::observe, "observe", &predicted, &truth);
+  });
+}
+
+Result<std::span<const tierd_ahead>> Prediction::ahead(SiteId site, const Pass& pass) {
+  std::span<const tierd_ahead> wishes;
+  if (strategies_.predictor.table.look_ahead == nullptr) return wishes;
+  if (recording_ != nullptr && reads_x(site)) {
+    wishes = recording_->ahead(site);
+  } else {
+    TIERD_ASSIGN(wishes, ask_ahead(site, pass));
+  }
+  if (observer() != nullptr && reads_x(site) && !wishes.empty()) observer()->looked_ahead(site, wishes);
+  return wishes;
+}
+
+Result<std::span<const tierd_ahead>> Prediction::ask_ahead(SiteId site, const Pass& pass) {
+  auto& predictor = strategies_.predictor;
+  std::fill(ahead_.begin(), ahead_.end(), tierd_ahead{});
+  tierd_ahead_out out{kMostAhead, 0, ahead_.data()};
+  const tierd_rows_view rows = rows_of(site, pass);
+  TIERD_TRY(timed(site, "look_ahead", [&] {
+    return predictor.call(&tierd_predictor_1::look_ahead, "look_ahead", site, &rows, &out);
+  }));
+  if (out.n > kMostAhead) {
+    return predictor.fault("look_ahead", fmt::format("{} wishes where {} have room", out.n, kMostAhead));
+  }
+  const std::span<const tierd_ahead> wishes(ahead_.data(), out.n);
+  for (const tierd_ahead& wish : wishes) {
+    if (const Status sound = check_wish(wish, site, sites_); !sound.ok())
+      return predictor.fault("look_ahead", sound.error().detail);
+  }
+  return wishes;
+}
+
+}  // namespace tierd

@@ -1,0 +1,70 @@
+// Who is active in a pass, and who will be in later ones: asked of the predictor, read from what the segment
+// before has chosen, or, in a run without weights, remembered. The predictor's answers are checked here.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/kernel/active_set.h"
+#include "core/kernel/dispatcher.h"
+#include "core/kernel/observer.h"
+#include "core/kernel/recording.h"
+#include "core/kernel/site.h"
+#include "core/kernel/strategies.h"
+
+namespace tierd {
+
+class Prediction {
+ public:
+  // `activations`: the agent and the pool where inputs and choices lie. `recording`: of a run without
+  // weights, or NULL. Everything referred to outlives this.
+  struct Activations {
+    uint16_t agent = 0;
+    uint16_t pool = 0;
+  };
+  Prediction(const Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies,
+             Activations activations, Recording* recording);
+
+  // Whether a pass must wait for the segment before, to look at what it leaves.
+  bool waits_for_input(SiteId site) const { return reads_x(site) || sites_[site].chosen(); }
+
+  // The active set of a pass. Error: plugin_fault.
+  Result<ActiveSet> active(SiteId site, const Pass& pass);
+
+  // What later sites will want, nearest first; lives until the next call. Error: plugin_fault.
+  Result<std::span<const tierd_ahead>> ahead(SiteId site, const Pass& pass);
+
+  // What was predicted, and what of it was true; `measured` NULL: nothing but `active` is known. Error:
+  // plugin_fault.
+  Status tell(SiteId site, const Pass& pass, const ActiveSet& active, const ActiveSet* measured);
+
+  // [rows x n_in], what the site computes from, where the segment before has left it; lives until the next
+  // call.
+  const float* input_of(SiteId site, const Pass& pass);
+
+ private:
+  bool reads_x(SiteId site) const { return !strategies_.reads_x.empty() && strategies_.reads_x[site] != 0; }
+  ActiveSet chosen(const Site& site, const Pass& pass);
+  Result<ActiveSet> predicted(SiteId site, const Pass& pass);
+  Result<std::span<const tierd_ahead>> ask_ahead(SiteId site, const Pass& pass);
+  tierd_rows_view rows_of(SiteId site, const Pass& pass);
+  const float* lines(const Pass& pass, const ActivationPlace& place) const;
+  template <class Ask>
+  Status timed(SiteId site, const char* what, Ask ask);
+  KernelObserver* observer() const { return dispatcher_.observer(); }
+
+  const Dispatcher& dispatcher_;
+  const std::vector<Site>& sites_;
+  Strategies& strategies_;
+  Activations activations_;
+  Recording* recording_;
+  // Of one function each, kept for their memory.
+  std::vector<uint32_t> neurons_;
+  std::vector<uint64_t> row_masks_;  // of an answer
+  std::vector<tierd_ahead> ahead_;
+  std::vector<float> x_;
+};
+
+}  // namespace tierd
