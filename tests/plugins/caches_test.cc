@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/base/random.h"
@@ -287,6 +288,29 @@ TEST_F(CacheContextLfuOfATask, CountsAreNeverForgotten) {
   begin(1);
   EXPECT_EQ(admit(cache_, 1, {2}, 0).verdicts, (std::vector<uint8_t>{kBypass}));
 }
+
+class CacheContextLfuThatFades : public CacheContextLfu, public testing::WithParamInterface<double> {
+ protected:
+  CacheContextLfuThatFades() : CacheContextLfu({{"fade", GetParam(), "test"}}) {}
+};
+// A fourth pass wants 2, used three passes ago, where 0 and 1 were used in each of the three.
+TEST_P(CacheContextLfuThatFades, WhatWasUsedLongAgoWeighsLess) {
+  const double fade = GetParam();
+  const double of_here = fade + fade * fade + fade * fade * fade;
+  const double of_comer = fade * fade * fade + 1;
+  use_some();
+  const Admitted answer = admit(cache_, 1, {2}, 0);
+  EXPECT_EQ(answer.verdicts, (std::vector<uint8_t>{of_comer > of_here ? kKeep : kBypass}));
+  // 3 was used in the second and in the last of nine passes.
+  land({3});
+  for (int pass = 0; pass < 5; ++pass) touch({5});
+  touch({3});
+  const double of_old = of_here * std::pow(fade, 6);
+  const double of_recent = fade + std::pow(fade, 8);
+  EXPECT_EQ(admit(cache_, 1, {5}, 0).victims, (std::vector<uint32_t>{of_old > of_recent ? 3u : 0u}));
+}
+INSTANTIATE_TEST_SUITE_P(Shares, CacheContextLfuThatFades, testing::Values(0.0, 0.5, 0.7, 0.9, 0.99, 1.0),
+                         [](const auto& test) { return std::to_string(std::lround(test.param * 100)); });
 
 TEST_F(CacheContextLfu, ASmallerTierDropsTheLeastUsed) {
   const std::vector<uint32_t> whole = share(cache_, kUntied, 3400);

@@ -4,8 +4,12 @@
 // count, the one leaves that was used longest ago; of those, the lowest number.
 //
 // What is read ahead keeps to the same rule, as if it were used now, but counts nothing before it is used.
+//
+// Counts may fade, so that what was used a moment ago weighs more than what was used long ago: between the
+// paper's rule (1) and least recently used (0) lies what D. Lee et al. call LRFU (2001).
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -19,6 +23,10 @@ constexpr tierd_param kParams[] = {
     tierd::text("counts", "context", "context|task",
                 "context: counts begin anew with a sequence that begins while no other goes on, and go on "
                 "through one that joins others; task: they are never forgotten (the paper compares both)"),
+    tierd::number(
+        "fade", "1", 0, 1,
+        "what is left of a count when the operator is used the next time: 1, all of it, as in the paper; "
+        "0.7 forgets half in two tokens; 0 keeps what was used last"),
     tierd::text("split", "even", "even|small-first",
                 "of the budget: even, each operator keeps the same share of its neurons, as in the paper; "
                 "small-first: whole operators of small channels before others, whose reads cost a disk less "
@@ -31,16 +39,17 @@ class ContextLfu {
       : host_(host),
         by_context_(std::strcmp(host.text("counts"), "context") == 0),
         small_first_(std::strcmp(host.text("split"), "small-first") == 0),
+        left_(left_of(host.number("fade"))),
         sites_(host.n_sites()) {
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
       const uint32_t n = host.site(s).n;
-      sites_[s] = {std::vector<uint32_t>(n), std::vector<uint32_t>(n), std::vector<uint8_t>(n), 0};
+      sites_[s] = {std::vector<float>(n), std::vector<uint32_t>(n), std::vector<uint8_t>(n), 0};
     }
   }
 
   void begin_sequence(uint64_t sequence) {
     if (by_context_ && live_.empty()) {
-      for (Site& site : sites_) std::fill(site.uses.begin(), site.uses.end(), 0u);
+      for (Site& site : sites_) std::fill(site.uses.begin(), site.uses.end(), 0.0F);
     }
     live_.insert(sequence);
   }
@@ -61,7 +70,7 @@ class ContextLfu {
       const auto here = static_cast<uint32_t>(std::count(sites_[s].here.begin(), sites_[s].here.end(), 1));
       if (here <= max_slots[s]) continue;
       const uint32_t room = victims.cap - victims.n;
-      for (const Leaver& leaver : first_to_leave(s, std::min(here - max_slots[s], room), UINT32_MAX))
+      for (const Leaver& leaver : first_to_leave(s, std::min(here - max_slots[s], room), kAnyUses))
         victims.item[victims.n++] = {s, leaver.neuron};
     }
   }
@@ -97,50 +106,70 @@ class ContextLfu {
     ++site.now;
     for (uint32_t i = 0; i < used.n; ++i) {
       const uint32_t neuron = used.idx == nullptr ? i : used.idx[i];
-      ++site.uses[neuron];
+      site.uses[neuron] = uses_at(site, neuron, site.now) + 1;
       site.last[neuron] = site.now;
     }
   }
 
  private:
+  static constexpr float kAnyUses = std::numeric_limits<float>::infinity();
+
   struct Site {
-    std::vector<uint32_t> uses;  // [n] in the present context
+    std::vector<float> uses;     // [n] in the present context, as they were when it was used last
     std::vector<uint32_t> last;  // [n] the pass that used it last; 0: none
     std::vector<uint8_t> here;   // [n] whether
     uint32_t now = 0;            // passes so far
   };
   struct Comer {
-    uint32_t uses;   // this one included
+    float uses;      // this one included
     uint32_t place;  // among the missing
     bool operator<(const Comer& other) const {
       return uses != other.uses ? uses > other.uses : place < other.place;
     }
   };
   struct Leaver {
-    uint32_t uses, last;
+    float uses;
+    uint32_t last;
     uint32_t neuron;
     bool operator<(const Leaver& other) const {
       return std::tie(uses, last, neuron) < std::tie(other.uses, other.last, other.neuron);
     }
   };
 
+  // [passes] what is left of a count after so many, until nothing is that could matter; empty: all.
+  static std::vector<float> left_of(double fade) {
+    constexpr double kNothing = 1e-7;
+    constexpr size_t kMostPasses = 1u << 16;
+    std::vector<float> left;
+    if (fade == 1) return left;
+    for (double now = 1; now > kNothing && left.size() < kMostPasses; now *= fade)
+      left.push_back(static_cast<float>(now));
+    return left;
+  }
+  float uses_at(const Site& site, uint32_t neuron, uint32_t pass) const {
+    if (left_.empty()) return site.uses[neuron];
+    const uint32_t passes = pass - site.last[neuron];
+    return passes < left_.size() ? site.uses[neuron] * left_[passes] : 0.0F;
+  }
+
   const std::vector<Comer>& most_used_first(const tierd_set_view& missing) {
     const Site& site = sites_[missing.site];
     comers_.clear();
     for (uint32_t i = 0; i < missing.n; ++i)
-      comers_.push_back({site.uses[missing.idx == nullptr ? i : missing.idx[i]] + 1, i});
+      comers_.push_back({uses_at(site, missing.idx == nullptr ? i : missing.idx[i], site.now + 1) + 1, i});
     std::sort(comers_.begin(), comers_.end());
     return comers_;
   }
 
   // Of those that are here, may go and were used less than `below` times, the first `most` in the order in
   // which they leave. Only these are put in order, whatever else is here.
-  const std::vector<Leaver>& first_to_leave(uint32_t s, uint32_t most, uint32_t below) {
+  const std::vector<Leaver>& first_to_leave(uint32_t s, uint32_t most, float below) {
     const Site& site = sites_[s];
     leavers_.clear();
     for (uint32_t neuron = 0; neuron < site.here.size(); ++neuron) {
-      if (site.here[neuron] != 0 && site.uses[neuron] < below && host_.evictable(s, neuron))
-        leavers_.push_back({site.uses[neuron], site.last[neuron], neuron});
+      if (site.here[neuron] == 0) continue;
+      const float uses = uses_at(site, neuron, site.now + 1);
+      if (uses < below && host_.evictable(s, neuron)) leavers_.push_back({uses, site.last[neuron], neuron});
     }
     if (most < leavers_.size()) {
       std::nth_element(leavers_.begin(), leavers_.begin() + most, leavers_.end());
@@ -153,6 +182,7 @@ class ContextLfu {
   tierd::Host host_;
   bool by_context_;
   bool small_first_;
+  std::vector<float> left_;
   std::vector<Site> sites_;
   std::set<uint64_t> live_;  // sequences
   // Of one call, kept for their memory.
