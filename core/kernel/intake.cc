@@ -1,7 +1,6 @@
 #include "core/kernel/intake.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "core/base/check.h"
@@ -10,7 +9,7 @@ namespace tierd {
 namespace {
 
 // Blocks that look-ahead leaves free: one, so that a demand never waits for the compute of a later site, nor
-// of a later run (see order_by_runs); where there are many, some more, so that it reads one while it computes
+// of a later run (see RunOrder); where there are many, some more, so that it reads one while it computes
 // another.
 uint32_t left_to_demand(uint32_t blocks) {
   return std::clamp(blocks / 8, 1u, 4u);
@@ -42,7 +41,8 @@ Intake::Intake(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategie
       admission_(sites, strategies, options_.unit, residency, counters, dispatcher, friends_),
       reads_(dispatcher, sites, residency, options_.reads, *this),
       demand_blocks_(left_to_demand(reads_.staging().blocks())),
-      wishes_(sites) {
+      wishes_(sites),
+      run_order_(sites) {
   uint32_t most = 0;
   for (SiteId site = 0; site < sites.size(); ++site) {
     TIERD_CHECK(together(sites[site]) <= reads_.most_in_block(site) &&
@@ -152,36 +152,8 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
     }
   }
   TIERD_TRY(admission_.admit(site, missing_, Priority::demand, demand.bypass, plan_));
-  if (is_summed(sites_[site].axis)) order_by_runs(site, plan_);
+  if (is_summed(sites_[site].axis)) run_order_.sort(site, plan_);
   return {};
-}
-
-// Runs are computed in their order, each when it is whole. What a run lets stream by is one read into one
-// block, whatever is kept between (a read takes whole runs), and reads start in this order, so that no pass
-// waits for ever. Let r be the first run of which something is missing. If all of it was asked for, it will
-// land. If not, the plan goes on with r, the reads of the plan so far brought earlier runs alone, and those
-// were handed out: their blocks come back. Whatever else holds blocks was read ahead, for this site or a
-// later one, which leaves a block to the demand at any time. What is kept needs no block, and may come
-// earlier: with a neuron of which it is the closest friend.
-void Intake::order_by_runs(SiteId site, Plan& plan) {
-  const uint32_t of_run = partial_neurons(sites_[site].axis);
-  std::sort(plan.neurons.begin(), plan.neurons.end(), [of_run](const Planned& a, const Planned& b) {
-    return std::tuple(a.neuron / of_run, a.keep, a.neuron) < std::tuple(b.neuron / of_run, b.keep, b.neuron);
-  });
-  if (!friends_.has(site)) return;
-  for (const Planned& planned : plan.neurons) planned_[planned.neuron] = planned.keep ? 1 : 0;
-  ordered_.clear();
-  for (const Planned& planned : plan.neurons) {
-    if (!planned.keep) {
-      ordered_.push_back(planned);
-      continue;
-    }
-    if (planned_[planned.neuron] == 0) continue;  // it came earlier
-    for (const uint32_t neuron : {planned.neuron, sites_[site].friends[planned.neuron]}) {
-      if (std::exchange(planned_[neuron], uint8_t{0}) != 0) ordered_.push_back({neuron, true});
-    }
-  }
-  plan.neurons.swap(ordered_);
 }
 
 void Intake::fetch() {
@@ -323,7 +295,7 @@ Status Intake::wish(std::span<const Wished> wanted, uint32_t step, bool bypass) 
       for (auto& [other, plan] : wish.parts) admission_.drop(other, plan);
       return admitted;
     }
-    if (is_summed(sites_[site].axis)) order_by_runs(site, part.plan);
+    if (is_summed(sites_[site].axis)) run_order_.sort(site, part.plan);
     if (!part.plan.done()) wish.parts.push_back(std::move(part));
   }
   if (!wish.parts.empty()) wishes_.all().push_back(std::move(wish));

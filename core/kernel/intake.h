@@ -19,6 +19,7 @@
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/reads.h"
 #include "core/kernel/residency.h"
+#include "core/kernel/run_order.h"
 #include "core/kernel/site.h"
 #include "core/kernel/strategies.h"
 #include "core/kernel/task.h"
@@ -114,7 +115,6 @@ class Intake : private CompletionSink {
   void post(Fetch& fetch);
   void bring_friends(Fetch& fetch);
   bool leave_friends(Fetch& fetch);
-  void order_by_runs(SiteId site, Plan& plan);
   void hand_out_runs(std::vector<Unit>& units);
   void note_places(const Fetch& fetch);
   void give_up(Fetch& fetch);
@@ -138,6 +138,7 @@ class Intake : private CompletionSink {
   Reads reads_;
   uint32_t demand_blocks_;
   Wishes wishes_;
+  RunOrder run_order_;
 
   // The present pass.
   bool in_pass_ = false;
@@ -164,7 +165,6 @@ class Intake : private CompletionSink {
   std::vector<uint8_t> planned_;  // likewise
   std::vector<uint32_t> missing_;
   std::vector<uint32_t> present_;  // of those that are wished for
-  std::vector<Planned> ordered_;
   std::vector<uint32_t> invited_;
   Plan guests_;
 
