@@ -40,7 +40,7 @@ TEST_F(ActiveFlowCli, LeavingNothingOutIsLossless) {
 // What is read ahead, in how large pieces, and what stays, changes no token.
 TEST_F(ActiveFlowCli, NeitherGroupsNorCachesChangeTheText) {
   const json flow = generated("activeflow");
-  for (const char* other : {"n0", "n1", "n2", "n4", "n8", "no-cache", "task-cache"})
+  for (const char* other : {"n0", "n1", "n2", "n4", "n8", "no-cache", "task-cache", "fading-cache"})
     EXPECT_EQ(generated(std::string("ablation/activeflow-") + other)["text"], flow["text"]) << other;
 }
 
