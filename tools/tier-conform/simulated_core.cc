@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <numeric>
 
 #include "core/layout/row_group.h"
@@ -46,6 +47,22 @@ std::vector<Site> draw_sites(uint32_t world, Random& random) {
       add(20'000, 64);
       add(2, 1u << 20);
       return sites;
+    case 4: {  // operators in channels, those of two layers side by side
+      constexpr std::array kOperators = {"qkv", "o", "up", "down"};
+      for (uint16_t layer = 0; layer < 5; ++layer) {
+        for (uint16_t op = 0; op < kOperators.size(); ++op) {
+          add(op == 3 ? 48 : 24, 128);
+          Site& site = sites.back();
+          site.name = fmt::format("layers.{}.{}", layer, kOperators[op]);
+          site.axis = Axis::channel;
+          site.n_in = site.n;
+          site.layer = layer;
+          site.op_group = op;
+          site.layer_group = layer / 2;
+        }
+      }
+      return sites;
+    }
     default:
       break;
   }

@@ -56,7 +56,7 @@ class Guarded {
   }
 
  private:
-  static constexpr size_t kGuard = 16;
+  static constexpr size_t kGuard = 64;  // more than any world has sites
   static constexpr unsigned char kMark = 0xa5;
   std::vector<T> values_;
   size_t n_;
