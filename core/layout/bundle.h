@@ -22,9 +22,9 @@ constexpr bool is_summed(Axis axis) {
 // What the pieces of a bundle begin at multiples of, as spans do.
 inline constexpr uint64_t kPieceAlignment = 64;
 
-// Row i of gate (where there is one), row i of up and column i of down, each `cols` values in plain order,
-// one after the other, each padded to a multiple of 64 bytes: what an arena slot holds, and what one read
-// brings (LLM in a flash, 3.2: row-column bundling).
+// Row i of gate (where there is one) and row i of up, in plain order, and column i of down (column.h), each
+// of `cols` values, one after the other, each padded to a multiple of 64 bytes: what an arena slot holds, and
+// what one read brings (LLM in a flash, 3.2: row-column bundling).
 struct Bundle {
   Encoding encoding = Encoding::f32;
   uint32_t cols = 0;
@@ -36,16 +36,6 @@ struct Bundle {
   uint64_t up_offset() const { return gated ? piece_bytes() : 0; }
   uint64_t down_offset() const { return up_offset() + piece_bytes(); }
   uint64_t bytes() const { return down_offset() + piece_bytes(); }
-};
-
-// Column j of operators that share an input, as wide as they are together: what an arena slot holds of axis
-// channel. Encodings in blocks have them along the column; values that are missing in the last one are zero.
-struct Column {
-  Encoding encoding = Encoding::f32;
-  uint32_t rows = 0;
-
-  uint32_t values() const { return align_up(rows, block_values(encoding)); }
-  uint64_t bytes() const { return align_up(encoded_bytes(encoding, values()), kPieceAlignment); }
 };
 
 // Neurons whose sums are added up before they are added to the result, by their number: the order of

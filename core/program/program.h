@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/layout/bundle.h"
+#include "core/layout/column.h"
 #include "core/layout/encoding.h"
 #include "core/layout/expert.h"
 #include "core/program/activation.h"

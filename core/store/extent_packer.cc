@@ -8,6 +8,7 @@
 #include "core/base/check.h"
 #include "core/base/checksum.h"
 #include "core/layout/codec.h"
+#include "core/layout/column.h"
 #include "core/layout/row_group.h"
 #include "core/store/column_source.h"
 
@@ -152,8 +153,8 @@ Status ExtentPacker::pack_columns(const StoredSite& site, std::span<const SitePa
     row += tensor.rows;
   }
   for (size_t i = 0; i < columns.size(); ++i) {
-    encode(site.encoding, std::span(values).subspan(i * apart, apart),
-           out.subspan(i * stride, encoded_bytes(site.encoding, apart)));
+    encode_column(site.encoding, std::span(values).subspan(i * apart, apart),
+                  out.subspan(i * stride, encoded_bytes(site.encoding, apart)));
   }
   return {};
 }

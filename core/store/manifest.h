@@ -13,6 +13,7 @@
 #include "core/base/align.h"
 #include "core/base/result.h"
 #include "core/layout/bundle.h"
+#include "core/layout/column.h"
 #include "core/layout/encoding.h"
 #include "core/layout/expert.h"
 #include "core/layout/row_group.h"
@@ -22,7 +23,7 @@
 
 namespace tierd {
 
-inline constexpr uint32_t kStoreFormat = 6;
+inline constexpr uint32_t kStoreFormat = 7;
 inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kDataFile = "weights.bin";
 inline constexpr std::string_view kChecksumFile = "checksums.bin";
@@ -182,7 +183,7 @@ struct StoredSite {
       case Axis::neuron:
         return uint64_t{neurons} * bundle().pieces() * bundle().row_bytes();
       case Axis::channel:
-        return uint64_t{neurons} * encoded_bytes(encoding, column().values());
+        return uint64_t{neurons} * column().encoded();
       case Axis::expert:
         return neurons * expert().tensor_bytes();
     }

@@ -225,13 +225,12 @@ void columns(benchmark::State& state, const ComputeKernels& kernels, Encoding e,
       const auto run_at = [&](size_t r) {
         return std::span(active).subspan(runs[r], r + 1 < runs.size() ? runs[r + 1] - runs[r] : 0);
       };
-      const auto of_run = run_at(run);
+      const ColumnRun of_run = {e, kCols, run_at(run), run_at(run + 1)};
       const uint32_t first = thread * share, last = first + share;
       if (int8) {
-        kernels.add_weighted_int8(e, {of_run, run_at(run + 1)}, first, last, factors.data(), 0, 1, y.data(),
-                                  0, nullptr);
+        kernels.add_weighted_int8(of_run, first, last, factors.data(), 0, 1, y.data(), 0, nullptr);
       } else {
-        kernels.add_weighted(e, of_run, first, last, factors.data(), 0, 1, y.data(), 0);
+        kernels.add_weighted(of_run, first, last, factors.data(), 0, 1, y.data(), 0);
       }
     }
   });

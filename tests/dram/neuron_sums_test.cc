@@ -9,6 +9,7 @@
 #include "core/base/align.h"
 #include "core/base/random.h"
 #include "core/layout/codec.h"
+#include "core/layout/column.h"
 #include "tiers/dram/executor.h"
 
 namespace tierd {
@@ -30,8 +31,9 @@ struct Ffn {
     memory.resize(kNeurons * stride() / sizeof(Line));
     for (uint32_t neuron = 0; neuron < kNeurons; ++neuron) {
       std::byte* at = bytes() + place(neuron) * kSpanUnit;
-      for (const uint64_t offset : {uint64_t{0}, bundle.up_offset(), bundle.down_offset()})
+      for (const uint64_t offset : {uint64_t{0}, bundle.up_offset()})
         encode(e, values(kWidth), {at + offset, bundle.row_bytes()});
+      encode_column(e, values(kWidth), {at + bundle.down_offset(), bundle.row_bytes()});
     }
     gate_bias = values(kNeurons);
     up_bias = values(kNeurons);
@@ -44,7 +46,8 @@ struct Ffn {
   }
   std::vector<float> weights(uint32_t neuron, uint64_t offset) {
     std::vector<float> row(kWidth);
-    decode(bundle.encoding, {bytes() + place(neuron) * kSpanUnit + offset, bundle.row_bytes()}, row);
+    const auto decode_one = offset == bundle.down_offset() ? decode_column : decode;
+    decode_one(bundle.encoding, {bytes() + place(neuron) * kSpanUnit + offset, bundle.row_bytes()}, row);
     return row;
   }
 

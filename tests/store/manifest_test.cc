@@ -364,8 +364,8 @@ TEST(Manifest, HostileOnesAreRefused) {
   expect_refused(
       a_plan(),
       {
-          {"format of the future", [](json& m) { m["format"] = 7; }, "format: is 7", Code::unsupported},
-          {"format of the past", [](json& m) { m["format"] = 4; }, "format: is 4", Code::unsupported},
+          {"format of the future", [](json& m) { m["format"] = 8; }, "format: is 8", Code::unsupported},
+          {"format of the past", [](json& m) { m["format"] = 6; }, "format: is 6", Code::unsupported},
           {"format as text", [](json& m) { m["format"] = "1"; }, "format: is \"1\""},
           {"no format", [](json& m) { m.erase("format"); }, "format: is missing"},
           {"unknown layout", [](json& m) { m["layout"] = "spiral"; }, "spiral", Code::unsupported},

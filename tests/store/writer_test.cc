@@ -49,7 +49,8 @@ void expect_same_bundles(const TensorSource& source, const Manifest& manifest, c
       const Extent& extent = manifest.extents[e];
       const uint64_t at_piece = extent.offset + (site.pieces > 1 ? 0 : part * bundle.piece_bytes());
       std::vector<float> found(site.n_in);
-      decode(site.encoding, data.subspan(at_piece, bundle.row_bytes()), found);
+      const auto decode_one = column ? decode_column : decode;
+      decode_one(site.encoding, data.subspan(at_piece, bundle.row_bytes()), found);
       std::vector<float> expected(site.n_in);
       for (uint32_t k = 0; k < site.n_in; ++k) {
         const uint64_t at = column ? uint64_t{k} * site.neurons + i : uint64_t{i} * site.n_in + k;
@@ -77,8 +78,7 @@ void expect_same_columns(const TensorSource& source, const Manifest& manifest, c
   for (uint32_t i = 0; i < site.neurons; ++i) {
     const Extent& extent = manifest.extents[site.extent_of(i, 0)];
     std::vector<std::byte> expected(extent.bytes);
-    encode(site.encoding, columns[i],
-           std::span(expected).first(encoded_bytes(site.encoding, column.values())));
+    encode_column(site.encoding, columns[i], std::span(expected).first(column.encoded()));
     ASSERT_TRUE(std::ranges::equal(data.subspan(extent.offset, extent.bytes), expected))
         << site.name << " channel " << i;
   }

@@ -1,25 +1,21 @@
-// Axis `channel` with int8: the columns of a run, by strips of blocks of outputs. Private to tiers/compute;
-// the order of reduction stands in kernels.h.
+// Axis `channel` with int8: the columns of a run, strip by strip (core/layout/column.h). Private to
+// tiers/compute; the order of reduction stands in kernels.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
-#include "core/layout/bundle.h"
+#include "core/layout/column.h"
 #include "core/layout/encoding.h"
 
 namespace tierd {
 
-inline constexpr uint32_t kStripBlocks = 16;
 inline constexpr uint32_t kColumnsInWord = 4;
-// Tokens that share a read of the columns.
-inline constexpr uint32_t kColumnTokens = 4;
+// Tokens that share a read of the columns: their sums fit into the registers.
+inline constexpr uint32_t kColumnTokens = 2;
 // A block whose greatest factor is below this counts as zero: its reciprocal would not be finite.
 inline constexpr float kLeastFactor = 0x1p-100f;
-
-// Where __builtin_prefetch puts what is wanted next. Few lines can be on their way into the first cache:
-// asking for those is no faster than to wait for them.
-inline constexpr int kSecondCache = 2;
 
 // What the columns of a run are multiplied with in the blocks of a strip, for one token.
 struct alignas(64) ColumnFactors {
@@ -34,34 +30,62 @@ constexpr int32_t column_offset(Encoding e) {
   return e == Encoding::q4_0 ? 8 : 128;
 }
 
-// A strip of `blocks` blocks of `words` x 4 columns, each beginning at columns[i]:
+// The same bytes of each of some columns, asked for a line at a time while others are computed: columns lie
+// apart, and a processor foresees only what is read in order.
+class ColumnsAhead {
+ public:
+  ColumnsAhead(std::span<const std::byte* const> columns, uint64_t begin, uint64_t end)
+      : column_(columns.data()), last_(column_ + columns.size()), begin_(begin), end_(end), at_(begin) {}
+
+  uint64_t lines() const {
+    return static_cast<uint64_t>(last_ - column_) * ((end_ - begin_ + kLine - 1) / kLine);
+  }
+  void ask(uint32_t lines) {
+    // Few lines can be on their way into the first cache: asking for those is no faster than to wait for
+    // them.
+    constexpr int kSecondCache = 2;
+    for (; lines != 0 && column_ != last_; --lines) {
+      __builtin_prefetch(*column_ + at_, 0, kSecondCache);
+      at_ += kLine;
+      if (at_ < end_) continue;
+      at_ = begin_;
+      ++column_;
+    }
+  }
+
+ private:
+  static constexpr uint64_t kLine = 64;
+  const std::byte* const* column_;
+  const std::byte* const* last_;
+  uint64_t begin_;
+  uint64_t end_;
+  uint64_t at_;
+};
+
+// `blocks` blocks of a strip of `words` x 4 columns, whose values lie at columns[i]:
 // y[t*ldy + c] = fma(scale, float(start + sum of factor * stored weight), y[t*ldy + c]) for `tokens` of at
 // most kColumnTokens.
 struct ColumnStrip {
   const uint8_t* const* columns;
-  const uint8_t* const* ahead;  // as many, where bytes will be wanted next; or null
   uint32_t words;
   uint32_t blocks;
   const ColumnFactors* factors;  // [tokens]
   uint32_t tokens;
   float* y;
   size_t ldy;
+  ColumnsAhead* ahead;  // or null
+  uint32_t lines;       // to ask for meanwhile
 };
 
 #if defined(__x86_64__)
-// Each set has: add_strip, and load_scales, which stores the scales (f32) of 16 blocks that lie one after the
-// other.
 namespace avx2 {
 struct Columns {
   static void add_strip(Encoding e, const ColumnStrip& strip);
-  static void load_scales(Encoding e, const uint8_t* blocks, float* scales);
 };
 }  // namespace avx2
 namespace avx512_vnni {
 struct Columns {
-  static bool supported();  // its byte permutation is younger than VNNI
   static void add_strip(Encoding e, const ColumnStrip& strip);
-  static void load_scales(Encoding e, const uint8_t* blocks, float* scales);
 };
 }  // namespace avx512_vnni
 #endif

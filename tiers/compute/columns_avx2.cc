@@ -38,7 +38,7 @@ TIERD_AVX2_INLINE void add_words(__m256i words, __m256i (&sum)[2]) {
 TIERD_AVX2_INLINE void dot_q4_0(const ColumnStrip& strip, const ColumnFactors& factors, uint32_t b,
                                 __m256i (&sum)[2][2]) {
   const __m256i nibble = _mm256_set1_epi8(15);
-  const size_t at = size_t{b} * block_bytes(Encoding::q4_0) + 2;
+  const size_t at = size_t{b} * quant_bytes(Encoding::q4_0);
   const uint32_t pairs = 2 * strip.words;
   for (uint32_t first = 0; first < pairs; first += kPairsIn16Bits) {
     __m256i low = _mm256_setzero_si256(), high = low;
@@ -60,7 +60,7 @@ TIERD_AVX2_INLINE void dot_q4_0(const ColumnStrip& strip, const ColumnFactors& f
 
 TIERD_AVX2_INLINE void dot_q8_0(const ColumnStrip& strip, const ColumnFactors& factors, uint32_t b,
                                 __m256i (&sum)[2][2]) {
-  const size_t at = size_t{b} * block_bytes(Encoding::q8_0) + 2;
+  const size_t at = size_t{b} * quant_bytes(Encoding::q8_0);
   for (uint32_t p = 0; p < 2 * strip.words; ++p) {
     int8_t two[2];
     std::memcpy(two, reinterpret_cast<const int8_t*>(&factors.words[p / 2][b]) + p % 2 * sizeof two,
@@ -77,36 +77,13 @@ TIERD_AVX2_INLINE void dot_q8_0(const ColumnStrip& strip, const ColumnFactors& f
   }
 }
 
-// One line of some of the columns that are wanted next, by turns.
-void fetch_ahead(const ColumnStrip& strip, uint32_t block, size_t bytes) {
-  constexpr size_t kLine = 64;
-  for (uint32_t i = 0; i < strip.words * kColumnsInWord; ++i) {
-    const size_t at = (block + i) % kStripBlocks * kLine;
-    if (at < bytes) __builtin_prefetch(strip.ahead[i] + at, 0, kSecondCache);
-  }
-}
-
 }  // namespace
-
-TIERD_AVX2 void Columns::load_scales(Encoding e, const uint8_t* blocks, float* scales) {
-  const auto bytes = static_cast<uint32_t>(block_bytes(e));
-  const auto half = [&](uint32_t b) {
-    int16_t value;
-    std::memcpy(&value, blocks + size_t{b} * bytes, sizeof value);
-    return value;
-  };
-  for (uint32_t b = 0; b < kStripBlocks; b += 8) {
-    const __m128i halves = _mm_setr_epi16(half(b), half(b + 1), half(b + 2), half(b + 3), half(b + 4),
-                                          half(b + 5), half(b + 6), half(b + 7));
-    _mm256_storeu_ps(scales + b, _mm256_cvtph_ps(halves));
-  }
-}
 
 TIERD_AVX2 void Columns::add_strip(Encoding e, const ColumnStrip& strip) {
   for (uint32_t t = 0; t < strip.tokens; ++t) {
     const ColumnFactors& factors = strip.factors[t];
     for (uint32_t b = 0; b < strip.blocks; ++b) {
-      if (t == 0 && strip.ahead != nullptr) fetch_ahead(strip, b, kStripBlocks * block_bytes(e));
+      if (t == 0 && strip.ahead != nullptr) strip.ahead->ask((strip.lines + strip.blocks - 1) / strip.blocks);
       __m256i sum[2][2];
       // Signed bytes are taken as they are, without the offset.
       const __m256i start = _mm256_set1_epi32(e == Encoding::q4_0 ? factors.start[b] : 0);

@@ -1,161 +1,140 @@
-// Columns of block encodings by int8 factors with AVX-512: the bytes of four columns are put side by side by
-// one permutation (VBMI), and one instruction (VNNI) multiplies 16 outputs of all four.
+// Columns of block encodings by int8 factors with AVX-512: 64 bytes of four columns are put side by side by
+// unpacking, so that one instruction (VNNI) multiplies 16 outputs of all four.
 #include "tiers/compute/columns.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#include <array>
-#include <cstring>
-
 #include "core/base/check.h"
 
-#define TIERD_VBMI \
-  __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx512vnni,avx512vbmi,fma,f16c")))
-#define TIERD_VBMI_INLINE TIERD_VBMI __attribute__((always_inline)) inline
+#define TIERD_VNNI __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx512vnni,fma,f16c")))
+#define TIERD_VNNI_INLINE TIERD_VNNI __attribute__((always_inline)) inline
 
 namespace tierd::avx512_vnni {
 namespace {
 
-constexpr uint32_t kHalf = 16;  // outputs of a vector
+constexpr uint32_t kPieces = 4;       // of 16 bytes in a vector
+constexpr uint32_t kPieceBytes = 16;  // the lanes that are unpacked
 
-// Byte 4 j + i from byte 16 i + j.
-constexpr std::array<uint8_t, 64> kSideBySide = [] {
-  std::array<uint8_t, 64> order{};
-  for (size_t j = 0; j < 16; ++j) {
-    for (size_t i = 0; i < 4; ++i) order[4 * j + i] = static_cast<uint8_t>(16 * i + j);
-  }
-  return order;
-}();
-
-// 16 bytes of each of four columns.
-TIERD_VBMI_INLINE __m512i side_by_side(const uint8_t* const* columns, size_t at, __m512i order) {
-  const auto load = [&](int i) TIERD_VBMI {
-    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(columns[i] + at));
-  };
-  __m512i all = _mm512_castsi128_si512(load(0));
-  all = _mm512_inserti32x4(all, load(1), 1);
-  all = _mm512_inserti32x4(all, load(2), 2);
-  all = _mm512_inserti32x4(all, load(3), 3);
-  return _mm512_permutexvar_epi8(order, all);
-}
-
-// The two halves of a block, as unsigned bytes.
+// Pieces of a block: of q8_0 a half, of q4_0 both, as the low and the high bits.
 template <Encoding E>
-TIERD_VBMI_INLINE void load_block(const uint8_t* const* columns, uint32_t block, __m512i order, __m512i& low,
-                                  __m512i& high) {
-  const size_t at = size_t{block} * block_bytes(E) + 2;
-  if constexpr (E == Encoding::q4_0) {
-    const __m512i nibble = _mm512_set1_epi8(15);
-    const __m512i both = side_by_side(columns, at, order);
-    low = _mm512_and_si512(both, nibble);
-    high = _mm512_and_si512(_mm512_srli_epi16(both, 4), nibble);
-  } else {
-    const __m512i sign = _mm512_set1_epi8(-128);
-    low = _mm512_xor_si512(side_by_side(columns, at, order), sign);
-    high = _mm512_xor_si512(side_by_side(columns, at + kHalf, order), sign);
-  }
-}
-
-// The part-th of `parts` parts of a strip of four columns.
+constexpr uint32_t kBlockPieces = quant_bytes(E) / kPieceBytes;
 template <Encoding E>
-TIERD_VBMI_INLINE void fetch_part(const uint8_t* const* columns, uint32_t part, uint32_t parts) {
-  constexpr size_t kLine = 64;
-  for (size_t at = part * kLine; at < kStripBlocks * block_bytes(E); at += parts * kLine) {
-    for (uint32_t i = 0; i < kColumnsInWord; ++i) __builtin_prefetch(columns[i] + at, 0, kSecondCache);
-  }
+constexpr uint32_t kBlocks = kPieces / kBlockPieces<E>;
+template <Encoding E>
+constexpr uint32_t kSums = E == Encoding::q4_0 ? 2 : 1;
+
+// Of four columns the bytes of four pieces: vector k has of each piece bytes 4k to 4k + 3, for each byte of
+// all columns one after the other.
+struct SideBySide {
+  __m512i part[kPieces];
+};
+TIERD_VNNI_INLINE SideBySide side_by_side(const uint8_t* const* columns, size_t at, __mmask64 bytes) {
+  const auto load = [&](int i) TIERD_VNNI { return _mm512_maskz_loadu_epi8(bytes, columns[i] + at); };
+  const __m512i a = load(0), b = load(1), c = load(2), d = load(3);
+  const __m512i ab_low = _mm512_unpacklo_epi8(a, b), ab_high = _mm512_unpackhi_epi8(a, b);
+  const __m512i cd_low = _mm512_unpacklo_epi8(c, d), cd_high = _mm512_unpackhi_epi8(c, d);
+  return {{_mm512_unpacklo_epi16(ab_low, cd_low), _mm512_unpackhi_epi16(ab_low, cd_low),
+           _mm512_unpacklo_epi16(ab_high, cd_high), _mm512_unpackhi_epi16(ab_high, cd_high)}};
 }
 
-// B blocks from `first` on, for N tokens.
-template <Encoding E, int N, int B>
-TIERD_VBMI_INLINE void add_blocks(const ColumnStrip& strip, uint32_t first, __m512i order) {
-  __m512i sum[B][N][2];
+// Vector p: the 16 outputs of piece p.
+TIERD_VNNI_INLINE void by_piece(__m512i (&sum)[kPieces]) {
+  const __m512i a = _mm512_shuffle_i32x4(sum[0], sum[1], 0x44),
+                b = _mm512_shuffle_i32x4(sum[0], sum[1], 0xee);
+  const __m512i c = _mm512_shuffle_i32x4(sum[2], sum[3], 0x44),
+                d = _mm512_shuffle_i32x4(sum[2], sum[3], 0xee);
+  sum[0] = _mm512_shuffle_i32x4(a, c, 0x88);
+  sum[1] = _mm512_shuffle_i32x4(a, c, 0xdd);
+  sum[2] = _mm512_shuffle_i32x4(b, d, 0x88);
+  sum[3] = _mm512_shuffle_i32x4(b, d, 0xdd);
+}
+
+TIERD_VNNI_INLINE void add_outputs(float* y, __m512i sum, float scale) {
+  _mm512_storeu_ps(y, _mm512_fmadd_ps(_mm512_set1_ps(scale), _mm512_cvtepi32_ps(sum), _mm512_loadu_ps(y)));
+}
+
+// Four pieces for N tokens: the blocks from `first` on, of which the strip has `blocks`.
+template <Encoding E, int N>
+TIERD_VNNI_INLINE void add_pieces(const ColumnStrip& strip, uint32_t first, uint32_t blocks, uint32_t lines) {
+  const size_t at = size_t{first} * quant_bytes(E);
+  const __mmask64 bytes = ~uint64_t{0} >> (64 - blocks * quant_bytes(E));
+  // To the 16 bytes of each piece the factors of its block.
+  const __m512i of_block = _mm512_add_epi32(
+      _mm512_set1_epi32(static_cast<int>(first)),
+      E == Encoding::q4_0 ? _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3)
+                          : _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1));
+  const __m512i mask = _mm512_set1_epi8(static_cast<char>(E == Encoding::q4_0 ? 0xf0 : 0x80));
+  __m512i sum[N][kSums<E>][kPieces];
 #pragma GCC unroll 4
-  for (int b = 0; b < B; ++b) {
+  for (int t = 0; t < N; ++t) {
 #pragma GCC unroll 4
-    for (int t = 0; t < N; ++t)
-      sum[b][t][0] = sum[b][t][1] = _mm512_set1_epi32(strip.factors[t].start[first + b]);
+    for (uint32_t k = 0; k < kPieces; ++k) {
+      sum[t][0][k] = _mm512_setzero_si512();
+      if constexpr (E == Encoding::q4_0) sum[t][1][k] = _mm512_setzero_si512();
+    }
   }
   for (uint32_t w = 0; w < strip.words; ++w) {
-    const uint8_t* const* columns = strip.columns + size_t{w} * kColumnsInWord;
-    if (strip.ahead != nullptr)
-      fetch_part<E>(strip.ahead + size_t{w} * kColumnsInWord, first / B, kStripBlocks / B);
+    const SideBySide four = side_by_side(strip.columns + size_t{w} * kColumnsInWord, at, bytes);
+    if (strip.ahead != nullptr) strip.ahead->ask(lines);
+    __m512i factor[N];
 #pragma GCC unroll 4
-    for (int b = 0; b < B; ++b) {
-      __m512i low, high;
-      load_block<E>(columns, first + b, order, low, high);
+    for (int t = 0; t < N; ++t)
+      factor[t] = _mm512_permutexvar_epi32(of_block, _mm512_load_si512(strip.factors[t].words[w]));
+#pragma GCC unroll 4
+    for (uint32_t k = 0; k < kPieces; ++k) {
 #pragma GCC unroll 4
       for (int t = 0; t < N; ++t) {
-        const __m512i factor = _mm512_set1_epi32(strip.factors[t].words[w][first + b]);
-        sum[b][t][0] = _mm512_dpbusd_epi32(sum[b][t][0], low, factor);
-        sum[b][t][1] = _mm512_dpbusd_epi32(sum[b][t][1], high, factor);
+        if constexpr (E == Encoding::q4_0) {
+          // Of whole bytes and of their high bits: what the low ones add to is the difference.
+          sum[t][0][k] = _mm512_dpbusd_epi32(sum[t][0][k], four.part[k], factor[t]);
+          sum[t][1][k] = _mm512_dpbusd_epi32(sum[t][1][k], _mm512_and_si512(four.part[k], mask), factor[t]);
+        } else {
+          sum[t][0][k] = _mm512_dpbusd_epi32(sum[t][0][k], _mm512_xor_si512(four.part[k], mask), factor[t]);
+        }
       }
     }
   }
 #pragma GCC unroll 4
-  for (int b = 0; b < B; ++b) {
+  for (int t = 0; t < N; ++t) {
+    const ColumnFactors& factors = strip.factors[t];
+    by_piece(sum[t][0]);
+    if constexpr (E == Encoding::q4_0) by_piece(sum[t][1]);
 #pragma GCC unroll 4
-    for (int t = 0; t < N; ++t) {
-      float* y = strip.y + t * strip.ldy + size_t{first + b} * kQuantBlock;
-      const __m512 scale = _mm512_set1_ps(strip.factors[t].scale[first + b]);
-#pragma GCC unroll 2
-      for (int half = 0; half < 2; ++half) {
-        float* out = y + half * kHalf;
-        const __m512 add = _mm512_cvtepi32_ps(sum[b][t][half]);
-        _mm512_storeu_ps(out, _mm512_fmadd_ps(scale, add, _mm512_loadu_ps(out)));
+    for (uint32_t p = 0; p < kPieces; ++p) {
+      const uint32_t block = first + p / kBlockPieces<E>;
+      if (block >= first + blocks) break;
+      const __m512i start = _mm512_set1_epi32(factors.start[block]);
+      float* y = strip.y + t * strip.ldy + size_t{block} * kQuantBlock;
+      if constexpr (E == Encoding::q4_0) {
+        const __m512i low = _mm512_sub_epi32(sum[t][0][p], sum[t][1][p]);
+        const __m512i high = _mm512_srai_epi32(sum[t][1][p], 4);
+        add_outputs(y, _mm512_add_epi32(start, low), factors.scale[block]);
+        add_outputs(y + kQuantBlock / 2, _mm512_add_epi32(start, high), factors.scale[block]);
+      } else {
+        add_outputs(y + p % 2 * (kQuantBlock / 2), _mm512_add_epi32(start, sum[t][0][p]),
+                    factors.scale[block]);
       }
     }
   }
 }
 
 template <Encoding E, int N>
-TIERD_VBMI void add_strip_of(const ColumnStrip& strip) {
-  const __m512i order = _mm512_loadu_si512(kSideBySide.data());
-  constexpr int kAtOnce = N == 1 ? 4 : N == 2 ? 2 : 1;  // eight sums, and the registers for them
+TIERD_VNNI void add_strip_of(const ColumnStrip& strip) {
+  const uint32_t steps = (strip.blocks + kBlocks<E> - 1) / kBlocks<E> * strip.words;
+  const uint32_t lines = (strip.lines + steps - 1) / steps;
   uint32_t b = 0;
-  for (; b + kAtOnce <= strip.blocks; b += kAtOnce) add_blocks<E, N, kAtOnce>(strip, b, order);
-  for (; b < strip.blocks; ++b) add_blocks<E, N, 1>(strip, b, order);
+  for (; b + kBlocks<E> <= strip.blocks; b += kBlocks<E>) add_pieces<E, N>(strip, b, kBlocks<E>, lines);
+  if (b < strip.blocks) add_pieces<E, N>(strip, b, strip.blocks - b, lines);
 }
 
 template <Encoding E>
 void add_strip_of(const ColumnStrip& strip) {
-  static_assert(kColumnTokens == 4);
-  switch (strip.tokens) {
-    case 1:
-      return add_strip_of<E, 1>(strip);
-    case 2:
-      return add_strip_of<E, 2>(strip);
-    case 3:
-      return add_strip_of<E, 3>(strip);
-    default:
-      return add_strip_of<E, 4>(strip);
-  }
-}
-
-// Of q4_0: every ninth of 144 words, 128 of which four vectors hold.
-TIERD_VBMI void load_scales_q4_0(const uint8_t* blocks, float* scales) {
-  static_assert(block_bytes(Encoding::q4_0) == 18);
-  const __m512i first = _mm512_zextsi128_si512(_mm_setr_epi16(0, 9, 18, 27, 36, 45, 54, 63));
-  const __m512i second = _mm512_zextsi128_si512(_mm_setr_epi16(8, 17, 26, 35, 44, 53, 62, 0));
-  const auto load = [&](int i) TIERD_VBMI { return _mm512_loadu_si512(blocks + 64 * i); };
-  const __m128i low = _mm512_castsi512_si128(_mm512_permutex2var_epi16(load(0), first, load(1)));
-  const __m128i high = _mm512_castsi512_si128(_mm512_permutex2var_epi16(load(2), second, load(3)));
-  int16_t last;
-  std::memcpy(&last, blocks + 15 * block_bytes(Encoding::q4_0), sizeof last);
-  const __m256i halves = _mm256_setr_m128i(low, _mm_insert_epi16(high, last, 7));
-  _mm512_storeu_ps(scales, _mm512_cvtph_ps(halves));
+  static_assert(kColumnTokens == 2);
+  return strip.tokens == 1 ? add_strip_of<E, 1>(strip) : add_strip_of<E, 2>(strip);
 }
 
 }  // namespace
-
-void Columns::load_scales(Encoding e, const uint8_t* blocks, float* scales) {
-  if (e == Encoding::q4_0) return load_scales_q4_0(blocks, scales);
-  avx2::Columns::load_scales(e, blocks, scales);
-}
-
-bool Columns::supported() {
-  return __builtin_cpu_supports("avx512vbmi") != 0 && __builtin_cpu_supports("avx512vnni") != 0;
-}
 
 void Columns::add_strip(Encoding e, const ColumnStrip& strip) {
   TIERD_CHECK(strip.tokens >= 1 && strip.tokens <= kColumnTokens);

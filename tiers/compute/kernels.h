@@ -17,13 +17,14 @@
 // (a last block may be shorter for floats). Y starts at zero. All fused multiply-adds are fused. So a product
 // of K-quants and f32 activations has the bits of the same weights stored in f32.
 //
-// Axis `neuron`, whose rows lie in plain order. A weight is its value in f32, scale included.
+// Axis `neuron`, whose rows lie in plain order and whose columns as core/layout/column.h says. A weight is
+// its value in f32, scale included.
 //   dots           sum[k][l] = fma(w[c], x[c], sum[k][l]) for c = 64 j + 16 k + l, j rising; then the four
 //   chains
 //                  (0 + 1) + (2 + 3), then their lanes, l and l + 8 first
-//   add_weighted   p = 0; for the rows in their order: p = fma(h[i], w[i][c], p);         y = y + p
+//   add_weighted   p = 0; for the columns in their order: p = fma(h[i], w[i][c], p);      y = y + p
 //
-// Axis `channel` with int8 (add_weighted_int8): by blocks b of 32 outputs, for all rows of the call,
+// Axis `channel` with int8 (add_weighted_int8): by blocks b of 32 outputs, for all columns of the call,
 //   a[i] = h[i] * d[i][b];  m = max |a[i]|;  s = m / 127;  k[i] = a[i] * (127 / m), rounded once, to nearest
 //   even; p = sum of k[i] * q[i][c] as an integer;                                              y[c] = fma(s,
 //   float(p), y[c])
@@ -37,6 +38,7 @@
 #include <vector>
 
 #include "core/layout/bundle.h"
+#include "core/layout/column.h"
 #include "core/layout/encoding.h"
 #include "core/layout/row_group.h"
 #include "core/program/activation.h"
@@ -60,10 +62,12 @@ inline constexpr uint32_t kDotChains = 4;
 // Outputs whose factors tell how much int8 loses: they are much like the others.
 inline constexpr uint32_t kSampledOutputs = 512;
 
-// Columns that are added together, at most kPartialNeurons, and those that will be after them (or none): what
-// lies apart in memory is not foreseen by a processor.
-struct ChannelRun {
-  std::span<const std::byte* const> rows;
+// Columns that are added together, at most kPartialNeurons, of encoded_bytes(encoding, values) bytes each,
+// and those that will be after them (or none): what lies apart in memory is not foreseen by a processor.
+struct ColumnRun {
+  Encoding encoding;
+  uint32_t values;
+  std::span<const std::byte* const> columns;
   std::span<const std::byte* const> next = {};
 };
 
@@ -79,17 +83,17 @@ struct ComputeKernels {
   void (*matmul_int8)(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols,
                       const QuantizedRows& x, uint32_t first, uint32_t tokens, float* y, size_t ldy);
   // y[t*ldy + i] = sum over c of rows[i][c] * x[t*ldx + c]. A row is encoded_bytes(e, cols) bytes anywhere.
-  // No K-quants, here and in add_weighted: no store has columns of them.
+  // No K-quants, here and of columns: no store has columns of them.
   void (*dots)(Encoding e, std::span<const std::byte* const> rows, uint32_t cols, const float* x, size_t ldx,
                uint32_t tokens, float* y, size_t ldy);
-  // y[t*ldy + c] += sum over i of h[t*ldh + i] * rows[i][c] for c in [first, last), of at most
-  // kPartialNeurons rows. `first`: a multiple of 32; `last` too, or the end of the rows.
-  void (*add_weighted)(Encoding e, std::span<const std::byte* const> rows, uint32_t first, uint32_t last,
-                       const float* h, size_t ldh, uint32_t tokens, float* y, size_t ldy);
+  // y[t*ldy + c] += sum over i of h[t*ldh + i] * columns[i][c] for c in [first, last). `first`: a multiple of
+  // 32; `last` too, or the end of the columns.
+  void (*add_weighted)(const ColumnRun& run, uint32_t first, uint32_t last, const float* h, size_t ldh,
+                       uint32_t tokens, float* y, size_t ldy);
   // The same of the block encodings q8_0 and q4_0, with factors as int8. Adds the squared error of the
   // factors of the first kSampledOutputs, and their squares, to squares[0] and [1] if it is not null.
-  void (*add_weighted_int8)(Encoding e, const ChannelRun& run, uint32_t first, uint32_t last, const float* h,
-                            size_t ldh, uint32_t tokens, float* y, size_t ldy, double* squares);
+  void (*add_weighted_int8)(const ColumnRun& run, uint32_t first, uint32_t last, const float* h, size_t ldh,
+                            uint32_t tokens, float* y, size_t ldy, double* squares);
   // Row `row` of `x` (cols values) into out.{q, scale, sum} at `row`. Adds the squared error to squares[0]
   // and the squared magnitude to squares[1] if `squares` is not null.
   void (*quantize_row)(const float* x, uint32_t row, QuantizedRows& out, double* squares);

@@ -1,5 +1,6 @@
-// Axis `neuron`: rows and columns of an FFN as rows of values in plain order, each where its slot is. See
-// kernels.h for the order of reduction. Included once per target by simd.cc.
+// Rows and columns by themselves, each where its slot is: dots of rows, which lie in plain order, and sums of
+// columns (core/layout/column.h) by float factors. See kernels.h for the order of reduction. Included once
+// per target by simd.cc.
 #if defined(TIERD_COMPUTE_NEURONS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TIERD_COMPUTE_NEURONS_INL_H
 #undef TIERD_COMPUTE_NEURONS_INL_H
@@ -37,43 +38,60 @@ HWY_INLINE float one_half(const std::byte* p) {
   return hn::GetLane(hn::PromoteTo(f32, hn::BitCast(f16, hn::Set(u16, half))));
 }
 
-// The first `count` of the columns from `column` on, a multiple of 16; the others are zero. Rows of block
-// encodings are whole blocks.
+// A block of q8_0 or q4_0.
+struct Block {
+  const std::byte* scale;
+  const std::byte* quants;
+};
+
+// Half of a block.
 template <Encoding E>
-HWY_INLINE Lanes16 columns16(const std::byte* row, uint32_t column, uint32_t count) {
+HWY_INLINE Lanes16 half_block(const Block& block, bool second) {
+  const V scale = hn::Set(F32(), one_half(block.scale));
+  Lanes16 r;
+#pragma GCC unroll 2
+  for (uint32_t i = 0; i < kParts; ++i) {
+    if constexpr (E == Encoding::q8_0) {
+      const hn::Rebind<int8_t, F32> i8;
+      const auto* q = reinterpret_cast<const int8_t*>(block.quants) + (second ? kLanes16 : 0);
+      r.part[i] = hn::Mul(scale, hn::ConvertTo(F32(), hn::PromoteTo(I32(), hn::LoadU(i8, q + i * kVector))));
+    } else {
+      const hn::Rebind<uint8_t, F32> u8;
+      const auto bytes =
+          hn::PromoteTo(I32(), hn::LoadU(u8, reinterpret_cast<const uint8_t*>(block.quants) + i * kVector));
+      const auto nibbles = second ? hn::ShiftRight<4>(bytes) : hn::And(bytes, hn::Set(I32(), 15));
+      r.part[i] = hn::Mul(scale, hn::ConvertTo(F32(), hn::Sub(nibbles, hn::Set(I32(), 8))));
+    }
+  }
+  return r;
+}
+
+// The first `count` of the values from `from` on, a multiple of 16; the others are zero.
+template <Encoding E>
+HWY_INLINE Lanes16 floats16(const std::byte* values, uint32_t from, uint32_t count) {
   if constexpr (E == Encoding::f32) {
-    return load_up_to_16(reinterpret_cast<const float*>(row) + column, count);
+    return load_up_to_16(reinterpret_cast<const float*>(values) + from, count);
   } else if constexpr (E == Encoding::f16) {
-    return load_up_to_16(reinterpret_cast<const uint16_t*>(row) + column, count);
-  } else if constexpr (E == Encoding::bf16) {
+    return load_up_to_16(reinterpret_cast<const uint16_t*>(values) + from, count);
+  } else {
     uint16_t padded[kLanes16] = {};
-    const auto* p = reinterpret_cast<const uint16_t*>(row) + column;
+    const auto* p = reinterpret_cast<const uint16_t*>(values) + from;
     if (count < kLanes16) p = static_cast<uint16_t*>(std::memcpy(padded, p, count * sizeof(uint16_t)));
     Lanes16 r;
 #pragma GCC unroll 2
     for (uint32_t i = 0; i < kParts; ++i) r.part[i] = bf16_to_f32(p + i * kVector);
     return r;
+  }
+}
+
+// The same of a row, in plain order.
+template <Encoding E>
+HWY_INLINE Lanes16 row16(const std::byte* row, uint32_t from, uint32_t count) {
+  if constexpr (is_quantized(E)) {
+    const std::byte* block = row + from / kQuantBlock * block_bytes(E);
+    return half_block<E>({block, block + kScaleBytes}, from % kQuantBlock != 0);
   } else {
-    const std::byte* block = row + column / kQuantBlock * block_bytes(E);
-    const V scale = hn::Set(F32(), one_half(block));
-    const bool second_half = column % kQuantBlock != 0;
-    Lanes16 r;
-#pragma GCC unroll 2
-    for (uint32_t i = 0; i < kParts; ++i) {
-      if constexpr (E == Encoding::q8_0) {
-        const hn::Rebind<int8_t, F32> i8;
-        const auto* q = reinterpret_cast<const int8_t*>(block + 2) + (second_half ? kLanes16 : 0);
-        r.part[i] =
-            hn::Mul(scale, hn::ConvertTo(F32(), hn::PromoteTo(I32(), hn::LoadU(i8, q + i * kVector))));
-      } else {
-        const hn::Rebind<uint8_t, F32> u8;
-        const auto bytes =
-            hn::PromoteTo(I32(), hn::LoadU(u8, reinterpret_cast<const uint8_t*>(block + 2) + i * kVector));
-        const auto nibbles = second_half ? hn::ShiftRight<4>(bytes) : hn::And(bytes, hn::Set(I32(), 15));
-        r.part[i] = hn::Mul(scale, hn::ConvertTo(F32(), hn::Sub(nibbles, hn::Set(I32(), 8))));
-      }
-    }
-    return r;
+    return floats16<E>(row, from, count);
   }
 }
 
@@ -97,7 +115,7 @@ HWY_INLINE void dot_row(const std::byte* row, const std::byte* next, uint32_t co
     for (uint32_t k = 0; k < kDotChains; ++k) sum[t][k] = set16(0);
   }
   const auto add = [&](uint32_t column, uint32_t chain, uint32_t count) HWY_ATTR {
-    const Lanes16 w = columns16<E>(row, column, count);
+    const Lanes16 w = row16<E>(row, column, count);
     for (int t = 0; t < N; ++t)
       sum[t][chain] = fma16(w, load_up_to_16(x + t * ldx + column, count), sum[t][chain]);
   };
@@ -125,54 +143,86 @@ void dots_of(std::span<const std::byte* const> rows, uint32_t cols, const float*
   }
 }
 
-// 32 columns, all of a block where values share a scale.
+// 32 values, all of a block where they share a scale.
 struct Lanes32 {
   Lanes16 half[2];
 };
 
-// The same values as columns16. A nibble has 16 values: once a scale they are computed, then looked up.
+// The same values as those of the halves. A nibble has 16 values: once a scale they are computed, then looked
+// up.
 template <Encoding E>
-HWY_INLINE Lanes32 columns32(const std::byte* at) {
+HWY_INLINE Lanes32 whole_block(const Block& block) {
   if constexpr (E == Encoding::q4_0 && kParts == 1) {
-    const V scale = hn::Set(F32(), one_half(at));
+    const V scale = hn::Set(F32(), one_half(block.scale));
     const V values = hn::Mul(scale, hn::ConvertTo(F32(), hn::Iota(I32(), -8)));
     const hn::Rebind<uint8_t, F32> u8;
-    const auto bytes = hn::PromoteTo(I32(), hn::LoadU(u8, reinterpret_cast<const uint8_t*>(at + 2)));
+    const auto bytes = hn::PromoteTo(I32(), hn::LoadU(u8, reinterpret_cast<const uint8_t*>(block.quants)));
     const auto low = hn::IndicesFromVec(F32(), hn::And(bytes, hn::Set(I32(), 15)));
     const auto high = hn::IndicesFromVec(F32(), hn::ShiftRight<4>(bytes));
     return {{{{hn::TableLookupLanes(values, low)}}, {{hn::TableLookupLanes(values, high)}}}};
   } else {
-    return {{columns16<E>(at, 0, kLanes16), columns16<E>(at, kLanes16, kLanes16)}};
+    return {{half_block<E>(block, false), half_block<E>(block, true)}};
   }
 }
 
-// Rows whose weights are added to a sum while it is in a register: what a sum costs to load and store is
-// shared by them.
-inline constexpr size_t kRowsAtOnce = 4;
-
-// N rows' columns [strip, strip + n) of one token; those `next` are computed after them.
-template <Encoding E, size_t N>
-HWY_INLINE void add_rows_at_once(const std::byte* const* rows, const std::byte* const* next, uint32_t strip,
-                                 uint32_t n, const float* h, float* partial) {
-  const std::byte* from[N];
-  const std::byte* ahead[N];
-  Lanes16 weight[N];
-  for (size_t i = 0; i < N; ++i) {
-    from[i] = rows[i] + bytes_of_columns(E, strip);
-    ahead[i] = next[i] + bytes_of_columns(E, strip);
-    weight[i] = set16(h[i]);
+// Where the columns of a run have the values from `from` on, a multiple of 32.
+template <Encoding E>
+class ColumnPart {
+ public:
+  ColumnPart(uint32_t values, uint32_t from) {
+    if constexpr (is_quantized(E)) {
+      const BlockPlace place = place_in_column(E, values / kQuantBlock, from / kQuantBlock);
+      scale_ = place.scale;
+      values_ = place.quants;
+    } else {
+      values_ = encoded_bytes(E, from);
+    }
   }
+  HWY_INLINE Lanes32 all32(const std::byte* column) const {
+    if constexpr (is_quantized(E)) {
+      return whole_block<E>({column + scale_, column + values_});
+    } else {
+      return {
+          {floats16<E>(column + values_, 0, kLanes16), floats16<E>(column + values_, kLanes16, kLanes16)}};
+    }
+  }
+  // 16 of them, the second ones or the first; of floats no more than `count`.
+  HWY_INLINE Lanes16 some16(const std::byte* column, bool second, uint32_t count) const {
+    if constexpr (is_quantized(E)) {
+      return half_block<E>({column + scale_, column + values_}, second);
+    } else {
+      return floats16<E>(column + values_, second ? kLanes16 : 0, count);
+    }
+  }
+
+ private:
+  uint64_t scale_ = 0;
+  uint64_t values_;
+};
+
+// Columns whose weights are added to a sum while it is in a register: what a sum costs to load and store is
+// shared by them.
+inline constexpr size_t kColumnsAtOnce = 4;
+
+// Values [strip, strip + n) of N columns for one token; those `next` are computed after them.
+template <Encoding E, size_t N>
+HWY_INLINE void add_columns_at_once(uint32_t values, const std::byte* const* columns,
+                                    const std::byte* const* next, uint32_t strip, uint32_t n, const float* h,
+                                    float* partial) {
+  Lanes16 weight[N];
+  for (size_t i = 0; i < N; ++i) weight[i] = set16(h[i]);
   uint32_t c = 0;
   for (; c + kDotColumns <= n; c += kDotColumns) {
-    const uint32_t at = bytes_of_columns(E, c);
-    for (size_t i = 0; i < N; ++i) fetch(ahead[i] + at, bytes_of_columns(E, kDotColumns));
+    for (size_t i = 0; i < N; ++i)
+      fetch(next[i] + bytes_of_columns(E, strip + c), bytes_of_columns(E, kDotColumns));
 #pragma GCC unroll 4
     for (uint32_t k = 0; k < kDotColumns; k += kQuantBlock) {
+      const ColumnPart<E> part(values, strip + c + k);
       float* out = partial + c + k;
       Lanes16 low = load16(out), high = load16(out + kLanes16);
 #pragma GCC unroll 4
       for (size_t i = 0; i < N; ++i) {
-        const Lanes32 w = columns32<E>(from[i] + at + bytes_of_columns(E, k));
+        const Lanes32 w = part.all32(columns[i]);
         low = fma16(weight[i], w.half[0], low);
         high = fma16(weight[i], w.half[1], high);
       }
@@ -181,29 +231,32 @@ HWY_INLINE void add_rows_at_once(const std::byte* const* rows, const std::byte* 
     }
   }
   for (; c < n; c += kLanes16) {
+    const uint32_t in_block = c % kQuantBlock;
+    const ColumnPart<E> part(values, strip + c - in_block);
     Lanes16 sum = load16(partial + c);
     for (size_t i = 0; i < N; ++i)
-      sum = fma16(weight[i], columns16<E>(rows[i], strip + c, std::min(kLanes16, n - c)), sum);
+      sum = fma16(weight[i], part.some16(columns[i], in_block != 0, std::min(kLanes16, n - c)), sum);
     store16(sum, partial + c);
   }
 }
 
-// One token: some rows at a time, so that each is read in order.
+// One token: some columns at a time, so that each is read in order.
 template <Encoding E>
-HWY_INLINE void add_rows(std::span<const std::byte* const> rows, uint32_t first, uint32_t last,
-                         const float* h, float* y) {
+HWY_INLINE void add_to_one(const ColumnRun& run, uint32_t first, uint32_t last, const float* h, float* y) {
+  const std::span<const std::byte* const> columns = run.columns;
   float partial[kStripColumns];
   for (uint32_t strip = first; strip < last; strip += kStripColumns) {
     const uint32_t n = std::min(kStripColumns, last - strip);
     std::fill_n(partial, align_up(n, kLanes16), 0.0f);
     size_t i = 0;
-    for (; i + kRowsAtOnce <= rows.size(); i += kRowsAtOnce) {
-      const size_t next = std::min(i + kRowsAtOnce, rows.size() - kRowsAtOnce);
-      add_rows_at_once<E, kRowsAtOnce>(&rows[i], &rows[next], strip, n, h + i, partial);
+    for (; i + kColumnsAtOnce <= columns.size(); i += kColumnsAtOnce) {
+      const size_t next = std::min(i + kColumnsAtOnce, columns.size() - kColumnsAtOnce);
+      add_columns_at_once<E, kColumnsAtOnce>(run.values, &columns[i], &columns[next], strip, n, h + i,
+                                             partial);
     }
-    for (; i < rows.size(); ++i) {
-      const size_t next = std::min(i + 1, rows.size() - 1);
-      add_rows_at_once<E, 1>(&rows[i], &rows[next], strip, n, h + i, partial);
+    for (; i < columns.size(); ++i) {
+      const size_t next = std::min(i + 1, columns.size() - 1);
+      add_columns_at_once<E, 1>(run.values, &columns[i], &columns[next], strip, n, h + i, partial);
     }
     for (uint32_t c = 0; c < n; c += kLanes16) {
       const uint32_t count = std::min(kLanes16, n - c);
@@ -212,25 +265,28 @@ HWY_INLINE void add_rows(std::span<const std::byte* const> rows, uint32_t first,
   }
 }
 
-// N tokens and up to 64 columns: the sums stay in registers, the weights in the first-level cache.
+// N tokens and up to 64 outputs: the sums stay in registers, the weights in the first-level cache.
 template <Encoding E, int N>
-HWY_INLINE void add_tile(std::span<const std::byte* const> rows, uint32_t column, uint32_t count,
-                         const float* h, size_t ldh, float* y, size_t ldy) {
+HWY_INLINE void add_tile(const ColumnRun& run, uint32_t first, uint32_t count, const float* h, size_t ldh,
+                         float* y, size_t ldy) {
+  static_assert(kDotColumns == 2 * kQuantBlock);
   Lanes16 partial[N][kDotChains];
   for (int t = 0; t < N; ++t) {
     for (uint32_t k = 0; k < kDotChains; ++k) partial[t][k] = set16(0);
   }
   const uint32_t parts = (count + kLanes16 - 1) / kLanes16;
-  for (size_t i = 0; i < rows.size(); ++i) {
+  const ColumnPart<E> part[] = {{run.values, first},
+                                {run.values, count > kQuantBlock ? first + kQuantBlock : first}};
+  for (size_t i = 0; i < run.columns.size(); ++i) {
     for (uint32_t k = 0; k < parts; ++k) {
       const Lanes16 w =
-          columns16<E>(rows[i], column + k * kLanes16, std::min(kLanes16, count - k * kLanes16));
+          part[k / 2].some16(run.columns[i], k % 2 != 0, std::min(kLanes16, count - k * kLanes16));
       for (int t = 0; t < N; ++t) partial[t][k] = fma16(set16(h[t * ldh + i]), w, partial[t][k]);
     }
   }
   for (int t = 0; t < N; ++t) {
     for (uint32_t k = 0; k < parts; ++k) {
-      float* out = y + t * ldy + column + k * kLanes16;
+      float* out = y + t * ldy + first + k * kLanes16;
       const uint32_t n = std::min(kLanes16, count - k * kLanes16);
       store_up_to_16(add16(load_up_to_16(out, n), partial[t][k]), out, n);
     }
@@ -238,15 +294,15 @@ HWY_INLINE void add_tile(std::span<const std::byte* const> rows, uint32_t column
 }
 
 template <Encoding E>
-void add_weighted_of(std::span<const std::byte* const> rows, uint32_t first, uint32_t last, const float* h,
-                     size_t ldh, uint32_t tokens, float* y, size_t ldy) {
-  if (tokens == 1) return add_rows<E>(rows, first, last, h, y);
-  for (uint32_t column = first; column < last; column += kDotColumns) {
-    const uint32_t count = std::min(kDotColumns, last - column);
+void add_weighted_of(const ColumnRun& run, uint32_t first, uint32_t last, const float* h, size_t ldh,
+                     uint32_t tokens, float* y, size_t ldy) {
+  if (tokens == 1) return add_to_one<E>(run, first, last, h, y);
+  for (uint32_t at = first; at < last; at += kDotColumns) {
+    const uint32_t count = std::min(kDotColumns, last - at);
     uint32_t t = 0;
     for (; t + kTokensAtOnce <= tokens; t += kTokensAtOnce)
-      add_tile<E, kTokensAtOnce>(rows, column, count, h + t * ldh, ldh, y + t * ldy, ldy);
-    for (; t < tokens; ++t) add_tile<E, 1>(rows, column, count, h + t * ldh, ldh, y + t * ldy, ldy);
+      add_tile<E, kTokensAtOnce>(run, at, count, h + t * ldh, ldh, y + t * ldy, ldy);
+    for (; t < tokens; ++t) add_tile<E, 1>(run, at, count, h + t * ldh, ldh, y + t * ldy, ldy);
   }
 }
 
@@ -271,26 +327,26 @@ void dots(Encoding e, std::span<const std::byte* const> rows, uint32_t cols, con
   TIERD_CHECK_MSG(false, name(e));
 }
 
-void add_weighted(Encoding e, std::span<const std::byte* const> rows, uint32_t first, uint32_t last,
-                  const float* h, size_t ldh, uint32_t tokens, float* y, size_t ldy) {
-  TIERD_CHECK(rows.size() <= kPartialNeurons && first % kQuantBlock == 0);
-  switch (e) {
+void add_weighted(const ColumnRun& run, uint32_t first, uint32_t last, const float* h, size_t ldh,
+                  uint32_t tokens, float* y, size_t ldy) {
+  TIERD_CHECK(run.columns.size() <= kPartialNeurons && first % kQuantBlock == 0);
+  switch (run.encoding) {
     case Encoding::f32:
-      return add_weighted_of<Encoding::f32>(rows, first, last, h, ldh, tokens, y, ldy);
+      return add_weighted_of<Encoding::f32>(run, first, last, h, ldh, tokens, y, ldy);
     case Encoding::f16:
-      return add_weighted_of<Encoding::f16>(rows, first, last, h, ldh, tokens, y, ldy);
+      return add_weighted_of<Encoding::f16>(run, first, last, h, ldh, tokens, y, ldy);
     case Encoding::bf16:
-      return add_weighted_of<Encoding::bf16>(rows, first, last, h, ldh, tokens, y, ldy);
+      return add_weighted_of<Encoding::bf16>(run, first, last, h, ldh, tokens, y, ldy);
     case Encoding::q8_0:
-      return add_weighted_of<Encoding::q8_0>(rows, first, last, h, ldh, tokens, y, ldy);
+      return add_weighted_of<Encoding::q8_0>(run, first, last, h, ldh, tokens, y, ldy);
     case Encoding::q4_0:
-      return add_weighted_of<Encoding::q4_0>(rows, first, last, h, ldh, tokens, y, ldy);
+      return add_weighted_of<Encoding::q4_0>(run, first, last, h, ldh, tokens, y, ldy);
     case Encoding::q4_k:
     case Encoding::q5_k:
     case Encoding::q6_k:
       break;
   }
-  TIERD_CHECK_MSG(false, name(e));
+  TIERD_CHECK_MSG(false, name(run.encoding));
 }
 
 }  // namespace HWY_NAMESPACE

@@ -10,6 +10,7 @@
 #include "core/base/align.h"
 #include "core/base/check.h"
 #include "core/layout/codec.h"
+#include "core/layout/column.h"
 #include "core/layout/k_quants.h"
 #include "tiers/compute/columns.h"
 #include "tiers/compute/kernel_sets.h"
@@ -17,7 +18,6 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kScaleBytes = 2;
 constexpr uint32_t kChunkBytes = 4;  // of one row
 
 uint16_t load_u16(const std::byte* p) {
@@ -152,35 +152,33 @@ void dots(Encoding e, std::span<const std::byte* const> rows, uint32_t cols, con
   }
 }
 
-void add_weighted(Encoding e, std::span<const std::byte* const> rows, uint32_t first, uint32_t last,
-                  const float* h, size_t ldh, uint32_t tokens, float* y, size_t ldy) {
-  const uint64_t skipped = encoded_bytes(e, first);
-  const auto n = static_cast<uint32_t>(align_up(last - first, block_values(e)));
-  std::vector<float> decoded(rows.size() * n);
-  for (size_t i = 0; i < rows.size(); ++i)
-    decode(e, {rows[i] + skipped, encoded_bytes(e, n)}, {decoded.data() + i * n, n});
+void add_weighted(const ColumnRun& run, uint32_t first, uint32_t last, const float* h, size_t ldh,
+                  uint32_t tokens, float* y, size_t ldy) {
+  const size_t n = run.values;
+  std::vector<float> decoded(run.columns.size() * n);
+  for (size_t i = 0; i < run.columns.size(); ++i)
+    decode_column(run.encoding, {run.columns[i], encoded_bytes(run.encoding, n)}, {&decoded[i * n], n});
   for (uint32_t t = 0; t < tokens; ++t) {
-    for (uint32_t c = 0; c < last - first; ++c) {
+    for (uint32_t c = first; c < last; ++c) {
       float p = 0;
-      for (size_t i = 0; i < rows.size(); ++i) p = std::fma(h[t * ldh + i], decoded[i * n + c], p);
-      y[t * ldy + first + c] += p;
+      for (size_t i = 0; i < run.columns.size(); ++i) p = std::fma(h[t * ldh + i], decoded[i * n + c], p);
+      y[t * ldy + c] += p;
     }
   }
 }
 
-void add_weighted_int8(Encoding e, const ChannelRun& run, uint32_t first, uint32_t last, const float* h,
-                       size_t ldh, uint32_t tokens, float* y, size_t ldy, double* squares) {
-  const std::span<const std::byte* const> rows = run.rows;
+void add_weighted_int8(const ColumnRun& run, uint32_t first, uint32_t last, const float* h, size_t ldh,
+                       uint32_t tokens, float* y, size_t ldy, double* squares) {
+  const Encoding e = run.encoding;
+  const std::span<const std::byte* const> columns = run.columns;
   for (uint32_t t = 0; t < tokens; ++t) {
     for (uint32_t c = first; c < last; c += kQuantBlock) {
-      const uint64_t at = encoded_bytes(e, c);
+      const BlockPlace place = place_in_column(e, run.values / kQuantBlock, c / kQuantBlock);
       std::vector<float> factors;
       float greatest = 0;
       bool finite = true;
-      for (size_t i = 0; i < rows.size(); ++i) {
-        uint16_t scale;
-        std::memcpy(&scale, rows[i] + at, sizeof scale);
-        factors.push_back(h[t * ldh + i] * f16_to_f32(scale));
+      for (size_t i = 0; i < columns.size(); ++i) {
+        factors.push_back(h[t * ldh + i] * f16_to_f32(load_u16(columns[i] + place.scale)));
         finite &= std::isfinite(factors.back());
         greatest = std::max(greatest, std::fabs(factors.back()));
       }
@@ -188,9 +186,9 @@ void add_weighted_int8(Encoding e, const ChannelRun& run, uint32_t first, uint32
       const float scale = !finite ? std::numeric_limits<float>::quiet_NaN() : some ? greatest / 127.0f : 0;
       const float inverse = some ? 127.0f / greatest : 0;
       int32_t sums[kQuantBlock] = {};
-      for (size_t i = 0; i < rows.size() && some; ++i) {
+      for (size_t i = 0; i < columns.size() && some; ++i) {
         const auto factor = static_cast<int32_t>(std::nearbyint(double{factors[i]} * inverse));
-        const auto* stored = reinterpret_cast<const uint8_t*>(rows[i] + at + sizeof(uint16_t));
+        const auto* stored = reinterpret_cast<const uint8_t*>(columns[i] + place.quants);
         for (uint32_t j = 0; j < kQuantBlock; ++j) {
           const int32_t weight = e == Encoding::q8_0   ? static_cast<int8_t>(stored[j])
                                  : j < kQuantBlock / 2 ? (stored[j] & 15) - 8

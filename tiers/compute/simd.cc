@@ -65,12 +65,11 @@ const ComputeKernels* avx2_kernels() {
 
 const ComputeKernels* avx512_vnni_kernels() {
 #if HWY_TARGETS & HWY_AVX3
-  static const ComputeKernels kKernels = [] {
+  static constexpr ComputeKernels kKernels = [] {
     ComputeKernels kernels = N_AVX3::float_kernels();
     kernels.name = "avx512-vnni";
     kernels.matmul_int8 = avx512_vnni::matmul_int8;
-    if (avx512_vnni::Columns::supported())
-      kernels.add_weighted_int8 = N_AVX3::add_weighted_int8<avx512_vnni::Columns>;
+    kernels.add_weighted_int8 = N_AVX3::add_weighted_int8<avx512_vnni::Columns>;
     return kernels;
   }();
   if ((hwy::SupportedTargets() & HWY_AVX3) != 0 && __builtin_cpu_supports("avx512vnni") != 0)

@@ -233,7 +233,7 @@ uint64_t Executor::sum_neurons(const SiteWork& site, uint32_t rows, std::span<co
              });
 
   const Factors hidden = {row(ffn.hidden, 0), strides_[ffn.hidden], false};
-  add_columns(site, units, downs_, bundle.row_bytes(), hidden, rows);
+  add_columns(site, units, downs_, hidden, rows);
   return n * bundle.bytes();
 }
 
@@ -247,7 +247,7 @@ uint64_t Executor::sum_channels(const SiteWork& site, uint32_t rows, std::span<c
     const float* x = row(site.in, i);
     for (uint64_t k = 0; k < n; ++k) factors_[i * n + k] = x[units[k].unit];
   }
-  const uint64_t bytes = encoded_bytes(site.encoding, site.column().values());
+  const uint64_t bytes = site.column().encoded();
   if (asked.measure) {
     team_->run(n, 1, cost_of(n * bytes, 1), [&](uint64_t begin, uint64_t end, uint32_t) {
       measure(site, units, downs_, factors_.data(), n, rows, begin, end);
@@ -259,52 +259,53 @@ uint64_t Executor::sum_channels(const SiteWork& site, uint32_t rows, std::span<c
     }
   }
   const bool int8 = plan_.int8_activations && is_quantized(site.encoding);
-  add_columns(site, units, downs_, bytes, {factors_.data(), n, int8}, rows);
+  add_columns(site, units, downs_, {factors_.data(), n, int8}, rows);
   return n * bytes;
 }
 
 // Shared by output columns, so that the order of the sums depends on no worker.
 void Executor::add_columns(const SiteWork& site, std::span<const Unit> units,
-                           std::span<const std::byte* const> columns, uint64_t column_bytes,
-                           const Factors& factors, uint32_t rows) {
+                           std::span<const std::byte* const> columns, const Factors& factors, uint32_t rows) {
   const uint64_t n = units.size();
+  const Column column = site.column();
   const uint64_t blocks = (uint64_t{site.n_out} + kQuantBlock - 1) / kQuantBlock;
   // Each worker one share: short pieces of columns that lie apart are what memory is slowest at.
   const uint64_t share = (blocks + team_->workers() - 1) / team_->workers();
   const uint64_t in_cache = kSumBytes / sizeof(float) / kQuantBlock / std::max(1U, rows);
   const uint64_t block_of_columns = std::max<uint64_t>(1, n * encoded_bytes(site.encoding, kQuantBlock));
-  const uint64_t grain = std::max({uint64_t{1}, kGrainBytes / block_of_columns, std::min(share, in_cache)});
-  team_->run(
-      blocks, grain, cost_of(n * column_bytes, rows), [&](uint64_t begin, uint64_t end, uint32_t worker) {
-        const auto first = static_cast<uint32_t>(begin * kQuantBlock);
-        const auto last = static_cast<uint32_t>(std::min<uint64_t>(end * kQuantBlock, site.n_out));
-        const auto run_from = [&](uint64_t from) {
-          uint64_t k = from;
-          while (k < n && units[k].unit / kPartialNeurons == units[from].unit / kPartialNeurons) ++k;
-          return columns.subspan(from, k - from);
-        };
-        std::span<const std::byte*const> of_run = run_from(0), next;
-        for (uint64_t from = 0; from < n; from += of_run.size(), of_run = next) {
-          next = run_from(from + of_run.size());
-          const float* h = factors.values + from;
-          if (factors.as_int8) {
-            kernels_->add_weighted_int8(site.encoding, {of_run, next}, first, last, h, factors.stride, rows,
-                                        row(site.out, 0), strides_[site.out], workers_[worker].squares);
-          } else {
-            kernels_->add_weighted(site.encoding, of_run, first, last, h, factors.stride, rows,
-                                   row(site.out, 0), strides_[site.out]);
-          }
-        }
-      });
+  const uint64_t least = std::max({uint64_t{1}, kGrainBytes / block_of_columns, std::min(share, in_cache)});
+  // What is shared has scales by itself where it ends as a strip does.
+  const uint64_t grain = least < kStripBlocks ? least : align_up(least, kStripBlocks);
+  team_->run(blocks, grain, cost_of(n * column.encoded(), rows),
+             [&](uint64_t begin, uint64_t end, uint32_t worker) {
+               const auto first = static_cast<uint32_t>(begin * kQuantBlock);
+               const auto last = static_cast<uint32_t>(std::min<uint64_t>(end * kQuantBlock, site.n_out));
+               const auto run_from = [&](uint64_t from) {
+                 uint64_t k = from;
+                 while (k < n && units[k].unit / kPartialNeurons == units[from].unit / kPartialNeurons) ++k;
+                 return columns.subspan(from, k - from);
+               };
+               ColumnRun run = {site.encoding, column.values(), run_from(0)};
+               for (uint64_t from = 0; from < n; from += run.columns.size(), run.columns = run.next) {
+                 run.next = run_from(from + run.columns.size());
+                 const float* h = factors.values + from;
+                 if (factors.as_int8) {
+                   kernels_->add_weighted_int8(run, first, last, h, factors.stride, rows, row(site.out, 0),
+                                               strides_[site.out], workers_[worker].squares);
+                 } else {
+                   kernels_->add_weighted(run, first, last, h, factors.stride, rows, row(site.out, 0),
+                                          strides_[site.out]);
+                 }
+               }
+             });
 }
 
 void Executor::measure(const SiteWork& site, std::span<const Unit> units,
                        std::span<const std::byte* const> columns, const float* factors, size_t stride,
                        uint32_t rows, uint64_t begin, uint64_t end) {
-  std::vector<float> column(align_up(site.n_out, block_values(site.encoding)));
-  const uint64_t column_bytes = encoded_bytes(site.encoding, column.size());
+  std::vector<float> column(site.column().values());
   for (uint64_t k = begin; k < end; ++k) {
-    decode(site.encoding, {columns[k], column_bytes}, column);
+    decode_column(site.encoding, {columns[k], site.column().encoded()}, column);
     double squares = 0;
     for (const float value : column) squares += double{value} * value;
     const auto length = static_cast<float>(std::sqrt(squares));
@@ -375,7 +376,7 @@ void Executor::run_row(const Step& step, const RowInfo& info, uint32_t i) {
       return;
     case StepKind::add_chosen: {
       const auto* given = reinterpret_cast<const std::byte*>(in);
-      return kernels_->add_weighted(Encoding::f32, {&given, 1}, 0, step.width,
+      return kernels_->add_weighted({Encoding::f32, step.width, {&given, 1}}, 0, step.width,
                                     row(step.choice, info.row) + step.column, 1, 1, row(step.out, info.row),
                                     strides_[step.out]);
     }

@@ -100,8 +100,7 @@ class Executor {
   };
   // Adds columns, each times its factor, to the site's output.
   void add_columns(const SiteWork& site, std::span<const Unit> units,
-                   std::span<const std::byte* const> columns, uint64_t column_bytes, const Factors& factors,
-                   uint32_t rows);
+                   std::span<const std::byte* const> columns, const Factors& factors, uint32_t rows);
   uint64_t sum_neurons(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
                        const std::byte* memory, Asked asked);
   // What the neurons from `begin` to `end` of a call give: columns[k] times factors[i * stride + k] to row i.

@@ -110,7 +110,7 @@ void Executor::add_experts(const SiteWork& site) {
                  for (uint32_t k = part.first_line; k < part.first_line + part.lines; ++k) {
                    const auto* given = reinterpret_cast<const std::byte*>(row(site.experts.results, k));
                    const uint32_t i = lines_[k];
-                   kernels_->add_weighted(Encoding::f32, {&given, 1}, first, last,
+                   kernels_->add_weighted({Encoding::f32, site.n_out, {&given, 1}}, first, last,
                                           row(site.experts.choice, i) + part.number, 1, 1, row(site.out, i),
                                           strides_[site.out]);
                  }

@@ -1,0 +1,59 @@
+// How a column of weights lies in the store and in memory: input j of an operator of axis `channel`, or
+// column i of `down` in a bundle. Which columns are read changes from token to token, so that each lies by
+// itself; inside, what one instruction takes lies together.
+//
+//   f32, f16, bf16   value after value
+//   q8_0, q4_0       strips of 16 blocks (512 values): their 16 scales (f16), then their values, block after
+//                    block as in the plain order, 32 or 16 bytes each. The last strip may have fewer blocks.
+//
+// Sizes equal those of the plain order. K-quants, whose super-blocks run along the rows, have no columns.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/base/align.h"
+#include "core/layout/bundle.h"
+#include "core/layout/encoding.h"
+
+namespace tierd {
+
+// Column j of operators that share an input, as wide as they are together: what an arena slot holds of axis
+// channel. Values that are missing in the last block are zero.
+struct Column {
+  Encoding encoding = Encoding::f32;
+  uint32_t rows = 0;
+
+  uint32_t values() const { return align_up(rows, block_values(encoding)); }
+  uint64_t encoded() const { return encoded_bytes(encoding, values()); }  // without padding
+  uint64_t bytes() const { return align_up(encoded(), kPieceAlignment); }
+};
+
+inline constexpr uint32_t kStripBlocks = 16;
+inline constexpr uint32_t kScaleBytes = 2;
+
+// Bytes of a block's values, without its scale.
+constexpr uint32_t quant_bytes(Encoding e) {
+  return block_bytes(e) - kScaleBytes;
+}
+
+// Where in a column of `blocks` blocks those of one block are, in bytes from the column's begin.
+struct BlockPlace {
+  uint64_t scale;
+  uint64_t quants;
+};
+constexpr BlockPlace place_in_column(Encoding e, uint32_t blocks, uint32_t block) {
+  const uint32_t in_strip = block % kStripBlocks, first = block - in_strip;
+  const uint64_t strip = uint64_t{first} * block_bytes(e);
+  const uint32_t scales = std::min(kStripBlocks, blocks - first);
+  return {strip + in_strip * kScaleBytes, strip + scales * kScaleBytes + in_strip * quant_bytes(e)};
+}
+
+// As encode and decode (codec.h), of a whole column: values.size() is a multiple of block_values(e), `column`
+// has encoded_bytes(e, values.size()) bytes.
+void encode_column(Encoding e, std::span<const float> values, std::span<std::byte> column);
+void decode_column(Encoding e, std::span<const std::byte> column, std::span<float> values);
+
+}  // namespace tierd
