@@ -63,9 +63,8 @@ Result<std::unique_ptr<StrategyInstance>> StrategyInstance::create(StrategyChoic
                                                                    const PluginWorld& world) {
   std::unique_ptr<StrategyInstance> instance(new StrategyInstance(std::move(choice), world));
   const tierd_plugin& plugin = *instance->choice_.plugin;
-  const auto fault = [&](const std::string& why) {
-    return Error{Code::plugin_fault, fmt::format("{} '{}'", plugin.kind, plugin.name),
-                 "could not be created: " + why};
+  const auto fault = [&](const std::string& why, Code code = Code::plugin_fault) {
+    return Error{code, fmt::format("{} '{}'", plugin.kind, plugin.name), "could not be created: " + why};
   };
   int code = TIERD_OK;
   try {
@@ -78,7 +77,8 @@ Result<std::unique_ptr<StrategyInstance>> StrategyInstance::create(StrategyChoic
   if (code < 0) {
     instance->self_ = nullptr;  // an instance that could not be made is not destroyed
     const std::string& said = instance->last_words_;
-    return fault(said.empty() ? fmt::format("create answered {}", code) : said);
+    return fault(said.empty() ? fmt::format("create answered {}", code) : said,
+                 code == TIERD_E_UNSUPPORTED ? Code::unsupported : Code::plugin_fault);
   }
   if (instance->self_ == nullptr) return fault("create made no instance");
   return instance;

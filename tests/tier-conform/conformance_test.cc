@@ -110,6 +110,27 @@ class Multiplying {
   uint32_t matrix_;
 };
 
+// Needs tensors for what is not its default.
+template <int kCode>
+class Choosy {
+ public:
+  explicit Choosy(const tierd::Host& host) {
+    if (std::string(host.text("by")) == "tables") throw Failure(kCode, "there are no tables");
+  }
+  void predict(uint32_t, const tierd_rows_view&, tierd_set_out& out) { out.all = 1; }
+
+  static std::string broken() {
+    static constexpr tierd_param kBy[] = {text("by", "nothing", "nothing|tables", "what it goes by")};
+    static constexpr tierd_plugin kPlugin = with_params(predictor<Choosy>("choosy", "1.0", ""), kBy);
+    return broken_rules({&kPlugin, "", *Parameters::read(kPlugin, {}), nullptr}, {});
+  }
+};
+
+TEST(Conformance, WhatIsNotTheDefaultMayNeedTensors) {
+  EXPECT_EQ(Choosy<TIERD_E_UNSUPPORTED>::broken(), "");
+  EXPECT_THAT(Choosy<TIERD_E_INVALID>::broken(), testing::HasSubstr("there are no tables"));
+}
+
 TEST(Conformance, APluginThatNeedsTensorsIsTriedWithThem) {
   static constexpr tierd_plugin kPlugin = predictor<Multiplying>("multiplying", "1.0", "");
   const StrategyChoice choice = {&kPlugin, "", *Parameters::read(kPlugin, {}), nullptr};

@@ -16,6 +16,8 @@ struct SuiteOptions {
   // Given, everything is tried with them and without them, and a plugin may refuse to be made: for want of
   // them, or because they do not fit the sites.
   std::shared_ptr<const PluginTensors> tensors;
+  // Not the defaults are tried: what they ask for may need tensors that are not there (TIERD_E_UNSUPPORTED).
+  bool at_edge = false;
 };
 
 // The suite of the plugin's kind, and what holds for all kinds.

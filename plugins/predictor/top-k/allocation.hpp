@@ -21,14 +21,6 @@ namespace tierd {
 
 class Allocation {
  public:
-  // Whether it is known of any site.
-  static bool has_tables(const Host& host) {
-    for (uint32_t s = 0; s < host.n_sites(); ++s) {
-      if (host.has_tensor(table_of(host.site(s)).c_str())) return true;
-    }
-    return false;
-  }
-
   // [sites] of the host; of what is not cut into channels it means nothing. Throws Failure where a site has
   // no table.
   static std::vector<double> measured(const Host& host, double sparsity) {
@@ -55,14 +47,18 @@ class Allocation {
     uint32_t percent = 0;
   };
 
-  static std::string table_of(const tierd_site_view& site) { return std::string(site.name) + ".lost"; }
-
   explicit Allocation(const Host& host) {
     double all = 0;
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
       const tierd_site_view& site = host.site(s);
       if (site.axis != TIERD_AXIS_CHANNEL) continue;
-      const std::string name = table_of(site);
+      const std::string name = std::string(site.name) + ".lost";
+      if (!host.has_tensor(name.c_str())) {
+        throw Failure(TIERD_E_UNSUPPORTED,
+                      "allocation = measured needs the tables of tier-profile --thresholds: "
+                      "predictor.tensors has no '" +
+                          name + "'");
+      }
       const tierd_tensor_view lost = host.tensor(name.c_str());
       if (lost.n_dims != 1 || lost.dims[0] != kPercent + 1)
         throw Failure(TIERD_E_INVALID, name + " should be 101 values");

@@ -92,14 +92,9 @@ class TopK {
   // [sites] the share that each leaves out.
   static std::vector<double> sparsity_of(const tierd::Host& host) {
     const double sparsity = host.number("sparsity");
-    std::vector<double> uniform(host.n_sites(), sparsity);
-    if (sparsity == 0 || std::string(host.text("allocation")) == "uniform") return uniform;
-    if (tierd::Allocation::has_tables(host)) return tierd::Allocation::measured(host, sparsity);
-    host.log(TIERD_LOG_WARNING,
-             "allocation = measured needs the tables of tier-profile --thresholds (predictor.tensors), and "
-             "there are "
-             "none: every operator leaves out the same share");
-    return uniform;
+    if (sparsity == 0 || std::string(host.text("allocation")) == "uniform")
+      return std::vector<double>(host.n_sites(), sparsity);
+    return tierd::Allocation::measured(host, sparsity);
   }
 
   // What the largest ones of a row lie above. Of equals on the border all are active, zeros never.
