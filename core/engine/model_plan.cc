@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "core/base/align.h"
+#include "core/layout/neuron.h"
 #include "core/layout/row_group.h"
 #include "core/message/message.h"
 
@@ -137,9 +138,9 @@ class Planner {
     site.friends = stored.friends;
     if (stored.pieces > 1) site.piece_bytes = static_cast<uint32_t>(stored.bundle().piece_bytes());
     const bool by_rows = stored.axis == Axis::row;  // whose last neuron may be smaller, and encodings differ
-    site.bytes.assign(stored.neurons, static_cast<uint32_t>(stored.neuron_bytes(0)));
+    site.bytes.assign(stored.neurons, static_cast<uint32_t>(neuron_bytes(stored, 0)));
     for (uint32_t i = 1; by_rows && i < stored.neurons; ++i)
-      site.bytes[i] = static_cast<uint32_t>(stored.neuron_bytes(i));
+      site.bytes[i] = static_cast<uint32_t>(neuron_bytes(stored, i));
     return site;
   }
 

@@ -8,21 +8,6 @@
 
 namespace tierd {
 
-uint64_t SiteWork::bytes_of(uint32_t neuron) const {
-  switch (axis) {
-    case Axis::neuron:
-      return bundle().bytes();
-    case Axis::channel:
-      return column().bytes();
-    case Axis::expert:
-      return expert().bytes();
-    case Axis::row:
-      break;
-  }
-  const uint32_t rows = std::min(rows_per_neuron, n_out - neuron * rows_per_neuron);
-  return align_up(rows, kGroupRows) / kGroupRows * group_bytes(encoding_of(neuron), n_in);
-}
-
 std::vector<uint64_t> buffer_offsets(const ComputePlan& plan) {
   std::vector<uint64_t> offsets;
   uint64_t end = 0;

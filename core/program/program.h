@@ -121,8 +121,6 @@ struct SiteWork {
   Bundle bundle() const { return {encoding, n_in, ffn.gated}; }
   Column column() const { return {encoding, n_out}; }
   ExpertMatrices expert() const { return {n_in, experts.inner, encoding, experts.up, experts.down}; }
-  // What an agent goes through to compute one.
-  uint64_t bytes_of(uint32_t neuron) const;
 };
 
 enum class RopeStyle : uint8_t { none, interleaved, half };

@@ -9,6 +9,7 @@
 #include "core/base/checksum.h"
 #include "core/layout/codec.h"
 #include "core/layout/column.h"
+#include "core/layout/neuron.h"
 #include "core/layout/row_group.h"
 #include "core/store/column_source.h"
 
@@ -167,7 +168,7 @@ Status ExtentPacker::pack_neuron(const StoredSite& site, uint32_t neuron, std::s
   const std::span plain(buffer.get(), rows * row_bytes);
   TIERD_TRY(read_rows(site, neuron, plain));
   pack_groups(encoding, rows, site.n_in, plain, out);
-  const auto padding = out.subspan(site.neuron_bytes(neuron));
+  const auto padding = out.subspan(neuron_bytes(site, neuron));
   std::fill(padding.begin(), padding.end(), std::byte{0});
   return {};
 }

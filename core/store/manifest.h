@@ -16,6 +16,7 @@
 #include "core/layout/column.h"
 #include "core/layout/encoding.h"
 #include "core/layout/expert.h"
+#include "core/layout/neuron.h"
 #include "core/layout/row_group.h"
 #include "core/message/extent_table.h"
 #include "core/model/config.h"
@@ -161,20 +162,6 @@ struct StoredSite {
   }
   // Blocks of sources run along their rows: columns of blocks are always encoded anew.
   bool columns_of_blocks() const { return !column_parts().empty() && is_quantized(encoding); }
-  // Bytes of the packed groups, the bundle or the column of a neuron; its extent may add zero padding.
-  uint64_t neuron_bytes(uint32_t neuron) const {
-    switch (axis) {
-      case Axis::row:
-        break;
-      case Axis::neuron:
-        return bundle().bytes();
-      case Axis::channel:
-        return column().bytes();
-      case Axis::expert:
-        return expert().bytes();
-    }
-    return groups_of(neuron) * group_bytes(encoding_of(neuron), n_in);
-  }
   // Bytes of all neurons without padding.
   uint64_t tensor_bytes() const {
     switch (axis) {
@@ -196,7 +183,7 @@ struct StoredSite {
   // (CONTRACTS, rule 6), as pieces do.
   uint64_t extent_bytes(uint32_t neuron) const {
     if (pieces > 1) return bundle().piece_bytes();
-    const uint64_t bytes = neuron_bytes(neuron);
+    const uint64_t bytes = neuron_bytes(*this, neuron);
     const uint64_t padded = align_up(bytes, kDirectIoAlignment);
     const bool large = axis == Axis::row || axis == Axis::expert;
     return large || within_padding(padded - bytes, bytes) ? padded : bytes;

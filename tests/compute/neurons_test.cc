@@ -122,7 +122,8 @@ TEST_P(Neurons, Int8SumsEqualTheirTwinBitForBit) {
           auto h = random_values(tokens * ldh, random);
           for (auto& factor : h) factor *= random.below(5) == 0 ? 0.0f : std::exp(4 * random.symmetric());
           const auto before = random_values(tokens * ldy, random);
-          for (const auto& [first, last] : {std::pair{0u, cols}, {cols - 32, cols}, {0u, cols - 9}}) {
+          for (const auto& [first, last] :
+               {std::pair{0u, cols}, {cols - 32, cols}, {0u, cols - 9}, {cols / 64 * 32, cols}}) {
             auto want = before, got = before;
             double want_squares[2] = {0, 0}, got_squares[2] = {0, 0};
             scalar().add_weighted_int8(columns.run(n), first, last, h.data(), ldh, tokens, want.data(), ldy,

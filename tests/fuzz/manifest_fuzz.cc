@@ -8,6 +8,7 @@
 
 #include "core/base/check.h"
 #include "core/base/checksum.h"
+#include "core/layout/neuron.h"
 #include "core/store/manifest_json.h"
 #include "tests/fuzz/promises.h"
 #include "tests/fuzz/target.h"
@@ -37,10 +38,10 @@ void expect_sound(const Manifest& manifest) {
       uint64_t bytes = 0;
       for (uint32_t piece = 0; piece < site.pieces; ++piece)
         bytes += manifest.extents.at(site.extent_of(neuron, piece)).bytes;
-      TIERD_CHECK(site.neuron_bytes(neuron) <= std::min(bytes, site.slot_bytes()));
+      TIERD_CHECK(neuron_bytes(site, neuron) <= std::min(bytes, site.slot_bytes()));
       if (site.friends.empty()) continue;
       TIERD_CHECK(site.friends.at(neuron) < site.neurons && site.friends[neuron] != neuron);
-      TIERD_CHECK(site.neuron_bytes(neuron) <= manifest.extents.at(site.extent_of(neuron, 0) + 1u).bytes);
+      TIERD_CHECK(neuron_bytes(site, neuron) <= manifest.extents.at(site.extent_of(neuron, 0) + 1u).bytes);
     }
   }
   for (const ResidentTensor& tensor : manifest.resident) {

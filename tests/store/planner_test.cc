@@ -43,7 +43,7 @@ TEST(Planner, Llama7bHasFullPages) {
   EXPECT_EQ(plan->sites.size(), 2u + 4u * 32u);
   const StoredSite& o = site_of(*plan, "layers.0.o");  // a group is 36,864 B = 9 pages
   EXPECT_EQ(o.rows_per_neuron, 14u * 16u);
-  EXPECT_EQ(o.neuron_bytes(0) % kDirectIoAlignment, 0u);
+  EXPECT_EQ(neuron_bytes(o, 0) % kDirectIoAlignment, 0u);
   const StoredSite& down = site_of(*plan, "layers.0.down");  // 99,072 B a group
   EXPECT_EQ(down.rows_per_neuron, 5u * 16u);
   EXPECT_EQ(down.slot_bytes(), 495'616u);
@@ -62,7 +62,7 @@ TEST(Planner, Opt67bHasBundlesOfFourPages) {
   const StoredSite& ffn = site_of(*plan, "layers.31.ffn");
   EXPECT_EQ(ffn.axis, Axis::neuron);
   EXPECT_EQ(ffn.neurons, 16'384u);
-  EXPECT_EQ(ffn.neuron_bytes(7), 16'384u);  // LLM in a flash, 4: 2 x 4096 values of two bytes
+  EXPECT_EQ(neuron_bytes(ffn, 7), 16'384u);  // LLM in a flash, 4: 2 x 4096 values of two bytes
   EXPECT_EQ(ffn.slot_bytes(), 16'384u);
   EXPECT_EQ(ffn.n_in, 4096u);
   EXPECT_EQ(ffn.n_out, 4096u);
@@ -81,7 +81,7 @@ TEST(Planner, ExpertsAreKeptWhole) {
     const StoredSite& experts = site_of(*plan, "layers.1.experts");
     EXPECT_EQ(experts.axis, Axis::expert);
     EXPECT_EQ(experts.neurons, 6u);
-    EXPECT_EQ(experts.neuron_bytes(0), (2 * 48 * 64 + 64 * 40) * 2u);  // 40 rows are three groups
+    EXPECT_EQ(neuron_bytes(experts, 0), (2 * 48 * 64 + 64 * 40) * 2u);  // 40 rows are three groups
     EXPECT_EQ(experts.tensor_bytes(), 6u * 3 * 40 * 64 * 2);
     EXPECT_EQ(experts.slot_bytes() % 4096, 0u);
     EXPECT_EQ(tensor_of_expert(experts.parts[2], 5), "layers.1.experts.5.down");
@@ -118,7 +118,7 @@ TEST(Planner, ExpertsAreCutIntoChannels) {
   EXPECT_EQ(up.expert_number, 5u);
   EXPECT_EQ(up.neurons, 64u);
   EXPECT_EQ(up.stride, 1u);
-  EXPECT_EQ(up.neuron_bytes(0), align_up(2 * 40 * 2u, kPieceAlignment));
+  EXPECT_EQ(neuron_bytes(up, 0), align_up(2 * 40 * 2u, kPieceAlignment));
   EXPECT_EQ(up.parts[0].tensor, "layers.1.experts.5.gate");
   EXPECT_EQ(up.parts[1].tensor, "layers.1.experts.5.up");
   const StoredSite& down = site_of(*plan, "layers.1.experts.5.down");
@@ -156,7 +156,7 @@ TEST(Planner, ChannelsOfAGroupLieSideBySide) {
   EXPECT_EQ(up.axis, Axis::channel);
   EXPECT_EQ(up.neurons, 4096u);
   EXPECT_EQ(up.n_out, 2 * 11'008u);
-  EXPECT_EQ(up.neuron_bytes(0), align_up(2 * 11'008u / 32 * 18, kPieceAlignment));
+  EXPECT_EQ(neuron_bytes(up, 0), align_up(2 * 11'008u / 32 * 18, kPieceAlignment));
   const StoredSite& before = site_of(*plan, "layers.6.up");
   for (const uint32_t channel : {0u, 1u, 4095u}) {
     const Extent& extent = plan->extents[up.extent_of(channel, 0)];
@@ -210,7 +210,7 @@ TEST(Planner, SmallBundlesArePacked) {
     const Status checked = check_manifest(*plan, "plan");
     EXPECT_TRUE(checked.ok()) << checked.error().line();
     const StoredSite& ffn = site_of(*plan, "layers.1.ffn");
-    EXPECT_EQ(ffn.neuron_bytes(0), bundle);
+    EXPECT_EQ(neuron_bytes(ffn, 0), bundle);
     EXPECT_EQ(ffn.slot_bytes(), extent);
     for (uint32_t i = 0; i < ffn.neurons; ++i) {
       EXPECT_EQ(plan->extents[ffn.first_extent + i].bytes, extent);
@@ -244,7 +244,7 @@ TEST(Planner, BundlesOfBlocks) {
   EXPECT_EQ(ffn.encoding, Encoding::q4_0);
   EXPECT_TRUE(ffn.columns_of_blocks());
   EXPECT_EQ(ffn.column_parts().front().tensor, "layers.0.down");
-  EXPECT_EQ(ffn.neuron_bytes(0), 3 * 64u);  // 36 bytes each, padded
+  EXPECT_EQ(neuron_bytes(ffn, 0), 3 * 64u);  // 36 bytes each, padded
   EXPECT_FALSE(site_of(*plan, "layers.0.qkv").columns_of_blocks());
 }
 
@@ -347,8 +347,8 @@ TEST(Planner, PartsKeepTheirEncodings) {
   EXPECT_EQ(mixed.encoding_of(1), Encoding::q8_0);
   EXPECT_EQ(mixed.encoding_of(2), Encoding::f16);
   EXPECT_EQ(mixed.encoding_of(3), Encoding::q8_0);
-  EXPECT_EQ(mixed.neuron_bytes(1), 2 * group_bytes(Encoding::q8_0, 64));
-  EXPECT_EQ(mixed.neuron_bytes(2), 2 * group_bytes(Encoding::f16, 64));
+  EXPECT_EQ(neuron_bytes(mixed, 1), 2 * group_bytes(Encoding::q8_0, 64));
+  EXPECT_EQ(neuron_bytes(mixed, 2), 2 * group_bytes(Encoding::f16, 64));
   EXPECT_EQ(mixed.tensor_bytes(),
             96 * encoded_bytes(Encoding::q8_0, 64) + 32 * encoded_bytes(Encoding::f16, 64));
   EXPECT_TRUE(check_manifest(*plan, "plan").ok());

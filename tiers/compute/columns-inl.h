@@ -23,7 +23,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tierd {
 namespace HWY_NAMESPACE {
 
-static_assert(kStripBlocks == kLanes16 && kSampledOutputs == kStripBlocks * kQuantBlock);
+static_assert(kStripBlocks == kLanes16);
 
 // In the last bits of a float as large as this lies the integer that was added to it, rounded to nearest
 // even.

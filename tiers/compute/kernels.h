@@ -59,9 +59,6 @@ struct QuantizedRows {
 
 inline constexpr uint32_t kDotChains = 4;
 
-// Outputs whose factors tell how much int8 loses: they are much like the others.
-inline constexpr uint32_t kSampledOutputs = 512;
-
 // Columns that are added together, at most kPartialNeurons, of encoded_bytes(encoding, values) bytes each,
 // and those that will be after them (or none): what lies apart in memory is not foreseen by a processor.
 struct ColumnRun {
@@ -91,7 +88,8 @@ struct ComputeKernels {
   void (*add_weighted)(const ColumnRun& run, uint32_t first, uint32_t last, const float* h, size_t ldh,
                        uint32_t tokens, float* y, size_t ldy);
   // The same of the block encodings q8_0 and q4_0, with factors as int8. Adds the squared error of the
-  // factors of the first kSampledOutputs, and their squares, to squares[0] and [1] if it is not null.
+  // factors of the first outputs, and their squares, to squares[0] and [1] if it is not null: of those in the
+  // strip that has `first`. They are much like the others.
   void (*add_weighted_int8)(const ColumnRun& run, uint32_t first, uint32_t last, const float* h, size_t ldh,
                             uint32_t tokens, float* y, size_t ldy, double* squares);
   // Row `row` of `x` (cols values) into out.{q, scale, sum} at `row`. Adds the squared error to squares[0]

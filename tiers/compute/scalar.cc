@@ -171,6 +171,7 @@ void add_weighted_int8(const ColumnRun& run, uint32_t first, uint32_t last, cons
                        uint32_t tokens, float* y, size_t ldy, double* squares) {
   const Encoding e = run.encoding;
   const std::span<const std::byte* const> columns = run.columns;
+  constexpr uint32_t kStrip = kStripBlocks * kQuantBlock;
   for (uint32_t t = 0; t < tokens; ++t) {
     for (uint32_t c = first; c < last; c += kQuantBlock) {
       const BlockPlace place = place_in_column(e, run.values / kQuantBlock, c / kQuantBlock);
@@ -195,7 +196,7 @@ void add_weighted_int8(const ColumnRun& run, uint32_t first, uint32_t last, cons
                                                        : (stored[j - kQuantBlock / 2] >> 4) - 8;
           sums[j] += factor * weight;
         }
-        if (squares == nullptr || c - first >= kSampledOutputs) continue;
+        if (squares == nullptr || c / kStrip != first / kStrip) continue;
         const double error = double{factors[i]} - double{scale} * factor;
         squares[0] += error * error;
         squares[1] += double{factors[i]} * factors[i];

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/base/time.h"
+#include "core/layout/neuron.h"
 #include "core/message/counts.h"
 
 namespace tierd {
@@ -197,7 +198,8 @@ uint64_t DramAgent::service_ns(const Message& message) const {
     return at_bandwidth(uint64_t{message.rows} * (input ? site.n_in : site.n_out) * sizeof(float));
   }
   uint64_t bytes = 0;
-  for (const Unit& unit : PoolTable::units(pools_.resolve(message.list))) bytes += site.bytes_of(unit.unit);
+  for (const Unit& unit : PoolTable::units(pools_.resolve(message.list)))
+    bytes += neuron_bytes(site, unit.unit);
   return at_bandwidth(bytes);
 }
 

@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/base/units.h"
+#include "core/layout/neuron.h"
 #include "core/store/source.h"
 #include "core/store/store.h"
 #include "core/store/writer.h"
@@ -78,7 +79,7 @@ std::string summary(const Store& store) {
     totals.sites += 1;
     totals.neurons += site.neurons;
     for (uint32_t i = 0; i < site.neurons; ++i)
-      totals.neuron_bytes = std::max(totals.neuron_bytes, site.neuron_bytes(i));
+      totals.neuron_bytes = std::max(totals.neuron_bytes, neuron_bytes(site, i));
     totals.bytes += site.tensor_bytes();
     totals.worst_error = std::max(totals.worst_error, site.encoding_error);
     for (uint64_t extent = site.first_extent; extent < site.end_extent(); ++extent) {
