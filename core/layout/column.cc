@@ -9,7 +9,7 @@
 namespace tierd {
 namespace {
 
-// Calls move(plain, scale, quants) for each block: its place in the plain order and in the column.
+// Calls move(plain, place) for each block: where it begins in the plain order, and its place in the column.
 template <class Move>
 void for_each_block(Encoding e, uint64_t bytes, const Move& move) {
   const auto blocks = static_cast<uint32_t>(bytes / block_bytes(e));
