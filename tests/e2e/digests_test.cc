@@ -1,0 +1,184 @@
+// Every configuration of configs/ says what it has said before, to the bit: digests.json keeps the digest of
+// its logits for each golden model and for the demo model, by instruction set, and of the demo the greedy
+// text as well. A change of the kernel or of a layout must leave them alone; a change of the order of
+// arithmetic makes new ones:
+//
+//   TIERD_KEEP_DIGESTS=tests/e2e/digests.json build/dev/tests/e2e_digests_test
+//
+// which writes them for each instruction set of the machine that it runs on, and for no other.
+#include <gtest/gtest.h>
+
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/base/checksum.h"
+#include "tests/e2e/golden_model.h"
+#include "tiers/compute/kernels.h"
+
+namespace tierd {
+namespace {
+
+constexpr const char* kDigests = TIERD_SOURCE_DIR "/tests/e2e/digests.json";
+constexpr const char* kConfigs = TIERD_SOURCE_DIR "/configs/";
+constexpr const char* kDemo = TIERD_SOURCE_DIR "/configs/models/demo";
+constexpr uint32_t kPrompt = 8;  // tokens fed as one batch; the others are decoded one by one
+constexpr uint32_t kDemoTokens = 32;
+
+// "hybrid", "ablation/flash-3", …; sorted.
+std::vector<std::string> configurations() {
+  std::vector<std::string> names;
+  for (const std::string folder : {"", "ablation/"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(kConfigs + folder)) {
+      // A store of closest friends needs a table of them first; what it computes is what others do.
+      if (entry.path().stem() == "flash-friend") continue;
+      if (entry.path().extension() == ".toml") names.push_back(folder + entry.path().stem().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// The configuration as its file has it. What only a trained predictor could do, a random one does, but for
+// the demo model, which has one.
+Config configuration(const std::string& name, const std::string& model, bool demo) {
+  auto config = load_config(kConfigs + name + ".toml", {});
+  EXPECT_TRUE(config.ok()) << config.error().line();
+  config->model = model;
+  config->bind = false;
+  config->threads = 1;
+  config->context = demo ? 2 * kDemoTokens : kGoldenTokens;
+  if (config->predictor.name != "low-rank") return *config;
+  if (demo) {
+    config->predictor.tensors = std::string(kDemo) + "/predictor-r64.safetensors";
+  } else {
+    config->predictor = {"random"};
+  }
+  return *config;
+}
+
+struct Said {
+  std::vector<float> logits;
+  std::vector<uint32_t> tokens;  // of greatest logit, after those that were given
+};
+
+// The given tokens, then `more` that are generated.
+Result<Said> run(const Config& config, std::span<const uint32_t> tokens, uint32_t more) {
+  RuntimeOptions options;
+  options.quiet = true;
+  options.fit = true;
+  options.logit_rows = kPrompt;
+  TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, make_runtime(config, options));
+  TIERD_TRY(runtime->load());
+  Engine& engine = runtime->engine();
+  std::vector<uint32_t> all(tokens.begin(), tokens.end());
+  Said said;
+  for (uint32_t done = 0; done < tokens.size() + more;) {
+    const uint32_t given = done < tokens.size() ? static_cast<uint32_t>(tokens.size()) - done : 0;
+    const uint32_t n = done == 0 ? std::min({kPrompt, given, engine.max_rows(), engine.logit_rows()}) : 1;
+    TIERD_TRY(feed(engine, all, done, n, said.logits));
+    done += n;
+    if (done < all.size()) continue;
+    const std::span<const float> last = std::span(said.logits).last(engine.vocab_size());
+    all.push_back(static_cast<uint32_t>(std::max_element(last.begin(), last.end()) - last.begin()));
+  }
+  TIERD_TRY(engine.drain());
+  said.tokens.assign(all.begin() + static_cast<std::ptrdiff_t>(tokens.size()), all.end());
+  return said;
+}
+
+std::string digest_of(const Said& said) {
+  return checksum_text(checksum(std::as_bytes(std::span(said.logits))));
+}
+
+nlohmann::json kept_digests() {
+  std::ifstream file(kDigests);
+  return file.good() ? nlohmann::json::parse(file) : nlohmann::json::object();
+}
+
+// Where new digests are to be written; empty: today's are compared with those that were kept.
+std::string keeps_in() {
+  const char* path = std::getenv("TIERD_KEEP_DIGESTS");
+  return path != nullptr ? path : "";
+}
+
+class Digests : public testing::TestWithParam<std::string> {
+ protected:
+  static void SetUpTestSuite() {
+    cache_ = use_test_cache();
+    digests_ = kept_digests();
+  }
+  static void TearDownTestSuite() {
+    std::filesystem::remove_all(cache_);
+    if (keeps_in().empty()) return;
+    std::ofstream(keeps_in()) << digests_.dump(1) << "\n";
+  }
+
+  // `said` under `key` of an instruction set: kept, or compared with what was kept.
+  static void digest(const std::string& kernels, const std::string& key, const nlohmann::json& said) {
+    if (!keeps_in().empty()) {
+      digests_[kernels][key] = said;
+      return;
+    }
+    if (!digests_.contains(kernels)) GTEST_SKIP() << "no digests of " << kernels << " were kept";
+    ASSERT_TRUE(digests_[kernels].contains(key)) << "no digest of '" << key << "' was kept";
+    EXPECT_EQ(digests_[kernels][key], said) << key << " with " << kernels;
+  }
+
+  // The instruction sets to run: all that there are where digests are made, else the one that users get.
+  static std::vector<std::string> instruction_sets() {
+    if (keeps_in().empty()) return {std::string(best_kernels().name)};
+    std::vector<std::string> names;
+    for (const char* name : {"scalar", "avx2", "avx512-vnni"}) {
+      if (kernels_by_name(name) != nullptr) names.push_back(name);
+    }
+    return names;
+  }
+
+  static inline std::string cache_;
+  static inline nlohmann::json digests_;
+};
+
+TEST_P(Digests, GoldenModelsSayWhatTheyDid) {
+  // Ablations differ in what is read and kept, which few models show as well as all.
+  const bool ablation = GetParam().starts_with("ablation/");
+  std::vector<std::string> models = golden_names();
+  if (ablation) models = {"gguf-llama-q4_0", "llama2", "mixtral", "opt-f16"};
+  for (const std::string& model : models) {
+    const Golden golden = read_golden(model);
+    for (const std::string& kernels : instruction_sets()) {
+      Config config = configuration(GetParam(), golden_path(model), false);
+      config.kernels = kernels;
+      const auto said = run(config, golden.tokens, 0);
+      // Not every model has every layout: whether it has stays the same as well.
+      if (!said.ok() && said.code() != Code::unsupported) FAIL() << model << ": " << said.error().line();
+      digest(kernels, GetParam() + " " + model, said.ok() ? digest_of(*said) : "unsupported");
+    }
+  }
+}
+
+TEST_P(Digests, TheDemoModelSaysWhatItDid) {
+  // Tokens of one byte and of several, as good as any text.
+  std::vector<uint32_t> tokens;
+  for (uint32_t i = 0; i < kDemoTokens / 2; ++i) tokens.push_back(300 + i * 97 % 1200);
+  for (const std::string& kernels : instruction_sets()) {
+    Config config = configuration(GetParam(), kDemo, true);
+    config.kernels = kernels;
+    const auto said = run(config, tokens, kDemoTokens);
+    ASSERT_TRUE(said.ok()) << said.error().line();
+    digest(kernels, GetParam() + " demo",
+           {{"logits", digest_of(*said)}, {"tokens", fmt::to_string(fmt::join(said->tokens, " "))}});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Configurations, Digests, testing::ValuesIn(configurations()), [](const auto& test) {
+  std::string name = test.param;
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace tierd
