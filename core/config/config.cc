@@ -59,11 +59,8 @@ const std::array kKeys = {
     Key{"model.head_encoding", at<&Config::head_encoding>(),
         "same|source|f32|f16|bf16|q8_0|q4_0|q4_k|q5_k|q6_k",
         "of embedding and head: the same, or one of their own"},
-    Key{"model.bundling", at<&Config::bundling>(), "row-column|none|closest-friend",
-        "of layout neuron: rows and column of a neuron side by side; to compare, apart, or with a copy of "
-        "its closest friend's behind"},
-    Key{"model.friends", at<&Config::friends>(), "",
-        "who is whose closest friend, from tier-trace activity --friends"},
+    Key{"model.bundling", at<&Config::bundling>(), "row-column|none",
+        "of layout neuron: rows and column of a neuron side by side, or, to compare, apart"},
     Key{"run.threads", at<&Config::threads>(), "", "compute workers, 0 is one a core (-t)"},
     Key{"run.context", at<&Config::context>(), "",
         "positions of each sequence, 0 is the model's but at most 4096 (-c)"},

@@ -59,7 +59,6 @@ struct Config {
   std::string encoding = "source";
   std::string head_encoding = "same";
   std::string bundling = "row-column";
-  std::string friends;  // a file; empty: none
   // [run]
   uint32_t threads = 0;  // compute workers; 0: all cores
   uint32_t context = 0;  // 0: the model's, at most 4096

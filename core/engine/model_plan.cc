@@ -134,9 +134,6 @@ class Planner {
     site.slot_bytes = static_cast<uint32_t>(stored.slot_bytes());
     site.first_extent = stored.first_extent;
     site.stride = stored.stride;
-    site.pieces = stored.pieces;
-    site.friends = stored.friends;
-    if (stored.pieces > 1) site.piece_bytes = static_cast<uint32_t>(stored.bundle().piece_bytes());
     const bool by_rows = stored.axis == Axis::row;  // whose last neuron may be smaller, and encodings differ
     site.bytes.assign(stored.neurons, static_cast<uint32_t>(neuron_bytes(stored, 0)));
     for (uint32_t i = 1; by_rows && i < stored.neurons; ++i)

@@ -11,15 +11,13 @@
 namespace tierd {
 
 Admission::Admission(const std::vector<Site>& sites, Strategies& strategies, uint16_t unit,
-                     Residency& residency, SchedulerCounters& counters, const Dispatcher& dispatcher,
-                     Friends& friends)
+                     Residency& residency, SchedulerCounters& counters, const Dispatcher& dispatcher)
     : sites_(sites),
       strategies_(strategies),
       unit_(unit),
       residency_(residency),
       counters_(counters),
-      dispatcher_(dispatcher),
-      friends_(friends) {}
+      dispatcher_(dispatcher) {}
 
 Status Admission::admit(SiteId site, std::span<const uint32_t> missing, Priority priority, bool bypass,
                         Plan& plan) {
@@ -146,7 +144,6 @@ void Admission::tell_left(SiteId home, std::span<const uint32_t> neurons, int wh
 }
 
 void Admission::tell_dropped(SiteId home, std::span<const uint32_t> neurons, int why) {
-  friends_.left(home, neurons);
   keep_fault(cache().call_if(&tierd_cache_1::dropped, "dropped", home, neurons.data(),
                              static_cast<uint32_t>(neurons.size()), why));
 }

@@ -10,7 +10,6 @@
 #include "core/base/result.h"
 #include "core/kernel/counters.h"
 #include "core/kernel/dispatcher.h"
-#include "core/kernel/friends.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
@@ -32,10 +31,10 @@ struct Plan {
 
 class Admission {
  public:
-  // `unit`: which of the caches is asked. The dispatcher's observer hears of evictions, `friends` of all that
-  // leaves. Everything referred to outlives the admission.
+  // `unit`: which of the caches is asked. The dispatcher's observer hears of evictions. Everything referred
+  // to outlives the admission.
   Admission(const std::vector<Site>& sites, Strategies& strategies, uint16_t unit, Residency& residency,
-            SchedulerCounters& counters, const Dispatcher& dispatcher, Friends& friends);
+            SchedulerCounters& counters, const Dispatcher& dispatcher);
 
   // Asks the cache about neurons that are neither here nor coming; evicts its victims, leases slots for what
   // stays, and appends what may come to the plan. `bypass`: it is not asked, and everything streams by.
@@ -76,7 +75,6 @@ class Admission {
   Residency& residency_;
   SchedulerCounters& counters_;
   const Dispatcher& dispatcher_;
-  Friends& friends_;
   Status fault_;  // not yet told
 
   // Of one function each, kept for their memory.

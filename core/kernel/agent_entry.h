@@ -40,8 +40,9 @@ namespace tierd {
 struct ReadTask {
   std::string path;
   ExtentTable extents;
-  std::span<std::byte> landing;  // where most reads will land, worth pinning
-  uint64_t memory_bytes = 0;     // of all that reads will land in
+  std::span<const ExtentPieces> pieces = {};  // of all neurons that are more than one extent
+  std::span<std::byte> landing;               // where most reads will land, worth pinning
+  uint64_t memory_bytes = 0;                  // of all that reads will land in
   // What the agent may take for reads that cannot land where they belong, a multiple of 4096: at least twice
   // the blocks that hold the largest extent that is not aligned, 0 if there is none.
   uint64_t bounce_bytes = 0;

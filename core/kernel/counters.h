@@ -17,13 +17,7 @@ struct SchedulerCounters {
   uint64_t streamed_bytes = 0;  // weights computed as they came from flash
   uint64_t measured_bytes = 0;  // weights computed only to measure what was not predicted
   uint64_t read_bytes = 0;      // brought in by reads, padding included
-  // Of closest friends, where a store has them (core/kernel/friends.h).
-  uint64_t friends_read = 0;      // neurons asked for only because they lay behind another
-  uint64_t friends_bytes = 0;     // of those, padding included
-  uint64_t friends_used = 0;      // of those, used before they left
-  uint64_t friends_together = 0;  // neurons that were wanted and came from behind another that was
-  uint64_t friends_here = 0;      // left out of a read: here, or on their way
-  uint64_t compute_ns = 0;        // of compute messages and the copies between units, by their agents' clocks
+  uint64_t compute_ns = 0;      // of compute messages and the copies between units, by their agents' clocks
 };
 
 }  // namespace tierd

@@ -8,7 +8,7 @@
 namespace tierd {
 
 void EventQueue::submit(const Message& message, uint64_t service_ns) {
-  waiting_.push_back({message, service_ns, std::max(now_ns_, message.ready_ns), arrivals_++});
+  waiting_.push_back({message, service_ns, arrivals_++});
 }
 
 std::vector<EventQueue::Waiting>::iterator EventQueue::find(MessageId id) {
@@ -17,7 +17,7 @@ std::vector<EventQueue::Waiting>::iterator EventQueue::find(MessageId id) {
 }
 
 bool EventQueue::cancel(MessageId id) {
-  // What is ready at this very moment has not started: `next` lets an engine choose only when everything that
+  // What came at this very moment has not started: `next` lets an engine choose only when everything that
   // ends now has been told, so that the order of telling does not matter.
   const auto found = find(id);
   if (found == waiting_.end()) return false;
@@ -33,36 +33,24 @@ bool EventQueue::raise(MessageId id, Priority priority) {
   return true;
 }
 
-// Starts requests on free engines as long as the start lies at or before `until_ns`.
-void EventQueue::start_what_can(uint64_t until_ns) {
-  for (bool started = true; started;) {
-    started = false;
-    // For each free engine the moment at which it can first serve something, then the best request ready at
-    // that moment.
-    std::map<EngineKey, uint64_t> moment;
-    for (const Waiting& w : waiting_) {
-      const EngineKey engine = key(w.message);
-      if (running_.contains(engine)) continue;
-      const uint64_t at = std::max(w.ready_ns, free_ns_[engine]);
-      const auto [known, fresh] = moment.emplace(engine, at);
-      if (!fresh) known->second = std::min(known->second, at);
-    }
-    for (const auto& [engine, at] : moment) {
-      if (at > until_ns) continue;
-      auto best = waiting_.end();
-      for (auto w = waiting_.begin(); w != waiting_.end(); ++w) {
-        if (key(w->message) != engine || w->ready_ns > at) continue;
-        if (best == waiting_.end() ||
-            std::tuple(w->message.priority, w->arrival) < std::tuple(best->message.priority, best->arrival)) {
-          best = w;
-        }
-      }
-      TIERD_CHECK(best != waiting_.end());
-      running_[engine] = {best->message, at, at + best->service_ns, false};
-      waiting_.erase(best);
-      started = true;
-    }
+// Each free engine starts the best of what waits for it.
+void EventQueue::start_what_can() {
+  std::map<EngineKey, std::vector<Waiting>::iterator> best;
+  for (auto w = waiting_.begin(); w != waiting_.end(); ++w) {
+    const EngineKey engine = key(w->message);
+    if (running_.contains(engine)) continue;
+    const auto [known, fresh] = best.emplace(engine, w);
+    const auto rank = [](const Waiting& of) { return std::tuple(of.message.priority, of.arrival); };
+    if (!fresh && rank(*w) < rank(*known->second)) known->second = w;
   }
+  std::vector<uint64_t> started;
+  for (const auto& [engine, w] : best) {
+    running_[engine] = {w->message, now_ns_, now_ns_ + w->service_ns, false};
+    started.push_back(w->arrival);
+  }
+  std::erase_if(waiting_, [&](const Waiting& w) {
+    return std::find(started.begin(), started.end(), w.arrival) != started.end();
+  });
 }
 
 std::map<EventQueue::EngineKey, EventQueue::Completion>::iterator EventQueue::first_running() {
@@ -84,7 +72,6 @@ std::optional<EventQueue::Completion> EventQueue::take_present() {
   }
   if (!ends_now) return std::nullopt;
   const Completion result = ended->second;
-  free_ns_[ended->first] = result.done_ns;
   running_.erase(ended);
   return result;
 }
@@ -94,24 +81,9 @@ std::optional<EventQueue::Completion> EventQueue::next() {
     // An engine chooses when all that ends at this moment has been told: who hears of it may have something
     // better for the engine.
     if (std::optional<Completion> present = take_present()) return present;
-    start_what_can(now_ns_);
-    if (running_.empty()) {
-      if (waiting_.empty()) return std::nullopt;
-      // Nothing is ready yet: go to the first moment at which something is.
-      uint64_t first = UINT64_MAX;
-      for (const Waiting& w : waiting_)
-        first = std::min(first, std::max(w.ready_ns, free_ns_[key(w.message)]));
-      now_ns_ = first;
-      continue;
-    }
-    // A free engine may get something ready before the first completion, which may end even earlier.
-    uint64_t end_ns = first_running()->second.done_ns;
-    for (size_t before = 0; before != running_.size() && end_ns > now_ns_;) {
-      before = running_.size();
-      start_what_can(end_ns - 1);
-      end_ns = first_running()->second.done_ns;
-    }
-    now_ns_ = end_ns;
+    start_what_can();
+    if (running_.empty()) return std::nullopt;
+    now_ns_ = first_running()->second.done_ns;
   }
 }
 

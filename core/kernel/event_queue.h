@@ -1,7 +1,7 @@
 // The modelled clock: which request an engine serves next and when it is done, in virtual time.
 //
 // Every agent has three engines (read, copy, compute); an engine serves one request at a time. It chooses
-// only when it is free and all that ends at that moment has been told, among the requests that are ready
+// only when it is free and all that ends at that moment has been told, among the requests that wait
 // *then*: by priority, then by order of arrival. A demand therefore overtakes prefetches that wait, never one
 // that has started. Completions come out ordered by (virtual time, priority, id).
 #pragma once
@@ -27,8 +27,7 @@ class EventQueue {
 
   uint64_t now_ns() const { return now_ns_; }
 
-  // Takes the request at the present virtual time; it may start from max(now, message.ready_ns) on and
-  // occupies its engine for `service_ns`.
+  // Takes the request at the present virtual time; it occupies its engine for `service_ns`.
   void submit(const Message& message, uint64_t service_ns);
   // Takes a waiting request out; it completes as cancelled, now. A started one runs on (returns false).
   bool cancel(MessageId id);
@@ -43,7 +42,6 @@ class EventQueue {
   struct Waiting {
     Message message;
     uint64_t service_ns;
-    uint64_t ready_ns;
     uint64_t arrival;
   };
   using EngineKey = uint32_t;
@@ -56,13 +54,12 @@ class EventQueue {
   std::vector<Waiting>::iterator find(MessageId id);
   std::map<EngineKey, Completion>::iterator first_running();
   std::optional<Completion> take_present();
-  void start_what_can(uint64_t until_ns);
+  void start_what_can();
 
   uint64_t now_ns_ = 0;
   uint64_t arrivals_ = 0;
   std::vector<Waiting> waiting_;
   std::map<EngineKey, Completion> running_;  // by engine
-  std::map<EngineKey, uint64_t> free_ns_;    // when the engine last became free
   std::vector<Completion> cancelled_;        // to be handed over at the present time
 };
 

@@ -23,9 +23,6 @@ constexpr uint32_t kDemandedBytes = 512u << 10;
 uint32_t together(const Site& site) {
   return std::min(site.n, partial_neurons(site.axis));
 }
-uint64_t units_together(const Site& site) {
-  return uint64_t{together(site)} * site.pieces;
-}
 
 }  // namespace
 
@@ -37,16 +34,13 @@ Intake::Intake(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategie
       options_(std::move(options)),
       counters_(counters),
       changed_(changed),
-      friends_(sites, counters),
-      admission_(sites, strategies, options_.unit, residency, counters, dispatcher, friends_),
+      admission_(sites, strategies, options_.unit, residency, counters, dispatcher),
       reads_(dispatcher, sites, residency, options_.reads, *this),
       demand_blocks_(left_to_demand(reads_.staging().blocks())),
-      wishes_(sites),
-      run_order_(sites) {
+      wishes_(sites) {
   uint32_t most = 0;
   for (SiteId site = 0; site < sites.size(); ++site) {
-    TIERD_CHECK(together(sites[site]) <= reads_.most_in_block(site) &&
-                units_together(sites[site]) <= reads_.most_units());
+    TIERD_CHECK(together(sites[site]) <= std::min(reads_.most_in_block(site), reads_.most_units()));
     most = std::max(most, sites[site].n);
   }
   source_.assign(most, nullptr);
@@ -104,9 +98,6 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
   count(resident_, counters_.resident_bytes);
   count(missing_, counters_.streamed_bytes);
   counters_.hits += static_cast<uint64_t>(std::count_if(resident_.begin(), resident_.end(), used));
-  for (size_t i = 0; friends_.has(home) && i < resident_.size(); ++i) {
-    if (used(resident_[i])) friends_.used(home, resident_[i]);
-  }
   size_t to_ask = 0;
   for (const uint32_t neuron : missing_) {
     if (Fetch* fetch = coming_[neuron]; fetch != nullptr) {
@@ -114,7 +105,6 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
       set_source(neuron, fetch);
       ++fetch->left;
       ++counters_.staged;
-      if (used(neuron)) friends_.used(home, neuron);
       continue;
     }
     if (!used(neuron)) {
@@ -152,7 +142,7 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
     }
   }
   TIERD_TRY(admission_.admit(site, missing_, Priority::demand, demand.bypass, plan_));
-  if (is_summed(sites_[site].axis)) run_order_.sort(site, plan_);
+  if (is_summed(sites_[site].axis)) sort_by_runs(sites_[site], plan_);
   return {};
 }
 
@@ -162,14 +152,14 @@ void Intake::fetch() {
     if (!start_demanded()) return;
     for (Fetch* started : started_) {
       await(*started);
-      started->left = static_cast<uint32_t>(started->asked_for().size());
-      for (const uint32_t neuron : started->asked_for()) set_source(neuron, started);
+      started->left = static_cast<uint32_t>(started->neurons.size());
+      for (const uint32_t neuron : started->neurons) set_source(neuron, started);
     }
   }
 }
 
 bool Intake::start_demanded() {
-  if (!comes_by_runs(site_)) return start_next(plan_, site_, step_, Priority::demand);
+  if (!is_summed(sites_[site_].axis)) return start_next(plan_, site_, step_, Priority::demand);
   asked_.clear();
   ask(site_, plan_);
   const Site& site = sites_[site_];
@@ -295,7 +285,7 @@ Status Intake::wish(std::span<const Wished> wanted, uint32_t step, bool bypass) 
       for (auto& [other, plan] : wish.parts) admission_.drop(other, plan);
       return admitted;
     }
-    if (is_summed(sites_[site].axis)) run_order_.sort(site, part.plan);
+    if (is_summed(sites_[site].axis)) sort_by_runs(sites_[site], part.plan);
     if (!part.plan.done()) wish.parts.push_back(std::move(part));
   }
   if (!wish.parts.empty()) wishes_.all().push_back(std::move(wish));
@@ -318,24 +308,14 @@ bool Intake::start_next(Plan& plan, SiteId site, uint32_t step, Priority priorit
     if (reads_.staging().free_blocks() < needed) return false;
   }
   Fetch& fetch = reads_.open(site, step, priority);
-  const size_t most =
-      std::max<size_t>(1, std::min(reads_.most_in_block(site), reads_.most_units() / sites_[site].pieces));
+  const size_t most = std::min(reads_.most_in_block(site), reads_.most_units());
   const auto from = plan.neurons.begin() + static_cast<std::ptrdiff_t>(plan.next);
   const auto limit = from + static_cast<std::ptrdiff_t>(std::min(most, plan.neurons.size() - plan.next));
-  auto to = std::find_if(from, limit, [keep](const Planned& planned) { return planned.keep != keep; });
-  if (!keep && is_summed(sites_[site].axis) && to == limit && to != plan.neurons.end()) {
-    // A run that does not fit any more is left whole to the next read.
-    const uint32_t of_run = partial_neurons(sites_[site].axis);
-    const auto run = [of_run](const Planned& planned) { return planned.neuron / of_run; };
-    if (!to->keep && run(*to) == run(*(to - 1))) {
-      to = std::find_if(from, to, [&](const Planned& planned) { return run(planned) == run(*to); });
-    }
-  }
+  const auto to = std::find_if(from, limit, [keep](const Planned& planned) { return planned.keep != keep; });
   fetch.neurons.resize(static_cast<size_t>(to - from));
   std::transform(from, to, fetch.neurons.begin(), [](const Planned& planned) { return planned.neuron; });
   plan.next += fetch.neurons.size();
   if (!keep) fetch.block = reads_.staging().lease();
-  if (friends_.has(site)) bring_friends(fetch);
   started_.push_back(&fetch);
   post(fetch);
   return true;
@@ -349,21 +329,15 @@ bool Intake::start_next(Wish& wish) {
   }
   const size_t blocks = reads_.staging().blocks();
   const size_t most = std::min<size_t>(blocks > demand_blocks_ ? blocks - demand_blocks_ : 1,
-                                       reads_.most_units() / units_together(sites_[asked_.front().site]));
+                                       reads_.most_units() / together(sites_[asked_.front().site]));
   if (asked_.size() > most) asked_.resize(std::max<size_t>(1, most));
-  if (asked_.size() == 1 && !comes_by_runs(asked_.front().site))
+  if (asked_.size() == 1 && !is_summed(sites_[asked_.front().site].axis))
     return start_next(*asked_.front().plan, asked_.front().site, wish.step, Priority::prefetch);
   return start_runs(wish.step, Priority::prefetch, demand_blocks_);
 }
 
-// Friends come with whoever is read in front of them, in an order of their own.
-bool Intake::comes_by_runs(SiteId site) const {
-  return is_summed(sites_[site].axis) && !friends_.has(site);
-}
-
 void Intake::ask(SiteId site, Plan& plan) {
-  asked_.push_back(
-      {.site = site, .pieces = sites_[site].pieces, .plan = &plan, .most = reads_.most_in_block(site)});
+  asked_.push_back({.site = site, .plan = &plan, .most = reads_.most_in_block(site)});
 }
 
 // The next read of those in `asked_`. What streams by takes a block of each site, and leaves `spare` free;
@@ -394,58 +368,6 @@ bool Intake::start_runs(uint32_t step, Priority priority, uint32_t spare) {
 void Intake::post(Fetch& fetch) {
   Fetch* const alone = &fetch;
   reads_.post({&alone, 1}, in_pass_ ? step_ : 0);
-}
-
-// Neurons that a read brings are taken from behind each other where they are friends. Those friends that are
-// missing come along, as far as the cache gives them room, which it is asked for as for any look-ahead. Only
-// with what comes to stay: where there was no room for who is needed, there is none for guests.
-void Intake::bring_friends(Fetch& fetch) {
-  friends_.pair(fetch.site, fetch.neurons, fetch.behind);
-  if (!fetch.into_arena() || fetch.priority == Priority::migration) return;
-  const SiteId home = domain(fetch.site);
-  const auto absent = [&](uint32_t neuron) {
-    // What the present pass lets stream by is on its way, too.
-    return residency_.slot(home, neuron) == kNoSlot &&
-           !(in_pass_ && domain(site_) == home && wanted_->contains(neuron));
-  };
-  invited_.clear();
-  const std::span<const Friends::Guest> found =
-      friends_.guests(fetch.site, fetch.neurons, fetch.behind, absent);
-  const size_t room = dispatcher_.max_units() - fetch.neurons.size();
-  for (const Friends::Guest& guest : found) {
-    if (invited_.size() == room) break;
-    const bool at_home =
-        options_.placement == nullptr || options_.placement->home(home, guest.neuron) == options_.unit;
-    if (at_home) invited_.push_back(guest.neuron);
-  }
-  guests_ = {};
-  if (Status asked = admission_.admit(fetch.site, invited_, Priority::prefetch, false, guests_);
-      !asked.ok()) {
-    return admission_.keep_fault(asked);
-  }
-  for (const auto [neuron, keep] : guests_.neurons) {
-    if (!keep) continue;
-    fetch.neurons.push_back(neuron);
-    fetch.behind.push_back(std::ranges::lower_bound(found, neuron, {}, &Friends::Guest::neuron)->behind);
-    ++fetch.guests;
-    friends_.came(home, neuron);
-  }
-}
-
-// After a failure: guests go, unless a pass has come to want them, and everything else comes from its own
-// place, so that a copy which cannot be read harms nobody. False if there was nothing of the kind.
-bool Intake::leave_friends(Fetch& fetch) {
-  const bool some = std::any_of(fetch.behind.begin(), fetch.behind.end(),
-                                [](uint32_t behind) { return behind != kBehindNone; });
-  const auto guests = fetch.neurons.end() - static_cast<std::ptrdiff_t>(fetch.guests);
-  const auto leaving = std::stable_partition(guests, fetch.neurons.end(), [&](uint32_t neuron) {
-    return fetch.awaited && source_[neuron] == &fetch;
-  });
-  if (leaving != fetch.neurons.end()) admission_.failed(domain(fetch.site), {leaving, fetch.neurons.end()});
-  fetch.neurons.erase(leaving, fetch.neurons.end());
-  fetch.guests = 0;
-  fetch.behind.clear();
-  return some;
 }
 
 void Intake::pump() {
@@ -546,8 +468,7 @@ void Intake::take_read(Fetch& fetch, const Done& done, bool alone) {
   // It failed, or was cancelled before somebody came to want it after all.
   const bool wanted = awaited || (fill_progress_ && fill_status_.ok());
   if (done.status != DoneStatus::cancelled && !wanted) ++counters_.prefetch_failed;
-  // Without friends, and by itself, it has not been tried yet.
-  if ((leave_friends(fetch) || !alone) && wanted) --fetch.attempts;
+  if (!alone && wanted) --fetch.attempts;  // by itself it has not been tried yet
   if (wanted && fetch.attempts < options_.read_attempts) {
     if (done.status != DoneStatus::cancelled) ++counters_.retries;
     if (awaited) fetch.priority = Priority::demand;

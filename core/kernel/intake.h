@@ -13,9 +13,7 @@
 #include "core/kernel/admission.h"
 #include "core/kernel/counters.h"
 #include "core/kernel/dispatcher.h"
-#include "core/kernel/friends.h"
 #include "core/kernel/next_runs.h"
-#include "core/kernel/placement.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/reads.h"
 #include "core/kernel/residency.h"
@@ -32,8 +30,7 @@ class Intake : private CompletionSink {
   struct Options {
     uint16_t unit = 0;  // its number: which of the caches is asked
     Reads::Options reads;
-    const Placement* placement = nullptr;  // guests are of those that are at home here; NULL: all are
-    uint32_t read_attempts = 3;            // a failed read is tried so often in all before its pass fails
+    uint32_t read_attempts = 3;  // a failed read is tried so often in all before its pass fails
   };
   // Who waits at `changed` is woken by each read that ended. Everything referred to outlives the intake.
   Intake(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies, Residency& residency,
@@ -111,10 +108,7 @@ class Intake : private CompletionSink {
   bool start_next(Wish& wish);
   bool start_runs(uint32_t step, Priority priority, uint32_t spare);
   void ask(SiteId site, Plan& plan);
-  bool comes_by_runs(SiteId site) const;
   void post(Fetch& fetch);
-  void bring_friends(Fetch& fetch);
-  bool leave_friends(Fetch& fetch);
   void hand_out_runs(std::vector<Unit>& units);
   void note_places(const Fetch& fetch);
   void give_up(Fetch& fetch);
@@ -133,12 +127,10 @@ class Intake : private CompletionSink {
   Options options_;
   SchedulerCounters& counters_;
   Notice& changed_;
-  Friends friends_;
   Admission admission_;
   Reads reads_;
   uint32_t demand_blocks_;
   Wishes wishes_;
-  RunOrder run_order_;
 
   // The present pass.
   bool in_pass_ = false;
@@ -165,8 +157,6 @@ class Intake : private CompletionSink {
   std::vector<uint8_t> planned_;  // likewise
   std::vector<uint32_t> missing_;
   std::vector<uint32_t> present_;  // of those that are wished for
-  std::vector<uint32_t> invited_;
-  Plan guests_;
 
   std::function<void(uint64_t)> fill_progress_;
   Status fill_status_;

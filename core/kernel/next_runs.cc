@@ -27,7 +27,7 @@ void take_runs(std::span<NextRuns> asked, uint32_t in_run, size_t most_units) {
     for (const NextRuns& of : asked) {
       const size_t end = behind(of, run);
       if (end - of.plan->next > of.most) return;
-      units += (end - of.end) * of.pieces;
+      units += end - of.end;
     }
     if (units > most_units) return;
     for (NextRuns& of : asked) of.end = behind(of, run);

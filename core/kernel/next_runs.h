@@ -13,7 +13,6 @@ namespace tierd {
 // A site with a plan that is not done, its neurons in the order of their runs (partial_neurons).
 struct NextRuns {
   SiteId site = kNoSiteId;
-  uint32_t pieces = 1;  // extents of a neuron
   Plan* plan = nullptr;
   size_t most = 0;  // neurons that the read may bring
   size_t end = 0;   // in the plan: behind the last that it brings, set by take_runs
@@ -25,7 +24,7 @@ struct NextRuns {
 };
 
 // Takes whole runs of `in_run` numbers, the lowest first and of all sites together, as many as `most` of each
-// and `most_units` extents of all allow. The first run must fit.
+// and `most_units` of all allow. The first run must fit.
 void take_runs(std::span<NextRuns> asked, uint32_t in_run, size_t most_units);
 
 }  // namespace tierd

@@ -28,15 +28,12 @@ Fetch& Reads::open(SiteId site, uint32_t step, Priority priority) {
   Fetch& fetch = *fetches_.emplace_back(unused_.back());
   unused_.pop_back();
   std::vector<uint32_t> neurons = std::move(fetch.neurons);  // for their memory
-  std::vector<uint32_t> behind = std::move(fetch.behind);
   neurons.clear();
-  behind.clear();
   fetch = {};
   fetch.site = site;
   fetch.step = step;
   fetch.priority = priority;
   fetch.neurons = std::move(neurons);
-  fetch.behind = std::move(behind);
   return fetch;
 }
 
@@ -50,17 +47,8 @@ void Reads::close(Fetch& fetch) {
 // Appends what the agent is to read.
 void Reads::list(const Fetch& fetch) {
   const Site& site = sites_[fetch.site];
-  size_t i = 0;
   each_place(fetch, [&](uint32_t neuron, uint32_t place) {
-    if (const uint32_t behind = fetch.behind.empty() ? kBehindNone : fetch.behind[i++];
-        behind != kBehindNone) {
-      units_.push_back({site.copy_behind(behind), place});
-      return;
-    }
-    for (uint32_t piece = 0; piece < site.pieces; ++piece) {
-      units_.push_back({site.extent_of(neuron, piece),
-                        place + piece * static_cast<uint32_t>(site.piece_bytes / kSpanUnit)});
-    }
+    units_.push_back({site.extent_of(neuron), place});
   });
 }
 
@@ -99,12 +87,8 @@ void Reads::abandon(Fetch& fetch) {
 }
 
 Error Reads::error(const Fetch& fetch, const Done& done) const {
-  const Site& site = sites_[fetch.site];
-  const auto units = static_cast<uint32_t>(fetch.neurons.size() * site.pieces);
-  const uint32_t bad = std::min(done.first_bad, units - 1);
-  const uint32_t extent = site.extent_of(fetch.neurons[bad / site.pieces], bad % site.pieces);
-  const std::string origin =
-      options_.describe_extent ? options_.describe_extent(extent) : fmt::format("extent {}", extent);
+  const std::string origin = options_.describe_extent ? options_.describe_extent(done.bad_extent)
+                                                      : fmt::format("extent {}", done.bad_extent);
   switch (done.status) {
     case DoneStatus::corrupt:
       return {Code::corrupt, origin,

@@ -11,7 +11,6 @@
 
 #include "core/base/result.h"
 #include "core/kernel/dispatcher.h"
-#include "core/kernel/friends.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
 #include "core/kernel/staging.h"
@@ -34,12 +33,7 @@ struct Fetch {
   uint32_t left = 0;      // neurons that the pass wants of it and that were not handed out
   MessageId computed_by;  // once computing
   std::vector<uint32_t> neurons;
-  // Of a site with closest friends [neurons]: from behind whom each is taken, or kBehindNone. The last
-  // `guests` come along only because they lie there.
-  std::vector<uint32_t> behind;
-  uint32_t guests = 0;
 
-  std::span<const uint32_t> asked_for() const { return std::span(neurons).first(neurons.size() - guests); }
   bool into_arena() const { return block == kNoBlock; }
 };
 

@@ -23,8 +23,7 @@ uint8_t greatest(const std::vector<uint8_t>& numbers) {
 
 // Whether neurons of one number follow each other in the file.
 bool lie_side_by_side(const Site& site, const Site& next) {
-  return next.first_extent == site.first_extent + 1 && site.stride > 1 && next.stride == site.stride &&
-         site.friends.empty();
+  return next.first_extent == site.first_extent + 1 && site.stride > 1 && next.stride == site.stride;
 }
 
 // The first unit's.
@@ -56,7 +55,6 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Str
     intake.reads.memory = options_.units[u].memory;
     intake.reads.flash_agent = options_.flash_agent;
     intake.reads.describe_extent = options_.describe_extent;
-    intake.placement = options_.units.size() > 1 ? &placement_ : nullptr;
     intake.read_attempts = options_.read_attempts;
     intakes_.emplace_back(dispatcher, sites, strategies, residencies[u], std::move(intake), counters_,
                           changed_);

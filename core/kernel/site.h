@@ -40,13 +40,8 @@ struct Site {
   uint32_t n_out = 0;
   uint32_t slot_bytes = 0;      // of an arena slot; a multiple of 4096, on summed axes of 64
   uint32_t first_extent = 0;    // neuron i is extent first_extent + stride * i
-  uint32_t stride = 1;          // more than 1: what lies between belongs to others, or see `friends`
-  uint32_t pieces = 1;          // extents of a neuron; piece p is extent first_extent + p * n + i …
-  uint32_t piece_bytes = 0;     // … and lies at p * piece_bytes of the slot, a multiple of 64
+  uint32_t stride = 1;          // more than 1: what lies between belongs to other sites
   std::vector<uint32_t> bytes;  // [n] of weights in neuron i, without padding
-  // [n] another neuron each, a copy of which lies behind neuron i, as the next extent: the stride is 2, of
-  // one piece. Empty: there are no copies.
-  std::vector<uint32_t> friends = {};
   // What it computes from, [rows x n_in], once the segment before it has run.
   ActivationPlace input = {};
   // Which neurons each row uses, [rows x n], written by the segment before; 0: it does not use it. Of axis
@@ -57,16 +52,8 @@ struct Site {
   ActivationPlace contribution = {};
 
   bool chosen() const { return axis == Axis::expert; }
-  uint32_t extent_of(uint32_t neuron, uint32_t piece) const {
-    return first_extent + piece * n + stride * neuron;
-  }
-  // Whose bytes an extent of this site holds, a copy's behind its friend's included.
-  uint32_t neuron_of(uint32_t extent) const {
-    const uint32_t index = extent - first_extent;
-    if (stride == 1) return index % n;
-    return index % stride == 0 ? index / stride : friends[index / stride];
-  }
-  uint32_t copy_behind(uint32_t neuron) const { return extent_of(neuron, 0) + 1; }
+  uint32_t extent_of(uint32_t neuron) const { return first_extent + stride * neuron; }
+  uint32_t neuron_of(uint32_t extent) const { return (extent - first_extent) / stride; }
 };
 
 }  // namespace tierd

@@ -26,9 +26,6 @@ inline tierd_site_view site_view(SiteId number, const Site& site, const tierd_en
   view.op_group = site.op_group;
   view.layer_group = site.layer_group;
   view.axis = static_cast<uint8_t>(site.axis);
-  view.merge = site.axis == Axis::row      ? TIERD_MERGE_CONCAT
-               : site.axis == Axis::expert ? TIERD_MERGE_WEIGHTED
-                                           : TIERD_MERGE_SUM;
   view.given = site.given || site.chosen() ? 1 : 0;
   view.n = site.n;
   view.n_in = site.n_in;

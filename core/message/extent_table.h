@@ -15,4 +15,16 @@ struct ExtentRef {
 
 using ExtentTable = std::span<const ExtentRef>;
 
+// Neurons whose bytes lie in several extents, far apart: of neuron i of `n`, piece p is extent first + p * n
+// + i. A `read` names the neuron by its first one, extent first + i, and brings all, piece p to `apart` * p
+// bytes behind the unit's destination.
+struct ExtentPieces {
+  uint32_t first = 0;
+  uint32_t n = 0;
+  uint32_t pieces = 1;
+  uint32_t apart = 0;  // multiple of 64
+
+  bool begin(uint32_t extent) const { return extent >= first && extent - first < n; }
+};
+
 }  // namespace tierd

@@ -60,27 +60,21 @@ struct Message {
   EngineKind engine = EngineKind::read;
   uint8_t flags = 0;
   uint16_t agent = 0;
-  uint16_t model = 0;
+  uint16_t part = 0;  // copy: whose results, the number of a unit
   uint32_t step = 0;
   uint32_t expires_step =
       kNoStep;  // a prefetch is worthless after this step and is dropped when its turn comes
   uint32_t site = 0;
-  uint32_t program = 0;  // run: the registered dense segment
-  uint16_t part = 0;
-  uint16_t parts = 1;
-  uint16_t rows = 0;  // rows of the batch
-  uint16_t reserved = 0;
-  Span list = {};  // UnitList: what to read, compute, move or keep; cancel, edit: a MessageId
-  Span in = {};    // compute, run: RowInfo[rows]
+  uint32_t rows = 0;       // of the batch
+  uint64_t queued_ns = 0;  // wall or virtual
+  Span list = {};          // UnitList: what to read, compute, move or keep; cancel, edit: a MessageId
+  Span in = {};            // compute, run: RowInfo[rows]
   // compute: which rows use which neuron, uint64_t[neurons of the site x words of a row mask], or none: all
   // use all; stats: where the counts go; move: the size of a slot in `bytes`.
   Span aux = {};
-  uint32_t reserved2 = 0;
-  uint64_t queued_ns = 0;  // wall or virtual
-  uint64_t ready_ns = 0;   // not to be started before, under the modelled clock
   bool operator==(const Message&) const = default;
 };
-static_assert(sizeof(Message) == 96 && std::is_trivially_copyable_v<Message>);
+static_assert(sizeof(Message) == 80 && std::is_trivially_copyable_v<Message>);
 
 enum class DoneStatus : uint8_t { ok, cancelled, io_error, corrupt, no_space, invalid_argument, internal };
 constexpr const char* status_name(DoneStatus status) {
@@ -93,18 +87,17 @@ struct Done {
   MessageId id;
   DoneStatus status = DoneStatus::ok;
   EngineKind engine = EngineKind::read;
-  uint16_t aux = 0;        // errno or a device's code
-  uint32_t n_done = 0;     // units completed
-  uint32_t first_bad = 0;  // index in the list of the first unit that failed
-  uint32_t reads = 0;      // read: requests to the device, continuations and repeats included
-  uint64_t bytes = 0;      // moved, or touched by compute
+  uint16_t aux = 0;         // errno or a device's code
+  uint32_t n_done = 0;      // units completed
+  uint32_t first_bad = 0;   // index in the list of the first unit that failed
+  uint32_t bad_extent = 0;  // read: the extent of that unit that failed
+  uint32_t reads = 0;       // read: requests to the device, continuations and repeats included
+  uint64_t bytes = 0;       // moved, or touched by compute
   uint64_t start_ns = 0;
   uint64_t done_ns = 0;
-  Span result = {};
-  uint32_t reserved2 = 0;
   bool operator==(const Done&) const = default;
 };
-static_assert(sizeof(Done) == 64 && std::is_trivially_copyable_v<Done>);
+static_assert(sizeof(Done) == 56 && std::is_trivially_copyable_v<Done>);
 
 // The layout of a `list` span: the header, then `count` entries. Entry `offset`s are in units of 64 B inside
 // (agent, pool), which is where the bytes come to lie (read) or lie (compute).

@@ -51,7 +51,7 @@ void pack_groups(Encoding encoding, uint32_t rows, uint32_t cols, std::span<cons
 
 // The first extent of what lies mixed with a site's: of the first layer of its group, or its own.
 uint32_t first_of(const StoredSite& site, uint32_t layer_group) {
-  return site.first_extent - (site.axis == Axis::channel && site.stride > 1 ? site.layer % layer_group : 0);
+  return site.first_extent - (site.stride > 1 ? site.layer % layer_group : 0);
 }
 
 }  // namespace
@@ -105,8 +105,8 @@ Status ExtentPacker::pack(uint32_t first, uint32_t count, std::span<std::byte> o
 Status ExtentPacker::pack_bundles(uint32_t first, uint32_t count, std::span<std::byte> out) const {
   const Content& content = contents_[first];
   const StoredSite& site = *content.site;
-  std::vector<uint32_t> neurons;  // with closest friends, those of the copies lie anywhere
-  for (uint32_t i = 0; i < count; ++i) neurons.push_back(contents_[first + i].neuron);
+  std::vector<uint32_t> neurons(count);
+  std::iota(neurons.begin(), neurons.end(), content.neuron);
   const uint64_t stride = plan_.extents[first].bytes;
   std::ranges::fill(out, std::byte{0});
   if (site.pieces > 1) return pack_piece(site, content.piece, neurons, stride, out);

@@ -18,7 +18,7 @@ class ExtentPacker {
   ExtentPacker(const TensorSource& source, const Manifest& plan);
 
   // How many extents from this one on are best packed together: those of bundles and their pieces, and of
-  // channels, whose columns lie side by side in the source; those of closest friends lie anywhere.
+  // channels, whose columns lie side by side in the source.
   uint32_t run_of(uint32_t extent) const;
   // Fills `out` with `count` consecutive extents of one run, and `checksums` with theirs. Any thread. Errors
   // are the source's.

@@ -46,7 +46,6 @@ std::optional<Layout> layout_by_name(std::string_view name);
 enum class Bundling : uint8_t {
   row_column,  // what belongs to a neuron side by side: one read
   none,        // all rows of gate, all rows of up, all columns of down: two or three reads, to compare with
-  closest_friend,  // row_column, and behind each bundle a copy of that of its neuron's closest friend
 };
 std::string_view name(Bundling bundling);
 std::optional<Bundling> bundling_by_name(std::string_view name);
@@ -104,10 +103,9 @@ std::string tensor_of_expert(const SitePart& part, uint32_t expert);
 // with a neuron, so that a neuron has one. Axis neuron: gate, up and down, neuron i a bundle. Axis channel:
 // the parts stacked likewise, neuron i their column i. Axis expert: neuron i is gate, up and down of expert
 // i, each of which may have an encoding of its own. Neuron i is extent first_extent + stride * i. Of pieces,
-// p of neuron i is extent first_extent + p * neurons
-// + i. With closest friends the stride is 2, and what lies behind neuron i is a copy of friends[i]. Of
-// channels it is the layers of the group, whose sites begin one extent after the other; of an expert's
-// channels 1, for the next layers' routers choose others.
+// p of neuron i is extent first_extent + p * neurons + i. The stride of channels is the layers of the group,
+// whose sites begin one extent after the other; of an expert's channels it is 1, for the next layers' routers
+// choose others; of all others 1.
 struct StoredSite {
   std::string name;  // "embed", "layers.3.qkv", "head"
   OpGroup group = OpGroup::qkv;
@@ -128,7 +126,6 @@ struct StoredSite {
   // What encoding parts anew has lost: sqrt(sum (stored - source)^2 / sum source^2) over them; where the
   // store keeps the source's values, nothing.
   std::optional<float> encoding_error;
-  std::vector<uint32_t> friends;  // [neurons] of bundling closest_friend: another neuron each; else empty
 
   uint32_t rows_of(uint32_t neuron) const {
     return neuron + 1 < neurons ? rows_per_neuron : n_out - neuron * rows_per_neuron;
@@ -193,22 +190,19 @@ struct StoredSite {
   }
   // Behind its last extent. Of the channels of a group, those of other layers lie between.
   uint64_t end_extent() const {
-    return first_extent + uint64_t{neurons - 1} * stride +
-           (friends.empty() ? (pieces - 1) * uint64_t{neurons} + 1 : 2);
+    return first_extent + uint64_t{neurons - 1} * stride + (pieces - 1) * uint64_t{neurons} + 1;
   }
   // What one of its extents holds; of another's, nothing.
   struct Held {
     uint32_t neuron;
-    uint32_t piece;   // of a neuron in pieces
-    uint32_t behind;  // of a copy: whose closest friend it is; else `neuron` itself
+    uint32_t piece;  // of a neuron in pieces
   };
   std::optional<Held> held_by(uint32_t extent) const {
     if (extent < first_extent || extent >= end_extent()) return std::nullopt;
     const uint32_t index = extent - first_extent;
-    if (stride == 1) return Held{index % neurons, index / neurons, index % neurons};
-    const uint32_t neuron = index / stride;
-    if (index % stride == 0) return Held{neuron, 0, neuron};
-    return friends.empty() ? std::nullopt : std::optional(Held{friends[neuron], 0, neuron});
+    if (stride == 1) return Held{index % neurons, index / neurons};
+    if (index % stride != 0) return std::nullopt;
+    return Held{index / stride, 0};
   }
   // What an arena slot of this site must hold: its largest neuron; the same for a neuron in pieces, whose
   // pieces lie in it as a bundle's do.

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "core/store/friends.h"
 #include "core/store/planner.h"
 
 namespace tierd {
@@ -224,10 +223,6 @@ class Checker {
     if (site.rows_per_neuron != 1) return differs(key + ".rows_per_neuron", site.rows_per_neuron, 1);
     if (site.neurons != site.parts.front().rows)
       return differs(key + ".neurons", site.neurons, site.parts.front().rows);
-    if (manifest_.bundling == Bundling::closest_friend) {
-      const std::string fault = fault_of_friends(site.friends, site.neurons);
-      if (!fault.empty()) return bad(fmt::format("friends ({})", site.name), fault);
-    }
     return use_neurons(site);
   }
 

@@ -1,7 +1,6 @@
 #include "core/store/manifest_json.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -194,35 +193,6 @@ Status read_extents(const ManifestFields& top, std::string_view checksums, std::
   return top.error("extents", fmt::format("are {}, there are {} checksums", out.size(), expected));
 }
 
-// A list for each site in bundles, in their order.
-std::string friends_text(const Manifest& manifest) {
-  std::string out = "[";
-  for (const StoredSite& site : manifest.sites) {
-    if (site.friends.empty()) continue;
-    out += fmt::format("{}  [{}]", out == "[" ? "\n" : ",\n", fmt::join(site.friends, ","));
-  }
-  return out + "\n]";
-}
-
-Status read_friends(const ManifestFields& top, std::vector<StoredSite>& sites) {
-  auto site = sites.begin();
-  TIERD_TRY(top.read_each("friends", [&](const json& list, size_t index) -> Status {
-    site = std::find_if(site, sites.end(), [](const StoredSite& s) { return s.axis == Axis::neuron; });
-    if (site == sites.end()) return top.error("friends", fmt::format("has a list {} without a site", index));
-    const std::string key = fmt::format("friends[{}]", index);
-    if (!list.is_array()) return top.wrong_type(key, list, "a list of neurons");
-    site->friends.reserve(list.size());
-    for (const json& number : list) {
-      if (!number.is_number_unsigned() || number.get<uint64_t>() > UINT32_MAX)
-        return top.wrong_type(key, number, "the number of a neuron");
-      site->friends.push_back(number.get<uint32_t>());
-    }
-    ++site;
-    return {};
-  }));
-  return {};
-}
-
 Status read_layer_group(const ManifestFields& top, uint32_t& out) {
   TIERD_TRY(top.read("layer_group", out));
   if (out >= 1 && out <= kMostLayersOfGroup) return {};
@@ -243,7 +213,6 @@ Status read_expert_cut(const ManifestFields& top, Manifest& manifest) {
 // They follow from the layout.
 void set_strides(Manifest& manifest) {
   for (StoredSite& site : manifest.sites) {
-    if (!site.friends.empty()) site.stride = 2;
     if (site.axis == Axis::channel && site.layer != kNoLayer && site.expert_number == kNoExpert)
       site.stride = layers_of_group(manifest.config.n_layers, manifest.layer_group, site.layer);
   }
@@ -304,9 +273,8 @@ Status read_bundling(const ManifestFields& top, std::string_view file, Bundling&
   TIERD_TRY(top.read("bundling", text));
   const auto bundling = bundling_by_name(text);
   if (!bundling) {
-    return Error{
-        Code::unsupported, std::string(file),
-        fmt::format("bundling: is '{}', this program reads 'row-column', 'none' and 'closest-friend'", text)};
+    return Error{Code::unsupported, std::string(file),
+                 fmt::format("bundling: is '{}', this program reads 'row-column' and 'none'", text)};
   }
   out = *bundling;
   return {};
@@ -329,8 +297,6 @@ std::string manifest_text(const Manifest& manifest) {
       fmt::format("\"tensor_bytes\": {},\n\"data_bytes\": {},\n", manifest.tensor_bytes, manifest.data_bytes);
   text += fmt::format("\"model\": {},\n", to_json(manifest.config).dump(1));
   text += fmt::format("\"sites\": {},\n", lines(manifest.sites));
-  if (manifest.bundling == Bundling::closest_friend)
-    text += fmt::format("\"friends\": {},\n", friends_text(manifest));
   text += fmt::format("\"resident\": {},\n", lines(manifest.resident));
   text += fmt::format("\"extents\": {},\n", lines(runs_of(manifest.extents)));
   text += fmt::format("\"checksums\": \"{}\",\n", checksum_text(checksum(checksum_bytes(manifest))));
@@ -374,7 +340,6 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file, st
   TIERD_ASSIGN(const ManifestFields model, top.object("model"));
   TIERD_TRY(from_json(model, manifest.config));
   TIERD_TRY(read_objects(top, "sites", manifest.sites));
-  if (manifest.bundling == Bundling::closest_friend) TIERD_TRY(read_friends(top, manifest.sites));
   set_strides(manifest);
   TIERD_TRY(read_objects(top, "resident", manifest.resident));
   TIERD_TRY(read_extents(top, checksums, manifest.extents));

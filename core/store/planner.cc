@@ -20,7 +20,7 @@ namespace {
 constexpr std::array<std::string_view, 10> kGroupNames = {
     "embed", "qkv", "o", "up", "down", "head", "ffn", "experts", "expert-up", "expert-down"};
 constexpr std::array<std::string_view, 3> kLayoutNames = {"row", "neuron", "channel-group"};
-constexpr std::array<std::string_view, 3> kBundlingNames = {"row-column", "none", "closest-friend"};
+constexpr std::array<std::string_view, 2> kBundlingNames = {"row-column", "none"};
 constexpr std::array<std::string_view, 2> kExpertCutNames = {"whole", "channels"};
 
 StoredSite make_site(OpGroup group, uint32_t layer, uint32_t n_in, std::vector<SitePart> parts) {
@@ -169,8 +169,7 @@ Status check_options(const WriteOptions& options) {
 // Whether the files of a store can name all that is read by itself. Of rows there are never so many.
 Status check_extent_count(const Manifest& plan) {
   uint64_t extents = 0;
-  for (const StoredSite& site : plan.sites)
-    extents += uint64_t{site.neurons} * site.pieces * (plan.bundling == Bundling::closest_friend ? 2 : 1);
+  for (const StoredSite& site : plan.sites) extents += uint64_t{site.neurons} * site.pieces;
   constexpr uint64_t kMost = kMaxChecksumBytes / sizeof(uint64_t);
   if (extents <= kMost) return {};
   return Error{Code::unsupported, "layout",
@@ -179,34 +178,6 @@ Status check_extent_count(const Manifest& plan) {
                            plan.experts == ExpertCut::channels
                                ? "; of experts that are kept whole (--experts, model.experts) there are fewer"
                                : "")};
-}
-
-// Whose copies lie behind whose bundles.
-Status set_friends(Manifest& plan, const FriendTables& tables) {
-  const auto bad = [](std::string_view what, std::string detail) {
-    return Error{Code::invalid_argument, std::string(what), std::move(detail)};
-  };
-  if (plan.bundling != Bundling::closest_friend) {
-    if (tables.empty()) return {};
-    return bad("closest friends", "they go with bundling closest-friend");
-  }
-  if (tables.empty()) {
-    return bad("bundling",
-               "'closest-friend' needs a table of friends, as tier-trace activity --friends "
-               "writes it");
-  }
-  size_t used = 0;
-  for (StoredSite& site : plan.sites) {
-    if (site.axis != Axis::neuron) continue;
-    const auto table = tables.find(site.name);
-    if (table == tables.end()) return bad(site.name, "the table of friends lacks this site");
-    if (std::string fault = fault_of_friends(table->second, site.neurons); !fault.empty())
-      return bad(site.name, "the table of friends " + fault);
-    site.friends = table->second;
-    ++used;
-  }
-  if (used == tables.size()) return {};
-  return bad("closest friends", fmt::format("of {} sites, the model has {}", tables.size(), used));
 }
 
 }  // namespace
@@ -278,7 +249,6 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bu
       ffn.rows_per_neuron = 1;
       ffn.neurons = config.d_ff;
       if (bundling == Bundling::none) ffn.pieces = ffn.bundle().pieces();
-      if (bundling == Bundling::closest_friend) ffn.stride = 2;
     } else {
       sites.push_back(make_site(OpGroup::up, layer, d, std::move(up)));
       sites.push_back(make_site(OpGroup::down, layer, config.d_ff, {{"down", d}}));
@@ -347,7 +317,6 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
   if (config.is_mixture() && options.layout == Layout::channel_group) plan.experts = options.experts;
   plan.sites = site_shapes(config, plan.layout, plan.bundling, plan.layer_group, plan.experts);
   TIERD_TRY(check_extent_count(plan));
-  TIERD_TRY(set_friends(plan, options.friends));
   TIERD_TRY(choose_encodings(plan, table, options));
   for (const StoredSite& site : plan.sites) {
     if (site.axis != Axis::expert || site.expert().bytes() <= kLargestExpertBytes) continue;

@@ -34,10 +34,9 @@ uint32_t groups_per_neuron(uint64_t bytes_per_group, uint32_t groups, uint64_t t
 
 // The plan without vocabulary, provenance and checksums. Parts of one site, and channels of one group, in
 // different encodings become f32, which loses nothing. Errors: invalid_argument (an option out of range or
-// without the layout that it is of, a tensor missing or of the wrong shape, friends that are not one for each
-// neuron in bundles), unsupported (rows not a multiple of the encoding's block; bundles in a block encoding,
-// whose blocks run across a column; a mixture in bundles; an expert that is too large; more extents than a
-// store can name).
+// without the layout that it is of, a tensor missing or of the wrong shape), unsupported (rows not a multiple
+// of the encoding's block; bundles in a block encoding, whose blocks run across a column; a mixture in
+// bundles; an expert that is too large; more extents than a store can name).
 Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorInfo> tensors,
                              const WriteOptions& options);
 

@@ -52,10 +52,9 @@ std::string Store::describe(uint32_t extent) const {
   for (const StoredSite& site : manifest_.sites) {
     const auto held = site.alias_of == kNoSite ? site.held_by(extent) : std::nullopt;
     if (!held) continue;
-    const auto [neuron, piece, behind] = *held;
+    const auto [neuron, piece] = *held;
     content = fmt::format("{} neuron {}", site.name, neuron);
     if (site.pieces > 1) content += fmt::format(", {}", site.parts[piece].tensor);
-    if (behind != neuron) content += fmt::format(", the copy behind {}", behind);
     break;
   }
   for (const ResidentTensor& resident : manifest_.resident) {

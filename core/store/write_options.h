@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/store/friends.h"
 #include "core/store/manifest.h"
 
 namespace tierd {
@@ -21,8 +20,7 @@ struct WriteOptions {
   // the manifest says how much.
   std::optional<Encoding> encoding = {};
   std::optional<Encoding> head_encoding = {};
-  FriendTables friends = {};  // of bundling closest_friend, and of no other
-  bool quiet = false;         // no progress
+  bool quiet = false;  // no progress
 };
 
 }  // namespace tierd

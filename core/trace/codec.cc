@@ -88,16 +88,15 @@ void each_field(S& span, F&& f) requires std::is_same_v<std::remove_const_t<S>, 
 }
 template <class M, class F>
 void each_field(M& m, F&& f) requires std::is_same_v<std::remove_const_t<M>, Message> {
-  f(m.id.slot), f(m.id.generation), f(m.op), f(m.priority), f(m.engine), f(m.flags), f(m.agent), f(m.model);
-  f(m.step), f(m.expires_step), f(m.site), f(m.program), f(m.part), f(m.parts), f(m.rows);
+  f(m.id.slot), f(m.id.generation), f(m.op), f(m.priority), f(m.engine), f(m.flags), f(m.agent);
+  f(m.step), f(m.expires_step), f(m.site), f(m.part), f(m.rows);
   each_field(m.list, f), each_field(m.in, f), each_field(m.aux, f);
-  f(m.ready_ns);
 }
 template <class D, class F>
 void each_field(D& d, F&& f) requires std::is_same_v<std::remove_const_t<D>, Done> {
-  f(d.id.slot), f(d.id.generation), f(d.status), f(d.engine), f(d.aux), f(d.n_done), f(d.first_bad);
+  f(d.id.slot), f(d.id.generation), f(d.status), f(d.engine), f(d.aux), f(d.n_done), f(d.first_bad),
+      f(d.bad_extent);
   f(d.reads), f(d.bytes), f(d.start_ns), f(d.done_ns);
-  each_field(d.result, f);
 }
 
 constexpr uint64_t most_of(Op) {

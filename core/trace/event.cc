@@ -82,13 +82,10 @@ class Text {
           neurons.push_back(unit.unit);
           continue;
         }
+        // Of sites that lie side by side, one read brings neurons of several.
         const Site& site = sites_[m.site];
-        const uint32_t index = unit.unit - site.first_extent;
-        if (site.stride == 1) {
-          if (site.pieces == 1 || index < site.n) neurons.push_back(index);
-        } else if (index / site.stride < site.n && (index % site.stride == 0 || !site.friends.empty())) {
-          neurons.push_back(site.neuron_of(unit.unit));
-        }
+        const uint32_t neuron = site.neuron_of(unit.unit);
+        if (neuron < site.n && site.extent_of(neuron) == unit.unit) neurons.push_back(neuron);
       }
       text += fmt::format(" {} at {}:{}+{}", runs_text(neurons), e.list_agent, e.list_pool,
                           uint64_t{e.units.front().offset} * kSpanUnit);

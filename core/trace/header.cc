@@ -16,8 +16,8 @@ using nlohmann::json;
 // More than any model has; what a header asks for is allocated.
 constexpr uint64_t kMostSites = 1u << 20;
 constexpr uint64_t kMostNeurons = 1u << 26;
-constexpr uint64_t kMostPieces = 3;         // gate, up, down
-constexpr uint64_t kMostStride = 1u << 12;  // layers of a group
+constexpr uint64_t kMostStride = 1u << 12;         // layers of a group
+constexpr uint64_t kMostReach = 3 * kMostNeurons;  // extents from a site's first neuron to its last
 constexpr uint64_t kMostAgents = 64;
 constexpr uint64_t kMostUnits = 16;
 constexpr uint64_t kMostMessages = 1u << 16;
@@ -134,10 +134,7 @@ json site_json(const Site& site) {
                  {"slot_bytes", site.slot_bytes},
                  {"first_extent", site.first_extent},
                  {"stride", site.stride},
-                 {"pieces", site.pieces},
-                 {"piece_bytes", site.piece_bytes},
-                 {"bytes", runs(site.bytes)},
-                 {"friends", site.friends}};
+                 {"bytes", runs(site.bytes)}};
   if (site.parent == kNoSiteId) return object;
   object["parent"] = site.parent;
   object["expert"] = site.expert;
@@ -163,11 +160,8 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
   site.n_in = static_cast<uint32_t>(fields.number(object, "n_in", UINT32_MAX));
   site.n_out = static_cast<uint32_t>(fields.number(object, "n_out", UINT32_MAX));
   site.slot_bytes = static_cast<uint32_t>(fields.number(object, "slot_bytes", UINT32_MAX));
-  site.first_extent =
-      static_cast<uint32_t>(fields.number(object, "first_extent", UINT32_MAX - kMostPieces * kMostNeurons));
+  site.first_extent = static_cast<uint32_t>(fields.number(object, "first_extent", UINT32_MAX - kMostReach));
   site.stride = static_cast<uint32_t>(fields.number(object, "stride", kMostStride));
-  site.pieces = static_cast<uint32_t>(fields.number(object, "pieces", kMostPieces));
-  site.piece_bytes = static_cast<uint32_t>(fields.number(object, "piece_bytes", UINT32_MAX));
   for (const json& run : fields.list(object, "bytes", site.n)) {
     const bool pair = run.is_array() && run.size() == 2 && run[0].is_number_unsigned() &&
                       run[1].is_number_unsigned() && run[1].get<uint64_t>() <= UINT32_MAX;
@@ -178,27 +172,11 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
     site.bytes.insert(site.bytes.end(), run[0].get<uint64_t>(), run[1].get<uint32_t>());
   }
   if (site.bytes.size() != site.n) fields.fail("bytes", "is not one number a neuron");
-  for (const json& number : fields.list(object, "friends", site.n)) {
-    const bool another = number.is_number_unsigned() && number.get<uint64_t>() < site.n &&
-                         number.get<uint64_t>() != site.friends.size();
-    if (!another) {
-      fields.fail("friends", "names no other neuron");
-      return site;
-    }
-    site.friends.push_back(number.get<uint32_t>());
-  }
-  if (!site.friends.empty() &&
-      (site.friends.size() != site.n || site.stride != 2 || site.axis != Axis::neuron))
-    fields.fail("friends", "are not one a neuron, with the copy behind it");
-  if (site.stride == 0 || (site.stride > 1 && site.pieces != 1))
-    fields.fail("stride", "is none of neurons in one piece");
-  if (site.stride * uint64_t{site.n} > kMostPieces * kMostNeurons) fields.fail("stride", "leads too far");
+  if (site.stride == 0) fields.fail("stride", "is 0");
+  if (site.stride * uint64_t{site.n} > kMostReach) fields.fail("stride", "leads too far");
   if (site.n == 0) fields.fail("neurons", "is 0");
   if (site.slot_bytes == 0 || site.slot_bytes % kSpanUnit != 0)
     fields.fail("slot_bytes", "is not a multiple of 64");
-  if (site.pieces == 0) fields.fail("pieces", "is 0");
-  if (uint64_t{site.pieces} * site.piece_bytes > site.slot_bytes || site.piece_bytes % kSpanUnit != 0)
-    fields.fail("piece_bytes", "is no part of a slot");
   return site;
 }
 
@@ -213,15 +191,12 @@ void check_sites(Fields& fields, const TraceHeader& header) {
     const Site& home = header.sites[site.domain];
     if (home.n != site.n || home.slot_bytes != site.slot_bytes)
       return fields.fail("domain", "names a site of another shape");
-    if (!site.friends.empty() && site.domain != s)
-      return fields.fail("friends", "are of a site without a residency of its own");
     if (uint64_t{site.n} * mask_words(header.scheduler.max_rows) * sizeof(uint64_t) > kMostListBytes)
       return fields.fail("max_rows", "is too large");
     if (header.sites.size() > header.max_units)
       return fields.fail("max_units", "is less than there are sites");
     const uint64_t run = std::min(site.n, partial_neurons(site.axis));
-    if (std::max<uint64_t>(site.n, run * site.pieces) > header.max_units)
-      return fields.fail("max_units", "is less than the neurons of a site");
+    if (site.n > header.max_units) return fields.fail("max_units", "is less than the neurons of a site");
     for (const auto& slots : header.slots) {
       if (slots[s] > (site.domain == s ? site.n : 0)) return fields.fail("slots", "are more than neurons");
     }

@@ -27,8 +27,7 @@ class InstantAgent final : public Agent {
     done.engine = message.engine;
     if (message.op == Op::read) {
       const uint64_t units = (message.list.bytes - sizeof(UnitList)) / sizeof(Unit);
-      const Site& site = sites_[message.site];
-      done.bytes = units / site.pieces * site.slot_bytes;
+      done.bytes = units * sites_[message.site].slot_bytes;
     }
     return Submit::ok;
   }
@@ -56,10 +55,8 @@ Status run(Dispatcher& dispatcher, Task<Status> task) {
 
 void add_difference(SchedulerCounters& sum, const SchedulerCounters& after, const SchedulerCounters& before) {
   using C = SchedulerCounters;
-  for (uint64_t C::*const field :
-       {&C::hits, &C::staged, &C::misses, &C::evictions, &C::wasted, &C::resident_bytes, &C::streamed_bytes,
-        &C::read_bytes, &C::friends_read, &C::friends_bytes, &C::friends_used, &C::friends_together,
-        &C::friends_here}) {
+  for (uint64_t C::*const field : {&C::hits, &C::staged, &C::misses, &C::evictions, &C::wasted,
+                                   &C::resident_bytes, &C::streamed_bytes, &C::read_bytes}) {
     sum.*field += after.*field - before.*field;
   }
 }

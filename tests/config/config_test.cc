@@ -57,7 +57,6 @@ const std::vector<KeyCase>& keys() {
       {"model.encoding", "\"q4_0\"", [](const Config& c) { return c.encoding == "q4_0"; }},
       {"model.head_encoding", "\"q8_0\"", [](const Config& c) { return c.head_encoding == "q8_0"; }},
       {"model.bundling", "\"none\"", [](const Config& c) { return c.bundling == "none"; }},
-      {"model.friends", "\"f.json\"", [](const Config& c) { return c.friends == "f.json"; }},
       {"model.tokenizer", "\"t.json\"", [](const Config& c) { return c.tokenizer == "t.json"; }},
       {"run.threads", "3", [](const Config& c) { return c.threads == 3; }},
       {"run.context", "77", [](const Config& c) { return c.context == 77; }},

@@ -32,8 +32,6 @@ std::vector<std::string> configurations() {
   std::vector<std::string> names;
   for (const std::string folder : {"", "ablation/"}) {
     for (const auto& entry : std::filesystem::directory_iterator(kConfigs + folder)) {
-      // A store of closest friends needs a table of them first; what it computes is what others do.
-      if (entry.path().stem() == "flash-friend") continue;
       if (entry.path().extension() == ".toml") names.push_back(folder + entry.path().stem().string());
     }
   }

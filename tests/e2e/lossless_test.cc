@@ -5,10 +5,7 @@
 #include <functional>
 #include <set>
 
-#include "core/store/source.h"
 #include "tests/e2e/golden_model.h"
-#include "tests/store/draw_friends.h"
-#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {
@@ -123,14 +120,9 @@ TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRunInBundles) {
                                               "llama-odd-sizes", "opt",         "opt-f16",
                                               "falcon-grouped",  "persimmon",   "phi"};
   if (kinds.count(GetParam()) == 0) GTEST_SKIP() << "bundled as another one is";
-  const auto source = open_source(golden_config(GetParam()).model);
-  ASSERT_TRUE(source.ok()) << source.error().line();
-  const TempFolder folder;
-  const std::string friends = folder.write("friends.json", friends_text(draw_friends((*source)->config())));
-  // Bundled, apart and with friends.
-  every_way_sums_alike("neuron", [&](Config& config, uint32_t turn) {
+  // Bundled, and apart.
+  every_way_sums_alike("neuron", [](Config& config, uint32_t turn) {
     if (turn == 1) config.bundling = "none";
-    if (turn == 2) config.bundling = "closest-friend", config.friends = friends;
   });
 }
 
@@ -155,21 +147,14 @@ TEST_P(SmallBudgets, OfBundlesGiveTheBitsOfTheResidentRun) {
   config.bind = false;
   const auto expected = run_all_logits(config, tokens, 1);
   ASSERT_TRUE(expected.ok()) << expected.error().line();
-  const auto the_same_at = [&](const char* capacity) {
-    SCOPED_TRACE(capacity + (" " + config.bundling));
+  for (const char* capacity : {"30%", "35%", "40%", "60%"}) {
+    SCOPED_TRACE(capacity);
     config.dram_capacity = capacity;
     config.cache.name = GetParam();
     const auto logits = run_all_logits(config, tokens, 1);
     ASSERT_TRUE(logits.ok()) << logits.error().line();
     expect_the_same_bits(*logits, *expected);
-  };
-  for (const char* capacity : {"30%", "35%", "40%", "60%"}) the_same_at(capacity);
-  const auto source = open_source(config.model);
-  ASSERT_TRUE(source.ok()) << source.error().line();
-  const TempFolder folder;
-  config.bundling = "closest-friend";
-  config.friends = folder.write("friends.json", friends_text(draw_friends((*source)->config())));
-  for (const char* capacity : {"30%", "60%"}) the_same_at(capacity);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Caches, SmallBudgets, testing::Values("lru", "lfu", "fifo"),

@@ -212,8 +212,8 @@ TEST_F(TraceCli, ActivityOfTheEmbeddedModel) {
     EXPECT_EQ(run.status, 0) << run.err;
     return trace;
   };
-  const std::string other = activity("2");
-  const Ended told = tier_trace({"activity", "--measured", "--unrelated", other, activity("1"), "--json"});
+  const std::string other = activity("2"), trace = activity("1");
+  const Ended told = tier_trace({"activity", "--measured", "--unrelated", other, trace, "--json"});
   ASSERT_EQ(told.status, 0) << told.err;
   const json all = json::parse(told.out);
   for (const json& site : all["sites"]) {
@@ -231,6 +231,14 @@ TEST_F(TraceCli, ActivityOfTheEmbeddedModel) {
   EXPECT_GT(mean["overlap"].get<double>(), mean["unrelated_overlap"].get<double>());
   EXPECT_GT(mean["closest_friend_cost"].get<double>(), 1.3);
   EXPECT_LT(4 * mean["closest_friends"].get<double>(), mean["with_a_friend"].get<double>());
+  // Most copies are of those who never left.
+  EXPECT_GT(mean["friends_here"].get<double>(), 0.5);
+  EXPECT_GT(mean["friends_wanted"].get<double>(), 0);
+  EXPECT_LT(mean["friends_used"].get<double>(), 0.2);
+  const Ended text = tier_trace({"activity", "--measured", trace});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("bundled with its closest friend"));
+  EXPECT_THAT(text.out, HasSubstr("wanted by the same token"));
 }
 
 }  // namespace

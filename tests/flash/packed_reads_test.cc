@@ -86,6 +86,32 @@ TEST_F(PackedReads, AListInAnyOrderIsReadInTheOrderOfTheFile) {
   } while (std::ranges::next_permutation(order).found);
 }
 
+// Gate, up and down of two neurons, whose rows and columns lie apart: neuron 1 is extents 1, 3 and 5.
+TEST_F(PackedReads, ANeuronInPiecesComesWhole) {
+  std::vector<ExtentRef> table;
+  for (uint64_t i = 0; i < 6; ++i) table.push_back({.offset = 1024 * i, .bytes = 1024});
+  const std::vector<ExtentPieces> pieces = {{.first = 0, .n = 2, .pieces = 3, .apart = 2048}};
+  build(table, 2 * kBlock, {.pieces = pieces}, 8);
+  const Message message = submit(world_->read({1}));
+  finish_all();
+  const Done done = only_done();
+  EXPECT_EQ(done.status, DoneStatus::ok);
+  EXPECT_EQ(done.bytes, 3072u);
+  const Unit unit = PoolTable::units(world_->pools().resolve(message.list)).front();
+  for (uint32_t piece = 0; piece < 3; ++piece) {
+    const std::byte* found =
+        world_->memory().data() + unit.offset * kSpanUnit + uint64_t{piece} * pieces.front().apart;
+    EXPECT_EQ(std::memcmp(found, world_->content().data() + table[1 + 2 * piece].offset, 1024), 0) << piece;
+  }
+  // A piece that cannot be read makes its neuron the bad one.
+  world_->table()[3].checksum ^= 1;
+  submit(world_->read({0, 1}));
+  finish_all();
+  const Done bad = only_done();
+  EXPECT_EQ(bad.status, DoneStatus::corrupt);
+  EXPECT_EQ(bad.first_bad, 1u);
+}
+
 TEST_F(PackedReads, CountsWhatWasAskedReadAndWasted) {
   build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 64);
   submit(world_->read({3, 2, 1, 0}));

@@ -14,7 +14,6 @@
 #include "core/store/manifest_json.h"
 #include "core/store/writer.h"
 #include "core/trace/codec.h"
-#include "tests/store/draw_friends.h"
 #include "tests/store/files.h"
 #include "tests/store/gguf_builder.h"
 #include "tests/store/memory_source.h"
@@ -207,8 +206,8 @@ void manifest_seeds(const Seeds& seeds) {
     config.n_layers = 1;
     config.vocab_size = 8;
     const auto add = [&](const char* name, Layout layout, Bundling bundling) {
-      WriteOptions options = {.neuron_bytes = 4096, .layout = layout, .bundling = bundling, .quiet = true};
-      if (bundling == Bundling::closest_friend) options.friends = draw_friends(config);
+      const WriteOptions options = {
+          .neuron_bytes = 4096, .layout = layout, .bundling = bundling, .quiet = true};
       const auto plan = plan_store(MemorySource(config, Encoding::f16), options);
       TIERD_CHECK_MSG(plan.ok(), plan.error().line());
       const std::string text = manifest_text(*plan);
@@ -218,7 +217,6 @@ void manifest_seeds(const Seeds& seeds) {
     add("", Layout::row, Bundling::row_column);
     add("-neuron", Layout::neuron, Bundling::row_column);
     add("-apart", Layout::neuron, Bundling::none);
-    add("-friends", Layout::neuron, Bundling::closest_friend);
     add("-channels", Layout::channel_group, Bundling::row_column);
   }
 }

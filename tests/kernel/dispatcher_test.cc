@@ -42,9 +42,9 @@ Dispatcher::Options modelled(uint32_t messages = 64) {
   return options;
 }
 
-// The length of a message stands in its `program`.
+// The length of a message stands in its `site`.
 uint64_t told_length(const Message& message) {
-  return message.program;
+  return message.site;
 }
 
 class ModelledWorld {
@@ -61,7 +61,7 @@ class ModelledWorld {
     message.engine = engine;
     message.op = engine == EngineKind::read ? Op::read : Op::compute;
     message.priority = priority;
-    message.program = length;
+    message.site = length;
     const MessageId id = dispatcher_.post(message, {}, 0, 0, log);
     log.names[Log::key(id)] = name;
     return id;
@@ -211,7 +211,7 @@ TEST(ModelledDispatcher, AnyOrderOfPostsGivesTheSameMakespan) {
       message.agent = post.agent;
       message.engine = post.engine;
       message.priority = post.priority;
-      message.program = post.length;
+      message.site = post.length;
       world.dispatcher().post(message, {}, 0, 0, last);
     }
     world.run();

@@ -54,13 +54,13 @@ TEST(TakeRuns, OfSeveralSitesAreTheLowest) {
   EXPECT_THAT(taken(asked[1]), ElementsAre(1, 2)) << "run 1 does not fit, and run 2 is not taken before it";
 }
 
-TEST(TakeRuns, ListNoMoreExtentsThanAMessage) {
+TEST(TakeRuns, ListNoMoreThanAMessage) {
   Plan first = plan_of({0, 4}), second = plan_of({0, 4});
-  NextRuns asked[] = {{.pieces = 3, .plan = &first, .most = kAny}, {.plan = &second, .most = kAny}};
-  take_runs(asked, kRun, 7);
+  NextRuns asked[] = {{.plan = &first, .most = kAny}, {.plan = &second, .most = kAny}};
+  take_runs(asked, kRun, 3);
   EXPECT_THAT(taken(asked[0]), ElementsAre(0));
   EXPECT_THAT(taken(asked[1]), ElementsAre(0));
-  take_runs(asked, kRun, 8);
+  take_runs(asked, kRun, 4);
   EXPECT_THAT(taken(asked[0]), ElementsAre(0, 4));
 }
 

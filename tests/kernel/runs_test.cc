@@ -5,7 +5,6 @@
 #include "core/base/random.h"
 #include "core/layout/bundle.h"
 #include "tests/kernel/scripted_world.h"
-#include "tests/store/draw_friends.h"
 
 namespace tierd {
 namespace {
@@ -147,12 +146,6 @@ WorldOptions draw(Random& random, uint64_t seed) {
   options.blocks = 1 + random.below(random.below(2) == 0 ? 3 : 8);
   options.neurons_per_block = run + (random.below(2) == 0 ? 0 : random.below(3 * kPartialNeurons));
   options.units = 1 + random.below(2);
-  options.pieces = options.side_by_side ? 1 : 1 + random.below(2);
-  for (int s = 0; s < 3 && options.pieces == 1 && !options.side_by_side && random.below(2) == 0; ++s) {
-    Neurons& friends = options.friends.emplace_back();
-    const uint32_t n = options.neurons[static_cast<size_t>(s)];
-    if (n > 1) friends = draw_friends(random, n);
-  }
   options.messages = 4 + random.below(30);
   options.credits = 1 + random.below(8);
   if (random.below(2) == 0) options.seed = seed;

@@ -48,11 +48,13 @@ size_t ManualFlash::poll(std::span<Done> done) {
 void ManualFlash::finish(size_t i, DoneStatus status, uint32_t first_bad, uint16_t error) {
   ASSERT_LT(i, open.size());
   const Message message = open[i].message;
-  const uint64_t bytes = open[i].extents.size() * kSlot;
+  const std::vector<uint32_t> extents = open[i].extents;
+  const uint64_t bytes = extents.size() * kSlot;
   open.erase(open.begin() + static_cast<ptrdiff_t>(i));
   if (status == DoneStatus::ok) stamp(message, true);
   answer(message.id, status, status == DoneStatus::io_error ? error : 0, first_bad,
          status == DoneStatus::ok ? bytes : 0);
+  if (first_bad < extents.size()) done_.back().bad_extent = extents[first_bad];
 }
 
 bool ManualFlash::was_cancelled(const Read& read) const {
@@ -174,15 +176,9 @@ void RecordingCompute::compute(const Message& message, const UnitList& header, s
 }
 
 void RecordingCompute::check_stamps(const Site& site, uint32_t neuron, const std::byte* slot) const {
-  for (uint32_t piece = 0; piece < site.pieces; ++piece) {
-    uint32_t stamp = 0;
-    std::memcpy(&stamp, slot + piece * site.piece_bytes, sizeof stamp);
-    // From its own place, or from behind one whose closest friend it is.
-    const uint32_t index = stamp - site.first_extent;
-    const bool copy =
-        !site.friends.empty() && index < 2 * site.n && index % 2 == 1 && site.friends[index / 2] == neuron;
-    EXPECT_TRUE(copy || stamp == site.extent_of(neuron, piece)) << "the bytes are not the neuron's";
-  }
+  uint32_t stamp = 0;
+  std::memcpy(&stamp, slot, sizeof stamp);
+  EXPECT_EQ(stamp, site.extent_of(neuron)) << "the bytes are not the neuron's";
 }
 
 void RecordingCompute::use_activations(const Message& message, Computed& computed) const {

@@ -35,15 +35,11 @@ std::vector<Site> make_sites(const WorldOptions& options) {
       site.input = {0, kStride};
       site.choice = {options.rows * kStride * uint32_t{sizeof(float)} / uint32_t{kSpanUnit}, kStride};
     }
-    site.pieces = options.pieces;
-    if (site.pieces > 1) site.piece_bytes = kSlot / 4;
-    if (s < options.friends.size()) site.friends = options.friends[s];
-    if (!site.friends.empty()) site.stride = 2;
     if (options.side_by_side) {
       site.first_extent = static_cast<uint32_t>(s);
       site.stride = static_cast<uint32_t>(options.neurons.size());
     }
-    extent += site.n * (site.friends.empty() ? site.pieces : 2);
+    extent += site.n;
     sites.push_back(site);
   }
   if (options.tied) {
@@ -60,11 +56,7 @@ Dispatcher::Options dispatch(const WorldOptions& options, const std::vector<Site
   dispatch.max_messages = options.messages;
   dispatch.max_units = 0;
   if (options.resizes) dispatch.max_units = static_cast<uint32_t>(sites.size());
-  for (const Site& site : sites) {
-    // What is summed together is read by one message, with all of its pieces.
-    const uint32_t together = site.axis == Axis::neuron ? std::min(site.n, kPartialNeurons) * site.pieces : 0;
-    dispatch.max_units = std::max({dispatch.max_units, site.n, together});
-  }
+  for (const Site& site : sites) dispatch.max_units = std::max(dispatch.max_units, site.n);
   if (options.side_by_side) dispatch.max_units *= static_cast<uint32_t>(sites.size());
   dispatch.shuffle_seed = options.seed;
   return dispatch;

@@ -29,14 +29,12 @@ struct WorldOptions {
   uint32_t attempts = 3;
   bool prefetch = true;
   std::optional<uint64_t> seed = std::nullopt;
-  uint32_t units = 1;                 // that compute, with slots and blocks each
-  uint32_t pieces = 1;                // extents of a neuron
-  std::vector<Neurons> friends = {};  // of the first sites, in bundles: whose copy lies behind whom
-  bool side_by_side = false;          // neurons of one number, of all sites, which have as many
-  uint32_t rows = 1;                  // of a pass, at most 64
-  bool bundles = false;               // axis neuron, which can tell what neurons give
-  bool experts = false;               // axis expert: the segment before chooses, see contribution_value
-  bool reads_x = false;               // the predictor does
+  uint32_t units = 1;         // that compute, with slots and blocks each
+  bool side_by_side = false;  // neurons of one number, of all sites, which have as many
+  uint32_t rows = 1;          // of a pass, at most 64
+  bool bundles = false;       // axis neuron, which can tell what neurons give
+  bool experts = false;       // axis expert: the segment before chooses, see contribution_value
+  bool reads_x = false;       // the predictor does
   uint32_t measure_every = 0;
   bool resizes = false;  // the units can: there are addresses for all neurons
 };

@@ -17,7 +17,6 @@
 #include "core/store/store.h"
 #include "core/store/synthetic_source.h"
 #include "core/store/writer.h"
-#include "tests/store/draw_friends.h"
 #include "tests/store/files.h"
 #include "tests/store/memory_source.h"
 #include "tests/store/temp_folder.h"
@@ -32,12 +31,11 @@ using testing::HasSubstr;
 Manifest a_plan(Layout layout = Layout::row, Bundling bundling = Bundling::row_column,
                 uint32_t layer_group = 1) {
   const MemorySource source(small_opt(), Encoding::f16);
-  WriteOptions options = {.neuron_bytes = 4096,
-                          .layout = layout,
-                          .bundling = bundling,
-                          .layer_group = layer_group,
-                          .quiet = true};
-  if (bundling == Bundling::closest_friend) options.friends = draw_friends(small_opt());
+  const WriteOptions options = {.neuron_bytes = 4096,
+                                .layout = layout,
+                                .bundling = bundling,
+                                .layer_group = layer_group,
+                                .quiet = true};
   auto plan = plan_store(source, options);
   EXPECT_TRUE(plan.ok());
   return std::move(plan).value();
@@ -82,7 +80,7 @@ TEST(Manifest, TextAndBack) {
 
 // Half a million bundles are some lines.
 TEST(Manifest, ExtentsAreListedInRuns) {
-  for (const Bundling bundling : {Bundling::row_column, Bundling::none, Bundling::closest_friend}) {
+  for (const Bundling bundling : {Bundling::row_column, Bundling::none}) {
     const Manifest plan = a_plan(Layout::neuron, bundling);
     const std::string text = manifest_text(plan);
     const auto again = parse(text, plan.extents.size());
@@ -90,7 +88,6 @@ TEST(Manifest, ExtentsAreListedInRuns) {
     EXPECT_EQ(manifest_text(*again), text);
     EXPECT_EQ(again->bundling, bundling);
     ASSERT_EQ(again->extents.size(), plan.extents.size());
-    EXPECT_EQ(again->sites[3].friends, plan.sites[3].friends);
     for (size_t i = 0; i < plan.extents.size(); ++i) {
       EXPECT_EQ(again->extents[i].offset, plan.extents[i].offset);
       EXPECT_EQ(again->extents[i].bytes, plan.extents[i].bytes);
@@ -335,31 +332,6 @@ TEST(Manifest, HostileLossesAreRefused) {
                         });
 }
 
-TEST(Manifest, HostileFriendsAreRefused) {
-  const auto first = [](json& m) -> json& { return m["friends"][0]; };
-  expect_refused(
-      a_plan(Layout::neuron, Bundling::closest_friend),
-      {
-          {"none", [](json& m) { m.erase("friends"); }, "friends: is missing"},
-          {"no lists", [](json& m) { m["friends"] = 7; }, "friends: is 7, expected an array"},
-          {"no list", [](json& m) { m["friends"][1] = 7; }, "friends[1]: is 7"},
-          {"of one site less", [](json& m) { m["friends"].erase(1); },
-           "friends (layers.1.ffn): has 0 friends, expected 288"},
-          {"of one site more", [](json& m) { m["friends"].push_back(m["friends"][0]); },
-           "friends: has a list 2 without a site"},
-          {"one less", [&](json& m) { first(m).erase(0); },
-           "friends (layers.0.ffn): has 287 friends, expected 288"},
-          {"one more", [&](json& m) { first(m).push_back(0); }, "has 289 friends, expected 288"},
-          {"its own", [&](json& m) { first(m)[5] = 5; }, "names neuron 5 as its own friend"},
-          {"outside", [&](json& m) { first(m)[5] = 288; }, "names neuron 288 of 288"},
-          {"far outside", [&](json& m) { first(m)[5] = 1ull << 32; }, "friends[0]: is 4294967296"},
-          {"no number", [&](json& m) { first(m)[5] = "4"; }, "friends[0]: is \"4\""},
-          {"in pieces", [](json& m) { m["sites"][3]["pieces"] = 2; }, "sites[3].pieces: is 2, expected 1"},
-          {"of bundles without", [](json& m) { m["bundling"] = "row-column"; }, "belongs to no site"},
-          {"of rows", [](json& m) { m["layout"] = "row"; }, "bundling: is 'closest-friend'"},
-      });
-}
-
 TEST(Manifest, HostileOnesAreRefused) {
   expect_refused(
       a_plan(),
@@ -480,8 +452,10 @@ TEST(Manifest, HostileOnesAreRefused) {
            "extents[0]: has 18446744073709551615 extents"},
           {"more extents than checksums", [](json& m) { m["extents"][0][3] = 2; }, "expected 1 to 0"},
           {"checksum of the checksums no text", [](json& m) { m["checksums"] = 7; }, "checksums: is 7"},
-          {"unknown bundling", [](json& m) { m["bundling"] = "best-friend"; }, "bundling: is 'best-friend'",
-           Code::unsupported},
+          {"unknown bundling", [](json& m) { m["bundling"] = "by-age"; },
+           "bundling: is 'by-age', this program reads 'row-column' and 'none'", Code::unsupported},
+          {"bundling of the past", [](json& m) { m["bundling"] = "closest-friend"; },
+           "bundling: is 'closest-friend', this program reads 'row-column' and 'none'", Code::unsupported},
           {"rows without bundles", [](json& m) { m["bundling"] = "none"; }, "bundling: is 'none'"},
           {"rows in pieces", [](json& m) { m["sites"][1]["pieces"] = 2; },
            "sites[1].pieces: is 2, expected 1"},

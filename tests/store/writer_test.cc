@@ -13,7 +13,6 @@
 #include "core/store/disk.h"
 #include "core/store/store.h"
 #include "core/store/store_writer.h"
-#include "tests/store/draw_friends.h"
 #include "tests/store/files.h"
 #include "tests/store/memory_source.h"
 #include "tests/store/temp_folder.h"
@@ -23,7 +22,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
+constexpr WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
 
 // What is left of values that are encoded anew.
 std::vector<float> through(Encoding e, const std::vector<float>& values) {
@@ -44,7 +43,7 @@ void expect_same_bundles(const TensorSource& source, const Manifest& manifest, c
     const auto weights = source.read_f32(*source.find(site.parts[part].tensor));
     ASSERT_TRUE(weights.ok());
     for (uint64_t e = site.first_extent; e < site.end_extent(); ++e) {
-      const auto [i, piece, behind] = *site.held_by(static_cast<uint32_t>(e));
+      const auto [i, piece] = *site.held_by(static_cast<uint32_t>(e));
       if (site.pieces > 1 && piece != part) continue;
       const Extent& extent = manifest.extents[e];
       const uint64_t at_piece = extent.offset + (site.pieces > 1 ? 0 : part * bundle.piece_bytes());
@@ -232,12 +231,6 @@ TEST(Writer, BundlesRowsAndColumns) {
       EXPECT_THAT(write_store(source, out, apart).error().line(), HasSubstr("another layout"));
       ASSERT_TRUE(write_store(source, out + "-apart", apart).ok());
       expect_same_weights(source, out + "-apart");
-      const WriteOptions friends = {.layout = Layout::neuron,
-                                    .bundling = Bundling::closest_friend,
-                                    .friends = draw_friends(config),
-                                    .quiet = true};
-      ASSERT_TRUE(write_store(source, out + "-friends", friends).ok());
-      expect_same_weights(source, out + "-friends");
     }
   }
 }
@@ -391,11 +384,9 @@ TEST(Writer, BundlesAreTheSameInBatchesOfAnySize) {
   Disk disk;
   for (const auto& [encoding, bundling] :
        {std::pair(Encoding::f16, Bundling::row_column), std::pair(Encoding::f16, Bundling::none),
-        std::pair(Encoding::f16, Bundling::closest_friend),
         std::pair(Encoding::q4_0, Bundling::row_column)}) {
     const MemorySource source(small_llama(), encoding);
-    WriteOptions options = {.layout = Layout::neuron, .bundling = bundling, .quiet = true};
-    if (bundling == Bundling::closest_friend) options.friends = draw_friends(small_llama());
+    const WriteOptions options = {.layout = Layout::neuron, .bundling = bundling, .quiet = true};
     std::string first;
     for (const uint64_t bytes : {uint64_t{64}, uint64_t{4096}, uint64_t{5} * 4096, uint64_t{1} << 20}) {
       const std::string out = fmt::format("{}/{} {} {}", temp.path(), name(encoding), name(bundling), bytes);

@@ -87,19 +87,45 @@ TEST(Activity, ClosestFriends) {
   EXPECT_EQ(friend_bundling(star, 1, 1).friends, 2u);  // itself has another
 }
 
-TEST(Activity, EveryoneHasAFriendInTheTable) {
-  const SiteActivity site{"", 7, {{0, 3}, {1, 3}, {1, 4}, {1, 4, 6}, {5}}};
-  // 2 never fires, 5 only alone: the one that fires most is theirs.
-  EXPECT_EQ(friend_table(site), (std::vector<uint32_t>{3, 4, 1, 0, 1, 1, 1}));
-  EXPECT_EQ(friend_table({"", 3, {}}), (std::vector<uint32_t>{1, 0, 0}));
-  EXPECT_EQ(friend_table({"", 2, {{1}, {1}}}), (std::vector<uint32_t>{1, 0}));
+void expect_shares(const FriendBundling& bundling, double here, double wanted, double used) {
+  EXPECT_DOUBLE_EQ(bundling.here, here);
+  EXPECT_DOUBLE_EQ(bundling.wanted, wanted);
+  EXPECT_DOUBLE_EQ(bundling.used, used);
+}
+
+TEST(Activity, WhatCopiesOfFriendsAreGoodFor) {
+  // Everybody's friend fires with them: wanted. The one friend of a star never left: here.
+  expect_shares(friend_bundling({"", 6, {{0, 1}, {2, 3}, {4, 5}, {0, 1}, {2, 3}}}, 1, 0), 0, 1, 0);
+  expect_shares(friend_bundling({"", 6, {{0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}}}, 1, 1), 1, 0, 0);
+  // Who always fires alone has no friend, so that there are no copies.
+  expect_shares(friend_bundling({"", 2, {{0}, {1}, {0}}}, 1, 0), 0, 0, 0);
+
+  // Two friends that meet once. Window of 1: the copies come with tokens 0 (wanted), 3 (used by 4), 4 (here),
+  // 7 (used by 10, too late) and 10 (never used). Window of 3: with 0 (wanted), 4, 7 and 10 (here).
+  const SiteActivity two{"", 2, {{0, 1}, {}, {}, {0}, {1}, {}, {}, {0}, {}, {}, {1}}};
+  expect_shares(friend_bundling(two, 1, 0), 0.2, 0.2, 0.2);
+  expect_shares(friend_bundling(two, 3, 0), 0.75, 0.25, 0);
+  expect_shares(friend_bundling(two, 1, 4), 1.0 / 3, 0, 0);  // with 4, 7 and 10
+
+  // 0 is the friend of 1 and 2. Window of 1: copies come with tokens 0 (wanted), 1 (here), 4 (of 0, which 6
+  // uses too late: the copy of token 5 does not make it stay longer), 5 (here since 4) and 6 (of 1: in vain).
+  // Window of 2: the one of token 4 is used, and that of token 6 is here.
+  const SiteActivity shared{"", 3, {{0, 1}, {0, 2}, {}, {}, {1}, {2}, {0}}};
+  expect_shares(friend_bundling(shared, 1, 0), 0.4, 0.2, 0);
+  expect_shares(friend_bundling(shared, 2, 0), 0.6, 0.2, 0.2);
+  // Of two copies that come with one token the second is here, whether or not the token wants the first.
+  expect_shares(friend_bundling({"", 3, {{0, 1}, {0, 2}, {}, {}, {1, 2}}}, 1, 2), 0.5, 0, 0);
+  expect_shares(friend_bundling({"", 3, {{0, 2}, {1, 2}, {}, {}, {0, 1, 2}}}, 1, 2), 0.5, 0.5, 0);
+}
+
+// What holds of any text: each copy is counted at most once.
+TEST(Activity, SharesOfCopiesLeaveTheRest) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    const SiteActivity drawn = draw(seed, 2 + static_cast<uint32_t>(seed), 12);
-    const std::vector<uint32_t> friends = friend_table(drawn);
-    ASSERT_EQ(friends.size(), drawn.neurons);
-    for (uint32_t i = 0; i < drawn.neurons; ++i) {
-      EXPECT_NE(friends[i], i);
-      EXPECT_LT(friends[i], drawn.neurons);
+    for (const uint32_t k : {1u, 4u}) {
+      const FriendBundling bundling = friend_bundling(draw(seed), k, 5);
+      for (const double share : {bundling.here, bundling.wanted, bundling.used}) EXPECT_GE(share, 0);
+      EXPECT_GT(bundling.here + bundling.wanted + bundling.used, 0);
+      EXPECT_LE(bundling.here + bundling.wanted + bundling.used, 1 + 1e-12);
     }
   }
 }
@@ -110,9 +136,18 @@ TEST(Activity, TheReportHasMeans) {
   EXPECT_DOUBLE_EQ(
       activity["mean"]["active"].get<double>(),
       (activity["sites"][0]["active"].get<double>() + activity["sites"][1]["active"].get<double>()) / 2);
+  const FriendBundling bundling = friend_bundling(sites[1], 4, 16);
+  EXPECT_DOUBLE_EQ(activity["sites"][1]["friends_here"].get<double>(), bundling.here);
+  EXPECT_DOUBLE_EQ(activity["sites"][1]["friends_wanted"].get<double>(), bundling.wanted);
+  EXPECT_DOUBLE_EQ(activity["sites"][1]["friends_used"].get<double>(), bundling.used);
+  for (const char* const key : {"friends_here", "friends_wanted", "friends_used"}) {
+    EXPECT_DOUBLE_EQ(activity["mean"][key].get<double>(),
+                     (activity["sites"][0][key].get<double>() + activity["sites"][1][key].get<double>()) / 2);
+  }
   const std::string text = activity_text(activity);
   EXPECT_NE(text.find("window of k tokens"), std::string::npos);
   EXPECT_NE(text.find("with another text"), std::string::npos);
+  EXPECT_NE(text.find("wanted by the same token"), std::string::npos);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ void tell(Recorder& recorder, uint32_t steps) {
     Message message;
     message.id = {3, step};
     message.agent = 2;
-    const std::vector<Unit> units = {{5, 64}, {6, 128}};
+    const std::vector<Unit> units = {{3, 64}, {4, 128}};
     recorder.posted(message, {2, 1, 0}, units);
     recorder.turn_begins();
     recorder.turn_begins();  // nothing happened in the one before
@@ -83,7 +83,7 @@ TEST(TraceFile, HoldsWhatWasTold) {
     EXPECT_THAT(text, HasSubstr("fill\n"
                                 "pass site 0 of step 0, 1 rows, given 1 3\n"
                                 "active in site 1: all\n"
-                                "post #3.0 read site 0 5-6 at 1:0+4096, step 0, demand, to agent 2\n"
+                                "post #3.0 read site 0 3-4 at 1:0+4096, step 0, demand, to agent 2\n"
                                 "turn\n"
                                 "send #3.0\n"
                                 "done #3.0 ok, 0 units, 8192 B\n"
@@ -159,7 +159,7 @@ TEST(TraceFile, WhatIsNoTraceIsRefused) {
   std::string bytes = file_text(write_trace(folder, 1));
   bytes[8] = 99;
   EXPECT_THAT(line(folder.write("other", bytes)),
-              HasSubstr("is a trace of version 99, this program reads version 10"));
+              HasSubstr("is a trace of version 99, this program reads version 11"));
 }
 
 TEST(TraceFile, AFileThatCannotBeWrittenIsAnError) {

@@ -25,22 +25,6 @@ TEST(TraceHeader, ComesBackAsItWas) {
   EXPECT_EQ(*a, -7);
 }
 
-TEST(TraceHeader, FriendsComeBack) {
-  TraceHeader header = small_header();
-  header.sites[1].axis = Axis::neuron;
-  header.sites[1].friends = {1, 0, 4, 0, 0};
-  header.sites[1].stride = 2;
-  header.scheduler.units[0].memory.block_bytes = 5 * 4096;
-  const auto read = parse_header(header_json(header), "run.trace");
-  ASSERT_TRUE(read.ok()) << read.error().line();
-  EXPECT_EQ(read->sites[1].friends, header.sites[1].friends);
-  header.sites[2].axis = Axis::neuron;
-  header.sites[0].axis = Axis::neuron;
-  header.sites[0].friends = {1, 0, 4, 0, 0};  // an alias
-  header.sites[0].stride = 2;
-  EXPECT_THAT(parse_header(header_json(header), "run.trace").error().line(), HasSubstr("'friends'"));
-}
-
 // Each field once missing and once of another type: an error that names it, or a harmless default.
 TEST(TraceHeader, EveryFieldIsChecked) {
   const json whole = json::parse(header_json(small_header()));
@@ -80,10 +64,6 @@ TEST(TraceHeader, WhatTheKernelTakesForGrantedIsChecked) {
       {"/sites/1/bytes", json::array({{5, 4000}, {1, 1}}), "bytes"},
       {"/sites/1/bytes", json::array({{4, 4000}}), "bytes"},
       {"/sites/1/bytes", json::array({{-1, 4000}}), "bytes"},
-      {"/sites/1/friends", json::array({1, 0, 0, 0, 0}), "friends"},  // of rows
-      {"/sites/1/friends", json::array({0, 0, 0, 0, 0}), "friends"},
-      {"/sites/1/friends", json::array({1, 0, 5, 0, 0}), "friends"},
-      {"/sites/1/friends", json::array({1, 0, 0}), "friends"},
       {"/sites/1/stride", 0, "stride"},
       {"/sites/1/stride", 4097, "stride"},
       {"/units/0/slots/1", 6, "slots"},

@@ -129,14 +129,11 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       m.step = u32();
       m.expires_step = u32();
       m.site = u32();
-      m.program = u32();
       m.part = u16();
-      m.parts = u16();
       m.rows = u16();
       m.list = span();
       m.in = span();
       m.aux = span();
-      m.ready_ns = number(UINT64_MAX);
       posted.list_agent = u16();
       posted.list_pool = u16();
       for (const uint32_t neuron : draw_neurons(random)) posted.units.push_back({neuron, u32()});
@@ -182,11 +179,11 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       d.aux = u16();
       d.n_done = u32();
       d.first_bad = u32();
+      d.bad_extent = u32();
       d.reads = u32();
       d.bytes = number(UINT64_MAX);
       d.start_ns = number(UINT64_MAX);
       d.done_ns = number(UINT64_MAX);
-      d.result = span();
       delivered.withdrawn = random.below(2) == 0;
       event.what = delivered;
     }

@@ -129,20 +129,27 @@ void FlashAgent::accept_read(const Message& message) {
   complete_if_over(request);
 }
 
+template <class Each>
+void FlashAgent::each_extent(uint32_t extent, Each each) const {
+  const auto of =
+      std::ranges::find_if(options_.pieces, [extent](const ExtentPieces& p) { return p.begin(extent); });
+  if (of == options_.pieces.end()) return each(extent, 0);
+  for (uint32_t piece = 0; piece < of->pieces; ++piece) each(extent + piece * of->n, piece * of->apart);
+}
+
 // What can be read, in the order of the file; the rest is bad at once.
 void FlashAgent::add_landings(Request& request, const UnitList& to, std::span<const Unit> units) {
   for (uint32_t unit = 0; unit < units.size(); ++unit) {
-    const Unit& at = units[unit];
-    Landing landing = {.unit = unit};
-    if (at.unit < extents_.size()) {
-      landing.extent = &extents_[at.unit];
-      landing.into = pools_.resolve(to.agent, to.pool, at.offset, landing.extent->bytes);
-      if (readable(landing, rules_)) {
-        request.landings.push_back(landing);
-        continue;
+    each_extent(units[unit].unit, [&](uint32_t extent, uint32_t behind) {
+      Landing landing = {.unit = unit};
+      if (extent < extents_.size()) {
+        landing.extent = &extents_[extent];
+        const auto offset = static_cast<uint32_t>(units[unit].offset + behind / kSpanUnit);
+        landing.into = pools_.resolve(to.agent, to.pool, offset, landing.extent->bytes);
+        if (readable(landing, rules_)) return request.landings.push_back(landing);
       }
-    }
-    mark_bad(request, unit, DoneStatus::invalid_argument, 0);
+      mark_bad(request, unit, extent, DoneStatus::invalid_argument, 0);
+    });
   }
   // The same extent twice stays in the order of the list.
   const auto before = [](const Landing& a, const Landing& b) { return a.begin() < b.begin(); };
@@ -212,7 +219,9 @@ uint64_t FlashAgent::service_ns(const Message& message) const {
   if (message.op != Op::read) return 0;
   uint64_t bytes = 0;
   for (const Unit& unit : PoolTable::units(pools_.resolve(message.list))) {
-    if (unit.unit < extents_.size()) bytes += extents_[unit.unit].bytes;
+    each_extent(unit.unit, [&](uint32_t extent, uint32_t) {
+      if (extent < extents_.size()) bytes += extents_[extent].bytes;
+    });
   }
   const double seconds = static_cast<double>(bytes) / static_cast<double>(options_.bytes_per_second);
   return options_.latency_ns + static_cast<uint64_t>(seconds * 1e9);
@@ -412,7 +421,7 @@ void FlashAgent::settle(Read& read) {
       alone_.push_back({read.request, i});
       ++request.reads;
     } else {
-      mark_bad(request, landing.unit, DoneStatus::io_error, read.error);
+      mark_bad(request, landing.unit, number_of(landing), DoneStatus::io_error, read.error);
     }
   }
   if (read.bounced) bounce_.give_back(read.into);
@@ -430,7 +439,8 @@ void FlashAgent::settle_unit(Request& request, const Read& read, uint32_t index)
     counters_.checksum_ns.add(now_ns() - begin);
     return corrupt;
   };
-  if (options_.verify && is_corrupt()) return mark_bad(request, landing.unit, DoneStatus::corrupt, 0);
+  if (options_.verify && is_corrupt())
+    return mark_bad(request, landing.unit, number_of(landing), DoneStatus::corrupt, 0);
   if (read.bounced) {
     const uint64_t begin = now_ns();
     std::memcpy(landing.into, from, extent.bytes);
@@ -455,11 +465,13 @@ void FlashAgent::drop_rest(Request& request) {
   complete_if_over(request);
 }
 
-void FlashAgent::mark_bad(Request& request, uint32_t unit, DoneStatus status, uint16_t error) {
+void FlashAgent::mark_bad(Request& request, uint32_t unit, uint32_t extent, DoneStatus status,
+                          uint16_t error) {
   counters_.failed_extents.add(1);
-  if (request.bad && request.first_bad < unit) return;
+  if (request.bad && request.first_bad <= unit) return;
   request.bad = true;
   request.first_bad = unit;
+  request.done.bad_extent = extent;
   request.done.status = status;
   request.done.aux = error;
 }

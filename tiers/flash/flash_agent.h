@@ -2,11 +2,12 @@
 // all landed. It owns the disk, not the memory: destinations are leased to it until the completion.
 //
 //   read    list: UnitList{agent, pool of the destinations} and Units {extent number, destination}, in any
-//           order. Completes once, when every extent has landed or failed: n_done and bytes count what landed
-//           and has the right checksum; the status, `aux` (errno) and `first_bad` are those of the first bad
-//           unit of the list. Errors: io_error (aux ENODATA: the file ends inside the extent), corrupt (wrong
-//           checksum), invalid_argument (no such extent, or one that needs the bounce buffer and does not
-//           fit). A read of one extent that failed with EIO is not tried again here: the kernel retries.
+//           order. A unit that begins a neuron in pieces (ExtentPieces) stands for all of them. Completes
+//           once, when every extent has landed or failed: n_done and bytes count what landed and has the
+//           right checksum; the status, `aux` (errno), `first_bad` and `bad_extent` are those of the first
+//           bad unit of the list. Errors: io_error (aux ENODATA: the file ends inside the extent), corrupt
+//           (wrong checksum), invalid_argument (no such extent, or one that needs the bounce buffer and does
+//           not fit). A read of one extent that failed with EIO is not tried again here: the kernel retries.
 //           When extents are read as one and the read breaks off, those behind that point are read again,
 //           each alone: what fails is what would have failed by itself.
 //   cancel  list: a MessageId. What has not been started of that read is dropped, which makes it `cancelled`
@@ -50,6 +51,7 @@ namespace tierd {
 
 struct FlashOptions {
   uint32_t credits = 64;
+  std::span<const ExtentPieces> pieces = {};  // of neurons that are more than one extent; outlive the agent
   // Extents are read as one up to this. A larger extent is one read all the same.
   uint64_t max_read_bytes = uint64_t{1} << 20;
   // Of the file between two extents of a message are read and thrown away for the sake of one request less;
@@ -140,6 +142,9 @@ class FlashAgent final : public Agent {
   Request* find(const MessageId& id);
   Request* next_request();
   void add_landings(Request& request, const UnitList& to, std::span<const Unit> units);
+  // each(number, bytes behind the unit's destination) for the extents that a unit of a list stands for.
+  template <class Each>
+  void each_extent(uint32_t extent, Each each) const;
   bool start_next_read(Request& request);
   bool start_read(Request& request, uint32_t first, const Join& join);
   void push(uint32_t read);
@@ -149,7 +154,10 @@ class FlashAgent final : public Agent {
   void settle_unit(Request& request, const Read& read, uint32_t index);
 
   void drop_rest(Request& request);
-  void mark_bad(Request& request, uint32_t unit, DoneStatus status, uint16_t error);
+  void mark_bad(Request& request, uint32_t unit, uint32_t extent, DoneStatus status, uint16_t error);
+  uint32_t number_of(const Landing& landing) const {
+    return static_cast<uint32_t>(landing.extent - extents_.data());
+  }
   void leave_queue(const Request& request);
   void complete_if_over(Request& request);
   void complete(const Message& message, DoneStatus status, uint64_t n_done = 0, uint64_t bytes = 0);

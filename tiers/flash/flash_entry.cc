@@ -86,6 +86,7 @@ Result<MadeAgent> make(const AgentContext& context) {
   TIERD_ASSIGN(options.max_read_bytes,
                parse_bytes(context.get<std::string>("max_read"), context.table + ".max_read"));
   options.verify = context.get<bool>("verify");
+  options.pieces = task.pieces;
   const DeviceOptions device = {.kind = kind_of(context.get<std::string>("device")),
                                 .depth = static_cast<uint32_t>(context.get<int64_t>("depth")),
                                 .direct = context.get<bool>("direct")};

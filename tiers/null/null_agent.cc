@@ -17,11 +17,10 @@ Submit NullAgent::submit(const Message& message) {
 Drive NullAgent::drive() {
   if (accepted_.empty()) return Drive::idle;
   for (const Message& message : accepted_) {
-    const uint64_t start_ns = std::max(message.queued_ns, message.ready_ns);
     done_.push_back({.id = message.id,
                      .engine = message.engine,
-                     .start_ns = start_ns,
-                     .done_ns = start_ns + service_ns(message)});
+                     .start_ns = message.queued_ns,
+                     .done_ns = message.queued_ns + service_ns(message)});
   }
   accepted_.clear();
   return Drive::busy;

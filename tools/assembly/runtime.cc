@@ -14,8 +14,6 @@
 #include "core/layout/row_group.h"
 #include "core/store/cache_folder.h"
 #include "core/store/file.h"
-#include "core/store/friends.h"
-#include "core/store/source.h"
 #include "tools/assembly/run_trace.h"
 
 namespace tierd {
@@ -73,10 +71,6 @@ Result<Store> open_store(const Config& config, const RuntimeOptions& options) {
   write.encoding = encoding_by_name(config.encoding);
   write.head_encoding =
       config.head_encoding == "same" ? write.encoding : encoding_by_name(config.head_encoding);
-  // A store knows its own.
-  if (!config.friends.empty() && !is_store(config.model)) {
-    TIERD_ASSIGN(write.friends, read_friends(config.friends));
-  }
   TIERD_ASSIGN(const std::string directory, store_for(config.model, SourceOptions{config.tokenizer}, write));
   return Store::open(directory);
 }
@@ -159,14 +153,9 @@ Status Runtime::make_dispatcher() {
   TIERD_ASSIGN(const std::optional<uint64_t> shuffle,
                parse_number(plan_.config.shuffle, "scheduler.shuffle"));
   Dispatcher::Options options;
-  // All neurons of a site can be computed by one message, and one brings all pieces of what is summed
-  // together.
-  // And an arena is named site by site.
+  // All neurons of a site can be computed by one message, and an arena is named site by site.
   options.max_units = static_cast<uint32_t>(plan_.model.sites.size());
-  for (const Site& site : plan_.model.sites) {
-    const uint32_t together = std::min(site.n, partial_neurons(site.axis)) * site.pieces;
-    options.max_units = std::max({options.max_units, site.n, together});
-  }
+  for (const Site& site : plan_.model.sites) options.max_units = std::max(options.max_units, site.n);
   options.shuffle_seed = shuffle;
   dispatcher_ = std::make_unique<Dispatcher>(pools_, options);
   return {};
@@ -280,8 +269,14 @@ uint64_t Runtime::resident_bytes() const {
 
 Status Runtime::make_flash(const RuntimeOptions& options) {
   AgentContext context{.number = flash_number(), .table = "tiers.flash", .pools = pools_};
+  for (const StoredSite& site : plan_.store.manifest().sites) {
+    if (site.pieces == 1) continue;
+    extent_pieces_.push_back(
+        {site.first_extent, site.neurons, site.pieces, static_cast<uint32_t>(site.bundle().piece_bytes())});
+  }
   context.read = {.path = plan_.store.data_path(),
                   .extents = plan_.store.manifest().extents,
+                  .pieces = extent_pieces_,
                   .landing = pools_.memory(kDram, kMemoryPool)
                                  .subspan(staging_offset_, plan_.memory.staging / plan_.memory.units),
                   .memory_bytes = plan_.memory.arena + plan_.memory.staging,
@@ -576,10 +571,12 @@ Result<Runtime::Traffic> Runtime::planned_traffic() const {
       const bool resident = std::binary_search(here.begin(), here.end(), i);
       (resident ? traffic.resident_bytes : traffic.streamed_bytes) += site.bytes[i] * used / of;
     }
-    for (uint32_t e = 0; e < site.n * site.pieces; ++e) {
+    const Manifest& manifest = plan_.store.manifest();
+    const StoredSite& stored = manifest.sites[s];
+    for (uint32_t e = 0; e < site.n * stored.pieces; ++e) {
       const std::vector<uint32_t>& here = kept[site.domain];
       if (std::binary_search(here.begin(), here.end(), e % site.n)) continue;
-      add_blocks(traffic.streamed, plan_.store.manifest().extents[site.extent_of(e % site.n, e / site.n)]);
+      add_blocks(traffic.streamed, manifest.extents[stored.extent_of(e % site.n, e / site.n)]);
     }
   }
   return traffic;

@@ -170,6 +170,7 @@ class Runtime {
   uint64_t staging_offset_ = 0;                     // in the DRAM agents' memory
   std::vector<std::vector<PlacedTensor>> tensors_;  // [units]
   std::vector<MadeAgent> dram_;                     // [units]
+  std::vector<ExtentPieces> extent_pieces_;         // of the store, for the agent that reads it
   MadeAgent flash_;
   std::vector<std::unique_ptr<AgentThread>> dram_threads_;  // none, or [units]
   std::unique_ptr<AgentThread> flash_thread_;

@@ -40,14 +40,10 @@ void StoreArguments::add_to(CommandLine& line) {
           .one_of({"channels", "whole"})
           .shows_default(),
       line.option("--bundling", bundling_,
-                  "Of layout neuron: row-column; to compare, none: rows and columns of a neuron apart, or "
-                  "closest-friend: a copy of another neuron's bundle behind each")
+                  "Of layout neuron: row-column, or none: rows and columns of a neuron apart, to compare")
           .named("BUNDLING")
-          .one_of({"row-column", "none", "closest-friend"})
+          .one_of({"row-column", "none"})
           .shows_default(),
-      line.option("--friends", friends_,
-                  "Of bundling closest-friend: who they are, from tier-trace activity --friends")
-          .named("FILE"),
   };
 }
 
@@ -79,9 +75,6 @@ Result<WriteOptions> StoreArguments::options() const {
   options.head_encoding = head_encoding_ == "same" ? options.encoding : encoding_by_name(head_encoding_);
   if (!neuron_bytes_.empty()) {
     TIERD_ASSIGN(options.neuron_bytes, parse_bytes(neuron_bytes_, "--neuron-bytes"));
-  }
-  if (!friends_.empty()) {
-    TIERD_ASSIGN(options.friends, read_friends(friends_));
   }
   return options;
 }

@@ -19,7 +19,7 @@ class StoreArguments {
   void add_encodings_to(CommandLine& line);
 
   bool given() const;  // any of them
-  // Errors: those of numbers and of the file of friends.
+  // Errors: those of numbers.
   Result<WriteOptions> options() const;
 
  private:
@@ -30,7 +30,6 @@ class StoreArguments {
   std::string encoding_ = "source";
   std::string head_encoding_ = "same";
   std::string bundling_ = "row-column";
-  std::string friends_;
   std::vector<Argument> arguments_;
 };
 

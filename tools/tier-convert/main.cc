@@ -106,8 +106,6 @@ std::string summary(const Store& store) {
                       manifest.resident.size(), "f32", "", "", size(resident.bytes),
                       padding_percent(resident.stored, resident.bytes), "none");
   if (config.tied_embeddings) text += "the head shares the embedding's extents\n";
-  if (manifest.bundling == Bundling::closest_friend)
-    text += "behind each bundle lies a copy of its closest friend's: padding, above and below\n";
   const auto lossy = [](const StoredSite& site) { return site.encoding_error.has_value(); };
   if (std::ranges::any_of(manifest.sites, lossy)) {
     text +=
@@ -163,8 +161,9 @@ int main_of(int argc, char** argv) {
   }
   if (arguments.out.empty() && (!arguments.tokenizer.empty() || arguments.store.given())) {
     return fail(
-        "--tokenizer, --neuron-bytes, --layout, --layer-group, --encoding, --head-encoding, --bundling and "
-        "--friends need OUT");
+        "--tokenizer, --neuron-bytes, --layout, --layer-group, --encoding, --head-encoding and --bundling "
+        "need "
+        "OUT");
   }
   const Status done = run(arguments);
   if (done.ok()) return 0;

@@ -128,8 +128,7 @@ int run(int argc, char** argv) {
   line.flag("-q,--quiet", arguments.quiet, "No progress");
   if (const auto status = line.parse(argc, argv)) return *status;
   if (arguments.format == "gguf" && arguments.store.given()) {
-    return fail(
-        "--neuron-bytes, --layout, --layer-group, --bundling and --friends: a GGUF file has no neurons");
+    return fail("--neuron-bytes, --layout, --layer-group and --bundling: a GGUF file has no neurons");
   }
   if (arguments.format == "gguf" && profile.given())
     return fail("--sparsity-profile: OPT-like shapes have no place in GGUF here; leave --format out");

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
+#include <utility>
 
 namespace tierd {
 namespace {
@@ -97,7 +98,6 @@ Result<std::vector<SiteActivity>> read_activity(TraceReader& trace, bool measure
     if (all[s].tokens.empty()) continue;
     all[s].name = sites[s].name;
     all[s].neurons = sites[s].n;
-    all[s].axis = sites[s].axis;
     some.push_back(std::move(all[s]));
   }
   if (some.empty()) {
@@ -172,22 +172,41 @@ double overlap_with(const SiteActivity& site, const SiteActivity& unrelated, uin
 FriendBundling friend_bundling(const SiteActivity& site, uint32_t k, uint32_t skip) {
   const std::vector<uint32_t> friends = closest_friends(site);
   constexpr uint64_t kNever = UINT64_MAX;
-  std::vector<uint64_t> last(site.neurons, kNever);
-  uint64_t alone = 0, with_friends = 0;
+  std::vector<uint64_t> last(site.neurons, kNever);    // the token that used it last
+  std::vector<uint64_t> copied(site.neurons, kNever);  // the one with which a copy came that stays
+  uint64_t alone = 0, with_friends = 0, copies = 0, here = 0, wanted = 0, used = 0;
   for (uint64_t t = 0; t < site.tokens.size(); ++t) {
+    const std::vector<uint32_t>& set = site.tokens[t];
     std::vector<uint8_t> came(site.neurons, 0);
-    for (const uint32_t neuron : site.tokens[t]) {
-      const bool held = last[neuron] != kNever && t - last[neuron] <= k;
-      last[neuron] = t;
-      if (held || t < skip) continue;
+    const auto in_window = [&](uint64_t token) { return token != kNever && t - token <= k; };
+    for (const uint32_t neuron : set) {
+      if (in_window(last[neuron]) || t < skip) continue;
       ++alone;
       if (came[neuron] != 0) continue;  // with a friend of its own
+      const uint32_t other = friends[neuron];
       with_friends += 2;
-      came[neuron] = came[friends[neuron]] = 1;
+      came[neuron] = came[other] = 1;
+      if (other == neuron) continue;  // it has no friend
+      ++copies;
+      if (in_window(last[other]) || in_window(copied[other])) {
+        ++here;
+        continue;
+      }
+      copied[other] = t;
+      if (std::binary_search(set.begin(), set.end(), other)) ++wanted;
+    }
+    // Afterwards: what a token uses is in the window of those that follow.
+    for (const uint32_t neuron : set) {
+      const uint64_t token = std::exchange(copied[neuron], kNever);
+      if (token != t && in_window(token)) ++used;
+      last[neuron] = t;
     }
   }
   FriendBundling bundling;
   bundling.cost = ratio(with_friends, alone);
+  bundling.here = ratio(here, copies);
+  bundling.wanted = ratio(wanted, copies);
+  bundling.used = ratio(used, copies);
   std::set<uint32_t> different;
   for (uint32_t i = 0; i < site.neurons; ++i) {
     if (friends[i] == i) continue;
@@ -196,25 +215,6 @@ FriendBundling friend_bundling(const SiteActivity& site, uint32_t k, uint32_t sk
   }
   bundling.friends = static_cast<uint32_t>(different.size());
   return bundling;
-}
-
-std::vector<uint32_t> friend_table(const SiteActivity& site) {
-  std::vector<uint32_t> friends = closest_friends(site);
-  std::vector<uint32_t> uses(site.neurons, 0);
-  for (const auto& set : site.tokens) {
-    for (const uint32_t neuron : set) ++uses[neuron];
-  }
-  // The two that were used most: nobody is its own friend.
-  const auto most = std::max_element(uses.begin(), uses.end());
-  const auto first = static_cast<uint32_t>(most - uses.begin());
-  uint32_t second = first == 0 ? 1 : 0;
-  for (uint32_t i = 0; i < site.neurons; ++i) {
-    if (i != first && uses[i] > uses[second]) second = i;
-  }
-  for (uint32_t i = 0; i < site.neurons; ++i) {
-    if (friends[i] == i) friends[i] = i == first ? second : first;
-  }
-  return friends;
 }
 
 json activity_json(const std::vector<SiteActivity>& sites, const std::vector<SiteActivity>& unrelated,
@@ -239,6 +239,9 @@ json activity_json(const std::vector<SiteActivity>& sites, const std::vector<Sit
       one["closest_friend_cost"] = bundling.cost;
       one["with_a_friend"] = bundling.with_one;
       one["closest_friends"] = bundling.friends;
+      one["friends_here"] = bundling.here;
+      one["friends_wanted"] = bundling.wanted;
+      one["friends_used"] = bundling.used;
     }
     list.push_back(std::move(one));
   }
@@ -246,7 +249,8 @@ json activity_json(const std::vector<SiteActivity>& sites, const std::vector<Sit
                {"hot_share", mean_json(list, "hot_share")},
                {"overlap", mean_json(list, "overlap")}};
   if (unrelated.size() >= sites.size()) mean["unrelated_overlap"] = mean_json(list, "unrelated_overlap");
-  for (const char* const key : {"closest_friend_cost", "with_a_friend", "closest_friends"}) {
+  for (const char* const key : {"closest_friend_cost", "with_a_friend", "closest_friends", "friends_here",
+                                "friends_wanted", "friends_used"}) {
     if (friends) mean[key] = mean_json(list, key);
   }
   for (const char* const key : {"new", "held"}) {
@@ -282,9 +286,11 @@ std::string activity_text(const json& activity) {
   if (mean.contains("closest_friend_cost")) {
     text += fmt::format(
         "\n  bundled with its closest friend, a new neuron takes {:.2f} times the bytes; {:.0f} "
-        "neurons of a site have {:.0f} different ones",
+        "neurons of a site have {:.0f} different ones; of their copies {:.1f} % are here already, {:.1f} % "
+        "wanted by the same token, {:.1f} % used later, before they leave",
         mean["closest_friend_cost"].get<double>(), mean["with_a_friend"].get<double>(),
-        mean["closest_friends"].get<double>());
+        mean["closest_friends"].get<double>(), 100 * mean["friends_here"].get<double>(),
+        100 * mean["friends_wanted"].get<double>(), 100 * mean["friends_used"].get<double>());
   }
   const size_t k = std::min<size_t>(kFriendlyWindow, mean["new"].size()) - 1;
   text += fmt::format("\n\n  {:<18}{:>10}{:>10}{:>10}{:>10}\n", fmt::format("k = {}", k + 1), "active", "new",

@@ -17,7 +17,6 @@ struct SiteActivity {
   std::string name;
   uint32_t neurons = 0;
   std::vector<std::vector<uint32_t>> tokens;
-  Axis axis = Axis::neuron;
 };
 
 // Sites of which a decode step did not use everything; `measured`: what truly gave something, of the steps
@@ -42,17 +41,18 @@ double overlap_with(const SiteActivity& site, const SiteActivity& unrelated, uin
 
 // Bundling each neuron with the one that fires with it most often (LLM in a flash, section 3.2.2: it fails,
 // since the most active neurons are the friends of almost all). Friends are learned from the same tokens.
+// A new neuron of a window of k that has not come as another's friend brings a copy of its own friend, which
+// stays for k tokens after the one that it came with. The shares are of these copies: each is counted in the
+// first that holds, and what is left has come in vain.
 struct FriendBundling {
   double cost = 0;        // bytes that the new neurons of a window of k take, over those without friends
   uint32_t with_one = 0;  // neurons that ever fire with another
   uint32_t friends = 0;   // how many different closest friends those have
+  double here = 0;        // the friend is in the window already: it was used, or another copy came
+  double wanted = 0;      // the token that the copy came with uses the friend
+  double used = 0;        // a later token does, before the copy leaves
 };
 FriendBundling friend_bundling(const SiteActivity& site, uint32_t k, uint32_t skip);
-
-// [neurons] the closest friend of each, for `tier-convert --friends`: the one that was most often used by the
-// same token, of several the lowest. Who was never used together with another is given the one that was used
-// most. A site has at least two neurons.
-std::vector<uint32_t> friend_table(const SiteActivity& site);
 
 struct ActivityOptions {
   uint32_t most_k = 6;

@@ -5,13 +5,10 @@
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/base/units.h"
-#include "core/store/disk.h"
-#include "core/store/friends.h"
 #include "core/trace/replay.h"
 #include "core/trace/what_if.h"
 #include "tools/assembly/run_trace.h"
@@ -44,7 +41,6 @@ constexpr const char* kDescription =
     "  tier-trace what-if run.trace cache.name=lru cache.name=lfu,arena=25%\n"
     "  tier-trace truth run.trace -o truth.safetensors    # for predictor.name = \"oracle\"\n"
     "  tier-trace activity run.trace                  # how active neurons follow each other\n"
-    "  tier-trace activity run.trace --friends friends.json   # for bundling closest-friend\n"
     "  tier-trace routing qwen.route.csv              # another program's record of a mixture: what caches "
     "would hit\n"
     "\n"
@@ -60,7 +56,6 @@ struct Options {
   std::string unrelated;
   ActivityOptions activity;
   bool measured = false;
-  std::string friends;
   std::string memory = "10,25,50,75";
   uint32_t experts = 0;
 };
@@ -149,22 +144,6 @@ int export_truth(TraceReader& trace, const Options& options) {
   return written.ok() ? 0 : fail(written.error());
 }
 
-// Of every site of which neurons move: nobody else has friends.
-Status write_friends(const std::vector<SiteActivity>& sites, const std::string& path) {
-  FriendTables tables;
-  for (const SiteActivity& site : sites) {
-    if (site.axis == Axis::neuron && site.neurons > 1) tables[site.name] = friend_table(site);
-  }
-  if (tables.empty()) {
-    return Error{Code::invalid_argument, "--friends",
-                 "no site of this run is cut into neurons; run it with model.layout neuron"};
-  }
-  Disk disk;
-  TIERD_ASSIGN(const OpenFile file, disk.open(path, true));
-  TIERD_TRY(disk.write(file, 0, std::as_bytes(std::span<const char>(friends_text(tables)))));
-  return disk.sync(file);
-}
-
 int tell_activity(TraceReader& trace, const Options& options) {
   const auto sites = read_activity(trace, options.measured);
   if (!sites.ok()) return fail(sites.error());
@@ -184,44 +163,28 @@ int tell_activity(TraceReader& trace, const Options& options) {
                  fmt::format("{} decoded tokens, the first {} are left out (--skip)", tokens,
                              options.activity.skip)});
   }
-  if (!options.friends.empty()) {
-    const Status written = write_friends(*sites, options.friends);
-    if (!written.ok()) return fail(written.error());
-  }
   const json activity = activity_json(*sites, unrelated, options.activity);
   return print(options.json ? activity.dump(2) + "\n" : activity_text(activity));
 }
 
-bool has_friends(const TraceHeader& header) {
-  return std::ranges::any_of(header.sites, [](const Site& site) { return !site.friends.empty(); });
-}
-json counters_json(const TraceHeader& header, const SchedulerCounters& c) {
+json counters_json(const SchedulerCounters& c) {
   const uint64_t used = c.hits + c.staged + c.misses;
-  json object = {{"hits", c.hits},
-                 {"staged", c.staged},
-                 {"misses", c.misses},
-                 {"hit_rate", used == 0 ? 0.0 : static_cast<double>(c.hits) / static_cast<double>(used)},
-                 {"evictions", c.evictions},
-                 {"wasted", c.wasted},
-                 {"read_bytes", c.read_bytes}};
-  if (has_friends(header)) {
-    object["friends"] = {{"read", c.friends_read},
-                         {"bytes", c.friends_bytes},
-                         {"used", c.friends_used},
-                         {"together", c.friends_together},
-                         {"here", c.friends_here}};
-  }
-  return object;
+  return {{"hits", c.hits},
+          {"staged", c.staged},
+          {"misses", c.misses},
+          {"hit_rate", used == 0 ? 0.0 : static_cast<double>(c.hits) / static_cast<double>(used)},
+          {"evictions", c.evictions},
+          {"wasted", c.wasted},
+          {"read_bytes", c.read_bytes}};
 }
 
 int replay_trace(TraceReader& trace, const Options& options) {
   const auto result = replay(trace, strategies_on(plugin_path(plugin_config(options))));
   if (!result.ok()) return fail(result.error());
   if (options.json) {
-    json object = {
-        {"events", result->events},           {"steps", result->steps},
-        {"interrupted", result->interrupted}, {"whole", result->whole},
-        {"same", !result->difference},        {"counters", counters_json(trace.header(), result->counters)}};
+    json object = {{"events", result->events},           {"steps", result->steps},
+                   {"interrupted", result->interrupted}, {"whole", result->whole},
+                   {"same", !result->difference},        {"counters", counters_json(result->counters)}};
     if (result->difference) object["difference"] = *result->difference;
     const int code = print(object.dump(2) + "\n");
     return code != 0 ? code : result->difference ? kOther : 0;
@@ -245,11 +208,8 @@ int ask_what_if(TraceReader& trace, const Options& options) {
   const auto asked = read_asked(trace);
   if (!asked.ok()) return fail(asked.error());
   const PluginPath path = plugin_path(plugin_config(options));
-  std::string text = fmt::format("{:<32}{:>10}{:>13}{:>14}{:>13}{:>15}{:>10}", "decode steps", "hit rate",
+  std::string text = fmt::format("{:<32}{:>10}{:>13}{:>14}{:>13}{:>15}{:>10}\n", "decode steps", "hit rate",
                                  "read/step", "evicted/step", "wasted/step", "messages/step", "steps/s");
-  const bool friends = has_friends(header);
-  if (friends) text += fmt::format("{:>14}{:>10}", "friends/step", "used");
-  text += '\n';
   json rows = json::array();
   for (const Alternative& alternative : *alternatives) {
     TraceHeader changed = header;
@@ -262,7 +222,7 @@ int ask_what_if(TraceReader& trace, const Options& options) {
     const auto result = what_if(header, *asked, *choices, alternative.arena_bytes);
     if (!result.ok()) return fail(result.error());
     const double seconds = static_cast<double>(result->ns) * 1e-9;
-    json row = counters_json(header, result->counters);
+    json row = counters_json(result->counters);
     row["name"] = alternative.name;
     row["arena_bytes"] = alternative.arena_bytes;
     row["steps"] = result->steps;
@@ -272,21 +232,13 @@ int ask_what_if(TraceReader& trace, const Options& options) {
     row["steps_per_second"] = seconds == 0 ? 0.0 : static_cast<double>(result->steps) / seconds;
     const double steps = static_cast<double>(std::max<uint64_t>(1, result->decode_steps));
     text += fmt::format(
-        "{:<32}{:>8.2f} %{:>13}{:>14.1f}{:>13.1f}{:>15.1f}{:>10.0f}", alternative.name,
+        "{:<32}{:>8.2f} %{:>13}{:>14.1f}{:>13.1f}{:>15.1f}{:>10.0f}\n", alternative.name,
         100 * row["hit_rate"].get<double>(),
         format_bytes(static_cast<double>(result->counters.read_bytes) / steps),
         static_cast<double>(result->counters.evictions) / steps,
         static_cast<double>(result->counters.wasted) / steps,
         static_cast<double>(result->messages) / static_cast<double>(std::max<uint64_t>(1, result->steps)),
         row["steps_per_second"].get<double>());
-    if (friends) {
-      const SchedulerCounters& c = result->counters;
-      text += fmt::format("{:>14.1f}{:>8.1f} %", static_cast<double>(c.friends_read) / steps,
-                          c.friends_read == 0 ? 0.0
-                                              : 100 * static_cast<double>(c.friends_used) /
-                                                    static_cast<double>(c.friends_read));
-    }
-    text += '\n';
     rows.push_back(std::move(row));
   }
   return print(options.json ? json{{"file", options.file}, {"rows", rows}}.dump(2) + "\n" : text);
@@ -355,10 +307,6 @@ int run(int argc, char** argv) {
       .shows_default();
   activity.option("-k", options.activity.most_k, "the longest window").named("TOKENS").shows_default();
   activity.option("--unrelated", options.unrelated, "a trace of another text, to compare with").named("FILE");
-  activity
-      .option("--friends", options.friends,
-              "write who is whose closest friend into this file, for tier-convert --friends")
-      .named("FILE");
   activity.flag("--measured", options.measured, "what truly fired, in steps that were measured");
   add_json(activity);
   CommandLine& replaying = add("replay", "decide everything again, and compare", replay_trace);

@@ -307,28 +307,6 @@ std::string flash_text(const json& flash) {
                      format_rate(flash["busy_bytes_per_second"].get<double>()));
 }
 
-// What a layout with closest friends was worth.
-json friends_json(const SchedulerCounters& counters) {
-  return {{"read", counters.friends_read},
-          {"bytes", counters.friends_bytes},
-          {"used", counters.friends_used},
-          {"together", counters.friends_together},
-          {"here", counters.friends_here}};
-}
-
-// "800 came along (13 MB), 5 % were used before they left; 30 that were wanted came from behind another; 4000
-// were here already".
-std::string friends_text(const json& friends) {
-  const double read = friends["read"].get<double>();
-  return fmt::format(
-      "{} came along ({}), {:.3g} % were used before they left; {} that were wanted came from behind "
-      "another; "
-      "{} were here already",
-      friends["read"].get<uint64_t>(), size_text(friends["bytes"]),
-      read > 0 ? 100 * friends["used"].get<double>() / read : 0, friends["together"].get<uint64_t>(),
-      friends["here"].get<uint64_t>());
-}
-
 // How well reading hides behind computing, per decode step.
 json pipeline_json(const Timeline& timeline) {
   const PipelineTimes times = pipeline_times(timeline);
@@ -400,8 +378,6 @@ json report_json(Runtime& runtime, const RunResult& result) {
                        {"misses", counters.misses},   {"evictions", counters.evictions},
                        {"wasted", counters.wasted},   {"prefetch_failed", counters.prefetch_failed},
                        {"retries", counters.retries}, {"measured_bytes", counters.measured_bytes}};
-  if (runtime.plan().store.manifest().bundling == Bundling::closest_friend)
-    report["friends"] = friends_json(counters);
   report["prediction"] = prediction_json(runtime);
   if (runtime.plan().store.manifest().config.is_mixture()) report["experts"] = experts_json(runtime);
   report["flash"] = flash_json(runtime, flash);
@@ -490,7 +466,6 @@ std::string report_text(const json& r) {
                               neurons["hits"].get<uint64_t>(), neurons["staged"].get<uint64_t>(),
                               neurons["misses"].get<uint64_t>(), neurons["evictions"].get<uint64_t>(),
                               neurons["wasted"].get<uint64_t>()));
-  if (r.contains("friends")) line("friends", friends_text(r["friends"]));
   if (r.contains("experts")) line("experts", experts_text(r["experts"]));
   if (!r["prediction"].empty()) line("predicted", prediction_text(r["prediction"]));
   std::string lines;

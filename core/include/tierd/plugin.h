@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-#define TIERD_ABI_MAJOR 1
+#define TIERD_ABI_MAJOR 2
 #define TIERD_ABI_MINOR 0
 
 typedef struct tierd_plugin {

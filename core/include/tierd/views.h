@@ -15,8 +15,6 @@ extern "C" {
 
 /* How a site is sliced. */
 enum { TIERD_AXIS_ROW = 0, TIERD_AXIS_NEURON = 1, TIERD_AXIS_CHANNEL = 2, TIERD_AXIS_EXPERT = 3 };
-/* How the results of slices become the result of the site. */
-enum { TIERD_MERGE_CONCAT = 0, TIERD_MERGE_SUM = 1, TIERD_MERGE_WEIGHTED = 2 };
 
 /* Never grows. */
 typedef struct tierd_encoding_view {
@@ -31,7 +29,6 @@ typedef struct tierd_site_view {
   uint32_t parent;   /* of an expert's operators: the site after which a router chooses experts; a step passes
                       * only through those of the chosen ones. Else TIERD_NO_SITE */
   uint32_t alias_of; /* shares the bytes and the residency of that site; else TIERD_NO_SITE */
-  uint32_t model;
   const char* name;
   /* layer_group: the number of the layers that `layer` is one of whose neurons of one number lie side by
    * side, so that one read brings those of all: what is wished for ahead of the same operator of each of
@@ -39,9 +36,9 @@ typedef struct tierd_site_view {
   uint16_t layer, op_group;
   uint16_t expert; /* with a parent: which one's operator it is */
   uint16_t layer_group;
-  uint8_t axis, merge;
+  uint8_t axis;
   uint8_t given; /* the active set is given from outside (token ids, a router), never predicted */
-  uint8_t reserved;
+  uint16_t reserved;
   uint32_t n;           /* neurons */
   uint32_t n_in, n_out; /* columns and rows of the operator */
   uint32_t n_enc;

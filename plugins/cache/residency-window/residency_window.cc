@@ -25,8 +25,7 @@ constexpr tierd_param kParams[] = {
     tierd::integer("k", "4", 1, 1024, "tokens whose neurons stay (the paper: 4 to 5; 2 of Llama-2)"),
     tierd::number("most", "1", 0, 1,
                   "of a network's neurons at most this share stays (the paper: 0.25 of Persimmon)"),
-    tierd::flag("unused", "false",
-                "what came and was not used, such as a closest friend, stays like what was used"),
+    tierd::flag("unused", "false", "what came ahead of need and was not used stays like what was used"),
 };
 
 // Another split is considered every so many steps, and worth its moves if it changes more than this share.
