@@ -68,9 +68,8 @@ void Engine::reset_times() {
 
 Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool prefill) {
   std::vector<uint32_t> neurons;  // of the embedding, that hold the tokens' rows
-  for (uint32_t i = 0; i < rows; ++i) {
-    neurons.push_back(batch_[i].token / plan_.compute.sites.front().rows_per_neuron);
-  }
+  const auto& embedding = std::get<Rows>(plan_.compute.sites.front().cut);
+  for (uint32_t i = 0; i < rows; ++i) neurons.push_back(batch_[i].token / embedding.rows);
   std::sort(neurons.begin(), neurons.end());
   neurons.erase(std::unique(neurons.begin(), neurons.end()), neurons.end());
   const ActiveSet tokens = ActiveSet::of(std::move(neurons));
@@ -102,7 +101,7 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
     }
     pass.row_info.bytes = static_cast<uint32_t>(pass.rows * sizeof(RowInfo));
     pass.bypass_caches = prefill;
-    if (plan_.sites[site].given) pass.given = &tokens;
+    if (plan_.sites[site].given()) pass.given = &tokens;
     Status status = co_await scheduler_.pass(site, pass);
     if (!status.ok()) {
       (void)co_await scheduler_.end_step(step_);

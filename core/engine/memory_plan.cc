@@ -56,8 +56,8 @@ Bounce bounce_of(const Manifest& manifest) {
   Bounce bounce;
   uint64_t bundles = 0;
   for (const StoredSite& site : manifest.sites) {
-    if (site.axis == Axis::row || site.axis == Axis::expert) continue;
-    bundles += site.neurons * site.slot_bytes();
+    if (site.n_column_parts() == 0) continue;  // these begin and end blocks of the disk
+    bundles += site.neurons() * site.slot_bytes();
     // One that is not aligned lies in one block more than it would fill.
     const uint64_t blocks = divide_up(site.slot_bytes(), kDirectIoAlignment) + (site.aligned() ? 0 : 1);
     bounce.least = std::max(bounce.least, kLeastBounced * blocks * kDirectIoAlignment);
@@ -94,8 +94,8 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
   uint64_t largest = 0;  // what must be in staging at once: a neuron, or a run that is summed together
   for (const StoredSite& site : manifest.sites) {
     if (site.alias_of != kNoSite) continue;
-    plan.whole += site.neurons * site.slot_bytes();
-    const uint64_t together = std::min(site.neurons, partial_neurons(site.axis));
+    plan.whole += site.neurons() * site.slot_bytes();
+    const uint64_t together = std::min(site.neurons(), run_of(site.cut));
     largest = std::max(largest, align_up(together * site.slot_bytes(), kDirectIoAlignment));
   }
   const Bounce bounce = bounce_of(manifest);

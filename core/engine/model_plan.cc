@@ -5,8 +5,6 @@
 #include <unordered_map>
 
 #include "core/base/align.h"
-#include "core/layout/neuron.h"
-#include "core/layout/row_group.h"
 #include "core/message/message.h"
 
 namespace tierd {
@@ -124,36 +122,28 @@ class Planner {
       site.expert = static_cast<uint16_t>(stored.expert_number);
       site.layer_group = site.layer;
     }
-    site.axis = stored.axis;
-    site.encoding = static_cast<uint16_t>(stored.encoding);
-    site.given = stored.group == OpGroup::embed;
+    cut_site(site, stored.cut);
+    site.encoding = static_cast<uint16_t>(stored.encodings.front());
+    if (stored.group == OpGroup::embed) site.set = Site::Set::given;
+    if (stored.group == OpGroup::experts) site.set = Site::Set::chosen;
     site.domain = s;
-    site.n = stored.neurons;
-    site.n_in = stored.n_in;
-    site.n_out = stored.n_out;
     site.slot_bytes = static_cast<uint32_t>(stored.slot_bytes());
     site.first_extent = stored.first_extent;
     site.stride = stored.stride;
-    const bool by_rows = stored.axis == Axis::row;  // whose last neuron may be smaller, and encodings differ
-    site.bytes.assign(stored.neurons, static_cast<uint32_t>(neuron_bytes(stored, 0)));
-    for (uint32_t i = 1; by_rows && i < stored.neurons; ++i)
-      site.bytes[i] = static_cast<uint32_t>(neuron_bytes(stored, i));
+    // Of rows the last neuron may be smaller, and encodings differ.
+    const bool alike = !is_cut_into<Rows>(stored.cut);
+    site.bytes.assign(site.n, static_cast<uint32_t>(stored.neuron_bytes(0)));
+    for (uint32_t i = 1; !alike && i < site.n; ++i)
+      site.bytes[i] = static_cast<uint32_t>(stored.neuron_bytes(i));
     return site;
   }
 
   SiteWork work(const StoredSite& stored) const {
     SiteWork work;
     work.name = stored.name;
-    work.axis = stored.axis;
-    work.encoding = stored.encoding;
-    const bool by_neuron = stored.axis == Axis::row && stored.mixed();
-    for (uint32_t i = 0; by_neuron && i < stored.neurons; ++i)
-      work.encodings.push_back(stored.encoding_of(i));
-    work.n_in = stored.n_in;
-    work.n_out = stored.n_out;
-    work.rows_per_neuron = stored.rows_per_neuron;
-    if (measures_ && (stored.axis == Axis::neuron || stored.axis == Axis::channel))
-      work.contribution = kContribution;
+    work.cut = stored.cut;
+    work.encodings = stored.encodings;
+    if (measures_ && stored.n_column_parts() != 0) work.contribution = kContribution;
     const std::string layer = "layers." + std::to_string(stored.layer) + ".";
     switch (stored.group) {
       case OpGroup::embed:
@@ -210,12 +200,7 @@ class Planner {
         work.in = kNormed;
         work.out = kBranch;
         work.ffn = feed_forward(layer);
-        work.experts = {.inner = stored.rows_per_neuron,
-                        .up = stored.parts[1].encoding,
-                        .down = stored.parts[2].encoding,
-                        .choice = kRouting,
-                        .inputs = kChosen,
-                        .results = kGiven};
+        work.experts = {.choice = kRouting, .inputs = kChosen, .results = kGiven};
         add_router(layer, work.before);
         work.after.push_back(add_to_stream());
         break;
@@ -253,8 +238,7 @@ class Planner {
   // In a parallel layer, what was normed before attention was added.
   BufferId ffn_input() const { return reads_apart() ? kApart : kNormed; }
   FeedForward feed_forward(const std::string& layer) const {
-    return {.gated = config_.gated,
-            .activation = config_.activation,
+    return {.activation = config_.activation,
             .threshold = config_.activation_threshold,
             .gate_bias = tensor(layer + "gate.bias"),
             .up_bias = tensor(layer + "up.bias"),
@@ -360,6 +344,15 @@ class Planner {
 };
 
 }  // namespace
+
+void cut_site(Site& site, const Cut& cut) {
+  site.slicing = static_cast<uint8_t>(cut.index());
+  site.added = is_added(cut);
+  site.run = run_of(cut);
+  site.n = neurons(cut);
+  site.n_in = inputs(cut);
+  site.n_out = outputs(cut);
+}
 
 ModelPlan plan_model(const Manifest& manifest, const ModelOptions& options) {
   return Planner(manifest, options).make();

@@ -31,6 +31,10 @@ struct ModelPlan {
   ActivationPlace routing;
 };
 
+// What the kernel knows of a cut: how many neurons there are, how their results become the site's, and the
+// number by which plugins are told.
+void cut_site(Site& site, const Cut& cut);
+
 // `manifest` as read_manifest checked it. TensorId n is manifest.resident[n].
 ModelPlan plan_model(const Manifest& manifest, const ModelOptions& options);
 

@@ -30,7 +30,7 @@ Status StrategySet::ask_reads_x(Strategy<tierd_predictor_1>& predictor, uint32_t
   reads_x.assign(sites().size(), 0);
   if ((caps & TIERD_PREDICTOR_NEEDS_X) == 0) return {};
   for (SiteId s = 0; s < sites().size(); ++s) {
-    if (sites()[s].given) continue;
+    if (sites()[s].given()) continue;
     reads_x[s] = 1;
     if (predictor.table.reads_x == nullptr) continue;
     int answer = 0;

@@ -21,7 +21,7 @@ constexpr uint32_t kDemandedBytes = 512u << 10;
 
 // What a block and a message must have room for at once.
 uint32_t together(const Site& site) {
-  return std::min(site.n, partial_neurons(site.axis));
+  return std::min(site.n, site.run);
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
       give_up(*fetch);  // the look-ahead was wrong about these
     }
   }
-  if (is_summed(sites_[site].axis)) {
+  if (sites_[site].added) {
     const std::span<const Residency::Neuron> here = residency_.neurons(site);
     for (const uint32_t neuron : resident_) places_[neuron] = reads_.arena_place(home, here[neuron].slot);
     for (const Fetch* fetch : awaited_) {
@@ -142,7 +142,7 @@ Status Intake::begin(SiteId site, uint32_t step, const Demand& demand) {
     }
   }
   TIERD_TRY(admission_.admit(site, missing_, Priority::demand, demand.bypass, plan_));
-  if (is_summed(sites_[site].axis)) sort_by_runs(sites_[site], plan_);
+  if (sites_[site].added) sort_by_runs(sites_[site], plan_);
   return {};
 }
 
@@ -159,7 +159,7 @@ void Intake::fetch() {
 }
 
 bool Intake::start_demanded() {
-  if (!is_summed(sites_[site_].axis)) return start_next(plan_, site_, step_, Priority::demand);
+  if (!sites_[site_].added) return start_next(plan_, site_, step_, Priority::demand);
   asked_.clear();
   ask(site_, plan_);
   const Site& site = sites_[site_];
@@ -175,7 +175,7 @@ void Intake::await(Fetch& fetch) {
 }
 
 void Intake::hand_out(std::vector<Unit>& units) {
-  if (is_summed(sites_[site_].axis)) return hand_out_runs(units);
+  if (sites_[site_].added) return hand_out_runs(units);
   const std::span<const Residency::Neuron> here = residency_.neurons(site_);
   const SiteId home = domain(site_);
   const size_t before = units.size();
@@ -199,7 +199,7 @@ void Intake::hand_out(std::vector<Unit>& units) {
 
 void Intake::hand_out_runs(std::vector<Unit>& units) {
   const ActiveSet& wanted = *wanted_;
-  const uint32_t of_run = partial_neurons(sites_[site_].axis);
+  const uint32_t of_run = sites_[site_].run;
   while (next_ != wanted.size()) {
     const uint32_t run = wanted[next_] / of_run;
     uint32_t end = next_;
@@ -221,7 +221,7 @@ void Intake::hand_out_runs(std::vector<Unit>& units) {
 
 // Of a read that has landed, for the present pass.
 void Intake::note_places(const Fetch& fetch) {
-  if (!is_summed(sites_[site_].axis)) return;
+  if (!sites_[site_].added) return;
   reads_.each_place(fetch, [&](uint32_t neuron, uint32_t place) {
     if (source_[neuron] == &fetch) places_[neuron] = place;
   });
@@ -285,7 +285,7 @@ Status Intake::wish(std::span<const Wished> wanted, uint32_t step, bool bypass) 
       for (auto& [other, plan] : wish.parts) admission_.drop(other, plan);
       return admitted;
     }
-    if (is_summed(sites_[site].axis)) sort_by_runs(sites_[site], part.plan);
+    if (sites_[site].added) sort_by_runs(sites_[site], part.plan);
     if (!part.plan.done()) wish.parts.push_back(std::move(part));
   }
   if (!wish.parts.empty()) wishes_.all().push_back(std::move(wish));
@@ -331,7 +331,7 @@ bool Intake::start_next(Wish& wish) {
   const size_t most = std::min<size_t>(blocks > demand_blocks_ ? blocks - demand_blocks_ : 1,
                                        reads_.most_units() / together(sites_[asked_.front().site]));
   if (asked_.size() > most) asked_.resize(std::max<size_t>(1, most));
-  if (asked_.size() == 1 && !is_summed(sites_[asked_.front().site].axis))
+  if (asked_.size() == 1 && !sites_[asked_.front().site].added)
     return start_next(*asked_.front().plan, asked_.front().site, wish.step, Priority::prefetch);
   return start_runs(wish.step, Priority::prefetch, demand_blocks_);
 }
@@ -345,7 +345,7 @@ void Intake::ask(SiteId site, Plan& plan) {
 bool Intake::start_runs(uint32_t step, Priority priority, uint32_t spare) {
   started_.clear();
   if (!dispatcher_.can_post()) return false;
-  take_runs(asked_, partial_neurons(sites_[asked_.front().site].axis), reads_.most_units());
+  take_runs(asked_, sites_[asked_.front().site].run, reads_.most_units());
   const auto blocks = std::ranges::count_if(asked_, &NextRuns::takes_streams);
   if (blocks != 0 && reads_.staging().free_blocks() < static_cast<uint32_t>(blocks) + spare) return false;
   for (const NextRuns& asked : asked_) {

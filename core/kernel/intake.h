@@ -50,9 +50,8 @@ class Intake : private CompletionSink {
   // Starts reads for what is missing, as far as there is room.
   void fetch();
   // Appends what can be computed and was not handed out before: neurons and where they lie. Takes no more
-  // than a message can list. What it appends lies where it is until `computed`. Summed axes: in the order of
-  // their numbers, all of a run of partial_neurons together, since this is the order in which they are
-  // summed.
+  // than a message can list. What it appends lies where it is until `computed`. Where results are added: in
+  // the order of their numbers, all of a run together, since this is the order in which they are summed.
   void hand_out(std::vector<Unit>& units);
   // What was handed out since the last call is computed by this message; and: that message is over.
   void computed_by(MessageId message);
@@ -144,7 +143,7 @@ class Intake : private CompletionSink {
   std::vector<Fetch*> source_;     // which of them a neuron is computed from
   std::vector<uint32_t> sourced_;  // neurons that have one
   const ActiveSet* wanted_ = nullptr;
-  uint32_t next_ = 0;             // summed axes: the first of `wanted_` that was not handed out
+  uint32_t next_ = 0;             // where results are added: the first of `wanted_` that was not handed out
   std::vector<uint32_t> places_;  // of a wanted one: where it lies, kNowhere before it is here
   Status status_;
 

@@ -10,7 +10,7 @@
 
 namespace tierd {
 
-// A site with a plan that is not done, its neurons in the order of their runs (partial_neurons).
+// A site with a plan that is not done, its neurons in the order of their runs (Site::run).
 struct NextRuns {
   SiteId site = kNoSiteId;
   Plan* plan = nullptr;

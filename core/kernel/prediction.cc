@@ -29,7 +29,7 @@ Prediction::Prediction(const Dispatcher& dispatcher, const std::vector<Site>& si
       ahead_(kMostAhead) {}
 
 Result<ActiveSet> Prediction::active(SiteId site, const Pass& pass) {
-  if (sites_[site].given) {
+  if (sites_[site].given()) {
     TIERD_CHECK(pass.given != nullptr);
     return *pass.given;
   }

@@ -35,7 +35,7 @@ RowMasks::RowMasks(Dispatcher& dispatcher, const std::vector<Site>& sites, uint3
     : max_rows_(max_rows) {
   uint64_t bytes = 0;
   for (const Site& site : sites) {
-    if (!site.given && !site.chosen())
+    if (!site.given() && !site.chosen())
       bytes = std::max(bytes, uint64_t{site.n} * mask_words(max_rows) * sizeof(uint64_t));
   }
   lines_.resize(std::max<uint64_t>(1, divide_up(bytes, sizeof(Line))));

@@ -97,8 +97,8 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   }
   while (current.running()) co_await changed_;
 
-  // merge: on axis `row` each neuron's outputs have their own place, on the others the agents have added them
-  // up in the order of their numbers.
+  // merge: where results are placed each neuron's outputs have their own place, on the others the agents have
+  // added them up in the order of their numbers.
   for (Intake& intake : intakes_) intake.end();
   current_ = nullptr;
   if (!status.ok()) {
@@ -118,7 +118,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
 Status Scheduler::predict(Current& current) {
   const Site& site = sites_[current.site];
   TIERD_ASSIGN(current.active, prediction_.active(current.site, current.pass));
-  if (site.given) return {};
+  if (site.given()) return {};
   if (observer() != nullptr) observer()->activated(current.site, current.active);
   current.measured = measures(current);
   if (current.measured && !current.active.is_all()) current.whole = ActiveSet::all(site.n);
@@ -126,7 +126,7 @@ Status Scheduler::predict(Current& current) {
   if (!site.chosen() && (current.active.row_masks() != nullptr || current.whole.size() != 0))
     current.row_masks = row_masks_.write(current.active, site.n, current.pass.rows);
   // What is summed begins at zero; of what is concatenated, that which will not come.
-  current.partial = is_summed(site.axis) || current.computed().size() < site.n;
+  current.partial = site.added || current.computed().size() < site.n;
   SiteUse& use = use_[current.site];
   use.rows += current.pass.rows;
   use.used += count_uses(current.active, current.pass.rows);
@@ -275,12 +275,12 @@ void Scheduler::compute_elsewhere(Current& current, uint32_t unit) {
     Message message;
     message.op = Op::compute;
     message.engine = EngineKind::compute;
-    if (is_summed(sites_[current.site].axis) && !std::exchange(share.begun, true)) message.flags = kPartial;
+    if (sites_[current.site].added && !std::exchange(share.begun, true)) message.flags = kPartial;
     intakes_[unit].computed_by(post(current, unit, message, unit));
   }
   if (share.results_posted || share.running != 0 || !intakes_[unit].handed_out() || !dispatcher_.can_post())
     return;
-  if (is_summed(sites_[current.site].axis) && !summed_before(current, unit)) return;
+  if (sites_[current.site].added && !summed_before(current, unit)) return;
   units_.clear();
   for (uint32_t i = 0; i < share.wanted.size(); ++i) units_.push_back({share.wanted[i], 0});
   (void)post(current, 0, copy, unit);
@@ -318,7 +318,7 @@ MessageId Scheduler::post(Current& current, uint32_t unit, Message message, uint
 }
 
 Status Scheduler::observe(const Current& current) {
-  if (!sites_[current.site].given) {
+  if (!sites_[current.site].given()) {
     const ActiveSet measured = current.measured ? measure(current) : ActiveSet();
     TIERD_TRY(
         prediction_.tell(current.site, current.pass, current.active, current.measured ? &measured : nullptr));
@@ -383,7 +383,7 @@ Status Scheduler::look_ahead(const Current& current) {
   for (const tierd_ahead& later : wishes) {
     const Site& site = sites_[later.site];
     const uint64_t step = current.pass.step + (uint64_t{current.site} + later.distance) / sites_.size();
-    if (site.given || wished_[later.site] > step || step >= kNoStep) continue;
+    if (site.given() || wished_[later.site] > step || step >= kNoStep) continue;
     wished_[later.site] = step + 1;
     neurons_of(later, site.n, neurons_);
     const auto now = static_cast<uint32_t>(step);

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "core/layout/bundle.h"
-
 namespace tierd {
 
 using SiteId = uint32_t;
@@ -27,9 +25,14 @@ struct Site {
   uint16_t layer = UINT16_MAX;
   uint16_t op_group = 0;
   uint16_t layer_group = 0;  // of layers whose neurons of one number lie side by side; else of this one alone
-  Axis axis = Axis::row;
-  uint16_t encoding = 0;
-  bool given = false;  // the active set comes with the pass (token ids), it is never predicted
+  uint8_t slicing = 0;  // how it is cut, as plugins are told (TIERD_AXIS_…): the kernel does not look at it
+  uint16_t encoding = 0;  // likewise
+  // Results of neurons are added up, in the order of their numbers; else each has a place of its own.
+  bool added = false;
+  uint32_t run = 1;  // so many neurons, by number, are summed by themselves before they are added
+  // Who says what is active: a predictor; the caller, with the pass (token ids); or the segment before (a
+  // router, see `choice`).
+  enum class Set : uint8_t { predicted, given, chosen } set = Set::predicted;
   // Of one expert's operators: the site after which a router has said who uses the expert, and its number. A
   // step passes only through those of experts that some row uses.
   SiteId parent = kNoSiteId;
@@ -38,20 +41,21 @@ struct Site {
   uint32_t n = 0;             // neurons
   uint32_t n_in = 0;
   uint32_t n_out = 0;
-  uint32_t slot_bytes = 0;      // of an arena slot; a multiple of 4096, on summed axes of 64
+  uint32_t slot_bytes = 0;      // of an arena slot; a multiple of 4096, where results are added of 64
   uint32_t first_extent = 0;    // neuron i is extent first_extent + stride * i
   uint32_t stride = 1;          // more than 1: what lies between belongs to other sites
   std::vector<uint32_t> bytes;  // [n] of weights in neuron i, without padding
   // What it computes from, [rows x n_in], once the segment before it has run.
   ActivationPlace input = {};
-  // Which neurons each row uses, [rows x n], written by the segment before; 0: it does not use it. Of axis
-  // expert, whose router is that segment: the set is known, not predicted.
+  // Which neurons each row uses, [rows x n], written by the segment before; 0: it does not use it. Where the
+  // set is chosen.
   ActivationPlace choice = {};
   // How much each neuron gives to the result, [rows x n], written by messages with kMeasure; 0: it is not
   // active. Of sites that can tell.
   ActivationPlace contribution = {};
 
-  bool chosen() const { return axis == Axis::expert; }
+  bool given() const { return set == Set::given; }
+  bool chosen() const { return set == Set::chosen; }
   uint32_t extent_of(uint32_t neuron) const { return first_extent + stride * neuron; }
   uint32_t neuron_of(uint32_t extent) const { return (extent - first_extent) / stride; }
 };

@@ -25,8 +25,8 @@ inline tierd_site_view site_view(SiteId number, const Site& site, const tierd_en
   view.layer = site.layer;
   view.op_group = site.op_group;
   view.layer_group = site.layer_group;
-  view.axis = static_cast<uint8_t>(site.axis);
-  view.given = site.given || site.chosen() ? 1 : 0;
+  view.axis = site.slicing;
+  view.given = site.given() || site.chosen() ? 1 : 0;
   view.n = site.n;
   view.n_in = site.n_in;
   view.n_out = site.n_out;

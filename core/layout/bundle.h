@@ -1,30 +1,23 @@
-// How a site is cut into neurons, and how the bytes of a neuron of a feed-forward network lie.
+// A feed-forward network that is cut into its neurons: LLM in a flash, section 3.2, row-column bundling.
 #pragma once
 
 #include <cstdint>
 
 #include "core/base/align.h"
-#include "core/layout/encoding.h"
+#include "core/layout/encodings.h"
 
 namespace tierd {
 
-// Numbers as in the plugin interface (TIERD_AXIS_…).
-enum class Axis : uint8_t {
-  row = 0,      // a run of output rows of a dense operator: results are concatenated, exact in any order
-  neuron = 1,   // row i of gate and up and column i of down: results are summed, in the order of the neurons
-  channel = 2,  // column j of a linear operator, times input j: likewise summed
-  expert = 3,   // a whole feed-forward network of a mixture, times what its router says: likewise summed
-};
-constexpr bool is_summed(Axis axis) {
-  return axis != Axis::row;
-}
+// Neurons whose results are added up before they are added to the site's, by their number: the order of
+// arithmetic does not depend on which of them are here.
+inline constexpr uint32_t kPartialNeurons = 64;
 
 // What the pieces of a bundle begin at multiples of, as spans do.
 inline constexpr uint64_t kPieceAlignment = 64;
 
 // Row i of gate (where there is one) and row i of up, in plain order, and column i of down (column.h), each
 // of `cols` values, one after the other, each padded to a multiple of 64 bytes: what an arena slot holds, and
-// what one read brings (LLM in a flash, 3.2: row-column bundling).
+// what one read brings.
 struct Bundle {
   Encoding encoding = Encoding::f32;
   uint32_t cols = 0;
@@ -38,12 +31,24 @@ struct Bundle {
   uint64_t bytes() const { return down_offset() + piece_bytes(); }
 };
 
-// Neurons whose sums are added up before they are added to the result, by their number: the order of
-// arithmetic does not depend on which of them are here (CONTRACTS, rule 10).
-inline constexpr uint32_t kPartialNeurons = 64;
-// The same by axis: an expert is a sum by itself, and rows are none.
-constexpr uint32_t partial_neurons(Axis axis) {
-  return axis == Axis::neuron || axis == Axis::channel ? kPartialNeurons : 1;
-}
+// Neuron i is the bundle of row i of gate and of up and of column i of down. Results are added.
+struct Bundles {
+  uint32_t width = 0;  // of the stream: columns of gate and up, rows of down
+  uint32_t inner = 0;  // neurons
+  bool gated = false;
+
+  static constexpr bool kAdded = true;
+  static constexpr uint32_t kRun = kPartialNeurons;
+
+  uint32_t inputs() const { return width; }
+  uint32_t outputs() const { return width; }
+  uint32_t neurons() const { return inner; }
+
+  Bundle bundle(const Encodings& encodings) const { return {encodings.front(), width, gated}; }
+  uint64_t bytes(const Encodings& encodings, uint32_t /*neuron*/) const { return bundle(encodings).bytes(); }
+  uint64_t tensor_bytes(const Encodings& encodings) const {
+    return uint64_t{inner} * bundle(encodings).pieces() * bundle(encodings).row_bytes();
+  }
+};
 
 }  // namespace tierd

@@ -1,6 +1,6 @@
-// How a column of weights lies in the store and in memory: input j of an operator of axis `channel`, or
-// column i of `down` in a bundle. Which columns are read changes from token to token, so that each lies by
-// itself; inside, what one instruction takes lies together.
+// An operator that is cut into its input channels, and how a column of weights lies in the store and in
+// memory: input j of such an operator, or column i of `down` in a bundle. Which columns are read changes from
+// token to token, so that each lies by itself; inside, what one instruction takes lies together.
 //
 //   f32, f16, bf16   value after value
 //   q8_0, q4_0       strips of 16 blocks (512 values): their 16 scales (f16), then their values, block after
@@ -20,8 +20,8 @@
 
 namespace tierd {
 
-// Column j of operators that share an input, as wide as they are together: what an arena slot holds of axis
-// channel. Values that are missing in the last block are zero.
+// Column j of operators that share an input, as wide as they are together: what an arena slot holds. Values
+// that are missing in the last block are zero.
 struct Column {
   Encoding encoding = Encoding::f32;
   uint32_t rows = 0;
@@ -29,6 +29,24 @@ struct Column {
   uint32_t values() const { return align_up(rows, block_values(encoding)); }
   uint64_t encoded() const { return encoded_bytes(encoding, values()); }  // without padding
   uint64_t bytes() const { return align_up(encoded(), kPieceAlignment); }
+};
+
+// Neuron j is input channel j of operators that share an input, stacked along their output rows. Results are
+// added.
+struct Columns {
+  uint32_t n_in = 0;   // neurons
+  uint32_t n_out = 0;  // of all operators together
+
+  static constexpr bool kAdded = true;
+  static constexpr uint32_t kRun = kPartialNeurons;
+
+  uint32_t inputs() const { return n_in; }
+  uint32_t outputs() const { return n_out; }
+  uint32_t neurons() const { return n_in; }
+
+  Column column(const Encodings& encodings) const { return {encodings.front(), n_out}; }
+  uint64_t bytes(const Encodings& encodings, uint32_t /*neuron*/) const { return column(encodings).bytes(); }
+  uint64_t tensor_bytes(const Encodings& encodings) const { return n_in * column(encodings).encoded(); }
 };
 
 inline constexpr uint32_t kStripBlocks = 16;

@@ -1,18 +1,18 @@
-// How the bytes of a whole expert lie: what an arena slot of axis expert holds, and what one read brings.
+// The experts of a mixture's layer, each of them whole.
 #pragma once
 
 #include <cstdint>
 
 #include "core/base/align.h"
 #include "core/layout/bundle.h"
-#include "core/layout/encoding.h"
+#include "core/layout/encodings.h"
 #include "core/layout/row_group.h"
 
 namespace tierd {
 
-// The rows of gate, those of up and those of down, in row groups as dense operators have them: blocks run
-// along the rows, so every encoding stays what it is in the source, and each matrix may have its own. Each
-// begins at a multiple of 64 bytes.
+// How the bytes of an expert lie, in an arena slot and in what one read brings: the rows of gate, those of up
+// and those of down, in row groups as dense operators have them. Blocks run along the rows, so every encoding
+// stays what it is in the source, and each matrix may have its own. Each begins at a multiple of 64 bytes.
 struct ExpertMatrices {
   uint32_t width = 0;  // columns of gate and up, rows of down
   uint32_t inner = 0;  // rows of gate and up, columns of down
@@ -33,6 +33,30 @@ struct ExpertMatrices {
   uint64_t tensor_bytes() const {
     return inner * (encoded_bytes(gate, width) + encoded_bytes(up, width)) +
            width * encoded_bytes(down, inner);
+  }
+};
+
+// Neuron e is the network of expert e, times what the router says. Results are added, one after the other.
+struct Experts {
+  uint32_t width = 0;
+  uint32_t inner = 0;
+  uint32_t experts = 0;
+
+  static constexpr bool kAdded = true;
+  static constexpr uint32_t kRun = 1;
+
+  uint32_t inputs() const { return width; }
+  uint32_t outputs() const { return width; }
+  uint32_t neurons() const { return experts; }
+
+  ExpertMatrices matrices(const Encodings& encodings) const {
+    return {width, inner, encodings[0], encodings[1], encodings[2]};
+  }
+  uint64_t bytes(const Encodings& encodings, uint32_t /*neuron*/) const {
+    return matrices(encodings).bytes();
+  }
+  uint64_t tensor_bytes(const Encodings& encodings) const {
+    return experts * matrices(encodings).tensor_bytes();
   }
 };
 

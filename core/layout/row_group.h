@@ -1,7 +1,7 @@
 // How the rows of a dense operator lie in the store and in memory, so that a kernel reads them in order with
 // every lane of a 512-bit vector busy.
 //
-// 16 consecutive output rows form a *row group*; a neuron of axis `row` is a run of whole groups. Inside a
+// 16 consecutive output rows form a *row group*; a neuron of rows is a run of whole groups. Inside a
 // group, column blocks follow each other, and inside a block the 16 rows are interleaved:
 //
 //   f32          per column: 16 values, row 0 … row 15                                     64 B a column

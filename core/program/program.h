@@ -11,10 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/layout/bundle.h"
-#include "core/layout/column.h"
-#include "core/layout/encoding.h"
-#include "core/layout/expert.h"
+#include "core/layout/cut.h"
 #include "core/program/activation.h"
 
 namespace tierd {
@@ -73,7 +70,6 @@ using Program = std::vector<Step>;
 //   up_n = up[n] . in[i] + up_bias[n], gate_n likewise, give  hidden_n = f(gate_n) * up_n, or f(up_n),
 // where there is no gate.
 struct FeedForward {
-  bool gated = false;
   Activation activation = Activation::relu;
   float threshold = 0;
   TensorId gate_bias = kNoTensor;
@@ -84,43 +80,33 @@ struct FeedForward {
 
 // What whole experts are computed with, besides FeedForward: its buffers have a line for each pair of an
 // expert and a row that uses it, as many at a time as a batch may have rows.
-struct Experts {
-  uint32_t inner = 0;           // rows of gate and up
-  Encoding up = Encoding::f32;  // gate's is the site's
-  Encoding down = Encoding::f32;
+struct ExpertBuffers {
   BufferId choice = kNoBuffer;   // [rows x experts] how much of each expert's result a row gets; 0: nothing
   BufferId inputs = kNoBuffer;   // scratch as wide as the site's input
   BufferId results = kNoBuffer;  // scratch as wide as its output
 };
 
-// A site as its computing agent sees it. Axis row: out[i, r] = sum over c of W[r, c] * in[i, c], or, for a
-// gather, out[i] = row `token of i` of W. Axis neuron: out[i] = sum over n of hidden_n[i] * down[n]. Axis
-// channel: out[i] = sum over c of in[i, c] * column c of W. Axis expert: out[i] = sum over the experts e that
-// row i uses of choice[i, e] * down_e f(gate_e in[i]) * (up_e in[i]).
+// A site as its computing agent sees it, by its cut.
+//   Rows     out[i, r] = sum over c of W[r, c] * in[i, c], or, for a gather, out[i] = row `token of i` of W
+//   Bundles  out[i] = sum over n of hidden_n[i] * down[n]
+//   Columns  out[i] = sum over c of in[i, c] * column c of W
+//   Experts  out[i] = sum over the experts e that row i uses of choice[i, e] * down_e f(gate_e in[i]) * (up_e
+//   in[i])
 struct SiteWork {
   std::string name;
-  Axis axis = Axis::row;
-  Encoding encoding = Encoding::f32;
-  std::vector<Encoding> encodings;  // by neuron, where axis row has several; else empty
-  uint32_t n_in = 0;
-  uint32_t n_out = 0;
-  uint32_t rows_per_neuron = 0;
+  Cut cut;
+  Encodings encodings;
   bool gather = false;
-  FeedForward ffn;  // of axes neuron and expert
-  Experts experts;  // of axis expert
-  // Of summed axes, by number of the neuron, where it is asked for: the length of what the neuron adds to the
-  // output, |hidden_n| * ||down[n]|| or |in_n| * ||column n||, whoever uses it. 0: it is not active.
+  FeedForward ffn;        // of Bundles and Experts
+  ExpertBuffers experts;  // of Experts
+  // Where results are added, by number of the neuron, where it is asked for: the length of what the neuron
+  // adds to the output, |hidden_n| * ||down[n]|| or |in_n| * ||column n||, whoever uses it. 0: it is not
+  // active.
   BufferId contribution = kNoBuffer;
   BufferId in = kNoBuffer;
   BufferId out = kNoBuffer;
   Program before;
   Program after;
-
-  Encoding encoding_of(uint32_t neuron) const { return encodings.empty() ? encoding : encodings[neuron]; }
-  bool has_blocks() const { return is_quantized(encoding) || std::ranges::any_of(encodings, is_quantized); }
-  Bundle bundle() const { return {encoding, n_in, ffn.gated}; }
-  Column column() const { return {encoding, n_out}; }
-  ExpertMatrices expert() const { return {n_in, experts.inner, encoding, experts.up, experts.down}; }
 };
 
 enum class RopeStyle : uint8_t { none, interleaved, half };

@@ -16,9 +16,10 @@ const TensorInfo& tensor_of(const TensorSource& source, const SitePart& part) {
 
 std::vector<const TensorInfo*> tensors_of(const TensorSource& source, const StoredSite& site,
                                           const SitePart& part) {
-  if (site.axis != Axis::expert) return {&tensor_of(source, part)};
+  const auto* experts = std::get_if<Experts>(&site.cut);
+  if (experts == nullptr) return {&tensor_of(source, part)};
   std::vector<const TensorInfo*> tensors;
-  for (uint32_t expert = 0; expert < site.neurons; ++expert) {
+  for (uint32_t expert = 0; expert < experts->experts; ++expert) {
     tensors.push_back(source.find(tensor_of_expert(part, expert)));
     TIERD_CHECK_MSG(tensors.back() != nullptr, part.tensor);
   }

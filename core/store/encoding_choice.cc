@@ -12,34 +12,33 @@ namespace tierd {
 namespace {
 
 void store_all_as(StoredSite& site, Encoding encoding) {
-  site.encoding = encoding;
-  for (SitePart& part : site.parts) part.encoding = encoding;
+  site.encodings = Encodings(site.parts.size(), encoding);
 }
 
 // Of each part the source's encoding; float32 where experts differ in it.
 Status take_over_experts(StoredSite& site, const TensorTable& tensors) {
-  for (SitePart& part : site.parts) {
-    const uint32_t cols = &part == &site.parts.back() ? site.rows_per_neuron : site.n_in;
-    for (uint32_t expert = 0; expert < site.neurons; ++expert) {
-      TIERD_ASSIGN(const TensorInfo* tensor, tensors.get(tensor_of_expert(part, expert), part.rows, cols));
-      if (expert == 0) part.encoding = tensor->encoding;
-      if (tensor->encoding != part.encoding) part.encoding = Encoding::f32;
+  for (size_t i = 0; i < site.parts.size(); ++i) {
+    const SitePart& part = site.parts[i];
+    for (uint32_t expert = 0; expert < site.neurons(); ++expert) {
+      TIERD_ASSIGN(const TensorInfo* tensor,
+                   tensors.get(tensor_of_expert(part, expert), part.rows, site.columns_of(i)));
+      if (expert == 0) site.encodings[i] = tensor->encoding;
+      if (tensor->encoding != site.encodings[i]) site.encodings[i] = Encoding::f32;
     }
   }
-  site.encoding = site.parts.front().encoding;
   return {};
 }
 
 // The encodings of the source.
 Status take_over(StoredSite& site, const TensorTable& tensors) {
-  if (site.axis == Axis::expert) return take_over_experts(site, tensors);
-  for (SitePart& part : site.parts) {
-    const bool column_of_bundle = site.axis == Axis::neuron && &part == &site.parts.back();
-    TIERD_ASSIGN(const TensorInfo* tensor, tensors.get(part.tensor, column_of_bundle ? site.n_out : part.rows,
-                                                       column_of_bundle ? part.rows : site.n_in));
-    part.encoding = tensor->encoding;
+  if (is_cut_into<Experts>(site.cut)) return take_over_experts(site, tensors);
+  for (size_t i = 0; i < site.parts.size(); ++i) {
+    const SitePart& part = site.parts[i];
+    const bool down = is_cut_into<Bundles>(site.cut) && site.is_column(i);  // its columns are neurons
+    TIERD_ASSIGN(const TensorInfo* tensor, tensors.get(part.tensor, down ? outputs(site.cut) : part.rows,
+                                                       down ? part.rows : inputs(site.cut)));
+    site.encodings[i] = tensor->encoding;
   }
-  site.encoding = site.parts.front().encoding;
   return {};
 }
 
@@ -48,23 +47,18 @@ std::optional<Encoding> asked_for(const StoredSite& site, const WriteOptions& op
 }
 
 Status store_as_asked(StoredSite& site, Encoding encoding) {
-  const bool rows = site.axis == Axis::row || site.axis == Axis::expert;
-  if (!rows && is_k_quant(encoding)) {
+  if (site.n_column_parts() != 0 && is_k_quant(encoding)) {
     return Error{
         Code::unsupported, site.name,
         fmt::format("columns cannot be {}, whose blocks of {} run along the rows; expected f32, f16, "
                     "bf16, q8_0 or q4_0, or layout row",
                     name(encoding), kSuperBlock)};
   }
-  // The columns of channels are filled up to whole blocks.
-  if (site.axis != Axis::channel && site.n_in % block_values(encoding) != 0) {
+  for (size_t part = 0; part < site.parts.size(); ++part) {
+    // The columns of channels are filled up to whole blocks.
+    if (is_cut_into<Columns>(site.cut) || site.columns_of(part) % block_values(encoding) == 0) continue;
     return Error{Code::unsupported, site.name,
-                 fmt::format("rows of {} columns cannot be {}: not a multiple of {}", site.n_in,
-                             name(encoding), block_values(encoding))};
-  }
-  if (site.axis == Axis::expert && site.rows_per_neuron % block_values(encoding) != 0) {
-    return Error{Code::unsupported, site.name,
-                 fmt::format("rows of {} columns cannot be {}: not a multiple of {}", site.rows_per_neuron,
+                 fmt::format("rows of {} columns cannot be {}: not a multiple of {}", site.columns_of(part),
                              name(encoding), block_values(encoding))};
   }
   store_all_as(site, encoding);
@@ -75,7 +69,7 @@ Status store_as_asked(StoredSite& site, Encoding encoding) {
 Encoding of_columns(std::span<StoredSite* const> sites) {
   std::vector<Encoding> found;
   for (const StoredSite* site : sites) {
-    for (const SitePart& part : site->parts) found.push_back(part.encoding);
+    found.insert(found.end(), site->encodings.begin(), site->encodings.end());
   }
   const bool same = std::ranges::count(found, found.front()) == std::ssize(found);
   if (same && !is_k_quant(found.front())) return found.front();
@@ -85,13 +79,13 @@ Encoding of_columns(std::span<StoredSite* const> sites) {
 }
 
 void choose(Manifest& plan, StoredSite& site) {
-  if (site.axis == Axis::expert) return;
+  if (is_cut_into<Experts>(site.cut)) return;
   std::vector<StoredSite*> together = {&site};
-  if (site.axis == Axis::row) {
-    if (site.mixed() && most_groups_together(site) == 0) store_all_as(site, Encoding::f32);
+  if (const auto* rows = std::get_if<Rows>(&site.cut)) {
+    if (site.encodings.mixed() && most_groups_together(*rows) == 0) store_all_as(site, Encoding::f32);
     return;
   }
-  if (site.axis == Axis::channel) {
+  if (is_cut_into<Columns>(site.cut)) {
     if (!begins_layer_group(plan, site)) return;  // chosen with the first of its group
     together = layer_group_of(plan.sites, site);
   }
@@ -113,11 +107,11 @@ Status choose_encodings(Manifest& plan, const TensorTable& tensors, const WriteO
   return {};
 }
 
-uint32_t most_groups_together(const StoredSite& site) {
+uint32_t most_groups_together(const Rows& rows) {
   uint32_t groups = 0;
-  for (const SitePart& part : std::span(site.parts).first(site.parts.size() - 1)) {
-    if (part.rows % kGroupRows != 0) return 0;
-    groups = std::gcd(groups, part.rows / kGroupRows);
+  for (const uint32_t stacked : std::span(rows.stacked).first(rows.stacked.size() - 1)) {
+    if (stacked % kGroupRows != 0) return 0;
+    groups = std::gcd(groups, stacked / kGroupRows);
   }
   return groups;
 }
@@ -130,7 +124,7 @@ std::vector<StoredSite*> layer_group_of(std::vector<StoredSite>& sites, const St
   if (first.stride == 1) return {&sites[static_cast<size_t>(&first - sites.data())]};
   std::vector<StoredSite*> group;
   for (StoredSite& site : sites) {
-    const bool member = site.axis == Axis::channel && site.group == first.group &&
+    const bool member = is_cut_into<Columns>(site.cut) && site.group == first.group &&
                         site.layer >= first.layer && site.layer - first.layer < first.stride;
     if (member) group.push_back(&site);
   }

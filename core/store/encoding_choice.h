@@ -23,9 +23,9 @@ Status choose_encodings(Manifest& plan, const TensorTable& tensors, const WriteO
 
 // Of parts that differ in encoding: the most row groups whose multiples each part begins with. 0: none,
 // because rows of one group come from two parts.
-uint32_t most_groups_together(const StoredSite& site);
+uint32_t most_groups_together(const Rows& rows);
 
-// Of axis channel: whether it is the first of the sites whose channels of one number lie side by side.
+// Of columns: whether it is the first of the sites whose channels of one number lie side by side.
 bool begins_layer_group(const Manifest& plan, const StoredSite& site);
 // Those sites, of the operator of the layers of the group that `first` begins, in the order of the layers.
 std::vector<StoredSite*> layer_group_of(std::vector<StoredSite>& sites, const StoredSite& first);

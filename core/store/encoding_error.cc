@@ -14,15 +14,12 @@ namespace {
 
 constexpr uint32_t kColumnsAtOnce = 256;
 
-bool is_column(const StoredSite& site, const SitePart& part) {
-  return !site.column_parts().empty() && &part >= site.column_parts().data();
-}
-
-bool encoded_anew(const TensorSource& source, const StoredSite& site, const SitePart& part) {
-  if (is_column(site, part) && is_quantized(part.encoding)) return true;
-  return part.encoding != Encoding::f32 &&
-         std::ranges::any_of(tensors_of(source, site, part),
-                             [&](const TensorInfo* tensor) { return tensor->encoding != part.encoding; });
+bool encoded_anew(const TensorSource& source, const StoredSite& site, size_t part) {
+  const Encoding stored = site.encodings[part];
+  if (site.is_column(part) && is_quantized(stored)) return true;
+  return stored != Encoding::f32 &&
+         std::ranges::any_of(tensors_of(source, site, site.parts[part]),
+                             [&](const TensorInfo* tensor) { return tensor->encoding != stored; });
 }
 
 // Sums over values that are stored together, as whole blocks.
@@ -64,8 +61,8 @@ Status add_rows(const TensorSource& source, const TensorInfo& tensor, Encoding s
 Status add_columns(const TensorSource& source, const StoredSite& site, Loss& loss) {
   const uint64_t apart = site.column().values();
   std::vector<float> values;
-  for (uint32_t first = 0; first < site.neurons; first += kColumnsAtOnce) {
-    std::vector<uint32_t> columns(std::min(kColumnsAtOnce, site.neurons - first));
+  for (uint32_t first = 0; first < site.neurons(); first += kColumnsAtOnce) {
+    std::vector<uint32_t> columns(std::min(kColumnsAtOnce, site.neurons() - first));
     std::iota(columns.begin(), columns.end(), first);
     values.assign(columns.size() * apart, 0.0f);
     uint64_t row = 0;
@@ -75,7 +72,7 @@ Status add_columns(const TensorSource& source, const StoredSite& site, Loss& los
       row += tensor.rows;
     }
     for (size_t i = 0; i < columns.size(); ++i)
-      loss.add(site.encoding, std::span(values).subspan(i * apart, apart));
+      loss.add(site.encodings.front(), std::span(values).subspan(i * apart, apart));
   }
   return {};
 }
@@ -83,20 +80,22 @@ Status add_columns(const TensorSource& source, const StoredSite& site, Loss& los
 }  // namespace
 
 bool encoded_anew(const TensorSource& source, const StoredSite& site) {
-  return std::ranges::any_of(site.parts,
-                             [&](const SitePart& part) { return encoded_anew(source, site, part); });
+  for (size_t part = 0; part < site.parts.size(); ++part) {
+    if (encoded_anew(source, site, part)) return true;
+  }
+  return false;
 }
 
 Result<float> encoding_error(const TensorSource& source, const StoredSite& site) {
   Loss loss;
   bool columns = false;
-  for (const SitePart& part : site.parts) {
+  for (size_t part = 0; part < site.parts.size(); ++part) {
     if (!encoded_anew(source, site, part)) continue;
-    if (is_column(site, part)) {
+    if (site.is_column(part)) {
       columns = true;
     } else {
-      for (const TensorInfo* tensor : tensors_of(source, site, part))
-        TIERD_TRY(add_rows(source, *tensor, part.encoding, loss));
+      for (const TensorInfo* tensor : tensors_of(source, site, site.parts[part]))
+        TIERD_TRY(add_rows(source, *tensor, site.encodings[part], loss));
     }
   }
   if (columns) TIERD_TRY(add_columns(source, site, loss));

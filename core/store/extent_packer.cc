@@ -9,7 +9,6 @@
 #include "core/base/checksum.h"
 #include "core/layout/codec.h"
 #include "core/layout/column.h"
-#include "core/layout/neuron.h"
 #include "core/layout/row_group.h"
 #include "core/store/column_source.h"
 
@@ -70,11 +69,10 @@ ExtentPacker::ExtentPacker(const TensorSource& source, const Manifest& plan)
 
 uint32_t ExtentPacker::run_of(uint32_t extent) const {
   const Content& content = contents_[extent];
-  if (content.site == nullptr) return 1;
-  if (content.site->axis == Axis::row || content.site->axis == Axis::expert) return 1;
+  if (content.site == nullptr || content.site->n_column_parts() == 0) return 1;
   const StoredSite& site = *content.site;
-  const uint32_t at_once = (site.axis == Axis::channel ? kChannelsAtOnce : kBundlesAtOnce) * site.stride;
-  const uint32_t of_piece = site.neurons * site.stride;
+  const uint32_t at_once = (is_cut_into<Columns>(site.cut) ? kChannelsAtOnce : kBundlesAtOnce) * site.stride;
+  const uint32_t of_piece = site.neurons() * site.stride;
   const uint32_t index = (extent - first_of(site, plan_.layer_group)) % of_piece;
   return std::min(at_once - index % at_once, of_piece - index);
 }
@@ -84,14 +82,9 @@ Status ExtentPacker::pack(uint32_t first, uint32_t count, std::span<std::byte> o
   const Content& content = contents_[first];
   if (content.resident != nullptr) {
     TIERD_TRY(pack_resident(*content.resident, out));
-  } else if (content.site->axis == Axis::channel) {
-    TIERD_TRY(pack_channels(first, count, out));
-  } else if (content.site->axis == Axis::neuron) {
-    TIERD_TRY(pack_bundles(first, count, out));
-  } else if (content.site->axis == Axis::expert) {
-    TIERD_TRY(pack_expert(*content.site, content.neuron, out));
   } else {
-    TIERD_TRY(pack_neuron(*content.site, content.neuron, out));
+    TIERD_TRY(
+        std::visit([&](const auto& cut) { return pack_neurons(cut, first, count, out); }, content.site->cut));
   }
   uint64_t at = 0;
   for (uint32_t i = 0; i < count; ++i) {
@@ -102,7 +95,8 @@ Status ExtentPacker::pack(uint32_t first, uint32_t count, std::span<std::byte> o
   return {};
 }
 
-Status ExtentPacker::pack_bundles(uint32_t first, uint32_t count, std::span<std::byte> out) const {
+Status ExtentPacker::pack_neurons(const Bundles& bundles, uint32_t first, uint32_t count,
+                                  std::span<std::byte> out) const {
   const Content& content = contents_[first];
   const StoredSite& site = *content.site;
   std::vector<uint32_t> neurons(count);
@@ -111,23 +105,27 @@ Status ExtentPacker::pack_bundles(uint32_t first, uint32_t count, std::span<std:
   std::ranges::fill(out, std::byte{0});
   if (site.pieces > 1) return pack_piece(site, content.piece, neurons, stride, out);
   for (uint32_t piece = 0; piece < site.parts.size(); ++piece)
-    TIERD_TRY(pack_piece(site, piece, neurons, stride, out.subspan(piece * site.bundle().piece_bytes())));
+    TIERD_TRY(pack_piece(site, piece, neurons, stride,
+                         out.subspan(piece * bundles.bundle(site.encodings).piece_bytes())));
   return {};
 }
 
 Status ExtentPacker::pack_piece(const StoredSite& site, uint32_t piece, std::span<const uint32_t> neurons,
                                 uint64_t stride, std::span<std::byte> out) const {
   const std::span<const SitePart> part(&site.parts[piece], 1);
-  if (part.data() == site.column_parts().data()) return pack_columns(site, part, neurons, stride, out);
+  if (site.is_column(piece)) return pack_columns(site, part, neurons, stride, out);
   const TensorInfo& tensor = tensor_of(source_, part.front());
+  const uint32_t cols = inputs(site.cut);
+  const Encoding encoding = site.encodings[piece];
   for (size_t i = 0; i < neurons.size(); ++i) {
-    TIERD_TRY(read_values(source_, tensor, uint64_t{neurons[i]} * site.n_in, site.n_in, site.encoding,
-                          out.subspan(i * stride, site.bundle().row_bytes())));
+    TIERD_TRY(read_values(source_, tensor, uint64_t{neurons[i]} * cols, cols, encoding,
+                          out.subspan(i * stride, encoded_bytes(encoding, cols))));
   }
   return {};
 }
 
-Status ExtentPacker::pack_channels(uint32_t first, uint32_t count, std::span<std::byte> out) const {
+Status ExtentPacker::pack_neurons(const Columns& /*cut*/, uint32_t first, uint32_t count,
+                                  std::span<std::byte> out) const {
   const uint32_t layers = contents_[first].site->stride;
   const uint64_t extent_bytes = plan_.extents[first].bytes;
   std::ranges::fill(out, std::byte{0});
@@ -154,33 +152,38 @@ Status ExtentPacker::pack_columns(const StoredSite& site, std::span<const SitePa
     row += tensor.rows;
   }
   for (size_t i = 0; i < columns.size(); ++i) {
-    encode_column(site.encoding, std::span(values).subspan(i * apart, apart),
-                  out.subspan(i * stride, encoded_bytes(site.encoding, apart)));
+    encode_column(site.column().encoding, std::span(values).subspan(i * apart, apart),
+                  out.subspan(i * stride, site.column().encoded()));
   }
   return {};
 }
 
-Status ExtentPacker::pack_neuron(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const {
-  const uint32_t rows = site.rows_of(neuron);
-  const Encoding encoding = site.encoding_of(neuron);
-  const uint64_t row_bytes = encoded_bytes(encoding, site.n_in);
+Status ExtentPacker::pack_neurons(const Rows& cut, uint32_t first, uint32_t /*count*/,
+                                  std::span<std::byte> out) const {
+  const auto& [site, neuron, piece, resident] = contents_[first];
+  const uint32_t rows = cut.rows_of(neuron);
+  const Encoding encoding = cut.encoding_of(neuron, site->encodings);
+  const uint64_t row_bytes = encoded_bytes(encoding, cut.n_in);
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(rows * row_bytes);
   const std::span plain(buffer.get(), rows * row_bytes);
-  TIERD_TRY(read_rows(site, neuron, plain));
-  pack_groups(encoding, rows, site.n_in, plain, out);
-  const auto padding = out.subspan(neuron_bytes(site, neuron));
+  TIERD_TRY(read_rows(*site, cut, neuron, plain));
+  pack_groups(encoding, rows, cut.n_in, plain, out);
+  const auto padding = out.subspan(cut.bytes(site->encodings, neuron));
   std::fill(padding.begin(), padding.end(), std::byte{0});
   return {};
 }
 
-Status ExtentPacker::pack_expert(const StoredSite& site, uint32_t expert, std::span<std::byte> out) const {
+Status ExtentPacker::pack_neurons(const Experts& cut, uint32_t first, uint32_t /*count*/,
+                                  std::span<std::byte> out) const {
+  const StoredSite& site = *contents_[first].site;
+  const uint32_t expert = contents_[first].neuron;
   std::ranges::fill(out, std::byte{0});
-  const ExpertMatrices matrices = site.expert();
+  const ExpertMatrices matrices = cut.matrices(site.encodings);
   for (const auto& [part, offset] : {std::pair{0, uint64_t{0}}, std::pair{1, matrices.up_offset()},
                                      std::pair{2, matrices.down_offset()}}) {
     const TensorInfo* tensor = source_.find(tensor_of_expert(site.parts[part], expert));
     TIERD_CHECK_MSG(tensor != nullptr, site.parts[part].tensor);
-    TIERD_TRY(pack_matrix(*tensor, site.parts[part].encoding, out.subspan(offset)));
+    TIERD_TRY(pack_matrix(*tensor, site.encodings[part], out.subspan(offset)));
   }
   return {};
 }
@@ -209,19 +212,20 @@ Status ExtentPacker::pack_resident(const ResidentTensor& resident, std::span<std
   return read_values(source_, *tensor, 0, values, Encoding::f32, out.first(bytes));
 }
 
-Status ExtentPacker::read_rows(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const {
-  const uint32_t first = neuron * site.rows_per_neuron;
-  const uint32_t count = site.rows_of(neuron);
-  const Encoding encoding = site.encoding_of(neuron);
-  const uint64_t row_bytes = encoded_bytes(encoding, site.n_in);
+Status ExtentPacker::read_rows(const StoredSite& site, const Rows& cut, uint32_t neuron,
+                               std::span<std::byte> out) const {
+  const uint32_t first = cut.first_row(neuron);
+  const uint32_t count = cut.rows_of(neuron);
+  const Encoding encoding = cut.encoding_of(neuron, site.encodings);
+  const uint64_t row_bytes = encoded_bytes(encoding, cut.n_in);
   uint32_t part_begin = 0;
   for (const SitePart& part : site.parts) {
     const uint32_t part_end = part_begin + part.rows;
     const uint32_t from = std::max(first, part_begin);
     const uint32_t to = std::min(first + count, part_end);
     if (from < to) {
-      TIERD_TRY(read_values(source_, tensor_of(source_, part), uint64_t{from - part_begin} * site.n_in,
-                            uint64_t{to - from} * site.n_in, encoding,
+      TIERD_TRY(read_values(source_, tensor_of(source_, part), uint64_t{from - part_begin} * cut.n_in,
+                            uint64_t{to - from} * cut.n_in, encoding,
                             out.subspan((from - first) * row_bytes, (to - from) * row_bytes)));
     }
     part_begin = part_end;

@@ -33,24 +33,24 @@ class ExtentPacker {
     const ResidentTensor* resident = nullptr;
   };
 
-  // Bundles of a site, or one piece of them, from extent `first` on.
-  Status pack_bundles(uint32_t first, uint32_t count, std::span<std::byte> out) const;
+  // Extents of one run, from `first` on: a run of rows or an expert; bundles of a site, or one piece of them;
+  // channels of a group of layers.
+  Status pack_neurons(const Rows& cut, uint32_t first, uint32_t count, std::span<std::byte> out) const;
+  Status pack_neurons(const Bundles& bundles, uint32_t first, uint32_t count, std::span<std::byte> out) const;
+  Status pack_neurons(const Columns& cut, uint32_t first, uint32_t count, std::span<std::byte> out) const;
+  Status pack_neurons(const Experts& cut, uint32_t first, uint32_t count, std::span<std::byte> out) const;
   // Piece `piece` of these bundles, each `stride` bytes behind the one before.
   Status pack_piece(const StoredSite& site, uint32_t piece, std::span<const uint32_t> neurons,
                     uint64_t stride, std::span<std::byte> out) const;
-  // Channels of a group, from extent `first` on.
-  Status pack_channels(uint32_t first, uint32_t count, std::span<std::byte> out) const;
   // Columns of parts that lie one under the other, each `stride` bytes behind the one before, in the site's
   // encoding. Those in blocks are encoded anew: the source's blocks run along the rows.
   Status pack_columns(const StoredSite& site, std::span<const SitePart> parts,
                       std::span<const uint32_t> columns, uint64_t stride, std::span<std::byte> out) const;
-  Status pack_neuron(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const;
-  Status pack_expert(const StoredSite& site, uint32_t expert, std::span<std::byte> out) const;
   // The whole tensor in row groups.
   Status pack_matrix(const TensorInfo& tensor, Encoding encoding, std::span<std::byte> out) const;
   Status pack_resident(const ResidentTensor& resident, std::span<std::byte> out) const;
   // The rows of a neuron, in plain order and its encoding.
-  Status read_rows(const StoredSite& site, uint32_t neuron, std::span<std::byte> out) const;
+  Status read_rows(const StoredSite& site, const Rows& cut, uint32_t neuron, std::span<std::byte> out) const;
 
   const TensorSource& source_;
   const Manifest& plan_;

@@ -12,19 +12,14 @@
 
 #include "core/base/align.h"
 #include "core/base/result.h"
-#include "core/layout/bundle.h"
-#include "core/layout/column.h"
-#include "core/layout/encoding.h"
-#include "core/layout/expert.h"
-#include "core/layout/neuron.h"
-#include "core/layout/row_group.h"
+#include "core/layout/cut.h"
 #include "core/message/extent_table.h"
 #include "core/model/config.h"
 #include "core/text/vocab.h"
 
 namespace tierd {
 
-inline constexpr uint32_t kStoreFormat = 7;
+inline constexpr uint32_t kStoreFormat = 8;
 inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kDataFile = "weights.bin";
 inline constexpr std::string_view kChecksumFile = "checksums.bin";
@@ -89,108 +84,70 @@ constexpr uint32_t layers_of_group(uint32_t n_layers, uint32_t layer_group, uint
   return std::clamp(n_layers - (layer - layer % layer_group), 1u, layer_group);
 }
 
-// One stacked tensor of a site.
+// One of the operators that are stacked in a site.
 struct SitePart {
-  std::string tensor;                 // our name, e.g. "layers.3.q"; of experts, "layers.3.experts.*.up"
-  uint32_t rows = 0;                  // of experts, of each
-  Encoding encoding = Encoding::f32;  // as the store keeps it
+  std::string tensor;  // our name, e.g. "layers.3.q"; of experts, "layers.3.experts.*.up"
+  uint32_t rows = 0;   // of experts, of each
 };
 // The name of the part's tensor in one expert.
 std::string tensor_of_expert(const SitePart& part, uint32_t expert);
 
-// Axis row: a dense operator, its parts stacked along the output rows, cut into neurons of `rows_per_neuron`
-// rows (a multiple of 16; the last neuron may have fewer). Where its parts differ in encoding, each begins
-// with a neuron, so that a neuron has one. Axis neuron: gate, up and down, neuron i a bundle. Axis channel:
-// the parts stacked likewise, neuron i their column i. Axis expert: neuron i is gate, up and down of expert
-// i, each of which may have an encoding of its own. Neuron i is extent first_extent + stride * i. Of pieces,
-// p of neuron i is extent first_extent + p * neurons + i. The stride of channels is the layers of the group,
-// whose sites begin one extent after the other; of an expert's channels it is 1, for the next layers' routers
-// choose others; of all others 1.
+// A site, how it is cut, and where its neurons lie: neuron i is extent first_extent + stride * i. In pieces,
+// p of neuron i is extent first_extent + p * neurons + i. The stride of channels is the number of layers of
+// their group, whose sites begin one extent after the other; of an expert's channels it is 1, for the next
+// layers' routers choose others.
 struct StoredSite {
   std::string name;  // "embed", "layers.3.qkv", "head"
   OpGroup group = OpGroup::qkv;
-  Axis axis = Axis::row;
   uint32_t layer = kNoLayer;
   uint32_t expert_number = kNoExpert;  // whose operator it is, of one expert alone
-  Encoding encoding = Encoding::f32;   // of the first part; on axes neuron and channel, of all
-  uint32_t n_in = 0;
-  uint32_t n_out = 0;  // axes row and channel: the sum of the parts' rows
-  // Axis neuron: 1, of each part; axis channel: 0; axis expert: of gate and up, and columns of down.
-  uint32_t rows_per_neuron = 0;
-  uint32_t neurons = 0;
+  Cut cut;
+  std::vector<SitePart> parts;  // what is stacked in it
+  Encodings encodings;          // [parts] as the store keeps them
   uint32_t first_extent = 0;
   uint32_t stride = 1;
   uint32_t pieces = 1;          // extents of a neuron: more than one only where bundles are not bundled
   uint32_t alias_of = kNoSite;  // tied head: index of the embedding; shares its extents, has none of its own
-  std::vector<SitePart> parts;
   // What encoding parts anew has lost: sqrt(sum (stored - source)^2 / sum source^2) over them; where the
   // store keeps the source's values, nothing.
   std::optional<float> encoding_error;
 
-  uint32_t rows_of(uint32_t neuron) const {
-    return neuron + 1 < neurons ? rows_per_neuron : n_out - neuron * rows_per_neuron;
+  uint32_t neurons() const { return tierd::neurons(cut); }
+  uint64_t neuron_bytes(uint32_t neuron) const { return tierd::neuron_bytes(cut, encodings, neuron); }
+  // Bytes of all neurons without padding.
+  uint64_t tensor_bytes() const { return tierd::tensor_bytes(cut, encodings); }
+
+  // Which of the parts a neuron has a column of, from the end; of the others, if any, it has rows.
+  size_t n_column_parts() const {
+    return is_cut_into<Columns>(cut) ? parts.size() : is_cut_into<Bundles>(cut) ? 1 : 0;
   }
-  uint32_t groups_of(uint32_t neuron) const {
-    return static_cast<uint32_t>(divide_up(rows_of(neuron), kGroupRows));
-  }
-  // Axis row: of the part that the neuron is of.
-  Encoding encoding_of(uint32_t neuron) const {
-    uint64_t row = uint64_t{neuron} * rows_per_neuron;
-    for (const SitePart& part : parts) {
-      if (row < part.rows) return part.encoding;
-      row -= part.rows;
-    }
-    return encoding;
-  }
-  bool mixed() const {
-    return std::ranges::any_of(parts, [this](const SitePart& part) { return part.encoding != encoding; });
-  }
-  bool has_blocks() const {
-    return std::ranges::any_of(parts, [](const SitePart& part) { return is_quantized(part.encoding); });
-  }
-  Bundle bundle() const { return {encoding, n_in, parts.size() == 3}; }
-  Column column() const { return {encoding, n_out}; }
-  ExpertMatrices expert() const {
-    return {n_in, rows_per_neuron, parts[0].encoding, parts[1].encoding, parts[2].encoding};
-  }
-  // Of which a neuron has a column; of the others, if any, it has rows.
-  std::span<const SitePart> column_parts() const {
-    return std::span(parts).last(axis == Axis::neuron ? 1 : axis == Axis::channel ? parts.size() : 0);
+  bool is_column(size_t part) const { return part + n_column_parts() >= parts.size(); }
+  // Of which a neuron has one: of channels all parts together, of bundles down's.
+  Column column() const { return {encodings.front(), outputs(cut)}; }
+  std::span<const SitePart> column_parts() const { return std::span(parts).last(n_column_parts()); }
+  // Of a part's rows in the source.
+  uint32_t columns_of(size_t part) const {
+    const auto* experts = std::get_if<Experts>(&cut);
+    return experts != nullptr && part == 2 ? experts->inner : inputs(cut);
   }
   // Blocks of sources run along their rows: columns of blocks are always encoded anew.
-  bool columns_of_blocks() const { return !column_parts().empty() && is_quantized(encoding); }
-  // Bytes of all neurons without padding.
-  uint64_t tensor_bytes() const {
-    switch (axis) {
-      case Axis::row:
-        break;
-      case Axis::neuron:
-        return uint64_t{neurons} * bundle().pieces() * bundle().row_bytes();
-      case Axis::channel:
-        return uint64_t{neurons} * column().encoded();
-      case Axis::expert:
-        return neurons * expert().tensor_bytes();
-    }
-    uint64_t bytes = 0;
-    for (const SitePart& part : parts) bytes += part.rows * encoded_bytes(part.encoding, n_in);
-    return bytes;
-  }
+  bool columns_of_blocks() const { return n_column_parts() != 0 && is_quantized(encodings.front()); }
+
   // Of each of a neuron's extents, padding included: to 4096 for rows and experts, which direct I/O brings to
-  // their place. Bundles and columns are padded so where that costs at most 3 %, and else lie packed
-  // (CONTRACTS, rule 6), as pieces do.
+  // their place. Bundles and columns are padded so where that costs at most 3 %, and else lie packed, as
+  // pieces do.
   uint64_t extent_bytes(uint32_t neuron) const {
-    if (pieces > 1) return bundle().piece_bytes();
-    const uint64_t bytes = neuron_bytes(*this, neuron);
+    if (pieces > 1) return std::get<Bundles>(cut).bundle(encodings).piece_bytes();
+    const uint64_t bytes = neuron_bytes(neuron);
     const uint64_t padded = align_up(bytes, kDirectIoAlignment);
-    const bool large = axis == Axis::row || axis == Axis::expert;
-    return large || within_padding(padded - bytes, bytes) ? padded : bytes;
+    return n_column_parts() == 0 || within_padding(padded - bytes, bytes) ? padded : bytes;
   }
   uint32_t extent_of(uint32_t neuron, uint32_t piece) const {
-    return first_extent + piece * neurons + stride * neuron;
+    return first_extent + piece * neurons() + stride * neuron;
   }
   // Behind its last extent. Of the channels of a group, those of other layers lie between.
   uint64_t end_extent() const {
-    return first_extent + uint64_t{neurons - 1} * stride + (pieces - 1) * uint64_t{neurons} + 1;
+    return first_extent + uint64_t{neurons() - 1} * stride + (pieces - 1) * uint64_t{neurons()} + 1;
   }
   // What one of its extents holds; of another's, nothing.
   struct Held {
@@ -200,7 +157,7 @@ struct StoredSite {
   std::optional<Held> held_by(uint32_t extent) const {
     if (extent < first_extent || extent >= end_extent()) return std::nullopt;
     const uint32_t index = extent - first_extent;
-    if (stride == 1) return Held{index % neurons, index / neurons};
+    if (stride == 1) return Held{index % neurons(), index / neurons()};
     if (index % stride != 0) return std::nullopt;
     return Held{index / stride, 0};
   }
@@ -208,7 +165,8 @@ struct StoredSite {
   // pieces lie in it as a bundle's do.
   uint64_t slot_bytes() const {
     uint64_t most = pieces * extent_bytes(0);
-    for (uint32_t i = 1; mixed() && i < neurons; ++i) most = std::max(most, extent_bytes(i));
+    for (uint32_t i = 1; encodings.mixed() && n_column_parts() == 0 && i < neurons(); ++i)
+      most = std::max(most, extent_bytes(i));
     return most;
   }
   // Whether its extents begin and end where direct I/O can read them.

@@ -12,9 +12,6 @@ class Checker {
   Checker(const Manifest& manifest, std::string_view origin) : manifest_(manifest), origin_(origin) {}
 
   Status check() {
-    if (const Status valid = validate(manifest_.config, origin_); !valid.ok()) {
-      return bad("model", valid.error().detail);
-    }
     TIERD_TRY(check_vocab());
     TIERD_TRY(check_extents());
     used_.assign(manifest_.extents.size(), false);
@@ -128,120 +125,59 @@ class Checker {
       return bad("bundling", fmt::format("is '{}', layout {} has no bundles", name(manifest_.bundling),
                                          name(manifest_.layout)));
     }
-    const std::vector<StoredSite> expected = site_shapes(
-        manifest_.config, manifest_.layout, manifest_.bundling, manifest_.layer_group, manifest_.experts);
-    if (manifest_.sites.size() != expected.size()) {
-      return differs("sites' length", manifest_.sites.size(), expected.size());
-    }
-    for (size_t i = 0; i < expected.size(); ++i) {
-      TIERD_TRY(check_shape(fmt::format("sites[{}]", i), manifest_.sites[i], expected[i]));
-      TIERD_TRY(check_neurons(fmt::format("sites[{}]", i), manifest_.sites[i]));
-    }
+    for (size_t i = 0; i < manifest_.sites.size(); ++i)
+      TIERD_TRY(check_site(fmt::format("sites[{}]", i), manifest_.sites[i]));
     return {};
   }
 
-  Status check_shape(const std::string& key, const StoredSite& found, const StoredSite& expected) const {
-    if (found.name != expected.name) return differs(key + ".name", found.name, expected.name);
-    if (found.group != expected.group) {
-      return differs(key + ".group", name(found.group), name(expected.group));
-    }
-    if (found.axis != expected.axis) return bad(key + ".axis", "is not that of the layout");
-    if (found.layer != expected.layer) return differs(key + ".layer", found.layer, expected.layer);
-    if (found.expert_number != expected.expert_number)
-      return differs(key + ".expert", found.expert_number, expected.expert_number);
-    if (found.n_in != expected.n_in) return differs(key + ".n_in", found.n_in, expected.n_in);
-    if (found.n_out != expected.n_out) return differs(key + ".n_out", found.n_out, expected.n_out);
-    if (found.pieces != expected.pieces) return differs(key + ".pieces", found.pieces, expected.pieces);
-    if (found.alias_of != expected.alias_of) {
-      return differs(key + ".alias_of", found.alias_of, expected.alias_of);
-    }
-    if (found.parts.size() != expected.parts.size()) {
-      return differs(key + ".parts' length", found.parts.size(), expected.parts.size());
-    }
-    for (size_t i = 0; i < expected.parts.size(); ++i) {
-      if (found.parts[i].tensor != expected.parts[i].tensor ||
-          found.parts[i].rows != expected.parts[i].rows) {
-        return bad(fmt::format("{}.parts[{}]", key, i),
-                   fmt::format("is {} rows of {}, expected {} rows of {}", found.parts[i].rows,
-                               found.parts[i].tensor, expected.parts[i].rows, expected.parts[i].tensor));
-      }
-    }
-    return {};
-  }
-
-  Status check_neurons(const std::string& key, const StoredSite& site) {
+  Status check_site(const std::string& key, const StoredSite& site) {
     if (site.encoding_error && !(*site.encoding_error >= 0)) {
       return bad(key + ".encoding_error", fmt::format("is {}, expected a share", *site.encoding_error));
     }
     if (!site.encoding_error && site.columns_of_blocks())
       return bad(key + ".encoding_error", "is null, but its columns are encoded anew");
-    const bool rows = site.axis == Axis::row || site.axis == Axis::expert;
-    if (!rows && is_k_quant(site.encoding))
-      return bad(key + ".encoding", fmt::format("{} goes with rows alone", name(site.encoding)));
-    if (site.encoding != site.parts.front().encoding || (!rows && site.mixed())) {
-      return bad(key + ".encoding",
-                 fmt::format("is {}, which is not that of its parts", name(site.encoding)));
-    }
-    if (site.axis == Axis::channel) return check_channels(key, site);
-    for (const SitePart& part : site.parts) {
-      const bool down = site.axis == Axis::expert && &part == &site.parts.back();
-      const uint32_t cols = down ? manifest_.config.d_ff : site.n_in;
-      if (cols % block_values(part.encoding) != 0) {
-        return bad(key + ".encoding",
-                   fmt::format("{} does not fit rows of {} columns", name(part.encoding), cols));
+    if (site.n_column_parts() != 0 && site.encodings.mixed())
+      return bad(key + ".encodings", "differ, expected one of all: columns have one encoding");
+    if (site.n_column_parts() != 0 && is_k_quant(site.encodings.front()))
+      return bad(key + ".encodings", fmt::format("{} goes with rows alone", name(site.encodings.front())));
+    for (size_t part = 0; part < site.parts.size(); ++part) {
+      if (is_cut_into<Columns>(site.cut)) break;  // columns are filled up with zeros
+      const uint32_t cols = site.columns_of(part);
+      if (cols % block_values(site.encodings[part]) != 0) {
+        return bad(key + ".encodings",
+                   fmt::format("{} does not fit rows of {} columns", name(site.encodings[part]), cols));
       }
     }
-    if (site.axis == Axis::neuron) return check_bundles(key, site);
-    if (site.axis == Axis::expert) return check_experts(key, site);
-    const uint64_t padded_rows = align_up(site.n_out, kGroupRows);
-    if (site.rows_per_neuron == 0 || site.rows_per_neuron % kGroupRows != 0 ||
-        site.rows_per_neuron > padded_rows) {
-      return bad(key + ".rows_per_neuron", fmt::format("is {}, expected a multiple of {} up to {}",
-                                                       site.rows_per_neuron, kGroupRows, padded_rows));
+    if (const auto* rows = std::get_if<Rows>(&site.cut)) TIERD_TRY(check_rows(key, site, *rows));
+    if (const auto* experts = std::get_if<Experts>(&site.cut)) {
+      if (const uint64_t bytes = experts->matrices(site.encodings).bytes(); bytes > kLargestExpertBytes)
+        return bad(key, fmt::format("experts of {} bytes, expected at most {}", bytes, kLargestExpertBytes));
     }
-    for (const SitePart& part : std::span(site.parts).first(site.mixed() ? site.parts.size() - 1 : 0)) {
-      if (part.rows % site.rows_per_neuron != 0) {
+    return site.alias_of == kNoSite ? use_neurons(site) : check_alias(key, site);
+  }
+
+  Status check_rows(const std::string& key, const StoredSite& site, const Rows& rows) const {
+    const uint64_t padded_rows = align_up(rows.outputs(), kGroupRows);
+    if (rows.rows == 0 || rows.rows % kGroupRows != 0 || rows.rows > padded_rows) {
+      return bad(key + ".rows_per_neuron", fmt::format("is {}, expected a multiple of {} up to {}", rows.rows,
+                                                       kGroupRows, padded_rows));
+    }
+    for (size_t part = 0; site.encodings.mixed() && part + 1 < rows.stacked.size(); ++part) {
+      if (rows.stacked[part] % rows.rows != 0) {
         return bad(key + ".rows_per_neuron",
                    fmt::format("is {}, which does not divide the {} rows of {}: parts differ in encoding",
-                               site.rows_per_neuron, part.rows, part.tensor));
+                               rows.rows, rows.stacked[part], site.parts[part].tensor));
       }
     }
-    const uint64_t neurons = divide_up(site.n_out, site.rows_per_neuron);
-    if (site.neurons != neurons) return differs(key + ".neurons", site.neurons, neurons);
-    if (site.alias_of != kNoSite) {
-      const StoredSite& target = manifest_.sites[site.alias_of];  // checked: the embedding, an earlier site
-      if (site.encoding != target.encoding || site.rows_per_neuron != target.rows_per_neuron ||
-          site.first_extent != target.first_extent) {
-        return bad(key + ".alias_of", fmt::format("names {}, which is laid out otherwise", target.name));
-      }
+    return {};
+  }
+
+  Status check_alias(const std::string& key, const StoredSite& site) const {
+    const StoredSite& target = manifest_.sites[site.alias_of];  // the embedding, an earlier site
+    if (site.encodings == target.encodings && site.first_extent == target.first_extent &&
+        std::get<Rows>(site.cut).rows == std::get<Rows>(target.cut).rows)
       return {};
-    }
-    return use_neurons(site);
-  }
-
-  Status check_bundles(const std::string& key, const StoredSite& site) {
-    if (site.rows_per_neuron != 1) return differs(key + ".rows_per_neuron", site.rows_per_neuron, 1);
-    if (site.neurons != site.parts.front().rows)
-      return differs(key + ".neurons", site.neurons, site.parts.front().rows);
-    return use_neurons(site);
-  }
-
-  Status check_experts(const std::string& key, const StoredSite& site) {
-    const ModelConfig& config = manifest_.config;
-    if (site.rows_per_neuron != config.d_ff)
-      return differs(key + ".rows_per_neuron", site.rows_per_neuron, config.d_ff);
-    if (site.neurons != config.n_experts) return differs(key + ".neurons", site.neurons, config.n_experts);
-    if (site.expert().bytes() > kLargestExpertBytes) {
-      return bad(key, fmt::format("experts of {} bytes, expected at most {}", site.expert().bytes(),
-                                  kLargestExpertBytes));
-    }
-    return use_neurons(site);
-  }
-
-  Status check_channels(const std::string& key, const StoredSite& site) {
-    if (site.rows_per_neuron != 0) return differs(key + ".rows_per_neuron", site.rows_per_neuron, 0);
-    if (site.neurons != site.n_in) return differs(key + ".neurons", site.neurons, site.n_in);
-    return use_neurons(site);
+    return bad(key, fmt::format("shares the weights of {}, which is laid out otherwise", target.name));
   }
 
   Status use_neurons(const StoredSite& site) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "core/store/manifest_check.h"
 #include "core/store/manifest_fields.h"
 #include "core/store/model_json.h"
+#include "core/store/planner.h"
 
 namespace tierd {
 namespace {
@@ -26,28 +26,15 @@ constexpr std::string_view kChecksumHead = "{\"xxh3\": \"";
 constexpr std::string_view kChecksumTail = "\",\n";
 constexpr size_t kFirstLineBytes = kChecksumHead.size() + 16 + kChecksumTail.size();
 
-constexpr std::array<std::string_view, 4> kAxisNames = {"row", "neuron", "channel", "expert"};
-
+// What does not follow from the model and the layout.
 ordered_json to_json(const StoredSite& site) {
   ordered_json out = {
       {"name", site.name},
-      {"group", name(site.group)},
-      {"axis", kAxisNames[static_cast<size_t>(site.axis)]},
-      {"layer", site.layer == kNoLayer ? ordered_json(nullptr) : ordered_json(site.layer)},
-      {"encoding", name(site.encoding)},
-      {"n_in", site.n_in},
-      {"n_out", site.n_out},
-      {"rows_per_neuron", site.rows_per_neuron},
-      {"neurons", site.neurons},
       {"first_extent", site.first_extent},
-      {"pieces", site.pieces},
-      {"alias_of", site.alias_of == kNoSite ? ordered_json(nullptr) : ordered_json(site.alias_of)},
-      {"encoding_error", site.encoding_error ? ordered_json(*site.encoding_error) : ordered_json(nullptr)},
-      {"parts", ordered_json::array()}};
-  if (site.expert_number != kNoExpert) out["expert"] = site.expert_number;
-  for (const SitePart& part : site.parts) {
-    out["parts"].push_back({{"tensor", part.tensor}, {"rows", part.rows}, {"encoding", name(part.encoding)}});
-  }
+      {"encodings", ordered_json::array()},
+      {"encoding_error", site.encoding_error ? ordered_json(*site.encoding_error) : ordered_json(nullptr)}};
+  for (const Encoding encoding : site.encodings) out["encodings"].push_back(name(encoding));
+  if (const auto* rows = std::get_if<Rows>(&site.cut)) out["rows_per_neuron"] = rows->rows;
   return out;
 }
 
@@ -93,62 +80,26 @@ std::string lines(const std::vector<T>& elements) {
   return out + "\n]";
 }
 
-// null stands for the largest value.
-Status read_optional(const ManifestFields& fields, std::string_view key, uint32_t& out) {
-  TIERD_ASSIGN(const json* value, fields.member(key));
-  out = UINT32_MAX;
-  return value->is_null() ? Status() : fields.read(key, out);
-}
-
-std::optional<OpGroup> group_by_name(std::string_view text) {
-  for (const OpGroup group :
-       {OpGroup::embed, OpGroup::qkv, OpGroup::o, OpGroup::up, OpGroup::down, OpGroup::head, OpGroup::ffn,
-        OpGroup::experts, OpGroup::expert_up, OpGroup::expert_down}) {
-    if (name(group) == text) return group;
-  }
-  return std::nullopt;
-}
-
-Status read_encoding(const ManifestFields& fields, Encoding& out) {
-  std::string text;
-  TIERD_TRY(fields.read("encoding", text));
-  const auto encoding = encoding_by_name(text);
-  if (!encoding) return fields.error("encoding", fmt::format("'{}' is not an encoding", text));
-  out = *encoding;
-  return {};
-}
-
+// A site of the model's, of which the file says how it lies.
 Status from_json(const ManifestFields& fields, StoredSite& site) {
   std::string text;
-  TIERD_TRY(fields.read("name", site.name));
-  TIERD_TRY(fields.read("group", text));
-  const auto group = group_by_name(text);
-  if (!group) return fields.error("group", fmt::format("'{}' is not an operator group", text));
-  site.group = *group;
-  TIERD_TRY(fields.read("axis", text));
-  const auto axis = std::ranges::find(kAxisNames, text);
-  if (axis == kAxisNames.end())
-    return fields.error("axis", fmt::format("is '{}', expected row, neuron, channel or expert", text));
-  site.axis = static_cast<Axis>(axis - kAxisNames.begin());
-  TIERD_TRY(read_encoding(fields, site.encoding));
-  TIERD_TRY(read_optional(fields, "layer", site.layer));
-  if (fields.has("expert")) TIERD_TRY(fields.read("expert", site.expert_number));
-  TIERD_TRY(fields.read("n_in", site.n_in));
-  TIERD_TRY(fields.read("n_out", site.n_out));
-  TIERD_TRY(fields.read("rows_per_neuron", site.rows_per_neuron));
-  TIERD_TRY(fields.read("neurons", site.neurons));
+  TIERD_TRY(fields.read("name", text));
+  if (text != site.name) return fields.error("name", fmt::format("is '{}', expected '{}'", text, site.name));
   TIERD_TRY(fields.read("first_extent", site.first_extent));
-  TIERD_TRY(fields.read("pieces", site.pieces));
-  TIERD_TRY(read_optional(fields, "alias_of", site.alias_of));
   TIERD_ASSIGN(const json* error, fields.member("encoding_error"));
   if (!error->is_null()) TIERD_TRY(fields.read("encoding_error", site.encoding_error.emplace()));
-  return fields.read_each("parts", [&](const json& value, size_t index) -> Status {
-    TIERD_ASSIGN(const ManifestFields part, fields.element("parts", index, value));
-    SitePart& read = site.parts.emplace_back();
-    TIERD_TRY(part.read("tensor", read.tensor));
-    TIERD_TRY(part.read("rows", read.rows));
-    return read_encoding(part, read.encoding);
-  });
+  if (auto* rows = std::get_if<Rows>(&site.cut)) TIERD_TRY(fields.read("rows_per_neuron", rows->rows));
+  size_t read = 0;
+  TIERD_TRY(fields.read_each("encodings", [&](const json& value, size_t index) -> Status {
+    const auto encoding =
+        value.is_string() ? encoding_by_name(value.get_ref<const std::string&>()) : std::nullopt;
+    if (!encoding) return fields.wrong_type(fmt::format("encodings[{}]", index), value, "an encoding");
+    if (index < site.parts.size()) site.encodings[index] = *encoding;
+    read = index + 1;
+    return {};
+  }));
+  if (read == site.parts.size()) return {};
+  return fields.error("encodings", fmt::format("are {}, expected {}", read, site.parts.size()));
 }
 
 Status from_json(const ManifestFields& fields, ResidentTensor& tensor) {
@@ -210,12 +161,23 @@ Status read_expert_cut(const ManifestFields& top, Manifest& manifest) {
   return {};
 }
 
-// They follow from the layout.
-void set_strides(Manifest& manifest) {
-  for (StoredSite& site : manifest.sites) {
-    if (site.axis == Axis::channel && site.layer != kNoLayer && site.expert_number == kNoExpert)
-      site.stride = layers_of_group(manifest.config.n_layers, manifest.layer_group, site.layer);
+// The sites that the model has in this layout. Nothing is made for a model that claims to have more than are
+// listed.
+Status read_sites(const ManifestFields& top, std::string_view file, Manifest& manifest) {
+  if (const Status valid = validate(manifest.config, file); !valid.ok())
+    return top.error("model", valid.error().detail);
+  TIERD_ASSIGN(const json* listed, top.member("sites"));
+  const uint64_t expected = n_sites(manifest.config, manifest.layout, manifest.experts);
+  if (listed->is_array() && listed->size() != expected)
+    return top.error("sites", fmt::format("are {}, expected {}", listed->size(), expected));
+  if (listed->is_array()) {
+    manifest.sites = site_shapes(manifest.config, manifest.layout, manifest.bundling, manifest.layer_group,
+                                 manifest.experts);
   }
+  return top.read_each("sites", [&](const json& value, size_t index) -> Status {
+    TIERD_ASSIGN(const ManifestFields fields, top.element("sites", index, value));
+    return from_json(fields, manifest.sites[index]);
+  });
 }
 
 Status check_checksums(const ManifestFields& top, std::string_view checksums, std::string_view file) {
@@ -339,8 +301,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file, st
   TIERD_TRY(provenance.read("made_by", manifest.provenance.made_by));
   TIERD_ASSIGN(const ManifestFields model, top.object("model"));
   TIERD_TRY(from_json(model, manifest.config));
-  TIERD_TRY(read_objects(top, "sites", manifest.sites));
-  set_strides(manifest);
+  TIERD_TRY(read_sites(top, file, manifest));
   TIERD_TRY(read_objects(top, "resident", manifest.resident));
   TIERD_TRY(read_extents(top, checksums, manifest.extents));
   TIERD_ASSIGN(const json* vocab, top.member("vocab"));

@@ -23,38 +23,41 @@ constexpr std::array<std::string_view, 3> kLayoutNames = {"row", "neuron", "chan
 constexpr std::array<std::string_view, 2> kBundlingNames = {"row-column", "none"};
 constexpr std::array<std::string_view, 2> kExpertCutNames = {"whole", "channels"};
 
-StoredSite make_site(OpGroup group, uint32_t layer, uint32_t n_in, std::vector<SitePart> parts) {
+StoredSite make_site(OpGroup group, uint32_t layer, std::vector<SitePart> parts, Cut cut) {
   StoredSite site;
   site.group = group;
   site.layer = layer;
-  site.n_in = n_in;
   site.name = name(group);
   if (layer != kNoLayer) {
     const std::string prefix = fmt::format("layers.{}.", layer);
     site.name = prefix + site.name;
     for (SitePart& part : parts) part.tensor = prefix + part.tensor;
   }
-  for (const SitePart& part : parts) site.n_out += part.rows;
+  site.encodings = Encodings(parts.size(), Encoding::f32);
   site.parts = std::move(parts);
+  site.cut = std::move(cut);
   return site;
+}
+
+StoredSite make_rows(OpGroup group, uint32_t layer, uint32_t n_in, std::vector<SitePart> parts) {
+  Rows rows;
+  rows.n_in = n_in;
+  for (const SitePart& part : parts) rows.stacked.push_back(part.rows);
+  return make_site(group, layer, std::move(parts), std::move(rows));
+}
+
+StoredSite make_columns(OpGroup group, uint32_t layer, uint32_t n_in, std::vector<SitePart> parts) {
+  Columns columns{n_in, 0};
+  for (const SitePart& part : parts) columns.n_out += part.rows;
+  return make_site(group, layer, std::move(parts), columns);
 }
 
 // All experts of a layer.
-StoredSite whole_experts(const ModelConfig& config, uint32_t layer) {
-  StoredSite site = make_site(
-      OpGroup::experts, layer, config.d_model,
-      {{"experts.*.gate", config.d_ff}, {"experts.*.up", config.d_ff}, {"experts.*.down", config.d_model}});
-  site.axis = Axis::expert;
-  site.n_out = config.d_model;
-  site.rows_per_neuron = config.d_ff;
-  site.neurons = config.n_experts;
-  return site;
-}
-
-void cut_into_channels(StoredSite& site, uint32_t stride) {
-  site.axis = Axis::channel;
-  site.neurons = site.n_in;
-  site.stride = stride;
+StoredSite make_experts(const ModelConfig& config, uint32_t layer) {
+  return make_site(
+      OpGroup::experts, layer,
+      {{"experts.*.gate", config.d_ff}, {"experts.*.up", config.d_ff}, {"experts.*.down", config.d_model}},
+      Experts{config.d_model, config.d_ff, config.n_experts});
 }
 
 // Of each expert what a layer without a mixture has once.
@@ -62,10 +65,9 @@ void add_experts(std::vector<StoredSite>& sites, const ModelConfig& config, uint
   for (uint32_t expert = 0; expert < config.n_experts; ++expert) {
     const std::string prefix = fmt::format("experts.{}.", expert);
     const auto add = [&](OpGroup group, const char* op, uint32_t n_in, std::vector<SitePart> parts) {
-      StoredSite& site = sites.emplace_back(make_site(group, layer, n_in, std::move(parts)));
+      StoredSite& site = sites.emplace_back(make_columns(group, layer, n_in, std::move(parts)));
       site.name = fmt::format("layers.{}.{}{}", layer, prefix, op);
       site.expert_number = expert;
-      cut_into_channels(site, 1);
     };
     add(OpGroup::expert_up, "up", config.d_model,
         {{prefix + "gate", config.d_ff}, {prefix + "up", config.d_ff}});
@@ -74,10 +76,11 @@ void add_experts(std::vector<StoredSite>& sites, const ModelConfig& config, uint
 }
 
 // The most of them that make a neuron of at most `target_bytes` and divide them.
-uint32_t groups_per_mixed_neuron(const StoredSite& site, uint64_t target_bytes) {
+uint32_t groups_per_mixed_neuron(const StoredSite& site, const Rows& rows, uint64_t target_bytes) {
   uint64_t largest = 0;
-  for (const SitePart& part : site.parts) largest = std::max(largest, group_bytes(part.encoding, site.n_in));
-  const uint32_t together = most_groups_together(site);
+  for (const Encoding encoding : site.encodings)
+    largest = std::max(largest, group_bytes(encoding, rows.n_in));
+  const uint32_t together = most_groups_together(rows);
   auto groups = static_cast<uint32_t>(std::clamp<uint64_t>(target_bytes / largest, 1, together));
   while (together % groups != 0) --groups;
   return groups;
@@ -94,14 +97,13 @@ void end_block(Manifest& plan) {
   plan.data_bytes = align_up(plan.data_bytes, kDirectIoAlignment);
 }
 
-void place_bundles(Manifest& plan, StoredSite& site) {
+// Neuron after neuron; pieces after all pieces of their kind.
+void place_neurons(Manifest& plan, StoredSite& site) {
   site.first_extent = static_cast<uint32_t>(plan.extents.size());
-  const uint64_t extents = site.end_extent() - site.first_extent;
-  for (uint64_t i = 0; i < extents; ++i) {
-    append_extent(plan, site.extent_bytes(0));
-    if (site.pieces > 1 && (i + 1) % site.neurons == 0) end_block(plan);
+  for (uint32_t piece = 0; piece < site.pieces; ++piece) {
+    for (uint32_t i = 0; i < site.neurons(); ++i) append_extent(plan, site.extent_bytes(i));
+    end_block(plan);
   }
-  end_block(plan);
 }
 
 // Channel 0 of every layer of the group, then channel 1 of every layer (ActiveFlow, 3), for one operator
@@ -109,34 +111,25 @@ void place_bundles(Manifest& plan, StoredSite& site) {
 void place_channels(Manifest& plan, std::span<StoredSite* const> group) {
   const auto first = static_cast<uint32_t>(plan.extents.size());
   for (uint32_t i = 0; i < group.size(); ++i) group[i]->first_extent = first + i;
-  for (uint32_t channel = 0; channel < group.front()->neurons; ++channel) {
+  for (uint32_t channel = 0; channel < group.front()->neurons(); ++channel) {
     for (const StoredSite* site : group) append_extent(plan, site->extent_bytes(channel));
   }
   end_block(plan);
 }
 
-void place_rows(Manifest& plan, StoredSite& site, uint64_t target_bytes) {
-  site.first_extent = static_cast<uint32_t>(plan.extents.size());
-  const auto groups = static_cast<uint32_t>(divide_up(site.n_out, kGroupRows));
+void cut_into_runs(const StoredSite& site, Rows& rows, uint64_t target_bytes) {
+  const auto groups = static_cast<uint32_t>(divide_up(rows.outputs(), kGroupRows));
   const uint32_t per_neuron =
-      site.mixed() ? groups_per_mixed_neuron(site, target_bytes)
-                   : groups_per_neuron(group_bytes(site.encoding, site.n_in), groups, target_bytes);
-  site.rows_per_neuron = per_neuron * kGroupRows;
-  site.neurons = static_cast<uint32_t>(divide_up(groups, per_neuron));
-  for (uint32_t i = 0; i < site.neurons; ++i) append_extent(plan, site.extent_bytes(i));
+      site.encodings.mixed()
+          ? groups_per_mixed_neuron(site, rows, target_bytes)
+          : groups_per_neuron(group_bytes(site.encodings.front(), rows.n_in), groups, target_bytes);
+  rows.rows = per_neuron * kGroupRows;
 }
 
 void place(Manifest& plan, StoredSite& site, uint64_t target_bytes) {
-  switch (site.axis) {
-    case Axis::row:
-      return place_rows(plan, site, target_bytes);
-    case Axis::neuron:
-    case Axis::expert:
-      return place_bundles(plan, site);
-    case Axis::channel:
-      if (begins_layer_group(plan, site)) place_channels(plan, layer_group_of(plan.sites, site));
-      return;
-  }
+  if (auto* rows = std::get_if<Rows>(&site.cut)) cut_into_runs(site, *rows, target_bytes);
+  if (!is_cut_into<Columns>(site.cut)) return place_neurons(plan, site);
+  if (begins_layer_group(plan, site)) place_channels(plan, layer_group_of(plan.sites, site));
 }
 
 // Whether the options are in range, and go with the layout.
@@ -169,7 +162,7 @@ Status check_options(const WriteOptions& options) {
 // Whether the files of a store can name all that is read by itself. Of rows there are never so many.
 Status check_extent_count(const Manifest& plan) {
   uint64_t extents = 0;
-  for (const StoredSite& site : plan.sites) extents += uint64_t{site.neurons} * site.pieces;
+  for (const StoredSite& site : plan.sites) extents += uint64_t{site.neurons()} * site.pieces;
   constexpr uint64_t kMost = kMaxChecksumBytes / sizeof(uint64_t);
   if (extents <= kMost) return {};
   return Error{Code::unsupported, "layout",
@@ -228,49 +221,55 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bu
                                     uint32_t layer_group, ExpertCut experts) {
   const uint32_t d = config.d_model;
   std::vector<StoredSite> sites;
-  sites.push_back(make_site(OpGroup::embed, kNoLayer, d, {{"embed", config.vocab_size}}));
+  const bool in_channels = layout == Layout::channel_group;
+  sites.push_back(make_rows(OpGroup::embed, kNoLayer, d, {{"embed", config.vocab_size}}));
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
-    const size_t of_layer = sites.size();
+    const auto add = [&](OpGroup group, uint32_t n_in, std::vector<SitePart> parts) {
+      if (!in_channels) return sites.push_back(make_rows(group, layer, n_in, std::move(parts)));
+      sites.push_back(make_columns(group, layer, n_in, std::move(parts)));
+      sites.back().stride = layers_of_group(config.n_layers, layer_group, layer);
+    };
     std::vector<SitePart> up;
     if (config.gated) up.push_back({"gate", config.d_ff});
     up.push_back({"up", config.d_ff});
-    sites.push_back(make_site(OpGroup::qkv, layer, d,
-                              {{"q", config.q_dim()}, {"k", config.kv_dim()}, {"v", config.kv_dim()}}));
-    sites.push_back(make_site(OpGroup::o, layer, config.q_dim(), {{"o", d}}));
-    if (config.is_mixture() && layout == Layout::channel_group && experts == ExpertCut::channels) {
+    add(OpGroup::qkv, d, {{"q", config.q_dim()}, {"k", config.kv_dim()}, {"v", config.kv_dim()}});
+    add(OpGroup::o, config.q_dim(), {{"o", d}});
+    if (config.is_mixture() && in_channels && experts == ExpertCut::channels) {
       add_experts(sites, config, layer);
     } else if (config.is_mixture()) {
-      sites.push_back(whole_experts(config, layer));
+      sites.push_back(make_experts(config, layer));
     } else if (layout == Layout::neuron) {
+      const Bundles bundles{d, config.d_ff, config.gated};
       up.push_back({"down", config.d_ff});
-      StoredSite& ffn = sites.emplace_back(make_site(OpGroup::ffn, layer, d, std::move(up)));
-      ffn.axis = Axis::neuron;
-      ffn.n_out = d;
-      ffn.rows_per_neuron = 1;
-      ffn.neurons = config.d_ff;
-      if (bundling == Bundling::none) ffn.pieces = ffn.bundle().pieces();
+      sites.push_back(make_site(OpGroup::ffn, layer, std::move(up), bundles));
+      if (bundling == Bundling::none) sites.back().pieces = static_cast<uint32_t>(sites.back().parts.size());
     } else {
-      sites.push_back(make_site(OpGroup::up, layer, d, std::move(up)));
-      sites.push_back(make_site(OpGroup::down, layer, config.d_ff, {{"down", d}}));
-    }
-    if (layout != Layout::channel_group) continue;
-    for (StoredSite& site : std::span(sites).subspan(of_layer)) {
-      if (site.axis == Axis::row)
-        cut_into_channels(site, layers_of_group(config.n_layers, layer_group, layer));
+      add(OpGroup::up, d, std::move(up));
+      add(OpGroup::down, config.d_ff, {{"down", d}});
     }
   }
   const std::string head = config.tied_embeddings ? "embed" : "head";
-  sites.push_back(make_site(OpGroup::head, kNoLayer, d, {{head, config.vocab_size}}));
+  sites.push_back(make_rows(OpGroup::head, kNoLayer, d, {{head, config.vocab_size}}));
   if (config.tied_embeddings) sites.back().alias_of = 0;
   return sites;
+}
+
+uint64_t n_sites(const ModelConfig& config, Layout layout, ExpertCut experts) {
+  uint64_t of_network = layout == Layout::neuron ? 1 : 2;
+  if (config.is_mixture()) {
+    const bool in_channels = layout == Layout::channel_group && experts == ExpertCut::channels;
+    of_network = in_channels ? uint64_t{2} * config.n_experts : 1;
+  }
+  return 2 + config.n_layers * (2 + of_network);
 }
 
 std::vector<TensorSpec> resident_shapes(const ModelConfig& config) {
   std::unordered_set<std::string> in_sites;
   for (const StoredSite& site : site_shapes(config, Layout::row)) {
     for (const SitePart& part : site.parts) {
-      if (site.axis != Axis::expert) in_sites.insert(part.tensor);
-      for (uint32_t e = 0; site.axis == Axis::expert && e < site.neurons; ++e)
+      const auto* experts = std::get_if<Experts>(&site.cut);
+      if (experts == nullptr) in_sites.insert(part.tensor);
+      for (uint32_t e = 0; experts != nullptr && e < experts->experts; ++e)
         in_sites.insert(tensor_of_expert(part, e));
     }
   }
@@ -319,9 +318,9 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
   TIERD_TRY(check_extent_count(plan));
   TIERD_TRY(choose_encodings(plan, table, options));
   for (const StoredSite& site : plan.sites) {
-    if (site.axis != Axis::expert || site.expert().bytes() <= kLargestExpertBytes) continue;
+    if (!is_cut_into<Experts>(site.cut) || site.neuron_bytes(0) <= kLargestExpertBytes) continue;
     return Error{Code::unsupported, site.name,
-                 fmt::format("experts of {} bytes, supported are up to {}", site.expert().bytes(),
+                 fmt::format("experts of {} bytes, supported are up to {}", site.neuron_bytes(0),
                              kLargestExpertBytes)};
   }
   for (const StoredSite& site : plan.sites) {
@@ -344,8 +343,7 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
       continue;
     }
     const StoredSite& target_site = plan.sites[site.alias_of];
-    site.rows_per_neuron = target_site.rows_per_neuron;
-    site.neurons = target_site.neurons;
+    site.cut = target_site.cut;
     site.first_extent = target_site.first_extent;
   }
   return plan;

@@ -25,6 +25,9 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout,
                                     Bundling bundling = Bundling::row_column, uint32_t layer_group = 1,
                                     ExpertCut experts = ExpertCut::whole);
 
+// How many those are.
+uint64_t n_sites(const ModelConfig& config, Layout layout, ExpertCut experts);
+
 // The required tensors that belong to no site.
 std::vector<TensorSpec> resident_shapes(const ModelConfig& config);
 

@@ -9,7 +9,7 @@
 namespace tierd {
 
 struct WriteOptions {
-  // A neuron of axis row holds about so many bytes; 0: by the model's size, 16 KiB for toys, 512 KiB from
+  // A run of rows holds about so many bytes; 0: by the model's size, 16 KiB for toys, 512 KiB from
   // about 256 MB on.
   uint64_t neuron_bytes = 0;
   Layout layout = Layout::row;

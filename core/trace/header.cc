@@ -123,9 +123,11 @@ json site_json(const Site& site) {
                  {"layer", site.layer},
                  {"op_group", site.op_group},
                  {"layer_group", site.layer_group},
-                 {"axis", static_cast<uint8_t>(site.axis)},
+                 {"slicing", site.slicing},
                  {"encoding", site.encoding},
-                 {"given", site.given},
+                 {"added", site.added},
+                 {"run", site.run},
+                 {"set", static_cast<uint8_t>(site.set)},
                  {"measurable", site.contribution.there()},
                  {"domain", site.domain},
                  {"neurons", site.n},
@@ -151,9 +153,11 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
     site.parent = static_cast<SiteId>(fields.number(object, "parent", kMostSites));
     site.expert = static_cast<uint16_t>(fields.number(object, "expert", UINT16_MAX));
   }
-  site.axis = static_cast<Axis>(fields.number(object, "axis", static_cast<uint64_t>(Axis::expert)));
+  site.slicing = static_cast<uint8_t>(fields.number(object, "slicing", UINT8_MAX));
   site.encoding = static_cast<uint16_t>(fields.number(object, "encoding", UINT16_MAX));
-  site.given = fields.flag(object, "given");
+  site.added = fields.flag(object, "added");
+  site.run = static_cast<uint32_t>(fields.number(object, "run", kMostNeurons));
+  site.set = static_cast<Site::Set>(fields.number(object, "set", static_cast<uint64_t>(Site::Set::chosen)));
   if (fields.flag(object, "measurable")) site.contribution.offset = 0;  // nobody looks there
   site.domain = static_cast<SiteId>(fields.number(object, "domain", kMostSites));
   site.n = static_cast<uint32_t>(fields.number(object, "neurons", most_neurons));
@@ -175,6 +179,7 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
   if (site.stride == 0) fields.fail("stride", "is 0");
   if (site.stride * uint64_t{site.n} > kMostReach) fields.fail("stride", "leads too far");
   if (site.n == 0) fields.fail("neurons", "is 0");
+  if (site.run == 0) fields.fail("run", "is 0");
   if (site.slot_bytes == 0 || site.slot_bytes % kSpanUnit != 0)
     fields.fail("slot_bytes", "is not a multiple of 64");
   return site;
@@ -195,7 +200,7 @@ void check_sites(Fields& fields, const TraceHeader& header) {
       return fields.fail("max_rows", "is too large");
     if (header.sites.size() > header.max_units)
       return fields.fail("max_units", "is less than there are sites");
-    const uint64_t run = std::min(site.n, partial_neurons(site.axis));
+    const uint64_t run = std::min(site.n, site.run);
     if (site.n > header.max_units) return fields.fail("max_units", "is less than the neurons of a site");
     for (const auto& slots : header.slots) {
       if (slots[s] > (site.domain == s ? site.n : 0)) return fields.fail("slots", "are more than neurons");

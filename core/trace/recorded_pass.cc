@@ -14,7 +14,7 @@ Status check_pass(const PassBegins& begins, const TraceReader& trace) {
   };
   if (begins.site >= sites.size()) return fail(fmt::format("site {} of {}", begins.site, sites.size()));
   const Site& site = sites[begins.site];
-  if (site.given != begins.given.has_value())
+  if (site.given() != begins.given.has_value())
     return fail("a set is given where none belongs, or none where one does");
   if (begins.given) {
     for (size_t i = 0; i < begins.given->size(); ++i) {

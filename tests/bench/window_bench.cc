@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/layout/cut.h"
 #include "tests/bench/bare_kernel.h"
 
 namespace tierd {
@@ -48,7 +49,9 @@ class MovingRange {
     site.name = "network";
     site.domain = 0;
     site.n = neurons;
-    site.axis = Axis::neuron;
+    site.slicing = kCutNumber<Bundles>;
+    site.added = Bundles::kAdded;
+    site.run = Bundles::kRun;
     site.slot_bytes = kNeuronBytes;
     site.bytes.assign(neurons, kNeuronBytes);
     return {site};

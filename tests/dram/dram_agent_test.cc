@@ -14,17 +14,15 @@ namespace {
 // A site with one neuron of 16 rows of 8 columns; weights are all one, so that outputs are the sum of inputs.
 class DramWorld {
  public:
-  explicit DramWorld(uint64_t arena_bytes = 4096, Axis axis = Axis::row) {
+  explicit DramWorld(uint64_t arena_bytes = 4096, Cut cut = Rows{.n_in = 8, .stacked = {16}, .rows = 16}) {
     EXPECT_EQ(pools_.add(kKernel, std::as_writable_bytes(std::span(kernel_))), 0);
     ComputePlan plan;
     plan.buffers = {{"in", 8, 0}, {"out", 16, 0}};
     plan.max_rows = 1;
     plan.context = 1;
     SiteWork site;
-    site.axis = axis;
-    site.n_in = 8;
-    site.n_out = 16;
-    site.rows_per_neuron = 16;
+    site.cut = std::move(cut);
+    site.encodings = {Encoding::f32};
     site.in = 0;
     site.out = 1;
     site.before = {{.kind = StepKind::add, .in = 0, .out = 0, .width = 8}};  // doubles
@@ -173,9 +171,9 @@ TEST(DramAgent, ModelledTimeIsThatOfTheWeights) {
   DramWorld world;
   EXPECT_EQ(world.agent().service_ns(world.work()), 16u * 8u * 4u);  // at 1 GB/s
   EXPECT_EQ(world.agent().service_ns(world.control(Op::run)), 0u);
-  DramWorld channels(4096, Axis::channel);
+  DramWorld channels(4096, Columns{.n_in = 8, .n_out = 16});
   EXPECT_EQ(channels.agent().service_ns(channels.work()), 16u * 4u) << "a column";
-  DramWorld neurons(4096, Axis::neuron);
+  DramWorld neurons(4096, Bundles{.width = 8, .inner = 16});
   EXPECT_EQ(neurons.agent().service_ns(neurons.work()), 2 * 64u) << "a row and a column, padded";
 }
 

@@ -31,9 +31,8 @@ struct Machine {
     plan.sequences = 2;
     plan.kv = kv;
     SiteWork site;
-    site.n_in = kWidth;
-    site.n_out = kWidth;
-    site.rows_per_neuron = 16;
+    site.cut = Rows{.n_in = kWidth, .stacked = {kWidth}, .rows = 16};
+    site.encodings = {Encoding::f32};
     site.in = kA;
     site.out = kB;
     site.before = program;
@@ -355,10 +354,8 @@ Executor site_executor(const Weights& w, bool gather, bool int8, Team& team, con
   plan.context = 1;
   plan.int8_activations = int8;
   SiteWork site;
-  site.encoding = w.encoding;
-  site.n_in = w.cols;
-  site.n_out = w.rows;
-  site.rows_per_neuron = w.rows_per_neuron;
+  site.cut = Rows{.n_in = w.cols, .stacked = {w.rows}, .rows = w.rows_per_neuron};
+  site.encodings = {w.encoding};
   site.gather = gather;
   site.in = gather ? kNoBuffer : kA;
   site.out = kB;

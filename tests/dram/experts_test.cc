@@ -86,18 +86,12 @@ std::vector<float> computed(Mixture& mixture, const Calls& calls, uint32_t worke
                   {"choice", kExperts, 0}, {"inputs", kWidth, 0}, {"results", kWidth, 0}};
   plan.max_rows = most;
   SiteWork& site = plan.sites.emplace_back();
-  site.axis = Axis::expert;
-  site.encoding = mixture.matrices.gate;
-  site.n_in = site.n_out = kWidth;
+  site.cut = Experts{.width = kWidth, .inner = kInner, .experts = kExperts};
+  site.encodings = {mixture.matrices.gate, mixture.matrices.up, mixture.matrices.down};
   site.in = kIn;
   site.out = kOut;
-  site.ffn = {.gated = true, .activation = Activation::silu, .hidden = kHidden, .up = kUp};
-  site.experts = {.inner = kInner,
-                  .up = mixture.matrices.up,
-                  .down = mixture.matrices.down,
-                  .choice = kChoice,
-                  .inputs = kInputs,
-                  .results = kResults};
+  site.ffn = {.activation = Activation::silu, .hidden = kHidden, .up = kUp};
+  site.experts = {.choice = kChoice, .inputs = kInputs, .results = kResults};
   const std::vector<uint64_t> offsets = buffer_offsets(plan);
   const uint32_t choice_stride = buffer_stride(plan.buffers[kChoice]);
   Team team({.workers = workers});

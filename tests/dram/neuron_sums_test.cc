@@ -76,13 +76,11 @@ Sums compute(Ffn& ffn, const Calls& calls, Executor::Asked asked, uint32_t worke
                   {"contribution", kNeurons, 0}};
   plan.max_rows = kTokens;
   SiteWork& site = plan.sites.emplace_back();
-  site.axis = Axis::neuron;
-  site.encoding = ffn.bundle.encoding;
-  site.n_in = site.n_out = kWidth;
+  site.cut = Bundles{.width = kWidth, .inner = kNeurons, .gated = ffn.bundle.gated};
+  site.encodings = Encodings(ffn.bundle.pieces(), ffn.bundle.encoding);
   site.in = kIn;
   site.out = kOut;
-  site.ffn = {.gated = ffn.bundle.gated,
-              .activation = Activation::relu,
+  site.ffn = {.activation = Activation::relu,
               .threshold = 0.125f,
               .gate_bias = ffn.bundle.gated ? 0 : kNoTensor,
               .up_bias = 1,

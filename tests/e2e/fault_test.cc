@@ -109,7 +109,7 @@ class FaultyDisk : public testing::TestWithParam<Way> {
     std::vector<uint32_t> found;
     const std::vector<Site>& sites = runtime.plan().model.sites;
     for (SiteId s = 0; s < sites.size(); ++s) {
-      if (sites[s].given && !resident) continue;  // read for those tokens alone that are fed
+      if (sites[s].given() && !resident) continue;  // read for those tokens alone that are fed
       for (uint32_t i = 0; i < sites[s].n; ++i) {
         if (runtime.residencies().front().valid(s, i) == resident) found.push_back(sites[s].first_extent + i);
       }

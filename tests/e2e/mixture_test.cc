@@ -78,9 +78,9 @@ class Mixture : public testing::TestWithParam<std::string> {
     const ModelPlan& plan = (*runtime)->plan().model;
     for (SiteId s = 0; s < plan.sites.size(); ++s) {
       const SiteUse& use = (*runtime)->scheduler().use()[s];
-      if (plan.sites[s].axis != Axis::expert) {
+      if (!plan.sites[s].chosen()) {
         // A prompt passes by, and leaves nothing.
-        if (!plan.sites[s].given && config.cache.name != "none") {
+        if (!plan.sites[s].given() && config.cache.name != "none") {
           EXPECT_LE(use.misses, plan.sites[s].n) << plan.sites[s].name << " is used whole, and stays";
         }
         continue;

@@ -98,7 +98,7 @@ TEST_P(DamagedStore, EveryFlippedBitThatIsReadIsNamed) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_LE(never_read, store->manifest().sites.front().neurons);
+  EXPECT_LE(never_read, store->manifest().sites.front().neurons());
   expect_the_same_bits(logits(resident_), expected_);
   expect_the_same_bits(logits(naive_), expected_);
 }

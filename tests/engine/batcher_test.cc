@@ -308,8 +308,8 @@ TEST_F(BatcherTest, AFailedReadEndsTheTextsThatNeedItAndNoOther) {
   ASSERT_TRUE(runtime.ok()) << runtime.error().line();
   const Manifest& manifest = (*runtime)->plan().store.manifest();
   const StoredSite& embedding = manifest.sites.front();
-  const uint32_t bad = embedding.neurons - 1;
-  const uint32_t token = bad * embedding.rows_per_neuron;
+  const uint32_t bad = embedding.neurons() - 1;
+  const uint32_t token = bad * std::get<Rows>(embedding.cut).rows;
   const auto flip = [&] {
     std::fstream data(world.folder() + "/" + std::string(kDataFile),
                       std::ios::in | std::ios::out | std::ios::binary);

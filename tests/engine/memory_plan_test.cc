@@ -35,7 +35,7 @@ MemoryRequest request_of(const Manifest& manifest, Capacity capacity, uint32_t c
   request.capacity = capacity;
   request.model.context = std::min(context, manifest.config.context_length);
   request.model.max_rows = std::min(512u, request.model.context);
-  request.model.int8_activations = is_quantized(manifest.sites[1].encoding);
+  request.model.int8_activations = is_quantized(manifest.sites[1].encodings.front());
   return request;
 }
 
@@ -46,7 +46,7 @@ Capacity bytes(uint64_t n) {
 uint64_t largest_slot(const Manifest& manifest) {
   uint64_t largest = 0;
   for (const StoredSite& site : manifest.sites) {
-    const uint64_t together = site.axis == Axis::neuron ? kPartialNeurons : 1;
+    const uint64_t together = run_of(site.cut);
     largest = std::max(largest, align_up(together * site.slot_bytes(), 4096));
   }
   return largest;

@@ -39,7 +39,7 @@ TEST(ModelPlan, ALayerOfAMixture) {
   EXPECT_EQ(experts.before[1].picks, 2u);
   EXPECT_EQ(manifest.resident[experts.before[1].weight].name, "layers.0.router");
   EXPECT_EQ(kinds(experts.after), (Kinds{StepKind::add}));
-  EXPECT_EQ(site.bytes[5], experts.expert().bytes());
+  EXPECT_EQ(site.bytes[5], neuron_bytes(experts.cut, experts.encodings, 5));
   // gate and up side by side, each in whole row groups
   EXPECT_GE(plan.compute.buffers[experts.ffn.up].width, 2u * 48u);
 }
@@ -64,7 +64,7 @@ TEST(ModelPlan, ExpertsInChannelsAreSitesOfTheirOwn) {
         EXPECT_EQ(site.parent, parent);
         EXPECT_EQ(site.expert, expert);
         EXPECT_EQ(site.layer_group, layer) << "a group by itself";
-        EXPECT_EQ(site.axis, Axis::channel);
+        EXPECT_EQ(site.slicing, kCutNumber<Columns>);
         EXPECT_EQ(site.n, op == 0 ? 64u : 40u);
         EXPECT_FALSE(site.chosen());
       }
@@ -88,7 +88,7 @@ TEST(ModelPlan, ALlamaLayer) {
   const ModelPlan plan = plan_model(manifest, {.max_rows = 8, .logit_rows = 2, .context = 16});
   ASSERT_EQ(plan.sites.size(), manifest.sites.size());
   ASSERT_EQ(plan.sites.size(), 2u + 2u * 4u);
-  EXPECT_TRUE(plan.sites[0].given);
+  EXPECT_TRUE(plan.sites[0].given());
   EXPECT_TRUE(plan.compute.sites[0].gather);
   EXPECT_TRUE(plan.compute.sites[0].after.empty());
   const SiteWork& qkv = plan.compute.sites[1];
@@ -115,9 +115,9 @@ TEST(ModelPlan, ALlamaLayer) {
     // Every buffer that a site touches is wide enough for it.
     const SiteWork& work = plan.compute.sites[s];
     if (!work.gather) {
-      EXPECT_GE(plan.compute.buffers[work.in].width, work.n_in);
+      EXPECT_GE(plan.compute.buffers[work.in].width, inputs(work.cut));
     }
-    EXPECT_GE(plan.compute.buffers[work.out].width, work.gather ? work.n_in : work.n_out);
+    EXPECT_GE(plan.compute.buffers[work.out].width, work.gather ? inputs(work.cut) : outputs(work.cut));
   }
 }
 
@@ -190,7 +190,7 @@ TEST(Program, BuffersFollowEachOtherInWholeRowGroups) {
   EXPECT_EQ(activation_bytes(plan), 3u * 128u + 5u * 64u);
   plan.int8_activations = true;
   plan.sites.resize(1);
-  plan.sites[0].n_in = 64;
+  plan.sites[0].cut = Columns{.n_in = 64, .n_out = 16};
   EXPECT_EQ(activation_bytes(plan), 3u * 128u + 5u * 64u + 3u * (64u + 24u));
   plan.attention.n_layers = 2;
   plan.attention.n_kv_heads = 3;

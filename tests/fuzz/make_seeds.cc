@@ -202,7 +202,7 @@ void llama2c_seeds(const Seeds& seeds) {
 }
 
 void manifest_seeds(const Seeds& seeds) {
-  for (ModelConfig config : {small_llama(), small_opt()}) {
+  for (ModelConfig config : {small_llama(), small_opt(), small_mixture()}) {
     config.n_layers = 1;
     config.vocab_size = 8;
     const auto add = [&](const char* name, Layout layout, Bundling bundling) {
@@ -215,9 +215,10 @@ void manifest_seeds(const Seeds& seeds) {
                 std::to_string(plan->extents.size()) + text.substr(text.find('\n')));
     };
     add("", Layout::row, Bundling::row_column);
+    add("-channels", Layout::channel_group, Bundling::row_column);
+    if (config.is_mixture()) continue;  // has no bundles
     add("-neuron", Layout::neuron, Bundling::row_column);
     add("-apart", Layout::neuron, Bundling::none);
-    add("-channels", Layout::channel_group, Bundling::row_column);
   }
 }
 

@@ -8,7 +8,6 @@
 
 #include "core/base/check.h"
 #include "core/base/checksum.h"
-#include "core/layout/neuron.h"
 #include "core/store/manifest_json.h"
 #include "tests/fuzz/promises.h"
 #include "tests/fuzz/target.h"
@@ -34,11 +33,12 @@ std::string fitting(std::string_view text, std::string_view checksums) {
 // What a loader counts on without asking again.
 void expect_sound(const Manifest& manifest) {
   for (const StoredSite& site : manifest.sites) {
-    for (uint32_t neuron = 0; neuron < site.neurons; ++neuron) {
+    const uint64_t slot = site.slot_bytes();
+    for (uint32_t neuron = 0; neuron < site.neurons(); ++neuron) {
       uint64_t bytes = 0;
       for (uint32_t piece = 0; piece < site.pieces; ++piece)
         bytes += manifest.extents.at(site.extent_of(neuron, piece)).bytes;
-      TIERD_CHECK(neuron_bytes(site, neuron) <= std::min(bytes, site.slot_bytes()));
+      TIERD_CHECK(site.neuron_bytes(neuron) <= std::min(bytes, slot));
     }
   }
   for (const ResidentTensor& tensor : manifest.resident) {

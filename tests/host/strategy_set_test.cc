@@ -21,7 +21,7 @@ std::vector<Site> three_sites() {
     sites[s].slot_bytes = 4096;
   }
   sites[0].domain = 2;
-  sites[0].given = true;
+  sites[0].set = Site::Set::given;
   return sites;
 }
 

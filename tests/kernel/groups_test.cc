@@ -22,7 +22,7 @@ WorldOptions three(uint32_t n, std::vector<uint32_t> slots, uint32_t blocks) {
   options.neurons = {n, n, n};
   options.slots = std::move(slots);
   options.blocks = blocks;
-  options.neurons_per_block = kPartialNeurons;
+  options.neurons_per_block = kRun;
   options.bundles = true;
   options.side_by_side = true;
   options.attempts = 1;
@@ -77,8 +77,8 @@ TEST(Groups, GoWhereEachSiteHasRoom) {
 
 TEST(Groups, ComeInWholeRuns) {
   Neurons wished;
-  for (uint32_t i = 0; i < 3 * kPartialNeurons; i += 2) wished.push_back(i);
-  WorldOptions options = three(3 * kPartialNeurons, {0, 0, 0}, 16);
+  for (uint32_t i = 0; i < 3 * kRun; i += 2) wished.push_back(i);
+  WorldOptions options = three(3 * kRun, {0, 0, 0}, 16);
   GroupWorld world(options, wished, wished);
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();

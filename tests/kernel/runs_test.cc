@@ -13,7 +13,7 @@ namespace {
 Neurons some_of_runs(std::initializer_list<uint32_t> runs, uint32_t count) {
   Neurons neurons;
   for (const uint32_t run : runs) {
-    for (uint32_t i = 0; i < count; ++i) neurons.push_back(run * kPartialNeurons + i);
+    for (uint32_t i = 0; i < count; ++i) neurons.push_back(run * kRun + i);
   }
   return neurons;
 }
@@ -27,11 +27,8 @@ int answer(const Neurons& neurons, tierd_set_out* out) {
 // The look-ahead has foreseen the last run alone, which keeps its block until the runs before it are summed:
 // they come through the other one.
 TEST(Runs, ComeThroughOneBlockBesideTheLookAhead) {
-  ScriptedWorld world({.neurons = {1, 256},
-                       .slots = {0, 0},
-                       .blocks = 2,
-                       .neurons_per_block = kPartialNeurons,
-                       .bundles = true});
+  ScriptedWorld world(
+      {.neurons = {1, 256}, .slots = {0, 0}, .blocks = 2, .neurons_per_block = kRun, .bundles = true});
   const Neurons active = some_of_runs({0, 1, 2, 3}, 40);
   world.script.predict = [&](SiteId site, tierd_set_out* out) {
     return answer(site == 0 ? Neurons{0} : active, out);
@@ -50,11 +47,8 @@ TEST(Runs, ComeThroughOneBlockBesideTheLookAhead) {
 
 // Blocks with room for more take as many runs as fit, whole.
 TEST(Runs, AreReadTogetherWhereTheyFit) {
-  ScriptedWorld world({.neurons = {256},
-                       .slots = {0},
-                       .blocks = 2,
-                       .neurons_per_block = 2 * kPartialNeurons,
-                       .bundles = true});
+  ScriptedWorld world(
+      {.neurons = {256}, .slots = {0}, .blocks = 2, .neurons_per_block = 2 * kRun, .bundles = true});
   const Neurons active = some_of_runs({0, 1, 2, 3}, 50);
   world.script.predict = [&](SiteId, tierd_set_out* out) { return answer(active, out); };
   ASSERT_TRUE(world.pass(0, 0).ok());
@@ -67,11 +61,8 @@ TEST(Runs, AreReadTogetherWhereTheyFit) {
 
 // They lie among each other in the file.
 TEST(Runs, WhatIsKeptAndWhatStreamsByComeWithOneRead) {
-  ScriptedWorld world({.neurons = {128},
-                       .slots = {128},
-                       .blocks = 2,
-                       .neurons_per_block = 2 * kPartialNeurons,
-                       .bundles = true});
+  ScriptedWorld world(
+      {.neurons = {128}, .slots = {128}, .blocks = 2, .neurons_per_block = 2 * kRun, .bundles = true});
   const Neurons active = some_of_runs({0, 1}, 5);
   world.script.predict = [&](SiteId, tierd_set_out* out) { return answer(active, out); };
   world.script.admit = [](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
@@ -132,7 +123,7 @@ WorldOptions draw(Random& random, uint64_t seed) {
     const uint32_t n = random.below(4) == 0 ? 1 + random.below(8) : 1 + random.below(256);
     options.neurons.push_back(n);
     options.slots.push_back(random.below(3) == 0 ? 0 : random.below(n + 1));
-    run = std::max(run, std::min(n, kPartialNeurons));
+    run = std::max(run, std::min(n, kRun));
   }
   if (random.below(3) == 0) {
     options.side_by_side = true;
@@ -140,11 +131,11 @@ WorldOptions draw(Random& random, uint64_t seed) {
       options.neurons[static_cast<size_t>(s)] = options.neurons[0];
       options.slots[static_cast<size_t>(s)] = random.below(options.neurons[0] + 1);
     }
-    run = std::min(options.neurons[0], kPartialNeurons);
+    run = std::min(options.neurons[0], kRun);
   }
   options.bundles = true;
   options.blocks = 1 + random.below(random.below(2) == 0 ? 3 : 8);
-  options.neurons_per_block = run + (random.below(2) == 0 ? 0 : random.below(3 * kPartialNeurons));
+  options.neurons_per_block = run + (random.below(2) == 0 ? 0 : random.below(3 * kRun));
   options.units = 1 + random.below(2);
   options.messages = 4 + random.below(30);
   options.credits = 1 + random.below(8);

@@ -27,11 +27,13 @@ std::vector<Site> make_sites(const WorldOptions& options) {
     site.n_in = kInputs;
     if (options.reads_x || options.measure_every != 0) site.input = {0, kStride};
     if (options.bundles) {
-      site.axis = Axis::neuron;
+      site.added = true;
+      site.run = kRun;
       site.contribution = {options.rows * kStride * uint32_t{sizeof(float)} / uint32_t{kSpanUnit}, kStride};
     }
     if (options.experts) {
-      site.axis = Axis::expert;
+      site.added = true;
+      site.set = Site::Set::chosen;
       site.input = {0, kStride};
       site.choice = {options.rows * kStride * uint32_t{sizeof(float)} / uint32_t{kSpanUnit}, kStride};
     }
@@ -43,7 +45,7 @@ std::vector<Site> make_sites(const WorldOptions& options) {
     sites.push_back(site);
   }
   if (options.tied) {
-    sites.front().given = true;
+    sites.front().set = Site::Set::given;
     sites.front().domain = static_cast<SiteId>(sites.size() - 1);
     sites.front().first_extent = sites.back().first_extent;
     EXPECT_EQ(sites.front().n, sites.back().n);

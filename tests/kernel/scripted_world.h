@@ -18,6 +18,9 @@
 
 namespace tierd {
 
+// Neurons of a summed site that are summed together.
+inline constexpr uint32_t kRun = 64;
+
 struct WorldOptions {
   std::vector<uint32_t> neurons = {4, 4, 4};  // of each site
   std::vector<uint32_t> slots = {0, 0, 0};

@@ -154,6 +154,11 @@ struct Hostile {
   Code code = Code::corrupt;
 };
 
+// Of all parts.
+void store_as(json& site, const char* encoding) {
+  for (json& part : site["encodings"]) part = encoding;
+}
+
 void expect_refused(const Manifest& plan, const std::vector<Hostile>& all) {
   json good = json::parse(manifest_text(plan));
   // One run an extent, so that each can be spoilt by itself.
@@ -181,13 +186,10 @@ TEST(Manifest, HostileBundlesAreRefused) {
   expect_refused(
       a_plan(Layout::neuron),
       {
-          {"unknown axis", [](json& m) { m["sites"][3]["axis"] = "spiral"; }, "sites[3].axis: is 'spiral'"},
-          {"axis of another layout", [](json& m) { m["sites"][3]["axis"] = "row"; },
-           "sites[3].axis: is not that"},
-          {"layout of another axis", [](json& m) { m["layout"] = "row"; }, "sites' length"},
-          {"a piece of its own", [](json& m) { m["sites"][3]["pieces"] = 2; },
-           "sites[3].pieces: is 2, expected 1"},
-          {"bundles apart", [](json& m) { m["bundling"] = "none"; }, "sites[3].pieces: is 1, expected 2"},
+          {"layout of another cut", [](json& m) { m["layout"] = "row"; }, "sites: are 8, expected 10"},
+          {"layout of columns", [](json& m) { m["layout"] = "channel-group"; }, "layer_group: is missing"},
+          {"bundles apart", [](json& m) { m["bundling"] = "none"; },
+           "(layers.0.ffn neuron 0): is 384, expected 192"},
           {"rows packed",
            [](json& m) {
              const uint32_t first = m["sites"][1]["first_extent"];
@@ -195,11 +197,30 @@ TEST(Manifest, HostileBundlesAreRefused) {
              extent[1] = extent[1].get<uint64_t>() - 64;
            },
            "extents["},
-          {"no columns", [](json& m) { m["sites"][3]["encoding"] = "q8_0"; }, "sites[3].encoding"},
-          {"two rows", [](json& m) { m["sites"][3]["rows_per_neuron"] = 2; },
-           "sites[3].rows_per_neuron: is 2"},
-          {"too few neurons", [](json& m) { m["sites"][3]["neurons"] = 287; }, "sites[3].neurons: is 287"},
-          {"too many neurons", [](json& m) { m["sites"][3]["neurons"] = UINT32_MAX; }, "sites[3].neurons"},
+          {"blocks that are not said to have lost", [](json& m) { store_as(m["sites"][3], "q8_0"); },
+           "sites[3].encoding_error: is null, but its columns are encoded anew"},
+          {"blocks that do not fit",
+           [](json& m) {
+             store_as(m["sites"][3], "q8_0");
+             m["sites"][3]["encoding_error"] = 0.01;
+           },
+           "sites[3].encodings: q8_0 does not fit rows of 72 columns"},
+          {"columns of super-blocks",
+           [](json& m) {
+             store_as(m["sites"][3], "q6_k");
+             m["sites"][3]["encoding_error"] = 0.01;
+           },
+           "sites[3].encodings: q6_k goes with rows alone"},
+          {"down of another encoding", [](json& m) { m["sites"][3]["encodings"][1] = "bf16"; },
+           "sites[3].encodings: differ, expected one of all"},
+          {"wider bundles", [](json& m) { store_as(m["sites"][3], "f32"); },
+           "(layers.0.ffn neuron 0): is 384, expected 640"},
+          {"a gate that there is not", [](json& m) { m["sites"][3]["encodings"].push_back("f16"); },
+           "sites[3].encodings: are 3, expected 2"},
+          {"too few neurons", [](json& m) { m["model"]["d_ff"] = 287; },
+           "resident[9].cols: is 288, expected 287"},
+          {"extents that there are not", [](json& m) { m["sites"][3]["first_extent"] = UINT32_MAX; },
+           "layers.0.ffn first_extent: needs extent"},
           {"extents of another site", [](json& m) { m["sites"][3]["first_extent"] = 0; }, "shares extent"},
       });
 }
@@ -208,22 +229,23 @@ TEST(Manifest, HostileExpertsAreRefused) {
   const auto plan = plan_store(MemorySource(small_mixture(), Encoding::f16), {.quiet = true});
   ASSERT_TRUE(plan.ok()) << plan.error().line();
   expect_refused(
-      *plan, {
-                 {"axis of another group", [](json& m) { m["sites"][3]["axis"] = "neuron"; },
-                  "sites[3].axis: is not that"},
-                 {"no group", [](json& m) { m["sites"][3]["group"] = "expert"; }, "is not an operator group"},
-                 {"too few experts", [](json& m) { m["sites"][3]["neurons"] = 5; },
-                  "sites[3].neurons: is 5, expected 6"},
-                 {"too many experts", [](json& m) { m["sites"][3]["neurons"] = UINT32_MAX; },
-                  "sites[3].neurons: is 4294967295"},
-                 {"wider ones", [](json& m) { m["sites"][3]["rows_per_neuron"] = 41; },
-                  "sites[3].rows_per_neuron: is 41, expected 40"},
-                 {"blocks that do not fit", [](json& m) { m["sites"][3]["parts"][2]["encoding"] = "q8_0"; },
-                  "sites[3].encoding: q8_0 does not fit rows of 40"},
-                 {"another model", [](json& m) { m["model"]["n_experts"] = 7; }, "resident[4].rows: is 6"},
-                 {"no model", [](json& m) { m["model"]["n_experts"] = 1u << 30; }, "experts in all layers"},
-                 {"experts of another", [](json& m) { m["sites"][3]["first_extent"] = 0; }, "shares extent"},
-             });
+      *plan,
+      {
+          {"a matrix too few", [](json& m) { m["sites"][3]["encodings"].erase(2); },
+           "sites[3].encodings: are 2, expected 3"},
+          {"a network for all", [](json& m) { m["sites"][3]["name"] = "layers.0.ffn"; },
+           "sites[3].name: is 'layers.0.ffn', expected 'layers.0.experts'"},
+          {"wider ones", [](json& m) { m["model"]["d_ff"] = 41; }, "tensor_bytes: is"},
+          {"larger ones", [](json& m) { store_as(m["sites"][3], "f32"); }, "layers.0.experts neuron 0"},
+          {"blocks that do not fit", [](json& m) { m["sites"][3]["encodings"][2] = "q8_0"; },
+           "sites[3].encodings: q8_0 does not fit rows of 40 columns"},
+          {"super-blocks that do not fit", [](json& m) { m["sites"][3]["encodings"][0] = "q4_k"; },
+           "sites[3].encodings: q4_k does not fit rows of 64 columns"},
+          {"of many layers", [](json& m) { m["model"]["n_layers"] = 4096; }, "sites: are 8, expected 12290"},
+          {"another model", [](json& m) { m["model"]["n_experts"] = 7; }, "resident[4].rows: is 6"},
+          {"no model", [](json& m) { m["model"]["n_experts"] = 1u << 30; }, "experts in all layers"},
+          {"experts of another", [](json& m) { m["sites"][3]["first_extent"] = 0; }, "shares extent"},
+      });
 }
 
 TEST(Manifest, PartsOfSeveralEncodingsComeBack) {
@@ -234,12 +256,10 @@ TEST(Manifest, PartsOfSeveralEncodingsComeBack) {
   ASSERT_TRUE(again.ok()) << again.error().line();
   const StoredSite& qkv = again->sites[5];
   EXPECT_EQ(qkv.name, "layers.1.qkv");
-  EXPECT_TRUE(qkv.mixed());
-  EXPECT_EQ(qkv.parts[1].encoding, Encoding::q8_0);
-  EXPECT_EQ(qkv.parts[2].encoding, Encoding::f16);
+  EXPECT_EQ(qkv.encodings, (Encodings{Encoding::q8_0, Encoding::q8_0, Encoding::f16}));
   // A manifest that says so of a site whose extents have other sizes.
-  expect_refused(*plan, {{"another part", [](json& m) { m["sites"][5]["parts"][1]["encoding"] = "f16"; },
-                          "tensor_bytes: is"}});
+  expect_refused(
+      *plan, {{"another part", [](json& m) { m["sites"][5]["encodings"][1] = "f16"; }, "tensor_bytes: is"}});
 }
 
 TEST(Manifest, ChannelsOfGroupsOfLayersComeBack) {
@@ -274,16 +294,26 @@ TEST(Manifest, ExpertsInChannelsComeBack) {
     older.erase("experts");
     EXPECT_EQ(parse(with_checksum(older), plan->extents.size()).ok(), cut == ExpertCut::whole);
     if (cut == ExpertCut::whole) continue;
-    expect_refused(*plan,
-                   {
-                       {"no cut", [](json& m) { m["experts"] = "rows"; }, "experts: is 'rows'"},
-                       {"another cut", [](json& m) { m["experts"] = "whole"; }, "sites' length"},
-                       {"another expert", [](json& m) { m["sites"][3]["expert"] = 1; },
-                        "sites[3].expert: is 1, expected 0"},
-                       {"no expert", [](json& m) { m["sites"][3].erase("expert"); }, "sites[3].expert"},
-                       {"extents of another expert", [](json& m) { m["sites"][3]["first_extent"] = 0; },
-                        "shares extent"},
-                   });
+    expect_refused(
+        *plan,
+        {
+            {"no cut", [](json& m) { m["experts"] = "rows"; }, "experts: is 'rows'"},
+            {"another cut", [](json& m) { m["experts"] = "whole"; }, "sites: are 30, expected 8"},
+            {"another expert", [](json& m) { m["sites"][3]["name"] = m["sites"][5]["name"]; },
+             "sites[3].name: is 'layers.0.experts.1.up', expected 'layers.0.experts.0.up'"},
+            {"more experts", [](json& m) { m["model"]["n_experts"] = 7; }, "sites: are 30, expected 34"},
+            // Refused by their number, before any of them is made.
+            {"experts without end",
+             [](json& m) {
+               m["model"]["n_layers"] = 4096;
+               m["model"]["n_experts"] = 32;
+             },
+             "sites: are 30, expected 270338"},
+            {"gate and up of two encodings", [](json& m) { m["sites"][3]["encodings"][1] = "bf16"; },
+             "sites[3].encodings: differ, expected one of all"},
+            {"extents of another expert", [](json& m) { m["sites"][3]["first_extent"] = 0; },
+             "shares extent"},
+        });
   }
 }
 
@@ -295,12 +325,20 @@ TEST(Manifest, HostileChannelsAreRefused) {
           {"an empty group", [](json& m) { m["layer_group"] = 0; }, "layer_group: is 0, expected 1 to 1024"},
           {"too large a group", [](json& m) { m["layer_group"] = 1025; }, "layer_group: is 1025"},
           {"another group", [](json& m) { m["layer_group"] = 1; }, "shares extent"},
-          {"rows", [](json& m) { m["sites"][1]["axis"] = "row"; }, "sites[1].axis: is not that"},
-          {"layout of another axis", [](json& m) { m["layout"] = "row"; }, "sites[1].axis: is not that"},
-          {"runs of rows", [](json& m) { m["sites"][1]["rows_per_neuron"] = 16; },
-           "sites[1].rows_per_neuron: is 16, expected 0"},
-          {"too few channels", [](json& m) { m["sites"][1]["neurons"] = 1; }, "sites[1].neurons: is 1"},
-          {"none", [](json& m) { m["sites"][1]["neurons"] = 0; }, "sites[1].neurons: is 0"},
+          {"layout of rows", [](json& m) { m["layout"] = "row"; }, "sites[1].rows_per_neuron: is missing"},
+          {"layout of bundles", [](json& m) { m["layout"] = "neuron"; }, "sites: are 10, expected 8"},
+          {"columns of two encodings", [](json& m) { m["sites"][1]["encodings"][2] = "f32"; },
+           "sites[1].encodings: differ, expected one of all"},
+          {"columns of super-blocks",
+           [](json& m) {
+             store_as(m["sites"][1], "q4_k");
+             m["sites"][1]["encoding_error"] = 0.01;
+           },
+           "sites[1].encodings: q4_k goes with rows alone"},
+          {"blocks that are not said to have lost", [](json& m) { store_as(m["sites"][1], "q8_0"); },
+           "sites[1].encoding_error: is null"},
+          {"a layer wider than the next", [](json& m) { store_as(m["sites"][1], "f32"); },
+           ".bytes (layers.0.qkv neuron 0): is 448, expected 896"},
           {"extents of another layer",
            [](json& m) { m["sites"][1]["first_extent"] = m["sites"][5]["first_extent"]; }, "shares extent"},
           {"extents that there are not", [](json& m) { m["sites"][1]["first_extent"] = UINT32_MAX; },
@@ -336,23 +374,28 @@ TEST(Manifest, HostileOnesAreRefused) {
   expect_refused(
       a_plan(),
       {
-          {"format of the future", [](json& m) { m["format"] = 8; }, "format: is 8", Code::unsupported},
-          {"format of the past", [](json& m) { m["format"] = 6; }, "format: is 6", Code::unsupported},
+          {"format of the future", [](json& m) { m["format"] = 9; }, "format: is 9, this program reads 8",
+           Code::unsupported},
+          {"format of the past", [](json& m) { m["format"] = 7; }, "format: is 7, this program reads 8",
+           Code::unsupported},
           {"format as text", [](json& m) { m["format"] = "1"; }, "format: is \"1\""},
           {"no format", [](json& m) { m.erase("format"); }, "format: is missing"},
           {"unknown layout", [](json& m) { m["layout"] = "spiral"; }, "spiral", Code::unsupported},
           {"sites no array", [](json& m) { m["sites"] = 7; }, "sites: is 7, expected an array"},
           {"a site no object", [](json& m) { m["sites"][3] = true; },
            "sites[3]: is true, expected an object"},
-          {"negative count", [](json& m) { m["sites"][1]["neurons"] = -1; }, "sites[1].neurons: is -1"},
-          {"fractional count", [](json& m) { m["sites"][1]["n_in"] = 72.5; }, "sites[1].n_in: is 72.5"},
-          {"count past 32 bits", [](json& m) { m["sites"][1]["neurons"] = 1ull << 32; }, "sites[1].neurons"},
-          {"huge neuron count", [](json& m) { m["sites"][1]["neurons"] = UINT32_MAX; },
-           "sites[1].neurons: is 4294967295"},
+          {"negative count", [](json& m) { m["sites"][1]["rows_per_neuron"] = -1; },
+           "sites[1].rows_per_neuron: is -1"},
+          {"fractional count", [](json& m) { m["sites"][1]["first_extent"] = 7.5; },
+           "sites[1].first_extent: is 7.5"},
+          {"count past 32 bits", [](json& m) { m["sites"][1]["first_extent"] = 1ull << 32; },
+           "sites[1].first_extent: is 4294967296"},
           {"huge layer count", [](json& m) { m["model"]["n_layers"] = UINT32_MAX; },
            "number of layers is 4294967295"},
-          {"layers without sites", [](json& m) { m["model"]["n_layers"] = 4096; }, "resident's length"},
-          {"huge vocabulary", [](json& m) { m["model"]["vocab_size"] = 1u << 23; }, "sites[0].n_out"},
+          {"layers without sites", [](json& m) { m["model"]["n_layers"] = 4096; },
+           "sites: are 10, expected 16386"},
+          {"huge vocabulary", [](json& m) { m["model"]["vocab_size"] = 1u << 23; },
+           "embed first_extent: needs extent"},
           {"zero width", [](json& m) { m["model"]["d_model"] = 0; }, "width is 0"},
           {"not a number", [](json& m) { m["model"]["norm_eps"] = nullptr; }, "model.norm_eps: is null"},
           {"divisors past a float",
@@ -362,46 +405,75 @@ TEST(Manifest, HostileOnesAreRefused) {
            "model.rope_divisors[1]: is 1e+39, expected a finite number"},
           {"unknown norm", [](json& m) { m["model"]["norm"] = "batch"; },
            "'batch', expected one of rms, layer"},
-          {"unknown encoding", [](json& m) { m["sites"][0]["encoding"] = "q1"; }, "'q1' is not an encoding"},
-          {"encoding that does not fit",
-           [](json& m) {
-             m["sites"][2]["encoding"] = "q8_0";
-             m["sites"][2]["parts"][0]["encoding"] = "q8_0";
-           },
-           "does not fit rows of 72"},
-          {"encoding of no part", [](json& m) { m["sites"][1]["encoding"] = "f32"; },
-           "sites[1].encoding: is f32, which is not that of its parts"},
-          {"unknown encoding of a part", [](json& m) { m["sites"][1]["parts"][2]["encoding"] = "q1"; },
-           "'q1' is not an encoding"},
-          {"parts that do not fit", [](json& m) { m["sites"][1]["parts"][2]["encoding"] = "q4_k"; },
-           "q4_k does not fit rows of 72"},
-          {"a group of two encodings", [](json& m) { m["sites"][1]["parts"][2]["encoding"] = "f32"; },
+          {"unknown encoding", [](json& m) { m["sites"][0]["encodings"][0] = "q1"; },
+           "sites[0].encodings[0]: is \"q1\", expected an encoding"},
+          {"unknown encoding of a part", [](json& m) { m["sites"][1]["encodings"][2] = "q1"; },
+           "sites[1].encodings[2]: is \"q1\", expected an encoding"},
+          {"an encoding by its number", [](json& m) { m["sites"][1]["encodings"][0] = 1; },
+           "sites[1].encodings[0]: is 1, expected an encoding"},
+          {"an encoding in a list", [](json& m) { m["sites"][1]["encodings"][0] = {"f16"}; },
+           "sites[1].encodings[0]: is array, expected an encoding"},
+          {"an encoding with a long name",
+           [](json& m) { m["sites"][1]["encodings"][0] = std::string(1 << 20, 'q'); },
+           "qqq…, expected an encoding"},
+          {"one encoding for all", [](json& m) { m["sites"][1]["encodings"] = "f16"; },
+           "sites[1].encodings: is \"f16\", expected an array"},
+          {"no encodings", [](json& m) { m["sites"][1].erase("encodings"); },
+           "sites[1].encodings: is missing"},
+          {"encodings of nothing", [](json& m) { m["sites"][1]["encodings"] = json::array(); },
+           "sites[1].encodings: are 0, expected 3"},
+          {"too few encodings", [](json& m) { m["sites"][1]["encodings"].erase(0); },
+           "sites[1].encodings: are 2, expected 3"},
+          {"too many encodings", [](json& m) { m["sites"][1]["encodings"].push_back("f16"); },
+           "sites[1].encodings: are 4, expected 3"},
+          {"encoding that does not fit", [](json& m) { m["sites"][2]["encodings"][0] = "q8_0"; },
+           "sites[2].encodings: q8_0 does not fit rows of 72 columns"},
+          {"parts that do not fit", [](json& m) { m["sites"][1]["encodings"][2] = "q4_k"; },
+           "sites[1].encodings: q4_k does not fit rows of 72 columns"},
+          {"a group of two encodings", [](json& m) { m["sites"][1]["encodings"][2] = "f32"; },
            "which does not divide the 72 rows of layers.0.q: parts differ in encoding"},
-          {"unknown group", [](json& m) { m["sites"][0]["group"] = "moe"; },
-           "'moe' is not an operator group"},
-          {"wrong shape", [](json& m) { m["sites"][2]["n_out"] = 64; }, "sites[2].n_out: is 64, expected 72"},
-          {"wrong layer", [](json& m) { m["sites"][2]["layer"] = 1; }, "sites[2].layer: is 1, expected 0"},
-          {"wrong part", [](json& m) { m["sites"][1]["parts"][0]["rows"] = 80; },
-           "sites[1].parts[0]: is 80 rows"},
-          {"no parts", [](json& m) { m["sites"][1]["parts"] = json::array(); }, "sites[1].parts' length"},
+          {"another name", [](json& m) { m["sites"][2]["name"] = "layers.0.qkv"; },
+           "sites[2].name: is 'layers.0.qkv', expected 'layers.0.o'"},
+          {"another layer", [](json& m) { m["sites"][2]["name"] = "layers.1.o"; },
+           "sites[2].name: is 'layers.1.o', expected 'layers.0.o'"},
+          {"a name of lines", [](json& m) { m["sites"][2]["name"] = "o\n\x1b[2J"; }, "sites[2].name: is 'o"},
+          {"a name of numbers", [](json& m) { m["sites"][2]["name"] = 7; }, "sites[2].name: is 7"},
+          {"no name", [](json& m) { m["sites"][2].erase("name"); }, "sites[2].name: is missing"},
+          {"sites out of order", [](json& m) { std::swap(m["sites"][1], m["sites"][2]); },
+           "sites[1].name: is 'layers.0.o', expected 'layers.0.qkv'"},
+          {"another shape", [](json& m) { m["model"]["d_ff"] = 256; },
+           "resident[9].cols: is 288, expected 256"},
           {"rows_per_neuron zero", [](json& m) { m["sites"][1]["rows_per_neuron"] = 0; },
            "sites[1].rows_per_neuron: is 0"},
           {"rows_per_neuron odd", [](json& m) { m["sites"][1]["rows_per_neuron"] = 24; }, "multiple of 16"},
           {"rows_per_neuron huge", [](json& m) { m["sites"][1]["rows_per_neuron"] = 0xfffffff0u; },
            "multiple of 16"},
-          {"alias of itself", [](json& m) { m["sites"].back()["alias_of"] = m["sites"].size() - 1; },
-           "alias_of: is"},
-          {"alias loop", [](json& m) { m["sites"][0]["alias_of"] = m["sites"].size() - 1; },
-           "sites[0].alias_of"},
-          {"alias far outside", [](json& m) { m["sites"].back()["alias_of"] = 1u << 30; }, "alias_of"},
-          {"no alias though tied", [](json& m) { m["sites"].back()["alias_of"] = nullptr; }, "alias_of"},
-          {"alias laid out otherwise", [](json& m) { m["sites"].back()["first_extent"] = 0; },
+          {"no rows_per_neuron", [](json& m) { m["sites"][1].erase("rows_per_neuron"); },
+           "sites[1].rows_per_neuron: is missing"},
+          {"longer neurons", [](json& m) { m["sites"][1]["rows_per_neuron"] = 32; }, "layers.0.qkv neuron"},
+          {"a tied head at another place", [](json& m) { m["sites"].back()["first_extent"] = 0; },
+           "sites[9]: shares the weights of embed, which is laid out otherwise"},
+          {"a tied head in other runs", [](json& m) { m["sites"].back()["rows_per_neuron"] = 32; },
            "laid out otherwise"},
+          {"a tied head in another encoding", [](json& m) { store_as(m["sites"].back(), "bf16"); },
+           "laid out otherwise"},
+          {"a tied head in blocks", [](json& m) { store_as(m["sites"].back(), "q8_0"); },
+           "sites[9].encodings: q8_0 does not fit rows of 72"},
+          {"a tied head without rows", [](json& m) { m["sites"].back()["rows_per_neuron"] = 0; },
+           "sites[9].rows_per_neuron: is 0"},
+          {"a head that is not tied", [](json& m) { m["model"]["tied_embeddings"] = false; },
+           "head neuron 0: shares extent"},
+          {"no first extent", [](json& m) { m["sites"][1].erase("first_extent"); },
+           "sites[1].first_extent: is missing"},
           {"first extent outside", [](json& m) { m["sites"][1]["first_extent"] = UINT32_MAX; },
            "needs extent"},
           {"two sites share extents",
            [](json& m) { m["sites"][2]["first_extent"] = m["sites"][1]["first_extent"]; }, "shares extent"},
-          {"a missing site", [](json& m) { m["sites"].erase(2); }, "sites' length"},
+          {"a missing site", [](json& m) { m["sites"].erase(2); }, "sites: are 9, expected 10"},
+          {"a site too many", [](json& m) { m["sites"].push_back(m["sites"][9]); },
+           "sites: are 11, expected 10"},
+          {"no sites", [](json& m) { m["sites"] = json::array(); }, "sites: are 0, expected 10"},
+          {"sites not said", [](json& m) { m.erase("sites"); }, "sites: is missing"},
           {"a missing resident", [](json& m) { m["resident"].erase(0); }, "resident's length"},
           {"resident of another shape", [](json& m) { m["resident"][0]["cols"] = 1ull << 62; },
            "resident[0].cols"},
@@ -457,8 +529,6 @@ TEST(Manifest, HostileOnesAreRefused) {
           {"bundling of the past", [](json& m) { m["bundling"] = "closest-friend"; },
            "bundling: is 'closest-friend', this program reads 'row-column' and 'none'", Code::unsupported},
           {"rows without bundles", [](json& m) { m["bundling"] = "none"; }, "bundling: is 'none'"},
-          {"rows in pieces", [](json& m) { m["sites"][1]["pieces"] = 2; },
-           "sites[1].pieces: is 2, expected 1"},
           {"an extent of nobody",
            [](json& m) {
              const uint64_t end = m["data_bytes"];
@@ -536,7 +606,7 @@ TEST_F(BrokenStore, FlippedBitOfWeightsIsNamed) {
   const auto manifest = read_manifest(store_);
   ASSERT_TRUE(manifest.ok());
   const StoredSite& site = manifest->sites[3];
-  ASSERT_GE(site.neurons, 2u);
+  ASSERT_GE(site.neurons(), 2u);
   const Extent& extent = manifest->extents[site.first_extent + 1];
   for (const uint64_t at : {extent.offset, extent.offset + extent.bytes - 1}) {  // the last one is padding
     flip_bit(store_ + "/weights.bin", at, 6);

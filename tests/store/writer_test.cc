@@ -37,7 +37,8 @@ std::vector<float> through(Encoding e, const std::vector<float>& values) {
 // anew in columns alone.
 void expect_same_bundles(const TensorSource& source, const Manifest& manifest, const StoredSite& site,
                          std::span<const std::byte> data) {
-  const Bundle bundle = site.bundle();
+  const Bundles& cut = std::get<Bundles>(site.cut);
+  const Bundle bundle = cut.bundle(site.encodings);
   for (size_t part = 0; part < site.parts.size(); ++part) {
     const bool column = part + 1 == site.parts.size();
     const auto weights = source.read_f32(*source.find(site.parts[part].tensor));
@@ -47,15 +48,15 @@ void expect_same_bundles(const TensorSource& source, const Manifest& manifest, c
       if (site.pieces > 1 && piece != part) continue;
       const Extent& extent = manifest.extents[e];
       const uint64_t at_piece = extent.offset + (site.pieces > 1 ? 0 : part * bundle.piece_bytes());
-      std::vector<float> found(site.n_in);
+      std::vector<float> found(cut.width);
       const auto decode_one = column ? decode_column : decode;
-      decode_one(site.encoding, data.subspan(at_piece, bundle.row_bytes()), found);
-      std::vector<float> expected(site.n_in);
-      for (uint32_t k = 0; k < site.n_in; ++k) {
-        const uint64_t at = column ? uint64_t{k} * site.neurons + i : uint64_t{i} * site.n_in + k;
+      decode_one(bundle.encoding, data.subspan(at_piece, bundle.row_bytes()), found);
+      std::vector<float> expected(cut.width);
+      for (uint32_t k = 0; k < cut.width; ++k) {
+        const uint64_t at = column ? uint64_t{k} * cut.inner + i : uint64_t{i} * cut.width + k;
         expected[k] = (*weights)[at];
       }
-      if (column) expected = through(site.encoding, expected);
+      if (column) expected = through(bundle.encoding, expected);
       ASSERT_EQ(found, expected) << site.parts[part].tensor << " neuron " << i;
     }
   }
@@ -65,19 +66,20 @@ void expect_same_bundles(const TensorSource& source, const Manifest& manifest, c
 void expect_same_columns(const TensorSource& source, const Manifest& manifest, const StoredSite& site,
                          std::span<const std::byte> data) {
   const Column column = site.column();
-  std::vector<std::vector<float>> columns(site.neurons, std::vector<float>(column.values()));
+  std::vector<std::vector<float>> columns(site.neurons(), std::vector<float>(column.values()));
   uint32_t row = 0;
   for (const SitePart& part : site.parts) {
     const auto weights = source.read_f32(*source.find(part.tensor));
     ASSERT_TRUE(weights.ok());
     for (uint32_t r = 0; r < part.rows; ++r, ++row) {
-      for (uint32_t i = 0; i < site.neurons; ++i) columns[i][row] = (*weights)[uint64_t{r} * site.n_in + i];
+      for (uint32_t i = 0; i < site.neurons(); ++i)
+        columns[i][row] = (*weights)[uint64_t{r} * site.neurons() + i];
     }
   }
-  for (uint32_t i = 0; i < site.neurons; ++i) {
+  for (uint32_t i = 0; i < site.neurons(); ++i) {
     const Extent& extent = manifest.extents[site.extent_of(i, 0)];
     std::vector<std::byte> expected(extent.bytes);
-    encode_column(site.encoding, columns[i], std::span(expected).first(column.encoded()));
+    encode_column(column.encoding, columns[i], std::span(expected).first(column.encoded()));
     ASSERT_TRUE(std::ranges::equal(data.subspan(extent.offset, extent.bytes), expected))
         << site.name << " channel " << i;
   }
@@ -86,15 +88,15 @@ void expect_same_columns(const TensorSource& source, const Manifest& manifest, c
 // Neuron i of a mixture: the rows of gate, up and down of expert i, in row groups, each matrix at its place.
 void expect_same_experts(const TensorSource& source, const Manifest& manifest, const StoredSite& site,
                          std::span<const std::byte> data) {
-  const ExpertMatrices matrices = site.expert();
+  const ExpertMatrices matrices = std::get<Experts>(site.cut).matrices(site.encodings);
   const uint64_t offsets[] = {0, matrices.up_offset(), matrices.down_offset()};
-  for (uint32_t expert = 0; expert < site.neurons; ++expert) {
+  for (uint32_t expert = 0; expert < site.neurons(); ++expert) {
     const uint64_t extent = manifest.extents[site.extent_of(expert, 0)].offset;
     for (size_t p = 0; p < 3; ++p) {
       const TensorInfo& tensor = *source.find(tensor_of_expert(site.parts[p], expert));
       const auto expected = source.read_f32(tensor);
       ASSERT_TRUE(expected.ok());
-      const Encoding encoding = site.parts[p].encoding;
+      const Encoding encoding = site.encodings[p];
       const uint64_t size = group_bytes(encoding, static_cast<uint32_t>(tensor.cols));
       for (uint32_t r = 0; r < tensor.rows; ++r) {
         std::vector<float> found(tensor.cols);
@@ -115,31 +117,32 @@ void expect_same_weights(const TensorSource& source, const std::string& director
   const std::string data = file_text(store->data_path());
   const auto bytes = std::as_bytes(std::span(data));
   for (const StoredSite& site : store->manifest().sites) {
-    if (site.axis == Axis::neuron) {
+    if (is_cut_into<Bundles>(site.cut)) {
       expect_same_bundles(source, store->manifest(), site, bytes);
       continue;
     }
-    if (site.axis == Axis::channel) {
+    if (is_cut_into<Columns>(site.cut)) {
       expect_same_columns(source, store->manifest(), site, bytes);
       continue;
     }
-    if (site.axis == Axis::expert) {
+    if (is_cut_into<Experts>(site.cut)) {
       expect_same_experts(source, store->manifest(), site, bytes);
       continue;
     }
+    const Rows& cut = std::get<Rows>(site.cut);
     uint32_t row = 0;
     for (const SitePart& part : site.parts) {
       const auto expected = source.read_f32(*source.find(part.tensor));
       ASSERT_TRUE(expected.ok());
       for (uint32_t r = 0; r < part.rows; ++r, ++row) {
-        const uint32_t neuron = row / site.rows_per_neuron;
-        const uint32_t group = row % site.rows_per_neuron / kGroupRows;
-        const Encoding encoding = site.encoding_of(neuron);
-        const uint64_t size = group_bytes(encoding, site.n_in);
+        const uint32_t neuron = row / cut.rows;
+        const uint32_t group = row % cut.rows / kGroupRows;
+        const Encoding encoding = cut.encoding_of(neuron, site.encodings);
+        const uint64_t size = group_bytes(encoding, cut.n_in);
         const Extent& extent = store->manifest().extents[site.first_extent + neuron];
-        std::vector<float> found(site.n_in);
+        std::vector<float> found(cut.n_in);
         unpack_row(encoding, row % kGroupRows, bytes.subspan(extent.offset + group * size, size), found);
-        const auto begin = expected->begin() + static_cast<std::ptrdiff_t>(uint64_t{r} * site.n_in);
+        const auto begin = expected->begin() + static_cast<std::ptrdiff_t>(uint64_t{r} * cut.n_in);
         ASSERT_TRUE(std::equal(found.begin(), found.end(), begin)) << part.tensor << " row " << r;
       }
     }
@@ -173,9 +176,9 @@ TEST(Writer, KeepsEveryExpert) {
   expect_same_weights(mixed, out);
   const auto store = Store::open(out);
   ASSERT_TRUE(store.ok());
-  EXPECT_EQ(store->manifest().sites[3].parts[0].encoding, Encoding::q4_0);
-  EXPECT_EQ(store->manifest().sites[3].parts[1].encoding, Encoding::f32);
-  EXPECT_EQ(store->manifest().sites[6].parts[2].encoding, Encoding::f32);
+  EXPECT_EQ(store->manifest().sites[3].encodings[0], Encoding::q4_0);
+  EXPECT_EQ(store->manifest().sites[3].encodings[1], Encoding::f32);
+  EXPECT_EQ(store->manifest().sites[6].encodings[2], Encoding::f32);
 }
 
 // Rows of whole super-blocks.
@@ -288,20 +291,20 @@ TEST(Writer, SaysWhatWasLost) {
       const auto manifest = read_manifest(out);
       ASSERT_TRUE(manifest.ok()) << manifest.error().line();
       for (const StoredSite& site : manifest->sites) {
-        const bool lossy = is_quantized(site.encoding) && !site.column_parts().empty();
+        const bool lossy = is_quantized(site.encodings.front()) && !site.column_parts().empty();
         ASSERT_EQ(site.encoding_error.has_value(), lossy) << site.name;
         if (!lossy) continue;
         double lost = 0, whole = 0;
         // Columns of all parts, one under the other.
-        for (uint32_t column = 0; column < site.neurons; ++column) {
+        for (uint32_t column = 0; column < site.neurons(); ++column) {
           std::vector<float> values;
           for (const SitePart& part : site.column_parts()) {
             const auto weights = source.read_f32(*source.find(part.tensor));
-            for (size_t at = column; at < weights->size(); at += site.neurons)
+            for (size_t at = column; at < weights->size(); at += site.neurons())
               values.push_back((*weights)[at]);
           }
           values.resize(site.column().values());
-          const std::vector<float> stored = through(site.encoding, values);
+          const std::vector<float> stored = through(site.column().encoding, values);
           for (size_t i = 0; i < values.size(); ++i) {
             lost += std::pow(double{stored[i]} - values[i], 2);
             whole += std::pow(double{values[i]}, 2);
@@ -329,7 +332,7 @@ TEST(Writer, StoresWhatIsAskedForAndSaysWhatWasLost) {
       const auto manifest = read_manifest(out);
       ASSERT_TRUE(manifest.ok()) << manifest.error().line();
       for (const StoredSite& site : manifest->sites) {
-        ASSERT_EQ(site.encoding, e);
+        ASSERT_EQ(site.encodings, Encodings(site.parts.size(), e));
         const bool lossy = e != Encoding::f32 && e != Encoding::f16;
         ASSERT_EQ(site.encoding_error.has_value(), lossy) << site.name;
         if (!lossy) continue;
@@ -338,7 +341,7 @@ TEST(Writer, StoresWhatIsAskedForAndSaysWhatWasLost) {
       }
       // The rows of qkv, and what was lost of them.
       const StoredSite& qkv = manifest->sites[1];
-      if (qkv.axis != Axis::row) continue;
+      if (!is_cut_into<Rows>(qkv.cut)) continue;
       double lost = 0, whole = 0;
       for (const SitePart& part : qkv.parts) {
         const auto weights = source.read_f32(*source.find(part.tensor));

@@ -8,6 +8,7 @@
 
 #include "core/base/random.h"
 #include "core/kernel/active_set.h"
+#include "core/layout/cut.h"
 
 namespace tierd {
 namespace {
@@ -17,7 +18,7 @@ constexpr uint32_t kChannels = 50;
 std::vector<Site> layers(uint16_t n) {
   std::vector<Site> sites(n);
   for (uint16_t layer = 0; layer < n; ++layer) {
-    sites[layer].axis = Axis::channel;
+    sites[layer].slicing = kCutNumber<Columns>;
     sites[layer].layer = layer;
     sites[layer].n = sites[layer].n_in = kChannels;
   }

@@ -72,11 +72,12 @@ TEST(TraceHeader, WhatTheKernelTakesForGrantedIsChecked) {
       {"/units/0/reserved/1", 6, "reserved"},
       {"/units/0/reserved/0", 1, "reserved"},  // of an alias
       {"/units/0/reserved", json::array({1, 2}), "reserved"},
+      {"/sites/1/run", 0, "run"},
       {"/max_units", 4, "max_units"},
       {"/max_units", 60'000'000, "max_units"},
       {"/max_messages", 1, "max_messages"},
       {"/units/0/block_bytes", 2048, "block_bytes"},
-      {"/sites/1/axis", static_cast<int>(Axis::neuron), "block_bytes"},  // a run is larger than a block
+      {"/sites/1/run", 64, "block_bytes"},  // a run is larger than a block
       {"/units/0/staging_blocks", 1, "staging_blocks"},
       {"/flash_agent", 3, "flash_agent"},
       {"/flash_agent", 0, "flash_agent"},

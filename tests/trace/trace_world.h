@@ -28,7 +28,7 @@ inline TraceHeader small_header() {
     site.bytes = {4000, 4000, 4000, 4000, 1000};
     header.sites.push_back(site);
   }
-  header.sites[0].given = true;
+  header.sites[0].set = Site::Set::given;
   header.sites[0].domain = 2;
   header.slots = {{0, 2, 5}};
   header.arena_bytes = 7 * 4096;

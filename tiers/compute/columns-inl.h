@@ -1,4 +1,4 @@
-// Axis `channel` with int8: what the columns of a run are multiplied with, a strip at a time. Included once
+// Columns with int8: what the columns of a run are multiplied with, a strip at a time. Included once
 // per target by simd.cc.
 #if defined(TIERD_COMPUTE_COLUMNS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TIERD_COMPUTE_COLUMNS_INL_H

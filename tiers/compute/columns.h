@@ -1,4 +1,4 @@
-// Axis `channel` with int8: the columns of a run, strip by strip (core/layout/column.h). Private to
+// Columns with int8: the columns of a run, strip by strip (core/layout/column.h). Private to
 // tiers/compute; the order of reduction stands in kernels.h.
 #pragma once
 

@@ -1,7 +1,7 @@
-// The arithmetic on neurons of axis `row` in the store's layout (core/layout/row_group.h), on neurons of axis
-// `neuron`, and on activations.
+// The arithmetic on rows in the store's layout (core/layout/row_group.h), on bundles, on columns, and on
+// activations.
 //
-// Axis `row`. One order of reduction for every kernel, gemv or gemm, SIMD or scalar, so that a row's bits
+// Rows. One order of reduction for every kernel, gemv or gemm, SIMD or scalar, so that a row's bits
 // depend on no batch, chunk, thread or neighbour. Per output row and token, columns go by blocks of 32, in
 // order:
 //   floats, activations f32:        p = 0; for j in block: p = fma(w[j], x[j], p);        y = y + p
@@ -17,14 +17,14 @@
 // (a last block may be shorter for floats). Y starts at zero. All fused multiply-adds are fused. So a product
 // of K-quants and f32 activations has the bits of the same weights stored in f32.
 //
-// Axis `neuron`, whose rows lie in plain order and whose columns as core/layout/column.h says. A weight is
+// Bundles, whose rows lie in plain order and whose columns as core/layout/column.h says. A weight is
 // its value in f32, scale included.
 //   dots           sum[k][l] = fma(w[c], x[c], sum[k][l]) for c = 64 j + 16 k + l, j rising; then the four
 //   chains
 //                  (0 + 1) + (2 + 3), then their lanes, l and l + 8 first
 //   add_weighted   p = 0; for the columns in their order: p = fma(h[i], w[i][c], p);      y = y + p
 //
-// Axis `channel` with int8 (add_weighted_int8): by blocks b of 32 outputs, for all columns of the call,
+// Columns with int8 (add_weighted_int8): by blocks b of 32 outputs, for all columns of the call,
 //   a[i] = h[i] * d[i][b];  m = max |a[i]|;  s = m / 127;  k[i] = a[i] * (127 / m), rounded once, to nearest
 //   even; p = sum of k[i] * q[i][c] as an integer;                                              y[c] = fma(s,
 //   float(p), y[c])

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "core/base/time.h"
-#include "core/layout/neuron.h"
 #include "core/message/counts.h"
 
 namespace tierd {
@@ -195,11 +194,12 @@ uint64_t DramAgent::service_ns(const Message& message) const {
   const SiteWork& site = executor_.plan().sites[message.site];
   if (message.op == Op::copy) {
     const bool input = (message.flags & kInput) != 0;
-    return at_bandwidth(uint64_t{message.rows} * (input ? site.n_in : site.n_out) * sizeof(float));
+    return at_bandwidth(uint64_t{message.rows} * (input ? inputs(site.cut) : outputs(site.cut)) *
+                        sizeof(float));
   }
   uint64_t bytes = 0;
   for (const Unit& unit : PoolTable::units(pools_.resolve(message.list)))
-    bytes += neuron_bytes(site, unit.unit);
+    bytes += neuron_bytes(site.cut, site.encodings, unit.unit);
   return at_bandwidth(bytes);
 }
 

@@ -58,8 +58,8 @@ void Executor::before(uint32_t s, std::span<const RowInfo> rows) {
 
 void Executor::quantize_input(const SiteWork& site, uint32_t rows) {
   if (!uses_int8(site) || site.gather) return;
-  quantized_.resize(rows, site.n_in);
-  team_->run(rows, 1, uint64_t{rows} * site.n_in / kFloatsPerNs,
+  quantized_.resize(rows, inputs(site.cut));
+  team_->run(rows, 1, uint64_t{rows} * inputs(site.cut) / kFloatsPerNs,
              [&](uint64_t begin, uint64_t end, uint32_t worker) {
                for (uint64_t i = begin; i < end; ++i) {
                  const auto r = static_cast<uint32_t>(i);
@@ -83,28 +83,27 @@ void Executor::take_results(uint32_t s, std::span<const RowInfo> rows, std::span
                             const std::byte* other) {
   const SiteWork& site = plan_.sites[s];
   const auto* from = reinterpret_cast<const float*>(other + offsets_[site.out]);
+  const auto* cut = std::get_if<Rows>(&site.cut);
   for (uint32_t i = 0; i < rows.size(); ++i) {
     const float* results = from + uint64_t{i} * strides_[site.out];
-    if (is_summed(site.axis)) {
-      kernels_->add(row(site.out, i), results, site.n_out);
+    if (cut == nullptr) {
+      kernels_->add(row(site.out, i), results, outputs(site.cut));
       continue;
     }
     for (const Unit& unit : units) {
       if (site.gather) {
-        if (rows[i].token / site.rows_per_neuron == unit.unit)
-          std::copy_n(results, site.n_in, row(site.out, i));
+        if (rows[i].token / cut->rows == unit.unit) std::copy_n(results, cut->n_in, row(site.out, i));
         continue;
       }
-      const uint32_t first = unit.unit * site.rows_per_neuron;
-      std::copy_n(results + first, std::min(site.rows_per_neuron, site.n_out - first),
-                  row(site.out, i) + first);
+      const uint32_t first = cut->first_row(unit.unit);
+      std::copy_n(results + first, cut->rows_of(unit.unit), row(site.out, i) + first);
     }
   }
 }
 
 void Executor::clear(uint32_t s, uint32_t rows) {
   const SiteWork& site = plan_.sites[s];
-  for (uint32_t r = 0; r < rows; ++r) std::fill_n(row(site.out, r), site.n_out, 0.0F);
+  for (uint32_t r = 0; r < rows; ++r) std::fill_n(row(site.out, r), outputs(site.cut), 0.0F);
 }
 
 void Executor::after(uint32_t s, std::span<const RowInfo> rows) {
@@ -114,41 +113,38 @@ void Executor::after(uint32_t s, std::span<const RowInfo> rows) {
 uint64_t Executor::neurons(uint32_t s, std::span<const RowInfo> rows, std::span<const Unit> units,
                            const std::byte* memory, Asked asked) {
   const SiteWork& site = plan_.sites[s];
-  if (site.gather) {
-    gather(site, rows, units, memory);
-    return rows.size() * encoded_bytes(site.encoding, site.n_in);
-  }
+  if (site.gather) return gather(site, std::get<Rows>(site.cut), rows, units, memory);
   const auto n_rows = static_cast<uint32_t>(rows.size());
-  if (site.axis == Axis::neuron) return sum_neurons(site, n_rows, units, memory, asked);
-  if (site.axis == Axis::channel) return sum_channels(site, n_rows, units, memory, asked);
-  if (site.axis == Axis::expert) return sum_experts(site, n_rows, units, memory);
+  return std::visit([&](const auto& cut) { return compute(site, cut, n_rows, units, memory, asked); },
+                    site.cut);
+}
+
+uint64_t Executor::compute(const SiteWork& site, const Rows& cut, uint32_t rows, std::span<const Unit> units,
+                           const std::byte* memory, Asked asked) {
   std::vector<Piece> pieces;
   pieces.reserve(units.size());
   uint64_t groups = 0;
   uint64_t bytes = 0;
   for (const Unit& unit : units) {
-    const uint32_t first_row = unit.unit * site.rows_per_neuron;
-    const uint32_t n = std::min(site.rows_per_neuron, site.n_out - first_row);
-    const uint32_t in_piece = (n + kGroupRows - 1) / kGroupRows;
-    const Encoding encoding = site.encoding_of(unit.unit);
-    pieces.push_back({memory + unit.offset * kSpanUnit, encoding, in_piece, first_row, groups, 0, n_rows});
+    const uint32_t in_piece = cut.groups_of(unit.unit);
+    const Encoding encoding = cut.encoding_of(unit.unit, site.encodings);
+    pieces.push_back(
+        {memory + unit.offset * kSpanUnit, encoding, in_piece, cut.first_row(unit.unit), groups, 0, rows});
     groups += in_piece;
-    bytes += in_piece * group_bytes(encoding, site.n_in);
+    bytes += in_piece * group_bytes(encoding, cut.n_in);
   }
-  multiply({site.n_in, site.in, site.out, uses_int8(site)}, pieces, groups, bytes, n_rows);
-  if (asked.row_masks != nullptr) silence(site, n_rows, units, asked.row_masks);
+  multiply({cut.n_in, site.in, site.out, uses_int8(site)}, pieces, groups, bytes, rows);
+  if (asked.row_masks != nullptr) silence(site, cut, rows, units, asked.row_masks);
   return bytes;
 }
 
-// Axis row: what a row does not use is zero to it.
-void Executor::silence(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
+// What a row does not use is zero to it.
+void Executor::silence(const SiteWork& site, const Rows& cut, uint32_t rows, std::span<const Unit> units,
                        const uint64_t* row_masks) {
   for (const Unit& unit : units) {
-    const uint32_t first = unit.unit * site.rows_per_neuron;
-    const uint32_t n = std::min(site.rows_per_neuron, site.n_out - first);
     for (uint32_t i = 0; i < rows; ++i) {
       if (mask_has(row_masks + uint64_t{unit.unit} * mask_words(rows), i)) continue;
-      std::fill_n(row(site.out, i) + first, n, 0.0F);
+      std::fill_n(row(site.out, i) + cut.first_row(unit.unit), cut.rows_of(unit.unit), 0.0F);
     }
   }
 }
@@ -185,9 +181,9 @@ void Executor::multiply(const Product& product, std::span<const Piece> pieces, u
 }
 
 // Two phases: what each neuron is worth, shared by neurons; then their weighted columns.
-uint64_t Executor::sum_neurons(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
-                               const std::byte* memory, Asked asked) {
-  const Bundle bundle = site.bundle();
+uint64_t Executor::compute(const SiteWork& site, const Bundles& cut, uint32_t rows,
+                           std::span<const Unit> units, const std::byte* memory, Asked asked) {
+  const Bundle bundle = cut.bundle(site.encodings);
   const FeedForward& ffn = site.ffn;
   const uint64_t n = units.size();
   gates_.resize(n);
@@ -202,43 +198,45 @@ uint64_t Executor::sum_neurons(const SiteWork& site, uint32_t rows, std::span<co
   const size_t ldx = strides_[site.in];
   const auto sums = [&](const std::vector<const std::byte*>& weights, TensorId bias, BufferId out,
                         uint64_t begin, uint64_t end) {
-    kernels_->dots(site.encoding, std::span(weights).subspan(begin, end - begin), site.n_in, x, ldx, rows,
+    kernels_->dots(bundle.encoding, std::span(weights).subspan(begin, end - begin), bundle.cols, x, ldx, rows,
                    row(out, 0) + begin, strides_[out]);
     if (bias == kNoTensor) return;
     for (uint32_t i = 0; i < rows; ++i) {
       for (uint64_t k = begin; k < end; ++k) row(out, i)[k] += tensors_[bias][units[k].unit];
     }
   };
+  const Column column = {bundle.encoding, bundle.cols};
   const uint64_t dot_bytes = bundle.down_offset();
-  team_->run(n, std::max<uint64_t>(1, kGrainBytes / dot_bytes), cost_of(n * dot_bytes, rows),
-             [&](uint64_t begin, uint64_t end, uint32_t) {
-               sums(ffn.gated ? gates_ : ups_, ffn.gated ? ffn.gate_bias : ffn.up_bias, ffn.hidden, begin,
-                    end);
-               if (ffn.gated) sums(ups_, ffn.up_bias, ffn.up, begin, end);
-               for (uint32_t i = 0; i < rows; ++i) {
-                 float* hidden = row(ffn.hidden, i) + begin;
-                 const float* factor = ffn.gated ? row(ffn.up, i) + begin : nullptr;
-                 kernels_->activate(ffn.activation, ffn.threshold, hidden, factor,
-                                    static_cast<uint32_t>(end - begin), hidden);
-               }
-               if (asked.measure)
-                 measure(site, units, downs_, row(ffn.hidden, 0), strides_[ffn.hidden], rows, begin, end);
-               if (asked.row_masks == nullptr) return;
-               for (uint32_t i = 0; i < rows; ++i) {
-                 for (uint64_t k = begin; k < end; ++k) {
-                   if (!mask_has(asked.row_masks + uint64_t{units[k].unit} * mask_words(rows), i))
-                     row(ffn.hidden, i)[k] = 0;
-                 }
-               }
-             });
+  team_->run(
+      n, std::max<uint64_t>(1, kGrainBytes / dot_bytes), cost_of(n * dot_bytes, rows),
+      [&](uint64_t begin, uint64_t end, uint32_t) {
+        sums(cut.gated ? gates_ : ups_, cut.gated ? ffn.gate_bias : ffn.up_bias, ffn.hidden, begin, end);
+        if (cut.gated) sums(ups_, ffn.up_bias, ffn.up, begin, end);
+        for (uint32_t i = 0; i < rows; ++i) {
+          float* hidden = row(ffn.hidden, i) + begin;
+          const float* factor = cut.gated ? row(ffn.up, i) + begin : nullptr;
+          kernels_->activate(ffn.activation, ffn.threshold, hidden, factor,
+                             static_cast<uint32_t>(end - begin), hidden);
+        }
+        if (asked.measure)
+          measure(site, column, units, downs_, row(ffn.hidden, 0), strides_[ffn.hidden], rows, begin, end);
+        if (asked.row_masks == nullptr) return;
+        for (uint32_t i = 0; i < rows; ++i) {
+          for (uint64_t k = begin; k < end; ++k) {
+            if (!mask_has(asked.row_masks + uint64_t{units[k].unit} * mask_words(rows), i))
+              row(ffn.hidden, i)[k] = 0;
+          }
+        }
+      });
 
   const Factors hidden = {row(ffn.hidden, 0), strides_[ffn.hidden], false};
-  add_columns(site, units, downs_, hidden, rows);
+  add_columns(site, column, units, downs_, hidden, rows);
   return n * bundle.bytes();
 }
 
-uint64_t Executor::sum_channels(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
-                                const std::byte* memory, Asked asked) {
+uint64_t Executor::compute(const SiteWork& site, const Columns& cut, uint32_t rows,
+                           std::span<const Unit> units, const std::byte* memory, Asked asked) {
+  const Column column = cut.column(site.encodings);
   const uint64_t n = units.size();
   downs_.resize(n);
   factors_.resize(rows * n);
@@ -247,10 +245,10 @@ uint64_t Executor::sum_channels(const SiteWork& site, uint32_t rows, std::span<c
     const float* x = row(site.in, i);
     for (uint64_t k = 0; k < n; ++k) factors_[i * n + k] = x[units[k].unit];
   }
-  const uint64_t bytes = site.column().encoded();
+  const uint64_t bytes = column.encoded();
   if (asked.measure) {
     team_->run(n, 1, cost_of(n * bytes, 1), [&](uint64_t begin, uint64_t end, uint32_t) {
-      measure(site, units, downs_, factors_.data(), n, rows, begin, end);
+      measure(site, column, units, downs_, factors_.data(), n, rows, begin, end);
     });
   }
   for (uint32_t i = 0; i < rows && asked.row_masks != nullptr; ++i) {
@@ -258,34 +256,33 @@ uint64_t Executor::sum_channels(const SiteWork& site, uint32_t rows, std::span<c
       if (!mask_has(asked.row_masks + uint64_t{units[k].unit} * mask_words(rows), i)) factors_[i * n + k] = 0;
     }
   }
-  const bool int8 = plan_.int8_activations && is_quantized(site.encoding);
-  add_columns(site, units, downs_, {factors_.data(), n, int8}, rows);
+  const bool int8 = plan_.int8_activations && is_quantized(column.encoding);
+  add_columns(site, column, units, downs_, {factors_.data(), n, int8}, rows);
   return n * bytes;
 }
 
 // Shared by output columns, so that the order of the sums depends on no worker.
-void Executor::add_columns(const SiteWork& site, std::span<const Unit> units,
+void Executor::add_columns(const SiteWork& site, const Column& column, std::span<const Unit> units,
                            std::span<const std::byte* const> columns, const Factors& factors, uint32_t rows) {
   const uint64_t n = units.size();
-  const Column column = site.column();
-  const uint64_t blocks = (uint64_t{site.n_out} + kQuantBlock - 1) / kQuantBlock;
+  const uint64_t blocks = (uint64_t{column.rows} + kQuantBlock - 1) / kQuantBlock;
   // Each worker one share: short pieces of columns that lie apart are what memory is slowest at.
   const uint64_t share = (blocks + team_->workers() - 1) / team_->workers();
   const uint64_t in_cache = kSumBytes / sizeof(float) / kQuantBlock / std::max(1U, rows);
-  const uint64_t block_of_columns = std::max<uint64_t>(1, n * encoded_bytes(site.encoding, kQuantBlock));
+  const uint64_t block_of_columns = std::max<uint64_t>(1, n * encoded_bytes(column.encoding, kQuantBlock));
   const uint64_t least = std::max({uint64_t{1}, kGrainBytes / block_of_columns, std::min(share, in_cache)});
   // What is shared has scales by itself where it ends as a strip does.
   const uint64_t grain = least < kStripBlocks ? least : align_up(least, kStripBlocks);
   team_->run(blocks, grain, cost_of(n * column.encoded(), rows),
              [&](uint64_t begin, uint64_t end, uint32_t worker) {
                const auto first = static_cast<uint32_t>(begin * kQuantBlock);
-               const auto last = static_cast<uint32_t>(std::min<uint64_t>(end * kQuantBlock, site.n_out));
+               const auto last = static_cast<uint32_t>(std::min<uint64_t>(end * kQuantBlock, column.rows));
                const auto run_from = [&](uint64_t from) {
                  uint64_t k = from;
                  while (k < n && units[k].unit / kPartialNeurons == units[from].unit / kPartialNeurons) ++k;
                  return columns.subspan(from, k - from);
                };
-               ColumnRun run = {site.encoding, column.values(), run_from(0)};
+               ColumnRun run = {column.encoding, column.values(), run_from(0)};
                for (uint64_t from = 0; from < n; from += run.columns.size(), run.columns = run.next) {
                  run.next = run_from(from + run.columns.size());
                  const float* h = factors.values + from;
@@ -300,31 +297,33 @@ void Executor::add_columns(const SiteWork& site, std::span<const Unit> units,
              });
 }
 
-void Executor::measure(const SiteWork& site, std::span<const Unit> units,
+void Executor::measure(const SiteWork& site, const Column& column, std::span<const Unit> units,
                        std::span<const std::byte* const> columns, const float* factors, size_t stride,
                        uint32_t rows, uint64_t begin, uint64_t end) {
-  std::vector<float> column(site.column().values());
+  std::vector<float> values(column.values());
   for (uint64_t k = begin; k < end; ++k) {
-    decode_column(site.encoding, {columns[k], site.column().encoded()}, column);
+    decode_column(column.encoding, {columns[k], column.encoded()}, values);
     double squares = 0;
-    for (const float value : column) squares += double{value} * value;
+    for (const float value : values) squares += double{value} * value;
     const auto length = static_cast<float>(std::sqrt(squares));
     for (uint32_t i = 0; i < rows; ++i)
       row(site.contribution, i)[units[k].unit] = std::abs(factors[i * stride + k]) * length;
   }
 }
 
-void Executor::gather(const SiteWork& site, std::span<const RowInfo> rows, std::span<const Unit> units,
-                      const std::byte* memory) {
-  const uint64_t group = group_bytes(site.encoding, site.n_in);
+uint64_t Executor::gather(const SiteWork& site, const Rows& cut, std::span<const RowInfo> rows,
+                          std::span<const Unit> units, const std::byte* memory) {
+  const Encoding encoding = site.encodings.front();
+  const uint64_t group = group_bytes(encoding, cut.n_in);
   for (uint32_t i = 0; i < rows.size(); ++i) {
     for (const Unit& unit : units) {
-      if (rows[i].token / site.rows_per_neuron != unit.unit) continue;
-      const uint32_t in_neuron = rows[i].token % site.rows_per_neuron;
+      if (rows[i].token / cut.rows != unit.unit) continue;
+      const uint32_t in_neuron = rows[i].token % cut.rows;
       const std::byte* at = memory + unit.offset * kSpanUnit + in_neuron / kGroupRows * group;
-      unpack_row(site.encoding, in_neuron % kGroupRows, {at, group}, {row(site.out, i), site.n_in});
+      unpack_row(encoding, in_neuron % kGroupRows, {at, group}, {row(site.out, i), cut.n_in});
     }
   }
+  return rows.size() * encoded_bytes(encoding, cut.n_in);
 }
 
 // Row group by row group, as the neurons of a site.

@@ -88,10 +88,16 @@ class Executor {
   void attend(const Step& step, std::span<const RowInfo> rows);
   void rotate(const Step& step, uint32_t i);
   void prepare_rotation(std::span<const RowInfo> rows);
-  void gather(const SiteWork& site, std::span<const RowInfo> rows, std::span<const Unit> units,
-              const std::byte* memory);
-  uint64_t sum_channels(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
-                        const std::byte* memory, Asked asked);
+  uint64_t gather(const SiteWork& site, const Rows& cut, std::span<const RowInfo> rows,
+                  std::span<const Unit> units, const std::byte* memory);
+  uint64_t compute(const SiteWork& site, const Rows& cut, uint32_t rows, std::span<const Unit> units,
+                   const std::byte* memory, Asked asked);
+  uint64_t compute(const SiteWork& site, const Bundles& cut, uint32_t rows, std::span<const Unit> units,
+                   const std::byte* memory, Asked asked);
+  uint64_t compute(const SiteWork& site, const Columns& cut, uint32_t rows, std::span<const Unit> units,
+                   const std::byte* memory, Asked asked);
+  uint64_t compute(const SiteWork& site, const Experts& cut, uint32_t rows, std::span<const Unit> units,
+                   const std::byte* memory, Asked asked);
   // values[i * stride + k] is what column k is multiplied with for row i.
   struct Factors {
     const float* values;
@@ -99,18 +105,16 @@ class Executor {
     bool as_int8;  // with the scales of the blocks
   };
   // Adds columns, each times its factor, to the site's output.
-  void add_columns(const SiteWork& site, std::span<const Unit> units,
+  void add_columns(const SiteWork& site, const Column& column, std::span<const Unit> units,
                    std::span<const std::byte* const> columns, const Factors& factors, uint32_t rows);
-  uint64_t sum_neurons(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
-                       const std::byte* memory, Asked asked);
   // What the neurons from `begin` to `end` of a call give: columns[k] times factors[i * stride + k] to row i.
-  void measure(const SiteWork& site, std::span<const Unit> units, std::span<const std::byte* const> columns,
-               const float* factors, size_t stride, uint32_t rows, uint64_t begin, uint64_t end);
-  void silence(const SiteWork& site, uint32_t rows, std::span<const Unit> units, const uint64_t* row_masks);
-  uint64_t sum_experts(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
-                       const std::byte* memory);
-  void compute_experts(const SiteWork& site);
-  void add_experts(const SiteWork& site);
+  void measure(const SiteWork& site, const Column& column, std::span<const Unit> units,
+               std::span<const std::byte* const> columns, const float* factors, size_t stride, uint32_t rows,
+               uint64_t begin, uint64_t end);
+  void silence(const SiteWork& site, const Rows& cut, uint32_t rows, std::span<const Unit> units,
+               const uint64_t* row_masks);
+  void compute_experts(const SiteWork& site, const Experts& cut);
+  void add_experts(const SiteWork& site, const Experts& cut);
   void route(const Step& step, uint32_t rows);
   // `groups`, `bytes`: of all pieces; `rows`: inputs that a read of the weights serves.
   void multiply(const Product& product, std::span<const Piece> pieces, uint64_t groups, uint64_t bytes,
@@ -119,7 +123,7 @@ class Executor {
     return reinterpret_cast<float*>(activations_.data() + offsets_[buffer]) + uint64_t{i} * strides_[buffer];
   }
   bool uses_int8(const SiteWork& site) const {
-    return plan_.int8_activations && site.axis == Axis::row && site.has_blocks();
+    return plan_.int8_activations && is_cut_into<Rows>(site.cut) && site.encodings.has_blocks();
   }
 
   struct alignas(64) Worker {

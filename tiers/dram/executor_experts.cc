@@ -31,14 +31,14 @@ void Executor::route(const Step& step, uint32_t rows) {
 // As many experts at a time as scratch has lines for their rows: in decoding all of a message, so that the
 // workers meet three times and not three times for each. The results of each row are added in the order of
 // the experts' numbers, whatever was computed together.
-uint64_t Executor::sum_experts(const SiteWork& site, uint32_t rows, std::span<const Unit> units,
-                               const std::byte* memory) {
+uint64_t Executor::compute(const SiteWork& site, const Experts& cut, uint32_t rows,
+                           std::span<const Unit> units, const std::byte* memory, Asked /*asked*/) {
   experts_.clear();
   lines_.clear();
   const auto finish = [&] {
     if (experts_.empty()) return;
-    compute_experts(site);
-    add_experts(site);
+    compute_experts(site, cut);
+    add_experts(site, cut);
     experts_.clear();
     lines_.clear();
   };
@@ -55,17 +55,17 @@ uint64_t Executor::sum_experts(const SiteWork& site, uint32_t rows, std::span<co
     }
   }
   finish();
-  return units.size() * site.expert().tensor_bytes();
+  return units.size() * cut.matrices(site.encodings).tensor_bytes();
 }
 
-void Executor::compute_experts(const SiteWork& site) {
-  const Experts& buffers = site.experts;
+void Executor::compute_experts(const SiteWork& site, const Experts& cut) {
+  const ExpertBuffers& buffers = site.experts;
   const FeedForward& ffn = site.ffn;
-  const ExpertMatrices matrices = site.expert();
+  const ExpertMatrices matrices = cut.matrices(site.encodings);
   const uint32_t inner_rows = matrices.inner_groups() * kGroupRows;
   const auto n_lines = static_cast<uint32_t>(lines_.size());
   for (uint32_t line = 0; line < n_lines; ++line)
-    std::copy_n(row(site.in, lines_[line]), site.n_in, row(buffers.inputs, line));
+    std::copy_n(row(site.in, lines_[line]), cut.width, row(buffers.inputs, line));
 
   std::vector<Piece> pieces;
   uint64_t groups = 0;
@@ -78,16 +78,16 @@ void Executor::compute_experts(const SiteWork& site) {
     bytes += n_groups * group_bytes(encoding, cols);
   };
   for (const ExpertPart& part : experts_) {
-    add(part, 0, matrices.gate, site.n_in, matrices.inner_groups(), 0);
-    add(part, matrices.up_offset(), matrices.up, site.n_in, matrices.inner_groups(), inner_rows);
+    add(part, 0, matrices.gate, cut.width, matrices.inner_groups(), 0);
+    add(part, matrices.up_offset(), matrices.up, cut.width, matrices.inner_groups(), inner_rows);
   }
   const auto rows_a_read = static_cast<uint32_t>(n_lines / experts_.size());
-  multiply({site.n_in, buffers.inputs, ffn.up, false}, pieces, groups, bytes, rows_a_read);
-  team_->run(n_lines, 1, uint64_t{n_lines} * buffers.inner / kFloatsPerNs,
+  multiply({cut.width, buffers.inputs, ffn.up, false}, pieces, groups, bytes, rows_a_read);
+  team_->run(n_lines, 1, uint64_t{n_lines} * cut.inner / kFloatsPerNs,
              [&](uint64_t begin, uint64_t end, uint32_t) {
                for (uint64_t i = begin; i < end; ++i) {
                  const float* gate = row(ffn.up, static_cast<uint32_t>(i));
-                 kernels_->activate(ffn.activation, ffn.threshold, gate, gate + inner_rows, buffers.inner,
+                 kernels_->activate(ffn.activation, ffn.threshold, gate, gate + inner_rows, cut.inner,
                                     row(ffn.hidden, static_cast<uint32_t>(i)));
                }
              });
@@ -95,22 +95,22 @@ void Executor::compute_experts(const SiteWork& site) {
   pieces.clear();
   groups = bytes = 0;
   for (const ExpertPart& part : experts_)
-    add(part, matrices.down_offset(), matrices.down, buffers.inner, matrices.outer_groups(), 0);
-  multiply({buffers.inner, ffn.hidden, buffers.results, false}, pieces, groups, bytes, rows_a_read);
+    add(part, matrices.down_offset(), matrices.down, cut.inner, matrices.outer_groups(), 0);
+  multiply({cut.inner, ffn.hidden, buffers.results, false}, pieces, groups, bytes, rows_a_read);
 }
 
-void Executor::add_experts(const SiteWork& site) {
-  const uint64_t blocks = (uint64_t{site.n_out} + kQuantBlock - 1) / kQuantBlock;
-  const uint64_t cost = uint64_t{site.n_out} * lines_.size() / kFloatsPerNs;
+void Executor::add_experts(const SiteWork& site, const Experts& cut) {
+  const uint64_t blocks = (uint64_t{cut.width} + kQuantBlock - 1) / kQuantBlock;
+  const uint64_t cost = uint64_t{cut.width} * lines_.size() / kFloatsPerNs;
   team_->run(blocks, std::max<uint64_t>(1, blocks / team_->workers()), cost,
              [&](uint64_t begin, uint64_t end, uint32_t) {
                const auto first = static_cast<uint32_t>(begin * kQuantBlock);
-               const auto last = static_cast<uint32_t>(std::min<uint64_t>(end * kQuantBlock, site.n_out));
+               const auto last = static_cast<uint32_t>(std::min<uint64_t>(end * kQuantBlock, cut.width));
                for (const ExpertPart& part : experts_) {
                  for (uint32_t k = part.first_line; k < part.first_line + part.lines; ++k) {
                    const auto* given = reinterpret_cast<const std::byte*>(row(site.experts.results, k));
                    const uint32_t i = lines_[k];
-                   kernels_->add_weighted({Encoding::f32, site.n_out, {&given, 1}}, first, last,
+                   kernels_->add_weighted({Encoding::f32, cut.width, {&given, 1}}, first, last,
                                           row(site.experts.choice, i) + part.number, 1, 1, row(site.out, i),
                                           strides_[site.out]);
                  }

@@ -112,7 +112,7 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   request.model.logit_rows = std::max(config.sequences, std::min(options.logit_rows, request.model.max_rows));
   request.model.kv = config.kv == "f32" ? KvEncoding::f32 : KvEncoding::f16;
   const bool blocks = std::any_of(manifest.sites.begin(), manifest.sites.end(),
-                                  [](const StoredSite& site) { return site.has_blocks(); });
+                                  [](const StoredSite& site) { return site.encodings.has_blocks(); });
   request.model.measure = config.measure_every != 0;
   request.model.int8_activations = blocks && config.activations == "int8";
   TIERD_ASSIGN(ChosenStrategies chosen, choose_strategies(config));
@@ -272,7 +272,7 @@ Status Runtime::make_flash(const RuntimeOptions& options) {
   for (const StoredSite& site : plan_.store.manifest().sites) {
     if (site.pieces == 1) continue;
     extent_pieces_.push_back(
-        {site.first_extent, site.neurons, site.pieces, static_cast<uint32_t>(site.bundle().piece_bytes())});
+        {site.first_extent, site.neurons(), site.pieces, static_cast<uint32_t>(site.extent_bytes(0))});
   }
   context.read = {.path = plan_.store.data_path(),
                   .extents = plan_.store.manifest().extents,
@@ -560,7 +560,7 @@ Result<Runtime::Traffic> Runtime::planned_traffic() const {
   Traffic traffic;
   for (SiteId s = 0; s < plan_.model.sites.size(); ++s) {
     const Site& site = plan_.model.sites[s];
-    if (site.given) continue;
+    if (site.given()) continue;
     // Of experts, a token uses so many, and which nobody knows.
     const ModelConfig& model = plan_.store.manifest().config;
     const bool of_expert = site.chosen() || site.parent != kNoSiteId;

@@ -20,14 +20,15 @@ json summary_json(const Summary& summary) {
 
 json shape_json(const Manifest& manifest) {
   const ModelConfig& model = manifest.config;
-  return {{"architecture", model.architecture},
-          {"layers", model.n_layers},
-          {"d_model", model.d_model},
-          {"d_ff", model.d_ff},
-          {"heads", model.n_heads},
-          {"kv_heads", model.n_kv_heads},
-          {"vocab", model.vocab_size},
-          {"encoding", manifest.sites.empty() ? "" : std::string(name(manifest.sites.back().encoding))}};
+  return {
+      {"architecture", model.architecture},
+      {"layers", model.n_layers},
+      {"d_model", model.d_model},
+      {"d_ff", model.d_ff},
+      {"heads", model.n_heads},
+      {"kv_heads", model.n_kv_heads},
+      {"vocab", model.vocab_size},
+      {"encoding", manifest.sites.empty() ? "" : std::string(name(manifest.sites.back().encodings.front()))}};
 }
 
 json budget_json(const Runtime& runtime) {

@@ -326,9 +326,8 @@ class ComputeWorld final : public PlacedWorld {
     task.plan.context = 1;
     SiteWork site;
     site.name = "site";
-    site.n_in = kIn;
-    site.n_out = kOut;
-    site.rows_per_neuron = kGroupRows;
+    site.cut = Rows{.n_in = kIn, .stacked = {kOut}, .rows = kGroupRows};
+    site.encodings = {Encoding::f32};
     site.in = 0;
     site.out = 1;
     task.plan.sites = {site};

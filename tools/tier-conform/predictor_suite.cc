@@ -53,7 +53,7 @@ class PredictorTrace {
     std::vector<uint64_t> rows_of = sequences_;
     if (rows_of.empty()) rows_of.push_back(0);
     for (SiteId site = 0; site < sites_.size() && well_; ++site) {
-      if (sites_[site].given) continue;
+      if (sites_[site].given()) continue;
       tierd_rows_view rows{};
       rows.size = sizeof rows;
       rows.rows = static_cast<uint32_t>(rows_of.size());

@@ -5,10 +5,18 @@
 #include <array>
 #include <numeric>
 
-#include "core/layout/row_group.h"
+#include "core/layout/cut.h"
 
 namespace tierd {
 namespace {
+
+// What plugins and kernel are told of such a cut.
+template <class C>
+void cut_into(Site& site) {
+  site.slicing = kCutNumber<C>;
+  site.added = C::kAdded;
+  site.run = C::kRun;
+}
 
 Site site_of(SiteId number, uint32_t n, uint32_t slot_bytes) {
   Site site;
@@ -40,7 +48,7 @@ std::vector<Site> draw_sites(uint32_t world, Random& random) {
       add(10, 4096);
       add(6, 4096);
       sites[0].domain = 2;
-      sites[0].given = true;
+      sites[0].set = Site::Set::given;
       return sites;
     case 3:  // one large site among small ones
       add(1, 1u << 20);
@@ -54,7 +62,7 @@ std::vector<Site> draw_sites(uint32_t world, Random& random) {
           add(op == 3 ? 48 : 24, 128);
           Site& site = sites.back();
           site.name = fmt::format("layers.{}.{}", layer, kOperators[op]);
-          site.axis = Axis::channel;
+          cut_into<Columns>(site);
           site.n_in = site.n;
           site.layer = layer;
           site.op_group = op;
@@ -68,8 +76,9 @@ std::vector<Site> draw_sites(uint32_t world, Random& random) {
   }
   for (uint32_t i = 0; i < 1 + random.below(8); ++i) {
     add(1 + random.below(random.below(3) == 0 ? 400 : 20), 64 * (1 + random.below(64)));
-    sites.back().given = i == 0 && random.below(2) == 0;
-    if (!sites.back().given && random.below(2) == 0) sites.back().axis = Axis::neuron;
+    Site& site = sites.back();
+    if (i == 0 && random.below(2) == 0) site.set = Site::Set::given;
+    if (!site.given() && random.below(2) == 0) cut_into<Bundles>(site);
   }
   return sites;
 }

@@ -9,7 +9,6 @@
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/base/units.h"
-#include "core/layout/neuron.h"
 #include "core/store/source.h"
 #include "core/store/store.h"
 #include "core/store/writer.h"
@@ -45,9 +44,9 @@ struct Arguments {
 
 // "q4_k+q6_k" of a site whose parts differ.
 std::string encodings_of(const StoredSite& site) {
-  std::string text(name(site.encoding));
-  for (const SitePart& part : site.parts) {
-    if (text.find(name(part.encoding)) == std::string::npos) text += fmt::format("+{}", name(part.encoding));
+  std::string text(name(site.encodings.front()));
+  for (const Encoding encoding : site.encodings) {
+    if (text.find(name(encoding)) == std::string::npos) text += fmt::format("+{}", name(encoding));
   }
   return text;
 }
@@ -77,9 +76,9 @@ std::string summary(const Store& store) {
     if (site.alias_of != kNoSite) continue;
     GroupTotals& totals = groups[{site.group, encodings_of(site)}];
     totals.sites += 1;
-    totals.neurons += site.neurons;
-    for (uint32_t i = 0; i < site.neurons; ++i)
-      totals.neuron_bytes = std::max(totals.neuron_bytes, neuron_bytes(site, i));
+    totals.neurons += site.neurons();
+    for (uint32_t i = 0; i < site.neurons(); ++i)
+      totals.neuron_bytes = std::max(totals.neuron_bytes, site.neuron_bytes(i));
     totals.bytes += site.tensor_bytes();
     totals.worst_error = std::max(totals.worst_error, site.encoding_error);
     for (uint64_t extent = site.first_extent; extent < site.end_extent(); ++extent) {

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/layout/cut.h"
+
 namespace tierd {
 namespace {
 
@@ -26,7 +28,7 @@ Foresight::Foresight(const std::vector<Site>& sites, uint32_t distances)
 
 void Foresight::measured(SiteId number, const MeasuredPass& pass) {
   const Site& site = sites_[number];
-  if (site.axis != Axis::channel) return;
+  if (site.slicing != kCutNumber<Columns>) return;
   const uint32_t rows = std::min(pass.rows, kRowsAtOnce);
   const uint32_t n = site.n;
   Seen now{number, std::vector<float>(uint64_t{rows} * n), std::vector<uint32_t>(uint64_t{rows} * n)};

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "core/layout/cut.h"
+
 namespace tierd {
 namespace {
 
@@ -18,7 +20,7 @@ constexpr uint32_t kHalf = 4;  // the level of sparsity 0.5
 constexpr uint32_t kShown[] = {1, 2, 4, 8};
 
 bool is_cut(const Site& site) {
-  return site.axis == Axis::channel;
+  return site.slicing == kCutNumber<Columns>;
 }
 
 // Between how many layers operators are compared.

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/base/align.h"
+#include "core/engine/model_plan.h"
 #include "core/trace/what_if.h"
 #include "tools/tier-trace/alternatives.h"
 
@@ -26,9 +27,9 @@ TraceHeader header_of(const Routing& routing) {
     Site site;
     site.name = fmt::format("layers.{}.experts", layer);
     site.layer = static_cast<uint16_t>(layer);
-    site.axis = Axis::expert;
+    cut_site(site, Experts{.experts = routing.experts});
+    site.set = Site::Set::chosen;
     site.domain = layer;
-    site.n = routing.experts;
     site.slot_bytes = static_cast<uint32_t>(
         std::max<uint64_t>(kDirectIoAlignment, align_up(routing.expert_bytes[layer], kDirectIoAlignment)));
     site.first_extent = layer * routing.experts;

@@ -108,7 +108,7 @@ Result<json> summary_json(TraceReader& trace) {
                      {"wait_ms_p99", ms(quantile(engine.wait_ns, 0.99))}});
   }
   uint64_t neurons = 0, slots = 0;
-  for (const Site& site : header.sites) neurons += site.given ? 0 : site.n;
+  for (const Site& site : header.sites) neurons += site.given() ? 0 : site.n;
   for (const auto& of_unit : header.slots) {
     for (const uint32_t n : of_unit) slots += n;
   }

@@ -117,8 +117,8 @@ std::optional<double> similarity_of(const Config& config, const Foretold& foreto
 std::vector<ChannelOperator> operators_of(const RunPlan& plan, const Foretold& foretold) {
   std::vector<ChannelOperator> operators;
   for (const StoredSite& site : plan.store.manifest().sites) {
-    if (site.axis != Axis::channel || site.layer != 0) continue;
-    operators.push_back({std::string(name(site.group)), site.neurons, site.extent_bytes(0), site.aligned(),
+    if (!is_cut_into<Columns>(site.cut) || site.layer != 0) continue;
+    operators.push_back({std::string(name(site.group)), site.neurons(), site.extent_bytes(0), site.aligned(),
                          similarity_of(plan.config, foretold, site.group)});
   }
   return operators;
@@ -179,7 +179,7 @@ Result<json> find_plan(const RunPlan& of) {
                   .flash = std::move(flash),
                   .joins_reads = true};
   for (const StoredSite& site : manifest.sites) {
-    if (site.axis == Axis::row && site.alias_of == kNoSite) model.fixed_bytes += site.tensor_bytes();
+    if (is_cut_into<Rows>(site.cut) && site.alias_of == kNoSite) model.fixed_bytes += site.tensor_bytes();
     if (site.group == OpGroup::head) model.head_bytes = site.tensor_bytes();
   }
   model.fixed_bytes += budget - of.memory.arena - of.memory.staging;

@@ -168,7 +168,7 @@ json experts_json(const Runtime& runtime) {
   for (SiteId s = 0; s < sites.size(); ++s) {
     const SiteId parent = sites[s].parent;
     const bool in_channels = parent != kNoSiteId && s == parent + 1;
-    if (sites[s].axis != Axis::expert && !in_channels) continue;
+    if (!sites[s].chosen() && !in_channels) continue;
     const SiteUse use = in_channels ? use_of_experts(runtime, parent) : runtime.scheduler().use()[s];
     json site = {{"site", fmt::format("layers.{}.experts", sites[s].layer)},
                  {"experts", experts},
