@@ -44,6 +44,13 @@ TEST_F(Bench, ASweepOfATextIsATableAndAScript) {
   EXPECT_THAT(file_text(path("a.gp")), AllOf(HasSubstr("set label 'all'"), HasSubstr("unset multiplot\n")));
 }
 
+TEST_F(Bench, WarningsLeaveTheReportReadable) {
+  const Ended run = bench({"-p", "0", "-o", "json", "--set", "predictor.name=router"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("there are no routers"));
+  EXPECT_TRUE(json::accept(run.out)) << run.out;
+}
+
 TEST_F(Bench, ASweepIsDrawn) {
   if (std::system("command -v gnuplot >/dev/null") != 0) GTEST_SKIP() << "gnuplot is not installed";
   const Ended run =

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/base/standard_streams.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/tier-bench/arguments.h"
 #include "tools/tier-bench/course.h"
@@ -54,6 +55,7 @@ int run(const Arguments& arguments) {
 }  // namespace tierd
 
 int main(int argc, char** argv) {
+  tierd::prepare_standard_streams();
   const tierd::Parsed parsed = tierd::parse_arguments(argc, argv);
   if (parsed.exit_code) return *parsed.exit_code;
   return tierd::run(parsed.arguments);
