@@ -125,6 +125,9 @@ class Checker {
       return bad("bundling", fmt::format("is '{}', layout {} has no bundles", name(manifest_.bundling),
                                          name(manifest_.layout)));
     }
+    // The sites of one that claimed it would be those of layout row.
+    if (manifest_.layout == Layout::neuron && manifest_.config.is_mixture())
+      return bad("layout", "is 'neuron', which a mixture has not");
     for (size_t i = 0; i < manifest_.sites.size(); ++i)
       TIERD_TRY(check_site(fmt::format("sites[{}]", i), manifest_.sites[i]));
     return {};
