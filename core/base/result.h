@@ -82,7 +82,7 @@ class [[nodiscard]] Result<void> {
 
   bool ok() const { return !error_; }
   explicit operator bool() const { return ok(); }
-  // Of a status that is not ok.
+  // The error of a status that is not ok.
   const Error& error() const {
     TIERD_CHECK(error_.has_value());
     return *error_;

@@ -55,7 +55,6 @@ struct Config {
   std::string tokenizer;
   std::string layout = "row";  // of the store that a model which is none is converted into
   uint32_t layer_group = 1;
-  std::string experts = "channels";  // of a mixture in layout channel-group
   std::string encoding = "source";
   std::string head_encoding = "same";
   std::string bundling = "row-column";

@@ -19,22 +19,18 @@ Engine::Engine(Dispatcher& dispatcher, Scheduler& scheduler, PoolTable& pools, c
       row_info_(nullptr, [](RowInfo* p) { std::free(p); }) {
   const uint64_t batch_bytes = align_up(plan.compute.max_rows * sizeof(RowInfo), kSpanUnit);
   const uint64_t picked_bytes = align_up(logit_rows() * sizeof(RowInfo), kSpanUnit);
-  const uint64_t chosen_bytes = plan.routing.there() ? batch_bytes : 0;
-  const uint64_t all_bytes = batch_bytes + picked_bytes + chosen_bytes;
+  const uint64_t all_bytes = batch_bytes + picked_bytes;
   row_info_.reset(static_cast<RowInfo*>(std::aligned_alloc(kSpanUnit, all_bytes)));
   TIERD_CHECK(row_info_ != nullptr);
   auto* bytes = reinterpret_cast<std::byte*>(row_info_.get());
   const uint16_t pool = pools.add(kKernel, {bytes, all_bytes});
   batch_ = {row_info_.get(), plan.compute.max_rows};
   picked_ = {reinterpret_cast<RowInfo*>(bytes + batch_bytes), logit_rows()};
-  if (chosen_bytes != 0)
-    chosen_ = {reinterpret_cast<RowInfo*>(bytes + batch_bytes + picked_bytes), batch_.size()};
   const auto span_at = [&](uint64_t offset) {
     return Span{kKernel, pool, static_cast<uint32_t>(offset / kSpanUnit), 0};
   };
   batch_span_ = span_at(0);
   picked_span_ = span_at(batch_bytes);
-  chosen_span_ = span_at(batch_bytes + picked_bytes);
 }
 
 Status Engine::run(Task<Status> task) {
@@ -76,7 +72,6 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
   std::vector<uint64_t> sequences, of_wanted;
   for (uint32_t i = 0; i < rows; ++i) sequences.push_back(batch_[i].sequence);
   for (const uint32_t i : wanted) of_wanted.push_back(sequences[i]);
-  std::vector<uint64_t> of_chosen;
   const auto head = static_cast<SiteId>(plan_.sites.size() - 1);
 
   for (SiteId site = 0; site < plan_.sites.size(); ++site) {
@@ -90,14 +85,6 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
       pass.rows = static_cast<uint16_t>(wanted.size());
       pass.row_info = picked_span_;
       pass.sequences = of_wanted;
-    } else if (plan_.sites[site].parent != kNoSiteId) {
-      const uint32_t chosen = choose_rows(plan_.sites[site].expert, rows);
-      if (chosen == 0) continue;
-      of_chosen.clear();
-      for (const RowInfo& row : chosen_.first(chosen)) of_chosen.push_back(sequences[row.row]);
-      pass.rows = static_cast<uint16_t>(chosen);
-      pass.row_info = chosen_span_;
-      pass.sequences = of_chosen;
     }
     pass.row_info.bytes = static_cast<uint32_t>(pass.rows * sizeof(RowInfo));
     pass.bypass_caches = prefill;
@@ -109,19 +96,6 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
     }
   }
   co_return co_await scheduler_.end_step(step_);
-}
-
-// Those that use an expert, as the router has written it down before the layer's first one; how many.
-uint32_t Engine::choose_rows(uint32_t expert, uint32_t rows) {
-  const ActivationPlace& place = plan_.routing;
-  const Span span{logits_.agent, logits_.pool, place.offset,
-                  static_cast<uint32_t>(uint64_t{rows} * place.stride * sizeof(float))};
-  const auto* routing = reinterpret_cast<const float*>(dispatcher_.view(span).data());
-  uint32_t chosen = 0;
-  for (uint32_t i = 0; i < rows; ++i) {
-    if (routing[uint64_t{i} * place.stride + expert] != 0) chosen_[chosen++] = batch_[i];
-  }
-  return chosen;
 }
 
 // Before strategies are asked.

@@ -33,7 +33,7 @@ struct StepTimes {
   uint64_t messages = 0;
 
   uint64_t other_ns() const { return wall_ns - std::min(wall_ns, compute_ns + idle_ns); }
-  // Of that, what memory and messages are managed with: the kernel, the cache, the other strategies.
+  // The part of it that memory and messages are managed with: the kernel, the cache, the other strategies.
   uint64_t management_ns() const { return other_ns() - std::min(other_ns(), predictor_ns + reading_ns); }
 };
 
@@ -62,7 +62,7 @@ class Engine {
 
   Status take_fault() { return scheduler_.take_fault(); }
 
-  // Of the rows of the last step, which were a token and guesses of those that follow it, so many were right.
+  // Says how many rows of the last step, a token and guesses of those that follow it, were right.
   void rows_kept(uint32_t rows, uint32_t kept) { scheduler_.rows_kept(rows, kept); }
 
   // Gives up what was read ahead, when no step follows.
@@ -87,7 +87,6 @@ class Engine {
  private:
   Status ready();
   Status well();
-  uint32_t choose_rows(uint32_t expert, uint32_t rows);
   Task<Status> walk(uint32_t rows, std::span<const uint32_t> wanted, bool prefill);
   Status run(Task<Status> task);
 
@@ -98,13 +97,11 @@ class Engine {
   Span logits_;
   std::function<Status()> recover_;
   std::function<void()> between_steps_;
-  std::unique_ptr<RowInfo[], void (*)(RowInfo*)> row_info_;  // the batch, the wanted rows, an expert's
+  std::unique_ptr<RowInfo[], void (*)(RowInfo*)> row_info_;  // the batch, then the wanted rows
   std::span<RowInfo> batch_;
   std::span<RowInfo> picked_;
-  std::span<RowInfo> chosen_;
   Span batch_span_;
   Span picked_span_;
-  Span chosen_span_;
   uint32_t step_ = 0;
   StepTimes prefill_;
   StepTimes decode_;

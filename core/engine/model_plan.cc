@@ -39,7 +39,7 @@ class Planner {
     compute.kv = options.kv;
     compute.int8_activations = options.int8_activations;
     const uint32_t logit_rows = std::min(options.logit_rows, options.max_rows);
-    // Of an expert, gate and up are computed side by side, each in whole row groups.
+    // An expert's gate and up are computed side by side, each in whole row groups.
     const uint32_t d_ff =
         config_.is_mixture() ? static_cast<uint32_t>(align_up(config_.d_ff, kGroupRows)) : config_.d_ff;
     const uint32_t up = config_.gated ? 2 * d_ff : d_ff;
@@ -83,10 +83,6 @@ class Planner {
     for (uint32_t s = 0; s < manifest_.sites.size(); ++s) {
       plan_.sites.push_back(site(s));
       plan_.compute.sites.push_back(work(manifest_.sites[s]));
-      if (manifest_.sites[s].expert_number == kNoExpert) continue;
-      const SiteId before = s - 1;  // the layer's attention, or of the same or the expert before
-      const bool first = plan_.sites[before].parent == kNoSiteId;
-      plan_.sites[s].parent = first ? before : plan_.sites[before].parent;
     }
     // A tied head is used whole in every step, the embedding a row at a time: the head owns the residency.
     for (uint32_t s = 0; s < manifest_.sites.size(); ++s) {
@@ -105,7 +101,6 @@ class Planner {
       plan_.sites[s].contribution = place(plan_.compute.sites[s].contribution);
       plan_.sites[s].choice = place(plan_.compute.sites[s].experts.choice);
     }
-    if (manifest_.experts == ExpertCut::channels) plan_.routing = place(kRouting);
     return std::move(plan_);
   }
 
@@ -118,10 +113,6 @@ class Planner {
     site.op_group = static_cast<uint16_t>(stored.group);
     if (stored.layer != kNoLayer)
       site.layer_group = static_cast<uint16_t>(stored.layer / manifest_.layer_group);
-    if (stored.expert_number != kNoExpert) {
-      site.expert = static_cast<uint16_t>(stored.expert_number);
-      site.layer_group = site.layer;
-    }
     cut_site(site, stored.cut);
     site.encoding = static_cast<uint16_t>(stored.encodings.front());
     if (stored.group == OpGroup::embed) site.set = Site::Set::given;
@@ -130,7 +121,7 @@ class Planner {
     site.slot_bytes = static_cast<uint32_t>(stored.slot_bytes());
     site.first_extent = stored.first_extent;
     site.stride = stored.stride;
-    // Of rows the last neuron may be smaller, and encodings differ.
+    // Only neurons cut into rows differ in size: the last may be smaller, and encodings differ by part.
     const bool alike = !is_cut_into<Rows>(stored.cut);
     site.bytes.assign(site.n, static_cast<uint32_t>(stored.neuron_bytes(0)));
     for (uint32_t i = 1; !alike && i < site.n; ++i)
@@ -170,7 +161,6 @@ class Planner {
         work.out = kBranch;
         add_biases(stored, kBranch, work.after);
         work.after.push_back(add_to_stream());
-        if (manifest_.experts == ExpertCut::channels) add_router(layer, work.after);
         break;
       case OpGroup::ffn:
         work.in = ffn_input();
@@ -203,24 +193,6 @@ class Planner {
         work.experts = {.choice = kRouting, .inputs = kChosen, .results = kGiven};
         add_router(layer, work.before);
         work.after.push_back(add_to_stream());
-        break;
-      case OpGroup::expert_up:
-        work.in = kChosen;
-        work.out = kWide;
-        work.before.push_back(
-            {.kind = StepKind::pick, .in = kNormed, .out = kChosen, .width = config_.d_model});
-        work.after.push_back(activation());
-        break;
-      case OpGroup::expert_down:
-        work.in = kInner;
-        work.out = kGiven;
-        // The residual stream adds them up, in the order of the experts.
-        work.after.push_back({.kind = StepKind::add_chosen,
-                              .in = kGiven,
-                              .out = kStream,
-                              .column = stored.expert_number,
-                              .width = config_.d_model,
-                              .choice = kRouting});
         break;
       case OpGroup::head:
         work.in = kPicked;

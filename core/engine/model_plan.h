@@ -26,9 +26,6 @@ struct ModelPlan {
   std::vector<Site> sites;  // in the order of one step; the first is the embedding, the last the head
   ComputePlan compute;
   BufferId logits = kNoBuffer;
-  // Where experts have sites of their own: [rows x experts] how much of each expert a row gets, in the
-  // activation pool, from the pass before a layer's first expert on; 0: it does not use it.
-  ActivationPlace routing;
 };
 
 // What the kernel knows of a cut: how many neurons there are, how their results become the site's, and the

@@ -33,10 +33,6 @@ struct Site {
   // Who says what is active: a predictor; the caller, with the pass (token ids); or the segment before (a
   // router, see `choice`).
   enum class Set : uint8_t { predicted, given, chosen } set = Set::predicted;
-  // Of one expert's operators: the site after which a router has said who uses the expert, and its number. A
-  // step passes only through those of experts that some row uses.
-  SiteId parent = kNoSiteId;
-  uint16_t expert = 0;
   SiteId domain = kNoSiteId;  // whose residency it shares: itself, or the site that it is an alias of
   uint32_t n = 0;             // neurons
   uint32_t n_in = 0;

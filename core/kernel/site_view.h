@@ -18,8 +18,6 @@ inline tierd_site_view site_view(SiteId number, const Site& site, const tierd_en
   tierd_site_view view{};
   view.size = sizeof view;
   view.site = number;
-  view.parent = site.parent;
-  view.expert = site.expert;
   view.alias_of = site.domain == number ? TIERD_NO_SITE : site.domain;
   view.name = site.name.c_str();
   view.layer = site.layer;

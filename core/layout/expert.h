@@ -29,7 +29,7 @@ struct ExpertMatrices {
   uint64_t bytes() const {
     return down_offset() + align_up(outer_groups() * group_bytes(down, inner), kPieceAlignment);
   }
-  // Of the weights alone.
+  // The bytes of the weights alone, without padding.
   uint64_t tensor_bytes() const {
     return inner * (encoded_bytes(gate, width) + encoded_bytes(up, width)) +
            width * encoded_bytes(down, inner);

@@ -64,7 +64,7 @@ void add_bits(std::byte& byte, uint32_t bits) {
   byte |= static_cast<std::byte>(bits);
 }
 
-// Of the value i places further on, in the same block.
+// The quant of the value that stands i places further on in the same block.
 int quant_at(Encoding e, const std::byte* super_block, const Place& place, uint32_t i) {
   const uint32_t low = number(super_block[place.low + i]) >> place.low_shift & 15;
   const uint32_t high = number(super_block[place.high + i]) >> place.high_shift & high_mask(e);

@@ -46,7 +46,7 @@ struct Rows {
   uint64_t bytes(const Encodings& encodings, uint32_t neuron) const {
     return groups_of(neuron) * group_bytes(encoding_of(neuron, encodings), n_in);
   }
-  // Of the weights alone.
+  // The bytes of the weights alone, without padding.
   uint64_t tensor_bytes(const Encodings& encodings) const {
     uint64_t bytes = 0;
     for (size_t part = 0; part < stacked.size(); ++part)

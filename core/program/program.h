@@ -30,8 +30,6 @@ struct BufferSpec {
 enum class StepKind : uint8_t {
   rms_norm,       // out[i] = norm(in[row of i]) * weight
   layer_norm,     // out[i] = norm(in[row of i]) * weight + bias
-  pick,           // out[i] = in[row of i]
-  add_chosen,     // out[row of i] += in[i] * choice[row of i, column]
   add_bias,       // out[i, column …] += weight (a vector)
   add_position,   // out[i] += weight[position + offset]
   add,            // out[i] += in[i]
@@ -60,7 +58,6 @@ struct Step {
   float eps = 0;
   Activation activation = Activation::silu;
   float threshold = 0;  // of the activation; where values are cut off
-  BufferId choice = kNoBuffer;
   uint32_t picks = 0;
   bool sum_to_one = false;  // those that are picked
 };

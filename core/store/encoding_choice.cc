@@ -15,7 +15,7 @@ void store_all_as(StoredSite& site, Encoding encoding) {
   site.encodings = Encodings(site.parts.size(), encoding);
 }
 
-// Of each part the source's encoding; float32 where experts differ in it.
+// Gives each part the source's encoding, float32 where experts differ in it.
 Status take_over_experts(StoredSite& site, const TensorTable& tensors) {
   for (size_t i = 0; i < site.parts.size(); ++i) {
     const SitePart& part = site.parts[i];
@@ -65,7 +65,7 @@ Status store_as_asked(StoredSite& site, Encoding encoding) {
   return {};
 }
 
-// Of columns of all these, in bits that come near to what the source spends.
+// The encoding of the columns of all these sites, whose bits come near to what the source spends.
 Encoding of_columns(std::span<StoredSite* const> sites) {
   std::vector<Encoding> found;
   for (const StoredSite* site : sites) {

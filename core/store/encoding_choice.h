@@ -21,13 +21,14 @@ namespace tierd {
 // asked for.
 Status choose_encodings(Manifest& plan, const TensorTable& tensors, const WriteOptions& options);
 
-// Of parts that differ in encoding: the most row groups whose multiples each part begins with. 0: none,
-// because rows of one group come from two parts.
+// The most row groups whose multiples every part begins with, where parts differ in encoding. It is 0 where
+// rows of one group belong to two parts.
 uint32_t most_groups_together(const Rows& rows);
 
-// Of columns: whether it is the first of the sites whose channels of one number lie side by side.
+// Whether `site` is cut into columns and is the first of the sites whose channels of one number are stored
+// side by side.
 bool begins_layer_group(const Manifest& plan, const StoredSite& site);
-// Those sites, of the operator of the layers of the group that `first` begins, in the order of the layers.
+// Those sites: one operator's, in the order of the layers of the group that `first` begins.
 std::vector<StoredSite*> layer_group_of(std::vector<StoredSite>& sites, const StoredSite& first);
 
 }  // namespace tierd

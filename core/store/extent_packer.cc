@@ -17,10 +17,10 @@ namespace {
 
 // Some kilobytes of every row of down in one read.
 constexpr uint32_t kBundlesAtOnce = 1024;
-// Of a matrix, packed at once.
+// The rows of a matrix that are packed at once.
 constexpr uint32_t kRowsAtOnce = 1024;
 static_assert(kRowsAtOnce % kGroupRows == 0);
-// Of a layer; they are decoded before they are encoded anew.
+// The channels of a layer that are packed at once; they are decoded before they are encoded anew.
 constexpr uint32_t kChannelsAtOnce = 256;
 
 // Reads `count` values that start at value `first` of the tensor, as `encoding`; both begin blocks of both.

@@ -19,13 +19,12 @@
 
 namespace tierd {
 
-inline constexpr uint32_t kStoreFormat = 8;
+inline constexpr uint32_t kStoreFormat = 9;
 inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kDataFile = "weights.bin";
 inline constexpr std::string_view kChecksumFile = "checksums.bin";
 inline constexpr uint32_t kNoLayer = UINT32_MAX;
 inline constexpr uint32_t kNoSite = UINT32_MAX;
-inline constexpr uint32_t kNoExpert = UINT32_MAX;
 
 enum class Layout : uint8_t {
   row,     // every dense operator is cut into runs of output rows
@@ -45,14 +44,6 @@ enum class Bundling : uint8_t {
 std::string_view name(Bundling bundling);
 std::optional<Bundling> bundling_by_name(std::string_view name);
 
-// How the experts of a mixture are cut where the layout is channel_group; in others they are whole.
-enum class ExpertCut : uint8_t {
-  whole,     // all experts of a layer are the neurons of one site
-  channels,  // each has sites of its own, cut into input channels as the other operators are
-};
-std::string_view name(ExpertCut cut);
-std::optional<ExpertCut> expert_cut_by_name(std::string_view name);
-
 // Which operators of a layer share an input and are stacked into one matrix.
 enum class OpGroup : uint8_t {
   embed,  // rows picked by token id
@@ -61,10 +52,8 @@ enum class OpGroup : uint8_t {
   up,  // gate, then up, where the model is gated; otherwise up
   down,
   head,
-  ffn,        // gate, up and down, cut into neurons
-  experts,    // gate, up and down of each expert of a mixture
-  expert_up,  // as up, of one expert
-  expert_down,
+  ffn,      // gate, up and down, cut into neurons
+  experts,  // gate, up and down of each expert of a mixture, each expert a neuron
 };
 std::string_view name(OpGroup group);
 
@@ -74,12 +63,12 @@ constexpr bool within_padding(uint64_t padding, uint64_t bytes) {
   return padding * 100 <= kPaddingPercent * bytes;
 }
 
-// Of one expert: what a slot may hold, and a read bring.
+// The most bytes that one expert may have: a slot holds it, a read fetches it.
 inline constexpr uint64_t kLargestExpertBytes = 1u << 30;
 
 // Layers whose channels of one number lie side by side: at most, of any store.
 inline constexpr uint32_t kMostLayersOfGroup = 1024;
-// Of the group that this layer belongs to, the last of which may have fewer.
+// How many layers the group has that this layer belongs to; the last group may have fewer.
 constexpr uint32_t layers_of_group(uint32_t n_layers, uint32_t layer_group, uint32_t layer) {
   return std::clamp(n_layers - (layer - layer % layer_group), 1u, layer_group);
 }
@@ -94,13 +83,11 @@ std::string tensor_of_expert(const SitePart& part, uint32_t expert);
 
 // A site, how it is cut, and where its neurons lie: neuron i is extent first_extent + stride * i. In pieces,
 // p of neuron i is extent first_extent + p * neurons + i. The stride of channels is the number of layers of
-// their group, whose sites begin one extent after the other; of an expert's channels it is 1, for the next
-// layers' routers choose others.
+// their group, whose sites begin one extent after the other.
 struct StoredSite {
   std::string name;  // "embed", "layers.3.qkv", "head"
   OpGroup group = OpGroup::qkv;
   uint32_t layer = kNoLayer;
-  uint32_t expert_number = kNoExpert;  // whose operator it is, of one expert alone
   Cut cut;
   std::vector<SitePart> parts;  // what is stacked in it
   Encodings encodings;          // [parts] as the store keeps them
@@ -122,10 +109,10 @@ struct StoredSite {
     return is_cut_into<Columns>(cut) ? parts.size() : is_cut_into<Bundles>(cut) ? 1 : 0;
   }
   bool is_column(size_t part) const { return part + n_column_parts() >= parts.size(); }
-  // Of which a neuron has one: of channels all parts together, of bundles down's.
+  // The column that each neuron has: a channel's holds all parts together, a bundle's is that of down.
   Column column() const { return {encodings.front(), outputs(cut)}; }
   std::span<const SitePart> column_parts() const { return std::span(parts).last(n_column_parts()); }
-  // Of a part's rows in the source.
+  // How many columns the rows of a part have in the source.
   uint32_t columns_of(size_t part) const {
     const auto* experts = std::get_if<Experts>(&cut);
     return experts != nullptr && part == 2 ? experts->inner : inputs(cut);
@@ -133,9 +120,9 @@ struct StoredSite {
   // Blocks of sources run along their rows: columns of blocks are always encoded anew.
   bool columns_of_blocks() const { return n_column_parts() != 0 && is_quantized(encodings.front()); }
 
-  // Of each of a neuron's extents, padding included: to 4096 for rows and experts, which direct I/O brings to
-  // their place. Bundles and columns are padded so where that costs at most 3 %, and else lie packed, as
-  // pieces do.
+  // The bytes of each of a neuron's extents, padding included. Rows and experts, which direct I/O reads into
+  // their slots, are padded to 4096; bundles and columns where that costs at most 3 %, and are packed
+  // otherwise, as pieces are.
   uint64_t extent_bytes(uint32_t neuron) const {
     if (pieces > 1) return std::get<Bundles>(cut).bundle(encodings).piece_bytes();
     const uint64_t bytes = neuron_bytes(neuron);
@@ -145,7 +132,7 @@ struct StoredSite {
   uint32_t extent_of(uint32_t neuron, uint32_t piece) const {
     return first_extent + piece * neurons() + stride * neuron;
   }
-  // Behind its last extent. Of the channels of a group, those of other layers lie between.
+  // One past its last extent. Extents of the group's other layers stand between those of its channels.
   uint64_t end_extent() const {
     return first_extent + uint64_t{neurons() - 1} * stride + (pieces - 1) * uint64_t{neurons()} + 1;
   }
@@ -197,8 +184,7 @@ struct Manifest {
   Vocab vocab;
   Layout layout = Layout::row;
   Bundling bundling = Bundling::row_column;
-  uint32_t layer_group = 1;  // of layout channel-group: layers of a group; else 1
-  ExpertCut experts = ExpertCut::whole;
+  uint32_t layer_group = 1;       // of layout channel-group: layers of a group; else 1
   std::vector<StoredSite> sites;  // in the order of one step: embed, layer 0 qkv o up down, …, head
   std::vector<ResidentTensor> resident;
   std::vector<Extent> extents;  // in file order

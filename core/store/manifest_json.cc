@@ -150,29 +150,17 @@ Status read_layer_group(const ManifestFields& top, uint32_t& out) {
   return top.error("layer_group", fmt::format("is {}, expected 1 to {}", out, kMostLayersOfGroup));
 }
 
-// Of a mixture. Stores that were made when experts were always whole do not say.
-Status read_expert_cut(const ManifestFields& top, Manifest& manifest) {
-  if (manifest.layout != Layout::channel_group || !top.has("experts")) return {};
-  std::string text;
-  TIERD_TRY(top.read("experts", text));
-  const auto cut = expert_cut_by_name(text);
-  if (!cut) return top.error("experts", fmt::format("is '{}', expected whole or channels", text));
-  manifest.experts = *cut;
-  return {};
-}
-
 // The sites that the model has in this layout. Nothing is made for a model that claims to have more than are
 // listed.
 Status read_sites(const ManifestFields& top, std::string_view file, Manifest& manifest) {
   if (const Status valid = validate(manifest.config, file); !valid.ok())
     return top.error("model", valid.error().detail);
   TIERD_ASSIGN(const json* listed, top.member("sites"));
-  const uint64_t expected = n_sites(manifest.config, manifest.layout, manifest.experts);
+  const uint64_t expected = n_sites(manifest.config, manifest.layout);
   if (listed->is_array() && listed->size() != expected)
     return top.error("sites", fmt::format("are {}, expected {}", listed->size(), expected));
   if (listed->is_array()) {
-    manifest.sites = site_shapes(manifest.config, manifest.layout, manifest.bundling, manifest.layer_group,
-                                 manifest.experts);
+    manifest.sites = site_shapes(manifest.config, manifest.layout, manifest.bundling, manifest.layer_group);
   }
   return top.read_each("sites", [&](const json& value, size_t index) -> Status {
     TIERD_ASSIGN(const ManifestFields fields, top.element("sites", index, value));
@@ -252,8 +240,6 @@ std::string manifest_text(const Manifest& manifest) {
                                  kStoreFormat, name(manifest.layout), name(manifest.bundling));
   if (manifest.layout == Layout::channel_group)
     text += fmt::format("\"layer_group\": {},\n", manifest.layer_group);
-  if (manifest.layout == Layout::channel_group && manifest.config.is_mixture())
-    text += fmt::format("\"experts\": \"{}\",\n", name(manifest.experts));
   text += fmt::format("\"provenance\": {},\n", provenance.dump());
   text +=
       fmt::format("\"tensor_bytes\": {},\n\"data_bytes\": {},\n", manifest.tensor_bytes, manifest.data_bytes);
@@ -291,7 +277,6 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file, st
   TIERD_TRY(read_layout(top, file, manifest.layout));
   TIERD_TRY(read_bundling(top, file, manifest.bundling));
   if (manifest.layout == Layout::channel_group) TIERD_TRY(read_layer_group(top, manifest.layer_group));
-  TIERD_TRY(read_expert_cut(top, manifest));
   TIERD_TRY(check_checksums(top, checksums, checksum_file));
   TIERD_TRY(top.read("tensor_bytes", manifest.tensor_bytes));
   TIERD_TRY(top.read("data_bytes", manifest.data_bytes));

@@ -17,11 +17,10 @@
 namespace tierd {
 namespace {
 
-constexpr std::array<std::string_view, 10> kGroupNames = {
-    "embed", "qkv", "o", "up", "down", "head", "ffn", "experts", "expert-up", "expert-down"};
+constexpr std::array<std::string_view, 8> kGroupNames = {"embed", "qkv",  "o",   "up",
+                                                         "down",  "head", "ffn", "experts"};
 constexpr std::array<std::string_view, 3> kLayoutNames = {"row", "neuron", "channel-group"};
 constexpr std::array<std::string_view, 2> kBundlingNames = {"row-column", "none"};
-constexpr std::array<std::string_view, 2> kExpertCutNames = {"whole", "channels"};
 
 StoredSite make_site(OpGroup group, uint32_t layer, std::vector<SitePart> parts, Cut cut) {
   StoredSite site;
@@ -58,21 +57,6 @@ StoredSite make_experts(const ModelConfig& config, uint32_t layer) {
       OpGroup::experts, layer,
       {{"experts.*.gate", config.d_ff}, {"experts.*.up", config.d_ff}, {"experts.*.down", config.d_model}},
       Experts{config.d_model, config.d_ff, config.n_experts});
-}
-
-// Of each expert what a layer without a mixture has once.
-void add_experts(std::vector<StoredSite>& sites, const ModelConfig& config, uint32_t layer) {
-  for (uint32_t expert = 0; expert < config.n_experts; ++expert) {
-    const std::string prefix = fmt::format("experts.{}.", expert);
-    const auto add = [&](OpGroup group, const char* op, uint32_t n_in, std::vector<SitePart> parts) {
-      StoredSite& site = sites.emplace_back(make_columns(group, layer, n_in, std::move(parts)));
-      site.name = fmt::format("layers.{}.{}{}", layer, prefix, op);
-      site.expert_number = expert;
-    };
-    add(OpGroup::expert_up, "up", config.d_model,
-        {{prefix + "gate", config.d_ff}, {prefix + "up", config.d_ff}});
-    add(OpGroup::expert_down, "down", config.d_ff, {{prefix + "down", config.d_model}});
-  }
 }
 
 // The most of them that make a neuron of at most `target_bytes` and divide them.
@@ -159,18 +143,15 @@ Status check_options(const WriteOptions& options) {
   return {};
 }
 
-// Whether the files of a store can name all that is read by itself. Of rows there are never so many.
+// Whether the files of a store can number all that is read by itself. Rows never are so many.
 Status check_extent_count(const Manifest& plan) {
   uint64_t extents = 0;
   for (const StoredSite& site : plan.sites) extents += uint64_t{site.neurons()} * site.pieces;
   constexpr uint64_t kMost = kMaxChecksumBytes / sizeof(uint64_t);
   if (extents <= kMost) return {};
   return Error{Code::unsupported, "layout",
-               fmt::format("'{}' makes {} extents of this model, supported are up to {}{}", name(plan.layout),
-                           extents, kMost,
-                           plan.experts == ExpertCut::channels
-                               ? "; of experts that are kept whole (--experts, model.experts) there are fewer"
-                               : "")};
+               fmt::format("'{}' makes {} extents of this model, supported are up to {}", name(plan.layout),
+                           extents, kMost)};
 }
 
 }  // namespace
@@ -206,19 +187,8 @@ std::optional<Bundling> bundling_by_name(std::string_view name) {
   return std::nullopt;
 }
 
-std::string_view name(ExpertCut cut) {
-  return kExpertCutNames[static_cast<size_t>(cut)];
-}
-
-std::optional<ExpertCut> expert_cut_by_name(std::string_view name) {
-  for (size_t i = 0; i < kExpertCutNames.size(); ++i) {
-    if (kExpertCutNames[i] == name) return static_cast<ExpertCut>(i);
-  }
-  return std::nullopt;
-}
-
 std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bundling bundling,
-                                    uint32_t layer_group, ExpertCut experts) {
+                                    uint32_t layer_group) {
   const uint32_t d = config.d_model;
   std::vector<StoredSite> sites;
   const bool in_channels = layout == Layout::channel_group;
@@ -234,9 +204,7 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bu
     up.push_back({"up", config.d_ff});
     add(OpGroup::qkv, d, {{"q", config.q_dim()}, {"k", config.kv_dim()}, {"v", config.kv_dim()}});
     add(OpGroup::o, config.q_dim(), {{"o", d}});
-    if (config.is_mixture() && in_channels && experts == ExpertCut::channels) {
-      add_experts(sites, config, layer);
-    } else if (config.is_mixture()) {
+    if (config.is_mixture()) {
       sites.push_back(make_experts(config, layer));
     } else if (layout == Layout::neuron) {
       const Bundles bundles{d, config.d_ff, config.gated};
@@ -254,12 +222,8 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bu
   return sites;
 }
 
-uint64_t n_sites(const ModelConfig& config, Layout layout, ExpertCut experts) {
-  uint64_t of_network = layout == Layout::neuron ? 1 : 2;
-  if (config.is_mixture()) {
-    const bool in_channels = layout == Layout::channel_group && experts == ExpertCut::channels;
-    of_network = in_channels ? uint64_t{2} * config.n_experts : 1;
-  }
+uint64_t n_sites(const ModelConfig& config, Layout layout) {
+  const uint64_t of_network = layout == Layout::neuron || config.is_mixture() ? 1 : 2;
   return 2 + config.n_layers * (2 + of_network);
 }
 
@@ -313,8 +277,7 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
   plan.layout = options.layout;
   plan.bundling = options.bundling;
   plan.layer_group = options.layer_group;
-  if (config.is_mixture() && options.layout == Layout::channel_group) plan.experts = options.experts;
-  plan.sites = site_shapes(config, plan.layout, plan.bundling, plan.layer_group, plan.experts);
+  plan.sites = site_shapes(config, plan.layout, plan.bundling, plan.layer_group);
   TIERD_TRY(check_extent_count(plan));
   TIERD_TRY(choose_encodings(plan, table, options));
   for (const StoredSite& site : plan.sites) {

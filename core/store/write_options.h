@@ -14,8 +14,7 @@ struct WriteOptions {
   uint64_t neuron_bytes = 0;
   Layout layout = Layout::row;
   Bundling bundling = Bundling::row_column;
-  uint32_t layer_group = 1;                 // of layout channel_group: layers whose channels lie side by side
-  ExpertCut experts = ExpertCut::channels;  // of a mixture in layout channel_group
+  uint32_t layer_group = 1;  // of layout channel_group: layers whose channels lie side by side
   // Instead of the source's own, of the layers' matrices and of embedding and head; which may lose something:
   // the manifest says how much.
   std::optional<Encoding> encoding = {};

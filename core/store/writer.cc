@@ -259,8 +259,8 @@ class StoreWriter {
     return disk_.sync(folder_);
   }
 
-  // Of all sites, by several threads; a run that goes on after an interruption knows nothing of what it wrote
-  // before.
+  // Measures all sites, with several threads; a run that goes on after an interruption knows nothing of what
+  // it wrote before.
   Status measure_loss() {
     std::vector<StoredSite*> lossy;
     uint64_t bytes = 0;

@@ -82,7 +82,7 @@ class Text {
           neurons.push_back(unit.unit);
           continue;
         }
-        // Of sites that lie side by side, one read brings neurons of several.
+        // One read fetches neurons of several sites where these are stored side by side.
         const Site& site = sites_[m.site];
         const uint32_t neuron = site.neuron_of(unit.unit);
         if (neuron < site.n && site.extent_of(neuron) == unit.unit) neurons.push_back(neuron);

@@ -25,7 +25,7 @@ struct PassBegins {
   uint16_t rows = 0;
   bool bypass_caches = false;
   Span row_info;
-  // Of a site whose set is given: its neurons, ascending.
+  // The neurons of a site whose set is given, ascending.
   std::optional<std::vector<uint32_t>> given;
   std::vector<uint32_t> sequences = {};  // [rows]
   bool operator==(const PassBegins&) const = default;
@@ -89,7 +89,7 @@ struct LookedAhead {
   std::vector<Wish> wishes;
   bool operator==(const LookedAhead&) const = default;
 };
-// Of a pass that was measured: neurons that gave something.
+// The neurons that gave something in a pass that was measured.
 struct Measured {
   SiteId site = 0;
   std::vector<uint32_t> neurons;  // ascending

@@ -137,9 +137,6 @@ json site_json(const Site& site) {
                  {"first_extent", site.first_extent},
                  {"stride", site.stride},
                  {"bytes", runs(site.bytes)}};
-  if (site.parent == kNoSiteId) return object;
-  object["parent"] = site.parent;
-  object["expert"] = site.expert;
   return object;
 }
 
@@ -149,10 +146,6 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
   site.layer = static_cast<uint16_t>(fields.number(object, "layer", UINT16_MAX));
   site.op_group = static_cast<uint16_t>(fields.number(object, "op_group", UINT16_MAX));
   site.layer_group = static_cast<uint16_t>(fields.number(object, "layer_group", UINT16_MAX));
-  if (object.contains("parent")) {
-    site.parent = static_cast<SiteId>(fields.number(object, "parent", kMostSites));
-    site.expert = static_cast<uint16_t>(fields.number(object, "expert", UINT16_MAX));
-  }
   site.slicing = static_cast<uint8_t>(fields.number(object, "slicing", UINT8_MAX));
   site.encoding = static_cast<uint16_t>(fields.number(object, "encoding", UINT16_MAX));
   site.added = fields.flag(object, "added");
@@ -192,7 +185,6 @@ void check_sites(Fields& fields, const TraceHeader& header) {
     const bool canonical =
         site.domain < header.sites.size() && header.sites[site.domain].domain == site.domain;
     if (!canonical) return fields.fail("domain", "names no site with a residency of its own");
-    if (site.parent != kNoSiteId && site.parent >= s) return fields.fail("parent", "names no earlier site");
     const Site& home = header.sites[site.domain];
     if (home.n != site.n || home.slot_bytes != site.slot_bytes)
       return fields.fail("domain", "names a site of another shape");

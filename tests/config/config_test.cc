@@ -53,7 +53,6 @@ const std::vector<KeyCase>& keys() {
       {"model.path", "\"a b.gguf\"", [](const Config& c) { return c.model == "a b.gguf"; }},
       {"model.layout", "\"neuron\"", [](const Config& c) { return c.layout == "neuron"; }},
       {"model.layer_group", "4", [](const Config& c) { return c.layer_group == 4; }},
-      {"model.experts", "\"whole\"", [](const Config& c) { return c.experts == "whole"; }},
       {"model.encoding", "\"q4_0\"", [](const Config& c) { return c.encoding == "q4_0"; }},
       {"model.head_encoding", "\"q8_0\"", [](const Config& c) { return c.head_encoding == "q8_0"; }},
       {"model.bundling", "\"none\"", [](const Config& c) { return c.bundling == "none"; }},

@@ -69,40 +69,6 @@ void expect_near(const Row& got, const Row& want, float tolerance = 1e-5f) {
 // Rows 0 … 2 at positions 4, 5, 9.
 const std::vector<RowInfo> kRows = {{11, 4, 0, 0}, {12, 5, 0, 1}, {13, 9, 1, 2}};
 
-// What experts compute from, and what they give.
-TEST(Executor, RowsArePickedAndAddedToAsMuchAsTheyChose) {
-  Random random(4);
-  const std::vector<RowInfo> chosen = {{11, 4, 0, 2}, {13, 9, 1, 0}};
-  std::vector<Row> a, b;
-  for (int i = 0; i < 3; ++i) {
-    a.push_back(random_row(random));
-    b.push_back(random_row(random));
-  }
-  const auto filled = [&](Machine& machine) {
-    for (uint32_t i = 0; i < 3; ++i) {
-      machine.set(kA, i, a[i]);
-      machine.set(kB, i, b[i]);
-    }
-  };
-  Machine picks({{.kind = StepKind::pick, .in = kA, .out = kB, .width = kWidth}});
-  filled(picks);
-  picks.executor->before(0, chosen);
-  EXPECT_EQ(picks.get(kB, 0), a[2]);
-  EXPECT_EQ(picks.get(kB, 1), a[0]);
-  EXPECT_EQ(picks.get(kB, 2), b[2]);
-
-  Machine adds(
-      {{.kind = StepKind::add_chosen, .in = kA, .out = kB, .column = 3, .width = kWidth, .choice = kA}});
-  filled(adds);
-  adds.executor->before(0, chosen);
-  for (const auto& [line, row] : {std::pair(0, 2), std::pair(1, 0)}) {
-    Row want = b[row];
-    for (uint32_t k = 0; k < kWidth; ++k) want[k] += a[line][k] * a[row][3];
-    expect_near(adds.get(kB, row), want);
-  }
-  EXPECT_EQ(adds.get(kB, 1), b[1]);
-}
-
 TEST(Executor, NormsPickTheirRows) {
   Random random(1);
   const Row weight = random_row(random);

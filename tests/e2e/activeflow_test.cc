@@ -80,8 +80,8 @@ TEST_F(ActiveFlowCli, ThePlanIsShownAndRun) {
   EXPECT_GT(found["chosen"]["steady_tokens_per_second"], 0.0);
 }
 
-// Of a mixture the experts that a router chooses, and of those the largest inputs.
-TEST_F(ActiveFlowCli, OfAMixtureItIsSparseInsideTheChosenExperts) {
+// Attention uses its largest inputs, and of the experts those that the router chooses are fetched whole.
+TEST_F(ActiveFlowCli, AMixtureIsSparseInAttentionAndFetchesTheChosenExperts) {
   const std::string mixtral = TIERD_SOURCE_DIR "/tests/golden/models/gguf-mixtral-f32/model.gguf";
   const auto ran = [&](const std::vector<std::string>& more) {
     std::vector<std::string> arguments = {"--config", config_file("activeflow"),
@@ -103,18 +103,15 @@ TEST_F(ActiveFlowCli, OfAMixtureItIsSparseInsideTheChosenExperts) {
     EXPECT_EQ(layer["used"], 2.0);
     EXPECT_GT(layer["hits"].get<int>() + layer["staged"].get<int>() + layer["misses"].get<int>(), 0);
   }
-  size_t of_experts = 0;
+  size_t of_attention = 0;
   for (const json& site : report["prediction"]) {
-    if (site["site"].get<std::string>().find(".experts.") == std::string::npos) continue;
-    ++of_experts;
+    ++of_attention;
     EXPECT_LE(site["used"].get<double>(), 0.51 * site["neurons"].get<double>());
     if (site["measured_rows"] == 0) continue;
     EXPECT_GT(site["missed_mass"].get<double>(), 0.0);
   }
-  EXPECT_GE(of_experts, 8u) << "up and down of two experts in each of two layers";
+  EXPECT_EQ(of_attention, 4u) << "qkv and o of two layers";
   EXPECT_THAT(ran({}).err, testing::HasSubstr("2 of 4 a token: "));
-  const json whole = json::parse(ran({"--json", "-q", "--set", "model.experts=whole"}).out, nullptr, false);
-  EXPECT_EQ(whole["report"]["experts"][0]["used"], 2.0);
 }
 
 TEST_F(ActiveFlowCli, WhatCannotBePlannedIsSaid) {

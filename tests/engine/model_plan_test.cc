@@ -44,45 +44,6 @@ TEST(ModelPlan, ALayerOfAMixture) {
   EXPECT_GE(plan.compute.buffers[experts.ffn.up].width, 2u * 48u);
 }
 
-// The router rides after attention; then each expert has the two sites of a dense layer.
-TEST(ModelPlan, ExpertsInChannelsAreSitesOfTheirOwn) {
-  const Manifest manifest = manifest_of(small_mixture(), {.layout = Layout::channel_group, .layer_group = 2});
-  const ModelPlan plan = plan_model(manifest, {.max_rows = 8, .context = 16});
-  ASSERT_EQ(plan.sites.size(), 2u + 2u * (2u + 6u * 2u));
-  EXPECT_TRUE(plan.routing.there());
-  const SiteWork& o = plan.compute.sites[2];
-  EXPECT_EQ(kinds(o.after), (Kinds{StepKind::add, StepKind::rms_norm, StepKind::route}));
-  EXPECT_EQ(manifest.resident[o.after[2].weight].name, "layers.0.router");
-  for (uint32_t layer = 0; layer < 2; ++layer) {
-    const SiteId parent = 2 + layer * 14;
-    EXPECT_EQ(plan.sites[parent].parent, kNoSiteId);
-    for (uint32_t expert = 0; expert < 6; ++expert) {
-      for (const uint32_t op : {0u, 1u}) {
-        const Site& site = plan.sites[parent + 1 + expert * 2 + op];
-        EXPECT_EQ(site.name, "layers." + std::to_string(layer) + ".experts." + std::to_string(expert) +
-                                 (op == 0 ? ".up" : ".down"));
-        EXPECT_EQ(site.parent, parent);
-        EXPECT_EQ(site.expert, expert);
-        EXPECT_EQ(site.layer_group, layer) << "a group by itself";
-        EXPECT_EQ(site.slicing, kCutNumber<Columns>);
-        EXPECT_EQ(site.n, op == 0 ? 64u : 40u);
-        EXPECT_FALSE(site.chosen());
-      }
-    }
-  }
-  const SiteWork& up = plan.compute.sites[3];
-  const SiteWork& down = plan.compute.sites[4];
-  EXPECT_EQ(kinds(up.before), (Kinds{StepKind::pick}));
-  EXPECT_EQ(up.before[0].in, o.after[1].out) << "what the router saw";
-  EXPECT_EQ(up.before[0].out, up.in);
-  EXPECT_EQ(kinds(up.after), (Kinds{StepKind::activate_mul}));
-  EXPECT_EQ(up.after[0].out, down.in);
-  EXPECT_EQ(kinds(down.after), (Kinds{StepKind::add_chosen}));
-  EXPECT_EQ(down.after[0].in, down.out);
-  EXPECT_EQ(plan.compute.sites[6].after[0].column, 1u);
-  EXPECT_FALSE(plan_model(manifest_of(small_mixture()), {}).routing.there());
-}
-
 TEST(ModelPlan, ALlamaLayer) {
   const Manifest manifest = manifest_of(small_llama());
   const ModelPlan plan = plan_model(manifest, {.max_rows = 8, .logit_rows = 2, .context = 16});

@@ -24,8 +24,6 @@ struct TestSite {
   uint16_t layer = 0;
   uint16_t op_group = 0;
   uint16_t layer_group = 0;
-  uint32_t parent = TIERD_NO_SITE;
-  uint16_t expert = 0;
 };
 
 // A tensor of two dimensions.
@@ -66,8 +64,6 @@ class Plugged {
       views_[s].layer = sites[s].layer;
       views_[s].op_group = sites[s].op_group;
       views_[s].layer_group = sites[s].layer_group;
-      views_[s].parent = sites[s].parent;
-      views_[s].expert = sites[s].expert;
       views_[s].alias_of = sites[s].alias_of;
       views_[s].given = sites[s].given ? 1 : 0;
       views_[s].axis = sites[s].axis;

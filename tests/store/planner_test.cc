@@ -78,8 +78,7 @@ TEST(Planner, Opt67bHasBundlesOfFourPages) {
 TEST(Planner, ExpertsAreKeptWhole) {
   const ModelConfig config = small_mixture();
   for (const Layout layout : {Layout::row, Layout::channel_group}) {
-    const auto plan = plan_layout(config, tensors_of(config, Encoding::f16),
-                                  {.layout = layout, .experts = ExpertCut::whole});
+    const auto plan = plan_layout(config, tensors_of(config, Encoding::f16), {.layout = layout});
     ASSERT_TRUE(plan.ok()) << plan.error().line();
     EXPECT_EQ(plan->sites.size(), 2u + 2u * 3u);
     const StoredSite& experts = site_of(*plan, "layers.1.experts");
@@ -109,43 +108,12 @@ TEST(Planner, ExpertsAreKeptWhole) {
               HasSubstr("experts of 6442450944 bytes, supported are up to 1073741824"));
 }
 
-// Each by itself: the next layers' routers choose others.
-TEST(Planner, ExpertsAreCutIntoChannels) {
-  const ModelConfig config = small_mixture();
-  const auto plan = plan_layout(config, tensors_of(config, Encoding::f16),
-                                {.layout = Layout::channel_group, .layer_group = 2});
-  ASSERT_TRUE(plan.ok()) << plan.error().line();
-  EXPECT_EQ(plan->experts, ExpertCut::channels);
-  EXPECT_EQ(plan->sites.size(), 2u + 2u * (2u + 6u * 2u));
-  const StoredSite& up = site_of(*plan, "layers.1.experts.5.up");
-  EXPECT_EQ(up.group, OpGroup::expert_up);
-  EXPECT_EQ(up.expert_number, 5u);
-  EXPECT_EQ(up.neurons(), 64u);
-  EXPECT_EQ(up.stride, 1u);
-  EXPECT_EQ(up.neuron_bytes(0), align_up(2 * 40 * 2u, kPieceAlignment));
-  EXPECT_EQ(up.parts[0].tensor, "layers.1.experts.5.gate");
-  EXPECT_EQ(up.parts[1].tensor, "layers.1.experts.5.up");
-  const StoredSite& down = site_of(*plan, "layers.1.experts.5.down");
-  EXPECT_EQ(down.neurons(), 40u);
-  EXPECT_EQ(outputs(down.cut), 64u);
-  EXPECT_EQ(down.first_extent, up.first_extent + 64);
-  EXPECT_EQ(site_of(*plan, "layers.1.qkv").stride, 2u);
-  EXPECT_TRUE(check_manifest(*plan, "plan").ok());
-  const auto rows = plan_layout(config, tensors_of(config, Encoding::f16), {});
-  EXPECT_EQ(plan->tensor_bytes, rows->tensor_bytes);
-  EXPECT_EQ(rows->experts, ExpertCut::whole) << "of other layouts";
-}
-
-TEST(Planner, MoreChannelsThanAStoreCanNameAreRefused) {
-  const auto config = read_shape("qwen3-30b-a3b");
-  ASSERT_TRUE(config.ok());
-  const auto tensors = tensors_of(*config, Encoding::q4_0);
-  EXPECT_EQ(plan_layout(*config, tensors, {.layout = Layout::channel_group}).error().line(),
-            "layout: 'channel-group' makes 17596416 extents of this model, supported are up to 16777216; of "
-            "experts "
-            "that are kept whole (--experts, model.experts) there are fewer");
-  EXPECT_TRUE(
-      plan_layout(*config, tensors, {.layout = Layout::channel_group, .experts = ExpertCut::whole}).ok());
+TEST(Planner, MoreChannelsThanAStoreCanNumberAreRefused) {
+  ModelConfig config = small_llama();
+  config.n_layers = 4096;
+  config.d_ff = 8192;
+  EXPECT_EQ(plan_layout(config, {}, {.layout = Layout::channel_group}).error().line(),
+            "layout: 'channel-group' makes 34340864 extents of this model, supported are up to 16777216");
 }
 
 // [channel 0 of layer 0, of layer 1, ..., channel 1 of layer 0, ...]; the last group has fewer layers.
@@ -190,11 +158,8 @@ TEST(Planner, SitesAreCountedAsTheyAreMade) {
   }
   for (const ModelConfig& config : configs) {
     for (const Layout layout : {Layout::row, Layout::neuron, Layout::channel_group}) {
-      for (const ExpertCut experts : {ExpertCut::whole, ExpertCut::channels}) {
-        EXPECT_EQ(site_shapes(config, layout, Bundling::row_column, 1, experts).size(),
-                  n_sites(config, layout, experts))
-            << config.name << " " << name(layout) << " " << name(experts);
-      }
+      EXPECT_EQ(site_shapes(config, layout).size(), n_sites(config, layout))
+          << config.name << " " << name(layout);
     }
   }
 }

@@ -113,7 +113,8 @@ TEST(Activity, WhatCopiesOfFriendsAreGoodFor) {
   const SiteActivity shared{"", 3, {{0, 1}, {0, 2}, {}, {}, {1}, {2}, {0}}};
   expect_shares(friend_bundling(shared, 1, 0), 0.4, 0.2, 0);
   expect_shares(friend_bundling(shared, 2, 0), 0.6, 0.2, 0.2);
-  // Of two copies that come with one token the second is here, whether or not the token wants the first.
+  // The second of two copies that one token fetches counts as resident, whether or not the token uses the
+  // first.
   expect_shares(friend_bundling({"", 3, {{0, 1}, {0, 2}, {}, {}, {1, 2}}}, 1, 2), 0.5, 0, 0);
   expect_shares(friend_bundling({"", 3, {{0, 2}, {1, 2}, {}, {}, {0, 1, 2}}}, 1, 2), 0.5, 0.5, 0);
 }

@@ -98,12 +98,11 @@ TEST_F(LookAheadTraces, OnThreadsOfTheirOwnAndOnTwoUnits) {
 }
 
 TEST_F(LookAheadTraces, TheNextRoutersExperts) {
-  Config whole = config(experts(Layout::row), StrategyConfig{"router"});
-  whole.predictor.tensors = routers();
-  expect_replayed(whole);
-  Config inside = config(experts(Layout::channel_group), top_k("measured"));
-  inside.predictor.tensors = routers();
-  expect_replayed(inside);
+  for (const Layout layout : {Layout::row, Layout::channel_group}) {
+    Config whole = config(experts(layout), StrategyConfig{"router"});
+    whole.predictor.tensors = routers();
+    expect_replayed(whole);
+  }
 }
 
 // Another policy is asked with the same wishes: what it would have kept of them is its own.

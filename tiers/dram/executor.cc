@@ -370,15 +370,6 @@ void Executor::run_row(const Step& step, const RowInfo& info, uint32_t i) {
     case StepKind::layer_norm:
       return kernels_->layer_norm(row(step.in, info.row), tensor(step.weight), tensor(step.bias), step.eps,
                                   step.width, out);
-    case StepKind::pick:
-      std::copy_n(row(step.in, info.row), step.width, out);
-      return;
-    case StepKind::add_chosen: {
-      const auto* given = reinterpret_cast<const std::byte*>(in);
-      return kernels_->add_weighted({Encoding::f32, step.width, {&given, 1}}, 0, step.width,
-                                    row(step.choice, info.row) + step.column, 1, 1, row(step.out, info.row),
-                                    strides_[step.out]);
-    }
     case StepKind::add_bias:
       return kernels_->add(out + step.column, tensor(step.weight), step.width);
     case StepKind::add_position:

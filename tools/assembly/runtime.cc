@@ -66,7 +66,6 @@ Result<Store> open_store(const Config& config, const RuntimeOptions& options) {
   write.quiet = options.quiet;
   write.layout = *layout_by_name(config.layout);
   write.layer_group = config.layer_group;
-  write.experts = *expert_cut_by_name(config.experts);
   write.bundling = *bundling_by_name(config.bundling);
   write.encoding = encoding_by_name(config.encoding);
   write.head_encoding =
@@ -561,11 +560,10 @@ Result<Runtime::Traffic> Runtime::planned_traffic() const {
   for (SiteId s = 0; s < plan_.model.sites.size(); ++s) {
     const Site& site = plan_.model.sites[s];
     if (site.given()) continue;
-    // Of experts, a token uses so many, and which nobody knows.
+    // How many experts a token uses is known, which ones is not.
     const ModelConfig& model = plan_.store.manifest().config;
-    const bool of_expert = site.chosen() || site.parent != kNoSiteId;
-    const uint64_t used = of_expert ? model.experts_per_token : 1;
-    const uint64_t of = of_expert ? model.n_experts : 1;
+    const uint64_t used = site.chosen() ? model.experts_per_token : 1;
+    const uint64_t of = site.chosen() ? model.n_experts : 1;
     for (uint32_t i = 0; i < site.n; ++i) {
       const std::vector<uint32_t>& here = kept[site.domain];
       const bool resident = std::binary_search(here.begin(), here.end(), i);

@@ -32,13 +32,6 @@ void StoreArguments::add_to(CommandLine& line) {
           .named("N")
           .between(1, static_cast<int>(kMostLayersOfGroup))
           .shows_default(),
-      line.option(
-              "--experts", experts_,
-              "Of a mixture in layout channel-group: channels, each expert cut as other operators are, or "
-              "whole, as in other layouts")
-          .named("CUT")
-          .one_of({"channels", "whole"})
-          .shows_default(),
       line.option("--bundling", bundling_,
                   "Of layout neuron: row-column, or none: rows and columns of a neuron apart, to compare")
           .named("BUNDLING")
@@ -70,7 +63,6 @@ Result<WriteOptions> StoreArguments::options() const {
   WriteOptions options{.layout = *layout_by_name(layout_),
                        .bundling = *bundling_by_name(bundling_),
                        .layer_group = layer_group_,
-                       .experts = *expert_cut_by_name(experts_),
                        .encoding = encoding_by_name(encoding_)};
   options.head_encoding = head_encoding_ == "same" ? options.encoding : encoding_by_name(head_encoding_);
   if (!neuron_bytes_.empty()) {

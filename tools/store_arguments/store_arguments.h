@@ -26,7 +26,6 @@ class StoreArguments {
   std::string neuron_bytes_;
   std::string layout_ = "row";
   uint32_t layer_group_ = 1;
-  std::string experts_ = "channels";
   std::string encoding_ = "source";
   std::string head_encoding_ = "same";
   std::string bundling_ = "row-column";

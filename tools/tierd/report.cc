@@ -141,36 +141,16 @@ json prediction_json(const Runtime& runtime) {
   return list;
 }
 
-// Of all sites of a layer's experts, which are cut into channels, together.
-SiteUse use_of_experts(const Runtime& runtime, SiteId parent) {
-  SiteUse all;
-  const std::vector<Site>& sites = runtime.plan().model.sites;
-  for (SiteId s = parent + 1; sites[s].parent == parent; ++s) {
-    const SiteUse& use = runtime.scheduler().use()[s];
-    if (sites[s].op_group == static_cast<uint16_t>(OpGroup::expert_up)) all.used += use.rows;
-    all.hits += use.hits;
-    all.staged += use.staged;
-    all.misses += use.misses;
-    all.foreseen += use.foreseen;
-    all.wanted += use.wanted;
-    all.right += use.right;
-  }
-  all.rows = runtime.scheduler().use()[parent].rows;
-  return all;
-}
-
-// Of each layer of a mixture: how many experts a token uses, where they, or their channels, were, and how
-// well they were foreseen.
+// For each layer of a mixture: how many experts a token uses, where they were, and how well they were
+// foreseen.
 json experts_json(const Runtime& runtime) {
   json list = json::array();
   const std::vector<Site>& sites = runtime.plan().model.sites;
   const uint32_t experts = runtime.plan().store.manifest().config.n_experts;
   for (SiteId s = 0; s < sites.size(); ++s) {
-    const SiteId parent = sites[s].parent;
-    const bool in_channels = parent != kNoSiteId && s == parent + 1;
-    if (!sites[s].chosen() && !in_channels) continue;
-    const SiteUse use = in_channels ? use_of_experts(runtime, parent) : runtime.scheduler().use()[s];
-    json site = {{"site", fmt::format("layers.{}.experts", sites[s].layer)},
+    if (!sites[s].chosen()) continue;
+    const SiteUse& use = runtime.scheduler().use()[s];
+    json site = {{"site", sites[s].name},
                  {"experts", experts},
                  {"used", per(static_cast<double>(use.used), use.rows)},
                  {"hits", use.hits},

@@ -38,13 +38,6 @@ class Failure : public std::runtime_error {
   int code_;
 };
 
-// Whether a step that passes through `site` will pass through `later`: through an expert's operators only
-// when a router has chosen it, as is known of the expert whose operator `site` is.
-inline bool surely_follows(const tierd_site_view& site, const tierd_site_view& later) {
-  return later.parent == TIERD_NO_SITE ||
-         (later.parent == site.parent && later.expert == site.expert && later.site > site.site);
-}
-
 class Host {
  public:
   explicit Host(const tierd_host* table) : table_(table) {}

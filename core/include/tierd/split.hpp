@@ -85,21 +85,15 @@ void split_whole_then(const Host& host, uint64_t bytes, uint32_t* slots, SplitRe
   });
 }
 
-// The rest in proportion to `wants(s)`, the neurons that a site would like to keep: first to those that every
-// step comes by, then to those of experts, of which it comes by a few.
+// The rest in proportion to `wants(s)`, the neurons that a site would like to keep.
 template <class Wants>
 void split_whole_first(const Host& host, uint64_t bytes, uint32_t* slots, Wants wants) {
   split_whole_then(host, bytes, slots,
                    [&](uint64_t left, const std::vector<uint32_t>& most, uint32_t* shares) {
-                     for (const bool of_experts : {false, true}) {
-                       left = split_in_proportion(host, left, most, shares, [&](uint32_t s) {
-                         const tierd_site_view& site = host.site(s);
-                         const bool takes_part = site.alias_of == TIERD_NO_SITE && used_in_part(site) &&
-                                                 (site.parent != TIERD_NO_SITE) == of_experts;
-                         return takes_part ? wants(s) : 0;
-                       });
-                     }
-                     return left;
+                     return split_in_proportion(host, left, most, shares, [&](uint32_t s) {
+                       const tierd_site_view& site = host.site(s);
+                       return site.alias_of == TIERD_NO_SITE && used_in_part(site) ? wants(s) : 0;
+                     });
                    });
 }
 inline void split_whole_first(const Host& host, uint64_t bytes, uint32_t* slots) {

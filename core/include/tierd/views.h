@@ -26,19 +26,14 @@ typedef struct tierd_encoding_view {
 typedef struct tierd_site_view {
   uint32_t size;
   uint32_t site;     /* the site's number */
-  uint32_t parent;   /* of an expert's operators: the site after which a router chooses experts; a step passes
-                      * only through those of the chosen ones. Else TIERD_NO_SITE */
   uint32_t alias_of; /* shares the bytes and the residency of that site; else TIERD_NO_SITE */
   const char* name;
   /* layer_group: the number of the layers that `layer` is one of whose neurons of one number lie side by
    * side, so that one read brings those of all: what is wished for ahead of the same operator of each of
    * them. */
-  uint16_t layer, op_group;
-  uint16_t expert; /* with a parent: which one's operator it is */
-  uint16_t layer_group;
+  uint16_t layer, op_group, layer_group;
   uint8_t axis;
-  uint8_t given; /* the active set is given from outside (token ids, a router), never predicted */
-  uint16_t reserved;
+  uint8_t given;        /* the active set is given from outside (token ids, a router), never predicted */
   uint32_t n;           /* neurons */
   uint32_t n_in, n_out; /* columns and rows of the operator */
   uint32_t n_enc;

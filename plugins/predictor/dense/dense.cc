@@ -1,6 +1,6 @@
 // Every neuron is active, always: what dense models are. Looks ahead along the walk, into the next step, so
-// that the disk never runs dry at the last layer. Of a mixture only the router knows whom a step will use:
-// its experts are not wished for.
+// that the disk never runs dry at the last layer. A mixture's experts are not wished for: only its router
+// knows which ones a step will use.
 #include "tierd/plugin.hpp"
 
 namespace {
@@ -21,11 +21,8 @@ class Dense {
 
   void look_ahead(uint32_t site, const tierd_rows_view&, tierd_ahead_out& out) {
     out.n = 0;
-    uint32_t ahead = 0;
-    for (uint32_t d = 1; ahead < sites_ahead_ && d < n_sites_ && out.n < out.cap; ++d) {
+    for (uint32_t d = 1; d <= sites_ahead_ && d < n_sites_ && out.n < out.cap; ++d) {
       const tierd_site_view& later = host_.site((site + d) % n_sites_);
-      if (!tierd::surely_follows(host_.site(site), later)) continue;
-      ++ahead;
       if (later.given == 0) out.item[out.n++] = {later.site, d, 0, nullptr};
     }
   }

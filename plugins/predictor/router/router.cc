@@ -63,12 +63,9 @@ class Router {
     const uint32_t n_sites = host_.n_sites();
     const uint32_t to_next = next ? next->site - site : 0;
     out.n = 0;
-    uint32_t ahead = 0;
-    for (uint32_t d = 1; (ahead < sites_ahead_ || d <= to_next) && d < n_sites && out.n < out.cap; ++d) {
+    for (uint32_t d = 1; d <= std::max(sites_ahead_, to_next) && d < n_sites && out.n < out.cap; ++d) {
       const uint32_t later = (site + d) % n_sites;
-      if (tierd::surely_follows(host_.site(site), host_.site(later)) && ahead++ < sites_ahead_ &&
-          host_.site(later).given == 0)
-        out.item[out.n++] = {later, d, 0, nullptr};
+      if (d <= sites_ahead_ && host_.site(later).given == 0) out.item[out.n++] = {later, d, 0, nullptr};
       if (!next || later != next->site || rows.x == nullptr) continue;
       foresee(site, *next, rows);
       if (!wished_.empty())

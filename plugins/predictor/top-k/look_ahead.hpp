@@ -16,12 +16,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "plugins/predictor/top-k/expert_ahead.hpp"
 #include "plugins/predictor/top-k/rank.hpp"
 #include "tierd/plugin.hpp"
 
@@ -50,26 +48,18 @@ class LookAhead {
       : sparsity_(std::move(sparsity)), over_fetch_(host.number("over_fetch")), wished_(host.n_sites()) {
     const std::string mode = host.text("ahead");
     if (mode == "none") return;
-    experts_.emplace(host);
     const bool from_last = std::string(host.text("ahead_from")) == "last";
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
       const tierd_site_view& site = host.site(s);
-      if (site.axis != TIERD_AXIS_CHANNEL || site.layer == TIERD_NO_LAYER || site.parent != TIERD_NO_SITE)
-        continue;
+      if (site.axis != TIERD_AXIS_CHANNEL || site.layer == TIERD_NO_LAYER) continue;
       if (looks_ahead(host, site, from_last)) choose(host, s, mode == "all");
     }
-  }
-
-  // A pass through the site begins.
-  void passed(uint32_t site, uint32_t rows) {
-    if (experts_) experts_->passed(site, rows);
   }
 
   // Of one row or several; a prompt's rows together use nearly everything, and nothing is guessed from them.
   void wish(uint32_t site, uint32_t n, const tierd_rows_view& rows, tierd_ahead_out& out) {
     out.n = 0;
-    const bool experts = experts_ && experts_->wishes(site);
-    if ((wished_[site].empty() && !experts) || rows.x == nullptr || rows.rows > kMostRows) return;
+    if (wished_[site].empty() || rows.x == nullptr || rows.rows > kMostRows) return;
     wanted_.assign(n, 0);
     const double share = std::min(1.0, (1 - sparsity_[site]) * (1 + over_fetch_));
     const auto left_out = static_cast<uint32_t>((1 - share) * n);
@@ -84,7 +74,6 @@ class LookAhead {
     for (uint32_t i = 0; i < n; ++i) {
       if (wanted_[i] != 0) channels_.push_back(i);
     }
-    if (experts) experts_->wish(site, rows, channels_, out);
     for (const uint32_t later : wished_[site]) {
       if (out.n == out.cap) return;
       out.item[out.n++] = {later, later - site, static_cast<uint32_t>(channels_.size()), channels_.data()};
@@ -140,7 +129,6 @@ class LookAhead {
   std::vector<double> sparsity_;  // [sites]
   double over_fetch_;
   std::vector<std::vector<uint32_t>> wished_;  // [sites] later ones, by their order
-  std::optional<ExpertAhead> experts_;
   // Of one call, kept for their memory.
   std::vector<float> magnitudes_;
   Rank rank_;

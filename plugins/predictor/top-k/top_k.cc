@@ -63,7 +63,6 @@ class TopK {
   int reads_x(uint32_t site) const { return sites_[site].cut ? 1 : 0; }
 
   void predict(uint32_t site, const tierd_rows_view& rows, tierd_set_out& out) {
-    ahead_.passed(site, rows.rows);
     out.all = reads_x(site) == 0 ? 1 : 0;
     if (out.all != 0) return;
     const Channels& channels = sites_[site];
