@@ -1,6 +1,7 @@
 #include "core/engine/model_plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 
@@ -81,15 +82,10 @@ class Planner {
 
   ModelPlan make() {
     for (uint32_t s = 0; s < manifest_.sites.size(); ++s) {
-      plan_.sites.push_back(site(s));
+      plan_.sites.all.push_back(site(manifest_.sites[s]));
       plan_.compute.sites.push_back(work(manifest_.sites[s]));
     }
-    // A tied head is used whole in every step, the embedding a row at a time: the head owns the residency.
-    for (uint32_t s = 0; s < manifest_.sites.size(); ++s) {
-      if (const uint32_t embedding = manifest_.sites[s].alias_of; embedding != kNoSite) {
-        plan_.sites[embedding].domain = s;
-      }
-    }
+    add_editions();
     const std::vector<uint64_t> offsets = buffer_offsets(plan_.compute);
     const auto place = [&](BufferId buffer) -> ActivationPlace {
       if (buffer == kNoBuffer) return {};
@@ -105,8 +101,43 @@ class Planner {
   }
 
  private:
-  Site site(uint32_t s) const {
-    const StoredSite& stored = manifest_.sites[s];
+  // One a site. A tied head is used whole in every step, the embedding a row at a time: the head owns theirs.
+  void add_editions() {
+    std::vector<SiteId> owner_of(manifest_.sites.size());
+    std::iota(owner_of.begin(), owner_of.end(), SiteId{0});
+    for (SiteId s = 0; s < manifest_.sites.size(); ++s) {
+      if (const uint32_t embedding = manifest_.sites[s].alias_of; embedding != kNoSite)
+        owner_of[embedding] = s;
+    }
+    std::vector<EditionId> edition_of(manifest_.sites.size(), kNoEdition);
+    for (SiteId s = 0; s < manifest_.sites.size(); ++s) {
+      if (owner_of[s] != s) continue;
+      edition_of[s] = static_cast<EditionId>(plan_.sites.editions.size());
+      plan_.sites.editions.push_back(edition(s));
+      plan_.compute.editions.push_back(manifest_.sites[s].encodings);
+    }
+    for (SiteId s = 0; s < manifest_.sites.size(); ++s)
+      plan_.compute.sites[s].editions = plan_.sites[s].editions = {edition_of[owner_of[s]]};
+  }
+
+  Edition edition(SiteId owner) const {
+    const StoredSite& stored = manifest_.sites[owner];
+    Edition edition;
+    edition.owner = owner;
+    edition.encoding = static_cast<uint16_t>(stored.encodings.front());
+    edition.n = stored.neurons();
+    edition.slot_bytes = static_cast<uint32_t>(stored.slot_bytes());
+    edition.first_extent = stored.first_extent;
+    edition.stride = stored.stride;
+    // Only neurons cut into rows differ in size: the last may be smaller, and encodings differ by part.
+    const bool alike = !is_cut_into<Rows>(stored.cut);
+    edition.bytes.assign(edition.n, static_cast<uint32_t>(stored.neuron_bytes(0)));
+    for (uint32_t i = 1; !alike && i < edition.n; ++i)
+      edition.bytes[i] = static_cast<uint32_t>(stored.neuron_bytes(i));
+    return edition;
+  }
+
+  Site site(const StoredSite& stored) const {
     Site site;
     site.name = stored.name;
     site.layer = static_cast<uint16_t>(stored.layer == kNoLayer ? UINT16_MAX : stored.layer);
@@ -114,18 +145,8 @@ class Planner {
     if (stored.layer != kNoLayer)
       site.layer_group = static_cast<uint16_t>(stored.layer / manifest_.layer_group);
     cut_site(site, stored.cut);
-    site.encoding = static_cast<uint16_t>(stored.encodings.front());
     if (stored.group == OpGroup::embed) site.set = Site::Set::given;
     if (stored.group == OpGroup::experts) site.set = Site::Set::chosen;
-    site.domain = s;
-    site.slot_bytes = static_cast<uint32_t>(stored.slot_bytes());
-    site.first_extent = stored.first_extent;
-    site.stride = stored.stride;
-    // Only neurons cut into rows differ in size: the last may be smaller, and encodings differ by part.
-    const bool alike = !is_cut_into<Rows>(stored.cut);
-    site.bytes.assign(site.n, static_cast<uint32_t>(stored.neuron_bytes(0)));
-    for (uint32_t i = 1; !alike && i < site.n; ++i)
-      site.bytes[i] = static_cast<uint32_t>(stored.neuron_bytes(i));
     return site;
   }
 
@@ -133,7 +154,6 @@ class Planner {
     SiteWork work;
     work.name = stored.name;
     work.cut = stored.cut;
-    work.encodings = stored.encodings;
     if (measures_ && stored.n_column_parts() != 0) work.contribution = kContribution;
     const std::string layer = "layers." + std::to_string(stored.layer) + ".";
     switch (stored.group) {

@@ -23,7 +23,7 @@ struct ModelOptions {
 };
 
 struct ModelPlan {
-  std::vector<Site> sites;  // in the order of one step; the first is the embedding, the last the head
+  SiteTable sites;  // the first is the embedding, the last the head
   ComputePlan compute;
   BufferId logits = kNoBuffer;
 };

@@ -6,19 +6,22 @@
 
 namespace tierd {
 
-PluginWorld::PluginWorld(const std::vector<Site>& sites, uint64_t seed, LinearFunction linear,
+PluginWorld::PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction linear,
                          const Placement* placement, uint8_t unit)
     : sites_(sites),
       placement_(placement),
       unit_(unit),
       seed_(seed),
       linear_(std::move(linear)),
-      encodings_(sites.size()),
-      all_(sites.size()) {
+      all_(sites.size()),
+      all_editions_(sites.editions.size()) {
   for (SiteId s = 0; s < sites.size(); ++s) {
-    encodings_[s] = encoding_view(sites[s]);
-    all_[s] = site_view(s, sites[s], encodings_[s]);
+    all_[s] = site_view(s, sites[s]);
     views_.push_back(&all_[s]);
+  }
+  for (EditionId e = 0; e < sites.editions.size(); ++e) {
+    all_editions_[e] = edition_view(e, sites.editions[e]);
+    edition_views_.push_back(&all_editions_[e]);
   }
 }
 
@@ -26,12 +29,12 @@ void PluginWorld::set_residency(const Residency* residency) {
   residency_ = residency;
   here_.clear();
   if (residency == nullptr) return;
-  for (uint32_t site = 0; site < sites_.size(); ++site) here_.push_back(residency->neurons(site));
+  for (EditionId e = 0; e < sites_.editions.size(); ++e) here_.push_back(residency->neurons(e));
 }
 
-bool PluginWorld::at_home(uint32_t site, uint32_t neuron) const {
-  return site < sites_.size() && neuron < sites_[site].n &&
-         (placement_ == nullptr || placement_->home(sites_[site].domain, neuron) == unit_);
+bool PluginWorld::at_home(uint32_t edition, uint32_t neuron) const {
+  return edition < sites_.editions.size() && neuron < sites_.editions[edition].n &&
+         (placement_ == nullptr || placement_->home(edition, neuron) == unit_);
 }
 
 }  // namespace tierd

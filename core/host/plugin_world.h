@@ -44,36 +44,40 @@ using LinearFunction =
 class PluginWorld {
  public:
   // `placement` NULL: the unit is everybody's home. All that is referred to outlives the world.
-  PluginWorld(const std::vector<Site>& sites, uint64_t seed, LinearFunction linear,
+  PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction linear,
               const Placement* placement = nullptr, uint8_t unit = 0);
   PluginWorld(const PluginWorld&) = delete;
   PluginWorld& operator=(const PluginWorld&) = delete;
 
-  const std::vector<Site>& sites() const { return sites_; }
+  const SiteTable& sites() const { return sites_; }
   const std::vector<const tierd_site_view*>& views() const { return views_; }  // [sites]
+  const std::vector<const tierd_edition_view*>& edition_views() const {
+    return edition_views_;
+  }  // [editions]
   uint64_t seed() const { return seed_; }
   const LinearFunction& linear() const { return linear_; }
 
   // Where things are; set once the residency exists. Nothing is evictable before.
   void set_residency(const Residency* residency);
   const Residency* residency() const { return residency_; }
-  bool evictable(uint32_t site, uint32_t neuron) const {
-    return site < here_.size() && neuron < here_[site].size() && here_[site][neuron].evictable();
+  bool evictable(uint32_t edition, uint32_t neuron) const {
+    return edition < here_.size() && neuron < here_[edition].size() && here_[edition][neuron].evictable();
   }
   // Whether this unit is the neuron's home.
-  bool at_home(uint32_t site, uint32_t neuron) const;
+  bool at_home(uint32_t edition, uint32_t neuron) const;
 
  private:
-  const std::vector<Site>& sites_;
+  const SiteTable& sites_;
   const Placement* placement_;
   uint8_t unit_;
   uint64_t seed_;
   LinearFunction linear_;
   const Residency* residency_ = nullptr;
-  std::vector<std::span<const Residency::Neuron>> here_;  // [sites] of it
-  std::vector<tierd_encoding_view> encodings_;
+  std::vector<std::span<const Residency::Neuron>> here_;  // [editions] of it
   std::vector<tierd_site_view> all_;
   std::vector<const tierd_site_view*> views_;  // into all_
+  std::vector<tierd_edition_view> all_editions_;
+  std::vector<const tierd_edition_view*> edition_views_;  // into all_editions_
 };
 
 }  // namespace tierd

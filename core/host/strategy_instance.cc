@@ -46,6 +46,8 @@ StrategyInstance::StrategyInstance(StrategyChoice choice, const PluginWorld& wor
   host_.seed = world.seed();
   host_.n_sites = static_cast<uint32_t>(world.views().size());
   host_.sites = world.views().data();
+  host_.n_editions = static_cast<uint32_t>(world.edition_views().size());
+  host_.editions = world.edition_views().data();
   host_.integer = get<int64_t>;
   host_.number = get<double>;
   host_.flag = get_flag;
@@ -157,12 +159,12 @@ void* StrategyInstance::scratch(void* context, uint64_t bytes) {
   return instance.scratch_.get();
 }
 
-int StrategyInstance::evictable(void* context, uint32_t site, uint32_t neuron) {
-  return static_cast<StrategyInstance*>(context)->world_.evictable(site, neuron) ? 1 : 0;
+int StrategyInstance::evictable(void* context, uint32_t edition, uint32_t neuron) {
+  return static_cast<StrategyInstance*>(context)->world_.evictable(edition, neuron) ? 1 : 0;
 }
 
-int StrategyInstance::at_home(void* context, uint32_t site, uint32_t neuron) {
-  return static_cast<StrategyInstance*>(context)->world_.at_home(site, neuron) ? 1 : 0;
+int StrategyInstance::at_home(void* context, uint32_t edition, uint32_t neuron) {
+  return static_cast<StrategyInstance*>(context)->world_.at_home(edition, neuron) ? 1 : 0;
 }
 
 int StrategyInstance::tensor(void* context, const char* name, tierd_tensor_view* out) {

@@ -50,8 +50,8 @@ class StrategyInstance {
   static void log(void* context, int level, const char* line);
   static int metric(void* context, const char* name, double value);
   static void* scratch(void* context, uint64_t bytes);
-  static int evictable(void* context, uint32_t site, uint32_t neuron);
-  static int at_home(void* context, uint32_t site, uint32_t neuron);
+  static int evictable(void* context, uint32_t edition, uint32_t neuron);
+  static int at_home(void* context, uint32_t edition, uint32_t neuron);
   static int tensor(void* context, const char* name, tierd_tensor_view* out);
   static int linear(void* context, uint32_t tensor, const float* x, uint32_t rows, float* y);
 

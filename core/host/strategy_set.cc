@@ -41,7 +41,7 @@ Status StrategySet::ask_reads_x(Strategy<tierd_predictor_1>& predictor, uint32_t
   return {};
 }
 
-StrategySet::StrategySet(const std::vector<Site>& sites, const Options& options)
+StrategySet::StrategySet(const SiteTable& sites, const Options& options)
     : placement_(options.units),
       deadline_ns_(options.deadline_ns),
       measure_every_(options.measure_every),
@@ -53,8 +53,7 @@ StrategySet::StrategySet(const std::vector<Site>& sites, const Options& options)
 }
 
 Result<std::unique_ptr<StrategySet>> StrategySet::create(const StrategyChoices& choices,
-                                                         const std::vector<Site>& sites,
-                                                         const Options& options) {
+                                                         const SiteTable& sites, const Options& options) {
   std::unique_ptr<StrategySet> set(new StrategySet(sites, options));
   Strategies& s = set->strategies_;
   const PluginWorld& world = set->worlds_.front();
@@ -93,17 +92,16 @@ Status StrategySet::make_predictor(const StrategyChoice& choice, Strategy<tierd_
 // One unit is everybody's home, and no balancer need be asked.
 Status StrategySet::ask_homes(Strategy<tierd_balancer_1>& balancer, Placement& placement) const {
   if (placement.units() == 1) return {};
-  for (SiteId s = 0; s < sites().size(); ++s) {
-    if (sites()[s].domain != s) continue;
-    std::vector<uint8_t> homes(sites()[s].n, 0);
-    const ActiveSet all = ActiveSet::all(sites()[s].n);
-    const tierd_set_view set = set_view(s, all, 1, TIERD_SET_PREDICTED);
+  for (EditionId e = 0; e < sites().editions.size(); ++e) {
+    const Edition& edition = sites().editions[e];
+    std::vector<uint8_t> homes(edition.n, 0);
+    const tierd_set_view set = edition_set(e, edition, ActiveSet::all(edition.n), 1, TIERD_SET_PREDICTED);
     TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, placement.units(), homes.data()));
     for (const uint8_t unit : homes) {
       if (unit >= placement.units())
         return balancer.fault("assign", fmt::format("unit {} of {}", unit, placement.units()));
     }
-    placement.place(s, std::move(homes));
+    placement.place(e, std::move(homes));
   }
   return {};
 }
@@ -127,15 +125,15 @@ std::vector<uint64_t> StrategySet::parts(uint64_t bytes) const {
   return parts;
 }
 
-// Of the arena, as much as of the neurons is at home with the unit.
+// The unit's part of the arena is as large as the part of the neurons that have their home there.
 uint64_t StrategySet::part_of(uint32_t unit, uint64_t bytes) const {
   if (worlds_.size() == 1) return bytes;
   uint64_t all = 0, ours = 0;
-  const std::vector<uint32_t> at_home = placement_.at_home(sites(), unit);
-  for (SiteId s = 0; s < sites().size(); ++s) {
-    if (sites()[s].domain != s) continue;
-    all += uint64_t{sites()[s].n} * sites()[s].slot_bytes;
-    ours += uint64_t{at_home[s]} * sites()[s].slot_bytes;
+  const std::vector<Edition>& editions = sites().editions;
+  const std::vector<uint32_t> at_home = placement_.at_home(editions, unit);
+  for (EditionId e = 0; e < editions.size(); ++e) {
+    all += uint64_t{editions[e].n} * editions[e].slot_bytes;
+    ours += uint64_t{at_home[e]} * editions[e].slot_bytes;
   }
   if (bytes >= all) return ours;
   return static_cast<uint64_t>(static_cast<double>(bytes) * static_cast<double>(ours) /
@@ -146,26 +144,25 @@ Result<std::vector<std::vector<uint32_t>>> StrategySet::share(uint64_t bytes) {
   std::vector<std::vector<uint32_t>> slots;
   for (uint32_t u = 0; u < worlds_.size(); ++u) {
     TIERD_ASSIGN(slots.emplace_back(),
-                 share(strategies_.caches[u], part_of(u, bytes), placement_.at_home(sites(), u)));
+                 share(strategies_.caches[u], part_of(u, bytes), placement_.at_home(sites().editions, u)));
   }
   return slots;
 }
 
 Result<std::vector<uint32_t>> StrategySet::share(Strategy<tierd_cache_1>& cache, uint64_t bytes,
                                                  std::vector<uint32_t> most) const {
-  const std::vector<Site>& sites = this->sites();
   std::vector<uint32_t> slots = most;
   TIERD_TRY(cache.call(&tierd_cache_1::share, "share", bytes, slots.data()));
-  TIERD_TRY(check_split(cache, "share", sites, bytes, most, slots));
+  TIERD_TRY(check_split(cache, "share", sites(), bytes, most, slots));
   return slots;
 }
 
 Result<std::vector<std::vector<uint32_t>>> StrategySet::wanted() {
-  std::vector<std::vector<uint32_t>> lists(sites().size());
+  std::vector<std::vector<uint32_t>> lists(sites().editions.size());
   for (auto& cache : strategies_.caches) {
-    TIERD_ASSIGN(const std::vector<WantedAtStart> all, wanted_at_start(cache, sites()));
+    TIERD_ASSIGN(const std::vector<WantedAtStart> all, wanted_at_start(cache, sites().editions));
     for (const WantedAtStart& wanted : all) {
-      std::vector<uint32_t>& list = lists[wanted.site];
+      std::vector<uint32_t>& list = lists[wanted.edition];
       list.insert(list.end(), wanted.neurons.begin(), wanted.neurons.end());
     }
   }
@@ -207,8 +204,7 @@ Status StrategySet::replace_caches(const StrategyChoice& choice, uint64_t bytes)
     TIERD_CHECK(world.residency() != nullptr);
     TIERD_TRY(make(choice, world, next[u], made[u]));
     std::vector<uint32_t> most;
-    for (SiteId s = 0; s < sites().size(); ++s)
-      most.push_back(sites()[s].domain == s ? world.residency()->max_slots(s) : 0);
+    for (EditionId e = 0; e < sites().editions.size(); ++e) most.push_back(world.residency()->max_slots(e));
     TIERD_TRY(share(next[u], part_of(u, bytes), std::move(most)));
     TIERD_TRY(hand_over(world, next[u]));
   }
@@ -229,22 +225,16 @@ Status StrategySet::swap(StrategyChoice choice, uint64_t bytes) {
 
 // Tells a new cache what is where.
 Status StrategySet::hand_over(const PluginWorld& world, Strategy<tierd_cache_1>& cache) const {
-  const std::vector<Site>& sites = world.sites();
-  std::vector<std::vector<uint32_t>> resident(sites.size());
+  const std::vector<Edition>& editions = world.sites().editions;
+  std::vector<std::vector<uint32_t>> resident(editions.size());
   std::vector<tierd_set_view> sets;
-  for (SiteId site = 0; site < sites.size(); ++site) {
-    if (sites[site].domain != site) continue;
-    for (uint32_t neuron = 0; neuron < sites[site].n; ++neuron) {
-      if (world.residency()->valid(site, neuron)) resident[site].push_back(neuron);
+  for (EditionId e = 0; e < editions.size(); ++e) {
+    for (uint32_t neuron = 0; neuron < editions[e].n; ++neuron) {
+      if (world.residency()->valid(e, neuron)) resident[e].push_back(neuron);
     }
-    if (resident[site].empty()) continue;
-    tierd_set_view view{};
-    view.size = sizeof view;
-    view.site = site;
-    view.n = static_cast<uint32_t>(resident[site].size());
-    view.kind = TIERD_SET_TRUE;
-    view.idx = resident[site].data();
-    sets.push_back(view);
+    if (resident[e].empty()) continue;
+    const auto n = static_cast<uint32_t>(resident[e].size());
+    sets.push_back(edition_set(e, editions[e], resident[e].data(), n, 0, TIERD_SET_TRUE));
   }
   if (cache.table.adopt != nullptr) {
     std::vector<const tierd_set_view*> views;
@@ -252,7 +242,7 @@ Status StrategySet::hand_over(const PluginWorld& world, Strategy<tierd_cache_1>&
     return cache.call(&tierd_cache_1::adopt, "adopt", views.data(), static_cast<uint32_t>(views.size()));
   }
   for (const tierd_set_view& set : sets) {
-    TIERD_TRY(cache.call_if(&tierd_cache_1::landed, "landed", set.site, set.idx, set.n));
+    TIERD_TRY(cache.call_if(&tierd_cache_1::landed, "landed", set.edition, set.idx, set.n));
   }
   return {};
 }

@@ -30,26 +30,26 @@ class StrategySet {
   };
   // `sites` outlives the set. Asks the balancer for the homes of all neurons. Errors: plugin_fault;
   // unsupported for a predictor that needs what this host does not give.
-  static Result<std::unique_ptr<StrategySet>> create(const StrategyChoices& choices,
-                                                     const std::vector<Site>& sites, const Options& options);
+  static Result<std::unique_ptr<StrategySet>> create(const StrategyChoices& choices, const SiteTable& sites,
+                                                     const Options& options);
   StrategySet(const StrategySet&) = delete;
   StrategySet& operator=(const StrategySet&) = delete;
 
   Strategies& strategies() { return strategies_; }
   const Strategies& strategies() const { return strategies_; }
-  // Of the caches, the first unit's.
+  // "cache" is the first unit's.
   const StrategyInstance& instance(std::string_view kind) const;
 
   const Placement& placement() const { return placement_; }
 
-  // How each unit's cache splits its part of `bytes`, by what is at home there, among the sites: slots,
-  // [units][sites]. Error: plugin_fault when an answer does not fit.
+  // How each unit's cache splits its part of `bytes`, by what is at home there, among the editions: slots,
+  // [units][editions]. Error: plugin_fault when an answer does not fit.
   Result<std::vector<std::vector<uint32_t>>> share(uint64_t bytes);
 
   // [units] each one's part of `bytes`, by what is at home there.
   std::vector<uint64_t> parts(uint64_t bytes) const;
 
-  // What the caches want to have before the first step, [sites] of ascending neurons; after `share`. Empty
+  // What the caches want to have before the first step, [editions] of ascending neurons; after `share`. Empty
   // lists for caches that do not say. Error: plugin_fault.
   Result<std::vector<std::vector<uint32_t>>> wanted();
 
@@ -65,7 +65,7 @@ class StrategySet {
  private:
   using Instance = std::unique_ptr<StrategyInstance>;
 
-  StrategySet(const std::vector<Site>& sites, const Options& options);
+  StrategySet(const SiteTable& sites, const Options& options);
 
   // One of the places.
   template <class Table>
@@ -84,7 +84,7 @@ class StrategySet {
   Result<std::vector<uint32_t>> share(Strategy<tierd_cache_1>& cache, uint64_t bytes,
                                       std::vector<uint32_t> most) const;
   Status hand_over(const PluginWorld& world, Strategy<tierd_cache_1>& cache) const;
-  const std::vector<Site>& sites() const { return worlds_.front().sites(); }
+  const SiteTable& sites() const { return worlds_.front().sites(); }
 
   Placement placement_;
   std::deque<PluginWorld> worlds_;  // [units]; the first also of strategies that belong to none

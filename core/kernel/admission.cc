@@ -10,38 +10,38 @@
 
 namespace tierd {
 
-Admission::Admission(const std::vector<Site>& sites, Strategies& strategies, uint16_t unit,
+Admission::Admission(std::span<const Edition> editions, Strategies& strategies, uint16_t unit,
                      Residency& residency, SchedulerCounters& counters, const Dispatcher& dispatcher)
-    : sites_(sites),
+    : editions_(editions),
       strategies_(strategies),
       unit_(unit),
       residency_(residency),
       counters_(counters),
       dispatcher_(dispatcher) {}
 
-Status Admission::admit(SiteId site, std::span<const uint32_t> missing, Priority priority, bool bypass,
+Status Admission::admit(EditionId edition, std::span<const uint32_t> missing, Priority priority, bool bypass,
                         Plan& plan) {
   if (missing.empty()) return {};
   const auto n = static_cast<uint32_t>(missing.size());
-  const SiteId home = domain(site);
   const auto fault = [&](const std::string& what) {
-    drop(site, plan);
+    drop(edition, plan);
     return cache().fault("admit", what);
   };
   answers_.assign(n, TIERD_VERDICT_BYPASS);
   if (!bypass) {
-    const tierd_set_view view = set_view(home, missing.data(), n, 1, TIERD_SET_PREDICTED);
+    const tierd_set_view view =
+        edition_set(edition, editions_[edition], missing.data(), n, 1, TIERD_SET_PREDICTED);
     victims_.resize(n);
     tierd_victims_out out{n, 0, victims_.data()};
     Status asked = cache().call(&tierd_cache_1::admit, "admit", &view, static_cast<int>(priority),
-                                residency_.free_slots(home), answers_.data(), &out);
+                                residency_.free_slots(edition), answers_.data(), &out);
     if (!asked.ok()) {
-      drop(site, plan);
+      drop(edition, plan);
       return asked;
     }
     if (out.n > n) return fault(fmt::format("{} victims for {} neurons", out.n, n));
-    if (Status evicted = evict(home, std::span(victims_).first(out.n), "admit"); !evicted.ok()) {
-      drop(site, plan);
+    if (Status evicted = evict(edition, std::span(victims_).first(out.n), "admit"); !evicted.ok()) {
+      drop(edition, plan);
       return evicted;
     }
   }
@@ -56,63 +56,63 @@ Status Admission::admit(SiteId site, std::span<const uint32_t> missing, Priority
   }
   if (greatest > TIERD_VERDICT_REFUSE) return fault(fmt::format("verdict {}", greatest));
   if (refused != 0 && priority == Priority::demand) return fault("refused a neuron that is needed now");
-  if (kept > residency_.free_slots(home)) return fault("keeps more neurons than it has slots and victims");
+  if (kept > residency_.free_slots(edition)) return fault("keeps more neurons than it has slots and victims");
   plan.neurons.reserve(plan.neurons.size() + n - refused);
   for (uint32_t i = 0; i < n; ++i) {
     if (answers_[i] == TIERD_VERDICT_REFUSE) continue;
     const bool keep = answers_[i] == TIERD_VERDICT_KEEP;
-    if (keep) residency_.lease(home, missing[i]);
+    if (keep) residency_.lease(edition, missing[i]);
     plan.neurons.push_back({missing[i], keep});
   }
   return {};
 }
 
 Status Admission::admit_wanted(WantedAtStart wanted, Plan& plan) {
-  const SiteId site = wanted.site;
+  const EditionId edition = wanted.edition;
   std::vector<uint32_t>& neurons = wanted.neurons;
-  if (neurons.size() > residency_.max_slots(site)) {
-    return cache().fault("ahead", fmt::format("more neurons of site {} than it has slots", site));
+  if (neurons.size() > residency_.max_slots(edition)) {
+    return cache().fault("ahead", fmt::format("more neurons of edition {} than it has slots", edition));
   }
-  std::erase_if(neurons, [&](uint32_t n) { return residency_.slot(site, n) != kNoSlot; });
+  std::erase_if(neurons, [&](uint32_t n) { return residency_.slot(edition, n) != kNoSlot; });
   // Another cache's neurons may still be in the way: what finds no room comes when it is missed.
-  neurons.resize(std::min<size_t>(neurons.size(), residency_.free_slots(site)));
-  for (const uint32_t neuron : neurons) residency_.lease(site, neuron);
+  neurons.resize(std::min<size_t>(neurons.size(), residency_.free_slots(edition)));
+  for (const uint32_t neuron : neurons) residency_.lease(edition, neuron);
   for (const uint32_t neuron : neurons) plan.neurons.push_back({neuron, true});
   return {};
 }
 
-void Admission::drop(SiteId site, Plan& plan) {
+void Admission::drop(EditionId edition, Plan& plan) {
   for (; !plan.done(); ++plan.next) {
     const auto [neuron, keep] = plan.neurons[plan.next];
-    if (keep) residency_.abandon(domain(site), neuron);
+    if (keep) residency_.abandon(edition, neuron);
   }
 }
 
-void Admission::landed(SiteId home, std::span<const uint32_t> neurons) {
-  residency_.landed(home, neurons);
-  keep_fault(cache().call_if(&tierd_cache_1::landed, "landed", home, neurons.data(),
+void Admission::landed(EditionId edition, std::span<const uint32_t> neurons) {
+  residency_.landed(edition, neurons);
+  keep_fault(cache().call_if(&tierd_cache_1::landed, "landed", edition, neurons.data(),
                              static_cast<uint32_t>(neurons.size())));
 }
 
-void Admission::failed(SiteId home, std::span<const uint32_t> neurons) {
-  for (const uint32_t neuron : neurons) residency_.abandon(home, neuron);
-  tell_dropped(home, neurons, TIERD_DROPPED_FAILED);
+void Admission::failed(EditionId edition, std::span<const uint32_t> neurons) {
+  for (const uint32_t neuron : neurons) residency_.abandon(edition, neuron);
+  tell_dropped(edition, neurons, TIERD_DROPPED_FAILED);
 }
 
-Status Admission::expire(SiteId site) {
+Status Admission::expire(EditionId edition) {
   if (cache().table.expire == nullptr) return {};
-  const uint32_t n = sites_[site].n;
+  const uint32_t n = editions_[edition].n;
   if (expired_.size() < n) expired_.resize(n);
   tierd_victims_out out{n, 0, expired_.data()};
-  TIERD_TRY(cache().call(&tierd_cache_1::expire, "expire", site, &out));
+  TIERD_TRY(cache().call(&tierd_cache_1::expire, "expire", edition, &out));
   if (out.n > n) return cache().fault("expire", fmt::format("{} victims of {} neurons", out.n, n));
-  return evict(site, std::span(expired_).first(out.n), "expire");
+  return evict(edition, std::span(expired_).first(out.n), "expire");
 }
 
-void Admission::shrink(SiteId site, std::span<const uint32_t> neurons) {
+void Admission::shrink(EditionId edition, std::span<const uint32_t> neurons) {
   if (neurons.empty()) return;
-  for (const uint32_t neuron : neurons) residency_.evict(site, neuron);
-  tell_left(site, neurons, TIERD_DROPPED_SHRUNK);
+  for (const uint32_t neuron : neurons) residency_.evict(edition, neuron);
+  tell_left(edition, neurons, TIERD_DROPPED_SHRUNK);
 }
 
 Status Admission::take_fault() {
@@ -120,31 +120,31 @@ Status Admission::take_fault() {
 }
 
 // Victims that `function` of the cache has named.
-Status Admission::evict(SiteId home, std::span<const tierd_neuron> victims, const char* function) {
+Status Admission::evict(EditionId edition, std::span<const tierd_neuron> victims, const char* function) {
   if (victims.empty()) return {};
   evicted_.clear();
   for (const tierd_neuron& victim : victims) {
-    if (victim.site != home || victim.neuron >= sites_[home].n ||
-        !residency_.evictable(home, victim.neuron)) {
-      return cache().fault(function,
-                           fmt::format("victim {} of site {} cannot be evicted", victim.neuron, victim.site));
+    if (victim.edition != edition || victim.neuron >= editions_[edition].n ||
+        !residency_.evictable(edition, victim.neuron)) {
+      return cache().fault(
+          function, fmt::format("victim {} of edition {} cannot be evicted", victim.neuron, victim.edition));
     }
-    residency_.evict(home, victim.neuron);
+    residency_.evict(edition, victim.neuron);
     evicted_.push_back(victim.neuron);
   }
-  tell_left(home, evicted_, TIERD_DROPPED_EVICTED);
+  tell_left(edition, evicted_, TIERD_DROPPED_EVICTED);
   return {};
 }
 
 // Neurons that were valid.
-void Admission::tell_left(SiteId home, std::span<const uint32_t> neurons, int why) {
+void Admission::tell_left(EditionId edition, std::span<const uint32_t> neurons, int why) {
   counters_.evictions += neurons.size();
-  if (dispatcher_.observer() != nullptr) dispatcher_.observer()->evicted(unit_, home, neurons);
-  tell_dropped(home, neurons, why);
+  if (dispatcher_.observer() != nullptr) dispatcher_.observer()->evicted(unit_, edition, neurons);
+  tell_dropped(edition, neurons, why);
 }
 
-void Admission::tell_dropped(SiteId home, std::span<const uint32_t> neurons, int why) {
-  keep_fault(cache().call_if(&tierd_cache_1::dropped, "dropped", home, neurons.data(),
+void Admission::tell_dropped(EditionId edition, std::span<const uint32_t> neurons, int why) {
+  keep_fault(cache().call_if(&tierd_cache_1::dropped, "dropped", edition, neurons.data(),
                              static_cast<uint32_t>(neurons.size()), why));
 }
 

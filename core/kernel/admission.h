@@ -33,29 +33,29 @@ class Admission {
  public:
   // `unit`: which of the caches is asked. The dispatcher's observer hears of evictions. Everything referred
   // to outlives the admission.
-  Admission(const std::vector<Site>& sites, Strategies& strategies, uint16_t unit, Residency& residency,
+  Admission(std::span<const Edition> editions, Strategies& strategies, uint16_t unit, Residency& residency,
             SchedulerCounters& counters, const Dispatcher& dispatcher);
 
   // Asks the cache about neurons that are neither here nor coming; evicts its victims, leases slots for what
   // stays, and appends what may come to the plan. `bypass`: it is not asked, and everything streams by.
   // Error: plugin_fault; the plan is dropped then.
-  Status admit(SiteId site, std::span<const uint32_t> missing, Priority priority, bool bypass, Plan& plan);
+  Status admit(EditionId edition, std::span<const uint32_t> missing, Priority priority, bool bypass,
+               Plan& plan);
   // The same for what the cache has named itself, before the first step or between two, as far as there is
   // room.
   Status admit_wanted(WantedAtStart wanted, Plan& plan);
   // What still waits for its read gives its slot back.
-  void drop(SiteId site, Plan& plan);
+  void drop(EditionId edition, Plan& plan);
 
-  // What had leased slots of a canonical site is there, or could not be read.
-  void landed(SiteId home, std::span<const uint32_t> neurons);
-  void failed(SiteId home, std::span<const uint32_t> neurons);
+  // What had leased slots is there, or could not be read.
+  void landed(EditionId edition, std::span<const uint32_t> neurons);
+  void failed(EditionId edition, std::span<const uint32_t> neurons);
 
-  // After a pass of a canonical site: evicts what its cache does not want to keep any longer. Error:
+  // After a pass that used the edition: evicts what its cache does not want to keep any longer. Error:
   // plugin_fault.
-  Status expire(SiteId site);
-  // Between two steps, with nothing in flight: neurons of a canonical site that are valid leave, because
-  // their room does.
-  void shrink(SiteId site, std::span<const uint32_t> neurons);
+  Status expire(EditionId edition);
+  // Between two steps, with nothing in flight: evicts valid neurons because their room goes.
+  void shrink(EditionId edition, std::span<const uint32_t> neurons);
 
   // A fault of the cache in an answer to mere news, or where nothing depended on the answer, is kept until
   // somebody can be told; it is told once.
@@ -63,13 +63,12 @@ class Admission {
   Status take_fault();
 
  private:
-  Status evict(SiteId home, std::span<const tierd_neuron> victims, const char* function);
-  void tell_left(SiteId home, std::span<const uint32_t> neurons, int why);
-  void tell_dropped(SiteId home, std::span<const uint32_t> neurons, int why);
+  Status evict(EditionId edition, std::span<const tierd_neuron> victims, const char* function);
+  void tell_left(EditionId edition, std::span<const uint32_t> neurons, int why);
+  void tell_dropped(EditionId edition, std::span<const uint32_t> neurons, int why);
   Strategy<tierd_cache_1>& cache() const { return strategies_.caches[unit_]; }
-  SiteId domain(SiteId site) const { return sites_[site].domain; }
 
-  const std::vector<Site>& sites_;
+  const std::span<const Edition> editions_;
   Strategies& strategies_;
   const uint16_t unit_;
   Residency& residency_;
@@ -80,7 +79,7 @@ class Admission {
   // Of one function each, kept for their memory.
   std::vector<uint8_t> answers_;
   std::vector<tierd_neuron> victims_;
-  std::vector<tierd_neuron> expired_;  // room for all of a site
+  std::vector<tierd_neuron> expired_;  // room for all of an edition
   std::vector<uint32_t> evicted_;
 };
 

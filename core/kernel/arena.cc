@@ -7,12 +7,12 @@
 
 namespace tierd {
 
-Arena::Arena(Dispatcher& dispatcher, const std::vector<Site>& sites, Residency& residency, Intake& intake,
+Arena::Arena(Dispatcher& dispatcher, const SiteTable& sites, Residency& residency, Supply& supply,
              UnitMemory memory, Notice& changed)
     : dispatcher_(dispatcher),
       sites_(sites),
       residency_(residency),
-      intake_(intake),
+      supply_(supply),
       memory_(std::move(memory)),
       changed_(changed) {}
 
@@ -34,7 +34,7 @@ Status Arena::resizable(const Strategy<tierd_cache_1>& cache) const {
 Result<ResizedCache> Arena::ask(Strategy<tierd_cache_1>& cache, uint64_t bytes,
                                 std::vector<uint32_t> at_home) const {
   std::vector<uint32_t> most = std::move(at_home);
-  for (SiteId s = 0; s < sites_.size(); ++s) most[s] = std::min(most[s], memory_.reserved[s]);
+  for (EditionId e = 0; e < most.size(); ++e) most[e] = std::min(most[e], memory_.reserved[e]);
   return resized(cache, sites_, residency_, bytes, std::move(most));
 }
 
@@ -43,27 +43,28 @@ Task<Status> Arena::resize(uint64_t bytes, ResizedCache answer) {
   status_ = {};
   unmoved_.clear();
   Notice& changed = changed_;
-  std::vector<std::vector<Residency::Move>> moves(sites_.size());
-  for (SiteId s = 0; s < sites_.size(); ++s) {
-    if (sites_[s].domain != s) continue;
-    intake_.shrink(s, answer.victims[s]);
-    moves[s] = residency_.resize(s, answer.slots[s]);
-    if (moves[s].empty()) continue;
+  const std::vector<Edition>& editions = sites_.editions;
+  std::vector<std::vector<Residency::Move>> moves(editions.size());
+  for (EditionId e = 0; e < editions.size(); ++e) {
+    supply_.shrink(e, answer.victims[e]);
+    moves[e] = residency_.resize(e, answer.slots[e]);
+    if (moves[e].empty()) continue;
     std::vector<Unit> units;
-    for (const auto& [neuron, from, to] : moves[s]) units.push_back({place(s, from), place(s, to)});
+    for (const auto& [neuron, from, to] : moves[e]) units.push_back({place(e, from), place(e, to)});
     Message move = message(Op::move);
-    move.site = s;
-    move.aux.bytes = sites_[s].slot_bytes;
+    move.site = editions[e].owner;
+    move.edition = e;
+    move.aux.bytes = editions[e].slot_bytes;
     while (!dispatcher_.can_post()) co_await changed;
     ++open_;
     dispatcher_.post(move, units, memory_.agent, memory_.pool, *this);
   }
   while (open_ != 0) co_await changed;
   const Status moved = status_;
-  for (const SiteId s : unmoved_) {
+  for (const EditionId e : unmoved_) {
     std::vector<uint32_t> lost;
-    for (const Residency::Move& move : moves[s]) lost.push_back(move.neuron);
-    intake_.shrink(s, lost);
+    for (const Residency::Move& move : moves[e]) lost.push_back(move.neuron);
+    supply_.shrink(e, lost);
   }
   told_ = false;
   Status told = co_await tell();
@@ -92,12 +93,12 @@ Message Arena::message(Op op) const {
   return message;
 }
 
-// Sites that lie side by side are one range.
+// Editions whose slots lie side by side are one range.
 std::vector<Unit> Arena::in_use() const {
   std::vector<Unit> ranges;
-  for (SiteId s = 0; s < sites_.size(); ++s) {
-    if (sites_[s].domain != s || residency_.max_slots(s) == 0) continue;
-    const uint32_t begin = place(s, 0), end = place(s, residency_.max_slots(s));
+  for (EditionId e = 0; e < sites_.editions.size(); ++e) {
+    if (residency_.max_slots(e) == 0) continue;
+    const uint32_t begin = place(e, 0), end = place(e, residency_.max_slots(e));
     if (!ranges.empty() && ranges.back().offset == begin) {
       ranges.back().offset = end;
     } else {
@@ -108,15 +109,16 @@ std::vector<Unit> Arena::in_use() const {
 }
 
 // In units of kSpanUnit.
-uint32_t Arena::place(SiteId site, uint32_t slot) const {
-  const uint64_t offset = memory_.arena_offset[site] + uint64_t{slot} * sites_[site].slot_bytes;
+uint32_t Arena::place(EditionId edition, uint32_t slot) const {
+  const uint64_t offset =
+      memory_.arena_offset[edition] + uint64_t{slot} * sites_.editions[edition].slot_bytes;
   return static_cast<uint32_t>(offset / kSpanUnit);
 }
 
 void Arena::on_done(const Message& message, const Done& done) {
   --open_;
   if (done.status != DoneStatus::ok) {
-    if (message.op == Op::move) unmoved_.push_back(message.site);
+    if (message.op == Op::move) unmoved_.push_back(message.edition);
     if (status_.ok()) {
       status_ = Error{Code::internal, fmt::format("agent {}", message.agent),
                       fmt::format("{} failed with status {}", message.op == Op::move ? "move" : "resize",

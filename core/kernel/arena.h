@@ -8,11 +8,11 @@
 
 #include "core/base/result.h"
 #include "core/kernel/dispatcher.h"
-#include "core/kernel/intake.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
 #include "core/kernel/strategies.h"
+#include "core/kernel/supply.h"
 #include "core/kernel/task.h"
 #include "core/kernel/unit_memory.h"
 
@@ -20,9 +20,9 @@ namespace tierd {
 
 class Arena : private CompletionSink {
  public:
-  // `intake` brings in what the arena holds; who waits at `changed` is woken by each message that ended.
+  // `supply` fetches what the arena holds; who waits at `changed` is woken by each message that ended.
   // Everything referred to outlives the arena.
-  Arena(Dispatcher& dispatcher, const std::vector<Site>& sites, Residency& residency, Intake& intake,
+  Arena(Dispatcher& dispatcher, const SiteTable& sites, Residency& residency, Supply& supply,
         UnitMemory memory, Notice& changed);
   ~Arena() override;
 
@@ -30,13 +30,13 @@ class Arena : private CompletionSink {
   Status resizable(const Strategy<tierd_cache_1>& cache) const;
   // What its cache may split.
   uint64_t bytes() const { return memory_.arena_bytes; }
-  // What the cache makes of `bytes`, where `at_home` [sites] neurons of each site are at home. Error:
+  // What the cache makes of `bytes`, where `at_home` [editions] neurons of each have their home here. Error:
   // plugin_fault; then nothing has changed.
   Result<ResizedCache> ask(Strategy<tierd_cache_1>& cache, uint64_t bytes,
                            std::vector<uint32_t> at_home) const;
-  // Carries it out, `bytes` being what was asked about: lets go what leaves, moves what lies behind a site's
-  // new end, tells the agent what is in use from now on. Error: internal, when the agent cannot do it; what
-  // it failed to move is gone, and everything else is as it should be.
+  // Carries it out, `bytes` being what was asked about: lets go what leaves, moves what lies behind an
+  // edition's new end, tells the agent what is in use from now on. Error: internal, when the agent cannot do
+  // it; what it failed to move is gone, and everything else is as it should be.
   Task<Status> resize(uint64_t bytes, ResizedCache answer);
 
   // Tells the agent what is in use, unless it was told; for one that serves `resize`.
@@ -46,17 +46,17 @@ class Arena : private CompletionSink {
   void on_done(const Message& message, const Done& done) override;
   Message message(Op op) const;
   std::vector<Unit> in_use() const;
-  uint32_t place(SiteId site, uint32_t slot) const;
+  uint32_t place(EditionId edition, uint32_t slot) const;
 
   Dispatcher& dispatcher_;
-  const std::vector<Site>& sites_;
+  const SiteTable& sites_;
   Residency& residency_;
-  Intake& intake_;
+  Supply& supply_;
   UnitMemory memory_;
   Notice& changed_;
   bool told_ = false;
-  uint32_t open_ = 0;            // messages under way
-  std::vector<SiteId> unmoved_;  // sites of which slots could not be moved
+  uint32_t open_ = 0;               // messages under way
+  std::vector<EditionId> unmoved_;  // of which slots could not be moved
   Status status_;
 };
 

@@ -61,7 +61,7 @@ Task<Status> Arenas::split_anew(std::vector<uint32_t> units) {
 }
 
 Result<ResizedCache> Arenas::ask(uint32_t unit, uint64_t bytes) {
-  return arenas_[unit].ask(strategies_.caches[unit], bytes, placement_.at_home(sites_, unit));
+  return arenas_[unit].ask(strategies_.caches[unit], bytes, placement_.at_home(sites_.editions, unit));
 }
 
 }  // namespace tierd

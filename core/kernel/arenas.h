@@ -14,12 +14,12 @@ namespace tierd {
 class Arenas {
  public:
   // Everything referred to outlives the arenas.
-  Arenas(const std::vector<Site>& sites, Strategies& strategies, const Placement& placement)
+  Arenas(const SiteTable& sites, Strategies& strategies, const Placement& placement)
       : sites_(sites), strategies_(strategies), placement_(placement) {}
   // The next unit's.
-  void add(Dispatcher& dispatcher, Residency& residency, Intake& intake, const UnitMemory& memory,
+  void add(Dispatcher& dispatcher, Residency& residency, Supply& supply, const UnitMemory& memory,
            Notice& changed) {
-    arenas_.emplace_back(dispatcher, sites_, residency, intake, memory, changed);
+    arenas_.emplace_back(dispatcher, sites_, residency, supply, memory, changed);
   }
 
   // Tells each agent what is in use, unless it was told.
@@ -40,7 +40,7 @@ class Arenas {
  private:
   Result<ResizedCache> ask(uint32_t unit, uint64_t bytes);
 
-  const std::vector<Site>& sites_;
+  const SiteTable& sites_;
   Strategies& strategies_;
   const Placement& placement_;
   std::deque<Arena> arenas_;  // [units]

@@ -13,6 +13,7 @@ namespace tierd {
 // A site with a plan that is not done, its neurons in the order of their runs (Site::run).
 struct NextRuns {
   SiteId site = kNoSiteId;
+  EditionId edition = kNoEdition;
   Plan* plan = nullptr;
   size_t most = 0;  // neurons that the read may bring
   size_t end = 0;   // in the plan: behind the last that it brings, set by take_runs

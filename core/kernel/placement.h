@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -16,29 +17,26 @@ class Placement {
   explicit Placement(uint32_t units = 1) : units_(units) {}
 
   uint32_t units() const { return units_; }
-  // `homes`: [n] unit of each neuron of a canonical site.
-  void place(SiteId site, std::vector<uint8_t> homes) {
-    if (site >= homes_.size()) homes_.resize(site + 1u);
-    homes_[site] = std::move(homes);
+  // `homes`: [n] unit of each neuron of an edition.
+  void place(EditionId edition, std::vector<uint8_t> homes) {
+    if (edition >= homes_.size()) homes_.resize(edition + 1u);
+    homes_[edition] = std::move(homes);
   }
-  // Of a canonical site.
-  uint8_t home(SiteId site, uint32_t neuron) const {
-    return site < homes_.size() && !homes_[site].empty() ? homes_[site][neuron] : 0;
+  uint8_t home(EditionId edition, uint32_t neuron) const {
+    return edition < homes_.size() && !homes_[edition].empty() ? homes_[edition][neuron] : 0;
   }
-  // [sites] How many neurons of each canonical site are at home with the unit; 0 of a site that shares
-  // another's bytes.
-  std::vector<uint32_t> at_home(const std::vector<Site>& sites, uint32_t unit) const {
-    std::vector<uint32_t> counts(sites.size(), 0);
-    for (SiteId s = 0; s < sites.size(); ++s) {
-      if (sites[s].domain != s) continue;
-      for (uint32_t i = 0; i < sites[s].n; ++i) counts[s] += home(s, i) == unit ? 1 : 0;
+  // [editions] How many neurons of each have their home with the unit.
+  std::vector<uint32_t> at_home(std::span<const Edition> editions, uint32_t unit) const {
+    std::vector<uint32_t> counts(editions.size(), 0);
+    for (EditionId e = 0; e < editions.size(); ++e) {
+      for (uint32_t i = 0; i < editions[e].n; ++i) counts[e] += home(e, i) == unit ? 1 : 0;
     }
     return counts;
   }
 
  private:
   uint32_t units_;
-  std::vector<std::vector<uint8_t>> homes_;  // [sites][neurons]
+  std::vector<std::vector<uint8_t>> homes_;  // [editions][neurons]
 };
 
 }  // namespace tierd

@@ -20,32 +20,32 @@ Status check_neurons(std::span<const uint32_t> neurons, uint32_t n);
 
 // Whether a wish made at `site` is for one that lies as far behind it as it says, and for neurons of that
 // one. Error: plugin_fault without origin.
-Status check_wish(const tierd_ahead& wish, SiteId site, const std::vector<Site>& sites);
+Status check_wish(const tierd_ahead& wish, SiteId site, const SiteTable& sites);
 // The neurons that a sound one names, all `n` where it has no list, in place of `neurons`.
 void neurons_of(const tierd_ahead& wish, uint32_t n, std::vector<uint32_t>& neurons);
 
-// What a cache wants before the first step: sites with a residency of their own, ascending neurons.
+// What a cache wants before the first step: ascending neurons of an edition.
 struct WantedAtStart {
-  SiteId site = kNoSiteId;
+  EditionId edition = kNoEdition;
   std::vector<uint32_t> neurons;
 };
 // Asks it; a cache that does not say wants nothing. Error: plugin_fault.
 Result<std::vector<WantedAtStart>> wanted_at_start(Strategy<tierd_cache_1>& cache,
-                                                   const std::vector<Site>& sites);
+                                                   std::span<const Edition> editions);
 
-// How a cache splits `bytes` among the sites, `slots` [sites], as its `function` answered: at most `most`
-// [sites] each, all together no more than there is. Error: plugin_fault.
-Status check_split(Strategy<tierd_cache_1>& cache, const char* function, const std::vector<Site>& sites,
+// How a cache splits `bytes` among the editions, `slots` [editions], as its `function` answered: at most
+// `most` [editions] each, all together no more than there is. Error: plugin_fault.
+Status check_split(Strategy<tierd_cache_1>& cache, const char* function, const SiteTable& sites,
                    uint64_t bytes, std::span<const uint32_t> most, std::span<const uint32_t> slots);
 
 // A cache's answer to another size.
 struct ResizedCache {
-  std::vector<uint32_t> slots;                 // [sites]
-  std::vector<std::vector<uint32_t>> victims;  // [sites]
+  std::vector<uint32_t> slots;                 // [editions]
+  std::vector<std::vector<uint32_t>> victims;  // [editions]
 };
-// Asks it; nothing of its memory is leased or pinned. Each site may have `most` [sites] slots. Error:
+// Asks it; nothing of its memory is leased or pinned. Each edition may have `most` [editions] slots. Error:
 // plugin_fault; then nothing has changed but that the cache is quarantined.
-Result<ResizedCache> resized(Strategy<tierd_cache_1>& cache, const std::vector<Site>& sites,
+Result<ResizedCache> resized(Strategy<tierd_cache_1>& cache, const SiteTable& sites,
                              const Residency& residency, uint64_t bytes, std::vector<uint32_t> most);
 
 }  // namespace tierd

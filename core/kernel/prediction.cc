@@ -19,7 +19,7 @@ constexpr uint32_t kMostAhead = 64;
 
 }  // namespace
 
-Prediction::Prediction(const Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies,
+Prediction::Prediction(const Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
                        Activations activations, Recording* recording)
     : dispatcher_(dispatcher),
       sites_(sites),

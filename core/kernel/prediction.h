@@ -24,7 +24,7 @@ class Prediction {
     uint16_t agent = 0;
     uint16_t pool = 0;
   };
-  Prediction(const Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies,
+  Prediction(const Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
              Activations activations, Recording* recording);
 
   // Whether a pass must wait for the segment before, to look at what it leaves.
@@ -56,7 +56,7 @@ class Prediction {
   KernelObserver* observer() const { return dispatcher_.observer(); }
 
   const Dispatcher& dispatcher_;
-  const std::vector<Site>& sites_;
+  const SiteTable& sites_;
   Strategies& strategies_;
   Activations activations_;
   Recording* recording_;

@@ -31,8 +31,7 @@ bool trim_row_masks(std::vector<uint64_t>& masks, uint32_t rows) {
   return everything;
 }
 
-RowMasks::RowMasks(Dispatcher& dispatcher, const std::vector<Site>& sites, uint32_t max_rows)
-    : max_rows_(max_rows) {
+RowMasks::RowMasks(Dispatcher& dispatcher, const SiteTable& sites, uint32_t max_rows) : max_rows_(max_rows) {
   uint64_t bytes = 0;
   for (const Site& site : sites) {
     if (!site.given() && !site.chosen())

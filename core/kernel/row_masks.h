@@ -21,7 +21,7 @@ bool trim_row_masks(std::vector<uint64_t>& masks, uint32_t rows);
 class RowMasks {
  public:
   // Room for any site that is predicted, and so many rows. Set-up only: adds a pool.
-  RowMasks(Dispatcher& dispatcher, const std::vector<Site>& sites, uint32_t max_rows);
+  RowMasks(Dispatcher& dispatcher, const SiteTable& sites, uint32_t max_rows);
 
   // For the agents: uint64_t[n x mask_words(rows)], by the neuron's number. Stays until the next call.
   Span write(const ActiveSet& active, uint32_t n, uint32_t rows);

@@ -13,6 +13,9 @@ namespace tierd {
 // were handed out: their blocks come back. Whatever else holds blocks was read ahead, for this site or a
 // later one, which leaves a block to the demand at any time. What is kept needs no block.
 //
+// A pass of several editions fetches them one after the other, and computes them in that order: their plans
+// follow each other like the runs of one, and the argument is the same.
+//
 // `plan`: one that nothing was taken from.
 void sort_by_runs(const Site& site, Plan& plan);
 

@@ -22,8 +22,8 @@ uint8_t greatest(const std::vector<uint8_t>& numbers) {
 }
 
 // Whether neurons of one number follow each other in the file.
-bool lie_side_by_side(const Site& site, const Site& next) {
-  return next.first_extent == site.first_extent + 1 && site.stride > 1 && next.stride == site.stride;
+bool side_by_side(const Edition& edition, const Edition& next) {
+  return next.first_extent == edition.first_extent + 1 && edition.stride > 1 && next.stride == edition.stride;
 }
 
 // The first unit's.
@@ -34,7 +34,7 @@ Prediction::Activations activations_of(const std::vector<Scheduler::ComputeUnit>
 
 }  // namespace
 
-Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies,
+Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
                      const Placement& placement, std::deque<Residency>& residencies, Options options)
     : dispatcher_(dispatcher),
       sites_(sites),
@@ -50,15 +50,15 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Str
   TIERD_CHECK(residencies.size() == options_.units.size() &&
               strategies.caches.size() == options_.units.size());
   for (uint32_t u = 0; u < options_.units.size(); ++u) {
-    Intake::Options intake;
-    intake.unit = static_cast<uint16_t>(u);
-    intake.reads.memory = options_.units[u].memory;
-    intake.reads.flash_agent = options_.flash_agent;
-    intake.reads.describe_extent = options_.describe_extent;
-    intake.read_attempts = options_.read_attempts;
-    intakes_.emplace_back(dispatcher, sites, strategies, residencies[u], std::move(intake), counters_,
-                          changed_);
-    arenas_.add(dispatcher, residencies[u], intakes_.back(), options_.units[u].memory, changed_);
+    Supply::Options supply;
+    supply.unit = static_cast<uint16_t>(u);
+    supply.reads.memory = options_.units[u].memory;
+    supply.reads.flash_agent = options_.flash_agent;
+    supply.reads.describe_extent = options_.describe_extent;
+    supply.read_attempts = options_.read_attempts;
+    supplies_.emplace_back(dispatcher, sites, strategies, residencies[u], std::move(supply), counters_,
+                           changed_);
+    arenas_.add(dispatcher, residencies[u], supplies_.back(), options_.units[u].memory, changed_);
   }
 }
 
@@ -68,7 +68,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   Current current;
   current.site = site;
   current.pass = request;
-  current.shares.resize(intakes_.size());
+  current.shares.resize(supplies_.size());
   current_ = &current;
   if (observer() != nullptr) observer()->pass_begins(site, request);
 
@@ -80,8 +80,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
     while (current.running()) co_await changed_;
   }
   if (status.ok()) status = predict(current);
-  if (status.ok()) status = assign(current);
-  if (status.ok()) status = encode(current);
+  if (status.ok()) status = split(current);
   if (status.ok()) status = admit(current);
 
   while (status.ok()) {
@@ -90,8 +89,8 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
     if (current.finished && !current.running()) break;
     pump();
     co_await changed_;
-    for (const Intake& intake : intakes_) {
-      if (status.ok()) status = intake.status();
+    for (const Supply& supply : supplies_) {
+      if (status.ok()) status = supply.status();
     }
     if (status.ok() && stopping()) status = Error{Code::cancelled, sites_[site].name, "interrupted"};
   }
@@ -99,11 +98,11 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
 
   // merge: where results are placed each neuron's outputs have their own place, on the others the agents have
   // added them up in the order of their numbers.
-  for (Intake& intake : intakes_) intake.end();
+  for (Supply& supply : supplies_) supply.end_pass();
   current_ = nullptr;
   if (!status.ok()) {
-    for (const Intake& intake : intakes_) {
-      while (intake.reading(site, request.step)) co_await changed_;
+    for (const Supply& supply : supplies_) {
+      while (supply.reading(site, request.step)) co_await changed_;
     }
     co_return status;
   }
@@ -138,42 +137,70 @@ bool Scheduler::measures(const Current& current) const {
          current.pass.step % options_.measure_every == 0;
 }
 
-Status Scheduler::assign(Current& current) {
-  auto& balancer = strategies_.balancer;
-  const auto units = static_cast<uint32_t>(intakes_.size());
-  const ActiveSet& active = current.computed();
-  answers_.assign(active.size(), 0);
-  const tierd_set_view set = set_view(current.site, active, current.pass.rows, TIERD_SET_PREDICTED);
-  TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, units, answers_.data()));
-  if (const uint8_t most = greatest(answers_); most >= units)
-    return balancer.fault("assign", fmt::format("unit {} of {}", most, units));
-  if (units == 1) return {};
-  std::vector<std::vector<uint32_t>> neurons(units);
-  for (uint32_t i = 0; i < active.size(); ++i) neurons[answers_[i]].push_back(active[i]);
-  for (uint32_t u = 0; u < units; ++u) current.shares[u].wanted = ActiveSet::of(std::move(neurons[u]));
+// Who computes what, in which encoding. Where there is one unit and one edition nobody is asked.
+Status Scheduler::split(Current& current) {
+  const Site& site = sites_[current.site];
+  const ActiveSet& all = current.computed();
+  TIERD_TRY(assign(current.site, all, current.pass.rows));
+  TIERD_TRY(encode(current.site, all, current.pass.rows));
+  const size_t levels = site.editions.size();
+  std::vector<std::vector<uint32_t>> lists(unit_of_.empty() && level_of_.empty() ? 0
+                                                                                 : supplies_.size() * levels);
+  for (uint32_t i = 0; !lists.empty() && i < all.size(); ++i) {
+    const size_t unit = unit_of_.empty() ? 0 : unit_of_[i];
+    const size_t level = level_of_.empty() ? 0 : level_of_[i];
+    lists[unit * levels + level].push_back(all[i]);
+  }
+  for (size_t u = 0; u < supplies_.size(); ++u) {
+    Share& share = current.shares[u];
+    for (size_t level = 0; level < levels; ++level) {
+      Part& part = share.parts.emplace_back(Part{site.editions[level], &all});
+      if (!lists.empty())
+        part.wanted = &current.lists.emplace_back(ActiveSet::of(std::move(lists[u * levels + level])));
+      share.size += part.wanted->size();
+    }
+  }
   return {};
 }
 
-Status Scheduler::encode(const Current& current) {
+// Asks the balancer, where there is a choice.
+Status Scheduler::assign(SiteId site, const ActiveSet& active, uint32_t rows) {
+  unit_of_.clear();
+  const auto units = static_cast<uint32_t>(supplies_.size());
+  if (units == 1) return {};
+  auto& balancer = strategies_.balancer;
+  unit_of_.assign(active.size(), 0);
+  const tierd_set_view set = set_view(site, active, rows, TIERD_SET_PREDICTED);
+  TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, units, unit_of_.data()));
+  if (const uint8_t most = greatest(unit_of_); most >= units)
+    return balancer.fault("assign", fmt::format("unit {} of {}", most, units));
+  return {};
+}
+
+// Asks the quantizer, where there is a choice.
+Status Scheduler::encode(SiteId site, const ActiveSet& active, uint32_t rows) {
+  level_of_.clear();
+  if (sites_[site].editions.size() == 1) return {};
   auto& quantizer = strategies_.quantizer;
-  answers_.assign(current.computed().size(), 0);
-  const tierd_set_view set =
-      set_view(current.site, current.computed(), current.pass.rows, TIERD_SET_PREDICTED);
-  const tierd_encoding_view encoding = encoding_view(sites_[current.site]);
-  const tierd_site_view site = site_view(current.site, sites_[current.site], encoding);
-  TIERD_TRY(quantizer.call(&tierd_quantizer_1::choose, "choose", &site, &set, answers_.data()));
-  if (const uint8_t most = greatest(answers_); most >= site.n_enc)
-    return quantizer.fault("choose", fmt::format("encoding {} of {}", most, site.n_enc));
+  level_of_.assign(active.size(), 0);
+  const tierd_set_view set = set_view(site, active, rows, TIERD_SET_PREDICTED);
+  const tierd_site_view view = site_view(site, sites_[site]);
+  TIERD_TRY(quantizer.call(&tierd_quantizer_1::choose, "choose", &view, &set, level_of_.data()));
+  if (const uint8_t most = greatest(level_of_); most >= view.n_editions)
+    return quantizer.fault("choose", fmt::format("edition {} of {}", most, view.n_editions));
   return {};
 }
 
 Status Scheduler::admit(const Current& current) {
   const SchedulerCounters before = counters_;
-  for (uint32_t u = 0; u < intakes_.size(); ++u) {
-    Intake::Demand demand{wanted_of(current, u)};
-    demand.bypass = current.pass.bypass_caches;
-    if (current.whole.size() != 0) demand.used = &current.active;
-    TIERD_TRY(intakes_[u].begin(current.site, current.pass.step, demand));
+  for (uint32_t u = 0; u < supplies_.size(); ++u) {
+    supplies_[u].begin_pass(current.site, current.pass.step);
+    for (const Part& part : current.shares[u].parts) {
+      Gathering::Demand demand{*part.wanted};
+      demand.bypass = current.pass.bypass_caches;
+      if (current.whole.size() != 0) demand.used = &current.active;
+      TIERD_TRY(supplies_[u].gather(part.edition, demand));
+    }
   }
   if (current.pass.bypass_caches) return {};
   SiteUse& use = use_[current.site];
@@ -196,20 +223,20 @@ void Scheduler::count_foreseen(const Current& current) {
 }
 
 void Scheduler::fetch() {
-  for (Intake& intake : intakes_) intake.fetch();
+  for (Supply& supply : supplies_) supply.fetch();
 }
 
 // Whether other units than the first take part.
 bool Scheduler::shared(const Current& current) const {
-  for (uint32_t u = 1; u < intakes_.size(); ++u) {
-    if (current.shares[u].wanted.size() != 0) return true;
+  for (uint32_t u = 1; u < supplies_.size(); ++u) {
+    if (current.shares[u].size != 0) return true;
   }
   return false;
 }
 
-// Posts one message for everything that can be computed now. The segments around the site ride with the first
-// and the last message of the pass; the agent keeps the order. Where other units take part, the segment
-// before goes first and alone, since they wait for it, and the one after waits for their results.
+// Posts one message an edition for everything that can be computed now. The segments around the site ride
+// with the first and the last message of the pass; the agent keeps the order. Where other units take part,
+// the segment before goes first and alone, since they wait for it, and the one after waits for their results.
 void Scheduler::compute(Current& current) {
   const Site& site = sites_[current.site];
   if (current.finished || !dispatcher_.can_post()) return;
@@ -221,26 +248,28 @@ void Scheduler::compute(Current& current) {
       post_due(current);
       if (!dispatcher_.can_post()) return;
     }
-    for (uint32_t u = 1; u < intakes_.size(); ++u) {
-      if (current.shares[u].wanted.size() == 0) continue;
+    for (uint32_t u = 1; u < supplies_.size(); ++u) {
+      if (current.shares[u].size == 0) continue;
       compute_elsewhere(current, u);
       merged &= current.shares[u].results_there;
     }
-    units_.clear();
-    if (!dispatcher_.can_post()) return;
   }
-  intakes_[0].hand_out(units_);
-  const bool last = intakes_[0].handed_out() && merged;
-  if (current.ran_before && units_.empty() && !last) return;
+  while (!current.finished && dispatcher_.can_post()) {
+    units_.clear();
+    const EditionId edition = supplies_[0].hand_out(units_);
+    const bool last = supplies_[0].handed_out() && merged;
+    if (current.ran_before && units_.empty() && !last) return;
 
-  Message message;
-  message.op = units_.empty() ? Op::run : Op::compute;
-  message.engine = EngineKind::compute;
-  message.flags = static_cast<uint8_t>(current.due() | (last ? kRunAfter : 0));
-  intakes_[0].computed_by(post(current, 0, message, 0));
-  current.ran_before = true;
-  current.cleared = current.partial;
-  current.finished = last;
+    Message message;
+    message.op = units_.empty() ? Op::run : Op::compute;
+    message.engine = EngineKind::compute;
+    message.flags = static_cast<uint8_t>(current.due() | (last ? kRunAfter : 0));
+    if (edition != kNoEdition) message.edition = edition;
+    supplies_[0].computed_by(post(current, 0, message, 0));
+    current.ran_before = true;
+    current.cleared = current.partial;
+    current.finished = last;
+  }
 }
 
 // The segment before alone, for somebody waits for its result.
@@ -270,19 +299,24 @@ void Scheduler::compute_elsewhere(Current& current, uint32_t unit) {
     share.input_posted = true;
   }
   if (!share.input_here || !dispatcher_.can_post()) return;
-  intakes_[unit].hand_out(units_);
-  if (!units_.empty()) {
+  while (dispatcher_.can_post()) {
+    const EditionId edition = supplies_[unit].hand_out(units_);
+    if (edition == kNoEdition) break;
     Message message;
     message.op = Op::compute;
     message.engine = EngineKind::compute;
+    message.edition = edition;
     if (sites_[current.site].added && !std::exchange(share.begun, true)) message.flags = kPartial;
-    intakes_[unit].computed_by(post(current, unit, message, unit));
+    supplies_[unit].computed_by(post(current, unit, message, unit));
+    units_.clear();
   }
-  if (share.results_posted || share.running != 0 || !intakes_[unit].handed_out() || !dispatcher_.can_post())
+  if (share.results_posted || share.running != 0 || !supplies_[unit].handed_out() || !dispatcher_.can_post())
     return;
   if (sites_[current.site].added && !summed_before(current, unit)) return;
   units_.clear();
-  for (uint32_t i = 0; i < share.wanted.size(); ++i) units_.push_back({share.wanted[i], 0});
+  for (const Part& part : share.parts) {
+    for (uint32_t i = 0; i < part.wanted->size(); ++i) units_.push_back({(*part.wanted)[i], 0});
+  }
   (void)post(current, 0, copy, unit);
   share.results_posted = true;
 }
@@ -291,9 +325,9 @@ void Scheduler::compute_elsewhere(Current& current, uint32_t unit) {
 // the order of additions is that of the units, whoever is done first.
 bool Scheduler::summed_before(const Current& current, uint32_t unit) const {
   for (uint32_t u = 1; u < unit; ++u) {
-    if (current.shares[u].wanted.size() != 0 && !current.shares[u].results_posted) return false;
+    if (current.shares[u].size != 0 && !current.shares[u].results_posted) return false;
   }
-  return intakes_[0].handed_out();
+  return supplies_[0].handed_out();
 }
 
 // To a unit, about `units_`, which lie with `list_unit`: neurons in its memory, or what is to be copied in
@@ -324,26 +358,30 @@ Status Scheduler::observe(const Current& current) {
         prediction_.tell(current.site, current.pass, current.active, current.measured ? &measured : nullptr));
   }
   if (current.pass.bypass_caches) return {};
-  const SiteId home = domain(current.site);
-  const auto touched = [&](uint32_t unit, const ActiveSet& set) -> Status {
-    const tierd_set_view used = set_view(home, set, current.pass.rows, TIERD_SET_TRUE);
-    TIERD_TRY(strategies_.caches[unit].call_if(&tierd_cache_1::touch, "touch", &used));
-    return intakes_[unit].expire(home);
-  };
-  if (intakes_.size() == 1) return touched(0, current.active);
-  for (uint32_t u = 0; u < intakes_.size(); ++u) {
-    if (current.whole.size() == 0) {
-      TIERD_TRY(touched(u, current.shares[u].wanted));
-      continue;
-    }
-    std::vector<uint32_t> used;  // what it computed and was not only measured
-    const ActiveSet& wanted = current.shares[u].wanted;
-    for (uint32_t i = 0; i < wanted.size(); ++i) {
-      if (current.active.contains(wanted[i])) used.push_back(wanted[i]);
-    }
-    TIERD_TRY(touched(u, ActiveSet::of(std::move(used))));
+  for (uint32_t u = 0; u < supplies_.size(); ++u) {
+    for (const Part& part : current.shares[u].parts) TIERD_TRY(touch(current, u, part));
   }
   return {};
+}
+
+// Tells the unit's cache what was used and not only measured.
+Status Scheduler::touch(const Current& current, uint32_t unit, const Part& part) {
+  const ActiveSet* used = part.wanted;
+  ActiveSet not_measured;
+  if (used == &current.whole) {
+    used = &current.active;
+  } else if (current.whole.size() != 0) {
+    std::vector<uint32_t> neurons;
+    for (uint32_t i = 0; i < used->size(); ++i) {
+      if (current.active.contains((*used)[i])) neurons.push_back((*used)[i]);
+    }
+    not_measured = ActiveSet::of(std::move(neurons));
+    used = &not_measured;
+  }
+  const tierd_set_view set =
+      edition_set(part.edition, sites_.editions[part.edition], *used, current.pass.rows, TIERD_SET_TRUE);
+  TIERD_TRY(strategies_.caches[unit].call_if(&tierd_cache_1::touch, "touch", &set));
+  return supplies_[unit].expire(part.edition);
 }
 
 // What each neuron gave to each row, compared with what was predicted.
@@ -352,16 +390,18 @@ ActiveSet Scheduler::measure(const Current& current) {
   if (options_.recording != nullptr) return options_.recording->measured(current.site);
   const uint32_t rows = current.pass.rows;
   contribution_.resize(uint64_t{rows} * site.n);
-  for (uint32_t u = 0; u < intakes_.size(); ++u) {
+  for (uint32_t u = 0; u < supplies_.size(); ++u) {
     const ComputeUnit& unit = options_.units[u];
     const Span span{unit.memory.agent, unit.activation_pool, site.contribution.offset,
                     static_cast<uint32_t>(uint64_t{rows} * site.contribution.stride * sizeof(float))};
     const auto* from = reinterpret_cast<const float*>(dispatcher_.view(span).data());
-    const ActiveSet& computed = wanted_of(current, u);
-    for (uint32_t r = 0; r < rows; ++r) {
-      const float* line = from + uint64_t{r} * site.contribution.stride;
-      for (uint32_t i = 0; i < computed.size(); ++i)
-        contribution_[uint64_t{r} * site.n + computed[i]] = line[computed[i]];
+    for (const Part& part : current.shares[u].parts) {
+      const ActiveSet& computed = *part.wanted;
+      for (uint32_t r = 0; r < rows; ++r) {
+        const float* line = from + uint64_t{r} * site.contribution.stride;
+        for (uint32_t i = 0; i < computed.size(); ++i)
+          contribution_[uint64_t{r} * site.n + computed[i]] = line[computed[i]];
+      }
     }
   }
 
@@ -388,30 +428,43 @@ Status Scheduler::look_ahead(const Current& current) {
     neurons_of(later, site.n, neurons_);
     const auto now = static_cast<uint32_t>(step);
     if (later.idx != nullptr) foreseen_[later.site] = {now, neurons_};
-    const bool beside =
-        !wishes_.empty() && wishes_.back().step == now && lie_side_by_side(sites_[wishes_.back().site], site);
-    if (!beside) TIERD_TRY(pass_on_wishes(current.pass.bypass_caches));
-    Wish& wish = wishes_.emplace_back(Wish{later.site, now, {}});
-    wish.neurons.resize(intakes_.size());
-    if (intakes_.size() == 1) {
-      wish.neurons[0] = neurons_;
-      continue;
-    }
-    for (const uint32_t neuron : neurons_)
-      wish.neurons[placement_.home(domain(later.site), neuron)].push_back(neuron);
+    TIERD_TRY(wish(later.site, now, current.pass.bypass_caches));
   }
   return pass_on_wishes(current.pass.bypass_caches);
 }
 
-// Those that were gathered, of sites that lie side by side, to each unit its own.
+// `neurons_` of a later site, each in the encoding that the quantizer would choose and at its home.
+Status Scheduler::wish(SiteId site, uint32_t step, bool bypass) {
+  const std::vector<EditionId>& editions = sites_[site].editions;
+  if (editions.size() > 1) TIERD_TRY(encode(site, ActiveSet::of(neurons_), 1));
+  for (size_t level = 0; level < editions.size(); ++level) {
+    const EditionId edition = editions[level];
+    const bool beside = !wishes_.empty() && wishes_.back().step == step &&
+                        side_by_side(sites_.editions[wishes_.back().edition], sites_.editions[edition]);
+    if (!beside) TIERD_TRY(pass_on_wishes(bypass));
+    LaterNeurons& wish = wishes_.emplace_back(LaterNeurons{site, edition, step, {}});
+    wish.neurons.resize(supplies_.size());
+    if (supplies_.size() == 1 && editions.size() == 1) {
+      wish.neurons[0] = neurons_;
+      continue;
+    }
+    for (size_t i = 0; i < neurons_.size(); ++i) {
+      if (editions.size() == 1 || level_of_[i] == level)
+        wish.neurons[placement_.home(edition, neurons_[i])].push_back(neurons_[i]);
+    }
+  }
+  return {};
+}
+
+// Passes on what was collected of editions that lie side by side, to each unit its own.
 Status Scheduler::pass_on_wishes(bool bypass) {
   if (wishes_.empty()) return {};
   const uint32_t step = wishes_.front().step;
-  std::vector<Intake::Wished> wanted;
-  for (uint32_t u = 0; u < intakes_.size(); ++u) {
+  std::vector<Supply::Wished> wanted;
+  for (uint32_t u = 0; u < supplies_.size(); ++u) {
     wanted.clear();
-    for (const Wish& wish : wishes_) wanted.push_back({wish.site, wish.neurons[u]});
-    TIERD_TRY(intakes_[u].wish(wanted, step, bypass));
+    for (const LaterNeurons& wish : wishes_) wanted.push_back({wish.site, wish.edition, wish.neurons[u]});
+    TIERD_TRY(supplies_[u].wish(wanted, step, bypass));
   }
   wishes_.clear();
   return {};
@@ -419,7 +472,7 @@ Status Scheduler::pass_on_wishes(bool bypass) {
 
 Task<Status> Scheduler::end_step(uint32_t step) {
   if (observer() != nullptr) observer()->step_ends(step);
-  for (Intake& intake : intakes_) intake.end_step(step);
+  for (Supply& supply : supplies_) supply.end_step(step);
   Status told;
   for (auto& cache : strategies_.caches) {
     const Status answer = cache.call_if(&tierd_cache_1::end_step, "end_step");
@@ -429,7 +482,7 @@ Task<Status> Scheduler::end_step(uint32_t step) {
   if (observer() != nullptr) {
     observer()->settled([this] {
       uint64_t digest = 0;
-      for (const Intake& intake : intakes_) digest = digest * 0x100000001b3 ^ intake.residency().digest();
+      for (const Supply& supply : supplies_) digest = digest * 0x100000001b3 ^ supply.residency().digest();
       return digest;
     });
   }
@@ -446,7 +499,7 @@ Task<Status> Scheduler::split_anew() {
 
 Status Scheduler::take_fault() {
   TIERD_TRY(std::exchange(fault_, Status()));
-  for (Intake& intake : intakes_) TIERD_TRY(intake.take_fault());
+  for (Supply& supply : supplies_) TIERD_TRY(supply.take_fault());
   return {};
 }
 
@@ -454,10 +507,10 @@ Task<Status> Scheduler::fill(std::function<void(uint64_t)> progress) {
   if (observer() != nullptr) observer()->fill_begins();
   Status told = co_await arenas_.tell();
   if (!told.ok()) co_return told;
-  for (uint32_t u = 0; u < intakes_.size(); ++u) {
-    auto asked = wanted_at_start(strategies_.caches[u], sites_);
+  for (uint32_t u = 0; u < supplies_.size(); ++u) {
+    auto asked = wanted_at_start(strategies_.caches[u], sites_.editions);
     if (!asked.ok()) co_return asked.error();
-    Status filled = co_await intakes_[u].fill(std::move(*asked), progress, [this] { return stopping(); });
+    Status filled = co_await supplies_[u].fill(std::move(*asked), progress, [this] { return stopping(); });
     if (!filled.ok()) co_return filled;
   }
   co_return Status{};
@@ -470,9 +523,9 @@ Task<Status> Scheduler::resize(ArenaSize size, std::vector<uint64_t> parts) {
 
 Task<Status> Scheduler::look_ahead_is_over() {
   std::fill(wished_.begin(), wished_.end(), 0);
-  for (Intake& intake : intakes_) intake.give_up_all();
-  for (const Intake& intake : intakes_) {
-    while (!intake.idle()) co_await changed_;
+  for (Supply& supply : supplies_) supply.give_up_all();
+  for (const Supply& supply : supplies_) {
+    while (!supply.idle()) co_await changed_;
   }
   co_return Status{};
 }
@@ -482,7 +535,7 @@ Task<Status> Scheduler::drain() {
   (void)co_await look_ahead_is_over();
   // The plugins' quarantine tells it from here on.
   fault_ = {};
-  for (Intake& intake : intakes_) (void)intake.take_fault();
+  for (Supply& supply : supplies_) (void)supply.take_fault();
   co_return Status{};
 }
 
@@ -536,7 +589,7 @@ bool Scheduler::quarantined() const {
 }
 
 void Scheduler::pump() {
-  for (Intake& intake : intakes_) intake.pump();
+  for (Supply& supply : supplies_) supply.pump();
 }
 
 uint32_t Scheduler::unit_of(uint16_t agent) const {
@@ -555,7 +608,7 @@ void Scheduler::on_done(const Message& message, const Done& done) {
     Share& share = current.shares[unit];
     ((message.flags & kInput) != 0 ? share.input_here : share.results_there) = true;
   } else {
-    intakes_[unit].computed(message.id);
+    supplies_[unit].computed(message.id);
     current.input_ready |= message.id == current.prelude;
   }
   --current.shares[unit].running;

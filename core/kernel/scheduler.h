@@ -1,7 +1,7 @@
 // Takes one site after the other through
-//   predict -> assign -> encode -> admit -> fetch -> compute -> merge -> observe -> look ahead
+//   predict -> split -> admit -> fetch -> compute -> merge -> observe -> look ahead
 // and keeps the residency. One thread; `pass` is the one coroutine, to be read top to bottom (scheduler.cc).
-// How bytes come in is in intake.cc.
+// How bytes are fetched is in supply.cc.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,6 @@
 #include "core/kernel/arenas.h"
 #include "core/kernel/counters.h"
 #include "core/kernel/dispatcher.h"
-#include "core/kernel/intake.h"
 #include "core/kernel/observer.h"
 #include "core/kernel/placement.h"
 #include "core/kernel/prediction.h"
@@ -26,6 +25,7 @@
 #include "core/kernel/site.h"
 #include "core/kernel/site_use.h"
 #include "core/kernel/strategies.h"
+#include "core/kernel/supply.h"
 #include "core/kernel/task.h"
 
 namespace tierd {
@@ -55,7 +55,7 @@ class Scheduler : private CompletionSink {
 
   // `sites` in the order of one step. Of each unit a residency, and a cache among the strategies. Everything
   // referred to outlives the scheduler.
-  Scheduler(Dispatcher& dispatcher, const std::vector<Site>& sites, Strategies& strategies,
+  Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
             const Placement& placement, std::deque<Residency>& residencies, Options options);
   ~Scheduler() override;
 
@@ -105,9 +105,15 @@ class Scheduler : private CompletionSink {
   const std::vector<SiteUse>& use() const { return use_; }  // [sites]
 
  private:
+  // Neurons that a unit computes in one encoding; in the pass or in `Current::lists`.
+  struct Part {
+    EditionId edition = kNoEdition;
+    const ActiveSet* wanted = nullptr;
+  };
   // What a unit does in the present pass.
   struct Share {
-    ActiveSet wanted;           // of more than one unit: its part of the active set
+    std::vector<Part> parts;    // by edition, the best first: the order in which they are summed
+    uint32_t size = 0;          // neurons of all parts
     uint32_t running = 0;       // messages under way, at this unit or to copy its results
     bool input_posted = false;  // of units other than the first: the copy of the site's input
     bool begun = false;         // of another unit: it has computed some
@@ -122,14 +128,15 @@ class Scheduler : private CompletionSink {
     ActiveSet active;  // what the result is made of
     ActiveSet whole;   // where it is measured: all neurons
     bool measured = false;
-    Span row_masks;             // where rows use different neurons
-    std::vector<Share> shares;  // [units]
-    MessageId prelude;          // the segment before, where somebody waits for it
-    bool input_ready = false;   // it is over
-    bool ran_before = false;    // the segment before was posted
-    bool partial = false;       // results must be zero before neurons give them
-    bool cleared = false;       // that was posted
-    bool finished = false;      // the segment after was posted
+    Span row_masks;               // where rows use different neurons
+    std::vector<Share> shares;    // [units]
+    std::deque<ActiveSet> lists;  // of more than one unit or edition: the parts' neurons
+    MessageId prelude;            // the segment before, where somebody waits for it
+    bool input_ready = false;     // it is over
+    bool ran_before = false;      // the segment before was posted
+    bool partial = false;         // results must be zero before neurons give them
+    bool cleared = false;         // that was posted
+    bool finished = false;        // the segment after was posted
     Status status;
 
     // What is computed: more than `active` where that is measured.
@@ -149,8 +156,9 @@ class Scheduler : private CompletionSink {
   // The steps of a pass, in their order.
   Status predict(Current& current);
   bool measures(const Current& current) const;
-  Status assign(Current& current);
-  Status encode(const Current& current);
+  Status split(Current& current);
+  Status assign(SiteId site, const ActiveSet& set, uint32_t rows);
+  Status encode(SiteId site, const ActiveSet& set, uint32_t rows);
   Status admit(const Current& current);
   void count_foreseen(const Current& current);
   void fetch();
@@ -160,13 +168,12 @@ class Scheduler : private CompletionSink {
   bool shared(const Current& current) const;
   bool summed_before(const Current& current, uint32_t unit) const;
   MessageId post(Current& current, uint32_t unit, Message message, uint32_t list_unit);
+  Status touch(const Current& current, uint32_t unit, const Part& part);
   ActiveSet measure(const Current& current);
   Status observe(const Current& current);
   Status look_ahead(const Current& current);
+  Status wish(SiteId site, uint32_t step, bool bypass);
   Status pass_on_wishes(bool bypass);
-  const ActiveSet& wanted_of(const Current& current, uint32_t unit) const {
-    return intakes_.size() == 1 ? current.computed() : current.shares[unit].wanted;
-  }
 
   void tell_end(uint64_t sequence);
 
@@ -177,16 +184,15 @@ class Scheduler : private CompletionSink {
   uint32_t unit_of(uint16_t agent) const;
   bool stopping();
   KernelObserver* observer() const { return dispatcher_.observer(); }
-  SiteId domain(SiteId site) const { return sites_[site].domain; }
 
   Dispatcher& dispatcher_;
-  const std::vector<Site>& sites_;
+  const SiteTable& sites_;
   Strategies& strategies_;
   const Placement& placement_;
   Options options_;
   SchedulerCounters counters_;
-  Notice changed_;              // something came in
-  std::deque<Intake> intakes_;  // [units]
+  Notice changed_;               // something came in
+  std::deque<Supply> supplies_;  // [units]
   Prediction prediction_;
   Arenas arenas_;
   std::vector<SiteUse> use_;      // [sites]
@@ -201,15 +207,17 @@ class Scheduler : private CompletionSink {
   Current* current_ = nullptr;
   // Of one function each, kept for their memory.
   std::vector<Unit> units_;
-  std::vector<uint8_t> answers_;
+  std::vector<uint8_t> unit_of_;   // [neurons of a set], as the balancer answered; empty: the first
+  std::vector<uint8_t> level_of_;  // likewise, as the quantizer: which of the site's editions
   std::vector<uint32_t> neurons_;
-  // Of a later site, and who shall bring them.
-  struct Wish {
+  // Neurons of a later site, and which unit shall fetch them.
+  struct LaterNeurons {
     SiteId site;
+    EditionId edition;
     uint32_t step;
     std::vector<std::vector<uint32_t>> neurons;  // [units]
   };
-  std::vector<Wish> wishes_;
+  std::vector<LaterNeurons> wishes_;
   std::vector<float> contribution_;
   Status fault_;  // of a plugin that was told news, not yet told
 };

@@ -7,11 +7,12 @@
 
 namespace tierd {
 
-// Of `n` neurons; `idx` NULL: all. Lives as long as they.
+// A set of `n` neurons; `idx` NULL: all. Lives as long as they.
 inline tierd_set_view set_view(SiteId site, const uint32_t* idx, uint32_t n, uint32_t rows, uint8_t kind) {
   tierd_set_view view{};
   view.size = sizeof view;
   view.site = site;
+  view.edition = TIERD_NO_EDITION;
   view.rows = rows;
   view.n = n;
   view.kind = kind;
@@ -22,6 +23,19 @@ inline tierd_set_view set_view(SiteId site, const uint32_t* idx, uint32_t n, uin
 inline tierd_set_view set_view(SiteId site, const ActiveSet& set, uint32_t rows, uint8_t kind) {
   tierd_set_view view = set_view(site, set.indices(), set.size(), rows, kind);
   view.row_mask = set.row_masks();
+  return view;
+}
+// For caches: neurons of an edition.
+inline tierd_set_view edition_set(EditionId number, const Edition& edition, const uint32_t* idx, uint32_t n,
+                                  uint32_t rows, uint8_t kind) {
+  tierd_set_view view = set_view(edition.owner, idx, n, rows, kind);
+  view.edition = number;
+  return view;
+}
+inline tierd_set_view edition_set(EditionId number, const Edition& edition, const ActiveSet& set,
+                                  uint32_t rows, uint8_t kind) {
+  tierd_set_view view = set_view(edition.owner, set, rows, kind);
+  view.edition = number;
   return view;
 }
 

@@ -1,5 +1,5 @@
-// A place where weights may be used sparsely: (layer, operator group). The kernel knows its shape and its
-// bytes, nothing of what it computes.
+// A place where weights may be used sparsely: (layer, operator group), and the editions in which its weights
+// are stored. The kernel knows shapes and bytes, nothing of what is computed.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,24 @@ namespace tierd {
 
 using SiteId = uint32_t;
 inline constexpr SiteId kNoSiteId = UINT32_MAX;
+using EditionId = uint32_t;
+inline constexpr EditionId kNoEdition = UINT32_MAX;
+
+// All neurons of a site in one encoding: what is stored, fetched, kept and computed from. Residency, arena
+// slots and a cache's decisions are an edition's. Sites that share their weights (a tied embedding and its
+// head) share the edition.
+struct Edition {
+  SiteId owner = kNoSiteId;     // of the sites that have it, the one that every step uses whole
+  uint16_t encoding = 0;        // as plugins are told: the kernel does not look at it
+  uint32_t n = 0;               // neurons
+  uint32_t slot_bytes = 0;      // of an arena slot; a multiple of 4096, where results are added of 64
+  uint32_t first_extent = 0;    // neuron i is extent first_extent + stride * i
+  uint32_t stride = 1;          // more than 1: the extents between belong to other editions
+  std::vector<uint32_t> bytes;  // [n] of weights in neuron i, without padding
+
+  uint32_t extent_of(uint32_t neuron) const { return first_extent + stride * neuron; }
+  uint32_t neuron_of(uint32_t extent) const { return (extent - first_extent) / stride; }
+};
 
 // A matrix of floats with a row for each row of the batch, in the activation pool of a computing unit.
 struct ActivationPlace {
@@ -26,21 +44,16 @@ struct Site {
   uint16_t op_group = 0;
   uint16_t layer_group = 0;  // of layers whose neurons of one number lie side by side; else of this one alone
   uint8_t slicing = 0;  // how it is cut, as plugins are told (TIERD_AXIS_…): the kernel does not look at it
-  uint16_t encoding = 0;  // likewise
   // Results of neurons are added up, in the order of their numbers; else each has a place of its own.
   bool added = false;
   uint32_t run = 1;  // so many neurons, by number, are summed by themselves before they are added
   // Who says what is active: a predictor; the caller, with the pass (token ids); or the segment before (a
   // router, see `choice`).
   enum class Set : uint8_t { predicted, given, chosen } set = Set::predicted;
-  SiteId domain = kNoSiteId;  // whose residency it shares: itself, or the site that it is an alias of
-  uint32_t n = 0;             // neurons
+  uint32_t n = 0;  // neurons
   uint32_t n_in = 0;
   uint32_t n_out = 0;
-  uint32_t slot_bytes = 0;      // of an arena slot; a multiple of 4096, where results are added of 64
-  uint32_t first_extent = 0;    // neuron i is extent first_extent + stride * i
-  uint32_t stride = 1;          // more than 1: what lies between belongs to other sites
-  std::vector<uint32_t> bytes;  // [n] of weights in neuron i, without padding
+  std::vector<EditionId> editions = {};  // at least one; the best first
   // What it computes from, [rows x n_in], once the segment before it has run.
   ActivationPlace input = {};
   // Which neurons each row uses, [rows x n], written by the segment before; 0: it does not use it. Where the
@@ -52,8 +65,22 @@ struct Site {
 
   bool given() const { return set == Set::given; }
   bool chosen() const { return set == Set::chosen; }
-  uint32_t extent_of(uint32_t neuron) const { return first_extent + stride * neuron; }
-  uint32_t neuron_of(uint32_t extent) const { return (extent - first_extent) / stride; }
+};
+
+// The sites of a model in the order of one step, and the editions that they have, in the order of their
+// owners. Immutable once a run has begun.
+struct SiteTable {
+  std::vector<Site> all;
+  std::vector<Edition> editions;
+
+  size_t size() const { return all.size(); }
+  Site& operator[](SiteId site) { return all[site]; }
+  const Site& operator[](SiteId site) const { return all[site]; }
+  auto begin() const { return all.begin(); }
+  auto end() const { return all.end(); }
+  // The edition that a quantizer which says nothing means.
+  EditionId best(SiteId site) const { return all[site].editions.front(); }
+  const Edition& best_of(SiteId site) const { return editions[best(site)]; }
 };
 
 }  // namespace tierd

@@ -1,4 +1,4 @@
-// The kernel's sites as plugins see them.
+// The kernel's sites and editions as plugins see them.
 #pragma once
 
 #include "core/kernel/site.h"
@@ -6,19 +6,13 @@
 
 namespace tierd {
 
-static_assert(kNoSiteId == TIERD_NO_SITE);
+static_assert(kNoSiteId == TIERD_NO_SITE && kNoEdition == TIERD_NO_EDITION);
 
-// The one encoding in which a site is stored.
-inline tierd_encoding_view encoding_view(const Site& site) {
-  return {site.encoding, 0, site.slot_bytes};
-}
-
-// Lives as long as `site` and `encoding`.
-inline tierd_site_view site_view(SiteId number, const Site& site, const tierd_encoding_view& encoding) {
+// Lives as long as `site`.
+inline tierd_site_view site_view(SiteId number, const Site& site) {
   tierd_site_view view{};
   view.size = sizeof view;
   view.site = number;
-  view.alias_of = site.domain == number ? TIERD_NO_SITE : site.domain;
   view.name = site.name.c_str();
   view.layer = site.layer;
   view.op_group = site.op_group;
@@ -28,8 +22,19 @@ inline tierd_site_view site_view(SiteId number, const Site& site, const tierd_en
   view.n = site.n;
   view.n_in = site.n_in;
   view.n_out = site.n_out;
-  view.n_enc = 1;
-  view.enc = &encoding;
+  view.n_editions = static_cast<uint32_t>(site.editions.size());
+  view.editions = site.editions.data();
+  return view;
+}
+
+inline tierd_edition_view edition_view(EditionId number, const Edition& edition) {
+  tierd_edition_view view{};
+  view.size = sizeof view;
+  view.edition = number;
+  view.site = edition.owner;
+  view.n = edition.n;
+  view.bytes = edition.slot_bytes;
+  view.encoding = edition.encoding;
   return view;
 }
 

@@ -9,9 +9,9 @@ namespace tierd {
 struct UnitMemory {
   uint16_t agent = 0;
   uint16_t pool = 0;
-  uint64_t arena_bytes = 0;            // that its cache splits among the sites
-  std::vector<uint64_t> arena_offset;  // [sites] where the slots of a canonical site begin, bytes
-  std::vector<uint32_t> reserved;      // [sites] how many have addresses, 0 of an alias
+  uint64_t arena_bytes = 0;            // that its cache splits among the editions
+  std::vector<uint64_t> arena_offset;  // [editions] where the slots of each begin, bytes
+  std::vector<uint32_t> reserved;      // [editions] how many have addresses
   bool resizes = false;                // the agent serves `move` and `resize`
   uint64_t staging_offset = 0;         // where the staging blocks begin, bytes
   uint32_t staging_blocks = 0;

@@ -6,10 +6,11 @@
 
 namespace tierd {
 
-Plan Wishes::take(SiteId site, uint32_t step) {
+Plan Wishes::take(SiteId site, EditionId edition, uint32_t step) {
   for (Wish& wish : wishes_) {
     if (wish.step != step) continue;
-    const auto part = std::ranges::find(wish.parts, site, &Wish::Part::site);
+    const auto part = std::ranges::find_if(
+        wish.parts, [&](const Wish::Part& of) { return of.site == site && of.edition == edition; });
     if (part == wish.parts.end()) continue;
     Plan plan = std::move(part->plan);
     wish.parts.erase(part);
@@ -23,16 +24,16 @@ void Wishes::drop_passed(SiteId site, uint32_t step, const Dropped& dropped) {
     if (wish.step != step) continue;
     std::erase_if(wish.parts, [&](Wish::Part& part) {
       if (part.site >= site) return false;
-      dropped(part.site, part.plan);
+      dropped(part.edition, part.plan);
       return true;
     });
   }
 }
 
-void Wishes::claim(SiteId home, uint32_t neuron) {
+void Wishes::claim(EditionId edition, uint32_t neuron) {
   for (Wish& wish : wishes_) {
-    for (auto& [site, plan] : wish.parts) {
-      if (sites_[site].domain != home) continue;
+    for (auto& [site, of, plan] : wish.parts) {
+      if (of != edition) continue;
       for (size_t i = plan.next; i < plan.neurons.size(); ++i) {
         if (plan.neurons[i].neuron != neuron || !plan.neurons[i].keep) continue;
         plan.neurons.erase(plan.neurons.begin() + static_cast<std::ptrdiff_t>(i));
@@ -46,7 +47,7 @@ void Wishes::claim(SiteId home, uint32_t neuron) {
 void Wishes::drop_until(uint32_t step, const Dropped& dropped) {
   std::erase_if(wishes_, [&](Wish& wish) {
     if (wish.step > step) return false;
-    for (auto& [site, plan] : wish.parts) dropped(site, plan);
+    for (Wish::Part& part : wish.parts) dropped(part.edition, part.plan);
     return true;
   });
 }

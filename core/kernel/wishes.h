@@ -17,6 +17,7 @@ namespace tierd {
 struct Wish {
   struct Part {
     SiteId site = kNoSiteId;
+    EditionId edition = kNoEdition;
     Plan plan;
   };
   uint32_t step = 0;
@@ -32,22 +33,19 @@ struct Wish {
 
 class Wishes {
  public:
-  explicit Wishes(const std::vector<Site>& sites) : sites_(sites) {}
-
   // Those that are worked off lie in front.
   std::deque<Wish>& all() { return wishes_; }
-  // What is left of the wish for this site and step, which is one no more.
-  Plan take(SiteId site, uint32_t step);
+  // What is left of the wish for this site, edition and step, which is one no more.
+  Plan take(SiteId site, EditionId edition, uint32_t step);
   // Forgets those of this step for earlier sites, which it has passed over; `dropped` as below.
-  using Dropped = std::function<void(SiteId site, Plan& plan)>;
+  using Dropped = std::function<void(EditionId edition, Plan& plan)>;
   void drop_passed(SiteId site, uint32_t step, const Dropped& dropped);
-  // A neuron of a canonical site with a leased slot that waits in a wish: the lease is the caller's.
-  void claim(SiteId home, uint32_t neuron);
+  // A neuron with a leased slot that waits in a wish: the lease is the caller's.
+  void claim(EditionId edition, uint32_t neuron);
   // Forgets wishes of steps up to this one, having shown `dropped` what is left of them.
   void drop_until(uint32_t step, const Dropped& dropped);
 
  private:
-  const std::vector<Site>& sites_;
   std::deque<Wish> wishes_;
 };
 

@@ -26,8 +26,8 @@ struct Span {
 inline constexpr uint64_t kSpanUnit = 64;
 inline constexpr uint64_t kMostPoolBytes = (uint64_t{1} << 32) * kSpanUnit;
 
-// edit: advice, a request that was sent gets this message's priority. move: slots inside an arena. resize:
-// which of an arena's addresses are in use.
+// edit: advice, a request that was sent gets this message's priority. move: slots of an edition inside an
+// arena. resize: which of an arena's addresses are in use.
 enum class Op : uint8_t { read, copy, compute, run, edit, move, resize, cancel, stats, stop };
 // The order of transfers: a demand overtakes prefetches, both overtake migrations.
 enum class Priority : uint8_t { demand, prefetch, migration };
@@ -72,6 +72,7 @@ struct Message {
   // compute: which rows use which neuron, uint64_t[neurons of the site x words of a row mask], or none: all
   // use all; stats: where the counts go; move: the size of a slot in `bytes`.
   Span aux = {};
+  uint32_t edition = 0;  // read, compute, move: of the neurons that the list names; a read's first one
   bool operator==(const Message&) const = default;
 };
 static_assert(sizeof(Message) == 80 && std::is_trivially_copyable_v<Message>);

@@ -92,7 +92,7 @@ struct ExpertBuffers {
 struct SiteWork {
   std::string name;
   Cut cut;
-  Encodings encodings;
+  std::vector<uint32_t> editions;  // numbers, into ComputePlan::editions
   bool gather = false;
   FeedForward ffn;        // of Bundles and Experts
   ExpertBuffers experts;  // of Experts
@@ -125,7 +125,8 @@ struct AttentionShape {
 // Everything an agent needs to compute a model, but the weights.
 struct ComputePlan {
   std::vector<BufferSpec> buffers;
-  std::vector<SiteWork> sites;  // by site number
+  std::vector<SiteWork> sites;      // by site number
+  std::vector<Encodings> editions;  // by edition number: the encoding of each part of a neuron
   AttentionShape attention;
   uint32_t max_rows = 1;   // of a batch
   uint32_t context = 0;    // positions of the KV cache

@@ -14,7 +14,7 @@ namespace tierd {
 // What numbers in slices mean.
 struct TimelineNames {
   std::map<std::string, std::string> facts;  // for people: model, budget, threads …
-  const std::vector<Site>* sites = nullptr;
+  const SiteTable* sites = nullptr;
   std::vector<std::string> agents;  // agent n at n - 1
   uint64_t start_ns = 0;            // where the picture begins
 };

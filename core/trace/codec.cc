@@ -91,6 +91,7 @@ void each_field(M& m, F&& f) requires std::is_same_v<std::remove_const_t<M>, Mes
   f(m.id.slot), f(m.id.generation), f(m.op), f(m.priority), f(m.engine), f(m.flags), f(m.agent);
   f(m.step), f(m.expires_step), f(m.site), f(m.part), f(m.rows);
   each_field(m.list, f), each_field(m.in, f), each_field(m.aux, f);
+  f(m.edition);
 }
 template <class D, class F>
 void each_field(D& d, F&& f) requires std::is_same_v<std::remove_const_t<D>, Done> {
@@ -336,12 +337,12 @@ void get(In& in, Measured& e) {
   e.neurons = get_numbers(in);
 }
 void put(Out& out, const Evicted& e) {
-  out.number(e.unit), out.number(e.site);
+  out.number(e.unit), out.number(e.edition);
   put(out, e.neurons);
 }
 void get(In& in, Evicted& e) {
   e.unit = static_cast<uint16_t>(in.number(UINT16_MAX));
-  e.site = static_cast<SiteId>(in.number(UINT32_MAX));
+  e.edition = static_cast<EditionId>(in.number(UINT32_MAX));
   e.neurons = get_numbers(in);
 }
 void put(Out& out, const Settled& e) {

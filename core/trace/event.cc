@@ -12,8 +12,16 @@ constexpr std::array kOps = {"read", "copy",   "compute", "run",   "edit",
                              "move", "resize", "cancel",  "stats", "stop"};
 constexpr std::array kPriorityNames = {"demand", "prefetch", "migration"};
 
-std::string site_name(SiteId site, const std::vector<Site>& sites) {
+std::string site_name(SiteId site, const SiteTable& sites) {
   return site < sites.size() ? sites[site].name : fmt::format("site {}", site);
+}
+// The owner's name, and where that has several editions which one it is.
+std::string edition_name(EditionId edition, const SiteTable& sites) {
+  if (edition >= sites.editions.size()) return fmt::format("edition {}", edition);
+  const Site& owner = sites[sites.editions[edition].owner];
+  if (owner.editions.size() == 1) return owner.name;
+  const auto place = std::ranges::find(owner.editions, edition) - owner.editions.begin();
+  return fmt::format("{} (edition {})", owner.name, place);
 }
 std::string id_text(MessageId id) {
   return fmt::format("#{}.{}", id.slot, id.generation);
@@ -22,7 +30,7 @@ std::string id_text(MessageId id) {
 // What each event says.
 class Text {
  public:
-  explicit Text(const std::vector<Site>& sites) : sites_(sites) {}
+  explicit Text(const SiteTable& sites) : sites_(sites) {}
 
   std::string operator()(const FillBegins&) const { return "fill"; }
   std::string operator()(const PassBegins& e) const {
@@ -63,7 +71,7 @@ class Text {
     return fmt::format("measured in {}: {}", site_name(e.site, sites_), runs_text(e.neurons));
   }
   std::string operator()(const Evicted& e) const {
-    return fmt::format("evict {} {}{}", site_name(e.site, sites_), runs_text(e.neurons),
+    return fmt::format("evict {} {}{}", edition_name(e.edition, sites_), runs_text(e.neurons),
                        e.unit == 0 ? "" : fmt::format(" of unit {}", e.unit));
   }
   std::string operator()(const Settled& e) const { return fmt::format("residency {:016x}", e.residency); }
@@ -76,16 +84,16 @@ class Text {
                           e.list_agent, e.list_pool);
     } else if (!e.units.empty()) {
       std::vector<uint32_t> neurons;
-      const bool read = m.op == Op::read && m.site < sites_.size();
+      const bool read = m.op == Op::read && m.edition < sites_.editions.size();
       for (const Unit& unit : e.units) {
         if (!read) {
           neurons.push_back(unit.unit);
           continue;
         }
         // One read fetches neurons of several sites where these are stored side by side.
-        const Site& site = sites_[m.site];
-        const uint32_t neuron = site.neuron_of(unit.unit);
-        if (neuron < site.n && site.extent_of(neuron) == unit.unit) neurons.push_back(neuron);
+        const Edition& edition = sites_.editions[m.edition];
+        const uint32_t neuron = edition.neuron_of(unit.unit);
+        if (neuron < edition.n && edition.extent_of(neuron) == unit.unit) neurons.push_back(neuron);
       }
       text += fmt::format(" {} at {}:{}+{}", runs_text(neurons), e.list_agent, e.list_pool,
                           uint64_t{e.units.front().offset} * kSpanUnit);
@@ -109,7 +117,7 @@ class Text {
   }
 
  private:
-  const std::vector<Site>& sites_;
+  const SiteTable& sites_;
 };
 
 }  // namespace
@@ -166,7 +174,7 @@ bool Delivered::operator==(const Delivered& other) const {
   return done == same_time && withdrawn == other.withdrawn;
 }
 
-std::string event_text(const Event& event, const std::vector<Site>& sites) {
+std::string event_text(const Event& event, const SiteTable& sites) {
   return std::visit(Text(sites), event.what);
 }
 

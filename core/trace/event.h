@@ -97,7 +97,7 @@ struct Measured {
 };
 struct Evicted {
   uint16_t unit = 0;
-  SiteId site = 0;
+  EditionId edition = 0;
   std::vector<uint32_t> neurons;
   bool operator==(const Evicted&) const = default;
 };
@@ -148,7 +148,7 @@ Measured measured_event(SiteId site, const ActiveSet& active);
 std::optional<std::vector<uint32_t>> listed(const ActiveSet& set);
 
 // One line for people: "read layers.3.ffn 12-15 …". `sites` give the names.
-std::string event_text(const Event& event, const std::vector<Site>& sites);
+std::string event_text(const Event& event, const SiteTable& sites);
 
 // The neurons as runs: "0-3 7 9-12".
 std::string runs_text(const std::vector<uint32_t>& neurons);

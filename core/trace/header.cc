@@ -16,7 +16,9 @@ using nlohmann::json;
 // More than any model has; what a header asks for is allocated.
 constexpr uint64_t kMostSites = 1u << 20;
 constexpr uint64_t kMostNeurons = 1u << 26;
-constexpr uint64_t kMostStride = 1u << 12;         // layers of a group
+constexpr uint64_t kMostStride = 1u << 12;  // layers of a group
+constexpr uint64_t kMostEditionsOfSite = 16;
+constexpr uint64_t kMostEditions = kMostSites * kMostEditionsOfSite;
 constexpr uint64_t kMostReach = 3 * kMostNeurons;  // extents from a site's first neuron to its last
 constexpr uint64_t kMostAgents = 64;
 constexpr uint64_t kMostUnits = 16;
@@ -81,6 +83,15 @@ class Fields {
     fail(key, fmt::format("is not a list of at most {}", most));
     return empty;
   }
+  // At most `cap` numbers, none above `most`.
+  void numbers(const json& object, const char* key, uint64_t cap, uint64_t most,
+               std::vector<uint32_t>& numbers) {
+    for (const json& value : list(object, key, cap)) {
+      if (!value.is_number_unsigned() || value.get<uint64_t>() > most) fail(key, "holds no such number");
+      if (!good()) return;
+      numbers.push_back(value.get<uint32_t>());
+    }
+  }
   StrategyConfig strategy(const json& header, const char* kind) {
     StrategyConfig config;
     const json& object = at(header, kind);
@@ -119,25 +130,25 @@ class Fields {
 };
 
 json site_json(const Site& site) {
-  json object = {{"name", site.name},
-                 {"layer", site.layer},
-                 {"op_group", site.op_group},
-                 {"layer_group", site.layer_group},
-                 {"slicing", site.slicing},
-                 {"encoding", site.encoding},
-                 {"added", site.added},
-                 {"run", site.run},
-                 {"set", static_cast<uint8_t>(site.set)},
-                 {"measurable", site.contribution.there()},
-                 {"domain", site.domain},
-                 {"neurons", site.n},
-                 {"n_in", site.n_in},
-                 {"n_out", site.n_out},
-                 {"slot_bytes", site.slot_bytes},
-                 {"first_extent", site.first_extent},
-                 {"stride", site.stride},
-                 {"bytes", runs(site.bytes)}};
-  return object;
+  return {{"name", site.name},
+          {"layer", site.layer},
+          {"op_group", site.op_group},
+          {"layer_group", site.layer_group},
+          {"slicing", site.slicing},
+          {"added", site.added},
+          {"run", site.run},
+          {"set", static_cast<uint8_t>(site.set)},
+          {"measurable", site.contribution.there()},
+          {"neurons", site.n},
+          {"n_in", site.n_in},
+          {"n_out", site.n_out},
+          {"editions", site.editions}};
+}
+
+json edition_json(const Edition& edition) {
+  return {{"owner", edition.owner},           {"encoding", edition.encoding},
+          {"slot_bytes", edition.slot_bytes}, {"first_extent", edition.first_extent},
+          {"stride", edition.stride},         {"bytes", runs(edition.bytes)}};
 }
 
 Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
@@ -147,61 +158,77 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
   site.op_group = static_cast<uint16_t>(fields.number(object, "op_group", UINT16_MAX));
   site.layer_group = static_cast<uint16_t>(fields.number(object, "layer_group", UINT16_MAX));
   site.slicing = static_cast<uint8_t>(fields.number(object, "slicing", UINT8_MAX));
-  site.encoding = static_cast<uint16_t>(fields.number(object, "encoding", UINT16_MAX));
   site.added = fields.flag(object, "added");
   site.run = static_cast<uint32_t>(fields.number(object, "run", kMostNeurons));
   site.set = static_cast<Site::Set>(fields.number(object, "set", static_cast<uint64_t>(Site::Set::chosen)));
   if (fields.flag(object, "measurable")) site.contribution.offset = 0;  // nobody looks there
-  site.domain = static_cast<SiteId>(fields.number(object, "domain", kMostSites));
   site.n = static_cast<uint32_t>(fields.number(object, "neurons", most_neurons));
   site.n_in = static_cast<uint32_t>(fields.number(object, "n_in", UINT32_MAX));
   site.n_out = static_cast<uint32_t>(fields.number(object, "n_out", UINT32_MAX));
-  site.slot_bytes = static_cast<uint32_t>(fields.number(object, "slot_bytes", UINT32_MAX));
-  site.first_extent = static_cast<uint32_t>(fields.number(object, "first_extent", UINT32_MAX - kMostReach));
-  site.stride = static_cast<uint32_t>(fields.number(object, "stride", kMostStride));
-  for (const json& run : fields.list(object, "bytes", site.n)) {
-    const bool pair = run.is_array() && run.size() == 2 && run[0].is_number_unsigned() &&
-                      run[1].is_number_unsigned() && run[1].get<uint64_t>() <= UINT32_MAX;
-    if (!pair || run[0].get<uint64_t>() > site.n - site.bytes.size()) {
-      fields.fail("bytes", "is not one number a neuron");
-      return site;
-    }
-    site.bytes.insert(site.bytes.end(), run[0].get<uint64_t>(), run[1].get<uint32_t>());
-  }
-  if (site.bytes.size() != site.n) fields.fail("bytes", "is not one number a neuron");
-  if (site.stride == 0) fields.fail("stride", "is 0");
-  if (site.stride * uint64_t{site.n} > kMostReach) fields.fail("stride", "leads too far");
+  fields.numbers(object, "editions", kMostEditionsOfSite, kMostEditions, site.editions);
+  if (site.editions.empty()) fields.fail("editions", "are none");
   if (site.n == 0) fields.fail("neurons", "is 0");
   if (site.run == 0) fields.fail("run", "is 0");
-  if (site.slot_bytes == 0 || site.slot_bytes % kSpanUnit != 0)
-    fields.fail("slot_bytes", "is not a multiple of 64");
   return site;
+}
+
+// `sites`: those of the header, of which the edition's owner is one. `most_neurons`: what may still be
+// listed.
+Edition read_edition(Fields& fields, const json& object, const SiteTable& sites, uint64_t most_neurons) {
+  Edition edition;
+  edition.owner = static_cast<SiteId>(fields.number(object, "owner", sites.size() - 1));
+  edition.n = fields.good() ? sites[edition.owner].n : 0;
+  if (edition.n > most_neurons) {
+    fields.fail("editions", "have too many neurons");
+    return edition;
+  }
+  edition.encoding = static_cast<uint16_t>(fields.number(object, "encoding", UINT16_MAX));
+  edition.slot_bytes = static_cast<uint32_t>(fields.number(object, "slot_bytes", UINT32_MAX));
+  edition.first_extent =
+      static_cast<uint32_t>(fields.number(object, "first_extent", UINT32_MAX - kMostReach));
+  edition.stride = static_cast<uint32_t>(fields.number(object, "stride", kMostStride));
+  for (const json& run : fields.list(object, "bytes", edition.n)) {
+    const bool pair = run.is_array() && run.size() == 2 && run[0].is_number_unsigned() &&
+                      run[1].is_number_unsigned() && run[1].get<uint64_t>() <= UINT32_MAX;
+    if (!pair || run[0].get<uint64_t>() > edition.n - edition.bytes.size()) {
+      fields.fail("bytes", "is not one number a neuron");
+      return edition;
+    }
+    edition.bytes.insert(edition.bytes.end(), run[0].get<uint64_t>(), run[1].get<uint32_t>());
+  }
+  if (edition.bytes.size() != edition.n) fields.fail("bytes", "is not one number a neuron");
+  if (edition.stride == 0) fields.fail("stride", "is 0");
+  if (edition.stride * uint64_t{edition.n} > kMostReach) fields.fail("stride", "leads too far");
+  if (edition.slot_bytes == 0 || edition.slot_bytes % kSpanUnit != 0)
+    fields.fail("slot_bytes", "is not a multiple of 64");
+  return edition;
 }
 
 // What the kernel takes for granted.
 void check_sites(Fields& fields, const TraceHeader& header) {
   for (SiteId s = 0; s < header.sites.size() && fields.good(); ++s) {
     const Site& site = header.sites[s];
-    const bool canonical =
-        site.domain < header.sites.size() && header.sites[site.domain].domain == site.domain;
-    if (!canonical) return fields.fail("domain", "names no site with a residency of its own");
-    const Site& home = header.sites[site.domain];
-    if (home.n != site.n || home.slot_bytes != site.slot_bytes)
-      return fields.fail("domain", "names a site of another shape");
     if (uint64_t{site.n} * mask_words(header.scheduler.max_rows) * sizeof(uint64_t) > kMostListBytes)
       return fields.fail("max_rows", "is too large");
-    if (header.sites.size() > header.max_units)
-      return fields.fail("max_units", "is less than there are sites");
-    const uint64_t run = std::min(site.n, site.run);
     if (site.n > header.max_units) return fields.fail("max_units", "is less than the neurons of a site");
+    for (const EditionId e : site.editions) {
+      if (e >= header.sites.editions.size() || header.sites.editions[e].n != site.n)
+        return fields.fail("editions", "name none of its shape");
+      const uint64_t together = uint64_t{std::min(site.n, site.run)} * header.sites.editions[e].slot_bytes;
+      for (const Scheduler::ComputeUnit& unit : header.scheduler.units) {
+        if (together > unit.memory.block_bytes)
+          return fields.fail("block_bytes", "is less than what is computed together");
+      }
+    }
+  }
+  const std::vector<Edition>& editions = header.sites.editions;
+  if (editions.size() > header.max_units) return fields.fail("max_units", "is less than there are editions");
+  for (EditionId e = 0; e < editions.size() && fields.good(); ++e) {
     for (const auto& slots : header.slots) {
-      if (slots[s] > (site.domain == s ? site.n : 0)) return fields.fail("slots", "are more than neurons");
+      if (slots[e] > editions[e].n) return fields.fail("slots", "are more than neurons");
     }
     for (const Scheduler::ComputeUnit& unit : header.scheduler.units) {
-      if (unit.memory.reserved[s] > (site.domain == s ? site.n : 0))
-        return fields.fail("reserved", "are more than neurons");
-      if (run * site.slot_bytes > unit.memory.block_bytes)
-        return fields.fail("block_bytes", "is less than what is computed together");
+      if (unit.memory.reserved[e] > editions[e].n) return fields.fail("reserved", "are more than neurons");
     }
   }
 }
@@ -211,6 +238,8 @@ void check_sites(Fields& fields, const TraceHeader& header) {
 std::string header_json(const TraceHeader& header) {
   json sites = json::array();
   for (const Site& site : header.sites) sites.push_back(site_json(site));
+  json editions = json::array();
+  for (const Edition& edition : header.sites.editions) editions.push_back(edition_json(edition));
   json agents = json::array();
   for (const TraceAgent& agent : header.agents)
     agents.push_back({{"name", agent.name}, {"credits", agent.credits}});
@@ -230,6 +259,7 @@ std::string header_json(const TraceHeader& header) {
   }
   return json{{"facts", header.facts},
               {"sites", sites},
+              {"editions", editions},
               {"arena_bytes", header.arena_bytes},
               {"units", units},
               {"flash_agent", s.flash_agent},
@@ -261,18 +291,22 @@ Result<TraceHeader> parse_header(std::string_view text, const std::string& origi
   }
   uint64_t neurons = kMostNeurons;
   for (const json& site : fields.list(object, "sites", kMostSites)) {
-    header.sites.push_back(read_site(fields, site, neurons));
+    header.sites.all.push_back(read_site(fields, site, neurons));
     if (!fields.good()) return fields.error();
-    neurons -= header.sites.back().n;
+    neurons -= header.sites.all.back().n;
   }
-  const auto numbers = [&](const json& from, const char* key, uint64_t most, auto& list) {
-    for (const json& value : fields.list(from, key, header.sites.size())) {
-      if (!value.is_number_unsigned() || value.get<uint64_t>() > most)
-        fields.fail(key, "holds no such number");
-      if (!fields.good()) return;
-      list.push_back(value.get<uint64_t>());
-    }
-    if (list.size() != header.sites.size()) fields.fail(key, "is not one number a site");
+  if (header.sites.size() == 0) fields.fail("sites", "are none");
+  std::vector<Edition>& editions = header.sites.editions;
+  neurons = kMostNeurons;
+  for (const json& edition : fields.list(object, "editions", kMostEditions)) {
+    if (!fields.good()) return fields.error();
+    editions.push_back(read_edition(fields, edition, header.sites, neurons));
+    if (!fields.good()) return fields.error();
+    neurons -= editions.back().n;
+  }
+  const auto numbers = [&](const json& from, const char* key, std::vector<uint32_t>& list) {
+    fields.numbers(from, key, editions.size(), UINT32_MAX, list);
+    if (list.size() != editions.size()) fields.fail(key, "is not one number an edition");
   };
   header.arena_bytes = fields.number(object, "arena_bytes", kMostBytes);
   for (const json& agent : fields.list(object, "agents", kMostAgents)) {
@@ -292,8 +326,8 @@ Result<TraceHeader> parse_header(std::string_view text, const std::string& origi
     }
     to.memory.pool = static_cast<uint16_t>(fields.number(unit, "memory_pool", UINT16_MAX));
     to.activation_pool = static_cast<uint16_t>(fields.number(unit, "activation_pool", UINT16_MAX));
-    numbers(unit, "slots", UINT32_MAX, header.slots.emplace_back());
-    numbers(unit, "reserved", UINT32_MAX, to.memory.reserved);
+    numbers(unit, "slots", header.slots.emplace_back());
+    numbers(unit, "reserved", to.memory.reserved);
     to.memory.resizes = fields.flag(unit, "resizes");
     to.memory.staging_offset = fields.number(unit, "staging_offset", kMostBytes);
     to.memory.staging_blocks = static_cast<uint32_t>(fields.number(unit, "staging_blocks", kMostNeurons));

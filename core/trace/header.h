@@ -21,8 +21,8 @@ struct TraceAgent {
 
 struct TraceHeader {
   std::map<std::string, std::string> facts;  // for people: model, budget, threads …
-  std::vector<Site> sites;
-  std::vector<std::vector<uint32_t>> slots;  // [units][sites] of the arenas
+  SiteTable sites;
+  std::vector<std::vector<uint32_t>> slots;  // [units][editions] of the arenas
   uint64_t arena_bytes = 0;                  // what the caches had to share out
   // describe_extent is not part of it.
   Scheduler::Options scheduler;

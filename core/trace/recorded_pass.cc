@@ -8,7 +8,7 @@
 namespace tierd {
 
 Status check_pass(const PassBegins& begins, const TraceReader& trace) {
-  const std::vector<Site>& sites = trace.header().sites;
+  const SiteTable& sites = trace.header().sites;
   const auto fail = [&](const std::string& what) {
     return Error{Code::corrupt, trace.path(), fmt::format("event {}: {}", trace.position(), what)};
   };
@@ -40,8 +40,7 @@ RecordedPass::RecordedPass(const PassBegins& begins)
   pass_.given = &given_;
 }
 
-ActiveSet recorded_set(const Activated* activated, const std::vector<Site>& sites, SiteId site,
-                       uint32_t rows) {
+ActiveSet recorded_set(const Activated* activated, const SiteTable& sites, SiteId site, uint32_t rows) {
   const uint32_t n = sites[site].n;
   const bool sound = activated != nullptr && activated->site == site && activated->neurons &&
                      check_neurons(*activated->neurons, n).ok();
@@ -51,13 +50,13 @@ ActiveSet recorded_set(const Activated* activated, const std::vector<Site>& site
   return ActiveSet::of(*activated->neurons, std::move(row_masks));
 }
 
-ActiveSet recorded_set(const Measured* measured, const std::vector<Site>& sites, SiteId site) {
+ActiveSet recorded_set(const Measured* measured, const SiteTable& sites, SiteId site) {
   const bool sound =
       measured != nullptr && measured->site == site && check_neurons(measured->neurons, sites[site].n).ok();
   return sound ? ActiveSet::of(measured->neurons) : ActiveSet();
 }
 
-std::span<const tierd_ahead> RecordedWishes::of(const LookedAhead* recorded, const std::vector<Site>& sites,
+std::span<const tierd_ahead> RecordedWishes::of(const LookedAhead* recorded, const SiteTable& sites,
                                                 SiteId site) {
   static constexpr uint32_t kNobody = 0;  // where a list is empty, which is not the same as none
   wishes_.clear();

@@ -36,15 +36,14 @@ class RecordedPass {
 // What a trace recorded of a pass of `site`; an event that is missing, of another site or unsound is NULL to
 // whoever checks it: everything was active then, nothing was measured. Which rows used which neurons is not
 // in a trace: where that was told apart, each is said to use all.
-ActiveSet recorded_set(const Activated* activated, const std::vector<Site>& sites, SiteId site,
-                       uint32_t rows);
-ActiveSet recorded_set(const Measured* measured, const std::vector<Site>& sites, SiteId site);
+ActiveSet recorded_set(const Activated* activated, const SiteTable& sites, SiteId site, uint32_t rows);
+ActiveSet recorded_set(const Measured* measured, const SiteTable& sites, SiteId site);
 
 // Likewise what a pass of `site` looked ahead to: nothing, where that is not known.
 class RecordedWishes {
  public:
   // Live until the next call.
-  std::span<const tierd_ahead> of(const LookedAhead* recorded, const std::vector<Site>& sites, SiteId site);
+  std::span<const tierd_ahead> of(const LookedAhead* recorded, const SiteTable& sites, SiteId site);
 
  private:
   LookedAhead recorded_;  // the trace goes on while its wishes are in use

@@ -45,13 +45,13 @@ Result<std::unique_ptr<WeightlessKernel>> WeightlessKernel::create(const TraceHe
   TIERD_ASSIGN(kernel->slots_, kernel->strategies_->share(arena_bytes));
   const std::vector<uint64_t> parts = kernel->strategies_->parts(arena_bytes);
   for (size_t u = 0; u < options.units.size(); ++u) {
-    kernel->residencies_.emplace_back(header.sites, kernel->slots_[u]);
+    kernel->residencies_.emplace_back(header.sites.editions, kernel->slots_[u]);
     UnitMemory& memory = options.units[u].memory;
     memory.arena_bytes = parts[u];
     // Another budget than the recorded one may want more.
-    for (SiteId s = 0; s < header.sites.size(); ++s)
-      memory.reserved[s] = std::max(memory.reserved[s], kernel->slots_[u][s]);
-    memory.arena_offset = arena_offsets(header.sites, memory.reserved);
+    for (EditionId e = 0; e < header.sites.editions.size(); ++e)
+      memory.reserved[e] = std::max(memory.reserved[e], kernel->slots_[u][e]);
+    memory.arena_offset = arena_offsets(header.sites.editions, memory.reserved);
   }
   kernel->strategies_->set_residencies(kernel->residencies_);
   kernel->scheduler_ =

@@ -16,7 +16,8 @@ namespace {
 // Completes whatever it is asked when it is driven next, having done nothing.
 class InstantAgent final : public Agent {
  public:
-  InstantAgent(const std::vector<Site>& sites, uint32_t credits) : sites_(sites), credits_(credits) {}
+  InstantAgent(std::span<const Edition> editions, uint32_t credits)
+      : editions_(editions), credits_(credits) {}
 
   std::string_view name() const override { return "instant"; }
   uint32_t credits() const override { return credits_; }
@@ -27,7 +28,7 @@ class InstantAgent final : public Agent {
     done.engine = message.engine;
     if (message.op == Op::read) {
       const uint64_t units = (message.list.bytes - sizeof(UnitList)) / sizeof(Unit);
-      done.bytes = units * sites_[message.site].slot_bytes;
+      done.bytes = units * editions_[message.edition].slot_bytes;
     }
     return Submit::ok;
   }
@@ -41,7 +42,7 @@ class InstantAgent final : public Agent {
   uint64_t service_ns(const Message&) const override { return 0; }
 
  private:
-  const std::vector<Site>& sites_;
+  const std::span<const Edition> editions_;
   const uint32_t credits_;
   std::vector<Done> done_;
 };
@@ -64,7 +65,7 @@ void add_difference(SchedulerCounters& sum, const SchedulerCounters& after, cons
 // What weights told in the recorded run, of the present pass.
 class Remembered final : public Recording {
  public:
-  explicit Remembered(const std::vector<Site>& sites) : sites_(sites) {}
+  explicit Remembered(const SiteTable& sites) : sites_(sites) {}
 
   void begin(const AskedPass& pass) { pass_ = &pass; }
   ActiveSet predicted(SiteId site) override {
@@ -78,7 +79,7 @@ class Remembered final : public Recording {
   }
 
  private:
-  const std::vector<Site>& sites_;
+  const SiteTable& sites_;
   const AskedPass* pass_ = nullptr;
   RecordedWishes wishes_;
 };
@@ -175,7 +176,7 @@ Result<WhatIf> what_if(const TraceHeader& header, const std::vector<Asked>& aske
   std::deque<InstantAgent> instant;
   std::vector<Agent*> agents;
   for (const TraceAgent& agent : header.agents)
-    agents.push_back(&instant.emplace_back(header.sites, agent.credits));
+    agents.push_back(&instant.emplace_back(header.sites.editions, agent.credits));
   const uint64_t begin = now_ns();
   Remembered remembered(header.sites);
   TIERD_ASSIGN(const auto kernel,

@@ -11,18 +11,18 @@
 
 typedef struct first {
   const tierd_host* host;
-  int64_t most; /* slots a site */
+  int64_t most; /* slots an edition */
 } first;
 
 static int share(void* self, uint64_t bytes, uint32_t* max_slots) {
   const first* f = self;
-  uint32_t s;
-  for (s = 0; s < f->host->n_sites; ++s) {
-    const uint64_t slot_bytes = f->host->sites[s]->enc[0].bytes;
-    /* Site by site, as long as there is room; max_slots holds the most that a site can have. */
-    if ((int64_t)max_slots[s] > f->most) max_slots[s] = (uint32_t)f->most;
-    if (max_slots[s] > bytes / slot_bytes) max_slots[s] = (uint32_t)(bytes / slot_bytes);
-    bytes -= max_slots[s] * slot_bytes;
+  uint32_t e;
+  for (e = 0; e < f->host->n_editions; ++e) {
+    const uint64_t slot_bytes = f->host->editions[e]->bytes;
+    /* Edition by edition, as long as there is room; max_slots holds the most that an edition can have. */
+    if ((int64_t)max_slots[e] > f->most) max_slots[e] = (uint32_t)f->most;
+    if (max_slots[e] > bytes / slot_bytes) max_slots[e] = (uint32_t)(bytes / slot_bytes);
+    bytes -= max_slots[e] * slot_bytes;
   }
   return TIERD_OK;
 }
@@ -63,7 +63,7 @@ static const void* extension(const char* id) {
 }
 
 static const tierd_param params[] = {
-    {"most", TIERD_PARAM_INTEGER, 0, "1000000", 0, 1000000, NULL, "neurons kept of a site"},
+    {"most", TIERD_PARAM_INTEGER, 0, "1000000", 0, 1000000, NULL, "neurons kept of an edition"},
 };
 
 TIERD_EXPORT const tierd_plugin tierd_plugin_entry = {TIERD_ABI_MAJOR,

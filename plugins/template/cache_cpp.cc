@@ -8,7 +8,7 @@
 namespace {
 
 constexpr tierd_param kParams[] = {
-    tierd::integer("most", "1000000", 0, 1000000, "neurons kept of a site"),
+    tierd::integer("most", "1000000", 0, 1000000, "neurons kept of an edition"),
 };
 
 class First {
@@ -16,8 +16,8 @@ class First {
   explicit First(const tierd::Host& host) : host_(host), most_(host.integer("most")) {}
 
   void share(uint64_t bytes, uint32_t* max_slots) {
-    for (uint32_t s = 0; s < host_.n_sites(); ++s) {
-      if (max_slots[s] > most_) max_slots[s] = static_cast<uint32_t>(most_);
+    for (uint32_t e = 0; e < host_.n_editions(); ++e) {
+      if (max_slots[e] > most_) max_slots[e] = static_cast<uint32_t>(most_);
     }
     tierd::split_evenly(host_, bytes, max_slots);
   }

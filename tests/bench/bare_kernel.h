@@ -27,21 +27,21 @@ class BareKernel {
     uint32_t block_bytes = 0;  // of a staging block
   };
 
-  BareKernel(std::vector<Site> sites, const Options& options)
+  BareKernel(SiteTable sites, const Options& options)
       : sites_(std::move(sites)), dispatcher_(pools_, dispatch(sites_)) {
     auto made = StrategySet::create(*read_tensors(*choose_strategies(options.config)), sites_, {});
     TIERD_CHECK(made.ok());
     strategies_ = std::move(*made);
     auto slots = strategies_->share(options.arena_bytes);
     TIERD_CHECK(slots.ok());
-    residencies_.emplace_back(sites_, slots->front());
+    residencies_.emplace_back(sites_.editions, slots->front());
     strategies_->set_residencies(residencies_);
 
     Scheduler::Options scheduling;
     UnitMemory& memory = scheduling.units.emplace_back().memory;
     memory.agent = dispatcher_.add_agent(dram_);
     scheduling.flash_agent = dispatcher_.add_agent(flash_);
-    memory.arena_offset = arena_offsets(sites_, slots->front());
+    memory.arena_offset = arena_offsets(sites_.editions, slots->front());
     memory.reserved = slots->front();
     memory.staging_offset = memory.arena_offset.back();
     memory.staging_blocks = kBlocks;
@@ -70,7 +70,7 @@ class BareKernel {
   static constexpr uint32_t kBlocks = 64;
   static constexpr uint64_t kSequences[] = {0};  // of the one row
 
-  static Dispatcher::Options dispatch(const std::vector<Site>& sites) {
+  static Dispatcher::Options dispatch(const SiteTable& sites) {
     Dispatcher::Options options;
     for (const Site& site : sites) options.max_units = std::max(options.max_units, site.n);
     return options;
@@ -94,7 +94,7 @@ class BareKernel {
     TIERD_CHECK_MSG(status.ok(), status.error().line());
   }
 
-  const std::vector<Site> sites_;
+  const SiteTable sites_;
   PoolTable pools_;
   Dispatcher dispatcher_;
   NullAgent dram_;

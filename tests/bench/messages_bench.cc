@@ -19,6 +19,7 @@
 #include "core/kernel/dispatcher.h"
 #include "core/message/ring.h"
 #include "tests/bench/bare_kernel.h"
+#include "tests/kernel/add_site.h"
 #include "tiers/compute/team.h"
 #include "tiers/null/null_agent.h"
 
@@ -165,17 +166,17 @@ constexpr uint32_t kSites = 256;
 constexpr uint32_t kNeurons = 32;
 constexpr uint32_t kNeuronBytes = 512 << 10;
 
-std::vector<Site> sites_of_a_7b_model() {
-  std::vector<Site> sites;
+SiteTable sites_of_a_7b_model() {
+  SiteTable sites;
   for (SiteId s = 0; s < kSites; ++s) {
     Site site;
     site.name = "site " + std::to_string(s);
-    site.domain = s;
     site.n = kNeurons;
-    site.slot_bytes = kNeuronBytes;
-    site.first_extent = s * kNeurons;
-    site.bytes.assign(kNeurons, kNeuronBytes);
-    sites.push_back(std::move(site));
+    Edition edition;
+    edition.slot_bytes = kNeuronBytes;
+    edition.first_extent = s * kNeurons;
+    edition.bytes.assign(kNeurons, kNeuronBytes);
+    add_site(sites, std::move(site), std::move(edition));
   }
   return sites;
 }

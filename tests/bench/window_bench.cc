@@ -9,10 +9,12 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "core/layout/cut.h"
 #include "tests/bench/bare_kernel.h"
+#include "tests/kernel/add_site.h"
 
 namespace tierd {
 namespace {
@@ -44,17 +46,19 @@ class MovingRange {
   const SchedulerCounters& counters() const { return kernel_.counters(); }
 
  private:
-  static std::vector<Site> network(uint32_t neurons) {
+  static SiteTable network(uint32_t neurons) {
     Site site;
     site.name = "network";
-    site.domain = 0;
     site.n = neurons;
     site.slicing = kCutNumber<Bundles>;
     site.added = Bundles::kAdded;
     site.run = Bundles::kRun;
-    site.slot_bytes = kNeuronBytes;
-    site.bytes.assign(neurons, kNeuronBytes);
-    return {site};
+    Edition edition;
+    edition.slot_bytes = kNeuronBytes;
+    edition.bytes.assign(neurons, kNeuronBytes);
+    SiteTable sites;
+    add_site(sites, std::move(site), std::move(edition));
+    return sites;
   }
   static Config window_of_one_token() {
     Config config;

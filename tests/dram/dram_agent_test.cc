@@ -22,7 +22,8 @@ class DramWorld {
     plan.context = 1;
     SiteWork site;
     site.cut = std::move(cut);
-    site.encodings = {Encoding::f32};
+    site.editions = {0};
+    plan.editions = {{Encoding::f32}};
     site.in = 0;
     site.out = 1;
     site.before = {{.kind = StepKind::add, .in = 0, .out = 0, .width = 8}};  // doubles

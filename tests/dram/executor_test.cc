@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <deque>
+#include <vector>
 
 #include "core/base/random.h"
 #include "core/layout/codec.h"
@@ -32,7 +34,8 @@ struct Machine {
     plan.kv = kv;
     SiteWork site;
     site.cut = Rows{.n_in = kWidth, .stacked = {kWidth}, .rows = 16};
-    site.encodings = {Encoding::f32};
+    site.editions = {0};
+    plan.editions = {{Encoding::f32}};
     site.in = kA;
     site.out = kB;
     site.before = program;
@@ -313,7 +316,9 @@ struct Placed {
   std::vector<Unit> units;
 };
 
-Executor site_executor(const Weights& w, bool gather, bool int8, Team& team, const ComputeKernels& kernels) {
+// `encodings`: of its editions; none: one, in that of the weights.
+Executor site_executor(const Weights& w, bool gather, bool int8, Team& team, const ComputeKernels& kernels,
+                       const std::vector<Encoding>& encodings = {}) {
   ComputePlan plan;
   plan.buffers = {{"in", w.cols, 0}, {"out", std::max(w.rows, w.cols), 0}};
   plan.max_rows = 4;
@@ -321,7 +326,10 @@ Executor site_executor(const Weights& w, bool gather, bool int8, Team& team, con
   plan.int8_activations = int8;
   SiteWork site;
   site.cut = Rows{.n_in = w.cols, .stacked = {w.rows}, .rows = w.rows_per_neuron};
-  site.encodings = {w.encoding};
+  for (const Encoding encoding : encodings.empty() ? std::vector{w.encoding} : encodings) {
+    site.editions.push_back(static_cast<uint32_t>(plan.editions.size()));
+    plan.editions.push_back({encoding});
+  }
   site.gather = gather;
   site.in = gather ? kNoBuffer : kA;
   site.out = kB;
@@ -359,7 +367,7 @@ TEST(Executor, NeuronsInAnyOrderAndNumberGiveTheSameBits) {
           uint64_t bytes = 0;
           for (size_t u = 0; u < units.size(); u += a_message) {
             const size_t n = std::min<size_t>(a_message, units.size() - u);
-            bytes += executor.neurons(0, rows, std::span(units).subspan(u, n), placed.data(), {});
+            bytes += executor.neurons(0, 0, rows, std::span(units).subspan(u, n), placed.data(), {});
           }
           executor.after(0, rows);
           EXPECT_EQ(bytes, 10 * group_bytes(encoding, w.cols));
@@ -387,6 +395,47 @@ TEST(Executor, NeuronsInAnyOrderAndNumberGiveTheSameBits) {
   }
 }
 
+// Each message is about one edition: a neuron gives what it gives where that edition is the only one.
+TEST(Executor, NeuronsOfSeveralEditions) {
+  Random random(7);
+  const std::vector<Encoding> encodings = {Encoding::f16, Encoding::q8_0, Encoding::q4_0};
+  std::vector<Weights> weights;
+  for (const Encoding encoding : encodings)
+    weights.push_back(make_weights(encoding, 150, kSuperBlock, 32, random));
+  const std::deque<Placed> placed(weights.begin(), weights.end());
+  const Row x = random_row(random, kSuperBlock);
+  const std::vector<RowInfo> rows = {{0, 0, 0, 0}};
+  Team team({.workers = 2});
+  const auto result = [&](Executor& executor, auto compute) {
+    const std::vector<uint64_t> offsets = buffer_offsets(executor.plan());
+    std::byte* const memory = executor.activations().data();
+    std::copy(x.begin(), x.end(), reinterpret_cast<float*>(memory + offsets[kA]));
+    executor.before(0, rows);
+    compute();
+    const auto* out = reinterpret_cast<const float*>(memory + offsets[kB]);
+    return Row(out, out + 150);
+  };
+  for (const bool int8 : {false, true}) {
+    std::vector<Row> alone;  // [editions] of all neurons
+    for (size_t e = 0; e < encodings.size(); ++e) {
+      Executor executor = site_executor(weights[e], false, int8, team, best_kernels());
+      alone.push_back(
+          result(executor, [&] { executor.neurons(0, 0, rows, placed[e].units, placed[e].data(), {}); }));
+    }
+    Executor executor = site_executor(weights[0], false, int8, team, best_kernels(), encodings);
+    const Row got = result(executor, [&] {
+      for (const uint32_t e : {2u, 0u, 1u}) {
+        std::vector<Unit> units;
+        for (const Unit& unit : placed[e].units) {
+          if (unit.unit % 3 == e) units.push_back(unit);
+        }
+        executor.neurons(0, e, rows, units, placed[e].data(), {});
+      }
+    });
+    for (uint32_t r = 0; r < 150; ++r) EXPECT_EQ(got[r], alone[r / 32 % 3][r]) << "row " << r;
+  }
+}
+
 TEST(Executor, GatherPicksTheRowsOfTheTokens) {
   Random random(6);
   for (const Encoding encoding : kAllEncodings) {
@@ -397,8 +446,8 @@ TEST(Executor, GatherPicksTheRowsOfTheTokens) {
     const std::vector<RowInfo> rows = {{74, 0, 0, 0}, {0, 0, 0, 1}, {33, 0, 0, 2}, {74, 0, 0, 3}};
     executor.before(0, rows);
     // neurons 0 and 1 first, the last one later
-    executor.neurons(0, rows, std::span(placed.units).first(2), placed.data(), {});
-    executor.neurons(0, rows, std::span(placed.units).last(1), placed.data(), {});
+    executor.neurons(0, 0, rows, std::span(placed.units).first(2), placed.data(), {});
+    executor.neurons(0, 0, rows, std::span(placed.units).last(1), placed.data(), {});
     const ComputePlan& plan = executor.plan();
     for (uint32_t i = 0; i < 4; ++i) {
       const auto* out =

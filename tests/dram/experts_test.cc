@@ -87,7 +87,8 @@ std::vector<float> computed(Mixture& mixture, const Calls& calls, uint32_t worke
   plan.max_rows = most;
   SiteWork& site = plan.sites.emplace_back();
   site.cut = Experts{.width = kWidth, .inner = kInner, .experts = kExperts};
-  site.encodings = {mixture.matrices.gate, mixture.matrices.up, mixture.matrices.down};
+  site.editions = {0};
+  plan.editions = {{mixture.matrices.gate, mixture.matrices.up, mixture.matrices.down}};
   site.in = kIn;
   site.out = kOut;
   site.ffn = {.activation = Activation::silu, .hidden = kHidden, .up = kUp};
@@ -108,7 +109,7 @@ std::vector<float> computed(Mixture& mixture, const Calls& calls, uint32_t worke
   for (const auto& experts : calls) {
     std::vector<Unit> units;
     for (const uint32_t expert : experts) units.push_back({expert, mixture.place(expert)});
-    EXPECT_EQ(executor->neurons(0, std::span(kRows).first(tokens), units, mixture.bytes(), {}),
+    EXPECT_EQ(executor->neurons(0, 0, std::span(kRows).first(tokens), units, mixture.bytes(), {}),
               experts.size() * mixture.matrices.tensor_bytes());
   }
   const float* out = floats + offsets[kOut] / sizeof(float);

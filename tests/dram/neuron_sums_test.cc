@@ -77,7 +77,8 @@ Sums compute(Ffn& ffn, const Calls& calls, Executor::Asked asked, uint32_t worke
   plan.max_rows = kTokens;
   SiteWork& site = plan.sites.emplace_back();
   site.cut = Bundles{.width = kWidth, .inner = kNeurons, .gated = ffn.bundle.gated};
-  site.encodings = Encodings(ffn.bundle.pieces(), ffn.bundle.encoding);
+  site.editions = {0};
+  plan.editions = {Encodings(ffn.bundle.pieces(), ffn.bundle.encoding)};
   site.in = kIn;
   site.out = kOut;
   site.ffn = {.activation = Activation::relu,
@@ -100,7 +101,7 @@ Sums compute(Ffn& ffn, const Calls& calls, Executor::Asked asked, uint32_t worke
   for (const auto& neurons : calls) {
     std::vector<Unit> units;
     for (const uint32_t neuron : neurons) units.push_back({neuron, ffn.place(neuron)});
-    EXPECT_EQ(executor->neurons(0, rows, units, ffn.bytes(), asked), neurons.size() * ffn.bundle.bytes());
+    EXPECT_EQ(executor->neurons(0, 0, rows, units, ffn.bytes(), asked), neurons.size() * ffn.bundle.bytes());
   }
   const auto* out = reinterpret_cast<const float*>(executor->activations().data() + offsets[kOut]);
   const auto* gave = reinterpret_cast<const float*>(executor->activations().data() + offsets[kContribution]);

@@ -85,11 +85,10 @@ class MovingBudget : public testing::Test {
   }
   static uint64_t held(const Runtime& runtime) {
     uint64_t bytes = 0;
-    const std::vector<Site>& sites = runtime.plan().model.sites;
+    const std::vector<Edition>& editions = runtime.plan().model.sites.editions;
     for (const Residency& residency : runtime.residencies()) {
-      for (SiteId s = 0; s < sites.size(); ++s) {
-        if (sites[s].domain == s) bytes += uint64_t{residency.max_slots(s)} * sites[s].slot_bytes;
-      }
+      for (EditionId e = 0; e < editions.size(); ++e)
+        bytes += uint64_t{residency.max_slots(e)} * editions[e].slot_bytes;
     }
     return bytes;
   }

@@ -107,11 +107,13 @@ class FaultyDisk : public testing::TestWithParam<Way> {
   // Extents of a loaded run that stay in memory, or that every step reads.
   static std::vector<uint32_t> extents(const Runtime& runtime, bool resident) {
     std::vector<uint32_t> found;
-    const std::vector<Site>& sites = runtime.plan().model.sites;
+    const SiteTable& sites = runtime.plan().model.sites;
     for (SiteId s = 0; s < sites.size(); ++s) {
       if (sites[s].given() && !resident) continue;  // read for those tokens alone that are fed
+      const EditionId best = sites.best(s);
       for (uint32_t i = 0; i < sites[s].n; ++i) {
-        if (runtime.residencies().front().valid(s, i) == resident) found.push_back(sites[s].first_extent + i);
+        if (runtime.residencies().front().valid(best, i) == resident)
+          found.push_back(sites.editions[best].first_extent + i);
       }
     }
     return found;

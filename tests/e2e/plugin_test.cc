@@ -51,13 +51,13 @@ class Plugins : public testing::Test {
     ASSERT_TRUE(runtime.engine().drain().ok());
     EXPECT_EQ(runtime.dispatcher().in_flight(), 0u);
     const Residency& residency = runtime.residencies().front();
-    const std::vector<Site>& sites = runtime.plan().model.sites;
-    for (SiteId s = 0; s < sites.size(); ++s) {
-      if (sites[s].domain != s) continue;
-      for (uint32_t i = 0; i < sites[s].n; ++i) {
-        EXPECT_FALSE(residency.leased(s, i) || residency.pinned(s, i)) << sites[s].name << " neuron " << i;
+    const SiteTable& sites = runtime.plan().model.sites;
+    for (EditionId e = 0; e < sites.editions.size(); ++e) {
+      for (uint32_t i = 0; i < sites.editions[e].n; ++i) {
+        EXPECT_FALSE(residency.leased(e, i) || residency.pinned(e, i))
+            << sites[sites.editions[e].owner].name << " neuron " << i;
       }
-      EXPECT_EQ(residency.free_slots(s) + residency.valid_count(s), residency.max_slots(s));
+      EXPECT_EQ(residency.free_slots(e) + residency.valid_count(e), residency.max_slots(e));
     }
   }
 

@@ -139,13 +139,12 @@ TEST_F(Units, KeepWhatIsAtHomeThereAndNothingTwice) {
   ASSERT_TRUE(made.ok()) << made.error().line();
   Runtime& runtime = **made;
   ASSERT_TRUE(runtime.load().ok());
-  const std::vector<Site>& sites = runtime.plan().model.sites;
-  for (SiteId s = 0; s < sites.size(); ++s) {
-    if (sites[s].domain != s) continue;
-    for (uint32_t i = 0; i < sites[s].n; ++i) {
+  const SiteTable& sites = runtime.plan().model.sites;
+  for (EditionId e = 0; e < sites.editions.size(); ++e) {
+    for (uint32_t i = 0; i < sites.editions[e].n; ++i) {
       for (uint32_t u = 0; u < 2; ++u)
-        EXPECT_EQ(runtime.residencies()[u].valid(s, i), i % 2 == u)
-            << sites[s].name << " " << i << " unit " << u;
+        EXPECT_EQ(runtime.residencies()[u].valid(e, i), i % 2 == u)
+            << sites[sites.editions[e].owner].name << " " << i << " unit " << u;
     }
   }
   EXPECT_LE(runtime.budget().peak(), runtime.budget().capacity());
@@ -183,11 +182,8 @@ TEST_F(Units, CachesAndBalancersAreSwapped) {
   expect_the_same_bits(logits, *expected);
   ASSERT_TRUE(runtime.engine().drain().ok());
   for (const Residency& residency : runtime.residencies()) {
-    const std::vector<Site>& sites = runtime.plan().model.sites;
-    for (SiteId s = 0; s < sites.size(); ++s) {
-      if (sites[s].domain == s) {
-        EXPECT_EQ(residency.free_slots(s) + residency.valid_count(s), residency.max_slots(s));
-      }
+    for (EditionId e = 0; e < runtime.plan().model.sites.editions.size(); ++e) {
+      EXPECT_EQ(residency.free_slots(e) + residency.valid_count(e), residency.max_slots(e));
     }
   }
 }

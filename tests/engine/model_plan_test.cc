@@ -39,7 +39,9 @@ TEST(ModelPlan, ALayerOfAMixture) {
   EXPECT_EQ(experts.before[1].picks, 2u);
   EXPECT_EQ(manifest.resident[experts.before[1].weight].name, "layers.0.router");
   EXPECT_EQ(kinds(experts.after), (Kinds{StepKind::add}));
-  EXPECT_EQ(site.bytes[5], neuron_bytes(experts.cut, experts.encodings, 5));
+  ASSERT_EQ(experts.editions, plan.sites[3].editions);
+  const Encodings& encodings = plan.compute.editions[experts.editions.front()];
+  EXPECT_EQ(plan.sites.best_of(3).bytes[5], neuron_bytes(experts.cut, encodings, 5));
   // gate and up side by side, each in whole row groups
   EXPECT_GE(plan.compute.buffers[experts.ffn.up].width, 2u * 48u);
 }
@@ -69,10 +71,14 @@ TEST(ModelPlan, ALlamaLayer) {
   EXPECT_EQ(plan.compute.attention.frequencies.size(), 8u);
   for (size_t s = 0; s < plan.sites.size(); ++s) {
     const Site& site = plan.sites[s];
-    EXPECT_EQ(site.domain, s);
-    EXPECT_EQ(site.slot_bytes % 4096, 0u);
-    ASSERT_EQ(site.bytes.size(), site.n);
-    for (const uint32_t bytes : site.bytes) EXPECT_LE(bytes, site.slot_bytes);
+    ASSERT_EQ(site.editions, std::vector<EditionId>{static_cast<EditionId>(s)});
+    EXPECT_EQ(plan.compute.sites[s].editions, site.editions);
+    const Edition& edition = plan.sites.editions[s];
+    EXPECT_EQ(edition.owner, s);
+    EXPECT_EQ(edition.n, site.n);
+    EXPECT_EQ(edition.slot_bytes % 4096, 0u);
+    ASSERT_EQ(edition.bytes.size(), site.n);
+    for (const uint32_t bytes : edition.bytes) EXPECT_LE(bytes, edition.slot_bytes);
     // Every buffer that a site touches is wide enough for it.
     const SiteWork& work = plan.compute.sites[s];
     if (!work.gather) {
@@ -96,12 +102,18 @@ TEST(ModelPlan, AnOptLayerHasBiasesAndATiedHead) {
   EXPECT_EQ(kinds(plan.compute.sites[3].after), (Kinds{StepKind::add_bias, StepKind::activate}));
   EXPECT_EQ(plan.compute.sites[3].after[1].activation, Activation::relu);
   EXPECT_EQ(kinds(plan.compute.sites[4].after), (Kinds{StepKind::add_bias, StepKind::add}));
-  // The head owns the bytes that both use.
+  // The head owns the edition that both use. Every other site has its own, in the order of the sites.
   const auto head = static_cast<SiteId>(plan.sites.size() - 1);
-  EXPECT_EQ(plan.sites[0].domain, head);
-  EXPECT_EQ(plan.sites[head].domain, head);
+  ASSERT_EQ(plan.sites.editions.size(), head);
+  ASSERT_EQ(plan.compute.editions.size(), head);
+  for (SiteId s = 1; s <= head; ++s) {
+    EXPECT_EQ(plan.sites[s].editions, std::vector<EditionId>{s - 1});
+    EXPECT_EQ(plan.sites.best_of(s).owner, s);
+  }
+  EXPECT_EQ(plan.sites[0].editions, plan.sites[head].editions);
+  EXPECT_EQ(plan.compute.sites[0].editions, plan.sites[head].editions);
   EXPECT_EQ(plan.sites[0].n, plan.sites[head].n);
-  EXPECT_EQ(plan.sites[0].first_extent, plan.sites[head].first_extent);
+  EXPECT_EQ(plan.sites.best_of(0).first_extent, manifest.sites[0].first_extent);
 }
 
 TEST(ModelPlan, AParallelLayerReadsOneInputForBothHalves) {

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "tests/kernel/add_site.h"
 #include "tests/plugins/choose.h"
 
 namespace tierd {
@@ -12,16 +13,24 @@ namespace {
 
 using testing::HasSubstr;
 
-std::vector<Site> three_sites() {
-  std::vector<Site> sites(3);
+// The first site is given and has the edition of the last, none of its own: edition 0 is that of site 1.
+SiteTable three_sites() {
+  SiteTable sites;
   for (SiteId s = 0; s < 3; ++s) {
-    sites[s].name = "site " + std::to_string(s);
-    sites[s].domain = s;
-    sites[s].n = 4;
-    sites[s].slot_bytes = 4096;
+    Site site;
+    site.name = "site " + std::to_string(s);
+    site.n = 4;
+    if (s == 0) {
+      site.set = Site::Set::given;
+      site.editions = {1};
+      sites.all.push_back(site);
+      continue;
+    }
+    Edition edition;
+    edition.encoding = 7;
+    edition.slot_bytes = 4096;
+    add_site(sites, site, edition);
   }
-  sites[0].domain = 2;
-  sites[0].set = Site::Set::given;
   return sites;
 }
 
@@ -35,19 +44,19 @@ struct FakeCache {
   static inline int alive = 0;
   static inline bool adopts = false;
   static int share(void*, uint64_t, uint32_t* out) {
-    most.assign(out, out + host->n_sites);
+    most.assign(out, out + host->n_editions);
     std::copy(slots.begin(), slots.end(), out);
     return code;
   }
   static int admit(void*, const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out*) { return 0; }
-  static int landed(void*, uint32_t site, const uint32_t* idx, uint32_t n) {
-    std::string line = std::to_string(site) + ":";
+  static int landed(void*, uint32_t edition, const uint32_t* idx, uint32_t n) {
+    std::string line = std::to_string(edition) + ":";
     for (uint32_t i = 0; i < n; ++i) line += " " + std::to_string(idx[i]);
     told.push_back(line);
     return 0;
   }
   static int adopt(void*, const tierd_set_view* const* resident, uint32_t n) {
-    for (uint32_t i = 0; i < n; ++i) landed(nullptr, resident[i]->site, resident[i]->idx, resident[i]->n);
+    for (uint32_t i = 0; i < n; ++i) landed(nullptr, resident[i]->edition, resident[i]->idx, resident[i]->n);
     told.push_back("adopted " + std::to_string(n));
     return code;
   }
@@ -98,7 +107,7 @@ StrategyChoice fake() {
 class StrategySetTest : public testing::Test {
  protected:
   void SetUp() override {
-    FakeCache::slots = {0, 0, 0};
+    FakeCache::slots = {0, 0};
     FakeCache::told.clear();
     FakeCache::code = 0;
     FakeCache::adopts = false;
@@ -108,7 +117,7 @@ class StrategySetTest : public testing::Test {
     choices.cache = fake();
     return StrategySet::create(choices, sites_, {.seed = 42});
   }
-  std::vector<Site> sites_ = three_sites();
+  SiteTable sites_ = three_sites();
 };
 
 TEST_F(StrategySetTest, MakesWhatIsNamedAndDestroysIt) {
@@ -121,11 +130,25 @@ TEST_F(StrategySetTest, MakesWhatIsNamedAndDestroysIt) {
     const tierd_host& host = *FakeCache::host;
     EXPECT_EQ(host.seed, 42u);
     ASSERT_EQ(host.n_sites, 3u);
-    EXPECT_EQ(host.sites[0]->alias_of, 2u);
     EXPECT_EQ(host.sites[0]->given, 1);
     EXPECT_STREQ(host.sites[0]->name, "site 0");
-    EXPECT_EQ(host.sites[1]->alias_of, TIERD_NO_SITE);
-    EXPECT_EQ(host.sites[1]->enc[0].bytes, 4096u);
+    for (const uint32_t edition : {0u, 1u}) {
+      const tierd_site_view& owner = *host.sites[edition + 1];
+      ASSERT_EQ(owner.n_editions, 1u);
+      EXPECT_EQ(owner.editions[0], edition);
+    }
+    ASSERT_EQ(host.sites[0]->n_editions, 1u);
+    EXPECT_EQ(host.sites[0]->editions[0], 1u);
+    ASSERT_EQ(host.n_editions, 2u);
+    for (const uint32_t e : {0u, 1u}) {
+      const tierd_edition_view& edition = *host.editions[e];
+      EXPECT_EQ(edition.size, sizeof edition);
+      EXPECT_EQ(edition.edition, e);
+      EXPECT_EQ(edition.site, e + 1);
+      EXPECT_EQ(edition.n, 4u);
+      EXPECT_EQ(edition.bytes, 4096u);
+      EXPECT_EQ(edition.encoding, 7);
+    }
   }
   EXPECT_EQ(FakeCache::alive, 0);
 }
@@ -235,63 +258,62 @@ TEST_F(StrategySetTest, SharesAreChecked) {
     const auto set = make();
     EXPECT_TRUE(set.ok());
     const auto answer = (*set)->share(bytes);
-    EXPECT_THAT(FakeCache::most, testing::ElementsAre(0, 4, 4));
+    EXPECT_THAT(FakeCache::most, testing::ElementsAre(4, 4));
     return answer.ok() ? "" : answer.error().line();
   };
-  EXPECT_EQ(shared({0, 4, 4}, 8 * 4096), "");
-  EXPECT_THAT(shared({0, 4, 4}, 8 * 4096 - 1), HasSubstr("cache 'fake': share: 32768 bytes of 32767"));
-  EXPECT_THAT(shared({0, 5, 0}, 1 << 20), HasSubstr("5 slots for site 1, which can have 4"));
-  EXPECT_THAT(shared({1, 0, 0}, 1 << 20), HasSubstr("1 slots for site 0, which can have 0"));  // an alias
-  EXPECT_THAT(shared({0, 0, 0}, 1 << 20, -2), HasSubstr("share: answered -2"));
+  EXPECT_EQ(shared({4, 4}, 8 * 4096), "");
+  EXPECT_THAT(shared({4, 4}, 8 * 4096 - 1), HasSubstr("cache 'fake': share: 32768 bytes of 32767"));
+  EXPECT_THAT(shared({5, 0}, 1 << 20), HasSubstr("5 slots for site 1, which can have 4"));
+  EXPECT_THAT(shared({0, 0}, 1 << 20, -2), HasSubstr("share: answered -2"));
 }
 
 TEST_F(StrategySetTest, EvictableIsValidAndNotInUse) {
   const auto set = make();
   ASSERT_TRUE(set.ok());
   const tierd_host& host = *FakeCache::host;
-  EXPECT_EQ(host.evictable(host.context, 1, 0), 0);  // before there is a residency
-  std::deque<Residency> residencies(1, Residency(sites_, std::vector<uint32_t>{0, 4, 4}));
+  EXPECT_EQ(host.evictable(host.context, 0, 0), 0);  // before there is a residency
+  std::deque<Residency> residencies(1, Residency(sites_.editions, std::vector<uint32_t>{4, 4}));
   Residency& residency = residencies.front();
   (*set)->set_residencies(residencies);
-  EXPECT_EQ(host.evictable(host.context, 1, 0), 0);
-  residency.lease(1, 0);
-  EXPECT_EQ(host.evictable(host.context, 1, 0), 0);
-  residency.landed(1, 0);
-  EXPECT_EQ(host.evictable(host.context, 1, 0), 1);
-  residency.pin(1, 0);
-  EXPECT_EQ(host.evictable(host.context, 1, 0), 0);
+  EXPECT_EQ(host.evictable(host.context, 0, 0), 0);
+  residency.lease(0, 0);
+  EXPECT_EQ(host.evictable(host.context, 0, 0), 0);
+  residency.landed(0, 0);
+  EXPECT_EQ(host.evictable(host.context, 0, 0), 1);
+  residency.pin(0, 0);
+  EXPECT_EQ(host.evictable(host.context, 0, 0), 0);
   // A plugin may ask anything.
-  EXPECT_EQ(host.evictable(host.context, 1, 4), 0);
-  EXPECT_EQ(host.evictable(host.context, 3, 0), 0);
+  EXPECT_EQ(host.evictable(host.context, 0, 4), 0);
+  EXPECT_EQ(host.evictable(host.context, 2, 0), 0);
   EXPECT_EQ(host.evictable(host.context, UINT32_MAX, UINT32_MAX), 0);
 }
 
 TEST_F(StrategySetTest, ASwappedCacheGetsTheArenaAndHearsWhatIsThere) {
   const auto set = StrategySet::create(choose_all("lru"), sites_, {.seed = 42});
   ASSERT_TRUE(set.ok());
-  std::deque<Residency> residencies(1, Residency(sites_, std::vector<uint32_t>{0, 2, 3}));
+  std::deque<Residency> residencies(1, Residency(sites_.editions, std::vector<uint32_t>{2, 3}));
   Residency& residency = residencies.front();
   (*set)->set_residencies(residencies);
   for (const uint32_t neuron : {3u, 1u}) {
-    residency.lease(1, neuron);
-    residency.landed(1, neuron);
+    residency.lease(0, neuron);
+    residency.landed(0, neuron);
   }
-  FakeCache::slots = {0, 2, 3};
+  FakeCache::slots = {2, 3};
   ASSERT_TRUE((*set)->swap(fake(), 1 << 20).ok());
-  EXPECT_THAT(FakeCache::most, testing::ElementsAre(0, 2, 3));
-  EXPECT_THAT(FakeCache::told, testing::ElementsAre("1: 1 3"));
+  EXPECT_THAT(FakeCache::most, testing::ElementsAre(2, 3));
+  EXPECT_THAT(FakeCache::told, testing::ElementsAre("0: 1 3"));
   EXPECT_EQ((*set)->strategies().caches.front().name, "fake");
   EXPECT_EQ(FakeCache::alive, 1);
   // One that asks for more than the arena has changes nothing.
-  FakeCache::slots = {0, 3, 3};
+  FakeCache::slots = {3, 3};
   EXPECT_EQ((*set)->swap(fake(), 1 << 20).code(), Code::plugin_fault);
   EXPECT_EQ(FakeCache::alive, 1);
   // One that adopts is told all at once.
   FakeCache::adopts = true;
-  FakeCache::slots = {0, 2, 3};
+  FakeCache::slots = {2, 3};
   FakeCache::told.clear();
   ASSERT_TRUE((*set)->swap(fake(), 1 << 20).ok());
-  EXPECT_THAT(FakeCache::told, testing::ElementsAre("1: 1 3", "adopted 1"));
+  EXPECT_THAT(FakeCache::told, testing::ElementsAre("0: 1 3", "adopted 1"));
   ASSERT_TRUE((*set)->swap(choose("cache", "none"), 1 << 20).ok());
   EXPECT_EQ(FakeCache::alive, 0);
   ASSERT_TRUE((*set)->swap(choose("predictor", "random"), 0).ok());

@@ -19,7 +19,7 @@ class ArenaWorld {
  public:
   explicit ArenaWorld(uint32_t units = 1)
       : world({.neurons = {4, 6}, .slots = {1, 4}, .units = units, .resizes = true}) {
-    world.script.fill = [] { return std::vector<Ahead>{{1, 0, Neurons{0, 2, 3, 5}}}; };
+    world.script.fill = [] { return std::vector<Wanted>{{1, Neurons{0, 2, 3, 5}}}; };
     EXPECT_TRUE(world.run(world.scheduler->fill({})).ok());
     EXPECT_EQ(world.residency.slot(1, 5), 3u);
     world.script.fill = {};
@@ -66,7 +66,7 @@ class ArenaWorld {
   }
 
   ScriptedWorld world;
-  std::vector<uint32_t> most;  // of each site, as the cache was told
+  std::vector<uint32_t> most;  // of each edition, as the cache was told
   uint64_t asked = 0;
 };
 
@@ -103,7 +103,7 @@ TEST(Arena, ShrinksToWhatTheCacheKeeps) {
 TEST(Arena, GrowsAndFills) {
   ArenaWorld arena;
   arena.answer({2, 6}, {});
-  arena.world.script.fill = [] { return std::vector<Ahead>{{0, 0, Neurons{1, 3}}, {1, 0}}; };
+  arena.world.script.fill = [] { return std::vector<Wanted>{{0, Neurons{1, 3}}, {1}}; };
   ASSERT_TRUE(arena.resize(8).ok());
   EXPECT_THAT(arena.world.order, ElementsAre("1 use 0-2 4-10"));
   ASSERT_TRUE(arena.world.run(arena.world.scheduler->fill({})).ok());
@@ -117,7 +117,7 @@ TEST(Arena, GrowsAndFills) {
 TEST(Arena, FillsAsFarAsThereIsRoom) {
   ArenaWorld arena;
   arena.answer({0, 5}, {});
-  arena.world.script.fill = [] { return std::vector<Ahead>{{1, 0, Neurons{0, 1, 2, 3, 4}}}; };
+  arena.world.script.fill = [] { return std::vector<Wanted>{{1, Neurons{0, 1, 2, 3, 4}}}; };
   ASSERT_TRUE(arena.resize(5).ok());
   ASSERT_TRUE(arena.world.run(arena.world.scheduler->fill({})).ok());
   EXPECT_TRUE(arena.world.residency.valid(1, 1));
@@ -132,7 +132,7 @@ TEST(Arena, ToNothingAndBack) {
   EXPECT_THAT(arena.world.order, ElementsAre("1 use"));
   arena.expect_computed(0);
   arena.answer({4, 6}, {});
-  arena.world.script.fill = [] { return std::vector<Ahead>{{0, 0}, {1, 0}}; };
+  arena.world.script.fill = [] { return std::vector<Wanted>{{0}, {1}}; };
   ASSERT_TRUE(arena.resize(10).ok());
   ASSERT_TRUE(arena.world.run(arena.world.scheduler->fill({})).ok());
   arena.expect_computed(1);
@@ -281,10 +281,10 @@ TEST(Arena, AnAnswerThatMakesNoSenseChangesNothing) {
       {"more slots than neurons", {5, 0}, {}, "resize: 5 slots for site 0, which can have 4"},
       {"more than there is", {0, 4}, {}, "resize: 16384 bytes of 12288"},
       {"nobody leaves", {0, 3}, {}, "resize: 4 neurons of site 1 stay in 3 slots"},
-      {"not here", {0, 3}, {{1, 1}}, "resize: victim 1 of site 1 cannot be evicted"},
-      {"no such neuron", {0, 3}, {{1, 6}}, "resize: victim 6 of site 1 cannot be evicted"},
-      {"no such site", {0, 3}, {{7, 0}}, "resize: victim 0 of site 7 cannot be evicted"},
-      {"named twice", {0, 2}, {{1, 0}, {1, 0}}, "resize: victim 0 of site 1 is named twice"},
+      {"not here", {0, 3}, {{1, 1}}, "resize: victim 1 of edition 1 cannot be evicted"},
+      {"no such neuron", {0, 3}, {{1, 6}}, "resize: victim 6 of edition 1 cannot be evicted"},
+      {"no such edition", {0, 3}, {{7, 0}}, "resize: victim 0 of edition 7 cannot be evicted"},
+      {"named twice", {0, 2}, {{1, 0}, {1, 0}}, "resize: victim 0 of edition 1 is named twice"},
   };
   for (const Nonsense& nonsense : all) {
     SCOPED_TRACE(nonsense.name);

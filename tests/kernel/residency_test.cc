@@ -13,92 +13,81 @@
 namespace tierd {
 namespace {
 
-std::vector<Site> sites() {
-  std::vector<Site> all(3);
-  for (SiteId s = 0; s < 3; ++s) all[s].domain = s, all[s].n = 4;
-  all[0].domain = 2;
+std::vector<Edition> editions() {
+  std::vector<Edition> all(2);
+  all[0].n = all[1].n = 4;
   return all;
 }
 
 TEST(Residency, ANeuronsLife) {
-  Residency residency(sites(), std::vector<uint32_t>{0, 2, 4});
-  EXPECT_EQ(residency.slot(1, 3), kNoSlot);
-  EXPECT_EQ(residency.lease(1, 3), 0u);
-  EXPECT_TRUE(residency.leased(1, 3));
-  EXPECT_FALSE(residency.valid(1, 3));
-  residency.landed(1, 3);
-  EXPECT_TRUE(residency.valid(1, 3));
-  EXPECT_EQ(residency.valid_count(1), 1u);
-  EXPECT_EQ(residency.lease(1, 0), 1u);
-  EXPECT_EQ(residency.free_slots(1), 0u);
-  residency.abandon(1, 0);
-  EXPECT_EQ(residency.free_slots(1), 1u);
-  residency.pin(1, 3);
-  residency.pin(1, 3);
-  residency.unpin(1, 3);
-  EXPECT_TRUE(residency.pinned(1, 3));
-  residency.unpin(1, 3);
-  EXPECT_FALSE(residency.pinned(1, 3));
-  residency.evict(1, 3);
-  EXPECT_EQ(residency.free_slots(1), 2u);
-  EXPECT_EQ(residency.valid_count(1), 0u);
-}
-
-TEST(Residency, AnAliasSeesTheOthers) {
-  Residency residency(sites(), std::vector<uint32_t>{0, 2, 4});
-  EXPECT_EQ(residency.max_slots(0), 4u);
-  residency.lease(2, 1);
-  EXPECT_TRUE(residency.leased(0, 1));
-  residency.landed(0, 1);
-  EXPECT_TRUE(residency.valid(2, 1));
-  EXPECT_EQ(residency.slot(0, 1), residency.slot(2, 1));
+  Residency residency(editions(), std::vector<uint32_t>{2, 4});
+  EXPECT_EQ(residency.slot(0, 3), kNoSlot);
+  EXPECT_EQ(residency.lease(0, 3), 0u);
+  EXPECT_TRUE(residency.leased(0, 3));
+  EXPECT_FALSE(residency.valid(0, 3));
+  residency.landed(0, 3);
+  EXPECT_TRUE(residency.valid(0, 3));
+  EXPECT_EQ(residency.valid_count(0), 1u);
+  EXPECT_EQ(residency.lease(0, 0), 1u);
+  EXPECT_EQ(residency.free_slots(0), 0u);
+  residency.abandon(0, 0);
+  EXPECT_EQ(residency.free_slots(0), 1u);
+  residency.pin(0, 3);
+  residency.pin(0, 3);
+  residency.unpin(0, 3);
+  EXPECT_TRUE(residency.pinned(0, 3));
+  residency.unpin(0, 3);
+  EXPECT_FALSE(residency.pinned(0, 3));
+  residency.evict(0, 3);
+  EXPECT_EQ(residency.free_slots(0), 2u);
+  EXPECT_EQ(residency.valid_count(0), 0u);
 }
 
 TEST(Residency, PinsWhatIsHereAndNamesTheRest) {
-  Residency residency(sites(), std::vector<uint32_t>{0, 2, 4});
-  for (const uint32_t i : {0u, 1u, 3u}) residency.lease(2, i);
-  residency.landed(2, std::vector<uint32_t>{0, 3});  // 1 is on its way
+  Residency residency(editions(), std::vector<uint32_t>{2, 4});
+  for (const uint32_t i : {0u, 1u, 3u}) residency.lease(1, i);
+  residency.landed(1, std::vector<uint32_t>{0, 3});  // 1 is on its way
   std::vector<uint32_t> here{9};
   std::vector<uint32_t> absent{8};
-  residency.pin_valid(0, ActiveSet::all(4), here, absent);  // an alias of 2
+  residency.pin_valid(1, ActiveSet::all(4), here, absent);
   EXPECT_EQ(here, (std::vector<uint32_t>{9, 0, 3}));
   EXPECT_EQ(absent, (std::vector<uint32_t>{8, 1, 2}));
   here.clear();
-  residency.pin_valid(2, ActiveSet::of({1, 3}), here, absent);
+  residency.pin_valid(1, ActiveSet::of({1, 3}), here, absent);
   EXPECT_EQ(here, (std::vector<uint32_t>{3}));
   EXPECT_EQ(absent, (std::vector<uint32_t>{8, 1, 2, 1}));
-  residency.unpin(2, std::vector<uint32_t>{0, 3});
-  EXPECT_TRUE(residency.evictable(2, 0));
-  EXPECT_FALSE(residency.evictable(2, 3));  // pinned twice
-  EXPECT_FALSE(residency.evictable(2, 1));
+  residency.unpin(1, std::vector<uint32_t>{0, 3});
+  EXPECT_TRUE(residency.evictable(1, 0));
+  EXPECT_FALSE(residency.evictable(1, 3));  // pinned twice
+  EXPECT_FALSE(residency.evictable(1, 1));
 }
 
 TEST(Residency, SlotsAreNeverSharedAndNeverLost) {
-  Residency residency(sites(), std::vector<uint32_t>{0, 3, 2});
+  Residency residency(editions(), std::vector<uint32_t>{3, 2});
   Random random(5);
   for (int round = 0; round < 5000; ++round) {
-    const SiteId s = 1 + random.below(2);
+    const EditionId e = random.below(2);
     const uint32_t i = random.below(4);
-    if (residency.leased(s, i)) {
-      random.below(2) == 0 ? residency.landed(s, i) : residency.abandon(s, i);
-    } else if (residency.valid(s, i)) {
-      residency.evict(s, i);
-    } else if (residency.free_slots(s) > 0) {
-      residency.lease(s, i);
+    if (residency.leased(e, i)) {
+      random.below(2) == 0 ? residency.landed(e, i) : residency.abandon(e, i);
+    } else if (residency.valid(e, i)) {
+      residency.evict(e, i);
+    } else if (residency.free_slots(e) > 0) {
+      residency.lease(e, i);
     }
     std::set<uint32_t> taken;
     for (uint32_t k = 0; k < 4; ++k) {
-      const uint32_t slot = residency.slot(s, k);
+      const uint32_t slot = residency.slot(e, k);
       if (slot == kNoSlot) continue;
-      EXPECT_LT(slot, residency.max_slots(s));
+      EXPECT_LT(slot, residency.max_slots(e));
       EXPECT_TRUE(taken.insert(slot).second);
     }
-    EXPECT_EQ(taken.size() + residency.free_slots(s), residency.max_slots(s));
+    EXPECT_EQ(taken.size() + residency.free_slots(e), residency.max_slots(e));
   }
 }
 
 // The same, said simply: who stays keeps its slot, who has lost it takes the lowest one that is free.
-struct NaiveSite {
+struct NaiveEdition {
   std::vector<std::optional<uint32_t>> holder;  // [slots] the neuron
 
   void resize(uint32_t slots) {
@@ -113,31 +102,29 @@ struct NaiveSite {
 
 TEST(Residency, AnotherSizeMovesOnlyWhatLiesBehindTheEnd) {
   constexpr uint32_t kN = 40;
-  std::vector<Site> all(2);
-  all[0].domain = 1;  // an alias
-  all[0].n = all[1].n = kN;
-  all[1].domain = 1;
+  std::vector<Edition> all(1);
+  all[0].n = kN;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Random random(seed);
-    NaiveSite naive{std::vector<std::optional<uint32_t>>(random.below(kN + 1))};
-    Residency residency(all, std::vector<uint32_t>{0, static_cast<uint32_t>(naive.holder.size())});
+    NaiveEdition naive{std::vector<std::optional<uint32_t>>(random.below(kN + 1))};
+    Residency residency(all, std::vector<uint32_t>{static_cast<uint32_t>(naive.holder.size())});
     for (int round = 0; round < 50; ++round) {
       for (int i = 0; i < 30; ++i) {
         const uint32_t neuron = random.below(kN);
-        if (residency.valid(1, neuron)) {
-          naive.holder[residency.slot(1, neuron)].reset();
-          residency.evict(1, neuron);
-        } else if (residency.free_slots(1) > 0 && random.below(3) != 0) {
+        if (residency.valid(0, neuron)) {
+          naive.holder[residency.slot(0, neuron)].reset();
+          residency.evict(0, neuron);
+        } else if (residency.free_slots(0) > 0 && random.below(3) != 0) {
           const uint32_t slot = residency.lease(0, neuron);
           EXPECT_FALSE(naive.holder[slot].has_value());
           naive.holder[slot] = neuron;
           residency.landed(0, neuron);
         }
       }
-      const uint32_t valid = residency.valid_count(1);
+      const uint32_t valid = residency.valid_count(0);
       const uint32_t slots = valid + random.below(kN - valid + 1);
       const std::vector<std::optional<uint32_t>> before = naive.holder;
-      const std::vector<Residency::Move> moves = residency.resize(1, slots);
+      const std::vector<Residency::Move> moves = residency.resize(0, slots);
       naive.resize(slots);
       // The moves, done in their order to the bytes, bring what is there.
       std::vector<std::optional<uint32_t>> bytes = before;
@@ -154,45 +141,44 @@ TEST(Residency, AnotherSizeMovesOnlyWhatLiesBehindTheEnd) {
         }
       }
       EXPECT_EQ(residency.max_slots(0), slots);
-      EXPECT_EQ(residency.valid_count(1), valid);
-      EXPECT_EQ(residency.free_slots(1), slots - valid);
+      EXPECT_EQ(residency.valid_count(0), valid);
+      EXPECT_EQ(residency.free_slots(0), slots - valid);
       if (slots == valid) continue;
       // As at the start, the lowest comes first.
       const auto lowest = std::find(naive.holder.begin(), naive.holder.end(), std::nullopt);
       uint32_t absent = 0;
-      while (residency.valid(1, absent)) ++absent;
-      EXPECT_EQ(residency.lease(1, absent), static_cast<uint32_t>(lowest - naive.holder.begin()));
-      residency.abandon(1, absent);
+      while (residency.valid(0, absent)) ++absent;
+      EXPECT_EQ(residency.lease(0, absent), static_cast<uint32_t>(lowest - naive.holder.begin()));
+      residency.abandon(0, absent);
     }
   }
 }
 
-TEST(Residency, AnArenaBeginsEverySiteWherePagesDo) {
-  std::vector<Site> all = sites();
-  all[0].slot_bytes = all[2].slot_bytes = 1u << 20;
-  all[1].slot_bytes = 192;
-  EXPECT_EQ(arena_offsets(all, std::vector<uint32_t>{0, 3, 2}),
-            (std::vector<uint64_t>{0, 0, 4096, 4096 + (2u << 20)}));
-  EXPECT_EQ(arena_offsets(all, std::vector<uint32_t>{0, 3, 4}),
-            (std::vector<uint64_t>{0, 0, 2u << 20, 6u << 20}));
-  EXPECT_EQ(arena_offsets(all, std::vector<uint32_t>{0, 0, 0}), (std::vector<uint64_t>{0, 0, 0, 0}));
+TEST(Residency, AnArenaBeginsEveryEditionWherePagesDo) {
+  std::vector<Edition> all = editions();
+  all[0].slot_bytes = 192;
+  all[1].slot_bytes = 1u << 20;
+  EXPECT_EQ(arena_offsets(all, std::vector<uint32_t>{3, 2}),
+            (std::vector<uint64_t>{0, 4096, 4096 + (2u << 20)}));
+  EXPECT_EQ(arena_offsets(all, std::vector<uint32_t>{3, 4}), (std::vector<uint64_t>{0, 2u << 20, 6u << 20}));
+  EXPECT_EQ(arena_offsets(all, std::vector<uint32_t>{0, 0}), (std::vector<uint64_t>{0, 0, 0}));
 }
 
 TEST(ResidencyDeathTest, WrongOrdersAreBrokenInvariants) {
-  Residency residency(sites(), std::vector<uint32_t>{0, 1, 0});
-  EXPECT_DEATH(residency.landed(1, 0), "leased");
-  EXPECT_DEATH(residency.evict(1, 0), "valid");
-  EXPECT_DEATH(residency.lease(2, 0), "free.empty");
-  residency.lease(1, 0);
-  EXPECT_DEATH(residency.lease(1, 0), "absent");
-  EXPECT_DEATH(residency.pin(1, 0), "valid");
-  residency.landed(1, 0);
-  EXPECT_DEATH(residency.abandon(1, 0), "leased");
-  EXPECT_DEATH(residency.unpin(1, 0), "pins");
-  residency.pin(1, 0);
-  EXPECT_DEATH(residency.evict(1, 0), "pins");
-  EXPECT_DEATH((void)residency.resize(1, 1), "pins");
-  EXPECT_DEATH((void)residency.resize(1, 0), "valid");
+  Residency residency(editions(), std::vector<uint32_t>{1, 0});
+  EXPECT_DEATH(residency.landed(0, 0), "leased");
+  EXPECT_DEATH(residency.evict(0, 0), "valid");
+  EXPECT_DEATH(residency.lease(1, 0), "free.empty");
+  residency.lease(0, 0);
+  EXPECT_DEATH(residency.lease(0, 0), "absent");
+  EXPECT_DEATH(residency.pin(0, 0), "valid");
+  residency.landed(0, 0);
+  EXPECT_DEATH(residency.abandon(0, 0), "leased");
+  EXPECT_DEATH(residency.unpin(0, 0), "pins");
+  residency.pin(0, 0);
+  EXPECT_DEATH(residency.evict(0, 0), "pins");
+  EXPECT_DEATH((void)residency.resize(0, 1), "pins");
+  EXPECT_DEATH((void)residency.resize(0, 0), "valid");
 }
 
 TEST(Staging, LeasesEachBlockOnce) {

@@ -119,19 +119,15 @@ WorldOptions draw(Random& random, uint64_t seed) {
   options.neurons.clear();
   options.slots.clear();
   uint32_t run = 1;
+  options.side_by_side = random.below(3) == 0;
+  options.editions = 1 + random.below(3);
   for (int s = 0; s < 3; ++s) {
-    const uint32_t n = random.below(4) == 0 ? 1 + random.below(8) : 1 + random.below(256);
+    uint32_t n = random.below(4) == 0 ? 1 + random.below(8) : 1 + random.below(256);
+    if (options.side_by_side && s != 0) n = options.neurons[0];
     options.neurons.push_back(n);
-    options.slots.push_back(random.below(3) == 0 ? 0 : random.below(n + 1));
+    for (uint32_t level = 0; level < options.editions; ++level)
+      options.slots.push_back(random.below(3) == 0 ? 0 : random.below(n + 1));
     run = std::max(run, std::min(n, kRun));
-  }
-  if (random.below(3) == 0) {
-    options.side_by_side = true;
-    for (int s = 1; s < 3; ++s) {
-      options.neurons[static_cast<size_t>(s)] = options.neurons[0];
-      options.slots[static_cast<size_t>(s)] = random.below(options.neurons[0] + 1);
-    }
-    run = std::min(options.neurons[0], kRun);
   }
   options.bundles = true;
   options.blocks = 1 + random.below(random.below(2) == 0 ? 3 : 8);
@@ -155,11 +151,15 @@ void history(uint64_t seed) {
     }
     return some;
   };
-  for (SiteId s = 0; s < 3; ++s) {
-    std::vector<uint8_t> homes(options.neurons[s]);
+  for (EditionId e = 0; e < world.sites.editions.size(); ++e) {
+    std::vector<uint8_t> homes(world.sites.editions[e].n);
     for (uint8_t& home : homes) home = static_cast<uint8_t>(random.below(options.units));
-    world.placement.place(s, homes);
+    world.placement.place(e, homes);
   }
+  world.script.choose = [&](const tierd_set_view* set, uint8_t* level) {
+    for (uint32_t i = 0; i < set->n; ++i) level[i] = static_cast<uint8_t>(random.below(options.editions));
+    return 0;
+  };
   Neurons active;
   world.script.predict = [&](SiteId site, tierd_set_out* out) {
     active = some_of(world.sites[site].n);
@@ -179,15 +179,16 @@ void history(uint64_t seed) {
     return 0;
   };
   // Which unit's cache is asked, none of them is told: victims are named where there is one.
-  const auto victims = [&](SiteId site, uint32_t most, tierd_victims_out* out) {
-    for (uint32_t i = 0; i < world.sites[site].n && out->n < most && options.units == 1; ++i) {
-      if (world.residency.evictable(site, i) && random.below(2) == 0) out->item[out->n++] = {site, i};
+  const auto victims = [&](EditionId edition, uint32_t most, tierd_victims_out* out) {
+    const uint32_t n = world.sites.editions[edition].n;
+    for (uint32_t i = 0; i < n && out->n < most && options.units == 1; ++i) {
+      if (world.residency.evictable(edition, i) && random.below(2) == 0) out->item[out->n++] = {edition, i};
     }
     return out->n;
   };
   world.script.admit = [&](const tierd_set_view* missing, int priority, uint32_t free_slots, uint8_t* verdict,
                            tierd_victims_out* out) {
-    free_slots += victims(missing->site, random.below(missing->n + 1), out);
+    free_slots += victims(missing->edition, random.below(missing->n + 1), out);
     const uint32_t often = 1 + random.below(4);
     for (uint32_t i = 0; i < missing->n; ++i) {
       const bool keep = free_slots > 0 && random.below(4) < often;
@@ -197,8 +198,9 @@ void history(uint64_t seed) {
     }
     return 0;
   };
-  world.script.expire = [&](SiteId site, tierd_victims_out* out) {
-    if (random.below(3) == 0) (void)victims(site, random.below(world.sites[site].n + 1), out);
+  world.script.expire = [&](EditionId edition, tierd_victims_out* out) {
+    const uint32_t n = world.sites.editions[edition].n;
+    if (random.below(3) == 0) (void)victims(edition, random.below(n + 1), out);
   };
   uint32_t fault_every = 0;
   world.idle = [&] {
@@ -219,12 +221,13 @@ void history(uint64_t seed) {
       }
       Neurons computed;
       for (const RecordingCompute& unit : world.computes) {
-        Neurons own;
+        std::vector<std::pair<EditionId, uint32_t>> own;
         for (const Computed& c : unit.log) {
-          if (c.op == Op::compute) own.insert(own.end(), c.neurons.begin(), c.neurons.end());
+          if (c.op != Op::compute) continue;
+          for (const uint32_t neuron : c.neurons) own.emplace_back(c.edition, neuron);
         }
-        EXPECT_TRUE(std::is_sorted(own.begin(), own.end()));
-        computed.insert(computed.end(), own.begin(), own.end());
+        EXPECT_TRUE(std::is_sorted(own.begin(), own.end())) << "edition after edition, each by number";
+        for (const auto& [edition, neuron] : own) computed.push_back(neuron);
       }
       std::sort(computed.begin(), computed.end());
       EXPECT_EQ(computed, active);

@@ -238,10 +238,10 @@ TEST(SchedulerGate, UnitsMeasureTheirShares) {
 TEST(SchedulerGate, ACacheLetsGoOfWhatItDoesNotWantAnyLonger) {
   ScriptedWorld world({.neurons = {4}, .slots = {4}});
   world.script.admit = keep_what_fits();
-  world.script.expire = [](SiteId site, tierd_victims_out* victims) {
+  world.script.expire = [](EditionId edition, tierd_victims_out* victims) {
     EXPECT_EQ(victims->cap, 4u);
-    victims->item[victims->n++] = {site, 1};
-    victims->item[victims->n++] = {site, 3};
+    victims->item[victims->n++] = {edition, 1};
+    victims->item[victims->n++] = {edition, 3};
   };
   ASSERT_TRUE(world.pass(0, 0).ok());
   EXPECT_TRUE(world.residency.valid(0, 0));
@@ -256,12 +256,12 @@ TEST(SchedulerGate, ACacheLetsGoOfWhatItDoesNotWantAnyLonger) {
 
 TEST(SchedulerGate, WhatIsNotHereCannotExpire) {
   ScriptedWorld world({.neurons = {4}, .slots = {4}});
-  world.script.expire = [](SiteId site, tierd_victims_out* victims) {
-    victims->item[victims->n++] = {site, 1};
+  world.script.expire = [](EditionId edition, tierd_victims_out* victims) {
+    victims->item[victims->n++] = {edition, 1};
   };
   const Status status = world.pass(0, 0);
   ASSERT_FALSE(status.ok());
-  EXPECT_THAT(status.error().line(), HasSubstr("expire: victim 1 of site 0 cannot be evicted"));
+  EXPECT_THAT(status.error().line(), HasSubstr("expire: victim 1 of edition 0 cannot be evicted"));
 }
 
 }  // namespace

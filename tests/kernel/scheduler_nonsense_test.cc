@@ -54,28 +54,6 @@ const std::vector<Nonsense>& nonsense() {
          };
        },
        "predict: neuron 2 at place 1"},
-      {"assign code",
-       [](ScriptedWorld& w) { w.script.assign = [](const tierd_set_view*, uint8_t*) { return -1; }; },
-       "balancer 'script': assign: answered -1"},
-      {"assign unit",
-       [](ScriptedWorld& w) {
-         w.script.assign = [](const tierd_set_view* set, uint8_t* unit) {
-           unit[set->n - 1] = 3;
-           return 0;
-         };
-       },
-       "balancer 'script': assign: unit 3 of 1"},
-      {"choose code",
-       [](ScriptedWorld& w) { w.script.choose = [](const tierd_set_view*, uint8_t*) { return -3; }; },
-       "quantizer 'script': choose: answered -3"},
-      {"choose level",
-       [](ScriptedWorld& w) {
-         w.script.choose = [](const tierd_set_view*, uint8_t* level) {
-           level[0] = 200;
-           return 0;
-         };
-       },
-       "quantizer 'script': choose: encoding 200 of 1"},
       {"admit code",
        [](ScriptedWorld& w) {
          w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out*) {
@@ -98,7 +76,7 @@ const std::vector<Nonsense>& nonsense() {
            return 0;
          };
        },
-       "cache 'script': admit: victim 0 of site 1 cannot be evicted"},
+       "cache 'script': admit: victim 0 of edition 1 cannot be evicted"},
       {"admit victim that is not here",
        [](ScriptedWorld& w) {
          w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out* victims) {
@@ -106,7 +84,7 @@ const std::vector<Nonsense>& nonsense() {
            return 0;
          };
        },
-       "victim 3 of site 1 cannot be evicted"},
+       "victim 3 of edition 1 cannot be evicted"},
       {"admit victim of nowhere",
        [](ScriptedWorld& w) {
          w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out* victims) {
@@ -114,7 +92,7 @@ const std::vector<Nonsense>& nonsense() {
            return 0;
          };
        },
-       "victim 4000000000 of site 4711 cannot be evicted"},
+       "victim 4000000000 of edition 4711 cannot be evicted"},
       {"admit keeps without slots",
        [](ScriptedWorld& w) {
          w.script.admit = [](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
@@ -235,7 +213,7 @@ TEST(SchedulerNonsense, IsOneLineAndTheKernelLives) {
   for (const Nonsense& n : nonsense()) {
     SCOPED_TRACE(n.name);
     ScriptedWorld world({.slots = {0, 2, 1}});
-    world.script.fill = [] { return std::vector<Ahead>{{1, 0, Neurons{0, 1}}}; };
+    world.script.fill = [] { return std::vector<Wanted>{{1, Neurons{0, 1}}}; };
     ASSERT_TRUE(world.run(world.scheduler->fill({})).ok());
     n.play(world);
     Status status = world.pass(1, 1);
@@ -262,8 +240,6 @@ TEST(SchedulerNonsense, IsOneLineAndTheKernelLives) {
     world.heal();
     world.script.predict = nullptr;
     world.script.look_ahead = nullptr;
-    world.script.assign = nullptr;
-    world.script.choose = nullptr;
     world.script.admit = nullptr;
     world.script.code.clear();
     world.script.claim_more_wishes = false;
@@ -276,23 +252,70 @@ TEST(SchedulerNonsense, IsOneLineAndTheKernelLives) {
   }
 }
 
+// Balancer and quantizer are asked where there is a choice.
+TEST(SchedulerNonsense, OfAChoiceIsOneLineToo) {
+  const std::vector<Nonsense> all = {
+      {"assign code",
+       [](ScriptedWorld& w) { w.script.assign = [](const tierd_set_view*, uint8_t*) { return -1; }; },
+       "balancer 'script': assign: answered -1"},
+      {"assign unit",
+       [](ScriptedWorld& w) {
+         w.script.assign = [](const tierd_set_view* set, uint8_t* unit) {
+           unit[set->n - 1] = 3;
+           return 0;
+         };
+       },
+       "balancer 'script': assign: unit 3 of 2"},
+      {"choose code",
+       [](ScriptedWorld& w) { w.script.choose = [](const tierd_set_view*, uint8_t*) { return -3; }; },
+       "quantizer 'script': choose: answered -3"},
+      {"choose level",
+       [](ScriptedWorld& w) {
+         w.script.choose = [](const tierd_set_view*, uint8_t* level) {
+           level[0] = 200;
+           return 0;
+         };
+       },
+       "quantizer 'script': choose: edition 200 of 2"},
+  };
+  for (const Nonsense& n : all) {
+    SCOPED_TRACE(n.name);
+    ScriptedWorld world({.slots = std::vector<uint32_t>(6, 0), .units = 2, .editions = 2});
+    n.play(world);
+    for (const uint32_t step : {1u, 2u}) {
+      const Status status = world.pass(1, step);
+      ASSERT_FALSE(status.ok());
+      EXPECT_EQ(status.code(), Code::plugin_fault);
+      EXPECT_THAT(status.error().line(), HasSubstr(n.line));
+      EXPECT_TRUE(world.scheduler->quarantined());
+    }
+    ASSERT_TRUE(world.drain().ok());
+    world.heal();
+    world.script.assign = nullptr;
+    world.script.choose = nullptr;
+    ASSERT_TRUE(world.pass(1, 3).ok());
+    world.expect_whole(1, 3, {0, 1, 2, 3});
+    world.expect_nothing_lost();
+  }
+}
+
 TEST(SchedulerNonsense, AtTheStartIsOneLine) {
   struct Case {
-    std::vector<Ahead> wishes;
+    std::vector<Wanted> wanted;
     const char* line;
   };
   const std::vector<Case> cases = {
-      {{{9, 0}}, "ahead: site 9 has no residency of its own"},
-      {{{0, 0}}, "ahead: site 0 has no residency of its own"},  // an alias
-      {{{1, 0}}, "ahead: more neurons of site 1 than it has slots"},
-      {{{1, 0, Neurons{1, 7}}}, "ahead: neuron 7 at place 1"},
-      {{{1, 0, Neurons{1, 1}}}, "ahead: neuron 1 at place 1"},
-      {{{2, 0}, {1, 0, Neurons{2, 1}}}, "ahead: neuron 1 at place 1"},
-      {{{1, 0, Neurons{0, 1, 2, 3, 3}}}, "ahead: 5 of 4 neurons"},
+      {{{9}}, "ahead: edition 9 of 2"},
+      {{{2}}, "ahead: edition 2 of 2"},  // a site has this number, no edition
+      {{{0}}, "ahead: more neurons of edition 0 than it has slots"},
+      {{{0, Neurons{1, 7}}}, "ahead: neuron 7 at place 1"},
+      {{{0, Neurons{1, 1}}}, "ahead: neuron 1 at place 1"},
+      {{{1}, {0, Neurons{2, 1}}}, "ahead: neuron 1 at place 1"},
+      {{{0, Neurons{0, 1, 2, 3, 3}}}, "ahead: 5 of 4 neurons"},
   };
   for (const Case& c : cases) {
-    ScriptedWorld world({.slots = {0, 2, 4}, .tied = true});
-    world.script.fill = [&] { return c.wishes; };
+    ScriptedWorld world({.slots = {2, 4}, .tied = true});
+    world.script.fill = [&] { return c.wanted; };
     const Status status = world.run(world.scheduler->fill({}));
     EXPECT_EQ(status.code(), Code::plugin_fault);
     EXPECT_THAT(status.error().line(), HasSubstr(c.line));
@@ -306,7 +329,7 @@ TEST(SchedulerNonsense, AtTheStartIsOneLine) {
   world.heal();
   world.script.code["ahead"] = 0;
   world.script.claim_more_wishes = true;
-  EXPECT_THAT(world.run(world.scheduler->fill({})).error().line(), HasSubstr("4 wishes where 3 have room"));
+  EXPECT_THAT(world.run(world.scheduler->fill({})).error().line(), HasSubstr("4 lists where 3 have room"));
   world.expect_nothing_lost();
 }
 

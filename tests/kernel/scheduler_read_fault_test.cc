@@ -183,7 +183,7 @@ TEST(SchedulerFaults, DrainEndsWhatIsUnderWay) {
 
 TEST(SchedulerFaults, FillFailsWithTheExtentAndKeepsTheRestWhole) {
   ScriptedWorld world({.neurons = {4, 4}, .slots = {4, 4}, .messages = 2});
-  world.script.fill = [] { return std::vector<Ahead>{{0, 0}, {1, 0}}; };
+  world.script.fill = [] { return std::vector<Wanted>{{0}, {1}}; };
   int reads = 0;
   world.idle = [&] { world.flash.finish(0, ++reads >= 3 ? DoneStatus::io_error : DoneStatus::ok); };
   const Status status = world.run(world.scheduler->fill({}));
@@ -199,7 +199,7 @@ TEST(SchedulerFaults, FillFailsWithTheExtentAndKeepsTheRestWhole) {
 
 TEST(SchedulerFaults, StopEndsFill) {
   ScriptedWorld world({.neurons = {8}, .slots = {8}, .messages = 2});
-  world.script.fill = [] { return std::vector<Ahead>{{0, 0}}; };
+  world.script.fill = [] { return std::vector<Wanted>{{0}}; };
   int reads = 0;
   world.idle = [&] {
     if (++reads == 2) world.dispatcher.waiter().stop();
@@ -220,8 +220,11 @@ void storm(uint64_t seed) {
   WorldOptions options;
   options.neurons = {6, 5, 1, 8, 6};
   options.tied = true;
-  for (uint32_t n : {0u, 5u, 1u, 8u, 6u}) options.slots.push_back(n == 0 ? 0 : random.below(n + 1));
-  options.slots.erase(options.slots.begin(), options.slots.begin() + 3);
+  options.editions = 1 + random.below(3);
+  options.slots.clear();
+  for (const uint32_t n : {5u, 1u, 8u, 6u}) {
+    for (uint32_t level = 0; level < options.editions; ++level) options.slots.push_back(random.below(n + 1));
+  }
   options.blocks = 1 + random.below(6);
   options.neurons_per_block = 1 + random.below(3);
   options.messages = 3 + random.below(20);
@@ -251,6 +254,10 @@ void storm(uint64_t seed) {
     }
     return some;
   };
+  world.script.choose = [&](const tierd_set_view* of, uint8_t* level) {
+    for (uint32_t i = 0; i < of->n; ++i) level[i] = static_cast<uint8_t>(random.below(options.editions));
+    return 0;
+  };
   std::map<SiteId, Neurons> active;
   world.script.predict = [&](SiteId site, tierd_set_out* out) {
     active[site] = some_of(world.sites[site].n);
@@ -270,10 +277,10 @@ void storm(uint64_t seed) {
   };
   world.script.admit = [&](const tierd_set_view* missing, int priority, uint32_t free_slots, uint8_t* verdict,
                            tierd_victims_out* victims) {
-    const SiteId site = missing->site;
+    const EditionId edition = missing->edition;
     Neurons evictable;
-    for (uint32_t i = 0; i < world.sites[site].n; ++i) {
-      if (world.residency.valid(site, i) && !world.residency.pinned(site, i)) evictable.push_back(i);
+    for (uint32_t i = 0; i < world.sites.editions[edition].n; ++i) {
+      if (world.residency.valid(edition, i) && !world.residency.pinned(edition, i)) evictable.push_back(i);
     }
     for (uint32_t i = 0; i < missing->n; ++i) {
       verdict[i] = static_cast<uint8_t>(random.below(priority == TIERD_PRIORITY_DEMAND ? 2 : 3));
@@ -281,7 +288,7 @@ void storm(uint64_t seed) {
       if (free_slots > 0) {
         --free_slots;
       } else if (!evictable.empty() && victims->n < victims->cap) {
-        victims->item[victims->n++] = {site, evictable.back()};
+        victims->item[victims->n++] = {edition, evictable.back()};
         evictable.pop_back();
       } else {
         verdict[i] = TIERD_VERDICT_BYPASS;
@@ -289,7 +296,7 @@ void storm(uint64_t seed) {
     }
     return 0;
   };
-  world.script.fill = [&] { return std::vector<Ahead>{}; };
+  world.script.fill = [&] { return std::vector<Wanted>{}; };
   uint32_t fault_every = 0;
   world.idle = [&] {
     if (random.below(4) == 0) world.compute.hold = !world.compute.hold;
@@ -326,8 +333,9 @@ void storm(uint64_t seed) {
         break;
       }
       world.expect_whole(site, step, site == 0 ? given : active[site]);
-      for (uint32_t i = 0; i < world.sites[site].n; ++i) {
-        ASSERT_FALSE(world.residency.pinned(site, i)) << "between passes nothing is in use";
+      for (const EditionId edition : world.sites[site].editions) {
+        for (uint32_t i = 0; i < world.sites[site].n; ++i)
+          ASSERT_FALSE(world.residency.pinned(edition, i)) << "between passes nothing is in use";
       }
       if (testing::Test::HasFailure()) return;
     }
@@ -342,10 +350,11 @@ void storm(uint64_t seed) {
 
   // No block and no credit is lost: as many reads go out at once as there ever could be.
   world.script.predict = nullptr;
+  world.script.choose = nullptr;
   world.script.look_ahead = nullptr;
   world.flash.most_open = 0;
   world.compute.hold = false;
-  const uint32_t neurons = options.neurons[3] - world.residency.valid_count(3);
+  const uint32_t neurons = options.neurons[3] - world.residency.valid_count(world.sites.best(3));
   const uint32_t reads = (neurons + options.neurons_per_block - 1) / options.neurons_per_block;
   world.idle = [&] {
     world.settle();

@@ -73,7 +73,7 @@ TEST(Scheduler, TheOrderOfArrivalIsTheDisks) {
 
 TEST(Scheduler, WhatIsResidentIsOneMessage) {
   ScriptedWorld world({.neurons = {4}, .slots = {4}});
-  world.script.fill = [] { return std::vector<Ahead>{{0, 0}}; };
+  world.script.fill = [] { return std::vector<Wanted>{{0}}; };
   uint64_t landed = 0;
   ASSERT_TRUE(world.run(world.scheduler->fill([&](uint64_t bytes) { landed += bytes; })).ok());
   EXPECT_EQ(landed, 4u * kSlot);
@@ -87,7 +87,7 @@ TEST(Scheduler, WhatIsResidentIsOneMessage) {
 
 TEST(Scheduler, ResidentNeuronsDoNotWaitForTheOthers) {
   ScriptedWorld world({.neurons = {4}, .slots = {2}});
-  world.script.fill = [] { return std::vector<Ahead>{{0, 0, Neurons{1, 3}}}; };
+  world.script.fill = [] { return std::vector<Wanted>{{0, Neurons{1, 3}}}; };
   ASSERT_TRUE(world.run(world.scheduler->fill({})).ok());
   ASSERT_TRUE(world.pass(0, 0).ok());
   EXPECT_EQ(world.computed(0, 0), "B1,3 0 2A");
@@ -455,26 +455,28 @@ TEST(Scheduler, LruDropsWhatWasUsedLongestAgoAndNothingInUse) {
 }
 
 TEST(Scheduler, TiedEmbeddingAndHeadShareTheirNeurons) {
-  BuiltinWorld lru({.slots = {0, 0, 3}, .tied = true}, "lru");
+  BuiltinWorld lru({.slots = {0, 3}, .tied = true}, "lru");
   ScriptedWorld& world = lru.world;
+  const EditionId shared = world.sites.best(2);
+  ASSERT_EQ(world.sites.best(0), shared);
   ASSERT_TRUE(world.pass(0, 0, {1, 3}).ok());
   world.expect_whole(0, 0, {1, 3});
-  EXPECT_TRUE(world.residency.valid(0, 1));
-  EXPECT_TRUE(world.residency.valid(2, 3));
+  EXPECT_TRUE(world.residency.valid(shared, 1));
+  EXPECT_TRUE(world.residency.valid(shared, 3));
   EXPECT_EQ(world.reads(), "[9][11]");
   ASSERT_TRUE(world.pass(2, 0).ok());
   EXPECT_EQ(world.computed(2, 0), "B1,3 0 2A");
   EXPECT_EQ(world.scheduler->counters().hits, 2u);
-  EXPECT_EQ(world.residency.valid_count(2), 3u);
+  EXPECT_EQ(world.residency.valid_count(shared), 3u);
   ASSERT_TRUE(world.pass(0, 1, {2}).ok());
   world.expect_whole(0, 1, {2});
   world.expect_nothing_lost();
 }
 
-TEST(Scheduler, AnAliasClaimsWhatWasAdmittedForTheOther) {
+TEST(Scheduler, WhoSharesAnEditionClaimsWhatWasAdmittedForTheOther) {
   // The head's neurons are admitted ahead of time, but only two messages go out; the embedding wants the
   // last.
-  ScriptedWorld world({.slots = {0, 0, 4}, .tied = true, .messages = 2});
+  ScriptedWorld world({.slots = {0, 4}, .tied = true, .messages = 2});
   world.script.admit = verdicts(
       {{0, TIERD_VERDICT_KEEP}, {1, TIERD_VERDICT_KEEP}, {2, TIERD_VERDICT_KEEP}, {3, TIERD_VERDICT_KEEP}});
   world.script.look_ahead = [](SiteId site) {
@@ -493,10 +495,10 @@ TEST(Scheduler, AnAliasClaimsWhatWasAdmittedForTheOther) {
   world.expect_nothing_lost();
 }
 
-TEST(Scheduler, WhatCameByWayOfTheAliasIsNotReadAgain) {
-  // The head's wish is to pass through staging and waits for room; meanwhile the embedding brings neuron 3 to
-  // stay. It is computed once, from where it stays.
-  ScriptedWorld world({.neurons = {4, 1, 4}, .slots = {0, 0, 4}, .tied = true, .blocks = 2});
+TEST(Scheduler, WhatTheOtherSiteHasFetchedIsNotReadAgain) {
+  // The head's wish is to pass through staging and waits for room; meanwhile the embedding fetches neuron 3
+  // to stay. It is computed once, from where it stays.
+  ScriptedWorld world({.neurons = {4, 1, 4}, .slots = {0, 4}, .tied = true, .blocks = 2});
   world.script.admit = [](const tierd_set_view* missing, int priority, uint32_t, uint8_t* verdict,
                           tierd_victims_out*) {
     std::fill_n(verdict, missing->n,

@@ -154,6 +154,7 @@ void RecordingCompute::rearrange(const Message& message, uint16_t pool) {
 
 void RecordingCompute::compute(const Message& message, const UnitList& header, std::span<const Unit> units) {
   Computed computed{message.site,
+                    message.edition,
                     message.step,
                     message.op,
                     (message.flags & kRunBefore) != 0,
@@ -164,8 +165,7 @@ void RecordingCompute::compute(const Message& message, const UnitList& header, s
   for (const Unit& unit : units) {
     computed.neurons.push_back(unit.unit);
     if (message.op == Op::copy) continue;
-    check_stamps(sites_[message.site], unit.unit,
-                 pools_.resolve(header.agent, header.pool, unit.offset, kSlot));
+    check_stamps(message, unit.unit, pools_.resolve(header.agent, header.pool, unit.offset, kSlot));
   }
   if (message.op != Op::copy) {
     EXPECT_EQ(message.op, computed.neurons.empty() ? Op::run : Op::compute);
@@ -175,10 +175,11 @@ void RecordingCompute::compute(const Message& message, const UnitList& header, s
   log.push_back(std::move(computed));
 }
 
-void RecordingCompute::check_stamps(const Site& site, uint32_t neuron, const std::byte* slot) const {
+void RecordingCompute::check_stamps(const Message& message, uint32_t neuron, const std::byte* slot) const {
+  EXPECT_EQ(std::ranges::count(sites_[message.site].editions, message.edition), 1);
   uint32_t stamp = 0;
   std::memcpy(&stamp, slot, sizeof stamp);
-  EXPECT_EQ(stamp, site.extent_of(neuron)) << "the bytes are not the neuron's";
+  EXPECT_EQ(stamp, sites_.editions[message.edition].extent_of(neuron)) << "the bytes are not the neuron's";
 }
 
 void RecordingCompute::use_activations(const Message& message, Computed& computed) const {

@@ -61,6 +61,7 @@ class ManualFlash final : public Agent {
 
 struct Computed {
   SiteId site = 0;
+  EditionId edition = 0;  // of the neurons
   uint32_t step = 0;
   Op op = Op::run;
   bool before = false;
@@ -79,7 +80,7 @@ float contribution_value(uint32_t row, uint32_t neuron);
 
 class RecordingCompute final : public Agent {
  public:
-  RecordingCompute(uint32_t credits, const PoolTable& pools, const std::vector<Site>& sites)
+  RecordingCompute(uint32_t credits, const PoolTable& pools, const SiteTable& sites)
       : credits_(credits), pools_(pools), sites_(sites) {}
   std::string_view name() const override { return "recording compute"; }
   uint32_t credits() const override { return credits_; }
@@ -101,13 +102,13 @@ class RecordingCompute final : public Agent {
   float& at(const Message& message, const ActivationPlace& place, uint32_t row, uint32_t column) const;
   void rearrange(const Message& message, uint16_t pool);
   void compute(const Message& message, const UnitList& header, std::span<const Unit> units);
-  void check_stamps(const Site& site, uint32_t neuron, const std::byte* slot) const;
+  void check_stamps(const Message& message, uint32_t neuron, const std::byte* slot) const;
   void use_activations(const Message& message, Computed& computed) const;
   void answer(MessageId id);
 
   const uint32_t credits_;
   const PoolTable& pools_;
-  const std::vector<Site>& sites_;
+  const SiteTable& sites_;
   std::deque<Message> queue_;
   std::vector<Done> done_;
 };

@@ -3,27 +3,45 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tierd {
+namespace {
 
-int Script::call(const std::string& name, SiteId site, const uint32_t* idx, uint32_t n) {
-  std::string line = name + " " + std::to_string(site) + ":";
+uint32_t listed(const std::optional<Neurons>& neurons) {
+  return neurons ? static_cast<uint32_t>(neurons->size()) : 0;
+}
+
+}  // namespace
+
+int Script::call(const std::string& name, EditionId edition, const uint32_t* idx, uint32_t n) {
+  std::string line = name + " " + std::to_string(edition) + ":";
   for (uint32_t i = 0; i < n; ++i) line += (i == 0 ? "" : ",") + std::to_string(idx == nullptr ? i : idx[i]);
   calls.push_back(line);
   return code[name];
 }
 
-int Script::hand_over(const std::vector<Ahead>& wishes, const char* function, tierd_ahead_out* out) {
-  lists_ = wishes;
+int Script::hand_over(std::vector<Ahead> wishes, tierd_ahead_out* out) {
+  wishes_ = std::move(wishes);
   out->n = 0;
-  for (const Ahead& wish : lists_) {
+  for (const Ahead& wish : wishes_) {
     if (out->n == out->cap) break;
-    out->item[out->n++] = {wish.site, wish.distance,
-                           wish.neurons ? static_cast<uint32_t>(wish.neurons->size()) : 0,
+    out->item[out->n++] = {wish.site, wish.distance, listed(wish.neurons),
                            wish.neurons ? wish.neurons->data() : nullptr};
   }
   if (claim_more_wishes) out->n = out->cap + 1;
-  return code[function];
+  return code["look_ahead"];
+}
+
+int Script::hand_over(std::vector<Wanted> wanted, tierd_fetch_out* out) {
+  wanted_ = std::move(wanted);
+  out->n = 0;
+  for (const Wanted& one : wanted_) {
+    if (out->n == out->cap) break;
+    out->item[out->n++] = {one.edition, listed(one.neurons), one.neurons ? one.neurons->data() : nullptr};
+  }
+  if (claim_more_wishes) out->n = out->cap + 1;
+  return code["ahead"];
 }
 
 Strategies Script::strategies() {
@@ -40,8 +58,7 @@ Strategies Script::strategies() {
       },
       [](void* self, uint32_t site, const tierd_rows_view*, tierd_ahead_out* out) {
         auto& script = *static_cast<Script*>(self);
-        return script.hand_over(script.look_ahead ? script.look_ahead(site) : std::vector<Ahead>(),
-                                "look_ahead", out);
+        return script.hand_over(script.look_ahead ? script.look_ahead(site) : std::vector<Ahead>(), out);
       },
       [](void* self, const tierd_set_view* predicted, const tierd_set_view* truth) {
         auto& script = *static_cast<Script*>(self);
@@ -55,7 +72,9 @@ Strategies Script::strategies() {
       sizeof quantizer,
       [](void* self, const tierd_site_view* site, const tierd_set_view* set, uint8_t* level) {
         EXPECT_EQ(site->site, set->site);
-        EXPECT_EQ(site->enc[0].bytes, kSlot);
+        EXPECT_EQ(set->edition, TIERD_NO_EDITION);
+        EXPECT_GE(site->n_editions, 1u);
+        EXPECT_NE(site->editions[0], TIERD_NO_EDITION);
         const auto& script = *static_cast<Script*>(self);
         return script.choose ? script.choose(set, level) : 0;
       }};
@@ -74,21 +93,21 @@ Strategies Script::strategies() {
         std::fill_n(verdict, missing->n, uint8_t{TIERD_VERDICT_BYPASS});
         return 0;
       },
-      [](void* self, uint32_t site, const uint32_t* idx, uint32_t n) {
-        return static_cast<Script*>(self)->call("landed", site, idx, n);
+      [](void* self, uint32_t edition, const uint32_t* idx, uint32_t n) {
+        return static_cast<Script*>(self)->call("landed", edition, idx, n);
       },
-      [](void* self, uint32_t site, const uint32_t* idx, uint32_t n, int why) {
+      [](void* self, uint32_t edition, const uint32_t* idx, uint32_t n, int why) {
         const char* name = why == TIERD_DROPPED_FAILED   ? "failed"
                            : why == TIERD_DROPPED_SHRUNK ? "shrunk"
                                                          : "dropped";
-        return static_cast<Script*>(self)->call(name, site, idx, n);
+        return static_cast<Script*>(self)->call(name, edition, idx, n);
       },
       [](void* self, const tierd_set_view* used) {
-        return static_cast<Script*>(self)->call("touch", used->site, used->idx, used->n);
+        return static_cast<Script*>(self)->call("touch", used->edition, used->idx, used->n);
       },
-      [](void* self, uint32_t, tierd_ahead_out* out) {
+      [](void* self, uint32_t, tierd_fetch_out* out) {
         auto& script = *static_cast<Script*>(self);
-        return script.hand_over(script.fill ? script.fill() : std::vector<Ahead>(), "ahead", out);
+        return script.hand_over(script.fill ? script.fill() : std::vector<Wanted>(), out);
       },
       [](void* self) { return static_cast<Script*>(self)->code["end_step"]; },
       nullptr,
@@ -96,10 +115,10 @@ Strategies Script::strategies() {
         auto& script = *static_cast<Script*>(self);
         return script.resize ? script.resize(bytes, slots, victims) : 0;
       },
-      [](void* self, uint32_t site, tierd_victims_out* victims) {
+      [](void* self, uint32_t edition, tierd_victims_out* victims) {
         auto& script = *static_cast<Script*>(self);
         victims->n = 0;
-        if (script.expire) script.expire(site, victims);
+        if (script.expire) script.expire(edition, victims);
         return script.code["expire"];
       },
       [](void* self, uint32_t rows, uint32_t kept) {

@@ -22,6 +22,12 @@ struct Ahead {
   std::optional<Neurons> neurons = std::nullopt;  // none: all
 };
 
+// Names neurons that a cache wants to have from the start.
+struct Wanted {
+  EditionId edition;
+  std::optional<Neurons> neurons = std::nullopt;  // none: all
+};
+
 using Admit = std::function<int(const tierd_set_view* missing, int priority, uint32_t free_slots,
                                 uint8_t* verdict, tierd_victims_out* victims)>;
 
@@ -34,22 +40,25 @@ struct Script {
   std::function<int(const tierd_set_view*, uint8_t*)> assign;
   std::function<int(const tierd_set_view*, uint8_t*)> choose;
   Admit admit;
-  std::function<void(SiteId, tierd_victims_out*)> expire;
+  std::function<void(EditionId, tierd_victims_out*)> expire;
   std::function<int(uint64_t, uint32_t*, tierd_victims_out*)> resize;
   uint32_t resplit = 0;  // what the cache answers
-  std::function<std::vector<Ahead>()> fill;
+  std::function<std::vector<Wanted>()> fill;
   std::map<std::string, int> code;  // of the other functions
-  std::vector<std::string> calls;   // of the cache: "landed 2:1,3"
+  std::vector<std::string> calls;   // of the cache, by edition: "landed 2:1,3"
   bool claim_more_wishes = false;
 
   // They refer to the script.
   Strategies strategies();
   // What they do with it.
-  int call(const std::string& name, SiteId site, const uint32_t* idx, uint32_t n);
-  int hand_over(const std::vector<Ahead>& wishes, const char* function, tierd_ahead_out* out);
+  int call(const std::string& name, EditionId edition, const uint32_t* idx, uint32_t n);
+  int hand_over(std::vector<Ahead> wishes, tierd_ahead_out* out);
+  int hand_over(std::vector<Wanted> wanted, tierd_fetch_out* out);
 
  private:
-  std::vector<Ahead> lists_;
+  // They were handed out last.
+  std::vector<Ahead> wishes_;
+  std::vector<Wanted> wanted_;
 };
 
 // An `admit` that fills the free slots and lets the rest pass.

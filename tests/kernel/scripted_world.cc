@@ -7,23 +7,26 @@
 #include <set>
 #include <span>
 
+#include "tests/kernel/add_site.h"
+
 namespace tierd {
 namespace {
 
 constexpr uint32_t kStride = 256;  // floats; neurons of a site at most
 constexpr uint32_t kInputs = 3;
 
-std::vector<Site> make_sites(const WorldOptions& options) {
-  std::vector<Site> sites;
-  uint32_t extent = 0;
+SiteTable make_sites(const WorldOptions& options) {
+  SiteTable sites;
+  uint32_t extent = 0, all = 0;
+  for (const uint32_t n : options.neurons) all += n;
   for (size_t s = 0; s < options.neurons.size(); ++s) {
     Site site;
+    Edition edition;
     site.name = "site " + std::to_string(s);
-    site.domain = static_cast<SiteId>(s);
     site.n = options.neurons[s];
-    site.slot_bytes = kSlot;
-    site.first_extent = extent;
-    site.bytes.assign(site.n, kSlot - 96);
+    edition.slot_bytes = kSlot;
+    edition.first_extent = extent;
+    edition.bytes.assign(site.n, kSlot - 96);
     site.n_in = kInputs;
     if (options.reads_x || options.measure_every != 0) site.input = {0, kStride};
     if (options.bundles) {
@@ -38,26 +41,35 @@ std::vector<Site> make_sites(const WorldOptions& options) {
       site.choice = {options.rows * kStride * uint32_t{sizeof(float)} / uint32_t{kSpanUnit}, kStride};
     }
     if (options.side_by_side) {
-      site.first_extent = static_cast<uint32_t>(s);
-      site.stride = static_cast<uint32_t>(options.neurons.size());
+      edition.first_extent = static_cast<uint32_t>(s);
+      edition.stride = static_cast<uint32_t>(options.neurons.size());
     }
     extent += site.n;
-    sites.push_back(site);
+    if (options.tied && s == 0) {
+      site.set = Site::Set::given;
+      sites.all.push_back(site);
+    } else {
+      add_site(sites, site, edition);
+      for (uint32_t level = 1; level < options.editions; ++level) {
+        edition.slot_bytes /= 2;
+        edition.first_extent += all;
+        edition.bytes.assign(site.n, edition.slot_bytes - 96);
+        add_edition(sites, static_cast<SiteId>(s), edition);
+      }
+    }
   }
   if (options.tied) {
-    sites.front().set = Site::Set::given;
-    sites.front().domain = static_cast<SiteId>(sites.size() - 1);
-    sites.front().first_extent = sites.back().first_extent;
-    EXPECT_EQ(sites.front().n, sites.back().n);
+    sites.all.front().editions = sites.all.back().editions;
+    EXPECT_EQ(sites.all.front().n, sites.all.back().n);
   }
   return sites;
 }
 
-Dispatcher::Options dispatch(const WorldOptions& options, const std::vector<Site>& sites) {
+Dispatcher::Options dispatch(const WorldOptions& options, const SiteTable& sites) {
   Dispatcher::Options dispatch;
   dispatch.max_messages = options.messages;
   dispatch.max_units = 0;
-  if (options.resizes) dispatch.max_units = static_cast<uint32_t>(sites.size());
+  if (options.resizes) dispatch.max_units = static_cast<uint32_t>(sites.editions.size());
   for (const Site& site : sites) dispatch.max_units = std::max(dispatch.max_units, site.n);
   if (options.side_by_side) dispatch.max_units *= static_cast<uint32_t>(sites.size());
   dispatch.shuffle_seed = options.seed;
@@ -76,7 +88,7 @@ ScriptedWorld::ScriptedWorld(const WorldOptions& options,
       flash(options.credits, pools_),
       computes(options.units, RecordingCompute(options.credits, pools_, sites)),
       dispatcher(pools_, dispatch(options, sites)),
-      residencies(options.units, Residency(sites, options.slots)),
+      residencies(options.units, Residency(sites.editions, options.slots)),
       placement(options.units) {
   Scheduler::Options scheduling;
   for (RecordingCompute& unit : computes) scheduling.units.emplace_back().memory = add_unit(unit);
@@ -98,10 +110,12 @@ ScriptedWorld::ScriptedWorld(const WorldOptions& options,
 UnitMemory ScriptedWorld::add_unit(RecordingCompute& unit) {
   UnitMemory memory;
   memory.agent = dispatcher.add_agent(unit);
-  memory.reserved = options_.resizes ? options_.neurons : options_.slots;
+  memory.reserved = options_.slots;
+  for (EditionId e = 0; e < sites.editions.size() && options_.resizes; ++e)
+    memory.reserved[e] = sites.editions[e].n;
   memory.resizes = options_.resizes;
   for (const uint32_t slots : options_.slots) memory.arena_bytes += slots * kSlot;
-  memory.arena_offset = arena_offsets(sites, memory.reserved);
+  memory.arena_offset = arena_offsets(sites.editions, memory.reserved);
   uint64_t end = unit.arena_bytes = memory.arena_offset.back();
   memory.staging_offset = end;
   memory.staging_blocks = options_.blocks;
@@ -161,16 +175,15 @@ void ScriptedWorld::expect_nothing_lost() {
 }
 
 void ScriptedWorld::expect_nothing_lost(const Residency& of) const {
-  for (SiteId s = 0; s < sites.size(); ++s) {
-    if (sites[s].domain != s) continue;
+  for (EditionId e = 0; e < sites.editions.size(); ++e) {
     uint32_t valid = 0;
-    for (uint32_t i = 0; i < sites[s].n; ++i) {
-      EXPECT_FALSE(of.leased(s, i)) << "site " << s << " neuron " << i;
-      EXPECT_FALSE(of.pinned(s, i)) << "site " << s << " neuron " << i;
-      valid += of.valid(s, i) ? 1 : 0;
+    for (uint32_t i = 0; i < sites.editions[e].n; ++i) {
+      EXPECT_FALSE(of.leased(e, i)) << "edition " << e << " neuron " << i;
+      EXPECT_FALSE(of.pinned(e, i)) << "edition " << e << " neuron " << i;
+      valid += of.valid(e, i) ? 1 : 0;
     }
-    EXPECT_EQ(of.valid_count(s), valid);
-    EXPECT_EQ(of.free_slots(s) + valid, of.max_slots(s));
+    EXPECT_EQ(of.valid_count(e), valid);
+    EXPECT_EQ(of.free_slots(e) + valid, of.max_slots(e));
   }
 }
 

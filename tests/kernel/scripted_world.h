@@ -23,8 +23,8 @@ inline constexpr uint32_t kRun = 64;
 
 struct WorldOptions {
   std::vector<uint32_t> neurons = {4, 4, 4};  // of each site
-  std::vector<uint32_t> slots = {0, 0, 0};
-  bool tied = false;  // the first site is given and shares the bytes of the last
+  std::vector<uint32_t> slots = {0, 0, 0};    // of each edition
+  bool tied = false;  // the first site is given and has the edition of the last, none of its own
   uint32_t blocks = 8;
   uint32_t neurons_per_block = 1;
   uint32_t messages = 64;
@@ -39,7 +39,8 @@ struct WorldOptions {
   bool experts = false;       // axis expert: the segment before chooses, see contribution_value
   bool reads_x = false;       // the predictor does
   uint32_t measure_every = 0;
-  bool resizes = false;  // the units can: there are addresses for all neurons
+  uint32_t editions = 1;  // of each site, the next one's slots half as large, at most 3
+  bool resizes = false;   // the units can: there are addresses for all neurons
 };
 
 class ScriptedWorld {
@@ -83,7 +84,7 @@ class ScriptedWorld {
 
  public:
   Script script;
-  const std::vector<Site> sites;
+  const SiteTable sites;
   ManualFlash flash;
   std::deque<RecordingCompute> computes;
   RecordingCompute& compute = computes.front();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "core/base/random.h"
@@ -16,18 +17,22 @@ using Cache = Plugged<tierd_cache_1>;
 constexpr uint8_t kKeep = TIERD_VERDICT_KEEP;
 constexpr uint8_t kBypass = TIERD_VERDICT_BYPASS;
 
-// An embedding that shares the head's bytes, two layers' sites, a head.
+// An embedding that shares the head's edition, two layers' sites, a head.
 const std::vector<TestSite> kTied = {{6, 100, true, 3}, {10, 100}, {4, 300}, {6, 100}};
 const std::vector<TestSite> kUntied = {{6, 100, true}, {10, 100}, {4, 300}, {6, 100}};
 
+// Returns the slots of each edition.
 std::vector<uint32_t> share(Cache& cache, const std::vector<TestSite>& sites, uint64_t bytes) {
+  std::vector<TestSite> owners;
+  std::copy_if(sites.begin(), sites.end(), std::back_inserter(owners),
+               [](const TestSite& site) { return site.shares == TIERD_NO_SITE; });
   std::vector<uint32_t> slots;
-  for (const TestSite& site : sites) slots.push_back(site.alias_of == TIERD_NO_SITE ? site.n : 0);
+  for (const TestSite& site : owners) slots.push_back(site.n);
   EXPECT_EQ(cache.table.share(cache.self, bytes, slots.data()), TIERD_OK);
   uint64_t used = 0;
-  for (size_t s = 0; s < sites.size(); ++s) {
-    EXPECT_LE(slots[s], sites[s].alias_of == TIERD_NO_SITE ? sites[s].n : 0);
-    used += uint64_t{slots[s]} * sites[s].slot_bytes;
+  for (size_t e = 0; e < owners.size(); ++e) {
+    EXPECT_LE(slots[e], owners[e].n);
+    used += uint64_t{slots[e]} * owners[e].slot_bytes;
   }
   EXPECT_LE(used, bytes);
   return slots;
@@ -53,22 +58,22 @@ TEST(CachePinned, EverySiteKeepsTheSameShare) {
             (std::vector<uint32_t>{1, 10, 4, 6}));  // the embedding gets the rest
   EXPECT_EQ(share(cache, kUntied, 1 << 20), (std::vector<uint32_t>{6, 10, 4, 6}));
   Cache tied("cache", "pinned", kTied);
-  EXPECT_EQ(share(tied, kTied, 1 << 20), (std::vector<uint32_t>{0, 10, 4, 6}));
+  EXPECT_EQ(share(tied, kTied, 1 << 20), (std::vector<uint32_t>{10, 4, 6}));
 }
 
 TEST(CachePinned, FillsWhatItSharedAndKeepsNothingElse) {
   Cache cache("cache", "pinned", kUntied);
   share(cache, kUntied, 1400);
-  std::vector<tierd_ahead> items(4);
-  tierd_ahead_out out{4, 0, items.data()};
+  std::vector<tierd_fetch> items(4);
+  tierd_fetch_out out{4, 0, items.data()};
   ASSERT_EQ(cache.table.ahead(cache.self, TIERD_NO_SITE, &out), TIERD_OK);
   ASSERT_EQ(out.n, 3u);
-  EXPECT_EQ(items[0].site, 1u);
+  EXPECT_EQ(items[0].edition, 1u);
   EXPECT_THAT(std::vector<uint32_t>(items[0].idx, items[0].idx + items[0].n),
               testing::ElementsAre(0, 1, 2, 3, 4));
-  EXPECT_EQ(items[2].site, 3u);
+  EXPECT_EQ(items[2].edition, 3u);
   EXPECT_EQ(items[2].n, 3u);
-  tierd_ahead_out small{1, 0, items.data()};
+  tierd_fetch_out small{1, 0, items.data()};
   ASSERT_EQ(cache.table.ahead(cache.self, TIERD_NO_SITE, &small), TIERD_OK);
   EXPECT_EQ(small.n, 1u);
   ASSERT_EQ(cache.table.ahead(cache.self, 1, &out), TIERD_OK);
@@ -83,8 +88,8 @@ std::vector<uint32_t> order_of(Cache& cache, const std::vector<TestSite>& sites)
   std::vector<uint32_t> order;
   for (uint32_t slots = 1; slots <= sites[0].n; ++slots) {
     share(cache, sites, uint64_t{slots} * sites[0].slot_bytes);
-    tierd_ahead item{};
-    tierd_ahead_out out{1, 0, &item};
+    tierd_fetch item{};
+    tierd_fetch_out out{1, 0, &item};
     EXPECT_EQ(cache.table.ahead(cache.self, TIERD_NO_SITE, &out), TIERD_OK);
     EXPECT_EQ(item.n, slots);
     for (uint32_t i = 0; i < item.n; ++i) {
@@ -111,6 +116,12 @@ TEST(CacheStatic, KeepsTheHottestAndWhatIsNoNumberLast) {
   EXPECT_EQ(order_of(cold, site), (std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 6}));
 }
 
+TEST(CacheStatic, AnEditionHasTheHeatOfTheSiteWhoseNeuronsItHolds) {
+  const std::vector<TestSite> tied = {{4, 100, true, 1}, {4, 100}};
+  Cache cache("cache", "static", tied, {}, {{"site 0", {3, 2, 1, 0}}, {"site 1", {0, 1, 2, 3}}});
+  EXPECT_EQ(order_of(cache, tied), (std::vector<uint32_t>{3, 2, 1, 0}));
+}
+
 TEST(CacheLru, EverySiteKeepsTheSameShare) {
   Cache cache("cache", "lru", kUntied);
   // 3400 bytes in all, half: 3 of 6, 5 of 10, 2 of 4, 3 of 6
@@ -118,7 +129,7 @@ TEST(CacheLru, EverySiteKeepsTheSameShare) {
   EXPECT_EQ(share(cache, kUntied, 3400), (std::vector<uint32_t>{6, 10, 4, 6}));
   EXPECT_EQ(share(cache, kUntied, 0), (std::vector<uint32_t>{0, 0, 0, 0}));
   Cache tied("cache", "lru", kTied);
-  EXPECT_EQ(share(tied, kTied, 1400), (std::vector<uint32_t>{0, 5, 2, 3}));
+  EXPECT_EQ(share(tied, kTied, 1400), (std::vector<uint32_t>{5, 2, 3}));
 }
 
 TEST(CacheLru, DropsTheLeastRecentlyUsedThatMayGo) {
@@ -363,17 +374,17 @@ TEST(EvictionOrder, KeepsTheOrderOfAList) {
   }
 }
 
-// Attention, a network of which a step uses a part, a head, whose bytes the embedding shares: what every step
-// uses whole has its room before the network.
+// Attention, a network of which a step uses a part, a head, whose edition the embedding shares: what every
+// step uses whole has its room before the network.
 TEST(Caches, WhatIsUsedWholeComesFirst) {
   const std::vector<TestSite> sites = {
       {6, 100, true, 3}, {10, 100}, {200, 10, false, TIERD_NO_SITE, TIERD_AXIS_NEURON}, {6, 100}};
   for (const char* name : {"lru", "lfu", "context-lfu", "fifo", "residency-window"}) {
     Cache cache("cache", name, sites);
-    EXPECT_EQ(share(cache, sites, 800), (std::vector<uint32_t>{0, 5, 0, 3})) << name;
-    EXPECT_EQ(share(cache, sites, 1600), (std::vector<uint32_t>{0, 10, 0, 6})) << name;
-    EXPECT_EQ(share(cache, sites, 2000), (std::vector<uint32_t>{0, 10, 40, 6})) << name;
-    EXPECT_EQ(share(cache, sites, 1 << 20), (std::vector<uint32_t>{0, 10, 200, 6})) << name;
+    EXPECT_EQ(share(cache, sites, 800), (std::vector<uint32_t>{5, 0, 3})) << name;
+    EXPECT_EQ(share(cache, sites, 1600), (std::vector<uint32_t>{10, 0, 6})) << name;
+    EXPECT_EQ(share(cache, sites, 2000), (std::vector<uint32_t>{10, 40, 6})) << name;
+    EXPECT_EQ(share(cache, sites, 1 << 20), (std::vector<uint32_t>{10, 200, 6})) << name;
   }
 }
 

@@ -17,10 +17,11 @@ using Cache = Plugged<tierd_cache_1>;
 using Set = std::set<uint32_t>;
 constexpr uint8_t kNeuronAxis = TIERD_AXIS_NEURON;
 constexpr uint32_t kNeurons = 200;
-// Attention, a network, the head whose bytes the embedding shares.
+// Attention, a network, the head whose edition the embedding shares.
 const std::vector<TestSite> kSites = {
     {6, 100, true, 3}, {10, 100}, {kNeurons, 10, false, TIERD_NO_SITE, kNeuronAxis}, {6, 100}};
-constexpr uint32_t kNetwork = 2;
+// These are numbers of editions.
+constexpr uint32_t kAttention = 0, kNetwork = 1, kHead = 2;
 
 Setting integer(const char* key, int64_t value) {
   return {key, value, "test"};
@@ -29,7 +30,7 @@ Setting integer(const char* key, int64_t value) {
 // A network's memory as the kernel keeps it.
 class Network {
  public:
-  Network(Cache& of, uint32_t number, uint32_t room) : cache(of), site(number), slots(room) {}
+  Network(Cache& of, uint32_t number, uint32_t room) : cache(of), edition(number), slots(room) {}
   // One token. Returns what was read for it.
   Set pass(const Set& active) { return rows({active}); }
   // A token and guesses, a set each.
@@ -40,7 +41,7 @@ class Network {
     pinned.clear();
     for (const uint32_t neuron : active) (resident.count(neuron) != 0 ? pinned : missing).insert(neuron);
     const std::vector<uint32_t> asked(missing.begin(), missing.end());
-    const Admitted answer = admit(cache, site, asked, slots - static_cast<uint32_t>(resident.size()));
+    const Admitted answer = admit(cache, edition, asked, slots - static_cast<uint32_t>(resident.size()));
     leave(answer.victims);
     std::vector<uint32_t> kept;
     for (size_t i = 0; i < asked.size(); ++i) {
@@ -49,7 +50,7 @@ class Network {
     resident.insert(kept.begin(), kept.end());
     EXPECT_LE(resident.size(), slots);
     most = std::max(most, resident.size());
-    cache.table.landed(cache.self, site, kept.data(), static_cast<uint32_t>(kept.size()));
+    cache.table.landed(cache.self, edition, kept.data(), static_cast<uint32_t>(kept.size()));
     pinned.clear();
     const std::vector<uint32_t> used(active.begin(), active.end());
     std::vector<uint64_t> masks;
@@ -57,7 +58,7 @@ class Network {
       uint64_t& mask = masks.emplace_back(0);
       for (size_t r = 0; r < sets.size(); ++r) mask |= uint64_t{sets[r].count(neuron)} << r;
     }
-    tierd_set_view view = set_of(site, used);
+    tierd_set_view view = set_of(cache, edition, used);
     view.rows = static_cast<uint32_t>(sets.size());
     if (sets.size() > 1) view.row_mask = masks.data();
     cache.table.touch(cache.self, &view);
@@ -67,12 +68,12 @@ class Network {
   // Nobody asked for it.
   void arrive(uint32_t neuron) {
     resident.insert(neuron);
-    cache.table.landed(cache.self, site, &neuron, 1);
+    cache.table.landed(cache.self, edition, &neuron, 1);
   }
   void expire() {
     std::vector<tierd_neuron> room(kNeurons);
     tierd_victims_out out{kNeurons, 0, room.data()};
-    EXPECT_EQ(cache.table.expire(cache.self, site, &out), TIERD_OK);
+    EXPECT_EQ(cache.table.expire(cache.self, edition, &out), TIERD_OK);
     std::vector<uint32_t> leaving;
     for (uint32_t i = 0; i < out.n; ++i) leaving.push_back(room[i].neuron);
     leave(leaving);
@@ -80,14 +81,14 @@ class Network {
   void leave(const std::vector<uint32_t>& victims) {
     for (const uint32_t neuron : victims) EXPECT_EQ(resident.erase(neuron), 1u);
     if (victims.empty()) return;
-    cache.table.dropped(cache.self, site, victims.data(), static_cast<uint32_t>(victims.size()),
+    cache.table.dropped(cache.self, edition, victims.data(), static_cast<uint32_t>(victims.size()),
                         TIERD_DROPPED_EVICTED);
   }
 
   bool evictable(uint32_t neuron) const { return resident.count(neuron) != 0 && pinned.count(neuron) == 0; }
 
   Cache& cache;
-  uint32_t site;
+  uint32_t edition;
   uint32_t slots;
   Set resident, pinned;
   size_t most = 0;
@@ -117,18 +118,18 @@ class Networks {
         bytes_(room * 10) {
     std::vector<uint32_t> slots(share_.size(), kNeurons);
     EXPECT_EQ(cache_.table.share(cache_.self, bytes_, slots.data()), TIERD_OK);
-    for (uint32_t s = 0; s < share_.size(); ++s) networks_.emplace_back(cache_, s, slots[s]);
-    cache_.evictable = [this](uint32_t s, uint32_t neuron) { return networks_[s].evictable(neuron) ? 1 : 0; };
+    for (uint32_t e = 0; e < share_.size(); ++e) networks_.emplace_back(cache_, e, slots[e]);
+    cache_.evictable = [this](uint32_t e, uint32_t neuron) { return networks_[e].evictable(neuron) ? 1 : 0; };
   }
   // A token. Returns what was read for it.
   size_t step() {
     size_t read = 0;
-    for (uint32_t s = 0; s < share_.size(); ++s) {
+    for (uint32_t e = 0; e < share_.size(); ++e) {
       Set active;
       for (uint32_t i = 0; i < kNeurons; ++i) {
-        if (random_.uniform() < share_[s]) active.insert(i);
+        if (random_.uniform() < share_[e]) active.insert(i);
       }
-      read += networks_[s].pass(active).size();
+      read += networks_[e].pass(active).size();
     }
     uint32_t wanted = 2;
     EXPECT_EQ(cache_.table.resplit(cache_.self, &wanted), TIERD_OK);
@@ -155,14 +156,14 @@ class Networks {
     std::vector<tierd_neuron> room(share_.size() * kNeurons);
     tierd_victims_out out{static_cast<uint32_t>(room.size()), 0, room.data()};
     ASSERT_EQ(cache_.table.resize(cache_.self, bytes_, slots.data(), &out), TIERD_OK);
-    for (uint32_t s = 0; s < share_.size(); ++s) {
+    for (uint32_t e = 0; e < share_.size(); ++e) {
       std::vector<uint32_t> victims;
       for (uint32_t i = 0; i < out.n; ++i) {
-        if (room[i].site == s) victims.push_back(room[i].neuron);
+        if (room[i].edition == e) victims.push_back(room[i].neuron);
       }
-      networks_[s].leave(victims);
-      networks_[s].slots = slots[s];
-      EXPECT_LE(networks_[s].resident.size(), slots[s]);
+      networks_[e].leave(victims);
+      networks_[e].slots = slots[e];
+      EXPECT_LE(networks_[e].resident.size(), slots[e]);
     }
     EXPECT_LE(std::accumulate(slots.begin(), slots.end(), uint64_t{0}) * 10, bytes_);
   }
@@ -240,23 +241,23 @@ TEST(ResidencyWindow, TheOldestMakeRoomFirst) {
 TEST(ResidencyWindow, WhatIsUsedWholeStaysFirst) {
   Cache cache("cache", "residency-window", kSites);
   const auto share = [&](uint64_t bytes) {
-    std::vector<uint32_t> slots = {0, 10, kNeurons, 6};
+    std::vector<uint32_t> slots = {10, kNeurons, 6};
     EXPECT_EQ(cache.table.share(cache.self, bytes, slots.data()), TIERD_OK);
     return slots;
   };
-  EXPECT_EQ(share(800), (std::vector<uint32_t>{0, 5, 0, 3}));
-  EXPECT_EQ(share(1600), (std::vector<uint32_t>{0, 10, 0, 6}));
-  EXPECT_EQ(share(2000), (std::vector<uint32_t>{0, 10, 40, 6}));
-  std::vector<tierd_ahead> items(4);
-  tierd_ahead_out out{4, 0, items.data()};
+  EXPECT_EQ(share(800), (std::vector<uint32_t>{5, 0, 3}));
+  EXPECT_EQ(share(1600), (std::vector<uint32_t>{10, 0, 6}));
+  EXPECT_EQ(share(2000), (std::vector<uint32_t>{10, 40, 6}));
+  std::vector<tierd_fetch> items(4);
+  tierd_fetch_out out{4, 0, items.data()};
   ASSERT_EQ(cache.table.ahead(cache.self, TIERD_NO_SITE, &out), TIERD_OK);
   ASSERT_EQ(out.n, 2u);
-  EXPECT_EQ(items[0].site, 1u);
+  EXPECT_EQ(items[0].edition, kAttention);
   EXPECT_EQ(items[0].n, 10u);
-  EXPECT_EQ(items[1].site, 3u);
-  EXPECT_EQ(share(1 << 20), (std::vector<uint32_t>{0, 10, kNeurons, 6}));
+  EXPECT_EQ(items[1].edition, kHead);
+  EXPECT_EQ(share(1 << 20), (std::vector<uint32_t>{10, kNeurons, 6}));
   Cache bounded("cache", "residency-window", kSites, {{"most", 0.25, "test"}});
-  std::vector<uint32_t> slots = {0, 10, kNeurons, 6};
+  std::vector<uint32_t> slots = {10, kNeurons, 6};
   EXPECT_EQ(bounded.table.share(bounded.self, 1 << 20, slots.data()), TIERD_OK);
   EXPECT_EQ(slots[kNetwork], kNeurons / 4);
 }
@@ -330,7 +331,7 @@ TEST(ResidencyWindow, NobodyIsMovedWhereThereIsRoomOrAllNeedTheSame) {
 // A prompt that goes by at once uses much more than a token does.
 TEST(ResidencyWindow, ATextThatGoesByAtOnceTellsNothingOfTheNeed) {
   Memory memory(1, 50);
-  std::vector<uint32_t> slots = {0, 10, kNeurons, 6};
+  std::vector<uint32_t> slots = {10, kNeurons, 6};
   ASSERT_EQ(memory.cache.table.share(memory.cache.self, 1600 + 500, slots.data()), TIERD_OK);
   Set half;
   for (uint32_t i = 0; i < 100; ++i) half.insert(i);

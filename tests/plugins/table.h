@@ -13,11 +13,13 @@
 
 namespace tierd {
 
+// Describes a site, and its edition unless it shares that of another site. Editions are numbered in the
+// order of the sites that own one: where none is shared, an edition has the number of its site.
 struct TestSite {
   uint32_t n = 0;
   uint32_t slot_bytes = 0;
   bool given = false;
-  uint32_t alias_of = TIERD_NO_SITE;
+  uint32_t shares = TIERD_NO_SITE;  // the site whose edition it has
   uint8_t axis = TIERD_AXIS_ROW;
   uint32_t n_in = 0;
   std::string name = {};  // else by its number
@@ -53,10 +55,17 @@ class Plugged {
       : choice_(choose(kind, name, settings)),
         heat_(heat),
         matrices_(matrices),
-        encodings_(sites.size()),
+        edition_of_(sites.size(), TIERD_NO_EDITION),
         views_(sites.size()) {
     for (uint32_t s = 0; s < sites.size(); ++s) {
-      encodings_[s] = {4, 0, sites[s].slot_bytes};
+      if (sites[s].shares != TIERD_NO_SITE) continue;
+      edition_of_[s] = static_cast<uint32_t>(edition_views_.size());
+      edition_views_.push_back(
+          {sizeof(tierd_edition_view), edition_of_[s], s, sites[s].n, sites[s].slot_bytes, 4, 0});
+    }
+    for (const tierd_edition_view& view : edition_views_) editions_.push_back(&view);
+    for (uint32_t s = 0; s < sites.size(); ++s) {
+      if (sites[s].shares != TIERD_NO_SITE) edition_of_[s] = edition_of_[sites[s].shares];
       views_[s] = {};
       views_[s].size = sizeof views_[s];
       views_[s].site = s;
@@ -64,13 +73,12 @@ class Plugged {
       views_[s].layer = sites[s].layer;
       views_[s].op_group = sites[s].op_group;
       views_[s].layer_group = sites[s].layer_group;
-      views_[s].alias_of = sites[s].alias_of;
       views_[s].given = sites[s].given ? 1 : 0;
       views_[s].axis = sites[s].axis;
       views_[s].n = sites[s].n;
       views_[s].n_in = sites[s].n_in;
-      views_[s].n_enc = 1;
-      views_[s].enc = &encodings_[s];
+      views_[s].n_editions = 1;
+      views_[s].editions = &edition_of_[s];
       sites_.push_back(&views_[s]);
     }
     for (uint32_t s = 0; s < sites.size(); ++s) views_[s].name = names_[s].c_str();
@@ -79,6 +87,8 @@ class Plugged {
     host_.seed = 7;
     host_.n_sites = static_cast<uint32_t>(sites.size());
     host_.sites = sites_.data();
+    host_.n_editions = static_cast<uint32_t>(editions_.size());
+    host_.editions = editions_.data();
     host_.integer = get<int64_t>;
     host_.number = get<double>;
     host_.flag = [](void* context, const char* key, uint8_t* out) {
@@ -120,9 +130,9 @@ class Plugged {
       static_cast<Plugged*>(context)->metrics[gauge] = value;
       return int{TIERD_OK};
     };
-    host_.evictable = [](void* context, uint32_t site, uint32_t neuron) {
+    host_.evictable = [](void* context, uint32_t edition, uint32_t neuron) {
       const auto& plugged = *static_cast<Plugged*>(context);
-      return plugged.evictable ? plugged.evictable(site, neuron) : 1;
+      return plugged.evictable ? plugged.evictable(edition, neuron) : 1;
     };
     host_.at_home = [](void*, uint32_t, uint32_t) { return 1; };
     EXPECT_EQ(choice_.plugin->create(&host_, &self), TIERD_OK);
@@ -133,6 +143,9 @@ class Plugged {
   ~Plugged() { choice_.plugin->destroy(self); }
   Plugged(const Plugged&) = delete;
   Plugged& operator=(const Plugged&) = delete;
+
+  // The site whose neurons the edition holds.
+  uint32_t site_of(uint32_t edition) const { return edition_views_[edition].site; }
 
   Table table{};
   void* self = nullptr;
@@ -152,19 +165,31 @@ class Plugged {
   HeatOfSites heat_;
   TestMatrices matrices_;
   std::vector<std::string> names_;
-  std::vector<tierd_encoding_view> encodings_;
+  std::vector<uint32_t> edition_of_;  // [sites]
   std::vector<tierd_site_view> views_;
   std::vector<const tierd_site_view*> sites_;  // into views_
+  std::vector<tierd_edition_view> edition_views_;
+  std::vector<const tierd_edition_view*> editions_;  // into edition_views_
   tierd_host host_{};
 };
 
-inline tierd_set_view set_of(uint32_t site, const std::vector<uint32_t>& neurons) {
+// Names neurons of a site whose edition has the number of the site.
+inline tierd_set_view set_of(uint32_t number, const std::vector<uint32_t>& neurons) {
   tierd_set_view view{};
   view.size = sizeof view;
-  view.site = site;
+  view.site = number;
+  view.edition = number;
   view.rows = 1;
   view.n = static_cast<uint32_t>(neurons.size());
   view.idx = neurons.data();
+  return view;
+}
+
+// Names neurons of an edition, whatever number its site has.
+template <class Table>
+tierd_set_view set_of(const Plugged<Table>& plugged, uint32_t edition, const std::vector<uint32_t>& neurons) {
+  tierd_set_view view = set_of(edition, neurons);
+  view.site = plugged.site_of(edition);
   return view;
 }
 
@@ -173,19 +198,19 @@ struct Admitted {
   std::vector<uint8_t> verdicts;
   std::vector<uint32_t> victims;
 };
-inline Admitted admit(Plugged<tierd_cache_1>& cache, uint32_t site, const std::vector<uint32_t>& missing,
+inline Admitted admit(Plugged<tierd_cache_1>& cache, uint32_t edition, const std::vector<uint32_t>& missing,
                       uint32_t free_slots) {
   Admitted result;
   result.verdicts.assign(missing.size(), 99);
   std::vector<tierd_neuron> victims(missing.size());
   tierd_victims_out out{static_cast<uint32_t>(missing.size()), 0, victims.data()};
-  const tierd_set_view set = set_of(site, missing);
+  const tierd_set_view set = set_of(cache, edition, missing);
   EXPECT_EQ(
       cache.table.admit(cache.self, &set, TIERD_PRIORITY_DEMAND, free_slots, result.verdicts.data(), &out),
       TIERD_OK);
   EXPECT_LE(out.n, out.cap);
   for (uint32_t i = 0; i < out.n; ++i) {
-    EXPECT_EQ(victims[i].site, site);
+    EXPECT_EQ(victims[i].edition, edition);
     result.victims.push_back(victims[i].neuron);
   }
   return result;

@@ -82,19 +82,19 @@ class Complaint : public std::exception {
   const char* what_;
 };
 
-uint32_t n_sites(void* self) {
-  return static_cast<Cache*>(self)->host->n_sites;
+uint32_t n_editions(void* self) {
+  return static_cast<Cache*>(self)->host->n_editions;
 }
 
 [[maybe_unused]] int share_nothing(void* self, uint64_t, uint32_t* max_slots) {
 #ifdef BAD_UNRESOLVED
   nobody_has_this();
 #endif
-  memset(max_slots, 0, n_sites(self) * sizeof *max_slots);
+  memset(max_slots, 0, n_editions(self) * sizeof *max_slots);
   return TIERD_OK;
 }
 [[maybe_unused]] int share_too_much(void* self, uint64_t, uint32_t* max_slots) {
-  for (uint32_t s = 0; s < n_sites(self); ++s) ++max_slots[s];
+  for (uint32_t e = 0; e < n_editions(self); ++e) ++max_slots[e];
   return TIERD_OK;
 }
 [[maybe_unused]] int share_throws(void*, uint64_t, uint32_t*) {
@@ -132,7 +132,7 @@ uint32_t n_sites(void* self) {
 [[maybe_unused]] int admit_with_false_victim(void*, const tierd_set_view* missing, int, uint32_t,
                                              uint8_t* verdict, tierd_victims_out* victims) {
   memset(verdict, TIERD_VERDICT_KEEP, missing->n);
-  victims->item[0] = {missing->site, UINT32_MAX};
+  victims->item[0] = {missing->edition, UINT32_MAX};
   victims->n = 1;
   return TIERD_OK;
 }

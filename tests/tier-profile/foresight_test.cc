@@ -15,8 +15,9 @@ namespace {
 
 constexpr uint32_t kChannels = 50;
 
-std::vector<Site> layers(uint16_t n) {
-  std::vector<Site> sites(n);
+SiteTable layers(uint16_t n) {
+  SiteTable sites;
+  sites.all.resize(n);
   for (uint16_t layer = 0; layer < n; ++layer) {
     sites[layer].slicing = kCutNumber<Columns>;
     sites[layer].layer = layer;
@@ -57,7 +58,7 @@ double plain_precision(const std::vector<float>& a, const std::vector<float>& b,
 
 TEST(Foresight, IsWhatPlainCountingFinds) {
   Random random(1);
-  const std::vector<Site> sites = layers(3);
+  const SiteTable sites = layers(3);
   Foresight foresight(sites, 2);
   const std::vector<float> first = draw(random, 4);
   std::vector<float> second = first, third = draw(random, 4);
@@ -78,7 +79,7 @@ TEST(Foresight, IsWhatPlainCountingFinds) {
 // What the next step brings is not compared with the layers of this one.
 TEST(Foresight, KeepsStepsApart) {
   Random random(2);
-  const std::vector<Site> sites = layers(2);
+  const SiteTable sites = layers(2);
   Foresight foresight(sites, 1);
   const std::vector<float> x = draw(random, 1), y = draw(random, 1);
   for (const auto& step : {x, y}) {
@@ -90,7 +91,7 @@ TEST(Foresight, KeepsStepsApart) {
 }
 
 TEST(Foresight, WhatIsZeroIsNeverUsed) {
-  const std::vector<Site> sites = layers(2);
+  const SiteTable sites = layers(2);
   Foresight foresight(sites, 1);
   std::vector<float> a(kChannels, 0.0F), b(kChannels, 0.0F);
   a[3] = a[4] = b[4] = b[5] = 1;
@@ -100,7 +101,7 @@ TEST(Foresight, WhatIsZeroIsNeverUsed) {
 }
 
 TEST(Foresight, LostIsAShareOfTheSquares) {
-  const std::vector<Site> sites = layers(1);
+  const SiteTable sites = layers(1);
   Foresight foresight(sites, 1);
   std::vector<float> x(kChannels, 1.0F);
   for (uint32_t i = 0; i < kChannels / 2; ++i) x[2 * i] = -3;

@@ -32,11 +32,11 @@ struct History {
 };
 inline std::vector<uint32_t> slots(const Runtime& runtime) {
   std::vector<uint32_t> slots;
-  const std::vector<Site>& sites = runtime.plan().model.sites;
+  const std::vector<Edition>& editions = runtime.plan().model.sites.editions;
   for (const Residency& residency : runtime.residencies()) {
-    for (SiteId s = 0; s < sites.size(); ++s) {
-      for (uint32_t i = 0; i < sites[s].n; ++i)
-        slots.push_back(residency.valid(s, i) ? residency.slot(s, i) : kNoSlot);
+    for (EditionId e = 0; e < editions.size(); ++e) {
+      for (uint32_t i = 0; i < editions[e].n; ++i)
+        slots.push_back(residency.valid(e, i) ? residency.slot(e, i) : kNoSlot);
     }
   }
   return slots;

@@ -17,7 +17,7 @@ class Chrome : public testing::Test {
  protected:
   Chrome() {
     for (const char* name : {"layers.0.ffn", "odd \"name\"\n\xff"}) {
-      Site& site = sites_.emplace_back();
+      Site& site = sites_.all.emplace_back();
       site.name = name;
       site.layer_group = 3;
     }
@@ -52,7 +52,7 @@ class Chrome : public testing::Test {
     return rows;
   }
 
-  std::vector<Site> sites_;
+  SiteTable sites_;
   TimelineNames names_;
 };
 

@@ -69,7 +69,7 @@ TEST(Codec, BytesThatMakeNoSenseAreAnErrorOrOtherEvents) {
 }
 
 TEST(Codec, AListThatNeverEndsIsNotBelieved) {
-  // evicted, time 0, unit 0, site 0, 2^27 neurons, all in one run.
+  // evicted, time 0, unit 0, edition 0, 2^27 neurons, all in one run.
   const std::vector<uint8_t> bytes = {7, 0, 0, 0, 0x80, 0x80, 0x80, 0x40, 0xff, 0xff, 0xff, 0x3f, 2};
   const auto read = decode_events(std::as_bytes(std::span(bytes)), "trace");
   ASSERT_FALSE(read.ok());
@@ -77,11 +77,12 @@ TEST(Codec, AListThatNeverEndsIsNotBelieved) {
 }
 
 TEST(Event, SaysWhatHappened) {
-  const std::vector<Site> sites = small_header().sites;
+  const SiteTable sites = small_header().sites;
   const auto text = [&](auto what) { return event_text({0, std::move(what)}, sites); };
   EXPECT_EQ(text(Activated{1, std::nullopt}), "active in site 1: all");
   EXPECT_EQ(text(Activated{9, std::vector<uint32_t>{}}), "active in site 9: none");
-  EXPECT_EQ(text(Evicted{0, 2, {0, 1, 2, 4}}), "evict site 2 0-2 4");
+  EXPECT_EQ(text(Evicted{0, 1, {0, 1, 2, 4}}), "evict site 2 0-2 4");
+  EXPECT_EQ(text(Evicted{1, 2, {4}}), "evict edition 2 4 of unit 1");
   EXPECT_EQ(text(LookedAhead{1, {{2, 1, std::vector<uint32_t>{3, 4}}, {0, 2, std::nullopt}}}),
             "site 1 looks ahead: site 2, 1 on: 3-4; site 0, 2 on: all");
   EXPECT_EQ(text(Resized{8192, 4096}), "budget of 8192 B, 4096 B of it for weights");
@@ -98,6 +99,17 @@ TEST(Event, SaysWhatHappened) {
   posted.message.op = Op::move;
   posted.message.flags = 0;
   EXPECT_EQ(text(posted), "post #4.1 move site 1, 2 slots at 1:0, step 0, demand, to agent 2");
+  posted.message.op = Op::read;
+  posted.message.edition = 9;
+  EXPECT_EQ(text(posted), "post #4.1 read site 1 5-6 at 1:0+4096, step 0, demand, to agent 2");
+}
+
+TEST(Event, NamesTheEditionWhereASiteHasSeveral) {
+  const SiteTable sites = header_of_several_editions().sites;
+  const auto text = [&](EditionId edition) { return event_text({0, Evicted{0, edition, {3}}}, sites); };
+  EXPECT_EQ(text(0), "evict site 1 3");
+  EXPECT_EQ(text(1), "evict site 2 (edition 0) 3");
+  EXPECT_EQ(text(2), "evict site 2 (edition 1) 3");
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ void tell(Recorder& recorder, uint32_t steps) {
     Message message;
     message.id = {3, step};
     message.agent = 2;
-    const std::vector<Unit> units = {{3, 64}, {4, 128}};
+    message.edition = 1;
+    const std::vector<Unit> units = {{13, 64}, {14, 128}};
     recorder.posted(message, {2, 1, 0}, units);
     recorder.turn_begins();
     recorder.turn_begins();  // nothing happened in the one before
@@ -31,7 +32,7 @@ void tell(Recorder& recorder, uint32_t steps) {
     done.id = message.id;
     done.bytes = 8192;
     recorder.delivered(message, done, false);
-    recorder.evicted(0, 1, std::vector<uint32_t>{4});
+    recorder.evicted(0, 0, std::vector<uint32_t>{4});
     recorder.step_ends(step);
     recorder.settled([step] { return uint64_t{step} * 77; });
   }
@@ -159,7 +160,7 @@ TEST(TraceFile, WhatIsNoTraceIsRefused) {
   std::string bytes = file_text(write_trace(folder, 1));
   bytes[8] = 99;
   EXPECT_THAT(line(folder.write("other", bytes)),
-              HasSubstr("is a trace of version 99, this program reads version 12"));
+              HasSubstr("is a trace of version 99, this program reads version 13"));
 }
 
 TEST(TraceFile, AFileThatCannotBeWrittenIsAnError) {

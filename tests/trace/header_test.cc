@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "tests/trace/trace_world.h"
@@ -14,15 +15,23 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 TEST(TraceHeader, ComesBackAsItWas) {
-  const std::string text = header_json(small_header());
-  const auto read = parse_header(text, "run.trace");
-  ASSERT_TRUE(read.ok()) << read.error().line();
-  EXPECT_EQ(header_json(*read), text);
-  EXPECT_EQ(read->sites[1].bytes, small_header().sites[1].bytes);
-  EXPECT_EQ(read->seed, UINT64_MAX);
-  const auto* a = std::get_if<int64_t>(&read->cache.settings[0].value);
-  ASSERT_NE(a, nullptr);
-  EXPECT_EQ(*a, -7);
+  for (const TraceHeader& header : {small_header(), header_of_several_editions()}) {
+    const std::string text = header_json(header);
+    const auto read = parse_header(text, "run.trace");
+    ASSERT_TRUE(read.ok()) << read.error().line();
+    EXPECT_EQ(header_json(*read), text);
+    ASSERT_EQ(read->sites.editions.size(), header.sites.editions.size());
+    for (EditionId e = 0; e < header.sites.editions.size(); ++e) {
+      EXPECT_EQ(read->sites.editions[e].owner, header.sites.editions[e].owner);
+      EXPECT_EQ(read->sites.editions[e].n, header.sites.editions[e].n);
+      EXPECT_EQ(read->sites.editions[e].bytes, header.sites.editions[e].bytes);
+    }
+    EXPECT_EQ(read->sites[0].editions, header.sites[0].editions);
+    EXPECT_EQ(read->seed, UINT64_MAX);
+    const auto* a = std::get_if<int64_t>(&read->cache.settings[0].value);
+    ASSERT_NE(a, nullptr);
+    EXPECT_EQ(*a, -7);
+  }
 }
 
 // Each field once missing and once of another type: an error that names it, or a harmless default.
@@ -57,21 +66,28 @@ TEST(TraceHeader, WhatTheKernelTakesForGrantedIsChecked) {
     const char* named;
   };
   const Case cases[] = {
-      {"/sites/1/domain", 9, "domain"},
-      {"/sites/1/domain", 0, "domain"},  // an alias of an alias
+      {"/sites", json::array(), "sites"},
+      {"/sites/1/editions/0", 9, "editions"},  // there is none of this number
+      {"/sites/1/editions", json::array(), "editions"},
+      {"/sites/1/editions", json(std::vector<uint32_t>(17, 0)), "editions"},
+      {"/sites/0/neurons", 4, "editions"},  // the one that it shares has another shape
       {"/sites/2/neurons", 4, "bytes"},
-      {"/sites/1/slot_bytes", 100, "slot_bytes"},
-      {"/sites/1/bytes", json::array({{5, 4000}, {1, 1}}), "bytes"},
-      {"/sites/1/bytes", json::array({{4, 4000}}), "bytes"},
-      {"/sites/1/bytes", json::array({{-1, 4000}}), "bytes"},
-      {"/sites/1/stride", 0, "stride"},
-      {"/sites/1/stride", 4097, "stride"},
-      {"/units/0/slots/1", 6, "slots"},
-      {"/units/0/slots/0", 1, "slots"},  // of an alias
-      {"/units/0/slots", json::array({1, 2}), "slots"},
-      {"/units/0/reserved/1", 6, "reserved"},
-      {"/units/0/reserved/0", 1, "reserved"},  // of an alias
-      {"/units/0/reserved", json::array({1, 2}), "reserved"},
+      {"/editions/1/owner", 3, "owner"},
+      {"/editions/0/slot_bytes", 100, "slot_bytes"},
+      {"/editions/0/slot_bytes", 0, "slot_bytes"},
+      {"/editions/0/bytes", json::array({{5, 4000}, {1, 1}}), "bytes"},
+      {"/editions/0/bytes", json::array({{4, 4000}}), "bytes"},
+      {"/editions/0/bytes", json::array({{-1, 4000}}), "bytes"},
+      {"/editions/0/first_extent", UINT32_MAX, "first_extent"},
+      {"/editions/0/stride", 0, "stride"},
+      {"/editions/0/stride", 4097, "stride"},
+      {"/editions", json::array(), "slots"},  // which are more than editions
+      {"/units/0/slots/0", 6, "slots"},
+      {"/units/0/slots", json::array({1}), "slots"},
+      {"/units/0/slots", json::array({1, 2, 3}), "slots"},
+      {"/units/0/reserved/0", 6, "reserved"},
+      {"/units/0/reserved", json::array({1}), "reserved"},
+      {"/units/0/reserved", json::array({1, 2, 3}), "reserved"},
       {"/sites/1/run", 0, "run"},
       {"/max_units", 4, "max_units"},
       {"/max_units", 60'000'000, "max_units"},
@@ -97,6 +113,46 @@ TEST(TraceHeader, WhatTheKernelTakesForGrantedIsChecked) {
   }
   for (const char* text : {"", "[]", "{", "7", "{}"})
     EXPECT_FALSE(parse_header(text, "run.trace").ok()) << text;
+}
+
+// Each site and each edition is sound by itself.
+TEST(TraceHeader, SitesThatAreTooMuchTogetherAreRefused) {
+  const auto line = [](uint32_t n, const std::function<void(TraceHeader&)>& change) {
+    TraceHeader header = small_header();
+    for (Site& site : header.sites.all) site.n = n;
+    for (Edition& edition : header.sites.editions) {
+      edition.n = n;
+      edition.bytes.assign(n, 4000);
+    }
+    header.slots = {{1, 1}};
+    header.scheduler.units.front().memory.reserved = {1, 1};
+    header.max_units = n;
+    change(header);
+    const auto read = parse_header(header_json(header), "run.trace");
+    return read.ok() ? std::string() : read.error().line();
+  };
+  EXPECT_EQ(line(2, [](TraceHeader&) {}), "");
+  EXPECT_THAT(line(1, [](TraceHeader&) {}), HasSubstr("'max_units' is less than there are editions"));
+  EXPECT_THAT(line(50'000, [](TraceHeader& h) { h.sites.editions[1].stride = 4096; }),
+              HasSubstr("'stride' leads too far"));
+  EXPECT_THAT(line(200'000, [](TraceHeader& h) { h.scheduler.max_rows = UINT16_MAX; }),
+              HasSubstr("'max_rows' is too large"));
+}
+
+// Editions of one site are counted before their lists are made.
+TEST(TraceHeader, EditionsThatAreTooMuchTogetherAreRefused) {
+  constexpr uint32_t kHalfOfAllAndOne = (1u << 25) + 1;
+  json header = json::parse(header_json(small_header()));
+  json& site = header["sites"][1];
+  json edition = header["editions"][0];
+  site["neurons"] = kHalfOfAllAndOne;
+  edition["owner"] = 0;
+  edition["bytes"] = json::array({{kHalfOfAllAndOne, 4000}});
+  header["sites"] = json::array({site});
+  header["editions"] = json::array({edition, edition});
+  const auto read = parse_header(header.dump(), "run.trace");
+  ASSERT_FALSE(read.ok());
+  EXPECT_THAT(read.error().line(), HasSubstr("'editions' have too many neurons"));
 }
 
 }  // namespace

@@ -7,35 +7,41 @@
 #include "core/base/random.h"
 #include "core/trace/event.h"
 #include "core/trace/header.h"
+#include "tests/kernel/add_site.h"
 
 namespace tierd {
 
-// Three sites; the first is given and shares the bytes of the last.
+// The header has three sites; the first is given and has the edition of the last, none of its own: edition 0
+// is that of site 1, edition 1 that of site 2.
 inline TraceHeader small_header() {
   TraceHeader header;
   header.facts = {{"model", "small \"one\""}, {"clock", "wall"}};
   for (SiteId s = 0; s < 3; ++s) {
     Site site;
+    Edition edition;
     site.name = "site " + std::to_string(s);
     site.layer = static_cast<uint16_t>(s);
-    site.encoding = 4;
-    site.domain = s;
     site.n = 5;
     site.n_in = 64;
     site.n_out = 80;
-    site.slot_bytes = 4096;
-    site.first_extent = s * 5;
-    site.bytes = {4000, 4000, 4000, 4000, 1000};
-    header.sites.push_back(site);
+    edition.encoding = 4;
+    edition.slot_bytes = 4096;
+    edition.first_extent = s * 5;
+    edition.bytes = {4000, 4000, 4000, 4000, 1000};
+    if (s == 0) {
+      site.set = Site::Set::given;
+      site.editions = {1};
+      header.sites.all.push_back(site);
+    } else {
+      add_site(header.sites, site, edition);
+    }
   }
-  header.sites[0].set = Site::Set::given;
-  header.sites[0].domain = 2;
-  header.slots = {{0, 2, 5}};
+  header.slots = {{2, 5}};
   header.arena_bytes = 7 * 4096;
   header.scheduler.flash_agent = 2;
   UnitMemory& memory = header.scheduler.units.emplace_back().memory;
   memory.agent = 1;
-  memory.reserved = {0, 5, 5};
+  memory.reserved = {5, 5};
   memory.resizes = true;
   memory.staging_offset = 10 * 4096;
   memory.staging_blocks = 2;
@@ -50,6 +56,20 @@ inline TraceHeader small_header() {
   header.cache.settings = {
       {"a", int64_t{-7}, ""}, {"b", 0.5, ""}, {"c", true, ""}, {"d", std::string("x"), ""}};
   header.balancer.name = "single";
+  return header;
+}
+
+// The same where the last site, and with it the first, has a second edition: number 2.
+inline TraceHeader header_of_several_editions() {
+  TraceHeader header = small_header();
+  Edition& second = header.sites.editions.emplace_back(header.sites.editions[1]);
+  second.encoding = 2;
+  second.slot_bytes = 2048;
+  second.first_extent = 15;
+  second.bytes.assign(second.n, 2000);
+  for (const SiteId site : {0u, 2u}) header.sites[site].editions = {1, 2};
+  header.slots = {{2, 4, 1}};
+  header.scheduler.units.front().memory.reserved = {5, 5, 5};
   return header;
 }
 
@@ -134,6 +154,7 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       m.list = span();
       m.in = span();
       m.aux = span();
+      m.edition = u32();
       posted.list_agent = u16();
       posted.list_pool = u16();
       for (const uint32_t neuron : draw_neurons(random)) posted.units.push_back({neuron, u32()});

@@ -84,7 +84,7 @@ Done DramAgent::execute(const Message& message) {
         if (message.aux.bytes != 0)
           asked.row_masks = reinterpret_cast<const uint64_t*>(pools_.resolve(message.aux).data());
         asked.measure = (message.flags & kMeasure) != 0;
-        done.bytes = executor_.neurons(message.site, rows, units, memory_.data(), asked);
+        done.bytes = executor_.neurons(message.site, message.edition, rows, units, memory_.data(), asked);
         done.n_done = static_cast<uint32_t>(units.size());
       }
       if ((message.flags & kRunAfter) != 0) executor_.after(message.site, rows);
@@ -197,9 +197,10 @@ uint64_t DramAgent::service_ns(const Message& message) const {
     return at_bandwidth(uint64_t{message.rows} * (input ? inputs(site.cut) : outputs(site.cut)) *
                         sizeof(float));
   }
+  const Encodings& encodings = executor_.plan().editions[message.edition];
   uint64_t bytes = 0;
   for (const Unit& unit : PoolTable::units(pools_.resolve(message.list)))
-    bytes += neuron_bytes(site.cut, site.encodings, unit.unit);
+    bytes += neuron_bytes(site.cut, encodings, unit.unit);
   return at_bandwidth(bytes);
 }
 

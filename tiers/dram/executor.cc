@@ -110,24 +110,25 @@ void Executor::after(uint32_t s, std::span<const RowInfo> rows) {
   run(plan_.sites[s].after, rows);
 }
 
-uint64_t Executor::neurons(uint32_t s, std::span<const RowInfo> rows, std::span<const Unit> units,
-                           const std::byte* memory, Asked asked) {
+uint64_t Executor::neurons(uint32_t s, uint32_t edition, std::span<const RowInfo> rows,
+                           std::span<const Unit> units, const std::byte* memory, Asked asked) {
   const SiteWork& site = plan_.sites[s];
-  if (site.gather) return gather(site, std::get<Rows>(site.cut), rows, units, memory);
+  const Encodings& encodings = plan_.editions[edition];
+  if (site.gather) return gather(site, encodings, rows, units, memory);
   const auto n_rows = static_cast<uint32_t>(rows.size());
-  return std::visit([&](const auto& cut) { return compute(site, cut, n_rows, units, memory, asked); },
-                    site.cut);
+  return std::visit(
+      [&](const auto& cut) { return compute(site, cut, encodings, n_rows, units, memory, asked); }, site.cut);
 }
 
-uint64_t Executor::compute(const SiteWork& site, const Rows& cut, uint32_t rows, std::span<const Unit> units,
-                           const std::byte* memory, Asked asked) {
+uint64_t Executor::compute(const SiteWork& site, const Rows& cut, const Encodings& encodings, uint32_t rows,
+                           std::span<const Unit> units, const std::byte* memory, Asked asked) {
   std::vector<Piece> pieces;
   pieces.reserve(units.size());
   uint64_t groups = 0;
   uint64_t bytes = 0;
   for (const Unit& unit : units) {
     const uint32_t in_piece = cut.groups_of(unit.unit);
-    const Encoding encoding = cut.encoding_of(unit.unit, site.encodings);
+    const Encoding encoding = cut.encoding_of(unit.unit, encodings);
     pieces.push_back(
         {memory + unit.offset * kSpanUnit, encoding, in_piece, cut.first_row(unit.unit), groups, 0, rows});
     groups += in_piece;
@@ -181,9 +182,9 @@ void Executor::multiply(const Product& product, std::span<const Piece> pieces, u
 }
 
 // Two phases: what each neuron is worth, shared by neurons; then their weighted columns.
-uint64_t Executor::compute(const SiteWork& site, const Bundles& cut, uint32_t rows,
-                           std::span<const Unit> units, const std::byte* memory, Asked asked) {
-  const Bundle bundle = cut.bundle(site.encodings);
+uint64_t Executor::compute(const SiteWork& site, const Bundles& cut, const Encodings& encodings,
+                           uint32_t rows, std::span<const Unit> units, const std::byte* memory, Asked asked) {
+  const Bundle bundle = cut.bundle(encodings);
   const FeedForward& ffn = site.ffn;
   const uint64_t n = units.size();
   gates_.resize(n);
@@ -234,9 +235,9 @@ uint64_t Executor::compute(const SiteWork& site, const Bundles& cut, uint32_t ro
   return n * bundle.bytes();
 }
 
-uint64_t Executor::compute(const SiteWork& site, const Columns& cut, uint32_t rows,
-                           std::span<const Unit> units, const std::byte* memory, Asked asked) {
-  const Column column = cut.column(site.encodings);
+uint64_t Executor::compute(const SiteWork& site, const Columns& cut, const Encodings& encodings,
+                           uint32_t rows, std::span<const Unit> units, const std::byte* memory, Asked asked) {
+  const Column column = cut.column(encodings);
   const uint64_t n = units.size();
   downs_.resize(n);
   factors_.resize(rows * n);
@@ -311,9 +312,10 @@ void Executor::measure(const SiteWork& site, const Column& column, std::span<con
   }
 }
 
-uint64_t Executor::gather(const SiteWork& site, const Rows& cut, std::span<const RowInfo> rows,
+uint64_t Executor::gather(const SiteWork& site, const Encodings& encodings, std::span<const RowInfo> rows,
                           std::span<const Unit> units, const std::byte* memory) {
-  const Encoding encoding = site.encodings.front();
+  const auto& cut = std::get<Rows>(site.cut);
+  const Encoding encoding = encodings.front();
   const uint64_t group = group_bytes(encoding, cut.n_in);
   for (uint32_t i = 0; i < rows.size(); ++i) {
     for (const Unit& unit : units) {

@@ -40,11 +40,11 @@ class Executor {
     const uint64_t* row_masks = nullptr;
     bool measure = false;  // SiteWork::contribution is wanted
   };
-  // Neurons of the site; unit u's bytes lie at memory + u.offset * 64. Returns the bytes of weights touched.
-  // Of summed axes, they come in the order of their numbers, and all active ones of a run of kPartialNeurons
-  // in one call; their results are added to what is there.
-  uint64_t neurons(uint32_t site, std::span<const RowInfo> rows, std::span<const Unit> units,
-                   const std::byte* memory, Asked asked);
+  // Neurons of the site in one edition of it; unit u's bytes are at memory + u.offset * 64. Returns the bytes
+  // of weights touched. Where results are added, neurons follow in the order of their numbers, all active
+  // ones of a run of kPartialNeurons in one call; their results are added to what is there.
+  uint64_t neurons(uint32_t site, uint32_t edition, std::span<const RowInfo> rows,
+                   std::span<const Unit> units, const std::byte* memory, Asked asked);
   void after(uint32_t site, std::span<const RowInfo> rows);
 
   // y [rows x n_out] = x [rows x n_in] times the transpose of a matrix packed in row groups.
@@ -88,16 +88,16 @@ class Executor {
   void attend(const Step& step, std::span<const RowInfo> rows);
   void rotate(const Step& step, uint32_t i);
   void prepare_rotation(std::span<const RowInfo> rows);
-  uint64_t gather(const SiteWork& site, const Rows& cut, std::span<const RowInfo> rows,
+  uint64_t gather(const SiteWork& site, const Encodings& encodings, std::span<const RowInfo> rows,
                   std::span<const Unit> units, const std::byte* memory);
-  uint64_t compute(const SiteWork& site, const Rows& cut, uint32_t rows, std::span<const Unit> units,
-                   const std::byte* memory, Asked asked);
-  uint64_t compute(const SiteWork& site, const Bundles& cut, uint32_t rows, std::span<const Unit> units,
-                   const std::byte* memory, Asked asked);
-  uint64_t compute(const SiteWork& site, const Columns& cut, uint32_t rows, std::span<const Unit> units,
-                   const std::byte* memory, Asked asked);
-  uint64_t compute(const SiteWork& site, const Experts& cut, uint32_t rows, std::span<const Unit> units,
-                   const std::byte* memory, Asked asked);
+  uint64_t compute(const SiteWork& site, const Rows& cut, const Encodings& encodings, uint32_t rows,
+                   std::span<const Unit> units, const std::byte* memory, Asked asked);
+  uint64_t compute(const SiteWork& site, const Bundles& cut, const Encodings& encodings, uint32_t rows,
+                   std::span<const Unit> units, const std::byte* memory, Asked asked);
+  uint64_t compute(const SiteWork& site, const Columns& cut, const Encodings& encodings, uint32_t rows,
+                   std::span<const Unit> units, const std::byte* memory, Asked asked);
+  uint64_t compute(const SiteWork& site, const Experts& cut, const Encodings& encodings, uint32_t rows,
+                   std::span<const Unit> units, const std::byte* memory, Asked asked);
   // values[i * stride + k] is what column k is multiplied with for row i.
   struct Factors {
     const float* values;
@@ -113,7 +113,7 @@ class Executor {
                uint64_t begin, uint64_t end);
   void silence(const SiteWork& site, const Rows& cut, uint32_t rows, std::span<const Unit> units,
                const uint64_t* row_masks);
-  void compute_experts(const SiteWork& site, const Experts& cut);
+  void compute_experts(const SiteWork& site, const Experts& cut, const Encodings& encodings);
   void add_experts(const SiteWork& site, const Experts& cut);
   void route(const Step& step, uint32_t rows);
   // `groups`, `bytes`: of all pieces; `rows`: inputs that a read of the weights serves.
@@ -123,7 +123,8 @@ class Executor {
     return reinterpret_cast<float*>(activations_.data() + offsets_[buffer]) + uint64_t{i} * strides_[buffer];
   }
   bool uses_int8(const SiteWork& site) const {
-    return plan_.int8_activations && is_cut_into<Rows>(site.cut) && site.encodings.has_blocks();
+    return plan_.int8_activations && is_cut_into<Rows>(site.cut) &&
+           std::ranges::any_of(site.editions, [&](uint32_t e) { return plan_.editions[e].has_blocks(); });
   }
 
   struct alignas(64) Worker {

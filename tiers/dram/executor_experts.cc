@@ -31,13 +31,14 @@ void Executor::route(const Step& step, uint32_t rows) {
 // As many experts at a time as scratch has lines for their rows: in decoding all of a message, so that the
 // workers meet three times and not three times for each. The results of each row are added in the order of
 // the experts' numbers, whatever was computed together.
-uint64_t Executor::compute(const SiteWork& site, const Experts& cut, uint32_t rows,
-                           std::span<const Unit> units, const std::byte* memory, Asked /*asked*/) {
+uint64_t Executor::compute(const SiteWork& site, const Experts& cut, const Encodings& encodings,
+                           uint32_t rows, std::span<const Unit> units, const std::byte* memory,
+                           Asked /*asked*/) {
   experts_.clear();
   lines_.clear();
   const auto finish = [&] {
     if (experts_.empty()) return;
-    compute_experts(site, cut);
+    compute_experts(site, cut, encodings);
     add_experts(site, cut);
     experts_.clear();
     lines_.clear();
@@ -55,13 +56,13 @@ uint64_t Executor::compute(const SiteWork& site, const Experts& cut, uint32_t ro
     }
   }
   finish();
-  return units.size() * cut.matrices(site.encodings).tensor_bytes();
+  return units.size() * cut.matrices(encodings).tensor_bytes();
 }
 
-void Executor::compute_experts(const SiteWork& site, const Experts& cut) {
+void Executor::compute_experts(const SiteWork& site, const Experts& cut, const Encodings& encodings) {
   const ExpertBuffers& buffers = site.experts;
   const FeedForward& ffn = site.ffn;
-  const ExpertMatrices matrices = cut.matrices(site.encodings);
+  const ExpertMatrices matrices = cut.matrices(encodings);
   const uint32_t inner_rows = matrices.inner_groups() * kGroupRows;
   const auto n_lines = static_cast<uint32_t>(lines_.size());
   for (uint32_t line = 0; line < n_lines; ++line)

@@ -152,8 +152,8 @@ Status Runtime::make_dispatcher() {
   TIERD_ASSIGN(const std::optional<uint64_t> shuffle,
                parse_number(plan_.config.shuffle, "scheduler.shuffle"));
   Dispatcher::Options options;
-  // All neurons of a site can be computed by one message, and an arena is named site by site.
-  options.max_units = static_cast<uint32_t>(plan_.model.sites.size());
+  // All neurons of a site can be computed by one message, and an arena is named edition by edition.
+  options.max_units = static_cast<uint32_t>(plan_.model.sites.editions.size());
   for (const Site& site : plan_.model.sites) options.max_units = std::max(options.max_units, site.n);
   options.shuffle_seed = shuffle;
   dispatcher_ = std::make_unique<Dispatcher>(pools_, options);
@@ -162,9 +162,8 @@ Status Runtime::make_dispatcher() {
 
 uint64_t Runtime::whole_arena() const {
   std::vector<uint32_t> all;
-  for (SiteId s = 0; s < plan_.model.sites.size(); ++s)
-    all.push_back(plan_.model.sites[s].domain == s ? plan_.model.sites[s].n : 0);
-  const uint64_t bytes = align_up(arena_offsets(plan_.model.sites, all).back(), kArenaAlignment);
+  for (const Edition& edition : plan_.model.sites.editions) all.push_back(edition.n);
+  const uint64_t bytes = align_up(arena_offsets(plan_.model.sites.editions, all).back(), kArenaAlignment);
   const uint64_t beside = plan_.memory.staging / plan_.memory.units + plan_.memory.tensors;
   return bytes + beside < kMostPoolBytes ? bytes : 0;
 }
@@ -180,8 +179,9 @@ Status Runtime::make_dram() {
   task.plan = plan_.model.compute;
   const uint64_t whole = whole_arena();
   most_arena_ = whole != 0 ? memory.whole : memory.arena;
-  // A site's beginning is aligned.
-  const uint64_t part = align_up(memory.arena, kArenaAlignment) + plan_.model.sites.size() * kArenaAlignment;
+  // An edition's beginning is aligned.
+  const uint64_t part =
+      align_up(memory.arena, kArenaAlignment) + plan_.model.sites.editions.size() * kArenaAlignment;
   task.arena_bytes = whole != 0 ? whole : part;
   if (task.arena_bytes + memory.staging / memory.units + memory.tensors > kMostPoolBytes) {
     return Error{Code::no_space, kCapacity,
@@ -261,7 +261,8 @@ Status Runtime::make_strategies() {
 uint64_t Runtime::resident_bytes() const {
   uint64_t bytes = 0;
   for (const std::vector<uint32_t>& slots : slots_) {
-    for (SiteId s = 0; s < slots.size(); ++s) bytes += uint64_t{slots[s]} * plan_.model.sites[s].slot_bytes;
+    for (EditionId e = 0; e < slots.size(); ++e)
+      bytes += uint64_t{slots[e]} * plan_.model.sites.editions[e].slot_bytes;
   }
   return bytes;
 }
@@ -302,7 +303,7 @@ Result<Agent*> Runtime::on_thread(Agent& agent, const std::string& thread, const
 
 Status Runtime::make_kernel(const RuntimeOptions& asked) {
   const MemoryPlan& memory = plan_.memory;
-  const std::vector<Site>& sites = plan_.model.sites;
+  const SiteTable& sites = plan_.model.sites;
   const Config& config = plan_.config;
   // The thread that drives the DRAM agent is worker 0 of its team.
   const std::string dram_core = config.dram.core.empty() && binds_workers() ? "0" : config.dram.core;
@@ -314,7 +315,7 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
     if (thread) dram_threads_.push_back(std::move(thread));
     TIERD_CHECK(dispatcher_->add_agent(*agent) == dram_number(unit));
     agents.push_back(agent);
-    residencies_.emplace_back(sites, slots_[unit]);
+    residencies_.emplace_back(sites.editions, slots_[unit]);
   }
   TIERD_ASSIGN(Agent * flash, on_thread(*flash_.agent, config.flash.thread, config.flash.core,
                                         "tiers.flash.core", flash_thread_));
@@ -335,9 +336,9 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
     to.memory.pool = kMemoryPool;
     to.memory.arena_bytes = parts[unit];
     to.memory.reserved = slots_[unit];
-    for (SiteId s = 0; s < sites.size() && whole; ++s)
-      to.memory.reserved[s] = sites[s].domain == s ? sites[s].n : 0;
-    to.memory.arena_offset = arena_offsets(sites, to.memory.reserved);
+    for (EditionId e = 0; e < sites.editions.size() && whole; ++e)
+      to.memory.reserved[e] = sites.editions[e].n;
+    to.memory.arena_offset = arena_offsets(sites.editions, to.memory.reserved);
     to.memory.resizes = resizes;
     to.memory.staging_offset = staging_offset_;
     to.memory.staging_blocks = memory.blocks;
@@ -482,9 +483,7 @@ Status Runtime::set_capacity(std::string_view capacity, bool fit) {
   TIERD_TRY(engine_->drain());
   TIERD_TRY(engine_->resize({change.to, arena}, strategies_->parts(arena)));
   for (uint32_t unit = 0; unit < slots_.size(); ++unit) {
-    for (SiteId s = 0; s < slots_[unit].size(); ++s) {
-      if (plan_.model.sites[s].domain == s) slots_[unit][s] = residencies_[unit].max_slots(s);
-    }
+    for (EditionId e = 0; e < slots_[unit].size(); ++e) slots_[unit][e] = residencies_[unit].max_slots(e);
   }
   // By now the memory of a smaller arena was given back; that of a larger one is used by `load`.
   change.resident = resident_bytes();
@@ -528,11 +527,11 @@ Status Runtime::load(const std::function<void(double)>& told) {
 }
 
 std::vector<std::span<const std::byte>> Runtime::arena() const {
-  const std::vector<Site>& sites = plan_.model.sites;
+  const std::vector<Edition>& editions = plan_.model.sites.editions;
   std::vector<std::span<const std::byte>> pieces;
-  for (SiteId s = 0; s < sites.size(); ++s) {
-    const uint64_t bytes = uint64_t{slots_.front()[s]} * sites[s].slot_bytes;
-    if (bytes != 0) pieces.push_back(pools_.memory(kDram, kMemoryPool).subspan(arena_offset_[s], bytes));
+  for (EditionId e = 0; e < editions.size(); ++e) {
+    const uint64_t bytes = uint64_t{slots_.front()[e]} * editions[e].slot_bytes;
+    if (bytes != 0) pieces.push_back(pools_.memory(kDram, kMemoryPool).subspan(arena_offset_[e], bytes));
   }
   return pieces;
 }
@@ -564,15 +563,15 @@ Result<Runtime::Traffic> Runtime::planned_traffic() const {
     const ModelConfig& model = plan_.store.manifest().config;
     const uint64_t used = site.chosen() ? model.experts_per_token : 1;
     const uint64_t of = site.chosen() ? model.n_experts : 1;
+    const std::vector<uint32_t>& here = kept[plan_.model.sites.best(s)];
+    const Edition& edition = plan_.model.sites.best_of(s);
     for (uint32_t i = 0; i < site.n; ++i) {
-      const std::vector<uint32_t>& here = kept[site.domain];
       const bool resident = std::binary_search(here.begin(), here.end(), i);
-      (resident ? traffic.resident_bytes : traffic.streamed_bytes) += site.bytes[i] * used / of;
+      (resident ? traffic.resident_bytes : traffic.streamed_bytes) += edition.bytes[i] * used / of;
     }
     const Manifest& manifest = plan_.store.manifest();
     const StoredSite& stored = manifest.sites[s];
     for (uint32_t e = 0; e < site.n * stored.pieces; ++e) {
-      const std::vector<uint32_t>& here = kept[site.domain];
       if (std::binary_search(here.begin(), here.end(), e % site.n)) continue;
       add_blocks(traffic.streamed, manifest.extents[stored.extent_of(e % site.n, e / site.n)]);
     }

@@ -56,14 +56,13 @@ SiteUse difference(const SiteUse& now, const SiteUse& before) {
 }
 
 MemoryHeld memory_held(const Runtime& runtime) {
-  const std::vector<Site>& sites = runtime.plan().model.sites;
+  const std::vector<Edition>& editions = runtime.plan().model.sites.editions;
   uint64_t filled = 0, empty = 0;
   for (const Residency& residency : runtime.residencies()) {
-    for (SiteId s = 0; s < sites.size(); ++s) {
-      if (sites[s].domain != s) continue;
-      const uint64_t valid = residency.valid_count(s);
-      filled += valid * sites[s].slot_bytes;
-      empty += (residency.max_slots(s) - valid) * sites[s].slot_bytes;
+    for (EditionId e = 0; e < editions.size(); ++e) {
+      const uint64_t valid = residency.valid_count(e);
+      filled += valid * editions[e].slot_bytes;
+      empty += (residency.max_slots(e) - valid) * editions[e].slot_bytes;
     }
   }
   const uint64_t used = runtime.budget().used();
@@ -179,7 +178,7 @@ Result<uint64_t> Subject::run_for(const Workload& test, double seconds) {
 }
 
 std::vector<SiteForesight> Subject::foreseen_since(const std::vector<SiteUse>& before) const {
-  const std::vector<Site>& sites = runtime_->plan().model.sites;
+  const SiteTable& sites = runtime_->plan().model.sites;
   std::vector<SiteForesight> foreseen;
   for (SiteId s = 0; s < sites.size(); ++s) {
     const SiteUse use = difference(runtime_->scheduler().use()[s], before[s]);

@@ -32,7 +32,7 @@ json sites_json(const Runtime& subject) {
   json list = json::array();
   SiteUse all;
   uint64_t n_all = 0;
-  const std::vector<Site>& sites = subject.plan().model.sites;
+  const SiteTable& sites = subject.plan().model.sites;
   for (SiteId s = 0; s < sites.size(); ++s) {
     const SiteUse& use = subject.scheduler().use()[s];
     if (use.measured_rows == 0) continue;

@@ -327,7 +327,8 @@ class ComputeWorld final : public PlacedWorld {
     SiteWork site;
     site.name = "site";
     site.cut = Rows{.n_in = kIn, .stacked = {kOut}, .rows = kGroupRows};
-    site.encodings = {Encoding::f32};
+    site.editions = {0};
+    task.plan.editions = {{Encoding::f32}};
     site.in = 0;
     site.out = 1;
     task.plan.sites = {site};

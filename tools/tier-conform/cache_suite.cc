@@ -6,6 +6,7 @@
 #include <deque>
 #include <numeric>
 #include <optional>
+#include <span>
 
 #include "core/kernel/active_set.h"
 #include "core/kernel/set_view.h"
@@ -18,14 +19,14 @@ namespace {
 using Cache = Subject<tierd_cache_1>;
 
 constexpr const char* kShares =
-    "share: no site gets more than it can have, all together no more than there is";
+    "share: no edition gets more than it can have, all together no more than there is";
 constexpr const char* kVerdicts = "admit: verdicts are keep, bypass, or refuse of a prefetch";
-constexpr const char* kVictims = "admit: victims are of the same site, evictable, each named once";
+constexpr const char* kVictims = "admit: victims are of the same edition, evictable, each named once";
 constexpr const char* kEnough = "admit: what is kept has a free slot or a victim";
 constexpr const char* kNoWaste = "admit: nobody is evicted for nothing";
 constexpr const char* kAhead =
-    "ahead: sites that can keep what is listed, ascending neurons, within the room given";
-constexpr const char* kExpire = "expire: victims are of the same site, evictable, each named once";
+    "ahead: editions that can keep what is listed, ascending neurons, within the room given";
+constexpr const char* kExpire = "expire: victims are of the same edition, evictable, each named once";
 constexpr const char* kResize =
     "resize: victims are evictable and named once, and enough as far as there are any";
 constexpr const char* kResplit = "resplit: answers 0 or 1";
@@ -33,31 +34,31 @@ constexpr const char* kResplit = "resplit: answers 0 or 1";
 // Slots as the kernel would have them, and what is on its way.
 class Tier {
  public:
-  Tier(const std::vector<Site>& sites, std::vector<uint32_t> slots)
-      : sites_(sites), residency_(sites, slots), limit_(std::move(slots)) {}
+  Tier(std::span<const Edition> editions, std::vector<uint32_t> slots)
+      : editions_(editions), residency_(editions, slots), limit_(std::move(slots)) {}
 
   Residency& residency() { return residency_; }
   // Slots that may be filled: of those that a shrunk tier has left, and that are free.
-  uint32_t free_slots(SiteId site) const {
-    const uint32_t taken = residency_.max_slots(site) - residency_.free_slots(site);
-    return limit_[site] > taken ? std::min(limit_[site] - taken, residency_.free_slots(site)) : 0;
+  uint32_t free_slots(EditionId edition) const {
+    const uint32_t taken = residency_.max_slots(edition) - residency_.free_slots(edition);
+    return limit_[edition] > taken ? std::min(limit_[edition] - taken, residency_.free_slots(edition)) : 0;
   }
-  uint32_t limit(SiteId site) const { return limit_[site]; }
+  uint32_t limit(EditionId edition) const { return limit_[edition]; }
   void set_limits(std::vector<uint32_t> limits) { limit_ = std::move(limits); }
   bool evictable(const tierd_neuron& neuron) const {
-    return neuron.site < sites_.size() && sites_[neuron.site].domain == neuron.site &&
-           neuron.neuron < sites_[neuron.site].n && residency_.valid(neuron.site, neuron.neuron) &&
-           !residency_.pinned(neuron.site, neuron.neuron);
+    return neuron.edition < editions_.size() && neuron.neuron < editions_[neuron.edition].n &&
+           residency_.valid(neuron.edition, neuron.neuron) &&
+           !residency_.pinned(neuron.edition, neuron.neuron);
   }
 
  private:
-  const std::vector<Site>& sites_;
+  const std::span<const Edition> editions_;
   Residency residency_;
   std::vector<uint32_t> limit_;
 };
 
 struct Read {
-  SiteId site;
+  EditionId edition;
   std::vector<uint32_t> neurons;
 };
 
@@ -65,10 +66,10 @@ struct Read {
 // `seed`, so that the same seed gives the same calls as long as the answers are the same.
 class CacheTrace {
  public:
-  CacheTrace(const StrategyChoice& choice, const std::vector<Site>& sites, uint64_t seed,
-             const SuiteOptions& options, Report& report)
+  CacheTrace(const StrategyChoice& choice, const SiteTable& sites, uint64_t seed, const SuiteOptions& options,
+             Report& report)
       : choice_(choice),
-        sites_(sites),
+        editions_(sites.editions),
         world_(sites, seed, naive_linear),
         random_(seed),
         options_(options),
@@ -79,17 +80,15 @@ class CacheTrace {
     cache_ = Cache::make(choice_, world_, options_, report_);
     if (cache_ == nullptr) return false;
     uint64_t whole = 0;
-    for (SiteId s = 0; s < sites_.size(); ++s) {
-      if (sites_[s].domain == s) whole += uint64_t{sites_[s].n} * sites_[s].slot_bytes;
-    }
+    for (const Edition& edition : editions_) whole += uint64_t{edition.n} * edition.slot_bytes;
     const uint64_t sizes[] = {0, whole, whole / 2, whole / 10,
                               random_.below(1 + static_cast<uint32_t>(whole))};
     bytes_ = sizes[random_.below(5)];
     std::vector<uint32_t> most;
-    for (SiteId s = 0; s < sites_.size(); ++s) most.push_back(sites_[s].domain == s ? sites_[s].n : 0);
+    for (const Edition& edition : editions_) most.push_back(edition.n);
     const auto slots = share(*cache_, most);
     if (!slots) return false;
-    tier_.emplace(sites_, *slots);
+    tier_.emplace(editions_, *slots);
     world_.set_residency(&tier_->residency());
     fill();
     return well();
@@ -97,10 +96,9 @@ class CacheTrace {
 
   void step() {
     if (random_.below(3) == 0) begin_sequence();
-    for (SiteId site = 0; site < sites_.size() && well(); ++site) {
-      if (sites_[site].domain != site) continue;
+    for (EditionId edition = 0; edition < editions_.size() && well(); ++edition) {
       if (random_.below(3) == 0) land_one();
-      use(site);
+      use(edition);
     }
     if (!well()) return;
     answered(cache_->strategy.call_if(&tierd_cache_1::end_step, "end_step"));
@@ -135,24 +133,24 @@ class CacheTrace {
   }
 
   std::optional<std::vector<uint32_t>> share(Cache& cache, const std::vector<uint32_t>& most) {
-    Guarded<uint32_t> slots(sites_.size());
+    Guarded<uint32_t> slots(editions_.size());
     std::copy(most.begin(), most.end(), slots.data());
     answered(cache.strategy.call(&tierd_cache_1::share, "share", bytes_, slots.data()));
     if (!well() || !fits(slots, most)) return std::nullopt;
-    return std::vector<uint32_t>(slots.data(), slots.data() + sites_.size());
+    return std::vector<uint32_t>(slots.data(), slots.data() + editions_.size());
   }
 
   bool fits(Guarded<uint32_t>& slots, const std::vector<uint32_t>& most) {
     uint64_t used = 0;
     bool right = true;
-    for (SiteId s = 0; s < sites_.size(); ++s) {
-      right = right && slots[s] <= most[s];
-      used += uint64_t{slots[s]} * sites_[s].slot_bytes;
-      fingerprint_.add(slots[s]);
+    for (EditionId e = 0; e < editions_.size(); ++e) {
+      right = right && slots[e] <= most[e];
+      used += uint64_t{slots[e]} * editions_[e].slot_bytes;
+      fingerprint_.add(slots[e]);
     }
     report_.check(kShares, right && used <= bytes_,
-                  [&] { return fmt::format("{} B of {} B in {} sites", used, bytes_, sites_.size()); });
-    report_.check(kWithin, slots.intact(), [] { return "share wrote beyond the sites"; });
+                  [&] { return fmt::format("{} B of {} B in {} editions", used, bytes_, editions_.size()); });
+    report_.check(kWithin, slots.intact(), [] { return "share wrote beyond the editions"; });
     well_ = well_ && right && used <= bytes_;
     return well_;
   }
@@ -160,82 +158,84 @@ class CacheTrace {
   // What the cache wants before the first step.
   void fill() {
     if (cache_->strategy.table.ahead == nullptr) return;
-    for (const uint32_t cap : {0u, 1u, static_cast<uint32_t>(sites_.size())}) {
-      Guarded<tierd_ahead> items(cap);
-      tierd_ahead_out out{cap, 0, items.data()};
+    for (const uint32_t cap : {0u, 1u, static_cast<uint32_t>(editions_.size())}) {
+      Guarded<tierd_fetch> items(cap);
+      tierd_fetch_out out{cap, 0, items.data()};
       answered(cache_->strategy.call(&tierd_cache_1::ahead, "ahead", TIERD_NO_SITE, &out));
       if (!well()) return;
       report_.check(kAhead, out.n <= cap,
-                    [&] { return fmt::format("{} wishes where {} have room", out.n, cap); });
+                    [&] { return fmt::format("{} lists where {} have room", out.n, cap); });
       report_.check(kWithin, items.intact(), [] { return "ahead wrote beyond its room"; });
       for (uint32_t i = 0; i < std::min(out.n, cap); ++i) {
-        const tierd_ahead& item = out.item[i];
-        const bool site = item.site < sites_.size() && sites_[item.site].domain == item.site;
-        report_.check(kAhead, site,
-                      [&] { return fmt::format("site {} has no slots of its own", item.site); });
-        if (!site) continue;
-        const uint32_t n = item.idx == nullptr ? sites_[item.site].n : item.n;
-        report_.check(kAhead, n <= tier_->limit(item.site), [&] {
-          return fmt::format("{} neurons for {} slots of site {}", n, tier_->limit(item.site), item.site);
+        const tierd_fetch& item = out.item[i];
+        const bool known = item.edition < editions_.size();
+        report_.check(kAhead, known,
+                      [&] { return fmt::format("edition {} of {}", item.edition, editions_.size()); });
+        if (!known) continue;
+        const uint32_t n = item.idx == nullptr ? editions_[item.edition].n : item.n;
+        report_.check(kAhead, n <= tier_->limit(item.edition), [&] {
+          return fmt::format("{} neurons for {} slots of edition {}", n, tier_->limit(item.edition),
+                             item.edition);
         });
-        if (item.idx != nullptr) check_list(kAhead, item.idx, n, sites_[item.site].n, report_);
-        fingerprint_.add(uint64_t{item.site} << 32 | n);
+        if (item.idx != nullptr) check_list(kAhead, item.idx, n, editions_[item.edition].n, report_);
+        fingerprint_.add(uint64_t{item.edition} << 32 | n);
       }
     }
   }
 
-  // The pass of one site.
-  void use(SiteId site) {
-    const std::vector<uint32_t> active = draw_set(sites_[site].n, random_);
+  // Plays the pass of a site that has this edition.
+  void use(EditionId edition) {
+    const std::vector<uint32_t> active = draw_set(editions_[edition].n, random_);
     Residency& residency = tier_->residency();
     std::vector<uint32_t> pinned, missing;
     for (const uint32_t neuron : active) {
-      if (residency.valid(site, neuron)) {
-        residency.pin(site, neuron);
+      if (residency.valid(edition, neuron)) {
+        residency.pin(edition, neuron);
         pinned.push_back(neuron);
-      } else if (!residency.leased(site, neuron)) {
+      } else if (!residency.leased(edition, neuron)) {
         missing.push_back(neuron);
       }
     }
     if (!missing.empty()) {
-      admit(site, missing, random_.below(3) == 0 ? TIERD_PRIORITY_PREFETCH : TIERD_PRIORITY_DEMAND);
+      admit(edition, missing, random_.below(3) == 0 ? TIERD_PRIORITY_PREFETCH : TIERD_PRIORITY_DEMAND);
     }
-    for (const uint32_t neuron : pinned) residency.unpin(site, neuron);
+    for (const uint32_t neuron : pinned) residency.unpin(edition, neuron);
     if (!well()) return;
-    const ActiveSet set = random_.below(4) == 0 ? ActiveSet::all(sites_[site].n) : ActiveSet::of(active);
-    const tierd_set_view used = set_view(site, set, 1, TIERD_SET_TRUE);
+    const ActiveSet set =
+        random_.below(4) == 0 ? ActiveSet::all(editions_[edition].n) : ActiveSet::of(active);
+    const tierd_set_view used = edition_set(edition, editions_[edition], set, 1, TIERD_SET_TRUE);
     answered(cache_->strategy.call_if(&tierd_cache_1::touch, "touch", &used));
-    if (well()) expire(site);
+    if (well()) expire(edition);
   }
 
-  void expire(SiteId site) {
+  void expire(EditionId edition) {
     if (cache_->strategy.table.expire == nullptr) return;
-    const uint32_t n = sites_[site].n;
+    const uint32_t n = editions_[edition].n;
     Guarded<tierd_neuron> victims(n);
     tierd_victims_out out{n, 0, victims.data()};
-    answered(cache_->strategy.call(&tierd_cache_1::expire, "expire", site, &out));
+    answered(cache_->strategy.call(&tierd_cache_1::expire, "expire", edition, &out));
     if (!well()) return;
     report_.check(kWithin, victims.intact(), [] { return "expire wrote beyond its answer"; });
     std::vector<uint32_t> leaving;
-    well_ = check_victims(kExpire, out, n, site, leaving);
-    if (well()) evict(site, leaving, TIERD_DROPPED_EVICTED);
+    well_ = check_victims(kExpire, out, n, edition, leaving);
+    if (well()) evict(edition, leaving, TIERD_DROPPED_EVICTED);
   }
 
-  void admit(SiteId site, const std::vector<uint32_t>& missing, int priority) {
+  void admit(EditionId edition, const std::vector<uint32_t>& missing, int priority) {
     const ActiveSet set = ActiveSet::of(std::vector<uint32_t>(missing));
-    const tierd_set_view view = set_view(site, set, 1, TIERD_SET_PREDICTED);
+    const tierd_set_view view = edition_set(edition, editions_[edition], set, 1, TIERD_SET_PREDICTED);
     const auto n = static_cast<uint32_t>(missing.size());
     Guarded<uint8_t> verdicts(n);
     Guarded<tierd_neuron> victims(n);
     tierd_victims_out out{n, 0, victims.data()};
-    const uint32_t free_slots = tier_->free_slots(site);
+    const uint32_t free_slots = tier_->free_slots(edition);
     answered(cache_->strategy.call(&tierd_cache_1::admit, "admit", &view, priority, free_slots,
                                    verdicts.data(), &out));
     if (!well()) return;
     report_.check(kWithin, verdicts.intact() && victims.intact(),
                   [] { return "admit wrote beyond its answer"; });
 
-    Read read{site, {}};
+    Read read{edition, {}};
     for (uint32_t i = 0; i < n; ++i) {
       const bool known = verdicts[i] == TIERD_VERDICT_KEEP || verdicts[i] == TIERD_VERDICT_BYPASS ||
                          (verdicts[i] == TIERD_VERDICT_REFUSE && priority != TIERD_PRIORITY_DEMAND);
@@ -246,7 +246,7 @@ class CacheTrace {
       if (verdicts[i] == TIERD_VERDICT_KEEP) read.neurons.push_back(missing[i]);
     }
     std::vector<uint32_t> leaving;
-    const bool fits = check_victims(kVictims, out, n, site, leaving);
+    const bool fits = check_victims(kVictims, out, n, edition, leaving);
     const bool enough = read.neurons.size() <= free_slots + leaving.size();
     report_.check(kEnough, enough, [&] {
       return fmt::format("{} kept with {} free slots and {} victims", read.neurons.size(), free_slots,
@@ -259,36 +259,37 @@ class CacheTrace {
                   });
     well_ = well_ && fits && enough;
     if (!well()) return;
-    evict(site, leaving, TIERD_DROPPED_EVICTED);
-    for (const uint32_t neuron : read.neurons) tier_->residency().lease(site, neuron);
+    evict(edition, leaving, TIERD_DROPPED_EVICTED);
+    for (const uint32_t neuron : read.neurons) tier_->residency().lease(edition, neuron);
     if (!read.neurons.empty()) reads_.push_back(std::move(read));
   }
 
-  // The victims of an answer, which may lie in several sites when `site` is none.
-  bool check_victims(const char* rule, const tierd_victims_out& out, uint32_t cap, SiteId site,
+  // Appends the victims of an answer, which must be neurons of `edition`, to `leaving`. False when they are
+  // not.
+  bool check_victims(const char* rule, const tierd_victims_out& out, uint32_t cap, EditionId edition,
                      std::vector<uint32_t>& leaving) {
     report_.check(rule, out.n <= cap,
                   [&] { return fmt::format("{} victims where {} have room", out.n, cap); });
     if (out.n > cap) return false;
     for (uint32_t i = 0; i < out.n; ++i) {
       const tierd_neuron& victim = out.item[i];
-      const bool right = victim.site == site && tier_->evictable(victim) &&
+      const bool right = victim.edition == edition && tier_->evictable(victim) &&
                          std::find(leaving.begin(), leaving.end(), victim.neuron) == leaving.end();
       report_.check(rule, right, [&] {
-        return fmt::format("neuron {} of site {} as victim number {} for site {}", victim.neuron, victim.site,
-                           i, site);
+        return fmt::format("neuron {} of edition {} as victim number {} for edition {}", victim.neuron,
+                           victim.edition, i, edition);
       });
       if (!right) return false;
-      fingerprint_.add(uint64_t{victim.site} << 32 | victim.neuron);
+      fingerprint_.add(uint64_t{victim.edition} << 32 | victim.neuron);
       leaving.push_back(victim.neuron);
     }
     return true;
   }
 
-  void evict(SiteId site, std::vector<uint32_t> leaving, int why) {
+  void evict(EditionId edition, std::vector<uint32_t> leaving, int why) {
     if (leaving.empty()) return;
-    for (const uint32_t neuron : leaving) tier_->residency().evict(site, neuron);
-    answered(cache_->strategy.call_if(&tierd_cache_1::dropped, "dropped", site, leaving.data(),
+    for (const uint32_t neuron : leaving) tier_->residency().evict(edition, neuron);
+    answered(cache_->strategy.call_if(&tierd_cache_1::dropped, "dropped", edition, leaving.data(),
                                       static_cast<uint32_t>(leaving.size()), why));
   }
 
@@ -300,13 +301,14 @@ class CacheTrace {
     reads_.erase(reads_.begin() + static_cast<std::ptrdiff_t>(which));
     const auto n = static_cast<uint32_t>(read.neurons.size());
     if (random_.below(6) == 0) {
-      for (const uint32_t neuron : read.neurons) tier_->residency().abandon(read.site, neuron);
-      answered(cache_->strategy.call_if(&tierd_cache_1::dropped, "dropped", read.site, read.neurons.data(), n,
-                                        TIERD_DROPPED_FAILED));
+      for (const uint32_t neuron : read.neurons) tier_->residency().abandon(read.edition, neuron);
+      answered(cache_->strategy.call_if(&tierd_cache_1::dropped, "dropped", read.edition, read.neurons.data(),
+                                        n, TIERD_DROPPED_FAILED));
       return;
     }
-    for (const uint32_t neuron : read.neurons) tier_->residency().landed(read.site, neuron);
-    answered(cache_->strategy.call_if(&tierd_cache_1::landed, "landed", read.site, read.neurons.data(), n));
+    for (const uint32_t neuron : read.neurons) tier_->residency().landed(read.edition, neuron);
+    answered(
+        cache_->strategy.call_if(&tierd_cache_1::landed, "landed", read.edition, read.neurons.data(), n));
   }
 
   // Nothing is on its way when a cache gets the split that it wants.
@@ -329,11 +331,11 @@ class CacheTrace {
     bytes_ = bytes;
     std::vector<uint32_t> most;
     uint32_t valid = 0;
-    for (SiteId s = 0; s < sites_.size(); ++s) {
-      most.push_back(sites_[s].domain == s ? tier_->residency().max_slots(s) : 0);
-      if (sites_[s].domain == s) valid += tier_->residency().valid_count(s);
+    for (EditionId e = 0; e < editions_.size(); ++e) {
+      most.push_back(tier_->residency().max_slots(e));
+      valid += tier_->residency().valid_count(e);
     }
-    Guarded<uint32_t> slots(sites_.size());
+    Guarded<uint32_t> slots(editions_.size());
     std::copy(most.begin(), most.end(), slots.data());
     Guarded<tierd_neuron> victims(valid);
     tierd_victims_out out{valid, 0, victims.data()};
@@ -342,30 +344,29 @@ class CacheTrace {
     report_.check(kWithin, victims.intact(), [] { return "resize wrote beyond its answer"; });
     report_.check(kResize, out.n <= valid, [&] { return fmt::format("{} victims of {}", out.n, valid); });
     if (out.n > valid) return;
-    for (SiteId s = 0; s < sites_.size() && well(); ++s) {
-      if (sites_[s].domain != s) continue;
-      std::vector<tierd_neuron> of_site;
-      std::copy_if(out.item, out.item + out.n, std::back_inserter(of_site),
-                   [&](const tierd_neuron& victim) { return victim.site == s; });
-      tierd_victims_out part{static_cast<uint32_t>(of_site.size()), static_cast<uint32_t>(of_site.size()),
-                             of_site.data()};
+    for (EditionId e = 0; e < editions_.size() && well(); ++e) {
+      std::vector<tierd_neuron> of_edition;
+      std::copy_if(out.item, out.item + out.n, std::back_inserter(of_edition),
+                   [&](const tierd_neuron& victim) { return victim.edition == e; });
+      const auto named = static_cast<uint32_t>(of_edition.size());
+      tierd_victims_out part{named, named, of_edition.data()};
       std::vector<uint32_t> leaving;
-      if (!check_victims(kResize, part, part.n, s, leaving)) {
+      if (!check_victims(kResize, part, part.n, e, leaving)) {
         well_ = false;
         return;
       }
       uint32_t evictable = 0;
-      for (uint32_t neuron = 0; neuron < sites_[s].n; ++neuron)
-        evictable += tier_->evictable({s, neuron}) ? 1 : 0;
-      const uint32_t here = tier_->residency().valid_count(s);
-      const uint32_t surplus = here > slots[s] ? here - slots[s] : 0;
+      for (uint32_t neuron = 0; neuron < editions_[e].n; ++neuron)
+        evictable += tier_->evictable({e, neuron}) ? 1 : 0;
+      const uint32_t here = tier_->residency().valid_count(e);
+      const uint32_t surplus = here > slots[e] ? here - slots[e] : 0;
       report_.check(kResize, leaving.size() >= std::min(surplus, evictable), [&] {
-        return fmt::format("{} victims where {} of {} neurons have to leave site {}", leaving.size(), surplus,
-                           here, s);
+        return fmt::format("{} victims where {} of {} neurons have to leave edition {}", leaving.size(),
+                           surplus, here, e);
       });
-      evict(s, leaving, TIERD_DROPPED_SHRUNK);
+      evict(e, leaving, TIERD_DROPPED_SHRUNK);
     }
-    tier_->set_limits(std::vector<uint32_t>(slots.data(), slots.data() + sites_.size()));
+    tier_->set_limits(std::vector<uint32_t>(slots.data(), slots.data() + editions_.size()));
   }
 
   // A new instance in the place of this one, with everything where it is; nothing is on its way then.
@@ -378,23 +379,18 @@ class CacheTrace {
       return;
     }
     std::vector<uint32_t> most;
-    for (SiteId s = 0; s < sites_.size(); ++s) most.push_back(sites_[s].domain == s ? tier_->limit(s) : 0);
+    for (EditionId e = 0; e < editions_.size(); ++e) most.push_back(tier_->limit(e));
     const auto slots = share(*next, most);
     if (!slots) return;
-    std::vector<std::vector<uint32_t>> resident(sites_.size());
+    std::vector<std::vector<uint32_t>> resident(editions_.size());
     std::vector<tierd_set_view> sets;
-    for (SiteId s = 0; s < sites_.size(); ++s) {
-      if (sites_[s].domain != s) continue;
-      for (uint32_t neuron = 0; neuron < sites_[s].n; ++neuron) {
-        if (tier_->residency().valid(s, neuron)) resident[s].push_back(neuron);
+    for (EditionId e = 0; e < editions_.size(); ++e) {
+      for (uint32_t neuron = 0; neuron < editions_[e].n; ++neuron) {
+        if (tier_->residency().valid(e, neuron)) resident[e].push_back(neuron);
       }
-      if (resident[s].empty()) continue;
-      tierd_set_view view{};
-      view.size = sizeof view;
-      view.site = s;
-      view.n = static_cast<uint32_t>(resident[s].size());
-      view.idx = resident[s].data();
-      sets.push_back(view);
+      if (resident[e].empty()) continue;
+      const auto n = static_cast<uint32_t>(resident[e].size());
+      sets.push_back(edition_set(e, editions_[e], resident[e].data(), n, 0, TIERD_SET_TRUE));
     }
     if (next->strategy.table.adopt != nullptr) {
       std::vector<const tierd_set_view*> views;
@@ -403,14 +399,14 @@ class CacheTrace {
                                    static_cast<uint32_t>(views.size())));
     } else {
       for (const tierd_set_view& set : sets) {
-        answered(next->strategy.call_if(&tierd_cache_1::landed, "landed", set.site, set.idx, set.n));
+        answered(next->strategy.call_if(&tierd_cache_1::landed, "landed", set.edition, set.idx, set.n));
       }
     }
     cache_ = std::move(next);
   }
 
   const StrategyChoice& choice_;
-  const std::vector<Site>& sites_;
+  const std::vector<Edition>& editions_;
   PluginWorld world_;
   Random random_;
   const SuiteOptions& options_;

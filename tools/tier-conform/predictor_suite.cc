@@ -23,7 +23,7 @@ constexpr const char* kCaps = "caps: known ones, the same for all instances, los
 
 class PredictorTrace {
  public:
-  PredictorTrace(const StrategyChoice& choice, const std::vector<Site>& sites, uint64_t seed,
+  PredictorTrace(const StrategyChoice& choice, const SiteTable& sites, uint64_t seed,
                  const SuiteOptions& options, Report& report)
       : choice_(choice),
         sites_(sites),
@@ -164,7 +164,7 @@ class PredictorTrace {
   }
 
   const StrategyChoice& choice_;
-  const std::vector<Site>& sites_;
+  const SiteTable& sites_;
   PluginWorld world_;
   Random random_;
   const SuiteOptions& options_;

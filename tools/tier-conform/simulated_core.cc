@@ -18,24 +18,34 @@ void cut_into(Site& site) {
   site.run = C::kRun;
 }
 
-Site site_of(SiteId number, uint32_t n, uint32_t slot_bytes) {
-  Site site;
+// Appends a site, which has no edition yet.
+Site& add_site(SiteTable& sites, uint32_t n) {
+  const auto number = static_cast<SiteId>(sites.size());
+  Site& site = sites.all.emplace_back();
   site.name = fmt::format("layers.{}.site", number);
-  site.domain = number;
   site.layer = static_cast<uint16_t>(number);
   site.n = n;
   site.n_in = 64;
   site.n_out = n * 16;
-  site.slot_bytes = slot_bytes;
   return site;
+}
+
+// Appends an edition of `owner`. Who calls it keeps to the order of the owners.
+void add_edition(SiteTable& sites, SiteId owner, uint32_t slot_bytes) {
+  sites[owner].editions.push_back(static_cast<EditionId>(sites.editions.size()));
+  Edition& edition = sites.editions.emplace_back();
+  edition.owner = owner;
+  edition.n = sites[owner].n;
+  edition.slot_bytes = slot_bytes;
 }
 
 }  // namespace
 
-std::vector<Site> draw_sites(uint32_t world, Random& random) {
-  std::vector<Site> sites;
+SiteTable draw_sites(uint32_t world, Random& random) {
+  SiteTable sites;
   const auto add = [&](uint32_t n, uint32_t slot_bytes) {
-    sites.push_back(site_of(static_cast<SiteId>(sites.size()), n, slot_bytes));
+    add_site(sites, n);
+    add_edition(sites, static_cast<SiteId>(sites.size() - 1), slot_bytes);
   };
   switch (world) {
     case 0:
@@ -43,12 +53,11 @@ std::vector<Site> draw_sites(uint32_t world, Random& random) {
     case 1:
       add(1, 4096);
       return sites;
-    case 2:  // a tied embedding: its rows are the head's
-      add(6, 4096);
+    case 2:  // the rows of a tied embedding are the head's
+      add_site(sites, 6).set = Site::Set::given;
       add(10, 4096);
       add(6, 4096);
-      sites[0].domain = 2;
-      sites[0].set = Site::Set::given;
+      sites[0].editions = sites[2].editions;
       return sites;
     case 3:  // one large site among small ones
       add(1, 1u << 20);
@@ -60,7 +69,7 @@ std::vector<Site> draw_sites(uint32_t world, Random& random) {
       for (uint16_t layer = 0; layer < 5; ++layer) {
         for (uint16_t op = 0; op < kOperators.size(); ++op) {
           add(op == 3 ? 48 : 24, 128);
-          Site& site = sites.back();
+          Site& site = sites.all.back();
           site.name = fmt::format("layers.{}.{}", layer, kOperators[op]);
           cut_into<Columns>(site);
           site.n_in = site.n;
@@ -76,11 +85,26 @@ std::vector<Site> draw_sites(uint32_t world, Random& random) {
   }
   for (uint32_t i = 0; i < 1 + random.below(8); ++i) {
     add(1 + random.below(random.below(3) == 0 ? 400 : 20), 64 * (1 + random.below(64)));
-    Site& site = sites.back();
+    Site& site = sites.all.back();
     if (i == 0 && random.below(2) == 0) site.set = Site::Set::given;
     if (!site.given() && random.below(2) == 0) cut_into<Bundles>(site);
   }
   return sites;
+}
+
+SiteTable in_several_editions(const SiteTable& drawn) {
+  SiteTable several;
+  several.all = drawn.all;
+  for (Site& site : several.all) site.editions.clear();
+  for (const Edition& one : drawn.editions) {
+    for (uint32_t part = 1; part <= 1 + one.owner % 4; ++part)
+      add_edition(several, one.owner, 64 * ((one.slot_bytes / 64 + part - 1) / part));
+  }
+  for (SiteId s = 0; s < drawn.size(); ++s) {
+    if (const SiteId owner = drawn.best_of(s).owner; owner != s)
+      several[s].editions = several[owner].editions;
+  }
+  return several;
 }
 
 void naive_linear(const PluginTensors::Tensor& tensor, const float* x, uint32_t rows, float* y) {

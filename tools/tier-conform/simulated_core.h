@@ -29,9 +29,12 @@ inline constexpr const char* kWithin = "answers are written within the arrays th
 inline constexpr const char* kSame =
     "the same calls and seed give the same answers, whatever other instances do";
 
-// Sites of world number `world`: first the edges (none, one of one neuron, a tied embedding …), then drawn
-// ones.
-std::vector<Site> draw_sites(uint32_t world, Random& random);
+// Draws the sites of world number `world`: first the edges (none, one of one neuron, a tied embedding …),
+// then any. Each has one edition, which is its own unless it is the tied embedding.
+SiteTable draw_sites(uint32_t world, Random& random);
+// Gives site number s of those 1 + s % 4 editions of its own, each no larger than the one before; a tied
+// embedding has all of the head's.
+SiteTable in_several_editions(const SiteTable& drawn);
 
 // `linear` as it is defined, in double.
 void naive_linear(const PluginTensors::Tensor& tensor, const float* x, uint32_t rows, float* y);
@@ -56,7 +59,7 @@ class Guarded {
   }
 
  private:
-  static constexpr size_t kGuard = 64;  // more than any world has sites
+  static constexpr size_t kGuard = 64;  // more than any world has editions
   static constexpr unsigned char kMark = 0xa5;
   std::vector<T> values_;
   size_t n_;
@@ -122,7 +125,7 @@ template <class Trace>
 void play_side_by_side(const StrategyChoice& choice, const SuiteOptions& options, Report& report) {
   for (uint32_t world = 0; world < options.worlds; ++world) {
     Random random(options.seed * 1000 + world);
-    const std::vector<Site> sites = draw_sites(world, random);
+    const SiteTable sites = draw_sites(world, random);
     const uint64_t seed = options.seed + world;
     Trace first(choice, sites, seed, options, report), second(choice, sites, seed, options, report),
         other(choice, sites, ~seed, options, report);

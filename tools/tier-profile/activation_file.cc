@@ -15,8 +15,8 @@ constexpr float kLeast = 0x1p-24F;
 
 }  // namespace
 
-Result<std::unique_ptr<ProfileFile>> ActivationFile::create(const std::string& path,
-                                                            const std::vector<Site>& sites, uint64_t tokens) {
+Result<std::unique_ptr<ProfileFile>> ActivationFile::create(const std::string& path, const SiteTable& sites,
+                                                            uint64_t tokens) {
   std::vector<SafetensorsEntry> entries;
   std::vector<std::optional<size_t>> entry(sites.size());
   for (SiteId s = 0; s < sites.size(); ++s) {
@@ -31,7 +31,7 @@ Result<std::unique_ptr<ProfileFile>> ActivationFile::create(const std::string& p
   return std::unique_ptr<ProfileFile>(std::move(file));
 }
 
-ActivationFile::ActivationFile(SafetensorsWriter writer, const std::vector<Site>& sites)
+ActivationFile::ActivationFile(SafetensorsWriter writer, const SiteTable& sites)
     : writer_(std::move(writer)), sites_(sites), rows_(sites.size(), 0) {}
 
 void ActivationFile::measured(SiteId site, const MeasuredPass& pass) {

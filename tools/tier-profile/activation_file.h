@@ -21,17 +21,17 @@ namespace tierd {
 class ActivationFile final : public ProfileFile {
  public:
   // Room for so many tokens.
-  static Result<std::unique_ptr<ProfileFile>> create(const std::string& path, const std::vector<Site>& sites,
+  static Result<std::unique_ptr<ProfileFile>> create(const std::string& path, const SiteTable& sites,
                                                      uint64_t tokens);
   void measured(SiteId site, const MeasuredPass& pass) override;
   Status finish() override;
 
  private:
-  ActivationFile(SafetensorsWriter writer, const std::vector<Site>& sites);
+  ActivationFile(SafetensorsWriter writer, const SiteTable& sites);
   Status write(size_t entry, const float* values, uint32_t rows, uint32_t columns, uint64_t first_row);
 
   SafetensorsWriter writer_;
-  const std::vector<Site>& sites_;
+  const SiteTable& sites_;
   std::vector<std::optional<size_t>> entry_;  // [sites] the first of two
   std::vector<uint64_t> rows_;                // [sites] written so far
   std::vector<std::byte> encoded_;

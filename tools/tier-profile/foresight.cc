@@ -17,7 +17,7 @@ uint32_t levels_of(uint32_t order, uint32_t n) {
 
 }  // namespace
 
-Foresight::Foresight(const std::vector<Site>& sites, uint32_t distances)
+Foresight::Foresight(const SiteTable& sites, uint32_t distances)
     : sites_(sites), distances_(distances), pairs_(sites.size() * distances), losses_(sites.size()) {
   for (Pair& pair : pairs_) {
     pair.used.assign(kLevels, 0);

@@ -17,7 +17,7 @@ class Foresight {
   static constexpr uint32_t kShares = 101;  // 0, 1, ... 100 %
 
   // Compares layers that are up to `distances` apart. `sites` outlives this.
-  Foresight(const std::vector<Site>& sites, uint32_t distances);
+  Foresight(const SiteTable& sites, uint32_t distances);
 
   uint32_t distances() const { return distances_; }
   // The passes of a step in their order. Of many rows some are looked at, evenly chosen.
@@ -58,7 +58,7 @@ class Foresight {
   Pair& pair(SiteId site, uint32_t distance) { return pairs_[site * distances_ + distance - 1]; }
   const Pair& pair(SiteId site, uint32_t distance) const { return pairs_[site * distances_ + distance - 1]; }
 
-  const std::vector<Site>& sites_;
+  const SiteTable& sites_;
   uint32_t distances_;
   std::vector<Pair> pairs_;                        // [sites x distances]
   std::vector<Loss> losses_;                       // [sites]

@@ -46,7 +46,7 @@ struct Options {
 };
 
 // What listens, and is finished when all tokens have passed.
-Result<std::unique_ptr<ProfileFile>> make_file(const Options& options, const std::vector<Site>& sites,
+Result<std::unique_ptr<ProfileFile>> make_file(const Options& options, const SiteTable& sites,
                                                uint64_t tokens) {
   if (options.thresholds) return ThresholdFile::create(options.output, sites);
   return ActivationFile::create(options.output, sites, tokens);
@@ -76,7 +76,7 @@ Status profile(const Options& options) {
   uint64_t tokens = 0;
   for (const auto& window : windows) tokens += window.size();
 
-  const std::vector<Site> sites = plan.model.sites;
+  const SiteTable sites = plan.model.sites;
   TIERD_ASSIGN(const std::unique_ptr<ProfileFile> file, make_file(options, sites, tokens));
   run.observer = file.get();
   TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(std::move(plan), run));

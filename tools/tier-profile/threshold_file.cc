@@ -24,7 +24,7 @@ bool is_cut(const Site& site) {
 }
 
 // Between how many layers operators are compared.
-uint32_t distances_of(const std::vector<Site>& sites) {
+uint32_t distances_of(const SiteTable& sites) {
   uint32_t last = 0;
   for (const Site& site : sites) last = std::max<uint32_t>(last, is_cut(site) ? site.layer : 0);
   return std::clamp(last, 1u, kMostDistances);
@@ -60,8 +60,7 @@ float Magnitudes::quantile(double share) const {
   return largest_;
 }
 
-Result<std::unique_ptr<ProfileFile>> ThresholdFile::create(const std::string& path,
-                                                           const std::vector<Site>& sites) {
+Result<std::unique_ptr<ProfileFile>> ThresholdFile::create(const std::string& path, const SiteTable& sites) {
   std::vector<SafetensorsEntry> entries;
   for (const Site& site : sites) {
     if (!is_cut(site)) continue;
@@ -73,7 +72,7 @@ Result<std::unique_ptr<ProfileFile>> ThresholdFile::create(const std::string& pa
   return std::unique_ptr<ProfileFile>(new ThresholdFile(std::move(writer), sites));
 }
 
-ThresholdFile::ThresholdFile(SafetensorsWriter writer, const std::vector<Site>& sites)
+ThresholdFile::ThresholdFile(SafetensorsWriter writer, const SiteTable& sites)
     : writer_(std::move(writer)),
       sites_(sites),
       magnitudes_(sites.size()),

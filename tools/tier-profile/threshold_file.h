@@ -39,17 +39,17 @@ class Magnitudes {
 // `sites` outlives it.
 class ThresholdFile final : public ProfileFile {
  public:
-  static Result<std::unique_ptr<ProfileFile>> create(const std::string& path, const std::vector<Site>& sites);
+  static Result<std::unique_ptr<ProfileFile>> create(const std::string& path, const SiteTable& sites);
   void measured(SiteId site, const MeasuredPass& pass) override;
   Status finish() override;
   // Of each operator and layer at half sparsity: how alike its inputs are to those of later layers.
   std::string report() const override;
 
  private:
-  ThresholdFile(SafetensorsWriter writer, const std::vector<Site>& sites);
+  ThresholdFile(SafetensorsWriter writer, const SiteTable& sites);
 
   SafetensorsWriter writer_;
-  const std::vector<Site>& sites_;
+  const SiteTable& sites_;
   std::vector<Magnitudes> magnitudes_;  // [sites]
   Foresight foresight_;
 };

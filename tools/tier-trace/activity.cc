@@ -65,7 +65,7 @@ json mean_json(const std::vector<json>& sites, const char* key) {
 }  // namespace
 
 Result<std::vector<SiteActivity>> read_activity(TraceReader& trace, bool measured) {
-  const std::vector<Site>& sites = trace.header().sites;
+  const SiteTable& sites = trace.header().sites;
   std::vector<SiteActivity> all(sites.size());
   uint16_t rows = 0;
   bool prefill = false;

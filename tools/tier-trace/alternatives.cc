@@ -12,9 +12,7 @@ namespace {
 
 uint64_t bytes_of_all(const TraceHeader& header) {
   uint64_t bytes = 0;
-  for (SiteId s = 0; s < header.sites.size(); ++s) {
-    if (header.sites[s].domain == s) bytes += uint64_t{header.sites[s].n} * header.sites[s].slot_bytes;
-  }
+  for (const Edition& edition : header.sites.editions) bytes += uint64_t{edition.n} * edition.slot_bytes;
   return bytes;
 }
 

@@ -24,22 +24,21 @@ const std::vector<std::string> kCaches = {"cache.name=lru", "cache.name=lfu", "c
 TraceHeader header_of(const Routing& routing) {
   TraceHeader header;
   for (uint32_t layer = 0; layer < routing.layers; ++layer) {
-    Site site;
+    Site& site = header.sites.all.emplace_back();
     site.name = fmt::format("layers.{}.experts", layer);
     site.layer = static_cast<uint16_t>(layer);
     cut_site(site, Experts{.experts = routing.experts});
     site.set = Site::Set::chosen;
-    site.domain = layer;
-    site.slot_bytes = static_cast<uint32_t>(
+    site.editions = {layer};
+    Edition& edition = header.sites.editions.emplace_back();
+    edition.owner = layer;
+    edition.n = site.n;
+    edition.slot_bytes = static_cast<uint32_t>(
         std::max<uint64_t>(kDirectIoAlignment, align_up(routing.expert_bytes[layer], kDirectIoAlignment)));
-    site.first_extent = layer * routing.experts;
-    site.bytes.assign(site.n, site.slot_bytes);
-    header.sites.push_back(std::move(site));
+    edition.first_extent = layer * routing.experts;
+    edition.bytes.assign(edition.n, edition.slot_bytes);
   }
-  const uint32_t largest =
-      std::max_element(header.sites.begin(), header.sites.end(), [](const Site& a, const Site& b) {
-        return a.slot_bytes < b.slot_bytes;
-      })->slot_bytes;
+  const uint32_t largest = std::ranges::max(header.sites.editions, {}, &Edition::slot_bytes).slot_bytes;
   UnitMemory& memory = header.scheduler.units.emplace_back().memory;
   memory.agent = 1;
   memory.reserved.assign(routing.layers, routing.experts);
@@ -157,7 +156,7 @@ Result<json> expert_caches(const Routing& routing, const ExpertCacheOptions& opt
   for (const uint32_t percent : options.memory) {
     const uint32_t slots = std::max<uint32_t>(1, routing.experts * percent / 100);
     uint64_t arena_bytes = 0;
-    for (const Site& site : header.sites) arena_bytes += uint64_t{slots} * site.slot_bytes;
+    for (const Edition& edition : header.sites.editions) arena_bytes += uint64_t{slots} * edition.slot_bytes;
     const auto play = [&](const std::string& name, const StrategyConfig& cache,
                           std::shared_ptr<const PluginTensors> heat) -> Status {
       TraceHeader changed = header;

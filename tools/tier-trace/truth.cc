@@ -30,7 +30,7 @@ struct SiteTruth {
 }  // namespace
 
 Status write_truth(TraceReader& trace, const std::string& path) {
-  const std::vector<Site>& sites = trace.header().sites;
+  const SiteTable& sites = trace.header().sites;
   std::vector<SiteTruth> truths(sites.size());
   uint16_t rows = 0;
   for (; const Event* event = trace.peek(); trace.next()) {

@@ -120,7 +120,7 @@ json strategies_json(Runtime& runtime) {
 // foreseen.
 json prediction_json(const Runtime& runtime) {
   json list = json::array();
-  const std::vector<Site>& sites = runtime.plan().model.sites;
+  const SiteTable& sites = runtime.plan().model.sites;
   for (SiteId s = 0; s < sites.size(); ++s) {
     const SiteUse& use = runtime.scheduler().use()[s];
     if (sites[s].chosen()) continue;  // not predicted
@@ -145,7 +145,7 @@ json prediction_json(const Runtime& runtime) {
 // foreseen.
 json experts_json(const Runtime& runtime) {
   json list = json::array();
-  const std::vector<Site>& sites = runtime.plan().model.sites;
+  const SiteTable& sites = runtime.plan().model.sites;
   const uint32_t experts = runtime.plan().store.manifest().config.n_experts;
   for (SiteId s = 0; s < sites.size(); ++s) {
     if (!sites[s].chosen()) continue;

@@ -1,10 +1,10 @@
-// What a cache needs whose neurons leave in an order, site by site: whatever is missing comes to stay, and
-// who stands first in the order makes room. Optional; C++17, header-only.
+// What a cache needs whose neurons leave in an order, edition by edition: whatever is missing is loaded to
+// stay, and who stands first in the order makes room. Optional; C++17, header-only.
 //
 //   class Lru : public tierd::EvictionOrder {
 //    public:
 //     using EvictionOrder::EvictionOrder;
-//     void touch(const tierd_set_view& used) { … order(used.site).move_to_end(neuron); … }
+//     void touch(const tierd_set_view& used) { … order(used.edition).move_to_end(neuron); … }
 //   };
 //   TIERD_PLUGIN(tierd::cache<Lru>("lru", "1.0", "…"))
 #ifndef TIERD_EVICTION_ORDER_HPP
@@ -86,7 +86,7 @@ class Order {
 class EvictionOrder {
  public:
   explicit EvictionOrder(const Host& host) : host_(host) {
-    for (uint32_t s = 0; s < host.n_sites(); ++s) orders_.emplace_back(host.site(s).n);
+    for (uint32_t e = 0; e < host.n_editions(); ++e) orders_.emplace_back(host.edition(e).n);
   }
 
   void share(uint64_t bytes, uint32_t* max_slots) { split_whole_first(host_, bytes, max_slots); }
@@ -94,14 +94,14 @@ class EvictionOrder {
   void resize(uint64_t bytes, uint32_t* max_slots, tierd_victims_out& victims) {
     share(bytes, max_slots);
     victims.n = 0;
-    for (uint32_t s = 0; s < host_.n_sites(); ++s) {
-      name_surplus(host_, s, orders_[s], max_slots[s], victims);
+    for (uint32_t e = 0; e < host_.n_editions(); ++e) {
+      name_surplus(host_, e, orders_[e], max_slots[e], victims);
     }
   }
 
   void admit(const tierd_set_view& missing, int /*priority*/, uint32_t free_slots, uint8_t* verdict,
              tierd_victims_out& victims) {
-    const Order& order = orders_[missing.site];
+    const Order& order = orders_[missing.edition];
     auto first = order.begin();
     victims.n = 0;
     for (uint32_t i = 0; i < missing.n; ++i) {
@@ -110,30 +110,30 @@ class EvictionOrder {
         --free_slots;
         continue;
       }
-      while (first != order.end() && !host_.evictable(missing.site, *first)) ++first;
+      while (first != order.end() && !host_.evictable(missing.edition, *first)) ++first;
       if (first == order.end() || victims.n == victims.cap) {
         verdict[i] = TIERD_VERDICT_BYPASS;
         continue;
       }
-      victims.item[victims.n++] = {missing.site, *first};
+      victims.item[victims.n++] = {missing.edition, *first};
       ++first;
     }
   }
 
-  void landed(uint32_t site, const uint32_t* idx, uint32_t n) {
-    for (uint32_t i = 0; i < n; ++i) orders_[site].append(idx[i]);
+  void landed(uint32_t edition, const uint32_t* idx, uint32_t n) {
+    for (uint32_t i = 0; i < n; ++i) orders_[edition].append(idx[i]);
   }
-  void dropped(uint32_t site, const uint32_t* idx, uint32_t n, int /*why*/) {
-    for (uint32_t i = 0; i < n; ++i) orders_[site].remove(idx[i]);
+  void dropped(uint32_t edition, const uint32_t* idx, uint32_t n, int /*why*/) {
+    for (uint32_t i = 0; i < n; ++i) orders_[edition].remove(idx[i]);
   }
 
  protected:
-  // Of the neurons here: who leaves first stands first.
-  Order& order(uint32_t site) { return orders_[site]; }
+  // Holds the edition's resident neurons: who leaves first stands first.
+  Order& order(uint32_t edition) { return orders_[edition]; }
 
  private:
   Host host_;
-  std::vector<Order> orders_;  // [sites]
+  std::vector<Order> orders_;  // [editions]
 };
 
 }  // namespace tierd

@@ -1,12 +1,13 @@
-// What a cache needs that keeps a fixed set of each site's neurons from the start to the end: those come to
-// stay, all others stream by. Optional; C++17, header-only.
+// What a cache needs that keeps a fixed set of each edition's neurons from the start to the end: those stay
+// once they are loaded, all others stream by. Optional; C++17, header-only.
 //
 //   class Hot : public tierd::FixedSet {
 //    public:
 //     explicit Hot(const tierd::Host& host) : FixedSet(host) {}
 //     void share(uint64_t bytes, uint32_t* max_slots) {
 //       tierd::split_evenly(host(), bytes, max_slots);
-//       for (uint32_t s = 0; s < host().n_sites(); ++s) keep(s, …);  // at most max_slots[s] of its neurons
+//       // At most max_slots[e] neurons of each edition stay.
+//       for (uint32_t e = 0; e < host().n_editions(); ++e) keep(e, …);
 //     }
 //     void resize(uint64_t bytes, uint32_t* max_slots, tierd_victims_out& victims) {
 //       share(bytes, max_slots);
@@ -28,73 +29,73 @@
 
 namespace tierd {
 
-// The functions of a cache but for `share` and `resize`, which decide what stays. Nothing stays before.
+// Has the functions of a cache but for `share` and `resize`, which decide what stays. Nothing stays before.
 class FixedSet {
  public:
-  explicit FixedSet(const Host& host) : host_(host), kept_(host.n_sites()), here_(host.n_sites()) {}
+  explicit FixedSet(const Host& host) : host_(host), kept_(host.n_editions()), here_(host.n_editions()) {}
 
   void admit(const tierd_set_view& missing, int /*priority*/, uint32_t free_slots, uint8_t* verdict,
              tierd_victims_out& victims) {
     // What another cache, or a larger share, has left here gives way.
-    const std::set<uint32_t>& here = here_[missing.site];
+    const std::set<uint32_t>& here = here_[missing.edition];
     auto stranger = here.begin();
     victims.n = 0;
     for (uint32_t i = 0; i < missing.n; ++i) {
       verdict[i] = TIERD_VERDICT_BYPASS;
-      if (!stays(missing.site, missing.idx == nullptr ? i : missing.idx[i])) continue;
+      if (!stays(missing.edition, missing.idx == nullptr ? i : missing.idx[i])) continue;
       if (free_slots > 0) {
         --free_slots;
       } else {
         while (stranger != here.end() &&
-               (stays(missing.site, *stranger) || !host_.evictable(missing.site, *stranger))) {
+               (stays(missing.edition, *stranger) || !host_.evictable(missing.edition, *stranger))) {
           ++stranger;
         }
         if (stranger == here.end() || victims.n == victims.cap) continue;
-        victims.item[victims.n++] = {missing.site, *stranger++};
+        victims.item[victims.n++] = {missing.edition, *stranger++};
       }
       verdict[i] = TIERD_VERDICT_KEEP;
     }
   }
 
-  void landed(uint32_t site, const uint32_t* idx, uint32_t n) { here_[site].insert(idx, idx + n); }
-  void dropped(uint32_t site, const uint32_t* idx, uint32_t n, int /*why*/) {
-    for (uint32_t i = 0; i < n; ++i) here_[site].erase(idx[i]);
+  void landed(uint32_t edition, const uint32_t* idx, uint32_t n) { here_[edition].insert(idx, idx + n); }
+  void dropped(uint32_t edition, const uint32_t* idx, uint32_t n, int /*why*/) {
+    for (uint32_t i = 0; i < n; ++i) here_[edition].erase(idx[i]);
   }
 
-  // All that stays is wanted before the first step.
-  void ahead(uint32_t site, tierd_ahead_out& out) {
+  // All that stays is fetched before the first step.
+  void ahead(uint32_t site, tierd_fetch_out& out) {
     out.n = 0;
     if (site != TIERD_NO_SITE) return;
-    for (uint32_t s = 0; s < kept_.size() && out.n < out.cap; ++s) {
-      if (kept_[s].empty()) continue;
-      out.item[out.n++] = {s, 0, static_cast<uint32_t>(kept_[s].size()), kept_[s].data()};
+    for (uint32_t e = 0; e < kept_.size() && out.n < out.cap; ++e) {
+      if (kept_[e].empty()) continue;
+      out.item[out.n++] = {e, static_cast<uint32_t>(kept_[e].size()), kept_[e].data()};
     }
   }
 
  protected:
   const Host& host() const { return host_; }
 
-  // From now on these neurons of the site stay: ascending.
-  void keep(uint32_t site, std::vector<uint32_t> neurons) { kept_[site] = std::move(neurons); }
+  // From now on these neurons of the edition stay: ascending.
+  void keep(uint32_t edition, std::vector<uint32_t> neurons) { kept_[edition] = std::move(neurons); }
 
   // For `resize`, once it is known what stays: names what has to leave, first what does not stay.
   void name_surplus(const uint32_t* max_slots, tierd_victims_out& victims) const {
     victims.n = 0;
-    for (uint32_t s = 0; s < host_.n_sites(); ++s) {
-      std::vector<uint32_t> order(here_[s].begin(), here_[s].end());
-      std::stable_partition(order.begin(), order.end(), [&](uint32_t neuron) { return !stays(s, neuron); });
-      tierd::name_surplus(host_, s, order, max_slots[s], victims);
+    for (uint32_t e = 0; e < host_.n_editions(); ++e) {
+      std::vector<uint32_t> order(here_[e].begin(), here_[e].end());
+      std::stable_partition(order.begin(), order.end(), [&](uint32_t neuron) { return !stays(e, neuron); });
+      tierd::name_surplus(host_, e, order, max_slots[e], victims);
     }
   }
 
  private:
-  bool stays(uint32_t site, uint32_t neuron) const {
-    return std::binary_search(kept_[site].begin(), kept_[site].end(), neuron);
+  bool stays(uint32_t edition, uint32_t neuron) const {
+    return std::binary_search(kept_[edition].begin(), kept_[edition].end(), neuron);
   }
 
   Host host_;
-  std::vector<std::vector<uint32_t>> kept_;  // [sites] those that stay, ascending
-  std::vector<std::set<uint32_t>> here_;     // [sites] those that are here
+  std::vector<std::vector<uint32_t>> kept_;  // [editions] those that stay, ascending
+  std::vector<std::set<uint32_t>> here_;     // [editions] those that are resident
 };
 
 }  // namespace tierd

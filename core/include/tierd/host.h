@@ -20,6 +20,9 @@ typedef struct tierd_host {
   uint32_t n_sites;
   /* [n_sites] in the order of one step; they live as long as the instance. */
   const tierd_site_view* const* sites;
+  uint32_t n_editions;
+  /* [n_editions] they live as long as the instance. */
+  const tierd_edition_view* const* editions;
 
   /* A parameter that the plugin declared, of that type; as configured, else its default. The text lives as
    * long as the instance. TIERD_E_INVALID: not declared, or of another type. */
@@ -38,10 +41,10 @@ typedef struct tierd_host {
 
   /* For caches: 1 when the neuron lies valid in the cache's tier and nobody uses or awaits it now, so that it
    * may be a victim; else 0. */
-  int (*evictable)(void* context, uint32_t site, uint32_t neuron);
+  int (*evictable)(void* context, uint32_t edition, uint32_t neuron);
   /* For caches: 1 when the computing unit whose memory the cache has is the neuron's home (see
    * ext/balancer.h), so that it is worth keeping from the start; else 0. With one unit always 1. */
-  int (*at_home)(void* context, uint32_t site, uint32_t neuron);
+  int (*at_home)(void* context, uint32_t edition, uint32_t neuron);
 
   /* A tensor of the file that the configuration names for this plugin (`tensors = "FILE.safetensors"`); the
    * host has loaded it and counts it in the budget. out->size: in, what the plugin has room for; out, what

@@ -7,7 +7,7 @@
 //     void share(uint64_t bytes, uint32_t* max_slots);
 //     void admit(const tierd_set_view& missing, int priority, uint32_t free_slots, uint8_t* verdict,
 //                tierd_victims_out& victims);
-//     void landed(uint32_t site, const uint32_t* idx, uint32_t n);   // optional functions: leave them out
+//     void landed(uint32_t edition, const uint32_t* idx, uint32_t n);  // optional functions: leave them out
 //   };
 //   TIERD_PLUGIN(tierd::cache<Newest>("newest", "1.0", "keeps what came last"))
 //
@@ -45,6 +45,10 @@ class Host {
   uint64_t seed() const { return table_->seed; }
   uint32_t n_sites() const { return table_->n_sites; }
   const tierd_site_view& site(uint32_t s) const { return *table_->sites[s]; }
+  uint32_t n_editions() const { return table_->n_editions; }
+  const tierd_edition_view& edition(uint32_t e) const { return *table_->editions[e]; }
+  // The site whose neurons edition `e` holds.
+  const tierd_site_view& site_of(uint32_t e) const { return site(edition(e).site); }
 
   // Declared parameters. Throw when the plugin did not declare them so.
   int64_t integer(const char* name) const { return get<int64_t>(table_->integer, name); }
@@ -60,11 +64,11 @@ class Host {
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
   }
-  bool evictable(uint32_t site, uint32_t neuron) const {
-    return table_->evictable(table_->context, site, neuron) != 0;
+  bool evictable(uint32_t edition, uint32_t neuron) const {
+    return table_->evictable(table_->context, edition, neuron) != 0;
   }
-  bool at_home(uint32_t site, uint32_t neuron) const {
-    return table_->at_home(table_->context, site, neuron) != 0;
+  bool at_home(uint32_t edition, uint32_t neuron) const {
+    return table_->at_home(table_->context, edition, neuron) != 0;
   }
   bool has_tensor(const char* name) const {
     tierd_tensor_view view{};
@@ -202,6 +206,9 @@ inline tierd_set_out& by_reference(tierd_set_out* out) {
   return *out;
 }
 inline tierd_ahead_out& by_reference(tierd_ahead_out* out) {
+  return *out;
+}
+inline tierd_fetch_out& by_reference(tierd_fetch_out* out) {
   return *out;
 }
 inline tierd_victims_out& by_reference(tierd_victims_out* out) {

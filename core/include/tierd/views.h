@@ -11,22 +11,27 @@ extern "C" {
 #endif
 
 #define TIERD_NO_SITE UINT32_MAX
+#define TIERD_NO_EDITION UINT32_MAX
 #define TIERD_NO_LAYER UINT16_MAX
 
 /* How a site is sliced. */
 enum { TIERD_AXIS_ROW = 0, TIERD_AXIS_NEURON = 1, TIERD_AXIS_CHANNEL = 2, TIERD_AXIS_EXPERT = 3 };
 
-/* Never grows. */
-typedef struct tierd_encoding_view {
+/* All neurons of a site in one encoding: what is stored, fetched, kept and computed from. Several sites may
+ * share one: a tied embedding is the head's. */
+typedef struct tierd_edition_view {
+  uint32_t size;
+  uint32_t edition;  /* its number */
+  uint32_t site;     /* whose neurons they are; where sites share them, the one that every step uses whole */
+  uint32_t n;        /* neurons */
+  uint32_t bytes;    /* of one slot */
   uint16_t encoding; /* number of the encoding, e.g. 4 is q4_0 */
   uint16_t reserved;
-  uint32_t bytes; /* of one slot of the site in this encoding */
-} tierd_encoding_view;
+} tierd_edition_view;
 
 typedef struct tierd_site_view {
   uint32_t size;
-  uint32_t site;     /* the site's number */
-  uint32_t alias_of; /* shares the bytes and the residency of that site; else TIERD_NO_SITE */
+  uint32_t site; /* the site's number */
   const char* name;
   /* layer_group: the number of the layers that `layer` is one of whose neurons of one number lie side by
    * side, so that one read brings those of all: what is wished for ahead of the same operator of each of
@@ -36,8 +41,8 @@ typedef struct tierd_site_view {
   uint8_t given;        /* the active set is given from outside (token ids, a router), never predicted */
   uint32_t n;           /* neurons */
   uint32_t n_in, n_out; /* columns and rows of the operator */
-  uint32_t n_enc;
-  const tierd_encoding_view* enc; /* [n_enc] */
+  uint32_t n_editions;
+  const uint32_t* editions; /* [n_editions] numbers, the best encoding first; at least one */
 } tierd_site_view;
 
 enum { TIERD_SET_GIVEN = 0, TIERD_SET_PREDICTED = 1, TIERD_SET_TRUE = 2 };
@@ -48,14 +53,15 @@ enum { TIERD_KNOWN_ALL = 0, TIERD_KNOWN_COMPUTED = 1, TIERD_KNOWN_SAMPLED = 2 };
 typedef struct tierd_set_view {
   uint32_t size;
   uint32_t site;
-  uint32_t rows; /* of the batch */
+  uint32_t edition; /* of the site, where the set is about neurons in one encoding; else TIERD_NO_EDITION */
+  uint32_t rows;    /* of the batch */
   uint32_t n;
   uint8_t kind, known;
   uint16_t reserved;
   const uint32_t* idx;      /* [n], the union over the rows, ascending; NULL: all of the site's neurons */
   const uint64_t* row_mask; /* [n x ceil(rows/64)]; NULL: every row uses every neuron */
   const float* score;       /* [n] or NULL */
-  const uint8_t* level;     /* [n] index into the site's encodings, or NULL: 0 */
+  const uint8_t* level;     /* [n] index into the site's editions, or NULL: 0 */
   const uint8_t* unit;      /* [n] computing unit assigned, or NULL: 0 */
 } tierd_set_view;
 
@@ -80,7 +86,7 @@ typedef struct tierd_rows_view {
 /* One wish for what a later site will use. Never grows. */
 typedef struct tierd_ahead {
   uint32_t site;
-  uint32_t distance;   /* in sites along the walk, wrapping into the next step; 0: before the first step */
+  uint32_t distance;   /* in sites along the walk, wrapping into the next step; at least 1 */
   uint32_t n;          /* of idx */
   const uint32_t* idx; /* the plugin's memory, valid until its next call; NULL: all */
 } tierd_ahead;
@@ -90,6 +96,19 @@ typedef struct tierd_ahead_out {
   uint32_t n;        /* out */
   tierd_ahead* item; /* [cap] */
 } tierd_ahead_out;
+
+/* Neurons of one edition that a cache wants to have. Never grows. */
+typedef struct tierd_fetch {
+  uint32_t edition;
+  uint32_t n;          /* of idx */
+  const uint32_t* idx; /* the plugin's memory, valid until its next call; NULL: all */
+} tierd_fetch;
+/* Room for them. Never grows. */
+typedef struct tierd_fetch_out {
+  uint32_t cap;      /* room in item */
+  uint32_t n;        /* out */
+  tierd_fetch* item; /* [cap] */
+} tierd_fetch_out;
 
 /* A tensor of the file that was given to the plugin. */
 typedef struct tierd_tensor_view {
@@ -103,7 +122,7 @@ typedef struct tierd_tensor_view {
 
 /* Never grows. */
 typedef struct tierd_neuron {
-  uint32_t site, neuron;
+  uint32_t edition, neuron;
 } tierd_neuron;
 /* Room for neurons that are to leave. Never grows. */
 typedef struct tierd_victims_out {

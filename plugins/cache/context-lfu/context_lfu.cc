@@ -1,7 +1,7 @@
-// ActiveFlow's dynamic weight caching (4.2). Of each site, counts how often every neuron was used in the
-// present context. Who is missing comes in if there is room, or if its count, this use included, is greater
-// than the least of those that may leave, whose place it takes; all others pass by. Of those with the least
-// count, the one leaves that was used longest ago; of those, the lowest number.
+// ActiveFlow's dynamic weight caching (4.2). Counts how often every neuron of each edition was used in the
+// present context. Who is missing is loaded to stay if there is room, or if its count, this use included, is
+// greater than the least of those that may leave, whose place it takes; all others pass by. Of those with the
+// least count, the one leaves that was used longest ago; of those, the lowest number.
 //
 // What is read ahead keeps to the same rule, as if it were used now, but counts nothing before it is used.
 //
@@ -40,16 +40,16 @@ class ContextLfu {
         by_context_(std::strcmp(host.text("counts"), "context") == 0),
         small_first_(std::strcmp(host.text("split"), "small-first") == 0),
         left_(left_of(host.number("fade"))),
-        sites_(host.n_sites()) {
-    for (uint32_t s = 0; s < host.n_sites(); ++s) {
-      const uint32_t n = host.site(s).n;
-      sites_[s] = {std::vector<float>(n), std::vector<uint32_t>(n), std::vector<uint8_t>(n), 0};
+        editions_(host.n_editions()) {
+    for (uint32_t e = 0; e < host.n_editions(); ++e) {
+      const uint32_t n = host.edition(e).n;
+      editions_[e] = {std::vector<float>(n), std::vector<uint32_t>(n), std::vector<uint8_t>(n), 0};
     }
   }
 
   void begin_sequence(uint64_t sequence) {
     if (by_context_ && live_.empty()) {
-      for (Site& site : sites_) std::fill(site.uses.begin(), site.uses.end(), 0.0F);
+      for (Edition& edition : editions_) std::fill(edition.uses.begin(), edition.uses.end(), 0.0F);
     }
     live_.insert(sequence);
   }
@@ -66,12 +66,13 @@ class ContextLfu {
   void resize(uint64_t bytes, uint32_t* max_slots, tierd_victims_out& victims) {
     share(bytes, max_slots);
     victims.n = 0;
-    for (uint32_t s = 0; s < host_.n_sites(); ++s) {
-      const auto here = static_cast<uint32_t>(std::count(sites_[s].here.begin(), sites_[s].here.end(), 1));
-      if (here <= max_slots[s]) continue;
+    for (uint32_t e = 0; e < host_.n_editions(); ++e) {
+      const std::vector<uint8_t>& is_here = editions_[e].here;
+      const auto here = static_cast<uint32_t>(std::count(is_here.begin(), is_here.end(), 1));
+      if (here <= max_slots[e]) continue;
       const uint32_t room = victims.cap - victims.n;
-      for (const Leaver& leaver : first_to_leave(s, std::min(here - max_slots[s], room), kAnyUses))
-        victims.item[victims.n++] = {s, leaver.neuron};
+      for (const Leaver& leaver : first_to_leave(e, std::min(here - max_slots[e], room), kAnyUses))
+        victims.item[victims.n++] = {e, leaver.neuron};
     }
   }
 
@@ -82,39 +83,39 @@ class ContextLfu {
     if (missing.n <= free_slots) return;
     const std::vector<Comer>& comers = most_used_first(missing);
     const uint32_t most = std::min(missing.n - free_slots, victims.cap);
-    const std::vector<Leaver>& leavers = first_to_leave(missing.site, most, comers.front().uses);
+    const std::vector<Leaver>& leavers = first_to_leave(missing.edition, most, comers.front().uses);
     for (uint32_t c = free_slots; c < comers.size(); ++c) {
       const uint32_t l = c - free_slots;
       // Further on there are only rarer comers, and leavers that were used more often.
       if (l < leavers.size() && comers[c].uses > leavers[l].uses) {
-        victims.item[victims.n++] = {missing.site, leavers[l].neuron};
+        victims.item[victims.n++] = {missing.edition, leavers[l].neuron};
       } else {
         verdict[comers[c].place] = TIERD_VERDICT_BYPASS;
       }
     }
   }
 
-  void landed(uint32_t s, const uint32_t* idx, uint32_t n) {
-    for (uint32_t i = 0; i < n; ++i) sites_[s].here[idx[i]] = 1;
+  void landed(uint32_t e, const uint32_t* idx, uint32_t n) {
+    for (uint32_t i = 0; i < n; ++i) editions_[e].here[idx[i]] = 1;
   }
-  void dropped(uint32_t s, const uint32_t* idx, uint32_t n, int /*why*/) {
-    for (uint32_t i = 0; i < n; ++i) sites_[s].here[idx[i]] = 0;
+  void dropped(uint32_t e, const uint32_t* idx, uint32_t n, int /*why*/) {
+    for (uint32_t i = 0; i < n; ++i) editions_[e].here[idx[i]] = 0;
   }
 
   void touch(const tierd_set_view& used) {
-    Site& site = sites_[used.site];
-    ++site.now;
+    Edition& edition = editions_[used.edition];
+    ++edition.now;
     for (uint32_t i = 0; i < used.n; ++i) {
       const uint32_t neuron = used.idx == nullptr ? i : used.idx[i];
-      site.uses[neuron] = uses_at(site, neuron, site.now) + 1;
-      site.last[neuron] = site.now;
+      edition.uses[neuron] = uses_at(edition, neuron, edition.now) + 1;
+      edition.last[neuron] = edition.now;
     }
   }
 
  private:
   static constexpr float kAnyUses = std::numeric_limits<float>::infinity();
 
-  struct Site {
+  struct Edition {
     std::vector<float> uses;     // [n] in the present context, as they were when it was used last
     std::vector<uint32_t> last;  // [n] the pass that used it last; 0: none
     std::vector<uint8_t> here;   // [n] whether
@@ -146,30 +147,33 @@ class ContextLfu {
       left.push_back(static_cast<float>(now));
     return left;
   }
-  float uses_at(const Site& site, uint32_t neuron, uint32_t pass) const {
-    if (left_.empty()) return site.uses[neuron];
-    const uint32_t passes = pass - site.last[neuron];
-    return passes < left_.size() ? site.uses[neuron] * left_[passes] : 0.0F;
+  float uses_at(const Edition& edition, uint32_t neuron, uint32_t pass) const {
+    if (left_.empty()) return edition.uses[neuron];
+    const uint32_t passes = pass - edition.last[neuron];
+    return passes < left_.size() ? edition.uses[neuron] * left_[passes] : 0.0F;
   }
 
   const std::vector<Comer>& most_used_first(const tierd_set_view& missing) {
-    const Site& site = sites_[missing.site];
+    const Edition& edition = editions_[missing.edition];
     comers_.clear();
-    for (uint32_t i = 0; i < missing.n; ++i)
-      comers_.push_back({uses_at(site, missing.idx == nullptr ? i : missing.idx[i], site.now + 1) + 1, i});
+    for (uint32_t i = 0; i < missing.n; ++i) {
+      const uint32_t neuron = missing.idx == nullptr ? i : missing.idx[i];
+      comers_.push_back({uses_at(edition, neuron, edition.now + 1) + 1, i});
+    }
     std::sort(comers_.begin(), comers_.end());
     return comers_;
   }
 
-  // Of those that are here, may go and were used less than `below` times, the first `most` in the order in
-  // which they leave. Only these are put in order, whatever else is here.
-  const std::vector<Leaver>& first_to_leave(uint32_t s, uint32_t most, float below) {
-    const Site& site = sites_[s];
+  // Gives the first `most`, in the order in which they leave, of those that are here, may go and were used
+  // less than `below` times. Only these are put in order, whatever else is here.
+  const std::vector<Leaver>& first_to_leave(uint32_t e, uint32_t most, float below) {
+    const Edition& edition = editions_[e];
     leavers_.clear();
-    for (uint32_t neuron = 0; neuron < site.here.size(); ++neuron) {
-      if (site.here[neuron] == 0) continue;
-      const float uses = uses_at(site, neuron, site.now + 1);
-      if (uses < below && host_.evictable(s, neuron)) leavers_.push_back({uses, site.last[neuron], neuron});
+    for (uint32_t neuron = 0; neuron < edition.here.size(); ++neuron) {
+      if (edition.here[neuron] == 0) continue;
+      const float uses = uses_at(edition, neuron, edition.now + 1);
+      if (uses < below && host_.evictable(e, neuron))
+        leavers_.push_back({uses, edition.last[neuron], neuron});
     }
     if (most < leavers_.size()) {
       std::nth_element(leavers_.begin(), leavers_.begin() + most, leavers_.end());
@@ -183,7 +187,7 @@ class ContextLfu {
   bool by_context_;
   bool small_first_;
   std::vector<float> left_;
-  std::vector<Site> sites_;
+  std::vector<Edition> editions_;
   std::set<uint64_t> live_;  // sequences
   // Of one call, kept for their memory.
   std::vector<Comer> comers_;

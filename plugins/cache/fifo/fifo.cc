@@ -1,4 +1,4 @@
-// Drops what came first, site by site.
+// Evicts what was loaded first, edition by edition.
 #include "tierd/eviction_order.hpp"
 #include "tierd/plugin.hpp"
 

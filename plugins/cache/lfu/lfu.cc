@@ -1,5 +1,5 @@
-// Drops what was used least often since the start, site by site; among equals the lowest number. What is
-// missing comes in even if it was used less often than everything here: it is being used now.
+// Evicts what was used least often since the start, edition by edition; among equals the lowest number. What
+// is missing is loaded even if it was used less often than everything here: it is being used now.
 #include <algorithm>
 #include <vector>
 
@@ -10,10 +10,10 @@ namespace {
 
 class Lfu {
  public:
-  explicit Lfu(const tierd::Host& host) : host_(host), sites_(host.n_sites()) {
-    for (uint32_t s = 0; s < host.n_sites(); ++s) {
-      sites_[s].uses.resize(host.site(s).n);
-      sites_[s].here.resize(host.site(s).n);
+  explicit Lfu(const tierd::Host& host) : host_(host), editions_(host.n_editions()) {
+    for (uint32_t e = 0; e < host.n_editions(); ++e) {
+      editions_[e].uses.resize(host.edition(e).n);
+      editions_[e].here.resize(host.edition(e).n);
     }
   }
 
@@ -22,10 +22,10 @@ class Lfu {
   void resize(uint64_t bytes, uint32_t* max_slots, tierd_victims_out& victims) {
     share(bytes, max_slots);
     victims.n = 0;
-    for (uint32_t s = 0; s < host_.n_sites(); ++s) {
-      auto& by_use = here(s, [](uint32_t) { return true; });
+    for (uint32_t e = 0; e < host_.n_editions(); ++e) {
+      auto& by_use = here(e, [](uint32_t) { return true; });
       std::sort(by_use.begin(), by_use.end());
-      tierd::name_surplus(host_, s, by_use, max_slots[s], victims);
+      tierd::name_surplus(host_, e, by_use, max_slots[e], victims);
     }
   }
 
@@ -33,25 +33,26 @@ class Lfu {
              tierd_victims_out& victims) {
     const uint32_t wanted = missing.n > free_slots ? std::min(missing.n - free_slots, victims.cap) : 0;
     victims.n = 0;
-    if (wanted != 0) name_rarest(missing.site, wanted, victims);
+    if (wanted != 0) name_rarest(missing.edition, wanted, victims);
     const uint32_t kept = std::min(missing.n, free_slots + victims.n);
     for (uint32_t i = 0; i < missing.n; ++i) {
       verdict[i] = i < kept ? TIERD_VERDICT_KEEP : TIERD_VERDICT_BYPASS;
     }
   }
 
-  void landed(uint32_t s, const uint32_t* idx, uint32_t n) {
-    for (uint32_t i = 0; i < n; ++i) sites_[s].here[idx[i]] = true;
+  void landed(uint32_t e, const uint32_t* idx, uint32_t n) {
+    for (uint32_t i = 0; i < n; ++i) editions_[e].here[idx[i]] = true;
   }
-  void dropped(uint32_t s, const uint32_t* idx, uint32_t n, int) {
-    for (uint32_t i = 0; i < n; ++i) sites_[s].here[idx[i]] = false;
+  void dropped(uint32_t e, const uint32_t* idx, uint32_t n, int) {
+    for (uint32_t i = 0; i < n; ++i) editions_[e].here[idx[i]] = false;
   }
   void touch(const tierd_set_view& used) {
-    for (uint32_t i = 0; i < used.n; ++i) ++sites_[used.site].uses[used.idx == nullptr ? i : used.idx[i]];
+    Edition& edition = editions_[used.edition];
+    for (uint32_t i = 0; i < used.n; ++i) ++edition.uses[used.idx == nullptr ? i : used.idx[i]];
   }
 
  private:
-  struct Site {
+  struct Edition {
     std::vector<uint64_t> uses;  // [n] steps since the start
     std::vector<uint8_t> here;   // [n] whether
   };
@@ -64,29 +65,29 @@ class Lfu {
     }
   };
 
-  // What is here, by number.
+  // Lists what is here, by number.
   template <class Takes>
-  std::vector<Candidate>& here(uint32_t s, Takes takes) {
-    const Site& site = sites_[s];
+  std::vector<Candidate>& here(uint32_t e, Takes takes) {
+    const Edition& edition = editions_[e];
     candidates_.clear();
-    for (uint32_t neuron = 0; neuron < site.here.size(); ++neuron) {
-      if (site.here[neuron] && takes(neuron)) candidates_.push_back({site.uses[neuron], neuron});
+    for (uint32_t neuron = 0; neuron < edition.here.size(); ++neuron) {
+      if (edition.here[neuron] && takes(neuron)) candidates_.push_back({edition.uses[neuron], neuron});
     }
     return candidates_;
   }
 
   // Only who leaves has to be known, not in which order: no sort.
-  void name_rarest(uint32_t s, uint32_t wanted, tierd_victims_out& victims) {
-    auto& rarest = here(s, [&](uint32_t neuron) { return host_.evictable(s, neuron); });
+  void name_rarest(uint32_t e, uint32_t wanted, tierd_victims_out& victims) {
+    auto& rarest = here(e, [&](uint32_t neuron) { return host_.evictable(e, neuron); });
     if (wanted < rarest.size()) {
       std::nth_element(rarest.begin(), rarest.begin() + wanted, rarest.end());
       rarest.resize(wanted);
     }
-    for (const uint32_t neuron : rarest) victims.item[victims.n++] = {s, neuron};
+    for (const uint32_t neuron : rarest) victims.item[victims.n++] = {e, neuron};
   }
 
   tierd::Host host_;
-  std::vector<Site> sites_;
+  std::vector<Edition> editions_;
   std::vector<Candidate> candidates_;  // of one call
 };
 

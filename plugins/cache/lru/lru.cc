@@ -1,5 +1,5 @@
-// Drops what was used longest ago, site by site. For a dense model, which uses everything in the same order
-// every step, that is the worst choice there is, and worth showing.
+// Evicts what was used longest ago, edition by edition. For a dense model, which uses everything in the same
+// order every step, that is the worst choice there is, and worth showing.
 #include "tierd/eviction_order.hpp"
 #include "tierd/plugin.hpp"
 
@@ -10,7 +10,7 @@ class Lru : public tierd::EvictionOrder {
   using EvictionOrder::EvictionOrder;
 
   void touch(const tierd_set_view& used) {
-    tierd::Order& least_recent = order(used.site);
+    tierd::Order& least_recent = order(used.edition);
     for (uint32_t i = 0; i < used.n; ++i) least_recent.move_to_end(used.idx == nullptr ? i : used.idx[i]);
   }
 };

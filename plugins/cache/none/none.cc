@@ -7,9 +7,9 @@ namespace {
 
 class None {
  public:
-  explicit None(const tierd::Host& host) : n_sites_(host.n_sites()) {}
+  explicit None(const tierd::Host& host) : n_editions_(host.n_editions()) {}
 
-  void share(uint64_t, uint32_t* max_slots) { std::fill_n(max_slots, n_sites_, 0u); }
+  void share(uint64_t, uint32_t* max_slots) { std::fill_n(max_slots, n_editions_, 0u); }
 
   void admit(const tierd_set_view& missing, int, uint32_t, uint8_t* verdict, tierd_victims_out& victims) {
     std::fill_n(verdict, missing.n, uint8_t{TIERD_VERDICT_BYPASS});
@@ -17,7 +17,7 @@ class None {
   }
 
  private:
-  uint32_t n_sites_;
+  uint32_t n_editions_;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // LLM in a flash. What is used whole in every step (attention, embeddings) stays for good (3.1, selective
 // persistence); of each feed-forward network the neurons that the last k tokens used stay (3.1.2, sliding
-// window), so that a token brings in only what none of the k before it used. Who was not used by the last k
+// window), so that a token fetches only what none of the k before it used. Who was not used by the last k
 // leaves at once, whether or not the room is needed. Where the budget holds less than the window wants, the
 // oldest leave first: k shrinks by itself.
 //
@@ -182,76 +182,76 @@ class ResidencyWindow : public tierd::FixedSet {
  public:
   explicit ResidencyWindow(const tierd::Host& host)
       : FixedSet(host), k_(static_cast<uint32_t>(host.integer("k"))), most_(host.number("most")) {
-    for (uint32_t s = 0; s < host.n_sites(); ++s) {
-      windows_.emplace_back(slides(s) ? host.site(s).n : 0, k_, host.flag("unused"));
+    for (uint32_t e = 0; e < host.n_editions(); ++e) {
+      windows_.emplace_back(slides(e) ? host.edition(e).n : 0, k_, host.flag("unused"));
     }
   }
 
-  // What is used whole comes first.
+  // What is used whole has its room first.
   void share(uint64_t bytes, uint32_t* max_slots) {
     bytes_ = bytes;
-    most_slots_.assign(max_slots, max_slots + host().n_sites());
+    most_slots_.assign(max_slots, max_slots + host().n_editions());
     slots_ = split();
     steps_since_split_ = 0;
     made_room_ = false;
     std::copy(slots_.begin(), slots_.end(), max_slots);
-    for (uint32_t s = 0; s < host().n_sites(); ++s) {
+    for (uint32_t e = 0; e < host().n_editions(); ++e) {
       std::vector<uint32_t> kept;
-      for (uint32_t i = 0; !slides(s) && i < host().site(s).n && kept.size() < max_slots[s]; ++i) {
-        if (host().at_home(s, i)) kept.push_back(i);
+      for (uint32_t i = 0; !slides(e) && i < host().edition(e).n && kept.size() < max_slots[e]; ++i) {
+        if (host().at_home(e, i)) kept.push_back(i);
       }
-      keep(s, std::move(kept));
+      keep(e, std::move(kept));
     }
   }
 
   void resize(uint64_t bytes, uint32_t* max_slots, tierd_victims_out& victims) {
     share(bytes, max_slots);
     name_surplus(max_slots, victims);
-    for (uint32_t s = 0; s < host().n_sites(); ++s) {
-      if (!slides(s)) continue;
+    for (uint32_t e = 0; e < host().n_editions(); ++e) {
+      if (!slides(e)) continue;
       std::vector<uint32_t> oldest_first;
-      windows_[s].each_by_age([&](uint32_t neuron) {
+      windows_[e].each_by_age([&](uint32_t neuron) {
         oldest_first.push_back(neuron);
         return true;
       });
-      tierd::name_surplus(host(), s, oldest_first, max_slots[s], victims);
+      tierd::name_surplus(host(), e, oldest_first, max_slots[e], victims);
     }
   }
 
   void admit(const tierd_set_view& missing, int priority, uint32_t free_slots, uint8_t* verdict,
              tierd_victims_out& victims) {
-    if (!slides(missing.site)) return FixedSet::admit(missing, priority, free_slots, verdict, victims);
+    if (!slides(missing.edition)) return FixedSet::admit(missing, priority, free_slots, verdict, victims);
     victims.n = 0;
     const uint32_t lacking = missing.n > free_slots ? missing.n - free_slots : 0;
-    if (lacking != 0) make_room(missing.site, std::min(lacking, victims.cap), victims);
+    if (lacking != 0) make_room(missing.edition, std::min(lacking, victims.cap), victims);
     const uint32_t kept = std::min(missing.n, free_slots + victims.n);
     for (uint32_t i = 0; i < missing.n; ++i)
       verdict[i] = i < kept ? TIERD_VERDICT_KEEP : TIERD_VERDICT_BYPASS;
   }
 
-  void landed(uint32_t site, const uint32_t* idx, uint32_t n) {
-    FixedSet::landed(site, idx, slides(site) ? 0 : n);
-    for (uint32_t i = 0; slides(site) && i < n; ++i) windows_[site].landed(idx[i]);
+  void landed(uint32_t edition, const uint32_t* idx, uint32_t n) {
+    FixedSet::landed(edition, idx, slides(edition) ? 0 : n);
+    for (uint32_t i = 0; slides(edition) && i < n; ++i) windows_[edition].landed(idx[i]);
   }
-  void dropped(uint32_t site, const uint32_t* idx, uint32_t n, int why) {
-    FixedSet::dropped(site, idx, slides(site) ? 0 : n, why);
-    for (uint32_t i = 0; slides(site) && i < n; ++i) windows_[site].dropped(idx[i]);
+  void dropped(uint32_t edition, const uint32_t* idx, uint32_t n, int why) {
+    FixedSet::dropped(edition, idx, slides(edition) ? 0 : n, why);
+    for (uint32_t i = 0; slides(edition) && i < n; ++i) windows_[edition].dropped(idx[i]);
   }
 
   void touch(const tierd_set_view& used) {
-    if (slides(used.site)) windows_[used.site].touch(used);
+    if (slides(used.edition)) windows_[used.edition].touch(used);
   }
   void rows_kept(uint32_t rows, uint32_t kept) {
     for (Window& window : windows_) window.decide(rows, kept);
   }
 
-  void expire(uint32_t site, tierd_victims_out& victims) {
+  void expire(uint32_t edition, tierd_victims_out& victims) {
     victims.n = 0;
-    if (!slides(site)) return;
-    Window& window = windows_[site];
+    if (!slides(edition)) return;
+    Window& window = windows_[edition];
     window.each_expired([&](uint32_t neuron) {
-      if (!host().evictable(site, neuron)) return false;
-      leaves(site, neuron, victims);
+      if (!host().evictable(edition, neuron)) return false;
+      leaves(edition, neuron, victims);
       return true;
     });
     if (left_ != 0) host().metric("k", static_cast<double>(stayed_) / static_cast<double>(left_));
@@ -264,44 +264,44 @@ class ResidencyWindow : public tierd::FixedSet {
     steps_since_split_ = 0;
     const std::vector<uint32_t> better = split();
     double misfit = 0, sum = 0;
-    for (uint32_t s = 0; s < host().n_sites(); ++s) {
-      if (!slides(s)) continue;
-      misfit += std::abs(static_cast<double>(better[s]) - static_cast<double>(slots_[s])) / 2;
-      sum += slots_[s];
+    for (uint32_t e = 0; e < host().n_editions(); ++e) {
+      if (!slides(e)) continue;
+      misfit += std::abs(static_cast<double>(better[e]) - static_cast<double>(slots_[e])) / 2;
+      sum += slots_[e];
     }
     *wanted = misfit > kLeastMisfit * sum ? 1 : 0;
   }
 
  private:
-  bool slides(uint32_t site) const { return tierd::used_in_part(host().site(site)); }
+  bool slides(uint32_t edition) const { return tierd::used_in_part(host().site_of(edition)); }
 
   // Networks share in proportion to what their windows need, once all of them know it; before, evenly.
   std::vector<uint32_t> split() const {
     std::vector<uint32_t> slots = most_slots_;
     bool known = true;
-    for (uint32_t s = 0; s < host().n_sites(); ++s) {
-      if (!slides(s)) continue;
-      slots[s] = std::min(slots[s], static_cast<uint32_t>(most_ * host().site(s).n));
-      known = known && windows_[s].need() >= 0;
+    for (uint32_t e = 0; e < host().n_editions(); ++e) {
+      if (!slides(e)) continue;
+      slots[e] = std::min(slots[e], static_cast<uint32_t>(most_ * host().edition(e).n));
+      known = known && windows_[e].need() >= 0;
     }
-    tierd::split_whole_first(host(), bytes_, slots.data(), [&](uint32_t s) {
-      return known ? std::max(1.0, windows_[s].need()) : static_cast<double>(host().site(s).n);
+    tierd::split_whole_first(host(), bytes_, slots.data(), [&](uint32_t e) {
+      return known ? std::max(1.0, windows_[e].need()) : static_cast<double>(host().edition(e).n);
     });
     return slots;
   }
 
-  void leaves(uint32_t site, uint32_t neuron, tierd_victims_out& victims) {
-    victims.item[victims.n++] = {site, neuron};
-    if (!windows_[site].was_used(neuron)) return;
+  void leaves(uint32_t edition, uint32_t neuron, tierd_victims_out& victims) {
+    victims.item[victims.n++] = {edition, neuron};
+    if (!windows_[edition].was_used(neuron)) return;
     ++left_;
-    stayed_ += windows_[site].stayed(neuron);
+    stayed_ += windows_[edition].stayed(neuron);
   }
 
   // The oldest first: those whose time is over, those of the next token to leave the window, and so on.
-  void make_room(uint32_t site, uint32_t wanted, tierd_victims_out& victims) {
-    windows_[site].each_by_age([&](uint32_t neuron) {
+  void make_room(uint32_t edition, uint32_t wanted, tierd_victims_out& victims) {
+    windows_[edition].each_by_age([&](uint32_t neuron) {
       if (victims.n == wanted) return false;
-      if (host().evictable(site, neuron)) leaves(site, neuron, victims);
+      if (host().evictable(edition, neuron)) leaves(edition, neuron, victims);
       return true;
     });
     made_room_ = true;
@@ -309,8 +309,8 @@ class ResidencyWindow : public tierd::FixedSet {
 
   uint32_t k_;
   double most_;
-  std::vector<Window> windows_;  // [sites]
-  uint64_t bytes_ = 0;           // of which each site has its share
+  std::vector<Window> windows_;  // [editions]
+  uint64_t bytes_ = 0;           // each edition has its share of them
   std::vector<uint32_t> most_slots_, slots_;
   uint32_t steps_since_split_ = 0;
   bool made_room_ = false;  // since the split

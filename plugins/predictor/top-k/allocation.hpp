@@ -63,7 +63,7 @@ class Allocation {
       if (lost.n_dims != 1 || lost.dims[0] != kPercent + 1)
         throw Failure(TIERD_E_INVALID, name + " should be 101 values");
       if (lost.data[kPercent] == 0) continue;  // an expert that the text never used: like all on the mean
-      const double bytes = static_cast<double>(site.enc[0].bytes) * site.n;
+      const double bytes = static_cast<double>(host.edition(site.editions[0]).bytes) * site.n;
       operators_.push_back({s, bytes, lost.data});
       all += bytes;
     }

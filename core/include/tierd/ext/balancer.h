@@ -13,9 +13,9 @@ extern "C" {
 typedef struct tierd_balancer_1 {
   uint32_t size;
   /* unit[i] < n_units for each neuron of `set` (i over set->n, or over all neurons): the computing unit. Unit
-   * 0 holds the activations; each other one gets a copy of the site's input. Where there are several, the
-   * first calls ask for each site with bytes of its own as a whole, before any step: those answers are the
-   * neurons' homes. */
+   * 0 holds the activations; each other one gets a copy of the site's input. Asked only where
+   * there are several. The first calls ask for each edition as a whole (set->edition), before any step: those
+   * answers are the neurons' homes. */
   int (*assign)(void* self, const tierd_set_view* set, uint32_t n_units, uint8_t* unit);
 } tierd_balancer_1;
 

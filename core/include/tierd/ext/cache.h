@@ -1,6 +1,6 @@
 /* tierd.cache/1: what stays in a memory; one instance for each computing unit. The core keeps the residency,
- * the cache ranks. All functions: [kernel thread], must not block. Sets name canonical sites (never an
- * alias). */
+ * the cache ranks. All functions: [kernel thread], must not block. A memory holds neurons of editions: sets
+ * and numbers name editions, each with slots of its own. */
 #ifndef TIERD_EXT_CACHE_H
 #define TIERD_EXT_CACHE_H
 
@@ -20,32 +20,33 @@ enum { TIERD_DROPPED_EVICTED = 0, TIERD_DROPPED_SHRUNK = 1, TIERD_DROPPED_FAILED
 
 typedef struct tierd_cache_1 {
   uint32_t size;
-  /* Splits `bytes` of the tier among the host's sites, in slots of sites[s]->enc[0].bytes. max_slots[s]: in,
-   * the most that site s can have (0 for an alias); out, its share, at most that. Called before all else. */
+  /* Splits `bytes` of the tier among the host's editions, in slots of editions[e]->bytes. max_slots[e]: in,
+   * the most that edition e can have; out, its share, at most that. Called before all else. */
   int (*share)(void* self, uint64_t bytes, uint32_t* max_slots);
   /* verdict[i] for the i-th missing neuron of `missing`. For what it keeps the cache names victims when the
-   * site has no free slot left (`free_slots`): at least as many, of the same site, evictable, each once. */
+   * edition has no free slot left (`free_slots`): at least as many, of the same edition, evictable, each
+   * once. */
   int (*admit)(void* self, const tierd_set_view* missing, int priority, uint32_t free_slots, uint8_t* verdict,
                tierd_victims_out* victims);
-  /* These neurons of `site` are valid now; optional, like all that follows. */
-  int (*landed)(void* self, uint32_t site, const uint32_t* idx, uint32_t n);
+  /* These neurons of `edition` are valid now; optional, like all that follows. */
+  int (*landed)(void* self, uint32_t edition, const uint32_t* idx, uint32_t n);
   /* These are not here any more, or failed to come. */
-  int (*dropped)(void* self, uint32_t site, const uint32_t* idx, uint32_t n, int why);
+  int (*dropped)(void* self, uint32_t edition, const uint32_t* idx, uint32_t n, int why);
   /* A step used these. */
   int (*touch)(void* self, const tierd_set_view* used);
-  /* What should be brought in, seen from `site` (TIERD_NO_SITE: before the first step). */
-  int (*ahead)(void* self, uint32_t site, tierd_ahead_out* out);
+  /* What should be fetched, seen from `site` (TIERD_NO_SITE: before the first step). */
+  int (*ahead)(void* self, uint32_t site, tierd_fetch_out* out);
   int (*end_step)(void* self);
-  /* Another cache kept these neurons until now: [n] sets, one a site, of what is valid. In place of the
+  /* Another cache kept these neurons until now: [n] sets, one an edition, of what is valid. In place of the
    * `landed` of each; after `share`. NULL: each is told by `landed`. */
   int (*adopt)(void* self, const tierd_set_view* const* resident, uint32_t n);
-  /* The tier holds `bytes` from now on: a new split, as `share` gives it, and victims wherever a site keeps
-   * more than that. What is not evictable now is not among them: it leaves when its use ends, as `dropped`
-   * tells. NULL: the size cannot change. */
+  /* The tier holds `bytes` from now on: a new split, as `share` gives it, and victims wherever an edition
+   * keeps more than that. What is not evictable now is not among them: it leaves when its use ends, as
+   * `dropped` tells. NULL: the size cannot change. */
   int (*resize)(void* self, uint64_t bytes, uint32_t* max_slots, tierd_victims_out* victims);
-  /* After `touch`: neurons of that site which leave now, whether or not their room is needed; evictable, each
-   * once. There is room for all of the site's. */
-  int (*expire)(void* self, uint32_t site, tierd_victims_out* victims);
+  /* After `touch`: neurons of that edition which leave now, whether or not their room is needed; evictable,
+   * each once. There is room for all of the edition's. */
+  int (*expire)(void* self, uint32_t edition, tierd_victims_out* victims);
   /* After a step whose rows were a token and guesses of those that follow it: the first `kept` of the `rows`
    * were right, the others are forgotten. */
   int (*rows_kept)(void* self, uint32_t rows, uint32_t kept);

@@ -12,7 +12,9 @@ extern "C" {
 
 typedef struct tierd_quantizer_1 {
   uint32_t size;
-  /* level[i] (i over set->n, or over all neurons): index into the site's encodings. */
+  /* level[i] (i over set->n, or over all neurons): in which of the site's editions the neuron is fetched and
+   * computed, an index into site->editions. Asked for a pass, and for what is looked ahead to; never where
+   * the site has one edition alone. */
   int (*choose)(void* self, const tierd_site_view* site, const tierd_set_view* set, uint8_t* level);
 } tierd_quantizer_1;
 

@@ -1,0 +1,189 @@
+// Sites that are stored in several encodings: the quantizer's choice, a neuron at a time, decides which
+// edition is fetched, kept and computed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/kernel/scripted_world.h"
+
+namespace tierd {
+namespace {
+
+using testing::ElementsAre;
+
+// Gives neuron i the level i % 3.
+int by_number(const tierd_set_view* set, uint8_t* level) {
+  for (uint32_t i = 0; i < set->n; ++i)
+    level[i] = static_cast<uint8_t>((set->idx == nullptr ? i : set->idx[i]) % 3);
+  return 0;
+}
+// Gives all neurons this level.
+auto all_in(uint8_t level) {
+  return [level](const tierd_set_view* set, uint8_t* out) {
+    std::fill_n(out, set->n, level);
+    return 0;
+  };
+}
+
+// Which edition each message of the pass computed, and what: "0:0,3 1:1".
+std::string computed(const ScriptedWorld& world, SiteId site, uint32_t step) {
+  std::string text;
+  for (const Computed& c : world.compute.log) {
+    if (c.site != site || c.step != step || c.op != Op::compute) continue;
+    text += (text.empty() ? "" : " ") + std::to_string(c.edition) + ":";
+    for (size_t i = 0; i < c.neurons.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(c.neurons[i]);
+  }
+  return text;
+}
+
+TEST(Editions, TheQuantizersChoiceIsFetchedAndComputed) {
+  ScriptedWorld world({.neurons = {6}, .slots = {0, 0, 0}, .neurons_per_block = 2, .editions = 3});
+  world.script.choose = by_number;
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.expect_whole(0, 0, {0, 1, 2, 3, 4, 5});
+  EXPECT_EQ(world.reads(), "[0,3][7,10][14,17]") << "extents 0 to 5, 6 to 11 and 12 to 17";
+  EXPECT_EQ(computed(world, 0, 0), "0:0,3 1:1,4 2:2,5");
+  EXPECT_EQ(world.scheduler->counters().streamed_bytes, 2u * (3 * 4096 - 2048 - 96 * 3 - 3072));
+  world.expect_nothing_lost();
+}
+
+TEST(Editions, EachHasAResidencyOfItsOwn) {
+  ScriptedWorld world({.neurons = {4}, .slots = {4, 4, 4}, .neurons_per_block = 4, .editions = 3});
+  world.script.admit = keep_what_fits();
+  for (const uint8_t level : {uint8_t{0}, uint8_t{2}, uint8_t{0}}) {
+    world.script.choose = all_in(level);
+    ASSERT_TRUE(world.pass(0, 0).ok());
+  }
+  EXPECT_EQ(world.scheduler->counters().misses, 8u);
+  EXPECT_EQ(world.scheduler->counters().hits, 4u) << "the second time the first edition is still there";
+  for (const EditionId edition : {0u, 1u, 2u})
+    EXPECT_EQ(world.residency.valid_count(edition), edition == 1 ? 0u : 4u);
+  EXPECT_THAT(world.script.calls, testing::Contains("landed 2:0,1,2,3"));
+  world.expect_nothing_lost();
+}
+
+// The sums are made edition by edition, whichever was there first.
+TEST(Editions, AreSummedInTheirOrder) {
+  ScriptedWorld world({.neurons = {3 * kRun},
+                       .slots = {3 * kRun, 0, 3 * kRun},
+                       .blocks = 3,
+                       .neurons_per_block = kRun,
+                       .bundles = true,
+                       .editions = 3});
+  world.script.admit = keep_what_fits();
+  world.script.choose = all_in(2);
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.script.choose = by_number;
+  world.idle = [&] {
+    if (!world.flash.open.empty()) world.flash.finish(world.flash.open.size() - 1);
+  };
+  ASSERT_TRUE(world.pass(0, 1).ok());
+  std::vector<std::pair<EditionId, uint32_t>> order;
+  for (const Computed& c : world.compute.log) {
+    if (c.step != 1) continue;
+    for (const uint32_t neuron : c.neurons) order.emplace_back(c.edition, neuron);
+  }
+  EXPECT_EQ(order.size(), 3u * kRun);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+  EXPECT_TRUE(world.compute.log.back().after);
+  world.expect_nothing_lost();
+}
+
+// One block must do for all of them: a run gives it back before the next edition needs it.
+TEST(Editions, ShareOneBlock) {
+  ScriptedWorld world({.neurons = {2 * kRun},
+                       .slots = {0, 0, 0},
+                       .blocks = 1,
+                       .neurons_per_block = kRun,
+                       .bundles = true,
+                       .editions = 3});
+  world.script.choose = by_number;
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  EXPECT_EQ(world.flash.started.size(), 3u) << "one read for each edition, whose runs fit";
+  EXPECT_EQ(world.flash.most_open, 1u);
+  world.expect_nothing_lost();
+}
+
+TEST(Editions, LookAheadFetchesWhatTheQuantizerWouldChoose) {
+  ScriptedWorld world({.neurons = {1, 4}, .slots = {0, 0, 0, 0}, .neurons_per_block = 4, .editions = 2});
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{1, 1}} : std::vector<Ahead>{};
+  };
+  world.script.choose = [](const tierd_set_view* set, uint8_t* level) {
+    for (uint32_t i = 0; i < set->n; ++i) level[i] = i < 2 ? 1 : 0;
+    return 0;
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  EXPECT_EQ(world.scheduler->counters().staged, 4u);
+  EXPECT_EQ(world.scheduler->counters().wasted, 0u);
+  // At the next step it changes its mind between the wish and the pass.
+  ASSERT_TRUE(world.pass(0, 1).ok());
+  for (world.settle(); !world.flash.open.empty(); world.settle()) world.flash.finish();
+  world.script.choose = all_in(0);
+  ASSERT_TRUE(world.pass(1, 1).ok());
+  world.expect_whole(1, 1, {0, 1, 2, 3});
+  EXPECT_EQ(world.scheduler->counters().staged, 6u);
+  ASSERT_TRUE(world.end_step(1).ok());
+  world.expect_nothing_lost();
+  EXPECT_EQ(world.scheduler->counters().wasted, 2u) << "two neurons of the second edition";
+}
+
+TEST(Editions, ACacheHearsWhatEachWasUsedFor) {
+  ScriptedWorld world({.neurons = {6}, .slots = {0, 0, 0}, .neurons_per_block = 6, .editions = 3});
+  world.script.choose = by_number;
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  EXPECT_THAT(world.script.calls, ElementsAre("touch 0:0,3", "touch 1:1,4", "touch 2:2,5"));
+}
+
+// Where there is nothing to choose nobody is asked.
+TEST(Editions, OneIsNotAskedFor) {
+  ScriptedWorld world({.neurons = {4}, .slots = {0}});
+  world.script.choose = [](const tierd_set_view*, uint8_t*) { return TIERD_E_INTERNAL; };
+  world.script.assign = [](const tierd_set_view*, uint8_t*) { return TIERD_E_INTERNAL; };
+  EXPECT_TRUE(world.pass(0, 0).ok());
+}
+
+TEST(Editions, AnAnswerBeyondThemIsAFault) {
+  ScriptedWorld world({.neurons = {4}, .slots = {0, 0}, .editions = 2});
+  world.script.choose = all_in(2);
+  const Status status = world.pass(0, 0);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().line(), "quantizer 'script': choose: edition 2 of 2");
+  world.heal();
+  world.script.choose = all_in(1);
+  EXPECT_TRUE(world.pass(0, 0).ok());
+  world.expect_nothing_lost();
+}
+
+// Several units, each with both editions: the parts of all are computed once, in order.
+TEST(Editions, OfSeveralUnits) {
+  ScriptedWorld world({.neurons = {8}, .slots = {2, 2}, .neurons_per_block = 8, .units = 2, .editions = 2});
+  world.script.admit = keep_what_fits();
+  world.script.choose = [](const tierd_set_view* set, uint8_t* level) {
+    for (uint32_t i = 0; i < set->n; ++i) level[i] = i < 4 ? 0 : 1;
+    return 0;
+  };
+  world.script.assign = [](const tierd_set_view* set, uint8_t* unit) {
+    for (uint32_t i = 0; i < set->n; ++i) unit[i] = i % 2;
+    return 0;
+  };
+  for (const uint32_t step : {0u, 1u}) {
+    ASSERT_TRUE(world.pass(0, step).ok());
+    for (RecordingCompute& unit : world.computes) {
+      const uint32_t first = &unit == &world.computes.front() ? 0 : 1;
+      std::vector<std::pair<EditionId, uint32_t>> order;
+      for (const Computed& c : unit.log) {
+        if (c.op != Op::compute || c.step != step) continue;
+        for (const uint32_t neuron : c.neurons) order.emplace_back(c.edition, neuron);
+      }
+      std::sort(order.begin(), order.end());
+      EXPECT_THAT(order, ElementsAre(std::pair(0u, first), std::pair(0u, first + 2), std::pair(1u, first + 4),
+                                     std::pair(1u, first + 6)));
+    }
+  }
+  EXPECT_EQ(world.scheduler->counters().hits, 8u);
+  world.expect_nothing_lost();
+}
+
+}  // namespace
+}  // namespace tierd
