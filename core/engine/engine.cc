@@ -35,9 +35,15 @@ Engine::Engine(Dispatcher& dispatcher, Scheduler& scheduler, PoolTable& pools, c
 
 Status Engine::run(Task<Status> task) {
   while (!task.done()) {
-    if (!dispatcher_.turn()) dispatcher_.wait();
+    if (!dispatcher_.turn()) wait();
   }
   return task.take();
+}
+
+void Engine::wait() {
+  const bool computing = scheduler_.computing();
+  const uint64_t slept = dispatcher_.wait();
+  if (!computing) stall_ns_ += slept;
 }
 
 Status Engine::load(const std::function<void(uint64_t)>& progress) {
@@ -48,7 +54,7 @@ Status Engine::drain() {
   const Status status = run(scheduler_.drain());
   // Advice about requests that are over may still be on its way.
   while (dispatcher_.in_flight() != 0) {
-    if (!dispatcher_.turn()) dispatcher_.wait();
+    if (!dispatcher_.turn()) wait();
   }
   return status;
 }
@@ -128,7 +134,7 @@ Result<std::span<const float>> Engine::step(std::span<const RowInfo> rows, std::
   for (size_t k = 0; k < wanted.size(); ++k) picked_[k] = batch_[wanted[k]];
 
   const SchedulerCounters before = scheduler_.counters();
-  const uint64_t idle = dispatcher_.idle_ns();
+  const uint64_t stall = stall_ns_;
   const uint64_t predictor = scheduler_.predictor_ns();
   const uint64_t reading = scheduler_.reading_ns();
   const uint64_t messages = dispatcher_.messages();
@@ -141,7 +147,7 @@ Result<std::span<const float>> Engine::step(std::span<const RowInfo> rows, std::
   times.tokens += rows.size();
   times.wall_ns += now_ns() - begin;
   times.compute_ns += after.compute_ns - before.compute_ns;
-  times.idle_ns += dispatcher_.idle_ns() - idle;
+  times.stall_ns += stall_ns_ - stall;
   times.predictor_ns += scheduler_.predictor_ns() - predictor;
   times.reading_ns += scheduler_.reading_ns() - reading;
   times.read_bytes += after.read_bytes - before.read_bytes;

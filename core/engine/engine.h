@@ -23,8 +23,8 @@ struct StepTimes {
   uint64_t steps = 0;
   uint64_t tokens = 0;
   uint64_t wall_ns = 0;
-  uint64_t compute_ns = 0;    // in compute messages
-  uint64_t idle_ns = 0;       // nothing to compute: waiting for bytes
+  uint64_t compute_ns = 0;    // at least one unit computed
+  uint64_t stall_ns = 0;      // asleep while no unit computed: waiting for bytes
   uint64_t predictor_ns = 0;  // asking it, its products included
   uint64_t reading_ns = 0;    // in the flash agent: submitting, checking and copying; 0 with its own thread
   uint64_t read_bytes = 0;
@@ -32,7 +32,7 @@ struct StepTimes {
   uint64_t streamed_bytes = 0;
   uint64_t messages = 0;
 
-  uint64_t other_ns() const { return wall_ns - std::min(wall_ns, compute_ns + idle_ns); }
+  uint64_t other_ns() const { return wall_ns - std::min(wall_ns, compute_ns + stall_ns); }
   // The part of it that memory and messages are managed with: the kernel, the cache, the other strategies.
   uint64_t management_ns() const { return other_ns() - std::min(other_ns(), predictor_ns + reading_ns); }
 };
@@ -89,6 +89,7 @@ class Engine {
   Status well();
   Task<Status> walk(uint32_t rows, std::span<const uint32_t> wanted, bool prefill);
   Status run(Task<Status> task);
+  void wait();
 
   Dispatcher& dispatcher_;
   Scheduler& scheduler_;
@@ -103,6 +104,7 @@ class Engine {
   Span batch_span_;
   Span picked_span_;
   uint32_t step_ = 0;
+  uint64_t stall_ns_ = 0;
   StepTimes prefill_;
   StepTimes decode_;
 };

@@ -297,12 +297,12 @@ bool Dispatcher::deliver_all() {
   return happened;
 }
 
-void Dispatcher::wait() {
+uint64_t Dispatcher::wait() {
   const uint64_t begin = tierd::now_ns();
   waiter_.wait(kLongestWaitNs);
   const uint64_t end = tierd::now_ns();
-  idle_ns_ += end - begin;
   if (observer_ != nullptr) observer_->waited(begin, end);
+  return end - begin;
 }
 
 Dispatcher::QueueState Dispatcher::queue(uint16_t agent) const {

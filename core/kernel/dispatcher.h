@@ -78,12 +78,12 @@ class Dispatcher {
   // on together. The notice outlives the turn.
   void wake(Notice& notice);
   // Sleeps until something may have happened (at most a few milliseconds). For when `turn` found nothing.
-  void wait();
+  // Returns how long that was, in ns.
+  uint64_t wait();
 
   // The kernel's time: wall, or virtual under the modelled clock.
   uint64_t now_ns() const;
   uint32_t in_flight() const { return in_flight_; }  // posted and not yet delivered
-  uint64_t idle_ns() const { return idle_ns_; }      // spent in `wait`
   // Spent in an agent while it was driven, by the wall clock.
   uint64_t driven_ns(uint16_t agent) const { return agents_[agent - 1u].driven_ns; }
   uint64_t messages() const { return messages_; }  // posted so far
@@ -142,7 +142,6 @@ class Dispatcher {
   EventQueue events_;
   Waiter waiter_;
   uint32_t in_flight_ = 0;
-  uint64_t idle_ns_ = 0;
   uint64_t messages_ = 0;
 };
 

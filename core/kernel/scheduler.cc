@@ -95,6 +95,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
     if (status.ok() && stopping()) status = Error{Code::cancelled, sites_[site].name, "interrupted"};
   }
   while (current.running()) co_await changed_;
+  counters_.compute_ns += compute_time_.take();
 
   // merge: where results are placed each neuron's outputs have their own place, on the others the agents have
   // added them up in the order of their numbers.
@@ -599,7 +600,7 @@ uint32_t Scheduler::unit_of(uint16_t agent) const {
 }
 
 void Scheduler::on_done(const Message& message, const Done& done) {
-  counters_.compute_ns += done.done_ns - done.start_ns;
+  compute_time_.add(done.start_ns, done.done_ns);
   TIERD_CHECK(current_ != nullptr);
   Current& current = *current_;
   uint32_t unit = unit_of(message.agent);

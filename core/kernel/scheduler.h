@@ -14,6 +14,7 @@
 #include "core/base/result.h"
 #include "core/kernel/active_set.h"
 #include "core/kernel/arenas.h"
+#include "core/kernel/busy_time.h"
 #include "core/kernel/counters.h"
 #include "core/kernel/dispatcher.h"
 #include "core/kernel/observer.h"
@@ -99,6 +100,8 @@ class Scheduler : private CompletionSink {
   bool quarantined() const;
 
   const SchedulerCounters& counters() const { return counters_; }
+  // Whether a unit has been asked to compute, or to copy what another one computes from, and is not done yet.
+  bool computing() const { return current_ != nullptr && current_->running(); }
   // Spent so far on this thread: asking the predictor; in the flash agent.
   uint64_t predictor_ns() const { return strategies_.predictor.ns; }
   uint64_t reading_ns() const { return dispatcher_.driven_ns(options_.flash_agent); }
@@ -191,6 +194,7 @@ class Scheduler : private CompletionSink {
   const Placement& placement_;
   Options options_;
   SchedulerCounters counters_;
+  BusyTime compute_time_;        // of the present pass
   Notice changed_;               // something came in
   std::deque<Supply> supplies_;  // [units]
   Prediction prediction_;

@@ -132,6 +132,24 @@ TEST_F(Units, SumNeuronsWithTheirBiases) {
   }
 }
 
+// Two units that compute at the same time are not counted twice, and a sleep while they compute is no stall.
+TEST_F(Units, TimesThatOverlapAreNotAddedUp) {
+  const ModelWorld world(small_llama(), Encoding::f32);
+  Config config = dealt(world, 3);
+  config.dram_capacity = "80%";
+  config.dram.thread = config.flash.thread = "own";
+  auto runtime = make_runtime(config, quiet());
+  ASSERT_TRUE(runtime.ok()) << runtime.error().line();
+  ASSERT_TRUE((*runtime)->load().ok());
+  Engine& engine = (*runtime)->engine();
+  std::vector<float> logits;
+  for (uint32_t i = 0; i < kTokens.size(); ++i) ASSERT_TRUE(feed(engine, kTokens, i, 1, logits).ok());
+  for (const StepTimes& times : {engine.prefill_times(), engine.decode_times()}) {
+    EXPECT_LE(times.compute_ns + times.stall_ns, times.wall_ns);
+  }
+  EXPECT_GT(engine.prefill_times().compute_ns + engine.decode_times().compute_ns, 0u);
+}
+
 TEST_F(Units, KeepWhatIsAtHomeThereAndNothingTwice) {
   const ModelWorld world(small_llama());
   Config config = dealt(world, 2);

@@ -20,7 +20,7 @@ inline Round round_of(double seconds) {
   block.times.steps = block.times.tokens = 10;
   block.times.wall_ns = static_cast<uint64_t>(seconds * 1e9);
   block.times.compute_ns = static_cast<uint64_t>(seconds * 0.6e9);
-  block.times.idle_ns = static_cast<uint64_t>(seconds * 0.3e9);
+  block.times.stall_ns = static_cast<uint64_t>(seconds * 0.3e9);
   block.times.read_bytes = 20'000'000'000;
   block.times.resident_bytes = 20'000'000'000;
   block.times.messages = 50;

@@ -82,7 +82,7 @@ json breakdown_json(const Measurement& result, uint32_t layers) {
   };
   return {{"step_ms", ratio(wall_ns, tokens) * kMs},
           {"compute_ms", per_token(&StepTimes::compute_ns) * kMs},
-          {"stall_ms", per_token(&StepTimes::idle_ns) * kMs},
+          {"stall_ms", per_token(&StepTimes::stall_ns) * kMs},
           {"predictor_ms", per_token(&StepTimes::predictor_ns) * kMs},
           {"reading_ms", per_token(&StepTimes::reading_ns) * kMs},
           {"management_ms", ratio(management_ns, tokens) * kMs},

@@ -26,7 +26,7 @@ StepTimes sum(const StepTimes& a, const StepTimes& b) {
   total.tokens += b.tokens;
   total.wall_ns += b.wall_ns;
   total.compute_ns += b.compute_ns;
-  total.idle_ns += b.idle_ns;
+  total.stall_ns += b.stall_ns;
   total.predictor_ns += b.predictor_ns;
   total.reading_ns += b.reading_ns;
   total.read_bytes += b.read_bytes;

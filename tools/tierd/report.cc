@@ -41,7 +41,7 @@ json times_json(const StepTimes& times) {
                               : static_cast<double>(times.tokens) * 1e9 / static_cast<double>(times.wall_ns)},
           {"step_ms", ms(times.wall_ns)},
           {"compute_ms", ms(times.compute_ns)},
-          {"stall_ms", ms(times.idle_ns)},
+          {"stall_ms", ms(times.stall_ns)},
           {"predictor_ms", ms(times.predictor_ns)},
           {"reading_ms", ms(times.reading_ns)},
           {"management_ms", ms(times.management_ns())},

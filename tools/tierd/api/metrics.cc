@@ -88,8 +88,9 @@ std::string Metrics::text(const ServiceState& state) {
   count("tierd_prefetch_failed_total", "Reads ahead that failed.", state.scheduler.prefetch_failed);
   count("tierd_read_retries_total", "Reads that were tried again.", state.scheduler.retries);
   count("tierd_stall_seconds_total", "Time with nothing to compute, waiting for bytes.",
-        seconds(state.prefill.idle_ns + state.decode.idle_ns));
-  count("tierd_compute_seconds_total", "Time in compute messages.", seconds(state.scheduler.compute_ns));
+        seconds(state.prefill.stall_ns + state.decode.stall_ns));
+  count("tierd_compute_seconds_total", "Time in which at least one unit computed.",
+        seconds(state.scheduler.compute_ns));
   gauge("tierd_queue_depth", "Requests that wait for an agent's credit.", state.requests,
         {{"agent", "flash"}});
   gauge("tierd_credits", "Credits that are left.", state.credits, {{"agent", "flash"}});

@@ -1,0 +1,33 @@
+// How long something was busy: time that several intervals have in common counts once.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace tierd {
+
+class BusyTime {
+ public:
+  void add(uint64_t begin_ns, uint64_t end_ns) { intervals_.emplace_back(begin_ns, end_ns); }
+
+  // The length in ns of the union of all that was added since the last call.
+  uint64_t take() {
+    std::sort(intervals_.begin(), intervals_.end());
+    uint64_t ns = 0, counted_until = 0;
+    for (const auto& [begin, end] : intervals_) {
+      const uint64_t from = std::max(begin, counted_until);
+      if (end <= from) continue;
+      ns += end - from;
+      counted_until = end;
+    }
+    intervals_.clear();
+    return ns;
+  }
+
+ private:
+  std::vector<std::pair<uint64_t, uint64_t>> intervals_;
+};
+
+}  // namespace tierd
