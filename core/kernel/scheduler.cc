@@ -9,22 +9,9 @@
 #include "core/kernel/measurement.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/set_view.h"
-#include "core/kernel/site_view.h"
 
 namespace tierd {
 namespace {
-
-// 0 of none. A loop without an early end, which becomes a few vector instructions.
-uint8_t greatest(const std::vector<uint8_t>& numbers) {
-  uint8_t most = 0;
-  for (const uint8_t number : numbers) most = std::max(most, number);
-  return most;
-}
-
-// Whether neurons of one number follow each other in the file.
-bool side_by_side(const Edition& edition, const Edition& next) {
-  return next.first_extent == edition.first_extent + 1 && edition.stride > 1 && next.stride == edition.stride;
-}
 
 // The first unit's.
 Prediction::Activations activations_of(const std::vector<Scheduler::ComputeUnit>& units) {
@@ -39,14 +26,13 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies&
     : dispatcher_(dispatcher),
       sites_(sites),
       strategies_(strategies),
-      placement_(placement),
       options_(std::move(options)),
       prediction_(dispatcher, sites, strategies, activations_of(options_.units), options_.recording),
+      plan_(sites, strategies, static_cast<uint32_t>(options_.units.size())),
+      look_ahead_(sites, plan_, placement, supplies_),
       arenas_(sites, strategies, placement),
       use_(sites.size()),
-      row_masks_(dispatcher, sites, options_.max_rows),
-      wished_(sites.size(), 0),
-      foreseen_(sites.size()) {
+      row_masks_(dispatcher, sites, options_.max_rows) {
   TIERD_CHECK(residencies.size() == options_.units.size() &&
               strategies.caches.size() == options_.units.size());
   for (uint32_t u = 0; u < options_.units.size(); ++u) {
@@ -68,7 +54,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   Current current;
   current.site = site;
   current.pass = request;
-  current.shares.resize(supplies_.size());
+  current.units.resize(supplies_.size());
   current_ = &current;
   if (observer() != nullptr) observer()->pass_begins(site, request);
 
@@ -80,7 +66,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
     while (current.running()) co_await changed_;
   }
   if (status.ok()) status = predict(current);
-  if (status.ok()) status = split(current);
+  if (status.ok()) status = plan_.make(site, current.computed(), request.rows);
   if (status.ok()) status = admit(current);
 
   while (status.ok()) {
@@ -138,69 +124,15 @@ bool Scheduler::measures(const Current& current) const {
          current.pass.step % options_.measure_every == 0;
 }
 
-// Who computes what, in which encoding. Where there is one unit and one edition nobody is asked.
-Status Scheduler::split(Current& current) {
-  const Site& site = sites_[current.site];
-  const ActiveSet& all = current.computed();
-  TIERD_TRY(assign(current.site, all, current.pass.rows));
-  TIERD_TRY(encode(current.site, all, current.pass.rows));
-  const size_t levels = site.editions.size();
-  std::vector<std::vector<uint32_t>> lists(unit_of_.empty() && level_of_.empty() ? 0
-                                                                                 : supplies_.size() * levels);
-  for (uint32_t i = 0; !lists.empty() && i < all.size(); ++i) {
-    const size_t unit = unit_of_.empty() ? 0 : unit_of_[i];
-    const size_t level = level_of_.empty() ? 0 : level_of_[i];
-    lists[unit * levels + level].push_back(all[i]);
-  }
-  for (size_t u = 0; u < supplies_.size(); ++u) {
-    Share& share = current.shares[u];
-    for (size_t level = 0; level < levels; ++level) {
-      Part& part = share.parts.emplace_back(Part{site.editions[level], &all});
-      if (!lists.empty())
-        part.wanted = &current.lists.emplace_back(ActiveSet::of(std::move(lists[u * levels + level])));
-      share.size += part.wanted->size();
-    }
-  }
-  return {};
-}
-
-// Asks the balancer, where there is a choice.
-Status Scheduler::assign(SiteId site, const ActiveSet& active, uint32_t rows) {
-  unit_of_.clear();
-  const auto units = static_cast<uint32_t>(supplies_.size());
-  if (units == 1) return {};
-  auto& balancer = strategies_.balancer;
-  unit_of_.assign(active.size(), 0);
-  const tierd_set_view set = set_view(site, active, rows, TIERD_SET_PREDICTED);
-  TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, units, unit_of_.data()));
-  if (const uint8_t most = greatest(unit_of_); most >= units)
-    return balancer.fault("assign", fmt::format("unit {} of {}", most, units));
-  return {};
-}
-
-// Asks the quantizer, where there is a choice.
-Status Scheduler::encode(SiteId site, const ActiveSet& active, uint32_t rows) {
-  level_of_.clear();
-  if (sites_[site].editions.size() == 1) return {};
-  auto& quantizer = strategies_.quantizer;
-  level_of_.assign(active.size(), 0);
-  const tierd_set_view set = set_view(site, active, rows, TIERD_SET_PREDICTED);
-  const tierd_site_view view = site_view(site, sites_[site]);
-  TIERD_TRY(quantizer.call(&tierd_quantizer_1::choose, "choose", &view, &set, level_of_.data()));
-  if (const uint8_t most = greatest(level_of_); most >= view.n_editions)
-    return quantizer.fault("choose", fmt::format("edition {} of {}", most, view.n_editions));
-  return {};
-}
-
 Status Scheduler::admit(const Current& current) {
   const SchedulerCounters before = counters_;
   for (uint32_t u = 0; u < supplies_.size(); ++u) {
     supplies_[u].begin_pass(current.site, current.pass.step);
-    for (const Part& part : current.shares[u].parts) {
-      Gathering::Demand demand{*part.wanted};
+    for (const PassPlan::Share& share : plan_.shares(u)) {
+      Gathering::Demand demand{*share.neurons};
       demand.bypass = current.pass.bypass_caches;
       if (current.whole.size() != 0) demand.used = &current.active;
-      TIERD_TRY(supplies_[u].gather(part.edition, demand));
+      TIERD_TRY(supplies_[u].gather(share.edition, demand));
     }
   }
   if (current.pass.bypass_caches) return {};
@@ -208,19 +140,8 @@ Status Scheduler::admit(const Current& current) {
   use.hits += counters_.hits - before.hits;
   use.staged += counters_.staged - before.staged;
   use.misses += counters_.misses - before.misses;
-  count_foreseen(current);
+  look_ahead_.count(current.site, current.pass.step, current.active, use);
   return {};
-}
-
-// What an earlier site's wish for this one was worth.
-void Scheduler::count_foreseen(const Current& current) {
-  Foreseen& foreseen = foreseen_[current.site];
-  if (foreseen.step != current.pass.step) return;
-  foreseen.step = kNoStep;
-  SiteUse& use = use_[current.site];
-  use.foreseen += foreseen.neurons.size();
-  use.wanted += current.active.size();
-  use.right += current.active.count_common(foreseen.neurons);
 }
 
 void Scheduler::fetch() {
@@ -228,9 +149,9 @@ void Scheduler::fetch() {
 }
 
 // Whether other units than the first take part.
-bool Scheduler::shared(const Current& current) const {
+bool Scheduler::shared() const {
   for (uint32_t u = 1; u < supplies_.size(); ++u) {
-    if (current.shares[u].size != 0) return true;
+    if (plan_.size(u) != 0) return true;
   }
   return false;
 }
@@ -244,15 +165,15 @@ void Scheduler::compute(Current& current) {
   TIERD_CHECK(site.n <= dispatcher_.max_units());
   units_.clear();
   bool merged = true;
-  if (shared(current)) {
+  if (shared()) {
     if (current.due() != 0) {
       post_due(current);
       if (!dispatcher_.can_post()) return;
     }
     for (uint32_t u = 1; u < supplies_.size(); ++u) {
-      if (current.shares[u].size == 0) continue;
+      if (plan_.size(u) == 0) continue;
       compute_elsewhere(current, u);
-      merged &= current.shares[u].results_there;
+      merged &= current.units[u].results_there;
     }
   }
   while (!current.finished && dispatcher_.can_post()) {
@@ -288,18 +209,18 @@ void Scheduler::post_due(Current& current) {
 // The next messages for another unit's share: its input, its neurons as they come, and when all are computed,
 // one copy of its results.
 void Scheduler::compute_elsewhere(Current& current, uint32_t unit) {
-  Share& share = current.shares[unit];
+  Progress& progress = current.units[unit];
   Message copy;
   copy.op = Op::copy;
   copy.engine = EngineKind::copy;
   units_.clear();
-  if (!share.input_posted) {
+  if (!progress.input_posted) {
     if (!current.input_ready || !dispatcher_.can_post()) return;
     copy.flags = kInput;
     (void)post(current, unit, copy, 0);
-    share.input_posted = true;
+    progress.input_posted = true;
   }
-  if (!share.input_here || !dispatcher_.can_post()) return;
+  if (!progress.input_here || !dispatcher_.can_post()) return;
   while (dispatcher_.can_post()) {
     const EditionId edition = supplies_[unit].hand_out(units_);
     if (edition == kNoEdition) break;
@@ -307,26 +228,27 @@ void Scheduler::compute_elsewhere(Current& current, uint32_t unit) {
     message.op = Op::compute;
     message.engine = EngineKind::compute;
     message.edition = edition;
-    if (sites_[current.site].added && !std::exchange(share.begun, true)) message.flags = kPartial;
+    if (sites_[current.site].added && !std::exchange(progress.begun, true)) message.flags = kPartial;
     supplies_[unit].computed_by(post(current, unit, message, unit));
     units_.clear();
   }
-  if (share.results_posted || share.running != 0 || !supplies_[unit].handed_out() || !dispatcher_.can_post())
+  if (progress.results_posted || progress.running != 0 || !supplies_[unit].handed_out() ||
+      !dispatcher_.can_post())
     return;
   if (sites_[current.site].added && !summed_before(current, unit)) return;
   units_.clear();
-  for (const Part& part : share.parts) {
-    for (uint32_t i = 0; i < part.wanted->size(); ++i) units_.push_back({(*part.wanted)[i], 0});
+  for (const PassPlan::Share& share : plan_.shares(unit)) {
+    for (uint32_t i = 0; i < share.neurons->size(); ++i) units_.push_back({(*share.neurons)[i], 0});
   }
   (void)post(current, 0, copy, unit);
-  share.results_posted = true;
+  progress.results_posted = true;
 }
 
 // Whether the sums of all units before this one are, or will be, in the first one's when it takes this one's:
 // the order of additions is that of the units, whoever is done first.
 bool Scheduler::summed_before(const Current& current, uint32_t unit) const {
   for (uint32_t u = 1; u < unit; ++u) {
-    if (current.shares[u].size != 0 && !current.shares[u].results_posted) return false;
+    if (plan_.size(u) != 0 && !current.units[u].results_posted) return false;
   }
   return supplies_[0].handed_out();
 }
@@ -346,7 +268,7 @@ MessageId Scheduler::post(Current& current, uint32_t unit, Message message, uint
   }
   const ComputeUnit& from = options_.units[list_unit];
   // Counted where the work is: a copy of results belongs to the unit whose results they are.
-  ++current.shares[copies && unit == 0 ? list_unit : unit].running;
+  ++current.units[copies && unit == 0 ? list_unit : unit].running;
   if (copies) message.part = static_cast<uint16_t>(list_unit);
   return dispatcher_.post(message, units_, from.memory.agent,
                           copies ? from.activation_pool : from.memory.pool, *this);
@@ -360,14 +282,14 @@ Status Scheduler::observe(const Current& current) {
   }
   if (current.pass.bypass_caches) return {};
   for (uint32_t u = 0; u < supplies_.size(); ++u) {
-    for (const Part& part : current.shares[u].parts) TIERD_TRY(touch(current, u, part));
+    for (const PassPlan::Share& share : plan_.shares(u)) TIERD_TRY(touch(current, u, share));
   }
   return {};
 }
 
 // Tells the unit's cache what was used and not only measured.
-Status Scheduler::touch(const Current& current, uint32_t unit, const Part& part) {
-  const ActiveSet* used = part.wanted;
+Status Scheduler::touch(const Current& current, uint32_t unit, const PassPlan::Share& share) {
+  const ActiveSet* used = share.neurons;
   ActiveSet not_measured;
   if (used == &current.whole) {
     used = &current.active;
@@ -380,9 +302,9 @@ Status Scheduler::touch(const Current& current, uint32_t unit, const Part& part)
     used = &not_measured;
   }
   const tierd_set_view set =
-      edition_set(part.edition, sites_.editions[part.edition], *used, current.pass.rows, TIERD_SET_TRUE);
+      edition_set(share.edition, sites_.editions[share.edition], *used, current.pass.rows, TIERD_SET_TRUE);
   TIERD_TRY(strategies_.caches[unit].call_if(&tierd_cache_1::touch, "touch", &set));
-  return supplies_[unit].expire(part.edition);
+  return supplies_[unit].expire(share.edition);
 }
 
 // What each neuron gave to each row, compared with what was predicted.
@@ -396,8 +318,8 @@ ActiveSet Scheduler::measure(const Current& current) {
     const Span span{unit.memory.agent, unit.activation_pool, site.contribution.offset,
                     static_cast<uint32_t>(uint64_t{rows} * site.contribution.stride * sizeof(float))};
     const auto* from = reinterpret_cast<const float*>(dispatcher_.view(span).data());
-    for (const Part& part : current.shares[u].parts) {
-      const ActiveSet& computed = *part.wanted;
+    for (const PassPlan::Share& share : plan_.shares(u)) {
+      const ActiveSet& computed = *share.neurons;
       for (uint32_t r = 0; r < rows; ++r) {
         const float* line = from + uint64_t{r} * site.contribution.stride;
         for (uint32_t i = 0; i < computed.size(); ++i)
@@ -419,56 +341,9 @@ ActiveSet Scheduler::measure(const Current& current) {
 
 Status Scheduler::look_ahead(const Current& current) {
   if (!options_.prefetch) return {};
-  TIERD_ASSIGN(const std::span<const tierd_ahead> wishes, prediction_.ahead(current.site, current.pass));
-  wishes_.clear();
-  for (const tierd_ahead& later : wishes) {
-    const Site& site = sites_[later.site];
-    const uint64_t step = current.pass.step + (uint64_t{current.site} + later.distance) / sites_.size();
-    if (site.given() || wished_[later.site] > step || step >= kNoStep) continue;
-    wished_[later.site] = step + 1;
-    neurons_of(later, site.n, neurons_);
-    const auto now = static_cast<uint32_t>(step);
-    if (later.idx != nullptr) foreseen_[later.site] = {now, neurons_};
-    TIERD_TRY(wish(later.site, now, current.pass.bypass_caches));
-  }
-  return pass_on_wishes(current.pass.bypass_caches);
-}
-
-// `neurons_` of a later site, each in the encoding that the quantizer would choose and at its home.
-Status Scheduler::wish(SiteId site, uint32_t step, bool bypass) {
-  const std::vector<EditionId>& editions = sites_[site].editions;
-  if (editions.size() > 1) TIERD_TRY(encode(site, ActiveSet::of(neurons_), 1));
-  for (size_t level = 0; level < editions.size(); ++level) {
-    const EditionId edition = editions[level];
-    const bool beside = !wishes_.empty() && wishes_.back().step == step &&
-                        side_by_side(sites_.editions[wishes_.back().edition], sites_.editions[edition]);
-    if (!beside) TIERD_TRY(pass_on_wishes(bypass));
-    LaterNeurons& wish = wishes_.emplace_back(LaterNeurons{site, edition, step, {}});
-    wish.neurons.resize(supplies_.size());
-    if (supplies_.size() == 1 && editions.size() == 1) {
-      wish.neurons[0] = neurons_;
-      continue;
-    }
-    for (size_t i = 0; i < neurons_.size(); ++i) {
-      if (editions.size() == 1 || level_of_[i] == level)
-        wish.neurons[placement_.home(edition, neurons_[i])].push_back(neurons_[i]);
-    }
-  }
-  return {};
-}
-
-// Passes on what was collected of editions that lie side by side, to each unit its own.
-Status Scheduler::pass_on_wishes(bool bypass) {
-  if (wishes_.empty()) return {};
-  const uint32_t step = wishes_.front().step;
-  std::vector<Supply::Wished> wanted;
-  for (uint32_t u = 0; u < supplies_.size(); ++u) {
-    wanted.clear();
-    for (const LaterNeurons& wish : wishes_) wanted.push_back({wish.site, wish.edition, wish.neurons[u]});
-    TIERD_TRY(supplies_[u].wish(wanted, step, bypass));
-  }
-  wishes_.clear();
-  return {};
+  const Pass& pass = current.pass;
+  TIERD_ASSIGN(const std::span<const tierd_ahead> wishes, prediction_.ahead(current.site, pass));
+  return look_ahead_.wish(current.site, pass.step, wishes, pass.bypass_caches);
 }
 
 Task<Status> Scheduler::end_step(uint32_t step) {
@@ -523,7 +398,7 @@ Task<Status> Scheduler::resize(ArenaSize size, std::vector<uint64_t> parts) {
 }
 
 Task<Status> Scheduler::look_ahead_is_over() {
-  std::fill(wished_.begin(), wished_.end(), 0);
+  look_ahead_.forget();
   for (Supply& supply : supplies_) supply.give_up_all();
   for (const Supply& supply : supplies_) {
     while (!supply.idle()) co_await changed_;
@@ -606,13 +481,13 @@ void Scheduler::on_done(const Message& message, const Done& done) {
   uint32_t unit = unit_of(message.agent);
   if (message.op == Op::copy) {
     if (unit == 0) unit = message.part;  // results: those of this unit
-    Share& share = current.shares[unit];
-    ((message.flags & kInput) != 0 ? share.input_here : share.results_there) = true;
+    Progress& progress = current.units[unit];
+    ((message.flags & kInput) != 0 ? progress.input_here : progress.results_there) = true;
   } else {
     supplies_[unit].computed(message.id);
     current.input_ready |= message.id == current.prelude;
   }
-  --current.shares[unit].running;
+  --current.units[unit].running;
   if (done.status != DoneStatus::ok && current.status.ok()) {
     current.status = Error{Code::internal, sites_[message.site].name,
                            fmt::format("compute failed with status {}", static_cast<int>(done.status))};

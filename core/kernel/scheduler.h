@@ -1,5 +1,5 @@
 // Takes one site after the other through
-//   predict -> split -> admit -> fetch -> compute -> merge -> observe -> look ahead
+//   predict -> plan -> admit -> fetch -> compute -> merge -> observe -> look ahead
 // and keeps the residency. One thread; `pass` is the one coroutine, to be read top to bottom (scheduler.cc).
 // How bytes are fetched is in supply.cc.
 #pragma once
@@ -17,7 +17,9 @@
 #include "core/kernel/busy_time.h"
 #include "core/kernel/counters.h"
 #include "core/kernel/dispatcher.h"
+#include "core/kernel/look_ahead.h"
 #include "core/kernel/observer.h"
+#include "core/kernel/pass_plan.h"
 #include "core/kernel/placement.h"
 #include "core/kernel/prediction.h"
 #include "core/kernel/recording.h"
@@ -108,15 +110,8 @@ class Scheduler : private CompletionSink {
   const std::vector<SiteUse>& use() const { return use_; }  // [sites]
 
  private:
-  // Neurons that a unit computes in one encoding; in the pass or in `Current::lists`.
-  struct Part {
-    EditionId edition = kNoEdition;
-    const ActiveSet* wanted = nullptr;
-  };
   // What a unit does in the present pass.
-  struct Share {
-    std::vector<Part> parts;    // by edition, the best first: the order in which they are summed
-    uint32_t size = 0;          // neurons of all parts
+  struct Progress {
     uint32_t running = 0;       // messages under way, at this unit or to copy its results
     bool input_posted = false;  // of units other than the first: the copy of the site's input
     bool begun = false;         // of another unit: it has computed some
@@ -132,8 +127,7 @@ class Scheduler : private CompletionSink {
     ActiveSet whole;   // where it is measured: all neurons
     bool measured = false;
     Span row_masks;               // where rows use different neurons
-    std::vector<Share> shares;    // [units]
-    std::deque<ActiveSet> lists;  // of more than one unit or edition: the parts' neurons
+    std::vector<Progress> units;  // [units]
     MessageId prelude;            // the segment before, where somebody waits for it
     bool input_ready = false;     // it is over
     bool ran_before = false;      // the segment before was posted
@@ -150,7 +144,7 @@ class Scheduler : private CompletionSink {
     }
 
     bool running() const {
-      return std::any_of(shares.begin(), shares.end(), [](const Share& s) { return s.running != 0; });
+      return std::any_of(units.begin(), units.end(), [](const Progress& u) { return u.running != 0; });
     }
   };
 
@@ -159,24 +153,18 @@ class Scheduler : private CompletionSink {
   // The steps of a pass, in their order.
   Status predict(Current& current);
   bool measures(const Current& current) const;
-  Status split(Current& current);
-  Status assign(SiteId site, const ActiveSet& set, uint32_t rows);
-  Status encode(SiteId site, const ActiveSet& set, uint32_t rows);
   Status admit(const Current& current);
-  void count_foreseen(const Current& current);
   void fetch();
   void compute(Current& current);
   void post_due(Current& current);
   void compute_elsewhere(Current& current, uint32_t unit);
-  bool shared(const Current& current) const;
+  bool shared() const;
   bool summed_before(const Current& current, uint32_t unit) const;
   MessageId post(Current& current, uint32_t unit, Message message, uint32_t list_unit);
-  Status touch(const Current& current, uint32_t unit, const Part& part);
+  Status touch(const Current& current, uint32_t unit, const PassPlan::Share& share);
   ActiveSet measure(const Current& current);
   Status observe(const Current& current);
   Status look_ahead(const Current& current);
-  Status wish(SiteId site, uint32_t step, bool bypass);
-  Status pass_on_wishes(bool bypass);
 
   void tell_end(uint64_t sequence);
 
@@ -191,37 +179,20 @@ class Scheduler : private CompletionSink {
   Dispatcher& dispatcher_;
   const SiteTable& sites_;
   Strategies& strategies_;
-  const Placement& placement_;
   Options options_;
   SchedulerCounters counters_;
   BusyTime compute_time_;        // of the present pass
   Notice changed_;               // something came in
   std::deque<Supply> supplies_;  // [units]
   Prediction prediction_;
+  PassPlan plan_;  // of the present pass
+  LookAhead look_ahead_;
   Arenas arenas_;
-  std::vector<SiteUse> use_;      // [sites]
-  RowMasks row_masks_;            // of the present pass
-  std::vector<uint64_t> wished_;  // [sites] one past the latest step for which a wish was made
-  // [sites] the latest one that was a list, and of which step; counted when that comes.
-  struct Foreseen {
-    uint32_t step = kNoStep;
-    std::vector<uint32_t> neurons;
-  };
-  std::vector<Foreseen> foreseen_;
+  std::vector<SiteUse> use_;  // [sites]
+  RowMasks row_masks_;        // of the present pass
   Current* current_ = nullptr;
-  // Of one function each, kept for their memory.
+  // Used by one function each, kept for their memory.
   std::vector<Unit> units_;
-  std::vector<uint8_t> unit_of_;   // [neurons of a set], as the balancer answered; empty: the first
-  std::vector<uint8_t> level_of_;  // likewise, as the quantizer: which of the site's editions
-  std::vector<uint32_t> neurons_;
-  // Neurons of a later site, and which unit shall fetch them.
-  struct LaterNeurons {
-    SiteId site;
-    EditionId edition;
-    uint32_t step;
-    std::vector<std::vector<uint32_t>> neurons;  // [units]
-  };
-  std::vector<LaterNeurons> wishes_;
   std::vector<float> contribution_;
   Status fault_;  // of a plugin that was told news, not yet told
 };

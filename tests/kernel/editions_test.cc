@@ -135,6 +135,18 @@ TEST(Editions, ACacheHearsWhatEachWasUsedFor) {
   EXPECT_THAT(world.script.calls, ElementsAre("touch 0:0,3", "touch 1:1,4", "touch 2:2,5"));
 }
 
+TEST(Editions, NobodyActiveIsAPassToo) {
+  ScriptedWorld world({.neurons = {4}, .slots = {0, 0, 0}, .editions = 3});
+  world.script.predict = [](SiteId, tierd_set_out* out) {
+    out->n = 0;
+    return 0;
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  EXPECT_EQ(world.computed(0, 0), "BA");
+  EXPECT_THAT(world.script.calls, ElementsAre("touch 0:", "touch 1:", "touch 2:"));
+  world.expect_nothing_lost();
+}
+
 // Where there is nothing to choose nobody is asked.
 TEST(Editions, OneIsNotAskedFor) {
   ScriptedWorld world({.neurons = {4}, .slots = {0}});

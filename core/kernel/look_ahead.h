@@ -1,0 +1,62 @@
+// Passes on what a predictor foresees of later sites to the supplies that shall fetch it, and tells
+// afterwards what that was worth.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/kernel/active_set.h"
+#include "core/kernel/pass_plan.h"
+#include "core/kernel/placement.h"
+#include "core/kernel/site.h"
+#include "core/kernel/site_use.h"
+#include "core/kernel/supply.h"
+#include "tierd/views.h"
+
+namespace tierd {
+
+class LookAhead {
+ public:
+  // `plan` says in which edition a neuron would be computed, `placement` which of the supplies [units]
+  // fetches it. Everything referred to outlives this.
+  LookAhead(const SiteTable& sites, PassPlan& plan, const Placement& placement, std::deque<Supply>& supplies);
+
+  // Sound `wishes` made at `site` in `step`; each later pass is wished for once. `bypass`: caches are not
+  // asked. Error: plugin_fault.
+  Status wish(SiteId site, uint32_t step, std::span<const tierd_ahead> wishes, bool bypass);
+  // A pass through the site uses these neurons: what the latest list for it foresaw of them.
+  void count(SiteId site, uint32_t step, const ActiveSet& active, SiteUse& use);
+  // Reads ahead were given up: everything may be wished for again.
+  void forget();
+
+ private:
+  Status add(SiteId site, uint32_t step, bool bypass);
+  Status pass_on(bool bypass);
+
+  const SiteTable& sites_;
+  PassPlan& plan_;
+  const Placement& placement_;
+  std::deque<Supply>& supplies_;
+  std::vector<uint64_t> wished_;  // [sites] one past the latest step for which a wish was made
+  // [sites] the latest one that was a list, and of which step; counted when that comes.
+  struct Foreseen {
+    uint32_t step;
+    std::vector<uint32_t> neurons;
+  };
+  std::vector<Foreseen> foreseen_;
+  // Neurons of one later pass and edition, by the unit that shall fetch them. All that are collected belong
+  // to one step, and their editions lie side by side.
+  struct Later {
+    SiteId site;
+    EditionId edition;
+    std::vector<std::vector<uint32_t>> neurons;  // [units]
+  };
+  std::vector<Later> later_;
+  uint32_t step_ = 0;              // of those
+  std::vector<uint32_t> neurons_;  // of one wish
+};
+
+}  // namespace tierd
