@@ -32,10 +32,10 @@ constexpr uint64_t kBouncedAtOnce = 8;
 // New reads go to the device when an eighth of its depth is free: started together they cost one system call
 // and one kick of the device, and seven eighths keep it busy meanwhile.
 constexpr uint32_t kBatchesOfDepth = 8;
-// Of many, the first are under way while the others are prepared.
+// When many reads start together, the device has the first ones while the others are prepared.
 constexpr uint32_t kStartedAtOnce = 16;
 
-// Of ReadCounts::reads_of_size.
+// This is the index into ReadCounts::reads_of_size.
 size_t size_class(uint64_t bytes) {
   const auto log = static_cast<size_t>(std::bit_width(bytes / kLeastReadSize | 1) - 1);
   return std::min(log, kReadSizes - 1);
@@ -77,154 +77,6 @@ Submit FlashAgent::submit(const Message& message) {
   if (message.step != kNoStep) newest_step_ = std::max(newest_step_, message.step);
   accept(message);
   return Submit::ok;
-}
-
-void FlashAgent::accept(const Message& message) {
-  if (stopping_) return complete(message, DoneStatus::invalid_argument);
-  switch (message.op) {
-    case Op::read:
-      return accept_read(message);
-    case Op::cancel:
-    case Op::edit: {
-      if (message.list.bytes < sizeof(MessageId)) return complete(message, DoneStatus::invalid_argument);
-      MessageId id;
-      std::memcpy(&id, pools_.resolve(message.list).data(), sizeof id);
-      return complete(message, DoneStatus::ok, message.op == Op::cancel ? cancel(id) : raise(id));
-    }
-    case Op::stats: {
-      const bool written = write_counters(message.aux);
-      return complete(message, written ? DoneStatus::ok : DoneStatus::invalid_argument, counters_.reads.get(),
-                      counters_.bytes.get());
-    }
-    case Op::stop:
-      stopping_ = true;
-      stop_ = message;
-      if (free_requests_.size() == requests_.size()) complete(stop_, DoneStatus::ok);
-      return;
-    case Op::copy:
-    case Op::compute:
-    case Op::run:
-    case Op::move:
-    case Op::resize:
-      break;
-  }
-  complete(message, DoneStatus::invalid_argument);
-}
-
-void FlashAgent::accept_read(const Message& message) {
-  const auto priority = static_cast<size_t>(message.priority);
-  if (message.list.bytes < sizeof(UnitList) || priority >= queue_.size()) {
-    return complete(message, DoneStatus::invalid_argument);
-  }
-  const std::span<const std::byte> list = pools_.resolve(message.list);
-  const uint32_t slot = free_requests_.back();
-  free_requests_.pop_back();
-  Request& request = requests_[slot];
-  std::vector<Landing> landings = std::move(request.landings);  // for their memory
-  landings.clear();
-  request = {.message = message, .landings = std::move(landings), .open = true};
-  add_landings(request, PoolTable::header(list), PoolTable::units(list));
-  request.end = static_cast<uint32_t>(request.landings.size());
-  if (request.end != 0) queue_[priority].push_back(slot);
-  complete_if_over(request);
-}
-
-template <class Each>
-void FlashAgent::each_extent(uint32_t extent, Each each) const {
-  const auto of =
-      std::ranges::find_if(options_.pieces, [extent](const ExtentPieces& p) { return p.begin(extent); });
-  if (of == options_.pieces.end()) return each(extent, 0);
-  for (uint32_t piece = 0; piece < of->pieces; ++piece) each(extent + piece * of->n, piece * of->apart);
-}
-
-// What can be read, in the order of the file; the rest is bad at once.
-void FlashAgent::add_landings(Request& request, const UnitList& to, std::span<const Unit> units) {
-  for (uint32_t unit = 0; unit < units.size(); ++unit) {
-    each_extent(units[unit].unit, [&](uint32_t extent, uint32_t behind) {
-      Landing landing = {.unit = unit};
-      if (extent < extents_.size()) {
-        landing.extent = &extents_[extent];
-        const auto offset = static_cast<uint32_t>(units[unit].offset + behind / kSpanUnit);
-        landing.into = pools_.resolve(to.agent, to.pool, offset, landing.extent->bytes);
-        if (readable(landing, rules_)) return request.landings.push_back(landing);
-      }
-      mark_bad(request, unit, extent, DoneStatus::invalid_argument, 0);
-    });
-  }
-  // The same extent twice stays in the order of the list.
-  const auto before = [](const Landing& a, const Landing& b) { return a.begin() < b.begin(); };
-  if (!std::ranges::is_sorted(request.landings, before)) std::ranges::stable_sort(request.landings, before);
-}
-
-uint32_t FlashAgent::cancel(const MessageId& id) {
-  Request* request = find(id);
-  if (request == nullptr) return 0;
-  const uint32_t dropped = request->end - request->next;
-  if (dropped != 0) {
-    leave_queue(*request);
-    drop_rest(*request);
-  }
-  return dropped;
-}
-
-uint32_t FlashAgent::raise(const MessageId& id) {
-  Request* request = find(id);
-  if (request == nullptr || request->next == request->end) return 0;
-  if (request->message.priority != Priority::demand) {
-    leave_queue(*request);
-    request->message.priority = Priority::demand;
-    queue_[static_cast<size_t>(Priority::demand)].push_back(index_of(*request));
-  }
-  return request->end - request->next;
-}
-
-bool FlashAgent::write_counters(const Span& out) const {
-  if (out.bytes == 0) return true;
-  if (out.bytes < sizeof(AgentCounts)) return false;
-  const AgentCounts now = counts();
-  std::memcpy(pools_.resolve(out).data(), &now, sizeof now);
-  return true;
-}
-
-AgentCounts FlashAgent::counts() const {
-  AgentCounts now;
-  now.read.bytes = counters_.bytes.get();
-  now.read.extents = counters_.extents.get();
-  now.read.asked_bytes = counters_.asked_bytes.get();
-  now.read.read_bytes = counters_.read_bytes.get();
-  now.read.wasted_bytes = counters_.wasted_bytes.get();
-  now.read.reads = counters_.reads.get();
-  for (size_t i = 0; i < kReadSizes; ++i) now.read.reads_of_size[i] = counters_.reads_of_size[i].get();
-  now.read.joined = counters_.joined.get();
-  now.read.short_reads = counters_.short_reads.get();
-  now.read.retries = counters_.retries.get();
-  now.read.failed_extents = counters_.failed_extents.get();
-  now.read.dropped_extents = counters_.dropped_extents.get();
-  now.read.checksum_ns = counters_.checksum_ns.get();
-  now.read.copy_ns = counters_.copy_ns.get();
-  now.read.in_flight_ns = counters_.in_flight_ns.get();
-  if (const uint64_t since = in_flight_since_ns_.get(); since != 0) {
-    now.read.in_flight_ns += now_ns() - since;
-  }
-  return now;
-}
-
-FlashAgent::Request* FlashAgent::find(const MessageId& id) {
-  const auto found = std::ranges::find_if(
-      requests_, [&](const Request& request) { return request.open && request.message.id == id; });
-  return found == requests_.end() ? nullptr : &*found;
-}
-
-uint64_t FlashAgent::service_ns(const Message& message) const {
-  if (message.op != Op::read) return 0;
-  uint64_t bytes = 0;
-  for (const Unit& unit : PoolTable::units(pools_.resolve(message.list))) {
-    each_extent(unit.unit, [&](uint32_t extent, uint32_t) {
-      if (extent < extents_.size()) bytes += extents_[extent].bytes;
-    });
-  }
-  const double seconds = static_cast<double>(bytes) / static_cast<double>(options_.bytes_per_second);
-  return options_.latency_ns + static_cast<uint64_t>(seconds * 1e9);
 }
 
 // ---- reads

@@ -3,34 +3,26 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <cmath>
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "core/base/units.h"
-#include "core/timeline/pipeline.h"
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"
 #include "tools/tierd/plan.h"
-#include "tools/tierd/trend.h"
+#include "tools/tierd/read_report.h"
+#include "tools/tierd/report_numbers.h"
+#include "tools/tierd/strategy_report.h"
 
 namespace tierd {
 namespace {
 
 using nlohmann::json;
 
-constexpr double kMs = 1e-6;               // from ns
-constexpr size_t kWarmUpSteps = 16;        // in which caches fill
 constexpr uint64_t kLeastTrendSteps = 32;  // fewer say nothing
 constexpr double kMeasureSeconds = 0.5;
 constexpr uint64_t kMeasureBytes = uint64_t{256} << 20;
-
-std::string size_text(const json& bytes) {
-  return format_bytes(bytes.get<double>());
-}
-
-double per(double value, uint64_t count) {
-  return count == 0 ? 0 : value / static_cast<double>(count);
-}
 
 json times_json(const StepTimes& times) {
   const auto ms = [&](uint64_t ns) { return per(static_cast<double>(ns) * kMs, times.steps); };
@@ -86,253 +78,6 @@ json configuration_json(const Runtime& runtime) {
           {"prefill_chunk", plan.memory.model.max_rows},
           {"device", runtime.flash_backend()},
           {"seed", plan.config.seed}};
-}
-
-// Of one strategy: what it is, and what asking it has cost.
-json strategy_json(const StrategyBase& strategy, const StrategyInstance& instance, uint64_t steps) {
-  const tierd_plugin& plugin = *instance.choice().plugin;
-  json parameters = json::object();
-  for (const auto& [name, value] : instance.choice().parameters.values()) {
-    std::visit([&, key = name](const auto& v) { parameters[key] = v; }, value);
-  }
-  return {{"name", plugin.name},
-          {"version", plugin.version},
-          {"file", instance.choice().origin},
-          {"lossy", plugin.lossy != 0 || instance.choice().parameters.lossy()},
-          {"parameters", parameters},
-          {"metrics", instance.metrics()},
-          {"calls", per(static_cast<double>(strategy.calls), steps)},
-          {"ms", per(static_cast<double>(strategy.ns) * kMs, steps)}};
-}
-
-json strategies_json(Runtime& runtime) {
-  const StrategySet& set = runtime.strategies();
-  const Strategies& s = set.strategies();
-  const uint64_t steps = runtime.engine().prefill_times().steps + runtime.engine().decode_times().steps;
-  return {{"predictor", strategy_json(s.predictor, set.instance("predictor"), steps)},
-          {"quantizer", strategy_json(s.quantizer, set.instance("quantizer"), steps)},
-          {"cache", strategy_json(s.caches.front(), set.instance("cache"), steps)},
-          {"balancer", strategy_json(s.balancer, set.instance("balancer"), steps)},
-          {"ms", per(static_cast<double>(cost_of(s).ns) * kMs, steps)}};
-}
-
-// Of each site whose neurons are predicted: what was used, and where that was measured, how well it was
-// foreseen.
-json prediction_json(const Runtime& runtime) {
-  json list = json::array();
-  const SiteTable& sites = runtime.plan().model.sites;
-  for (SiteId s = 0; s < sites.size(); ++s) {
-    const SiteUse& use = runtime.scheduler().use()[s];
-    if (sites[s].chosen()) continue;  // not predicted
-    const bool whole = use.used == use.rows * sites[s].n;
-    if (whole && use.measured_rows == 0) continue;
-    json site = {{"site", sites[s].name},
-                 {"neurons", sites[s].n},
-                 {"used", per(static_cast<double>(use.used), use.rows)},
-                 {"measured_rows", use.measured_rows}};
-    if (use.measured_rows != 0) {
-      site["active"] = per(static_cast<double>(use.active), use.measured_rows);
-      site["recall"] = use.recall();
-      site["precision"] = use.precision();
-      site["missed_mass"] = use.missed_share();
-    }
-    list.push_back(std::move(site));
-  }
-  return list;
-}
-
-// For each layer of a mixture: how many experts a token uses, where they were, and how well they were
-// foreseen.
-json experts_json(const Runtime& runtime) {
-  json list = json::array();
-  const SiteTable& sites = runtime.plan().model.sites;
-  const uint32_t experts = runtime.plan().store.manifest().config.n_experts;
-  for (SiteId s = 0; s < sites.size(); ++s) {
-    if (!sites[s].chosen()) continue;
-    const SiteUse& use = runtime.scheduler().use()[s];
-    json site = {{"site", sites[s].name},
-                 {"experts", experts},
-                 {"used", per(static_cast<double>(use.used), use.rows)},
-                 {"hits", use.hits},
-                 {"staged", use.staged},
-                 {"misses", use.misses}};
-    if (use.foreseen != 0) {
-      site["foreseen"] = use.foreseen;
-      site["precision"] = use.ahead_precision();
-      site["recall"] = use.ahead_recall();
-    }
-    list.push_back(std::move(site));
-  }
-  return list;
-}
-
-// "8 of 64 a token: 61 % were there, 12 % came ahead; foreseen with precision 80 %, recall 79 %".
-std::string experts_text(const json& sites) {
-  double hits = 0, staged = 0, misses = 0, used = 0, precision = 0, recall = 0;
-  size_t foreseen = 0;
-  for (const json& site : sites) {
-    hits += site["hits"].get<double>();
-    staged += site["staged"].get<double>();
-    misses += site["misses"].get<double>();
-    used += site["used"].get<double>();
-    if (!site.contains("foreseen")) continue;
-    ++foreseen;
-    precision += site["precision"].get<double>();
-    recall += site["recall"].get<double>();
-  }
-  const double all = std::max(1.0, hits + staged + misses);
-  std::string text = fmt::format("{:.3g} of {} a token: {:.3g} % were there, {:.3g} % came ahead",
-                                 used / static_cast<double>(sites.size()),
-                                 sites[0]["experts"].get<uint32_t>(), 100 * hits / all, 100 * staged / all);
-  if (foreseen == 0) return text;
-  const auto n = static_cast<double>(foreseen);
-  return text + fmt::format("; foreseen with precision {:.3g} %, recall {:.3g} %", 100 * precision / n,
-                            100 * recall / n);
-}
-
-// One line of it: means over the sites, and the worst.
-std::string prediction_text(const json& sites) {
-  double used = 0, neurons = 0;
-  size_t measured = 0;
-  double recall = 0, precision = 0, mass = 0, most_mass = -1;
-  std::string worst;
-  for (const json& site : sites) {
-    used += site["used"].get<double>();
-    neurons += site["neurons"].get<double>();
-    if (site["measured_rows"].get<uint64_t>() == 0) continue;
-    ++measured;
-    recall += site["recall"].get<double>();
-    precision += site["precision"].get<double>();
-    const double missed = site["missed_mass"].get<double>();
-    mass += missed;
-    if (missed > most_mass) most_mass = missed, worst = site["site"].get<std::string>();
-  }
-  std::string text = fmt::format("{:.3g} % of {} sites' neurons", 100 * used / neurons, sites.size());
-  if (measured == 0) return text + "; what was missed was not measured (scheduler.measure_every)";
-  const auto n = static_cast<double>(measured);
-  return text +
-         fmt::format("; recall {:.4g} %, precision {:.3g} %, missed mass {:.3g} % (most {:.3g} % in {})",
-                     100 * recall / n, 100 * precision / n, 100 * mass / n, 100 * most_mass, worst);
-}
-
-json flash_json(const Runtime& runtime, const ReadCounts& flash) {
-  json sizes = json::object();  // "16384": reads of 16 KiB and more, less than the next
-  for (size_t i = 0; i < kReadSizes; ++i) {
-    if (flash.reads_of_size[i] != 0) sizes[std::to_string(kLeastReadSize << i)] = flash.reads_of_size[i];
-  }
-  return {{"bytes", flash.bytes},
-          {"extents", flash.extents},
-          {"asked_bytes", flash.asked_bytes},
-          {"read_bytes", flash.read_bytes},
-          {"wasted_bytes", flash.wasted_bytes},
-          {"reads", flash.reads},
-          {"reads_of_size", sizes},
-          {"joined", flash.joined},
-          {"short_reads", flash.short_reads},
-          {"retries", flash.retries},
-          {"checksum_ms", static_cast<double>(flash.checksum_ns) * kMs},
-          {"busy_ms", static_cast<double>(flash.in_flight_ns) * kMs},
-          {"busy_bytes_per_second", flash.in_flight_ns == 0 ? 0.0
-                                                            : static_cast<double>(flash.read_bytes) * 1e9 /
-                                                                  static_cast<double>(flash.in_flight_ns)},
-          {"gap_bytes", runtime.reading().gap_bytes},
-          {"gap_from", runtime.reading().gap_from},
-          {"bounced", runtime.reading().bounced},
-          {"bounced_from", runtime.reading().bounced_from}};
-}
-
-// What decode steps have read: per step, and the rate while something was being read.
-void add_reads(json& decode, const ReadCounts& before, const ReadCounts& after) {
-  const auto steps = decode["steps"].get<uint64_t>();
-  const auto since = [&](auto ReadCounts::*field) {
-    return static_cast<double>(after.*field - before.*field);
-  };
-  const double busy_ns = since(&ReadCounts::in_flight_ns);
-  const double bytes = since(&ReadCounts::read_bytes);
-  decode["io_ms"] = per(busy_ns * kMs, steps);
-  decode["checksum_ms"] = per(since(&ReadCounts::checksum_ns) * kMs, steps);
-  decode["copy_ms"] = per(since(&ReadCounts::copy_ns) * kMs, steps);
-  decode["reads"] = per(since(&ReadCounts::reads), steps);
-  decode["read_bytes"] = per(bytes, steps);
-  decode["wasted_bytes"] = per(since(&ReadCounts::wasted_bytes), steps);
-  decode["busy_bytes_per_second"] = busy_ns == 0 ? 0.0 : bytes * 1e9 / busy_ns;
-}
-
-// Whether decode reads more and more, or less and less, once its beginning is over.
-json trend_json(const std::vector<uint64_t>& read_bytes) {
-  const size_t skipped = std::min<size_t>(kWarmUpSteps, read_bytes.size());
-  const Trend trend = trend_of(std::span(read_bytes).subspan(skipped));
-  return {{"skipped_steps", skipped},
-          {"steps", read_bytes.size() - skipped},
-          {"mean_bytes", trend.mean},
-          {"bytes_per_step", trend.slope},
-          {"error", trend.error}};
-}
-
-// "284 MB a step after the first 16, -12 kB (+-9 kB) from step to step".
-std::string trend_text(const json& trend) {
-  const double slope = trend["bytes_per_step"].get<double>();
-  return fmt::format("{} a step after the first {}; {}{} from step to step, give or take {}",
-                     size_text(trend["mean_bytes"]), trend["skipped_steps"].get<uint64_t>(),
-                     slope < 0 ? "-" : "+", format_bytes(std::abs(slope)), size_text(trend["error"]));
-}
-
-// "1200 reads of 26 kB for 4800 extents, 12 % in vain; 1.9 GB/s while busy".
-std::string flash_text(const json& flash) {
-  const auto reads = flash["reads"].get<uint64_t>();
-  const auto read_bytes = flash["read_bytes"].get<double>();
-  const double wasted = read_bytes > 0 ? 100 * flash["wasted_bytes"].get<double>() / read_bytes : 0;
-  return fmt::format("{} reads of {} for {} extents, {:.2g} % in vain; {} while busy", reads,
-                     format_bytes(per(read_bytes, reads)), flash["extents"].get<uint64_t>(), wasted,
-                     format_rate(flash["busy_bytes_per_second"].get<double>()));
-}
-
-// How well reading hides behind computing, per decode step.
-json pipeline_json(const Timeline& timeline) {
-  const PipelineTimes times = pipeline_times(timeline);
-  const auto ms = [&](uint64_t ns) { return per(static_cast<double>(ns) * kMs, times.steps); };
-  const auto each = [&](uint64_t count) { return per(static_cast<double>(count), times.steps); };
-  return {{"slices", timeline.size()},
-          {"forgotten", timeline.dropped()},
-          {"steps", times.steps},
-          {"step_ms", ms(times.wall_ns)},
-          {"compute_ms", ms(times.compute_ns)},
-          {"predictor_ms", ms(times.predictor_ns)},
-          {"busy_ms", ms(times.busy_ns)},
-          {"flash_ms", ms(times.flash_ns)},
-          {"demand_ms", ms(times.demand_ns)},
-          {"preload_ms", ms(times.preload_ns)},
-          {"overlap_ms", ms(times.overlap_ns)},
-          {"hidden_ms", ms(times.hidden_ns)},
-          {"hideable_ms", ms(times.hideable_ns)},
-          {"hidden_share", times.hidden_share()},
-          {"hidden_of_hideable", times.hidden_of_hideable()},
-          {"wait_ms", ms(times.waited_ns)},
-          {"wait_on_demand_ms", ms(times.waited_on_demand_ns)},
-          {"demand_bytes", each(times.demand_bytes)},
-          {"demand_reads", each(times.demand_reads)},
-          {"preload_bytes", each(times.preload_bytes)},
-          {"preload_reads", each(times.preload_reads)}};
-}
-
-std::string pipeline_text(const json& p) {
-  const auto number = [&](const char* key) { return p[key].get<double>(); };
-  if (p["steps"].get<uint64_t>() == 0) return "no decode step was recorded whole";
-  std::string text = fmt::format(
-      "flash busy {:.3g} ms a step (preload {:.3g}, demand {:.3g}), compute {:.3g}, predictor {:.3g}; "
-      "reading "
-      "beside computing {:.3g}; waiting for demands {:.3g}",
-      number("flash_ms"), number("preload_ms"), number("demand_ms"), number("compute_ms"),
-      number("predictor_ms"), number("overlap_ms"), number("wait_on_demand_ms"));
-  if (number("preload_ms") > 0) {
-    text += fmt::format("; {:.3g} % of preloading hidden, {:.3g} % of what computing can hide",
-                        100 * number("hidden_share"), 100 * number("hidden_of_hideable"));
-  }
-  if (const auto forgotten = p["forgotten"].get<uint64_t>(); forgotten != 0) {
-    text += fmt::format("; the last {} steps, {} slices before were forgotten", p["steps"].get<uint64_t>(),
-                        forgotten);
-  }
-  return text;
 }
 
 long peak_rss_bytes() {
@@ -414,17 +159,7 @@ std::string report_text(const json& r) {
                      steps > 0 ? r["generated_tokens"].get<double>() / steps : 0));
   }
   const double step_seconds = decode["step_ms"].get<double>() / 1e3;
-  const json& strategies = r["strategies"];
-  std::string lossy;
-  for (const char* kind : {"predictor", "quantizer", "cache", "balancer"}) {
-    if (strategies[kind]["lossy"].get<bool>()) lossy += fmt::format("{} {}", lossy.empty() ? "" : ", ", kind);
-  }
-  line("strategies",
-       fmt::format("{}, {}, {}, {}: {:.3g} ms a step{}", strategies["predictor"]["name"].get<std::string>(),
-                   strategies["quantizer"]["name"].get<std::string>(),
-                   strategies["cache"]["name"].get<std::string>(),
-                   strategies["balancer"]["name"].get<std::string>(), strategies["ms"].get<double>(),
-                   lossy.empty() ? "" : "; LOSSY:" + lossy));
+  line("strategies", strategies_text(r["strategies"]));
   line("bytes/token",
        fmt::format(
            "flash {} ({}), DRAM {} ({})", size_text(decode["flash_bytes"]),

@@ -1,30 +1,25 @@
 #include "tools/tierd/http/http_server.h"
 
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
-#include <deque>
 #include <map>
-#include <optional>
 #include <random>
 #include <set>
+
+#include "tools/tierd/http/http_exchange.h"
 
 namespace tierd {
 namespace {
@@ -34,12 +29,9 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 using boost::system::error_code;
 using tcp = asio::ip::tcp;
-using namespace asio::experimental::awaitable_operators;
 
 constexpr const char* kServer = "tierd";
 constexpr size_t kLongestId = 128;
-// How often a client that has sent too much already is looked after.
-constexpr std::chrono::milliseconds kLook{1000};
 
 // For logs: no more than a client should be able to write into them.
 bool is_sound_id(std::string_view id) {
@@ -52,141 +44,6 @@ bool is_sound_id(std::string_view id) {
 std::string text_of(boost::beast::string_view view) {
   return {view.data(), view.size()};
 }
-
-// What the connection writes, and the handler has said.
-class Exchange final : public HttpReply {
- public:
-  Exchange(asio::io_context& io, uint64_t most_unread) : news_(io), most_unread_(most_unread) {
-    news_.expires_at(asio::steady_timer::time_point::max());
-  }
-
-  void send(unsigned status, std::string_view content_type, std::string body, HttpHeaders headers) override {
-    if (begun_ || over_) return;
-    head_.result(status);
-    for (const auto& [name, value] : headers) head_.set(name, value);
-    head_.set(http::field::content_type, boost::beast::string_view(content_type.data(), content_type.size()));
-    head_.content_length(body.size());
-    begun_ = over_ = true;
-    if (!body.empty()) parts_.push_back(std::move(body));
-    tell();
-  }
-  void begin(unsigned status, std::string_view content_type, std::string ping) override {
-    if (begun_ || over_) return;
-    head_.result(status);
-    head_.set(http::field::content_type, boost::beast::string_view(content_type.data(), content_type.size()));
-    head_.set(http::field::cache_control, "no-cache");
-    ping_ = std::move(ping);
-    begun_ = streams_ = true;
-    tell();
-  }
-  void write(std::string data) override {
-    if (over_ || !streams_ || data.empty()) return;
-    const bool unread_before = unread_ != 0;
-    unread_ += data.size();
-    parts_.push_back(std::move(data));
-    // A single part may be large: that is not the client's doing.
-    if (unread_before && unread_ > most_unread_) return leave();
-    tell();
-  }
-  void end() override {
-    over_ = true;
-    tell();
-  }
-  void on_gone(std::function<void()> gone) override {
-    if (left_) {
-      gone();
-    } else {
-      gone_ = std::move(gone);
-    }
-  }
-
-  // The client has left.
-  void leave() {
-    if (left_) return;
-    left_ = true;
-    const bool early = !over_;
-    over_ = true;
-    parts_.clear();
-    const std::function<void()> gone = std::move(gone_);
-    gone_ = nullptr;
-    if (early && gone) gone();
-    tell();
-  }
-
-  bool begun() const { return begun_; }
-  bool streams() const { return streams_; }
-  bool over() const { return over_; }
-  bool left() const { return left_; }
-  const std::string& ping() const { return ping_; }
-  http::response<http::empty_body>& head() { return head_; }
-  bool has_parts() const { return !parts_.empty(); }
-  std::string take_part() {
-    std::string part;
-    part.swap(parts_.front());
-    parts_.pop_front();
-    unread_ -= std::min<uint64_t>(unread_, part.size());
-    return part;
-  }
-
-  // Waits for something new to write, or for the end of the wait.
-  asio::awaitable<bool> news(std::chrono::milliseconds most) {
-    if (told_) {
-      told_ = false;
-      co_return true;
-    }
-    news_.expires_after(most);
-    error_code ended;
-    co_await news_.async_wait(asio::redirect_error(asio::use_awaitable, ended));
-    const bool told = told_;
-    told_ = false;
-    co_return told;
-  }
-
- private:
-  void tell() {
-    told_ = true;
-    news_.cancel();
-  }
-
-  asio::steady_timer news_;
-  uint64_t most_unread_;
-  http::response<http::empty_body> head_;
-  std::deque<std::string> parts_;
-  uint64_t unread_ = 0;
-  std::string ping_;
-  std::function<void()> gone_;
-  bool told_ = false;
-  bool begun_ = false;
-  bool streams_ = false;
-  bool over_ = false;
-  bool left_ = false;
-};
-
-// The handler's hold on an exchange: what is let go of without an end is over, on whatever thread that
-// happens.
-class HeldReply final : public HttpReply {
- public:
-  HeldReply(asio::io_context& io, std::shared_ptr<Exchange> exchange)
-      : io_(io), exchange_(std::move(exchange)) {}
-  ~HeldReply() override {
-    asio::post(io_, [exchange = std::move(exchange_)] {
-      if (!exchange->over()) exchange->leave();
-    });
-  }
-  void send(unsigned status, std::string_view content_type, std::string body, HttpHeaders headers) override {
-    exchange_->send(status, content_type, std::move(body), std::move(headers));
-  }
-  void begin(unsigned status, std::string_view content_type, std::string ping) override {
-    exchange_->begin(status, content_type, std::move(ping));
-  }
-  void write(std::string data) override { exchange_->write(std::move(data)); }
-  void end() override { exchange_->end(); }
-  void on_gone(std::function<void()> gone) override { exchange_->on_gone(std::move(gone)); }
-
- private:
-  asio::io_context& io_;
-  std::shared_ptr<Exchange> exchange_;
-};
 
 class Server final : public HttpServer {
  public:
@@ -227,7 +84,7 @@ class Server final : public HttpServer {
     acceptor_.close(ignored);
     // Nobody hears the rest; what was left here in the meantime still happens, and what waits goes with the
     // sockets.
-    for (const std::shared_ptr<Exchange>& exchange : std::set(exchanges_)) exchange->leave();
+    for (const std::shared_ptr<HttpExchange>& exchange : std::set(exchanges_)) exchange->leave();
     io_.restart();
     io_.poll();
   }
@@ -316,7 +173,7 @@ class Server final : public HttpServer {
     const auto begun = std::chrono::steady_clock::now();
     HttpRequest request = request_of(parser.get());
     HttpRecord record{request.id, request.method, request.path};
-    const auto exchange = std::make_shared<Exchange>(io_, limits_.unread_bytes);
+    const auto exchange = std::make_shared<HttpExchange>(io_, limits_.unread_bytes);
     const bool admitted = handler_.admit(request, *exchange);
     bool read_whole = parser.is_done();
     if (admitted && !read_whole) {
@@ -338,9 +195,9 @@ class Server final : public HttpServer {
     if (admitted) {
       exchanges_.insert(exchange);
       request.body = std::move(message.body());
-      handler_.handle(std::move(request), std::make_shared<HeldReply>(io_, exchange));
+      handler_.handle(std::move(request), std::make_shared<HeldHttpReply>(io_, exchange));
     }
-    const bool went_well = co_await write_answer(stream, *exchange, without_body);
+    const bool went_well = co_await write_answer(stream, *exchange, limits_, without_body);
     if (exchange->begun()) record.status = exchange->head().result_int();
     record.heard = exchange->over() && !exchange->left();
     record.took = std::chrono::steady_clock::now() - begun;
@@ -440,92 +297,6 @@ class Server final : public HttpServer {
     }
   }
 
-  // Waits until the socket has something to be read, or its end.
-  static asio::awaitable<void> readable(beast::tcp_stream& stream) {
-    error_code error;
-    co_await stream.socket().async_wait(tcp::socket::wait_read,
-                                        asio::redirect_error(asio::use_awaitable, error));
-  }
-  // Whether it has ended its side, which may lie behind bytes that are not read yet.
-  static bool has_left(beast::tcp_stream& stream) {
-    tcp_info info{};
-    socklen_t bytes = sizeof info;
-    return ::getsockopt(stream.socket().native_handle(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 ||
-           info.tcpi_state != TCP_ESTABLISHED;
-  }
-
-  // Until the answer is out. False where the connection is of no more use.
-  asio::awaitable<bool> write_answer(beast::tcp_stream& stream, Exchange& exchange, bool without_body) {
-    error_code error;
-    bool unread = false;  // bytes of the client's next request: the socket says nothing more of its end
-    auto said = std::chrono::steady_clock::now();
-    bool head_sent = false;
-    bool chunked = false;
-    while (!exchange.left()) {
-      if (exchange.begun() && !head_sent) {
-        if (exchange.streams()) {
-          chunked = exchange.head().version() >= 11;
-          if (chunked) {
-            exchange.head().chunked(true);
-          } else {
-            exchange.head().keep_alive(false);
-          }
-        }
-        http::response_serializer<http::empty_body> serializer(exchange.head());
-        stream.expires_after(limits_.write);
-        co_await http::async_write_header(stream, serializer,
-                                          asio::redirect_error(asio::use_awaitable, error));
-        head_sent = true;
-      } else if (head_sent && exchange.has_parts()) {
-        const std::string part = exchange.take_part();
-        said = std::chrono::steady_clock::now();
-        stream.expires_after(limits_.write);
-        if (without_body) continue;
-        if (chunked) {
-          co_await asio::async_write(stream, http::make_chunk(asio::buffer(part)),
-                                     asio::redirect_error(asio::use_awaitable, error));
-        } else {
-          co_await asio::async_write(stream, asio::buffer(part),
-                                     asio::redirect_error(asio::use_awaitable, error));
-        }
-      } else if (exchange.over()) {
-        if (!head_sent) co_return false;
-        if (chunked && !without_body) {
-          stream.expires_after(limits_.write);
-          co_await asio::async_write(stream, http::make_chunk_last(),
-                                     asio::redirect_error(asio::use_awaitable, error));
-        }
-        stream.expires_never();
-        co_return !error && (chunked || !exchange.streams());
-      } else {
-        stream.expires_never();
-        const std::chrono::milliseconds most = unread ? std::min(kLook, limits_.ping) : limits_.ping;
-        bool told = false;
-        if (unread) {
-          told = co_await exchange.news(most);
-        } else {
-          const auto first = co_await (exchange.news(most) || readable(stream));
-          unread = first.index() == 1;
-          if (!unread) told = std::get<0>(first);
-        }
-        if (told) continue;
-        if (has_left(stream)) {
-          exchange.leave();
-          co_return false;
-        }
-        const auto now = std::chrono::steady_clock::now();
-        if (now - said < limits_.ping) continue;
-        said = now;
-        if (head_sent && !exchange.ping().empty()) exchange.write(exchange.ping());
-      }
-      if (error) {
-        exchange.leave();
-        co_return false;
-      }
-    }
-    co_return false;
-  }
-
   // A connection whose next request is not here yet.
   struct Awaited {
     beast::tcp_stream* stream = nullptr;
@@ -543,7 +314,7 @@ class Server final : public HttpServer {
   uint32_t connections_ = 0;
   uint64_t requests_ = 0;
   std::map<uint64_t, Awaited> awaited_;  // by number of the request: the longest awaited first
-  std::set<std::shared_ptr<Exchange>> exchanges_;
+  std::set<std::shared_ptr<HttpExchange>> exchanges_;
   std::mt19937_64 random_;
 };
 

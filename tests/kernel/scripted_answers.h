@@ -1,0 +1,37 @@
+// These are answers for the strategies of a script: predictors and caches that say what a list says.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "tests/kernel/scripted_strategies.h"
+
+namespace tierd {
+
+// What is listed is active, and everything in sites that are not listed.
+inline auto predicts(std::map<SiteId, Neurons> active) {
+  return [active = std::move(active)](SiteId site, tierd_set_out* out) {
+    const auto found = active.find(site);
+    out->all = found == active.end() ? 1 : 0;
+    if (found == active.end()) return 0;
+    out->n = static_cast<uint32_t>(found->second.size());
+    std::copy(found->second.begin(), found->second.end(), out->idx);
+    return 0;
+  };
+}
+
+// Verdicts go by neuron; what is not listed bypasses.
+inline auto verdicts(std::map<uint32_t, uint8_t> of) {
+  return [of = std::move(of)](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
+                              tierd_victims_out*) {
+    for (uint32_t i = 0; i < missing->n; ++i) {
+      const auto found = of.find(missing->idx[i]);
+      verdict[i] = found == of.end() ? uint8_t{TIERD_VERDICT_BYPASS} : found->second;
+    }
+    return 0;
+  };
+}
+
+}  // namespace tierd

@@ -1,0 +1,15 @@
+// These numbers and names are shared by runtime.cc, which makes a Runtime, and running_runtime.cc, which has
+// what a running one does.
+#pragma once
+
+#include <cstdint>
+
+namespace tierd {
+
+inline constexpr uint16_t kDram = 1;        // the first DRAM agent, as the dispatcher numbers them
+inline constexpr uint16_t kMemoryPool = 0;  // a DRAM agent's pool of weights and staging
+inline constexpr const char* kPluginTables = "plugin tables";  // a name in the budget, as is the next
+inline constexpr const char* kResident = "resident weights";
+inline constexpr const char* kCapacity = "tiers.dram.capacity";
+
+}  // namespace tierd

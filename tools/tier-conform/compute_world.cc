@@ -1,0 +1,217 @@
+// The world of an agent that computes: a small model whose products are computed again, naively.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "core/base/align.h"
+#include "core/base/check.h"
+#include "core/layout/row_group.h"
+#include "tools/tier-conform/agent_worlds.h"
+#include "tools/tier-conform/placed_world.h"
+
+namespace tierd {
+namespace {
+
+// One site of three neurons, the last of them shorter; the agent's products are held against naive ones.
+class ComputeWorld final : public PlacedWorld {
+ public:
+  static Result<std::unique_ptr<AgentWorld>> create(const AgentChoice& choice, uint64_t seed) {
+    std::unique_ptr<ComputeWorld> world(new ComputeWorld(seed));
+    AgentContext context{.number = kAgent, .table = "tiers.dram", .pools = world->pools_};
+    ComputeTask task;
+    task.plan.buffers = {{"in", kIn, 0}, {"out", kOut, 0}};
+    task.plan.max_rows = kRows;
+    task.plan.context = 1;
+    SiteWork site;
+    site.name = "site";
+    site.cut = Rows{.n_in = kIn, .stacked = {kOut}, .rows = kGroupRows};
+    site.editions = {0};
+    task.plan.editions = {{Encoding::f32}};
+    site.in = 0;
+    site.out = 1;
+    task.plan.sites = {site};
+    task.arena_bytes = kArena;
+    task.staging_bytes = kArena;
+    task.threads = static_cast<uint32_t>(1 + seed % 2);
+    const ComputePlan plan = task.plan;
+    context.compute = std::move(task);
+    TIERD_TRY(world->make(choice, context));
+    world->fill(plan);
+    constexpr uint32_t kBoth = serves(Op::move) | serves(Op::resize);
+    world->rearranges_ = (choice.entry->serves & kBoth) == kBoth;
+    return std::unique_ptr<AgentWorld>(std::move(world));
+  }
+
+  Message work() override {
+    std::vector<uint32_t> neurons;
+    for (uint32_t neuron = 0; neuron < kNeurons; ++neuron) {
+      if (random_.below(3) != 0) neurons.push_back(neuron);
+    }
+    if (neurons.size() > 1 && random_.below(2) == 0) std::swap(neurons.front(), neurons.back());
+    return compute(neurons);
+  }
+  // Every message of this world has rows.
+  Message control(Op op, const MessageId& target) override {
+    Message message = PlacedWorld::control(op, target);
+    message.engine = EngineKind::compute;
+    return message;
+  }
+  std::optional<Message> rearrange() override {
+    if (!rearranges_) return std::nullopt;
+    return random_.below(2) == 0 ? move() : resize();
+  }
+  std::vector<Bad> bad() override {
+    Message read = compute({0});
+    read.op = Op::read;
+    std::vector<Bad> all = {{"an operation that it does not serve", read, DoneStatus::invalid_argument, 0}};
+    if (!rearranges_) return all;
+    constexpr uint32_t kEnd = kArena / kSpanUnit;
+    const auto add = [&](const char* what, Op op, const std::vector<Unit>& units, uint32_t first_bad) {
+      all.push_back({what, about_the_arena(op, units), DoneStatus::invalid_argument, first_bad});
+    };
+    const uint32_t at = static_cast<uint32_t>(at_[0] / kSpanUnit);
+    add("a slot moved out of the arena", Op::move, {{at, at}, {at, kEnd - 1}}, 1);
+    add("addresses behind the arena", Op::resize, {{0, kEnd}, {kEnd, kEnd + 1}}, 1);
+    add("addresses that do not ascend", Op::resize, {{1, kEnd}, {0, 1}}, 1);
+    return all;
+  }
+
+  std::string completed(const Message& message, const Done& done) override {
+    const uint32_t place = places_.place_of(message);
+    std::string wrong;
+    if (message.op == Op::compute && done.status == DoneStatus::ok) {
+      wrong = look(message, PoolTable::units(pools_.resolve(message.list)), done);
+    }
+    places_.release(place);
+    return wrong;
+  }
+
+ private:
+  static constexpr uint32_t kIn = 32;
+  static constexpr uint32_t kOut = 40;
+  static constexpr uint32_t kRows = 3;
+  static constexpr uint32_t kNeurons = (kOut + kGroupRows - 1) / kGroupRows;
+  static constexpr uint64_t kGroup = uint64_t{kGroupRows} * kIn * sizeof(float);  // of a neuron
+  static constexpr uint64_t kArena = 12 * kDirectIoAlignment;
+  static constexpr uint64_t kListBytes = 128;
+  static constexpr uint64_t kPlaceBytes = kDirectIoAlignment;
+  static constexpr double kTolerance = 1e-4;
+
+  explicit ComputeWorld(uint64_t seed) : PlacedWorld(seed, kListBytes, kPlaceBytes) {}
+
+  // Some of the neurons of the arena to slots that are free, one after the other.
+  Message move() {
+    std::vector<Unit> units;
+    for (uint32_t neuron = 0; neuron < kNeurons; neuron += 2) {
+      if (random_.below(3) == 0) continue;
+      const uint64_t to = random_.below(kArena / kGroup) * kGroup;
+      bool taken = false;
+      for (uint32_t other = 0; other < kNeurons; other += 2) taken = taken || at_[other] == to;
+      if (taken) continue;
+      units.push_back(
+          {static_cast<uint32_t>(at_[neuron] / kSpanUnit), static_cast<uint32_t>(to / kSpanUnit)});
+      at_[neuron] = to;
+    }
+    return about_the_arena(Op::move, units);
+  }
+  // The slots that are taken, each a range, sometimes with what follows.
+  Message resize() {
+    std::vector<Unit> ranges;
+    for (uint64_t slot = 0; slot < kArena / kGroup; ++slot) {
+      const bool taken = at_[0] == slot * kGroup || at_[2] == slot * kGroup;
+      if (!taken && random_.below(3) != 0) continue;
+      ranges.push_back({static_cast<uint32_t>(slot * kGroup / kSpanUnit),
+                        static_cast<uint32_t>((slot + 1) * kGroup / kSpanUnit)});
+    }
+    return about_the_arena(Op::resize, ranges);
+  }
+  Message about_the_arena(Op op, const std::vector<Unit>& units) {
+    const uint32_t place = places_.take();
+    write_list(place, kAgent, units);
+    Message message = this->message(op, place, sizeof(UnitList) + units.size() * sizeof(Unit));
+    message.engine = EngineKind::copy;
+    if (op == Op::move) message.aux.bytes = static_cast<uint32_t>(kGroup);
+    return message;
+  }
+
+  // Weights in the arena and in staging, inputs in the agent's buffers; outputs are no numbers yet.
+  void fill(const ComputePlan& plan) {
+    const std::span<std::byte> memory = pools_.memory(kAgent, 0);
+    const std::span<std::byte> buffers = pools_.memory(kAgent, 1);
+    const std::vector<uint64_t> offsets = buffer_offsets(plan);
+    for (float& weight : weights_) weight = random_.symmetric();
+    TIERD_CHECK(group_bytes(Encoding::f32, kIn) == kGroup);
+    for (uint32_t neuron = 0; neuron < kNeurons; ++neuron) {
+      // Neurons lie in the arena and in staging by turns, wherever.
+      at_[neuron] = (neuron % 2 == 0 ? 0 : kArena) + (kNeurons - 1 - neuron) * kGroup;
+      const uint32_t rows = std::min(kGroupRows, kOut - neuron * kGroupRows);
+      const std::span<const float> plain(weights_.data() + neuron * kGroupRows * kIn, rows * kIn);
+      pack_row_group(Encoding::f32, rows, kIn, std::as_bytes(plain), memory.subspan(at_[neuron], kGroup));
+    }
+    const auto buffer = [&](uint32_t b) { return reinterpret_cast<float*>(buffers.data() + offsets[b]); };
+    out_ = buffer(1);
+    out_stride_ = buffer_stride(plan.buffers[1]);
+    for (uint32_t row = 0; row < kRows; ++row) {
+      float* x = buffer(0) + row * buffer_stride(plan.buffers[0]);
+      for (uint32_t c = 0; c < kIn; ++c) x[c] = random_.symmetric();
+      std::fill_n(out_ + row * out_stride_, kOut, std::nanf(""));
+      for (uint32_t r = 0; r < kOut; ++r) {
+        double sum = 0;
+        for (uint32_t c = 0; c < kIn; ++c) sum += double{weights_[r * kIn + c]} * x[c];
+        expected_.push_back(sum);
+      }
+    }
+  }
+
+  Message compute(const std::vector<uint32_t>& neurons) {
+    const uint32_t place = places_.take();
+    std::vector<Unit> units;
+    for (const uint32_t neuron : neurons) {
+      units.push_back({neuron, static_cast<uint32_t>(at_[neuron] / kSpanUnit)});
+    }
+    const auto rows = static_cast<uint16_t>(1 + random_.below(kRows));
+    const std::vector<RowInfo> infos(rows);
+    std::memcpy(places_.at(place) + kSpanUnit, infos.data(), infos.size() * sizeof(RowInfo));
+    write_list(place, kAgent, units);
+    Message message = this->message(Op::compute, place, sizeof(UnitList) + units.size() * sizeof(Unit));
+    message.engine = EngineKind::compute;
+    message.flags = kRunBefore | kRunAfter;
+    message.rows = rows;
+    message.in = places_.span(place, kSpanUnit, rows * sizeof(RowInfo));
+    return message;
+  }
+
+  std::string look(const Message& message, std::span<const Unit> units, const Done& done) const {
+    if (done.n_done != units.size()) return fmt::format("ok with {} of {} units", done.n_done, units.size());
+    for (uint32_t row = 0; row < message.rows; ++row) {
+      for (const Unit& unit : units) {
+        for (uint32_t r = unit.unit * kGroupRows; r < std::min((unit.unit + 1) * kGroupRows, kOut); ++r) {
+          const double got = out_[row * out_stride_ + r];
+          if (!(std::abs(got - expected_[row * kOut + r]) < kTolerance)) {
+            return fmt::format("output {} of row {} is {}, {} was expected", r, row, got,
+                               expected_[row * kOut + r]);
+          }
+        }
+      }
+    }
+    return "";
+  }
+
+  std::vector<float> weights_ = std::vector<float>(kOut * kIn);
+  bool rearranges_ = false;
+  uint64_t at_[kNeurons] = {};  // bytes in pool 0
+  float* out_ = nullptr;
+  uint64_t out_stride_ = 0;
+  std::vector<double> expected_;  // [rows x kOut]
+};
+
+}  // namespace
+
+Result<std::unique_ptr<AgentWorld>> compute_world(const AgentChoice& choice, uint64_t seed) {
+  return ComputeWorld::create(choice, seed);
+}
+
+}  // namespace tierd

@@ -1,0 +1,22 @@
+// Numbers as all parts of a report have them: their units, means, and sizes for people.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/base/units.h"
+
+namespace tierd {
+
+inline constexpr double kMs = 1e-6;  // from ns
+
+inline double per(double value, uint64_t count) {
+  return count == 0 ? 0 : value / static_cast<double>(count);
+}
+
+inline std::string size_text(const nlohmann::json& bytes) {
+  return format_bytes(bytes.get<double>());
+}
+
+}  // namespace tierd
