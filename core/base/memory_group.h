@@ -27,7 +27,7 @@ std::optional<MemoryGroupUse> read_use(const MemoryGroup& group);
 // they go by themselves. Nothing without a limit, and where the files are not to be read.
 std::optional<double> used_share(const MemoryGroup& group);
 
-// Of this process.
+// These two are about this process: the group that it is in, and what that group uses.
 std::optional<MemoryGroup> own_memory_group();
 std::optional<MemoryGroupUse> memory_group_use();
 

@@ -26,7 +26,8 @@ struct PluginTensors {
   struct Tensor {
     std::string name;
     std::vector<uint64_t> dims;  // outermost first
-    // Of two dimensions: for `linear`, in the file's encoding, packed in row groups as the kernels want them.
+    // A tensor of two dimensions is kept for `linear`: in the file's encoding, packed in row groups as the
+    // kernels want them.
     Encoding encoding = Encoding::f32;
     std::unique_ptr<std::byte[], Free> packed;
     // All others: the values.

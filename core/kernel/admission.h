@@ -76,7 +76,7 @@ class Admission {
   const Dispatcher& dispatcher_;
   Status fault_;  // not yet told
 
-  // Of one function each, kept for their memory.
+  // Each of these is filled in one function; they are members so that their memory is reused.
   std::vector<uint8_t> answers_;
   std::vector<tierd_neuron> victims_;
   std::vector<tierd_neuron> expired_;  // room for all of an edition

@@ -89,7 +89,7 @@ class Dispatcher {
   uint64_t messages() const { return messages_; }  // posted so far
   Waiter& waiter() { return waiter_; }
 
-  // Of an agent: how many more requests it may be sent, and how many wait for that.
+  // QueueState says how many more requests an agent may be sent, and how many wait for that.
   struct QueueState {
     uint32_t credits = 0;
     uint64_t waiting = 0;

@@ -60,7 +60,7 @@ class Prediction {
   Strategies& strategies_;
   Activations activations_;
   Recording* recording_;
-  // Of one function each, kept for their memory.
+  // Each of these is filled in one function; they are members so that their memory is reused.
   std::vector<uint32_t> neurons_;
   std::vector<uint64_t> row_masks_;  // of an answer
   std::vector<tierd_ahead> ahead_;

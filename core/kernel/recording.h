@@ -12,8 +12,8 @@ namespace tierd {
 class Recording {
  public:
   virtual ~Recording() = default;
-  // Of the present pass of `site`: what a predictor that reads activations said, of this site and of later
-  // ones (sound, alive until the next call); and what was measured.
+  // These three are about the present pass of `site`: what a predictor that reads activations said of this
+  // site and of later ones (sound, alive until the next call), and what was measured.
   virtual ActiveSet predicted(SiteId site) = 0;
   virtual std::span<const tierd_ahead> ahead(SiteId site) = 0;
   virtual ActiveSet measured(SiteId site) = 0;

@@ -56,8 +56,8 @@ class Scheduler : private CompletionSink {
     std::function<std::string(uint32_t extent)> describe_extent;
   };
 
-  // `sites` in the order of one step. Of each unit a residency, and a cache among the strategies. Everything
-  // referred to outlives the scheduler.
+  // `sites` are in the order of one step. Each unit has a residency, and a cache among the strategies.
+  // Everything referred to outlives the scheduler.
   Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
             const Placement& placement, std::deque<Residency>& residencies, Options options);
   ~Scheduler() override;

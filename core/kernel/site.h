@@ -60,7 +60,7 @@ struct Site {
   // set is chosen.
   ActivationPlace choice = {};
   // How much each neuron gives to the result, [rows x n], written by messages with kMeasure; 0: it is not
-  // active. Of sites that can tell.
+  // active. Only sites that can tell have it.
   ActivationPlace contribution = {};
 
   bool given() const { return set == Set::given; }

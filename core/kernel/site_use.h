@@ -10,16 +10,17 @@ struct SiteUse {
   uint64_t rows = 0;
   uint64_t used = 0;  // neurons, summed over the rows: what was predicted
 
-  // Of passes whose neurons may stay: those of a step, by where they were when it began.
+  // These count the neurons that were used, by where they were when their pass began. Passes that bypass the
+  // caches do not count.
   uint64_t hits = 0;
   uint64_t staged = 0;  // read ahead, and there or under way
   uint64_t misses = 0;
-  // Of those of them that were looked ahead to, by a list.
+  // These three cover those of these passes for which a list was made when looking ahead.
   uint64_t foreseen = 0;  // neurons on the list
   uint64_t wanted = 0;    // neurons that were used
   uint64_t right = 0;     // both
 
-  // Of the passes in which everything was computed and measured.
+  // These cover the passes in which everything was computed and measured.
   uint64_t measured_rows = 0;
   uint64_t predicted = 0;  // neurons
   uint64_t active = 0;     // those that gave anything

@@ -38,7 +38,7 @@ class StrategyBase {
     return error();
   }
   bool quarantined() const { return !reason_.empty(); }
-  // Of a quarantined strategy.
+  // Only a quarantined strategy has this error, which says why.
   Error error() const { return {Code::plugin_fault, fmt::format("{} '{}'", kind, name), reason_}; }
 
   // Calls, and turns what went wrong into an error.

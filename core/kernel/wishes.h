@@ -12,8 +12,8 @@
 
 namespace tierd {
 
-// Neurons of a later step. Of several sites where those of one number lie side by side in the file (layer
-// groups): one read brings them for all.
+// A wish names neurons that a later step will use. Where sites have their neurons of one number side by side
+// in the file (layer groups), one wish names those of several sites: one read fetches them for all.
 struct Wish {
   struct Part {
     SiteId site = kNoSiteId;

@@ -33,7 +33,8 @@ struct ReadCounts {
 struct ComputeCounts {
   uint64_t shared_work = 0;    // pieces of work done by more than one thread
   uint64_t threads_woken = 0;  // of them, those for which a parked thread was woken
-  // Of quantizing activations: the square root of (sum of squared errors / sum of squares). 0 if none.
+  // The error of quantizing activations is the square root of (sum of squared errors / sum of squares). It is
+  // 0 if none were quantized.
   double activation_error = 0;
 };
 

@@ -21,7 +21,7 @@ struct NamedToml {
 Result<NamedToml> read_named_toml(const std::filesystem::path& folder, const std::string& name,
                                   std::string_view what);
 
-// Of the files in `folder`, sorted; none if it is not there.
+// Lists the names of the files in `folder`, sorted. There are none if the folder does not exist.
 std::vector<std::string> toml_names(const std::filesystem::path& folder);
 
 }  // namespace tierd

@@ -112,7 +112,8 @@ void Sampler::keep_top_k(std::span<const float> logits) {
   for (Candidate& c : candidates_) c.weight = std::exp(static_cast<double>(c.logit) - candidates_[0].logit);
 }
 
-// Of all logits, not of the k highest alone: llama.cpp asks before top_k, with the same outcome.
+// The mean and the deviation are those of all logits, not of the k highest alone: llama.cpp applies this
+// before top_k, with the same outcome.
 void Sampler::keep_within_sigma(std::span<const float> logits) {
   if (options_.top_n_sigma <= 0) return;
   double sum = 0, squares = 0, count = 0;

@@ -72,7 +72,7 @@ constexpr std::array<NamePair, 30> kLayerNames = {{
     {"fc2", "down"},
 }};
 
-// Of one expert of a mixture.
+// The operators of one expert of a mixture have these names.
 constexpr std::array<NamePair, 6> kExpertNames = {{
     {"w1", "gate"},
     {"w3", "up"},

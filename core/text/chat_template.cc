@@ -161,7 +161,7 @@ constexpr Form kFormVicunaOrca = {
 constexpr Form kFormFalcon = {{"System: ", "\n"}, {"User: ", "\n"}, {"Falcon: ", "\n"}, "Falcon:"};
 constexpr Form kFormPersimmon = {{"", "\n\n"}, {"human: ", "\n\n"}, {"adept: ", "\n\n"}, "adept:"};
 
-// Of a chat, in one form.
+// Writes a chat in one form.
 class Writer {
  public:
   Writer(const Form& form, const std::string& begin, const std::string& end)

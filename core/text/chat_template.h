@@ -22,8 +22,8 @@ class ChatTemplate {
  public:
   // Error: invalid_argument, listing the known ones.
   static Result<ChatTemplate> named(std::string_view name, const Vocab& vocab);
-  // Of the model, by its own template. Error: unsupported where it is of no known family or the model has
-  // none, listing the known ones.
+  // Finds the family of the model's own template. Error: unsupported where that is of no known family or the
+  // model has none, listing the known ones.
   static Result<ChatTemplate> of(const Vocab& vocab);
   static std::vector<std::string_view> names();
 

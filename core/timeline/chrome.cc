@@ -26,7 +26,7 @@ std::string escaped(const std::string& text) {
   return json(text).dump(-1, ' ', true, json::error_handler_t::replace);
 }
 
-// Of an agent's work, which has rows of its own.
+// Tells the sorts of an agent's work apart; each sort has rows of its own.
 uint32_t sort_of(const Slice& slice) {
   if (slice.is_read()) return static_cast<uint32_t>(slice.priority);
   return slice.engine == EngineKind::copy ? 3 : 4;

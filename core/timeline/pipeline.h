@@ -7,8 +7,9 @@
 
 namespace tierd {
 
-// Of all decode steps that the timeline has whole, in ns: time with at least one slice of its sort, so that
-// slices side by side count once. The time between steps, as for sampling, is left out.
+// PipelineTimes sums over all decode steps that the timeline has whole. Each time, in ns, is the time with at
+// least one slice of its sort, so that slices side by side count once. The time between steps, as for
+// sampling, is left out.
 struct PipelineTimes {
   uint64_t steps = 0;
   uint64_t wall_ns = 0;
@@ -25,13 +26,13 @@ struct PipelineTimes {
   uint64_t hideable_ns = 0;  // the sum over the steps of the smaller of preload and busy
   uint64_t waited_ns = 0;    // for agents
   uint64_t waited_on_demand_ns = 0;
-  // Of reads that ended in these steps.
+  // Only reads that ended in these steps are counted here.
   uint64_t demand_bytes = 0, demand_reads = 0;
   uint64_t preload_bytes = 0, preload_reads = 0;
 
-  // Of the time in which something is preloaded. 0 of none.
+  // Returns the hidden share of the time in which something is preloaded; 0 where nothing is.
   double hidden_share() const { return share(hidden_ns, preload_ns); }
-  // Of what a step can hide: no more than it preloads, and no more than it computes.
+  // Returns the hidden share of what a step can hide: no more than it preloads, and no more than it computes.
   double hidden_of_hideable() const { return share(hidden_ns, hideable_ns); }
 
   static double share(uint64_t part, uint64_t whole) {

@@ -28,7 +28,7 @@ struct Slice {
   uint32_t step = 0;
   SiteId site = kNoSiteId;      // all but a step; a read of several sites: the first of them
   const char* asked = nullptr;  // predictor: a literal
-  // Of a message. `priority`: with which it was posted.
+  // The members below describe a message. `priority` is that with which it was posted.
   Op op = Op::read;
   EngineKind engine = EngineKind::read;
   Priority priority = Priority::demand;

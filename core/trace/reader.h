@@ -25,7 +25,7 @@ class TraceReader {
   const Event* peek();
   // Goes on to the one behind it.
   void next() { ++at_; }
-  // Of peek(): a damaged block.
+  // Says what went wrong in peek(), such as a damaged block.
   const Status& status() const { return status_; }
   // After the last event: the file ends as a whole trace does. Else it was cut off, by a crash or a full
   // disk.

@@ -32,8 +32,8 @@ struct WhatIf {
   uint64_t steps = 0;
   uint64_t decode_steps = 0;  // those that did not go past the caches
   uint64_t filled_bytes = 0;  // brought in before the first step
-  // Of the decode steps alone. Reads end at once: what the wall clock decides (whether a neuron that was read
-  // ahead was here in time) is not in them.
+  // These counters cover the decode steps alone. Reads end at once: what the wall clock decides (whether a
+  // neuron that was read ahead was here in time) is not in them.
   SchedulerCounters counters;
   uint64_t messages = 0;  // of all steps
   uint64_t ns = 0;        // that all of this took

@@ -202,9 +202,9 @@ void gemm(benchmark::State& state, const ComputeKernels& kernels, Encoding e, bo
   measure(state, "GMAC/s", 1e-9 * kGemmRows * kCols * kGemmTokens, [&](uint32_t i) { pass.run(i, threads); });
 }
 
-// Of so many per cent of the channels of an operator of 4096 outputs, drawn at random: scaled columns added
-// up in runs of 64 channels, as axis channel does. Threads share the outputs. GB/s counts the bytes of the
-// active ones.
+// Computes with `percent` per cent of the channels of an operator of 4096 outputs, drawn at random: scaled
+// columns are added up in runs of 64 channels, as axis channel does. Threads share the outputs. GB/s counts
+// the bytes of the active ones.
 void columns(benchmark::State& state, const ComputeKernels& kernels, Encoding e, bool int8,
              uint32_t percent) {
   const auto threads = static_cast<uint32_t>(state.range(0));

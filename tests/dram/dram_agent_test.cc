@@ -117,7 +117,7 @@ TEST(DramAgent, RunsSegmentsAroundTheNeurons) {
   ask(world.work(), kRunBefore | kRunAfter);
   EXPECT_EQ(world.buffer(1)[3], 64.0f);
   EXPECT_EQ(world.buffer(0)[0], 4.0f);
-  // Of a site whose neurons do not all come, the others are zero.
+  // Where not all neurons of a site are computed, the results of the others are zero.
   ask(run, kRunBefore | kPartial);
   EXPECT_EQ(world.buffer(1)[3], 0.0f);
   EXPECT_EQ(world.buffer(1)[15], 0.0f);

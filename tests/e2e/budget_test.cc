@@ -102,7 +102,7 @@ class MovingBudget : public testing::Test {
 };
 
 TEST_F(MovingBudget, LosesNoBit) {
-  // Of all weights so much stays from that token on; more than all is all.
+  // From each of these tokens on, this share of all weights stays resident; more than all is all.
   const std::map<uint32_t, double> budgets = {{4, 0.2},  {6, 0.4},   {7, 0.8}, {9, 0.4},
                                               {10, 0.2}, {13, 0.01}, {14, 2},  {15, 0.3}};
   Moves moves;

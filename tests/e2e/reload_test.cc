@@ -115,7 +115,7 @@ TEST_F(Reload, TheBudgetHalvesAndDoublesAndTheTextIsTheSame) {
   EXPECT_THAT(ended.err, HasSubstr("\n  budget       "));
 }
 
-// Of the prompt, too; here before its first chunk.
+// Changes during the prompt are reported, too; this one is made before its first chunk.
 TEST_F(Reload, TheReportTellsOfTheChanges) {
   budget("60%");
   Piecewise pipe;

@@ -60,7 +60,7 @@ class DamagedStore : public testing::TestWithParam<DamagedCase> {
 };
 
 // Extents of rows follow each other without a gap and their checksums cover their padding: no bit of the file
-// is free. Of bundles, which are many, some.
+// is free. Bundles are many, so only some of them are tried.
 TEST_P(DamagedStore, EveryFlippedBitThatIsReadIsNamed) {
   const auto store = Store::open(directory_);
   ASSERT_TRUE(store.ok()) << store.error().line();
@@ -85,7 +85,7 @@ TEST_P(DamagedStore, EveryFlippedBitThatIsReadIsNamed) {
       ASSERT_FALSE(loaded.ok());
       expect_named(loaded.error());
       if (at == anywhere) {
-        // Of the embedding reads only what these tokens need.
+        // This run reads only those rows of the embedding that these tokens need.
         const auto streamed = run_all_logits(naive_, tokens_, kGoldenTokens);
         if (streamed.ok()) {
           expect_the_same_bits(*streamed, expected_);

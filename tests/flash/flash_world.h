@@ -55,7 +55,7 @@ class FlashWorld {
     }
     fill(end);
   }
-  // Of these extents, in a file that goes on until `end`; checksums are filled in.
+  // Makes a world of these extents, in a file that goes on until `end`; checksums are filled in.
   FlashWorld(std::vector<ExtentRef> table, uint64_t end)
       : random_(1), unit_(kSpanUnit), table_(std::move(table)) {
     fill(end);

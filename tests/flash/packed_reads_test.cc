@@ -156,7 +156,7 @@ TEST_F(PackedReads, TheEndOfTheFile) {
   world_->expect_landed(message, 2);
 }
 
-// Of a file that was cut short, what lies before its end is still there, in the middle of a block as well.
+// A file that was cut short still has what is before its end, even where it ends in the middle of a block.
 TEST_F(PackedReads, TheEndOfAFileThatWasCut) {
   build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 64);
   const Message message = submit(world_->read({0, 1, 2}));

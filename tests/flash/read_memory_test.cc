@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
 
-// Of the mapping that holds `at`.
+// Returns how many bytes of the mapping that holds `at` are in huge pages.
 uint64_t huge_bytes(const std::byte* at) {
   const auto wanted = reinterpret_cast<uintptr_t>(at);
   std::ifstream maps("/proc/self/smaps");

@@ -119,7 +119,7 @@ TEST(SchedulerGate, TheSegmentBeforeChooses) {
 TEST(SchedulerGate, WhatIsChosenIsComputedInTheOrderOfItsNumbersAsItComes) {
   ScriptedWorld world({.neurons = {8}, .slots = {0}, .blocks = 4, .experts = true});
   ASSERT_TRUE(world.pass(0, 0).ok());
-  // Of one row: all but 0, 3 and 6. What comes in one block is computed by itself.
+  // The one row uses all but 0, 3 and 6. The neurons that are read in one block are computed by themselves.
   Neurons all;
   for (const Computed& c : world.compute.log) all.insert(all.end(), c.neurons.begin(), c.neurons.end());
   EXPECT_EQ(all, (Neurons{1, 2, 4, 5, 7}));

@@ -229,7 +229,7 @@ TEST_F(CacheContextLfu, WhoIsUsedMoreOftenTakesThePlaceOfTheLeastUsed) {
   drop({1});
   land({5});
   touch({5});  // two of 5, as of 2
-  // Of several, who was used most often has the free slot and the first victim: 8 before 7 before 6.
+  // Among several, the one used most often has the free slot and the first victim: 8 before 7 before 6.
   touch({7, 8});
   touch({7, 8});
   touch({8});

@@ -129,7 +129,7 @@ TEST(Gate, FiresAboveTheCutAndALittleBelow) {
   }
 }
 
-// Of operators that are cut into channels.
+// The tests below are about operators that are cut into channels.
 const std::vector<TestSite> kOperators = {{4, 64},
                                           {kNeurons, 64, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL, kNeurons}};
 constexpr uint32_t kOperator = 1;

@@ -80,7 +80,7 @@ TEST(LookAhead, IsOfWhomItIsAskedFor) {
   EXPECT_THAT(wishes(last, 2, rising()).sites, ElementsAre(4, 6));
 }
 
-// Of layer 0's operators: one that foretells one layer ahead at sparsity 0.5, and the other nothing.
+// One of layer 0's operators predicts one layer ahead at sparsity 0.5, and the other predicts nothing.
 TEST(LookAhead, FollowsWhatWasMeasured) {
   std::vector<float> well(3 * 9, 0.6F);
   well[4] = 0.9F;       // distance 1, sparsity 0.5

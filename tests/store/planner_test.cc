@@ -254,7 +254,7 @@ TEST(Planner, KQuantsAreCutIntoColumnsOfOtherBlocks) {
   EXPECT_EQ(encoding_of("layers.0.up", columns, Encoding::q5_k, {}), Encoding::q8_0);
   EXPECT_EQ(encoding_of("layers.0.up", columns, Encoding::q6_k, {}), Encoding::q8_0);
   EXPECT_EQ(encoding_of("head", columns, Encoding::q6_k, {}), Encoding::q6_k);
-  // Of parts, and of layers side by side: one for all.
+  // All parts of a site have one encoding, and so have all layers that are side by side.
   EXPECT_EQ(encoding_of("layers.1.qkv", columns, Encoding::q4_k, {{"layers.1.v", Encoding::q6_k}}),
             Encoding::q4_0);
   EXPECT_EQ(encoding_of("layers.0.down", columns, Encoding::q6_k, {{"layers.1.down", Encoding::q4_k}}),

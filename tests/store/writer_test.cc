@@ -272,7 +272,7 @@ TEST(Writer, ExpertsBesideChannels) {
   }
 }
 
-// Of columns that are encoded anew, and of nothing else.
+// The loss is told for columns that are encoded anew, and for nothing else.
 TEST(Writer, SaysWhatWasLost) {
   for (const Layout layout : {Layout::row, Layout::neuron, Layout::channel_group}) {
     for (const Encoding e : {Encoding::f16, Encoding::q8_0, Encoding::q4_0}) {

@@ -28,8 +28,8 @@ struct PeerVector {
   std::vector<uint32_t> ids;
 };
 
-// Of a vocabulary such as "gpt-2"; empty where they are not on this machine. The last text is what follows
-// the last separator: nothing, and no ids.
+// Reads the vectors of a vocabulary such as "gpt-2"; there are none where the files are not on this machine.
+// The last text is what follows the last separator: nothing, and no ids.
 inline std::vector<PeerVector> read_peer_vectors(const std::string& name) {
   constexpr std::string_view kSeparator = "\n__ggml_vocab_test__\n";
   const std::string inputs = peer_file(name + ".gguf.inp");

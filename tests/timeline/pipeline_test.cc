@@ -33,7 +33,8 @@ TEST(Pipeline, OfOneSlice) {
   EXPECT_EQ(step.busy_ns + step.flash_ns + step.waited_ns, 0u);
 }
 
-// Of 100 ns: computing 0-40, preloading 10-60, a demand 70-90 for which the kernel waits.
+// The step takes 100 ns: it computes in 0-40, preloads in 10-60, and has a demand in 70-90 for which the
+// kernel waits.
 TEST(Pipeline, TellsWhatIsHidden) {
   const PipelineTimes times =
       times_of({step_slice(1, 0, 100), compute_slice(0, 40), read_slice(kPreload, 10, 60, 1000),
@@ -101,7 +102,7 @@ TEST(Pipeline, OnlyStepsOfDecodeCount) {
   EXPECT_EQ(times.demand_bytes, 0u);  // ended after the last step
 }
 
-// Of a step whose beginning was forgotten nothing is told.
+// A step whose beginning was forgotten is not counted.
 TEST(Pipeline, AStepThatIsNotWholeDoesNotCount) {
   Timeline timeline(4);
   timeline.add(compute_slice(0, 10));

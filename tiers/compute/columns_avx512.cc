@@ -24,8 +24,8 @@ constexpr uint32_t kBlocks = kPieces / kBlockPieces<E>;
 template <Encoding E>
 constexpr uint32_t kSums = E == Encoding::q4_0 ? 2 : 1;
 
-// Of four columns the bytes of four pieces: vector k has of each piece bytes 4k to 4k + 3, for each byte of
-// all columns one after the other.
+// SideBySide has the bytes of four pieces of four columns: vector k has bytes 4k to 4k + 3 of each piece, for
+// each byte of all columns one after the other.
 struct SideBySide {
   __m512i part[kPieces];
 };
@@ -86,7 +86,7 @@ TIERD_VNNI_INLINE void add_pieces(const ColumnStrip& strip, uint32_t first, uint
 #pragma GCC unroll 4
       for (int t = 0; t < N; ++t) {
         if constexpr (E == Encoding::q4_0) {
-          // Of whole bytes and of their high bits: what the low ones add to is the difference.
+          // One sum is of whole bytes, one of their high bits: the low ones add up to the difference.
           sum[t][0][k] = _mm512_dpbusd_epi32(sum[t][0][k], four.part[k], factor[t]);
           sum[t][1][k] = _mm512_dpbusd_epi32(sum[t][1][k], _mm512_and_si512(four.part[k], mask), factor[t]);
         } else {

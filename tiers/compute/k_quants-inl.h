@@ -89,7 +89,7 @@ struct KScales {
   Lanes16 min[kRuns];
 };
 
-// Of the first (part 0) or last 16 columns of each run.
+// Returns the scales of the first (part 0) or last 16 columns of each run.
 template <Encoding E>
 HWY_INLINE KScales k_scales(const uint8_t* super_block, uint32_t half, uint32_t part) {
   using Chunks = KChunks<E>;

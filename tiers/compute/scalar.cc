@@ -82,7 +82,7 @@ void matmul(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols
   }
 }
 
-// Of one token.
+// Int8Row has the quantized values of one token.
 struct Int8Row {
   const int8_t* q;
   const float* scale;

@@ -51,7 +51,8 @@ class Executor {
   void linear(Encoding encoding, const std::byte* groups, uint32_t n_out, uint32_t n_in, const float* x,
               uint32_t rows, float* y);
 
-  // Of quantizing activations so far: the square root of (sum of squared errors / sum of squares). 0 if none.
+  // Returns the error of quantizing activations so far: the square root of (sum of squared errors / sum of
+  // squares). It is 0 if none were quantized.
   double activation_error() const;
 
  private:

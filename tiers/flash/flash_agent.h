@@ -54,8 +54,8 @@ struct FlashOptions {
   std::span<const ExtentPieces> pieces = {};  // of neurons that are more than one extent; outlive the agent
   // Extents are read as one up to this. A larger extent is one read all the same.
   uint64_t max_read_bytes = uint64_t{1} << 20;
-  // Of the file between two extents of a message are read and thrown away for the sake of one request less;
-  // where there is a bounce buffer.
+  // At most so many bytes of the file between two extents of a message are read and thrown away, for the sake
+  // of one request less; this happens only where there is a bounce buffer.
   uint64_t gap_bytes = 0;
   // Extents of up to 64 KiB are read through the bounce buffer, while there is room in it, even if they could
   // land where they belong.
@@ -87,7 +87,7 @@ class FlashAgent final : public Agent {
   AgentCounts counts() const;
 
  private:
-  // Of the same names in ReadCounts.
+  // Each counts for the member of the same name in ReadCounts.
   struct Counters {
     Counter bytes, extents, asked_bytes, read_bytes, wasted_bytes;
     Counter reads, joined, short_reads, retries;

@@ -21,7 +21,7 @@ struct Landing {
 };
 
 struct JoinRules {
-  // Of a read that brings more than one extent; one that is larger is a read all the same.
+  // A read of several extents has at most so many bytes; a larger extent is one read all the same.
   uint64_t max_read_bytes = uint64_t{1} << 20;
   uint64_t gap_bytes = 0;     // what is read through at most between two extents
   uint64_t bounce_bytes = 0;  // the most that a read through the bounce buffer brings; 0: there is none

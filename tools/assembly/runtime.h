@@ -116,8 +116,8 @@ class Runtime {
   // Where weights stay with the first unit, piece by piece. The agent writes to it while reads are in flight
   // (Engine::drain).
   std::vector<std::span<const std::byte>> arena() const;
-  // What a decode step of a dense model takes from the arena and what it must bring in from flash, the
-  // embedding's row aside. Of a cache that does not say beforehand what it keeps, nothing is promised.
+  // Traffic says what a decode step of a dense model takes from the arena and what it must read from flash,
+  // the embedding's row aside. Nothing is promised for a cache that does not say beforehand what it keeps.
   struct Traffic {
     uint64_t resident_bytes = 0;
     uint64_t streamed_bytes = 0;

@@ -41,8 +41,8 @@ struct ChannelOperator {
   uint64_t channels = 0;       // of a layer
   uint64_t channel_bytes = 0;  // as they lie in the file
   bool aligned = false;        // and begin blocks
-  // Of its channels that are used, the share that the layers before foretell (the paper's si); nothing: it is
-  // not read ahead.
+  // The layers before predict this share of its channels that are used (the paper's si); nothing: it is not
+  // read ahead.
   std::optional<double> similarity = {};
 
   double layer_bytes() const { return static_cast<double>(channels * channel_bytes); }
@@ -52,20 +52,20 @@ struct CostModel {
   uint32_t layers = 0;
   std::vector<ChannelOperator> operators;
   uint64_t head_bytes = 0;  // that a token takes from memory beside its layers
-  // Of the budget: KV cache, activations, tables, head and all else that is no channel.
+  // KV cache, activations, tables, head and all else that is no channel take these bytes of the budget.
   uint64_t fixed_bytes = 0;
   double memory_rate = 0;  // bytes a second of all threads together
   ReadCurve flash;
   // Reads are joined over gaps; else, as in the paper, each is one channel of all layers of the group.
   bool joins_reads = false;
-  // Of the channels that are used, the share that the cache has (hr), where that is known; else as large as
-  // the share of all channels in it, which is what a cache gets out of a text without locality.
+  // The cache has this share of the channels that are used (hr), where that is known. Where it is not, the
+  // share of all channels in the cache is taken, which is what a cache gets out of a text without locality.
   std::optional<double> hits = {};
 
   double layer_bytes() const;
 };
 
-// Of one group and one token; seconds.
+// The costs are those of one group and one token, in seconds, unless a comment says otherwise.
 struct CostEstimate {
   double sparsity = 0;
   uint32_t group = 0;      // N; 0: nothing is read ahead
@@ -80,7 +80,7 @@ struct CostEstimate {
   double literal_token = 0;
   double steady_token = 0;  // the first group was read while the token before was computed
   double flash_bytes = 0;   // a token
-  // Of the time that the disk takes for what it reads ahead, the share behind which something is computed.
+  // Something is computed during this share of the time that the disk takes for what it reads ahead.
   double hidden = 0;
 };
 

@@ -7,7 +7,7 @@
 
 namespace tierd {
 
-// Of the logits of two models after the same tokens. Natural logarithms.
+// Loss compares the logits of two models after the same tokens. Logarithms are natural.
 class Loss {
  public:
   // What each says of the token that follows: [vocab].

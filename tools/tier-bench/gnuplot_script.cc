@@ -109,7 +109,7 @@ class Script {
     add("EOD");
   }
 
-  // Of all lines, ascending, each once.
+  // Returns the places of the marks of all lines on the x axis, ascending, each once.
   std::vector<double> places() const {
     std::vector<double> xs;
     for (const Line& line : picture_.lines) {

@@ -37,7 +37,7 @@ struct Picture {
   std::vector<Line> lines;
 };
 
-// Of the last test of every point that has not failed. Error: not_found where all have.
+// The picture shows the last test of every point that has not failed. Error: not_found where all have failed.
 Result<Picture> picture_of(const nlohmann::json& report);
 
 }  // namespace tierd

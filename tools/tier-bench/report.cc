@@ -97,7 +97,7 @@ json breakdown_json(const Measurement& result, uint32_t layers) {
           {"kernel_overhead_percent", 100 * ratio(other_ns, wall_ns)}};
 }
 
-// Of decode: a prompt's tokens share their weights, and arithmetic bounds them, not bandwidth.
+// Only decode has a limit: a prompt's tokens share their weights, and arithmetic bounds them, not bandwidth.
 json limit_json(const Measurement& result) {
   if (result.test.kind != Workload::Kind::decode) return nullptr;
   const auto limit = [](const Block& b) { return limit_of(b.traffic, b.bandwidths); };

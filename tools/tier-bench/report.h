@@ -1,9 +1,9 @@
 // What was measured as one JSON object: {"run": …, "tests": [ … ], "peer": … or null}. Bytes, milliseconds
 // and rates are those of one token unless their names say otherwise.
 //
-// Of a sweep: {"run": what all points have in common, null in the place of what differs, "sweep": [{"key",
-// "values"}], "points": [{"values": {key: value}, "run", "tests", "error": null}], "peer": null}; a point
-// that failed has its error, a line, and neither run nor tests.
+// The object of a sweep is {"run": what all points have in common, null in the place of what differs,
+// "sweep": [{"key", "values"}], "points": [{"values": {key: value}, "run", "tests", "error": null}], "peer":
+// null}; a point that failed has its error, a line, and neither run nor tests.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,7 +14,7 @@
 
 namespace tierd {
 
-// Model, configuration, machine. Of a runtime that is loaded.
+// Describes the model, the configuration and the machine. The runtime must be loaded.
 nlohmann::json run_json(const Arguments& arguments, Subject& subject);
 nlohmann::json memory_json(const MemoryUse& use);
 

@@ -24,7 +24,7 @@ class Point {
     for (const Workload& test : all.tests) tests_.emplace_back().test = test;
   }
 
-  // Of each test. No two points are in memory together.
+  // Adds a round of each test. No two points are in memory together.
   Status add_round() {
     const Status status = [&]() -> Status {
       TIERD_TRY(course_.load());

@@ -27,9 +27,9 @@ class AgentWorld {
   virtual bool promises() const { return true; }
   // A message of this op that names `target` (cancel, edit), or nothing (stop, stats).
   virtual Message control(Op op, const MessageId& target) = 0;
-  // Of agents that serve `move` and `resize`: another place for something that `work` uses, or other
-  // addresses in use, and what `work` needs is among them. No other message may be open. None: they do not
-  // serve it.
+  // For agents that serve `move` and `resize`, this message asks for another place for something that `work`
+  // uses, or for other addresses in use, and what `work` needs is among them. No other message may be open.
+  // There is none where the agent does not serve them.
   virtual std::optional<Message> rearrange() { return std::nullopt; }
   // Messages that must fail, and how.
   struct Bad {
@@ -61,7 +61,7 @@ std::span<const AgentRule> agent_rules();
 // for one that promises neither, any messages.
 std::vector<AgentCase> agent_cases(const AgentChoice& choice);
 
-// All rules in all worlds. Of `options` the seed alone.
+// Tries all rules in all worlds. Only the seed of `options` is used.
 void run_agent_suite(const AgentChoice& choice, const SuiteOptions& options, Report& report);
 
 }  // namespace tierd

@@ -1,5 +1,5 @@
 // What the networks of a model compute from and which of their neurons fire, over a text: what predictors are
-// trained on (tier-train). Of each site SITE that can tell, a safetensors file holds
+// trained on (tier-train). For each site SITE that can tell, a safetensors file holds
 //
 //   SITE.x             [tokens x n_in]     F16  what it computes from
 //   SITE.contribution  [tokens x neurons]  F16  how much each neuron gives (Site::contribution), 0: does not

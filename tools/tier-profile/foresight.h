@@ -20,11 +20,12 @@ class Foresight {
   Foresight(const SiteTable& sites, uint32_t distances);
 
   uint32_t distances() const { return distances_; }
-  // The passes of a step in their order. Of many rows some are looked at, evenly chosen.
+  // Takes the passes of a step in their order. Where there are many rows, some of them are looked at, evenly
+  // chosen.
   void measured(SiteId site, const MeasuredPass& pass);
 
-  // Of the channels that a site uses at sparsity (level + 1) / 10, the share that the same operator uses
-  // `distance` layers later; 0 where nothing was seen.
+  // At sparsity (level + 1) / 10, returns which share of the channels that a site uses is used by the same
+  // operator `distance` layers later as well; 0 where nothing was seen.
   float precision(SiteId site, uint32_t distance, uint32_t level) const;
   // Cosine between the inputs of the two, its mean over the tokens.
   float similarity(SiteId site, uint32_t distance) const;
@@ -42,7 +43,7 @@ class Foresight {
     std::vector<uint32_t>
         order;  // [rows x n] of each input among those of its row: 0 is the smallest magnitude
   };
-  // Of two sites, so many layers apart.
+  // Pair compares two sites that are a given number of layers apart.
   struct Pair {
     std::vector<uint64_t> used;   // [kLevels] channels that the first one uses
     std::vector<uint64_t> found;  // [kLevels] and the second one as well

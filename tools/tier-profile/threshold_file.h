@@ -1,5 +1,5 @@
 // How large the inputs of operators are that are cut into channels, over a text: what predictor top-k is told
-// by (ActiveFlow, 2.1 and 3). Of each such site SITE a safetensors file holds
+// by (ActiveFlow, 2.1 and 3). For each such site SITE a safetensors file holds
 //
 //   SITE.thresholds  [101]  F32  quantiles of |x| over all inputs of all tokens: 0, 1, ... 100 %
 //   SITE.lost        [101]  F32  without the smallest 0, 1, ... 100 % of a token's inputs: what they would
@@ -42,7 +42,7 @@ class ThresholdFile final : public ProfileFile {
   static Result<std::unique_ptr<ProfileFile>> create(const std::string& path, const SiteTable& sites);
   void measured(SiteId site, const MeasuredPass& pass) override;
   Status finish() override;
-  // Of each operator and layer at half sparsity: how alike its inputs are to those of later layers.
+  // Says for each operator and layer, at half sparsity, how alike its inputs are to those of later layers.
   std::string report() const override;
 
  private:

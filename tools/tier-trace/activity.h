@@ -12,7 +12,7 @@
 
 namespace tierd {
 
-// Of one site: the neurons that each decoded token used, ascending.
+// SiteActivity has, for each decoded token, the neurons of one site that it used, ascending.
 struct SiteActivity {
   std::string name;
   uint32_t neurons = 0;
@@ -31,7 +31,7 @@ struct WindowShares {
 };
 WindowShares window_shares(const SiteActivity& site, uint32_t most_k, uint32_t skip);
 
-// Of all uses, those of the fifth of the neurons that were used most.
+// Returns which share of all uses falls to the most used fifth of the neurons.
 double hot_share(const SiteActivity& site, uint32_t skip);
 
 // How much of a token's set another had: the one before it; and one of a text that has nothing to do with it,

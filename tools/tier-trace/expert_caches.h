@@ -25,7 +25,7 @@ Result<nlohmann::json> expert_caches(const Routing& routing, const ExpertCacheOp
                                      const ChooseStrategy& choose);
 std::string expert_caches_text(const nlohmann::json& result);
 
-// Of one layer with room for `slots`: how many of those that were asked for were there.
+// Counts for one layer with room for `slots` how many of those that were asked for were there.
 uint64_t best_possible_hits(const std::vector<Routing::Token>& tokens, uint32_t layer, uint32_t slots);
 
 }  // namespace tierd

@@ -8,7 +8,7 @@
 
 namespace tierd {
 
-// Writes a safetensors file; it appears under its name only when it is whole. Of each predicted site
+// Writes a safetensors file; it appears under its name only when it is whole. For each predicted site it has
 // SITE.rows, SITE.counts and SITE.neurons, see plugins/predictor/oracle. Errors: of the trace, or of the
 // disk.
 Status write_truth(TraceReader& trace, const std::string& path);

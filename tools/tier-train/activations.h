@@ -14,9 +14,9 @@
 
 namespace tierd {
 
-// A safetensors file. Of each layer N: layers.N.ffn.x, F16 or F32 [tokens x d_model], the input of the
-// feed-forward network after its norm; layers.N.ffn.contribution, F16 or F32 [tokens x d_ff], |hidden| times
-// the norm of the neuron's column of down, 0 exactly where the neuron is not active.
+// A safetensors file. It has two tensors for each layer N: layers.N.ffn.x, F16 or F32 [tokens x d_model], the
+// input of the feed-forward network after its norm; layers.N.ffn.contribution, F16 or F32 [tokens x d_ff],
+// |hidden| times the norm of the neuron's column of down, 0 exactly where the neuron is not active.
 class Activations {
  public:
   // Errors: those of the header; not_found for a tensor that the model's layers need; corrupt for one of

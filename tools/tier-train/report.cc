@@ -23,7 +23,7 @@ constexpr std::array kColumns = {
     Column{"missed mass %", "missed_mass_percent", &Quality::missed_mass_percent},
 };
 
-// Of the layers' percentages, each layer counting as much as any other.
+// Returns the mean of the layers' percentages, where each layer counts as much as any other.
 double mean(const std::vector<LayerReport>& layers, size_t threshold, const Column& column) {
   double sum = 0;
   for (const LayerReport& layer : layers) sum += (layer.qualities[threshold].*column.percent)();

@@ -123,7 +123,7 @@ class TorchDistiller final : public Distiller {
     return seen;
   }
 
-  // Of the student from the teacher, in nats, summed over tokens.
+  // Returns the divergence of the student from the teacher, in nats, summed over tokens.
   Tensor divergence(const Tensor& ids, const Tensor& student_logits) const {
     Tensor expected;
     {

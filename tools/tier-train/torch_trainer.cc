@@ -17,7 +17,8 @@ namespace {
 using torch::Tensor;
 
 constexpr uint32_t kMomentTokens = 1024;  // read at once
-// Of the largest variance or square of the mean: a direction of x that varies less counts as constant.
+// A direction of x counts as constant if it varies less than this share of the largest variance or square of
+// the mean.
 constexpr double kLeastVariance = 1e-6;
 // The first scores deviate by about so much. The larger, the surer the start is of itself, and the longer
 // Adam needs to tell it otherwise.

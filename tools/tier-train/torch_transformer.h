@@ -19,9 +19,9 @@ class TorchTransformer {
   TorchTransformer(ModelConfig config, at::Tensor frequencies)
       : config_(std::move(config)), frequencies_(std::move(frequencies)) {}
 
-  // The logits [tokens x vocab] after each of `tokens` (i64 [n], from position 0). Of what q, k and v, o,
-  // gate and up, and down compute from, the share `sparsity` of smallest magnitude is left out, for each
-  // token by itself; gradients pass as if it were not.
+  // Returns the logits [tokens x vocab] after each of `tokens` (i64 [n], from position 0). In the inputs of
+  // q, k and v, of o, of gate and up, and of down, the share `sparsity` of smallest magnitude is left out,
+  // for each token by itself; gradients pass as if it were not.
   at::Tensor forward(const TorchWeights& weights, const at::Tensor& tokens, double sparsity) const;
 
  private:

@@ -133,7 +133,7 @@ void add_serving(CommandLine& line, Arguments& arguments, std::string& key_file,
       .or_variable("LLAMA_ARG_N_PARALLEL");
 }
 
-// Of a file that has one at least: who names it wants the server closed.
+// Adds the keys of a file, which must have at least one: whoever names it wants the server closed.
 Status add_keys(const std::string& path, std::vector<std::string>& keys) {
   TIERD_ASSIGN(const std::string text, read_prompt_file(path));
   const size_t before = keys.size();

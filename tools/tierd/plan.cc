@@ -292,7 +292,7 @@ Config with_plan(Config config, const json& found) {
 }
 
 std::string planned_and_achieved(const json& found, double tokens_per_second) {
-  // Of the groups that the run had: a store keeps its own.
+  // The cost is that of the groups that the run had: a store keeps its own.
   const json& cost =
       found["store_given"].get<bool>() && found.contains("of_store") ? found["of_store"] : found["chosen"];
   const double planned = cost["steady_tokens_per_second"].get<double>();

@@ -58,7 +58,7 @@ inline void split_evenly(const Host& host, uint64_t bytes, uint32_t* max_slots) 
 }
 
 // Whether a step uses only some of a site's neurons: of whatever is not sliced by rows, neurons, channels or
-// experts are chosen for each token. (Of an embedding too, but those are rows, one a token.)
+// experts are chosen for each token. (An embedding is used in part too, but by rows, one for each token.)
 inline bool used_in_part(const tierd_site_view& site) {
   return site.axis != TIERD_AXIS_ROW;
 }

@@ -147,7 +147,7 @@ Status PlantedSource::read(const TensorInfo& tensor, uint64_t offset, std::span<
     }
     bytes.resize(values.size() * value_bytes);
     encode_values(tensor.encoding, values, bytes);
-    // Of these bytes, which begin at `begin` of the tensor, those that were asked for.
+    // These bytes begin at `begin` of the tensor; only those that were asked for are copied.
     const uint64_t begin = at * value_bytes;
     const uint64_t from = std::max(begin, offset);
     const uint64_t to = std::min(begin + bytes.size(), offset + out.size());

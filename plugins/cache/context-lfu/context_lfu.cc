@@ -1,7 +1,7 @@
 // ActiveFlow's dynamic weight caching (4.2). Counts how often every neuron of each edition was used in the
 // present context. Who is missing is loaded to stay if there is room, or if its count, this use included, is
-// greater than the least of those that may leave, whose place it takes; all others pass by. Of those with the
-// least count, the one leaves that was used longest ago; of those, the lowest number.
+// greater than the least of those that may leave, whose place it takes; all others pass by. Among those with
+// the least count, the one that was used longest ago is evicted; among those, the one with the lowest number.
 //
 // What is read ahead keeps to the same rule, as if it were used now, but counts nothing before it is used.
 //
@@ -189,7 +189,7 @@ class ContextLfu {
   std::vector<float> left_;
   std::vector<Edition> editions_;
   std::set<uint64_t> live_;  // sequences
-  // Of one call, kept for their memory.
+  // These are filled anew in each call; they are members so that their memory is reused.
   std::vector<Comer> comers_;
   std::vector<Leaver> leavers_;
 };

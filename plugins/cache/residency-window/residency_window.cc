@@ -34,7 +34,7 @@ constexpr double kLeastMisfit = 1.0 / 64;
 // How fast what a network needs is forgotten: a token's part of the mean.
 constexpr double kNewest = 1.0 / 16;
 
-// Of one network: who was used when.
+// Window remembers when each neuron of one network was used.
 class Window {
  public:
   // `unused`: who came for nobody stays as if the token of that time had used it.
@@ -60,7 +60,7 @@ class Window {
     undecided_ = true;
     if (rows_ == 1) decide(1, 1);
   }
-  // Of the rows that touched last, so many were right.
+  // `kept` of the `rows` rows that touched last were right.
   void decide(uint32_t rows, uint32_t kept) {
     if (!undecided_) return;
     undecided_ = false;

@@ -2,8 +2,8 @@
 // many as fit; what a step uses whole has its room before what it uses in part. The rest streams by.
 //
 // The heat of an edition is the tensor of its site's name in `tensors`, one value a neuron. An edition
-// without one is cold: its first neurons stay. Of neurons with the same heat the first is the hotter one; a
-// value that is no number is colder than all.
+// without one is cold: its first neurons stay. Among neurons with the same heat the first is the hotter one;
+// a value that is no number is colder than all.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -1,7 +1,7 @@
 // The gate of a gated network is its own predictor where the activation cuts off (LLM in a flash, Llama-2
 // with FATReLU): a neuron whose gate stays below the cut gives exactly nothing. The gate's rows stay in
-// memory, a third of the network; up and down need to be read of active neurons only. Of a site SITE the
-// tensors
+// memory, a third of the network; up and down need to be read of active neurons only. For each site SITE the
+// plugin reads the tensors
 //
 //   SITE.gate  [neurons x n_in]
 //   SITE.bias  [neurons], if there is one

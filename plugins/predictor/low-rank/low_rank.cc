@@ -2,7 +2,7 @@
 //
 //   score = B (A x) + bias,  active where sigmoid(score) > threshold
 //
-// x is what the network computes from in this very layer. Of a site SITE the tensors
+// x is what the network computes from in this very layer. For each site SITE the plugin reads the tensors
 //
 //   SITE.a     [rank x n_in]
 //   SITE.b     [neurons x rank]

@@ -3,8 +3,8 @@
 // that would choose are read while the layers between compute. A wrong guess costs a read and changes
 // nothing. What every step uses whole is read ahead along the walk, as `dense` does.
 //
-// Of a site SITE with experts the tensor SITE.router [experts x n_in], as `tier-train router` writes it.
-// Nothing is foreseen of a site without one.
+// For each site SITE with experts the plugin reads the tensor SITE.router [experts x n_in], as `tier-train
+// router` writes it. Nothing is foreseen of a site without one.
 #include <algorithm>
 #include <bitset>
 #include <cmath>
@@ -132,7 +132,7 @@ class Router {
   uint32_t more_;
   std::vector<std::optional<Next>> next_;  // [sites]
   std::vector<uint32_t> chosen_;           // [sites] by a row, the last time
-  // Of one call.
+  // These are filled anew in each call.
   std::vector<float> scores_;
   std::vector<uint32_t> order_;
   std::vector<uint8_t> wanted_;

@@ -56,7 +56,8 @@ class LookAhead {
     }
   }
 
-  // Of one row or several; a prompt's rows together use nearly everything, and nothing is guessed from them.
+  // Guesses from one row or several; a prompt's rows together use nearly everything, and nothing is guessed
+  // from them.
   void wish(uint32_t site, uint32_t n, const tierd_rows_view& rows, tierd_ahead_out& out) {
     out.n = 0;
     if (wished_[site].empty() || rows.x == nullptr || rows.rows > kMostRows) return;
@@ -129,7 +130,7 @@ class LookAhead {
   std::vector<double> sparsity_;  // [sites]
   double over_fetch_;
   std::vector<std::vector<uint32_t>> wished_;  // [sites] later ones, by their order
-  // Of one call, kept for their memory.
+  // These are filled anew in each call; they are members so that their memory is reused.
   std::vector<float> magnitudes_;
   Rank rank_;
   std::vector<uint8_t> wanted_;

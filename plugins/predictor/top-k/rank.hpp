@@ -12,8 +12,8 @@ namespace tierd {
 
 class Rank {
  public:
-  // Of `n` magnitudes, none below zero, the one that `rank` (less than n) others are not above. NaN lies
-  // above all.
+  // Returns the one of `n` magnitudes, none below zero, that `rank` (less than n) others are not above. NaN
+  // is above all.
   float of(const float* magnitudes, uint32_t n, uint32_t rank) {
     // The bits of floats that are not negative are in the order of their values. First by their exponent and
     // some bits more, then among those alone that fall together with the one that is looked for.
@@ -44,7 +44,7 @@ class Rank {
     return value & 0x7fffffff;
   }
 
-  // Of one call, kept for their memory.
+  // These are filled anew in each call; they are members so that their memory is reused.
   std::vector<uint32_t> counts_;
   std::vector<uint32_t> together_;
 };

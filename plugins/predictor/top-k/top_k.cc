@@ -5,7 +5,7 @@
 //
 // x is what the operator computes from in this very layer, so nothing is guessed: the active set is the true
 // one. t is that of the k-th largest |x| of this row, or, with tables, a threshold that is the same for all
-// rows. Of a site SITE the tensor
+// rows. For each site SITE the tensor
 //
 //   SITE.thresholds  [levels]: of |x|, for sparsity 0 to 1 in equal steps, rising
 //
@@ -96,7 +96,8 @@ class TopK {
     return tierd::Allocation::measured(host, sparsity);
   }
 
-  // What the largest ones of a row lie above. Of equals on the border all are active, zeros never.
+  // Returns the bound that the largest ones of a row are above. Where several are equal on the border, all of
+  // them are active; zeros never are.
   float bound_of(const float* scores, const Channels& channels) {
     const uint32_t n = channels.n;
     const auto left_out = static_cast<uint32_t>(std::lround(channels.sparsity * n));

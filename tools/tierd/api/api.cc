@@ -61,7 +61,7 @@ Result<json> body_of(const HttpRequest& request) {
 constexpr std::string_view kTiers = "/v1/tiers/";
 constexpr std::string_view kOfATier = "/capacity";
 
-// Of "/v1/tiers/{tier}/capacity"; empty: another path.
+// Returns the tier that "/v1/tiers/{tier}/capacity" names. It is empty for another path.
 std::string_view tier_in(std::string_view path) {
   const bool fits =
       path.starts_with(kTiers) && path.ends_with(kOfATier) && path.size() > kTiers.size() + kOfATier.size();

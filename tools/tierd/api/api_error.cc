@@ -27,7 +27,7 @@ unsigned status_of(const Error& error) {
     case Code::no_space:
       return error.origin == "queue" ? 429 : 400;
     case Code::corrupt:
-      // Of a request; a store's damage is the server's.
+      // A request that is corrupt is the client's fault; a store's damage is the server's.
       return error.origin == kRequest ? 400 : 500;
     case Code::invalid_argument:
       return 400;

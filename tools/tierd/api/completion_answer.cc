@@ -242,7 +242,7 @@ json CompletionAnswer::token_table(Choice& choice) const {
     json top = nullptr;
     if (token.logprobs) {
       top = json::object();
-      // Of tokens that look alike the most probable one counts.
+      // Among tokens that look alike the most probable one counts.
       for (const TokenLogprob& other : token.logprobs->top)
         top.emplace(token_text(tokenizer_.piece(other.token, true)), other.logprob);
       // The token itself always, so that there may be one more than was asked for.

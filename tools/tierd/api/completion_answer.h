@@ -33,7 +33,7 @@ class CompletionAnswer {
   void accepted();
   // Nothing will come.
   void refused(const ApiError& why);
-  // Of text `index`; prompt p's texts are p * n to p * n + n - 1.
+  // Takes an event of text `index`; prompt p's texts are p * n to p * n + n - 1.
   void event(size_t index, const GenerationEvent& event);
 
   // Whether all has been said.

@@ -9,7 +9,7 @@
 
 namespace tierd {
 
-// Of a site, for labels and shares.
+// WatchedSite has what labels and shares need to know of a site.
 struct WatchedSite {
   std::string name;
   uint32_t neurons = 0;

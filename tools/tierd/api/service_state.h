@@ -26,7 +26,7 @@ struct ServiceState {
   uint64_t pressure_grows = 0;    // and because it was not any more
   std::vector<SiteUse> use;       // [sites]
   bool store_changed = false;     // somebody has replaced it
-  // Of the flash agent.
+  // These are about the flash agent.
   uint32_t credits = 0;   // left
   uint64_t requests = 0;  // that wait for one
 };

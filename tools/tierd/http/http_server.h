@@ -57,7 +57,8 @@ struct HttpRecord {
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
-  // Of a request whose body is still to come. False where the reply has been sent, and the body is of no use.
+  // Says whether a request is taken whose body has not arrived yet. It is false where the reply has been
+  // sent, and the body is of no use.
   virtual bool admit(const HttpRequest& /*head*/, HttpReply& /*reply*/) { return true; }
   // It keeps the reply for as long as it writes to it. One that is let go of unanswered closes the
   // connection.
