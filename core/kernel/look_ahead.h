@@ -24,12 +24,13 @@ class LookAhead {
   // fetches it. Everything referred to outlives this.
   LookAhead(const SiteTable& sites, PassPlan& plan, const Placement& placement, std::deque<Supply>& supplies);
 
-  // Sound `wishes` made at `site` in `step`; each later pass is wished for once. `bypass`: caches are not
-  // asked. Error: plugin_fault.
+  // Has the supplies read ahead what `wishes` name, which a predictor gave at `site` in `step` and which were
+  // checked. A second wish for the same later pass is ignored. With `bypass` the caches are not asked. Error:
+  // plugin_fault.
   Status wish(SiteId site, uint32_t step, std::span<const tierd_ahead> wishes, bool bypass);
-  // A pass through the site uses these neurons: what the latest list for it foresaw of them.
+  // Counts in `use` how many neurons of a pass that uses `active` were on the latest list for that pass.
   void count(SiteId site, uint32_t step, const ActiveSet& active, SiteUse& use);
-  // Reads ahead were given up: everything may be wished for again.
+  // Accepts a wish for every later pass again, after all reads ahead were given up.
   void forget();
 
  private:

@@ -1,4 +1,4 @@
-// In which order neurons of a summed site are asked for that are not here.
+// Says in which order the missing neurons of a site are read whose results are added.
 #pragma once
 
 #include "core/kernel/admission.h"

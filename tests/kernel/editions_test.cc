@@ -147,7 +147,7 @@ TEST(Editions, NobodyActiveIsAPassToo) {
   world.expect_nothing_lost();
 }
 
-// Where there is nothing to choose nobody is asked.
+// A site with one edition does not ask the quantizer, and a run with one unit does not ask the balancer.
 TEST(Editions, OneIsNotAskedFor) {
   ScriptedWorld world({.neurons = {4}, .slots = {0}});
   world.script.choose = [](const tierd_set_view*, uint8_t*) { return TIERD_E_INTERNAL; };

@@ -1,4 +1,5 @@
-// The scheduler reads ahead what is wished for; here wishes come early, wait, are wrong, or are given up.
+// The scheduler reads ahead what a predictor asks for. These tests cover requests that are made early, that
+// wait for memory, that are wrong, and that are given up.
 #include <gtest/gtest.h>
 
 #include "core/kernel/scheduler.h"

@@ -1,6 +1,6 @@
-// Every neuron is active, always: what dense models are. Looks ahead along the walk, into the next step, so
-// that the disk never runs dry at the last layer. A mixture's experts are not wished for: only its router
-// knows which ones a step will use.
+// This predictor says that every neuron is active, as in a dense model. It looks ahead along the sites and
+// into the next step, so that the disk has something to read during the last layer too. It asks for no
+// experts of a mixture ahead: only the router knows which ones a step will use.
 #include "tierd/plugin.hpp"
 
 namespace {
