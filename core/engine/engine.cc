@@ -136,7 +136,7 @@ Result<std::span<const float>> Engine::step(std::span<const RowInfo> rows, std::
   const SchedulerCounters before = scheduler_.counters();
   const uint64_t stall = stall_ns_;
   const uint64_t predictor = scheduler_.predictor_ns();
-  const uint64_t reading = scheduler_.reading_ns();
+  const uint64_t reading = scheduler_.fetching_ns();
   const uint64_t messages = dispatcher_.messages();
   const uint64_t begin = now_ns();
   const Status status = run(walk(static_cast<uint32_t>(rows.size()), wanted, prefill));
@@ -149,7 +149,7 @@ Result<std::span<const float>> Engine::step(std::span<const RowInfo> rows, std::
   times.compute_ns += after.compute_ns - before.compute_ns;
   times.stall_ns += stall_ns_ - stall;
   times.predictor_ns += scheduler_.predictor_ns() - predictor;
-  times.reading_ns += scheduler_.reading_ns() - reading;
+  times.reading_ns += scheduler_.fetching_ns() - reading;
   times.read_bytes += after.read_bytes - before.read_bytes;
   times.resident_bytes += after.resident_bytes - before.resident_bytes;
   times.streamed_bytes += after.streamed_bytes - before.streamed_bytes;

@@ -10,11 +10,11 @@
 
 namespace tierd {
 
-Admission::Admission(std::span<const Edition> editions, Strategies& strategies, uint16_t unit,
+Admission::Admission(std::span<const Edition> editions, Strategies& strategies, MemoryId memory,
                      Residency& residency, SchedulerCounters& counters, const Dispatcher& dispatcher)
     : editions_(editions),
       strategies_(strategies),
-      unit_(unit),
+      memory_(memory),
       residency_(residency),
       counters_(counters),
       dispatcher_(dispatcher) {}
@@ -139,7 +139,7 @@ Status Admission::evict(EditionId edition, std::span<const tierd_neuron> victims
 // Neurons that were valid.
 void Admission::tell_left(EditionId edition, std::span<const uint32_t> neurons, int why) {
   counters_.evictions += neurons.size();
-  if (dispatcher_.observer() != nullptr) dispatcher_.observer()->evicted(unit_, edition, neurons);
+  if (dispatcher_.observer() != nullptr) dispatcher_.observer()->evicted(memory_, edition, neurons);
   tell_dropped(edition, neurons, why);
 }
 

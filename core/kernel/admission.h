@@ -1,4 +1,4 @@
-// What may come into the memory of one computing unit, and what leaves it: asks the unit's cache, leases
+// What may come into a memory, and what leaves it: asks the memory's cache, leases
 // slots for what it keeps, evicts what it names, and tells it what became of its neurons.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include "core/base/result.h"
 #include "core/kernel/counters.h"
 #include "core/kernel/dispatcher.h"
+#include "core/kernel/memory.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
@@ -31,9 +32,9 @@ struct Plan {
 
 class Admission {
  public:
-  // `unit`: which of the caches is asked. The dispatcher's observer hears of evictions. Everything referred
+  // `memory`: whose cache is asked. The dispatcher's observer hears of evictions. Everything referred
   // to outlives the admission.
-  Admission(std::span<const Edition> editions, Strategies& strategies, uint16_t unit, Residency& residency,
+  Admission(std::span<const Edition> editions, Strategies& strategies, MemoryId memory, Residency& residency,
             SchedulerCounters& counters, const Dispatcher& dispatcher);
 
   // Asks the cache about neurons that are neither here nor coming; evicts its victims, leases slots for what
@@ -66,11 +67,11 @@ class Admission {
   Status evict(EditionId edition, std::span<const tierd_neuron> victims, const char* function);
   void tell_left(EditionId edition, std::span<const uint32_t> neurons, int why);
   void tell_dropped(EditionId edition, std::span<const uint32_t> neurons, int why);
-  Strategy<tierd_cache_1>& cache() const { return strategies_.caches[unit_]; }
+  Strategy<tierd_cache_1>& cache() const { return strategies_.caches[memory_ - 1u]; }
 
   const std::span<const Edition> editions_;
   Strategies& strategies_;
-  const uint16_t unit_;
+  const MemoryId memory_;
   Residency& residency_;
   SchedulerCounters& counters_;
   const Dispatcher& dispatcher_;

@@ -8,7 +8,7 @@
 namespace tierd {
 
 Arena::Arena(Dispatcher& dispatcher, const SiteTable& sites, Residency& residency, Supply& supply,
-             UnitMemory memory, Notice& changed)
+             Memory memory, Notice& changed)
     : dispatcher_(dispatcher),
       sites_(sites),
       residency_(residency),

@@ -1,4 +1,4 @@
-// The arena of one computing unit: which of its addresses are in use. It gets another size between two steps,
+// The arena of one memory: which of its addresses are in use. It gets another size between two steps,
 // with nothing in flight: then no slot is leased or pinned, and none has to wait for its end.
 #pragma once
 
@@ -8,13 +8,13 @@
 
 #include "core/base/result.h"
 #include "core/kernel/dispatcher.h"
+#include "core/kernel/memory.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
 #include "core/kernel/strategies.h"
 #include "core/kernel/supply.h"
 #include "core/kernel/task.h"
-#include "core/kernel/unit_memory.h"
 
 namespace tierd {
 
@@ -22,8 +22,8 @@ class Arena : private CompletionSink {
  public:
   // `supply` fetches what the arena holds; who waits at `changed` is woken by each message that ended.
   // Everything referred to outlives the arena.
-  Arena(Dispatcher& dispatcher, const SiteTable& sites, Residency& residency, Supply& supply,
-        UnitMemory memory, Notice& changed);
+  Arena(Dispatcher& dispatcher, const SiteTable& sites, Residency& residency, Supply& supply, Memory memory,
+        Notice& changed);
   ~Arena() override;
 
   // Whether it can have another size at all. Error: unsupported, naming the cache or the agent.
@@ -52,7 +52,7 @@ class Arena : private CompletionSink {
   const SiteTable& sites_;
   Residency& residency_;
   Supply& supply_;
-  UnitMemory memory_;
+  Memory memory_;
   Notice& changed_;
   bool told_ = false;
   uint32_t open_ = 0;               // messages under way

@@ -15,7 +15,7 @@ Task<Status> Arenas::tell() {
 }
 
 Status Arenas::resizable() const {
-  for (uint32_t u = 0; u < arenas_.size(); ++u) TIERD_TRY(arenas_[u].resizable(strategies_.caches[u]));
+  for (uint32_t m = 0; m < arenas_.size(); ++m) TIERD_TRY(arenas_[m].resizable(strategies_.caches[m]));
   return {};
 }
 
@@ -23,45 +23,52 @@ Status Arenas::resizable() const {
 Task<Status> Arenas::resize(std::vector<uint64_t> parts) {
   if (Status able = resizable(); !able.ok()) co_return able;
   std::vector<ResizedCache> answers;
-  for (uint32_t u = 0; u < arenas_.size(); ++u) {
-    auto answer = ask(u, parts[u]);
+  for (uint32_t m = 0; m < arenas_.size(); ++m) {
+    auto answer = ask(m, parts[m]);
     if (!answer.ok()) co_return answer.error();
     answers.push_back(std::move(*answer));
   }
   Status status;
-  for (uint32_t u = 0; u < arenas_.size(); ++u) {
-    const Status resized = co_await arenas_[u].resize(parts[u], std::move(answers[u]));
+  for (uint32_t m = 0; m < arenas_.size(); ++m) {
+    const Status resized = co_await arenas_[m].resize(parts[m], std::move(answers[m]));
     if (status.ok()) status = resized;
   }
   co_return status;
 }
 
 Result<std::vector<uint32_t>> Arenas::unevenly_split() {
-  std::vector<uint32_t> units;
-  for (uint32_t u = 0; u < arenas_.size(); ++u) {
-    auto& cache = strategies_.caches[u];
-    if (cache.table.resplit == nullptr || !arenas_[u].resizable(cache).ok()) continue;
+  std::vector<uint32_t> memories;
+  for (uint32_t m = 0; m < arenas_.size(); ++m) {
+    auto& cache = strategies_.caches[m];
+    if (cache.table.resplit == nullptr || !arenas_[m].resizable(cache).ok()) continue;
     uint32_t wanted = 0;
     TIERD_TRY(cache.call(&tierd_cache_1::resplit, "resplit", &wanted));
     if (wanted > 1) return cache.fault("resplit", fmt::format("{} is neither 0 nor 1", wanted));
-    if (wanted == 1) units.push_back(u);
+    if (wanted == 1) memories.push_back(m);
   }
-  return units;
+  return memories;
 }
 
-Task<Status> Arenas::split_anew(std::vector<uint32_t> units) {
-  for (const uint32_t u : units) {
-    const uint64_t bytes = arenas_[u].bytes();
-    auto answer = ask(u, bytes);
+Task<Status> Arenas::split_anew(std::vector<uint32_t> memories) {
+  for (const uint32_t m : memories) {
+    const uint64_t bytes = arenas_[m].bytes();
+    auto answer = ask(m, bytes);
     if (!answer.ok()) co_return answer.error();
-    Status split = co_await arenas_[u].resize(bytes, std::move(*answer));
+    Status split = co_await arenas_[m].resize(bytes, std::move(*answer));
     if (!split.ok()) co_return split;
   }
   co_return Status{};
 }
 
-Result<ResizedCache> Arenas::ask(uint32_t unit, uint64_t bytes) {
-  return arenas_[unit].ask(strategies_.caches[unit], bytes, placement_.at_home(sites_.editions, unit));
+Result<ResizedCache> Arenas::ask(size_t m, uint64_t bytes) {
+  const uint16_t unit = topology_.unit_of(static_cast<MemoryId>(m + 1));
+  std::vector<uint32_t> most;
+  if (unit != Topology::kNoUnit) {
+    most = placement_.at_home(sites_.editions, unit);
+  } else {
+    for (const Edition& edition : sites_.editions) most.push_back(edition.n);
+  }
+  return arenas_[m].ask(strategies_.caches[m], bytes, std::move(most));
 }
 
 }  // namespace tierd

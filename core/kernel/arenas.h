@@ -1,4 +1,4 @@
-// The arenas of all computing units: how the tier's bytes come to them, and how their caches split them.
+// The arenas of all memories: how bytes come to them, and how their caches split them.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace tierd {
 class Arenas {
  public:
   // Everything referred to outlives the arenas.
-  Arenas(const SiteTable& sites, Strategies& strategies, const Placement& placement)
-      : sites_(sites), strategies_(strategies), placement_(placement) {}
-  // The next unit's.
-  void add(Dispatcher& dispatcher, Residency& residency, Supply& supply, const UnitMemory& memory,
+  Arenas(const SiteTable& sites, Strategies& strategies, const Placement& placement, const Topology& topology)
+      : sites_(sites), strategies_(strategies), placement_(placement), topology_(topology) {}
+  // The next memory's.
+  void add(Dispatcher& dispatcher, Residency& residency, Supply& supply, const Memory& memory,
            Notice& changed) {
     arenas_.emplace_back(dispatcher, sites_, residency, supply, memory, changed);
   }
@@ -30,20 +30,21 @@ class Arenas {
   // What follows: between two steps, when nothing is leased or pinned. Errors: those of `resizable`, and
   // plugin_fault, with everything as it was; internal, see Arena::resize.
 
-  // `parts`: bytes that each cache may split from now on, [units].
+  // `parts`: bytes that each cache may split from now on, [memories].
   Task<Status> resize(std::vector<uint64_t> parts);
-  // The units whose caches want another split of what they have.
+  // Indices of the memories whose caches want another split of what they have.
   Result<std::vector<uint32_t>> unevenly_split();
   // These get it.
-  Task<Status> split_anew(std::vector<uint32_t> units);
+  Task<Status> split_anew(std::vector<uint32_t> memories);
 
  private:
-  Result<ResizedCache> ask(uint32_t unit, uint64_t bytes);
+  Result<ResizedCache> ask(size_t m, uint64_t bytes);
 
   const SiteTable& sites_;
   Strategies& strategies_;
   const Placement& placement_;
-  std::deque<Arena> arenas_;  // [units]
+  const Topology& topology_;
+  std::deque<Arena> arenas_;  // [memories]
 };
 
 }  // namespace tierd

@@ -83,6 +83,7 @@ class Dispatcher {
 
   // The kernel's time: wall, or virtual under the modelled clock.
   uint64_t now_ns() const;
+  uint16_t agents() const { return static_cast<uint16_t>(agents_.size()); }
   uint32_t in_flight() const { return in_flight_; }  // posted and not yet delivered
   // Spent in an agent while it was driven, by the wall clock.
   uint64_t driven_ns(uint16_t agent) const { return agents_[agent - 1u].driven_ns; }

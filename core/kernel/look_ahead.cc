@@ -16,10 +16,11 @@ bool side_by_side(const Edition& edition, const Edition& next) {
 }  // namespace
 
 LookAhead::LookAhead(const SiteTable& sites, PassPlan& plan, const Placement& placement,
-                     std::deque<Supply>& supplies)
+                     const Topology& topology, std::deque<Supply>& supplies)
     : sites_(sites),
       plan_(plan),
       placement_(placement),
+      topology_(topology),
       supplies_(supplies),
       wished_(sites.size(), 0),
       foreseen_(sites.size(), Foreseen{kNoStep, {}}) {}
@@ -51,8 +52,8 @@ Status LookAhead::add(SiteId site, uint32_t step, bool bypass) {
     if (!beside) TIERD_TRY(pass_on(bypass));
     step_ = step;
     Later& later = later_.emplace_back(Later{site, edition, {}});
-    later.neurons.resize(supplies_.size());
-    if (supplies_.size() == 1 && editions.size() == 1) {
+    later.neurons.resize(topology_.units.size());
+    if (topology_.units.size() == 1 && editions.size() == 1) {
       later.neurons[0] = neurons_;
       continue;
     }
@@ -68,10 +69,10 @@ Status LookAhead::add(SiteId site, uint32_t step, bool bypass) {
 Status LookAhead::pass_on(bool bypass) {
   if (later_.empty()) return {};
   std::vector<Supply::Wished> wanted;
-  for (uint32_t u = 0; u < supplies_.size(); ++u) {
+  for (uint32_t u = 0; u < topology_.units.size(); ++u) {
     wanted.clear();
     for (const Later& later : later_) wanted.push_back({later.site, later.edition, later.neurons[u]});
-    TIERD_TRY(supplies_[u].wish(wanted, step_, bypass));
+    TIERD_TRY(supplies_[topology_.units[u].memory - 1u].wish(wanted, step_, bypass));
   }
   later_.clear();
   return {};

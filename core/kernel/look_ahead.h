@@ -20,9 +20,10 @@ namespace tierd {
 
 class LookAhead {
  public:
-  // `plan` says in which edition a neuron would be computed, `placement` which of the supplies [units]
-  // fetches it. Everything referred to outlives this.
-  LookAhead(const SiteTable& sites, PassPlan& plan, const Placement& placement, std::deque<Supply>& supplies);
+  // `plan` says in which edition a neuron would be computed, `placement` which unit shall have it,
+  // `supplies` are the memories'. Everything referred to outlives this.
+  LookAhead(const SiteTable& sites, PassPlan& plan, const Placement& placement, const Topology& topology,
+            std::deque<Supply>& supplies);
 
   // Has the supplies read ahead what `wishes` name, which a predictor gave at `site` in `step` and which were
   // checked. A second wish for the same later pass is ignored. With `bypass` the caches are not asked. Error:
@@ -40,6 +41,7 @@ class LookAhead {
   const SiteTable& sites_;
   PassPlan& plan_;
   const Placement& placement_;
+  const Topology& topology_;
   std::deque<Supply>& supplies_;
   std::vector<uint64_t> wished_;  // [sites] one past the latest step for which a wish was made
   // [sites] the latest one that was a list, and of which step; counted when that comes.

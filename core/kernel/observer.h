@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/kernel/active_set.h"
+#include "core/kernel/memory.h"
 #include "core/kernel/site.h"
 #include "core/message/message.h"
 #include "tierd/views.h"
@@ -54,7 +55,7 @@ class KernelObserver {
   // What a predictor that read the site's activations wants read ahead: nothing else could say it again.
   virtual void looked_ahead(SiteId site, std::span<const tierd_ahead> wishes) = 0;
   virtual void measured(SiteId site, const MeasuredPass& pass) = 0;
-  virtual void evicted(uint16_t unit, EditionId edition, std::span<const uint32_t> neurons) = 0;
+  virtual void evicted(MemoryId memory, EditionId edition, std::span<const uint32_t> neurons) = 0;
   // The step has ended, and caches have split their arenas anew where they wanted that. `residency`: where
   // everything is, as Residency::digest, which takes a millisecond for a 7B model. For who asks.
   virtual void settled(const std::function<uint64_t()>& residency) = 0;
@@ -90,7 +91,7 @@ class SilentObserver : public KernelObserver {
   void activated(SiteId, const ActiveSet&) override {}
   void looked_ahead(SiteId, std::span<const tierd_ahead>) override {}
   void measured(SiteId, const MeasuredPass&) override {}
-  void evicted(uint16_t, EditionId, std::span<const uint32_t>) override {}
+  void evicted(MemoryId, EditionId, std::span<const uint32_t>) override {}
   void settled(const std::function<uint64_t()>&) override {}
   void posted(const Message&, const UnitList&, std::span<const Unit>) override {}
   void turn_begins() override {}

@@ -12,11 +12,11 @@
 
 #include "core/base/result.h"
 #include "core/kernel/dispatcher.h"
+#include "core/kernel/memory.h"
 #include "core/kernel/next_runs.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
 #include "core/kernel/staging.h"
-#include "core/kernel/unit_memory.h"
 #include "core/kernel/wishes.h"
 
 namespace tierd {
@@ -47,7 +47,7 @@ struct Fetch {
 class Reads {
  public:
   struct Options {
-    UnitMemory memory;
+    Memory memory;
     uint16_t flash_agent = 0;
     // Names an extent in an error: file, offset, site.
     std::function<std::string(uint32_t extent)> describe_extent;

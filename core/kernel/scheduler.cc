@@ -14,9 +14,9 @@ namespace tierd {
 namespace {
 
 // The first unit's.
-Prediction::Activations activations_of(const std::vector<Scheduler::ComputeUnit>& units) {
-  TIERD_CHECK(!units.empty());
-  return {units.front().memory.agent, units.front().activation_pool};
+Prediction::Activations activations_of(const Topology& topology) {
+  TIERD_CHECK(!topology.units.empty());
+  return {topology.units.front().agent, topology.units.front().activation_pool};
 }
 
 }  // namespace
@@ -27,24 +27,23 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies&
       sites_(sites),
       strategies_(strategies),
       options_(std::move(options)),
-      prediction_(dispatcher, sites, strategies, activations_of(options_.units), options_.recording),
-      plan_(sites, strategies, static_cast<uint32_t>(options_.units.size())),
-      look_ahead_(sites, plan_, placement, supplies_),
-      arenas_(sites, strategies, placement),
+      prediction_(dispatcher, sites, strategies, activations_of(options_.topology), options_.recording),
+      plan_(sites, strategies, units()),
+      look_ahead_(sites, plan_, placement, options_.topology, supplies_),
+      arenas_(sites, strategies, placement, options_.topology),
       use_(sites.size()),
       row_masks_(dispatcher, sites, options_.max_rows) {
-  TIERD_CHECK(residencies.size() == options_.units.size() &&
-              strategies.caches.size() == options_.units.size());
-  for (uint32_t u = 0; u < options_.units.size(); ++u) {
+  const std::vector<Memory>& memories = options_.topology.memories;
+  TIERD_CHECK(residencies.size() == memories.size() && strategies.caches.size() == memories.size());
+  for (size_t m = 0; m < memories.size(); ++m) {
     Supply::Options supply;
-    supply.unit = static_cast<uint16_t>(u);
-    supply.reads.memory = options_.units[u].memory;
-    supply.reads.flash_agent = options_.flash_agent;
-    supply.reads.describe_extent = options_.describe_extent;
+    supply.memory = static_cast<MemoryId>(m + 1);
+    supply.topology = &options_.topology;
+    supply.describe_extent = options_.describe_extent;
     supply.read_attempts = options_.read_attempts;
-    supplies_.emplace_back(dispatcher, sites, strategies, residencies[u], std::move(supply), counters_,
+    supplies_.emplace_back(dispatcher, sites, strategies, residencies[m], std::move(supply), counters_,
                            changed_);
-    arenas_.add(dispatcher, residencies[u], supplies_.back(), options_.units[u].memory, changed_);
+    arenas_.add(dispatcher, residencies[m], supplies_.back(), memories[m], changed_);
   }
 }
 
@@ -54,7 +53,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   Current current;
   current.site = site;
   current.pass = request;
-  current.units.resize(supplies_.size());
+  current.units.resize(units());
   current_ = &current;
   if (observer() != nullptr) observer()->pass_begins(site, request);
 
@@ -126,13 +125,13 @@ bool Scheduler::measures(const Current& current) const {
 
 Status Scheduler::admit(const Current& current) {
   const SchedulerCounters before = counters_;
-  for (uint32_t u = 0; u < supplies_.size(); ++u) {
-    supplies_[u].begin_pass(current.site, current.pass.step);
+  for (Supply& supply : supplies_) supply.begin_pass(current.site, current.pass.step);
+  for (uint32_t u = 0; u < units(); ++u) {
     for (const PassPlan::Share& share : plan_.shares(u)) {
       Gathering::Demand demand{*share.neurons};
       demand.bypass = current.pass.bypass_caches;
       if (current.whole.size() != 0) demand.used = &current.active;
-      TIERD_TRY(supplies_[u].gather(share.edition, demand));
+      TIERD_TRY(supply_of(u).gather(share.edition, demand));
     }
   }
   if (current.pass.bypass_caches) return {};
@@ -150,7 +149,7 @@ void Scheduler::fetch() {
 
 // Whether other units than the first take part.
 bool Scheduler::shared() const {
-  for (uint32_t u = 1; u < supplies_.size(); ++u) {
+  for (uint32_t u = 1; u < units(); ++u) {
     if (plan_.size(u) != 0) return true;
   }
   return false;
@@ -170,7 +169,7 @@ void Scheduler::compute(Current& current) {
       post_due(current);
       if (!dispatcher_.can_post()) return;
     }
-    for (uint32_t u = 1; u < supplies_.size(); ++u) {
+    for (uint32_t u = 1; u < units(); ++u) {
       if (plan_.size(u) == 0) continue;
       compute_elsewhere(current, u);
       merged &= current.units[u].results_there;
@@ -178,8 +177,8 @@ void Scheduler::compute(Current& current) {
   }
   while (!current.finished && dispatcher_.can_post()) {
     units_.clear();
-    const EditionId edition = supplies_[0].hand_out(units_);
-    const bool last = supplies_[0].handed_out() && merged;
+    const EditionId edition = supply_of(0).hand_out(units_);
+    const bool last = supply_of(0).handed_out() && merged;
     if (current.ran_before && units_.empty() && !last) return;
 
     Message message;
@@ -187,7 +186,7 @@ void Scheduler::compute(Current& current) {
     message.engine = EngineKind::compute;
     message.flags = static_cast<uint8_t>(current.due() | (last ? kRunAfter : 0));
     if (edition != kNoEdition) message.edition = edition;
-    supplies_[0].computed_by(post(current, 0, message, 0));
+    supply_of(0).computed_by(post(current, 0, message, 0));
     current.ran_before = true;
     current.cleared = current.partial;
     current.finished = last;
@@ -222,17 +221,17 @@ void Scheduler::compute_elsewhere(Current& current, uint32_t unit) {
   }
   if (!progress.input_here || !dispatcher_.can_post()) return;
   while (dispatcher_.can_post()) {
-    const EditionId edition = supplies_[unit].hand_out(units_);
+    const EditionId edition = supply_of(unit).hand_out(units_);
     if (edition == kNoEdition) break;
     Message message;
     message.op = Op::compute;
     message.engine = EngineKind::compute;
     message.edition = edition;
     if (sites_[current.site].added && !std::exchange(progress.begun, true)) message.flags = kPartial;
-    supplies_[unit].computed_by(post(current, unit, message, unit));
+    supply_of(unit).computed_by(post(current, unit, message, unit));
     units_.clear();
   }
-  if (progress.results_posted || progress.running != 0 || !supplies_[unit].handed_out() ||
+  if (progress.results_posted || progress.running != 0 || !supply_of(unit).handed_out() ||
       !dispatcher_.can_post())
     return;
   if (sites_[current.site].added && !summed_before(current, unit)) return;
@@ -250,14 +249,15 @@ bool Scheduler::summed_before(const Current& current, uint32_t unit) const {
   for (uint32_t u = 1; u < unit; ++u) {
     if (plan_.size(u) != 0 && !current.units[u].results_posted) return false;
   }
-  return supplies_[0].handed_out();
+  return supply_of(0).handed_out();
 }
 
 // To a unit, about `units_`, which lie with `list_unit`: neurons in its memory, or what is to be copied in
 // its activations.
 MessageId Scheduler::post(Current& current, uint32_t unit, Message message, uint32_t list_unit) {
   const bool copies = message.op == Op::copy;
-  message.agent = options_.units[unit].memory.agent;
+  const Topology& topology = options_.topology;
+  message.agent = topology.units[unit].agent;
   message.step = current.pass.step;
   message.site = current.site;
   message.rows = current.pass.rows;
@@ -266,12 +266,13 @@ MessageId Scheduler::post(Current& current, uint32_t unit, Message message, uint
     message.aux = current.row_masks;
     if (current.measured) message.flags |= kMeasure;
   }
-  const ComputeUnit& from = options_.units[list_unit];
   // Counted where the work is: a copy of results belongs to the unit whose results they are.
   ++current.units[copies && unit == 0 ? list_unit : unit].running;
   if (copies) message.part = static_cast<uint16_t>(list_unit);
-  return dispatcher_.post(message, units_, from.memory.agent,
-                          copies ? from.activation_pool : from.memory.pool, *this);
+  const ComputeUnit& from = topology.units[list_unit];
+  if (copies) return dispatcher_.post(message, units_, from.agent, from.activation_pool, *this);
+  const Memory& memory = topology.memory(from.memory);
+  return dispatcher_.post(message, units_, memory.agent, memory.pool, *this);
 }
 
 Status Scheduler::observe(const Current& current) {
@@ -281,7 +282,7 @@ Status Scheduler::observe(const Current& current) {
         prediction_.tell(current.site, current.pass, current.active, current.measured ? &measured : nullptr));
   }
   if (current.pass.bypass_caches) return {};
-  for (uint32_t u = 0; u < supplies_.size(); ++u) {
+  for (uint32_t u = 0; u < units(); ++u) {
     for (const PassPlan::Share& share : plan_.shares(u)) TIERD_TRY(touch(current, u, share));
   }
   return {};
@@ -303,8 +304,8 @@ Status Scheduler::touch(const Current& current, uint32_t unit, const PassPlan::S
   }
   const tierd_set_view set =
       edition_set(share.edition, sites_.editions[share.edition], *used, current.pass.rows, TIERD_SET_TRUE);
-  TIERD_TRY(strategies_.caches[unit].call_if(&tierd_cache_1::touch, "touch", &set));
-  return supplies_[unit].expire(share.edition);
+  TIERD_TRY(strategies_.caches[unit_memory(unit) - 1u].call_if(&tierd_cache_1::touch, "touch", &set));
+  return supply_of(unit).expire(share.edition);
 }
 
 // What each neuron gave to each row, compared with what was predicted.
@@ -313,9 +314,9 @@ ActiveSet Scheduler::measure(const Current& current) {
   if (options_.recording != nullptr) return options_.recording->measured(current.site);
   const uint32_t rows = current.pass.rows;
   contribution_.resize(uint64_t{rows} * site.n);
-  for (uint32_t u = 0; u < supplies_.size(); ++u) {
-    const ComputeUnit& unit = options_.units[u];
-    const Span span{unit.memory.agent, unit.activation_pool, site.contribution.offset,
+  for (uint32_t u = 0; u < units(); ++u) {
+    const ComputeUnit& unit = options_.topology.units[u];
+    const Span span{unit.agent, unit.activation_pool, site.contribution.offset,
                     static_cast<uint32_t>(uint64_t{rows} * site.contribution.stride * sizeof(float))};
     const auto* from = reinterpret_cast<const float*>(dispatcher_.view(span).data());
     for (const PassPlan::Share& share : plan_.shares(u)) {
@@ -383,10 +384,10 @@ Task<Status> Scheduler::fill(std::function<void(uint64_t)> progress) {
   if (observer() != nullptr) observer()->fill_begins();
   Status told = co_await arenas_.tell();
   if (!told.ok()) co_return told;
-  for (uint32_t u = 0; u < supplies_.size(); ++u) {
-    auto asked = wanted_at_start(strategies_.caches[u], sites_.editions);
+  for (size_t m = 0; m < supplies_.size(); ++m) {
+    auto asked = wanted_at_start(strategies_.caches[m], sites_.editions);
     if (!asked.ok()) co_return asked.error();
-    Status filled = co_await supplies_[u].fill(std::move(*asked), progress, [this] { return stopping(); });
+    Status filled = co_await supplies_[m].fill(std::move(*asked), progress, [this] { return stopping(); });
     if (!filled.ok()) co_return filled;
   }
   co_return Status{};
@@ -470,8 +471,21 @@ void Scheduler::pump() {
 
 uint32_t Scheduler::unit_of(uint16_t agent) const {
   uint32_t unit = 0;
-  while (options_.units[unit].memory.agent != agent) ++unit;
+  while (options_.topology.units[unit].agent != agent) ++unit;
   return unit;
+}
+
+uint64_t Scheduler::fetching_ns() const {
+  uint64_t ns = 0;
+  const Topology& topology = options_.topology;
+  for (uint16_t agent = 1; agent <= dispatcher_.agents(); ++agent) {
+    const bool fetches =
+        std::ranges::any_of(topology.links, [agent](const Link& l) { return l.agent == agent; });
+    const bool computes =
+        std::ranges::any_of(topology.units, [agent](const ComputeUnit& u) { return u.agent == agent; });
+    if (fetches && !computes) ns += dispatcher_.driven_ns(agent);
+  }
+  return ns;
 }
 
 void Scheduler::on_done(const Message& message, const Done& done) {
@@ -484,7 +498,7 @@ void Scheduler::on_done(const Message& message, const Done& done) {
     Progress& progress = current.units[unit];
     ((message.flags & kInput) != 0 ? progress.input_here : progress.results_there) = true;
   } else {
-    supplies_[unit].computed(message.id);
+    supply_of(unit).computed(message.id);
     current.input_ready |= message.id == current.prelude;
   }
   --current.units[unit].running;

@@ -18,6 +18,7 @@
 #include "core/kernel/counters.h"
 #include "core/kernel/dispatcher.h"
 #include "core/kernel/look_ahead.h"
+#include "core/kernel/memory.h"
 #include "core/kernel/observer.h"
 #include "core/kernel/pass_plan.h"
 #include "core/kernel/placement.h"
@@ -35,16 +36,10 @@ namespace tierd {
 
 class Scheduler : private CompletionSink {
  public:
-  // An agent that computes, and the memory that it computes from. The first unit holds the activations: it
-  // runs the dense segments around a site. Another one gets a copy of a site's input, and its results are
-  // copied back.
-  struct ComputeUnit {
-    UnitMemory memory;
-    uint16_t activation_pool = 1;
-  };
   struct Options {
-    uint16_t flash_agent = 0;
-    std::vector<ComputeUnit> units;
+    // The first unit runs the dense segments around a site. Another one gets a copy of a site's input, and
+    // its results are copied back.
+    Topology topology;
     bool prefetch = true;
     uint32_t read_attempts = 3;  // a failed read is tried so often in all before its step fails
     uint32_t max_rows = 1;       // of a pass
@@ -56,7 +51,7 @@ class Scheduler : private CompletionSink {
     std::function<std::string(uint32_t extent)> describe_extent;
   };
 
-  // `sites` are in the order of one step. Each unit has a residency, and a cache among the strategies.
+  // `sites` are in the order of one step. Each memory has a residency, and a cache among the strategies.
   // Everything referred to outlives the scheduler.
   Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
             const Placement& placement, std::deque<Residency>& residencies, Options options);
@@ -84,7 +79,7 @@ class Scheduler : private CompletionSink {
   // hears of bytes that landed. The agents hear first which of their arenas' addresses are in use.
   Task<Status> fill(std::function<void(uint64_t)> progress);
 
-  // Another size for the arenas, between two steps and after `drain`. `parts`: of `size.arena`, [units].
+  // Another size for the arenas, between two steps and after `drain`. `parts`: of `size.arena`, [memories].
   // Errors: those of `resizable`, and plugin_fault, with everything as it was; internal, see Arena::resize.
   // What caches want in a larger one, `fill` brings.
   struct ArenaSize {
@@ -104,9 +99,9 @@ class Scheduler : private CompletionSink {
   const SchedulerCounters& counters() const { return counters_; }
   // Whether a unit has been asked to compute, or to copy what another one computes from, and is not done yet.
   bool computing() const { return current_ != nullptr && current_->running(); }
-  // Spent so far on this thread: asking the predictor; in the flash agent.
+  // Spent so far on this thread: asking the predictor; in the agents that fetch and do not compute.
   uint64_t predictor_ns() const { return strategies_.predictor.ns; }
-  uint64_t reading_ns() const { return dispatcher_.driven_ns(options_.flash_agent); }
+  uint64_t fetching_ns() const;
   const std::vector<SiteUse>& use() const { return use_; }  // [sites]
 
  private:
@@ -172,6 +167,10 @@ class Scheduler : private CompletionSink {
   Task<Status> split_anew();
 
   void pump();
+  Supply& supply_of(uint32_t unit) { return supplies_[unit_memory(unit) - 1u]; }
+  const Supply& supply_of(uint32_t unit) const { return supplies_[unit_memory(unit) - 1u]; }
+  MemoryId unit_memory(uint32_t unit) const { return options_.topology.units[unit].memory; }
+  uint32_t units() const { return static_cast<uint32_t>(options_.topology.units.size()); }
   uint32_t unit_of(uint16_t agent) const;
   bool stopping();
   KernelObserver* observer() const { return dispatcher_.observer(); }
@@ -183,7 +182,7 @@ class Scheduler : private CompletionSink {
   SchedulerCounters counters_;
   BusyTime compute_time_;        // of the present pass
   Notice changed_;               // something came in
-  std::deque<Supply> supplies_;  // [units]
+  std::deque<Supply> supplies_;  // [memories]
   Prediction prediction_;
   PassPlan plan_;  // of the present pass
   LookAhead look_ahead_;

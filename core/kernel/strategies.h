@@ -103,7 +103,8 @@ struct Strategies {
   Strategy<tierd_predictor_1> predictor;
   std::vector<uint8_t> reads_x = {};  // [sites] the predictor wants what the site computes from; empty: never
   Strategy<tierd_quantizer_1> quantizer;
-  std::vector<Strategy<tierd_cache_1>> caches = std::vector<Strategy<tierd_cache_1>>(1);  // [computing units]
+  std::vector<Strategy<tierd_cache_1>> caches =
+      std::vector<Strategy<tierd_cache_1>>(1);  // memory m's at m - 1
   Strategy<tierd_balancer_1> balancer;
 };
 

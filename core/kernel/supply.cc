@@ -7,6 +7,19 @@
 #include "core/kernel/run_order.h"
 
 namespace tierd {
+namespace {
+
+Reads::Options reads_of(const Supply::Options& options) {
+  Reads::Options reads;
+  reads.memory = options.topology->memory(options.memory);
+  for (const Link& link : options.topology->links) {
+    if (link.from == kStore && link.to == options.memory) reads.flash_agent = link.agent;
+  }
+  reads.describe_extent = options.describe_extent;
+  return reads;
+}
+
+}  // namespace
 
 Supply::Supply(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies, Residency& residency,
                Options options, SchedulerCounters& counters, Notice& changed)
@@ -16,8 +29,8 @@ Supply::Supply(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strat
       options_(std::move(options)),
       counters_(counters),
       changed_(changed),
-      admission_(sites.editions, strategies, options_.unit, residency, counters, dispatcher),
-      reads_(dispatcher, sites, residency, options_.reads, *this) {}
+      admission_(sites.editions, strategies, options_.memory, residency, counters, dispatcher),
+      reads_(dispatcher, sites, residency, reads_of(options_), *this) {}
 
 Supply::~Supply() = default;
 

@@ -28,8 +28,10 @@ namespace tierd {
 class Supply : private CompletionSink {
  public:
   struct Options {
-    uint16_t unit = 0;  // its number: which of the caches is asked
-    Reads::Options reads;
+    MemoryId memory = 0;  // which one; its cache is asked
+    const Topology* topology = nullptr;
+    // Names an extent in an error: file, offset, site.
+    std::function<std::string(uint32_t extent)> describe_extent;
     uint32_t read_attempts = 3;  // a failed read is tried so often in all before its pass fails
   };
   // Who waits at `changed` is woken by each read that ended. Everything referred to outlives the supply.

@@ -337,11 +337,11 @@ void get(In& in, Measured& e) {
   e.neurons = get_numbers(in);
 }
 void put(Out& out, const Evicted& e) {
-  out.number(e.unit), out.number(e.edition);
+  out.number(e.memory), out.number(e.edition);
   put(out, e.neurons);
 }
 void get(In& in, Evicted& e) {
-  e.unit = static_cast<uint16_t>(in.number(UINT16_MAX));
+  e.memory = static_cast<MemoryId>(in.number(UINT16_MAX));
   e.edition = static_cast<EditionId>(in.number(UINT32_MAX));
   e.neurons = get_numbers(in);
 }

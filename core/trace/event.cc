@@ -72,7 +72,7 @@ class Text {
   }
   std::string operator()(const Evicted& e) const {
     return fmt::format("evict {} {}{}", edition_name(e.edition, sites_), runs_text(e.neurons),
-                       e.unit == 0 ? "" : fmt::format(" of unit {}", e.unit));
+                       e.memory == 1 ? "" : fmt::format(" in memory {}", e.memory));
   }
   std::string operator()(const Settled& e) const { return fmt::format("residency {:016x}", e.residency); }
   std::string operator()(const Posted& e) const {

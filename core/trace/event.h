@@ -96,7 +96,7 @@ struct Measured {
   bool operator==(const Measured&) const = default;
 };
 struct Evicted {
-  uint16_t unit = 0;
+  MemoryId memory = 1;
   EditionId edition = 0;
   std::vector<uint32_t> neurons;
   bool operator==(const Evicted&) const = default;

@@ -204,6 +204,57 @@ Edition read_edition(Fields& fields, const json& object, const SiteTable& sites,
   return edition;
 }
 
+// A trace is of memories that are read from the store alone, each with a unit that computes from it: memory u
+// + 1 is unit u's.
+void read_topology(Fields& fields, const json& object, TraceHeader& header) {
+  Topology& topology = header.scheduler.topology;
+  const uint64_t agents = header.agents.size();
+  const size_t editions = header.sites.editions.size();
+  const auto agent_of = [&](const json& from) {
+    const auto agent = static_cast<uint16_t>(fields.number(from, "agent", agents));
+    if (agent == 0) fields.fail("agent", "is 0; agents are numbered from 1");
+    return agent;
+  };
+  const auto numbers = [&](const json& from, const char* key, std::vector<uint32_t>& list) {
+    fields.numbers(from, key, editions, UINT32_MAX, list);
+    if (list.size() != editions) fields.fail(key, "is not one number an edition");
+  };
+  for (const json& from : fields.list(object, "memories", kMostUnits)) {
+    Memory& memory = topology.memories.emplace_back();
+    memory.agent = agent_of(from);
+    memory.pool = static_cast<uint16_t>(fields.number(from, "pool", UINT16_MAX));
+    numbers(from, "slots", header.slots.emplace_back());
+    numbers(from, "reserved", memory.reserved);
+    memory.resizes = fields.flag(from, "resizes");
+    memory.staging_offset = fields.number(from, "staging_offset", kMostBytes);
+    memory.staging_blocks = static_cast<uint32_t>(fields.number(from, "staging_blocks", kMostNeurons));
+    if (memory.staging_blocks < 2) fields.fail("staging_blocks", "is less than 2");
+    memory.block_bytes = static_cast<uint32_t>(fields.number(from, "block_bytes", UINT32_MAX));
+  }
+  const size_t memories = topology.memories.size();
+  if (memories == 0) fields.fail("memories", "are none");
+  std::vector<bool> reached(memories, false);
+  for (const json& from : fields.list(object, "links", kMostUnits)) {
+    Link& link = topology.links.emplace_back();
+    if (fields.number(from, "from", memories) != kStore) fields.fail("from", "is not the store, 0");
+    link.to = static_cast<MemoryId>(fields.number(from, "to", memories));
+    if (link.to == kStore) return fields.fail("to", "is the store");
+    reached[link.to - 1u] = true;
+    link.agent = agent_of(from);
+  }
+  if (std::ranges::count(reached, true) != static_cast<std::ptrdiff_t>(memories))
+    fields.fail("links", "do not reach every memory");
+  for (const json& from : fields.list(object, "units", kMostUnits)) {
+    ComputeUnit& unit = topology.units.emplace_back();
+    unit.memory = static_cast<MemoryId>(topology.units.size());
+    unit.agent = agent_of(from);
+    if (std::ranges::count(topology.units, unit.agent, &ComputeUnit::agent) != 1)
+      fields.fail("agent", "is that of another unit");
+    unit.activation_pool = static_cast<uint16_t>(fields.number(from, "activation_pool", UINT16_MAX));
+  }
+  if (topology.units.size() != memories) fields.fail("units", "are not one for each memory");
+}
+
 // What the kernel takes for granted.
 void check_sites(Fields& fields, const TraceHeader& header) {
   for (SiteId s = 0; s < header.sites.size() && fields.good(); ++s) {
@@ -212,11 +263,12 @@ void check_sites(Fields& fields, const TraceHeader& header) {
       return fields.fail("max_rows", "is too large");
     if (site.n > header.max_units) return fields.fail("max_units", "is less than the neurons of a site");
     for (const EditionId e : site.editions) {
+      if (std::ranges::count(site.editions, e) != 1) return fields.fail("editions", "name one twice");
       if (e >= header.sites.editions.size() || header.sites.editions[e].n != site.n)
         return fields.fail("editions", "name none of its shape");
       const uint64_t together = uint64_t{std::min(site.n, site.run)} * header.sites.editions[e].slot_bytes;
-      for (const Scheduler::ComputeUnit& unit : header.scheduler.units) {
-        if (together > unit.memory.block_bytes)
+      for (const Memory& memory : header.scheduler.topology.memories) {
+        if (together > memory.block_bytes)
           return fields.fail("block_bytes", "is less than what is computed together");
       }
     }
@@ -227,8 +279,8 @@ void check_sites(Fields& fields, const TraceHeader& header) {
     for (const auto& slots : header.slots) {
       if (slots[e] > editions[e].n) return fields.fail("slots", "are more than neurons");
     }
-    for (const Scheduler::ComputeUnit& unit : header.scheduler.units) {
-      if (unit.memory.reserved[e] > editions[e].n) return fields.fail("reserved", "are more than neurons");
+    for (const Memory& memory : header.scheduler.topology.memories) {
+      if (memory.reserved[e] > editions[e].n) return fields.fail("reserved", "are more than neurons");
     }
   }
 }
@@ -244,25 +296,31 @@ std::string header_json(const TraceHeader& header) {
   for (const TraceAgent& agent : header.agents)
     agents.push_back({{"name", agent.name}, {"credits", agent.credits}});
   const Scheduler::Options& s = header.scheduler;
-  json units = json::array();
-  for (size_t u = 0; u < s.units.size(); ++u) {
-    const UnitMemory& memory = s.units[u].memory;
-    units.push_back({{"agent", memory.agent},
-                     {"memory_pool", memory.pool},
-                     {"activation_pool", s.units[u].activation_pool},
-                     {"slots", header.slots[u]},
-                     {"reserved", memory.reserved},
-                     {"resizes", memory.resizes},
-                     {"staging_offset", memory.staging_offset},
-                     {"staging_blocks", memory.staging_blocks},
-                     {"block_bytes", memory.block_bytes}});
+  json memories = json::array();
+  for (size_t m = 0; m < s.topology.memories.size(); ++m) {
+    const Memory& memory = s.topology.memories[m];
+    memories.push_back({{"agent", memory.agent},
+                        {"pool", memory.pool},
+                        {"slots", header.slots[m]},
+                        {"reserved", memory.reserved},
+                        {"resizes", memory.resizes},
+                        {"staging_offset", memory.staging_offset},
+                        {"staging_blocks", memory.staging_blocks},
+                        {"block_bytes", memory.block_bytes}});
   }
+  json links = json::array();
+  for (const Link& link : s.topology.links)
+    links.push_back({{"from", link.from}, {"to", link.to}, {"agent", link.agent}});
+  json units = json::array();
+  for (const ComputeUnit& unit : s.topology.units)
+    units.push_back({{"agent", unit.agent}, {"activation_pool", unit.activation_pool}});
   return json{{"facts", header.facts},
               {"sites", sites},
               {"editions", editions},
               {"arena_bytes", header.arena_bytes},
+              {"memories", memories},
+              {"links", links},
               {"units", units},
-              {"flash_agent", s.flash_agent},
               {"prefetch", s.prefetch},
               {"read_attempts", s.read_attempts},
               {"max_rows", s.max_rows},
@@ -304,39 +362,14 @@ Result<TraceHeader> parse_header(std::string_view text, const std::string& origi
     if (!fields.good()) return fields.error();
     neurons -= editions.back().n;
   }
-  const auto numbers = [&](const json& from, const char* key, std::vector<uint32_t>& list) {
-    fields.numbers(from, key, editions.size(), UINT32_MAX, list);
-    if (list.size() != editions.size()) fields.fail(key, "is not one number an edition");
-  };
   header.arena_bytes = fields.number(object, "arena_bytes", kMostBytes);
   for (const json& agent : fields.list(object, "agents", kMostAgents)) {
     header.agents.push_back(
         {fields.text(agent, "name"), static_cast<uint32_t>(fields.number(agent, "credits", kMostMessages))});
     if (header.agents.back().credits == 0) fields.fail("credits", "are 0");
   }
-  const uint64_t agents = header.agents.size();
   Scheduler::Options& scheduler = header.scheduler;
-  for (const json& unit : fields.list(object, "units", kMostUnits)) {
-    Scheduler::ComputeUnit& to = scheduler.units.emplace_back();
-    to.memory.agent = static_cast<uint16_t>(fields.number(unit, "agent", agents));
-    if (to.memory.agent == 0) fields.fail("agent", "is 0; agents are numbered from 1");
-    for (const Scheduler::ComputeUnit& other : scheduler.units) {
-      if (&other != &to && other.memory.agent == to.memory.agent)
-        fields.fail("agent", "is that of another unit");
-    }
-    to.memory.pool = static_cast<uint16_t>(fields.number(unit, "memory_pool", UINT16_MAX));
-    to.activation_pool = static_cast<uint16_t>(fields.number(unit, "activation_pool", UINT16_MAX));
-    numbers(unit, "slots", header.slots.emplace_back());
-    numbers(unit, "reserved", to.memory.reserved);
-    to.memory.resizes = fields.flag(unit, "resizes");
-    to.memory.staging_offset = fields.number(unit, "staging_offset", kMostBytes);
-    to.memory.staging_blocks = static_cast<uint32_t>(fields.number(unit, "staging_blocks", kMostNeurons));
-    if (to.memory.staging_blocks < 2) fields.fail("staging_blocks", "is less than 2");
-    to.memory.block_bytes = static_cast<uint32_t>(fields.number(unit, "block_bytes", UINT32_MAX));
-  }
-  if (scheduler.units.empty()) fields.fail("units", "are none");
-  scheduler.flash_agent = static_cast<uint16_t>(fields.number(object, "flash_agent", agents));
-  if (scheduler.flash_agent == 0) fields.fail("flash_agent", "is 0; agents are numbered from 1");
+  read_topology(fields, object, header);
   scheduler.prefetch = fields.flag(object, "prefetch");
   scheduler.read_attempts = static_cast<uint32_t>(fields.number(object, "read_attempts", UINT16_MAX));
   scheduler.max_rows = static_cast<uint32_t>(fields.number(object, "max_rows", UINT16_MAX));

@@ -22,7 +22,7 @@ struct TraceAgent {
 struct TraceHeader {
   std::map<std::string, std::string> facts;  // for people: model, budget, threads …
   SiteTable sites;
-  std::vector<std::vector<uint32_t>> slots;  // [units][editions] of the arenas
+  std::vector<std::vector<uint32_t>> slots;  // [memories][editions] of the arenas
   uint64_t arena_bytes = 0;                  // what the caches had to share out
   // describe_extent is not part of it.
   Scheduler::Options scheduler;

@@ -111,8 +111,8 @@ void Recorder::looked_ahead(SiteId site, std::span<const tierd_ahead> wishes) {
 void Recorder::measured(SiteId site, const MeasuredPass& pass) {
   add({0, measured_event(site, pass.active)});
 }
-void Recorder::evicted(uint16_t unit, EditionId edition, std::span<const uint32_t> neurons) {
-  add({0, Evicted{unit, edition, {neurons.begin(), neurons.end()}}});
+void Recorder::evicted(MemoryId memory, EditionId edition, std::span<const uint32_t> neurons) {
+  add({0, Evicted{memory, edition, {neurons.begin(), neurons.end()}}});
 }
 void Recorder::settled(const std::function<uint64_t()>& residency) {
   add({0, Settled{residency()}});

@@ -40,7 +40,7 @@ class Recorder final : public KernelObserver {
   void activated(SiteId site, const ActiveSet& set) override;
   void looked_ahead(SiteId site, std::span<const tierd_ahead> wishes) override;
   void measured(SiteId site, const MeasuredPass& pass) override;
-  void evicted(uint16_t unit, EditionId edition, std::span<const uint32_t> neurons) override;
+  void evicted(MemoryId memory, EditionId edition, std::span<const uint32_t> neurons) override;
   void settled(const std::function<uint64_t()>& residency) override;
   void posted(const Message& message, const UnitList& header, std::span<const Unit> units) override;
   void turn_begins() override;

@@ -64,8 +64,8 @@ class Follower final : public KernelObserver, public Recording {
     expect(looked_ahead_event(site, wishes));
   }
   void measured(SiteId site, const MeasuredPass& pass) override { expect(measured_event(site, pass.active)); }
-  void evicted(uint16_t unit, EditionId edition, std::span<const uint32_t> neurons) override {
-    expect(Evicted{unit, edition, {neurons.begin(), neurons.end()}});
+  void evicted(MemoryId memory, EditionId edition, std::span<const uint32_t> neurons) override {
+    expect(Evicted{memory, edition, {neurons.begin(), neurons.end()}});
   }
   void settled(const std::function<uint64_t()>& residency) override {
     expect(Settled{residency()});

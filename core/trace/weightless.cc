@@ -36,7 +36,7 @@ Result<std::unique_ptr<WeightlessKernel>> WeightlessKernel::create(const TraceHe
   Scheduler::Options options = header.scheduler;
   options.recording = &recording;
   StrategySet::Options asked;
-  asked.units = static_cast<uint32_t>(options.units.size());
+  asked.units = static_cast<uint32_t>(options.topology.units.size());
   asked.seed = header.seed;
   asked.measure_every = options.measure_every;
   asked.deadline_ns = kNoPluginDeadline;  // no wall clock decides anything here: two replays are the same
@@ -44,13 +44,13 @@ Result<std::unique_ptr<WeightlessKernel>> WeightlessKernel::create(const TraceHe
   kernel->arena_bytes_ = arena_bytes;
   TIERD_ASSIGN(kernel->slots_, kernel->strategies_->share(arena_bytes));
   const std::vector<uint64_t> parts = kernel->strategies_->parts(arena_bytes);
-  for (size_t u = 0; u < options.units.size(); ++u) {
-    kernel->residencies_.emplace_back(header.sites.editions, kernel->slots_[u]);
-    UnitMemory& memory = options.units[u].memory;
-    memory.arena_bytes = parts[u];
+  for (size_t m = 0; m < options.topology.memories.size(); ++m) {
+    kernel->residencies_.emplace_back(header.sites.editions, kernel->slots_[m]);
+    Memory& memory = options.topology.memories[m];
+    memory.arena_bytes = parts[m];
     // Another budget than the recorded one may want more.
     for (EditionId e = 0; e < header.sites.editions.size(); ++e)
-      memory.reserved[e] = std::max(memory.reserved[e], kernel->slots_[u][e]);
+      memory.reserved[e] = std::max(memory.reserved[e], kernel->slots_[m][e]);
     memory.arena_offset = arena_offsets(header.sites.editions, memory.reserved);
   }
   kernel->strategies_->set_residencies(kernel->residencies_);

@@ -46,9 +46,9 @@ class WeightlessKernel {
   PoolTable pools_;
   Dispatcher dispatcher_;
   std::unique_ptr<StrategySet> strategies_;
-  std::vector<std::vector<uint32_t>> slots_;  // [units][sites]
+  std::vector<std::vector<uint32_t>> slots_;  // [memories][editions]
   uint64_t arena_bytes_ = 0;
-  std::deque<Residency> residencies_;  // [units]
+  std::deque<Residency> residencies_;  // [memories]
   std::unique_ptr<Scheduler> scheduler_;
 };
 

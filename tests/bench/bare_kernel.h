@@ -38,9 +38,11 @@ class BareKernel {
     strategies_->set_residencies(residencies_);
 
     Scheduler::Options scheduling;
-    UnitMemory& memory = scheduling.units.emplace_back().memory;
+    Topology& topology = scheduling.topology;
+    Memory& memory = topology.memories.emplace_back();
     memory.agent = dispatcher_.add_agent(dram_);
-    scheduling.flash_agent = dispatcher_.add_agent(flash_);
+    topology.units = {{.agent = memory.agent, .memory = 1}};
+    topology.links = {{.from = kStore, .to = 1, .agent = dispatcher_.add_agent(flash_)}};
     memory.arena_offset = arena_offsets(sites_.editions, slots->front());
     memory.reserved = slots->front();
     memory.staging_offset = memory.arena_offset.back();

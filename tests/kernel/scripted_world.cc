@@ -91,8 +91,15 @@ ScriptedWorld::ScriptedWorld(const WorldOptions& options,
       residencies(options.units, Residency(sites.editions, options.slots)),
       placement(options.units) {
   Scheduler::Options scheduling;
-  for (RecordingCompute& unit : computes) scheduling.units.emplace_back().memory = add_unit(unit);
-  scheduling.flash_agent = dispatcher.add_agent(flash);
+  Topology& topology = scheduling.topology;
+  for (RecordingCompute& unit : computes) {
+    topology.memories.push_back(add_unit(unit));
+    const auto memory = static_cast<MemoryId>(topology.memories.size());
+    topology.units.push_back({.agent = topology.memories.back().agent, .memory = memory});
+  }
+  const uint16_t reads = dispatcher.add_agent(flash);
+  for (MemoryId memory = 1; memory <= topology.memories.size(); ++memory)
+    topology.links.push_back({.from = kStore, .to = memory, .agent = reads});
   scheduling.prefetch = options.prefetch;
   scheduling.read_attempts = options.attempts;
   scheduling.max_rows = options.rows;
@@ -107,8 +114,8 @@ ScriptedWorld::ScriptedWorld(const WorldOptions& options,
 }
 
 // Its arena, its staging blocks behind that, and a pool for activations.
-UnitMemory ScriptedWorld::add_unit(RecordingCompute& unit) {
-  UnitMemory memory;
+Memory ScriptedWorld::add_unit(RecordingCompute& unit) {
+  Memory memory;
   memory.agent = dispatcher.add_agent(unit);
   memory.reserved = options_.slots;
   for (EditionId e = 0; e < sites.editions.size() && options_.resizes; ++e)

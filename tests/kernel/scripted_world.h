@@ -75,7 +75,7 @@ class ScriptedWorld {
     std::byte bytes[64];
   };
   bool is_shuffled() const { return options_.seed.has_value(); }
-  UnitMemory add_unit(RecordingCompute& unit);
+  Memory add_unit(RecordingCompute& unit);
 
   WorldOptions options_;
   PoolTable pools_;

@@ -81,8 +81,8 @@ TEST(Event, SaysWhatHappened) {
   const auto text = [&](auto what) { return event_text({0, std::move(what)}, sites); };
   EXPECT_EQ(text(Activated{1, std::nullopt}), "active in site 1: all");
   EXPECT_EQ(text(Activated{9, std::vector<uint32_t>{}}), "active in site 9: none");
-  EXPECT_EQ(text(Evicted{0, 1, {0, 1, 2, 4}}), "evict site 2 0-2 4");
-  EXPECT_EQ(text(Evicted{1, 2, {4}}), "evict edition 2 4 of unit 1");
+  EXPECT_EQ(text(Evicted{1, 1, {0, 1, 2, 4}}), "evict site 2 0-2 4");
+  EXPECT_EQ(text(Evicted{2, 2, {4}}), "evict edition 2 4 in memory 2");
   EXPECT_EQ(text(LookedAhead{1, {{2, 1, std::vector<uint32_t>{3, 4}}, {0, 2, std::nullopt}}}),
             "site 1 looks ahead: site 2, 1 on: 3-4; site 0, 2 on: all");
   EXPECT_EQ(text(Resized{8192, 4096}), "budget of 8192 B, 4096 B of it for weights");
@@ -106,7 +106,7 @@ TEST(Event, SaysWhatHappened) {
 
 TEST(Event, NamesTheEditionWhereASiteHasSeveral) {
   const SiteTable sites = header_of_several_editions().sites;
-  const auto text = [&](EditionId edition) { return event_text({0, Evicted{0, edition, {3}}}, sites); };
+  const auto text = [&](EditionId edition) { return event_text({0, Evicted{1, edition, {3}}}, sites); };
   EXPECT_EQ(text(0), "evict site 1 3");
   EXPECT_EQ(text(1), "evict site 2 (edition 0) 3");
   EXPECT_EQ(text(2), "evict site 2 (edition 1) 3");

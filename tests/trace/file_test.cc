@@ -32,7 +32,7 @@ void tell(Recorder& recorder, uint32_t steps) {
     done.id = message.id;
     done.bytes = 8192;
     recorder.delivered(message, done, false);
-    recorder.evicted(0, 0, std::vector<uint32_t>{4});
+    recorder.evicted(1, 0, std::vector<uint32_t>{4});
     recorder.step_ends(step);
     recorder.settled([step] { return uint64_t{step} * 77; });
   }
@@ -160,7 +160,7 @@ TEST(TraceFile, WhatIsNoTraceIsRefused) {
   std::string bytes = file_text(write_trace(folder, 1));
   bytes[8] = 99;
   EXPECT_THAT(line(folder.write("other", bytes)),
-              HasSubstr("is a trace of version 99, this program reads version 13"));
+              HasSubstr("is a trace of version 99, this program reads version 14"));
 }
 
 TEST(TraceFile, AFileThatCannotBeWrittenIsAnError) {

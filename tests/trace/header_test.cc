@@ -82,21 +82,27 @@ TEST(TraceHeader, WhatTheKernelTakesForGrantedIsChecked) {
       {"/editions/0/stride", 0, "stride"},
       {"/editions/0/stride", 4097, "stride"},
       {"/editions", json::array(), "slots"},  // which are more than editions
-      {"/units/0/slots/0", 6, "slots"},
-      {"/units/0/slots", json::array({1}), "slots"},
-      {"/units/0/slots", json::array({1, 2, 3}), "slots"},
-      {"/units/0/reserved/0", 6, "reserved"},
-      {"/units/0/reserved", json::array({1}), "reserved"},
-      {"/units/0/reserved", json::array({1, 2, 3}), "reserved"},
+      {"/memories/0/slots/0", 6, "slots"},
+      {"/memories/0/slots", json::array({1}), "slots"},
+      {"/memories/0/slots", json::array({1, 2, 3}), "slots"},
+      {"/memories/0/reserved/0", 6, "reserved"},
+      {"/memories/0/reserved", json::array({1}), "reserved"},
+      {"/memories/0/reserved", json::array({1, 2, 3}), "reserved"},
+      {"/sites/1/editions", json::array({0, 0}), "editions"},
       {"/sites/1/run", 0, "run"},
       {"/max_units", 4, "max_units"},
       {"/max_units", 60'000'000, "max_units"},
       {"/max_messages", 1, "max_messages"},
-      {"/units/0/block_bytes", 2048, "block_bytes"},
+      {"/memories/0/block_bytes", 2048, "block_bytes"},
       {"/sites/1/run", 64, "block_bytes"},  // a run is larger than a block
-      {"/units/0/staging_blocks", 1, "staging_blocks"},
-      {"/flash_agent", 3, "flash_agent"},
-      {"/flash_agent", 0, "flash_agent"},
+      {"/memories/0/staging_blocks", 1, "staging_blocks"},
+      {"/memories/0/agent", 0, "agent"},
+      {"/memories", json::array(), "memories"},
+      {"/links/0/from", 1, "from"},
+      {"/links/0/to", 0, "to"},
+      {"/links/0/to", 2, "to"},
+      {"/links/0/agent", 3, "agent"},
+      {"/links", json::array(), "links"},
       {"/units/0/agent", 0, "agent"},
       {"/units/0/agent", 3, "agent"},
       {"/units", json::array(), "units"},
@@ -125,7 +131,7 @@ TEST(TraceHeader, SitesThatAreTooMuchTogetherAreRefused) {
       edition.bytes.assign(n, 4000);
     }
     header.slots = {{1, 1}};
-    header.scheduler.units.front().memory.reserved = {1, 1};
+    header.scheduler.topology.memory(1).reserved = {1, 1};
     header.max_units = n;
     change(header);
     const auto read = parse_header(header_json(header), "run.trace");

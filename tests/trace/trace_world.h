@@ -38,8 +38,10 @@ inline TraceHeader small_header() {
   }
   header.slots = {{2, 5}};
   header.arena_bytes = 7 * 4096;
-  header.scheduler.flash_agent = 2;
-  UnitMemory& memory = header.scheduler.units.emplace_back().memory;
+  Topology& topology = header.scheduler.topology;
+  topology.units = {{.agent = 1, .memory = 1}};
+  topology.links = {{.from = kStore, .to = 1, .agent = 2}};
+  Memory& memory = topology.memories.emplace_back();
   memory.agent = 1;
   memory.reserved = {5, 5};
   memory.resizes = true;
@@ -69,7 +71,7 @@ inline TraceHeader header_of_several_editions() {
   second.bytes.assign(second.n, 2000);
   for (const SiteId site : {0u, 2u}) header.sites[site].editions = {1, 2};
   header.slots = {{2, 4, 1}};
-  header.scheduler.units.front().memory.reserved = {5, 5, 5};
+  header.scheduler.topology.memory(1).reserved = {5, 5, 5};
   return header;
 }
 

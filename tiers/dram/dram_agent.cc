@@ -19,14 +19,14 @@ Result<std::unique_ptr<DramAgent>> DramAgent::create(const Options& options, Poo
                                                      ComputePlan plan, const ComputeKernels& kernels,
                                                      std::unique_ptr<Team> team) {
   TIERD_ASSIGN(Executor executor, Executor::create(std::move(plan), kernels, *team));
-  TIERD_ASSIGN(Memory memory,
-               Memory::reserve(options.arena_bytes + options.staging_bytes + options.tensor_bytes));
+  TIERD_ASSIGN(ReservedMemory memory,
+               ReservedMemory::reserve(options.arena_bytes + options.staging_bytes + options.tensor_bytes));
   return std::unique_ptr<DramAgent>(
       new DramAgent(options, pools, std::move(team), std::move(executor), std::move(memory)));
 }
 
 DramAgent::DramAgent(Options options, PoolTable& pools, std::unique_ptr<Team> team, Executor executor,
-                     Memory memory)
+                     ReservedMemory memory)
     : options_(std::move(options)),
       pools_(pools),
       team_(std::move(team)),
@@ -35,7 +35,8 @@ DramAgent::DramAgent(Options options, PoolTable& pools, std::unique_ptr<Team> te
   pools.add(options_.number, memory_.bytes());
   pools.add(options_.number, executor_.activations());
   // What follows the arena always is: a device may know its pages.
-  const Memory::Range ranges[] = {{0, options_.arena_bytes}, {options_.arena_bytes, memory_.bytes().size()}};
+  const ReservedMemory::Range ranges[] = {{0, options_.arena_bytes},
+                                          {options_.arena_bytes, memory_.bytes().size()}};
   memory_.use(memory_.bytes().size(), ranges);
   for (TensorId id = 0; id < options_.tensors.size(); ++id) {
     executor_.set_tensor(id, reinterpret_cast<const float*>(memory_.data() + options_.tensors[id]));
@@ -139,10 +140,10 @@ void DramAgent::move(const Message& message, Done& done) {
 }
 
 void DramAgent::resize(const Message& message, Done& done) {
-  std::vector<Memory::Range> ranges;
+  std::vector<ReservedMemory::Range> ranges;
   uint64_t end = 0;
   for (const Unit& unit : PoolTable::units(pools_.resolve(message.list))) {
-    const Memory::Range range{unit.unit * kSpanUnit, unit.offset * kSpanUnit};
+    const ReservedMemory::Range range{unit.unit * kSpanUnit, unit.offset * kSpanUnit};
     ranges.push_back(range);
     if (range.begin < end || range.begin > range.end || range.end > options_.arena_bytes) {
       done.status = DoneStatus::invalid_argument;
@@ -156,10 +157,10 @@ void DramAgent::resize(const Message& message, Done& done) {
   commit(ranges);
 }
 
-void DramAgent::commit(std::span<const Memory::Range> ranges) {
-  std::vector<Memory::Range> pieces;
+void DramAgent::commit(std::span<const ReservedMemory::Range> ranges) {
+  std::vector<ReservedMemory::Range> pieces;
   uint64_t sum = 0;
-  for (const Memory::Range& range : ranges) {
+  for (const ReservedMemory::Range& range : ranges) {
     for (uint64_t begin = range.begin; begin < range.end; begin += kCommittedAtOnce)
       pieces.push_back({begin, std::min(begin + kCommittedAtOnce, range.end)});
     sum += range.end - range.begin;

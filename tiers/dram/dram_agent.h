@@ -16,7 +16,7 @@
 #include "core/message/pool.h"
 #include "tiers/compute/team.h"
 #include "tiers/dram/executor.h"
-#include "tiers/dram/memory.h"
+#include "tiers/dram/reserved_memory.h"
 
 namespace tierd {
 
@@ -50,18 +50,19 @@ class DramAgent final : public Agent, public Products {
   AgentCounts counts() const;
 
  private:
-  DramAgent(Options options, PoolTable& pools, std::unique_ptr<Team> team, Executor executor, Memory memory);
+  DramAgent(Options options, PoolTable& pools, std::unique_ptr<Team> team, Executor executor,
+            ReservedMemory memory);
   Done execute(const Message& message);
   bool write_counts(const Span& out) const;
   void move(const Message& message, Done& done);
   void resize(const Message& message, Done& done);
-  void commit(std::span<const Memory::Range> ranges);
+  void commit(std::span<const ReservedMemory::Range> ranges);
 
   const Options options_;
   PoolTable& pools_;
   const std::unique_ptr<Team> team_;
   Executor executor_;
-  Memory memory_;
+  ReservedMemory memory_;
   std::deque<Message> queue_;
   std::deque<Done> done_;
 };

@@ -18,12 +18,12 @@ constexpr uint64_t kSumBytes = 256 << 10;
 }  // namespace
 
 Result<Executor> Executor::create(ComputePlan plan, const ComputeKernels& kernels, Team& team) {
-  TIERD_ASSIGN(Memory activations, Memory::reserve(buffer_offsets(plan).back()));
+  TIERD_ASSIGN(ReservedMemory activations, ReservedMemory::reserve(buffer_offsets(plan).back()));
   TIERD_ASSIGN(KvCache kv, KvCache::create(plan));
   return Executor(std::move(plan), kernels, team, std::move(activations), std::move(kv));
 }
 
-Executor::Executor(ComputePlan plan, const ComputeKernels& kernels, Team& team, Memory activations,
+Executor::Executor(ComputePlan plan, const ComputeKernels& kernels, Team& team, ReservedMemory activations,
                    KvCache kv)
     : plan_(std::move(plan)),
       kernels_(&kernels),

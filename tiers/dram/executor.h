@@ -10,7 +10,7 @@
 #include "tiers/compute/kernels.h"
 #include "tiers/compute/team.h"
 #include "tiers/dram/kv_cache.h"
-#include "tiers/dram/memory.h"
+#include "tiers/dram/reserved_memory.h"
 
 namespace tierd {
 
@@ -56,7 +56,8 @@ class Executor {
   double activation_error() const;
 
  private:
-  Executor(ComputePlan plan, const ComputeKernels& kernels, Team& team, Memory activations, KvCache kv);
+  Executor(ComputePlan plan, const ComputeKernels& kernels, Team& team, ReservedMemory activations,
+           KvCache kv);
 
   // A run of output rows, of so many rows of the batch.
   struct Piece {
@@ -136,7 +137,7 @@ class Executor {
   ComputePlan plan_;
   const ComputeKernels* kernels_;
   Team* team_;
-  Memory activations_;
+  ReservedMemory activations_;
   KvCache kv_;
   std::vector<uint64_t> offsets_;
   std::vector<uint32_t> strides_;

@@ -6,11 +6,11 @@
 namespace tierd {
 
 Result<KvCache> KvCache::create(const ComputePlan& plan) {
-  TIERD_ASSIGN(Memory memory, Memory::reserve(kv_bytes(plan)));
+  TIERD_ASSIGN(ReservedMemory memory, ReservedMemory::reserve(kv_bytes(plan)));
   return KvCache(std::move(memory), plan);
 }
 
-KvCache::KvCache(Memory memory, const ComputePlan& plan)
+KvCache::KvCache(ReservedMemory memory, const ComputePlan& plan)
     : memory_(std::move(memory)),
       shape_(plan.attention),
       context_(plan.context),

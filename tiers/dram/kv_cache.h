@@ -6,7 +6,7 @@
 
 #include "core/program/program.h"
 #include "tiers/compute/kernels.h"
-#include "tiers/dram/memory.h"
+#include "tiers/dram/reserved_memory.h"
 
 namespace tierd {
 
@@ -22,10 +22,10 @@ class KvCache {
               uint32_t head, const float* query, float* scratch, float* out) const;
 
  private:
-  KvCache(Memory memory, const ComputePlan& plan);
+  KvCache(ReservedMemory memory, const ComputePlan& plan);
   uint64_t index(uint32_t layer, uint32_t sequence, uint32_t position) const;
 
-  Memory memory_;
+  ReservedMemory memory_;
   AttentionShape shape_;
   uint32_t context_;
   uint32_t sequences_;

@@ -295,27 +295,28 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
   strategies_->set_residencies(residencies_);
 
   Scheduler::Options options;
-  options.flash_agent = flash_number();
+  Topology& topology = options.topology;
   const bool whole = whole_arena() != 0;
   const std::vector<uint64_t> parts = strategies_->parts(memory.arena);
   const uint32_t needed = serves(Op::move) | serves(Op::resize);
   const bool resizes = (plan_.agents.dram.entry->serves & needed) == needed;
   for (uint32_t unit = 0; unit < memory.units; ++unit) {
-    Scheduler::ComputeUnit& to = options.units.emplace_back();
-    to.activation_pool = kActivationPool;
-    to.memory.agent = dram_number(unit);
-    to.memory.pool = kMemoryPool;
-    to.memory.arena_bytes = parts[unit];
-    to.memory.reserved = slots_[unit];
-    for (EditionId e = 0; e < sites.editions.size() && whole; ++e)
-      to.memory.reserved[e] = sites.editions[e].n;
-    to.memory.arena_offset = arena_offsets(sites.editions, to.memory.reserved);
-    to.memory.resizes = resizes;
-    to.memory.staging_offset = staging_offset_;
-    to.memory.staging_blocks = memory.blocks;
-    to.memory.block_bytes = memory.block_bytes;
+    Memory& to = topology.memories.emplace_back();
+    to.agent = dram_number(unit);
+    to.pool = kMemoryPool;
+    to.arena_bytes = parts[unit];
+    to.reserved = slots_[unit];
+    for (EditionId e = 0; e < sites.editions.size() && whole; ++e) to.reserved[e] = sites.editions[e].n;
+    to.arena_offset = arena_offsets(sites.editions, to.reserved);
+    to.resizes = resizes;
+    to.staging_offset = staging_offset_;
+    to.staging_blocks = memory.blocks;
+    to.block_bytes = memory.block_bytes;
+    const auto id = static_cast<MemoryId>(topology.memories.size());
+    topology.links.push_back({.from = kStore, .to = id, .agent = flash_number()});
+    topology.units.push_back({.agent = to.agent, .memory = id, .activation_pool = kActivationPool});
   }
-  arena_offset_ = options.units.front().memory.arena_offset;
+  arena_offset_ = topology.memories.front().arena_offset;
   options.prefetch = config.prefetch;
   options.max_rows = memory.model.max_rows;
   options.measure_every = config.measure_every;

@@ -166,7 +166,7 @@ class Runtime {
   std::vector<std::vector<uint32_t>> slots_;  // [units][sites]
   uint64_t most_arena_ = 0;                   // that there are addresses for, of all units
   std::vector<BudgetChange> budget_changes_;
-  std::vector<uint64_t> arena_offset_;              // [sites] of the first unit, see UnitMemory
+  std::vector<uint64_t> arena_offset_;              // [sites] of the first memory, see Memory
   uint64_t staging_offset_ = 0;                     // in the DRAM agents' memory
   std::vector<std::vector<PlacedTensor>> tensors_;  // [units]
   std::vector<MadeAgent> dram_;                     // [units]

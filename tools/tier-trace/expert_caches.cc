@@ -39,12 +39,14 @@ TraceHeader header_of(const Routing& routing) {
     edition.bytes.assign(edition.n, edition.slot_bytes);
   }
   const uint32_t largest = std::ranges::max(header.sites.editions, {}, &Edition::slot_bytes).slot_bytes;
-  UnitMemory& memory = header.scheduler.units.emplace_back().memory;
+  Topology& topology = header.scheduler.topology;
+  topology.units = {{.agent = 1, .memory = 1}};
+  topology.links = {{.from = kStore, .to = 1, .agent = 2}};
+  Memory& memory = topology.memories.emplace_back();
   memory.agent = 1;
   memory.reserved.assign(routing.layers, routing.experts);
   memory.staging_blocks = 8;
   memory.block_bytes = largest;
-  header.scheduler.flash_agent = 2;
   header.scheduler.max_rows = 1;
   header.max_messages = 64;
   header.max_units = std::max(routing.experts, routing.layers);

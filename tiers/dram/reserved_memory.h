@@ -10,7 +10,7 @@
 
 namespace tierd {
 
-class Memory {
+class ReservedMemory {
  public:
   // Bytes from the beginning.
   struct Range {
@@ -18,12 +18,12 @@ class Memory {
     uint64_t end = 0;
   };
 
-  Memory() = default;
+  ReservedMemory() = default;
   // Zeroed, page-aligned; from 2 MiB on aligned to that. Error: no_space.
-  static Result<Memory> reserve(uint64_t bytes);
-  ~Memory();
-  Memory(Memory&& other) noexcept : memory_(std::exchange(other.memory_, {})) {}
-  Memory& operator=(Memory&& other) noexcept {
+  static Result<ReservedMemory> reserve(uint64_t bytes);
+  ~ReservedMemory();
+  ReservedMemory(ReservedMemory&& other) noexcept : memory_(std::exchange(other.memory_, {})) {}
+  ReservedMemory& operator=(ReservedMemory&& other) noexcept {
     std::swap(memory_, other.memory_);
     return *this;
   }
@@ -42,7 +42,7 @@ class Memory {
   void commit(const Range& range);
 
  private:
-  explicit Memory(std::span<std::byte> memory) : memory_(memory) {}
+  explicit ReservedMemory(std::span<std::byte> memory) : memory_(memory) {}
   void give_back(uint64_t begin, uint64_t end);
   void use_small_pages(uint64_t begin, uint64_t end);
   bool resident(uint64_t begin, uint64_t end) const;

@@ -1,4 +1,4 @@
-#include "tiers/dram/memory.h"
+#include "tiers/dram/reserved_memory.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -23,8 +23,8 @@ constexpr uint64_t align_down(uint64_t value, uint64_t alignment) {
 
 }  // namespace
 
-Result<Memory> Memory::reserve(uint64_t bytes) {
-  if (bytes == 0) return Memory();
+Result<ReservedMemory> ReservedMemory::reserve(uint64_t bytes) {
+  if (bytes == 0) return ReservedMemory();
   const auto fail = [&](int error) {
     return Error{
         Code::no_space, "memory",
@@ -47,14 +47,14 @@ Result<Memory> Memory::reserve(uint64_t bytes) {
   }
   // Where the system hands out huge pages unasked, one at the border could commit what no budget knows of.
   madvise(first, bytes, MADV_NOHUGEPAGE);
-  return Memory({first, bytes});
+  return ReservedMemory({first, bytes});
 }
 
-Memory::~Memory() {
+ReservedMemory::~ReservedMemory() {
   if (!memory_.empty()) munmap(memory_.data(), align_up(memory_.size(), kPage));
 }
 
-void Memory::use(uint64_t bytes, std::span<const Range> ranges) {
+void ReservedMemory::use(uint64_t bytes, std::span<const Range> ranges) {
   uint64_t given_back = 0;  // all pages before are right
   for (const Range& range : ranges) {
     if (range.begin == range.end) continue;
@@ -70,13 +70,13 @@ void Memory::use(uint64_t bytes, std::span<const Range> ranges) {
   give_back(given_back, align_up(bytes, kPage));
 }
 
-void Memory::commit(const Range& range) {
+void ReservedMemory::commit(const Range& range) {
   const uint64_t begin = align_down(range.begin, kPage);
   madvise(data() + begin, align_up(range.end, kPage) - begin, MADV_POPULATE_WRITE);
 }
 
 // Whole pages, or none.
-void Memory::give_back(uint64_t begin, uint64_t end) {
+void ReservedMemory::give_back(uint64_t begin, uint64_t end) {
   if (begin >= end) return;
   madvise(data() + begin, end - begin, MADV_NOHUGEPAGE);
   madvise(data() + begin, end - begin, MADV_DONTNEED);
@@ -84,7 +84,7 @@ void Memory::give_back(uint64_t begin, uint64_t end) {
 
 // Less than a huge page, of which the rest is not in use. If all of it was, the system keeps it whole until
 // memory is short, although part of it is given back: what is in use is copied to pages of its own.
-void Memory::use_small_pages(uint64_t begin, uint64_t end) {
+void ReservedMemory::use_small_pages(uint64_t begin, uint64_t end) {
   if (begin >= end) return;
   madvise(data() + begin, end - begin, MADV_NOHUGEPAGE);
   if (!resident(begin, end)) return;
@@ -93,7 +93,7 @@ void Memory::use_small_pages(uint64_t begin, uint64_t end) {
   std::copy(kept.begin(), kept.end(), data() + begin);
 }
 
-bool Memory::resident(uint64_t begin, uint64_t end) const {
+bool ReservedMemory::resident(uint64_t begin, uint64_t end) const {
   std::vector<unsigned char> pages((end - begin) / kPage);
   if (mincore(data() + begin, end - begin, pages.data()) != 0) return false;
   return std::all_of(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; });

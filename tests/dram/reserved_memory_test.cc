@@ -1,4 +1,4 @@
-#include "tiers/dram/memory.h"
+#include "tiers/dram/reserved_memory.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kHuge = 2u << 20;
 
-uint64_t resident_bytes(const Memory& memory, uint64_t begin, uint64_t end) {
+uint64_t resident_bytes(const ReservedMemory& memory, uint64_t begin, uint64_t end) {
   std::vector<unsigned char> pages((end - begin) / kPage);
   EXPECT_EQ(mincore(memory.data() + begin, end - begin, pages.data()), 0);
   return kPage *
@@ -23,7 +23,7 @@ uint64_t resident_bytes(const Memory& memory, uint64_t begin, uint64_t end) {
 }
 
 // What the system counts as this memory's, pages that it has not taken apart yet included.
-uint64_t huge_bytes(const Memory& memory) {
+uint64_t huge_bytes(const ReservedMemory& memory) {
   std::ifstream in("/proc/self/smaps");
   const auto first = reinterpret_cast<uintptr_t>(memory.data());
   uint64_t bytes = 0;
@@ -39,53 +39,54 @@ uint64_t huge_bytes(const Memory& memory) {
   return bytes;
 }
 
-TEST(Memory, ZeroedAndAligned) {
+TEST(ReservedMemory, ZeroedAndAligned) {
   for (const uint64_t bytes : {uint64_t{1}, uint64_t{4096}, uint64_t{5u << 20}, kHuge, kHuge + 1}) {
-    auto memory = Memory::reserve(bytes);
+    auto memory = ReservedMemory::reserve(bytes);
     ASSERT_TRUE(memory.ok());
     EXPECT_EQ(memory->bytes().size(), bytes);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->data()) % (bytes < kHuge ? kPage : kHuge), 0u);
-    const Memory::Range all{0, bytes};
+    const ReservedMemory::Range all{0, bytes};
     memory->use(bytes, {&all, 1});
     EXPECT_TRUE(std::all_of(memory->bytes().begin(), memory->bytes().end(),
                             [](std::byte b) { return b == std::byte{0}; }));
     memory->bytes().back() = std::byte{1};
   }
-  auto none = Memory::reserve(0);
+  auto none = ReservedMemory::reserve(0);
   ASSERT_TRUE(none.ok());
   EXPECT_TRUE(none->bytes().empty());
   none->use(0, {});
 }
 
-TEST(Memory, TooMuchIsAnError) {
-  EXPECT_EQ(Memory::reserve(uint64_t{1} << 62).code(), Code::no_space);
-  EXPECT_EQ(Memory::reserve(UINT64_MAX).code(), Code::no_space);
+TEST(ReservedMemory, TooMuchIsAnError) {
+  EXPECT_EQ(ReservedMemory::reserve(uint64_t{1} << 62).code(), Code::no_space);
+  EXPECT_EQ(ReservedMemory::reserve(UINT64_MAX).code(), Code::no_space);
 }
 
-TEST(Memory, MovesWithItsBytes) {
-  auto made = Memory::reserve(4096);
+TEST(ReservedMemory, MovesWithItsBytes) {
+  auto made = ReservedMemory::reserve(4096);
   ASSERT_TRUE(made.ok());
-  Memory first = std::move(*made);
+  ReservedMemory first = std::move(*made);
   first.bytes()[7] = std::byte{9};
   const std::byte* at = first.data();
-  Memory second = std::move(first);
+  ReservedMemory second = std::move(first);
   EXPECT_EQ(second.data(), at);
-  Memory third;
+  ReservedMemory third;
   third = std::move(second);
   EXPECT_EQ(third.bytes()[7], std::byte{9});
 }
 
-TEST(Memory, WhatIsNotInUseIsGone) {
-  auto memory = Memory::reserve(8 * kHuge + 3 * kPage);
+TEST(ReservedMemory, WhatIsNotInUseIsGone) {
+  auto memory = ReservedMemory::reserve(8 * kHuge + 3 * kPage);
   ASSERT_TRUE(memory.ok());
   const uint64_t size = memory->bytes().size();
-  const std::vector<Memory::Range> all = {{0, size}};
+  const std::vector<ReservedMemory::Range> all = {{0, size}};
   memory->use(size, all);
   EXPECT_EQ(resident_bytes(*memory, 0, size), 0u);  // by use, not before
   std::fill(memory->bytes().begin(), memory->bytes().end(), std::byte{7});
   EXPECT_EQ(resident_bytes(*memory, 0, size), size);
   // Within the first huge page, from the third on into the middle of the fourth, and the last pages.
-  const std::vector<Memory::Range> some = {{64, 5000}, {2 * kHuge, 3 * kHuge + 100'000}, {8 * kHuge, size}};
+  const std::vector<ReservedMemory::Range> some = {
+      {64, 5000}, {2 * kHuge, 3 * kHuge + 100'000}, {8 * kHuge, size}};
   memory->use(size, some);
   const uint64_t end = 3 * kHuge + (100'000 + kPage - 1) / kPage * kPage;
   EXPECT_EQ(resident_bytes(*memory, 0, 2 * kPage), 2 * kPage);
@@ -110,10 +111,10 @@ TEST(Memory, WhatIsNotInUseIsGone) {
 }
 
 // Whatever comes and goes: what stays in use keeps its bytes, all else is given back.
-TEST(Memory, WhatIsCommittedIsThereAndWhatItHeldStays) {
-  auto memory = Memory::reserve(4 * kHuge);
+TEST(ReservedMemory, WhatIsCommittedIsThereAndWhatItHeldStays) {
+  auto memory = ReservedMemory::reserve(4 * kHuge);
   ASSERT_TRUE(memory.ok());
-  const Memory::Range range{kPage + 100, 2 * kHuge + 5};
+  const ReservedMemory::Range range{kPage + 100, 2 * kHuge + 5};
   memory->use(4 * kHuge, {&range, 1});
   memory->data()[kHuge] = std::byte{7};
   memory->commit(range);
@@ -123,14 +124,14 @@ TEST(Memory, WhatIsCommittedIsThereAndWhatItHeldStays) {
   EXPECT_EQ(memory->data()[kHuge], std::byte{7});
 }
 
-TEST(Memory, InUseAsANaiveOneWouldHaveIt) {
+TEST(ReservedMemory, InUseAsANaiveOneWouldHaveIt) {
   constexpr uint64_t kPages = 3 * kHuge / kPage;
-  auto memory = Memory::reserve(kPages * kPage);
+  auto memory = ReservedMemory::reserve(kPages * kPage);
   ASSERT_TRUE(memory.ok());
   std::vector<std::byte> naive(kPages * kPage);
   Random random(3);
   for (int round = 0; round < 30; ++round) {
-    std::vector<Memory::Range> ranges;
+    std::vector<ReservedMemory::Range> ranges;
     for (uint64_t at = random.below(kPages); at < kPages;) {
       const uint64_t end = std::min(kPages, at + 1 + random.below(kPages));
       ranges.push_back({at * kPage, end * kPage - random.below(2) * 64});

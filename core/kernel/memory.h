@@ -1,0 +1,63 @@
+// The memories of a run, the links that bring neurons from one to another, and the units that compute from
+// them. Made once, before the kernel, and the same as long as it lives.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/check.h"
+
+namespace tierd {
+
+using MemoryId = uint16_t;
+// The packed model. Every stored edition is valid there, and a place in it is the number of an extent.
+inline constexpr MemoryId kStore = 0;
+
+// The memory of a tier, or of one of its agents: arena slots and staging blocks in one pool of the agent.
+struct Memory {
+  uint16_t agent = 0;
+  uint16_t pool = 0;
+  uint64_t arena_bytes = 0;            // that its cache splits among the editions
+  std::vector<uint64_t> arena_offset;  // [editions] where the slots of each begin, bytes
+  std::vector<uint32_t> reserved;      // [editions] how many have addresses
+  bool resizes = false;                // the agent serves `move` inside the arena, and `resize`
+  uint64_t staging_offset = 0;         // where the staging blocks begin, bytes
+  uint32_t staging_blocks = 0;
+  uint32_t block_bytes = 0;  // at least the largest slot; where results are added, the slots of a whole run
+  // What is missing here and what no link brings from where it is valid, is brought by way of this memory,
+  // whose cache is asked then. Its number is less than this one's own.
+  MemoryId over = kStore;
+};
+
+// Who carries neurons from one memory to another.
+struct Link {
+  MemoryId from = kStore;
+  MemoryId to = 0;
+  uint16_t agent = 0;  // of a link from the store one that serves `read`, of another one `move`
+};
+
+// An agent that computes, and the memory that it computes from.
+struct ComputeUnit {
+  uint16_t agent = 0;
+  MemoryId memory = 0;
+  uint16_t activation_pool = 1;
+};
+
+struct Topology {
+  std::vector<Memory> memories;    // without the store: memory m at m - 1
+  std::vector<Link> links;         // into one memory: the nearest first
+  std::vector<ComputeUnit> units;  // unit 0 holds the activations; memories of their own
+
+  const Memory& memory(MemoryId id) const { return memories[id - 1u]; }
+  Memory& memory(MemoryId id) { return memories[id - 1u]; }
+  // Whose memory: kNoUnit where nothing is computed from it.
+  static constexpr uint16_t kNoUnit = UINT16_MAX;
+  uint16_t unit_of(MemoryId id) const {
+    for (size_t u = 0; u < units.size(); ++u) {
+      if (units[u].memory == id) return static_cast<uint16_t>(u);
+    }
+    return kNoUnit;
+  }
+};
+
+}  // namespace tierd
