@@ -83,7 +83,7 @@ Status Admission::admit_wanted(WantedAtStart wanted, Plan& plan) {
 
 void Admission::drop(EditionId edition, Plan& plan) {
   for (; !plan.done(); ++plan.next) {
-    const auto [neuron, keep] = plan.neurons[plan.next];
+    const auto [neuron, keep, source] = plan.neurons[plan.next];
     if (keep) residency_.abandon(edition, neuron);
   }
 }

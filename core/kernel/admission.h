@@ -11,6 +11,7 @@
 #include "core/kernel/counters.h"
 #include "core/kernel/dispatcher.h"
 #include "core/kernel/memory.h"
+#include "core/kernel/plan.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
@@ -18,17 +19,6 @@
 #include "core/message/message.h"
 
 namespace tierd {
-
-// Admitted neurons that wait for their read; those to be kept have their slots leased.
-struct Planned {
-  uint32_t neuron;
-  bool keep;
-};
-struct Plan {
-  std::vector<Planned> neurons;
-  size_t next = 0;
-  bool done() const { return next == neurons.size(); }
-};
 
 class Admission {
  public:

@@ -54,6 +54,7 @@ Task<Status> Arena::resize(uint64_t bytes, ResizedCache answer) {
     Message move = message(Op::move);
     move.site = editions[e].owner;
     move.edition = e;
+    move.in = {memory_.agent, memory_.pool, 0, 0};
     move.aux.bytes = editions[e].slot_bytes;
     while (!dispatcher_.can_post()) co_await changed;
     ++open_;

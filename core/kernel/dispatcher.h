@@ -57,7 +57,7 @@ class Dispatcher {
   // What lies there, to be read or written between the messages that name it.
   std::span<std::byte> view(const Span& span) const { return pools_.resolve(span); }
 
-  bool can_post() const { return !free_.empty(); }
+  bool can_post(uint32_t messages = 1) const { return free_.size() >= messages; }
   uint32_t max_units() const { return options_.max_units; }
   const Options& options() const { return options_; }
   // Queues the request; it is sent as soon as the agent has a credit, by priority, then in order.

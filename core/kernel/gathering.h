@@ -1,5 +1,6 @@
-// What one pass computes from one edition in the memory of one computing unit: which of its neurons are
-// resident, which are being fetched, and which can be handed to the agent that computes them.
+// What somebody wants of one edition in one memory: a pass that computes from there, or another memory which
+// is brought what it is missing by way of this one. Which of the neurons are resident, which are being
+// fetched, and which can be handed on.
 #pragma once
 
 #include <cstdint>
@@ -11,42 +12,79 @@
 #include "core/kernel/admission.h"
 #include "core/kernel/counters.h"
 #include "core/kernel/dispatcher.h"
-#include "core/kernel/reads.h"
+#include "core/kernel/plan.h"
+#include "core/kernel/purpose.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/run_order.h"
 #include "core/kernel/site.h"
+#include "core/kernel/sources.h"
+#include "core/kernel/transfers.h"
 #include "core/kernel/wishes.h"
 
 namespace tierd {
 
 class Gathering {
  public:
-  // The memory of the unit, which all its gatherings share. Everything referred to outlives them.
-  struct Memory {
+  // Used while a gathering begins, by number of a neuron, with room for the largest site; nothing between.
+  struct Scratch {
+    std::vector<Transfer*> coming;
+    std::vector<uint8_t> planned;
+    explicit Scratch(const SiteTable& sites) : coming(sites.most_neurons()), planned(sites.most_neurons()) {}
+  };
+  // The memory, which all its gatherings share. Everything referred to outlives them.
+  struct Context {
+    MemoryId id;
     const Dispatcher& dispatcher;
     const SiteTable& sites;
     Residency& residency;
-    Reads& reads;
+    Transfers& transfers;
     Admission& admission;
     Wishes& wishes;
+    Sources& sources;
     SchedulerCounters& counters;
+    Scratch& scratch;
   };
-  explicit Gathering(const Memory& memory);
+  explicit Gathering(const Context& context);
   Gathering(const Gathering&) = delete;
 
-  // Neurons that the pass computes; they live until `end`.
   struct Demand {
-    const ActiveSet& wanted;
-    bool bypass = false;              // the cache is not asked, what is missing streams by
+    Purpose purpose;
+    EditionId edition = kNoEdition;
+    const ActiveSet* wanted = nullptr;  // lives until `end`
+    Priority priority = Priority::demand;
+    bool bypass = false;              // caches are not asked, what is missing streams by
     const ActiveSet* used = nullptr;  // others of `wanted` are only measured: they stream by. NULL: none
   };
   // Tells apart which of the neurons are resident, which are being fetched, and which must be asked for.
-  // Appends to `surplus` what look-ahead has fetched for this pass in vain. Error: plugin_fault.
-  Status begin(SiteId site, EditionId edition, uint32_t step, const Demand& demand,
-               std::vector<Fetch*>& surplus);
-  // Starts reads for what is missing, as far as there is room. Whether everything was asked for.
+  // Appends to `surplus` what look-ahead has fetched for this purpose in vain. Error: plugin_fault.
+  Status begin(const Demand& demand, std::vector<Transfer*>& surplus);
+  // The same for neurons that nobody else keeps a list of; `demand.wanted` is not looked at.
+  Status begin(Demand demand, ActiveSet wanted, std::vector<Transfer*>& surplus);
+  // Starts transfers for what is missing, as far as there is room, and as it is where it comes from. Whether
+  // everything was asked for.
   bool fetch();
-  bool asked_all() const { return plan_.done(); }
+  // Whether the next that it would ask for is where it comes from, and there is no room for it here.
+  bool waits_for_room() const;
+  // Nothing more is to be asked for.
+  void stop();
+  // Unpins what was used. Appends to `surplus` transfers that nobody waits for any more.
+  void end(std::vector<Transfer*>& surplus);
+
+  // A transfer that this gathering waits for has landed, the only one of its memory that fetches what is then
+  // computed from; or it has failed for good.
+  bool waits_for(const Transfer& transfer) const;
+  void landed(Transfer& transfer);
+  void failed(Transfer& transfer, const Error& error);
+  // Not ok once something that cannot be done without has failed, here or where it comes from.
+  Status status() const;
+
+  const Demand& demand() const { return demand_; }
+  EditionId edition() const { return demand_.edition; }
+  // Whether the neurons go to another memory from here.
+  bool passes_on() const { return demand_.purpose.client != context_.id; }
+
+  // ---- For a pass.
+
   // Appends what can be computed and was not handed out before: neurons and their places, no more than a
   // message can list. They keep their places until `computed`. Where results are added, they follow in the
   // order of their numbers, all of a run together, since this is the order in which they are summed.
@@ -55,52 +93,71 @@ class Gathering {
   // What was handed out since the last call is computed by this message; and: that message is over.
   void computed_by(MessageId message);
   void computed(MessageId message);
-  // Unpins what was used. Appends to `surplus` reads that the pass does not need any more.
-  void end(std::vector<Fetch*>& surplus);
 
-  // A read that this gathering waits for has landed; it has failed for good.
-  void landed(const Fetch& fetch);
-  void failed(Fetch& fetch, const Error& error);
-  // Not ok once a read that the pass cannot do without has failed.
-  const Status& status() const { return status_; }
+  // ---- For another memory.
 
-  SiteId site() const { return site_; }
-  EditionId edition() const { return edition_; }
+  // Whether a neuron that is wanted is here, and where: in units of kSpanUnit. It keeps its place until
+  // `took`.
+  bool here(uint32_t neuron) const { return places_[neuron] != kNowhere; }
+  uint32_t place(uint32_t neuron) const { return places_[neuron]; }
+  // They have landed there, or will never be fetched.
+  void took(std::span<const uint32_t> neurons);
+  bool took_some() const { return took_some_; }
+  // What the cache does not want fetched ahead, ascending: it will not be here.
+  const std::vector<uint32_t>& refused() const { return refused_; }
+  // Plans and transfers there that refer to this. It ends when there are none.
+  void hold() { ++holders_; }
+  uint32_t let_go() { return --holders_; }
 
  private:
   static constexpr uint32_t kNowhere = UINT32_MAX;
 
+  bool is_for_us(const Transfer& transfer) const;
   void take_over_wish();
-  void sort_missing(const Demand& demand);
-  void note_places(const Fetch& fetch);
+  void sort_missing();
+  void adopt_transfers(std::vector<Transfer*>& surplus);
+  void note_residents();
+  void note_refused(size_t asked_from);
+  void note_places(const Transfer& transfer);
   void hand_out_runs(std::vector<Unit>& units);
-  void wait_for(Fetch& fetch);
-  void set_source(uint32_t neuron, Fetch* fetch) {
-    source_[neuron] = fetch;
+  void wait_for(Transfer& transfer);
+  void leave(Transfer& transfer);
+  void set_source(uint32_t neuron, Transfer* transfer) {
+    source_[neuron] = transfer;
     sourced_.push_back(neuron);
   }
+  bool notes_places() const { return passes_on() || context_.sites[demand_.purpose.site].added; }
+  const ActiveSet& wanted() const { return *demand_.wanted; }
 
-  Memory memory_;
-  SiteId site_ = kNoSiteId;
-  EditionId edition_ = kNoEdition;
-  uint32_t step_ = 0;
-  const ActiveSet* wanted_ = nullptr;
-  std::vector<uint32_t> resident_;  // valid when the pass began; emptied when they are handed out
-  std::vector<uint32_t> pinned_;    // those, and what landed in the arena since; unpinned when the pass ends
-  Plan plan_;                       // missing neurons
-  std::vector<Fetch*> awaited_;     // reads that fetch some of the others
-  // By neuron, with room for the largest site: a pass writes, and clears, only what it is about.
-  std::vector<Fetch*> source_;     // which of them a neuron is computed from
+  Context context_;
+  Demand demand_;
+  ActiveSet kept_;  // what is wanted, where nobody else keeps it
+  std::vector<uint32_t>
+      resident_;                  // here, and not handed out: valid at the beginning, or landed in the arena
+  std::vector<uint32_t> pinned_;  // those that were valid, or have landed in the arena since
+  Plan plan_;                     // missing neurons
+  std::vector<Transfer*> awaited_;  // fetch some of the others
+  // By neuron, with room for the largest site: a gathering writes, and clears, only what it is about.
+  std::vector<Transfer*> source_;  // which of them it is handed on from
   std::vector<uint32_t> sourced_;  // neurons that have one
-  uint32_t next_ = 0;              // where results are added: the first of `wanted_` that was not handed out
+  uint32_t next_ = 0;              // where results are added: the first of `wanted` that was not handed out
   std::vector<uint32_t> places_;   // the place of a wanted one, kNowhere before it is here
   Status status_;
+  std::vector<uint32_t> refused_;
+  uint32_t holders_ = 0;
+  bool took_some_ = false;
 
   // Used by one function each, kept for their memory.
-  std::vector<Fetch*> coming_;  // by neuron; nothing between two calls
-  std::vector<Fetch*> ours_;
-  std::vector<uint8_t> planned_;  // likewise
+  std::vector<Transfer*> ours_;
   std::vector<uint32_t> missing_;
 };
+
+// Whether a planned neuron is where it comes from.
+inline bool is_ready(const Plan& plan, size_t i) {
+  if (plan.below.empty()) return true;
+  const Planned& planned = plan.neurons[i];
+  const Gathering* const below = plan.below[planned.source];
+  return below == nullptr || below->here(planned.neuron);
+}
 
 }  // namespace tierd

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/kernel/gathering.h"
+
 namespace tierd {
 
 bool NextRuns::takes_streams() const {
@@ -27,6 +29,9 @@ void take_runs(std::span<NextRuns> asked, uint32_t in_run, size_t most_units) {
     for (const NextRuns& of : asked) {
       const size_t end = behind(of, run);
       if (end - of.plan->next > of.most) return;
+      for (size_t i = of.end; i != end && !of.plan->below.empty(); ++i) {
+        if (!is_ready(*of.plan, i)) return;
+      }
       units += end - of.end;
     }
     if (units > most_units) return;

@@ -1,22 +1,23 @@
-// Which runs of neurons the next read brings, of one site, or of some whose neurons of one number lie side by
-// side in the file.
+// Which runs of neurons the next transfers bring, of one site, or of some whose neurons of one number lie
+// side by side in the file.
 #pragma once
 
 #include <cstddef>
 #include <span>
 
-#include "core/kernel/admission.h"
+#include "core/kernel/plan.h"
+#include "core/kernel/purpose.h"
 #include "core/kernel/site.h"
 
 namespace tierd {
 
 // A site with a plan that is not done, its neurons in the order of their runs (Site::run).
 struct NextRuns {
-  SiteId site = kNoSiteId;
+  Purpose purpose = {};
   EditionId edition = kNoEdition;
   Plan* plan = nullptr;
-  size_t most = 0;  // neurons that the read may bring
-  size_t end = 0;   // in the plan: behind the last that it brings, set by take_runs
+  size_t most = 0;  // neurons that may be taken
+  size_t end = 0;   // in the plan: behind the last that was taken, set by take_runs
 
   std::span<const Planned> taken() const {
     return std::span(plan->neurons).subspan(plan->next, end - plan->next);
@@ -25,7 +26,8 @@ struct NextRuns {
 };
 
 // Takes whole runs of `in_run` numbers, the lowest first and of all sites together, as many as `most` of each
-// and `most_units` of all allow. The first run must fit.
+// and `most_units` of all allow, up to a run of which something is not yet where it comes from. The first run
+// must fit.
 void take_runs(std::span<NextRuns> asked, uint32_t in_run, size_t most_units);
 
 }  // namespace tierd

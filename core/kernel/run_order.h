@@ -1,7 +1,7 @@
 // Says in which order the missing neurons of a site are read whose results are added.
 #pragma once
 
-#include "core/kernel/admission.h"
+#include "core/kernel/plan.h"
 #include "core/kernel/site.h"
 
 namespace tierd {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 #include <span>
 #include <utility>
 
@@ -39,6 +40,7 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies&
     Supply::Options supply;
     supply.memory = static_cast<MemoryId>(m + 1);
     supply.topology = &options_.topology;
+    for (Supply& lower : supplies_) supply.lower.push_back(&lower);
     supply.describe_extent = options_.describe_extent;
     supply.read_attempts = options_.read_attempts;
     supplies_.emplace_back(dispatcher, sites, strategies, residencies[m], std::move(supply), counters_,
@@ -74,8 +76,8 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
     if (current.finished && !current.running()) break;
     pump();
     co_await changed_;
-    for (const Supply& supply : supplies_) {
-      if (status.ok()) status = supply.status();
+    for (const UnitPass& unit : current.units) {
+      if (status.ok()) status = unit.status();
     }
     if (status.ok() && stopping()) status = Error{Code::cancelled, sites_[site].name, "interrupted"};
   }
@@ -84,11 +86,11 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
 
   // merge: where results are placed each neuron's outputs have their own place, on the others the agents have
   // added them up in the order of their numbers.
-  for (Supply& supply : supplies_) supply.end_pass();
+  end_gatherings(current);
   current_ = nullptr;
   if (!status.ok()) {
     for (const Supply& supply : supplies_) {
-      while (supply.reading(site, request.step)) co_await changed_;
+      while (supply.transferring(site, request.step)) co_await changed_;
     }
     co_return status;
   }
@@ -123,15 +125,20 @@ bool Scheduler::measures(const Current& current) const {
          current.pass.step % options_.measure_every == 0;
 }
 
-Status Scheduler::admit(const Current& current) {
+Status Scheduler::admit(Current& current) {
   const SchedulerCounters before = counters_;
-  for (Supply& supply : supplies_) supply.begin_pass(current.site, current.pass.step);
+  // From the memories that are computed from downwards: what lies over another one lets go of it first.
+  for (Supply& supply : std::views::reverse(supplies_)) supply.begin_pass(current.site, current.pass.step);
   for (uint32_t u = 0; u < units(); ++u) {
     for (const PassPlan::Share& share : plan_.shares(u)) {
-      Gathering::Demand demand{*share.neurons};
+      Gathering::Demand demand;
+      demand.purpose = {current.site, current.pass.step, unit_memory(u)};
+      demand.edition = share.edition;
+      demand.wanted = share.neurons;
       demand.bypass = current.pass.bypass_caches;
       if (current.whole.size() != 0) demand.used = &current.active;
-      TIERD_TRY(supply_of(u).gather(share.edition, demand));
+      TIERD_ASSIGN(Gathering* const gathering, supply_of(u).gather(demand));
+      current.units[u].add(*gathering);
     }
   }
   if (current.pass.bypass_caches) return {};
@@ -145,6 +152,13 @@ Status Scheduler::admit(const Current& current) {
 
 void Scheduler::fetch() {
   for (Supply& supply : supplies_) supply.fetch();
+}
+
+void Scheduler::end_gatherings(Current& current) {
+  for (uint32_t u = 0; u < units(); ++u) {
+    for (Gathering* const gathering : current.units[u].gatherings()) supply_of(u).close(*gathering);
+  }
+  for (Supply& supply : supplies_) supply.end_pass();
 }
 
 // Whether other units than the first take part.
@@ -177,8 +191,8 @@ void Scheduler::compute(Current& current) {
   }
   while (!current.finished && dispatcher_.can_post()) {
     units_.clear();
-    const EditionId edition = supply_of(0).hand_out(units_);
-    const bool last = supply_of(0).handed_out() && merged;
+    const EditionId edition = current.units[0].hand_out(units_, site.added);
+    const bool last = current.units[0].handed_out() && merged;
     if (current.ran_before && units_.empty() && !last) return;
 
     Message message;
@@ -186,7 +200,7 @@ void Scheduler::compute(Current& current) {
     message.engine = EngineKind::compute;
     message.flags = static_cast<uint8_t>(current.due() | (last ? kRunAfter : 0));
     if (edition != kNoEdition) message.edition = edition;
-    supply_of(0).computed_by(post(current, 0, message, 0));
+    current.units[0].computed_by(post(current, 0, message, 0));
     current.ran_before = true;
     current.cleared = current.partial;
     current.finished = last;
@@ -208,7 +222,7 @@ void Scheduler::post_due(Current& current) {
 // The next messages for another unit's share: its input, its neurons as they come, and when all are computed,
 // one copy of its results.
 void Scheduler::compute_elsewhere(Current& current, uint32_t unit) {
-  Progress& progress = current.units[unit];
+  UnitPass& progress = current.units[unit];
   Message copy;
   copy.op = Op::copy;
   copy.engine = EngineKind::copy;
@@ -221,18 +235,17 @@ void Scheduler::compute_elsewhere(Current& current, uint32_t unit) {
   }
   if (!progress.input_here || !dispatcher_.can_post()) return;
   while (dispatcher_.can_post()) {
-    const EditionId edition = supply_of(unit).hand_out(units_);
+    const EditionId edition = progress.hand_out(units_, sites_[current.site].added);
     if (edition == kNoEdition) break;
     Message message;
     message.op = Op::compute;
     message.engine = EngineKind::compute;
     message.edition = edition;
     if (sites_[current.site].added && !std::exchange(progress.begun, true)) message.flags = kPartial;
-    supply_of(unit).computed_by(post(current, unit, message, unit));
+    progress.computed_by(post(current, unit, message, unit));
     units_.clear();
   }
-  if (progress.results_posted || progress.running != 0 || !supply_of(unit).handed_out() ||
-      !dispatcher_.can_post())
+  if (progress.results_posted || progress.running != 0 || !progress.handed_out() || !dispatcher_.can_post())
     return;
   if (sites_[current.site].added && !summed_before(current, unit)) return;
   units_.clear();
@@ -249,7 +262,7 @@ bool Scheduler::summed_before(const Current& current, uint32_t unit) const {
   for (uint32_t u = 1; u < unit; ++u) {
     if (plan_.size(u) != 0 && !current.units[u].results_posted) return false;
   }
-  return supply_of(0).handed_out();
+  return current.units[0].handed_out();
 }
 
 // To a unit, about `units_`, which lie with `list_unit`: neurons in its memory, or what is to be copied in
@@ -349,7 +362,7 @@ Status Scheduler::look_ahead(const Current& current) {
 
 Task<Status> Scheduler::end_step(uint32_t step) {
   if (observer() != nullptr) observer()->step_ends(step);
-  for (Supply& supply : supplies_) supply.end_step(step);
+  for (Supply& supply : std::views::reverse(supplies_)) supply.end_step(step);
   Status told;
   for (auto& cache : strategies_.caches) {
     const Status answer = cache.call_if(&tierd_cache_1::end_step, "end_step");
@@ -400,7 +413,7 @@ Task<Status> Scheduler::resize(ArenaSize size, std::vector<uint64_t> parts) {
 
 Task<Status> Scheduler::look_ahead_is_over() {
   look_ahead_.forget();
-  for (Supply& supply : supplies_) supply.give_up_all();
+  for (Supply& supply : std::views::reverse(supplies_)) supply.give_up_all();
   for (const Supply& supply : supplies_) {
     while (!supply.idle()) co_await changed_;
   }
@@ -495,10 +508,10 @@ void Scheduler::on_done(const Message& message, const Done& done) {
   uint32_t unit = unit_of(message.agent);
   if (message.op == Op::copy) {
     if (unit == 0) unit = message.part;  // results: those of this unit
-    Progress& progress = current.units[unit];
+    UnitPass& progress = current.units[unit];
     ((message.flags & kInput) != 0 ? progress.input_here : progress.results_there) = true;
   } else {
-    supply_of(unit).computed(message.id);
+    current.units[unit].computed(message.id);
     current.input_ready |= message.id == current.prelude;
   }
   --current.units[unit].running;

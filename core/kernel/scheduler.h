@@ -31,6 +31,7 @@
 #include "core/kernel/strategies.h"
 #include "core/kernel/supply.h"
 #include "core/kernel/task.h"
+#include "core/kernel/unit_pass.h"
 
 namespace tierd {
 
@@ -105,15 +106,6 @@ class Scheduler : private CompletionSink {
   const std::vector<SiteUse>& use() const { return use_; }  // [sites]
 
  private:
-  // What a unit does in the present pass.
-  struct Progress {
-    uint32_t running = 0;       // messages under way, at this unit or to copy its results
-    bool input_posted = false;  // of units other than the first: the copy of the site's input
-    bool begun = false;         // of another unit: it has computed some
-    bool input_here = false;
-    bool results_posted = false;  // and of its results
-    bool results_there = false;
-  };
   // The present pass.
   struct Current {
     SiteId site = kNoSiteId;
@@ -122,7 +114,7 @@ class Scheduler : private CompletionSink {
     ActiveSet whole;   // where it is measured: all neurons
     bool measured = false;
     Span row_masks;               // where rows use different neurons
-    std::vector<Progress> units;  // [units]
+    std::vector<UnitPass> units;  // [units]
     MessageId prelude;            // the segment before, where somebody waits for it
     bool input_ready = false;     // it is over
     bool ran_before = false;      // the segment before was posted
@@ -139,7 +131,7 @@ class Scheduler : private CompletionSink {
     }
 
     bool running() const {
-      return std::any_of(units.begin(), units.end(), [](const Progress& u) { return u.running != 0; });
+      return std::any_of(units.begin(), units.end(), [](const UnitPass& u) { return u.running != 0; });
     }
   };
 
@@ -148,8 +140,9 @@ class Scheduler : private CompletionSink {
   // The steps of a pass, in their order.
   Status predict(Current& current);
   bool measures(const Current& current) const;
-  Status admit(const Current& current);
+  Status admit(Current& current);
   void fetch();
+  void end_gatherings(Current& current);
   void compute(Current& current);
   void post_due(Current& current);
   void compute_elsewhere(Current& current, uint32_t unit);
@@ -168,7 +161,6 @@ class Scheduler : private CompletionSink {
 
   void pump();
   Supply& supply_of(uint32_t unit) { return supplies_[unit_memory(unit) - 1u]; }
-  const Supply& supply_of(uint32_t unit) const { return supplies_[unit_memory(unit) - 1u]; }
   MemoryId unit_memory(uint32_t unit) const { return options_.topology.units[unit].memory; }
   uint32_t units() const { return static_cast<uint32_t>(options_.topology.units.size()); }
   uint32_t unit_of(uint16_t agent) const;

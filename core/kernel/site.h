@@ -2,6 +2,7 @@
 // are stored. The kernel knows shapes and bytes, nothing of what is computed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -78,6 +79,11 @@ struct SiteTable {
   const Site& operator[](SiteId site) const { return all[site]; }
   auto begin() const { return all.begin(); }
   auto end() const { return all.end(); }
+  uint32_t most_neurons() const {  // of a site
+    uint32_t most = 0;
+    for (const Site& site : all) most = std::max(most, site.n);
+    return most;
+  }
   // The edition that a quantizer which says nothing means.
   EditionId best(SiteId site) const { return all[site].editions.front(); }
   const Edition& best_of(SiteId site) const { return editions[best(site)]; }

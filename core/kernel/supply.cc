@@ -5,18 +5,25 @@
 
 #include "core/base/check.h"
 #include "core/kernel/run_order.h"
+#include "core/kernel/set_view.h"
 
 namespace tierd {
 namespace {
 
-Reads::Options reads_of(const Supply::Options& options) {
-  Reads::Options reads;
-  reads.memory = options.topology->memory(options.memory);
-  for (const Link& link : options.topology->links) {
-    if (link.from == kStore && link.to == options.memory) reads.flash_agent = link.agent;
+Transfers::Options transfers_of(const Supply::Options& options) {
+  const Topology& topology = *options.topology;
+  Transfers::Options transfers;
+  transfers.id = options.memory;
+  transfers.memory = topology.memory(options.memory);
+  for (const Link& link : topology.links) {
+    if (link.to != options.memory) continue;
+    Transfers::From& from = transfers.from.emplace_back(Transfers::From{link.from, link.agent});
+    if (link.from == kStore) continue;
+    from.list_agent = topology.memory(link.from).agent;
+    from.list_pool = topology.memory(link.from).pool;
   }
-  reads.describe_extent = options.describe_extent;
-  return reads;
+  transfers.describe_extent = options.describe_extent;
+  return transfers;
 }
 
 }  // namespace
@@ -25,74 +32,89 @@ Supply::Supply(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strat
                Options options, SchedulerCounters& counters, Notice& changed)
     : dispatcher_(dispatcher),
       sites_(sites),
+      strategies_(strategies),
       residency_(residency),
       options_(std::move(options)),
       counters_(counters),
       changed_(changed),
       admission_(sites.editions, strategies, options_.memory, residency, counters, dispatcher),
-      reads_(dispatcher, sites, residency, reads_of(options_), *this) {}
+      sources_(*options_.topology, options_.memory, options_.lower, residency),
+      transfers_(dispatcher, sites, residency, transfers_of(options_), *this),
+      scratch_(sites) {}
 
 Supply::~Supply() = default;
 
+// A step passes through its sites in their order: what was fetched ahead for one that it has passed by now is
+// for nobody.
 void Supply::begin_pass(SiteId site, uint32_t step) {
-  site_ = site;
-  step_ = step;
-  reads_.begin_pass(step);
-  give_up_passed(site, step);
-}
-
-Status Supply::gather(EditionId edition, const Gathering::Demand& demand) {
-  if (in_use_ == gatherings_.size()) {
-    gatherings_.emplace_back(
-        Gathering::Memory{dispatcher_, sites_, residency_, reads_, admission_, wishes_, counters_});
+  transfers_.begin_pass(step);
+  wishes_.drop_passed(site, step, [this](EditionId edition, Plan& plan) { drop(edition, plan); });
+  const auto passed = [&](const Transfer* transfer) {
+    return transfer->purpose.step == step && transfer->purpose.site < site && !transfer->into_arena() &&
+           !transfer->unwanted;
+  };
+  if (std::ranges::none_of(transfers_.all(), passed)) return;
+  for (Transfer* transfer : std::vector(transfers_.all())) {
+    if (passed(transfer)) give_up(*transfer);
   }
-  surplus_.clear();
-  Status begun = gatherings_[in_use_++].begin(site_, edition, step_, demand, surplus_);
-  give_up(surplus_);
-  return begun;
 }
 
-// An edition that must wait for room keeps those behind it waiting: see RunOrder.
+template <class Begin>
+Result<Gathering*> Supply::open(Begin begin) {
+  if (unused_.empty()) {
+    unused_.push_back(&gatherings_.emplace_back(Gathering::Context{options_.memory, dispatcher_, sites_,
+                                                                   residency_, transfers_, admission_,
+                                                                   wishes_, sources_, counters_, scratch_}));
+  }
+  Gathering* const gathering = open_.emplace_back(unused_.back());
+  unused_.pop_back();
+  std::vector<Transfer*> surplus;
+  Status begun = begin(*gathering, surplus);
+  give_up(surplus);
+  if (begun.ok()) return gathering;
+  close(*gathering);
+  return begun.error();
+}
+
+Result<Gathering*> Supply::gather(const Gathering::Demand& demand) {
+  return open([&](Gathering& gathering, auto& surplus) { return gathering.begin(demand, surplus); });
+}
+
+Result<Gathering*> Supply::gather(const Gathering::Demand& demand, ActiveSet wanted) {
+  return open([&](Gathering& gathering, auto& surplus) {
+    return gathering.begin(demand, std::move(wanted), surplus);
+  });
+}
+
+void Supply::close(Gathering& gathering, bool gives_up) {
+  std::vector<Transfer*> surplus;
+  gathering.end(surplus);
+  if (gathering.passes_on() && gathering.took_some()) tell_passed_on(gathering);
+  std::erase(open_, &gathering);
+  unused_.push_back(&gathering);
+  if (gives_up) give_up(surplus);
+}
+
+// A cache hears of what another memory got from here as it hears of what a pass computed. Nobody waits for
+// its answer.
+void Supply::tell_passed_on(const Gathering& gathering) {
+  const Gathering::Demand& demand = gathering.demand();
+  if (demand.bypass) return;
+  Strategy<tierd_cache_1>& cache = strategies_.caches[options_.memory - 1u];
+  if (cache.quarantined()) return;  // its fault was told
+  const tierd_set_view set =
+      edition_set(demand.edition, sites_.editions[demand.edition], *demand.wanted, 1, TIERD_SET_TRUE);
+  admission_.keep_fault(cache.call_if(&tierd_cache_1::touch, "touch", &set));
+  if (!cache.quarantined()) admission_.keep_fault(admission_.expire(demand.edition));
+}
+
+// One that must wait for room keeps those behind it waiting: see RunOrder.
 void Supply::fetch() {
-  read_again();
-  for (Gathering& gathering : gatherings()) {
-    if (!gathering.fetch()) return;
+  try_again();
+  for (Gathering* const gathering : open_) {
+    if (gathering->demand().priority == Priority::prefetch) continue;
+    if (!gathering->fetch()) return;
   }
-}
-
-EditionId Supply::hand_out(std::vector<Unit>& units) {
-  const size_t before = units.size();
-  for (Gathering& gathering : gatherings()) {
-    gathering.hand_out(units);
-    if (units.size() != before) return gathering.edition();
-    if (sites_[site_].added && !gathering.handed_out()) break;
-  }
-  return kNoEdition;
-}
-
-void Supply::computed_by(MessageId message) {
-  for (Gathering& gathering : gatherings()) gathering.computed_by(message);
-}
-
-void Supply::computed(MessageId message) {
-  for (Gathering& gathering : gatherings()) gathering.computed(message);
-}
-
-bool Supply::handed_out() const {
-  return std::ranges::all_of(gatherings(), &Gathering::handed_out);
-}
-
-Status Supply::status() const {
-  for (const Gathering& gathering : gatherings()) TIERD_TRY(gathering.status());
-  return {};
-}
-
-void Supply::end_pass() {
-  surplus_.clear();
-  for (Gathering& gathering : gatherings()) gathering.end(surplus_);
-  in_use_ = 0;
-  reads_.end_pass();
-  give_up(surplus_);
 }
 
 Status Supply::wish(std::span<const Wished> wanted, uint32_t step, bool bypass) {
@@ -112,133 +134,163 @@ Status Supply::wish(std::span<const Wished> wanted, uint32_t step, bool bypass) 
     residency_.pin(edition, present_);
     Status admitted = admission_.admit(edition, missing_, Priority::prefetch, bypass, part.plan);
     residency_.unpin(edition, present_);
+    if (admitted.ok() && sites_[site].added) sort_by_runs(sites_[site], part.plan);
+    if (admitted.ok()) {
+      const Purpose purpose{site, step, options_.memory};
+      admitted =
+          sources_.find({purpose, edition, Priority::prefetch, bypass, !sites_[site].added}, part.plan);
+      if (!admitted.ok()) drop(edition, part.plan);
+    }
     if (!admitted.ok()) {
-      for (Wish::Part& other : wish.parts) admission_.drop(other.edition, other.plan);
+      for (Wish::Part& other : wish.parts) drop(other.edition, other.plan);
       return admitted;
     }
-    if (sites_[site].added) sort_by_runs(sites_[site], part.plan);
-    if (!part.plan.done()) wish.parts.push_back(std::move(part));
+    if (part.plan.done()) {
+      sources_.leave(part.plan);
+    } else {
+      wish.parts.push_back(std::move(part));
+    }
   }
   if (!wish.parts.empty()) wishes_.all().push_back(std::move(wish));
   return {};
 }
 
 void Supply::end_step(uint32_t step) {
-  for (Fetch* fetch : std::vector(reads_.all())) {
-    if (fetch->step <= step && !fetch->into_arena()) give_up(*fetch);
+  wishes_.drop_until(step, [this](EditionId edition, Plan& plan) { drop(edition, plan); });
+  for (Transfer* transfer : std::vector(transfers_.all())) {
+    if (transfer->purpose.step <= step && !transfer->into_arena()) give_up(*transfer);
   }
-  wishes_.drop_until(step, [this](EditionId edition, Plan& plan) { admission_.drop(edition, plan); });
 }
 
 void Supply::pump() {
-  // What a demand waits for is not given to the look-ahead.
-  if (!std::ranges::all_of(gatherings(), &Gathering::asked_all)) return;
+  // The room that a demand waits for is not given to the look-ahead.
+  const auto waits = [](const Gathering* gathering) {
+    return gathering->demand().priority != Priority::prefetch && gathering->waits_for_room();
+  };
+  if (std::ranges::any_of(open_, waits)) return;
+  for (Gathering* const gathering : open_) {
+    if (gathering->demand().priority == Priority::prefetch && !gathering->fetch()) break;
+  }
   std::deque<Wish>& wishes = wishes_.all();
   while (!wishes.empty()) {
+    drop_what_cannot_be_had(wishes.front());
     while (!wishes.front().done()) {
-      if (reads_.start_next(wishes.front()).empty()) return;
+      if (transfers_.start(wishes.front()).empty()) return;
     }
+    for (Wish::Part& part : wishes.front().parts) sources_.leave(part.plan);
     wishes.pop_front();
   }
 }
 
-// Nobody wants this fetch any more. Bytes in flight must land before their memory can be used again.
-void Supply::give_up(Fetch& fetch) {
-  if (fetch.state == Fetch::State::computing) return;
-  if (fetch.state == Fetch::State::reading) {
+// Its pass will ask again, and hear why.
+void Supply::drop_what_cannot_be_had(Wish& wish) {
+  for (Wish::Part& part : wish.parts) {
+    if (Sources::status(part.plan).ok()) continue;
+    ++counters_.prefetch_failed;
+    drop(part.edition, part.plan);
+  }
+}
+
+// What a plan still lists is wanted no more.
+void Supply::drop(EditionId edition, Plan& plan) {
+  admission_.drop(edition, plan);
+  sources_.leave(plan);
+}
+
+// Nobody wants this transfer any more. Bytes in flight must land before their memory can be used again.
+void Supply::give_up(Transfer& transfer) {
+  if (transfer.waiting != 0) return;
+  if (transfer.state == Transfer::State::moving) {
     // What goes into the arena is kept when it lands: the bytes are paid for.
-    if (fetch.into_arena()) return;
-    reads_.abandon(fetch);
+    if (!transfer.into_arena()) transfers_.abandon(transfer);
     return;
   }
-  if (fetch.state == Fetch::State::failed && fetch.into_arena())
-    admission_.failed(fetch.edition, fetch.neurons);
-  waste(fetch);
+  if (transfer.state == Transfer::State::failed && transfer.into_arena())
+    admission_.failed(transfer.edition, transfer.neurons);
+  waste(transfer);
 }
 
-void Supply::give_up(std::span<Fetch* const> fetches) {
-  for (Fetch* fetch : fetches) give_up(*fetch);
+void Supply::give_up(std::span<Transfer* const> transfers) {
+  for (Transfer* transfer : transfers) give_up(*transfer);
 }
 
-// A step passes through its sites in their order: what was read ahead for one that it has passed by now is
-// for nobody.
-void Supply::give_up_passed(SiteId site, uint32_t step) {
-  wishes_.drop_passed(site, step, [this](EditionId edition, Plan& plan) { admission_.drop(edition, plan); });
-  const auto passed = [&](const Fetch* fetch) {
-    return fetch->step == step && fetch->site < site && !fetch->into_arena() && !fetch->unwanted;
-  };
-  if (std::ranges::none_of(reads_.all(), passed)) return;
-  for (Fetch* fetch : std::vector(reads_.all())) {
-    if (passed(fetch)) give_up(*fetch);
-  }
+// Closes a transfer that nobody computes from.
+void Supply::waste(Transfer& transfer) {
+  if (!transfer.into_arena()) counters_.wasted += transfer.neurons.size();
+  sources_.leave(transfer);
+  transfers_.close(transfer);
 }
 
-// Closes a read that nobody computes from.
-void Supply::waste(Fetch& fetch) {
-  if (!fetch.into_arena()) counters_.wasted += fetch.neurons.size();
-  reads_.close(fetch);
-}
-
-bool Supply::reading(SiteId site, uint32_t step) const {
-  return std::ranges::any_of(reads_.all(), [&](const Fetch* fetch) {
-    return fetch->is_for(site, step) && fetch->state == Fetch::State::reading;
+bool Supply::transferring(SiteId site, uint32_t step) const {
+  return std::ranges::any_of(transfers_.all(), [&](const Transfer* transfer) {
+    return transfer->purpose.site == site && transfer->purpose.step == step &&
+           transfer->state == Transfer::State::moving;
   });
 }
 
 void Supply::on_done(const Message& message, const Done& done) {
-  counters_.read_bytes += done.bytes;
-  std::vector<Fetch*> fetches;
-  reads_.ended(message.id, fetches);
-  const bool alone = fetches.size() == 1;
-  for (Fetch* fetch : fetches) take_read(*fetch, done, alone);
+  if (message.op == Op::read) counters_.read_bytes += done.bytes;
+  std::vector<Transfer*> transfers;
+  transfers_.ended(message.id, transfers);
+  const bool alone = transfers.size() == 1;
+  for (Transfer* transfer : transfers) {
+    if (done.status == DoneStatus::ok) {
+      landed(*transfer, done.bytes);
+    } else {
+      failed(*transfer, done, alone);
+    }
+  }
   dispatcher_.wake(changed_);
 }
 
-// Fetches that shared a message and failed are read again one by one; for the second there may be no message
-// yet.
-void Supply::read_again() {
-  for (Fetch* fetch : reads_.all()) {
-    if (fetch->state != Fetch::State::failed) continue;
+// Transfers that shared a message and failed are tried again one by one; for the second there may be no
+// message yet.
+void Supply::try_again() {
+  for (Transfer* transfer : transfers_.all()) {
+    if (transfer->state != Transfer::State::failed) continue;
     if (!dispatcher_.can_post()) return;
-    reads_.post_again(*fetch);
+    transfers_.post_again(*transfer);
   }
 }
 
-// `alone`: the message fetched nothing else, so what went wrong is its own.
-void Supply::take_read(Fetch& fetch, const Done& done, bool alone) {
-  Gathering* const gathering = fetch.gathering;
-  if (done.status == DoneStatus::ok) {
-    fetch.state = Fetch::State::landed;
-    if (fetch.into_arena()) {
-      admission_.landed(fetch.edition, fetch.neurons);
-      if (fill_progress_) fill_progress_(done.bytes);
-      if (gathering == nullptr) return reads_.close(fetch);
-    } else if (fetch.unwanted) {
-      return waste(fetch);
-    }
-    if (gathering != nullptr) gathering->landed(fetch);
-    return;
+void Supply::landed(Transfer& transfer, uint64_t bytes) {
+  transfer.state = Transfer::State::landed;
+  sources_.leave(transfer);
+  if (transfer.into_arena()) {
+    admission_.landed(transfer.edition, transfer.neurons);
+    if (fill_progress_) fill_progress_(bytes);
+  } else if (transfer.unwanted) {
+    return waste(transfer);
   }
+  for (Gathering* const gathering : open_) {
+    if (gathering->waits_for(transfer)) gathering->landed(transfer);
+  }
+  if (transfer.into_arena()) transfers_.close(transfer);
+}
 
-  // It failed, or was cancelled before somebody came to want it after all.
-  const bool wanted = gathering != nullptr || (fill_progress_ && fill_status_.ok());
+// It failed, or was cancelled before somebody came to want it after all. `alone`: the message fetched nothing
+// else, so what went wrong is its own.
+void Supply::failed(Transfer& transfer, const Done& done, bool alone) {
+  const bool demanded = std::ranges::any_of(open_, [&](const Gathering* gathering) {
+    return gathering->demand().priority != Priority::prefetch && gathering->waits_for(transfer);
+  });
+  const bool wanted = demanded || (fill_progress_ && fill_status_.ok());
   if (done.status != DoneStatus::cancelled && !wanted) ++counters_.prefetch_failed;
-  if (!alone && wanted) --fetch.attempts;  // by itself it has not been tried yet
-  if (wanted && fetch.attempts < options_.read_attempts) {
+  if (!alone && wanted) --transfer.attempts;  // by itself it has not been tried yet
+  if (wanted && transfer.attempts < options_.read_attempts) {
     if (done.status != DoneStatus::cancelled) ++counters_.retries;
-    if (gathering != nullptr) fetch.priority = Priority::demand;
-    fetch.state = Fetch::State::failed;
-    read_again();
-    return;
+    if (demanded) transfer.priority = Priority::demand;
+    transfer.state = Transfer::State::failed;
+    return try_again();
   }
-  const Error error = reads_.error(fetch, done);
-  if (fetch.into_arena()) admission_.failed(fetch.edition, fetch.neurons);
-  if (gathering != nullptr) {
-    gathering->failed(fetch, error);
-  } else if (fill_progress_ && fill_status_.ok()) {
-    fill_status_ = error;
+  const Error error = transfers_.error(transfer, done);
+  if (transfer.into_arena()) admission_.failed(transfer.edition, transfer.neurons);
+  if (transfer.waiting == 0 && fill_progress_ && fill_status_.ok()) fill_status_ = error;
+  for (Gathering* const gathering : open_) {
+    if (gathering->waits_for(transfer)) gathering->failed(transfer, error);
   }
-  reads_.close(fetch);
+  sources_.leave(transfer);
+  transfers_.close(transfer);
 }
 
 Task<Status> Supply::fill(std::vector<WantedAtStart> wanted, std::function<void(uint64_t)> progress,
@@ -258,15 +310,20 @@ Task<Status> Supply::fill(std::vector<WantedAtStart> wanted, std::function<void(
   fill_progress_ = progress ? std::move(progress) : [](uint64_t) {};
   fill_status_ = status;
   for (auto& [site, edition, plan] : admitted) {
+    const Purpose purpose{site, 0, options_.memory};
+    if (fill_status_.ok())
+      fill_status_ = sources_.find({purpose, edition, Priority::migration, false, true}, plan);
     while (!plan.done() && fill_status_.ok()) {
-      if (reads_.start_next(plan, site, edition, 0, Priority::migration).empty()) co_await changed;
+      sources_.fetch();
+      if (transfers_.start_in_order(purpose, edition, Priority::migration, plan).empty()) co_await changed;
+      if (fill_status_.ok()) fill_status_ = Sources::status(plan);
       if (fill_status_.ok() && stopping()) fill_status_ = Error{Code::cancelled, "load", "interrupted"};
     }
-    admission_.drop(edition, plan);
+    drop(edition, plan);
   }
-  while (!reads_.all().empty()) {
+  while (!transfers_.all().empty()) {
     co_await changed;
-    read_again();
+    try_again();
   }
   fill_progress_ = nullptr;
   if (!fill_status_.ok()) co_return fill_status_;
@@ -274,8 +331,8 @@ Task<Status> Supply::fill(std::vector<WantedAtStart> wanted, std::function<void(
 }
 
 void Supply::give_up_all() {
-  wishes_.drop_until(UINT32_MAX, [this](EditionId edition, Plan& plan) { admission_.drop(edition, plan); });
-  for (Fetch* fetch : std::vector(reads_.all())) give_up(*fetch);
+  wishes_.drop_until(UINT32_MAX, [this](EditionId edition, Plan& plan) { drop(edition, plan); });
+  for (Transfer* transfer : std::vector(transfers_.all())) give_up(*transfer);
 }
 
 }  // namespace tierd

@@ -1,12 +1,12 @@
-// Fetches neurons into the memory of one computing unit: what the present pass is missing, what later passes
-// will want, what its cache wants from the start; retries what failed. Keeps that memory's residency with its
-// cache. The scheduler has one for each unit, and calls them on its thread.
+// Fetches neurons into one memory: what passes that compute from it are missing, what memories over it are
+// missing, what later passes will want, what its cache wants from the start; tries again what failed. Keeps
+// that memory's residency with its cache. The scheduler has one for each memory, and calls them on its
+// thread.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <ranges>
 #include <span>
 #include <vector>
 
@@ -15,12 +15,14 @@
 #include "core/kernel/counters.h"
 #include "core/kernel/dispatcher.h"
 #include "core/kernel/gathering.h"
+#include "core/kernel/memory.h"
 #include "core/kernel/plugin_answer.h"
-#include "core/kernel/reads.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
+#include "core/kernel/sources.h"
 #include "core/kernel/strategies.h"
 #include "core/kernel/task.h"
+#include "core/kernel/transfers.h"
 #include "core/kernel/wishes.h"
 
 namespace tierd {
@@ -30,38 +32,34 @@ class Supply : private CompletionSink {
   struct Options {
     MemoryId memory = 0;  // which one; its cache is asked
     const Topology* topology = nullptr;
+    std::vector<Supply*> lower;  // of the memories with lesser numbers
     // Names an extent in an error: file, offset, site.
     std::function<std::string(uint32_t extent)> describe_extent;
-    uint32_t read_attempts = 3;  // a failed read is tried so often in all before its pass fails
+    uint32_t read_attempts = 3;  // a failed transfer is tried so often in all before its pass fails
   };
-  // Who waits at `changed` is woken by each read that ended. Everything referred to outlives the supply.
+  // Who waits at `changed` is woken by each message that ended. Everything referred to outlives the supply.
   Supply(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies, Residency& residency,
          Options options, SchedulerCounters& counters, Notice& changed);
   ~Supply() override;
 
-  // ---- The present pass, from `begin_pass` to `end_pass`. It computes from one or more editions of its
-  // site, which fetch in the order in which they were given, and where results are added are summed in that
-  // order.
-
+  // A pass of this site and step begins: what was fetched ahead for those that the step has passed over is
+  // given up. And: what is posted from here on belongs to no pass.
   void begin_pass(SiteId site, uint32_t step);
-  // Error: plugin_fault.
-  Status gather(EditionId edition, const Gathering::Demand& demand);
-  // Starts reads for what is missing, as far as there is room.
+  void end_pass() { transfers_.end_pass(); }
+  // Whether memory of this site and step still belongs to a transfer.
+  bool transferring(SiteId site, uint32_t step) const;
+
+  // ---- What somebody waits for, or will. Gatherings fetch in the order in which they were made.
+
+  // The neurons of a pass that computes from this memory, or what another memory gets from here; the set
+  // lives as long as the gathering, or is kept by it. Error: plugin_fault; then there is no gathering.
+  Result<Gathering*> gather(const Gathering::Demand& demand);
+  Result<Gathering*> gather(const Gathering::Demand& demand, ActiveSet wanted);
+  // Unpins what it used and ends it. What is fetched for it alone is given up, unless it may stay for another
+  // one that has the same purpose.
+  void close(Gathering& gathering, bool gives_up = true);
+  // Starts transfers for what somebody waits for, as far as there is room.
   void fetch();
-  // Appends to `units` what can be computed of one edition, and returns that edition; kNoEdition: nothing
-  // can. See Gathering::hand_out.
-  EditionId hand_out(std::vector<Unit>& units);
-  // What was handed out since the last call is computed by this message; and: that message is over.
-  void computed_by(MessageId message);
-  void computed(MessageId message);
-  // Everything was handed out.
-  bool handed_out() const;
-  // Not ok once a read that the pass cannot do without has failed.
-  Status status() const;
-  // Unpins what was used and gives back what was read; after an error also what is still to come.
-  void end_pass();
-  // Whether memory of this site and step still belongs to a read.
-  bool reading(SiteId site, uint32_t step) const;
 
   // ---- What later passes will want.
 
@@ -73,7 +71,7 @@ class Supply : private CompletionSink {
     std::span<const uint32_t> neurons;
   };
   Status wish(std::span<const Wished> wanted, uint32_t step, bool bypass);
-  // Starts reads for them, unless the present pass still waits for room.
+  // Starts transfers for them, unless somebody still waits for room.
   void pump();
   // Gives up what no later step can use.
   void end_step(uint32_t step);
@@ -81,9 +79,9 @@ class Supply : private CompletionSink {
   // that landed, `stopping` says when to give up.
   Task<Status> fill(std::vector<WantedAtStart> wanted, std::function<void(uint64_t)> progress,
                     std::function<bool()> stopping);
-  // Gives up everything; `idle` once no read is in flight.
+  // Gives up everything; `idle` once nothing is under way.
   void give_up_all();
-  bool idle() const { return reads_.all().empty(); }
+  bool idle() const { return transfers_.all().empty() && open_.empty(); }
 
   // See Admission.
   Status expire(EditionId edition) { return admission_.expire(edition); }
@@ -94,33 +92,36 @@ class Supply : private CompletionSink {
 
  private:
   void on_done(const Message& message, const Done& done) override;
-  void take_read(Fetch& fetch, const Done& done, bool alone);
-  void read_again();
-  void give_up(Fetch& fetch);
-  void give_up(std::span<Fetch* const> fetches);
-  void give_up_passed(SiteId site, uint32_t step);
-  void waste(Fetch& fetch);
-  auto gatherings() { return std::views::take(gatherings_, in_use_); }
-  auto gatherings() const { return std::views::take(gatherings_, in_use_); }
+  void landed(Transfer& transfer, uint64_t bytes);
+  void failed(Transfer& transfer, const Done& done, bool alone);
+  void try_again();
+  void give_up(Transfer& transfer);
+  void give_up(std::span<Transfer* const> transfers);
+  void waste(Transfer& transfer);
+  void drop(EditionId edition, Plan& plan);
+  void drop_what_cannot_be_had(Wish& wish);
+  void tell_passed_on(const Gathering& gathering);
+  template <class Begin>
+  Result<Gathering*> open(Begin begin);
 
   Dispatcher& dispatcher_;
   const SiteTable& sites_;
+  Strategies& strategies_;
   Residency& residency_;
   Options options_;
   SchedulerCounters& counters_;
   Notice& changed_;
   Admission admission_;
-  Reads reads_;
+  Sources sources_;
+  Transfers transfers_;
   Wishes wishes_;
 
-  // The present pass.
-  SiteId site_ = kNoSiteId;
-  uint32_t step_ = 0;
-  std::deque<Gathering> gatherings_;  // the first `in_use_` are the pass's, the others wait with their memory
-  size_t in_use_ = 0;
+  Gathering::Scratch scratch_;
+  std::deque<Gathering> gatherings_;
+  std::vector<Gathering*> open_;    // in the order in which they were made
+  std::vector<Gathering*> unused_;  // ended, with their memory
 
   // Used by one function each, kept for their memory.
-  std::vector<Fetch*> surplus_;
   std::vector<uint32_t> missing_;
   std::vector<uint32_t> present_;  // of those that are wished for
 

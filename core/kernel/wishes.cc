@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/base/check.h"
-
 namespace tierd {
 
 Plan Wishes::take(SiteId site, EditionId edition, uint32_t step) {
@@ -30,18 +28,18 @@ void Wishes::drop_passed(SiteId site, uint32_t step, const Dropped& dropped) {
   }
 }
 
-void Wishes::claim(EditionId edition, uint32_t neuron) {
+bool Wishes::claim(EditionId edition, uint32_t neuron) {
   for (Wish& wish : wishes_) {
     for (auto& [site, of, plan] : wish.parts) {
       if (of != edition) continue;
       for (size_t i = plan.next; i < plan.neurons.size(); ++i) {
         if (plan.neurons[i].neuron != neuron || !plan.neurons[i].keep) continue;
         plan.neurons.erase(plan.neurons.begin() + static_cast<std::ptrdiff_t>(i));
-        return;
+        return true;
       }
     }
   }
-  TIERD_CHECK_MSG(false, "a leased neuron belongs to no fetch and no wish");
+  return false;
 }
 
 void Wishes::drop_until(uint32_t step, const Dropped& dropped) {

@@ -1,4 +1,4 @@
-// What later passes will want in the memory of one computing unit: admitted, and not asked for yet.
+// What later passes will want in one memory: admitted, and not asked for yet.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/kernel/admission.h"
+#include "core/kernel/plan.h"
 #include "core/kernel/site.h"
 
 namespace tierd {
@@ -40,8 +40,8 @@ class Wishes {
   // Forgets those of this step for earlier sites, which it has passed over; `dropped` as below.
   using Dropped = std::function<void(EditionId edition, Plan& plan)>;
   void drop_passed(SiteId site, uint32_t step, const Dropped& dropped);
-  // A neuron with a leased slot that waits in a wish: the lease is the caller's.
-  void claim(EditionId edition, uint32_t neuron);
+  // Whether a neuron with a leased slot waits in a wish: the lease is the caller's then.
+  bool claim(EditionId edition, uint32_t neuron);
   // Forgets wishes of steps up to this one, having shown `dropped` what is left of them.
   void drop_until(uint32_t step, const Dropped& dropped);
 

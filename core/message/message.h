@@ -26,8 +26,9 @@ struct Span {
 inline constexpr uint64_t kSpanUnit = 64;
 inline constexpr uint64_t kMostPoolBytes = (uint64_t{1} << 32) * kSpanUnit;
 
-// edit: advice, a request that was sent gets this message's priority. move: slots of an edition inside an
-// arena. resize: which of an arena's addresses are in use.
+// read: neurons of the store into a memory. move: neurons from one memory into another, or inside one. edit:
+// advice, a request that was sent gets this message's priority. resize: which of an arena's addresses are in
+// use.
 enum class Op : uint8_t { read, copy, compute, run, edit, move, resize, cancel, stats, stop };
 // The order of transfers: a demand overtakes prefetches, both overtake migrations.
 enum class Priority : uint8_t { demand, prefetch, migration };
@@ -68,7 +69,8 @@ struct Message {
   uint32_t rows = 0;       // of the batch
   uint64_t queued_ns = 0;  // wall or virtual
   Span list = {};          // UnitList: what to read, compute, move or keep; cancel, edit: a MessageId
-  Span in = {};            // compute, run: RowInfo[rows]
+  // compute, run: RowInfo[rows]; move: the agent and the pool that the neurons come from.
+  Span in = {};
   // compute: which rows use which neuron, uint64_t[neurons of the site x words of a row mask], or none: all
   // use all; stats: where the counts go; move: the size of a slot in `bytes`.
   Span aux = {};
@@ -101,11 +103,12 @@ struct Done {
 static_assert(sizeof(Done) == 56 && std::is_trivially_copyable_v<Done>);
 
 // The layout of a `list` span: the header, then `count` entries. Entry `offset`s are in units of 64 B inside
-// (agent, pool), which is where the bytes come to lie (read) or lie (compute).
+// (agent, pool), which is where the bytes come to lie (read, move) or lie (compute).
 //
-// move: in their order, each takes the bytes of a slot from `unit` to `offset`, both in 64 B. resize: `unit`
-// to `offset` is in use, both in 64 B; ascending, and apart. Everything else of the arena is given back to
-// the system: its bytes are lost, its addresses stay, and may be in use again after a later resize.
+// move: in their order, each takes the bytes of a slot from `unit` in the memory that `in` names to `offset`,
+// both in 64 B. resize: `unit` to `offset` is in use, both in 64 B; ascending, and apart. Everything else of
+// the arena is given back to the system: its bytes are lost, its addresses stay, and may be in use again
+// after a later resize.
 struct UnitList {
   uint32_t count = 0;
   uint16_t agent = 0;

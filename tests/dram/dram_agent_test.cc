@@ -153,6 +153,7 @@ TEST(DramAgent, MovesASlotAndGivesTheRestBack) {
   std::fill_n(world.memory().data() + 4096 + 512, kArena - 4096 - 512, std::byte{9});
   std::fill_n(world.memory().data() + kArena, 8192, std::byte{7});  // staging
   Message move = world.about(Op::move, {64, 2});
+  move.in = {1, 0, 0, 0};
   move.aux.bytes = 512;
   EXPECT_EQ(agent.service_ns(move), 512u);
   EXPECT_EQ(ask(move).bytes, 512u);

@@ -113,8 +113,9 @@ TEST(Runs, AReadOutlivesThePassThatWaitedForIt) {
   world.expect_nothing_lost();
 }
 
-// A world whose blocks hold a run, as the plan of the memory promises.
-WorldOptions draw(Random& random, uint64_t seed) {
+// A world whose blocks hold a run, as the plan of the memory promises. `chain`: with a memory between the
+// store and the units'.
+WorldOptions draw(Random& random, uint64_t seed, bool chain) {
   WorldOptions options;
   options.neurons.clear();
   options.slots.clear();
@@ -136,12 +137,20 @@ WorldOptions draw(Random& random, uint64_t seed) {
   options.messages = 4 + random.below(30);
   options.credits = 1 + random.below(8);
   if (random.below(2) == 0) options.seed = seed;
+  if (!chain) return options;
+  std::vector<uint32_t>& below = options.below.emplace();
+  for (const uint32_t n : options.neurons) {
+    for (uint32_t level = 0; level < options.editions; ++level)
+      below.push_back(random.below(3) == 0 ? 0 : random.below(n + 1));
+  }
+  options.blocks_below = 1 + random.below(random.below(2) == 0 ? 3 : 8);
+  options.direct = random.below(2) == 0;
   return options;
 }
 
-void history(uint64_t seed) {
+void history(uint64_t seed, bool chain) {
   Random random(seed);
-  const WorldOptions options = draw(random, seed);
+  const WorldOptions options = draw(random, seed, chain);
   ScriptedWorld world(options);
   const auto some_of = [&](uint32_t n) {
     Neurons some;
@@ -178,36 +187,41 @@ void history(uint64_t seed) {
     for (uint32_t i = 0; i < set->n; ++i) unit[i] = static_cast<uint8_t>(random.below(options.units));
     return 0;
   };
-  // Which unit's cache is asked, none of them is told: victims are named where there is one.
-  const auto victims = [&](EditionId edition, uint32_t most, tierd_victims_out* out) {
+  const auto victims = [&](const Residency* here, EditionId edition, uint32_t most, tierd_victims_out* out) {
     const uint32_t n = world.sites.editions[edition].n;
-    for (uint32_t i = 0; i < n && out->n < most && options.units == 1; ++i) {
-      if (world.residency.evictable(edition, i) && random.below(2) == 0) out->item[out->n++] = {edition, i};
+    for (uint32_t i = 0; i < n && out->n < most && here != nullptr; ++i) {
+      if (here->evictable(edition, i) && random.below(2) == 0) out->item[out->n++] = {edition, i};
     }
     return out->n;
   };
-  world.script.admit = [&](const tierd_set_view* missing, int priority, uint32_t free_slots, uint8_t* verdict,
-                           tierd_victims_out* out) {
-    free_slots += victims(missing->edition, random.below(missing->n + 1), out);
-    const uint32_t often = 1 + random.below(4);
-    for (uint32_t i = 0; i < missing->n; ++i) {
-      const bool keep = free_slots > 0 && random.below(4) < often;
-      free_slots -= keep ? 1 : 0;
-      const bool refuse = priority != TIERD_PRIORITY_DEMAND && random.below(4) == 0;
-      verdict[i] = keep ? TIERD_VERDICT_KEEP : refuse ? TIERD_VERDICT_REFUSE : TIERD_VERDICT_BYPASS;
-    }
-    return 0;
+  const auto cache = [&](Script& script, const Residency* here, bool refuses) {
+    script.admit = [&, here, refuses](const tierd_set_view* missing, int priority, uint32_t free_slots,
+                                      uint8_t* verdict, tierd_victims_out* out) {
+      free_slots += victims(here, missing->edition, random.below(missing->n + 1), out);
+      const uint32_t often = 1 + random.below(4);
+      for (uint32_t i = 0; i < missing->n; ++i) {
+        const bool keep = free_slots > 0 && random.below(4) < often;
+        free_slots -= keep ? 1 : 0;
+        const bool refuse = refuses && priority != TIERD_PRIORITY_DEMAND && random.below(4) == 0;
+        verdict[i] = keep ? TIERD_VERDICT_KEEP : refuse ? TIERD_VERDICT_REFUSE : TIERD_VERDICT_BYPASS;
+      }
+      return 0;
+    };
+    script.expire = [&, here](EditionId edition, tierd_victims_out* out) {
+      const uint32_t n = world.sites.editions[edition].n;
+      if (random.below(3) == 0) (void)victims(here, edition, random.below(n + 1), out);
+    };
   };
-  world.script.expire = [&](EditionId edition, tierd_victims_out* out) {
-    const uint32_t n = world.sites.editions[edition].n;
-    if (random.below(3) == 0) (void)victims(edition, random.below(n + 1), out);
-  };
+  // Which unit's cache is asked, none of them is told: victims are named where there is one.
+  cache(world.script, options.units == 1 ? &world.residency : nullptr, true);
+  cache(world.script_below, &world.residencies.front(), true);
   uint32_t fault_every = 0;
   world.idle = [&] {
-    if (world.flash.open.empty()) return;
+    ManualFlash& agent = random.below(2) == 0 && !world.mover.open.empty() ? world.mover : world.flash;
+    if (agent.open.empty()) return;
     const bool fails = fault_every != 0 && random.below(fault_every) == 0;
-    const uint32_t i = random.below(static_cast<uint32_t>(world.flash.open.size()));
-    world.flash.finish(i, fails ? DoneStatus::io_error : DoneStatus::ok);
+    const uint32_t i = random.below(static_cast<uint32_t>(agent.open.size()));
+    agent.finish(i, fails ? DoneStatus::io_error : DoneStatus::ok);
   };
 
   for (uint32_t step = 0; step < 8; ++step) {
@@ -241,7 +255,15 @@ void history(uint64_t seed) {
 TEST(Runs, EveryPassEnds) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(seed);
-    history(seed);
+    history(seed, false);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Runs, EveryPassEndsWithAMemoryBetween) {
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    SCOPED_TRACE(seed);
+    history(seed, true);
     if (HasFailure()) return;
   }
 }

@@ -23,7 +23,7 @@ size_t hand_over(std::vector<Done>& from, std::span<Done> to) {
 Submit ManualFlash::submit(const Message& message) {
   EXPECT_LT(held_, credits_);
   ++held_;
-  if (message.op == Op::read) {
+  if (message.op == Op::read || message.op == Op::move) {
     Read read{message, {}};
     for (const Unit& unit : PoolTable::units(pools_.resolve(message.list))) read.extents.push_back(unit.unit);
     open.push_back(read);
@@ -61,12 +61,15 @@ bool ManualFlash::was_cancelled(const Read& read) const {
   return std::find(cancels.begin(), cancels.end(), read.message.id) != cancels.end();
 }
 
-// The number of each extent where its bytes belong, or kUnread before they are read.
+// The number of each extent where its bytes belong, or kUnread before they are read. What is moved has it.
 void ManualFlash::stamp(const Message& message, bool read) {
   const auto list = pools_.resolve(message.list);
   const UnitList& header = PoolTable::header(list);
   for (const Unit& unit : PoolTable::units(list)) {
-    const uint32_t number = read ? unit.unit : kUnread;
+    uint32_t number = read ? unit.unit : kUnread;
+    if (read && message.op == Op::move)
+      std::memcpy(&number, pools_.resolve(message.in.agent, message.in.pool, unit.unit, sizeof number),
+                  sizeof number);
     std::memcpy(pools_.resolve(header.agent, header.pool, unit.offset, sizeof number), &number,
                 sizeof number);
   }

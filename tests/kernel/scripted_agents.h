@@ -28,7 +28,8 @@ struct Read {
   Neurons extents;
 };
 
-// Reads that the test ends. The oldest is first.
+// Reads, and moves between memories, that the test ends. The oldest is first. A move names places in its
+// list.
 class ManualFlash final : public Agent {
  public:
   ManualFlash(uint32_t credits, const PoolTable& pools) : credits_(credits), pools_(pools) {}

@@ -81,25 +81,21 @@ Dispatcher::Options dispatch(const WorldOptions& options, const SiteTable& sites
 ScriptedWorld::ScriptedWorld(const WorldOptions& options,
                              const std::function<Strategies(ScriptedWorld&)>& chosen)
     : idle([this] {
+        if (!mover.open.empty()) return mover.finish();
         if (!flash.open.empty()) flash.finish();
       }),
       options_(options),
       sites(make_sites(options)),
       flash(options.credits, pools_),
+      mover(options.credits, pools_),
       computes(options.units, RecordingCompute(options.credits, pools_, sites)),
       dispatcher(pools_, dispatch(options, sites)),
       residencies(options.units, Residency(sites.editions, options.slots)),
+      residency(residencies.front()),
       placement(options.units) {
+  if (options.below) residencies.emplace_front(sites.editions, *options.below);
   Scheduler::Options scheduling;
-  Topology& topology = scheduling.topology;
-  for (RecordingCompute& unit : computes) {
-    topology.memories.push_back(add_unit(unit));
-    const auto memory = static_cast<MemoryId>(topology.memories.size());
-    topology.units.push_back({.agent = topology.memories.back().agent, .memory = memory});
-  }
-  const uint16_t reads = dispatcher.add_agent(flash);
-  for (MemoryId memory = 1; memory <= topology.memories.size(); ++memory)
-    topology.links.push_back({.from = kStore, .to = memory, .agent = reads});
+  add_memories(scheduling.topology);
   scheduling.prefetch = options.prefetch;
   scheduling.read_attempts = options.attempts;
   scheduling.max_rows = options.rows;
@@ -108,38 +104,63 @@ ScriptedWorld::ScriptedWorld(const WorldOptions& options,
     return "weights.bin: extent " + std::to_string(extent);
   };
   strategies = chosen ? chosen(*this) : script.strategies();
-  strategies.caches.resize(options.units, strategies.caches.front());
+  strategies.caches.resize(residencies.size(), strategies.caches.front());
+  if (options.below) strategies.caches.front() = script_below.strategies().caches.front();
   if (options.reads_x) strategies.reads_x.assign(sites.size(), 1);
   scheduler = std::make_unique<Scheduler>(dispatcher, sites, strategies, placement, residencies, scheduling);
 }
 
-// Its arena, its staging blocks behind that, and a pool for activations.
-Memory ScriptedWorld::add_unit(RecordingCompute& unit) {
+void ScriptedWorld::add_memories(Topology& topology) {
+  if (options_.below) topology.memories.emplace_back();
+  for (RecordingCompute& unit : computes) add_unit(topology, unit);
+  const uint16_t reads = dispatcher.add_agent(flash);
+  if (options_.below) {
+    const uint16_t moves = dispatcher.add_agent(mover);
+    topology.memory(1) = add_memory(moves, *options_.below, options_.blocks_below);
+    topology.links.push_back({.from = kStore, .to = 1, .agent = reads});
+    for (const ComputeUnit& unit : topology.units) {
+      topology.memory(unit.memory).over = 1;
+      topology.links.push_back({.from = 1, .to = unit.memory, .agent = moves});
+    }
+    if (!options_.direct) return;
+  }
+  for (const ComputeUnit& unit : topology.units)
+    topology.links.push_back({.from = kStore, .to = unit.memory, .agent = reads});
+}
+
+void ScriptedWorld::add_unit(Topology& topology, RecordingCompute& unit) {
+  const uint16_t agent = dispatcher.add_agent(unit);
+  topology.memories.push_back(add_memory(agent, options_.slots, options_.blocks));
+  topology.units.push_back({.agent = agent, .memory = static_cast<MemoryId>(topology.memories.size())});
+  unit.arena_bytes = topology.memories.back().staging_offset;
+  std::vector<Line>& activations =
+      memory_.emplace_back(2 * options_.rows * kStride * sizeof(float) / sizeof(Line));
+  pools_.add(agent, std::as_writable_bytes(std::span(activations)));
+  unit.order = &order;
+}
+
+// An arena and staging blocks behind it.
+Memory ScriptedWorld::add_memory(uint16_t agent, const std::vector<uint32_t>& slots, uint32_t blocks) {
   Memory memory;
-  memory.agent = dispatcher.add_agent(unit);
-  memory.reserved = options_.slots;
+  memory.agent = agent;
+  memory.reserved = slots;
   for (EditionId e = 0; e < sites.editions.size() && options_.resizes; ++e)
     memory.reserved[e] = sites.editions[e].n;
   memory.resizes = options_.resizes;
-  for (const uint32_t slots : options_.slots) memory.arena_bytes += slots * kSlot;
+  for (const uint32_t n : slots) memory.arena_bytes += n * kSlot;
   memory.arena_offset = arena_offsets(sites.editions, memory.reserved);
-  uint64_t end = unit.arena_bytes = memory.arena_offset.back();
-  memory.staging_offset = end;
-  memory.staging_blocks = options_.blocks;
+  memory.staging_offset = memory.arena_offset.back();
+  memory.staging_blocks = blocks;
   memory.block_bytes = options_.neurons_per_block * kSlot;
-  end += uint64_t{options_.blocks} * memory.block_bytes;
+  const uint64_t end = memory.staging_offset + uint64_t{blocks} * memory.block_bytes;
   std::vector<Line>& lines = memory_.emplace_back((end + kSlot) / sizeof(Line));
-  pools_.add(memory.agent, std::as_writable_bytes(std::span(lines)));
-  std::vector<Line>& activations =
-      memory_.emplace_back(2 * options_.rows * kStride * sizeof(float) / sizeof(Line));
-  pools_.add(memory.agent, std::as_writable_bytes(std::span(activations)));
-  unit.order = &order;
+  pools_.add(agent, std::as_writable_bytes(std::span(lines)));
   return memory;
 }
 
 void ScriptedWorld::heal() {
   strategies = script.strategies();
-  strategies.caches.resize(options_.units, strategies.caches.front());
+  strategies.caches.resize(residencies.size(), strategies.caches.front());
 }
 
 Status ScriptedWorld::run(Task<Status> task) {
@@ -178,6 +199,7 @@ void ScriptedWorld::expect_nothing_lost() {
   settle();
   EXPECT_EQ(dispatcher.in_flight(), 0u);
   EXPECT_TRUE(flash.open.empty());
+  EXPECT_TRUE(mover.open.empty());
   for (const Residency& of : residencies) expect_nothing_lost(of);
 }
 

@@ -1,5 +1,5 @@
 // A kernel between a flash agent whose reads end when the test says so, a compute agent that remembers what
-// it was asked, and strategies whose answers the test gives.
+// it was asked, at will a memory between the two, and strategies whose answers the test gives.
 #pragma once
 
 #include <cstddef>
@@ -41,6 +41,10 @@ struct WorldOptions {
   uint32_t measure_every = 0;
   uint32_t editions = 1;  // of each site, the next one's slots half as large, at most 3
   bool resizes = false;   // the units can: there are addresses for all neurons
+  // A memory with these slots of each edition, which the units' memories lie over.
+  std::optional<std::vector<uint32_t>> below = std::nullopt;
+  uint32_t blocks_below = 8;  // as large as the others'
+  bool direct = false;        // a link from the store leads to the units' memories beside the one from below
 };
 
 class ScriptedWorld {
@@ -51,7 +55,7 @@ class ScriptedWorld {
   // The scripted strategies answer as before a fault.
   void heal();
 
-  // What happens when the kernel has nothing to do. Default: the oldest read ends.
+  // What happens when the kernel has nothing to do. Default: the oldest move ends, or the oldest read.
   std::function<void()> idle;
 
   Status run(Task<Status> task);
@@ -75,7 +79,9 @@ class ScriptedWorld {
     std::byte bytes[64];
   };
   bool is_shuffled() const { return options_.seed.has_value(); }
-  Memory add_unit(RecordingCompute& unit);
+  void add_memories(Topology& topology);
+  Memory add_memory(uint16_t agent, const std::vector<uint32_t>& slots, uint32_t blocks);
+  void add_unit(Topology& topology, RecordingCompute& unit);
 
   WorldOptions options_;
   PoolTable pools_;
@@ -84,13 +90,15 @@ class ScriptedWorld {
 
  public:
   Script script;
+  Script script_below;  // what the cache of the memory below answers
   const SiteTable sites;
   ManualFlash flash;
+  ManualFlash mover;  // between the memories
   std::deque<RecordingCompute> computes;
   RecordingCompute& compute = computes.front();
   Dispatcher dispatcher;
-  std::deque<Residency> residencies;
-  Residency& residency = residencies.front();
+  std::deque<Residency> residencies;  // [memories]
+  Residency& residency;               // of the first unit's memory
   Placement placement;
   std::vector<std::string> order;  // what the units did
   Strategies strategies;

@@ -123,17 +123,23 @@ Done DramAgent::execute(const Message& message) {
   return done;
 }
 
-// In order: a slot may be emptied by one and filled by the next.
+// From any memory of this process into this agent's, in order: a slot may be emptied by one and filled by the
+// next.
 void DramAgent::move(const Message& message, Done& done) {
   const uint64_t bytes = message.aux.bytes;
+  const uint64_t end = options_.arena_bytes + options_.staging_bytes;
+  const bool known = message.in.agent == options_.number ? message.in.pool == 0
+                                                         : message.in.pool < pools_.pools(message.in.agent);
+  const std::span<const std::byte> source =
+      known ? pools_.memory(message.in.agent, message.in.pool) : std::span<const std::byte>();
   for (const Unit& unit : PoolTable::units(pools_.resolve(message.list))) {
     const uint64_t from = unit.unit * kSpanUnit, to = unit.offset * kSpanUnit;
-    if (std::max(from, to) + bytes > options_.arena_bytes) {
+    if (from + bytes > source.size() || to + bytes > end) {
       done.status = DoneStatus::invalid_argument;
       done.first_bad = done.n_done;
       return;
     }
-    std::memmove(memory_.data() + to, memory_.data() + from, bytes);
+    std::memmove(memory_.data() + to, source.data() + from, bytes);
     ++done.n_done;
     done.bytes += bytes;
   }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -73,7 +74,10 @@ class ComputeWorld final : public PlacedWorld {
       all.push_back({what, about_the_arena(op, units), DoneStatus::invalid_argument, first_bad});
     };
     const uint32_t at = static_cast<uint32_t>(at_[0] / kSpanUnit);
-    add("a slot moved out of the arena", Op::move, {{at, at}, {at, kEnd - 1}}, 1);
+    add("a slot moved out of the memory", Op::move, {{at, at}, {at, 4 * kEnd}}, 1);
+    add("a slot moved from nowhere", Op::move, {{at, at}, {4 * kEnd, at}}, 1);
+    add("a slot moved from a memory that there is not", Op::move, {{at, at}}, 0);
+    all.back().message.in.pool = 7;
     add("addresses behind the arena", Op::resize, {{0, kEnd}, {kEnd, kEnd + 1}}, 1);
     add("addresses that do not ascend", Op::resize, {{1, kEnd}, {0, 1}}, 1);
     return all;
@@ -102,20 +106,24 @@ class ComputeWorld final : public PlacedWorld {
 
   explicit ComputeWorld(uint64_t seed) : PlacedWorld(seed, kListBytes, kPlaceBytes) {}
 
-  // Some of the neurons of the arena to slots that are free, one after the other.
+  // Some of the neurons of the arena to slots that are free, one after the other; at times they come from
+  // another memory, where all are.
   Message move() {
     std::vector<Unit> units;
+    const bool elsewhere = random_.below(2) == 0;
     for (uint32_t neuron = 0; neuron < kNeurons; neuron += 2) {
       if (random_.below(3) == 0) continue;
       const uint64_t to = random_.below(kArena / kGroup) * kGroup;
       bool taken = false;
       for (uint32_t other = 0; other < kNeurons; other += 2) taken = taken || at_[other] == to;
       if (taken) continue;
-      units.push_back(
-          {static_cast<uint32_t>(at_[neuron] / kSpanUnit), static_cast<uint32_t>(to / kSpanUnit)});
+      const uint64_t from = elsewhere ? neuron * kGroup : at_[neuron];
+      units.push_back({static_cast<uint32_t>(from / kSpanUnit), static_cast<uint32_t>(to / kSpanUnit)});
       at_[neuron] = to;
     }
-    return about_the_arena(Op::move, units);
+    Message message = about_the_arena(Op::move, units);
+    if (elsewhere) message.in = {kKernel, elsewhere_pool_, 0, 0};
+    return message;
   }
   // The slots that are taken, each a range, sometimes with what follows.
   Message resize() {
@@ -133,7 +141,10 @@ class ComputeWorld final : public PlacedWorld {
     write_list(place, kAgent, units);
     Message message = this->message(op, place, sizeof(UnitList) + units.size() * sizeof(Unit));
     message.engine = EngineKind::copy;
-    if (op == Op::move) message.aux.bytes = static_cast<uint32_t>(kGroup);
+    if (op == Op::move) {
+      message.in = {kAgent, 0, 0, 0};
+      message.aux.bytes = static_cast<uint32_t>(kGroup);
+    }
     return message;
   }
 
@@ -150,7 +161,9 @@ class ComputeWorld final : public PlacedWorld {
       const uint32_t rows = std::min(kGroupRows, kOut - neuron * kGroupRows);
       const std::span<const float> plain(weights_.data() + neuron * kGroupRows * kIn, rows * kIn);
       pack_row_group(Encoding::f32, rows, kIn, std::as_bytes(plain), memory.subspan(at_[neuron], kGroup));
+      std::ranges::copy(memory.subspan(at_[neuron], kGroup), elsewhere_[neuron].begin());
     }
+    elsewhere_pool_ = pools_.add(kKernel, std::as_writable_bytes(std::span(elsewhere_)));
     const auto buffer = [&](uint32_t b) { return reinterpret_cast<float*>(buffers.data() + offsets[b]); };
     out_ = buffer(1);
     out_stride_ = buffer_stride(plan.buffers[1]);
@@ -201,6 +214,10 @@ class ComputeWorld final : public PlacedWorld {
   }
 
   std::vector<float> weights_ = std::vector<float>(kOut * kIn);
+  // The neurons once more, in another memory.
+  struct alignas(kSpanUnit) Group : std::array<std::byte, kGroup> {};
+  std::array<Group, kNeurons> elsewhere_ = {};
+  uint16_t elsewhere_pool_ = 0;
   bool rearranges_ = false;
   uint64_t at_[kNeurons] = {};  // bytes in pool 0
   float* out_ = nullptr;

@@ -1,0 +1,43 @@
+// What one unit computes in the present pass, from one or more editions of the site: in the order in which
+// they were added, which is that of the sums where results are added.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/kernel/gathering.h"
+#include "core/kernel/site.h"
+#include "core/message/message.h"
+
+namespace tierd {
+
+class UnitPass {
+ public:
+  // Ended by whoever had them made, after this.
+  void add(Gathering& gathering) { gatherings_.push_back(&gathering); }
+  const std::vector<Gathering*>& gatherings() const { return gatherings_; }
+
+  // Appends to `units` what can be computed of one edition, and returns that edition; kNoEdition: nothing
+  // can. `in_order`: results are added. See Gathering::hand_out.
+  EditionId hand_out(std::vector<Unit>& units, bool in_order);
+  // What was handed out since the last call is computed by this message; and: that message is over.
+  void computed_by(MessageId message);
+  void computed(MessageId message);
+  // Everything was handed out.
+  bool handed_out() const;
+  // Not ok once a transfer that the pass cannot do without has failed.
+  Status status() const;
+
+  uint32_t running = 0;       // messages under way, at this unit or to copy its results
+  bool input_posted = false;  // of units other than the first: the copy of the site's input
+  bool begun = false;         // of another unit: it has computed some
+  bool input_here = false;
+  bool results_posted = false;  // and of its results
+  bool results_there = false;
+
+ private:
+  std::vector<Gathering*> gatherings_;
+};
+
+}  // namespace tierd

@@ -1,0 +1,305 @@
+// A memory that lies over another one: what it is missing is brought from the nearest memory that holds it,
+// and what nobody holds by way of the one below, whose cache is asked about the misses alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/kernel/scripted_world.h"
+
+namespace tierd {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Which editions and neurons a cache was asked about.
+Admit noting(std::vector<std::string>& asked, Admit admit) {
+  return [&asked, admit = std::move(admit)](const tierd_set_view* missing, int priority, uint32_t free_slots,
+                                            uint8_t* verdict, tierd_victims_out* victims) {
+    std::string line;
+    for (uint32_t i = 0; i < missing->n; ++i) line += (i == 0 ? "" : ",") + std::to_string(missing->idx[i]);
+    asked.push_back(line);
+    return admit(missing, priority, free_slots, verdict, victims);
+  };
+}
+
+int everything_passes(const tierd_set_view* missing, int, uint32_t, uint8_t* verdict, tierd_victims_out*) {
+  std::fill_n(verdict, missing->n, uint8_t{TIERD_VERDICT_BYPASS});
+  return 0;
+}
+
+// Active from now on, at every site.
+void use(ScriptedWorld& world, Neurons neurons) {
+  world.script.predict = [neurons = std::move(neurons)](SiteId, tierd_set_out* out) {
+    out->n = static_cast<uint32_t>(neurons.size());
+    std::copy(neurons.begin(), neurons.end(), out->idx);
+    return 0;
+  };
+}
+
+size_t moved(const ScriptedWorld& world) {
+  size_t neurons = 0;
+  for (const Read& move : world.mover.started) neurons += move.extents.size();
+  return neurons;
+}
+
+TEST(Chain, WhatIsMissingComesByWayOfTheMemoryBelow) {
+  ScriptedWorld world({.neurons = {6}, .slots = {0}, .neurons_per_block = 2, .below = {{6}}});
+  world.script_below.admit = keep_what_fits();
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.expect_whole(0, 0, {0, 1, 2, 3, 4, 5});
+  EXPECT_EQ(world.reads(), "[0,1][2,3][4,5]");
+  EXPECT_EQ(moved(world), 6u);
+  EXPECT_EQ(world.residencies.front().valid_count(0), 6u);
+
+  ASSERT_TRUE(world.pass(0, 1).ok());
+  world.expect_whole(0, 1, {0, 1, 2, 3, 4, 5});
+  EXPECT_EQ(world.flash.started.size(), 3u) << "nothing is read again";
+  EXPECT_EQ(moved(world), 12u);
+  const SchedulerCounters& counters = world.scheduler->counters();
+  EXPECT_EQ(counters.misses, 12u) << "of the memory that is computed from";
+  EXPECT_EQ(counters.hits, 0u);
+  EXPECT_EQ(counters.read_bytes, 6u * kSlot) << "from the store";
+  world.expect_nothing_lost();
+}
+
+TEST(Chain, ACacheSeesTheMissesOfTheOneAbove) {
+  ScriptedWorld world({.neurons = {6}, .slots = {3}, .neurons_per_block = 6, .below = {{6}}});
+  std::vector<std::string> above, below;
+  world.script.admit = noting(above, keep_what_fits());
+  world.script_below.admit = noting(below, keep_what_fits());
+  use(world, {0, 1, 2});
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  use(world, {1, 2, 4});
+  ASSERT_TRUE(world.pass(0, 1).ok());
+  EXPECT_THAT(above, ElementsAre("0,1,2", "4"));
+  EXPECT_THAT(below, ElementsAre("0,1,2", "4"));
+  EXPECT_THAT(world.script_below.calls,
+              ElementsAre("landed 0:0,1,2", "touch 0:0,1,2", "landed 0:4", "touch 0:4"));
+  EXPECT_THAT(world.script.calls, Contains("touch 0:1,2,4"));
+  world.expect_nothing_lost();
+}
+
+TEST(Chain, WhatPassesThroughBelowGivesItsBlockBack) {
+  ScriptedWorld world({.neurons = {8}, .slots = {0}, .blocks = 2, .below = {{0}}, .blocks_below = 2});
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.expect_whole(0, 0, {0, 1, 2, 3, 4, 5, 6, 7});
+  EXPECT_EQ(world.flash.started.size(), 8u);
+  EXPECT_EQ(world.flash.most_open, 2u);
+  EXPECT_EQ(moved(world), 8u);
+  world.expect_nothing_lost();
+}
+
+// Summed sites: in the order of their runs, through one block in each memory.
+TEST(Chain, RunsComeThroughOneBlockInEach) {
+  ScriptedWorld world({.neurons = {4 * kRun},
+                       .slots = {0},
+                       .blocks = 1,
+                       .neurons_per_block = kRun,
+                       .bundles = true,
+                       .below = {{0}},
+                       .blocks_below = 1});
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  Neurons all(4 * kRun);
+  for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;
+  world.expect_whole(0, 0, all);
+  EXPECT_EQ(world.flash.most_open, 1u);
+  EXPECT_EQ(world.mover.most_open, 1u);
+  world.expect_nothing_lost();
+}
+
+TEST(Chain, TheStoreIsReadWhereNobodyNearerHoldsIt) {
+  ScriptedWorld world({.neurons = {6}, .slots = {0}, .neurons_per_block = 6, .below = {{6}}, .direct = true});
+  std::vector<std::string> below;
+  world.script_below.admit = noting(below, keep_what_fits());
+  world.script_below.fill = [] { return std::vector<Wanted>{{0, Neurons{1, 4}}}; };
+  ASSERT_TRUE(world.run(world.scheduler->fill({})).ok());
+  EXPECT_EQ(world.reads(), "[1,4]");
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.expect_whole(0, 0, {0, 1, 2, 3, 4, 5});
+  EXPECT_EQ(moved(world), 2u);
+  EXPECT_EQ(world.reads().substr(5), "[0,2,3,5]");
+  EXPECT_TRUE(below.empty());
+  EXPECT_THAT(world.script_below.calls, Contains("touch 0:1,4"));
+  world.expect_nothing_lost();
+}
+
+// One run comes from the store and from the memory below, into one block.
+TEST(Chain, ARunOfTwoSourcesFillsOneBlock) {
+  ScriptedWorld world({.neurons = {2 * kRun},
+                       .slots = {0},
+                       .blocks = 1,
+                       .neurons_per_block = kRun,
+                       .bundles = true,
+                       .below = {{kRun}},
+                       .direct = true});
+  Neurons held;
+  for (uint32_t i = 0; i < 2 * kRun; i += 3) held.push_back(i);
+  world.script_below.fill = [&] { return std::vector<Wanted>{{0, held}}; };
+  ASSERT_TRUE(world.run(world.scheduler->fill({})).ok());
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  EXPECT_EQ(moved(world), held.size());
+  Neurons all(2 * kRun);
+  for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;
+  world.expect_whole(0, 0, all);
+  world.expect_nothing_lost();
+}
+
+TEST(Chain, WhatIsReadAheadIsMovedAhead) {
+  ScriptedWorld world(
+      {.neurons = {1, 1, 4}, .slots = {0, 0, 0}, .neurons_per_block = 4, .below = {{0, 0, 4}}});
+  world.script_below.admit = keep_what_fits();
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{2, 2}} : std::vector<Ahead>{};
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  EXPECT_EQ(moved(world), 1u + 1u + 4u) << "before the pass that uses them";
+  ASSERT_TRUE(world.pass(2, 0).ok());
+  world.expect_whole(2, 0, {0, 1, 2, 3});
+  EXPECT_EQ(world.scheduler->counters().staged, 4u);
+  EXPECT_EQ(world.scheduler->counters().wasted, 0u);
+  world.expect_nothing_lost();
+}
+
+// The pass comes while its neurons are read below: the read is raised, and nothing is read again.
+TEST(Chain, ADemandTakesOverWhatIsReadBelow) {
+  ScriptedWorld world({.neurons = {1, 4}, .slots = {0, 0}, .neurons_per_block = 4, .below = {{0, 0}}});
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{1, 1, Neurons{0, 1, 2}}} : std::vector<Ahead>{};
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  ASSERT_EQ(world.flash.open.size(), 1u);
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  world.expect_whole(1, 0, {0, 1, 2, 3});
+  EXPECT_EQ(world.reads(), "[0][1,2,3][4]");
+  EXPECT_THAT(world.flash.raises, ElementsAre(world.flash.started[1].message.id));
+  EXPECT_EQ(world.scheduler->counters().wasted, 0u);
+  world.expect_nothing_lost();
+}
+
+TEST(Chain, WhatIsWishedForInVainIsGivenUpInBoth) {
+  ScriptedWorld world({.neurons = {1, 4}, .slots = {0, 2}, .neurons_per_block = 4, .below = {{0, 2}}});
+  world.script.admit = world.script_below.admit = keep_what_fits();
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{1, 1, Neurons{0, 1, 2, 3}}} : std::vector<Ahead>{};
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  ASSERT_TRUE(world.end_step(0).ok());
+  world.expect_nothing_lost();
+  ASSERT_TRUE(world.pass(0, 1).ok());
+  world.script.look_ahead = nullptr;
+  use(world, {2});
+  ASSERT_TRUE(world.pass(1, 1).ok());
+  world.expect_whole(1, 1, {2});
+  world.expect_nothing_lost();
+}
+
+// What the cache below does not want fetched ahead waits for its pass; the rest does not wait for it.
+TEST(Chain, WhatIsRefusedBelowIsNotMovedAhead) {
+  ScriptedWorld world(
+      {.neurons = {1, 1, 4}, .slots = {0, 0, 4}, .neurons_per_block = 4, .below = {{0, 0, 4}}});
+  world.script.admit = keep_what_fits();
+  world.script_below.admit = [](const tierd_set_view* missing, int priority, uint32_t, uint8_t* verdict,
+                                tierd_victims_out*) {
+    for (uint32_t i = 0; i < missing->n; ++i) {
+      const bool refuse = priority == TIERD_PRIORITY_PREFETCH && missing->idx[i] % 2 == 1;
+      verdict[i] = refuse ? TIERD_VERDICT_REFUSE : TIERD_VERDICT_BYPASS;
+    }
+    return 0;
+  };
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{2, 2}} : std::vector<Ahead>{};
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  EXPECT_EQ(world.reads(), "[0][2,4][1]");
+  EXPECT_EQ(moved(world), 1u + 1u + 2u);
+  ASSERT_TRUE(world.pass(2, 0).ok());
+  world.expect_whole(2, 0, {0, 1, 2, 3});
+  EXPECT_EQ(world.scheduler->counters().staged + world.scheduler->counters().hits, 2u);
+  world.expect_nothing_lost();
+}
+
+TEST(Chain, AReadThatFailsBelowFailsThePass) {
+  ScriptedWorld world({.neurons = {4}, .slots = {2}, .neurons_per_block = 4, .attempts = 2, .below = {{2}}});
+  world.script.admit = world.script_below.admit = keep_what_fits();
+  world.idle = [&] {
+    if (!world.flash.open.empty()) world.flash.finish(0, DoneStatus::io_error, 1);
+  };
+  const Status failed = world.pass(0, 0);
+  ASSERT_EQ(failed.code(), Code::io_error);
+  EXPECT_THAT(failed.error().line(), HasSubstr("weights.bin: extent"));
+  world.expect_nothing_lost();
+}
+
+TEST(Chain, AMoveIsTriedAgainAndThenFailsThePass) {
+  ScriptedWorld world({.neurons = {4}, .slots = {4}, .neurons_per_block = 4, .attempts = 3, .below = {{4}}});
+  world.script.admit = world.script_below.admit = keep_what_fits();
+  int failures = 2;
+  world.idle = [&] {
+    if (!world.flash.open.empty()) return world.flash.finish();
+    if (world.mover.open.empty()) return;
+    world.mover.finish(0, failures-- > 0 ? DoneStatus::internal : DoneStatus::ok);
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.expect_whole(0, 0, {0, 1, 2, 3});
+  EXPECT_EQ(world.scheduler->counters().retries, 2u);
+  world.expect_nothing_lost();
+
+  ScriptedWorld broken({.neurons = {4}, .slots = {4}, .neurons_per_block = 4, .attempts = 2, .below = {{4}}});
+  broken.script.admit = broken.script_below.admit = keep_what_fits();
+  broken.idle = [&] {
+    if (!broken.flash.open.empty()) return broken.flash.finish();
+    if (!broken.mover.open.empty()) broken.mover.finish(0, DoneStatus::internal);
+  };
+  const Status failed = broken.pass(0, 0);
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().line(),
+            "agent 3: moving neurons from memory 1 to memory 2 failed after 2 attempts: internal");
+  broken.expect_nothing_lost();
+}
+
+TEST(Chain, BothAreFilledFromTheStart) {
+  ScriptedWorld world({.neurons = {6}, .slots = {2}, .neurons_per_block = 6, .below = {{4}}});
+  world.script.fill = [] { return std::vector<Wanted>{{0, Neurons{0, 1}}}; };
+  world.script_below.fill = [] { return std::vector<Wanted>{{0, Neurons{1, 2, 3}}}; };
+  uint64_t bytes = 0;
+  ASSERT_TRUE(world.run(world.scheduler->fill([&](uint64_t landed) { bytes += landed; })).ok());
+  EXPECT_EQ(world.reads(), "[1,2,3][0]") << "what both want is read once";
+  EXPECT_EQ(moved(world), 2u);
+  EXPECT_EQ(world.residency.valid_count(0), 2u);
+  EXPECT_EQ(bytes, 5u * kSlot);
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.expect_whole(0, 0, {0, 1, 2, 3, 4, 5});
+  EXPECT_EQ(world.scheduler->counters().hits, 2u);
+  world.expect_nothing_lost();
+}
+
+TEST(Chain, AFillThatCannotBeReadEnds) {
+  ScriptedWorld world({.neurons = {6}, .slots = {2}, .neurons_per_block = 6, .attempts = 1, .below = {{4}}});
+  world.script.fill = [] { return std::vector<Wanted>{{0, Neurons{0, 1}}}; };
+  world.idle = [&] {
+    if (!world.flash.open.empty()) world.flash.finish(0, DoneStatus::io_error);
+  };
+  EXPECT_EQ(world.run(world.scheduler->fill({})).code(), Code::io_error);
+  world.expect_nothing_lost();
+}
+
+TEST(Chain, APromptBypassesBothCaches) {
+  ScriptedWorld world({.neurons = {4}, .slots = {4}, .neurons_per_block = 4, .below = {{4}}});
+  std::vector<std::string> asked;
+  world.script.admit = world.script_below.admit = noting(asked, everything_passes);
+  ASSERT_TRUE(world.pass(0, 0, {}, true).ok());
+  world.expect_whole(0, 0, {0, 1, 2, 3});
+  EXPECT_TRUE(asked.empty());
+  EXPECT_TRUE(world.script_below.calls.empty());
+  world.expect_nothing_lost();
+}
+
+}  // namespace
+}  // namespace tierd
