@@ -8,30 +8,16 @@
 
 namespace tierd {
 
-Engine::Engine(Dispatcher& dispatcher, Scheduler& scheduler, PoolTable& pools, const ModelPlan& plan,
-               Span logits, std::function<Status()> recover)
+Engine::Engine(Dispatcher& dispatcher, Scheduler& scheduler, const ModelPlan& plan, uint16_t agent,
+               std::function<Status()> recover)
     : dispatcher_(dispatcher),
       scheduler_(scheduler),
-      pools_(pools),
       plan_(plan),
-      logits_(logits),
+      agent_(agent),
+      logits_(static_cast<uint32_t>(buffer_offsets(plan.compute)[plan.logits] / kPlaceUnit)),
       recover_(std::move(recover)),
-      row_info_(nullptr, [](RowInfo* p) { std::free(p); }) {
-  const uint64_t batch_bytes = align_up(plan.compute.max_rows * sizeof(RowInfo), kSpanUnit);
-  const uint64_t picked_bytes = align_up(logit_rows() * sizeof(RowInfo), kSpanUnit);
-  const uint64_t all_bytes = batch_bytes + picked_bytes;
-  row_info_.reset(static_cast<RowInfo*>(std::aligned_alloc(kSpanUnit, all_bytes)));
-  TIERD_CHECK(row_info_ != nullptr);
-  auto* bytes = reinterpret_cast<std::byte*>(row_info_.get());
-  const uint16_t pool = pools.add(kKernel, {bytes, all_bytes});
-  batch_ = {row_info_.get(), plan.compute.max_rows};
-  picked_ = {reinterpret_cast<RowInfo*>(bytes + batch_bytes), logit_rows()};
-  const auto span_at = [&](uint64_t offset) {
-    return Span{kKernel, pool, static_cast<uint32_t>(offset / kSpanUnit), 0};
-  };
-  batch_span_ = span_at(0);
-  picked_span_ = span_at(batch_bytes);
-}
+      batch_(plan.compute.max_rows),
+      picked_(logit_rows()) {}
 
 Status Engine::run(Task<Status> task) {
   while (!task.done()) {
@@ -84,15 +70,14 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
     Pass pass;
     pass.step = step_;
     pass.rows = static_cast<uint16_t>(rows);
-    pass.row_info = batch_span_;
+    pass.row_info = std::span(batch_).first(pass.rows);
     pass.sequences = sequences;
     if (site == head) {
       if (wanted.empty()) break;
       pass.rows = static_cast<uint16_t>(wanted.size());
-      pass.row_info = picked_span_;
+      pass.row_info = std::span(picked_).first(pass.rows);
       pass.sequences = of_wanted;
     }
-    pass.row_info.bytes = static_cast<uint32_t>(pass.rows * sizeof(RowInfo));
     pass.bypass_caches = prefill;
     if (plan_.sites[site].given()) pass.given = &tokens;
     Status status = co_await scheduler_.pass(site, pass);
@@ -155,10 +140,8 @@ Result<std::span<const float>> Engine::step(std::span<const RowInfo> rows, std::
   times.streamed_bytes += after.streamed_bytes - before.streamed_bytes;
   times.messages += dispatcher_.messages() - messages;
   TIERD_TRY(status);
-  Span span = logits_;
-  span.bytes = static_cast<uint32_t>(wanted.size() * buffer_stride(plan_.compute.buffers[plan_.logits]) *
-                                     sizeof(float));
-  const std::span<std::byte> memory = pools_.resolve(span);
+  const uint64_t bytes = wanted.size() * buffer_stride(plan_.compute.buffers[plan_.logits]) * sizeof(float);
+  const std::span<const std::byte> memory = dispatcher_.activations(agent_, logits_, bytes);
   return std::span<const float>(reinterpret_cast<const float*>(memory.data()), memory.size() / sizeof(float));
 }
 

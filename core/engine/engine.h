@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -14,7 +13,6 @@
 #include "core/engine/model_plan.h"
 #include "core/kernel/dispatcher.h"
 #include "core/kernel/scheduler.h"
-#include "core/message/pool.h"
 
 namespace tierd {
 
@@ -39,9 +37,9 @@ struct StepTimes {
 
 class Engine {
  public:
-  // `logits`: the compute agent's logits buffer. Everything outlives the engine. One thread. `recover` is
+  // `agent`: whose buffers hold the logits. Everything outlives the engine. One thread. `recover` is
   // asked before a step, with nothing in flight, when a strategy is quarantined: its error is the step's.
-  Engine(Dispatcher& dispatcher, Scheduler& scheduler, PoolTable& pools, const ModelPlan& plan, Span logits,
+  Engine(Dispatcher& dispatcher, Scheduler& scheduler, const ModelPlan& plan, uint16_t agent,
          std::function<Status()> recover);
 
   // Brings in what the cache wants resident. `progress` hears of bytes that landed.
@@ -93,16 +91,13 @@ class Engine {
 
   Dispatcher& dispatcher_;
   Scheduler& scheduler_;
-  PoolTable& pools_;
   const ModelPlan& plan_;
-  Span logits_;
+  uint16_t agent_;   // which has the logits
+  uint32_t logits_;  // where in its activations
   std::function<Status()> recover_;
   std::function<void()> between_steps_;
-  std::unique_ptr<RowInfo[], void (*)(RowInfo*)> row_info_;  // the batch, then the wanted rows
-  std::span<RowInfo> batch_;
-  std::span<RowInfo> picked_;
-  Span batch_span_;
-  Span picked_span_;
+  std::vector<RowInfo> batch_;
+  std::vector<RowInfo> picked_;  // of it: the rows whose logits are wanted
   uint32_t step_ = 0;
   uint64_t stall_ns_ = 0;
   StepTimes prefill_;

@@ -89,7 +89,7 @@ class Planner {
     const std::vector<uint64_t> offsets = buffer_offsets(plan_.compute);
     const auto place = [&](BufferId buffer) -> ActivationPlace {
       if (buffer == kNoBuffer) return {};
-      return {static_cast<uint32_t>(offsets[buffer] / kSpanUnit),
+      return {static_cast<uint32_t>(offsets[buffer] / kPlaceUnit),
               buffer_stride(plan_.compute.buffers[buffer])};
     };
     for (uint32_t s = 0; s < plan_.sites.size(); ++s) {

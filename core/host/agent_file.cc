@@ -15,24 +15,20 @@ namespace {
 
 constexpr size_t kLeastSize = offsetof(AgentEntry, build_id) + sizeof(AgentEntry::build_id);
 
-// What an agent that computes must have registered: messages name its memory by these.
+// What an agent that computes must have registered.
 Status check_pools(const AgentChoice& choice, const AgentContext& context) {
   const ComputeTask& task = *context.compute;
-  const uint64_t wanted[] = {task.arena_bytes + task.staging_bytes + task.tensor_bytes,
-                             buffer_offsets(task.plan).back()};
-  for (uint16_t pool = 0; pool < std::size(wanted); ++pool) {
-    const std::span<std::byte> memory = pool < context.pools.pools(context.number)
-                                            ? context.pools.memory(context.number, pool)
-                                            : std::span<std::byte>();
-    if (memory.size() < wanted[pool] ||
-        reinterpret_cast<uintptr_t>(memory.data()) % kDirectIoAlignment != 0) {
-      return file_fault(choice.origin,
-                        fmt::format("could not be made: its pool {} has {} B, {} B at a multiple of {} "
-                                    "were expected",
-                                    pool, memory.size(), wanted[pool], kDirectIoAlignment));
-    }
-  }
-  return {};
+  const auto check = [&](const char* what, std::span<std::byte> bytes, uint64_t wanted) -> Status {
+    const bool aligned = reinterpret_cast<uintptr_t>(bytes.data()) % kDirectIoAlignment == 0;
+    if (bytes.size() >= wanted && aligned) return {};
+    return file_fault(choice.origin,
+                      fmt::format("could not be made: its {} have {} B, {} B at a multiple of {} "
+                                  "were expected",
+                                  what, bytes.size(), wanted, kDirectIoAlignment));
+  };
+  TIERD_TRY(check("arena, staging and tensors", context.pools.memory(task.memory),
+                  task.arena_bytes + task.staging_bytes + task.tensor_bytes));
+  return check("activations", context.pools.activations(context.number), buffer_offsets(task.plan).back());
 }
 
 }  // namespace
@@ -100,8 +96,8 @@ Result<MadeAgent> make_agent(const AgentChoice& choice, AgentContext& context) {
     TIERD_ASSIGN(MadeAgent made, choice.entry->make(context));
     if (made.agent == nullptr) return failed("make made no agent");
     if (made.agent->credits() == 0) return failed("it has no credits");
-    if ((choice.entry->serves & serves(Op::compute)) != 0 && made.products == nullptr) {
-      return failed("it serves 'compute' and offers no products");
+    if ((choice.entry->serves & serves(Op::run)) != 0 && made.products == nullptr) {
+      return failed("it serves 'run' and offers no products");
     }
     if (context.compute) TIERD_TRY(check_pools(choice, context));
     return made;

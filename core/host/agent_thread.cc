@@ -31,9 +31,9 @@ AgentThread::~AgentThread() {
   close(done_fd_);
 }
 
-Submit AgentThread::submit(const Message& message) {
+Submit AgentThread::submit(const Message& message, const Payload& payload) {
   if (open_ == credits()) return Submit::busy;
-  TIERD_CHECK(requests_.push(message));
+  TIERD_CHECK(requests_.push({message, payload}));
   ++open_;
   // Pairs with the fence in `run`: either the thread sees the message before it parks, or we see that it is
   // parked.
@@ -62,14 +62,17 @@ size_t AgentThread::poll(std::span<Done> done) {
 
 bool AgentThread::work() {
   bool busy = false;
-  Message message;
-  while (!refused_.empty() && agent_.submit(refused_.front()) == Submit::ok) {
+  const auto offer = [this](const Request& request) {
+    return agent_.submit(request.message, request.payload);
+  };
+  Request request;
+  while (!refused_.empty() && offer(refused_.front()) == Submit::ok) {
     refused_.pop_front();
     busy = true;
   }
-  while (refused_.empty() && requests_.pop(message)) {
+  while (refused_.empty() && requests_.pop(request)) {
     busy = true;
-    if (agent_.submit(message) == Submit::busy) refused_.push_back(message);
+    if (offer(request) == Submit::busy) refused_.push_back(request);
   }
   busy |= agent_.drive() == Drive::busy;
   std::array<Done, 32> done;

@@ -26,24 +26,30 @@ class AgentThread : public Agent {
 
   std::string_view name() const override { return agent_.name(); }
   uint32_t credits() const override { return agent_.credits(); }
-  Submit submit(const Message& message) override;
+  Submit submit(const Message& message, const Payload& payload) override;
   Drive drive() override { return Drive::idle; }
   size_t poll(std::span<Done> done) override;
   int wait_fd() const override { return done_fd_; }
   bool waiting() const override { return open_ != 0; }
-  uint64_t service_ns(const Message& message) const override { return agent_.service_ns(message); }
+  uint64_t service_ns(const Message& message, const Payload& payload) const override {
+    return agent_.service_ns(message, payload);
+  }
 
   uint64_t wake_ups() const { return wake_ups_.load(std::memory_order_relaxed); }
 
  private:
+  struct Request {
+    Message message;
+    Payload payload;
+  };
   void run(const Options& options);
   bool work();
 
   Agent& agent_;
   uint32_t open_ = 0;  // accepted and not yet polled; the kernel's
-  SpscRing<Message> requests_;
+  SpscRing<Request> requests_;
   SpscRing<Done> completions_;
-  std::deque<Message> refused_;  // by the agent, to be offered again; its thread's
+  std::deque<Request> refused_;  // by the agent, to be offered again; its thread's
   Waiter waiter_;
   std::atomic<bool> parked_{false};
   std::atomic<bool> done_signalled_{false};

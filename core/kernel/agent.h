@@ -23,8 +23,9 @@ class Agent {
   // The most requests that may be in flight at once: the credits that the kernel has for this agent.
   virtual uint32_t credits() const = 0;
 
-  // Takes over the message, or answers `busy` at once and keeps nothing. Never blocks.
-  virtual Submit submit(const Message& message) = 0;
+  // Takes over the message, or answers `busy` at once and keeps nothing. Never blocks. What the payload
+  // refers to stays as it is until the completion; the payload itself may go.
+  virtual Submit submit(const Message& message, const Payload& payload) = 0;
   // Does what can be done now and returns whether there was something to do. Never waits.
   virtual Drive drive() = 0;
   // Hands over up to done.size() completions; each accepted id comes exactly once. Returns how many.
@@ -36,8 +37,8 @@ class Agent {
   // Work accepted and not yet completed elsewhere (a disk, a GPU): there is something to wait for.
   virtual bool waiting() const { return false; }
 
-  // Under clock = "model": how long the engine is occupied by this message. Pure.
-  virtual uint64_t service_ns(const Message& message) const = 0;
+  // Under clock = "model": how long the lane is occupied by this message. Pure.
+  virtual uint64_t service_ns(const Message& message, const Payload& payload) const = 0;
 };
 
 }  // namespace tierd

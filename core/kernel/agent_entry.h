@@ -49,17 +49,20 @@ struct ReadTask {
   OpenDevice open_device = {};  // how tests have the file opened; empty: as the agent does
 };
 
-// What an agent that computes is for: a model, and the memory of its weights. It registers two pools,
-//   0  arena, staging, resident tensors, side by side; the first two begin at multiples of 4096. Most of the
-//      arena's addresses may never be used: one that serves `resize` is told which are, before the first read
-//   1  the buffers of the plan, as buffer_offsets() puts them
+// What an agent that computes is for: a model, and the memory of its weights. It registers
+//   its memory       arena, staging, resident tensors, side by side; the first two begin at multiples of
+//   4096. Most
+//                    of the arena's addresses may never be used: one that serves `resize` is told which are,
+//                    before the first read
+//   its activations  the buffers of the plan, as buffer_offsets() puts them
 // and takes the resident tensors' values from where they lie, once messages come.
 struct ComputeTask {
+  MemoryId memory = 1;  // its number
   ComputePlan plan;
   uint64_t arena_bytes = 0;
   uint64_t staging_bytes = 0;
   uint64_t tensor_bytes = 0;
-  std::vector<uint64_t> tensors = {};  // [TensorId] bytes from the beginning of pool 0
+  std::vector<uint64_t> tensors = {};  // [TensorId] bytes from the beginning of the memory
   std::string kernels = "auto";        // instruction set
   uint32_t threads = 1;                // that compute, the one that drives the agent included
   bool bind = false;                   // thread i to core i
@@ -72,7 +75,7 @@ struct AgentContext {
   PoolTable& pools;     // outlives the agent; `make` adds the agent's own
   std::span<const Setting> settings = {};   // each declared parameter, checked
   std::optional<ReadTask> read = {};        // for agents that serve `read`
-  std::optional<ComputeTask> compute = {};  // for agents that serve `compute`
+  std::optional<ComputeTask> compute = {};  // for agents that serve `run`
 
   // The value of a parameter that the entry declares: int64_t, double, bool or std::string.
   template <class T>
@@ -113,11 +116,10 @@ struct ReadChoices {
 struct MadeAgent {
   std::unique_ptr<Agent> agent;
   std::string backend = {};      // what it works with, for reports: "io_uring", "avx512-vnni"
-  Products* products = nullptr;  // the agent's own; for agents that serve `compute`
+  Products* products = nullptr;  // the agent's own; for agents that serve `run`
   ReadChoices reading = {};      // of agents that read
-  // What `stats` writes, for reports; may be empty. A message would have to be part of what the kernel
-  // decides. [any thread; of an agent that reads at any time, of one that computes while nothing is in
-  // flight there]
+  // What it has done, for reports; may be empty. [any thread; of an agent that reads at any time, of one that
+  // computes while nothing is in flight there]
   std::function<AgentCounts()> counts = {};
 };
 
@@ -129,7 +131,7 @@ constexpr uint32_t serves(Op op) {
 // plain C: nothing behind is looked at before size and id have been found right.
 struct AgentEntry {
   uint32_t size;
-  uint32_t serves;  // bits; `cancel`, `stats` and `stop` are answered by all
+  uint32_t serves;  // bits; `raise` and `cancel` are answered by all
   const char* build_id;
   const char* name;
   const char* summary;

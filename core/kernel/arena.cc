@@ -8,11 +8,12 @@
 namespace tierd {
 
 Arena::Arena(Dispatcher& dispatcher, const SiteTable& sites, Residency& residency, Supply& supply,
-             Memory memory, Notice& changed)
+             MemoryId id, Memory memory, Notice& changed)
     : dispatcher_(dispatcher),
       sites_(sites),
       residency_(residency),
       supply_(supply),
+      id_(id),
       memory_(std::move(memory)),
       changed_(changed) {}
 
@@ -54,11 +55,11 @@ Task<Status> Arena::resize(uint64_t bytes, ResizedCache answer) {
     Message move = message(Op::move);
     move.site = editions[e].owner;
     move.edition = e;
-    move.in = {memory_.agent, memory_.pool, 0, 0};
-    move.aux.bytes = editions[e].slot_bytes;
+    move.from = move.memory;
+    move.unit_bytes = editions[e].slot_bytes;
     while (!dispatcher_.can_post()) co_await changed;
     ++open_;
-    dispatcher_.post(move, units, memory_.agent, memory_.pool, *this);
+    dispatcher_.post(move, {.units = units}, *this);
   }
   while (open_ != 0) co_await changed;
   const Status moved = status_;
@@ -80,7 +81,7 @@ Task<Status> Arena::tell() {
   status_ = {};
   while (!dispatcher_.can_post()) co_await changed;
   ++open_;
-  dispatcher_.post(message(Op::resize), ranges, memory_.agent, memory_.pool, *this);
+  dispatcher_.post(message(Op::resize), {.units = ranges}, *this);
   while (open_ != 0) co_await changed;
   told_ = status_.ok();
   co_return status_;
@@ -89,8 +90,8 @@ Task<Status> Arena::tell() {
 Message Arena::message(Op op) const {
   Message message;
   message.op = op;
-  message.engine = EngineKind::copy;
   message.agent = memory_.agent;
+  message.memory = id_;
   return message;
 }
 
@@ -100,8 +101,8 @@ std::vector<Unit> Arena::in_use() const {
   for (EditionId e = 0; e < sites_.editions.size(); ++e) {
     if (residency_.max_slots(e) == 0) continue;
     const uint32_t begin = place(e, 0), end = place(e, residency_.max_slots(e));
-    if (!ranges.empty() && ranges.back().offset == begin) {
-      ranges.back().offset = end;
+    if (!ranges.empty() && ranges.back().place == begin) {
+      ranges.back().place = end;
     } else {
       ranges.push_back({begin, end});
     }
@@ -109,11 +110,11 @@ std::vector<Unit> Arena::in_use() const {
   return ranges;
 }
 
-// In units of kSpanUnit.
+// In units of kPlaceUnit.
 uint32_t Arena::place(EditionId edition, uint32_t slot) const {
   const uint64_t offset =
       memory_.arena_offset[edition] + uint64_t{slot} * sites_.editions[edition].slot_bytes;
-  return static_cast<uint32_t>(offset / kSpanUnit);
+  return static_cast<uint32_t>(offset / kPlaceUnit);
 }
 
 void Arena::on_done(const Message& message, const Done& done) {

@@ -22,8 +22,8 @@ class Arena : private CompletionSink {
  public:
   // `supply` fetches what the arena holds; who waits at `changed` is woken by each message that ended.
   // Everything referred to outlives the arena.
-  Arena(Dispatcher& dispatcher, const SiteTable& sites, Residency& residency, Supply& supply, Memory memory,
-        Notice& changed);
+  Arena(Dispatcher& dispatcher, const SiteTable& sites, Residency& residency, Supply& supply, MemoryId id,
+        Memory memory, Notice& changed);
   ~Arena() override;
 
   // Whether it can have another size at all. Error: unsupported, naming the cache or the agent.
@@ -52,6 +52,7 @@ class Arena : private CompletionSink {
   const SiteTable& sites_;
   Residency& residency_;
   Supply& supply_;
+  MemoryId id_;
   Memory memory_;
   Notice& changed_;
   bool told_ = false;

@@ -19,7 +19,8 @@ class Arenas {
   // The next memory's.
   void add(Dispatcher& dispatcher, Residency& residency, Supply& supply, const Memory& memory,
            Notice& changed) {
-    arenas_.emplace_back(dispatcher, sites_, residency, supply, memory, changed);
+    arenas_.emplace_back(dispatcher, sites_, residency, supply, static_cast<MemoryId>(arenas_.size() + 1),
+                         memory, changed);
   }
 
   // Tells each agent what is in use, unless it was told.

@@ -1,12 +1,11 @@
 #include "core/kernel/dispatcher.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <numeric>
 #include <utility>
 
-#include "core/base/align.h"
 #include "core/base/check.h"
 #include "core/base/time.h"
 
@@ -26,18 +25,8 @@ Ignore ignore;
 
 }  // namespace
 
-Dispatcher::Dispatcher(PoolTable& pools, const Options& options)
-    : options_(options),
-      pools_(pools),
-      list_stride_(
-          static_cast<uint32_t>(align_up(sizeof(UnitList) + options.max_units * sizeof(Unit), kSpanUnit))),
-      lists_(
-          static_cast<std::byte*>(std::aligned_alloc(kSpanUnit, size_t{list_stride_} * options.max_messages)),
-          [](std::byte* p) { std::free(p); }),
-      entries_(options.max_messages) {
-  TIERD_CHECK(lists_ != nullptr);
-  const uint16_t pool = pools.add(kKernel, {lists_.get(), size_t{list_stride_} * options.max_messages});
-  TIERD_CHECK(pool == 0);
+Dispatcher::Dispatcher(const PoolTable& pools, const Options& options)
+    : options_(options), pools_(pools), entries_(options.max_messages) {
   for (uint32_t slot = options.max_messages; slot-- > 0;) free_.push_back(slot);
   if (options.shuffle_seed) shuffle_.emplace(*options.shuffle_seed);
 }
@@ -54,13 +43,8 @@ uint16_t Dispatcher::add_agent(Agent& agent) {
   return static_cast<uint16_t>(agents_.size());
 }
 
-uint16_t Dispatcher::add_pool(std::span<std::byte> memory) {
-  return pools_.add(kKernel, memory);
-}
-
-MessageId Dispatcher::post(Message message, std::span<const Unit> units, uint16_t list_agent,
-                           uint16_t list_pool, CompletionSink& sink) {
-  TIERD_CHECK(can_post() && units.size() <= options_.max_units);
+MessageId Dispatcher::post(Message message, const Payload& payload, CompletionSink& sink) {
+  TIERD_CHECK(can_post() && payload.units.size() <= options_.max_units);
   TIERD_CHECK(message.agent >= 1 && message.agent <= agents_.size());
   const uint32_t slot = free_.back();
   free_.pop_back();
@@ -68,19 +52,23 @@ MessageId Dispatcher::post(Message message, std::span<const Unit> units, uint16_
   TIERD_CHECK(entry.state == State::free);
   message.id = {slot, entry.message.id.generation + 1};
   message.queued_ns = resuming_ns_ != 0 ? resuming_ns_ : now_ns();
-  message.list = {kKernel, 0, static_cast<uint32_t>(size_t{slot} * list_stride_ / kSpanUnit),
-                  static_cast<uint32_t>(sizeof(UnitList) + units.size_bytes())};
-  const UnitList header{static_cast<uint32_t>(units.size()), list_agent, list_pool};
-  std::memcpy(list_memory(slot), &header, sizeof header);
-  if (!units.empty()) std::memcpy(list_memory(slot) + sizeof header, units.data(), units.size_bytes());
-  if (observer_ != nullptr) observer_->posted(message, header, units);
+  message.n_units = static_cast<uint32_t>(payload.units.size());
+  if (observer_ != nullptr) observer_->posted(message, payload);
   entry.message = message;
+  entry.units.assign(payload.units.begin(), payload.units.end());
+  entry.payload = payload;
+  entry.payload.units = entry.units;
   entry.sink = &sink;
   entry.state = State::waiting;
   agents_[message.agent - 1u].waiting[static_cast<size_t>(message.priority)].push_back(slot);
   ++in_flight_;
   ++messages_;
   return message.id;
+}
+
+Error Dispatcher::lost(uint16_t agent) const {
+  return {Code::internal, fmt::format("agent {} ({})", agent, agents_[agent - 1u].agent->name()),
+          "is not there any more"};
 }
 
 Dispatcher::Entry* Dispatcher::find(MessageId id) {
@@ -100,11 +88,11 @@ void Dispatcher::send_control(const Entry& target, Op op, Priority priority) {
   Message control;
   control.op = op;
   control.agent = target.message.agent;
-  control.engine = target.message.engine;
+  control.lane = target.message.lane;
   control.priority = priority;
   control.step = target.message.step;
-  const MessageId id = post(control, {}, 0, 0, ignore);
-  std::memcpy(list_memory(id.slot), &target.message.id, sizeof(MessageId));
+  control.about = target.message.id;
+  (void)post(control, {}, ignore);
 }
 
 void Dispatcher::cancel(MessageId id) {
@@ -116,7 +104,7 @@ void Dispatcher::cancel(MessageId id) {
     Done done;
     done.id = id;
     done.status = DoneStatus::cancelled;
-    done.engine = entry->message.engine;
+    done.lane = entry->message.lane;
     done.start_ns = done.done_ns = now_ns();
     cancelled_.push_back(done);
     return;
@@ -140,7 +128,7 @@ void Dispatcher::raise(MessageId id, Priority priority) {
   } else if (options_.model_clock) {
     events_.raise(id, priority);
   } else {
-    send_control(*entry, Op::edit, priority);
+    send_control(*entry, Op::raise, priority);
   }
 }
 
@@ -153,8 +141,8 @@ bool Dispatcher::send() {
         const uint32_t slot = queue.front();
         Entry& entry = entries_[slot];
         if (options_.model_clock) {
-          events_.submit(entry.message, state.agent->service_ns(entry.message));
-        } else if (state.agent->submit(entry.message) == Submit::busy) {
+          events_.submit(entry.message, state.agent->service_ns(entry.message, entry.payload));
+        } else if (state.agent->submit(entry.message, entry.payload) == Submit::busy) {
           busy = true;
           continue;
         }
@@ -226,10 +214,10 @@ bool Dispatcher::collect_modelled() {
     done.status = DoneStatus::cancelled;
   } else {
     Agent& agent = *agents_[completion->message.agent - 1u].agent;
-    TIERD_CHECK(agent.submit(completion->message) == Submit::ok);
+    TIERD_CHECK(agent.submit(completion->message, find(completion->message.id)->payload) == Submit::ok);
     while (agent.poll({&done, 1}) == 0) agent.drive();
   }
-  done.engine = completion->message.engine;
+  done.lane = completion->message.lane;
   done.start_ns = completion->start_ns;
   done.done_ns = completion->done_ns;
   deliver(done);

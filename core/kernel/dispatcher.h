@@ -5,12 +5,12 @@
 #include <array>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/base/result.h"
 #include "core/kernel/agent.h"
 #include "core/kernel/event_queue.h"
 #include "core/kernel/observer.h"
@@ -40,8 +40,8 @@ class Dispatcher {
     bool model_clock = false;
   };
 
-  // The kernel is agent 0 of the pool table; its pool 0 holds the lists. `pools` outlives the dispatcher.
-  Dispatcher(PoolTable& pools, const Options& options);
+  // `pools` outlives the dispatcher.
+  Dispatcher(const PoolTable& pools, const Options& options);
   ~Dispatcher();
 
   // Numbers count from 1, in the order of adding. The agent outlives the dispatcher.
@@ -51,20 +51,18 @@ class Dispatcher {
   void set_observer(KernelObserver* observer) { observer_ = observer; }
   KernelObserver* observer() const { return observer_; }
 
-  // Memory of the kernel's for what messages refer to beside their lists; set-up only, before the first
-  // message. Aligned to 64 B. Returns the pool's number.
-  uint16_t add_pool(std::span<std::byte> memory);
-  // What lies there, to be read or written between the messages that name it.
-  std::span<std::byte> view(const Span& span) const { return pools_.resolve(span); }
+  // What an agent's buffers hold, to be read between the messages that name them.
+  std::span<const std::byte> activations(uint16_t agent, uint32_t place, uint64_t bytes) const {
+    return pools_.activations(agent, place, bytes);
+  }
 
   bool can_post(uint32_t messages = 1) const { return free_.size() >= messages; }
   uint32_t max_units() const { return options_.max_units; }
   const Options& options() const { return options_; }
-  // Queues the request; it is sent as soon as the agent has a credit, by priority, then in order.
-  // `message.list` is made from `units`, which lie in (list_agent, list_pool). Needs can_post(). Units fit
-  // max_units.
-  MessageId post(Message message, std::span<const Unit> units, uint16_t list_agent, uint16_t list_pool,
-                 CompletionSink& sink);
+  // Queues the request; it is sent as soon as the agent has a credit, by priority, then in order. Needs
+  // can_post(). The payload's units, at most max_units, are copied; all else that it refers to stays until
+  // the completion.
+  MessageId post(Message message, const Payload& payload, CompletionSink& sink);
   // Advice: a request that still waits here completes as cancelled in the next turn, one that was sent is
   // asked to.
   void cancel(MessageId id);
@@ -83,6 +81,8 @@ class Dispatcher {
 
   // The kernel's time: wall, or virtual under the modelled clock.
   uint64_t now_ns() const;
+  // That it is not there any more.
+  Error lost(uint16_t agent) const;
   uint16_t agents() const { return static_cast<uint16_t>(agents_.size()); }
   uint32_t in_flight() const { return in_flight_; }  // posted and not yet delivered
   // Spent in an agent while it was driven, by the wall clock.
@@ -101,6 +101,8 @@ class Dispatcher {
   enum class State : uint8_t { free, waiting, sent };
   struct Entry {
     Message message;
+    std::vector<Unit> units;
+    Payload payload;
     CompletionSink* sink = nullptr;
     State state = State::free;
   };
@@ -124,13 +126,10 @@ class Dispatcher {
   void deliver(const Done& done, bool had_credit = true);
   void remove_waiting(const Entry& entry, uint32_t slot);
   void send_control(const Entry& target, Op op, Priority priority);
-  std::byte* list_memory(uint32_t slot) { return lists_.get() + size_t{slot} * list_stride_; }
 
   Options options_;
-  PoolTable& pools_;
+  const PoolTable& pools_;
   KernelObserver* observer_ = nullptr;
-  uint32_t list_stride_;
-  std::unique_ptr<std::byte[], void (*)(std::byte*)> lists_;
   std::vector<Entry> entries_;
   std::vector<uint32_t> free_;
   std::vector<AgentState> agents_;  // agent n at n - 1

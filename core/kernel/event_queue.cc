@@ -17,7 +17,7 @@ std::vector<EventQueue::Waiting>::iterator EventQueue::find(MessageId id) {
 }
 
 bool EventQueue::cancel(MessageId id) {
-  // What came at this very moment has not started: `next` lets an engine choose only when everything that
+  // What came at this very moment has not started: `next` lets a lane choose only when everything that
   // ends now has been told, so that the order of telling does not matter.
   const auto found = find(id);
   if (found == waiting_.end()) return false;
@@ -33,19 +33,19 @@ bool EventQueue::raise(MessageId id, Priority priority) {
   return true;
 }
 
-// Each free engine starts the best of what waits for it.
+// Each free lane starts the best of what waits for it.
 void EventQueue::start_what_can() {
-  std::map<EngineKey, std::vector<Waiting>::iterator> best;
+  std::map<LaneKey, std::vector<Waiting>::iterator> best;
   for (auto w = waiting_.begin(); w != waiting_.end(); ++w) {
-    const EngineKey engine = key(w->message);
-    if (running_.contains(engine)) continue;
-    const auto [known, fresh] = best.emplace(engine, w);
+    const LaneKey lane = key(w->message);
+    if (running_.contains(lane)) continue;
+    const auto [known, fresh] = best.emplace(lane, w);
     const auto rank = [](const Waiting& of) { return std::tuple(of.message.priority, of.arrival); };
     if (!fresh && rank(*w) < rank(*known->second)) known->second = w;
   }
   std::vector<uint64_t> started;
-  for (const auto& [engine, w] : best) {
-    running_[engine] = {w->message, now_ns_, now_ns_ + w->service_ns, false};
+  for (const auto& [lane, w] : best) {
+    running_[lane] = {w->message, now_ns_, now_ns_ + w->service_ns, false};
     started.push_back(w->arrival);
   }
   std::erase_if(waiting_, [&](const Waiting& w) {
@@ -53,7 +53,7 @@ void EventQueue::start_what_can() {
   });
 }
 
-std::map<EventQueue::EngineKey, EventQueue::Completion>::iterator EventQueue::first_running() {
+std::map<EventQueue::LaneKey, EventQueue::Completion>::iterator EventQueue::first_running() {
   return std::min_element(running_.begin(), running_.end(),
                           [](const auto& a, const auto& b) { return rank(a.second) < rank(b.second); });
 }
@@ -78,8 +78,8 @@ std::optional<EventQueue::Completion> EventQueue::take_present() {
 
 std::optional<EventQueue::Completion> EventQueue::next() {
   for (;;) {
-    // An engine chooses when all that ends at this moment has been told: who hears of it may have something
-    // better for the engine.
+    // A lane chooses when all that ends at this moment has been told: who hears of it may have something
+    // better for the lane.
     if (std::optional<Completion> present = take_present()) return present;
     start_what_can();
     if (running_.empty()) return std::nullopt;

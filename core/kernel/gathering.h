@@ -96,7 +96,7 @@ class Gathering {
 
   // ---- For another memory.
 
-  // Whether a neuron that is wanted is here, and where: in units of kSpanUnit. It keeps its place until
+  // Whether a neuron that is wanted is here, and where: in units of kPlaceUnit. It keeps its place until
   // `took`.
   bool here(uint32_t neuron) const { return places_[neuron] != kNowhere; }
   uint32_t place(uint32_t neuron) const { return places_[neuron]; }

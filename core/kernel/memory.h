@@ -5,18 +5,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/base/check.h"
+#include "core/message/message.h"
 
 namespace tierd {
 
-using MemoryId = uint16_t;
-// The packed model. Every stored edition is valid there, and a place in it is the number of an extent.
-inline constexpr MemoryId kStore = 0;
-
-// The memory of a tier, or of one of its agents: arena slots and staging blocks in one pool of the agent.
+// The memory of a tier, or of one of its agents: arena slots and staging blocks.
 struct Memory {
-  uint16_t agent = 0;
-  uint16_t pool = 0;
+  uint16_t agent = 0;                  // that it belongs to
   uint64_t arena_bytes = 0;            // that its cache splits among the editions
   std::vector<uint64_t> arena_offset;  // [editions] where the slots of each begin, bytes
   std::vector<uint32_t> reserved;      // [editions] how many have addresses
@@ -34,13 +29,14 @@ struct Link {
   MemoryId from = kStore;
   MemoryId to = 0;
   uint16_t agent = 0;  // of a link from the store one that serves `read`, of another one `move`
+  uint8_t lane = 0;    // of the agent
 };
 
 // An agent that computes, and the memory that it computes from.
 struct ComputeUnit {
   uint16_t agent = 0;
   MemoryId memory = 0;
-  uint16_t activation_pool = 1;
+  uint8_t lane = 0;  // of the agent
 };
 
 struct Topology {

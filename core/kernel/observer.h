@@ -19,8 +19,9 @@ namespace tierd {
 struct Pass {
   uint32_t step = 0;
   uint16_t rows = 0;
-  Span row_info;                        // RowInfo[rows]
-  bool bypass_caches = false;           // prefill: nothing that streams by is admitted
+  std::span<const RowInfo>
+      row_info;                // [rows], of whoever runs the passes; nobody looks in a run without weights
+  bool bypass_caches = false;  // prefill: nothing that streams by is admitted
   const ActiveSet* given = nullptr;     // of a site whose set is given, and of no other
   std::span<const uint64_t> sequences;  // [rows]
 };
@@ -61,7 +62,7 @@ class KernelObserver {
   virtual void settled(const std::function<uint64_t()>& residency) = 0;
 
   // What goes through the dispatcher. A turn sends first, then delivers.
-  virtual void posted(const Message& message, const UnitList& header, std::span<const Unit> units) = 0;
+  virtual void posted(const Message& message, const Payload& payload) = 0;
   virtual void turn_begins() = 0;
   virtual void sent(const Message& message) = 0;
   // `withdrawn`: cancelled before it was sent; no agent has seen it.
@@ -93,7 +94,7 @@ class SilentObserver : public KernelObserver {
   void measured(SiteId, const MeasuredPass&) override {}
   void evicted(MemoryId, EditionId, std::span<const uint32_t>) override {}
   void settled(const std::function<uint64_t()>&) override {}
-  void posted(const Message&, const UnitList&, std::span<const Unit>) override {}
+  void posted(const Message&, const Payload&) override {}
   void turn_begins() override {}
   void sent(const Message&) override {}
   void delivered(const Message&, const Done&, bool) override {}

@@ -20,11 +20,11 @@ constexpr uint32_t kMostAhead = 64;
 }  // namespace
 
 Prediction::Prediction(const Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
-                       Activations activations, Recording* recording)
+                       uint16_t agent, Recording* recording)
     : dispatcher_(dispatcher),
       sites_(sites),
       strategies_(strategies),
-      activations_(activations),
+      agent_(agent),
       recording_(recording),
       ahead_(kMostAhead) {}
 
@@ -40,10 +40,8 @@ Result<ActiveSet> Prediction::active(SiteId site, const Pass& pass) {
 
 // A line for each row of the pass.
 const float* Prediction::lines(const Pass& pass, const ActivationPlace& place) const {
-  const std::span<const std::byte> bytes =
-      dispatcher_.view({activations_.agent, activations_.pool, place.offset,
-                        static_cast<uint32_t>(uint64_t{pass.rows} * place.stride * sizeof(float))});
-  return reinterpret_cast<const float*>(bytes.data());
+  const uint64_t bytes = uint64_t{pass.rows} * place.stride * sizeof(float);
+  return reinterpret_cast<const float*>(dispatcher_.activations(agent_, place.offset, bytes).data());
 }
 
 const float* Prediction::input_of(SiteId s, const Pass& pass) {

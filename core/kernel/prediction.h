@@ -18,14 +18,10 @@ namespace tierd {
 
 class Prediction {
  public:
-  // `activations`: the agent and the pool where inputs and choices lie. `recording`: of a run without
-  // weights, or NULL. Everything referred to outlives this.
-  struct Activations {
-    uint16_t agent = 0;
-    uint16_t pool = 0;
-  };
-  Prediction(const Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
-             Activations activations, Recording* recording);
+  // `agent`: whose buffers hold inputs and choices. `recording`: of a run without weights, or NULL.
+  // Everything referred to outlives this.
+  Prediction(const Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies, uint16_t agent,
+             Recording* recording);
 
   // Whether a pass must wait for the segment before, to look at what it leaves.
   bool waits_for_input(SiteId site) const { return reads_x(site) || sites_[site].chosen(); }
@@ -58,7 +54,7 @@ class Prediction {
   const Dispatcher& dispatcher_;
   const SiteTable& sites_;
   Strategies& strategies_;
-  Activations activations_;
+  uint16_t agent_;
   Recording* recording_;
   // Each of these is filled in one function; they are members so that their memory is reused.
   std::vector<uint32_t> neurons_;

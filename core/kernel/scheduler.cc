@@ -14,10 +14,9 @@
 namespace tierd {
 namespace {
 
-// The first unit's.
-Prediction::Activations activations_of(const Topology& topology) {
+uint16_t first_agent(const Topology& topology) {
   TIERD_CHECK(!topology.units.empty());
-  return {topology.units.front().agent, topology.units.front().activation_pool};
+  return topology.units.front().agent;
 }
 
 }  // namespace
@@ -28,12 +27,11 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies&
       sites_(sites),
       strategies_(strategies),
       options_(std::move(options)),
-      prediction_(dispatcher, sites, strategies, activations_of(options_.topology), options_.recording),
+      prediction_(dispatcher, sites, strategies, first_agent(options_.topology), options_.recording),
       plan_(sites, strategies, units()),
       look_ahead_(sites, plan_, placement, options_.topology, supplies_),
       arenas_(sites, strategies, placement, options_.topology),
-      use_(sites.size()),
-      row_masks_(dispatcher, sites, options_.max_rows) {
+      use_(sites.size()) {
   const std::vector<Memory>& memories = options_.topology.memories;
   TIERD_CHECK(residencies.size() == memories.size() && strategies.caches.size() == memories.size());
   for (size_t m = 0; m < memories.size(); ++m) {
@@ -110,8 +108,8 @@ Status Scheduler::predict(Current& current) {
   current.measured = measures(current);
   if (current.measured && !current.active.is_all()) current.whole = ActiveSet::all(site.n);
   // Whoever computes what was chosen knows which rows have chosen it.
-  if (!site.chosen() && (current.active.row_masks() != nullptr || current.whole.size() != 0))
-    current.row_masks = row_masks_.write(current.active, site.n, current.pass.rows);
+  current.masked = !site.chosen() && (current.active.row_masks() != nullptr || current.whole.size() != 0);
+  if (current.masked) write_row_masks(current.active, site.n, current.pass.rows, row_masks_);
   // What is summed begins at zero; of what is concatenated, that which will not come.
   current.partial = site.added || current.computed().size() < site.n;
   SiteUse& use = use_[current.site];
@@ -196,8 +194,7 @@ void Scheduler::compute(Current& current) {
     if (current.ran_before && units_.empty() && !last) return;
 
     Message message;
-    message.op = units_.empty() ? Op::run : Op::compute;
-    message.engine = EngineKind::compute;
+    message.op = Op::run;
     message.flags = static_cast<uint8_t>(current.due() | (last ? kRunAfter : 0));
     if (edition != kNoEdition) message.edition = edition;
     current.units[0].computed_by(post(current, 0, message, 0));
@@ -211,7 +208,6 @@ void Scheduler::compute(Current& current) {
 void Scheduler::post_due(Current& current) {
   Message prelude;
   prelude.op = Op::run;
-  prelude.engine = EngineKind::compute;
   prelude.flags = current.due();
   units_.clear();
   current.prelude = post(current, 0, prelude, 0);
@@ -225,7 +221,6 @@ void Scheduler::compute_elsewhere(Current& current, uint32_t unit) {
   UnitPass& progress = current.units[unit];
   Message copy;
   copy.op = Op::copy;
-  copy.engine = EngineKind::copy;
   units_.clear();
   if (!progress.input_posted) {
     if (!current.input_ready || !dispatcher_.can_post()) return;
@@ -238,8 +233,7 @@ void Scheduler::compute_elsewhere(Current& current, uint32_t unit) {
     const EditionId edition = progress.hand_out(units_, sites_[current.site].added);
     if (edition == kNoEdition) break;
     Message message;
-    message.op = Op::compute;
-    message.engine = EngineKind::compute;
+    message.op = Op::run;
     message.edition = edition;
     if (sites_[current.site].added && !std::exchange(progress.begun, true)) message.flags = kPartial;
     progress.computed_by(post(current, unit, message, unit));
@@ -265,27 +259,29 @@ bool Scheduler::summed_before(const Current& current, uint32_t unit) const {
   return current.units[0].handed_out();
 }
 
-// To a unit, about `units_`, which lie with `list_unit`: neurons in its memory, or what is to be copied in
-// its activations.
-MessageId Scheduler::post(Current& current, uint32_t unit, Message message, uint32_t list_unit) {
+// To a unit, about `units_`: neurons in its memory, or what is to be copied of the activations of `from`.
+MessageId Scheduler::post(Current& current, uint32_t unit, Message message, uint32_t from) {
+  const ComputeUnit& to = options_.topology.units[unit];
   const bool copies = message.op == Op::copy;
-  const Topology& topology = options_.topology;
-  message.agent = topology.units[unit].agent;
+  message.agent = to.agent;
+  message.lane = to.lane;
+  message.memory = to.memory;
   message.step = current.pass.step;
   message.site = current.site;
   message.rows = current.pass.rows;
-  message.in = current.pass.row_info;
-  if (message.op == Op::compute) {
-    message.aux = current.row_masks;
+  Payload payload{.units = units_, .rows = current.pass.row_info, .masks = {}};
+  if (copies) {
+    message.from = options_.topology.units[from].agent;
+  } else if (!units_.empty()) {
     if (current.measured) message.flags |= kMeasure;
+    if (current.masked) {
+      message.flags |= kMasked;
+      payload.masks = row_masks_;
+    }
   }
   // Counted where the work is: a copy of results belongs to the unit whose results they are.
-  ++current.units[copies && unit == 0 ? list_unit : unit].running;
-  if (copies) message.part = static_cast<uint16_t>(list_unit);
-  const ComputeUnit& from = topology.units[list_unit];
-  if (copies) return dispatcher_.post(message, units_, from.agent, from.activation_pool, *this);
-  const Memory& memory = topology.memory(from.memory);
-  return dispatcher_.post(message, units_, memory.agent, memory.pool, *this);
+  ++current.units[copies && unit == 0 ? from : unit].running;
+  return dispatcher_.post(message, payload, *this);
 }
 
 Status Scheduler::observe(const Current& current) {
@@ -329,9 +325,9 @@ ActiveSet Scheduler::measure(const Current& current) {
   contribution_.resize(uint64_t{rows} * site.n);
   for (uint32_t u = 0; u < units(); ++u) {
     const ComputeUnit& unit = options_.topology.units[u];
-    const Span span{unit.agent, unit.activation_pool, site.contribution.offset,
-                    static_cast<uint32_t>(uint64_t{rows} * site.contribution.stride * sizeof(float))};
-    const auto* from = reinterpret_cast<const float*>(dispatcher_.view(span).data());
+    const uint64_t bytes = uint64_t{rows} * site.contribution.stride * sizeof(float);
+    const auto* from = reinterpret_cast<const float*>(
+        dispatcher_.activations(unit.agent, site.contribution.offset, bytes).data());
     for (const PassPlan::Share& share : plan_.shares(u)) {
       const ActiveSet& computed = *share.neurons;
       for (uint32_t r = 0; r < rows; ++r) {
@@ -345,7 +341,7 @@ ActiveSet Scheduler::measure(const Current& current) {
   SiteUse& use = use_[current.site];
   use.measured_rows += rows;
   use.predicted += count_uses(current.active, rows);
-  const uint64_t* const predicted = current.row_masks.bytes != 0 ? row_masks_.written() : nullptr;
+  const uint64_t* const predicted = current.masked ? row_masks_.data() : nullptr;
   ActiveSet active = compare_with_prediction(contribution_, rows, predicted, use);
   if (observer() != nullptr)
     observer()->measured(
@@ -507,7 +503,7 @@ void Scheduler::on_done(const Message& message, const Done& done) {
   Current& current = *current_;
   uint32_t unit = unit_of(message.agent);
   if (message.op == Op::copy) {
-    if (unit == 0) unit = message.part;  // results: those of this unit
+    if (unit == 0) unit = unit_of(message.from);  // results: those of this unit
     UnitPass& progress = current.units[unit];
     ((message.flags & kInput) != 0 ? progress.input_here : progress.results_there) = true;
   } else {
@@ -516,8 +512,10 @@ void Scheduler::on_done(const Message& message, const Done& done) {
   }
   --current.units[unit].running;
   if (done.status != DoneStatus::ok && current.status.ok()) {
-    current.status = Error{Code::internal, sites_[message.site].name,
-                           fmt::format("compute failed with status {}", static_cast<int>(done.status))};
+    current.status = done.status == DoneStatus::lost
+                         ? dispatcher_.lost(message.agent)
+                         : Error{Code::internal, sites_[message.site].name,
+                                 fmt::format("compute failed: {}", status_name(done.status))};
   }
   dispatcher_.wake(changed_);
 }

@@ -113,7 +113,7 @@ class Scheduler : private CompletionSink {
     ActiveSet active;  // what the result is made of
     ActiveSet whole;   // where it is measured: all neurons
     bool measured = false;
-    Span row_masks;               // where rows use different neurons
+    bool masked = false;          // rows use different neurons: `row_masks_` says which
     std::vector<UnitPass> units;  // [units]
     MessageId prelude;            // the segment before, where somebody waits for it
     bool input_ready = false;     // it is over
@@ -148,7 +148,7 @@ class Scheduler : private CompletionSink {
   void compute_elsewhere(Current& current, uint32_t unit);
   bool shared() const;
   bool summed_before(const Current& current, uint32_t unit) const;
-  MessageId post(Current& current, uint32_t unit, Message message, uint32_t list_unit);
+  MessageId post(Current& current, uint32_t unit, Message message, uint32_t from);
   Status touch(const Current& current, uint32_t unit, const PassPlan::Share& share);
   ActiveSet measure(const Current& current);
   Status observe(const Current& current);
@@ -179,8 +179,8 @@ class Scheduler : private CompletionSink {
   PassPlan plan_;  // of the present pass
   LookAhead look_ahead_;
   Arenas arenas_;
-  std::vector<SiteUse> use_;  // [sites]
-  RowMasks row_masks_;        // of the present pass
+  std::vector<SiteUse> use_;         // [sites]
+  std::vector<uint64_t> row_masks_;  // of the present pass, where rows use different neurons
   Current* current_ = nullptr;
   // Used by one function each, kept for their memory.
   std::vector<Unit> units_;

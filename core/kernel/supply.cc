@@ -16,11 +16,7 @@ Transfers::Options transfers_of(const Supply::Options& options) {
   transfers.id = options.memory;
   transfers.memory = topology.memory(options.memory);
   for (const Link& link : topology.links) {
-    if (link.to != options.memory) continue;
-    Transfers::From& from = transfers.from.emplace_back(Transfers::From{link.from, link.agent});
-    if (link.from == kStore) continue;
-    from.list_agent = topology.memory(link.from).agent;
-    from.list_pool = topology.memory(link.from).pool;
+    if (link.to == options.memory) transfers.from.push_back({link.from, link.agent, link.lane});
   }
   transfers.describe_extent = options.describe_extent;
   return transfers;
@@ -277,7 +273,7 @@ void Supply::failed(Transfer& transfer, const Done& done, bool alone) {
   const bool wanted = demanded || (fill_progress_ && fill_status_.ok());
   if (done.status != DoneStatus::cancelled && !wanted) ++counters_.prefetch_failed;
   if (!alone && wanted) --transfer.attempts;  // by itself it has not been tried yet
-  if (wanted && transfer.attempts < options_.read_attempts) {
+  if (wanted && done.status != DoneStatus::lost && transfer.attempts < options_.read_attempts) {
     if (done.status != DoneStatus::cancelled) ++counters_.retries;
     if (demanded) transfer.priority = Priority::demand;
     transfer.state = Transfer::State::failed;

@@ -100,21 +100,18 @@ void Transfers::post(std::span<Transfer* const> transfers) {
   const Transfer& first = *transfers.front();
   const From& from = options_.from[first.source];
   Message message;
-  message.op = Op::read;
-  message.engine = EngineKind::read;
-  if (from.memory != kStore) {
-    message.op = Op::move;
-    message.engine = EngineKind::copy;
-    message.in = {from.list_agent, from.list_pool, 0, 0};
-    message.aux.bytes = sites_.editions[first.edition].slot_bytes;
-  }
+  message.op = from.memory == kStore ? Op::read : Op::move;
   message.priority = first.priority;
   message.agent = from.agent;
+  message.lane = from.lane;
+  message.from = from.memory;
+  message.memory = options_.id;
+  if (message.op == Op::move) message.unit_bytes = sites_.editions[first.edition].slot_bytes;
   message.step = present_step_;
   message.site = first.purpose.site;
   message.edition = first.edition;
   if (first.priority == Priority::prefetch) message.expires_step = first.purpose.step;
-  const MessageId id = dispatcher_.post(message, units_, options_.memory.agent, options_.memory.pool, sink_);
+  const MessageId id = dispatcher_.post(message, {.units = units_}, sink_);
   for (Transfer* transfer : transfers) transfer->message = id;
   of_message_.resize(std::max<size_t>(of_message_.size(), id.slot + 1u));
   of_message_[id.slot].assign(transfers.begin(), transfers.end());
@@ -261,6 +258,7 @@ void Transfers::abandon(Transfer& transfer) {
 
 Error Transfers::error(const Transfer& transfer, const Done& done) const {
   const From& from = options_.from[transfer.source];
+  if (done.status == DoneStatus::lost) return dispatcher_.lost(from.agent);
   if (from.memory != kStore) {
     return {Code::internal, fmt::format("agent {}", from.agent),
             fmt::format("moving neurons from memory {} to memory {} failed after {} attempts: {}",
@@ -276,13 +274,13 @@ Error Transfers::error(const Transfer& transfer, const Done& done) const {
       return {Code::cancelled, origin, "the read was cancelled"};
     default:
       // The agent's word for a file that ends inside the extent.
-      if (done.aux == ENODATA) {
+      if (done.error == ENODATA) {
         return {Code::io_error, origin, "the file ends here; the store was cut short while it was in use"};
       }
       return {Code::io_error, origin,
               fmt::format("read failed after {} attempts: {}", transfer.attempts,
-                          done.aux != 0 ? std::string(std::strerror(done.aux))
-                                        : fmt::format("status {}", static_cast<int>(done.status)))};
+                          done.error != 0 ? std::string(std::strerror(done.error))
+                                          : fmt::format("status {}", static_cast<int>(done.status)))};
   }
 }
 

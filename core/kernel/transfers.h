@@ -47,11 +47,11 @@ struct Transfer {
 
 class Transfers {
  public:
-  // Where neurons come from, and who carries them.
+  // Where neurons come from, and who carries them: see Link.
   struct From {
     MemoryId memory = kStore;
-    uint16_t agent = 0;                      // of the link
-    uint16_t list_agent = 0, list_pool = 0;  // the memory's, where it is not the store
+    uint16_t agent = 0;
+    uint8_t lane = 0;
   };
   struct Options {
     MemoryId id = 0;
@@ -95,7 +95,7 @@ class Transfers {
   // Why a message that fetches nothing but this has failed.
   Error error(const Transfer& transfer, const Done& done) const;
 
-  // Where a slot of an edition is, in units of kSpanUnit.
+  // Where a slot of an edition is, in units of kPlaceUnit.
   uint32_t arena_place(EditionId edition, uint32_t slot) const { return arena_[edition].at(slot); }
   // each(neuron, place) for those of a transfer, in their order.
   template <class Each>
@@ -114,14 +114,14 @@ class Transfers {
   }
 
  private:
-  // Equal slots in the pool, in units of kSpanUnit.
+  // Equal slots in the pool, in units of kPlaceUnit.
   struct Places {
     uint32_t first;
     uint32_t stride;
     uint32_t at(uint32_t slot) const { return first + slot * stride; }
   };
   static Places places(uint64_t offset, uint32_t slot_bytes) {
-    return {static_cast<uint32_t>(offset / kSpanUnit), static_cast<uint32_t>(slot_bytes / kSpanUnit)};
+    return {static_cast<uint32_t>(offset / kPlaceUnit), static_cast<uint32_t>(slot_bytes / kPlaceUnit)};
   }
   // How many neurons of an edition one message can fetch into arena slots, and into one block.
   size_t most_units() const { return dispatcher_.max_units(); }

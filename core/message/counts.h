@@ -1,5 +1,4 @@
-// What an agent has done since its start: what `stats` writes to its `out`. An agent leaves at zero what it
-// does not do.
+// What an agent has done since its start. An agent leaves at zero what it does not do.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
-// The memory that spans name. A pool is registered by the agent that owns it before any message flows and
-// stays where it is until the end; reading or writing it needs ownership or a lease (a span handed over by a
+// The memory that messages name, where it is in this process: arena and staging of each memory, and the
+// activations of each agent that computes. Registered before any message flows, by whoever owns it, and stays
+// where it is until the end. Reading or writing it needs ownership or a lease (a place handed over by a
 // message in flight).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,50 +16,41 @@ namespace tierd {
 
 class PoolTable {
  public:
-  // Set-up only, before the first message. `memory` is 64 B aligned. Returns the pool's number within
-  // `agent`.
-  uint16_t add(uint16_t agent, std::span<std::byte> memory) {
-    TIERD_CHECK(reinterpret_cast<uintptr_t>(memory.data()) % kSpanUnit == 0);
-    if (agent >= pools_.size()) pools_.resize(agent + 1u);
-    pools_[agent].push_back(memory);
-    return static_cast<uint16_t>(pools_[agent].size() - 1);
-  }
+  // Set-up only, before the first message. 64 B aligned.
+  void add_memory(MemoryId memory, std::span<std::byte> bytes) { add(memories_, memory, bytes); }
+  void add_activations(uint16_t agent, std::span<std::byte> bytes) { add(activations_, agent, bytes); }
 
-  // Any thread. A span outside its pool is a broken invariant: spans come from the kernel alone.
-  std::span<std::byte> resolve(const Span& span) const {
-    const std::span<std::byte> pool = at(span.agent, span.pool);
-    const uint64_t begin = span.offset * kSpanUnit;
-    TIERD_CHECK(begin + span.bytes <= pool.size());
-    return pool.subspan(begin, span.bytes);
+  // Any thread. All of a memory, empty where it is not in this process.
+  std::span<std::byte> memory(MemoryId memory) const { return of(memories_, memory); }
+  // A place outside its memory is a broken invariant: places come from the kernel alone.
+  std::byte* at(MemoryId memory, uint32_t place, uint64_t bytes) const {
+    const std::span<std::byte> all = of(memories_, memory);
+    const uint64_t begin = place * kPlaceUnit;
+    TIERD_CHECK(begin + bytes <= all.size());
+    return all.data() + begin;
   }
-  std::byte* resolve(uint16_t agent, uint16_t pool, uint32_t offset, uint64_t bytes) const {
-    const std::span<std::byte> memory = at(agent, pool);
-    const uint64_t begin = offset * kSpanUnit;
-    TIERD_CHECK(begin + bytes <= memory.size());
-    return memory.data() + begin;
-  }
-
-  size_t pools(uint16_t agent) const { return agent < pools_.size() ? pools_[agent].size() : 0; }
-  // All of a pool. Set-up, and for whoever looks at memory between messages.
-  std::span<std::byte> memory(uint16_t agent, uint16_t pool) const { return at(agent, pool); }
-
-  // The list of a message and its entries.
-  static std::span<const Unit> units(std::span<const std::byte> list) {
-    const auto* header = reinterpret_cast<const UnitList*>(list.data());
-    TIERD_CHECK(list.size() >= sizeof(UnitList) + header->count * sizeof(Unit));
-    return {reinterpret_cast<const Unit*>(header + 1), header->count};
-  }
-  static const UnitList& header(std::span<const std::byte> list) {
-    TIERD_CHECK(list.size() >= sizeof(UnitList));
-    return *reinterpret_cast<const UnitList*>(list.data());
+  // The kernel looks at them between the messages that name them.
+  std::span<std::byte> activations(uint16_t agent) const { return of(activations_, agent); }
+  std::span<std::byte> activations(uint16_t agent, uint32_t place, uint64_t bytes) const {
+    const std::span<std::byte> all = of(activations_, agent);
+    const uint64_t begin = place * kPlaceUnit;
+    TIERD_CHECK(begin + bytes <= all.size());
+    return all.subspan(begin, bytes);
   }
 
  private:
-  std::span<std::byte> at(uint16_t agent, uint16_t pool) const {
-    TIERD_CHECK(agent < pools_.size() && pool < pools_[agent].size());
-    return pools_[agent][pool];
+  using Pools = std::vector<std::span<std::byte>>;
+  static void add(Pools& pools, size_t number, std::span<std::byte> bytes) {
+    TIERD_CHECK(reinterpret_cast<uintptr_t>(bytes.data()) % kPlaceUnit == 0);
+    if (number >= pools.size()) pools.resize(number + 1);
+    pools[number] = bytes;
   }
-  std::vector<std::vector<std::span<std::byte>>> pools_;
+  static std::span<std::byte> of(const Pools& pools, size_t number) {
+    return number < pools.size() ? pools[number] : std::span<std::byte>();
+  }
+
+  Pools memories_;     // [memories], the store's is empty
+  Pools activations_;  // [agents]
 };
 
 }  // namespace tierd

@@ -29,7 +29,7 @@ std::string escaped(const std::string& text) {
 // Tells the sorts of an agent's work apart; each sort has rows of its own.
 uint32_t sort_of(const Slice& slice) {
   if (slice.is_read()) return static_cast<uint32_t>(slice.priority);
-  return slice.engine == EngineKind::copy ? 3 : 4;
+  return slice.op == Op::run ? 4 : 3;
 }
 
 class ChromeTrace {
@@ -146,9 +146,8 @@ class ChromeTrace {
           args += fmt::format(",\"layer_group\":{}", (*names_.sites)[slice.site].layer_group);
         if (slice.raised) args += ",\"waited_for\":true";
         break;
-      case Op::run:
-      case Op::compute: {
-        if (slice.op == Op::run) name = "\"dense: " + name.substr(1);
+      case Op::run: {
+        if (slice.units == 0) name = "\"dense: " + name.substr(1);
         args += fmt::format(",\"rows\":{},\"neurons\":{}", slice.rows, slice.units);
         const bool before = (slice.flags & kRunBefore) != 0, after = (slice.flags & kRunAfter) != 0;
         if (before || after) {

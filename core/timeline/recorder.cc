@@ -9,7 +9,7 @@ bool is_demand(const Message& message) {
   return message.op == Op::read && message.priority == Priority::demand;
 }
 bool is_work(Op op) {
-  return op == Op::compute || op == Op::run || op == Op::copy;
+  return op == Op::run || op == Op::copy;
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ void TimelineRecorder::settled(const std::function<uint64_t()>&) {
   timeline_.step_ends(now_ns());
 }
 
-void TimelineRecorder::posted(const Message& message, const UnitList&, std::span<const Unit>) {
+void TimelineRecorder::posted(const Message& message, const Payload&) {
   demands_ += is_demand(message) ? 1 : 0;
   computing_ += is_work(message.op) ? 1 : 0;
 }

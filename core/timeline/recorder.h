@@ -16,7 +16,7 @@ class TimelineRecorder final : public SilentObserver {
   void pass_begins(SiteId site, const Pass& pass) override;
   void step_ends(uint32_t step) override;
   void settled(const std::function<uint64_t()>& residency) override;
-  void posted(const Message& message, const UnitList& header, std::span<const Unit> units) override;
+  void posted(const Message& message, const Payload& payload) override;
   void raised(const Message& message) override;
   void delivered(const Message& message, const Done& done, bool withdrawn) override;
   void predictor_asked(SiteId site, const char* what, uint64_t begin_ns, uint64_t end_ns) override;

@@ -48,8 +48,7 @@ void Timeline::step_ends(uint64_t ns) {
 }
 
 void Timeline::served(const Message& message, const Done& done) {
-  if (message.op == Op::cancel || message.op == Op::edit || message.op == Op::stats || message.op == Op::stop)
-    return;
+  if (message.op == Op::raise || message.op == Op::cancel) return;
   Slice slice;
   slice.begin_ns = done.start_ns;
   slice.end_ns = std::max(done.start_ns, done.done_ns);
@@ -63,7 +62,6 @@ void Timeline::served(const Message& message, const Done& done) {
   slice.step = message.step;
   slice.site = message.site;
   slice.op = message.op;
-  slice.engine = message.engine;
   slice.status = done.status;
   slice.flags = message.flags;
   slice.units = done.n_done;

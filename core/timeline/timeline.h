@@ -30,19 +30,16 @@ struct Slice {
   const char* asked = nullptr;  // predictor: a literal
   // The members below describe a message. `priority` is that with which it was posted.
   Op op = Op::read;
-  EngineKind engine = EngineKind::read;
   Priority priority = Priority::demand;
   DoneStatus status = DoneStatus::ok;
   uint8_t flags = 0;
-  uint32_t units = 0;  // extents of a read, neurons of a compute message
+  uint32_t units = 0;  // extents of a read, neurons of a run
   uint32_t reads = 0;  // requests to the device
   uint64_t bytes = 0;
   uint64_t queued_ns = 0;  // when it was posted
 
   bool is_read() const { return kind == Kind::message && op == Op::read; }
-  bool computes() const {
-    return kind == Kind::message && (op == Op::compute || op == Op::run || op == Op::copy);
-  }
+  bool computes() const { return kind == Kind::message && (op == Op::run || op == Op::copy); }
 };
 static_assert(sizeof(Slice) <= 72);
 

@@ -82,35 +82,27 @@ int64_t unzigzag(uint64_t value) {
 }
 
 // The fields of each struct, once for both directions.
-template <class S, class F>
-void each_field(S& span, F&& f) requires std::is_same_v<std::remove_const_t<S>, Span> {
-  f(span.agent), f(span.pool), f(span.offset), f(span.bytes);
-}
 template <class M, class F>
 void each_field(M& m, F&& f) requires std::is_same_v<std::remove_const_t<M>, Message> {
-  f(m.id.slot), f(m.id.generation), f(m.op), f(m.priority), f(m.engine), f(m.flags), f(m.agent);
-  f(m.step), f(m.expires_step), f(m.site), f(m.part), f(m.rows);
-  each_field(m.list, f), each_field(m.in, f), each_field(m.aux, f);
-  f(m.edition);
+  f(m.id.slot), f(m.id.generation), f(m.op), f(m.priority), f(m.lane), f(m.flags), f(m.agent);
+  f(m.step), f(m.expires_step), f(m.site), f(m.edition), f(m.rows), f(m.memory), f(m.from);
+  f(m.about.slot), f(m.about.generation), f(m.n_units), f(m.unit_bytes);
 }
 template <class D, class F>
 void each_field(D& d, F&& f) requires std::is_same_v<std::remove_const_t<D>, Done> {
-  f(d.id.slot), f(d.id.generation), f(d.status), f(d.engine), f(d.aux), f(d.n_done), f(d.first_bad),
+  f(d.id.slot), f(d.id.generation), f(d.status), f(d.lane), f(d.error), f(d.n_done), f(d.first_bad),
       f(d.bad_extent);
   f(d.reads), f(d.bytes), f(d.start_ns), f(d.done_ns);
 }
 
 constexpr uint64_t most_of(Op) {
-  return static_cast<uint64_t>(Op::stop);
+  return static_cast<uint64_t>(Op::cancel);
 }
 constexpr uint64_t most_of(Priority) {
   return kPriorities - 1;
 }
-constexpr uint64_t most_of(EngineKind) {
-  return kEngines - 1;
-}
 constexpr uint64_t most_of(DoneStatus) {
-  return static_cast<uint64_t>(DoneStatus::internal);
+  return static_cast<uint64_t>(DoneStatus::lost);
 }
 
 // A mask of the fields that differ from those of a fresh struct, then these.
@@ -212,7 +204,6 @@ void put(Out&, const FillBegins&) {}
 void get(In&, FillBegins&) {}
 void put(Out& out, const PassBegins& e) {
   out.number(e.site), out.number(e.step), out.number(e.rows), out.number(e.bypass_caches ? 1 : 0);
-  put(out, e.row_info);
   put(out, e.given);
   put(out, e.sequences);
 }
@@ -221,7 +212,6 @@ void get(In& in, PassBegins& e) {
   e.step = static_cast<uint32_t>(in.number(UINT32_MAX));
   e.rows = static_cast<uint16_t>(in.number(UINT16_MAX));
   e.bypass_caches = in.number(1) != 0;
-  e.row_info = get<Span>(in);
   e.given = get_optional_neurons(in);
   e.sequences = get_numbers(in);
 }
@@ -353,13 +343,10 @@ void get(In& in, Settled& e) {
 }
 void put(Out& out, const Posted& e) {
   put(out, e.message);
-  out.number(e.list_agent), out.number(e.list_pool);
-  put_rows<2>(out, e.units.size(), [&](size_t i) { return Row<2>{e.units[i].unit, e.units[i].offset}; });
+  put_rows<2>(out, e.units.size(), [&](size_t i) { return Row<2>{e.units[i].unit, e.units[i].place}; });
 }
 void get(In& in, Posted& e) {
   e.message = get<Message>(in);
-  e.list_agent = static_cast<uint16_t>(in.number(UINT16_MAX));
-  e.list_pool = static_cast<uint16_t>(in.number(UINT16_MAX));
   get_rows<2>(in, [&](const Row<2>& row) { e.units.push_back({row[0], row[1]}); });
 }
 void put(Out&, const TurnBegins&) {}

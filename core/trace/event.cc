@@ -8,8 +8,7 @@
 namespace tierd {
 namespace {
 
-constexpr std::array kOps = {"read", "copy",   "compute", "run",   "edit",
-                             "move", "resize", "cancel",  "stats", "stop"};
+constexpr std::array kOps = {"read", "move", "run", "copy", "resize", "raise", "cancel"};
 constexpr std::array kPriorityNames = {"demand", "prefetch", "migration"};
 
 std::string site_name(SiteId site, const SiteTable& sites) {
@@ -80,8 +79,9 @@ class Text {
     std::string text = fmt::format("post {} {} {}", id_text(m.id), kOps[static_cast<size_t>(m.op)],
                                    site_name(m.site, sites_));
     if (m.op == Op::move || m.op == Op::resize) {
-      text += fmt::format(", {} {} at {}:{}", e.units.size(), m.op == Op::move ? "slots" : "ranges",
-                          e.list_agent, e.list_pool);
+      text += fmt::format(", {} {}{} in memory {}", e.units.size(), m.op == Op::move ? "slots" : "ranges",
+                          m.from != m.memory && m.op == Op::move ? fmt::format(" of memory {}", m.from) : "",
+                          m.memory);
     } else if (!e.units.empty()) {
       std::vector<uint32_t> neurons;
       const bool read = m.op == Op::read && m.edition < sites_.editions.size();
@@ -95,8 +95,8 @@ class Text {
         const uint32_t neuron = edition.neuron_of(unit.unit);
         if (neuron < edition.n && edition.extent_of(neuron) == unit.unit) neurons.push_back(neuron);
       }
-      text += fmt::format(" {} at {}:{}+{}", runs_text(neurons), e.list_agent, e.list_pool,
-                          uint64_t{e.units.front().offset} * kSpanUnit);
+      text += fmt::format(" {} at {}+{}", runs_text(neurons), m.memory,
+                          uint64_t{e.units.front().place} * kPlaceUnit);
     }
     text += fmt::format(", step {}, {}, to agent {}", m.step, kPriorityNames[static_cast<size_t>(m.priority)],
                         m.agent);
@@ -105,6 +105,7 @@ class Text {
                           (m.flags & kRunAfter) != 0 ? ", after" : "",
                           (m.flags & kPartial) != 0 ? ", partial" : "");
       if ((m.flags & kMeasure) != 0) text += ", measured";
+      if ((m.flags & kMasked) != 0) text += ", by row";
     }
     return text;
   }
@@ -145,7 +146,7 @@ Measured measured_event(SiteId site, const ActiveSet& active) {
 }
 
 PassBegins pass_event(SiteId site, const Pass& pass) {
-  PassBegins begins{site, pass.step, pass.rows, pass.bypass_caches, pass.row_info, std::nullopt, {}};
+  PassBegins begins{site, pass.step, pass.rows, pass.bypass_caches, std::nullopt, {}};
   if (pass.given != nullptr) begins.given = listed(*pass.given);
   // RowInfo has them in 32 bits.
   for (const uint64_t sequence : pass.sequences) begins.sequences.push_back(static_cast<uint32_t>(sequence));
@@ -163,8 +164,7 @@ bool Swapped::operator==(const Swapped& other) const {
 bool Posted::operator==(const Posted& other) const {
   Message same_time = other.message;
   same_time.queued_ns = message.queued_ns;
-  return message == same_time && list_agent == other.list_agent && list_pool == other.list_pool &&
-         units == other.units;
+  return message == same_time && units == other.units;
 }
 
 bool Delivered::operator==(const Delivered& other) const {

@@ -24,7 +24,6 @@ struct PassBegins {
   uint32_t step = 0;
   uint16_t rows = 0;
   bool bypass_caches = false;
-  Span row_info;
   // The neurons of a site whose set is given, ascending.
   std::optional<std::vector<uint32_t>> given;
   std::vector<uint32_t> sequences = {};  // [rows]
@@ -109,8 +108,6 @@ struct Settled {
 // Through the dispatcher. Two posts are equal when all but the time at which they were queued is.
 struct Posted {
   Message message;
-  uint16_t list_agent = 0;  // where the units lie
-  uint16_t list_pool = 0;
   std::vector<Unit> units;
   bool operator==(const Posted&) const;
 };

@@ -199,7 +199,7 @@ Edition read_edition(Fields& fields, const json& object, const SiteTable& sites,
   if (edition.bytes.size() != edition.n) fields.fail("bytes", "is not one number a neuron");
   if (edition.stride == 0) fields.fail("stride", "is 0");
   if (edition.stride * uint64_t{edition.n} > kMostReach) fields.fail("stride", "leads too far");
-  if (edition.slot_bytes == 0 || edition.slot_bytes % kSpanUnit != 0)
+  if (edition.slot_bytes == 0 || edition.slot_bytes % kPlaceUnit != 0)
     fields.fail("slot_bytes", "is not a multiple of 64");
   return edition;
 }
@@ -222,7 +222,6 @@ void read_topology(Fields& fields, const json& object, TraceHeader& header) {
   for (const json& from : fields.list(object, "memories", kMostUnits)) {
     Memory& memory = topology.memories.emplace_back();
     memory.agent = agent_of(from);
-    memory.pool = static_cast<uint16_t>(fields.number(from, "pool", UINT16_MAX));
     numbers(from, "slots", header.slots.emplace_back());
     numbers(from, "reserved", memory.reserved);
     memory.resizes = fields.flag(from, "resizes");
@@ -241,6 +240,7 @@ void read_topology(Fields& fields, const json& object, TraceHeader& header) {
     if (link.to == kStore) return fields.fail("to", "is the store");
     reached[link.to - 1u] = true;
     link.agent = agent_of(from);
+    link.lane = static_cast<uint8_t>(fields.number(from, "lane", UINT8_MAX));
   }
   if (std::ranges::count(reached, true) != static_cast<std::ptrdiff_t>(memories))
     fields.fail("links", "do not reach every memory");
@@ -250,7 +250,7 @@ void read_topology(Fields& fields, const json& object, TraceHeader& header) {
     unit.agent = agent_of(from);
     if (std::ranges::count(topology.units, unit.agent, &ComputeUnit::agent) != 1)
       fields.fail("agent", "is that of another unit");
-    unit.activation_pool = static_cast<uint16_t>(fields.number(from, "activation_pool", UINT16_MAX));
+    unit.lane = static_cast<uint8_t>(fields.number(from, "lane", UINT8_MAX));
   }
   if (topology.units.size() != memories) fields.fail("units", "are not one for each memory");
 }
@@ -300,7 +300,6 @@ std::string header_json(const TraceHeader& header) {
   for (size_t m = 0; m < s.topology.memories.size(); ++m) {
     const Memory& memory = s.topology.memories[m];
     memories.push_back({{"agent", memory.agent},
-                        {"pool", memory.pool},
                         {"slots", header.slots[m]},
                         {"reserved", memory.reserved},
                         {"resizes", memory.resizes},
@@ -310,10 +309,10 @@ std::string header_json(const TraceHeader& header) {
   }
   json links = json::array();
   for (const Link& link : s.topology.links)
-    links.push_back({{"from", link.from}, {"to", link.to}, {"agent", link.agent}});
+    links.push_back({{"from", link.from}, {"to", link.to}, {"agent", link.agent}, {"lane", link.lane}});
   json units = json::array();
   for (const ComputeUnit& unit : s.topology.units)
-    units.push_back({{"agent", unit.agent}, {"activation_pool", unit.activation_pool}});
+    units.push_back({{"agent", unit.agent}, {"lane", unit.lane}});
   return json{{"facts", header.facts},
               {"sites", sites},
               {"editions", editions},
@@ -377,9 +376,8 @@ Result<TraceHeader> parse_header(std::string_view text, const std::string& origi
   header.max_messages = static_cast<uint32_t>(fields.number(object, "max_messages", kMostMessages));
   header.max_units = static_cast<uint32_t>(fields.number(object, "max_units", kMostNeurons));
   if (header.max_messages < 2) fields.fail("max_messages", "is less than 2");
-  const uint64_t list_bytes =
-      align_up(sizeof(UnitList) + uint64_t{header.max_units} * sizeof(Unit), kSpanUnit);
-  if (list_bytes * header.max_messages > kMostListBytes) fields.fail("max_units", "is too large");
+  if (uint64_t{header.max_units} * sizeof(Unit) * header.max_messages > kMostListBytes)
+    fields.fail("max_units", "is too large");
   header.seed = fields.number(object, "seed", UINT64_MAX);
   header.predictor = fields.strategy(object, "predictor");
   header.quantizer = fields.strategy(object, "quantizer");

@@ -33,8 +33,9 @@ Status check_pass(const PassBegins& begins, const TraceReader& trace) {
 }
 
 RecordedPass::RecordedPass(const PassBegins& begins)
-    : sequences_(begins.sequences.begin(), begins.sequences.end()),
-      pass_{begins.step, begins.rows, begins.row_info, begins.bypass_caches, nullptr, sequences_} {
+    : sequences_(begins.sequences.begin(), begins.sequences.end()), pass_{begins.step, begins.rows,
+                                                                          {},          begins.bypass_caches,
+                                                                          nullptr,     sequences_} {
   if (!begins.given) return;
   given_ = ActiveSet::of(*begins.given);
   pass_.given = &given_;

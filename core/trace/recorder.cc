@@ -117,8 +117,8 @@ void Recorder::evicted(MemoryId memory, EditionId edition, std::span<const uint3
 void Recorder::settled(const std::function<uint64_t()>& residency) {
   add({0, Settled{residency()}});
 }
-void Recorder::posted(const Message& message, const UnitList& header, std::span<const Unit> units) {
-  add({0, Posted{message, header.agent, header.pool, {units.begin(), units.end()}}});
+void Recorder::posted(const Message& message, const Payload& payload) {
+  add({0, Posted{message, {payload.units.begin(), payload.units.end()}}});
 }
 void Recorder::turn_begins() {
   turn_pending_ = true;

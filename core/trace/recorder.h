@@ -42,7 +42,7 @@ class Recorder final : public KernelObserver {
   void measured(SiteId site, const MeasuredPass& pass) override;
   void evicted(MemoryId memory, EditionId edition, std::span<const uint32_t> neurons) override;
   void settled(const std::function<uint64_t()>& residency) override;
-  void posted(const Message& message, const UnitList& header, std::span<const Unit> units) override;
+  void posted(const Message& message, const Payload& payload) override;
   void turn_begins() override;
   void sent(const Message& message) override;
   void delivered(const Message& message, const Done& done, bool withdrawn) override;

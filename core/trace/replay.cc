@@ -71,8 +71,8 @@ class Follower final : public KernelObserver, public Recording {
     expect(Settled{residency()});
     ++steps_;
   }
-  void posted(const Message& message, const UnitList& header, std::span<const Unit> units) override {
-    expect(Posted{message, header.agent, header.pool, {units.begin(), units.end()}});
+  void posted(const Message& message, const Payload& payload) override {
+    expect(Posted{message, {payload.units.begin(), payload.units.end()}});
   }
   void turn_begins() override { expect(TurnBegins{}); }
   void sent(const Message& message) override { expect(Sent{message.id}); }
@@ -123,7 +123,7 @@ class RecordedAgent final : public Agent {
 
   std::string_view name() const override { return "recorded"; }
   uint32_t credits() const override { return credits_; }
-  Submit submit(const Message& message) override {
+  Submit submit(const Message& message, const Payload&) override {
     const auto* sent = follower_.next_as<Sent>();
     if (sent == nullptr || sent->id != message.id) return Submit::busy;
     open_.emplace(message.id.slot, message.id.generation);
@@ -141,7 +141,7 @@ class RecordedAgent final : public Agent {
     done[0] = delivered->done;
     return 1;
   }
-  uint64_t service_ns(const Message&) const override { return 0; }
+  uint64_t service_ns(const Message&, const Payload&) const override { return 0; }
 
  private:
   Follower& follower_;

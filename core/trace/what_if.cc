@@ -21,15 +21,13 @@ class InstantAgent final : public Agent {
 
   std::string_view name() const override { return "instant"; }
   uint32_t credits() const override { return credits_; }
-  Submit submit(const Message& message) override {
+  Submit submit(const Message& message, const Payload&) override {
     if (done_.size() == credits_) return Submit::busy;
     Done& done = done_.emplace_back();
     done.id = message.id;
-    done.engine = message.engine;
-    if (message.op == Op::read) {
-      const uint64_t units = (message.list.bytes - sizeof(UnitList)) / sizeof(Unit);
-      done.bytes = units * editions_[message.edition].slot_bytes;
-    }
+    done.lane = message.lane;
+    if (message.op == Op::read)
+      done.bytes = uint64_t{message.n_units} * editions_[message.edition].slot_bytes;
     return Submit::ok;
   }
   Drive drive() override { return done_.empty() ? Drive::idle : Drive::busy; }
@@ -39,7 +37,7 @@ class InstantAgent final : public Agent {
     done_.erase(done_.begin(), done_.begin() + static_cast<std::ptrdiff_t>(n));
     return n;
   }
-  uint64_t service_ns(const Message&) const override { return 0; }
+  uint64_t service_ns(const Message&, const Payload&) const override { return 0; }
 
  private:
   const std::span<const Edition> editions_;

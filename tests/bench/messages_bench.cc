@@ -60,10 +60,9 @@ struct Post {
 
   void round_trip() {
     Message message;
-    message.op = Op::stats;
     message.agent = number;
     const uint64_t before = arrival.count;
-    dispatcher.post(message, {}, 0, 0, arrival);
+    dispatcher.post(message, {}, arrival);
     while (arrival.count == before) dispatcher.turn();
   }
 

@@ -15,7 +15,6 @@ namespace {
 class DramWorld {
  public:
   explicit DramWorld(uint64_t arena_bytes = 4096, Cut cut = Rows{.n_in = 8, .stacked = {16}, .rows = 16}) {
-    EXPECT_EQ(pools_.add(kKernel, std::as_writable_bytes(std::span(kernel_))), 0);
     ComputePlan plan;
     plan.buffers = {{"in", 8, 0}, {"out", 16, 0}};
     plan.max_rows = 1;
@@ -42,49 +41,46 @@ class DramWorld {
     agent_ = std::move(*agent);
     auto* weights = reinterpret_cast<float*>(memory().data() + 4096);
     std::fill_n(weights, 16 * 8, 1.0f);
-    kernel_[0] = {{1, 1, 64, 0, 0}};
-    auto* list = reinterpret_cast<std::byte*>(kernel_.data());
-    const UnitList header{1, 1, 0};
-    const Unit unit{0, 64};
-    std::memcpy(list, &header, sizeof header);
-    std::memcpy(list + sizeof header, &unit, sizeof unit);
   }
   DramAgent& agent() { return *agent_; }
-  std::span<std::byte> memory() const { return pools_.memory(1, 0); }
-  Message work() {
-    Message message = control(Op::compute);
-    message.flags = kRunBefore | kRunAfter;
-    message.list = {kKernel, 0, 0, 16};
-    return message;
+  std::span<std::byte> memory() const { return pools_.memory(kMemory); }
+  Request work() { return about(Op::run, {0, 64}, kRunBefore | kRunAfter); }
+  // Without units.
+  Request control(Op op, uint8_t flags = 0) {
+    Request request;
+    request.message.id = {next_++, 1};
+    request.message.op = op;
+    request.message.flags = flags;
+    request.message.memory = kMemory;
+    request.message.rows = 1;
+    request.payload.rows = rows_;
+    return request;
   }
-  Message control(Op op) {
-    Message message;
-    message.id = {next_++, 1};
-    message.op = op;
-    message.engine = EngineKind::compute;
-    message.rows = 1;
-    message.in = {kKernel, 0, 1, sizeof(RowInfo)};
-    message.list = {kKernel, 0, 2, 8};  // no units
-    return message;
+  Request about(Op op, Unit unit, uint8_t flags = 0) {
+    Request request = control(op, flags);
+    unit_ = unit;
+    request.message.n_units = 1;
+    request.payload.units = {&unit_, 1};
+    return request;
   }
-  // A message with one unit in its list.
-  Message about(Op op, Unit unit) {
-    std::memcpy(reinterpret_cast<std::byte*>(kernel_.data()) + sizeof(UnitList), &unit, sizeof unit);
-    Message message = control(op);
-    message.list = {kKernel, 0, 0, 16};
-    return message;
+  Done ask(const Request& request) {
+    EXPECT_EQ(agent_->submit(request.message, request.payload), Submit::ok);
+    EXPECT_EQ(agent_->drive(), Drive::busy);
+    Done done;
+    EXPECT_EQ(agent_->poll({&done, 1}), 1u);
+    return done;
   }
-  const AgentCounts& counts() const { return *reinterpret_cast<const AgentCounts*>(&kernel_[3]); }
+  uint64_t service_ns(const Request& request) const {
+    return agent_->service_ns(request.message, request.payload);
+  }
   float* buffer(uint32_t b) {
-    return reinterpret_cast<float*>(pools_.resolve({1, 1, 0, 128}).data()) + (b == 0 ? 0 : 16);
+    return reinterpret_cast<float*>(pools_.activations(1, 0, 128).data()) + (b == 0 ? 0 : 16);
   }
 
  private:
-  struct alignas(64) Line {
-    uint32_t words[16];
-  };
-  static constexpr size_t kLines = 3 + (sizeof(AgentCounts) + 63) / 64;
-  std::array<Line, kLines> kernel_{};
+  static constexpr MemoryId kMemory = 1;
+  const std::vector<RowInfo> rows_ = std::vector<RowInfo>(1);
+  Unit unit_;
   PoolTable pools_;
   std::unique_ptr<DramAgent> agent_;
   uint32_t next_ = 0;
@@ -94,18 +90,14 @@ INSTANTIATE_TEST_SUITE_P(Dram, AgentConformance, testing::ValuesIn(rule_cases("d
 
 TEST(DramAgent, RunsSegmentsAroundTheNeurons) {
   DramWorld world;
-  Agent& agent = world.agent();
-  const auto ask = [&](Message message, uint8_t flags) {
-    message.flags = flags;
-    EXPECT_EQ(agent.submit(message), Submit::ok);
-    EXPECT_EQ(agent.drive(), Drive::busy);
-    Done done;
-    EXPECT_EQ(agent.poll({&done, 1}), 1u);
+  const auto ask = [&](Request request, uint8_t flags) {
+    request.message.flags = flags;
+    const Done done = world.ask(request);
     EXPECT_EQ(done.status, DoneStatus::ok);
     return done;
   };
   std::fill_n(world.buffer(0), 8, 1.0f);
-  Message run = world.control(Op::run);
+  const Request run = world.control(Op::run);
   ask(run, kRunBefore);
   EXPECT_EQ(world.buffer(0)[7], 2.0f);
   const Done done = ask(world.work(), 0);
@@ -125,22 +117,14 @@ TEST(DramAgent, RunsSegmentsAroundTheNeurons) {
 
 TEST(DramAgent, WhatItCannotDoIsSaid) {
   DramWorld world;
-  ASSERT_EQ(world.agent().submit(world.control(Op::read)), Submit::ok);
-  world.agent().drive();
-  Done done;
-  ASSERT_EQ(world.agent().poll({&done, 1}), 1u);
-  EXPECT_EQ(done.status, DoneStatus::invalid_argument);
+  EXPECT_EQ(world.ask(world.control(Op::read)).status, DoneStatus::invalid_argument);
 }
 
 TEST(DramAgent, MovesASlotAndGivesTheRestBack) {
   constexpr uint64_t kArena = 16 * 4096;
   DramWorld world(kArena);
-  Agent& agent = world.agent();
-  const auto ask = [&](const Message& message) {
-    EXPECT_EQ(agent.submit(message), Submit::ok);
-    EXPECT_EQ(agent.drive(), Drive::busy);
-    Done done;
-    EXPECT_EQ(agent.poll({&done, 1}), 1u);
+  const auto ask = [&](const Request& request) {
+    const Done done = world.ask(request);
     EXPECT_EQ(done.status, DoneStatus::ok);
     EXPECT_EQ(done.n_done, 1u);
     return done;
@@ -152,17 +136,17 @@ TEST(DramAgent, MovesASlotAndGivesTheRestBack) {
   };
   std::fill_n(world.memory().data() + 4096 + 512, kArena - 4096 - 512, std::byte{9});
   std::fill_n(world.memory().data() + kArena, 8192, std::byte{7});  // staging
-  Message move = world.about(Op::move, {64, 2});
-  move.in = {1, 0, 0, 0};
-  move.aux.bytes = 512;
-  EXPECT_EQ(agent.service_ns(move), 512u);
+  Request move = world.about(Op::move, {64, 2});
+  move.message.from = 1;
+  move.message.unit_bytes = 512;
+  EXPECT_EQ(world.service_ns(move), 512u);
   EXPECT_EQ(ask(move).bytes, 512u);
   EXPECT_EQ(resident(), 16);
   ask(world.about(Op::resize, {2, 10}));
   EXPECT_EQ(resident(), 1);
   EXPECT_EQ(world.memory()[kArena + 8191], std::byte{7});
   std::fill_n(world.buffer(0), 8, 1.0f);
-  ask(world.about(Op::compute, {0, 2}));
+  ask(world.about(Op::run, {0, 2}));
   EXPECT_EQ(world.buffer(1)[15], 8.0f);
   ask(world.about(Op::resize, {0, kArena / 64}));
   EXPECT_EQ(world.memory()[kArena - 1], std::byte{0});
@@ -171,36 +155,18 @@ TEST(DramAgent, MovesASlotAndGivesTheRestBack) {
 
 TEST(DramAgent, ModelledTimeIsThatOfTheWeights) {
   DramWorld world;
-  EXPECT_EQ(world.agent().service_ns(world.work()), 16u * 8u * 4u);  // at 1 GB/s
-  EXPECT_EQ(world.agent().service_ns(world.control(Op::run)), 0u);
+  EXPECT_EQ(world.service_ns(world.work()), 16u * 8u * 4u);  // at 1 GB/s
+  EXPECT_EQ(world.service_ns(world.control(Op::run)), 0u);
   DramWorld channels(4096, Columns{.n_in = 8, .n_out = 16});
-  EXPECT_EQ(channels.agent().service_ns(channels.work()), 16u * 4u) << "a column";
+  EXPECT_EQ(channels.service_ns(channels.work()), 16u * 4u) << "a column";
   DramWorld neurons(4096, Bundles{.width = 8, .inner = 16});
-  EXPECT_EQ(neurons.agent().service_ns(neurons.work()), 2 * 64u) << "a row and a column, padded";
+  EXPECT_EQ(neurons.service_ns(neurons.work()), 2 * 64u) << "a row and a column, padded";
 }
 
 TEST(DramAgent, ArenaStagingAndTensorsFollowEachOther) {
   const DramWorld world;
   EXPECT_EQ(world.memory().size(), 4096u + 8192u + 64u);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(world.memory().data()) % 4096, 0u);
-}
-
-TEST(DramAgent, StatsWriteTheCounts) {
-  DramWorld world;
-  Message stats = world.control(Op::stats);
-  stats.aux = {kKernel, 0, 3, sizeof(AgentCounts)};
-  ASSERT_EQ(world.agent().submit(stats), Submit::ok);
-  stats.id.slot = 77;
-  stats.aux.bytes = 8;  // too little
-  ASSERT_EQ(world.agent().submit(stats), Submit::ok);
-  while (world.agent().drive() == Drive::busy) {
-  }
-  Done done[2];
-  ASSERT_EQ(world.agent().poll(done), 2u);
-  EXPECT_EQ(done[0].status, DoneStatus::ok);
-  EXPECT_EQ(world.counts().compute.activation_error, 0);
-  EXPECT_EQ(world.counts().compute.shared_work, 0u);
-  EXPECT_EQ(done[1].status, DoneStatus::invalid_argument);
 }
 
 // What strategies ask for; columns of one matrix, rows that fill no whole group.

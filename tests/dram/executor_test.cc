@@ -305,7 +305,7 @@ struct Placed {
     for (uint32_t i = 0; i < w.packed.size(); ++i) {
       const uint64_t at = (w.packed.size() - 1 - i) * slot;
       std::memcpy(reinterpret_cast<std::byte*>(memory.data()) + at, w.packed[i].data(), w.packed[i].size());
-      units.push_back({i, static_cast<uint32_t>(at / kSpanUnit)});
+      units.push_back({i, static_cast<uint32_t>(at / kPlaceUnit)});
     }
   }
   const std::byte* data() const { return reinterpret_cast<const std::byte*>(memory.data()); }

@@ -39,10 +39,10 @@ struct Mixture {
         choice[t * kExperts + expert] = (t + expert) % 3 == 0 ? 0 : 0.25f + static_cast<float>(expert);
     }
   }
-  uint64_t stride() const { return align_up(matrices.bytes(), kSpanUnit); }
+  uint64_t stride() const { return align_up(matrices.bytes(), kPlaceUnit); }
   std::byte* bytes() { return reinterpret_cast<std::byte*>(memory.data()); }
   uint32_t place(uint32_t expert) const {
-    return static_cast<uint32_t>((expert * 5 + 2) % kExperts * stride() / kSpanUnit);
+    return static_cast<uint32_t>((expert * 5 + 2) % kExperts * stride() / kPlaceUnit);
   }
   void add(uint32_t expert, Encoding e, uint64_t offset, uint32_t rows, uint32_t cols, Random& random) {
     const uint64_t row_bytes = encoded_bytes(e, cols);
@@ -55,7 +55,7 @@ struct Mixture {
       decode(e, row, values);
       plain.insert(plain.end(), values.begin(), values.end());
     }
-    std::byte* at = bytes() + place(expert) * kSpanUnit + offset;
+    std::byte* at = bytes() + place(expert) * kPlaceUnit + offset;
     for (uint32_t r = 0; r < rows; r += kGroupRows) {
       pack_row_group(e, kGroupRows, cols,
                      std::span(plain_rows).subspan(r * row_bytes, kGroupRows * row_bytes),

@@ -30,7 +30,7 @@ struct Ffn {
     };
     memory.resize(kNeurons * stride() / sizeof(Line));
     for (uint32_t neuron = 0; neuron < kNeurons; ++neuron) {
-      std::byte* at = bytes() + place(neuron) * kSpanUnit;
+      std::byte* at = bytes() + place(neuron) * kPlaceUnit;
       for (const uint64_t offset : {uint64_t{0}, bundle.up_offset()})
         encode(e, values(kWidth), {at + offset, bundle.row_bytes()});
       encode_column(e, values(kWidth), {at + bundle.down_offset(), bundle.row_bytes()});
@@ -39,15 +39,15 @@ struct Ffn {
     up_bias = values(kNeurons);
     x = values(kTokens * kWidth);
   }
-  uint64_t stride() const { return align_up(bundle.bytes(), kSpanUnit); }
+  uint64_t stride() const { return align_up(bundle.bytes(), kPlaceUnit); }
   std::byte* bytes() { return reinterpret_cast<std::byte*>(memory.data()); }
   uint32_t place(uint32_t neuron) const {
-    return static_cast<uint32_t>((neuron * 7 + 5) % kNeurons * stride() / kSpanUnit);
+    return static_cast<uint32_t>((neuron * 7 + 5) % kNeurons * stride() / kPlaceUnit);
   }
   std::vector<float> weights(uint32_t neuron, uint64_t offset) {
     std::vector<float> row(kWidth);
     const auto decode_one = offset == bundle.down_offset() ? decode_column : decode;
-    decode_one(bundle.encoding, {bytes() + place(neuron) * kSpanUnit + offset, bundle.row_bytes()}, row);
+    decode_one(bundle.encoding, {bytes() + place(neuron) * kPlaceUnit + offset, bundle.row_bytes()}, row);
     return row;
   }
 

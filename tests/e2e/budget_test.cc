@@ -19,8 +19,8 @@ const std::string kDemo = TIERD_SOURCE_DIR "/configs/models/demo";
 // How many slots were moved.
 class Moves final : public SilentObserver {
  public:
-  void posted(const Message& message, const UnitList&, std::span<const Unit> units) override {
-    if (message.op == Op::move) slots += units.size();
+  void posted(const Message& message, const Payload&) override {
+    if (message.op == Op::move) slots += message.n_units;
   }
   uint64_t slots = 0;
 };

@@ -155,7 +155,7 @@ TEST_F(Plugins, AnAgentThatCannotServeIsRefusedAtTheStart) {
   EXPECT_THAT(refused("reads_and_throws", "dram"),
               HasSubstr("agent-reads_and_throws.so: could not be made: make threw an exception: not today"));
   EXPECT_EQ(refused("dram", "dram"), "tiers.flash.agent: agent 'dram' does not serve 'read'");
-  EXPECT_EQ(refused("flash", "flash"), "tiers.dram.agent: agent 'flash' does not serve 'compute' and 'run'");
+  EXPECT_EQ(refused("flash", "flash"), "tiers.dram.agent: agent 'flash' does not serve 'run'");
 }
 
 TEST_F(Plugins, AFallbackIsCheckedAtTheStart) {

@@ -26,7 +26,7 @@ class FlashAgentTest : public testing::Test {
                                           world_.table(), options);
   }
   Message submit(const Message& message) {
-    EXPECT_EQ(agent_->submit(message), Submit::ok);
+    EXPECT_EQ(agent_->submit(message, world_.payload(message)), Submit::ok);
     return message;
   }
   // A read of these extents with a gap before each destination, so that nothing is joined.
@@ -115,7 +115,7 @@ TEST_F(FlashAgentTest, JoinsNeighboursUpToTheLimit) {
 TEST_F(FlashAgentTest, CancelDropsWhatHasNotStarted) {
   const Message read = submit(apart({1, 2, 3}));
   agent_->drive();
-  const Message cancel = submit(world_.naming(Op::cancel, read.id));
+  const Message cancel = submit(world_.about(Op::cancel, read.id));
   std::vector<Done> done = poll();
   ASSERT_EQ(done.size(), 1u);  // the read waits for extent 1
   EXPECT_EQ(done[0].id, cancel.id);
@@ -134,7 +134,7 @@ TEST_F(FlashAgentTest, CancelOfAnUnstartedReadCompletesItAtOnce) {
   submit(apart({1}));
   const Message read = submit(apart({2, 3}, Priority::prefetch));
   agent_->drive();
-  submit(world_.naming(Op::cancel, read.id));
+  submit(world_.about(Op::cancel, read.id));
   const std::vector<Done> done = poll();
   ASSERT_EQ(done.size(), 2u);
   EXPECT_THAT(finish_all(), ElementsAre(1));
@@ -143,7 +143,7 @@ TEST_F(FlashAgentTest, CancelOfAnUnstartedReadCompletesItAtOnce) {
 TEST_F(FlashAgentTest, CancelTooLateChangesNothing) {
   const Message read = submit(apart({1}));
   agent_->drive();
-  submit(world_.naming(Op::cancel, read.id));
+  submit(world_.about(Op::cancel, read.id));
   finish_all();
   const std::vector<Done> done = poll();
   ASSERT_EQ(done.size(), 2u);
@@ -154,7 +154,7 @@ TEST_F(FlashAgentTest, CancelTooLateChangesNothing) {
 
 TEST_F(FlashAgentTest, StaleGenerationIsNotCancelled) {
   const Message read = submit(apart({1, 2}));
-  submit(world_.naming(Op::cancel, {.slot = read.id.slot, .generation = read.id.generation - 1}));
+  submit(world_.about(Op::cancel, {.slot = read.id.slot, .generation = read.id.generation - 1}));
   EXPECT_THAT(finish_all(), ElementsAre(1, 2));
 }
 
@@ -163,7 +163,7 @@ TEST_F(FlashAgentTest, EditRaisesAQueuedPrefetch) {
   submit(apart({2, 3}, Priority::prefetch));
   const Message wanted = submit(apart({4, 5}, Priority::prefetch));
   submit(apart({6}));
-  submit(world_.naming(Op::edit, wanted.id));
+  submit(world_.about(Op::raise, wanted.id));
   EXPECT_THAT(finish_all(), ElementsAre(1, 6, 4, 5, 2, 3));
 }
 
@@ -177,7 +177,7 @@ TEST_F(FlashAgentTest, ExpiredPrefetchIsDroppedAtItsTurn) {
   submit(stale);
   submit(fresh);
   submit(raised);
-  submit(world_.naming(Op::edit, raised.id));
+  submit(world_.about(Op::raise, raised.id));
   Message demand = apart({5});
   demand.step = 6;
   submit(demand);
@@ -223,7 +223,7 @@ TEST_F(FlashAgentTest, ErrorOfAJoinedReadSparesWhatLandedBefore) {
   const std::vector<Done> done = poll();
   ASSERT_EQ(done.size(), 1u);
   EXPECT_EQ(done[0].status, DoneStatus::io_error);
-  EXPECT_EQ(done[0].aux, EIO);
+  EXPECT_EQ(done[0].error, EIO);
   EXPECT_EQ(done[0].first_bad, 1u);
   EXPECT_EQ(done[0].n_done, 1u);
   world_.expect_landed(read, 1);
@@ -240,7 +240,7 @@ TEST_F(FlashAgentTest, FirstBadIsTheFirstInTheListNotInTime) {
   const std::vector<Done> done = poll();
   ASSERT_EQ(done.size(), 1u);
   EXPECT_EQ(done[0].first_bad, 0u);
-  EXPECT_EQ(done[0].aux, ENXIO);
+  EXPECT_EQ(done[0].error, ENXIO);
 }
 
 TEST_F(FlashAgentTest, AgainEndsAsAnErrorAfterManyTries) {
@@ -256,7 +256,7 @@ TEST_F(FlashAgentTest, AgainEndsAsAnErrorAfterManyTries) {
     done = poll();
   }
   EXPECT_EQ(done[0].status, DoneStatus::io_error);
-  EXPECT_EQ(done[0].aux, EAGAIN);
+  EXPECT_EQ(done[0].error, EAGAIN);
   EXPECT_EQ(tries, 101u);
 }
 
@@ -284,14 +284,13 @@ TEST_F(FlashAgentTest, FileThatEndsInsideAnExtentIsAnError) {
     done = poll();
   }
   EXPECT_EQ(done[0].status, DoneStatus::io_error);
-  EXPECT_EQ(done[0].aux, ENODATA);
+  EXPECT_EQ(done[0].error, ENODATA);
 }
 
 TEST_F(FlashAgentTest, BadListsAreRefusedWithTheUnit) {
   submit(apart({1, 9999, 2}));
-  Message unaligned = apart({3, 4});
-  auto* units = reinterpret_cast<Unit*>(world_.pools().resolve(unaligned.list).data() + sizeof(UnitList));
-  units[1].offset += 1;
+  const Message unaligned = apart({3, 4});
+  world_.units(unaligned)[1].place += 1;
   submit(unaligned);
   submit(world_.read({}));
   EXPECT_THAT(finish_all(), ElementsAre(1, 2, 3));
@@ -305,39 +304,30 @@ TEST_F(FlashAgentTest, BadListsAreRefusedWithTheUnit) {
   EXPECT_EQ(done[1].n_done, 2u);
 }
 
-TEST_F(FlashAgentTest, OtherOpsAndWhatComesAfterStopAreInvalid) {
-  for (const Op op : {Op::copy, Op::compute, Op::run, Op::move, Op::resize, Op::cancel, Op::edit}) {
+TEST_F(FlashAgentTest, OtherOpsAreInvalid) {
+  for (const Op op : {Op::copy, Op::run, Op::move, Op::resize}) {
     submit(world_.plain(op));
     EXPECT_EQ(poll().at(0).status, DoneStatus::invalid_argument);
   }
-  submit(world_.plain(Op::stop));
-  EXPECT_EQ(poll().at(0).status, DoneStatus::ok);
-  submit(apart({1}));
-  EXPECT_EQ(poll().at(0).status, DoneStatus::invalid_argument);
 }
 
-TEST_F(FlashAgentTest, StatsWritesTheCounters) {
+TEST_F(FlashAgentTest, CountsWhatLanded) {
   submit(apart({1, 2}));
   finish_all();
-  Message stats = world_.plain(Op::stats);
-  stats.aux = stats.list;
-  stats.aux.bytes = sizeof(AgentCounts);
-  submit(stats);
   const std::vector<Done> done = poll();
-  ASSERT_EQ(done.size(), 2u);
+  ASSERT_EQ(done.size(), 1u);
   EXPECT_EQ(done[0].bytes, world_.table()[1].bytes + world_.table()[2].bytes);
-  EXPECT_EQ(done[1].bytes, done[0].bytes);
-  AgentCounts counters;
-  std::memcpy(&counters, world_.pools().resolve(stats.aux).data(), sizeof counters);
-  EXPECT_EQ(counters.read.extents, 2u);
-  EXPECT_EQ(counters.read.reads, 2u);
+  EXPECT_EQ(agent_->counts().read.bytes, done[0].bytes);
+  EXPECT_EQ(agent_->counts().read.extents, 2u);
+  EXPECT_EQ(agent_->counts().read.reads, 2u);
 }
 
 TEST_F(FlashAgentTest, ServiceTimeIsLatencyAndBytesOverBandwidth) {
   build({.latency_ns = 1000, .bytes_per_second = 1'000'000'000}, 1);
   const uint64_t bytes = world_.table()[1].bytes + world_.table()[2].bytes;
-  EXPECT_EQ(agent_->service_ns(apart({1, 2})), 1000 + bytes);
-  EXPECT_EQ(agent_->service_ns(world_.plain(Op::stats)), 0u);
+  const Message read = apart({1, 2});
+  EXPECT_EQ(agent_->service_ns(read, world_.payload(read)), 1000 + bytes);
+  EXPECT_EQ(agent_->service_ns(world_.plain(Op::raise), {}), 0u);
 }
 
 TEST_F(FlashAgentTest, CountsMayBeReadByAnotherThreadMeanwhile) {

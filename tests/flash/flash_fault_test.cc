@@ -52,15 +52,16 @@ INSTANTIATE_TEST_SUITE_P(All, FlashFault, testing::ValuesIn(fault_cases()),
 
 void expect_right(const FlashWorld& world, const Message& message, const Done& done, const Faults& faults,
                   bool cancelled) {
-  const auto n = static_cast<uint32_t>(PoolTable::units(world.pools().resolve(message.list)).size());
+  const auto n = static_cast<uint32_t>(world.payload(message).units.size());
   switch (done.status) {
     case DoneStatus::ok:
       EXPECT_EQ(done.n_done, n);
       world.expect_landed(message, n);
       break;
     case DoneStatus::io_error:
-      EXPECT_TRUE((done.aux == EIO && faults.io_error != 0) || (done.aux == EINVAL && faults.invalid != 0))
-          << "errno " << done.aux;
+      EXPECT_TRUE((done.error == EIO && faults.io_error != 0) ||
+                  (done.error == EINVAL && faults.invalid != 0))
+          << "errno " << done.error;
       EXPECT_LT(done.first_bad, n);
       EXPECT_LT(done.n_done, n);
       EXPECT_GE(done.n_done, done.first_bad);
@@ -105,10 +106,10 @@ TEST_P(FlashFault, RightBytesOrTheRightError) {
         if (!open.empty() && world.random().below(8) == 0) {
           world.release(message);
           const Message& target = open.begin()->second;
-          message = world.naming(world.random().below(2) != 0 ? Op::cancel : Op::edit, target.id);
+          message = world.about(world.random().below(2) != 0 ? Op::cancel : Op::raise, target.id);
           cancelled[target.id.generation] |= message.op == Op::cancel;
         }
-        ASSERT_EQ(agent.submit(message), Submit::ok);
+        ASSERT_EQ(agent.submit(message, world.payload(message)), Submit::ok);
         open.emplace(message.id.generation, message);
         ++submitted;
       }

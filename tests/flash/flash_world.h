@@ -36,19 +36,18 @@ inline AlignedMemory aligned_memory(size_t bytes) {
 class FlashWorld {
  public:
   static constexpr uint16_t kAgent = 3;
-  static constexpr uint32_t kSlots = 96;          // reads that may be alive at once
-  static constexpr uint64_t kListBytes = kBlock;  // of a slot
-  static constexpr uint64_t kDestinationBytes = uint64_t{1} << 19;
-  static constexpr uint64_t kSlotBytes = kListBytes + kDestinationBytes;
+  static constexpr uint32_t kSlots = 96;                     // reads that may be alive at once
+  static constexpr uint64_t kSlotBytes = uint64_t{1} << 19;  // of destinations
+  static constexpr MemoryId kMemory = 2;
   static constexpr int kUntouched = 0xEE;
 
   enum class Packing : uint8_t { blocks, packed };  // extents of whole blocks, or of multiples of 64 bytes
 
   explicit FlashWorld(uint64_t seed, uint32_t extents = 64, Packing packing = Packing::blocks)
-      : random_(seed), unit_(packing == Packing::blocks ? kBlock : kSpanUnit) {
+      : random_(seed), unit_(packing == Packing::blocks ? kBlock : kPlaceUnit) {
     uint64_t end = 0;
     for (uint32_t i = 0; i < extents; ++i) {
-      if (random_.below(4) == 0) end += packing == Packing::blocks ? kBlock : kSpanUnit * random_.below(300);
+      if (random_.below(4) == 0) end += packing == Packing::blocks ? kBlock : kPlaceUnit * random_.below(300);
       const uint64_t bytes = unit_ * (1 + random_.below(packing == Packing::blocks ? 8 : 200));
       table_.push_back({.offset = end, .bytes = bytes});
       end += bytes;
@@ -57,7 +56,7 @@ class FlashWorld {
   }
   // Makes a world of these extents, in a file that goes on until `end`; checksums are filled in.
   FlashWorld(std::vector<ExtentRef> table, uint64_t end)
-      : random_(1), unit_(kSpanUnit), table_(std::move(table)) {
+      : random_(1), unit_(kPlaceUnit), table_(std::move(table)) {
     fill(end);
   }
   ~FlashWorld() {
@@ -91,19 +90,16 @@ class FlashWorld {
     const uint32_t slot = take_slot();
     std::byte* base = memory_.get() + slot * kSlotBytes;
     std::memset(base, kUntouched, kSlotBytes);
-    const UnitList header = {.count = static_cast<uint32_t>(extents.size()), .agent = kAgent, .pool = 0};
-    std::memcpy(base, &header, sizeof header);
-    uint64_t at = kListBytes;
+    std::vector<Unit>& units = lists_[slot];
+    units.clear();
+    uint64_t at = 0;
     for (size_t i = 0; i < extents.size(); ++i) {
       at += unit_ * gap(i);
-      const Unit unit = {.unit = extents[i],
-                         .offset = static_cast<uint32_t>((slot * kSlotBytes + at) / kSpanUnit)};
-      std::memcpy(base + sizeof header + i * sizeof unit, &unit, sizeof unit);
+      units.push_back({extents[i], static_cast<uint32_t>((slot * kSlotBytes + at) / kPlaceUnit)});
       if (extents[i] < table_.size()) at += table_[extents[i]].bytes;
     }
     EXPECT_LE(at, kSlotBytes);
-    return message(Op::read, slot, static_cast<uint32_t>(sizeof header + extents.size() * sizeof(Unit)),
-                   priority);
+    return message(Op::read, slot, priority);
   }
   Message read(const std::vector<uint32_t>& extents, Priority priority = Priority::demand) {
     return read(extents, priority, [](size_t) { return 0; });
@@ -120,25 +116,32 @@ class FlashWorld {
     const auto priority = static_cast<Priority>(random_.below(kPriorities));
     return read(extents, priority, [this](size_t) { return random_.below(3) == 0 ? random_.below(3) : 0; });
   }
-  // `cancel` or `edit` of a read.
-  Message naming(Op op, const MessageId& id) {
-    const uint32_t slot = take_slot();
-    std::memcpy(memory_.get() + slot * kSlotBytes, &id, sizeof id);
-    return message(op, slot, sizeof id, Priority::demand);
+  // `cancel` or `raise` of a read.
+  Message about(Op op, const MessageId& id) {
+    Message message = plain(op);
+    message.about = id;
+    return message;
   }
-  Message plain(Op op) { return message(op, take_slot(), 0, Priority::demand); }
+  Message plain(Op op) {
+    const uint32_t slot = take_slot();
+    lists_[slot].clear();
+    return message(op, slot, Priority::demand);
+  }
 
-  void release(const Message& done) { free_.push_back(slot_of(done)); }
+  // What a message refers to, to be changed before it is submitted.
+  std::vector<Unit>& units(const Message& message) { return lists_[message.id.slot]; }
+  Payload payload(const Message& message) const { return {.units = lists_[message.id.slot]}; }
+  void release(const Message& done) { free_.push_back(done.id.slot); }
   bool full() const { return free_.empty(); }
 
   // That units [0, n) lie where they should, and no byte beside the destinations was written.
   void expect_landed(const Message& message, uint32_t n) const {
-    const std::byte* base = memory_.get() + slot_of(message) * kSlotBytes;
-    const auto units = PoolTable::units(pools_.resolve(message.list));
-    uint64_t checked = kListBytes;
+    const std::byte* base = memory_.get() + message.id.slot * kSlotBytes;
+    const std::vector<Unit>& units = lists_[message.id.slot];
+    uint64_t checked = 0;
     for (uint32_t i = 0; i < units.size(); ++i) {
       const ExtentRef& extent = table_[units[i].unit];
-      const uint64_t begin = units[i].offset * kSpanUnit - slot_of(message) * kSlotBytes;
+      const uint64_t begin = units[i].place * kPlaceUnit - message.id.slot * kSlotBytes;
       expect_untouched({base + checked, begin - checked});
       checked = begin + extent.bytes;
       if (i < n) {
@@ -160,11 +163,8 @@ class FlashWorld {
       extent.checksum = checksum({content_.data() + extent.offset, extent.bytes});
     }
     memory_ = aligned_memory(kSlots * kSlotBytes);
-    pools_.add(kAgent, {memory_.get(), kSlots * kSlotBytes});
+    pools_.add_memory(kMemory, {memory_.get(), kSlots * kSlotBytes});
     for (uint32_t slot = kSlots; slot-- > 0;) free_.push_back(slot);
-  }
-  static uint32_t slot_of(const Message& message) {
-    return static_cast<uint32_t>(message.list.offset * kSpanUnit / kSlotBytes);
   }
   static void expect_untouched(std::span<const std::byte> memory) {
     if (memory.empty()) return;
@@ -179,16 +179,14 @@ class FlashWorld {
     free_.pop_back();
     return slot;
   }
-  Message message(Op op, uint32_t slot, uint32_t list_bytes, Priority priority) {
+  Message message(Op op, uint32_t slot, Priority priority) {
     Message message;
     message.id = {.slot = slot, .generation = ++generation_};
     message.op = op;
     message.priority = priority;
     message.agent = kAgent;
-    message.list = {.agent = kAgent,
-                    .pool = 0,
-                    .offset = static_cast<uint32_t>(slot * kSlotBytes / kSpanUnit),
-                    .bytes = list_bytes};
+    message.memory = kMemory;
+    message.n_units = static_cast<uint32_t>(lists_[slot].size());
     return message;
   }
 
@@ -199,6 +197,7 @@ class FlashWorld {
   std::vector<ExtentRef> table_;
   AlignedMemory memory_;
   PoolTable pools_;
+  std::vector<std::vector<Unit>> lists_ = std::vector<std::vector<Unit>>(kSlots);
   std::vector<uint32_t> free_;
   uint32_t generation_ = 0;
 };

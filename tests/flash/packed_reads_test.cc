@@ -30,7 +30,7 @@ class PackedReads : public testing::Test {
                                           world_->table(), options, std::move(*bounce));
   }
   Message submit(const Message& message) {
-    EXPECT_EQ(agent_->submit(message), Submit::ok);
+    EXPECT_EQ(agent_->submit(message, world_->payload(message)), Submit::ok);
     while (agent_->drive() == Drive::busy) {
     }
     return message;
@@ -97,10 +97,10 @@ TEST_F(PackedReads, ANeuronInPiecesComesWhole) {
   const Done done = only_done();
   EXPECT_EQ(done.status, DoneStatus::ok);
   EXPECT_EQ(done.bytes, 3072u);
-  const Unit unit = PoolTable::units(world_->pools().resolve(message.list)).front();
+  const Unit unit = world_->units(message).front();
   for (uint32_t piece = 0; piece < 3; ++piece) {
     const std::byte* found =
-        world_->memory().data() + unit.offset * kSpanUnit + uint64_t{piece} * pieces.front().apart;
+        world_->memory().data() + unit.place * kPlaceUnit + uint64_t{piece} * pieces.front().apart;
     EXPECT_EQ(std::memcmp(found, world_->content().data() + table[1 + 2 * piece].offset, 1024), 0) << piece;
   }
   // A piece that cannot be read makes its neuron the bad one.
@@ -168,7 +168,7 @@ TEST_F(PackedReads, TheEndOfAFileThatWasCut) {
   }
   const Done done = only_done();
   EXPECT_EQ(done.status, DoneStatus::io_error);
-  EXPECT_EQ(done.aux, ENODATA);
+  EXPECT_EQ(done.error, ENODATA);
   EXPECT_EQ(done.first_bad, 2u);
   EXPECT_EQ(done.n_done, 2u);
   world_->expect_landed(message, 2);
@@ -214,7 +214,7 @@ TEST_F(PackedReads, AnErrorIsOfTheExtentThatFailsAlone) {
   drive();
   const Done done = only_done();
   EXPECT_EQ(done.status, DoneStatus::io_error);
-  EXPECT_EQ(done.aux, EIO);
+  EXPECT_EQ(done.error, EIO);
   EXPECT_EQ(done.first_bad, 0u);
   EXPECT_EQ(done.n_done, 2u);
 }
@@ -304,7 +304,7 @@ TEST_F(PackedReads, CancelledWhileItWaitsForTheBounceBuffer) {
   const Message first = submit(world_->read({2}));
   const Message second = submit(world_->read({0, 3}));
   EXPECT_EQ(device_->started.size(), 1u);
-  submit(world_->naming(Op::cancel, second.id));
+  submit(world_->about(Op::cancel, second.id));
   std::vector<Done> done(8);
   done.resize(agent_->poll(done));
   ASSERT_EQ(done.size(), 2u);
@@ -326,7 +326,7 @@ TEST_F(PackedReads, CancelledInTheMiddle) {
   build(three_and_one(), 41 * kBlock, {}, 2, 1);
   const Message message = submit(world_->read({3, 1, 0}));
   EXPECT_THAT(started_offsets(), ElementsAre(0));
-  const Message cancel = submit(world_->naming(Op::cancel, message.id));
+  const Message cancel = submit(world_->about(Op::cancel, message.id));
   EXPECT_EQ(only_done().n_done, 1u);
   finish_all();
   const Done done = only_done();
@@ -391,7 +391,7 @@ TEST(PackedReadsBesideANaiveReader, FindTheSame) {
       std::vector<uint32_t> extents;
       for (uint32_t n = 1 + random.below(blocks ? 12 : 24); n > 0; --n) extents.push_back(random.below(64));
       const Message message = world.read(extents, Priority::demand, [&](size_t) { return random.below(3); });
-      ASSERT_EQ(agent.submit(message), Submit::ok);
+      ASSERT_EQ(agent.submit(message, world.payload(message)), Submit::ok);
       Done done;
       while (agent.poll({&done, 1}) == 0) agent.drive();
       const Naive naive = read_alone(world, extents, place);

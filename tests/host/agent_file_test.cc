@@ -29,7 +29,7 @@ Result<MadeAgent> make(const std::string& name, const std::vector<Setting>& sett
   TIERD_ASSIGN(const AgentChoice choice, choose(name, settings));
   PoolTable pools;
   AgentContext context{.number = 1, .table = "tiers.flash", .pools = pools};
-  if ((choice.entry->serves & serves(Op::compute)) != 0) {
+  if ((choice.entry->serves & serves(Op::run)) != 0) {
     context.compute.emplace();
     context.compute->arena_bytes = context.compute->staging_bytes = 4096;
   }
@@ -83,8 +83,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"make_nothing", "could not be made: make made no agent"},
         Refused{"no_credits", "could not be made: it has no credits"},
         Refused{"no_pools",
-                "could not be made: its pool 0 has 0 B, 8192 B at a multiple of 4096 were expected"},
-        Refused{"no_products", "could not be made: it serves 'compute' and offers no products"}),
+                "could not be made: its arena, staging and tensors have 0 B, 8192 B at a multiple of 4096 "
+                "were expected"},
+        Refused{"no_products", "could not be made: it serves 'run' and offers no products"}),
     [](const testing::TestParamInfo<Refused>& refused) { return refused.param.name; });
 
 // Its own words are handed on: they name a device or a key.

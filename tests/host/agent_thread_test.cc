@@ -27,11 +27,12 @@ class ThreadWorld final : public AgentWorld {
  public:
   explicit ThreadWorld(uint64_t spin_ns) : thread_(agent_, {.core = {}, .spin_ns = spin_ns}) {}
   Agent& agent() override { return thread_; }
-  Message work() override { return control(Op::compute, {}); }
-  Message control(Op op, const MessageId&) override {
-    Message message = numbered(next_++);
-    message.op = op;
-    return message;
+  Request work() override { return control(Op::run, {}); }
+  Request control(Op op, const MessageId& about) override {
+    Request request{numbered(next_++)};
+    request.message.op = op;
+    request.message.about = about;
+    return request;
   }
   std::string completed(const Message&, const Done&) override { return ""; }
   std::string trespass() override { return ""; }
@@ -65,7 +66,7 @@ TEST(AgentThread, LosesNoWakeUpAndDeliversOnce) {
     constexpr uint32_t kRequests = 20'000;
     while (next < kRequests || !open.empty()) {
       for (uint32_t burst = random.below(4); burst > 0 && next < kRequests; --burst) {
-        if (thread.submit(numbered(next)) != Submit::ok) break;
+        if (thread.submit(numbered(next), {}) != Submit::ok) break;
         open.insert(next++);
       }
       for (size_t n = thread.poll(done); n > 0; n = thread.poll(done)) {
@@ -85,7 +86,7 @@ TEST(AgentThread, TheDescriptorIsQuietWhenAllIsPolled) {
   AgentThread thread(agent, {.core = {}, .spin_ns = 0});
   std::array<Done, 4> done;
   for (uint32_t i = 0; i < 5'000; ++i) {
-    ASSERT_EQ(thread.submit(numbered(i)), Submit::ok);
+    ASSERT_EQ(thread.submit(numbered(i), {}), Submit::ok);
     while (thread.poll(done) == 0) {
     }
     // What was announced may be written a moment later; then a poll takes it away for good.
@@ -104,7 +105,7 @@ TEST(AgentThread, EndsWithRequestsInIt) {
   for (uint32_t round = 0; round < 300; ++round) {
     NullAgent agent(8);
     AgentThread thread(agent, {.core = {}, .spin_ns = round % 2 == 0 ? 0u : 20'000u});
-    for (uint32_t i = 0; i < round % 9; ++i) thread.submit(numbered(i));
+    for (uint32_t i = 0; i < round % 9; ++i) thread.submit(numbered(i), {});
   }
 }
 
@@ -116,7 +117,7 @@ class SlowToEnd final : public Agent {
 
   std::string_view name() const override { return "slow"; }
   uint32_t credits() const override { return 1; }
-  Submit submit(const Message&) override {
+  Submit submit(const Message&, const Payload&) override {
     driver_ = std::this_thread::get_id();
     left_ = turns_;
     asked_ = true;
@@ -130,7 +131,7 @@ class SlowToEnd final : public Agent {
   }
   size_t poll(std::span<Done>) override { return 0; }
   bool waiting() const override { return left_ != 0; }
-  uint64_t service_ns(const Message&) const override { return 0; }
+  uint64_t service_ns(const Message&, const Payload&) const override { return 0; }
   bool asked() const { return asked_; }
 
  private:
@@ -145,7 +146,7 @@ TEST(AgentThread, WaitsInItsOwnThreadForWhatADeviceStillWrites) {
   for (uint32_t turns = 1; turns < 200; ++turns) {
     SlowToEnd agent(turns);
     AgentThread thread(agent, {.core = {}, .spin_ns = 0});
-    ASSERT_EQ(thread.submit(numbered(0)), Submit::ok);
+    ASSERT_EQ(thread.submit(numbered(0), {}), Submit::ok);
     while (!agent.asked()) std::this_thread::yield();
   }
 }
@@ -170,7 +171,7 @@ TEST(AgentThread, CarriesTheMessagesOfADispatcher) {
     while (posted < kMessages && dispatcher.can_post() && random.below(3) != 0) {
       Message message;
       message.agent = static_cast<uint16_t>(1 + random.below(2));
-      dispatcher.post(message, {}, 0, 0, count);
+      dispatcher.post(message, {}, count);
       ++posted;
     }
     if (!dispatcher.turn()) dispatcher.wait();

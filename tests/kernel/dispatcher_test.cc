@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
@@ -55,14 +54,13 @@ class ModelledWorld {
     EXPECT_EQ(dispatcher_.add_agent(cpu_), 2);
   }
   MessageId post(const std::string& name, uint16_t agent, Priority priority, uint32_t length,
-                 EngineKind engine = EngineKind::read) {
+                 uint8_t lane = 0) {
     Message message;
     message.agent = agent;
-    message.engine = engine;
-    message.op = engine == EngineKind::read ? Op::read : Op::compute;
+    message.lane = lane;
     message.priority = priority;
     message.site = length;
-    const MessageId id = dispatcher_.post(message, {}, 0, 0, log);
+    const MessageId id = dispatcher_.post(message, {}, log);
     log.names[Log::key(id)] = name;
     return id;
   }
@@ -106,14 +104,14 @@ TEST(ModelledDispatcher, MakespanWithPrefetchesAnOvertakingDemandAndACancellatio
         }
       }
       world.log.react = [&](const std::string& name) {
-        if (name == "a") world.post("A", 2, Priority::demand, 60, EngineKind::compute);
+        if (name == "a") world.post("A", 2, Priority::demand, 60, 1);
         if (name == "A") {
           // in either order
           if (demand_at % 2 == 0) world.post("e", 1, Priority::demand, 100);
           world.dispatcher().cancel(ids[1].second);
           if (demand_at % 2 == 1) world.post("e", 1, Priority::demand, 100);
         }
-        if (name == "e") world.post("E", 2, Priority::demand, 60, EngineKind::compute);
+        if (name == "e") world.post("E", 2, Priority::demand, 60, 1);
       };
       world.run();
       const std::string first = ids[0].first, dropped = ids[1].first, last = ids[2].first;
@@ -129,7 +127,7 @@ TEST(ModelledDispatcher, CancelOfAStartedRequestIsOnlyAdvice) {
   ModelledWorld world;
   const MessageId started = world.post("p", 1, Priority::prefetch, 100);
   const MessageId waiting = world.post("q", 1, Priority::prefetch, 100);
-  world.post("A", 2, Priority::demand, 50, EngineKind::compute);
+  world.post("A", 2, Priority::demand, 50, 1);
   world.log.react = [&](const std::string& name) {
     if (name != "A") return;
     world.dispatcher().cancel(started);
@@ -149,7 +147,7 @@ TEST(ModelledDispatcher, CreditsDoNotChangeWhoGoesFirst) {
     world.post("p", 1, Priority::prefetch, 100);
     const MessageId q = world.post("q", 1, Priority::prefetch, 100);
     const MessageId r = world.post("r", 1, Priority::prefetch, 100);
-    world.post("A", 2, Priority::demand, 50, EngineKind::compute);
+    world.post("A", 2, Priority::demand, 50, 1);
     world.log.react = [&](const std::string& name) {
       if (name != "A") return;
       world.post("d", 1, Priority::demand, 10);
@@ -167,12 +165,12 @@ TEST(ModelledDispatcher, CreditsDoNotChangeWhoGoesFirst) {
   }
 }
 
-// A seeded crowd on two agents and both engines. Each engine is never idle (everything is there from the
+// A seeded crowd on two agents and both lanes. Each lane is never idle (everything is there from the
 // start), so each ends after the sum of its lengths, whatever the order of the posts.
 TEST(ModelledDispatcher, AnyOrderOfPostsGivesTheSameMakespan) {
   struct Post {
     uint16_t agent;
-    EngineKind engine;
+    uint8_t lane;
     Priority priority;
     uint32_t length;
   };
@@ -181,13 +179,12 @@ TEST(ModelledDispatcher, AnyOrderOfPostsGivesTheSameMakespan) {
   uint64_t demand_sums[2][2] = {};
   Random draw(3);
   for (int i = 0; i < 40; ++i) {
-    const Post post{static_cast<uint16_t>(1 + draw.below(2)),
-                    draw.below(2) == 0 ? EngineKind::read : EngineKind::compute,
+    const Post post{static_cast<uint16_t>(1 + draw.below(2)), static_cast<uint8_t>(draw.below(2)),
                     static_cast<Priority>(draw.below(3)), 1 + draw.below(50)};
     posts.push_back(post);
-    const size_t engine = post.engine == EngineKind::read ? 0 : 1;
-    sums[post.agent - 1][engine] += post.length;
-    if (post.priority == Priority::demand) demand_sums[post.agent - 1][engine] += post.length;
+    const uint8_t lane = post.lane;
+    sums[post.agent - 1][lane] += post.length;
+    if (post.priority == Priority::demand) demand_sums[post.agent - 1][lane] += post.length;
   }
   const uint64_t makespan = std::max({sums[0][0], sums[0][1], sums[1][0], sums[1][1]});
   for (uint64_t seed = 1; seed <= 100; ++seed) {
@@ -199,9 +196,9 @@ TEST(ModelledDispatcher, AnyOrderOfPostsGivesTheSameMakespan) {
     ModelledWorld world(64);
     struct Last final : CompletionSink {
       void on_done(const Message& message, const Done& done) override {
-        const size_t engine = message.engine == EngineKind::read ? 0 : 1;
-        end[message.agent - 1][engine] = done.done_ns;
-        if (message.priority == Priority::demand) demand_end[message.agent - 1][engine] = done.done_ns;
+        const uint8_t lane = message.lane;
+        end[message.agent - 1][lane] = done.done_ns;
+        if (message.priority == Priority::demand) demand_end[message.agent - 1][lane] = done.done_ns;
       }
       uint64_t end[2][2] = {};
       uint64_t demand_end[2][2] = {};
@@ -209,10 +206,10 @@ TEST(ModelledDispatcher, AnyOrderOfPostsGivesTheSameMakespan) {
     for (const Post& post : posts) {
       Message message;
       message.agent = post.agent;
-      message.engine = post.engine;
+      message.lane = post.lane;
       message.priority = post.priority;
       message.site = post.length;
-      world.dispatcher().post(message, {}, 0, 0, last);
+      world.dispatcher().post(message, {}, last);
     }
     world.run();
     EXPECT_EQ(world.dispatcher().now_ns(), makespan);
@@ -230,21 +227,20 @@ TEST(ModelledDispatcher, AnyOrderOfPostsGivesTheSameMakespan) {
 // Accepts as scripted, completes what the test names, remembers what it was given.
 class ScriptedAgent final : public Agent {
  public:
-  explicit ScriptedAgent(uint32_t credits, const PoolTable& pools) : credits_(credits), pools_(pools) {}
+  explicit ScriptedAgent(uint32_t credits) : credits_(credits) {}
   std::string_view name() const override { return "scripted"; }
   uint32_t credits() const override { return credits_; }
-  Submit submit(const Message& message) override {
+  Submit submit(const Message& message, const Payload& payload) override {
     if (refuse > 0) {
       --refuse;
       return Submit::busy;
     }
     EXPECT_LT(open.size(), credits_) << "sent without a credit";
-    if (message.op == Op::cancel || message.op == Op::edit) {
-      MessageId id;
-      std::memcpy(&id, pools_.resolve(message.list).data(), sizeof id);
-      controls.emplace_back(message.op, id);
+    if (message.op == Op::cancel || message.op == Op::raise) {
+      controls.emplace_back(message.op, message.about);
     } else {
       accepted.push_back(message);
+      payloads.push_back(payload);
     }
     open.push_back(message);
     return Submit::ok;
@@ -258,7 +254,7 @@ class ScriptedAgent final : public Agent {
     }
     return n;
   }
-  uint64_t service_ns(const Message&) const override { return 0; }
+  uint64_t service_ns(const Message&, const Payload&) const override { return 0; }
 
   void complete(MessageId id, DoneStatus status = DoneStatus::ok) {
     const auto found = std::find_if(open.begin(), open.end(), [&](const Message& m) { return m.id == id; });
@@ -275,26 +271,26 @@ class ScriptedAgent final : public Agent {
 
   int refuse = 0;
   std::vector<Message> accepted;
+  std::vector<Payload> payloads;  // theirs
   std::vector<std::pair<Op, MessageId>> controls;
   std::vector<Message> open;
   std::deque<Done> ready;
 
  private:
   uint32_t credits_;
-  const PoolTable& pools_;
 };
 
 class WallWorld {
  public:
   explicit WallWorld(uint32_t credits, uint32_t messages = 64, std::optional<uint64_t> seed = {})
-      : agent(credits, pools_), dispatcher(pools_, options(messages, seed)) {
+      : agent(credits), dispatcher(pools_, options(messages, seed)) {
     dispatcher.add_agent(agent);
   }
   MessageId post(const std::string& name, Priority priority, std::span<const Unit> units = {}) {
     Message message;
     message.agent = 1;
     message.priority = priority;
-    const MessageId id = dispatcher.post(message, units, 1, 3, log);
+    const MessageId id = dispatcher.post(message, {.units = units}, log);
     log.names[Log::key(id)] = name;
     return id;
   }
@@ -315,7 +311,6 @@ class WallWorld {
   PoolTable pools_;
 
  public:
-  const PoolTable& pools() const { return pools_; }
   Log log;
   ScriptedAgent agent;
   Dispatcher dispatcher;
@@ -376,17 +371,26 @@ TEST(Dispatcher, NothingSlipsPastARefusedDemand) {
   EXPECT_EQ(world.accepted(), "dp");
 }
 
-TEST(Dispatcher, ListsLieInTheKernelsPoolAndNameWhereTheBytesAre) {
-  WallWorld world(2);
-  const std::vector<Unit> units = {{7, 70}, {9, 90}};
-  world.post("a", Priority::demand, units);
+TEST(Dispatcher, UnitsAreKeptUntilTheCompletionAndRowsAreTheCallers) {
+  WallWorld world(1);
+  std::vector<Unit> units = {{7, 70}, {9, 90}};
+  const std::vector<RowInfo> rows(3);
+  const std::vector<uint64_t> masks(5);
+  Message message;
+  message.agent = 1;
+  message.rows = 3;
+  world.dispatcher.post(message, {.units = units, .rows = rows, .masks = masks}, world.log);
+  units = {{1, 2}};
+  world.post("b", Priority::demand, units);
   world.dispatcher.turn();
-  const auto list = world.pools().resolve(world.agent.accepted[0].list);
-  EXPECT_EQ(PoolTable::header(list).count, 2u);
-  EXPECT_EQ(PoolTable::header(list).agent, 1u);
-  EXPECT_EQ(PoolTable::header(list).pool, 3u);
-  EXPECT_EQ(PoolTable::units(list)[0].unit, 7u);
-  EXPECT_EQ(PoolTable::units(list)[1].offset, 90u);
+  ASSERT_EQ(world.agent.accepted.size(), 1u);
+  EXPECT_EQ(world.agent.accepted[0].n_units, 2u);
+  const Payload& payload = world.agent.payloads[0];
+  ASSERT_EQ(payload.units.size(), 2u);
+  EXPECT_EQ(payload.units[0], (Unit{7, 70}));
+  EXPECT_EQ(payload.units[1], (Unit{9, 90}));
+  EXPECT_EQ(payload.rows.data(), rows.data());
+  EXPECT_EQ(payload.masks.data(), masks.data());
 }
 
 TEST(Dispatcher, CancelsWhatWaitsAtOnceAndAdvisesAboutTheRest) {
@@ -431,7 +435,7 @@ TEST(Dispatcher, RaisesWhatWaitsAndAdvisesAboutTheRest) {
   }
   EXPECT_EQ(world.accepted(), "aqp");
   ASSERT_EQ(world.agent.controls.size(), 1u);
-  EXPECT_EQ(world.agent.controls[0], std::pair(Op::edit, sent));
+  EXPECT_EQ(world.agent.controls[0], std::pair(Op::raise, sent));
 }
 
 TEST(Dispatcher, AdviceIsDroppedWhenNoEntryIsFree) {

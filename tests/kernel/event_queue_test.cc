@@ -17,7 +17,7 @@ struct Post {
   Priority priority;
   uint64_t service_ns;
   uint16_t agent = 1;
-  EngineKind engine = EngineKind::read;
+  uint8_t lane = 0;
 };
 
 Message message_of(const Post& post) {
@@ -25,7 +25,7 @@ Message message_of(const Post& post) {
   message.id = {post.id, 1};
   message.priority = post.priority;
   message.agent = post.agent;
-  message.engine = post.engine;
+  message.lane = post.lane;
   return message;
 }
 
@@ -49,7 +49,7 @@ std::vector<std::string> run(EventQueue& queue) {
 
 using Lines = std::vector<std::string>;
 
-TEST(EventQueue, OneEngineServesOneAfterTheOther) {
+TEST(EventQueue, OneLaneServesOneAfterTheOther) {
   EventQueue queue;
   EXPECT_TRUE(queue.empty());
   EXPECT_FALSE(queue.next().has_value());
@@ -60,18 +60,18 @@ TEST(EventQueue, OneEngineServesOneAfterTheOther) {
   EXPECT_EQ(queue.now_ns(), 35u);
 }
 
-TEST(EventQueue, EnginesAndAgentsWorkSideBySide) {
-  // read engine of agent 1: 1 then 4; its compute engine: 2; read engine of agent 2: 3
+TEST(EventQueue, LanesAndAgentsWorkSideBySide) {
+  // lane 0 of agent 1: 1 then 4; its lane 2: 2; lane 0 of agent 2: 3
   EventQueue queue;
   submit(queue, {1, Priority::demand, 30});
-  submit(queue, {2, Priority::demand, 10, 1, EngineKind::compute});
+  submit(queue, {2, Priority::demand, 10, 1, 2});
   submit(queue, {3, Priority::demand, 20, 2});
   submit(queue, {4, Priority::demand, 5});
   EXPECT_EQ(run(queue), (Lines{"2@0-10", "3@0-20", "1@0-30", "4@30-35"}));
 }
 
 TEST(EventQueue, DemandOvertakesWhatWaitsNotWhatHasStarted) {
-  // 0-100 prefetch 1; at 40 (end of 9 on another engine) demand 5 comes: 100-110; then the prefetches 2, 3
+  // 0-100 prefetch 1; at 40 (end of 9 on another lane) demand 5 comes: 100-110; then the prefetches 2, 3
   EventQueue queue;
   submit(queue, {1, Priority::prefetch, 100});
   submit(queue, {2, Priority::prefetch, 100});
@@ -96,8 +96,8 @@ TEST(EventQueue, AnEngineChoosesOnlyWhenAllThatEndsThenHasBeenTold) {
 }
 
 TEST(EventQueue, CancelTakesOutWhatWaitsAtTheSameMomentToo) {
-  // At 10 the engine is free again, prefetch 2 is next; told of the end of 1 the kernel cancels 3 and then
-  // posts demand 4. Cancelling must not let the engine choose 2 before 4 is there.
+  // At 10 the lane is free again, prefetch 2 is next; told of the end of 1 the kernel cancels 3 and then
+  // posts demand 4. Cancelling must not let the lane choose 2 before 4 is there.
   EventQueue queue;
   submit(queue, {1, Priority::demand, 10});
   submit(queue, {2, Priority::prefetch, 100});
@@ -171,11 +171,10 @@ TEST(EventQueue, WorkOfNoLengthEnds) {
 //   agent 2 (read): demand 4 ns; prefetches 2 x 20 -> ends 4, 24, 44
 //   agent 2 (compute): 30 -> 30
 TEST(EventQueue, AnyOrderOfPostsGivesTheSameTimes) {
-  std::vector<Post> posts = {
-      {10, Priority::demand, 7},       {11, Priority::prefetch, 10},
-      {12, Priority::prefetch, 10},    {13, Priority::prefetch, 10},
-      {20, Priority::prefetch, 20, 2}, {21, Priority::prefetch, 20, 2},
-      {22, Priority::demand, 4, 2},    {30, Priority::demand, 30, 2, EngineKind::compute}};
+  std::vector<Post> posts = {{10, Priority::demand, 7},       {11, Priority::prefetch, 10},
+                             {12, Priority::prefetch, 10},    {13, Priority::prefetch, 10},
+                             {20, Priority::prefetch, 20, 2}, {21, Priority::prefetch, 20, 2},
+                             {22, Priority::demand, 4, 2},    {30, Priority::demand, 30, 2, 2}};
   Random random(17);
   for (int round = 0; round < 200; ++round) {
     for (size_t i = posts.size(); i > 1; --i) {

@@ -9,8 +9,6 @@
 namespace tierd {
 namespace {
 
-constexpr uint16_t kActivations = 1;  // pool
-
 size_t hand_over(std::vector<Done>& from, std::span<Done> to) {
   const size_t n = std::min(from.size(), to.size());
   std::copy_n(from.begin(), n, to.begin());
@@ -20,20 +18,18 @@ size_t hand_over(std::vector<Done>& from, std::span<Done> to) {
 
 }  // namespace
 
-Submit ManualFlash::submit(const Message& message) {
+Submit ManualFlash::submit(const Message& message, const Payload& payload) {
   EXPECT_LT(held_, credits_);
   ++held_;
   if (message.op == Op::read || message.op == Op::move) {
-    Read read{message, {}};
-    for (const Unit& unit : PoolTable::units(pools_.resolve(message.list))) read.extents.push_back(unit.unit);
+    Read read{message, {payload.units.begin(), payload.units.end()}, {}};
+    for (const Unit& unit : payload.units) read.extents.push_back(unit.unit);
     open.push_back(read);
     started.push_back(read);
-    stamp(message, false);
+    stamp(read, false);
     most_open = std::max(most_open, open.size());
   } else {
-    MessageId id;
-    std::memcpy(&id, pools_.resolve(message.list).data(), sizeof id);
-    (message.op == Op::cancel ? cancels : raises).push_back(id);
+    (message.op == Op::cancel ? cancels : raises).push_back(message.about);
     answer(message.id, DoneStatus::ok, 0, 0);
   }
   return Submit::ok;
@@ -47,12 +43,12 @@ size_t ManualFlash::poll(std::span<Done> done) {
 
 void ManualFlash::finish(size_t i, DoneStatus status, uint32_t first_bad, uint16_t error) {
   ASSERT_LT(i, open.size());
-  const Message message = open[i].message;
-  const std::vector<uint32_t> extents = open[i].extents;
+  const Read read = open[i];
+  const std::vector<uint32_t>& extents = read.extents;
   const uint64_t bytes = extents.size() * kSlot;
   open.erase(open.begin() + static_cast<ptrdiff_t>(i));
-  if (status == DoneStatus::ok) stamp(message, true);
-  answer(message.id, status, status == DoneStatus::io_error ? error : 0, first_bad,
+  if (status == DoneStatus::ok) stamp(read, true);
+  answer(read.message.id, status, status == DoneStatus::io_error ? error : 0, first_bad,
          status == DoneStatus::ok ? bytes : 0);
   if (first_bad < extents.size()) done_.back().bad_extent = extents[first_bad];
 }
@@ -62,24 +58,22 @@ bool ManualFlash::was_cancelled(const Read& read) const {
 }
 
 // The number of each extent where its bytes belong, or kUnread before they are read. What is moved has it.
-void ManualFlash::stamp(const Message& message, bool read) {
-  const auto list = pools_.resolve(message.list);
-  const UnitList& header = PoolTable::header(list);
-  for (const Unit& unit : PoolTable::units(list)) {
-    uint32_t number = read ? unit.unit : kUnread;
-    if (read && message.op == Op::move)
-      std::memcpy(&number, pools_.resolve(message.in.agent, message.in.pool, unit.unit, sizeof number),
-                  sizeof number);
-    std::memcpy(pools_.resolve(header.agent, header.pool, unit.offset, sizeof number), &number,
-                sizeof number);
+void ManualFlash::stamp(const Read& read, bool landed) {
+  const Message& message = read.message;
+  for (const Unit& unit : read.units) {
+    uint32_t number = landed ? unit.unit : kUnread;
+    if (landed && message.op == Op::move)
+      std::memcpy(&number, pools_.at(message.from, unit.unit, sizeof number), sizeof number);
+    std::memcpy(pools_.at(message.memory, unit.place, sizeof number), &number, sizeof number);
   }
 }
 
-void ManualFlash::answer(MessageId id, DoneStatus status, uint16_t aux, uint32_t first_bad, uint64_t bytes) {
+void ManualFlash::answer(MessageId id, DoneStatus status, uint16_t error, uint32_t first_bad,
+                         uint64_t bytes) {
   Done done;
   done.id = id;
   done.status = status;
-  done.aux = aux;
+  done.error = error;
   done.first_bad = first_bad;
   done.bytes = bytes;
   done_.push_back(done);
@@ -93,24 +87,22 @@ float contribution_value(uint32_t row, uint32_t neuron) {
   return (row + neuron) % 3 == 0 ? 0 : static_cast<float>(1 + row + neuron);
 }
 
-Submit RecordingCompute::submit(const Message& message) {
+Submit RecordingCompute::submit(const Message& message, const Payload& payload) {
   EXPECT_LT(queue_.size() + done_.size(), credits_);
-  queue_.push_back(message);
+  queue_.push_back({message, payload});
   return Submit::ok;
 }
 
 Drive RecordingCompute::drive() {
   if (queue_.empty() || hold) return Drive::idle;
-  const Message message = queue_.front();
+  const Request request = queue_.front();
   queue_.pop_front();
-  const auto list = pools_.resolve(message.list);
-  const UnitList& header = PoolTable::header(list);
-  if (message.op == Op::move || message.op == Op::resize) {
-    rearrange(message, header.pool);
+  if (request.message.op == Op::move || request.message.op == Op::resize) {
+    rearrange(request);
   } else {
-    compute(message, header, PoolTable::units(list));
+    compute(request);
   }
-  answer(message.id);
+  answer(request.message.id);
   return Drive::busy;
 }
 
@@ -119,34 +111,34 @@ size_t RecordingCompute::poll(std::span<Done> done) {
 }
 
 std::string RecordingCompute::text(uint16_t agent, const Computed& c) {
-  std::string line = std::to_string(agent) + (c.op == Op::run    ? " run"
-                                              : c.op == Op::copy ? " copy"
-                                                                 : " compute");
+  std::string line = std::to_string(agent) + (c.op == Op::copy    ? " copy"
+                                              : c.neurons.empty() ? " run"
+                                                                  : " compute");
   if (c.input) line += " input";
   for (size_t i = 0; i < c.neurons.size(); ++i) line += (i == 0 ? " " : ",") + std::to_string(c.neurons[i]);
-  if (c.from != kKernel) line += " of " + std::to_string(c.from);
+  if (c.from != 0) line += " of " + std::to_string(c.from);
   return line + (c.before ? " B" : "") + (c.after ? " A" : "");
 }
 
 float& RecordingCompute::at(const Message& message, const ActivationPlace& place, uint32_t row,
                             uint32_t column) const {
   const uint64_t floats = uint64_t{row} * place.stride + column;
-  std::byte* begin = pools_.resolve(message.agent, kActivations, place.offset, (floats + 1) * sizeof(float));
-  return reinterpret_cast<float*>(begin)[floats];
+  const auto bytes = pools_.activations(message.agent, place.offset, (floats + 1) * sizeof(float));
+  return reinterpret_cast<float*>(bytes.data())[floats];
 }
 
 // Bytes that are not in use are lost at once.
-void RecordingCompute::rearrange(const Message& message, uint16_t pool) {
-  const std::span<const Unit> units = PoolTable::units(pools_.resolve(message.list));
+void RecordingCompute::rearrange(const Request& request) {
+  const auto& [message, payload] = request;
   std::string line = std::to_string(message.agent) + (message.op == Op::move ? " move" : " use");
-  const std::span<std::byte> arena = pools_.memory(message.agent, pool).first(arena_bytes);
+  const std::span<std::byte> arena = pools_.memory(message.memory).first(arena_bytes);
   std::vector<std::byte> kept(arena.size());
-  for (const auto& [first, second] : units) {
-    const uint64_t from = first * kSpanUnit, to = second * kSpanUnit;
+  for (const auto& [first, second] : payload.units) {
+    const uint64_t from = first * kPlaceUnit, to = second * kPlaceUnit;
     line += " " + std::to_string(from / kSlot) + "-" + std::to_string(to / kSlot);
     if (fail_next) continue;
     if (message.op == Op::move) {
-      std::memcpy(arena.data() + to, arena.data() + from, message.aux.bytes);
+      std::memcpy(arena.data() + to, arena.data() + from, message.unit_bytes);
     } else {
       std::copy(arena.data() + from, arena.data() + to, kept.data() + from);
     }
@@ -155,7 +147,8 @@ void RecordingCompute::rearrange(const Message& message, uint16_t pool) {
   if (order != nullptr) order->push_back(line);
 }
 
-void RecordingCompute::compute(const Message& message, const UnitList& header, std::span<const Unit> units) {
+void RecordingCompute::compute(const Request& request) {
+  const auto& [message, payload] = request;
   Computed computed{message.site,
                     message.edition,
                     message.step,
@@ -163,16 +156,16 @@ void RecordingCompute::compute(const Message& message, const UnitList& header, s
                     (message.flags & kRunBefore) != 0,
                     (message.flags & kRunAfter) != 0,
                     {},
-                    message.op == Op::copy ? header.agent : kKernel,
+                    message.op == Op::copy ? message.from : uint16_t{0},
                     (message.flags & kInput) != 0};
-  for (const Unit& unit : units) {
+  for (const Unit& unit : payload.units) {
     computed.neurons.push_back(unit.unit);
     if (message.op == Op::copy) continue;
-    check_stamps(message, unit.unit, pools_.resolve(header.agent, header.pool, unit.offset, kSlot));
+    check_stamps(message, unit.unit, pools_.at(message.memory, unit.place, kSlot));
   }
   if (message.op != Op::copy) {
-    EXPECT_EQ(message.op, computed.neurons.empty() ? Op::run : Op::compute);
-    use_activations(message, computed);
+    EXPECT_EQ(message.op, Op::run);
+    use_activations(request, computed);
   }
   if (order != nullptr) order->push_back(text(message.agent, computed));
   log.push_back(std::move(computed));
@@ -185,7 +178,8 @@ void RecordingCompute::check_stamps(const Message& message, uint32_t neuron, con
   EXPECT_EQ(stamp, sites_.editions[message.edition].extent_of(neuron)) << "the bytes are not the neuron's";
 }
 
-void RecordingCompute::use_activations(const Message& message, Computed& computed) const {
+void RecordingCompute::use_activations(const Request& request, Computed& computed) const {
+  const auto& [message, payload] = request;
   const Site& site = sites_[message.site];
   computed.partial = (message.flags & kPartial) != 0;
   computed.measured = (message.flags & kMeasure) != 0;
@@ -197,9 +191,8 @@ void RecordingCompute::use_activations(const Message& message, Computed& compute
   for (const uint32_t neuron : computed.neurons) {
     for (uint32_t r = 0; r < message.rows && computed.measured; ++r)
       at(message, site.contribution, r, neuron) = contribution_value(r, neuron);
-    if (message.aux.bytes == 0) continue;
-    const auto* masks = reinterpret_cast<const uint64_t*>(pools_.resolve(message.aux).data());
-    computed.rows[neuron] = masks[neuron];  // at most 64 rows
+    EXPECT_EQ(payload.masks.empty(), (message.flags & kMasked) == 0);
+    if (!payload.masks.empty()) computed.rows[neuron] = payload.masks[neuron];  // at most 64 rows
   }
 }
 

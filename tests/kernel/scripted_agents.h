@@ -25,6 +25,7 @@ using Neurons = std::vector<uint32_t>;
 
 struct Read {
   Message message;
+  std::vector<Unit> units;
   Neurons extents;
 };
 
@@ -35,10 +36,10 @@ class ManualFlash final : public Agent {
   ManualFlash(uint32_t credits, const PoolTable& pools) : credits_(credits), pools_(pools) {}
   std::string_view name() const override { return "manual flash"; }
   uint32_t credits() const override { return credits_; }
-  Submit submit(const Message& message) override;
+  Submit submit(const Message& message, const Payload& payload) override;
   Drive drive() override { return Drive::idle; }
   size_t poll(std::span<Done> done) override;
-  uint64_t service_ns(const Message&) const override { return 0; }
+  uint64_t service_ns(const Message&, const Payload&) const override { return 0; }
 
   // Ends open[i].
   void finish(size_t i = 0, DoneStatus status = DoneStatus::ok, uint32_t first_bad = 0, uint16_t error = 5);
@@ -51,7 +52,7 @@ class ManualFlash final : public Agent {
   size_t most_open = 0;
 
  private:
-  void stamp(const Message& message, bool read);
+  void stamp(const Read& read, bool landed);
   void answer(MessageId id, DoneStatus status, uint16_t aux, uint32_t first_bad, uint64_t bytes = 0);
 
   const uint32_t credits_;
@@ -68,8 +69,8 @@ struct Computed {
   bool before = false;
   bool after = false;
   std::vector<uint32_t> neurons;
-  uint16_t from = kKernel;  // copy: the agent whose results they are, or
-  bool input = false;       // whose input it is
+  uint16_t from = 0;   // copy: the agent whose results they are, or
+  bool input = false;  // whose input it is
   bool partial = false;
   bool measured = false;
   std::map<uint32_t, uint64_t> rows = {};  // of a neuron that not all rows use: those that do
@@ -85,10 +86,10 @@ class RecordingCompute final : public Agent {
       : credits_(credits), pools_(pools), sites_(sites) {}
   std::string_view name() const override { return "recording compute"; }
   uint32_t credits() const override { return credits_; }
-  Submit submit(const Message& message) override;
+  Submit submit(const Message& message, const Payload& payload) override;
   Drive drive() override;
   size_t poll(std::span<Done> done) override;
-  uint64_t service_ns(const Message&) const override { return 0; }
+  uint64_t service_ns(const Message&, const Payload&) const override { return 0; }
 
   // "1 compute 0,2", "2 copy input of 1", "1 copy 1,3 of 2", "1 run B".
   static std::string text(uint16_t agent, const Computed& c);
@@ -101,16 +102,20 @@ class RecordingCompute final : public Agent {
 
  private:
   float& at(const Message& message, const ActivationPlace& place, uint32_t row, uint32_t column) const;
-  void rearrange(const Message& message, uint16_t pool);
-  void compute(const Message& message, const UnitList& header, std::span<const Unit> units);
+  struct Request {
+    Message message;
+    Payload payload;
+  };
+  void rearrange(const Request& request);
+  void compute(const Request& request);
   void check_stamps(const Message& message, uint32_t neuron, const std::byte* slot) const;
-  void use_activations(const Message& message, Computed& computed) const;
+  void use_activations(const Request& request, Computed& computed) const;
   void answer(MessageId id);
 
   const uint32_t credits_;
   const PoolTable& pools_;
   const SiteTable& sites_;
-  std::deque<Message> queue_;
+  std::deque<Request> queue_;
   std::vector<Done> done_;
 };
 

@@ -13,6 +13,7 @@
 
 #include "core/kernel/dispatcher.h"
 #include "core/kernel/scheduler.h"
+#include "tests/kernel/mortal_agent.h"
 #include "tests/kernel/scripted_agents.h"
 #include "tests/kernel/scripted_strategies.h"
 
@@ -64,6 +65,8 @@ class ScriptedWorld {
   Status drain() { return run(scheduler->drain()); }
   // What the kernel does by itself, without any read ending.
   void settle();
+  // Who is dead neither reads nor moves what it had begun.
+  void forget_what_died();
   // After drain: no message, no lease, no credit, no staging block has been lost.
   void expect_nothing_lost();
   void expect_nothing_lost(const Residency& of) const;
@@ -79,8 +82,9 @@ class ScriptedWorld {
     std::byte bytes[64];
   };
   bool is_shuffled() const { return options_.seed.has_value(); }
+  uint16_t add_agent(Agent& agent);
   void add_memories(Topology& topology);
-  Memory add_memory(uint16_t agent, const std::vector<uint32_t>& slots, uint32_t blocks);
+  Memory add_memory(MemoryId id, uint16_t agent, const std::vector<uint32_t>& slots, uint32_t blocks);
   void add_unit(Topology& topology, RecordingCompute& unit);
 
   WorldOptions options_;
@@ -96,6 +100,7 @@ class ScriptedWorld {
   ManualFlash mover;  // between the memories
   std::deque<RecordingCompute> computes;
   RecordingCompute& compute = computes.front();
+  std::deque<MortalAgent> mortals;  // stand before the units, the flash and the mover, in this order
   Dispatcher dispatcher;
   std::deque<Residency> residencies;  // [memories]
   Residency& residency;               // of the first unit's memory

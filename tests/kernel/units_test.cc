@@ -181,7 +181,7 @@ TEST(Units, AnyHistoryKeepsTheOrder) {
           for (const Computed& c : world.computes[u].log) {
             if (c.op == Op::copy) {
               here |= c.input;
-            } else if (c.op == Op::compute) {
+            } else if ((c.op == Op::run && !c.neurons.empty())) {
               EXPECT_TRUE(here);
               computed.insert(computed.end(), c.neurons.begin(), c.neurons.end());
             }

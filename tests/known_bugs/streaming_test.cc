@@ -26,7 +26,7 @@ TEST(KnownBugs, ShortReads_18504) {
   ManualDevice* const disk = device.get();
   FlashAgent agent(FlashWorld::kAgent, world.pools(), std::move(device), world.table(), {});
   const Message message = world.read({0});
-  ASSERT_EQ(agent.submit(message), Submit::ok);
+  ASSERT_EQ(agent.submit(message, world.payload(message)), Submit::ok);
   const auto drive = [&] {
     while (agent.drive() == Drive::busy) {
     }

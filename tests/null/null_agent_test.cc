@@ -16,8 +16,8 @@ TEST(NullAgent, TakesItsServiceTimeUnderTheModelledClock) {
   Message read;
   read.op = Op::read;
   read.queued_ns = 1000;
-  EXPECT_EQ(agent.service_ns(read), 700u);
-  ASSERT_EQ(agent.submit(read), Submit::ok);
+  EXPECT_EQ(agent.service_ns(read, {}), 700u);
+  ASSERT_EQ(agent.submit(read, {}), Submit::ok);
   EXPECT_EQ(agent.drive(), Drive::busy);
   Done done;
   ASSERT_EQ(agent.poll({&done, 1}), 1u);

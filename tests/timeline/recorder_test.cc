@@ -11,7 +11,6 @@ Message message(uint32_t slot, Op op, Priority priority = Priority::demand) {
   message.op = op;
   message.priority = priority;
   message.agent = op == Op::read ? 2 : 1;
-  message.engine = op == Op::read ? EngineKind::read : EngineKind::compute;
   message.step = 4;
   if (priority == Priority::prefetch) message.expires_step = 5;
   message.queued_ns = 3;
@@ -30,7 +29,7 @@ Done done(const Message& message, uint64_t start_ns, uint64_t done_ns) {
 
 class TimelineRecords : public testing::Test {
  protected:
-  void post(const Message& message) { recorder_.posted(message, {}, {}); }
+  void post(const Message& message) { recorder_.posted(message, {}); }
   std::vector<const Slice*> slices() const { return timeline_.sorted(); }
 
   Timeline timeline_;
@@ -73,7 +72,7 @@ TEST_F(TimelineRecords, APreloadThatSomebodyWaitsFor) {
 
 // While an agent on another thread computes, the kernel does not stall on bytes alone.
 TEST_F(TimelineRecords, WaitingBesideComputingIsNotOnDemand) {
-  const Message read = message(1, Op::read), compute = message(2, Op::compute);
+  const Message read = message(1, Op::read), compute = message(2, Op::run);
   post(read);
   post(compute);
   recorder_.waited(1, 2);
@@ -88,7 +87,7 @@ TEST_F(TimelineRecords, AdviceAndWhatNoAgentSawAreLeftOut) {
   post(withdrawn);
   recorder_.delivered(withdrawn, done(withdrawn, 1, 1), true);
   uint32_t slot = 2;
-  for (const Op op : {Op::cancel, Op::edit, Op::stats, Op::stop}) {
+  for (const Op op : {Op::cancel, Op::raise}) {
     const Message advice = message(slot++, op);
     post(advice);
     recorder_.delivered(advice, done(advice, 1, 2), false);

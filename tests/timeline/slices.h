@@ -26,14 +26,13 @@ inline Slice read_slice(Priority priority, uint64_t begin_ns, uint64_t end_ns, u
           .bytes = bytes,
           .queued_ns = begin_ns};
 }
-inline Slice compute_slice(uint64_t begin_ns, uint64_t end_ns, Op op = Op::compute) {
+inline Slice compute_slice(uint64_t begin_ns, uint64_t end_ns, Op op = Op::run) {
   return {.begin_ns = begin_ns,
           .end_ns = end_ns,
           .kind = Slice::Kind::message,
           .agent = 1,
           .site = 0,
           .op = op,
-          .engine = EngineKind::compute,
           .queued_ns = begin_ns};
 }
 inline Slice predictor_slice(uint64_t begin_ns, uint64_t end_ns) {

@@ -86,22 +86,24 @@ TEST(Event, SaysWhatHappened) {
   EXPECT_EQ(text(LookedAhead{1, {{2, 1, std::vector<uint32_t>{3, 4}}, {0, 2, std::nullopt}}}),
             "site 1 looks ahead: site 2, 1 on: 3-4; site 0, 2 on: all");
   EXPECT_EQ(text(Resized{8192, 4096}), "budget of 8192 B, 4096 B of it for weights");
-  EXPECT_EQ(text(PassBegins{0, 3, 2, true, {}, std::vector<uint32_t>{1}}),
+  EXPECT_EQ(text(PassBegins{0, 3, 2, true, std::vector<uint32_t>{1}}),
             "pass site 0 of step 3, 2 rows, past the caches, given 1");
   Posted posted;
   posted.message.id = {4, 1};
   posted.message.site = 1;
   posted.message.agent = 2;
   posted.message.flags = kRunAfter;
-  posted.list_agent = 1;
+  posted.message.memory = 1;
   posted.units = {{5, 64}, {6, 128}};
-  EXPECT_EQ(text(posted), "post #4.1 read site 1 0-1 at 1:0+4096, step 0, demand, to agent 2, after");
+  EXPECT_EQ(text(posted), "post #4.1 read site 1 0-1 at 1+4096, step 0, demand, to agent 2, after");
   posted.message.op = Op::move;
+  posted.message.from = 3;
   posted.message.flags = 0;
-  EXPECT_EQ(text(posted), "post #4.1 move site 1, 2 slots at 1:0, step 0, demand, to agent 2");
+  EXPECT_EQ(text(posted),
+            "post #4.1 move site 1, 2 slots of memory 3 in memory 1, step 0, demand, to agent 2");
   posted.message.op = Op::read;
   posted.message.edition = 9;
-  EXPECT_EQ(text(posted), "post #4.1 read site 1 5-6 at 1:0+4096, step 0, demand, to agent 2");
+  EXPECT_EQ(text(posted), "post #4.1 read site 1 5-6 at 1+4096, step 0, demand, to agent 2");
 }
 
 TEST(Event, NamesTheEditionWhereASiteHasSeveral) {

@@ -17,14 +17,15 @@ void tell(Recorder& recorder, uint32_t steps) {
   const ActiveSet given = ActiveSet::of({1, 3});
   recorder.fill_begins();
   for (uint32_t step = 0; step < steps; ++step) {
-    recorder.pass_begins(0, {step, 1, {0, 1, 0, 16}, false, &given, {}});
+    recorder.pass_begins(0, {step, 1, {}, false, &given, {}});
     recorder.activated(1, ActiveSet::all(5));
     Message message;
     message.id = {3, step};
     message.agent = 2;
+    message.memory = 1;
     message.edition = 1;
     const std::vector<Unit> units = {{13, 64}, {14, 128}};
-    recorder.posted(message, {2, 1, 0}, units);
+    recorder.posted(message, {.units = units});
     recorder.turn_begins();
     recorder.turn_begins();  // nothing happened in the one before
     recorder.sent(message);
@@ -84,7 +85,7 @@ TEST(TraceFile, HoldsWhatWasTold) {
     EXPECT_THAT(text, HasSubstr("fill\n"
                                 "pass site 0 of step 0, 1 rows, given 1 3\n"
                                 "active in site 1: all\n"
-                                "post #3.0 read site 0 3-4 at 1:0+4096, step 0, demand, to agent 2\n"
+                                "post #3.0 read site 0 3-4 at 1+4096, step 0, demand, to agent 2\n"
                                 "turn\n"
                                 "send #3.0\n"
                                 "done #3.0 ok, 0 units, 8192 B\n"
@@ -160,7 +161,7 @@ TEST(TraceFile, WhatIsNoTraceIsRefused) {
   std::string bytes = file_text(write_trace(folder, 1));
   bytes[8] = 99;
   EXPECT_THAT(line(folder.write("other", bytes)),
-              HasSubstr("is a trace of version 99, this program reads version 14"));
+              HasSubstr("is a trace of version 99, this program reads version 15"));
 }
 
 TEST(TraceFile, AFileThatCannotBeWrittenIsAnError) {

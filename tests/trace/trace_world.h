@@ -100,7 +100,6 @@ inline Event draw_event(Random& random, uint64_t& ns) {
   const auto u32 = [&] { return static_cast<uint32_t>(number(UINT32_MAX)); };
   const auto u16 = [&] { return static_cast<uint16_t>(number(UINT16_MAX)); };
   const auto u8 = [&] { return static_cast<uint8_t>(number(UINT8_MAX)); };
-  const auto span = [&] { return Span{u16(), u16(), u32(), u32()}; };
   const auto maybe = [&]() -> std::optional<std::vector<uint32_t>> {
     if (random.below(3) == 0) return std::nullopt;
     return draw_neurons(random);
@@ -113,8 +112,7 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       event.what = FillBegins{};
       break;
     case 1:
-      event.what =
-          PassBegins{u32(), u32(), u16(), random.below(2) == 0, span(), maybe(), draw_neurons(random)};
+      event.what = PassBegins{u32(), u32(), u16(), random.below(2) == 0, maybe(), draw_neurons(random)};
       break;
     case 2:
       event.what = StepEnds{u32()};
@@ -143,22 +141,21 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       Posted posted;
       Message& m = posted.message;
       m.id = {u32(), u32()};
-      m.op = static_cast<Op>(random.below(10));
+      m.op = static_cast<Op>(random.below(7));
       m.priority = static_cast<Priority>(random.below(kPriorities));
-      m.engine = static_cast<EngineKind>(random.below(kEngines));
+      m.lane = u8();
       m.flags = u8();
       m.agent = u16();
       m.step = u32();
       m.expires_step = u32();
       m.site = u32();
-      m.part = u16();
       m.rows = u16();
-      m.list = span();
-      m.in = span();
-      m.aux = span();
+      m.memory = u16();
+      m.from = u16();
+      m.about = {u32(), u32()};
+      m.n_units = u32();
+      m.unit_bytes = u32();
       m.edition = u32();
-      posted.list_agent = u16();
-      posted.list_pool = u16();
       for (const uint32_t neuron : draw_neurons(random)) posted.units.push_back({neuron, u32()});
       event.what = std::move(posted);
       break;
@@ -197,9 +194,9 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       Delivered delivered;
       Done& d = delivered.done;
       d.id = {u32(), u32()};
-      d.status = static_cast<DoneStatus>(random.below(7));
-      d.engine = static_cast<EngineKind>(random.below(kEngines));
-      d.aux = u16();
+      d.status = static_cast<DoneStatus>(random.below(8));
+      d.lane = u8();
+      d.error = u16();
       d.n_done = u32();
       d.first_bad = u32();
       d.bad_extent = u32();

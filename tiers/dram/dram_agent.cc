@@ -32,8 +32,8 @@ DramAgent::DramAgent(Options options, PoolTable& pools, std::unique_ptr<Team> te
       team_(std::move(team)),
       executor_(std::move(executor)),
       memory_(std::move(memory)) {
-  pools.add(options_.number, memory_.bytes());
-  pools.add(options_.number, executor_.activations());
+  pools.add_memory(options_.memory, memory_.bytes());
+  pools.add_activations(options_.number, executor_.activations());
   // What follows the arena always is: a device may know its pages.
   const ReservedMemory::Range ranges[] = {{0, options_.arena_bytes},
                                           {options_.arena_bytes, memory_.bytes().size()}};
@@ -43,18 +43,18 @@ DramAgent::DramAgent(Options options, PoolTable& pools, std::unique_ptr<Team> te
   }
 }
 
-Submit DramAgent::submit(const Message& message) {
+Submit DramAgent::submit(const Message& message, const Payload& payload) {
   // A credit comes back with the polled completion.
   if (queue_.size() + done_.size() >= options_.credits) return Submit::busy;
-  queue_.push_back(message);
+  queue_.push_back({message, payload});
   return Submit::ok;
 }
 
 Drive DramAgent::drive() {
   if (queue_.empty()) return Drive::idle;
-  const Message message = queue_.front();
+  const Request request = queue_.front();
   queue_.pop_front();
-  done_.push_back(execute(message));
+  done_.push_back(execute(request));
   return Drive::busy;
 }
 
@@ -67,54 +67,26 @@ size_t DramAgent::poll(std::span<Done> done) {
   return n;
 }
 
-Done DramAgent::execute(const Message& message) {
+Done DramAgent::execute(const Request& request) {
   Done done;
-  done.id = message.id;
-  done.engine = message.engine;
+  done.id = request.message.id;
+  done.lane = request.message.lane;
   done.start_ns = now_ns();
-  switch (message.op) {
-    case Op::compute:
-    case Op::run: {
-      const std::span<const std::byte> in = pools_.resolve(message.in);
-      const std::span rows{reinterpret_cast<const RowInfo*>(in.data()), message.rows};
-      if ((message.flags & kRunBefore) != 0) executor_.before(message.site, rows);
-      if ((message.flags & kPartial) != 0) executor_.clear(message.site, message.rows);
-      const std::span<const Unit> units = PoolTable::units(pools_.resolve(message.list));
-      if (!units.empty()) {
-        Executor::Asked asked;
-        if (message.aux.bytes != 0)
-          asked.row_masks = reinterpret_cast<const uint64_t*>(pools_.resolve(message.aux).data());
-        asked.measure = (message.flags & kMeasure) != 0;
-        done.bytes = executor_.neurons(message.site, message.edition, rows, units, memory_.data(), asked);
-        done.n_done = static_cast<uint32_t>(units.size());
-      }
-      if ((message.flags & kRunAfter) != 0) executor_.after(message.site, rows);
+  switch (request.message.op) {
+    case Op::run:
+      run(request, done);
       break;
-    }
-    case Op::copy: {
-      const std::span<const std::byte> in = pools_.resolve(message.in);
-      const std::span rows{reinterpret_cast<const RowInfo*>(in.data()), message.rows};
-      const std::span<const std::byte> list = pools_.resolve(message.list);
-      const UnitList& from = PoolTable::header(list);
-      const std::byte* other = pools_.resolve(from.agent, from.pool, 0, executor_.activations().size());
-      if ((message.flags & kInput) != 0) {
-        executor_.take_input(message.site, message.rows, other);
-      } else {
-        executor_.take_results(message.site, rows, PoolTable::units(list), other);
-      }
+    case Op::copy:
+      copy(request);
       break;
-    }
     case Op::move:
-      move(message, done);
+      move(request, done);
       break;
     case Op::resize:
-      resize(message, done);
+      resize(request.payload.units, done);
       break;
-    case Op::stats:
-      if (!write_counts(message.aux)) done.status = DoneStatus::invalid_argument;
-      break;
+    case Op::raise:
     case Op::cancel:
-    case Op::stop:
       break;
     default:
       done.status = DoneStatus::invalid_argument;
@@ -123,17 +95,38 @@ Done DramAgent::execute(const Message& message) {
   return done;
 }
 
-// From any memory of this process into this agent's, in order: a slot may be emptied by one and filled by the
-// next.
-void DramAgent::move(const Message& message, Done& done) {
-  const uint64_t bytes = message.aux.bytes;
+void DramAgent::run(const Request& request, Done& done) {
+  const auto& [message, payload] = request;
+  if ((message.flags & kRunBefore) != 0) executor_.before(message.site, payload.rows);
+  if ((message.flags & kPartial) != 0) executor_.clear(message.site, message.rows);
+  if (!payload.units.empty()) {
+    Executor::Asked asked;
+    if (!payload.masks.empty()) asked.row_masks = payload.masks.data();
+    asked.measure = (message.flags & kMeasure) != 0;
+    done.bytes =
+        executor_.neurons(message.site, message.edition, payload.rows, payload.units, memory_.data(), asked);
+    done.n_done = static_cast<uint32_t>(payload.units.size());
+  }
+  if ((message.flags & kRunAfter) != 0) executor_.after(message.site, payload.rows);
+}
+
+void DramAgent::copy(const Request& request) {
+  const auto& [message, payload] = request;
+  const std::byte* other = pools_.activations(message.from, 0, executor_.activations().size()).data();
+  if ((message.flags & kInput) != 0) {
+    executor_.take_input(message.site, message.rows, other);
+  } else {
+    executor_.take_results(message.site, payload.rows, payload.units, other);
+  }
+}
+
+// In order: a slot may be emptied by one and filled by the next.
+void DramAgent::move(const Request& request, Done& done) {
+  const uint64_t bytes = request.message.unit_bytes;
   const uint64_t end = options_.arena_bytes + options_.staging_bytes;
-  const bool known = message.in.agent == options_.number ? message.in.pool == 0
-                                                         : message.in.pool < pools_.pools(message.in.agent);
-  const std::span<const std::byte> source =
-      known ? pools_.memory(message.in.agent, message.in.pool) : std::span<const std::byte>();
-  for (const Unit& unit : PoolTable::units(pools_.resolve(message.list))) {
-    const uint64_t from = unit.unit * kSpanUnit, to = unit.offset * kSpanUnit;
+  const std::span<const std::byte> source = pools_.memory(request.message.from);
+  for (const Unit& unit : request.payload.units) {
+    const uint64_t from = unit.unit * kPlaceUnit, to = unit.place * kPlaceUnit;
     if (from + bytes > source.size() || to + bytes > end) {
       done.status = DoneStatus::invalid_argument;
       done.first_bad = done.n_done;
@@ -145,11 +138,11 @@ void DramAgent::move(const Message& message, Done& done) {
   }
 }
 
-void DramAgent::resize(const Message& message, Done& done) {
+void DramAgent::resize(std::span<const Unit> in_use, Done& done) {
   std::vector<ReservedMemory::Range> ranges;
   uint64_t end = 0;
-  for (const Unit& unit : PoolTable::units(pools_.resolve(message.list))) {
-    const ReservedMemory::Range range{unit.unit * kSpanUnit, unit.offset * kSpanUnit};
+  for (const Unit& unit : in_use) {
+    const ReservedMemory::Range range{unit.unit * kPlaceUnit, unit.place * kPlaceUnit};
     ranges.push_back(range);
     if (range.begin < end || range.begin > range.end || range.end > options_.arena_bytes) {
       done.status = DoneStatus::invalid_argument;
@@ -176,28 +169,19 @@ void DramAgent::commit(std::span<const ReservedMemory::Range> ranges) {
   });
 }
 
-bool DramAgent::write_counts(const Span& out) const {
-  if (out.bytes == 0) return true;
-  if (out.bytes < sizeof(AgentCounts)) return false;
-  const AgentCounts now = counts();
-  std::memcpy(pools_.resolve(out).data(), &now, sizeof now);
-  return true;
-}
-
 AgentCounts DramAgent::counts() const {
   AgentCounts now;
   now.compute = {team_->launches(), team_->wake_ups(), executor_.activation_error()};
   return now;
 }
 
-uint64_t DramAgent::service_ns(const Message& message) const {
+uint64_t DramAgent::service_ns(const Message& message, const Payload& payload) const {
   const auto at_bandwidth = [this](uint64_t bytes) {
     return static_cast<uint64_t>(static_cast<double>(bytes) / options_.bytes_per_second * 1e9);
   };
-  if (message.op == Op::move) {
-    return at_bandwidth(PoolTable::units(pools_.resolve(message.list)).size() * message.aux.bytes);
-  }
-  if (message.op != Op::compute && message.op != Op::copy) return 0;
+  if (message.op == Op::move) return at_bandwidth(payload.units.size() * message.unit_bytes);
+  if (message.op != Op::run && message.op != Op::copy) return 0;
+  if (message.op == Op::run && payload.units.empty()) return 0;
   const SiteWork& site = executor_.plan().sites[message.site];
   if (message.op == Op::copy) {
     const bool input = (message.flags & kInput) != 0;
@@ -206,8 +190,7 @@ uint64_t DramAgent::service_ns(const Message& message) const {
   }
   const Encodings& encodings = executor_.plan().editions[message.edition];
   uint64_t bytes = 0;
-  for (const Unit& unit : PoolTable::units(pools_.resolve(message.list)))
-    bytes += neuron_bytes(site.cut, encodings, unit.unit);
+  for (const Unit& unit : payload.units) bytes += neuron_bytes(site.cut, encodings, unit.unit);
   return at_bandwidth(bytes);
 }
 

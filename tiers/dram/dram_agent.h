@@ -1,9 +1,8 @@
 // The DRAM tier: an arena and staging blocks that reads land in, and the CPU that computes on them. Answers
-// `compute` (neurons of a site, with the dense segments around it), `run` (those segments alone), `copy` (a
-// site's input from another such agent of the same plan, or the results that it has computed), `move` (slots
-// inside the arena), `resize` (which of the arena's addresses are in use: all of them before the first one),
-// `cancel` (never in time: work here is done in order), `stats` (AgentCounts, if `out` is not empty) and
-// `stop`.
+// `run` (neurons of a site, the dense segments around it, or both), `copy` (a site's input from another such
+// agent of the same plan, or the results that it has computed), `move` (slots from any memory of this process
+// into this one), `resize` (which of the arena's addresses are in use: all of them before the first one),
+// `raise` and `cancel` (never in time: work here is done in order).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,8 @@ namespace tierd {
 class DramAgent final : public Agent, public Products {
  public:
   struct Options {
-    uint16_t number = 0;                 // in the pool table
+    uint16_t number = 0;                 // the agent's
+    MemoryId memory = 1;                 // its memory's
     uint64_t arena_bytes = 0;            // addresses for slots of all sites
     uint64_t staging_bytes = 0;          // follows the arena
     uint64_t tensor_bytes = 0;           // resident tensors; follow the staging
@@ -31,16 +31,16 @@ class DramAgent final : public Agent, public Products {
     uint32_t credits = 64;
     double bytes_per_second = 30e9;  // clock = "model": what weights are read at
   };
-  // Registers pool 0 (arena, staging, tensors; the first two of them 4096-aligned) and pool 1 (activations).
+  // Registers its memory (arena, staging, tensors; the first two of them 4096-aligned) and its activations.
   static Result<std::unique_ptr<DramAgent>> create(const Options& options, PoolTable& pools, ComputePlan plan,
                                                    const ComputeKernels& kernels, std::unique_ptr<Team> team);
 
   std::string_view name() const override { return "dram"; }
   uint32_t credits() const override { return options_.credits; }
-  Submit submit(const Message& message) override;
+  Submit submit(const Message& message, const Payload& payload) override;
   Drive drive() override;
   size_t poll(std::span<Done> done) override;
-  uint64_t service_ns(const Message& message) const override;
+  uint64_t service_ns(const Message& message, const Payload& payload) const override;
 
   void linear(const PackedMatrix& matrix, const float* x, uint32_t rows, float* y) override {
     executor_.linear(matrix.encoding, matrix.groups, matrix.n_out, matrix.n_in, x, rows, y);
@@ -52,10 +52,15 @@ class DramAgent final : public Agent, public Products {
  private:
   DramAgent(Options options, PoolTable& pools, std::unique_ptr<Team> team, Executor executor,
             ReservedMemory memory);
-  Done execute(const Message& message);
-  bool write_counts(const Span& out) const;
-  void move(const Message& message, Done& done);
-  void resize(const Message& message, Done& done);
+  struct Request {
+    Message message;
+    Payload payload;
+  };
+  Done execute(const Request& request);
+  void run(const Request& request, Done& done);
+  void copy(const Request& request);
+  void move(const Request& request, Done& done);
+  void resize(std::span<const Unit> ranges, Done& done);
   void commit(std::span<const ReservedMemory::Range> ranges);
 
   const Options options_;
@@ -63,7 +68,7 @@ class DramAgent final : public Agent, public Products {
   const std::unique_ptr<Team> team_;
   Executor executor_;
   ReservedMemory memory_;
-  std::deque<Message> queue_;
+  std::deque<Request> queue_;
   std::deque<Done> done_;
 };
 

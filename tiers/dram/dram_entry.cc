@@ -16,6 +16,7 @@ Result<MadeAgent> make(const AgentContext& context) {
   }
   DramAgent::Options options;
   options.number = context.number;
+  options.memory = task.memory;
   options.arena_bytes = task.arena_bytes;
   options.staging_bytes = task.staging_bytes;
   options.tensor_bytes = task.tensor_bytes;
@@ -37,7 +38,6 @@ constexpr std::span<const tierd_param> kNoParams;
 }  // namespace tierd
 
 TIERD_AGENT("dram", "an arena that reads land in, and the CPU that computes on it",
-            tierd::serves(tierd::Op::compute) | tierd::serves(tierd::Op::run) |
-                tierd::serves(tierd::Op::copy) | tierd::serves(tierd::Op::move) |
+            tierd::serves(tierd::Op::run) | tierd::serves(tierd::Op::copy) | tierd::serves(tierd::Op::move) |
                 tierd::serves(tierd::Op::resize),
             tierd::kNoParams, tierd::make)

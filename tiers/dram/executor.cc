@@ -130,7 +130,7 @@ uint64_t Executor::compute(const SiteWork& site, const Rows& cut, const Encoding
     const uint32_t in_piece = cut.groups_of(unit.unit);
     const Encoding encoding = cut.encoding_of(unit.unit, encodings);
     pieces.push_back(
-        {memory + unit.offset * kSpanUnit, encoding, in_piece, cut.first_row(unit.unit), groups, 0, rows});
+        {memory + unit.place * kPlaceUnit, encoding, in_piece, cut.first_row(unit.unit), groups, 0, rows});
     groups += in_piece;
     bytes += in_piece * group_bytes(encoding, cut.n_in);
   }
@@ -191,7 +191,7 @@ uint64_t Executor::compute(const SiteWork& site, const Bundles& cut, const Encod
   ups_.resize(n);
   downs_.resize(n);
   for (uint64_t k = 0; k < n; ++k) {
-    gates_[k] = memory + units[k].offset * kSpanUnit;
+    gates_[k] = memory + units[k].place * kPlaceUnit;
     ups_[k] = gates_[k] + bundle.up_offset();
     downs_[k] = gates_[k] + bundle.down_offset();
   }
@@ -241,7 +241,7 @@ uint64_t Executor::compute(const SiteWork& site, const Columns& cut, const Encod
   const uint64_t n = units.size();
   downs_.resize(n);
   factors_.resize(rows * n);
-  for (uint64_t k = 0; k < n; ++k) downs_[k] = memory + units[k].offset * kSpanUnit;
+  for (uint64_t k = 0; k < n; ++k) downs_[k] = memory + units[k].place * kPlaceUnit;
   for (uint32_t i = 0; i < rows; ++i) {
     const float* x = row(site.in, i);
     for (uint64_t k = 0; k < n; ++k) factors_[i * n + k] = x[units[k].unit];
@@ -321,7 +321,7 @@ uint64_t Executor::gather(const SiteWork& site, const Encodings& encodings, std:
     for (const Unit& unit : units) {
       if (rows[i].token / cut.rows != unit.unit) continue;
       const uint32_t in_neuron = rows[i].token % cut.rows;
-      const std::byte* at = memory + unit.offset * kSpanUnit + in_neuron / kGroupRows * group;
+      const std::byte* at = memory + unit.place * kPlaceUnit + in_neuron / kGroupRows * group;
       unpack_row(encoding, in_neuron % kGroupRows, {at, group}, {row(site.out, i), cut.n_in});
     }
   }

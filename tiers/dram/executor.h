@@ -40,7 +40,7 @@ class Executor {
     const uint64_t* row_masks = nullptr;
     bool measure = false;  // SiteWork::contribution is wanted
   };
-  // Neurons of the site in one edition of it; unit u's bytes are at memory + u.offset * 64. Returns the bytes
+  // Neurons of the site in one edition of it; unit u's bytes are at memory + u.place * 64. Returns the bytes
   // of weights touched. Where results are added, neurons follow in the order of their numbers, all active
   // ones of a run of kPartialNeurons in one call; their results are added to what is there.
   uint64_t neurons(uint32_t site, uint32_t edition, std::span<const RowInfo> rows,

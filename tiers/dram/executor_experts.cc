@@ -50,7 +50,7 @@ uint64_t Executor::compute(const SiteWork& site, const Experts& cut, const Encod
     if (lines == 0) continue;
     if (lines_.size() + lines > plan_.max_rows) finish();
     experts_.push_back(
-        {unit.unit, memory + unit.offset * kSpanUnit, static_cast<uint32_t>(lines_.size()), lines});
+        {unit.unit, memory + unit.place * kPlaceUnit, static_cast<uint32_t>(lines_.size()), lines});
     for (uint32_t i = 0; i < rows; ++i) {
       if (uses(i)) lines_.push_back(i);
     }

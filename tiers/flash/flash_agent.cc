@@ -4,7 +4,6 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <limits>
 
 #include "core/base/align.h"
 #include "core/base/check.h"
@@ -70,12 +69,12 @@ FlashAgent::FlashAgent(uint16_t agent, const PoolTable& pools, std::unique_ptr<B
 
 // ---- messages
 
-Submit FlashAgent::submit(const Message& message) {
+Submit FlashAgent::submit(const Message& message, const Payload& payload) {
   TIERD_CHECK(message.agent == agent_);
   if (accepted_ == options_.credits) return Submit::busy;
   ++accepted_;
   if (message.step != kNoStep) newest_step_ = std::max(newest_step_, message.step);
-  accept(message);
+  accept(message, payload.units);
   return Submit::ok;
 }
 
@@ -325,14 +324,14 @@ void FlashAgent::mark_bad(Request& request, uint32_t unit, uint32_t extent, Done
   request.first_bad = unit;
   request.done.bad_extent = extent;
   request.done.status = status;
-  request.done.aux = error;
+  request.done.error = error;
 }
 
 void FlashAgent::complete_if_over(Request& request) {
   if (!request.open || request.next != request.end || request.reads != 0) return;
   Done done = request.done;
   done.id = request.message.id;
-  done.engine = request.message.engine;
+  done.lane = request.message.lane;
   done.done_ns = now_ns();
   if (done.start_ns == 0) done.start_ns = done.done_ns;  // nothing had to be read
   if (request.bad) done.first_bad = request.first_bad;
@@ -340,20 +339,16 @@ void FlashAgent::complete_if_over(Request& request) {
   done_.push_back(done);
   request.open = false;
   free_requests_.push_back(index_of(request));
-  if (stopping_ && !stopped_ && free_requests_.size() == requests_.size()) complete(stop_, DoneStatus::ok);
 }
 
-void FlashAgent::complete(const Message& message, DoneStatus status, uint64_t n_done, uint64_t bytes) {
+void FlashAgent::complete(const Message& message, DoneStatus status, uint32_t n_done) {
   const uint64_t now = now_ns();
-  const auto most = uint64_t{std::numeric_limits<uint32_t>::max()};
   done_.push_back({.id = message.id,
                    .status = status,
-                   .engine = message.engine,
-                   .n_done = static_cast<uint32_t>(std::min(n_done, most)),
-                   .bytes = bytes,
+                   .lane = message.lane,
+                   .n_done = n_done,
                    .start_ns = now,
                    .done_ns = now});
-  if (message.op == Op::stop && status == DoneStatus::ok) stopped_ = true;
 }
 
 size_t FlashAgent::poll(std::span<Done> done) {

@@ -1,24 +1,21 @@
 // The agent of a store on flash: brings extents of its file to where a message says, and says when they have
 // all landed. It owns the disk, not the memory: destinations are leased to it until the completion.
 //
-//   read    list: UnitList{agent, pool of the destinations} and Units {extent number, destination}, in any
+//   read    units {extent number, place in the message's memory}, in any
 //           order. A unit that begins a neuron in pieces (ExtentPieces) stands for all of them. Completes
 //           once, when every extent has landed or failed: n_done and bytes count what landed and has the
-//           right checksum; the status, `aux` (errno), `first_bad` and `bad_extent` are those of the first
-//           bad unit of the list. Errors: io_error (aux ENODATA: the file ends inside the extent), corrupt
+//           right checksum; the status, `error` (errno), `first_bad` and `bad_extent` are those of the first
+//           bad unit of the list. Errors: io_error (ENODATA: the file ends inside the extent), corrupt
 //           (wrong checksum), invalid_argument (no such extent, or one that needs the bounce buffer and does
 //           not fit). A read of one extent that failed with EIO is not tried again here: the kernel retries.
 //           When extents are read as one and the read breaks off, those behind that point are read again,
 //           each alone: what fails is what would have failed by itself.
-//   cancel  list: a MessageId. What has not been started of that read is dropped, which makes it `cancelled`
+//   cancel  What has not been started of the read that is meant is dropped, which makes it `cancelled`
 //           once what has been started is over; a read that was started as a whole ends as usual. The cancel
 //           itself completes ok at once; n_done is the number of units dropped, 0 for an id not known (any
 //           more).
-//   edit    list: a MessageId. A queued prefetch or migration becomes a demand, behind the demands queued
+//   raise   A queued prefetch or migration becomes a demand, behind the demands queued
 //           already. Completes ok at once; n_done is the number of units that were still to be started.
-//   stats   completes ok at once with bytes = bytes landed so far, n_done = device reads; if `out` is not
-//           empty, AgentCounts are written there.
-//   stop    completes ok when all accepted before has completed. What comes later is an invalid_argument.
 //
 // The device reads whole blocks of 4096 bytes. Extents whose place in the file and in memory are multiples of
 // it land where they belong; others come through the bounce buffer and are copied, together with neighbours
@@ -74,14 +71,14 @@ class FlashAgent final : public Agent {
 
   std::string_view name() const override { return "flash"; }
   uint32_t credits() const override { return options_.credits; }
-  Submit submit(const Message& message) override;
+  Submit submit(const Message& message, const Payload& payload) override;
   // Gives the device new reads before it spends time on the checksums of those that have landed. Stays busy
   // while a read pauses after EAGAIN, since no descriptor would tell its end.
   Drive drive() override;
   size_t poll(std::span<Done> done) override;
   int wait_fd() const override { return device_->wait_fd(); }
   bool waiting() const override { return in_device_ != 0; }
-  uint64_t service_ns(const Message& message) const override;
+  uint64_t service_ns(const Message& message, const Payload& payload) const override;
 
   // [any thread]
   AgentCounts counts() const;
@@ -133,15 +130,14 @@ class FlashAgent final : public Agent {
   bool refill();
   bool settle_landed();
 
-  void accept(const Message& message);
-  void accept_read(const Message& message);
+  void accept(const Message& message, std::span<const Unit> units);
+  void accept_read(const Message& message, std::span<const Unit> units);
   uint32_t cancel(const MessageId& id);
   uint32_t raise(const MessageId& id);
-  bool write_counters(const Span& out) const;
 
   Request* find(const MessageId& id);
   Request* next_request();
-  void add_landings(Request& request, const UnitList& to, std::span<const Unit> units);
+  void add_landings(Request& request, std::span<const Unit> units);
   // each(number, bytes behind the unit's destination) for the extents that a unit of a list stands for.
   template <class Each>
   void each_extent(uint32_t extent, Each each) const;
@@ -160,7 +156,7 @@ class FlashAgent final : public Agent {
   }
   void leave_queue(const Request& request);
   void complete_if_over(Request& request);
-  void complete(const Message& message, DoneStatus status, uint64_t n_done = 0, uint64_t bytes = 0);
+  void complete(const Message& message, DoneStatus status, uint32_t n_done = 0);
   uint32_t index_of(const Request& request) const {
     return static_cast<uint32_t>(&request - requests_.data());
   }
@@ -186,9 +182,6 @@ class FlashAgent final : public Agent {
   uint32_t accepted_ = 0;   // and not yet polled: the credits in use
   uint32_t in_device_ = 0;
   uint32_t newest_step_ = 0;
-  bool stopping_ = false;
-  bool stopped_ = false;
-  Message stop_;
   Counters counters_;
   Counter in_flight_since_ns_;  // 0: nothing is in the device
 };

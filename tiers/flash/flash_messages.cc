@@ -1,58 +1,39 @@
 // These functions of the flash agent do what a message says, up to the reads that it queues. What the device
 // does with those, and how a message completes, is in flash_agent.cc.
 #include <algorithm>
-#include <cstring>
 
 #include "core/base/time.h"
 #include "tiers/flash/flash_agent.h"
 
 namespace tierd {
 
-void FlashAgent::accept(const Message& message) {
-  if (stopping_) return complete(message, DoneStatus::invalid_argument);
+void FlashAgent::accept(const Message& message, std::span<const Unit> units) {
   switch (message.op) {
     case Op::read:
-      return accept_read(message);
+      return accept_read(message, units);
     case Op::cancel:
-    case Op::edit: {
-      if (message.list.bytes < sizeof(MessageId)) return complete(message, DoneStatus::invalid_argument);
-      MessageId id;
-      std::memcpy(&id, pools_.resolve(message.list).data(), sizeof id);
-      return complete(message, DoneStatus::ok, message.op == Op::cancel ? cancel(id) : raise(id));
-    }
-    case Op::stats: {
-      const bool written = write_counters(message.aux);
-      return complete(message, written ? DoneStatus::ok : DoneStatus::invalid_argument, counters_.reads.get(),
-                      counters_.bytes.get());
-    }
-    case Op::stop:
-      stopping_ = true;
-      stop_ = message;
-      if (free_requests_.size() == requests_.size()) complete(stop_, DoneStatus::ok);
-      return;
-    case Op::copy:
-    case Op::compute:
-    case Op::run:
+      return complete(message, DoneStatus::ok, cancel(message.about));
+    case Op::raise:
+      return complete(message, DoneStatus::ok, raise(message.about));
     case Op::move:
+    case Op::run:
+    case Op::copy:
     case Op::resize:
       break;
   }
   complete(message, DoneStatus::invalid_argument);
 }
 
-void FlashAgent::accept_read(const Message& message) {
+void FlashAgent::accept_read(const Message& message, std::span<const Unit> units) {
   const auto priority = static_cast<size_t>(message.priority);
-  if (message.list.bytes < sizeof(UnitList) || priority >= queue_.size()) {
-    return complete(message, DoneStatus::invalid_argument);
-  }
-  const std::span<const std::byte> list = pools_.resolve(message.list);
+  if (priority >= queue_.size()) return complete(message, DoneStatus::invalid_argument);
   const uint32_t slot = free_requests_.back();
   free_requests_.pop_back();
   Request& request = requests_[slot];
   std::vector<Landing> landings = std::move(request.landings);  // for their memory
   landings.clear();
   request = {.message = message, .landings = std::move(landings), .open = true};
-  add_landings(request, PoolTable::header(list), PoolTable::units(list));
+  add_landings(request, units);
   request.end = static_cast<uint32_t>(request.landings.size());
   if (request.end != 0) queue_[priority].push_back(slot);
   complete_if_over(request);
@@ -67,14 +48,14 @@ void FlashAgent::each_extent(uint32_t extent, Each each) const {
 }
 
 // What can be read, in the order of the file; the rest is bad at once.
-void FlashAgent::add_landings(Request& request, const UnitList& to, std::span<const Unit> units) {
+void FlashAgent::add_landings(Request& request, std::span<const Unit> units) {
   for (uint32_t unit = 0; unit < units.size(); ++unit) {
     each_extent(units[unit].unit, [&](uint32_t extent, uint32_t behind) {
       Landing landing = {.unit = unit};
       if (extent < extents_.size()) {
         landing.extent = &extents_[extent];
-        const auto offset = static_cast<uint32_t>(units[unit].offset + behind / kSpanUnit);
-        landing.into = pools_.resolve(to.agent, to.pool, offset, landing.extent->bytes);
+        const auto place = static_cast<uint32_t>(units[unit].place + behind / kPlaceUnit);
+        landing.into = pools_.at(request.message.memory, place, landing.extent->bytes);
         if (readable(landing, rules_)) return request.landings.push_back(landing);
       }
       mark_bad(request, unit, extent, DoneStatus::invalid_argument, 0);
@@ -107,14 +88,6 @@ uint32_t FlashAgent::raise(const MessageId& id) {
   return request->end - request->next;
 }
 
-bool FlashAgent::write_counters(const Span& out) const {
-  if (out.bytes == 0) return true;
-  if (out.bytes < sizeof(AgentCounts)) return false;
-  const AgentCounts now = counts();
-  std::memcpy(pools_.resolve(out).data(), &now, sizeof now);
-  return true;
-}
-
 AgentCounts FlashAgent::counts() const {
   AgentCounts now;
   now.read.bytes = counters_.bytes.get();
@@ -144,10 +117,10 @@ FlashAgent::Request* FlashAgent::find(const MessageId& id) {
   return found == requests_.end() ? nullptr : &*found;
 }
 
-uint64_t FlashAgent::service_ns(const Message& message) const {
+uint64_t FlashAgent::service_ns(const Message& message, const Payload& payload) const {
   if (message.op != Op::read) return 0;
   uint64_t bytes = 0;
-  for (const Unit& unit : PoolTable::units(pools_.resolve(message.list))) {
+  for (const Unit& unit : payload.units) {
     each_extent(unit.unit, [&](uint32_t extent, uint32_t) {
       if (extent < extents_.size()) bytes += extents_[extent].bytes;
     });

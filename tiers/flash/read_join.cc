@@ -64,7 +64,7 @@ Join bounced_join(std::span<const Landing> units, const JoinRules& rules) {
 
 bool readable(const Landing& unit, const JoinRules& rules) {
   const uint64_t bits = unit.extent->offset | unit.extent->bytes;
-  if (unit.extent->bytes == 0 || bits % kSpanUnit != 0) return false;
+  if (unit.extent->bytes == 0 || bits % kPlaceUnit != 0) return false;
   return lands_directly(unit) || may_bounce(unit, rules);
 }
 

@@ -5,7 +5,7 @@
 namespace tierd {
 
 // A credit is in use from here until its completion has been polled, so that completions never lack room.
-Submit NullAgent::submit(const Message& message) {
+Submit NullAgent::submit(const Message& message, const Payload&) {
   if (accepted_.size() + done_.size() == credits_) return Submit::busy;
   accepted_.push_back(message);
   return Submit::ok;
@@ -18,9 +18,9 @@ Drive NullAgent::drive() {
   if (accepted_.empty()) return Drive::idle;
   for (const Message& message : accepted_) {
     done_.push_back({.id = message.id,
-                     .engine = message.engine,
+                     .lane = message.lane,
                      .start_ns = message.queued_ns,
-                     .done_ns = message.queued_ns + service_ns(message)});
+                     .done_ns = message.queued_ns + service_ns(message, {})});
   }
   accepted_.clear();
   return Drive::busy;

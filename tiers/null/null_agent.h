@@ -19,10 +19,12 @@ class NullAgent final : public Agent {
 
   std::string_view name() const override { return "null"; }
   uint32_t credits() const override { return credits_; }
-  Submit submit(const Message& message) override;
+  Submit submit(const Message& message, const Payload& payload) override;
   Drive drive() override;
   size_t poll(std::span<Done> done) override;
-  uint64_t service_ns(const Message& message) const override { return service_ ? service_(message) : 0; }
+  uint64_t service_ns(const Message& message, const Payload&) const override {
+    return service_ ? service_(message) : 0;
+  }
 
  private:
   const uint32_t credits_;

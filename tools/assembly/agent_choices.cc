@@ -35,8 +35,7 @@ Result<AgentChoices> choose_agents(const Config& config) {
   TIERD_ASSIGN(choices.flash,
                choose_agent(path, "tiers.flash", config.flash, serves(Op::read), "'read'", kFlashKeys));
   TIERD_ASSIGN(choices.dram,
-               choose_agent(path, "tiers.dram", config.dram, serves(Op::compute) | serves(Op::run),
-                            "'compute' and 'run'", kDramKeys));
+               choose_agent(path, "tiers.dram", config.dram, serves(Op::run), "'run'", kDramKeys));
   return choices;
 }
 

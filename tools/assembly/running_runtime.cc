@@ -57,7 +57,7 @@ std::vector<std::span<const std::byte>> Runtime::arena() const {
   std::vector<std::span<const std::byte>> pieces;
   for (EditionId e = 0; e < editions.size(); ++e) {
     const uint64_t bytes = uint64_t{slots_.front()[e]} * editions[e].slot_bytes;
-    if (bytes != 0) pieces.push_back(pools_.memory(kDram, kMemoryPool).subspan(arena_offset_[e], bytes));
+    if (bytes != 0) pieces.push_back(pools_.memory(kDramMemory).subspan(arena_offset_[e], bytes));
   }
   return pieces;
 }

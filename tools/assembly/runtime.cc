@@ -18,7 +18,6 @@
 namespace tierd {
 namespace {
 
-constexpr uint16_t kActivationPool = 1;  // a DRAM agent has it beside kMemoryPool
 constexpr uint32_t kDefaultContext = 4096;
 constexpr uint32_t kMostThreads = 1024;
 constexpr uint32_t kMostUnits = 16;
@@ -145,7 +144,7 @@ uint64_t Runtime::whole_arena() const {
   for (const Edition& edition : plan_.model.sites.editions) all.push_back(edition.n);
   const uint64_t bytes = align_up(arena_offsets(plan_.model.sites.editions, all).back(), kArenaAlignment);
   const uint64_t beside = plan_.memory.staging / plan_.memory.units + plan_.memory.tensors;
-  return bytes + beside < kMostPoolBytes ? bytes : 0;
+  return bytes + beside < kMostMemoryBytes ? bytes : 0;
 }
 
 // Before the strategies, which may ask for products from the first moment on. How much of the arena they will
@@ -163,11 +162,11 @@ Status Runtime::make_dram() {
   const uint64_t part =
       align_up(memory.arena, kArenaAlignment) + plan_.model.sites.editions.size() * kArenaAlignment;
   task.arena_bytes = whole != 0 ? whole : part;
-  if (task.arena_bytes + memory.staging / memory.units + memory.tensors > kMostPoolBytes) {
+  if (task.arena_bytes + memory.staging / memory.units + memory.tensors > kMostMemoryBytes) {
     return Error{Code::no_space, kCapacity,
                  fmt::format("{} for weights are more than messages can name; at most {} can be",
                              format_bytes(static_cast<double>(memory.arena)),
-                             format_bytes(static_cast<double>(kMostPoolBytes)))};
+                             format_bytes(static_cast<double>(kMostMemoryBytes)))};
   }
   task.staging_bytes = memory.staging / memory.units;
   std::vector<TensorId> tensors(plan_.store.manifest().resident.size());
@@ -179,6 +178,7 @@ Status Runtime::make_dram() {
   for (uint32_t unit = 0; unit < memory.units; ++unit) {
     AgentContext context{.number = dram_number(unit), .table = "tiers.dram", .pools = pools_};
     place_tensors(tensors, task);
+    task.memory = dram_memory(unit);
     context.compute = task;
     TIERD_ASSIGN(dram_.emplace_back(), make_agent(plan_.agents.dram, context));
     if (unit != 0) continue;
@@ -245,14 +245,15 @@ Status Runtime::make_flash(const RuntimeOptions& options) {
     extent_pieces_.push_back(
         {site.first_extent, site.neurons(), site.pieces, static_cast<uint32_t>(site.extent_bytes(0))});
   }
-  context.read = {.path = plan_.store.data_path(),
-                  .extents = plan_.store.manifest().extents,
-                  .pieces = extent_pieces_,
-                  .landing = pools_.memory(kDram, kMemoryPool)
-                                 .subspan(staging_offset_, plan_.memory.staging / plan_.memory.units),
-                  .memory_bytes = plan_.memory.arena + plan_.memory.staging,
-                  .bounce_bytes = plan_.memory.bounce,
-                  .open_device = options.open_device};
+  context.read = {
+      .path = plan_.store.data_path(),
+      .extents = plan_.store.manifest().extents,
+      .pieces = extent_pieces_,
+      .landing =
+          pools_.memory(kDramMemory).subspan(staging_offset_, plan_.memory.staging / plan_.memory.units),
+      .memory_bytes = plan_.memory.arena + plan_.memory.staging,
+      .bounce_bytes = plan_.memory.bounce,
+      .open_device = options.open_device};
   TIERD_ASSIGN(flash_, make_agent(plan_.agents.flash, context));
   return {};
 }
@@ -303,7 +304,6 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
   for (uint32_t unit = 0; unit < memory.units; ++unit) {
     Memory& to = topology.memories.emplace_back();
     to.agent = dram_number(unit);
-    to.pool = kMemoryPool;
     to.arena_bytes = parts[unit];
     to.reserved = slots_[unit];
     for (EditionId e = 0; e < sites.editions.size() && whole; ++e) to.reserved[e] = sites.editions[e].n;
@@ -314,7 +314,7 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
     to.block_bytes = memory.block_bytes;
     const auto id = static_cast<MemoryId>(topology.memories.size());
     topology.links.push_back({.from = kStore, .to = id, .agent = flash_number()});
-    topology.units.push_back({.agent = to.agent, .memory = id, .activation_pool = kActivationPool});
+    topology.units.push_back({.agent = to.agent, .memory = id});
   }
   arena_offset_ = topology.memories.front().arena_offset;
   options.prefetch = config.prefetch;
@@ -327,10 +327,8 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
                                            strategies_->placement(), residencies_, options);
 
   TIERD_TRY(make_recording(asked, options, agents));
-  const uint64_t logits_offset = buffer_offsets(plan_.model.compute)[plan_.model.logits];
-  const Span logits{kDram, kActivationPool, static_cast<uint32_t>(logits_offset / kSpanUnit), 0};
-  engine_ = std::make_unique<Engine>(*dispatcher_, *scheduler_, pools_, plan_.model, logits,
-                                     [this] { return recover(); });
+  engine_ =
+      std::make_unique<Engine>(*dispatcher_, *scheduler_, plan_.model, kDram, [this] { return recover(); });
   return {};
 }
 
@@ -368,7 +366,7 @@ Status Runtime::load_tensors() {
   const Manifest& manifest = plan_.store.manifest();
   TIERD_ASSIGN(const File file, File::open(plan_.store.data_path()));
   for (uint32_t unit = 0; unit < tensors_.size(); ++unit) {
-    const std::span<std::byte> memory = pools_.memory(dram_number(unit), kMemoryPool);
+    const std::span<std::byte> memory = pools_.memory(dram_memory(unit));
     for (const auto& [id, offset] : tensors_[unit]) {
       const uint32_t extent = manifest.resident[id].extent;
       const std::span<std::byte> bytes = memory.subspan(offset, manifest.extents[extent].bytes);

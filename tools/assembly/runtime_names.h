@@ -4,10 +4,12 @@
 
 #include <cstdint>
 
+#include "core/message/message.h"
+
 namespace tierd {
 
 inline constexpr uint16_t kDram = 1;        // the first DRAM agent, as the dispatcher numbers them
-inline constexpr uint16_t kMemoryPool = 0;  // a DRAM agent's pool of weights and staging
+inline constexpr MemoryId kDramMemory = 1;  // and its memory
 inline constexpr const char* kPluginTables = "plugin tables";  // a name in the budget, as is the next
 inline constexpr const char* kResident = "resident weights";
 inline constexpr const char* kCapacity = "tiers.dram.capacity";

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <exception>
 #include <map>
+#include <memory>
 
 #include "core/base/random.h"
 #include "core/base/time.h"
@@ -20,13 +21,11 @@ constexpr const char* kThrows = "no call throws";
 constexpr const char* kWaits = "no call waits";
 constexpr const char* kRoom = "poll writes as many completions as have room";
 constexpr const char* kOnce = "each accepted message completes exactly once";
-constexpr const char* kForm = "a completion has its message's engine, and does not end before it starts";
+constexpr const char* kForm = "a completion has its message's lane, and does not end before it starts";
 constexpr const char* kStatus = "work that can be done ends ok";
 constexpr const char* kResult = "what a completion says is there, and nothing else changed";
 constexpr const char* kCredits = "as many messages are taken as there are credits, and busy keeps nothing";
 constexpr const char* kCancel = "a cancel completes ok, what it names ok or cancelled";
-constexpr const char* kControl = "stats complete ok";
-constexpr const char* kStop = "stop completes after all before it";
 constexpr const char* kRearranged =
     "what was moved computes the same, what is in use stays, and what was given back can be used again";
 constexpr const char* kPure = "service_ns is pure";
@@ -58,15 +57,19 @@ class Kernel {
   Kernel& operator=(const Kernel&) = delete;
 
   // False for busy.
-  bool submit(const Message& message) {
-    const Submit answer = call(Submit::busy, [&] { return world_.agent().submit(message); });
+  bool submit(const Request& request) {
+    // The payload goes when the call is over; what it refers to stays.
+    auto payload = std::make_unique<Payload>(request.payload);
+    const Submit answer =
+        call(Submit::busy, [&] { return world_.agent().submit(request.message, *payload); });
+    *payload = {};
     if (answer == Submit::busy) return false;
-    open_.emplace(key(message.id), message);
+    open_.emplace(key(request.message.id), request.message);
     return true;
   }
   // With a credit to spare.
-  void must_submit(const Message& message) {
-    const bool taken = submit(message);
+  void must_submit(const Request& request) {
+    const bool taken = submit(request);
     check(kCredits, taken, [&] {
       return fmt::format("busy with {} of {} credits in use", open_.size(), world_.agent().credits());
     });
@@ -139,9 +142,9 @@ class Kernel {
       over_ = true;
       return;
     }
-    check(kForm, done.engine == found->second.engine && done.start_ns <= done.done_ns, [&] {
-      return fmt::format("engine {} for {}, from {} to {} ns", static_cast<int>(done.engine),
-                         static_cast<int>(found->second.engine), done.start_ns, done.done_ns);
+    check(kForm, done.lane == found->second.lane && done.start_ns <= done.done_ns, [&] {
+      return fmt::format("lane {} for {}, from {} to {} ns", done.lane, found->second.lane, done.start_ns,
+                         done.done_ns);
     });
     const std::string wrong = world_.completed(found->second, done);
     check(kResult, wrong.empty(), [&] { return wrong; });
@@ -223,7 +226,7 @@ void is_busy_without_credit_and_keeps_nothing(const AgentCase& tried, uint64_t s
   Kernel kernel(*world, report);
   const uint32_t credits = world->agent().credits();
   for (uint32_t i = 0; i < credits; ++i) kernel.must_submit(world->work());
-  const Message refused = world->work();
+  const Request refused = world->work();
   // A credit comes back with the polled completion, not before.
   const auto refuse = [&] {
     if (!kernel.over() && kernel.submit(refused)) {
@@ -269,37 +272,12 @@ void answers_a_cancel_of_whatever(const AgentCase& tried, uint64_t seed, Report&
   }
 }
 
-void answers_stats(const AgentCase& tried, uint64_t seed, Report& report) {
-  const auto world = make_world(tried, seed, report);
-  if (!world) return;
-  Kernel kernel(*world, report);
-  kernel.must_submit(world->control(Op::stats, {}));
-  kernel.drain();
-  for (const auto& [message, done] : kernel.completed()) {
-    kernel.check(kControl, done.status == DoneStatus::ok, [] { return "they did not"; });
-  }
-}
-
-void stops_after_everything_before(const AgentCase& tried, uint64_t seed, Report& report) {
-  const auto world = make_world(tried, seed, report);
-  if (!world) return;
-  Kernel kernel(*world, report);
-  for (uint32_t i = 1; i < world->agent().credits(); ++i) kernel.must_submit(world->work());
-  const Message stop = world->control(Op::stop, {});
-  kernel.must_submit(stop);
-  kernel.drain();
-  if (kernel.over()) return;
-  const Done& last = kernel.completed().back().second;
-  kernel.check(kStop, last.id == stop.id && last.status == DoneStatus::ok,
-               [&] { return fmt::format("status {}", static_cast<int>(last.status)); });
-}
-
 void keeps_what_is_moved_and_in_use(const AgentCase& tried, uint64_t seed, Report& report) {
   const auto world = make_world(tried, seed, report);
   if (!world) return;
   Kernel kernel(*world, report);
   for (int i = 0; i < 60 && !kernel.over(); ++i) {
-    const std::optional<Message> rearranged = world->rearrange();
+    const std::optional<Request> rearranged = world->rearrange();
     if (!rearranged) return;
     kernel.must_submit(*rearranged);
     if (world->agent().credits() > 1) kernel.must_submit(world->work());
@@ -317,9 +295,10 @@ void service_time_is_pure(const AgentCase& tried, uint64_t seed, Report& report)
   const auto world = make_world(tried, seed, report);
   if (!world) return;
   Kernel kernel(*world, report);
-  const Message messages[] = {world->work(), world->work()};
+  const Request requests[] = {world->work(), world->work()};
   const auto ask = [&] {
-    return std::pair{world->agent().service_ns(messages[0]), world->agent().service_ns(messages[1])};
+    const auto of = [&](const Request& r) { return world->agent().service_ns(r.message, r.payload); };
+    return std::pair{of(requests[0]), of(requests[1])};
   };
   const auto before = ask();
   const auto same = [&](const char* when) {
@@ -327,9 +306,9 @@ void service_time_is_pure(const AgentCase& tried, uint64_t seed, Report& report)
   };
   same("when asked again");
   if (world->agent().credits() < 2) return;
-  kernel.must_submit(messages[0]);
+  kernel.must_submit(requests[0]);
   same("after the message was taken");
-  kernel.must_submit(messages[1]);
+  kernel.must_submit(requests[1]);
   kernel.drive();
   same("while work is under way");
   kernel.drain();
@@ -340,7 +319,7 @@ void says_what_it_cannot_do(const AgentCase& tried, uint64_t seed, Report& repor
   if (!world) return;
   Kernel kernel(*world, report);
   for (const AgentWorld::Bad& bad : world->bad()) {
-    kernel.must_submit(bad.message);
+    kernel.must_submit(bad.request);
     kernel.drain();
     if (kernel.over()) return;
     const Done& done = kernel.completed().back().second;
@@ -363,8 +342,6 @@ constexpr AgentRule kRules[] = {
     {"CompletesEachMessageExactlyOnce", completes_each_message_exactly_once},
     {"IsBusyWithoutCreditAndKeepsNothing", is_busy_without_credit_and_keeps_nothing},
     {"AnswersACancelOfWhatever", answers_a_cancel_of_whatever},
-    {"AnswersStats", answers_stats},
-    {"StopsAfterEverythingBefore", stops_after_everything_before},
     {"KeepsWhatIsMovedAndInUse", keeps_what_is_moved_and_in_use},
     {"ServiceTimeIsPure", service_time_is_pure},
     {"SaysWhatItCannotDo", says_what_it_cannot_do},

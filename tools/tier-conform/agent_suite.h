@@ -18,23 +18,29 @@
 namespace tierd {
 
 // An agent with what it needs to live, and messages for it. What is wrong is told as text; empty: nothing.
+// A message and what it refers to, which stays as it is until the world has been told of its completion.
+struct Request {
+  Message message;
+  Payload payload = {};
+};
+
 class AgentWorld {
  public:
   virtual ~AgentWorld() = default;
   virtual Agent& agent() = 0;
   // A message with work, with an id of its own; it ends ok, where the agent promises anything.
-  virtual Message work() = 0;
+  virtual Request work() = 0;
   virtual bool promises() const { return true; }
-  // A message of this op that names `target` (cancel, edit), or nothing (stop, stats).
-  virtual Message control(Op op, const MessageId& target) = 0;
+  // Advice about a message.
+  virtual Request control(Op op, const MessageId& about) = 0;
   // For agents that serve `move` and `resize`, this message asks for another place for something that `work`
   // uses, or for other addresses in use, and what `work` needs is among them. No other message may be open.
   // There is none where the agent does not serve them.
-  virtual std::optional<Message> rearrange() { return std::nullopt; }
+  virtual std::optional<Request> rearrange() { return std::nullopt; }
   // Messages that must fail, and how.
   struct Bad {
     std::string what;
-    Message message;
+    Request request;
     DoneStatus status = DoneStatus::invalid_argument;
     uint32_t first_bad = 0;
   };

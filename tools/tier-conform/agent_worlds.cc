@@ -21,20 +21,20 @@ class PlainWorld final : public PlacedWorld {
     return std::unique_ptr<AgentWorld>(std::move(world));
   }
   bool promises() const override { return false; }
-  Message work() override {
-    constexpr Op kOps[] = {Op::read, Op::copy, Op::compute, Op::run, Op::edit, Op::move, Op::resize};
-    Message message = control(kOps[random_.below(static_cast<uint32_t>(std::size(kOps)))], {});
-    message.engine = static_cast<EngineKind>(random_.below(kEngines));
-    return message;
+  Request work() override {
+    constexpr Op kOps[] = {Op::read, Op::move, Op::run, Op::copy, Op::resize, Op::raise};
+    Request request = control(kOps[random_.below(static_cast<uint32_t>(std::size(kOps)))], {});
+    request.message.lane = static_cast<uint8_t>(random_.below(3));
+    return request;
   }
   std::string completed(const Message& message, const Done&) override {
-    places_.release(places_.place_of(message));
+    places_.release(message.id.slot);
     return "";
   }
 
  private:
   static constexpr uint64_t kPlaceBytes = 256;
-  explicit PlainWorld(uint64_t seed) : PlacedWorld(seed, kPlaceBytes, kPlaceBytes) {}
+  explicit PlainWorld(uint64_t seed) : PlacedWorld(seed, kPlaceBytes) {}
 };
 
 }  // namespace
@@ -50,7 +50,7 @@ std::vector<AgentCase> agent_cases(const AgentChoice& choice) {
     add("reads", blocks_world);
     add("reads_packed", packed_world);
   }
-  if ((serves & tierd::serves(Op::compute)) != 0) add("computes", compute_world);
+  if ((serves & tierd::serves(Op::run)) != 0) add("computes", compute_world);
   if (cases.empty()) add("promises_nothing", PlainWorld::create);
   return cases;
 }

@@ -23,6 +23,7 @@ class ComputeWorld final : public PlacedWorld {
     std::unique_ptr<ComputeWorld> world(new ComputeWorld(seed));
     AgentContext context{.number = kAgent, .table = "tiers.dram", .pools = world->pools_};
     ComputeTask task;
+    task.memory = kMemory;
     task.plan.buffers = {{"in", kIn, 0}, {"out", kOut, 0}};
     task.plan.max_rows = kRows;
     task.plan.context = 1;
@@ -46,7 +47,7 @@ class ComputeWorld final : public PlacedWorld {
     return std::unique_ptr<AgentWorld>(std::move(world));
   }
 
-  Message work() override {
+  Request work() override {
     std::vector<uint32_t> neurons;
     for (uint32_t neuron = 0; neuron < kNeurons; ++neuron) {
       if (random_.below(3) != 0) neurons.push_back(neuron);
@@ -54,41 +55,34 @@ class ComputeWorld final : public PlacedWorld {
     if (neurons.size() > 1 && random_.below(2) == 0) std::swap(neurons.front(), neurons.back());
     return compute(neurons);
   }
-  // Every message of this world has rows.
-  Message control(Op op, const MessageId& target) override {
-    Message message = PlacedWorld::control(op, target);
-    message.engine = EngineKind::compute;
-    return message;
-  }
-  std::optional<Message> rearrange() override {
+  std::optional<Request> rearrange() override {
     if (!rearranges_) return std::nullopt;
     return random_.below(2) == 0 ? move() : resize();
   }
   std::vector<Bad> bad() override {
-    Message read = compute({0});
-    read.op = Op::read;
+    Request read = compute({0});
+    read.message.op = Op::read;
     std::vector<Bad> all = {{"an operation that it does not serve", read, DoneStatus::invalid_argument, 0}};
     if (!rearranges_) return all;
-    constexpr uint32_t kEnd = kArena / kSpanUnit;
+    constexpr uint32_t kEnd = kArena / kPlaceUnit;
     const auto add = [&](const char* what, Op op, const std::vector<Unit>& units, uint32_t first_bad) {
       all.push_back({what, about_the_arena(op, units), DoneStatus::invalid_argument, first_bad});
     };
-    const uint32_t at = static_cast<uint32_t>(at_[0] / kSpanUnit);
+    const uint32_t at = static_cast<uint32_t>(at_[0] / kPlaceUnit);
     add("a slot moved out of the memory", Op::move, {{at, at}, {at, 4 * kEnd}}, 1);
     add("a slot moved from nowhere", Op::move, {{at, at}, {4 * kEnd, at}}, 1);
     add("a slot moved from a memory that there is not", Op::move, {{at, at}}, 0);
-    all.back().message.in.pool = 7;
+    all.back().request.message.from = 7;
     add("addresses behind the arena", Op::resize, {{0, kEnd}, {kEnd, kEnd + 1}}, 1);
     add("addresses that do not ascend", Op::resize, {{1, kEnd}, {0, 1}}, 1);
     return all;
   }
 
   std::string completed(const Message& message, const Done& done) override {
-    const uint32_t place = places_.place_of(message);
+    const uint32_t place = message.id.slot;
     std::string wrong;
-    if (message.op == Op::compute && done.status == DoneStatus::ok) {
-      wrong = look(message, PoolTable::units(pools_.resolve(message.list)), done);
-    }
+    if (message.op == Op::run && done.status == DoneStatus::ok)
+      wrong = look(message, places_.units(place), done);
     places_.release(place);
     return wrong;
   }
@@ -100,15 +94,15 @@ class ComputeWorld final : public PlacedWorld {
   static constexpr uint32_t kNeurons = (kOut + kGroupRows - 1) / kGroupRows;
   static constexpr uint64_t kGroup = uint64_t{kGroupRows} * kIn * sizeof(float);  // of a neuron
   static constexpr uint64_t kArena = 12 * kDirectIoAlignment;
-  static constexpr uint64_t kListBytes = 128;
-  static constexpr uint64_t kPlaceBytes = kDirectIoAlignment;
+  static constexpr uint64_t kPlaceBytes = kPlaceUnit;  // nothing lands there
+  static constexpr MemoryId kElsewhere = 2;
   static constexpr double kTolerance = 1e-4;
 
-  explicit ComputeWorld(uint64_t seed) : PlacedWorld(seed, kListBytes, kPlaceBytes) {}
+  explicit ComputeWorld(uint64_t seed) : PlacedWorld(seed, kPlaceBytes) {}
 
   // Some of the neurons of the arena to slots that are free, one after the other; at times they come from
   // another memory, where all are.
-  Message move() {
+  Request move() {
     std::vector<Unit> units;
     const bool elsewhere = random_.below(2) == 0;
     for (uint32_t neuron = 0; neuron < kNeurons; neuron += 2) {
@@ -118,40 +112,39 @@ class ComputeWorld final : public PlacedWorld {
       for (uint32_t other = 0; other < kNeurons; other += 2) taken = taken || at_[other] == to;
       if (taken) continue;
       const uint64_t from = elsewhere ? neuron * kGroup : at_[neuron];
-      units.push_back({static_cast<uint32_t>(from / kSpanUnit), static_cast<uint32_t>(to / kSpanUnit)});
+      units.push_back({static_cast<uint32_t>(from / kPlaceUnit), static_cast<uint32_t>(to / kPlaceUnit)});
       at_[neuron] = to;
     }
-    Message message = about_the_arena(Op::move, units);
-    if (elsewhere) message.in = {kKernel, elsewhere_pool_, 0, 0};
-    return message;
+    Request request = about_the_arena(Op::move, units);
+    if (elsewhere) request.message.from = kElsewhere;
+    return request;
   }
   // The slots that are taken, each a range, sometimes with what follows.
-  Message resize() {
+  Request resize() {
     std::vector<Unit> ranges;
     for (uint64_t slot = 0; slot < kArena / kGroup; ++slot) {
       const bool taken = at_[0] == slot * kGroup || at_[2] == slot * kGroup;
       if (!taken && random_.below(3) != 0) continue;
-      ranges.push_back({static_cast<uint32_t>(slot * kGroup / kSpanUnit),
-                        static_cast<uint32_t>((slot + 1) * kGroup / kSpanUnit)});
+      ranges.push_back({static_cast<uint32_t>(slot * kGroup / kPlaceUnit),
+                        static_cast<uint32_t>((slot + 1) * kGroup / kPlaceUnit)});
     }
     return about_the_arena(Op::resize, ranges);
   }
-  Message about_the_arena(Op op, const std::vector<Unit>& units) {
+  Request about_the_arena(Op op, const std::vector<Unit>& units) {
     const uint32_t place = places_.take();
-    write_list(place, kAgent, units);
-    Message message = this->message(op, place, sizeof(UnitList) + units.size() * sizeof(Unit));
-    message.engine = EngineKind::copy;
+    places_.units(place) = units;
+    Request request = this->request(op, place);
     if (op == Op::move) {
-      message.in = {kAgent, 0, 0, 0};
-      message.aux.bytes = static_cast<uint32_t>(kGroup);
+      request.message.from = kMemory;
+      request.message.unit_bytes = static_cast<uint32_t>(kGroup);
     }
-    return message;
+    return request;
   }
 
   // Weights in the arena and in staging, inputs in the agent's buffers; outputs are no numbers yet.
   void fill(const ComputePlan& plan) {
-    const std::span<std::byte> memory = pools_.memory(kAgent, 0);
-    const std::span<std::byte> buffers = pools_.memory(kAgent, 1);
+    const std::span<std::byte> memory = pools_.memory(kMemory);
+    const std::span<std::byte> buffers = pools_.activations(kAgent);
     const std::vector<uint64_t> offsets = buffer_offsets(plan);
     for (float& weight : weights_) weight = random_.symmetric();
     TIERD_CHECK(group_bytes(Encoding::f32, kIn) == kGroup);
@@ -163,7 +156,7 @@ class ComputeWorld final : public PlacedWorld {
       pack_row_group(Encoding::f32, rows, kIn, std::as_bytes(plain), memory.subspan(at_[neuron], kGroup));
       std::ranges::copy(memory.subspan(at_[neuron], kGroup), elsewhere_[neuron].begin());
     }
-    elsewhere_pool_ = pools_.add(kKernel, std::as_writable_bytes(std::span(elsewhere_)));
+    pools_.add_memory(kElsewhere, std::as_writable_bytes(std::span(elsewhere_)));
     const auto buffer = [&](uint32_t b) { return reinterpret_cast<float*>(buffers.data() + offsets[b]); };
     out_ = buffer(1);
     out_stride_ = buffer_stride(plan.buffers[1]);
@@ -179,22 +172,14 @@ class ComputeWorld final : public PlacedWorld {
     }
   }
 
-  Message compute(const std::vector<uint32_t>& neurons) {
+  Request compute(const std::vector<uint32_t>& neurons) {
     const uint32_t place = places_.take();
-    std::vector<Unit> units;
-    for (const uint32_t neuron : neurons) {
-      units.push_back({neuron, static_cast<uint32_t>(at_[neuron] / kSpanUnit)});
-    }
-    const auto rows = static_cast<uint16_t>(1 + random_.below(kRows));
-    const std::vector<RowInfo> infos(rows);
-    std::memcpy(places_.at(place) + kSpanUnit, infos.data(), infos.size() * sizeof(RowInfo));
-    write_list(place, kAgent, units);
-    Message message = this->message(Op::compute, place, sizeof(UnitList) + units.size() * sizeof(Unit));
-    message.engine = EngineKind::compute;
-    message.flags = kRunBefore | kRunAfter;
-    message.rows = rows;
-    message.in = places_.span(place, kSpanUnit, rows * sizeof(RowInfo));
-    return message;
+    for (const uint32_t neuron : neurons)
+      places_.units(place).push_back({neuron, static_cast<uint32_t>(at_[neuron] / kPlaceUnit)});
+    places_.rows(place).resize(1 + random_.below(kRows));
+    Request request = this->request(Op::run, place);
+    request.message.flags = kRunBefore | kRunAfter;
+    return request;
   }
 
   std::string look(const Message& message, std::span<const Unit> units, const Done& done) const {
@@ -215,9 +200,8 @@ class ComputeWorld final : public PlacedWorld {
 
   std::vector<float> weights_ = std::vector<float>(kOut * kIn);
   // The neurons once more, in another memory.
-  struct alignas(kSpanUnit) Group : std::array<std::byte, kGroup> {};
+  struct alignas(kPlaceUnit) Group : std::array<std::byte, kGroup> {};
   std::array<Group, kNeurons> elsewhere_ = {};
-  uint16_t elsewhere_pool_ = 0;
   bool rearranges_ = false;
   uint64_t at_[kNeurons] = {};  // bytes in pool 0
   float* out_ = nullptr;

@@ -16,9 +16,8 @@ constexpr int kUntouched = 0xEE;
 
 }  // namespace
 
-Places::Places(uint32_t most, uint64_t list_bytes, uint64_t bytes)
-    : list_bytes_(list_bytes),
-      bytes_(bytes),
+Places::Places(uint32_t most, uint64_t bytes)
+    : bytes_(bytes),
       memory_(static_cast<std::byte*>(std::aligned_alloc(kDirectIoAlignment, most * bytes))),
       most_(most),
       lists_(most) {}
@@ -41,8 +40,8 @@ uint32_t Places::take() {
 }
 
 void Places::release(uint32_t place) {
-  if (std::memcmp(at(place), lists_[place].data(), list_bytes_) != 0)
-    trespass_ = "the list of a message has changed";
+  if (lists_[place].units != lists_[place].sealed) trespass_ = "the list of a message has changed";
+  lists_[place] = {};
   std::memset(at(place), kUntouched, bytes_);
   free_.push_back(place);
 }
@@ -62,36 +61,31 @@ void Places::look_at(uint32_t place) {
   if (!untouched({at(place), bytes_})) trespass_ = "memory was written to after its message had completed";
 }
 
-Message PlacedWorld::control(Op op, const MessageId& target) {
-  const uint32_t place = places_.take();
-  Message message = this->message(op, place, sizeof target);
-  std::memcpy(places_.at(place), &target, sizeof target);
-  places_.seal(place);
-  return message;
+Request PlacedWorld::control(Op op, const MessageId& about) {
+  Request request = this->request(op, places_.take());
+  request.message.about = about;
+  return request;
 }
 
 Status PlacedWorld::make(const AgentChoice& choice, AgentContext& context) {
-  pools_.add(kKernel, places_.memory());
   TIERD_ASSIGN(made_, make_agent(choice, context));
   if (places_.use(2 * std::min(agent().credits(), kMostPlaces) + 8)) return {};
   return Error{Code::unsupported, choice.origin,
                fmt::format("has {} credits, {} can be tried", agent().credits(), kMostPlaces / 2 - 4)};
 }
 
-Message PlacedWorld::message(Op op, uint32_t place, uint64_t list_bytes) {
-  Message message;
+Request PlacedWorld::request(Op op, uint32_t place) {
+  places_.seal(place);
+  Request request;
+  request.payload = {.units = places_.units(place), .rows = places_.rows(place)};
+  Message& message = request.message;
   message.id = {.slot = place, .generation = ++generation_};
   message.op = op;
   message.agent = kAgent;
-  message.list = places_.span(place, 0, list_bytes);
-  return message;
-}
-
-void PlacedWorld::write_list(uint32_t place, uint16_t agent, std::span<const Unit> units) {
-  const UnitList header = {static_cast<uint32_t>(units.size()), agent, 0};
-  std::memcpy(places_.at(place), &header, sizeof header);
-  std::ranges::copy(std::as_bytes(units), places_.at(place) + sizeof header);
-  places_.seal(place);
+  message.memory = kMemory;
+  message.rows = static_cast<uint16_t>(request.payload.rows.size());
+  message.n_units = static_cast<uint32_t>(request.payload.units.size());
+  return request;
 }
 
 }  // namespace tierd

@@ -21,23 +21,23 @@ class ReadWorld final : public PlacedWorld {
     return create(choice, seed, kBlock);
   }
   static Result<std::unique_ptr<AgentWorld>> packed(const AgentChoice& choice, uint64_t seed) {
-    return create(choice, seed, kSpanUnit);
+    return create(choice, seed, kPlaceUnit);
   }
   ~ReadWorld() override {
     end();
     if (!path_.empty()) ::unlink(path_.c_str());
   }
 
-  Message work() override {
+  Request work() override {
     std::vector<uint32_t> extents;
     uint32_t extent = random_.below(kSound);
     for (uint32_t n = random_.below(kMostUnits + 1); n > 0; --n) {
       extents.push_back(extent);
       extent = random_.below(3) != 0 ? (extent + 1) % kSound : random_.below(kSound);
     }
-    Message message = read(extents);
-    message.priority = static_cast<Priority>(random_.below(kPriorities));
-    return message;
+    Request request = read(extents);
+    request.message.priority = static_cast<Priority>(random_.below(kPriorities));
+    return request;
   }
 
   std::vector<Bad> bad() override {
@@ -46,12 +46,9 @@ class ReadWorld final : public PlacedWorld {
     all.push_back({"an extent behind the end of the file", read({3, kBehind}), DoneStatus::io_error, 1});
     all.push_back({"an extent that does not exist", read({kBehind + 7}), DoneStatus::invalid_argument, 0});
     if (unit_ != kBlock) return all;
-    Message unaligned = read({0, 1});
-    const uint32_t place = places_.place_of(unaligned);
-    Unit unit;
-    std::memcpy(&unit, places_.at(place) + sizeof(UnitList) + sizeof unit, sizeof unit);
-    unit.offset += 1;
-    std::memcpy(places_.at(place) + sizeof(UnitList) + sizeof unit, &unit, sizeof unit);
+    Request unaligned = read({0, 1});
+    const uint32_t place = unaligned.message.id.slot;
+    places_.units(place)[1].place += 1;
     places_.seal(place);
     all.push_back({"a destination that is not aligned", unaligned, DoneStatus::invalid_argument, 1});
     return all;
@@ -59,11 +56,10 @@ class ReadWorld final : public PlacedWorld {
 
   // n_done units lie where they should, and nothing beside the destinations was written.
   std::string completed(const Message& message, const Done& done) override {
-    const uint32_t place = places_.place_of(message);
+    const uint32_t place = message.id.slot;
     std::string wrong;
-    if (message.op == Op::read && done.status <= DoneStatus::cancelled) {
-      wrong = look(place, PoolTable::units(pools_.resolve(message.list)), done);
-    }
+    if (message.op == Op::read && done.status <= DoneStatus::cancelled)
+      wrong = look(place, places_.units(place), done);
     places_.release(place);
     return wrong;
   }
@@ -79,12 +75,13 @@ class ReadWorld final : public PlacedWorld {
   static constexpr uint32_t kLandingPlaces = 40;
   static constexpr uint64_t kBounceBytes = 10 * kBlock;  // less than a message
 
-  ReadWorld(uint64_t seed, uint64_t unit) : PlacedWorld(seed, kBlock, kPlaceBytes), unit_(unit) {}
+  ReadWorld(uint64_t seed, uint64_t unit) : PlacedWorld(seed, kPlaceBytes), unit_(unit) {}
 
   // Everything in the file and in memory is a multiple of `unit`.
   static Result<std::unique_ptr<AgentWorld>> create(const AgentChoice& choice, uint64_t seed, uint64_t unit) {
     std::unique_ptr<ReadWorld> world(new ReadWorld(seed, unit));
     TIERD_TRY(world->write_file());
+    world->pools_.add_memory(kMemory, world->places_.memory());
     AgentContext context{.number = kAgent, .table = "tiers.flash", .pools = world->pools_};
     // Some of the destinations: reads go elsewhere too.
     context.read = {.path = world->path_,
@@ -124,17 +121,16 @@ class ReadWorld final : public PlacedWorld {
     return {};
   }
 
-  Message read(const std::vector<uint32_t>& extents) {
+  Request read(const std::vector<uint32_t>& extents) {
     const uint32_t place = places_.take();
-    std::vector<Unit> units;
     uint64_t at = kBlock;
     for (const uint32_t extent : extents) {
       if (random_.below(3) == 0) at += unit_ * random_.below(3);
-      units.push_back({extent, static_cast<uint32_t>((place * kPlaceBytes + at) / kSpanUnit)});
+      places_.units(place).push_back(
+          {extent, static_cast<uint32_t>((place * kPlaceBytes + at) / kPlaceUnit)});
       at += extent < table_.size() ? table_[extent].bytes : kBlock;
     }
-    write_list(place, kKernel, units);
-    return message(Op::read, place, sizeof(UnitList) + units.size() * sizeof(Unit));
+    return request(Op::read, place);
   }
 
   std::string look(uint32_t place, std::span<const Unit> units, const Done& done) const {
@@ -143,12 +139,12 @@ class ReadWorld final : public PlacedWorld {
     if (done.status == DoneStatus::ok && done.n_done != units.size()) {
       return fmt::format("ok with {} of {} units", done.n_done, units.size());
     }
-    uint64_t checked = kBlock;
+    uint64_t checked = 0;
     uint64_t bytes = 0;
     uint32_t landed = 0;
     for (uint32_t i = 0; i < units.size(); ++i) {
       const ExtentRef& extent = table_[units[i].unit];
-      const uint64_t begin = units[i].offset * kSpanUnit - place * kPlaceBytes;
+      const uint64_t begin = units[i].place * kPlaceUnit - place * kPlaceBytes;
       if (!Places::untouched({base + checked, begin - checked}))
         return "a byte beside the destinations was written";
       checked = begin + extent.bytes;

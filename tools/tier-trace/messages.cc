@@ -29,14 +29,14 @@ std::optional<Served> Messages::take(const Event& event) {
 }
 
 std::string engine_name(const TraceHeader& header, const Message& message) {
-  constexpr std::array kNames = {"read", "copy", "compute"};
+  constexpr std::array kNames = {"read", "move", "run", "copy", "resize", "raise", "cancel"};
   const bool known = message.agent >= 1 && message.agent <= header.agents.size();
-  if (!known) return fmt::format("agent {} {}", message.agent, kNames[static_cast<size_t>(message.engine)]);
+  if (!known) return fmt::format("agent {} {}", message.agent, kNames[static_cast<size_t>(message.op)]);
   const std::string& name = header.agents[message.agent - 1u].name;
   const auto same = std::count_if(header.agents.begin(), header.agents.end(),
                                   [&](const TraceAgent& agent) { return agent.name == name; });
   return fmt::format("{}{} {}", name, same > 1 ? fmt::format(" {}", message.agent) : "",
-                     kNames[static_cast<size_t>(message.engine)]);
+                     kNames[static_cast<size_t>(message.op)]);
 }
 
 }  // namespace tierd
