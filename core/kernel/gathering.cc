@@ -179,17 +179,20 @@ bool Gathering::waits_for_room() const {
 }
 
 bool Gathering::waits_for(const Transfer& transfer) const {
+  if (!transfer.into_arena()) return transfer.gathering == this;
   return std::ranges::find(awaited_, &transfer) != awaited_.end();
 }
 
 void Gathering::wait_for(Transfer& transfer) {
   ++transfer.waiting;
+  transfer.gathering = this;
   transfer.left = 0;  // of a pass that failed, some may be counted still
   awaited_.push_back(&transfer);
 }
 
 void Gathering::leave(Transfer& transfer) {
   --transfer.waiting;
+  transfer.gathering = nullptr;
   std::erase(awaited_, &transfer);
 }
 
@@ -255,6 +258,7 @@ void Gathering::computed(MessageId message) {
     const bool over = transfer->state == Transfer::State::computing && transfer->computed_by == message;
     if (over) {
       --transfer->waiting;
+      transfer->gathering = nullptr;
       context_.transfers.close(*transfer);
     }
     return over;
@@ -284,6 +288,7 @@ void Gathering::end(std::vector<Transfer*>& surplus) {
   plan_.neurons.clear();
   plan_.next = 0;
   for (Transfer* transfer : awaited_) {
+    transfer->gathering = nullptr;
     if (--transfer->waiting == 0) surplus.push_back(transfer);
   }
   awaited_.clear();

@@ -252,16 +252,17 @@ void Supply::try_again() {
 void Supply::landed(Transfer& transfer, uint64_t bytes) {
   transfer.state = Transfer::State::landed;
   sources_.leave(transfer);
-  if (transfer.into_arena()) {
-    admission_.landed(transfer.edition, transfer.neurons);
-    if (fill_progress_) fill_progress_(bytes);
-  } else if (transfer.unwanted) {
-    return waste(transfer);
+  if (!transfer.into_arena()) {
+    if (transfer.unwanted) return waste(transfer);
+    if (transfer.gathering != nullptr) transfer.gathering->landed(transfer);
+    return;
   }
+  admission_.landed(transfer.edition, transfer.neurons);
+  if (fill_progress_) fill_progress_(bytes);
   for (Gathering* const gathering : open_) {
     if (gathering->waits_for(transfer)) gathering->landed(transfer);
   }
-  if (transfer.into_arena()) transfers_.close(transfer);
+  transfers_.close(transfer);
 }
 
 // It failed, or was cancelled before somebody came to want it after all. `alone`: the message fetched nothing

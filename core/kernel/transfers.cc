@@ -55,12 +55,11 @@ Transfer& Transfers::open(const Purpose& purpose, EditionId edition, Priority pr
   unused_.pop_back();
   std::vector<uint32_t> neurons = std::move(transfer.neurons);  // for their memory
   neurons.clear();
-  transfer = {};
-  transfer.purpose = purpose;
-  transfer.edition = edition;
-  transfer.priority = priority;
-  transfer.source = source;
-  transfer.neurons = std::move(neurons);
+  transfer = {.purpose = purpose,
+              .edition = edition,
+              .priority = priority,
+              .source = source,
+              .neurons = std::move(neurons)};
   if (!plan.below.empty() && plan.below[source] != nullptr) {
     transfer.below = plan.below[source];
     transfer.below->hold();

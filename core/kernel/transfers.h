@@ -26,21 +26,22 @@ namespace tierd {
 // Neurons of one edition that one message fetches into arena slots or into one staging block.
 struct Transfer {
   enum class State : uint8_t { moving, failed, landed, computing };  // failed: to be tried again
-  Purpose purpose;
+  Purpose purpose = {};
   EditionId edition = kNoEdition;
   Priority priority = Priority::demand;
   uint8_t source = 0;          // an index of the memory's Sources
   Gathering* below = nullptr;  // what gathers them there, until they have landed here; NULL: the store
-  MessageId message;           // which may fetch neurons of other editions as well
+  MessageId message = {};      // which may fetch neurons of other editions as well
   State state = State::moving;
-  uint32_t waiting = 0;   // gatherings that wait for it; where it fills a block, one at most
-  bool unwanted = false;  // given up while its message is in flight
+  uint32_t waiting = 0;            // gatherings that wait for it
+  Gathering* gathering = nullptr;  // of a block: the one that does
+  bool unwanted = false;           // given up while its message is in flight
   uint32_t block = kNoBlock;
   uint32_t first = 0;  // of the block's slots: where its first neuron is
   uint32_t attempts = 0;
-  uint32_t left = 0;      // of a block: neurons that somebody wants and that were not handed out
-  MessageId computed_by;  // once computing
-  std::vector<uint32_t> neurons;
+  uint32_t left = 0;           // of a block: neurons that somebody wants and that were not handed out
+  MessageId computed_by = {};  // once computing
+  std::vector<uint32_t> neurons = {};
 
   bool into_arena() const { return block == kNoBlock; }
 };
