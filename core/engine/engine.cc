@@ -140,9 +140,8 @@ Result<std::span<const float>> Engine::step(std::span<const RowInfo> rows, std::
   times.streamed_bytes += after.streamed_bytes - before.streamed_bytes;
   times.messages += dispatcher_.messages() - messages;
   TIERD_TRY(status);
-  const uint64_t bytes = wanted.size() * buffer_stride(plan_.compute.buffers[plan_.logits]) * sizeof(float);
-  const std::span<const std::byte> memory = dispatcher_.activations(agent_, logits_, bytes);
-  return std::span<const float>(reinterpret_cast<const float*>(memory.data()), memory.size() / sizeof(float));
+  const uint64_t floats = wanted.size() * buffer_stride(plan_.compute.buffers[plan_.logits]);
+  return std::span(dispatcher_.values(agent_, logits_, floats), floats);
 }
 
 }  // namespace tierd

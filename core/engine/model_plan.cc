@@ -94,6 +94,7 @@ class Planner {
     };
     for (uint32_t s = 0; s < plan_.sites.size(); ++s) {
       plan_.sites[s].input = place(plan_.compute.sites[s].in);
+      plan_.sites[s].output = place(plan_.compute.sites[s].out);
       plan_.sites[s].contribution = place(plan_.compute.sites[s].contribution);
       plan_.sites[s].choice = place(plan_.compute.sites[s].experts.choice);
     }

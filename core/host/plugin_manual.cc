@@ -37,7 +37,7 @@ std::string plugin_manual(const tierd_plugin& plugin, const std::string& file) {
 
 std::string agent_manual(const AgentEntry& entry, const std::string& file) {
   constexpr std::pair<Op, const char*> kWork[] = {
-      {Op::read, "read"}, {Op::move, "move"}, {Op::run, "run"}, {Op::copy, "copy"}, {Op::resize, "resize"}};
+      {Op::read, "read"}, {Op::move, "move"}, {Op::run, "run"}, {Op::resize, "resize"}};
   std::vector<const char*> work;
   for (const auto& [op, name] : kWork) {
     if ((entry.serves & serves(op)) != 0) work.push_back(name);

@@ -17,7 +17,7 @@ struct SchedulerCounters {
   uint64_t streamed_bytes = 0;  // weights computed as they came from flash
   uint64_t measured_bytes = 0;  // weights computed only to measure what was not predicted
   uint64_t read_bytes = 0;      // brought in by reads, padding included
-  uint64_t compute_ns = 0;  // in which at least one unit computed, or copied from another, by their clocks
+  uint64_t compute_ns = 0;      // in which at least one unit computed, by their clocks
 };
 
 }  // namespace tierd

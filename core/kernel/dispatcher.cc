@@ -53,6 +53,7 @@ MessageId Dispatcher::post(Message message, const Payload& payload, CompletionSi
   message.id = {slot, entry.message.id.generation + 1};
   message.queued_ns = resuming_ns_ != 0 ? resuming_ns_ : now_ns();
   message.n_units = static_cast<uint32_t>(payload.units.size());
+  message.n_takes = static_cast<uint32_t>(payload.takes.size());
   if (observer_ != nullptr) observer_->posted(message, payload);
   entry.message = message;
   entry.units.assign(payload.units.begin(), payload.units.end());

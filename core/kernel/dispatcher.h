@@ -51,9 +51,10 @@ class Dispatcher {
   void set_observer(KernelObserver* observer) { observer_ = observer; }
   KernelObserver* observer() const { return observer_; }
 
-  // What an agent's buffers hold, to be read between the messages that name them.
-  std::span<const std::byte> activations(uint16_t agent, uint32_t place, uint64_t bytes) const {
-    return pools_.activations(agent, place, bytes);
+  // What an agent's buffers hold, to be read between the messages that change them; NULL in a run without
+  // weights.
+  const float* values(uint16_t agent, uint32_t place, uint64_t floats) const {
+    return pools_.values(agent, place, floats);
   }
 
   bool can_post(uint32_t messages = 1) const { return free_.size() >= messages; }

@@ -8,6 +8,17 @@
 
 namespace tierd {
 
+void copy_contributions(const Dispatcher& dispatcher, const Site& site, uint16_t agent,
+                        const ActiveSet& neurons, uint32_t rows, std::span<float> contribution) {
+  const uint32_t stride = site.contribution.stride;
+  const float* const from = dispatcher.values(agent, site.contribution.offset, uint64_t{rows} * stride);
+  for (uint32_t r = 0; r < rows; ++r) {
+    const float* const line = from + uint64_t{r} * stride;
+    for (uint32_t i = 0; i < neurons.size(); ++i)
+      contribution[uint64_t{r} * site.n + neurons[i]] = line[neurons[i]];
+  }
+}
+
 ActiveSet compare_with_prediction(std::span<const float> contribution, uint32_t rows,
                                   const uint64_t* predicted, SiteUse& use) {
   const auto n = static_cast<uint32_t>(contribution.size() / rows);

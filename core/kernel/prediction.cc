@@ -40,8 +40,7 @@ Result<ActiveSet> Prediction::active(SiteId site, const Pass& pass) {
 
 // A line for each row of the pass.
 const float* Prediction::lines(const Pass& pass, const ActivationPlace& place) const {
-  const uint64_t bytes = uint64_t{pass.rows} * place.stride * sizeof(float);
-  return reinterpret_cast<const float*>(dispatcher_.activations(agent_, place.offset, bytes).data());
+  return dispatcher_.values(agent_, place.offset, uint64_t{pass.rows} * place.stride);
 }
 
 const float* Prediction::input_of(SiteId s, const Pass& pass) {

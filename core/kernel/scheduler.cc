@@ -10,6 +10,7 @@
 #include "core/kernel/measurement.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/set_view.h"
+#include "core/kernel/takes.h"
 
 namespace tierd {
 namespace {
@@ -169,35 +170,35 @@ bool Scheduler::shared() const {
 
 // Posts one message an edition for everything that can be computed now. The segments around the site ride
 // with the first and the last message of the pass; the agent keeps the order. Where other units take part,
-// the segment before goes first and alone, since they wait for it, and the one after waits for their results.
+// the segment before goes first and alone, since they wait for it, and the last message takes their results.
 void Scheduler::compute(Current& current) {
   const Site& site = sites_[current.site];
   if (current.finished || !dispatcher_.can_post()) return;
   TIERD_CHECK(site.n <= dispatcher_.max_units());
-  units_.clear();
-  bool merged = true;
+  bool others_are_done = true;
   if (shared()) {
     if (current.due() != 0) {
       post_due(current);
       if (!dispatcher_.can_post()) return;
     }
     for (uint32_t u = 1; u < units(); ++u) {
-      if (plan_.size(u) == 0) continue;
-      compute_elsewhere(current, u);
-      merged &= current.units[u].results_there;
+      if (current.input_ready) compute_elsewhere(current, u);
+      others_are_done &= current.units[u].over();
     }
   }
+  UnitPass& own = current.units[0];
   while (!current.finished && dispatcher_.can_post()) {
     units_.clear();
-    const EditionId edition = current.units[0].hand_out(units_, site.added);
-    const bool last = current.units[0].handed_out() && merged;
+    const EditionId edition = own.hand_out(units_, site.added);
+    const bool last = own.handed_out() && others_are_done;
     if (current.ran_before && units_.empty() && !last) return;
+    if (last) take_results_of_others(current);
 
     Message message;
     message.op = Op::run;
     message.flags = static_cast<uint8_t>(current.due() | (last ? kRunAfter : 0));
     if (edition != kNoEdition) message.edition = edition;
-    current.units[0].computed_by(post(current, 0, message, 0));
+    own.computed_by(post(current, 0, message, own.takes));
     current.ran_before = true;
     current.cleared = current.partial;
     current.finished = last;
@@ -210,77 +211,59 @@ void Scheduler::post_due(Current& current) {
   prelude.op = Op::run;
   prelude.flags = current.due();
   units_.clear();
-  current.prelude = post(current, 0, prelude, 0);
+  current.prelude = post(current, 0, prelude, {});
   current.ran_before = true;
   current.cleared = current.partial;
 }
 
-// The next messages for another unit's share: its input, its neurons as they come, and when all are computed,
-// one copy of its results.
+// What another unit can compute of its share now. With the first neurons it takes the site's input.
 void Scheduler::compute_elsewhere(Current& current, uint32_t unit) {
-  UnitPass& progress = current.units[unit];
-  Message copy;
-  copy.op = Op::copy;
-  units_.clear();
-  if (!progress.input_posted) {
-    if (!current.input_ready || !dispatcher_.can_post()) return;
-    copy.flags = kInput;
-    (void)post(current, unit, copy, 0);
-    progress.input_posted = true;
-  }
-  if (!progress.input_here || !dispatcher_.can_post()) return;
+  const Site& site = sites_[current.site];
+  UnitPass& own = current.units[unit];
   while (dispatcher_.can_post()) {
-    const EditionId edition = progress.hand_out(units_, sites_[current.site].added);
-    if (edition == kNoEdition) break;
+    units_.clear();
+    const EditionId edition = own.hand_out(units_, site.added);
+    if (edition == kNoEdition) return;
     Message message;
     message.op = Op::run;
     message.edition = edition;
-    if (sites_[current.site].added && !std::exchange(progress.begun, true)) message.flags = kPartial;
-    progress.computed_by(post(current, unit, message, unit));
-    units_.clear();
+    std::span<const Take> takes;
+    if (!std::exchange(own.begun, true)) {
+      take_input(dispatcher_, site, options_.topology.units[0].agent, current.pass.rows, own.takes);
+      takes = own.takes;
+      if (site.added) message.flags = kPartial;
+    }
+    own.computed_by(post(current, unit, message, takes));
   }
-  if (progress.results_posted || progress.running != 0 || !progress.handed_out() || !dispatcher_.can_post())
-    return;
-  if (sites_[current.site].added && !summed_before(current, unit)) return;
-  units_.clear();
-  for (const PassPlan::Share& share : plan_.shares(unit)) {
-    for (uint32_t i = 0; i < share.neurons->size(); ++i) units_.push_back({(*share.neurons)[i], 0});
-  }
-  (void)post(current, 0, copy, unit);
-  progress.results_posted = true;
 }
 
-// Whether the sums of all units before this one are, or will be, in the first one's when it takes this one's:
-// the order of additions is that of the units, whoever is done first.
-bool Scheduler::summed_before(const Current& current, uint32_t unit) const {
-  for (uint32_t u = 1; u < unit; ++u) {
-    if (plan_.size(u) != 0 && !current.units[u].results_posted) return false;
+// In the order of the units, which is that of the additions.
+void Scheduler::take_results_of_others(Current& current) {
+  for (uint32_t u = 1; u < units(); ++u) {
+    if (plan_.size(u) == 0) continue;
+    take_results(dispatcher_, sites_[current.site], options_.topology.units[u].agent, current.pass.rows,
+                 plan_.shares(u), current.units[0].takes);
   }
-  return current.units[0].handed_out();
 }
 
-// To a unit, about `units_`: neurons in its memory, or what is to be copied of the activations of `from`.
-MessageId Scheduler::post(Current& current, uint32_t unit, Message message, uint32_t from) {
+// To a unit, about `units_`, neurons in its memory. `takes` lives until the end of the pass.
+MessageId Scheduler::post(Current& current, uint32_t unit, Message message, std::span<const Take> takes) {
   const ComputeUnit& to = options_.topology.units[unit];
-  const bool copies = message.op == Op::copy;
   message.agent = to.agent;
   message.lane = to.lane;
   message.memory = to.memory;
   message.step = current.pass.step;
   message.site = current.site;
   message.rows = current.pass.rows;
-  Payload payload{.units = units_, .rows = current.pass.row_info, .masks = {}};
-  if (copies) {
-    message.from = options_.topology.units[from].agent;
-  } else if (!units_.empty()) {
+  Payload payload{.units = units_, .rows = current.pass.row_info, .masks = {}, .takes = takes};
+  if (!units_.empty()) {
     if (current.measured) message.flags |= kMeasure;
     if (current.masked) {
       message.flags |= kMasked;
       payload.masks = row_masks_;
     }
   }
-  // Counted where the work is: a copy of results belongs to the unit whose results they are.
-  ++current.units[copies && unit == 0 ? from : unit].running;
+  ++current.units[unit].running;
   return dispatcher_.post(message, payload, *this);
 }
 
@@ -319,25 +302,14 @@ Status Scheduler::touch(const Current& current, uint32_t unit, const PassPlan::S
 
 // What each neuron gave to each row, compared with what was predicted.
 ActiveSet Scheduler::measure(const Current& current) {
-  const Site& site = sites_[current.site];
   if (options_.recording != nullptr) return options_.recording->measured(current.site);
   const uint32_t rows = current.pass.rows;
-  contribution_.resize(uint64_t{rows} * site.n);
+  contribution_.resize(uint64_t{rows} * sites_[current.site].n);
   for (uint32_t u = 0; u < units(); ++u) {
-    const ComputeUnit& unit = options_.topology.units[u];
-    const uint64_t bytes = uint64_t{rows} * site.contribution.stride * sizeof(float);
-    const auto* from = reinterpret_cast<const float*>(
-        dispatcher_.activations(unit.agent, site.contribution.offset, bytes).data());
-    for (const PassPlan::Share& share : plan_.shares(u)) {
-      const ActiveSet& computed = *share.neurons;
-      for (uint32_t r = 0; r < rows; ++r) {
-        const float* line = from + uint64_t{r} * site.contribution.stride;
-        for (uint32_t i = 0; i < computed.size(); ++i)
-          contribution_[uint64_t{r} * site.n + computed[i]] = line[computed[i]];
-      }
-    }
+    for (const PassPlan::Share& share : plan_.shares(u))
+      copy_contributions(dispatcher_, sites_[current.site], options_.topology.units[u].agent, *share.neurons,
+                         rows, contribution_);
   }
-
   SiteUse& use = use_[current.site];
   use.measured_rows += rows;
   use.predicted += count_uses(current.active, rows);
@@ -501,16 +473,10 @@ void Scheduler::on_done(const Message& message, const Done& done) {
   compute_time_.add(done.start_ns, done.done_ns);
   TIERD_CHECK(current_ != nullptr);
   Current& current = *current_;
-  uint32_t unit = unit_of(message.agent);
-  if (message.op == Op::copy) {
-    if (unit == 0) unit = unit_of(message.from);  // results: those of this unit
-    UnitPass& progress = current.units[unit];
-    ((message.flags & kInput) != 0 ? progress.input_here : progress.results_there) = true;
-  } else {
-    current.units[unit].computed(message.id);
-    current.input_ready |= message.id == current.prelude;
-  }
-  --current.units[unit].running;
+  UnitPass& unit = current.units[unit_of(message.agent)];
+  unit.computed(message.id);
+  current.input_ready |= message.id == current.prelude;
+  --unit.running;
   if (done.status != DoneStatus::ok && current.status.ok()) {
     current.status = done.status == DoneStatus::lost
                          ? dispatcher_.lost(message.agent)

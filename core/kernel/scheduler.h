@@ -38,8 +38,8 @@ namespace tierd {
 class Scheduler : private CompletionSink {
  public:
   struct Options {
-    // The first unit runs the dense segments around a site. Another one gets a copy of a site's input, and
-    // its results are copied back.
+    // The first unit runs the dense segments around a site. Another one takes the site's input from it, and
+    // its results are taken back.
     Topology topology;
     bool prefetch = true;
     uint32_t read_attempts = 3;  // a failed read is tried so often in all before its step fails
@@ -98,7 +98,7 @@ class Scheduler : private CompletionSink {
   bool quarantined() const;
 
   const SchedulerCounters& counters() const { return counters_; }
-  // Whether a unit has been asked to compute, or to copy what another one computes from, and is not done yet.
+  // Whether a unit has been asked to compute, and is not done yet.
   bool computing() const { return current_ != nullptr && current_->running(); }
   // Spent so far on this thread: asking the predictor; in the agents that fetch and do not compute.
   uint64_t predictor_ns() const { return strategies_.predictor.ns; }
@@ -147,8 +147,8 @@ class Scheduler : private CompletionSink {
   void post_due(Current& current);
   void compute_elsewhere(Current& current, uint32_t unit);
   bool shared() const;
-  bool summed_before(const Current& current, uint32_t unit) const;
-  MessageId post(Current& current, uint32_t unit, Message message, uint32_t from);
+  void take_results_of_others(Current& current);
+  MessageId post(Current& current, uint32_t unit, Message message, std::span<const Take> takes);
   Status touch(const Current& current, uint32_t unit, const PassPlan::Share& share);
   ActiveSet measure(const Current& current);
   Status observe(const Current& current);

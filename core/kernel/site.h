@@ -30,7 +30,7 @@ struct Edition {
   uint32_t neuron_of(uint32_t extent) const { return (extent - first_extent) / stride; }
 };
 
-// A matrix of floats with a row for each row of the batch, in the activation pool of a computing unit.
+// A matrix of floats with a row for each row of the batch, in the activations of a computing unit.
 struct ActivationPlace {
   static constexpr uint32_t kNowhere = UINT32_MAX;
   uint32_t offset = kNowhere;  // in 64 B
@@ -57,6 +57,8 @@ struct Site {
   std::vector<EditionId> editions = {};  // at least one; the best first
   // What it computes from, [rows x n_in], once the segment before it has run.
   ActivationPlace input = {};
+  // What its neurons give, [rows x n_out], before the segment after has run.
+  ActivationPlace output = {};
   // Which neurons each row uses, [rows x n], written by the segment before; 0: it does not use it. Where the
   // set is chosen.
   ActivationPlace choice = {};

@@ -29,12 +29,12 @@ class UnitPass {
   // Not ok once a transfer that the pass cannot do without has failed.
   Status status() const;
 
-  uint32_t running = 0;       // messages under way, at this unit or to copy its results
-  bool input_posted = false;  // of units other than the first: the copy of the site's input
-  bool begun = false;         // of another unit: it has computed some
-  bool input_here = false;
-  bool results_posted = false;  // and of its results
-  bool results_there = false;
+  // Everything that the unit had to compute is done.
+  bool over() const { return handed_out() && running == 0; }
+
+  uint32_t running = 0;     // messages under way
+  bool begun = false;       // of units other than the first: some were asked to be computed
+  std::vector<Take> takes;  // of others, once that is known
 
  private:
   std::vector<Gathering*> gatherings_;

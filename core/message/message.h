@@ -20,10 +20,9 @@ inline constexpr uint64_t kPlaceUnit = 64;
 inline constexpr uint64_t kMostMemoryBytes = (uint64_t{1} << 32) * kPlaceUnit;
 
 // read: neurons of the store into a memory. move: neurons from one memory into another, or inside one. run:
-// dense segments around a site, neurons between them, or one of both. copy: activations of another agent.
-// resize: which of a memory's arena addresses are in use. raise, cancel: advice about a request that was
-// sent.
-enum class Op : uint8_t { read, move, run, copy, resize, raise, cancel };
+// dense segments around a site, neurons between them, or one of both. resize: which of a memory's arena
+// addresses are in use. raise, cancel: advice about a request that was sent.
+enum class Op : uint8_t { read, move, run, resize, raise, cancel };
 // The order of transfers: a demand overtakes prefetches, both overtake migrations.
 enum class Priority : uint8_t { demand, prefetch, migration };
 inline constexpr int kPriorities = 3;
@@ -32,9 +31,8 @@ enum MessageFlags : uint8_t {
   kRunBefore = 1,  // run: the site's dense segment `before` first
   kRunAfter = 2,   // run: the site's dense segment `after` when the neurons are done
   kPartial = 4,    // run, with the first neurons: results are zero before they come, which not all may do
-  kInput = 8,      // copy: the site's input; else the results of the payload's neurons
-  kMeasure = 16,   // run: what each neuron contributes is written down beside the results
-  kMasked = 32,    // run: the payload says which rows use which neurons
+  kMeasure = 8,    // run: what each neuron contributes is written down beside the results
+  kMasked = 16,    // run: the payload says which rows use which neurons
 };
 
 // A request's name: a slot in the kernel's table and its generation; a stale generation is ignored.
@@ -51,35 +49,36 @@ struct Message {
   MessageId about;  // raise, cancel: the request that is meant
   Op op = Op::read;
   Priority priority = Priority::demand;  // raise: what it gets
-  uint8_t lane = 0;  // which of the agent's: lanes work side by side, and each serves one message at a time
+  // Of the agent: its lanes work side by side, and each serves one message at a time.
+  uint8_t lane = 0;
   uint8_t flags = 0;
   uint16_t agent = 0;
-  uint16_t from =
-      0;  // read, move: the memory that neurons come from; copy: the agent whose activations they are
-  MemoryId memory =
-      0;  // the one that neurons go to (read, move) or are computed from (run), or that is resized
-  uint16_t rows = 0;  // of the batch
+  MemoryId from = 0;    // read, move: the memory that neurons come from
+  MemoryId memory = 0;  // that they go to; run: that they are computed from; resize: that is meant
+  uint16_t rows = 0;    // of the batch
   uint32_t step = 0;
-  uint32_t expires_step =
-      kNoStep;  // a prefetch is worthless after this step and is dropped when its turn comes
+  // A prefetch is worthless after this step and is dropped when its turn comes.
+  uint32_t expires_step = kNoStep;
   uint32_t site = 0;
   uint32_t edition = 0;     // read, move, run: of the neurons; a read's first one
   uint32_t n_units = 0;     // in the payload
   uint32_t unit_bytes = 0;  // move: of each
-  uint32_t reserved = 0;
-  uint64_t queued_ns = 0;  // wall or virtual
+  uint32_t n_takes = 0;     // in the payload
+  uint64_t queued_ns = 0;   // wall or virtual
   bool operator==(const Message&) const = default;
 };
 static_assert(sizeof(Message) == 64 && std::is_trivially_copyable_v<Message>);
 
-// What one message is about, in its list.
-//   read    unit: an extent of the store         place: where its bytes go in `memory`
-//   move    unit: a place in the memory `from`   place: where the bytes of a slot go in `memory`; in their
-//   order run     unit: a neuron of the site           place: where its bytes are in `memory` copy    unit: a
-//   neuron of the site           place: unused resize  unit, place: the beginning and the end of what is in
-//   use; ascending, and apart. Everything else of the
-//           arena is given back to the system: its bytes are lost, its addresses stay, and may be in use
-//           again.
+// An entry of a message's list. read: `unit`, an extent of the store, goes to `place` in the message's
+// memory.
+//
+// move: the bytes of a slot go from `unit`, a place in the memory `from`, to `place`; in the order of the
+// list.
+//
+// run: `unit`, a neuron of the site, is at `place` in the memory.
+//
+// resize: what is between the places `unit` and `place` is in use; ascending, and apart. Everything else of
+// the arena is given back to the system: its bytes are lost, its addresses stay, and may be in use again.
 struct Unit {
   uint32_t unit = 0;
   uint32_t place = 0;
@@ -92,19 +91,33 @@ struct RowInfo {
   uint32_t token = 0;
   uint32_t position = 0;
   uint32_t sequence = 0;  // slot of the KV cache
-  uint32_t row =
-      0;  // where the batch's buffers hold this row's input (a head is computed for some rows only)
+  // Where the batch's buffers hold this row's input (a head is computed for some rows only).
+  uint32_t row = 0;
 };
 static_assert(sizeof(RowInfo) == 16);
+
+// Activations of another agent that a run needs: [Message::rows] lines of floats, `stride` from one to the
+// next. Agents compute from buffers of their own: what is taken is copied, or added, there.
+struct Take {
+  // input: what the site computes from; choice: which neurons each row uses, where the segment before has
+  // chosen. Both are taken after this agent's own segment before. results: what the other agent has computed
+  // of the site. They are taken before the segment after: where results are added, they are added to this
+  // agent's, in the order of the list; else those of `neurons` are put in their places.
+  enum class What : uint8_t { input, choice, results } what = What::input;
+  uint32_t stride = 0;
+  const float* values = nullptr;
+  std::span<const uint32_t> neurons = {};
+};
 
 // What a message refers to: memory of the kernel's, which stays as it is until the completion. Where an agent
 // is not in this process, it is copied along.
 struct Payload {
   std::span<const Unit> units = {};
-  std::span<const RowInfo> rows = {};  // run, copy: [Message::rows]
+  std::span<const RowInfo> rows = {};  // run: [Message::rows]
   // run, with kMasked: which rows use which neuron, [neurons of the site x words of a row mask]. Else all use
   // all.
   std::span<const uint64_t> masks = {};
+  std::span<const Take> takes = {};  // run
 };
 
 // lost: the agent is not there any more. Whatever it had accepted, and whatever it is sent, completes so.

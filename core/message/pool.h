@@ -31,6 +31,11 @@ class PoolTable {
   }
   // The kernel looks at them between the messages that name them.
   std::span<std::byte> activations(uint16_t agent) const { return of(activations_, agent); }
+  // Floats at a place of them; NULL where they are not in this process.
+  const float* values(uint16_t agent, uint32_t place, uint64_t floats) const {
+    if (of(activations_, agent).empty()) return nullptr;
+    return reinterpret_cast<const float*>(activations(agent, place, floats * sizeof(float)).data());
+  }
   std::span<std::byte> activations(uint16_t agent, uint32_t place, uint64_t bytes) const {
     const std::span<std::byte> all = of(activations_, agent);
     const uint64_t begin = place * kPlaceUnit;

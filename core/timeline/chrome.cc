@@ -157,7 +157,7 @@ class ChromeTrace {
         break;
       }
       default:
-        name = slice.op == Op::copy ? "\"copy\"" : slice.op == Op::move ? "\"move\"" : "\"resize\"";
+        name = slice.op == Op::move ? "\"move\"" : "\"resize\"";
     }
     if (slice.status != DoneStatus::ok) args += fmt::format(",\"status\":\"{}\"", status_name(slice.status));
     put(slice, row_of(slice), name, args);

@@ -9,7 +9,7 @@ bool is_demand(const Message& message) {
   return message.op == Op::read && message.priority == Priority::demand;
 }
 bool is_work(Op op) {
-  return op == Op::run || op == Op::copy;
+  return op == Op::run;
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ struct Slice {
   uint64_t queued_ns = 0;  // when it was posted
 
   bool is_read() const { return kind == Kind::message && op == Op::read; }
-  bool computes() const { return kind == Kind::message && (op == Op::run || op == Op::copy); }
+  bool computes() const { return kind == Kind::message && op == Op::run; }
 };
 static_assert(sizeof(Slice) <= 72);
 

@@ -8,7 +8,7 @@
 namespace tierd {
 namespace {
 
-constexpr std::array kOps = {"read", "move", "run", "copy", "resize", "raise", "cancel"};
+constexpr std::array kOps = {"read", "move", "run", "resize", "raise", "cancel"};
 constexpr std::array kPriorityNames = {"demand", "prefetch", "migration"};
 
 std::string site_name(SiteId site, const SiteTable& sites) {
@@ -107,6 +107,7 @@ class Text {
       if ((m.flags & kMeasure) != 0) text += ", measured";
       if ((m.flags & kMasked) != 0) text += ", by row";
     }
+    if (m.n_takes != 0) text += fmt::format(", takes {}", m.n_takes);
     return text;
   }
   std::string operator()(const TurnBegins&) const { return "turn"; }

@@ -305,7 +305,7 @@ TEST_F(FlashAgentTest, BadListsAreRefusedWithTheUnit) {
 }
 
 TEST_F(FlashAgentTest, OtherOpsAreInvalid) {
-  for (const Op op : {Op::copy, Op::run, Op::move, Op::resize}) {
+  for (const Op op : {Op::run, Op::move, Op::resize}) {
     submit(world_.plain(op));
     EXPECT_EQ(poll().at(0).status, DoneStatus::invalid_argument);
   }

@@ -28,7 +28,7 @@ auto all_in(uint8_t level) {
 std::string computed(const ScriptedWorld& world, SiteId site, uint32_t step) {
   std::string text;
   for (const Computed& c : world.compute.log) {
-    if (c.site != site || c.step != step || c.neurons.empty() || c.op == Op::copy) continue;
+    if (c.site != site || c.step != step || c.neurons.empty()) continue;
     text += (text.empty() ? "" : " ") + std::to_string(c.edition) + ":";
     for (size_t i = 0; i < c.neurons.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(c.neurons[i]);
   }
@@ -185,7 +185,7 @@ TEST(Editions, OfSeveralUnits) {
       const uint32_t first = &unit == &world.computes.front() ? 0 : 1;
       std::vector<std::pair<EditionId, uint32_t>> order;
       for (const Computed& c : unit.log) {
-        if (c.op == Op::copy || c.step != step) continue;
+        if (c.step != step) continue;
         for (const uint32_t neuron : c.neurons) order.emplace_back(c.edition, neuron);
       }
       std::sort(order.begin(), order.end());

@@ -237,7 +237,7 @@ void history(uint64_t seed, bool chain) {
       for (const RecordingCompute& unit : world.computes) {
         std::vector<std::pair<EditionId, uint32_t>> own;
         for (const Computed& c : unit.log) {
-          if (c.neurons.empty() || c.op == Op::copy) continue;
+          if (c.neurons.empty()) continue;
           for (const uint32_t neuron : c.neurons) own.emplace_back(c.edition, neuron);
         }
         EXPECT_TRUE(std::is_sorted(own.begin(), own.end())) << "edition after edition, each by number";

@@ -227,9 +227,8 @@ TEST(SchedulerGate, UnitsMeasureTheirShares) {
   // Results are zero before the other unit's are added.
   const auto& log = world.computes[0].log;
   const auto cleared = std::find_if(log.begin(), log.end(), [](const Computed& c) { return c.partial; });
-  const auto copied =
-      std::find_if(log.begin(), log.end(), [](const Computed& c) { return c.op == Op::copy; });
-  EXPECT_LT(cleared, copied);
+  const auto taken = std::find_if(log.begin(), log.end(), [](const Computed& c) { return !c.takes.empty(); });
+  EXPECT_LT(cleared, taken);
   EXPECT_EQ(std::count_if(log.begin(), log.end(), [](const Computed& c) { return c.before; }), 1);
   EXPECT_EQ(std::count_if(log.begin(), log.end(), [](const Computed& c) { return c.partial; }), 1);
   world.expect_nothing_lost();

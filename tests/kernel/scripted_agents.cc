@@ -111,12 +111,9 @@ size_t RecordingCompute::poll(std::span<Done> done) {
 }
 
 std::string RecordingCompute::text(uint16_t agent, const Computed& c) {
-  std::string line = std::to_string(agent) + (c.op == Op::copy    ? " copy"
-                                              : c.neurons.empty() ? " run"
-                                                                  : " compute");
-  if (c.input) line += " input";
+  std::string line = std::to_string(agent) + (c.neurons.empty() ? " run" : " compute");
   for (size_t i = 0; i < c.neurons.size(); ++i) line += (i == 0 ? " " : ",") + std::to_string(c.neurons[i]);
-  if (c.from != 0) line += " of " + std::to_string(c.from);
+  for (size_t i = 0; i < c.takes.size(); ++i) line += (i == 0 ? " takes " : "; ") + c.takes[i];
   return line + (c.before ? " B" : "") + (c.after ? " A" : "");
 }
 
@@ -155,18 +152,15 @@ void RecordingCompute::compute(const Request& request) {
                     message.op,
                     (message.flags & kRunBefore) != 0,
                     (message.flags & kRunAfter) != 0,
-                    {},
-                    message.op == Op::copy ? message.from : uint16_t{0},
-                    (message.flags & kInput) != 0};
+                    {}};
   for (const Unit& unit : payload.units) {
     computed.neurons.push_back(unit.unit);
-    if (message.op == Op::copy) continue;
     check_stamps(message, unit.unit, pools_.at(message.memory, unit.place, kSlot));
   }
-  if (message.op != Op::copy) {
-    EXPECT_EQ(message.op, Op::run);
-    use_activations(request, computed);
-  }
+  EXPECT_EQ(message.op, Op::run);
+  EXPECT_EQ(message.n_takes, payload.takes.size());
+  for (const Take& take : payload.takes) computed.takes.push_back(take_text(sites_[message.site], take));
+  use_activations(request, computed);
   if (order != nullptr) order->push_back(text(message.agent, computed));
   log.push_back(std::move(computed));
 }
@@ -194,6 +188,23 @@ void RecordingCompute::use_activations(const Request& request, Computed& compute
     EXPECT_EQ(payload.masks.empty(), (message.flags & kMasked) == 0);
     if (!payload.masks.empty()) computed.rows[neuron] = payload.masks[neuron];  // at most 64 rows
   }
+}
+
+// Whose activations it names, and that it names the right ones.
+std::string RecordingCompute::take_text(const Site& site, const Take& take) const {
+  const bool input = take.what == Take::What::input;
+  const ActivationPlace& place = input                             ? site.input
+                                 : take.what == Take::What::choice ? site.choice
+                                                                   : site.output;
+  EXPECT_EQ(take.stride, place.stride);
+  std::string text = input ? "input" : take.what == Take::What::choice ? "choice" : "";
+  for (const uint32_t neuron : take.neurons) text += (text.empty() ? "" : ",") + std::to_string(neuron);
+  if (text.empty()) text = "sums";
+  for (uint16_t agent = 1; agent < 16; ++agent) {
+    if (pools_.activations(agent).empty()) continue;
+    if (take.values == pools_.values(agent, place.offset, 1)) return text + " of " + std::to_string(agent);
+  }
+  return text + " of nobody";
 }
 
 void RecordingCompute::answer(MessageId id) {

@@ -69,8 +69,7 @@ struct Computed {
   bool before = false;
   bool after = false;
   std::vector<uint32_t> neurons;
-  uint16_t from = 0;   // copy: the agent whose results they are, or
-  bool input = false;  // whose input it is
+  std::vector<std::string> takes = {};  // "input of 1", "1,3 of 2"
   bool partial = false;
   bool measured = false;
   std::map<uint32_t, uint64_t> rows = {};  // of a neuron that not all rows use: those that do
@@ -91,7 +90,7 @@ class RecordingCompute final : public Agent {
   size_t poll(std::span<Done> done) override;
   uint64_t service_ns(const Message&, const Payload&) const override { return 0; }
 
-  // "1 compute 0,2", "2 copy input of 1", "1 copy 1,3 of 2", "1 run B".
+  // "1 compute 0,2", "2 compute 1,3 takes input of 1", "1 run takes 1,3 of 2 A", "1 run B".
   static std::string text(uint16_t agent, const Computed& c);
 
   uint64_t arena_bytes = 0;                   // at the beginning of its memory
@@ -110,6 +109,7 @@ class RecordingCompute final : public Agent {
   void compute(const Request& request);
   void check_stamps(const Message& message, uint32_t neuron, const std::byte* slot) const;
   void use_activations(const Request& request, Computed& computed) const;
+  std::string take_text(const Site& site, const Take& take) const;
   void answer(MessageId id);
 
   const uint32_t credits_;

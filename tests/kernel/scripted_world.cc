@@ -28,7 +28,8 @@ SiteTable make_sites(const WorldOptions& options) {
     edition.first_extent = extent;
     edition.bytes.assign(site.n, kSlot - 96);
     site.n_in = kInputs;
-    if (options.reads_x || options.measure_every != 0) site.input = {0, kStride};
+    site.input = {0, kStride};
+    site.output = {2 * options.rows * kStride * uint32_t{sizeof(float)} / uint32_t{kPlaceUnit}, kStride};
     if (options.bundles) {
       site.added = true;
       site.run = kRun;
@@ -37,7 +38,6 @@ SiteTable make_sites(const WorldOptions& options) {
     if (options.experts) {
       site.added = true;
       site.set = Site::Set::chosen;
-      site.input = {0, kStride};
       site.choice = {options.rows * kStride * uint32_t{sizeof(float)} / uint32_t{kPlaceUnit}, kStride};
     }
     if (options.side_by_side) {
@@ -139,7 +139,7 @@ void ScriptedWorld::add_unit(Topology& topology, RecordingCompute& unit) {
   topology.units.push_back({.agent = agent, .memory = id});
   unit.arena_bytes = topology.memories.back().staging_offset;
   std::vector<Line>& activations =
-      memory_.emplace_back(2 * options_.rows * kStride * sizeof(float) / sizeof(Line));
+      memory_.emplace_back(3 * options_.rows * kStride * sizeof(float) / sizeof(Line));
   pools_.add_activations(agent, std::as_writable_bytes(std::span(activations)));
   unit.order = &order;
 }

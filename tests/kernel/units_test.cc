@@ -25,11 +25,9 @@ TEST(Units, TheInputGoesOutAndTheResultsComeBackOnce) {
   deal(world, 2);
   ASSERT_TRUE(world.pass(0, 0).ok());
   EXPECT_EQ(world.order.front(), "1 run B");
-  EXPECT_EQ(world.order.back(), "1 run A");
-  EXPECT_THAT(world.order, testing::Contains("2 copy input of 1").Times(1));
-  EXPECT_THAT(world.order, testing::Contains("1 copy 1,3,5 of 2").Times(1));
-  for (const char* line :
-       {"1 compute 0", "1 compute 2", "1 compute 4", "2 compute 1", "2 compute 3", "2 compute 5"})
+  EXPECT_EQ(world.order.back(), "1 run takes 1,3,5 of 2 A");
+  for (const char* line : {"1 compute 0", "1 compute 2", "1 compute 4", "2 compute 1 takes input of 1",
+                           "2 compute 3", "2 compute 5"})
     EXPECT_THAT(world.order, testing::Contains(line).Times(1));
   EXPECT_EQ(world.scheduler->counters().misses, 6u);
   world.expect_nothing_lost();
@@ -49,8 +47,8 @@ TEST(Units, OneThatHasNoPartIsLeftAlone) {
   };
   world.order.clear();
   ASSERT_TRUE(world.pass(0, 1).ok());
-  EXPECT_THAT(world.order, ElementsAre("1 run B", "3 copy input of 1", "3 compute 0,1,2,3",
-                                       "1 copy 0,1,2,3 of 3", "1 run A"));
+  EXPECT_THAT(world.order,
+              ElementsAre("1 run B", "3 compute 0,1,2,3 takes input of 1", "1 run takes 0,1,2,3 of 3 A"));
 }
 
 TEST(Units, WhatAUnitKeepsIsItsOwn) {
@@ -68,8 +66,8 @@ TEST(Units, WhatAUnitKeepsIsItsOwn) {
   world.order.clear();
   ASSERT_TRUE(world.pass(0, 1).ok());
   EXPECT_EQ(world.scheduler->counters().hits, 4u);
-  EXPECT_THAT(world.order, ElementsAre("1 run B", "1 compute 0,2", "2 copy input of 1", "2 compute 1,3",
-                                       "1 copy 1,3 of 2", "1 run A"));
+  EXPECT_THAT(world.order, ElementsAre("1 run B", "1 compute 0,2", "2 compute 1,3 takes input of 1",
+                                       "1 run takes 1,3 of 2 A"));
   // Dealt out the other way round, both units miss everything.
   world.script.assign = [](const tierd_set_view* set, uint8_t* unit) {
     for (uint32_t i = 0; i < set->n; ++i) unit[i] = static_cast<uint8_t>((i + 1) % 2);
@@ -179,12 +177,10 @@ TEST(Units, AnyHistoryKeepsTheOrder) {
           std::vector<uint32_t> computed, expected;
           bool here = u == 0;
           for (const Computed& c : world.computes[u].log) {
-            if (c.op == Op::copy) {
-              here |= c.input;
-            } else if ((c.op == Op::run && !c.neurons.empty())) {
-              EXPECT_TRUE(here);
-              computed.insert(computed.end(), c.neurons.begin(), c.neurons.end());
-            }
+            here |= std::ranges::count(c.takes, "input of 1") != 0;
+            if (c.neurons.empty()) continue;
+            EXPECT_TRUE(here);
+            computed.insert(computed.end(), c.neurons.begin(), c.neurons.end());
           }
           for (const auto& [neuron, unit] : assigned) {
             if (unit == u) expected.push_back(neuron);
@@ -194,12 +190,20 @@ TEST(Units, AnyHistoryKeepsTheOrder) {
         }
         EXPECT_TRUE(world.compute.log.front().before);
         EXPECT_TRUE(world.compute.log.back().after);
-        std::vector<uint32_t> merged;
+        std::vector<std::string> merged;
         for (const Computed& c : world.compute.log) {
-          if (c.op == Op::copy) merged.insert(merged.end(), c.neurons.begin(), c.neurons.end());
+          if (c.after) merged = c.takes;
+          EXPECT_TRUE(c.after || c.takes.empty());
         }
-        for (const auto& [neuron, unit] : assigned)
-          EXPECT_EQ(std::count(merged.begin(), merged.end(), neuron), unit == 0 ? 0 : 1);
+        std::vector<std::string> expected;
+        for (uint32_t u = 1; u < options.units; ++u) {
+          std::string neurons;
+          for (const auto& [neuron, unit] : assigned) {
+            if (unit == u) neurons += (neurons.empty() ? "" : ",") + std::to_string(neuron);
+          }
+          if (!neurons.empty()) expected.push_back(neurons + " of " + std::to_string(u + 1));
+        }
+        EXPECT_EQ(merged, expected) << "in the order of the units";
       }
       ASSERT_TRUE(world.end_step(step).ok());
     }

@@ -63,7 +63,7 @@ TEST(Pipeline, WhatOverlapsCountsOnce) {
       times_of({step_slice(1, 0, 100), read_slice(kPreload, 10, 50), read_slice(kPreload, 20, 30),
                 read_slice(kPreload, 20, 30), read_slice(kPreload, 40, 60), read_slice(kDemand, 55, 70),
                 read_slice(Priority::migration, 65, 80), compute_slice(0, 30), compute_slice(5, 30, Op::run),
-                compute_slice(25, 45, Op::copy), predictor_slice(44, 48), predictor_slice(90, 91)});
+                compute_slice(25, 45), predictor_slice(44, 48), predictor_slice(90, 91)});
   EXPECT_EQ(times.preload_ns, 50u);
   EXPECT_EQ(times.demand_ns, 15u);
   EXPECT_EQ(times.flash_ns, 70u);

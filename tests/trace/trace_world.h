@@ -141,7 +141,7 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       Posted posted;
       Message& m = posted.message;
       m.id = {u32(), u32()};
-      m.op = static_cast<Op>(random.below(7));
+      m.op = static_cast<Op>(random.below(6));
       m.priority = static_cast<Priority>(random.below(kPriorities));
       m.lane = u8();
       m.flags = u8();
@@ -155,6 +155,7 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       m.about = {u32(), u32()};
       m.n_units = u32();
       m.unit_bytes = u32();
+      m.n_takes = u32();
       m.edition = u32();
       for (const uint32_t neuron : draw_neurons(random)) posted.units.push_back({neuron, u32()});
       event.what = std::move(posted);

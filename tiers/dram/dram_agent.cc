@@ -76,9 +76,6 @@ Done DramAgent::execute(const Request& request) {
     case Op::run:
       run(request, done);
       break;
-    case Op::copy:
-      copy(request);
-      break;
     case Op::move:
       move(request, done);
       break;
@@ -98,6 +95,7 @@ Done DramAgent::execute(const Request& request) {
 void DramAgent::run(const Request& request, Done& done) {
   const auto& [message, payload] = request;
   if ((message.flags & kRunBefore) != 0) executor_.before(message.site, payload.rows);
+  executor_.take_input(message.site, message.rows, payload.takes);
   if ((message.flags & kPartial) != 0) executor_.clear(message.site, message.rows);
   if (!payload.units.empty()) {
     Executor::Asked asked;
@@ -107,17 +105,8 @@ void DramAgent::run(const Request& request, Done& done) {
         executor_.neurons(message.site, message.edition, payload.rows, payload.units, memory_.data(), asked);
     done.n_done = static_cast<uint32_t>(payload.units.size());
   }
+  executor_.take_results(message.site, payload.rows, payload.takes);
   if ((message.flags & kRunAfter) != 0) executor_.after(message.site, payload.rows);
-}
-
-void DramAgent::copy(const Request& request) {
-  const auto& [message, payload] = request;
-  const std::byte* other = pools_.activations(message.from, 0, executor_.activations().size()).data();
-  if ((message.flags & kInput) != 0) {
-    executor_.take_input(message.site, message.rows, other);
-  } else {
-    executor_.take_results(message.site, payload.rows, payload.units, other);
-  }
 }
 
 // In order: a slot may be emptied by one and filled by the next.
@@ -180,14 +169,8 @@ uint64_t DramAgent::service_ns(const Message& message, const Payload& payload) c
     return static_cast<uint64_t>(static_cast<double>(bytes) / options_.bytes_per_second * 1e9);
   };
   if (message.op == Op::move) return at_bandwidth(payload.units.size() * message.unit_bytes);
-  if (message.op != Op::run && message.op != Op::copy) return 0;
-  if (message.op == Op::run && payload.units.empty()) return 0;
+  if (message.op != Op::run || payload.units.empty()) return 0;
   const SiteWork& site = executor_.plan().sites[message.site];
-  if (message.op == Op::copy) {
-    const bool input = (message.flags & kInput) != 0;
-    return at_bandwidth(uint64_t{message.rows} * (input ? inputs(site.cut) : outputs(site.cut)) *
-                        sizeof(float));
-  }
   const Encodings& encodings = executor_.plan().editions[message.edition];
   uint64_t bytes = 0;
   for (const Unit& unit : payload.units) bytes += neuron_bytes(site.cut, encodings, unit.unit);

@@ -1,8 +1,8 @@
 // The DRAM tier: an arena and staging blocks that reads land in, and the CPU that computes on them. Answers
-// `run` (neurons of a site, the dense segments around it, or both), `copy` (a site's input from another such
-// agent of the same plan, or the results that it has computed), `move` (slots from any memory of this process
-// into this one), `resize` (which of the arena's addresses are in use: all of them before the first one),
-// `raise` and `cancel` (never in time: work here is done in order).
+// `run` (neurons of a site, the dense segments around it, or both, with what it takes of other agents),
+// `move` (slots from any memory of this process into this one), `resize` (which of the arena's addresses are
+// in use: all of them before the first one), `raise` and `cancel` (never in time: work here is done in
+// order).
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,6 @@ class DramAgent final : public Agent, public Products {
   };
   Done execute(const Request& request);
   void run(const Request& request, Done& done);
-  void copy(const Request& request);
   void move(const Request& request, Done& done);
   void resize(std::span<const Unit> ranges, Done& done);
   void commit(std::span<const ReservedMemory::Range> ranges);

@@ -68,36 +68,40 @@ void Executor::quantize_input(const SiteWork& site, uint32_t rows) {
              });
 }
 
-void Executor::take_input(uint32_t s, uint32_t rows, const std::byte* other) {
+void Executor::take_input(uint32_t s, uint32_t rows, std::span<const Take> takes) {
   const SiteWork& site = plan_.sites[s];
-  if (site.gather) return;  // its input are the tokens
-  for (const BufferId buffer : {site.in, site.experts.choice}) {
-    if (buffer == kNoBuffer) continue;
-    const auto* from = reinterpret_cast<const float*>(other + offsets_[buffer]);
-    std::copy_n(from, uint64_t{rows} * strides_[buffer], row(buffer, 0));
+  bool taken = false;
+  for (const Take& take : takes) {
+    if (take.what == Take::What::results) continue;
+    const BufferId buffer = take.what == Take::What::input ? site.in : site.experts.choice;
+    const uint32_t columns = plan_.buffers[buffer].width;
+    for (uint32_t r = 0; r < rows; ++r)
+      std::copy_n(take.values + uint64_t{r} * take.stride, columns, row(buffer, r));
+    taken = true;
   }
-  quantize_input(site, rows);
+  if (taken) quantize_input(site, rows);
 }
 
-void Executor::take_results(uint32_t s, std::span<const RowInfo> rows, std::span<const Unit> units,
-                            const std::byte* other) {
+void Executor::take_results(uint32_t s, std::span<const RowInfo> rows, std::span<const Take> takes) {
   const SiteWork& site = plan_.sites[s];
-  const auto* from = reinterpret_cast<const float*>(other + offsets_[site.out]);
+  for (const Take& take : takes) {
+    if (take.what != Take::What::results) continue;
+    for (uint32_t i = 0; i < rows.size(); ++i)
+      take_row(site, rows[i], take.neurons, take.values + uint64_t{i} * take.stride, row(site.out, i));
+  }
+}
+
+void Executor::take_row(const SiteWork& site, const RowInfo& info, std::span<const uint32_t> neurons,
+                        const float* results, float* out) {
   const auto* cut = std::get_if<Rows>(&site.cut);
-  for (uint32_t i = 0; i < rows.size(); ++i) {
-    const float* results = from + uint64_t{i} * strides_[site.out];
-    if (cut == nullptr) {
-      kernels_->add(row(site.out, i), results, outputs(site.cut));
+  if (cut == nullptr) return kernels_->add(out, results, outputs(site.cut));
+  for (const uint32_t neuron : neurons) {
+    if (site.gather) {
+      if (info.token / cut->rows == neuron) std::copy_n(results, cut->n_in, out);
       continue;
     }
-    for (const Unit& unit : units) {
-      if (site.gather) {
-        if (rows[i].token / cut->rows == unit.unit) std::copy_n(results, cut->n_in, row(site.out, i));
-        continue;
-      }
-      const uint32_t first = cut->first_row(unit.unit);
-      std::copy_n(results + first, cut->rows_of(unit.unit), row(site.out, i) + first);
-    }
+    const uint32_t first = cut->first_row(neuron);
+    std::copy_n(results + first, cut->rows_of(neuron), out + first);
   }
 }
 

@@ -26,11 +26,10 @@ class Executor {
 
   // The segment before a site, then what its kernels need of the input (int8 blocks).
   void before(uint32_t site, std::span<const RowInfo> rows);
-  // The site's input, as `before` leaves it, from the buffers of another executor of the same plan.
-  void take_input(uint32_t site, uint32_t rows, const std::byte* other);
-  // And what that one has computed of these neurons; of summed axes, the sum over all that it was given.
-  void take_results(uint32_t site, std::span<const RowInfo> rows, std::span<const Unit> units,
-                    const std::byte* other);
+  // Copies what others have made of the site's input, and of what the segment before has chosen.
+  void take_input(uint32_t site, uint32_t rows, std::span<const Take> takes);
+  // Adds to what this one has computed of the site, or puts in its places, what others have.
+  void take_results(uint32_t site, std::span<const RowInfo> rows, std::span<const Take> takes);
   // The results of the site are zero for these rows, until neurons give them.
   void clear(uint32_t site, uint32_t rows);
   // What is asked of neurons beside their results.
@@ -85,6 +84,8 @@ class Executor {
   };
   void run(const Program& program, std::span<const RowInfo> rows);
   void quantize_input(const SiteWork& site, uint32_t rows);
+  void take_row(const SiteWork& site, const RowInfo& info, std::span<const uint32_t> neurons,
+                const float* results, float* out);
   void run_step(const Step& step, std::span<const RowInfo> rows);
   void run_row(const Step& step, const RowInfo& info, uint32_t i);
   void attend(const Step& step, std::span<const RowInfo> rows);

@@ -17,7 +17,6 @@ void FlashAgent::accept(const Message& message, std::span<const Unit> units) {
       return complete(message, DoneStatus::ok, raise(message.about));
     case Op::move:
     case Op::run:
-    case Op::copy:
     case Op::resize:
       break;
   }

@@ -22,7 +22,7 @@ class PlainWorld final : public PlacedWorld {
   }
   bool promises() const override { return false; }
   Request work() override {
-    constexpr Op kOps[] = {Op::read, Op::move, Op::run, Op::copy, Op::resize, Op::raise};
+    constexpr Op kOps[] = {Op::read, Op::move, Op::run, Op::resize, Op::raise};
     Request request = control(kOps[random_.below(static_cast<uint32_t>(std::size(kOps)))], {});
     request.message.lane = static_cast<uint8_t>(random_.below(3));
     return request;

@@ -29,7 +29,7 @@ std::optional<Served> Messages::take(const Event& event) {
 }
 
 std::string engine_name(const TraceHeader& header, const Message& message) {
-  constexpr std::array kNames = {"read", "move", "run", "copy", "resize", "raise", "cancel"};
+  constexpr std::array kNames = {"read", "move", "run", "resize", "raise", "cancel"};
   const bool known = message.agent >= 1 && message.agent <= header.agents.size();
   if (!known) return fmt::format("agent {} {}", message.agent, kNames[static_cast<size_t>(message.op)]);
   const std::string& name = header.agents[message.agent - 1u].name;
