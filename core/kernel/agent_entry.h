@@ -49,13 +49,11 @@ struct ReadTask {
   OpenDevice open_device = {};  // how tests have the file opened; empty: as the agent does
 };
 
-// What an agent that computes is for: a model, and the memory of its weights. It registers
-//   its memory       arena, staging, resident tensors, side by side; the first two begin at multiples of
-//   4096. Most
-//                    of the arena's addresses may never be used: one that serves `resize` is told which are,
-//                    before the first read
-//   its activations  the buffers of the plan, as buffer_offsets() puts them
-// and takes the resident tensors' values from where they lie, once messages come.
+// What an agent that computes is for: a model, and the memory of its weights. It registers two things in the
+// table of pools. Its memory has arena, staging and resident tensors, side by side; the first two begin at
+// multiples of 4096. Most of the arena's addresses may never be used: an agent that serves `resize` is told
+// which are, before the first read. Its activations are the buffers of the plan, as buffer_offsets() puts
+// them. It takes the resident tensors' values from where they are, once messages come.
 struct ComputeTask {
   MemoryId memory = 1;  // its number
   ComputePlan plan;

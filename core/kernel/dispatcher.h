@@ -82,7 +82,7 @@ class Dispatcher {
 
   // The kernel's time: wall, or virtual under the modelled clock.
   uint64_t now_ns() const;
-  // That it is not there any more.
+  // The error that says that an agent is not there any more.
   Error lost(uint16_t agent) const;
   uint16_t agents() const { return static_cast<uint16_t>(agents_.size()); }
   uint32_t in_flight() const { return in_flight_; }  // posted and not yet delivered

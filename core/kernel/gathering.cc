@@ -47,7 +47,7 @@ Status Gathering::begin(const Demand& demand, std::vector<Transfer*>& surplus) {
       {demand_.purpose, demand_.edition, demand_.priority, demand_.bypass, !site.added}, plan_);
 }
 
-// Whether it fetches something that may be of use. A block that somebody else waits for is his.
+// Whether it fetches something that may be of use. A block belongs to the gathering that waits for it.
 bool Gathering::is_for_us(const Transfer& transfer) const {
   if (transfer.unwanted || transfer.edition != demand_.edition) return false;
   return transfer.into_arena() || (transfer.purpose == demand_.purpose && transfer.waiting == 0);
@@ -294,7 +294,7 @@ void Gathering::end(std::vector<Transfer*>& surplus) {
   awaited_.clear();
 }
 
-// What has landed in the arena needs its transfer no more, and is in use until the end: it must not be
+// What has landed in the arena needs its transfer no more. It is pinned until the end, so that it is not
 // evicted before it is handed on.
 void Gathering::landed(Transfer& transfer) {
   if (!transfer.into_arena()) {

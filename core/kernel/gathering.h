@@ -56,22 +56,22 @@ class Gathering {
     const ActiveSet* used = nullptr;  // others of `wanted` are only measured: they stream by. NULL: none
   };
   // Tells apart which of the neurons are resident, which are being fetched, and which must be asked for.
-  // Appends to `surplus` what look-ahead has fetched for this purpose in vain. Error: plugin_fault.
+  // Appends to `surplus` what was fetched ahead for this purpose and is not wanted. Error: plugin_fault.
   Status begin(const Demand& demand, std::vector<Transfer*>& surplus);
   // The same for neurons that nobody else keeps a list of; `demand.wanted` is not looked at.
   Status begin(Demand demand, ActiveSet wanted, std::vector<Transfer*>& surplus);
-  // Starts transfers for what is missing, as far as there is room, and as it is where it comes from. Whether
-  // everything was asked for.
+  // Starts transfers for what is missing, as far as there is room here and it has come to the memory below.
+  // Returns whether everything was asked for.
   bool fetch();
-  // Whether the next that it would ask for is where it comes from, and there is no room for it here.
+  // Whether nothing but room keeps it from asking for the next neurons.
   bool waits_for_room() const;
-  // Nothing more is to be asked for.
+  // Asks for nothing more: what was admitted and not asked for gives its slots back.
   void stop();
   // Unpins what was used. Appends to `surplus` transfers that nobody waits for any more.
   void end(std::vector<Transfer*>& surplus);
 
-  // A transfer that this gathering waits for has landed, the only one of its memory that fetches what is then
-  // computed from; or it has failed for good.
+  // `landed` and `failed` are told of transfers that this gathering waits for; `failed` when a transfer is
+  // not tried again.
   bool waits_for(const Transfer& transfer) const;
   void landed(Transfer& transfer);
   void failed(Transfer& transfer, const Error& error);
@@ -96,16 +96,15 @@ class Gathering {
 
   // ---- For another memory.
 
-  // Whether a neuron that is wanted is here, and where: in units of kPlaceUnit. It keeps its place until
-  // `took`.
+  // Whether a neuron that is wanted is here, and its place, which it keeps until `took`.
   bool here(uint32_t neuron) const { return places_[neuron] != kNowhere; }
   uint32_t place(uint32_t neuron) const { return places_[neuron]; }
-  // They have landed there, or will never be fetched.
+  // The other memory has these, or does not want them any more: their blocks are given back.
   void took(std::span<const uint32_t> neurons);
   bool took_some() const { return took_some_; }
-  // What the cache does not want fetched ahead, ascending: it will not be here.
+  // Neurons, ascending, that the cache refused to have fetched ahead: they will not be here.
   const std::vector<uint32_t>& refused() const { return refused_; }
-  // Plans and transfers there that refer to this. It ends when there are none.
+  // Counts the plans and transfers of the other memory that refer to this. Whoever lets go last ends it.
   void hold() { ++holders_; }
   uint32_t let_go() { return --holders_; }
 

@@ -19,8 +19,8 @@ struct Memory {
   uint64_t staging_offset = 0;         // where the staging blocks begin, bytes
   uint32_t staging_blocks = 0;
   uint32_t block_bytes = 0;  // at least the largest slot; where results are added, the slots of a whole run
-  // What is missing here and what no link brings from where it is valid, is brought by way of this memory,
-  // whose cache is asked then. Its number is less than this one's own.
+  // The memory that this one lies over: a neuron that no memory with a link to this one holds is fetched into
+  // that one first, whose cache is asked then. Its number is less than this one's own.
   MemoryId over = kStore;
 };
 
@@ -46,8 +46,8 @@ struct Topology {
 
   const Memory& memory(MemoryId id) const { return memories[id - 1u]; }
   Memory& memory(MemoryId id) { return memories[id - 1u]; }
-  // Whose memory: kNoUnit where nothing is computed from it.
   static constexpr uint16_t kNoUnit = UINT16_MAX;
+  // The unit that computes from a memory, or kNoUnit.
   uint16_t unit_of(MemoryId id) const {
     for (size_t u = 0; u < units.size(); ++u) {
       if (units[u].memory == id) return static_cast<uint16_t>(u);
