@@ -1,6 +1,6 @@
-// What somebody wants of one edition in one memory: a pass that computes from there, or another memory which
-// is brought what it is missing by way of this one. Which of the neurons are resident, which are being
-// fetched, and which can be handed on.
+// A gathering holds the neurons of one edition that somebody wants in one memory: a pass that computes from
+// there, or another memory that lies over this one and fetches from it what it is missing. It knows which of
+// the neurons are resident, which are being fetched, and which can be handed on.
 #pragma once
 
 #include <cstdint>
@@ -90,7 +90,8 @@ class Gathering {
   // order of their numbers, all of a run together, since this is the order in which they are summed.
   void hand_out(std::vector<Unit>& units);
   bool handed_out() const;  // everything was
-  // What was handed out since the last call is computed by this message; and: that message is over.
+  // `computed_by` tells which message computes what was handed out since the last call, `computed` that this
+  // message is over.
   void computed_by(MessageId message);
   void computed(MessageId message);
 
@@ -131,11 +132,11 @@ class Gathering {
   Context context_;
   Demand demand_;
   ActiveSet kept_;  // what is wanted, where nobody else keeps it
-  std::vector<uint32_t>
-      resident_;                  // here, and not handed out: valid at the beginning, or landed in the arena
-  std::vector<uint32_t> pinned_;  // those that were valid, or have landed in the arena since
-  Plan plan_;                     // missing neurons
-  std::vector<Transfer*> awaited_;  // fetch some of the others
+  // Valid at the beginning, or landed in the arena since, and not handed out yet.
+  std::vector<uint32_t> resident_;
+  std::vector<uint32_t> pinned_;    // those, and those that were handed out since
+  Plan plan_;                       // missing neurons
+  std::vector<Transfer*> awaited_;  // they fetch some of the others
   // By neuron, with room for the largest site: a gathering writes, and clears, only what it is about.
   std::vector<Transfer*> source_;  // which of them it is handed on from
   std::vector<uint32_t> sourced_;  // neurons that have one

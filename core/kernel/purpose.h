@@ -8,12 +8,12 @@
 
 namespace tierd {
 
-// A pass computes from the memory itself; or the neurons are on their way to another memory, which is brought
-// what it is missing by way of this one.
+// The neurons are for a pass that computes from the memory itself, or for another memory, which lies over
+// this one and fetches from it what it is missing.
 struct Purpose {
   SiteId site = kNoSiteId;
   uint32_t step = 0;
-  MemoryId client = 0;  // the memory itself, or the one that they go to from here
+  MemoryId client = 0;  // the memory itself, or the other one
   bool operator==(const Purpose&) const = default;
 };
 

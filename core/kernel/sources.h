@@ -1,5 +1,6 @@
-// Where a memory is brought what it is missing: from the nearest memory that holds it and has a link to this
-// one; where there is none, from the one that it lies over, which is brought it first.
+// Tells where a memory fetches what it is missing. It fetches a neuron from the nearest memory that holds it
+// and has a link to this one. Where no memory does, the neuron is fetched first into the memory that this one
+// lies over, and from there into this one.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct Transfer;
 
 class Sources {
  public:
-  // `supplies`: of the memories with lesser numbers. Everything referred to outlives this.
+  // `supplies` are those of the memories with lesser numbers. Everything referred to outlives this.
   Sources(const Topology& topology, MemoryId memory, std::span<Supply* const> supplies, Residency& residency);
 
   // Sets for each neuron that a plan still lists where it comes from, and has those memories gather it, with
@@ -35,11 +36,11 @@ class Sources {
     bool in_any_order = false;
   };
   Status find(const Request& request, Plan& plan);
-  // The plan's rest is wanted no more; what has been fetched for it below is given up, or kept for whoever
-  // comes next with the same purpose.
+  // Nobody wants the rest of the plan any more. `leave` gives up what has been fetched for it below,
+  // `hand_over` keeps that for the next gathering with the same purpose.
   void leave(Plan& plan);
   void hand_over(Plan& plan);
-  // A transfer has what it was to fetch, or never will.
+  // A transfer is over: it needs nothing below any more.
   void leave(Transfer& transfer);
 
   // Starts what has to be fetched below first.

@@ -42,8 +42,8 @@ class Supply : private CompletionSink {
          Options options, SchedulerCounters& counters, Notice& changed);
   ~Supply() override;
 
-  // A pass of this site and step begins: what was fetched ahead for those that the step has passed over is
-  // given up. And: what is posted from here on belongs to no pass.
+  // `begin_pass` gives up what was fetched ahead for sites that the step has passed over. What is posted
+  // after `end_pass` belongs to no pass.
   void begin_pass(SiteId site, uint32_t step);
   void end_pass() { transfers_.end_pass(); }
   // Whether memory of this site and step still belongs to a transfer.

@@ -1,5 +1,5 @@
-// What one unit computes in the present pass, from one or more editions of the site: in the order in which
-// they were added, which is that of the sums where results are added.
+// A unit pass holds what one unit computes in the present pass, from one or more editions of the site. It
+// hands them out in the order in which they were added, which is that of the sums where results are added.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace tierd {
 
 class UnitPass {
  public:
-  // Ended by whoever had them made, after this.
+  // Whoever had the gathering made ends it, after this.
   void add(Gathering& gathering) { gatherings_.push_back(&gathering); }
   const std::vector<Gathering*>& gatherings() const { return gatherings_; }
 
   // Appends to `units` what can be computed of one edition, and returns that edition; kNoEdition: nothing
   // can. `in_order`: results are added. See Gathering::hand_out.
   EditionId hand_out(std::vector<Unit>& units, bool in_order);
-  // What was handed out since the last call is computed by this message; and: that message is over.
+  // See Gathering.
   void computed_by(MessageId message);
   void computed(MessageId message);
   // Everything was handed out.

@@ -49,7 +49,7 @@ struct Message {
   MessageId about;  // raise, cancel: the request that is meant
   Op op = Op::read;
   Priority priority = Priority::demand;  // raise: what it gets
-  // Of the agent: its lanes work side by side, and each serves one message at a time.
+  // The agent's lane that serves it. Lanes work side by side, and each serves one message at a time.
   uint8_t lane = 0;
   uint8_t flags = 0;
   uint16_t agent = 0;

@@ -1,7 +1,7 @@
-// The memory that messages name, where it is in this process: arena and staging of each memory, and the
-// activations of each agent that computes. Registered before any message flows, by whoever owns it, and stays
-// where it is until the end. Reading or writing it needs ownership or a lease (a place handed over by a
-// message in flight).
+// The table of pools tells where in this process the memory is that messages name: arena and staging of each
+// memory, and the activations of each agent that computes. Whoever owns a pool registers it before any
+// message flows, and it stays where it is until the end. Reading or writing it needs ownership or a lease (a
+// place handed over by a message in flight).
 #pragma once
 
 #include <cstddef>

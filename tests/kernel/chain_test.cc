@@ -1,7 +1,9 @@
-// A memory that lies over another one: what it is missing is brought from the nearest memory that holds it,
-// and what nobody holds by way of the one below, whose cache is asked about the misses alone.
+// A memory that lies over another one fetches what it is missing from the nearest memory that holds it. What
+// no memory holds is fetched into the one below first, whose cache is asked about the misses alone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <numeric>
 
 #include "tests/kernel/scripted_world.h"
 
@@ -35,6 +37,12 @@ void use(ScriptedWorld& world, Neurons neurons) {
     std::copy(neurons.begin(), neurons.end(), out->idx);
     return 0;
   };
+}
+
+Neurons first(uint32_t n) {
+  Neurons neurons(n);
+  std::iota(neurons.begin(), neurons.end(), 0u);
+  return neurons;
 }
 
 size_t moved(const ScriptedWorld& world) {
@@ -100,9 +108,7 @@ TEST(Chain, RunsComeThroughOneBlockInEach) {
                        .below = {{0}},
                        .blocks_below = 1});
   ASSERT_TRUE(world.pass(0, 0).ok());
-  Neurons all(4 * kRun);
-  for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;
-  world.expect_whole(0, 0, all);
+  world.expect_whole(0, 0, first(4 * kRun));
   EXPECT_EQ(world.flash.most_open, 1u);
   EXPECT_EQ(world.mover.most_open, 1u);
   world.expect_nothing_lost();
@@ -139,9 +145,7 @@ TEST(Chain, ARunOfTwoSourcesFillsOneBlock) {
   ASSERT_TRUE(world.run(world.scheduler->fill({})).ok());
   ASSERT_TRUE(world.pass(0, 0).ok());
   EXPECT_EQ(moved(world), held.size());
-  Neurons all(2 * kRun);
-  for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;
-  world.expect_whole(0, 0, all);
+  world.expect_whole(0, 0, first(2 * kRun));
   world.expect_nothing_lost();
 }
 
