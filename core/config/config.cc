@@ -66,6 +66,11 @@ const std::array kKeys = {
     Key{"run.kv", at<&Config::kv>(), "f16|f32", "encoding of the KV cache"},
     Key{"run.seed", at<&Config::seed>(), "", "of sampling and of strategies that draw lots (-s)"},
     Key{"run.bind", at<&Config::bind>(), "", "bind compute workers to cores"},
+    Key{"run.dense", at<&Config::dense>(), "",
+        "the unit that runs the dense segments: dram.1 is the second of tiers.dram.units; the first if "
+        "empty"},
+    Key{"run.attention", at<&Config::attention>(), "",
+        "who has the KV cache and attends: dram.1, or dram for all units, by heads; the dense unit if empty"},
     Key{"run.trace", at<&Config::trace>(), "", "record what the kernel does in this file (--trace)"},
     Key{"run.timeline", at<&Config::timeline>(), "",
         "write when what happened to this file, as Chrome trace events (--timeline)"},

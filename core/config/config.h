@@ -66,8 +66,10 @@ struct Config {
   std::string kv = "f16";
   uint64_t seed = 0;
   bool bind = true;
-  std::string trace;     // records the run in this file; empty: not
-  std::string timeline;  // writes when what happened to this file; empty: not
+  std::string dense;      // the unit that runs the dense segments; empty: the first one
+  std::string attention;  // units that attend, each with heads of its own; empty: the dense one
+  std::string trace;      // records the run in this file; empty: not
+  std::string timeline;   // writes when what happened to this file; empty: not
   // [compute]
   std::string activations = "int8";
   std::string kernels = "auto";

@@ -14,9 +14,8 @@ Engine::Engine(Dispatcher& dispatcher, Scheduler& scheduler, const ModelPlan& pl
       scheduler_(scheduler),
       plan_(plan),
       agent_(agent),
-      logits_(static_cast<uint32_t>(buffer_offsets(plan.compute)[plan.logits] / kPlaceUnit)),
       recover_(std::move(recover)),
-      batch_(plan.compute.max_rows),
+      batch_(plan.any().max_rows),
       picked_(logit_rows()) {}
 
 Status Engine::run(Task<Status> task) {
@@ -56,7 +55,7 @@ void Engine::reset_times() {
 
 Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool prefill) {
   std::vector<uint32_t> neurons;  // of the embedding, that hold the tokens' rows
-  const auto& embedding = std::get<Rows>(plan_.compute.sites.front().cut);
+  const auto& embedding = std::get<Rows>(plan_.any().sites.front().cut);
   for (uint32_t i = 0; i < rows; ++i) neurons.push_back(batch_[i].token / embedding.rows);
   std::sort(neurons.begin(), neurons.end());
   neurons.erase(std::unique(neurons.begin(), neurons.end()), neurons.end());
@@ -140,8 +139,9 @@ Result<std::span<const float>> Engine::step(std::span<const RowInfo> rows, std::
   times.streamed_bytes += after.streamed_bytes - before.streamed_bytes;
   times.messages += dispatcher_.messages() - messages;
   TIERD_TRY(status);
-  const uint64_t floats = wanted.size() * buffer_stride(plan_.compute.buffers[plan_.logits]);
-  return std::span(dispatcher_.values(agent_, logits_, floats), floats);
+  const ActivationPlace& logits = plan_.sites.all.back().output;
+  const uint64_t floats = wanted.size() * logits.stride;
+  return std::span(dispatcher_.values(agent_, logits.offset, floats), floats);
 }
 
 }  // namespace tierd

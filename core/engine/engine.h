@@ -73,10 +73,10 @@ class Engine {
   void set_between_steps(std::function<void()> ask) { between_steps_ = std::move(ask); }
   uint32_t steps() const { return step_; }  // begun so far
 
-  uint32_t max_rows() const { return plan_.compute.max_rows; }
-  uint32_t logit_rows() const { return plan_.compute.buffers[plan_.logits].rows; }
-  uint32_t vocab_size() const { return plan_.compute.buffers[plan_.logits].width; }
-  uint32_t context() const { return plan_.compute.context; }
+  uint32_t max_rows() const { return plan_.any().max_rows; }
+  uint32_t logit_rows() const { return logits().rows; }
+  uint32_t vocab_size() const { return logits().width; }
+  uint32_t context() const { return plan_.any().context; }
 
   const StepTimes& prefill_times() const { return prefill_; }
   const StepTimes& decode_times() const { return decode_; }
@@ -88,12 +88,12 @@ class Engine {
   Task<Status> walk(uint32_t rows, std::span<const uint32_t> wanted, bool prefill);
   Status run(Task<Status> task);
   void wait();
+  const BufferSpec& logits() const { return plan_.any().buffers[plan_.any().sites.back().out]; }
 
   Dispatcher& dispatcher_;
   Scheduler& scheduler_;
   const ModelPlan& plan_;
-  uint16_t agent_;   // which has the logits
-  uint32_t logits_;  // where in its activations
+  uint16_t agent_;  // which has the logits
   std::function<Status()> recover_;
   std::function<void()> between_steps_;
   std::vector<RowInfo> batch_;

@@ -90,7 +90,6 @@ Result<Capacity> parse_capacity(std::string_view text, std::string_view origin) 
 Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& request) {
   MemoryPlan plan;
   plan.model = request.model;
-  plan.units = request.units;
   uint64_t largest = 0;  // what must be in staging at once: a neuron, or a run that is summed together
   for (const StoredSite& site : manifest.sites) {
     if (site.alias_of != kNoSite) continue;
@@ -99,23 +98,19 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
     largest = std::max(largest, align_up(together * site.slot_bytes(), kDirectIoAlignment));
   }
   const Bounce bounce = bounce_of(manifest);
-  const auto bytes_of = [&](const ResidentTensor& tensor) { return manifest.extents[tensor.extent].bytes; };
-  for (const ResidentTensor& tensor : manifest.resident) plan.tensors += bytes_of(tensor);
-  if (request.units > 1) {
-    for (const TensorId id : neuron_tensors(plan_model(manifest, request.model).compute))
-      plan.unit_tensors += bytes_of(manifest.resident[id]);
-    plan.tensors += (request.units - 1) * plan.unit_tensors;
+  for (const UnitPlan& unit : plan_model(manifest, request.model).units) {
+    for (const uint32_t tensor : unit.tensors)
+      plan.tensors += manifest.extents[manifest.resident[tensor].extent].bytes;
+    plan.kv += kv_bytes(unit.compute);
   }
-
   const auto activations_of = [&](uint32_t rows) {
     ModelOptions options = request.model;
     options.max_rows = rows;
-    return request.units * activation_bytes(plan_model(manifest, options).compute);
+    return request.model.units * activation_bytes(plan_model(manifest, options).any());
   };
-  plan.kv = kv_bytes(plan_model(manifest, request.model).compute);
   for (const TableRequest& table : request.tables) plan.tables += table.bytes;
   const uint64_t fixed = plan.tensors + plan.tables + plan.kv;
-  const uint64_t least_staging = request.units * kLeastBlocks * largest;
+  const uint64_t least_staging = request.model.units * kLeastBlocks * largest;
   // Without any weights in DRAM.
   const auto least_of = [&](uint32_t rows) {
     return fixed + activations_of(rows) + least_staging + bounce.least;
@@ -181,12 +176,12 @@ Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& re
     staging = std::clamp(plan.capacity / kStagingShare, staging, std::max(staging, request.most_staging));
     staging = std::min(staging, rest);
   }
-  staging /= request.units;
+  staging /= request.model.units;
   const uint64_t block = std::clamp(staging / kBlocksWanted / largest * largest, largest,
                                     std::max(largest, kLargestBlock / largest * largest));
   plan.block_bytes = static_cast<uint32_t>(block);
   plan.blocks = static_cast<uint32_t>(staging / block);
-  plan.staging = uint64_t{plan.block_bytes} * plan.blocks * request.units;
+  plan.staging = uint64_t{plan.block_bytes} * plan.blocks * request.model.units;
   plan.arena = std::min(plan.whole, rest - plan.staging);
   return plan;
 }

@@ -28,18 +28,17 @@ struct TableRequest {
 struct MemoryRequest {
   Capacity capacity;
   uint64_t most_staging = 64u << 20;
-  // Agents that share the tier, each with activations, staging and neurons' biases of its own.
-  uint32_t units = 1;
   bool fit = false;  // take the least budget that would do instead of refusing a smaller one
   std::vector<TableRequest> tables;
-  ModelOptions model;  // max_rows is a wish: a small budget gets smaller prefill chunks
+  // Its units share the tier, each with activations, staging and small tensors of its own. `max_rows` is what
+  // is asked for: a small budget gets smaller prefill chunks.
+  ModelOptions model;
 };
 
 struct MemoryPlan {
   uint64_t capacity = 0;
-  uint64_t tensors = 0;       // resident small tensors of all units, padded to extents
-  uint64_t unit_tensors = 0;  // of those, what each unit but the first has: see neuron_tensors
-  uint64_t tables = 0;        // of plugins
+  uint64_t tensors = 0;  // resident small tensors of all units, padded to extents
+  uint64_t tables = 0;   // of plugins
   uint64_t kv = 0;
   uint64_t activations = 0;
   uint64_t staging = 0;
@@ -48,7 +47,6 @@ struct MemoryPlan {
   uint64_t whole = 0;   // arena bytes that would hold every neuron
   uint64_t least = 0;   // the smallest capacity with which this model and context run
   bool raised_to_least = false;
-  uint32_t units = 1;
   uint32_t block_bytes = 0;  // of staging
   uint32_t blocks = 0;       // of each unit
   ModelOptions model;        // as it will be: max_rows fitted

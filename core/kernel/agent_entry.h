@@ -63,7 +63,7 @@ struct ComputeTask {
   std::vector<uint64_t> tensors = {};  // [TensorId] bytes from the beginning of the memory
   std::string kernels = "auto";        // instruction set
   uint32_t threads = 1;                // that compute, the one that drives the agent included
-  bool bind = false;                   // thread i to core i
+  std::vector<uint32_t> cores = {};    // [threads] that they are bound to; none: they are not
 };
 
 // What `make` is given. It lives as long as that call; what it refers to, as said.

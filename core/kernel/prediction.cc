@@ -20,11 +20,11 @@ constexpr uint32_t kMostAhead = 64;
 }  // namespace
 
 Prediction::Prediction(const Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
-                       uint16_t agent, Recording* recording)
+                       const Topology& topology, Recording* recording)
     : dispatcher_(dispatcher),
       sites_(sites),
       strategies_(strategies),
-      agent_(agent),
+      topology_(topology),
       recording_(recording),
       ahead_(kMostAhead) {}
 
@@ -33,24 +33,30 @@ Result<ActiveSet> Prediction::active(SiteId site, const Pass& pass) {
     TIERD_CHECK(pass.given != nullptr);
     return *pass.given;
   }
-  if (recording_ != nullptr && waits_for_input(site)) return recording_->predicted(site);
+  if (recording_ != nullptr && looks_at_input(site)) return recording_->predicted(site);
   if (sites_[site].chosen()) return chosen(sites_[site], pass);
   return predicted(site, pass);
 }
 
-// A line for each row of the pass.
-const float* Prediction::lines(const Pass& pass, const ActivationPlace& place) const {
-  return dispatcher_.values(agent_, place.offset, uint64_t{pass.rows} * place.stride);
+// A line for each row of the pass, in the activations of a unit.
+const float* Prediction::lines(const Pass& pass, UnitId unit, const ActivationPlace& place) const {
+  return dispatcher_.values(topology_.units[unit].agent, place.offset, uint64_t{pass.rows} * place.stride);
 }
 
 const float* Prediction::input_of(SiteId s, const Pass& pass) {
   const Site& site = sites_[s];
   TIERD_CHECK(site.input.there());
-  const float* x = lines(pass, site.input);
-  if (site.input.stride == site.n_in || pass.rows == 1) return x;
+  const UnitId holder = site.flow.holder();
+  if (holder != Flow::kNoUnit && (site.input.stride == site.n_in || pass.rows == 1))
+    return lines(pass, holder, site.input);
   x_.resize(uint64_t{pass.rows} * site.n_in);
-  for (uint32_t r = 0; r < pass.rows; ++r) {
-    std::copy_n(x + uint64_t{r} * site.input.stride, site.n_in, x_.begin() + uint64_t{r} * site.n_in);
+  for (const UnitColumns& part : site.flow.input) {
+    const float* const x = lines(pass, part.unit, site.input);
+    const uint32_t count = std::min(part.count, site.n_in - part.first);
+    for (uint32_t r = 0; r < pass.rows; ++r) {
+      std::copy_n(x + uint64_t{r} * site.input.stride + part.first, count,
+                  x_.begin() + uint64_t{r} * site.n_in + part.first);
+    }
   }
   return x_.data();
 }
@@ -72,7 +78,7 @@ tierd_rows_view Prediction::rows_of(SiteId site, const Pass& pass) {
 ActiveSet Prediction::chosen(const Site& site, const Pass& pass) {
   TIERD_CHECK(site.choice.there());
   const uint32_t words = mask_words(pass.rows);
-  const float* choice = lines(pass, site.choice);
+  const float* choice = lines(pass, site.flow.holder(), site.choice);
   row_masks_.assign(uint64_t{site.n} * words, 0);
   for (uint32_t r = 0; r < pass.rows; ++r) {
     for (uint32_t i = 0; i < site.n; ++i) {

@@ -9,6 +9,7 @@
 #include "core/base/result.h"
 #include "core/kernel/active_set.h"
 #include "core/kernel/dispatcher.h"
+#include "core/kernel/memory.h"
 #include "core/kernel/observer.h"
 #include "core/kernel/recording.h"
 #include "core/kernel/site.h"
@@ -18,13 +19,12 @@ namespace tierd {
 
 class Prediction {
  public:
-  // `agent`: whose buffers hold inputs and choices. `recording`: of a run without weights, or NULL.
-  // Everything referred to outlives this.
-  Prediction(const Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies, uint16_t agent,
-             Recording* recording);
+  // `recording`: of a run without weights, or NULL. Everything referred to outlives this.
+  Prediction(const Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
+             const Topology& topology, Recording* recording);
 
   // Whether a pass must wait for the segment before, to look at what it leaves.
-  bool waits_for_input(SiteId site) const { return reads_x(site) || sites_[site].chosen(); }
+  bool waits_for_input(SiteId site) const { return sites_[site].flow.before && looks_at_input(site); }
 
   // The active set of a pass. Error: plugin_fault.
   Result<ActiveSet> active(SiteId site, const Pass& pass);
@@ -42,11 +42,12 @@ class Prediction {
 
  private:
   bool reads_x(SiteId site) const { return !strategies_.reads_x.empty() && strategies_.reads_x[site] != 0; }
+  bool looks_at_input(SiteId site) const { return reads_x(site) || sites_[site].chosen(); }
   ActiveSet chosen(const Site& site, const Pass& pass);
   Result<ActiveSet> predicted(SiteId site, const Pass& pass);
   Result<std::span<const tierd_ahead>> ask_ahead(SiteId site, const Pass& pass);
   tierd_rows_view rows_of(SiteId site, const Pass& pass);
-  const float* lines(const Pass& pass, const ActivationPlace& place) const;
+  const float* lines(const Pass& pass, UnitId unit, const ActivationPlace& place) const;
   template <class Ask>
   Status timed(SiteId site, const char* what, Ask ask);
   KernelObserver* observer() const { return dispatcher_.observer(); }
@@ -54,7 +55,7 @@ class Prediction {
   const Dispatcher& dispatcher_;
   const SiteTable& sites_;
   Strategies& strategies_;
-  uint16_t agent_;
+  const Topology& topology_;
   Recording* recording_;
   // Each of these is filled in one function; they are members so that their memory is reused.
   std::vector<uint32_t> neurons_;

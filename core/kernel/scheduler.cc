@@ -10,26 +10,17 @@
 #include "core/kernel/measurement.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/set_view.h"
-#include "core/kernel/takes.h"
 
 namespace tierd {
-namespace {
-
-uint16_t first_agent(const Topology& topology) {
-  TIERD_CHECK(!topology.units.empty());
-  return topology.units.front().agent;
-}
-
-}  // namespace
-
 Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
                      const Placement& placement, std::deque<Residency>& residencies, Options options)
     : dispatcher_(dispatcher),
       sites_(sites),
       strategies_(strategies),
       options_(std::move(options)),
-      prediction_(dispatcher, sites, strategies, first_agent(options_.topology), options_.recording),
+      prediction_(dispatcher, sites, strategies, options_.topology, options_.recording),
       plan_(sites, strategies, units()),
+      computation_(dispatcher, sites, options_.topology, plan_, changed_),
       look_ahead_(sites, plan_, placement, options_.topology, supplies_),
       arenas_(sites, strategies, placement, options_.topology),
       use_(sites.size()) {
@@ -54,39 +45,34 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   Current current;
   current.site = site;
   current.pass = request;
-  current.units.resize(units());
-  current_ = &current;
+  computation_.begin(site, request);
   if (observer() != nullptr) observer()->pass_begins(site, request);
 
-  Status& status = current.status;
-  status = take_fault();
+  Status status = take_fault();
   if (status.ok() && prediction_.waits_for_input(site)) {
     while (!dispatcher_.can_post()) co_await changed_;
-    post_due(current);
-    while (current.running()) co_await changed_;
+    computation_.run_before();
+    while (computation_.running()) co_await changed_;
+    status = computation_.status();
   }
   if (status.ok()) status = predict(current);
   if (status.ok()) status = plan_.make(site, current.computed(), request.rows);
   if (status.ok()) status = admit(current);
 
   while (status.ok()) {
-    fetch();           // what is missing, as far as there is room
-    compute(current);  // what is here at once, the rest as it arrives
-    if (current.finished && !current.running()) break;
+    fetch();              // what is missing, as far as there is room
+    computation_.post();  // what is here at once, the rest as it arrives
+    if (computation_.over()) break;
     pump();
     co_await changed_;
-    for (const UnitPass& unit : current.units) {
-      if (status.ok()) status = unit.status();
-    }
+    status = computation_.status();
     if (status.ok() && stopping()) status = Error{Code::cancelled, sites_[site].name, "interrupted"};
   }
-  while (current.running()) co_await changed_;
-  counters_.compute_ns += compute_time_.take();
+  while (computation_.running()) co_await changed_;
+  if (status.ok()) status = computation_.status();
+  counters_.compute_ns += computation_.take_busy_ns();
 
-  // merge: where results are placed each neuron's outputs have their own place, on the others the agents have
-  // added them up in the order of their numbers.
-  end_gatherings(current);
-  current_ = nullptr;
+  end_gatherings();
   if (!status.ok()) {
     for (const Supply& supply : supplies_) {
       while (supply.transferring(site, request.step)) co_await changed_;
@@ -112,7 +98,10 @@ Status Scheduler::predict(Current& current) {
   current.masked = !site.chosen() && (current.active.row_masks() != nullptr || current.whole.size() != 0);
   if (current.masked) write_row_masks(current.active, site.n, current.pass.rows, row_masks_);
   // What is summed begins at zero; of what is concatenated, that which will not come.
-  current.partial = site.added || current.computed().size() < site.n;
+  Computation::Asked asked{.incomplete = site.added || current.computed().size() < site.n,
+                           .measure = current.measured};
+  if (current.masked) asked.masks = row_masks_;
+  computation_.ask(asked);
   SiteUse& use = use_[current.site];
   use.rows += current.pass.rows;
   use.used += count_uses(current.active, current.pass.rows);
@@ -128,7 +117,7 @@ Status Scheduler::admit(Current& current) {
   const SchedulerCounters before = counters_;
   // From the memories that are computed from downwards: what lies over another one lets go of it first.
   for (Supply& supply : std::views::reverse(supplies_)) supply.begin_pass(current.site, current.pass.step);
-  for (uint32_t u = 0; u < units(); ++u) {
+  for (UnitId u = 0; u < units(); ++u) {
     for (const PassPlan::Share& share : plan_.shares(u)) {
       Gathering::Demand demand;
       demand.purpose = {current.site, current.pass.step, unit_memory(u)};
@@ -137,7 +126,7 @@ Status Scheduler::admit(Current& current) {
       demand.bypass = current.pass.bypass_caches;
       if (current.whole.size() != 0) demand.used = &current.active;
       TIERD_ASSIGN(Gathering* const gathering, supply_of(u).gather(demand));
-      current.units[u].add(*gathering);
+      computation_.unit(u).add(*gathering);
     }
   }
   if (current.pass.bypass_caches) return {};
@@ -153,118 +142,11 @@ void Scheduler::fetch() {
   for (Supply& supply : supplies_) supply.fetch();
 }
 
-void Scheduler::end_gatherings(Current& current) {
-  for (uint32_t u = 0; u < units(); ++u) {
-    for (Gathering* const gathering : current.units[u].gatherings()) supply_of(u).close(*gathering);
+void Scheduler::end_gatherings() {
+  for (UnitId u = 0; u < units(); ++u) {
+    for (Gathering* const gathering : computation_.unit(u).gatherings()) supply_of(u).close(*gathering);
   }
   for (Supply& supply : supplies_) supply.end_pass();
-}
-
-// Whether other units than the first take part.
-bool Scheduler::shared() const {
-  for (uint32_t u = 1; u < units(); ++u) {
-    if (plan_.size(u) != 0) return true;
-  }
-  return false;
-}
-
-// Posts one message an edition for everything that can be computed now. The segments around the site ride
-// with the first and the last message of the pass; the agent keeps the order. Where other units take part,
-// the segment before goes first and alone, since they wait for it, and the last message takes their results.
-void Scheduler::compute(Current& current) {
-  const Site& site = sites_[current.site];
-  if (current.finished || !dispatcher_.can_post()) return;
-  TIERD_CHECK(site.n <= dispatcher_.max_units());
-  bool others_are_done = true;
-  if (shared()) {
-    if (current.due() != 0) {
-      post_due(current);
-      if (!dispatcher_.can_post()) return;
-    }
-    for (uint32_t u = 1; u < units(); ++u) {
-      if (current.input_ready) compute_elsewhere(current, u);
-      others_are_done &= current.units[u].over();
-    }
-  }
-  UnitPass& own = current.units[0];
-  while (!current.finished && dispatcher_.can_post()) {
-    units_.clear();
-    const EditionId edition = own.hand_out(units_, site.added);
-    const bool last = own.handed_out() && others_are_done;
-    if (current.ran_before && units_.empty() && !last) return;
-    if (last) take_results_of_others(current);
-
-    Message message;
-    message.op = Op::run;
-    message.flags = static_cast<uint8_t>(current.due() | (last ? kRunAfter : 0));
-    if (edition != kNoEdition) message.edition = edition;
-    own.computed_by(post(current, 0, message, own.takes));
-    current.ran_before = true;
-    current.cleared = current.partial;
-    current.finished = last;
-  }
-}
-
-// The segment before alone, for somebody waits for its result.
-void Scheduler::post_due(Current& current) {
-  Message prelude;
-  prelude.op = Op::run;
-  prelude.flags = current.due();
-  units_.clear();
-  current.prelude = post(current, 0, prelude, {});
-  current.ran_before = true;
-  current.cleared = current.partial;
-}
-
-// What another unit can compute of its share now. With the first neurons it takes the site's input.
-void Scheduler::compute_elsewhere(Current& current, uint32_t unit) {
-  const Site& site = sites_[current.site];
-  UnitPass& own = current.units[unit];
-  while (dispatcher_.can_post()) {
-    units_.clear();
-    const EditionId edition = own.hand_out(units_, site.added);
-    if (edition == kNoEdition) return;
-    Message message;
-    message.op = Op::run;
-    message.edition = edition;
-    std::span<const Take> takes;
-    if (!std::exchange(own.begun, true)) {
-      take_input(dispatcher_, site, options_.topology.units[0].agent, current.pass.rows, own.takes);
-      takes = own.takes;
-      if (site.added) message.flags = kPartial;
-    }
-    own.computed_by(post(current, unit, message, takes));
-  }
-}
-
-// In the order of the units, which is that of the additions.
-void Scheduler::take_results_of_others(Current& current) {
-  for (uint32_t u = 1; u < units(); ++u) {
-    if (plan_.size(u) == 0) continue;
-    take_results(dispatcher_, sites_[current.site], options_.topology.units[u].agent, current.pass.rows,
-                 plan_.shares(u), current.units[0].takes);
-  }
-}
-
-// To a unit, about `units_`, neurons in its memory. `takes` lives until the end of the pass.
-MessageId Scheduler::post(Current& current, uint32_t unit, Message message, std::span<const Take> takes) {
-  const ComputeUnit& to = options_.topology.units[unit];
-  message.agent = to.agent;
-  message.lane = to.lane;
-  message.memory = to.memory;
-  message.step = current.pass.step;
-  message.site = current.site;
-  message.rows = current.pass.rows;
-  Payload payload{.units = units_, .rows = current.pass.row_info, .masks = {}, .takes = takes};
-  if (!units_.empty()) {
-    if (current.measured) message.flags |= kMeasure;
-    if (current.masked) {
-      message.flags |= kMasked;
-      payload.masks = row_masks_;
-    }
-  }
-  ++current.units[unit].running;
-  return dispatcher_.post(message, payload, *this);
 }
 
 Status Scheduler::observe(const Current& current) {
@@ -274,14 +156,14 @@ Status Scheduler::observe(const Current& current) {
         prediction_.tell(current.site, current.pass, current.active, current.measured ? &measured : nullptr));
   }
   if (current.pass.bypass_caches) return {};
-  for (uint32_t u = 0; u < units(); ++u) {
+  for (UnitId u = 0; u < units(); ++u) {
     for (const PassPlan::Share& share : plan_.shares(u)) TIERD_TRY(touch(current, u, share));
   }
   return {};
 }
 
 // Tells the unit's cache what was used and not only measured.
-Status Scheduler::touch(const Current& current, uint32_t unit, const PassPlan::Share& share) {
+Status Scheduler::touch(const Current& current, UnitId unit, const PassPlan::Share& share) {
   const ActiveSet* used = share.neurons;
   ActiveSet not_measured;
   if (used == &current.whole) {
@@ -305,7 +187,7 @@ ActiveSet Scheduler::measure(const Current& current) {
   if (options_.recording != nullptr) return options_.recording->measured(current.site);
   const uint32_t rows = current.pass.rows;
   contribution_.resize(uint64_t{rows} * sites_[current.site].n);
-  for (uint32_t u = 0; u < units(); ++u) {
+  for (UnitId u = 0; u < units(); ++u) {
     for (const PassPlan::Share& share : plan_.shares(u))
       copy_contributions(dispatcher_, sites_[current.site], options_.topology.units[u].agent, *share.neurons,
                          rows, contribution_);
@@ -450,12 +332,6 @@ void Scheduler::pump() {
   for (Supply& supply : supplies_) supply.pump();
 }
 
-uint32_t Scheduler::unit_of(uint16_t agent) const {
-  uint32_t unit = 0;
-  while (options_.topology.units[unit].agent != agent) ++unit;
-  return unit;
-}
-
 uint64_t Scheduler::fetching_ns() const {
   uint64_t ns = 0;
   const Topology& topology = options_.topology;
@@ -467,23 +343,6 @@ uint64_t Scheduler::fetching_ns() const {
     if (fetches && !computes) ns += dispatcher_.driven_ns(agent);
   }
   return ns;
-}
-
-void Scheduler::on_done(const Message& message, const Done& done) {
-  compute_time_.add(done.start_ns, done.done_ns);
-  TIERD_CHECK(current_ != nullptr);
-  Current& current = *current_;
-  UnitPass& unit = current.units[unit_of(message.agent)];
-  unit.computed(message.id);
-  current.input_ready |= message.id == current.prelude;
-  --unit.running;
-  if (done.status != DoneStatus::ok && current.status.ok()) {
-    current.status = done.status == DoneStatus::lost
-                         ? dispatcher_.lost(message.agent)
-                         : Error{Code::internal, sites_[message.site].name,
-                                 fmt::format("compute failed: {}", status_name(done.status))};
-  }
-  dispatcher_.wake(changed_);
 }
 
 }  // namespace tierd

@@ -14,7 +14,7 @@
 #include "core/base/result.h"
 #include "core/kernel/active_set.h"
 #include "core/kernel/arenas.h"
-#include "core/kernel/busy_time.h"
+#include "core/kernel/computation.h"
 #include "core/kernel/counters.h"
 #include "core/kernel/dispatcher.h"
 #include "core/kernel/look_ahead.h"
@@ -31,15 +31,12 @@
 #include "core/kernel/strategies.h"
 #include "core/kernel/supply.h"
 #include "core/kernel/task.h"
-#include "core/kernel/unit_pass.h"
 
 namespace tierd {
 
-class Scheduler : private CompletionSink {
+class Scheduler {
  public:
   struct Options {
-    // The first unit runs the dense segments around a site. Another one takes the site's input from it, and
-    // its results are taken back.
     Topology topology;
     bool prefetch = true;
     uint32_t read_attempts = 3;  // a failed read is tried so often in all before its step fails
@@ -56,7 +53,7 @@ class Scheduler : private CompletionSink {
   // Everything referred to outlives the scheduler.
   Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
             const Placement& placement, std::deque<Residency>& residencies, Options options);
-  ~Scheduler() override;
+  ~Scheduler();
 
   // One site of one step. Errors: io_error or corrupt naming the extent, plugin_fault naming the plugin,
   // cancelled. After an error nothing of the pass is in flight any more.
@@ -99,7 +96,7 @@ class Scheduler : private CompletionSink {
 
   const SchedulerCounters& counters() const { return counters_; }
   // Whether a unit has been asked to compute, and is not done yet.
-  bool computing() const { return current_ != nullptr && current_->running(); }
+  bool computing() const { return computation_.running(); }
   // Spent so far on this thread: asking the predictor; in the agents that fetch and do not compute.
   uint64_t predictor_ns() const { return strategies_.predictor.ns; }
   uint64_t fetching_ns() const;
@@ -113,43 +110,19 @@ class Scheduler : private CompletionSink {
     ActiveSet active;  // what the result is made of
     ActiveSet whole;   // where it is measured: all neurons
     bool measured = false;
-    bool masked = false;          // rows use different neurons: `row_masks_` says which
-    std::vector<UnitPass> units;  // [units]
-    MessageId prelude;            // the segment before, where somebody waits for it
-    bool input_ready = false;     // it is over
-    bool ran_before = false;      // the segment before was posted
-    bool partial = false;         // results must be zero before neurons give them
-    bool cleared = false;         // that was posted
-    bool finished = false;        // the segment after was posted
-    Status status;
+    bool masked = false;  // rows use different neurons: `row_masks_` says which
 
     // What is computed: more than `active` where that is measured.
     const ActiveSet& computed() const { return whole.size() != 0 ? whole : active; }
-    // What the next message must do first.
-    uint8_t due() const {
-      return static_cast<uint8_t>((ran_before ? 0 : kRunBefore) | (partial && !cleared ? kPartial : 0));
-    }
-
-    bool running() const {
-      return std::any_of(units.begin(), units.end(), [](const UnitPass& u) { return u.running != 0; });
-    }
   };
-
-  void on_done(const Message& message, const Done& done) override;
 
   // The steps of a pass, in their order.
   Status predict(Current& current);
   bool measures(const Current& current) const;
   Status admit(Current& current);
   void fetch();
-  void end_gatherings(Current& current);
-  void compute(Current& current);
-  void post_due(Current& current);
-  void compute_elsewhere(Current& current, uint32_t unit);
-  bool shared() const;
-  void take_results_of_others(Current& current);
-  MessageId post(Current& current, uint32_t unit, Message message, std::span<const Take> takes);
-  Status touch(const Current& current, uint32_t unit, const PassPlan::Share& share);
+  void end_gatherings();
+  Status touch(const Current& current, UnitId unit, const PassPlan::Share& share);
   ActiveSet measure(const Current& current);
   Status observe(const Current& current);
   Status look_ahead(const Current& current);
@@ -160,10 +133,9 @@ class Scheduler : private CompletionSink {
   Task<Status> split_anew();
 
   void pump();
-  Supply& supply_of(uint32_t unit) { return supplies_[unit_memory(unit) - 1u]; }
-  MemoryId unit_memory(uint32_t unit) const { return options_.topology.units[unit].memory; }
-  uint32_t units() const { return static_cast<uint32_t>(options_.topology.units.size()); }
-  uint32_t unit_of(uint16_t agent) const;
+  Supply& supply_of(UnitId unit) { return supplies_[unit_memory(unit) - 1u]; }
+  MemoryId unit_memory(UnitId unit) const { return options_.topology.units[unit].memory; }
+  UnitId units() const { return static_cast<UnitId>(options_.topology.units.size()); }
   bool stopping();
   KernelObserver* observer() const { return dispatcher_.observer(); }
 
@@ -172,20 +144,17 @@ class Scheduler : private CompletionSink {
   Strategies& strategies_;
   Options options_;
   SchedulerCounters counters_;
-  BusyTime compute_time_;        // of the present pass
   Notice changed_;               // something came in
   std::deque<Supply> supplies_;  // [memories]
   Prediction prediction_;
-  PassPlan plan_;  // of the present pass
+  PassPlan plan_;            // of the present pass
+  Computation computation_;  // of the present pass
   LookAhead look_ahead_;
   Arenas arenas_;
   std::vector<SiteUse> use_;         // [sites]
   std::vector<uint64_t> row_masks_;  // of the present pass, where rows use different neurons
-  Current* current_ = nullptr;
-  // Used by one function each, kept for their memory.
-  std::vector<Unit> units_;
-  std::vector<float> contribution_;
-  Status fault_;  // of a plugin that was told news, not yet told
+  std::vector<float> contribution_;  // used by one function, kept for its memory
+  Status fault_;                     // of a plugin that was told news, not yet told
 };
 
 }  // namespace tierd

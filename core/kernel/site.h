@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/kernel/flow.h"
+
 namespace tierd {
 
 using SiteId = uint32_t;
@@ -30,7 +32,7 @@ struct Edition {
   uint32_t neuron_of(uint32_t extent) const { return (extent - first_extent) / stride; }
 };
 
-// A matrix of floats with a row for each row of the batch, in the activations of a computing unit.
+// A matrix of floats with a row for each row of the batch, in the activations of each computing unit.
 struct ActivationPlace {
   static constexpr uint32_t kNowhere = UINT32_MAX;
   uint32_t offset = kNowhere;  // in 64 B
@@ -55,6 +57,7 @@ struct Site {
   uint32_t n_in = 0;
   uint32_t n_out = 0;
   std::vector<EditionId> editions = {};  // at least one; the best first
+  Flow flow = {};                        // which units have, and take, the activations below
   // What it computes from, [rows x n_in], once the segment before it has run.
   ActivationPlace input = {};
   // What its neurons give, [rows x n_out], before the segment after has run.

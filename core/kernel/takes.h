@@ -6,19 +6,26 @@
 #include <vector>
 
 #include "core/kernel/dispatcher.h"
+#include "core/kernel/memory.h"
 #include "core/kernel/pass_plan.h"
 #include "core/kernel/site.h"
 #include "core/message/message.h"
 
 namespace tierd {
 
-// Sets `takes` to what a unit needs before it computes neurons of the site: what `agent` has left as the
-// site's input, and what it has chosen. Nothing of a site whose neurons are given.
-void take_input(const Dispatcher& dispatcher, const Site& site, uint16_t agent, uint32_t rows,
-                std::vector<Take>& takes);
+// Sets `takes` to what a unit needs before it computes neurons of the site, and returns them: the columns of
+// the input that it does not have, and what the segment before has chosen. A site whose neurons are given
+// needs nothing.
+std::span<const Take> take_input(const Dispatcher& dispatcher, const Topology& topology, const Site& site,
+                                 UnitId unit, uint32_t rows, std::vector<Take>& takes);
 
-// Appends what `agent` has computed of these shares.
-void take_results(const Dispatcher& dispatcher, const Site& site, uint16_t agent, uint32_t rows,
-                  std::span<const PassPlan::Share> shares, std::vector<Take>& takes);
+struct Giving {
+  UnitId to;
+  UnitId from;
+};
+// Appends what the one has computed of these shares in the columns that the other needs.
+void take_results(const Dispatcher& dispatcher, const Topology& topology, const Site& site,
+                  const Giving& giving, uint32_t rows, std::span<const PassPlan::Share> shares,
+                  std::vector<Take>& takes);
 
 }  // namespace tierd

@@ -29,12 +29,16 @@ class UnitPass {
   // Not ok once a transfer that the pass cannot do without has failed.
   Status status() const;
 
-  // Everything that the unit had to compute is done.
-  bool over() const { return handed_out() && running == 0; }
-
-  uint32_t running = 0;     // messages under way
-  bool begun = false;       // of units other than the first: some were asked to be computed
-  std::vector<Take> takes;  // of others, once that is known
+  bool merges = false;     // results go to it, and it runs the segment after
+  bool begun = false;      // something was posted
+  bool cleared = false;    // its results begin at zero
+  bool has_input = false;  // it has taken the input of others
+  bool finished = false;   // the segment after was posted
+  uint32_t running = 0;    // messages under way
+  uint32_t computing = 0;  // those with neurons
+  // What it takes of others, once that is known.
+  std::vector<Take> input;
+  std::vector<Take> results;
 
  private:
   std::vector<Gathering*> gatherings_;

@@ -105,7 +105,10 @@ struct Take {
   // agent's, in the order of the list; else those of `neurons` are put in their places.
   enum class What : uint8_t { input, choice, results } what = What::input;
   uint32_t stride = 0;
-  const float* values = nullptr;
+  // The columns that are taken; they are the same in the lines of both agents.
+  uint32_t first = 0;
+  uint32_t columns = 0;
+  const float* values = nullptr;  // at column 0
   std::span<const uint32_t> neurons = {};
 };
 

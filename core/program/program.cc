@@ -1,7 +1,6 @@
 #include "core/program/program.h"
 
 #include <algorithm>
-#include <set>
 
 #include "core/base/align.h"
 #include "core/layout/row_group.h"
@@ -22,16 +21,6 @@ std::vector<uint64_t> buffer_offsets(const ComputePlan& plan) {
 
 uint32_t buffer_stride(const BufferSpec& buffer) {
   return static_cast<uint32_t>(align_up(buffer.width, kGroupRows));
-}
-
-std::vector<TensorId> neuron_tensors(const ComputePlan& plan) {
-  std::set<TensorId> tensors;
-  for (const SiteWork& site : plan.sites) {
-    for (const TensorId bias : {site.ffn.gate_bias, site.ffn.up_bias}) {
-      if (bias != kNoTensor) tensors.insert(bias);
-    }
-  }
-  return {tensors.begin(), tensors.end()};
 }
 
 uint64_t activation_bytes(const ComputePlan& plan) {

@@ -30,17 +30,18 @@ struct BufferSpec {
 enum class StepKind : uint8_t {
   rms_norm,       // out[i] = norm(in[row of i]) * weight
   layer_norm,     // out[i] = norm(in[row of i]) * weight + bias
-  add_bias,       // out[i, column …] += weight (a vector)
+  add_bias,       // out[i, column … column + width) += weight[offset …], a vector
   add_position,   // out[i] += weight[position + offset]
   add,            // out[i] += in[i]
   head_norm,      // every `head` values of out[i, column … column + width) = norm(them) * weight + bias
   head_rms_norm,  // the same by RMS, without bias
-  clip,           // out[i, 0 … width) cut off at `threshold` to either side
+  clip,           // out[i, column … column + width) cut off at `threshold` to either side
   route,     // out[i] = softmax of in[i] times weight [width x in's width]; all but the `picks` largest are 0
   rope,      // rotates the heads of out[i, column … column + width)
-  store_kv,  // KV cache of the layer at the position := in[i, column …]: keys, then values
-  attend,    // out[i] = attention of the queries in[i, 0 …] over the layer's KV cache
-  activate,  // out[i] = f(in[i, 0 … width))
+  store_kv,  // KV cache of the layer at the position := `width` keys in[i, column …] and values in[i, offset
+             // …]
+  attend,  // out[i, column …] = attention of the queries in[i, column … column + width) over the KV cache
+  activate,      // out[i] = f(in[i, 0 … width))
   activate_mul,  // out[i] = f(in[i, 0 … width)) * in[i, width … 2 width)
 };
 
@@ -109,6 +110,7 @@ struct SiteWork {
 enum class RopeStyle : uint8_t { none, interleaved, half };
 enum class KvEncoding : uint8_t { f16, f32 };
 
+// The heads that the agent has; without any there are no layers.
 struct AttentionShape {
   uint32_t n_layers = 0;
   uint32_t n_heads = 0;
@@ -122,7 +124,7 @@ struct AttentionShape {
   uint32_t kv_dim() const { return n_kv_heads * head_dim; }
 };
 
-// Everything an agent needs to compute a model, but the weights.
+// Everything an agent needs to compute its part of a model, but the weights.
 struct ComputePlan {
   std::vector<BufferSpec> buffers;
   std::vector<SiteWork> sites;      // by site number
@@ -140,10 +142,6 @@ struct ComputePlan {
 std::vector<uint64_t> buffer_offsets(const ComputePlan& plan);
 // Floats from one row to the next: the width, rounded up to whole row groups, which is what kernels write.
 uint32_t buffer_stride(const BufferSpec& buffer);
-
-// The tensors that neurons are computed with beside their weights, ascending: what an agent needs that runs
-// no segment.
-std::vector<TensorId> neuron_tensors(const ComputePlan& plan);
 
 // Bytes that the plan's buffers and quantized activations take, and its KV cache.
 uint64_t activation_bytes(const ComputePlan& plan);

@@ -22,6 +22,7 @@ constexpr uint64_t kMostEditions = kMostSites * kMostEditionsOfSite;
 constexpr uint64_t kMostReach = 3 * kMostNeurons;  // extents from a site's first neuron to its last
 constexpr uint64_t kMostAgents = 64;
 constexpr uint64_t kMostUnits = 16;
+constexpr uint64_t kMostPartsOfUnit = 3;  // queries, keys, values
 constexpr uint64_t kMostMessages = 1u << 16;
 constexpr uint64_t kMostListBytes = 1u << 30;
 constexpr uint64_t kMostBytes = uint64_t{1} << 46;
@@ -129,6 +130,12 @@ class Fields {
   Error error_{Code::ok, {}, {}};
 };
 
+json columns_json(const std::vector<UnitColumns>& columns) {
+  json list = json::array();
+  for (const UnitColumns& part : columns) list.push_back({part.unit, part.first, part.count});
+  return list;
+}
+
 json site_json(const Site& site) {
   return {{"name", site.name},
           {"layer", site.layer},
@@ -142,6 +149,9 @@ json site_json(const Site& site) {
           {"neurons", site.n},
           {"n_in", site.n_in},
           {"n_out", site.n_out},
+          {"input_of", columns_json(site.flow.input)},
+          {"before", site.flow.before},
+          {"output_to", columns_json(site.flow.output)},
           {"editions", site.editions}};
 }
 
@@ -149,6 +159,24 @@ json edition_json(const Edition& edition) {
   return {{"owner", edition.owner},           {"encoding", edition.encoding},
           {"slot_bytes", edition.slot_bytes}, {"first_extent", edition.first_extent},
           {"stride", edition.stride},         {"bytes", runs(edition.bytes)}};
+}
+
+// `width`: of the matrix that they are columns of.
+std::vector<UnitColumns> read_columns(Fields& fields, const json& object, const char* key, uint32_t width) {
+  std::vector<UnitColumns> columns;
+  for (const json& part : fields.list(object, key, kMostUnits * kMostPartsOfUnit)) {
+    const bool good = part.is_array() && part.size() == 3 &&
+                      std::ranges::all_of(part, [](const json& n) { return n.is_number_unsigned(); }) &&
+                      part[0].get<uint64_t>() < kMostUnits && part[1].get<uint64_t>() < std::max(width, 1U) &&
+                      part[2].get<uint64_t>() <= UINT32_MAX;
+    if (!good) {
+      fields.fail(key, "is not unit, first column and number of columns of each part");
+      break;
+    }
+    columns.push_back({part[0].get<UnitId>(), part[1].get<uint32_t>(), part[2].get<uint32_t>()});
+  }
+  if (columns.empty()) fields.fail(key, "is nobody");
+  return columns;
 }
 
 Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
@@ -165,6 +193,11 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
   site.n = static_cast<uint32_t>(fields.number(object, "neurons", most_neurons));
   site.n_in = static_cast<uint32_t>(fields.number(object, "n_in", UINT32_MAX));
   site.n_out = static_cast<uint32_t>(fields.number(object, "n_out", UINT32_MAX));
+  site.flow.input = read_columns(fields, object, "input_of", site.n_in);
+  site.flow.before = fields.flag(object, "before");
+  site.flow.output = read_columns(fields, object, "output_to", site.n_out);
+  if (site.flow.holder() == Flow::kNoUnit && (site.flow.before || site.chosen()))
+    fields.fail("input_of", "is more than the one unit that runs the segment before");
   fields.numbers(object, "editions", kMostEditionsOfSite, kMostEditions, site.editions);
   if (site.editions.empty()) fields.fail("editions", "are none");
   if (site.n == 0) fields.fail("neurons", "is 0");
@@ -262,6 +295,11 @@ void check_sites(Fields& fields, const TraceHeader& header) {
     if (uint64_t{site.n} * mask_words(header.scheduler.max_rows) * sizeof(uint64_t) > kMostListBytes)
       return fields.fail("max_rows", "is too large");
     if (site.n > header.max_units) return fields.fail("max_units", "is less than the neurons of a site");
+    const auto is_there = [&](const UnitColumns& part) {
+      return part.unit < header.scheduler.topology.units.size();
+    };
+    if (!std::ranges::all_of(site.flow.input, is_there)) return fields.fail("input_of", "names no unit");
+    if (!std::ranges::all_of(site.flow.output, is_there)) return fields.fail("output_to", "names no unit");
     for (const EditionId e : site.editions) {
       if (std::ranges::count(site.editions, e) != 1) return fields.fail("editions", "name one twice");
       if (e >= header.sites.editions.size() || header.sites.editions[e].n != site.n)

@@ -64,6 +64,8 @@ const std::vector<KeyCase>& keys() {
       {"run.kv", "\"f32\"", [](const Config& c) { return c.kv == "f32"; }},
       {"run.seed", "9000000000000000000", [](const Config& c) { return c.seed == 9000000000000000000u; }},
       {"run.bind", "false", [](const Config& c) { return !c.bind; }},
+      {"run.dense", "\"dram.1\"", [](const Config& c) { return c.dense == "dram.1"; }},
+      {"run.attention", "\"dram\"", [](const Config& c) { return c.attention == "dram"; }},
       {"run.trace", "\"run.trace\"", [](const Config& c) { return c.trace == "run.trace"; }},
       {"run.timeline", "\"run.json\"", [](const Config& c) { return c.timeline == "run.json"; }},
       {"compute.activations", "\"f32\"", [](const Config& c) { return c.activations == "f32"; }},

@@ -88,6 +88,37 @@ class DramWorld {
 
 INSTANTIATE_TEST_SUITE_P(Dram, AgentConformance, testing::ValuesIn(rule_cases("dram")), case_name);
 
+// Input before the neurons, results before the segment after; the named columns alone.
+TEST(DramAgent, TakesColumnsOfOthers) {
+  DramWorld world;
+  std::vector<float> input(8, 100.0f), results(16, 1000.0f);
+  std::fill_n(world.buffer(0), 8, 1.0f);
+  const Take takes_input[] = {{.stride = 8, .first = 2, .columns = 3, .values = input.data()}};
+  Request request = world.about(Op::run, {0, 64});
+  request.payload.takes = takes_input;
+  EXPECT_EQ(world.ask(request).status, DoneStatus::ok);
+  EXPECT_EQ(world.buffer(0)[1], 1.0f);
+  EXPECT_EQ(world.buffer(0)[2], 100.0f);
+  EXPECT_EQ(world.buffer(0)[4], 100.0f);
+  EXPECT_EQ(world.buffer(0)[5], 1.0f);
+  EXPECT_EQ(world.buffer(1)[0], 305.0f);
+
+  const uint32_t neuron = 0;
+  const Take takes_results[] = {{.what = Take::What::results,
+                                 .stride = 16,
+                                 .first = 4,
+                                 .columns = 8,
+                                 .values = results.data(),
+                                 .neurons = {&neuron, 1}}};
+  request = world.control(Op::run, kRunAfter);
+  request.payload.takes = takes_results;
+  EXPECT_EQ(world.ask(request).status, DoneStatus::ok);
+  EXPECT_EQ(world.buffer(1)[3], 610.0f);  // doubled
+  EXPECT_EQ(world.buffer(1)[4], 2000.0f);
+  EXPECT_EQ(world.buffer(1)[11], 2000.0f);
+  EXPECT_EQ(world.buffer(1)[12], 610.0f);
+}
+
 TEST(DramAgent, RunsSegmentsAroundTheNeurons) {
   DramWorld world;
   const auto ask = [&](Request request, uint8_t flags) {

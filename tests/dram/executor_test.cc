@@ -213,9 +213,10 @@ TEST(Executor, AttentionOverTheCache) {
         shape.n_kv_heads = kKvHeads;
         shape.head_dim = kDim;
         shape.window = window;
-        Machine machine({{.kind = StepKind::store_kv, .in = kA, .column = 16, .width = 8, .layer = kLayer},
-                         {.kind = StepKind::attend, .in = kA, .out = kB, .width = 16, .layer = kLayer}},
-                        shape, encoding, workers);
+        Machine machine(
+            {{.kind = StepKind::store_kv, .in = kA, .column = 16, .width = 8, .layer = kLayer, .offset = 24},
+             {.kind = StepKind::attend, .in = kA, .out = kB, .width = 16, .layer = kLayer}},
+            shape, encoding, workers);
         std::vector<Row> history[2];  // by sequence
         for (uint32_t position = 0; position < 9; position += 2) {
           // two rows of sequence 0 and one of sequence 1, which lags behind

@@ -76,6 +76,20 @@ TEST_F(Units, GiveTheBitsOfOne) {
        [](Config& c) {
          c.dram_capacity = "80%", c.dram.thread = "own", c.flash.thread = "own", c.threads = 2;
        }},
+      {"dense segments elsewhere", 2, 3, [](Config& c) { c.dense = "dram.1"; }},
+      {"dense elsewhere, streamed", 3, 1,
+       [](Config& c) { c.dram_capacity = "80%", c.cache.name = "lru", c.dense = "dram.2"; }},
+      {"attention elsewhere", 2, 4, [](Config& c) { c.attention = "dram.1"; }},
+      {"heads divided", 2, 4, [](Config& c) { c.attention = "dram"; }},
+      {"heads divided, more units than heads", 4, 1, [](Config& c) { c.attention = "dram"; }},
+      {"heads divided, dense elsewhere, shuffled", 3, 2,
+       [](Config& c) { c.dram_capacity = "80%", c.attention = "dram", c.dense = "dram.1", c.shuffle = "9"; }},
+      {"heads divided, threads of their own", 3, 3,
+       [](Config& c) {
+         c.dram_capacity = "80%", c.attention = "dram", c.dram.thread = "own", c.threads = 3;
+       }},
+      {"neurons of one, heads of the other", 2, 2,
+       [](Config& c) { c.balancer = StrategyConfig{"single"}, c.attention = "dram.1"; }},
       {"one does all", 2, 1,
        [](Config& c) { c.dram_capacity = "80%", c.balancer = StrategyConfig{"single"}; }},
   };
@@ -216,6 +230,28 @@ TEST_F(Units, TheirNumberIsChecked) {
   // Each needs activations and staging of its own.
   Config one = dealt(world, 1), four = dealt(world, 4);
   EXPECT_GT(plan_run(four, quiet())->memory.least, plan_run(one, quiet())->memory.least);
+}
+
+TEST_F(Units, NamesOfUnitsAreChecked) {
+  const ModelWorld world(small_llama());
+  Config config = dealt(world, 2);
+  config.dense = "dram.2";
+  EXPECT_EQ(plan_run(config, quiet()).error().line(),
+            "run.dense: there is no 'dram.2'; units are dram.0 to dram.1, and dram is all of them");
+  config.dense = "";
+  config.attention = "gpu";
+  EXPECT_THAT(plan_run(config, quiet()).error().line(), HasSubstr("run.attention: there is no 'gpu'"));
+  config.attention = "dram";
+  const auto divided = plan_run(config, quiet()), one = plan_run(dealt(world, 2), quiet());
+  ASSERT_TRUE(divided.ok() && one.ok());
+  EXPECT_EQ(divided->memory.kv, one->memory.kv) << "each unit has the KV cache of its heads alone";
+  Config wide;
+  wide.model = golden_path("olmoe");
+  wide.dram_units = 2;
+  wide.attention = "dram";
+  EXPECT_THAT(plan_run(wide, quiet()).error().line(), HasSubstr("norms the queries of all heads together"));
+  wide.attention = "dram.1";
+  EXPECT_TRUE(plan_run(wide, quiet()).ok());
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "core/store/writer.h"
 #include "tests/store/memory_source.h"
 
@@ -26,24 +28,24 @@ TEST(ModelPlan, ALayerOfAMixture) {
   const Manifest manifest = manifest_of(small_mixture());
   const ModelPlan plan = plan_model(manifest, {.max_rows = 8, .context = 16});
   ASSERT_EQ(plan.sites.size(), 2u + 2u * 3u);
-  EXPECT_EQ(kinds(plan.compute.sites[1].after),
+  EXPECT_EQ(kinds(plan.any().sites[1].after),
             (Kinds{StepKind::head_rms_norm, StepKind::head_rms_norm, StepKind::clip, StepKind::rope,
                    StepKind::store_kv, StepKind::attend}));
-  EXPECT_EQ(plan.compute.sites[1].after[0].head, 64u);  // over all heads
+  EXPECT_EQ(plan.any().sites[1].after[0].head, 64u);  // over all heads
   const Site& site = plan.sites[3];
   EXPECT_TRUE(site.chosen());
   EXPECT_TRUE(site.choice.there());
   EXPECT_EQ(site.n, 6u);
-  const SiteWork& experts = plan.compute.sites[3];
+  const SiteWork& experts = plan.any().sites[3];
   EXPECT_EQ(kinds(experts.before), (Kinds{StepKind::rms_norm, StepKind::route}));
   EXPECT_EQ(experts.before[1].picks, 2u);
-  EXPECT_EQ(manifest.resident[experts.before[1].weight].name, "layers.0.router");
+  EXPECT_EQ(manifest.resident[plan.units[0].tensors[experts.before[1].weight]].name, "layers.0.router");
   EXPECT_EQ(kinds(experts.after), (Kinds{StepKind::add}));
   ASSERT_EQ(experts.editions, plan.sites[3].editions);
-  const Encodings& encodings = plan.compute.editions[experts.editions.front()];
+  const Encodings& encodings = plan.any().editions[experts.editions.front()];
   EXPECT_EQ(plan.sites.best_of(3).bytes[5], neuron_bytes(experts.cut, encodings, 5));
   // gate and up side by side, each in whole row groups
-  EXPECT_GE(plan.compute.buffers[experts.ffn.up].width, 2u * 48u);
+  EXPECT_GE(plan.any().buffers[experts.ffn.up].width, 2u * 48u);
 }
 
 TEST(ModelPlan, ALlamaLayer) {
@@ -52,27 +54,26 @@ TEST(ModelPlan, ALlamaLayer) {
   ASSERT_EQ(plan.sites.size(), manifest.sites.size());
   ASSERT_EQ(plan.sites.size(), 2u + 2u * 4u);
   EXPECT_TRUE(plan.sites[0].given());
-  EXPECT_TRUE(plan.compute.sites[0].gather);
-  EXPECT_TRUE(plan.compute.sites[0].after.empty());
-  const SiteWork& qkv = plan.compute.sites[1];
+  EXPECT_TRUE(plan.any().sites[0].gather);
+  EXPECT_TRUE(plan.any().sites[0].after.empty());
+  const SiteWork& qkv = plan.any().sites[1];
   EXPECT_EQ(kinds(qkv.before), (Kinds{StepKind::rms_norm}));
   EXPECT_EQ(kinds(qkv.after), (Kinds{StepKind::rope, StepKind::store_kv, StepKind::attend}));
   EXPECT_EQ(qkv.after[0].width, 64u + 32u);  // q and k turn together
   EXPECT_EQ(qkv.after[1].column, 64u);       // k, then v
-  EXPECT_EQ(plan.compute.sites[5].after[1].layer, 1u);
-  EXPECT_EQ(kinds(plan.compute.sites[2].after), (Kinds{StepKind::add}));
-  EXPECT_EQ(kinds(plan.compute.sites[3].after), (Kinds{StepKind::activate_mul}));
-  EXPECT_EQ(plan.compute.sites[3].after[0].width, 160u);
-  const SiteWork& head = plan.compute.sites.back();
+  EXPECT_EQ(plan.any().sites[5].after[1].layer, 1u);
+  EXPECT_EQ(kinds(plan.any().sites[2].after), (Kinds{StepKind::add}));
+  EXPECT_EQ(kinds(plan.any().sites[3].after), (Kinds{StepKind::activate_mul}));
+  EXPECT_EQ(plan.any().sites[3].after[0].width, 160u);
+  const SiteWork& head = plan.any().sites.back();
   EXPECT_EQ(kinds(head.before), (Kinds{StepKind::rms_norm}));
-  EXPECT_EQ(head.out, plan.logits);
-  EXPECT_EQ(plan.compute.buffers[plan.logits].width, 300u);
-  EXPECT_EQ(plan.compute.buffers[plan.logits].rows, 2u);
-  EXPECT_EQ(plan.compute.attention.frequencies.size(), 8u);
+  EXPECT_EQ(plan.any().buffers[head.out].width, 300u);
+  EXPECT_EQ(plan.any().buffers[head.out].rows, 2u);
+  EXPECT_EQ(plan.any().attention.frequencies.size(), 8u);
   for (size_t s = 0; s < plan.sites.size(); ++s) {
     const Site& site = plan.sites[s];
     ASSERT_EQ(site.editions, std::vector<EditionId>{static_cast<EditionId>(s)});
-    EXPECT_EQ(plan.compute.sites[s].editions, site.editions);
+    EXPECT_EQ(plan.any().sites[s].editions, site.editions);
     const Edition& edition = plan.sites.editions[s];
     EXPECT_EQ(edition.owner, s);
     EXPECT_EQ(edition.n, site.n);
@@ -80,38 +81,38 @@ TEST(ModelPlan, ALlamaLayer) {
     ASSERT_EQ(edition.bytes.size(), site.n);
     for (const uint32_t bytes : edition.bytes) EXPECT_LE(bytes, edition.slot_bytes);
     // Every buffer that a site touches is wide enough for it.
-    const SiteWork& work = plan.compute.sites[s];
+    const SiteWork& work = plan.any().sites[s];
     if (!work.gather) {
-      EXPECT_GE(plan.compute.buffers[work.in].width, inputs(work.cut));
+      EXPECT_GE(plan.any().buffers[work.in].width, inputs(work.cut));
     }
-    EXPECT_GE(plan.compute.buffers[work.out].width, work.gather ? inputs(work.cut) : outputs(work.cut));
+    EXPECT_GE(plan.any().buffers[work.out].width, work.gather ? inputs(work.cut) : outputs(work.cut));
   }
 }
 
 TEST(ModelPlan, AnOptLayerHasBiasesAndATiedHead) {
   const Manifest manifest = manifest_of(small_opt());
   const ModelPlan plan = plan_model(manifest, {.max_rows = 8, .logit_rows = 1, .context = 16});
-  EXPECT_EQ(kinds(plan.compute.sites[0].after), (Kinds{StepKind::add_position}));
-  EXPECT_EQ(plan.compute.sites[0].after[0].offset, 2u);
-  const SiteWork& qkv = plan.compute.sites[1];
+  EXPECT_EQ(kinds(plan.any().sites[0].after), (Kinds{StepKind::add_position}));
+  EXPECT_EQ(plan.any().sites[0].after[0].offset, 2u);
+  const SiteWork& qkv = plan.any().sites[1];
   EXPECT_EQ(kinds(qkv.before), (Kinds{StepKind::layer_norm}));
   EXPECT_NE(qkv.before[0].bias, kNoTensor);
   EXPECT_EQ(kinds(qkv.after), (Kinds{StepKind::add_bias, StepKind::add_bias, StepKind::add_bias,
                                      StepKind::store_kv, StepKind::attend}));
   EXPECT_EQ(qkv.after[2].column, 144u);
-  EXPECT_EQ(kinds(plan.compute.sites[3].after), (Kinds{StepKind::add_bias, StepKind::activate}));
-  EXPECT_EQ(plan.compute.sites[3].after[1].activation, Activation::relu);
-  EXPECT_EQ(kinds(plan.compute.sites[4].after), (Kinds{StepKind::add_bias, StepKind::add}));
+  EXPECT_EQ(kinds(plan.any().sites[3].after), (Kinds{StepKind::add_bias, StepKind::activate}));
+  EXPECT_EQ(plan.any().sites[3].after[1].activation, Activation::relu);
+  EXPECT_EQ(kinds(plan.any().sites[4].after), (Kinds{StepKind::add_bias, StepKind::add}));
   // The head owns the edition that both use. Every other site has its own, in the order of the sites.
   const auto head = static_cast<SiteId>(plan.sites.size() - 1);
   ASSERT_EQ(plan.sites.editions.size(), head);
-  ASSERT_EQ(plan.compute.editions.size(), head);
+  ASSERT_EQ(plan.any().editions.size(), head);
   for (SiteId s = 1; s <= head; ++s) {
     EXPECT_EQ(plan.sites[s].editions, std::vector<EditionId>{s - 1});
     EXPECT_EQ(plan.sites.best_of(s).owner, s);
   }
   EXPECT_EQ(plan.sites[0].editions, plan.sites[head].editions);
-  EXPECT_EQ(plan.compute.sites[0].editions, plan.sites[head].editions);
+  EXPECT_EQ(plan.any().sites[0].editions, plan.sites[head].editions);
   EXPECT_EQ(plan.sites[0].n, plan.sites[head].n);
   EXPECT_EQ(plan.sites.best_of(0).first_extent, manifest.sites[0].first_extent);
 }
@@ -121,18 +122,18 @@ TEST(ModelPlan, AParallelLayerReadsOneInputForBothHalves) {
   config.parallel = true;
   config.ffn_norm = false;
   const ModelPlan shared = plan_model(manifest_of(config), {.max_rows = 8, .logit_rows = 1, .context = 16});
-  const SiteWork& qkv = shared.compute.sites[1];
-  const SiteWork& up = shared.compute.sites[3];
+  const SiteWork& qkv = shared.any().sites[1];
+  const SiteWork& up = shared.any().sites[3];
   EXPECT_EQ(up.in, qkv.in);
   EXPECT_EQ(kinds(qkv.before), (Kinds{StepKind::layer_norm}));
   EXPECT_TRUE(up.before.empty());
 
   config.ffn_norm = true;
   const ModelPlan apart = plan_model(manifest_of(config), {.max_rows = 8, .logit_rows = 1, .context = 16});
-  EXPECT_NE(apart.compute.sites[3].in, apart.compute.sites[1].in);
-  EXPECT_EQ(kinds(apart.compute.sites[1].before), (Kinds{StepKind::layer_norm, StepKind::layer_norm}));
-  EXPECT_EQ(apart.compute.sites[1].before[1].out, apart.compute.sites[3].in);
-  EXPECT_TRUE(apart.compute.sites[3].before.empty());
+  EXPECT_NE(apart.any().sites[3].in, apart.any().sites[1].in);
+  EXPECT_EQ(kinds(apart.any().sites[1].before), (Kinds{StepKind::layer_norm, StepKind::layer_norm}));
+  EXPECT_EQ(apart.any().sites[1].before[1].out, apart.any().sites[3].in);
+  EXPECT_TRUE(apart.any().sites[3].before.empty());
 }
 
 TEST(ModelPlan, HeadsAreNormedBeforeTheyTurn) {
@@ -144,14 +145,14 @@ TEST(ModelPlan, HeadsAreNormedBeforeTheyTurn) {
   config.tied_embeddings = false;
   config.head_bias = true;
   const ModelPlan plan = plan_model(manifest_of(config), {.max_rows = 8, .logit_rows = 1, .context = 16});
-  const Program& after = plan.compute.sites[1].after;
+  const Program& after = plan.any().sites[1].after;
   EXPECT_EQ(kinds(after),
             (Kinds{StepKind::add_bias, StepKind::add_bias, StepKind::add_bias, StepKind::head_norm,
                    StepKind::head_norm, StepKind::rope, StepKind::store_kv, StepKind::attend}));
   EXPECT_EQ(after[4].column, 72u);  // of k
   EXPECT_NE(after[3].weight, after[4].weight);
-  EXPECT_EQ(plan.compute.attention.frequencies.size(), 4u);
-  EXPECT_EQ(kinds(plan.compute.sites.back().after), (Kinds{StepKind::add_bias}));
+  EXPECT_EQ(plan.any().attention.frequencies.size(), 4u);
+  EXPECT_EQ(kinds(plan.any().sites.back().after), (Kinds{StepKind::add_bias}));
 }
 
 TEST(Program, BuffersFollowEachOtherInWholeRowGroups) {
@@ -173,6 +174,75 @@ TEST(Program, BuffersFollowEachOtherInWholeRowGroups) {
   EXPECT_EQ(kv_bytes(plan), 2u * 2u * 2u * 10u * 12u * 2u);
   plan.kv = KvEncoding::f32;
   EXPECT_EQ(kv_bytes(plan), 2u * 2u * 2u * 10u * 12u * 4u);
+}
+
+std::vector<std::array<uint32_t, 3>> parts(const std::vector<UnitColumns>& columns) {
+  std::vector<std::array<uint32_t, 3>> all;
+  for (const UnitColumns& part : columns) all.push_back({part.unit, part.first, part.count});
+  return all;
+}
+
+// 4 heads of 16, 2 of keys and values: q has 64 columns, k and v have 32 each.
+TEST(ModelPlan, HeadsAreDividedAmongUnits) {
+  const Manifest manifest = manifest_of(small_llama());
+  const ModelPlan plan =
+      plan_model(manifest, {.max_rows = 8, .context = 16, .units = 4, .dense = 1, .attention = {0, 2, 3}});
+  const ModelPlan one = plan_model(manifest, {.max_rows = 8, .context = 16});
+  ASSERT_EQ(plan.units.size(), 4u);
+  using Parts = std::vector<std::array<uint32_t, 3>>;
+  constexpr uint32_t kAll = UINT32_MAX;
+  EXPECT_EQ(parts(plan.sites[0].flow.output), (Parts{{1, 0, manifest.config.d_model}}));
+  EXPECT_FALSE(plan.sites[0].flow.before);
+  const Flow& qkv = plan.sites[1].flow;
+  EXPECT_EQ(parts(qkv.input), (Parts{{1, 0, kAll}}));
+  EXPECT_TRUE(qkv.before);
+  EXPECT_EQ(parts(qkv.output),
+            (Parts{{0, 0, 32}, {0, 64, 16}, {0, 96, 16}, {2, 32, 32}, {2, 80, 16}, {2, 112, 16}}));
+  const Flow& o = plan.sites[2].flow;
+  EXPECT_EQ(parts(o.input), (Parts{{0, 0, 32}, {2, 32, 32}}));
+  EXPECT_FALSE(o.before);
+  EXPECT_EQ(parts(o.output), (Parts{{1, 0, kAll}}));
+  EXPECT_EQ(parts(plan.sites.all.back().flow.output), (Parts{{1, 0, kAll}}));
+
+  const ComputePlan& first = plan.units[0].compute;
+  EXPECT_EQ(first.attention.n_heads, 2u);
+  EXPECT_EQ(first.attention.n_kv_heads, 1u);
+  EXPECT_TRUE(first.sites[1].before.empty());
+  const Program& attend = plan.units[2].compute.sites[1].after;
+  ASSERT_EQ(kinds(attend), (Kinds{StepKind::rope, StepKind::rope, StepKind::store_kv, StepKind::attend}));
+  EXPECT_EQ(attend[0].column, 32u);
+  EXPECT_EQ(attend[1].column, 80u);
+  EXPECT_EQ(attend[2].column, 80u);
+  EXPECT_EQ(attend[2].offset, 112u);
+  EXPECT_EQ(attend[2].width, 16u);
+  EXPECT_EQ(attend[3].column, 32u);
+  EXPECT_EQ(attend[3].width, 32u);
+  const ComputePlan& dense = plan.units[1].compute;
+  EXPECT_EQ(kinds(dense.sites[1].before), (Kinds{StepKind::rms_norm}));
+  EXPECT_TRUE(dense.sites[1].after.empty());
+  EXPECT_EQ(kinds(dense.sites[2].after), (Kinds{StepKind::add}));
+  EXPECT_EQ(kv_bytes(dense), 0u);
+  EXPECT_EQ(kv_bytes(plan.units[3].compute), 0u) << "more units than heads";
+  EXPECT_EQ(kv_bytes(first) + kv_bytes(plan.units[2].compute), kv_bytes(one.any()));
+  EXPECT_TRUE(plan.units[3].tensors.empty());
+  EXPECT_EQ(plan.units[1].tensors.size(), one.units[0].tensors.size());
+  EXPECT_EQ(buffer_offsets(first), buffer_offsets(one.any()));
+}
+
+// A unit adds the biases of its heads' columns alone.
+TEST(ModelPlan, BiasesOfDividedHeads) {
+  const Manifest manifest = manifest_of(small_opt());
+  const ModelConfig& config = manifest.config;
+  const ModelPlan plan = plan_model(manifest, {.context = 16, .units = 2, .attention = {0, 1}});
+  const Program& after = plan.units[1].compute.sites[1].after;
+  ASSERT_GE(after.size(), 3u);
+  const uint32_t first = 2 * config.head_dim;  // of three heads the first unit has two
+  for (uint32_t part = 0; part < 3; ++part) {
+    EXPECT_EQ(after[part].kind, StepKind::add_bias);
+    EXPECT_EQ(after[part].column, part * config.q_dim() + first);
+    EXPECT_EQ(after[part].offset, first);
+    EXPECT_EQ(after[part].width, config.head_dim);
+  }
 }
 
 }  // namespace

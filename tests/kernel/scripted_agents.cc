@@ -196,10 +196,13 @@ std::string RecordingCompute::take_text(const Site& site, const Take& take) cons
   const ActivationPlace& place = input                             ? site.input
                                  : take.what == Take::What::choice ? site.choice
                                                                    : site.output;
+  const uint32_t width = input ? site.n_in : take.what == Take::What::choice ? site.n : site.n_out;
   EXPECT_EQ(take.stride, place.stride);
   std::string text = input ? "input" : take.what == Take::What::choice ? "choice" : "";
   for (const uint32_t neuron : take.neurons) text += (text.empty() ? "" : ",") + std::to_string(neuron);
   if (text.empty()) text = "sums";
+  if (take.first != 0 || take.columns != width)
+    text += " in " + std::to_string(take.first) + "-" + std::to_string(take.first + take.columns - 1);
   for (uint16_t agent = 1; agent < 16; ++agent) {
     if (pools_.activations(agent).empty()) continue;
     if (take.values == pools_.values(agent, place.offset, 1)) return text + " of " + std::to_string(agent);

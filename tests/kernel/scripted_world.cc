@@ -13,7 +13,6 @@ namespace tierd {
 namespace {
 
 constexpr uint32_t kStride = 256;  // floats; neurons of a site at most
-constexpr uint32_t kInputs = 3;
 
 SiteTable make_sites(const WorldOptions& options) {
   SiteTable sites;
@@ -28,6 +27,8 @@ SiteTable make_sites(const WorldOptions& options) {
     edition.first_extent = extent;
     edition.bytes.assign(site.n, kSlot - 96);
     site.n_in = kInputs;
+    site.n_out = kOutputs;
+    if (s < options.flows.size()) site.flow = options.flows[s];
     site.input = {0, kStride};
     site.output = {2 * options.rows * kStride * uint32_t{sizeof(float)} / uint32_t{kPlaceUnit}, kStride};
     if (options.bundles) {

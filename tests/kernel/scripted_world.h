@@ -21,6 +21,9 @@ namespace tierd {
 
 // Neurons of a summed site that are summed together.
 inline constexpr uint32_t kRun = 64;
+// Columns of what a site computes from, and of what it gives.
+inline constexpr uint32_t kInputs = 3;
+inline constexpr uint32_t kOutputs = 6;
 
 struct WorldOptions {
   std::vector<uint32_t> neurons = {4, 4, 4};  // of each site
@@ -46,6 +49,7 @@ struct WorldOptions {
   std::optional<std::vector<uint32_t>> below = std::nullopt;
   uint32_t blocks_below = 8;  // as large as the others'
   bool direct = false;        // a link from the store leads to the units' memories beside the one from below
+  std::vector<Flow> flows = {};  // of each site; else the first unit does all dense work
 };
 
 class ScriptedWorld {

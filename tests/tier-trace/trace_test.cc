@@ -104,6 +104,12 @@ TEST_F(Traces, AReplayDecidesTheSame) {
       {"shuffled again", "fifo", [](Config& c) { c.shuffle = "12"; }},
       {"lossy", "lru", make_lossy},
       {"two units", "lru", make_two_units},
+      {"two units, heads divided, dense segments at the second", "lru",
+       [](Config& c) {
+         make_two_units(c);
+         c.attention = "dram";
+         c.dense = "dram.1";
+       }},
       {"two units, pinned, shuffled", "pinned",
        [](Config& c) {
          make_two_units(c);

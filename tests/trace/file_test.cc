@@ -161,7 +161,7 @@ TEST(TraceFile, WhatIsNoTraceIsRefused) {
   std::string bytes = file_text(write_trace(folder, 1));
   bytes[8] = 99;
   EXPECT_THAT(line(folder.write("other", bytes)),
-              HasSubstr("is a trace of version 99, this program reads version 16"));
+              HasSubstr("is a trace of version 99, this program reads version 17"));
 }
 
 TEST(TraceFile, AFileThatCannotBeWrittenIsAnError) {

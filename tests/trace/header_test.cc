@@ -70,6 +70,10 @@ TEST(TraceHeader, WhatTheKernelTakesForGrantedIsChecked) {
       {"/sites/1/editions/0", 9, "editions"},  // there is none of this number
       {"/sites/1/editions", json::array(), "editions"},
       {"/sites/1/editions", json(std::vector<uint32_t>(17, 0)), "editions"},
+      {"/sites/1/input_of", json::array(), "input_of"},
+      {"/sites/1/input_of", json::array({{1, 0, 9}}), "input_of"},             // there is no second unit
+      {"/sites/1/input_of", json::array({{0, 0, 1}, {0, 1, 1}}), "input_of"},  // of a segment before
+      {"/sites/1/output_to", json::array({{0, 1u << 30, 1}}), "output_to"},
       {"/sites/0/neurons", 4, "editions"},  // the one that it shares has another shape
       {"/sites/2/neurons", 4, "bytes"},
       {"/editions/1/owner", 3, "owner"},

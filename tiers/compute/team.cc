@@ -79,7 +79,7 @@ void Team::run(uint64_t n, uint64_t grain, uint64_t cost_ns,
 }
 
 void Team::worker(uint32_t index) {
-  if (options_.bind) (void)bind_this_thread(index);
+  if (!options_.cores.empty()) (void)bind_this_thread(options_.cores[index]);
   uint32_t seen = 0;
   for (;;) {
     const uint64_t idle_since = now_ns();

@@ -18,7 +18,8 @@ class Team {
  public:
   struct Options {
     uint32_t workers = 1;  // the caller included
-    bool bind = false;     // worker i to core i, the caller too
+    std::vector<uint32_t> cores =
+        {};  // [workers] that they are bound to, the caller by itself; none: unbound
     // How long an idle worker looks for work before it parks: about what waking it would cost, so that at
     // worst it looks in vain for as long again. The gaps inside a dense step, where the caller norms,
     // quantizes and talks to the kernel, are shorter (15 to 40 us); waits for a disk are far longer.

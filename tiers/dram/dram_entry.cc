@@ -21,7 +21,7 @@ Result<MadeAgent> make(const AgentContext& context) {
   options.staging_bytes = task.staging_bytes;
   options.tensor_bytes = task.tensor_bytes;
   options.tensors = task.tensors;
-  auto team = std::make_unique<Team>(Team::Options{.workers = task.threads, .bind = task.bind});
+  auto team = std::make_unique<Team>(Team::Options{.workers = task.threads, .cores = task.cores});
   TIERD_ASSIGN(std::unique_ptr<DramAgent> agent,
                DramAgent::create(options, context.pools, task.plan, *kernels, std::move(team)));
   MadeAgent made;

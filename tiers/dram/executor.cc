@@ -74,9 +74,9 @@ void Executor::take_input(uint32_t s, uint32_t rows, std::span<const Take> takes
   for (const Take& take : takes) {
     if (take.what == Take::What::results) continue;
     const BufferId buffer = take.what == Take::What::input ? site.in : site.experts.choice;
-    const uint32_t columns = plan_.buffers[buffer].width;
     for (uint32_t r = 0; r < rows; ++r)
-      std::copy_n(take.values + uint64_t{r} * take.stride, columns, row(buffer, r));
+      std::copy_n(take.values + uint64_t{r} * take.stride + take.first, take.columns,
+                  row(buffer, r) + take.first);
     taken = true;
   }
   if (taken) quantize_input(site, rows);
@@ -87,21 +87,22 @@ void Executor::take_results(uint32_t s, std::span<const RowInfo> rows, std::span
   for (const Take& take : takes) {
     if (take.what != Take::What::results) continue;
     for (uint32_t i = 0; i < rows.size(); ++i)
-      take_row(site, rows[i], take.neurons, take.values + uint64_t{i} * take.stride, row(site.out, i));
+      take_row(site, rows[i], take, take.values + uint64_t{i} * take.stride, row(site.out, i));
   }
 }
 
-void Executor::take_row(const SiteWork& site, const RowInfo& info, std::span<const uint32_t> neurons,
-                        const float* results, float* out) {
+void Executor::take_row(const SiteWork& site, const RowInfo& info, const Take& take, const float* results,
+                        float* out) {
   const auto* cut = std::get_if<Rows>(&site.cut);
-  if (cut == nullptr) return kernels_->add(out, results, outputs(site.cut));
-  for (const uint32_t neuron : neurons) {
+  if (cut == nullptr) return kernels_->add(out + take.first, results + take.first, take.columns);
+  for (const uint32_t neuron : take.neurons) {
     if (site.gather) {
-      if (info.token / cut->rows == neuron) std::copy_n(results, cut->n_in, out);
+      if (info.token / cut->rows == neuron) std::copy_n(results + take.first, take.columns, out + take.first);
       continue;
     }
-    const uint32_t first = cut->first_row(neuron);
-    std::copy_n(results + first, cut->rows_of(neuron), out + first);
+    const uint32_t begin = std::max(cut->first_row(neuron), take.first);
+    const uint32_t end = std::min(cut->first_row(neuron) + cut->rows_of(neuron), take.first + take.columns);
+    if (begin < end) std::copy_n(results + begin, end - begin, out + begin);
   }
 }
 
@@ -377,7 +378,7 @@ void Executor::run_row(const Step& step, const RowInfo& info, uint32_t i) {
       return kernels_->layer_norm(row(step.in, info.row), tensor(step.weight), tensor(step.bias), step.eps,
                                   step.width, out);
     case StepKind::add_bias:
-      return kernels_->add(out + step.column, tensor(step.weight), step.width);
+      return kernels_->add(out + step.column, tensor(step.weight) + step.offset, step.width);
     case StepKind::add_position:
       return kernels_->add(out, tensor(step.weight) + uint64_t{info.position + step.offset} * step.width,
                            step.width);
@@ -396,14 +397,14 @@ void Executor::run_row(const Step& step, const RowInfo& info, uint32_t i) {
       }
       return;
     case StepKind::clip:
-      for (float& value : std::span(row(step.out, i), step.width))
+      for (float& value : std::span(out + step.column, step.width))
         value = std::clamp(value, -step.threshold, step.threshold);
       return;
     case StepKind::rope:
       return rotate(step, i);
     case StepKind::store_kv:
       return kv_.store(*kernels_, step.layer, info.sequence, info.position, in + step.column,
-                       in + step.column + plan_.attention.kv_dim());
+                       in + step.offset);
     case StepKind::activate:
       return kernels_->activate(step.activation, step.threshold, in, nullptr, step.width, out);
     case StepKind::activate_mul:
@@ -424,7 +425,7 @@ void Executor::attend(const Step& step, std::span<const RowInfo> rows) {
                for (uint64_t task = begin; task < end; ++task) {
                  const auto i = static_cast<uint32_t>(task / shape.n_heads);
                  const auto head = static_cast<uint32_t>(task % shape.n_heads);
-                 const uint64_t column = uint64_t{head} * shape.head_dim;
+                 const uint64_t column = step.column + uint64_t{head} * shape.head_dim;
                  kv_.attend(*kernels_, step.layer, rows[i].sequence, rows[i].position, head,
                             row(step.in, i) + column, workers_[worker].scores.data(),
                             row(step.out, i) + column);

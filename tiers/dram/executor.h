@@ -84,8 +84,8 @@ class Executor {
   };
   void run(const Program& program, std::span<const RowInfo> rows);
   void quantize_input(const SiteWork& site, uint32_t rows);
-  void take_row(const SiteWork& site, const RowInfo& info, std::span<const uint32_t> neurons,
-                const float* results, float* out);
+  void take_row(const SiteWork& site, const RowInfo& info, const Take& take, const float* results,
+                float* out);
   void run_step(const Step& step, std::span<const RowInfo> rows);
   void run_row(const Step& step, const RowInfo& info, uint32_t i);
   void attend(const Step& step, std::span<const RowInfo> rows);

@@ -35,6 +35,21 @@ Result<std::optional<uint64_t>> parse_number(const std::string& text, const char
   return std::optional<uint64_t>(number);
 }
 
+// "dram": all units of the tier; "dram.1": the second; "": none.
+Result<std::vector<uint32_t>> units_named(const std::string& name, const char* key, uint32_t units) {
+  constexpr std::string_view kTier = "dram";
+  std::vector<uint32_t> all(units);
+  std::iota(all.begin(), all.end(), 0U);
+  if (name.empty()) return std::vector<uint32_t>();
+  if (name == kTier) return all;
+  for (const uint32_t unit : all) {
+    if (name == fmt::format("{}.{}", kTier, unit)) return std::vector<uint32_t>{unit};
+  }
+  return Error{Code::invalid_argument, key,
+               fmt::format("there is no '{}'; units are {}.0 to {}.{}, and {} is all of them", name, kTier,
+                           kTier, units - 1, kTier)};
+}
+
 }  // namespace
 
 Result<Store> open_store(const Config& config, const RuntimeOptions& options) {
@@ -64,7 +79,6 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
     return Error{Code::invalid_argument, "tiers.dram.units",
                  fmt::format("{} is not within 1 and {}", config.dram_units, kMostUnits)};
   }
-  request.units = config.dram_units;
   request.fit = options.fit;
   request.model.context =
       config.context != 0 ? config.context : std::min(manifest.config.context_length, kDefaultContext);
@@ -93,6 +107,14 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
                                   [](const StoredSite& site) { return site.encodings.has_blocks(); });
   request.model.measure = config.measure_every != 0;
   request.model.int8_activations = blocks && config.activations == "int8";
+  request.model.units = config.dram_units;
+  TIERD_ASSIGN(const std::vector<uint32_t> dense, units_named(config.dense, "run.dense", config.dram_units));
+  if (!dense.empty()) request.model.dense = dense.front();
+  TIERD_ASSIGN(request.model.attention, units_named(config.attention, "run.attention", config.dram_units));
+  if (request.model.attention.size() > 1 && manifest.config.qk_norm && manifest.config.qk_norm_wide) {
+    return Error{Code::unsupported, "run.attention",
+                 "this model norms the queries of all heads together: one unit must have them all"};
+  }
   TIERD_ASSIGN(ChosenStrategies chosen, choose_strategies(config));
   TIERD_ASSIGN(StrategyChoices fallbacks, choose_fallbacks(config));
   TIERD_ASSIGN(AgentChoices agents, choose_agents(config));
@@ -143,7 +165,7 @@ uint64_t Runtime::whole_arena() const {
   std::vector<uint32_t> all;
   for (const Edition& edition : plan_.model.sites.editions) all.push_back(edition.n);
   const uint64_t bytes = align_up(arena_offsets(plan_.model.sites.editions, all).back(), kArenaAlignment);
-  const uint64_t beside = plan_.memory.staging / plan_.memory.units + plan_.memory.tensors;
+  const uint64_t beside = plan_.memory.staging / plan_.memory.model.units + plan_.memory.tensors;
   return bytes + beside < kMostMemoryBytes ? bytes : 0;
 }
 
@@ -155,59 +177,57 @@ Status Runtime::make_dram() {
   const MemoryPlan& memory = plan_.memory;
   threads_ = config.threads != 0 ? config.threads : available_cores();
   ComputeTask task;
-  task.plan = plan_.model.compute;
   const uint64_t whole = whole_arena();
   most_arena_ = whole != 0 ? memory.whole : memory.arena;
   // An edition's beginning is aligned.
   const uint64_t part =
       align_up(memory.arena, kArenaAlignment) + plan_.model.sites.editions.size() * kArenaAlignment;
   task.arena_bytes = whole != 0 ? whole : part;
-  if (task.arena_bytes + memory.staging / memory.units + memory.tensors > kMostMemoryBytes) {
+  if (task.arena_bytes + memory.staging / memory.model.units + memory.tensors > kMostMemoryBytes) {
     return Error{Code::no_space, kCapacity,
                  fmt::format("{} for weights are more than messages can name; at most {} can be",
                              format_bytes(static_cast<double>(memory.arena)),
                              format_bytes(static_cast<double>(kMostMemoryBytes)))};
   }
-  task.staging_bytes = memory.staging / memory.units;
-  std::vector<TensorId> tensors(plan_.store.manifest().resident.size());
-  std::iota(tensors.begin(), tensors.end(), TensorId{0});
+  task.staging_bytes = memory.staging / memory.model.units;
   task.kernels = config.kernels;
-  task.threads = threads_;
-  task.bind = binds_workers();
   staging_offset_ = task.arena_bytes;
-  for (uint32_t unit = 0; unit < memory.units; ++unit) {
+  for (uint32_t unit = 0; unit < memory.model.units; ++unit) {
     AgentContext context{.number = dram_number(unit), .table = "tiers.dram", .pools = pools_};
-    place_tensors(tensors, task);
+    const UnitPlan& plan = plan_.model.units[unit];
+    task.plan = plan.compute;
     task.memory = dram_memory(unit);
+    task.cores = cores_of(unit);
+    task.threads = static_cast<uint32_t>(task.cores.size());
+    if (!binds_workers()) task.cores.clear();
+    place_tensors(plan.tensors, task);
     context.compute = task;
     TIERD_ASSIGN(dram_.emplace_back(), make_agent(plan_.agents.dram, context));
-    if (unit != 0) continue;
-    // The others run no dense segments: they need neither what those read nor a KV cache.
-    tensors = neuron_tensors(task.plan);
-    const auto renumber = [&](TensorId& id) {
-      if (id == kNoTensor) return;
-      id = static_cast<TensorId>(std::ranges::lower_bound(tensors, id) - tensors.begin());
-    };
-    task.plan.attention.n_layers = 0;
-    for (SiteWork& site : task.plan.sites) {
-      site.before = site.after = {};
-      renumber(site.ffn.gate_bias);
-      renumber(site.ffn.up_bias);
-    }
   }
   return {};
 }
 
-void Runtime::place_tensors(std::span<const TensorId> ids, ComputeTask& task) {
+// Units that run side by side divide the threads; those that the kernel's thread drives take turns with all.
+std::vector<uint32_t> Runtime::cores_of(uint32_t unit) const {
+  const uint32_t units = plan_.memory.model.units;
+  std::vector<uint32_t> cores(threads_);
+  std::iota(cores.begin(), cores.end(), 0U);
+  if (plan_.config.dram.thread != "own" || units == 1) return cores;
+  if (threads_ < units) return {unit % threads_};
+  const auto share = [&](uint32_t u) { return cores.begin() + uint64_t{threads_} * u / units; };
+  return {share(unit), share(unit + 1)};
+}
+
+void Runtime::place_tensors(std::span<const uint32_t> resident, ComputeTask& task) {
   const Manifest& manifest = plan_.store.manifest();
   const uint64_t first = task.arena_bytes + task.staging_bytes;
   uint64_t offset = first;
   task.tensors.clear();
   std::vector<PlacedTensor>& placed = tensors_.emplace_back();
-  for (const TensorId id : ids) {
+  for (const uint32_t tensor : resident) {
     task.tensors.push_back(offset);
-    placed.push_back({id, offset});
-    offset += manifest.extents[manifest.resident[id].extent].bytes;
+    placed.push_back({tensor, offset});
+    offset += manifest.extents[manifest.resident[tensor].extent].bytes;
   }
   task.tensor_bytes = offset - first;
 }
@@ -219,7 +239,7 @@ Status Runtime::make_strategies() {
                                    x, rows, y);
   };
   StrategySet::Options options;
-  options.units = plan_.memory.units;
+  options.units = plan_.memory.model.units;
   options.seed = plan_.config.seed;
   options.deadline_ns = uint64_t{plan_.config.plugin_deadline_ms} * 1'000'000;
   options.linear = linear;
@@ -245,15 +265,14 @@ Status Runtime::make_flash(const RuntimeOptions& options) {
     extent_pieces_.push_back(
         {site.first_extent, site.neurons(), site.pieces, static_cast<uint32_t>(site.extent_bytes(0))});
   }
-  context.read = {
-      .path = plan_.store.data_path(),
-      .extents = plan_.store.manifest().extents,
-      .pieces = extent_pieces_,
-      .landing =
-          pools_.memory(kDramMemory).subspan(staging_offset_, plan_.memory.staging / plan_.memory.units),
-      .memory_bytes = plan_.memory.arena + plan_.memory.staging,
-      .bounce_bytes = plan_.memory.bounce,
-      .open_device = options.open_device};
+  context.read = {.path = plan_.store.data_path(),
+                  .extents = plan_.store.manifest().extents,
+                  .pieces = extent_pieces_,
+                  .landing = pools_.memory(kDramMemory)
+                                 .subspan(staging_offset_, plan_.memory.staging / plan_.memory.model.units),
+                  .memory_bytes = plan_.memory.arena + plan_.memory.staging,
+                  .bounce_bytes = plan_.memory.bounce,
+                  .open_device = options.open_device};
   TIERD_ASSIGN(flash_, make_agent(plan_.agents.flash, context));
   return {};
 }
@@ -277,13 +296,16 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
   const MemoryPlan& memory = plan_.memory;
   const SiteTable& sites = plan_.model.sites;
   const Config& config = plan_.config;
-  // The thread that drives the DRAM agent is worker 0 of its team.
-  const std::string dram_core = config.dram.core.empty() && binds_workers() ? "0" : config.dram.core;
+  // The thread that drives a DRAM agent is worker 0 of its team.
+  const auto core_of = [&](uint32_t unit) {
+    if (config.dram.core.empty()) return binds_workers() ? std::to_string(cores_of(unit).front()) : "";
+    return unit == 0 ? config.dram.core : "";
+  };
   std::vector<const Agent*> agents;
-  for (uint32_t unit = 0; unit < memory.units; ++unit) {
+  for (uint32_t unit = 0; unit < memory.model.units; ++unit) {
     std::unique_ptr<AgentThread> thread;
-    TIERD_ASSIGN(Agent * agent, on_thread(*dram_[unit].agent, config.dram.thread, unit == 0 ? dram_core : "",
-                                          "tiers.dram.core", thread));
+    TIERD_ASSIGN(Agent * agent,
+                 on_thread(*dram_[unit].agent, config.dram.thread, core_of(unit), "tiers.dram.core", thread));
     if (thread) dram_threads_.push_back(std::move(thread));
     TIERD_CHECK(dispatcher_->add_agent(*agent) == dram_number(unit));
     agents.push_back(agent);
@@ -301,7 +323,7 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
   const std::vector<uint64_t> parts = strategies_->parts(memory.arena);
   const uint32_t needed = serves(Op::move) | serves(Op::resize);
   const bool resizes = (plan_.agents.dram.entry->serves & needed) == needed;
-  for (uint32_t unit = 0; unit < memory.units; ++unit) {
+  for (uint32_t unit = 0; unit < memory.model.units; ++unit) {
     Memory& to = topology.memories.emplace_back();
     to.agent = dram_number(unit);
     to.arena_bytes = parts[unit];
@@ -327,8 +349,9 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
                                            strategies_->placement(), residencies_, options);
 
   TIERD_TRY(make_recording(asked, options, agents));
-  engine_ =
-      std::make_unique<Engine>(*dispatcher_, *scheduler_, plan_.model, kDram, [this] { return recover(); });
+  const UnitId head = sites.all.back().flow.output.front().unit;
+  engine_ = std::make_unique<Engine>(*dispatcher_, *scheduler_, plan_.model, dram_number(head),
+                                     [this] { return recover(); });
   return {};
 }
 
@@ -367,8 +390,8 @@ Status Runtime::load_tensors() {
   TIERD_ASSIGN(const File file, File::open(plan_.store.data_path()));
   for (uint32_t unit = 0; unit < tensors_.size(); ++unit) {
     const std::span<std::byte> memory = pools_.memory(dram_memory(unit));
-    for (const auto& [id, offset] : tensors_[unit]) {
-      const uint32_t extent = manifest.resident[id].extent;
+    for (const auto& [tensor, offset] : tensors_[unit]) {
+      const uint32_t extent = manifest.resident[tensor].extent;
       const std::span<std::byte> bytes = memory.subspan(offset, manifest.extents[extent].bytes);
       TIERD_TRY(file.read_exact(manifest.extents[extent].offset, bytes));
       TIERD_TRY(plan_.store.verify(extent, bytes));

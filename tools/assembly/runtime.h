@@ -138,7 +138,8 @@ class Runtime {
   Status make_recording(const RuntimeOptions& asked, const Scheduler::Options& scheduler,
                         const std::vector<const Agent*>& agents);
   // The tensors of a unit, which its plan numbers in this order, follow its staging.
-  void place_tensors(std::span<const TensorId> ids, ComputeTask& task);
+  void place_tensors(std::span<const uint32_t> resident, ComputeTask& task);
+  std::vector<uint32_t> cores_of(uint32_t unit) const;  // one for each of its threads
   Status load_tensors();
   // With nothing in flight; the budget and the trace follow.
   Status replace(ChosenStrategy chosen, const StrategyConfig& strategy);
@@ -148,13 +149,13 @@ class Runtime {
   uint64_t whole_arena() const;     // with addresses for all neurons; 0 where spans cannot name so many
   static uint16_t dram_number(uint32_t unit) { return static_cast<uint16_t>(1 + unit); }
   static MemoryId dram_memory(uint32_t unit) { return static_cast<MemoryId>(1 + unit); }
-  uint16_t flash_number() const { return dram_number(plan_.memory.units); }
+  uint16_t flash_number() const { return dram_number(plan_.memory.model.units); }
   Result<Agent*> on_thread(Agent& agent, const std::string& thread, const std::string& core, const char* key,
                            std::unique_ptr<AgentThread>& owner);
 
   // A resident tensor of the store, and where its values are in the memory of a DRAM agent.
   struct PlacedTensor {
-    TensorId id = 0;
+    uint32_t tensor = 0;  // among Manifest::resident
     uint64_t offset = 0;
   };
 

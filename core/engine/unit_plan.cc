@@ -1,0 +1,366 @@
+#include "core/engine/unit_plan.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "core/base/align.h"
+#include "core/layout/row_group.h"
+#include "core/model/config.h"
+
+namespace tierd {
+namespace {
+
+// The activations. What a layer needs one after the other shares a buffer.
+enum Buffer : BufferId {
+  kStream,  // the residual stream x
+  kNormed,  // what a norm made of it
+  kApart,   // what the FFN's norm made of it before attention was added, where both are parallel
+  kWide,    // q, k, v side by side; gate, up side by side
+  kInner,   // the heads' outputs; the activated FFN
+  kBranch,  // what o and down give back to the stream
+  kPicked,  // normed rows whose logits are wanted
+  kLogits,
+  kContribution,  // what each neuron gave
+  kRouting,       // how much of each expert a row gets
+  kChosen,        // inputs of experts, for each row that uses one
+  kGiven,         // and what they give
+};
+
+class UnitPlanner {
+ public:
+  UnitPlanner(const Manifest& manifest, const ModelOptions& options, const UnitRole& role)
+      : manifest_(manifest),
+        config_(manifest.config),
+        role_(role),
+        measures_(options.measure && manifest.layout != Layout::row) {
+    ComputePlan& compute = plan_.compute;
+    compute.max_rows = options.max_rows;
+    compute.context = options.context;
+    compute.sequences = options.sequences;
+    compute.kv = options.kv;
+    compute.int8_activations = options.int8_activations;
+    const uint32_t logit_rows = std::min(options.logit_rows, options.max_rows);
+    // An expert's gate and up are computed side by side, each in whole row groups.
+    const uint32_t d_ff =
+        config_.is_mixture() ? static_cast<uint32_t>(align_up(config_.d_ff, kGroupRows)) : config_.d_ff;
+    const uint32_t up = config_.gated ? 2 * d_ff : d_ff;
+    compute.buffers = {
+        {"stream", config_.d_model, 0},
+        {"normed", config_.d_model, 0},
+        {"apart", reads_apart() ? config_.d_model : 0, 0},
+        {"wide", std::max(config_.q_dim() + 2 * config_.kv_dim(), up), 0},
+        {"inner", std::max(config_.q_dim(), config_.d_ff), 0},
+        {"branch", config_.d_model, 0},
+        {"picked", config_.d_model, logit_rows},
+        {"logits", config_.vocab_size, logit_rows},
+        {"contribution", measures_ ? std::max({config_.d_ff, config_.d_model, config_.q_dim()}) : 0, 0},
+        {"routing", config_.n_experts, 0},
+        {"chosen", config_.is_mixture() ? config_.d_model : 0, 0},
+        {"given", config_.is_mixture() ? config_.d_model : 0, 0},
+    };
+    for (uint32_t i = 0; i < manifest.resident.size(); ++i) resident_[manifest.resident[i].name] = i;
+  }
+
+  UnitPlan make() {
+    shape_attention(plan_.compute.attention);
+    for (const StoredSite& stored : manifest_.sites) plan_.compute.sites.push_back(work(stored));
+    return std::move(plan_);
+  }
+
+ private:
+  // Columns of a buffer.
+  struct Range {
+    uint32_t first;
+    uint32_t count;
+  };
+
+  void shape_attention(AttentionShape& attention) const {
+    if (role_.heads == 0) return;
+    attention.n_layers = config_.n_layers;
+    attention.n_heads = role_.heads * queries();
+    attention.n_kv_heads = role_.heads;
+    attention.head_dim = config_.head_dim;
+    attention.window = config_.sliding_window;
+    switch (config_.position) {
+      case PositionKind::rope_interleaved:
+        attention.rope = RopeStyle::interleaved;
+        break;
+      case PositionKind::rope_half:
+        attention.rope = RopeStyle::half;
+        break;
+      case PositionKind::learned:
+        attention.rope = RopeStyle::none;
+        break;
+    }
+    if (attention.rope != RopeStyle::none) attention.frequencies = rope_frequencies(config_);
+  }
+
+  SiteWork work(const StoredSite& stored) {
+    const std::string layer = "layers." + std::to_string(stored.layer) + ".";
+    SiteWork work;
+    work.name = stored.name;
+    work.cut = stored.cut;
+    if (measures_ && stored.n_column_parts() != 0) work.contribution = kContribution;
+    place(stored, work);
+    if (stored.group == OpGroup::ffn || stored.group == OpGroup::experts) work.ffn = feed_forward(layer);
+    if (role_.dense) add_segments(stored, layer, work);
+    if (role_.heads != 0 && stored.group == OpGroup::qkv) {
+      add_biases(stored, kWide, columns_of_heads(), work.after);
+      add_attention(stored.layer, work.after);
+    }
+    return work;
+  }
+
+  void place(const StoredSite& stored, SiteWork& work) const {
+    switch (stored.group) {
+      case OpGroup::embed:
+        work.gather = true;
+        work.out = kStream;
+        break;
+      case OpGroup::qkv:
+        work.in = kNormed;
+        work.out = kWide;
+        break;
+      case OpGroup::ffn:
+        work.in = ffn_input();
+        work.out = kBranch;
+        break;
+      case OpGroup::up:
+        work.in = ffn_input();
+        work.out = kWide;
+        break;
+      case OpGroup::o:
+      case OpGroup::down:
+        work.in = kInner;
+        work.out = kBranch;
+        break;
+      case OpGroup::experts:
+        work.in = kNormed;
+        work.out = kBranch;
+        work.experts = {.choice = kRouting, .inputs = kChosen, .results = kGiven};
+        break;
+      case OpGroup::head:
+        work.in = kPicked;
+        work.out = kLogits;
+        break;
+    }
+  }
+
+  // All but attention.
+  void add_segments(const StoredSite& stored, const std::string& layer, SiteWork& work) {
+    const std::vector<Range> all = {{0, outputs(stored.cut)}};
+    switch (stored.group) {
+      case OpGroup::embed:
+        if (config_.position != PositionKind::learned) break;
+        work.after.push_back({.kind = StepKind::add_position,
+                              .out = kStream,
+                              .width = config_.d_model,
+                              .weight = tensor("position"),
+                              .offset = config_.position_offset});
+        break;
+      case OpGroup::qkv:
+        work.before.push_back(norm(layer + "attn_norm", kNormed));
+        if (reads_apart()) work.before.push_back(norm(layer + "ffn_norm", kApart));
+        break;
+      case OpGroup::o:
+      case OpGroup::down:
+        add_biases(stored, kBranch, all, work.after);
+        work.after.push_back(add_to_stream());
+        break;
+      case OpGroup::ffn:
+        if (!config_.parallel) work.before.push_back(norm(layer + "ffn_norm", kNormed));
+        if (const TensorId bias = tensor(layer + "down.bias"); bias != kNoTensor) {
+          work.after.push_back(
+              {.kind = StepKind::add_bias, .out = kBranch, .width = config_.d_model, .weight = bias});
+        }
+        work.after.push_back(add_to_stream());
+        break;
+      case OpGroup::up:
+        if (!config_.parallel) work.before.push_back(norm(layer + "ffn_norm", kNormed));
+        add_biases(stored, kWide, all, work.after);
+        work.after.push_back(activation());
+        break;
+      case OpGroup::experts:
+        add_router(layer, work.before);
+        work.after.push_back(add_to_stream());
+        break;
+      case OpGroup::head:
+        work.before.push_back(norm("out_norm", kPicked));
+        add_biases(stored, kLogits, all, work.after);
+        break;
+    }
+  }
+
+  // The two norms of a parallel layer read the same x, at once.
+  bool reads_apart() const { return config_.parallel && config_.ffn_norm; }
+
+  // In a parallel layer, what was normed before attention was added.
+  BufferId ffn_input() const { return reads_apart() ? kApart : kNormed; }
+  FeedForward feed_forward(const std::string& layer) {
+    return {.activation = config_.activation,
+            .threshold = config_.activation_threshold,
+            .gate_bias = tensor(layer + "gate.bias"),
+            .up_bias = tensor(layer + "up.bias"),
+            .hidden = kInner,
+            .up = kWide};
+  }
+
+  Step activation() const {
+    return {.kind = config_.gated ? StepKind::activate_mul : StepKind::activate,
+            .in = kWide,
+            .out = kInner,
+            .width = config_.d_ff,
+            .activation = config_.activation,
+            .threshold = config_.activation_threshold};
+  }
+
+  // What experts compute from, and who of them a row uses.
+  void add_router(const std::string& layer, Program& program) {
+    program.push_back(norm(layer + "ffn_norm", kNormed));
+    program.push_back({.kind = StepKind::route,
+                       .in = kNormed,
+                       .out = kRouting,
+                       .width = config_.n_experts,
+                       .weight = tensor(layer + "router"),
+                       .picks = config_.experts_per_token,
+                       .sum_to_one = config_.expert_weights_sum_to_one});
+  }
+
+  uint32_t queries() const { return config_.n_heads / config_.n_kv_heads; }  // that share a KV head
+  Range q_columns() const {
+    const uint32_t of_head = queries() * config_.head_dim;
+    return {role_.first_head * of_head, role_.heads * of_head};
+  }
+  Range k_columns() const {
+    return {config_.q_dim() + role_.first_head * config_.head_dim, role_.heads * config_.head_dim};
+  }
+  Range v_columns() const {
+    const Range keys = k_columns();
+    return {keys.first + config_.kv_dim(), keys.count};
+  }
+  // What of the site's output is the role's: neighbours in one go.
+  std::vector<Range> join(std::initializer_list<Range> ranges) const {
+    std::vector<Range> joined;
+    for (const Range& range : ranges) {
+      if (!joined.empty() && joined.back().first + joined.back().count == range.first) {
+        joined.back().count += range.count;
+      } else {
+        joined.push_back(range);
+      }
+    }
+    return joined;
+  }
+  std::vector<Range> columns_of_heads() const { return join({q_columns(), k_columns(), v_columns()}); }
+
+  // Position, cache and attention between q, k, v and o.
+  void add_attention(uint32_t layer, Program& program) {
+    const Range q = q_columns(), k = k_columns(), v = v_columns();
+    if (config_.qk_norm) {
+      const std::string prefix = "layers." + std::to_string(layer) + ".";
+      program.push_back(head_norm(prefix + "q_norm", q));
+      program.push_back(head_norm(prefix + "k_norm", k));
+    }
+    if (config_.qkv_clip > 0) {
+      for (const Range& range : columns_of_heads()) {
+        program.push_back({.kind = StepKind::clip,
+                           .out = kWide,
+                           .column = range.first,
+                           .width = range.count,
+                           .threshold = config_.qkv_clip});
+      }
+    }
+    if (config_.position != PositionKind::learned) {
+      for (const Range& range : join({q, k}))
+        program.push_back(
+            {.kind = StepKind::rope, .out = kWide, .column = range.first, .width = range.count});
+    }
+    program.push_back({.kind = StepKind::store_kv,
+                       .in = kWide,
+                       .column = k.first,
+                       .width = k.count,
+                       .layer = layer,
+                       .offset = v.first});
+    program.push_back({.kind = StepKind::attend,
+                       .in = kWide,
+                       .out = kInner,
+                       .column = q.first,
+                       .width = q.count,
+                       .layer = layer});
+  }
+
+  Step norm(const std::string& name, BufferId out) {
+    const bool rms = config_.norm == Norm::rms;
+    return {.kind = rms ? StepKind::rms_norm : StepKind::layer_norm,
+            .in = kStream,
+            .out = out,
+            .width = config_.d_model,
+            .weight = tensor(name),
+            .bias = rms ? kNoTensor : tensor(name + ".bias"),
+            .eps = config_.norm_eps};
+  }
+
+  Step head_norm(const std::string& name, const Range& columns) {
+    const bool rms = config_.norm == Norm::rms;
+    return {.kind = rms ? StepKind::head_rms_norm : StepKind::head_norm,
+            .out = kWide,
+            .column = columns.first,
+            .width = columns.count,
+            .head = config_.qk_norm_wide ? columns.count : config_.head_dim,
+            .weight = tensor(name),
+            .bias = rms ? kNoTensor : tensor(name + ".bias"),
+            .eps = config_.norm_eps};
+  }
+
+  Step add_to_stream() const {
+    return {.kind = StepKind::add, .in = kBranch, .out = kStream, .width = config_.d_model};
+  }
+
+  // Where the site's output has a bias in these columns.
+  void add_biases(const StoredSite& stored, BufferId out, std::span<const Range> ranges, Program& program) {
+    for (const Range& range : ranges) {
+      uint32_t column = 0;
+      for (const SitePart& part : stored.parts) {
+        const uint32_t begin = std::max(column, range.first);
+        const uint32_t end = std::min(column + part.rows, range.first + range.count);
+        if (const TensorId bias = begin < end ? tensor(part.tensor + ".bias") : kNoTensor;
+            bias != kNoTensor) {
+          program.push_back({.kind = StepKind::add_bias,
+                             .out = out,
+                             .column = begin,
+                             .width = end - begin,
+                             .weight = bias,
+                             .offset = begin - column});
+        }
+        column += part.rows;
+      }
+    }
+  }
+
+  TensorId tensor(const std::string& name) {
+    const auto found = resident_.find(name);
+    if (found == resident_.end()) return kNoTensor;
+    const auto [number, is_new] =
+        numbers_.try_emplace(found->second, static_cast<TensorId>(plan_.tensors.size()));
+    if (is_new) plan_.tensors.push_back(found->second);
+    return number->second;
+  }
+
+  const Manifest& manifest_;
+  const ModelConfig& config_;
+  const UnitRole role_;
+  const bool measures_;
+  std::unordered_map<std::string, uint32_t> resident_;
+  std::unordered_map<uint32_t, TensorId> numbers_;  // of those in the plan
+  UnitPlan plan_;
+};
+
+}  // namespace
+
+UnitPlan plan_unit(const Manifest& manifest, const ModelOptions& options, const UnitRole& role) {
+  return UnitPlanner(manifest, options, role).make();
+}
+
+}  // namespace tierd
