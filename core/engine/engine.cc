@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/base/align.h"
-#include "core/base/time.h"
 
 namespace tierd {
 
@@ -27,8 +26,9 @@ Status Engine::run(Task<Status> task) {
 
 void Engine::wait() {
   const bool computing = scheduler_.computing();
-  const uint64_t slept = dispatcher_.wait();
-  if (!computing) stall_ns_ += slept;
+  const std::optional<uint64_t> slept = dispatcher_.wait();
+  TIERD_CHECK_MSG(slept.has_value(), "the kernel waits for nothing");
+  if (!computing) stall_ns_ += *slept;
 }
 
 Status Engine::load(const std::function<void(uint64_t)>& progress) {
@@ -122,14 +122,14 @@ Result<std::span<const float>> Engine::step(std::span<const RowInfo> rows, std::
   const uint64_t predictor = scheduler_.predictor_ns();
   const uint64_t reading = scheduler_.fetching_ns();
   const uint64_t messages = dispatcher_.messages();
-  const uint64_t begin = now_ns();
+  const uint64_t begin = dispatcher_.now_ns();
   const Status status = run(walk(static_cast<uint32_t>(rows.size()), wanted, prefill));
   ++step_;
   const SchedulerCounters& after = scheduler_.counters();
   StepTimes& times = prefill ? prefill_ : decode_;
   ++times.steps;
   times.tokens += rows.size();
-  times.wall_ns += now_ns() - begin;
+  times.wall_ns += dispatcher_.now_ns() - begin;
   times.compute_ns += after.compute_ns - before.compute_ns;
   times.stall_ns += stall_ns_ - stall;
   times.predictor_ns += scheduler_.predictor_ns() - predictor;

@@ -31,9 +31,6 @@ class AgentThread : public Agent {
   size_t poll(std::span<Done> done) override;
   int wait_fd() const override { return done_fd_; }
   bool waiting() const override { return open_ != 0; }
-  uint64_t service_ns(const Message& message, const Payload& payload) const override {
-    return agent_.service_ns(message, payload);
-  }
 
   uint64_t wake_ups() const { return wake_ups_.load(std::memory_order_relaxed); }
 

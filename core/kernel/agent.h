@@ -36,9 +36,6 @@ class Agent {
   virtual int wait_fd() const { return -1; }
   // Work accepted and not yet completed elsewhere (a disk, a GPU): there is something to wait for.
   virtual bool waiting() const { return false; }
-
-  // Under clock = "model": how long the lane is occupied by this message. Pure.
-  virtual uint64_t service_ns(const Message& message, const Payload& payload) const = 0;
 };
 
 }  // namespace tierd

@@ -7,12 +7,10 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/base/time.h"
 
 namespace tierd {
 namespace {
 
-constexpr uint64_t kLongestWaitNs = 5'000'000;
 constexpr uint32_t kMostTurnsHeld = 6;
 constexpr size_t kMostAgents = 64;
 
@@ -25,8 +23,8 @@ Ignore ignore;
 
 }  // namespace
 
-Dispatcher::Dispatcher(const PoolTable& pools, const Options& options)
-    : options_(options), pools_(pools), entries_(options.max_messages) {
+Dispatcher::Dispatcher(const PoolTable& pools, Clock& clock, const Options& options)
+    : options_(options), pools_(pools), clock_(clock), entries_(options.max_messages) {
   for (uint32_t slot = options.max_messages; slot-- > 0;) free_.push_back(slot);
   if (options.shuffle_seed) shuffle_.emplace(*options.shuffle_seed);
 }
@@ -110,11 +108,7 @@ void Dispatcher::cancel(MessageId id) {
     cancelled_.push_back(done);
     return;
   }
-  if (options_.model_clock) {
-    events_.cancel(id);
-  } else {
-    send_control(*entry, Op::cancel, Priority::demand);
-  }
+  send_control(*entry, Op::cancel, Priority::demand);
 }
 
 void Dispatcher::raise(MessageId id, Priority priority) {
@@ -126,8 +120,6 @@ void Dispatcher::raise(MessageId id, Priority priority) {
   if (observer_ != nullptr) observer_->raised(entry->message);
   if (waits) {
     agents_[entry->message.agent - 1u].waiting[static_cast<size_t>(priority)].push_back(id.slot);
-  } else if (options_.model_clock) {
-    events_.raise(id, priority);
   } else {
     send_control(*entry, Op::raise, priority);
   }
@@ -141,9 +133,7 @@ bool Dispatcher::send() {
       while (!busy && !queue.empty() && state.credits > 0) {
         const uint32_t slot = queue.front();
         Entry& entry = entries_[slot];
-        if (options_.model_clock) {
-          events_.submit(entry.message, state.agent->service_ns(entry.message, entry.payload));
-        } else if (state.agent->submit(entry.message, entry.payload) == Submit::busy) {
+        if (state.agent->submit(entry.message, entry.payload) == Submit::busy) {
           busy = true;
           continue;
         }
@@ -160,16 +150,16 @@ bool Dispatcher::send() {
 
 bool Dispatcher::drive() {
   bool busy = false;
-  uint64_t then = tierd::now_ns();
+  uint64_t then = now_ns();
   const auto drive_one = [&](size_t agent) {
     busy |= agents_[agent].agent->drive() == Drive::busy;
-    const uint64_t now = tierd::now_ns();
+    const uint64_t now = now_ns();
     agents_[agent].driven_ns += now - then;
     then = now;
     // Deliveries take their own time: seldom there are any.
     if (!collect(agent)) return;
     busy = true;
-    then = tierd::now_ns();
+    then = now_ns();
   };
   const size_t n = agents_.size();
   if (!shuffle_) {
@@ -202,27 +192,6 @@ bool Dispatcher::collect(size_t agent) {
     }
   }
   return any;
-}
-
-// The event queue says who is done; only then does the agent carry the request out, so that a cancelled one
-// never happens and effects appear at their virtual time.
-bool Dispatcher::collect_modelled() {
-  const std::optional<EventQueue::Completion> completion = events_.next();
-  if (!completion) return false;
-  Done done;
-  if (completion->cancelled) {
-    done.id = completion->message.id;
-    done.status = DoneStatus::cancelled;
-  } else {
-    Agent& agent = *agents_[completion->message.agent - 1u].agent;
-    TIERD_CHECK(agent.submit(completion->message, find(completion->message.id)->payload) == Submit::ok);
-    while (agent.poll({&done, 1}) == 0) agent.drive();
-  }
-  done.lane = completion->message.lane;
-  done.start_ns = completion->start_ns;
-  done.done_ns = completion->done_ns;
-  deliver(done);
-  return true;
 }
 
 void Dispatcher::deliver(const Done& done, bool had_credit) {
@@ -266,7 +235,6 @@ bool Dispatcher::deliver_all() {
     deliver(done, false);
     happened = true;
   }
-  if (options_.model_clock) return collect_modelled() || happened;
   happened |= drive();
   if (shuffle_ && !held_.empty()) {
     happened = true;
@@ -286,10 +254,10 @@ bool Dispatcher::deliver_all() {
   return happened;
 }
 
-uint64_t Dispatcher::wait() {
-  const uint64_t begin = tierd::now_ns();
-  waiter_.wait(kLongestWaitNs);
-  const uint64_t end = tierd::now_ns();
+std::optional<uint64_t> Dispatcher::wait() {
+  const uint64_t begin = now_ns();
+  if (!clock_.wait(waiter_)) return std::nullopt;
+  const uint64_t end = now_ns();
   if (observer_ != nullptr) observer_->waited(begin, end);
   return end - begin;
 }
@@ -299,10 +267,6 @@ Dispatcher::QueueState Dispatcher::queue(uint16_t agent) const {
   QueueState queue{state.credits, 0};
   for (const std::deque<uint32_t>& waiting : state.waiting) queue.waiting += waiting.size();
   return queue;
-}
-
-uint64_t Dispatcher::now_ns() const {
-  return options_.model_clock ? events_.now_ns() : tierd::now_ns();
 }
 
 }  // namespace tierd

@@ -12,7 +12,7 @@
 #include "core/base/random.h"
 #include "core/base/result.h"
 #include "core/kernel/agent.h"
-#include "core/kernel/event_queue.h"
+#include "core/kernel/clock.h"
 #include "core/kernel/observer.h"
 #include "core/kernel/task.h"
 #include "core/kernel/waiter.h"
@@ -36,12 +36,10 @@ class Dispatcher {
     // Tests: agents are driven and completions delivered in an order drawn from this seed, some held back for
     // a while.
     std::optional<uint64_t> shuffle_seed;
-    // clock = "model": times come from the agents' service_ns, in the order of an EventQueue.
-    bool model_clock = false;
   };
 
-  // `pools` outlives the dispatcher.
-  Dispatcher(const PoolTable& pools, const Options& options);
+  // `pools` and `clock` outlive the dispatcher.
+  Dispatcher(const PoolTable& pools, Clock& clock, const Options& options);
   ~Dispatcher();
 
   // Numbers count from 1, in the order of adding. The agent outlives the dispatcher.
@@ -76,17 +74,16 @@ class Dispatcher {
   // Resumes who waits there when this turn has delivered everything, so that what came in together is worked
   // on together. The notice outlives the turn.
   void wake(Notice& notice);
-  // Sleeps until something may have happened (at most a few milliseconds). For when `turn` found nothing.
-  // Returns how long that was, in ns.
-  uint64_t wait();
+  // Waits until something may have happened; for when `turn` found nothing. Returns how long that was, in ns,
+  // or nothing if the clock says that nothing will ever happen.
+  std::optional<uint64_t> wait();
 
-  // The kernel's time: wall, or virtual under the modelled clock.
-  uint64_t now_ns() const;
+  uint64_t now_ns() const { return clock_.now_ns(); }
   // The error that says that an agent is not there any more.
   Error lost(uint16_t agent) const;
   uint16_t agents() const { return static_cast<uint16_t>(agents_.size()); }
   uint32_t in_flight() const { return in_flight_; }  // posted and not yet delivered
-  // Spent in an agent while it was driven, by the wall clock.
+  // Spent in an agent while it was driven.
   uint64_t driven_ns(uint16_t agent) const { return agents_[agent - 1u].driven_ns; }
   uint64_t messages() const { return messages_; }  // posted so far
   Waiter& waiter() { return waiter_; }
@@ -123,13 +120,13 @@ class Dispatcher {
   bool deliver_all();
   bool drive();
   bool collect(size_t agent);
-  bool collect_modelled();
   void deliver(const Done& done, bool had_credit = true);
   void remove_waiting(const Entry& entry, uint32_t slot);
   void send_control(const Entry& target, Op op, Priority priority);
 
   Options options_;
   const PoolTable& pools_;
+  Clock& clock_;
   KernelObserver* observer_ = nullptr;
   std::vector<Entry> entries_;
   std::vector<uint32_t> free_;
@@ -140,7 +137,6 @@ class Dispatcher {
   std::vector<Notice*> woken_;  // by what this turn delivered
   uint64_t resuming_ns_ = 0;    // the time while they are resumed: what they post is queued at once
   std::optional<Random> shuffle_;
-  EventQueue events_;
   Waiter waiter_;
   uint32_t in_flight_ = 0;
   uint64_t messages_ = 0;

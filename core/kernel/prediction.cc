@@ -7,7 +7,6 @@
 
 #include "core/base/check.h"
 #include "core/base/row_mask.h"
-#include "core/base/time.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/row_masks.h"
 #include "core/kernel/set_view.h"
@@ -102,9 +101,9 @@ ActiveSet Prediction::chosen(const Site& site, const Pass& pass) {
 template <class Ask>
 Status Prediction::timed(SiteId site, const char* what, Ask ask) {
   if (observer() == nullptr) return ask();
-  const uint64_t begin = now_ns();
+  const uint64_t begin = dispatcher_.now_ns();
   Status answer = ask();
-  observer()->predictor_asked(site, what, begin, now_ns());
+  observer()->predictor_asked(site, what, begin, dispatcher_.now_ns());
   return answer;
 }
 

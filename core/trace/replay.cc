@@ -141,7 +141,6 @@ class RecordedAgent final : public Agent {
     done[0] = delivered->done;
     return 1;
   }
-  uint64_t service_ns(const Message&, const Payload&) const override { return 0; }
 
  private:
   Follower& follower_;
@@ -198,12 +197,13 @@ Result<ReplayResult> replay(TraceReader& trace, const ChooseStrategy& choose) {
   OpenMessages open;
   std::deque<RecordedAgent> recorded;
   std::vector<Agent*> agents;
+  WallClock clock;  // nothing is decided by it
   for (const TraceAgent& agent : header.agents) {
     agents.push_back(&recorded.emplace_back(follower, open, agent.credits));
   }
   TIERD_ASSIGN(const StrategyChoices choices, choose_recorded(header, choose));
   TIERD_ASSIGN(const auto kernel,
-               WeightlessKernel::create(header, choices, header.arena_bytes, agents, follower));
+               WeightlessKernel::create(header, choices, header.arena_bytes, clock, agents, follower));
   kernel->dispatcher().set_observer(&follower);
 
   ReplayResult result;

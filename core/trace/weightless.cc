@@ -24,14 +24,15 @@ Result<StrategyChoices> choose_recorded(const TraceHeader& header, const ChooseS
   return choices;
 }
 
-WeightlessKernel::WeightlessKernel(const TraceHeader& header) : dispatcher_(pools_, dispatch(header)) {}
+WeightlessKernel::WeightlessKernel(const TraceHeader& header, Clock& clock)
+    : dispatcher_(pools_, clock, dispatch(header)) {}
 
 Result<std::unique_ptr<WeightlessKernel>> WeightlessKernel::create(const TraceHeader& header,
                                                                    const StrategyChoices& strategies,
-                                                                   uint64_t arena_bytes,
+                                                                   uint64_t arena_bytes, Clock& clock,
                                                                    std::vector<Agent*> agents,
                                                                    Recording& recording) {
-  std::unique_ptr<WeightlessKernel> kernel(new WeightlessKernel(header));
+  std::unique_ptr<WeightlessKernel> kernel(new WeightlessKernel(header, clock));
   for (Agent* agent : agents) (void)kernel->dispatcher_.add_agent(*agent);
   Scheduler::Options options = header.scheduler;
   options.recording = &recording;

@@ -29,8 +29,8 @@ class WeightlessKernel {
   // outlives the kernel. `recording` says what only weights can tell. Errors: plugin_fault.
   static Result<std::unique_ptr<WeightlessKernel>> create(const TraceHeader& header,
                                                           const StrategyChoices& strategies,
-                                                          uint64_t arena_bytes, std::vector<Agent*> agents,
-                                                          Recording& recording);
+                                                          uint64_t arena_bytes, Clock& clock,
+                                                          std::vector<Agent*> agents, Recording& recording);
 
   Dispatcher& dispatcher() { return dispatcher_; }
   Scheduler& scheduler() { return *scheduler_; }
@@ -41,7 +41,7 @@ class WeightlessKernel {
   void set_arena_bytes(uint64_t bytes) { arena_bytes_ = bytes; }
 
  private:
-  explicit WeightlessKernel(const TraceHeader& header);
+  WeightlessKernel(const TraceHeader& header, Clock& clock);
 
   PoolTable pools_;
   Dispatcher dispatcher_;

@@ -7,19 +7,19 @@
 #include <utility>
 
 #include "core/base/time.h"
+#include "core/kernel/modelled_agent.h"
 #include "core/kernel/task.h"
 #include "core/trace/recorded_pass.h"
 
 namespace tierd {
 namespace {
 
-// Completes whatever it is asked when it is driven next, having done nothing.
-class InstantAgent final : public Agent {
+// Completes whatever it is asked, having done nothing.
+class IdleAgent final : public Agent {
  public:
-  InstantAgent(std::span<const Edition> editions, uint32_t credits)
-      : editions_(editions), credits_(credits) {}
+  IdleAgent(std::span<const Edition> editions, uint32_t credits) : editions_(editions), credits_(credits) {}
 
-  std::string_view name() const override { return "instant"; }
+  std::string_view name() const override { return "idle"; }
   uint32_t credits() const override { return credits_; }
   Submit submit(const Message& message, const Payload&) override {
     if (done_.size() == credits_) return Submit::busy;
@@ -37,7 +37,6 @@ class InstantAgent final : public Agent {
     done_.erase(done_.begin(), done_.begin() + static_cast<std::ptrdiff_t>(n));
     return n;
   }
-  uint64_t service_ns(const Message&, const Payload&) const override { return 0; }
 
  private:
   const std::span<const Edition> editions_;
@@ -45,9 +44,16 @@ class InstantAgent final : public Agent {
   std::vector<Done> done_;
 };
 
+// Nothing takes any time.
+class Free final : public Cost {
+ public:
+  uint64_t ns(const Message&, const Payload&) const override { return 0; }
+};
+
 Status run(Dispatcher& dispatcher, Task<Status> task) {
   while (!task.done()) {
-    if (!dispatcher.turn()) return Error{Code::internal, "replay", "the kernel waits for nothing"};
+    if (!dispatcher.turn() && !dispatcher.wait())
+      return Error{Code::internal, "replay", "the kernel waits for nothing"};
   }
   return task.take();
 }
@@ -171,14 +177,19 @@ Result<std::vector<Asked>> read_asked(TraceReader& trace) {
 
 Result<WhatIf> what_if(const TraceHeader& header, const std::vector<Asked>& asked,
                        const StrategyChoices& strategies, uint64_t arena_bytes) {
-  std::deque<InstantAgent> instant;
+  const Free free;
+  VirtualClock clock;
+  std::deque<IdleAgent> idle;
+  std::deque<ModelledAgent> modelled;
   std::vector<Agent*> agents;
-  for (const TraceAgent& agent : header.agents)
-    agents.push_back(&instant.emplace_back(header.sites.editions, agent.credits));
+  for (const TraceAgent& agent : header.agents) {
+    idle.emplace_back(header.sites.editions, agent.credits);
+    agents.push_back(&modelled.emplace_back(idle.back(), free, clock));
+  }
   const uint64_t begin = now_ns();
   Remembered remembered(header.sites);
   TIERD_ASSIGN(const auto kernel,
-               WeightlessKernel::create(header, strategies, arena_bytes, agents, remembered));
+               WeightlessKernel::create(header, strategies, arena_bytes, clock, agents, remembered));
   WhatIf result;
   Asker asker(*kernel, remembered, result);
   for (const Asked& what : asked) TIERD_TRY(std::visit(asker, what));

@@ -28,7 +28,7 @@ class BareKernel {
   };
 
   BareKernel(SiteTable sites, const Options& options)
-      : sites_(std::move(sites)), dispatcher_(pools_, dispatch(sites_)) {
+      : sites_(std::move(sites)), dispatcher_(pools_, clock_, dispatch(sites_)) {
     auto made = StrategySet::create(*read_tensors(*choose_strategies(options.config)), sites_, {});
     TIERD_CHECK(made.ok());
     strategies_ = std::move(*made);
@@ -98,6 +98,7 @@ class BareKernel {
 
   const SiteTable sites_;
   PoolTable pools_;
+  WallClock clock_;
   Dispatcher dispatcher_;
   NullAgent dram_;
   NullAgent flash_;

@@ -34,7 +34,6 @@ class DramWorld {
     options.staging_bytes = 8192;
     options.tensor_bytes = 64;
     options.credits = 4;
-    options.bytes_per_second = 1e9;
     auto agent =
         DramAgent::create(options, pools_, plan, best_kernels(), std::make_unique<Team>(Team::Options{}));
     EXPECT_TRUE(agent.ok());
@@ -69,9 +68,6 @@ class DramWorld {
     Done done;
     EXPECT_EQ(agent_->poll({&done, 1}), 1u);
     return done;
-  }
-  uint64_t service_ns(const Request& request) const {
-    return agent_->service_ns(request.message, request.payload);
   }
   float* buffer(uint32_t b) {
     return reinterpret_cast<float*>(pools_.activations(1, 0, 128).data()) + (b == 0 ? 0 : 16);
@@ -170,7 +166,6 @@ TEST(DramAgent, MovesASlotAndGivesTheRestBack) {
   Request move = world.about(Op::move, {64, 2});
   move.message.from = 1;
   move.message.unit_bytes = 512;
-  EXPECT_EQ(world.service_ns(move), 512u);
   EXPECT_EQ(ask(move).bytes, 512u);
   EXPECT_EQ(resident(), 16);
   ask(world.about(Op::resize, {2, 10}));
@@ -182,16 +177,6 @@ TEST(DramAgent, MovesASlotAndGivesTheRestBack) {
   ask(world.about(Op::resize, {0, kArena / 64}));
   EXPECT_EQ(world.memory()[kArena - 1], std::byte{0});
   EXPECT_EQ(resident(), 16) << "committed at once";
-}
-
-TEST(DramAgent, ModelledTimeIsThatOfTheWeights) {
-  DramWorld world;
-  EXPECT_EQ(world.service_ns(world.work()), 16u * 8u * 4u);  // at 1 GB/s
-  EXPECT_EQ(world.service_ns(world.control(Op::run)), 0u);
-  DramWorld channels(4096, Columns{.n_in = 8, .n_out = 16});
-  EXPECT_EQ(channels.service_ns(channels.work()), 16u * 4u) << "a column";
-  DramWorld neurons(4096, Bundles{.width = 8, .inner = 16});
-  EXPECT_EQ(neurons.service_ns(neurons.work()), 2 * 64u) << "a row and a column, padded";
 }
 
 TEST(DramAgent, ArenaStagingAndTensorsFollowEachOther) {

@@ -322,14 +322,6 @@ TEST_F(FlashAgentTest, CountsWhatLanded) {
   EXPECT_EQ(agent_->counts().read.reads, 2u);
 }
 
-TEST_F(FlashAgentTest, ServiceTimeIsLatencyAndBytesOverBandwidth) {
-  build({.latency_ns = 1000, .bytes_per_second = 1'000'000'000}, 1);
-  const uint64_t bytes = world_.table()[1].bytes + world_.table()[2].bytes;
-  const Message read = apart({1, 2});
-  EXPECT_EQ(agent_->service_ns(read, world_.payload(read)), 1000 + bytes);
-  EXPECT_EQ(agent_->service_ns(world_.plain(Op::raise), {}), 0u);
-}
-
 TEST_F(FlashAgentTest, CountsMayBeReadByAnotherThreadMeanwhile) {
   std::jthread watcher([this](const std::stop_token& over) {
     uint64_t seen = 0;

@@ -131,7 +131,6 @@ class SlowToEnd final : public Agent {
   }
   size_t poll(std::span<Done>) override { return 0; }
   bool waiting() const override { return left_ != 0; }
-  uint64_t service_ns(const Message&, const Payload&) const override { return 0; }
   bool asked() const { return asked_; }
 
  private:
@@ -158,7 +157,8 @@ TEST(AgentThread, CarriesTheMessagesOfADispatcher) {
   Dispatcher::Options options;
   options.max_messages = 32;
   options.max_units = 4;
-  Dispatcher dispatcher(pools, options);
+  WallClock clock;
+  Dispatcher dispatcher(pools, clock, options);
   dispatcher.add_agent(here);
   dispatcher.add_agent(thread);
   struct Count final : CompletionSink {

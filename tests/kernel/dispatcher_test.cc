@@ -4,225 +4,13 @@
 
 #include <algorithm>
 #include <deque>
-#include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "tiers/null/null_agent.h"
+#include "tests/kernel/completion_log.h"
 
 namespace tierd {
 namespace {
-
-// Remembers what it hears, and may react.
-class Log final : public CompletionSink {
- public:
-  void on_done(const Message& message, const Done& done) override {
-    EXPECT_EQ(message.id, done.id);
-    std::string line = names[key(message.id)];
-    line += done.status == DoneStatus::cancelled ? "x" : "@" + std::to_string(done.start_ns) + "-";
-    lines.push_back(line + std::to_string(done.done_ns));
-    ++count[names[key(message.id)]];
-    if (react) react(names[key(message.id)]);
-  }
-  static uint64_t key(MessageId id) { return uint64_t{id.slot} << 32 | id.generation; }
-
-  std::map<uint64_t, std::string> names;
-  std::map<std::string, int> count;
-  std::vector<std::string> lines;
-  std::function<void(const std::string&)> react;
-};
-
-Dispatcher::Options modelled(uint32_t messages = 64) {
-  Dispatcher::Options options;
-  options.max_messages = messages;
-  options.max_units = 8;
-  options.model_clock = true;
-  return options;
-}
-
-// The length of a message stands in its `site`.
-uint64_t told_length(const Message& message) {
-  return message.site;
-}
-
-class ModelledWorld {
- public:
-  explicit ModelledWorld(uint32_t credits = 16)
-      : disk_(credits, told_length), cpu_(credits, told_length), dispatcher_(pools_, modelled()) {
-    EXPECT_EQ(dispatcher_.add_agent(disk_), 1);
-    EXPECT_EQ(dispatcher_.add_agent(cpu_), 2);
-  }
-  MessageId post(const std::string& name, uint16_t agent, Priority priority, uint32_t length,
-                 uint8_t lane = 0) {
-    Message message;
-    message.agent = agent;
-    message.lane = lane;
-    message.priority = priority;
-    message.site = length;
-    const MessageId id = dispatcher_.post(message, {}, log);
-    log.names[Log::key(id)] = name;
-    return id;
-  }
-  void run() {
-    while (dispatcher_.turn()) {
-    }
-    EXPECT_EQ(dispatcher_.in_flight(), 0u);
-  }
-  Dispatcher& dispatcher() { return dispatcher_; }
-  Log log;
-
- private:
-  NullAgent disk_;
-  NullAgent cpu_;
-  PoolTable pools_;
-  Dispatcher dispatcher_;
-};
-
-using Lines = std::vector<std::string>;
-
-// Two layers on a modelled machine. Disk: a read takes 100. CPU: compute of a layer takes 60.
-//   0      demand a (100) and prefetches b, c, d (100 each) are posted
-//   100    a ends: compute A 100-160; b has begun, 100-200
-//   160    A ends: layer 2 wants e, which nobody read ahead (demand, 100), and no longer c
-//          b runs on until 200, c is cancelled at 160, e overtakes d: 200-300, d 300-400
-//   300    e ends: compute E 300-360
-// Makespan 400.
-TEST(ModelledDispatcher, MakespanWithPrefetchesAnOvertakingDemandAndACancellation) {
-  // Prefetches are equal, so that their order among each other changes nothing but names: try them all.
-  const std::vector<std::string> prefetches = {"b", "c", "d"};
-  std::vector<size_t> order = {0, 1, 2};
-  do {
-    for (size_t demand_at = 0; demand_at <= 3; ++demand_at) {
-      ModelledWorld world;
-      std::vector<std::pair<std::string, MessageId>> ids;
-      for (size_t i = 0; i <= 3; ++i) {
-        if (i == demand_at) world.post("a", 1, Priority::demand, 100);
-        if (i < 3) {
-          const std::string& name = prefetches[order[i]];
-          ids.emplace_back(name, world.post(name, 1, Priority::prefetch, 100));
-        }
-      }
-      world.log.react = [&](const std::string& name) {
-        if (name == "a") world.post("A", 2, Priority::demand, 60, 1);
-        if (name == "A") {
-          // in either order
-          if (demand_at % 2 == 0) world.post("e", 1, Priority::demand, 100);
-          world.dispatcher().cancel(ids[1].second);
-          if (demand_at % 2 == 1) world.post("e", 1, Priority::demand, 100);
-        }
-        if (name == "e") world.post("E", 2, Priority::demand, 60, 1);
-      };
-      world.run();
-      const std::string first = ids[0].first, dropped = ids[1].first, last = ids[2].first;
-      EXPECT_EQ(world.log.lines, (Lines{"a@0-100", "A@100-160", dropped + "x160", first + "@100-200",
-                                        "e@200-300", "E@300-360", last + "@300-400"}));
-      EXPECT_EQ(world.dispatcher().now_ns(), 400u);
-    }
-  } while (std::next_permutation(order.begin(), order.end()));
-}
-
-// At 50 (end of A on the CPU) a started prefetch and a waiting one are cancelled: the started one runs on.
-TEST(ModelledDispatcher, CancelOfAStartedRequestIsOnlyAdvice) {
-  ModelledWorld world;
-  const MessageId started = world.post("p", 1, Priority::prefetch, 100);
-  const MessageId waiting = world.post("q", 1, Priority::prefetch, 100);
-  world.post("A", 2, Priority::demand, 50, 1);
-  world.log.react = [&](const std::string& name) {
-    if (name != "A") return;
-    world.dispatcher().cancel(started);
-    world.dispatcher().cancel(waiting);
-    world.dispatcher().cancel(waiting);  // twice is once
-    world.dispatcher().cancel({1234, 5});
-    world.dispatcher().raise(waiting, Priority::demand);
-  };
-  world.run();
-  EXPECT_EQ(world.log.lines, (Lines{"A@0-50", "qx50", "p@0-100"}));
-}
-
-// With one credit the requests wait in the kernel; the order is the same, and so is the makespan.
-TEST(ModelledDispatcher, CreditsDoNotChangeWhoGoesFirst) {
-  for (const uint32_t credits : {1u, 2u, 16u}) {
-    ModelledWorld world(credits);
-    world.post("p", 1, Priority::prefetch, 100);
-    const MessageId q = world.post("q", 1, Priority::prefetch, 100);
-    const MessageId r = world.post("r", 1, Priority::prefetch, 100);
-    world.post("A", 2, Priority::demand, 50, 1);
-    world.log.react = [&](const std::string& name) {
-      if (name != "A") return;
-      world.post("d", 1, Priority::demand, 10);
-      world.dispatcher().raise(r, Priority::demand);
-      world.dispatcher().cancel(q);
-    };
-    world.run();
-    // With a credit for each, r has arrived at the disk before d; in the kernel's list d stands before the
-    // raised r or behind it: both are demands at 50.
-    ASSERT_EQ(world.log.lines.size(), 5u) << credits;
-    EXPECT_EQ(world.log.lines[0], "A@0-50") << credits;
-    EXPECT_EQ(world.log.lines[1], "qx50") << credits;
-    EXPECT_EQ(world.log.lines[2], "p@0-100") << credits;
-    EXPECT_EQ(world.dispatcher().now_ns(), 210u) << credits;
-  }
-}
-
-// A seeded crowd on two agents and both lanes. Each lane is never idle (everything is there from the
-// start), so each ends after the sum of its lengths, whatever the order of the posts.
-TEST(ModelledDispatcher, AnyOrderOfPostsGivesTheSameMakespan) {
-  struct Post {
-    uint16_t agent;
-    uint8_t lane;
-    Priority priority;
-    uint32_t length;
-  };
-  std::vector<Post> posts;
-  uint64_t sums[2][2] = {};
-  uint64_t demand_sums[2][2] = {};
-  Random draw(3);
-  for (int i = 0; i < 40; ++i) {
-    const Post post{static_cast<uint16_t>(1 + draw.below(2)), static_cast<uint8_t>(draw.below(2)),
-                    static_cast<Priority>(draw.below(3)), 1 + draw.below(50)};
-    posts.push_back(post);
-    const uint8_t lane = post.lane;
-    sums[post.agent - 1][lane] += post.length;
-    if (post.priority == Priority::demand) demand_sums[post.agent - 1][lane] += post.length;
-  }
-  const uint64_t makespan = std::max({sums[0][0], sums[0][1], sums[1][0], sums[1][1]});
-  for (uint64_t seed = 1; seed <= 100; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    Random random(seed);
-    for (size_t i = posts.size(); i > 1; --i) {
-      std::swap(posts[i - 1], posts[random.below(static_cast<uint32_t>(i))]);
-    }
-    ModelledWorld world(64);
-    struct Last final : CompletionSink {
-      void on_done(const Message& message, const Done& done) override {
-        const uint8_t lane = message.lane;
-        end[message.agent - 1][lane] = done.done_ns;
-        if (message.priority == Priority::demand) demand_end[message.agent - 1][lane] = done.done_ns;
-      }
-      uint64_t end[2][2] = {};
-      uint64_t demand_end[2][2] = {};
-    } last;
-    for (const Post& post : posts) {
-      Message message;
-      message.agent = post.agent;
-      message.lane = post.lane;
-      message.priority = post.priority;
-      message.site = post.length;
-      world.dispatcher().post(message, {}, last);
-    }
-    world.run();
-    EXPECT_EQ(world.dispatcher().now_ns(), makespan);
-    for (size_t a = 0; a < 2; ++a) {
-      for (size_t e = 0; e < 2; ++e) {
-        EXPECT_EQ(last.end[a][e], sums[a][e]);
-        EXPECT_EQ(last.demand_end[a][e], demand_sums[a][e]);  // no demand waits for a prefetch
-      }
-    }
-  }
-}
-
-// ---- wall clock
 
 // Accepts as scripted, completes what the test names, remembers what it was given.
 class ScriptedAgent final : public Agent {
@@ -254,7 +42,6 @@ class ScriptedAgent final : public Agent {
     }
     return n;
   }
-  uint64_t service_ns(const Message&, const Payload&) const override { return 0; }
 
   void complete(MessageId id, DoneStatus status = DoneStatus::ok) {
     const auto found = std::find_if(open.begin(), open.end(), [&](const Message& m) { return m.id == id; });
@@ -283,7 +70,7 @@ class ScriptedAgent final : public Agent {
 class WallWorld {
  public:
   explicit WallWorld(uint32_t credits, uint32_t messages = 64, std::optional<uint64_t> seed = {})
-      : agent(credits), dispatcher(pools_, options(messages, seed)) {
+      : agent(credits), dispatcher(pools_, clock_, options(messages, seed)) {
     dispatcher.add_agent(agent);
   }
   MessageId post(const std::string& name, Priority priority, std::span<const Unit> units = {}) {
@@ -291,12 +78,12 @@ class WallWorld {
     message.agent = 1;
     message.priority = priority;
     const MessageId id = dispatcher.post(message, {.units = units}, log);
-    log.names[Log::key(id)] = name;
+    log.names[CompletionLog::key(id)] = name;
     return id;
   }
   std::string accepted() {
     std::string text;
-    for (const Message& m : agent.accepted) text += log.names[Log::key(m.id)];
+    for (const Message& m : agent.accepted) text += log.names[CompletionLog::key(m.id)];
     return text;
   }
 
@@ -309,9 +96,10 @@ class WallWorld {
     return options;
   }
   PoolTable pools_;
+  WallClock clock_;
 
  public:
-  Log log;
+  CompletionLog log;
   ScriptedAgent agent;
   Dispatcher dispatcher;
 };
@@ -339,7 +127,7 @@ TEST(Dispatcher, WhoIsWokenGoesOnOnceWhenTheTurnHasDeliveredEverything) {
   WallWorld world(4);
   Notice notice;
   std::vector<size_t> delivered;
-  const auto waits = [](Notice& n, const Log& log, std::vector<size_t>& seen) -> Task<int> {
+  const auto waits = [](Notice& n, const CompletionLog& log, std::vector<size_t>& seen) -> Task<int> {
     for (;;) {
       co_await n;
       seen.push_back(log.lines.size());

@@ -40,9 +40,6 @@ class MortalAgent final : public Agent {
     for (size_t i = 0; i < n; ++i) open_.erase(done[i].id.slot);
     return n;
   }
-  uint64_t service_ns(const Message& message, const Payload& payload) const override {
-    return agent_.service_ns(message, payload);
-  }
 
   uint32_t dies_at = 0;  // with so many messages accepted; 0: it lives
   bool dead() const { return dies_at != 0 && accepted_ >= dies_at; }

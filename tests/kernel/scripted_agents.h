@@ -39,7 +39,6 @@ class ManualFlash final : public Agent {
   Submit submit(const Message& message, const Payload& payload) override;
   Drive drive() override { return Drive::idle; }
   size_t poll(std::span<Done> done) override;
-  uint64_t service_ns(const Message&, const Payload&) const override { return 0; }
 
   // Ends open[i].
   void finish(size_t i = 0, DoneStatus status = DoneStatus::ok, uint32_t first_bad = 0, uint16_t error = 5);
@@ -88,7 +87,6 @@ class RecordingCompute final : public Agent {
   Submit submit(const Message& message, const Payload& payload) override;
   Drive drive() override;
   size_t poll(std::span<Done> done) override;
-  uint64_t service_ns(const Message&, const Payload&) const override { return 0; }
 
   // "1 compute 0,2", "2 compute 1,3 takes input of 1", "1 run takes 1,3 of 2 A", "1 run B".
   static std::string text(uint16_t agent, const Computed& c);

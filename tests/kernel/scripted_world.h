@@ -105,6 +105,7 @@ class ScriptedWorld {
   std::deque<RecordingCompute> computes;
   RecordingCompute& compute = computes.front();
   std::deque<MortalAgent> mortals;  // stand before the units, the flash and the mover, in this order
+  WallClock clock;
   Dispatcher dispatcher;
   std::deque<Residency> residencies;  // [memories]
   Residency& residency;               // of the first unit's memory

@@ -44,7 +44,6 @@ class NoAgent final : public Agent, public Products {
   Submit submit(const Message&, const Payload&) override { return Submit::busy; }
   Drive drive() override { return Drive::idle; }
   size_t poll(std::span<Done>) override { return 0; }
-  uint64_t service_ns(const Message&, const Payload&) const override { return 0; }
   void linear(const PackedMatrix&, const float*, uint32_t, float*) override {}
 };
 

@@ -164,17 +164,4 @@ AgentCounts DramAgent::counts() const {
   return now;
 }
 
-uint64_t DramAgent::service_ns(const Message& message, const Payload& payload) const {
-  const auto at_bandwidth = [this](uint64_t bytes) {
-    return static_cast<uint64_t>(static_cast<double>(bytes) / options_.bytes_per_second * 1e9);
-  };
-  if (message.op == Op::move) return at_bandwidth(payload.units.size() * message.unit_bytes);
-  if (message.op != Op::run || payload.units.empty()) return 0;
-  const SiteWork& site = executor_.plan().sites[message.site];
-  const Encodings& encodings = executor_.plan().editions[message.edition];
-  uint64_t bytes = 0;
-  for (const Unit& unit : payload.units) bytes += neuron_bytes(site.cut, encodings, unit.unit);
-  return at_bandwidth(bytes);
-}
-
 }  // namespace tierd

@@ -29,7 +29,6 @@ class DramAgent final : public Agent, public Products {
     uint64_t tensor_bytes = 0;           // resident tensors; follow the staging
     std::vector<uint64_t> tensors = {};  // [TensorId] where each begins in all that memory
     uint32_t credits = 64;
-    double bytes_per_second = 30e9;  // clock = "model": what weights are read at
   };
   // Registers its memory (arena, staging, tensors; the first two of them 4096-aligned) and its activations.
   static Result<std::unique_ptr<DramAgent>> create(const Options& options, PoolTable& pools, ComputePlan plan,
@@ -40,7 +39,6 @@ class DramAgent final : public Agent, public Products {
   Submit submit(const Message& message, const Payload& payload) override;
   Drive drive() override;
   size_t poll(std::span<Done> done) override;
-  uint64_t service_ns(const Message& message, const Payload& payload) const override;
 
   void linear(const PackedMatrix& matrix, const float* x, uint32_t rows, float* y) override {
     executor_.linear(matrix.encoding, matrix.groups, matrix.n_out, matrix.n_in, x, rows, y);

@@ -58,9 +58,6 @@ struct FlashOptions {
   // land where they belong.
   bool prefer_bounce = false;
   bool verify = true;  // checksums of every extent, every time
-  // The device description, for the modelled clock: a read takes latency + bytes / bandwidth.
-  uint64_t latency_ns = 100'000;
-  uint64_t bytes_per_second = 2'000'000'000;
 };
 
 class FlashAgent final : public Agent {
@@ -78,7 +75,6 @@ class FlashAgent final : public Agent {
   size_t poll(std::span<Done> done) override;
   int wait_fd() const override { return device_->wait_fd(); }
   bool waiting() const override { return in_device_ != 0; }
-  uint64_t service_ns(const Message& message, const Payload& payload) const override;
 
   // [any thread]
   AgentCounts counts() const;

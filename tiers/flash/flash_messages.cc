@@ -116,16 +116,4 @@ FlashAgent::Request* FlashAgent::find(const MessageId& id) {
   return found == requests_.end() ? nullptr : &*found;
 }
 
-uint64_t FlashAgent::service_ns(const Message& message, const Payload& payload) const {
-  if (message.op != Op::read) return 0;
-  uint64_t bytes = 0;
-  for (const Unit& unit : payload.units) {
-    each_extent(unit.unit, [&](uint32_t extent, uint32_t) {
-      if (extent < extents_.size()) bytes += extents_[extent].bytes;
-    });
-  }
-  const double seconds = static_cast<double>(bytes) / static_cast<double>(options_.bytes_per_second);
-  return options_.latency_ns + static_cast<uint64_t>(seconds * 1e9);
-}
-
 }  // namespace tierd

@@ -12,15 +12,14 @@ Submit NullAgent::submit(const Message& message, const Payload&) {
 }
 
 // The work. A real agent starts what its device has room for, looks at what is over, and leaves at once: the
-// thread may be the kernel's. This one finds everything over already; under the modelled clock the time that
-// it would have taken is in the completion (wall clock: the service time is zero).
+// thread may be the kernel's. This one finds everything over already.
 Drive NullAgent::drive() {
   if (accepted_.empty()) return Drive::idle;
   for (const Message& message : accepted_) {
     done_.push_back({.id = message.id,
                      .lane = message.lane,
                      .start_ns = message.queued_ns,
-                     .done_ns = message.queued_ns + service_ns(message, {})});
+                     .done_ns = message.queued_ns});
   }
   accepted_.clear();
   return Drive::busy;

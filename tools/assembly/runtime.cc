@@ -157,7 +157,7 @@ Status Runtime::make_dispatcher() {
   options.max_units = static_cast<uint32_t>(plan_.model.sites.editions.size());
   for (const Site& site : plan_.model.sites) options.max_units = std::max(options.max_units, site.n);
   options.shuffle_seed = shuffle;
-  dispatcher_ = std::make_unique<Dispatcher>(pools_, options);
+  dispatcher_ = std::make_unique<Dispatcher>(pools_, clock_, options);
   return {};
 }
 

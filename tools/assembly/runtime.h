@@ -163,6 +163,7 @@ class Runtime {
   bool quiet_ = false;
   Budget budget_;
   uint32_t threads_ = 1;
+  WallClock clock_;
   PoolTable pools_;
   std::unique_ptr<StrategySet> strategies_;
   std::vector<std::vector<uint32_t>> slots_;  // [units][sites]

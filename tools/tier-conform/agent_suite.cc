@@ -28,7 +28,6 @@ constexpr const char* kCredits = "as many messages are taken as there are credit
 constexpr const char* kCancel = "a cancel completes ok, what it names ok or cancelled";
 constexpr const char* kRearranged =
     "what was moved computes the same, what is in use stays, and what was given back can be used again";
-constexpr const char* kPure = "service_ns is pure";
 constexpr const char* kErrors = "what cannot be done is answered with its status and the first bad unit";
 
 constexpr int kLongestMs = 60'000;  // for a device to come back
@@ -291,29 +290,6 @@ void keeps_what_is_moved_and_in_use(const AgentCase& tried, uint64_t seed, Repor
   }
 }
 
-void service_time_is_pure(const AgentCase& tried, uint64_t seed, Report& report) {
-  const auto world = make_world(tried, seed, report);
-  if (!world) return;
-  Kernel kernel(*world, report);
-  const Request requests[] = {world->work(), world->work()};
-  const auto ask = [&] {
-    const auto of = [&](const Request& r) { return world->agent().service_ns(r.message, r.payload); };
-    return std::pair{of(requests[0]), of(requests[1])};
-  };
-  const auto before = ask();
-  const auto same = [&](const char* when) {
-    kernel.check(kPure, ask() == before, [&] { return fmt::format("another time {}", when); });
-  };
-  same("when asked again");
-  if (world->agent().credits() < 2) return;
-  kernel.must_submit(requests[0]);
-  same("after the message was taken");
-  kernel.must_submit(requests[1]);
-  kernel.drive();
-  same("while work is under way");
-  kernel.drain();
-}
-
 void says_what_it_cannot_do(const AgentCase& tried, uint64_t seed, Report& report) {
   const auto world = make_world(tried, seed, report);
   if (!world) return;
@@ -343,7 +319,6 @@ constexpr AgentRule kRules[] = {
     {"IsBusyWithoutCreditAndKeepsNothing", is_busy_without_credit_and_keeps_nothing},
     {"AnswersACancelOfWhatever", answers_a_cancel_of_whatever},
     {"KeepsWhatIsMovedAndInUse", keeps_what_is_moved_and_in_use},
-    {"ServiceTimeIsPure", service_time_is_pure},
     {"SaysWhatItCannotDo", says_what_it_cannot_do},
 };
 

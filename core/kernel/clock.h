@@ -1,0 +1,56 @@
+// The time that the kernel and its agents live in: that of the wall, or a virtual one that goes on only when
+// nothing can happen any more at the present time. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <vector>
+
+#include "core/base/time.h"
+#include "core/kernel/waiter.h"
+
+namespace tierd {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual uint64_t now_ns() const = 0;
+  // For when nothing can be done at the present time: waits for another. False if nothing will ever happen.
+  virtual bool wait(Waiter& waiter) = 0;
+};
+
+class WallClock final : public Clock {
+ public:
+  uint64_t now_ns() const override { return tierd::now_ns(); }
+  // Sleeps until something may have happened, at most a few milliseconds.
+  bool wait(Waiter& waiter) override;
+};
+
+class VirtualClock final : public Clock {
+ public:
+  // A server works on something for some time, and then chooses what is next. It may choose only when all
+  // that happens at the present time has been told: whoever hears of it may have something better for it.
+  class Server {
+   public:
+    virtual void choose() = 0;
+
+   protected:
+    ~Server() = default;
+  };
+  // Servers choose in this order. Each outlives the clock's last `wait`.
+  void add(Server& server) { servers_.push_back(&server); }
+  // There is something to do at that time, which is the present or a later one.
+  void at(uint64_t ns) { times_.push(ns); }
+
+  uint64_t now_ns() const override { return now_ns_; }
+  // Lets the servers choose, and goes on to the first time at which there is something to do.
+  bool wait(Waiter& waiter) override;
+
+ private:
+  uint64_t now_ns_ = 0;
+  std::vector<Server*> servers_;
+  std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> times_;
+};
+
+}  // namespace tierd
