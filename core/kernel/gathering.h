@@ -63,6 +63,7 @@ class Gathering {
   // Starts transfers for what is missing, as far as there is room here and it has come to the memory below.
   // Returns whether everything was asked for.
   bool fetch();
+  bool asked_all() const { return plan_.done(); }
   // Whether nothing but room keeps it from asking for the next neurons.
   bool waits_for_room() const;
   // Asks for nothing more: what was admitted and not asked for gives its slots back.

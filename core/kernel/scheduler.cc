@@ -59,9 +59,16 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   if (status.ok()) status = plan_.make(site, current.computed(), request.rows);
   if (status.ok()) status = admit(current);
 
+  bool looked_ahead = false;
   while (status.ok()) {
     fetch();              // what is missing, as far as there is room
     computation_.post();  // what is here at once, the rest as it arrives
+    // Under the compute, but never before what this pass waits for, nor before it is known what was active.
+    if (!looked_ahead && !current.measured && (asked_all() || computation_.over())) {
+      looked_ahead = true;
+      status = observe(current);
+      if (!status.ok()) break;
+    }
     if (computation_.over()) break;
     pump();
     co_await changed_;
@@ -80,8 +87,8 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
     co_return status;
   }
 
-  status = observe(current);
-  if (status.ok()) status = look_ahead(current);
+  if (!looked_ahead) status = observe(current);
+  if (status.ok()) status = touch(current);
   if (status.ok()) status = take_fault();
   pump();
   co_return status;
@@ -138,6 +145,14 @@ Status Scheduler::admit(Current& current) {
   return {};
 }
 
+// Whether transfers were started for everything that the pass is missing.
+bool Scheduler::asked_all() {
+  for (UnitId u = 0; u < units(); ++u) {
+    if (!std::ranges::all_of(computation_.unit(u).gatherings(), &Gathering::asked_all)) return false;
+  }
+  return true;
+}
+
 void Scheduler::fetch() {
   for (Supply& supply : supplies_) supply.fetch();
 }
@@ -149,12 +164,17 @@ void Scheduler::end_gatherings() {
   for (Supply& supply : supplies_) supply.end_pass();
 }
 
+// Tells the predictor what was active, and asks it what later sites want.
 Status Scheduler::observe(const Current& current) {
   if (!sites_[current.site].given()) {
     const ActiveSet measured = current.measured ? measure(current) : ActiveSet();
     TIERD_TRY(
         prediction_.tell(current.site, current.pass, current.active, current.measured ? &measured : nullptr));
   }
+  return look_ahead(current);
+}
+
+Status Scheduler::touch(const Current& current) {
   if (current.pass.bypass_caches) return {};
   for (UnitId u = 0; u < units(); ++u) {
     for (const PassPlan::Share& share : plan_.shares(u)) TIERD_TRY(touch(current, u, share));

@@ -1,5 +1,5 @@
 // Takes one site after the other through
-//   predict -> plan -> admit -> fetch -> compute -> merge -> observe -> look ahead
+//   predict -> plan -> admit -> fetch -> compute -> observe -> look ahead -> merge
 // and keeps the residency. One thread; `pass` is the one coroutine, to be read top to bottom (scheduler.cc).
 // How bytes are fetched is in supply.cc.
 #pragma once
@@ -121,7 +121,9 @@ class Scheduler {
   bool measures(const Current& current) const;
   Status admit(Current& current);
   void fetch();
+  bool asked_all();
   void end_gatherings();
+  Status touch(const Current& current);
   Status touch(const Current& current, UnitId unit, const PassPlan::Share& share);
   ActiveSet measure(const Current& current);
   Status observe(const Current& current);

@@ -302,6 +302,10 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
     return unit == 0 ? config.dram.core : "";
   };
   std::vector<const Agent*> agents;
+  TIERD_ASSIGN(Agent * flash, on_thread(*flash_.agent, config.flash.thread, config.flash.core,
+                                        "tiers.flash.core", flash_thread_));
+  TIERD_CHECK(dispatcher_->add_agent(*flash) == flash_number());
+  agents.push_back(flash);
   for (uint32_t unit = 0; unit < memory.model.units; ++unit) {
     std::unique_ptr<AgentThread> thread;
     TIERD_ASSIGN(Agent * agent,
@@ -311,10 +315,6 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
     agents.push_back(agent);
     residencies_.emplace_back(sites.editions, slots_[unit]);
   }
-  TIERD_ASSIGN(Agent * flash, on_thread(*flash_.agent, config.flash.thread, config.flash.core,
-                                        "tiers.flash.core", flash_thread_));
-  TIERD_CHECK(dispatcher_->add_agent(*flash) == flash_number());
-  agents.push_back(flash);
   strategies_->set_residencies(residencies_);
 
   Scheduler::Options options;

@@ -147,9 +147,10 @@ class Runtime {
   bool binds_workers() const;       // one a core, if there are enough
   uint64_t resident_bytes() const;  // slots of all units
   uint64_t whole_arena() const;     // with addresses for all neurons; 0 where spans cannot name so many
-  static uint16_t dram_number(uint32_t unit) { return static_cast<uint16_t>(1 + unit); }
+  // Agents are driven in this order: what flash has begun goes on by itself while others compute.
+  static uint16_t flash_number() { return 1; }
+  static uint16_t dram_number(uint32_t unit) { return static_cast<uint16_t>(2 + unit); }
   static MemoryId dram_memory(uint32_t unit) { return static_cast<MemoryId>(1 + unit); }
-  uint16_t flash_number() const { return dram_number(plan_.memory.model.units); }
   Result<Agent*> on_thread(Agent& agent, const std::string& thread, const std::string& core, const char* key,
                            std::unique_ptr<AgentThread>& owner);
 

@@ -8,8 +8,7 @@
 
 namespace tierd {
 
-inline constexpr uint16_t kDram = 1;        // the first DRAM agent, as the dispatcher numbers them
-inline constexpr MemoryId kDramMemory = 1;  // and its memory
+inline constexpr MemoryId kDramMemory = 1;                     // the first DRAM agent's
 inline constexpr const char* kPluginTables = "plugin tables";  // a name in the budget, as is the next
 inline constexpr const char* kResident = "resident weights";
 inline constexpr const char* kCapacity = "tiers.dram.capacity";
