@@ -3,7 +3,8 @@ function(tierd_agent_headers tree out)
   file(GLOB headers RELATIVE ${tree} ${ARGN}
     ${tree}/core/base/*.h ${tree}/core/message/*.h ${tree}/core/layout/*.h ${tree}/core/program/*.h)
   list(APPEND headers
-    core/include/tierd/params.h core/kernel/agent.h core/kernel/agent_entry.h core/kernel/build_id.h)
+    core/include/tierd/params.h core/kernel/agent.h core/kernel/agent_entry.h core/kernel/build_id.h
+    core/kernel/clock.h core/kernel/waiter.h)
   list(SORT headers)
   set(${out} ${headers} PARENT_SCOPE)
 endfunction()

@@ -71,6 +71,13 @@ const std::array kKeys = {
         "empty"},
     Key{"run.attention", at<&Config::attention>(), "",
         "who has the KV cache and attends: dram.1, or dram for all units, by heads; the dense unit if empty"},
+    Key{"run.clock", at<&Config::clock>(), "wall|model",
+        "model: virtual time, in which all takes as long as the described machine would"},
+    Key{"run.execute", at<&Config::execute>(), "real|trace",
+        "with the modelled clock, trace: nothing is read or computed, for its time alone"},
+    Key{"run.machine", at<&Config::machine>(), "",
+        "description for the modelled clock, a file or its name in configs/hardware; tier-calibrate writes "
+        "one"},
     Key{"run.trace", at<&Config::trace>(), "", "record what the kernel does in this file (--trace)"},
     Key{"run.timeline", at<&Config::timeline>(), "",
         "write when what happened to this file, as Chrome trace events (--timeline)"},

@@ -66,6 +66,9 @@ struct Config {
   std::string kv = "f16";
   uint64_t seed = 0;
   bool bind = true;
+  std::string clock = "wall";
+  std::string execute = "real";
+  std::string machine;    // by whose description virtual time goes; empty: none
   std::string dense;      // the unit that runs the dense segments; empty: the first one
   std::string attention;  // units that attend, each with heads of its own; empty: the dense one
   std::string trace;      // records the run in this file; empty: not

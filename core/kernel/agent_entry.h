@@ -27,6 +27,7 @@
 #include "core/base/setting.h"
 #include "core/kernel/agent.h"
 #include "core/kernel/build_id.h"
+#include "core/kernel/clock.h"
 #include "core/layout/encoding.h"
 #include "core/message/counts.h"
 #include "core/message/extent_table.h"
@@ -47,6 +48,14 @@ struct ReadTask {
   // the blocks that hold the largest extent that is not aligned, 0 if there is none.
   uint64_t bounce_bytes = 0;
   OpenDevice open_device = {};  // how tests have the file opened; empty: as the agent does
+  // In virtual time: puts a described device before the file's, `depth` reads deep, and says which gaps it is
+  // worth to read through. Nothing is measured then.
+  struct Described {
+    std::function<std::unique_ptr<BlockDevice>(std::unique_ptr<BlockDevice> device, uint32_t depth)> device;
+    uint64_t gap_bytes = 0;
+    bool reads = true;  // else nothing is read, and so nothing can be verified
+  };
+  std::optional<Described> described = {};
 };
 
 // What an agent that computes is for: a model, and the memory of its weights. It registers two things in the
@@ -71,6 +80,7 @@ struct AgentContext {
   uint16_t number = 0;  // the agent's, in the table of pools and in messages
   std::string table;    // of the configuration, "tiers.flash": errors about a parameter name it
   PoolTable& pools;     // outlives the agent; `make` adds the agent's own
+  const Clock& clock;   // that completions are stamped by; outlives the agent
   std::span<const Setting> settings = {};   // each declared parameter, checked
   std::optional<ReadTask> read = {};        // for agents that serve `read`
   std::optional<ComputeTask> compute = {};  // for agents that serve `run`

@@ -8,8 +8,8 @@
 
 namespace tierd {
 
-ModelledAgent::ModelledAgent(Agent& agent, const Cost& cost, VirtualClock& clock)
-    : agent_(agent), cost_(cost), clock_(clock) {
+ModelledAgent::ModelledAgent(Agent& agent, const Cost& cost, VirtualClock& clock, VirtualThread* thread)
+    : agent_(agent), cost_(cost), clock_(clock), thread_(thread) {
   clock.add(*this);
 }
 
@@ -56,7 +56,9 @@ void ModelledAgent::choose() {
     const auto first =
         std::ranges::min_element(lane.waiting, {}, [](const Request& r) { return r.message.priority; });
     const uint64_t now = clock_.now_ns();
-    lane.running = {*first, now, now + cost_.ns(first->message, first->payload)};
+    const uint64_t ns = cost_.ns(first->message, first->payload);
+    const uint64_t begins = thread_ != nullptr ? thread_->begin(now, ns) : now;
+    lane.running = {*first, begins, begins + ns};
     lane.waiting.erase(first);
     clock_.at(lane.running->done_ns);
   }

@@ -27,9 +27,10 @@ class Cost {
 
 class ModelledAgent final : public Agent, private VirtualClock::Server {
  public:
-  // `agent` shares the kernel's thread. Everything outlives the modelled agent, and this one the clock's last
+  // `agent` shares the kernel's thread. `thread` does the agent's work, beside what else it has to do; NULL:
+  // each lane is a device of its own. Everything outlives the modelled agent, and this one the clock's last
   // `wait`.
-  ModelledAgent(Agent& agent, const Cost& cost, VirtualClock& clock);
+  ModelledAgent(Agent& agent, const Cost& cost, VirtualClock& clock, VirtualThread* thread = nullptr);
 
   std::string_view name() const override { return agent_.name(); }
   uint32_t credits() const override { return agent_.credits(); }
@@ -61,6 +62,7 @@ class ModelledAgent final : public Agent, private VirtualClock::Server {
   Agent& agent_;
   const Cost& cost_;
   VirtualClock& clock_;
+  VirtualThread* const thread_;
   uint32_t held_ = 0;  // credits in use
   std::vector<Lane> lanes_;
   std::vector<Running> over_;  // used by one function, kept for its memory

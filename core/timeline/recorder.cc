@@ -1,7 +1,5 @@
 #include "core/timeline/recorder.h"
 
-#include "core/base/time.h"
-
 namespace tierd {
 namespace {
 
@@ -15,15 +13,15 @@ bool is_work(Op op) {
 }  // namespace
 
 void TimelineRecorder::pass_begins(SiteId site, const Pass& pass) {
-  timeline_.pass_begins(site, pass.step, pass.rows, pass.bypass_caches, now_ns());
+  timeline_.pass_begins(site, pass.step, pass.rows, pass.bypass_caches, clock_.now_ns());
 }
 
 void TimelineRecorder::step_ends(uint32_t) {
-  timeline_.passes_end(now_ns());
+  timeline_.passes_end(clock_.now_ns());
 }
 
 void TimelineRecorder::settled(const std::function<uint64_t()>&) {
-  timeline_.step_ends(now_ns());
+  timeline_.step_ends(clock_.now_ns());
 }
 
 void TimelineRecorder::posted(const Message& message, const Payload&) {

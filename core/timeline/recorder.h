@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/kernel/clock.h"
 #include "core/kernel/observer.h"
 #include "core/timeline/timeline.h"
 
@@ -10,8 +11,8 @@ namespace tierd {
 
 class TimelineRecorder final : public SilentObserver {
  public:
-  // `timeline` outlives the recorder.
-  explicit TimelineRecorder(Timeline& timeline) : timeline_(timeline) {}
+  // Both outlive the recorder.
+  TimelineRecorder(Timeline& timeline, const Clock& clock) : timeline_(timeline), clock_(clock) {}
 
   void pass_begins(SiteId site, const Pass& pass) override;
   void step_ends(uint32_t step) override;
@@ -24,6 +25,7 @@ class TimelineRecorder final : public SilentObserver {
 
  private:
   Timeline& timeline_;
+  const Clock& clock_;
   // Posted and not yet delivered.
   uint32_t demands_ = 0;
   uint32_t computing_ = 0;

@@ -20,12 +20,13 @@ std::span<const std::byte> bytes_of(const T& value) {
 
 }  // namespace
 
-Result<std::unique_ptr<Recorder>> Recorder::create(const std::string& path, const TraceHeader& header) {
+Result<std::unique_ptr<Recorder>> Recorder::create(const std::string& path, const TraceHeader& header,
+                                                   const Clock& clock) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
   if (file == nullptr) {
     return Error{Code::io_error, path, fmt::format("cannot be written: {}", std::strerror(errno))};
   }
-  std::unique_ptr<Recorder> recorder(new Recorder(path, file));
+  std::unique_ptr<Recorder> recorder(new Recorder(path, file, clock));
   const std::string text = header_json(header);
   TraceFileHead head;
   head.header_bytes = static_cast<uint32_t>(text.size());
@@ -35,8 +36,8 @@ Result<std::unique_ptr<Recorder>> Recorder::create(const std::string& path, cons
   return recorder;
 }
 
-Recorder::Recorder(std::string path, std::FILE* file)
-    : path_(std::move(path)), file_(file), start_ns_(now_ns()) {}
+Recorder::Recorder(std::string path, std::FILE* file, const Clock& clock)
+    : path_(std::move(path)), file_(file), clock_(clock), start_ns_(clock.now_ns()) {}
 
 Recorder::~Recorder() = default;
 
@@ -66,7 +67,7 @@ Status Recorder::finish() {
 
 void Recorder::add(Event event) {
   if (!looking_) return;
-  event.ns = since_start(now_ns());
+  event.ns = since_start(clock_.now_ns());
   block_.add(event);
   if (block_.full()) flush();
 }

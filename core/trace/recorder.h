@@ -11,6 +11,7 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "core/kernel/clock.h"
 #include "core/kernel/observer.h"
 #include "core/trace/codec.h"
 #include "core/trace/header.h"
@@ -20,7 +21,8 @@ namespace tierd {
 class Recorder final : public KernelObserver {
  public:
   // Replaces a file of that name. Error: io_error.
-  static Result<std::unique_ptr<Recorder>> create(const std::string& path, const TraceHeader& header);
+  static Result<std::unique_ptr<Recorder>> create(const std::string& path, const TraceHeader& header,
+                                                  const Clock& clock);
   ~Recorder() override;
 
   // Another strategy has taken its place. Between two steps.
@@ -51,7 +53,7 @@ class Recorder final : public KernelObserver {
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
-  Recorder(std::string path, std::FILE* file);
+  Recorder(std::string path, std::FILE* file, const Clock& clock);
   void add(Event event);
   void tell_turn();
   void flush();
@@ -60,6 +62,7 @@ class Recorder final : public KernelObserver {
 
   std::string path_;
   std::unique_ptr<std::FILE, Close> file_;
+  const Clock& clock_;
   uint64_t start_ns_;
   EventEncoder block_;
   bool turn_pending_ = false;  // of a turn in which nothing happens nothing is told

@@ -12,6 +12,7 @@
 #include "core/config/config.h"
 #include "core/host/strategy_set.h"
 #include "core/kernel/dispatcher.h"
+#include "core/kernel/modelled_agent.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/scheduler.h"
 #include "tiers/null/null_agent.h"
@@ -24,11 +25,12 @@ class BareKernel {
   struct Options {
     Config config = {};  // the strategies' part of it
     uint64_t arena_bytes = 0;
-    uint32_t block_bytes = 0;  // of a staging block
+    uint32_t block_bytes = 0;   // of a staging block
+    bool virtual_time = false;  // in which each message takes 1 us
   };
 
   BareKernel(SiteTable sites, const Options& options)
-      : sites_(std::move(sites)), dispatcher_(pools_, clock_, dispatch(sites_)) {
+      : sites_(std::move(sites)), dispatcher_(pools_, clock(options), dispatch(sites_)) {
     auto made = StrategySet::create(*read_tensors(*choose_strategies(options.config)), sites_, {});
     TIERD_CHECK(made.ok());
     strategies_ = std::move(*made);
@@ -40,9 +42,12 @@ class BareKernel {
     Scheduler::Options scheduling;
     Topology& topology = scheduling.topology;
     Memory& memory = topology.memories.emplace_back();
-    memory.agent = dispatcher_.add_agent(dram_);
+    const auto add = [&](NullAgent& agent, ModelledAgent& modelled) {
+      return dispatcher_.add_agent(options.virtual_time ? static_cast<Agent&>(modelled) : agent);
+    };
+    memory.agent = add(dram_, modelled_dram_);
     topology.units = {{.agent = memory.agent, .memory = 1}};
-    topology.links = {{.from = kStore, .to = 1, .agent = dispatcher_.add_agent(flash_)}};
+    topology.links = {{.from = kStore, .to = 1, .agent = add(flash_, modelled_flash_)}};
     memory.arena_offset = arena_offsets(sites_.editions, slots->front());
     memory.reserved = slots->front();
     memory.staging_offset = memory.arena_offset.back();
@@ -77,6 +82,13 @@ class BareKernel {
     for (const Site& site : sites) options.max_units = std::max(options.max_units, site.n);
     return options;
   }
+  class Microsecond final : public Cost {
+   public:
+    uint64_t ns(const Message&, const Payload&) const override { return 1000; }
+  };
+  Clock& clock(const Options& options) {
+    return options.virtual_time ? static_cast<Clock&>(virtual_) : wall_;
+  }
   Task<Status> walk(uint32_t number) {
     for (SiteId site = 0; site < sites_.size(); ++site) {
       Pass pass;
@@ -98,10 +110,14 @@ class BareKernel {
 
   const SiteTable sites_;
   PoolTable pools_;
-  WallClock clock_;
+  WallClock wall_;
+  VirtualClock virtual_;
   Dispatcher dispatcher_;
+  const Microsecond cost_;
   NullAgent dram_;
   NullAgent flash_;
+  ModelledAgent modelled_dram_{dram_, cost_, virtual_};
+  ModelledAgent modelled_flash_{flash_, cost_, virtual_};
   std::unique_ptr<StrategySet> strategies_;
   std::deque<Residency> residencies_;
   std::unique_ptr<Scheduler> scheduler_;

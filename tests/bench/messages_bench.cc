@@ -161,7 +161,7 @@ void ring_other_thread(benchmark::State& state) {
 BENCHMARK(ring_other_thread)->UseRealTime();
 
 // A dense step over sites of the size that a 7B model has, nothing moved and nothing computed: what is left
-// is the kernel. Argument: percent of the weights that stay; 100 is resident.
+// is the kernel. Arguments: percent of the weights that stay, 100 is resident; whether time is virtual.
 constexpr uint32_t kSites = 256;
 constexpr uint32_t kNeurons = 32;
 constexpr uint32_t kNeuronBytes = 512 << 10;
@@ -184,7 +184,8 @@ SiteTable sites_of_a_7b_model() {
 void dense_step(benchmark::State& state) {
   const uint64_t all = uint64_t{kSites} * kNeurons * kNeuronBytes;
   BareKernel kernel(sites_of_a_7b_model(), {.arena_bytes = all * static_cast<uint64_t>(state.range(0)) / 100,
-                                            .block_bytes = kNeuronBytes});
+                                            .block_bytes = kNeuronBytes,
+                                            .virtual_time = state.range(1) != 0});
   kernel.fill();
   kernel.step();
   const uint64_t messages = kernel.messages();
@@ -204,7 +205,10 @@ void dense_step(benchmark::State& state) {
   state.counters["strategy_calls"] =
       static_cast<double>(after.calls - before.calls) / static_cast<double>(steps);
 }
-BENCHMARK(dense_step)->ArgName("resident_percent")->Arg(100)->Arg(50)->Arg(0)->Unit(benchmark::kMicrosecond);
+BENCHMARK(dense_step)
+    ->ArgNames({"resident_percent", "virtual_time"})
+    ->ArgsProduct({{100, 50, 0}, {0, 1}})
+    ->Unit(benchmark::kMicrosecond);
 
 // Work worth waking somebody for, by its estimate, that is nothing.
 constexpr uint64_t kWorthWakingNs = 1'000'000'000;

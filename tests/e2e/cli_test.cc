@@ -4,6 +4,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "tests/e2e/described_machine.h"
 #include "tests/e2e/program.h"
 
 namespace tierd {
@@ -166,6 +167,34 @@ TEST_F(Cli, TheLeastBudgetIsExact) {
   EXPECT_EQ(flash.value("gap_from", ""), "no extent is small");
   EXPECT_EQ(flash.value("bounced_from", ""), "no extent is small");
   EXPECT_EQ(parsed(fitted.out)["text"], enough.out);
+}
+
+// What virtual time says stands beside what was measured; a predictor that looks at activations has none.
+TEST_F(Cli, AForecastStandsBesideTheRate) {
+  const std::string machine = folder().path() + "/machine.toml";
+  write_machine(machine);
+  const std::vector<std::string> with = {"--set", "run.machine=\"" + machine + "\""};
+  std::vector<std::string> arguments = demo(with);
+  const Ended text = run_tierd(arguments);
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.err, HasSubstr("tokens/s in virtual time, by " + machine));
+  arguments.emplace_back("--json");
+  const json first = parsed(run_tierd(arguments).out)["report"],
+             second = parsed(run_tierd(arguments).out)["report"];
+  EXPECT_EQ(first["clock"], "wall");
+  EXPECT_GT(first["forecast"].value("tokens_per_second", 0.0), 0.0);
+  EXPECT_EQ(first["forecast"], second["forecast"]) << "virtual time is always the same";
+  arguments.insert(arguments.end(), {"--config", config_file("activeflow"), "--fit"});
+  EXPECT_THAT(parsed(run_tierd(arguments).out)["report"]["forecast"].value("unknown", ""),
+              HasSubstr("looks at activations, which nobody computes"));
+  arguments = demo(with);
+  arguments.insert(arguments.end(), {"--json", "--set", "run.clock=model"});
+  const json modelled = parsed(run_tierd(arguments).out);
+  EXPECT_EQ(modelled["report"]["clock"], "model");
+  EXPECT_EQ(modelled["text"], text.out);
+  EXPECT_NEAR(modelled["report"]["decode"].value("tokens_per_second", 0.0) /
+                  first["forecast"].value("tokens_per_second", 1.0),
+              1, 0.05);
 }
 
 TEST_F(Cli, AStoreIsAModelToo) {

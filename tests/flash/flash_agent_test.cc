@@ -22,7 +22,7 @@ class FlashAgentTest : public testing::Test {
     agent_.reset();
     auto device = std::make_unique<ManualDevice>(world_.content(), depth);
     device_ = device.get();
-    agent_ = std::make_unique<FlashAgent>(FlashWorld::kAgent, world_.pools(), std::move(device),
+    agent_ = std::make_unique<FlashAgent>(FlashWorld::kAgent, world_.pools(), clock_, std::move(device),
                                           world_.table(), options);
   }
   Message submit(const Message& message) {
@@ -68,6 +68,7 @@ class FlashAgentTest : public testing::Test {
 
   FlashWorld world_{11};
   ManualDevice* device_ = nullptr;
+  WallClock clock_;
   std::unique_ptr<FlashAgent> agent_;
 };
 

@@ -91,8 +91,9 @@ TEST_P(FlashFault, RightBytesOrTheRightError) {
     auto device = std::make_unique<FaultDevice>(std::move(inner).value(), test.faults, seed);
     device->register_memory(world.memory());
     const FaultDevice& watched = *device;
+    const WallClock clock;
     FlashAgent agent(
-        FlashWorld::kAgent, world.pools(), std::move(device), world.table(),
+        FlashWorld::kAgent, world.pools(), clock, std::move(device), world.table(),
         {.credits = 16, .max_read_bytes = 64 * 1024, .gap_bytes = kBlock * (seed / 2), .verify = test.verify},
         std::move(*bounce));
 

@@ -26,7 +26,7 @@ class PackedReads : public testing::Test {
     device_ = device.get();
     auto bounce = BounceBuffer::create(bounce_blocks * kBlock);
     ASSERT_TRUE(bounce.ok());
-    agent_ = std::make_unique<FlashAgent>(FlashWorld::kAgent, world_->pools(), std::move(device),
+    agent_ = std::make_unique<FlashAgent>(FlashWorld::kAgent, world_->pools(), clock_, std::move(device),
                                           world_->table(), options, std::move(*bounce));
   }
   Message submit(const Message& message) {
@@ -59,6 +59,7 @@ class PackedReads : public testing::Test {
 
   std::unique_ptr<FlashWorld> world_;
   ManualDevice* device_ = nullptr;
+  WallClock clock_;
   std::unique_ptr<FlashAgent> agent_;
 };
 
@@ -381,7 +382,8 @@ TEST(PackedReadsBesideANaiveReader, FindTheSame) {
     ASSERT_TRUE(inner.ok()) << inner.error().line();
     auto bounce = BounceBuffer::create(kBlock * (5 + random.below(300)));
     ASSERT_TRUE(bounce.ok());
-    FlashAgent agent(FlashWorld::kAgent, world.pools(),
+    const WallClock clock;
+    FlashAgent agent(FlashWorld::kAgent, world.pools(), clock,
                      std::make_unique<BadPlaceDevice>(std::move(*inner), place), world.table(),
                      {.max_read_bytes = kBlock * (1 + random.below(64)),
                       .gap_bytes = kBlock * random.below(6),

@@ -28,7 +28,8 @@ Result<AgentChoice> choose(const std::string& name, const std::vector<Setting>& 
 Result<MadeAgent> make(const std::string& name, const std::vector<Setting>& settings = {}) {
   TIERD_ASSIGN(const AgentChoice choice, choose(name, settings));
   PoolTable pools;
-  AgentContext context{.number = 1, .table = "tiers.flash", .pools = pools};
+  WallClock clock;
+  AgentContext context{.number = 1, .table = "tiers.flash", .pools = pools, .clock = clock};
   if ((choice.entry->serves & serves(Op::run)) != 0) {
     context.compute.emplace();
     context.compute->arena_bytes = context.compute->staging_bytes = 4096;

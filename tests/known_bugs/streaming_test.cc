@@ -24,7 +24,8 @@ TEST(KnownBugs, ShortReads_18504) {
   FlashWorld world({{.offset = 0, .bytes = 8 * kBlock}}, 8 * kBlock);
   auto device = std::make_unique<ManualDevice>(world.content(), 4);
   ManualDevice* const disk = device.get();
-  FlashAgent agent(FlashWorld::kAgent, world.pools(), std::move(device), world.table(), {});
+  const WallClock clock;
+  FlashAgent agent(FlashWorld::kAgent, world.pools(), clock, std::move(device), world.table(), {});
   const Message message = world.read({0});
   ASSERT_EQ(agent.submit(message, world.payload(message)), Submit::ok);
   const auto drive = [&] {

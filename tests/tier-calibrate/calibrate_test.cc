@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"
@@ -17,6 +18,7 @@ Machine some_machine() {
   Machine machine = describe_machine();
   machine.host = "a \"quoted\"\\host";
   machine.device = "io_uring";
+  machine.check_rate = 1.2e10;
   machine.reads = {
       {4096, 1, 5e7, 4e7}, {4096, 4, 1e8, 9e7}, {1 << 20, 1, 1e9, 1e9}, {1 << 20, 4, 2.0e9, 1.9e9}};
   machine.memory = {{1, 2e10}, {2, 3.5e10}};
@@ -38,6 +40,20 @@ TEST(Calibrate, WritesTomlThatReadsBack) {
   EXPECT_EQ(table["dram"]["reads"][1]["threads"].value<int64_t>(), 2);
   EXPECT_EQ(table["compute"]["kernels"].value<std::string>(), "avx2");
   EXPECT_EQ(table["compute"]["rates"][0]["encoding"].value<std::string>(), "q4_0");
+}
+
+// With it virtual time goes by what was measured.
+TEST(Calibrate, WritesADescriptionOfAMachine) {
+  const std::string path = testing::TempDir() + "calibrated-" + std::to_string(::getpid()) + ".toml";
+  std::ofstream(path) << to_toml(some_machine());
+  const auto machine = read_machine(path);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(machine.ok()) << machine.error().line();
+  EXPECT_EQ(machine->disk.latency_ns, 102'400u);
+  EXPECT_EQ(machine->disk.check_rate, 1.2e10);
+  EXPECT_EQ(machine->disk.reads.points().back().bytes_per_second, 1.9e9);
+  EXPECT_EQ(machine->processor.memory_rate, 3.5e10);
+  EXPECT_EQ(machine->processor.rate(Encoding::q4_0, true)->gemv, 3e10);
 }
 
 TEST(Calibrate, LeanestIsNearlyTheFastestWithLessInFlight) {

@@ -33,7 +33,8 @@ class TimelineRecords : public testing::Test {
   std::vector<const Slice*> slices() const { return timeline_.sorted(); }
 
   Timeline timeline_;
-  TimelineRecorder recorder_{timeline_};
+  WallClock clock_;
+  TimelineRecorder recorder_{timeline_, clock_};
 };
 
 TEST_F(TimelineRecords, AMessageThatWasServed) {

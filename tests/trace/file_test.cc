@@ -10,6 +10,8 @@
 namespace tierd {
 namespace {
 
+const WallClock kClock;
+
 using testing::HasSubstr;
 
 // A few steps, as the kernel would tell them.
@@ -42,7 +44,7 @@ constexpr uint64_t kEventsAStep = 9;
 
 std::string write_trace(const TempFolder& folder, uint32_t steps) {
   const std::string path = folder.path() + "/run.trace";
-  auto recorder = Recorder::create(path, small_header());
+  auto recorder = Recorder::create(path, small_header(), kClock);
   EXPECT_TRUE(recorder.ok());
   tell(**recorder, steps);
   EXPECT_TRUE((*recorder)->finish().ok());
@@ -109,7 +111,7 @@ TEST(TraceFile, NothingFollowsAnInterruption) {
   const TempFolder folder;
   const std::string path = folder.path() + "/run.trace";
   {
-    auto recorder = Recorder::create(path, small_header());
+    auto recorder = Recorder::create(path, small_header(), kClock);
     ASSERT_TRUE(recorder.ok());
     tell(**recorder, 1);
     (*recorder)->interrupted();
@@ -166,10 +168,10 @@ TEST(TraceFile, WhatIsNoTraceIsRefused) {
 
 TEST(TraceFile, AFileThatCannotBeWrittenIsAnError) {
   const TempFolder folder;
-  const auto none = Recorder::create(folder.path() + "/no/such/folder", small_header());
+  const auto none = Recorder::create(folder.path() + "/no/such/folder", small_header(), kClock);
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.code(), Code::io_error);
-  auto full = Recorder::create("/dev/full", small_header());
+  auto full = Recorder::create("/dev/full", small_header(), kClock);
   ASSERT_TRUE(full.ok());
   tell(**full, 10'000);
   const Status finished = (*full)->finish();

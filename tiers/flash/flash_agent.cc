@@ -42,10 +42,12 @@ size_t size_class(uint64_t bytes) {
 
 }  // namespace
 
-FlashAgent::FlashAgent(uint16_t agent, const PoolTable& pools, std::unique_ptr<BlockDevice> device,
-                       ExtentTable extents, const FlashOptions& options, BounceBuffer bounce)
+FlashAgent::FlashAgent(uint16_t agent, const PoolTable& pools, const Clock& clock,
+                       std::unique_ptr<BlockDevice> device, ExtentTable extents, const FlashOptions& options,
+                       BounceBuffer bounce)
     : agent_(agent),
       pools_(pools),
+      clock_(clock),
       extents_(extents),
       options_(options),
       bounce_(std::move(bounce)),
@@ -94,7 +96,7 @@ bool FlashAgent::reap() {
   if (in_device_ == 0) {
     const uint64_t since = in_flight_since_ns_.get();
     in_flight_since_ns_.set(0);
-    counters_.in_flight_ns.add(now_ns() - since);
+    counters_.in_flight_ns.add(clock_.now_ns() - since);
   }
   for (const DeviceDone& done : std::span(reaped_).first(n)) {
     landed(static_cast<uint32_t>(done.token), done.result);
@@ -106,7 +108,7 @@ bool FlashAgent::reap() {
 bool FlashAgent::refill() {
   const uint64_t pushed_before = counters_.reads.get();
   if (!again_.empty()) {
-    const uint64_t now = now_ns();
+    const uint64_t now = clock_.now_ns();
     std::erase_if(again_, [&](uint32_t read) {
       if (in_device_ == device_->depth() || reads_[read].resume_ns > now) return false;
       push(read);
@@ -156,7 +158,7 @@ bool FlashAgent::start_next_read(Request& request) {
     TIERD_CHECK(start_read(request, first, join));
   }
   request.next += join.count;
-  if (request.done.start_ns == 0) request.done.start_ns = now_ns();
+  if (request.done.start_ns == 0) request.done.start_ns = clock_.now_ns();
   counters_.joined.add(join.count - 1);
   counters_.wasted_bytes.add(join.wasted_bytes);
   for (uint32_t i = first; i != request.next; ++i) {
@@ -188,7 +190,7 @@ bool FlashAgent::start_read(Request& request, uint32_t first, const Join& join) 
 
 void FlashAgent::push(uint32_t index) {
   const Read& read = reads_[index];
-  if (in_device_ == 0) in_flight_since_ns_.set(now_ns());
+  if (in_device_ == 0) in_flight_since_ns_.set(clock_.now_ns());
   ++in_device_;
   const std::span<std::byte> rest = read.into.subspan(read.landed);
   counters_.reads.add(1);
@@ -234,7 +236,7 @@ bool FlashAgent::retry(Read& read, uint64_t pause_ns) {
   if (read.retries == kMostRetries) return false;
   ++read.retries;
   counters_.retries.add(1);
-  if (pause_ns != 0) read.resume_ns = now_ns() + pause_ns;
+  if (pause_ns != 0) read.resume_ns = clock_.now_ns() + pause_ns;
   return true;
 }
 
@@ -285,17 +287,17 @@ void FlashAgent::settle_unit(Request& request, const Read& read, uint32_t index)
   const ExtentRef& extent = *landing.extent;
   const std::byte* from = read.into.data() + (extent.offset - read.offset);
   const auto is_corrupt = [&] {
-    const uint64_t begin = now_ns();
+    const uint64_t begin = clock_.now_ns();
     const bool corrupt = checksum({from, extent.bytes}) != extent.checksum;
-    counters_.checksum_ns.add(now_ns() - begin);
+    counters_.checksum_ns.add(clock_.now_ns() - begin);
     return corrupt;
   };
   if (options_.verify && is_corrupt())
     return mark_bad(request, landing.unit, number_of(landing), DoneStatus::corrupt, 0);
   if (read.bounced) {
-    const uint64_t begin = now_ns();
+    const uint64_t begin = clock_.now_ns();
     std::memcpy(landing.into, from, extent.bytes);
-    counters_.copy_ns.add(now_ns() - begin);
+    counters_.copy_ns.add(clock_.now_ns() - begin);
   }
   ++request.done.n_done;
   request.done.bytes += extent.bytes;
@@ -332,7 +334,7 @@ void FlashAgent::complete_if_over(Request& request) {
   Done done = request.done;
   done.id = request.message.id;
   done.lane = request.message.lane;
-  done.done_ns = now_ns();
+  done.done_ns = clock_.now_ns();
   if (done.start_ns == 0) done.start_ns = done.done_ns;  // nothing had to be read
   if (request.bad) done.first_bad = request.first_bad;
   if (request.dropped) done.status = DoneStatus::cancelled;
@@ -342,7 +344,7 @@ void FlashAgent::complete_if_over(Request& request) {
 }
 
 void FlashAgent::complete(const Message& message, DoneStatus status, uint32_t n_done) {
-  const uint64_t now = now_ns();
+  const uint64_t now = clock_.now_ns();
   done_.push_back({.id = message.id,
                    .status = status,
                    .lane = message.lane,

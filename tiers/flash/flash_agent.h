@@ -36,6 +36,7 @@
 
 #include "core/base/counter.h"
 #include "core/kernel/agent.h"
+#include "core/kernel/clock.h"
 #include "core/message/counts.h"
 #include "core/message/extent_table.h"
 #include "core/message/message.h"
@@ -63,8 +64,8 @@ struct FlashOptions {
 class FlashAgent final : public Agent {
  public:
   // `pools` and what `extents` points to outlive the agent.
-  FlashAgent(uint16_t agent, const PoolTable& pools, std::unique_ptr<BlockDevice> device, ExtentTable extents,
-             const FlashOptions& options, BounceBuffer bounce = {});
+  FlashAgent(uint16_t agent, const PoolTable& pools, const Clock& clock, std::unique_ptr<BlockDevice> device,
+             ExtentTable extents, const FlashOptions& options, BounceBuffer bounce = {});
 
   std::string_view name() const override { return "flash"; }
   uint32_t credits() const override { return options_.credits; }
@@ -159,6 +160,7 @@ class FlashAgent final : public Agent {
 
   const uint16_t agent_;
   const PoolTable& pools_;
+  const Clock& clock_;
   const ExtentTable extents_;
   const FlashOptions options_;
   BounceBuffer bounce_;  // the device goes first: it waits for the reads that write there

@@ -36,6 +36,7 @@ DeviceKind kind_of(const std::string& name) {
 // nowhere to throw a gap, nor to copy from. NULL: it can be measured.
 const char* why_unmeasured(const ReadTask& task) {
   if (task.bounce_bytes == 0) return "no extent is small";
+  if (task.described) return "described";
   return task.open_device ? "not measured" : nullptr;
 }
 
@@ -50,6 +51,8 @@ Status choose_gap(const AgentContext& context, const DeviceOptions& device, uint
   }
   if (const char* why = why_unmeasured(task)) {
     chosen.gap_from = why;
+    if (task.described && task.bounce_bytes != 0)
+      chosen.gap_bytes = std::min(task.described->gap_bytes, most);
     return {};
   }
   const auto measured = measure_break_even(task.path, device);
@@ -85,13 +88,14 @@ Result<MadeAgent> make(const AgentContext& context) {
   FlashOptions options;
   TIERD_ASSIGN(options.max_read_bytes,
                parse_bytes(context.get<std::string>("max_read"), context.table + ".max_read"));
-  options.verify = context.get<bool>("verify");
+  options.verify = context.get<bool>("verify") && (!task.described || task.described->reads);
   options.pieces = task.pieces;
   const DeviceOptions device = {.kind = kind_of(context.get<std::string>("device")),
                                 .depth = static_cast<uint32_t>(context.get<int64_t>("depth")),
                                 .direct = context.get<bool>("direct")};
   TIERD_ASSIGN(std::unique_ptr<BlockDevice> opened,
                task.open_device ? task.open_device(task.path, device) : open_device(task.path, device));
+  if (task.described) opened = task.described->device(std::move(opened), device.depth);
   ReadChoices chosen;
   TIERD_TRY(choose_gap(context, device, options.max_read_bytes, chosen));
   choose_landing(context, device, chosen);
@@ -102,8 +106,8 @@ Result<MadeAgent> make(const AgentContext& context) {
   MadeAgent made;
   made.backend = opened->name();
   made.reading = std::move(chosen);
-  auto agent = std::make_unique<FlashAgent>(context.number, context.pools, std::move(opened), task.extents,
-                                            options, std::move(bounce));
+  auto agent = std::make_unique<FlashAgent>(context.number, context.pools, context.clock, std::move(opened),
+                                            task.extents, options, std::move(bounce));
   made.counts = [agent = agent.get()] { return agent->counts(); };
   made.agent = std::move(agent);
   return made;

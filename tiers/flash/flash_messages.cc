@@ -105,7 +105,7 @@ AgentCounts FlashAgent::counts() const {
   now.read.copy_ns = counters_.copy_ns.get();
   now.read.in_flight_ns = counters_.in_flight_ns.get();
   if (const uint64_t since = in_flight_since_ns_.get(); since != 0) {
-    now.read.in_flight_ns += now_ns() - since;
+    now.read.in_flight_ns += clock_.now_ns() - since;
   }
   return now;
 }

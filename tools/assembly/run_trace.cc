@@ -14,7 +14,7 @@ std::map<std::string, std::string> run_facts(const RunPlan& plan) {
       {"model", plan.config.model},
       {"dram", fmt::format("{} ({} for weights)", format_bytes(static_cast<double>(plan.memory.capacity)),
                            format_bytes(static_cast<double>(plan.memory.arena)))},
-      {"clock", "wall"},
+      {"clock", plan.config.clock},
       {"backend", "host"},
   };
 }

@@ -130,6 +130,7 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
 Result<std::unique_ptr<Runtime>> Runtime::create(RunPlan plan, const RuntimeOptions& options) {
   std::unique_ptr<Runtime> runtime(new Runtime(std::move(plan)));
   runtime->quiet_ = options.quiet;
+  TIERD_ASSIGN(runtime->machine_, VirtualMachine::create(runtime->plan_.config));
   TIERD_TRY(runtime->make_dispatcher());
   TIERD_TRY(runtime->make_dram());
   TIERD_TRY(runtime->make_strategies());
@@ -157,7 +158,7 @@ Status Runtime::make_dispatcher() {
   options.max_units = static_cast<uint32_t>(plan_.model.sites.editions.size());
   for (const Site& site : plan_.model.sites) options.max_units = std::max(options.max_units, site.n);
   options.shuffle_seed = shuffle;
-  dispatcher_ = std::make_unique<Dispatcher>(pools_, clock_, options);
+  dispatcher_ = std::make_unique<Dispatcher>(pools_, clock(), options);
   return {};
 }
 
@@ -193,7 +194,8 @@ Status Runtime::make_dram() {
   task.kernels = config.kernels;
   staging_offset_ = task.arena_bytes;
   for (uint32_t unit = 0; unit < memory.model.units; ++unit) {
-    AgentContext context{.number = dram_number(unit), .table = "tiers.dram", .pools = pools_};
+    AgentContext context{
+        .number = dram_number(unit), .table = "tiers.dram", .pools = pools_, .clock = clock()};
     const UnitPlan& plan = plan_.model.units[unit];
     task.plan = plan.compute;
     task.memory = dram_memory(unit);
@@ -259,7 +261,7 @@ Status Runtime::make_strategies() {
 }
 
 Status Runtime::make_flash(const RuntimeOptions& options) {
-  AgentContext context{.number = flash_number(), .table = "tiers.flash", .pools = pools_};
+  AgentContext context{.number = flash_number(), .table = "tiers.flash", .pools = pools_, .clock = clock()};
   for (const StoredSite& site : plan_.store.manifest().sites) {
     if (site.pieces == 1) continue;
     extent_pieces_.push_back(
@@ -273,6 +275,7 @@ Status Runtime::make_flash(const RuntimeOptions& options) {
                   .memory_bytes = plan_.memory.arena + plan_.memory.staging,
                   .bounce_bytes = plan_.memory.bounce,
                   .open_device = options.open_device};
+  if (machine_) context.read->described = machine_->disk(plan_.config.flash.thread == "own");
   TIERD_ASSIGN(flash_, make_agent(plan_.agents.flash, context));
   return {};
 }
@@ -284,7 +287,7 @@ bool Runtime::binds_workers() const {
 Result<Agent*> Runtime::on_thread(Agent& agent, const std::string& thread, const std::string& core,
                                   const char* key, std::unique_ptr<AgentThread>& owner) {
   TIERD_ASSIGN(const std::optional<uint64_t> number, parse_number(core, key));
-  if (thread != "own") return &agent;
+  if (thread != "own" || machine_) return &agent;
   AgentThread::Options options;
   if (number) options.core = static_cast<uint32_t>(*number);
   if (available_cores() > threads_) options.spin_ns = kSpinNs;
@@ -308,14 +311,21 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
   agents.push_back(flash);
   for (uint32_t unit = 0; unit < memory.model.units; ++unit) {
     std::unique_ptr<AgentThread> thread;
+    Agent* computing = dram_[unit].agent.get();
+    if (machine_) {
+      const double share = static_cast<double>(cores_of(unit).size()) / threads_;
+      TIERD_ASSIGN(computing,
+                   machine_->unit(*computing, plan_.model, unit, share, config.dram.thread == "own"));
+    }
     TIERD_ASSIGN(Agent * agent,
-                 on_thread(*dram_[unit].agent, config.dram.thread, core_of(unit), "tiers.dram.core", thread));
+                 on_thread(*computing, config.dram.thread, core_of(unit), "tiers.dram.core", thread));
     if (thread) dram_threads_.push_back(std::move(thread));
     TIERD_CHECK(dispatcher_->add_agent(*agent) == dram_number(unit));
     agents.push_back(agent);
     residencies_.emplace_back(sites.editions, slots_[unit]);
   }
   strategies_->set_residencies(residencies_);
+  if (machine_) TIERD_TRY(machine_->can_play(plan_.model, strategies_->strategies()));
 
   Scheduler::Options options;
   Topology& topology = options.topology;
@@ -371,7 +381,7 @@ Status Runtime::make_recording(const RuntimeOptions& asked, const Scheduler::Opt
   if (!config.trace.empty()) {
     if (asked.observer != nullptr) return refuse("run.trace", "this program listens to the run itself");
     const TraceHeader header = trace_header(plan_, slots_, scheduler, dispatcher_->options(), agents);
-    TIERD_ASSIGN(recorder_, Recorder::create(config.trace, header));
+    TIERD_ASSIGN(recorder_, Recorder::create(config.trace, header, clock()));
     dispatcher_->set_observer(recorder_.get());
   }
   if (config.timeline.empty()) return {};
@@ -380,7 +390,7 @@ Status Runtime::make_recording(const RuntimeOptions& asked, const Scheduler::Opt
   names.facts = run_facts(plan_);
   names.sites = &plan_.model.sites;
   for (const Agent* agent : agents) names.agents.emplace_back(agent->name());
-  TIERD_ASSIGN(timeline_, TimelineFile::create(config.timeline, std::move(names)));
+  TIERD_ASSIGN(timeline_, TimelineFile::create(config.timeline, std::move(names), clock()));
   dispatcher_->set_observer(&timeline_->observer());
   return {};
 }

@@ -28,6 +28,7 @@
 #include "tools/assembly/agent_choices.h"
 #include "tools/assembly/strategy_choices.h"
 #include "tools/assembly/timeline_file.h"
+#include "tools/assembly/virtual_machine.h"
 
 namespace tierd {
 
@@ -129,6 +130,7 @@ class Runtime {
  private:
   static AgentCounts counts(const MadeAgent& of) { return of.counts ? of.counts() : AgentCounts(); }
   explicit Runtime(RunPlan plan) : plan_(std::move(plan)), budget_(plan_.memory.capacity) {}
+  Clock& clock() { return machine_ ? static_cast<Clock&>(machine_->clock()) : wall_; }
   Status make_dispatcher();
   Status make_dram();
   Status make_strategies();
@@ -164,7 +166,8 @@ class Runtime {
   bool quiet_ = false;
   Budget budget_;
   uint32_t threads_ = 1;
-  WallClock clock_;
+  std::unique_ptr<VirtualMachine> machine_;  // NULL: time is that of the wall
+  WallClock wall_;
   PoolTable pools_;
   std::unique_ptr<StrategySet> strategies_;
   std::vector<std::vector<uint32_t>> slots_;  // [units][sites]

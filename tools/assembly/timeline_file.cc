@@ -7,8 +7,6 @@
 #include <cstring>
 #include <utility>
 
-#include "core/base/time.h"
-
 namespace tierd {
 namespace {
 
@@ -18,16 +16,23 @@ Error cannot_write(const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<TimelineFile>> TimelineFile::create(const std::string& path, TimelineNames names) {
+Result<std::unique_ptr<TimelineFile>> TimelineFile::create(const std::string& path, TimelineNames names,
+                                                           const Clock& clock) {
   std::string unfinished = path + ".unfinished";
   std::FILE* file = std::fopen(unfinished.c_str(), "wb");
   if (file == nullptr) return cannot_write(unfinished);
-  names.start_ns = now_ns();
-  return std::unique_ptr<TimelineFile>(new TimelineFile(path, std::move(unfinished), file, std::move(names)));
+  names.start_ns = clock.now_ns();
+  return std::unique_ptr<TimelineFile>(
+      new TimelineFile(path, std::move(unfinished), file, std::move(names), clock));
 }
 
-TimelineFile::TimelineFile(std::string path, std::string unfinished, std::FILE* file, TimelineNames names)
-    : path_(std::move(path)), unfinished_(std::move(unfinished)), file_(file), names_(std::move(names)) {}
+TimelineFile::TimelineFile(std::string path, std::string unfinished, std::FILE* file, TimelineNames names,
+                           const Clock& clock)
+    : path_(std::move(path)),
+      unfinished_(std::move(unfinished)),
+      file_(file),
+      names_(std::move(names)),
+      recorder_(timeline_, clock) {}
 
 TimelineFile::~TimelineFile() {
   if (file_) (void)std::remove(unfinished_.c_str());

@@ -16,7 +16,8 @@ class TimelineFile {
  public:
   // Under another name until it is whole, so that a run which dies leaves no half of it; `names.start_ns` is
   // now. Error: io_error.
-  static Result<std::unique_ptr<TimelineFile>> create(const std::string& path, TimelineNames names);
+  static Result<std::unique_ptr<TimelineFile>> create(const std::string& path, TimelineNames names,
+                                                      const Clock& clock);
   ~TimelineFile();
 
   KernelObserver& observer() { return recorder_; }
@@ -29,14 +30,15 @@ class TimelineFile {
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
-  TimelineFile(std::string path, std::string unfinished, std::FILE* file, TimelineNames names);
+  TimelineFile(std::string path, std::string unfinished, std::FILE* file, TimelineNames names,
+               const Clock& clock);
 
   std::string path_;
   std::string unfinished_;
   std::unique_ptr<std::FILE, Close> file_;  // NULL: finished
   TimelineNames names_;
   Timeline timeline_;
-  TimelineRecorder recorder_{timeline_};
+  TimelineRecorder recorder_;
 };
 
 }  // namespace tierd

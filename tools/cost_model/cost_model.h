@@ -8,32 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "core/device/read_curve.h"
+
 namespace tierd {
-
-// How fast a disk reads, by the size of a read. Between two measured sizes a read takes a time that grows
-// with its bytes in a straight line; beyond the last, the last one's rate.
-class ReadCurve {
- public:
-  struct Point {
-    uint64_t bytes = 0;
-    double bytes_per_second = 0;
-  };
-  // At least one point, in growing sizes.
-  explicit ReadCurve(std::vector<Point> points);
-
-  const std::vector<Point>& points() const { return points_; }
-  // For `total` bytes in reads of `bytes`, of which the disk reads whole blocks of 4096: of `aligned` ones
-  // the blocks, else those that a run of bytes anywhere touches on average.
-  double seconds(double total, uint64_t bytes, bool aligned) const;
-  // The same for pieces of `bytes` of which every one is asked for with probability `density`: adjacent ones
-  // are one read, and gaps up to the best length are read through, as the flash agent does.
-  double scattered_seconds(double total, uint64_t bytes, bool aligned, double density) const;
-  // Bytes that are asked for, a second.
-  double rate(uint64_t bytes, bool aligned) const { return 1 / seconds(1, bytes, aligned); }
-
- private:
-  std::vector<Point> points_;
-};
 
 // An operator of every layer.
 struct ChannelOperator {

@@ -214,7 +214,7 @@ json run_json(const Arguments& arguments, Subject& subject) {
       {"activations", plan.memory.model.int8_activations ? "int8" : "f32"},
       {"kv", config.kv},
       {"backend", "host"},
-      {"clock", "wall"},
+      {"clock", config.clock},
       {"kernels", runtime.compute_backend()},
       {"threads", runtime.threads()},
       {"context", plan.memory.model.context},

@@ -69,10 +69,6 @@ MemoryHeld memory_held(const Runtime& runtime) {
   return {used - std::min(empty, used), filled + runtime.plan().memory.tensors};
 }
 
-double seconds_since(uint64_t begin_ns) {
-  return static_cast<double>(now_ns() - begin_ns) * 1e-9;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Subject>> Subject::create(const Arguments& arguments) {
@@ -163,7 +159,7 @@ Status Subject::prefill(uint32_t tokens) {
 
 // The tokens that went through: test.tokens or more.
 Result<uint64_t> Subject::run_for(const Workload& test, double seconds) {
-  const uint64_t begin_ns = now_ns();
+  const uint64_t begin_ns = runtime_->dispatcher().now_ns();
   uint64_t tokens = 0;
   while (tokens < test.tokens || seconds_since(begin_ns) < seconds) {
     if (test.kind == Workload::Kind::prefill) {
@@ -210,7 +206,7 @@ Result<Block> Subject::run(const Workload& test) {
   engine.reset_times();
   const std::vector<SiteUse> use = runtime_->scheduler().use();
   const uint64_t wake_ups = runtime_->compute_counts().threads_woken + runtime_->agent_wake_ups();
-  const uint64_t begin_ns = now_ns();
+  const uint64_t begin_ns = runtime_->dispatcher().now_ns();
 
   Block block;
   TIERD_ASSIGN(block.tokens, run_for(test, arguments_.block_seconds));

@@ -82,6 +82,10 @@ class Subject {
   Status decode_one();
   Status begin_text();
   Status prefill(uint32_t tokens);
+  // By the clock of the run.
+  double seconds_since(uint64_t begin_ns) const {
+    return static_cast<double>(runtime_->dispatcher().now_ns() - begin_ns) * 1e-9;
+  }
   std::vector<SiteForesight> foreseen_since(const std::vector<SiteUse>& before) const;
   uint32_t random_token() { return random_.below(runtime_->engine().vocab_size()); }
 

@@ -43,7 +43,7 @@ double repeat(double seconds, const std::function<void()>& call) {
 
 }  // namespace
 
-Result<std::vector<KernelPoint>> measure_kernels(uint32_t threads, double seconds) {
+Result<std::vector<KernelRate>> measure_kernels(uint32_t threads, double seconds) {
   const Error no_memory{Code::no_space, "kernel rates",
                         fmt::format("no memory for {} B of weights", kWeightBytes)};
   const std::unique_ptr<std::byte[], FreeWeights> weights(
@@ -82,7 +82,7 @@ Result<std::vector<KernelPoint>> measure_kernels(uint32_t threads, double second
     team->run(groups, 4, UINT64_MAX, part);
   };
 
-  std::vector<KernelPoint> points;
+  std::vector<KernelRate> points;
   const auto measure = [&](Encoding e, bool int8) {
     const uint64_t groups = kWeightBytes / group_bytes(e, kCols);
     const double gemv = repeat(seconds, [&] { multiply(e, int8, groups, 1); });

@@ -56,7 +56,7 @@ std::string read_table(const Machine& machine) {
 std::string kernel_table(const Machine& machine) {
   std::string text =
       fmt::format("{} on {} threads: one token, many tokens\n", machine.kernels, machine.kernel_threads);
-  for (const KernelPoint& point : machine.rates) {
+  for (const KernelRate& point : machine.rates) {
     text += fmt::format("  {:<5} x {:<5}{:>12}{:>10.1f} G multiply-adds/s\n", name(point.encoding),
                         point.int8_activations ? "int8" : "f32", format_rate(point.gemv), point.gemm * 1e-9);
   }
@@ -124,6 +124,8 @@ std::string to_toml(const Machine& machine) {
   text += fmt::format(
       "read_bytes = {}  # with this depth, the fewest bytes in flight within 5 % of it\ndepth = {}\n",
       leanest(machine).read_bytes, leanest(machine).depth);
+  text += fmt::format("check_bytes_per_second = {:.0f}  # of one thread, checksums of what was read\n",
+                      machine.check_rate);
   for (const ReadPoint& point : machine.reads) {
     text +=
         fmt::format("\n[[flash.reads]]\nread_bytes = {}\ndepth = {}\nsequential = {:.0f}\nrandom = {:.0f}\n",
@@ -138,7 +140,7 @@ std::string to_toml(const Machine& machine) {
   }
   text += fmt::format("\n[compute]\nkernels = {}\nthreads = {}\n", quoted(machine.kernels),
                       machine.kernel_threads);
-  for (const KernelPoint& point : machine.rates) {
+  for (const KernelRate& point : machine.rates) {
     text += fmt::format(
         "\n[[compute.rates]]\nencoding = \"{}\"\nactivations = \"{}\"\ngemv_bytes_per_second = {:.0f}\n"
         "gemm_multiply_adds_per_second = {:.0f}\n",

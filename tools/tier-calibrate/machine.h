@@ -25,13 +25,14 @@ struct Machine {
   std::string cpu;
   uint32_t cores = 0;
   uint64_t memory_bytes = 0;
-  std::string measured;  // date and time, UTC
-  std::string device;    // what the file was read with
+  std::string measured;   // date and time, UTC
+  std::string device;     // what the file was read with
+  double check_rate = 0;  // bytes a second that a thread checks
   std::vector<ReadPoint> reads;
   std::vector<MemoryPoint> memory;
   std::string kernels;  // the instruction set that was measured
   uint32_t kernel_threads = 0;
-  std::vector<KernelPoint> rates;
+  std::vector<KernelRate> rates;
 };
 
 // Host, processor, cores, memory and time; nothing measured yet.

@@ -10,8 +10,10 @@
 #include <span>
 #include <system_error>
 
+#include "core/base/checksum.h"
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
+#include "core/base/time.h"
 #include "core/base/units.h"
 #include "tiers/compute/kernels.h"
 #include "tiers/compute/memory_bandwidth.h"
@@ -134,6 +136,20 @@ Status measure_memory(const Plan& plan, const Options& options, Machine& machine
   }
 }
 
+// Of a megabyte that a disk has just written to memory: not in this core's caches.
+void measure_checks(const Plan& plan, Machine& machine) {
+  constexpr size_t kRead = size_t{1} << 20, kReads = 64;
+  const std::vector<std::byte> bytes(kRead * kReads, std::byte{7});
+  std::vector<double> rates;
+  uint64_t sum = 0;
+  for (int round = 0; round < plan.rounds; ++round) {
+    const uint64_t begin = now_ns();
+    for (size_t i = 0; i < kReads; ++i) sum += checksum(std::span(bytes).subspan(i * kRead, kRead));
+    rates.push_back(static_cast<double>(bytes.size()) / static_cast<double>(now_ns() - begin) * 1e9);
+  }
+  machine.check_rate = sum != 0 ? median(rates) : 0;
+}
+
 Status measure_compute(const Plan& plan, const Options& options, Machine& machine) {
   machine.kernels = best_kernels().name;
   machine.kernel_threads = options.threads != 0 ? options.threads : machine.cores;
@@ -158,6 +174,7 @@ Status calibrate(const Options& options) {
   const Plan plan = make_plan(options.quick);
   Machine machine = describe_machine();
   TIERD_TRY(measure_memory(plan, options, machine));
+  measure_checks(plan, machine);
   TIERD_TRY(measure_compute(plan, options, machine));
   std::string path = options.file;
   std::optional<ScratchFile> scratch;

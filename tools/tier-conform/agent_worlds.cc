@@ -16,7 +16,8 @@ class PlainWorld final : public PlacedWorld {
  public:
   static Result<std::unique_ptr<AgentWorld>> create(const AgentChoice& choice, uint64_t seed) {
     std::unique_ptr<PlainWorld> world(new PlainWorld(seed));
-    AgentContext context{.number = kAgent, .table = "tiers.TIER", .pools = world->pools_};
+    AgentContext context{
+        .number = kAgent, .table = "tiers.TIER", .pools = world->pools_, .clock = world->clock_};
     TIERD_TRY(world->make(choice, context));
     return std::unique_ptr<AgentWorld>(std::move(world));
   }

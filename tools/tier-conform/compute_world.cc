@@ -21,7 +21,8 @@ class ComputeWorld final : public PlacedWorld {
  public:
   static Result<std::unique_ptr<AgentWorld>> create(const AgentChoice& choice, uint64_t seed) {
     std::unique_ptr<ComputeWorld> world(new ComputeWorld(seed));
-    AgentContext context{.number = kAgent, .table = "tiers.dram", .pools = world->pools_};
+    AgentContext context{
+        .number = kAgent, .table = "tiers.dram", .pools = world->pools_, .clock = world->clock_};
     ComputeTask task;
     task.memory = kMemory;
     task.plan.buffers = {{"in", kIn, 0}, {"out", kOut, 0}};

@@ -78,6 +78,7 @@ class PlacedWorld : public AgentWorld {
   Request request(Op op, uint32_t place);
 
   PoolTable pools_;
+  WallClock clock_;
   Random random_;
   Places places_;
 

@@ -82,7 +82,8 @@ class ReadWorld final : public PlacedWorld {
     std::unique_ptr<ReadWorld> world(new ReadWorld(seed, unit));
     TIERD_TRY(world->write_file());
     world->pools_.add_memory(kMemory, world->places_.memory());
-    AgentContext context{.number = kAgent, .table = "tiers.flash", .pools = world->pools_};
+    AgentContext context{
+        .number = kAgent, .table = "tiers.flash", .pools = world->pools_, .clock = world->clock_};
     // Some of the destinations: reads go elsewhere too.
     context.read = {.path = world->path_,
                     .extents = world->table_,

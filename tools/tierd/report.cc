@@ -10,6 +10,7 @@
 #include "core/base/units.h"
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"
+#include "tools/assembly/forecast.h"
 #include "tools/tierd/plan.h"
 #include "tools/tierd/read_report.h"
 #include "tools/tierd/report_numbers.h"
@@ -71,7 +72,7 @@ json configuration_json(const Runtime& runtime) {
           {"predictor", plan.config.predictor.name},
           {"cache", plan.config.cache.name},
           {"backend", "host"},
-          {"clock", "wall"},
+          {"clock", plan.config.clock},
           {"kernels", runtime.compute_backend()},
           {"threads", runtime.threads()},
           {"context", plan.memory.model.context},
@@ -122,6 +123,19 @@ json report_json(Runtime& runtime, const RunResult& result) {
   return report;
 }
 
+json forecast_json(const Runtime& runtime, const json& report) {
+  const Config& config = runtime.plan().config;
+  const auto tokens = report["decode"]["tokens"].get<uint32_t>();
+  if (config.machine.empty() || config.clock != "wall" || tokens == 0) return {};
+  RuntimeOptions options;
+  options.fit = runtime.plan().memory.raised_to_least;
+  const auto step = forecast_step_ns(
+      config, options,
+      {.prompt_tokens = report["prefill"]["tokens"].get<uint32_t>(), .decoded_tokens = tokens});
+  if (!step.ok()) return {{"machine", config.machine}, {"unknown", step.error().line()}};
+  return {{"machine", config.machine}, {"tokens_per_second", 1e9 / *step}};
+}
+
 std::string report_text(const json& r) {
   const json& decode = r["decode"];
   const json& prefill = r["prefill"];
@@ -136,6 +150,14 @@ std::string report_text(const json& r) {
                       r["device"].get<std::string>());
   line("decode", fmt::format("{:.2f} tokens/s, {} tokens", decode["tokens_per_second"].get<double>(),
                              decode["tokens"].get<int>()));
+  if (const json forecast = r.value("forecast", json()); forecast.contains("unknown")) {
+    line("forecast", forecast["unknown"].get<std::string>());
+  } else if (!forecast.is_null()) {
+    const auto rate = forecast["tokens_per_second"].get<double>();
+    line("forecast", fmt::format("{:.2f} tokens/s in virtual time, by {}; {:.0f} % of it were measured", rate,
+                                 forecast["machine"].get<std::string>(),
+                                 100 * decode["tokens_per_second"].get<double>() / rate));
+  }
   if (r.contains("plan"))
     line("planned", planned_and_achieved(r["plan"], decode["tokens_per_second"].get<double>()));
   line("prefill", fmt::format("{:.2f} tokens/s, {} tokens; first token after {}, load {}",

@@ -203,6 +203,10 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, co
 
   nlohmann::json report = report_json(runtime, run.result());
   if (found != nullptr) report["plan"] = *found;
+  if (status.ok()) {
+    if (nlohmann::json forecast = forecast_json(runtime, report); !forecast.is_null())
+      report["forecast"] = std::move(forecast);
+  }
   if (arguments.json) {
     // What a byte-level model cuts in the middle of a character is replaced, so that the object stays valid.
     const nlohmann::json object = {{"text", run.text()}, {"report", report}};

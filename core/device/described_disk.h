@@ -1,0 +1,55 @@
+// A disk in virtual time. It serves one read after the other, each in the time that the description gives it,
+// though no read ends before the latency of one alone is over; then a thread checks what was read, which it
+// cannot do while it computes.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/block_device.h"
+#include "core/device/machine.h"
+#include "core/kernel/clock.h"
+#include "core/kernel/modelled_agent.h"
+
+namespace tierd {
+
+class DescribedDisk final : public BlockDevice {
+ public:
+  // `carries_out` really reads, when a read ends; NULL: nothing is read, and what is in memory stays.
+  // `thread` checks what was read. What is referred to outlives this.
+  DescribedDisk(std::unique_ptr<BlockDevice> carries_out, const DiskDescription& disk, uint32_t depth,
+                VirtualClock& clock, VirtualThread& thread);
+
+  std::string_view name() const override { return "described"; }
+  uint32_t depth() const override { return depth_; }
+  bool push(const DeviceRead& read) override;
+  void flush() override;
+  size_t poll(std::span<DeviceDone> done) override;
+  int wait_fd() const override { return -1; }
+  void register_memory(std::span<std::byte> memory) override;
+  bool registered() const override { return carries_out_ != nullptr && carries_out_->registered(); }
+
+ private:
+  struct Pending {
+    DeviceRead read;
+    uint64_t done_ns = 0;  // of the disk, or of the check
+  };
+  size_t in_flight() const { return pushed_.size() + reading_.size() + checking_.size(); }
+  DeviceDone carry_out(const DeviceRead& read);
+
+  std::unique_ptr<BlockDevice> carries_out_;
+  const DiskDescription& disk_;
+  const uint32_t depth_;
+  VirtualClock& clock_;
+  VirtualThread& thread_;
+  uint64_t free_ns_ = 0;            // when the disk has served all that it was given
+  std::vector<DeviceRead> pushed_;  // not flushed yet
+  // In the order of their ends.
+  std::deque<Pending> reading_;
+  std::deque<Pending> checking_;
+};
+
+}  // namespace tierd

@@ -1,0 +1,50 @@
+// The description of a machine: how long its devices take for what they are asked. tier-calibrate measures
+// this one and writes its description; virtual time goes by it (run.clock = "model").
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/device/read_curve.h"
+#include "core/layout/encoding.h"
+
+namespace tierd {
+
+struct DiskDescription {
+  ReadCurve reads;          // at random places, many in flight: the disk's time for each
+  uint64_t latency_ns = 0;  // of one read alone
+  double check_rate = 0;    // bytes a second that one thread checks after reading
+};
+
+struct KernelRate {
+  Encoding encoding = Encoding::f32;
+  bool int8_activations = false;  // else f32
+  double gemv = 0;                // one token: bytes of weights a second
+  double gemm = 0;                // many tokens: multiply-adds a second
+};
+
+// All threads together.
+struct ProcessorDescription {
+  double memory_rate = 0;  // bytes a second that are read
+  std::vector<KernelRate> rates;
+
+  // Of some of the threads.
+  ProcessorDescription share(double share) const;
+  // Nothing: no rate of the encoding was measured.
+  std::optional<KernelRate> rate(Encoding encoding, bool int8_activations) const;
+};
+
+struct MachineDescription {
+  std::string path;
+  DiskDescription disk;
+  ProcessorDescription processor;
+};
+
+// `name`: of a file in configs/hardware, or a file's path. Errors name file, key and what was expected:
+// not_found, io_error, invalid_argument.
+Result<MachineDescription> read_machine(const std::string& name);
+
+}  // namespace tierd

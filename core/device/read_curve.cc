@@ -1,0 +1,73 @@
+#include "core/device/read_curve.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace tierd {
+namespace {
+
+constexpr double kBlock = 4096;
+constexpr double kPackedAlignment = 64;  // where packed channels begin
+constexpr uint32_t kMostGap = 64;        // pieces that are read through, at most
+constexpr double kLongestRead = 1 << 20;
+constexpr double kFewestEnds = 1e-6;  // of runs, a piece: all are asked for
+
+}  // namespace
+
+ReadCurve::ReadCurve(std::vector<Point> points) : points_(std::move(points)) {
+  TIERD_CHECK(!points_.empty());
+}
+
+double ReadCurve::seconds_each(double bytes) const {
+  const auto seconds_of = [](const Point& point) {
+    return static_cast<double>(point.bytes) / point.bytes_per_second;
+  };
+  const auto after = std::ranges::find_if(
+      points_, [&](const Point& point) { return static_cast<double>(point.bytes) >= bytes; });
+  if (after == points_.begin()) return seconds_of(*after);
+  if (after == points_.end()) return bytes / points_.back().bytes_per_second;
+  const Point& before = *(after - 1);
+  const auto begin = static_cast<double>(before.bytes);
+  const double share = (bytes - begin) / (static_cast<double>(after->bytes) - begin);
+  return seconds_of(before) + share * (seconds_of(*after) - seconds_of(before));
+}
+
+uint64_t ReadCurve::break_even_bytes() const {
+  constexpr double kSmall = 4096, kLarge = 131072;
+  const double small = seconds_each(kSmall), large = seconds_each(kLarge);
+  if (!(large > small)) return 0;
+  const double rate = (kLarge - kSmall) / (large - small);
+  return static_cast<uint64_t>(std::max(0.0, small * rate - kSmall));
+}
+
+double ReadCurve::seconds(double total, uint64_t bytes, bool aligned) const {
+  const auto size = static_cast<double>(bytes);
+  const double touched = aligned ? std::ceil(size / kBlock) * kBlock : size + kBlock - kPackedAlignment;
+  return total / size * seconds_each(touched);
+}
+
+double ReadCurve::scattered_seconds(double total, uint64_t bytes, bool aligned, double density) const {
+  TIERD_CHECK(density >= 0 && density <= 1);
+  const auto piece = static_cast<double>(bytes);
+  double best = seconds(total, bytes, aligned);
+  // Gaps between pieces that are asked for have k others with probability density * (1 - density)^k. Those of
+  // at most `most` are read through.
+  double longer = 1 - density;  // than `most`
+  double read = 1;              // pieces, for each that is asked for
+  for (uint32_t most = 0; most <= kMostGap; ++most) {
+    if (most > 0) {
+      read += most * density * longer;
+      longer *= 1 - density;
+    }
+    const double run = read / std::max(longer, kFewestEnds) * piece;
+    const auto whole = static_cast<uint64_t>(std::min(run, kLongestRead));
+    const double each = seconds(read * piece, std::max<uint64_t>(whole, bytes), aligned);
+    best = std::min(best, total / piece * each);
+  }
+  return best;
+}
+
+}  // namespace tierd

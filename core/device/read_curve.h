@@ -1,0 +1,39 @@
+// How fast a disk reads, by the size of a read.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tierd {
+
+// Between two measured sizes a read takes a time that grows with its bytes in a straight line; a smaller one
+// takes as long as the smallest; beyond the largest, that one's rate.
+class ReadCurve {
+ public:
+  struct Point {
+    uint64_t bytes = 0;
+    double bytes_per_second = 0;
+  };
+  // At least one point, in growing sizes.
+  explicit ReadCurve(std::vector<Point> points);
+
+  const std::vector<Point>& points() const { return points_; }
+  // How much may lie between two runs of bytes for one read of both to be faster than two: what a request
+  // costs, in bytes, by a line through reads of 4 and 128 KiB (LLM in a flash, 4).
+  uint64_t break_even_bytes() const;
+  // The disk's time for one read of so many bytes, which are whole blocks.
+  double seconds_each(double bytes) const;
+  // For `total` bytes in reads of `bytes`, of which the disk reads whole blocks of 4096: of `aligned` ones
+  // the blocks, else those that a run of bytes anywhere touches on average.
+  double seconds(double total, uint64_t bytes, bool aligned) const;
+  // The same for pieces of `bytes` of which every one is asked for with probability `density`: adjacent ones
+  // are one read, and gaps up to the best length are read through, as the flash agent does.
+  double scattered_seconds(double total, uint64_t bytes, bool aligned, double density) const;
+  // Bytes that are asked for, a second.
+  double rate(uint64_t bytes, bool aligned) const { return 1 / seconds(1, bytes, aligned); }
+
+ private:
+  std::vector<Point> points_;
+};
+
+}  // namespace tierd

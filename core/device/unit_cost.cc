@@ -1,0 +1,78 @@
+#include "core/device/unit_cost.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tierd {
+namespace {
+
+// Norms, additions and the like, of one thread.
+constexpr double kFloatsPerSecond = 4e9;
+
+double values_of(Encoding encoding, double bytes) {
+  return bytes / block_bytes(encoding) * block_values(encoding);
+}
+
+}  // namespace
+
+Result<UnitCost> UnitCost::create(const ProcessorDescription& processor, ComputePlan plan) {
+  std::vector<KernelRate> rates;
+  for (const Encodings& encodings : plan.editions) {
+    const Encoding encoding = encodings.front();
+    const bool int8 = plan.int8_activations && is_quantized(encoding);
+    const std::optional<KernelRate> rate = processor.rate(encoding, int8);
+    if (!rate) {
+      return Error{Code::not_found, "compute.rates",
+                   fmt::format("no rate of {} x {} is described", name(encoding), int8 ? "int8" : "f32")};
+    }
+    rates.push_back(*rate);
+  }
+  return UnitCost(processor.memory_rate, std::move(plan), std::move(rates));
+}
+
+uint64_t UnitCost::ns(const Message& message, const Payload& payload) const {
+  double seconds = 0;
+  if (message.op == Op::move) {
+    // Read and written.
+    seconds = 2.0 * static_cast<double>(payload.units.size()) * message.unit_bytes / memory_rate_;
+  } else if (message.op == Op::run) {
+    const SiteWork& site = plan_.sites[message.site];
+    if ((message.flags & kRunBefore) != 0) {
+      for (const Step& step : site.before) seconds += step_seconds(step, payload.rows);
+    }
+    for (const Take& take : payload.takes)
+      seconds += static_cast<double>(message.rows) * take.columns / kFloatsPerSecond;
+    if (!payload.units.empty()) seconds += neurons_seconds(message, payload.units);
+    if ((message.flags & kRunAfter) != 0) {
+      for (const Step& step : site.after) seconds += step_seconds(step, payload.rows);
+    }
+  }
+  return static_cast<uint64_t>(seconds * 1e9);
+}
+
+// One token is bound by memory, many by multiplications.
+double UnitCost::neurons_seconds(const Message& message, std::span<const Unit> units) const {
+  const SiteWork& site = plan_.sites[message.site];
+  const Encodings& encodings = plan_.editions[message.edition];
+  if (site.gather) return static_cast<double>(message.rows) * inputs(site.cut) / kFloatsPerSecond;
+  double bytes = 0;
+  for (const Unit& unit : units) bytes += static_cast<double>(neuron_bytes(site.cut, encodings, unit.unit));
+  const KernelRate& rate = rates_[message.edition];
+  return std::max(bytes / rate.gemv, values_of(encodings.front(), bytes) * message.rows / rate.gemm);
+}
+
+double UnitCost::step_seconds(const Step& step, std::span<const RowInfo> rows) const {
+  const AttentionShape& shape = plan_.attention;
+  double seconds = static_cast<double>(rows.size()) * step.width / kFloatsPerSecond;
+  if (step.kind == StepKind::attend) {
+    const double element = plan_.kv == KvEncoding::f16 ? 2 : 4;
+    for (const RowInfo& row : rows) {
+      const double positions = std::min(row.position + 1, shape.window != 0 ? shape.window : UINT32_MAX);
+      seconds += positions * 2 * shape.kv_dim() * element / memory_rate_;
+    }
+  }
+  return seconds;
+}
+
+}  // namespace tierd

@@ -1,0 +1,33 @@
+// How long a processor takes for what a unit that computes is asked: weights at the rate at which its kernels
+// multiply them, attention at that of memory, all else by the floats that it touches.
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/device/machine.h"
+#include "core/kernel/modelled_agent.h"
+#include "core/program/program.h"
+
+namespace tierd {
+
+class UnitCost final : public Cost {
+ public:
+  // Error: not_found, naming an encoding of the plan whose rate is not in the description.
+  static Result<UnitCost> create(const ProcessorDescription& processor, ComputePlan plan);
+
+  uint64_t ns(const Message& message, const Payload& payload) const override;
+
+ private:
+  UnitCost(double memory_rate, ComputePlan plan, std::vector<KernelRate> rates)
+      : memory_rate_(memory_rate), plan_(std::move(plan)), rates_(std::move(rates)) {}
+  double neurons_seconds(const Message& message, std::span<const Unit> units) const;
+  double step_seconds(const Step& step, std::span<const RowInfo> rows) const;
+
+  double memory_rate_;
+  ComputePlan plan_;
+  std::vector<KernelRate> rates_;  // [editions]
+};
+
+}  // namespace tierd

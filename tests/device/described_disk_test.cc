@@ -1,0 +1,127 @@
+// Times are worked out by hand: each test has its timeline in a comment.
+#include "core/device/described_disk.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace tierd {
+namespace {
+
+// 4 KiB take 10 us of the disk's time and 64 KiB 40 us; one alone takes 100 us; checks run at 1 byte a ns.
+DiskDescription disk() {
+  return {.reads = ReadCurve({{4096, 4096 / 10e-6}, {65536, 65536 / 40e-6}}),
+          .latency_ns = 100'000,
+          .check_rate = 1e9};
+}
+
+class DiskWorld {
+ public:
+  explicit DiskWorld(uint32_t depth = 8) : disk_(nullptr, description_, depth, clock, thread) {}
+  bool push(uint64_t token, size_t bytes) { return disk_.push({token, 0, std::span(memory_).first(bytes)}); }
+  // "token@ns" of all that ends, while time goes on.
+  std::string run() {
+    std::string ends;
+    Waiter waiter;
+    do {
+      DeviceDone done[2];
+      while (const size_t n = disk_.poll(done)) {
+        for (size_t i = 0; i < n; ++i)
+          ends += std::to_string(done[i].token) + "@" + std::to_string(clock.now_ns()) + " ";
+      }
+    } while (clock.wait(waiter));
+    return ends;
+  }
+  DescribedDisk& device() { return disk_; }
+  VirtualClock clock;
+  VirtualThread thread;
+
+ private:
+  const DiskDescription description_ = disk();
+  std::vector<std::byte> memory_ = std::vector<std::byte>(1 << 17);
+  DescribedDisk disk_;
+};
+
+// The first ends with the latency, the checks of 4096 ns follow each other.
+TEST(DescribedDisk, FewReadsWaitForTheLatency) {
+  DiskWorld world;
+  ASSERT_TRUE(world.push(1, 4096));
+  ASSERT_TRUE(world.push(2, 4096));
+  EXPECT_EQ(world.run(), "") << "nothing starts before it is flushed";
+  world.device().flush();
+  EXPECT_EQ(world.run(), "1@104096 2@108192 ");
+}
+
+// Served one after the other: 40, 80, 120, 160 us, of which the latency hides the first two; checks of 65536
+// ns: 100 to 165.5, to 231, to 296.6, to 362.1.
+TEST(DescribedDisk, ManyReadsAreBoundByTheDiskOrByTheirChecks) {
+  DiskWorld world;
+  for (uint64_t token = 1; token <= 4; ++token) ASSERT_TRUE(world.push(token, 65536));
+  world.device().flush();
+  EXPECT_EQ(world.run(), "1@165536 2@231072 3@296608 4@362144 ");
+}
+
+// The thread computes until 300 us: what was read meanwhile is checked then.
+TEST(DescribedDisk, ChecksWaitForTheThread) {
+  DiskWorld world;
+  EXPECT_EQ(world.thread.begin(0, 300'000), 0u);
+  ASSERT_TRUE(world.push(1, 4096));
+  world.device().flush();
+  EXPECT_EQ(world.run(), "1@304096 ");
+}
+
+TEST(DescribedDisk, HoldsAsManyAsItIsDeep) {
+  DiskWorld world(2);
+  EXPECT_TRUE(world.push(1, 4096));
+  EXPECT_TRUE(world.push(2, 4096));
+  EXPECT_FALSE(world.push(3, 4096));
+  world.device().flush();
+  EXPECT_FALSE(world.push(3, 4096));
+  (void)world.run();
+  EXPECT_TRUE(world.push(3, 4096));
+}
+
+// Another device really reads, when the time has come.
+TEST(DescribedDisk, ADeviceCarriesItOut) {
+  class Remembers final : public BlockDevice {
+   public:
+    explicit Remembers(std::vector<uint64_t>& offsets) : offsets_(offsets) {}
+    std::string_view name() const override { return "remembers"; }
+    uint32_t depth() const override { return 1; }
+    bool push(const DeviceRead& read) override {
+      read_ = read;
+      return true;
+    }
+    void flush() override { offsets_.push_back(read_.offset); }
+    size_t poll(std::span<DeviceDone> done) override {
+      done[0] = {read_.token, -5};
+      return 1;
+    }
+    int wait_fd() const override { return -1; }
+    void register_memory(std::span<std::byte>) override {}
+    bool registered() const override { return false; }
+
+   private:
+    std::vector<uint64_t>& offsets_;
+    DeviceRead read_;
+  };
+  std::vector<uint64_t> offsets;
+  const DiskDescription description = disk();
+  VirtualClock clock;
+  VirtualThread thread;
+  DescribedDisk device(std::make_unique<Remembers>(offsets), description, 4, clock, thread);
+  std::vector<std::byte> memory(4096);
+  ASSERT_TRUE(device.push({7, 8192, memory}));
+  device.flush();
+  EXPECT_TRUE(offsets.empty());
+  Waiter waiter;
+  DeviceDone done;
+  while (device.poll({&done, 1}) == 0) ASSERT_TRUE(clock.wait(waiter));
+  EXPECT_EQ(offsets, std::vector<uint64_t>{8192});
+  EXPECT_EQ(done.token, 7u);
+  EXPECT_EQ(done.result, -5) << "an error is the device's";
+}
+
+}  // namespace
+}  // namespace tierd

@@ -1,0 +1,106 @@
+#include "core/device/machine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <fstream>
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+
+class Descriptions : public testing::Test {
+ protected:
+  static std::string text() {
+    return R"([flash]
+latency_ns = 102400
+check_bytes_per_second = 12000000000
+[[flash.reads]]
+read_bytes = 4096
+depth = 1
+random = 40000000
+[[flash.reads]]
+read_bytes = 1048576
+depth = 64
+random = 1900000000
+[[flash.reads]]
+read_bytes = 4096
+depth = 64
+random = 90000000
+[dram]
+bytes_per_second = 35000000000
+[[compute.rates]]
+encoding = "q4_0"
+activations = "int8"
+gemv_bytes_per_second = 30000000000
+gemm_multiply_adds_per_second = 200000000000
+[[compute.rates]]
+encoding = "f32"
+activations = "f32"
+gemv_bytes_per_second = 40000000000
+gemm_multiply_adds_per_second = 100000000000
+)";
+  }
+  Result<MachineDescription> read(const std::string& text) const {
+    std::ofstream(path_) << text;
+    return read_machine(path_);
+  }
+  static std::string without(std::string text, const std::string& line) {
+    const size_t begin = text.find(line);
+    EXPECT_NE(begin, std::string::npos) << line;
+    return text.erase(begin, text.find('\n', begin) + 1 - begin);
+  }
+  const std::string path_ = testing::TempDir() + "machine-" + std::to_string(::getpid()) + ".toml";
+};
+
+TEST_F(Descriptions, WhatIsWrittenIsRead) {
+  const auto machine = read(text());
+  ASSERT_TRUE(machine.ok()) << machine.error().line();
+  EXPECT_EQ(machine->path, path_);
+  EXPECT_EQ(machine->disk.latency_ns, 102'400u);
+  EXPECT_EQ(machine->disk.check_rate, 1.2e10);
+  const auto& points = machine->disk.reads.points();
+  ASSERT_EQ(points.size(), 2u) << "those with the most in flight";
+  EXPECT_EQ(points[0].bytes, 4096u);
+  EXPECT_EQ(points[0].bytes_per_second, 9e7);
+  EXPECT_EQ(points[1].bytes_per_second, 1.9e9);
+  EXPECT_EQ(machine->processor.memory_rate, 3.5e10);
+  EXPECT_EQ(machine->processor.rate(Encoding::q4_0, true)->gemv, 3e10);
+  EXPECT_FALSE(machine->processor.rate(Encoding::q4_0, false).has_value());
+  EXPECT_EQ(machine->processor.share(0.5).rate(Encoding::f32, false)->gemm, 5e10);
+  EXPECT_EQ(machine->processor.share(0.5).memory_rate, 1.75e10);
+}
+
+TEST_F(Descriptions, WhatIsMissingOrWrongIsNamed) {
+  struct Case {
+    std::string text;
+    const char* says;
+  };
+  std::string negative = text(), unknown = text(), activations = text();
+  negative.replace(negative.find("latency_ns = "), 13, "latency_ns = -");
+  unknown.replace(unknown.find("\"q4_0\""), 6, "\"q3_9\"");
+  activations.replace(activations.find("\"int8\""), 6, "\"int7\"");
+  const Case cases[] = {
+      {without(text(), "check_bytes_per_second"),
+       "'flash.check_bytes_per_second' is missing; a number above 0 is expected"},
+      {negative, "'flash.latency_ns' is not one; a number above 0 is expected"},
+      {"[machine]\n", "'flash.reads' is missing; tier-calibrate writes it"},
+      {unknown, "there is no encoding 'q3_9'"},
+      {activations, "'int7' is neither int8 nor f32"},
+      {"[flash\n", "machine-"},
+  };
+  for (const Case& wrong : cases) {
+    const auto machine = read(wrong.text);
+    ASSERT_FALSE(machine.ok()) << wrong.says;
+    EXPECT_EQ(machine.code(), Code::invalid_argument);
+    EXPECT_THAT(machine.error().line(), HasSubstr(wrong.says));
+    EXPECT_THAT(machine.error().line(), HasSubstr(path_));
+  }
+  EXPECT_EQ(read_machine("no-such-machine").code(), Code::not_found);
+}
+
+}  // namespace
+}  // namespace tierd

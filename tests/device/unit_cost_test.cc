@@ -1,0 +1,84 @@
+#include "core/device/unit_cost.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tierd {
+namespace {
+
+// One GB/s of memory; weights at 2 GB/s for one token, 4 G multiply-adds a second for many.
+ProcessorDescription processor() {
+  return {.memory_rate = 1e9, .rates = {{Encoding::f32, false, 2e9, 4e9}}};
+}
+
+ComputePlan plan(Cut cut) {
+  ComputePlan plan;
+  SiteWork site;
+  site.cut = std::move(cut);
+  site.editions = {0};
+  site.before = {{.kind = StepKind::rms_norm, .width = 4000}};  // 1 us a row
+  site.after = {{.kind = StepKind::attend, .width = 0}};
+  plan.editions = {{Encoding::f32}};
+  plan.sites = {site};
+  plan.attention.n_layers = 1;
+  plan.attention.n_heads = 4;
+  plan.attention.n_kv_heads = 2;
+  plan.attention.head_dim = 25;
+  return plan;
+}
+
+class Costs : public testing::Test {
+ protected:
+  uint64_t ns(uint8_t flags, size_t neurons, uint16_t rows, uint32_t position = 0) const {
+    const std::vector<Unit> units(neurons);
+    const std::vector<RowInfo> infos(rows, RowInfo{.position = position});
+    Message message;
+    message.op = Op::run;
+    message.flags = flags;
+    message.rows = rows;
+    return cost_->ns(message, {.units = units, .rows = infos});
+  }
+  // A neuron: 1000 inputs, 16 outputs, 64,000 bytes.
+  const Result<UnitCost> cost_ =
+      UnitCost::create(processor(), plan(Rows{.n_in = 1000, .stacked = {160}, .rows = 16}));
+};
+
+TEST_F(Costs, OneTokenIsBoundByMemoryAndManyByMultiplications) {
+  ASSERT_TRUE(cost_.ok());
+  EXPECT_EQ(ns(0, 1, 1), 32'000u);
+  EXPECT_EQ(ns(0, 3, 1), 96'000u);
+  EXPECT_EQ(ns(0, 1, 8), 32'000u);  // 16,000 weights times 8 at 4e9
+  EXPECT_EQ(ns(0, 1, 16), 64'000u);
+  EXPECT_EQ(ns(0, 0, 1), 0u);
+}
+
+TEST_F(Costs, SegmentsAreCountedWhereTheyRun) {
+  EXPECT_EQ(ns(kRunBefore, 0, 3), 3'000u);
+  // Keys and values of 50 floats in f16: 200 bytes a position.
+  EXPECT_EQ(ns(kRunAfter, 0, 1, 9), 2'000u);
+  EXPECT_EQ(ns(kRunBefore | kRunAfter, 1, 1, 9), 1'000u + 32'000u + 2'000u);
+}
+
+TEST_F(Costs, MovesAreReadAndWritten) {
+  const std::vector<Unit> units(4);
+  Message message;
+  message.op = Op::move;
+  message.unit_bytes = 1000;
+  EXPECT_EQ(cost_->ns(message, {.units = units}), 8'000u);
+  message.op = Op::resize;
+  EXPECT_EQ(cost_->ns(message, {.units = units}), 0u);
+}
+
+TEST(UnitCosts, WhatIsNotDescribedIsNamed) {
+  ComputePlan of_blocks = plan(Columns{.n_in = 64, .n_out = 64});
+  of_blocks.editions = {{Encoding::q4_0}};
+  of_blocks.int8_activations = true;
+  const auto cost = UnitCost::create(processor(), of_blocks);
+  ASSERT_FALSE(cost.ok());
+  EXPECT_THAT(cost.error().line(), testing::HasSubstr("no rate of q4_0 x int8 is described"));
+}
+
+}  // namespace
+}  // namespace tierd

@@ -1,0 +1,59 @@
+#include "tools/assembly/virtual_machine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/device/described_disk.h"
+
+namespace tierd {
+
+Result<std::unique_ptr<VirtualMachine>> VirtualMachine::create(const Config& config) {
+  const bool executes = config.execute == "real";
+  if (config.clock != "model") {
+    if (executes) return std::unique_ptr<VirtualMachine>();
+    return Error{
+        Code::invalid_argument, "run.execute",
+        "'trace' leaves out all work, which only the modelled clock can time: run.clock = \"model\""};
+  }
+  if (config.machine.empty()) {
+    return Error{Code::invalid_argument, "run.machine",
+                 "the modelled clock goes by the description of a machine; tier-calibrate writes this one's"};
+  }
+  TIERD_ASSIGN(MachineDescription machine, read_machine(config.machine));
+  return std::unique_ptr<VirtualMachine>(new VirtualMachine(std::move(machine), executes));
+}
+
+ReadTask::Described VirtualMachine::disk(bool own_thread) {
+  VirtualThread& checks = thread(own_thread);
+  ReadTask::Described described;
+  described.gap_bytes = machine_.disk.reads.break_even_bytes();
+  described.reads = executes_;
+  described.device = [this, &checks](std::unique_ptr<BlockDevice> device,
+                                     uint32_t depth) -> std::unique_ptr<BlockDevice> {
+    if (!executes_) device.reset();
+    return std::make_unique<DescribedDisk>(std::move(device), machine_.disk, depth, clock_, checks);
+  };
+  return described;
+}
+
+Result<Agent*> VirtualMachine::unit(Agent& agent, const ModelPlan& model, uint32_t number, double share,
+                                    bool own_thread) {
+  auto cost = UnitCost::create(machine_.processor.share(share), model.units[number].compute);
+  if (!cost.ok()) return Error{cost.code(), machine_.path, cost.error().detail};
+  Agent* carries_out = &agent;
+  if (!executes_) carries_out = &idle_.emplace_back(model.sites.editions, agent.credits());
+  return &units_.emplace_back(*carries_out, costs_.emplace_back(std::move(*cost)), clock_,
+                              &thread(own_thread));
+}
+
+Status VirtualMachine::can_play(const ModelPlan& model, const Strategies& strategies) const {
+  if (executes_) return {};
+  const bool looks = std::ranges::any_of(strategies.reads_x, [](uint8_t reads) { return reads != 0; });
+  if (!looks && std::ranges::none_of(model.sites, &Site::chosen)) return {};
+  return Error{Code::unsupported, "run.execute",
+               looks ? "the predictor looks at activations, which nobody computes: run.execute = \"real\""
+                     : "a router chooses experts by activations, which nobody computes: run.execute = "
+                       "\"real\""};
+}
+
+}  // namespace tierd

@@ -1,0 +1,50 @@
+// The machine that a run lives on in virtual time (run.clock = "model"): its clock, its threads, and the
+// agents as its description has them.
+#pragma once
+
+#include <deque>
+#include <memory>
+
+#include "core/base/result.h"
+#include "core/config/config.h"
+#include "core/device/machine.h"
+#include "core/device/unit_cost.h"
+#include "core/engine/model_plan.h"
+#include "core/kernel/agent_entry.h"
+#include "core/kernel/clock.h"
+#include "core/kernel/idle_agent.h"
+#include "core/kernel/modelled_agent.h"
+#include "core/kernel/strategies.h"
+
+namespace tierd {
+
+class VirtualMachine {
+ public:
+  // NULL where time is that of the wall. Errors: those of read_machine; invalid_argument naming the key that
+  // is missing, or has no meaning without the modelled clock.
+  static Result<std::unique_ptr<VirtualMachine>> create(const Config& config);
+
+  VirtualClock& clock() { return clock_; }
+  // The disk, checked by the kernel's thread or one of its own.
+  ReadTask::Described disk(bool own_thread);
+  // A unit that computes with this share of the processor; `agent` carries out what is asked, if anything is.
+  // `model` outlives the machine. Error: not_found, naming the description and what it lacks.
+  Result<Agent*> unit(Agent& agent, const ModelPlan& model, uint32_t number, double share, bool own_thread);
+  // Whether nobody looks at activations that are not computed. Error: unsupported, saying who would.
+  Status can_play(const ModelPlan& model, const Strategies& strategies) const;
+
+ private:
+  VirtualMachine(MachineDescription machine, bool executes)
+      : machine_(std::move(machine)), executes_(executes) {}
+  VirtualThread& thread(bool own) { return own ? threads_.emplace_back() : threads_.front(); }
+
+  const MachineDescription machine_;
+  const bool executes_;  // else nothing is read or computed
+  VirtualClock clock_;
+  std::deque<VirtualThread> threads_ = std::deque<VirtualThread>(1);  // the first is the kernel's
+  std::deque<UnitCost> costs_;
+  std::deque<IdleAgent> idle_;
+  std::deque<ModelledAgent> units_;
+};
+
+}  // namespace tierd
