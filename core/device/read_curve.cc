@@ -35,12 +35,13 @@ double ReadCurve::seconds_each(double bytes) const {
   return seconds_of(before) + share * (seconds_of(*after) - seconds_of(before));
 }
 
-uint64_t ReadCurve::break_even_bytes() const {
+ReadCurve::Request ReadCurve::request() const {
   constexpr double kSmall = 4096, kLarge = 131072;
   const double small = seconds_each(kSmall), large = seconds_each(kLarge);
-  if (!(large > small)) return 0;
+  if (!(large > small)) return {};
   const double rate = (kLarge - kSmall) / (large - small);
-  return static_cast<uint64_t>(std::max(0.0, small * rate - kSmall));
+  const double seconds = small - kSmall / rate;
+  return seconds > 0 ? Request{seconds, rate} : Request{};
 }
 
 double ReadCurve::seconds(double total, uint64_t bytes, bool aligned) const {

@@ -18,9 +18,16 @@ class ReadCurve {
   explicit ReadCurve(std::vector<Point> points);
 
   const std::vector<Point>& points() const { return points_; }
-  // How much may lie between two runs of bytes for one read of both to be faster than two: what a request
-  // costs, in bytes, by a line through reads of 4 and 128 KiB (LLM in a flash, 4).
-  uint64_t break_even_bytes() const;
+  // A line through reads of 4 and 128 KiB: n bytes take seconds + n / bytes_per_second of the disk's time.
+  // Both are 0 where the larger read takes no longer, or nothing remains for the request.
+  struct Request {
+    double seconds = 0;
+    double bytes_per_second = 0;
+    // What a request costs, in bytes: so much may lie between two runs of bytes for one read of both to be
+    // faster than two (LLM in a flash, 4: "the break-even").
+    uint64_t bytes() const { return static_cast<uint64_t>(seconds * bytes_per_second); }
+  };
+  Request request() const;
   // The disk's time for one read of so many bytes, which are whole blocks.
   double seconds_each(double bytes) const;
   // For `total` bytes in reads of `bytes`, of which the disk reads whole blocks of 4096: of `aligned` ones

@@ -10,6 +10,7 @@
 #include "core/kernel/idle_agent.h"
 #include "core/kernel/modelled_agent.h"
 #include "core/kernel/task.h"
+#include "core/trace/recorded_activity.h"
 #include "core/trace/recorded_pass.h"
 
 namespace tierd {
@@ -37,32 +38,10 @@ void add_difference(SchedulerCounters& sum, const SchedulerCounters& after, cons
   }
 }
 
-// What weights told in the recorded run, of the present pass.
-class Remembered final : public Recording {
- public:
-  explicit Remembered(const SiteTable& sites) : sites_(sites) {}
-
-  void begin(const AskedPass& pass) { pass_ = &pass; }
-  ActiveSet predicted(SiteId site) override {
-    return recorded_set(pass_->activated ? &*pass_->activated : nullptr, sites_, site, pass_->begins.rows);
-  }
-  std::span<const tierd_ahead> ahead(SiteId site) override {
-    return wishes_.of(pass_->looked_ahead ? &*pass_->looked_ahead : nullptr, sites_, site);
-  }
-  ActiveSet measured(SiteId site) override {
-    return recorded_set(pass_->measured ? &*pass_->measured : nullptr, sites_, site);
-  }
-
- private:
-  const SiteTable& sites_;
-  const AskedPass* pass_ = nullptr;
-  RecordedWishes wishes_;
-};
-
 // Asks the kernel what the engine asked it.
 class Asker {
  public:
-  Asker(WeightlessKernel& kernel, Remembered& remembered, WhatIf& result)
+  Asker(WeightlessKernel& kernel, RecordedActivity& remembered, WhatIf& result)
       : kernel_(kernel), remembered_(remembered), result_(result) {}
 
   Status operator()(const FillBegins&) {
@@ -103,7 +82,7 @@ class Asker {
 
  private:
   WeightlessKernel& kernel_;
-  Remembered& remembered_;
+  RecordedActivity& remembered_;
   WhatIf& result_;
   SchedulerCounters counted_;  // as they were when the step began
   bool prefill_ = false;
@@ -158,7 +137,7 @@ Result<WhatIf> what_if(const TraceHeader& header, const std::vector<Asked>& aske
     agents.push_back(&modelled.emplace_back(idle.back(), free, clock));
   }
   const uint64_t begin = now_ns();
-  Remembered remembered(header.sites);
+  RecordedActivity remembered(header.sites);
   TIERD_ASSIGN(const auto kernel,
                WeightlessKernel::create(header, strategies, arena_bytes, clock, agents, remembered));
   WhatIf result;

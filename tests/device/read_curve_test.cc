@@ -70,10 +70,20 @@ TEST(ReadCurve, JoinsReadsOverTheBestGap) {
   EXPECT_NEAR(curve.scattered_seconds(1e9, 4096, true, 1), 1e9 / curve.rate(1 << 20, true), 1e-3);
 }
 
-// A request costs as much as 40,000 bytes of this disk.
-TEST(ReadCurve, TellsTheBreakEven) {
-  EXPECT_NEAR(static_cast<double>(disk(20e-6, 2e9).break_even_bytes()), 40'000, 1);
-  EXPECT_EQ(ReadCurve({{4096, 1e9}, {1 << 20, 1e9}}).break_even_bytes(), 0u);
+TEST(ReadCurve, TellsWhatARequestCosts) {
+  const ReadCurve::Request request = disk(20e-6, 2e9).request();
+  EXPECT_NEAR(request.seconds, 20e-6, 1e-12);
+  EXPECT_NEAR(request.bytes_per_second, 2e9, 1);
+  EXPECT_NEAR(static_cast<double>(request.bytes()), 40'000, 1);
+}
+
+TEST(ReadCurve, ARequestCostsNothingWhereTheMeasurementSaysNothing) {
+  const auto curve = [](double small, double large) {
+    return ReadCurve({{4096, 4096 / small}, {131072, 131072 / large}});
+  };
+  EXPECT_EQ(curve(2e-6, 2e-6).request().bytes(), 0u);
+  EXPECT_EQ(curve(3e-6, 2e-6).request().bytes(), 0u);
+  EXPECT_EQ(curve(1e-6, 1e-3).request().bytes(), 0u);  // more than in proportion
 }
 
 }  // namespace

@@ -325,7 +325,8 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
     residencies_.emplace_back(sites.editions, slots_[unit]);
   }
   strategies_->set_residencies(residencies_);
-  if (machine_) TIERD_TRY(machine_->can_play(plan_.model, strategies_->strategies()));
+  if (machine_ && asked.recording == nullptr)
+    TIERD_TRY(machine_->can_play(plan_.model, strategies_->strategies()));
 
   Scheduler::Options options;
   Topology& topology = options.topology;
@@ -350,6 +351,7 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
   }
   arena_offset_ = topology.memories.front().arena_offset;
   options.prefetch = config.prefetch;
+  options.recording = asked.recording;
   options.max_rows = memory.model.max_rows;
   options.measure_every = config.measure_every;
   options.describe_extent = [this](uint32_t extent) {

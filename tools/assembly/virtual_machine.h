@@ -30,7 +30,8 @@ class VirtualMachine {
   // A unit that computes with this share of the processor; `agent` carries out what is asked, if anything is.
   // `model` outlives the machine. Error: not_found, naming the description and what it lacks.
   Result<Agent*> unit(Agent& agent, const ModelPlan& model, uint32_t number, double share, bool own_thread);
-  // Whether nobody looks at activations that are not computed. Error: unsupported, saying who would.
+  // Whether nobody looks at activations that are not computed and were not recorded. Error: unsupported,
+  // saying who would.
   Status can_play(const ModelPlan& model, const Strategies& strategies) const;
 
  private:

@@ -14,9 +14,11 @@
 #include "tools/assembly/run_trace.h"
 #include "tools/assembly/strategy_choices.h"
 #include "tools/command_line/command_line.h"
+#include "tools/evaluation/model_arguments.h"
 #include "tools/tier-trace/activity.h"
 #include "tools/tier-trace/alternatives.h"
 #include "tools/tier-trace/expert_caches.h"
+#include "tools/tier-trace/play.h"
 #include "tools/tier-trace/routing.h"
 #include "tools/tier-trace/summary.h"
 #include "tools/tier-trace/timeline.h"
@@ -39,6 +41,7 @@ constexpr const char* kDescription =
     "  tier-trace export run.trace -o run.json        # open in ui.perfetto.dev\n"
     "  tier-trace replay run.trace                    # decides everything again, without weights\n"
     "  tier-trace what-if run.trace cache.name=lru cache.name=lfu,arena=25%\n"
+    "  tier-trace play run.trace -m model.gguf --config configs/hybrid.toml --set run.machine=machine.toml\n"
     "  tier-trace truth run.trace -o truth.safetensors    # for predictor.name = \"oracle\"\n"
     "  tier-trace activity run.trace                  # how active neurons follow each other\n"
     "  tier-trace routing qwen.route.csv              # another program's record of a mixture: what caches "
@@ -58,6 +61,7 @@ struct Options {
   bool measured = false;
   std::string memory = "10,25,50,75";
   uint32_t experts = 0;
+  ModelArguments model;
 };
 
 int fail(const Error& error) {
@@ -244,6 +248,17 @@ int ask_what_if(TraceReader& trace, const Options& options) {
   return print(options.json ? json{{"file", options.file}, {"rows", rows}}.dump(2) + "\n" : text);
 }
 
+int play_trace(TraceReader& trace, const Options& options) {
+  auto config = options.model.config();
+  if (!config.ok()) return fail(config.error());
+  RuntimeOptions run;
+  run.quiet = true;
+  run.fit = options.model.fit();
+  const auto played = play(trace, std::move(*config), run);
+  if (!played.ok()) return fail(played.error());
+  return print(options.json ? played->dump(2) + "\n" : played_text(*played));
+}
+
 // "10,25": percents.
 Result<std::vector<uint32_t>> parse_percents(const std::string& text) {
   std::vector<uint32_t> percents;
@@ -320,6 +335,9 @@ int run(int argc, char** argv) {
       .named("KEY=VALUE,…");
   add_plugins(other);
   add_json(other);
+  CommandLine& playing = add("play", "how long its steps would take on a described machine", play_trace);
+  options.model.declare(playing);
+  add_json(playing);
   bool routing = false;
   CommandLine& routed =
       line.command("routing", "what caches would have kept of a mixture's experts, by share of memory",

@@ -28,7 +28,7 @@ std::optional<Served> Messages::take(const Event& event) {
   return served;
 }
 
-std::string engine_name(const TraceHeader& header, const Message& message) {
+std::string lane_name(const TraceHeader& header, const Message& message) {
   constexpr std::array kNames = {"read", "move", "run", "resize", "raise", "cancel"};
   const bool known = message.agent >= 1 && message.agent <= header.agents.size();
   if (!known) return fmt::format("agent {} {}", message.agent, kNames[static_cast<size_t>(message.op)]);

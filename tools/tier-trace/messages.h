@@ -30,6 +30,6 @@ class Messages {
 };
 
 // "flash read": the agent and the part of it that serves the message.
-std::string engine_name(const TraceHeader& header, const Message& message);
+std::string lane_name(const TraceHeader& header, const Message& message);
 
 }  // namespace tierd

@@ -15,8 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-// What an agent's engine did.
-struct Engine {
+// What an agent's lane did.
+struct Lane {
   uint64_t messages = 0;
   uint64_t units = 0;
   uint64_t bytes = 0;
@@ -49,7 +49,7 @@ json strategy_text(const StrategyConfig& strategy) {
 
 Result<json> summary_json(TraceReader& trace) {
   const TraceHeader& header = trace.header();
-  std::map<std::string, Engine> engines;
+  std::map<std::string, Lane> lanes;
   std::map<std::string, uint64_t> evictions;  // by site
   std::map<std::string, uint64_t> statuses;
   json swaps = json::array();
@@ -83,29 +83,29 @@ Result<json> summary_json(TraceReader& trace) {
       if (served) ++statuses[status_name(served->done.status)];
       continue;
     }
-    Engine& engine = engines[engine_name(header, served->posted)];
-    ++engine.messages;
-    engine.units += served->units;
-    engine.bytes += served->done.bytes;
+    Lane& lane = lanes[lane_name(header, served->posted)];
+    ++lane.messages;
+    lane.units += served->units;
+    lane.bytes += served->done.bytes;
     const uint64_t start = served->done.start_ns, done = std::max(start, served->done.done_ns);
-    engine.busy_ns += done - std::clamp(engine.until_ns, start, done);
-    engine.until_ns = std::max(engine.until_ns, done);
-    engine.service_ns.push_back(done - start);
-    engine.wait_ns.push_back(start > served->posted_ns ? start - served->posted_ns : 0);
+    lane.busy_ns += done - std::clamp(lane.until_ns, start, done);
+    lane.until_ns = std::max(lane.until_ns, done);
+    lane.service_ns.push_back(done - start);
+    lane.wait_ns.push_back(start > served->posted_ns ? start - served->posted_ns : 0);
   }
   TIERD_TRY(trace.status());
 
   json lines = json::array();
-  for (auto& [name, engine] : engines) {
+  for (auto& [name, lane] : lanes) {
     lines.push_back({{"name", name},
-                     {"messages", engine.messages},
-                     {"units", engine.units},
-                     {"bytes", engine.bytes},
-                     {"busy_ms", ms(engine.busy_ns)},
-                     {"service_ms_p50", ms(quantile(engine.service_ns, 0.5))},
-                     {"service_ms_p99", ms(quantile(engine.service_ns, 0.99))},
-                     {"wait_ms_p50", ms(quantile(engine.wait_ns, 0.5))},
-                     {"wait_ms_p99", ms(quantile(engine.wait_ns, 0.99))}});
+                     {"messages", lane.messages},
+                     {"units", lane.units},
+                     {"bytes", lane.bytes},
+                     {"busy_ms", ms(lane.busy_ns)},
+                     {"service_ms_p50", ms(quantile(lane.service_ns, 0.5))},
+                     {"service_ms_p99", ms(quantile(lane.service_ns, 0.99))},
+                     {"wait_ms_p50", ms(quantile(lane.wait_ns, 0.5))},
+                     {"wait_ms_p99", ms(quantile(lane.wait_ns, 0.99))}});
   }
   uint64_t neurons = 0, slots = 0;
   for (const Site& site : header.sites) neurons += site.given() ? 0 : site.n;
@@ -131,7 +131,7 @@ Result<json> summary_json(TraceReader& trace) {
               {"turns", turns},
               {"events", events},
               {"evictions", evicted},
-              {"engines", lines},
+              {"lanes", lines},
               {"not_ok", statuses},
               {"interrupted", interrupted},
               {"whole", trace.whole() || interrupted}};
@@ -159,9 +159,9 @@ std::string summary_text(const json& s) {
   text += fmt::format("  {:<11} {} events, {} passes, {} turns, {} evictions\n", "kernel",
                       s["events"].get<uint64_t>(), s["passes"].get<uint64_t>(), s["turns"].get<uint64_t>(),
                       s["evictions"].get<uint64_t>());
-  text += fmt::format("\n  {:<16}{:>10}{:>11}{:>12}{:>11}{:>20}{:>20}\n", "engine", "messages", "units",
+  text += fmt::format("\n  {:<16}{:>10}{:>11}{:>12}{:>11}{:>20}{:>20}\n", "lane", "messages", "units",
                       "bytes", "busy", "service p50/p99", "wait p50/p99");
-  for (const json& e : s["engines"]) {
+  for (const json& e : s["lanes"]) {
     const auto pair = [&](const char* a, const char* b) {
       return fmt::format("{:.2f} / {:.2f} ms", e[a].get<double>(), e[b].get<double>());
     };

@@ -1,0 +1,42 @@
+// What weights told in a recorded run, told again.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/kernel/recording.h"
+#include "core/kernel/site.h"
+#include "core/trace/recorded_pass.h"
+#include "core/trace/what_if.h"
+
+namespace tierd {
+
+class RecordedActivity final : public Recording {
+ public:
+  // `sites` are the trace's, and outlive this.
+  explicit RecordedActivity(const SiteTable& sites) : sites_(sites), passes_(sites.size(), nullptr) {}
+
+  // From here on the pass of its site is this one, which stays where it is.
+  void begin(const AskedPass& pass) { passes_[pass.begins.site] = &pass; }
+
+  ActiveSet predicted(SiteId site) override {
+    const AskedPass* pass = passes_[site];
+    if (pass == nullptr) return ActiveSet::all(sites_[site].n);
+    return recorded_set(pass->activated ? &*pass->activated : nullptr, sites_, site, pass->begins.rows);
+  }
+  std::span<const tierd_ahead> ahead(SiteId site) override {
+    const AskedPass* pass = passes_[site];
+    return wishes_.of(pass != nullptr && pass->looked_ahead ? &*pass->looked_ahead : nullptr, sites_, site);
+  }
+  ActiveSet measured(SiteId site) override {
+    const AskedPass* pass = passes_[site];
+    return recorded_set(pass != nullptr && pass->measured ? &*pass->measured : nullptr, sites_, site);
+  }
+
+ private:
+  const SiteTable& sites_;
+  std::vector<const AskedPass*> passes_;  // [sites] NULL: nothing is known
+  RecordedWishes wishes_;
+};
+
+}  // namespace tierd
