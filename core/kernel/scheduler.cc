@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
 #include <span>
 #include <utility>
 
@@ -123,7 +122,7 @@ bool Scheduler::measures(const Current& current) const {
 Status Scheduler::admit(Current& current) {
   const SchedulerCounters before = counters_;
   // From the memories that are computed from downwards: what lies over another one lets go of it first.
-  for (Supply& supply : std::views::reverse(supplies_)) supply.begin_pass(current.site, current.pass.step);
+  for (size_t m = supplies_.size(); m-- > 0;) supplies_[m].begin_pass(current.site, current.pass.step);
   for (UnitId u = 0; u < units(); ++u) {
     for (const PassPlan::Share& share : plan_.shares(u)) {
       Gathering::Demand demand;
@@ -232,7 +231,7 @@ Status Scheduler::look_ahead(const Current& current) {
 
 Task<Status> Scheduler::end_step(uint32_t step) {
   if (observer() != nullptr) observer()->step_ends(step);
-  for (Supply& supply : std::views::reverse(supplies_)) supply.end_step(step);
+  for (size_t m = supplies_.size(); m-- > 0;) supplies_[m].end_step(step);
   Status told;
   for (auto& cache : strategies_.caches) {
     const Status answer = cache.call_if(&tierd_cache_1::end_step, "end_step");
@@ -283,7 +282,7 @@ Task<Status> Scheduler::resize(ArenaSize size, std::vector<uint64_t> parts) {
 
 Task<Status> Scheduler::look_ahead_is_over() {
   look_ahead_.forget();
-  for (Supply& supply : std::views::reverse(supplies_)) supply.give_up_all();
+  for (size_t m = supplies_.size(); m-- > 0;) supplies_[m].give_up_all();
   for (const Supply& supply : supplies_) {
     while (!supply.idle()) co_await changed_;
   }
