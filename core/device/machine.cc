@@ -49,7 +49,7 @@ class Numbers {
 
 using View = toml::node_view<const toml::node>;
 
-// Of the measured depths the largest: the flash agent keeps many reads in flight.
+// Takes the points with the largest of the measured depths, since the flash agent keeps many reads in flight.
 ReadCurve read_curve(Numbers& numbers, const View& flash) {
   struct Measured {
     double bytes, depth, rate;

@@ -31,9 +31,9 @@ struct ProcessorDescription {
   double memory_rate = 0;  // bytes a second that are read
   std::vector<KernelRate> rates;
 
-  // Of some of the threads.
+  // Describes a part of the threads, which has this share of all rates.
   ProcessorDescription share(double share) const;
-  // Nothing: no rate of the encoding was measured.
+  // Returns nothing where no rate of the encoding was measured.
   std::optional<KernelRate> rate(Encoding encoding, bool int8_activations) const;
 };
 

@@ -86,7 +86,8 @@ MessageId Computation::post(UnitId u, Message message, std::span<const Take> tak
   message.site = site_;
   message.rows = pass_.rows;
   if (!std::exchange(own.begun, true) && site().flow.holder() == u) message.flags |= kRunBefore;
-  // Of results that are placed, others take those alone that the unit has computed.
+  // Where results are placed, others take only those that the unit has computed, so that the rest may be
+  // anything.
   const bool clears = own.merges ? asked_.incomplete : site().added && !list_.empty();
   if (clears && !std::exchange(own.cleared, true)) message.flags |= kPartial;
   Payload payload{.units = list_, .rows = pass_.row_info, .masks = {}, .takes = takes};

@@ -42,7 +42,7 @@ struct ComputeUnit {
 struct Topology {
   std::vector<Memory> memories;    // without the store: memory m at m - 1
   std::vector<Link> links;         // into one memory: the nearest first
-  std::vector<ComputeUnit> units;  // unit 0 holds the activations; memories of their own
+  std::vector<ComputeUnit> units;  // each has a memory of its own
 
   const Memory& memory(MemoryId id) const { return memories[id - 1u]; }
   Memory& memory(MemoryId id) { return memories[id - 1u]; }

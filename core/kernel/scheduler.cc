@@ -1,7 +1,5 @@
 #include "core/kernel/scheduler.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <span>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "core/kernel/set_view.h"
 
 namespace tierd {
+
 Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
                      const Placement& placement, std::deque<Residency>& residencies, Options options)
     : dispatcher_(dispatcher),

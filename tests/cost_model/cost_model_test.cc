@@ -5,18 +5,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "tests/device/steady_disk.h"
+
 namespace tierd {
 namespace {
-
-// A disk whose requests take `each` seconds beside their bytes.
-ReadCurve disk(double each, double rate) {
-  std::vector<ReadCurve::Point> points;
-  for (uint64_t bytes = 4096; bytes <= (1 << 20); bytes *= 2) {
-    const auto size = static_cast<double>(bytes);
-    points.push_back({bytes, size / (each + size / rate)});
-  }
-  return ReadCurve(points);
-}
 
 // Two operators, one of which is foretold; figures that can be followed by hand.
 CostModel simple() {
@@ -101,7 +93,7 @@ TEST(CostModel, TheGainOfThePapersFigure) {
                                   {"up", 2 * 4096, 11008 * 9 / 16, true, 0.95},
                                   {"down", 11008, 4096 * 9 / 16, true, 0.95}},
                     .memory_rate = 5 * rate,
-                    .flash = disk(65536 / rate / 9, rate),
+                    .flash = steady_disk(65536 / rate / 9, rate),
                     .hits = 0};
     const auto token = [&](uint32_t group) {
       return estimate_cost(model, 4'000'000'000, 0.6, group)->steady_token;

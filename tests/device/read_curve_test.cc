@@ -6,18 +6,10 @@
 #include <random>
 #include <vector>
 
+#include "tests/device/steady_disk.h"
+
 namespace tierd {
 namespace {
-
-// A disk whose requests take `each` seconds beside their bytes.
-ReadCurve disk(double each, double rate) {
-  std::vector<ReadCurve::Point> points;
-  for (uint64_t bytes = 4096; bytes <= (1 << 20); bytes *= 2) {
-    const auto size = static_cast<double>(bytes);
-    points.push_back({bytes, size / (each + size / rate)});
-  }
-  return ReadCurve(points);
-}
 
 TEST(ReadCurve, GivesWhatWasMeasuredAndLinesBetween) {
   const ReadCurve curve({{4096, 0.4e9}, {16384, 1.0e9}, {65536, 1.5e9}});
@@ -42,7 +34,7 @@ TEST(ReadCurve, CountsTheBlocksThatAreTouched) {
 
 // Against counting: pieces drawn at random, read in runs over gaps of every length.
 TEST(ReadCurve, JoinsReadsOverTheBestGap) {
-  const ReadCurve curve = disk(20e-6, 2e9);
+  const ReadCurve curve = steady_disk(20e-6, 2e9);
   std::mt19937 random(1);
   for (const double density : {0.02, 0.2, 0.5, 0.9}) {
     constexpr int kPieces = 200'000;
@@ -71,7 +63,7 @@ TEST(ReadCurve, JoinsReadsOverTheBestGap) {
 }
 
 TEST(ReadCurve, TellsWhatARequestCosts) {
-  const ReadCurve::Request request = disk(20e-6, 2e9).request();
+  const ReadCurve::Request request = steady_disk(20e-6, 2e9).request();
   EXPECT_NEAR(request.seconds, 20e-6, 1e-12);
   EXPECT_NEAR(request.bytes_per_second, 2e9, 1);
   EXPECT_NEAR(static_cast<double>(request.bytes()), 40'000, 1);

@@ -1,5 +1,5 @@
-// A tier of several agents: the balancer deals the neurons out, inputs and results are copied, and the bits
-// are those of one agent that has everything.
+// A tier of several agents: the balancer deals the neurons out, units take inputs and results of one another,
+// and the bits are those of one agent that has everything.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -240,7 +240,7 @@ TEST(ModelledAgents, ALaneChoosesWhenAllThatEndsThenHasBeenTold) {
   EXPECT_EQ(world.log.lines, (Lines{"a@0-10", "b@0-10", "d@10-15", "p@15-65"}));
 }
 
-// Of one agent; lanes 3 to 7 have one message each.
+// All are messages of one agent, whose lanes 3 to 7 have one each.
 TEST(ModelledAgents, EqualTimesComeByPriorityThenId) {
   ModelledWorld world;
   const Priority priorities[] = {Priority::prefetch, Priority::demand, Priority::migration, Priority::demand,

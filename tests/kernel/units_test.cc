@@ -1,4 +1,5 @@
-// Several computing units: who gets what, and what is copied between them.
+// Several computing units, of which the first does all dense work: who gets what, and what they take of one
+// another.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -136,7 +136,8 @@ Status measure_memory(const Plan& plan, const Options& options, Machine& machine
   }
 }
 
-// Of a megabyte that a disk has just written to memory: not in this core's caches.
+// Checks 64 MiB in pieces of one, which are more than this core's caches hold: a disk has just written to
+// memory what a run checks.
 void measure_checks(const Plan& plan, Machine& machine) {
   constexpr size_t kRead = size_t{1} << 20, kReads = 64;
   const std::vector<std::byte> bytes(kRead * kReads, std::byte{7});
