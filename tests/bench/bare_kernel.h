@@ -15,8 +15,8 @@
 #include "core/kernel/modelled_agent.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/scheduler.h"
+#include "core/run/strategy_choices.h"
 #include "tiers/null/null_agent.h"
-#include "tools/assembly/strategy_choices.h"
 
 namespace tierd {
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "core/engine/session.h"
+#include "core/run/runtime.h"
 #include "core/store/file.h"
 #include "core/store/safetensors.h"
 #include "core/store/source.h"
-#include "tools/assembly/runtime.h"
 
 namespace tierd {
 

@@ -2,11 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/run/run_trace.h"
 #include "core/trace/replay.h"
 #include "tests/e2e/golden_model.h"
 #include "tests/e2e/probe.h"
 #include "tests/store/temp_folder.h"
-#include "tools/assembly/run_trace.h"
 
 namespace tierd {
 namespace {

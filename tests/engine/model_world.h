@@ -8,9 +8,9 @@
 #include <functional>
 #include <string>
 
+#include "core/run/runtime.h"
 #include "core/store/writer.h"
 #include "tests/store/memory_source.h"
-#include "tools/assembly/runtime.h"
 
 namespace tierd {
 

@@ -6,11 +6,11 @@
 #include <memory>
 
 #include "core/host/plugin_path.h"
+#include "core/run/plugin_tensors.h"
 #include "tests/plugins/choose.h"
 #include "tests/sanitized.h"
 #include "tests/store/safetensors_builder.h"
 #include "tierd/plugin.hpp"
-#include "tools/assembly/plugin_tensors.h"
 #include "tools/tier-conform/suites.h"
 
 namespace tierd {

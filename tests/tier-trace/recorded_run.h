@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "core/run/run_trace.h"
 #include "core/trace/replay.h"
 #include "tests/e2e/golden_model.h"
-#include "tools/assembly/run_trace.h"
 
 namespace tierd {
 

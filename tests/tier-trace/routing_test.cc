@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/run/run_trace.h"
+#include "core/run/strategy_choices.h"
 #include "tests/store/temp_folder.h"
-#include "tools/assembly/run_trace.h"
-#include "tools/assembly/strategy_choices.h"
 #include "tools/tier-trace/expert_caches.h"
 
 namespace tierd {

@@ -12,7 +12,7 @@
 #include "core/engine/session.h"
 #include "core/kernel/site_use.h"
 #include "core/model/sampler.h"
-#include "tools/assembly/runtime.h"
+#include "core/run/runtime.h"
 #include "tools/tier-bench/arguments.h"
 #include "tools/tier-bench/core_set.h"
 #include "tools/tier-bench/limit.h"

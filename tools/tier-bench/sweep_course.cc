@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/engine/memory_plan.h"
-#include "tools/assembly/agent_choices.h"
-#include "tools/assembly/strategy_choices.h"
+#include "core/run/agent_choices.h"
+#include "core/run/strategy_choices.h"
 #include "tools/tier-bench/course.h"
 #include "tools/tier-bench/report.h"
 

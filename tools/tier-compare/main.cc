@@ -7,7 +7,7 @@
 #include "core/base/log.h"
 #include "core/base/progress.h"
 #include "core/base/standard_streams.h"
-#include "tools/assembly/runtime.h"
+#include "core/run/runtime.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/evaluation/model_arguments.h"
 #include "tools/evaluation/text_windows.h"

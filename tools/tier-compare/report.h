@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "tools/assembly/runtime.h"
+#include "core/run/runtime.h"
 #include "tools/tier-compare/comparison.h"
 
 namespace tierd {

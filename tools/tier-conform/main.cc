@@ -6,7 +6,7 @@
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/host/plugin_file.h"
-#include "tools/assembly/plugin_tensors.h"
+#include "core/run/plugin_tensors.h"
 #include "tools/command_line/command_line.h"
 #include "tools/tier-conform/agent_suite.h"
 #include "tools/tier-conform/suites.h"

@@ -6,8 +6,8 @@
 
 #include "core/base/result.h"
 #include "core/config/config.h"
+#include "core/run/runtime.h"
 #include "core/trace/reader.h"
-#include "tools/assembly/runtime.h"
 
 namespace tierd {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "tools/assembly/runtime.h"
+#include "core/run/runtime.h"
 
 namespace tierd {
 

@@ -9,10 +9,10 @@
 
 #include "core/base/affinity.h"
 #include "core/base/units.h"
+#include "core/run/plugin_tensors.h"
 #include "core/store/source.h"
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"
-#include "tools/assembly/plugin_tensors.h"
 #include "tools/cost_model/cost_model.h"
 
 namespace tierd {

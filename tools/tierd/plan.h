@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "tools/assembly/runtime.h"
+#include "core/run/runtime.h"
 
 namespace tierd {
 

@@ -7,7 +7,7 @@
 
 #include "core/base/memory_pressure.h"
 #include "core/config/config.h"
-#include "tools/assembly/runtime.h"
+#include "core/run/runtime.h"
 
 namespace tierd {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/message/counts.h"
+#include "core/run/runtime.h"
 #include "core/timeline/timeline.h"
-#include "tools/assembly/runtime.h"
 
 namespace tierd {
 

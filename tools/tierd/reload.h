@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/config/config.h"
-#include "tools/assembly/runtime.h"
+#include "core/run/runtime.h"
 #include "tools/tierd/arguments.h"
 
 namespace tierd {

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "core/base/units.h"
+#include "core/run/forecast.h"
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"
-#include "tools/assembly/forecast.h"
 #include "tools/tierd/plan.h"
 #include "tools/tierd/read_report.h"
 #include "tools/tierd/report_numbers.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/assembly/runtime.h"
+#include "core/run/runtime.h"
 #include "tools/tierd/pressure_relief.h"
 
 namespace tierd {

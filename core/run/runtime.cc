@@ -1,4 +1,4 @@
-#include "tools/assembly/runtime.h"
+#include "core/run/runtime.h"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,10 @@
 #include "core/base/align.h"
 #include "core/base/units.h"
 #include "core/layout/row_group.h"
+#include "core/run/run_trace.h"
+#include "core/run/runtime_names.h"
 #include "core/store/cache_folder.h"
 #include "core/store/file.h"
-#include "tools/assembly/run_trace.h"
-#include "tools/assembly/runtime_names.h"
 
 namespace tierd {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "core/host/plugin_path.h"
 #include "core/kernel/agent.h"
+#include "core/run/runtime.h"
 #include "core/trace/header.h"
 #include "core/trace/weightless.h"
-#include "tools/assembly/runtime.h"
 
 namespace tierd {
 

@@ -1,4 +1,4 @@
-#include "tools/assembly/forecast.h"
+#include "core/run/forecast.h"
 
 #include <algorithm>
 #include <memory>

@@ -12,7 +12,7 @@
 #include "core/engine/memory_plan.h"
 #include "core/host/plugin_path.h"
 #include "core/host/strategy_set.h"
-#include "tools/assembly/plugin_tensors.h"
+#include "core/run/plugin_tensors.h"
 
 namespace tierd {
 

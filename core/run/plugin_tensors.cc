@@ -1,4 +1,4 @@
-#include "tools/assembly/plugin_tensors.h"
+#include "core/run/plugin_tensors.h"
 
 #include <fmt/format.h>
 

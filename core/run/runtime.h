@@ -23,12 +23,12 @@
 #include "core/kernel/residency.h"
 #include "core/kernel/scheduler.h"
 #include "core/message/counts.h"
+#include "core/run/agent_choices.h"
+#include "core/run/strategy_choices.h"
+#include "core/run/timeline_file.h"
+#include "core/run/virtual_machine.h"
 #include "core/store/store.h"
 #include "core/trace/recorder.h"
-#include "tools/assembly/agent_choices.h"
-#include "tools/assembly/strategy_choices.h"
-#include "tools/assembly/timeline_file.h"
-#include "tools/assembly/virtual_machine.h"
 
 namespace tierd {
 

@@ -1,11 +1,11 @@
-#include "tools/assembly/run_trace.h"
+#include "core/run/run_trace.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
 #include "core/base/units.h"
-#include "tools/assembly/strategy_choices.h"
+#include "core/run/strategy_choices.h"
 
 namespace tierd {
 

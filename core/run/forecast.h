@@ -5,7 +5,7 @@
 
 #include "core/base/result.h"
 #include "core/config/config.h"
-#include "tools/assembly/runtime.h"
+#include "core/run/runtime.h"
 
 namespace tierd {
 

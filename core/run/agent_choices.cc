@@ -1,11 +1,11 @@
-#include "tools/assembly/agent_choices.h"
+#include "core/run/agent_choices.h"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <span>
 
-#include "tools/assembly/strategy_choices.h"
+#include "core/run/strategy_choices.h"
 
 namespace tierd {
 namespace {

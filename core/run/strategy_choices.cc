@@ -1,4 +1,4 @@
-#include "tools/assembly/strategy_choices.h"
+#include "core/run/strategy_choices.h"
 
 #include <array>
 #include <cstdlib>

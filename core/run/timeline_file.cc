@@ -1,4 +1,4 @@
-#include "tools/assembly/timeline_file.h"
+#include "core/run/timeline_file.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

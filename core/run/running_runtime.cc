@@ -8,8 +8,8 @@
 #include "core/base/align.h"
 #include "core/base/progress.h"
 #include "core/base/units.h"
-#include "tools/assembly/runtime.h"
-#include "tools/assembly/runtime_names.h"
+#include "core/run/runtime.h"
+#include "core/run/runtime_names.h"
 
 namespace tierd {
 namespace {

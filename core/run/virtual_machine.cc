@@ -1,4 +1,4 @@
-#include "tools/assembly/virtual_machine.h"
+#include "core/run/virtual_machine.h"
 
 #include <algorithm>
 #include <utility>
