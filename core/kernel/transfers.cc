@@ -150,10 +150,21 @@ Transfers::Started Transfers::start(const Purpose& purpose, EditionId edition, P
   return start_runs(priority);
 }
 
+// The memory below fetches in an order of its own, and what it has fetched keeps its blocks until it has come
+// here: whoever waited for the next one of this order might wait for ever. False: nothing is ready.
+bool Transfers::put_ready_in_front(Plan& plan) {
+  size_t ready = plan.next;
+  while (ready != plan.neurons.size() && !is_ready(plan, ready)) ++ready;
+  if (ready == plan.neurons.size()) return false;
+  const auto at = [&](size_t i) { return plan.neurons.begin() + static_cast<std::ptrdiff_t>(i); };
+  std::rotate(at(plan.next), at(ready), at(ready + 1));
+  return true;
+}
+
 Transfers::Started Transfers::start_in_order(const Purpose& purpose, EditionId edition, Priority priority,
                                              Plan& plan) {
   started_.clear();
-  if (!can_post() || !is_ready(plan, plan.next)) return started_;
+  if (!can_post() || !put_ready_in_front(plan)) return started_;
   const Planned& first = plan.neurons[plan.next];
   if (!first.keep && staging_.free_blocks() < 1 + spare(priority)) return started_;
   Transfer& transfer = open(purpose, edition, priority, first.source, plan);

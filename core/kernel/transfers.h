@@ -65,6 +65,8 @@ class Transfers {
   Transfers(Dispatcher& dispatcher, const SiteTable& sites, const Residency& residency, Options options,
             CompletionSink& sink);
 
+  const std::vector<From>& sources() const { return options_.from; }
+
   // All that were opened and not closed, in that order.
   const std::vector<Transfer*>& all() const { return open_; }
   // Its memory is free, or the arena's.
@@ -80,7 +82,7 @@ class Transfers {
   using Started = std::span<Transfer* const>;
   // Where results are added the plan is sorted by runs, and whole runs are fetched.
   Started start(const Purpose& purpose, EditionId edition, Priority priority, Plan& plan);
-  // In the plan's order, what is kept apart from what streams by.
+  // In the plan's order as far as it is ready, what is kept apart from what streams by.
   Started start_in_order(const Purpose& purpose, EditionId edition, Priority priority, Plan& plan);
   // For later passes, of as many editions of the wish as there can be blocks for.
   Started start(Wish& wish);
@@ -136,6 +138,7 @@ class Transfers {
   bool can_post() const { return dispatcher_.can_post(static_cast<uint32_t>(options_.from.size())); }
   Transfer& open(const Purpose& purpose, EditionId edition, Priority priority, uint8_t source, Plan& plan);
   void ask(const Purpose& purpose, EditionId edition, Plan& plan);
+  static bool put_ready_in_front(Plan& plan);
   Started start_runs(Priority priority);
   void open_taken(const NextRuns& asked, Priority priority);
   void post_started();

@@ -94,7 +94,9 @@ ScriptedWorld::ScriptedWorld(const WorldOptions& options,
       residencies(options.units, Residency(sites.editions, options.slots)),
       residency(residencies.front()),
       placement(options.units) {
-  if (options.below) residencies.emplace_front(sites.editions, *options.below);
+  if (!options.below) options_.memories_below = 0;
+  for (uint32_t m = 0; m < options_.memories_below; ++m)
+    residencies.emplace_front(sites.editions, *options.below);
   Scheduler::Options scheduling;
   add_memories(scheduling.topology);
   scheduling.prefetch = options.prefetch;
@@ -106,7 +108,8 @@ ScriptedWorld::ScriptedWorld(const WorldOptions& options,
   };
   strategies = chosen ? chosen(*this) : script.strategies();
   strategies.caches.resize(residencies.size(), strategies.caches.front());
-  if (options.below) strategies.caches.front() = script_below.strategies().caches.front();
+  for (uint32_t m = 0; m < options_.memories_below; ++m)
+    strategies.caches[m] = script_below.strategies().caches.front();
   if (options.reads_x) strategies.reads_x.assign(sites.size(), 1);
   scheduler = std::make_unique<Scheduler>(dispatcher, sites, strategies, placement, residencies, scheduling);
 }
@@ -116,16 +119,21 @@ uint16_t ScriptedWorld::add_agent(Agent& agent) {
 }
 
 void ScriptedWorld::add_memories(Topology& topology) {
-  if (options_.below) topology.memories.emplace_back();
+  const auto below = static_cast<MemoryId>(options_.memories_below);
+  topology.memories.resize(below);
   for (RecordingCompute& unit : computes) add_unit(topology, unit);
   const uint16_t reads = add_agent(flash);
-  if (options_.below) {
+  if (below != 0) {
     const uint16_t moves = add_agent(mover);
-    topology.memory(1) = add_memory(1, moves, *options_.below, options_.blocks_below);
-    topology.links.push_back({.from = kStore, .to = 1, .agent = reads});
+    for (MemoryId m = 1; m <= below; ++m) {
+      topology.memory(m) = add_memory(m, moves, *options_.below, options_.blocks_below);
+      topology.memory(m).over = static_cast<MemoryId>(m - 1);
+      topology.links.push_back(
+          {.from = static_cast<MemoryId>(m - 1), .to = m, .agent = m == 1 ? reads : moves});
+    }
     for (const ComputeUnit& unit : topology.units) {
-      topology.memory(unit.memory).over = 1;
-      topology.links.push_back({.from = 1, .to = unit.memory, .agent = moves});
+      topology.memory(unit.memory).over = below;
+      topology.links.push_back({.from = below, .to = unit.memory, .agent = moves});
     }
     if (!options_.direct) return;
   }

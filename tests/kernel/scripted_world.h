@@ -47,8 +47,9 @@ struct WorldOptions {
   bool resizes = false;   // the units can: there are addresses for all neurons
   // A memory with these slots of each edition, which the units' memories lie over.
   std::optional<std::vector<uint32_t>> below = std::nullopt;
-  uint32_t blocks_below = 8;  // as large as the others'
-  bool direct = false;        // a link from the store leads to the units' memories beside the one from below
+  uint32_t memories_below = 1;  // such ones, each over the next
+  uint32_t blocks_below = 8;    // as large as the others'
+  bool direct = false;  // a link from the store leads to the units' memories beside the one from below
   std::vector<Flow> flows = {};  // of each site; else the first unit does all dense work
 };
 
@@ -98,7 +99,7 @@ class ScriptedWorld {
 
  public:
   Script script;
-  Script script_below;  // what the cache of the memory below answers
+  Script script_below;  // what the caches of the memories below answer
   const SiteTable sites;
   ManualFlash flash;
   ManualFlash mover;  // between the memories
