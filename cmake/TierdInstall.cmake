@@ -7,12 +7,12 @@ install(DIRECTORY core/include/tierd DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tierd/configs)
 install(DIRECTORY plugins/template DESTINATION ${CMAKE_INSTALL_DATADIR}/tierd)
 
-configure_package_config_file(cmake/tierdConfig.cmake.in ${CMAKE_BINARY_DIR}/tierdConfig.cmake
+configure_package_config_file(cmake/tierdConfig.cmake.in ${PROJECT_BINARY_DIR}/tierdConfig.cmake
   INSTALL_DESTINATION lib/cmake/tierd
   PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/tierdConfigVersion.cmake COMPATIBILITY SameMajorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/tierdConfig.cmake ${CMAKE_BINARY_DIR}/tierdConfigVersion.cmake
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/tierdConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/tierdConfig.cmake ${PROJECT_BINARY_DIR}/tierdConfigVersion.cmake
   DESTINATION lib/cmake/tierd)
 
-configure_file(cmake/tierd.pc.in ${CMAKE_BINARY_DIR}/tierd.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/tierd.pc DESTINATION lib/pkgconfig)
+configure_file(cmake/tierd.pc.in ${PROJECT_BINARY_DIR}/tierd.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tierd.pc DESTINATION lib/pkgconfig)

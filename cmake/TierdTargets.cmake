@@ -2,7 +2,7 @@
 # sanitizers, and sees headers only as "core/…", "tiers/…" from the top of the tree.
 
 add_library(tierd_options INTERFACE)
-target_include_directories(tierd_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/core/include)
+target_include_directories(tierd_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/core/include)
 target_compile_options(tierd_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-unused-parameter
   # Bits must not depend on which multiplications the compiler chooses to fuse; kernels ask for fma by name.
@@ -58,19 +58,21 @@ function(tierd_program name)
   endif()
 endfunction()
 
-# What every test includes, parsed once for all of them. An executable, since objects of libraries have other flags.
-file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test_headers.cc CONTENT "int main() {}\n")
-add_executable(tierd_test_headers ${CMAKE_BINARY_DIR}/test_headers.cc)
-set_target_properties(tierd_test_headers PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-target_link_libraries(tierd_test_headers PRIVATE tierd_options nlohmann_json::nlohmann_json GTest::gmock GTest::gtest)
-target_precompile_headers(tierd_test_headers PRIVATE
-  <gmock/gmock.h> <gtest/gtest.h> <algorithm> <filesystem> <fstream> <functional> <map> <memory> <span> <string> <vector>
-  <nlohmann/json.hpp>)
-if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
-  # What is tested is optimised; the tests themselves need not be, and compile a third faster.
-  set(TIERD_TEST_OPTIONS -O0)
+if(PROJECT_IS_TOP_LEVEL)
+  # What every test includes, parsed once for all of them. An executable, since objects of libraries have other flags.
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "int main() {}\n")
+  add_executable(tierd_test_headers ${PROJECT_BINARY_DIR}/test_headers.cc)
+  set_target_properties(tierd_test_headers PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_link_libraries(tierd_test_headers PRIVATE tierd_options nlohmann_json::nlohmann_json GTest::gmock GTest::gtest)
+  target_precompile_headers(tierd_test_headers PRIVATE
+    <gmock/gmock.h> <gtest/gtest.h> <algorithm> <filesystem> <fstream> <functional> <map> <memory> <span> <string> <vector>
+    <nlohmann/json.hpp>)
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+    # What is tested is optimised; the tests themselves need not be, and compile a third faster.
+    set(TIERD_TEST_OPTIONS -O0)
+  endif()
+  target_compile_options(tierd_test_headers PRIVATE ${TIERD_TEST_OPTIONS})
 endif()
-target_compile_options(tierd_test_headers PRIVATE ${TIERD_TEST_OPTIONS})
 
 # tierd_test(<name> SOURCES … [DEPS …] [LABELS …]): one GoogleTest program, one CTest entry.
 # Tests find the source tree through TIERD_SOURCE_DIR and may write only under the build tree.
@@ -78,10 +80,10 @@ function(tierd_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   # Files of a test say what they like in their anonymous namespaces: they are never compiled as one.
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests UNITY_BUILD OFF)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests UNITY_BUILD OFF)
   target_link_libraries(${name} PRIVATE tierd_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
-    TIERD_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TIERD_PLUGIN_DIR="${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
+    TIERD_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TIERD_PLUGIN_DIR="${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
   target_compile_options(${name} PRIVATE ${TIERD_TEST_OPTIONS})
   target_precompile_headers(${name} REUSE_FROM tierd_test_headers)
   add_dependencies(${name} tierd_plugins)
@@ -91,7 +93,7 @@ endfunction()
 
 # What a strategy is compiled with: it sees <tierd/…> alone, and exports one symbol.
 add_library(tierd_plugin_options INTERFACE)
-target_include_directories(tierd_plugin_options INTERFACE ${CMAKE_SOURCE_DIR}/core/include)
+target_include_directories(tierd_plugin_options INTERFACE ${PROJECT_SOURCE_DIR}/core/include)
 target_compile_options(tierd_plugin_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wno-unused-parameter -ffp-contract=off
   $<$<BOOL:${TIERD_WERROR}>:-Werror>)
@@ -107,7 +109,7 @@ function(tierd_plugin kind name)
   cmake_parse_arguments(ARG "" "FOLDER" "SOURCES" ${ARGN})
   set(target plugin_${kind}_${name})
   add_library(${target} MODULE ${ARG_SOURCES})
-  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})  # its own files; ci/check_layering holds it to that
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})  # its own files; ci/check_layering holds it to that
   target_link_libraries(${target} PRIVATE tierd_plugin_options)
   set_target_properties(${target} PROPERTIES
     PREFIX "" OUTPUT_NAME ${kind}-${name} CXX_STANDARD 17 C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
@@ -129,9 +131,9 @@ function(tierd_agent name)
   endif()
   add_library(${target} MODULE ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE tierd_agent_entry ${ARG_DEPS})
-  target_link_options(${target} PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/agent.map)
+  target_link_options(${target} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/agent.map)
   set_target_properties(${target} PROPERTIES
-    PREFIX "" OUTPUT_NAME agent-${name} CXX_VISIBILITY_PRESET hidden LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/agent.map)
+    PREFIX "" OUTPUT_NAME agent-${name} CXX_VISIBILITY_PRESET hidden LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/agent.map)
   if(ARG_FOLDER)  # not for the programs: of tests
     set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${ARG_FOLDER})
   else()

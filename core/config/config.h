@@ -21,16 +21,29 @@ struct StrategyConfig {
   std::vector<Setting> settings = {};
 };
 
-// [tiers.flash], [tiers.dram]: the agent that serves a tier, who drives it, and what it is told. Which
-// parameters there are only the agent knows.
+// [tiers.NAME]: agents of one kind that serve a tier, what its memories are like, and what the agents are
+// told. What else stands in the table are parameters that only the agent knows.
 struct TierConfig {
-  std::string agent;
+  std::string name;
+  std::string kind = {};         // which agent; empty: the one that has the tier's name
+  uint32_t count = 1;            // agents, each with a memory of its own; 0: there is no such tier
+  std::string capacity = "all";  // of all its memories together
+  std::string staging = "64 MiB";
+  std::string over =
+      {};  // the tier whose caches are asked for what this one misses; empty: none, but the store
+  std::string link =
+      {};  // tiers that it fetches from, nearest first, divided by ','; empty: `over`, or the store
+  bool compute = true;  // false: it only keeps what tiers over it fetch
   std::string thread = "kernel";
-  std::string core = {};  // of a thread of its own; empty: unbound
+  std::string cores =
+      {};  // that its threads are bound to, "0-3,8"; empty: as run.threads and run.bind have it
   std::vector<Setting> settings = {};
+
+  const std::string& agent() const { return kind.empty() ? name : kind; }
+  std::string table() const { return "tiers." + name; }
 };
 
-// [pressure]: the DRAM tier gives memory back while it is short around the process.
+// [pressure]: the lowest tier gives memory back while it is short around the process.
 struct PressureConfig {
   std::string source = "off";
   uint32_t stall_ms = 300;
@@ -76,13 +89,7 @@ struct Config {
   // [compute]
   std::string activations = "int8";
   std::string kernels = "auto";
-  // [tiers.flash]
-  TierConfig flash = {"flash"};
-  // [tiers.dram]
-  TierConfig dram = {"dram"};
-  uint32_t dram_units = 1;  // agents of that kind that share the tier
-  std::string dram_capacity = "all";
-  std::string dram_staging = "64 MiB";
+  std::vector<TierConfig> tiers = {{"flash"}, {"dram"}};
   PressureConfig pressure;
   PlanConfig plan;
   // [plugins]
@@ -97,6 +104,10 @@ struct Config {
   bool prefetch = true;
   uint32_t measure_every = 0;  // steps; 0: never
   std::string shuffle;         // a seed: tests
+
+  // The tier of that name, which is made if there is none.
+  TierConfig& tier(std::string_view name);
+  const TierConfig* find_tier(std::string_view name) const;
 };
 
 // `file` may be empty (defaults). `overrides`: "key=value", the value in TOML or a bare word. All errors are

@@ -44,8 +44,8 @@ Status Engine::drain() {
   return status;
 }
 
-Status Engine::resize(Scheduler::ArenaSize size, std::vector<uint64_t> parts) {
-  return run(scheduler_.resize(size, std::move(parts)));
+Status Engine::resize(ArenaParts parts) {
+  return run(scheduler_.resize(std::move(parts)));
 }
 
 void Engine::reset_times() {

@@ -66,8 +66,8 @@ class Engine {
   // Gives up what was read ahead, when no step follows.
   Status drain();
 
-  // Another size for the arenas; after `drain`. See Scheduler::resize.
-  Status resize(Scheduler::ArenaSize size, std::vector<uint64_t> parts);
+  // Another size for arenas; after `drain`. See Scheduler::resize.
+  Status resize(ArenaParts parts);
 
   // Asked before each step and each sequence, when no step runs; it may call `drain` and `resize`.
   void set_between_steps(std::function<void()> ask) { between_steps_ = std::move(ask); }

@@ -29,23 +29,6 @@ std::string for_each_text(const ModelOptions& model) {
   return model.sequences == 1 ? "" : fmt::format(" for each of {} sequences", model.sequences);
 }
 
-// Names the largest.
-Error tables_too_large(const MemoryPlan& plan, const MemoryRequest& request) {
-  const TableRequest& largest =
-      *std::max_element(request.tables.begin(), request.tables.end(),
-                        [](const TableRequest& a, const TableRequest& b) { return a.bytes < b.bytes; });
-  return {
-      Code::no_space, largest.file,
-      fmt::format("its tensors need {}{}, tiers.dram.capacity is {}; with them this model with a context of "
-                  "{}{} needs at least {} ({} bytes): give that much, or --fit",
-                  bytes_text(largest.bytes),
-                  largest.bytes == plan.tables
-                      ? ""
-                      : fmt::format(" of {} for tables of plugins", bytes_text(plan.tables)),
-                  bytes_text(plan.capacity), request.model.context, for_each_text(request.model),
-                  bytes_text(plan.least), plan.least)};
-}
-
 // How much memory reads of bundles may take on their way: they are small, lie packed, and are read together
 // with what lies between them.
 struct Bounce {
@@ -65,6 +48,148 @@ Bounce bounce_of(const Manifest& manifest) {
   bounce.most = std::max(bounce.least, std::min(align_up(bundles, kDirectIoAlignment), kLargestBounce));
   return bounce;
 }
+
+// Divides one tier.
+class TierPlanner {
+ public:
+  TierPlanner(const Manifest& manifest, const MemoryRequest& request, const TierRequest& tier)
+      : manifest_(manifest), model_(request.model), fit_(request.fit), tier_(tier) {
+    plan_.memories = tier.memories;
+    for (const StoredSite& site : manifest.sites) {
+      if (site.alias_of != kNoSite) continue;
+      plan_.whole += site.neurons() * site.slot_bytes();
+      const uint64_t together = std::min(site.neurons(), run_of(site.cut));
+      largest_ = std::max(largest_, align_up(together * site.slot_bytes(), kDirectIoAlignment));
+    }
+    if (tier.bounces) bounce_ = bounce_of(manifest);
+    if (!tier.units.empty()) {
+      const std::vector<UnitPlan> units = plan_model(manifest, model_).units;
+      for (const UnitId unit : tier.units) {
+        for (const uint32_t tensor : units[unit].tensors)
+          plan_.tensors += manifest.extents[manifest.resident[tensor].extent].bytes;
+        plan_.kv += kv_bytes(units[unit].compute);
+      }
+    }
+    for (const TableRequest& table : tier.tables) plan_.tables += table.bytes;
+    fixed_ = plan_.tensors + plan_.tables + plan_.kv;
+    least_staging_ = tier.memories * kLeastBlocks * largest_;
+    least_rows_ = std::min(model_.max_rows, model_.logit_rows);
+    plan_.least = least_of(least_rows_);
+  }
+
+  // Says how much there is, and of how many rows prefill chunks may be.
+  Result<uint32_t> rows() {
+    TIERD_TRY(take_capacity());
+    // The largest prefill chunk whose activations take no more than their share, unless there is plenty.
+    uint32_t rows = model_.max_rows;
+    plenty_ = plan_.capacity >= least_of(rows) + plan_.whole;
+    const auto too_large = [&] {
+      return activations_of(rows) > plan_.capacity / kActivationShare || least_of(rows) > plan_.capacity;
+    };
+    while (!plenty_ && rows > least_rows_ && too_large()) rows = std::max(least_rows_, rows / 2);
+    return rows;
+  }
+
+  // With chunks of so many rows, at most as many as `rows` has said.
+  TierMemory divide(uint32_t rows) {
+    plan_.activations = activations_of(rows);
+    const uint64_t over = plan_.capacity - least_of(rows) - (plenty_ ? plan_.whole : 0);
+    const uint64_t bounce_share = std::clamp(plan_.capacity / kBounceShare, bounce_.least, bounce_.most);
+    plan_.bounce = std::min(plenty_ ? bounce_.most : bounce_share, bounce_.least + over);
+    plan_.bounce -= plan_.bounce % kDirectIoAlignment;
+
+    const uint64_t rest = plan_.capacity - fixed_ - plan_.activations - plan_.bounce;
+    uint64_t staging = least_staging_;
+    if (rest < plan_.whole + staging) {
+      staging = std::clamp(plan_.capacity / kStagingShare, staging, std::max(staging, tier_.most_staging));
+      staging = std::min(staging, rest);
+    }
+    staging /= tier_.memories;
+    const uint64_t block = std::clamp(staging / kBlocksWanted / largest_ * largest_, largest_,
+                                      std::max(largest_, kLargestBlock / largest_ * largest_));
+    plan_.block_bytes = static_cast<uint32_t>(block);
+    plan_.blocks = static_cast<uint32_t>(staging / block);
+    plan_.staging = uint64_t{plan_.block_bytes} * plan_.blocks * tier_.memories;
+    plan_.arena = std::min(plan_.whole, rest - plan_.staging);
+    return plan_;
+  }
+
+ private:
+  uint64_t activations_of(uint32_t rows) const {
+    if (tier_.units.empty()) return 0;
+    ModelOptions options = model_;
+    options.max_rows = rows;
+    return tier_.units.size() * activation_bytes(plan_model(manifest_, options).any());
+  }
+  // Without any weights.
+  uint64_t least_of(uint32_t rows) const {
+    return fixed_ + activations_of(rows) + least_staging_ + bounce_.least;
+  }
+
+  Status take_capacity() {
+    switch (tier_.capacity.kind) {
+      case Capacity::Kind::all:
+        plan_.capacity = least_of(model_.max_rows) + plan_.whole + (bounce_.most - bounce_.least);
+        break;
+      case Capacity::Kind::share:
+        plan_.capacity =
+            static_cast<uint64_t>(tier_.capacity.share * static_cast<double>(manifest_.tensor_bytes));
+        break;
+      case Capacity::Kind::bytes:
+        plan_.capacity = tier_.capacity.bytes;
+        break;
+    }
+    if (plan_.capacity >= plan_.least) return {};
+    if (!fit_) {
+      // Without the tables it would do, or they are too much by themselves.
+      const bool tables = plan_.tables > plan_.capacity || plan_.capacity >= plan_.least - plan_.tables;
+      return tables ? tables_too_large() : too_little();
+    }
+    plan_.capacity = plan_.least;
+    plan_.raised_to_least = true;
+    return {};
+  }
+
+  Error too_little() const {
+    return {Code::no_space, fmt::format("tiers.{}.capacity", tier_.name),
+            fmt::format(
+                "{} is too little: this model with a context of {}{} needs at least {} ({} bytes: "
+                "KV cache {}, activations and staging {}, small tensors {}{}{}); give that much, a smaller "
+                "context (-c){}, or --fit",
+                bytes_text(plan_.capacity), model_.context, for_each_text(model_), bytes_text(plan_.least),
+                plan_.least, bytes_text(plan_.kv), bytes_text(plan_.least - fixed_ - bounce_.least),
+                bytes_text(plan_.tensors),
+                bounce_.least == 0 ? "" : ", bounce buffer " + bytes_text(bounce_.least),
+                plan_.tables == 0 ? "" : ", tables of plugins " + bytes_text(plan_.tables),
+                model_.sequences == 1 ? "" : ", fewer sequences (-np)")};
+  }
+
+  // Names the largest.
+  Error tables_too_large() const {
+    const TableRequest& largest = *std::ranges::max_element(tier_.tables, {}, &TableRequest::bytes);
+    return {Code::no_space, largest.file,
+            fmt::format("its tensors need {}{}, tiers.{}.capacity is {}; with them this model with a context "
+                        "of {}{} needs at least {} ({} bytes): give that much, or --fit",
+                        bytes_text(largest.bytes),
+                        largest.bytes == plan_.tables
+                            ? ""
+                            : fmt::format(" of {} for tables of plugins", bytes_text(plan_.tables)),
+                        tier_.name, bytes_text(plan_.capacity), model_.context, for_each_text(model_),
+                        bytes_text(plan_.least), plan_.least)};
+  }
+
+  const Manifest& manifest_;
+  const ModelOptions& model_;
+  const bool fit_;
+  const TierRequest& tier_;
+  uint64_t largest_ = 0;  // what must be in staging at once: a neuron, or a run that is summed together
+  Bounce bounce_;
+  uint64_t fixed_ = 0;
+  uint64_t least_staging_ = 0;
+  uint32_t least_rows_ = 0;
+  bool plenty_ = false;  // everything is resident
+  TierMemory plan_;
+};
 
 }  // namespace
 
@@ -87,102 +212,16 @@ Result<Capacity> parse_capacity(std::string_view text, std::string_view origin) 
   return capacity;
 }
 
+// A chunk has as many rows as the tightest tier allows.
 Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& request) {
   MemoryPlan plan;
   plan.model = request.model;
-  uint64_t largest = 0;  // what must be in staging at once: a neuron, or a run that is summed together
-  for (const StoredSite& site : manifest.sites) {
-    if (site.alias_of != kNoSite) continue;
-    plan.whole += site.neurons() * site.slot_bytes();
-    const uint64_t together = std::min(site.neurons(), run_of(site.cut));
-    largest = std::max(largest, align_up(together * site.slot_bytes(), kDirectIoAlignment));
+  std::vector<TierPlanner> planners;
+  for (const TierRequest& tier : request.tiers) {
+    TIERD_ASSIGN(const uint32_t rows, planners.emplace_back(manifest, request, tier).rows());
+    plan.model.max_rows = std::min(plan.model.max_rows, rows);
   }
-  const Bounce bounce = bounce_of(manifest);
-  for (const UnitPlan& unit : plan_model(manifest, request.model).units) {
-    for (const uint32_t tensor : unit.tensors)
-      plan.tensors += manifest.extents[manifest.resident[tensor].extent].bytes;
-    plan.kv += kv_bytes(unit.compute);
-  }
-  const auto activations_of = [&](uint32_t rows) {
-    ModelOptions options = request.model;
-    options.max_rows = rows;
-    return request.model.units * activation_bytes(plan_model(manifest, options).any());
-  };
-  for (const TableRequest& table : request.tables) plan.tables += table.bytes;
-  const uint64_t fixed = plan.tensors + plan.tables + plan.kv;
-  const uint64_t least_staging = request.model.units * kLeastBlocks * largest;
-  // Without any weights in DRAM.
-  const auto least_of = [&](uint32_t rows) {
-    return fixed + activations_of(rows) + least_staging + bounce.least;
-  };
-  const uint32_t least_rows = std::min(request.model.max_rows, request.model.logit_rows);
-  plan.least = least_of(least_rows);
-
-  switch (request.capacity.kind) {
-    case Capacity::Kind::all:
-      plan.capacity = least_of(request.model.max_rows) + plan.whole + (bounce.most - bounce.least);
-      break;
-    case Capacity::Kind::share:
-      plan.capacity =
-          static_cast<uint64_t>(request.capacity.share * static_cast<double>(manifest.tensor_bytes));
-      break;
-    case Capacity::Kind::bytes:
-      plan.capacity = request.capacity.bytes;
-      break;
-  }
-  if (plan.capacity < plan.least) {
-    if (!request.fit) {
-      // Without the tables it would do, or they are too much by themselves.
-      if (plan.tables > plan.capacity || plan.capacity >= plan.least - plan.tables) {
-        return tables_too_large(plan, request);
-      }
-      return Error{
-          Code::no_space, "tiers.dram.capacity",
-          fmt::format(
-              "{} is too little: this model with a context of {}{} needs at least {} ({} bytes: "
-              "KV cache {}, activations and staging {}, small tensors {}{}{}); give that much, a smaller "
-              "context (-c){}, or --fit",
-              bytes_text(plan.capacity), request.model.context, for_each_text(request.model),
-              bytes_text(plan.least), plan.least, bytes_text(plan.kv),
-              bytes_text(plan.least - fixed - bounce.least), bytes_text(plan.tensors),
-              bounce.least == 0 ? "" : ", bounce buffer " + bytes_text(bounce.least),
-              plan.tables == 0 ? "" : ", tables of plugins " + bytes_text(plan.tables),
-              request.model.sequences == 1 ? "" : ", fewer sequences (-np)")};
-    }
-    plan.capacity = plan.least;
-    plan.raised_to_least = true;
-  }
-
-  // The largest prefill chunk whose activations take no more than their share, unless there is plenty.
-  uint32_t rows = request.model.max_rows;
-  const bool plenty = plan.capacity >= least_of(rows) + plan.whole;
-  const auto too_large = [&] {
-    return activations_of(rows) > plan.capacity / kActivationShare || least_of(rows) > plan.capacity;
-  };
-  while (!plenty && rows > least_rows && too_large()) {
-    rows = std::max(least_rows, rows / 2);
-  }
-  plan.model.max_rows = rows;
-  plan.activations = activations_of(rows);
-
-  const uint64_t over = plan.capacity - least_of(rows) - (plenty ? plan.whole : 0);
-  const uint64_t bounce_share = std::clamp(plan.capacity / kBounceShare, bounce.least, bounce.most);
-  plan.bounce = std::min(plenty ? bounce.most : bounce_share, bounce.least + over);
-  plan.bounce -= plan.bounce % kDirectIoAlignment;
-
-  const uint64_t rest = plan.capacity - fixed - plan.activations - plan.bounce;
-  uint64_t staging = least_staging;
-  if (rest < plan.whole + staging) {
-    staging = std::clamp(plan.capacity / kStagingShare, staging, std::max(staging, request.most_staging));
-    staging = std::min(staging, rest);
-  }
-  staging /= request.model.units;
-  const uint64_t block = std::clamp(staging / kBlocksWanted / largest * largest, largest,
-                                    std::max(largest, kLargestBlock / largest * largest));
-  plan.block_bytes = static_cast<uint32_t>(block);
-  plan.blocks = static_cast<uint32_t>(staging / block);
-  plan.staging = uint64_t{plan.block_bytes} * plan.blocks * request.model.units;
-  plan.arena = std::min(plan.whole, rest - plan.staging);
+  for (TierPlanner& planner : planners) plan.tiers.push_back(planner.divide(plan.model.max_rows));
   return plan;
 }
 

@@ -1,4 +1,4 @@
-// Divides the DRAM tier's capacity: what must be there, what passes through, and what is left for the cache.
+// Divides the capacity of each tier: what must be there, what passes through, and what is left for the cache.
 #pragma once
 
 #include <cstdint>
@@ -25,31 +25,47 @@ struct TableRequest {
   uint64_t bytes = 0;
 };
 
-struct MemoryRequest {
-  Capacity capacity;
+// A tier that has memories.
+struct TierRequest {
+  std::string name;  // "dram": errors name tiers.NAME.capacity
+  Capacity capacity = {};
   uint64_t most_staging = 64u << 20;
+  uint32_t memories = 1;           // that share the tier, each with staging of its own
+  std::vector<UnitId> units = {};  // that compute from them, each with activations, KV cache, small tensors
+  // What the process needs for all tiers is counted in one: the bounce buffer of reads, and plugins' tables.
+  bool bounces = true;
+  std::vector<TableRequest> tables = {};
+};
+
+struct MemoryRequest {
+  std::vector<TierRequest> tiers;
   bool fit = false;  // take the least budget that would do instead of refusing a smaller one
-  std::vector<TableRequest> tables;
-  // Its units share the tier, each with activations, staging and small tensors of its own. `max_rows` is what
-  // is asked for: a small budget gets smaller prefill chunks.
+  // `max_rows` is what is asked for: a small budget gets smaller prefill chunks.
   ModelOptions model;
 };
 
-struct MemoryPlan {
+struct TierMemory {
   uint64_t capacity = 0;
   uint64_t tensors = 0;  // resident small tensors of all units, padded to extents
   uint64_t tables = 0;   // of plugins
   uint64_t kv = 0;
   uint64_t activations = 0;
-  uint64_t staging = 0;
-  uint64_t bounce = 0;  // where packed bundles are read to; 0 where every extent is a run of rows
-  uint64_t arena = 0;   // what the cache may fill
-  uint64_t whole = 0;   // arena bytes that would hold every neuron
-  uint64_t least = 0;   // the smallest capacity with which this model and context run
+  uint64_t staging = 0;  // of all memories
+  uint64_t bounce = 0;   // where packed bundles are read to; 0 where every extent is a run of rows
+  uint64_t arena = 0;    // what the caches may fill
+  uint64_t whole = 0;    // arena bytes that would hold every neuron
+  uint64_t least = 0;    // the smallest capacity with which this model and context run
   bool raised_to_least = false;
   uint32_t block_bytes = 0;  // of staging
-  uint32_t blocks = 0;       // of each unit
-  ModelOptions model;        // as it will be: max_rows fitted
+  uint32_t blocks = 0;       // of each memory
+  uint32_t memories = 1;
+
+  uint64_t staging_of_memory() const { return staging / memories; }
+};
+
+struct MemoryPlan {
+  std::vector<TierMemory> tiers;  // as asked
+  ModelOptions model;             // as it will be: max_rows fitted
 };
 
 // Error: no_space, naming the least budget that would do and --fit; and the file, where it is plugins' tables

@@ -6,11 +6,9 @@
 
 namespace tierd {
 
-PluginWorld::PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction linear,
-                         const Placement* placement, uint8_t unit)
+PluginWorld::PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction linear, Home home)
     : sites_(sites),
-      placement_(placement),
-      unit_(unit),
+      home_(home),
       seed_(seed),
       linear_(std::move(linear)),
       all_(sites.size()),
@@ -34,7 +32,8 @@ void PluginWorld::set_residency(const Residency* residency) {
 
 bool PluginWorld::at_home(uint32_t edition, uint32_t neuron) const {
   return edition < sites_.editions.size() && neuron < sites_.editions[edition].n &&
-         (placement_ == nullptr || placement_->home(edition, neuron) == unit_);
+         (home_.placement == nullptr ||
+          home_.topology->feeds(home_.memory, home_.placement->home(edition, neuron)));
 }
 
 }  // namespace tierd

@@ -1,4 +1,4 @@
-// What the instances of strategies that belong to one computing unit see of a run.
+// What the instances of strategies that belong to one memory see of a run.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/kernel/placement.h"
@@ -44,9 +45,16 @@ using LinearFunction =
 
 class PluginWorld {
  public:
-  // `placement` NULL: the unit is everybody's home. All that is referred to outlives the world.
-  PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction linear,
-              const Placement* placement = nullptr, uint8_t unit = 0);
+  // Whose neurons a memory keeps. `placement` NULL: everybody's.
+  struct Home {
+    const Placement* placement = nullptr;
+    const Topology* topology = nullptr;
+    MemoryId memory = 0;
+  };
+  // All that is referred to outlives the world.
+  PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction linear, Home home);
+  PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction linear)
+      : PluginWorld(sites, seed, std::move(linear), Home()) {}
   PluginWorld(const PluginWorld&) = delete;
   PluginWorld& operator=(const PluginWorld&) = delete;
 
@@ -64,13 +72,12 @@ class PluginWorld {
   bool evictable(uint32_t edition, uint32_t neuron) const {
     return edition < here_.size() && neuron < here_[edition].size() && here_[edition][neuron].evictable();
   }
-  // Whether this unit is the neuron's home.
+  // Whether the neuron's home is a unit that the memory feeds.
   bool at_home(uint32_t edition, uint32_t neuron) const;
 
  private:
   const SiteTable& sites_;
-  const Placement* placement_;
-  uint8_t unit_;
+  Home home_;
   uint64_t seed_;
   LinearFunction linear_;
   const Residency* residency_ = nullptr;

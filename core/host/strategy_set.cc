@@ -42,14 +42,16 @@ Status StrategySet::ask_reads_x(Strategy<tierd_predictor_1>& predictor, uint32_t
 }
 
 StrategySet::StrategySet(const SiteTable& sites, const Options& options)
-    : placement_(options.units),
+    : topology_(options.topology),
+      placement_(static_cast<uint32_t>(options.topology.units.size())),
       deadline_ns_(options.deadline_ns),
       measure_every_(options.measure_every),
-      caches_(options.units) {
-  for (uint32_t u = 0; u < options.units; ++u) {
-    worlds_.emplace_back(sites, options.seed, options.linear, &placement_, static_cast<uint8_t>(u));
+      caches_(options.topology.memories.size()) {
+  for (size_t m = 0; m < caches_.size(); ++m) {
+    worlds_.emplace_back(sites, options.seed, options.linear,
+                         PluginWorld::Home{&placement_, &topology_, static_cast<MemoryId>(m + 1)});
   }
-  strategies_.caches.resize(options.units);
+  strategies_.caches.resize(caches_.size());
 }
 
 Result<std::unique_ptr<StrategySet>> StrategySet::create(const StrategyChoices& choices,
@@ -61,8 +63,8 @@ Result<std::unique_ptr<StrategySet>> StrategySet::create(const StrategyChoices& 
   TIERD_TRY(set->make(choices.quantizer, world, s.quantizer, set->quantizer_));
   TIERD_TRY(set->make(choices.balancer, world, s.balancer, set->balancer_));
   TIERD_TRY(set->ask_homes(s.balancer, set->placement_));
-  for (uint32_t u = 0; u < options.units; ++u) {
-    TIERD_TRY(set->make(choices.cache, set->worlds_[u], s.caches[u], set->caches_[u]));
+  for (size_t m = 0; m < set->worlds_.size(); ++m) {
+    TIERD_TRY(set->make(choices.cache, set->worlds_[m], s.caches[m], set->caches_[m]));
   }
   return set;
 }
@@ -116,35 +118,37 @@ const StrategyInstance& StrategySet::instance(std::string_view kind) const {
 
 void StrategySet::set_residencies(const std::deque<Residency>& residencies) {
   TIERD_CHECK(residencies.size() == worlds_.size());
-  for (size_t u = 0; u < worlds_.size(); ++u) worlds_[u].set_residency(&residencies[u]);
+  for (size_t m = 0; m < worlds_.size(); ++m) worlds_[m].set_residency(&residencies[m]);
 }
 
-std::vector<uint64_t> StrategySet::parts(uint64_t bytes) const {
+std::vector<uint32_t> StrategySet::at_home(size_t m) const {
+  return placement_.at_home(sites().editions, topology_, static_cast<MemoryId>(m + 1));
+}
+
+// An arena is as large a part as the neurons are that have their home there.
+std::vector<uint64_t> StrategySet::divide(uint64_t bytes, MemoryId first, uint32_t n) const {
+  if (n == 1) return {bytes};
+  const std::vector<Edition>& editions = sites().editions;
   std::vector<uint64_t> parts;
-  for (uint32_t u = 0; u < worlds_.size(); ++u) parts.push_back(part_of(u, bytes));
+  uint64_t all = 0;
+  for (uint32_t i = 0; i < n; ++i) {
+    const std::vector<uint32_t> here = at_home(first - 1u + i);
+    uint64_t& part = parts.emplace_back(0);
+    for (EditionId e = 0; e < editions.size(); ++e) part += uint64_t{here[e]} * editions[e].slot_bytes;
+    all += part;
+  }
+  if (bytes >= all) return parts;
+  for (uint64_t& part : parts)
+    part = static_cast<uint64_t>(static_cast<double>(bytes) * static_cast<double>(part) /
+                                 static_cast<double>(all));
   return parts;
 }
 
-// The unit's part of the arena is as large as the part of the neurons that have their home there.
-uint64_t StrategySet::part_of(uint32_t unit, uint64_t bytes) const {
-  if (worlds_.size() == 1) return bytes;
-  uint64_t all = 0, ours = 0;
-  const std::vector<Edition>& editions = sites().editions;
-  const std::vector<uint32_t> at_home = placement_.at_home(editions, unit);
-  for (EditionId e = 0; e < editions.size(); ++e) {
-    all += uint64_t{editions[e].n} * editions[e].slot_bytes;
-    ours += uint64_t{at_home[e]} * editions[e].slot_bytes;
-  }
-  if (bytes >= all) return ours;
-  return static_cast<uint64_t>(static_cast<double>(bytes) * static_cast<double>(ours) /
-                               static_cast<double>(all));
-}
-
-Result<std::vector<std::vector<uint32_t>>> StrategySet::share(uint64_t bytes) {
+Result<std::vector<std::vector<uint32_t>>> StrategySet::share(const std::vector<uint64_t>& parts) {
+  TIERD_CHECK(parts.size() == worlds_.size());
   std::vector<std::vector<uint32_t>> slots;
-  for (uint32_t u = 0; u < worlds_.size(); ++u) {
-    TIERD_ASSIGN(slots.emplace_back(),
-                 share(strategies_.caches[u], part_of(u, bytes), placement_.at_home(sites().editions, u)));
+  for (size_t m = 0; m < worlds_.size(); ++m) {
+    TIERD_ASSIGN(slots.emplace_back(), share(strategies_.caches[m], parts[m], at_home(m)));
   }
   return slots;
 }
@@ -157,16 +161,14 @@ Result<std::vector<uint32_t>> StrategySet::share(Strategy<tierd_cache_1>& cache,
   return slots;
 }
 
-Result<std::vector<std::vector<uint32_t>>> StrategySet::wanted() {
-  std::vector<std::vector<uint32_t>> lists(sites().editions.size());
+Result<std::vector<std::vector<std::vector<uint32_t>>>> StrategySet::wanted() {
+  std::vector<std::vector<std::vector<uint32_t>>> lists;
   for (auto& cache : strategies_.caches) {
+    std::vector<std::vector<uint32_t>>& of_cache = lists.emplace_back(sites().editions.size());
     TIERD_ASSIGN(const std::vector<WantedAtStart> all, wanted_at_start(cache, sites().editions));
-    for (const WantedAtStart& wanted : all) {
-      std::vector<uint32_t>& list = lists[wanted.edition];
-      list.insert(list.end(), wanted.neurons.begin(), wanted.neurons.end());
-    }
+    for (const WantedAtStart& wanted : all) of_cache[wanted.edition] = wanted.neurons;
+    for (std::vector<uint32_t>& list : of_cache) std::sort(list.begin(), list.end());
   }
-  for (std::vector<uint32_t>& list : lists) std::sort(list.begin(), list.end());
   return lists;
 }
 
@@ -196,31 +198,31 @@ Status StrategySet::replace_predictor(const StrategyChoice& choice) {
   return {};
 }
 
-Status StrategySet::replace_caches(const StrategyChoice& choice, uint64_t bytes) {
+Status StrategySet::replace_caches(const StrategyChoice& choice, const std::vector<uint64_t>& parts) {
   std::vector<Strategy<tierd_cache_1>> next(worlds_.size());
   std::vector<Instance> made(worlds_.size());
-  for (uint32_t u = 0; u < worlds_.size(); ++u) {
-    const PluginWorld& world = worlds_[u];
+  for (size_t m = 0; m < worlds_.size(); ++m) {
+    const PluginWorld& world = worlds_[m];
     TIERD_CHECK(world.residency() != nullptr);
-    TIERD_TRY(make(choice, world, next[u], made[u]));
+    TIERD_TRY(make(choice, world, next[m], made[m]));
     std::vector<uint32_t> most;
     for (EditionId e = 0; e < sites().editions.size(); ++e) most.push_back(world.residency()->max_slots(e));
-    TIERD_TRY(share(next[u], part_of(u, bytes), std::move(most)));
-    TIERD_TRY(hand_over(world, next[u]));
+    TIERD_TRY(share(next[m], parts[m], std::move(most)));
+    TIERD_TRY(hand_over(world, next[m]));
   }
-  for (uint32_t u = 0; u < worlds_.size(); ++u) strategies_.caches[u] = std::move(next[u]);
+  for (size_t m = 0; m < worlds_.size(); ++m) strategies_.caches[m] = std::move(next[m]);
   caches_ = std::move(made);
   return {};
 }
 
-Status StrategySet::swap(StrategyChoice choice, uint64_t bytes) {
+Status StrategySet::swap(StrategyChoice choice, const std::vector<uint64_t>& parts) {
   const std::string_view kind = choice.plugin->kind;
   Strategies& s = strategies_;
   if (kind == "predictor") return replace_predictor(choice);
   if (kind == "quantizer") return replace(choice, s.quantizer, quantizer_);
   if (kind == "balancer") return replace(choice, s.balancer, balancer_);
   TIERD_CHECK(kind == "cache");
-  return replace_caches(choice, bytes);
+  return replace_caches(choice, parts);
 }
 
 // Tells a new cache what is where.

@@ -22,7 +22,8 @@ struct StrategyChoices {
 class StrategySet {
  public:
   struct Options {
-    uint32_t units = 1;  // that compute; each has a cache of its own
+    // Each memory has a cache of its own. Nothing is asked of arenas, links and staging.
+    Topology topology = Topology::over_store(1);
     uint64_t seed = 0;
     uint64_t deadline_ns = kPluginDeadlineNs;  // of a call, see Strategy
     LinearFunction linear = nullptr;
@@ -37,30 +38,31 @@ class StrategySet {
 
   Strategies& strategies() { return strategies_; }
   const Strategies& strategies() const { return strategies_; }
-  // "cache" is the first unit's.
+  // "cache" is the first memory's.
   const StrategyInstance& instance(std::string_view kind) const;
 
   const Placement& placement() const { return placement_; }
 
-  // How each unit's cache splits its part of `bytes`, by what is at home there, among the editions: slots,
-  // [units][editions]. Error: plugin_fault when an answer does not fit.
-  Result<std::vector<std::vector<uint32_t>>> share(uint64_t bytes);
+  // How each memory's cache splits its arena's bytes, `parts` [memories], among the editions: slots,
+  // [memories][editions]. Error: plugin_fault when an answer does not fit.
+  Result<std::vector<std::vector<uint32_t>>> share(const std::vector<uint64_t>& parts);
 
-  // [units] each one's part of `bytes`, by what is at home there.
-  std::vector<uint64_t> parts(uint64_t bytes) const;
+  // Bytes that `n` memories have together, the first of which is `first`: each one's part, by what is at home
+  // there.
+  std::vector<uint64_t> divide(uint64_t bytes, MemoryId first, uint32_t n) const;
 
-  // What the caches want to have before the first step, [editions] of ascending neurons; after `share`. Empty
-  // lists for caches that do not say. Error: plugin_fault.
-  Result<std::vector<std::vector<uint32_t>>> wanted();
+  // What the caches want to have before the first step, [memories][editions] of ascending neurons; after
+  // `share`. Empty lists for caches that do not say. Error: plugin_fault.
+  Result<std::vector<std::vector<std::vector<uint32_t>>>> wanted();
 
-  // What `evictable` answers from, [units]; set once the residencies exist.
+  // What `evictable` answers from, [memories]; set once the residencies exist.
   void set_residencies(const std::deque<Residency>& residencies);
 
   // Puts another strategy in the place of the one of its kind, which is destroyed. Between two steps, when
-  // nothing is in flight: create, adopt, retire. Caches get the slots that their arenas have (`bytes` as for
+  // nothing is in flight: create, adopt, retire. Caches get the slots that their arenas have (`parts` as for
   // `share`) and are told what is in them. A balancer is asked for the homes, too. After an error everything
   // is as it was.
-  Status swap(StrategyChoice choice, uint64_t bytes);
+  Status swap(StrategyChoice choice, const std::vector<uint64_t>& parts);
 
  private:
   using Instance = std::unique_ptr<StrategyInstance>;
@@ -78,21 +80,22 @@ class StrategySet {
   template <class Table>
   Status replace(const StrategyChoice& choice, Strategy<Table>& strategy, Instance& instance);
   Status replace_predictor(const StrategyChoice& choice);
-  Status replace_caches(const StrategyChoice& choice, uint64_t bytes);
-  uint64_t part_of(uint32_t unit, uint64_t bytes) const;
+  Status replace_caches(const StrategyChoice& choice, const std::vector<uint64_t>& parts);
+  std::vector<uint32_t> at_home(size_t m) const;
   Status ask_homes(Strategy<tierd_balancer_1>& balancer, Placement& placement) const;
   Result<std::vector<uint32_t>> share(Strategy<tierd_cache_1>& cache, uint64_t bytes,
                                       std::vector<uint32_t> most) const;
   Status hand_over(const PluginWorld& world, Strategy<tierd_cache_1>& cache) const;
   const SiteTable& sites() const { return worlds_.front().sites(); }
 
+  const Topology topology_;
   Placement placement_;
-  std::deque<PluginWorld> worlds_;  // [units]; the first also of strategies that belong to none
+  std::deque<PluginWorld> worlds_;  // [memories]; the first also of strategies that belong to none
   uint64_t deadline_ns_;
   uint32_t measure_every_;
   Strategies strategies_;
   Instance predictor_, quantizer_, balancer_;
-  std::vector<Instance> caches_;  // [units]
+  std::vector<Instance> caches_;  // [memories]
 };
 
 }  // namespace tierd

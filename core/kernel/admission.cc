@@ -11,7 +11,7 @@
 namespace tierd {
 
 Admission::Admission(std::span<const Edition> editions, Strategies& strategies, MemoryId memory,
-                     Residency& residency, SchedulerCounters& counters, const Dispatcher& dispatcher)
+                     Residency& residency, MemoryCounters& counters, const Dispatcher& dispatcher)
     : editions_(editions),
       strategies_(strategies),
       memory_(memory),

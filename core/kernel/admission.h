@@ -25,7 +25,7 @@ class Admission {
   // `memory`: whose cache is asked. The dispatcher's observer hears of evictions. Everything referred
   // to outlives the admission.
   Admission(std::span<const Edition> editions, Strategies& strategies, MemoryId memory, Residency& residency,
-            SchedulerCounters& counters, const Dispatcher& dispatcher);
+            MemoryCounters& counters, const Dispatcher& dispatcher);
 
   // Asks the cache about neurons that are neither here nor coming; evicts its victims, leases slots for what
   // stays, and appends what may come to the plan. `bypass`: it is not asked, and everything streams by.
@@ -63,7 +63,7 @@ class Admission {
   Strategies& strategies_;
   const MemoryId memory_;
   Residency& residency_;
-  SchedulerCounters& counters_;
+  MemoryCounters& counters_;
   const Dispatcher& dispatcher_;
   Status fault_;  // not yet told
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 namespace tierd {
@@ -14,23 +15,24 @@ Task<Status> Arenas::tell() {
   co_return Status{};
 }
 
-Status Arenas::resizable() const {
-  for (uint32_t m = 0; m < arenas_.size(); ++m) TIERD_TRY(arenas_[m].resizable(strategies_.caches[m]));
-  return {};
+Status Arenas::resizable(MemoryId memory) const {
+  return arenas_[memory - 1u].resizable(strategies_.caches[memory - 1u]);
 }
 
 // All caches have answered before anything is changed.
-Task<Status> Arenas::resize(std::vector<uint64_t> parts) {
-  if (Status able = resizable(); !able.ok()) co_return able;
-  std::vector<ResizedCache> answers;
+Task<Status> Arenas::resize(ArenaParts parts) {
+  std::vector<std::optional<ResizedCache>> answers(arenas_.size());
   for (uint32_t m = 0; m < arenas_.size(); ++m) {
-    auto answer = ask(m, parts[m]);
+    if (!parts[m]) continue;
+    if (Status able = resizable(static_cast<MemoryId>(m + 1)); !able.ok()) co_return able;
+    auto answer = ask(m, *parts[m]);
     if (!answer.ok()) co_return answer.error();
-    answers.push_back(std::move(*answer));
+    answers[m] = std::move(*answer);
   }
   Status status;
   for (uint32_t m = 0; m < arenas_.size(); ++m) {
-    const Status resized = co_await arenas_[m].resize(parts[m], std::move(answers[m]));
+    if (!answers[m]) continue;
+    const Status resized = co_await arenas_[m].resize(*parts[m], std::move(*answers[m]));
     if (status.ok()) status = resized;
   }
   co_return status;
@@ -61,14 +63,8 @@ Task<Status> Arenas::split_anew(std::vector<uint32_t> memories) {
 }
 
 Result<ResizedCache> Arenas::ask(size_t m, uint64_t bytes) {
-  const uint16_t unit = topology_.unit_of(static_cast<MemoryId>(m + 1));
-  std::vector<uint32_t> most;
-  if (unit != Topology::kNoUnit) {
-    most = placement_.at_home(sites_.editions, unit);
-  } else {
-    for (const Edition& edition : sites_.editions) most.push_back(edition.n);
-  }
-  return arenas_[m].ask(strategies_.caches[m], bytes, std::move(most));
+  return arenas_[m].ask(strategies_.caches[m], bytes,
+                        placement_.at_home(sites_.editions, topology_, static_cast<MemoryId>(m + 1)));
 }
 
 }  // namespace tierd

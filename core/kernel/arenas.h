@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "core/kernel/arena.h"
@@ -10,6 +11,9 @@
 #include "core/kernel/strategies.h"
 
 namespace tierd {
+
+// [memories] bytes of each one's arena; none: it keeps what it has.
+using ArenaParts = std::vector<std::optional<uint64_t>>;
 
 class Arenas {
  public:
@@ -26,13 +30,13 @@ class Arenas {
   // Tells each agent what is in use, unless it was told.
   Task<Status> tell();
   // Error: unsupported or plugin_fault, naming the cache or the agent that cannot have another size.
-  Status resizable() const;
+  Status resizable(MemoryId memory) const;
 
   // What follows: between two steps, when nothing is leased or pinned. Errors: those of `resizable`, and
   // plugin_fault, with everything as it was; internal, see Arena::resize.
 
-  // `parts`: bytes that each cache may split from now on, [memories].
-  Task<Status> resize(std::vector<uint64_t> parts);
+  // `parts`: what the caches may split from now on.
+  Task<Status> resize(ArenaParts parts);
   // Indices of the memories whose caches want another split of what they have.
   Result<std::vector<uint32_t>> unevenly_split();
   // These get it.

@@ -86,8 +86,7 @@ void Gathering::sort_missing() {
   context_.residency.pin_valid(edition, wanted(), resident_, missing_);
   pinned_.assign(resident_.begin(), resident_.end());
   for (const uint32_t neuron : missing_) places_[neuron] = kNowhere;
-  SchedulerCounters passed_on;  // a pass is counted in the memory that it computes from
-  SchedulerCounters& counters = passes_on() ? passed_on : context_.counters;
+  MemoryCounters& counters = context_.counters;
   const auto count = [&](const std::vector<uint32_t>& neurons, uint64_t& counted) {
     for (const uint32_t neuron : neurons) (used(neuron) ? counted : counters.measured_bytes) += bytes[neuron];
   };

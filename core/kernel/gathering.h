@@ -41,7 +41,7 @@ class Gathering {
     Admission& admission;
     Wishes& wishes;
     Sources& sources;
-    SchedulerCounters& counters;
+    MemoryCounters& counters;
     Scratch& scratch;
   };
   explicit Gathering(const Context& context);

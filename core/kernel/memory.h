@@ -46,6 +46,14 @@ struct Topology {
 
   const Memory& memory(MemoryId id) const { return memories[id - 1u]; }
   Memory& memory(MemoryId id) { return memories[id - 1u]; }
+  // So many memories that are read from the store, each with a unit.
+  static Topology over_store(uint32_t n) {
+    Topology topology;
+    topology.memories.resize(n);
+    for (uint32_t i = 0; i < n; ++i) topology.units.push_back({.memory = static_cast<MemoryId>(i + 1)});
+    return topology;
+  }
+
   static constexpr uint16_t kNoUnit = UINT16_MAX;
   // The unit that computes from a memory, or kNoUnit.
   uint16_t unit_of(MemoryId id) const {
@@ -53,6 +61,12 @@ struct Topology {
       if (units[u].memory == id) return static_cast<uint16_t>(u);
     }
     return kNoUnit;
+  }
+  // Whether the unit computes from this memory, or from one that lies over it.
+  bool feeds(MemoryId id, uint16_t unit) const {
+    MemoryId at = units[unit].memory;
+    while (at > id) at = memory(at).over;
+    return at == id;
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -47,7 +48,8 @@ class KernelObserver {
   virtual void step_ends(uint32_t step) = 0;
   virtual void rows_kept(uint32_t rows, uint32_t kept) = 0;
   virtual void drain_begins() = 0;
-  virtual void resize_begins(uint64_t capacity_bytes, uint64_t arena_bytes) = 0;
+  // [memories] bytes of each one's arena; none: it keeps what it has.
+  virtual void resize_begins(std::span<const std::optional<uint64_t>> parts) = 0;
   // A stop request was seen. What follows depends on the clock.
   virtual void interrupted() = 0;
 
@@ -87,7 +89,7 @@ class SilentObserver : public KernelObserver {
   void step_ends(uint32_t) override {}
   void rows_kept(uint32_t, uint32_t) override {}
   void drain_begins() override {}
-  void resize_begins(uint64_t, uint64_t) override {}
+  void resize_begins(std::span<const std::optional<uint64_t>>) override {}
   void interrupted() override {}
   void activated(SiteId, const ActiveSet&) override {}
   void looked_ahead(SiteId, std::span<const tierd_ahead>) override {}

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/kernel/memory.h"
 #include "core/kernel/site.h"
 
 namespace tierd {
@@ -25,11 +26,12 @@ class Placement {
   uint8_t home(EditionId edition, uint32_t neuron) const {
     return edition < homes_.size() && !homes_[edition].empty() ? homes_[edition][neuron] : 0;
   }
-  // [editions] How many neurons of each have their home with the unit.
-  std::vector<uint32_t> at_home(std::span<const Edition> editions, uint32_t unit) const {
+  // [editions] How many neurons of each have their home with a unit that the memory feeds.
+  std::vector<uint32_t> at_home(std::span<const Edition> editions, const Topology& topology,
+                                MemoryId memory) const {
     std::vector<uint32_t> counts(editions.size(), 0);
     for (EditionId e = 0; e < editions.size(); ++e) {
-      for (uint32_t i = 0; i < editions[e].n; ++i) counts[e] += home(e, i) == unit ? 1 : 0;
+      for (uint32_t i = 0; i < editions[e].n; ++i) counts[e] += topology.feeds(memory, home(e, i)) ? 1 : 0;
     }
     return counts;
   }

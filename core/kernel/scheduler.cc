@@ -31,8 +31,7 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies&
     for (Supply& lower : supplies_) supply.lower.push_back(&lower);
     supply.describe_extent = options_.describe_extent;
     supply.read_attempts = options_.read_attempts;
-    supplies_.emplace_back(dispatcher, sites, strategies, residencies[m], std::move(supply), counters_,
-                           changed_);
+    supplies_.emplace_back(dispatcher, sites, strategies, residencies[m], std::move(supply), changed_);
     arenas_.add(dispatcher, residencies[m], supplies_.back(), memories[m], changed_);
   }
 }
@@ -75,7 +74,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   }
   while (computation_.running()) co_await changed_;
   if (status.ok()) status = computation_.status();
-  counters_.compute_ns += computation_.take_busy_ns();
+  compute_ns_ += computation_.take_busy_ns();
 
   end_gatherings();
   if (!status.ok()) {
@@ -119,7 +118,7 @@ bool Scheduler::measures(const Current& current) const {
 }
 
 Status Scheduler::admit(Current& current) {
-  const SchedulerCounters before = counters_;
+  const SchedulerCounters before = counters();
   // From the memories that are computed from downwards: what lies over another one lets go of it first.
   for (size_t m = supplies_.size(); m-- > 0;) supplies_[m].begin_pass(current.site, current.pass.step);
   for (UnitId u = 0; u < units(); ++u) {
@@ -135,10 +134,11 @@ Status Scheduler::admit(Current& current) {
     }
   }
   if (current.pass.bypass_caches) return {};
+  const SchedulerCounters after = counters();
   SiteUse& use = use_[current.site];
-  use.hits += counters_.hits - before.hits;
-  use.staged += counters_.staged - before.staged;
-  use.misses += counters_.misses - before.misses;
+  use.hits += after.hits - before.hits;
+  use.staged += after.staged - before.staged;
+  use.misses += after.misses - before.misses;
   look_ahead_.count(current.site, current.pass.step, current.active, use);
   return {};
 }
@@ -274,8 +274,8 @@ Task<Status> Scheduler::fill(std::function<void(uint64_t)> progress) {
   co_return Status{};
 }
 
-Task<Status> Scheduler::resize(ArenaSize size, std::vector<uint64_t> parts) {
-  if (observer() != nullptr) observer()->resize_begins(size.capacity, size.arena);
+Task<Status> Scheduler::resize(ArenaParts parts) {
+  if (observer() != nullptr) observer()->resize_begins(parts);
   co_return co_await arenas_.resize(std::move(parts));
 }
 
@@ -361,6 +361,38 @@ uint64_t Scheduler::fetching_ns() const {
     if (fetches && !computes) ns += dispatcher_.driven_ns(agent);
   }
   return ns;
+}
+
+SchedulerCounters Scheduler::counters() const {
+  SchedulerCounters all;
+  all.compute_ns = compute_ns_;
+  for (size_t m = 0; m < supplies_.size(); ++m) {
+    const MemoryCounters& of = supplies_[m].counters();
+    all.evictions += of.evictions;
+    all.wasted += of.wasted;
+    all.prefetch_failed += of.prefetch_failed;
+    all.retries += of.retries;
+  }
+  for (const ComputeUnit& unit : options_.topology.units) {
+    const MemoryCounters& of = counters(unit.memory);
+    all.hits += of.hits;
+    all.staged += of.staged;
+    all.misses += of.misses;
+    all.resident_bytes += of.resident_bytes;
+    all.streamed_bytes += of.streamed_bytes;
+    all.measured_bytes += of.measured_bytes;
+  }
+  const std::vector<Link>& links = options_.topology.links;
+  for (size_t l = 0; l < links.size(); ++l) {
+    if (links[l].from == kStore) all.read_bytes += link_counters(l).bytes;
+  }
+  return all;
+}
+
+const LinkCounters& Scheduler::link_counters(size_t link) const {
+  const std::vector<Link>& links = options_.topology.links;
+  const auto into_the_same = std::ranges::count(std::span(links).first(link), links[link].to, &Link::to);
+  return supplies_[links[link].to - 1u].links()[static_cast<size_t>(into_the_same)];
 }
 
 }  // namespace tierd

@@ -77,16 +77,12 @@ class Scheduler {
   // hears of bytes that landed. The agents hear first which of their arenas' addresses are in use.
   Task<Status> fill(std::function<void(uint64_t)> progress);
 
-  // Another size for the arenas, between two steps and after `drain`. `parts`: of `size.arena`, [memories].
-  // Errors: those of `resizable`, and plugin_fault, with everything as it was; internal, see Arena::resize.
-  // What caches want in a larger one, `fill` brings.
-  struct ArenaSize {
-    uint64_t capacity = 0;  // of the tier, for those who listen
-    uint64_t arena = 0;     // what the caches may share out
-  };
-  Task<Status> resize(ArenaSize size, std::vector<uint64_t> parts);
+  // Another size for some of the arenas, between two steps and after `drain`. Errors: those of `resizable`,
+  // and plugin_fault, with everything as it was; internal, see Arena::resize. What caches want in a larger
+  // one, `fill` brings.
+  Task<Status> resize(ArenaParts parts);
   // Error: unsupported or plugin_fault, naming the cache or the agent that cannot.
-  Status resizable() const { return arenas_.resizable(); }
+  Status resizable(MemoryId memory) const { return arenas_.resizable(memory); }
 
   // Gives up all look-ahead; done when no read is in flight.
   Task<Status> drain();
@@ -94,7 +90,9 @@ class Scheduler {
   // A strategy has failed and is not asked any more: no pass succeeds before another is in its place.
   bool quarantined() const;
 
-  const SchedulerCounters& counters() const { return counters_; }
+  SchedulerCounters counters() const;
+  const MemoryCounters& counters(MemoryId memory) const { return supplies_[memory - 1u].counters(); }
+  const LinkCounters& link_counters(size_t link) const;  // of the topology
   // Whether a unit has been asked to compute, and is not done yet.
   bool computing() const { return computation_.running(); }
   // Spent so far on this thread: asking the predictor; in the agents that fetch and do not compute.
@@ -145,7 +143,7 @@ class Scheduler {
   const SiteTable& sites_;
   Strategies& strategies_;
   Options options_;
-  SchedulerCounters counters_;
+  uint64_t compute_ns_ = 0;
   Notice changed_;               // something came in
   std::deque<Supply> supplies_;  // [memories]
   Prediction prediction_;

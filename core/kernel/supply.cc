@@ -25,18 +25,19 @@ Transfers::Options transfers_of(const Supply::Options& options) {
 }  // namespace
 
 Supply::Supply(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies, Residency& residency,
-               Options options, SchedulerCounters& counters, Notice& changed)
+               Options options, Notice& changed)
     : dispatcher_(dispatcher),
       sites_(sites),
       strategies_(strategies),
       residency_(residency),
       options_(std::move(options)),
-      counters_(counters),
       changed_(changed),
-      admission_(sites.editions, strategies, options_.memory, residency, counters, dispatcher),
+      admission_(sites.editions, strategies, options_.memory, residency, counters_, dispatcher),
       sources_(*options_.topology, options_.memory, options_.lower, residency),
       transfers_(dispatcher, sites, residency, transfers_of(options_), *this),
-      scratch_(sites) {}
+      scratch_(sites) {
+  links_.resize(transfers_.sources().size());
+}
 
 Supply::~Supply() = default;
 
@@ -224,8 +225,18 @@ bool Supply::transferring(SiteId site, uint32_t step) const {
   });
 }
 
+void Supply::count(const Message& message, const Done& done) {
+  const MemoryId from = message.op == Op::read ? kStore : message.from;
+  const std::vector<Transfers::From>& sources = transfers_.sources();
+  const auto source = std::ranges::find(sources, from, &Transfers::From::memory);
+  LinkCounters& link = links_[static_cast<size_t>(source - sources.begin())];
+  ++link.messages;
+  link.neurons += done.n_done;
+  link.bytes += done.bytes;
+}
+
 void Supply::on_done(const Message& message, const Done& done) {
-  if (message.op == Op::read) counters_.read_bytes += done.bytes;
+  count(message, done);
   std::vector<Transfer*> transfers;
   transfers_.ended(message.id, transfers);
   const bool alone = transfers.size() == 1;

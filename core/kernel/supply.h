@@ -39,7 +39,7 @@ class Supply : private CompletionSink {
   };
   // Who waits at `changed` is woken by each message that ended. Everything referred to outlives the supply.
   Supply(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies, Residency& residency,
-         Options options, SchedulerCounters& counters, Notice& changed);
+         Options options, Notice& changed);
   ~Supply() override;
 
   // `begin_pass` gives up what was fetched ahead for sites that the step has passed over. What is posted
@@ -89,8 +89,12 @@ class Supply : private CompletionSink {
   Status take_fault() { return admission_.take_fault(); }
 
   const Residency& residency() const { return residency_; }
+  const MemoryCounters& counters() const { return counters_; }
+  // In the topology's order.
+  const std::vector<LinkCounters>& links() const { return links_; }
 
  private:
+  void count(const Message& message, const Done& done);
   void on_done(const Message& message, const Done& done) override;
   void landed(Transfer& transfer, uint64_t bytes);
   void failed(Transfer& transfer, const Done& done, bool alone);
@@ -109,7 +113,8 @@ class Supply : private CompletionSink {
   Strategies& strategies_;
   Residency& residency_;
   Options options_;
-  SchedulerCounters& counters_;
+  MemoryCounters counters_;
+  std::vector<LinkCounters> links_;  // [links into the memory]
   Notice& changed_;
   Admission admission_;
   Sources sources_;

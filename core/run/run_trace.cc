@@ -10,13 +10,18 @@
 namespace tierd {
 
 std::map<std::string, std::string> run_facts(const RunPlan& plan) {
-  return {
+  std::map<std::string, std::string> facts = {
       {"model", plan.config.model},
-      {"dram", fmt::format("{} ({} for weights)", format_bytes(static_cast<double>(plan.memory.capacity)),
-                           format_bytes(static_cast<double>(plan.memory.arena)))},
       {"clock", plan.config.clock},
       {"backend", "host"},
   };
+  for (size_t tier = 0; tier < plan.memory.tiers.size(); ++tier) {
+    const TierMemory& memory = plan.memory.tiers[tier];
+    facts[plan.tiers.memories[tier].config.name] =
+        fmt::format("{} ({} for weights)", format_bytes(static_cast<double>(memory.capacity)),
+                    format_bytes(static_cast<double>(memory.arena)));
+  }
+  return facts;
 }
 
 TraceHeader trace_header(const RunPlan& plan, const std::vector<std::vector<uint32_t>>& slots,
@@ -27,7 +32,6 @@ TraceHeader trace_header(const RunPlan& plan, const std::vector<std::vector<uint
   header.facts = run_facts(plan);
   header.sites = plan.model.sites;
   header.slots = slots;
-  header.arena_bytes = plan.memory.arena;
   header.scheduler = scheduler;
   header.max_messages = dispatcher.max_messages;
   header.max_units = dispatcher.max_units;

@@ -10,12 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/block_device.h"
 #include "core/base/result.h"
-#include "core/config/config.h"
 #include "core/engine/engine.h"
-#include "core/engine/memory_plan.h"
-#include "core/engine/model_plan.h"
 #include "core/host/agent_thread.h"
 #include "core/host/strategy_set.h"
 #include "core/kernel/budget.h"
@@ -23,58 +19,33 @@
 #include "core/kernel/residency.h"
 #include "core/kernel/scheduler.h"
 #include "core/message/counts.h"
-#include "core/run/agent_choices.h"
-#include "core/run/strategy_choices.h"
+#include "core/run/run_plan.h"
 #include "core/run/timeline_file.h"
+#include "core/run/traffic.h"
 #include "core/run/virtual_machine.h"
-#include "core/store/store.h"
 #include "core/trace/recorder.h"
 
 namespace tierd {
 
-struct RuntimeOptions {
-  bool fit = false;         // raise a budget that is too small to the least that would do
-  bool quiet = false;       // no progress
-  uint32_t logit_rows = 1;  // rows of a batch that may ask for logits
-  // How the store's data file is opened; tests put a device that misbehaves in its place. Empty: as the agent
-  // does.
-  OpenDevice open_device = {};
-  Recording* recording = nullptr;      // of a run whose activity is played (run.execute = "trace")
-  KernelObserver* observer = nullptr;  // hears of everything; a run that has one cannot be traced or timed
-};
-
-// What a run will be, before any memory is taken: for --check and for Runtime::create.
-struct RunPlan {
-  Config config;
-  Store store;
-  MemoryPlan memory;
-  ModelPlan model;
-  StrategyChoices strategies;
-  StrategyChoices fallbacks;  // without a plugin where none is named
-  AgentChoices agents;
-};
-// Opens (or makes) the store that the configuration names. Errors name file or key.
-Result<Store> open_store(const Config& config, const RuntimeOptions& options);
-// The same, and divides the memory.
-Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options);
-
 class Runtime {
  public:
   static Result<std::unique_ptr<Runtime>> create(RunPlan plan, const RuntimeOptions& options);
-  // Stops the agents; nothing may be in flight (Engine::drain).
+  // Gives up what is read ahead, and stops the agents.
   ~Runtime();
 
   // Puts another strategy in the place of the one of its kind; between two steps. What was read ahead is
   // given up, what is resident stays. After an error everything is as it was.
   Status swap(std::string_view kind, const StrategyConfig& strategy);
 
-  // The budget changes between two steps: `capacity` as tiers.dram.capacity has it. What the arena holds
-  // moves; everything else keeps what it was given at the start. Errors: invalid_argument; no_space, naming
-  // the least that would do now, unless `fit`; unsupported, naming the cache, the agent or the addresses that
-  // do not let it; plugin_fault: everything is as it was then. io_error and corrupt, of a read of what a
-  // larger arena should hold from now on, and internal, of an agent that failed: the change has been made.
-  Status set_capacity(std::string_view capacity, bool fit);
+  // A tier's budget changes between two steps: `capacity` as tiers.NAME.capacity has it, `tier` among
+  // TierTable::memories. What its arenas hold moves; everything else keeps what it was given at the start.
+  // Errors: invalid_argument; no_space, naming the least that would do now, unless `fit`; unsupported, naming
+  // the cache, the agent or the addresses that do not let it; plugin_fault: everything is as it was then.
+  // io_error and corrupt, of a read of what a larger arena should hold from now on, and internal, of an agent
+  // that failed: the change has been made.
+  Status set_capacity(std::string_view capacity, bool fit, size_t tier = 0);
   struct BudgetChange {
+    size_t tier = 0;
     uint32_t step = 0;  // the first with it
     uint64_t from = 0;  // bytes
     uint64_t to = 0;
@@ -82,10 +53,12 @@ class Runtime {
     bool raised_to_least = false;
   };
   const std::vector<BudgetChange>& budget_changes() const { return budget_changes_; }
-  // What a capacity means here, in bytes. Error: invalid_argument naming `origin`.
-  Result<uint64_t> capacity_bytes(std::string_view capacity, std::string_view origin) const;
-  // The smallest that there can be now: what is in use beside the weights that stay.
-  uint64_t least_capacity() const { return budget_.used() - resident_bytes(); }
+  // What a capacity means for a tier, in bytes. Error: invalid_argument naming `origin`.
+  Result<uint64_t> capacity_bytes(std::string_view capacity, std::string_view origin, size_t tier = 0) const;
+  // The smallest that a tier can have now: what is in use beside the weights that stay.
+  uint64_t least_capacity(size_t tier = 0) const { return budget(tier).used() - resident_bytes(tier); }
+  // Whether it can have another one. Error: as of set_capacity.
+  Status resizable(size_t tier = 0) const;
 
   // Closes the trace or writes the timeline, if run.trace or run.timeline names one; with nothing in flight.
   // Error: io_error.
@@ -102,90 +75,98 @@ class Runtime {
   Dispatcher& dispatcher() { return *dispatcher_; }
   const Scheduler& scheduler() const { return *scheduler_; }
   const StrategySet& strategies() const { return *strategies_; }
-  const std::deque<Residency>& residencies() const { return residencies_; }  // [units]
-  const Budget& budget() const { return budget_; }
-  uint32_t threads() const { return threads_; }                                 // that compute
-  const std::string& compute_backend() const { return dram_.front().backend; }  // "avx512-vnni"
-  const std::string& flash_backend() const { return flash_.backend; }           // "io_uring"
+  const std::deque<Residency>& residencies() const { return residencies_; }  // [memories]
+  const Budget& budget(size_t tier = 0) const { return tiers_[tier].budget; }
+  // Of all memories of a tier.
+  MemoryCounters counters(size_t tier) const;
+  // From the lowest upwards.
+  std::vector<TierLink> links() const;
+  uint32_t threads() const { return threads_; }  // that compute
+  // What the first unit's agent works with: "avx512-vnni".
+  const std::string& compute_backend() const { return first_computing().agents.front().backend; }
+  const std::string& flash_backend() const { return flash_.backend; }  // "io_uring"
   const ReadChoices& reading() const { return flash_.reading; }
   // Between two steps.
   ComputeCounts compute_counts() const;
   // At any time.
   ReadCounts flash_counts() const { return counts(flash_).read; }
-  Dispatcher::QueueState flash_queue() const { return dispatcher_->queue(flash_number()); }
+  Dispatcher::QueueState flash_queue() const { return dispatcher_->queue(plan_.tiers.store.first_agent); }
   // Times a parked thread of an agent was woken, see ComputeCounts::threads_woken for those that compute.
   uint64_t agent_wake_ups() const;
-  // Where weights stay with the first unit, piece by piece. The agent writes to it while reads are in flight
+  // Where weights stay in the lowest memory, piece by piece. The agent writes to it while reads are in flight
   // (Engine::drain).
   std::vector<std::span<const std::byte>> arena() const;
-  // Traffic says what a decode step of a dense model takes from the arena and what it must read from flash,
-  // the embedding's row aside. Nothing is promised for a cache that does not say beforehand what it keeps.
-  struct Traffic {
-    uint64_t resident_bytes = 0;
-    uint64_t streamed_bytes = 0;
-    std::vector<FileRange> streamed;  // where those lie in the store's data file, in the order of a step
-  };
   // Error: plugin_fault.
-  Result<Traffic> planned_traffic() const;
+  Result<PlannedTraffic> planned_traffic() const;
 
  private:
   static AgentCounts counts(const MadeAgent& of) { return of.counts ? of.counts() : AgentCounts(); }
-  explicit Runtime(RunPlan plan) : plan_(std::move(plan)), budget_(plan_.memory.capacity) {}
+
+  // A resident tensor of the store, and where its values are in the memory of the agent that needs it.
+  struct PlacedTensor {
+    uint32_t tensor = 0;  // among Manifest::resident
+    uint64_t offset = 0;
+  };
+  // What a tier with memories is made of.
+  struct TierState {
+    Budget budget;
+    bool whole = false;           // its arenas have addresses for every neuron
+    uint64_t most_arena = 0;      // that there are addresses for, of all memories
+    uint64_t staging_offset = 0;  // in each memory
+    std::vector<MadeAgent> agents = {};
+    std::vector<std::vector<PlacedTensor>> tensors = {};     // [agents]
+    std::vector<std::unique_ptr<AgentThread>> threads = {};  // none, or [agents]
+  };
+
+  explicit Runtime(RunPlan plan) : plan_(std::move(plan)) {}
   Clock& clock() { return machine_ ? static_cast<Clock&>(machine_->clock()) : wall_; }
   Status make_dispatcher();
-  Status make_dram();
+  Status make_tier(size_t tier);
+  Result<MadeAgent> make_memory_agent(size_t tier, uint32_t i);
   Status make_strategies();
-  Status make_flash(const RuntimeOptions& options);
+  Status reserve(size_t tier);
+  Status make_store_agent(const RuntimeOptions& options);
+  Status add_agents(std::vector<const Agent*>& agents);
   Status make_kernel(const RuntimeOptions& options);
   // Who hears of the run.
   Status make_recording(const RuntimeOptions& asked, const Scheduler::Options& scheduler,
                         const std::vector<const Agent*>& agents);
   // The tensors of a unit, which its plan numbers in this order, follow its staging.
-  void place_tensors(std::span<const uint32_t> resident, ComputeTask& task);
-  std::vector<uint32_t> cores_of(uint32_t unit) const;  // one for each of its threads
+  std::vector<PlacedTensor> place_tensors(std::span<const uint32_t> resident, ComputeTask& task) const;
+  // One for each thread of a tier's agent.
+  std::vector<uint32_t> cores_of(const Tier& tier, uint32_t agent) const;
   Status load_tensors();
   // With nothing in flight; the budget and the trace follow.
   Status replace(ChosenStrategy chosen, const StrategyConfig& strategy);
-  Status recover();                 // puts fallbacks in the place of quarantined strategies
-  bool binds_workers() const;       // one a core, if there are enough
-  uint64_t resident_bytes() const;  // slots of all units
-  uint64_t whole_arena() const;     // with addresses for all neurons; 0 where spans cannot name so many
-  // Agents are driven in this order: what flash has begun goes on by itself while others compute.
-  static uint16_t flash_number() { return 1; }
-  static uint16_t dram_number(uint32_t unit) { return static_cast<uint16_t>(2 + unit); }
-  static MemoryId dram_memory(uint32_t unit) { return static_cast<MemoryId>(1 + unit); }
-  Result<Agent*> on_thread(Agent& agent, const std::string& thread, const std::string& core, const char* key,
-                           std::unique_ptr<AgentThread>& owner);
-
-  // A resident tensor of the store, and where its values are in the memory of a DRAM agent.
-  struct PlacedTensor {
-    uint32_t tensor = 0;  // among Manifest::resident
-    uint64_t offset = 0;
-  };
+  Status recover();                               // puts fallbacks in the place of quarantined strategies
+  bool binds_workers() const;                     // one a core, if there are enough
+  uint64_t resident_bytes(size_t tier) const;     // slots of its memories
+  uint64_t addresses_for_all(size_t tier) const;  // 0: messages cannot name so many
+  const TierState& first_computing() const;
+  // The memories of a tier, as indices of what is kept for each.
+  std::vector<size_t> memories_of(size_t tier) const;
+  Result<Agent*> on_thread(Agent& agent, const TierConfig& config, std::optional<uint32_t> core,
+                           std::unique_ptr<AgentThread>& owner) const;
 
   RunPlan plan_;
   bool quiet_ = false;
-  Budget budget_;
   uint32_t threads_ = 1;
   std::unique_ptr<VirtualMachine> machine_;  // NULL: time is that of the wall
   WallClock wall_;
   PoolTable pools_;
   std::unique_ptr<StrategySet> strategies_;
-  std::vector<std::vector<uint32_t>> slots_;  // [units][sites]
-  uint64_t most_arena_ = 0;                   // that there are addresses for, of all units
+  std::deque<TierState> tiers_;                      // as TierTable::memories
+  std::vector<uint64_t> parts_;                      // [memories] bytes that each one's cache may share out
+  std::vector<std::vector<uint32_t>> slots_;         // [memories][editions]
+  std::vector<std::vector<uint64_t>> arena_offset_;  // [memories], see Memory
   std::vector<BudgetChange> budget_changes_;
-  std::vector<uint64_t> arena_offset_;              // [sites] of the first memory, see Memory
-  uint64_t staging_offset_ = 0;                     // in the DRAM agents' memory
-  std::vector<std::vector<PlacedTensor>> tensors_;  // [units]
-  std::vector<MadeAgent> dram_;                     // [units]
-  std::vector<ExtentPieces> extent_pieces_;         // of the store, for the agent that reads it
+  std::vector<ExtentPieces> extent_pieces_;  // of the store, for the agent that reads it
   MadeAgent flash_;
-  std::vector<std::unique_ptr<AgentThread>> dram_threads_;  // none, or [units]
   std::unique_ptr<AgentThread> flash_thread_;
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<TimelineFile> timeline_;
   std::unique_ptr<Dispatcher> dispatcher_;
-  std::deque<Residency> residencies_;  // [units]
+  std::deque<Residency> residencies_;  // [memories]
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<Engine> engine_;
 };

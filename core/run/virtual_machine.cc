@@ -36,12 +36,12 @@ ReadTask::Described VirtualMachine::disk(bool own_thread) {
   return described;
 }
 
-Result<Agent*> VirtualMachine::unit(Agent& agent, const ModelPlan& model, uint32_t number, double share,
-                                    bool own_thread) {
-  auto cost = UnitCost::create(machine_.processor.share(share), model.units[number].compute);
+Result<Agent*> VirtualMachine::agent(Agent& agent, const ComputePlan& plan, std::span<const Edition> editions,
+                                     double share, bool own_thread) {
+  auto cost = UnitCost::create(machine_.processor.share(share), plan);
   if (!cost.ok()) return Error{cost.code(), machine_.path, cost.error().detail};
   Agent* carries_out = &agent;
-  if (!executes_) carries_out = &idle_.emplace_back(model.sites.editions, agent.credits());
+  if (!executes_) carries_out = &idle_.emplace_back(editions, agent.credits());
   return &units_.emplace_back(*carries_out, costs_.emplace_back(std::move(*cost)), clock_,
                               &thread(own_thread));
 }

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <span>
 
 #include "core/base/result.h"
 #include "core/config/config.h"
@@ -27,9 +28,11 @@ class VirtualMachine {
   VirtualClock& clock() { return clock_; }
   // The disk, checked by the kernel's thread or one of its own.
   ReadTask::Described disk(bool own_thread);
-  // A unit that computes with this share of the processor; `agent` carries out what is asked, if anything is.
-  // `model` outlives the machine. Error: not_found, naming the description and what it lacks.
-  Result<Agent*> unit(Agent& agent, const ModelPlan& model, uint32_t number, double share, bool own_thread);
+  // An agent that computes by `plan` with this share of the processor, or that only moves neurons; `agent`
+  // carries out what is asked, if anything is. `editions` outlive the machine. Error: not_found, naming the
+  // description and what it lacks.
+  Result<Agent*> agent(Agent& agent, const ComputePlan& plan, std::span<const Edition> editions, double share,
+                       bool own_thread);
   // Whether nobody looks at activations that are not computed and were not recorded. Error: unsupported,
   // saying who would.
   Status can_play(const ModelPlan& model, const Strategies& strategies) const;

@@ -74,6 +74,8 @@ class In {
   bool good_ = true;
 };
 
+constexpr uint64_t kMostMemories = 16;
+
 uint64_t zigzag(int64_t value) {
   return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);
 }
@@ -244,11 +246,17 @@ void get(In& in, RowsKept& e) {
 void put(Out&, const DrainBegins&) {}
 void get(In&, DrainBegins&) {}
 void put(Out& out, const Resized& e) {
-  out.number(e.capacity_bytes), out.number(e.arena_bytes);
+  out.number(e.parts.size());
+  for (const std::optional<uint64_t>& part : e.parts) {
+    out.number(part.has_value() ? 1 : 0);
+    if (part) out.number(*part);
+  }
 }
 void get(In& in, Resized& e) {
-  e.capacity_bytes = in.number();
-  e.arena_bytes = in.number();
+  for (uint64_t n = in.number(kMostMemories); n > 0 && in.good(); --n) {
+    std::optional<uint64_t>& part = e.parts.emplace_back();
+    if (in.number(1) != 0) part = in.number();
+  }
 }
 void put(Out& out, const Swapped& e) {
   out.text(e.kind), out.text(e.strategy.name), out.text(e.strategy.tensors);

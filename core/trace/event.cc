@@ -47,7 +47,10 @@ class Text {
   }
   std::string operator()(const DrainBegins&) const { return "drain"; }
   std::string operator()(const Resized& e) const {
-    return fmt::format("budget of {} B, {} B of it for weights", e.capacity_bytes, e.arena_bytes);
+    std::string text = "arenas:";
+    for (const std::optional<uint64_t>& part : e.parts)
+      text += part ? fmt::format(" {} B", *part) : " as before";
+    return text;
   }
   std::string operator()(const Swapped& e) const {
     return fmt::format("{} '{}' takes over", e.kind, e.strategy.name);

@@ -52,10 +52,9 @@ struct RowsKept {
 struct DrainBegins {
   bool operator==(const DrainBegins&) const = default;
 };
-// The arenas get another size, between two steps.
+// Arenas get another size, between two steps.
 struct Resized {
-  uint64_t capacity_bytes = 0;  // of the tier
-  uint64_t arena_bytes = 0;     // what the caches may share out
+  std::vector<std::optional<uint64_t>> parts = {};  // [memories] bytes; none: what it has
   bool operator==(const Resized&) const = default;
 };
 // Another strategy took the place of the one of its kind, between two steps.

@@ -22,6 +22,7 @@ constexpr uint64_t kMostEditions = kMostSites * kMostEditionsOfSite;
 constexpr uint64_t kMostReach = 3 * kMostNeurons;  // extents from a site's first neuron to its last
 constexpr uint64_t kMostAgents = 64;
 constexpr uint64_t kMostUnits = 16;
+constexpr uint64_t kMostLinks = 64;
 constexpr uint64_t kMostPartsOfUnit = 3;  // queries, keys, values
 constexpr uint64_t kMostMessages = 1u << 16;
 constexpr uint64_t kMostListBytes = 1u << 30;
@@ -237,8 +238,13 @@ Edition read_edition(Fields& fields, const json& object, const SiteTable& sites,
   return edition;
 }
 
-// A trace is of memories that are read from the store alone, each with a unit that computes from it: memory u
-// + 1 is unit u's.
+// What nobody holds comes from what the memory lies over.
+bool is_reached(const Topology& topology, MemoryId memory) {
+  const MemoryId over = topology.memory(memory).over;
+  return std::ranges::any_of(topology.links,
+                             [&](const Link& link) { return link.to == memory && link.from == over; });
+}
+
 void read_topology(Fields& fields, const json& object, TraceHeader& header) {
   Topology& topology = header.scheduler.topology;
   const uint64_t agents = header.agents.size();
@@ -255,6 +261,8 @@ void read_topology(Fields& fields, const json& object, TraceHeader& header) {
   for (const json& from : fields.list(object, "memories", kMostUnits)) {
     Memory& memory = topology.memories.emplace_back();
     memory.agent = agent_of(from);
+    memory.over = static_cast<MemoryId>(fields.number(from, "over", topology.memories.size() - 1));
+    memory.arena_bytes = fields.number(from, "arena_bytes", kMostBytes);
     numbers(from, "slots", header.slots.emplace_back());
     numbers(from, "reserved", memory.reserved);
     memory.resizes = fields.flag(from, "resizes");
@@ -265,27 +273,33 @@ void read_topology(Fields& fields, const json& object, TraceHeader& header) {
   }
   const size_t memories = topology.memories.size();
   if (memories == 0) fields.fail("memories", "are none");
-  std::vector<bool> reached(memories, false);
-  for (const json& from : fields.list(object, "links", kMostUnits)) {
+  for (const json& from : fields.list(object, "links", kMostLinks)) {
     Link& link = topology.links.emplace_back();
-    if (fields.number(from, "from", memories) != kStore) fields.fail("from", "is not the store, 0");
+    link.from = static_cast<MemoryId>(fields.number(from, "from", memories));
     link.to = static_cast<MemoryId>(fields.number(from, "to", memories));
     if (link.to == kStore) return fields.fail("to", "is the store");
-    reached[link.to - 1u] = true;
+    if (link.from >= link.to) return fields.fail("from", "is not a memory of a lesser number");
+    const auto same = [&](const Link& other) { return other.from == link.from && other.to == link.to; };
+    if (std::ranges::count_if(topology.links, same) != 1) return fields.fail("links", "are the same twice");
     link.agent = agent_of(from);
     link.lane = static_cast<uint8_t>(fields.number(from, "lane", UINT8_MAX));
   }
-  if (std::ranges::count(reached, true) != static_cast<std::ptrdiff_t>(memories))
-    fields.fail("links", "do not reach every memory");
+  for (size_t m = 0; m < memories && fields.good(); ++m) {
+    if (!is_reached(topology, static_cast<MemoryId>(m + 1)))
+      fields.fail("links", "do not reach every memory");
+  }
   for (const json& from : fields.list(object, "units", kMostUnits)) {
     ComputeUnit& unit = topology.units.emplace_back();
-    unit.memory = static_cast<MemoryId>(topology.units.size());
+    unit.memory = static_cast<MemoryId>(fields.number(from, "memory", memories));
+    if (unit.memory == kStore) fields.fail("memory", "is the store");
+    if (std::ranges::count(topology.units, unit.memory, &ComputeUnit::memory) != 1)
+      fields.fail("memory", "is that of another unit");
     unit.agent = agent_of(from);
     if (std::ranges::count(topology.units, unit.agent, &ComputeUnit::agent) != 1)
       fields.fail("agent", "is that of another unit");
     unit.lane = static_cast<uint8_t>(fields.number(from, "lane", UINT8_MAX));
   }
-  if (topology.units.size() != memories) fields.fail("units", "are not one for each memory");
+  if (topology.units.empty()) fields.fail("units", "are none");
 }
 
 // What the kernel takes for granted.
@@ -338,6 +352,8 @@ std::string header_json(const TraceHeader& header) {
   for (size_t m = 0; m < s.topology.memories.size(); ++m) {
     const Memory& memory = s.topology.memories[m];
     memories.push_back({{"agent", memory.agent},
+                        {"over", memory.over},
+                        {"arena_bytes", memory.arena_bytes},
                         {"slots", header.slots[m]},
                         {"reserved", memory.reserved},
                         {"resizes", memory.resizes},
@@ -350,11 +366,10 @@ std::string header_json(const TraceHeader& header) {
     links.push_back({{"from", link.from}, {"to", link.to}, {"agent", link.agent}, {"lane", link.lane}});
   json units = json::array();
   for (const ComputeUnit& unit : s.topology.units)
-    units.push_back({{"agent", unit.agent}, {"lane", unit.lane}});
+    units.push_back({{"agent", unit.agent}, {"memory", unit.memory}, {"lane", unit.lane}});
   return json{{"facts", header.facts},
               {"sites", sites},
               {"editions", editions},
-              {"arena_bytes", header.arena_bytes},
               {"memories", memories},
               {"links", links},
               {"units", units},
@@ -399,7 +414,6 @@ Result<TraceHeader> parse_header(std::string_view text, const std::string& origi
     if (!fields.good()) return fields.error();
     neurons -= editions.back().n;
   }
-  header.arena_bytes = fields.number(object, "arena_bytes", kMostBytes);
   for (const json& agent : fields.list(object, "agents", kMostAgents)) {
     header.agents.push_back(
         {fields.text(agent, "name"), static_cast<uint32_t>(fields.number(agent, "credits", kMostMessages))});
@@ -424,6 +438,30 @@ Result<TraceHeader> parse_header(std::string_view text, const std::string& origi
   if (fields.good()) check_sites(fields, header);
   if (!fields.good()) return fields.error();
   return header;
+}
+
+std::vector<uint64_t> TraceHeader::parts() const {
+  std::vector<uint64_t> parts;
+  for (const Memory& memory : scheduler.topology.memories) parts.push_back(memory.arena_bytes);
+  return parts;
+}
+
+uint64_t TraceHeader::arena_bytes() const {
+  uint64_t bytes = 0;
+  for (const Memory& memory : scheduler.topology.memories) bytes += memory.arena_bytes;
+  return bytes;
+}
+
+std::vector<uint64_t> TraceHeader::divide(uint64_t bytes) const {
+  std::vector<uint64_t> divided = parts();
+  if (divided.size() == 1) return {bytes};
+  const uint64_t all = std::max<uint64_t>(arena_bytes(), 1);
+  for (uint64_t& part : divided) {
+    part = bytes == all ? part
+                        : static_cast<uint64_t>(static_cast<double>(bytes) * static_cast<double>(part) /
+                                                static_cast<double>(all));
+  }
+  return divided;
 }
 
 }  // namespace tierd

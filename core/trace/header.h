@@ -23,7 +23,6 @@ struct TraceHeader {
   std::map<std::string, std::string> facts;  // for people: model, budget, threads …
   SiteTable sites;
   std::vector<std::vector<uint32_t>> slots;  // [memories][editions] of the arenas
-  uint64_t arena_bytes = 0;                  // what the caches had to share out
   // describe_extent is not part of it.
   Scheduler::Options scheduler;
   uint32_t max_messages = 0;
@@ -31,6 +30,12 @@ struct TraceHeader {
   std::vector<TraceAgent> agents;  // agent n at n - 1
   uint64_t seed = 0;
   StrategyConfig predictor, quantizer, cache, balancer;
+
+  // What the caches had to share out: each memory's, and all.
+  std::vector<uint64_t> parts() const;
+  uint64_t arena_bytes() const;
+  // So many bytes for all instead, [memories], in the same proportion.
+  std::vector<uint64_t> divide(uint64_t arena_bytes) const;
 };
 
 std::string header_json(const TraceHeader& header);

@@ -96,8 +96,8 @@ void Recorder::rows_kept(uint32_t rows, uint32_t kept) {
 void Recorder::drain_begins() {
   add({0, DrainBegins{}});
 }
-void Recorder::resize_begins(uint64_t capacity_bytes, uint64_t arena_bytes) {
-  add({0, Resized{capacity_bytes, arena_bytes}});
+void Recorder::resize_begins(std::span<const std::optional<uint64_t>> parts) {
+  add({0, Resized{{parts.begin(), parts.end()}}});
 }
 void Recorder::interrupted() {
   add({0, Interrupted{}});

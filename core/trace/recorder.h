@@ -37,7 +37,7 @@ class Recorder final : public KernelObserver {
   void step_ends(uint32_t step) override;
   void rows_kept(uint32_t rows, uint32_t kept) override;
   void drain_begins() override;
-  void resize_begins(uint64_t capacity_bytes, uint64_t arena_bytes) override;
+  void resize_begins(std::span<const std::optional<uint64_t>> parts) override;
   void interrupted() override;
   void activated(SiteId site, const ActiveSet& set) override;
   void looked_ahead(SiteId site, std::span<const tierd_ahead> wishes) override;

@@ -55,8 +55,8 @@ class Follower final : public KernelObserver, public Recording {
   void step_ends(uint32_t step) override { expect(StepEnds{step}); }
   void rows_kept(uint32_t rows, uint32_t kept) override { expect(RowsKept{rows, kept}); }
   void drain_begins() override { expect(DrainBegins{}); }
-  void resize_begins(uint64_t capacity_bytes, uint64_t arena_bytes) override {
-    expect(Resized{capacity_bytes, arena_bytes});
+  void resize_begins(std::span<const std::optional<uint64_t>> parts) override {
+    expect(Resized{{parts.begin(), parts.end()}});
   }
   void interrupted() override {}  // nobody stops a replay
   void activated(SiteId site, const ActiveSet& set) override { expect(activated_event(site, set)); }
@@ -169,9 +169,11 @@ Task<Status> follow(TraceReader& trace, Follower& follower, WeightlessKernel& ke
     } else if (follower.next_as<DrainBegins>() != nullptr) {
       (void)co_await scheduler.drain();
     } else if (const auto* resized = follower.next_as<Resized>()) {
-      const Scheduler::ArenaSize size{resized->capacity_bytes, resized->arena_bytes};
-      const Status done = co_await scheduler.resize(size, kernel.strategies().parts(size.arena));
-      if (done.ok()) kernel.set_arena_bytes(size.arena);
+      const ArenaParts parts = resized->parts;
+      if (parts.size() != kernel.parts().size())
+        co_return Error{Code::corrupt, trace.path(), "a budget changes in memories that there are not"};
+      const Status done = co_await scheduler.resize(parts);
+      if (done.ok()) kernel.set_parts(parts);
     } else {
       co_return Status{};
     }
@@ -203,7 +205,7 @@ Result<ReplayResult> replay(TraceReader& trace, const ChooseStrategy& choose) {
   }
   TIERD_ASSIGN(const StrategyChoices choices, choose_recorded(header, choose));
   TIERD_ASSIGN(const auto kernel,
-               WeightlessKernel::create(header, choices, header.arena_bytes, clock, agents, follower));
+               WeightlessKernel::create(header, choices, header.parts(), clock, agents, follower));
   kernel->dispatcher().set_observer(&follower);
 
   ReplayResult result;
@@ -220,7 +222,7 @@ Result<ReplayResult> replay(TraceReader& trace, const ChooseStrategy& choose) {
       if (!is_kind(swapped->kind))
         return Error{Code::corrupt, trace.path(), fmt::format("there is no kind '{}'", swapped->kind)};
       TIERD_ASSIGN(StrategyChoice choice, choose(swapped->kind, swapped->strategy));
-      TIERD_TRY(kernel->strategies().swap(std::move(choice), kernel->arena_bytes()));
+      TIERD_TRY(kernel->strategies().swap(std::move(choice), kernel->parts()));
       follower.passed();
     } else {
       follower.differs("nothing of that kind");

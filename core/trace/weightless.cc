@@ -29,7 +29,7 @@ WeightlessKernel::WeightlessKernel(const TraceHeader& header, Clock& clock)
 
 Result<std::unique_ptr<WeightlessKernel>> WeightlessKernel::create(const TraceHeader& header,
                                                                    const StrategyChoices& strategies,
-                                                                   uint64_t arena_bytes, Clock& clock,
+                                                                   std::vector<uint64_t> parts, Clock& clock,
                                                                    std::vector<Agent*> agents,
                                                                    Recording& recording) {
   std::unique_ptr<WeightlessKernel> kernel(new WeightlessKernel(header, clock));
@@ -37,18 +37,17 @@ Result<std::unique_ptr<WeightlessKernel>> WeightlessKernel::create(const TraceHe
   Scheduler::Options options = header.scheduler;
   options.recording = &recording;
   StrategySet::Options asked;
-  asked.units = static_cast<uint32_t>(options.topology.units.size());
+  asked.topology = options.topology;
   asked.seed = header.seed;
   asked.measure_every = options.measure_every;
   asked.deadline_ns = kNoPluginDeadline;  // no wall clock decides anything here: two replays are the same
   TIERD_ASSIGN(kernel->strategies_, StrategySet::create(strategies, header.sites, asked));
-  kernel->arena_bytes_ = arena_bytes;
-  TIERD_ASSIGN(kernel->slots_, kernel->strategies_->share(arena_bytes));
-  const std::vector<uint64_t> parts = kernel->strategies_->parts(arena_bytes);
+  TIERD_ASSIGN(kernel->slots_, kernel->strategies_->share(parts));
+  kernel->parts_ = std::move(parts);
   for (size_t m = 0; m < options.topology.memories.size(); ++m) {
     kernel->residencies_.emplace_back(header.sites.editions, kernel->slots_[m]);
     Memory& memory = options.topology.memories[m];
-    memory.arena_bytes = parts[m];
+    memory.arena_bytes = kernel->parts_[m];
     // Another budget than the recorded one may want more.
     for (EditionId e = 0; e < header.sites.editions.size(); ++e)
       memory.reserved[e] = std::max(memory.reserved[e], kernel->slots_[m][e]);
@@ -59,6 +58,10 @@ Result<std::unique_ptr<WeightlessKernel>> WeightlessKernel::create(const TraceHe
       std::make_unique<Scheduler>(kernel->dispatcher_, header.sites, kernel->strategies_->strategies(),
                                   kernel->strategies_->placement(), kernel->residencies_, std::move(options));
   return kernel;
+}
+
+void WeightlessKernel::set_parts(const ArenaParts& parts) {
+  for (size_t m = 0; m < parts.size(); ++m) parts_[m] = parts[m].value_or(parts_[m]);
 }
 
 }  // namespace tierd

@@ -25,20 +25,20 @@ Result<StrategyChoices> choose_recorded(const TraceHeader& header, const ChooseS
 
 class WeightlessKernel {
  public:
-  // `agents`: one for each of the header's, in order. `arena_bytes`: what the cache may share out. Everything
-  // outlives the kernel. `recording` says what only weights can tell. Errors: plugin_fault.
+  // `agents`: one for each of the header's, in order. `parts`: what each memory's cache may share out.
+  // Everything outlives the kernel. `recording` says what only weights can tell. Errors: plugin_fault.
   static Result<std::unique_ptr<WeightlessKernel>> create(const TraceHeader& header,
                                                           const StrategyChoices& strategies,
-                                                          uint64_t arena_bytes, Clock& clock,
+                                                          std::vector<uint64_t> parts, Clock& clock,
                                                           std::vector<Agent*> agents, Recording& recording);
 
   Dispatcher& dispatcher() { return dispatcher_; }
   Scheduler& scheduler() { return *scheduler_; }
   StrategySet& strategies() { return *strategies_; }
   const std::vector<std::vector<uint32_t>>& slots() const { return slots_; }
-  // What the caches may share out: for those that take another's place.
-  uint64_t arena_bytes() const { return arena_bytes_; }
-  void set_arena_bytes(uint64_t bytes) { arena_bytes_ = bytes; }
+  // What the caches may share out, [memories]: for those that take another's place.
+  const std::vector<uint64_t>& parts() const { return parts_; }
+  void set_parts(const ArenaParts& parts);
 
  private:
   WeightlessKernel(const TraceHeader& header, Clock& clock);
@@ -47,8 +47,8 @@ class WeightlessKernel {
   Dispatcher dispatcher_;
   std::unique_ptr<StrategySet> strategies_;
   std::vector<std::vector<uint32_t>> slots_;  // [memories][editions]
-  uint64_t arena_bytes_ = 0;
-  std::deque<Residency> residencies_;  // [memories]
+  std::vector<uint64_t> parts_;               // [memories]
+  std::deque<Residency> residencies_;         // [memories]
   std::unique_ptr<Scheduler> scheduler_;
 };
 

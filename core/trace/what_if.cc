@@ -32,8 +32,9 @@ Status run(Dispatcher& dispatcher, Task<Status> task) {
 
 void add_difference(SchedulerCounters& sum, const SchedulerCounters& after, const SchedulerCounters& before) {
   using C = SchedulerCounters;
-  for (uint64_t C::*const field : {&C::hits, &C::staged, &C::misses, &C::evictions, &C::wasted,
-                                   &C::resident_bytes, &C::streamed_bytes, &C::read_bytes}) {
+  using Fields = std::initializer_list<uint64_t C::*>;
+  for (uint64_t C::*const field : Fields{&C::hits, &C::staged, &C::misses, &C::evictions, &C::wasted,
+                                         &C::resident_bytes, &C::streamed_bytes, &C::read_bytes}) {
     sum.*field += after.*field - before.*field;
   }
 }
@@ -138,8 +139,8 @@ Result<WhatIf> what_if(const TraceHeader& header, const std::vector<Asked>& aske
   }
   const uint64_t begin = now_ns();
   RecordedActivity remembered(header.sites);
-  TIERD_ASSIGN(const auto kernel,
-               WeightlessKernel::create(header, strategies, arena_bytes, clock, agents, remembered));
+  TIERD_ASSIGN(const auto kernel, WeightlessKernel::create(header, strategies, header.divide(arena_bytes),
+                                                           clock, agents, remembered));
   WhatIf result;
   Asker asker(*kernel, remembered, result);
   for (const Asked& what : asked) TIERD_TRY(std::visit(asker, what));

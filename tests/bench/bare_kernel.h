@@ -34,7 +34,7 @@ class BareKernel {
     auto made = StrategySet::create(*read_tensors(*choose_strategies(options.config)), sites_, {});
     TIERD_CHECK(made.ok());
     strategies_ = std::move(*made);
-    auto slots = strategies_->share(options.arena_bytes);
+    auto slots = strategies_->share({options.arena_bytes});
     TIERD_CHECK(slots.ok());
     residencies_.emplace_back(sites_.editions, slots->front());
     strategies_->set_residencies(residencies_);
@@ -69,7 +69,7 @@ class BareKernel {
   }
 
   uint64_t messages() const { return dispatcher_.messages(); }
-  const SchedulerCounters& counters() const { return scheduler_->counters(); }
+  SchedulerCounters counters() const { return scheduler_->counters(); }
   // What is changed here must not have been asked yet.
   Strategies& strategies() { return strategies_->strategies(); }
 

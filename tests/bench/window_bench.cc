@@ -43,7 +43,7 @@ class MovingRange {
     kernel_.step();
     first_ = (first_ + changed_) % neurons_;
   }
-  const SchedulerCounters& counters() const { return kernel_.counters(); }
+  SchedulerCounters counters() const { return kernel_.counters(); }
 
  private:
   static SiteTable network(uint32_t neurons) {

@@ -66,10 +66,12 @@ TEST_F(AgentAuthor, BuildsOneThatIsFoundAndKeepsTheRules) {
   EXPECT_THAT(list.out, HasSubstr("agent      mine             " + at("agent-mine.so") + "\n"));
   // It serves nothing that a tier could rely upon.
   const Ended run =
-      run_tierd({"--plugin-path", folder().path(), "-m", kDemo, "--set", "tiers.flash.agent=mine"});
+      run_tierd({"--plugin-path", folder().path(), "-m", kDemo, "--set", "tiers.flash.kind=mine"});
   EXPECT_EQ(run.status, 2);
-  EXPECT_EQ(run.err.substr(run.err.find("tiers.")),
-            "tiers.flash.agent: agent 'mine' does not serve 'read'\n");
+  EXPECT_EQ(
+      run.err.substr(run.err.find("tiers: ")),
+      "tiers: no tier's agent serves 'read' ('mine' of tiers.flash, 'dram' of tiers.dram); one must, as "
+      "the agent 'flash' does\n");
 }
 
 TEST_F(AgentAuthor, OneOfOtherFlagsIsRefusedWithOneLine) {

@@ -37,10 +37,10 @@ class MovingBudget : public testing::Test {
     config.threads = 1;
     config.bind = false;
     config.context = 32;
-    config.dram_capacity = "60%";
-    config.dram_staging = "256 KiB";
+    config.tier("dram").capacity = "60%";
+    config.tier("dram").staging = "256 KiB";
     config.cache.name = cache;
-    config.dram_units = units;
+    config.tier("dram").count = units;
     if (units > 1) config.balancer.name = "round-robin";
     if (cache == "residency-window" && layout == "neuron") {
       config.predictor.name = "low-rank";
@@ -121,7 +121,7 @@ TEST_F(MovingBudget, LosesNoBit) {
           const auto budget = budgets.find(token);
           if (budget == budgets.end()) return;
           const uint64_t beside = runtime.budget().used() - resident_line(runtime);
-          const auto whole = static_cast<double>(runtime.plan().memory.whole);
+          const auto whole = static_cast<double>(runtime.plan().memory.tiers.front().whole);
           const uint64_t bytes = beside + static_cast<uint64_t>(budget->second * whole);
           const Status changed = runtime.set_capacity(std::to_string(bytes), false);
           ASSERT_TRUE(changed.ok()) << budget->second << ": " << changed.error().line();
@@ -129,7 +129,7 @@ TEST_F(MovingBudget, LosesNoBit) {
           peak = std::max(peak, runtime.budget().used());
           EXPECT_EQ(resident_line(runtime), held(runtime));
           EXPECT_LE(runtime.budget().used(), runtime.budget().capacity());
-          EXPECT_EQ(runtime.plan().memory.capacity, runtime.budget().capacity());
+          EXPECT_EQ(runtime.plan().memory.tiers.front().capacity, runtime.budget().capacity());
         });
         expect_the_same_bits(logits, expected);
         EXPECT_EQ(runtime.budget().peak(), peak);
@@ -153,9 +153,9 @@ TEST_F(MovingBudget, FillsWhatItGets) {
   const uint64_t read = runtime.scheduler().counters().read_bytes;
   (void)run(runtime);
   EXPECT_EQ(runtime.scheduler().counters().read_bytes, read);
-  EXPECT_EQ(runtime.plan().memory.arena, runtime.plan().memory.whole);
+  EXPECT_EQ(runtime.plan().memory.tiers.front().arena, runtime.plan().memory.tiers.front().whole);
   ASSERT_TRUE(runtime.set_capacity("60%", false).ok());
-  EXPECT_LT(held(runtime), runtime.plan().memory.whole);
+  EXPECT_LT(held(runtime), runtime.plan().memory.tiers.front().whole);
   // And a cache that comes later gets what there is now.
   ASSERT_TRUE(runtime.swap("cache", StrategyConfig{"lru"}).ok());
   ASSERT_TRUE(runtime.set_capacity("30%", false).ok());

@@ -51,8 +51,8 @@ TEST_F(Cli, TextAloneGoesToStandardOutput) {
   const json report = object.value("report", json::object());
   EXPECT_EQ(report.value("generated_tokens", 0), 12);
   EXPECT_GT(report["decode"].value("tokens_per_second", 0.0), 0.0);
-  EXPECT_LE(report["budget"].value("peak_bytes", uint64_t{1}),
-            report["budget"].value("capacity_bytes", uint64_t{0}));
+  EXPECT_LE(report["tiers"][0]["budget"].value("peak_bytes", uint64_t{1}),
+            report["tiers"][0]["budget"].value("capacity_bytes", uint64_t{0}));
 }
 
 TEST_F(Cli, AllConfigurationsShareOneStoreAndTellOneText) {
@@ -155,7 +155,7 @@ TEST_F(Cli, TheLeastBudgetIsExact) {
       demo({"--config", config_file("hybrid"), "--set", "tiers.dram.capacity=1%", "--fit", "--json"}));
   EXPECT_EQ(fitted.status, 0) << fitted.err;
   const json report = parsed(fitted.out)["report"];
-  EXPECT_EQ(report["budget"].value("capacity_bytes", uint64_t{0}), least);
+  EXPECT_EQ(report["tiers"][0]["budget"].value("capacity_bytes", uint64_t{0}), least);
   const json& flash = report["flash"];
   uint64_t reads = 0;
   for (const auto& [size, count] : flash["reads_of_size"].items()) reads += count.get<uint64_t>();
@@ -195,6 +195,53 @@ TEST_F(Cli, AForecastStandsBesideTheRate) {
   EXPECT_NEAR(modelled["report"]["decode"].value("tokens_per_second", 0.0) /
                   first["forecast"].value("tokens_per_second", 1.0),
               1, 0.05);
+}
+
+// A memory over another one: the same text, and each of both in the report.
+TEST_F(Cli, AChainOfTiersTellsTheSameText) {
+  const Ended plain = run_tierd(demo());
+  const std::vector<std::string> chain = {
+      "--set", "tiers.near.kind=dram",    "--set", "tiers.near.over=dram",
+      "--set", "tiers.near.capacity=60%", "--set", "tiers.dram.compute=false",
+      "--set", "tiers.dram.capacity=70%", "--set", "cache.name=lru"};
+  std::vector<std::string> arguments = chain;
+  arguments.emplace_back("--json");
+  const Ended run = run_tierd(demo(arguments));
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json object = parsed(run.out);
+  EXPECT_EQ(object.value("text", ""), plain.out);
+  const json& tiers = object["report"]["tiers"];
+  ASSERT_THAT(tiers, SizeIs(3));
+  EXPECT_EQ(tiers[0]["tier"], "dram");
+  EXPECT_EQ(tiers[0]["computes"], false);
+  EXPECT_FALSE(tiers[0]["budget"]["lines"].contains("KV cache"));
+  EXPECT_EQ(tiers[1]["over"], "dram");
+  EXPECT_TRUE(tiers[1]["budget"]["lines"].contains("KV cache"));
+  EXPECT_FALSE(tiers[1]["budget"]["lines"].contains("plugin tables"));
+  ASSERT_THAT(object["report"]["links"], SizeIs(2));
+  EXPECT_GT(object["report"]["links"][1]["bytes"].get<uint64_t>(), 0u);
+  const Ended told = run_tierd(demo(chain));
+  for (const char* line : {"  dram  ", "  near  ", "flash to dram: ", "dram to near: "})
+    EXPECT_THAT(told.err, HasSubstr(line));
+  arguments = chain;
+  arguments.emplace_back("--check");
+  const Ended check = run_tierd(demo(arguments));
+  EXPECT_EQ(check.status, 0) << check.err;
+  for (const char* line : {"from flash to dram", "from dram to near"})
+    EXPECT_THAT(check.out, HasSubstr(line));
+}
+
+// The engine as a library, of a program that is not ours.
+TEST_F(Cli, TheExampleTellsTheSameText) {
+  const Ended plain = run_tierd(demo());
+  const Ended run = Program(TIERD_BIN_EXAMPLE, {config_file("hybrid"), "First Citizen:", "12",
+                                                std::string("model.path=") + kDemo})
+                        .wait();
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.out, plain.out);
+  const Ended none = Program(TIERD_BIN_EXAMPLE, {config_file("hybrid"), "x", "1", "model.path=none"}).wait();
+  EXPECT_EQ(none.status, 2);
+  EXPECT_THAT(none.err, HasSubstr("none"));
 }
 
 TEST_F(Cli, AStoreIsAModelToo) {

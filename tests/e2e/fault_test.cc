@@ -47,7 +47,7 @@ class FaultyDisk : public testing::TestWithParam<Way> {
     config_ = resident;
     config_.cache.name = cache;
     use_device(config_, device);
-    config_.dram_capacity = half_capacity(config_, options());
+    config_.tier("dram").capacity = half_capacity(config_, options());
   }
 
   static RuntimeOptions options() {
@@ -71,7 +71,7 @@ class FaultyDisk : public testing::TestWithParam<Way> {
   }
   std::unique_ptr<Runtime> over_faults(const Faults& faults, uint64_t seed) const {
     Config config = config_;
-    config.flash.settings.push_back(
+    config.tier("flash").settings.push_back(
         {"verify", false, "test"});  // no checksum stands between a mistake and the test
     return runtime_over(config, [=](std::unique_ptr<BlockDevice> inner) {
       return std::make_unique<FaultDevice>(std::move(inner), faults, seed);

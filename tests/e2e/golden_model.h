@@ -131,15 +131,15 @@ inline Result<std::vector<float>> run_all_logits(const Config& config, std::span
 
 // How the flash agent reads.
 inline void use_device(Config& config, const std::string& device) {
-  config.flash.settings.push_back({"device", device, "test"});
+  config.tier("flash").settings.push_back({"device", device, "test"});
 }
 
 // What it reads through between two extents, and where small reads land.
 inline void read_gaps(Config& config, const std::string& gap) {
-  config.flash.settings.push_back({"gap", gap, "test"});
+  config.tier("flash").settings.push_back({"gap", gap, "test"});
 }
 inline void land_reads(Config& config, const std::string& landing) {
-  config.flash.settings.push_back({"landing", landing, "test"});
+  config.tier("flash").settings.push_back({"landing", landing, "test"});
 }
 
 inline Config golden_config(const std::string& name) {

@@ -30,7 +30,7 @@ inline Config golden_store(const std::string& name, const std::string& directory
 inline std::string half_capacity(const Config& config, const RuntimeOptions& options) {
   const auto plan = plan_run(config, options);
   EXPECT_TRUE(plan.ok()) << plan.error().line();
-  return std::to_string(plan->memory.least + plan->memory.whole / 2);
+  return std::to_string(plan->memory.tiers.front().least + plan->memory.tiers.front().whole / 2);
 }
 
 }  // namespace tierd

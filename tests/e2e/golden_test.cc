@@ -93,7 +93,7 @@ TEST_P(GoldenRun, StreamedInPiecesOfBundlesAgreesWithTransformers) {
   config.layout = "neuron";
   config.bundling = "none";
   config.cache.name = "none";
-  config.dram_capacity = "50%";
+  config.tier("dram").capacity = "50%";
   agrees(config);
 }
 

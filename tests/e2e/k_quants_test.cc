@@ -81,7 +81,7 @@ class KQuants : public testing::Test {
     config.threads = 1;
     config.bind = false;
     config.activations = activations;
-    config.dram_capacity = capacity;
+    config.tier("dram").capacity = capacity;
     auto made = run_all_logits(config, tokens_, chunk);
     EXPECT_TRUE(made.ok()) << made.error().line();
     return made.ok() ? *made : std::vector<float>();

@@ -22,33 +22,36 @@ const std::vector<Variant>& variants() {
       {"chunk_5", 5},
       {"threads_2", kGoldenTokens, [](Config& c) { c.threads = 2; }},
       {"threads_3_chunk_7", 7, [](Config& c) { c.threads = 3; }},
-      {"naive", 1, [](Config& c) { c.cache.name = "none", c.dram_capacity = "50%"; }},
-      {"naive_prefill", 12, [](Config& c) { c.cache.name = "none", c.dram_capacity = "50%"; }},
+      {"naive", 1, [](Config& c) { c.cache.name = "none", c.tier("dram").capacity = "50%"; }},
+      {"naive_prefill", 12, [](Config& c) { c.cache.name = "none", c.tier("dram").capacity = "50%"; }},
       {"naive_without_prefetch", 1,
-       [](Config& c) { c.cache.name = "none", c.dram_capacity = "50%", c.prefetch = false; }},
-      {"hybrid_25", 1, [](Config& c) { c.dram_capacity = "25%"; }},
-      {"hybrid_50", 1, [](Config& c) { c.dram_capacity = "50%"; }},
-      {"hybrid_75", 1, [](Config& c) { c.dram_capacity = "75%"; }},
-      {"hybrid_75_prefill", 9, [](Config& c) { c.dram_capacity = "75%"; }},
-      {"hybrid_pread", 1, [](Config& c) { c.dram_capacity = "60%", use_device(c, "pread"); }},
-      {"hybrid_flash_thread", 1, [](Config& c) { c.dram_capacity = "60%", c.flash.thread = "own"; }},
+       [](Config& c) { c.cache.name = "none", c.tier("dram").capacity = "50%", c.prefetch = false; }},
+      {"hybrid_25", 1, [](Config& c) { c.tier("dram").capacity = "25%"; }},
+      {"hybrid_50", 1, [](Config& c) { c.tier("dram").capacity = "50%"; }},
+      {"hybrid_75", 1, [](Config& c) { c.tier("dram").capacity = "75%"; }},
+      {"hybrid_75_prefill", 9, [](Config& c) { c.tier("dram").capacity = "75%"; }},
+      {"hybrid_pread", 1, [](Config& c) { c.tier("dram").capacity = "60%", use_device(c, "pread"); }},
+      {"hybrid_flash_thread", 1,
+       [](Config& c) { c.tier("dram").capacity = "60%", c.tier("flash").thread = "own"; }},
       {"hybrid_both_threads", 3,
        [](Config& c) {
-         c.dram_capacity = "60%", c.flash.thread = "own", c.dram.thread = "own", c.threads = 2;
+         c.tier("dram").capacity = "60%", c.tier("flash").thread = "own", c.tier("dram").thread = "own",
+         c.threads = 2;
        }},
-      {"lru_60", 1, [](Config& c) { c.cache.name = "lru", c.dram_capacity = "60%"; }},
+      {"lru_60", 1, [](Config& c) { c.cache.name = "lru", c.tier("dram").capacity = "60%"; }},
       {"lru_90_without_prefetch", 1,
-       [](Config& c) { c.cache.name = "lru", c.dram_capacity = "90%", c.prefetch = false; }},
+       [](Config& c) { c.cache.name = "lru", c.tier("dram").capacity = "90%", c.prefetch = false; }},
       {"lru_90_shuffled", 2,
-       [](Config& c) { c.cache.name = "lru", c.dram_capacity = "90%", c.shuffle = "11"; }},
-      {"lfu_70", 1, [](Config& c) { c.cache.name = "lfu", c.dram_capacity = "70%"; }},
-      {"static_60", 3, [](Config& c) { c.cache.name = "static", c.dram_capacity = "60%"; }},
-      {"shuffle_1", 1, [](Config& c) { c.dram_capacity = "50%", c.shuffle = "1"; }},
-      {"shuffle_2", 4, [](Config& c) { c.dram_capacity = "50%", c.shuffle = "2"; }},
-      {"shuffle_3", 1, [](Config& c) { c.cache.name = "none", c.dram_capacity = "50%", c.shuffle = "3"; }},
+       [](Config& c) { c.cache.name = "lru", c.tier("dram").capacity = "90%", c.shuffle = "11"; }},
+      {"lfu_70", 1, [](Config& c) { c.cache.name = "lfu", c.tier("dram").capacity = "70%"; }},
+      {"static_60", 3, [](Config& c) { c.cache.name = "static", c.tier("dram").capacity = "60%"; }},
+      {"shuffle_1", 1, [](Config& c) { c.tier("dram").capacity = "50%", c.shuffle = "1"; }},
+      {"shuffle_2", 4, [](Config& c) { c.tier("dram").capacity = "50%", c.shuffle = "2"; }},
+      {"shuffle_3", 1,
+       [](Config& c) { c.cache.name = "none", c.tier("dram").capacity = "50%", c.shuffle = "3"; }},
       {"shuffle_4_pread", 1,
        [](Config& c) {
-         c.cache.name = "lru", c.dram_capacity = "70%", c.shuffle = "4", use_device(c, "pread");
+         c.cache.name = "lru", c.tier("dram").capacity = "70%", c.shuffle = "4", use_device(c, "pread");
        }},
   };
   return all;
@@ -149,7 +152,7 @@ TEST_P(SmallBudgets, OfBundlesGiveTheBitsOfTheResidentRun) {
   ASSERT_TRUE(expected.ok()) << expected.error().line();
   for (const char* capacity : {"30%", "35%", "40%", "60%"}) {
     SCOPED_TRACE(capacity);
-    config.dram_capacity = capacity;
+    config.tier("dram").capacity = capacity;
     config.cache.name = GetParam();
     const auto logits = run_all_logits(config, tokens, 1);
     ASSERT_TRUE(logits.ok()) << logits.error().line();

@@ -38,7 +38,7 @@ class Mixture : public testing::TestWithParam<std::string> {
     config.threads = 1;
     config.bind = false;
     config.cache.name = cache;
-    config.dram_capacity = capacity;
+    config.tier("dram").capacity = capacity;
     return config;
   }
   // Some are hotter than others, in each layer others.
@@ -129,7 +129,7 @@ TEST_P(Mixture, WhateverIsReadWhenItSaysTheSame) {
   Config none = config("none", "25%");
   Config threads = config("lru", "25%");
   threads.threads = 3;
-  threads.flash.thread = threads.dram.thread = "own";
+  threads.tier("flash").thread = threads.tier("dram").thread = "own";
   Config shuffled = config("lfu", "30%");
   shuffled.shuffle = "3";
   for (const Config& changed : {none, threads, shuffled})

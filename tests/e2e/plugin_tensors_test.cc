@@ -200,7 +200,7 @@ TEST_F(PluginTensorsTest, WhatDoesNotFitIsRefusedBeforeItIsRead) {
     std::filesystem::resize_file(path, std::filesystem::file_size(path) + kBytes);
     for (const char* capacity : {"50%", "100%", "1 MiB", "2 GiB"}) {
       Config config = PluginTensorsTest::config(path);
-      config.dram_capacity = capacity;
+      config.tier("dram").capacity = capacity;
       const auto plan = plan_run(config, options(false));
       ASSERT_FALSE(plan.ok());
       EXPECT_EQ(plan.code(), Code::no_space);
@@ -238,17 +238,17 @@ TEST_F(PluginTensorsTest, AreCountedAndLeaveWithTheirPlugin) {
   // To the byte: with the least capacity it runs, with a byte less it does not.
   auto plan = plan_run(config, options());
   ASSERT_TRUE(plan.ok()) << plan.error().line();
-  EXPECT_EQ(plan->memory.tables, (kBytes - 40 + 63) / 64 * 64 + 40);
-  config.dram_capacity = std::to_string(plan->memory.least - 1);
+  EXPECT_EQ(plan->memory.tiers.front().tables, (kBytes - 40 + 63) / 64 * 64 + 40);
+  config.tier("dram").capacity = std::to_string(plan->memory.tiers.front().least - 1);
   EXPECT_THAT(plan_run(config, options(false)).error().line(),
               HasSubstr("tables.safetensors: its tensors need"));
-  config.dram_capacity = std::to_string(plan->memory.least);
+  config.tier("dram").capacity = std::to_string(plan->memory.tiers.front().least);
   EXPECT_TRUE(plan_run(config, options(false)).ok());
-  config.dram_capacity = "1000";
+  config.tier("dram").capacity = "1000";
   auto runtime = make_runtime(config, options());
   ASSERT_TRUE(runtime.ok()) << runtime.error().line();
-  EXPECT_EQ((*runtime)->budget().capacity(), plan->memory.least);
-  EXPECT_EQ(tables_of(**runtime), plan->memory.tables);
+  EXPECT_EQ((*runtime)->budget().capacity(), plan->memory.tiers.front().least);
+  EXPECT_EQ(tables_of(**runtime), plan->memory.tiers.front().tables);
   ASSERT_TRUE((*runtime)->swap("predictor", StrategyConfig{"dense"}).ok());
   EXPECT_EQ(tables_of(**runtime), 0u);
 }

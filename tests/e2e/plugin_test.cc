@@ -33,7 +33,7 @@ class Plugins : public testing::Test {
 
   static Config config(const std::string& cache) {
     Config config = golden_config(kModel);
-    config.dram_capacity = "60%";
+    config.tier("dram").capacity = "60%";
     config.plugin_path = TIERD_BAD_PLUGIN_DIR;
     config.plugin_deadline_ms = 100;
     config.cache.name = cache;
@@ -142,8 +142,8 @@ TEST_F(Plugins, OneThatCannotBeMadeIsRefusedAtTheStart) {
 TEST_F(Plugins, AnAgentThatCannotServeIsRefusedAtTheStart) {
   const auto refused = [](const char* flash, const char* dram) {
     Config config = Plugins::config("sound");
-    config.flash.agent = flash;
-    config.dram.agent = dram;
+    config.tier("flash").kind = flash;
+    config.tier("dram").kind = dram;
     const auto runtime = make_runtime(config, quiet());
     EXPECT_FALSE(runtime.ok());
     return runtime.ok() ? "" : runtime.error().line();
@@ -151,11 +151,15 @@ TEST_F(Plugins, AnAgentThatCannotServeIsRefusedAtTheStart) {
   EXPECT_THAT(refused("other_build", "dram"), HasSubstr("agent-other_build.so: was built for [tierd 0.0.9"));
   EXPECT_THAT(refused("wrong_name", "dram"), HasSubstr("calls itself agent 'another'"));
   EXPECT_THAT(refused("no_such", "dram"),
-              testing::StartsWith("tiers.flash.agent: there is no agent 'no_such'"));
+              testing::StartsWith("tiers.flash.kind: there is no agent 'no_such'"));
   EXPECT_THAT(refused("reads_and_throws", "dram"),
               HasSubstr("agent-reads_and_throws.so: could not be made: make threw an exception: not today"));
-  EXPECT_EQ(refused("dram", "dram"), "tiers.flash.agent: agent 'dram' does not serve 'read'");
-  EXPECT_EQ(refused("flash", "flash"), "tiers.dram.agent: agent 'flash' does not serve 'run'");
+  EXPECT_EQ(
+      refused("dram", "dram"),
+      "tiers: no tier's agent serves 'read' ('dram' of tiers.flash, 'dram' of tiers.dram); one must, as the "
+      "agent 'flash' does");
+  EXPECT_EQ(refused("flash", "flash"),
+            "tiers.dram.kind: agent 'flash' serves 'read', which that of tiers.flash does already");
 }
 
 TEST_F(Plugins, AFallbackIsCheckedAtTheStart) {

@@ -34,7 +34,7 @@ class DamagedStore : public testing::TestWithParam<DamagedCase> {
     naive_.cache.name = "none";
     RuntimeOptions options;
     options.logit_rows = kGoldenTokens;
-    naive_.dram_capacity = half_capacity(resident_, options);
+    naive_.tier("dram").capacity = half_capacity(resident_, options);
   }
 
   std::vector<float> logits(const Config& config) const {

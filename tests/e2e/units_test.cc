@@ -36,7 +36,7 @@ class Units : public testing::Test {
   }
   static Config dealt(const ModelWorld& world, uint32_t units, int64_t run = 1) {
     Config config = base(world);
-    config.dram_units = units;
+    config.tier("dram").count = units;
     config.balancer.name = "round-robin";
     config.balancer.settings = {{"run", run, "test"}};
     return config;
@@ -62,36 +62,40 @@ TEST_F(Units, GiveTheBitsOfOne) {
   };
   const Variant variants[] = {
       {"all resident", 2, 4, [](Config&) {}},
-      {"four units", 4, 1, [](Config& c) { c.dram_capacity = "90%"; }},
-      {"pinned", 2, 1, [](Config& c) { c.dram_capacity = "80%"; }},
+      {"four units", 4, 1, [](Config& c) { c.tier("dram").capacity = "90%"; }},
+      {"pinned", 2, 1, [](Config& c) { c.tier("dram").capacity = "80%"; }},
       {"pinned, in runs", 2, 3,
-       [](Config& c) { c.dram_capacity = "80%", c.balancer.settings[0].value = int64_t{3}; }},
-      {"none", 2, 1, [](Config& c) { c.dram_capacity = "80%", c.cache.name = "none"; }},
-      {"lru", 2, 5, [](Config& c) { c.dram_capacity = "80%", c.cache.name = "lru"; }},
+       [](Config& c) { c.tier("dram").capacity = "80%", c.balancer.settings[0].value = int64_t{3}; }},
+      {"none", 2, 1, [](Config& c) { c.tier("dram").capacity = "80%", c.cache.name = "none"; }},
+      {"lru", 2, 5, [](Config& c) { c.tier("dram").capacity = "80%", c.cache.name = "lru"; }},
       {"lfu without prefetch", 3, 1,
-       [](Config& c) { c.dram_capacity = "90%", c.cache.name = "lfu", c.prefetch = false; }},
-      {"shuffled", 2, 1, [](Config& c) { c.dram_capacity = "80%", c.cache.name = "lru", c.shuffle = "7"; }},
-      {"shuffled, three", 3, 6, [](Config& c) { c.dram_capacity = "80%", c.shuffle = "8"; }},
+       [](Config& c) { c.tier("dram").capacity = "90%", c.cache.name = "lfu", c.prefetch = false; }},
+      {"shuffled", 2, 1,
+       [](Config& c) { c.tier("dram").capacity = "80%", c.cache.name = "lru", c.shuffle = "7"; }},
+      {"shuffled, three", 3, 6, [](Config& c) { c.tier("dram").capacity = "80%", c.shuffle = "8"; }},
       {"threads of their own", 2, 1,
        [](Config& c) {
-         c.dram_capacity = "80%", c.dram.thread = "own", c.flash.thread = "own", c.threads = 2;
+         c.tier("dram").capacity = "80%", c.tier("dram").thread = "own", c.tier("flash").thread = "own",
+         c.threads = 2;
        }},
       {"dense segments elsewhere", 2, 3, [](Config& c) { c.dense = "dram.1"; }},
       {"dense elsewhere, streamed", 3, 1,
-       [](Config& c) { c.dram_capacity = "80%", c.cache.name = "lru", c.dense = "dram.2"; }},
+       [](Config& c) { c.tier("dram").capacity = "80%", c.cache.name = "lru", c.dense = "dram.2"; }},
       {"attention elsewhere", 2, 4, [](Config& c) { c.attention = "dram.1"; }},
       {"heads divided", 2, 4, [](Config& c) { c.attention = "dram"; }},
       {"heads divided, more units than heads", 4, 1, [](Config& c) { c.attention = "dram"; }},
       {"heads divided, dense elsewhere, shuffled", 3, 2,
-       [](Config& c) { c.dram_capacity = "80%", c.attention = "dram", c.dense = "dram.1", c.shuffle = "9"; }},
+       [](Config& c) {
+         c.tier("dram").capacity = "80%", c.attention = "dram", c.dense = "dram.1", c.shuffle = "9";
+       }},
       {"heads divided, threads of their own", 3, 3,
        [](Config& c) {
-         c.dram_capacity = "80%", c.attention = "dram", c.dram.thread = "own", c.threads = 3;
+         c.tier("dram").capacity = "80%", c.attention = "dram", c.tier("dram").thread = "own", c.threads = 3;
        }},
       {"neurons of one, heads of the other", 2, 2,
        [](Config& c) { c.balancer = StrategyConfig{"single"}, c.attention = "dram.1"; }},
       {"one does all", 2, 1,
-       [](Config& c) { c.dram_capacity = "80%", c.balancer = StrategyConfig{"single"}; }},
+       [](Config& c) { c.tier("dram").capacity = "80%", c.balancer = StrategyConfig{"single"}; }},
   };
   const Model models[] = {{"llama", small_llama(), Encoding::f32},
                           {"opt, tied", small_opt(), Encoding::f16},
@@ -131,13 +135,13 @@ TEST_F(Units, SumNeuronsWithTheirBiases) {
     for (const uint32_t units : {2u, 3u}) {
       SCOPED_TRACE(model + ", " + std::to_string(units) + " units");
       Config config = one;
-      config.dram_units = units;
+      config.tier("dram").count = units;
       config.balancer.name = "round-robin";
       const auto logits = run_all_logits(config, tokens, 1);
       ASSERT_TRUE(logits.ok()) << logits.error().line();
       ASSERT_EQ(logits->size(), expected->size());
       for (size_t i = 0; i < logits->size(); ++i) ASSERT_NEAR((*logits)[i], (*expected)[i], 1e-4F * top);
-      config.dram_capacity = "60%";
+      config.tier("dram").capacity = "60%";
       config.cache.name = "lru";
       const auto streamed = run_all_logits(config, tokens, 1);
       ASSERT_TRUE(streamed.ok()) << streamed.error().line();
@@ -150,8 +154,8 @@ TEST_F(Units, SumNeuronsWithTheirBiases) {
 TEST_F(Units, TimesThatOverlapAreNotAddedUp) {
   const ModelWorld world(small_llama(), Encoding::f32);
   Config config = dealt(world, 3);
-  config.dram_capacity = "80%";
-  config.dram.thread = config.flash.thread = "own";
+  config.tier("dram").capacity = "80%";
+  config.tier("dram").thread = config.tier("flash").thread = "own";
   auto runtime = make_runtime(config, quiet());
   ASSERT_TRUE(runtime.ok()) << runtime.error().line();
   ASSERT_TRUE((*runtime)->load().ok());
@@ -193,7 +197,7 @@ TEST_F(Units, CachesAndBalancersAreSwapped) {
   const auto expected = run_all_logits(base(world), kTokens, 1);
   ASSERT_TRUE(expected.ok());
   Config config = dealt(world, 2);
-  config.dram_capacity = "80%";
+  config.tier("dram").capacity = "80%";
   auto made = make_runtime(config, quiet());
   ASSERT_TRUE(made.ok()) << made.error().line();
   Runtime& runtime = **made;
@@ -222,14 +226,13 @@ TEST_F(Units, CachesAndBalancersAreSwapped) {
 
 TEST_F(Units, TheirNumberIsChecked) {
   const ModelWorld world(small_llama());
-  for (const uint32_t units : {0u, 17u}) {
-    const auto plan = plan_run(dealt(world, units), quiet());
-    ASSERT_FALSE(plan.ok());
-    EXPECT_THAT(plan.error().line(), HasSubstr("tiers.dram.units: "));
-  }
+  const auto plan = plan_run(dealt(world, 17), quiet());
+  ASSERT_FALSE(plan.ok());
+  EXPECT_THAT(plan.error().line(), HasSubstr("tiers.dram.count: 17"));
   // Each needs activations and staging of its own.
   Config one = dealt(world, 1), four = dealt(world, 4);
-  EXPECT_GT(plan_run(four, quiet())->memory.least, plan_run(one, quiet())->memory.least);
+  EXPECT_GT(plan_run(four, quiet())->memory.tiers.front().least,
+            plan_run(one, quiet())->memory.tiers.front().least);
 }
 
 TEST_F(Units, NamesOfUnitsAreChecked) {
@@ -237,17 +240,19 @@ TEST_F(Units, NamesOfUnitsAreChecked) {
   Config config = dealt(world, 2);
   config.dense = "dram.2";
   EXPECT_EQ(plan_run(config, quiet()).error().line(),
-            "run.dense: there is no 'dram.2'; units are dram.0 to dram.1, and dram is all of them");
+            "run.dense: there is no unit 'dram.2'; units are dram.0, dram.1, and a tier's name is all of its "
+            "units");
   config.dense = "";
   config.attention = "gpu";
-  EXPECT_THAT(plan_run(config, quiet()).error().line(), HasSubstr("run.attention: there is no 'gpu'"));
+  EXPECT_THAT(plan_run(config, quiet()).error().line(), HasSubstr("run.attention: there is no unit 'gpu'"));
   config.attention = "dram";
   const auto divided = plan_run(config, quiet()), one = plan_run(dealt(world, 2), quiet());
   ASSERT_TRUE(divided.ok() && one.ok());
-  EXPECT_EQ(divided->memory.kv, one->memory.kv) << "each unit has the KV cache of its heads alone";
+  EXPECT_EQ(divided->memory.tiers.front().kv, one->memory.tiers.front().kv)
+      << "each unit has the KV cache of its heads alone";
   Config wide;
   wide.model = golden_path("olmoe");
-  wide.dram_units = 2;
+  wide.tier("dram").count = 2;
   wide.attention = "dram";
   EXPECT_THAT(plan_run(wide, quiet()).error().line(), HasSubstr("norms the queries of all heads together"));
   wide.attention = "dram.1";

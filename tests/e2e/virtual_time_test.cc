@@ -30,7 +30,7 @@ class VirtualTime : public testing::Test {
     config.threads = 1;
     config.bind = false;
     config.context = 32;
-    config.dram_capacity = "60%";
+    config.tier("dram").capacity = "60%";
     config.cache.name = "pinned";
     return config;
   }
@@ -89,7 +89,7 @@ TEST_F(VirtualTime, WithoutWorkTimeGoesOnAllTheSame) {
       Config real = modelled(), trace = modelled("trace");
       for (Config* config : {&real, &trace}) {
         config->cache.name = cache;
-        config->dram_units = units;
+        config->tier("dram").count = units;
         if (units > 1) config->balancer.name = "round-robin";
       }
       const Ran worked = run(real), played = run(trace);
@@ -103,9 +103,9 @@ TEST_F(VirtualTime, WithoutWorkTimeGoesOnAllTheSame) {
 
 TEST_F(VirtualTime, MoreMemoryIsFasterAndThreadsOfTheirOwnAreNotSlower) {
   Config small = modelled("trace"), large = modelled("trace"), apart = modelled("trace");
-  small.dram_capacity = "40%";
-  large.dram_capacity = "all";
-  apart.flash.thread = "own";
+  small.tier("dram").capacity = "40%";
+  large.tier("dram").capacity = "all";
+  apart.tier("flash").thread = "own";
   const Ran some = run(modelled("trace"));
   EXPECT_GT(run(small).ns, some.ns);
   EXPECT_LT(run(large).ns, some.ns);

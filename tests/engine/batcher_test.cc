@@ -132,7 +132,7 @@ TEST_F(BatcherTest, EachTextIsWhatItIsAlone) {
   for (const Case& c :
        {Case{1, 512, "pinned"}, Case{3, 16, "none"}, Case{8, 512, "lru"}, Case{24, 24, "pinned"}}) {
     start(c.sequences, 100, [&](Config& config) {
-      config.ubatch = c.ubatch, config.cache.name = c.cache, config.dram_capacity = "60%";
+      config.ubatch = c.ubatch, config.cache.name = c.cache, config.tier("dram").capacity = "60%";
     });
     std::vector<std::shared_ptr<Greedy>> texts;
     for (size_t i = 0; i < prompts.size(); ++i) {
@@ -153,7 +153,7 @@ TEST_F(BatcherTest, EachTextIsWhatItIsAlone) {
 }
 
 TEST_F(BatcherTest, ASharedStepReadsOnceForAll) {
-  start(8, 100, [](Config& c) { c.cache.name = "none", c.dram_capacity = "60%"; });
+  start(8, 100, [](Config& c) { c.cache.name = "none", c.tier("dram").capacity = "60%"; });
   const auto read_bytes = [&](size_t texts) {
     for (size_t i = 0; i < texts; ++i) add({static_cast<uint32_t>(i + 1)}, 9);
     const uint64_t before = runtime_->engine().decode_times().read_bytes;
@@ -301,8 +301,8 @@ TEST_F(BatcherTest, AFailedReadEndsTheTextsThatNeedItAndNoOther) {
   const ModelWorld world(config);
   auto runtime = world.start(
       [](Config& c) {
-        c.sequences = 3, c.cache.name = "none", c.dram_capacity = "60%";
-        c.flash.settings = {{"direct", false, "test"}};
+        c.sequences = 3, c.cache.name = "none", c.tier("dram").capacity = "60%";
+        c.tier("flash").settings = {{"direct", false, "test"}};
       },
       true);
   ASSERT_TRUE(runtime.ok()) << runtime.error().line();
@@ -357,7 +357,7 @@ TEST_F(BatcherTest, AFailedReadEndsTheTextsThatNeedItAndNoOther) {
 }
 
 TEST_F(BatcherTest, AnInterruptionLeavesTheTextsWhereTheyWere) {
-  start(2, 10, [](Config& c) { c.cache.name = "none", c.dram_capacity = "50%"; });
+  start(2, 10, [](Config& c) { c.cache.name = "none", c.tier("dram").capacity = "50%"; });
   const auto a = add({1, 2, 3}, 6), b = add({4}, 6);
   ASSERT_TRUE(batcher_->step().ok());
   runtime_->dispatcher().waiter().stop();

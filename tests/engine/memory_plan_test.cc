@@ -30,9 +30,18 @@ Manifest store_of(const std::string& shape, Encoding encoding, Layout layout = L
   return std::move(*plan);
 }
 
+// A plan of one tier.
+struct OneTier : TierMemory {
+  ModelOptions model;
+};
+Result<OneTier> plan_one(const Manifest& manifest, const MemoryRequest& request) {
+  TIERD_ASSIGN(const MemoryPlan plan, plan_memory(manifest, request));
+  return OneTier{plan.tiers.front(), plan.model};
+}
+
 MemoryRequest request_of(const Manifest& manifest, Capacity capacity, uint32_t context = 512) {
   MemoryRequest request;
-  request.capacity = capacity;
+  request.tiers.push_back({.name = "dram", .capacity = capacity, .units = {0}});
   request.model.context = std::min(context, manifest.config.context_length);
   request.model.max_rows = std::min(512u, request.model.context);
   request.model.int8_activations = is_quantized(manifest.sites[1].encodings.front());
@@ -53,7 +62,7 @@ uint64_t largest_slot(const Manifest& manifest) {
 }
 
 // What must hold of every plan.
-void expect_sound(const MemoryPlan& plan, const Manifest& manifest, const MemoryRequest& request) {
+void expect_sound(const OneTier& plan, const Manifest& manifest, const MemoryRequest& request) {
   EXPECT_LE(plan.tensors + plan.tables + plan.kv + plan.activations + plan.staging + plan.bounce + plan.arena,
             plan.capacity);
   EXPECT_EQ(plan.bounce != 0, manifest.layout == Layout::neuron);
@@ -65,7 +74,7 @@ void expect_sound(const MemoryPlan& plan, const Manifest& manifest, const Memory
   const uint64_t largest = largest_slot(manifest);
   EXPECT_GE(plan.block_bytes, largest);
   EXPECT_EQ(plan.block_bytes % 4096, 0u);
-  EXPECT_LE(plan.staging, std::max(request.most_staging, 2 * largest));
+  EXPECT_LE(plan.staging, std::max(request.tiers.front().most_staging, 2 * largest));
   EXPECT_GE(plan.model.max_rows, 1u);
   EXPECT_GE(plan.model.max_rows, plan.model.logit_rows);
   EXPECT_LE(plan.model.max_rows, request.model.max_rows);
@@ -91,7 +100,7 @@ TEST(MemoryPlan, EveryShapeAtEveryCapacity) {
         continue;  // its experts are kept whole
       SCOPED_TRACE(shape + " " + std::string(name(encoding)) + " " + std::string(name(layout)));
       const Manifest manifest = store_of(shape, encoding, layout);
-      const auto all = plan_memory(manifest, request_of(manifest, {}));
+      const auto all = plan_one(manifest, request_of(manifest, {}));
       ASSERT_TRUE(all.ok()) << all.error().line();
       expect_sound(*all, manifest, request_of(manifest, {}));
       EXPECT_EQ(all->arena, all->whole);
@@ -104,7 +113,7 @@ TEST(MemoryPlan, EveryShapeAtEveryCapacity) {
             least + static_cast<uint64_t>(part * static_cast<double>(all->capacity - least));
         SCOPED_TRACE("capacity " + std::to_string(capacity));
         const MemoryRequest request = request_of(manifest, bytes(capacity));
-        const auto plan = plan_memory(manifest, request);
+        const auto plan = plan_one(manifest, request);
         ASSERT_TRUE(plan.ok()) << plan.error().line();
         EXPECT_EQ(plan->capacity, capacity);
         EXPECT_FALSE(plan->raised_to_least);
@@ -124,15 +133,15 @@ TEST(MemoryPlan, EveryShapeAtEveryCapacity) {
 TEST(MemoryPlan, TheLeastIsTheLeast) {
   for (const std::string shape : {"llama-2-7b", "opt-125m", "qwen2.5-0.5b"}) {
     const Manifest manifest = store_of(shape, Encoding::q4_0);
-    const auto refused = plan_memory(manifest, request_of(manifest, bytes(1)));
+    const auto refused = plan_one(manifest, request_of(manifest, bytes(1)));
     ASSERT_EQ(refused.code(), Code::no_space);
-    const uint64_t least = plan_memory(manifest, request_of(manifest, {}))->least;
-    const std::string line = plan_memory(manifest, request_of(manifest, bytes(least - 1))).error().line();
+    const uint64_t least = plan_one(manifest, request_of(manifest, {}))->least;
+    const std::string line = plan_one(manifest, request_of(manifest, bytes(least - 1))).error().line();
     EXPECT_THAT(line, HasSubstr("tiers.dram.capacity: "));
     EXPECT_THAT(line, HasSubstr("(" + std::to_string(least) + " bytes"));
     EXPECT_THAT(line, HasSubstr("--fit"));
     EXPECT_EQ(line.find('\n'), std::string::npos);
-    const auto accepted = plan_memory(manifest, request_of(manifest, bytes(least)));
+    const auto accepted = plan_one(manifest, request_of(manifest, bytes(least)));
     ASSERT_TRUE(accepted.ok());
     expect_sound(*accepted, manifest, request_of(manifest, bytes(least)));
     EXPECT_EQ(accepted->arena, 0u);
@@ -142,7 +151,7 @@ TEST(MemoryPlan, TheLeastIsTheLeast) {
     for (const uint64_t asked : {uint64_t{0}, uint64_t{1}, least - 1}) {
       MemoryRequest request = request_of(manifest, bytes(asked));
       request.fit = true;
-      const auto fitted = plan_memory(manifest, request);
+      const auto fitted = plan_one(manifest, request);
       ASSERT_TRUE(fitted.ok());
       EXPECT_TRUE(fitted->raised_to_least);
       EXPECT_EQ(fitted->capacity, least);
@@ -153,12 +162,12 @@ TEST(MemoryPlan, TheLeastIsTheLeast) {
 // KV and small tensors may be nearly all there is; a prefill chunk must fit what they leave.
 TEST(MemoryPlan, ALongContextLeavesLittleForThePrompt) {
   const Manifest manifest = store_of("tinyllama-1.1b", Encoding::q4_0);
-  const uint64_t least = plan_memory(manifest, request_of(manifest, bytes(0), 2048)).ok()
+  const uint64_t least = plan_one(manifest, request_of(manifest, bytes(0), 2048)).ok()
                              ? 0
-                             : plan_memory(manifest, request_of(manifest, {}, 2048))->least;
+                             : plan_one(manifest, request_of(manifest, {}, 2048))->least;
   for (uint64_t over = 0; over < (64u << 20); over += 300'000) {
     const MemoryRequest request = request_of(manifest, bytes(least + over), 2048);
-    const auto plan = plan_memory(manifest, request);
+    const auto plan = plan_one(manifest, request);
     ASSERT_TRUE(plan.ok());
     expect_sound(*plan, manifest, request);
   }
@@ -166,7 +175,7 @@ TEST(MemoryPlan, ALongContextLeavesLittleForThePrompt) {
 
 TEST(MemoryPlan, SharesAreOfTheTensorBytes) {
   const Manifest manifest = store_of("llama-2-7b", Encoding::q4_0);
-  const auto half = plan_memory(manifest, request_of(manifest, {Capacity::Kind::share, 0.5, 0}));
+  const auto half = plan_one(manifest, request_of(manifest, {Capacity::Kind::share, 0.5, 0}));
   ASSERT_TRUE(half.ok());
   EXPECT_EQ(half->capacity, manifest.tensor_bytes / 2);
   EXPECT_LT(half->arena, manifest.tensor_bytes / 2);
@@ -175,13 +184,13 @@ TEST(MemoryPlan, SharesAreOfTheTensorBytes) {
 
 TEST(MemoryPlan, TablesThatDoNotFitAreNamedByTheirFile) {
   const Manifest manifest = store_of("tinyllama-1.1b", Encoding::q4_0);
-  const uint64_t least = plan_memory(manifest, request_of(manifest, {}))->least;
+  const uint64_t least = plan_one(manifest, request_of(manifest, {}))->least;
   constexpr uint64_t kMiB = 1u << 20;
   const auto plan = [&](Capacity capacity, std::vector<TableRequest> tables, bool fit = false) {
     MemoryRequest request = request_of(manifest, capacity);
-    request.tables = std::move(tables);
+    request.tiers.front().tables = std::move(tables);
     request.fit = fit;
-    const auto planned = plan_memory(manifest, request);
+    const auto planned = plan_one(manifest, request);
     if (planned.ok()) expect_sound(*planned, manifest, request);
     return planned;
   };
@@ -209,15 +218,15 @@ TEST(MemoryPlan, TablesThatDoNotFitAreNamedByTheirFile) {
 
 TEST(MemoryPlan, BundlesHaveABounceBuffer) {
   const Manifest manifest = store_of("opt-6.7b", Encoding::f16, Layout::neuron);
-  const auto all = plan_memory(manifest, request_of(manifest, {}));
+  const auto all = plan_one(manifest, request_of(manifest, {}));
   ASSERT_TRUE(all.ok());
   EXPECT_EQ(all->bounce, 16u << 20);
-  const auto half = plan_memory(manifest, request_of(manifest, {Capacity::Kind::share, 0.5, 0}));
+  const auto half = plan_one(manifest, request_of(manifest, {Capacity::Kind::share, 0.5, 0}));
   EXPECT_EQ(half->bounce, 16u << 20);
-  const auto least = plan_memory(manifest, request_of(manifest, bytes(all->least)));
+  const auto least = plan_one(manifest, request_of(manifest, bytes(all->least)));
   ASSERT_TRUE(least.ok());
   EXPECT_EQ(least->bounce, 2u * 16384);
-  EXPECT_THAT(plan_memory(manifest, request_of(manifest, bytes(1))).error().line(),
+  EXPECT_THAT(plan_one(manifest, request_of(manifest, bytes(1))).error().line(),
               HasSubstr(", bounce buffer 32.8 kB"));
 }
 
@@ -225,9 +234,11 @@ TEST(MemoryPlan, BundlesHaveABounceBuffer) {
 TEST(MemoryPlan, EachUnitHasTheBiasesOfNeurons) {
   const Manifest manifest = store_of("opt-125m", Encoding::f16, Layout::neuron);
   MemoryRequest request = request_of(manifest, {});
-  const auto one = plan_memory(manifest, request);
+  const auto one = plan_one(manifest, request);
   request.model.units = 3;
-  const auto three = plan_memory(manifest, request);
+  request.tiers.front().units = {0, 1, 2};
+  request.tiers.front().memories = 3;
+  const auto three = plan_one(manifest, request);
   ASSERT_TRUE(one.ok() && three.ok());
   uint64_t biases = 0;
   for (const ResidentTensor& tensor : manifest.resident) {
@@ -239,15 +250,15 @@ TEST(MemoryPlan, EachUnitHasTheBiasesOfNeurons) {
   EXPECT_GE(three->least, one->least + 2 * biases);
 
   const Manifest rows = store_of("opt-125m", Encoding::f16, Layout::row);
-  EXPECT_EQ(plan_memory(rows, request)->tensors, plan_memory(rows, request_of(rows, {}))->tensors);
+  EXPECT_EQ(plan_one(rows, request)->tensors, plan_one(rows, request_of(rows, {}))->tensors);
 }
 
 TEST(MemoryPlan, StagingIsBounded) {
   const Manifest manifest = store_of("llama-2-7b", Encoding::q4_0);
   for (const uint64_t most : {uint64_t{0}, uint64_t{3u << 20}, uint64_t{17u << 20}, uint64_t{64u << 20}}) {
     MemoryRequest request = request_of(manifest, {Capacity::Kind::share, 0.5, 0});
-    request.most_staging = most;
-    const auto plan = plan_memory(manifest, request);
+    request.tiers.front().most_staging = most;
+    const auto plan = plan_one(manifest, request);
     ASSERT_TRUE(plan.ok());
     expect_sound(*plan, manifest, request);
   }

@@ -105,7 +105,8 @@ TEST_F(SessionTest, DrainLeavesNothingInFlight) {
     for (const char* thread : {"kernel", "own"}) {
       for (const char* shuffle : {"", "3"}) {
         const auto runtime = start([&](Config& c) {
-          c.cache.name = cache, c.flash.thread = thread, c.shuffle = shuffle, c.dram_capacity = "60%";
+          c.cache.name = cache, c.tier("flash").thread = thread, c.shuffle = shuffle,
+          c.tier("dram").capacity = "60%";
         });
         Session session(runtime->engine(), 0);
         for (const uint32_t token : kTokens) ASSERT_TRUE(session.append({&token, 1}).ok());
@@ -118,7 +119,7 @@ TEST_F(SessionTest, DrainLeavesNothingInFlight) {
 }
 
 TEST_F(SessionTest, AnInterruptionLeavesTheSessionWhereItWas) {
-  const auto runtime = start([](Config& c) { c.cache.name = "none", c.dram_capacity = "50%"; });
+  const auto runtime = start([](Config& c) { c.cache.name = "none", c.tier("dram").capacity = "50%"; });
   Session session(runtime->engine(), 0);
   ASSERT_TRUE(session.append(std::span(kTokens).first(5)).ok());
   runtime->dispatcher().waiter().stop();
@@ -161,10 +162,10 @@ TEST(LeastBudget, IsRefusedBelowAndRunsAt) {
     Session whole((*resident)->engine(), 0);
     const std::vector<float> want = copy(*whole.append(tokens));
 
-    const uint64_t least = (*resident)->plan().memory.least;
+    const uint64_t least = (*resident)->plan().memory.tiers.front().least;
     for (const char* cache : {"none", "pinned", "lru"}) {
       const auto sized = [&](uint64_t bytes) {
-        return [=](Config& c) { c.dram_capacity = std::to_string(bytes), c.cache.name = cache; };
+        return [=](Config& c) { c.tier("dram").capacity = std::to_string(bytes), c.cache.name = cache; };
       };
       const auto refused = world.start(sized(least - 1));
       EXPECT_EQ(refused.code(), Code::no_space);
@@ -189,7 +190,8 @@ TEST(DamagedStore, FailsTheStepAndNothingElse) {
   const ModelWorld world(small_llama());
   const auto runtime = world.start(
       [](Config& c) {
-        c.cache.name = "none", c.dram_capacity = "60%", c.flash.settings = {{"direct", false, "test"}};
+        c.cache.name = "none", c.tier("dram").capacity = "60%",
+        c.tier("flash").settings = {{"direct", false, "test"}};
       },
       true);
   ASSERT_TRUE(runtime.ok());

@@ -120,9 +120,9 @@ TEST(AgentFile, WhatIsNoSharedObject) {
 
 TEST(AgentFile, IsFoundByNameAndKey) {
   const PluginPath path({TIERD_BAD_PLUGIN_DIR});
-  EXPECT_EQ(*path.find("agent", "sound", "tiers.flash.agent"), bad("sound"));
-  EXPECT_THAT(path.find("agent", "sond", "tiers.flash.agent").error().line(),
-              StartsWith("tiers.flash.agent: there is no agent 'sond' in "));
+  EXPECT_EQ(*path.find("agent", "sound", "tiers.flash.kind"), bad("sound"));
+  EXPECT_THAT(path.find("agent", "sond", "tiers.flash.kind").error().line(),
+              StartsWith("tiers.flash.kind: there is no agent 'sond' in "));
 }
 
 TEST(AgentFile, Manual) {

@@ -257,7 +257,7 @@ TEST_F(StrategySetTest, SharesAreChecked) {
     FakeCache::code = code;
     const auto set = make();
     EXPECT_TRUE(set.ok());
-    const auto answer = (*set)->share(bytes);
+    const auto answer = (*set)->share({bytes});
     EXPECT_THAT(FakeCache::most, testing::ElementsAre(4, 4));
     return answer.ok() ? "" : answer.error().line();
   };
@@ -299,24 +299,24 @@ TEST_F(StrategySetTest, ASwappedCacheGetsTheArenaAndHearsWhatIsThere) {
     residency.landed(0, neuron);
   }
   FakeCache::slots = {2, 3};
-  ASSERT_TRUE((*set)->swap(fake(), 1 << 20).ok());
+  ASSERT_TRUE((*set)->swap(fake(), {1 << 20}).ok());
   EXPECT_THAT(FakeCache::most, testing::ElementsAre(2, 3));
   EXPECT_THAT(FakeCache::told, testing::ElementsAre("0: 1 3"));
   EXPECT_EQ((*set)->strategies().caches.front().name, "fake");
   EXPECT_EQ(FakeCache::alive, 1);
   // One that asks for more than the arena has changes nothing.
   FakeCache::slots = {3, 3};
-  EXPECT_EQ((*set)->swap(fake(), 1 << 20).code(), Code::plugin_fault);
+  EXPECT_EQ((*set)->swap(fake(), {1 << 20}).code(), Code::plugin_fault);
   EXPECT_EQ(FakeCache::alive, 1);
   // One that adopts is told all at once.
   FakeCache::adopts = true;
   FakeCache::slots = {2, 3};
   FakeCache::told.clear();
-  ASSERT_TRUE((*set)->swap(fake(), 1 << 20).ok());
+  ASSERT_TRUE((*set)->swap(fake(), {1 << 20}).ok());
   EXPECT_THAT(FakeCache::told, testing::ElementsAre("0: 1 3", "adopted 1"));
-  ASSERT_TRUE((*set)->swap(choose("cache", "none"), 1 << 20).ok());
+  ASSERT_TRUE((*set)->swap(choose("cache", "none"), {1 << 20}).ok());
   EXPECT_EQ(FakeCache::alive, 0);
-  ASSERT_TRUE((*set)->swap(choose("predictor", "random"), 0).ok());
+  ASSERT_TRUE((*set)->swap(choose("predictor", "random"), {0}).ok());
   EXPECT_EQ((*set)->strategies().predictor.name, "random");
 }
 

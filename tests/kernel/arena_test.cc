@@ -39,8 +39,7 @@ class ArenaWorld {
   }
   Status resize(uint64_t slots) {
     EXPECT_TRUE(world.drain().ok());
-    return world.run(world.scheduler->resize({1000 + slots * kSlot, slots * kSlot},
-                                             std::vector<uint64_t>(world.computes.size(), slots * kSlot)));
+    return world.run(world.scheduler->resize(ArenaParts(world.computes.size(), slots * kSlot)));
   }
   // A pass of site 1 after which all of site 0 is on its way.
   void read_ahead() {
@@ -170,7 +169,7 @@ TEST(Arena, EachUnitItsOwn) {
   };
   arena.world.placement.place(1, {0, 0, 0, 1, 1, 1});
   ASSERT_TRUE(arena.world.drain().ok());
-  ASSERT_TRUE(arena.world.run(arena.world.scheduler->resize({9, 3 * kSlot}, {1 * kSlot, 2 * kSlot})).ok());
+  ASSERT_TRUE(arena.world.run(arena.world.scheduler->resize({1 * kSlot, 2 * kSlot})).ok());
   EXPECT_EQ(arena.world.residencies[0].max_slots(1), 1u);
   EXPECT_EQ(arena.world.residencies[1].max_slots(1), 2u);
   EXPECT_THAT(arena.world.order, Contains("1 move 7-4").Times(1));
@@ -263,7 +262,7 @@ TEST(Arena, WhoCannotIsNamed) {
   }
   ScriptedWorld world({.neurons = {4}, .slots = {2}});
   ASSERT_TRUE(world.run(world.scheduler->fill({})).ok());
-  const Status status = world.scheduler->resizable();
+  const Status status = world.scheduler->resizable(1);
   EXPECT_EQ(status.code(), Code::unsupported);
   EXPECT_THAT(status.error().line(), HasSubstr("agent 1: serves neither 'move' nor 'resize'"));
   EXPECT_THAT(world.order, ElementsAre());

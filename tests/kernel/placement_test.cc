@@ -15,8 +15,8 @@ std::vector<Edition> editions() {
 TEST(Placement, EverythingIsAtHomeWithTheFirstUnitUntilItIsPlaced) {
   const Placement placement(2);
   EXPECT_EQ(placement.home(1, 3), 0);
-  EXPECT_EQ(placement.at_home(editions(), 0), (std::vector<uint32_t>{3, 4}));
-  EXPECT_EQ(placement.at_home(editions(), 1), (std::vector<uint32_t>{0, 0}));
+  EXPECT_EQ(placement.at_home(editions(), Topology::over_store(2), 1), (std::vector<uint32_t>{3, 4}));
+  EXPECT_EQ(placement.at_home(editions(), Topology::over_store(2), 2), (std::vector<uint32_t>{0, 0}));
 }
 
 TEST(Placement, CountsWhatIsAtHomeInEachEdition) {
@@ -24,8 +24,20 @@ TEST(Placement, CountsWhatIsAtHomeInEachEdition) {
   placement.place(1, {1, 0, 1, 1});
   EXPECT_EQ(placement.home(1, 1), 0);
   EXPECT_EQ(placement.home(1, 2), 1);
-  EXPECT_EQ(placement.at_home(editions(), 0), (std::vector<uint32_t>{3, 1}));
-  EXPECT_EQ(placement.at_home(editions(), 1), (std::vector<uint32_t>{0, 3}));
+  EXPECT_EQ(placement.at_home(editions(), Topology::over_store(2), 1), (std::vector<uint32_t>{3, 1}));
+  EXPECT_EQ(placement.at_home(editions(), Topology::over_store(2), 2), (std::vector<uint32_t>{0, 3}));
+}
+
+// A memory that another lies over keeps what that one's unit is the home of.
+TEST(Placement, AMemoryIsHomeToTheUnitsThatItFeeds) {
+  Topology topology = Topology::over_store(3);
+  topology.memory(3).over = 2;
+  topology.units = {{.memory = 1}, {.memory = 3}};
+  Placement placement(2);
+  placement.place(1, {1, 0, 1, 1});
+  EXPECT_EQ(placement.at_home(editions(), topology, 1), (std::vector<uint32_t>{3, 1}));
+  EXPECT_EQ(placement.at_home(editions(), topology, 2), (std::vector<uint32_t>{0, 3}));
+  EXPECT_EQ(placement.at_home(editions(), topology, 3), (std::vector<uint32_t>{0, 3}));
 }
 
 }  // namespace

@@ -239,7 +239,7 @@ void storm(uint64_t seed) {
     auto made = StrategySet::create(choose_all(cache == "script" ? "lru" : cache), w.sites, {.seed = seed});
     EXPECT_TRUE(made.ok());
     set = std::move(*made);
-    EXPECT_TRUE(set->share(1 << 20).ok());
+    EXPECT_TRUE(set->share({1 << 20}).ok());
     Strategies strategies = w.script.strategies();
     if (cache != "script") strategies.caches = set->strategies().caches;
     return strategies;

@@ -49,7 +49,7 @@ TEST(Arguments, OverTheConfiguration) {
   EXPECT_EQ(arguments.tests[0].name(), "tg8");
   EXPECT_EQ(arguments.config.context, 64u);
   EXPECT_EQ(arguments.config.threads, 2u);
-  EXPECT_EQ(arguments.config.dram_capacity, "75%");
+  EXPECT_EQ(arguments.config.find_tier("dram")->capacity, "75%");
   EXPECT_EQ(arguments.config.seed, 5u);
   EXPECT_EQ(arguments.rounds, 3u);
   EXPECT_EQ(arguments.format, Format::json);
@@ -94,7 +94,7 @@ TEST(Arguments, FlagsHoldAtEveryPointOfASweep) {
     EXPECT_EQ(point.config.context, 8u);
     EXPECT_EQ(point.config.cache.name, "residency-window");
   }
-  EXPECT_EQ(parsed.arguments.sweep->points[1].config.dram_capacity, "75%");
+  EXPECT_EQ(parsed.arguments.sweep->points[1].config.find_tier("dram")->capacity, "75%");
 }
 
 TEST(Arguments, SweepsThatSayTwoThingsAreRefused) {

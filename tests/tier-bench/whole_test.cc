@@ -62,7 +62,7 @@ TEST_F(Whole, ResidentPrefillAndDecode) {
 
 TEST_F(Whole, WhatStreamsIsHeldAgainstTheDisk) {
   Arguments given = arguments();
-  given.config.dram_capacity = "50%";
+  given.config.tier("dram").capacity = "50%";
   Course course(given);
   ASSERT_TRUE(course.load().ok());
   const auto decode = course.measure({Workload::Kind::decode, 6});

@@ -36,7 +36,7 @@ class LookAheadTraces : public testing::Test {
     config.threads = 1;
     config.bind = false;
     config.context = 32;
-    config.dram_capacity = "60%";
+    config.tier("dram").capacity = "60%";
     config.cache.name = "lru";
     config.predictor = std::move(predictor);
     config.trace = folder_.path() + "/run.trace";
@@ -89,10 +89,10 @@ TEST_F(LookAheadTraces, TheNextGroupsChannels) {
 
 TEST_F(LookAheadTraces, OnThreadsOfTheirOwnAndOnTwoUnits) {
   Config threads = config(channels(2), top_k());
-  threads.flash.thread = threads.dram.thread = "own";
+  threads.tier("flash").thread = threads.tier("dram").thread = "own";
   expect_replayed(threads);
   Config units = config(channels(1), top_k());
-  units.dram_units = 2;
+  units.tier("dram").count = 2;
   units.balancer.name = "round-robin";
   expect_replayed(units);
 }
@@ -119,7 +119,7 @@ TEST_F(LookAheadTraces, WhatIfKnowsThem) {
     header.cache = StrategyConfig{cache};
     const auto choices = choose_recorded(header, choose());
     EXPECT_TRUE(choices.ok());
-    const auto result = what_if(header, *asked, *choices, header.arena_bytes);
+    const auto result = what_if(header, *asked, *choices, header.arena_bytes());
     EXPECT_TRUE(result.ok()) << result.error().line();
     return result->counters;
   };

@@ -29,7 +29,7 @@ class Played : public testing::Test {
     config.threads = 1;
     config.bind = false;
     config.context = 32;
-    config.dram_capacity = "60%";
+    config.tier("dram").capacity = "60%";
     config.cache.name = "lru";
     config.predictor = std::move(predictor);
     config.trace = folder_.path() + "/run.trace";
@@ -76,7 +76,7 @@ TEST_F(Played, ChannelsOfThen) {
   EXPECT_THAT(played_text(*first), HasSubstr("decode"));
 
   Config more = config;
-  more.dram_capacity = "all";
+  more.tier("dram").capacity = "all";
   const auto resident = play_it(more);
   ASSERT_TRUE(resident.ok()) << resident.error().line();
   EXPECT_GT((*resident)["decode"].value("tokens_per_second", 0.0), decode.value("tokens_per_second", 0.0));

@@ -35,8 +35,8 @@ class Traces : public testing::Test {
     config.threads = 1;
     config.bind = false;
     config.context = 32;
-    config.dram_capacity = "75%";
-    config.dram_staging = "48 KiB";
+    config.tier("dram").capacity = "75%";
+    config.tier("dram").staging = "48 KiB";
     config.cache.name = cache;
     config.trace = folder_.path() + "/run.trace";
     return config;
@@ -46,7 +46,7 @@ class Traces : public testing::Test {
     config.predictor.settings = {{"p", 0.6, "test"}};
   }
   static void make_two_units(Config& config) {
-    config.dram_units = 2;
+    config.tier("dram").count = 2;
     config.balancer.name = "round-robin";
   }
   // Not every neuron in every step: caches differ.
@@ -94,11 +94,11 @@ TEST_F(Traces, AReplayDecidesTheSame) {
       {"lfu", "lfu", {}},
       {"none", "none", {}},
       {"without prefetch", "fifo", [](Config& c) { c.prefetch = false; }},
-      {"resident", "pinned", [](Config& c) { c.dram_capacity = "all"; }},
+      {"resident", "pinned", [](Config& c) { c.tier("dram").capacity = "all"; }},
       {"threads", "lru",
        [](Config& c) {
-         c.flash.thread = "own";
-         c.dram.thread = "own";
+         c.tier("flash").thread = "own";
+         c.tier("dram").thread = "own";
        }},
       {"shuffled", "lru", [](Config& c) { c.shuffle = "11"; }},
       {"shuffled again", "fifo", [](Config& c) { c.shuffle = "12"; }},
@@ -115,7 +115,7 @@ TEST_F(Traces, AReplayDecidesTheSame) {
          make_two_units(c);
          c.shuffle = "5";
        }},
-      {"few staging blocks", "lru", [](Config& c) { c.dram_staging = "1"; }},
+      {"few staging blocks", "lru", [](Config& c) { c.tier("dram").staging = "1"; }},
   };
   uint64_t evictions = 0;
   for (const ModelWorld* world : {llama_, opt_}) {
@@ -342,8 +342,8 @@ TEST_F(Traces, WhatIfAnswersForThePolicy) {
     EXPECT_EQ(result->decode_steps, history.slots.size() - 1);
     return *result;
   };
-  const WhatIf pinned = ask("pinned", header.arena_bytes);
-  const WhatIf none = ask("none", header.arena_bytes);
+  const WhatIf pinned = ask("pinned", header.arena_bytes());
+  const WhatIf none = ask("none", header.arena_bytes());
   const WhatIf all = ask("pinned", UINT64_MAX >> 20);
   EXPECT_EQ(none.counters.hits, 0u);
   EXPECT_EQ(all.counters.misses + all.counters.staged, 0u);
@@ -351,8 +351,8 @@ TEST_F(Traces, WhatIfAnswersForThePolicy) {
   EXPECT_GT(pinned.counters.hits, 0u);
   EXPECT_LT(pinned.counters.read_bytes, none.counters.read_bytes);
   // Asked twice, answered twice the same.
-  EXPECT_EQ(ask("lru", header.arena_bytes).counters.read_bytes,
-            ask("lru", header.arena_bytes).counters.read_bytes);
+  EXPECT_EQ(ask("lru", header.arena_bytes()).counters.read_bytes,
+            ask("lru", header.arena_bytes()).counters.read_bytes);
 }
 
 }  // namespace

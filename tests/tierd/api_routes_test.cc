@@ -73,14 +73,17 @@ TEST_F(ApiRoutes, WhoIsRefusedIsRefusedBeforeTheBody) {
 
 TEST_F(ApiRoutes, TiersAndWhatTheyHold) {
   ServiceState state;
-  state.budget_bytes = 1000;
-  state.used_bytes = 900;
+  state.tiers = {{"dram", 1000, 900, {}}};
+  state.tiers.front().counters.hits = 5;
+  state.links = {{"flash", "dram", {2, 30, 4000}}};
   api_->set_state(state);
   const auto reply = std::make_shared<HeardReply>();
   api_->handle(request("GET", "/v1/tiers"), reply);
   EXPECT_EQ(reply->body, json::parse(R"({"tiers": [
-    {"tier": "dram", "kind": "memory", "capacity_bytes": 1000, "used_bytes": 900},
-    {"tier": "flash", "kind": "files", "capacity_bytes": null, "used_bytes": 700}]})"));
+    {"tier": "dram", "kind": "memory", "count": 1, "over": null, "capacity_bytes": 1000, "used_bytes": 900,
+     "neurons": {"hits": 5, "staged": 0, "misses": 0, "evictions": 0}},
+    {"tier": "flash", "kind": "files", "count": 1, "over": null, "capacity_bytes": null, "used_bytes": 700}],
+    "links": [{"from": "flash", "to": "dram", "messages": 2, "neurons": 30, "bytes": 4000}]})"));
 }
 
 TEST_F(ApiRoutes, ACapacityThatCannotBeIsToldBeforeTheEngineHearsOfIt) {

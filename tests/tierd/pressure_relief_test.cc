@@ -31,8 +31,8 @@ class Pressure : public testing::Test {
     config_.threads = 1;
     config_.bind = false;
     config_.context = 32;
-    config_.dram_capacity = "60%";
-    config_.dram_staging = "256 KiB";
+    config_.tier("dram").capacity = "60%";
+    config_.tier("dram").staging = "256 KiB";
     config_.cache.name = "lru";
   }
   Runtime& start() {

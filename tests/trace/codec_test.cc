@@ -85,7 +85,7 @@ TEST(Event, SaysWhatHappened) {
   EXPECT_EQ(text(Evicted{2, 2, {4}}), "evict edition 2 4 in memory 2");
   EXPECT_EQ(text(LookedAhead{1, {{2, 1, std::vector<uint32_t>{3, 4}}, {0, 2, std::nullopt}}}),
             "site 1 looks ahead: site 2, 1 on: 3-4; site 0, 2 on: all");
-  EXPECT_EQ(text(Resized{8192, 4096}), "budget of 8192 B, 4096 B of it for weights");
+  EXPECT_EQ(text(Resized{{8192, std::nullopt, 64}}), "arenas: 8192 B as before 64 B");
   EXPECT_EQ(text(PassBegins{0, 3, 2, true, std::vector<uint32_t>{1}}),
             "pass site 0 of step 3, 2 rows, past the caches, given 1");
   Posted posted;

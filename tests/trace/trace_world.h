@@ -37,12 +37,12 @@ inline TraceHeader small_header() {
     }
   }
   header.slots = {{2, 5}};
-  header.arena_bytes = 7 * 4096;
   Topology& topology = header.scheduler.topology;
   topology.units = {{.agent = 1, .memory = 1}};
   topology.links = {{.from = kStore, .to = 1, .agent = 2}};
   Memory& memory = topology.memories.emplace_back();
   memory.agent = 1;
+  memory.arena_bytes = 7 * 4096;
   memory.reserved = {5, 5};
   memory.resizes = true;
   memory.staging_offset = 10 * 4096;
@@ -175,7 +175,7 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       event.what = SequenceEnds{number(UINT64_MAX)};
       break;
     case 14:
-      event.what = Resized{number(UINT64_MAX), number(UINT64_MAX)};
+      event.what = Resized{{number(UINT64_MAX), std::nullopt, number(UINT64_MAX)}};
       break;
     case 15:
       event.what = Measured{u32(), draw_neurons(random)};

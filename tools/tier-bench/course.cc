@@ -51,7 +51,7 @@ Status Course::load() {
   if (subject_) return {};
   TIERD_ASSIGN(subject_, Subject::create(arguments_));
   warm_for_.reset();
-  TIERD_ASSIGN(Runtime::Traffic traffic, runtime().planned_traffic());
+  TIERD_ASSIGN(PlannedTraffic traffic, runtime().planned_traffic());
   streamed_ = std::move(traffic.streamed);
   disk_path_ = runtime().plan().store.data_path();
   return {};

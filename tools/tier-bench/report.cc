@@ -1,6 +1,7 @@
 #include "tools/tier-bench/report.h"
 
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/base/host_facts.h"
@@ -31,13 +32,19 @@ json shape_json(const Manifest& manifest) {
       {"encoding", manifest.sites.empty() ? "" : std::string(name(manifest.sites.back().encodings.front()))}};
 }
 
+// All tiers' together.
 json budget_json(const Runtime& runtime) {
-  json lines = json::object();
-  for (const Budget::Line& line : runtime.budget().lines()) lines[line.name] = line.bytes;
-  return {{"capacity_bytes", runtime.budget().capacity()},
-          {"peak_bytes", runtime.budget().peak()},
-          {"raised_to_least", runtime.plan().memory.raised_to_least},
-          {"lines", lines}};
+  std::map<std::string, uint64_t> lines;
+  uint64_t capacity = 0, peak = 0;
+  bool raised = false;
+  for (size_t tier = 0; tier < runtime.plan().memory.tiers.size(); ++tier) {
+    const Budget& budget = runtime.budget(tier);
+    for (const Budget::Line& line : budget.lines()) lines[line.name] += line.bytes;
+    capacity += budget.capacity();
+    peak += budget.peak();
+    raised = raised || runtime.plan().memory.tiers[tier].raised_to_least;
+  }
+  return {{"capacity_bytes", capacity}, {"peak_bytes", peak}, {"raised_to_least", raised}, {"lines", lines}};
 }
 
 double ratio(double a, double b) {
@@ -192,42 +199,42 @@ json run_json(const Arguments& arguments, Subject& subject) {
   const Manifest& manifest = plan.store.manifest();
   const Config& config = plan.config;
   const HostFacts host = read_host_facts();
-  return {
-      {"date", date_and_time()},
-      {"commit", kCommit},
-      {"host", host.name},
-      {"cpu", host.cpu},
-      {"cores", host.cores},
-      {"memory_bytes", host.memory_bytes},
-      {"model", manifest.config.name.empty() ? manifest.config.architecture : manifest.config.name},
-      {"shape", shape_json(manifest)},
-      {"store", plan.store.directory()},
-      {"tensor_bytes", manifest.tensor_bytes},
-      {"config", arguments.config_file},
-      {"set", arguments.overrides},
-      {"capacity", config.dram_capacity},
-      {"predictor", config.predictor.name},
-      {"quantizer", config.quantizer.name},
-      {"cache", config.cache.name},
-      {"balancer", config.balancer.name},
-      {"prefetch", config.prefetch},
-      {"activations", plan.memory.model.int8_activations ? "int8" : "f32"},
-      {"kv", config.kv},
-      {"backend", "host"},
-      {"clock", config.clock},
-      {"kernels", runtime.compute_backend()},
-      {"threads", runtime.threads()},
-      {"context", plan.memory.model.context},
-      {"prefill_chunk", plan.memory.model.max_rows},
-      {"device", runtime.flash_backend()},
-      {"cache_state", plan.agents.flash.get<bool>("direct").value_or(true) ? "direct I/O; page cache not used"
-                                                                           : "through the page cache"},
-      {"text", text_json(arguments, subject)},
-      {"uncounted_tokens", subject.uncounted(Workload::Kind::decode)},
-      {"seed", config.seed},
-      {"block_seconds", arguments.block_seconds},
-      {"warmup_seconds", arguments.warmup_seconds},
-      {"budget", budget_json(runtime)}};
+  return {{"date", date_and_time()},
+          {"commit", kCommit},
+          {"host", host.name},
+          {"cpu", host.cpu},
+          {"cores", host.cores},
+          {"memory_bytes", host.memory_bytes},
+          {"model", manifest.config.name.empty() ? manifest.config.architecture : manifest.config.name},
+          {"shape", shape_json(manifest)},
+          {"store", plan.store.directory()},
+          {"tensor_bytes", manifest.tensor_bytes},
+          {"config", arguments.config_file},
+          {"set", arguments.overrides},
+          {"capacity", plan.tiers.memories.front().config.capacity},
+          {"predictor", config.predictor.name},
+          {"quantizer", config.quantizer.name},
+          {"cache", config.cache.name},
+          {"balancer", config.balancer.name},
+          {"prefetch", config.prefetch},
+          {"activations", plan.memory.model.int8_activations ? "int8" : "f32"},
+          {"kv", config.kv},
+          {"backend", "host"},
+          {"clock", config.clock},
+          {"kernels", runtime.compute_backend()},
+          {"threads", runtime.threads()},
+          {"context", plan.memory.model.context},
+          {"prefill_chunk", plan.memory.model.max_rows},
+          {"device", runtime.flash_backend()},
+          {"cache_state", plan.tiers.store.agent.get<bool>("direct").value_or(true)
+                              ? "direct I/O; page cache not used"
+                              : "through the page cache"},
+          {"text", text_json(arguments, subject)},
+          {"uncounted_tokens", subject.uncounted(Workload::Kind::decode)},
+          {"seed", config.seed},
+          {"block_seconds", arguments.block_seconds},
+          {"warmup_seconds", arguments.warmup_seconds},
+          {"budget", budget_json(runtime)}};
 }
 
 json memory_json(const MemoryUse& use) {

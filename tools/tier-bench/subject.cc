@@ -65,8 +65,13 @@ MemoryHeld memory_held(const Runtime& runtime) {
       empty += (residency.max_slots(e) - valid) * editions[e].slot_bytes;
     }
   }
-  const uint64_t used = runtime.budget().used();
-  return {used - std::min(empty, used), filled + runtime.plan().memory.tensors};
+  uint64_t used = 0;
+  const std::vector<TierMemory>& tiers = runtime.plan().memory.tiers;
+  for (size_t tier = 0; tier < tiers.size(); ++tier) {
+    used += runtime.budget(tier).used();
+    filled += tiers[tier].tensors;
+  }
+  return {used - std::min(empty, used), filled};
 }
 
 }  // namespace
@@ -229,7 +234,7 @@ Result<Block> Subject::run(const Workload& test) {
   };
   block.traffic.weights = per_step(block.times.resident_bytes + block.times.streamed_bytes);
   // A cache that promises nothing may still have kept something.
-  TIERD_ASSIGN(const Runtime::Traffic planned, runtime_->planned_traffic());
+  TIERD_ASSIGN(const PlannedTraffic planned, runtime_->planned_traffic());
   block.traffic.must_read =
       std::min(static_cast<double>(planned.streamed_bytes), per_step(block.times.streamed_bytes));
   return block;

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/engine/memory_plan.h"
-#include "core/run/agent_choices.h"
 #include "core/run/strategy_choices.h"
+#include "core/run/tiers.h"
 #include "tools/tier-bench/course.h"
 #include "tools/tier-bench/report.h"
 
@@ -70,8 +70,9 @@ class Point {
 
 Status check(const Config& config, const RuntimeOptions& options) {
   TIERD_TRY(choose_strategies(config));
-  TIERD_TRY(choose_agents(config));
-  TIERD_TRY(parse_capacity(config.dram_capacity, "tiers.dram.capacity"));
+  TIERD_ASSIGN(const TierTable tiers, choose_tiers(config));
+  for (const Tier& tier : tiers.memories)
+    TIERD_TRY(parse_capacity(tier.config.capacity, tier.key("capacity")));
   TIERD_TRY(open_store(config, options));
   return {};
 }

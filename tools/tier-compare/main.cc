@@ -52,8 +52,7 @@ Config reference_of(Config config) {
   config.quantizer = {"plain"};
   config.cache = {"pinned"};
   config.activations = "f32";
-  config.dram_capacity = "all";
-  config.dram_units = 1;
+  config.tiers = Config().tiers;
   config.measure_every = 0;
   config.trace.clear();
   config.timeline.clear();

@@ -46,7 +46,7 @@ void put_over(StrategyConfig& recorded, StrategyConfig named, bool renamed) {
 Result<std::vector<Alternative>> parse_alternatives(const TraceHeader& header,
                                                     const std::vector<std::string>& words) {
   const Alternative recorded = {"as recorded", header.predictor, header.quantizer,
-                                header.cache,  header.balancer,  header.arena_bytes};
+                                header.cache,  header.balancer,  header.arena_bytes()};
   std::vector<Alternative> all = {recorded};
   for (const std::string& word : words) {
     Alternative& alternative = all.emplace_back(recorded);

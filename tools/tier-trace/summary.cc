@@ -70,9 +70,12 @@ Result<json> summary_json(TraceReader& trace) {
     } else if (const auto* swapped = event->as<Swapped>()) {
       swaps.push_back(fmt::format("{} {}", swapped->kind, swapped->strategy.name));
     } else if (const auto* resized = event->as<Resized>()) {
-      budgets.push_back({{"after_steps", prefill_steps + decode_steps},
-                         {"capacity_bytes", resized->capacity_bytes},
-                         {"arena_bytes", resized->arena_bytes}});
+      for (size_t m = 0; m < resized->parts.size(); ++m) {
+        if (!resized->parts[m]) continue;
+        budgets.push_back({{"after_steps", prefill_steps + decode_steps},
+                           {"memory", m + 1},
+                           {"arena_bytes", *resized->parts[m]}});
+      }
     } else if (event->as<TurnBegins>() != nullptr) {
       ++turns;
     } else if (event->as<Interrupted>() != nullptr) {
@@ -149,10 +152,9 @@ std::string summary_text(const json& s) {
     text += fmt::format("  {:<11} {}\n", kind, s[kind].get<std::string>());
   for (const json& swap : s["swaps"]) text += fmt::format("  {:<11} {}\n", "then", swap.get<std::string>());
   for (const json& budget : s["budgets"]) {
-    text +=
-        fmt::format("  {:<11} {} ({} for weights) after {} steps\n", "budget",
-                    format_bytes(budget["capacity_bytes"].get<double>()),
-                    format_bytes(budget["arena_bytes"].get<double>()), budget["after_steps"].get<uint64_t>());
+    text += fmt::format("  {:<11} {} for weights in memory {} after {} steps\n", "budget",
+                        format_bytes(budget["arena_bytes"].get<double>()), budget["memory"].get<uint64_t>(),
+                        budget["after_steps"].get<uint64_t>());
   }
   text += fmt::format("  {:<11} {} with {} neurons, slots for {}\n", "sites", s["sites"].get<uint64_t>(),
                       s["neurons"].get<uint64_t>(), s["slots"].get<uint64_t>());

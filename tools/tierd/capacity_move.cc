@@ -16,10 +16,11 @@ std::string bytes_text(uint64_t bytes) {
 
 Status move_capacity(Runtime& runtime, const CapacityMove& move, bool quiet) {
   const size_t before = runtime.budget_changes().size();
-  Status changed = runtime.set_capacity(move.capacity, move.fit);
+  Status changed = runtime.set_capacity(move.capacity, move.fit, move.tier);
   if (runtime.budget_changes().size() != before && !quiet) {
     const Runtime::BudgetChange& change = runtime.budget_changes().back();
-    say(fmt::format("tiers.dram.capacity: {} -> {}{}, of which weights have {}{}{}", bytes_text(change.from),
+    say(fmt::format("{}: {} -> {}{}, of which weights have {}{}{}",
+                    runtime.plan().tiers.memories[move.tier].key("capacity"), bytes_text(change.from),
                     bytes_text(change.to), change.raised_to_least ? " (raised to the least)" : "",
                     bytes_text(change.resident), move.why.empty() ? "" : "; ", move.why));
   }

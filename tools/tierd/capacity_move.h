@@ -1,4 +1,4 @@
-// The one way in which the DRAM tier gets another capacity while a run goes on.
+// The one way in which a tier gets another capacity while a run goes on.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 namespace tierd {
 
 struct CapacityMove {
-  std::string capacity;  // as tiers.dram.capacity has it
+  size_t tier = 0;       // among TierTable::memories
+  std::string capacity;  // as tiers.NAME.capacity has it
   bool fit = false;      // raise one that is too small
   std::string why = {};  // stands behind the line; empty: nothing does
 };

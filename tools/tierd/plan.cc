@@ -33,7 +33,7 @@ constexpr size_t kLevels = 9;  // of SITE.ahead: sparsity 0.1, 0.2, ... 0.9
 
 Result<ReadCurve> measure_flash(const RunPlan& plan) {
   DeviceOptions device;
-  if (const auto depth = plan.agents.flash.get<int64_t>("depth"))
+  if (const auto depth = plan.tiers.store.agent.get<int64_t>("depth"))
     device.depth = static_cast<uint32_t>(*depth);
   std::vector<ReadCurve::Point> points;
   for (uint64_t bytes = kSmallestRead; bytes <= kLargestRead; bytes *= 2) {
@@ -162,7 +162,7 @@ Result<json> find_plan(const RunPlan& of) {
   }
   if (manifest.config.is_mixture())
     return Error{Code::unsupported, "--plan", "is about models without experts: its cost model knows none"};
-  const uint64_t budget = of.memory.capacity;
+  const uint64_t budget = of.memory.tiers.front().capacity;
   const double asked = 1 - static_cast<double>(budget) / static_cast<double>(manifest.tensor_bytes);
   const std::optional<double> given =
       config.plan.sparsity > 0 ? std::optional(config.plan.sparsity) : std::nullopt;
@@ -182,7 +182,7 @@ Result<json> find_plan(const RunPlan& of) {
     if (is_cut_into<Rows>(site.cut) && site.alias_of == kNoSite) model.fixed_bytes += site.tensor_bytes();
     if (site.group == OpGroup::head) model.head_bytes = site.tensor_bytes();
   }
-  model.fixed_bytes += budget - of.memory.arena - of.memory.staging;
+  model.fixed_bytes += budget - of.memory.tiers.front().arena - of.memory.tiers.front().staging;
   if (config.plan.hits > 0) model.hits = config.plan.hits;
 
   const auto choice = choose_cost(model, budget, manifest.tensor_bytes, given, config.plan.least_gain);
@@ -210,6 +210,7 @@ Result<json> find_plan(const RunPlan& of) {
                 {"chosen", to_json(chosen)},
                 {"why", choice->why},
                 {"store_layer_group", manifest.layer_group},
+                {"tier", of.tiers.memories.front().config.name},
                 {"store_given", is_store(config.model)}};
   for (const ReadCurve::Point& point : model.flash.points()) {
     found["flash"].push_back({{"read_bytes", point.bytes}, {"bytes_per_second", point.bytes_per_second}});
@@ -286,7 +287,8 @@ Config with_plan(Config config, const json& found) {
   std::vector<Setting>& settings = config.predictor.settings;
   std::erase_if(settings, [](const Setting& setting) { return setting.key == "sparsity"; });
   settings.push_back({"sparsity", found["sparsity"].get<double>(), "--plan"});
-  config.dram_staging = std::to_string(static_cast<uint64_t>(found["chosen"]["group_bytes"].get<double>()));
+  config.tier(found["tier"].get<std::string>()).staging =
+      std::to_string(static_cast<uint64_t>(found["chosen"]["group_bytes"].get<double>()));
   if (!found["store_given"].get<bool>()) config.layer_group = found["chosen"]["layer_group"].get<uint32_t>();
   return config;
 }

@@ -60,7 +60,7 @@ Result<std::unique_ptr<PressureRelief>> PressureRelief::create(Runtime& runtime,
                     "of a capacity of {}",
                     options.least_bytes, runtime.least_capacity(), capacity)};
   }
-  TIERD_TRY(runtime.scheduler().resizable());
+  TIERD_TRY(runtime.resizable());
   auto source = source_of(config);
   if (!source.ok()) {
     return Error{Code::unsupported, "pressure.source",
@@ -100,7 +100,7 @@ void PressureRelief::look(uint64_t now_ns) {
 }
 
 bool PressureRelief::move(uint64_t to, const char* why) {
-  const Status moved = move_capacity(runtime_, {std::to_string(to), false, why}, options_.quiet);
+  const Status moved = move_capacity(runtime_, {0, std::to_string(to), false, why}, options_.quiet);
   if (!moved.ok()) say(moved.error().line());
   return std::exchange(changes_, runtime_.budget_changes().size()) != changes_;
 }

@@ -1,5 +1,5 @@
-// Gives memory of the DRAM tier back while it is short around the process, step by step down to a least, and
-// takes it again when that is over, up to the capacity that somebody has set last.
+// Gives memory of the lowest tier back while it is short around the process, step by step down to a least,
+// and takes it again when that is over, up to the capacity that somebody has set last.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 
@@ -10,8 +11,6 @@
 
 namespace tierd {
 namespace {
-
-constexpr const char* kCapacity = "tiers.dram.capacity";
 
 std::atomic<bool> the_hangup{false};
 
@@ -31,19 +30,23 @@ void Reload::look(Runtime& runtime) {
   const auto read = load_config(arguments_.config_file, arguments_.overrides);
   if (!read.ok()) return say("not taken over: " + read.error().line());
   for (const std::string& key : changed_keys(in_force_, *read)) {
-    if (key == kCapacity) {
-      const Status taken = take_capacity(runtime, read->dram_capacity);
-      if (!taken.ok()) say(taken.error().line());
-    } else {
+    const auto is_changed = [&](const TierConfig& tier) { return key == tier.table() + ".capacity"; };
+    const auto tier = std::ranges::find_if(read->tiers, is_changed);
+    if (tier == read->tiers.end() || runtime.plan().tiers.find(tier->name) == nullptr) {
       say(fmt::format("{}: {}: takes a restart", arguments_.config_file, key));
+      continue;
     }
+    const Status taken = take_capacity(runtime, tier->name, tier->capacity);
+    if (!taken.ok()) say(taken.error().line());
   }
 }
 
-Status Reload::take_capacity(Runtime& runtime, const std::string& capacity) {
+Status Reload::take_capacity(Runtime& runtime, const std::string& tier, const std::string& capacity) {
   const size_t before = runtime.budget_changes().size();
-  Status moved = move_capacity(runtime, {capacity, arguments_.fit}, arguments_.quiet);
-  if (runtime.budget_changes().size() != before) in_force_.dram_capacity = capacity;
+  const TierTable& tiers = runtime.plan().tiers;
+  const auto number = static_cast<size_t>(tiers.find(tier) - tiers.memories.data());
+  Status moved = move_capacity(runtime, {number, capacity, arguments_.fit}, arguments_.quiet);
+  if (runtime.budget_changes().size() != before) in_force_.tier(tier).capacity = capacity;
   return moved;
 }
 

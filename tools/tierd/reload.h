@@ -23,9 +23,10 @@ class Reload {
   // error, a line for each change, what has become of it. A file that cannot be read, and a budget that
   // cannot be, change nothing.
   void look(Runtime& runtime);
-  // [main thread, between two steps] Another tiers.dram.capacity, whoever wants it; told on standard error.
-  // Until the file is read again, it counts as the file's. Errors: those of Runtime::set_capacity.
-  Status take_capacity(Runtime& runtime, const std::string& capacity);
+  // [main thread, between two steps] Another capacity of one of the run's tiers, whoever wants it; told on
+  // standard error. Until the file is read again, it counts as the file's. Errors: those of
+  // Runtime::set_capacity.
+  Status take_capacity(Runtime& runtime, const std::string& tier, const std::string& capacity);
 
  private:
   const Arguments& arguments_;

@@ -15,6 +15,7 @@
 #include "tools/tierd/read_report.h"
 #include "tools/tierd/report_numbers.h"
 #include "tools/tierd/strategy_report.h"
+#include "tools/tierd/tier_report.h"
 
 namespace tierd {
 namespace {
@@ -42,25 +43,6 @@ json times_json(const StepTimes& times) {
           {"resident_weight_bytes", per(static_cast<double>(times.resident_bytes), times.steps)},
           {"streamed_weight_bytes", per(static_cast<double>(times.streamed_bytes), times.steps)},
           {"messages", per(static_cast<double>(times.messages), times.steps)}};
-}
-
-json budget_json(const Runtime& runtime) {
-  json lines = json::object();
-  for (const Budget::Line& line : runtime.budget().lines()) lines[line.name] = line.bytes;
-  json changes = json::array();
-  for (const Runtime::BudgetChange& change : runtime.budget_changes()) {
-    changes.push_back({{"step", change.step},
-                       {"capacity_bytes", change.to},
-                       {"resident_bytes", change.resident},
-                       {"raised_to_least", change.raised_to_least}});
-  }
-  return {{"capacity_bytes", runtime.budget().capacity()},
-          {"peak_bytes", runtime.budget().peak()},
-          {"used_bytes", runtime.budget().used()},
-          {"changes", changes},
-          {"least_bytes", runtime.plan().memory.least},
-          {"raised_to_least", runtime.plan().memory.raised_to_least},
-          {"lines", lines}};
 }
 
 json configuration_json(const Runtime& runtime) {
@@ -113,7 +95,8 @@ json report_json(Runtime& runtime, const RunResult& result) {
   report["threads_woken"] = compute.threads_woken;
   report["shared_work"] = compute.shared_work;
   report["activation_error"] = compute.activation_error;
-  report["budget"] = budget_json(runtime);
+  report["tiers"] = tiers_json(runtime);
+  report["links"] = links_json(runtime);
   if (result.pressure)
     report["pressure"] = {{"shrinks", result.pressure->shrinks}, {"grows", result.pressure->grows}};
   report["peak_rss_bytes"] = peak_rss_bytes();
@@ -128,7 +111,7 @@ json forecast_json(const Runtime& runtime, const json& report) {
   const auto tokens = report["decode"]["tokens"].get<uint32_t>();
   if (config.machine.empty() || config.clock != "wall" || tokens == 0) return {};
   RuntimeOptions options;
-  options.fit = runtime.plan().memory.raised_to_least;
+  options.fit = runtime.plan().memory.tiers.front().raised_to_least;
   const auto step = forecast_step_ns(
       config, options,
       {.prompt_tokens = report["prefill"]["tokens"].get<uint32_t>(), .decoded_tokens = tokens});
@@ -139,7 +122,6 @@ json forecast_json(const Runtime& runtime, const json& report) {
 std::string report_text(const json& r) {
   const json& decode = r["decode"];
   const json& prefill = r["prefill"];
-  const json& budget = r["budget"];
   const json& neurons = r["neurons"];
   std::string text;
   const auto line = [&](std::string_view label, const std::string& value) {
@@ -184,7 +166,7 @@ std::string report_text(const json& r) {
   line("strategies", strategies_text(r["strategies"]));
   line("bytes/token",
        fmt::format(
-           "flash {} ({}), DRAM {} ({})", size_text(decode["flash_bytes"]),
+           "flash {} ({}), resident {} ({})", size_text(decode["flash_bytes"]),
            format_rate(step_seconds > 0 ? decode["flash_bytes"].get<double>() / step_seconds : 0),
            size_text(decode["resident_weight_bytes"]),
            format_rate(step_seconds > 0 ? decode["resident_weight_bytes"].get<double>() / step_seconds : 0)));
@@ -205,26 +187,11 @@ std::string report_text(const json& r) {
                               neurons["wasted"].get<uint64_t>()));
   if (r.contains("experts")) line("experts", experts_text(r["experts"]));
   if (!r["prediction"].empty()) line("predicted", prediction_text(r["prediction"]));
-  std::string lines;
-  for (const auto& [name, bytes] : budget["lines"].items()) {
-    lines += fmt::format("{}{} {}", lines.empty() ? "" : ", ", name, size_text(bytes));
-  }
-  if (!budget["changes"].empty()) {
-    std::string changes;
-    for (const json& change : budget["changes"]) {
-      changes += fmt::format("{}{} from step {}", changes.empty() ? "" : ", ",
-                             size_text(change["capacity_bytes"]), change["step"].get<uint64_t>());
-    }
-    line("budget", fmt::format("{}; at most {} were held", changes, size_text(budget["peak_bytes"])));
-  }
   if (r.contains("pressure")) {
     line("pressure", fmt::format("{} steps down, {} up", r["pressure"]["shrinks"].get<uint64_t>(),
                                  r["pressure"]["grows"].get<uint64_t>()));
   }
-  line("DRAM", fmt::format("{} of {}{}: {}",
-                           size_text(budget[budget["changes"].empty() ? "peak_bytes" : "used_bytes"]),
-                           size_text(budget["capacity_bytes"]),
-                           budget["raised_to_least"].get<bool>() ? " (raised to the least)" : "", lines));
+  for (const auto& [label, value] : tier_lines(r)) line(label, value);
   line("process", fmt::format("peak {}", size_text(r["peak_rss_bytes"])));
   if (const double error = r["activation_error"].get<double>(); error > 0) {
     line("lossy",
@@ -236,20 +203,31 @@ std::string report_text(const json& r) {
 
 Result<json> check_json(Runtime& runtime) {
   json check = configuration_json(runtime);
-  check["budget"] = budget_json(runtime);
-  TIERD_ASSIGN(const Runtime::Traffic traffic, runtime.planned_traffic());
+  check["tiers"] = tiers_json(runtime);
+  TIERD_ASSIGN(const PlannedTraffic traffic, runtime.planned_traffic());
   TIERD_ASSIGN(const double memory, measure_memory_read(runtime.threads(), kMeasureSeconds, kMeasureBytes));
   ReadPattern pattern;
-  if (const auto depth = runtime.plan().agents.flash.get<int64_t>("depth")) {
+  if (const auto depth = runtime.plan().tiers.store.agent.get<int64_t>("depth")) {
     pattern.depth = static_cast<uint32_t>(*depth);
   }
   pattern.seconds = kMeasureSeconds;
   pattern.parts = traffic.streamed;
   TIERD_ASSIGN(const ReadRate flash, measure_read(runtime.plan().store.data_path(), pattern));
-  const double compute_seconds =
-      static_cast<double>(traffic.resident_bytes + traffic.streamed_bytes) / memory;
+  // What is moved from one memory to another is read and written.
+  uint64_t moved = 0;
+  json links = json::array();
+  const TierTable& tiers = runtime.plan().tiers;
+  for (size_t l = 0; l < traffic.link_bytes.size(); ++l) {
+    const Link& link = tiers.topology.links[l];
+    if (link.from != kStore) moved += 2 * traffic.link_bytes[l];
+    links.push_back({{"from", tiers.tier_of(link.from).config.name},
+                     {"to", tiers.tier_of(link.to).config.name},
+                     {"bytes_per_token", traffic.link_bytes[l]}});
+  }
+  const double compute_seconds = static_cast<double>(traffic.computed_bytes + moved) / memory;
   const double flash_seconds = static_cast<double>(traffic.streamed_bytes) / flash.bytes_per_second;
-  check["resident_bytes"] = traffic.resident_bytes;
+  check["links"] = links;
+  check["resident_bytes"] = traffic.resident();
   check["flash_bytes_per_token"] = traffic.streamed_bytes;
   check["memory_bytes_per_second"] = memory;
   check["flash_bytes_per_second"] = flash.bytes_per_second;
@@ -263,17 +241,18 @@ std::string check_text(const json& c) {
   const auto line = [&](std::string_view label, const std::string& value) {
     text += fmt::format("  {:<12} {}\n", label, value);
   };
-  const json& budget = c["budget"];
   text += fmt::format("{}, {} of weights; context {}\n", c["model"].get<std::string>(),
                       size_text(c["tensor_bytes"]), c["context"].get<int>());
   line("store", c["store"].get<std::string>());
-  line("budget", fmt::format("{}{}; the least that would do is {}", size_text(budget["capacity_bytes"]),
-                             budget["raised_to_least"].get<bool>() ? " (raised to the least)" : "",
-                             size_text(budget["least_bytes"])));
-  for (const auto& [name, bytes] : budget["lines"].items())
-    line("", fmt::format("{:<18} {}", name, size_text(bytes)));
-  line("per token", fmt::format("{} from DRAM, {} from flash", size_text(c["resident_bytes"]),
+  for (const auto& [label, value] : budget_lines(c)) line(label, value);
+  line("per token", fmt::format("{} resident, {} from flash", size_text(c["resident_bytes"]),
                                 size_text(c["flash_bytes_per_token"])));
+  if (c["links"].size() > 1) {
+    for (const json& link : c["links"]) {
+      line("", fmt::format("{} from {} to {}", size_text(link["bytes_per_token"]),
+                           link["from"].get<std::string>(), link["to"].get<std::string>()));
+    }
+  }
   line("measured", fmt::format("DRAM {}, flash {}", format_rate(c["memory_bytes_per_second"].get<double>()),
                                format_rate(c["flash_bytes_per_second"].get<double>())));
   line("expected", fmt::format("{:.3g} tokens/s, bound by {}", c["expected_tokens_per_second"].get<double>(),

@@ -43,8 +43,12 @@ Api::Options api_options(const Arguments& arguments, const RunPlan& plan, Result
   Api::Options options{{}, {}, {}, {}, std::move(chat), {}, arguments.quiet};
   std::error_code unknown;
   const uintmax_t stored = std::filesystem::file_size(plan.store.data_path(), unknown);
-  options.tiers = {{"dram", arguments.config.dram.agent, true, 0},
-                   {"flash", arguments.config.flash.agent, false, unknown ? 0 : stored}};
+  for (const Tier& tier : plan.tiers.memories) {
+    options.tiers.push_back(
+        {tier.config.name, tier.config.agent(), true, 0, tier.config.count, tier.config.over});
+  }
+  const TierConfig& store = plan.tiers.store.config;
+  options.tiers.push_back({store.name, store.agent(), false, unknown ? 0 : stored});
   for (const Site& site : plan.model.sites) options.sites.push_back({site.name, site.n});
   ServedModel& model = options.model;
   model.name = arguments.alias.empty() ? name_of(arguments.config.model) : arguments.alias;
@@ -138,8 +142,13 @@ ServiceState state_of(Runtime& runtime, const Batcher& batcher, const StoreWatch
   state.decode = runtime.engine().decode_times();
   state.scheduler = runtime.scheduler().counters();
   state.flash = runtime.flash_counts();
-  state.budget_bytes = runtime.budget().capacity();
-  state.used_bytes = runtime.budget().used();
+  const std::vector<Tier>& tiers = runtime.plan().tiers.memories;
+  for (size_t tier = 0; tier < tiers.size(); ++tier) {
+    const Budget& budget = runtime.budget(tier);
+    state.tiers.push_back(
+        {tiers[tier].config.name, budget.capacity(), budget.used(), runtime.counters(tier)});
+  }
+  state.links = runtime.links();
   state.use = runtime.scheduler().use();
   const Dispatcher::QueueState queue = runtime.flash_queue();
   state.store_changed = watch.changed();
@@ -153,12 +162,12 @@ Status run_texts(Runtime& runtime, Batcher& batcher, EngineDesk& desk, Api& api,
                  const std::atomic<Going>& going) {
   StoreWatch watch(runtime.plan().store);
   const auto tell = [&] { api.set_state(state_of(runtime, batcher, watch, movers.relief)); };
-  api.set_capacity_by([&](const std::string& capacity) -> Result<CapacityChange> {
-    const Status taken = movers.reload.take_capacity(runtime, capacity);
+  api.set_capacity_by([&](const std::string& tier, const std::string& capacity) -> Result<CapacityChange> {
+    const Status taken = movers.reload.take_capacity(runtime, tier, capacity);
     tell();
     TIERD_TRY(taken);
     const Runtime::BudgetChange& change = runtime.budget_changes().back();
-    return CapacityChange{change.from, change.to, runtime.budget().used(), change.raised_to_least};
+    return CapacityChange{change.from, change.to, runtime.budget(change.tier).used(), change.raised_to_least};
   });
   std::optional<std::chrono::steady_clock::time_point> ends;
   tell();

@@ -288,12 +288,30 @@ void Api::tiers(const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
   const ServiceState now = state();
   json list = json::array();
   for (const ServedTier& tier : options_.tiers) {
-    list.push_back({{"tier", tier.name},
-                    {"kind", tier.kind},
-                    {"capacity_bytes", tier.has_capacity ? json(now.budget_bytes) : json()},
-                    {"used_bytes", tier.has_capacity ? now.used_bytes : tier.bytes}});
+    json& of = list.emplace_back(json{{"tier", tier.name},
+                                      {"kind", tier.kind},
+                                      {"count", tier.count},
+                                      {"over", tier.over.empty() ? json() : json(tier.over)},
+                                      {"capacity_bytes", nullptr},
+                                      {"used_bytes", tier.bytes}});
+    const auto state = std::ranges::find(now.tiers, tier.name, &ServiceState::Tier::name);
+    if (!tier.has_capacity || state == now.tiers.end()) continue;
+    of["capacity_bytes"] = state->budget_bytes;
+    of["used_bytes"] = state->used_bytes;
+    of["neurons"] = {{"hits", state->counters.hits},
+                     {"staged", state->counters.staged},
+                     {"misses", state->counters.misses},
+                     {"evictions", state->counters.evictions}};
   }
-  send(*reply, json{{"tiers", std::move(list)}});
+  json links = json::array();
+  for (const TierLink& link : now.links) {
+    links.push_back({{"from", link.from},
+                     {"to", link.to},
+                     {"messages", link.counters.messages},
+                     {"neurons", link.counters.neurons},
+                     {"bytes", link.counters.bytes}});
+  }
+  send(*reply, json{{"tiers", std::move(list)}, {"links", std::move(links)}});
 }
 
 void Api::tier_capacity(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
@@ -311,7 +329,7 @@ void Api::tier_capacity(const HttpRequest& request, const std::shared_ptr<HttpRe
   const bool left = desk_.try_leave([this, name, capacity = *capacity, reply] {
     const Result<CapacityChange> change =
         batcher_.load() != nullptr
-            ? set_capacity_(capacity)
+            ? set_capacity_(name, capacity)
             : Result<CapacityChange>(Error{Code::cancelled, "server", "is going down"});
     server_->post([name, change, reply] {
       if (!change.ok()) return send(*reply, api_error(change.error()));

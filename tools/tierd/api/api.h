@@ -40,6 +40,8 @@ struct ServedTier {
   std::string kind;  // the agent that serves it
   bool has_capacity = false;
   uint64_t bytes = 0;  // of one without: what lies there
+  uint32_t count = 1;  // agents
+  std::string over = {};
 };
 
 // What became of a tier's capacity.
@@ -77,9 +79,10 @@ class Api final : public HttpHandler {
   void set_loaded(double share) { loaded_.store(share); }
   // [engine's thread]
   void set_state(ServiceState state);
-  // [engine's thread] Who changes the capacity of the tier that has one, between two steps; before work is
+  // [engine's thread] Who changes the capacity of a tier that has one, between two steps; before work is
   // taken from the desk. Errors: invalid_argument, no_space, naming the least that would do, and others.
-  using SetCapacity = std::function<Result<CapacityChange>(const std::string& capacity)>;
+  using SetCapacity =
+      std::function<Result<CapacityChange>(const std::string& tier, const std::string& capacity)>;
   void set_capacity_by(SetCapacity set_capacity) { set_capacity_ = std::move(set_capacity); }
 
  private:

@@ -66,24 +66,34 @@ std::string Metrics::text(const ServiceState& state) {
   count("tierd_prompt_tokens_cached_total", "Tokens of prompts that the KV cache had already.",
         texts.cached_tokens);
   count("tierd_texts_total", "Texts that ended.", texts.texts);
-  count("tierd_link_bytes_total", "Bytes that crossed a link, padding included.", state.flash.read_bytes,
-        {{"link", "flash"}});
-  count("tierd_link_wasted_bytes_total", "Of those, alignment and gaps.", state.flash.wasted_bytes,
-        {{"link", "flash"}});
-  count("tierd_link_reads_total", "Reads given to the device.", state.flash.reads, {{"link", "flash"}});
-  count("tierd_link_busy_seconds_total", "Time with a read in the device.", seconds(state.flash.in_flight_ns),
-        {{"link", "flash"}});
-  count("tierd_weight_bytes_total", "Weights computed, by where they were.", state.scheduler.resident_bytes,
-        {{"from", "dram"}});
-  count("tierd_weight_bytes_total", "Weights computed, by where they were.", state.scheduler.streamed_bytes,
-        {{"from", "flash"}});
-  count("tierd_cache_hits_total", "Neurons that were resident when their site began.", state.scheduler.hits,
-        {{"tier", "dram"}});
-  count("tierd_cache_staged_total", "Neurons that had been asked for ahead of time.", state.scheduler.staged,
-        {{"tier", "dram"}});
-  count("tierd_cache_misses_total", "Neurons that were neither.", state.scheduler.misses, {{"tier", "dram"}});
-  count("tierd_cache_evictions_total", "Neurons that were dropped.", state.scheduler.evictions,
-        {{"tier", "dram"}});
+  for (const TierLink& link : state.links) {
+    const prometheus::Labels ends = {{"from", link.from}, {"to", link.to}};
+    count("tierd_link_bytes_total", "Bytes that crossed a link, padding included.", link.counters.bytes,
+          ends);
+    count("tierd_link_neurons_total", "Neurons that crossed a link.", link.counters.neurons, ends);
+    count("tierd_link_messages_total", "Messages that fetched them.", link.counters.messages, ends);
+  }
+  count("tierd_device_bytes_total", "Bytes that the store's device read.", state.flash.read_bytes);
+  count("tierd_device_wasted_bytes_total", "Of those, alignment and gaps.", state.flash.wasted_bytes);
+  count("tierd_device_reads_total", "Reads given to the store's device.", state.flash.reads);
+  count("tierd_device_busy_seconds_total", "Time with a read in it.", seconds(state.flash.in_flight_ns));
+  for (const ServiceState::Tier& tier : state.tiers) {
+    const prometheus::Labels of = {{"tier", tier.name}};
+    const MemoryCounters& counters = tier.counters;
+    const auto weights = [&](const char* where, uint64_t bytes) {
+      count("tierd_weight_bytes_total", "Weights that were asked for, by where they were.", bytes,
+            {{"tier", tier.name}, {"from", where}});
+    };
+    weights("arena", counters.resident_bytes);
+    weights("link", counters.streamed_bytes);
+    count("tierd_cache_hits_total", "Neurons that were resident when they were asked for.", counters.hits,
+          of);
+    count("tierd_cache_staged_total", "Neurons that had been asked for ahead of time.", counters.staged, of);
+    count("tierd_cache_misses_total", "Neurons that were neither.", counters.misses, of);
+    count("tierd_cache_evictions_total", "Neurons that were dropped.", counters.evictions, of);
+    gauge("tierd_budget_bytes", "Capacity of a tier.", tier.budget_bytes, of);
+    gauge("tierd_used_bytes", "What is held of it.", tier.used_bytes, of);
+  }
   count("tierd_prefetch_wasted_total", "Neurons read ahead and never used.", state.scheduler.wasted);
   count("tierd_prefetch_failed_total", "Reads ahead that failed.", state.scheduler.prefetch_failed);
   count("tierd_read_retries_total", "Reads that were tried again.", state.scheduler.retries);
@@ -91,15 +101,14 @@ std::string Metrics::text(const ServiceState& state) {
         seconds(state.prefill.stall_ns + state.decode.stall_ns));
   count("tierd_compute_seconds_total", "Time in which at least one unit computed.",
         seconds(state.scheduler.compute_ns));
-  gauge("tierd_queue_depth", "Requests that wait for an agent's credit.", state.requests,
-        {{"agent", "flash"}});
-  gauge("tierd_credits", "Credits that are left.", state.credits, {{"agent", "flash"}});
-  gauge("tierd_budget_bytes", "Capacity of a tier.", state.budget_bytes, {{"tier", "dram"}});
-  gauge("tierd_used_bytes", "What is held of it.", state.used_bytes, {{"tier", "dram"}});
-  count("tierd_pressure_shrinks_total", "Steps down of a tier's capacity, because memory was short.",
-        state.pressure_shrinks, {{"tier", "dram"}});
+  gauge("tierd_queue_depth", "Requests that wait for a credit of the agent that reads the store.",
+        state.requests);
+  gauge("tierd_credits", "Credits of that agent that are left.", state.credits);
+  const prometheus::Labels lowest = {{"tier", state.tiers.empty() ? "" : state.tiers.front().name}};
+  count("tierd_pressure_shrinks_total", "Steps down of the lowest tier's capacity, because memory was short.",
+        state.pressure_shrinks, lowest);
   count("tierd_pressure_grows_total", "Steps up again, when it was not any more.", state.pressure_grows,
-        {{"tier", "dram"}});
+        lowest);
   gauge("tierd_store_changed", "1: the store on disk is no longer the one that is served.",
         state.store_changed ? 1 : 0);
   for (size_t s = 0; s < sites_.size() && s < state.use.size(); ++s) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/engine/batcher.h"
@@ -9,6 +10,7 @@
 #include "core/kernel/counters.h"
 #include "core/kernel/site_use.h"
 #include "core/message/counts.h"
+#include "core/run/tiers.h"
 
 namespace tierd {
 
@@ -20,13 +22,19 @@ struct ServiceState {
   StepTimes decode;
   SchedulerCounters scheduler;
   ReadCounts flash;
-  uint64_t budget_bytes = 0;
-  uint64_t used_bytes = 0;        // of it
-  uint64_t pressure_shrinks = 0;  // of the budget, because memory was short
+  struct Tier {
+    std::string name;
+    uint64_t budget_bytes = 0;
+    uint64_t used_bytes = 0;  // of it
+    MemoryCounters counters;
+  };
+  std::vector<Tier> tiers;  // that have a memory, from the lowest upwards
+  std::vector<TierLink> links;
+  uint64_t pressure_shrinks = 0;  // of the lowest tier's budget, because memory was short
   uint64_t pressure_grows = 0;    // and because it was not any more
   std::vector<SiteUse> use;       // [sites]
   bool store_changed = false;     // somebody has replaced it
-  // These are about the flash agent.
+  // These are about the agent that reads the store.
   uint32_t credits = 0;   // left
   uint64_t requests = 0;  // that wait for one
 };

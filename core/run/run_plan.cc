@@ -1,0 +1,105 @@
+#include "core/run/run_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/units.h"
+#include "core/store/cache_folder.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint32_t kDefaultContext = 4096;
+constexpr uint32_t kMostThreads = 1024;
+constexpr uint32_t kMostSequences = 1024;
+
+// Without what the lowest tier has beside.
+Result<TierRequest> request_of(const Tier& tier) {
+  TierRequest request;
+  request.name = tier.config.name;
+  TIERD_ASSIGN(request.capacity, parse_capacity(tier.config.capacity, tier.key("capacity")));
+  TIERD_ASSIGN(request.most_staging, parse_bytes(tier.config.staging, tier.key("staging")));
+  request.memories = tier.config.count;
+  for (uint32_t i = 0; i < tier.config.count && tier.config.compute; ++i)
+    request.units.push_back(static_cast<UnitId>(tier.first_unit + i));
+  request.bounces = false;
+  return request;
+}
+
+}  // namespace
+
+Result<Store> open_store(const Config& config, const RuntimeOptions& options) {
+  if (config.model.empty()) {
+    return Error{Code::invalid_argument, "model.path", "no model is given; name one with -m"};
+  }
+  WriteOptions write;
+  write.quiet = options.quiet;
+  write.layout = *layout_by_name(config.layout);
+  write.layer_group = config.layer_group;
+  write.bundling = *bundling_by_name(config.bundling);
+  write.encoding = encoding_by_name(config.encoding);
+  write.head_encoding =
+      config.head_encoding == "same" ? write.encoding : encoding_by_name(config.head_encoding);
+  TIERD_ASSIGN(const std::string directory, store_for(config.model, SourceOptions{config.tokenizer}, write));
+  return Store::open(directory);
+}
+
+Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
+  TIERD_ASSIGN(TierTable tiers, choose_tiers(config));
+  TIERD_ASSIGN(Store store, open_store(config, options));
+  const Manifest& manifest = store.manifest();
+
+  MemoryRequest request;
+  request.fit = options.fit;
+  request.model.context =
+      config.context != 0 ? config.context : std::min(manifest.config.context_length, kDefaultContext);
+  if (request.model.context > manifest.config.context_length) {
+    return Error{Code::invalid_argument, "run.context",
+                 fmt::format("{} is more than the {} positions of this model", config.context,
+                             manifest.config.context_length)};
+  }
+  if (config.threads > kMostThreads) {
+    return Error{Code::invalid_argument, "run.threads",
+                 fmt::format("{} is not within 0 and {}", config.threads, kMostThreads)};
+  }
+  if (config.ubatch == 0 || config.ubatch > UINT16_MAX) {
+    return Error{Code::invalid_argument, "run.ubatch",
+                 fmt::format("{} is not within 1 and 65535", config.ubatch)};
+  }
+  if (config.sequences == 0 || config.sequences > kMostSequences) {
+    return Error{Code::invalid_argument, "run.sequences",
+                 fmt::format("{} is not within 1 and {}", config.sequences, kMostSequences)};
+  }
+  request.model.sequences = config.sequences;
+  request.model.max_rows = std::max(config.sequences, std::min(config.ubatch, request.model.context));
+  request.model.logit_rows = std::max(config.sequences, std::min(options.logit_rows, request.model.max_rows));
+  request.model.kv = config.kv == "f32" ? KvEncoding::f32 : KvEncoding::f16;
+  const bool blocks = std::any_of(manifest.sites.begin(), manifest.sites.end(),
+                                  [](const StoredSite& site) { return site.encodings.has_blocks(); });
+  request.model.measure = config.measure_every != 0;
+  request.model.int8_activations = blocks && config.activations == "int8";
+  request.model.units = static_cast<uint32_t>(tiers.topology.units.size());
+  TIERD_ASSIGN(const std::vector<uint32_t> dense, tiers.units_named(config.dense, "run.dense"));
+  if (!dense.empty()) request.model.dense = dense.front();
+  TIERD_ASSIGN(request.model.attention, tiers.units_named(config.attention, "run.attention"));
+  if (request.model.attention.size() > 1 && manifest.config.qk_norm && manifest.config.qk_norm_wide) {
+    return Error{Code::unsupported, "run.attention",
+                 "this model norms the queries of all heads together: one unit must have them all"};
+  }
+  TIERD_ASSIGN(ChosenStrategies chosen, choose_strategies(config));
+  TIERD_ASSIGN(StrategyChoices fallbacks, choose_fallbacks(config));
+  for (const Tier& tier : tiers.memories) {
+    TIERD_ASSIGN(request.tiers.emplace_back(), request_of(tier));
+  }
+  TierRequest& lowest = request.tiers.front();
+  lowest.bounces = true;
+  lowest.tables = chosen.tables();
+  TIERD_ASSIGN(MemoryPlan memory, plan_memory(manifest, request));
+  ModelPlan model = plan_model(manifest, memory.model);
+  TIERD_ASSIGN(StrategyChoices strategies, read_tensors(std::move(chosen)));
+  return RunPlan{config,           std::move(store),      std::move(tiers),    memory,
+                 std::move(model), std::move(strategies), std::move(fallbacks)};
+}
+
+}  // namespace tierd

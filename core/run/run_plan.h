@@ -1,0 +1,45 @@
+// What a run will be, before any memory is taken: the store is open, memory is divided, plugins and agents
+// are loaded and checked.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/block_device.h"
+#include "core/base/result.h"
+#include "core/config/config.h"
+#include "core/engine/memory_plan.h"
+#include "core/engine/model_plan.h"
+#include "core/kernel/observer.h"
+#include "core/kernel/recording.h"
+#include "core/run/strategy_choices.h"
+#include "core/run/tiers.h"
+#include "core/store/store.h"
+
+namespace tierd {
+
+struct RuntimeOptions {
+  bool fit = false;         // raise a budget that is too small to the least that would do
+  bool quiet = false;       // no progress
+  uint32_t logit_rows = 1;  // rows of a batch that may ask for logits
+  // How the store's data file is opened; tests put a device that misbehaves in its place. Empty: as the agent
+  // does.
+  OpenDevice open_device = {};
+  Recording* recording = nullptr;      // of a run whose activity is played (run.execute = "trace")
+  KernelObserver* observer = nullptr;  // hears of everything; a run that has one cannot be traced or timed
+};
+
+struct RunPlan {
+  Config config;
+  Store store;
+  TierTable tiers;
+  MemoryPlan memory;  // its tiers are tiers.memories
+  ModelPlan model;
+  StrategyChoices strategies;
+  StrategyChoices fallbacks;  // without a plugin where none is named
+};
+// Opens (or makes) the store that the configuration names. Errors name file or key.
+Result<Store> open_store(const Config& config, const RuntimeOptions& options);
+// The same, and divides the memory.
+Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options);
+
+}  // namespace tierd

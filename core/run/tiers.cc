@@ -1,0 +1,271 @@
+#include "core/run/tiers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <span>
+#include <sstream>
+
+#include "core/run/strategy_choices.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint32_t kMostMemories = 16;
+constexpr uint32_t kMostCore = 4095;
+
+// What the host reads in a tier's table beside the agent's parameters; the first three of the store's, too.
+constexpr std::array<std::string_view, 9> kKeysOfTier = {"kind",    "thread", "cores", "count",  "capacity",
+                                                         "staging", "over",   "link",  "compute"};
+constexpr std::span<const std::string_view> kKeysOfStore = std::span(kKeysOfTier).first(3);
+
+Error wrong(const Tier& tier, std::string_view key, std::string what) {
+  return {Code::invalid_argument, tier.key(key), std::move(what)};
+}
+
+// "0-3,8". Error: invalid_argument naming the tier's key.
+Result<std::vector<uint32_t>> parse_cores(const Tier& tier) {
+  std::vector<uint32_t> cores;
+  std::stringstream parts(tier.config.cores);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const char* const end = part.data() + part.size();
+    uint32_t first = 0;
+    auto [at, status] = std::from_chars(part.data(), end, first);
+    uint32_t last = first;
+    if (status == std::errc() && at != end && *at == '-')
+      std::tie(at, status) = [&] {
+        const auto r = std::from_chars(at + 1, end, last);
+        return std::pair(r.ptr, r.ec);
+      }();
+    if (status != std::errc() || at != end || last < first || last > kMostCore)
+      return wrong(tier, "cores",
+                   fmt::format("'{}' are no cores; write for example 0-3,8", tier.config.cores));
+    for (uint32_t core = first; core <= last; ++core) cores.push_back(core);
+  }
+  return cores;
+}
+
+class TierChooser {
+ public:
+  explicit TierChooser(const Config& config) : path_(plugin_path(config)) {
+    for (const TierConfig& tier : config.tiers) {
+      if (tier.count != 0) tiers_.push_back({tier, {}});
+    }
+  }
+
+  Result<TierTable> choose() {
+    for (Tier& tier : tiers_) TIERD_TRY(load(tier));
+    TIERD_TRY(take_store());
+    for (Tier& tier : tiers_) {
+      TIERD_ASSIGN(heights_[tier.config.name], height(tier, 0));
+    }
+    std::ranges::stable_sort(tiers_, {}, [&](const Tier& tier) {
+      return std::pair(heights_[tier.config.name], tier.config.name);
+    });
+    TIERD_TRY(number());
+    for (const Tier& tier : tiers_) TIERD_TRY(add(tier));
+    table_.memories = std::move(tiers_);
+    return std::move(table_);
+  }
+
+ private:
+  Status load(Tier& tier) const {
+    const std::string& name = tier.config.agent();
+    TIERD_ASSIGN(const std::string file, path_.find("agent", name, tier.key("kind")));
+    TIERD_ASSIGN(const AgentEntry* const entry, load_agent(file, name));
+    TIERD_ASSIGN(tier.agent, choose_settings(*entry, file, tier.config.table(), tier.config.settings,
+                                             reads_store(*entry) ? kKeysOfStore : std::span(kKeysOfTier)));
+    TIERD_ASSIGN(tier.cores, parse_cores(tier));
+    return {};
+  }
+
+  static bool reads_store(const AgentEntry& entry) { return (entry.serves & serves(Op::read)) != 0; }
+  static bool serves_op(const Tier& tier, Op op) { return (tier.agent.entry->serves & serves(op)) != 0; }
+
+  Status take_store() {
+    const auto reads = [](const Tier& tier) { return reads_store(*tier.agent.entry); };
+    const auto found = std::ranges::find_if(tiers_, reads);
+    if (found == tiers_.end()) {
+      std::string agents;
+      for (const Tier& tier : tiers_) {
+        agents +=
+            fmt::format("{}'{}' of {}", agents.empty() ? "" : ", ", tier.config.agent(), tier.config.table());
+      }
+      return Error{Code::invalid_argument, "tiers",
+                   fmt::format("no tier's agent serves 'read' ({}); one must, as the agent 'flash' does",
+                               agents.empty() ? "there is none" : agents)};
+    }
+    if (const auto second = std::find_if(found + 1, tiers_.end(), reads); second != tiers_.end()) {
+      return wrong(*second, "kind",
+                   fmt::format("agent '{}' serves 'read', which that of {} does already",
+                               second->config.agent(), found->config.table()));
+    }
+    const TierConfig plain;
+    const TierConfig& is = found->config;
+    const auto is_said = [&](std::string_view key, bool same) -> Status {
+      if (same) return {};
+      return wrong(*found, key, "has no meaning for the tier that reads the store");
+    };
+    TIERD_TRY(is_said("count", is.count == plain.count));
+    TIERD_TRY(is_said("capacity", is.capacity == plain.capacity));
+    TIERD_TRY(is_said("staging", is.staging == plain.staging));
+    TIERD_TRY(is_said("over", is.over == plain.over));
+    TIERD_TRY(is_said("link", is.link == plain.link));
+    TIERD_TRY(is_said("compute", is.compute == plain.compute));
+    table_.store = std::move(*found);
+    tiers_.erase(found);
+    if (tiers_.empty())
+      return Error{Code::invalid_argument, "tiers", "there is no tier with a memory; [tiers.dram] is one"};
+    return {};
+  }
+
+  Tier* find(std::string_view name) {
+    const auto found = std::ranges::find(tiers_, name, [](const Tier& tier) { return tier.config.name; });
+    return found != tiers_.end() ? &*found : nullptr;
+  }
+  bool is_store(std::string_view name) const { return name.empty() || name == table_.store.config.name; }
+
+  // Tiers that it lies over.
+  Result<uint32_t> height(const Tier& tier, size_t depth) {
+    if (is_store(tier.config.over)) return 0U;
+    const Tier* const below = find(tier.config.over);
+    if (below == nullptr) return wrong(tier, "over", fmt::format("there is no tier '{}'", tier.config.over));
+    if (depth == tiers_.size()) return wrong(tier, "over", "the tier would lie over itself");
+    TIERD_ASSIGN(const uint32_t of_below, height(*below, depth + 1));
+    return of_below + 1;
+  }
+
+  Status number() {
+    uint16_t agent = 1;
+    MemoryId memory = 1;
+    UnitId unit = 0;
+    table_.store.first_agent = agent++;  // it is driven first: what it has begun goes on while others compute
+    for (Tier& tier : tiers_) {
+      const uint32_t count = tier.config.count;
+      if (count > kMostMemories || count + memory - 1 > kMostMemories)
+        return wrong(tier, "count", fmt::format("{} make more than {} memories", count, kMostMemories));
+      tier.first_agent = agent;
+      tier.first_memory = memory;
+      tier.first_unit = unit;
+      agent = static_cast<uint16_t>(agent + count);
+      memory = static_cast<MemoryId>(memory + count);
+      if (!tier.config.compute) continue;
+      if (!serves_op(tier, Op::run))
+        return wrong(tier, "kind", fmt::format("agent '{}' does not serve 'run'", tier.config.agent()));
+      unit = static_cast<UnitId>(unit + count);
+    }
+    if (unit == 0) return Error{Code::invalid_argument, "tiers", "no tier computes"};
+    return {};
+  }
+
+  // Its memories, links and units.
+  Status add(const Tier& tier) {
+    TIERD_ASSIGN(const std::vector<MemoryId> below, memories_below(tier));
+    TIERD_ASSIGN(const std::vector<MemoryId> linked, linked_to(tier));
+    Topology& topology = table_.topology;
+    for (uint32_t i = 0; i < tier.config.count; ++i) {
+      const auto id = static_cast<MemoryId>(tier.first_memory + i);
+      Memory& memory = topology.memories.emplace_back();
+      memory.agent = static_cast<uint16_t>(tier.first_agent + i);
+      memory.over = below[i];
+      std::vector<MemoryId> sources = linked;
+      if (sources.empty() || std::ranges::find(sources, memory.over) == sources.end())
+        sources.push_back(memory.over);
+      for (const MemoryId from : sources) {
+        topology.links.push_back(
+            {.from = from, .to = id, .agent = from == kStore ? table_.store.first_agent : memory.agent});
+      }
+      if (tier.config.compute) topology.units.push_back({.agent = memory.agent, .memory = id});
+    }
+    return {};
+  }
+
+  // For each of its memories the one that it lies over.
+  Result<std::vector<MemoryId>> memories_below(const Tier& tier) {
+    std::vector<MemoryId> below(tier.config.count, kStore);
+    if (is_store(tier.config.over)) return below;
+    const Tier& lower = *find(tier.config.over);
+    if (lower.config.count != 1 && lower.config.count != tier.config.count) {
+      return wrong(tier, "over",
+                   fmt::format("{} memories cannot lie over the {} of {}; one, or as many, could be",
+                               tier.config.count, lower.config.count, lower.config.table()));
+    }
+    for (uint32_t i = 0; i < below.size(); ++i)
+      below[i] = static_cast<MemoryId>(lower.first_memory + (lower.config.count == 1 ? 0 : i));
+    return below;
+  }
+
+  // What `link` names, in its order.
+  Result<std::vector<MemoryId>> linked_to(const Tier& tier) {
+    std::vector<MemoryId> linked;
+    std::stringstream names(tier.config.link);
+    for (std::string name; std::getline(names, name, ',');) {
+      std::erase(name, ' ');
+      const Tier* const from = find(name);
+      if (is_store(name)) {
+        linked.push_back(kStore);
+      } else if (from == nullptr) {
+        return wrong(tier, "link", fmt::format("there is no tier '{}'", name));
+      } else if (from->first_memory >= tier.first_memory) {
+        return wrong(tier, "link", fmt::format("'{}' is not below this tier", name));
+      } else {
+        for (uint32_t i = 0; i < from->config.count; ++i)
+          linked.push_back(static_cast<MemoryId>(from->first_memory + i));
+      }
+    }
+    const bool moves = !is_store(tier.config.over) ||
+                       std::ranges::any_of(linked, [](MemoryId from) { return from != kStore; });
+    if (moves && !serves_op(tier, Op::move))
+      return wrong(tier, "kind",
+                   fmt::format("agent '{}' does not serve 'move', which brings neurons from other "
+                               "memories",
+                               tier.config.agent()));
+    return linked;
+  }
+
+  const PluginPath path_;
+  std::vector<Tier> tiers_;
+  std::map<std::string, uint32_t> heights_;
+  TierTable table_;
+};
+
+}  // namespace
+
+const Tier* TierTable::find(std::string_view name) const {
+  const auto found = std::ranges::find(memories, name, [](const Tier& tier) { return tier.config.name; });
+  return found != memories.end() ? &*found : nullptr;
+}
+
+const Tier& TierTable::tier_of(MemoryId memory) const {
+  if (memory == kStore) return store;
+  size_t tier = 0;
+  while (memory >= memories[tier].first_memory + memories[tier].config.count) ++tier;
+  return memories[tier];
+}
+
+Result<std::vector<uint32_t>> TierTable::units_named(const std::string& name, const char* key) const {
+  std::vector<uint32_t> units;
+  if (name.empty()) return units;
+  std::string all;
+  for (const Tier& tier : memories) {
+    if (!tier.config.compute) continue;
+    for (uint32_t i = 0; i < tier.config.count; ++i) {
+      const std::string number = fmt::format("{}.{}", tier.config.name, i);
+      if (name == tier.config.name || name == number) units.push_back(tier.first_unit + i);
+      all += (all.empty() ? "" : ", ") + number;
+    }
+  }
+  if (!units.empty()) return units;
+  return Error{
+      Code::invalid_argument, key,
+      fmt::format("there is no unit '{}'; units are {}, and a tier's name is all of its units", name, all)};
+}
+
+Result<TierTable> choose_tiers(const Config& config) {
+  return TierChooser(config).choose();
+}
+
+}  // namespace tierd

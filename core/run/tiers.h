@@ -1,0 +1,54 @@
+// What the tables [tiers.NAME] of a configuration come to: agents that are loaded and checked, and the
+// numbers of agents, memories and units.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/config/config.h"
+#include "core/host/agent_file.h"
+#include "core/kernel/counters.h"
+#include "core/kernel/flow.h"
+#include "core/kernel/memory.h"
+
+namespace tierd {
+
+struct Tier {
+  TierConfig config;
+  AgentChoice agent;
+  std::vector<uint32_t> cores =
+      {};  // that its threads are bound to; none: as run.threads and run.bind have it
+  // Its agents, memories and units are numbered one after the other from these.
+  uint16_t first_agent = 0;
+  MemoryId first_memory = kStore;  // of the tier that reads the store, the store
+  UnitId first_unit = 0;           // of a tier that computes
+
+  std::string key(std::string_view name) const { return config.table() + "." + std::string(name); }
+};
+
+// What was fetched from one tier into another.
+struct TierLink {
+  std::string from, to;
+  LinkCounters counters;
+};
+
+struct TierTable {
+  Tier store;                  // the one that reads it
+  std::vector<Tier> memories;  // from the lowest upwards, at one height by name
+  Topology topology;           // of them, without arenas and staging
+
+  const Tier* find(std::string_view name) const;
+  const Tier& tier_of(MemoryId memory) const;
+  // "dram": the units of all its agents; "dram.1": that of the second. Error: invalid_argument naming `key`.
+  Result<std::vector<uint32_t>> units_named(const std::string& name, const char* key) const;
+};
+
+// Errors name a file or a key: those of loading; invalid_argument for agents that do not serve what their
+// tier is for, for tiers that lie over none or over each other, for more than there can be.
+Result<TierTable> choose_tiers(const Config& config);
+
+}  // namespace tierd

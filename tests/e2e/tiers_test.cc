@@ -1,0 +1,236 @@
+// Tiers as a configuration puts them over each other: whatever is where, the bits are those of the resident
+// run, and a trace of it can be played again.
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "tests/e2e/described_machine.h"
+#include "tests/engine/model_world.h"
+#include "tests/store/memory_source.h"
+#include "tests/tier-trace/recorded_run.h"
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+
+class Tiers : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { world_ = new ModelWorld(small_llama(), Encoding::f32); }
+  static void TearDownTestSuite() { delete world_; }
+
+  static Config base() {
+    Config config;
+    config.model = world_->folder();
+    config.threads = 1;
+    config.bind = false;
+    config.context = 32;
+    return config;
+  }
+  // The store, a part of it in memory, and of that a part in another one, which computes.
+  static Config chain() {
+    Config config = base();
+    config.tier("dram").capacity = "60%";
+    config.tier("dram").compute = false;
+    TierConfig& near = config.tier("near");
+    near.kind = "dram";
+    near.over = "dram";
+    near.capacity = "40%";
+    return config;
+  }
+  static std::string trace_path() {
+    return testing::TempDir() + "tiers-" + std::to_string(getpid()) + ".trace";
+  }
+
+  static inline ModelWorld* world_ = nullptr;
+};
+
+struct Variant {
+  const char* name;
+  std::function<void(Config&)> change;
+};
+
+const std::vector<Variant>& variants() {
+  static const std::vector<Variant> all = {
+      {"pinned", [](Config&) {}},
+      {"lru", [](Config& c) { c.cache.name = "lru"; }},
+      {"lfu without prefetch", [](Config& c) { c.cache.name = "lfu", c.prefetch = false; }},
+      {"nothing is kept", [](Config& c) { c.cache.name = "none"; }},
+      {"shuffled", [](Config& c) { c.cache.name = "lru", c.shuffle = "3"; }},
+      {"all in both", [](Config& c) { c.tier("dram").capacity = c.tier("near").capacity = "all"; }},
+      {"the store is linked, too",
+       [](Config& c) { c.cache.name = "lru", c.tier("near").link = "dram, flash"; }},
+      {"threads of their own",
+       [](Config& c) {
+         c.cache.name = "lru", c.threads = 2;
+         for (TierConfig& tier : c.tiers) tier.thread = "own";
+       }},
+      {"two over one, dealt out",
+       [](Config& c) {
+         c.cache.name = "lru", c.tier("near").count = 2, c.tier("near").capacity = "60%";
+         c.balancer.name = "round-robin";
+       }},
+      {"two over two",
+       [](Config& c) {
+         c.tier("dram").count = c.tier("near").count = 2, c.tier("near").capacity = "60%";
+         c.balancer.name = "round-robin";
+       }},
+      {"both compute",
+       [](Config& c) {
+         c.cache.name = "lru", c.tier("dram").compute = true, c.balancer.name = "round-robin";
+       }},
+      {"both compute, dense above, heads divided",
+       [](Config& c) {
+         c.tier("dram").compute = true, c.tier("near").count = 2, c.tier("near").capacity = "60%";
+         c.balancer.name = "round-robin", c.dense = "near.1", c.attention = "near";
+       }},
+      {"side by side",
+       [](Config& c) {
+         c.tier("dram").compute = true, c.tier("near").over = "", c.balancer.name = "round-robin";
+         c.dense = "near", c.shuffle = "5";
+       }},
+      {"three of them",
+       [](Config& c) {
+         TierConfig& top = c.tier("top");
+         top.kind = "dram", top.over = "near", top.capacity = "30%";
+         c.tier("near").compute = false, c.cache.name = "lru";
+       }},
+  };
+  return all;
+}
+
+TEST_F(Tiers, GiveTheBitsOfTheResidentRun) {
+  History expected;
+  run(base(), expected);
+  for (const Variant& variant : variants()) {
+    SCOPED_TRACE(variant.name);
+    Config config = chain();
+    variant.change(config);
+    History history;
+    run(config, history);
+    if (HasFatalFailure()) return;
+    expect_the_same_bits(history.logits, expected.logits);
+  }
+}
+
+TEST_F(Tiers, AreReplayed) {
+  for (const Variant& variant : variants()) {
+    SCOPED_TRACE(variant.name);
+    Config config = chain();
+    variant.change(config);
+    config.trace = trace_path();
+    History history;
+    run(config, history);
+    if (HasFatalFailure()) return;
+    expect_the_same(config, history);
+  }
+}
+
+// Each of both budgets, up and down; what lies over a memory that shrinks keeps what it has.
+TEST_F(Tiers, BudgetsOfBothMove) {
+  History expected;
+  run(base(), expected);
+  for (const char* cache : {"lru", "pinned"}) {
+    SCOPED_TRACE(cache);
+    Config config = chain();
+    config.cache.name = cache;
+    config.trace = trace_path();
+    History history;
+    run(config, history, [&](Runtime& runtime, uint32_t i) {
+      Status status;
+      const uint64_t other = runtime.budget(i % 2 == 1 ? 1 : 0).used();
+      if (i == 7) status = runtime.set_capacity("30%", true, 0);
+      if (i == 8) status = runtime.set_capacity("70%", true, 1);
+      if (i == 11) status = runtime.set_capacity("all", true, 0);
+      if (i == 12) status = runtime.set_capacity("1", true, 1);
+      EXPECT_TRUE(status.ok()) << status.error().line();
+      EXPECT_EQ(runtime.budget(i % 2 == 1 ? 1 : 0).used(), other);
+      for (const size_t tier : {0, 1})
+        EXPECT_LE(runtime.budget(tier).used(), runtime.budget(tier).capacity());
+      if (i == 12) {
+        ASSERT_EQ(runtime.budget_changes().size(), 4u);
+        EXPECT_EQ(runtime.budget_changes()[3].tier, 1u);
+        EXPECT_TRUE(runtime.budget_changes()[3].raised_to_least);
+      }
+    });
+    expect_the_same_bits(history.logits, expected.logits);
+    expect_the_same(config, history);
+  }
+}
+
+TEST_F(Tiers, WhatCrossesALinkIsCounted) {
+  Config config = chain();
+  RuntimeOptions options = quiet();
+  auto made = make_runtime(config, options);
+  ASSERT_TRUE(made.ok()) << made.error().line();
+  Runtime& runtime = **made;
+  ASSERT_TRUE(runtime.load().ok());
+  const PlannedTraffic planned = *runtime.planned_traffic();
+  const std::vector<TierLink> before = runtime.links();
+  ASSERT_EQ(before.size(), 2u);
+  std::vector<float> logits;
+  ASSERT_TRUE(feed(runtime.engine(), kTokens, 0, 1, logits).ok());
+  ASSERT_TRUE(runtime.engine().drain().ok());
+  const std::vector<TierLink> after = runtime.links();
+  EXPECT_EQ(after[0].from + " " + after[0].to, "flash dram");
+  EXPECT_EQ(after[1].from + " " + after[1].to, "dram near");
+  // A step needs what the plan says, and its look-ahead has begun the next one.
+  EXPECT_GE(after[1].counters.bytes - before[1].counters.bytes, planned.link_bytes[1]);
+  EXPECT_GE(after[0].counters.bytes - before[0].counters.bytes, planned.link_bytes[0]);
+  EXPECT_GT(planned.link_bytes[1], planned.link_bytes[0]);
+  EXPECT_GT(planned.link_bytes[0], 0u);
+  EXPECT_EQ(planned.streamed_bytes, planned.link_bytes[0]);
+  EXPECT_EQ(planned.resident() + planned.link_bytes[1], planned.computed_bytes);
+  // The lower cache is asked for what the upper one misses, and for nothing else.
+  const MemoryCounters lower = runtime.counters(0), upper = runtime.counters(1);
+  EXPECT_GE(lower.hits + lower.staged + lower.misses, upper.misses);
+  EXPECT_GT(lower.hits, 0u);
+  EXPECT_EQ(runtime.scheduler().counters().hits, upper.hits);
+  EXPECT_EQ(runtime.scheduler().counters().misses, upper.misses);
+}
+
+TEST_F(Tiers, LiveInVirtualTime) {
+  const std::string machine = testing::TempDir() + "tiers-" + std::to_string(getpid()) + ".toml";
+  write_machine(machine);
+  History expected;
+  run(base(), expected);
+  for (const char* cache : {"pinned", "lru"}) {
+    SCOPED_TRACE(cache);
+    Config config = chain();
+    config.cache.name = cache;
+    config.clock = "model";
+    config.machine = machine;
+    History first, second;
+    run(config, first);
+    run(config, second);
+    expect_the_same_bits(first.logits, expected.logits);
+    EXPECT_EQ(first.slots, second.slots);
+  }
+  std::filesystem::remove(machine);
+}
+
+TEST_F(Tiers, TheTightestSaysHowLongChunksAre) {
+  Config config = base();
+  config.context = 64;
+  config.ubatch = 64;
+  config.tier("near").kind = "dram";
+  RuntimeOptions options;
+  options.fit = options.quiet = true;
+  EXPECT_EQ(plan_run(config, options)->memory.model.max_rows, 64u);
+  config.tier("near").capacity = "1";
+  const auto tight = plan_run(config, options);
+  EXPECT_EQ(tight->memory.model.max_rows, 1u);
+  EXPECT_TRUE(tight->memory.tiers[1].raised_to_least);
+  EXPECT_FALSE(tight->memory.tiers[0].raised_to_least);
+  // What does not compute has neither activations nor KV cache, and may hold all the same.
+  config.tier("near").compute = false;
+  const auto keeps = plan_run(config, options);
+  EXPECT_EQ(keeps->memory.model.max_rows, 64u);
+  EXPECT_EQ(keeps->memory.tiers[1].kv + keeps->memory.tiers[1].activations + keeps->memory.tiers[1].tensors,
+            0u);
+  options.fit = false;
+  EXPECT_THAT(plan_run(config, options).error().line(), HasSubstr("tiers.near.capacity: 1 B is too little"));
+}
+
+}  // namespace
+}  // namespace tierd

@@ -1,0 +1,138 @@
+#include "core/run/tiers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tierd {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Result<TierTable> chosen(const std::vector<std::string>& settings) {
+  const auto config = load_config("", settings);
+  EXPECT_TRUE(config.ok()) << config.error().line();
+  return choose_tiers(*config);
+}
+std::string refused(const std::vector<std::string>& settings) {
+  const auto tiers = chosen(settings);
+  EXPECT_EQ(tiers.code(), Code::invalid_argument);
+  return tiers.ok() ? "accepted" : tiers.error().line();
+}
+// "0>1 1>2": from memory to memory.
+std::string links_of(const Topology& topology) {
+  std::string text;
+  for (const Link& link : topology.links)
+    text += (text.empty() ? "" : " ") + std::to_string(link.from) + ">" + std::to_string(link.to);
+  return text;
+}
+std::vector<std::string> names_of(const TierTable& tiers) {
+  std::vector<std::string> names;
+  for (const Tier& tier : tiers.memories) names.push_back(tier.config.name);
+  return names;
+}
+
+TEST(TierTable, WithoutAWordThereIsMemoryOverTheStore) {
+  const auto tiers = chosen({});
+  ASSERT_TRUE(tiers.ok()) << tiers.error().line();
+  EXPECT_EQ(tiers->store.config.name, "flash");
+  EXPECT_EQ(tiers->store.first_agent, 1);
+  EXPECT_THAT(names_of(*tiers), ElementsAre("dram"));
+  EXPECT_EQ(tiers->memories[0].first_agent, 2);
+  EXPECT_EQ(links_of(tiers->topology), "0>1");
+  ASSERT_EQ(tiers->topology.units.size(), 1u);
+  EXPECT_EQ(tiers->topology.units[0].memory, 1);
+}
+
+// Whatever the order in which they are named.
+TEST(TierTable, MemoriesAreNumberedFromTheLowestUpwards) {
+  const std::vector<std::string> settings = {"tiers.b.kind=dram",    "tiers.b.over=dram", "tiers.a.kind=dram",
+                                             "tiers.a.over=b",       "tiers.c.kind=dram", "tiers.c.count=2",
+                                             "tiers.b.compute=false"};
+  for (const bool turned : {false, true}) {
+    std::vector<std::string> order = settings;
+    if (turned) std::reverse(order.begin(), order.end());
+    const auto tiers = chosen(order);
+    ASSERT_TRUE(tiers.ok()) << tiers.error().line();
+    EXPECT_THAT(names_of(*tiers), ElementsAre("c", "dram", "b", "a"));
+    EXPECT_EQ(links_of(tiers->topology), "0>1 0>2 0>3 3>4 4>5");
+    EXPECT_EQ(tiers->topology.memory(4).over, 3);
+    EXPECT_EQ(tiers->topology.memory(5).over, 4);
+    EXPECT_EQ(tiers->topology.units.size(), 4u);
+    EXPECT_EQ(tiers->topology.units[3].memory, 5);
+    EXPECT_EQ(tiers->topology.units[3].agent, tiers->memories[3].first_agent);
+    EXPECT_EQ(tiers->tier_of(2).config.name, "c");
+    EXPECT_EQ(tiers->tier_of(0).config.name, "flash");
+    EXPECT_THAT(*tiers->units_named("c", "run.attention"), ElementsAre(0, 1));
+    EXPECT_THAT(*tiers->units_named("a.0", "run.dense"), ElementsAre(3));
+    EXPECT_EQ(tiers->units_named("b", "run.dense").error().line(),
+              "run.dense: there is no unit 'b'; units are c.0, c.1, dram.0, a.0, and a tier's name is all of "
+              "its units");
+  }
+}
+
+TEST(TierTable, LinksAreThoseThatAreNamedAndTheOneFromBelow) {
+  const std::vector<std::string> over = {"tiers.a.kind=dram", "tiers.a.over=dram"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), over.begin(), over.end());
+    const auto tiers = chosen(more);
+    EXPECT_TRUE(tiers.ok()) << tiers.error().line();
+    return tiers.ok() ? links_of(tiers->topology) : "";
+  };
+  EXPECT_EQ(with({"tiers.a.link=dram,flash"}), "0>1 1>2 0>2");
+  EXPECT_EQ(with({"tiers.a.link=flash"}), "0>1 0>2 1>2");
+  EXPECT_EQ(with({"tiers.a.count=2"}), "0>1 1>2 1>3");
+  EXPECT_EQ(with({"tiers.a.count=2", "tiers.dram.count=2"}), "0>1 0>2 1>3 2>4");
+  EXPECT_EQ(with({"tiers.dram.count=2", "tiers.a.count=2", "tiers.a.link=dram"}), "0>1 0>2 1>3 2>3 1>4 2>4");
+  const auto none = chosen({"tiers.dram.count=0", "tiers.a.kind=dram"});
+  ASSERT_TRUE(none.ok()) << none.error().line();
+  EXPECT_THAT(names_of(*none), ElementsAre("a"));
+}
+
+TEST(TierTable, AgentsOfOneTierMayBeToldTheirCores) {
+  const auto tiers = chosen({"tiers.dram.cores=0-2,7", "tiers.flash.cores=3"});
+  ASSERT_TRUE(tiers.ok()) << tiers.error().line();
+  EXPECT_THAT(tiers->memories[0].cores, ElementsAre(0, 1, 2, 7));
+  EXPECT_THAT(tiers->store.cores, ElementsAre(3));
+  for (const char* cores : {"2-1", "a", "1-", "0,,1", "-3", "99999", "1 2"})
+    EXPECT_THAT(refused({std::string("tiers.dram.cores=\"") + cores + "\""}),
+                HasSubstr("tiers.dram.cores: '" + std::string(cores) + "' are no cores"));
+}
+
+TEST(TierTable, WhatCannotBeIsToldByItsKey) {
+  const auto a = [](std::vector<std::string> more) {
+    more.insert(more.begin(), "tiers.a.kind=dram");
+    return refused(more);
+  };
+  EXPECT_EQ(
+      refused({"tiers.flash.count=0"}),
+      "tiers: no tier's agent serves 'read' ('dram' of tiers.dram); one must, as the agent 'flash' does");
+  EXPECT_EQ(refused({"tiers.dram.kind=flash"}),
+            "tiers.dram.kind: agent 'flash' serves 'read', which that of tiers.flash does already");
+  EXPECT_EQ(refused({"tiers.dram.count=0"}), "tiers: there is no tier with a memory; [tiers.dram] is one");
+  EXPECT_EQ(refused({"tiers.dram.kind=null"}), "tiers.dram.kind: agent 'null' does not serve 'run'");
+  EXPECT_EQ(refused({"tiers.dram.compute=false"}), "tiers: no tier computes");
+  EXPECT_EQ(refused({"tiers.dram.count=17"}), "tiers.dram.count: 17 make more than 16 memories");
+  EXPECT_EQ(a({"tiers.a.count=8", "tiers.dram.count=9"}), "tiers.dram.count: 9 make more than 16 memories");
+  EXPECT_EQ(refused({"tiers.dram.count=4294967295"}),
+            "tiers.dram.count: 4294967295 make more than 16 memories");
+  EXPECT_EQ(a({"tiers.a.over=b"}), "tiers.a.over: there is no tier 'b'");
+  EXPECT_EQ(a({"tiers.a.over=a"}), "tiers.a.over: the tier would lie over itself");
+  EXPECT_THAT(a({"tiers.a.over=dram", "tiers.dram.over=a"}),
+              HasSubstr("over: the tier would lie over itself"));
+  EXPECT_EQ(a({"tiers.a.over=dram", "tiers.a.count=3", "tiers.dram.count=2"}),
+            "tiers.a.over: 3 memories cannot lie over the 2 of tiers.dram; one, or as many, could be");
+  EXPECT_EQ(a({"tiers.a.link=a"}), "tiers.a.link: 'a' is not below this tier");
+  EXPECT_EQ(a({"tiers.a.link=dram"}), "tiers.a.link: 'dram' is not below this tier");
+  EXPECT_EQ(a({"tiers.a.over=dram", "tiers.a.link=x"}), "tiers.a.link: there is no tier 'x'");
+  EXPECT_EQ(refused({"tiers.n.kind=null", "tiers.n.over=dram", "tiers.n.compute=false"}),
+            "tiers.n.kind: agent 'null' does not serve 'move', which brings neurons from other memories");
+  for (const char* setting : {"capacity=1GB", "staging=1MB", "over=dram", "link=dram", "compute=false"}) {
+    const std::string key(setting, std::string(setting).find('='));
+    EXPECT_EQ(refused({std::string("tiers.flash.") + setting}),
+              "tiers.flash." + key + ": has no meaning for the tier that reads the store");
+  }
+}
+
+}  // namespace
+}  // namespace tierd

@@ -1,0 +1,143 @@
+#include "tools/tierd/tier_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/units.h"
+#include "tools/tierd/report_numbers.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+json budget_json(const Runtime& runtime, size_t tier) {
+  const Budget& budget = runtime.budget(tier);
+  const TierMemory& memory = runtime.plan().memory.tiers[tier];
+  json lines = json::object();
+  for (const Budget::Line& line : budget.lines()) lines[line.name] = line.bytes;
+  json changes = json::array();
+  for (const Runtime::BudgetChange& change : runtime.budget_changes()) {
+    if (change.tier != tier) continue;
+    changes.push_back({{"step", change.step},
+                       {"capacity_bytes", change.to},
+                       {"resident_bytes", change.resident},
+                       {"raised_to_least", change.raised_to_least}});
+  }
+  return {{"capacity_bytes", budget.capacity()},
+          {"peak_bytes", budget.peak()},
+          {"used_bytes", budget.used()},
+          {"changes", changes},
+          {"least_bytes", memory.least},
+          {"raised_to_least", memory.raised_to_least},
+          {"lines", lines}};
+}
+
+json neurons_json(const MemoryCounters& counters) {
+  return {{"hits", counters.hits},
+          {"staged", counters.staged},
+          {"misses", counters.misses},
+          {"evictions", counters.evictions},
+          {"wasted", counters.wasted},
+          {"prefetch_failed", counters.prefetch_failed},
+          {"retries", counters.retries},
+          {"resident_bytes", counters.resident_bytes},
+          {"streamed_bytes", counters.streamed_bytes}};
+}
+
+std::string held_text(const json& budget) {
+  std::string lines;
+  for (const auto& [name, bytes] : budget["lines"].items())
+    lines += fmt::format("{}{} {}", lines.empty() ? "" : ", ", name, size_text(bytes));
+  return fmt::format("{} of {}{}: {}",
+                     size_text(budget[budget["changes"].empty() ? "peak_bytes" : "used_bytes"]),
+                     size_text(budget["capacity_bytes"]),
+                     budget["raised_to_least"].get<bool>() ? " (raised to the least)" : "", lines);
+}
+
+std::string changes_text(const json& budget) {
+  std::string changes;
+  for (const json& change : budget["changes"]) {
+    changes += fmt::format("{}{} from step {}", changes.empty() ? "" : ", ",
+                           size_text(change["capacity_bytes"]), change["step"].get<uint64_t>());
+  }
+  return fmt::format("{}; at most {} were held", changes, size_text(budget["peak_bytes"]));
+}
+
+}  // namespace
+
+json tiers_json(const Runtime& runtime) {
+  const TierTable& tiers = runtime.plan().tiers;
+  json list = json::array();
+  for (size_t i = 0; i < tiers.memories.size(); ++i) {
+    const TierConfig& config = tiers.memories[i].config;
+    list.push_back({{"tier", config.name},
+                    {"kind", config.agent()},
+                    {"count", config.count},
+                    {"over", config.over.empty() ? tiers.store.config.name : config.over},
+                    {"computes", config.compute},
+                    {"budget", budget_json(runtime, i)},
+                    {"neurons", neurons_json(runtime.counters(i))}});
+  }
+  list.push_back({{"tier", tiers.store.config.name}, {"kind", tiers.store.config.agent()}});
+  return list;
+}
+
+json links_json(const Runtime& runtime) {
+  json list = json::array();
+  for (const TierLink& link : runtime.links()) {
+    list.push_back({{"from", link.from},
+                    {"to", link.to},
+                    {"messages", link.counters.messages},
+                    {"neurons", link.counters.neurons},
+                    {"bytes", link.counters.bytes}});
+  }
+  return list;
+}
+
+std::vector<std::pair<std::string, std::string>> tier_lines(const json& report) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  const json& tiers = report["tiers"];
+  for (const json& tier : tiers) {
+    if (!tier.contains("budget")) continue;
+    const json& budget = tier["budget"];
+    const auto name = tier["tier"].get<std::string>();
+    lines.emplace_back(name, held_text(budget));
+    if (!budget["changes"].empty()) lines.emplace_back("", changes_text(budget));
+    const json& neurons = tier["neurons"];
+    if (tiers.size() > 2) {
+      lines.emplace_back(
+          "", fmt::format("{} hits, {} fetched ahead in time, {} misses, {} evicted",
+                          neurons["hits"].get<uint64_t>(), neurons["staged"].get<uint64_t>(),
+                          neurons["misses"].get<uint64_t>(), neurons["evictions"].get<uint64_t>()));
+    }
+  }
+  if (report["links"].size() > 1) {
+    for (const json& link : report["links"]) {
+      lines.emplace_back(
+          "link", fmt::format("{} to {}: {} in {} messages of {} neurons", link["from"].get<std::string>(),
+                              link["to"].get<std::string>(), size_text(link["bytes"]),
+                              link["messages"].get<uint64_t>(), link["neurons"].get<uint64_t>()));
+    }
+  }
+  return lines;
+}
+
+std::vector<std::pair<std::string, std::string>> budget_lines(const json& check) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const json& tier : check["tiers"]) {
+    if (!tier.contains("budget")) continue;
+    const json& budget = tier["budget"];
+    lines.emplace_back(
+        tier["tier"].get<std::string>(),
+        fmt::format("budget {}{}; the least that would do is {}", size_text(budget["capacity_bytes"]),
+                    budget["raised_to_least"].get<bool>() ? " (raised to the least)" : "",
+                    size_text(budget["least_bytes"])));
+    for (const auto& [name, bytes] : budget["lines"].items())
+      lines.emplace_back("", fmt::format("{:<18} {}", name, size_text(bytes)));
+  }
+  return lines;
+}
+
+}  // namespace tierd
