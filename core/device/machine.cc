@@ -13,20 +13,28 @@
 namespace tierd {
 namespace {
 
-// Rates and times of a description: numbers above 0. Remembers the first that is not.
+// Rates and times of a description: numbers within bounds, so that no virtual time made of them overflows.
+// Remembers the first that is not.
 class Numbers {
  public:
   explicit Numbers(std::string path) : path_(std::move(path)) {}
 
-  double read(const toml::node_view<const toml::node>& node, const std::string& key) {
+  double read(const toml::node_view<const toml::node>& node, const std::string& key, double least = 1) {
     const std::optional<double> number = node.value<double>();
-    if (number && *number > 0 && *number < kMost) return *number;
+    if (number && *number >= least && *number <= kMost) return *number;
     if (!error_) {
       error_ = {Code::invalid_argument, path_,
-                fmt::format("'{}' is {}; a number above 0 is expected", key,
-                            node ? "not one" : std::string("missing"))};
+                fmt::format("'{}' is {}; a number from {} to {} is expected", key,
+                            number ? fmt::format("{}", *number)
+                            : node ? "none"
+                                   : "missing",
+                            least, kMost)};
     }
-    return 1;
+    return least;
+  }
+  // Of bytes or operations in a second.
+  double rate(const toml::node_view<const toml::node>& node, const std::string& key) {
+    return read(node, key, kLeastRate);
   }
   const toml::array& list(const toml::node_view<const toml::node>& node, const std::string& key) {
     static const toml::array kNone;
@@ -43,6 +51,7 @@ class Numbers {
 
  private:
   static constexpr double kMost = 1e18;
+  static constexpr double kLeastRate = 1e3;
   std::string path_;
   std::optional<Error> error_;
 };
@@ -59,7 +68,7 @@ ReadCurve read_curve(Numbers& numbers, const View& flash) {
     const View view(point);
     all.push_back({numbers.read(view["read_bytes"], "flash.reads.read_bytes"),
                    numbers.read(view["depth"], "flash.reads.depth"),
-                   numbers.read(view["random"], "flash.reads.random")});
+                   numbers.rate(view["random"], "flash.reads.random")});
   }
   double deepest = 0;
   for (const Measured& point : all) deepest = std::max(deepest, point.depth);
@@ -85,8 +94,8 @@ std::vector<KernelRate> read_rates(Numbers& numbers, const View& compute) {
     rates.push_back(
         {.encoding = known.value_or(Encoding::f32),
          .int8_activations = activations == "int8",
-         .gemv = numbers.read(view["gemv_bytes_per_second"], "compute.rates.gemv_bytes_per_second"),
-         .gemm = numbers.read(view["gemm_multiply_adds_per_second"],
+         .gemv = numbers.rate(view["gemv_bytes_per_second"], "compute.rates.gemv_bytes_per_second"),
+         .gemm = numbers.rate(view["gemm_multiply_adds_per_second"],
                               "compute.rates.gemm_multiply_adds_per_second")});
   }
   return rates;
@@ -127,8 +136,8 @@ Result<MachineDescription> read_machine(const std::string& name) {
                .latency_ns =
                    static_cast<uint64_t>(numbers.read(table["flash"]["latency_ns"], "flash.latency_ns")),
                .check_rate =
-                   numbers.read(table["flash"]["check_bytes_per_second"], "flash.check_bytes_per_second")},
-      .processor = {.memory_rate = numbers.read(table["dram"]["bytes_per_second"], "dram.bytes_per_second"),
+                   numbers.rate(table["flash"]["check_bytes_per_second"], "flash.check_bytes_per_second")},
+      .processor = {.memory_rate = numbers.rate(table["dram"]["bytes_per_second"], "dram.bytes_per_second"),
                     .rates = read_rates(numbers, table["compute"])}};
   if (numbers.error()) return *numbers.error();
   return machine;

@@ -79,14 +79,17 @@ TEST_F(Descriptions, WhatIsMissingOrWrongIsNamed) {
     std::string text;
     const char* says;
   };
-  std::string negative = text(), unknown = text(), activations = text();
+  std::string negative = text(), slow = text(), unknown = text(), activations = text();
   negative.replace(negative.find("latency_ns = "), 13, "latency_ns = -");
+  const std::string rate = "check_bytes_per_second = ";
+  slow.insert(slow.find(rate) + rate.size(), "1e-300 # ");
   unknown.replace(unknown.find("\"q4_0\""), 6, "\"q3_9\"");
   activations.replace(activations.find("\"int8\""), 6, "\"int7\"");
   const Case cases[] = {
       {without(text(), "check_bytes_per_second"),
-       "'flash.check_bytes_per_second' is missing; a number above 0 is expected"},
-      {negative, "'flash.latency_ns' is not one; a number above 0 is expected"},
+       "'flash.check_bytes_per_second' is missing; a number from 1000 to 1e+18 is expected"},
+      {negative, "'flash.latency_ns' is -"},
+      {slow, "'flash.check_bytes_per_second' is 1e-300; a number from 1000 to 1e+18 is expected"},
       {"[machine]\n", "'flash.reads' is missing; tier-calibrate writes it"},
       {unknown, "there is no encoding 'q3_9'"},
       {activations, "'int7' is neither int8 nor f32"},
