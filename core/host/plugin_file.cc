@@ -19,9 +19,9 @@ constexpr const char* kSymbol = "tierd_plugin_entry";
 #define TIERD_END_OF(type, field) (offsetof(type, field) + sizeof(type::field))
 constexpr uint32_t kLeastDescriptor = TIERD_END_OF(tierd_plugin, extension);
 constexpr uint32_t kLeastParam = TIERD_END_OF(tierd_param, help);
-constexpr uint32_t kLeastPredictor = TIERD_END_OF(tierd_predictor_1, end_sequence);
-constexpr uint32_t kLeastQuantizer = TIERD_END_OF(tierd_quantizer_1, choose);
-constexpr uint32_t kLeastCache = TIERD_END_OF(tierd_cache_1, resize);
+constexpr uint32_t kLeastPredictor = TIERD_END_OF(tierd_predictor_1, reads_x);
+constexpr uint32_t kLeastQuantizer = TIERD_END_OF(tierd_levels_1, choose);
+constexpr uint32_t kLeastCache = TIERD_END_OF(tierd_cache_1, end_sequence);
 constexpr uint32_t kLeastBalancer = TIERD_END_OF(tierd_balancer_1, assign);
 #undef TIERD_END_OF
 
@@ -114,9 +114,9 @@ Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_p
   return read(plugin, origin, TIERD_PREDICTOR_1, kLeastPredictor, kRequired, table);
 }
 
-Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_quantizer_1& table) {
-  static constexpr Required kRequired[] = {{offsetof(tierd_quantizer_1, choose), "choose"}};
-  return read(plugin, origin, TIERD_QUANTIZER_1, kLeastQuantizer, kRequired, table);
+Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_levels_1& table) {
+  static constexpr Required kRequired[] = {{offsetof(tierd_levels_1, choose), "choose"}};
+  return read(plugin, origin, TIERD_LEVELS_1, kLeastQuantizer, kRequired, table);
 }
 
 Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_cache_1& table) {
@@ -126,7 +126,8 @@ Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_c
 }
 
 Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_balancer_1& table) {
-  static constexpr Required kRequired[] = {{offsetof(tierd_balancer_1, assign), "assign"}};
+  static constexpr Required kRequired[] = {{offsetof(tierd_balancer_1, place), "place"},
+                                           {offsetof(tierd_balancer_1, assign), "assign"}};
   return read(plugin, origin, TIERD_BALANCER_1, kLeastBalancer, kRequired, table);
 }
 

@@ -22,7 +22,7 @@ Status check_plugin(const tierd_plugin& plugin, const std::string& origin, std::
 // Errors: plugin_fault for an extension that is missing, a table that is too short or lacks what every
 // strategy of its kind must have.
 Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_predictor_1& table);
-Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_quantizer_1& table);
+Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_levels_1& table);
 Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_cache_1& table);
 Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_balancer_1& table);
 

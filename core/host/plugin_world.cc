@@ -1,14 +1,15 @@
 #include "core/host/plugin_world.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/kernel/site_view.h"
 
 namespace tierd {
 
-PluginWorld::PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction linear, Home home)
+PluginWorld::PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction linear, Machine machine)
     : sites_(sites),
-      home_(home),
+      machine_(std::move(machine)),
       seed_(seed),
       linear_(std::move(linear)),
       all_(sites.size()),
@@ -21,19 +22,49 @@ PluginWorld::PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction l
     all_editions_[e] = edition_view(e, sites.editions[e]);
     edition_views_.push_back(&all_editions_[e]);
   }
+  const Topology& topology = machine_.topology;
+  for (size_t m = 0; m < topology.memories.size(); ++m) {
+    const auto id = static_cast<MemoryId>(m + 1);
+    const uint16_t unit = topology.unit_of(id);
+    all_memories_.push_back({sizeof(tierd_memory_view), id, topology.memories[m].over,
+                             unit == Topology::kNoUnit ? TIERD_NO_UNIT : unit,
+                             topology.memories[m].name.c_str()});
+  }
+  for (const tierd_memory_view& view : all_memories_) memory_views_.push_back(&view);
+  for (uint32_t u = 0; u < topology.units.size(); ++u)
+    all_units_.push_back({sizeof(tierd_unit_view), u, topology.units[u].memory});
+  for (const tierd_unit_view& view : all_units_) unit_views_.push_back(&view);
 }
 
-void PluginWorld::set_residency(const Residency* residency) {
-  residency_ = residency;
+void PluginWorld::set_residencies(const std::deque<Residency>* residencies) {
+  residencies_ = residencies;
   here_.clear();
-  if (residency == nullptr) return;
-  for (EditionId e = 0; e < sites_.editions.size(); ++e) here_.push_back(residency->neurons(e));
+  if (residencies == nullptr) return;
+  for (EditionId e = 0; e < sites_.editions.size(); ++e) here_.push_back(residency()->neurons(e));
+}
+
+const Residency* PluginWorld::residency() const {
+  return residencies_ == nullptr ? nullptr : &(*residencies_)[std::max<MemoryId>(machine_.memory, 1) - 1u];
+}
+
+uint64_t PluginWorld::holders(uint32_t edition, uint32_t neuron) const {
+  uint64_t bits = 0;
+  if (residencies_ == nullptr || edition >= sites_.editions.size() || neuron >= sites_.editions[edition].n)
+    return bits;
+  for (size_t m = 0; m < residencies_->size(); ++m)
+    bits |= uint64_t{(*residencies_)[m].valid(edition, neuron)} << (m + 1);
+  return bits;
+}
+
+uint32_t PluginWorld::home(uint32_t edition, uint32_t neuron) const {
+  if (edition >= sites_.editions.size() || neuron >= sites_.editions[edition].n) return TIERD_NO_UNIT;
+  return machine_.placement == nullptr ? 0 : machine_.placement->home(edition, neuron);
 }
 
 bool PluginWorld::at_home(uint32_t edition, uint32_t neuron) const {
-  return edition < sites_.editions.size() && neuron < sites_.editions[edition].n &&
-         (home_.placement == nullptr ||
-          home_.topology->feeds(home_.memory, home_.placement->home(edition, neuron)));
+  const uint32_t unit = home(edition, neuron);
+  if (unit == TIERD_NO_UNIT) return false;
+  return machine_.topology.feeds(std::max<MemoryId>(machine_.memory, 1), static_cast<uint16_t>(unit));
 }
 
 }  // namespace tierd

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -45,16 +46,16 @@ using LinearFunction =
 
 class PluginWorld {
  public:
-  // Whose neurons a memory keeps. `placement` NULL: everybody's.
-  struct Home {
+  // Where neurons can be, and at home. `placement` NULL: with the first unit.
+  struct Machine {
+    Topology topology = Topology::over_store(1);
     const Placement* placement = nullptr;
-    const Topology* topology = nullptr;
-    MemoryId memory = 0;
+    MemoryId memory = kStore;  // of the cache that sees the world; the store: of no cache
   };
   // All that is referred to outlives the world.
-  PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction linear, Home home);
+  PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction linear, Machine machine);
   PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction linear)
-      : PluginWorld(sites, seed, std::move(linear), Home()) {}
+      : PluginWorld(sites, seed, std::move(linear), Machine()) {}
   PluginWorld(const PluginWorld&) = delete;
   PluginWorld& operator=(const PluginWorld&) = delete;
 
@@ -66,26 +67,38 @@ class PluginWorld {
   uint64_t seed() const { return seed_; }
   const LinearFunction& linear() const { return linear_; }
 
-  // Where things are; set once the residency exists. Nothing is evictable before.
-  void set_residency(const Residency* residency);
-  const Residency* residency() const { return residency_; }
+  const std::vector<const tierd_memory_view*>& memory_views() const { return memory_views_; }
+  const std::vector<const tierd_unit_view*>& unit_views() const { return unit_views_; }
+  MemoryId memory() const { return machine_.memory; }
+
+  // Where things are, [memories]; set once the residencies exist. Nothing is anywhere before, nor evictable.
+  void set_residencies(const std::deque<Residency>* residencies);
+  // Of the cache's memory; of no cache the first one's.
+  const Residency* residency() const;
+  uint64_t holders(uint32_t edition, uint32_t neuron) const;
   bool evictable(uint32_t edition, uint32_t neuron) const {
     return edition < here_.size() && neuron < here_[edition].size() && here_[edition][neuron].evictable();
   }
-  // Whether the neuron's home is a unit that the memory feeds.
+  // The unit, or TIERD_NO_UNIT for a neuron that there is not.
+  uint32_t home(uint32_t edition, uint32_t neuron) const;
+  // Whether it is a unit that the cache's memory feeds.
   bool at_home(uint32_t edition, uint32_t neuron) const;
 
  private:
   const SiteTable& sites_;
-  Home home_;
+  const Machine machine_;
   uint64_t seed_;
   LinearFunction linear_;
-  const Residency* residency_ = nullptr;
+  const std::deque<Residency>* residencies_ = nullptr;
   std::vector<std::span<const Residency::Neuron>> here_;  // [editions] of it
   std::vector<tierd_site_view> all_;
   std::vector<const tierd_site_view*> views_;  // into all_
   std::vector<tierd_edition_view> all_editions_;
   std::vector<const tierd_edition_view*> edition_views_;  // into all_editions_
+  std::vector<tierd_memory_view> all_memories_;
+  std::vector<const tierd_memory_view*> memory_views_;  // into all_memories_
+  std::vector<tierd_unit_view> all_units_;
+  std::vector<const tierd_unit_view*> unit_views_;  // into all_units_
 };
 
 }  // namespace tierd

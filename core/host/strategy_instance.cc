@@ -40,7 +40,7 @@ void StrategyInstance::Free::operator()(std::byte* memory) const {
 }
 
 StrategyInstance::StrategyInstance(StrategyChoice choice, const PluginWorld& world)
-    : choice_(std::move(choice)), world_(world) {
+    : choice_(std::move(choice)), world_(world), wishes_(world.sites().most_neurons()) {
   host_.size = sizeof host_;
   host_.context = this;
   host_.seed = world.seed();
@@ -48,6 +48,11 @@ StrategyInstance::StrategyInstance(StrategyChoice choice, const PluginWorld& wor
   host_.sites = world.views().data();
   host_.n_editions = static_cast<uint32_t>(world.edition_views().size());
   host_.editions = world.edition_views().data();
+  host_.n_memories = static_cast<uint32_t>(world.memory_views().size());
+  host_.memories = world.memory_views().data();
+  host_.n_units = static_cast<uint32_t>(world.unit_views().size());
+  host_.units = world.unit_views().data();
+  host_.memory = world.memory() == kStore ? TIERD_NO_MEMORY : world.memory();
   host_.integer = get<int64_t>;
   host_.number = get<double>;
   host_.flag = get_flag;
@@ -55,6 +60,9 @@ StrategyInstance::StrategyInstance(StrategyChoice choice, const PluginWorld& wor
   host_.log = log;
   host_.metric = metric;
   host_.scratch = scratch;
+  host_.wish = wish;
+  host_.holders = holders;
+  host_.home = home;
   host_.evictable = evictable;
   host_.at_home = at_home;
   host_.tensor = tensor;
@@ -157,6 +165,18 @@ void* StrategyInstance::scratch(void* context, uint64_t bytes) {
     instance.scratch_bytes_ = rounded;
   }
   return instance.scratch_.get();
+}
+
+int StrategyInstance::wish(void* context, const tierd_wish* wish) {
+  return wish == nullptr ? TIERD_E_INVALID : static_cast<StrategyInstance*>(context)->wishes_.add(*wish);
+}
+
+uint64_t StrategyInstance::holders(void* context, uint32_t edition, uint32_t neuron) {
+  return static_cast<StrategyInstance*>(context)->world_.holders(edition, neuron);
+}
+
+uint32_t StrategyInstance::home(void* context, uint32_t edition, uint32_t neuron) {
+  return static_cast<StrategyInstance*>(context)->world_.home(edition, neuron);
 }
 
 int StrategyInstance::evictable(void* context, uint32_t edition, uint32_t neuron) {

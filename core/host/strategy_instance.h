@@ -10,6 +10,7 @@
 #include "core/base/result.h"
 #include "core/host/parameters.h"
 #include "core/host/plugin_world.h"
+#include "core/kernel/wish_list.h"
 #include "tierd/plugin.h"
 
 namespace tierd {
@@ -32,6 +33,7 @@ class StrategyInstance {
 
   void* self() const { return self_; }
   const StrategyChoice& choice() const { return choice_; }
+  WishList& wishes() { return wishes_; }
   // The last error it logged.
   const std::string& last_words() const { return last_words_; }
   // The gauges it has set.
@@ -50,6 +52,9 @@ class StrategyInstance {
   static void log(void* context, int level, const char* line);
   static int metric(void* context, const char* name, double value);
   static void* scratch(void* context, uint64_t bytes);
+  static int wish(void* context, const tierd_wish* wish);
+  static uint64_t holders(void* context, uint32_t edition, uint32_t neuron);
+  static uint32_t home(void* context, uint32_t edition, uint32_t neuron);
   static int evictable(void* context, uint32_t edition, uint32_t neuron);
   static int at_home(void* context, uint32_t edition, uint32_t neuron);
   static int tensor(void* context, const char* name, tierd_tensor_view* out);
@@ -58,6 +63,7 @@ class StrategyInstance {
   StrategyChoice choice_;
   const PluginWorld& world_;
   tierd_host host_{};
+  WishList wishes_;
   void* self_ = nullptr;
   std::string last_words_;
   std::map<std::string, double> metrics_;

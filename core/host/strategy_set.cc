@@ -47,9 +47,9 @@ StrategySet::StrategySet(const SiteTable& sites, const Options& options)
       deadline_ns_(options.deadline_ns),
       measure_every_(options.measure_every),
       caches_(options.topology.memories.size()) {
-  for (size_t m = 0; m < caches_.size(); ++m) {
+  for (size_t m = 0; m <= caches_.size(); ++m) {
     worlds_.emplace_back(sites, options.seed, options.linear,
-                         PluginWorld::Home{&placement_, &topology_, static_cast<MemoryId>(m + 1)});
+                         PluginWorld::Machine{topology_, &placement_, static_cast<MemoryId>(m)});
   }
   strategies_.caches.resize(caches_.size());
 }
@@ -63,8 +63,8 @@ Result<std::unique_ptr<StrategySet>> StrategySet::create(const StrategyChoices& 
   TIERD_TRY(set->make(choices.quantizer, world, s.quantizer, set->quantizer_));
   TIERD_TRY(set->make(choices.balancer, world, s.balancer, set->balancer_));
   TIERD_TRY(set->ask_homes(s.balancer, set->placement_));
-  for (size_t m = 0; m < set->worlds_.size(); ++m) {
-    TIERD_TRY(set->make(choices.cache, set->worlds_[m], s.caches[m], set->caches_[m]));
+  for (size_t m = 0; m < s.caches.size(); ++m) {
+    TIERD_TRY(set->make(choices.cache, set->world_of(m), s.caches[m], set->caches_[m]));
   }
   return set;
 }
@@ -78,6 +78,7 @@ Status StrategySet::make(const StrategyChoice& choice, const PluginWorld& world,
   strategy.name = choice.plugin->name;
   strategy.self = instance->self();
   strategy.last_words = &instance->last_words();
+  strategy.wishes = &instance->wishes();
   strategy.deadline_ns = deadline_ns_;
   return {};
 }
@@ -97,11 +98,10 @@ Status StrategySet::ask_homes(Strategy<tierd_balancer_1>& balancer, Placement& p
   for (EditionId e = 0; e < sites().editions.size(); ++e) {
     const Edition& edition = sites().editions[e];
     std::vector<uint8_t> homes(edition.n, 0);
-    const tierd_set_view set = edition_set(e, edition, ActiveSet::all(edition.n), 1, TIERD_SET_PREDICTED);
-    TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, placement.units(), homes.data()));
+    TIERD_TRY(balancer.call(&tierd_balancer_1::place, "place", e, homes.data()));
     for (const uint8_t unit : homes) {
       if (unit >= placement.units())
-        return balancer.fault("assign", fmt::format("unit {} of {}", unit, placement.units()));
+        return balancer.fault("place", fmt::format("unit {} of {}", unit, placement.units()));
     }
     placement.place(e, std::move(homes));
   }
@@ -117,8 +117,8 @@ const StrategyInstance& StrategySet::instance(std::string_view kind) const {
 }
 
 void StrategySet::set_residencies(const std::deque<Residency>& residencies) {
-  TIERD_CHECK(residencies.size() == worlds_.size());
-  for (size_t m = 0; m < worlds_.size(); ++m) worlds_[m].set_residency(&residencies[m]);
+  TIERD_CHECK(residencies.size() == caches_.size());
+  for (PluginWorld& world : worlds_) world.set_residencies(&residencies);
 }
 
 std::vector<uint32_t> StrategySet::at_home(size_t m) const {
@@ -145,9 +145,9 @@ std::vector<uint64_t> StrategySet::divide(uint64_t bytes, MemoryId first, uint32
 }
 
 Result<std::vector<std::vector<uint32_t>>> StrategySet::share(const std::vector<uint64_t>& parts) {
-  TIERD_CHECK(parts.size() == worlds_.size());
+  TIERD_CHECK(parts.size() == caches_.size());
   std::vector<std::vector<uint32_t>> slots;
-  for (size_t m = 0; m < worlds_.size(); ++m) {
+  for (size_t m = 0; m < caches_.size(); ++m) {
     TIERD_ASSIGN(slots.emplace_back(), share(strategies_.caches[m], parts[m], at_home(m)));
   }
   return slots;
@@ -199,10 +199,10 @@ Status StrategySet::replace_predictor(const StrategyChoice& choice) {
 }
 
 Status StrategySet::replace_caches(const StrategyChoice& choice, const std::vector<uint64_t>& parts) {
-  std::vector<Strategy<tierd_cache_1>> next(worlds_.size());
-  std::vector<Instance> made(worlds_.size());
-  for (size_t m = 0; m < worlds_.size(); ++m) {
-    const PluginWorld& world = worlds_[m];
+  std::vector<Strategy<tierd_cache_1>> next(caches_.size());
+  std::vector<Instance> made(caches_.size());
+  for (size_t m = 0; m < caches_.size(); ++m) {
+    const PluginWorld& world = world_of(m);
     TIERD_CHECK(world.residency() != nullptr);
     TIERD_TRY(make(choice, world, next[m], made[m]));
     std::vector<uint32_t> most;
@@ -210,7 +210,7 @@ Status StrategySet::replace_caches(const StrategyChoice& choice, const std::vect
     TIERD_TRY(share(next[m], parts[m], std::move(most)));
     TIERD_TRY(hand_over(world, next[m]));
   }
-  for (size_t m = 0; m < worlds_.size(); ++m) strategies_.caches[m] = std::move(next[m]);
+  for (size_t m = 0; m < caches_.size(); ++m) strategies_.caches[m] = std::move(next[m]);
   caches_ = std::move(made);
   return {};
 }

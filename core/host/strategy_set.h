@@ -82,6 +82,7 @@ class StrategySet {
   Status replace_predictor(const StrategyChoice& choice);
   Status replace_caches(const StrategyChoice& choice, const std::vector<uint64_t>& parts);
   std::vector<uint32_t> at_home(size_t m) const;
+  const PluginWorld& world_of(size_t m) const { return worlds_[m + 1]; }
   Status ask_homes(Strategy<tierd_balancer_1>& balancer, Placement& placement) const;
   Result<std::vector<uint32_t>> share(Strategy<tierd_cache_1>& cache, uint64_t bytes,
                                       std::vector<uint32_t> most) const;
@@ -90,7 +91,7 @@ class StrategySet {
 
   const Topology topology_;
   Placement placement_;
-  std::deque<PluginWorld> worlds_;  // [memories]; the first also of strategies that belong to none
+  std::deque<PluginWorld> worlds_;  // of strategies that belong to no memory; then [memories]
   uint64_t deadline_ns_;
   uint32_t measure_every_;
   Strategies strategies_;

@@ -71,7 +71,7 @@ Status Admission::admit_wanted(WantedAtStart wanted, Plan& plan) {
   const EditionId edition = wanted.edition;
   std::vector<uint32_t>& neurons = wanted.neurons;
   if (neurons.size() > residency_.max_slots(edition)) {
-    return cache().fault("ahead", fmt::format("more neurons of edition {} than it has slots", edition));
+    return cache().fault("fill", fmt::format("more neurons of edition {} than it has slots", edition));
   }
   std::erase_if(neurons, [&](uint32_t n) { return residency_.slot(edition, n) != kNoSlot; });
   // Another cache's neurons may still be in the way: what finds no room comes when it is missed.

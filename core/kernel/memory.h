@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/message/message.h"
@@ -11,6 +12,7 @@ namespace tierd {
 
 // The memory of a tier, or of one of its agents: arena slots and staging blocks.
 struct Memory {
+  std::string name;                    // of its tier, for people and plugins
   uint16_t agent = 0;                  // that it belongs to
   uint64_t arena_bytes = 0;            // that its cache splits among the editions
   std::vector<uint64_t> arena_offset;  // [editions] where the slots of each begin, bytes
@@ -50,6 +52,7 @@ struct Topology {
   static Topology over_store(uint32_t n) {
     Topology topology;
     topology.memories.resize(n);
+    for (Memory& memory : topology.memories) memory.name = "memory";
     for (uint32_t i = 0; i < n; ++i) topology.units.push_back({.memory = static_cast<MemoryId>(i + 1)});
     return topology;
   }

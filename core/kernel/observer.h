@@ -11,8 +11,8 @@
 #include "core/kernel/active_set.h"
 #include "core/kernel/memory.h"
 #include "core/kernel/site.h"
+#include "core/kernel/wish_list.h"
 #include "core/message/message.h"
-#include "tierd/views.h"
 
 namespace tierd {
 
@@ -56,7 +56,7 @@ class KernelObserver {
   // What the scheduler decides.
   virtual void activated(SiteId site, const ActiveSet& set) = 0;
   // What a predictor that read the site's activations wants read ahead: nothing else could say it again.
-  virtual void looked_ahead(SiteId site, std::span<const tierd_ahead> wishes) = 0;
+  virtual void looked_ahead(SiteId site, const WishList& wishes) = 0;
   virtual void measured(SiteId site, const MeasuredPass& pass) = 0;
   virtual void evicted(MemoryId memory, EditionId edition, std::span<const uint32_t> neurons) = 0;
   // The step has ended, and caches have split their arenas anew where they wanted that. `residency`: where
@@ -92,7 +92,7 @@ class SilentObserver : public KernelObserver {
   void resize_begins(std::span<const std::optional<uint64_t>>) override {}
   void interrupted() override {}
   void activated(SiteId, const ActiveSet&) override {}
-  void looked_ahead(SiteId, std::span<const tierd_ahead>) override {}
+  void looked_ahead(SiteId, const WishList&) override {}
   void measured(SiteId, const MeasuredPass&) override {}
   void evicted(MemoryId, EditionId, std::span<const uint32_t>) override {}
   void settled(const std::function<uint64_t()>&) override {}

@@ -53,7 +53,7 @@ Result<std::span<const uint8_t>> PassPlan::units(SiteId site, const ActiveSet& n
   auto& balancer = strategies_.balancer;
   unit_of_.assign(neurons.size(), 0);
   const tierd_set_view set = set_view(site, neurons, rows, TIERD_SET_PREDICTED);
-  TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, units_, unit_of_.data()));
+  TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, unit_of_.data()));
   if (const uint8_t most = greatest(unit_of_); most >= units_)
     return balancer.fault("assign", fmt::format("unit {} of {}", most, units_));
   return std::span<const uint8_t>(unit_of_);
@@ -64,10 +64,10 @@ Result<std::span<const uint8_t>> PassPlan::levels(SiteId site, const ActiveSet& 
   auto& quantizer = strategies_.quantizer;
   level_of_.assign(neurons.size(), 0);
   const tierd_set_view set = set_view(site, neurons, rows, TIERD_SET_PREDICTED);
-  const tierd_site_view view = site_view(site, sites_[site]);
-  TIERD_TRY(quantizer.call(&tierd_quantizer_1::choose, "choose", &view, &set, level_of_.data()));
-  if (const uint8_t most = greatest(level_of_); most >= view.n_editions)
-    return quantizer.fault("choose", fmt::format("edition {} of {}", most, view.n_editions));
+  TIERD_TRY(quantizer.call(&tierd_levels_1::choose, "choose", &set, level_of_.data()));
+  const size_t editions = sites_[site].editions.size();
+  if (const uint8_t most = greatest(level_of_); most >= editions)
+    return quantizer.fault("choose", fmt::format("edition {} of {}", most, editions));
   return std::span<const uint8_t>(level_of_);
 }
 

@@ -9,17 +9,24 @@ namespace tierd {
 
 namespace {
 
-// A list of neurons `idx` [listed] of `n` that there are; NULL: all of them.
-Status check_list(const uint32_t* idx, uint32_t listed, uint32_t n) {
-  if (idx == nullptr) return {};
-  if (listed > n) return Error{Code::plugin_fault, "", fmt::format("{} of {} neurons", listed, n)};
-  return check_neurons({idx, listed}, n);
+// Those that it lists, of `n` that there are.
+Status check_list(const WishList& wishes, const WishList::Wish& wish, uint32_t n) {
+  if (wish.all) return {};
+  if (wish.n > n) return Error{Code::plugin_fault, "", fmt::format("{} of {} neurons", wish.n, n)};
+  return check_neurons(wishes.neurons(wish), n);
 }
 
-void list_neurons(const uint32_t* idx, uint32_t listed, uint32_t n, std::vector<uint32_t>& neurons) {
-  if (idx != nullptr) return neurons.assign(idx, idx + listed);
-  neurons.resize(n);
-  std::iota(neurons.begin(), neurons.end(), 0u);
+Status check_wish(const WishList& wishes, const WishList::Wish& wish, SiteId site, const SiteTable& sites,
+                  const Topology& topology) {
+  const auto nonsense = [](std::string what) { return Error{Code::plugin_fault, "", std::move(what)}; };
+  const uint64_t place = uint64_t{site} + wish.distance;
+  if (wish.site >= sites.size() || wish.distance == 0 || place % sites.size() != wish.site)
+    return nonsense(fmt::format("site {} does not lie {} sites after {}", wish.site, wish.distance, site));
+  if (wish.edition != TIERD_NO_EDITION && std::ranges::count(sites[wish.site].editions, wish.edition) == 0)
+    return nonsense(fmt::format("site {} has no edition {}", wish.site, wish.edition));
+  if (wish.memory != TIERD_NO_MEMORY && (wish.memory == kStore || wish.memory > topology.memories.size()))
+    return nonsense(fmt::format("memory {} of {}", wish.memory, topology.memories.size()));
+  return check_list(wishes, wish, sites[wish.site].n);
 }
 
 }  // namespace
@@ -35,35 +42,42 @@ Status check_neurons(std::span<const uint32_t> neurons, uint32_t n) {
   return {};
 }
 
-Status check_wish(const tierd_ahead& wish, SiteId site, const SiteTable& sites) {
-  const uint64_t place = uint64_t{site} + wish.distance;
-  if (wish.site >= sites.size() || wish.distance == 0 || place % sites.size() != wish.site) {
-    return Error{Code::plugin_fault, "",
-                 fmt::format("site {} does not lie {} sites after {}", wish.site, wish.distance, site)};
-  }
-  return check_list(wish.idx, wish.n, sites[wish.site].n);
+Status check_wishes(const WishList& wishes, SiteId site, const SiteTable& sites, const Topology& topology) {
+  for (const WishList::Wish& wish : wishes.all()) TIERD_TRY(check_wish(wishes, wish, site, sites, topology));
+  return {};
 }
 
-void neurons_of(const tierd_ahead& wish, uint32_t n, std::vector<uint32_t>& neurons) {
-  list_neurons(wish.idx, wish.n, n, neurons);
+Status check_wishes(StrategyBase& strategy, const char* function, SiteId site, const SiteTable& sites,
+                    const Topology& topology) {
+  const Status sound = check_wishes(*strategy.wishes, site, sites, topology);
+  return sound.ok() ? Status() : strategy.fault(function, sound.error().detail);
+}
+
+void neurons_of(const WishList& wishes, const WishList::Wish& wish, uint32_t n,
+                std::vector<uint32_t>& neurons) {
+  if (!wish.all) {
+    const std::span<const uint32_t> listed = wishes.neurons(wish);
+    return neurons.assign(listed.begin(), listed.end());
+  }
+  neurons.resize(n);
+  std::iota(neurons.begin(), neurons.end(), 0u);
 }
 
 Result<std::vector<WantedAtStart>> wanted_at_start(Strategy<tierd_cache_1>& cache,
                                                    std::span<const Edition> editions) {
-  std::vector<tierd_fetch> items(editions.size());
-  tierd_fetch_out out{static_cast<uint32_t>(items.size()), 0, items.data()};
-  TIERD_TRY(cache.call_if(&tierd_cache_1::ahead, "ahead", TIERD_NO_SITE, &out));
-  if (out.n > items.size())
-    return cache.fault("ahead", fmt::format("{} lists where {} have room", out.n, items.size()));
-  // All lists are the plugin's, and gone at its next call: they are copied.
   std::vector<WantedAtStart> wanted;
-  for (const tierd_fetch& item : std::span(items).first(out.n)) {
-    if (item.edition >= editions.size())
-      return cache.fault("ahead", fmt::format("edition {} of {}", item.edition, editions.size()));
-    const uint32_t n = editions[item.edition].n;
-    const Status listed = check_list(item.idx, item.n, n);
-    if (!listed.ok()) return cache.fault("ahead", listed.error().detail);
-    list_neurons(item.idx, item.n, n, wanted.emplace_back(WantedAtStart{item.edition, {}}).neurons);
+  if (cache.table.fill == nullptr) return wanted;
+  TIERD_TRY(cache.call_for_wishes(&tierd_cache_1::fill, "fill"));
+  const WishList& wishes = *cache.wishes;
+  for (const WishList::Wish& wish : wishes.all()) {
+    if (wish.site != TIERD_NO_SITE || wish.memory != TIERD_NO_MEMORY)
+      return cache.fault("fill", "names a site or a memory; it is about its own, before any site");
+    if (wish.edition >= editions.size())
+      return cache.fault("fill", fmt::format("edition {} of {}", wish.edition, editions.size()));
+    const uint32_t n = editions[wish.edition].n;
+    const Status listed = check_list(wishes, wish, n);
+    if (!listed.ok()) return cache.fault("fill", listed.error().detail);
+    neurons_of(wishes, wish, n, wanted.emplace_back(WantedAtStart{wish.edition, {}}).neurons);
   }
   return wanted;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/kernel/memory.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
 #include "core/kernel/strategies.h"
@@ -18,11 +19,15 @@ namespace tierd {
 // Whether a list ascends strictly below `n`. Error: plugin_fault without origin.
 Status check_neurons(std::span<const uint32_t> neurons, uint32_t n);
 
-// Whether a wish made at `site` is for one that lies as far behind it as it says, and for neurons of that
-// one. Error: plugin_fault without origin.
-Status check_wish(const tierd_ahead& wish, SiteId site, const SiteTable& sites);
+// Whether each wish made at `site` is for one that lies as far behind it as it says, for neurons of that one,
+// in an edition that it has, and in a memory that there is. Error: plugin_fault without origin.
+Status check_wishes(const WishList& wishes, SiteId site, const SiteTable& sites, const Topology& topology);
+// The same of what a strategy has wished for in a call of `function`. Error: plugin_fault.
+Status check_wishes(StrategyBase& strategy, const char* function, SiteId site, const SiteTable& sites,
+                    const Topology& topology);
 // The neurons that a sound one names, all `n` where it has no list, in place of `neurons`.
-void neurons_of(const tierd_ahead& wish, uint32_t n, std::vector<uint32_t>& neurons);
+void neurons_of(const WishList& wishes, const WishList::Wish& wish, uint32_t n,
+                std::vector<uint32_t>& neurons);
 
 // What a cache wants before the first step: ascending neurons of an edition.
 struct WantedAtStart {

@@ -12,20 +12,13 @@
 #include "core/kernel/set_view.h"
 
 namespace tierd {
-namespace {
-
-constexpr uint32_t kMostAhead = 64;
-
-}  // namespace
-
 Prediction::Prediction(const Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
                        const Topology& topology, Recording* recording)
     : dispatcher_(dispatcher),
       sites_(sites),
       strategies_(strategies),
       topology_(topology),
-      recording_(recording),
-      ahead_(kMostAhead) {}
+      recording_(recording) {}
 
 Result<ActiveSet> Prediction::active(SiteId site, const Pass& pass) {
   if (sites_[site].given()) {
@@ -147,35 +140,26 @@ Status Prediction::tell(SiteId site, const Pass& pass, const ActiveSet& active, 
   });
 }
 
-Result<std::span<const tierd_ahead>> Prediction::ahead(SiteId site, const Pass& pass) {
-  std::span<const tierd_ahead> wishes;
+Result<const WishList*> Prediction::ahead(SiteId site, const Pass& pass) {
+  const WishList* wishes = &nothing_;
   if (strategies_.predictor.table.look_ahead == nullptr) return wishes;
   if (recording_ != nullptr && reads_x(site)) {
-    wishes = recording_->ahead(site);
+    wishes = &recording_->ahead(site);
   } else {
     TIERD_ASSIGN(wishes, ask_ahead(site, pass));
   }
-  if (observer() != nullptr && reads_x(site) && !wishes.empty()) observer()->looked_ahead(site, wishes);
+  if (observer() != nullptr && reads_x(site) && !wishes->empty()) observer()->looked_ahead(site, *wishes);
   return wishes;
 }
 
-Result<std::span<const tierd_ahead>> Prediction::ask_ahead(SiteId site, const Pass& pass) {
+Result<const WishList*> Prediction::ask_ahead(SiteId site, const Pass& pass) {
   auto& predictor = strategies_.predictor;
-  std::fill(ahead_.begin(), ahead_.end(), tierd_ahead{});
-  tierd_ahead_out out{kMostAhead, 0, ahead_.data()};
   const tierd_rows_view rows = rows_of(site, pass);
   TIERD_TRY(timed(site, "look_ahead", [&] {
-    return predictor.call(&tierd_predictor_1::look_ahead, "look_ahead", site, &rows, &out);
+    return predictor.call_for_wishes(&tierd_predictor_1::look_ahead, "look_ahead", site, &rows);
   }));
-  if (out.n > kMostAhead) {
-    return predictor.fault("look_ahead", fmt::format("{} wishes where {} have room", out.n, kMostAhead));
-  }
-  const std::span<const tierd_ahead> wishes(ahead_.data(), out.n);
-  for (const tierd_ahead& wish : wishes) {
-    if (const Status sound = check_wish(wish, site, sites_); !sound.ok())
-      return predictor.fault("look_ahead", sound.error().detail);
-  }
-  return wishes;
+  TIERD_TRY(check_wishes(predictor, "look_ahead", site, sites_, topology_));
+  return static_cast<const WishList*>(predictor.wishes);
 }
 
 }  // namespace tierd

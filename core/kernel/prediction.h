@@ -29,8 +29,8 @@ class Prediction {
   // The active set of a pass. Error: plugin_fault.
   Result<ActiveSet> active(SiteId site, const Pass& pass);
 
-  // What later sites will want, nearest first; lives until the next call. Error: plugin_fault.
-  Result<std::span<const tierd_ahead>> ahead(SiteId site, const Pass& pass);
+  // What later sites will want, nearest first, checked; lives until the next call. Error: plugin_fault.
+  Result<const WishList*> ahead(SiteId site, const Pass& pass);
 
   // What was predicted, and what of it was true; `measured` NULL: nothing but `active` is known. Error:
   // plugin_fault.
@@ -45,7 +45,7 @@ class Prediction {
   bool looks_at_input(SiteId site) const { return reads_x(site) || sites_[site].chosen(); }
   ActiveSet chosen(const Site& site, const Pass& pass);
   Result<ActiveSet> predicted(SiteId site, const Pass& pass);
-  Result<std::span<const tierd_ahead>> ask_ahead(SiteId site, const Pass& pass);
+  Result<const WishList*> ask_ahead(SiteId site, const Pass& pass);
   tierd_rows_view rows_of(SiteId site, const Pass& pass);
   const float* lines(const Pass& pass, UnitId unit, const ActivationPlace& place) const;
   template <class Ask>
@@ -57,10 +57,10 @@ class Prediction {
   Strategies& strategies_;
   const Topology& topology_;
   Recording* recording_;
+  const WishList nothing_;
   // Each of these is filled in one function; they are members so that their memory is reused.
   std::vector<uint32_t> neurons_;
   std::vector<uint64_t> row_masks_;  // of an answer
-  std::vector<tierd_ahead> ahead_;
   std::vector<float> x_;
 };
 

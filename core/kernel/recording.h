@@ -1,11 +1,9 @@
 // In place of what only weights can tell, when a run is played again without them.
 #pragma once
 
-#include <span>
-
 #include "core/kernel/active_set.h"
 #include "core/kernel/site.h"
-#include "tierd/views.h"
+#include "core/kernel/wish_list.h"
 
 namespace tierd {
 
@@ -15,7 +13,7 @@ class Recording {
   // These three are about the present pass of `site`: what a predictor that reads activations said of this
   // site and of later ones (sound, alive until the next call), and what was measured.
   virtual ActiveSet predicted(SiteId site) = 0;
-  virtual std::span<const tierd_ahead> ahead(SiteId site) = 0;
+  virtual const WishList& ahead(SiteId site) = 0;
   virtual ActiveSet measured(SiteId site) = 0;
 };
 

@@ -224,8 +224,16 @@ ActiveSet Scheduler::measure(const Current& current) {
 Status Scheduler::look_ahead(const Current& current) {
   if (!options_.prefetch) return {};
   const Pass& pass = current.pass;
-  TIERD_ASSIGN(const std::span<const tierd_ahead> wishes, prediction_.ahead(current.site, pass));
-  return look_ahead_.wish(current.site, pass.step, wishes, pass.bypass_caches);
+  TIERD_ASSIGN(const WishList* const wishes, prediction_.ahead(current.site, pass));
+  TIERD_TRY(look_ahead_.wish(current.site, pass.step, *wishes, kStore, pass.bypass_caches));
+  for (size_t m = 0; m < supplies_.size() && !pass.bypass_caches; ++m) {
+    auto& cache = strategies_.caches[m];
+    if (cache.table.ahead == nullptr) continue;
+    TIERD_TRY(cache.call_for_wishes(&tierd_cache_1::ahead, "ahead", current.site));
+    TIERD_TRY(check_wishes(cache, "ahead", current.site, sites_, options_.topology));
+    TIERD_TRY(look_ahead_.wish(current.site, pass.step, *cache.wishes, static_cast<MemoryId>(m + 1), false));
+  }
+  return {};
 }
 
 Task<Status> Scheduler::end_step(uint32_t step) {

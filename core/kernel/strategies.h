@@ -13,6 +13,7 @@
 
 #include "core/base/result.h"
 #include "core/base/time.h"
+#include "core/kernel/wish_list.h"
 #include "tierd/plugin.h"
 
 namespace tierd {
@@ -29,6 +30,7 @@ class StrategyBase {
   void* self = nullptr;
   uint64_t deadline_ns = kPluginDeadlineNs;  // a call that took longer is the last one
   const std::string* last_words = nullptr;   // the last error it logged
+  WishList* wishes = nullptr;                // where its host writes what it wishes for
   uint64_t calls = 0;
   uint64_t ns = 0;  // in them
 
@@ -83,6 +85,15 @@ class Strategy : public StrategyBase {
   Status call(int (*Table::*function)(void*, Parameters...), const char* what, Arguments... arguments) {
     return watch(what, [&] { return (table.*function)(self, arguments...); });
   }
+  // The same, with what it wishes for meanwhile in `wishes`.
+  template <class... Parameters, class... Arguments>
+  Status call_for_wishes(int (*Table::*function)(void*, Parameters...), const char* what,
+                         Arguments... arguments) {
+    wishes->open();
+    Status answer = call(function, what, arguments...);
+    wishes->close();
+    return answer;
+  }
   // One that it may leave out: then nothing happens.
   template <class... Parameters, class... Arguments>
   Status call_if(int (*Table::*function)(void*, Parameters...), const char* what, Arguments... arguments) {
@@ -102,7 +113,7 @@ inline Status caps_of(Strategy<tierd_predictor_1>& predictor, uint32_t& caps) {
 struct Strategies {
   Strategy<tierd_predictor_1> predictor;
   std::vector<uint8_t> reads_x = {};  // [sites] the predictor wants what the site computes from; empty: never
-  Strategy<tierd_quantizer_1> quantizer;
+  Strategy<tierd_levels_1> quantizer;
   std::vector<Strategy<tierd_cache_1>> caches =
       std::vector<Strategy<tierd_cache_1>>(1);  // memory m's at m - 1
   Strategy<tierd_balancer_1> balancer;

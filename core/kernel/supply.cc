@@ -31,6 +31,7 @@ Supply::Supply(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strat
       strategies_(strategies),
       residency_(residency),
       options_(std::move(options)),
+      is_computed_from_(options_.topology->unit_of(options_.memory) != Topology::kNoUnit),
       changed_(changed),
       admission_(sites.editions, strategies, options_.memory, residency, counters_, dispatcher),
       sources_(*options_.topology, options_.memory, options_.lower, residency),
@@ -131,6 +132,9 @@ Status Supply::wish(std::span<const Wished> wanted, uint32_t step, bool bypass) 
     residency_.pin(edition, present_);
     Status admitted = admission_.admit(edition, missing_, Priority::prefetch, bypass, part.plan);
     residency_.unpin(edition, present_);
+    // What streams by is for a pass that computes from here: nobody would use it elsewhere.
+    if (admitted.ok() && !is_computed_from_)
+      std::erase_if(part.plan.neurons, [](const Planned& planned) { return !planned.keep; });
     if (admitted.ok() && sites_[site].added) sort_by_runs(sites_[site], part.plan);
     if (admitted.ok()) {
       const Purpose purpose{site, step, options_.memory};

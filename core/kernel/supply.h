@@ -115,6 +115,7 @@ class Supply : private CompletionSink {
   Options options_;
   MemoryCounters counters_;
   std::vector<LinkCounters> links_;  // [links into the memory]
+  const bool is_computed_from_;
   Notice& changed_;
   Admission admission_;
   Sources sources_;

@@ -169,6 +169,7 @@ class TierChooser {
     for (uint32_t i = 0; i < tier.config.count; ++i) {
       const auto id = static_cast<MemoryId>(tier.first_memory + i);
       Memory& memory = topology.memories.emplace_back();
+      memory.name = tier.config.name;
       memory.agent = static_cast<uint16_t>(tier.first_agent + i);
       memory.over = below[i];
       std::vector<MemoryId> sources = linked;

@@ -313,6 +313,7 @@ void put(Out& out, const LookedAhead& e) {
   for (const LookedAhead::Wish& wish : e.wishes) {
     out.number(wish.site), out.number(wish.distance);
     put(out, wish.neurons);
+    out.number(wish.memory), out.number(wish.edition);
   }
 }
 void get(In& in, LookedAhead& e) {
@@ -324,6 +325,8 @@ void get(In& in, LookedAhead& e) {
     wish.site = static_cast<SiteId>(in.number(UINT32_MAX));
     wish.distance = static_cast<uint32_t>(in.number(UINT32_MAX));
     wish.neurons = get_optional_neurons(in);
+    wish.memory = static_cast<uint32_t>(in.number(UINT32_MAX));
+    wish.edition = static_cast<uint32_t>(in.number(UINT32_MAX));
   }
 }
 void put(Out& out, const Measured& e) {

@@ -136,11 +136,13 @@ Activated activated_event(SiteId site, const ActiveSet& set) {
   return {site, listed(set), set.row_masks() != nullptr};
 }
 
-LookedAhead looked_ahead_event(SiteId site, std::span<const tierd_ahead> wishes) {
+LookedAhead looked_ahead_event(SiteId site, const WishList& wishes) {
   LookedAhead event{site, {}};
-  for (const tierd_ahead& wish : wishes) {
-    auto& neurons = event.wishes.emplace_back(LookedAhead::Wish{wish.site, wish.distance, {}}).neurons;
-    if (wish.idx != nullptr) neurons.emplace(wish.idx, wish.idx + wish.n);
+  for (const WishList::Wish& wish : wishes.all()) {
+    LookedAhead::Wish& recorded = event.wishes.emplace_back(
+        LookedAhead::Wish{wish.site, wish.distance, std::nullopt, wish.memory, wish.edition});
+    const std::span<const uint32_t> listed = wish.all ? std::span<const uint32_t>() : wishes.neurons(wish);
+    if (!wish.all) recorded.neurons.emplace(listed.begin(), listed.end());
   }
   return event;
 }

@@ -80,7 +80,9 @@ struct LookedAhead {
   struct Wish {
     SiteId site = 0;
     uint32_t distance = 0;
-    std::optional<std::vector<uint32_t>> neurons;  // ascending; none: all
+    std::optional<std::vector<uint32_t>> neurons = std::nullopt;  // ascending; none: all
+    uint32_t memory = TIERD_NO_MEMORY;
+    uint32_t edition = TIERD_NO_EDITION;
     bool operator==(const Wish&) const = default;
   };
   SiteId site = 0;
@@ -137,7 +139,7 @@ struct Event {
 };
 
 Activated activated_event(SiteId site, const ActiveSet& set);
-LookedAhead looked_ahead_event(SiteId site, std::span<const tierd_ahead> wishes);
+LookedAhead looked_ahead_event(SiteId site, const WishList& wishes);
 Measured measured_event(SiteId site, const ActiveSet& active);
 
 // The neurons of a set; none: all.

@@ -261,6 +261,7 @@ void read_topology(Fields& fields, const json& object, TraceHeader& header) {
   for (const json& from : fields.list(object, "memories", kMostUnits)) {
     Memory& memory = topology.memories.emplace_back();
     memory.agent = agent_of(from);
+    memory.name = fields.text(from, "name");
     memory.over = static_cast<MemoryId>(fields.number(from, "over", topology.memories.size() - 1));
     memory.arena_bytes = fields.number(from, "arena_bytes", kMostBytes);
     numbers(from, "slots", header.slots.emplace_back());
@@ -352,6 +353,7 @@ std::string header_json(const TraceHeader& header) {
   for (size_t m = 0; m < s.topology.memories.size(); ++m) {
     const Memory& memory = s.topology.memories[m];
     memories.push_back({{"agent", memory.agent},
+                        {"name", memory.name},
                         {"over", memory.over},
                         {"arena_bytes", memory.arena_bytes},
                         {"slots", header.slots[m]},

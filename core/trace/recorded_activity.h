@@ -1,7 +1,6 @@
 // What weights told in a recorded run, told again.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "core/kernel/recording.h"
@@ -13,8 +12,9 @@ namespace tierd {
 
 class RecordedActivity final : public Recording {
  public:
-  // `sites` are the trace's, and outlive this.
-  explicit RecordedActivity(const SiteTable& sites) : sites_(sites), passes_(sites.size(), nullptr) {}
+  // `sites` and `topology` are the trace's, and outlive this.
+  RecordedActivity(const SiteTable& sites, const Topology& topology)
+      : sites_(sites), passes_(sites.size(), nullptr), wishes_(sites, topology) {}
 
   // From here on the pass of its site is this one, which stays where it is.
   void begin(const AskedPass& pass) { passes_[pass.begins.site] = &pass; }
@@ -24,9 +24,9 @@ class RecordedActivity final : public Recording {
     if (pass == nullptr) return ActiveSet::all(sites_[site].n);
     return recorded_set(pass->activated ? &*pass->activated : nullptr, sites_, site, pass->begins.rows);
   }
-  std::span<const tierd_ahead> ahead(SiteId site) override {
+  const WishList& ahead(SiteId site) override {
     const AskedPass* pass = passes_[site];
-    return wishes_.of(pass != nullptr && pass->looked_ahead ? &*pass->looked_ahead : nullptr, sites_, site);
+    return wishes_.of(pass != nullptr && pass->looked_ahead ? &*pass->looked_ahead : nullptr, site);
   }
   ActiveSet measured(SiteId site) override {
     const AskedPass* pass = passes_[site];

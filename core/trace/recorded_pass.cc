@@ -57,20 +57,21 @@ ActiveSet recorded_set(const Measured* measured, const SiteTable& sites, SiteId 
   return sound ? ActiveSet::of(measured->neurons) : ActiveSet();
 }
 
-std::span<const tierd_ahead> RecordedWishes::of(const LookedAhead* recorded, const SiteTable& sites,
-                                                SiteId site) {
+const WishList& RecordedWishes::of(const LookedAhead* recorded, SiteId site) {
   static constexpr uint32_t kNobody = 0;  // where a list is empty, which is not the same as none
-  wishes_.clear();
-  if (recorded == nullptr || recorded->site != site) return {};
-  recorded_ = *recorded;
-  for (const auto& [later, distance, neurons] : recorded_.wishes) {
-    tierd_ahead& wish = wishes_.emplace_back(tierd_ahead{later, distance, 0, nullptr});
-    if (neurons) {
-      wish.n = static_cast<uint32_t>(neurons->size());
-      wish.idx = neurons->empty() ? &kNobody : neurons->data();
+  wishes_.open();
+  if (recorded != nullptr && recorded->site == site) {
+    for (const LookedAhead::Wish& wish : recorded->wishes) {
+      tierd_wish again{sizeof again, wish.memory, wish.site, wish.distance, wish.edition, 0, nullptr};
+      if (wish.neurons) {
+        again.n = static_cast<uint32_t>(wish.neurons->size());
+        again.idx = wish.neurons->empty() ? &kNobody : wish.neurons->data();
+      }
+      (void)wishes_.add(again);
     }
-    if (!check_wish(wish, site, sites).ok()) return {};
   }
+  wishes_.close();
+  if (!check_wishes(wishes_, site, sites_, topology_).ok()) wishes_.open(), wishes_.close();
   return wishes_;
 }
 

@@ -42,12 +42,15 @@ ActiveSet recorded_set(const Measured* measured, const SiteTable& sites, SiteId 
 // Likewise what a pass of `site` looked ahead to: nothing, where that is not known.
 class RecordedWishes {
  public:
+  RecordedWishes(const SiteTable& sites, const Topology& topology)
+      : sites_(sites), topology_(topology), wishes_(sites.most_neurons()) {}
   // Live until the next call.
-  std::span<const tierd_ahead> of(const LookedAhead* recorded, const SiteTable& sites, SiteId site);
+  const WishList& of(const LookedAhead* recorded, SiteId site);
 
  private:
-  LookedAhead recorded_;  // the trace goes on while its wishes are in use
-  std::vector<tierd_ahead> wishes_;
+  const SiteTable& sites_;
+  const Topology& topology_;
+  WishList wishes_;
 };
 
 }  // namespace tierd

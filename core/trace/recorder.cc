@@ -106,7 +106,7 @@ void Recorder::interrupted() {
 void Recorder::activated(SiteId site, const ActiveSet& set) {
   add({0, activated_event(site, set)});
 }
-void Recorder::looked_ahead(SiteId site, std::span<const tierd_ahead> wishes) {
+void Recorder::looked_ahead(SiteId site, const WishList& wishes) {
   add({0, looked_ahead_event(site, wishes)});
 }
 void Recorder::measured(SiteId site, const MeasuredPass& pass) {

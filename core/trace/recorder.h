@@ -40,7 +40,7 @@ class Recorder final : public KernelObserver {
   void resize_begins(std::span<const std::optional<uint64_t>> parts) override;
   void interrupted() override;
   void activated(SiteId site, const ActiveSet& set) override;
-  void looked_ahead(SiteId site, std::span<const tierd_ahead> wishes) override;
+  void looked_ahead(SiteId site, const WishList& wishes) override;
   void measured(SiteId site, const MeasuredPass& pass) override;
   void evicted(MemoryId memory, EditionId edition, std::span<const uint32_t> neurons) override;
   void settled(const std::function<uint64_t()>& residency) override;

@@ -60,7 +60,7 @@ class Follower final : public KernelObserver, public Recording {
   }
   void interrupted() override {}  // nobody stops a replay
   void activated(SiteId site, const ActiveSet& set) override { expect(activated_event(site, set)); }
-  void looked_ahead(SiteId site, std::span<const tierd_ahead> wishes) override {
+  void looked_ahead(SiteId site, const WishList& wishes) override {
     expect(looked_ahead_event(site, wishes));
   }
   void measured(SiteId site, const MeasuredPass& pass) override { expect(measured_event(site, pass.active)); }
@@ -84,9 +84,7 @@ class Follower final : public KernelObserver, public Recording {
   ActiveSet predicted(SiteId site) override {
     return recorded_set(next_as<Activated>(), trace_.header().sites, site, rows_);
   }
-  std::span<const tierd_ahead> ahead(SiteId site) override {
-    return wishes_.of(next_as<LookedAhead>(), trace_.header().sites, site);
-  }
+  const WishList& ahead(SiteId site) override { return wishes_.of(next_as<LookedAhead>(), site); }
   ActiveSet measured(SiteId site) override {
     ActiveSet active = recorded_set(next_as<Measured>(), trace_.header().sites, site);
     expect(measured_event(site, active));
@@ -108,7 +106,7 @@ class Follower final : public KernelObserver, public Recording {
   uint64_t events_ = 0;
   uint64_t steps_ = 0;
   uint32_t rows_ = 0;  // of the present pass
-  RecordedWishes wishes_;
+  RecordedWishes wishes_{trace_.header().sites, trace_.header().scheduler.topology};
   std::optional<std::string> difference_;
 };
 

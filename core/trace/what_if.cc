@@ -138,7 +138,7 @@ Result<WhatIf> what_if(const TraceHeader& header, const std::vector<Asked>& aske
     agents.push_back(&modelled.emplace_back(idle.back(), free, clock));
   }
   const uint64_t begin = now_ns();
-  RecordedActivity remembered(header.sites);
+  RecordedActivity remembered(header.sites, header.scheduler.topology);
   TIERD_ASSIGN(const auto kernel, WeightlessKernel::create(header, strategies, header.divide(arena_bytes),
                                                            clock, agents, remembered));
   WhatIf result;

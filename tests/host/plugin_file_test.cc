@@ -88,7 +88,7 @@ TEST(PluginFile, TablesThatAreTooShortOrLackAFunction) {
   };
   EXPECT_EQ(read("offers_nothing").error().line(), bad("offers_nothing") + ": does not offer tierd.cache/1");
   EXPECT_EQ(read("short_table").error().line(),
-            bad("short_table") + ": its table tierd.cache/1 has 16 B, at least 80 B were expected");
+            bad("short_table") + ": its table tierd.cache/1 has 16 B, at least 128 B were expected");
   EXPECT_EQ(read("no_admit").error().line(),
             bad("no_admit") + ": its table tierd.cache/1 has no function 'admit'");
 }
@@ -99,15 +99,15 @@ TEST(PluginFile, ALongerTableIsReadAsFarAsItIsKnown) {
     tierd_balancer_1 known;
     int (*unknown)(void*);
   };
-  static const Longer table = {
-      {sizeof(Longer), [](void*, const tierd_set_view*, uint32_t, uint8_t*) { return 5; }},
-      [](void*) { return 6; }};
+  static const Longer table = {{sizeof(Longer), [](void*, uint32_t, uint8_t*) { return 4; },
+                                [](void*, const tierd_set_view*, uint8_t*) { return 5; }},
+                               [](void*) { return 6; }};
   tierd_plugin plugin{};
   plugin.extension = [](const char*) -> const void* { return &table; };
   tierd_balancer_1 read{};
   ASSERT_TRUE(read_table(plugin, "", read).ok());
   EXPECT_EQ(read.size, sizeof read);
-  EXPECT_EQ(read.assign(nullptr, nullptr, 0, nullptr), 5);
+  EXPECT_EQ(read.assign(nullptr, nullptr, nullptr), 5);
 }
 
 }  // namespace

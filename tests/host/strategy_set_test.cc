@@ -251,6 +251,51 @@ TEST_F(StrategySetTest, ATensorsViewIsWrittenAsFarAsBothSidesKnowIt) {
   EXPECT_EQ(host.tensor(host.context, "heat", &shorter), TIERD_E_INVALID);
 }
 
+TEST_F(StrategySetTest, MemoriesAndUnitsAreSeen) {
+  StrategyChoices choices = choose_all();
+  choices.cache = fake();
+  choices.balancer = choose("balancer", "round-robin");
+  Topology topology = Topology::over_store(3);
+  topology.memory(1).name = "below";
+  topology.memory(2).over = topology.memory(3).over = 1;
+  topology.units = {{.agent = 2, .memory = 2}, {.agent = 3, .memory = 3}};
+  const auto set = StrategySet::create(choices, sites_, {.topology = topology});
+  ASSERT_TRUE(set.ok()) << set.error().line();
+  const tierd_host& host = *FakeCache::host;  // of the last one
+  ASSERT_EQ(host.n_memories, 3u);
+  EXPECT_EQ(host.memory, 3u);
+  EXPECT_STREQ(host.memories[0]->tier, "below");
+  EXPECT_EQ(host.memories[0]->memory, 1u);
+  EXPECT_EQ(host.memories[0]->unit, TIERD_NO_UNIT);
+  EXPECT_EQ(host.memories[2]->over, 1u);
+  EXPECT_EQ(host.memories[2]->unit, 1u);
+  ASSERT_EQ(host.n_units, 2u);
+  EXPECT_EQ(host.units[1]->unit, 1u);
+  EXPECT_EQ(host.units[1]->memory, 3u);
+  // The second unit's are at home here; what is nowhere has no home.
+  EXPECT_EQ(host.home(host.context, 1, 2), 0u);
+  EXPECT_EQ(host.home(host.context, 1, 3), 1u);
+  EXPECT_EQ(host.home(host.context, 1, 4), TIERD_NO_UNIT);
+  EXPECT_EQ(host.home(host.context, 9, 0), TIERD_NO_UNIT);
+  EXPECT_EQ(host.at_home(host.context, 1, 3), 1);
+  EXPECT_EQ(host.at_home(host.context, 1, 2), 0);
+  EXPECT_EQ(host.holders(host.context, 1, 3), 0u);
+  std::deque<Residency> residencies;
+  for (int m = 0; m < 3; ++m) residencies.emplace_back(sites_.editions, std::vector<uint32_t>{4, 4});
+  (*set)->set_residencies(residencies);
+  for (const size_t m : {0, 2}) {
+    (void)residencies[m].lease(1, 3);
+    residencies[m].landed(1, 3);
+  }
+  EXPECT_EQ(host.holders(host.context, 1, 3), 0b1010u);
+  EXPECT_EQ(host.holders(host.context, 1, 2), 0u);
+  EXPECT_EQ(host.holders(host.context, 9, 0), 0u);
+  // Nobody asks now.
+  const tierd_wish wish{sizeof wish, TIERD_NO_MEMORY, 1, 1, TIERD_NO_EDITION, 0, nullptr};
+  EXPECT_EQ(host.wish(host.context, &wish), TIERD_E_INVALID);
+  EXPECT_EQ(host.wish(host.context, nullptr), TIERD_E_INVALID);
+}
+
 TEST_F(StrategySetTest, SharesAreChecked) {
   const auto shared = [&](std::vector<uint32_t> slots, uint64_t bytes, int code = 0) {
     FakeCache::slots = std::move(slots);

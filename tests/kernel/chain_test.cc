@@ -149,6 +149,63 @@ TEST(Chain, ARunOfTwoSourcesFillsOneBlock) {
   world.expect_nothing_lost();
 }
 
+// A cache below may fetch for passes that are further off than what the predictor foresees: both stand.
+TEST(Chain, ACacheBelowFetchesAheadIntoItsOwnMemory) {
+  ScriptedWorld world(
+      {.neurons = {1, 1, 4}, .slots = {0, 0, 0}, .neurons_per_block = 4, .below = {{0, 0, 4}}});
+  world.script_below.admit = keep_what_fits();
+  world.script_below.ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{2, 2, Neurons{1, 3}}} : std::vector<Ahead>{};
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  while (!world.flash.open.empty()) world.idle(), world.settle();
+  EXPECT_TRUE(world.residencies.front().valid(2, 1) && world.residencies.front().valid(2, 3));
+  EXPECT_EQ(world.residencies.front().valid_count(2), 2u);
+  EXPECT_EQ(moved(world), 1u) << "the first site's neuron alone went further";
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  ASSERT_TRUE(world.pass(2, 0).ok());
+  world.expect_whole(2, 0, {0, 1, 2, 3});
+  EXPECT_EQ(world.scheduler->counters(1).hits, 2u);
+  world.expect_nothing_lost();
+}
+
+TEST(Chain, APredictorMayNameTheMemory) {
+  ScriptedWorld world(
+      {.neurons = {1, 1, 4}, .slots = {0, 0, 2}, .neurons_per_block = 4, .below = {{0, 0, 4}}});
+  world.script.admit = world.script_below.admit = keep_what_fits();
+  world.script.look_ahead = [](SiteId site) {
+    if (site != 0) return std::vector<Ahead>{};
+    return std::vector<Ahead>{{2, 2, Neurons{0, 1, 2}, 1}, {2, 2, Neurons{1}}};
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  while (!world.flash.open.empty() || !world.mover.open.empty()) world.idle(), world.settle();
+  ASSERT_TRUE(world.pass(1, 0).ok());  // what is below is moved on while a pass runs
+  world.settle();
+  while (!world.mover.open.empty()) world.idle(), world.settle();
+  EXPECT_EQ(world.residencies.front().valid_count(2), 3u);
+  EXPECT_EQ(world.residency.valid_count(2), 1u);
+  EXPECT_TRUE(world.residency.valid(2, 1));
+  world.expect_nothing_lost();
+}
+
+// Nobody computes from there: what streams by would be read for nobody.
+TEST(Chain, WhatTheMemoryBelowWouldNotKeepIsNotFetchedAheadIntoIt) {
+  ScriptedWorld world(
+      {.neurons = {1, 1, 4}, .slots = {0, 0, 0}, .neurons_per_block = 4, .below = {{0, 0, 1}}});
+  world.script_below.admit = keep_what_fits();
+  world.script_below.ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{2, 2}} : std::vector<Ahead>{};
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  while (!world.flash.open.empty()) world.idle(), world.settle();
+  EXPECT_EQ(world.reads(), "[0][2]");
+  EXPECT_EQ(world.residencies.front().valid_count(2), 1u);
+  world.expect_nothing_lost();
+}
+
 TEST(Chain, WhatIsReadAheadIsMovedAhead) {
   ScriptedWorld world(
       {.neurons = {1, 1, 4}, .slots = {0, 0, 0}, .neurons_per_block = 4, .below = {{0, 0, 4}}});

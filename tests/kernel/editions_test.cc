@@ -197,5 +197,27 @@ TEST(Editions, OfSeveralUnits) {
   world.expect_nothing_lost();
 }
 
+// The quantizer is not asked about it.
+TEST(Editions, AWishMayNameOne) {
+  ScriptedWorld world({.neurons = {1, 4}, .slots = {0, 0, 0, 0}, .neurons_per_block = 4, .editions = 2});
+  uint32_t asked = 0;
+  world.script.choose = [&](const tierd_set_view* set, uint8_t* level) {
+    asked += set->site == 1 ? 1 : 0;
+    std::fill_n(level, set->n, uint8_t{0});
+    return 0;
+  };
+  const EditionId second = world.sites[1].editions[1];
+  world.script.look_ahead = [&](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{1, 1, Neurons{0, 2}, TIERD_NO_MEMORY, second}}
+                     : std::vector<Ahead>{};
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  EXPECT_EQ(asked, 0u);
+  const uint32_t first = world.sites.editions[second].first_extent;
+  EXPECT_EQ(world.reads(), "[0][" + std::to_string(first) + "," + std::to_string(first + 2) + "]");
+  world.expect_nothing_lost();
+}
+
 }  // namespace
 }  // namespace tierd

@@ -122,8 +122,35 @@ const std::vector<Nonsense>& nonsense() {
        "refused a neuron that is needed now"},
       {"look-ahead code", [](ScriptedWorld& w) { w.script.code["look_ahead"] = -2; },
        "predictor 'script': look_ahead: answered -2"},
-      {"look-ahead too many", [](ScriptedWorld& w) { w.script.claim_more_wishes = true; },
-       "predictor 'script': look_ahead: 65 wishes where 64 have room"},
+      {"look-ahead to no memory",
+       [](ScriptedWorld& w) {
+         w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, std::nullopt, 2}}; };
+       },
+       "look_ahead: memory 2 of 1"},
+      {"look-ahead to the store",
+       [](ScriptedWorld& w) {
+         w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, std::nullopt, 0}}; };
+       },
+       "look_ahead: memory 0 of 1"},
+      {"look-ahead to another's edition",
+       [](ScriptedWorld& w) {
+         w.script.look_ahead = [](SiteId) {
+           return std::vector<Ahead>{{2, 1, std::nullopt, TIERD_NO_MEMORY, 0}};
+         };
+       },
+       "look_ahead: site 2 has no edition 0"},
+      {"look-ahead to more than there are",
+       [](ScriptedWorld& w) {
+         w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, Neurons{0, 1, 2, 3, 4}}}; };
+       },
+       "look_ahead: 5 of 4 neurons"},
+      {"a cache's code", [](ScriptedWorld& w) { w.script.code["ahead"] = -4; },
+       "cache 'script': ahead: answered -4"},
+      {"a cache's distance",
+       [](ScriptedWorld& w) { w.script.ahead = [](SiteId) {
+                                return std::vector<Ahead>{{2, 3}};
+                              }; },
+       "ahead: site 2 does not lie 3 sites after 1"},
       {"look-ahead wrong distance",
        [](ScriptedWorld& w) { w.script.look_ahead = [](SiteId) {
                                 return std::vector<Ahead>{{2, 2}};
@@ -242,7 +269,7 @@ TEST(SchedulerNonsense, IsOneLineAndTheKernelLives) {
     world.script.look_ahead = nullptr;
     world.script.admit = nullptr;
     world.script.code.clear();
-    world.script.claim_more_wishes = false;
+    world.script.ahead = nullptr;
     for (SiteId site = 0; site < 3; ++site) {
       const Status after = world.pass(site, 2);
       ASSERT_TRUE(after.ok()) << after.error().line();
@@ -305,13 +332,13 @@ TEST(SchedulerNonsense, AtTheStartIsOneLine) {
     const char* line;
   };
   const std::vector<Case> cases = {
-      {{{9}}, "ahead: edition 9 of 2"},
-      {{{2}}, "ahead: edition 2 of 2"},  // a site has this number, no edition
-      {{{0}}, "ahead: more neurons of edition 0 than it has slots"},
-      {{{0, Neurons{1, 7}}}, "ahead: neuron 7 at place 1"},
-      {{{0, Neurons{1, 1}}}, "ahead: neuron 1 at place 1"},
-      {{{1}, {0, Neurons{2, 1}}}, "ahead: neuron 1 at place 1"},
-      {{{0, Neurons{0, 1, 2, 3, 3}}}, "ahead: 5 of 4 neurons"},
+      {{{9}}, "fill: edition 9 of 2"},
+      {{{2}}, "fill: edition 2 of 2"},  // a site has this number, no edition
+      {{{0}}, "fill: more neurons of edition 0 than it has slots"},
+      {{{0, Neurons{1, 7}}}, "fill: neuron 7 at place 1"},
+      {{{0, Neurons{1, 1}}}, "fill: neuron 1 at place 1"},
+      {{{1}, {0, Neurons{2, 1}}}, "fill: neuron 1 at place 1"},
+      {{{0, Neurons{0, 1, 2, 3, 3}}}, "fill: 5 of 4 neurons"},
   };
   for (const Case& c : cases) {
     ScriptedWorld world({.slots = {2, 4}, .tied = true});
@@ -324,12 +351,8 @@ TEST(SchedulerNonsense, AtTheStartIsOneLine) {
     EXPECT_TRUE(world.flash.started.empty());
   }
   ScriptedWorld world({.slots = {0, 2, 4}});
-  world.script.code["ahead"] = -4;
-  EXPECT_THAT(world.run(world.scheduler->fill({})).error().line(), HasSubstr("ahead: answered -4"));
-  world.heal();
-  world.script.code["ahead"] = 0;
-  world.script.claim_more_wishes = true;
-  EXPECT_THAT(world.run(world.scheduler->fill({})).error().line(), HasSubstr("4 lists where 3 have room"));
+  world.script.code["fill"] = -4;
+  EXPECT_THAT(world.run(world.scheduler->fill({})).error().line(), HasSubstr("fill: answered -4"));
   world.expect_nothing_lost();
 }
 

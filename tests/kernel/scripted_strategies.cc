@@ -8,8 +8,14 @@
 namespace tierd {
 namespace {
 
-uint32_t listed(const std::optional<Neurons>& neurons) {
-  return neurons ? static_cast<uint32_t>(neurons->size()) : 0;
+int add(WishList& list, tierd_wish wish, const std::optional<Neurons>& neurons) {
+  static constexpr uint32_t kNobody = 0;
+  wish.size = sizeof wish;
+  if (neurons) {
+    wish.n = static_cast<uint32_t>(neurons->size());
+    wish.idx = neurons->empty() ? &kNobody : neurons->data();
+  }
+  return list.add(wish);
 }
 
 }  // namespace
@@ -21,27 +27,16 @@ int Script::call(const std::string& name, EditionId edition, const uint32_t* idx
   return code[name];
 }
 
-int Script::hand_over(std::vector<Ahead> wishes, tierd_ahead_out* out) {
-  wishes_ = std::move(wishes);
-  out->n = 0;
-  for (const Ahead& wish : wishes_) {
-    if (out->n == out->cap) break;
-    out->item[out->n++] = {wish.site, wish.distance, listed(wish.neurons),
-                           wish.neurons ? wish.neurons->data() : nullptr};
-  }
-  if (claim_more_wishes) out->n = out->cap + 1;
-  return code["look_ahead"];
+int Script::hand_over(const std::vector<Ahead>& wishes, WishList& list, const char* what) {
+  for (const Ahead& wish : wishes)
+    (void)add(list, {0, wish.memory, wish.site, wish.distance, wish.edition, 0, nullptr}, wish.neurons);
+  return code[what];
 }
 
-int Script::hand_over(std::vector<Wanted> wanted, tierd_fetch_out* out) {
-  wanted_ = std::move(wanted);
-  out->n = 0;
-  for (const Wanted& one : wanted_) {
-    if (out->n == out->cap) break;
-    out->item[out->n++] = {one.edition, listed(one.neurons), one.neurons ? one.neurons->data() : nullptr};
-  }
-  if (claim_more_wishes) out->n = out->cap + 1;
-  return code["ahead"];
+int Script::hand_over(const std::vector<Wanted>& wanted) {
+  for (const Wanted& one : wanted)
+    (void)add(of_cache, {0, TIERD_NO_MEMORY, TIERD_NO_SITE, 0, one.edition, 0, nullptr}, one.neurons);
+  return code["fill"];
 }
 
 Strategies Script::strategies() {
@@ -56,9 +51,10 @@ Strategies Script::strategies() {
         out->all = 1;
         return 0;
       },
-      [](void* self, uint32_t site, const tierd_rows_view*, tierd_ahead_out* out) {
+      [](void* self, uint32_t site, const tierd_rows_view*) {
         auto& script = *static_cast<Script*>(self);
-        return script.hand_over(script.look_ahead ? script.look_ahead(site) : std::vector<Ahead>(), out);
+        return script.hand_over(script.look_ahead ? script.look_ahead(site) : std::vector<Ahead>(),
+                                script.of_predictor, "look_ahead");
       },
       [](void* self, const tierd_set_view* predicted, const tierd_set_view* truth) {
         auto& script = *static_cast<Script*>(self);
@@ -68,18 +64,15 @@ Strategies Script::strategies() {
       nullptr,
       nullptr,
       nullptr};
-  static const tierd_quantizer_1 quantizer = {
-      sizeof quantizer,
-      [](void* self, const tierd_site_view* site, const tierd_set_view* set, uint8_t* level) {
-        EXPECT_EQ(site->site, set->site);
-        EXPECT_EQ(set->edition, TIERD_NO_EDITION);
-        EXPECT_GE(site->n_editions, 1u);
-        EXPECT_NE(site->editions[0], TIERD_NO_EDITION);
-        const auto& script = *static_cast<Script*>(self);
-        return script.choose ? script.choose(set, level) : 0;
-      }};
+  static const tierd_levels_1 quantizer = {sizeof quantizer,
+                                           [](void* self, const tierd_set_view* set, uint8_t* level) {
+                                             EXPECT_EQ(set->edition, TIERD_NO_EDITION);
+                                             const auto& script = *static_cast<Script*>(self);
+                                             return script.choose ? script.choose(set, level) : 0;
+                                           }};
   static const tierd_balancer_1 balancer = {
-      sizeof balancer, [](void* self, const tierd_set_view* set, uint32_t, uint8_t* unit) {
+      sizeof balancer, [](void*, uint32_t, uint8_t*) { return int{TIERD_E_INTERNAL}; },  // of StrategySet
+      [](void* self, const tierd_set_view* set, uint8_t* unit) {
         const auto& script = *static_cast<Script*>(self);
         return script.assign ? script.assign(set, unit) : 0;
       }};
@@ -105,9 +98,14 @@ Strategies Script::strategies() {
       [](void* self, const tierd_set_view* used) {
         return static_cast<Script*>(self)->call("touch", used->edition, used->idx, used->n);
       },
-      [](void* self, uint32_t, tierd_fetch_out* out) {
+      [](void* self) {
         auto& script = *static_cast<Script*>(self);
-        return script.hand_over(script.fill ? script.fill() : std::vector<Wanted>(), out);
+        return script.hand_over(script.fill ? script.fill() : std::vector<Wanted>());
+      },
+      [](void* self, uint32_t site) {
+        auto& script = *static_cast<Script*>(self);
+        return script.hand_over(script.ahead ? script.ahead(site) : std::vector<Ahead>(), script.of_cache,
+                                "ahead");
       },
       [](void* self) { return static_cast<Script*>(self)->code["end_step"]; },
       nullptr,
@@ -151,6 +149,8 @@ Strategies Script::strategies() {
   install(all.quantizer, "quantizer", quantizer);
   install(all.caches.front(), "cache", cache);
   install(all.balancer, "balancer", balancer);
+  all.predictor.wishes = &of_predictor;
+  all.caches.front().wishes = &of_cache;
   return all;
 }
 

@@ -20,6 +20,8 @@ struct Ahead {
   SiteId site;
   uint32_t distance;
   std::optional<Neurons> neurons = std::nullopt;  // none: all
+  uint32_t memory = TIERD_NO_MEMORY;
+  uint32_t edition = TIERD_NO_EDITION;
 };
 
 // Names neurons that a cache wants to have from the start.
@@ -44,21 +46,18 @@ struct Script {
   std::function<int(uint64_t, uint32_t*, tierd_victims_out*)> resize;
   uint32_t resplit = 0;  // what the cache answers
   std::function<std::vector<Wanted>()> fill;
-  std::map<std::string, int> code;  // of the other functions
-  std::vector<std::string> calls;   // of the cache, by edition: "landed 2:1,3"
-  bool claim_more_wishes = false;
+  std::function<std::vector<Ahead>(SiteId)> ahead;  // of the cache
+  std::map<std::string, int> code;                  // of the other functions
+  std::vector<std::string> calls;                   // of the cache, by edition: "landed 2:1,3"
 
   // They refer to the script.
   Strategies strategies();
   // What they do with it.
   int call(const std::string& name, EditionId edition, const uint32_t* idx, uint32_t n);
-  int hand_over(std::vector<Ahead> wishes, tierd_ahead_out* out);
-  int hand_over(std::vector<Wanted> wanted, tierd_fetch_out* out);
+  int hand_over(const std::vector<Ahead>& wishes, WishList& list, const char* what);
+  int hand_over(const std::vector<Wanted>& wanted);
 
- private:
-  // They were handed out last.
-  std::vector<Ahead> wishes_;
-  std::vector<Wanted> wanted_;
+  WishList of_predictor = WishList(4096), of_cache = WishList(4096);
 };
 
 // An `admit` that fills the free slots and lets the rest pass.

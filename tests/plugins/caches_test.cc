@@ -64,20 +64,14 @@ TEST(CachePinned, EverySiteKeepsTheSameShare) {
 TEST(CachePinned, FillsWhatItSharedAndKeepsNothingElse) {
   Cache cache("cache", "pinned", kUntied);
   share(cache, kUntied, 1400);
-  std::vector<tierd_fetch> items(4);
-  tierd_fetch_out out{4, 0, items.data()};
-  ASSERT_EQ(cache.table.ahead(cache.self, TIERD_NO_SITE, &out), TIERD_OK);
-  ASSERT_EQ(out.n, 3u);
-  EXPECT_EQ(items[0].edition, 1u);
-  EXPECT_THAT(std::vector<uint32_t>(items[0].idx, items[0].idx + items[0].n),
-              testing::ElementsAre(0, 1, 2, 3, 4));
-  EXPECT_EQ(items[2].edition, 3u);
-  EXPECT_EQ(items[2].n, 3u);
-  tierd_fetch_out small{1, 0, items.data()};
-  ASSERT_EQ(cache.table.ahead(cache.self, TIERD_NO_SITE, &small), TIERD_OK);
-  EXPECT_EQ(small.n, 1u);
-  ASSERT_EQ(cache.table.ahead(cache.self, 1, &out), TIERD_OK);
-  EXPECT_EQ(out.n, 0u);
+  ASSERT_EQ(cache.table.fill(cache.self), TIERD_OK);
+  ASSERT_EQ(cache.wishes.size(), 3u);
+  EXPECT_EQ(cache.wishes[0].edition, 1u);
+  EXPECT_EQ(cache.wishes[0].site, TIERD_NO_SITE);
+  EXPECT_THAT(*cache.wishes[0].neurons, testing::ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_EQ(cache.wishes[2].edition, 3u);
+  EXPECT_EQ(cache.wishes[2].neurons->size(), 3u);
+  EXPECT_EQ(cache.table.ahead, nullptr) << "it wants nothing while the run goes on";
   // One of its own that failed to come may come later; others never.
   EXPECT_EQ(admit(cache, 1, {3, 4, 5, 9}, 1).verdicts,
             (std::vector<uint8_t>{kKeep, kBypass, kBypass, kBypass}));
@@ -88,12 +82,12 @@ std::vector<uint32_t> order_of(Cache& cache, const std::vector<TestSite>& sites)
   std::vector<uint32_t> order;
   for (uint32_t slots = 1; slots <= sites[0].n; ++slots) {
     share(cache, sites, uint64_t{slots} * sites[0].slot_bytes);
-    tierd_fetch item{};
-    tierd_fetch_out out{1, 0, &item};
-    EXPECT_EQ(cache.table.ahead(cache.self, TIERD_NO_SITE, &out), TIERD_OK);
-    EXPECT_EQ(item.n, slots);
-    for (uint32_t i = 0; i < item.n; ++i) {
-      if (std::find(order.begin(), order.end(), item.idx[i]) == order.end()) order.push_back(item.idx[i]);
+    cache.wishes.clear();
+    EXPECT_EQ(cache.table.fill(cache.self), TIERD_OK);
+    const std::vector<uint32_t>& kept = cache.wishes.front().neurons.value();
+    EXPECT_EQ(kept.size(), slots);
+    for (const uint32_t neuron : kept) {
+      if (std::find(order.begin(), order.end(), neuron) == order.end()) order.push_back(neuron);
     }
   }
   return order;

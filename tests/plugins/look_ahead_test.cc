@@ -36,14 +36,13 @@ struct Wishes {
 Wishes wishes(Predictor& predictor, uint32_t site, const std::vector<float>& x, uint32_t rows = 1) {
   const std::vector<uint64_t> sequences(rows, 0);
   const tierd_rows_view view{sizeof view, rows, kChannels, x.data(), sequences.data()};
-  tierd_ahead items[16];
-  tierd_ahead_out out{16, 0, items};
-  EXPECT_EQ(predictor.table.look_ahead(predictor.self, site, &view, &out), TIERD_OK);
+  predictor.wishes.clear();
+  EXPECT_EQ(predictor.table.look_ahead(predictor.self, site, &view), TIERD_OK);
   Wishes all;
-  for (uint32_t i = 0; i < out.n; ++i) {
-    EXPECT_EQ(items[i].site, site + items[i].distance);
-    all.sites.push_back(items[i].site);
-    all.channels.assign(items[i].idx, items[i].idx + items[i].n);
+  for (const Predictor::Wish& wish : predictor.wishes) {
+    EXPECT_EQ(wish.site, site + wish.distance);
+    all.sites.push_back(wish.site);
+    all.channels = wish.neurons.value();
   }
   return all;
 }

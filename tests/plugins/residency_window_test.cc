@@ -248,13 +248,11 @@ TEST(ResidencyWindow, WhatIsUsedWholeStaysFirst) {
   EXPECT_EQ(share(800), (std::vector<uint32_t>{5, 0, 3}));
   EXPECT_EQ(share(1600), (std::vector<uint32_t>{10, 0, 6}));
   EXPECT_EQ(share(2000), (std::vector<uint32_t>{10, 40, 6}));
-  std::vector<tierd_fetch> items(4);
-  tierd_fetch_out out{4, 0, items.data()};
-  ASSERT_EQ(cache.table.ahead(cache.self, TIERD_NO_SITE, &out), TIERD_OK);
-  ASSERT_EQ(out.n, 2u);
-  EXPECT_EQ(items[0].edition, kAttention);
-  EXPECT_EQ(items[0].n, 10u);
-  EXPECT_EQ(items[1].edition, kHead);
+  ASSERT_EQ(cache.table.fill(cache.self), TIERD_OK);
+  ASSERT_EQ(cache.wishes.size(), 2u);
+  EXPECT_EQ(cache.wishes[0].edition, kAttention);
+  EXPECT_EQ(cache.wishes[0].neurons->size(), 10u);
+  EXPECT_EQ(cache.wishes[1].edition, kHead);
   EXPECT_EQ(share(1 << 20), (std::vector<uint32_t>{10, kNeurons, 6}));
   Cache bounded("cache", "residency-window", kSites, {{"most", 0.25, "test"}});
   std::vector<uint32_t> slots = {10, kNeurons, 6};

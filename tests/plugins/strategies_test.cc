@@ -22,39 +22,36 @@ TEST(PredictorDense, LooksAheadAroundTheWalkAndNeverAtItself) {
   for (const uint32_t n : {1u, 2u, 4u, 20u}) {
     Plugged<tierd_predictor_1> dense("predictor", "dense", std::vector<TestSite>(n, TestSite{4, 100}));
     for (uint32_t site = 0; site < n; ++site) {
-      std::vector<tierd_ahead> items(64);
-      tierd_ahead_out out{64, 0, items.data()};
       const tierd_rows_view rows{};
-      ASSERT_EQ(dense.table.look_ahead(dense.self, site, &rows, &out), TIERD_OK);
-      EXPECT_EQ(out.n, std::min(8u, n - 1));
-      for (uint32_t i = 0; i < out.n; ++i) {
-        EXPECT_EQ(items[i].distance, i + 1);
-        EXPECT_EQ(items[i].site, (site + i + 1) % n);
-        EXPECT_EQ(items[i].idx, nullptr);
+      dense.wishes.clear();
+      ASSERT_EQ(dense.table.look_ahead(dense.self, site, &rows), TIERD_OK);
+      ASSERT_EQ(dense.wishes.size(), std::min(8u, n - 1));
+      for (uint32_t i = 0; i < dense.wishes.size(); ++i) {
+        EXPECT_EQ(dense.wishes[i].distance, i + 1);
+        EXPECT_EQ(dense.wishes[i].site, (site + i + 1) % n);
+        EXPECT_EQ(dense.wishes[i].memory, TIERD_NO_MEMORY);
+        EXPECT_EQ(dense.wishes[i].neurons, std::nullopt);
       }
-      tierd_ahead_out small{2, 0, items.data()};
-      ASSERT_EQ(dense.table.look_ahead(dense.self, site, &rows, &small), TIERD_OK);
-      EXPECT_LE(small.n, 2u);
     }
   }
 }
 
 TEST(QuantizerPlain, TakesWhatTheStoreHas) {
-  Plugged<tierd_quantizer_1> plain("quantizer", "plain", kSites);
+  Plugged<tierd_levels_1> plain("quantizer", "plain", kSites);
   std::vector<uint8_t> level(5, 7);
   const std::vector<uint32_t> neurons = {0, 2, 3};
   const tierd_set_view set = set_of(1, neurons);
-  const tierd_site_view site{};
-  EXPECT_EQ(plain.table.choose(plain.self, &site, &set, level.data()), TIERD_OK);
+  EXPECT_EQ(plain.table.choose(plain.self, &set, level.data()), TIERD_OK);
   EXPECT_EQ(level, (std::vector<uint8_t>{0, 0, 0, 7, 7}));
 }
 
 TEST(BalancerRoundRobin, UnitsTakeTurns) {
   const auto dealt = [](int64_t run, const std::vector<uint32_t>& neurons, uint32_t units) {
-    Plugged<tierd_balancer_1> dealer("balancer", "round-robin", kSites, {{"run", run, "test"}});
+    Plugged<tierd_balancer_1> dealer("balancer", "round-robin", kSites, {{"run", run, "test"}}, {}, {},
+                                     units);
     std::vector<uint8_t> unit(neurons.size() + 1, 99);
     const tierd_set_view set = set_of(1, neurons);
-    EXPECT_EQ(dealer.table.assign(dealer.self, &set, units, unit.data()), TIERD_OK);
+    EXPECT_EQ(dealer.table.assign(dealer.self, &set, unit.data()), TIERD_OK);
     EXPECT_EQ(unit.back(), 99);
     unit.pop_back();
     return unit;
@@ -62,32 +59,36 @@ TEST(BalancerRoundRobin, UnitsTakeTurns) {
   EXPECT_EQ(dealt(1, {0, 1, 2, 3, 7}, 2), (std::vector<uint8_t>{0, 1, 0, 1, 1}));
   EXPECT_EQ(dealt(2, {0, 1, 2, 3, 4, 9}, 3), (std::vector<uint8_t>{0, 0, 1, 1, 2, 1}));
   EXPECT_EQ(dealt(1, {0, 5}, 1), (std::vector<uint8_t>{0, 0}));
-  Plugged<tierd_balancer_1> dealer("balancer", "round-robin", kSites);
+  Plugged<tierd_balancer_1> dealer("balancer", "round-robin", kSites, {}, {}, {}, 2);
   tierd_set_view all = set_of(1, {});
   all.n = 3;
   all.idx = nullptr;
   std::vector<uint8_t> unit(3);
-  EXPECT_EQ(dealer.table.assign(dealer.self, &all, 2, unit.data()), TIERD_OK);
+  EXPECT_EQ(dealer.table.assign(dealer.self, &all, unit.data()), TIERD_OK);
   EXPECT_EQ(unit, (std::vector<uint8_t>{0, 1, 0}));
+  // Homes are dealt out alike: 4 neurons of the third edition.
+  std::vector<uint8_t> home(5, 99);
+  EXPECT_EQ(dealer.table.place(dealer.self, 2, home.data()), TIERD_OK);
+  EXPECT_EQ(home, (std::vector<uint8_t>{0, 1, 0, 1, 99}));
 }
 
 TEST(BalancerSingle, OneUnitDoesAll) {
-  Plugged<tierd_balancer_1> single("balancer", "single", kSites);
+  Plugged<tierd_balancer_1> single("balancer", "single", kSites, {}, {}, {}, 4);
   std::vector<uint8_t> unit(5, 7);
   const std::vector<uint32_t> neurons = {0, 2, 3};
   const tierd_set_view set = set_of(1, neurons);
-  EXPECT_EQ(single.table.assign(single.self, &set, 4, unit.data()), TIERD_OK);
+  EXPECT_EQ(single.table.assign(single.self, &set, unit.data()), TIERD_OK);
   EXPECT_EQ(unit, (std::vector<uint8_t>{0, 0, 0, 7, 7}));
+  EXPECT_EQ(single.table.place(single.self, 2, unit.data()), TIERD_OK);
+  EXPECT_EQ(unit, (std::vector<uint8_t>{0, 0, 0, 0, 7}));
 }
 
 TEST(PredictorDense, LooksAsFarAheadAsItIsTold) {
   Plugged<tierd_predictor_1> dense("predictor", "dense", std::vector<TestSite>(20, TestSite{4, 100}),
                                    {{"sites_ahead", int64_t{3}, "test"}});
-  std::vector<tierd_ahead> items(64);
-  tierd_ahead_out out{64, 0, items.data()};
   const tierd_rows_view rows{};
-  ASSERT_EQ(dense.table.look_ahead(dense.self, 0, &rows, &out), TIERD_OK);
-  EXPECT_EQ(out.n, 3u);
+  ASSERT_EQ(dense.table.look_ahead(dense.self, 0, &rows), TIERD_OK);
+  EXPECT_EQ(dense.wishes.size(), 3u);
 }
 
 TEST(PredictorRandom, DrawsTheShareThatItIsToldAndTheSameForASeed) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,7 @@ class Plugged {
  public:
   Plugged(const std::string& kind, const std::string& name, const std::vector<TestSite>& sites,
           const std::vector<Setting>& settings = {}, const HeatOfSites& heat = {},
-          const TestMatrices& matrices = {})
+          const TestMatrices& matrices = {}, uint32_t units = 1)
       : choice_(choose(kind, name, settings)),
         heat_(heat),
         matrices_(matrices),
@@ -89,6 +90,14 @@ class Plugged {
     host_.sites = sites_.data();
     host_.n_editions = static_cast<uint32_t>(editions_.size());
     host_.editions = editions_.data();
+    host_.n_units = units;
+    host_.memory = TIERD_NO_MEMORY;
+    host_.wish = [](void* context, const tierd_wish* wish) {
+      Wish& own = static_cast<Plugged*>(context)->wishes.emplace_back(
+          Wish{wish->memory, wish->site, wish->distance, wish->edition, {}});
+      if (wish->idx != nullptr) own.neurons.emplace(wish->idx, wish->idx + wish->n);
+      return int{TIERD_OK};
+    };
     host_.integer = get<int64_t>;
     host_.number = get<double>;
     host_.flag = [](void* context, const char* key, uint8_t* out) {
@@ -146,6 +155,13 @@ class Plugged {
 
   // The site whose neurons the edition holds.
   uint32_t site_of(uint32_t edition) const { return edition_views_[edition].site; }
+
+  // What it has wished for; whoever asks clears it.
+  struct Wish {
+    uint32_t memory, site, distance, edition;
+    std::optional<std::vector<uint32_t>> neurons;  // none: all
+  };
+  std::vector<Wish> wishes;
 
   Table table{};
   void* self = nullptr;

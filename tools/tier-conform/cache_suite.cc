@@ -9,6 +9,7 @@
 #include <span>
 
 #include "core/kernel/active_set.h"
+#include "core/kernel/plugin_answer.h"
 #include "core/kernel/set_view.h"
 #include "tools/tier-conform/simulated_core.h"
 #include "tools/tier-conform/suites.h"
@@ -24,8 +25,8 @@ constexpr const char* kVerdicts = "admit: verdicts are keep, bypass, or refuse o
 constexpr const char* kVictims = "admit: victims are of the same edition, evictable, each named once";
 constexpr const char* kEnough = "admit: what is kept has a free slot or a victim";
 constexpr const char* kNoWaste = "admit: nobody is evicted for nothing";
-constexpr const char* kAhead =
-    "ahead: editions that can keep what is listed, ascending neurons, within the room given";
+constexpr const char* kFill = "fill: editions that can keep what is listed, ascending neurons";
+constexpr const char* kAhead = "ahead: later sites, ascending neurons of theirs, editions that they have";
 constexpr const char* kExpire = "expire: victims are of the same edition, evictable, each named once";
 constexpr const char* kResize =
     "resize: victims are evictable and named once, and enough as far as there are any";
@@ -34,26 +35,29 @@ constexpr const char* kResplit = "resplit: answers 0 or 1";
 // Slots as the kernel would have them, and what is on its way.
 class Tier {
  public:
-  Tier(std::span<const Edition> editions, std::vector<uint32_t> slots)
-      : editions_(editions), residency_(editions, slots), limit_(std::move(slots)) {}
+  Tier(std::span<const Edition> editions, std::vector<uint32_t> slots) : editions_(editions), limit_(slots) {
+    residencies_.emplace_back(editions, slots);
+  }
 
-  Residency& residency() { return residency_; }
+  Residency& residency() { return residencies_.front(); }
+  const std::deque<Residency>& residencies() const { return residencies_; }
   // Slots that may be filled: of those that a shrunk tier has left, and that are free.
   uint32_t free_slots(EditionId edition) const {
-    const uint32_t taken = residency_.max_slots(edition) - residency_.free_slots(edition);
-    return limit_[edition] > taken ? std::min(limit_[edition] - taken, residency_.free_slots(edition)) : 0;
+    const Residency& here = residencies_.front();
+    const uint32_t taken = here.max_slots(edition) - here.free_slots(edition);
+    return limit_[edition] > taken ? std::min(limit_[edition] - taken, here.free_slots(edition)) : 0;
   }
   uint32_t limit(EditionId edition) const { return limit_[edition]; }
   void set_limits(std::vector<uint32_t> limits) { limit_ = std::move(limits); }
   bool evictable(const tierd_neuron& neuron) const {
     return neuron.edition < editions_.size() && neuron.neuron < editions_[neuron.edition].n &&
-           residency_.valid(neuron.edition, neuron.neuron) &&
-           !residency_.pinned(neuron.edition, neuron.neuron);
+           residencies_.front().valid(neuron.edition, neuron.neuron) &&
+           !residencies_.front().pinned(neuron.edition, neuron.neuron);
   }
 
  private:
   const std::span<const Edition> editions_;
-  Residency residency_;
+  std::deque<Residency> residencies_;  // one
   std::vector<uint32_t> limit_;
 };
 
@@ -69,6 +73,7 @@ class CacheTrace {
   CacheTrace(const StrategyChoice& choice, const SiteTable& sites, uint64_t seed, const SuiteOptions& options,
              Report& report)
       : choice_(choice),
+        sites_(sites),
         editions_(sites.editions),
         world_(sites, seed, naive_linear),
         random_(seed),
@@ -89,7 +94,7 @@ class CacheTrace {
     const auto slots = share(*cache_, most);
     if (!slots) return false;
     tier_.emplace(editions_, *slots);
-    world_.set_residency(&tier_->residency());
+    world_.set_residencies(&tier_->residencies());
     fill();
     return well();
   }
@@ -100,6 +105,7 @@ class CacheTrace {
       if (random_.below(3) == 0) land_one();
       use(edition);
     }
+    for (SiteId site = 0; site < sites_.size() && well(); ++site) ahead(site);
     if (!well()) return;
     answered(cache_->strategy.call_if(&tierd_cache_1::end_step, "end_step"));
     if (well()) resplit();
@@ -157,30 +163,39 @@ class CacheTrace {
 
   // What the cache wants before the first step.
   void fill() {
-    if (cache_->strategy.table.ahead == nullptr) return;
-    for (const uint32_t cap : {0u, 1u, static_cast<uint32_t>(editions_.size())}) {
-      Guarded<tierd_fetch> items(cap);
-      tierd_fetch_out out{cap, 0, items.data()};
-      answered(cache_->strategy.call(&tierd_cache_1::ahead, "ahead", TIERD_NO_SITE, &out));
-      if (!well()) return;
-      report_.check(kAhead, out.n <= cap,
-                    [&] { return fmt::format("{} lists where {} have room", out.n, cap); });
-      report_.check(kWithin, items.intact(), [] { return "ahead wrote beyond its room"; });
-      for (uint32_t i = 0; i < std::min(out.n, cap); ++i) {
-        const tierd_fetch& item = out.item[i];
-        const bool known = item.edition < editions_.size();
-        report_.check(kAhead, known,
-                      [&] { return fmt::format("edition {} of {}", item.edition, editions_.size()); });
-        if (!known) continue;
-        const uint32_t n = item.idx == nullptr ? editions_[item.edition].n : item.n;
-        report_.check(kAhead, n <= tier_->limit(item.edition), [&] {
-          return fmt::format("{} neurons for {} slots of edition {}", n, tier_->limit(item.edition),
-                             item.edition);
-        });
-        if (item.idx != nullptr) check_list(kAhead, item.idx, n, editions_[item.edition].n, report_);
-        fingerprint_.add(uint64_t{item.edition} << 32 | n);
-      }
+    if (cache_->strategy.table.fill == nullptr) return;
+    answered(cache_->strategy.call_for_wishes(&tierd_cache_1::fill, "fill"));
+    if (!well()) return;
+    const WishList& wishes = *cache_->strategy.wishes;
+    for (const WishList::Wish& wish : wishes.all()) {
+      const bool known =
+          wish.edition < editions_.size() && wish.site == TIERD_NO_SITE && wish.memory == TIERD_NO_MEMORY;
+      report_.check(kFill, known, [&] {
+        return fmt::format("edition {} of {}, site {}, memory {}", wish.edition, editions_.size(), wish.site,
+                           wish.memory);
+      });
+      if (!known) continue;
+      const uint32_t n = wish.all ? editions_[wish.edition].n : wish.n;
+      report_.check(kFill, n <= tier_->limit(wish.edition), [&] {
+        return fmt::format("{} neurons for {} slots of edition {}", n, tier_->limit(wish.edition),
+                           wish.edition);
+      });
+      const uint32_t most = editions_[wish.edition].n;
+      report_.check(kFill, n <= most, [&] { return fmt::format("{} of {} neurons", n, most); });
+      if (!wish.all && n <= most) check_list(kFill, wishes.neurons(wish).data(), n, most, report_);
+      fingerprint_.add(uint64_t{wish.edition} << 32 | n);
     }
+  }
+
+  // What it wants in its memory for the passes after this site, which has the edition of that number.
+  void ahead(SiteId site) {
+    if (cache_->strategy.table.ahead == nullptr) return;
+    answered(cache_->strategy.call_for_wishes(&tierd_cache_1::ahead, "ahead", site));
+    if (!well()) return;
+    const Status sound = check_wishes(*cache_->strategy.wishes, site, sites_, Topology::over_store(1));
+    report_.check(kAhead, sound.ok(), [&] { return sound.error().detail; });
+    for (const WishList::Wish& wish : cache_->strategy.wishes->all())
+      fingerprint_.add(uint64_t{wish.site} << 32 | wish.distance);
   }
 
   // Plays the pass of a site that has this edition.
@@ -406,6 +421,7 @@ class CacheTrace {
   }
 
   const StrategyChoice& choice_;
+  const SiteTable& sites_;
   const std::vector<Edition>& editions_;
   PluginWorld world_;
   Random random_;

@@ -1,5 +1,8 @@
-// Quantizers and balancers: a number for each neuron of a set, below a bound.
+// Quantizers and balancers: a number for each neuron of a set or of an edition, below a bound.
 #include <fmt/format.h>
+
+#include <functional>
+#include <vector>
 
 #include "core/kernel/active_set.h"
 #include "core/kernel/set_view.h"
@@ -9,42 +12,57 @@
 namespace tierd {
 namespace {
 
-// Asks two instances the same, with a third one between them: `ask(subject, site, set, units, numbers)`. The
-// numbers have to be below `bound_of(site, units)`.
-template <class Table, class BoundOf, class Ask>
-void check_numbers(const StrategyChoice& choice, const SuiteOptions& options, Report& report,
-                   const char* rule, BoundOf bound_of, Ask ask) {
+constexpr const char* kLevels = "choose: an edition that the site has, for each neuron";
+constexpr const char* kUnits = "assign: a unit that there is, for each neuron";
+constexpr const char* kHomes = "place: a unit that there is, for each neuron of the edition";
+
+// What an instance is asked in one go, in a world of sites and units: `ask(subject, numbers)` for the numbers
+// of n neurons, each below the bound.
+template <class Table>
+struct Question {
+  const char* rule;
+  uint32_t n;
+  uint32_t bound;
+  std::function<Status(Subject<Table>&, uint8_t* numbers)> ask;
+};
+
+// Asks two instances the same, with a third one between them.
+template <class Table, class Draw>
+void check_numbers(const StrategyChoice& choice, const SuiteOptions& options, Report& report, Draw draw) {
   for (uint32_t world = 0; world < options.worlds; ++world) {
     Random random(options.seed * 1000 + world);
     const SiteTable sites = in_several_editions(draw_sites(world, random));
-    const PluginWorld same(sites, options.seed, naive_linear), another(sites, ~options.seed, naive_linear);
+    const PluginWorld::Machine machine{.topology = Topology::over_store(1 + random.below(4))};
+    const PluginWorld same(sites, options.seed, naive_linear, machine);
+    const PluginWorld another(sites, ~options.seed, naive_linear, machine);
     const auto first = Subject<Table>::make(choice, same, options, report);
     const auto second = Subject<Table>::make(choice, same, options, report);
     const auto other = Subject<Table>::make(choice, another, options, report);
     if (first == nullptr || second == nullptr || other == nullptr) continue;
     Fingerprint of_first, of_second, of_other;
+    const auto answer = [&](const Question<Table>& question, Subject<Table>& subject,
+                            Fingerprint& fingerprint) {
+      Guarded<uint8_t> numbers(question.n);
+      if (!check_answered(question.ask(subject, numbers.data()), report)) return false;
+      report.check(kWithin, numbers.intact(), [] { return "more numbers than neurons"; });
+      for (uint32_t i = 0; i < question.n; ++i) {
+        report.check(question.rule, numbers[i] < question.bound,
+                     [&] { return fmt::format("{} of {} at place {}", numbers[i], question.bound, i); });
+        fingerprint.add(numbers[i]);
+      }
+      return true;
+    };
     for (uint32_t step = 0; step < options.steps; ++step) {
       for (SiteId site = 0; site < sites.size(); ++site) {
         const uint32_t n = sites[site].n;
         const ActiveSet set = random.below(4) == 0 ? ActiveSet::all(n) : ActiveSet::of(draw_set(n, random));
         const tierd_set_view view = set_view(site, set, 1 + random.below(4), TIERD_SET_PREDICTED);
-        const uint32_t units = 1 + random.below(4);
-        const uint32_t bound = bound_of(*same.views()[site], units);
-        const auto answer = [&](Subject<Table>& subject, Fingerprint& fingerprint) {
-          Guarded<uint8_t> numbers(set.size());
-          if (!check_answered(ask(subject, *same.views()[site], view, units, numbers.data()), report))
-            return false;
-          report.check(kWithin, numbers.intact(), [] { return "more numbers than neurons"; });
-          for (uint32_t i = 0; i < set.size(); ++i) {
-            report.check(rule, numbers[i] < bound,
-                         [&] { return fmt::format("{} of {} for neuron {}", numbers[i], bound, set[i]); });
-            fingerprint.add(numbers[i]);
+        for (const Question<Table>& question : draw(same, site, view)) {
+          if (!answer(question, *first, of_first) ||
+              (random.below(2) == 0 && !answer(question, *other, of_other)) ||
+              !answer(question, *second, of_second)) {
+            return;
           }
-          return true;
-        };
-        if (!answer(*first, of_first) || (random.below(2) == 0 && !answer(*other, of_other)) ||
-            !answer(*second, of_second)) {
-          return;
         }
       }
     }
@@ -56,22 +74,30 @@ void check_numbers(const StrategyChoice& choice, const SuiteOptions& options, Re
 }  // namespace
 
 void check_quantizer(const StrategyChoice& choice, const SuiteOptions& options, Report& report) {
-  check_numbers<tierd_quantizer_1>(
-      choice, options, report, "choose: an edition that the site has, for each neuron",
-      [](const tierd_site_view& site, uint32_t) { return site.n_editions; },
-      [](Subject<tierd_quantizer_1>& quantizer, const tierd_site_view& site, const tierd_set_view& set,
-         uint32_t, uint8_t* level) {
-        return quantizer.strategy.call(&tierd_quantizer_1::choose, "choose", &site, &set, level);
+  using Table = tierd_levels_1;
+  check_numbers<Table>(
+      choice, options, report, [](const PluginWorld& world, SiteId site, const tierd_set_view& set) {
+        const auto choose = [&set](Subject<Table>& quantizer, uint8_t* level) {
+          return quantizer.strategy.call(&Table::choose, "choose", &set, level);
+        };
+        return std::vector<Question<Table>>{{kLevels, set.n, world.views()[site]->n_editions, choose}};
       });
 }
 
 void check_balancer(const StrategyChoice& choice, const SuiteOptions& options, Report& report) {
-  check_numbers<tierd_balancer_1>(
-      choice, options, report, "assign: a unit that there is, for each neuron",
-      [](const tierd_site_view&, uint32_t units) { return units; },
-      [](Subject<tierd_balancer_1>& balancer, const tierd_site_view&, const tierd_set_view& set,
-         uint32_t units, uint8_t* unit) {
-        return balancer.strategy.call(&tierd_balancer_1::assign, "assign", &set, units, unit);
+  using Table = tierd_balancer_1;
+  check_numbers<Table>(
+      choice, options, report, [](const PluginWorld& world, SiteId site, const tierd_set_view& set) {
+        const auto units = static_cast<uint32_t>(world.unit_views().size());
+        const uint32_t edition = world.views()[site]->editions[0];
+        const auto place = [edition](Subject<Table>& balancer, uint8_t* home) {
+          return balancer.strategy.call(&Table::place, "place", edition, home);
+        };
+        const auto assign = [&set](Subject<Table>& balancer, uint8_t* unit) {
+          return balancer.strategy.call(&Table::assign, "assign", &set, unit);
+        };
+        return std::vector<Question<Table>>{{kHomes, world.edition_views()[edition]->n, units, place},
+                                            {kUnits, set.n, units, assign}};
       });
 }
 

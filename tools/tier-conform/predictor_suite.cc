@@ -6,6 +6,7 @@
 
 #include "core/base/row_mask.h"
 #include "core/kernel/active_set.h"
+#include "core/kernel/plugin_answer.h"
 #include "core/kernel/set_view.h"
 #include "tools/tier-conform/simulated_core.h"
 #include "tools/tier-conform/suites.h"
@@ -140,27 +141,13 @@ class PredictorTrace {
 
   void look_ahead(SiteId site, const tierd_rows_view& rows) {
     if (predictor_->strategy.table.look_ahead == nullptr) return;
-    constexpr uint32_t kRooms[] = {0, 1, 3, 64};
-    const uint32_t cap = kRooms[random_.below(4)];
-    Guarded<tierd_ahead> items(cap);
-    tierd_ahead_out out{cap, 0, items.data()};
-    answered(predictor_->strategy.call(&tierd_predictor_1::look_ahead, "look_ahead", site, &rows, &out));
+    answered(predictor_->strategy.call_for_wishes(&tierd_predictor_1::look_ahead, "look_ahead", site, &rows));
     if (!well_) return;
-    report_.check(kWithin, items.intact(), [] { return "look_ahead wrote beyond its room"; });
-    report_.check(kLookAhead, out.n <= cap,
-                  [&] { return fmt::format("{} wishes where {} have room", out.n, cap); });
-    for (uint32_t i = 0; i < std::min(out.n, cap); ++i) {
-      const tierd_ahead& item = items[i];
-      const bool right = item.site < sites_.size() && item.distance != 0 &&
-                         (uint64_t{site} + item.distance) % sites_.size() == item.site;
-      report_.check(kLookAhead, right, [&] {
-        return fmt::format("site {} does not lie {} sites after {} of {}", item.site, item.distance, site,
-                           sites_.size());
-      });
-      if (!right) continue;
-      if (item.idx != nullptr) check_list(kLookAhead, item.idx, item.n, sites_[item.site].n, report_);
-      fingerprint_.add(uint64_t{item.site} << 32 | item.distance);
-    }
+    const WishList& wishes = *predictor_->strategy.wishes;
+    const Status sound = check_wishes(wishes, site, sites_, Topology::over_store(1));
+    report_.check(kLookAhead, sound.ok(), [&] { return sound.error().detail; });
+    for (const WishList::Wish& wish : wishes.all())
+      fingerprint_.add(uint64_t{wish.site} << 32 | wish.distance);
   }
 
   const StrategyChoice& choice_;

@@ -101,6 +101,7 @@ class Subject {
     subject->strategy.name = choice.plugin->name;
     subject->strategy.self = subject->instance_->self();
     subject->strategy.last_words = &subject->instance_->last_words();
+    subject->strategy.wishes = &subject->instance_->wishes();
     return subject;
   }
 

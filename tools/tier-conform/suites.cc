@@ -27,7 +27,7 @@ Check check_of(std::string_view kind) {
 
 const char* id_of(std::string_view kind) {
   if (kind == "predictor") return TIERD_PREDICTOR_1;
-  if (kind == "quantizer") return TIERD_QUANTIZER_1;
+  if (kind == "quantizer") return TIERD_LEVELS_1;
   return kind == "cache" ? TIERD_CACHE_1 : TIERD_BALANCER_1;
 }
 

@@ -145,7 +145,7 @@ Result<json> play(TraceReader& trace, Config config, RuntimeOptions options) {
   config.ubatch = std::max(config.ubatch, needs.rows);
   config.sequences = std::max(config.sequences, needs.sequences);
   options.logit_rows = std::max(options.logit_rows, needs.logit_rows);
-  RecordedActivity activity(recorded);
+  RecordedActivity activity(recorded, trace.header().scheduler.topology);
   options.recording = &activity;
   TIERD_ASSIGN(RunPlan plan, plan_run(config, options));
   TIERD_TRY(check_model(recorded, plan.model.sites, trace.path()));

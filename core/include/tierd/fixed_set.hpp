@@ -63,12 +63,9 @@ class FixedSet {
   }
 
   // All that stays is fetched before the first step.
-  void ahead(uint32_t site, tierd_fetch_out& out) {
-    out.n = 0;
-    if (site != TIERD_NO_SITE) return;
-    for (uint32_t e = 0; e < kept_.size() && out.n < out.cap; ++e) {
-      if (kept_[e].empty()) continue;
-      out.item[out.n++] = {e, static_cast<uint32_t>(kept_[e].size()), kept_[e].data()};
+  void fill() {
+    for (uint32_t e = 0; e < kept_.size(); ++e) {
+      if (!kept_[e].empty()) host_.want(e, kept_[e].data(), static_cast<uint32_t>(kept_[e].size()));
     }
   }
 

@@ -23,6 +23,13 @@ typedef struct tierd_host {
   uint32_t n_editions;
   /* [n_editions] they live as long as the instance. */
   const tierd_edition_view* const* editions;
+  uint32_t n_memories;
+  /* [n_memories] from the lowest upwards; they live as long as the instance. */
+  const tierd_memory_view* const* memories;
+  uint32_t n_units;
+  /* [n_units] they live as long as the instance. */
+  const tierd_unit_view* const* units;
+  uint32_t memory; /* of a cache, the number of its own; of others TIERD_NO_MEMORY */
 
   /* A parameter that the plugin declared, of that type; as configured, else its default. The text lives as
    * long as the instance. TIERD_E_INVALID: not declared, or of another type. */
@@ -39,11 +46,21 @@ typedef struct tierd_host {
    * kept when it need not grow. NULL: memory is short. */
   void* (*scratch)(void* context, uint64_t bytes);
 
+  /* What should be read ahead, or kept from the start: inside look_ahead of a predictor, ahead and fill of a
+   * cache alone, as often as there is something. What is foreseen nearest comes first. TIERD_E_INVALID:
+   * nobody asks now; TIERD_E_NO_SPACE: more than 4096 wishes. A wish that makes no sense quarantines the
+   * plugin. */
+  int (*wish)(void* context, const tierd_wish* wish);
+
+  /* Where a neuron of an edition is valid: bit m for memory m. */
+  uint64_t (*holders)(void* context, uint32_t edition, uint32_t neuron);
+  /* The unit that is its home, see ext/balancer.h; TIERD_NO_UNIT: there is no such neuron. */
+  uint32_t (*home)(void* context, uint32_t edition, uint32_t neuron);
   /* For caches: 1 when the neuron lies valid in the cache's tier and nobody uses or awaits it now, so that it
    * may be a victim; else 0. */
   int (*evictable)(void* context, uint32_t edition, uint32_t neuron);
-  /* For caches: 1 when the computing unit whose memory the cache has is the neuron's home (see
-   * ext/balancer.h), so that it is worth keeping from the start; else 0. With one unit always 1. */
+  /* For caches: 1 when the neuron's home computes from the cache's memory, or from one that lies over it, so
+   * that it is worth keeping from the start; else 0. With one unit always 1. */
   int (*at_home)(void* context, uint32_t edition, uint32_t neuron);
 
   /* A tensor of the file that the configuration names for this plugin (`tensors = "FILE.safetensors"`); the

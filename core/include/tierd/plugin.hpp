@@ -64,6 +64,37 @@ class Host {
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
   }
+  uint32_t n_memories() const { return table_->n_memories; }
+  const tierd_memory_view& memory(uint32_t m) const { return *table_->memories[m - 1]; }
+  uint32_t n_units() const { return table_->n_units; }
+  const tierd_unit_view& unit(uint32_t u) const { return *table_->units[u]; }
+  // A cache's own.
+  const tierd_memory_view& own_memory() const { return memory(table_->memory); }
+
+  // Wishes for neurons of a site that lies so far ahead, all of them or a list, in the memory that they will
+  // be computed from; of a cache, in its own.
+  void wish(uint32_t site, uint32_t distance) const { add({}, site, distance, 0, nullptr); }
+  void wish(uint32_t site, uint32_t distance, const uint32_t* idx, uint32_t n) const {
+    add({}, site, distance, n, idx != nullptr ? idx : &kNobody);
+  }
+  // The same in a memory of the plugin's choice, or in an edition of its choice.
+  struct Where {
+    uint32_t memory = TIERD_NO_MEMORY;
+    uint32_t edition = TIERD_NO_EDITION;
+  };
+  void wish(const Where& where, uint32_t site, uint32_t distance, const uint32_t* idx, uint32_t n) const {
+    add(where, site, distance, n, idx);
+  }
+  // Of a cache: what it wants to have from the start; idx NULL: all of the edition.
+  void want(uint32_t edition, const uint32_t* idx, uint32_t n) const {
+    add({TIERD_NO_MEMORY, edition}, TIERD_NO_SITE, 0, n, idx);
+  }
+  uint64_t holders(uint32_t edition, uint32_t neuron) const {
+    return table_->holders(table_->context, edition, neuron);
+  }
+  uint32_t home(uint32_t edition, uint32_t neuron) const {
+    return table_->home(table_->context, edition, neuron);
+  }
   bool evictable(uint32_t edition, uint32_t neuron) const {
     return table_->evictable(table_->context, edition, neuron) != 0;
   }
@@ -90,6 +121,13 @@ class Host {
   }
 
  private:
+  static constexpr uint32_t kNobody = 0;  // an empty list is not the same as none
+
+  void add(const Where& where, uint32_t site, uint32_t distance, uint32_t n, const uint32_t* idx) const {
+    const tierd_wish wish = {sizeof wish, where.memory, site, distance, where.edition, n, idx};
+    const int answer = table_->wish(table_->context, &wish);
+    if (answer < 0) throw Failure(answer, "a wish that the host does not take");
+  }
   template <class T>
   T get(int (*function)(void*, const char*, T*), const char* name) const {
     T value{};
@@ -196,19 +234,10 @@ void destroy(void* self) {
 inline const tierd_set_view& by_reference(const tierd_set_view* view) {
   return *view;
 }
-inline const tierd_site_view& by_reference(const tierd_site_view* view) {
-  return *view;
-}
 inline const tierd_rows_view& by_reference(const tierd_rows_view* view) {
   return *view;
 }
 inline tierd_set_out& by_reference(tierd_set_out* out) {
-  return *out;
-}
-inline tierd_ahead_out& by_reference(tierd_ahead_out* out) {
-  return *out;
-}
-inline tierd_fetch_out& by_reference(tierd_fetch_out* out) {
   return *out;
 }
 inline tierd_victims_out& by_reference(tierd_victims_out* out) {
@@ -226,12 +255,14 @@ TIERD_DETAIL_FUNCTION(begin_sequence)
 TIERD_DETAIL_FUNCTION(end_sequence)
 TIERD_DETAIL_FUNCTION(reads_x)
 TIERD_DETAIL_FUNCTION(choose)
+TIERD_DETAIL_FUNCTION(place)
 TIERD_DETAIL_FUNCTION(assign)
 TIERD_DETAIL_FUNCTION(share)
 TIERD_DETAIL_FUNCTION(admit)
 TIERD_DETAIL_FUNCTION(landed)
 TIERD_DETAIL_FUNCTION(dropped)
 TIERD_DETAIL_FUNCTION(touch)
+TIERD_DETAIL_FUNCTION(fill)
 TIERD_DETAIL_FUNCTION(ahead)
 TIERD_DETAIL_FUNCTION(end_step)
 TIERD_DETAIL_FUNCTION(adopt)
@@ -269,7 +300,7 @@ struct PredictorTable {
 };
 template <class T>
 struct QuantizerTable {
-  using F = tierd_quantizer_1;
+  using F = tierd_levels_1;
   static constexpr F table = {sizeof(F), pick_choose<T>(decltype(F::choose){})};
 };
 template <class T>
@@ -281,6 +312,7 @@ struct CacheTable {
                               pick_landed<T>(decltype(F::landed){}),
                               pick_dropped<T>(decltype(F::dropped){}),
                               pick_touch<T>(decltype(F::touch){}),
+                              pick_fill<T>(decltype(F::fill){}),
                               pick_ahead<T>(decltype(F::ahead){}),
                               pick_end_step<T>(decltype(F::end_step){}),
                               pick_adopt<T>(decltype(F::adopt){}),
@@ -294,7 +326,8 @@ struct CacheTable {
 template <class T>
 struct BalancerTable {
   using F = tierd_balancer_1;
-  static constexpr F table = {sizeof(F), pick_assign<T>(decltype(F::assign){})};
+  static constexpr F table = {sizeof(F), pick_place<T>(decltype(F::place){}),
+                              pick_assign<T>(decltype(F::assign){})};
 };
 
 template <class Table>
@@ -307,7 +340,7 @@ const void* predictor_extension(const char* id) {
 }
 template <class T>
 const void* quantizer_extension(const char* id) {
-  return extension<QuantizerTable<T>>(id, TIERD_QUANTIZER_1);
+  return extension<QuantizerTable<T>>(id, TIERD_LEVELS_1);
 }
 template <class T>
 const void* cache_extension(const char* id) {

@@ -13,6 +13,8 @@ extern "C" {
 #define TIERD_NO_SITE UINT32_MAX
 #define TIERD_NO_EDITION UINT32_MAX
 #define TIERD_NO_LAYER UINT16_MAX
+#define TIERD_NO_MEMORY UINT32_MAX
+#define TIERD_NO_UNIT UINT32_MAX
 
 /* How a site is sliced. */
 enum { TIERD_AXIS_ROW = 0, TIERD_AXIS_NEURON = 1, TIERD_AXIS_CHANNEL = 2, TIERD_AXIS_EXPERT = 3 };
@@ -44,6 +46,22 @@ typedef struct tierd_site_view {
   uint32_t n_editions;
   const uint32_t* editions; /* [n_editions] numbers, the best encoding first; at least one */
 } tierd_site_view;
+
+/* Where neurons can be beside the store: a tier's memory, or that of one of its agents. */
+typedef struct tierd_memory_view {
+  uint32_t size;
+  uint32_t memory; /* its number, from 1: m is the host's memories[m - 1] */
+  uint32_t over; /* the memory whose cache is asked for what this one misses, a lesser number; 0: the store */
+  uint32_t unit; /* that computes from it, or TIERD_NO_UNIT */
+  const char* tier; /* its name in the configuration */
+} tierd_memory_view;
+
+/* Who computes. */
+typedef struct tierd_unit_view {
+  uint32_t size;
+  uint32_t unit;   /* its number, from 0 */
+  uint32_t memory; /* that it computes from */
+} tierd_unit_view;
 
 enum { TIERD_SET_GIVEN = 0, TIERD_SET_PREDICTED = 1, TIERD_SET_TRUE = 2 };
 /* What a true set knows: everything, only what was computed, or everything of a sampled step. */
@@ -83,32 +101,19 @@ typedef struct tierd_rows_view {
   const uint64_t* seq; /* [rows] sequence of each row */
 } tierd_rows_view;
 
-/* One wish for what a later site will use. Never grows. */
-typedef struct tierd_ahead {
-  uint32_t site;
-  uint32_t distance;   /* in sites along the walk, wrapping into the next step; at least 1 */
-  uint32_t n;          /* of idx */
-  const uint32_t* idx; /* the plugin's memory, valid until its next call; NULL: all */
-} tierd_ahead;
-/* Room for wishes. Never grows. */
-typedef struct tierd_ahead_out {
-  uint32_t cap;      /* room in item */
-  uint32_t n;        /* out */
-  tierd_ahead* item; /* [cap] */
-} tierd_ahead_out;
-
-/* Neurons of one edition that a cache wants to have. Never grows. */
-typedef struct tierd_fetch {
-  uint32_t edition;
-  uint32_t n;          /* of idx */
-  const uint32_t* idx; /* the plugin's memory, valid until its next call; NULL: all */
-} tierd_fetch;
-/* Room for them. Never grows. */
-typedef struct tierd_fetch_out {
-  uint32_t cap;      /* room in item */
-  uint32_t n;        /* out */
-  tierd_fetch* item; /* [cap] */
-} tierd_fetch_out;
+/* Neurons that a later pass will use, or that a memory should have, for tierd_host::wish. */
+typedef struct tierd_wish {
+  uint32_t size;
+  uint32_t memory;   /* that shall have them. TIERD_NO_MEMORY: the one that they will be computed from; of a
+                      * cache,   its own */
+  uint32_t site;     /* that will use them; TIERD_NO_SITE: no certain one, before the first step */
+  uint32_t distance; /* of that site from the present one, in sites along the walk, wrapping into the next
+                      * step; at least 1 */
+  uint32_t
+      edition; /* of the site; TIERD_NO_EDITION: as the quantizer says. Without a site it must be named */
+  uint32_t n;  /* of idx */
+  const uint32_t* idx; /* ascending, copied by the call; NULL: all */
+} tierd_wish;
 
 /* A tensor of the file that was given to the plugin. */
 typedef struct tierd_tensor_view {

@@ -11,16 +11,20 @@ constexpr tierd_param kParams[] = {
 
 class RoundRobin {
  public:
-  explicit RoundRobin(const tierd::Host& host) : run_(static_cast<uint32_t>(host.integer("run"))) {}
+  explicit RoundRobin(const tierd::Host& host)
+      : host_(host), run_(static_cast<uint32_t>(host.integer("run"))) {}
 
-  void assign(const tierd_set_view& set, uint32_t n_units, uint8_t* unit) {
-    for (uint32_t i = 0; i < set.n; ++i) {
-      const uint32_t neuron = set.idx == nullptr ? i : set.idx[i];
-      unit[i] = static_cast<uint8_t>(neuron / run_ % n_units);
-    }
+  void place(uint32_t edition, uint8_t* home) {
+    for (uint32_t i = 0; i < host_.edition(edition).n; ++i) home[i] = turn_of(i);
+  }
+  void assign(const tierd_set_view& set, uint8_t* unit) {
+    for (uint32_t i = 0; i < set.n; ++i) unit[i] = turn_of(set.idx == nullptr ? i : set.idx[i]);
   }
 
  private:
+  uint8_t turn_of(uint32_t neuron) const { return static_cast<uint8_t>(neuron / run_ % host_.n_units()); }
+
+  tierd::Host host_;
   uint32_t run_;
 };
 

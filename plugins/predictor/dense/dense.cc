@@ -19,11 +19,10 @@ class Dense {
 
   void predict(uint32_t, const tierd_rows_view&, tierd_set_out& out) { out.all = 1; }
 
-  void look_ahead(uint32_t site, const tierd_rows_view&, tierd_ahead_out& out) {
-    out.n = 0;
-    for (uint32_t d = 1; d <= sites_ahead_ && d < n_sites_ && out.n < out.cap; ++d) {
+  void look_ahead(uint32_t site, const tierd_rows_view&) {
+    for (uint32_t d = 1; d <= sites_ahead_ && d < n_sites_; ++d) {
       const tierd_site_view& later = host_.site((site + d) % n_sites_);
-      if (later.given == 0) out.item[out.n++] = {later.site, d, 0, nullptr};
+      if (later.given == 0) host_.wish(later.site, d);
     }
   }
 

@@ -68,17 +68,16 @@ class Oracle {
   }
 
   // What the next sites did use. One after the end of the walk comes in the next step.
-  void look_ahead(uint32_t site, const tierd_rows_view&, tierd_ahead_out& out) {
-    out.n = 0;
+  void look_ahead(uint32_t site, const tierd_rows_view&) {
     const uint32_t n = host_.n_sites();
-    for (uint32_t d = 1; d <= sites_ahead_ && d < n && out.n < out.cap; ++d) {
+    for (uint32_t d = 1; d <= sites_ahead_ && d < n; ++d) {
       const uint32_t s = (site + d) % n;
       if (next_[s] >= recorded_[s].size()) continue;  // given, or not recorded
       const Pass& truth = recorded_[s][next_[s]];
       if (truth.all) {
-        out.item[out.n++] = {s, d, 0, nullptr};
+        host_.wish(s, d);
       } else if (!truth.neurons.empty()) {
-        out.item[out.n++] = {s, d, static_cast<uint32_t>(truth.neurons.size()), truth.neurons.data()};
+        host_.wish(s, d, truth.neurons.data(), static_cast<uint32_t>(truth.neurons.size()));
       }
     }
   }

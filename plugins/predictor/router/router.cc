@@ -58,18 +58,16 @@ class Router {
 
   void predict(uint32_t, const tierd_rows_view&, tierd_set_out& out) { out.all = 1; }
 
-  void look_ahead(uint32_t site, const tierd_rows_view& rows, tierd_ahead_out& out) {
+  void look_ahead(uint32_t site, const tierd_rows_view& rows) {
     const std::optional<Next>& next = next_[site];
     const uint32_t n_sites = host_.n_sites();
     const uint32_t to_next = next ? next->site - site : 0;
-    out.n = 0;
-    for (uint32_t d = 1; d <= std::max(sites_ahead_, to_next) && d < n_sites && out.n < out.cap; ++d) {
+    for (uint32_t d = 1; d <= std::max(sites_ahead_, to_next) && d < n_sites; ++d) {
       const uint32_t later = (site + d) % n_sites;
-      if (d <= sites_ahead_ && host_.site(later).given == 0) out.item[out.n++] = {later, d, 0, nullptr};
+      if (d <= sites_ahead_ && host_.site(later).given == 0) host_.wish(later, d);
       if (!next || later != next->site || rows.x == nullptr) continue;
       foresee(site, *next, rows);
-      if (!wished_.empty())
-        out.item[out.n++] = {later, d, static_cast<uint32_t>(wished_.size()), wished_.data()};
+      if (!wished_.empty()) host_.wish(later, d, wished_.data(), static_cast<uint32_t>(wished_.size()));
     }
   }
 

@@ -45,7 +45,10 @@ class LookAhead {
  public:
   // `sparsity`: of each site, the share of its channels that is left out.
   LookAhead(const Host& host, std::vector<double> sparsity)
-      : sparsity_(std::move(sparsity)), over_fetch_(host.number("over_fetch")), wished_(host.n_sites()) {
+      : host_(host),
+        sparsity_(std::move(sparsity)),
+        over_fetch_(host.number("over_fetch")),
+        wished_(host.n_sites()) {
     const std::string mode = host.text("ahead");
     if (mode == "none") return;
     const bool from_last = std::string(host.text("ahead_from")) == "last";
@@ -58,8 +61,7 @@ class LookAhead {
 
   // Guesses from one row or several; a prompt's rows together use nearly everything, and nothing is guessed
   // from them.
-  void wish(uint32_t site, uint32_t n, const tierd_rows_view& rows, tierd_ahead_out& out) {
-    out.n = 0;
+  void wish(uint32_t site, uint32_t n, const tierd_rows_view& rows) {
     if (wished_[site].empty() || rows.x == nullptr || rows.rows > kMostRows) return;
     wanted_.assign(n, 0);
     const double share = std::min(1.0, (1 - sparsity_[site]) * (1 + over_fetch_));
@@ -75,10 +77,8 @@ class LookAhead {
     for (uint32_t i = 0; i < n; ++i) {
       if (wanted_[i] != 0) channels_.push_back(i);
     }
-    for (const uint32_t later : wished_[site]) {
-      if (out.n == out.cap) return;
-      out.item[out.n++] = {later, later - site, static_cast<uint32_t>(channels_.size()), channels_.data()};
-    }
+    for (const uint32_t later : wished_[site])
+      host_.wish(later, later - site, channels_.data(), static_cast<uint32_t>(channels_.size()));
   }
 
  private:
@@ -127,6 +127,7 @@ class LookAhead {
     return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
   }
 
+  Host host_;
   std::vector<double> sparsity_;  // [sites]
   double over_fetch_;
   std::vector<std::vector<uint32_t>> wished_;  // [sites] later ones, by their order

@@ -76,9 +76,7 @@ class TopK {
     active_.predict(channels.n, nullptr, rows, magnitudes, bound, out);
   }
 
-  void look_ahead(uint32_t site, const tierd_rows_view& rows, tierd_ahead_out& out) {
-    ahead_.wish(site, sites_[site].n, rows, out);
-  }
+  void look_ahead(uint32_t site, const tierd_rows_view& rows) { ahead_.wish(site, sites_[site].n, rows); }
 
  private:
   struct Channels {

@@ -8,9 +8,7 @@ namespace {
 class Plain {
  public:
   explicit Plain(const tierd::Host&) {}
-  void choose(const tierd_site_view&, const tierd_set_view& set, uint8_t* level) {
-    std::fill_n(level, set.n, uint8_t{0});
-  }
+  void choose(const tierd_set_view& set, uint8_t* level) { std::fill_n(level, set.n, uint8_t{0}); }
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-/* tierd.balancer/1: who computes what. [kernel thread]; must not block. */
+/* tierd.balancer/1: who computes what. [kernel thread]; must not block. Asked only where there are several
+ * units (host->n_units). */
 #ifndef TIERD_EXT_BALANCER_H
 #define TIERD_EXT_BALANCER_H
 
@@ -12,11 +13,13 @@ extern "C" {
 
 typedef struct tierd_balancer_1 {
   uint32_t size;
-  /* unit[i] < n_units for each neuron of `set` (i over set->n, or over all neurons): the computing unit. Unit
-   * 0 holds the activations; each other one gets a copy of the site's input. Asked only where
-   * there are several. The first calls ask for each edition as a whole (set->edition), before any step: those
-   * answers are the neurons' homes. */
-  int (*assign)(void* self, const tierd_set_view* set, uint32_t n_units, uint8_t* unit);
+  /* home[i] < host->n_units for each neuron i of an edition: the unit from whose memory it is expected to be
+   * computed. It is kept there from the start, and read ahead there. Asked for each edition before any step.
+   */
+  int (*place)(void* self, uint32_t edition, uint8_t* home);
+  /* unit[i] < host->n_units for each neuron of `set` (i over set->n, or over all neurons): who computes it in
+   * this pass, wherever its home is. */
+  int (*assign)(void* self, const tierd_set_view* set, uint8_t* unit);
 } tierd_balancer_1;
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* tierd.cache/1: what stays in a memory; one instance for each computing unit. The core keeps the residency,
+/* tierd.cache/1: what stays in a memory; one instance for each. The core keeps the residency,
  * the cache ranks. All functions: [kernel thread], must not block. A memory holds neurons of editions: sets
  * and numbers name editions, each with slots of its own. */
 #ifndef TIERD_EXT_CACHE_H
@@ -34,8 +34,12 @@ typedef struct tierd_cache_1 {
   int (*dropped)(void* self, uint32_t edition, const uint32_t* idx, uint32_t n, int why);
   /* A step used these. */
   int (*touch)(void* self, const tierd_set_view* used);
-  /* What should be fetched, seen from `site` (TIERD_NO_SITE: before the first step). */
-  int (*ahead)(void* self, uint32_t site, tierd_fetch_out* out);
+  /* What should be here before the first step, or after a larger size: told by host->wish, edition by
+   * edition, without a site. After `share`. */
+  int (*fill)(void* self);
+  /* What the passes after `site` should find in this memory, told by host->wish: asked at every site. What is
+   * not kept then is not fetched into a memory that nobody computes from. */
+  int (*ahead)(void* self, uint32_t site);
   int (*end_step)(void* self);
   /* Another cache kept these neurons until now: [n] sets, one an edition, of what is valid. In place of the
    * `landed` of each; after `share`. NULL: each is told by `landed`. */
@@ -53,7 +57,7 @@ typedef struct tierd_cache_1 {
   /* After `end_step`: *wanted = 1 if another split of the bytes that there are would serve better. `resize`
    * is called next then, with the same bytes; nothing is on its way or in use. Needs `resize`. */
   int (*resplit)(void* self, uint32_t* wanted);
-  /* A session is about to pass its first tokens; each unit's instance is told. */
+  /* A session is about to pass its first tokens; each memory's instance is told. */
   int (*begin_sequence)(void* self, uint64_t sequence);
   /* The session is over, or forgets its tokens; its number may begin again. An instance that took another's
    * place may hear of the end of a sequence that began before it came. */

@@ -26,8 +26,8 @@ typedef struct tierd_predictor_1 {
    * given, every bit of it is set: the plugin clears those of rows that do not use a neuron, or leaves it
    * alone. */
   int (*predict)(void* self, uint32_t site, const tierd_rows_view* rows, tierd_set_out* out);
-  /* What the sites after `site` will want, nearest first. Optional (NULL). */
-  int (*look_ahead)(void* self, uint32_t site, const tierd_rows_view* rows, tierd_ahead_out* out);
+  /* What the sites after `site` will want, nearest first: told by host->wish. Optional (NULL). */
+  int (*look_ahead)(void* self, uint32_t site, const tierd_rows_view* rows);
   /* What was predicted and what was true, as far as truth->known says. Optional. */
   int (*observe)(void* self, const tierd_set_view* predicted, const tierd_set_view* truth);
   /* A session is about to pass its first tokens: rows of this sequence follow. Optional. */

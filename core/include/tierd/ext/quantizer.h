@@ -1,4 +1,4 @@
-/* tierd.quantizer/1: in which encoding a neuron is used. [kernel thread]; must not block. */
+/* tierd.levels/1, of a quantizer: in which edition a neuron is used. [kernel thread]; must not block. */
 #ifndef TIERD_EXT_QUANTIZER_H
 #define TIERD_EXT_QUANTIZER_H
 
@@ -8,15 +8,15 @@
 extern "C" {
 #endif
 
-#define TIERD_QUANTIZER_1 "tierd.quantizer/1"
+#define TIERD_LEVELS_1 "tierd.levels/1"
 
-typedef struct tierd_quantizer_1 {
+typedef struct tierd_levels_1 {
   uint32_t size;
-  /* level[i] (i over set->n, or over all neurons): in which of the site's editions the neuron is fetched and
-   * computed, an index into site->editions. Asked for a pass, and for what is looked ahead to; never where
-   * the site has one edition alone. */
-  int (*choose)(void* self, const tierd_site_view* site, const tierd_set_view* set, uint8_t* level);
-} tierd_quantizer_1;
+  /* level[i] (i over set->n, or over all neurons): in which of the editions of set->site the neuron is
+   * fetched and computed, an index into the site's editions. Asked for a pass, and for what is looked ahead
+   * to; never where the site has one edition alone. */
+  int (*choose)(void* self, const tierd_set_view* set, uint8_t* level);
+} tierd_levels_1;
 
 #ifdef __cplusplus
 }

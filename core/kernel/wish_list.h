@@ -1,0 +1,66 @@
+// What a plugin wishes for in one call: tierd_host::wish copies it here, so that nobody depends on how long
+// the plugin keeps it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/kernel/site.h"
+#include "core/message/message.h"
+#include "tierd/status.h"
+#include "tierd/views.h"
+
+namespace tierd {
+
+class WishList {
+ public:
+  struct Wish {
+    uint32_t memory = TIERD_NO_MEMORY;
+    uint32_t site = TIERD_NO_SITE;
+    uint32_t distance = 0;
+    uint32_t edition = TIERD_NO_EDITION;
+    bool all = false;    // neurons of the site, or of the edition; else:
+    uint32_t first = 0;  // of the list's neurons
+    uint32_t n = 0;
+  };
+  // More at once than any site has neurons are not copied: whoever checks the wish sees their number.
+  explicit WishList(uint32_t most_neurons = 0) : most_neurons_(most_neurons) {}
+
+  // Wishes are taken between the two.
+  void open() {
+    wishes_.clear();
+    neurons_.clear();
+    open_ = true;
+  }
+  void close() { open_ = false; }
+
+  // TIERD_E_INVALID: nobody asks now, or the wish is of a size that this host does not know.
+  // TIERD_E_NO_SPACE: too many.
+  int add(const tierd_wish& wish) {
+    if (!open_ || wish.size < sizeof(tierd_wish)) return TIERD_E_INVALID;
+    if (wishes_.size() == kMostWishes) return TIERD_E_NO_SPACE;
+    Wish& own = wishes_.emplace_back(
+        Wish{wish.memory, wish.site, wish.distance, wish.edition, wish.idx == nullptr, 0, wish.n});
+    own.first = static_cast<uint32_t>(neurons_.size());
+    if (!own.all && wish.n <= most_neurons_) neurons_.insert(neurons_.end(), wish.idx, wish.idx + wish.n);
+    return TIERD_OK;
+  }
+
+  std::span<const Wish> all() const { return wishes_; }
+  bool empty() const { return wishes_.empty(); }
+  // Of a wish that was checked, and is not for all.
+  std::span<const uint32_t> neurons(const Wish& wish) const {
+    return std::span(neurons_).subspan(wish.first, wish.n);
+  }
+
+ private:
+  static constexpr size_t kMostWishes = 4096;
+
+  uint32_t most_neurons_;
+  bool open_ = false;
+  std::vector<Wish> wishes_;
+  std::vector<uint32_t> neurons_;
+};
+
+}  // namespace tierd

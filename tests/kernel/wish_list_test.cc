@@ -1,0 +1,57 @@
+#include "core/kernel/wish_list.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tierd {
+namespace {
+
+using testing::ElementsAre;
+
+tierd_wish wish_of(uint32_t site, const std::vector<uint32_t>& neurons) {
+  return {
+      sizeof(tierd_wish), TIERD_NO_MEMORY, site, 1, TIERD_NO_EDITION, static_cast<uint32_t>(neurons.size()),
+      neurons.data()};
+}
+
+TEST(WishList, CopiesWhatIsWishedForWhileSomebodyAsks) {
+  WishList list(4);
+  std::vector<uint32_t> neurons = {1, 3};
+  EXPECT_EQ(list.add(wish_of(2, neurons)), TIERD_E_INVALID);
+  list.open();
+  EXPECT_EQ(list.add(wish_of(2, neurons)), TIERD_OK);
+  neurons = {0};
+  EXPECT_EQ(list.add(wish_of(3, neurons)), TIERD_OK);
+  tierd_wish all = wish_of(4, {});
+  all.idx = nullptr;
+  EXPECT_EQ(list.add(all), TIERD_OK);
+  list.close();
+  EXPECT_EQ(list.add(wish_of(2, neurons)), TIERD_E_INVALID);
+  ASSERT_EQ(list.all().size(), 3u);
+  EXPECT_THAT(list.neurons(list.all()[0]), ElementsAre(1, 3));
+  EXPECT_THAT(list.neurons(list.all()[1]), ElementsAre(0));
+  EXPECT_TRUE(list.all()[2].all);
+  list.open();
+  EXPECT_TRUE(list.empty());
+}
+
+TEST(WishList, NonsenseIsNotFollowed) {
+  WishList list(4);
+  list.open();
+  // A number that no list has: what it points to is not read, and whoever checks sees it.
+  tierd_wish huge = wish_of(1, {0});
+  huge.n = UINT32_MAX;
+  EXPECT_EQ(list.add(huge), TIERD_OK);
+  EXPECT_EQ(list.all()[0].n, UINT32_MAX);
+  tierd_wish older = wish_of(1, {0});
+  older.size = sizeof older - 1;
+  EXPECT_EQ(list.add(older), TIERD_E_INVALID);
+  int answer = TIERD_OK;
+  uint32_t taken = 1;
+  while ((answer = list.add(wish_of(1, {}))) == TIERD_OK) ++taken;
+  EXPECT_EQ(answer, TIERD_E_NO_SPACE);
+  EXPECT_EQ(taken, 4096u);
+}
+
+}  // namespace
+}  // namespace tierd
