@@ -34,7 +34,7 @@ class Agent {
   // A descriptor that turns readable when `drive` would find work that no submit announced (device
   // completions), or -1. Its owner is the agent; whoever waits on it does not read from it, `drive` does.
   virtual int wait_fd() const { return -1; }
-  // Work accepted and not yet completed elsewhere (a disk, a GPU): there is something to wait for.
+  // Work accepted and not yet completed elsewhere (by a device): there is something to wait for.
   virtual bool waiting() const { return false; }
 };
 
