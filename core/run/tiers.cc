@@ -26,24 +26,25 @@ Error wrong(const Tier& tier, std::string_view key, std::string what) {
   return {Code::invalid_argument, tier.key(key), std::move(what)};
 }
 
+std::optional<uint32_t> core_in(std::string_view text) {
+  uint32_t core = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), core);
+  const bool whole = status == std::errc() && end == text.data() + text.size() && core <= kMostCore;
+  return whole ? std::optional(core) : std::nullopt;
+}
+
 // "0-3,8". Error: invalid_argument naming the tier's key.
 Result<std::vector<uint32_t>> parse_cores(const Tier& tier) {
   std::vector<uint32_t> cores;
   std::stringstream parts(tier.config.cores);
   for (std::string part; std::getline(parts, part, ',');) {
-    const char* const end = part.data() + part.size();
-    uint32_t first = 0;
-    auto [at, status] = std::from_chars(part.data(), end, first);
-    uint32_t last = first;
-    if (status == std::errc() && at != end && *at == '-')
-      std::tie(at, status) = [&] {
-        const auto r = std::from_chars(at + 1, end, last);
-        return std::pair(r.ptr, r.ec);
-      }();
-    if (status != std::errc() || at != end || last < first || last > kMostCore)
+    const size_t dash = std::min(part.find('-'), part.size());
+    const auto first = core_in(std::string_view(part).substr(0, dash));
+    const auto last = dash == part.size() ? first : core_in(std::string_view(part).substr(dash + 1));
+    if (!first || !last || *last < *first)
       return wrong(tier, "cores",
                    fmt::format("'{}' are no cores; write for example 0-3,8", tier.config.cores));
-    for (uint32_t core = first; core <= last; ++core) cores.push_back(core);
+    for (uint32_t core = *first; core <= *last; ++core) cores.push_back(core);
   }
   return cores;
 }
