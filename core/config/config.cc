@@ -28,8 +28,8 @@ std::string suggestion(std::string_view unknown) {
   for (const Key& key : kKeys) known.push_back(key.path);
   std::vector<std::string> of_tiers;
   const Config defaults;
-  for (const TierConfig& tier :
-       std::views::reverse(defaults.tiers)) {  // more keys have a meaning for memories
+  // Memories first: more keys have a meaning for them than for the store's tier.
+  for (const TierConfig& tier : std::views::reverse(defaults.tiers)) {
     for (const TierKey& key : kTierKeys) of_tiers.push_back(fmt::format("{}.{}", tier.table(), key.path));
   }
   known.insert(known.end(), of_tiers.begin(), of_tiers.end());

@@ -29,14 +29,14 @@ struct TierConfig {
   uint32_t count = 1;            // agents, each with a memory of its own; 0: there is no such tier
   std::string capacity = "all";  // of all its memories together
   std::string staging = "64 MiB";
-  std::string over =
-      {};  // the tier whose caches are asked for what this one misses; empty: none, but the store
-  std::string link =
-      {};  // tiers that it fetches from, nearest first, divided by ','; empty: `over`, or the store
+  // The tier whose caches are asked for what this one misses; empty: no tier is asked, the store is read.
+  std::string over = {};
+  // The tiers that it fetches from, the nearest first, divided by ','; empty: `over`, or the store.
+  std::string link = {};
   bool compute = true;  // false: it only keeps what tiers over it fetch
   std::string thread = "kernel";
-  std::string cores =
-      {};  // that its threads are bound to, "0-3,8"; empty: as run.threads and run.bind have it
+  // The cores that its threads are bound to, "0-3,8"; empty: as run.threads and run.bind have it.
+  std::string cores = {};
   std::vector<Setting> settings = {};
 
   const std::string& agent() const { return kind.empty() ? name : kind; }

@@ -133,7 +133,7 @@ inline const std::array kKeys = {
         "what takes its place when it fails; empty: requests fail from then on"},
     Key{"quantizer.tensors", at<&Config::quantizer, &StrategyConfig::tensors>(), "",
         "a safetensors file for it, counted in the budget"},
-    Key{"cache.name", at<&Config::cache, &StrategyConfig::name>(), "", "what stays in DRAM"},
+    Key{"cache.name", at<&Config::cache, &StrategyConfig::name>(), "", "what stays in each memory"},
     Key{"cache.fallback", at<&Config::cache, &StrategyConfig::fallback>(), "",
         "what takes its place when it fails; empty: requests fail from then on"},
     Key{"cache.tensors", at<&Config::cache, &StrategyConfig::tensors>(), "",

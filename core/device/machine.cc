@@ -32,7 +32,7 @@ class Numbers {
     }
     return least;
   }
-  // Of bytes or operations in a second.
+  // Reads a number of bytes or operations a second.
   double rate(const toml::node_view<const toml::node>& node, const std::string& key) {
     return read(node, key, kLeastRate);
   }

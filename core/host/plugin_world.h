@@ -73,7 +73,7 @@ class PluginWorld {
 
   // Where things are, [memories]; set once the residencies exist. Nothing is anywhere before, nor evictable.
   void set_residencies(const std::deque<Residency>* residencies);
-  // Of the cache's memory; of no cache the first one's.
+  // Returns the residency of the cache's memory, and the first memory's where the world belongs to no cache.
   const Residency* residency() const;
   uint64_t holders(uint32_t edition, uint32_t neuron) const;
   bool evictable(uint32_t edition, uint32_t neuron) const {

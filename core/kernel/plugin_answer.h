@@ -19,10 +19,10 @@ namespace tierd {
 // Whether a list ascends strictly below `n`. Error: plugin_fault without origin.
 Status check_neurons(std::span<const uint32_t> neurons, uint32_t n);
 
-// Whether each wish made at `site` is for one that lies as far behind it as it says, for neurons of that one,
-// in an edition that it has, and in a memory that there is. Error: plugin_fault without origin.
+// Checks that each wish made at `site` is for a site that lies as far behind it as the wish says, for neurons
+// and an edition of that site, and for a memory that there is. Error: plugin_fault without origin.
 Status check_wishes(const WishList& wishes, SiteId site, const SiteTable& sites, const Topology& topology);
-// The same of what a strategy has wished for in a call of `function`. Error: plugin_fault.
+// Checks what a strategy has wished for in a call of `function`; the error, plugin_fault, quarantines it.
 Status check_wishes(StrategyBase& strategy, const char* function, SiteId site, const SiteTable& sites,
                     const Topology& topology);
 // The neurons that a sound one names, all `n` where it has no list, in place of `neurons`.

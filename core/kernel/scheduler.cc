@@ -375,20 +375,11 @@ SchedulerCounters Scheduler::counters() const {
   SchedulerCounters all;
   all.compute_ns = compute_ns_;
   for (size_t m = 0; m < supplies_.size(); ++m) {
-    const MemoryCounters& of = supplies_[m].counters();
-    all.evictions += of.evictions;
-    all.wasted += of.wasted;
-    all.prefetch_failed += of.prefetch_failed;
-    all.retries += of.retries;
-  }
-  for (const ComputeUnit& unit : options_.topology.units) {
-    const MemoryCounters& of = counters(unit.memory);
-    all.hits += of.hits;
-    all.staged += of.staged;
-    all.misses += of.misses;
-    all.resident_bytes += of.resident_bytes;
-    all.streamed_bytes += of.streamed_bytes;
-    all.measured_bytes += of.measured_bytes;
+    MemoryCounters of = supplies_[m].counters();
+    // What passes is counted where it is computed from, and not once more in the memories below.
+    if (options_.topology.unit_of(static_cast<MemoryId>(m + 1)) == Topology::kNoUnit)
+      of.hits = of.staged = of.misses = of.resident_bytes = of.streamed_bytes = of.measured_bytes = 0;
+    all += of;
   }
   const std::vector<Link>& links = options_.topology.links;
   for (size_t l = 0; l < links.size(); ++l) {

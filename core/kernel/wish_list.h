@@ -49,7 +49,7 @@ class WishList {
 
   std::span<const Wish> all() const { return wishes_; }
   bool empty() const { return wishes_.empty(); }
-  // Of a wish that was checked, and is not for all.
+  // Returns the neurons that a wish lists, which was checked and is not for all.
   std::span<const uint32_t> neurons(const Wish& wish) const {
     return std::span(neurons_).subspan(wish.first, wish.n);
   }

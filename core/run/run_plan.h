@@ -24,8 +24,9 @@ struct RuntimeOptions {
   // How the store's data file is opened; tests put a device that misbehaves in its place. Empty: as the agent
   // does.
   OpenDevice open_device = {};
-  Recording* recording = nullptr;      // of a run whose activity is played (run.execute = "trace")
-  KernelObserver* observer = nullptr;  // hears of everything; a run that has one cannot be traced or timed
+  Recording* recording = nullptr;  // of a run whose activity is played (run.execute = "trace")
+  KernelObserver* observer =
+      nullptr;  // hears of everything until the run is destroyed; then no trace or timeline is written
 };
 
 struct RunPlan {

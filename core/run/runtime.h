@@ -57,7 +57,8 @@ class Runtime {
   Result<uint64_t> capacity_bytes(std::string_view capacity, std::string_view origin, size_t tier = 0) const;
   // The smallest that a tier can have now: what is in use beside the weights that stay.
   uint64_t least_capacity(size_t tier = 0) const { return budget(tier).used() - resident_bytes(tier); }
-  // Whether it can have another one. Error: as of set_capacity.
+  // Says whether a tier can have another capacity. Errors: unsupported and plugin_fault, as set_capacity has
+  // them.
   Status resizable(size_t tier = 0) const;
 
   // Closes the trace or writes the timeline, if run.trace or run.timeline names one; with nothing in flight.
@@ -77,9 +78,9 @@ class Runtime {
   const StrategySet& strategies() const { return *strategies_; }
   const std::deque<Residency>& residencies() const { return residencies_; }  // [memories]
   const Budget& budget(size_t tier = 0) const { return tiers_[tier].budget; }
-  // Of all memories of a tier.
+  // Returns the sum over all memories of a tier.
   MemoryCounters counters(size_t tier) const;
-  // From the lowest upwards.
+  // Returns what was fetched over each link, in the order of the memories that were fetched into.
   std::vector<TierLink> links() const;
   uint32_t threads() const { return threads_; }  // that compute
   // What the first unit's agent works with: "avx512-vnni".
@@ -133,7 +134,7 @@ class Runtime {
                         const std::vector<const Agent*>& agents);
   // The tensors of a unit, which its plan numbers in this order, follow its staging.
   std::vector<PlacedTensor> place_tensors(std::span<const uint32_t> resident, ComputeTask& task) const;
-  // One for each thread of a tier's agent.
+  // Returns a core for each thread of one of a tier's agents.
   std::vector<uint32_t> cores_of(const Tier& tier, uint32_t agent) const;
   Status load_tensors();
   // With nothing in flight; the budget and the trace follow.

@@ -51,6 +51,14 @@ size_t moved(const ScriptedWorld& world) {
   return neurons;
 }
 
+// Lets everything end that is under way, and what follows from it.
+void end_all(ScriptedWorld& world) {
+  while (!world.flash.open.empty() || !world.mover.open.empty()) {
+    world.idle();
+    world.settle();
+  }
+}
+
 TEST(Chain, WhatIsMissingComesByWayOfTheMemoryBelow) {
   ScriptedWorld world({.neurons = {6}, .slots = {0}, .neurons_per_block = 2, .below = {{6}}});
   world.script_below.admit = keep_what_fits();
@@ -159,7 +167,7 @@ TEST(Chain, ACacheBelowFetchesAheadIntoItsOwnMemory) {
   };
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
-  while (!world.flash.open.empty()) world.idle(), world.settle();
+  end_all(world);
   EXPECT_TRUE(world.residencies.front().valid(2, 1) && world.residencies.front().valid(2, 3));
   EXPECT_EQ(world.residencies.front().valid_count(2), 2u);
   EXPECT_EQ(moved(world), 1u) << "the first site's neuron alone went further";
@@ -180,10 +188,10 @@ TEST(Chain, APredictorMayNameTheMemory) {
   };
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
-  while (!world.flash.open.empty() || !world.mover.open.empty()) world.idle(), world.settle();
+  end_all(world);
   ASSERT_TRUE(world.pass(1, 0).ok());  // what is below is moved on while a pass runs
   world.settle();
-  while (!world.mover.open.empty()) world.idle(), world.settle();
+  end_all(world);
   EXPECT_EQ(world.residencies.front().valid_count(2), 3u);
   EXPECT_EQ(world.residency.valid_count(2), 1u);
   EXPECT_TRUE(world.residency.valid(2, 1));
@@ -200,7 +208,7 @@ TEST(Chain, WhatTheMemoryBelowWouldNotKeepIsNotFetchedAheadIntoIt) {
   };
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
-  while (!world.flash.open.empty()) world.idle(), world.settle();
+  end_all(world);
   EXPECT_EQ(world.reads(), "[0][2]");
   EXPECT_EQ(world.residencies.front().valid_count(2), 1u);
   world.expect_nothing_lost();

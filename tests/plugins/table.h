@@ -156,7 +156,7 @@ class Plugged {
   // The site whose neurons the edition holds.
   uint32_t site_of(uint32_t edition) const { return edition_views_[edition].site; }
 
-  // What it has wished for; whoever asks clears it.
+  // The host adds here what the plugin wishes for; a test clears it before the next call.
   struct Wish {
     uint32_t memory, site, distance, edition;
     std::optional<std::vector<uint32_t>> neurons;  // none: all

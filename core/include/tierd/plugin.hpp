@@ -68,7 +68,7 @@ class Host {
   const tierd_memory_view& memory(uint32_t m) const { return *table_->memories[m - 1]; }
   uint32_t n_units() const { return table_->n_units; }
   const tierd_unit_view& unit(uint32_t u) const { return *table_->units[u]; }
-  // A cache's own.
+  // The memory that a cache belongs to.
   const tierd_memory_view& own_memory() const { return memory(table_->memory); }
 
   // Wishes for neurons of a site that lies so far ahead, all of them or a list, in the memory that they will
@@ -77,7 +77,7 @@ class Host {
   void wish(uint32_t site, uint32_t distance, const uint32_t* idx, uint32_t n) const {
     add({}, site, distance, n, idx != nullptr ? idx : &kNobody);
   }
-  // The same in a memory of the plugin's choice, or in an edition of its choice.
+  // Wishes for a list in a memory, or in an edition, that the plugin names.
   struct Where {
     uint32_t memory = TIERD_NO_MEMORY;
     uint32_t edition = TIERD_NO_EDITION;
@@ -85,7 +85,8 @@ class Host {
   void wish(const Where& where, uint32_t site, uint32_t distance, const uint32_t* idx, uint32_t n) const {
     add(where, site, distance, n, idx);
   }
-  // Of a cache: what it wants to have from the start; idx NULL: all of the edition.
+  // A cache says in `fill` which neurons of an edition it wants to have from the start; idx NULL: all of
+  // them.
   void want(uint32_t edition, const uint32_t* idx, uint32_t n) const {
     add({TIERD_NO_MEMORY, edition}, TIERD_NO_SITE, 0, n, idx);
   }
