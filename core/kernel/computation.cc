@@ -15,9 +15,10 @@ Computation::Computation(Dispatcher& dispatcher, const SiteTable& sites, const T
 
 Computation::~Computation() = default;
 
-void Computation::begin(SiteId site, const Pass& pass) {
+void Computation::begin(SiteId site, const Pass& pass, bool gives_next) {
   site_ = site;
   pass_ = pass;
+  gives_next_ = gives_next;
   asked_ = {};
   units_.assign(topology_.units.size(), {});
   const Flow& flow = sites_[site].flow;
@@ -90,7 +91,11 @@ MessageId Computation::post(UnitId u, Message message, std::span<const Take> tak
   // anything.
   const bool clears = own.merges ? asked_.incomplete : site().added && !list_.empty();
   if (clears && !std::exchange(own.cleared, true)) message.flags |= kPartial;
-  Payload payload{.units = list_, .rows = pass_.row_info, .masks = {}, .takes = takes};
+  Payload payload{.units = list_,
+                  .rows = pass_.row_info,
+                  .masks = {},
+                  .takes = takes,
+                  .gives = gives_of(u, message.flags)};
   if (!list_.empty()) {
     ++own.computing;
     if (asked_.measure) message.flags |= kMeasure;
@@ -130,6 +135,34 @@ std::span<const Take> Computation::results_of_others(UnitId unit) {
       take_results(dispatcher_, topology_, site(), {unit, u}, pass_.rows, plan_.shares(u), results);
   }
   return results;
+}
+
+// What others need of what a message with `list_` makes. The last message of a unit that computes gives what
+// all of them have made.
+std::span<const Give> Computation::gives_of(UnitId u, uint8_t flags) {
+  gives_.clear();
+  const Site& s = site();
+  const bool runs_after = (flags & kRunAfter) != 0;
+  // Where the segment before runs alone, somebody waits for it.
+  if ((flags & kRunBefore) != 0 && (asked_.measure || (list_.empty() && !runs_after))) {
+    give(s.input, {}, s.n_in, gives_);
+    if (s.chosen()) give(s.choice, {}, s.n, gives_);
+  }
+  if (!list_.empty() && units_[u].handed_out()) {
+    for (const UnitColumns& columns : s.flow.output) {
+      if (columns.unit != u) give(s.output, columns, s.n_out, gives_);
+    }
+    if (asked_.measure) give(s.contribution, {}, s.n, gives_);
+  }
+  if (!runs_after) return gives_;
+  if (site_ + 1 == sites_.size()) {
+    give(s.output, {}, s.n_out, gives_);  // to the caller
+  } else if (const Site& next = sites_[site_ + 1]; !next.flow.before && (units() > 1 || gives_next_)) {
+    for (const UnitColumns& columns : next.flow.input) {
+      if (columns.unit == u) give(next.input, columns, next.n_in, gives_);
+    }
+  }
+  return gives_;
 }
 
 bool Computation::running() const {

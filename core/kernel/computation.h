@@ -28,8 +28,9 @@ class Computation : private CompletionSink {
               Notice& changed);
   ~Computation() override;
 
-  // Begins another pass; the last one is over, or nothing of it runs any more.
-  void begin(SiteId site, const Pass& pass);
+  // Begins another pass; the last one is over, or nothing of it runs any more. `gives_next`: somebody beside
+  // the units looks at what the next site computes from.
+  void begin(SiteId site, const Pass& pass, bool gives_next);
   // Runs the segment before alone, for whoever looks at the input once nothing is running. The dispatcher can
   // post.
   void run_before();
@@ -64,6 +65,7 @@ class Computation : private CompletionSink {
   bool others_are_done(UnitId unit) const;
   std::span<const Take> input_of(UnitId unit);
   std::span<const Take> results_of_others(UnitId unit);
+  std::span<const Give> gives_of(UnitId unit, uint8_t flags);
   const Site& site() const { return sites_[site_]; }
   UnitId units() const { return static_cast<UnitId>(units_.size()); }
   UnitId unit_of(uint16_t agent) const;
@@ -78,6 +80,7 @@ class Computation : private CompletionSink {
   // The present pass.
   SiteId site_ = kNoSiteId;
   Pass pass_;
+  bool gives_next_ = false;
   Asked asked_;
   std::vector<UnitPass> units_;
   uint32_t mergers_ = 0;      // units that run a segment after
@@ -85,7 +88,9 @@ class Computation : private CompletionSink {
   bool input_ready_ = false;  // it is over, or there is none
   Status status_;             // of the units
 
-  std::vector<Unit> list_;  // used by one function, kept for its memory
+  // Of the message that is posted, kept for their memory.
+  std::vector<Unit> list_;
+  std::vector<Give> gives_;
 };
 
 }  // namespace tierd

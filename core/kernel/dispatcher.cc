@@ -51,12 +51,15 @@ MessageId Dispatcher::post(Message message, const Payload& payload, CompletionSi
   message.id = {slot, entry.message.id.generation + 1};
   message.queued_ns = resuming_ns_ != 0 ? resuming_ns_ : now_ns();
   message.n_units = static_cast<uint32_t>(payload.units.size());
-  message.n_takes = static_cast<uint32_t>(payload.takes.size());
+  message.n_takes = static_cast<uint16_t>(payload.takes.size());
+  message.n_gives = static_cast<uint16_t>(payload.gives.size());
   if (observer_ != nullptr) observer_->posted(message, payload);
   entry.message = message;
   entry.units.assign(payload.units.begin(), payload.units.end());
+  entry.gives.assign(payload.gives.begin(), payload.gives.end());
   entry.payload = payload;
   entry.payload.units = entry.units;
+  entry.payload.gives = entry.gives;
   entry.sink = &sink;
   entry.state = State::waiting;
   agents_[message.agent - 1u].waiting[static_cast<size_t>(message.priority)].push_back(slot);

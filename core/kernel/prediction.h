@@ -25,6 +25,7 @@ class Prediction {
 
   // Whether a pass must wait for the segment before, to look at what it leaves.
   bool waits_for_input(SiteId site) const { return sites_[site].flow.before && looks_at_input(site); }
+  bool looks_at_input(SiteId site) const { return reads_x(site) || sites_[site].chosen(); }
 
   // The active set of a pass. Error: plugin_fault.
   Result<ActiveSet> active(SiteId site, const Pass& pass);
@@ -42,7 +43,6 @@ class Prediction {
 
  private:
   bool reads_x(SiteId site) const { return !strategies_.reads_x.empty() && strategies_.reads_x[site] != 0; }
-  bool looks_at_input(SiteId site) const { return reads_x(site) || sites_[site].chosen(); }
   ActiveSet chosen(const Site& site, const Pass& pass);
   Result<ActiveSet> predicted(SiteId site, const Pass& pass);
   Result<const WishList*> ask_ahead(SiteId site, const Pass& pass);

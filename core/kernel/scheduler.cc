@@ -42,7 +42,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   Current current;
   current.site = site;
   current.pass = request;
-  computation_.begin(site, request);
+  computation_.begin(site, request, looks_at_input(site + 1, request.step));
   if (observer() != nullptr) observer()->pass_begins(site, request);
 
   Status status = take_fault();
@@ -96,7 +96,7 @@ Status Scheduler::predict(Current& current) {
   TIERD_ASSIGN(current.active, prediction_.active(current.site, current.pass));
   if (site.given()) return {};
   if (observer() != nullptr) observer()->activated(current.site, current.active);
-  current.measured = measures(current);
+  current.measured = measures(current.site, current.pass.step);
   if (current.measured && !current.active.is_all()) current.whole = ActiveSet::all(site.n);
   // Whoever computes what was chosen knows which rows have chosen it.
   current.masked = !site.chosen() && (current.active.row_masks() != nullptr || current.whole.size() != 0);
@@ -112,9 +112,14 @@ Status Scheduler::predict(Current& current) {
   return {};
 }
 
-bool Scheduler::measures(const Current& current) const {
-  return sites_[current.site].contribution.there() && options_.measure_every != 0 &&
-         current.pass.step % options_.measure_every == 0;
+bool Scheduler::measures(SiteId site, uint32_t step) const {
+  return sites_[site].contribution.there() && options_.measure_every != 0 &&
+         step % options_.measure_every == 0;
+}
+
+// Whether somebody beside the units does.
+bool Scheduler::looks_at_input(SiteId site, uint32_t step) const {
+  return site < sites_.size() && (prediction_.looks_at_input(site) || measures(site, step));
 }
 
 Status Scheduler::admit(Current& current) {

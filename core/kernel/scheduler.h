@@ -116,7 +116,8 @@ class Scheduler {
 
   // The steps of a pass, in their order.
   Status predict(Current& current);
-  bool measures(const Current& current) const;
+  bool measures(SiteId site, uint32_t step) const;
+  bool looks_at_input(SiteId site, uint32_t step) const;
   Status admit(Current& current);
   void fetch();
   bool asked_all();

@@ -5,13 +5,15 @@
 namespace tierd {
 namespace {
 
+uint32_t count_of(const UnitColumns& columns, uint32_t width) {
+  return std::min(columns.count, width - columns.first);
+}
+
 // `width`: how many columns there are.
 Take take(const Dispatcher& dispatcher, Take::What what, uint16_t agent, const ActivationPlace& place,
           uint32_t rows, const UnitColumns& columns, uint32_t width) {
-  Take take{.what = what,
-            .stride = place.stride,
-            .first = columns.first,
-            .columns = std::min(columns.count, width - columns.first)};
+  Take take{
+      .what = what, .stride = place.stride, .first = columns.first, .columns = count_of(columns, width)};
   if (place.there()) take.values = dispatcher.values(agent, place.offset, uint64_t{rows} * place.stride);
   return take;
 }
@@ -50,6 +52,11 @@ void take_results(const Dispatcher& dispatcher, const Topology& topology, const 
       takes.push_back(results);
     }
   }
+}
+
+void give(const ActivationPlace& place, const UnitColumns& columns, uint32_t width,
+          std::vector<Give>& gives) {
+  gives.push_back({place.offset, place.stride, columns.first, count_of(columns, width)});
 }
 
 }  // namespace tierd

@@ -1,4 +1,4 @@
-// What a run takes of the activations of other units.
+// What a run takes of the activations of other units, and what it gives of its own.
 #pragma once
 
 #include <cstdint>
@@ -27,5 +27,8 @@ struct Giving {
 void take_results(const Dispatcher& dispatcher, const Topology& topology, const Site& site,
                   const Giving& giving, uint32_t rows, std::span<const PassPlan::Share> shares,
                   std::vector<Take>& takes);
+
+// Appends these columns of `width`.
+void give(const ActivationPlace& place, const UnitColumns& columns, uint32_t width, std::vector<Give>& gives);
 
 }  // namespace tierd

@@ -63,7 +63,8 @@ struct Message {
   uint32_t edition = 0;     // read, move, run: of the neurons; a read's first one
   uint32_t n_units = 0;     // in the payload
   uint32_t unit_bytes = 0;  // move: of each
-  uint32_t n_takes = 0;     // in the payload
+  uint16_t n_takes = 0;     // in the payload
+  uint16_t n_gives = 0;     // in the payload
   uint64_t queued_ns = 0;   // wall or virtual
   bool operator==(const Message&) const = default;
 };
@@ -112,6 +113,18 @@ struct Take {
   std::span<const uint32_t> neurons = {};
 };
 
+// Activations that are wanted outside of the agent once a run is over: [Message::rows] lines of floats, of
+// which these columns, at their places in the activations that the agent has registered. They stay there
+// until a run of a later pass names the site that they belong to. Where an agent computes in what it has
+// registered, there is nothing to do.
+struct Give {
+  uint32_t place = 0;   // of the first line's column 0
+  uint32_t stride = 0;  // from one line to the next
+  uint32_t first = 0;
+  uint32_t columns = 0;
+  bool operator==(const Give&) const = default;
+};
+
 // What a message refers to: memory of the kernel's, which stays as it is until the completion. Where an agent
 // is not in this process, it is copied along.
 struct Payload {
@@ -121,6 +134,7 @@ struct Payload {
   // all.
   std::span<const uint64_t> masks = {};
   std::span<const Take> takes = {};  // run
+  std::span<const Give> gives = {};  // run
 };
 
 // lost: the agent is not there any more. Whatever it had accepted, and whatever it is sent, completes so.

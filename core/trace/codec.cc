@@ -88,7 +88,7 @@ template <class M, class F>
 void each_field(M& m, F&& f) requires std::is_same_v<std::remove_const_t<M>, Message> {
   f(m.id.slot), f(m.id.generation), f(m.op), f(m.priority), f(m.lane), f(m.flags), f(m.agent);
   f(m.step), f(m.expires_step), f(m.site), f(m.edition), f(m.rows), f(m.memory), f(m.from);
-  f(m.about.slot), f(m.about.generation), f(m.n_units), f(m.unit_bytes), f(m.n_takes);
+  f(m.about.slot), f(m.about.generation), f(m.n_units), f(m.unit_bytes), f(m.n_takes), f(m.n_gives);
 }
 template <class D, class F>
 void each_field(D& d, F&& f) requires std::is_same_v<std::remove_const_t<D>, Done> {

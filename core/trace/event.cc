@@ -111,6 +111,7 @@ class Text {
       if ((m.flags & kMasked) != 0) text += ", by row";
     }
     if (m.n_takes != 0) text += fmt::format(", takes {}", m.n_takes);
+    if (m.n_gives != 0) text += fmt::format(", gives {}", m.n_gives);
     return text;
   }
   std::string operator()(const TurnBegins&) const { return "turn"; }

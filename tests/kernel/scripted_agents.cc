@@ -87,6 +87,10 @@ float contribution_value(uint32_t row, uint32_t neuron) {
   return (row + neuron) % 3 == 0 ? 0 : static_cast<float>(1 + row + neuron);
 }
 
+float output_value(const Message& message) {
+  return static_cast<float>(1 + 100 * message.step + message.site);
+}
+
 Submit RecordingCompute::submit(const Message& message, const Payload& payload) {
   EXPECT_LT(queue_.size() + done_.size(), credits_);
   queue_.push_back({message, payload});
@@ -117,11 +121,34 @@ std::string RecordingCompute::text(uint16_t agent, const Computed& c) {
   return line + (c.before ? " B" : "") + (c.after ? " A" : "");
 }
 
-float& RecordingCompute::at(const Message& message, const ActivationPlace& place, uint32_t row,
-                            uint32_t column) const {
-  const uint64_t floats = uint64_t{row} * place.stride + column;
-  const auto bytes = pools_.activations(message.agent, place.offset, (floats + 1) * sizeof(float));
-  return reinterpret_cast<float*>(bytes.data())[floats];
+float& RecordingCompute::at(const ActivationPlace& place, uint32_t row, uint32_t column) {
+  const uint64_t at = place.offset * kPlaceUnit / sizeof(float) + uint64_t{row} * place.stride + column;
+  if (buffers_.size() <= at) buffers_.resize(at + 1);
+  return buffers_[at];
+}
+
+void RecordingCompute::give(const Message& message, const Give& give) {
+  const uint64_t floats = uint64_t{message.rows} * give.stride;
+  auto* const to =
+      reinterpret_cast<float*>(pools_.activations(message.agent, give.place, floats * sizeof(float)).data());
+  for (uint32_t r = 0; r < message.rows; ++r) {
+    for (uint32_t c = give.first; c < give.first + give.columns; ++c)
+      to[uint64_t{r} * give.stride + c] = at({give.place, give.stride}, r, c);
+  }
+}
+
+// Whoever has them was asked to give them. An input that no segment before has made is what earlier passes
+// left.
+void RecordingCompute::check_values(const Message& message, const Take& take) const {
+  if (take.what == Take::What::input && !sites_[message.site].flow.before) return;
+  for (uint32_t r = 0; r < message.rows; ++r) {
+    for (uint32_t c = take.first; c < take.first + take.columns; ++c) {
+      const float expected = take.what == Take::What::input    ? input_value(message.site, r, c)
+                             : take.what == Take::What::choice ? contribution_value(r, c)
+                                                               : output_value(message);
+      EXPECT_EQ(take.values[uint64_t{r} * take.stride + c], expected) << "it was not given";
+    }
+  }
 }
 
 // Bytes that are not in use are lost at once.
@@ -159,8 +186,13 @@ void RecordingCompute::compute(const Request& request) {
   }
   EXPECT_EQ(message.op, Op::run);
   EXPECT_EQ(message.n_takes, payload.takes.size());
-  for (const Take& take : payload.takes) computed.takes.push_back(take_text(sites_[message.site], take));
+  EXPECT_EQ(message.n_gives, payload.gives.size());
+  for (const Take& take : payload.takes) {
+    computed.takes.push_back(take_text(sites_[message.site], take));
+    check_values(message, take);
+  }
   use_activations(request, computed);
+  for (const Give& asked : payload.gives) give(message, asked);
   if (order != nullptr) order->push_back(text(message.agent, computed));
   log.push_back(std::move(computed));
 }
@@ -172,19 +204,22 @@ void RecordingCompute::check_stamps(const Message& message, uint32_t neuron, con
   EXPECT_EQ(stamp, sites_.editions[message.edition].extent_of(neuron)) << "the bytes are not the neuron's";
 }
 
-void RecordingCompute::use_activations(const Request& request, Computed& computed) const {
+void RecordingCompute::use_activations(const Request& request, Computed& computed) {
   const auto& [message, payload] = request;
   const Site& site = sites_[message.site];
   computed.partial = (message.flags & kPartial) != 0;
   computed.measured = (message.flags & kMeasure) != 0;
   for (uint32_t r = 0; r < message.rows && computed.before && site.input.there(); ++r) {
-    for (uint32_t j = 0; j < site.n_in; ++j) at(message, site.input, r, j) = input_value(message.site, r, j);
+    for (uint32_t j = 0; j < site.n_in; ++j) at(site.input, r, j) = input_value(message.site, r, j);
     for (uint32_t i = 0; site.choice.there() && i < site.n; ++i)
-      at(message, site.choice, r, i) = contribution_value(r, i);
+      at(site.choice, r, i) = contribution_value(r, i);
+  }
+  for (uint32_t r = 0; r < message.rows && !computed.neurons.empty(); ++r) {
+    for (uint32_t c = 0; c < site.n_out; ++c) at(site.output, r, c) = output_value(message);
   }
   for (const uint32_t neuron : computed.neurons) {
     for (uint32_t r = 0; r < message.rows && computed.measured; ++r)
-      at(message, site.contribution, r, neuron) = contribution_value(r, neuron);
+      at(site.contribution, r, neuron) = contribution_value(r, neuron);
     EXPECT_EQ(payload.masks.empty(), (message.flags & kMasked) == 0);
     if (!payload.masks.empty()) computed.rows[neuron] = payload.masks[neuron];  // at most 64 rows
   }

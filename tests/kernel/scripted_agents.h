@@ -77,7 +77,10 @@ struct Computed {
 // What a segment before leaves in the activations, and what a neuron gives to a row.
 float input_value(SiteId site, uint32_t row, uint32_t column);
 float contribution_value(uint32_t row, uint32_t neuron);
+// What units leave in all of a site's output when they compute neurons.
+float output_value(const Message& message);
 
+// It computes in buffers of its own: others see what it is asked to give, and nothing else.
 class RecordingCompute final : public Agent {
  public:
   RecordingCompute(uint32_t credits, const PoolTable& pools, const SiteTable& sites)
@@ -98,7 +101,7 @@ class RecordingCompute final : public Agent {
   std::vector<Computed> log;
 
  private:
-  float& at(const Message& message, const ActivationPlace& place, uint32_t row, uint32_t column) const;
+  float& at(const ActivationPlace& place, uint32_t row, uint32_t column);
   struct Request {
     Message message;
     Payload payload;
@@ -106,13 +109,16 @@ class RecordingCompute final : public Agent {
   void rearrange(const Request& request);
   void compute(const Request& request);
   void check_stamps(const Message& message, uint32_t neuron, const std::byte* slot) const;
-  void use_activations(const Request& request, Computed& computed) const;
+  void use_activations(const Request& request, Computed& computed);
+  void give(const Message& message, const Give& give);
+  void check_values(const Message& message, const Take& take) const;
   std::string take_text(const Site& site, const Take& take) const;
   void answer(MessageId id);
 
   const uint32_t credits_;
   const PoolTable& pools_;
   const SiteTable& sites_;
+  std::vector<float> buffers_;
   std::deque<Request> queue_;
   std::vector<Done> done_;
 };

@@ -155,7 +155,8 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       m.about = {u32(), u32()};
       m.n_units = u32();
       m.unit_bytes = u32();
-      m.n_takes = u32();
+      m.n_takes = u16();
+      m.n_gives = u16();
       m.edition = u32();
       for (const uint32_t neuron : draw_neurons(random)) posted.units.push_back({neuron, u32()});
       event.what = std::move(posted);
