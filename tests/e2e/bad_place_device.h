@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "tiers/flash/descriptor.h"
+#include "core/base/descriptor.h"
 #include "tiers/flash/device.h"
 
 namespace tierd {

@@ -13,8 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/descriptor.h"
 #include "core/base/random.h"
-#include "tiers/flash/descriptor.h"
 #include "tiers/flash/device.h"
 
 namespace tierd {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "tiers/flash/descriptor.h"
+#include "core/base/descriptor.h"
 #include "tiers/flash/device_kinds.h"
 
 namespace tierd {

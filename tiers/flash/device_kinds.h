@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "core/base/descriptor.h"
 #include "core/base/result.h"
-#include "tiers/flash/descriptor.h"
 #include "tiers/flash/device.h"
 
 namespace tierd {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/base/descriptor.h"
 #include "core/base/result.h"
-#include "tiers/flash/descriptor.h"
 
 namespace tierd {
 
