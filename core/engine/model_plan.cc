@@ -69,8 +69,6 @@ class Planner {
                              .before = !dense().sites[s].before.empty(),
                              .output = group == OpGroup::qkv ? heads_taken() : std::vector{all}};
     }
-    // An embedding gives rows as they are.
-    plan_.sites[0].flow.output.front().count = plan_.sites[0].n_in;
   }
 
   // What attention leaves, and where.
@@ -151,7 +149,10 @@ class Planner {
     if (stored.layer != kNoLayer)
       site.layer_group = static_cast<uint16_t>(stored.layer / manifest_.layer_group);
     cut_site(site, stored.cut);
-    if (stored.group == OpGroup::embed) site.set = Site::Set::given;
+    if (stored.group == OpGroup::embed) {
+      site.set = Site::Set::given;
+      site.n_out = site.n_in;  // it gives rows as they are
+    }
     if (stored.group == OpGroup::experts) site.set = Site::Set::chosen;
     return site;
   }

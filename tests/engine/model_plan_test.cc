@@ -191,7 +191,8 @@ TEST(ModelPlan, HeadsAreDividedAmongUnits) {
   ASSERT_EQ(plan.units.size(), 4u);
   using Parts = std::vector<std::array<uint32_t, 3>>;
   constexpr uint32_t kAll = UINT32_MAX;
-  EXPECT_EQ(parts(plan.sites[0].flow.output), (Parts{{1, 0, manifest.config.d_model}}));
+  EXPECT_EQ(parts(plan.sites[0].flow.output), (Parts{{1, 0, kAll}}));
+  EXPECT_EQ(plan.sites[0].n_out, manifest.config.d_model) << "rows as they are";
   EXPECT_FALSE(plan.sites[0].flow.before);
   const Flow& qkv = plan.sites[1].flow;
   EXPECT_EQ(parts(qkv.input), (Parts{{1, 0, kAll}}));

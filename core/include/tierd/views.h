@@ -42,7 +42,7 @@ typedef struct tierd_site_view {
   uint8_t axis;
   uint8_t given;        /* the active set is given from outside (token ids, a router), never predicted */
   uint32_t n;           /* neurons */
-  uint32_t n_in, n_out; /* columns and rows of the operator */
+  uint32_t n_in, n_out; /* values that a row of the batch gives to the operator, and gets of it */
   uint32_t n_editions;
   const uint32_t* editions; /* [n_editions] numbers, the best encoding first; at least one */
 } tierd_site_view;
