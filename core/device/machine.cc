@@ -101,6 +101,23 @@ std::vector<KernelRate> read_rates(Numbers& numbers, const View& compute) {
   return rates;
 }
 
+// There may be none.
+std::vector<LinkDescription> read_links(Numbers& numbers, const View& links) {
+  std::vector<LinkDescription> all;
+  const toml::array* array = links.as_array();
+  if (links && array == nullptr) numbers.fail("'links' is no list; write [[links]]");
+  for (size_t i = 0; array != nullptr && i < array->size(); ++i) {
+    const View view((*array)[i]);
+    LinkDescription link;
+    link.to = view["to"].value_or(std::string());
+    if (link.to.empty()) numbers.fail("'links.to' is missing; the name of a tier is expected");
+    link.rate = numbers.rate(view["bytes_per_second"], "links.bytes_per_second");
+    link.latency_ns = static_cast<uint64_t>(numbers.read(view["latency_ns"], "links.latency_ns", 0));
+    all.push_back(std::move(link));
+  }
+  return all;
+}
+
 std::filesystem::path machines_folder() {
   const char* configs = std::getenv("TIERD_CONFIGS");
   return std::filesystem::path(configs != nullptr && *configs != '\0' ? configs : TIERD_CONFIGS_DIR) /
@@ -126,6 +143,11 @@ ProcessorDescription ProcessorDescription::share(double share) const {
   return part;
 }
 
+std::optional<LinkDescription> MachineDescription::link_to(const std::string& tier) const {
+  const auto found = std::ranges::find(links, tier, &LinkDescription::to);
+  return found == links.end() ? std::nullopt : std::optional(*found);
+}
+
 Result<MachineDescription> read_machine(const std::string& name) {
   TIERD_ASSIGN(const NamedToml file, read_named_toml(machines_folder(), name, "machine"));
   const View table(file.table);
@@ -138,7 +160,8 @@ Result<MachineDescription> read_machine(const std::string& name) {
                .check_rate =
                    numbers.rate(table["flash"]["check_bytes_per_second"], "flash.check_bytes_per_second")},
       .processor = {.memory_rate = numbers.rate(table["dram"]["bytes_per_second"], "dram.bytes_per_second"),
-                    .rates = read_rates(numbers, table["compute"])}};
+                    .rates = read_rates(numbers, table["compute"])},
+      .links = read_links(numbers, table["links"])};
   if (numbers.error()) return *numbers.error();
   return machine;
 }

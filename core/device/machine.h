@@ -37,10 +37,21 @@ struct ProcessorDescription {
   std::optional<KernelRate> rate(Encoding encoding, bool int8_activations) const;
 };
 
+// What carries neurons into the memory of a tier, from other memories.
+struct LinkDescription {
+  std::string to;           // the tier's name
+  double rate = 0;          // bytes a second
+  uint64_t latency_ns = 0;  // of each message
+};
+
 struct MachineDescription {
   std::string path;
   DiskDescription disk;
   ProcessorDescription processor;
+  std::vector<LinkDescription> links = {};
+
+  // Returns nothing where the processor copies.
+  std::optional<LinkDescription> link_to(const std::string& tier) const;
 };
 
 // `name`: of a file in configs/hardware, or a file's path. Errors name file, key and what was expected:

@@ -16,7 +16,8 @@ double values_of(Encoding encoding, double bytes) {
 
 }  // namespace
 
-Result<UnitCost> UnitCost::create(const ProcessorDescription& processor, ComputePlan plan) {
+Result<UnitCost> UnitCost::create(const ProcessorDescription& processor, ComputePlan plan,
+                                  std::optional<LinkDescription> link) {
   std::vector<KernelRate> rates;
   for (const Encodings& encodings : plan.editions) {
     const Encoding encoding = encodings.front();
@@ -28,14 +29,13 @@ Result<UnitCost> UnitCost::create(const ProcessorDescription& processor, Compute
     }
     rates.push_back(*rate);
   }
-  return UnitCost(processor.memory_rate, std::move(plan), std::move(rates));
+  return UnitCost(processor.memory_rate, std::move(plan), std::move(rates), std::move(link));
 }
 
 uint64_t UnitCost::ns(const Message& message, const Payload& payload) const {
   double seconds = 0;
   if (message.op == Op::move) {
-    // Read and written.
-    seconds = 2.0 * static_cast<double>(payload.units.size()) * message.unit_bytes / memory_rate_;
+    seconds = move_seconds(message, payload.units.size());
   } else if (message.op == Op::run) {
     const SiteWork& site = plan_.sites[message.site];
     if ((message.flags & kRunBefore) != 0) {
@@ -49,6 +49,13 @@ uint64_t UnitCost::ns(const Message& message, const Payload& payload) const {
     }
   }
   return static_cast<uint64_t>(seconds * 1e9);
+}
+
+double UnitCost::move_seconds(const Message& message, size_t units) const {
+  const double bytes = static_cast<double>(units) * message.unit_bytes;
+  if (link_ && message.from != message.memory)
+    return static_cast<double>(link_->latency_ns) * 1e-9 + bytes / link_->rate;
+  return 2 * bytes / memory_rate_;  // read and written
 }
 
 // One token is bound by memory, many by multiplications.

@@ -2,6 +2,7 @@
 // multiply them, attention at that of memory, all else by the floats that it touches.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,20 +15,25 @@ namespace tierd {
 
 class UnitCost final : public Cost {
  public:
-  // Error: not_found, naming an encoding of the plan whose rate is not in the description.
-  static Result<UnitCost> create(const ProcessorDescription& processor, ComputePlan plan);
+  // `link` carries what comes from other memories; without one the processor copies it. Error: not_found,
+  // naming an encoding of the plan whose rate is not in the description.
+  static Result<UnitCost> create(const ProcessorDescription& processor, ComputePlan plan,
+                                 std::optional<LinkDescription> link = {});
 
   uint64_t ns(const Message& message, const Payload& payload) const override;
 
  private:
-  UnitCost(double memory_rate, ComputePlan plan, std::vector<KernelRate> rates)
-      : memory_rate_(memory_rate), plan_(std::move(plan)), rates_(std::move(rates)) {}
+  UnitCost(double memory_rate, ComputePlan plan, std::vector<KernelRate> rates,
+           std::optional<LinkDescription> link)
+      : memory_rate_(memory_rate), plan_(std::move(plan)), rates_(std::move(rates)), link_(std::move(link)) {}
+  double move_seconds(const Message& message, size_t units) const;
   double neurons_seconds(const Message& message, std::span<const Unit> units) const;
   double step_seconds(const Step& step, std::span<const RowInfo> rows) const;
 
   double memory_rate_;
   ComputePlan plan_;
   std::vector<KernelRate> rates_;  // [editions]
+  std::optional<LinkDescription> link_;
 };
 
 }  // namespace tierd

@@ -74,6 +74,22 @@ TEST_F(Descriptions, WhatIsWrittenIsRead) {
   EXPECT_EQ(machine->processor.share(0.5).memory_rate, 1.75e10);
 }
 
+TEST_F(Descriptions, LinksAreThoseToTiers) {
+  EXPECT_FALSE(read(text())->link_to("gpu").has_value());
+  const std::string links = "[[links]]\nto = \"gpu\"\nbytes_per_second = 25e9\nlatency_ns = 9000\n";
+  const auto machine = read(text() + links);
+  ASSERT_TRUE(machine.ok()) << machine.error().line();
+  EXPECT_EQ(machine->link_to("gpu")->rate, 25e9);
+  EXPECT_EQ(machine->link_to("gpu")->latency_ns, 9000u);
+  EXPECT_FALSE(machine->link_to("dram").has_value());
+  const auto says = [&](const std::string& wrong) { return read(text() + wrong).error().line(); };
+  EXPECT_THAT(says(without(links, "to = ")),
+              HasSubstr("'links.to' is missing; the name of a tier is expected"));
+  EXPECT_THAT(says(without(links, "bytes_per")), HasSubstr("'links.bytes_per_second' is missing"));
+  EXPECT_THAT(says(without(links, "latency")), HasSubstr("'links.latency_ns' is missing"));
+  EXPECT_THAT(says("[links]\nto = \"gpu\"\n"), HasSubstr("'links' is no list; write [[links]]"));
+}
+
 TEST_F(Descriptions, WhatIsMissingOrWrongIsNamed) {
   struct Case {
     std::string text;

@@ -71,6 +71,21 @@ TEST_F(Costs, MovesAreReadAndWritten) {
   EXPECT_EQ(cost_->ns(message, {.units = units}), 0u);
 }
 
+TEST(UnitCosts, WhatComesOverALinkTakesItsTime) {
+  const auto cost = UnitCost::create(processor(), plan(Columns{.n_in = 64, .n_out = 64}),
+                                     LinkDescription{.to = "gpu", .rate = 2e9, .latency_ns = 700});
+  ASSERT_TRUE(cost.ok());
+  const std::vector<Unit> units(4);
+  Message message;
+  message.op = Op::move;
+  message.unit_bytes = 1000;
+  message.from = 1;
+  message.memory = 2;
+  EXPECT_EQ(cost->ns(message, {.units = units}), 2'700u);
+  message.from = 2;
+  EXPECT_EQ(cost->ns(message, {.units = units}), 8'000u) << "inside a memory nothing crosses the link";
+}
+
 TEST(UnitCosts, WhatIsNotDescribedIsNamed) {
   ComputePlan of_blocks = plan(Columns{.n_in = 64, .n_out = 64});
   of_blocks.editions = {{Encoding::q4_0}};
