@@ -92,13 +92,14 @@ class TierPlanner {
 
   // With chunks of so many rows, at most as many as `rows` has said.
   TierMemory divide(uint32_t rows) {
-    plan_.activations = activations_of(rows);
+    plan_.activations = activations_of(rows, tier_.units.size());
+    plan_.given = activations_of(rows, tier_.giving_units);
     const uint64_t over = plan_.capacity - least_of(rows) - (plenty_ ? plan_.whole : 0);
     const uint64_t bounce_share = std::clamp(plan_.capacity / kBounceShare, bounce_.least, bounce_.most);
     plan_.bounce = std::min(plenty_ ? bounce_.most : bounce_share, bounce_.least + over);
     plan_.bounce -= plan_.bounce % kDirectIoAlignment;
 
-    const uint64_t rest = plan_.capacity - fixed_ - plan_.activations - plan_.bounce;
+    const uint64_t rest = plan_.capacity - fixed_ - plan_.activations - plan_.given - plan_.bounce;
     uint64_t staging = least_staging_;
     if (rest < plan_.whole + staging) {
       staging = std::clamp(plan_.capacity / kStagingShare, staging, std::max(staging, tier_.most_staging));
@@ -115,11 +116,14 @@ class TierPlanner {
   }
 
  private:
-  uint64_t activations_of(uint32_t rows) const {
-    if (tier_.units.empty()) return 0;
+  uint64_t activations_of(uint32_t rows, size_t units) const {
+    if (units == 0) return 0;
     ModelOptions options = model_;
     options.max_rows = rows;
-    return tier_.units.size() * activation_bytes(plan_model(manifest_, options).any());
+    return units * activation_bytes(plan_model(manifest_, options).any());
+  }
+  uint64_t activations_of(uint32_t rows) const {
+    return activations_of(rows, tier_.units.size() + tier_.giving_units);
   }
   // Without any weights.
   uint64_t least_of(uint32_t rows) const {

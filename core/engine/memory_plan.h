@@ -32,8 +32,10 @@ struct TierRequest {
   uint64_t most_staging = 64u << 20;
   uint32_t memories = 1;           // that share the tier, each with staging of its own
   std::vector<UnitId> units = {};  // that compute from them, each with activations, KV cache, small tensors
-  // What the process needs for all tiers is counted in one: the bounce buffer of reads, and plugins' tables.
+  // What the process needs for all tiers is counted in one: the bounce buffer of reads, plugins' tables, and
+  // the activations that so many units give whose own memory nobody else reaches.
   bool bounces = true;
+  uint32_t giving_units = 0;
   std::vector<TableRequest> tables = {};
 };
 
@@ -50,6 +52,7 @@ struct TierMemory {
   uint64_t tables = 0;   // of plugins
   uint64_t kv = 0;
   uint64_t activations = 0;
+  uint64_t given = 0;    // activations of other tiers
   uint64_t staging = 0;  // of all memories
   uint64_t bounce = 0;   // where packed bundles are read to; 0 where every extent is a run of rows
   uint64_t arena = 0;    // what the caches may fill

@@ -15,6 +15,10 @@ namespace {
 
 constexpr size_t kLeastSize = offsetof(AgentEntry, build_id) + sizeof(AgentEntry::build_id);
 
+bool is_apart(const AgentEntry& entry) {
+  return (entry.serves & kMemoryApart) != 0;
+}
+
 // What an agent that computes must have registered.
 Status check_pools(const AgentChoice& choice, const AgentContext& context) {
   const ComputeTask& task = *context.compute;
@@ -26,8 +30,13 @@ Status check_pools(const AgentChoice& choice, const AgentContext& context) {
                                   "were expected",
                                   what, bytes.size(), wanted, kDirectIoAlignment));
   };
-  TIERD_TRY(check("arena, staging and tensors", context.pools.memory(task.memory),
-                  task.arena_bytes + task.staging_bytes + task.tensor_bytes));
+  if (is_apart(*choice.entry)) {
+    if (!context.pools.memory(task.memory).empty())
+      return file_fault(choice.origin, "could not be made: it registered a memory that nobody else reaches");
+  } else {
+    TIERD_TRY(check("arena, staging and tensors", context.pools.memory(task.memory),
+                    task.arena_bytes + task.staging_bytes + task.tensor_bytes));
+  }
   return check("activations", context.pools.activations(context.number), buffer_offsets(task.plan).back());
 }
 
@@ -99,6 +108,7 @@ Result<MadeAgent> make_agent(const AgentChoice& choice, AgentContext& context) {
     if ((choice.entry->serves & serves(Op::run)) != 0 && made.products == nullptr) {
       return failed("it serves 'run' and offers no products");
     }
+    if (is_apart(*choice.entry) && !made.load) return failed("its memory is apart, and cannot be loaded");
     if (context.compute) TIERD_TRY(check_pools(choice, context));
     return made;
   } catch (const std::exception& error) {

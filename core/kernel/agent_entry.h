@@ -62,7 +62,8 @@ struct ReadTask {
 // table of pools. Its memory has arena, staging and resident tensors, side by side; the first two begin at
 // multiples of 4096. Most of the arena's addresses may never be used: an agent that serves `resize` is told
 // which are, before the first read. Its activations are the buffers of the plan, as buffer_offsets() puts
-// them. It takes the resident tensors' values from where they are, once messages come.
+// them. It takes the resident tensors' values from where they are, once messages come. An agent whose memory
+// is apart registers its activations alone, and is handed the tensors (MadeAgent::load).
 struct ComputeTask {
   MemoryId memory = 1;  // its number
   ComputePlan plan;
@@ -73,6 +74,7 @@ struct ComputeTask {
   std::string kernels = "auto";        // instruction set
   uint32_t threads = 1;                // that compute, the one that drives the agent included
   std::vector<uint32_t> cores = {};    // [threads] that they are bound to; none: they are not
+  bool described = false;              // virtual time: how long a message takes is not the agent's business
 };
 
 // What `make` is given. It lives as long as that call; what it refers to, as said.
@@ -126,6 +128,9 @@ struct MadeAgent {
   std::string backend = {};      // what it works with, for reports: "io_uring", "avx512-vnni"
   Products* products = nullptr;  // the agent's own; for agents that serve `run`
   ReadChoices reading = {};      // of agents that read
+  // Of an agent whose memory is apart: writes there, so many bytes from its beginning. [kernel, before the
+  // first message]
+  std::function<void(uint64_t offset, std::span<const std::byte> bytes)> load = {};
   // What it has done, for reports; may be empty. [any thread; of an agent that reads at any time, of one that
   // computes while nothing is in flight there]
   std::function<AgentCounts()> counts = {};
@@ -134,12 +139,15 @@ struct MadeAgent {
 constexpr uint32_t serves(Op op) {
   return 1u << static_cast<uint32_t>(op);
 }
+// Beside what an agent serves: its memory is apart, reached by itself alone. Reads do not land there, it
+// brings neurons from other memories by itself (`move`), and what is wanted of its activations must be given.
+inline constexpr uint32_t kMemoryApart = 1u << 31;
 
 // The one symbol that agent-NAME.so exports. Up to and with `build_id` it is the same in every version, and
 // plain C: nothing behind is looked at before size and id have been found right.
 struct AgentEntry {
   uint32_t size;
-  uint32_t serves;  // bits; `raise` and `cancel` are answered by all
+  uint32_t serves;  // bits, and kMemoryApart; `raise` and `cancel` are answered by all
   const char* build_id;
   const char* name;
   const char* summary;

@@ -33,8 +33,7 @@ void Computation::begin(SiteId site, const Pass& pass, bool gives_next) {
 void Computation::run_before() {
   const UnitId holder = site().flow.holder();
   TIERD_CHECK(site().flow.before && holder != Flow::kNoUnit);
-  list_.clear();
-  before_ = post(holder, {}, {});
+  before_ = post_before(holder);
 }
 
 void Computation::post() {
@@ -53,7 +52,7 @@ void Computation::post_to(UnitId u) {
     list_.clear();
     Message message;
     if (holds && !own.begun && site().flow.before && others_compute(u)) {
-      before_ = post(u, message, {});
+      before_ = post_before(u);
       continue;
     }
     if (holds || input_ready_) {
@@ -75,8 +74,14 @@ void Computation::post_to(UnitId u) {
   }
 }
 
+// Alone, for whoever waits for the input.
+MessageId Computation::post_before(UnitId u) {
+  list_.clear();
+  return post(u, {}, {}, true);
+}
+
 // To a unit, about `list_`, neurons in its memory. `takes` live until the pass is over.
-MessageId Computation::post(UnitId u, Message message, std::span<const Take> takes) {
+MessageId Computation::post(UnitId u, Message message, std::span<const Take> takes, bool gives_input) {
   const ComputeUnit& to = topology_.units[u];
   UnitPass& own = units_[u];
   message.op = Op::run;
@@ -95,7 +100,7 @@ MessageId Computation::post(UnitId u, Message message, std::span<const Take> tak
                   .rows = pass_.row_info,
                   .masks = {},
                   .takes = takes,
-                  .gives = gives_of(u, message.flags)};
+                  .gives = gives_of(u, message.flags, gives_input)};
   if (!list_.empty()) {
     ++own.computing;
     if (asked_.measure) message.flags |= kMeasure;
@@ -139,12 +144,11 @@ std::span<const Take> Computation::results_of_others(UnitId unit) {
 
 // What others need of what a message with `list_` makes. The last message of a unit that computes gives what
 // all of them have made.
-std::span<const Give> Computation::gives_of(UnitId u, uint8_t flags) {
+std::span<const Give> Computation::gives_of(UnitId u, uint8_t flags, bool input) {
   gives_.clear();
   const Site& s = site();
   const bool runs_after = (flags & kRunAfter) != 0;
-  // Where the segment before runs alone, somebody waits for it.
-  if ((flags & kRunBefore) != 0 && (asked_.measure || (list_.empty() && !runs_after))) {
+  if ((flags & kRunBefore) != 0 && s.flow.before && (input || asked_.measure)) {
     give(s.input, {}, s.n_in, gives_);
     if (s.chosen()) give(s.choice, {}, s.n, gives_);
   }

@@ -59,13 +59,14 @@ class Computation : private CompletionSink {
  private:
   void on_done(const Message& message, const Done& done) override;
   void post_to(UnitId unit);
-  MessageId post(UnitId unit, Message message, std::span<const Take> takes);
+  MessageId post(UnitId unit, Message message, std::span<const Take> takes, bool gives_input = false);
+  MessageId post_before(UnitId unit);
   bool computes(UnitId unit) const { return plan_.size(unit) != 0; }
   bool others_compute(UnitId unit) const;
   bool others_are_done(UnitId unit) const;
   std::span<const Take> input_of(UnitId unit);
   std::span<const Take> results_of_others(UnitId unit);
-  std::span<const Give> gives_of(UnitId unit, uint8_t flags);
+  std::span<const Give> gives_of(UnitId unit, uint8_t flags, bool input);
   const Site& site() const { return sites_[site_]; }
   UnitId units() const { return static_cast<UnitId>(units_.size()); }
   UnitId unit_of(uint16_t agent) const;

@@ -95,6 +95,8 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   TierRequest& lowest = request.tiers.front();
   lowest.bounces = true;
   lowest.tables = chosen.tables();
+  for (const Tier& tier : tiers.memories)
+    lowest.giving_units += tier.apart() && tier.config.compute ? tier.config.count : 0;
   TIERD_ASSIGN(MemoryPlan memory, plan_memory(manifest, request));
   ModelPlan model = plan_model(manifest, memory.model);
   TIERD_ASSIGN(StrategyChoices strategies, read_tensors(std::move(chosen)));

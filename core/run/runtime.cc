@@ -118,6 +118,7 @@ Result<MadeAgent> Runtime::make_memory_agent(size_t tier, uint32_t i) {
   task.arena_bytes = state.staging_offset;
   task.staging_bytes = plan_.memory.tiers[tier].staging_of_memory();
   task.kernels = plan_.config.kernels;
+  task.described = machine_ != nullptr;
   std::vector<PlacedTensor>& tensors = state.tensors.emplace_back();
   if (of.config.compute) {
     const UnitPlan& plan = plan_.model.units[of.first_unit + i];
@@ -227,6 +228,7 @@ Status Runtime::reserve(size_t tier) {
     TIERD_TRY(budget.reserve("activations", memory.activations));
     TIERD_TRY(budget.reserve("small tensors", memory.tensors));
   }
+  if (memory.given != 0) TIERD_TRY(budget.reserve("given activations", memory.given));
   if (tier == 0) TIERD_TRY(budget.reserve(kPluginTables, memory.tables));
   TIERD_TRY(budget.reserve("staging", memory.staging));
   if (memory.bounce != 0) TIERD_TRY(budget.reserve("bounce buffer", memory.bounce));
@@ -288,10 +290,13 @@ Status Runtime::add_agents(std::vector<const Agent*>& agents) {
       const std::vector<uint32_t> cores = cores_of(of, i);
       Agent* agent = tiers_[tier].agents[i].agent.get();
       if (machine_) {
-        const ComputePlan nothing;
-        const ComputePlan& plan = of.config.compute ? plan_.model.units[of.first_unit + i].compute : nothing;
-        const double share = static_cast<double>(cores.size()) / threads_;
-        TIERD_ASSIGN(agent, machine_->agent(*agent, plan, plan_.model.sites.editions, share, own));
+        VirtualMachine::Unit unit{.tier = of.config.name, .plan = {}};
+        if (of.config.compute) unit.plan = plan_.model.units[of.first_unit + i].compute;
+        unit.share = static_cast<double>(cores.size()) / threads_;
+        unit.runs = of.apart() ? VirtualMachine::Runs::beside
+                    : own      ? VirtualMachine::Runs::on_its_own_thread
+                               : VirtualMachine::Runs::on_the_kernels_thread;
+        TIERD_ASSIGN(agent, machine_->agent(*agent, std::move(unit), plan_.model.sites.editions));
       }
       // The thread that drives an agent is worker 0 of its team.
       core.reset();
@@ -387,11 +392,16 @@ Status Runtime::load_tensors() {
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
     for (uint32_t i = 0; i < tiers_[tier].tensors.size(); ++i) {
       const auto id = static_cast<MemoryId>(plan_.tiers.memories[tier].first_memory + i);
+      const auto& load = tiers_[tier].agents[i].load;
+      std::vector<std::byte> read;
       for (const auto& [tensor, offset] : tiers_[tier].tensors[i]) {
         const uint32_t extent = manifest.resident[tensor].extent;
-        const std::span<std::byte> bytes = pools_.memory(id).subspan(offset, manifest.extents[extent].bytes);
+        const uint64_t size = manifest.extents[extent].bytes;
+        if (load) read.resize(size);
+        const std::span<std::byte> bytes = load ? std::span(read) : pools_.memory(id).subspan(offset, size);
         TIERD_TRY(file.read_exact(manifest.extents[extent].offset, bytes));
         TIERD_TRY(plan_.store.verify(extent, bytes));
+        if (load) load(offset, bytes);
       }
     }
   }

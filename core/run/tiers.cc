@@ -17,6 +17,9 @@ namespace {
 constexpr uint32_t kMostMemories = 16;
 constexpr uint32_t kMostCore = 4095;
 
+// Of an agent, beside which its first lane computes.
+constexpr uint8_t kCopyLane = 1;
+
 // What the host reads in a tier's table beside the agent's parameters; the first three of the store's, too.
 constexpr std::array<std::string_view, 9> kKeysOfTier = {"kind",    "thread", "cores", "count",  "capacity",
                                                          "staging", "over",   "link",  "compute"};
@@ -68,6 +71,7 @@ class TierChooser {
     });
     TIERD_TRY(number());
     for (const Tier& tier : tiers_) TIERD_TRY(add(tier));
+    TIERD_TRY(check_reach());
     table_.memories = std::move(tiers_);
     return std::move(table_);
   }
@@ -177,12 +181,40 @@ class TierChooser {
       if (sources.empty() || std::ranges::find(sources, memory.over) == sources.end())
         sources.push_back(memory.over);
       for (const MemoryId from : sources) {
-        topology.links.push_back(
-            {.from = from, .to = id, .agent = from == kStore ? table_.store.first_agent : memory.agent});
+        if (from == kStore) {
+          topology.links.push_back({.from = from, .to = id, .agent = table_.store.first_agent});
+        } else {
+          topology.links.push_back({.from = from, .to = id, .agent = memory.agent, .lane = kCopyLane});
+        }
       }
       if (tier.config.compute) topology.units.push_back({.agent = memory.agent, .memory = id});
     }
     return {};
+  }
+
+  // Reads land in every memory that has a link from the store, and neurons leave every one that has a link to
+  // another.
+  Status check_reach() const {
+    for (const Link& link : table_.topology.links) {
+      const Tier& to = tier_of(link.to);
+      if (link.from == kStore && to.apart()) {
+        return wrong(to, to.config.link.empty() ? "over" : "link",
+                     fmt::format("reads do not land in the memory of agent '{}': name a tier that it fetches "
+                                 "from, as tiers.{}.over = \"dram\"",
+                                 to.config.agent(), to.config.name));
+      }
+      if (link.from != kStore && tier_of(link.from).apart()) {
+        return wrong(
+            to, to.config.link.empty() ? "over" : "link",
+            fmt::format("nobody else reaches the memory of agent '{}'", tier_of(link.from).config.agent()));
+      }
+    }
+    return {};
+  }
+  const Tier& tier_of(MemoryId memory) const {
+    return *std::ranges::find_if(tiers_, [&](const Tier& tier) {
+      return memory >= tier.first_memory && memory < tier.first_memory + tier.config.count;
+    });
   }
 
   // For each of its memories the one that it lies over.

@@ -27,6 +27,8 @@ struct Tier {
   MemoryId first_memory = kStore;  // of the tier that reads the store, the store
   UnitId first_unit = 0;           // of a tier that computes
 
+  // See kMemoryApart.
+  bool apart() const { return (agent.entry->serves & kMemoryApart) != 0; }
   std::string key(std::string_view name) const { return config.table() + "." + std::string(name); }
 };
 

@@ -36,14 +36,15 @@ ReadTask::Described VirtualMachine::disk(bool own_thread) {
   return described;
 }
 
-Result<Agent*> VirtualMachine::agent(Agent& agent, const ComputePlan& plan, std::span<const Edition> editions,
-                                     double share, bool own_thread) {
-  auto cost = UnitCost::create(machine_.processor.share(share), plan);
+Result<Agent*> VirtualMachine::agent(Agent& agent, Unit unit, std::span<const Edition> editions) {
+  auto cost = UnitCost::create(machine_.processor.share(unit.share), std::move(unit.plan),
+                               machine_.link_to(unit.tier));
   if (!cost.ok()) return Error{cost.code(), machine_.path, cost.error().detail};
   Agent* carries_out = &agent;
   if (!executes_) carries_out = &idle_.emplace_back(editions, agent.credits());
-  return &units_.emplace_back(*carries_out, costs_.emplace_back(std::move(*cost)), clock_,
-                              &thread(own_thread));
+  VirtualThread* const on =
+      unit.runs == Runs::beside ? nullptr : &thread(unit.runs == Runs::on_its_own_thread);
+  return &units_.emplace_back(*carries_out, costs_.emplace_back(std::move(*cost)), clock_, on);
 }
 
 Status VirtualMachine::can_play(const ModelPlan& model, const Strategies& strategies) const {

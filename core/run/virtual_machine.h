@@ -28,11 +28,18 @@ class VirtualMachine {
   VirtualClock& clock() { return clock_; }
   // The disk, checked by the kernel's thread or one of its own.
   ReadTask::Described disk(bool own_thread);
-  // An agent that computes by `plan` with this share of the processor, or that only moves neurons; `agent`
-  // carries out what is asked, if anything is. `editions` outlive the machine. Error: not_found, naming the
-  // description and what it lacks.
-  Result<Agent*> agent(Agent& agent, const ComputePlan& plan, std::span<const Edition> editions, double share,
-                       bool own_thread);
+  // beside: its lanes are devices that need no thread.
+  enum class Runs : uint8_t { on_the_kernels_thread, on_its_own_thread, beside };
+  // An agent of a tier, that computes by `plan` with this share of the processor, or only moves neurons.
+  struct Unit {
+    std::string tier;
+    ComputePlan plan;
+    double share = 1;
+    Runs runs = Runs::on_the_kernels_thread;
+  };
+  // `agent` carries out what is asked, if anything is. `editions` outlive the machine. Error: not_found,
+  // naming the description and what it lacks.
+  Result<Agent*> agent(Agent& agent, Unit unit, std::span<const Edition> editions);
   // Whether nobody looks at activations that are not computed and were not recorded. Error: unsupported,
   // saying who would.
   Status can_play(const ModelPlan& model, const Strategies& strategies) const;

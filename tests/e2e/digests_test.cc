@@ -16,16 +16,14 @@
 
 #include "core/base/checksum.h"
 #include "tests/e2e/golden_model.h"
+#include "tests/e2e/shipped_configuration.h"
 #include "tiers/compute/kernels.h"
 
 namespace tierd {
 namespace {
 
 constexpr const char* kDigests = TIERD_SOURCE_DIR "/tests/e2e/digests.json";
-constexpr const char* kConfigs = TIERD_SOURCE_DIR "/configs/";
-constexpr const char* kDemo = TIERD_SOURCE_DIR "/configs/models/demo";
 constexpr uint32_t kPrompt = 8;  // tokens fed as one batch; the others are decoded one by one
-constexpr uint32_t kDemoTokens = 32;
 
 // "hybrid", "ablation/flash-3", …; sorted.
 std::vector<std::string> configurations() {
@@ -37,24 +35,6 @@ std::vector<std::string> configurations() {
   }
   std::sort(names.begin(), names.end());
   return names;
-}
-
-// The configuration as its file has it. What only a trained predictor could do, a random one does, but for
-// the demo model, which has one.
-Config configuration(const std::string& name, const std::string& model, bool demo) {
-  auto config = load_config(kConfigs + name + ".toml", {});
-  EXPECT_TRUE(config.ok()) << config.error().line();
-  config->model = model;
-  config->bind = false;
-  config->threads = 1;
-  config->context = demo ? 2 * kDemoTokens : kGoldenTokens;
-  if (config->predictor.name != "low-rank") return *config;
-  if (demo) {
-    config->predictor.tensors = std::string(kDemo) + "/predictor-r64.safetensors";
-  } else {
-    config->predictor = {"random"};
-  }
-  return *config;
 }
 
 struct Said {

@@ -45,6 +45,12 @@ class Tiers : public testing::Test {
   static inline ModelWorld* world_ = nullptr;
 };
 
+// Of 50 MB a second.
+void slow_link(TierConfig& tier, bool there = true) {
+  if (!there) return;
+  tier.settings = {{"link_rate", std::string("50 MB"), "test"}, {"link_latency_us", int64_t{20}, "test"}};
+}
+
 struct Variant {
   const char* name;
   std::function<void(Config&)> change;
@@ -94,6 +100,34 @@ const std::vector<Variant>& variants() {
          TierConfig& top = c.tier("top");
          top.kind = "dram", top.over = "near", top.capacity = "30%";
          c.tier("near").compute = false, c.cache.name = "lru";
+       }},
+      {"a GPU", [](Config& c) { c.tier("near").kind = "gpu"; }},
+      {"a GPU, lru, shuffled",
+       [](Config& c) { c.tier("near").kind = "gpu", c.cache.name = "lru", c.shuffle = "11"; }},
+      {"a GPU over a slow link",
+       [](Config& c) { c.tier("near").kind = "gpu", c.cache.name = "lru", slow_link(c.tier("near")); }},
+      {"a GPU with a thread of its own over a slow link",
+       [](Config& c) {
+         c.tier("near").kind = "gpu", c.cache.name = "lru", slow_link(c.tier("near"));
+         c.threads = 2, c.tier("near").thread = c.tier("flash").thread = "own";
+       }},
+      {"a GPU has the dense part, both have neurons",
+       [](Config& c) {
+         c.tier("near").kind = "gpu", c.cache.name = "lru", c.dense = "near";
+         c.tier("dram").compute = true, c.balancer.name = "round-robin";
+       }},
+      {"a GPU has neurons, heads are divided",
+       [](Config& c) {
+         c.tier("near").kind = "gpu", c.shuffle = "12";
+         c.tier("dram").compute = true, c.tier("dram").count = 2, c.balancer.name = "round-robin";
+         c.tier("near").count = 2, c.tier("near").capacity = "60%", c.attention = "near";
+       }},
+      {"a GPU has the dense part alone",
+       [](Config& c) { c.tier("near").kind = "gpu", c.dense = "near", c.tier("dram").compute = true; }},
+      {"two GPUs",
+       [](Config& c) {
+         c.tier("near").kind = "gpu", c.tier("near").count = 2, c.tier("near").capacity = "60%";
+         c.balancer.name = "round-robin", c.dense = "near.1", c.attention = "near";
        }},
   };
   return all;
@@ -194,10 +228,12 @@ TEST_F(Tiers, LiveInVirtualTime) {
   write_machine(machine);
   History expected;
   run(base(), expected);
-  for (const char* cache : {"pinned", "lru"}) {
-    SCOPED_TRACE(cache);
+  for (const char* kind : {"dram", "gpu"}) {
+    SCOPED_TRACE(kind);
     Config config = chain();
-    config.cache.name = cache;
+    config.tier("near").kind = kind;
+    slow_link(config.tier("near"), kind == std::string("gpu"));
+    config.cache.name = "lru";
     config.clock = "model";
     config.machine = machine;
     History first, second;

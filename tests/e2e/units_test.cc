@@ -94,6 +94,12 @@ TEST_F(Units, GiveTheBitsOfOne) {
        }},
       {"neurons of one, heads of the other", 2, 2,
        [](Config& c) { c.balancer = StrategyConfig{"single"}, c.attention = "dram.1"; }},
+      {"four on two cores", 4, 2, [](Config& c) { c.tier("dram").capacity = "90%", c.threads = 2; }},
+      {"four on two cores, threads of their own", 4, 2,
+       [](Config& c) {
+         c.tier("dram").capacity = "90%", c.threads = 2, c.bind = true;
+         c.tier("dram").thread = "own", c.cache.name = "lru";
+       }},
       {"one does all", 2, 1,
        [](Config& c) { c.tier("dram").capacity = "80%", c.balancer = StrategyConfig{"single"}; }},
   };

@@ -284,5 +284,27 @@ TEST(Capacity, IsAllAShareOrASize) {
               HasSubstr("tiers.dram.capacity: 'much' is not a size"));
 }
 
+// What units give whose own memory nobody else reaches is counted where the process has it, as much as they
+// have.
+TEST(MemoryPlan, ActivationsThatAreGivenTakeRoom) {
+  const Manifest manifest = store_of("tinyllama-1.1b", Encoding::q4_0);
+  MemoryRequest request = request_of(manifest, {});
+  request.model.units = 2;
+  const auto alone = plan_one(manifest, request);
+  request.tiers.front().giving_units = 1;
+  const auto gives = plan_one(manifest, request);
+  ASSERT_TRUE(alone.ok() && gives.ok());
+  EXPECT_EQ(alone->given, 0u);
+  EXPECT_EQ(gives->given, alone->activations);
+  EXPECT_EQ(gives->activations, alone->activations);
+  EXPECT_EQ(gives->capacity, alone->capacity + gives->given);
+  EXPECT_GT(gives->least, alone->least);
+  // Where there is little room, fewer rows.
+  request.tiers.front().capacity = bytes(alone->least + (gives->least - alone->least));
+  const auto tight = plan_one(manifest, request);
+  ASSERT_TRUE(tight.ok()) << tight.error().line();
+  EXPECT_LT(tight->model.max_rows, alone->model.max_rows);
+}
+
 }  // namespace
 }  // namespace tierd

@@ -41,6 +41,9 @@ class MortalAgent final : public Agent {
     return n;
   }
 
+  int wait_fd() const override { return agent_.wait_fd(); }
+  bool waiting() const override { return !dead() && agent_.waiting(); }
+
   uint32_t dies_at = 0;  // with so many messages accepted; 0: it lives
   bool dead() const { return dies_at != 0 && accepted_ >= dies_at; }
 

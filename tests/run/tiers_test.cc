@@ -99,6 +99,26 @@ TEST(TierTable, AgentsOfOneTierMayBeToldTheirCores) {
                 HasSubstr("tiers.dram.cores: '" + std::string(cores) + "' are no cores"));
 }
 
+// The agent alone brings neurons there, on a lane of its own, and nobody takes them from there.
+TEST(TierTable, AMemoryThatIsApartIsReachedByItsAgentAlone) {
+  const auto tiers = chosen({"tiers.gpu.over=dram"});
+  ASSERT_TRUE(tiers.ok()) << tiers.error().line();
+  EXPECT_EQ(links_of(tiers->topology), "0>1 1>2");
+  EXPECT_EQ(tiers->topology.links[1].agent, tiers->memories[1].first_agent);
+  EXPECT_EQ(tiers->topology.links[1].lane, 1);
+  EXPECT_EQ(tiers->topology.units[1].lane, 0);
+  const std::string why =
+      "reads do not land in the memory of agent 'gpu': name a tier that it fetches from, as "
+      "tiers.gpu.over = \"dram\"";
+  EXPECT_EQ(refused({"tiers.gpu.kind=gpu"}), "tiers.gpu.over: " + why);
+  EXPECT_EQ(refused({"tiers.gpu.over=dram", "tiers.gpu.link=dram,flash"}), "tiers.gpu.link: " + why);
+  const std::string nobody = "nobody else reaches the memory of agent 'gpu'";
+  EXPECT_EQ(refused({"tiers.gpu.over=dram", "tiers.a.kind=dram", "tiers.a.over=gpu"}),
+            "tiers.a.over: " + nobody);
+  EXPECT_EQ(refused({"tiers.gpu.over=dram", "tiers.z.kind=dram", "tiers.z.over=dram", "tiers.z.link=gpu"}),
+            "tiers.z.link: " + nobody);
+}
+
 TEST(TierTable, WhatCannotBeIsToldByItsKey) {
   const auto a = [](std::vector<std::string> more) {
     more.insert(more.begin(), "tiers.a.kind=dram");

@@ -16,7 +16,8 @@
 namespace tierd {
 namespace {
 
-// One site of three neurons, the last of them shorter; the agent's products are held against naive ones.
+// One site of three neurons, the last of them shorter; the agent's products are held against naive ones. What
+// a run computes from it takes, what comes of it it is asked to give.
 class ComputeWorld final : public PlacedWorld {
  public:
   static Result<std::unique_ptr<AgentWorld>> create(const AgentChoice& choice, uint64_t seed) {
@@ -42,7 +43,7 @@ class ComputeWorld final : public PlacedWorld {
     const ComputePlan plan = task.plan;
     context.compute = std::move(task);
     TIERD_TRY(world->make(choice, context));
-    world->fill(plan);
+    world->fill(plan, (choice.entry->serves & kMemoryApart) != 0);
     constexpr uint32_t kBoth = serves(Op::move) | serves(Op::resize);
     world->rearranges_ = (choice.entry->serves & kBoth) == kBoth;
     return std::unique_ptr<AgentWorld>(std::move(world));
@@ -142,8 +143,8 @@ class ComputeWorld final : public PlacedWorld {
     return request;
   }
 
-  // Weights in the arena and in staging, inputs in the agent's buffers; outputs are no numbers yet.
-  void fill(const ComputePlan& plan) {
+  // Weights in the arena and in staging; what is given there are no numbers yet.
+  void fill(const ComputePlan& plan, bool apart) {
     const std::span<std::byte> memory = pools_.memory(kMemory);
     const std::span<std::byte> buffers = pools_.activations(kAgent);
     const std::vector<uint64_t> offsets = buffer_offsets(plan);
@@ -154,15 +155,20 @@ class ComputeWorld final : public PlacedWorld {
       at_[neuron] = (neuron % 2 == 0 ? 0 : kArena) + (kNeurons - 1 - neuron) * kGroup;
       const uint32_t rows = std::min(kGroupRows, kOut - neuron * kGroupRows);
       const std::span<const float> plain(weights_.data() + neuron * kGroupRows * kIn, rows * kIn);
-      pack_row_group(Encoding::f32, rows, kIn, std::as_bytes(plain), memory.subspan(at_[neuron], kGroup));
-      std::ranges::copy(memory.subspan(at_[neuron], kGroup), elsewhere_[neuron].begin());
+      pack_row_group(Encoding::f32, rows, kIn, std::as_bytes(plain), elsewhere_[neuron]);
+      if (apart) {
+        made().load(at_[neuron], elsewhere_[neuron]);
+      } else {
+        std::ranges::copy(elsewhere_[neuron], memory.subspan(at_[neuron], kGroup).begin());
+      }
     }
     pools_.add_memory(kElsewhere, std::as_writable_bytes(std::span(elsewhere_)));
-    const auto buffer = [&](uint32_t b) { return reinterpret_cast<float*>(buffers.data() + offsets[b]); };
-    out_ = buffer(1);
+    out_ = reinterpret_cast<float*>(buffers.data() + offsets[1]);
     out_stride_ = buffer_stride(plan.buffers[1]);
+    given_ = {static_cast<uint32_t>(offsets[1] / kPlaceUnit), static_cast<uint32_t>(out_stride_), 0, kOut};
+    taken_ = {.what = Take::What::input, .stride = kIn, .first = 0, .columns = kIn, .values = inputs_.data()};
     for (uint32_t row = 0; row < kRows; ++row) {
-      float* x = buffer(0) + row * buffer_stride(plan.buffers[0]);
+      float* x = inputs_.data() + row * kIn;
       for (uint32_t c = 0; c < kIn; ++c) x[c] = random_.symmetric();
       std::fill_n(out_ + row * out_stride_, kOut, std::nanf(""));
       for (uint32_t r = 0; r < kOut; ++r) {
@@ -180,6 +186,9 @@ class ComputeWorld final : public PlacedWorld {
     places_.rows(place).resize(1 + random_.below(kRows));
     Request request = this->request(Op::run, place);
     request.message.flags = kRunBefore | kRunAfter;
+    request.payload.takes = {&taken_, 1};
+    request.payload.gives = {&given_, 1};
+    request.message.n_takes = request.message.n_gives = 1;
     return request;
   }
 
@@ -205,6 +214,9 @@ class ComputeWorld final : public PlacedWorld {
   std::array<Group, kNeurons> elsewhere_ = {};
   bool rearranges_ = false;
   uint64_t at_[kNeurons] = {};  // bytes in pool 0
+  std::array<float, uint64_t{kRows}* kIn> inputs_ = {};
+  Take taken_;
+  Give given_;
   float* out_ = nullptr;
   uint64_t out_stride_ = 0;
   std::vector<double> expected_;  // [rows x kOut]

@@ -72,6 +72,7 @@ class PlacedWorld : public AgentWorld {
 
   // The agent is there, and as many places as it has credits, and as many that rest.
   Status make(const AgentChoice& choice, AgentContext& context);
+  const MadeAgent& made() const { return made_; }
   // Before what the agent was given goes.
   void end() { made_ = {}; }
   // About the place's units and rows, which are sealed.

@@ -1,0 +1,124 @@
+// The shipped systems with a GPU, which this machine stands for (tiers/gpu): dense work there, neurons there,
+// or everything, in memory that only its own agent reaches.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tests/e2e/golden_model.h"
+#include "tests/e2e/shipped_configuration.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint32_t kChunk = 8;
+
+class Gpu : public testing::TestWithParam<std::string> {
+ protected:
+  static void SetUpTestSuite() { cache_ = use_test_cache(); }
+  static void TearDownTestSuite() { std::filesystem::remove_all(cache_); }
+
+  static std::vector<std::string> models() {
+    return {"gguf-llama-q4_0", "llama2", "mixtral", "opt-f16", "phi"};
+  }
+  // A tier above DRAM, of an agent of this kind.
+  static Config with(const Config& base, const std::string& kind) {
+    Config config = base;
+    TierConfig& gpu = config.tier("gpu");
+    gpu.kind = kind;
+    gpu.over = "dram";
+    gpu.capacity = "50%";
+    return config;
+  }
+  // Both compute neurons; the dense part is above.
+  static Config divided(const Config& base, const std::string& kind) {
+    Config config = with(base, kind);
+    config.dense = "gpu";
+    config.balancer.name = "round-robin";
+    return config;
+  }
+  static void expect_the_bits_of(const Config& other, const Config& config,
+                                 std::span<const uint32_t> tokens) {
+    const auto expected = run_all_logits(other, tokens, kChunk);
+    const auto logits = run_all_logits(config, tokens, kChunk);
+    ASSERT_TRUE(expected.ok()) << expected.error().line();
+    ASSERT_TRUE(logits.ok()) << logits.error().line();
+    expect_the_same_bits(*logits, *expected);
+  }
+
+ private:
+  static inline std::string cache_;
+};
+
+void over_a_slow_link(Config& config) {
+  config.tier("gpu").settings = {{"link_rate", std::string("200 MB"), "test"}};
+}
+void shuffled(Config& config) {
+  config.shuffle = "4";
+}
+
+// One unit computes all neurons, wherever it and the dense part are: the bits are those of the configuration
+// without a GPU.
+TEST_P(Gpu, SaysWhatTheConfigurationSaysWithoutOne) {
+  const std::function<void(Config&)> variants[] = {
+      [](Config& c) { c.dense = "gpu"; },
+      [](Config& c) { c.dense = "gpu", c.attention = "dram", shuffled(c); },
+      [](Config& c) { c.tier("dram").compute = false; },
+      [](Config& c) { c.tier("dram").compute = false, over_a_slow_link(c); },
+      [](Config& c) {
+        c.tier("dram").compute = false, c.tier("gpu").capacity = "20%", c.cache = {"lru"}, shuffled(c);
+      },
+  };
+  for (const std::string& model : models()) {
+    const Golden golden = read_golden(model);
+    const Config base = configuration(GetParam(), golden_path(model), false);
+    const auto expected = run_all_logits(base, golden.tokens, kChunk);
+    if (expected.code() == Code::unsupported) continue;  // not every model has every layout
+    ASSERT_TRUE(expected.ok()) << expected.error().line();
+    for (size_t v = 0; v < std::size(variants); ++v) {
+      SCOPED_TRACE(model + ", variant " + std::to_string(v));
+      Config config = with(base, "gpu");
+      variants[v](config);
+      const auto logits = run_all_logits(config, golden.tokens, kChunk);
+      ASSERT_TRUE(logits.ok()) << logits.error().line();
+      expect_the_same_bits(*logits, *expected);
+    }
+  }
+}
+
+// Sums are made by unit: the bits are those of two units of which each reaches the other's memory.
+TEST_P(Gpu, SharesNeuronsWithDram) {
+  for (const std::string& model : models()) {
+    const Golden golden = read_golden(model);
+    const Config base = configuration(GetParam(), golden_path(model), false);
+    if (plan_run(base, {.fit = true, .quiet = true}).code() == Code::unsupported) continue;
+    SCOPED_TRACE(model);
+    const Config other = divided(base, "dram");
+    Config config = divided(base, "gpu");
+    expect_the_bits_of(other, config, golden.tokens);
+    shuffled(config);
+    config.tier("gpu").count = 1;
+    config.measure_every = 2;
+    expect_the_bits_of(other, config, golden.tokens);
+  }
+}
+
+TEST_P(Gpu, TheDemoModelToo) {
+  std::vector<uint32_t> tokens;
+  for (uint32_t i = 0; i < kDemoTokens / 2; ++i) tokens.push_back(300 + i * 97 % 1200);
+  const Config base = configuration(GetParam(), kDemo, true);
+  Config above = with(base, "gpu");
+  above.tier("dram").compute = false;
+  expect_the_bits_of(base, above, tokens);
+  expect_the_bits_of(divided(base, "dram"), divided(base, "gpu"), tokens);
+}
+
+INSTANTIATE_TEST_SUITE_P(Configurations, Gpu,
+                         testing::Values("hybrid", "llm-in-a-flash", "activeflow", "moe-streaming"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace tierd

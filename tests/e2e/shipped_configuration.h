@@ -1,0 +1,34 @@
+// Configurations of configs/, made to run a golden model or the demo model.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/e2e/golden_model.h"
+
+namespace tierd {
+
+inline constexpr const char* kConfigs = TIERD_SOURCE_DIR "/configs/";
+inline constexpr const char* kDemo = TIERD_SOURCE_DIR "/configs/models/demo";
+inline constexpr uint32_t kDemoTokens = 32;
+
+// The configuration as its file has it. What only a trained predictor could do, a random one does, but for
+// the demo model, which has one.
+inline Config configuration(const std::string& name, const std::string& model, bool demo) {
+  auto config = load_config(kConfigs + name + ".toml", {});
+  EXPECT_TRUE(config.ok()) << config.error().line();
+  config->model = model;
+  config->bind = false;
+  config->threads = 1;
+  config->context = demo ? 2 * kDemoTokens : kGoldenTokens;
+  if (config->predictor.name != "low-rank") return *config;
+  if (demo) {
+    config->predictor.tensors = std::string(kDemo) + "/predictor-r64.safetensors";
+  } else {
+    config->predictor = {"random"};
+  }
+  return *config;
+}
+
+}  // namespace tierd

@@ -1,0 +1,43 @@
+// What the agent needs of a GPU: memory that nobody else reaches, and two engines that work side by side. A
+// backend is one kind of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/kernel/agent_entry.h"
+#include "core/message/counts.h"
+#include "core/message/message.h"
+
+namespace tierd {
+
+// A message on its way, with the time since which it has been waiting.
+struct DeviceRequest {
+  Message message;
+  Payload payload;
+  uint64_t since_ns = 0;
+};
+
+class Device : public Products {
+ public:
+  enum class Engine : uint8_t { compute, copy };
+  static constexpr size_t kEngines = 2;
+
+  // For reports.
+  virtual std::string backend() const = 0;
+  // Writes to its memory. Before the first request.
+  virtual void load(uint64_t offset, std::span<const std::byte> bytes) = 0;
+  // Begins a request on an engine that has nothing under way. Never waits.
+  virtual void begin(Engine engine, const DeviceRequest& request) = 0;
+  // What became of the request that the engine has under way, once it is over: effects are there then, what
+  // was to be given is in the registered activations. Never waits for the device.
+  virtual std::optional<Done> over(Engine engine) = 0;
+  // Turns readable when something that was begun is over, or -1.
+  virtual int wait_fd() const { return -1; }
+  virtual AgentCounts counts() const = 0;
+};
+
+}  // namespace tierd

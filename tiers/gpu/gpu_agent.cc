@@ -1,0 +1,88 @@
+#include "tiers/gpu/gpu_agent.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tierd {
+
+GpuAgent::GpuAgent(std::unique_ptr<Device> device, const Clock& clock, uint32_t credits)
+    : device_(std::move(device)), clock_(clock), credits_(credits) {}
+
+Submit GpuAgent::submit(const Message& message, const Payload& payload) {
+  if (held_ == credits_) return Submit::busy;
+  ++held_;
+  if (message.op == Op::cancel || message.op == Op::raise) {
+    advise(message);
+  } else {
+    lane_of(message.lane).waiting.push_back({message, payload, clock_.now_ns()});
+  }
+  return Submit::ok;
+}
+
+// What has been begun goes on as it is.
+void GpuAgent::advise(const Message& message) {
+  std::deque<DeviceRequest>& waiting = lane_of(message.lane).waiting;
+  const auto meant =
+      std::ranges::find(waiting, message.about, [](const DeviceRequest& r) { return r.message.id; });
+  if (meant != waiting.end()) {
+    if (message.op == Op::raise) {
+      meant->message.priority = std::min(meant->message.priority, message.priority);
+    } else {
+      end(meant->message, DoneStatus::cancelled);
+      waiting.erase(meant);
+    }
+  }
+  end(message, DoneStatus::ok);
+}
+
+void GpuAgent::end(const Message& message, DoneStatus status) {
+  const uint64_t now = clock_.now_ns();
+  done_.push_back(
+      {.id = message.id, .status = status, .lane = message.lane, .start_ns = now, .done_ns = now});
+}
+
+// The copies first: they go on while the host's threads compute.
+Drive GpuAgent::drive() {
+  const bool copied = advance(Device::Engine::copy);
+  const bool computed = advance(Device::Engine::compute);
+  return copied || computed ? Drive::busy : Drive::idle;
+}
+
+// Whether something was over, or was begun.
+bool GpuAgent::advance(Device::Engine engine) {
+  Lane& lane = lanes_[static_cast<size_t>(engine)];
+  bool any = false;
+  const auto collect = [&] {
+    if (!lane.running) return;
+    std::optional<Done> done = device_->over(engine);
+    if (!done) return;
+    done->id = *std::exchange(lane.running, std::nullopt);
+    done->lane = lane.number;
+    done_.push_back(*done);
+    any = true;
+  };
+  collect();
+  if (lane.running || lane.waiting.empty()) return any;
+  const auto first =
+      std::ranges::min_element(lane.waiting, {}, [](const DeviceRequest& r) { return r.message.priority; });
+  lane.running = first->message.id;
+  lane.number = first->message.lane;
+  device_->begin(engine, *first);
+  lane.waiting.erase(first);
+  collect();
+  return true;
+}
+
+size_t GpuAgent::poll(std::span<Done> done) {
+  const size_t n = std::min(done.size(), done_.size());
+  std::copy_n(done_.begin(), n, done.begin());
+  done_.erase(done_.begin(), done_.begin() + static_cast<std::ptrdiff_t>(n));
+  held_ -= static_cast<uint32_t>(n);
+  return n;
+}
+
+bool GpuAgent::waiting() const {
+  return std::ranges::any_of(lanes_, [](const Lane& lane) { return lane.running.has_value(); });
+}
+
+}  // namespace tierd

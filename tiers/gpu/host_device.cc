@@ -1,0 +1,90 @@
+#include "tiers/gpu/host_device.h"
+
+#include <sys/timerfd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/base/time.h"
+
+namespace tierd {
+
+Result<std::unique_ptr<HostDevice>> HostDevice::create(const DramAgent::Options& options, const Link& link,
+                                                       PoolTable& pools, const Clock& clock, ComputePlan plan,
+                                                       const ComputeKernels& kernels,
+                                                       std::unique_ptr<Team> team) {
+  Descriptor timer(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!timer.open()) return Error{Code::io_error, "gpu", std::strerror(errno)};
+  std::unique_ptr<HostDevice> device(new HostDevice(options, link, pools, clock, kernels, std::move(timer)));
+  TIERD_ASSIGN(device->given_, ReservedMemory::reserve(buffer_offsets(plan).back()));
+  TIERD_ASSIGN(device->computes_,
+               DramAgent::create(options, device->own_, std::move(plan), kernels, std::move(team)));
+  pools.add_activations(options.number, device->given_.bytes());
+  return device;
+}
+
+void HostDevice::load(uint64_t offset, std::span<const std::byte> bytes) {
+  std::ranges::copy(bytes, own_.memory(memory_).subspan(offset, bytes.size()).begin());
+}
+
+// What crosses the link waits for what is on it already; it began to when it came, whatever this thread was
+// busy with.
+void HostDevice::begin(Engine engine, const DeviceRequest& request) {
+  const Message& message = request.message;
+  Running running{request, clock_.now_ns(), 0};
+  if (message.op == Op::move && message.from != memory_) {
+    own_.add_memory(message.from, pools_.memory(message.from));
+    if (link_.bytes_per_second != 0) {
+      const double bytes = static_cast<double>(request.payload.units.size()) * message.unit_bytes;
+      running.start_ns = std::max(request.since_ns, link_free_ns_);
+      running.over_ns = running.start_ns + link_.latency_ns +
+                        static_cast<uint64_t>(bytes / static_cast<double>(link_.bytes_per_second) * 1e9);
+      link_free_ns_ = running.over_ns;
+      ring_at(running.over_ns);
+    }
+  }
+  running_[static_cast<size_t>(engine)] = running;
+}
+
+std::optional<Done> HostDevice::over(Engine engine) {
+  std::optional<Running>& running = running_[static_cast<size_t>(engine)];
+  TIERD_CHECK(running.has_value());
+  if (running->over_ns > clock_.now_ns()) return std::nullopt;
+  if (running->over_ns != 0) ring_at(0);
+  const Running now = *std::exchange(running, std::nullopt);
+  Done done = carry_out(now.request);
+  done.start_ns = now.start_ns;
+  done.done_ns = clock_.now_ns();
+  return done;
+}
+
+Done HostDevice::carry_out(const DeviceRequest& request) {
+  Done done;
+  TIERD_CHECK(computes_->submit(request.message, request.payload) == Submit::ok);
+  computes_->drive();
+  TIERD_CHECK(computes_->poll({&done, 1}) == 1);
+  if (done.status == DoneStatus::ok) {
+    for (const Give& asked : request.payload.gives) give(asked, request.message.rows);
+  }
+  return done;
+}
+
+void HostDevice::give(const Give& give, uint32_t rows) {
+  for (uint32_t r = 0; r < rows; ++r) {
+    const uint64_t at = give.place * kPlaceUnit + (uint64_t{r} * give.stride + give.first) * sizeof(float);
+    std::memcpy(given_.data() + at, own_.activations(number_).data() + at, give.columns * sizeof(float));
+  }
+}
+
+// 0: not at all.
+void HostDevice::ring_at(uint64_t ns) const {
+  itimerspec when{};
+  when.it_value.tv_sec = static_cast<time_t>(ns / 1'000'000'000);
+  when.it_value.tv_nsec = static_cast<long>(ns % 1'000'000'000);
+  TIERD_CHECK(timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr) == 0);
+}
+
+}  // namespace tierd

@@ -1,0 +1,81 @@
+// The backend "host": a GPU that this machine's processor and memory stand for, so that everything above it
+// can be run, tested and measured without one. Weights lie in an arena of its own, its threads compute on
+// them as the DRAM tier does, and what is copied there takes as long as a link of a given rate would.
+// Activations lie in buffers that nobody else sees; what is to be given is copied out.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/base/descriptor.h"
+#include "core/kernel/clock.h"
+#include "core/message/pool.h"
+#include "tiers/dram/dram_agent.h"
+#include "tiers/dram/reserved_memory.h"
+#include "tiers/gpu/device.h"
+
+namespace tierd {
+
+class HostDevice final : public Device {
+ public:
+  // From the host's memory into the device's.
+  struct Link {
+    uint64_t bytes_per_second = 0;  // 0: as fast as the processor copies
+    uint64_t latency_ns = 0;        // of each message
+  };
+  // Registers its activations, and nothing of its memory. `pools` and `clock` outlive it. Errors: no_space,
+  // io_error.
+  static Result<std::unique_ptr<HostDevice>> create(const DramAgent::Options& options, const Link& link,
+                                                    PoolTable& pools, const Clock& clock, ComputePlan plan,
+                                                    const ComputeKernels& kernels,
+                                                    std::unique_ptr<Team> team);
+
+  std::string backend() const override { return "host, " + kernels_; }
+  void load(uint64_t offset, std::span<const std::byte> bytes) override;
+  void begin(Engine engine, const DeviceRequest& request) override;
+  std::optional<Done> over(Engine engine) override;
+  int wait_fd() const override { return timer_.get(); }
+  void linear(const PackedMatrix& matrix, const float* x, uint32_t rows, float* y) override {
+    computes_->linear(matrix, x, rows, y);
+  }
+  AgentCounts counts() const override { return computes_->counts(); }
+
+ private:
+  struct Running {
+    DeviceRequest request;
+    uint64_t start_ns = 0;
+    uint64_t over_ns = 0;  // not before
+  };
+  HostDevice(const DramAgent::Options& options, const Link& link, PoolTable& pools, const Clock& clock,
+             const ComputeKernels& kernels, Descriptor timer)
+      : number_(options.number),
+        memory_(options.memory),
+        link_(link),
+        pools_(pools),
+        clock_(clock),
+        kernels_(kernels.name),
+        timer_(std::move(timer)) {}
+  Done carry_out(const DeviceRequest& request);
+  void give(const Give& give, uint32_t rows);
+  void ring_at(uint64_t ns) const;
+
+  const uint16_t number_;
+  const MemoryId memory_;
+  const Link link_;
+  PoolTable& pools_;
+  const Clock& clock_;
+  const std::string kernels_;
+  PoolTable
+      own_;  // of the device: its memory and its buffers, beside the host's memories that it copies from
+  std::unique_ptr<DramAgent> computes_;
+  ReservedMemory given_;  // the registered activations; only what is given is ever committed
+  uint64_t link_free_ns_ = 0;
+  std::array<std::optional<Running>, kEngines> running_;
+  Descriptor timer_;
+};
+
+}  // namespace tierd
