@@ -1,5 +1,5 @@
 # cmake -DSOURCE=<tree> -DVERSION=<x.y.z> -DOUTPUT=<file> -P HeadersHash.cmake
-# Writes the header that core/kernel/build_id.h includes: a hash over all headers that agents may include.
+# Writes the header that core/agent/build_id.h includes: a hash over all headers that agents may include.
 include(${CMAKE_CURRENT_LIST_DIR}/AgentHeaders.cmake)
 tierd_agent_headers(${SOURCE} headers)
 foreach(header IN LISTS headers)

@@ -11,8 +11,8 @@
 
 #include "core/base/block_device.h"
 #include "core/device/machine.h"
-#include "core/kernel/clock.h"
-#include "core/kernel/modelled_agent.h"
+#include "core/kernel/post/clocks.h"
+#include "core/kernel/post/modelled_agent.h"
 
 namespace tierd {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/device/machine.h"
-#include "core/kernel/modelled_agent.h"
+#include "core/kernel/post/modelled_agent.h"
 #include "core/program/program.h"
 
 namespace tierd {

@@ -11,8 +11,8 @@
 
 #include "core/base/result.h"
 #include "core/engine/model_plan.h"
-#include "core/kernel/dispatcher.h"
-#include "core/kernel/scheduler.h"
+#include "core/kernel/pass/scheduler.h"
+#include "core/kernel/post/dispatcher.h"
 
 namespace tierd {
 

@@ -128,7 +128,7 @@ class Planner {
     const StoredSite& stored = manifest_.sites[owner];
     Edition edition;
     edition.owner = owner;
-    edition.encoding = static_cast<uint16_t>(stored.encodings.front());
+    edition.label = static_cast<uint16_t>(stored.encodings.front());
     edition.n = stored.neurons();
     edition.slot_bytes = static_cast<uint32_t>(stored.slot_bytes());
     edition.first_extent = stored.first_extent;
@@ -166,7 +166,7 @@ class Planner {
 }  // namespace
 
 void cut_site(Site& site, const Cut& cut) {
-  site.slicing = static_cast<uint8_t>(cut.index());
+  site.label = static_cast<uint8_t>(cut.index());
   site.added = is_added(cut);
   site.run = run_of(cut);
   site.n = neurons(cut);

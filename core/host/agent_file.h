@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/agent/agent_entry.h"
 #include "core/base/result.h"
 #include "core/base/setting.h"
-#include "core/kernel/agent_entry.h"
 #include "tierd/plugin.h"
 
 namespace tierd {

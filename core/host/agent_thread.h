@@ -7,8 +7,8 @@
 #include <optional>
 #include <thread>
 
-#include "core/kernel/agent.h"
-#include "core/kernel/waiter.h"
+#include "core/agent/agent.h"
+#include "core/kernel/post/waiter.h"
 #include "core/message/ring.h"
 
 namespace tierd {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "core/agent/agent_entry.h"
 #include "core/host/plugin_path.h"
-#include "core/kernel/agent_entry.h"
 #include "tierd/plugin.h"
 
 namespace tierd {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/kernel/site_view.h"
+#include "core/host/site_view.h"
 
 namespace tierd {
 

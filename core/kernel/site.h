@@ -16,12 +16,12 @@ inline constexpr SiteId kNoSiteId = UINT32_MAX;
 using EditionId = uint32_t;
 inline constexpr EditionId kNoEdition = UINT32_MAX;
 
-// All neurons of a site in one encoding: what is stored, fetched, kept and computed from. Residency, arena
+// All neurons of a site in one form: what is stored, fetched, kept and computed from. Residency, arena
 // slots and a cache's decisions are an edition's. Sites that share their weights (a tied embedding and its
 // head) share the edition.
 struct Edition {
   SiteId owner = kNoSiteId;     // of the sites that have it, the one that every step uses whole
-  uint16_t encoding = 0;        // as plugins are told: the kernel does not look at it
+  uint16_t label = 0;           // of that form, as plugins are told: the kernel does not look at it
   uint32_t n = 0;               // neurons
   uint32_t slot_bytes = 0;      // of an arena slot; a multiple of 4096, where results are added of 64
   uint32_t first_extent = 0;    // neuron i is extent first_extent + stride * i
@@ -46,7 +46,7 @@ struct Site {
   uint16_t layer = UINT16_MAX;
   uint16_t op_group = 0;
   uint16_t layer_group = 0;  // of layers whose neurons of one number lie side by side; else of this one alone
-  uint8_t slicing = 0;  // how it is cut, as plugins are told (TIERD_AXIS_…): the kernel does not look at it
+  uint8_t label = 0;         // how it is cut, as plugins are told: the kernel does not look at it
   // Results of neurons are added up, in the order of their numbers; else each has a place of its own.
   bool added = false;
   uint32_t run = 1;  // so many neurons, by number, are summed by themselves before they are added

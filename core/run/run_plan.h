@@ -10,7 +10,7 @@
 #include "core/engine/memory_plan.h"
 #include "core/engine/model_plan.h"
 #include "core/kernel/observer.h"
-#include "core/kernel/recording.h"
+#include "core/kernel/pass/recording.h"
 #include "core/run/strategy_choices.h"
 #include "core/run/tiers.h"
 #include "core/store/store.h"

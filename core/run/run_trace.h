@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/agent/agent.h"
 #include "core/host/plugin_path.h"
-#include "core/kernel/agent.h"
 #include "core/run/runtime.h"
 #include "core/trace/header.h"
 #include "core/trace/weightless.h"

@@ -6,15 +6,15 @@
 #include <memory>
 #include <span>
 
+#include "core/agent/agent_entry.h"
 #include "core/base/result.h"
 #include "core/config/config.h"
 #include "core/device/machine.h"
 #include "core/device/unit_cost.h"
 #include "core/engine/model_plan.h"
-#include "core/kernel/agent_entry.h"
-#include "core/kernel/clock.h"
-#include "core/kernel/idle_agent.h"
-#include "core/kernel/modelled_agent.h"
+#include "core/kernel/post/clocks.h"
+#include "core/kernel/post/idle_agent.h"
+#include "core/kernel/post/modelled_agent.h"
 #include "core/kernel/strategies.h"
 
 namespace tierd {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/kernel/clock.h"
 #include "core/kernel/observer.h"
+#include "core/kernel/post/clocks.h"
 #include "core/timeline/timeline.h"
 
 namespace tierd {

@@ -142,7 +142,7 @@ json site_json(const Site& site) {
           {"layer", site.layer},
           {"op_group", site.op_group},
           {"layer_group", site.layer_group},
-          {"slicing", site.slicing},
+          {"slicing", site.label},
           {"added", site.added},
           {"run", site.run},
           {"set", static_cast<uint8_t>(site.set)},
@@ -157,7 +157,7 @@ json site_json(const Site& site) {
 }
 
 json edition_json(const Edition& edition) {
-  return {{"owner", edition.owner},           {"encoding", edition.encoding},
+  return {{"owner", edition.owner},           {"encoding", edition.label},
           {"slot_bytes", edition.slot_bytes}, {"first_extent", edition.first_extent},
           {"stride", edition.stride},         {"bytes", runs(edition.bytes)}};
 }
@@ -186,7 +186,7 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
   site.layer = static_cast<uint16_t>(fields.number(object, "layer", UINT16_MAX));
   site.op_group = static_cast<uint16_t>(fields.number(object, "op_group", UINT16_MAX));
   site.layer_group = static_cast<uint16_t>(fields.number(object, "layer_group", UINT16_MAX));
-  site.slicing = static_cast<uint8_t>(fields.number(object, "slicing", UINT8_MAX));
+  site.label = static_cast<uint8_t>(fields.number(object, "slicing", UINT8_MAX));
   site.added = fields.flag(object, "added");
   site.run = static_cast<uint32_t>(fields.number(object, "run", kMostNeurons));
   site.set = static_cast<Site::Set>(fields.number(object, "set", static_cast<uint64_t>(Site::Set::chosen)));
@@ -216,7 +216,7 @@ Edition read_edition(Fields& fields, const json& object, const SiteTable& sites,
     fields.fail("editions", "have too many neurons");
     return edition;
   }
-  edition.encoding = static_cast<uint16_t>(fields.number(object, "encoding", UINT16_MAX));
+  edition.label = static_cast<uint16_t>(fields.number(object, "encoding", UINT16_MAX));
   edition.slot_bytes = static_cast<uint32_t>(fields.number(object, "slot_bytes", UINT32_MAX));
   edition.first_extent =
       static_cast<uint32_t>(fields.number(object, "first_extent", UINT32_MAX - kMostReach));

@@ -9,7 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/config/config.h"
-#include "core/kernel/scheduler.h"
+#include "core/kernel/pass/scheduler.h"
 #include "core/kernel/site.h"
 
 namespace tierd {

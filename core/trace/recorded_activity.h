@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/kernel/recording.h"
+#include "core/kernel/pass/recording.h"
 #include "core/kernel/site.h"
 #include "core/trace/recorded_pass.h"
 #include "core/trace/what_if.h"

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "core/kernel/clock.h"
 #include "core/kernel/observer.h"
+#include "core/kernel/post/clocks.h"
 #include "core/trace/codec.h"
 #include "core/trace/header.h"
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "core/kernel/task.h"
+#include "core/kernel/post/task.h"
 #include "core/trace/recorded_pass.h"
 
 namespace tierd {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "core/kernel/scheduler.h"
+#include "core/kernel/pass/scheduler.h"
 #include "core/trace/reader.h"
 #include "core/trace/weightless.h"
 

@@ -9,9 +9,9 @@
 
 #include "core/base/result.h"
 #include "core/host/strategy_set.h"
-#include "core/kernel/dispatcher.h"
+#include "core/kernel/pass/scheduler.h"
+#include "core/kernel/post/dispatcher.h"
 #include "core/kernel/residency.h"
-#include "core/kernel/scheduler.h"
 #include "core/message/pool.h"
 #include "core/trace/header.h"
 

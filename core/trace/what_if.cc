@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "core/base/time.h"
-#include "core/kernel/idle_agent.h"
-#include "core/kernel/modelled_agent.h"
-#include "core/kernel/task.h"
+#include "core/kernel/post/idle_agent.h"
+#include "core/kernel/post/modelled_agent.h"
+#include "core/kernel/post/task.h"
 #include "core/trace/recorded_activity.h"
 #include "core/trace/recorded_pass.h"
 

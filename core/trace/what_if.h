@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/kernel/scheduler.h"
+#include "core/kernel/pass/scheduler.h"
 #include "core/trace/event.h"
 #include "core/trace/reader.h"
 #include "core/trace/weightless.h"

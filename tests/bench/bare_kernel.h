@@ -11,10 +11,10 @@
 #include "core/base/check.h"
 #include "core/config/config.h"
 #include "core/host/strategy_set.h"
-#include "core/kernel/dispatcher.h"
-#include "core/kernel/modelled_agent.h"
+#include "core/kernel/pass/scheduler.h"
+#include "core/kernel/post/dispatcher.h"
+#include "core/kernel/post/modelled_agent.h"
 #include "core/kernel/residency.h"
-#include "core/kernel/scheduler.h"
 #include "core/run/strategy_choices.h"
 #include "tiers/null/null_agent.h"
 

@@ -16,7 +16,7 @@
 
 #include "core/base/time.h"
 #include "core/host/agent_thread.h"
-#include "core/kernel/dispatcher.h"
+#include "core/kernel/post/dispatcher.h"
 #include "core/message/ring.h"
 #include "tests/bench/bare_kernel.h"
 #include "tests/kernel/add_site.h"

@@ -50,7 +50,7 @@ class MovingRange {
     Site site;
     site.name = "network";
     site.n = neurons;
-    site.slicing = kCutNumber<Bundles>;
+    site.label = kCutNumber<Bundles>;
     site.added = Bundles::kAdded;
     site.run = Bundles::kRun;
     Edition edition;

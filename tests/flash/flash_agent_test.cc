@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "core/kernel/post/clocks.h"
 #include "tests/flash/flash_world.h"
 #include "tests/flash/manual_device.h"
 

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "core/kernel/post/clocks.h"
 #include "tests/flash/fault_device.h"
 #include "tests/flash/flash_world.h"
 #include "tiers/flash/flash_agent.h"

@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "core/kernel/post/clocks.h"
 #include "tests/e2e/bad_place_device.h"
 #include "tests/flash/flash_world.h"
 #include "tests/flash/manual_device.h"

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "core/base/time.h"
+#include "core/kernel/post/clocks.h"
 #include "tests/tier-conform/agent_cases.h"
 #include "tiers/gpu/host_device.h"
 

@@ -10,10 +10,11 @@
 #include <fstream>
 
 #include "core/host/strategy_set.h"
-#include "core/kernel/arena.h"
-#include "core/kernel/dispatcher.h"
-#include "core/kernel/modelled_agent.h"
-#include "core/kernel/scheduler.h"
+#include "core/kernel/pass/scheduler.h"
+#include "core/kernel/post/clocks.h"
+#include "core/kernel/post/dispatcher.h"
+#include "core/kernel/post/modelled_agent.h"
+#include "core/kernel/supply/arena.h"
 #include "tests/gpu/paged_model.h"
 #include "tests/kernel/mortal_agent.h"
 #include "tests/kernel/scripted_strategies.h"

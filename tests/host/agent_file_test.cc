@@ -9,6 +9,7 @@
 
 #include "core/host/plugin_manual.h"
 #include "core/host/plugin_path.h"
+#include "core/kernel/post/clocks.h"
 
 namespace tierd {
 namespace {

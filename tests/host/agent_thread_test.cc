@@ -10,7 +10,8 @@
 #include <thread>
 
 #include "core/base/random.h"
-#include "core/kernel/dispatcher.h"
+#include "core/kernel/post/clocks.h"
+#include "core/kernel/post/dispatcher.h"
 #include "tests/tier-conform/agent_cases.h"
 #include "tiers/null/null_agent.h"
 

@@ -27,7 +27,7 @@ SiteTable three_sites() {
       continue;
     }
     Edition edition;
-    edition.encoding = 7;
+    edition.label = 7;
     edition.slot_bytes = 4096;
     add_site(sites, site, edition);
   }

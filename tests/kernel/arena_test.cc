@@ -1,6 +1,6 @@
 // The budget moves between two steps: what leaves, what moves, what the agents hear, and answers that make no
 // sense.
-#include "core/kernel/arena.h"
+#include "core/kernel/supply/arena.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

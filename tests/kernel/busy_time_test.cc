@@ -1,4 +1,4 @@
-#include "core/kernel/busy_time.h"
+#include "core/kernel/post/busy_time.h"
 
 #include <gtest/gtest.h>
 

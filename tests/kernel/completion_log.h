@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/kernel/dispatcher.h"
+#include "core/kernel/post/dispatcher.h"
 
 namespace tierd {
 

@@ -1,4 +1,4 @@
-#include "core/kernel/dispatcher.h"
+#include "core/kernel/post/dispatcher.h"
 
 #include <gtest/gtest.h>
 

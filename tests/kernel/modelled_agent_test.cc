@@ -1,5 +1,5 @@
 // Virtual time. Each test has its timeline, worked out by hand, in a comment.
-#include "core/kernel/modelled_agent.h"
+#include "core/kernel/post/modelled_agent.h"
 
 #include <gtest/gtest.h>
 

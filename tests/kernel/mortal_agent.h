@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/kernel/agent.h"
+#include "core/agent/agent.h"
 
 namespace tierd {
 

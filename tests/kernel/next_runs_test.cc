@@ -1,5 +1,5 @@
 // Which neurons the next read takes: whole runs, the lowest first, as many as fit.
-#include "core/kernel/next_runs.h"
+#include "core/kernel/supply/next_runs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 
 #include "core/base/random.h"
 #include "core/kernel/active_set.h"
-#include "core/kernel/staging.h"
+#include "core/kernel/supply/staging.h"
 
 namespace tierd {
 namespace {

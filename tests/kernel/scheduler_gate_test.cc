@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/kernel/scheduler.h"
+#include "core/kernel/pass/scheduler.h"
 #include "tests/kernel/scripted_world.h"
 
 namespace tierd {

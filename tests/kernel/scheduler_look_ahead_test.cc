@@ -2,7 +2,7 @@
 // wait for memory, that are wrong, and that are given up.
 #include <gtest/gtest.h>
 
-#include "core/kernel/scheduler.h"
+#include "core/kernel/pass/scheduler.h"
 #include "tests/kernel/scripted_answers.h"
 #include "tests/kernel/scripted_world.h"
 

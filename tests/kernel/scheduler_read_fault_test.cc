@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/host/strategy_set.h"
-#include "core/kernel/scheduler.h"
+#include "core/kernel/pass/scheduler.h"
 #include "tests/kernel/scripted_world.h"
 #include "tests/plugins/choose.h"
 

@@ -1,6 +1,6 @@
 // One pass of one site goes through segments, reads and caches. Look-ahead is in
 // scheduler_look_ahead_test.cc, faults are in scheduler_read_fault_test.cc.
-#include "core/kernel/scheduler.h"
+#include "core/kernel/pass/scheduler.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/kernel/agent.h"
+#include "core/agent/agent.h"
 #include "core/kernel/site.h"
 #include "core/message/message.h"
 #include "core/message/pool.h"

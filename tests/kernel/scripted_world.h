@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "core/kernel/dispatcher.h"
-#include "core/kernel/scheduler.h"
+#include "core/kernel/pass/scheduler.h"
+#include "core/kernel/post/dispatcher.h"
 #include "tests/kernel/mortal_agent.h"
 #include "tests/kernel/scripted_agents.h"
 #include "tests/kernel/scripted_strategies.h"

@@ -1,4 +1,4 @@
-#include "core/kernel/task.h"
+#include "core/kernel/post/task.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/kernel/waiter.h"
+#include "core/kernel/post/waiter.h"
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>

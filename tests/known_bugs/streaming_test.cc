@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/host/plugin_file.h"
+#include "core/kernel/post/clocks.h"
 #include "tests/e2e/program.h"
 #include "tests/flash/flash_world.h"
 #include "tests/flash/manual_device.h"

@@ -1,7 +1,7 @@
 // A sound agent, but for the one thing that a macro of its target changes (CMakeLists.txt). It does nothing.
 #include <stdexcept>
 
-#include "core/kernel/agent_entry.h"
+#include "core/agent/agent_entry.h"
 
 #ifndef BAD_SIZE
 #define BAD_SIZE sizeof(tierd::AgentEntry)

@@ -19,7 +19,7 @@ SiteTable layers(uint16_t n) {
   SiteTable sites;
   sites.all.resize(n);
   for (uint16_t layer = 0; layer < n; ++layer) {
-    sites[layer].slicing = kCutNumber<Columns>;
+    sites[layer].label = kCutNumber<Columns>;
     sites[layer].layer = layer;
     sites[layer].n = sites[layer].n_in = kChannels;
   }

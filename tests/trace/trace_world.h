@@ -24,7 +24,7 @@ inline TraceHeader small_header() {
     site.n = 5;
     site.n_in = 64;
     site.n_out = 80;
-    edition.encoding = 4;
+    edition.label = 4;
     edition.slot_bytes = 4096;
     edition.first_extent = s * 5;
     edition.bytes = {4000, 4000, 4000, 4000, 1000};
@@ -65,7 +65,7 @@ inline TraceHeader small_header() {
 inline TraceHeader header_of_several_editions() {
   TraceHeader header = small_header();
   Edition& second = header.sites.editions.emplace_back(header.sites.editions[1]);
-  second.encoding = 2;
+  second.label = 2;
   second.slot_bytes = 2048;
   second.first_extent = 15;
   second.bytes.assign(second.n, 2000);

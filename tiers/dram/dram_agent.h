@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/kernel/agent.h"
-#include "core/kernel/agent_entry.h"
+#include "core/agent/agent.h"
+#include "core/agent/agent_entry.h"
 #include "core/message/pool.h"
 #include "tiers/compute/team.h"
 #include "tiers/dram/executor.h"

@@ -1,7 +1,7 @@
 // agent-dram.so
 #include <fmt/format.h>
 
-#include "core/kernel/agent_entry.h"
+#include "core/agent/agent_entry.h"
 #include "tiers/dram/dram_agent.h"
 
 namespace tierd {

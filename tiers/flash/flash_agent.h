@@ -34,9 +34,9 @@
 #include <span>
 #include <vector>
 
+#include "core/agent/agent.h"
+#include "core/agent/clock.h"
 #include "core/base/counter.h"
-#include "core/kernel/agent.h"
-#include "core/kernel/clock.h"
 #include "core/message/counts.h"
 #include "core/message/extent_table.h"
 #include "core/message/message.h"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "core/agent/agent_entry.h"
 #include "core/base/units.h"
-#include "core/kernel/agent_entry.h"
 #include "tiers/flash/bounce_gain.h"
 #include "tiers/flash/break_even.h"
 #include "tiers/flash/flash_agent.h"

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "core/kernel/agent_entry.h"
+#include "core/agent/agent_entry.h"
 #include "core/message/counts.h"
 #include "core/message/message.h"
 

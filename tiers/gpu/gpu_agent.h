@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/kernel/agent.h"
+#include "core/agent/agent.h"
 #include "tiers/gpu/device.h"
 
 namespace tierd {

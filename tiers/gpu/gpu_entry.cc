@@ -1,8 +1,8 @@
 // agent-gpu.so
 #include <fmt/format.h>
 
+#include "core/agent/agent_entry.h"
 #include "core/base/units.h"
-#include "core/kernel/agent_entry.h"
 #include "tiers/gpu/gpu_agent.h"
 #include "tiers/gpu/host_device.h"
 

@@ -11,8 +11,8 @@
 #include <span>
 #include <string>
 
+#include "core/agent/clock.h"
 #include "core/base/descriptor.h"
-#include "core/kernel/clock.h"
 #include "core/message/pool.h"
 #include "tiers/dram/dram_agent.h"
 #include "tiers/dram/reserved_memory.h"

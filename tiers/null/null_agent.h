@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/kernel/agent.h"
+#include "core/agent/agent.h"
 
 namespace tierd {
 

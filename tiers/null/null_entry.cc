@@ -1,5 +1,5 @@
 // agent-null.so
-#include "core/kernel/agent_entry.h"
+#include "core/agent/agent_entry.h"
 #include "tiers/null/null_agent.h"
 
 namespace tierd {

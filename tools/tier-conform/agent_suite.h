@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "core/agent/agent.h"
 #include "core/base/result.h"
 #include "core/host/agent_file.h"
-#include "core/kernel/agent.h"
 #include "tools/tier-conform/report.h"
 #include "tools/tier-conform/suites.h"
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/kernel/post/clocks.h"
 #include "tools/tier-conform/agent_suite.h"
 
 namespace tierd {

@@ -13,7 +13,7 @@ namespace {
 // What plugins and kernel are told of such a cut.
 template <class C>
 void cut_into(Site& site) {
-  site.slicing = kCutNumber<C>;
+  site.label = kCutNumber<C>;
   site.added = C::kAdded;
   site.run = C::kRun;
 }

@@ -28,7 +28,7 @@ Foresight::Foresight(const SiteTable& sites, uint32_t distances)
 
 void Foresight::measured(SiteId number, const MeasuredPass& pass) {
   const Site& site = sites_[number];
-  if (site.slicing != kCutNumber<Columns>) return;
+  if (site.label != kCutNumber<Columns>) return;
   const uint32_t rows = std::min(pass.rows, kRowsAtOnce);
   const uint32_t n = site.n;
   Seen now{number, std::vector<float>(uint64_t{rows} * n), std::vector<uint32_t>(uint64_t{rows} * n)};

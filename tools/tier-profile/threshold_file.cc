@@ -20,7 +20,7 @@ constexpr uint32_t kHalf = 4;  // the level of sparsity 0.5
 constexpr uint32_t kShown[] = {1, 2, 4, 8};
 
 bool is_cut(const Site& site) {
-  return site.slicing == kCutNumber<Columns>;
+  return site.label == kCutNumber<Columns>;
 }
 
 // Between how many layers operators are compared.

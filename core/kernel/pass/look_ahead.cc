@@ -1,0 +1,108 @@
+#include "core/kernel/pass/look_ahead.h"
+
+#include <algorithm>
+
+#include "core/kernel/plugin_answer.h"
+#include "core/message/message.h"
+
+namespace tierd {
+namespace {
+
+// Whether neurons of one number follow each other in the file.
+bool side_by_side(const Edition& edition, const Edition& next) {
+  return next.first_extent == edition.first_extent + 1 && edition.stride > 1 && next.stride == edition.stride;
+}
+
+}  // namespace
+
+LookAhead::LookAhead(const SiteTable& sites, PassPlan& plan, const Placement& placement,
+                     const Topology& topology, std::deque<Supply>& supplies)
+    : sites_(sites),
+      plan_(plan),
+      placement_(placement),
+      topology_(topology),
+      supplies_(supplies),
+      wished_(topology.memories.size() + 1, std::vector<uint64_t>(sites.size(), 0)),
+      foreseen_(sites.size(), Foreseen{kNoStep, {}}) {}
+
+Status LookAhead::wish(SiteId site, uint32_t step, const WishList& wishes, MemoryId own, bool bypass) {
+  later_.clear();
+  for (const WishList::Wish& wish : wishes.all()) {
+    const MemoryId memory = wish.memory == TIERD_NO_MEMORY ? own : static_cast<MemoryId>(wish.memory);
+    const uint64_t when = step + (uint64_t{site} + wish.distance) / sites_.size();
+    if (sites_[wish.site].given() || wished_[memory][wish.site] > when || when >= kNoStep) continue;
+    wished_[memory][wish.site] = when + 1;
+    neurons_of(wishes, wish, sites_[wish.site].n, neurons_);
+    if (memory == kStore && !wish.all) foreseen_[wish.site] = {static_cast<uint32_t>(when), neurons_};
+    TIERD_TRY(add(wish.site, wish.edition, memory, static_cast<uint32_t>(when), bypass));
+  }
+  return pass_on(bypass);
+}
+
+// `neurons_` of a later site, each in the edition that was named, or in which it would be computed.
+Status LookAhead::add(SiteId site, EditionId named, MemoryId memory, uint32_t step, bool bypass) {
+  const std::vector<EditionId>& editions = sites_[site].editions;
+  std::span<const uint8_t> level_of;
+  if (editions.size() > 1 && named == kNoEdition) {
+    TIERD_ASSIGN(level_of, plan_.levels(site, ActiveSet::of(neurons_), 1));
+  }
+  for (size_t level = 0; level < editions.size(); ++level) {
+    const EditionId edition = editions[level];
+    if (named != kNoEdition && named != edition) continue;
+    const bool beside = !later_.empty() && step_ == step && memory_ == memory &&
+                        side_by_side(sites_.editions[later_.back().edition], sites_.editions[edition]);
+    if (!beside) TIERD_TRY(pass_on(bypass));
+    step_ = step;
+    memory_ = memory;
+    add(site, edition, memory, level_of, level);
+  }
+  return {};
+}
+
+// Those of one level, to the memory that shall have them.
+void LookAhead::add(SiteId site, EditionId edition, MemoryId memory, std::span<const uint8_t> level_of,
+                    size_t level) {
+  Later& later = later_.emplace_back(Later{site, edition, {}});
+  later.neurons.resize(topology_.memories.size());
+  if (topology_.units.size() == 1 && memory == kStore) memory = topology_.units.front().memory;
+  if (memory != kStore && level_of.empty()) {
+    later.neurons[memory - 1u] = neurons_;
+    return;
+  }
+  for (size_t i = 0; i < neurons_.size(); ++i) {
+    if (!level_of.empty() && level_of[i] != level) continue;
+    const MemoryId to =
+        memory != kStore ? memory : topology_.units[placement_.home(edition, neurons_[i])].memory;
+    later.neurons[to - 1u].push_back(neurons_[i]);
+  }
+}
+
+// What was collected, to each memory its own.
+Status LookAhead::pass_on(bool bypass) {
+  if (later_.empty()) return {};
+  std::vector<Supply::Wished> wanted;
+  for (size_t m = 0; m < topology_.memories.size(); ++m) {
+    wanted.clear();
+    for (const Later& later : later_) {
+      if (!later.neurons[m].empty()) wanted.push_back({later.site, later.edition, later.neurons[m]});
+    }
+    if (!wanted.empty()) TIERD_TRY(supplies_[m].wish(wanted, step_, bypass));
+  }
+  later_.clear();
+  return {};
+}
+
+void LookAhead::count(SiteId site, uint32_t step, const ActiveSet& active, SiteUse& use) {
+  Foreseen& foreseen = foreseen_[site];
+  if (foreseen.step != step) return;
+  foreseen.step = kNoStep;
+  use.foreseen += foreseen.neurons.size();
+  use.wanted += active.size();
+  use.right += active.count_common(foreseen.neurons);
+}
+
+void LookAhead::forget() {
+  for (std::vector<uint64_t>& of_memory : wished_) std::fill(of_memory.begin(), of_memory.end(), 0);
+}
+
+}  // namespace tierd

@@ -1,0 +1,70 @@
+// Passes on what a predictor foresees of later sites to the supplies that shall fetch it, and tells
+// afterwards what that was worth.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/kernel/active_set.h"
+#include "core/kernel/pass/pass_plan.h"
+#include "core/kernel/placement.h"
+#include "core/kernel/site.h"
+#include "core/kernel/site_use.h"
+#include "core/kernel/supply/supply.h"
+#include "tierd/views.h"
+
+namespace tierd {
+
+class LookAhead {
+ public:
+  // `plan` says in which edition a neuron would be computed, `placement` which unit shall have it,
+  // `supplies` are the memories'. Everything referred to outlives this.
+  LookAhead(const SiteTable& sites, PassPlan& plan, const Placement& placement, const Topology& topology,
+            std::deque<Supply>& supplies);
+
+  // Has the supplies read ahead what `wishes` name, which were made at `site` in `step` and checked: those
+  // that name no memory into `own`, or, where that is the store, into the memory that each neuron is computed
+  // from. A second wish for the same later pass and memory is ignored. With `bypass` the caches are not
+  // asked. Error: plugin_fault.
+  Status wish(SiteId site, uint32_t step, const WishList& wishes, MemoryId own, bool bypass);
+  // Counts in `use` how many neurons of a pass that uses `active` were on the latest list for that pass.
+  void count(SiteId site, uint32_t step, const ActiveSet& active, SiteUse& use);
+  // Accepts a wish for every later pass again, after all reads ahead were given up.
+  void forget();
+
+ private:
+  Status add(SiteId site, EditionId edition, MemoryId memory, uint32_t step, bool bypass);
+  void add(SiteId site, EditionId edition, MemoryId memory, std::span<const uint8_t> level_of, size_t level);
+  Status pass_on(bool bypass);
+
+  const SiteTable& sites_;
+  PassPlan& plan_;
+  const Placement& placement_;
+  const Topology& topology_;
+  std::deque<Supply>& supplies_;
+  // [memories][sites] One past the latest step for which a wish was made; where no memory was named, the
+  // store's.
+  std::vector<std::vector<uint64_t>> wished_;
+  // [sites] the latest one that was a list, and of which step; counted when that comes.
+  struct Foreseen {
+    uint32_t step;
+    std::vector<uint32_t> neurons;
+  };
+  std::vector<Foreseen> foreseen_;
+  // Neurons of one later pass and edition, by the memory that shall fetch them. All that are collected belong
+  // to one step and one kind of memory, and their editions lie side by side.
+  struct Later {
+    SiteId site;
+    EditionId edition;
+    std::vector<std::vector<uint32_t>> neurons;  // [memories]
+  };
+  std::vector<Later> later_;
+  uint32_t step_ = 0;              // of those
+  MemoryId memory_ = kStore;       // that they shall be fetched into; the store: that they are computed from
+  std::vector<uint32_t> neurons_;  // of one wish
+};
+
+}  // namespace tierd

@@ -1,0 +1,73 @@
+#include "core/kernel/pass/pass_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/kernel/set_view.h"
+
+namespace tierd {
+namespace {
+
+// 0 where there are none. A loop without an early end, which becomes a few vector instructions.
+uint8_t greatest(const std::vector<uint8_t>& numbers) {
+  uint8_t most = 0;
+  for (const uint8_t number : numbers) most = std::max(most, number);
+  return most;
+}
+
+}  // namespace
+
+Status PassPlan::make(SiteId s, const ActiveSet& active, uint32_t rows) {
+  const std::vector<EditionId>& editions = sites_[s].editions;
+  TIERD_ASSIGN(const std::span<const uint8_t> unit_of, units(s, active, rows));
+  TIERD_ASSIGN(const std::span<const uint8_t> level_of, levels(s, active, rows));
+  levels_ = editions.size();
+  shares_.clear();
+  if (units_ == 1 && levels_ == 1) {
+    shares_.push_back({editions.front(), &active});
+    sizes_.front() = active.size();
+    return {};
+  }
+  std::vector<std::vector<uint32_t>> neurons(units_ * levels_);
+  for (uint32_t i = 0; i < active.size(); ++i) {
+    const size_t unit = units_ == 1 ? 0 : unit_of[i];
+    const size_t level = levels_ == 1 ? 0 : level_of[i];
+    neurons[unit * levels_ + level].push_back(active[i]);
+  }
+  lists_.resize(std::max(lists_.size(), neurons.size()));
+  std::fill(sizes_.begin(), sizes_.end(), 0u);
+  for (size_t k = 0; k < neurons.size(); ++k) {
+    lists_[k] = ActiveSet::of(std::move(neurons[k]));
+    shares_.push_back({editions[k % levels_], &lists_[k]});
+    sizes_[k / levels_] += lists_[k].size();
+  }
+  return {};
+}
+
+// Empty where there is one unit.
+Result<std::span<const uint8_t>> PassPlan::units(SiteId site, const ActiveSet& neurons, uint32_t rows) {
+  if (units_ == 1) return std::span<const uint8_t>();
+  auto& balancer = strategies_.balancer;
+  unit_of_.assign(neurons.size(), 0);
+  const tierd_set_view set = set_view(site, neurons, rows, TIERD_SET_PREDICTED);
+  TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, unit_of_.data()));
+  if (const uint8_t most = greatest(unit_of_); most >= units_)
+    return balancer.fault("assign", fmt::format("unit {} of {}", most, units_));
+  return std::span<const uint8_t>(unit_of_);
+}
+
+Result<std::span<const uint8_t>> PassPlan::levels(SiteId site, const ActiveSet& neurons, uint32_t rows) {
+  if (sites_[site].editions.size() == 1) return std::span<const uint8_t>();
+  auto& quantizer = strategies_.quantizer;
+  level_of_.assign(neurons.size(), 0);
+  const tierd_set_view set = set_view(site, neurons, rows, TIERD_SET_PREDICTED);
+  TIERD_TRY(quantizer.call(&tierd_levels_1::choose, "choose", &set, level_of_.data()));
+  const size_t editions = sites_[site].editions.size();
+  if (const uint8_t most = greatest(level_of_); most >= editions)
+    return quantizer.fault("choose", fmt::format("edition {} of {}", most, editions));
+  return std::span<const uint8_t>(level_of_);
+}
+
+}  // namespace tierd

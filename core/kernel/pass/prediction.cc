@@ -1,0 +1,165 @@
+#include "core/kernel/pass/prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/base/row_mask.h"
+#include "core/kernel/pass/row_masks.h"
+#include "core/kernel/plugin_answer.h"
+#include "core/kernel/set_view.h"
+
+namespace tierd {
+Prediction::Prediction(const Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
+                       const Topology& topology, Recording* recording)
+    : dispatcher_(dispatcher),
+      sites_(sites),
+      strategies_(strategies),
+      topology_(topology),
+      recording_(recording) {}
+
+Result<ActiveSet> Prediction::active(SiteId site, const Pass& pass) {
+  if (sites_[site].given()) {
+    TIERD_CHECK(pass.given != nullptr);
+    return *pass.given;
+  }
+  if (recording_ != nullptr && looks_at_input(site)) return recording_->predicted(site);
+  if (sites_[site].chosen()) return chosen(sites_[site], pass);
+  return predicted(site, pass);
+}
+
+// A line for each row of the pass, in the activations of a unit.
+const float* Prediction::lines(const Pass& pass, UnitId unit, const ActivationPlace& place) const {
+  return dispatcher_.values(topology_.units[unit].agent, place.offset, uint64_t{pass.rows} * place.stride);
+}
+
+const float* Prediction::input_of(SiteId s, const Pass& pass) {
+  const Site& site = sites_[s];
+  TIERD_CHECK(site.input.there());
+  const UnitId holder = site.flow.holder();
+  if (holder != Flow::kNoUnit && (site.input.stride == site.n_in || pass.rows == 1))
+    return lines(pass, holder, site.input);
+  x_.resize(uint64_t{pass.rows} * site.n_in);
+  for (const UnitColumns& part : site.flow.input) {
+    const float* const x = lines(pass, part.unit, site.input);
+    const uint32_t count = std::min(part.count, site.n_in - part.first);
+    for (uint32_t r = 0; r < pass.rows; ++r) {
+      std::copy_n(x + uint64_t{r} * site.input.stride + part.first, count,
+                  x_.begin() + uint64_t{r} * site.n_in + part.first);
+    }
+  }
+  return x_.data();
+}
+
+// The rows as a predictor sees them.
+tierd_rows_view Prediction::rows_of(SiteId site, const Pass& pass) {
+  tierd_rows_view rows{};
+  rows.size = sizeof rows;
+  rows.rows = pass.rows;
+  rows.seq = pass.sequences.data();
+  if (reads_x(site) && recording_ == nullptr) {
+    rows.dim = sites_[site].n_in;
+    rows.x = input_of(site, pass);
+  }
+  return rows;
+}
+
+// What the segment before has chosen, for each row.
+ActiveSet Prediction::chosen(const Site& site, const Pass& pass) {
+  TIERD_CHECK(site.choice.there());
+  const uint32_t words = mask_words(pass.rows);
+  const float* choice = lines(pass, site.flow.holder(), site.choice);
+  row_masks_.assign(uint64_t{site.n} * words, 0);
+  for (uint32_t r = 0; r < pass.rows; ++r) {
+    for (uint32_t i = 0; i < site.n; ++i) {
+      if (choice[uint64_t{r} * site.choice.stride + i] != 0)
+        row_masks_[uint64_t{i} * words + r / 64] |= uint64_t{1} << r % 64;
+    }
+  }
+  std::vector<uint32_t> neurons;
+  std::vector<uint64_t> masks;
+  for (uint32_t i = 0; i < site.n; ++i) {
+    const std::span<const uint64_t> mask(&row_masks_[uint64_t{i} * words], words);
+    if (std::ranges::all_of(mask, [](uint64_t word) { return word == 0; })) continue;
+    neurons.push_back(i);
+    masks.insert(masks.end(), mask.begin(), mask.end());
+  }
+  if (pass.rows == 1) masks.clear();
+  return ActiveSet::of(std::move(neurons), std::move(masks));
+}
+
+// Asks the predictor, and tells who listens how long that took.
+template <class Ask>
+Status Prediction::timed(SiteId site, const char* what, Ask ask) {
+  if (observer() == nullptr) return ask();
+  const uint64_t begin = dispatcher_.now_ns();
+  Status answer = ask();
+  observer()->predictor_asked(site, what, begin, dispatcher_.now_ns());
+  return answer;
+}
+
+Result<ActiveSet> Prediction::predicted(SiteId s, const Pass& pass) {
+  const Site& site = sites_[s];
+  auto& predictor = strategies_.predictor;
+  neurons_.resize(site.n);
+  const tierd_rows_view rows = rows_of(s, pass);
+  tierd_set_out out{};
+  out.size = sizeof out;
+  out.cap = site.n;
+  out.idx = neurons_.data();
+  if (pass.rows > 1) {
+    row_masks_.assign(uint64_t{site.n} * mask_words(pass.rows), ~uint64_t{0});
+    out.row_mask = row_masks_.data();
+  }
+  TIERD_TRY(timed(s, "predict",
+                  [&] { return predictor.call(&tierd_predictor_1::predict, "predict", s, &rows, &out); }));
+  if (out.all != 0) return ActiveSet::all(site.n);
+  if (out.n > site.n) return predictor.fault("predict", fmt::format("{} of {} neurons", out.n, site.n));
+  neurons_.resize(out.n);
+  if (const Status checked = check_neurons(neurons_, site.n); !checked.ok()) {
+    return predictor.fault("predict", checked.error().detail);
+  }
+  if (pass.rows <= 1) return ActiveSet::of(neurons_);
+  row_masks_.resize(uint64_t{out.n} * mask_words(pass.rows));
+  if (trim_row_masks(row_masks_, pass.rows)) return ActiveSet::of(neurons_);
+  return ActiveSet::of(neurons_, row_masks_);
+}
+
+Status Prediction::tell(SiteId site, const Pass& pass, const ActiveSet& active, const ActiveSet* measured) {
+  const bool chosen = sites_[site].chosen();
+  const tierd_set_view predicted =
+      set_view(site, active, pass.rows, chosen ? TIERD_SET_GIVEN : TIERD_SET_PREDICTED);
+  tierd_set_view truth = set_view(site, measured != nullptr ? *measured : active, pass.rows, TIERD_SET_TRUE);
+  truth.known = chosen || active.is_all() ? TIERD_KNOWN_ALL
+                : measured != nullptr     ? TIERD_KNOWN_SAMPLED
+                                          : TIERD_KNOWN_COMPUTED;
+  return timed(site, "observe", [&] {
+    return strategies_.predictor.call_if(&tierd_predictor_1::observe, "observe", &predicted, &truth);
+  });
+}
+
+Result<const WishList*> Prediction::ahead(SiteId site, const Pass& pass) {
+  const WishList* wishes = &nothing_;
+  if (strategies_.predictor.table.look_ahead == nullptr) return wishes;
+  if (recording_ != nullptr && reads_x(site)) {
+    wishes = &recording_->ahead(site);
+  } else {
+    TIERD_ASSIGN(wishes, ask_ahead(site, pass));
+  }
+  if (observer() != nullptr && reads_x(site) && !wishes->empty()) observer()->looked_ahead(site, *wishes);
+  return wishes;
+}
+
+Result<const WishList*> Prediction::ask_ahead(SiteId site, const Pass& pass) {
+  auto& predictor = strategies_.predictor;
+  const tierd_rows_view rows = rows_of(site, pass);
+  TIERD_TRY(timed(site, "look_ahead", [&] {
+    return predictor.call_for_wishes(&tierd_predictor_1::look_ahead, "look_ahead", site, &rows);
+  }));
+  TIERD_TRY(check_wishes(predictor, "look_ahead", site, sites_, topology_));
+  return static_cast<const WishList*>(predictor.wishes);
+}
+
+}  // namespace tierd

@@ -1,0 +1,67 @@
+// Who is active in a pass, and who will be in later ones: asked of the predictor, read from what the segment
+// before has chosen, or, in a run without weights, remembered. The predictor's answers are checked here.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/kernel/active_set.h"
+#include "core/kernel/memory.h"
+#include "core/kernel/observer.h"
+#include "core/kernel/pass/recording.h"
+#include "core/kernel/post/dispatcher.h"
+#include "core/kernel/site.h"
+#include "core/kernel/strategies.h"
+
+namespace tierd {
+
+class Prediction {
+ public:
+  // `recording`: of a run without weights, or NULL. Everything referred to outlives this.
+  Prediction(const Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
+             const Topology& topology, Recording* recording);
+
+  // Whether a pass must wait for the segment before, to look at what it leaves.
+  bool waits_for_input(SiteId site) const { return sites_[site].flow.before && looks_at_input(site); }
+  bool looks_at_input(SiteId site) const { return reads_x(site) || sites_[site].chosen(); }
+
+  // The active set of a pass. Error: plugin_fault.
+  Result<ActiveSet> active(SiteId site, const Pass& pass);
+
+  // What later sites will want, nearest first, checked; lives until the next call. Error: plugin_fault.
+  Result<const WishList*> ahead(SiteId site, const Pass& pass);
+
+  // What was predicted, and what of it was true; `measured` NULL: nothing but `active` is known. Error:
+  // plugin_fault.
+  Status tell(SiteId site, const Pass& pass, const ActiveSet& active, const ActiveSet* measured);
+
+  // [rows x n_in], what the site computes from, where the segment before has left it; lives until the next
+  // call.
+  const float* input_of(SiteId site, const Pass& pass);
+
+ private:
+  bool reads_x(SiteId site) const { return !strategies_.reads_x.empty() && strategies_.reads_x[site] != 0; }
+  ActiveSet chosen(const Site& site, const Pass& pass);
+  Result<ActiveSet> predicted(SiteId site, const Pass& pass);
+  Result<const WishList*> ask_ahead(SiteId site, const Pass& pass);
+  tierd_rows_view rows_of(SiteId site, const Pass& pass);
+  const float* lines(const Pass& pass, UnitId unit, const ActivationPlace& place) const;
+  template <class Ask>
+  Status timed(SiteId site, const char* what, Ask ask);
+  KernelObserver* observer() const { return dispatcher_.observer(); }
+
+  const Dispatcher& dispatcher_;
+  const SiteTable& sites_;
+  Strategies& strategies_;
+  const Topology& topology_;
+  Recording* recording_;
+  const WishList nothing_;
+  // Each of these is filled in one function; they are members so that their memory is reused.
+  std::vector<uint32_t> neurons_;
+  std::vector<uint64_t> row_masks_;  // of an answer
+  std::vector<float> x_;
+};
+
+}  // namespace tierd

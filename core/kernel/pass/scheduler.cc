@@ -1,0 +1,402 @@
+#include "core/kernel/pass/scheduler.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "core/kernel/pass/measurement.h"
+#include "core/kernel/plugin_answer.h"
+#include "core/kernel/set_view.h"
+
+namespace tierd {
+
+Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
+                     const Placement& placement, std::deque<Residency>& residencies, Options options)
+    : dispatcher_(dispatcher),
+      sites_(sites),
+      strategies_(strategies),
+      options_(std::move(options)),
+      prediction_(dispatcher, sites, strategies, options_.topology, options_.recording),
+      plan_(sites, strategies, units()),
+      computation_(dispatcher, sites, options_.topology, plan_, changed_),
+      look_ahead_(sites, plan_, placement, options_.topology, supplies_),
+      arenas_(sites, strategies, placement, options_.topology),
+      use_(sites.size()) {
+  const std::vector<Memory>& memories = options_.topology.memories;
+  TIERD_CHECK(residencies.size() == memories.size() && strategies.caches.size() == memories.size());
+  for (size_t m = 0; m < memories.size(); ++m) {
+    Supply::Options supply;
+    supply.memory = static_cast<MemoryId>(m + 1);
+    supply.topology = &options_.topology;
+    for (Supply& lower : supplies_) supply.lower.push_back(&lower);
+    supply.describe_extent = options_.describe_extent;
+    supply.read_attempts = options_.read_attempts;
+    supplies_.emplace_back(dispatcher, sites, strategies, residencies[m], std::move(supply), changed_);
+    arenas_.add(dispatcher, residencies[m], supplies_.back(), memories[m], changed_);
+  }
+}
+
+Scheduler::~Scheduler() = default;
+
+Task<Status> Scheduler::pass(SiteId site, Pass request) {
+  Current current;
+  current.site = site;
+  current.pass = request;
+  computation_.begin(site, request, looks_at_input(site + 1, request.step));
+  if (observer() != nullptr) observer()->pass_begins(site, request);
+
+  Status status = take_fault();
+  if (status.ok() && prediction_.waits_for_input(site)) {
+    while (!dispatcher_.can_post()) co_await changed_;
+    computation_.run_before();
+    while (computation_.running()) co_await changed_;
+    status = computation_.status();
+  }
+  if (status.ok()) status = predict(current);
+  if (status.ok()) status = plan_.make(site, current.computed(), request.rows);
+  if (status.ok()) status = admit(current);
+
+  bool looked_ahead = false;
+  while (status.ok()) {
+    fetch();              // what is missing, as far as there is room
+    computation_.post();  // what is here at once, the rest as it arrives
+    // Under the compute, but never before what this pass waits for, nor before it is known what was active.
+    if (!looked_ahead && !current.measured && (asked_all() || computation_.over())) {
+      looked_ahead = true;
+      status = observe(current);
+      if (!status.ok()) break;
+    }
+    if (computation_.over()) break;
+    pump();
+    co_await changed_;
+    status = computation_.status();
+    if (status.ok() && stopping()) status = Error{Code::cancelled, sites_[site].name, "interrupted"};
+  }
+  while (computation_.running()) co_await changed_;
+  if (status.ok()) status = computation_.status();
+  compute_ns_ += computation_.take_busy_ns();
+
+  end_gatherings();
+  if (!status.ok()) {
+    for (const Supply& supply : supplies_) {
+      while (supply.transferring(site, request.step)) co_await changed_;
+    }
+    co_return status;
+  }
+
+  if (!looked_ahead) status = observe(current);
+  if (status.ok()) status = touch(current);
+  if (status.ok()) status = take_fault();
+  pump();
+  co_return status;
+}
+
+Status Scheduler::predict(Current& current) {
+  const Site& site = sites_[current.site];
+  TIERD_ASSIGN(current.active, prediction_.active(current.site, current.pass));
+  if (site.given()) return {};
+  if (observer() != nullptr) observer()->activated(current.site, current.active);
+  current.measured = measures(current.site, current.pass.step);
+  if (current.measured && !current.active.is_all()) current.whole = ActiveSet::all(site.n);
+  // Whoever computes what was chosen knows which rows have chosen it.
+  current.masked = !site.chosen() && (current.active.row_masks() != nullptr || current.whole.size() != 0);
+  if (current.masked) write_row_masks(current.active, site.n, current.pass.rows, row_masks_);
+  // What is summed begins at zero; of what is concatenated, that which will not come.
+  Computation::Asked asked{.incomplete = site.added || current.computed().size() < site.n,
+                           .measure = current.measured};
+  if (current.masked) asked.masks = row_masks_;
+  computation_.ask(asked);
+  SiteUse& use = use_[current.site];
+  use.rows += current.pass.rows;
+  use.used += count_uses(current.active, current.pass.rows);
+  return {};
+}
+
+bool Scheduler::measures(SiteId site, uint32_t step) const {
+  return sites_[site].contribution.there() && options_.measure_every != 0 &&
+         step % options_.measure_every == 0;
+}
+
+// Whether somebody beside the units does.
+bool Scheduler::looks_at_input(SiteId site, uint32_t step) const {
+  return site < sites_.size() && (prediction_.looks_at_input(site) || measures(site, step));
+}
+
+Status Scheduler::admit(Current& current) {
+  const SchedulerCounters before = counters();
+  // From the memories that are computed from downwards: what lies over another one lets go of it first.
+  for (size_t m = supplies_.size(); m-- > 0;) supplies_[m].begin_pass(current.site, current.pass.step);
+  for (UnitId u = 0; u < units(); ++u) {
+    for (const PassPlan::Share& share : plan_.shares(u)) {
+      Gathering::Demand demand;
+      demand.purpose = {current.site, current.pass.step, unit_memory(u)};
+      demand.edition = share.edition;
+      demand.wanted = share.neurons;
+      demand.bypass = current.pass.bypass_caches;
+      if (current.whole.size() != 0) demand.used = &current.active;
+      TIERD_ASSIGN(Gathering* const gathering, supply_of(u).gather(demand));
+      computation_.unit(u).add(*gathering);
+    }
+  }
+  if (current.pass.bypass_caches) return {};
+  const SchedulerCounters after = counters();
+  SiteUse& use = use_[current.site];
+  use.hits += after.hits - before.hits;
+  use.staged += after.staged - before.staged;
+  use.misses += after.misses - before.misses;
+  look_ahead_.count(current.site, current.pass.step, current.active, use);
+  return {};
+}
+
+// Whether transfers were started for everything that the pass is missing.
+bool Scheduler::asked_all() {
+  for (UnitId u = 0; u < units(); ++u) {
+    if (!std::ranges::all_of(computation_.unit(u).gatherings(), &Gathering::asked_all)) return false;
+  }
+  return true;
+}
+
+void Scheduler::fetch() {
+  for (Supply& supply : supplies_) supply.fetch();
+}
+
+void Scheduler::end_gatherings() {
+  for (UnitId u = 0; u < units(); ++u) {
+    for (Gathering* const gathering : computation_.unit(u).gatherings()) supply_of(u).close(*gathering);
+  }
+  for (Supply& supply : supplies_) supply.end_pass();
+}
+
+// Tells the predictor what was active, and asks it what later sites want.
+Status Scheduler::observe(const Current& current) {
+  if (!sites_[current.site].given()) {
+    const ActiveSet measured = current.measured ? measure(current) : ActiveSet();
+    TIERD_TRY(
+        prediction_.tell(current.site, current.pass, current.active, current.measured ? &measured : nullptr));
+  }
+  return look_ahead(current);
+}
+
+Status Scheduler::touch(const Current& current) {
+  if (current.pass.bypass_caches) return {};
+  for (UnitId u = 0; u < units(); ++u) {
+    for (const PassPlan::Share& share : plan_.shares(u)) TIERD_TRY(touch(current, u, share));
+  }
+  return {};
+}
+
+// Tells the unit's cache what was used and not only measured.
+Status Scheduler::touch(const Current& current, UnitId unit, const PassPlan::Share& share) {
+  const ActiveSet* used = share.neurons;
+  ActiveSet not_measured;
+  if (used == &current.whole) {
+    used = &current.active;
+  } else if (current.whole.size() != 0) {
+    std::vector<uint32_t> neurons;
+    for (uint32_t i = 0; i < used->size(); ++i) {
+      if (current.active.contains((*used)[i])) neurons.push_back((*used)[i]);
+    }
+    not_measured = ActiveSet::of(std::move(neurons));
+    used = &not_measured;
+  }
+  const tierd_set_view set =
+      edition_set(share.edition, sites_.editions[share.edition], *used, current.pass.rows, TIERD_SET_TRUE);
+  TIERD_TRY(strategies_.caches[unit_memory(unit) - 1u].call_if(&tierd_cache_1::touch, "touch", &set));
+  return supply_of(unit).expire(share.edition);
+}
+
+// What each neuron gave to each row, compared with what was predicted.
+ActiveSet Scheduler::measure(const Current& current) {
+  if (options_.recording != nullptr) return options_.recording->measured(current.site);
+  const uint32_t rows = current.pass.rows;
+  contribution_.resize(uint64_t{rows} * sites_[current.site].n);
+  for (UnitId u = 0; u < units(); ++u) {
+    for (const PassPlan::Share& share : plan_.shares(u))
+      copy_contributions(dispatcher_, sites_[current.site], options_.topology.units[u].agent, *share.neurons,
+                         rows, contribution_);
+  }
+  SiteUse& use = use_[current.site];
+  use.measured_rows += rows;
+  use.predicted += count_uses(current.active, rows);
+  const uint64_t* const predicted = current.masked ? row_masks_.data() : nullptr;
+  ActiveSet active = compare_with_prediction(contribution_, rows, predicted, use);
+  if (observer() != nullptr)
+    observer()->measured(
+        current.site, {active, rows, prediction_.input_of(current.site, current.pass), contribution_.data()});
+  return active;
+}
+
+Status Scheduler::look_ahead(const Current& current) {
+  if (!options_.prefetch) return {};
+  const Pass& pass = current.pass;
+  TIERD_ASSIGN(const WishList* const wishes, prediction_.ahead(current.site, pass));
+  TIERD_TRY(look_ahead_.wish(current.site, pass.step, *wishes, kStore, pass.bypass_caches));
+  for (size_t m = 0; m < supplies_.size() && !pass.bypass_caches; ++m) {
+    auto& cache = strategies_.caches[m];
+    if (cache.table.ahead == nullptr) continue;
+    TIERD_TRY(cache.call_for_wishes(&tierd_cache_1::ahead, "ahead", current.site));
+    TIERD_TRY(check_wishes(cache, "ahead", current.site, sites_, options_.topology));
+    TIERD_TRY(look_ahead_.wish(current.site, pass.step, *cache.wishes, static_cast<MemoryId>(m + 1), false));
+  }
+  return {};
+}
+
+Task<Status> Scheduler::end_step(uint32_t step) {
+  if (observer() != nullptr) observer()->step_ends(step);
+  for (size_t m = supplies_.size(); m-- > 0;) supplies_[m].end_step(step);
+  Status told;
+  for (auto& cache : strategies_.caches) {
+    const Status answer = cache.call_if(&tierd_cache_1::end_step, "end_step");
+    if (told.ok()) told = answer;
+  }
+  if (told.ok()) told = co_await split_anew();
+  if (observer() != nullptr) {
+    observer()->settled([this] {
+      uint64_t digest = 0;
+      for (const Supply& supply : supplies_) digest = digest * 0x100000001b3 ^ supply.residency().digest();
+      return digest;
+    });
+  }
+  co_return told.ok() ? take_fault() : told;
+}
+
+Task<Status> Scheduler::split_anew() {
+  auto units = arenas_.unevenly_split();
+  if (!units.ok()) co_return units.error();
+  if (units->empty()) co_return Status{};
+  (void)co_await look_ahead_is_over();
+  co_return co_await arenas_.split_anew(std::move(*units));
+}
+
+Status Scheduler::take_fault() {
+  TIERD_TRY(std::exchange(fault_, Status()));
+  for (Supply& supply : supplies_) TIERD_TRY(supply.take_fault());
+  return {};
+}
+
+Task<Status> Scheduler::fill(std::function<void(uint64_t)> progress) {
+  if (observer() != nullptr) observer()->fill_begins();
+  Status told = co_await arenas_.tell();
+  if (!told.ok()) co_return told;
+  for (size_t m = 0; m < supplies_.size(); ++m) {
+    auto asked = wanted_at_start(strategies_.caches[m], sites_.editions);
+    if (!asked.ok()) co_return asked.error();
+    Status filled = co_await supplies_[m].fill(std::move(*asked), progress, [this] { return stopping(); });
+    if (!filled.ok()) co_return filled;
+  }
+  co_return Status{};
+}
+
+Task<Status> Scheduler::resize(ArenaParts parts) {
+  if (observer() != nullptr) observer()->resize_begins(parts);
+  co_return co_await arenas_.resize(std::move(parts));
+}
+
+Task<Status> Scheduler::look_ahead_is_over() {
+  look_ahead_.forget();
+  for (size_t m = supplies_.size(); m-- > 0;) supplies_[m].give_up_all();
+  for (const Supply& supply : supplies_) {
+    while (!supply.idle()) co_await changed_;
+  }
+  co_return Status{};
+}
+
+Task<Status> Scheduler::drain() {
+  if (observer() != nullptr) observer()->drain_begins();
+  (void)co_await look_ahead_is_over();
+  // The plugins' quarantine tells it from here on.
+  fault_ = {};
+  for (Supply& supply : supplies_) (void)supply.take_fault();
+  co_return Status{};
+}
+
+bool Scheduler::stopping() {
+  if (!dispatcher_.waiter().stopping()) return false;
+  if (observer() != nullptr) observer()->interrupted();
+  return true;
+}
+
+Status Scheduler::begin_sequence(uint64_t sequence, std::string_view label) {
+  if (observer() != nullptr) observer()->sequence_begins(sequence, label);
+  Status told = strategies_.predictor.call_if(&tierd_predictor_1::begin_sequence, "begin_sequence", sequence);
+  for (auto& cache : strategies_.caches) {
+    const Status answer = cache.call_if(&tierd_cache_1::begin_sequence, "begin_sequence", sequence);
+    if (told.ok()) told = answer;
+  }
+  if (!told.ok()) tell_end(sequence);
+  return told;
+}
+
+void Scheduler::end_sequence(uint64_t sequence) {
+  if (observer() != nullptr) observer()->sequence_ends(sequence);
+  tell_end(sequence);
+}
+
+void Scheduler::tell_end(uint64_t sequence) {
+  const auto tell = [&](auto& strategy, auto function) {
+    if (strategy.quarantined()) return;  // its fault was told
+    const Status answer = strategy.call_if(function, "end_sequence", sequence);
+    if (fault_.ok()) fault_ = answer;
+  };
+  tell(strategies_.predictor, &tierd_predictor_1::end_sequence);
+  for (auto& cache : strategies_.caches) tell(cache, &tierd_cache_1::end_sequence);
+}
+
+void Scheduler::rows_kept(uint32_t rows, uint32_t kept) {
+  TIERD_CHECK(kept <= rows);
+  if (observer() != nullptr) observer()->rows_kept(rows, kept);
+  for (auto& cache : strategies_.caches) {
+    if (cache.quarantined()) continue;  // its fault was told
+    const Status answer = cache.call_if(&tierd_cache_1::rows_kept, "rows_kept", rows, kept);
+    if (fault_.ok()) fault_ = answer;
+  }
+}
+
+bool Scheduler::quarantined() const {
+  return strategies_.predictor.quarantined() || strategies_.quantizer.quarantined() ||
+         strategies_.balancer.quarantined() ||
+         std::any_of(strategies_.caches.begin(), strategies_.caches.end(),
+                     [](const auto& cache) { return cache.quarantined(); });
+}
+
+void Scheduler::pump() {
+  for (Supply& supply : supplies_) supply.pump();
+}
+
+uint64_t Scheduler::fetching_ns() const {
+  uint64_t ns = 0;
+  const Topology& topology = options_.topology;
+  for (uint16_t agent = 1; agent <= dispatcher_.agents(); ++agent) {
+    const bool fetches =
+        std::ranges::any_of(topology.links, [agent](const Link& l) { return l.agent == agent; });
+    const bool computes =
+        std::ranges::any_of(topology.units, [agent](const ComputeUnit& u) { return u.agent == agent; });
+    if (fetches && !computes) ns += dispatcher_.driven_ns(agent);
+  }
+  return ns;
+}
+
+SchedulerCounters Scheduler::counters() const {
+  SchedulerCounters all;
+  all.compute_ns = compute_ns_;
+  for (size_t m = 0; m < supplies_.size(); ++m) {
+    MemoryCounters of = supplies_[m].counters();
+    // What passes is counted where it is computed from, and not once more in the memories below.
+    if (options_.topology.unit_of(static_cast<MemoryId>(m + 1)) == Topology::kNoUnit)
+      of.hits = of.staged = of.misses = of.resident_bytes = of.streamed_bytes = of.measured_bytes = 0;
+    all += of;
+  }
+  const std::vector<Link>& links = options_.topology.links;
+  for (size_t l = 0; l < links.size(); ++l) {
+    if (links[l].from == kStore) all.read_bytes += link_counters(l).bytes;
+  }
+  return all;
+}
+
+const LinkCounters& Scheduler::link_counters(size_t link) const {
+  const std::vector<Link>& links = options_.topology.links;
+  const auto into_the_same = std::ranges::count(std::span(links).first(link), links[link].to, &Link::to);
+  return supplies_[links[link].to - 1u].links()[static_cast<size_t>(into_the_same)];
+}
+
+}  // namespace tierd

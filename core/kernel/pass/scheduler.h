@@ -1,0 +1,161 @@
+// Takes one site after the other through
+//   predict -> plan -> admit -> fetch -> compute -> observe -> look ahead -> merge
+// and keeps the residency. One thread; `pass` is the one coroutine, to be read top to bottom (scheduler.cc).
+// How bytes are fetched is in supply.cc.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/kernel/active_set.h"
+#include "core/kernel/counters.h"
+#include "core/kernel/memory.h"
+#include "core/kernel/observer.h"
+#include "core/kernel/pass/computation.h"
+#include "core/kernel/pass/look_ahead.h"
+#include "core/kernel/pass/pass_plan.h"
+#include "core/kernel/pass/prediction.h"
+#include "core/kernel/pass/recording.h"
+#include "core/kernel/pass/row_masks.h"
+#include "core/kernel/placement.h"
+#include "core/kernel/post/dispatcher.h"
+#include "core/kernel/post/task.h"
+#include "core/kernel/residency.h"
+#include "core/kernel/site.h"
+#include "core/kernel/site_use.h"
+#include "core/kernel/strategies.h"
+#include "core/kernel/supply/arenas.h"
+#include "core/kernel/supply/supply.h"
+
+namespace tierd {
+
+class Scheduler {
+ public:
+  struct Options {
+    Topology topology;
+    bool prefetch = true;
+    uint32_t read_attempts = 3;  // a failed read is tried so often in all before its step fails
+    uint32_t max_rows = 1;       // of a pass
+    // In every so many steps, sites that can tell are computed whole, and what was not predicted is measured
+    // and left out of the result. 0: never.
+    uint32_t measure_every = 0;
+    Recording* recording = nullptr;  // of a run without weights
+    // Names an extent in an error: file, offset, site.
+    std::function<std::string(uint32_t extent)> describe_extent;
+  };
+
+  // `sites` are in the order of one step. Each memory has a residency, and a cache among the strategies.
+  // Everything referred to outlives the scheduler.
+  Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
+            const Placement& placement, std::deque<Residency>& residencies, Options options);
+  ~Scheduler();
+
+  // One site of one step. Errors: io_error or corrupt naming the extent, plugin_fault naming the plugin,
+  // cancelled. After an error nothing of the pass is in flight any more.
+  Task<Status> pass(SiteId site, Pass pass);
+  // After the last site of a step, or when a step was given up. A cache that wants another split of its arena
+  // gets it here. Errors: plugin_fault; those of `resize`.
+  Task<Status> end_step(uint32_t step);
+
+  // Between two steps, to the predictor and the caches: rows of a sequence follow, or come no more. A
+  // sequence that could not begin is over for those that were told of it. The fault of an end, for which
+  // nobody waits, is kept for take_fault.
+  Status begin_sequence(uint64_t sequence, std::string_view label = {});
+  void end_sequence(uint64_t sequence);
+  // After a step whose rows were a token and guesses: how many of them were right. A fault is kept for
+  // take_fault.
+  void rows_kept(uint32_t rows, uint32_t kept);
+  // A fault that nobody was told of yet; told once.
+  Status take_fault();
+
+  // Brings in what the caches want before the first step, or between two, as far as there is room. `progress`
+  // hears of bytes that landed. The agents hear first which of their arenas' addresses are in use.
+  Task<Status> fill(std::function<void(uint64_t)> progress);
+
+  // Another size for some of the arenas, between two steps and after `drain`. Errors: those of `resizable`,
+  // and plugin_fault, with everything as it was; internal, see Arena::resize. What caches want in a larger
+  // one, `fill` brings.
+  Task<Status> resize(ArenaParts parts);
+  // Error: unsupported or plugin_fault, naming the cache or the agent that cannot.
+  Status resizable(MemoryId memory) const { return arenas_.resizable(memory); }
+
+  // Gives up all look-ahead; done when no read is in flight.
+  Task<Status> drain();
+
+  // A strategy has failed and is not asked any more: no pass succeeds before another is in its place.
+  bool quarantined() const;
+
+  SchedulerCounters counters() const;
+  const MemoryCounters& counters(MemoryId memory) const { return supplies_[memory - 1u].counters(); }
+  const LinkCounters& link_counters(size_t link) const;  // of the topology
+  // Whether a unit has been asked to compute, and is not done yet.
+  bool computing() const { return computation_.running(); }
+  // Spent so far on this thread: asking the predictor; in the agents that fetch and do not compute.
+  uint64_t predictor_ns() const { return strategies_.predictor.ns; }
+  uint64_t fetching_ns() const;
+  const std::vector<SiteUse>& use() const { return use_; }  // [sites]
+
+ private:
+  // The present pass.
+  struct Current {
+    SiteId site = kNoSiteId;
+    Pass pass;
+    ActiveSet active;  // what the result is made of
+    ActiveSet whole;   // where it is measured: all neurons
+    bool measured = false;
+    bool masked = false;  // rows use different neurons: `row_masks_` says which
+
+    // What is computed: more than `active` where that is measured.
+    const ActiveSet& computed() const { return whole.size() != 0 ? whole : active; }
+  };
+
+  // The steps of a pass, in their order.
+  Status predict(Current& current);
+  bool measures(SiteId site, uint32_t step) const;
+  bool looks_at_input(SiteId site, uint32_t step) const;
+  Status admit(Current& current);
+  void fetch();
+  bool asked_all();
+  void end_gatherings();
+  Status touch(const Current& current);
+  Status touch(const Current& current, UnitId unit, const PassPlan::Share& share);
+  ActiveSet measure(const Current& current);
+  Status observe(const Current& current);
+  Status look_ahead(const Current& current);
+
+  void tell_end(uint64_t sequence);
+
+  Task<Status> look_ahead_is_over();
+  Task<Status> split_anew();
+
+  void pump();
+  Supply& supply_of(UnitId unit) { return supplies_[unit_memory(unit) - 1u]; }
+  MemoryId unit_memory(UnitId unit) const { return options_.topology.units[unit].memory; }
+  UnitId units() const { return static_cast<UnitId>(options_.topology.units.size()); }
+  bool stopping();
+  KernelObserver* observer() const { return dispatcher_.observer(); }
+
+  Dispatcher& dispatcher_;
+  const SiteTable& sites_;
+  Strategies& strategies_;
+  Options options_;
+  uint64_t compute_ns_ = 0;
+  Notice changed_;               // something came in
+  std::deque<Supply> supplies_;  // [memories]
+  Prediction prediction_;
+  PassPlan plan_;            // of the present pass
+  Computation computation_;  // of the present pass
+  LookAhead look_ahead_;
+  Arenas arenas_;
+  std::vector<SiteUse> use_;         // [sites]
+  std::vector<uint64_t> row_masks_;  // of the present pass, where rows use different neurons
+  std::vector<float> contribution_;  // used by one function, kept for its memory
+  Status fault_;                     // of a plugin that was told news, not yet told
+};
+
+}  // namespace tierd

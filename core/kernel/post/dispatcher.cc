@@ -1,0 +1,275 @@
+#include "core/kernel/post/dispatcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint32_t kMostTurnsHeld = 6;
+constexpr size_t kMostAgents = 64;
+
+// Control messages (cancel, raise) have no completion that anybody waits for.
+class Ignore : public CompletionSink {
+ public:
+  void on_done(const Message&, const Done&) override {}
+};
+Ignore ignore;
+
+}  // namespace
+
+Dispatcher::Dispatcher(const PoolTable& pools, Clock& clock, const Options& options)
+    : options_(options), pools_(pools), clock_(clock), entries_(options.max_messages) {
+  for (uint32_t slot = options.max_messages; slot-- > 0;) free_.push_back(slot);
+  if (options.shuffle_seed) shuffle_.emplace(*options.shuffle_seed);
+}
+
+Dispatcher::~Dispatcher() = default;
+
+uint16_t Dispatcher::add_agent(Agent& agent) {
+  TIERD_CHECK(agents_.size() < kMostAgents);
+  AgentState state;
+  state.agent = &agent;
+  state.credits = agent.credits();
+  agents_.push_back(std::move(state));
+  if (agent.wait_fd() >= 0) waiter_.watch(agent.wait_fd());
+  return static_cast<uint16_t>(agents_.size());
+}
+
+MessageId Dispatcher::post(Message message, const Payload& payload, CompletionSink& sink) {
+  TIERD_CHECK(can_post() && payload.units.size() <= options_.max_units);
+  TIERD_CHECK(message.agent >= 1 && message.agent <= agents_.size());
+  const uint32_t slot = free_.back();
+  free_.pop_back();
+  Entry& entry = entries_[slot];
+  TIERD_CHECK(entry.state == State::free);
+  message.id = {slot, entry.message.id.generation + 1};
+  message.queued_ns = resuming_ns_ != 0 ? resuming_ns_ : now_ns();
+  message.n_units = static_cast<uint32_t>(payload.units.size());
+  message.n_takes = static_cast<uint16_t>(payload.takes.size());
+  message.n_gives = static_cast<uint16_t>(payload.gives.size());
+  if (observer_ != nullptr) observer_->posted(message, payload);
+  entry.message = message;
+  entry.units.assign(payload.units.begin(), payload.units.end());
+  entry.gives.assign(payload.gives.begin(), payload.gives.end());
+  entry.payload = payload;
+  entry.payload.units = entry.units;
+  entry.payload.gives = entry.gives;
+  entry.sink = &sink;
+  entry.state = State::waiting;
+  agents_[message.agent - 1u].waiting[static_cast<size_t>(message.priority)].push_back(slot);
+  ++in_flight_;
+  ++messages_;
+  return message.id;
+}
+
+Error Dispatcher::lost(uint16_t agent) const {
+  return {Code::internal, fmt::format("agent {} ({})", agent, agents_[agent - 1u].agent->name()),
+          "is not there any more"};
+}
+
+Dispatcher::Entry* Dispatcher::find(MessageId id) {
+  if (id.slot >= entries_.size()) return nullptr;
+  Entry& entry = entries_[id.slot];
+  return entry.state != State::free && entry.message.id == id ? &entry : nullptr;
+}
+
+void Dispatcher::remove_waiting(const Entry& entry, uint32_t slot) {
+  auto& queue = agents_[entry.message.agent - 1u].waiting[static_cast<size_t>(entry.message.priority)];
+  queue.erase(std::find(queue.begin(), queue.end(), slot));
+}
+
+// Tells an agent something about a request that it holds. Dropped when no entry is free: it is only advice.
+void Dispatcher::send_control(const Entry& target, Op op, Priority priority) {
+  if (!can_post()) return;
+  Message control;
+  control.op = op;
+  control.agent = target.message.agent;
+  control.lane = target.message.lane;
+  control.priority = priority;
+  control.step = target.message.step;
+  control.about = target.message.id;
+  (void)post(control, {}, ignore);
+}
+
+void Dispatcher::cancel(MessageId id) {
+  Entry* entry = find(id);
+  if (entry == nullptr) return;
+  if (entry->state == State::waiting) {
+    remove_waiting(*entry, id.slot);
+    entry->state = State::sent;  // nobody else has it; its completion is on the way
+    Done done;
+    done.id = id;
+    done.status = DoneStatus::cancelled;
+    done.lane = entry->message.lane;
+    done.start_ns = done.done_ns = now_ns();
+    cancelled_.push_back(done);
+    return;
+  }
+  send_control(*entry, Op::cancel, Priority::demand);
+}
+
+void Dispatcher::raise(MessageId id, Priority priority) {
+  Entry* entry = find(id);
+  if (entry == nullptr || entry->message.priority <= priority) return;
+  const bool waits = entry->state == State::waiting;
+  if (waits) remove_waiting(*entry, id.slot);
+  entry->message.priority = priority;
+  if (observer_ != nullptr) observer_->raised(entry->message);
+  if (waits) {
+    agents_[entry->message.agent - 1u].waiting[static_cast<size_t>(priority)].push_back(id.slot);
+  } else {
+    send_control(*entry, Op::raise, priority);
+  }
+}
+
+bool Dispatcher::send() {
+  bool sent = false;
+  for (AgentState& state : agents_) {
+    bool busy = false;  // then nothing else may slip in before what it refused
+    for (auto& queue : state.waiting) {
+      while (!busy && !queue.empty() && state.credits > 0) {
+        const uint32_t slot = queue.front();
+        Entry& entry = entries_[slot];
+        if (state.agent->submit(entry.message, entry.payload) == Submit::busy) {
+          busy = true;
+          continue;
+        }
+        entry.state = State::sent;
+        queue.pop_front();
+        --state.credits;
+        sent = true;
+        if (observer_ != nullptr) observer_->sent(entry.message);
+      }
+    }
+  }
+  return sent;
+}
+
+bool Dispatcher::drive() {
+  bool busy = false;
+  uint64_t then = now_ns();
+  const auto drive_one = [&](size_t agent) {
+    busy |= agents_[agent].agent->drive() == Drive::busy;
+    const uint64_t now = now_ns();
+    agents_[agent].driven_ns += now - then;
+    then = now;
+    // Deliveries take their own time: seldom there are any.
+    if (!collect(agent)) return;
+    busy = true;
+    then = now_ns();
+  };
+  const size_t n = agents_.size();
+  if (!shuffle_) {
+    for (size_t i = 0; i < n; ++i) drive_one(i);
+    return busy;
+  }
+  std::vector<size_t> order(n);
+  std::iota(order.begin(), order.end(), size_t{0});
+  for (size_t i = n; i > 1; --i) std::swap(order[i - 1], order[shuffle_->below(static_cast<uint32_t>(i))]);
+  for (const size_t agent : order) {
+    if (shuffle_->below(3) == 0) {
+      busy = true;  // left out this time: there may be work
+    } else {
+      drive_one(agent);
+    }
+  }
+  return busy;
+}
+
+bool Dispatcher::collect(size_t agent) {
+  bool any = false;
+  while (const size_t n = agents_[agent].agent->poll(polled_)) {
+    any = true;
+    for (size_t i = 0; i < n; ++i) {
+      if (shuffle_) {
+        held_.push_back({polled_[i], shuffle_->below(kMostTurnsHeld)});
+      } else {
+        deliver(polled_[i]);
+      }
+    }
+  }
+  return any;
+}
+
+void Dispatcher::deliver(const Done& done, bool had_credit) {
+  Entry* entry = find(done.id);
+  TIERD_CHECK_MSG(entry != nullptr && entry->state == State::sent,
+                  "a request completed twice or was never sent");
+  const Message message = entry->message;
+  CompletionSink* sink = entry->sink;
+  entry->state = State::free;
+  free_.push_back(done.id.slot);
+  if (had_credit) ++agents_[message.agent - 1u].credits;
+  --in_flight_;
+  if (observer_ != nullptr) observer_->delivered(message, done, !had_credit);
+  sink->on_done(message, done);
+}
+
+bool Dispatcher::turn() {
+  if (observer_ != nullptr) observer_->turn_begins();
+  bool happened = send();
+  happened |= deliver_all();
+  if (!woken_.empty()) {
+    resuming_ns_ = now_ns();
+    // Whoever is resumed may post, but nothing is delivered and nobody woken before the next turn.
+    for (Notice* notice : woken_) notice->notify();
+    woken_.clear();
+    resuming_ns_ = 0;
+  }
+  return happened;
+}
+
+void Dispatcher::wake(Notice& notice) {
+  // Mostly the one that was woken last.
+  if (!woken_.empty() && woken_.back() == &notice) return;
+  if (std::find(woken_.begin(), woken_.end(), &notice) == woken_.end()) woken_.push_back(&notice);
+}
+
+bool Dispatcher::deliver_all() {
+  bool happened = false;
+  // Requests cancelled before they were sent hold no credit.
+  for (std::vector<Done> cancelled = std::move(cancelled_); const Done& done : cancelled) {
+    deliver(done, false);
+    happened = true;
+  }
+  happened |= drive();
+  if (shuffle_ && !held_.empty()) {
+    happened = true;
+    for (size_t i = held_.size(); i > 1; --i) {
+      std::swap(held_[i - 1], held_[shuffle_->below(static_cast<uint32_t>(i))]);
+    }
+    for (size_t i = 0; i < held_.size();) {
+      if (held_[i].turns-- == 0) {
+        const Done done = held_[i].done;
+        held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
+        deliver(done);
+      } else {
+        ++i;
+      }
+    }
+  }
+  return happened;
+}
+
+std::optional<uint64_t> Dispatcher::wait() {
+  const uint64_t begin = now_ns();
+  if (!clock_.wait(waiter_)) return std::nullopt;
+  const uint64_t end = now_ns();
+  if (observer_ != nullptr) observer_->waited(begin, end);
+  return end - begin;
+}
+
+Dispatcher::QueueState Dispatcher::queue(uint16_t agent) const {
+  const AgentState& state = agents_[agent - 1u];
+  QueueState queue{state.credits, 0};
+  for (const std::deque<uint32_t>& waiting : state.waiting) queue.waiting += waiting.size();
+  return queue;
+}
+
+}  // namespace tierd

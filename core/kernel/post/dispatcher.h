@@ -1,0 +1,146 @@
+// Carries messages between the kernel and the agents: holds the credits and the waiting requests, drives the
+// agents that share the kernel's thread, and hands each completion to whoever posted the request. One thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/agent/agent.h"
+#include "core/base/random.h"
+#include "core/base/result.h"
+#include "core/kernel/observer.h"
+#include "core/kernel/post/clocks.h"
+#include "core/kernel/post/task.h"
+#include "core/kernel/post/waiter.h"
+#include "core/message/message.h"
+#include "core/message/pool.h"
+
+namespace tierd {
+
+// Who is told of a completion. Called from Dispatcher::turn; may post, cancel, raise and wake.
+class CompletionSink {
+ public:
+  virtual ~CompletionSink() = default;
+  virtual void on_done(const Message& message, const Done& done) = 0;
+};
+
+class Dispatcher {
+ public:
+  struct Options {
+    uint32_t max_messages = 256;  // in flight and waiting together
+    uint32_t max_units = 1024;    // in the list of one message
+    // Tests: agents are driven and completions delivered in an order drawn from this seed, some held back for
+    // a while.
+    std::optional<uint64_t> shuffle_seed;
+  };
+
+  // `pools` and `clock` outlive the dispatcher.
+  Dispatcher(const PoolTable& pools, Clock& clock, const Options& options);
+  ~Dispatcher();
+
+  // Numbers count from 1, in the order of adding. The agent outlives the dispatcher.
+  uint16_t add_agent(Agent& agent);
+
+  // Who hears of everything; nobody by default. Before the first message; outlives the dispatcher.
+  void set_observer(KernelObserver* observer) { observer_ = observer; }
+  KernelObserver* observer() const { return observer_; }
+
+  // What an agent's buffers hold, to be read between the messages that change them; NULL in a run without
+  // weights.
+  const float* values(uint16_t agent, uint32_t place, uint64_t floats) const {
+    return pools_.values(agent, place, floats);
+  }
+
+  bool can_post(uint32_t messages = 1) const { return free_.size() >= messages; }
+  uint32_t max_units() const { return options_.max_units; }
+  const Options& options() const { return options_; }
+  // Queues the request; it is sent as soon as the agent has a credit, by priority, then in order. Needs
+  // can_post(). The payload's units, at most max_units, and its gives are copied; all else that it refers to
+  // stays until the completion.
+  MessageId post(Message message, const Payload& payload, CompletionSink& sink);
+  // Advice: a request that still waits here completes as cancelled in the next turn, one that was sent is
+  // asked to.
+  void cancel(MessageId id);
+  // A request that still waits (here or at its agent) is served with this priority.
+  void raise(MessageId id, Priority priority);
+
+  // Sends what can be sent, drives the agents, delivers completions, resumes who was woken. True if anything
+  // happened.
+  bool turn();
+  // Resumes who waits there when this turn has delivered everything, so that what came in together is worked
+  // on together. The notice outlives the turn.
+  void wake(Notice& notice);
+  // Waits until something may have happened; for when `turn` found nothing. Returns how long that was, in ns,
+  // or nothing if the clock says that nothing will ever happen.
+  std::optional<uint64_t> wait();
+
+  uint64_t now_ns() const { return clock_.now_ns(); }
+  // The error that says that an agent is not there any more.
+  Error lost(uint16_t agent) const;
+  uint16_t agents() const { return static_cast<uint16_t>(agents_.size()); }
+  uint32_t in_flight() const { return in_flight_; }  // posted and not yet delivered
+  // Spent in an agent while it was driven.
+  uint64_t driven_ns(uint16_t agent) const { return agents_[agent - 1u].driven_ns; }
+  uint64_t messages() const { return messages_; }  // posted so far
+  Waiter& waiter() { return waiter_; }
+
+  // QueueState says how many more requests an agent may be sent, and how many wait for that.
+  struct QueueState {
+    uint32_t credits = 0;
+    uint64_t waiting = 0;
+  };
+  QueueState queue(uint16_t agent) const;
+
+ private:
+  enum class State : uint8_t { free, waiting, sent };
+  struct Entry {
+    Message message;
+    std::vector<Unit> units;
+    std::vector<Give> gives;
+    Payload payload;
+    CompletionSink* sink = nullptr;
+    State state = State::free;
+  };
+  struct AgentState {
+    Agent* agent = nullptr;
+    uint32_t credits = 0;
+    std::deque<uint32_t> waiting[kPriorities];
+    uint64_t driven_ns = 0;
+  };
+  struct Held {
+    Done done;
+    uint32_t turns;
+  };
+
+  Entry* find(MessageId id);
+  bool send();
+  bool deliver_all();
+  bool drive();
+  bool collect(size_t agent);
+  void deliver(const Done& done, bool had_credit = true);
+  void remove_waiting(const Entry& entry, uint32_t slot);
+  void send_control(const Entry& target, Op op, Priority priority);
+
+  Options options_;
+  const PoolTable& pools_;
+  Clock& clock_;
+  KernelObserver* observer_ = nullptr;
+  std::vector<Entry> entries_;
+  std::vector<uint32_t> free_;
+  std::vector<AgentState> agents_;  // agent n at n - 1
+  std::vector<Done> cancelled_;     // to be delivered in the next turn
+  std::array<Done, 32> polled_;     // from one agent
+  std::vector<Held> held_;
+  std::vector<Notice*> woken_;  // by what this turn delivered
+  uint64_t resuming_ns_ = 0;    // the time while they are resumed: what they post is queued at once
+  std::optional<Random> shuffle_;
+  Waiter waiter_;
+  uint32_t in_flight_ = 0;
+  uint64_t messages_ = 0;
+};
+
+}  // namespace tierd

@@ -1,0 +1,46 @@
+// An agent that completes whatever it is asked, having done nothing: where a run is played without weights.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/agent/agent.h"
+#include "core/kernel/site.h"
+
+namespace tierd {
+
+class IdleAgent final : public Agent {
+ public:
+  // Neurons that are read count with the bytes of their slots. `editions` outlive the agent.
+  IdleAgent(std::span<const Edition> editions, uint32_t credits) : editions_(editions), credits_(credits) {}
+
+  std::string_view name() const override { return "idle"; }
+  uint32_t credits() const override { return credits_; }
+  Submit submit(const Message& message, const Payload&) override {
+    if (done_.size() == credits_) return Submit::busy;
+    Done& done = done_.emplace_back();
+    done.id = message.id;
+    done.lane = message.lane;
+    done.n_done = message.n_units;
+    if (message.op == Op::read)
+      done.bytes = uint64_t{message.n_units} * editions_[message.edition].slot_bytes;
+    return Submit::ok;
+  }
+  Drive drive() override { return done_.empty() ? Drive::idle : Drive::busy; }
+  size_t poll(std::span<Done> done) override {
+    const size_t n = std::min(done.size(), done_.size());
+    std::copy_n(done_.begin(), n, done.begin());
+    done_.erase(done_.begin(), done_.begin() + static_cast<std::ptrdiff_t>(n));
+    return n;
+  }
+
+ private:
+  const std::span<const Edition> editions_;
+  const uint32_t credits_;
+  std::vector<Done> done_;
+};
+
+}  // namespace tierd

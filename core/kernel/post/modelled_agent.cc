@@ -1,0 +1,103 @@
+#include "core/kernel/post/modelled_agent.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace tierd {
+
+ModelledAgent::ModelledAgent(Agent& agent, const Cost& cost, VirtualClock& clock, VirtualThread* thread)
+    : agent_(agent), cost_(cost), clock_(clock), thread_(thread) {
+  clock.add(*this);
+}
+
+ModelledAgent::Lane& ModelledAgent::lane(uint8_t number) {
+  if (number >= lanes_.size()) lanes_.resize(number + 1u);
+  return lanes_[number];
+}
+
+Submit ModelledAgent::submit(const Message& message, const Payload& payload) {
+  if (held_ == credits()) return Submit::busy;
+  ++held_;
+  if (message.op == Op::cancel || message.op == Op::raise) {
+    advise(message);
+  } else {
+    lane(message.lane).waiting.push_back({message, payload});
+  }
+  return Submit::ok;
+}
+
+// What has been begun runs on as it is.
+void ModelledAgent::advise(const Message& message) {
+  std::vector<Request>& waiting = lane(message.lane).waiting;
+  const auto meant = std::ranges::find(waiting, message.about, [](const Request& r) { return r.message.id; });
+  if (meant != waiting.end()) {
+    if (message.op == Op::raise) {
+      meant->message.priority = std::min(meant->message.priority, message.priority);
+    } else {
+      end(meant->message, DoneStatus::cancelled);
+      waiting.erase(meant);
+    }
+  }
+  end(message, DoneStatus::ok);
+}
+
+void ModelledAgent::end(const Message& message, DoneStatus status) {
+  const uint64_t now = clock_.now_ns();
+  done_.push_back(
+      {.id = message.id, .status = status, .lane = message.lane, .start_ns = now, .done_ns = now});
+}
+
+void ModelledAgent::choose() {
+  for (Lane& lane : lanes_) {
+    if (lane.running || lane.waiting.empty()) continue;
+    const auto first =
+        std::ranges::min_element(lane.waiting, {}, [](const Request& r) { return r.message.priority; });
+    const uint64_t now = clock_.now_ns();
+    const uint64_t ns = cost_.ns(first->message, first->payload);
+    const uint64_t begins = thread_ != nullptr ? thread_->begin(now, ns) : now;
+    lane.running = {*first, begins, begins + ns};
+    lane.waiting.erase(first);
+    clock_.at(lane.running->done_ns);
+  }
+}
+
+Drive ModelledAgent::drive() {
+  over_.clear();
+  for (Lane& lane : lanes_) {
+    if (!lane.running || lane.running->done_ns > clock_.now_ns()) continue;
+    over_.push_back(*lane.running);
+    lane.running.reset();
+  }
+  if (over_.empty()) return Drive::idle;
+  std::ranges::sort(over_, {}, [](const Running& r) {
+    return std::tuple(r.request.message.priority, r.request.message.id.slot);
+  });
+  for (const Running& running : over_) {
+    Done done = carry_out(running.request);
+    done.lane = running.request.message.lane;
+    done.start_ns = running.start_ns;
+    done.done_ns = running.done_ns;
+    done_.push_back(done);
+  }
+  return Drive::busy;
+}
+
+Done ModelledAgent::carry_out(const Request& request) {
+  Done done;
+  TIERD_CHECK(agent_.submit(request.message, request.payload) == Submit::ok);
+  while (agent_.poll({&done, 1}) == 0) (void)agent_.drive();
+  return done;
+}
+
+size_t ModelledAgent::poll(std::span<Done> done) {
+  const size_t n = std::min(done.size(), done_.size());
+  std::copy_n(done_.begin(), n, done.begin());
+  done_.erase(done_.begin(), done_.begin() + static_cast<std::ptrdiff_t>(n));
+  held_ -= static_cast<uint32_t>(n);
+  return n;
+}
+
+}  // namespace tierd

@@ -1,0 +1,68 @@
+#include "core/kernel/post/waiter.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <list>
+
+#include "core/base/check.h"
+
+namespace tierd {
+
+struct Waiter::Impl {
+  boost::asio::io_context context{1};
+  struct Watched {
+    boost::asio::posix::stream_descriptor descriptor;
+    bool armed = false;
+  };
+  std::list<Watched> watched;
+  int stop_fd = -1;
+  std::atomic<bool> stop{false};
+};
+
+Waiter::Waiter() : impl_(std::make_unique<Impl>()) {
+  impl_->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  TIERD_CHECK(impl_->stop_fd >= 0);
+  watch(impl_->stop_fd);
+}
+
+Waiter::~Waiter() {
+  for (auto& w : impl_->watched) w.descriptor.release();
+  close(impl_->stop_fd);
+}
+
+void Waiter::watch(int fd) {
+  impl_->watched.push_back({boost::asio::posix::stream_descriptor(impl_->context, fd), false});
+}
+
+void Waiter::wait(uint64_t timeout_ns) {
+  for (auto& w : impl_->watched) {
+    if (w.armed) continue;
+    w.armed = true;
+    w.descriptor.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                            [&w](const boost::system::error_code&) { w.armed = false; });
+  }
+  impl_->context.restart();
+  impl_->context.run_one_for(std::chrono::nanoseconds(timeout_ns));
+}
+
+void Waiter::stop() {
+  impl_->stop.store(true, std::memory_order_release);
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(impl_->stop_fd, &one, sizeof one);
+}
+
+bool Waiter::stopping() const {
+  return impl_->stop.load(std::memory_order_acquire);
+}
+
+void Waiter::clear_stop() {
+  uint64_t count;
+  [[maybe_unused]] const ssize_t got = read(impl_->stop_fd, &count, sizeof count);
+  impl_->stop.store(false, std::memory_order_release);
+}
+
+}  // namespace tierd

@@ -1,0 +1,332 @@
+#include "core/kernel/supply/gathering.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tierd {
+
+Gathering::Gathering(const Context& context)
+    : context_(context),
+      source_(context.sites.most_neurons(), nullptr),
+      places_(context.sites.most_neurons(), kNowhere) {}
+
+Status Gathering::begin(Demand demand, ActiveSet wanted, std::vector<Transfer*>& surplus) {
+  kept_ = std::move(wanted);
+  demand.wanted = &kept_;
+  return begin(demand, surplus);
+}
+
+Status Gathering::begin(const Demand& demand, std::vector<Transfer*>& surplus) {
+  demand_ = demand;
+  status_ = {};
+  next_ = 0;
+  took_some_ = false;
+  for (const uint32_t neuron : sourced_) source_[neuron] = nullptr;
+  sourced_.clear();
+  ours_.clear();
+  Scratch& scratch = context_.scratch;
+  for (Transfer* transfer : context_.transfers.all()) {
+    if (!is_for_us(*transfer)) continue;
+    for (const uint32_t neuron : transfer->neurons) scratch.coming[neuron] = transfer;
+    ours_.push_back(transfer);
+  }
+  if (!passes_on()) take_over_wish();
+  sort_missing();
+  for (const Planned& planned : plan_.neurons) scratch.planned[planned.neuron] = 0;
+  for (const Transfer* transfer : ours_) {
+    for (const uint32_t neuron : transfer->neurons) scratch.coming[neuron] = nullptr;
+  }
+  adopt_transfers(surplus);
+  if (notes_places()) note_residents();
+  const size_t asked_from = plan_.neurons.size();
+  TIERD_TRY(context_.admission.admit(demand_.edition, missing_, demand_.priority, demand_.bypass, plan_));
+  note_refused(asked_from);
+  const Site& site = context_.sites[demand_.purpose.site];
+  if (site.added) sort_by_runs(site, plan_);
+  return context_.sources.find(
+      {demand_.purpose, demand_.edition, demand_.priority, demand_.bypass, !site.added}, plan_);
+}
+
+// Whether it fetches something that may be of use. A block belongs to the gathering that waits for it.
+bool Gathering::is_for_us(const Transfer& transfer) const {
+  if (transfer.unwanted || transfer.edition != demand_.edition) return false;
+  return transfer.into_arena() || (transfer.purpose == demand_.purpose && transfer.waiting == 0);
+}
+
+// A wish that was not worked off in time becomes part of the demand, as far as it was right.
+void Gathering::take_over_wish() {
+  const auto [site, step, client] = demand_.purpose;
+  const EditionId edition = demand_.edition;
+  Scratch& scratch = context_.scratch;
+  Plan wish = context_.wishes.take(site, edition, step);
+  context_.sources.hand_over(wish);
+  for (; !wish.done(); ++wish.next) {
+    const auto [neuron, keep, source] = wish.neurons[wish.next];
+    // A site that shares the edition may have fetched it since.
+    const bool needed =
+        keep || (scratch.coming[neuron] == nullptr && context_.residency.slot(edition, neuron) == kNoSlot);
+    if (needed && wanted().contains(neuron)) {
+      scratch.planned[neuron] = 1;
+      plan_.neurons.push_back({neuron, keep});
+    } else if (keep) {
+      context_.residency.abandon(edition, neuron);
+    }
+  }
+}
+
+// Pins what is valid, and leaves in `missing_` those that nobody fetches yet.
+void Gathering::sort_missing() {
+  const EditionId edition = demand_.edition;
+  const ActiveSet* const only = demand_.used;
+  const auto used = [&](uint32_t neuron) { return only == nullptr || only->contains(neuron); };
+  const std::vector<uint32_t>& bytes = context_.sites.editions[edition].bytes;
+  const std::vector<Transfer*>& coming = context_.scratch.coming;
+  const std::vector<uint8_t>& planned = context_.scratch.planned;
+  missing_.clear();
+  context_.residency.pin_valid(edition, wanted(), resident_, missing_);
+  pinned_.assign(resident_.begin(), resident_.end());
+  for (const uint32_t neuron : missing_) places_[neuron] = kNowhere;
+  MemoryCounters& counters = context_.counters;
+  const auto count = [&](const std::vector<uint32_t>& neurons, uint64_t& counted) {
+    for (const uint32_t neuron : neurons) (used(neuron) ? counted : counters.measured_bytes) += bytes[neuron];
+  };
+  count(resident_, counters.resident_bytes);
+  count(missing_, counters.streamed_bytes);
+  counters.hits += static_cast<uint64_t>(std::count_if(resident_.begin(), resident_.end(), used));
+  size_t to_ask = 0;
+  const Transfer* last = nullptr;
+  for (const uint32_t neuron : missing_) {
+    if (Transfer* transfer = coming[neuron]; transfer != nullptr) {
+      if (std::exchange(last, transfer) != transfer && !waits_for(*transfer)) wait_for(*transfer);
+      set_source(neuron, transfer);
+      ++transfer->left;
+      ++counters.staged;
+      continue;
+    }
+    if (!used(neuron)) {
+      if (planned[neuron] == 0) plan_.neurons.push_back({neuron, false});
+      continue;
+    }
+    ++counters.misses;
+    if (planned[neuron] != 0) continue;
+    if (context_.residency.leased(edition, neuron)) {
+      // Admitted for a later site that shares the edition (a tied head), and not asked for yet. What another
+      // gathering has not asked for yet is fetched twice.
+      plan_.neurons.push_back({neuron, context_.wishes.claim(edition, neuron)});
+      continue;
+    }
+    missing_[to_ask++] = neuron;
+  }
+  missing_.resize(to_ask);
+}
+
+void Gathering::adopt_transfers(std::vector<Transfer*>& surplus) {
+  for (Transfer* transfer : ours_) {
+    if (waits_for(*transfer)) {
+      if (demand_.priority == Priority::demand) context_.transfers.demand(*transfer);
+    } else if (!transfer->into_arena()) {
+      surplus.push_back(transfer);
+    }
+  }
+}
+
+void Gathering::note_residents() {
+  const std::span<const Residency::Neuron> here = context_.residency.neurons(demand_.edition);
+  for (const uint32_t neuron : resident_)
+    places_[neuron] = context_.transfers.arena_place(demand_.edition, here[neuron].slot);
+  for (const Transfer* transfer : awaited_) {
+    if (transfer->state == Transfer::State::landed) note_places(*transfer);
+  }
+}
+
+// The plan has those that were admitted in the order in which they were asked about.
+void Gathering::note_refused(size_t asked_from) {
+  refused_.clear();
+  if (plan_.neurons.size() - asked_from == missing_.size()) return;
+  size_t admitted = asked_from;
+  for (const uint32_t neuron : missing_) {
+    if (admitted != plan_.neurons.size() && plan_.neurons[admitted].neuron == neuron) {
+      ++admitted;
+    } else {
+      refused_.push_back(neuron);
+    }
+  }
+}
+
+bool Gathering::fetch() {
+  while (!plan_.done()) {
+    const std::span<Transfer* const> started =
+        context_.transfers.start(demand_.purpose, demand_.edition, demand_.priority, plan_);
+    if (started.empty()) return false;
+    for (Transfer* transfer : started) {
+      wait_for(*transfer);
+      transfer->left = static_cast<uint32_t>(transfer->neurons.size());
+      for (const uint32_t neuron : transfer->neurons) set_source(neuron, transfer);
+    }
+  }
+  return true;
+}
+
+bool Gathering::waits_for_room() const {
+  if (plan_.done()) return false;
+  const uint32_t of_run = context_.sites[demand_.purpose.site].run;
+  const uint32_t run = plan_.neurons[plan_.next].neuron / of_run;
+  for (size_t i = plan_.next; i != plan_.neurons.size() && plan_.neurons[i].neuron / of_run == run; ++i) {
+    if (!is_ready(plan_, i)) return false;
+  }
+  return true;
+}
+
+bool Gathering::waits_for(const Transfer& transfer) const {
+  if (!transfer.into_arena()) return transfer.gathering == this;
+  return std::ranges::find(awaited_, &transfer) != awaited_.end();
+}
+
+void Gathering::wait_for(Transfer& transfer) {
+  ++transfer.waiting;
+  transfer.gathering = this;
+  transfer.left = 0;  // of a pass that failed, some may be counted still
+  awaited_.push_back(&transfer);
+}
+
+void Gathering::leave(Transfer& transfer) {
+  --transfer.waiting;
+  transfer.gathering = nullptr;
+  std::erase(awaited_, &transfer);
+}
+
+void Gathering::hand_out(std::vector<Unit>& units) {
+  if (context_.sites[demand_.purpose.site].added) return hand_out_runs(units);
+  const std::span<const Residency::Neuron> here = context_.residency.neurons(demand_.edition);
+  const size_t before = units.size();
+  units.resize(before + resident_.size());
+  std::ranges::transform(
+      resident_, units.begin() + static_cast<std::ptrdiff_t>(before), [&](uint32_t neuron) {
+        return Unit{neuron, context_.transfers.arena_place(demand_.edition, here[neuron].slot)};
+      });
+  resident_.clear();
+  for (Transfer* transfer : awaited_) {
+    if (transfer->state != Transfer::State::landed) continue;
+    if (!units.empty() && units.size() + transfer->neurons.size() > context_.dispatcher.max_units()) break;
+    transfer->state = Transfer::State::computing;
+    transfer->computed_by = {};
+    context_.transfers.each_place(*transfer, [&](uint32_t neuron, uint32_t place) {
+      // Not those that nobody wants, nor those that a site which shares the edition has fetched meanwhile.
+      if (source_[neuron] == transfer) units.push_back({neuron, place});
+    });
+  }
+}
+
+void Gathering::hand_out_runs(std::vector<Unit>& units) {
+  const uint32_t of_run = context_.sites[demand_.purpose.site].run;
+  while (next_ != wanted().size()) {
+    const uint32_t run = wanted()[next_] / of_run;
+    uint32_t end = next_;
+    for (; end != wanted().size() && wanted()[end] / of_run == run; ++end) {
+      if (places_[wanted()[end]] == kNowhere) return;
+    }
+    if (!units.empty() && units.size() + (end - next_) > context_.dispatcher.max_units()) return;
+    for (; next_ != end; ++next_) {
+      const uint32_t neuron = wanted()[next_];
+      units.push_back({neuron, places_[neuron]});
+      Transfer* const transfer = source_[neuron];
+      if (transfer == nullptr || --transfer->left != 0) continue;
+      transfer->state = Transfer::State::computing;
+      transfer->computed_by = {};
+    }
+  }
+  resident_.clear();
+}
+
+bool Gathering::handed_out() const {
+  if (context_.sites[demand_.purpose.site].added) return next_ == wanted().size();
+  return resident_.empty() && plan_.done() &&
+         std::all_of(awaited_.begin(), awaited_.end(),
+                     [](const Transfer* t) { return t->state == Transfer::State::computing; });
+}
+
+void Gathering::computed_by(MessageId message) {
+  for (Transfer* transfer : awaited_) {
+    if (transfer->state == Transfer::State::computing && transfer->computed_by == MessageId{})
+      transfer->computed_by = message;
+  }
+}
+
+void Gathering::computed(MessageId message) {
+  std::erase_if(awaited_, [&](Transfer* transfer) {
+    const bool over = transfer->state == Transfer::State::computing && transfer->computed_by == message;
+    if (over) {
+      --transfer->waiting;
+      transfer->gathering = nullptr;
+      context_.transfers.close(*transfer);
+    }
+    return over;
+  });
+}
+
+void Gathering::took(std::span<const uint32_t> neurons) {
+  took_some_ = true;
+  for (const uint32_t neuron : neurons) {
+    Transfer* const transfer = source_[neuron];
+    if (transfer == nullptr || --transfer->left != 0) continue;
+    leave(*transfer);
+    context_.transfers.close(*transfer);
+  }
+}
+
+void Gathering::stop() {
+  context_.admission.drop(demand_.edition, plan_);
+  context_.sources.leave(plan_);
+}
+
+void Gathering::end(std::vector<Transfer*>& surplus) {
+  context_.residency.unpin(demand_.edition, pinned_);
+  pinned_.clear();
+  resident_.clear();
+  stop();
+  plan_.neurons.clear();
+  plan_.next = 0;
+  for (Transfer* transfer : awaited_) {
+    transfer->gathering = nullptr;
+    if (--transfer->waiting == 0) surplus.push_back(transfer);
+  }
+  awaited_.clear();
+}
+
+// What has landed in the arena needs its transfer no more. It is pinned until the end, so that it is not
+// evicted before it is handed on.
+void Gathering::landed(Transfer& transfer) {
+  if (!transfer.into_arena()) {
+    if (notes_places()) note_places(transfer);
+    return;
+  }
+  if (notes_places()) note_places(transfer);
+  const size_t before = resident_.size();
+  for (const uint32_t neuron : transfer.neurons) {
+    if (source_[neuron] != &transfer) continue;
+    source_[neuron] = nullptr;
+    resident_.push_back(neuron);
+  }
+  const std::span<const uint32_t> here = std::span(resident_).subspan(before);
+  context_.residency.pin(demand_.edition, here);
+  pinned_.insert(pinned_.end(), here.begin(), here.end());
+  leave(transfer);
+}
+
+void Gathering::failed(Transfer& transfer, const Error& error) {
+  leave(transfer);
+  if (status_.ok()) status_ = error;
+}
+
+Status Gathering::status() const {
+  TIERD_TRY(status_);
+  return Sources::status(plan_);
+}
+
+void Gathering::note_places(const Transfer& transfer) {
+  context_.transfers.each_place(transfer, [&](uint32_t neuron, uint32_t place) {
+    if (source_[neuron] == &transfer) places_[neuron] = place;
+  });
+}
+
+}  // namespace tierd

@@ -1,0 +1,164 @@
+// A gathering holds the neurons of one edition that somebody wants in one memory: a pass that computes from
+// there, or another memory that lies over this one and fetches from it what it is missing. It knows which of
+// the neurons are resident, which are being fetched, and which can be handed on.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/kernel/active_set.h"
+#include "core/kernel/counters.h"
+#include "core/kernel/post/dispatcher.h"
+#include "core/kernel/residency.h"
+#include "core/kernel/site.h"
+#include "core/kernel/supply/admission.h"
+#include "core/kernel/supply/plan.h"
+#include "core/kernel/supply/purpose.h"
+#include "core/kernel/supply/run_order.h"
+#include "core/kernel/supply/sources.h"
+#include "core/kernel/supply/transfers.h"
+#include "core/kernel/supply/wishes.h"
+
+namespace tierd {
+
+class Gathering {
+ public:
+  // Used while a gathering begins, by number of a neuron, with room for the largest site; nothing between.
+  struct Scratch {
+    std::vector<Transfer*> coming;
+    std::vector<uint8_t> planned;
+    explicit Scratch(const SiteTable& sites) : coming(sites.most_neurons()), planned(sites.most_neurons()) {}
+  };
+  // The memory, which all its gatherings share. Everything referred to outlives them.
+  struct Context {
+    MemoryId id;
+    const Dispatcher& dispatcher;
+    const SiteTable& sites;
+    Residency& residency;
+    Transfers& transfers;
+    Admission& admission;
+    Wishes& wishes;
+    Sources& sources;
+    MemoryCounters& counters;
+    Scratch& scratch;
+  };
+  explicit Gathering(const Context& context);
+  Gathering(const Gathering&) = delete;
+
+  struct Demand {
+    Purpose purpose;
+    EditionId edition = kNoEdition;
+    const ActiveSet* wanted = nullptr;  // lives until `end`
+    Priority priority = Priority::demand;
+    bool bypass = false;              // caches are not asked, what is missing streams by
+    const ActiveSet* used = nullptr;  // others of `wanted` are only measured: they stream by. NULL: none
+  };
+  // Tells apart which of the neurons are resident, which are being fetched, and which must be asked for.
+  // Appends to `surplus` what was fetched ahead for this purpose and is not wanted. Error: plugin_fault.
+  Status begin(const Demand& demand, std::vector<Transfer*>& surplus);
+  // The same for neurons that nobody else keeps a list of; `demand.wanted` is not looked at.
+  Status begin(Demand demand, ActiveSet wanted, std::vector<Transfer*>& surplus);
+  // Starts transfers for what is missing, as far as there is room here and it has come to the memory below.
+  // Returns whether everything was asked for.
+  bool fetch();
+  bool asked_all() const { return plan_.done(); }
+  // Whether nothing but room keeps it from asking for the next neurons.
+  bool waits_for_room() const;
+  // Asks for nothing more: what was admitted and not asked for gives its slots back.
+  void stop();
+  // Unpins what was used. Appends to `surplus` transfers that nobody waits for any more.
+  void end(std::vector<Transfer*>& surplus);
+
+  // `landed` and `failed` are told of transfers that this gathering waits for; `failed` when a transfer is
+  // not tried again.
+  bool waits_for(const Transfer& transfer) const;
+  void landed(Transfer& transfer);
+  void failed(Transfer& transfer, const Error& error);
+  // Not ok once something that cannot be done without has failed, here or where it comes from.
+  Status status() const;
+
+  const Demand& demand() const { return demand_; }
+  EditionId edition() const { return demand_.edition; }
+  // Whether the neurons go to another memory from here.
+  bool passes_on() const { return demand_.purpose.client != context_.id; }
+
+  // ---- For a pass.
+
+  // Appends what can be computed and was not handed out before: neurons and their places, no more than a
+  // message can list. They keep their places until `computed`. Where results are added, they follow in the
+  // order of their numbers, all of a run together, since this is the order in which they are summed.
+  void hand_out(std::vector<Unit>& units);
+  bool handed_out() const;  // everything was
+  // `computed_by` tells which message computes what was handed out since the last call, `computed` that this
+  // message is over.
+  void computed_by(MessageId message);
+  void computed(MessageId message);
+
+  // ---- For another memory.
+
+  // Whether a neuron that is wanted is here, and its place, which it keeps until `took`.
+  bool here(uint32_t neuron) const { return places_[neuron] != kNowhere; }
+  uint32_t place(uint32_t neuron) const { return places_[neuron]; }
+  // The other memory has these, or does not want them any more: their blocks are given back.
+  void took(std::span<const uint32_t> neurons);
+  bool took_some() const { return took_some_; }
+  // Neurons, ascending, that the cache refused to have fetched ahead: they will not be here.
+  const std::vector<uint32_t>& refused() const { return refused_; }
+  // Counts the plans and transfers of the other memory that refer to this. Whoever lets go last ends it.
+  void hold() { ++holders_; }
+  uint32_t let_go() { return --holders_; }
+
+ private:
+  static constexpr uint32_t kNowhere = UINT32_MAX;
+
+  bool is_for_us(const Transfer& transfer) const;
+  void take_over_wish();
+  void sort_missing();
+  void adopt_transfers(std::vector<Transfer*>& surplus);
+  void note_residents();
+  void note_refused(size_t asked_from);
+  void note_places(const Transfer& transfer);
+  void hand_out_runs(std::vector<Unit>& units);
+  void wait_for(Transfer& transfer);
+  void leave(Transfer& transfer);
+  void set_source(uint32_t neuron, Transfer* transfer) {
+    source_[neuron] = transfer;
+    sourced_.push_back(neuron);
+  }
+  bool notes_places() const { return passes_on() || context_.sites[demand_.purpose.site].added; }
+  const ActiveSet& wanted() const { return *demand_.wanted; }
+
+  Context context_;
+  Demand demand_;
+  ActiveSet kept_;  // what is wanted, where nobody else keeps it
+  // Valid at the beginning, or landed in the arena since, and not handed out yet.
+  std::vector<uint32_t> resident_;
+  std::vector<uint32_t> pinned_;    // those, and those that were handed out since
+  Plan plan_;                       // missing neurons
+  std::vector<Transfer*> awaited_;  // they fetch some of the others
+  // By neuron, with room for the largest site: a gathering writes, and clears, only what it is about.
+  std::vector<Transfer*> source_;  // which of them it is handed on from
+  std::vector<uint32_t> sourced_;  // neurons that have one
+  uint32_t next_ = 0;              // where results are added: the first of `wanted` that was not handed out
+  std::vector<uint32_t> places_;   // the place of a wanted one, kNowhere before it is here
+  Status status_;
+  std::vector<uint32_t> refused_;
+  uint32_t holders_ = 0;
+  bool took_some_ = false;
+
+  // Used by one function each, kept for their memory.
+  std::vector<Transfer*> ours_;
+  std::vector<uint32_t> missing_;
+};
+
+// Whether a planned neuron is where it comes from.
+inline bool is_ready(const Plan& plan, size_t i) {
+  if (plan.below.empty()) return true;
+  const Planned& planned = plan.neurons[i];
+  const Gathering* const below = plan.below[planned.source];
+  return below == nullptr || below->here(planned.neuron);
+}
+
+}  // namespace tierd

@@ -1,0 +1,124 @@
+#include "core/kernel/supply/sources.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/kernel/supply/supply.h"
+
+namespace tierd {
+
+Sources::Sources(const Topology& topology, MemoryId memory, std::span<Supply* const> supplies,
+                 Residency& residency)
+    : memory_(memory), residency_(residency) {
+  const MemoryId over = topology.memory(memory).over;
+  TIERD_CHECK(over < memory);
+  bool reached = false;
+  for (const Link& link : topology.links) {
+    if (link.to != memory) continue;
+    if (link.from == over) {
+      over_ = static_cast<uint8_t>(sources_.size());
+      reached = true;
+    }
+    sources_.push_back(link.from == kStore ? nullptr : supplies[link.from - 1u]);
+  }
+  TIERD_CHECK_MSG(reached, "no link leads from a memory to the one that lies over it");
+  store_alone_ = sources_.size() == 1 && sources_.front() == nullptr;
+}
+
+Status Sources::find(const Request& request, Plan& plan) {
+  if (store_alone_ || plan.done()) return {};
+  const std::span<Planned> planned = std::span(plan.neurons).subspan(plan.next);
+  std::vector<std::vector<uint32_t>> wanted(sources_.size());
+  for (Planned& of : planned) {
+    of.source = nearest(request.edition, of.neuron);
+    wanted[of.source].push_back(of.neuron);
+  }
+  plan.below.assign(sources_.size(), nullptr);
+  for (size_t s = 0; s < sources_.size(); ++s) {
+    if (sources_[s] == nullptr || wanted[s].empty()) continue;
+    std::ranges::sort(wanted[s]);
+    Gathering::Demand demand;
+    demand.purpose = {request.purpose.site, request.purpose.step, memory_};
+    demand.edition = request.edition;
+    demand.priority = request.priority;
+    demand.bypass = request.bypass;
+    auto below = sources_[s]->gather(demand, ActiveSet::of(std::move(wanted[s])));
+    if (!below.ok()) {
+      leave(plan);
+      return below.error();
+    }
+    plan.below[s] = *below;
+    plan.below[s]->hold();
+  }
+  drop_refused(request.edition, plan);
+  if (request.in_any_order) {
+    const auto later = [&](const Planned& of) {
+      const Gathering* const below = plan.below[of.source];
+      return std::pair(below != nullptr && !below->here(of.neuron), of.source);
+    };
+    std::ranges::stable_sort(std::span(plan.neurons).subspan(plan.next), {}, later);
+  }
+  return {};
+}
+
+void Sources::drop_refused(EditionId edition, Plan& plan) {
+  const auto refused = [&](const Planned& planned) {
+    const Gathering* const below = plan.below[planned.source];
+    if (below == nullptr || !std::ranges::binary_search(below->refused(), planned.neuron)) return false;
+    if (planned.keep) residency_.abandon(edition, planned.neuron);
+    return true;
+  };
+  const auto from = plan.neurons.begin() + static_cast<std::ptrdiff_t>(plan.next);
+  plan.neurons.erase(std::remove_if(from, plan.neurons.end(), refused), plan.neurons.end());
+}
+
+uint8_t Sources::nearest(EditionId edition, uint32_t neuron) const {
+  for (uint8_t s = 0; s < sources_.size(); ++s) {
+    if (sources_[s] == nullptr || sources_[s]->residency().valid(edition, neuron)) return s;
+  }
+  return over_;
+}
+
+void Sources::leave(Plan& plan) {
+  let_go(plan, true);
+}
+
+void Sources::hand_over(Plan& plan) {
+  let_go(plan, false);
+}
+
+void Sources::let_go(Plan& plan, bool gives_up) {
+  for (size_t s = 0; s < plan.below.size(); ++s) {
+    Gathering* const below = std::exchange(plan.below[s], nullptr);
+    if (below == nullptr) continue;
+    if (below->let_go() == 0) {
+      sources_[s]->close(*below, gives_up);
+    } else {
+      below->stop();
+    }
+  }
+  plan.below.clear();
+}
+
+void Sources::leave(Transfer& transfer) {
+  Gathering* const below = std::exchange(transfer.below, nullptr);
+  if (below == nullptr) return;
+  below->took(transfer.neurons);
+  if (below->let_go() == 0) sources_[transfer.source]->close(*below, true);
+}
+
+void Sources::fetch() {
+  for (Supply* const supply : sources_) {
+    if (supply != nullptr) supply->fetch();
+  }
+}
+
+Status Sources::status(const Plan& plan) {
+  for (const Gathering* const below : plan.below) {
+    if (below != nullptr) TIERD_TRY(below->status());
+  }
+  return {};
+}
+
+}  // namespace tierd

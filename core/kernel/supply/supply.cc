@@ -1,0 +1,350 @@
+#include "core/kernel/supply/supply.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/kernel/set_view.h"
+#include "core/kernel/supply/run_order.h"
+
+namespace tierd {
+namespace {
+
+Transfers::Options transfers_of(const Supply::Options& options) {
+  const Topology& topology = *options.topology;
+  Transfers::Options transfers;
+  transfers.id = options.memory;
+  transfers.memory = topology.memory(options.memory);
+  for (const Link& link : topology.links) {
+    if (link.to == options.memory) transfers.from.push_back({link.from, link.agent, link.lane});
+  }
+  transfers.describe_extent = options.describe_extent;
+  return transfers;
+}
+
+}  // namespace
+
+Supply::Supply(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies, Residency& residency,
+               Options options, Notice& changed)
+    : dispatcher_(dispatcher),
+      sites_(sites),
+      strategies_(strategies),
+      residency_(residency),
+      options_(std::move(options)),
+      is_computed_from_(options_.topology->unit_of(options_.memory) != Topology::kNoUnit),
+      changed_(changed),
+      admission_(sites.editions, strategies, options_.memory, residency, counters_, dispatcher),
+      sources_(*options_.topology, options_.memory, options_.lower, residency),
+      transfers_(dispatcher, sites, residency, transfers_of(options_), *this),
+      scratch_(sites) {
+  links_.resize(transfers_.sources().size());
+}
+
+Supply::~Supply() = default;
+
+// A step passes through its sites in their order: what was fetched ahead for one that it has passed by now is
+// for nobody.
+void Supply::begin_pass(SiteId site, uint32_t step) {
+  transfers_.begin_pass(step);
+  wishes_.drop_passed(site, step, [this](EditionId edition, Plan& plan) { drop(edition, plan); });
+  const auto passed = [&](const Transfer* transfer) {
+    return transfer->purpose.step == step && transfer->purpose.site < site && !transfer->into_arena() &&
+           !transfer->unwanted;
+  };
+  if (std::ranges::none_of(transfers_.all(), passed)) return;
+  for (Transfer* transfer : std::vector(transfers_.all())) {
+    if (passed(transfer)) give_up(*transfer);
+  }
+}
+
+template <class Begin>
+Result<Gathering*> Supply::open(Begin begin) {
+  if (unused_.empty()) {
+    unused_.push_back(&gatherings_.emplace_back(Gathering::Context{options_.memory, dispatcher_, sites_,
+                                                                   residency_, transfers_, admission_,
+                                                                   wishes_, sources_, counters_, scratch_}));
+  }
+  Gathering* const gathering = open_.emplace_back(unused_.back());
+  unused_.pop_back();
+  std::vector<Transfer*> surplus;
+  Status begun = begin(*gathering, surplus);
+  give_up(surplus);
+  if (begun.ok()) return gathering;
+  close(*gathering);
+  return begun.error();
+}
+
+Result<Gathering*> Supply::gather(const Gathering::Demand& demand) {
+  return open([&](Gathering& gathering, auto& surplus) { return gathering.begin(demand, surplus); });
+}
+
+Result<Gathering*> Supply::gather(const Gathering::Demand& demand, ActiveSet wanted) {
+  return open([&](Gathering& gathering, auto& surplus) {
+    return gathering.begin(demand, std::move(wanted), surplus);
+  });
+}
+
+void Supply::close(Gathering& gathering, bool gives_up) {
+  std::vector<Transfer*> surplus;
+  gathering.end(surplus);
+  if (gathering.passes_on() && gathering.took_some()) tell_passed_on(gathering);
+  std::erase(open_, &gathering);
+  unused_.push_back(&gathering);
+  if (gives_up) give_up(surplus);
+}
+
+// A cache hears of what another memory got from here as it hears of what a pass computed. Nobody waits for
+// its answer.
+void Supply::tell_passed_on(const Gathering& gathering) {
+  const Gathering::Demand& demand = gathering.demand();
+  if (demand.bypass) return;
+  Strategy<tierd_cache_1>& cache = strategies_.caches[options_.memory - 1u];
+  if (cache.quarantined()) return;  // its fault was told
+  const tierd_set_view set =
+      edition_set(demand.edition, sites_.editions[demand.edition], *demand.wanted, 1, TIERD_SET_TRUE);
+  admission_.keep_fault(cache.call_if(&tierd_cache_1::touch, "touch", &set));
+  if (!cache.quarantined()) admission_.keep_fault(admission_.expire(demand.edition));
+}
+
+// One that must wait for room keeps those behind it waiting: see RunOrder.
+void Supply::fetch() {
+  try_again();
+  for (Gathering* const gathering : open_) {
+    if (gathering->demand().priority == Priority::prefetch) continue;
+    if (!gathering->fetch()) return;
+  }
+}
+
+Status Supply::wish(std::span<const Wished> wanted, uint32_t step, bool bypass) {
+  Wish wish;
+  wish.step = step;
+  for (const auto& [site, edition, neurons] : wanted) {
+    const std::span<const Residency::Neuron> here = residency_.neurons(edition);
+    missing_.clear();
+    present_.clear();
+    for (const uint32_t neuron : neurons) {
+      if (here[neuron].slot == kNoSlot) missing_.push_back(neuron);
+      if (here[neuron].state == Residency::State::valid) present_.push_back(neuron);
+    }
+    if (missing_.empty()) continue;
+    Wish::Part part{site, edition, {}};
+    // Nobody makes room for a neuron that is used at the same time: it would only be fetched again.
+    residency_.pin(edition, present_);
+    Status admitted = admission_.admit(edition, missing_, Priority::prefetch, bypass, part.plan);
+    residency_.unpin(edition, present_);
+    // What streams by is for a pass that computes from here: nobody would use it elsewhere.
+    if (admitted.ok() && !is_computed_from_)
+      std::erase_if(part.plan.neurons, [](const Planned& planned) { return !planned.keep; });
+    if (admitted.ok() && sites_[site].added) sort_by_runs(sites_[site], part.plan);
+    if (admitted.ok()) {
+      const Purpose purpose{site, step, options_.memory};
+      admitted =
+          sources_.find({purpose, edition, Priority::prefetch, bypass, !sites_[site].added}, part.plan);
+      if (!admitted.ok()) drop(edition, part.plan);
+    }
+    if (!admitted.ok()) {
+      for (Wish::Part& other : wish.parts) drop(other.edition, other.plan);
+      return admitted;
+    }
+    if (part.plan.done()) {
+      sources_.leave(part.plan);
+    } else {
+      wish.parts.push_back(std::move(part));
+    }
+  }
+  if (!wish.parts.empty()) wishes_.all().push_back(std::move(wish));
+  return {};
+}
+
+void Supply::end_step(uint32_t step) {
+  wishes_.drop_until(step, [this](EditionId edition, Plan& plan) { drop(edition, plan); });
+  for (Transfer* transfer : std::vector(transfers_.all())) {
+    if (transfer->purpose.step <= step && !transfer->into_arena()) give_up(*transfer);
+  }
+}
+
+void Supply::pump() {
+  // The room that a demand waits for is not given to the look-ahead.
+  const auto waits = [](const Gathering* gathering) {
+    return gathering->demand().priority != Priority::prefetch && gathering->waits_for_room();
+  };
+  if (std::ranges::any_of(open_, waits)) return;
+  for (Gathering* const gathering : open_) {
+    if (gathering->demand().priority == Priority::prefetch && !gathering->fetch()) break;
+  }
+  std::deque<Wish>& wishes = wishes_.all();
+  while (!wishes.empty()) {
+    drop_what_cannot_be_had(wishes.front());
+    while (!wishes.front().done()) {
+      if (transfers_.start(wishes.front()).empty()) return;
+    }
+    for (Wish::Part& part : wishes.front().parts) sources_.leave(part.plan);
+    wishes.pop_front();
+  }
+}
+
+// Its pass will ask again, and hear why.
+void Supply::drop_what_cannot_be_had(Wish& wish) {
+  for (Wish::Part& part : wish.parts) {
+    if (Sources::status(part.plan).ok()) continue;
+    ++counters_.prefetch_failed;
+    drop(part.edition, part.plan);
+  }
+}
+
+// What a plan still lists is wanted no more.
+void Supply::drop(EditionId edition, Plan& plan) {
+  admission_.drop(edition, plan);
+  sources_.leave(plan);
+}
+
+// Nobody wants this transfer any more. Bytes in flight must land before their memory can be used again.
+void Supply::give_up(Transfer& transfer) {
+  if (transfer.waiting != 0) return;
+  if (transfer.state == Transfer::State::moving) {
+    // What goes into the arena is kept when it lands: the bytes are paid for.
+    if (!transfer.into_arena()) transfers_.abandon(transfer);
+    return;
+  }
+  if (transfer.state == Transfer::State::failed && transfer.into_arena())
+    admission_.failed(transfer.edition, transfer.neurons);
+  waste(transfer);
+}
+
+void Supply::give_up(std::span<Transfer* const> transfers) {
+  for (Transfer* transfer : transfers) give_up(*transfer);
+}
+
+// Closes a transfer that nobody computes from.
+void Supply::waste(Transfer& transfer) {
+  if (!transfer.into_arena()) counters_.wasted += transfer.neurons.size();
+  sources_.leave(transfer);
+  transfers_.close(transfer);
+}
+
+bool Supply::transferring(SiteId site, uint32_t step) const {
+  return std::ranges::any_of(transfers_.all(), [&](const Transfer* transfer) {
+    return transfer->purpose.site == site && transfer->purpose.step == step &&
+           transfer->state == Transfer::State::moving;
+  });
+}
+
+void Supply::count(const Message& message, const Done& done) {
+  const MemoryId from = message.op == Op::read ? kStore : message.from;
+  const std::vector<Transfers::From>& sources = transfers_.sources();
+  const auto source = std::ranges::find(sources, from, &Transfers::From::memory);
+  LinkCounters& link = links_[static_cast<size_t>(source - sources.begin())];
+  ++link.messages;
+  link.neurons += done.n_done;
+  link.bytes += done.bytes;
+}
+
+void Supply::on_done(const Message& message, const Done& done) {
+  count(message, done);
+  std::vector<Transfer*> transfers;
+  transfers_.ended(message.id, transfers);
+  const bool alone = transfers.size() == 1;
+  for (Transfer* transfer : transfers) {
+    if (done.status == DoneStatus::ok) {
+      landed(*transfer, done.bytes);
+    } else {
+      failed(*transfer, done, alone);
+    }
+  }
+  dispatcher_.wake(changed_);
+}
+
+// Transfers that shared a message and failed are tried again one by one; for the second there may be no
+// message yet.
+void Supply::try_again() {
+  for (Transfer* transfer : transfers_.all()) {
+    if (transfer->state != Transfer::State::failed) continue;
+    if (!dispatcher_.can_post()) return;
+    transfers_.post_again(*transfer);
+  }
+}
+
+void Supply::landed(Transfer& transfer, uint64_t bytes) {
+  transfer.state = Transfer::State::landed;
+  sources_.leave(transfer);
+  if (!transfer.into_arena()) {
+    if (transfer.unwanted) return waste(transfer);
+    if (transfer.gathering != nullptr) transfer.gathering->landed(transfer);
+    return;
+  }
+  admission_.landed(transfer.edition, transfer.neurons);
+  if (fill_progress_) fill_progress_(bytes);
+  for (Gathering* const gathering : open_) {
+    if (gathering->waits_for(transfer)) gathering->landed(transfer);
+  }
+  transfers_.close(transfer);
+}
+
+// It failed, or was cancelled before somebody came to want it after all. `alone`: the message fetched nothing
+// else, so what went wrong is its own.
+void Supply::failed(Transfer& transfer, const Done& done, bool alone) {
+  const bool demanded = std::ranges::any_of(open_, [&](const Gathering* gathering) {
+    return gathering->demand().priority != Priority::prefetch && gathering->waits_for(transfer);
+  });
+  const bool wanted = demanded || (fill_progress_ && fill_status_.ok());
+  if (done.status != DoneStatus::cancelled && !wanted) ++counters_.prefetch_failed;
+  if (!alone && wanted) --transfer.attempts;  // by itself it has not been tried yet
+  if (wanted && done.status != DoneStatus::lost && transfer.attempts < options_.read_attempts) {
+    if (done.status != DoneStatus::cancelled) ++counters_.retries;
+    if (demanded) transfer.priority = Priority::demand;
+    transfer.state = Transfer::State::failed;
+    return try_again();
+  }
+  const Error error = transfers_.error(transfer, done);
+  if (transfer.into_arena()) admission_.failed(transfer.edition, transfer.neurons);
+  if (transfer.waiting == 0 && fill_progress_ && fill_status_.ok()) fill_status_ = error;
+  for (Gathering* const gathering : open_) {
+    if (gathering->waits_for(transfer)) gathering->failed(transfer, error);
+  }
+  sources_.leave(transfer);
+  transfers_.close(transfer);
+}
+
+Task<Status> Supply::fill(std::vector<WantedAtStart> wanted, std::function<void(uint64_t)> progress,
+                          std::function<bool()> stopping) {
+  std::vector<Wish::Part> admitted;
+  Status status;
+  for (WantedAtStart& from : wanted) {
+    Wish::Part& part = admitted.emplace_back();
+    part.edition = from.edition;
+    part.site = sites_.editions[from.edition].owner;
+    status = admission_.admit_wanted(std::move(from), part.plan);
+    if (!status.ok()) break;
+  }
+
+  // g++ 12 with UBSan believes `this` to be null where a member that is a reference is awaited.
+  Notice& changed = changed_;
+  fill_progress_ = progress ? std::move(progress) : [](uint64_t) {};
+  fill_status_ = status;
+  for (auto& [site, edition, plan] : admitted) {
+    const Purpose purpose{site, 0, options_.memory};
+    if (fill_status_.ok())
+      fill_status_ = sources_.find({purpose, edition, Priority::migration, false, true}, plan);
+    while (!plan.done() && fill_status_.ok()) {
+      sources_.fetch();
+      if (transfers_.start_in_order(purpose, edition, Priority::migration, plan).empty()) co_await changed;
+      if (fill_status_.ok()) fill_status_ = Sources::status(plan);
+      if (fill_status_.ok() && stopping()) fill_status_ = Error{Code::cancelled, "load", "interrupted"};
+    }
+    drop(edition, plan);
+  }
+  while (!transfers_.all().empty()) {
+    co_await changed;
+    try_again();
+  }
+  fill_progress_ = nullptr;
+  if (!fill_status_.ok()) co_return fill_status_;
+  co_return take_fault();
+}
+
+void Supply::give_up_all() {
+  wishes_.drop_until(UINT32_MAX, [this](EditionId edition, Plan& plan) { drop(edition, plan); });
+  for (Transfer* transfer : std::vector(transfers_.all())) give_up(*transfer);
+}
+
+}  // namespace tierd

@@ -1,0 +1,297 @@
+#include "core/kernel/supply/transfers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/kernel/supply/gathering.h"
+
+namespace tierd {
+namespace {
+
+// Blocks that look-ahead leaves free: one, so that a demand never waits for the compute of a later site, nor
+// of a later run (see RunOrder); where there are many, some more, so that one is fetched while another is
+// computed.
+uint32_t left_to_demand(uint32_t blocks) {
+  return std::clamp(blocks / 8, 1u, 4u);
+}
+
+// What one message of a pass that waits asks for, where it can begin with the first runs: what a disk reads
+// in some tenths of a millisecond, a few hand-overs long.
+constexpr uint32_t kDemandedBytes = 512u << 10;
+
+// What a block and a message must have room for at once.
+uint32_t together(const Site& site) {
+  return std::min(site.n, site.run);
+}
+
+}  // namespace
+
+Transfers::Transfers(Dispatcher& dispatcher, const SiteTable& sites, const Residency& residency,
+                     Options options, CompletionSink& sink)
+    : dispatcher_(dispatcher),
+      sites_(sites),
+      residency_(residency),
+      options_(std::move(options)),
+      sink_(sink),
+      staging_(options_.memory.staging_blocks, options_.memory.block_bytes),
+      demand_blocks_(left_to_demand(staging_.blocks())) {
+  for (EditionId e = 0; e < sites.editions.size(); ++e)
+    arena_.push_back(places(options_.memory.arena_offset[e], sites.editions[e].slot_bytes));
+  for (const Site& site : sites) {
+    for (const EditionId edition : site.editions)
+      TIERD_CHECK(together(site) <= std::min(most_in_block(edition), most_units()));
+  }
+}
+
+Transfer& Transfers::open(const Purpose& purpose, EditionId edition, Priority priority, uint8_t source,
+                          Plan& plan) {
+  if (unused_.empty()) unused_.push_back(&all_.emplace_back());
+  Transfer& transfer = *open_.emplace_back(unused_.back());
+  unused_.pop_back();
+  std::vector<uint32_t> neurons = std::move(transfer.neurons);  // for their memory
+  neurons.clear();
+  transfer = {.purpose = purpose,
+              .edition = edition,
+              .priority = priority,
+              .source = source,
+              .neurons = std::move(neurons)};
+  if (!plan.below.empty() && plan.below[source] != nullptr) {
+    transfer.below = plan.below[source];
+    transfer.below->hold();
+  }
+  started_.push_back(&transfer);
+  return transfer;
+}
+
+void Transfers::close(Transfer& transfer) {
+  TIERD_CHECK(transfer.below == nullptr && transfer.waiting == 0);
+  if (!transfer.into_arena()) staging_.give_back(transfer.block);
+  open_.erase(std::ranges::find(open_, &transfer));
+  unused_.push_back(&transfer);
+}
+
+// Appends what the agent is to fetch.
+void Transfers::list(const Transfer& transfer) {
+  if (transfer.below != nullptr) {
+    const Gathering& below = *transfer.below;
+    return each_place(transfer, [&](uint32_t neuron, uint32_t place) {
+      units_.push_back({below.place(neuron), place});
+    });
+  }
+  const Edition& edition = sites_.editions[transfer.edition];
+  each_place(transfer, [&](uint32_t neuron, uint32_t place) {
+    units_.push_back({edition.extent_of(neuron), place});
+  });
+}
+
+void Transfers::post(std::span<Transfer* const> transfers) {
+  units_.clear();
+  for (Transfer* transfer : transfers) {
+    list(*transfer);
+    ++transfer->attempts;
+    transfer->state = Transfer::State::moving;
+  }
+  const Transfer& first = *transfers.front();
+  const From& from = options_.from[first.source];
+  Message message;
+  message.op = from.memory == kStore ? Op::read : Op::move;
+  message.priority = first.priority;
+  message.agent = from.agent;
+  message.lane = from.lane;
+  message.from = from.memory;
+  message.memory = options_.id;
+  if (message.op == Op::move) message.unit_bytes = sites_.editions[first.edition].slot_bytes;
+  message.step = present_step_;
+  message.site = first.purpose.site;
+  message.edition = first.edition;
+  if (first.priority == Priority::prefetch) message.expires_step = first.purpose.step;
+  const MessageId id = dispatcher_.post(message, {.units = units_}, sink_);
+  for (Transfer* transfer : transfers) transfer->message = id;
+  of_message_.resize(std::max<size_t>(of_message_.size(), id.slot + 1u));
+  of_message_[id.slot].assign(transfers.begin(), transfers.end());
+}
+
+// One message for each source.
+void Transfers::post_started() {
+  if (from_store_alone()) {
+    if (!started_.empty()) post(started_);
+    return;
+  }
+  std::ranges::stable_sort(started_, {}, &Transfer::source);
+  for (size_t begin = 0, end = 0; begin != started_.size(); begin = end) {
+    while (end != started_.size() && started_[end]->source == started_[begin]->source) ++end;
+    post(std::span(started_).subspan(begin, end - begin));
+  }
+}
+
+void Transfers::post_again(Transfer& transfer) {
+  Transfer* const alone = &transfer;
+  post({&alone, 1});
+}
+
+void Transfers::demand(Transfer& transfer) {
+  transfer.priority = Priority::demand;
+  if (transfer.state == Transfer::State::moving) dispatcher_.raise(transfer.message, Priority::demand);
+}
+
+Transfers::Started Transfers::start(const Purpose& purpose, EditionId edition, Priority priority,
+                                    Plan& plan) {
+  const Site& site = sites_[purpose.site];
+  if (!site.added) return start_in_order(purpose, edition, priority, plan);
+  asked_.clear();
+  ask(purpose, edition, plan);
+  const uint32_t demanded = kDemandedBytes / sites_.editions[edition].slot_bytes;
+  asked_.front().most = std::min<size_t>(asked_.front().most, std::max(together(site), demanded));
+  return start_runs(priority);
+}
+
+// The memory below fetches in an order of its own, and what it has fetched keeps its blocks until it has come
+// here: whoever waited for the next one of this order might wait for ever. False: nothing is ready.
+bool Transfers::put_ready_in_front(Plan& plan) {
+  size_t ready = plan.next;
+  while (ready != plan.neurons.size() && !is_ready(plan, ready)) ++ready;
+  if (ready == plan.neurons.size()) return false;
+  const auto at = [&](size_t i) { return plan.neurons.begin() + static_cast<std::ptrdiff_t>(i); };
+  std::rotate(at(plan.next), at(ready), at(ready + 1));
+  return true;
+}
+
+Transfers::Started Transfers::start_in_order(const Purpose& purpose, EditionId edition, Priority priority,
+                                             Plan& plan) {
+  started_.clear();
+  if (!can_post() || !put_ready_in_front(plan)) return started_;
+  const Planned& first = plan.neurons[plan.next];
+  if (!first.keep && staging_.free_blocks() < 1 + spare(priority)) return started_;
+  Transfer& transfer = open(purpose, edition, priority, first.source, plan);
+  if (!first.keep) transfer.block = staging_.lease();
+  const size_t end =
+      std::min(plan.neurons.size(), plan.next + std::min(most_in_block(edition), most_units()));
+  for (; plan.next != end; ++plan.next) {
+    const Planned& planned = plan.neurons[plan.next];
+    if (planned.keep != first.keep || planned.source != first.source || !is_ready(plan, plan.next)) break;
+    transfer.neurons.push_back(planned.neuron);
+  }
+  post_started();
+  return started_;
+}
+
+Transfers::Started Transfers::start(Wish& wish) {
+  asked_.clear();
+  for (Wish::Part& part : wish.parts) {
+    if (!part.plan.done()) ask({part.site, wish.step, options_.id}, part.edition, part.plan);
+  }
+  const size_t blocks = staging_.blocks();
+  size_t most = std::min<size_t>(blocks > demand_blocks_ ? blocks - demand_blocks_ : 1,
+                                 most_units() / together(sites_[asked_.front().purpose.site]));
+  // What lies side by side in the file does not in another memory, whose slots have the size of one edition.
+  if (!from_store_alone()) most = 1;
+  if (asked_.size() > most) asked_.resize(std::max<size_t>(1, most));
+  const NextRuns& first = asked_.front();
+  if (asked_.size() == 1 && !sites_[first.purpose.site].added)
+    return start_in_order(first.purpose, first.edition, Priority::prefetch, *first.plan);
+  return start_runs(Priority::prefetch);
+}
+
+void Transfers::ask(const Purpose& purpose, EditionId edition, Plan& plan) {
+  asked_.push_back({.purpose = purpose, .edition = edition, .plan = &plan, .most = most_in_block(edition)});
+}
+
+// The next transfers of those in `asked_`. What streams by takes a block of each edition; what is kept stands
+// among it in the file, and is fetched by the same read.
+Transfers::Started Transfers::start_runs(Priority priority) {
+  started_.clear();
+  if (!can_post()) return started_;
+  take_runs(asked_, sites_[asked_.front().purpose.site].run, most_units());
+  const auto blocks = std::ranges::count_if(asked_, &NextRuns::takes_streams);
+  if (blocks != 0 && staging_.free_blocks() < static_cast<uint32_t>(blocks) + spare(priority))
+    return started_;
+  for (const NextRuns& asked : asked_) {
+    open_taken(asked, priority);
+    asked.plan->next = asked.end;
+  }
+  post_started();
+  return started_;
+}
+
+// Transfers for what the next runs bring of one edition: what is kept apart from what streams by, and each
+// source by itself. All that streams by fills one block, one source behind the other.
+void Transfers::open_taken(const NextRuns& asked, Priority priority) {
+  const size_t before = started_.size();
+  const auto of = [&](const Planned& planned) -> Transfer& {
+    for (size_t i = before; i < started_.size(); ++i) {
+      Transfer& transfer = *started_[i];
+      if (transfer.into_arena() == planned.keep && transfer.source == planned.source) return transfer;
+    }
+    Transfer& transfer = open(asked.purpose, asked.edition, priority, planned.source, *asked.plan);
+    if (planned.keep) return transfer;
+    const auto other = std::find_if(started_.begin() + static_cast<std::ptrdiff_t>(before), started_.end(),
+                                    [](const Transfer* started) { return !started->into_arena(); });
+    if (other == started_.end()) {
+      transfer.block = staging_.lease();
+    } else {
+      transfer.block = (*other)->block;
+      staging_.share(transfer.block);
+    }
+    return transfer;
+  };
+  Transfer* last = nullptr;
+  const Planned* like = nullptr;
+  for (const Planned& planned : asked.taken()) {
+    if (last == nullptr || like->keep != planned.keep || like->source != planned.source) last = &of(planned);
+    like = &planned;
+    last->neurons.push_back(planned.neuron);
+  }
+  uint32_t first = 0;
+  for (size_t i = before; i < started_.size(); ++i) {
+    if (started_[i]->into_arena()) continue;
+    started_[i]->first = first;
+    first += static_cast<uint32_t>(started_[i]->neurons.size());
+  }
+}
+
+void Transfers::ended(MessageId message, std::vector<Transfer*>& transfers) {
+  transfers.clear();
+  transfers.swap(of_message_[message.slot]);
+  for (const Transfer* transfer : transfers) TIERD_CHECK(transfer->message == message);
+}
+
+void Transfers::abandon(Transfer& transfer) {
+  if (std::exchange(transfer.unwanted, true)) return;
+  const std::vector<Transfer*>& together = of_message_[transfer.message.slot];
+  if (std::ranges::all_of(together, &Transfer::unwanted)) dispatcher_.cancel(transfer.message);
+}
+
+Error Transfers::error(const Transfer& transfer, const Done& done) const {
+  const From& from = options_.from[transfer.source];
+  if (done.status == DoneStatus::lost) return dispatcher_.lost(from.agent);
+  if (from.memory != kStore) {
+    return {Code::internal, fmt::format("agent {}", from.agent),
+            fmt::format("moving neurons from memory {} to memory {} failed after {} attempts: {}",
+                        from.memory, options_.id, transfer.attempts, status_name(done.status))};
+  }
+  const std::string origin = options_.describe_extent ? options_.describe_extent(done.bad_extent)
+                                                      : fmt::format("extent {}", done.bad_extent);
+  switch (done.status) {
+    case DoneStatus::corrupt:
+      return {Code::corrupt, origin,
+              "the checksum does not match; the store is damaged: remove it and convert again"};
+    case DoneStatus::cancelled:
+      return {Code::cancelled, origin, "the read was cancelled"};
+    default:
+      // The agent's word for a file that ends inside the extent.
+      if (done.error == ENODATA) {
+        return {Code::io_error, origin, "the file ends here; the store was cut short while it was in use"};
+      }
+      return {Code::io_error, origin,
+              fmt::format("read failed after {} attempts: {}", transfer.attempts,
+                          done.error != 0 ? std::string(std::strerror(done.error))
+                                          : fmt::format("status {}", static_cast<int>(done.status)))};
+  }
+}
+
+}  // namespace tierd

@@ -1,0 +1,52 @@
+// What later passes will want in one memory: admitted, and not asked for yet.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "core/kernel/site.h"
+#include "core/kernel/supply/plan.h"
+
+namespace tierd {
+
+// A wish names neurons that a later step will use. Where sites have their neurons of one number side by side
+// in the file (layer groups), one wish names those of several sites: one read fetches them for all.
+struct Wish {
+  struct Part {
+    SiteId site = kNoSiteId;
+    EditionId edition = kNoEdition;
+    Plan plan;
+  };
+  uint32_t step = 0;
+  std::vector<Part> parts;
+
+  bool done() const {
+    for (const Part& part : parts) {
+      if (!part.plan.done()) return false;
+    }
+    return true;
+  }
+};
+
+class Wishes {
+ public:
+  // Those that are worked off lie in front.
+  std::deque<Wish>& all() { return wishes_; }
+  // What is left of the wish for this site, edition and step, which is one no more.
+  Plan take(SiteId site, EditionId edition, uint32_t step);
+  // Forgets those of this step for earlier sites, which it has passed over; `dropped` as below.
+  using Dropped = std::function<void(EditionId edition, Plan& plan)>;
+  void drop_passed(SiteId site, uint32_t step, const Dropped& dropped);
+  // Whether a neuron with a leased slot waits in a wish: the lease is the caller's then.
+  bool claim(EditionId edition, uint32_t neuron);
+  // Forgets wishes of steps up to this one, having shown `dropped` what is left of them.
+  void drop_until(uint32_t step, const Dropped& dropped);
+
+ private:
+  std::deque<Wish> wishes_;
+};
+
+}  // namespace tierd
