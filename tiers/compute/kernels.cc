@@ -55,4 +55,10 @@ std::span<const std::string_view> kernel_names() {
   return std::span(sets().names).first(sets().count);
 }
 
+Result<const ComputeKernels*> choose_kernels(const std::string& name) {
+  if (name == "auto") return &best_kernels();
+  if (const ComputeKernels* const kernels = kernels_by_name(name)) return kernels;
+  return Error{Code::unsupported, "compute.kernels", "this processor has no " + name};
+}
+
 }  // namespace tierd

@@ -34,9 +34,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/base/result.h"
 #include "core/layout/bundle.h"
 #include "core/layout/column.h"
 #include "core/layout/encoding.h"
@@ -118,6 +120,8 @@ struct ComputeKernels {
 // this processor has it not. The environment is not consulted.
 const ComputeKernels& best_kernels();
 const ComputeKernels* kernels_by_name(std::string_view name);
+// What compute.kernels names, "auto" the best. Error: unsupported, naming that key.
+Result<const ComputeKernels*> choose_kernels(const std::string& name);
 std::span<const std::string_view> kernel_names();  // those this processor can run, best first
 
 }  // namespace tierd

@@ -15,6 +15,16 @@ constexpr uint64_t kCommittedInNs = 4;
 
 }  // namespace
 
+DramAgent::Options DramAgent::Options::of(const AgentContext& context) {
+  const ComputeTask& task = *context.compute;
+  return {.number = context.number,
+          .memory = task.memory,
+          .arena_bytes = task.arena_bytes,
+          .staging_bytes = task.staging_bytes,
+          .tensor_bytes = task.tensor_bytes,
+          .tensors = task.tensors};
+}
+
 Result<std::unique_ptr<DramAgent>> DramAgent::create(const Options& options, PoolTable& pools,
                                                      ComputePlan plan, const ComputeKernels& kernels,
                                                      std::unique_ptr<Team> team) {

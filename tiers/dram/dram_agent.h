@@ -29,6 +29,9 @@ class DramAgent final : public Agent, public Products {
     uint64_t tensor_bytes = 0;           // resident tensors; follow the staging
     std::vector<uint64_t> tensors = {};  // [TensorId] where each begins in all that memory
     uint32_t credits = 64;
+
+    // For the context's task.
+    static Options of(const AgentContext& context);
   };
   // Registers its memory (arena, staging, tensors; the first two of them 4096-aligned) and its activations.
   static Result<std::unique_ptr<DramAgent>> create(const Options& options, PoolTable& pools, ComputePlan plan,

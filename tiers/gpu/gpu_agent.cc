@@ -11,28 +11,14 @@ GpuAgent::GpuAgent(std::unique_ptr<Device> device, const Clock& clock, uint32_t 
 Submit GpuAgent::submit(const Message& message, const Payload& payload) {
   if (held_ == credits_) return Submit::busy;
   ++held_;
+  LaneQueue<DeviceRequest>& waiting = lane_of(message.lane).waiting;
   if (message.op == Op::cancel || message.op == Op::raise) {
-    advise(message);
+    if (const auto withdrawn = waiting.advise(message)) end(*withdrawn, DoneStatus::cancelled);
+    end(message, DoneStatus::ok);
   } else {
-    lane_of(message.lane).waiting.push_back({message, payload, clock_.now_ns()});
+    waiting.push({message, payload, clock_.now_ns()});
   }
   return Submit::ok;
-}
-
-// What has been begun goes on as it is.
-void GpuAgent::advise(const Message& message) {
-  std::deque<DeviceRequest>& waiting = lane_of(message.lane).waiting;
-  const auto meant =
-      std::ranges::find(waiting, message.about, [](const DeviceRequest& r) { return r.message.id; });
-  if (meant != waiting.end()) {
-    if (message.op == Op::raise) {
-      meant->message.priority = std::min(meant->message.priority, message.priority);
-    } else {
-      end(meant->message, DoneStatus::cancelled);
-      waiting.erase(meant);
-    }
-  }
-  end(message, DoneStatus::ok);
 }
 
 void GpuAgent::end(const Message& message, DoneStatus status) {
@@ -63,12 +49,10 @@ bool GpuAgent::advance(Device::Engine engine) {
   };
   collect();
   if (lane.running || lane.waiting.empty()) return any;
-  const auto first =
-      std::ranges::min_element(lane.waiting, {}, [](const DeviceRequest& r) { return r.message.priority; });
-  lane.running = first->message.id;
-  lane.number = first->message.lane;
-  device_->begin(engine, *first);
-  lane.waiting.erase(first);
+  const DeviceRequest next = lane.waiting.take_next();
+  lane.running = next.message.id;
+  lane.number = next.message.lane;
+  device_->begin(engine, next);
   collect();
   return true;
 }

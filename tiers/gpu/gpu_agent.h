@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/agent/agent.h"
+#include "core/agent/lane_queue.h"
 #include "tiers/gpu/device.h"
 
 namespace tierd {
@@ -30,13 +31,12 @@ class GpuAgent final : public Agent {
 
  private:
   struct Lane {
-    std::deque<DeviceRequest> waiting;  // in the order of arrival
+    LaneQueue<DeviceRequest> waiting;
     std::optional<MessageId> running;
     uint8_t number = 0;  // of that message: there may be more lanes than engines
   };
   Lane& lane_of(uint8_t number) { return lanes_[std::min<size_t>(number, lanes_.size() - 1)]; }
   bool advance(Device::Engine engine);
-  void advise(const Message& message);
   void end(const Message& message, DoneStatus status);
 
   const std::unique_ptr<Device> device_;

@@ -1,6 +1,4 @@
 // agent-gpu.so
-#include <fmt/format.h>
-
 #include "core/agent/agent_entry.h"
 #include "core/base/units.h"
 #include "tiers/gpu/gpu_agent.h"
@@ -11,36 +9,24 @@ namespace {
 
 constexpr tierd_param kParams[] = {
     {"link_rate", TIERD_PARAM_TEXT, 0, "0", 0, 0, nullptr,
-     "bytes a second that the emulated link brings from the host's memory, as \"16 GB\"; 0: as fast as this "
-     "machine "
-     "copies"},
+     "bytes a second of the emulated link, as \"16 GB\"; 0: as fast as this machine copies"},
     {"link_latency_us", TIERD_PARAM_INTEGER, 0, "10", 0, 1'000'000, nullptr,
-     "what each copy over the emulated link takes beside"},
+     "what each copy over it takes beside"},
 };
 
 Result<MadeAgent> make(const AgentContext& context) {
   if (!context.compute) return Error{Code::invalid_argument, "gpu", "there is nothing to compute"};
   const ComputeTask& task = *context.compute;
-  const ComputeKernels* kernels = task.kernels == "auto" ? &best_kernels() : kernels_by_name(task.kernels);
-  if (kernels == nullptr) {
-    return Error{Code::unsupported, "compute.kernels", fmt::format("this processor has no {}", task.kernels)};
-  }
+  TIERD_ASSIGN(const ComputeKernels* const kernels, choose_kernels(task.kernels));
   HostDevice::Link link;
   TIERD_ASSIGN(link.bytes_per_second,
                parse_bytes(context.get<std::string>("link_rate"), context.table + ".link_rate"));
   link.latency_ns = static_cast<uint64_t>(context.get<int64_t>("link_latency_us")) * 1000;
   if (task.described) link = {};
-  DramAgent::Options options;
-  options.number = context.number;
-  options.memory = task.memory;
-  options.arena_bytes = task.arena_bytes;
-  options.staging_bytes = task.staging_bytes;
-  options.tensor_bytes = task.tensor_bytes;
-  options.tensors = task.tensors;
   auto team = std::make_unique<Team>(Team::Options{.workers = task.threads, .cores = task.cores});
-  TIERD_ASSIGN(
-      std::unique_ptr<HostDevice> device,
-      HostDevice::create(options, link, context.pools, context.clock, task.plan, *kernels, std::move(team)));
+  TIERD_ASSIGN(std::unique_ptr<HostDevice> device,
+               HostDevice::create(DramAgent::Options::of(context), link, context.pools, context.clock,
+                                  task.plan, *kernels, std::move(team)));
   MadeAgent made;
   made.backend = device->backend();
   made.products = device.get();

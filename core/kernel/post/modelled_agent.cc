@@ -21,27 +21,14 @@ ModelledAgent::Lane& ModelledAgent::lane(uint8_t number) {
 Submit ModelledAgent::submit(const Message& message, const Payload& payload) {
   if (held_ == credits()) return Submit::busy;
   ++held_;
+  LaneQueue<Request>& waiting = lane(message.lane).waiting;
   if (message.op == Op::cancel || message.op == Op::raise) {
-    advise(message);
+    if (const auto withdrawn = waiting.advise(message)) end(*withdrawn, DoneStatus::cancelled);
+    end(message, DoneStatus::ok);
   } else {
-    lane(message.lane).waiting.push_back({message, payload});
+    waiting.push({message, payload});
   }
   return Submit::ok;
-}
-
-// What has been begun runs on as it is.
-void ModelledAgent::advise(const Message& message) {
-  std::vector<Request>& waiting = lane(message.lane).waiting;
-  const auto meant = std::ranges::find(waiting, message.about, [](const Request& r) { return r.message.id; });
-  if (meant != waiting.end()) {
-    if (message.op == Op::raise) {
-      meant->message.priority = std::min(meant->message.priority, message.priority);
-    } else {
-      end(meant->message, DoneStatus::cancelled);
-      waiting.erase(meant);
-    }
-  }
-  end(message, DoneStatus::ok);
 }
 
 void ModelledAgent::end(const Message& message, DoneStatus status) {
@@ -53,13 +40,11 @@ void ModelledAgent::end(const Message& message, DoneStatus status) {
 void ModelledAgent::choose() {
   for (Lane& lane : lanes_) {
     if (lane.running || lane.waiting.empty()) continue;
-    const auto first =
-        std::ranges::min_element(lane.waiting, {}, [](const Request& r) { return r.message.priority; });
+    const Request next = lane.waiting.take_next();
     const uint64_t now = clock_.now_ns();
-    const uint64_t ns = cost_.ns(first->message, first->payload);
+    const uint64_t ns = cost_.ns(next.message, next.payload);
     const uint64_t begins = thread_ != nullptr ? thread_->begin(now, ns) : now;
-    lane.running = {*first, begins, begins + ns};
-    lane.waiting.erase(first);
+    lane.running = {next, begins, begins + ns};
     clock_.at(lane.running->done_ns);
   }
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/agent/agent.h"
+#include "core/agent/lane_queue.h"
 #include "core/kernel/post/clocks.h"
 
 namespace tierd {
@@ -49,12 +50,11 @@ class ModelledAgent final : public Agent, private VirtualClock::Server {
     uint64_t done_ns = 0;
   };
   struct Lane {
-    std::vector<Request> waiting;  // in the order of arrival
+    LaneQueue<Request> waiting;
     std::optional<Running> running;
   };
 
   void choose() override;
-  void advise(const Message& message);
   void end(const Message& message, DoneStatus status);
   Done carry_out(const Request& request);
   Lane& lane(uint8_t number);
