@@ -174,7 +174,7 @@ TEST(Chain, ACacheBelowFetchesAheadIntoItsOwnMemory) {
   ASSERT_TRUE(world.pass(1, 0).ok());
   ASSERT_TRUE(world.pass(2, 0).ok());
   world.expect_whole(2, 0, {0, 1, 2, 3});
-  EXPECT_EQ(world.scheduler->counters(1).hits, 2u);
+  EXPECT_EQ(world.scheduler->counters(1).passed_on.hits, 2u);
   world.expect_nothing_lost();
 }
 

@@ -35,15 +35,16 @@ json budget_json(const Runtime& runtime, size_t tier) {
 }
 
 json neurons_json(const MemoryCounters& counters) {
-  return {{"hits", counters.hits},
-          {"staged", counters.staged},
-          {"misses", counters.misses},
+  const UseCounters asked = counters.asked();
+  return {{"hits", asked.hits},
+          {"staged", asked.staged},
+          {"misses", asked.misses},
           {"evictions", counters.evictions},
           {"wasted", counters.wasted},
           {"prefetch_failed", counters.prefetch_failed},
           {"retries", counters.retries},
-          {"resident_bytes", counters.resident_bytes},
-          {"streamed_bytes", counters.streamed_bytes}};
+          {"resident_bytes", asked.resident_bytes},
+          {"streamed_bytes", asked.streamed_bytes}};
 }
 
 std::string held_text(const json& budget) {

@@ -379,13 +379,7 @@ uint64_t Scheduler::fetching_ns() const {
 SchedulerCounters Scheduler::counters() const {
   SchedulerCounters all;
   all.compute_ns = compute_ns_;
-  for (size_t m = 0; m < supplies_.size(); ++m) {
-    MemoryCounters of = supplies_[m].counters();
-    // What passes is counted where it is computed from, and not once more in the memories below.
-    if (options_.topology.unit_of(static_cast<MemoryId>(m + 1)) == Topology::kNoUnit)
-      of.hits = of.staged = of.misses = of.resident_bytes = of.streamed_bytes = of.measured_bytes = 0;
-    all += of;
-  }
+  for (const Supply& supply : supplies_) all += supply.counters();
   const std::vector<Link>& links = options_.topology.links;
   for (size_t l = 0; l < links.size(); ++l) {
     if (links[l].from == kStore) all.read_bytes += link_counters(l).bytes;

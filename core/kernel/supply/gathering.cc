@@ -86,7 +86,7 @@ void Gathering::sort_missing() {
   context_.residency.pin_valid(edition, wanted(), resident_, missing_);
   pinned_.assign(resident_.begin(), resident_.end());
   for (const uint32_t neuron : missing_) places_[neuron] = kNowhere;
-  MemoryCounters& counters = context_.counters;
+  UseCounters& counters = passes_on() ? context_.counters.passed_on : context_.counters;
   const auto count = [&](const std::vector<uint32_t>& neurons, uint64_t& counted) {
     for (const uint32_t neuron : neurons) (used(neuron) ? counted : counters.measured_bytes) += bytes[neuron];
   };

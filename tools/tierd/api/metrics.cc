@@ -79,18 +79,17 @@ std::string Metrics::text(const ServiceState& state) {
   count("tierd_device_busy_seconds_total", "Time with a read in it.", seconds(state.flash.in_flight_ns));
   for (const ServiceState::Tier& tier : state.tiers) {
     const prometheus::Labels of = {{"tier", tier.name}};
-    const MemoryCounters& counters = tier.counters;
+    const UseCounters asked = tier.counters.asked();
     const auto weights = [&](const char* where, uint64_t bytes) {
       count("tierd_weight_bytes_total", "Weights that were asked for, by where they were.", bytes,
             {{"tier", tier.name}, {"from", where}});
     };
-    weights("arena", counters.resident_bytes);
-    weights("link", counters.streamed_bytes);
-    count("tierd_cache_hits_total", "Neurons that were resident when they were asked for.", counters.hits,
-          of);
-    count("tierd_cache_staged_total", "Neurons that had been asked for ahead of time.", counters.staged, of);
-    count("tierd_cache_misses_total", "Neurons that were neither.", counters.misses, of);
-    count("tierd_cache_evictions_total", "Neurons that were dropped.", counters.evictions, of);
+    weights("arena", asked.resident_bytes);
+    weights("link", asked.streamed_bytes);
+    count("tierd_cache_hits_total", "Neurons that were resident when they were asked for.", asked.hits, of);
+    count("tierd_cache_staged_total", "Neurons that had been asked for ahead of time.", asked.staged, of);
+    count("tierd_cache_misses_total", "Neurons that were neither.", asked.misses, of);
+    count("tierd_cache_evictions_total", "Neurons that were dropped.", tier.counters.evictions, of);
     gauge("tierd_budget_bytes", "Capacity of a tier.", tier.budget_bytes, of);
     gauge("tierd_used_bytes", "What is held of it.", tier.used_bytes, of);
   }
