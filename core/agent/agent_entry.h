@@ -128,8 +128,10 @@ struct MadeAgent {
   std::string backend = {};      // what it works with, for reports: "io_uring", "avx512-vnni"
   Products* products = nullptr;  // the agent's own; for agents that serve `run`
   ReadChoices reading = {};      // of agents that read
-  // Of an agent whose memory is apart: writes there, so many bytes from its beginning. [kernel, before the
-  // first message]
+  // Bytes a second that `move` brings from other memories, for forecasts; 0: as fast as the processor copies.
+  double link_rate = 0;
+  // Agents whose memory is apart have it: it writes there, so many bytes from its beginning. [kernel, before
+  // the first message]
   std::function<void(uint64_t offset, std::span<const std::byte> bytes)> load = {};
   // What it has done, for reports; may be empty. [any thread; of an agent that reads at any time, of one that
   // computes while nothing is in flight there]

@@ -16,7 +16,7 @@ class LaneQueue {
  public:
   bool empty() const { return waiting_.empty(); }
   void push(Request request) { waiting_.push_back(std::move(request)); }
-  // Not while it is empty.
+  // There must be one.
   Request take_next() {
     const auto first =
         std::ranges::min_element(waiting_, {}, [](const Request& r) { return r.message.priority; });

@@ -101,7 +101,7 @@ std::vector<KernelRate> read_rates(Numbers& numbers, const View& compute) {
   return rates;
 }
 
-// There may be none.
+// A description may have none.
 std::vector<LinkDescription> read_links(Numbers& numbers, const View& links) {
   std::vector<LinkDescription> all;
   const toml::array* array = links.as_array();

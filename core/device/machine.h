@@ -37,7 +37,7 @@ struct ProcessorDescription {
   std::optional<KernelRate> rate(Encoding encoding, bool int8_activations) const;
 };
 
-// What carries neurons into the memory of a tier, from other memories.
+// It carries neurons into the memory of a tier, from other memories.
 struct LinkDescription {
   std::string to;           // the tier's name
   double rate = 0;          // bytes a second

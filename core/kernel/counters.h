@@ -5,7 +5,7 @@
 
 namespace tierd {
 
-// What was asked for of a memory.
+// Counts what a memory was asked for.
 struct UseCounters {
   uint64_t hits = 0;            // neurons, valid when they were asked for
   uint64_t staged = 0;          // asked for ahead of time: in staging or on their way
@@ -22,9 +22,9 @@ struct UseCounters {
   }
 };
 
-// Of one memory: what passes that compute from it have asked for.
+// The counters of one memory; its own uses are those of passes that compute from it.
 struct MemoryCounters : UseCounters {
-  UseCounters passed_on;  // what memories over it have
+  UseCounters passed_on;  // what memories over it have asked for
   uint64_t evictions = 0;
   uint64_t wasted = 0;  // read ahead and never used
   uint64_t prefetch_failed = 0;

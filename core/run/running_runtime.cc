@@ -172,6 +172,14 @@ MemoryCounters Runtime::counters(size_t tier) const {
   return all;
 }
 
+double Runtime::link_rate(size_t link) const {
+  const Link& of = plan_.tiers.topology.links[link];
+  if (of.from == kStore) return 0;
+  const Tier& to = plan_.tiers.tier_of(of.to);
+  const auto tier = static_cast<size_t>(&to - plan_.tiers.memories.data());
+  return tiers_[tier].agents[of.to - static_cast<size_t>(to.first_memory)].link_rate;
+}
+
 std::vector<TierLink> Runtime::links() const {
   std::vector<TierLink> links;
   const std::vector<Link>& all = plan_.tiers.topology.links;

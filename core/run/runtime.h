@@ -82,6 +82,9 @@ class Runtime {
   MemoryCounters counters(size_t tier) const;
   // Returns what was fetched over each link, in the order of the memories that were fetched into.
   std::vector<TierLink> links() const;
+  // Returns what its agent says that a link of the topology brings, in bytes a second (see MadeAgent); 0 for
+  // one from the store.
+  double link_rate(size_t link) const;
   uint32_t threads() const { return threads_; }  // that compute
   // What the first unit's agent works with: "avx512-vnni".
   const std::string& compute_backend() const { return first_computing().agents.front().backend; }

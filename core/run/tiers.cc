@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t kMostMemories = 16;
 constexpr uint32_t kMostCore = 4095;
 
-// Of an agent, beside which its first lane computes.
+// The lane of an agent that copies, while its first lane computes.
 constexpr uint8_t kCopyLane = 1;
 
 // What the host reads in a tier's table beside the agent's parameters; the first three of the store's, too.

@@ -231,6 +231,21 @@ TEST_F(Cli, AChainOfTiersTellsTheSameText) {
     EXPECT_THAT(check.out, HasSubstr(line));
 }
 
+TEST_F(Cli, AGpuThatTheHostStandsForSaysSo) {
+  const std::vector<std::string> gpu = {"--set", "tiers.dram.compute=false", "--set", "tiers.gpu.over=dram",
+                                        "--set", "tiers.gpu.capacity=60%"};
+  const Ended plain = run_tierd(demo());
+  const Ended run = run_tierd(demo(gpu));
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.out, plain.out);
+  for (const char* line : {"threads, host, ", "  gpu  ", "given activations", "dram to gpu: "})
+    EXPECT_THAT(run.err, HasSubstr(line));
+  std::vector<std::string> slow = gpu;
+  for (const char* argument : {"--check", "--set", "tiers.gpu.link_rate=\"1 MB\""})
+    slow.emplace_back(argument);
+  EXPECT_THAT(run_tierd(demo(slow)).out, HasSubstr("bound by a link"));
+}
+
 // The engine as a library, of a program that is not ours.
 TEST_F(Cli, TheExampleTellsTheSameText) {
   const Ended plain = run_tierd(demo());

@@ -45,7 +45,7 @@ class Tiers : public testing::Test {
   static inline ModelWorld* world_ = nullptr;
 };
 
-// Of 50 MB a second.
+// Makes the link one of 50 MB a second.
 void slow_link(TierConfig& tier, bool there = true) {
   if (!there) return;
   tier.settings = {{"link_rate", std::string("50 MB"), "test"}, {"link_latency_us", int64_t{20}, "test"}};
@@ -164,9 +164,14 @@ TEST_F(Tiers, AreReplayed) {
 TEST_F(Tiers, BudgetsOfBothMove) {
   History expected;
   run(base(), expected);
-  for (const char* cache : {"lru", "pinned"}) {
-    SCOPED_TRACE(cache);
+  struct Case {
+    const char* kind;
+    const char* cache;
+  };
+  for (const auto& [kind, cache] : {Case{"dram", "lru"}, Case{"dram", "pinned"}, Case{"gpu", "lru"}}) {
+    SCOPED_TRACE(std::string(kind) + ", " + cache);
     Config config = chain();
+    config.tier("near").kind = kind;
     config.cache.name = cache;
     config.trace = trace_path();
     History history;
@@ -225,7 +230,7 @@ TEST_F(Tiers, WhatCrossesALinkIsCounted) {
   EXPECT_EQ(runtime.scheduler().counters().misses, upper.misses);
 }
 
-// Also where a memory that units compute from feeds another one.
+// This holds also where a memory that units compute from feeds another one.
 TEST_F(Tiers, WhatIsComputedIsCountedOnce) {
   const auto computed = [](const Config& config) {
     History history;

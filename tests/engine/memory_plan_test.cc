@@ -299,7 +299,7 @@ TEST(MemoryPlan, ActivationsThatAreGivenTakeRoom) {
   EXPECT_EQ(gives->activations, alone->activations);
   EXPECT_EQ(gives->capacity, alone->capacity + gives->given);
   EXPECT_GT(gives->least, alone->least);
-  // Where there is little room, fewer rows.
+  // Where there is little room, chunks have fewer rows.
   request.tiers.front().capacity = bytes(alone->least + (gives->least - alone->least));
   const auto tight = plan_one(manifest, request);
   ASSERT_TRUE(tight.ok()) << tight.error().line();

@@ -155,7 +155,7 @@ class Paging {
     auto made = StrategySet::create(choices, model_.sites(), of_set);
     ASSERT_TRUE(made.ok()) << made.error().line();
     set_ = std::move(*made);
-    // A third of everything, and a fifth.
+    // The arenas hold a third of everything, and a fifth.
     const uint64_t all = model_.content().size();
     const auto slots = set_->share({all / 3, all / 5});
     ASSERT_TRUE(slots.ok()) << slots.error().line();
@@ -264,7 +264,7 @@ class Paging {
   std::unique_ptr<Scheduler> scheduler_;
 };
 
-// Of the first row alone, or of all.
+// Every other step has one row alone.
 std::span<const uint32_t> tokens_of(uint32_t step) {
   return std::span(kTokens[step]).first(step % 2 == 0 ? PagedModel::kMostRows : 1);
 }

@@ -30,7 +30,7 @@ class DramAgent final : public Agent, public Products {
     std::vector<uint64_t> tensors = {};  // [TensorId] where each begins in all that memory
     uint32_t credits = 64;
 
-    // For the context's task.
+    // Those of an agent that is made for the context's task.
     static Options of(const AgentContext& context);
   };
   // Registers its memory (arena, staging, tensors; the first two of them 4096-aligned) and its activations.

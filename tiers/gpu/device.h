@@ -26,9 +26,9 @@ class Device : public Products {
   enum class Engine : uint8_t { compute, copy };
   static constexpr size_t kEngines = 2;
 
-  // For reports.
+  // Names it in reports.
   virtual std::string backend() const = 0;
-  // Writes to its memory. Before the first request.
+  // Writes to its memory. [before the first request]
   virtual void load(uint64_t offset, std::span<const std::byte> bytes) = 0;
   // Begins a request on an engine that has nothing under way. Never waits.
   virtual void begin(Engine engine, const DeviceRequest& request) = 0;

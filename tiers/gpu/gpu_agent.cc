@@ -27,14 +27,14 @@ void GpuAgent::end(const Message& message, DoneStatus status) {
       {.id = message.id, .status = status, .lane = message.lane, .start_ns = now, .done_ns = now});
 }
 
-// The copies first: they go on while the host's threads compute.
+// The copies are begun first: they go on while the host's threads compute.
 Drive GpuAgent::drive() {
   const bool copied = advance(Device::Engine::copy);
   const bool computed = advance(Device::Engine::compute);
   return copied || computed ? Drive::busy : Drive::idle;
 }
 
-// Whether something was over, or was begun.
+// Returns whether something was over, or was begun.
 bool GpuAgent::advance(Device::Engine engine) {
   Lane& lane = lanes_[static_cast<size_t>(engine)];
   bool any = false;

@@ -30,6 +30,7 @@ Result<MadeAgent> make(const AgentContext& context) {
   MadeAgent made;
   made.backend = device->backend();
   made.products = device.get();
+  made.link_rate = static_cast<double>(link.bytes_per_second);
   made.load = [device = device.get()](uint64_t offset, std::span<const std::byte> bytes) {
     device->load(offset, bytes);
   };

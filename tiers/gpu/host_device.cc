@@ -30,8 +30,8 @@ void HostDevice::load(uint64_t offset, std::span<const std::byte> bytes) {
   std::ranges::copy(bytes, own_.memory(memory_).subspan(offset, bytes.size()).begin());
 }
 
-// What crosses the link waits for what is on it already; it began to when it came, whatever this thread was
-// busy with.
+// What crosses the link waits for what is on it already. It began when it came, or when the link was free,
+// even if this thread was busy then.
 void HostDevice::begin(Engine engine, const DeviceRequest& request) {
   const Message& message = request.message;
   Running running{request, clock_.now_ns(), 0};
@@ -79,7 +79,7 @@ void HostDevice::give(const Give& give, uint32_t rows) {
   }
 }
 
-// 0: not at all.
+// With 0 the timer does not ring.
 void HostDevice::ring_at(uint64_t ns) const {
   itimerspec when{};
   when.it_value.tv_sec = static_cast<time_t>(ns / 1'000'000'000);

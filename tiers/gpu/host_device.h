@@ -22,7 +22,7 @@ namespace tierd {
 
 class HostDevice final : public Device {
  public:
-  // From the host's memory into the device's.
+  // It leads from the host's memory into the device's.
   struct Link {
     uint64_t bytes_per_second = 0;  // 0: as fast as the processor copies
     uint64_t latency_ns = 0;        // of each message

@@ -213,13 +213,19 @@ Result<json> check_json(Runtime& runtime) {
   pattern.seconds = kMeasureSeconds;
   pattern.parts = traffic.streamed;
   TIERD_ASSIGN(const ReadRate flash, measure_read(runtime.plan().store.data_path(), pattern));
-  // What is moved from one memory to another is read and written.
+  // What is moved from one memory to another is read and written, unless a link does it.
   uint64_t moved = 0;
+  double link_seconds = 0;
   json links = json::array();
   const TierTable& tiers = runtime.plan().tiers;
   for (size_t l = 0; l < traffic.link_bytes.size(); ++l) {
     const Link& link = tiers.topology.links[l];
-    if (link.from != kStore) moved += 2 * traffic.link_bytes[l];
+    const double rate = runtime.link_rate(l);
+    if (rate > 0) {
+      link_seconds = std::max(link_seconds, static_cast<double>(traffic.link_bytes[l]) / rate);
+    } else if (link.from != kStore) {
+      moved += 2 * traffic.link_bytes[l];
+    }
     links.push_back({{"from", tiers.tier_of(link.from).config.name},
                      {"to", tiers.tier_of(link.to).config.name},
                      {"bytes_per_token", traffic.link_bytes[l]}});
@@ -231,8 +237,9 @@ Result<json> check_json(Runtime& runtime) {
   check["flash_bytes_per_token"] = traffic.streamed_bytes;
   check["memory_bytes_per_second"] = memory;
   check["flash_bytes_per_second"] = flash.bytes_per_second;
-  check["expected_tokens_per_second"] = 1.0 / std::max(compute_seconds, flash_seconds);
-  check["bound_by"] = compute_seconds > flash_seconds ? "memory" : "flash";
+  const double seconds = std::max({compute_seconds, flash_seconds, link_seconds});
+  check["expected_tokens_per_second"] = 1.0 / seconds;
+  check["bound_by"] = seconds == compute_seconds ? "memory" : seconds == flash_seconds ? "flash" : "a link";
   return check;
 }
 

@@ -74,7 +74,7 @@ void Computation::post_to(UnitId u) {
   }
 }
 
-// Alone, for whoever waits for the input.
+// Posts the segment before alone, for whoever waits for the input.
 MessageId Computation::post_before(UnitId u) {
   list_.clear();
   return post(u, {}, {}, true);

@@ -89,7 +89,7 @@ class Computation : private CompletionSink {
   bool input_ready_ = false;  // it is over, or there is none
   Status status_;             // of the units
 
-  // Of the message that is posted, kept for their memory.
+  // They belong to the message that is being posted, and are kept for their memory.
   std::vector<Unit> list_;
   std::vector<Give> gives_;
 };

@@ -117,7 +117,7 @@ bool Scheduler::measures(SiteId site, uint32_t step) const {
          step % options_.measure_every == 0;
 }
 
-// Whether somebody beside the units does.
+// Tells whether somebody beside the units looks at what the site computes from.
 bool Scheduler::looks_at_input(SiteId site, uint32_t step) const {
   return site < sites_.size() && (prediction_.looks_at_input(site) || measures(site, step));
 }
