@@ -158,6 +158,9 @@ struct AgentEntry {
   // Errors name a key or a file. Exceptions are caught by the host.
   Result<MadeAgent> (*make)(const AgentContext& context);
 };
+inline bool is_apart(const AgentEntry& entry) {
+  return (entry.serves & kMemoryApart) != 0;
+}
 static_assert(std::is_standard_layout_v<AgentEntry> && offsetof(AgentEntry, build_id) == 8);
 inline constexpr const char* kAgentSymbol = "tierd_agent_entry";
 

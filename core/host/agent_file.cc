@@ -15,10 +15,6 @@ namespace {
 
 constexpr size_t kLeastSize = offsetof(AgentEntry, build_id) + sizeof(AgentEntry::build_id);
 
-bool is_apart(const AgentEntry& entry) {
-  return (entry.serves & kMemoryApart) != 0;
-}
-
 // What an agent that computes must have registered.
 Status check_pools(const AgentChoice& choice, const AgentContext& context) {
   const ComputeTask& task = *context.compute;

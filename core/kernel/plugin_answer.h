@@ -22,7 +22,8 @@ Status check_neurons(std::span<const uint32_t> neurons, uint32_t n);
 // Checks that each wish made at `site` is for a site that lies as far behind it as the wish says, for neurons
 // and an edition of that site, and for a memory that there is. Error: plugin_fault without origin.
 Status check_wishes(const WishList& wishes, SiteId site, const SiteTable& sites, const Topology& topology);
-// Checks what a strategy has wished for in a call of `function`; the error, plugin_fault, quarantines it.
+// Checks the wishes that a strategy made when its `function` was called. Error: plugin_fault; then the
+// strategy is quarantined.
 Status check_wishes(StrategyBase& strategy, const char* function, SiteId site, const SiteTable& sites,
                     const Topology& topology);
 // The neurons that a sound one names, all `n` where it has no list, in place of `neurons`.

@@ -25,8 +25,8 @@ struct RuntimeOptions {
   // does.
   OpenDevice open_device = {};
   Recording* recording = nullptr;  // of a run whose activity is played (run.execute = "trace")
-  KernelObserver* observer =
-      nullptr;  // hears of everything until the run is destroyed; then no trace or timeline is written
+  // It hears of everything until the run is destroyed. A run that has one writes neither trace nor timeline.
+  KernelObserver* observer = nullptr;
 };
 
 struct RunPlan {

@@ -28,7 +28,7 @@ struct Tier {
   UnitId first_unit = 0;           // of a tier that computes
 
   // See kMemoryApart.
-  bool apart() const { return (agent.entry->serves & kMemoryApart) != 0; }
+  bool apart() const { return is_apart(*agent.entry); }
   std::string key(std::string_view name) const { return config.table() + "." + std::string(name); }
 };
 

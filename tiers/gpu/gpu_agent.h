@@ -3,6 +3,7 @@
 // side by side: one computes, the other copies. Each serves its messages by priority, then in order.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/base/time.h"
 
 namespace tierd {
 

@@ -43,7 +43,7 @@ class ComputeWorld final : public PlacedWorld {
     const ComputePlan plan = task.plan;
     context.compute = std::move(task);
     TIERD_TRY(world->make(choice, context));
-    world->fill(plan, (choice.entry->serves & kMemoryApart) != 0);
+    world->fill(plan, is_apart(*choice.entry));
     constexpr uint32_t kBoth = serves(Op::move) | serves(Op::resize);
     world->rearranges_ = (choice.entry->serves & kBoth) == kBoth;
     return std::unique_ptr<AgentWorld>(std::move(world));
