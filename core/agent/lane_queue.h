@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <deque>
 #include <optional>
 #include <utility>
@@ -17,18 +18,24 @@ class LaneQueue {
  public:
   bool empty() const { return waiting_.empty(); }
   void push(Request request) { waiting_.push_back(std::move(request)); }
-  // There must be one.
-  Request take_next() {
-    const auto first =
-        std::ranges::min_element(waiting_, {}, [](const Request& r) { return r.message.priority; });
-    Request request = *first;
-    waiting_.erase(first);
+  bool holds(const MessageId& id) const { return std::ranges::find(waiting_, id, id_of) != waiting_.end(); }
+  // The next one, if it can be begun. A run whose move is not over, as `open` tells of an id, keeps those
+  // after it waiting, so that results are added in the order of the runs; only the move itself overtakes it.
+  template <class Open>
+  std::optional<Request> take_next(Open open) {
+    if (empty()) return std::nullopt;
+    auto next = std::ranges::min_element(waiting_, {}, [](const Request& r) { return r.message.priority; });
+    if (next->message.op == Op::run && open(next->message.about)) {
+      next = std::ranges::find(waiting_, next->message.about, id_of);
+      if (next == waiting_.end()) return std::nullopt;
+    }
+    Request request = std::move(*next);
+    waiting_.erase(next);
     return request;
   }
   // Follows a `raise` or `cancel`. Returns the message that it withdraws.
   std::optional<Message> advise(const Message& advice) {
-    const auto meant =
-        std::ranges::find(waiting_, advice.about, [](const Request& r) { return r.message.id; });
+    const auto meant = std::ranges::find(waiting_, advice.about, id_of);
     if (meant == waiting_.end()) return std::nullopt;
     if (advice.op == Op::raise) {
       meant->message.priority = std::min(meant->message.priority, advice.priority);
@@ -40,6 +47,8 @@ class LaneQueue {
   }
 
  private:
+  static MessageId id_of(const Request& request) { return request.message.id; }
+
   std::deque<Request> waiting_;  // in the order of arrival
 };
 

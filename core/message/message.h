@@ -46,7 +46,9 @@ inline constexpr uint32_t kNoStep = UINT32_MAX;
 
 struct Message {
   MessageId id;
-  MessageId about;  // raise, cancel: the request that is meant
+  // raise, cancel: the request that is meant. run: a move of the same agent, accepted before, that has to be
+  // over before the run is begun. Where the move has failed, the run completes as cancelled.
+  MessageId about;
   Op op = Op::read;
   Priority priority = Priority::demand;  // raise: what it gets
   // The agent's lane that serves it. Lanes work side by side, and each serves one message at a time.

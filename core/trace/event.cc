@@ -112,6 +112,7 @@ class Text {
     }
     if (m.n_takes != 0) text += fmt::format(", takes {}", m.n_takes);
     if (m.n_gives != 0) text += fmt::format(", gives {}", m.n_gives);
+    if (m.op == Op::run && m.about != MessageId{}) text += ", behind " + id_text(m.about);
     return text;
   }
   std::string operator()(const TurnBegins&) const { return "turn"; }

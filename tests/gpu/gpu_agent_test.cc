@@ -39,13 +39,16 @@ class ManualDevice final : public Device {
     EXPECT_TRUE(busy[e]);
     if (!std::exchange(ends[e], false)) return std::nullopt;
     busy[e] = false;
-    return Done{};
+    Done done;
+    done.status = status;
+    return done;
   }
   void linear(const PackedMatrix&, const float*, uint32_t, float*) override {}
   AgentCounts counts() const override { return {}; }
 
   bool busy[kEngines] = {};
   bool ends[kEngines] = {};
+  DoneStatus status = DoneStatus::ok;  // of what ends
 
  private:
   std::vector<std::string>& log_;
@@ -140,6 +143,54 @@ TEST_F(GpuLanes, WhatWaitsCanBeCancelled) {
   EXPECT_EQ(polled(), "3 on 1, 2 cancelled on 1, 4 on 1");
   end(kCopy);
   EXPECT_EQ(polled(), "1 on 1");
+}
+
+TEST_F(GpuLanes, ARunWaitsForTheMoveThatItNames) {
+  for (const uint32_t slot : {1, 2}) submit(message(Op::move, kCopy, slot));
+  Message run = message(Op::run, kCompute, 3);
+  run.about = {2, 1};
+  submit(run);
+  submit(message(Op::run, kCompute, 4));  // results are added in this order
+  agent_->drive();
+  end(kCopy);
+  EXPECT_THAT(log_, ElementsAre("copy 1", "copy 2"));
+  end(kCopy);
+  EXPECT_THAT(log_, ElementsAre("copy 1", "copy 2", "compute 3"));
+  end(kCompute);
+  end(kCompute);
+  EXPECT_EQ(polled(), "1 on 1, 2 on 1, 3 on 0, 4 on 0");
+}
+
+TEST_F(GpuLanes, InOneLaneTheMoveOvertakesItsRun) {
+  submit(message(Op::move, kCompute, 1));
+  submit(message(Op::move, kCompute, 2, Priority::prefetch));
+  Message run = message(Op::run, kCompute, 3);
+  run.about = {2, 1};
+  submit(run);
+  submit(message(Op::run, kCompute, 4));
+  agent_->drive();
+  for (int i = 0; i < 4; ++i) end(kCompute);
+  EXPECT_THAT(log_, ElementsAre("compute 1", "compute 2", "compute 3", "compute 4"));
+}
+
+TEST_F(GpuLanes, ARunBehindAMoveThatFailsIsCancelled) {
+  submit(message(Op::move, kCopy, 1));
+  submit(message(Op::move, kCopy, 2));
+  Message run = message(Op::run, kCompute, 3);
+  run.about = {2, 1};
+  submit(run);
+  device_->status = DoneStatus::internal;
+  agent_->drive();
+  end(kCopy);
+  end(kCopy);
+  EXPECT_EQ(polled(), "1 internal on 1, 2 internal on 1, 3 cancelled on 0");
+  run.id = {4, 1}, run.about = {1, 1};
+  submit(run);  // whoever sent it had not heard of that yet
+  agent_->drive();
+  EXPECT_EQ(polled(), "4 cancelled on 0");
+  submit(message(Op::run, kCompute, 5));
+  agent_->drive();
+  EXPECT_THAT(log_, ElementsAre("copy 1", "copy 2", "compute 5"));
 }
 
 // More lanes than there are engines share the last one.

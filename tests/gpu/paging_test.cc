@@ -39,7 +39,8 @@ struct PagingOptions {
   bool virtual_time = false;
   std::optional<uint64_t> shuffle = std::nullopt;
   HostDevice::Link link = {};
-  uint16_t mortal = 0;  // an agent, that dies when it accepts so many messages
+  uint32_t copy_fails = 0;  // which one of the GPU's
+  uint16_t mortal = 0;      // an agent, that dies when it accepts so many messages
   uint32_t dies_at = 0;
 };
 
@@ -60,6 +61,40 @@ class DrawnCost final : public Cost {
   }
 };
 
+// A device one of whose copies fails.
+class FailingDevice final : public Device {
+ public:
+  FailingDevice(std::unique_ptr<Device> device, uint32_t fails) : device_(std::move(device)), fails_(fails) {}
+  std::string backend() const override { return device_->backend(); }
+  void load(uint64_t offset, std::span<const std::byte> bytes) override { device_->load(offset, bytes); }
+  void begin(Engine engine, const DeviceRequest& request) override { device_->begin(engine, request); }
+  std::optional<Done> over(Engine engine) override {
+    std::optional<Done> done = device_->over(engine);
+    if (done && engine == Engine::copy && ++copies == fails_) done->status = DoneStatus::internal;
+    return done;
+  }
+  int wait_fd() const override { return device_->wait_fd(); }
+  void linear(const PackedMatrix& matrix, const float* x, uint32_t rows, float* y) override {
+    device_->linear(matrix, x, rows, y);
+  }
+  AgentCounts counts() const override { return device_->counts(); }
+
+  uint32_t copies = 0;
+
+ private:
+  const std::unique_ptr<Device> device_;
+  const uint32_t fails_;
+};
+
+// Counts the runs that were posted before the copy that they compute from was over.
+class CountsRunsBehind final : public SilentObserver {
+ public:
+  void posted(const Message& message, const Payload&) override {
+    runs += message.op == Op::run && message.about != MessageId{} ? 1 : 0;
+  }
+  uint32_t runs = 0;
+};
+
 class Paging {
  public:
   Paging(const PagedModel& model, const PagingOptions& options) : model_(model) {
@@ -67,6 +102,7 @@ class Paging {
     dispatch.max_units = model.sites().most_neurons();
     dispatch.shuffle_seed = options.shuffle;
     dispatcher_ = std::make_unique<Dispatcher>(pools_, clock(options), dispatch);
+    dispatcher_->set_observer(&behind_);
     make_strategies(options);
     make_agents(options);
     for (const std::vector<uint32_t>& slots : slots_)
@@ -114,6 +150,8 @@ class Paging {
     return logits;
   }
   const MemoryCounters& counters(MemoryId memory) const { return scheduler_->counters(memory); }
+  uint32_t runs_behind() const { return behind_.runs; }
+  uint32_t copies() const { return failing_->copies; }
   bool died() const { return mortal_ != nullptr && mortal_->dead(); }
   uint64_t now_ns() const { return dispatcher_->now_ns(); }
 
@@ -197,7 +235,9 @@ class Paging {
         HostDevice::create(memory(kGpu, kGpuAgent), options.virtual_time ? HostDevice::Link() : options.link,
                            pools_, clock(options), model_.plan(), kernels, team());
     ASSERT_TRUE(gpu.ok()) << gpu.error().line();
-    gpu_ = std::make_unique<GpuAgent>(std::move(*gpu), clock(options));
+    auto failing = std::make_unique<FailingDevice>(std::move(*gpu), options.copy_fails);
+    failing_ = failing.get();
+    gpu_ = std::make_unique<GpuAgent>(std::move(failing), clock(options));
     for (Agent* agent : {static_cast<Agent*>(flash_.get()), static_cast<Agent*>(dram_.get()),
                          static_cast<Agent*>(gpu_.get())}) {
       if (options.virtual_time) agent = &modelled_.emplace_back(*agent, cost_, virtual_);
@@ -256,6 +296,8 @@ class Paging {
   std::unique_ptr<FlashAgent> flash_;
   std::unique_ptr<DramAgent> dram_;
   std::unique_ptr<GpuAgent> gpu_;
+  const FailingDevice* failing_ = nullptr;
+  CountsRunsBehind behind_;
   std::deque<ModelledAgent> modelled_;
   std::unique_ptr<MortalAgent> mortal_;
   std::vector<Agent*> agents_;
@@ -288,6 +330,7 @@ void expect_whole_run(const PagingOptions& options) {
     EXPECT_EQ(paging.counters(memory).hits != 0, options.cache != std::string("none"));
     EXPECT_GT(paging.counters(memory).misses, 0u);
   }
+  EXPECT_GT(paging.runs_behind(), 0u);
   paging.expect_nothing_lost();
 }
 
@@ -315,6 +358,34 @@ TEST_F(PagingTest, InVirtualTimeWhateverTheOrderOfDelivery) {
     SCOPED_TRACE(seed);
     expect_whole_run({.cache = seed % 2 == 0 ? "lru" : "lfu", .virtual_time = true, .shuffle = seed});
     if (testing::Test::HasFailure()) return;
+  }
+}
+
+// Its step ends in a line, and the next one says what plain loops say.
+TEST_F(PagingTest, WhicheverCopyFails) {
+  for (const bool virtual_time : {false, true}) {
+    uint32_t fails = 0;
+    for (bool failed = true; failed;) {
+      Paging paging(model(), {.virtual_time = virtual_time, .copy_fails = ++fails});
+      SCOPED_TRACE("copy " + std::to_string(fails));
+      for (uint32_t step = 0; step < 2; ++step) {
+        const bool until_then = paging.copies() < fails;
+        const auto logits = paging.step(step, tokens_of(step));
+        failed = until_then && paging.copies() >= fails;
+        if (failed) {
+          if (logits.ok()) continue;  // nobody waited for it, or it was copied again
+          EXPECT_EQ(logits.error().line(),
+                    "agent 3: moving neurons from memory 1 to memory 2 failed after 1 attempts: internal");
+        } else {
+          ASSERT_TRUE(logits.ok()) << logits.error().line();
+          expect_the_bits_of_plain_loops(*logits, step);
+        }
+      }
+      failed = paging.copies() >= fails;
+      paging.expect_nothing_lost();
+      if (HasFailure()) return;
+    }
+    EXPECT_GT(fails, 10u);
   }
 }
 

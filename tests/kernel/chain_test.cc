@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "core/base/random.h"
 #include "tests/kernel/scripted_world.h"
 
 namespace tierd {
@@ -331,6 +332,121 @@ TEST(Chain, AMoveIsTriedAgainAndThenFailsThePass) {
   EXPECT_EQ(failed.error().line(),
             "agent 3: moving neurons from memory 1 to memory 2 failed after 2 attempts: internal");
   broken.expect_nothing_lost();
+}
+
+// All of the pass is posted before anything has landed: who moves what it computes from waits for itself.
+TEST(Chain, RunsArePostedBehindTheirMoves) {
+  for (const bool bundles : {false, true}) {
+    ScriptedWorld world({.neurons = {3 * kRun},
+                         .slots = {0},
+                         .neurons_per_block = kRun,
+                         .bundles = bundles,
+                         .below = {{3 * kRun}},
+                         .moves_itself = true});
+    world.script_below.fill = [] { return std::vector<Wanted>{{0, first(3 * kRun)}}; };
+    ASSERT_TRUE(world.run(world.scheduler->fill({})).ok());
+    bool posted = false;
+    world.idle = [&] {
+      if (!posted) {
+        EXPECT_EQ(world.mover.open.size(), 3u);
+        EXPECT_EQ(world.moving.waiting_runs(), 3u);
+      }
+      posted = true;
+      world.mover.finish(world.mover.open.size() - 1);  // the last one first
+    };
+    ASSERT_TRUE(world.pass(0, 0).ok());
+    EXPECT_TRUE(posted);
+    world.expect_whole(0, 0, first(3 * kRun));
+    EXPECT_EQ(world.compute.log.size(), 3u);
+    EXPECT_TRUE(world.compute.log.back().after);
+    world.expect_nothing_lost();
+  }
+}
+
+TEST(Chain, ARunOfTwoMovesWaitsForOneOfThem) {
+  ScriptedWorld world({.neurons = {kRun},
+                       .slots = {kRun / 2},
+                       .neurons_per_block = kRun,
+                       .bundles = true,
+                       .below = {{kRun}},
+                       .moves_itself = true});
+  world.script.admit = [](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
+                          tierd_victims_out*) {
+    for (uint32_t i = 0; i < missing->n; ++i)
+      verdict[i] = i % 2 == 0 ? TIERD_VERDICT_KEEP : TIERD_VERDICT_BYPASS;
+    return 0;
+  };
+  world.script_below.fill = [] { return std::vector<Wanted>{{0, first(kRun / 2)}}; };
+  ASSERT_TRUE(world.run(world.scheduler->fill({})).ok());
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.expect_whole(0, 0, first(kRun));
+  EXPECT_EQ(world.residency.valid_count(0), kRun / 2);
+  world.expect_nothing_lost();
+}
+
+TEST(Chain, AMoveThatARunIsBehindIsNotTriedAgain) {
+  ScriptedWorld world(
+      {.neurons = {4}, .slots = {2}, .neurons_per_block = 4, .below = {{4}}, .moves_itself = true});
+  world.script.admit = world.script_below.admit = keep_what_fits();
+  bool fails = true;
+  world.idle = [&] {
+    if (!world.flash.open.empty()) return world.flash.finish();
+    world.mover.finish(0, fails ? DoneStatus::internal : DoneStatus::ok);
+  };
+  EXPECT_EQ(world.pass(0, 0).error().line(),
+            "agent 1: moving neurons from memory 1 to memory 2 failed after 1 attempts: internal");
+  world.expect_nothing_lost();
+  EXPECT_TRUE(world.compute.log.empty() || world.compute.log.back().neurons.empty());
+  fails = false;
+  ASSERT_TRUE(world.pass(0, 1).ok());
+  world.expect_whole(0, 1, {0, 1, 2, 3});
+  world.expect_nothing_lost();
+}
+
+TEST(Chain, RunsBehindMovesInAnyHistory) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    WorldOptions options;
+    options.neurons = {70, 90, 130};
+    options.slots = {20, 10, 0};
+    options.blocks = 2 + random.below(3);
+    options.neurons_per_block = kRun;
+    options.bundles = seed % 2 == 0;
+    options.messages = 12;
+    options.credits = 4;
+    options.seed = seed;
+    options.below = {{70, 0, 40}};
+    options.blocks_below = 2;
+    options.moves_itself = true;
+    options.direct = seed % 3 == 0;
+    ScriptedWorld world(options);
+    world.script.admit = world.script_below.admit = keep_what_fits();
+    world.script.look_ahead = [](SiteId site) { return std::vector<Ahead>{{(site + 1) % 3, 1}}; };
+    Neurons used;
+    world.script.predict = [&](SiteId, tierd_set_out* out) {
+      out->n = static_cast<uint32_t>(used.size());
+      std::copy(used.begin(), used.end(), out->idx);
+      return 0;
+    };
+    world.idle = [&] {
+      ManualFlash& agent = !world.mover.open.empty() && random.below(2) == 0 ? world.mover : world.flash;
+      if (!agent.open.empty()) agent.finish(random.below(static_cast<uint32_t>(agent.open.size())));
+    };
+    for (uint32_t step = 0; step < 4; ++step) {
+      for (SiteId site = 0; site < 3; ++site) {
+        used.clear();
+        for (uint32_t i = 0; i < options.neurons[site]; ++i) {
+          if (random.below(3) != 0) used.push_back(i);
+        }
+        ASSERT_TRUE(world.pass(site, step).ok());
+        world.expect_whole(site, step, used);
+      }
+      ASSERT_TRUE(world.end_step(step).ok());
+    }
+    world.expect_nothing_lost();
+    if (testing::Test::HasFailure()) return;
+  }
 }
 
 TEST(Chain, BothAreFilledFromTheStart) {

@@ -51,12 +51,13 @@ TEST(LostAgent, WhatIsReadAheadIsACounter) {
   world.expect_nothing_lost();
 }
 
-// Two units that compute from memories over another one, in several editions. Which of the agents dies, and
-// when: at every message that it accepts in a history that is the same each time.
-TEST(LostAgent, EveryPassEndsWhicheverDies) {
+// Units that compute from memories over another one, in several editions. Which of the agents dies, and when:
+// at every message that it accepts in a history that is the same each time.
+void expect_ends_whichever_dies(uint32_t units, bool moves_itself) {
   constexpr uint32_t kSteps = 3;
+  const size_t agents = moves_itself ? units + 1 : units + 2;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
-    for (size_t mortal = 0; mortal < 4; ++mortal) {
+    for (size_t mortal = 0; mortal < agents; ++mortal) {
       for (uint32_t dies_at = 1;; ++dies_at) {
         SCOPED_TRACE("seed " + std::to_string(seed) + ", agent " + std::to_string(mortal + 1) +
                      " dies at its message " + std::to_string(dies_at));
@@ -66,7 +67,8 @@ TEST(LostAgent, EveryPassEndsWhicheverDies) {
         options.slots = {20, 10, 0, 30, 90, 50};
         options.blocks = 2;
         options.neurons_per_block = kRun;
-        options.units = 2;
+        options.units = units;
+        options.moves_itself = moves_itself;
         options.bundles = seed % 2 == 0;
         options.editions = 2;
         options.messages = 12;
@@ -81,7 +83,8 @@ TEST(LostAgent, EveryPassEndsWhicheverDies) {
           for (uint32_t i = 0; i < n; ++i) answer[i] = static_cast<uint8_t>(random.below(2));
           return 0;
         };
-        world.script.assign = [&](const tierd_set_view* set, uint8_t* unit) { return half(unit, set->n); };
+        if (units == 2)
+          world.script.assign = [&](const tierd_set_view* set, uint8_t* unit) { return half(unit, set->n); };
         world.script.choose = [&](const tierd_set_view* set, uint8_t* level) { return half(level, set->n); };
         MortalAgent& dying = world.mortals[mortal];
         dying.dies_at = dies_at;
@@ -101,11 +104,19 @@ TEST(LostAgent, EveryPassEndsWhicheverDies) {
         }
         const bool died = dying.dead();
         world.expect_nothing_lost();
-        if (HasFailure()) return;
+        if (testing::Test::HasFailure()) return;
         if (!died) break;  // it was sent no more than that
       }
     }
   }
+}
+
+TEST(LostAgent, EveryPassEndsWhicheverDies) {
+  expect_ends_whichever_dies(2, false);
+}
+
+TEST(LostAgent, EveryPassEndsWhereTheUnitMovesItself) {
+  expect_ends_whichever_dies(1, true);
 }
 
 }  // namespace

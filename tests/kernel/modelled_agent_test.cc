@@ -41,8 +41,10 @@ class ModelledWorld {
     EXPECT_EQ(dispatcher_.add_agent(cpu_), 2);
   }
   MessageId post(const std::string& name, uint16_t agent, Priority priority, uint32_t length,
-                 uint8_t lane = 0) {
+                 uint8_t lane = 0, Op op = Op::read, MessageId about = {}) {
     Message message;
+    message.op = op;
+    message.about = about;
     message.agent = agent;
     message.lane = lane;
     message.priority = priority;
@@ -292,6 +294,37 @@ TEST(ModelledAgents, MakespanOverTwoLinks) {
                         : (Lines{"a@0-40", "A@40-70", "b@40-80", "B@80-110", "c@80-120", "C@120-150"}));
     EXPECT_EQ(world.dispatcher().now_ns(), overtakes ? 190u : 150u);
   }
+}
+
+// Agent 1 moves (lane 0) and computes (lane 1). All is posted at once, runs behind the moves that they
+// compute from: nobody has to hear of a move before the next run begins.
+//   lane 0: a 0-50, b 50-100, c 100-150      lane 1: A behind a 50-70, B behind c 150-170, C 170-190, which
+//   names nothing and keeps its place
+TEST(ModelledAgents, ARunIsBehindItsMove) {
+  ModelledWorld world;
+  const MessageId a = world.post("a", 1, Priority::demand, 50, 0, Op::move);
+  world.post("b", 1, Priority::demand, 50, 0, Op::move);
+  const MessageId c = world.post("c", 1, Priority::demand, 50, 0, Op::move);
+  world.post("A", 1, Priority::demand, 20, 1, Op::run, a);
+  world.post("B", 1, Priority::demand, 20, 1, Op::run, c);
+  world.post("C", 1, Priority::demand, 20, 1, Op::run);
+  world.run();
+  EXPECT_EQ(world.log.lines, (Lines{"a@0-50", "A@50-70", "b@50-100", "c@100-150", "B@150-170", "C@170-190"}));
+}
+
+// In one lane the move goes first, whatever its priority. What is behind a cancelled one is cancelled.
+//   a 0-50, p 50-100, P 100-120, q cancelled at 0, Q at 120 without an effect
+TEST(ModelledAgents, ARunIsBehindItsMoveInOneLane) {
+  ModelledWorld world;
+  world.post("a", 1, Priority::demand, 50, 0, Op::move);
+  const MessageId p = world.post("p", 1, Priority::prefetch, 50, 0, Op::move);
+  const MessageId q = world.post("q", 1, Priority::prefetch, 50, 0, Op::move);
+  world.post("P", 1, Priority::demand, 20, 0, Op::run, p);
+  world.post("Q", 1, Priority::demand, 0, 0, Op::run, q);
+  world.dispatcher().turn();
+  world.dispatcher().cancel(q);
+  world.run();
+  EXPECT_EQ(world.log.lines, (Lines{"qx0", "a@0-50", "p@50-100", "P@100-120", "Qx120"}));
 }
 
 // Agent 1 has two lanes: 0 carries towards it, 1 computes. Agent 2 computes the dense part meanwhile, and so

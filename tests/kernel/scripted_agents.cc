@@ -121,6 +121,40 @@ std::string RecordingCompute::text(uint16_t agent, const Computed& c) {
   return line + (c.before ? " B" : "") + (c.after ? " A" : "");
 }
 
+Submit MovingCompute::submit(const Message& message, const Payload& payload) {
+  if (message.op == Op::move) open_.push_back(message.id);
+  if (message.op != Op::run) return mover_.submit(message, payload);
+  waiting_.push_back({message, payload});
+  return Submit::ok;
+}
+
+Drive MovingCompute::drive() {
+  const auto is_among = [](const std::vector<MessageId>& moves, const MessageId& move) {
+    return std::ranges::find(moves, move) != moves.end();
+  };
+  while (!waiting_.empty() && !is_among(open_, waiting_.front().message.about)) {
+    const Request request = waiting_.front();
+    waiting_.pop_front();
+    if (is_among(failed_, request.message.about)) {
+      done_.push_back({.id = request.message.id, .status = DoneStatus::cancelled});
+    } else {
+      (void)compute_.submit(request.message, request.payload);
+    }
+  }
+  return compute_.drive();
+}
+
+size_t MovingCompute::poll(std::span<Done> done) {
+  const size_t moved = mover_.poll(done);
+  for (const Done& move : done.first(moved)) {
+    std::erase(open_, move.id);
+    if (move.status != DoneStatus::ok) failed_.push_back(move.id);
+  }
+  if (moved != 0) return moved;
+  const size_t computed = compute_.poll(done);
+  return computed != 0 ? computed : hand_over(done_, done);
+}
+
 float& RecordingCompute::at(const ActivationPlace& place, uint32_t row, uint32_t column) {
   const uint64_t at = place.offset * kPlaceUnit / sizeof(float) + uint64_t{row} * place.stride + column;
   if (buffers_.size() <= at) buffers_.resize(at + 1);

@@ -123,4 +123,30 @@ class RecordingCompute final : public Agent {
   std::vector<Done> done_;
 };
 
+// One agent that computes and moves neurons into the memory that it computes from. What is run behind a move
+// is computed when the test has ended that move.
+class MovingCompute final : public Agent {
+ public:
+  MovingCompute(RecordingCompute& compute, ManualFlash& mover) : compute_(compute), mover_(mover) {}
+  std::string_view name() const override { return "moving compute"; }
+  uint32_t credits() const override { return compute_.credits(); }
+  Submit submit(const Message& message, const Payload& payload) override;
+  Drive drive() override;
+  size_t poll(std::span<Done> done) override;
+
+  size_t waiting_runs() const { return waiting_.size(); }
+
+ private:
+  struct Request {
+    Message message;
+    Payload payload;
+  };
+  RecordingCompute& compute_;
+  ManualFlash& mover_;
+  std::deque<Request> waiting_;  // of the runs, the first one and those after it
+  std::vector<MessageId> open_;  // moves
+  std::vector<MessageId> failed_;
+  std::vector<Done> done_;
+};
+
 }  // namespace tierd

@@ -124,7 +124,7 @@ void ScriptedWorld::add_memories(Topology& topology) {
   for (RecordingCompute& unit : computes) add_unit(topology, unit);
   const uint16_t reads = add_agent(flash);
   if (below != 0) {
-    const uint16_t moves = add_agent(mover);
+    const uint16_t moves = options_.moves_itself ? topology.units.front().agent : add_agent(mover);
     for (MemoryId m = 1; m <= below; ++m) {
       topology.memory(m) = add_memory(m, moves, *options_.below, options_.blocks_below);
       topology.memory(m).over = static_cast<MemoryId>(m - 1);
@@ -142,7 +142,7 @@ void ScriptedWorld::add_memories(Topology& topology) {
 }
 
 void ScriptedWorld::add_unit(Topology& topology, RecordingCompute& unit) {
-  const uint16_t agent = add_agent(unit);
+  const uint16_t agent = options_.moves_itself ? add_agent(moving) : add_agent(unit);
   const auto id = static_cast<MemoryId>(topology.memories.size() + 1);
   topology.memories.push_back(add_memory(id, agent, options_.slots, options_.blocks));
   topology.units.push_back({.agent = agent, .memory = id});
@@ -211,7 +211,8 @@ void ScriptedWorld::settle() {
 
 void ScriptedWorld::forget_what_died() {
   if (mortals[computes.size()].dead()) flash.open.clear();
-  if (mortals.size() > computes.size() + 1 && mortals.back().dead()) mover.open.clear();
+  const MortalAgent& moves = options_.moves_itself ? mortals.front() : mortals.back();
+  if (options_.below && moves.dead()) mover.open.clear();
 }
 
 void ScriptedWorld::expect_nothing_lost() {

@@ -49,6 +49,7 @@ struct WorldOptions {
   std::optional<std::vector<uint32_t>> below = std::nullopt;
   uint32_t memories_below = 1;  // such ones, each over the next
   uint32_t blocks_below = 8;    // as large as the others'
+  bool moves_itself = false;    // the one unit moves what comes from below: no agent is there for that
   bool direct = false;  // a link from the store leads to the units' memories beside the one from below
   std::vector<Flow> flows = {};  // of each site; else the first unit does all dense work
 };
@@ -105,6 +106,7 @@ class ScriptedWorld {
   ManualFlash mover;  // between the memories
   std::deque<RecordingCompute> computes;
   RecordingCompute& compute = computes.front();
+  MovingCompute moving{compute, mover};
   std::deque<MortalAgent> mortals;  // stand before the units, the flash and the mover, in this order
   WallClock clock;
   Dispatcher dispatcher;

@@ -104,6 +104,9 @@ TEST(Event, SaysWhatHappened) {
   posted.message.op = Op::read;
   posted.message.edition = 9;
   EXPECT_EQ(text(posted), "post #4.1 read site 1 5-6 at 1+4096, step 0, demand, to agent 2");
+  posted.message.op = Op::run;
+  posted.message.about = {3, 7};
+  EXPECT_EQ(text(posted), "post #4.1 run site 1 5-6 at 1+4096, step 0, demand, to agent 2, behind #3.7");
 }
 
 TEST(Event, NamesTheEditionWhereASiteHasSeveral) {

@@ -84,7 +84,11 @@ Done DramAgent::execute(const Request& request) {
   done.start_ns = now_ns();
   switch (request.message.op) {
     case Op::run:
-      run(request, done);
+      if (failed_.forbid(request.message)) {
+        done.status = DoneStatus::cancelled;
+      } else {
+        run(request, done);
+      }
       break;
     case Op::move:
       move(request, done);
@@ -98,6 +102,7 @@ Done DramAgent::execute(const Request& request) {
     default:
       done.status = DoneStatus::invalid_argument;
   }
+  failed_.note(request.message, done.status);
   done.done_ns = now_ns();
   return done;
 }

@@ -12,6 +12,7 @@
 
 #include "core/agent/agent.h"
 #include "core/agent/agent_entry.h"
+#include "core/agent/failed_moves.h"
 #include "core/message/pool.h"
 #include "tiers/compute/team.h"
 #include "tiers/dram/executor.h"
@@ -69,6 +70,7 @@ class DramAgent final : public Agent, public Products {
   Executor executor_;
   ReservedMemory memory_;
   std::deque<Request> queue_;
+  FailedMoves failed_;
   std::deque<Done> done_;
 };
 

@@ -23,8 +23,16 @@ Submit GpuAgent::submit(const Message& message, const Payload& payload) {
 
 void GpuAgent::end(const Message& message, DoneStatus status) {
   const uint64_t now = clock_.now_ns();
+  failed_.note(message, status);
   done_.push_back(
       {.id = message.id, .status = status, .lane = message.lane, .start_ns = now, .done_ns = now});
+}
+
+// Whether a request waits or is under way.
+bool GpuAgent::open(const MessageId& id) const {
+  return std::ranges::any_of(lanes_, [&](const Lane& lane) {
+    return lane.waiting.holds(id) || (lane.running && lane.running->id == id);
+  });
 }
 
 // The copies are begun first: they go on while the host's threads compute.
@@ -42,17 +50,23 @@ bool GpuAgent::advance(Device::Engine engine) {
     if (!lane.running) return;
     std::optional<Done> done = device_->over(engine);
     if (!done) return;
-    done->id = *std::exchange(lane.running, std::nullopt);
-    done->lane = lane.number;
+    done->id = lane.running->id;
+    done->lane = lane.running->lane;
+    failed_.note(*lane.running, done->status);
+    lane.running.reset();
     done_.push_back(*done);
     any = true;
   };
   collect();
-  if (lane.running || lane.waiting.empty()) return any;
-  const DeviceRequest next = lane.waiting.take_next();
-  lane.running = next.message.id;
-  lane.number = next.message.lane;
-  device_->begin(engine, next);
+  if (lane.running) return any;
+  const auto next = lane.waiting.take_next([this](const MessageId& id) { return open(id); });
+  if (!next) return any;
+  if (failed_.forbid(next->message)) {
+    end(next->message, DoneStatus::cancelled);
+    return true;
+  }
+  lane.running = next->message;
+  device_->begin(engine, *next);
   collect();
   return true;
 }

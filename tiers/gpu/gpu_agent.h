@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "core/agent/agent.h"
+#include "core/agent/failed_moves.h"
 #include "core/agent/lane_queue.h"
 #include "tiers/gpu/device.h"
 
@@ -33,10 +34,10 @@ class GpuAgent final : public Agent {
  private:
   struct Lane {
     LaneQueue<DeviceRequest> waiting;
-    std::optional<MessageId> running;
-    uint8_t number = 0;  // of that message: there may be more lanes than engines
+    std::optional<Message> running;
   };
   Lane& lane_of(uint8_t number) { return lanes_[std::min<size_t>(number, lanes_.size() - 1)]; }
+  bool open(const MessageId& id) const;
   bool advance(Device::Engine engine);
   void end(const Message& message, DoneStatus status);
 
@@ -44,7 +45,9 @@ class GpuAgent final : public Agent {
   const Clock& clock_;
   const uint32_t credits_;
   uint32_t held_ = 0;  // credits in use
+  // There may be more lanes than engines: the last engine serves all that are left.
   std::array<Lane, Device::kEngines> lanes_;
+  FailedMoves failed_;
   std::deque<Done> done_;
 };
 

@@ -28,6 +28,8 @@ constexpr const char* kCredits = "as many messages are taken as there are credit
 constexpr const char* kCancel = "a cancel completes ok, what it names ok or cancelled";
 constexpr const char* kRearranged =
     "what was moved computes the same, what is in use stays, and what was given back can be used again";
+constexpr const char* kBehind =
+    "a run begins when the move that it names is over, and is cancelled where that has failed";
 constexpr const char* kErrors = "what cannot be done is answered with its status and the first bad unit";
 
 constexpr int kLongestMs = 60'000;  // for a device to come back
@@ -290,6 +292,26 @@ void keeps_what_is_moved_and_in_use(const AgentCase& tried, uint64_t seed, Repor
   }
 }
 
+void begins_a_run_behind_its_move(const AgentCase& tried, uint64_t seed, Report& report) {
+  const auto world = make_world(tried, seed, report);
+  if (!world) return;
+  Kernel kernel(*world, report);
+  Random random(seed);
+  for (int i = 0; i < 40 && !kernel.over(); ++i) {
+    const bool fails = random.below(3) == 0;
+    const std::optional<AgentWorld::Behind> behind = world->behind(fails);
+    if (!behind || behind->moves.size() >= world->agent().credits()) return;
+    for (const Request& move : behind->moves) kernel.must_submit(move);
+    if (fails && random.below(2) == 0) kernel.drain();  // the run comes when that is known
+    kernel.must_submit(behind->run);
+    kernel.drain();
+    if (kernel.over()) return;
+    const DoneStatus run = kernel.completed().back().second.status;
+    kernel.check(kBehind, run == (fails ? DoneStatus::cancelled : DoneStatus::ok),
+                 [&] { return fmt::format("the run ended {}", status_name(run)); });
+  }
+}
+
 void says_what_it_cannot_do(const AgentCase& tried, uint64_t seed, Report& report) {
   const auto world = make_world(tried, seed, report);
   if (!world) return;
@@ -319,6 +341,7 @@ constexpr AgentRule kRules[] = {
     {"IsBusyWithoutCreditAndKeepsNothing", is_busy_without_credit_and_keeps_nothing},
     {"AnswersACancelOfWhatever", answers_a_cancel_of_whatever},
     {"KeepsWhatIsMovedAndInUse", keeps_what_is_moved_and_in_use},
+    {"BeginsARunBehindItsMove", begins_a_run_behind_its_move},
     {"SaysWhatItCannotDo", says_what_it_cannot_do},
 };
 

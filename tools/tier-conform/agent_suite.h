@@ -37,6 +37,16 @@ class AgentWorld {
   // uses, or for other addresses in use, and what `work` needs is among them. No other message may be open.
   // There is none where the agent does not serve them.
   virtual std::optional<Request> rearrange() { return std::nullopt; }
+  // For agents that serve `run` and `move`: moves into the memory, and a run of what they bring, which names
+  // the last one (Message::about). Where it `fails`, that one cannot be done. No other message may be open.
+  struct Behind {
+    std::vector<Request> moves;
+    Request run;
+  };
+  virtual std::optional<Behind> behind(bool fails) {
+    (void)fails;
+    return std::nullopt;
+  }
   // Messages that must fail, and how.
   struct Bad {
     std::string what;

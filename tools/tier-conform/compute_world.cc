@@ -46,6 +46,7 @@ class ComputeWorld final : public PlacedWorld {
     world->fill(plan, is_apart(*choice.entry));
     constexpr uint32_t kBoth = serves(Op::move) | serves(Op::resize);
     world->rearranges_ = (choice.entry->serves & kBoth) == kBoth;
+    if (is_apart(*choice.entry)) world->copies_ = 1;
     return std::unique_ptr<AgentWorld>(std::move(world));
   }
 
@@ -60,6 +61,29 @@ class ComputeWorld final : public PlacedWorld {
   std::optional<Request> rearrange() override {
     if (!rearranges_) return std::nullopt;
     return random_.below(2) == 0 ? move() : resize();
+  }
+  // What comes first is another neuron, which nobody must compute.
+  std::optional<Behind> behind(bool fails) override {
+    if (!rearranges_) return std::nullopt;
+    std::vector<Unit> wrong, right;
+    const std::array<uint64_t, kNeurons> before = at_;
+    for (uint32_t neuron = 0; neuron < kNeurons; neuron += 2) {
+      const uint64_t to = free_slot();
+      at_[neuron] = to;
+      wrong.push_back({kGroup / kPlaceUnit, static_cast<uint32_t>(to / kPlaceUnit)});
+      right.push_back({static_cast<uint32_t>(neuron * kGroup / kPlaceUnit), wrong.back().place});
+    }
+    Behind behind;
+    for (const std::vector<Unit>& units : {wrong, right}) {
+      Request& move = behind.moves.emplace_back(about_the_arena(Op::move, units));
+      move.message.from = kElsewhere;
+      move.message.lane = copies_;
+    }
+    if (fails) behind.moves.back().message.from = 7;
+    behind.run = compute({0, 2});
+    behind.run.message.about = behind.moves.back().message.id;
+    if (fails) at_ = before;
+    return behind;
   }
   std::vector<Bad> bad() override {
     Request read = compute({0});
@@ -109,10 +133,7 @@ class ComputeWorld final : public PlacedWorld {
     const bool elsewhere = random_.below(2) == 0;
     for (uint32_t neuron = 0; neuron < kNeurons; neuron += 2) {
       if (random_.below(3) == 0) continue;
-      const uint64_t to = random_.below(kArena / kGroup) * kGroup;
-      bool taken = false;
-      for (uint32_t other = 0; other < kNeurons; other += 2) taken = taken || at_[other] == to;
-      if (taken) continue;
+      const uint64_t to = free_slot();
       const uint64_t from = elsewhere ? neuron * kGroup : at_[neuron];
       units.push_back({static_cast<uint32_t>(from / kPlaceUnit), static_cast<uint32_t>(to / kPlaceUnit)});
       at_[neuron] = to;
@@ -120,6 +141,12 @@ class ComputeWorld final : public PlacedWorld {
     Request request = about_the_arena(Op::move, units);
     if (elsewhere) request.message.from = kElsewhere;
     return request;
+  }
+  uint64_t free_slot() {
+    for (;;) {
+      const uint64_t slot = random_.below(kArena / kGroup) * kGroup;
+      if (at_[0] != slot && at_[2] != slot) return slot;
+    }
   }
   // The slots that are taken, each a range, sometimes with what follows.
   Request resize() {
@@ -213,7 +240,8 @@ class ComputeWorld final : public PlacedWorld {
   struct alignas(kPlaceUnit) Group : std::array<std::byte, kGroup> {};
   std::array<Group, kNeurons> elsewhere_ = {};
   bool rearranges_ = false;
-  uint64_t at_[kNeurons] = {};  // bytes in pool 0
+  uint8_t copies_ = 0;                      // the lane that neurons come on
+  std::array<uint64_t, kNeurons> at_ = {};  // bytes in the memory
   std::array<float, uint64_t{kRows}* kIn> inputs_ = {};
   Take taken_;
   Give given_;

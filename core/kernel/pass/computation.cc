@@ -56,8 +56,9 @@ void Computation::post_to(UnitId u) {
       continue;
     }
     if (holds || input_ready_) {
-      const EditionId edition = own.hand_out(list_, site().added);
-      if (edition != kNoEdition) message.edition = edition;
+      const UnitPass::HandedOut handed_out = own.hand_out(list_, site().added);
+      if (handed_out.edition != kNoEdition) message.edition = handed_out.edition;
+      message.about = handed_out.move;
     }
     std::span<const Take> takes;
     const bool takes_input = !list_.empty() && !holds && !std::exchange(own.has_input, true);
@@ -197,7 +198,9 @@ void Computation::on_done(const Message& message, const Done& done) {
   input_ready_ |= message.id == before_;
   --unit.running;
   if (message.n_units != 0) --unit.computing;
-  if (done.status != DoneStatus::ok && status_.ok()) {
+  // What a cancelled run was to compute has not come, which is what the gathering's status says.
+  const bool told = done.status == DoneStatus::cancelled && !unit.status().ok();
+  if (done.status != DoneStatus::ok && status_.ok() && !told) {
     status_ =
         done.status == DoneStatus::lost
             ? dispatcher_.lost(message.agent)

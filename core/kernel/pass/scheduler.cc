@@ -131,6 +131,7 @@ Status Scheduler::admit(Current& current) {
       Gathering::Demand demand;
       demand.purpose = {current.site, current.pass.step, unit_memory(u)};
       demand.edition = share.edition;
+      demand.agent = options_.topology.units[u].agent;
       demand.wanted = share.neurons;
       demand.bypass = current.pass.bypass_caches;
       if (current.whole.size() != 0) demand.used = &current.active;

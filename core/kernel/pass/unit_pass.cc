@@ -4,14 +4,18 @@
 
 namespace tierd {
 
-EditionId UnitPass::hand_out(std::vector<Unit>& units, bool in_order) {
-  const size_t before = units.size();
+UnitPass::HandedOut UnitPass::hand_out(std::vector<Unit>& units, bool in_order) {
   for (Gathering* const gathering : gatherings_) {
-    gathering->hand_out(units);
-    if (units.size() != before) return gathering->edition();
-    if (in_order && !gathering->handed_out()) break;
+    const MessageId move = gathering->hand_out(units);
+    if (!units.empty()) return {gathering->edition(), move};
+    if (in_order && !gathering->handed_out()) return {};
   }
-  return kNoEdition;
+  for (Gathering* const gathering : gatherings_) {
+    if (in_order) break;
+    const MessageId move = gathering->hand_out_moving(units);
+    if (!units.empty()) return {gathering->edition(), move};
+  }
+  return {};
 }
 
 void UnitPass::computed_by(MessageId message) {

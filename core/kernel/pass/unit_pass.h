@@ -18,9 +18,14 @@ class UnitPass {
   void add(Gathering& gathering) { gatherings_.push_back(&gathering); }
   const std::vector<Gathering*>& gatherings() const { return gatherings_; }
 
-  // Appends to `units` what can be computed of one edition, and returns that edition; kNoEdition: nothing
-  // can. `in_order`: results are added. See Gathering::hand_out.
-  EditionId hand_out(std::vector<Unit>& units, bool in_order);
+  // Neurons of an edition, which can be computed once a move is over, or at once. kNoEdition: there are none.
+  struct HandedOut {
+    EditionId edition = kNoEdition;
+    MessageId move = {};
+  };
+  // Appends to `units`, which is empty, what can be computed of one edition. `in_order`: results are added.
+  // See Gathering::hand_out.
+  HandedOut hand_out(std::vector<Unit>& units, bool in_order);
   // See Gathering.
   void computed_by(MessageId message);
   void computed(MessageId message);

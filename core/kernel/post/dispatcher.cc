@@ -245,7 +245,12 @@ bool Dispatcher::deliver_all() {
       std::swap(held_[i - 1], held_[shuffle_->below(static_cast<uint32_t>(i))]);
     }
     for (size_t i = 0; i < held_.size();) {
-      if (held_[i].turns-- == 0) {
+      // An agent tells the end of a move before that of a run behind it, and so does this.
+      const Entry* const entry = find(held_[i].done.id);
+      const bool behind = entry != nullptr && entry->message.op == Op::run && find(entry->message.about);
+      if (behind) {
+        ++i;
+      } else if (held_[i].turns-- == 0) {
         const Done done = held_[i].done;
         held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
         deliver(done);

@@ -23,7 +23,10 @@ Submit ModelledAgent::submit(const Message& message, const Payload& payload) {
   ++held_;
   LaneQueue<Request>& waiting = lane(message.lane).waiting;
   if (message.op == Op::cancel || message.op == Op::raise) {
-    if (const auto withdrawn = waiting.advise(message)) end(*withdrawn, DoneStatus::cancelled);
+    if (const auto withdrawn = waiting.advise(message)) {
+      withdrawn_.note(*withdrawn, DoneStatus::cancelled);
+      end(*withdrawn, DoneStatus::cancelled);
+    }
     end(message, DoneStatus::ok);
   } else {
     waiting.push({message, payload});
@@ -37,14 +40,23 @@ void ModelledAgent::end(const Message& message, DoneStatus status) {
       {.id = message.id, .status = status, .lane = message.lane, .start_ns = now, .done_ns = now});
 }
 
+// Whether a request waits or runs.
+bool ModelledAgent::open(const MessageId& id) const {
+  return std::ranges::any_of(lanes_, [&](const Lane& lane) {
+    return lane.waiting.holds(id) || (lane.running && lane.running->request.message.id == id);
+  });
+}
+
 void ModelledAgent::choose() {
   for (Lane& lane : lanes_) {
-    if (lane.running || lane.waiting.empty()) continue;
-    const Request next = lane.waiting.take_next();
+    if (lane.running) continue;
+    const std::optional<Request> next =
+        lane.waiting.take_next([this](const MessageId& id) { return open(id); });
+    if (!next) continue;
     const uint64_t now = clock_.now_ns();
-    const uint64_t ns = cost_.ns(next.message, next.payload);
+    const uint64_t ns = cost_.ns(next->message, next->payload);
     const uint64_t begins = thread_ != nullptr ? thread_->begin(now, ns) : now;
-    lane.running = {next, begins, begins + ns};
+    lane.running = {*next, begins, begins + ns};
     clock_.at(lane.running->done_ns);
   }
 }
@@ -71,6 +83,7 @@ Drive ModelledAgent::drive() {
 }
 
 Done ModelledAgent::carry_out(const Request& request) {
+  if (withdrawn_.forbid(request.message)) return {.id = request.message.id, .status = DoneStatus::cancelled};
   Done done;
   TIERD_CHECK(agent_.submit(request.message, request.payload) == Submit::ok);
   while (agent_.poll({&done, 1}) == 0) (void)agent_.drive();

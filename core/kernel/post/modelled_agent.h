@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/agent/agent.h"
+#include "core/agent/failed_moves.h"
 #include "core/agent/lane_queue.h"
 #include "core/kernel/post/clocks.h"
 
@@ -58,6 +59,7 @@ class ModelledAgent final : public Agent, private VirtualClock::Server {
   void end(const Message& message, DoneStatus status);
   Done carry_out(const Request& request);
   Lane& lane(uint8_t number);
+  bool open(const MessageId& id) const;
 
   Agent& agent_;
   const Cost& cost_;
@@ -65,6 +67,7 @@ class ModelledAgent final : public Agent, private VirtualClock::Server {
   VirtualThread* const thread_;
   uint32_t held_ = 0;  // credits in use
   std::vector<Lane> lanes_;
+  FailedMoves withdrawn_;
   std::vector<Running> over_;  // used by one function, kept for its memory
   std::deque<Done> done_;
 };

@@ -135,7 +135,7 @@ void Gathering::note_residents() {
   for (const uint32_t neuron : resident_)
     places_[neuron] = context_.transfers.arena_place(demand_.edition, here[neuron].slot);
   for (const Transfer* transfer : awaited_) {
-    if (transfer->state == Transfer::State::landed) note_places(*transfer);
+    if (transfer->state == Transfer::State::landed || can_follow(*transfer)) note_places(*transfer);
   }
 }
 
@@ -162,6 +162,7 @@ bool Gathering::fetch() {
       wait_for(*transfer);
       transfer->left = static_cast<uint32_t>(transfer->neurons.size());
       for (const uint32_t neuron : transfer->neurons) set_source(neuron, transfer);
+      if (notes_places() && can_follow(*transfer)) note_places(*transfer);
     }
   }
   return true;
@@ -195,15 +196,28 @@ void Gathering::leave(Transfer& transfer) {
   std::erase(awaited_, &transfer);
 }
 
-void Gathering::hand_out(std::vector<Unit>& units) {
+// Whether it is moved here by whoever computes from here, who can be told to wait for it.
+bool Gathering::can_follow(const Transfer& transfer) const {
+  return transfer.state == Transfer::State::moving && transfer.priority == Priority::demand &&
+         context_.transfers.carrier(transfer) == demand_.agent;
+}
+
+void Gathering::follow(Transfer& transfer) {
+  const auto known = std::ranges::find(followers_, &transfer, &Follower::transfer);
+  if (known == followers_.end()) {
+    followers_.push_back({&transfer, {}});
+  } else {
+    known->message = {};
+  }
+}
+
+MessageId Gathering::hand_out(std::vector<Unit>& units) {
   if (context_.sites[demand_.purpose.site].added) return hand_out_runs(units);
   const std::span<const Residency::Neuron> here = context_.residency.neurons(demand_.edition);
-  const size_t before = units.size();
-  units.resize(before + resident_.size());
-  std::ranges::transform(
-      resident_, units.begin() + static_cast<std::ptrdiff_t>(before), [&](uint32_t neuron) {
-        return Unit{neuron, context_.transfers.arena_place(demand_.edition, here[neuron].slot)};
-      });
+  units.resize(resident_.size());
+  std::ranges::transform(resident_, units.begin(), [&](uint32_t neuron) {
+    return Unit{neuron, context_.transfers.arena_place(demand_.edition, here[neuron].slot)};
+  });
   resident_.clear();
   for (Transfer* transfer : awaited_) {
     if (transfer->state != Transfer::State::landed) continue;
@@ -215,40 +229,77 @@ void Gathering::hand_out(std::vector<Unit>& units) {
       if (source_[neuron] == transfer) units.push_back({neuron, place});
     });
   }
+  return {};
 }
 
-void Gathering::hand_out_runs(std::vector<Unit>& units) {
+// All that one message moves here.
+MessageId Gathering::hand_out_moving(std::vector<Unit>& units) {
+  MessageId move;
+  for (Transfer* transfer : awaited_) {
+    if (!can_follow(*transfer) || is_followed(*transfer)) continue;
+    if (move != MessageId{} && transfer->message != move) continue;
+    move = transfer->message;
+    follow(*transfer);
+    transfer->left = 0;
+    context_.transfers.each_place(*transfer, [&](uint32_t neuron, uint32_t place) {
+      if (source_[neuron] == transfer) units.push_back({neuron, place});
+    });
+  }
+  return move;
+}
+
+MessageId Gathering::hand_out_runs(std::vector<Unit>& units) {
   const uint32_t of_run = context_.sites[demand_.purpose.site].run;
+  MessageId move;
   while (next_ != wanted().size()) {
     const uint32_t run = wanted()[next_] / of_run;
+    MessageId of_this_run;
     uint32_t end = next_;
     for (; end != wanted().size() && wanted()[end] / of_run == run; ++end) {
-      if (places_[wanted()[end]] == kNowhere) return;
+      const uint32_t neuron = wanted()[end];
+      if (places_[neuron] == kNowhere) return move;
+      const Transfer* const transfer = source_[neuron];
+      if (transfer == nullptr || transfer->state == Transfer::State::landed) continue;
+      const bool second = of_this_run != MessageId{} && of_this_run != transfer->message;
+      if (!can_follow(*transfer) || second) return move;
+      of_this_run = transfer->message;
     }
-    if (!units.empty() && units.size() + (end - next_) > context_.dispatcher.max_units()) return;
+    if (!units.empty() && of_this_run != MessageId{} && of_this_run != move) return move;
+    if (!units.empty() && units.size() + (end - next_) > context_.dispatcher.max_units()) return move;
+    if (of_this_run != MessageId{}) move = of_this_run;
     for (; next_ != end; ++next_) {
       const uint32_t neuron = wanted()[next_];
       units.push_back({neuron, places_[neuron]});
       Transfer* const transfer = source_[neuron];
-      if (transfer == nullptr || --transfer->left != 0) continue;
-      transfer->state = Transfer::State::computing;
-      transfer->computed_by = {};
+      if (transfer == nullptr) continue;
+      --transfer->left;
+      if (transfer->state == Transfer::State::moving) {
+        follow(*transfer);
+      } else if (transfer->left == 0) {
+        transfer->state = Transfer::State::computing;
+        transfer->computed_by = {};
+      }
     }
   }
   resident_.clear();
+  return move;
 }
 
 bool Gathering::handed_out() const {
   if (context_.sites[demand_.purpose.site].added) return next_ == wanted().size();
   return resident_.empty() && plan_.done() &&
-         std::all_of(awaited_.begin(), awaited_.end(),
-                     [](const Transfer* t) { return t->state == Transfer::State::computing; });
+         std::all_of(awaited_.begin(), awaited_.end(), [this](const Transfer* transfer) {
+           return transfer->state == Transfer::State::computing || is_followed(*transfer);
+         });
 }
 
 void Gathering::computed_by(MessageId message) {
   for (Transfer* transfer : awaited_) {
     if (transfer->state == Transfer::State::computing && transfer->computed_by == MessageId{})
       transfer->computed_by = message;
+  }
+  for (Follower& follower : followers_) {
+    if (follower.message == MessageId{}) follower.message = message;
   }
 }
 
@@ -291,29 +342,38 @@ void Gathering::end(std::vector<Transfer*>& surplus) {
     if (--transfer->waiting == 0) surplus.push_back(transfer);
   }
   awaited_.clear();
+  followers_.clear();
 }
 
 // What has landed in the arena needs its transfer no more. It is pinned until the end, so that it is not
-// evicted before it is handed on.
+// evicted before it is computed or handed on.
 void Gathering::landed(Transfer& transfer) {
+  if (notes_places()) note_places(transfer);
+  const auto follows = follower(transfer);
+  const bool followed = follows != followers_.end();
+  const MessageId computed_by = followed ? follows->message : MessageId{};
+  if (followed) followers_.erase(follows);
   if (!transfer.into_arena()) {
-    if (notes_places()) note_places(transfer);
+    if (followed && transfer.left == 0) {
+      transfer.state = Transfer::State::computing;
+      transfer.computed_by = computed_by;
+    }
     return;
   }
-  if (notes_places()) note_places(transfer);
-  const size_t before = resident_.size();
+  const size_t before = pinned_.size();
   for (const uint32_t neuron : transfer.neurons) {
     if (source_[neuron] != &transfer) continue;
     source_[neuron] = nullptr;
-    resident_.push_back(neuron);
+    pinned_.push_back(neuron);
   }
-  const std::span<const uint32_t> here = std::span(resident_).subspan(before);
+  const std::span<const uint32_t> here = std::span(pinned_).subspan(before);
   context_.residency.pin(demand_.edition, here);
-  pinned_.insert(pinned_.end(), here.begin(), here.end());
+  if (!followed) resident_.insert(resident_.end(), here.begin(), here.end());
   leave(transfer);
 }
 
 void Gathering::failed(Transfer& transfer, const Error& error) {
+  std::erase_if(followers_, [&](const Follower& follower) { return follower.transfer == &transfer; });
   leave(transfer);
   if (status_.ok()) status_ = error;
 }

@@ -3,6 +3,7 @@
 // the neurons are resident, which are being fetched, and which can be handed on.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -25,6 +26,7 @@ namespace tierd {
 
 class Gathering {
  public:
+  static constexpr uint16_t kNobody = 0;
   // Used while a gathering begins, by number of a neuron, with room for the largest site; nothing between.
   struct Scratch {
     std::vector<Transfer*> coming;
@@ -51,6 +53,9 @@ class Gathering {
     Purpose purpose;
     EditionId edition = kNoEdition;
     const ActiveSet* wanted = nullptr;  // lives until `end`
+    // Computes from this memory. Neurons that it moves here itself are handed out while they are on their
+    // way.
+    uint16_t agent = kNobody;
     Priority priority = Priority::demand;
     bool bypass = false;              // caches are not asked, what is missing streams by
     const ActiveSet* used = nullptr;  // others of `wanted` are only measured: they stream by. NULL: none
@@ -88,13 +93,19 @@ class Gathering {
 
   // Appends what can be computed and was not handed out before: neurons and their places, no more than a
   // message can list. They keep their places until `computed`. Where results are added, they follow in the
-  // order of their numbers, all of a run together, since this is the order in which they are summed.
-  void hand_out(std::vector<Unit>& units);
+  // order of their numbers, all of a run together, since this is the order in which they are summed. Returns
+  // the move that some of them are waiting for: who computes them names it (Message::about). `units` is
+  // empty.
+  MessageId hand_out(std::vector<Unit>& units);
+  // The same where results are placed, for what is not here yet, which the first function leaves to this one.
+  MessageId hand_out_moving(std::vector<Unit>& units);
   bool handed_out() const;  // everything was
   // `computed_by` tells which message computes what was handed out since the last call, `computed` that this
   // message is over.
   void computed_by(MessageId message);
   void computed(MessageId message);
+  // Whether a message computes neurons of a transfer that is not over.
+  bool is_followed(const Transfer& transfer) const { return follower(transfer) != followers_.end(); }
 
   // ---- For another memory.
 
@@ -120,7 +131,19 @@ class Gathering {
   void note_residents();
   void note_refused(size_t asked_from);
   void note_places(const Transfer& transfer);
-  void hand_out_runs(std::vector<Unit>& units);
+  // What computes neurons of a transfer that is not over; none until that message is posted.
+  struct Follower {
+    Transfer* transfer;
+    MessageId message;
+  };
+  using Followers = std::vector<Follower>;
+
+  MessageId hand_out_runs(std::vector<Unit>& units);
+  bool can_follow(const Transfer& transfer) const;
+  void follow(Transfer& transfer);
+  Followers::const_iterator follower(const Transfer& transfer) const {
+    return std::ranges::find(followers_, &transfer, &Follower::transfer);
+  }
   void wait_for(Transfer& transfer);
   void leave(Transfer& transfer);
   void set_source(uint32_t neuron, Transfer* transfer) {
@@ -141,8 +164,9 @@ class Gathering {
   // By neuron, with room for the largest site: a gathering writes, and clears, only what it is about.
   std::vector<Transfer*> source_;  // which of them it is handed on from
   std::vector<uint32_t> sourced_;  // neurons that have one
-  uint32_t next_ = 0;              // where results are added: the first of `wanted` that was not handed out
-  std::vector<uint32_t> places_;   // the place of a wanted one, kNowhere before it is here
+  Followers followers_;
+  uint32_t next_ = 0;             // where results are added: the first of `wanted` that was not handed out
+  std::vector<uint32_t> places_;  // the place of a wanted one, kNowhere before it is here
   Status status_;
   std::vector<uint32_t> refused_;
   uint32_t holders_ = 0;

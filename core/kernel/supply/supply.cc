@@ -287,9 +287,13 @@ void Supply::failed(Transfer& transfer, const Done& done, bool alone) {
     return gathering->demand().priority != Priority::prefetch && gathering->waits_for(transfer);
   });
   const bool wanted = demanded || (fill_progress_ && fill_status_.ok());
+  // The run that was to compute from it is not done: its agent has cancelled it.
+  const bool followed = std::ranges::any_of(
+      open_, [&](const Gathering* gathering) { return gathering->is_followed(transfer); });
   if (done.status != DoneStatus::cancelled && !wanted) ++counters_.prefetch_failed;
   if (!alone && wanted) --transfer.attempts;  // by itself it has not been tried yet
-  if (wanted && done.status != DoneStatus::lost && transfer.attempts < options_.read_attempts) {
+  const bool again = done.status != DoneStatus::lost && transfer.attempts < options_.read_attempts;
+  if (wanted && again && !followed) {
     if (done.status != DoneStatus::cancelled) ++counters_.retries;
     if (demanded) transfer.priority = Priority::demand;
     transfer.state = Transfer::State::failed;

@@ -66,6 +66,8 @@ class Transfers {
             CompletionSink& sink);
 
   const std::vector<From>& sources() const { return options_.from; }
+  // The agent that carries a transfer.
+  uint16_t carrier(const Transfer& transfer) const { return options_.from[transfer.source].agent; }
 
   // All that were opened and not closed, in that order.
   const std::vector<Transfer*>& all() const { return open_; }
