@@ -41,6 +41,31 @@ Status StrategySet::ask_reads_x(Strategy<tierd_predictor_1>& predictor, uint32_t
   return {};
 }
 
+// Where quantizer or balancer have a choice and rank the neurons to make it. Error: unsupported, where the
+// predictor does not say which of them matter.
+Result<std::vector<uint8_t>> StrategySet::scored(Strategy<tierd_predictor_1>& predictor,
+                                                 Strategy<tierd_levels_1>& quantizer,
+                                                 Strategy<tierd_balancer_1>& balancer) const {
+  uint32_t of_predictor = 0, of_quantizer = 0, of_balancer = 0;
+  TIERD_TRY(caps_of(predictor, of_predictor));
+  TIERD_TRY(caps_of(quantizer, of_quantizer));
+  TIERD_TRY(caps_of(balancer, of_balancer));
+  const bool by_level = (of_quantizer & TIERD_LEVELS_NEEDS_SCORES) != 0;
+  const bool by_unit = (of_balancer & TIERD_BALANCER_NEEDS_SCORES) != 0 && topology_.units.size() > 1;
+  std::vector<uint8_t> scored(sites().size(), 0);
+  for (SiteId s = 0; s < sites().size(); ++s) {
+    const Site& site = sites()[s];
+    const bool level = by_level && site.editions.size() > 1;
+    if (site.given() || !(level || by_unit)) continue;
+    scored[s] = 1;
+    if (site.chosen() || (of_predictor & TIERD_PREDICTOR_SCORES) != 0) continue;
+    const StrategyBase& who = level ? static_cast<StrategyBase&>(quantizer) : balancer;
+    return Error{Code::unsupported, fmt::format("{} '{}'", who.kind, who.name),
+                 fmt::format("ranks neurons by their scores, and predictor '{}' gives none", predictor.name)};
+  }
+  return scored;
+}
+
 StrategySet::StrategySet(const SiteTable& sites, const Options& options)
     : topology_(options.topology),
       placement_(static_cast<uint32_t>(options.topology.units.size())),
@@ -62,6 +87,7 @@ Result<std::unique_ptr<StrategySet>> StrategySet::create(const StrategyChoices& 
   TIERD_TRY(set->make_predictor(choices.predictor, s.predictor, s.reads_x, set->predictor_));
   TIERD_TRY(set->make(choices.quantizer, world, s.quantizer, set->quantizer_));
   TIERD_TRY(set->make(choices.balancer, world, s.balancer, set->balancer_));
+  TIERD_ASSIGN(s.scored, set->scored(s.predictor, s.quantizer, s.balancer));
   TIERD_TRY(set->ask_homes(s.balancer, set->placement_));
   for (size_t m = 0; m < s.caches.size(); ++m) {
     TIERD_TRY(set->make(choices.cache, set->world_of(m), s.caches[m], set->caches_[m]));
@@ -177,11 +203,16 @@ Status StrategySet::replace(const StrategyChoice& choice, Strategy<Table>& strat
   Strategy<Table> next;
   Instance made;
   TIERD_TRY(make(choice, worlds_.front(), next, made));
+  std::vector<uint8_t> scored;
   if constexpr (std::is_same_v<Table, tierd_balancer_1>) {
+    TIERD_ASSIGN(scored, this->scored(strategies_.predictor, strategies_.quantizer, next));
     Placement placement(placement_.units());
     TIERD_TRY(ask_homes(next, placement));
     placement_ = std::move(placement);
+  } else {
+    TIERD_ASSIGN(scored, this->scored(strategies_.predictor, next, strategies_.balancer));
   }
+  strategies_.scored = std::move(scored);
   strategy = std::move(next);
   instance = std::move(made);
   return {};
@@ -192,6 +223,7 @@ Status StrategySet::replace_predictor(const StrategyChoice& choice) {
   std::vector<uint8_t> reads_x;
   Instance made;
   TIERD_TRY(make_predictor(choice, next, reads_x, made));
+  TIERD_ASSIGN(strategies_.scored, scored(next, strategies_.quantizer, strategies_.balancer));
   strategies_.predictor = std::move(next);
   strategies_.reads_x = std::move(reads_x);
   predictor_ = std::move(made);

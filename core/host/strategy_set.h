@@ -77,6 +77,9 @@ class StrategySet {
                         std::vector<uint8_t>& reads_x, Instance& instance) const;
   Status ask_reads_x(Strategy<tierd_predictor_1>& predictor, uint32_t caps,
                      std::vector<uint8_t>& reads_x) const;
+  Result<std::vector<uint8_t>> scored(Strategy<tierd_predictor_1>& predictor,
+                                      Strategy<tierd_levels_1>& quantizer,
+                                      Strategy<tierd_balancer_1>& balancer) const;
   template <class Table>
   Status replace(const StrategyChoice& choice, Strategy<Table>& strategy, Instance& instance);
   Status replace_predictor(const StrategyChoice& choice);

@@ -1,5 +1,5 @@
 // The neurons of a site that a step uses: a list, ascending, or all; and which rows of the batch use which of
-// them.
+// them; and at times how much each of them matters.
 #pragma once
 
 #include <algorithm>
@@ -12,19 +12,23 @@ namespace tierd {
 
 class ActiveSet {
  public:
-  static ActiveSet all(uint32_t n) {
+  // `scores`: [n]; empty: nobody said.
+  static ActiveSet all(uint32_t n, std::vector<float> scores = {}) {
     ActiveSet set;
     set.n_ = n;
     set.all_ = true;
+    set.scores_ = std::move(scores);
     return set;
   }
   // `neurons` ascending, without duplicates. `row_masks`: [neurons x mask_words(rows)]; empty: every row uses
-  // all of them.
-  static ActiveSet of(std::vector<uint32_t> neurons, std::vector<uint64_t> row_masks = {}) {
+  // all of them. `scores`: [neurons]; empty: nobody said.
+  static ActiveSet of(std::vector<uint32_t> neurons, std::vector<uint64_t> row_masks = {},
+                      std::vector<float> scores = {}) {
     ActiveSet set;
     set.n_ = static_cast<uint32_t>(neurons.size());
     set.neurons_ = std::move(neurons);
     set.row_masks_ = std::move(row_masks);
+    set.scores_ = std::move(scores);
     return set;
   }
 
@@ -50,12 +54,15 @@ class ActiveSet {
   const uint32_t* indices() const { return all_ ? nullptr : neurons_.data(); }
   // nullptr when every row uses all.
   const uint64_t* row_masks() const { return row_masks_.empty() ? nullptr : row_masks_.data(); }
+  // [size()], or nullptr: see tierd_set_view.
+  const float* scores() const { return scores_.empty() ? nullptr : scores_.data(); }
 
  private:
   bool all_ = false;
   uint32_t n_ = 0;
   std::vector<uint32_t> neurons_;
   std::vector<uint64_t> row_masks_;
+  std::vector<float> scores_;
 };
 
 }  // namespace tierd

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace tierd {
@@ -13,6 +14,7 @@ namespace {
 Status check_list(const WishList& wishes, const WishList::Wish& wish, uint32_t n) {
   if (wish.all) return {};
   if (wish.n > n) return Error{Code::plugin_fault, "", fmt::format("{} of {} neurons", wish.n, n)};
+  TIERD_TRY(check_scores(wishes.scores(wish)));
   return check_neurons(wishes.neurons(wish), n);
 }
 
@@ -40,6 +42,13 @@ Status check_neurons(std::span<const uint32_t> neurons, uint32_t n) {
     }
   }
   return {};
+}
+
+Status check_scores(std::span<const float> scores) {
+  const auto bad = std::ranges::find_if(scores, [](float score) { return !std::isfinite(score); });
+  if (bad == scores.end()) return {};
+  return Error{Code::plugin_fault, "",
+               fmt::format("score {} at place {}: expected a finite number", *bad, bad - scores.begin())};
 }
 
 Status check_wishes(const WishList& wishes, SiteId site, const SiteTable& sites, const Topology& topology) {

@@ -18,6 +18,8 @@ namespace tierd {
 
 // Whether a list ascends strictly below `n`. Error: plugin_fault without origin.
 Status check_neurons(std::span<const uint32_t> neurons, uint32_t n);
+// Whether all scores are finite. Error: plugin_fault without origin.
+Status check_scores(std::span<const float> scores);
 
 // Checks that each wish made at `site` is for a site that lies as far behind it as the wish says, for neurons
 // and an edition of that site, and for a memory that there is. Error: plugin_fault without origin.

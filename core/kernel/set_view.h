@@ -23,6 +23,7 @@ inline tierd_set_view set_view(SiteId site, const uint32_t* idx, uint32_t n, uin
 inline tierd_set_view set_view(SiteId site, const ActiveSet& set, uint32_t rows, uint8_t kind) {
   tierd_set_view view = set_view(site, set.indices(), set.size(), rows, kind);
   view.row_mask = set.row_masks();
+  view.score = set.scores();
   return view;
 }
 // For caches: neurons of an edition.

@@ -102,10 +102,13 @@ class Strategy : public StrategyBase {
   }
 };
 
-// What a predictor needs and may do.
-inline Status caps_of(Strategy<tierd_predictor_1>& predictor, uint32_t& caps) {
-  return predictor.watch("caps", [&] {
-    caps = predictor.table.caps(predictor.self);
+// What a strategy needs and may do; one without the function, nothing.
+template <class Table>
+Status caps_of(Strategy<Table>& strategy, uint32_t& caps) {
+  caps = 0;
+  if (strategy.table.caps == nullptr) return {};
+  return strategy.watch("caps", [&] {
+    caps = strategy.table.caps(strategy.self);
     return int{TIERD_OK};
   });
 }
@@ -113,6 +116,7 @@ inline Status caps_of(Strategy<tierd_predictor_1>& predictor, uint32_t& caps) {
 struct Strategies {
   Strategy<tierd_predictor_1> predictor;
   std::vector<uint8_t> reads_x = {};  // [sites] the predictor wants what the site computes from; empty: never
+  std::vector<uint8_t> scored = {};   // [sites] somebody ranks the neurons that are active; empty: never
   Strategy<tierd_levels_1> quantizer;
   std::vector<Strategy<tierd_cache_1>> caches =
       std::vector<Strategy<tierd_cache_1>>(1);  // memory m's at m - 1

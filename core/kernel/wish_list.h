@@ -2,6 +2,8 @@
 // the plugin keeps it.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -23,6 +25,7 @@ class WishList {
     bool all = false;    // neurons of the site, or of the edition; else:
     uint32_t first = 0;  // of the list's neurons
     uint32_t n = 0;
+    bool scored = false;
   };
   // More at once than any site has neurons are not copied: whoever checks the wish sees their number.
   explicit WishList(uint32_t most_neurons = 0) : most_neurons_(most_neurons) {}
@@ -31,6 +34,7 @@ class WishList {
   void open() {
     wishes_.clear();
     neurons_.clear();
+    scores_.clear();
     open_ = true;
   }
   void close() { open_ = false; }
@@ -38,12 +42,16 @@ class WishList {
   // TIERD_E_INVALID: nobody asks now, or the wish is of a size that this host does not know.
   // TIERD_E_NO_SPACE: too many.
   int add(const tierd_wish& wish) {
-    if (!open_ || wish.size < sizeof(tierd_wish)) return TIERD_E_INVALID;
+    if (!open_ || wish.size < offsetof(tierd_wish, score)) return TIERD_E_INVALID;
     if (wishes_.size() == kMostWishes) return TIERD_E_NO_SPACE;
     Wish& own = wishes_.emplace_back(
-        Wish{wish.memory, wish.site, wish.distance, wish.edition, wish.idx == nullptr, 0, wish.n});
+        Wish{wish.memory, wish.site, wish.distance, wish.edition, wish.idx == nullptr, 0, wish.n, false});
     own.first = static_cast<uint32_t>(neurons_.size());
-    if (!own.all && wish.n <= most_neurons_) neurons_.insert(neurons_.end(), wish.idx, wish.idx + wish.n);
+    if (own.all || wish.n > most_neurons_) return TIERD_OK;
+    neurons_.insert(neurons_.end(), wish.idx, wish.idx + wish.n);
+    own.scored = wish.size >= sizeof(tierd_wish) && wish.score != nullptr;
+    scores_.resize(neurons_.size(), 0);
+    if (own.scored) std::copy_n(wish.score, wish.n, scores_.begin() + own.first);
     return TIERD_OK;
   }
 
@@ -53,6 +61,10 @@ class WishList {
   std::span<const uint32_t> neurons(const Wish& wish) const {
     return std::span(neurons_).subspan(wish.first, wish.n);
   }
+  // Their scores; empty: it has none.
+  std::span<const float> scores(const Wish& wish) const {
+    return std::span(scores_).subspan(wish.first, wish.scored ? wish.n : 0);
+  }
 
  private:
   static constexpr size_t kMostWishes = 4096;
@@ -61,6 +73,7 @@ class WishList {
   bool open_ = false;
   std::vector<Wish> wishes_;
   std::vector<uint32_t> neurons_;
+  std::vector<float> scores_;  // of those
 };
 
 }  // namespace tierd

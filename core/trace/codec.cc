@@ -202,6 +202,20 @@ std::optional<std::vector<uint32_t>> get_optional_neurons(In& in) {
   return get_numbers(in);
 }
 
+// The bits of each score.
+void put(Out& out, const std::vector<float>& scores) {
+  out.number(scores.size());
+  for (const float score : scores) out.number(std::bit_cast<uint32_t>(score));
+}
+std::vector<float> get_scores(In& in) {
+  const uint64_t count = in.number(in.most_listed());
+  in.listed(count);
+  std::vector<float> scores;
+  for (uint64_t i = 0; i < count && in.good(); ++i)
+    scores.push_back(std::bit_cast<float>(static_cast<uint32_t>(in.number(UINT32_MAX))));
+  return scores;
+}
+
 void put(Out&, const FillBegins&) {}
 void get(In&, FillBegins&) {}
 void put(Out& out, const PassBegins& e) {
@@ -301,11 +315,13 @@ void put(Out& out, const Activated& e) {
   out.number(e.site);
   put(out, e.neurons);
   out.number(e.by_row ? 1 : 0);
+  put(out, e.scores);
 }
 void get(In& in, Activated& e) {
   e.site = static_cast<SiteId>(in.number(UINT32_MAX));
   e.neurons = get_optional_neurons(in);
   e.by_row = in.number(1) != 0;
+  e.scores = get_scores(in);
 }
 void put(Out& out, const LookedAhead& e) {
   out.number(e.site);
@@ -314,6 +330,7 @@ void put(Out& out, const LookedAhead& e) {
     out.number(wish.site), out.number(wish.distance);
     put(out, wish.neurons);
     out.number(wish.memory), out.number(wish.edition);
+    put(out, wish.scores);
   }
 }
 void get(In& in, LookedAhead& e) {
@@ -327,6 +344,7 @@ void get(In& in, LookedAhead& e) {
     wish.neurons = get_optional_neurons(in);
     wish.memory = static_cast<uint32_t>(in.number(UINT32_MAX));
     wish.edition = static_cast<uint32_t>(in.number(UINT32_MAX));
+    wish.scores = get_scores(in);
   }
 }
 void put(Out& out, const Measured& e) {
@@ -398,14 +416,15 @@ void EventEncoder::add(const Event& event) {
   last_ns_ = event.ns;
   std::visit([&](const auto& what) { put(out, what); }, event.what);
   if (const auto* posted = event.as<Posted>()) listed_ += posted->units.size();
-  if (const auto* activated = event.as<Activated>(); activated && activated->neurons) {
-    listed_ += activated->neurons->size();
+  if (const auto* activated = event.as<Activated>()) {
+    listed_ += activated->scores.size() + (activated->neurons ? activated->neurons->size() : 0);
   }
   if (const auto* evicted = event.as<Evicted>()) listed_ += evicted->neurons.size();
   if (const auto* measured = event.as<Measured>()) listed_ += measured->neurons.size();
   if (const auto* ahead = event.as<LookedAhead>()) {
     listed_ += ahead->wishes.size();
-    for (const auto& wish : ahead->wishes) listed_ += wish.neurons ? wish.neurons->size() : 0;
+    for (const auto& wish : ahead->wishes)
+      listed_ += wish.scores.size() + (wish.neurons ? wish.neurons->size() : 0);
   }
   if (const auto* pass = event.as<PassBegins>()) {
     listed_ += pass->sequences.size() + (pass->given ? pass->given->size() : 0);

@@ -58,7 +58,8 @@ class Text {
   std::string operator()(const Interrupted&) const { return "interrupted"; }
   std::string operator()(const Activated& e) const {
     return fmt::format("active in {}: {}{}", site_name(e.site, sites_),
-                       e.neurons ? runs_text(*e.neurons) : "all", e.by_row ? ", by row" : "");
+                       e.neurons ? runs_text(*e.neurons) : "all",
+                       std::string(e.by_row ? ", by row" : "") + (e.scores.empty() ? "" : ", ranked"));
   }
   std::string operator()(const LookedAhead& e) const {
     std::string text = fmt::format("{} looks ahead", site_name(e.site, sites_));
@@ -135,7 +136,9 @@ std::optional<std::vector<uint32_t>> listed(const ActiveSet& set) {
 }
 
 Activated activated_event(SiteId site, const ActiveSet& set) {
-  return {site, listed(set), set.row_masks() != nullptr};
+  Activated event{site, listed(set), set.row_masks() != nullptr};
+  if (set.scores() != nullptr) event.scores.assign(set.scores(), set.scores() + set.size());
+  return event;
 }
 
 LookedAhead looked_ahead_event(SiteId site, const WishList& wishes) {
@@ -145,6 +148,8 @@ LookedAhead looked_ahead_event(SiteId site, const WishList& wishes) {
         LookedAhead::Wish{wish.site, wish.distance, std::nullopt, wish.memory, wish.edition});
     const std::span<const uint32_t> listed = wish.all ? std::span<const uint32_t>() : wishes.neurons(wish);
     if (!wish.all) recorded.neurons.emplace(listed.begin(), listed.end());
+    const std::span<const float> scores = wishes.scores(wish);
+    recorded.scores.assign(scores.begin(), scores.end());
   }
   return event;
 }

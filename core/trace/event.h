@@ -73,6 +73,7 @@ struct Activated {
   SiteId site = 0;
   std::optional<std::vector<uint32_t>> neurons;  // ascending; none: all
   bool by_row = false;                           // rows used different ones
+  std::vector<float> scores = {};                // of each, where somebody ranks them
   bool operator==(const Activated&) const = default;
 };
 // What a predictor that read the site's activations wants read ahead, nearest first.
@@ -83,6 +84,7 @@ struct LookedAhead {
     std::optional<std::vector<uint32_t>> neurons = std::nullopt;  // ascending; none: all
     uint32_t memory = TIERD_NO_MEMORY;
     uint32_t edition = TIERD_NO_EDITION;
+    std::vector<float> scores = {};  // of each, where it has them
     bool operator==(const Wish&) const = default;
   };
   SiteId site = 0;

@@ -43,12 +43,15 @@ RecordedPass::RecordedPass(const PassBegins& begins)
 
 ActiveSet recorded_set(const Activated* activated, const SiteTable& sites, SiteId site, uint32_t rows) {
   const uint32_t n = sites[site].n;
-  const bool sound = activated != nullptr && activated->site == site && activated->neurons &&
-                     check_neurons(*activated->neurons, n).ok();
-  if (!sound) return ActiveSet::all(n);
+  if (activated == nullptr || activated->site != site) return ActiveSet::all(n);
+  const std::optional<std::vector<uint32_t>>& neurons = activated->neurons;
+  if (neurons && !check_neurons(*neurons, n).ok()) return ActiveSet::all(n);
+  std::vector<float> scores = activated->scores;
+  if (scores.size() != (neurons ? neurons->size() : n) || !check_scores(scores).ok()) scores.clear();
+  if (!neurons) return ActiveSet::all(n, std::move(scores));
   std::vector<uint64_t> row_masks;
-  if (activated->by_row) row_masks.assign(activated->neurons->size() * mask_words(rows), ~uint64_t{0});
-  return ActiveSet::of(*activated->neurons, std::move(row_masks));
+  if (activated->by_row) row_masks.assign(neurons->size() * mask_words(rows), ~uint64_t{0});
+  return ActiveSet::of(*neurons, std::move(row_masks), std::move(scores));
 }
 
 ActiveSet recorded_set(const Measured* measured, const SiteTable& sites, SiteId site) {
@@ -62,10 +65,12 @@ const WishList& RecordedWishes::of(const LookedAhead* recorded, SiteId site) {
   wishes_.open();
   if (recorded != nullptr && recorded->site == site) {
     for (const LookedAhead::Wish& wish : recorded->wishes) {
-      tierd_wish again{sizeof again, wish.memory, wish.site, wish.distance, wish.edition, 0, nullptr};
+      tierd_wish again{sizeof again, wish.memory, wish.site, wish.distance,
+                       wish.edition, 0,           nullptr,   nullptr};
       if (wish.neurons) {
         again.n = static_cast<uint32_t>(wish.neurons->size());
         again.idx = wish.neurons->empty() ? &kNobody : wish.neurons->data();
+        if (wish.scores.size() == wish.neurons->size() && again.n != 0) again.score = wish.scores.data();
       }
       (void)wishes_.add(again);
     }

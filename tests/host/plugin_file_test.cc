@@ -100,7 +100,7 @@ TEST(PluginFile, ALongerTableIsReadAsFarAsItIsKnown) {
     int (*unknown)(void*);
   };
   static const Longer table = {{sizeof(Longer), [](void*, uint32_t, uint8_t*) { return 4; },
-                                [](void*, const tierd_set_view*, uint8_t*) { return 5; }},
+                                [](void*, const tierd_set_view*, uint8_t*) { return 5; }, nullptr},
                                [](void*) { return 6; }};
   tierd_plugin plugin{};
   plugin.extension = [](const char*) -> const void* { return &table; };

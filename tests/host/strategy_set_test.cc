@@ -291,7 +291,7 @@ TEST_F(StrategySetTest, MemoriesAndUnitsAreSeen) {
   EXPECT_EQ(host.holders(host.context, 1, 2), 0u);
   EXPECT_EQ(host.holders(host.context, 9, 0), 0u);
   // Nobody asks now.
-  const tierd_wish wish{sizeof wish, TIERD_NO_MEMORY, 1, 1, TIERD_NO_EDITION, 0, nullptr};
+  const tierd_wish wish{sizeof wish, TIERD_NO_MEMORY, 1, 1, TIERD_NO_EDITION, 0, nullptr, nullptr};
   EXPECT_EQ(host.wish(host.context, &wish), TIERD_E_INVALID);
   EXPECT_EQ(host.wish(host.context, nullptr), TIERD_E_INVALID);
 }
@@ -331,6 +331,65 @@ TEST_F(StrategySetTest, EvictableIsValidAndNotInUse) {
   EXPECT_EQ(host.evictable(host.context, 0, 4), 0);
   EXPECT_EQ(host.evictable(host.context, 2, 0), 0);
   EXPECT_EQ(host.evictable(host.context, UINT32_MAX, UINT32_MAX), 0);
+}
+
+// A quantizer that ranks, where there are several editions.
+struct RankingQuantizer {
+  static int create(const tierd_host*, void** self) {
+    static int instance = 0;
+    *self = &instance;
+    return 0;
+  }
+  static int choose(void*, const tierd_set_view*, uint8_t*) { return 0; }
+  static const void* extension(const char* id) {
+    static const tierd_levels_1 table = {sizeof table, choose,
+                                         [](void*) -> uint32_t { return TIERD_LEVELS_NEEDS_SCORES; }};
+    return std::strcmp(id, TIERD_LEVELS_1) == 0 ? &table : nullptr;
+  }
+  static StrategyChoice choice() {
+    static const tierd_plugin plugin = [] {
+      tierd_plugin ranking = kFake;
+      ranking.kind = "quantizer";
+      ranking.name = "ranking";
+      ranking.n_params = 0;
+      ranking.create = create;
+      ranking.destroy = [](void*) {};
+      ranking.extension = extension;
+      return ranking;
+    }();
+    return {&plugin, "ranking.so", *Parameters::read(plugin, {}), nullptr};
+  }
+};
+
+TEST_F(StrategySetTest, WhoRanksNeedsAPredictorThatGivesScores) {
+  StrategyChoices choices = choose_all();
+  choices.quantizer = RankingQuantizer::choice();
+  auto one_edition = StrategySet::create(choices, sites_, {.seed = 42});
+  ASSERT_TRUE(one_edition.ok()) << one_edition.error().line();
+  EXPECT_THAT((*one_edition)->strategies().scored, testing::Each(0)) << "there is no choice";
+
+  SiteTable several = sites_;
+  several.editions.push_back(several.editions.back());
+  several.all[1].editions.push_back(2);
+  const auto refused = StrategySet::create(choices, several, {.seed = 42});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().line(),
+            "quantizer 'ranking': ranks neurons by their scores, and predictor 'dense' gives none");
+
+  choices.predictor = choose("predictor", "top-k");
+  const auto set = StrategySet::create(choices, several, {.seed = 42});
+  ASSERT_TRUE(set.ok()) << set.error().line();
+  EXPECT_THAT((*set)->strategies().scored, testing::ElementsAre(0, 1, 0));
+  // The same is asked of who takes another's place.
+  EXPECT_THAT((*set)->swap(choose("predictor", "random"), {0}).error().line(),
+              HasSubstr("predictor 'random' gives none"));
+  EXPECT_EQ((*set)->strategies().predictor.name, "top-k");
+  ASSERT_TRUE((*set)->swap(choose("quantizer", "plain"), {0}).ok());
+  EXPECT_THAT((*set)->strategies().scored, testing::Each(0));
+  ASSERT_TRUE((*set)->swap(choose("predictor", "random"), {0}).ok());
+  EXPECT_THAT((*set)->swap(RankingQuantizer::choice(), {0}).error().line(),
+              HasSubstr("predictor 'random' gives none"));
+  EXPECT_EQ((*set)->strategies().quantizer.name, "plain");
 }
 
 TEST_F(StrategySetTest, ASwappedCacheGetsTheArenaAndHearsWhatIsThere) {

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "tests/kernel/scripted_world.h"
 
 namespace tierd {
@@ -195,6 +199,154 @@ TEST(Editions, OfSeveralUnits) {
   }
   EXPECT_EQ(world.scheduler->counters().hits, 8u);
   world.expect_nothing_lost();
+}
+
+// Says of neurons 1, 3 and 4 that they are active, 4 the most and 1 the least.
+int ranked(SiteId, tierd_set_out* out) {
+  const std::vector<uint32_t> neurons = {1, 3, 4};
+  const std::vector<float> scores = {-2, 1, 7};
+  out->n = 3;
+  std::copy(neurons.begin(), neurons.end(), out->idx);
+  if (out->score == nullptr) return 0;
+  std::copy(scores.begin(), scores.end(), out->score);
+  out->scored = 1;
+  return 0;
+}
+// The neuron of the greatest score in the first edition, the others in the second.
+int best_first(const tierd_set_view* set, uint8_t* level) {
+  EXPECT_NE(set->score, nullptr);
+  const auto best = std::max_element(set->score, set->score + set->n) - set->score;
+  for (uint32_t i = 0; i < set->n; ++i) level[i] = i == best ? 0 : 1;
+  return 0;
+}
+
+TEST(Editions, AQuantizerRanksByScores) {
+  ScriptedWorld world({.neurons = {6}, .slots = {0, 0}, .neurons_per_block = 6, .editions = 2});
+  world.script.predict = ranked;
+  world.strategies.scored = {1};
+  world.script.choose = best_first;
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  EXPECT_EQ(computed(world, 0, 0), "0:4 1:1,3");
+  world.expect_nothing_lost();
+}
+
+TEST(Editions, NobodyIsAskedForScoresThatNobodyReads) {
+  ScriptedWorld world({.neurons = {6}, .slots = {0, 0}, .neurons_per_block = 6, .editions = 2});
+  world.script.predict = [](SiteId site, tierd_set_out* out) {
+    EXPECT_EQ(out->score, nullptr);
+    return ranked(site, out);
+  };
+  world.script.choose = [](const tierd_set_view* set, uint8_t* level) {
+    EXPECT_EQ(set->score, nullptr);
+    std::fill_n(level, set->n, uint8_t{1});
+    return 0;
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+}
+
+TEST(Editions, APredictorMayRankAllOrNot) {
+  ScriptedWorld world({.neurons = {3}, .slots = {0, 0}, .neurons_per_block = 3, .editions = 2});
+  world.strategies.scored = {1};
+  world.script.predict = [](SiteId, tierd_set_out* out) {
+    out->all = out->scored = 1;
+    for (uint32_t i = 0; i < 3; ++i) out->score[i] = static_cast<float>(i % 2);
+    return 0;
+  };
+  world.script.choose = best_first;
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  EXPECT_EQ(computed(world, 0, 0), "0:1 1:0,2");
+  world.script.predict = nullptr;  // all, and it wrote no scores
+  world.script.choose = [](const tierd_set_view* set, uint8_t*) { return set->score == nullptr ? 0 : -1; };
+  EXPECT_TRUE(world.pass(0, 1).ok());
+}
+
+TEST(Editions, AScoreThatIsNoNumberIsAFault) {
+  ScriptedWorld world({.neurons = {6}, .slots = {0, 0}, .neurons_per_block = 6, .editions = 2});
+  world.strategies.scored = {1};
+  world.script.predict = [](SiteId site, tierd_set_out* out) {
+    ranked(site, out);
+    out->score[1] = NAN;
+    return 0;
+  };
+  EXPECT_EQ(world.pass(0, 0).error().line(),
+            "predictor 'script': predict: score nan at place 1: expected a finite number");
+}
+
+TEST(Editions, WhatIsOnlyMeasuredRanksLast) {
+  ScriptedWorld world({.neurons = {6},
+                       .slots = {0, 0},
+                       .neurons_per_block = 6,
+                       .bundles = true,
+                       .measure_every = 1,
+                       .editions = 2});
+  world.script.predict = ranked;
+  world.strategies.scored = {1};
+  std::vector<float> scores;
+  world.script.choose = [&](const tierd_set_view* set, uint8_t* level) {
+    scores.assign(set->score, set->score + set->n);
+    return best_first(set, level);
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  constexpr float kLast = std::numeric_limits<float>::lowest();
+  EXPECT_THAT(scores, ElementsAre(kLast, -2, kLast, 1, 7, kLast));
+  EXPECT_EQ(computed(world, 0, 0), "0:4 1:0,1,2,3,5");
+}
+
+TEST(Editions, WhatIsWishedForIsRankedToo) {
+  ScriptedWorld world({.neurons = {1, 4}, .slots = {0, 0, 0, 0}, .neurons_per_block = 4, .editions = 2});
+  world.strategies.scored = {1, 1};
+  world.script.predict = [](SiteId site, tierd_set_out* out) {
+    out->all = site == 0 ? 1 : 0;
+    out->n = 2;
+    out->idx[0] = 0, out->idx[1] = 2;
+    out->score[0] = 1, out->score[1] = 2;
+    out->scored = site;
+    return 0;
+  };
+  world.script.choose = [](const tierd_set_view* set, uint8_t* level) {
+    return set->site == 0 ? 0 : best_first(set, level);
+  };
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{1, 1, Neurons{0, 2}, TIERD_NO_MEMORY, TIERD_NO_EDITION, {3, 4}}}
+                     : std::vector<Ahead>{};
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  EXPECT_EQ(computed(world, 1, 0), "2:2 3:0");
+  EXPECT_EQ(world.scheduler->counters().staged, 2u);
+  EXPECT_EQ(world.scheduler->counters().wasted, 0u);
+  // A score that is none is a fault here as well.
+  world.script.look_ahead = [](SiteId) {
+    return std::vector<Ahead>{{1, 1, Neurons{0}, TIERD_NO_MEMORY, TIERD_NO_EDITION, {INFINITY}}};
+  };
+  EXPECT_EQ(world.pass(0, 1).error().line(),
+            "predictor 'script': look_ahead: score inf at place 0: expected a finite number");
+}
+
+// The balancer hears in which edition, and the predictor by whom as well.
+TEST(Editions, AreKnownToWhoIsAskedNext) {
+  ScriptedWorld world({.neurons = {4}, .slots = {0, 0}, .neurons_per_block = 4, .units = 2, .editions = 2});
+  world.script.choose = [](const tierd_set_view* set, uint8_t* level) {
+    EXPECT_EQ(set->level, nullptr);
+    for (uint32_t i = 0; i < set->n; ++i) level[i] = i < 2 ? 1 : 0;
+    return 0;
+  };
+  world.script.assign = [](const tierd_set_view* set, uint8_t* unit) {
+    EXPECT_EQ((std::vector<uint8_t>(set->level, set->level + set->n)), (std::vector<uint8_t>{1, 1, 0, 0}));
+    for (uint32_t i = 0; i < set->n; ++i) unit[i] = i % 2;
+    return 0;
+  };
+  bool heard = false;
+  world.script.observe = [&](const tierd_set_view* predicted, const tierd_set_view* truth) {
+    heard = true;
+    EXPECT_EQ((std::vector<uint8_t>(predicted->level, predicted->level + 4)),
+              (std::vector<uint8_t>{1, 1, 0, 0}));
+    EXPECT_EQ((std::vector<uint8_t>(predicted->unit, predicted->unit + 4)),
+              (std::vector<uint8_t>{0, 1, 0, 1}));
+    EXPECT_EQ(truth->level, nullptr);
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  EXPECT_TRUE(heard);
 }
 
 // The quantizer is not asked about it.

@@ -100,8 +100,12 @@ TEST(SchedulerGate, TheSegmentBeforeChooses) {
     std::fill_n(verdict, missing->n, uint8_t{TIERD_VERDICT_KEEP});
     return 0;
   };
+  world.strategies.scored = {1};
   world.script.observe = [](const tierd_set_view* given, const tierd_set_view* truth) {
     EXPECT_EQ(given->kind, TIERD_SET_GIVEN);
+    // The greatest weight that a row gives it.
+    for (uint32_t i = 0; i < 4; ++i)
+      EXPECT_EQ(given->score[i], std::max(contribution_value(0, i), contribution_value(1, i)));
     EXPECT_EQ(truth->known, TIERD_KNOWN_ALL);
     ASSERT_EQ(truth->n, 4u);
     EXPECT_EQ((std::vector<uint64_t>(truth->row_mask, truth->row_mask + 4)),

@@ -28,14 +28,18 @@ int Script::call(const std::string& name, EditionId edition, const uint32_t* idx
 }
 
 int Script::hand_over(const std::vector<Ahead>& wishes, WishList& list, const char* what) {
-  for (const Ahead& wish : wishes)
-    (void)add(list, {0, wish.memory, wish.site, wish.distance, wish.edition, 0, nullptr}, wish.neurons);
+  for (const Ahead& wish : wishes) {
+    const float* const scores = wish.scores.empty() ? nullptr : wish.scores.data();
+    (void)add(list, {0, wish.memory, wish.site, wish.distance, wish.edition, 0, nullptr, scores},
+              wish.neurons);
+  }
   return code[what];
 }
 
 int Script::hand_over(const std::vector<Wanted>& wanted) {
   for (const Wanted& one : wanted)
-    (void)add(of_cache, {0, TIERD_NO_MEMORY, TIERD_NO_SITE, 0, one.edition, 0, nullptr}, one.neurons);
+    (void)add(of_cache, {0, TIERD_NO_MEMORY, TIERD_NO_SITE, 0, one.edition, 0, nullptr, nullptr},
+              one.neurons);
   return code["fill"];
 }
 
@@ -69,13 +73,15 @@ Strategies Script::strategies() {
                                              EXPECT_EQ(set->edition, TIERD_NO_EDITION);
                                              const auto& script = *static_cast<Script*>(self);
                                              return script.choose ? script.choose(set, level) : 0;
-                                           }};
+                                           },
+                                           nullptr};
   static const tierd_balancer_1 balancer = {
       sizeof balancer, [](void*, uint32_t, uint8_t*) { return int{TIERD_E_INTERNAL}; },  // of StrategySet
       [](void* self, const tierd_set_view* set, uint8_t* unit) {
         const auto& script = *static_cast<Script*>(self);
         return script.assign ? script.assign(set, unit) : 0;
-      }};
+      },
+      nullptr};
   static const tierd_cache_1 cache = {
       sizeof cache,
       [](void*, uint64_t, uint32_t*) { return 0; },

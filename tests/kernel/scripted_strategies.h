@@ -22,6 +22,7 @@ struct Ahead {
   std::optional<Neurons> neurons = std::nullopt;  // none: all
   uint32_t memory = TIERD_NO_MEMORY;
   uint32_t edition = TIERD_NO_EDITION;
+  std::vector<float> scores = {};
 };
 
 // Names neurons that a cache wants to have from the start.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+
 namespace tierd {
 namespace {
 
@@ -11,7 +13,7 @@ using testing::ElementsAre;
 tierd_wish wish_of(uint32_t site, const std::vector<uint32_t>& neurons) {
   return {
       sizeof(tierd_wish), TIERD_NO_MEMORY, site, 1, TIERD_NO_EDITION, static_cast<uint32_t>(neurons.size()),
-      neurons.data()};
+      neurons.data(),     nullptr};
 }
 
 TEST(WishList, CopiesWhatIsWishedForWhileSomebodyAsks) {
@@ -35,6 +37,24 @@ TEST(WishList, CopiesWhatIsWishedForWhileSomebodyAsks) {
   EXPECT_TRUE(list.empty());
 }
 
+// A plugin that was built when wishes had no scores has none.
+TEST(WishList, CopiesScores) {
+  WishList list(4);
+  list.open();
+  std::vector<uint32_t> neurons = {1, 3};
+  std::vector<float> scores = {0.5F, -2};
+  for (const uint32_t size : {uint32_t{sizeof(tierd_wish)}, uint32_t{offsetof(tierd_wish, score)}}) {
+    tierd_wish wish = wish_of(2, neurons);
+    wish.size = size;
+    wish.score = scores.data();
+    EXPECT_EQ(list.add(wish), TIERD_OK);
+  }
+  scores = {};
+  EXPECT_THAT(list.scores(list.all()[0]), ElementsAre(0.5F, -2));
+  EXPECT_TRUE(list.scores(list.all()[1]).empty());
+  EXPECT_THAT(list.neurons(list.all()[1]), ElementsAre(1, 3));
+}
+
 TEST(WishList, NonsenseIsNotFollowed) {
   WishList list(4);
   list.open();
@@ -44,7 +64,7 @@ TEST(WishList, NonsenseIsNotFollowed) {
   EXPECT_EQ(list.add(huge), TIERD_OK);
   EXPECT_EQ(list.all()[0].n, UINT32_MAX);
   tierd_wish older = wish_of(1, {0});
-  older.size = sizeof older - 1;
+  older.size = offsetof(tierd_wish, score) - 1;
   EXPECT_EQ(list.add(older), TIERD_E_INVALID);
   int answer = TIERD_OK;
   uint32_t taken = 1;

@@ -40,7 +40,7 @@ std::vector<double> left_out(double sparsity, const HeatOfSites& tables) {
     const uint64_t sequence = 0;
     const tierd_rows_view rows{sizeof rows, 1, kChannels, x.data(), &sequence};
     std::vector<uint32_t> active(kChannels);
-    tierd_set_out out{sizeof out, kChannels, 0, 0, active.data(), nullptr, nullptr};
+    tierd_set_out out{sizeof out, kChannels, 0, 0, active.data(), nullptr, nullptr, 0};
     EXPECT_EQ(predictor.table.predict(predictor.self, site, &rows, &out), TIERD_OK);
     shares.push_back(1 - out.n / double{kChannels});
   }

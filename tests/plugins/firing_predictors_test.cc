@@ -34,6 +34,7 @@ struct Answer {
   bool all = false;
   std::vector<uint32_t> neurons;
   std::vector<uint64_t> row_masks;
+  std::vector<float> scores;
 };
 Answer predict(Predictor& predictor, uint32_t site, const std::vector<float>& x, uint32_t width = kWidth) {
   const auto rows = static_cast<uint32_t>(x.size() / width);
@@ -43,11 +44,15 @@ Answer predict(Predictor& predictor, uint32_t site, const std::vector<float>& x,
   Answer answer;
   answer.neurons.resize(kNeurons);
   answer.row_masks.assign(uint64_t{kNeurons} * words, ~uint64_t{0});
-  tierd_set_out out{sizeof out, kNeurons, 0, 0, answer.neurons.data(), answer.row_masks.data(), nullptr};
+  tierd_set_out out{sizeof out, kNeurons, 0, 0, answer.neurons.data(), answer.row_masks.data(), nullptr, 0};
+  answer.scores.resize(kNeurons);
+  out.score = answer.scores.data();
   EXPECT_EQ(predictor.table.predict(predictor.self, site, &view, &out), TIERD_OK);
   answer.all = out.all != 0;
   answer.neurons.resize(out.n);
   answer.row_masks.resize(uint64_t{out.n} * words);
+  answer.scores.resize(out.n);
+  EXPECT_EQ(out.scored != 0, !answer.all);
   return answer;
 }
 
@@ -150,6 +155,24 @@ TEST(TopK, TakesTheLargestInputsOfEachRow) {
       });
       return std::optional(larger < kept);
     });
+  }
+}
+
+// Of several rows, a neuron has the greatest of its scores.
+TEST(TopK, ScoresByMagnitude) {
+  Random random(6);
+  const std::vector<float> x = draw(random, kRows * kNeurons);
+  Predictor predictor("predictor", "top-k", kOperators, {{"sparsity", 0.5, "test"}});
+  for (const uint32_t rows : {1u, kRows}) {
+    const std::vector<float> some(x.begin(), x.begin() + rows * kNeurons);
+    const Answer answer = predict(predictor, kOperator, some, kNeurons);
+    ASSERT_FALSE(answer.neurons.empty());
+    for (size_t i = 0; i < answer.neurons.size(); ++i) {
+      float greatest = 0;
+      for (uint32_t r = 0; r < rows; ++r)
+        greatest = std::max(greatest, std::abs(x[r * kNeurons + answer.neurons[i]]));
+      EXPECT_EQ(answer.scores[i], greatest);
+    }
   }
 }
 

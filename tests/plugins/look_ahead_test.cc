@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/base/random.h"
 #include "tests/plugins/table.h"
 
@@ -43,6 +46,13 @@ Wishes wishes(Predictor& predictor, uint32_t site, const std::vector<float>& x, 
     EXPECT_EQ(wish.site, site + wish.distance);
     all.sites.push_back(wish.site);
     all.channels = wish.neurons.value();
+    EXPECT_EQ(wish.scores.size(), all.channels.size());
+    for (size_t i = 0; i < wish.scores.size(); ++i) {
+      float greatest = 0;
+      for (uint32_t r = 0; r < rows; ++r)
+        greatest = std::max(greatest, std::abs(x[r * kChannels + all.channels[i]]));
+      EXPECT_EQ(wish.scores[i], greatest);
+    }
   }
   return all;
 }

@@ -100,7 +100,7 @@ TEST(PredictorRandom, DrawsTheShareThatItIsToldAndTheSameForASeed) {
     const tierd_rows_view rows{};
     for (uint32_t i = 0; i < 20; ++i) {
       std::vector<uint32_t> idx(1000);
-      tierd_set_out out{sizeof out, 1000, 0, 0, idx.data(), nullptr, nullptr};
+      tierd_set_out out{sizeof out, 1000, 0, 0, idx.data(), nullptr, nullptr, 0};
       EXPECT_EQ(random.table.predict(random.self, i % 2, &rows, &out), TIERD_OK);
       idx.resize(out.n);
       EXPECT_TRUE(std::is_sorted(idx.begin(), idx.end()));

@@ -94,8 +94,9 @@ class Plugged {
     host_.memory = TIERD_NO_MEMORY;
     host_.wish = [](void* context, const tierd_wish* wish) {
       Wish& own = static_cast<Plugged*>(context)->wishes.emplace_back(
-          Wish{wish->memory, wish->site, wish->distance, wish->edition, {}});
+          Wish{wish->memory, wish->site, wish->distance, wish->edition, {}, {}});
       if (wish->idx != nullptr) own.neurons.emplace(wish->idx, wish->idx + wish->n);
+      if (wish->score != nullptr) own.scores.assign(wish->score, wish->score + wish->n);
       return int{TIERD_OK};
     };
     host_.integer = get<int64_t>;
@@ -160,6 +161,7 @@ class Plugged {
   struct Wish {
     uint32_t memory, site, distance, edition;
     std::optional<std::vector<uint32_t>> neurons;  // none: all
+    std::vector<float> scores;
   };
   std::vector<Wish> wishes;
 

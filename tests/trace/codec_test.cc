@@ -81,6 +81,8 @@ TEST(Event, SaysWhatHappened) {
   const auto text = [&](auto what) { return event_text({0, std::move(what)}, sites); };
   EXPECT_EQ(text(Activated{1, std::nullopt}), "active in site 1: all");
   EXPECT_EQ(text(Activated{9, std::vector<uint32_t>{}}), "active in site 9: none");
+  EXPECT_EQ(text(Activated{1, std::vector<uint32_t>{3}, true, {0.5F}}),
+            "active in site 1: 3, by row, ranked");
   EXPECT_EQ(text(Evicted{1, 1, {0, 1, 2, 4}}), "evict site 2 0-2 4");
   EXPECT_EQ(text(Evicted{2, 2, {4}}), "evict edition 2 4 in memory 2");
   EXPECT_EQ(text(LookedAhead{1, {{2, 1, std::vector<uint32_t>{3, 4}}, {0, 2, std::nullopt}}}),

@@ -104,6 +104,11 @@ inline Event draw_event(Random& random, uint64_t& ns) {
     if (random.below(3) == 0) return std::nullopt;
     return draw_neurons(random);
   };
+  const auto scores = [&] {
+    std::vector<float> drawn(random.below(4));
+    for (float& score : drawn) score = random.symmetric();
+    return drawn;
+  };
   ns += random.below(5) == 0 ? number(1u << 30) : random.below(200);
   Event event;
   event.ns = ns;
@@ -129,7 +134,7 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       event.what = Interrupted{};
       break;
     case 6:
-      event.what = Activated{u32(), maybe()};
+      event.what = Activated{u32(), maybe(), random.below(2) == 0, scores()};
       break;
     case 7:
       event.what = Evicted{u16(), u32(), draw_neurons(random)};
@@ -188,7 +193,8 @@ inline Event draw_event(Random& random, uint64_t& ns) {
     }
     case 17: {
       LookedAhead ahead{u32(), {}};
-      for (uint32_t i = random.below(4); i > 0; --i) ahead.wishes.push_back({u32(), u32(), maybe()});
+      for (uint32_t i = random.below(4); i > 0; --i)
+        ahead.wishes.push_back({u32(), u32(), maybe(), u32(), u32(), scores()});
       event.what = std::move(ahead);
       break;
     }

@@ -14,6 +14,9 @@ namespace {
 
 constexpr const char* kLevels = "choose: an edition that the site has, for each neuron";
 constexpr const char* kUnits = "assign: a unit that there is, for each neuron";
+constexpr const char* kNeeds = "caps: known ones";
+constexpr uint32_t kKnownNeeds = TIERD_LEVELS_NEEDS_SCORES;
+static_assert(kKnownNeeds == TIERD_BALANCER_NEEDS_SCORES);
 constexpr const char* kHomes = "place: a unit that there is, for each neuron of the edition";
 
 // What an instance is asked in one go, in a world of sites and units: `ask(subject, numbers)` for the numbers
@@ -39,6 +42,9 @@ void check_numbers(const StrategyChoice& choice, const SuiteOptions& options, Re
     const auto second = Subject<Table>::make(choice, same, options, report);
     const auto other = Subject<Table>::make(choice, another, options, report);
     if (first == nullptr || second == nullptr || other == nullptr) continue;
+    uint32_t caps = 0;
+    if (!check_answered(caps_of(first->strategy, caps), report)) continue;
+    report.check(kNeeds, (caps & ~kKnownNeeds) == 0, [&] { return fmt::format("caps {:#x}", caps); });
     Fingerprint of_first, of_second, of_other;
     const auto answer = [&](const Question<Table>& question, Subject<Table>& subject,
                             Fingerprint& fingerprint) {
@@ -55,7 +61,12 @@ void check_numbers(const StrategyChoice& choice, const SuiteOptions& options, Re
     for (uint32_t step = 0; step < options.steps; ++step) {
       for (SiteId site = 0; site < sites.size(); ++site) {
         const uint32_t n = sites[site].n;
-        const ActiveSet set = random.below(4) == 0 ? ActiveSet::all(n) : ActiveSet::of(draw_set(n, random));
+        const bool all = random.below(4) == 0;
+        std::vector<uint32_t> neurons = draw_set(n, random);
+        std::vector<float> scores(random.below(3) == 0 ? 0 : all ? n : neurons.size());
+        for (float& score : scores) score = random.symmetric();
+        const ActiveSet set = all ? ActiveSet::all(n, std::move(scores))
+                                  : ActiveSet::of(std::move(neurons), {}, std::move(scores));
         const tierd_set_view view = set_view(site, set, 1 + random.below(4), TIERD_SET_PREDICTED);
         for (const Question<Table>& question : draw(same, site, view)) {
           if (!answer(question, *first, of_first) ||

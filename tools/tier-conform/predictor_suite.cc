@@ -2,6 +2,9 @@
 // declared.
 #include <fmt/format.h>
 
+#include <bit>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "core/base/row_mask.h"
@@ -20,6 +23,7 @@ constexpr const char* kSets = "predict: neurons of the site, ascending, or all";
 constexpr const char* kDeclared = "a predictor that leaves neurons out declares itself lossy";
 constexpr const char* kLookAhead =
     "look_ahead: wishes lie as many sites ahead as they say, within the room given";
+constexpr const char* kScores = "predict: a finite score for each neuron, where they are wanted and given";
 constexpr const char* kCaps = "caps: known ones, the same for all instances, lossy as the descriptor says";
 
 class PredictorTrace {
@@ -40,7 +44,9 @@ class PredictorTrace {
     lossy_ = (caps & TIERD_PREDICTOR_LOSSY) != 0;
     reads_x_ = (caps & TIERD_PREDICTOR_NEEDS_X) != 0;
     constexpr uint32_t kKnown = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_NEEDS_TRUTH |
-                                TIERD_PREDICTOR_NEEDS_ALL_TRUTH | TIERD_PREDICTOR_LOSSY;
+                                TIERD_PREDICTOR_NEEDS_ALL_TRUTH | TIERD_PREDICTOR_LOSSY |
+                                TIERD_PREDICTOR_SCORES;
+    scores_ = (caps & TIERD_PREDICTOR_SCORES) != 0;
     report_.check(kCaps, (caps & ~kKnown) == 0 && lossy_ == (choice_.plugin->lossy != 0), [&] {
       return fmt::format("caps {:#x}, lossy {} in the descriptor", caps, choice_.plugin->lossy);
     });
@@ -113,9 +119,13 @@ class PredictorTrace {
     out.cap = n;
     out.idx = neurons.data();
     out.row_mask = words != 0 ? row_masks.data() : nullptr;
+    Guarded<float> scores(n);
+    std::fill_n(scores.data(), n, std::numeric_limits<float>::quiet_NaN());
+    const bool wanted = scores_ && random_.below(2) == 0;
+    if (wanted) out.score = scores.data();
     answered(predictor_->strategy.call(&tierd_predictor_1::predict, "predict", site, &rows, &out));
     if (!well_) return;
-    report_.check(kWithin, neurons.intact() && row_masks.intact(),
+    report_.check(kWithin, neurons.intact() && row_masks.intact() && scores.intact(),
                   [] { return "predict wrote beyond the site"; });
     const bool counted = out.all <= 1 && (out.all == 1 || out.n <= n);
     report_.check(kSets, counted,
@@ -127,6 +137,11 @@ class PredictorTrace {
     report_.check(kDeclared, lossy_ || out.all == 1 || out.n == n,
                   [&] { return fmt::format("{} of {} neurons of site {}", out.n, n, site); });
     fingerprint_.add(uint64_t{out.all} << 32 | count);
+    report_.check(kScores, out.scored == 0 || wanted, [] { return "scores that nobody wanted"; });
+    for (uint32_t i = 0; i < (out.all == 1 ? n : count) && wanted && out.scored != 0; ++i) {
+      report_.check(kScores, std::isfinite(scores[i]), [&] { return fmt::format("{}", scores[i]); });
+      fingerprint_.add(std::bit_cast<uint32_t>(scores[i]));
+    }
     for (uint32_t i = 0; i < count; ++i) fingerprint_.add(neurons[i]);
     for (uint64_t i = 0; i < uint64_t{count} * words; ++i) fingerprint_.add(row_masks[i]);
 
@@ -161,6 +176,7 @@ class PredictorTrace {
   Fingerprint fingerprint_;
   bool lossy_ = false;
   bool reads_x_ = false;
+  bool scores_ = false;
   bool well_ = true;
 };
 

@@ -74,8 +74,9 @@ class Host {
   // Wishes for neurons of a site that lies so far ahead, all of them or a list, in the memory that they will
   // be computed from; of a cache, in its own.
   void wish(uint32_t site, uint32_t distance) const { add({}, site, distance, 0, nullptr); }
-  void wish(uint32_t site, uint32_t distance, const uint32_t* idx, uint32_t n) const {
-    add({}, site, distance, n, idx != nullptr ? idx : &kNobody);
+  void wish(uint32_t site, uint32_t distance, const uint32_t* idx, uint32_t n,
+            const float* score = nullptr) const {
+    add({}, site, distance, n, idx != nullptr ? idx : &kNobody, score);
   }
   // Wishes for a list in a memory, or in an edition, that the plugin names.
   struct Where {
@@ -124,8 +125,9 @@ class Host {
  private:
   static constexpr uint32_t kNobody = 0;  // an empty list is not the same as none
 
-  void add(const Where& where, uint32_t site, uint32_t distance, uint32_t n, const uint32_t* idx) const {
-    const tierd_wish wish = {sizeof wish, where.memory, site, distance, where.edition, n, idx};
+  void add(const Where& where, uint32_t site, uint32_t distance, uint32_t n, const uint32_t* idx,
+           const float* score = nullptr) const {
+    const tierd_wish wish = {sizeof wish, where.memory, site, distance, where.edition, n, idx, score};
     const int answer = table_->wish(table_->context, &wish);
     if (answer < 0) throw Failure(answer, "a wish that the host does not take");
   }
@@ -273,7 +275,7 @@ TIERD_DETAIL_FUNCTION(rows_kept)
 TIERD_DETAIL_FUNCTION(resplit)
 #undef TIERD_DETAIL_FUNCTION
 
-// The capabilities of a predictor: T::kCaps, or none.
+// What a strategy needs and may do: T::kCaps, or nothing.
 template <class T, class = void>
 struct Caps {
   static constexpr uint32_t value = 0;
@@ -302,7 +304,7 @@ struct PredictorTable {
 template <class T>
 struct QuantizerTable {
   using F = tierd_levels_1;
-  static constexpr F table = {sizeof(F), pick_choose<T>(decltype(F::choose){})};
+  static constexpr F table = {sizeof(F), pick_choose<T>(decltype(F::choose){}), &caps<T>};
 };
 template <class T>
 struct CacheTable {
@@ -328,7 +330,7 @@ template <class T>
 struct BalancerTable {
   using F = tierd_balancer_1;
   static constexpr F table = {sizeof(F), pick_place<T>(decltype(F::place){}),
-                              pick_assign<T>(decltype(F::assign){})};
+                              pick_assign<T>(decltype(F::assign){}), &caps<T>};
 };
 
 template <class Table>

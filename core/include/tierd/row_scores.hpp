@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ class RowScores {
   // `n`: neurons of the site; `bias` [n] or NULL is added to their scores.
   // score(x, rows, scores): fills scores [rows x n] from x [rows x dim].
   // bound(scores): above which of one row's scores [n] its neurons are active.
+  // What it answers as a neuron's score is the greatest of its rows.
   // Tells the host the share of neurons that were active so far.
   template <class Score, class Bound>
   void predict(uint32_t n, const float* bias, const tierd_rows_view& rows, Score score, Bound bound,
@@ -38,6 +40,7 @@ class RowScores {
     if (rows.rows == 1) return predict_one(n, bias, rows, score, bound, out);
     const uint32_t words = (rows.rows + 63) / 64;
     active_.assign(uint64_t{n} * words, 0);
+    if (out.score != nullptr) greatest_.assign(n, std::numeric_limits<float>::lowest());
     for (uint32_t first = 0; first < rows.rows; first += kRowsAtOnce) {
       const uint32_t some = std::min(kRowsAtOnce, rows.rows - first);
       scores_.resize(uint64_t{some} * n);
@@ -49,9 +52,12 @@ class RowScores {
         for (uint32_t i = 0; i < n; ++i) {
           if (scores[i] > least) active_[uint64_t{i} * words + row / 64] |= uint64_t{1} << row % 64;
         }
+        if (out.score == nullptr) continue;
+        for (uint32_t i = 0; i < n; ++i) greatest_[i] = std::max(greatest_[i], scores[i]);
       }
     }
     answer(n, words, out);
+    give_scores(greatest_, out);
     count(out.n, n);
   }
 
@@ -71,6 +77,7 @@ class RowScores {
     }
     out.all = 0;
     out.n = found;
+    give_scores(scores_, out);
     count(found, n);
   }
 
@@ -78,6 +85,12 @@ class RowScores {
     predicted_ += predicted;
     asked_ += asked;
     host_.metric("active_share", static_cast<double>(predicted_) / static_cast<double>(asked_));
+  }
+
+  static void give_scores(const std::vector<float>& scores, tierd_set_out& out) {
+    if (out.score == nullptr) return;
+    for (uint32_t i = 0; i < out.n; ++i) out.score[i] = scores[out.idx[i]];
+    out.scored = 1;
   }
 
   static constexpr uint32_t kRowsAtOnce = 16;  // of scores in memory
@@ -97,6 +110,7 @@ class RowScores {
   Host host_;
   std::vector<uint64_t> active_;  // [n x words]
   std::vector<float> scores_;     // [rows at once x n]
+  std::vector<float> greatest_;   // [n]
   uint64_t predicted_ = 0;        // neurons of all calls
   uint64_t asked_ = 0;
 };

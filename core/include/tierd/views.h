@@ -78,9 +78,14 @@ typedef struct tierd_set_view {
   uint16_t reserved;
   const uint32_t* idx;      /* [n], the union over the rows, ascending; NULL: all of the site's neurons */
   const uint64_t* row_mask; /* [n x ceil(rows/64)]; NULL: every row uses every neuron */
-  const float* score;       /* [n] or NULL */
-  const uint8_t* level;     /* [n] index into the site's editions, or NULL: 0 */
-  const uint8_t* unit;      /* [n] computing unit assigned, or NULL: 0 */
+  /* [n] how much each neuron matters beside the others of this set, more is more: what the predictor said, or
+   * the greatest weight that a router gave; of a measured step, -FLT_MAX where nothing was said. NULL: nobody
+   * asked for scores (TIERD_LEVELS_NEEDS_SCORES, TIERD_BALANCER_NEEDS_SCORES), or there are none. */
+  const float* score;
+  /* [n] index into the site's editions, for a balancer, and for a predictor that hears what was predicted;
+   * NULL: 0, or not chosen yet. */
+  const uint8_t* level;
+  const uint8_t* unit; /* [n] who computes it, for such a predictor; NULL: 0, or not assigned yet */
 } tierd_set_view;
 
 typedef struct tierd_set_out {
@@ -90,7 +95,8 @@ typedef struct tierd_set_out {
   uint8_t all;  /* out: 1 = every neuron of the site; idx and n are ignored */
   uint32_t* idx;
   uint64_t* row_mask; /* [cap x ceil(rows/64)], of idx[i] at i; NULL if rows are not told apart */
-  float* score;       /* NULL if not wanted */
+  float* score;       /* [cap], of idx[i] at i, with `all` of neuron i; finite; NULL if not wanted */
+  uint8_t scored;     /* out: 1 = score was written */
 } tierd_set_out;
 
 /* The rows of the batch that pass through a site. */
@@ -113,6 +119,7 @@ typedef struct tierd_wish {
       edition; /* of the site; TIERD_NO_EDITION: as the quantizer says. Without a site it must be named */
   uint32_t n;  /* of idx */
   const uint32_t* idx; /* ascending, copied by the call; NULL: all */
+  const float* score;  /* [n] of idx, as in tierd_set_view, copied by the call; NULL: none */
 } tierd_wish;
 
 /* A tensor of the file that was given to the plugin. */

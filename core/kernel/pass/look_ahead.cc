@@ -33,6 +33,8 @@ Status LookAhead::wish(SiteId site, uint32_t step, const WishList& wishes, Memor
     if (sites_[wish.site].given() || wished_[memory][wish.site] > when || when >= kNoStep) continue;
     wished_[memory][wish.site] = when + 1;
     neurons_of(wishes, wish, sites_[wish.site].n, neurons_);
+    const std::span<const float> scores = wishes.scores(wish);
+    scores_.assign(scores.begin(), scores.end());
     if (memory == kStore && !wish.all) foreseen_[wish.site] = {static_cast<uint32_t>(when), neurons_};
     TIERD_TRY(add(wish.site, wish.edition, memory, static_cast<uint32_t>(when), bypass));
   }
@@ -44,7 +46,7 @@ Status LookAhead::add(SiteId site, EditionId named, MemoryId memory, uint32_t st
   const std::vector<EditionId>& editions = sites_[site].editions;
   std::span<const uint8_t> level_of;
   if (editions.size() > 1 && named == kNoEdition) {
-    TIERD_ASSIGN(level_of, plan_.levels(site, ActiveSet::of(neurons_), 1));
+    TIERD_ASSIGN(level_of, plan_.levels(site, ActiveSet::of(neurons_, {}, scores_), 1));
   }
   for (size_t level = 0; level < editions.size(); ++level) {
     const EditionId edition = editions[level];

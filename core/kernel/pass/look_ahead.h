@@ -65,6 +65,7 @@ class LookAhead {
   uint32_t step_ = 0;              // of those
   MemoryId memory_ = kStore;       // that they shall be fetched into; the store: that they are computed from
   std::vector<uint32_t> neurons_;  // of one wish
+  std::vector<float> scores_;      // likewise
 };
 
 }  // namespace tierd

@@ -21,9 +21,9 @@ uint8_t greatest(const std::vector<uint8_t>& numbers) {
 
 Status PassPlan::make(SiteId s, const ActiveSet& active, uint32_t rows) {
   const std::vector<EditionId>& editions = sites_[s].editions;
-  TIERD_ASSIGN(const std::span<const uint8_t> unit_of, units(s, active, rows));
-  TIERD_ASSIGN(const std::span<const uint8_t> level_of, levels(s, active, rows));
   levels_ = editions.size();
+  TIERD_TRY(levels(s, active, rows));
+  TIERD_TRY(ask_units(s, active, rows));
   shares_.clear();
   if (units_ == 1 && levels_ == 1) {
     shares_.push_back({editions.front(), &active});
@@ -32,8 +32,8 @@ Status PassPlan::make(SiteId s, const ActiveSet& active, uint32_t rows) {
   }
   std::vector<std::vector<uint32_t>> neurons(units_ * levels_);
   for (uint32_t i = 0; i < active.size(); ++i) {
-    const size_t unit = units_ == 1 ? 0 : unit_of[i];
-    const size_t level = levels_ == 1 ? 0 : level_of[i];
+    const size_t unit = units_ == 1 ? 0 : unit_of_[i];
+    const size_t level = levels_ == 1 ? 0 : level_of_[i];
     neurons[unit * levels_ + level].push_back(active[i]);
   }
   lists_.resize(std::max(lists_.size(), neurons.size()));
@@ -46,16 +46,17 @@ Status PassPlan::make(SiteId s, const ActiveSet& active, uint32_t rows) {
   return {};
 }
 
-// Empty where there is one unit.
-Result<std::span<const uint8_t>> PassPlan::units(SiteId site, const ActiveSet& neurons, uint32_t rows) {
-  if (units_ == 1) return std::span<const uint8_t>();
+// Who computes what may depend on the edition.
+Status PassPlan::ask_units(SiteId site, const ActiveSet& neurons, uint32_t rows) {
+  if (units_ == 1) return {};
   auto& balancer = strategies_.balancer;
   unit_of_.assign(neurons.size(), 0);
-  const tierd_set_view set = set_view(site, neurons, rows, TIERD_SET_PREDICTED);
+  tierd_set_view set = set_view(site, neurons, rows, TIERD_SET_PREDICTED);
+  set.level = level_of();
   TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, unit_of_.data()));
   if (const uint8_t most = greatest(unit_of_); most >= units_)
     return balancer.fault("assign", fmt::format("unit {} of {}", most, units_));
-  return std::span<const uint8_t>(unit_of_);
+  return {};
 }
 
 Result<std::span<const uint8_t>> PassPlan::levels(SiteId site, const ActiveSet& neurons, uint32_t rows) {

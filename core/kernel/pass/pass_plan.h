@@ -32,13 +32,16 @@ class PassPlan {
     return std::span(shares_).subspan(unit * levels_, levels_);
   }
   uint32_t size(uint32_t unit) const { return sizes_[unit]; }  // neurons of all its shares
+  // What was answered for each neuron of the pass, until `levels` is called; NULL where there was no choice.
+  const uint8_t* level_of() const { return levels_ > 1 ? level_of_.data() : nullptr; }
+  const uint8_t* unit_of() const { return units_ > 1 ? unit_of_.data() : nullptr; }
 
   // In which of the site's editions each of these neurons would be computed: an index for each, until the
   // next call; empty where there is one edition. Error: plugin_fault.
   Result<std::span<const uint8_t>> levels(SiteId site, const ActiveSet& neurons, uint32_t rows);
 
  private:
-  Result<std::span<const uint8_t>> units(SiteId site, const ActiveSet& neurons, uint32_t rows);
+  Status ask_units(SiteId site, const ActiveSet& neurons, uint32_t rows);
 
   const SiteTable& sites_;
   Strategies& strategies_;

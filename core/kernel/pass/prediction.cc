@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "core/base/check.h"
@@ -26,7 +27,7 @@ Result<ActiveSet> Prediction::active(SiteId site, const Pass& pass) {
     return *pass.given;
   }
   if (recording_ != nullptr && looks_at_input(site)) return recording_->predicted(site);
-  if (sites_[site].chosen()) return chosen(sites_[site], pass);
+  if (sites_[site].chosen()) return chosen(site, pass);
   return predicted(site, pass);
 }
 
@@ -67,27 +68,33 @@ tierd_rows_view Prediction::rows_of(SiteId site, const Pass& pass) {
 }
 
 // What the segment before has chosen, for each row.
-ActiveSet Prediction::chosen(const Site& site, const Pass& pass) {
+ActiveSet Prediction::chosen(SiteId s, const Pass& pass) {
+  const Site& site = sites_[s];
   TIERD_CHECK(site.choice.there());
   const uint32_t words = mask_words(pass.rows);
   const float* choice = lines(pass, site.flow.holder(), site.choice);
   row_masks_.assign(uint64_t{site.n} * words, 0);
+  scores_.assign(site.n, std::numeric_limits<float>::lowest());
   for (uint32_t r = 0; r < pass.rows; ++r) {
     for (uint32_t i = 0; i < site.n; ++i) {
-      if (choice[uint64_t{r} * site.choice.stride + i] != 0)
-        row_masks_[uint64_t{i} * words + r / 64] |= uint64_t{1} << r % 64;
+      const float weight = choice[uint64_t{r} * site.choice.stride + i];
+      if (weight == 0) continue;
+      row_masks_[uint64_t{i} * words + r / 64] |= uint64_t{1} << r % 64;
+      scores_[i] = std::max(scores_[i], weight);
     }
   }
   std::vector<uint32_t> neurons;
   std::vector<uint64_t> masks;
+  std::vector<float> scores;
   for (uint32_t i = 0; i < site.n; ++i) {
     const std::span<const uint64_t> mask(&row_masks_[uint64_t{i} * words], words);
     if (std::ranges::all_of(mask, [](uint64_t word) { return word == 0; })) continue;
     neurons.push_back(i);
+    if (is_scored(s)) scores.push_back(scores_[i]);
     masks.insert(masks.end(), mask.begin(), mask.end());
   }
   if (pass.rows == 1) masks.clear();
-  return ActiveSet::of(std::move(neurons), std::move(masks));
+  return ActiveSet::of(std::move(neurons), std::move(masks), std::move(scores));
 }
 
 // Asks the predictor, and tells who listens how long that took.
@@ -113,24 +120,34 @@ Result<ActiveSet> Prediction::predicted(SiteId s, const Pass& pass) {
     row_masks_.assign(uint64_t{site.n} * mask_words(pass.rows), ~uint64_t{0});
     out.row_mask = row_masks_.data();
   }
+  scores_.resize(is_scored(s) ? site.n : 0);
+  if (is_scored(s)) out.score = scores_.data();
   TIERD_TRY(timed(s, "predict",
                   [&] { return predictor.call(&tierd_predictor_1::predict, "predict", s, &rows, &out); }));
-  if (out.all != 0) return ActiveSet::all(site.n);
-  if (out.n > site.n) return predictor.fault("predict", fmt::format("{} of {} neurons", out.n, site.n));
-  neurons_.resize(out.n);
-  if (const Status checked = check_neurons(neurons_, site.n); !checked.ok()) {
-    return predictor.fault("predict", checked.error().detail);
+  if (out.all == 0 && out.n > site.n)
+    return predictor.fault("predict", fmt::format("{} of {} neurons", out.n, site.n));
+  const uint32_t n = out.all != 0 ? site.n : out.n;
+  scores_.resize(is_scored(s) && out.scored != 0 ? n : 0);
+  Status sound = check_scores(scores_);
+  if (sound.ok() && out.all == 0) {
+    neurons_.resize(n);
+    sound = check_neurons(neurons_, site.n);
   }
-  if (pass.rows <= 1) return ActiveSet::of(neurons_);
-  row_masks_.resize(uint64_t{out.n} * mask_words(pass.rows));
-  if (trim_row_masks(row_masks_, pass.rows)) return ActiveSet::of(neurons_);
-  return ActiveSet::of(neurons_, row_masks_);
+  if (!sound.ok()) return predictor.fault("predict", sound.error().detail);
+  if (out.all != 0) return ActiveSet::all(site.n, scores_);
+  if (pass.rows <= 1) return ActiveSet::of(neurons_, {}, scores_);
+  row_masks_.resize(uint64_t{n} * mask_words(pass.rows));
+  if (trim_row_masks(row_masks_, pass.rows)) return ActiveSet::of(neurons_, {}, scores_);
+  return ActiveSet::of(neurons_, row_masks_, scores_);
 }
 
-Status Prediction::tell(SiteId site, const Pass& pass, const ActiveSet& active, const ActiveSet* measured) {
+Status Prediction::tell(SiteId site, const Pass& pass, const Outcome& outcome) {
+  const auto& [active, level_of, unit_of, measured] = outcome;
   const bool chosen = sites_[site].chosen();
-  const tierd_set_view predicted =
+  tierd_set_view predicted =
       set_view(site, active, pass.rows, chosen ? TIERD_SET_GIVEN : TIERD_SET_PREDICTED);
+  predicted.level = level_of;
+  predicted.unit = unit_of;
   tierd_set_view truth = set_view(site, measured != nullptr ? *measured : active, pass.rows, TIERD_SET_TRUE);
   truth.known = chosen || active.is_all() ? TIERD_KNOWN_ALL
                 : measured != nullptr     ? TIERD_KNOWN_SAMPLED

@@ -33,9 +33,15 @@ class Prediction {
   // What later sites will want, nearest first, checked; lives until the next call. Error: plugin_fault.
   Result<const WishList*> ahead(SiteId site, const Pass& pass);
 
-  // What was predicted, and what of it was true; `measured` NULL: nothing but `active` is known. Error:
-  // plugin_fault.
-  Status tell(SiteId site, const Pass& pass, const ActiveSet& active, const ActiveSet* measured);
+  // What was predicted, and in which editions and by whom it is computed (see PassPlan; NULL: not told); and
+  // what of it was true, where `measured` NULL says that nothing but `active` is known. Error: plugin_fault.
+  struct Outcome {
+    const ActiveSet& active;
+    const uint8_t* level_of = nullptr;
+    const uint8_t* unit_of = nullptr;
+    const ActiveSet* measured = nullptr;
+  };
+  Status tell(SiteId site, const Pass& pass, const Outcome& outcome);
 
   // [rows x n_in], what the site computes from, where the segment before has left it; lives until the next
   // call.
@@ -43,7 +49,8 @@ class Prediction {
 
  private:
   bool reads_x(SiteId site) const { return !strategies_.reads_x.empty() && strategies_.reads_x[site] != 0; }
-  ActiveSet chosen(const Site& site, const Pass& pass);
+  bool is_scored(SiteId site) const { return !strategies_.scored.empty() && strategies_.scored[site] != 0; }
+  ActiveSet chosen(SiteId site, const Pass& pass);
   Result<ActiveSet> predicted(SiteId site, const Pass& pass);
   Result<const WishList*> ask_ahead(SiteId site, const Pass& pass);
   tierd_rows_view rows_of(SiteId site, const Pass& pass);
@@ -61,6 +68,7 @@ class Prediction {
   // Each of these is filled in one function; they are members so that their memory is reused.
   std::vector<uint32_t> neurons_;
   std::vector<uint64_t> row_masks_;  // of an answer
+  std::vector<float> scores_;        // likewise
   std::vector<float> x_;
 };
 

@@ -1,6 +1,7 @@
 #include "core/kernel/pass/scheduler.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -97,7 +98,7 @@ Status Scheduler::predict(Current& current) {
   if (site.given()) return {};
   if (observer() != nullptr) observer()->activated(current.site, current.active);
   current.measured = measures(current.site, current.pass.step);
-  if (current.measured && !current.active.is_all()) current.whole = ActiveSet::all(site.n);
+  if (current.measured && !current.active.is_all()) current.whole = whole_of(current.active, site.n);
   // Whoever computes what was chosen knows which rows have chosen it.
   current.masked = !site.chosen() && (current.active.row_masks() != nullptr || current.whole.size() != 0);
   if (current.masked) write_row_masks(current.active, site.n, current.pass.rows, row_masks_);
@@ -110,6 +111,14 @@ Status Scheduler::predict(Current& current) {
   use.rows += current.pass.rows;
   use.used += count_uses(current.active, current.pass.rows);
   return {};
+}
+
+// All neurons of the site; those that are not active rank last.
+ActiveSet Scheduler::whole_of(const ActiveSet& active, uint32_t n) {
+  if (active.scores() == nullptr) return ActiveSet::all(n);
+  std::vector<float> scores(n, std::numeric_limits<float>::lowest());
+  for (uint32_t i = 0; i < active.size(); ++i) scores[active[i]] = active.scores()[i];
+  return ActiveSet::all(n, std::move(scores));
 }
 
 bool Scheduler::measures(SiteId site, uint32_t step) const {
@@ -172,8 +181,10 @@ void Scheduler::end_gatherings() {
 Status Scheduler::observe(const Current& current) {
   if (!sites_[current.site].given()) {
     const ActiveSet measured = current.measured ? measure(current) : ActiveSet();
-    TIERD_TRY(
-        prediction_.tell(current.site, current.pass, current.active, current.measured ? &measured : nullptr));
+    Prediction::Outcome outcome{current.active};
+    if (current.measured) outcome.measured = &measured;
+    if (current.whole.size() == 0) outcome.level_of = plan_.level_of(), outcome.unit_of = plan_.unit_of();
+    TIERD_TRY(prediction_.tell(current.site, current.pass, outcome));
   }
   return look_ahead(current);
 }

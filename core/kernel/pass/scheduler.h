@@ -116,6 +116,7 @@ class Scheduler {
 
   // The steps of a pass, in their order.
   Status predict(Current& current);
+  static ActiveSet whole_of(const ActiveSet& active, uint32_t n);
   bool measures(SiteId site, uint32_t step) const;
   bool looks_at_input(SiteId site, uint32_t step) const;
   Status admit(Current& current);

@@ -34,7 +34,7 @@ constexpr const char* kManual =
 
 class Gate {
  public:
-  static constexpr uint32_t kCaps = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_LOSSY;
+  static constexpr uint32_t kCaps = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_LOSSY | TIERD_PREDICTOR_SCORES;
 
   explicit Gate(const tierd::Host& host)
       : host_(host),

@@ -34,7 +34,7 @@ constexpr const char* kManual =
 
 class LowRank {
  public:
-  static constexpr uint32_t kCaps = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_LOSSY;
+  static constexpr uint32_t kCaps = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_LOSSY | TIERD_PREDICTOR_SCORES;
 
   explicit LowRank(const tierd::Host& host) : host_(host), tables_(host.n_sites()), active_(host) {
     const double threshold = host.number("threshold");

@@ -64,6 +64,7 @@ class LookAhead {
   void wish(uint32_t site, uint32_t n, const tierd_rows_view& rows) {
     if (wished_[site].empty() || rows.x == nullptr || rows.rows > kMostRows) return;
     wanted_.assign(n, 0);
+    scores_.assign(n, 0);
     const double share = std::min(1.0, (1 - sparsity_[site]) * (1 + over_fetch_));
     const auto left_out = static_cast<uint32_t>((1 - share) * n);
     if (left_out == n) return;
@@ -71,14 +72,20 @@ class LookAhead {
       magnitudes_.assign(rows.x + uint64_t{row} * rows.dim, rows.x + uint64_t{row} * rows.dim + n);
       for (float& value : magnitudes_) value = value < 0 ? -value : value;
       const float least = left_out == 0 ? 0 : rank_.of(magnitudes_.data(), n, left_out);
-      for (uint32_t i = 0; i < n; ++i) wanted_[i] |= magnitudes_[i] >= least && magnitudes_[i] > 0 ? 1 : 0;
+      for (uint32_t i = 0; i < n; ++i) {
+        wanted_[i] |= magnitudes_[i] >= least && magnitudes_[i] > 0 ? 1 : 0;
+        scores_[i] = std::max(scores_[i], magnitudes_[i]);
+      }
     }
     channels_.clear();
     for (uint32_t i = 0; i < n; ++i) {
-      if (wanted_[i] != 0) channels_.push_back(i);
+      if (wanted_[i] == 0) continue;
+      scores_[channels_.size()] = scores_[i];
+      channels_.push_back(i);
     }
     for (const uint32_t later : wished_[site])
-      host_.wish(later, later - site, channels_.data(), static_cast<uint32_t>(channels_.size()));
+      host_.wish(later, later - site, channels_.data(), static_cast<uint32_t>(channels_.size()),
+                 scores_.data());
   }
 
  private:
@@ -136,6 +143,7 @@ class LookAhead {
   Rank rank_;
   std::vector<uint8_t> wanted_;
   std::vector<uint32_t> channels_;
+  std::vector<float> scores_;  // of a neuron, then of a channel
 };
 
 }  // namespace tierd

@@ -45,7 +45,7 @@ constexpr const char* kManual =
 
 class TopK {
  public:
-  static constexpr uint32_t kCaps = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_LOSSY;
+  static constexpr uint32_t kCaps = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_LOSSY | TIERD_PREDICTOR_SCORES;
 
   explicit TopK(const tierd::Host& host)
       : sparsity_(sparsity_of(host)), sites_(host.n_sites()), active_(host), ahead_(host, sparsity_) {

@@ -11,6 +11,9 @@ extern "C" {
 
 #define TIERD_BALANCER_1 "tierd.balancer/1"
 
+/* As TIERD_LEVELS_NEEDS_SCORES. */
+enum { TIERD_BALANCER_NEEDS_SCORES = 1 };
+
 typedef struct tierd_balancer_1 {
   uint32_t size;
   /* home[i] < host->n_units for each neuron i of an edition: the unit from whose memory it is expected to be
@@ -20,6 +23,8 @@ typedef struct tierd_balancer_1 {
   /* unit[i] < host->n_units for each neuron of `set` (i over set->n, or over all neurons): who computes it in
    * this pass, wherever its home is. */
   int (*assign)(void* self, const tierd_set_view* set, uint8_t* unit);
+  /* TIERD_BALANCER_…, the same for all instances. Optional (NULL): 0. */
+  uint32_t (*caps)(void* self);
 } tierd_balancer_1;
 
 #ifdef __cplusplus

@@ -15,7 +15,8 @@ enum {
   TIERD_PREDICTOR_NEEDS_X = 1,
   TIERD_PREDICTOR_NEEDS_TRUTH = 2,
   TIERD_PREDICTOR_NEEDS_ALL_TRUTH = 4,
-  TIERD_PREDICTOR_LOSSY = 8
+  TIERD_PREDICTOR_LOSSY = 8,
+  TIERD_PREDICTOR_SCORES = 16 /* writes tierd_set_out::score where it is wanted */
 };
 
 typedef struct tierd_predictor_1 {

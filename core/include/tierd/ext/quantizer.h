@@ -10,12 +10,18 @@ extern "C" {
 
 #define TIERD_LEVELS_1 "tierd.levels/1"
 
+/* It ranks neurons: predictors are asked for scores. */
+enum { TIERD_LEVELS_NEEDS_SCORES = 1 };
+
 typedef struct tierd_levels_1 {
   uint32_t size;
   /* level[i] (i over set->n, or over all neurons): in which of the editions of set->site the neuron is
    * fetched and computed, an index into the site's editions. Asked for a pass, and for what is looked ahead
    * to; never where the site has one edition alone. */
   int (*choose)(void* self, const tierd_set_view* set, uint8_t* level);
+  /* TIERD_LEVELS_…, the same for all instances. Optional (NULL): 0. With NEEDS_SCORES set->score is there
+   * wherever the predictor has scores; where it has none at all, the run is refused. */
+  uint32_t (*caps)(void* self);
 } tierd_levels_1;
 
 #ifdef __cplusplus
