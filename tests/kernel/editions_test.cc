@@ -297,10 +297,11 @@ TEST(Editions, WhatIsWishedForIsRankedToo) {
   world.strategies.scored = {1, 1};
   world.script.predict = [](SiteId site, tierd_set_out* out) {
     out->all = site == 0 ? 1 : 0;
+    if (site == 0) return 0;
     out->n = 2;
     out->idx[0] = 0, out->idx[1] = 2;
     out->score[0] = 1, out->score[1] = 2;
-    out->scored = site;
+    out->scored = 1;
     return 0;
   };
   world.script.choose = [](const tierd_set_view* set, uint8_t* level) {
