@@ -1,5 +1,7 @@
 #include "core/base/memory_group.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <fstream>
@@ -45,6 +47,22 @@ std::optional<uint64_t> read_limit(const MemoryGroup& group) {
   return limit && *limit >= kUnlimited ? std::nullopt : limit;
 }
 
+std::optional<uint64_t> read_usage(const MemoryGroup& group) {
+  return read_number(group.directory + (group.v2 ? "/memory.current" : "/memory.usage_in_bytes"));
+}
+
+// Of the group and those below it, by its names in version 2; those of version 1 are derived.
+uint64_t read_stat(const MemoryGroup& group, std::string name) {
+  if (!group.v2) name = "total_" + (name.starts_with("file_") ? name.substr(5) : name);
+  for (const std::string& line : split(read_text(group.directory + "/memory.stat"), '\n')) {
+    if (!line.starts_with(name + " ")) continue;
+    uint64_t bytes = 0;
+    (void)std::from_chars(line.data() + name.size() + 1, line.data() + line.size(), bytes);
+    return bytes;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::optional<MemoryGroup> find_memory_group(std::string_view mounts, std::string_view groups) {
@@ -64,7 +82,8 @@ std::optional<MemoryGroup> find_memory_group(std::string_view mounts, std::strin
       if (first == std::string::npos || second == std::string::npos) continue;
       const std::string controllers = line.substr(first + 1, second - first - 1);
       if (v2 ? controllers.empty() : lists(controllers, "memory")) {
-        return MemoryGroup{mount + line.substr(second + 1), v2};
+        const std::string path = line.substr(second + 1);
+        return MemoryGroup{path == "/" ? mount : mount + path, v2, mount};
       }
     }
   }
@@ -79,19 +98,39 @@ std::optional<MemoryGroupUse> read_use(const MemoryGroup& group) {
 
 std::optional<double> used_share(const MemoryGroup& group) {
   const auto limit = read_limit(group);
-  const auto used = read_number(group.directory + (group.v2 ? "/memory.current" : "/memory.usage_in_bytes"));
+  const auto used = read_usage(group);
   if (!limit || *limit == 0 || !used) return {};
-  uint64_t idle = 0;
-  const std::string name = group.v2 ? "inactive_file " : "total_inactive_file ";
-  for (const std::string& line : split(read_text(group.directory + "/memory.stat"), '\n')) {
-    if (!line.starts_with(name)) continue;
-    (void)std::from_chars(line.data() + name.size(), line.data() + line.size(), idle);
-  }
+  const uint64_t idle = read_stat(group, "inactive_file");
   return static_cast<double>(*used - std::min(*used, idle)) / static_cast<double>(*limit);
 }
 
+std::optional<uint64_t> left_bytes(const MemoryGroup& group) {
+  std::optional<uint64_t> limit = read_limit(group);
+  const auto high = group.v2 ? read_number(group.directory + "/memory.high") : std::nullopt;
+  if (high) limit = std::min(limit.value_or(*high), *high);
+  const auto used = read_usage(group);
+  if (!limit || !used) return {};
+  const uint64_t files = read_stat(group, "inactive_file") + read_stat(group, "active_file");
+  const uint64_t unwritten = read_stat(group, "file_dirty") + read_stat(group, "file_writeback");
+  const uint64_t go = std::min(*used, files - std::min(files, unwritten));
+  return *limit - std::min(*limit, *used - go);
+}
+
+std::vector<MemoryGroup> with_those_above(const MemoryGroup& group) {
+  std::vector<MemoryGroup> groups = {group};
+  for (std::string directory = group.directory; directory.size() > group.mount.size();) {
+    directory.resize(std::max(group.mount.size(), directory.rfind('/')));
+    groups.push_back({directory, group.v2, group.mount});
+  }
+  return groups;
+}
+
+// In a container that has no view of its own (a namespace), the path is the host's, and the mount shows the
+// container's group alone.
 std::optional<MemoryGroup> own_memory_group() {
-  return find_memory_group(read_text("/proc/self/mounts"), read_text("/proc/self/cgroup"));
+  auto group = find_memory_group(read_text("/proc/self/mounts"), read_text("/proc/self/cgroup"));
+  if (group && ::access(group->directory.c_str(), F_OK) != 0) group->directory = group->mount;
+  return group;
 }
 
 std::optional<MemoryGroupUse> memory_group_use() {

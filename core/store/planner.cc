@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "core/base/check.h"
+#include "core/base/memory_limits.h"
 #include "core/base/units.h"
 #include "core/store/encoding_choice.h"
 #include "core/store/manifest_json.h"
@@ -143,11 +144,23 @@ Status check_options(const WriteOptions& options) {
   return {};
 }
 
-// Whether the files of a store can number all that is read by itself. Rows never are so many.
+// What a piece of the tokenizer takes more: in the manifest, and in its text while that is read or written.
+constexpr uint64_t kBytesOfPiece = 384;
+
+// Whether the files of a store can number all that is read by itself, and this process can. Rows never are so
+// many.
 Status check_extent_count(const Manifest& plan) {
   uint64_t extents = 0;
   for (const StoredSite& site : plan.sites) extents += uint64_t{site.neurons()} * site.pieces;
   constexpr uint64_t kMost = kMaxChecksumBytes / sizeof(uint64_t);
+  const MemoryLimit left = memory_left();
+  const uint64_t bytes = extents * kBytesOfExtent;
+  if (extents <= kMost && bytes > left.left_bytes) {
+    return Error{Code::no_space, "layout",
+                 fmt::format("'{}' makes {} extents of this model, whose tables take {}, and {} leaves {}",
+                             name(plan.layout), extents, format_bytes(static_cast<double>(bytes)),
+                             left.source, format_bytes(static_cast<double>(left.left_bytes)))};
+  }
   if (extents <= kMost) return {};
   return Error{Code::unsupported, "layout",
                fmt::format("'{}' makes {} extents of this model, supported are up to {}", name(plan.layout),
@@ -322,6 +335,13 @@ Result<Manifest> plan_store(const TensorSource& source, const WriteOptions& opti
   }
   Manifest plan = std::move(planned).value();
   if (const Vocab* vocab = source.vocab(); vocab != nullptr) {
+    const uint64_t bytes = vocab->pieces.size() * kBytesOfPiece;
+    if (const MemoryLimit left = memory_left(); bytes > left.left_bytes) {
+      return Error{Code::no_space, source.path(),
+                   fmt::format("its tokenizer of {} pieces takes {}, and {} leaves {}", vocab->pieces.size(),
+                               format_bytes(static_cast<double>(bytes)), left.source,
+                               format_bytes(static_cast<double>(left.left_bytes)))};
+    }
     plan.has_vocab = true;
     plan.vocab = *vocab;
   }

@@ -14,6 +14,9 @@
 
 namespace tierd {
 
+// What an extent takes in memory: in the manifest, its text and the tables of who converts or runs it.
+inline constexpr uint64_t kBytesOfExtent = 128;
+
 inline constexpr uint64_t kMinNeuronBytes = 16 << 10;   // the default for toy models
 inline constexpr uint64_t kMaxNeuronBytes = 512 << 10;  // the default from kNeuronsPerModel times this on
 inline constexpr uint64_t kNeuronsPerModel = 512;

@@ -17,11 +17,13 @@
 
 #include "core/base/checksum.h"
 #include "core/base/log.h"
+#include "core/base/memory_limits.h"
 #include "core/base/progress.h"
 #include "core/base/units.h"
 #include "core/store/encoding_error.h"
 #include "core/store/extent_packer.h"
 #include "core/store/manifest_json.h"
+#include "core/store/planner.h"
 #include "core/store/progress_file.h"
 #include "core/store/store_writer.h"
 
@@ -31,6 +33,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kProgressFile = "progress";
+// What a batch takes beside: the other one, and columns that are decoded to floats while they are packed.
+constexpr uint64_t kBatchesInMemory = 16;
 
 // Consecutive extents, packed by several threads.
 class Batch {
@@ -94,6 +98,24 @@ class Batch {
   std::atomic<uint32_t> taken_ = 0;
   std::vector<std::jthread> workers_;  // last: joined before the rest goes
 };
+
+// Smaller batches where little memory is left: two of them, and what their workers decode, are a part of it.
+// Error: no_space.
+Result<WriterLimits> within_memory(WriterLimits limits, const Manifest& plan, const std::string& directory) {
+  const MemoryLimit left = memory_left();
+  const uint64_t tables = plan.extents.size() * kBytesOfExtent;
+  uint64_t largest = 0;
+  for (const Extent& extent : plan.extents) largest = std::max(largest, extent.bytes);
+  const uint64_t least = tables + kBatchesInMemory * largest;
+  if (left.left_bytes < least) {
+    return Error{Code::no_space, directory,
+                 fmt::format("converting takes at least {}, and {} leaves {}",
+                             format_bytes(static_cast<double>(least)), left.source,
+                             format_bytes(static_cast<double>(left.left_bytes)))};
+  }
+  limits.batch_bytes = std::min(limits.batch_bytes, (left.left_bytes - tables) / kBatchesInMemory);
+  return limits;
+}
 
 class StoreWriter {
  public:
@@ -186,6 +208,7 @@ class StoreWriter {
   }
 
   Status write_extents() {
+    TIERD_ASSIGN(limits_, within_memory(limits_, plan_, directory_));
     TIERD_TRY(disk_.remove(path_of(kManifestFile)));  // of an older plan: it must not bless this data
     TIERD_ASSIGN(progress_, ProgressFile::open(disk_, path_of(kProgressFile), checksum(plan_text_)));
     TIERD_ASSIGN(data_, disk_.open(path_of(kDataFile), false));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/align.h"
+#include "core/base/memory_limits.h"
 #include "core/base/time.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -62,7 +63,8 @@ namespace {
 HWY_EXPORT(sum_words);
 
 constexpr const char* kOrigin = "memory bandwidth";
-constexpr uint64_t kAlignment = 64;                  // of the widest vector
+constexpr uint64_t kAlignment = 64;  // of the widest vector
+constexpr uint64_t kShareOfLeft = 4;
 constexpr uint64_t kPieceBytes = uint64_t{2} << 20;  // between two looks at the clock
 
 // Pages of its own, large ones where the system gives them, as the weights have.
@@ -137,6 +139,7 @@ Result<double> read_parts(const std::vector<const std::byte*>& pieces, uint32_t 
 
 Result<double> measure_memory_read(uint32_t threads, double seconds, uint64_t bytes) {
   threads = std::max(threads, 1u);
+  bytes = std::min(bytes, memory_left().left_bytes / kShareOfLeft);
   const uint64_t part = align_up(std::max<uint64_t>(bytes / threads, 1), kPieceBytes);
   const Mapping memory(part * threads);
   if (memory.get() == nullptr) {

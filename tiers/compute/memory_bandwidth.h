@@ -10,7 +10,8 @@
 namespace tierd {
 
 // Bytes per second that `threads` threads together load, each from its own part of `bytes` (choose it well
-// above the caches), for about `seconds`. Errors: no_space, when memory or threads are not to be had.
+// above the caches; of what memory is left, a quarter is taken at most), for about `seconds`. Errors:
+// no_space, when memory or threads are not to be had.
 Result<double> measure_memory_read(uint32_t threads, double seconds, uint64_t bytes = uint64_t{1} << 29);
 
 // The same over memory that is there already, such as a model's weights, without taking any more: whole

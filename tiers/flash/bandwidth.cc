@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/align.h"
+#include "core/base/memory_limits.h"
 #include "core/base/random.h"
 #include "core/base/time.h"
 #include "tiers/flash/read_memory.h"
@@ -102,20 +103,23 @@ Result<ReadRate> measure_read(const std::string& path, const ReadPattern& patter
                     pattern.depth, bytes, kDirectIoAlignment, kMostBufferBytes)};
   }
   TIERD_ASSIGN(const std::vector<FileRange> reads, plan_reads(path, pattern));
-  const uint64_t buffer_bytes = bytes * pattern.depth;
+  // No measurement takes more than a quarter of what memory is left.
+  const uint64_t room = memory_left().left_bytes / 4;
+  const auto depth = static_cast<uint32_t>(std::clamp<uint64_t>(room / bytes, 1, pattern.depth));
+  const uint64_t buffer_bytes = bytes * depth;
   const ReadMemory buffer = reserve_read_memory(buffer_bytes);
   if (buffer == nullptr) return Error{Code::no_space, path, fmt::format("no memory for {} B", buffer_bytes)};
-  const uint64_t places = pattern.memory_bytes / bytes;
+  const uint64_t places = std::min(pattern.memory_bytes, room) / bytes;
   const ReadMemory memory = places == 0 ? nullptr : reserve_read_memory(places * bytes);
   if (places != 0 && memory == nullptr)
     return Error{Code::no_space, path, fmt::format("no memory for {} B", pattern.memory_bytes)};
   // After the memory, so that it goes first: it waits for the reads that write there.
   TIERD_ASSIGN(const auto device,
-               open_device(path, {.kind = pattern.kind, .depth = pattern.depth, .direct = pattern.direct}));
+               open_device(path, {.kind = pattern.kind, .depth = depth, .direct = pattern.direct}));
   device->register_memory({buffer.get(), buffer_bytes});
 
   Random random(pattern.seed);
-  std::vector<DeviceDone> done(pattern.depth);
+  std::vector<DeviceDone> done(depth);
   ReadRate rate{.device = std::string(device->name()), .first = first % reads.size()};
   uint64_t landed = 0;
   uint64_t finished = 0;
@@ -138,7 +142,7 @@ Result<ReadRate> measure_read(const std::string& path, const ReadPattern& patter
 
   const uint64_t start_ns = now_ns();
   const uint64_t end_ns = start_ns + static_cast<uint64_t>(pattern.seconds * 1e9);
-  for (uint64_t slot = 0; slot < pattern.depth; ++slot) start_one(slot);
+  for (uint64_t slot = 0; slot < depth; ++slot) start_one(slot);
   device->flush();
   while (in_flight != 0) {
     pollfd ready = {.fd = device->wait_fd(), .events = POLLIN, .revents = 0};
