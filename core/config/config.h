@@ -25,9 +25,9 @@ struct StrategyConfig {
 // told. What else stands in the table are parameters that only the agent knows.
 struct TierConfig {
   std::string name;
-  std::string kind = {};         // which agent; empty: the one that has the tier's name
-  uint32_t count = 1;            // agents, each with a memory of its own; 0: there is no such tier
-  std::string capacity = "all";  // of all its memories together
+  std::string kind = {};          // which agent; empty: the one that has the tier's name
+  uint32_t count = 1;             // agents, each with a memory of its own; 0: there is no such tier
+  std::string capacity = "auto";  // of all its memories together
   std::string staging = "64 MiB";
   // The tier whose caches are asked for what this one misses; empty: no tier is asked, the store is read.
   std::string over = {};

@@ -159,7 +159,8 @@ inline const std::array kTierKeys = {
         "count", in_tier<&TierConfig::count>(), "",
         "agents of that kind, which share the tier and its work as the balancer deals it out; 0: no tier"},
     TierKey{"capacity", in_tier<&TierConfig::capacity>(), "",
-            "all, a share of the tensor bytes (50%) or a size; of all its agents together"},
+            "auto: as much as there is, and no more than all; all, a share of the tensor bytes (50%) or a "
+            "size; of all its agents together"},
     TierKey{"staging", in_tier<&TierConfig::staging>(), "", "most that streaming bytes may occupy"},
     TierKey{
         "over", in_tier<&TierConfig::over>(), "",

@@ -25,6 +25,13 @@ std::string bytes_text(uint64_t bytes) {
   return format_bytes(static_cast<double>(bytes));
 }
 
+std::string limit_text(const MemoryLimit& limit) {
+  const std::string beside = limit.beside_bytes == 0 ? ""
+                                                     : fmt::format(" beside {} for the process itself",
+                                                                   bytes_text(limit.beside_bytes));
+  return fmt::format("{} leaves no more{}", limit.source, beside);
+}
+
 std::string for_each_text(const ModelOptions& model) {
   return model.sequences == 1 ? "" : fmt::format(" for each of {} sequences", model.sequences);
 }
@@ -53,8 +60,9 @@ Bounce bounce_of(const Manifest& manifest) {
 class TierPlanner {
  public:
   TierPlanner(const Manifest& manifest, const MemoryRequest& request, const TierRequest& tier)
-      : manifest_(manifest), model_(request.model), fit_(request.fit), tier_(tier) {
+      : manifest_(manifest), request_(request), model_(request.model), tier_(tier) {
     plan_.memories = tier.memories;
+    plan_.automatic = tier.capacity.kind == Capacity::Kind::automatic;
     for (const StoredSite& site : manifest.sites) {
       if (site.alias_of != kNoSite) continue;
       plan_.whole += site.neurons() * site.slot_bytes();
@@ -77,9 +85,29 @@ class TierPlanner {
     plan_.least = least_of(least_rows_);
   }
 
-  // Says how much there is, and of how many rows prefill chunks may be.
-  Result<uint32_t> rows() {
-    TIERD_TRY(take_capacity());
+  // The capacity that was given, or with which everything would be resident. Where it is chosen, what streams
+  // all the same (a cache may keep nothing) has its staging too.
+  uint64_t wanted() const {
+    switch (tier_.capacity.kind) {
+      case Capacity::Kind::share:
+        return static_cast<uint64_t>(tier_.capacity.share * static_cast<double>(manifest_.tensor_bytes));
+      case Capacity::Kind::bytes:
+        return tier_.capacity.bytes;
+      case Capacity::Kind::all:
+      case Capacity::Kind::automatic:
+        break;
+    }
+    const uint64_t all = least_of(model_.max_rows) + plan_.whole + (bounce_.most - bounce_.least);
+    return plan_.automatic ? all + more_staging() : all;
+  }
+  bool automatic() const { return plan_.automatic; }
+  uint64_t capacity() const { return plan_.capacity; }
+  const std::string& name() const { return tier_.name; }
+
+  // Takes so much, or more where that is too little, and says of how many rows prefill chunks may be.
+  Result<uint32_t> take(uint64_t capacity) {
+    plan_.capacity = capacity;
+    TIERD_TRY(raise_to_least());
     // The largest prefill chunk whose activations take no more than their share, unless there is plenty.
     uint32_t rows = model_.max_rows;
     plenty_ = plan_.capacity >= least_of(rows) + plan_.whole;
@@ -101,7 +129,9 @@ class TierPlanner {
 
     const uint64_t rest = plan_.capacity - fixed_ - plan_.activations - plan_.given - plan_.bounce;
     uint64_t staging = least_staging_;
-    if (rest < plan_.whole + staging) {
+    if (plan_.automatic && rest >= plan_.whole + staging) {
+      staging = std::min(rest - plan_.whole, staging + more_staging());
+    } else if (rest < plan_.whole + staging) {
       staging = std::clamp(plan_.capacity / kStagingShare, staging, std::max(staging, tier_.most_staging));
       staging = std::min(staging, rest);
     }
@@ -125,26 +155,19 @@ class TierPlanner {
   uint64_t activations_of(uint32_t rows) const {
     return activations_of(rows, tier_.units.size() + tier_.giving_units);
   }
+  // What an eighth of everything would have beside the least.
+  uint64_t more_staging() const {
+    const uint64_t staging = std::min(plan_.whole / kStagingShare, tier_.most_staging);
+    return staging - std::min(staging, least_staging_);
+  }
   // Without any weights.
   uint64_t least_of(uint32_t rows) const {
     return fixed_ + activations_of(rows) + least_staging_ + bounce_.least;
   }
 
-  Status take_capacity() {
-    switch (tier_.capacity.kind) {
-      case Capacity::Kind::all:
-        plan_.capacity = least_of(model_.max_rows) + plan_.whole + (bounce_.most - bounce_.least);
-        break;
-      case Capacity::Kind::share:
-        plan_.capacity =
-            static_cast<uint64_t>(tier_.capacity.share * static_cast<double>(manifest_.tensor_bytes));
-        break;
-      case Capacity::Kind::bytes:
-        plan_.capacity = tier_.capacity.bytes;
-        break;
-    }
+  Status raise_to_least() {
     if (plan_.capacity >= plan_.least) return {};
-    if (!fit_) {
+    if (!request_.fit || !is_there(plan_.least)) {
       // Without the tables it would do, or they are too much by themselves.
       const bool tables = plan_.tables > plan_.capacity || plan_.capacity >= plan_.least - plan_.tables;
       return tables ? tables_too_large() : too_little();
@@ -154,18 +177,23 @@ class TierPlanner {
     return {};
   }
 
+  bool is_there(uint64_t bytes) const { return request_.force || bytes <= request_.most.left_bytes; }
+
   Error too_little() const {
-    return {Code::no_space, fmt::format("tiers.{}.capacity", tier_.name),
-            fmt::format(
-                "{} is too little: this model with a context of {}{} needs at least {} ({} bytes: "
-                "KV cache {}, activations and staging {}, small tensors {}{}{}); give that much, a smaller "
-                "context (-c){}, or --fit",
-                bytes_text(plan_.capacity), model_.context, for_each_text(model_), bytes_text(plan_.least),
-                plan_.least, bytes_text(plan_.kv), bytes_text(plan_.least - fixed_ - bounce_.least),
-                bytes_text(plan_.tensors),
-                bounce_.least == 0 ? "" : ", bounce buffer " + bytes_text(bounce_.least),
-                plan_.tables == 0 ? "" : ", tables of plugins " + bytes_text(plan_.tables),
-                model_.sequences == 1 ? "" : ", fewer sequences (-np)")};
+    const bool there = is_there(plan_.least);
+    return {
+        Code::no_space, fmt::format("tiers.{}.capacity", tier_.name),
+        fmt::format("{} is too little{}: this model with a context of {}{} needs at least {} ({} bytes: "
+                    "KV cache {}, activations and staging {}, small tensors {}{}{}); give {}a smaller "
+                    "context (-c){}, or {}",
+                    bytes_text(there ? plan_.capacity : std::min(plan_.capacity, request_.most.left_bytes)),
+                    there ? "" : ", and " + limit_text(request_.most), model_.context, for_each_text(model_),
+                    bytes_text(plan_.least), plan_.least, bytes_text(plan_.kv),
+                    bytes_text(plan_.least - fixed_ - bounce_.least), bytes_text(plan_.tensors),
+                    bounce_.least == 0 ? "" : ", bounce buffer " + bytes_text(bounce_.least),
+                    plan_.tables == 0 ? "" : ", tables of plugins " + bytes_text(plan_.tables),
+                    there ? "that much, " : "", model_.sequences == 1 ? "" : ", fewer sequences (-np)",
+                    there ? "--fit" : "--force")};
   }
 
   // Names the largest.
@@ -183,8 +211,8 @@ class TierPlanner {
   }
 
   const Manifest& manifest_;
+  const MemoryRequest& request_;
   const ModelOptions& model_;
-  const bool fit_;
   const TierRequest& tier_;
   uint64_t largest_ = 0;  // what must be in staging at once: a neuron, or a run that is summed together
   Bounce bounce_;
@@ -200,6 +228,10 @@ class TierPlanner {
 Result<Capacity> parse_capacity(std::string_view text, std::string_view origin) {
   Capacity capacity;
   if (text == "all") return capacity;
+  if (text == "auto") {
+    capacity.kind = Capacity::Kind::automatic;
+    return capacity;
+  }
   if (!text.empty() && text.back() == '%') {
     double percent = 0;
     const auto [end, status] = std::from_chars(text.data(), text.data() + text.size() - 1, percent);
@@ -216,17 +248,56 @@ Result<Capacity> parse_capacity(std::string_view text, std::string_view origin) 
   return capacity;
 }
 
+Error too_much_memory(std::string_view tier, uint64_t taken, const MemoryLimit& most) {
+  return {Code::no_space, fmt::format("tiers.{}.capacity", tier),
+          fmt::format("{} ({} bytes) is more than the {} ({} bytes) that {} leaves; give less, \"auto\", or "
+                      "--force",
+                      bytes_text(taken), taken, bytes_text(most.left_bytes), most.left_bytes, most.source)};
+}
+
+namespace {
+
 // A chunk has as many rows as the tightest tier allows.
-Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& request) {
+Result<MemoryPlan> divide_memory(const Manifest& manifest, const MemoryRequest& request) {
   MemoryPlan plan;
   plan.model = request.model;
+  plan.most = request.most;
   std::vector<TierPlanner> planners;
+  uint64_t given = 0, to_choose = 0;
   for (const TierRequest& tier : request.tiers) {
-    TIERD_ASSIGN(const uint32_t rows, planners.emplace_back(manifest, request, tier).rows());
+    const TierPlanner& planner = planners.emplace_back(manifest, request, tier);
+    planner.automatic() ? ++to_choose : given += planner.wanted();
+  }
+  // Tiers whose capacity is to be chosen share what those leave to which one was given.
+  uint64_t left = request.most.left_bytes - std::min(request.most.left_bytes, given);
+  uint64_t taken = 0;
+  for (TierPlanner& planner : planners) {
+    uint64_t capacity = planner.wanted();
+    if (planner.automatic()) {
+      capacity = std::min(capacity, left / to_choose--);
+      left -= capacity;
+    }
+    TIERD_ASSIGN(const uint32_t rows, planner.take(capacity));
     plan.model.max_rows = std::min(plan.model.max_rows, rows);
+    taken += planner.capacity();
+    if (taken > request.most.left_bytes && !request.force)
+      return too_much_memory(planner.name(), taken, request.most);
   }
   for (TierPlanner& planner : planners) plan.tiers.push_back(planner.divide(plan.model.max_rows));
   return plan;
+}
+
+}  // namespace
+
+Result<MemoryPlan> plan_memory(const Manifest& manifest, MemoryRequest request) {
+  for (ModelOptions& model = request.model;;) {
+    auto plan = divide_memory(manifest, request);
+    const bool may_be_halved = request.shortest_context != 0 && model.context / 2 >= request.shortest_context;
+    if (plan.ok() || plan.code() != Code::no_space || !may_be_halved) return plan;
+    model.context /= 2;
+    model.max_rows = std::max(model.sequences, std::min(model.max_rows, model.context));
+    model.logit_rows = std::min(model.logit_rows, model.max_rows);
+  }
 }
 
 }  // namespace tierd

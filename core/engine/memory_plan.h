@@ -3,17 +3,20 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/base/memory_limits.h"
 #include "core/base/result.h"
 #include "core/engine/model_plan.h"
 #include "core/store/manifest.h"
 
 namespace tierd {
 
-// "all": whatever the model needs to be resident; "50%": of the store's tensor bytes; "2 GiB".
+// "auto": what there is, but no more than "all": whatever the model needs to be resident; "50%": of the
+// store's tensor bytes; "2 GiB".
 struct Capacity {
-  enum class Kind : uint8_t { all, share, bytes } kind = Kind::all;
+  enum class Kind : uint8_t { all, automatic, share, bytes } kind = Kind::all;
   double share = 1;  // of the tensor bytes
   uint64_t bytes = 0;
 };
@@ -41,9 +44,14 @@ struct TierRequest {
 
 struct MemoryRequest {
   std::vector<TierRequest> tiers;
+  // What they may have together, and who says so; unless `force`, more is refused.
+  MemoryLimit most = {"nobody", UINT64_MAX};
+  bool force = false;
   bool fit = false;  // take the least budget that would do instead of refusing a smaller one
   // `max_rows` is what is asked for: a small budget gets smaller prefill chunks.
   ModelOptions model;
+  // The context may be halved until everything fits, but not below so many positions. 0: it may not.
+  uint32_t shortest_context = 0;
 };
 
 struct TierMemory {
@@ -52,12 +60,13 @@ struct TierMemory {
   uint64_t tables = 0;   // of plugins
   uint64_t kv = 0;
   uint64_t activations = 0;
-  uint64_t given = 0;    // activations of other tiers
-  uint64_t staging = 0;  // of all memories
-  uint64_t bounce = 0;   // where packed bundles are read to; 0 where every extent is a run of rows
-  uint64_t arena = 0;    // what the caches may fill
-  uint64_t whole = 0;    // arena bytes that would hold every neuron
-  uint64_t least = 0;    // the smallest capacity with which this model and context run
+  uint64_t given = 0;      // activations of other tiers
+  uint64_t staging = 0;    // of all memories
+  uint64_t bounce = 0;     // where packed bundles are read to; 0 where every extent is a run of rows
+  uint64_t arena = 0;      // what the caches may fill
+  uint64_t whole = 0;      // arena bytes that would hold every neuron
+  uint64_t least = 0;      // the smallest capacity with which this model and context run
+  bool automatic = false;  // the capacity was chosen, not given
   bool raised_to_least = false;
   uint32_t block_bytes = 0;  // of staging
   uint32_t blocks = 0;       // of each memory
@@ -68,11 +77,15 @@ struct TierMemory {
 
 struct MemoryPlan {
   std::vector<TierMemory> tiers;  // as asked
-  ModelOptions model;             // as it will be: max_rows fitted
+  MemoryLimit most;               // as asked
+  ModelOptions model;             // as it will be: max_rows and context fitted
 };
 
-// Error: no_space, naming the least budget that would do and --fit; and the file, where it is plugins' tables
-// that do not fit.
-Result<MemoryPlan> plan_memory(const Manifest& manifest, const MemoryRequest& request);
+// Says that the tiers up to this one take more than there is.
+Error too_much_memory(std::string_view tier, uint64_t taken, const MemoryLimit& most);
+
+// Error: no_space, naming the least budget that would do and --fit, or what there is and --force; and the
+// file, where it is plugins' tables that do not fit.
+Result<MemoryPlan> plan_memory(const Manifest& manifest, MemoryRequest request);
 
 }  // namespace tierd

@@ -19,7 +19,9 @@ Result<double> forecast_step_ns(Config config, const RuntimeOptions& options, co
   config.trace = config.timeline = config.shuffle = "";
   RuntimeOptions quiet;
   quiet.quiet = true;
+  quiet.shorten = options.shorten;
   quiet.fit = options.fit;
+  quiet.force = options.force;
   TIERD_ASSIGN(RunPlan plan, plan_run(config, quiet));
   TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(std::move(plan), quiet));
   TIERD_TRY(runtime->load());

@@ -4,13 +4,16 @@
 
 #include <algorithm>
 
+#include "core/base/affinity.h"
 #include "core/base/units.h"
+#include "core/run/process_memory.h"
 #include "core/store/cache_folder.h"
 
 namespace tierd {
 namespace {
 
 constexpr uint32_t kDefaultContext = 4096;
+constexpr uint32_t kShortestFitted = 256;  // a context
 constexpr uint32_t kMostThreads = 1024;
 constexpr uint32_t kMostSequences = 1024;
 
@@ -25,6 +28,21 @@ Result<TierRequest> request_of(const Tier& tier) {
     request.units.push_back(static_cast<UnitId>(tier.first_unit + i));
   request.bounces = false;
   return request;
+}
+
+// What that has changed.
+std::vector<std::string> fitted(const TierTable& tiers, const MemoryPlan& memory, uint32_t context) {
+  std::vector<std::string> lines;
+  if (memory.model.context != context)
+    lines.push_back(fmt::format("run.context: {} positions instead of {}, so that the KV cache fits",
+                                memory.model.context, context));
+  for (size_t t = 0; t < tiers.memories.size(); ++t) {
+    if (memory.tiers[t].raised_to_least)
+      lines.push_back(fmt::format(
+          "{}: {} instead of {}, the least that would do", tiers.memories[t].key("capacity"),
+          format_bytes(static_cast<double>(memory.tiers[t].capacity)), tiers.memories[t].config.capacity));
+  }
+  return lines;
 }
 
 }  // namespace
@@ -97,11 +115,27 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   lowest.tables = chosen.tables();
   for (const Tier& tier : tiers.memories)
     lowest.giving_units += tier.apart() && tier.config.compute ? tier.config.count : 0;
+  // A run without weights takes none of it.
+  request.force = options.force || config.execute == "trace";
+  uint64_t memories = 0;
+  for (const TierRequest& tier : request.tiers) memories += tier.memories;
+  request.most =
+      memory_for_tiers(manifest, memories, config.threads != 0 ? config.threads : available_cores());
+  const uint32_t context = request.model.context;
+  if (config.context == 0 && (options.shorten || options.fit)) request.shortest_context = kShortestFitted;
   TIERD_ASSIGN(MemoryPlan memory, plan_memory(manifest, request));
   ModelPlan model = plan_model(manifest, memory.model);
   TIERD_ASSIGN(StrategyChoices strategies, read_tensors(std::move(chosen)));
-  return RunPlan{config,           std::move(store),      std::move(tiers),    memory,
-                 std::move(model), std::move(strategies), std::move(fallbacks)};
+  // What was chosen is what whoever plans again (a forecast) shall find.
+  Config as_planned = config;
+  for (size_t t = 0; t < tiers.memories.size(); ++t) {
+    if (memory.tiers[t].automatic)
+      as_planned.tier(tiers.memories[t].config.name).capacity = std::to_string(memory.tiers[t].capacity);
+  }
+  if (memory.model.context != context) as_planned.context = memory.model.context;
+  std::vector<std::string> changes = fitted(tiers, memory, context);
+  return RunPlan{std::move(as_planned), std::move(changes),    std::move(store),    std::move(tiers), memory,
+                 std::move(model),      std::move(strategies), std::move(fallbacks)};
 }
 
 }  // namespace tierd

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "core/base/block_device.h"
 #include "core/base/result.h"
@@ -18,7 +20,9 @@
 namespace tierd {
 
 struct RuntimeOptions {
-  bool fit = false;         // raise a budget that is too small to the least that would do
+  bool shorten = false;     // halve a context that was not given until it fits
+  bool fit = false;         // the same, and raise a budget that is too small to the least that would do
+  bool force = false;       // take capacities that are more than there is
   bool quiet = false;       // no progress
   uint32_t logit_rows = 1;  // rows of a batch that may ask for logits
   // How the store's data file is opened; tests put a device that misbehaves in its place. Empty: as the agent
@@ -30,7 +34,9 @@ struct RuntimeOptions {
 };
 
 struct RunPlan {
-  Config config;
+  Config config;  // capacities that were chosen stand in it
+  // What was changed so that it fits, a line each: "run.context: 1024 positions instead of 4096, …".
+  std::vector<std::string> fitted;
   Store store;
   TierTable tiers;
   MemoryPlan memory;  // its tiers are tiers.memories

@@ -47,15 +47,24 @@ std::vector<std::span<const std::byte>> Runtime::arena() const {
 Result<uint64_t> Runtime::capacity_bytes(std::string_view capacity, std::string_view origin,
                                          size_t tier) const {
   TIERD_ASSIGN(const Capacity asked, parse_capacity(capacity, origin));
+  const uint64_t all = least_capacity(tier) + plan_.memory.tiers[tier].whole;
   switch (asked.kind) {
     case Capacity::Kind::all:
-      return least_capacity(tier) + plan_.memory.tiers[tier].whole;
+      return all;
+    case Capacity::Kind::automatic:
+      return std::min(all, most_capacity(tier).left_bytes);
     case Capacity::Kind::share:
       return static_cast<uint64_t>(asked.share * static_cast<double>(plan_.store.manifest().tensor_bytes));
     case Capacity::Kind::bytes:
       break;
   }
   return asked.bytes;
+}
+
+MemoryLimit Runtime::most_capacity(size_t tier) const {
+  MemoryLimit most = memory_left();
+  most.left_bytes += std::min(UINT64_MAX - most.left_bytes, budget(tier).used());
+  return most;
 }
 
 Status Runtime::resizable(size_t tier) const {
@@ -82,6 +91,11 @@ Status Runtime::set_capacity(std::string_view capacity, bool fit, size_t tier) {
     }
     change.to = beside;
     change.raised_to_least = true;
+  }
+  if (change.to > change.from && !force_) {
+    const MemoryLimit most = most_capacity(tier);
+    if (change.to > most.left_bytes)
+      return too_much_memory(plan_.tiers.memories[tier].config.name, change.to, most);
   }
   const uint64_t arena = std::min(memory.whole, change.to - beside);
   if (arena > tiers_[tier].most_arena) {

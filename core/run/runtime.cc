@@ -35,6 +35,7 @@ Result<std::optional<uint64_t>> parse_number(const std::string& text, const char
 Result<std::unique_ptr<Runtime>> Runtime::create(RunPlan plan, const RuntimeOptions& options) {
   std::unique_ptr<Runtime> runtime(new Runtime(std::move(plan)));
   runtime->quiet_ = options.quiet;
+  runtime->force_ = options.force || runtime->plan_.config.execute == "trace";
   TIERD_ASSIGN(runtime->machine_, VirtualMachine::create(runtime->plan_.config));
   TIERD_TRY(runtime->make_dispatcher());
   const uint32_t threads = runtime->plan_.config.threads;
@@ -85,12 +86,12 @@ uint64_t Runtime::addresses_for_all(size_t tier) const {
 
 // Before the strategies, which may ask for products from the first moment on. How much of the arena they will
 // use is not known yet, and may change: there are addresses for every neuron, which cost nothing. Where spans
-// cannot name so many, there are those that the plan allows.
+// cannot name so many, or addresses are limited, there are those that the plan allows.
 Status Runtime::make_tier(size_t tier) {
   const TierMemory& memory = plan_.memory.tiers[tier];
   TierState& state = tiers_.emplace_back(TierState{.budget = Budget(memory.capacity)});
   const uint64_t all = addresses_for_all(tier);
-  state.whole = all != 0;
+  state.whole = all != 0 && !addresses_are_limited();
   state.most_arena = state.whole ? memory.whole : memory.arena;
   // An edition's beginning is aligned.
   const uint64_t part =

@@ -57,6 +57,8 @@ class Runtime {
   Result<uint64_t> capacity_bytes(std::string_view capacity, std::string_view origin, size_t tier = 0) const;
   // The smallest that a tier can have now: what is in use beside the weights that stay.
   uint64_t least_capacity(size_t tier = 0) const { return budget(tier).used() - resident_bytes(tier); }
+  // What a tier can have at most, with what it has now, and who says so.
+  MemoryLimit most_capacity(size_t tier = 0) const;
   // Says whether a tier can have another capacity. Errors: unsupported and plugin_fault, as set_capacity has
   // them.
   Status resizable(size_t tier = 0) const;
@@ -154,6 +156,7 @@ class Runtime {
 
   RunPlan plan_;
   bool quiet_ = false;
+  bool force_ = false;  // more than there is
   uint32_t threads_ = 1;
   std::unique_ptr<VirtualMachine> machine_;  // NULL: time is that of the wall
   WallClock wall_;

@@ -13,12 +13,14 @@ inline constexpr const char* kConfigs = TIERD_SOURCE_DIR "/configs/";
 inline constexpr const char* kDemo = TIERD_SOURCE_DIR "/configs/models/demo";
 inline constexpr uint32_t kDemoTokens = 32;
 
-// The configuration as its file has it. What only a trained predictor could do, a random one does, but for
-// the demo model, which has one.
+// The configuration as its file has it, with half of the memory where it says "auto", so that something
+// streams on any machine. What only a trained predictor could do, a random one does, but for the demo model,
+// which has one.
 inline Config configuration(const std::string& name, const std::string& model, bool demo) {
   auto config = load_config(kConfigs + name + ".toml", {});
   EXPECT_TRUE(config.ok()) << config.error().line();
   config->model = model;
+  if (TierConfig& dram = config->tier("dram"); dram.capacity == "auto") dram.capacity = "50%";
   config->bind = false;
   config->threads = 1;
   config->context = demo ? 2 * kDemoTokens : kGoldenTokens;

@@ -122,11 +122,11 @@ TEST_F(SparsityCli, WhatAPredictorMissesIsTold) {
 TEST_F(SparsityCli, TheTablesOfTheEmbeddedModelPredictWell) {
   const auto held_out = [](const std::string& tables, const std::string& threshold,
                            const std::string& tokens = kHeldOut) {
-    const Ended ended =
-        run_program(TIERD_BIN_COMPARE, {"--config", config_file("llm-in-a-flash"), "-m", kDemo,
-                                        kDemo + "/held-out.txt", "--tokens", tokens, "--fit", "-q", "--json",
-                                        "--set", "predictor.tensors=" + kDemo + "/" + tables, "--set",
-                                        "predictor.threshold=" + threshold});
+    const Ended ended = run_program(
+        TIERD_BIN_COMPARE,
+        {"--config", config_file("llm-in-a-flash"), "-m", kDemo, kDemo + "/held-out.txt", "--tokens", tokens,
+         "--fit", "-q", "--json", "--set", "tiers.dram.capacity=50%", "--set",
+         "predictor.tensors=" + kDemo + "/" + tables, "--set", "predictor.threshold=" + threshold});
     EXPECT_EQ(ended.status, 0) << ended.err;
     return json::parse(ended.out, nullptr, false);
   };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/units.h"
 #include "core/model/shape_file.h"
 #include "core/store/planner.h"
 #include "tests/sanitized.h"
@@ -171,6 +172,84 @@ TEST(MemoryPlan, ALongContextLeavesLittleForThePrompt) {
     ASSERT_TRUE(plan.ok());
     expect_sound(*plan, manifest, request);
   }
+}
+
+constexpr Capacity kAuto = {Capacity::Kind::automatic, 1, 0};
+
+TEST(MemoryPlan, AutoIsWhatThereIsAndNoMoreThanEverything) {
+  const Manifest manifest = store_of("opt-125m", Encoding::q4_0);
+  const auto all = plan_one(manifest, request_of(manifest, {}));
+  ASSERT_TRUE(all.ok());
+  const auto with = [&](uint64_t there) {
+    MemoryRequest request = request_of(manifest, kAuto);
+    request.most = {"a group", there};
+    const auto plan = plan_one(manifest, request);
+    if (plan.ok()) {
+      expect_sound(*plan, manifest, request);
+      EXPECT_TRUE(plan->automatic);
+    }
+    return plan;
+  };
+  for (const uint64_t there : {all->least, all->least + 12'345, all->capacity / 2})
+    EXPECT_EQ(with(there)->capacity, there);
+  const auto plenty = with(UINT64_MAX);
+  EXPECT_EQ(plenty->arena, plenty->whole);
+  EXPECT_LE(plenty->capacity, all->capacity + plenty->whole / 8)
+      << "everything, and staging for what streams";
+  const std::string line = with(all->least - 1).error().line();
+  EXPECT_THAT(line, HasSubstr(", and a group leaves no more: "));
+  EXPECT_THAT(line, HasSubstr("(" + std::to_string(all->least) + " bytes"));
+  EXPECT_THAT(line, testing::EndsWith("give a smaller context (-c), or --force"));
+}
+
+TEST(MemoryPlan, MoreThanThereIsIsRefusedWithBothNumbers) {
+  const Manifest manifest = store_of("opt-125m", Encoding::q4_0);
+  const uint64_t least = plan_one(manifest, request_of(manifest, {}))->least;
+  MemoryRequest request = request_of(manifest, bytes(least + 1000));
+  request.most = {"a group", least + 999};
+  EXPECT_EQ(plan_one(manifest, request).error().line(),
+            "tiers.dram.capacity: " + format_bytes(static_cast<double>(least + 1000)) + " (" +
+                std::to_string(least + 1000) + " bytes) is more than the " +
+                format_bytes(static_cast<double>(least + 999)) + " (" + std::to_string(least + 999) +
+                " bytes) that a group leaves; give less, \"auto\", or --force");
+  request.force = true;
+  EXPECT_EQ(plan_one(manifest, request)->capacity, least + 1000);
+  // Nothing is raised beyond what there is.
+  request = request_of(manifest, bytes(1));
+  request.fit = true;
+  request.most = {"a group", least - 1, MemoryLimit::Counts::pages, 7'000'000};
+  EXPECT_THAT(plan_one(manifest, request).error().line(),
+              HasSubstr("and a group leaves no more beside 7.00 MB for the process itself: "));
+  request.most.left_bytes = least;
+  EXPECT_EQ(plan_one(manifest, request)->capacity, least);
+}
+
+// A tier with a capacity of its own has it; the others share the rest.
+TEST(MemoryPlan, TiersOnAutoShareWhatTheOthersLeave) {
+  const Manifest manifest = store_of("opt-125m", Encoding::q4_0);
+  const uint64_t all = plan_one(manifest, request_of(manifest, {}))->capacity;
+  MemoryRequest request = request_of(manifest, bytes(all / 2));
+  request.tiers.push_back({.name = "near", .capacity = kAuto, .bounces = false});
+  request.tiers.push_back({.name = "far", .capacity = kAuto, .bounces = false});
+  request.most = {"a group", all};
+  const auto plan = plan_memory(manifest, request);
+  ASSERT_TRUE(plan.ok()) << plan.error().line();
+  EXPECT_EQ(plan->tiers[0].capacity, all / 2);
+  EXPECT_EQ(plan->tiers[1].capacity, (all - all / 2) / 2);
+  EXPECT_EQ(plan->tiers[0].capacity + plan->tiers[1].capacity + plan->tiers[2].capacity, all);
+}
+
+TEST(MemoryPlan, AContextThatMayBeIsHalvedUntilItFits) {
+  const Manifest manifest = store_of("tinyllama-1.1b", Encoding::q4_0);
+  const uint64_t least = plan_one(manifest, request_of(manifest, {}, 512))->least;
+  MemoryRequest request = request_of(manifest, bytes(least), 2048);
+  EXPECT_EQ(plan_one(manifest, request).code(), Code::no_space);
+  request.shortest_context = 256;
+  const auto halved = plan_memory(manifest, request);
+  ASSERT_TRUE(halved.ok()) << halved.error().line();
+  EXPECT_EQ(halved->model.context, 512u);
+  request.shortest_context = 1024;
+  EXPECT_THAT(plan_one(manifest, request).error().line(), HasSubstr("with a context of 1024 "));
 }
 
 TEST(MemoryPlan, SharesAreOfTheTensorBytes) {

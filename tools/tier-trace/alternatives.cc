@@ -19,13 +19,17 @@ uint64_t bytes_of_all(const TraceHeader& header) {
 Result<uint64_t> parse_arena(const TraceHeader& header, const std::string& text) {
   TIERD_ASSIGN(const Capacity capacity, parse_capacity(text, "arena"));
   switch (capacity.kind) {
+    case Capacity::Kind::automatic:
+      return Error{Code::invalid_argument, "arena",
+                   "'auto' is for a machine; write a size, such as 50% or all"};
     case Capacity::Kind::all:
       return bytes_of_all(header);
     case Capacity::Kind::share:
       return static_cast<uint64_t>(capacity.share * static_cast<double>(bytes_of_all(header)));
-    default:
-      return capacity.bytes;
+    case Capacity::Kind::bytes:
+      break;
   }
+  return capacity.bytes;
 }
 
 // `named` over what was recorded.

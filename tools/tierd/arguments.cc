@@ -133,6 +133,15 @@ void add_serving(CommandLine& line, Arguments& arguments, std::string& key_file,
       .or_variable("LLAMA_ARG_N_PARALLEL");
 }
 
+// llama.cpp's `--fit on|off` may stand without a value, which the parser cannot tell from the word behind it.
+void give_fit_its_value(std::vector<std::string>& words) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] != "--fit") continue;
+    const bool has_value = i + 1 < words.size() && !words[i + 1].starts_with("-");
+    if (!has_value) words.insert(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, "on");
+  }
+}
+
 // Adds the keys of a file, which must have at least one: whoever names it wants the server closed.
 Status add_keys(const std::string& path, std::vector<std::string>& keys) {
   TIERD_ASSIGN(const std::string text, read_prompt_file(path));
@@ -152,7 +161,7 @@ Status add_keys(const std::string& path, std::vector<std::string>& keys) {
 Parsed parse_arguments(int argc, char** argv) {
   Parsed parsed;
   Arguments& arguments = parsed.arguments;
-  std::string model, tokenizer, prompt_file, trace, timeline, key_file, log_format = "text";
+  std::string model, tokenizer, prompt_file, trace, timeline, key_file, log_format = "text", fit = "on";
   std::vector<std::string> plugin_folders, biases;
   std::optional<uint32_t> threads, context, ubatch, sequences;
   std::optional<uint64_t> seed;
@@ -205,8 +214,15 @@ Parsed parse_arguments(int argc, char** argv) {
   line.option("--draft-max", arguments.draft_most, "most tokens guessed at once").named("N").shows_default();
   line.flag("--ignore-eos", arguments.ignore_eos, "go on where the model would end its text");
   line.flag("--special", arguments.special, "print control tokens as well");
-  line.flag("--fit", arguments.fit,
-            "raise a budget that is too small to the least that would do, instead of refusing it");
+  const Argument fits =
+      line.option("--fit", fit,
+                  "on: a context that was not given is shortened until it fits; said on the command line, a "
+                  "budget that is too small is raised as well, to the least that would do. off: both are "
+                  "refused")
+          .one_of({"on", "off"})
+          .shows_default()
+          .or_variable("LLAMA_ARG_FIT");
+  line.flag("--force", arguments.force, "take a capacity that is more than there is");
   line.flag("--check", arguments.check,
             "print the plan (what lies where, bytes a token, expected speed) and stop");
   line.flag("--plan", arguments.plan,
@@ -228,8 +244,12 @@ Parsed parse_arguments(int argc, char** argv) {
   std::replace(words.begin(), words.end(), std::string("-ub"), std::string("--ub"));
   std::replace(words.begin(), words.end(), std::string("-np"), std::string("--np"));
   std::replace(words.begin(), words.end(), std::string("-md"), std::string("--model-draft"));
+  std::replace(words.begin(), words.end(), std::string("-fit"), std::string("--fit"));
+  give_fit_its_value(words);
   parsed.exit_code = line.parse(std::move(words));
   if (parsed.exit_code) return parsed;
+  arguments.shorten = fit == "on";
+  arguments.fit = fits.given() && fit == "on";
   set_log_format(log_format == "json" ? LogFormat::json : LogFormat::text);
 
   const auto fail = [&](const std::string& why) {

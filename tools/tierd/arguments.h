@@ -23,7 +23,9 @@ struct Arguments {
   uint32_t draft_most = 4;     // tokens guessed at once (LLM in a flash, 5.2: lambda = 4)
   bool ignore_eos = false;
   bool special = false;  // print control tokens
-  bool fit = false;
+  bool shorten = true;   // a context that was not given
+  bool fit = false;      // and raise a budget that was
+  bool force = false;
   bool check = false;
   bool plan = false;
   bool json = false;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/base/log.h"
 #include "core/base/nearest.h"
 #include "core/base/standard_streams.h"
 #include "core/host/agent_file.h"
@@ -76,13 +77,18 @@ int run(const Arguments& arguments) {
   if (!arguments.plugin.empty()) return print_manuals(arguments);
   Reload reload(arguments);
   RuntimeOptions options;
+  options.shorten = arguments.shorten;
   options.fit = arguments.fit;
+  options.force = arguments.force;
   options.quiet = arguments.quiet;
   const bool guesses = arguments.prompt_lookup || !arguments.draft_model.empty();
   if (guesses) options.logit_rows = 1 + arguments.draft_most;
   if (arguments.serves()) options.logit_rows = kScoredRows;
   auto plan = plan_run(arguments.config, options);
   if (!plan.ok()) return fail(plan.error(), kBadInput);
+  for (const std::string& line : plan->fitted) {
+    if (!arguments.quiet) say(line);
+  }
   if (arguments.check) return print_check(arguments, std::move(*plan), options);
   std::optional<nlohmann::json> found;
   if (arguments.plan) {

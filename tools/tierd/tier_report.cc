@@ -15,6 +15,7 @@ using nlohmann::json;
 json budget_json(const Runtime& runtime, size_t tier) {
   const Budget& budget = runtime.budget(tier);
   const TierMemory& memory = runtime.plan().memory.tiers[tier];
+  const MemoryLimit& most = runtime.plan().memory.most;
   json lines = json::object();
   for (const Budget::Line& line : budget.lines()) lines[line.name] = line.bytes;
   json changes = json::array();
@@ -31,6 +32,8 @@ json budget_json(const Runtime& runtime, size_t tier) {
           {"changes", changes},
           {"least_bytes", memory.least},
           {"raised_to_least", memory.raised_to_least},
+          {"chosen", memory.automatic},
+          {"limit", {{"source", most.source}, {"bytes", most.left_bytes}}},
           {"lines", lines}};
 }
 
@@ -47,14 +50,21 @@ json neurons_json(const MemoryCounters& counters) {
           {"streamed_bytes", asked.streamed_bytes}};
 }
 
+// How the capacity came about, where it was not given: what bounds it is either the model or a limit.
+std::string origin_text(const json& budget) {
+  if (budget["raised_to_least"].get<bool>()) return " (raised to the least)";
+  if (!budget["chosen"].get<bool>()) return "";
+  const json& limit = budget["limit"];
+  return fmt::format(" (auto: {} leaves {})", limit["source"].get<std::string>(), size_text(limit["bytes"]));
+}
+
 std::string held_text(const json& budget) {
   std::string lines;
   for (const auto& [name, bytes] : budget["lines"].items())
     lines += fmt::format("{}{} {}", lines.empty() ? "" : ", ", name, size_text(bytes));
   return fmt::format("{} of {}{}: {}",
                      size_text(budget[budget["changes"].empty() ? "peak_bytes" : "used_bytes"]),
-                     size_text(budget["capacity_bytes"]),
-                     budget["raised_to_least"].get<bool>() ? " (raised to the least)" : "", lines);
+                     size_text(budget["capacity_bytes"]), origin_text(budget), lines);
 }
 
 std::string changes_text(const json& budget) {
@@ -133,8 +143,7 @@ std::vector<std::pair<std::string, std::string>> budget_lines(const json& check)
     lines.emplace_back(
         tier["tier"].get<std::string>(),
         fmt::format("budget {}{}; the least that would do is {}", size_text(budget["capacity_bytes"]),
-                    budget["raised_to_least"].get<bool>() ? " (raised to the least)" : "",
-                    size_text(budget["least_bytes"])));
+                    origin_text(budget), size_text(budget["least_bytes"])));
     for (const auto& [name, bytes] : budget["lines"].items())
       lines.emplace_back("", fmt::format("{:<18} {}", name, size_text(bytes)));
   }

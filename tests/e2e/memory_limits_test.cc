@@ -1,0 +1,81 @@
+// A run inside limits on its memory: it takes what they leave, or says in a line that this is too little. It
+// is never killed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/e2e/program.h"
+#include "tests/sanitized.h"
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+
+class MemoryLimitsOfPrograms : public ProgramTest {
+ protected:
+  // The demo model writes; `before` is shell that sets the limit.
+  static Ended limited(const std::string& before, const std::string& more = "") {
+    return run_program("/bin/bash",
+                       {"-c", before + " && exec " TIERD_BIN_TIERD " --config " + config_file("hybrid") +
+                                  " -m " + kDemo + " -p 'To be' -n 8 -t 1 --temp 0 " + more});
+  }
+};
+
+TEST_F(MemoryLimitsOfPrograms, UlimitLeavesWhatItLeaves) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers take terabytes of addresses";
+  const Ended free = limited("true");
+  ASSERT_EQ(free.status, 0) << free.err;
+  EXPECT_THAT(free.err, HasSubstr(" (auto: "));
+  for (const char* flag : {"-v", "-d"}) {
+    uint32_t refused = 0, written = 0;
+    for (const uint32_t mib : {30u, 60u, 70u, 80u, 100u, 400u, 450u, 500u, 2000u}) {
+      const std::string limit = std::string("ulimit ") + flag + " " + std::to_string(mib * 1024);
+      const Ended ended = limited(limit);
+      SCOPED_TRACE(limit + ": " + ended.err);
+      if (ended.status == 0) {
+        EXPECT_EQ(ended.out, free.out);
+        ++written;
+      } else {
+        EXPECT_EQ(ended.status, 2);
+        ++refused;
+      }
+    }
+    EXPECT_GT(written, 0u);
+    EXPECT_GT(refused, 0u);
+  }
+}
+
+TEST_F(MemoryLimitsOfPrograms, ACapacityBeyondThemIsRefusedUnlessForced) {
+  const Ended refused = limited("true", "--set tiers.dram.capacity=900TB");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err,
+              HasSubstr("tiers.dram.capacity: 900 TB (900000000000000 bytes) is more than the "));
+  const Ended forced = limited("true", "--set tiers.dram.capacity=900TB --force");
+  EXPECT_EQ(forced.status, 0) << forced.err;
+}
+
+// In groups from less than the program itself to plenty.
+TEST_F(MemoryLimitsOfPrograms, ACgroupNeverKills) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers take memory that no plan knows of";
+  const std::string in_group = TIERD_SOURCE_DIR "/tests/bench/cgroup_run";
+  if (::geteuid() != 0 || run_program(in_group, {"max", "/bin/true"}).status != 0)
+    GTEST_SKIP() << "no group can be made here";
+  uint32_t written = 0;
+  for (const char* config : {"hybrid", "activeflow", "llm-in-a-flash"}) {
+    for (const char* limit : {"8M", "12M", "16M", "24M", "48M", "256M"}) {
+      const Ended ended = run_program(in_group, {limit, TIERD_BIN_TIERD, "--config", config_file(config),
+                                                 "-m", kDemo, "-p", "To be", "-n", "4", "-t", "1", "-q"});
+      SCOPED_TRACE(std::string(config) + " in " + limit + ": " + ended.err);
+      EXPECT_TRUE(ended.status == 0 || ended.status == 2) << ended.status;
+      if (ended.status == 2) {
+        EXPECT_THAT(ended.err, HasSubstr(" leaves "));
+      }
+      written += ended.status == 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GE(written, 9u);
+}
+
+}  // namespace
+}  // namespace tierd
