@@ -51,7 +51,8 @@ std::optional<uint64_t> read_usage(const MemoryGroup& group) {
   return read_number(group.directory + (group.v2 ? "/memory.current" : "/memory.usage_in_bytes"));
 }
 
-// Of the group and those below it, by its names in version 2; those of version 1 are derived.
+// Reads a number of memory.stat that counts the group and those below it. `name` is that of version 2, from
+// which that of version 1 is derived.
 uint64_t read_stat(const MemoryGroup& group, std::string name) {
   if (!group.v2) name = "total_" + (name.starts_with("file_") ? name.substr(5) : name);
   for (const std::string& line : split(read_text(group.directory + "/memory.stat"), '\n')) {

@@ -14,10 +14,9 @@ namespace tierd {
 struct MemoryLimit {
   std::string source;  // "this machine (MemAvailable)", "the cgroup /sys/fs/cgroup/memory/jobs/7"
   uint64_t left_bytes = 0;
-  // What counts towards it: pages once they are used; addresses that may be written to, used or not; all
-  // addresses.
+  // A limit counts pages that are in use, or addresses that may be written to, or all addresses.
   enum class Counts : uint8_t { pages, data, addresses } counts = Counts::pages;
-  uint64_t beside_bytes = 0;  // that were taken off, for what the process needs itself
+  uint64_t beside_bytes = 0;  // what was taken off for the process itself
 };
 
 // What they are derived from; tests give their own.
@@ -30,18 +29,20 @@ struct MemoryFacts {
 };
 MemoryFacts read_memory_facts();
 
-// All that there are: what the machine has free, what each cgroup still allows, and what ulimit does.
+// Lists what the machine has free, what each cgroup still allows, and what ulimit allows.
 std::vector<MemoryLimit> memory_limits(const MemoryFacts& facts);
-// Those on this process as it is now.
+// Lists those on this process as it is now.
 std::vector<MemoryLimit> memory_limits();
 
-// What of so many bytes this process takes at most: others may take the rest meanwhile.
+// Returns how much of so many bytes this process should take: others may need the rest meanwhile.
 uint64_t less_reserve(uint64_t bytes);
-// The least of these; without any, nobody says so, and there is as much as can be counted.
+// Returns the least of these. Where there is none, its source is "nobody", and there is as much as can be
+// counted.
 MemoryLimit tightest(const std::vector<MemoryLimit>& limits);
-// The tightest on this process, less the reserve.
+// Returns the tightest on this process, less the reserve.
 MemoryLimit memory_left();
-// Whether addresses are limited that nothing stands at: then none are kept for budgets that may grow.
+// Tells whether a limit counts addresses that are not in use: then none are reserved for budgets that may
+// grow.
 bool addresses_are_limited();
 
 }  // namespace tierd

@@ -158,7 +158,7 @@ TEST(TopK, TakesTheLargestInputsOfEachRow) {
   }
 }
 
-// Of several rows, a neuron has the greatest of its scores.
+// Where there are several rows, a neuron has the greatest of its scores.
 TEST(TopK, ScoresByMagnitude) {
   Random random(6);
   const std::vector<float> x = draw(random, kRows * kNeurons);

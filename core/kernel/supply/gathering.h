@@ -166,7 +166,7 @@ class Gathering {
   std::vector<uint32_t> sourced_;  // neurons that have one
   Followers followers_;
   uint32_t next_ = 0;             // where results are added: the first of `wanted` that was not handed out
-  std::vector<uint32_t> places_;  // the place of a wanted one, kNowhere before it is here
+  std::vector<uint32_t> places_;  // the place of a wanted one, kNowhere until it can be handed on
   Status status_;
   std::vector<uint32_t> refused_;
   uint32_t holders_ = 0;
