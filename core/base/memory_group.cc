@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <sstream>
 #include <vector>
+
+#include "core/base/system_file.h"
 
 namespace tierd {
 namespace {
@@ -27,15 +28,8 @@ bool lists(const std::string& options, std::string_view wanted) {
   return false;
 }
 
-std::string read_text(const std::string& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 std::optional<uint64_t> read_number(const std::string& path) {
-  const std::string text = read_text(path);
+  const std::string text = read_system_file(path);
   uint64_t number = 0;
   if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc()) return {};
   return number;
@@ -55,7 +49,7 @@ std::optional<uint64_t> read_usage(const MemoryGroup& group) {
 // which that of version 1 is derived.
 uint64_t read_stat(const MemoryGroup& group, std::string name) {
   if (!group.v2) name = "total_" + (name.starts_with("file_") ? name.substr(5) : name);
-  for (const std::string& line : split(read_text(group.directory + "/memory.stat"), '\n')) {
+  for (const std::string& line : split(read_system_file(group.directory + "/memory.stat"), '\n')) {
     if (!line.starts_with(name + " ")) continue;
     uint64_t bytes = 0;
     (void)std::from_chars(line.data() + name.size() + 1, line.data() + line.size(), bytes);
@@ -129,7 +123,8 @@ std::vector<MemoryGroup> with_those_above(const MemoryGroup& group) {
 // In a container that has no view of its own (a namespace), the path is the host's, and the mount shows the
 // container's group alone.
 std::optional<MemoryGroup> own_memory_group() {
-  auto group = find_memory_group(read_text("/proc/self/mounts"), read_text("/proc/self/cgroup"));
+  auto group =
+      find_memory_group(read_system_file("/proc/self/mounts"), read_system_file("/proc/self/cgroup"));
   if (group && ::access(group->directory.c_str(), F_OK) != 0) group->directory = group->mount;
   return group;
 }

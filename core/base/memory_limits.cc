@@ -1,25 +1,16 @@
 #include "core/base/memory_limits.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <string_view>
+
+#include "core/base/system_file.h"
 
 namespace tierd {
 namespace {
 
 constexpr uint64_t kReserveShare = 32;
-
-std::string read_text(const char* path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 // "MemAvailable:   23014876 kB" in bytes.
 std::optional<uint64_t> field(std::string_view text, const std::string& name) {
@@ -40,8 +31,8 @@ std::optional<uint64_t> field(std::string_view text, const std::string& name) {
 
 MemoryFacts read_memory_facts() {
   MemoryFacts facts;
-  facts.meminfo = read_text("/proc/meminfo");
-  facts.status = read_text("/proc/self/status");
+  facts.meminfo = read_system_file("/proc/meminfo");
+  facts.status = read_system_file("/proc/self/status");
   if (const auto group = own_memory_group()) facts.groups = with_those_above(*group);
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) == 0) facts.address_space = limit.rlim_cur;

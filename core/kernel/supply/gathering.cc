@@ -232,7 +232,7 @@ MessageId Gathering::hand_out(std::vector<Unit>& units) {
   return {};
 }
 
-// All that one message moves here.
+// Hands out all that one message moves here.
 MessageId Gathering::hand_out_moving(std::vector<Unit>& units) {
   MessageId move;
   for (Transfer* transfer : awaited_) {

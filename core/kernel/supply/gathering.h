@@ -53,7 +53,7 @@ class Gathering {
     Purpose purpose;
     EditionId edition = kNoEdition;
     const ActiveSet* wanted = nullptr;  // lives until `end`
-    // Computes from this memory. Neurons that it moves here itself are handed out while they are on their
+    // The agent that computes from this memory. What it moves here itself is handed out while it is on its
     // way.
     uint16_t agent = kNobody;
     Priority priority = Priority::demand;
