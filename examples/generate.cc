@@ -6,6 +6,7 @@
 
 #include "core/engine/session.h"
 #include "core/model/sampler.h"
+#include "core/run/prepare_run.h"
 #include "core/run/runtime.h"
 #include "core/text/tokenizer.h"
 
@@ -13,7 +14,7 @@ using namespace tierd;
 
 // Errors are values, which name the file, the key or the plugin that they are about.
 static Status generate(const Config& config, const std::string& text, int tokens) {
-  TIERD_ASSIGN(RunPlan plan, plan_run(config, {}));  // the store is open, memory is divided
+  TIERD_ASSIGN(RunPlan plan, prepare_run(config, {}));  // the store is open, memory is divided
   TIERD_ASSIGN(const auto tokenizer, make_tokenizer(plan.store.manifest().vocab, plan.store.directory()));
   TIERD_ASSIGN(const auto runtime, Runtime::create(std::move(plan), {}));
   TIERD_TRY(runtime->load());  // what stays resident

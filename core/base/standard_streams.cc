@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 
@@ -19,6 +20,8 @@ void prepare_standard_streams() {
     // The lowest free number is this one. Opened the wrong way round, so that use is still an error.
     (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
+  // A file that may grow no more is an error like a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
   spdlog::set_default_logger(spdlog::stderr_logger_mt("tierd"));
   set_log_format(LogFormat::text);
 }

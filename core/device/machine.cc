@@ -148,6 +148,19 @@ std::optional<LinkDescription> MachineDescription::link_to(const std::string& ti
   return found == links.end() ? std::nullopt : std::optional(*found);
 }
 
+MachineDescription any_machine() {
+  constexpr double kRate = 1e9;
+  MachineDescription machine{.path = "any machine",
+                             .disk = {.reads = ReadCurve({{1, kRate}}), .latency_ns = 1, .check_rate = kRate},
+                             .processor = {.memory_rate = kRate, .rates = {}}};
+  for (const Encoding encoding : kAllEncodings) {
+    for (const bool int8 : {false, true})
+      machine.processor.rates.push_back(
+          {.encoding = encoding, .int8_activations = int8, .gemv = kRate, .gemm = kRate});
+  }
+  return machine;
+}
+
 Result<MachineDescription> read_machine(const std::string& name) {
   TIERD_ASSIGN(const NamedToml file, read_named_toml(machines_folder(), name, "machine"));
   const View table(file.table);
@@ -158,9 +171,11 @@ Result<MachineDescription> read_machine(const std::string& name) {
                .latency_ns =
                    static_cast<uint64_t>(numbers.read(table["flash"]["latency_ns"], "flash.latency_ns")),
                .check_rate =
-                   numbers.rate(table["flash"]["check_bytes_per_second"], "flash.check_bytes_per_second")},
+                   numbers.rate(table["flash"]["check_bytes_per_second"], "flash.check_bytes_per_second"),
+               .folder = table["flash"]["folder"].value_or(std::string())},
       .processor = {.memory_rate = numbers.rate(table["dram"]["bytes_per_second"], "dram.bytes_per_second"),
-                    .rates = read_rates(numbers, table["compute"])},
+                    .rates = read_rates(numbers, table["compute"]),
+                    .threads = table["compute"]["threads"].value_or(0U)},
       .links = read_links(numbers, table["links"])};
   if (numbers.error()) return *numbers.error();
   return machine;

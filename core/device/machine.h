@@ -17,6 +17,7 @@ struct DiskDescription {
   ReadCurve reads;          // at random places, many in flight: the disk's time for each
   uint64_t latency_ns = 0;  // of one read alone
   double check_rate = 0;    // bytes a second that one thread checks after reading
+  std::string folder = {};  // on the disk that was measured, where that is known
 };
 
 struct KernelRate {
@@ -30,6 +31,7 @@ struct KernelRate {
 struct ProcessorDescription {
   double memory_rate = 0;  // bytes a second that are read
   std::vector<KernelRate> rates;
+  uint32_t threads = 0;  // where their number is known
 
   // Describes a part of the threads, which has this share of all rates.
   ProcessorDescription share(double share) const;
@@ -53,6 +55,10 @@ struct MachineDescription {
   // Returns nothing where the processor copies.
   std::optional<LinkDescription> link_to(const std::string& tier) const;
 };
+
+// A machine of which nothing was measured: what a run on it fetches and evicts counts, its times mean
+// nothing.
+MachineDescription any_machine();
 
 // `name`: of a file in configs/hardware, or a file's path. Errors name file, key and what was expected:
 // not_found, io_error, invalid_argument.

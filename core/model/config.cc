@@ -130,6 +130,14 @@ Status validate(const ModelConfig& c, std::string_view origin) {
   return {};
 }
 
+std::string shape_text(const ModelConfig& config) {
+  std::string text = fmt::format("{}, {} layers, width {}, networks of {}, {} and {} heads of {}, {} tokens",
+                                 config.architecture, config.n_layers, config.d_model, config.d_ff,
+                                 config.n_heads, config.n_kv_heads, config.head_dim, config.vocab_size);
+  if (config.is_mixture()) text += fmt::format(", {} experts", config.n_experts);
+  return text;
+}
+
 std::vector<float> rope_frequencies(const ModelConfig& c) {
   const uint32_t dim = c.rotary_dim();
   std::vector<float> frequencies(dim / 2);

@@ -81,6 +81,10 @@ struct ModelConfig {
 // trusted. Error: corrupt, with `origin` naming the file.
 Status validate(const ModelConfig& config, std::string_view origin);
 
+// What tensors for plugins must agree with to be about this model: "llama, 22 layers, width 2048, networks of
+// 5632, 32 and 4 heads of 64, 32000 tokens".
+std::string shape_text(const ModelConfig& config);
+
 // The inverse frequencies of the rotary embedding, rotary_dim/2 of them, scaling applied
 // (transformers: modeling_rope_utils.py, "linear" and "llama3").
 std::vector<float> rope_frequencies(const ModelConfig& config);

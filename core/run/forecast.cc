@@ -13,19 +13,10 @@ constexpr uint32_t kTokensApart = 101;  // so that rows of the embedding come fr
 
 }  // namespace
 
-Result<double> forecast_step_ns(Config config, const RuntimeOptions& options, const ForecastAsked& asked) {
-  config.clock = "model";
-  config.execute = "trace";
-  config.trace = config.timeline = config.shuffle = "";
-  RuntimeOptions quiet;
-  quiet.quiet = true;
-  quiet.shorten = options.shorten;
-  quiet.fit = options.fit;
-  quiet.force = options.force;
-  TIERD_ASSIGN(RunPlan plan, plan_run(config, quiet));
-  TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(std::move(plan), quiet));
-  TIERD_TRY(runtime->load());
-  Engine& engine = runtime->engine();
+Result<Forecast> play(Runtime& runtime, const ForecastAsked& asked) {
+  TIERD_TRY(runtime.plays());
+  TIERD_TRY(runtime.load());
+  Engine& engine = runtime.engine();
   std::vector<RowInfo> rows;
   uint32_t position = 0;
   const auto step = [&](uint32_t tokens, bool prefill) -> Status {
@@ -37,14 +28,32 @@ Result<double> forecast_step_ns(Config config, const RuntimeOptions& options, co
     return logits.ok() ? Status() : Status(logits.error());
   };
   const uint32_t steps = std::min({asked.decoded_tokens, kMostSteps, engine.context() / 2});
-  const uint32_t prompt = std::min(asked.prompt_tokens, engine.context() - steps);
+  const uint32_t warming = std::min(asked.warming_tokens, engine.context() - steps);
+  const uint32_t prompt = std::min(asked.prompt_tokens, engine.context() - steps - warming);
   TIERD_TRY(engine.begin_sequence(0));
   while (position < prompt) TIERD_TRY(step(std::min(prompt - position, engine.max_rows()), true));
+  for (uint32_t i = 0; i < warming; ++i) TIERD_TRY(step(1, false));
+  engine.reset_times();
   for (uint32_t i = 0; i < steps; ++i) TIERD_TRY(step(1, false));
   const StepTimes times = engine.decode_times();
   TIERD_TRY(engine.drain());
   engine.end_sequence(0);
-  return static_cast<double>(times.wall_ns) / static_cast<double>(std::max<uint64_t>(times.steps, 1));
+  const auto counted = static_cast<double>(std::max<uint64_t>(times.steps, 1));
+  return Forecast{.step_ns = static_cast<double>(times.wall_ns) / counted,
+                  .flash_bytes = static_cast<double>(times.read_bytes) / counted};
+}
+
+Result<Forecast> forecast(Config config, const RuntimeOptions& options, const ForecastAsked& asked) {
+  RuntimeOptions played;
+  played.quiet = true;
+  played.shorten = options.shorten;
+  played.fit = options.fit;
+  played.force = true;  // what is played takes no memory
+  TIERD_ASSIGN(played.play_on, read_machine(config.machine));
+  config.shuffle = "";
+  TIERD_ASSIGN(RunPlan plan, plan_run(config, played));
+  TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(std::move(plan), played));
+  return play(*runtime, asked);
 }
 
 }  // namespace tierd

@@ -11,12 +11,22 @@ namespace tierd {
 
 struct ForecastAsked {
   uint32_t prompt_tokens = 0;
+  uint32_t warming_tokens = 0;  // decoded before anything is counted, so that caches have filled
   uint32_t decoded_tokens = 0;  // one at least; some of them say enough
 };
 
-// The time of a decode step in ns, after such a prompt, by the description that `config.machine` names.
-// Nothing is read or computed, and no memory for weights is taken. Errors: those of plan_run and
-// Runtime::create; unsupported where a predictor or a router looks at activations.
-Result<double> forecast_step_ns(Config config, const RuntimeOptions& options, const ForecastAsked& asked);
+// Means over the decode steps.
+struct Forecast {
+  double step_ns = 0;
+  double flash_bytes = 0;  // that were read
+};
+
+// Plays such a text with a runtime that was made to be played (RuntimeOptions::play_on) and has done nothing
+// yet. Errors: those of Runtime::plays and Engine::step.
+Result<Forecast> play(Runtime& runtime, const ForecastAsked& asked);
+
+// The same for a configuration, by the description that `config.machine` names. Nothing is read or computed,
+// and no memory for weights is taken. Errors: those of read_machine, plan_run, Runtime::create and play.
+Result<Forecast> forecast(Config config, const RuntimeOptions& options, const ForecastAsked& asked);
 
 }  // namespace tierd

@@ -70,7 +70,9 @@ Status decode_values(const File& file, const SafetensorsTensor& from, PluginTens
 Result<PluginTensorFile> PluginTensorFile::open(const std::string& path) {
   TIERD_ASSIGN(File file, File::open(path));
   TIERD_ASSIGN(std::vector<SafetensorsTensor> tensors, read_safetensors_header(file));
+  TIERD_ASSIGN(SafetensorsMetadata metadata, read_safetensors_metadata(file));
   PluginTensorFile opened(std::move(file), std::move(tensors));
+  opened.made_for_ = std::move(metadata[kMadeFor]);
   for (const SafetensorsTensor& tensor : opened.tensors_) {
     const auto unsupported = [&](const std::string& why) {
       return Error{Code::unsupported, path, fmt::format("tensor '{}' {}", tensor.name, why)};
@@ -88,6 +90,13 @@ Result<PluginTensorFile> PluginTensorFile::open(const std::string& path) {
     opened.bytes_ += bytes_in_memory(tensor, *encoding);
   }
   return opened;
+}
+
+Status PluginTensorFile::check_model(const ModelConfig& config) const {
+  const std::string shape = shape_text(config);
+  if (made_for_.empty() || made_for_ == shape) return {};
+  return Error{Code::invalid_argument, path(),
+               fmt::format("its tensors were made for another model ({}); this one is {}", made_for_, shape)};
 }
 
 Result<std::shared_ptr<const PluginTensors>> PluginTensorFile::read() const {

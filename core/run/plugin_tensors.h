@@ -8,6 +8,7 @@
 
 #include "core/base/result.h"
 #include "core/host/plugin_world.h"
+#include "core/model/config.h"
 #include "core/store/file.h"
 #include "core/store/safetensors.h"
 
@@ -25,6 +26,10 @@ class PluginTensorFile {
   // What the tensors occupy in memory.
   uint64_t bytes() const { return bytes_; }
 
+  // Whether the tensors may be about this model: most of our tools write down which one they are about.
+  // Error: invalid_argument, with both.
+  Status check_model(const ModelConfig& config) const;
+
   // Errors: those of File, no_space.
   Result<std::shared_ptr<const PluginTensors>> read() const;
 
@@ -33,6 +38,7 @@ class PluginTensorFile {
       : file_(std::move(file)), tensors_(std::move(tensors)) {}
 
   File file_;
+  std::string made_for_;  // empty: nobody says
   std::vector<SafetensorsTensor> tensors_;
   uint64_t bytes_ = 0;
 };

@@ -47,10 +47,7 @@ std::vector<std::string> fitted(const TierTable& tiers, const MemoryPlan& memory
 
 }  // namespace
 
-Result<Store> open_store(const Config& config, const RuntimeOptions& options) {
-  if (config.model.empty()) {
-    return Error{Code::invalid_argument, "model.path", "no model is given; name one with -m"};
-  }
+WriteOptions store_options(const Config& config, const RuntimeOptions& options) {
   WriteOptions write;
   write.quiet = options.quiet;
   write.layout = *layout_by_name(config.layout);
@@ -59,14 +56,16 @@ Result<Store> open_store(const Config& config, const RuntimeOptions& options) {
   write.encoding = encoding_by_name(config.encoding);
   write.head_encoding =
       config.head_encoding == "same" ? write.encoding : encoding_by_name(config.head_encoding);
-  TIERD_ASSIGN(const std::string directory, store_for(config.model, SourceOptions{config.tokenizer}, write));
-  return Store::open(directory);
+  return write;
 }
 
 Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   TIERD_ASSIGN(TierTable tiers, choose_tiers(config));
-  TIERD_ASSIGN(Store store, open_store(config, options));
-  const Manifest& manifest = store.manifest();
+  if (config.model.empty())
+    return Error{Code::invalid_argument, "model.path", "no model is given; name one with -m"};
+  TIERD_ASSIGN(FoundStore found,
+               find_store(config.model, SourceOptions{config.tokenizer}, store_options(config, options)));
+  const Manifest& manifest = found.store.manifest();
 
   MemoryRequest request;
   request.fit = options.fit;
@@ -106,6 +105,7 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
                  "this model norms the queries of all heads together: one unit must have them all"};
   }
   TIERD_ASSIGN(ChosenStrategies chosen, choose_strategies(config));
+  TIERD_TRY(chosen.check_model(manifest.config));
   TIERD_ASSIGN(StrategyChoices fallbacks, choose_fallbacks(config));
   for (const Tier& tier : tiers.memories) {
     TIERD_ASSIGN(request.tiers.emplace_back(), request_of(tier));
@@ -134,8 +134,15 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   }
   if (memory.model.context != context) as_planned.context = memory.model.context;
   std::vector<std::string> changes = fitted(tiers, memory, context);
-  return RunPlan{std::move(as_planned), std::move(changes),    std::move(store),    std::move(tiers), memory,
-                 std::move(model),      std::move(strategies), std::move(fallbacks)};
+  return RunPlan{.config = std::move(as_planned),
+                 .fitted = std::move(changes),
+                 .store = std::move(found.store),
+                 .source = std::move(found.source),
+                 .tiers = std::move(tiers),
+                 .memory = std::move(memory),
+                 .model = std::move(model),
+                 .strategies = std::move(strategies),
+                 .fallbacks = std::move(fallbacks)};
 }
 
 }  // namespace tierd

@@ -1,21 +1,26 @@
-// What a run will be, before any memory is taken: the store is open, memory is divided, plugins and agents
-// are loaded and checked.
+// What a run will be, before any memory is taken or anything is written: the store is open or planned, memory
+// is divided, plugins and agents are loaded and checked.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/block_device.h"
 #include "core/base/result.h"
 #include "core/config/config.h"
+#include "core/device/machine.h"
 #include "core/engine/memory_plan.h"
 #include "core/engine/model_plan.h"
 #include "core/kernel/observer.h"
 #include "core/kernel/pass/recording.h"
+#include "core/model/tensor_source.h"
 #include "core/run/strategy_choices.h"
 #include "core/run/tiers.h"
 #include "core/store/store.h"
+#include "core/store/write_options.h"
 
 namespace tierd {
 
@@ -31,6 +36,9 @@ struct RuntimeOptions {
   Recording* recording = nullptr;  // of a run whose activity is played (run.execute = "trace")
   // It hears of everything until the run is destroyed. A run that has one writes neither trace nor timeline.
   KernelObserver* observer = nullptr;
+  // The run is played on this machine in virtual time, whatever `run.clock` says: nothing is read, computed
+  // or recorded, and the store may be planned. Steps can be made where Runtime::plays says so.
+  std::optional<MachineDescription> play_on = {};
 };
 
 struct RunPlan {
@@ -38,15 +46,17 @@ struct RunPlan {
   // What was changed so that it fits, a line each: "run.context: 1024 positions instead of 4096, …".
   std::vector<std::string> fitted;
   Store store;
+  std::shared_ptr<const TensorSource> source;  // what the store is to be made of; none where it stands
   TierTable tiers;
   MemoryPlan memory;  // its tiers are tiers.memories
   ModelPlan model;
   StrategyChoices strategies;
   StrategyChoices fallbacks;  // without a plugin where none is named
 };
-// Opens (or makes) the store that the configuration names. Errors name file or key.
-Result<Store> open_store(const Config& config, const RuntimeOptions& options);
-// The same, and divides the memory.
+// How the store of a configuration is laid out. Names in it are known ones.
+WriteOptions store_options(const Config& config, const RuntimeOptions& options);
+// The store that the configuration names, opened or planned, and the memory divided. Nothing is written.
+// Errors name file or key.
 Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options);
 
 }  // namespace tierd

@@ -36,7 +36,7 @@ Result<std::unique_ptr<Runtime>> Runtime::create(RunPlan plan, const RuntimeOpti
   std::unique_ptr<Runtime> runtime(new Runtime(std::move(plan)));
   runtime->quiet_ = options.quiet;
   runtime->force_ = options.force || runtime->plan_.config.execute == "trace";
-  TIERD_ASSIGN(runtime->machine_, VirtualMachine::create(runtime->plan_.config));
+  TIERD_ASSIGN(runtime->machine_, VirtualMachine::create(runtime->plan_.config, options.play_on));
   TIERD_TRY(runtime->make_dispatcher());
   const uint32_t threads = runtime->plan_.config.threads;
   runtime->threads_ = threads != 0 ? threads : available_cores();
@@ -45,9 +45,11 @@ Result<std::unique_ptr<Runtime>> Runtime::create(RunPlan plan, const RuntimeOpti
   TIERD_TRY(runtime->make_strategies());
   TIERD_TRY(runtime->make_store_agent(options));
   TIERD_TRY(runtime->make_kernel(options));
-  TIERD_TRY(runtime->load_tensors());
-  // Manifest and data were opened one after the other.
-  TIERD_TRY(runtime->plan_.store.unchanged());
+  if (runtime->executes()) {
+    TIERD_TRY(runtime->load_tensors());
+    // Manifest and data were opened one after the other.
+    TIERD_TRY(runtime->plan_.store.unchanged());
+  }
   // Last, because a thread inherits the binding of the one that makes it.
   const auto driven_here = [](const Tier& tier) {
     return tier.config.compute && tier.config.thread != "own";
@@ -318,8 +320,7 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
   TIERD_TRY(add_agents(agents));
   for (const std::vector<uint32_t>& slots : slots_) residencies_.emplace_back(sites.editions, slots);
   strategies_->set_residencies(residencies_);
-  if (machine_ && asked.recording == nullptr)
-    TIERD_TRY(machine_->can_play(plan_.model, strategies_->strategies()));
+  if (machine_ && asked.recording == nullptr && !asked.play_on) TIERD_TRY(plays());
 
   Scheduler::Options options;
   options.topology = plan_.tiers.topology;
@@ -364,6 +365,10 @@ Status Runtime::make_recording(const RuntimeOptions& asked, const Scheduler::Opt
   const auto refuse = [](const char* key, const char* why) {
     return Error{Code::invalid_argument, key, why};
   };
+  if (asked.play_on) {
+    dispatcher_->set_observer(asked.observer);
+    return {};
+  }
   if (!config.trace.empty() && !config.timeline.empty()) {
     return refuse(
         "run.timeline",

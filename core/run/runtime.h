@@ -63,6 +63,10 @@ class Runtime {
   // them.
   Status resizable(size_t tier = 0) const;
 
+  // Of a run that is played (RuntimeOptions::play_on): whether steps can be made, for which nobody may look
+  // at activations that are not computed. Error: unsupported, saying who would.
+  Status plays() const { return machine_->can_play(plan_.model, strategies_->strategies()); }
+
   // Closes the trace or writes the timeline, if run.trace or run.timeline names one; with nothing in flight.
   // Error: io_error.
   Status end_recording();
@@ -125,6 +129,8 @@ class Runtime {
   };
 
   explicit Runtime(RunPlan plan) : plan_(std::move(plan)) {}
+  // Whether anything is read and computed.
+  bool executes() const { return !machine_ || machine_->executes(); }
   Clock& clock() { return machine_ ? static_cast<Clock&>(machine_->clock()) : wall_; }
   Status make_dispatcher();
   Status make_tier(size_t tier);

@@ -24,6 +24,13 @@ PluginPath plugin_path(const Config& config) {
   return PluginPath(std::move(folders));
 }
 
+Status ChosenStrategies::check_model(const ModelConfig& config) const {
+  for (const ChosenStrategy* chosen : {&predictor, &quantizer, &cache, &balancer}) {
+    if (chosen->tensors) TIERD_TRY(chosen->tensors->check_model(config));
+  }
+  return {};
+}
+
 std::vector<TableRequest> ChosenStrategies::tables() const {
   std::vector<TableRequest> all;
   for (const ChosenStrategy* chosen : {&predictor, &quantizer, &cache, &balancer}) {

@@ -29,6 +29,8 @@ struct ChosenStrategy {
 struct ChosenStrategies {
   ChosenStrategy predictor, quantizer, cache, balancer;
 
+  // Whether their tensors may be about this model. Error: that of PluginTensorFile::check_model.
+  Status check_model(const ModelConfig& config) const;
   // Their tensors' files.
   std::vector<TableRequest> tables() const;
 };

@@ -7,7 +7,9 @@
 
 namespace tierd {
 
-Result<std::unique_ptr<VirtualMachine>> VirtualMachine::create(const Config& config) {
+Result<std::unique_ptr<VirtualMachine>> VirtualMachine::create(
+    const Config& config, const std::optional<MachineDescription>& play_on) {
+  if (play_on) return std::unique_ptr<VirtualMachine>(new VirtualMachine(*play_on, false));
   const bool executes = config.execute == "real";
   if (config.clock != "model") {
     if (executes) return std::unique_ptr<VirtualMachine>();

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "core/agent/agent_entry.h"
@@ -21,9 +22,13 @@ namespace tierd {
 
 class VirtualMachine {
  public:
-  // NULL where time is that of the wall. Errors: those of read_machine; invalid_argument naming the key that
-  // is missing, or has no meaning without the modelled clock.
-  static Result<std::unique_ptr<VirtualMachine>> create(const Config& config);
+  // NULL where time is that of the wall. `play_on`: see RuntimeOptions. Errors: those of read_machine;
+  // invalid_argument naming the key that is missing, or has no meaning without the modelled clock.
+  static Result<std::unique_ptr<VirtualMachine>> create(const Config& config,
+                                                        const std::optional<MachineDescription>& play_on);
+
+  // Whether anything is read and computed.
+  bool executes() const { return executes_; }
 
   VirtualClock& clock() { return clock_; }
   // The disk, checked by the kernel's thread or one of its own.
@@ -50,7 +55,7 @@ class VirtualMachine {
   VirtualThread& thread(bool own) { return own ? threads_.emplace_back() : threads_.front(); }
 
   const MachineDescription machine_;
-  const bool executes_;  // else nothing is read or computed
+  const bool executes_;
   VirtualClock clock_;
   std::deque<VirtualThread> threads_ = std::deque<VirtualThread>(1);  // the first is the kernel's
   std::deque<UnitCost> costs_;

@@ -2,16 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 #include <thread>
 
 #include "core/base/checksum.h"
+#include "core/base/host_facts.h"
 #include "core/base/log.h"
+#include "core/base/units.h"
 #include "core/store/manifest_json.h"
+#include "core/store/store_writer.h"
 
 namespace tierd {
 namespace {
@@ -19,6 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kWaitForOtherRun(200);
+constexpr uint64_t kStatBlock = 512;  // the unit of stat's st_blocks
 
 const char* variable(const char* name) {
   const char* value = std::getenv(name);
@@ -51,6 +61,11 @@ std::string outdated_store(const fs::path& folder, const TensorSource& source) {
   return {};
 }
 
+Result<std::string> path_of(const TensorSource& source, const std::string& plan_text) {
+  TIERD_ASSIGN(const std::string folder, cache_folder());
+  return fmt::format("{}/{}-{}", folder, folder_name(source), checksum_text(checksum(plan_text)));
+}
+
 }  // namespace
 
 Result<std::string> cache_folder() {
@@ -60,17 +75,57 @@ Result<std::string> cache_folder() {
   return Error{Code::not_found, "cache folder", "set TIERD_CACHE to the folder for converted models"};
 }
 
-Result<std::string> store_path(const TensorSource& source, const WriteOptions& options) {
+Result<std::string> machine_file() {
   TIERD_ASSIGN(const std::string folder, cache_folder());
-  TIERD_ASSIGN(const Manifest plan, plan_store(source, options));
-  return fmt::format("{}/{}-{}", folder, folder_name(source), checksum_text(checksum(plan_text(plan))));
+  return fmt::format("{}/hardware/{}.toml", folder, read_host_facts().name);
 }
 
-Result<std::string> store_for(const std::string& path, const SourceOptions& source_options,
+Result<std::string> store_path(const TensorSource& source, const WriteOptions& options) {
+  TIERD_ASSIGN(const Manifest plan, plan_store(source, options));
+  return path_of(source, plan_text(plan));
+}
+
+Result<FoundStore> find_store(const std::string& path, const SourceOptions& source_options,
                               const WriteOptions& options) {
-  if (is_store(path)) return path;
-  TIERD_ASSIGN(const std::unique_ptr<TensorSource> source, open_source(path, source_options));
-  return store_for(*source, options);
+  if (is_store(path)) {
+    TIERD_ASSIGN(Store store, Store::open(path));
+    return FoundStore{std::move(store), nullptr};
+  }
+  TIERD_ASSIGN(std::unique_ptr<TensorSource> source, open_source(path, source_options));
+  TIERD_ASSIGN(Manifest plan, plan_store(*source, options));
+  const std::string text = plan_text(plan);
+  TIERD_ASSIGN(const std::string directory, path_of(*source, text));
+  TIERD_ASSIGN(const bool whole, holds_store(directory, plan, text));
+  if (whole) {
+    TIERD_ASSIGN(Store store, Store::open(directory));
+    return FoundStore{std::move(store), nullptr};
+  }
+  FoundStore found{Store::planned(directory, std::move(plan)), std::move(source)};
+  TIERD_ASSIGN(const DiskRoom room, disk_room(found.store));
+  if (room.needed_bytes <= room.left_bytes) return found;
+  return Error{Code::no_space, directory,
+               fmt::format("the store of this model takes {}, and its disk has {} left; TIERD_CACHE names a "
+                           "folder on another disk",
+                           format_bytes(static_cast<double>(room.needed_bytes)),
+                           format_bytes(static_cast<double>(room.left_bytes)))};
+}
+
+Result<DiskRoom> disk_room(const Store& planned) {
+  const Manifest& plan = planned.manifest();
+  DiskRoom room;
+  room.needed_bytes = plan.data_bytes + plan.extents.size() * sizeof(plan.extents.front().checksum);
+  struct stat begun {};
+  if (::stat(fmt::format("{}.partial/{}", planned.directory(), kDataFile).c_str(), &begun) == 0)
+    room.needed_bytes -= std::min(room.needed_bytes, static_cast<uint64_t>(begun.st_blocks) * kStatBlock);
+  // The folder is made with the store.
+  fs::path there = fs::absolute(planned.directory()).parent_path();
+  std::error_code unknown;
+  while (!fs::exists(there, unknown) && there.has_relative_path()) there = there.parent_path();
+  struct statvfs disk {};
+  if (::statvfs(there.c_str(), &disk) != 0)
+    return Error{Code::io_error, there.string(), std::generic_category().message(errno)};
+  room.left_bytes = uint64_t{disk.f_bavail} * disk.f_frsize;
+  return room;
 }
 
 Result<std::string> store_for(const TensorSource& source, const WriteOptions& options) {

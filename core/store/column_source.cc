@@ -28,6 +28,11 @@ std::vector<const TensorInfo*> tensors_of(const TensorSource& source, const Stor
 
 Status read_columns(const TensorSource& source, const TensorInfo& tensor, std::span<const uint32_t> columns,
                     uint64_t apart, std::span<float> out) {
+  return read_columns(source, tensor, 0, tensor.rows, columns, apart, out);
+}
+
+Status read_columns(const TensorSource& source, const TensorInfo& tensor, uint64_t first, uint64_t rows,
+                    std::span<const uint32_t> columns, uint64_t apart, std::span<float> out) {
   if (columns.empty()) return {};
   const auto [least, most] = std::ranges::minmax(columns);
   // Whole blocks, where values share bytes.
@@ -36,8 +41,9 @@ Status read_columns(const TensorSource& source, const TensorInfo& tensor, std::s
   const uint64_t end = align_up(uint64_t{most} + 1, block);
   std::vector<std::byte> encoded(encoded_bytes(tensor.encoding, end - begin));
   std::vector<float> values(end - begin);
-  for (uint64_t row = 0; row < tensor.rows; ++row) {
-    TIERD_TRY(source.read(tensor, encoded_bytes(tensor.encoding, row * tensor.cols + begin), encoded));
+  for (uint64_t row = 0; row < rows; ++row) {
+    const uint64_t at = encoded_bytes(tensor.encoding, (first + row) * tensor.cols + begin);
+    TIERD_TRY(source.read(tensor, at, encoded));
     decode(tensor.encoding, encoded, values);
     for (size_t i = 0; i < columns.size(); ++i) out[i * apart + row] = values[columns[i] - begin];
   }

@@ -22,5 +22,8 @@ std::vector<const TensorInfo*> tensors_of(const TensorSource& source, const Stor
 // part of each row that lies between the first and the last of them. Any thread. Errors are the source's.
 Status read_columns(const TensorSource& source, const TensorInfo& tensor, std::span<const uint32_t> columns,
                     uint64_t apart, std::span<float> out);
+// The same of `rows` rows from `first` on: value (first + r, columns[i]) goes to out[i * apart + r].
+Status read_columns(const TensorSource& source, const TensorInfo& tensor, uint64_t first, uint64_t rows,
+                    std::span<const uint32_t> columns, uint64_t apart, std::span<float> out);
 
 }  // namespace tierd

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/align.h"
 #include "core/layout/codec.h"
 #include "core/store/column_source.h"
 
@@ -13,6 +14,8 @@ namespace tierd {
 namespace {
 
 constexpr uint32_t kColumnsAtOnce = 256;
+constexpr uint64_t kSampledRows = 64;
+constexpr uint64_t kSampledRowsOfColumns = 256;
 
 bool encoded_anew(const TensorSource& source, const StoredSite& site, size_t part) {
   const Encoding stored = site.encodings[part];
@@ -45,10 +48,12 @@ class Loss {
   std::vector<float> stored_;
 };
 
-Status add_rows(const TensorSource& source, const TensorInfo& tensor, Encoding stored, Loss& loss) {
+// Every `step`-th row.
+Status add_rows(const TensorSource& source, const TensorInfo& tensor, Encoding stored, uint64_t step,
+                Loss& loss) {
   std::vector<std::byte> encoded(encoded_bytes(tensor.encoding, tensor.cols));
   std::vector<float> values(tensor.cols);
-  for (uint64_t row = 0; row < tensor.rows; ++row) {
+  for (uint64_t row = 0; row < tensor.rows; row += step) {
     TIERD_TRY(source.read(tensor, row * encoded.size(), encoded));
     decode(tensor.encoding, encoded, values);
     loss.add(stored, values);
@@ -95,10 +100,32 @@ Result<float> encoding_error(const TensorSource& source, const StoredSite& site)
       columns = true;
     } else {
       for (const TensorInfo* tensor : tensors_of(source, site, site.parts[part]))
-        TIERD_TRY(add_rows(source, *tensor, site.encodings[part], loss));
+        TIERD_TRY(add_rows(source, *tensor, site.encodings[part], 1, loss));
     }
   }
   if (columns) TIERD_TRY(add_columns(source, site, loss));
+  return loss.share();
+}
+
+Result<float> sampled_encoding_error(const TensorSource& source, const StoredSite& site) {
+  Loss loss;
+  for (size_t part = 0; part < site.parts.size(); ++part) {
+    if (!encoded_anew(source, site, part)) continue;
+    const TensorInfo& tensor = *tensors_of(source, site, site.parts[part]).front();
+    if (!site.is_column(part)) {
+      const uint64_t step = std::max<uint64_t>(1, tensor.rows / kSampledRows);
+      TIERD_TRY(add_rows(source, tensor, site.encodings[part], step, loss));
+      continue;
+    }
+    // Blocks of a column are filled up where the rows end.
+    const uint64_t rows = std::min<uint64_t>(kSampledRowsOfColumns, tensor.rows);
+    const uint64_t apart = align_up(rows, block_values(site.encodings.front()));
+    std::vector<uint32_t> columns(std::min<uint64_t>(kColumnsAtOnce, tensor.cols));
+    std::iota(columns.begin(), columns.end(), 0U);
+    std::vector<float> values(columns.size() * apart);
+    TIERD_TRY(read_columns(source, tensor, 0, rows, columns, apart, values));
+    loss.add(site.encodings.front(), values);
+  }
   return loss.share();
 }
 

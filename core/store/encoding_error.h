@@ -15,4 +15,7 @@ bool encoded_anew(const TensorSource& source, const StoredSite& site);
 // encodes them once more. Any thread. Errors are the source's.
 Result<float> encoding_error(const TensorSource& source, const StoredSite& site);
 
+// The same of some rows of each part (of a mixture, of its first expert), in milliseconds.
+Result<float> sampled_encoding_error(const TensorSource& source, const StoredSite& site);
+
 }  // namespace tierd

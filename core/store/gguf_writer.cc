@@ -210,7 +210,8 @@ class GgufWriter {
   GgufWriter(const TensorSource& source, OpenFile file, bool quiet)
       : source_(source), file_(std::move(file)), quiet_(quiet) {}
 
-  Status write(const Metadata& metadata) {
+  // `weights`: else holes.
+  Status write(const Metadata& metadata, bool weights) {
     const auto& tensors = source_.tensors();
     Bytes head;
     head.put(kGgufMagic);
@@ -231,8 +232,12 @@ class GgufWriter {
       offset += align_up(written_bytes(tensor), kAlignment);
     }
     head.pad_to(kAlignment);
-    TIERD_TRY(disk_.reserve(file_, head.size() + offset));
+    if (weights) TIERD_TRY(disk_.reserve(file_, head.size() + offset));
     TIERD_TRY(append(head.span()));
+    if (!weights) {
+      TIERD_TRY(disk_.truncate(file_, head.size() + offset));
+      return disk_.sync(file_);
+    }
     Progress progress("writing", offset, quiet_);
     for (const TensorInfo& tensor : tensors) {
       TIERD_TRY(copy(tensor, progress));
@@ -275,9 +280,7 @@ class GgufWriter {
   std::vector<std::byte> chunk_;
 };
 
-}  // namespace
-
-Status write_gguf(const TensorSource& source, const std::string& path, bool quiet) {
+Status write_file(const TensorSource& source, const std::string& path, bool quiet, bool weights) {
   TIERD_ASSIGN(const std::string architecture, gguf_architecture(source));
   Metadata metadata;
   add_model(metadata, source.config(), architecture, source.find("embed")->encoding);
@@ -285,10 +288,20 @@ Status write_gguf(const TensorSource& source, const std::string& path, bool quie
   Disk disk;
   const std::string partial = path + ".partial";
   TIERD_ASSIGN(OpenFile file, disk.open(partial, true));
-  TIERD_TRY(GgufWriter(source, std::move(file), quiet).write(metadata));
+  TIERD_TRY(GgufWriter(source, std::move(file), quiet).write(metadata, weights));
   TIERD_TRY(disk.rename(partial, path));
   TIERD_ASSIGN(const OpenFile folder, open_directory(parent_directory(path)));
   return disk.sync(folder);
+}
+
+}  // namespace
+
+Status write_gguf(const TensorSource& source, const std::string& path, bool quiet) {
+  return write_file(source, path, quiet, true);
+}
+
+Status write_hollow_gguf(const TensorSource& source, const std::string& path) {
+  return write_file(source, path, true, false);
 }
 
 }  // namespace tierd

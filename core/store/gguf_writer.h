@@ -12,5 +12,7 @@ namespace tierd {
 // Errors: unsupported (an architecture, position kind or rope scaling that has no place in GGUF here),
 // no_space, io_error.
 Status write_gguf(const TensorSource& source, const std::string& path, bool quiet);
+// The same with holes in the place of all weights: what a model of any size is planned by, in some kilobytes.
+Status write_hollow_gguf(const TensorSource& source, const std::string& path);
 
 }  // namespace tierd

@@ -143,12 +143,13 @@ std::optional<std::string> dtype_of_encoding(Encoding encoding) {
   return std::nullopt;
 }
 
-Result<std::vector<SafetensorsTensor>> read_safetensors_header(const File& file) {
+namespace {
+
+Result<json> read_header(const File& file, uint64_t& header_bytes) {
   if (file.size_bytes() < kLengthBytes) {
     return Error{Code::corrupt, file.path(),
                  fmt::format("{} bytes, too short for a header", file.size_bytes())};
   }
-  uint64_t header_bytes = 0;
   TIERD_TRY(file.read_exact(0, std::as_writable_bytes(std::span(&header_bytes, 1))));
   if (header_bytes > kMaxHeaderBytes || header_bytes > file.size_bytes() - kLengthBytes) {
     return Error{Code::corrupt, file.at(0),
@@ -157,9 +158,27 @@ Result<std::vector<SafetensorsTensor>> read_safetensors_header(const File& file)
   }
   std::string text(header_bytes, '\0');
   TIERD_TRY(file.read_exact(kLengthBytes, std::as_writable_bytes(std::span(text))));
-  TIERD_ASSIGN(const json header, parse_json(text, file.path()));
+  TIERD_ASSIGN(json header, parse_json(text, file.path()));
   if (!header.is_object()) return Error{Code::corrupt, file.at(kLengthBytes), "the header is not an object"};
+  return header;
+}
 
+}  // namespace
+
+Result<SafetensorsMetadata> read_safetensors_metadata(const File& file) {
+  uint64_t header_bytes = 0;
+  TIERD_ASSIGN(const json header, read_header(file, header_bytes));
+  SafetensorsMetadata metadata;
+  if (!header.contains(kMetadataKey) || !header[kMetadataKey].is_object()) return metadata;
+  for (const auto& [key, value] : header[kMetadataKey].items()) {
+    if (value.is_string()) metadata[key] = value.get<std::string>();
+  }
+  return metadata;
+}
+
+Result<std::vector<SafetensorsTensor>> read_safetensors_header(const File& file) {
+  uint64_t header_bytes = 0;
+  TIERD_ASSIGN(const json header, read_header(file, header_bytes));
   const uint64_t data_start = kLengthBytes + header_bytes;
   std::vector<SafetensorsTensor> tensors;
   for (const auto& [name, fields] : header.items()) {

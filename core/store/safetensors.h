@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,13 @@ struct SafetensorsTensor {
 // follow one another without hole or overlap up to the end of the file. Errors: corrupt; unsupported for a
 // dtype whose size is not known.
 Result<std::vector<SafetensorsTensor>> read_safetensors_header(const File& file);
+
+// What stands beside the tensors, by name; empty where nothing does. Errors: those of the header.
+using SafetensorsMetadata = std::map<std::string, std::string>;
+Result<SafetensorsMetadata> read_safetensors_metadata(const File& file);
+
+// The key of the model (shape_text) that a file with tensors for a plugin is about.
+inline constexpr const char* kMadeFor = "tierd.made_for";
 
 // The bytes of one value of any dtype of the format whose values fill whole bytes.
 std::optional<uint32_t> bytes_of_dtype(std::string_view dtype);

@@ -24,8 +24,9 @@ std::string partial_path(const std::string& path) {
 
 // The length of the header and the header; `ends`: where each tensor ends behind it.
 Result<std::string> header_of(const std::string& path, const std::vector<SafetensorsEntry>& entries,
-                              std::vector<uint64_t>& ends) {
+                              const SafetensorsMetadata& metadata, std::vector<uint64_t>& ends) {
   nlohmann::json header = nlohmann::json::object();
+  if (!metadata.empty()) header[kReservedName] = metadata;
   uint64_t data_bytes = 0;
   for (const SafetensorsEntry& entry : entries) {
     const auto error = [&](std::string detail) {
@@ -59,9 +60,10 @@ Result<std::string> header_of(const std::string& path, const std::vector<Safeten
 }  // namespace
 
 Result<SafetensorsWriter> SafetensorsWriter::create(const std::string& path,
-                                                    const std::vector<SafetensorsEntry>& entries) {
+                                                    const std::vector<SafetensorsEntry>& entries,
+                                                    const SafetensorsMetadata& metadata) {
   std::vector<uint64_t> ends;
-  TIERD_ASSIGN(const std::string header, header_of(path, entries, ends));
+  TIERD_ASSIGN(const std::string header, header_of(path, entries, metadata, ends));
   Disk disk;
   TIERD_ASSIGN(OpenFile file, disk.open(partial_path(path), true));
   SafetensorsWriter writer(path, std::move(file));

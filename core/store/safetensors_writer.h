@@ -10,6 +10,7 @@
 
 #include "core/base/result.h"
 #include "core/store/disk.h"
+#include "core/store/safetensors.h"
 
 namespace tierd {
 
@@ -25,7 +26,8 @@ class SafetensorsWriter {
   // Writes the header and reserves the space. Errors: invalid_argument (a dtype without a known size, a name
   // that occurs twice or is not UTF-8, a shape larger than any file), no_space, io_error.
   static Result<SafetensorsWriter> create(const std::string& path,
-                                          const std::vector<SafetensorsEntry>& entries);
+                                          const std::vector<SafetensorsEntry>& entries,
+                                          const SafetensorsMetadata& metadata = {});
 
   // The next bytes of the entries in their order; a call may end inside of one. No more than were declared.
   Status append(std::span<const std::byte> bytes);

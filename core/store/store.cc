@@ -16,10 +16,14 @@ Result<Store> Store::open(const std::string& directory) {
   // Before the manifest is read, so that one written since is noticed.
   const Identity manifest_file = identity_of(fmt::format("{}/{}", directory, kManifestFile));
   TIERD_ASSIGN(Manifest manifest, read_manifest(directory));
-  Store store(directory, std::move(manifest));
+  Store store(directory, std::move(manifest), true);
   store.manifest_file_ = manifest_file;
   store.data_file_ = identity_of(store.data_path());
   return store;
+}
+
+Store Store::planned(const std::string& directory, Manifest plan) {
+  return {directory, std::move(plan), false};
 }
 
 Store::Identity Store::identity_of(const std::string& path) {

@@ -15,6 +15,9 @@ class Store {
  public:
   // The manifest read and checked; the weights are not touched. Errors: those of read_manifest.
   static Result<Store> open(const std::string& directory);
+  // What a store will be that nobody has written yet: everything can be asked but the weights and checksums.
+  static Store planned(const std::string& directory, Manifest plan);
+  bool made() const { return made_; }
 
   const Manifest& manifest() const { return manifest_; }
   const std::string& directory() const { return directory_; }
@@ -42,11 +45,12 @@ class Store {
   };
   static Identity identity_of(const std::string& path);  // of none: zeros
 
-  Store(std::string directory, Manifest manifest)
-      : directory_(std::move(directory)), manifest_(std::move(manifest)) {}
+  Store(std::string directory, Manifest manifest, bool made)
+      : directory_(std::move(directory)), manifest_(std::move(manifest)), made_(made) {}
 
   std::string directory_;
   Manifest manifest_;
+  bool made_;
   Identity manifest_file_, data_file_;
 };
 

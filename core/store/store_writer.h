@@ -1,4 +1,4 @@
-// write_store with its surroundings exchangeable, for tests.
+// The parts of write_store: with its surroundings exchangeable, for tests, and the look before the work.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include "core/base/result.h"
 #include "core/model/tensor_source.h"
 #include "core/store/disk.h"
+#include "core/store/manifest.h"
 #include "core/store/writer.h"
 
 namespace tierd {
@@ -15,6 +16,10 @@ struct WriterLimits {
   uint64_t batch_bytes = 16 << 20;        // packed at once; two batches are in memory
   uint64_t checkpoint_bytes = 256 << 20;  // the most work that an interruption loses
 };
+
+// Whether `directory` holds the very store of this plan (`plan_text`: its text). Errors: invalid_argument
+// where it holds something else, io_error.
+Result<bool> holds_store(const std::string& directory, const Manifest& plan, const std::string& plan_text);
 
 Status write_store_on(Disk& disk, const TensorSource& source, const std::string& directory,
                       const WriteOptions& options, const WriterLimits& limits);

@@ -132,13 +132,13 @@ class StoreWriter {
 
   Status run() {
     for (;;) {
-      TIERD_ASSIGN(const bool whole, is_whole());
+      TIERD_ASSIGN(const bool whole, holds_store(directory_, plan_, plan_text_));
       if (whole) return {};
       TIERD_ASSIGN(const bool locked, lock());
       if (locked) break;
     }
     // Another run may have finished between the look and the lock.
-    TIERD_ASSIGN(const bool whole, is_whole());
+    TIERD_ASSIGN(const bool whole, holds_store(directory_, plan_, plan_text_));
     if (whole) return drop_partial();
     if (!manifest_is_written()) {
       TIERD_TRY(write_extents());
@@ -149,35 +149,6 @@ class StoreWriter {
 
  private:
   std::string path_of(std::string_view file) const { return fmt::format("{}/{}", partial_, file); }
-
-  // True when `directory_` holds this very store; an error when it holds something else.
-  Result<bool> is_whole() const {
-    std::error_code failed;
-    const fs::file_status status = fs::status(directory_, failed);
-    if (status.type() == fs::file_type::not_found) return false;
-    const auto refuse = [&](std::string detail) {
-      return Error{Code::invalid_argument, directory_, std::move(detail)};
-    };
-    if (failed) return Error{Code::io_error, directory_, failed.message()};
-    if (!fs::is_directory(status)) return refuse("is there and is not a folder");
-    if (fs::is_empty(directory_, failed)) return false;
-    if (failed) return Error{Code::io_error, directory_, failed.message()};
-    const auto found = read_manifest(directory_);
-    if (found.code() == Code::not_found)
-      return refuse("is not empty and holds no store; choose another folder");
-    if (!found.ok()) {
-      return refuse(
-          fmt::format("holds a damaged store ({}); remove it to convert again", found.error().line()));
-    }
-    if (plan_text(*found) == plan_text_) return true;
-    if (found->provenance.fingerprint != plan_.provenance.fingerprint) {
-      return refuse(
-          fmt::format("holds a store made from {}, or from files since changed; remove it or choose "
-                      "another folder",
-                      found->provenance.source));
-    }
-    return refuse("holds a store of this source in another layout; remove it or choose another folder");
-  }
 
   // False: the folder went away under us, because another run finished it.
   Result<bool> lock() {
@@ -349,6 +320,34 @@ class StoreWriter {
 };
 
 }  // namespace
+
+Result<bool> holds_store(const std::string& directory, const Manifest& plan, const std::string& plan_text) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(directory, failed);
+  if (status.type() == fs::file_type::not_found) return false;
+  const auto refuse = [&](std::string detail) {
+    return Error{Code::invalid_argument, directory, std::move(detail)};
+  };
+  if (failed) return Error{Code::io_error, directory, failed.message()};
+  if (!fs::is_directory(status)) return refuse("is there and is not a folder");
+  if (fs::is_empty(directory, failed)) return false;
+  if (failed) return Error{Code::io_error, directory, failed.message()};
+  const auto found = read_manifest(directory);
+  if (found.code() == Code::not_found)
+    return refuse("is not empty and holds no store; choose another folder");
+  if (!found.ok()) {
+    return refuse(
+        fmt::format("holds a damaged store ({}); remove it to convert again", found.error().line()));
+  }
+  if (tierd::plan_text(*found) == plan_text) return true;
+  if (found->provenance.fingerprint != plan.provenance.fingerprint) {
+    return refuse(
+        fmt::format("holds a store made from {}, or from files since changed; remove it or choose "
+                    "another folder",
+                    found->provenance.source));
+  }
+  return refuse("holds a store of this source in another layout; remove it or choose another folder");
+}
 
 Status write_store_on(Disk& disk, const TensorSource& source, const std::string& directory,
                       const WriteOptions& options, const WriterLimits& limits) {

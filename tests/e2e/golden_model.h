@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/engine/session.h"
+#include "core/run/prepare_run.h"
 #include "core/run/runtime.h"
 #include "core/store/file.h"
 #include "core/store/safetensors.h"
@@ -87,7 +88,7 @@ inline void expect_the_same_bits(std::span<const float> logits, std::span<const 
 
 // A run of the configuration, not yet loaded.
 inline Result<std::unique_ptr<Runtime>> make_runtime(const Config& config, const RuntimeOptions& options) {
-  TIERD_ASSIGN(RunPlan plan, plan_run(config, options));
+  TIERD_ASSIGN(RunPlan plan, prepare_run(config, options));
   return Runtime::create(std::move(plan), options);
 }
 

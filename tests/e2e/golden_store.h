@@ -28,7 +28,7 @@ inline Config golden_store(const std::string& name, const std::string& directory
 
 // A capacity that holds about half of the weights beside what must be there.
 inline std::string half_capacity(const Config& config, const RuntimeOptions& options) {
-  const auto plan = plan_run(config, options);
+  const auto plan = prepare_run(config, options);
   EXPECT_TRUE(plan.ok()) << plan.error().line();
   return std::to_string(plan->memory.tiers.front().least + plan->memory.tiers.front().whole / 2);
 }

@@ -34,7 +34,12 @@ struct Values {
 
 class PluginTensorsTest : public testing::Test {
  protected:
-  static void SetUpTestSuite() { cache_ = use_test_cache(); }
+  // With the store made: a run that makes one creates its strategies twice, once to see whether they refuse.
+  static void SetUpTestSuite() {
+    cache_ = use_test_cache();
+    const auto made = prepare_run(config(""), options());
+    ASSERT_TRUE(made.ok()) << made.error().line();
+  }
   static void TearDownTestSuite() { std::filesystem::remove_all(cache_); }
 
   void add(const std::string& name, Encoding encoding, const std::vector<uint64_t>& shape) {

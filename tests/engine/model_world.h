@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 
+#include "core/run/prepare_run.h"
 #include "core/run/runtime.h"
 #include "core/store/writer.h"
 #include "tests/store/memory_source.h"
@@ -35,7 +36,7 @@ class ModelWorld {
     config.bind = false;
     config.kv = "f32";
     if (change) change(config);
-    return plan_run(config, options(fit, logit_rows));
+    return prepare_run(config, options(fit, logit_rows));
   }
   Result<std::unique_ptr<Runtime>> start(const Change& change = {}, bool fit = false,
                                          uint32_t logit_rows = 1) const {

@@ -70,8 +70,12 @@ TEST_F(CacheFolder, AStoreIsItself) {
   const MemorySource source(small_llama(), Encoding::f16);
   const std::string store = folder_ + "/store";
   ASSERT_TRUE(write_store(source, store, kQuiet).ok());
-  EXPECT_EQ(*store_for(store, {}, kQuiet), store);
-  EXPECT_FALSE(store_for(folder_ + "/nothing", {}, kQuiet).ok());
+  const auto found = find_store(store, {}, kQuiet);
+  ASSERT_TRUE(found.ok()) << found.error().line();
+  EXPECT_EQ(found->store.directory(), store);
+  EXPECT_TRUE(found->store.made());
+  EXPECT_EQ(found->source, nullptr);
+  EXPECT_FALSE(find_store(folder_ + "/nothing", {}, kQuiet).ok());
 }
 
 TEST_F(CacheFolder, AFolderThatCannotBeMadeIsNamed) {

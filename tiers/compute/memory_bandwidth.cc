@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <cstddef>
 #include <cstring>
 #include <functional>
@@ -18,6 +19,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tiers/compute/memory_bandwidth.cc"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"  // NOLINT: includes this file again for each instruction set
 #include "hwy/highway.h"
 
@@ -166,6 +168,54 @@ Result<double> measure_memory_read(uint32_t threads, double seconds,
                              pieces.size() * kPieceBytes, threads, kPieceBytes, kAlignment)};
   }
   return read_parts(pieces, threads, pieces.size() / threads, seconds, [](uint32_t) {});
+}
+
+Result<double> measure_uncached_read(uint32_t threads, double seconds, uint64_t bytes) {
+  threads = std::max(threads, 1u);
+  const uint64_t part = align_up(std::max<uint64_t>(bytes / threads, 1), kPieceBytes);
+  const Mapping memory(part * threads);
+  if (memory.get() == nullptr)
+    return Error{Code::no_space, kOrigin, fmt::format("no memory for {} B", part * threads)};
+  std::memset(memory.get(), 1, part * threads);
+  std::atomic<uint64_t> sink{0};
+  uint64_t passes = 0, read_ns = 0, begin_ns = 0;
+  std::atomic<bool> over{false};
+  const auto end_ns = now_ns() + static_cast<uint64_t>(seconds * 1e9);
+  // Between the barriers all flush, or all read.
+  bool reads = false;
+  std::barrier turn(threads, [&]() noexcept {
+    const uint64_t now = now_ns();
+    if (reads) {
+      read_ns += now - begin_ns;
+      ++passes;
+      if (now >= end_ns) over = true;
+    }
+    reads = !reads;
+    begin_ns = now;
+  });
+  const auto work = [&](uint32_t index) {
+    const std::byte* const mine = memory.get() + index * part;
+    while (!over) {
+      for (uint64_t at = 0; at < part; at += kAlignment) hwy::FlushCacheline(mine + at);
+      turn.arrive_and_wait();
+      sink.fetch_add(
+          HWY_DYNAMIC_DISPATCH(sum_words)(reinterpret_cast<const uint64_t*>(mine), part / sizeof(uint64_t)));
+      turn.arrive_and_wait();
+    }
+  };
+  std::vector<std::jthread> workers;
+  try {
+    for (uint32_t i = 1; i < threads; ++i) workers.emplace_back(work, i);
+  } catch (const std::system_error& error) {
+    // Those that run wait for the ones that there are not.
+    for (uint32_t i = static_cast<uint32_t>(workers.size()) + 1; i < threads; ++i) turn.arrive_and_drop();
+    over = true;
+    turn.arrive_and_drop();
+    return Error{Code::no_space, kOrigin, fmt::format("{} threads: {}", threads, error.what())};
+  }
+  work(0);
+  workers.clear();
+  return static_cast<double>(passes * part * threads) * 1e9 / static_cast<double>(read_ns);
 }
 
 }  // namespace tierd

@@ -88,13 +88,17 @@ Result<MadeAgent> make(const AgentContext& context) {
   FlashOptions options;
   TIERD_ASSIGN(options.max_read_bytes,
                parse_bytes(context.get<std::string>("max_read"), context.table + ".max_read"));
-  options.verify = context.get<bool>("verify") && (!task.described || task.described->reads);
+  options.brings = !task.described || task.described->reads;
+  options.verify = context.get<bool>("verify") && options.brings;
   options.pieces = task.pieces;
   const DeviceOptions device = {.kind = kind_of(context.get<std::string>("device")),
                                 .depth = static_cast<uint32_t>(context.get<int64_t>("depth")),
                                 .direct = context.get<bool>("direct")};
-  TIERD_ASSIGN(std::unique_ptr<BlockDevice> opened,
-               task.open_device ? task.open_device(task.path, device) : open_device(task.path, device));
+  std::unique_ptr<BlockDevice> opened;
+  if (options.brings) {
+    TIERD_ASSIGN(opened,
+                 task.open_device ? task.open_device(task.path, device) : open_device(task.path, device));
+  }
   if (task.described) opened = task.described->device(std::move(opened), device.depth);
   ReadChoices chosen;
   TIERD_TRY(choose_gap(context, device, options.max_read_bytes, chosen));

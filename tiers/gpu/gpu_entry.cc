@@ -22,6 +22,7 @@ Result<MadeAgent> make(const AgentContext& context) {
   TIERD_ASSIGN(link.bytes_per_second,
                parse_bytes(context.get<std::string>("link_rate"), context.table + ".link_rate"));
   link.latency_ns = static_cast<uint64_t>(context.get<int64_t>("link_latency_us")) * 1000;
+  const auto link_rate = static_cast<double>(link.bytes_per_second);
   if (task.described) link = {};
   auto team = std::make_unique<Team>(Team::Options{.workers = task.threads, .cores = task.cores});
   TIERD_ASSIGN(std::unique_ptr<HostDevice> device,
@@ -30,7 +31,7 @@ Result<MadeAgent> make(const AgentContext& context) {
   MadeAgent made;
   made.backend = device->backend();
   made.products = device.get();
-  made.link_rate = static_cast<double>(link.bytes_per_second);
+  made.link_rate = link_rate;
   made.load = [device = device.get()](uint64_t offset, std::span<const std::byte> bytes) {
     device->load(offset, bytes);
   };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/time.h"
+#include "core/run/prepare_run.h"
 #include "core/text/tokenizer.h"
 #include "tiers/compute/memory_bandwidth.h"
 
@@ -84,7 +85,7 @@ Result<std::unique_ptr<Subject>> Subject::create(const Arguments& arguments) {
   std::unique_ptr<Subject> subject(new Subject(arguments, std::move(greedy)));
   Config config = arguments.config;
   if (arguments.text) TIERD_TRY(subject->read_text(*arguments.text, config, options));
-  TIERD_ASSIGN(RunPlan plan, plan_run(config, options));
+  TIERD_ASSIGN(RunPlan plan, prepare_run(config, options));
   TIERD_ASSIGN(subject->runtime_, Runtime::create(std::move(plan), options));
   TIERD_TRY(subject->runtime_->load());
   subject->session_ = std::make_unique<Session>(subject->runtime_->engine(), 0);
@@ -93,7 +94,8 @@ Result<std::unique_ptr<Subject>> Subject::create(const Arguments& arguments) {
 
 // Tokenizes the text. A context that was not asked for is what the test needs.
 Status Subject::read_text(const TextArguments& text, Config& config, const RuntimeOptions& options) {
-  TIERD_ASSIGN(const Store store, open_store(config, options));
+  TIERD_ASSIGN(const RunPlan plan, plan_run(config, options));
+  const Store& store = plan.store;
   if (!store.manifest().has_vocab) {
     return Error{Code::not_found, store.directory(),
                  "the model brings no tokenizer; name one with --set model.tokenizer"};

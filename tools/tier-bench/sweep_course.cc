@@ -10,6 +10,7 @@
 #include "core/engine/memory_plan.h"
 #include "core/run/strategy_choices.h"
 #include "core/run/tiers.h"
+#include "core/store/cache_folder.h"
 #include "tools/tier-bench/course.h"
 #include "tools/tier-bench/report.h"
 
@@ -73,7 +74,10 @@ Status check(const Config& config, const RuntimeOptions& options) {
   TIERD_ASSIGN(const TierTable tiers, choose_tiers(config));
   for (const Tier& tier : tiers.memories)
     TIERD_TRY(parse_capacity(tier.config.capacity, tier.key("capacity")));
-  TIERD_TRY(open_store(config, options));
+  // Made before anything is timed.
+  const WriteOptions write = store_options(config, options);
+  TIERD_ASSIGN(const FoundStore found, find_store(config.model, SourceOptions{config.tokenizer}, write));
+  if (found.source) TIERD_TRY(store_for(*found.source, write));
   return {};
 }
 

@@ -117,7 +117,8 @@ std::string to_toml(const Machine& machine) {
   const auto smallest = std::ranges::min_element(
       machine.reads, {}, [](const ReadPoint& point) { return point.read_bytes * point.depth; });
   const double latency_ns = static_cast<double>(smallest->read_bytes) / smallest->random * 1e9;
-  text += fmt::format("\n[flash]\ndevice = {}\n", quoted(machine.device));
+  text +=
+      fmt::format("\n[flash]\ndevice = {}\nfolder = {}\n", quoted(machine.device), quoted(machine.folder));
   text += fmt::format("latency_ns = {:.0f}  # of one random read of {} B alone\n", latency_ns,
                       smallest->read_bytes);
   text += fmt::format("bytes_per_second = {:.0f}  # sequential, at best\n", fastest(machine).sequential);

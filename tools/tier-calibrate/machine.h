@@ -27,6 +27,7 @@ struct Machine {
   uint64_t memory_bytes = 0;
   std::string measured;   // date and time, UTC
   std::string device;     // what the file was read with
+  std::string folder;     // on the disk that was read
   double check_rate = 0;  // bytes a second that a thread checks
   std::vector<ReadPoint> reads;
   std::vector<MemoryPoint> memory;

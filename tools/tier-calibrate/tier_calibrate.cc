@@ -15,6 +15,7 @@
 #include "core/base/standard_streams.h"
 #include "core/base/time.h"
 #include "core/base/units.h"
+#include "core/store/cache_folder.h"
 #include "tiers/compute/kernels.h"
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"
@@ -28,11 +29,12 @@ namespace {
 constexpr const char* kAbout =
     "Measures this machine: how fast it reads a disk (by read size and reads in flight, in order and at\n"
     "random, past the page cache), how fast its cores read memory, and how fast they multiply weights of\n"
-    "each encoding. Writes the result as TOML for configs/hardware and prints it on one screen. Run it\n"
-    "while nothing else runs.\n\n"
-    "  tier-calibrate                        a minute; measures the disk of the current folder\n"
+    "each encoding. Keeps the result beside the converted models, where tierd --check finds it, and prints\n"
+    "it on one screen. Run it while nothing else runs.\n\n"
+    "  tier-calibrate                        a minute; measures the disk of the cache folder\n"
     "  tier-calibrate --quick                a few points, under 15 seconds\n"
     "  tier-calibrate --folder /mnt/nvme     another disk\n"
+    "  tier-calibrate -o box.toml            a description for --set run.machine=box.toml\n"
     "  tier-calibrate --file 7b.store/weights.bin   reads that file instead of writing one\n"
     "\n"
     "Exit: 0 done; 1 the disk or the output failed; 2 unusable arguments.\n";
@@ -40,7 +42,7 @@ constexpr const char* kAbout =
 struct Options {
   std::string output;
   std::string file;
-  std::string folder = ".";
+  std::string folder;
   std::string size;
   uint32_t threads = 0;
   bool quick = false;
@@ -171,6 +173,17 @@ Status write_text(const std::string& path, const std::string& text) {
   return {};
 }
 
+// The folder whose disk is measured; that of the stores is made.
+Result<std::string> folder_of(const Options& options) {
+  if (!options.folder.empty()) return options.folder;
+  if (!options.file.empty()) return std::filesystem::path(options.file).parent_path().string();
+  TIERD_ASSIGN(const std::string folder, cache_folder());
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) return Error{Code::io_error, folder, "cannot create the folder: " + failed.message()};
+  return folder;
+}
+
 Status calibrate(const Options& options) {
   const Plan plan = make_plan(options.quick);
   Machine machine = describe_machine();
@@ -179,7 +192,9 @@ Status calibrate(const Options& options) {
   TIERD_TRY(measure_compute(plan, options, machine));
   std::string path = options.file;
   std::optional<ScratchFile> scratch;
-  warn_if_in_memory(path.empty() ? options.folder : path);
+  TIERD_ASSIGN(const std::string folder, folder_of(options));
+  machine.folder = std::filesystem::absolute(folder).string();
+  warn_if_in_memory(path.empty() ? folder : path);
   if (path.empty()) {
     TIERD_ASSIGN(const uint64_t bytes,
                  parse_bytes(options.size.empty() ? plan.file_size : options.size, "--size"));
@@ -188,12 +203,14 @@ Status calibrate(const Options& options) {
       return Error{Code::invalid_argument, "--size",
                    fmt::format("{} B is less than the largest read of {} B", bytes, least)};
     }
-    TIERD_ASSIGN(scratch, make_scratch_file(options.folder, bytes, options.quiet));
+    TIERD_ASSIGN(scratch, make_scratch_file(folder, bytes, options.quiet));
     path = scratch->path();
   }
   TIERD_TRY(measure_flash(path, plan, options, machine));
-  const std::string output =
-      options.output.empty() ? "configs/hardware/" + machine.host + ".toml" : options.output;
+  std::string output = options.output;
+  if (output.empty()) {
+    TIERD_ASSIGN(output, machine_file());
+  }
   TIERD_TRY(write_text(output, to_toml(machine)));
   TIERD_TRY(write_output(to_table(machine)));
   say(options, "written to " + output);
@@ -203,15 +220,16 @@ Status calibrate(const Options& options) {
 int run(int argc, char** argv) {
   Options options;
   CommandLine line("tier-calibrate", kAbout);
-  line.option("-o,--output", options.output, "The file to write (default: configs/hardware/<host>.toml)")
+  line.option("-o,--output", options.output,
+              "The file to write (default: hardware/<host>.toml in the cache folder)")
       .named("FILE");
   const Argument file =
       line.option("--file", options.file, "An existing file to read, at least 4 MiB; none is written then")
           .named("FILE");
-  line.option("--folder", options.folder,
-              "Where the file to read is written; it has no name and goes by itself")
+  line.option(
+          "--folder", options.folder,
+          "Where the file to read is written; it has no name and goes by itself (default: the cache folder)")
       .named("DIR")
-      .shows_default()
       .excludes(file);
   line.option("--size", options.size, "Size of that file (default: 2 GiB, with --quick 512 MiB)")
       .named("SIZE")

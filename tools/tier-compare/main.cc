@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "core/base/progress.h"
 #include "core/base/standard_streams.h"
+#include "core/run/prepare_run.h"
 #include "core/run/runtime.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/evaluation/model_arguments.h"
@@ -66,7 +67,7 @@ Status compare(const Options& options) {
   run.fit = options.model.fit();
   run.quiet = options.model.quiet();
   run.logit_rows = kRowsAtOnce;
-  TIERD_ASSIGN(RunPlan plan, plan_run(config, run));
+  TIERD_ASSIGN(RunPlan plan, prepare_run(config, run));
   const Manifest& manifest = plan.store.manifest();
   if (!manifest.has_vocab) {
     return Error{Code::not_found, plan.store.directory(),
@@ -77,7 +78,7 @@ Status compare(const Options& options) {
                read_text_windows(*tokenizer, options.text, options.range, plan.memory.model.context));
   uint64_t tokens = 0;
   for (const auto& window : windows) tokens += window.size() - 1;
-  TIERD_ASSIGN(RunPlan dense, plan_run(reference_of(config), run));
+  TIERD_ASSIGN(RunPlan dense, prepare_run(reference_of(config), run));
   TIERD_ASSIGN(const std::unique_ptr<Runtime> reference, start(std::move(dense), run));
   TIERD_ASSIGN(const std::unique_ptr<Runtime> subject, start(std::move(plan), run));
   Progress progress("comparing", tokens, options.model.quiet(), "tokens");

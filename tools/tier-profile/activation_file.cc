@@ -15,8 +15,8 @@ constexpr float kLeast = 0x1p-24F;
 
 }  // namespace
 
-Result<std::unique_ptr<ProfileFile>> ActivationFile::create(const std::string& path, const SiteTable& sites,
-                                                            uint64_t tokens) {
+Result<std::unique_ptr<ProfileFile>> ActivationFile::create(const std::string& path, const std::string& model,
+                                                            const SiteTable& sites, uint64_t tokens) {
   std::vector<SafetensorsEntry> entries;
   std::vector<std::optional<size_t>> entry(sites.size());
   for (SiteId s = 0; s < sites.size(); ++s) {
@@ -25,7 +25,7 @@ Result<std::unique_ptr<ProfileFile>> ActivationFile::create(const std::string& p
     entries.push_back({sites[s].name + ".x", "F16", {tokens, sites[s].n_in}});
     entries.push_back({sites[s].name + ".contribution", "F16", {tokens, sites[s].n}});
   }
-  TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, entries));
+  TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, entries, {{kMadeFor, model}}));
   std::unique_ptr<ActivationFile> file(new ActivationFile(std::move(writer), sites));
   file->entry_ = std::move(entry);
   return std::unique_ptr<ProfileFile>(std::move(file));

@@ -17,12 +17,13 @@
 
 namespace tierd {
 
-// Listens to a run in which every pass is measured, and writes what it hears. `sites` outlives it.
+// Listens to a run in which every pass is measured, and writes what it hears. `model`: its shape_text.
+// `sites` outlives it.
 class ActivationFile final : public ProfileFile {
  public:
   // Room for so many tokens.
-  static Result<std::unique_ptr<ProfileFile>> create(const std::string& path, const SiteTable& sites,
-                                                     uint64_t tokens);
+  static Result<std::unique_ptr<ProfileFile>> create(const std::string& path, const std::string& model,
+                                                     const SiteTable& sites, uint64_t tokens);
   void measured(SiteId site, const MeasuredPass& pass) override;
   Status finish() override;
 

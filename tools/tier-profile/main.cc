@@ -8,6 +8,7 @@
 #include "core/base/progress.h"
 #include "core/base/standard_streams.h"
 #include "core/engine/session.h"
+#include "core/run/prepare_run.h"
 #include "core/run/runtime.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/evaluation/model_arguments.h"
@@ -45,11 +46,11 @@ struct Options {
   bool thresholds = false;
 };
 
-// What listens, and is finished when all tokens have passed.
-Result<std::unique_ptr<ProfileFile>> make_file(const Options& options, const SiteTable& sites,
-                                               uint64_t tokens) {
-  if (options.thresholds) return ThresholdFile::create(options.output, sites);
-  return ActivationFile::create(options.output, sites, tokens);
+// What listens, and is finished when all tokens have passed. `model`: its shape_text.
+Result<std::unique_ptr<ProfileFile>> make_file(const Options& options, const std::string& model,
+                                               const SiteTable& sites, uint64_t tokens) {
+  if (options.thresholds) return ThresholdFile::create(options.output, model, sites);
+  return ActivationFile::create(options.output, model, sites, tokens);
 }
 
 Status profile(const Options& options) {
@@ -60,7 +61,7 @@ Status profile(const Options& options) {
   RuntimeOptions run;
   run.fit = options.model.fit();
   run.quiet = options.model.quiet();
-  TIERD_ASSIGN(RunPlan plan, plan_run(config, run));
+  TIERD_ASSIGN(RunPlan plan, prepare_run(config, run));
   const Manifest& manifest = plan.store.manifest();
   const std::string store = plan.store.directory();
   if (!manifest.has_vocab)
@@ -77,7 +78,8 @@ Status profile(const Options& options) {
   for (const auto& window : windows) tokens += window.size();
 
   const SiteTable sites = plan.model.sites;
-  TIERD_ASSIGN(const std::unique_ptr<ProfileFile> file, make_file(options, sites, tokens));
+  TIERD_ASSIGN(const std::unique_ptr<ProfileFile> file,
+               make_file(options, shape_text(manifest.config), sites, tokens));
   run.observer = file.get();
   TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(std::move(plan), run));
   TIERD_TRY(runtime->load());

@@ -60,7 +60,8 @@ float Magnitudes::quantile(double share) const {
   return largest_;
 }
 
-Result<std::unique_ptr<ProfileFile>> ThresholdFile::create(const std::string& path, const SiteTable& sites) {
+Result<std::unique_ptr<ProfileFile>> ThresholdFile::create(const std::string& path, const std::string& model,
+                                                           const SiteTable& sites) {
   std::vector<SafetensorsEntry> entries;
   for (const Site& site : sites) {
     if (!is_cut(site)) continue;
@@ -68,7 +69,7 @@ Result<std::unique_ptr<ProfileFile>> ThresholdFile::create(const std::string& pa
     entries.push_back({site.name + ".lost", "F32", {Foresight::kShares}});
     entries.push_back({site.name + ".ahead", "F32", {distances_of(sites) * Foresight::kLevels}});
   }
-  TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, entries));
+  TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, entries, {{kMadeFor, model}}));
   return std::unique_ptr<ProfileFile>(new ThresholdFile(std::move(writer), sites));
 }
 

@@ -36,10 +36,11 @@ class Magnitudes {
   float largest_ = 0;
 };
 
-// `sites` outlives it.
+// `model`: its shape_text. `sites` outlives it.
 class ThresholdFile final : public ProfileFile {
  public:
-  static Result<std::unique_ptr<ProfileFile>> create(const std::string& path, const SiteTable& sites);
+  static Result<std::unique_ptr<ProfileFile>> create(const std::string& path, const std::string& model,
+                                                     const SiteTable& sites);
   void measured(SiteId site, const MeasuredPass& pass) override;
   Status finish() override;
   // Says for each operator and layer, at half sparsity, how alike its inputs are to those of later layers.

@@ -39,6 +39,7 @@ Examples:
   tier-synth --shape llama-2-7b /flash/synth-7b         a store, q4_0
   tier-synth --shape opt-1.3b --encoding f16 /flash/opt
   tier-synth --shape llama-2-7b --format gguf 7b.gguf   for llama.cpp, too
+  tier-synth --shape llama-2-70b --format gguf --hollow 70b.gguf
   tier-synth --shape opt-6.7b --sparsity-profile flash --layout neuron \
     --encoding f16 /flash/planted
 
@@ -55,6 +56,7 @@ struct Arguments {
   uint32_t prompt_tokens = 64;
   std::string out;
   uint64_t seed = 1;
+  bool hollow = false;
   bool quiet = false;
 };
 
@@ -90,6 +92,7 @@ Status make_model(const Arguments& arguments) {
   if (!arguments.sparsity_profile.empty())
     return make_planted(arguments, std::move(config), *encoding, options);
   TIERD_ASSIGN(const auto source, SyntheticSource::make(std::move(config), *encoding, arguments.seed));
+  if (arguments.hollow) return write_hollow_gguf(*source, arguments.out);
   if (arguments.format == "gguf") return write_gguf(*source, arguments.out, arguments.quiet);
   return write_store(*source, arguments.out, options);
 }
@@ -113,6 +116,8 @@ int run(int argc, char** argv) {
       .shows_default();
   line.option("--format", arguments.format, "store or gguf").one_of({"store", "gguf"}).shows_default();
   line.option("--seed", arguments.seed, "The same seed gives the same weights").named("N").shows_default();
+  line.flag("--hollow", arguments.hollow,
+            "Holes instead of weights (gguf only): tierd --check plans it, nothing can run it");
   arguments.store.add_to(line);
   const Argument profile = line.option("--sparsity-profile", arguments.sparsity_profile,
                                        "Plants activation statistics, see below (store only)")
@@ -130,6 +135,8 @@ int run(int argc, char** argv) {
   if (arguments.format == "gguf" && arguments.store.given()) {
     return fail("--neuron-bytes, --layout, --layer-group and --bundling: a GGUF file has no neurons");
   }
+  if (arguments.hollow && arguments.format != "gguf")
+    return fail("--hollow: a store without weights is none; it goes with --format gguf");
   if (arguments.format == "gguf" && profile.given())
     return fail("--sparsity-profile: OPT-like shapes have no place in GGUF here; leave --format out");
   const Status made = make_model(arguments);

@@ -81,7 +81,8 @@ Result<std::vector<LayerReport>> train_predictors(const PredictorPlan& plan) {
 
   TIERD_ASSIGN(const TrainLayer train_layer, load_trainer());
   TIERD_ASSIGN(SafetensorsWriter writer,
-               SafetensorsWriter::create(plan.out, entries_of(config, ranks, plan.encoding)));
+               SafetensorsWriter::create(plan.out, entries_of(config, ranks, plan.encoding),
+                                         {{kMadeFor, shape_text(config)}}));
   TrainingProgress progress(ranks, plan.training.epochs, trained, plan.quiet);
   std::vector<LayerReport> reports;
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {

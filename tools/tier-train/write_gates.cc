@@ -54,7 +54,8 @@ Status write_gates(const TensorSource& source, const std::string& path, bool qui
     if (config.ffn_bias) entries.push_back({fmt::format("layers.{}.ffn.bias", n), "F32", {config.d_ff}});
   }
 
-  TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, std::move(entries)));
+  TIERD_ASSIGN(SafetensorsWriter writer,
+               SafetensorsWriter::create(path, entries, {{kMadeFor, shape_text(config)}}));
   Progress progress("writing", bytes, quiet);
   for (uint32_t n = 0; n < config.n_layers; ++n) {
     TIERD_TRY(copy(source, *source.find(fmt::format("layers.{}.gate", n)), writer, progress));

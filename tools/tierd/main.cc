@@ -1,8 +1,11 @@
 // tierd: a text on the terminal, or a server.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/base/log.h"
 #include "core/base/nearest.h"
@@ -10,10 +13,13 @@
 #include "core/host/agent_file.h"
 #include "core/host/plugin_file.h"
 #include "core/host/plugin_manual.h"
-#include "core/run/runtime.h"
-#include "core/text/tokenizer.h"
+#include "core/run/prepare_run.h"
+#include "core/text/chat_template.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/tierd/arguments.h"
+#include "tools/tierd/check.h"
+#include "tools/tierd/encoding_report.h"
+#include "tools/tierd/model_tokenizer.h"
 #include "tools/tierd/plan.h"
 #include "tools/tierd/reload.h"
 #include "tools/tierd/report.h"
@@ -60,11 +66,25 @@ int print_manuals(const Arguments& arguments) {
   return written.ok() ? 0 : fail(written.error(), kFailed);
 }
 
-int print_check(const Arguments& arguments, RunPlan plan, const RuntimeOptions& options) {
-  auto created = Runtime::create(std::move(plan), options);
-  if (!created.ok()) return fail(created.error(), exit_code(created.error()));
-  const auto check = check_json(**created);
-  if (!check.ok()) return fail(check.error(), kFailed);
+// What a run would do in silence, and whoever started it may not have meant.
+std::vector<std::string> warnings_of(const RunPlan& plan) {
+  std::vector<std::string> lines;
+  const Manifest& manifest = plan.store.manifest();
+  const auto small = std::ranges::find_if(manifest.sites, [&](const StoredSite& site) {
+    return is_cut_into<Columns>(site.cut) && site.extent_bytes(0) * site.stride < kDirectIoAlignment;
+  });
+  if (small != manifest.sites.end() && plan.memory.tiers.front().arena < plan.memory.tiers.front().whole) {
+    lines.push_back(
+        fmt::format("channels of {} bytes are less than the {} that a disk reads at least: layout row "
+                    "(--config configs/hybrid.toml) is faster for this model",
+                    small->extent_bytes(0) * small->stride, kDirectIoAlignment));
+  }
+  return lines;
+}
+
+int print_check(const Arguments& arguments, RunPlan plan, const RuntimeOptions& options, const Vocab& vocab) {
+  const auto check = check_json(std::move(plan), options, vocab);
+  if (!check.ok()) return fail(check.error(), exit_code(check.error()));
   const Status written = write_output(arguments.json ? check->dump(2) + "\n" : check_text(*check));
   return written.ok() ? 0 : fail(written.error(), kFailed);
 }
@@ -89,7 +109,21 @@ int run(const Arguments& arguments) {
   for (const std::string& line : plan->fitted) {
     if (!arguments.quiet) say(line);
   }
-  if (arguments.check) return print_check(arguments, std::move(*plan), options);
+  const auto tokenizer = model_tokenizer(arguments.config, plan->store);
+  if (!tokenizer.ok() && !arguments.plan) return fail(tokenizer.error(), kBadInput);
+  if (tokenizer.ok() && !arguments.chat_template.empty()) {
+    const auto chat = ChatTemplate::named(arguments.chat_template, (*tokenizer)->vocab());
+    if (!chat.ok()) return fail(chat.error(), kBadInput);
+  }
+  for (const std::string& line : warnings_of(*plan)) {
+    if (!arguments.quiet) say(line);
+  }
+  if (arguments.check) return print_check(arguments, std::move(*plan), options, (*tokenizer)->vocab());
+  // From here on there may be something to write.
+  plan = with_store(std::move(*plan), arguments.config, options);
+  if (!plan.ok()) return fail(plan.error(), exit_code(plan.error()));
+  if (const nlohmann::json anew = stored_anew_json(plan->store); !anew.empty() && !arguments.quiet)
+    say("encoded anew: " + encodings_text(anew));
   std::optional<nlohmann::json> found;
   if (arguments.plan) {
     auto measured = find_plan(*plan);
@@ -99,17 +133,10 @@ int run(const Arguments& arguments) {
       const Status written = write_output(arguments.json ? found->dump(2) + "\n" : plan_text(*found));
       return written.ok() ? 0 : fail(written.error(), kFailed);
     }
-    plan = plan_run(with_plan(arguments.config, *found), options);
-    if (!plan.ok()) return fail(plan.error(), kBadInput);
+    if (!tokenizer.ok()) return fail(tokenizer.error(), kBadInput);
+    plan = prepare_run(with_plan(arguments.config, *found), options);
+    if (!plan.ok()) return fail(plan.error(), exit_code(plan.error()));
   }
-  const Manifest& manifest = plan->store.manifest();
-  if (!manifest.has_vocab) {
-    return fail({Code::not_found, plan->store.directory(),
-                 "the model brings no tokenizer; name one with --tokenizer"},
-                kBadInput);
-  }
-  const auto tokenizer = make_tokenizer(manifest.vocab, plan->store.directory());
-  if (!tokenizer.ok()) return fail(tokenizer.error(), kBadInput);
   return arguments.serves() ? serve(arguments, reload, std::move(*plan), options, **tokenizer)
                             : run_on_terminal(arguments, reload, std::move(*plan), options, **tokenizer,
                                               found ? &*found : nullptr);

@@ -9,8 +9,7 @@
 
 #include "core/base/units.h"
 #include "core/run/forecast.h"
-#include "tiers/compute/memory_bandwidth.h"
-#include "tiers/flash/bandwidth.h"
+#include "tools/tierd/encoding_report.h"
 #include "tools/tierd/plan.h"
 #include "tools/tierd/read_report.h"
 #include "tools/tierd/report_numbers.h"
@@ -23,8 +22,6 @@ namespace {
 using nlohmann::json;
 
 constexpr uint64_t kLeastTrendSteps = 32;  // fewer say nothing
-constexpr double kMeasureSeconds = 0.5;
-constexpr uint64_t kMeasureBytes = uint64_t{256} << 20;
 
 json times_json(const StepTimes& times) {
   const auto ms = [&](uint64_t ns) { return per(static_cast<double>(ns) * kMs, times.steps); };
@@ -45,6 +42,14 @@ json times_json(const StepTimes& times) {
           {"messages", per(static_cast<double>(times.messages), times.steps)}};
 }
 
+long peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;
+}
+
+}  // namespace
+
 json configuration_json(const Runtime& runtime) {
   const RunPlan& plan = runtime.plan();
   const Manifest& manifest = plan.store.manifest();
@@ -62,14 +67,6 @@ json configuration_json(const Runtime& runtime) {
           {"device", runtime.flash_backend()},
           {"seed", plan.config.seed}};
 }
-
-long peak_rss_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss * 1024;
-}
-
-}  // namespace
 
 json report_json(Runtime& runtime, const RunResult& result) {
   const SchedulerCounters& counters = runtime.scheduler().counters();
@@ -92,6 +89,7 @@ json report_json(Runtime& runtime, const RunResult& result) {
   if (const Timeline* timeline = runtime.timeline(); timeline != nullptr)
     report["pipeline"] = pipeline_json(*timeline);
   report["strategies"] = strategies_json(runtime);
+  report["encoded_anew"] = stored_anew_json(runtime.plan().store);
   report["threads_woken"] = compute.threads_woken;
   report["shared_work"] = compute.shared_work;
   report["activation_error"] = compute.activation_error;
@@ -112,11 +110,11 @@ json forecast_json(const Runtime& runtime, const json& report) {
   if (config.machine.empty() || config.clock != "wall" || tokens == 0) return {};
   RuntimeOptions options;
   options.fit = runtime.plan().memory.tiers.front().raised_to_least;
-  const auto step = forecast_step_ns(
-      config, options,
-      {.prompt_tokens = report["prefill"]["tokens"].get<uint32_t>(), .decoded_tokens = tokens});
-  if (!step.ok()) return {{"machine", config.machine}, {"unknown", step.error().line()}};
-  return {{"machine", config.machine}, {"tokens_per_second", 1e9 / *step}};
+  const auto told =
+      forecast(config, options,
+               {.prompt_tokens = report["prefill"]["tokens"].get<uint32_t>(), .decoded_tokens = tokens});
+  if (!told.ok()) return {{"machine", config.machine}, {"unknown", told.error().line()}};
+  return {{"machine", config.machine}, {"tokens_per_second", 1e9 / told->step_ns}};
 }
 
 std::string report_text(const json& r) {
@@ -192,78 +190,13 @@ std::string report_text(const json& r) {
                                  r["pressure"]["grows"].get<uint64_t>()));
   }
   for (const auto& [label, value] : tier_lines(r)) line(label, value);
+  if (!r["encoded_anew"].empty()) line("encoded anew", encodings_text(r["encoded_anew"]));
   line("process", fmt::format("peak {}", size_text(r["peak_rss_bytes"])));
   if (const double error = r["activation_error"].get<double>(); error > 0) {
     line("lossy",
          fmt::format("activations as int8, relative error {:.2g} (--set compute.activations=f32 is exact)",
                      error));
   }
-  return text;
-}
-
-Result<json> check_json(Runtime& runtime) {
-  json check = configuration_json(runtime);
-  check["tiers"] = tiers_json(runtime);
-  TIERD_ASSIGN(const PlannedTraffic traffic, runtime.planned_traffic());
-  TIERD_ASSIGN(const double memory, measure_memory_read(runtime.threads(), kMeasureSeconds, kMeasureBytes));
-  ReadPattern pattern;
-  if (const auto depth = runtime.plan().tiers.store.agent.get<int64_t>("depth")) {
-    pattern.depth = static_cast<uint32_t>(*depth);
-  }
-  pattern.seconds = kMeasureSeconds;
-  pattern.parts = traffic.streamed;
-  TIERD_ASSIGN(const ReadRate flash, measure_read(runtime.plan().store.data_path(), pattern));
-  // What is moved from one memory to another is read and written, unless a link does it.
-  uint64_t moved = 0;
-  double link_seconds = 0;
-  json links = json::array();
-  const TierTable& tiers = runtime.plan().tiers;
-  for (size_t l = 0; l < traffic.link_bytes.size(); ++l) {
-    const Link& link = tiers.topology.links[l];
-    const double rate = runtime.link_rate(l);
-    if (rate > 0) {
-      link_seconds = std::max(link_seconds, static_cast<double>(traffic.link_bytes[l]) / rate);
-    } else if (link.from != kStore) {
-      moved += 2 * traffic.link_bytes[l];
-    }
-    links.push_back({{"from", tiers.tier_of(link.from).config.name},
-                     {"to", tiers.tier_of(link.to).config.name},
-                     {"bytes_per_token", traffic.link_bytes[l]}});
-  }
-  const double compute_seconds = static_cast<double>(traffic.computed_bytes + moved) / memory;
-  const double flash_seconds = static_cast<double>(traffic.streamed_bytes) / flash.bytes_per_second;
-  check["links"] = links;
-  check["resident_bytes"] = traffic.resident();
-  check["flash_bytes_per_token"] = traffic.streamed_bytes;
-  check["memory_bytes_per_second"] = memory;
-  check["flash_bytes_per_second"] = flash.bytes_per_second;
-  const double seconds = std::max({compute_seconds, flash_seconds, link_seconds});
-  check["expected_tokens_per_second"] = 1.0 / seconds;
-  check["bound_by"] = seconds == compute_seconds ? "memory" : seconds == flash_seconds ? "flash" : "a link";
-  return check;
-}
-
-std::string check_text(const json& c) {
-  std::string text;
-  const auto line = [&](std::string_view label, const std::string& value) {
-    text += fmt::format("  {:<12} {}\n", label, value);
-  };
-  text += fmt::format("{}, {} of weights; context {}\n", c["model"].get<std::string>(),
-                      size_text(c["tensor_bytes"]), c["context"].get<int>());
-  line("store", c["store"].get<std::string>());
-  for (const auto& [label, value] : budget_lines(c)) line(label, value);
-  line("per token", fmt::format("{} resident, {} from flash", size_text(c["resident_bytes"]),
-                                size_text(c["flash_bytes_per_token"])));
-  if (c["links"].size() > 1) {
-    for (const json& link : c["links"]) {
-      line("", fmt::format("{} from {} to {}", size_text(link["bytes_per_token"]),
-                           link["from"].get<std::string>(), link["to"].get<std::string>()));
-    }
-  }
-  line("measured", fmt::format("DRAM {}, flash {}", format_rate(c["memory_bytes_per_second"].get<double>()),
-                               format_rate(c["flash_bytes_per_second"].get<double>())));
-  line("expected", fmt::format("{:.3g} tokens/s, bound by {}", c["expected_tokens_per_second"].get<double>(),
-                               c["bound_by"].get<std::string>()));
   return text;
 }
 

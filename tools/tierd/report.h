@@ -23,16 +23,14 @@ struct RunResult {
   std::optional<PressureCounts> pressure;  // where it is watched
 };
 
+// What of a configuration stands in every report.
+nlohmann::json configuration_json(const Runtime& runtime);
+
 nlohmann::json report_json(Runtime& runtime, const RunResult& result);
 std::string report_text(const nlohmann::json& report);
 
 // Where a run by the wall clock names a machine (run.machine): what virtual time says of it, beside what was
 // measured; an object with "unknown" where it cannot say. NULL: no machine is named, or nothing was decoded.
 nlohmann::json forecast_json(const Runtime& runtime, const nlohmann::json& report);
-
-// What --check prints: what lies where, bytes a token, and the speed that measured bandwidths promise.
-// Measures for about a second.
-Result<nlohmann::json> check_json(Runtime& runtime);
-std::string check_text(const nlohmann::json& check);
 
 }  // namespace tierd

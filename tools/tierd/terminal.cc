@@ -13,6 +13,7 @@
 #include "core/engine/drafter.h"
 #include "core/engine/session.h"
 #include "core/model/sampler.h"
+#include "core/run/prepare_run.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/tierd/report.h"
 
@@ -148,7 +149,7 @@ Result<std::unique_ptr<Runtime>> start_draft_model(const Arguments& arguments, c
   config.plugin_path = arguments.config.plugin_path;
   RuntimeOptions options;
   options.quiet = arguments.quiet;
-  TIERD_ASSIGN(RunPlan draft, plan_run(config, options));
+  TIERD_ASSIGN(RunPlan draft, prepare_run(config, options));
   const Manifest& ours = plan.store.manifest();
   const Manifest& theirs = draft.store.manifest();
   if (ours.config.vocab_size != theirs.config.vocab_size) {

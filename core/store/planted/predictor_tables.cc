@@ -36,7 +36,8 @@ Status write_predictor_tables(const PlantedSource& source, const std::string& pa
     entries.push_back({fmt::format("layers.{}.ffn.b", layer), "F16", {d_ff, rank}});
     values += uint64_t{rank} * (d_model + d_ff);
   }
-  TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, entries));
+  TIERD_ASSIGN(SafetensorsWriter writer,
+               SafetensorsWriter::create(path, entries, {{kMadeFor, shape_text(source.config())}}));
   Progress progress("predictor", values * sizeof(uint16_t), quiet);
   for (uint32_t layer = 0; layer < n_layers; ++layer) {
     const PlantedFfn& ffn = source.ffn(layer);

@@ -1,0 +1,29 @@
+#include "core/run/prepare_run.h"
+
+#include <memory>
+#include <utility>
+
+#include "core/run/runtime.h"
+#include "core/store/cache_folder.h"
+
+namespace tierd {
+
+Result<RunPlan> with_store(RunPlan plan, const Config& config, const RuntimeOptions& options) {
+  if (plan.store.made()) return plan;
+  const std::shared_ptr<const TensorSource> source = plan.source;
+  RuntimeOptions played;
+  played.force = options.force;
+  played.logit_rows = options.logit_rows;
+  played.play_on = any_machine();
+  // It is gone again before the store is made, which needs the memory.
+  TIERD_TRY(Runtime::create(std::move(plan), played));
+  TIERD_TRY(store_for(*source, store_options(config, options)));
+  return plan_run(config, options);
+}
+
+Result<RunPlan> prepare_run(const Config& config, const RuntimeOptions& options) {
+  TIERD_ASSIGN(RunPlan plan, plan_run(config, options));
+  return with_store(std::move(plan), config, options);
+}
+
+}  // namespace tierd

@@ -1,0 +1,17 @@
+// From a configuration to a run that can begin.
+#pragma once
+
+#include "core/base/result.h"
+#include "core/run/run_plan.h"
+
+namespace tierd {
+
+// The plan of a run (plan_run with the same arguments) with its store, which is made with progress unless it
+// stands. Whatever can be refused is refused before anything is written, what a strategy refuses (tensors of
+// another model, say) as well. Errors: those of plan_run, Runtime::create and write_store.
+Result<RunPlan> with_store(RunPlan plan, const Config& config, const RuntimeOptions& options);
+
+// Both.
+Result<RunPlan> prepare_run(const Config& config, const RuntimeOptions& options);
+
+}  // namespace tierd

@@ -1,0 +1,192 @@
+#include "tools/tierd/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/base/affinity.h"
+#include "core/run/forecast.h"
+#include "core/run/runtime.h"
+#include "core/store/cache_folder.h"
+#include "core/text/chat_template.h"
+#include "tools/tierd/encoding_report.h"
+#include "tools/tierd/machine_rates.h"
+#include "tools/tierd/report.h"
+#include "tools/tierd/report_numbers.h"
+#include "tools/tierd/tier_report.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+constexpr ForecastAsked kAsked = {.prompt_tokens = 1, .warming_tokens = 3, .decoded_tokens = 4};
+
+Result<json> store_json(const RunPlan& plan) {
+  json store = {{"path", plan.store.directory()}, {"made", plan.store.made()}};
+  store["bytes"] = plan.store.manifest().data_bytes;
+  if (plan.store.made()) return store;
+  TIERD_ASSIGN(const DiskRoom room, disk_room(plan.store));
+  store["to_write_bytes"] = room.needed_bytes;
+  store["disk_left_bytes"] = room.left_bytes;
+  return store;
+}
+
+json links_json(const TierTable& tiers, const PlannedTraffic& traffic) {
+  json links = json::array();
+  for (size_t l = 0; l < traffic.link_bytes.size(); ++l) {
+    const Link& link = tiers.topology.links[l];
+    links.push_back({{"from", tiers.tier_of(link.from).config.name},
+                     {"to", tiers.tier_of(link.to).config.name},
+                     {"bytes_per_token", traffic.link_bytes[l]}});
+  }
+  return links;
+}
+
+// What a token takes of each that could bound it, in seconds.
+struct TokenTimes {
+  double memory = 0;
+  double flash = 0;
+  double link = 0;
+
+  double longest() const { return std::max({memory, flash, link}); }
+  const char* bound() const {
+    return longest() == memory ? "memory" : longest() == flash ? "flash" : "a link";
+  }
+};
+
+// What is moved from one memory to another is read and written, unless a link does it.
+TokenTimes times_of(const Runtime& runtime, const PlannedTraffic& traffic, double flash_bytes,
+                    const MachineDescription& machine) {
+  TokenTimes times;
+  uint64_t moved = 0;
+  for (size_t l = 0; l < traffic.link_bytes.size(); ++l) {
+    const double rate = runtime.link_rate(l);
+    if (rate > 0) {
+      times.link = std::max(times.link, static_cast<double>(traffic.link_bytes[l]) / rate);
+    } else if (runtime.plan().tiers.topology.links[l].from != kStore) {
+      moved += 2 * traffic.link_bytes[l];
+    }
+  }
+  times.memory = static_cast<double>(traffic.computed_bytes + moved) / machine.processor.memory_rate;
+  times.flash = flash_bytes / machine.disk.reads.points().back().bytes_per_second;
+  return times;
+}
+
+// Tokens a second, or why nobody can say.
+json expected_json(Runtime& runtime, const PlannedTraffic& traffic, const MachineRates& rates) {
+  json expected = {{"rates_from", rates.from},
+                   {"memory_bytes_per_second", rates.machine.processor.memory_rate}};
+  const auto played = play(runtime, kAsked);
+  const double flash_bytes = played.ok() ? played->flash_bytes : static_cast<double>(traffic.streamed_bytes);
+  const TokenTimes times = times_of(runtime, traffic, flash_bytes, rates.machine);
+  expected["flash_bytes_per_token"] = flash_bytes;
+  expected["resident_bytes_per_token"] =
+      std::max(0.0, static_cast<double>(traffic.computed_bytes) - flash_bytes);
+  expected["bound_by"] = times.bound();
+  expected["flash_bytes_per_second"] = nullptr;
+  expected["tokens_per_second"] = nullptr;
+  if (!rates.disk_unknown)
+    expected["flash_bytes_per_second"] = rates.machine.disk.reads.points().back().bytes_per_second;
+  if (rates.disk_unknown && flash_bytes > 0) {
+    expected["unknown"] = *rates.disk_unknown;
+  } else if (played.ok()) {
+    expected["tokens_per_second"] = 1 / std::max(played->step_ns * 1e-9, times.link);
+  } else if (played.code() != Code::unsupported) {
+    expected["unknown"] = played.error().line();
+  } else if (traffic.streamed_bytes == 0) {
+    expected["tokens_per_second"] = 1 / times.longest();
+  } else {
+    expected["unknown"] = "what a token needs depends on the text";
+    expected["least_tokens_per_second"] = 1 / times.longest();
+  }
+  return expected;
+}
+
+std::string store_text(const json& store) {
+  if (store["made"].get<bool>())
+    return fmt::format("{}, {}", store["path"].get<std::string>(), size_text(store["bytes"]));
+  return fmt::format("{}, not made yet: takes {} on a disk that has {} left",
+                     store["path"].get<std::string>(), size_text(store["to_write_bytes"]),
+                     size_text(store["disk_left_bytes"]));
+}
+
+std::string expected_text(const json& expected) {
+  if (!expected["tokens_per_second"].is_null()) {
+    return fmt::format("{:.3g} tokens/s, bound by {}", expected["tokens_per_second"].get<double>(),
+                       expected["bound_by"].get<std::string>());
+  }
+  std::string text = "unknown: " + expected["unknown"].get<std::string>();
+  if (expected.contains("least_tokens_per_second")) {
+    text += fmt::format("; {:.3g} tokens/s where nothing of it is in memory",
+                        expected["least_tokens_per_second"].get<double>());
+  }
+  return text;
+}
+
+std::string rates_text(const json& expected) {
+  const json& flash = expected["flash_bytes_per_second"];
+  std::string text =
+      fmt::format("DRAM {}, flash {}; {}", format_rate(expected["memory_bytes_per_second"].get<double>()),
+                  flash.is_null() ? "unknown" : format_rate(flash.get<double>()),
+                  expected["rates_from"].get<std::string>());
+  if (expected["rates_from"] == kMeasuredJustNow) text += " (tier-calibrate measures once, and better)";
+  return text;
+}
+
+}  // namespace
+
+Result<json> check_json(RunPlan plan, const RuntimeOptions& options, const Vocab& vocab) {
+  TIERD_ASSIGN(const MachineRates rates,
+               machine_rates(plan, plan.config.threads != 0 ? plan.config.threads : available_cores()));
+  TIERD_ASSIGN(json store, store_json(plan));
+  TIERD_ASSIGN(json encodings, encodings_json(plan));
+  RuntimeOptions played = options;
+  played.quiet = true;
+  played.play_on = rates.machine;
+  TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(std::move(plan), played));
+  json check = configuration_json(*runtime);
+  check["store"] = std::move(store);
+  check["encoded_anew"] = std::move(encodings);
+  check["pieces"] = vocab.pieces.size();
+  const auto chat = ChatTemplate::of(vocab);
+  check["chat_template"] = chat.ok() ? json(chat->name()) : json(nullptr);
+  check["tiers"] = tiers_json(*runtime);
+  TIERD_ASSIGN(const PlannedTraffic traffic, runtime->planned_traffic());
+  check["links"] = links_json(runtime->plan().tiers, traffic);
+  check["expected"] = expected_json(*runtime, traffic, rates);
+  return check;
+}
+
+std::string check_text(const json& c) {
+  std::string text;
+  const auto line = [&](std::string_view label, const std::string& value) {
+    text += fmt::format("  {:<12} {}\n", label, value);
+  };
+  text += fmt::format("{}, {} of weights; context {}\n", c["model"].get<std::string>(),
+                      size_text(c["tensor_bytes"]), c["context"].get<int>());
+  line("store", store_text(c["store"]));
+  if (!c["encoded_anew"].empty()) line("encoded anew", encodings_text(c["encoded_anew"]));
+  line("text", fmt::format("{} tokens; chats {}", c["pieces"].get<uint64_t>(),
+                           c["chat_template"].is_null()
+                               ? "need --chat-template NAME"
+                               : fmt::format("as {}", c["chat_template"].get<std::string>())));
+  for (const auto& [label, value] : budget_lines(c)) line(label, value);
+  const json& expected = c["expected"];
+  line("per token", fmt::format("{} resident, {} from flash", size_text(expected["resident_bytes_per_token"]),
+                                size_text(expected["flash_bytes_per_token"])));
+  if (c["links"].size() > 1) {
+    for (const json& link : c["links"]) {
+      line("", fmt::format("{} from {} to {}", size_text(link["bytes_per_token"]),
+                           link["from"].get<std::string>(), link["to"].get<std::string>()));
+    }
+  }
+  line("rates", rates_text(expected));
+  line("expected", expected_text(expected));
+  return text;
+}
+
+}  // namespace tierd

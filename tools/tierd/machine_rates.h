@@ -1,0 +1,27 @@
+// What --check knows of this machine: what tier-calibrate keeps, else what can be measured at once.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "core/device/machine.h"
+#include "core/run/run_plan.h"
+
+namespace tierd {
+
+inline constexpr std::string_view kMeasuredJustNow = "measured just now";
+
+struct MachineRates {
+  MachineDescription machine;
+  std::string from;                         // kMeasuredJustNow, or the file of the description
+  std::optional<std::string> disk_unknown;  // why the disk of the store could not be measured
+};
+
+// The description that the configuration names, or that tier-calibrate keeps of this machine where it is
+// about as many threads and the disk of the store; else reads memory and disk for some tenths of a second,
+// with 24 MiB. Nothing is written. Errors: those of read_machine and measure_uncached_read.
+Result<MachineRates> machine_rates(const RunPlan& plan, uint32_t threads);
+
+}  // namespace tierd
