@@ -7,7 +7,8 @@
 #include <array>
 #include <ctime>
 #include <fstream>
-#include <thread>
+
+#include "core/base/cores.h"
 
 namespace tierd {
 namespace {
@@ -29,7 +30,7 @@ HostFacts read_host_facts() {
   if (::gethostname(host.data(), host.size() - 1) == 0) facts.name = host.data();
   if (facts.name.empty()) facts.name = "unnamed";
   facts.cpu = read_cpu_name();
-  facts.cores = std::max(1u, std::thread::hardware_concurrency());
+  facts.cores = own_cores().cores;
   facts.memory_bytes =
       static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   return facts;

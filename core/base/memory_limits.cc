@@ -33,7 +33,7 @@ MemoryFacts read_memory_facts() {
   MemoryFacts facts;
   facts.meminfo = read_system_file("/proc/meminfo");
   facts.status = read_system_file("/proc/self/status");
-  if (const auto group = own_memory_group()) facts.groups = with_those_above(*group);
+  if (const auto group = own_control_group("memory")) facts.groups = with_those_above(*group);
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) == 0) facts.address_space = limit.rlim_cur;
   if (::getrlimit(RLIMIT_DATA, &limit) == 0) facts.data = limit.rlim_cur;
@@ -44,7 +44,7 @@ std::vector<MemoryLimit> memory_limits(const MemoryFacts& facts) {
   std::vector<MemoryLimit> limits;
   if (const auto available = field(facts.meminfo, "MemAvailable"))
     limits.push_back({"this machine (MemAvailable)", *available});
-  for (const MemoryGroup& group : facts.groups) {
+  for (const ControlGroup& group : facts.groups) {
     if (const auto left = left_bytes(group)) limits.push_back({"the cgroup " + group.directory, *left});
   }
   const auto add = [&](const char* source, rlim_t limit, const char* used, MemoryLimit::Counts counts) {

@@ -21,9 +21,9 @@ struct MemoryLimit {
 
 // What they are derived from; tests give their own.
 struct MemoryFacts {
-  std::string meminfo;              // as in /proc/meminfo
-  std::string status;               // as in /proc/self/status
-  std::vector<MemoryGroup> groups;  // the process's own and those above it
+  std::string meminfo;               // as in /proc/meminfo
+  std::string status;                // as in /proc/self/status
+  std::vector<ControlGroup> groups;  // the process's own and those above it
   rlim_t address_space = RLIM_INFINITY;
   rlim_t data = RLIM_INFINITY;
 };

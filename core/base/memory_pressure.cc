@@ -29,11 +29,11 @@ class Stalls final : public PressureSource {
 
 class Limit final : public PressureSource {
  public:
-  Limit(MemoryGroup group, double share) : group_(std::move(group)), share_(share) {}
+  Limit(ControlGroup group, double share) : group_(std::move(group)), share_(share) {}
   bool pressed() override { return used_share(group_).value_or(0) > share_; }
 
  private:
-  MemoryGroup group_;
+  ControlGroup group_;
   double share_;
 };
 
@@ -57,13 +57,13 @@ Result<std::unique_ptr<PressureSource>> watch_stalls(const std::vector<std::stri
 
 std::vector<std::string> stall_files() {
   std::vector<std::string> files;
-  if (const auto group = own_memory_group(); group && group->v2)
+  if (const auto group = own_control_group("memory"); group && group->v2)
     files.push_back(group->directory + "/memory.pressure");
   files.emplace_back("/proc/pressure/memory");
   return files;
 }
 
-Result<std::unique_ptr<PressureSource>> watch_limit(const MemoryGroup& group, double share) {
+Result<std::unique_ptr<PressureSource>> watch_limit(const ControlGroup& group, double share) {
   if (!used_share(group)) {
     return Error{Code::unsupported, group.directory,
                  "this memory cgroup has no limit, or its files cannot be read: there is nothing to watch"};

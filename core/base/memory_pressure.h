@@ -30,6 +30,6 @@ Result<std::unique_ptr<PressureSource>> watch_stalls(const std::vector<std::stri
 std::vector<std::string> stall_files();
 
 // More than `share` of the group's limit is in use. Error: unsupported, where there is no limit.
-Result<std::unique_ptr<PressureSource>> watch_limit(const MemoryGroup& group, double share);
+Result<std::unique_ptr<PressureSource>> watch_limit(const ControlGroup& group, double share);
 
 }  // namespace tierd

@@ -5,8 +5,8 @@
 
 #include <array>
 
-#include "core/base/affinity.h"
 #include "core/base/check.h"
+#include "core/base/cores.h"
 #include "core/base/time.h"
 
 namespace tierd {

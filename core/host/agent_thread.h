@@ -16,7 +16,7 @@ namespace tierd {
 class AgentThread : public Agent {
  public:
   struct Options {
-    std::optional<uint32_t> core;  // bound to it; see core/base/affinity.h
+    std::optional<uint32_t> core;  // bound to it; see core/base/cores.h
     // Looks for new messages so long before it parks; only with a core to itself.
     uint64_t spin_ns = 0;
   };

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/base/affinity.h"
+#include "core/base/cores.h"
 #include "core/base/units.h"
 #include "core/run/process_memory.h"
 #include "core/store/cache_folder.h"

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <numeric>
 
-#include "core/base/affinity.h"
 #include "core/base/align.h"
+#include "core/base/cores.h"
 #include "core/base/units.h"
 #include "core/layout/row_group.h"
 #include "core/run/run_trace.h"
@@ -262,7 +262,7 @@ Status Runtime::make_store_agent(const RuntimeOptions& options) {
 }
 
 bool Runtime::binds_workers() const {
-  return plan_.config.bind && plan_.config.threads <= available_cores();
+  return plan_.config.bind && plan_.config.threads <= own_cores().units.size();
 }
 
 Result<Agent*> Runtime::on_thread(Agent& agent, const TierConfig& config, std::optional<uint32_t> core,

@@ -20,29 +20,29 @@ std::string fresh_folder(const std::string& name) {
 }
 
 TEST(MemoryGroup, Version1BeforeVersion2) {
-  const auto group = find_memory_group(
+  const auto group = find_control_group(
       "tmpfs /sys/fs/cgroup tmpfs rw 0 0\n"
       "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n"
       "cgroup /sys/fs/cgroup/memory cgroup rw,relatime,memory 0 0\n"
       "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n",
-      "8:cpu:/a\n4:memory:/jobs/tierd-bench.7\n0::/b\n");
+      "8:cpu:/a\n4:memory:/jobs/tierd-bench.7\n0::/b\n", "memory");
   ASSERT_TRUE(group);
   EXPECT_EQ(group->directory, "/sys/fs/cgroup/memory/jobs/tierd-bench.7");
   EXPECT_FALSE(group->v2);
 }
 
 TEST(MemoryGroup, Version2) {
-  const auto group =
-      find_memory_group("cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n", "0::/user.slice/x.scope\n");
+  const auto group = find_control_group("cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n",
+                                        "0::/user.slice/x.scope\n", "memory");
   ASSERT_TRUE(group);
   EXPECT_EQ(group->directory, "/sys/fs/cgroup/user.slice/x.scope");
   EXPECT_TRUE(group->v2);
 }
 
 TEST(MemoryGroup, NoneWithoutAController) {
-  EXPECT_FALSE(find_memory_group("proc /proc proc rw 0 0\n", "0::/\n"));
-  EXPECT_FALSE(find_memory_group("cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n", "8:cpu:/a\n"));
-  EXPECT_FALSE(find_memory_group("", ""));
+  EXPECT_FALSE(find_control_group("proc /proc proc rw 0 0\n", "0::/\n", "memory"));
+  EXPECT_FALSE(find_control_group("cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n", "8:cpu:/a\n", "memory"));
+  EXPECT_FALSE(find_control_group("", "", "memory"));
 }
 
 TEST(MemoryGroup, ReadsLimitAndPeak) {

@@ -21,7 +21,7 @@ class MemoryLimits : public testing::Test {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     std::ofstream(path) << text;
   }
-  MemoryGroup group(const std::string& path, bool v2) const {
+  ControlGroup group(const std::string& path, bool v2) const {
     return {root_ + (path.empty() ? "" : "/" + path), v2, root_};
   }
   const std::string root_ = testing::TempDir() + "memory-limits";

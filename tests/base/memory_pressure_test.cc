@@ -26,7 +26,7 @@ std::string text_of(const std::string& path) {
 
 TEST(MemoryPressure, NearTheLimitOfTheGroup) {
   const std::string folder = fresh_folder("limit");
-  const MemoryGroup group{folder, true};
+  const ControlGroup group{folder, true};
   EXPECT_EQ(
       watch_limit(group, 0.9).error().line(),
       folder + ": this memory cgroup has no limit, or its files cannot be read: there is nothing to watch");

@@ -124,6 +124,20 @@ TEST_F(Cli, CheckPrintsThePlanAndGeneratesNothing) {
   EXPECT_GT(plan["expected"].value("flash_bytes_per_token", 0.0), 0.0);
 }
 
+// On a machine that is described, and is not this one.
+TEST_F(Cli, OneThreadAPhysicalCore) {
+  setenv("HWLOC_SYNTHETIC", "pack:2 [numa] core:3 pu:2", 1);
+  const Ended all = run_tierd({"-m", kDemo, "--check", "--json"});
+  const Ended more = run_tierd({"-m", kDemo, "--check", "--json", "-t", "7"});
+  unsetenv("HWLOC_SYNTHETIC");
+  ASSERT_EQ(all.status, 0) << all.err;
+  EXPECT_EQ(parsed(all.out)["threads"], 6);
+  EXPECT_THAT(all.err, Not(HasSubstr("run.threads")));
+  ASSERT_EQ(more.status, 0) << more.err;
+  EXPECT_EQ(parsed(more.out)["threads"], 7);
+  EXPECT_THAT(more.err, HasSubstr("run.threads: 7 threads, and this process has 6 cores"));
+}
+
 // The number of bytes in "needs at least 3.2 MiB (3355443 bytes".
 uint64_t least_of(const std::string& line) {
   const size_t open = line.find(" (", line.find("at least"));

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/base/affinity.h"
+#include "core/base/cores.h"
 #include "core/base/time.h"
 
 #if defined(__x86_64__)

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
+#include "core/base/cores.h"
 #include "core/base/time.h"
 #include "core/message/counts.h"
 
@@ -17,12 +19,19 @@ constexpr uint64_t kCommittedInNs = 4;
 
 DramAgent::Options DramAgent::Options::of(const AgentContext& context) {
   const ComputeTask& task = *context.compute;
+  std::vector<uint32_t> cores = task.cores;
+  if (cores.empty()) {
+    // Threads that are not bound are taken for those that the map has first.
+    cores.resize(task.threads);
+    std::iota(cores.begin(), cores.end(), 0U);
+  }
   return {.number = context.number,
           .memory = task.memory,
           .arena_bytes = task.arena_bytes,
           .staging_bytes = task.staging_bytes,
           .tensor_bytes = task.tensor_bytes,
-          .tensors = task.tensors};
+          .tensors = task.tensors,
+          .cores = std::move(cores)};
 }
 
 Result<std::unique_ptr<DramAgent>> DramAgent::create(const Options& options, PoolTable& pools,
@@ -31,6 +40,7 @@ Result<std::unique_ptr<DramAgent>> DramAgent::create(const Options& options, Poo
   TIERD_ASSIGN(Executor executor, Executor::create(std::move(plan), kernels, *team));
   TIERD_ASSIGN(ReservedMemory memory,
                ReservedMemory::reserve(options.arena_bytes + options.staging_bytes + options.tensor_bytes));
+  interleave_over_nodes(memory.bytes(), options.cores);
   return std::unique_ptr<DramAgent>(
       new DramAgent(options, pools, std::move(team), std::move(executor), std::move(memory)));
 }

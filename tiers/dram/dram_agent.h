@@ -29,6 +29,7 @@ class DramAgent final : public Agent, public Products {
     uint64_t staging_bytes = 0;          // follows the arena
     uint64_t tensor_bytes = 0;           // resident tensors; follow the staging
     std::vector<uint64_t> tensors = {};  // [TensorId] where each begins in all that memory
+    std::vector<uint32_t> cores = {};    // over whose NUMA nodes the memory is interleaved
     uint32_t credits = 64;
 
     // Those of an agent that is made for the context's task.

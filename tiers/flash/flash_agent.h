@@ -59,8 +59,8 @@ struct FlashOptions {
   // land where they belong.
   bool prefer_bounce = false;
   bool verify = true;  // checksums of every extent, every time
-  bool brings =
-      true;  // else the device only takes its time: nothing is copied, and there is nothing to verify
+  // Else the device only takes its time: nothing is copied, and there is nothing to verify.
+  bool brings = true;
 };
 
 class FlashAgent final : public Agent {

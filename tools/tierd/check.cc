@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "core/base/affinity.h"
+#include "core/base/cores.h"
 #include "core/run/forecast.h"
 #include "core/run/runtime.h"
 #include "core/store/cache_folder.h"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/cores.h"
 #include "core/base/log.h"
 #include "core/base/nearest.h"
 #include "core/base/standard_streams.h"
@@ -69,6 +70,12 @@ int print_manuals(const Arguments& arguments) {
 // What a run would do in silence, and whoever started it may not have meant.
 std::vector<std::string> warnings_of(const RunPlan& plan) {
   std::vector<std::string> lines;
+  const CoreMap& cores = own_cores();
+  if (plan.config.threads > cores.threads) {
+    lines.push_back(
+        fmt::format("run.threads: {} threads, and this process has {} core{}: they wait for each other",
+                    plan.config.threads, cores.threads, cores.threads == 1 ? "" : "s"));
+  }
   const Manifest& manifest = plan.store.manifest();
   const auto small = std::ranges::find_if(manifest.sites, [&](const StoredSite& site) {
     return is_cut_into<Columns>(site.cut) && site.extent_bytes(0) * site.stride < kDirectIoAlignment;

@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/base/affinity.h"
+#include "core/base/cores.h"
 #include "core/base/units.h"
 #include "core/run/plugin_tensors.h"
 #include "core/store/source.h"

@@ -33,7 +33,7 @@ Result<std::unique_ptr<PressureSource>> source_of(const PressureConfig& config) 
   constexpr uint64_t kUs = 1000;
   if (config.source == "psi")
     return watch_stalls(stall_files(), {config.stall_ms * kUs, config.window_ms * kUs});
-  const auto group = own_memory_group();
+  const auto group = own_control_group("memory");
   if (!group) return Error{Code::unsupported, "memory cgroup", "this process is in none"};
   return watch_limit(*group, config.limit_percent / 100.0);
 }
