@@ -47,6 +47,7 @@ Result<Forecast> forecast(Config config, const RuntimeOptions& options, const Fo
   RuntimeOptions played;
   played.quiet = true;
   played.shorten = options.shorten;
+  played.shortest_context = options.shortest_context;
   played.fit = options.fit;
   played.force = true;  // what is played takes no memory
   TIERD_ASSIGN(played.play_on, read_machine(config.machine));

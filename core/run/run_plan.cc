@@ -13,7 +13,6 @@ namespace tierd {
 namespace {
 
 constexpr uint32_t kDefaultContext = 4096;
-constexpr uint32_t kShortestFitted = 256;  // a context
 constexpr uint32_t kMostThreads = 1024;
 constexpr uint32_t kMostSequences = 1024;
 
@@ -122,7 +121,8 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   request.most =
       memory_for_tiers(manifest, memories, config.threads != 0 ? config.threads : available_cores());
   const uint32_t context = request.model.context;
-  if (config.context == 0 && (options.shorten || options.fit)) request.shortest_context = kShortestFitted;
+  if (config.context == 0 && (options.shorten || options.fit))
+    request.shortest_context = options.shortest_context;
   TIERD_ASSIGN(MemoryPlan memory, plan_memory(manifest, request));
   ModelPlan model = plan_model(manifest, memory.model);
   TIERD_ASSIGN(StrategyChoices strategies, read_tensors(std::move(chosen)));

@@ -25,7 +25,8 @@
 namespace tierd {
 
 struct RuntimeOptions {
-  bool shorten = false;     // halve a context that was not given until it fits
+  bool shorten = false;  // halve a context that was not given until it fits
+  uint32_t shortest_context = 256;
   bool fit = false;         // the same, and raise a budget that is too small to the least that would do
   bool force = false;       // take capacities that are more than there is
   bool quiet = false;       // no progress

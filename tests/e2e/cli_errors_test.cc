@@ -99,7 +99,7 @@ TEST_F(CliErrors, Numbers) {
   EXPECT_THAT(refused({"-m", kDemo, "-c", "257"}), AllOf(HasSubstr("257"), HasSubstr("256")));
   EXPECT_THAT(refused({"-m", kDemo, "-c", "-1"}), HasSubstr("--ctx-size"));
   EXPECT_THAT(refused({"-m", kDemo, "-n", "ten"}), HasSubstr("--predict"));
-  EXPECT_THAT(refused({"-m", kDemo, "--ub", "0"}), HasSubstr("ubatch"));
+  EXPECT_THAT(refused({"-m", kDemo, "-ub", "0"}), HasSubstr("ubatch"));
   EXPECT_THAT(refused({"-m", kDemo, "--temp", "-1"}), HasSubstr("temp"));
   EXPECT_THAT(refused({"-m", kDemo, "--temp", "nan"}), HasSubstr("temp"));
   EXPECT_THAT(refused({"-m", kDemo, "--top-p", "-0.5"}), HasSubstr("top"));
@@ -109,7 +109,7 @@ TEST_F(CliErrors, Numbers) {
 TEST_F(CliErrors, Prompts) {
   std::string words;
   for (int i = 0; i < 400; ++i) words += "a word ";
-  EXPECT_THAT(refused({"-m", kDemo, "-p", words, "--ub", "16"}), HasSubstr("do not fit a context of 256"));
+  EXPECT_THAT(refused({"-m", kDemo, "-p", words, "-ub", "16"}), HasSubstr("do not fit a context of 256"));
   EXPECT_THAT(refused({"-m", kDemo, "-f", folder().path()}), HasSubstr(folder().path()));
   EXPECT_THAT(refused({"-m", kDemo, "-f", "/nowhere/prompt"}), HasSubstr("/nowhere/prompt"));
 }

@@ -313,6 +313,9 @@ TEST_F(Cli, EveryProgramExplainsItself) {
     EXPECT_THAT(help.out, HasSubstr("Usage")) << program;
     EXPECT_THAT(help.out, HasSubstr("Exit")) << program;
     EXPECT_THAT(help.err, IsEmpty()) << program;
+    const Ended version = run_program(program, {"--version"});
+    EXPECT_EQ(version.status, 0) << program;
+    EXPECT_THAT(version.out, StartsWith(std::string(name) + " 0."));
     const Ended unknown = run_program(program, {"--no-such-flag"});
     EXPECT_EQ(unknown.status, 2) << program;
     EXPECT_THAT(unknown.out, IsEmpty()) << program;

@@ -87,7 +87,7 @@ TEST_P(Interruption, OfLoadingAndALongPrompt) {
   while (prompt.size() < 500) prompt += "First Citizen: Before we proceed any further, hear me speak. ";
   Random random(static_cast<uint64_t>(number()));
   for (const char* config : {"resident", "hybrid", "naive"}) {
-    const std::vector<std::string> arguments = run_of(config, {"-p", prompt, "--ub", "32", "-n", "4"});
+    const std::vector<std::string> arguments = run_of(config, {"-p", prompt, "-ub", "32", "-n", "4"});
     const Ended whole = run_tierd(arguments);  // makes the store, for the first of them
     ASSERT_EQ(whole.status, 0) << whole.err;
     const uint64_t begin = now_ns();

@@ -18,7 +18,8 @@ namespace tierd {
 
 // Where a child's stream goes instead of into a file of the test.
 struct Streams {
-  int out = -1;  // a descriptor of ours
+  int in = -1;   // a descriptor of ours
+  int out = -1;  // another one
   bool close_in = false;
   bool close_out = false;
   bool close_err = false;
@@ -45,6 +46,7 @@ class Program {
       dup2(from, to);
       close(from);
     };
+    if (streams.in >= 0) dup2(streams.in, STDIN_FILENO);
     if (streams.out >= 0) {
       dup2(streams.out, STDOUT_FILENO);
     } else {

@@ -119,7 +119,7 @@ TEST_F(Shown, InTheReadme) {
 
 TEST_F(Shown, InTheHelp) {
   if (kSanitized) GTEST_SKIP() << "as in the README";
-  const std::string help = run_tierd({"--help"}).out;
+  const std::string help = run_tierd({"--help", "all"}).out;
   std::vector<Commands> blocks = commands_in(help.substr(0, help.find("MODEL is")), 2);
   std::vector<Commands> shown;
   for (const Commands& commands : blocks) {

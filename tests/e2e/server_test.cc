@@ -73,7 +73,7 @@ TEST_F(Server, AClientThatLeavesFreesItsPlace) {
 
 // While a text is written; and the text is the one of a run that nobody disturbs.
 TEST_F(Server, ATiersCapacityMovesWhileTokensFlow) {
-  start({"--ignore-eos", "--ub", "8", "--set", "cache.name=lru", "--set", "tiers.dram.capacity=60%", "--set",
+  start({"--ignore-eos", "-ub", "8", "--set", "cache.name=lru", "--set", "tiers.dram.capacity=60%", "--set",
          "tiers.dram.staging=256 KiB"});
   const json text = {{"prompt", "First Citizen:"}, {"max_tokens", 240}};
   const std::string whole = complete(text)["choices"][0]["text"];

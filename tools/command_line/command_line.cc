@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 
 #include "core/base/log.h"
@@ -67,12 +68,20 @@ std::vector<std::string> words_of(int argc, char** argv) {
 CommandLine::CommandLine(const char* program, const char* description)
     : CommandLine(std::make_shared<CLI::App>(description, program)) {
   app_->get_formatter()->column_width(kHelpColumn);
+  app_->set_version_flag("--version", std::string(program) + " " TIERD_VERSION);
 }
 CommandLine::CommandLine(std::shared_ptr<CLI::App> app) : app_(std::move(app)) {}
 CommandLine::~CommandLine() = default;
 
-void CommandLine::version(const char* text) {
-  app_->set_version_flag("--version", text);
+void CommandLine::brief(std::string text) {
+  brief_ = std::move(text);
+}
+void CommandLine::group(const char* name) {
+  app_->option_defaults()->group(name);
+}
+bool CommandLine::takes_value(std::string_view name) const {
+  const CLI::Option* const option = app_->get_option_no_throw(std::string(name));
+  return option != nullptr && option->get_items_expected_max() > 0;
 }
 void CommandLine::footer(std::function<std::string()> text) {
   app_->footer(std::move(text));
@@ -123,6 +132,15 @@ CommandLine& CommandLine::command(const char* name, const char* help, std::funct
 }
 
 std::optional<int> CommandLine::parse(std::vector<std::string> words) {
+  const auto asks =
+      std::ranges::find_if(words, [](const std::string& w) { return w == "-h" || w == "--help"; });
+  if (asks != words.end() && !brief_.empty()) {
+    if (asks + 1 == words.end() || *(asks + 1) != "all") {
+      std::fputs(brief_.c_str(), stdout);
+      return 0;
+    }
+    words.erase(asks + 1);
+  }
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
     app_->parse(std::move(words));

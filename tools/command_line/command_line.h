@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -47,8 +48,11 @@ class CommandLine {
   CommandLine(const char* program, const char* description);
   ~CommandLine();
 
-  void version(const char* text);  // --version prints it
   void footer(std::function<std::string()> text);
+  // What --help prints then; --help all prints everything.
+  void brief(std::string text);
+  // Whether a flag, as it is written ("-m", "--model"), is one of these and has a value.
+  bool takes_value(std::string_view name) const;
 
   Argument option(const char* names, std::string& value, const std::string& help);
   Argument option(const char* names, int64_t& value, const std::string& help);
@@ -66,6 +70,9 @@ class CommandLine {
   // given. `chosen` is called when it is. Lives as long as this.
   CommandLine& command(const char* name, const char* help, std::function<void()> chosen);
 
+  // The heading that the options below it have in --help.
+  void group(const char* name);
+
   // Nothing, or the status to leave with: 0 after --help and --version, 2 after a line on standard error that
   // says what is wrong.
   std::optional<int> parse(int argc, char** argv) { return parse(words_of(argc, argv)); }
@@ -78,6 +85,7 @@ class CommandLine {
 
   std::shared_ptr<CLI::App> app_;
   std::vector<std::unique_ptr<CommandLine>> commands_;
+  std::string brief_;
 };
 
 }  // namespace tierd

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <sstream>
@@ -11,46 +13,11 @@
 #include "core/text/chat_template.h"
 #include "tools/command_line/command_line.h"
 #include "tools/command_line/prompt_file.h"
+#include "tools/tierd/help.h"
+#include "tools/tierd/llama_flags.h"
 
 namespace tierd {
 namespace {
-
-constexpr const char* kDescription =
-    "Runs language models larger than memory: what the DRAM budget holds stays, the rest streams from "
-    "flash.\n"
-    "\n"
-    "  tierd --config configs/hybrid.toml -m llama-2-7b.Q4_0.gguf\n"
-    "  tierd --config configs/hybrid.toml -m llama-2-7b.Q4_0.gguf -p \"Once upon a time\" -n 64\n"
-    "  tierd --config configs/hybrid.toml -m model/ --set tiers.dram.capacity=50% --check\n"
-    "  tierd --config configs/activeflow.toml -m model/ --set tiers.dram.capacity=3GB --plan\n"
-    "\n"
-    "Without a prompt it serves: OpenAI's API (/v1/completions, /v1/models ...) and llama-server's, on "
-    "--host and --port; /v1/tiers shows and moves the budget. With one (-p, -f) the generated text, and "
-    "nothing else, goes to standard output; "
-    "progress and report go to standard error.\n";
-
-constexpr const char* kFooter = R"(
-MODEL is a GGUF file (the first of its shards), a Hugging Face folder, a llama2.c checkpoint or a store made
-by tier-convert. What is no store yet is converted once into a cache folder ($TIERD_CACHE, else
-$XDG_CACHE_HOME/tierd, else ~/.cache/tierd); all configurations share that store.
-
-Exit status:
-  0        done
-  1        the run failed: a disk or an output that does not work, a faulty plugin
-  2        unusable arguments, configuration, model or store; one line on standard error says why
-  128 + N  ended by signal N, within a second: 130 SIGINT, 143 SIGTERM
-
---timeline FILE: open it in ui.perfetto.dev or chrome://tracing. Rows: steps, sites, predictor, waits, and each agent's
-work, reads that were needed at once (demand) apart from those that were made ahead (preload). It is written when the
-run ends, under its name only when it is whole. Longer runs keep their latest 262144 slices.
-
-SIGHUP, with --config: the file is read again before the next step, and another tiers.dram.capacity becomes the
-budget: what is resident shrinks or grows, and the text stays the same. Other keys take a restart; one line on
-standard error tells of each change.
-
-Keys of the configuration, for the TOML file and --set, with their defaults; what a plugin takes beside them in its
-table, --plugin NAME prints:
-)";
 
 // TOKEN+BIAS or TOKEN-BIAS.
 Result<std::pair<uint32_t, float>> parse_logit_bias(const std::string& text) {
@@ -101,20 +68,22 @@ void add_sampling(CommandLine& line, SamplerOptions& sampling, std::vector<std::
       .shows_default();
   line.option("--frequency-penalty", penalties.frequency_penalty, "the same, each time that it was said")
       .shows_default();
-  line.option("--logit-bias", biases,
+  line.option("-l,--logit-bias", biases,
               "added to the logit of a token, such as 15043+1 or 29871-inf; may be repeated")
       .named("TOKEN(+|-)BIAS");
 }
 
-void add_serving(CommandLine& line, Arguments& arguments, std::string& key_file,
-                 std::optional<uint32_t>& sequences) {
-  line.option("--host", arguments.host, "the address to serve on")
-      .shows_default()
-      .or_variable("LLAMA_ARG_HOST");
-  line.option("--port", arguments.port, "the port to serve on; 0: any that is free")
-      .between(0, 65535)
-      .shows_default()
-      .or_variable("LLAMA_ARG_PORT");
+// Returns what only a server has.
+std::vector<Argument> add_serving(CommandLine& line, Arguments& arguments, std::string& key_file,
+                                  std::optional<uint32_t>& sequences) {
+  std::vector<Argument> of_server;
+  of_server.push_back(line.option("--host", arguments.host, "the address to serve on")
+                          .shows_default()
+                          .or_variable("LLAMA_ARG_HOST"));
+  of_server.push_back(line.option("--port", arguments.port, "the port to serve on; 0: any that is free")
+                          .between(0, 65535)
+                          .shows_default()
+                          .or_variable("LLAMA_ARG_PORT"));
   line.option("--api-key", arguments.api_keys, "a key that clients must show; may be repeated")
       .named("KEY")
       .or_variable("LLAMA_API_KEY");
@@ -127,19 +96,32 @@ void add_serving(CommandLine& line, Arguments& arguments, std::string& key_file,
                   "; else the model's own, where it is of one of these families")
       .named("NAME")
       .or_variable("LLAMA_ARG_CHAT_TEMPLATE");
-  line.option("--np,--parallel", sequences,
+  line.option("--parallel", sequences,
               "texts that are continued at once, each with a context of -c (also -np)")
       .named("N")
       .or_variable("LLAMA_ARG_N_PARALLEL");
+  return of_server;
 }
 
-// llama.cpp's `--fit on|off` may stand without a value, which the parser cannot tell from the word behind it.
-void give_fit_its_value(std::vector<std::string>& words) {
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i] != "--fit") continue;
-    const bool has_value = i + 1 < words.size() && !words[i + 1].starts_with("-");
-    if (!has_value) words.insert(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, "on");
+// How the run begins: `server` where the command line names what only a server has.
+Mode mode_of(const Arguments& arguments, bool conversation, bool no_conversation, bool server) {
+  if (conversation) return Mode::chat;
+  if (arguments.prompt_given) return Mode::text;
+  const bool terminal = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
+  return terminal && !server && !no_conversation ? Mode::chat : Mode::serve;
+}
+
+// Escapes of C stand for what they do there; others stay as they are.
+std::string without_escapes(const std::string& text) {
+  constexpr std::string_view kFrom = "ntr\"'\\", kTo = "\n\t\r\"'\\";
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const size_t known =
+        text[i] == '\\' && i + 1 < text.size() ? kFrom.find(text[i + 1]) : std::string_view::npos;
+    out += known == std::string_view::npos ? text[i] : kTo[known];
+    if (known != std::string_view::npos) ++i;
   }
+  return out;
 }
 
 // Adds the keys of a file, which must have at least one: whoever names it wants the server closed.
@@ -162,13 +144,17 @@ Parsed parse_arguments(int argc, char** argv) {
   Parsed parsed;
   Arguments& arguments = parsed.arguments;
   std::string model, tokenizer, prompt_file, trace, timeline, key_file, log_format = "text", fit = "on";
-  std::vector<std::string> plugin_folders, biases;
-  std::optional<uint32_t> threads, context, ubatch, sequences;
+  std::string kv_keys, kv_values, system_file;
+  std::vector<std::string> plugin_folders, biases, plain;
+  std::optional<uint32_t> threads, context, batch, ubatch, sequences;
+  bool conversation = false, no_conversation = false, escapes = false, no_escapes = false;
   std::optional<uint64_t> seed;
 
   CommandLine line("tierd", kDescription);
   line.footer([] { return kFooter + config_manual(); });
-  line.version("tierd 0.1.0");
+  line.brief(kBriefHelp);
+  line.option("model", plain, "the model; `serve` before it serves").named("[serve] MODEL");
+  line.group("Configuration");
   line.option("--config", arguments.config_file, "the configuration, a TOML file such as those of configs/")
       .named("FILE")
       .or_variable("TIERD_CONFIG");
@@ -181,6 +167,7 @@ Parsed parse_arguments(int argc, char** argv) {
   line.flag("--plugins", arguments.list_plugins, "list the plugins that are found, and stop");
   line.option("--plugin", arguments.plugin, "print the manual of a plugin (NAME or KIND-NAME), and stop")
       .named("NAME");
+  line.group("Model and text");
   line.option("-m,--model", model, "the model, see below").named("MODEL").or_variable("LLAMA_ARG_MODEL");
   line.option("--tokenizer", tokenizer, "a tokenizer to use instead of the model's").named("FILE");
   const Argument prompt =
@@ -188,22 +175,39 @@ Parsed parse_arguments(int argc, char** argv) {
           .named("TEXT");
   const Argument file =
       line.option("-f,--file", prompt_file, "a file that holds the prompt").named("FILE").excludes(prompt);
-  add_serving(line, arguments, key_file, sequences);
+  line.group("Server");
+  const std::vector<Argument> of_server = add_serving(line, arguments, key_file, sequences);
+  line.group("Model and text");
   line.option("-n,--predict,--n-predict", arguments.predict,
               "tokens to generate; -1, the default: until the model ends its text or the context is full")
       .named("N")
       .or_variable("LLAMA_ARG_N_PREDICT");
+  line.flag("-e,--escape", escapes,
+            "\\n, \\t, \\r, \\\", \\' and \\\\ of the prompt stand for what they do in C");
+  line.flag("--no-escape", no_escapes, "the prompt is taken as it is, which is the default");
+  line.option("--system-prompt", arguments.system_prompt, "what a chat begins with (also -sys)")
+      .named("TEXT");
+  line.option("--system-prompt-file", system_file, "a file that holds it (also -sysf)").named("FILE");
+  line.flag("--conversation", conversation, "chat, whatever standard input is (also -cnv)");
+  line.flag("--no-conversation", no_conversation, "do not chat: without a prompt, serve (also -no-cnv)");
+  line.flag("--single-turn", arguments.single_turn, "a chat ends with the first answer (also -st)");
   line.option("-c,--ctx-size", context, "positions of the context; 0: the model's, but at most 4096")
       .named("N")
       .or_variable("LLAMA_ARG_CTX_SIZE");
   line.option("-t,--threads", threads, "threads that compute; 0: one a core")
       .named("N")
       .or_variable("LLAMA_ARG_THREADS");
-  line.option("--ub,--ubatch-size", ubatch, "most tokens of the prompt in one pass (also -ub)")
+  line.option("-b,--batch-size", batch, "the same as -ub; the smaller of them counts").named("N");
+  line.option("--cache-type-k", kv_keys, "encoding of the KV cache; both are the same (also -ctk)")
+      .one_of({"f16", "f32"});
+  line.option("--cache-type-v", kv_values, "the same (also -ctv)").one_of({"f16", "f32"});
+  line.option("--ubatch-size", ubatch, "most tokens of the prompt in one pass (also -ub)")
       .named("N")
       .or_variable("LLAMA_ARG_UBATCH");
   line.option("-s,--seed", seed, "seed of sampling: the same seed gives the same text").named("N");
+  line.group("Sampling");
   add_sampling(line, arguments.sampling, biases);
+  line.group("Guesses");
   const Argument draft =
       line.option("--model-draft", arguments.draft_model,
                   "a small model of the same vocabulary that guesses tokens, which the model then checks "
@@ -212,8 +216,10 @@ Parsed parse_arguments(int argc, char** argv) {
   line.flag("--prompt-lookup", arguments.prompt_lookup, "guess tokens from what the text has said before")
       .excludes(draft);
   line.option("--draft-max", arguments.draft_most, "most tokens guessed at once").named("N").shows_default();
+  line.group("Model and text");
   line.flag("--ignore-eos", arguments.ignore_eos, "go on where the model would end its text");
   line.flag("--special", arguments.special, "print control tokens as well");
+  line.group("Fit and plan");
   const Argument fits =
       line.option("--fit", fit,
                   "on: a context that was not given is shortened until it fits; said on the command line, a "
@@ -222,12 +228,16 @@ Parsed parse_arguments(int argc, char** argv) {
           .one_of({"on", "off"})
           .shows_default()
           .or_variable("LLAMA_ARG_FIT");
+  line.option("--fit-ctx", arguments.shortest_context, "down to so many positions (also -fitc)")
+      .named("N")
+      .shows_default();
   line.flag("--force", arguments.force, "take a capacity that is more than there is");
   line.flag("--check", arguments.check,
             "print the plan (what lies where, bytes a token, expected speed) and stop");
   line.flag("--plan", arguments.plan,
             "measure disk and memory, find sparsity, layer group and cache for the budget (layout "
             "channel-group), print them and stop; with a prompt, run so and compare");
+  line.group("Output");
   line.option("--trace", trace, "record what the kernel does in this file, for tier-trace").named("FILE");
   line.option("--timeline", timeline,
               "write when what was computed and read to this file at the end, to be opened in "
@@ -239,14 +249,14 @@ Parsed parse_arguments(int argc, char** argv) {
       .one_of({"text", "json"})
       .shows_default();
   line.flag("-q,--quiet", arguments.quiet, "no progress and no report; errors only");
-  // llama.cpp writes these with a single dash, which the parser takes for a bundle of short flags.
-  std::vector<std::string> words = words_of(argc, argv);
-  std::replace(words.begin(), words.end(), std::string("-ub"), std::string("--ub"));
-  std::replace(words.begin(), words.end(), std::string("-np"), std::string("--np"));
-  std::replace(words.begin(), words.end(), std::string("-md"), std::string("--model-draft"));
-  std::replace(words.begin(), words.end(), std::string("-fit"), std::string("--fit"));
-  give_fit_its_value(words);
-  parsed.exit_code = line.parse(std::move(words));
+  auto words =
+      from_llama(words_of(argc, argv), [&](std::string_view name) { return line.takes_value(name); });
+  if (!words.ok()) {
+    say("tierd: " + words.error().detail + " (see tierd --help)");
+    parsed.exit_code = 2;
+    return parsed;
+  }
+  parsed.exit_code = line.parse(std::move(*words));
   if (parsed.exit_code) return parsed;
   arguments.shorten = fit == "on";
   arguments.fit = fits.given() && fit == "on";
@@ -265,13 +275,24 @@ Parsed parse_arguments(int argc, char** argv) {
     std::string& path = arguments.config.plugin_path;
     path = *folder + (path.empty() ? "" : ":") + path;
   }
+  const bool serve = !plain.empty() && plain.front() == "serve";
+  if (serve) plain.erase(plain.begin());
+  if (plain.size() > 1 || (!plain.empty() && !model.empty())) {
+    return fail(fmt::format("tierd: '{}': one model is expected, and the prompt behind -p (see tierd --help)",
+                            plain.back()));
+  }
+  if (!plain.empty()) model = plain.front();
   if (!model.empty()) arguments.config.model = model;
   if (!tokenizer.empty()) arguments.config.tokenizer = tokenizer;
   if (!trace.empty()) arguments.config.trace = trace;
   if (!timeline.empty()) arguments.config.timeline = timeline;
   if (threads) arguments.config.threads = *threads;
   if (context) arguments.config.context = *context;
-  if (ubatch) arguments.config.ubatch = *ubatch;
+  if (batch) arguments.config.ubatch = std::min(arguments.config.ubatch, *batch);
+  if (ubatch) arguments.config.ubatch = std::min(*ubatch, batch.value_or(*ubatch));
+  if (!kv_keys.empty() && !kv_values.empty() && kv_keys != kv_values)
+    return fail("--cache-type-k and --cache-type-v: keys and values have one encoding here");
+  if (!kv_keys.empty() || !kv_values.empty()) arguments.config.kv = kv_keys.empty() ? kv_values : kv_keys;
   if (sequences) arguments.config.sequences = *sequences;
   if (seed) arguments.config.seed = *seed;
   if (arguments.draft_most == 0 || arguments.draft_most > 63)
@@ -285,8 +306,15 @@ Parsed parse_arguments(int argc, char** argv) {
   if (const auto sampler = Sampler::create(arguments.sampling); !sampler.ok())
     return fail(sampler.error().line());
   arguments.prompt_given = prompt.given() || file.given();
+  if (conversation && no_conversation) return fail("--conversation and --no-conversation: one of them");
+  if (escapes && no_escapes) return fail("--escape and --no-escape: one of them");
+  if (serve && arguments.prompt_given) return fail("serve: a server has no prompt (-p, -f)");
+  arguments.mode = mode_of(arguments, conversation, no_conversation,
+                           serve || std::ranges::any_of(of_server, &Argument::given));
+  if (arguments.mode == Mode::chat && arguments.json)
+    return fail("--json is for one text: give a prompt (-p)");
   const bool guesses = arguments.prompt_lookup || !arguments.draft_model.empty();
-  if (arguments.serves() && guesses && !arguments.check && !arguments.plan)
+  if (arguments.mode != Mode::text && guesses && !arguments.check && !arguments.plan)
     return fail("--model-draft and --prompt-lookup are for one text: give a prompt (-p)");
   if (arguments.serves() && arguments.json && !arguments.check && !arguments.plan)
     return fail("--json is for one text or a plan: give a prompt (-p), --check or --plan");
@@ -302,6 +330,12 @@ Parsed parse_arguments(int argc, char** argv) {
     if (!text.ok()) return fail(text.error().line());
     arguments.prompt = std::move(*text);
   }
+  if (!system_file.empty()) {
+    auto text = read_prompt_file(system_file);
+    if (!text.ok()) return fail(text.error().line());
+    arguments.system_prompt = std::move(*text);
+  }
+  if (escapes) arguments.prompt = without_escapes(arguments.prompt);
   return parsed;
 }
 

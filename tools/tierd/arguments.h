@@ -1,6 +1,7 @@
 // The command line of tierd, by llama.cpp's names where llama.cpp has one.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,12 @@
 #include "core/model/sampler.h"
 
 namespace tierd {
+
+enum class Mode : uint8_t {
+  text,  // continues a prompt
+  chat,
+  serve,
+};
 
 struct Arguments {
   Config config;                       // file, then --set, then the flags that stand for keys
@@ -24,13 +31,17 @@ struct Arguments {
   bool ignore_eos = false;
   bool special = false;  // print control tokens
   bool shorten = true;   // a context that was not given
-  bool fit = false;      // and raise a budget that was
+  uint32_t shortest_context = 256;
+  bool fit = false;  // and raise a budget that was
   bool force = false;
   bool check = false;
   bool plan = false;
   bool json = false;
   bool quiet = false;
-  bool prompt_given = false;  // else tierd serves
+  bool prompt_given = false;
+  Mode mode = Mode::serve;
+  std::string system_prompt;  // of a chat
+  bool single_turn = false;   // a chat ends with the first answer
   std::string host = "127.0.0.1";
   uint32_t port = 8080;
   std::vector<std::string> api_keys;
@@ -39,7 +50,7 @@ struct Arguments {
   bool list_plugins = false;
   std::string plugin;  // print its manual
 
-  bool serves() const { return !prompt_given; }
+  bool serves() const { return mode == Mode::serve; }
 };
 
 // Parses, and reads the configuration. An answer with an exit code when the program should end here: 0 after

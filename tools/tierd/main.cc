@@ -96,7 +96,21 @@ int print_check(const Arguments& arguments, RunPlan plan, const RuntimeOptions& 
   return written.ok() ? 0 : fail(written.error(), kFailed);
 }
 
-int run(const Arguments& arguments) {
+// Where no configuration is named, the model chooses: what --help says. Returns its name; empty: it is named.
+std::string_view choose_configuration(Arguments& arguments, const RunPlan& plan) {
+  if (!arguments.config_file.empty()) return {};
+  Config& config = arguments.config;
+  const Config defaults;
+  const bool open = config.predictor.name == defaults.predictor.name && config.predictor.settings.empty() &&
+                    config.cache.name == defaults.cache.name && config.cache.settings.empty();
+  if (!open || config.layout != defaults.layout) return {};
+  if (!plan.store.manifest().config.is_mixture()) return "hybrid";
+  config.predictor.name = "router";
+  config.cache.name = "lru";
+  return "moe-streaming";
+}
+
+int run(Arguments arguments) {
   if (arguments.list_plugins) {
     const Status written = write_output(plugin_list(plugin_path(arguments.config)));
     return written.ok() ? 0 : fail(written.error(), kFailed);
@@ -105,6 +119,7 @@ int run(const Arguments& arguments) {
   Reload reload(arguments);
   RuntimeOptions options;
   options.shorten = arguments.shorten;
+  options.shortest_context = arguments.shortest_context;
   options.fit = arguments.fit;
   options.force = arguments.force;
   options.quiet = arguments.quiet;
@@ -113,6 +128,11 @@ int run(const Arguments& arguments) {
   if (arguments.serves()) options.logit_rows = kScoredRows;
   auto plan = plan_run(arguments.config, options);
   if (!plan.ok()) return fail(plan.error(), kBadInput);
+  const std::string_view chosen = choose_configuration(arguments, *plan);
+  if (chosen == "moe-streaming") {
+    plan = plan_run(arguments.config, options);
+    if (!plan.ok()) return fail(plan.error(), kBadInput);
+  }
   for (const std::string& line : plan->fitted) {
     if (!arguments.quiet) say(line);
   }
@@ -126,6 +146,8 @@ int run(const Arguments& arguments) {
     if (!arguments.quiet) say(line);
   }
   if (arguments.check) return print_check(arguments, std::move(*plan), options, (*tokenizer)->vocab());
+  if (!chosen.empty() && !arguments.quiet)
+    say(fmt::format("configuration: {}, by the model; --config names another", chosen));
   // From here on there may be something to write.
   plan = with_store(std::move(*plan), arguments.config, options);
   if (!plan.ok()) return fail(plan.error(), exit_code(plan.error()));
@@ -154,7 +176,7 @@ int run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   tierd::prepare_standard_streams();
-  const tierd::Parsed parsed = tierd::parse_arguments(argc, argv);
+  tierd::Parsed parsed = tierd::parse_arguments(argc, argv);
   if (parsed.exit_code) return *parsed.exit_code;
-  return tierd::run(parsed.arguments);
+  return tierd::run(std::move(parsed.arguments));
 }

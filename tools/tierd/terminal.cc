@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/base/standard_streams.h"
 #include "core/base/time.h"
@@ -15,6 +16,7 @@
 #include "core/model/sampler.h"
 #include "core/run/prepare_run.h"
 #include "tools/command_line/exit_code.h"
+#include "tools/tierd/chat.h"
 #include "tools/tierd/report.h"
 
 namespace tierd {
@@ -140,6 +142,13 @@ class TerminalRun {
   std::string text_;
 };
 
+// None where the model has none that is known.
+std::optional<ChatTemplate> form_of(const Arguments& arguments, const Vocab& vocab) {
+  auto form = arguments.chat_template.empty() ? ChatTemplate::of(vocab)
+                                              : ChatTemplate::named(arguments.chat_template, vocab);
+  return form.ok() ? std::optional(std::move(*form)) : std::nullopt;
+}
+
 // The small model, all in memory.
 Result<std::unique_ptr<Runtime>> start_draft_model(const Arguments& arguments, const RunPlan& plan) {
   Config config;
@@ -195,14 +204,20 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, co
     if (*relief != nullptr) (*relief)->look(now_ns());
   });
   TerminalRun run(runtime, tokenizer, drafter.get(), arguments);
-  if (status.ok()) status = run.run();
-  run.result().load_ns = load_ns;
-  if (*relief != nullptr) run.result().pressure = (*relief)->counts();
+  std::optional<Chat> chat;
+  if (arguments.mode == Mode::chat) {
+    auto form = form_of(arguments, tokenizer.vocab());
+    chat.emplace(runtime, tokenizer, std::move(form), arguments);
+  }
+  if (status.ok()) status = chat ? chat->run() : run.run();
+  RunResult& result = chat ? chat->result() : run.result();
+  result.load_ns = load_ns;
+  if (*relief != nullptr) result.pressure = (*relief)->counts();
   Status drained = runtime.engine().drain();
   if (const Status recorded = runtime.end_recording(); drained.ok()) drained = recorded;
   the_waiter.store(nullptr);
 
-  nlohmann::json report = report_json(runtime, run.result());
+  nlohmann::json report = report_json(runtime, result);
   if (found != nullptr) report["plan"] = *found;
   if (status.ok()) {
     if (nlohmann::json forecast = forecast_json(runtime, report); !forecast.is_null())

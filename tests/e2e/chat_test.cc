@@ -1,0 +1,125 @@
+// A chat on the terminal, as its user types it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "tests/e2e/program.h"
+
+namespace tierd {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// A chat with standard input in our hand.
+class Chatting {
+ public:
+  explicit Chatting(std::vector<std::string> arguments) {
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    to_ = ends[1];
+    Streams streams;
+    streams.in = ends[0];
+    arguments.insert(arguments.begin(), "-cnv");
+    program_.emplace(TIERD_BIN_TIERD, std::move(arguments), streams);
+    close(ends[0]);
+  }
+  ~Chatting() {
+    if (to_ >= 0) close(to_);
+  }
+  void type(const std::string& text) const {
+    EXPECT_EQ(write(to_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  Program& program() { return *program_; }
+  Ended end() {
+    close(to_);
+    to_ = -1;
+    return program_->wait();
+  }
+
+ private:
+  int to_ = -1;
+  std::optional<Program> program_;
+};
+
+class ChatTest : public ProgramTest {
+ protected:
+  static Ended chat(const std::string& typed, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {kDemo, "-n", "12", "--temp", "0", "-t", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Chatting chatting(arguments);
+    chatting.type(typed);
+    return chatting.end();
+  }
+};
+
+TEST_F(ChatTest, ContinuesWhatIsWrittenWhereThereIsNoForm) {
+  const Ended text = run_tierd({"-m", kDemo, "-p", "First Citizen:", "-n", "12", "--temp", "0", "-t", "1"});
+  const Ended once = chat("First Citizen:\n");
+  EXPECT_EQ(once.status, 0) << once.err;
+  EXPECT_EQ(once.out, text.out + "\n");
+  EXPECT_THAT(once.err, HasSubstr("no form of chats"));
+  const Ended twice = chat("First Citizen:\n/clear\nFirst Citizen:\n", {"-q"});
+  EXPECT_EQ(twice.out, once.out + once.out);
+  EXPECT_EQ(twice.err, "");
+}
+
+TEST_F(ChatTest, HasAFormACommandOrTwoAndLongLines) {
+  const Ended formed = chat("Hello\nAnd \\\nnow?\n/stats\n/exit\nnobody hears this\n",
+                            {"--chat-template", "chatml", "-sys", "Be brief."});
+  EXPECT_EQ(formed.status, 0) << formed.err;
+  EXPECT_EQ(std::count(formed.err.begin(), formed.err.end(), '\n') > 8, true) << "reports";
+  EXPECT_THAT(formed.err, HasSubstr("chat (chatml)"));
+  EXPECT_THAT(formed.err, HasSubstr("  decode "));
+  const Ended single = chat("Hello\nAnd now?\n", {"-st", "-q"});
+  EXPECT_EQ(single.out, chat("Hello\n", {"-q"}).out);
+  EXPECT_THAT(chat("/what\n").err, HasSubstr("/clear forgets the chat"));
+  const Ended full = chat(std::string(3000, 'x') + "\nHello\n");
+  EXPECT_EQ(full.status, 0);
+  EXPECT_THAT(full.err, HasSubstr("/clear forgets it"));
+}
+
+// The KV cache of what was said is used again; the answer is the one of the whole chat read at once.
+TEST_F(ChatTest, RemembersWithoutReadingAgain) {
+  const std::vector<std::string> form = {"--chat-template", "chatml", "-q"};
+  const Ended two = chat("Hello\nAnd now?\n", form);
+  const Ended again = chat("Hello\n/nope\nAnd now?\n", form);
+  EXPECT_EQ(two.out, again.out);
+  EXPECT_THAT(two.out, StartsWith(chat("Hello\n", form).out));
+}
+
+TEST_F(ChatTest, AnInterruptEndsTheAnswerAndNotTheChat) {
+  const std::string shape = folder().path() + "/slow.toml", store = folder().path() + "/slow";
+  std::ofstream(shape)
+      << "architecture = \"llama\"\nn_layers = 8\nd_model = 1024\nn_heads = 8\nn_kv_heads = 8\n"
+         "head_dim = 128\nd_ff = 2048\nvocab_size = 1000\ncontext_length = 4096\nnorm = \"rms\"\n"
+         "norm_eps = 1e-05\nactivation = \"silu\"\ngated = true\nposition = \"rope_interleaved\"\n"
+         "rope_theta = 10000.0\n";
+  ASSERT_EQ(run_program(TIERD_BIN_SYNTH, {"--shape", shape, "--encoding", "f32", store}).status, 0);
+  Chatting chatting({store, "-n", "4000", "--ignore-eos", "-t", "1"});
+  const auto wait_for = [&](const auto& there) {
+    for (int i = 0; i < 10'000 && !there(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  };
+  chatting.type("Hello\n");
+  wait_for([&] { return chatting.program().out().size() > 20; });
+  chatting.program().kill(SIGINT);
+  wait_for([&] { return chatting.program().out().ends_with("\n"); });
+  const size_t stopped = chatting.program().out().size();
+  chatting.type("And again\n");
+  wait_for([&] { return chatting.program().out().size() > stopped + 20; });
+  chatting.program().kill(SIGINT);
+  chatting.type("/exit\n");
+  const Ended ended = chatting.end();
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_GT(ended.out.size(), stopped);
+  EXPECT_THAT(ended.err, HasSubstr("  decode "));
+}
+
+}  // namespace
+}  // namespace tierd

@@ -1,0 +1,177 @@
+#include "tools/tierd/chat.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "core/base/log.h"
+#include "core/base/standard_streams.h"
+#include "core/base/time.h"
+
+namespace tierd {
+namespace {
+
+constexpr const char* kHelp =
+    "/clear forgets the chat, /stats shows the report up to here, /exit ends (so does Ctrl-D). A line that "
+    "ends in \\\n"
+    "goes on in the next one. Ctrl-C stops an answer; between answers it ends the chat.\n";
+
+std::atomic<Waiter*> the_answering{nullptr};
+
+// Whoever reads a line is told by EINTR.
+void on_interrupt(int) {
+  if (Waiter* const waiter = the_answering.load()) waiter->stop();
+}
+
+void listen_for_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+}  // namespace
+
+Chat::Chat(Runtime& runtime, const Tokenizer& tokenizer, std::optional<ChatTemplate> form,
+           const Arguments& arguments)
+    : runtime_(runtime),
+      tokenizer_(tokenizer),
+      form_(std::move(form)),
+      arguments_(arguments),
+      sampler_(*Sampler::create(arguments.sampling)),
+      session_(runtime.engine(), 0) {
+  clear();
+}
+
+void Chat::clear() {
+  session_.clear();
+  messages_.clear();
+  if (!arguments_.system_prompt.empty()) messages_.push_back({"system", arguments_.system_prompt});
+}
+
+Status Chat::run() {
+  listen_for_interrupts();
+  if (!arguments_.quiet) {
+    say(form_
+            ? fmt::format("chat ({}); /help tells more", form_->name())
+            : "this model has no form of chats that is known here (--chat-template NAME): what you write is "
+              "continued as it is; /help tells more");
+  }
+  result_.flash_before = runtime_.flash_counts();
+  if (arguments_.prompt_given) TIERD_TRY(answer(arguments_.prompt));
+  if (arguments_.prompt_given && arguments_.single_turn) return {};
+  for (std::string text; read(text) == Line::text;) {
+    TIERD_ASSIGN(const bool more, take(text));
+    if (!more) break;
+  }
+  return {};
+}
+
+Chat::Line Chat::read(std::string& text) {
+  text.clear();
+  const bool asks = ::isatty(STDIN_FILENO) != 0;
+  for (;;) {
+    if (asks) (void)write_output(text.empty() ? "\n> " : "  ");
+    char* line = nullptr;
+    size_t room = 0;
+    const ssize_t size = ::getline(&line, &room, stdin);
+    std::string part(line == nullptr || size < 0 ? "" : line);
+    std::free(line);
+    if (size < 0) return text.empty() ? Line::over : Line::text;
+    while (!part.empty() && (part.back() == '\n' || part.back() == '\r')) part.pop_back();
+    const bool goes_on = part.ends_with("\\");
+    if (goes_on) part.back() = '\n';
+    text += part;
+    if (!goes_on) return Line::text;
+  }
+}
+
+Result<bool> Chat::take(const std::string& text) {
+  if (text.empty()) return true;
+  if (text == "/exit" || text == "/quit") return false;
+  if (text == "/clear") {
+    clear();
+  } else if (text == "/stats") {
+    std::fputs(report_text(report_json(runtime_, result_)).c_str(), stderr);
+  } else if (text == "/help" || (text.front() == '/' && text.find(' ') == std::string::npos)) {
+    std::fputs(kHelp, stderr);
+  } else {
+    TIERD_TRY(answer(text));
+    return !arguments_.single_turn;
+  }
+  return true;
+}
+
+Result<std::vector<uint32_t>> Chat::tokens_with(const std::string& text) const {
+  if (!form_) {
+    std::vector<uint32_t> tokens(session_.tokens().begin(), session_.tokens().end());
+    const std::vector<uint32_t> more = tokenizer_.encode(text, tokens.empty(), true);
+    tokens.insert(tokens.end(), more.begin(), more.end());
+    return tokens;
+  }
+  TIERD_ASSIGN(const std::string chat, form_->apply(messages_));
+  return tokenizer_.encode(chat, true, true);
+}
+
+Status Chat::answer(const std::string& text) {
+  messages_.push_back({"user", text});
+  auto tokens = tokens_with(text);
+  if (!tokens.ok()) {
+    messages_.pop_back();
+    return tokens.error();
+  }
+  const uint32_t context = runtime_.engine().context();
+  if (tokens->size() >= context) {
+    messages_.pop_back();
+    say(fmt::format(
+        "the chat takes {} tokens, and its context has {}: /clear forgets it, -c makes that longer",
+        tokens->size(), context));
+    return {};
+  }
+  std::string said;
+  Waiter& waiter = runtime_.dispatcher().waiter();
+  the_answering.store(&waiter);
+  Status status = generate(std::move(*tokens), said);
+  the_answering.store(nullptr);
+  if (status.code() == Code::cancelled || waiter.stopping()) {
+    waiter.clear_stop();
+    status = runtime_.engine().drain();
+    said += said.empty() ? "" : " ";
+  }
+  (void)write_output("\n");
+  messages_.push_back({"assistant", said});
+  return status;
+}
+
+Status Chat::generate(std::vector<uint32_t> tokens, std::string& said) {
+  // What the chat has begun with stays in the KV cache; the last token is fed anew for its logits.
+  const auto [known, unused] = std::ranges::mismatch(session_.tokens(), tokens);
+  const auto common =
+      std::min<size_t>(static_cast<size_t>(known - session_.tokens().begin()), tokens.size() - 1);
+  session_.truncate(common);
+  const std::span<const uint32_t> rest = std::span(tokens).subspan(common);
+  for (const uint32_t token : rest) sampler_.accept(token);
+  result_.prompt_tokens += rest.size();
+  const uint64_t begin = now_ns();
+  TIERD_ASSIGN(std::span<const float> logits, session_.append(rest));
+  result_.first_token_ns = now_ns() - begin;
+  const Vocab& vocab = tokenizer_.vocab();
+  for (int64_t left = arguments_.predict; left != 0 && session_.position() < runtime_.engine().context();
+       --left) {
+    TIERD_ASSIGN(const uint32_t token, sampler_.sample(logits));
+    const bool ends = std::ranges::find(vocab.end_tokens, token) != vocab.end_tokens.end();
+    if (ends && !arguments_.ignore_eos) return {};
+    const std::string piece = tokenizer_.piece(token, arguments_.special);
+    TIERD_TRY(write_output(piece));
+    said += piece;
+    ++result_.generated_tokens;
+    TIERD_ASSIGN(logits, session_.append({&token, 1}));
+  }
+  return {};
+}
+
+}  // namespace tierd
