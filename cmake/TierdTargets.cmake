@@ -75,7 +75,9 @@ if(PROJECT_IS_TOP_LEVEL)
 endif()
 
 # tierd_test(<name> SOURCES … [DEPS …] [LABELS …]): one GoogleTest program, one CTest entry.
-# Tests find the source tree through TIERD_SOURCE_DIR and may write only under the build tree.
+# Tests find the source tree through TIERD_SOURCE_DIR and may write only under the build tree. `tierd_tests` builds those
+# that CTest runs, and what they need.
+add_custom_target(tierd_tests)
 function(tierd_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -87,6 +89,11 @@ function(tierd_test name)
   target_compile_options(${name} PRIVATE ${TIERD_TEST_OPTIONS})
   target_precompile_headers(${name} REUSE_FROM tierd_test_headers)
   add_dependencies(${name} tierd_plugins)
+  if(TIERD_SHORT AND name IN_LIST TIERD_NIGHTLY_TESTS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
+  add_dependencies(tierd_tests ${name})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS "${ARG_LABELS}")
 endfunction()

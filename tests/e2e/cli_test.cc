@@ -302,27 +302,5 @@ TEST_F(Cli, ChangedSourceGetsAStoreOfItsOwn) {
   EXPECT_THAT(cached(), SizeIs(2));
 }
 
-TEST_F(Cli, EveryProgramExplainsItself) {
-  const std::filesystem::path folder = std::filesystem::path(TIERD_BIN_TIERD).parent_path();
-  for (const char* name :
-       {"tierd", "tier-bench", "tier-calibrate", "tier-compare", "tier-conform", "tier-convert",
-        "tier-profile", "tier-synth", "tier-tokenize", "tier-trace", "tier-train"}) {
-    const std::string program = folder / name;
-    const Ended help = run_program(program, {"--help"});
-    EXPECT_EQ(help.status, 0) << program;
-    EXPECT_THAT(help.out, HasSubstr("Usage")) << program;
-    EXPECT_THAT(help.out, HasSubstr("Exit")) << program;
-    EXPECT_THAT(help.err, IsEmpty()) << program;
-    const Ended version = run_program(program, {"--version"});
-    EXPECT_EQ(version.status, 0) << program;
-    EXPECT_THAT(version.out, StartsWith(std::string(name) + " 0."));
-    const Ended unknown = run_program(program, {"--no-such-flag"});
-    EXPECT_EQ(unknown.status, 2) << program;
-    EXPECT_THAT(unknown.out, IsEmpty()) << program;
-    EXPECT_THAT(unknown.err, StartsWith(std::string(name) + ": "));
-    EXPECT_THAT(unknown.err, EndsWith(" (see " + std::string(name) + " --help)\n"));
-  }
-}
-
 }  // namespace
 }  // namespace tierd
