@@ -9,10 +9,10 @@
 #include <fstream>
 #include <optional>
 #include <ranges>
-#include <sstream>
 #include <variant>
 
 #include "core/base/nearest.h"
+#include "core/base/toml_text.h"
 #include "core/config/keys.h"
 
 namespace tierd {
@@ -78,6 +78,8 @@ std::optional<TierPath> tier_path(std::string_view path) {
   return TierPath{path.substr(0, dot), path.substr(dot + 1)};
 }
 
+constexpr size_t kMostErrors = 20;  // that are told
+
 class Reader {
  public:
   explicit Reader(Config& config) : config_(config) {}
@@ -96,11 +98,16 @@ class Reader {
       }
     }
   }
-  void add(std::string line) { errors_.push_back(std::move(line)); }
+  void add(std::string line) {
+    ++n_errors_;
+    if (errors_.size() < kMostErrors) errors_.push_back(std::move(line));
+  }
 
   Status status() const {
     if (errors_.empty()) return {};
-    return Error{Code::invalid_argument, "", errors_.front(), {errors_.begin() + 1, errors_.end()}};
+    std::vector<std::string> more(errors_.begin() + 1, errors_.end());
+    if (n_errors_ > errors_.size()) more.push_back(fmt::format("and {} more", n_errors_ - errors_.size()));
+    return Error{Code::invalid_argument, "", errors_.front(), std::move(more)};
   }
 
  private:
@@ -216,19 +223,9 @@ class Reader {
   }
 
   Config& config_;
-  std::vector<std::string> errors_;
+  size_t n_errors_ = 0;
+  std::vector<std::string> errors_;  // the first of them
 };
-
-// toml++ throws; what it says is kept.
-Result<toml::table> parse(std::string_view text, const std::string& file) {
-  try {
-    return toml::parse(text, file);
-  } catch (const toml::parse_error& error) {
-    return Error{Code::invalid_argument,
-                 fmt::format("{}:{}", file, static_cast<size_t>(error.source().begin.line)),
-                 std::string(error.description())};
-  }
-}
 
 }  // namespace
 
@@ -244,9 +241,7 @@ Result<Config> load_config(const std::string& file, const std::vector<std::strin
     if (std::filesystem::is_directory(file)) {
       return Error{Code::invalid_argument, file, "is a folder, expected a TOML file"};
     }
-    std::stringstream text;
-    text << in.rdbuf();
-    TIERD_ASSIGN(const toml::table table, parse(text.str(), file));
+    TIERD_ASSIGN(const toml::table table, parse_toml(in, file));
     reader.read(table, file);
   }
   for (const std::string& line : overrides) {
@@ -256,12 +251,12 @@ Result<Config> load_config(const std::string& file, const std::vector<std::strin
       continue;
     }
     // A bare word needs no quotes.
-    auto table = parse(line, "--set");
+    auto table = parse_toml(std::string_view(line), "--set");
     if (!table.ok()) {
       std::string quoted = line.substr(0, equals) + "=\"";
       for (const char c : line.substr(equals + 1))
         quoted += (c == '"' || c == '\\') ? std::string("\\") + c : std::string(1, c);
-      table = parse(quoted + "\"", "--set");
+      table = parse_toml(quoted + "\"", "--set");
     }
     if (!table.ok()) {
       reader.add(table.error().line());

@@ -4,7 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <fstream>
 #include <utility>
+
+#include "core/base/toml_text.h"
 
 namespace tierd {
 namespace {
@@ -34,15 +37,10 @@ Result<NamedToml> read_named_toml(const fs::path& folder, const std::string& nam
                  fmt::format("no such {}; known are {}, or give a {} file", what,
                              fmt::join(toml_names(folder), ", "), kExtension)};
   }
-  try {
-    toml::table table = toml::parse_file(path.string());
-    return NamedToml{std::move(path), std::move(table)};
-  } catch (const toml::parse_error& error) {
-    return Error{Code::invalid_argument, fmt::format("{}:{}", path.string(), error.source().begin.line),
-                 std::string(error.description())};
-  } catch (const std::exception& error) {
-    return Error{Code::io_error, path.string(), error.what()};
-  }
+  std::ifstream in(path);
+  if (!in) return Error{Code::io_error, path.string(), "cannot be opened"};
+  TIERD_ASSIGN(toml::table table, parse_toml(in, path.string()));
+  return NamedToml{std::move(path), std::move(table)};
 }
 
 }  // namespace tierd

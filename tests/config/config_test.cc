@@ -226,7 +226,7 @@ TEST_F(ConfigTest, UnknownKeysSuggestTheNearest) {
 
 TEST_F(ConfigTest, KeysOfAnyDepthAndLengthAreAnswered) {
   std::string deep;
-  for (int i = 0; i < 20'000; ++i) deep += "a.";
+  for (int i = 0; i < 60; ++i) deep += "a.";
   EXPECT_THAT(error_of(deep + "a = 1\n"), testing::StartsWith("FILE:1: unknown key 'a.a.a.a.a'"));
   EXPECT_THAT(error_of("[" + deep + "a]\nx = 1\n"), testing::StartsWith("FILE:1: unknown key 'a.a.a.a.a'"));
   const std::string length(200'000, 'a');
@@ -287,6 +287,29 @@ TEST_F(ConfigTest, SyntaxErrorsNameTheLine) {
   for (const char* wrong : {"=1", "=", "a b=1", "run.threads=1\nrun.bind=false oops", "[x]=1"}) {
     EXPECT_NE(set_error(wrong), "accepted") << wrong;
   }
+}
+
+TEST_F(ConfigTest, DepthSizeAndErrorsAreBounded) {
+  std::string dotted = "a", quoted = "\"a\"", inner = "1";
+  for (int i = 0; i < 40'000; ++i) dotted += ".a", quoted += ".'a'";
+  for (int i = 0; i < 200; ++i) inner = "{ a = " + inner + " }";
+  for (const std::string& deep :
+       {dotted + " = 1\n", "[" + dotted + "]\n", quoted + " = 1\n", "a = " + inner + "\n"})
+    EXPECT_THAT(error_of("\n" + deep), testing::StartsWith("FILE:2: more than 64 tables or arrays"));
+  EXPECT_THAT(set_error(dotted + "=1"), HasSubstr("more than 64"));
+  // Dots of strings, comments and numbers are none of a key's.
+  EXPECT_THAT(error_of("a = '" + dotted + "' # " + dotted + "\n"), HasSubstr("unknown key 'a'"));
+  EXPECT_THAT(error_of("a = \"\"\"\n" + dotted + "\\\"\"\"\"\n"), HasSubstr("unknown key 'a'"));
+  std::string numbers = "a = [";
+  for (int i = 0; i < 100; ++i) numbers += "1.5, ";
+  EXPECT_THAT(error_of(numbers + "]\n"), HasSubstr("unknown key 'a'"));
+
+  std::string many;
+  for (int i = 0; i < 30'000; ++i) many += "key_" + std::to_string(i) + " = 1\n";
+  const std::string lines = error_of(many);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 20);
+  EXPECT_THAT(lines, testing::EndsWith("and 29980 more"));
+  EXPECT_THAT(error_of(std::string(2 << 20, '#')), HasSubstr("has more than the 1048576 bytes"));
 }
 
 TEST_F(ConfigTest, AnyBareWordIsAString) {
