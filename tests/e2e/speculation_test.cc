@@ -42,6 +42,9 @@ TEST_F(Speculation, TheTextIsTheSame) {
       const json guessed = run(arguments);
       EXPECT_EQ(guessed["text"], alone["text"]) << way[1] << ' ' << guess.front();
       EXPECT_EQ(guessed["report"]["generated_tokens"], 60);
+      // What is reported as decoded was taken: all but the first token, which the prompt gave; no wrong
+      // guess.
+      EXPECT_EQ(guessed["report"]["decode"]["tokens"], 59);
       EXPECT_GT(guessed["report"]["speculation"]["guessed"], 0);
       EXPECT_LE(guessed["report"]["decode"]["steps"], alone["report"]["decode"]["steps"]);
     }

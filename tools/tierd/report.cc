@@ -77,6 +77,13 @@ json report_json(Runtime& runtime, const RunResult& result) {
   report["first_token_ms"] = static_cast<double>(result.first_token_ns) * kMs;
   report["prefill"] = times_json(runtime.engine().prefill_times());
   report["decode"] = times_json(runtime.engine().decode_times());
+  if (result.decode_ns != 0) {
+    // Virtual time knows nothing of sampling, nor of who guesses.
+    const bool virtual_time = runtime.plan().config.clock == "model";
+    const uint64_t ns = virtual_time ? runtime.engine().decode_times().wall_ns : result.decode_ns;
+    report["decode"]["tokens"] = result.decoded_tokens;
+    report["decode"]["tokens_per_second"] = per(static_cast<double>(result.decoded_tokens) * 1e9, ns);
+  }
   add_reads(report["decode"], result.flash_before, flash);
   report["decode"]["flash_trend"] = trend_json(result.decode_read_bytes);
   report["neurons"] = {{"hits", counters.hits},       {"staged", counters.staged},

@@ -69,6 +69,7 @@ class TerminalRun {
     result_.first_token_ns = now_ns() - begin;
     result_.flash_before = runtime_.flash_counts();
     TIERD_ASSIGN(bool more, take(token));
+    const uint64_t decode_begin = now_ns();
     while (more && session_.position() < runtime_.engine().context()) {
       TIERD_ASSIGN(const std::vector<uint32_t> tokens, with_guesses(token));
       // Every token is sampled from the logits that it would have been sampled from one by one, in the same
@@ -90,6 +91,8 @@ class TerminalRun {
       result_.decode_read_bytes.push_back(runtime_.scheduler().counters().read_bytes - read_before);
       result_.guessed_tokens += tokens.size() - 1;
       result_.right_guesses += *checked - 1;
+      result_.decoded_tokens = result_.generated_tokens - 1;
+      result_.decode_ns = now_ns() - decode_begin;
     }
     return {};
   }
