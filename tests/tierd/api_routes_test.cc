@@ -131,5 +131,49 @@ TEST_F(ApiRoutes, AFullDeskAsksToComeBack) {
   EXPECT_EQ(desk_.take().size(), 3u);
 }
 
+TEST_F(ApiRoutes, PagesOfStrangersAreNotListenedTo) {
+  const auto with = [&](const std::string& host, const std::string& origin, const std::string& type = {},
+                        const std::string& method = "POST") {
+    HttpRequest head = request(method, method == "POST" ? "/tokenize" : "/v1/models");
+    head.host = host;
+    head.origin = origin;
+    head.content_type = type;
+    return refused(head);
+  };
+  const std::string here = "localhost:8080", body = "application/json; charset=utf-8";
+  for (const char* host : {"", "localhost", "LOCALHOST:1", "127.0.0.1:8080", "[::1]:8080", "192.168.1.7"})
+    EXPECT_EQ(with(host, "", body), 0u) << host;
+  for (const char* host :
+       {"evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", ":80"}) {
+    EXPECT_EQ(with(host, "", body), 403u) << host;
+    EXPECT_EQ(with(host, "", "", "GET"), 403u) << host;
+  }
+  EXPECT_EQ(with(here, "http://localhost:8080", body), 0u) << "a page of the server itself";
+  for (const char* origin : {"http://evil.example", "null", "http://localhost:9000", "https://localhost"})
+    EXPECT_EQ(with(here, origin, body), 403u) << origin;
+  EXPECT_EQ(with(here, "http://evil.example", "", "GET"), 0u) << "whose answer it may not read";
+  for (const char* type :
+       {"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/json"})
+    EXPECT_EQ(with(here, "", type), 415u) << type;
+  EXPECT_EQ(with(here, "", ""), 0u);
+}
+
+TEST(Origins, ThoseThatAreNamedMayAsk) {
+  const Origins some("0.0.0.0", {"My.Host"}, {"https://chat.example"}), all("x", {"*"}, {"*"});
+  EXPECT_TRUE(some.is_called("my.host:80"));
+  EXPECT_FALSE(some.is_called("other.host"));
+  EXPECT_TRUE(some.may_send("https://Chat.example", "my.host"));
+  EXPECT_FALSE(some.may_send("http://chat.example", "my.host"));
+  HttpRequest head;
+  head.origin = "https://chat.example";
+  EXPECT_EQ(some.headers(head).front(), std::pair(std::string("Access-Control-Allow-Origin"), head.origin));
+  head.origin = "https://evil.example";
+  EXPECT_TRUE(some.headers(head).empty());
+  EXPECT_TRUE(all.is_called("evil.example"));
+  EXPECT_TRUE(all.may_send("https://evil.example", "x"));
+  head.origin.clear();
+  EXPECT_TRUE(all.headers(head).empty());
+}
+
 }  // namespace
 }  // namespace tierd

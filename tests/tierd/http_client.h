@@ -50,11 +50,11 @@ class HttpClient {
   void shut() { ::shutdown(socket_, SHUT_WR); }
   void send(std::string_view text) { (void)!::send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
   void post(const std::string& path, const std::string& body, const std::string& headers = {}) {
-    send("POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + headers +
+    send("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + headers +
          "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
   }
   void get(const std::string& path, const std::string& headers = {}) {
-    send("GET " + path + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n");
+    send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
   }
 
   // What has come up to and with `mark`, which stays unread otherwise; empty where the connection ends first.

@@ -87,6 +87,14 @@ std::vector<Argument> add_serving(CommandLine& line, Arguments& arguments, std::
   line.option("--api-key", arguments.api_keys, "a key that clients must show; may be repeated")
       .named("KEY")
       .or_variable("LLAMA_API_KEY");
+  line.option("--allowed-host", arguments.allowed_hosts,
+              "a name by which clients may call the server beside its address, localhost and the machine's; "
+              "may be "
+              "repeated; *: any")
+      .named("NAME");
+  line.option("--cors-origins", arguments.cors_origins,
+              "an origin whose pages may ask (https://chat.example); may be repeated; *: all")
+      .named("ORIGIN");
   line.option("--api-key-file", key_file, "a file of such keys, one a line").named("FILE");
   line.option("-a,--alias", arguments.alias, "what clients call the model")
       .named("NAME")

@@ -45,8 +45,10 @@ struct Arguments {
   std::string host = "127.0.0.1";
   uint32_t port = 8080;
   std::vector<std::string> api_keys;
-  std::string alias;          // of the model, to clients
-  std::string chat_template;  // its family; empty: the model's own
+  std::vector<std::string> allowed_hosts;  // more names of the server
+  std::vector<std::string> cors_origins;   // of pages
+  std::string alias;                       // of the model, to clients
+  std::string chat_template;               // its family; empty: the model's own
   bool list_plugins = false;
   std::string plugin;  // print its manual
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <boost/asio/ip/address.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <optional>
@@ -50,6 +52,7 @@ Api::Options api_options(const Arguments& arguments, const RunPlan& plan, Result
   const TierConfig& store = plan.tiers.store.config;
   options.tiers.push_back({store.name, store.agent(), false, unknown ? 0 : stored});
   for (const Site& site : plan.model.sites) options.sites.push_back({site.name, site.n});
+  options.origins = Origins(arguments.host, arguments.allowed_hosts, arguments.cors_origins);
   ServedModel& model = options.model;
   model.name = arguments.alias.empty() ? name_of(arguments.config.model) : arguments.alias;
   model.path = arguments.config.model;
@@ -195,6 +198,16 @@ Status run_texts(Runtime& runtime, Batcher& batcher, EngineDesk& desk, Api& api,
   }
 }
 
+void warn_of_strangers(const Arguments& arguments) {
+  const char* const key = std::getenv("LLAMA_API_KEY");
+  if (key != nullptr && *key == '\0') say("LLAMA_API_KEY is empty: no key is asked for");
+  boost::system::error_code none;
+  const auto address = boost::asio::ip::make_address(arguments.host, none);
+  if (!none && !address.is_loopback() && arguments.api_keys.empty())
+    say(fmt::format("whoever reaches {} may use this server, and move its budget; --api-key asks for a key",
+                    arguments.host));
+}
+
 }  // namespace
 
 int serve(const Arguments& arguments, Reload& reload, RunPlan plan, const RuntimeOptions& options,
@@ -213,6 +226,7 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, const Runtim
   limits.body_bytes = kLeastBody + uint64_t{kBodyOfToken} * context;
   auto listening = HttpServer::listen(arguments.host, static_cast<uint16_t>(arguments.port), limits, api);
   if (!listening.ok()) return fail(listening.error(), kBadInput);
+  if (!arguments.quiet) warn_of_strangers(arguments);
   HttpServer& server = **listening;
   api.set_server(server);
   ServerThread thread(server);

@@ -163,6 +163,11 @@ bool Api::admit(const HttpRequest& head, HttpReply& reply) {
     send(reply, api_error(status, std::move(why)));
     return false;
   };
+  if (auto stranger = options_.origins.refusal(head)) return refuse(403, std::move(*stranger));
+  if (head.method == "OPTIONS" && options_.origins.may_read(head.origin)) {
+    reply.send(204, {}, {});
+    return false;
+  }
   const Entry* const entry = entry_for(head);
   if (entry == nullptr) {
     const bool known = std::any_of(entries().begin(), entries().end(),
@@ -171,6 +176,7 @@ bool Api::admit(const HttpRequest& head, HttpReply& reply) {
                  : refuse(404, fmt::format("there is no {}", well_formed(head.path.substr(0, 200))));
   }
   if (!entry->open && !authorized(head)) return refuse(401, "the API key is missing or wrong");
+  if (!is_json(head)) return refuse(415, "the body's type is not application/json (curl --json)");
   if (!entry->while_loading && batcher_.load() == nullptr) return refuse(503, "Loading model");
   return true;
 }

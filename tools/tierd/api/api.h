@@ -16,6 +16,7 @@
 #include "core/text/tokenizer.h"
 #include "tools/tierd/api/completion_request.h"
 #include "tools/tierd/api/metrics.h"
+#include "tools/tierd/api/origins.h"
 #include "tools/tierd/api/service_state.h"
 #include "tools/tierd/engine_desk.h"
 #include "tools/tierd/http/http_server.h"
@@ -62,13 +63,16 @@ class Api final : public HttpHandler {
     Result<ChatTemplate> chat;      // or why there are no chats
     std::vector<WatchedSite> sites;
     bool quiet = false;  // no line for each request and text
+    Origins origins = Origins({}, {}, {});
   };
   // The tokenizer and the desk outlive it; the server is set before the first request.
   Api(Options options, const Tokenizer& tokenizer, EngineDesk& desk);
 
-  // [server's thread] Whether there is such a route, open to this client, now.
+  // [server's thread] Whether there is such a route, open to this client, now; and the client no page that
+  // has no business here (Origins).
   bool admit(const HttpRequest& head, HttpReply& reply) override;
   void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) override;
+  HttpHeaders headers(const HttpRequest& head) const override { return options_.origins.headers(head); }
   void answered(const HttpRecord& record) override;
   std::string error_body(unsigned status, const std::string& message) const override;
   void set_server(HttpServer& server) { server_ = &server; }

@@ -174,6 +174,7 @@ class Server final : public HttpServer {
     HttpRequest request = request_of(parser.get());
     HttpRecord record{request.id, request.method, request.path};
     const auto exchange = std::make_shared<HttpExchange>(io_, limits_.unread_bytes);
+    for (const auto& [name, value] : handler_.headers(request)) exchange->head().set(name, value);
     const bool admitted = handler_.admit(request, *exchange);
     bool read_whole = parser.is_done();
     if (admitted && !read_whole) {
@@ -252,6 +253,9 @@ class Server final : public HttpServer {
     request.path = target.substr(0, target.find('?'));
     request.authorization = text_of(message[http::field::authorization]);
     request.api_key = text_of(message["X-Api-Key"]);
+    request.host = text_of(message[http::field::host]);
+    request.origin = text_of(message[http::field::origin]);
+    request.content_type = text_of(message[http::field::content_type]);
     request.id = text_of(message["X-Request-Id"]);
     if (!is_sound_id(request.id)) request.id = fmt::format("{:016x}", random_());
     return request;

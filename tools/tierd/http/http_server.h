@@ -21,6 +21,9 @@ struct HttpRequest {
   std::string path;           // of the target, before '?'
   std::string authorization;  // these headers; empty where absent
   std::string api_key;        // X-Api-Key
+  std::string host;
+  std::string origin;
+  std::string content_type;
   std::string body;
 };
 
@@ -63,6 +66,8 @@ class HttpHandler {
   // It keeps the reply for as long as it writes to it. One that is let go of unanswered closes the
   // connection.
   virtual void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) = 0;
+  // Headers that the answer to such a request has beside its own, whatever the answer is.
+  virtual HttpHeaders headers(const HttpRequest& /*head*/) const { return {}; }
   virtual void answered(const HttpRecord& /*record*/) {}
   // What an error looks like that is found before anything is asked, in JSON.
   virtual std::string error_body(unsigned status, const std::string& message) const = 0;
