@@ -70,6 +70,7 @@ StrategySet::StrategySet(const SiteTable& sites, const Options& options)
     : topology_(options.topology),
       placement_(static_cast<uint32_t>(options.topology.units.size())),
       deadline_ns_(options.deadline_ns),
+      running_(options.running),
       measure_every_(options.measure_every),
       caches_(options.topology.memories.size()) {
   for (size_t m = 0; m <= caches_.size(); ++m) {
@@ -99,7 +100,12 @@ template <class Table>
 Status StrategySet::make(const StrategyChoice& choice, const PluginWorld& world, Strategy<Table>& strategy,
                          Instance& instance) const {
   TIERD_TRY(read_table(*choice.plugin, choice.origin, strategy.table));
-  TIERD_ASSIGN(instance, StrategyInstance::create(choice, world));
+  strategy.running = running_;
+  strategy.lasting_name = lasting_name(fmt::format("{} '{}'", choice.plugin->kind, choice.plugin->name));
+  {
+    const PluginCalls::Scope scope(running_, strategy.lasting_name, "create");
+    TIERD_ASSIGN(instance, StrategyInstance::create(choice, world));
+  }
   strategy.kind = choice.plugin->kind;
   strategy.name = choice.plugin->name;
   strategy.self = instance->self();

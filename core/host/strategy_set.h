@@ -26,6 +26,7 @@ class StrategySet {
     Topology topology = Topology::over_store(1);
     uint64_t seed = 0;
     uint64_t deadline_ns = kPluginDeadlineNs;  // of a call, see Strategy
+    PluginCalls* running = nullptr;            // is told of every call; outlives the set
     LinearFunction linear = nullptr;
     uint32_t measure_every = 0;  // steps; see Scheduler::Options
   };
@@ -96,6 +97,7 @@ class StrategySet {
   Placement placement_;
   std::deque<PluginWorld> worlds_;  // of strategies that belong to no memory; then [memories]
   uint64_t deadline_ns_;
+  PluginCalls* running_;
   uint32_t measure_every_;
   Strategies strategies_;
   Instance predictor_, quantizer_, balancer_;

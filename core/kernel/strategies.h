@@ -13,6 +13,7 @@
 
 #include "core/base/result.h"
 #include "core/base/time.h"
+#include "core/kernel/plugin_calls.h"
 #include "core/kernel/wish_list.h"
 #include "tierd/plugin.h"
 
@@ -30,7 +31,9 @@ class StrategyBase {
   void* self = nullptr;
   uint64_t deadline_ns = kPluginDeadlineNs;  // a call that took longer is the last one
   const std::string* last_words = nullptr;   // the last error it logged
-  WishList* wishes = nullptr;                // where its host writes what it wishes for
+  PluginCalls* running = nullptr;            // where whoever watches sees its calls; NULL: nobody does
+  const std::string* lasting_name = nullptr;
+  WishList* wishes = nullptr;  // where its host writes what it wishes for
   uint64_t calls = 0;
   uint64_t ns = 0;  // in them
 
@@ -50,6 +53,7 @@ class StrategyBase {
     const bool timed = deadline_ns != kNoPluginDeadline;
     const uint64_t begin = timed ? now_ns() : 0;
     int code = TIERD_OK;
+    const PluginCalls::Scope scope(running, lasting_name, what);
     try {
       code = function();
     } catch (const std::exception& thrown) {

@@ -16,6 +16,7 @@
 #include "core/engine/model_plan.h"
 #include "core/kernel/observer.h"
 #include "core/kernel/pass/recording.h"
+#include "core/kernel/plugin_calls.h"
 #include "core/model/tensor_source.h"
 #include "core/run/strategy_choices.h"
 #include "core/run/tiers.h"
@@ -35,6 +36,8 @@ struct RuntimeOptions {
   // does.
   OpenDevice open_device = {};
   Recording* recording = nullptr;  // of a run whose activity is played (run.execute = "trace")
+  // Where another thread sees which plugin is being called; it outlives the run.
+  PluginCalls* running_plugins = nullptr;
   // It hears of everything until the run is destroyed. A run that has one writes neither trace nor timeline.
   KernelObserver* observer = nullptr;
   // The run is played on this machine in virtual time, whatever `run.clock` says: nothing is read, computed

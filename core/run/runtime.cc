@@ -42,7 +42,7 @@ Result<std::unique_ptr<Runtime>> Runtime::create(RunPlan plan, const RuntimeOpti
   runtime->threads_ = threads != 0 ? threads : available_cores();
   for (size_t tier = 0; tier < runtime->plan_.tiers.memories.size(); ++tier)
     TIERD_TRY(runtime->make_tier(tier));
-  TIERD_TRY(runtime->make_strategies());
+  TIERD_TRY(runtime->make_strategies(options));
   TIERD_TRY(runtime->make_store_agent(options));
   TIERD_TRY(runtime->make_kernel(options));
   if (runtime->executes()) {
@@ -197,7 +197,7 @@ std::vector<size_t> Runtime::memories_of(size_t tier) const {
   return memories;
 }
 
-Status Runtime::make_strategies() {
+Status Runtime::make_strategies(const RuntimeOptions& asked) {
   const auto linear = [this](const PluginTensors::Tensor& tensor, const float* x, uint32_t rows, float* y) {
     first_computing().agents.front().products->linear(
         {tensor.encoding, static_cast<uint32_t>(tensor.dims[0]), static_cast<uint32_t>(tensor.dims[1]),
@@ -208,6 +208,7 @@ Status Runtime::make_strategies() {
   options.topology = plan_.tiers.topology;
   options.seed = plan_.config.seed;
   options.deadline_ns = uint64_t{plan_.config.plugin_deadline_ms} * 1'000'000;
+  options.running = asked.running_plugins;
   options.linear = linear;
   options.measure_every = plan_.config.measure_every;
   TIERD_ASSIGN(strategies_, StrategySet::create(plan_.strategies, plan_.model.sites, options));

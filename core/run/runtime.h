@@ -135,7 +135,7 @@ class Runtime {
   Status make_dispatcher();
   Status make_tier(size_t tier);
   Result<MadeAgent> make_memory_agent(size_t tier, uint32_t i);
-  Status make_strategies();
+  Status make_strategies(const RuntimeOptions& asked);
   Status reserve(size_t tier);
   Status make_store_agent(const RuntimeOptions& options);
   Status add_agents(std::vector<const Agent*>& agents);

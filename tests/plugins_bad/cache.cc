@@ -2,6 +2,7 @@
 //
 // Compiled a few dozen times: it includes little.
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -110,6 +111,16 @@ uint32_t n_editions(void* self) {
 [[maybe_unused]] int admit_throws(void*, const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out*) {
   throw 42;
 }
+[[maybe_unused]] int admit_for_ever(void*, const tierd_set_view*, int, uint32_t, uint8_t*,
+                                    tierd_victims_out*) {
+  for (volatile bool on = true; on;) {
+  }
+  return 0;
+}
+[[maybe_unused]] int admit_exits(void*, const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out*) {
+  exit(0);
+}
+
 [[maybe_unused]] int admit_slowly(void* self, const tierd_set_view* missing, int priority,
                                   uint32_t free_slots, uint8_t* verdict, tierd_victims_out* victims) {
   const timespec pause = {0, 120'000'000};

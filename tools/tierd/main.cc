@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -171,11 +174,31 @@ int run(Arguments arguments) {
                                               found ? &*found : nullptr);
 }
 
+// A plugin that calls exit() must not pass for a run that has ended well.
+class EndsHere {
+ public:
+  EndsHere() {
+    std::atexit([] {
+      if (ended.load()) return;
+      say("tierd: a plugin or a library has called exit() in the middle of the run");
+      std::fflush(nullptr);
+      std::_Exit(kFailed);
+    });
+  }
+  ~EndsHere() { ended.store(true); }
+  EndsHere(const EndsHere&) = delete;
+  EndsHere& operator=(const EndsHere&) = delete;
+
+ private:
+  static inline std::atomic<bool> ended{false};
+};
+
 }  // namespace
 }  // namespace tierd
 
 int main(int argc, char** argv) {
   tierd::prepare_standard_streams();
+  const tierd::EndsHere ends;
   tierd::Parsed parsed = tierd::parse_arguments(argc, argv);
   if (parsed.exit_code) return *parsed.exit_code;
   return tierd::run(std::move(parsed.arguments));

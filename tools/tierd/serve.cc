@@ -18,6 +18,7 @@
 #include "tools/tierd/api/api.h"
 #include "tools/tierd/engine_desk.h"
 #include "tools/tierd/http/http_server.h"
+#include "tools/tierd/plugin_watch.h"
 #include "tools/tierd/pressure_relief.h"
 #include "tools/tierd/signals.h"
 
@@ -210,7 +211,7 @@ void warn_of_strangers(const Arguments& arguments) {
 
 }  // namespace
 
-int serve(const Arguments& arguments, Reload& reload, RunPlan plan, const RuntimeOptions& options,
+int serve(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptions options,
           const Tokenizer& tokenizer) {
   SignalThread::reserve({SIGINT, SIGTERM, SIGHUP});
   const Vocab& vocab = tokenizer.vocab();
@@ -231,6 +232,10 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, const Runtim
   api.set_server(server);
   ServerThread thread(server);
 
+  PluginCalls calls;
+  options.running_plugins = &calls;
+  const PluginWatch plugins(calls, uint64_t{arguments.config.plugin_deadline_ms} * 1'000'000,
+                            [&api](std::string why) { api.set_stuck(std::move(why)); });
   auto created = Runtime::create(std::move(plan), options);
   if (!created.ok()) return fail(created.error(), exit_code(created.error()));
   Runtime& runtime = **created;

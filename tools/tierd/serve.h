@@ -10,7 +10,7 @@ namespace tierd {
 
 // Serves until SIGINT or SIGTERM: what is being written then is finished, within half a minute; a second one
 // ends it at once. Returns the program's exit status; what is wrong has been said.
-int serve(const Arguments& arguments, Reload& reload, RunPlan plan, const RuntimeOptions& options,
+int serve(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptions options,
           const Tokenizer& tokenizer);
 
 }  // namespace tierd

@@ -229,6 +229,11 @@ std::string Api::error_body(unsigned status, const std::string& message) const {
 }
 
 void Api::health(const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
+  const std::string why = [this] {
+    const std::lock_guard lock(mutex_);
+    return stuck_;
+  }();
+  if (!why.empty()) return send(*reply, api_error(503, why));
   if (batcher_.load() != nullptr) return send(*reply, json{{"status", "ok"}});
   json body = json::parse(api_error(503, "Loading model").body());
   body["progress"] = loaded_.load();

@@ -75,6 +75,11 @@ class Api final : public HttpHandler {
   HttpHeaders headers(const HttpRequest& head) const override { return options_.origins.headers(head); }
   void answered(const HttpRecord& record) override;
   std::string error_body(unsigned status, const std::string& message) const override;
+  // [any thread] Why nothing can be answered any more, for /health; empty: it can.
+  void set_stuck(std::string why) {
+    const std::lock_guard lock(mutex_);
+    stuck_ = std::move(why);
+  }
   void set_server(HttpServer& server) { server_ = &server; }
 
   // [any thread] Answers 503 until there is one, and again from the moment when it is taken away.
@@ -130,6 +135,7 @@ class Api final : public HttpHandler {
   std::atomic<double> loaded_{0};
   SetCapacity set_capacity_;  // the engine's thread's
   std::mutex mutex_;
+  std::string stuck_;  // see set_stuck
   ServiceState state_;
   std::mt19937_64 random_;
 };

@@ -1,0 +1,58 @@
+#include "tools/tierd/plugin_watch.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/base/log.h"
+#include "core/kernel/strategies.h"
+#include "tools/command_line/exit_code.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint64_t kNamedAfter = 10;  // deadlines
+constexpr uint64_t kEndedAfter = 30;
+constexpr std::chrono::milliseconds kBetweenLooks(50);
+
+std::string text_of(const PluginCalls::Running& call) {
+  return fmt::format("{}: {} has not returned for {:.1f} s", call.plugin, call.function,
+                     static_cast<double>(call.ns) * 1e-9);
+}
+
+}  // namespace
+
+PluginWatch::PluginWatch(const PluginCalls& calls, uint64_t deadline_ns,
+                         std::function<void(std::string)> stuck)
+    : calls_(calls),
+      deadline_ns_(deadline_ns != 0 ? deadline_ns : kPluginDeadlineNs),
+      stuck_(std::move(stuck)),
+      thread_([this] {
+        while (!ends_.load()) {
+          look();
+          std::this_thread::sleep_for(kBetweenLooks);
+        }
+      }) {}
+
+PluginWatch::~PluginWatch() {
+  ends_.store(true);
+  thread_.join();
+}
+
+void PluginWatch::look() {
+  const auto call = calls_.running();
+  const bool stuck = call && call->ns > kNamedAfter * deadline_ns_;
+  if (stuck && call->ns > kEndedAfter * deadline_ns_) {
+    say(text_of(*call) + ": the server ends");
+    std::fflush(nullptr);
+    std::_Exit(kFailed);
+  }
+  if (stuck == told_) return;
+  told_ = stuck;
+  if (stuck) say(text_of(*call));
+  stuck_(stuck ? text_of(*call) : std::string());
+}
+
+}  // namespace tierd

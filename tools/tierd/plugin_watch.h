@@ -1,0 +1,36 @@
+// A plugin that does not return: the server says which, tells /health, and ends, for nobody can take its
+// thread back.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "core/kernel/plugin_calls.h"
+
+namespace tierd {
+
+class PluginWatch {
+ public:
+  // Of a plugin that is allowed `deadline_ns` a call: after ten times that it is named, and `stuck` is told
+  // why; after thirty times that, half a minute by default, the process ends with status 1. `stuck` is called
+  // on this object's thread, with an empty text when the call has returned after all. `calls` outlives it.
+  PluginWatch(const PluginCalls& calls, uint64_t deadline_ns, std::function<void(std::string)> stuck);
+  ~PluginWatch();
+  PluginWatch(const PluginWatch&) = delete;
+  PluginWatch& operator=(const PluginWatch&) = delete;
+
+ private:
+  void look();
+
+  const PluginCalls& calls_;
+  const uint64_t deadline_ns_;
+  const std::function<void(std::string)> stuck_;
+  bool told_ = false;
+  std::atomic<bool> ends_{false};
+  std::thread thread_;
+};
+
+}  // namespace tierd
