@@ -16,7 +16,7 @@ struct ExportedSymbol {
 };
 
 // The address of the symbol in the file at `path`, whose other symbols stay its own (RTLD_LOCAL). Runs the
-// file's static initialisers. Errors: not_found; plugin_fault naming the file.
+// file's static initialisers. Errors: not_found; plugin_fault naming the file; those of check_code.
 Result<const void*> load_symbol(const std::string& path, const ExportedSymbol& symbol);
 
 // plugin_fault: what is wrong with what the file at `origin` hands out.

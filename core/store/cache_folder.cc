@@ -18,6 +18,7 @@
 #include "core/base/checksum.h"
 #include "core/base/host_facts.h"
 #include "core/base/log.h"
+#include "core/base/trust.h"
 #include "core/base/units.h"
 #include "core/store/manifest_json.h"
 #include "core/store/store_writer.h"
@@ -28,6 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kWaitForOtherRun(200);
+constexpr uint32_t kQuietWaits = 50;
 constexpr uint64_t kStatBlock = 512;  // the unit of stat's st_blocks
 
 const char* variable(const char* name) {
@@ -95,6 +97,8 @@ Result<FoundStore> find_store(const std::string& path, const SourceOptions& sour
   TIERD_ASSIGN(Manifest plan, plan_store(*source, options));
   const std::string text = plan_text(plan);
   TIERD_ASSIGN(const std::string directory, path_of(*source, text));
+  const std::string folder = fs::path(directory).parent_path().string();
+  if (std::error_code none; fs::exists(folder, none)) TIERD_TRY(check_folder(folder));
   TIERD_ASSIGN(const bool whole, holds_store(directory, plan, text));
   if (whole) {
     TIERD_ASSIGN(Store store, Store::open(directory));
@@ -132,22 +136,27 @@ Result<std::string> store_for(const TensorSource& source, const WriteOptions& op
   TIERD_ASSIGN(const std::string store, store_path(source, options));
   const fs::path folder = fs::path(store).parent_path();
   std::error_code failed;
-  fs::create_directories(folder, failed);
+  if (fs::create_directories(folder, failed)) fs::permissions(folder, fs::perms::owner_all, failed);
   if (failed) {
     return Error{Code::io_error, folder.string(), "the cache folder cannot be made: " + failed.message()};
   }
+  TIERD_TRY(check_folder(folder.string()));
   if (!options.quiet && !is_store(store)) {
     const std::string old = outdated_store(folder, source);
     if (!old.empty()) {
       say(fmt::format("{} has changed, converting it anew; {} is of no use any more", source.path(), old));
     }
   }
-  for (bool said = options.quiet;;) {
+  uint32_t waited = 0;
+  for (bool said = false;;) {
     const Status written = write_store(source, store, options);
     if (written.ok()) return store;
     if (written.code() != Code::busy) return written.error();
-    if (!said) say(fmt::format("waiting for another run that converts {}", source.path()));
-    said = true;
+    // A run that is quiet speaks when it takes long.
+    if (!said && (!options.quiet || waited++ >= kQuietWaits)) {
+      say(fmt::format("waiting for another run that converts {}", source.path()));
+      said = true;
+    }
     std::this_thread::sleep_for(kWaitForOtherRun);
   }
 }

@@ -54,7 +54,7 @@ Error disk_error(const std::string& path, std::string_view doing) {
 }
 
 Result<OpenFile> Disk::open(const std::string& path, bool truncate) {
-  const int flags = O_RDWR | O_CREAT | O_CLOEXEC | (truncate ? O_TRUNC : 0);
+  const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (truncate ? O_TRUNC : 0);
   const int descriptor = ::open(path.c_str(), flags, 0644);
   if (descriptor < 0) return disk_error(path, "opening to write");
   return OpenFile(descriptor, path);
@@ -104,8 +104,9 @@ Status Disk::remove(const std::string& path) {
   return disk_error(path, "removing it");
 }
 
-Result<OpenFile> open_directory(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+Result<OpenFile> open_directory(const std::string& path, bool follow) {
+  const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW);
+  const int descriptor = open(path.c_str(), flags);
   if (descriptor < 0) return disk_error(path, "opening the folder");
   return OpenFile(descriptor, path);
 }

@@ -39,7 +39,8 @@ class Disk {
  public:
   virtual ~Disk() = default;
 
-  // Opens for reading and writing; created when absent, emptied when `truncate`.
+  // Opens for reading and writing; created when absent, emptied when `truncate`. A link in the place of the
+  // file is an error: whoever can guess the name may have laid it there.
   virtual Result<OpenFile> open(const std::string& path, bool truncate);
   // Reserves the space of a file that will have `bytes`, so that a full disk is found before the work, not
   // after.
@@ -53,8 +54,8 @@ class Disk {
   virtual Status remove(const std::string& path);  // fine if it is not there
 };
 
-// Opens a directory to sync or lock it.
-Result<OpenFile> open_directory(const std::string& path);
+// Opens a directory to sync or lock it. `follow`: it may be a link.
+Result<OpenFile> open_directory(const std::string& path, bool follow = true);
 std::string parent_directory(const std::string& path);
 
 }  // namespace tierd

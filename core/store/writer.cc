@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -153,8 +154,9 @@ class StoreWriter {
   // False: the folder went away under us, because another run finished it.
   Result<bool> lock() {
     TIERD_TRY(disk_.make_directory(partial_));
-    auto opened = open_directory(partial_);
+    auto opened = open_directory(partial_, false);
     if (opened.code() == Code::not_found) return false;
+    if (opened.ok()) TIERD_TRY(check_own(*opened));
     TIERD_ASSIGN(folder_, std::move(opened));
     if (flock(folder_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) return disk_error(partial_, "locking it");
@@ -164,6 +166,15 @@ class StoreWriter {
     struct stat there {};
     return fstat(folder_.descriptor(), &ours) == 0 && stat(partial_.c_str(), &there) == 0 &&
            ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+  }
+
+  // Somebody else's folder could be anything a moment later, and its lock be held for ever.
+  Status check_own(const OpenFile& folder) const {
+    struct stat found {};
+    if (fstat(folder.descriptor(), &found) != 0) return disk_error(partial_, "looking at it");
+    if (found.st_uid == geteuid()) return {};
+    return Error{Code::invalid_argument, partial_,
+                 "belongs to another user; remove it, or choose another folder"};
   }
 
   Status drop_partial() {

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -27,6 +29,41 @@ TEST(PluginFile, ASoundOneIsLoaded) {
   EXPECT_EQ(*load_plugin(bad("sound"), "cache", "sound"), *plugin);  // the same for good
   tierd_cache_1 table;
   EXPECT_TRUE(read_table(**plugin, "", table).ok());
+}
+
+TEST(PluginFile, OneThatOthersCouldHaveWrittenIsNotRun) {
+  const std::string folder = testing::TempDir() + "plugin_trust_" + std::to_string(::getpid());
+  std::filesystem::create_directory(folder);
+  const std::string file = folder + "/cache-sound.so";
+  std::filesystem::copy_file(bad("sound"), file);
+  using std::filesystem::perms;
+  std::filesystem::permissions(file, perms::owner_all | perms::others_write);
+  EXPECT_THAT(load_plugin(file, "cache", "sound").error().line(),
+              HasSubstr(file + ": everybody can write to it"));
+  std::filesystem::permissions(file, perms::owner_all);
+  std::filesystem::permissions(folder, perms::all);
+  EXPECT_THAT(load_plugin(file, "cache", "sound").error().line(),
+              HasSubstr(folder + ": everybody can write to it"));
+  std::filesystem::permissions(folder, perms::all | perms::sticky_bit);
+  EXPECT_TRUE(load_plugin(file, "cache", "sound").ok()) << "where nobody replaces it";
+  std::filesystem::remove_all(folder);
+}
+
+TEST(PluginFile, WhatIsNoWholeFileIsRefused) {
+  const std::string folder = testing::TempDir() + "plugin_parts_" + std::to_string(::getpid());
+  std::filesystem::create_directory(folder);
+  const std::string file = folder + "/cache-sound.so", pipe = folder + "/cache-pipe.so";
+  const uint64_t whole = std::filesystem::file_size(bad("sound"));
+  for (const uint64_t bytes : {whole / 2, whole / 4, uint64_t{70}, uint64_t{0}}) {
+    std::filesystem::remove(file);
+    std::filesystem::copy_file(bad("sound"), file);
+    std::filesystem::resize_file(file, bytes);
+    EXPECT_EQ(load_plugin(file, "cache", "sound").code(), Code::plugin_fault) << bytes;
+  }
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(load_plugin(pipe, "cache", "pipe").error().line(), HasSubstr("is no file"));
+  EXPECT_THAT(load_plugin(folder, "cache", "sound").error().line(), HasSubstr("is no file"));
+  std::filesystem::remove_all(folder);
 }
 
 struct Refused {

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/store/store.h"
+#include "tests/store/files.h"
 #include "tests/store/memory_source.h"
 #include "tests/store/temp_folder.h"
 
@@ -82,6 +83,38 @@ TEST_F(CacheFolder, AFolderThatCannotBeMadeIsNamed) {
   temp_.write("cache", "a file");
   const MemorySource source(small_llama(), Encoding::f16);
   EXPECT_THAT(store_for(source, kQuiet).error().line(), HasSubstr(folder_ + "/cache"));
+}
+
+TEST_F(CacheFolder, IsItsOwnersAlone) {
+  using std::filesystem::perms;
+  const MemorySource source(small_llama(), Encoding::f16);
+  const std::string cache = folder_ + "/cache";
+  ASSERT_TRUE(store_for(source, kQuiet).ok());
+  EXPECT_EQ(std::filesystem::status(cache).permissions(), perms::owner_all);
+  std::filesystem::permissions(cache, perms::all);
+  EXPECT_THAT(store_for(source, kQuiet).error().line(), HasSubstr(cache + ": everybody can write to it"));
+  std::filesystem::permissions(cache, perms::owner_all | perms::group_read | perms::others_read);
+  EXPECT_TRUE(store_for(source, kQuiet).ok());
+}
+
+TEST_F(CacheFolder, ALinkIsNotFollowed) {
+  const MemorySource source(small_llama(), Encoding::f16);
+  const std::string store = *store_path(source, kQuiet);
+  const std::string precious = temp_.write("precious", "what somebody needs");
+  std::filesystem::create_directories(store + ".partial");
+  for (const char* name : {"weights.bin", "progress", "manifest.json", "checksums.bin"}) {
+    const std::string link = store + ".partial/" + name;
+    std::filesystem::create_symlink(precious, link);
+    const auto made = store_for(source, kQuiet);
+    EXPECT_EQ(file_text(precious), "what somebody needs") << name;
+    EXPECT_THAT(made.ok() ? store + ".partial" : made.error().line(), HasSubstr(store + ".partial"));
+    std::filesystem::remove_all(store);
+    std::filesystem::remove_all(store + ".partial");
+    std::filesystem::create_directories(store + ".partial");
+  }
+  std::filesystem::remove_all(store + ".partial");
+  std::filesystem::create_directory_symlink(folder_, store + ".partial");
+  EXPECT_FALSE(store_for(source, kQuiet).ok());
 }
 
 }  // namespace
