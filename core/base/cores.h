@@ -36,9 +36,9 @@ struct CoreMap {
 // and two 49, at 1.9 one 54 and two 64).
 CoreMap map_cores(hwloc_topology* topology, std::span<const uint32_t> allowed, std::optional<double> quota);
 
-// Of this process, as it was found when somebody first asked: the units that its cpuset and its affinity
-// allow. HWLOC_SYNTHETIC and HWLOC_XMLFILE put another machine in the place of this one, to which nothing is
-// bound.
+// Returns the map of this process, as it was found when somebody first asked: it has the units that the
+// process's cpuset and its affinity allow. HWLOC_SYNTHETIC and HWLOC_XMLFILE put another machine in the place
+// of this one, and nothing is bound to that.
 const CoreMap& own_cores();
 // Threads that compute where nobody says how many.
 inline uint32_t available_cores() {

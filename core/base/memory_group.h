@@ -23,7 +23,7 @@ std::optional<double> used_share(const ControlGroup& group);
 // written. Nothing without a limit (of version 2 the lesser of memory.max and memory.high), and where the
 // files are not to be read.
 std::optional<uint64_t> left_bytes(const ControlGroup& group);
-// Of the group that this process is in.
+// Returns what the group of this process uses.
 std::optional<MemoryGroupUse> memory_group_use();
 
 }  // namespace tierd

@@ -63,8 +63,8 @@ class Runtime {
   // them.
   Status resizable(size_t tier = 0) const;
 
-  // Of a run that is played (RuntimeOptions::play_on): whether steps can be made, for which nobody may look
-  // at activations that are not computed. Error: unsupported, saying who would.
+  // Says whether a run that is played (RuntimeOptions::play_on) can make steps: nobody may look at
+  // activations, which are not computed. Error: unsupported, saying who would.
   Status plays() const { return machine_->can_play(plan_.model, strategies_->strategies()); }
 
   // Closes the trace or writes the timeline, if run.trace or run.timeline names one; with nothing in flight.

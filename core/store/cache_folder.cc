@@ -122,12 +122,10 @@ Result<DiskRoom> disk_room(const Store& planned) {
   if (::stat(fmt::format("{}.partial/{}", planned.directory(), kDataFile).c_str(), &begun) == 0)
     room.needed_bytes -= std::min(room.needed_bytes, static_cast<uint64_t>(begun.st_blocks) * kStatBlock);
   // The folder is made with the store.
-  fs::path there = fs::absolute(planned.directory()).parent_path();
-  std::error_code unknown;
-  while (!fs::exists(there, unknown) && there.has_relative_path()) there = there.parent_path();
+  const std::string there = nearest_existing(planned.directory());
   struct statvfs disk {};
   if (::statvfs(there.c_str(), &disk) != 0)
-    return Error{Code::io_error, there.string(), std::generic_category().message(errno)};
+    return Error{Code::io_error, there, std::generic_category().message(errno)};
   room.left_bytes = uint64_t{disk.f_bavail} * disk.f_frsize;
   return room;
 }

@@ -116,4 +116,11 @@ std::string parent_directory(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
+std::string nearest_existing(const std::string& path) {
+  std::error_code unknown;
+  std::filesystem::path there = std::filesystem::absolute(path, unknown);
+  while (!std::filesystem::exists(there, unknown) && there.has_relative_path()) there = there.parent_path();
+  return there.string();
+}
+
 }  // namespace tierd

@@ -57,5 +57,7 @@ class Disk {
 // Opens a directory to sync or lock it. `follow`: it may be a link.
 Result<OpenFile> open_directory(const std::string& path, bool follow = true);
 std::string parent_directory(const std::string& path);
+// The path itself if it is there, else the nearest folder above it that is: where it would be made.
+std::string nearest_existing(const std::string& path);
 
 }  // namespace tierd

@@ -36,7 +36,6 @@ class PlanFromHeader : public ProgramTest {
     EXPECT_EQ(made.status, 0) << made.err;
     return path;
   }
-  // Room enough for the plan on any machine that tests run on.
   static std::vector<std::string> check(const std::string& model, std::vector<std::string> more = {}) {
     std::vector<std::string> arguments = {"-m", model, "--check"};
     arguments.insert(arguments.end(), more.begin(), more.end());

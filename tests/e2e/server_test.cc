@@ -151,6 +151,26 @@ TEST_F(Server, SigtermFinishesWhatWasBegun) {
   EXPECT_EQ(ended.status, 0) << ended.err;
 }
 
+TEST_F(Server, SaysWhereOthersReachItWithoutAKey) {
+  const auto said = [](const std::string& host, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"-m", kDemo, "--host", host, "--port", "0", "-t", "1", "-c", "256"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Program program(TIERD_BIN_TIERD, arguments);
+    for (int i = 0; i < 60'000 && program.err().find("serving on") == std::string::npos; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    program.kill(SIGTERM);
+    return program.wait().err;
+  };
+  const std::string warning = "whoever reaches 0.0.0.0 may use this server";
+  EXPECT_THAT(said("0.0.0.0"), HasSubstr(warning));
+  EXPECT_THAT(said("0.0.0.0", {"--api-key", "secret"}), Not(HasSubstr(warning)));
+  EXPECT_THAT(said("127.0.0.1"), Not(HasSubstr("may use this server")));
+  setenv("LLAMA_API_KEY", "", 1);
+  EXPECT_THAT(said("127.0.0.1"), HasSubstr("LLAMA_API_KEY is empty"));
+  EXPECT_THAT(said("127.0.0.1", {"--api-key", "secret"}), Not(HasSubstr("LLAMA_API_KEY is empty")));
+  unsetenv("LLAMA_API_KEY");
+}
+
 TEST_F(Server, ASecondSignalEndsAtOnce) {
   start({"--ignore-eos"});
   HttpClient client(port_);

@@ -8,6 +8,7 @@
 
 #include "core/base/units.h"
 #include "core/store/cache_folder.h"
+#include "core/store/disk.h"
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"
 
@@ -26,11 +27,8 @@ constexpr uint64_t kAssumedLatencyNs = 100'000;
 
 // The disk that a path lies on, or would.
 std::optional<dev_t> disk_of(const std::string& path) {
-  std::error_code unknown;
-  fs::path there = fs::absolute(path, unknown);
-  while (!fs::exists(there, unknown) && there.has_relative_path()) there = there.parent_path();
   struct stat found {};
-  if (::stat(there.c_str(), &found) != 0) return std::nullopt;
+  if (::stat(nearest_existing(path).c_str(), &found) != 0) return std::nullopt;
   return found.st_dev;
 }
 

@@ -14,9 +14,10 @@ namespace tierd {
 
 class PluginWatch {
  public:
-  // Of a plugin that is allowed `deadline_ns` a call: after ten times that it is named, and `stuck` is told
-  // why; after thirty times that, half a minute by default, the process ends with status 1. `stuck` is called
-  // on this object's thread, with an empty text when the call has returned after all. `calls` outlives it.
+  // `deadline_ns` is what a call may take. A plugin that has not returned after ten times that is named, and
+  // `stuck` is told why; after thirty times that, which is half a minute by default, the process ends with
+  // status 1. `stuck` is called on this object's thread, with an empty text when the call has returned after
+  // all. `calls` outlives it.
   PluginWatch(const PluginCalls& calls, uint64_t deadline_ns, std::function<void(std::string)> stuck);
   ~PluginWatch();
   PluginWatch(const PluginWatch&) = delete;

@@ -201,7 +201,8 @@ Status run_texts(Runtime& runtime, Batcher& batcher, EngineDesk& desk, Api& api,
 
 void warn_of_strangers(const Arguments& arguments) {
   const char* const key = std::getenv("LLAMA_API_KEY");
-  if (key != nullptr && *key == '\0') say("LLAMA_API_KEY is empty: no key is asked for");
+  if (key != nullptr && *key == '\0' && arguments.api_keys.empty())
+    say("LLAMA_API_KEY is empty: no key is asked for");
   boost::system::error_code none;
   const auto address = boost::asio::ip::make_address(arguments.host, none);
   if (!none && !address.is_loopback() && arguments.api_keys.empty())
