@@ -17,6 +17,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void advance(uint64_t done);
+  // Whether it has taken so long that something was shown.
+  bool shown() const { return drawn_ns_ != start_ns_; }
   void finish();
 
  private:
