@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <sstream>
 
 #include "core/base/log.h"
@@ -132,6 +133,30 @@ std::string without_escapes(const std::string& text) {
   return out;
 }
 
+// Puts the model of -hf into `arguments`. Of two models that are named, one in the environment gives way to
+// one on the command line. Error: invalid_argument.
+Status take_hub(const std::string& repository, const std::string& file, std::string& model,
+                Arguments& arguments) {
+  const auto of_environment = [](const std::string& value, const char* name) {
+    const char* const set = std::getenv(name);
+    return set != nullptr && value == set;
+  };
+  if (repository.empty()) {
+    if (file.empty() || of_environment(file, "LLAMA_ARG_HF_FILE")) return {};
+    return Error{Code::invalid_argument, "--hf-file",
+                 "names a file of a repository: give that with --hf-repo"};
+  }
+  if (!model.empty() && of_environment(repository, "LLAMA_ARG_HF_REPO")) return {};
+  if (!model.empty() && !of_environment(model, "LLAMA_ARG_MODEL")) {
+    return Error{Code::invalid_argument, "--hf-repo",
+                 fmt::format("one model is expected, and '{}' is given as well", model)};
+  }
+  model.clear();
+  TIERD_ASSIGN(arguments.hub, parse_hub_request(repository, file));
+  if (arguments.alias.empty()) arguments.alias = repository;
+  return {};
+}
+
 // Adds the keys of a file, which must have at least one: whoever names it wants the server closed.
 Status add_keys(const std::string& path, std::vector<std::string>& keys) {
   TIERD_ASSIGN(const std::string text, read_prompt_file(path));
@@ -152,7 +177,7 @@ Parsed parse_arguments(int argc, char** argv) {
   Parsed parsed;
   Arguments& arguments = parsed.arguments;
   std::string model, tokenizer, prompt_file, trace, timeline, key_file, log_format = "text", fit = "on";
-  std::string kv_keys, kv_values, system_file;
+  std::string kv_keys, kv_values, system_file, hub_repository, hub_file;
   std::vector<std::string> plugin_folders, biases, plain;
   std::optional<uint32_t> threads, context, batch, ubatch, sequences;
   bool conversation = false, no_conversation = false, escapes = false, no_escapes = false;
@@ -177,6 +202,19 @@ Parsed parse_arguments(int argc, char** argv) {
       .named("NAME");
   line.group("Model and text");
   line.option("-m,--model", model, "the model, see below").named("MODEL").or_variable("LLAMA_ARG_MODEL");
+  line.option(
+          "--hf-repo", hub_repository,
+          "the model by its name on huggingface.co, of which the cache has it or it is downloaded; quant: "
+          "Q4_K_M, else Q8_0, else the first GGUF file (also -hf, -hfr)")
+      .named("OWNER/REPO[:QUANT]")
+      .or_variable("LLAMA_ARG_HF_REPO");
+  line.option("--hf-file", hub_file, "a file of that repository instead of a quant (also -hff)")
+      .named("FILE")
+      .or_variable("LLAMA_ARG_HF_FILE");
+  line.option("--hf-token", arguments.hub_token,
+              "the access token for it; $HF_TOKEN is better, which other users do not see (also -hft)")
+      .named("TOKEN");
+  line.flag("--offline", arguments.offline, "take it from the cache alone").or_variable("LLAMA_ARG_OFFLINE");
   line.option("--tokenizer", tokenizer, "a tokenizer to use instead of the model's").named("FILE");
   const Argument prompt =
       line.option("-p,--prompt", arguments.prompt, "the prompt; empty: the model's BOS token alone")
@@ -290,6 +328,8 @@ Parsed parse_arguments(int argc, char** argv) {
                             plain.back()));
   }
   if (!plain.empty()) model = plain.front();
+  const Status hub = take_hub(hub_repository, hub_file, model, arguments);
+  if (!hub.ok()) return fail(hub.error().line());
   if (!model.empty()) arguments.config.model = model;
   if (!tokenizer.empty()) arguments.config.tokenizer = tokenizer;
   if (!trace.empty()) arguments.config.trace = trace;
