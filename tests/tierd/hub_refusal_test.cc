@@ -102,6 +102,12 @@ TEST_F(HubDownload, AHostileHubWritesNothing) {
   EXPECT_THAT(refused(), HasSubstr("the answer is longer than"));
   hub_.hook = [](const Seen&) { return Answer{.body = "{\"sha\": " + std::string(1'000'000, '[')}; };
   EXPECT_THAT(refused(), HasSubstr("deeper"));
+  hub_.hook = [](const Seen&) {
+    Answer answer;
+    for (int i = 0; i < 10'000; ++i) answer.headers["X-" + std::to_string(i)] = std::string(100, 'x');
+    return answer;
+  };
+  EXPECT_THAT(refused(), HasSubstr("the headers are longer than"));
   EXPECT_FALSE(fs::exists(settings_.cache));
 }
 

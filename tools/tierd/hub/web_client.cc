@@ -16,7 +16,9 @@ namespace tierd {
 namespace {
 
 constexpr int kMostRedirects = 8;
-constexpr long kSlowest = 1;                     // bytes a second; fewer are none
+constexpr size_t kLongestHead = 256 * 1024;      // bytes of headers, those of answers 100 included
+constexpr long kAtOnce = 512 * 1024;             // bytes that a sink gets, at most
+constexpr long kSlowest = 1000;                  // bytes a second; fewer are none
 constexpr uint64_t kMostThrownAway = 64 * 1024;  // bytes of a body that nobody wants
 
 // Where a URL leads: its parts, in small letters where case means nothing.
@@ -68,6 +70,7 @@ bool is_certificate_fault(CURLcode code) {
 struct WebClient::Transfer {
   const WebSink& sink;
   WebReply reply = {};
+  size_t head_bytes = 0;
   bool head_whole = false;  // the empty line after the headers has come
   bool begun = false;
   uint64_t thrown_away = 0;
@@ -80,17 +83,24 @@ struct WebClient::Transfer {
   }
 
   static size_t header(char* data, size_t, size_t bytes, void* self) {
-    WebReply& reply = static_cast<Transfer*>(self)->reply;
+    Transfer& transfer = *static_cast<Transfer*>(self);
+    WebReply& reply = transfer.reply;
+    transfer.head_bytes += bytes;
+    if (transfer.head_bytes > kLongestHead) {
+      transfer.failed =
+          Error{Code::corrupt, reply.url, fmt::format("the headers are longer than {} bytes", kLongestHead)};
+      return 0;
+    }
     std::string_view line(data, bytes);
     while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
     if (line.starts_with("HTTP/")) {
       reply.headers.clear();  // of an answer 100 before
-      static_cast<Transfer*>(self)->head_whole = false;
+      transfer.head_whole = false;
       const size_t status = std::min(line.find(' '), line.size() - 1) + 1;
       std::from_chars(line.data() + status, line.data() + line.size(), reply.status);
       return bytes;
     }
-    if (line.empty()) static_cast<Transfer*>(self)->head_whole = true;
+    if (line.empty()) transfer.head_whole = true;
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos) return bytes;
     std::string name(line.substr(0, colon));
@@ -148,6 +158,7 @@ Result<WebReply> WebClient::hop(const CurlLibrary& curl, const WebRequest& reque
   if (!authorities) authorities = variable("SSL_CERT_FILE");
   if (authorities) curl.easy_setopt(handle, CURLOPT_CAINFO, authorities->c_str());
   curl.easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, patience_.connect_seconds);
+  curl.easy_setopt(handle, CURLOPT_BUFFERSIZE, kAtOnce);
   curl.easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, kSlowest);
   curl.easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, patience_.idle_seconds);
   curl.easy_setopt(handle, CURLOPT_HEADERFUNCTION, &Transfer::header);

@@ -56,7 +56,8 @@ class WebClient {
   // [one thread at a time] Bodies of other answers than 200 and 206 are thrown away. A connection that fails
   // is no error but `broken` in the reply. Errors: the sink's; invalid_argument for a URL that cannot be
   // read, for redirects that go round in circles, to another protocol, or from https to http; unsupported
-  // where the server's certificate is not to be trusted.
+  // where the server's certificate is not to be trusted; corrupt for headers without an end; those of
+  // curl_library().
   Result<WebReply> get(const WebRequest& request, const WebSink& sink);
 
  private:
