@@ -77,6 +77,12 @@ TEST_F(HubProgram, WritesWhatTheFileWrites) {
   unsetenv("HF_HUB_OFFLINE");
 }
 
+TEST_F(HubProgram, TakesADraftByItsName) {
+  const std::string model = kGolden + "gguf-qwen2-q8_0/model.gguf";
+  EXPECT_EQ(text({"-m", model, "-hfd", "owner/repo"}), text({"-m", model}));
+  EXPECT_EQ(downloads(), 1u);
+}
+
 TEST_F(HubProgram, TakesShardsAndFolders) {
   hub_.files.clear();
   for (const char* const name : {"model-00001-of-00002.gguf", "model-00002-of-00002.gguf"})

@@ -177,7 +177,7 @@ Parsed parse_arguments(int argc, char** argv) {
   Parsed parsed;
   Arguments& arguments = parsed.arguments;
   std::string model, tokenizer, prompt_file, trace, timeline, key_file, log_format = "text", fit = "on";
-  std::string kv_keys, kv_values, system_file, hub_repository, hub_file;
+  std::string kv_keys, kv_values, system_file, hub_repository, hub_file, draft_repository;
   std::vector<std::string> plugin_folders, biases, plain;
   std::optional<uint32_t> threads, context, batch, ubatch, sequences;
   bool conversation = false, no_conversation = false, escapes = false, no_escapes = false;
@@ -259,8 +259,13 @@ Parsed parse_arguments(int argc, char** argv) {
                   "a small model of the same vocabulary that guesses tokens, which the model then checks "
                   "several at once: the same text, sooner (also -md)")
           .named("MODEL");
+  const Argument hub_draft =
+      line.option("--hf-repo-draft", draft_repository, "the same by its name, as --hf-repo (also -hfd)")
+          .named("OWNER/REPO[:QUANT]")
+          .excludes(draft);
   line.flag("--prompt-lookup", arguments.prompt_lookup, "guess tokens from what the text has said before")
-      .excludes(draft);
+      .excludes(draft)
+      .excludes(hub_draft);
   line.option("--draft-max", arguments.draft_most, "most tokens guessed at once").named("N").shows_default();
   line.group("Model and text");
   line.flag("--ignore-eos", arguments.ignore_eos, "go on where the model would end its text");
@@ -328,6 +333,11 @@ Parsed parse_arguments(int argc, char** argv) {
                             plain.back()));
   }
   if (!plain.empty()) model = plain.front();
+  if (!draft_repository.empty()) {
+    auto asked = parse_hub_request(draft_repository, "");
+    if (!asked.ok()) return fail("--hf-repo-draft: " + asked.error().detail);
+    arguments.draft_hub = std::move(*asked);
+  }
   const Status hub = take_hub(hub_repository, hub_file, model, arguments);
   if (!hub.ok()) return fail(hub.error().line());
   if (!model.empty()) arguments.config.model = model;
@@ -361,7 +371,7 @@ Parsed parse_arguments(int argc, char** argv) {
                            serve || std::ranges::any_of(of_server, &Argument::given));
   if (arguments.mode == Mode::chat && arguments.json)
     return fail("--json is for one text: give a prompt (-p)");
-  const bool guesses = arguments.prompt_lookup || !arguments.draft_model.empty();
+  const bool guesses = arguments.prompt_lookup || draft.given() || hub_draft.given();
   if (arguments.mode != Mode::text && guesses && !arguments.check && !arguments.plan)
     return fail("--model-draft and --prompt-lookup are for one text: give a prompt (-p)");
   if (arguments.serves() && arguments.json && !arguments.check && !arguments.plan)

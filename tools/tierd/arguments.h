@@ -24,6 +24,7 @@ struct Arguments {
   std::vector<std::string> overrides;  // --set
   Config read_config;                  // what these two say
   HubRequest hub;                      // the model, where a hub has it
+  HubRequest draft_hub;                // the draft model, likewise
   std::string hub_token;               // of the command line; no message ever holds it
   bool offline = false;                // take it from the cache alone
   std::string prompt;

@@ -46,24 +46,32 @@ int print_download(const Arguments& arguments, const HubModel& model, const HubS
   return written.ok() ? 0 : fail(written.error(), kFailed);
 }
 
-}  // namespace
-
-std::optional<int> take_hub_model(Arguments& arguments) {
-  if (arguments.hub.repository.empty()) return std::nullopt;
-  const auto settings = hub_settings(arguments.hub_token, arguments.offline, arguments.quiet);
-  if (!settings.ok()) return fail(settings.error(), exit_code(settings.error()));
-  const auto model = find_model(arguments.hub, *settings);
+// As take_hub_model, for one of them.
+std::optional<int> take(const HubRequest& request, const HubSettings& settings, const Arguments& arguments,
+                        std::string& path) {
+  if (request.repository.empty()) return std::nullopt;
+  const auto model = find_model(request, settings);
   if (!model.ok()) return fail(model.error(), exit_code(model.error()));
-  if (arguments.check && !model->missing.empty()) return print_download(arguments, *model, *settings);
+  if (arguments.check && !model->missing.empty()) return print_download(arguments, *model, settings);
   if (!model->missing.empty() && !arguments.quiet) {
     say(fmt::format("{}: {} of {} file{} to download into {}", model->repository,
                     format_bytes(static_cast<double>(model->needed_bytes)), model->missing.size(),
-                    model->missing.size() == 1 ? "" : "s", settings->cache));
+                    model->missing.size() == 1 ? "" : "s", settings.cache));
   }
-  auto path = fetch_model(*model, *settings);
-  if (!path.ok()) return fail(path.error(), exit_code(path.error()));
-  arguments.config.model = std::move(*path);
+  auto fetched = fetch_model(*model, settings);
+  if (!fetched.ok()) return fail(fetched.error(), exit_code(fetched.error()));
+  path = std::move(*fetched);
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<int> take_hub_model(Arguments& arguments) {
+  if (arguments.hub.repository.empty() && arguments.draft_hub.repository.empty()) return std::nullopt;
+  const auto settings = hub_settings(arguments.hub_token, arguments.offline, arguments.quiet);
+  if (!settings.ok()) return fail(settings.error(), exit_code(settings.error()));
+  if (const auto ended = take(arguments.hub, *settings, arguments, arguments.config.model)) return ended;
+  return take(arguments.draft_hub, *settings, arguments, arguments.draft_model);
 }
 
 }  // namespace tierd

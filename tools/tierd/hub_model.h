@@ -1,4 +1,4 @@
-// What -hf names becomes the model of the run.
+// What -hf and -hfd name becomes the model of the run and its draft.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 
 namespace tierd {
 
-// Finds the model in the cache or downloads it, and puts its path into `arguments`; does nothing where -hf is
-// not given. With --check nothing is downloaded: what would be is printed instead. An exit code where the
-// program ends here, after a line or that print. [main thread, before others]
+// Finds the models in the cache or downloads them, and puts their paths into `arguments`; does nothing where
+// neither is given. With --check nothing is downloaded: what would be is printed instead. An exit code where
+// the program ends here, after a line or that print. [main thread, before others]
 std::optional<int> take_hub_model(Arguments& arguments);
 
 }  // namespace tierd
