@@ -172,7 +172,7 @@ TEST_F(HubProgram, BrokenConnectionsAreTold) {
   const Ended run = run_tierd(text_of({"-hf", "owner/repo"}));
   EXPECT_EQ(run.status, 0);
   EXPECT_THAT(run.err,
-              AllOf(HasSubstr("owner/repo: 36.4 kB of 1 file to download into " + models()),
+              AllOf(HasSubstr("owner/repo: 1 file (36.4 kB) is downloaded into " + models()),
                     HasSubstr("trying again in 1 s"), HasSubstr("downloading 100 %  36.4 kB of 36.4 kB")));
   EXPECT_THAT(run.err, Not(HasSubstr(kToken)));
 }

@@ -133,7 +133,7 @@ std::string without_escapes(const std::string& text) {
   return out;
 }
 
-// Puts the model of -hf into `arguments`. Of two models that are named, one in the environment gives way to
+// Puts the model of -hf into `arguments`. Where two models are named, one in the environment gives way to
 // one on the command line. Error: invalid_argument.
 Status take_hub(const std::string& repository, const std::string& file, std::string& model,
                 Arguments& arguments) {

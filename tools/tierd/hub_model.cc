@@ -54,9 +54,10 @@ std::optional<int> take(const HubRequest& request, const HubSettings& settings, 
   if (!model.ok()) return fail(model.error(), exit_code(model.error()));
   if (arguments.check && !model->missing.empty()) return print_download(arguments, *model, settings);
   if (!model->missing.empty() && !arguments.quiet) {
-    say(fmt::format("{}: {} of {} file{} to download into {}", model->repository,
-                    format_bytes(static_cast<double>(model->needed_bytes)), model->missing.size(),
-                    model->missing.size() == 1 ? "" : "s", settings.cache));
+    const size_t files = model->missing.size();
+    say(fmt::format("{}: {} file{} ({}) {} downloaded into {}", model->repository, files,
+                    files == 1 ? "" : "s", format_bytes(static_cast<double>(model->needed_bytes)),
+                    files == 1 ? "is" : "are", settings.cache));
   }
   auto fetched = fetch_model(*model, settings);
   if (!fetched.ok()) return fail(fetched.error(), exit_code(fetched.error()));

@@ -17,10 +17,11 @@
 
 namespace tierd {
 
-// Error: not_found where no variable of the environment says where homes are.
+// Returns the folder that the environment names, which need not be there. Error: not_found where no variable
+// says where homes are.
 Result<std::string> hub_cache_folder();
 
-// One repository in the cache. Functions that only look make nothing; each error names the path.
+// This is one repository in the cache. Functions that only look make nothing; each error names the path.
 class HubCache {
  public:
   // `repository`: OWNER/REPO, which has been looked at.
@@ -32,14 +33,14 @@ class HubCache {
   std::string file(const std::string& commit, const std::string& name) const;
   std::string snapshot(const std::string& commit) const;
   bool has_blob(const std::string& hash) const;
-  // Bytes of an interrupted download; 0 where there is none.
+  // Returns the bytes of an interrupted download; 0 where there is none.
   uint64_t incomplete_bytes(const std::string& hash) const;
 
-  // Commits that have a snapshot: main's first, then the newest.
+  // Returns the commits that have a snapshot: main's first, then the newest.
   std::vector<std::string> commits() const;
-  // Commit of refs/main, if it is known.
+  // Returns the commit of refs/main, if it is known.
   std::optional<std::string> main() const;
-  // Names of the files of a snapshot that are whole.
+  // Returns the names of the files of a snapshot that are whole.
   std::vector<std::string> files(const std::string& commit) const;
 
   // Makes the folders into which a blob is downloaded.

@@ -18,9 +18,9 @@ struct HubChoice {
   bool certain = false;
 };
 
-// As llama.cpp chooses: the file that is named; else the first GGUF file (by name) of the quant, with all its
-// shards; else of Q4_K_M, of Q8_0, or any. Projectors and drafts are no models. A repository without GGUF
-// files is a Hugging Face folder: its safetensors with their index, configuration and tokenizer. Error:
+// Chooses as llama.cpp does: the file that is named; else the first GGUF file (by name) of the quant, with
+// all its shards; else of Q4_K_M, of Q8_0, or any. Projectors and drafts are no models. A repository without
+// GGUF files is a Hugging Face folder: its safetensors with their index, configuration and tokenizer. Error:
 // not_found, which names `origin` and what is there instead.
 Result<HubChoice> choose_files(std::vector<std::string> names, const HubRequest& request,
                                const std::string& origin);

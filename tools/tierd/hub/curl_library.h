@@ -1,5 +1,5 @@
-// libcurl, loaded when something is to be downloaded. With what it needs it is thirty libraries and six
-// megabytes, which a run in a small cgroup has other uses for.
+// libcurl is loaded when something is to be downloaded. With what it needs it is thirty libraries and six
+// megabytes, for which a run in a small cgroup has other uses.
 #pragma once
 
 #include <curl/curl.h>
@@ -26,8 +26,8 @@ struct CurlLibrary {
   decltype(&::curl_free) free;
 };
 
-// The same for the whole process; it stays loaded. [any thread] Error: not_found where libcurl is not
-// installed, or has not what is needed.
+// Returns the one of the whole process, which stays loaded. [any thread] Error: not_found where libcurl is
+// not installed, or has not what is needed.
 Result<const CurlLibrary*> curl_library();
 
 }  // namespace tierd

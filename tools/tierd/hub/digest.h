@@ -1,4 +1,4 @@
-// The two hashes by which the hub names files, by nettle.
+// nettle makes the two hashes by which the hub names files.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@ namespace tierd {
 
 class Digest {
  public:
-  // Of a file of `bytes` bytes whose hash has `digits` hexadecimal digits: SHA-256 (64), or the SHA-1 of git
-  // (40), which begins with the length.
+  // Begins the hash of a file of `bytes` bytes. `digits`, in hexadecimal, says which it is: SHA-256 has 64,
+  // git's SHA-1, which hashes the length first, has 40.
   Digest(size_t digits, uint64_t bytes);
   ~Digest();
   Digest(Digest&&) noexcept;
   Digest& operator=(Digest&&) noexcept;
 
   void add(std::span<const std::byte> bytes);
-  // In small letters. Nothing can be added afterwards.
+  // Returns the hash in small letters. Nothing can be added afterwards.
   std::string finish();
 
  private:

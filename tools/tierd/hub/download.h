@@ -1,5 +1,5 @@
-// One file from the hub into the cache: it goes on where another run or a broken connection has left off, and
-// is under its name only when it is whole.
+// One file comes from the hub into the cache: it goes on where another run or a broken connection has left
+// off, and has its name only when it is whole.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ struct Patience {
   std::function<void(std::chrono::seconds)> wait;
 };
 
-// What a GET of the hub comes to after as many tries as `patience` allows. A server that cannot be reached is
+// Asks the hub as many times as `patience` allows. A server that cannot be reached is
 // tried again only where `persist`. Errors: those of WebClient; not_found where it could not be reached, or
 // broke off to the end; and what refusal() says of other answers than 200 and 206.
 class PatientClient {
@@ -40,8 +40,9 @@ class PatientClient {
   WebClient client_;
 };
 
-// What an answer that is no file means, and what to do: one line, in which no token is. `what`: "owner/repo"
-// or "owner/repo/file"; `page`: where a licence is accepted; `with_token`: whether one was shown.
+// Says in one line what an answer means that is no file, and what to do; no token is in it. `what`:
+// "owner/repo" or "owner/repo/file"; `page`: where a licence is accepted; `with_token`: whether one was
+// shown.
 Error refusal(const WebReply& reply, const std::string& what, const std::string& page, bool with_token);
 
 struct BlobSource {
@@ -57,8 +58,8 @@ struct BlobSource {
 Status download_blob(PatientClient& client, const HubCache& cache, const HubFile& file,
                      const BlobSource& source, Progress& progress, bool quiet);
 
-// Bytes that the disk of `path` has left for the user; where the path is not there, of the folder that would
-// hold it. Error: io_error naming it.
+// Returns the bytes that the disk of `path` has left for the user; where the path is not there, of the folder
+// that would hold it. Error: io_error naming it.
 Result<uint64_t> disk_left(const std::string& path);
 
 }  // namespace tierd

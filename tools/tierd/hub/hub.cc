@@ -32,7 +32,7 @@ std::optional<Cached> in_snapshot(const HubCache& cache, const std::string& comm
                 choice->certain};
 }
 
-// Of any commit, main's before others.
+// Looks into every commit's snapshot, main's before others.
 std::optional<Cached> in_cache(const HubCache& cache, const HubRequest& request) {
   for (const std::string& commit : cache.commits()) {
     if (auto found = in_snapshot(cache, commit, request)) return found;

@@ -1,4 +1,5 @@
-// A model by its name on a hub such as huggingface.co: found in the cache, else downloaded into it.
+// A model that is called by its name on a hub such as huggingface.co is found in the cache, or downloaded
+// into it.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +20,10 @@ struct HubSettings {
   bool quiet = false;
   Patience patience = {};
 };
-// From the environment; `token`: of the command line, or empty. Errors: those of environment.h.
+// Reads the environment; `token`: the one of the command line, or empty. Errors: those of environment.h.
 Result<HubSettings> hub_settings(const std::string& token, bool offline, bool quiet);
 
-// Where a model lies, or what is to come first.
+// This is where a model lies, or what is to come first.
 struct HubModel {
   std::string path;              // of the file or folder to open, once nothing is missing
   std::vector<HubFile> missing;  // not in the cache, or not whole
@@ -40,11 +41,12 @@ struct HubModel {
 // and PatientClient.
 Result<HubModel> find_model(const HubRequest& request, const HubSettings& settings);
 
-// The model's path, after what is missing was downloaded. Errors: no_space before anything is written, where
+// Downloads what is missing, and returns the model's path. Errors: no_space before anything is written, where
 // the cache's disk has not enough left; those of download_blob and HubCache.
 Result<std::string> fetch_model(const HubModel& model, const HubSettings& settings);
 
-// The line that says why there is no room for it; ok where there is.
+// Error: no_space, which says how much is needed and left, where the cache's disk has no room for what is
+// missing.
 Status room_for(const HubModel& model, const HubSettings& settings);
 
 }  // namespace tierd

@@ -1,5 +1,5 @@
-// What is asked of a hub of models, and what it says that it has. Both come from strangers: nothing of them
-// becomes part of a path or of a URL that has not been looked at here.
+// This is what is asked of a hub of models, and what it says that it has. Both come from strangers: nothing
+// of them becomes part of a path or of a URL that has not been looked at here.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct HubRequest {
   std::string file;        // of the repository, instead of a quant; empty: none
 };
 
-// `text`: owner/repo[:quant]. Error: invalid_argument, which says what was expected.
+// Reads `text`, owner/repo[:quant]. Error: invalid_argument, which says what was expected.
 Result<HubRequest> parse_hub_request(const std::string& text, const std::string& file);
 
 // One file of a repository at one commit.
@@ -41,10 +41,10 @@ inline constexpr uint64_t kLongestListing = 8ull << 20;
 // names `origin` and the key; also where a file's name could lead out of the repository.
 Result<HubListing> parse_listing(std::string_view json, const std::string& origin);
 
-// Whether `text` is `digits` hexadecimal digits in small letters.
+// Tells whether `text` is `digits` hexadecimal digits in small letters.
 bool is_hash(std::string_view text, size_t digits);
 
-// Whether a file's name stays inside the folder that it is put into.
+// Tells whether a file's name stays inside the folder that it is put into.
 bool is_safe_name(std::string_view name);
 
 }  // namespace tierd

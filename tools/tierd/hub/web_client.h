@@ -1,4 +1,4 @@
-// Files over HTTP, by libcurl: one GET at a time, redirects followed under our own rules.
+// libcurl gets files over HTTP, one at a time; redirects are followed under our own rules.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,8 @@ struct WebReply {
   const std::string& header(const std::string& name) const;
 };
 
-// Who takes what comes: `begin` once, before the first byte of an answer 200 or 206; then `bytes` for each
-// part. An error of theirs ends the transfer and is returned.
+// This is who takes what comes: `begin` is called once, before the first byte of an answer 200 or 206; then
+// `bytes` for each part. An error of theirs ends the transfer and is returned.
 struct WebSink {
   std::function<Status(const WebReply& reply)> begin;
   std::function<Status(std::span<const std::byte> bytes)> bytes;
@@ -69,14 +69,14 @@ class WebClient {
   void* handle_ = nullptr;  // CURL*, owned; connections are kept in it
 };
 
-// Whether a redirect from a URL of one scheme to one of another is followed: to http and https alone, and
-// never from https to http.
+// Tells whether a redirect from a URL of one scheme to one of another is followed: to http and https alone,
+// and never from https to http.
 bool may_lead(std::string_view from_scheme, std::string_view to_scheme);
 
-// A URL without what may be secret in it: user, query, fragment.
+// Returns a URL without what may be secret in it: user, query, fragment.
 std::string shown_url(const std::string& url);
 
-// Each character that may not stand in a path of a URL becomes %XX; slashes stay.
+// Returns a path in which each character that may not stand in a URL is %XX; slashes stay.
 std::string url_path(const std::string& path);
 
 }  // namespace tierd
