@@ -5,14 +5,43 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <new>
 
 #include "core/base/log.h"
 
 namespace tierd {
+namespace {
+
+// Without taking memory, of which there may be none.
+void tell_and_end() {
+  std::array<char, 512> line{};
+  int bytes = 0;
+  try {
+    const std::exception_ptr thrown = std::current_exception();
+    if (!thrown) std::abort();
+    std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    bytes = std::snprintf(line.data(), line.size(),
+                          "memory: the process got no more of it (its limit, ulimit -v, or the machine's)\n");
+  } catch (const std::exception& e) {
+    bytes = std::snprintf(line.data(), line.size(), "the system or a library failed: %s\n", e.what());
+  } catch (...) {
+    std::abort();
+  }
+  const auto told = std::min<size_t>(static_cast<size_t>(std::max(bytes, 0)), line.size() - 1);
+  (void)!write(STDERR_FILENO, line.data(), told);
+  std::_Exit(1);
+}
+
+}  // namespace
 
 void prepare_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -22,6 +51,7 @@ void prepare_standard_streams() {
   }
   // A file that may grow no more is an error like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
+  std::set_terminate(tell_and_end);
   spdlog::set_default_logger(spdlog::stderr_logger_mt("tierd"));
   set_log_format(LogFormat::text);
 }

@@ -8,7 +8,9 @@
 namespace tierd {
 
 // Call first in main. Puts something harmless in the place of a closed stream, so that no file of ours gets
-// its number and no message lands in a store; and sends the log to standard error.
+// its number and no message lands in a store; and sends the log to standard error. An exception that nobody
+// catches, on whatever thread, ends the program with a line there and status 1: out of memory or descriptors,
+// libraries throw.
 void prepare_standard_streams();
 
 // Writes and flushes. Error: io_error, when a disk is full or nobody reads any more.

@@ -1,6 +1,7 @@
 #include "core/store/json_fields.h"
 
 #include <cmath>
+#include <optional>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -13,25 +14,34 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMaxDepth = 64;
+// Of a number: reading one takes the square of its digits.
+constexpr size_t kLongestLiteral = 1024;
 
-// Found by a scan beforehand, so that the parser never holds a deep nest in memory.
-bool nested_too_deep(std::string_view text) {
+// What is wrong before anything is parsed, so that the parser never holds a deep nest or many values.
+std::optional<std::string> beyond_bounds(std::string_view text, uint64_t most_values) {
   int depth = 0;
   bool in_string = false;
+  uint64_t values = 1;
+  size_t literal = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (in_string) {
       if (c == '\\') ++i;
       if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > kMaxDepth) return true;
-    } else if (c == '}' || c == ']') {
-      --depth;
+      continue;
     }
+    const bool opens = c == '{' || c == '[';
+    const bool closes = c == '}' || c == ']';
+    values += opens || c == ',';
+    in_string = c == '"';
+    depth += opens;
+    depth -= closes;
+    literal = opens || closes || c == ',' || c == ':' || c == '"' || c <= ' ' ? 0 : literal + 1;
+    if (depth > kMaxDepth) return fmt::format("JSON nested deeper than {} levels", kMaxDepth);
+    if (values > most_values) return fmt::format("JSON of more than {} values", most_values);
+    if (literal > kLongestLiteral) return fmt::format("a number of more than {} digits", kLongestLiteral);
   }
-  return false;
+  return std::nullopt;
 }
 
 // nlohmann's messages begin with "[json.exception.parse_error.101] ".
@@ -67,11 +77,9 @@ std::string excerpt(const json& value) {
 
 }  // namespace
 
-Result<json> parse_json(std::string_view text, std::string_view origin) {
-  if (nested_too_deep(text)) {
-    return Error{Code::corrupt, std::string(origin),
-                 fmt::format("JSON nested deeper than {} levels", kMaxDepth)};
-  }
+Result<json> parse_json(std::string_view text, std::string_view origin, uint64_t most_values) {
+  if (auto beyond = beyond_bounds(text, most_values))
+    return Error{Code::corrupt, std::string(origin), std::move(*beyond)};
   try {
     DuplicateKeys duplicates;
     json parsed = json::parse(text, std::ref(duplicates));

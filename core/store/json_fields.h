@@ -14,9 +14,10 @@
 
 namespace tierd {
 
-// Errors: corrupt for bad syntax, nesting deeper than any model's files need, or a key that occurs twice in
-// one object.
-Result<nlohmann::json> parse_json(std::string_view text, std::string_view origin);
+// Errors: corrupt for bad syntax, nesting deeper and numbers longer than any model's files need, more values
+// than may be (each takes 16 bytes, whatever it is), or a key that occurs twice in one object.
+Result<nlohmann::json> parse_json(std::string_view text, std::string_view origin,
+                                  uint64_t most_values = UINT64_MAX);
 
 // The fields of one object, which must outlive this. A field that is null counts as absent. Each getter
 // without a fallback fails where the field is absent, each fails (corrupt) where it has another type or does

@@ -15,6 +15,7 @@ static_assert(std::endian::native == std::endian::little);
 constexpr char kProgressMagic[8] = {'t', 'i', 'e', 'r', 'd', 'P', 'R', 'G'};
 constexpr uint64_t kHeaderBytes = 16;
 constexpr uint64_t kRecordBytes = 16;
+constexpr uint64_t kRecordsAtOnce = 4096;
 
 std::array<std::byte, kHeaderBytes> header_of(uint64_t plan) {
   std::array<std::byte, kHeaderBytes> header;
@@ -40,15 +41,19 @@ Result<ProgressFile> ProgressFile::open(Disk& disk, const std::string& path, uin
 
 Status ProgressFile::load() {
   TIERD_ASSIGN(const uint64_t bytes, file_.size());
-  std::vector<std::byte> content(bytes);
-  TIERD_TRY(file_.read(0, content));
-  const auto header = header_of(plan_);
-  if (bytes < kHeaderBytes || !std::equal(header.begin(), header.end(), content.begin())) return {};
-  for (uint64_t at = kHeaderBytes; at + kRecordBytes <= bytes; at += kRecordBytes) {
-    uint64_t record[2];
-    std::memcpy(record, content.data() + at, kRecordBytes);
-    if (record[1] != proof_of(plan_, finished_.size(), record[0])) break;
-    finished_.push_back(record[0]);
+  std::array<std::byte, kHeaderBytes> header;
+  if (bytes < kHeaderBytes) return {};
+  TIERD_TRY(file_.read(0, header));
+  if (header != header_of(plan_)) return {};
+  // The file's length is what anybody may have made it; what holds ends at the first record that does not.
+  std::vector<uint64_t> records;
+  for (uint64_t at = kHeaderBytes; at + kRecordBytes <= bytes; at += records.size() * sizeof(uint64_t)) {
+    records.resize(2 * std::min(kRecordsAtOnce, (bytes - at) / kRecordBytes));
+    TIERD_TRY(file_.read(at, std::as_writable_bytes(std::span(records))));
+    for (size_t i = 0; i < records.size(); i += 2) {
+      if (records[i + 1] != proof_of(plan_, finished_.size(), records[i])) return {};
+      finished_.push_back(records[i]);
+    }
   }
   return {};
 }

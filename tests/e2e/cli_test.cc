@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/described_machine.h"
@@ -122,6 +123,24 @@ TEST_F(Cli, CheckPrintsThePlanAndGeneratesNothing) {
   const json plan = parsed(as_json.out);
   EXPECT_FALSE(plan.contains("text"));
   EXPECT_GT(plan["expected"].value("flash_bytes_per_token", 0.0), 0.0);
+}
+
+// The system counts for itself what it reads from the disk: gaps that are thrown away, repeated reads and
+// what is read ahead in vain included.
+TEST_F(Cli, TheSystemCountsWhatIsReadAsWeDo) {
+  for (const auto& [config, capacity] : std::map<std::string, std::string>{
+           {"hybrid", "60%"}, {"activeflow", "50%"}, {"naive", "70%"}, {"llm-in-a-flash", "60%"}}) {
+    const Ended run =
+        run_tierd({"-m", kDemo, "--config", config_file(config), "-p", "We are", "-n", "24", "--ignore-eos",
+                   "--temp", "0", "--set", "tiers.dram.capacity=" + capacity, "--fit", "on", "--json"});
+    ASSERT_EQ(run.status, 0) << run.err;
+    const json report = parsed(run.out)["report"];
+    const auto ours = report["flash"].value("read_bytes", 0.0);
+    const auto systems = report["flash"].value("system_read_bytes", 0.0);
+    EXPECT_GT(ours, 1e6) << config;
+    EXPECT_NEAR(ours, systems, 0.01 * systems) << config;
+    EXPECT_GE(report["decode"].value("read_bytes", 0.0), report["decode"].value("wanted_bytes", 0.0));
+  }
 }
 
 // On a machine that is described, and is not this one.

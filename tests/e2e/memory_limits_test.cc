@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <string>
+#include <vector>
+
 #include "tests/e2e/program.h"
 #include "tests/sanitized.h"
 
@@ -43,6 +47,26 @@ TEST_F(MemoryLimitsOfPrograms, UlimitLeavesWhatItLeaves) {
     }
     EXPECT_GT(written, 0u);
     EXPECT_GT(refused, 0u);
+  }
+}
+
+// A program ends by itself however little it may have. 127 is the loader's word, before main.
+TEST_F(MemoryLimitsOfPrograms, NoneAborts) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers take terabytes of addresses";
+  const std::string out = folder().path() + "/converted";
+  const std::vector<std::string> programs = {
+      TIERD_BIN_TIERD " --config " + config_file("hybrid") + " -m " + kDemo + " -p 'To be' -n 2 -t 1",
+      TIERD_BIN_TIERD " --config " + config_file("hybrid") + " -m " + kDemo + " --check",
+      TIERD_BIN_CONVERT " -q " + kDemo + " " + out, TIERD_BIN_TIERD " --version"};
+  std::vector<std::string> limits;
+  for (int files = 3; files <= 12; ++files) limits.push_back("ulimit -n " + std::to_string(files));
+  for (int mib = 8; mib <= 48; mib += 4) limits.push_back("ulimit -v " + std::to_string(mib << 10));
+  for (const std::string& limit : limits) {
+    for (const std::string& program : programs) {
+      std::filesystem::remove_all(out);
+      const Ended ended = run_program("/bin/bash", {"-c", limit + " && exec " + program});
+      EXPECT_TRUE(ended.status <= 2 || ended.status == 127) << limit << ": " << program << "\n" << ended.err;
+    }
   }
 }
 

@@ -118,7 +118,7 @@ TEST_F(PlanFromHeader, BytesFromFlashAreThoseOfARun) {
     const Ended before = run_tierd(checked), ended = run_tierd(run), after = run_tierd(checked);
     ASSERT_EQ(before.status, 0) << before.err;
     ASSERT_EQ(ended.status, 0) << ended.err;
-    const double bytes = json::parse(ended.out)["report"]["decode"]["flash_bytes"].get<double>();
+    const double bytes = json::parse(ended.out)["report"]["decode"]["wanted_bytes"].get<double>();
     for (const Ended* check : {&before, &after}) {
       const double expected = json::parse(check->out)["expected"]["flash_bytes_per_token"].get<double>();
       // A text uses some rows of the embedding again; here every token is another one.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
+
 #include "tests/flash/flash_world.h"
 
 namespace tierd {
@@ -14,6 +16,7 @@ TEST(BreakEven, IsMeasuredOnTheFileItself) {
   ASSERT_TRUE(found.ok()) << found.error().line();
   EXPECT_THAT(found->how, testing::StartsWith("measured: "));
   EXPECT_THAT(found->how, testing::HasSubstr("4 in flight"));
+  EXPECT_TRUE(found->bytes == 0 || std::has_single_bit(found->bytes)) << found->bytes;
 }
 
 TEST(BreakEven, RefusesWhatItCannotMeasure) {

@@ -12,12 +12,16 @@
 #include "core/base/check.h"
 #include "core/layout/encoding.h"
 #include "core/store/manifest_json.h"
+#include "core/store/progress_file.h"
 #include "core/store/writer.h"
 #include "core/trace/codec.h"
+#include "tests/fuzz/recorded_trace.h"
+#include "tests/fuzz/trace_file.h"
 #include "tests/store/files.h"
 #include "tests/store/gguf_builder.h"
 #include "tests/store/memory_source.h"
 #include "tests/store/safetensors_builder.h"
+#include "tests/store/temp_folder.h"
 #include "tests/trace/trace_world.h"
 
 namespace tierd {
@@ -252,7 +256,10 @@ void encode_seeds(const Seeds& seeds) {
 void text_seeds(const Seeds& seeds) {
   for (const fs::path& file : files_of("configs", ".toml")) {
     const fs::path folder = file.parent_path().filename();
-    const char* target = folder == "models" ? "shape" : folder == "planted" ? "planted_profile" : "config";
+    const char* target = folder == "models"     ? "shape"
+                         : folder == "planted"  ? "planted_profile"
+                         : folder == "hardware" ? "machine"
+                                                : "config";
     seeds.add(target, name_of(file), file_text(file));
   }
   seeds.add("config", "set", "[run]\nthreads = 2\nbind = false" + kNul + "tiers.dram.capacity=50%");
@@ -274,6 +281,50 @@ void trace_seeds(const Seeds& seeds) {
     const auto* bytes = reinterpret_cast<const char*>(block.bytes().data());
     seeds.add("trace", std::to_string(i), header + std::string(bytes, block.bytes().size()));
   }
+  for (const std::string& recorded : recorded_traces()) {
+    seeds.add("trace_views", std::to_string(recorded.size()), input_of_trace(recorded));
+  }
+}
+
+void routing_seeds(const Seeds& seeds) {
+  seeds.add(
+      "routing", "csv",
+      "# n_expert=4\n# expert_bytes=100,100\nturn,step,phase,layer,expert\n0,0,0,0,1\n0,0,0,1,2\n0,1,1,0,3\n"
+      "0,1,1,1,0\n");
+  seeds.add("routing", "lines",
+            "{\"tok\": 1, \"layers\": [[1, 2], [0, 3]]}\n{\"tok\": 2, \"layers\": [[0, 1], [2, 3]]}\n");
+}
+
+void plugin_tensor_seeds(const Seeds& seeds) {
+  SafetensorsBuilder tensors;
+  tensors.add_f32("layers.0.a", {2, 3}, 1);
+  tensors.add_f32("layers.0.b", {4}, 1);
+  seeds.add("plugin_tensors", "f32", tensors.bytes());
+}
+
+void progress_seeds(const Seeds& seeds) {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/progress";
+  Disk disk;
+  auto progress = ProgressFile::open(disk, path, 7);
+  TIERD_CHECK(progress.ok() && progress->append(disk, std::vector<uint64_t>{1, 2, 3}).ok());
+  seeds.add("progress", "three", file_text(path));
+}
+
+void gguf_shard_seeds(const Seeds& seeds) {
+  GgufBuilder first = tiny_gguf("llama", 2, 0, Encoding::f32);
+  GgufBuilder second;
+  second.tensors = {first.tensors.back()};
+  first.tensors.pop_back();
+  const auto number = [](GgufBuilder& shard, uint16_t no) {
+    shard.set("split.no", GgufType::u16, bytes_of(no));
+    shard.set("split.count", GgufType::u16, bytes_of<uint16_t>(2));
+    shard.set("split.tensors.count", GgufType::i32, bytes_of(11));
+  };
+  number(first, 0);
+  number(second, 1);
+  const std::string bytes = first.bytes();
+  seeds.add("gguf_shards", "two", bytes_of(static_cast<uint32_t>(bytes.size())) + bytes + second.bytes());
 }
 
 // The first byte of a request chooses between a prompt and a family of chats.
@@ -328,6 +379,10 @@ int run(const char* folder) {
   encode_seeds(seeds);
   text_seeds(seeds);
   trace_seeds(seeds);
+  routing_seeds(seeds);
+  plugin_tensor_seeds(seeds);
+  progress_seeds(seeds);
+  gguf_shard_seeds(seeds);
   request_seeds(seeds);
   hub_listing_seeds(seeds);
   return 0;

@@ -1,43 +1,19 @@
 // A trace: its header up to the first NUL, then a block of events; both behind checksums that fit, which
 // cannot be guessed.
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/base/checksum.h"
 #include "core/trace/codec.h"
-#include "core/trace/file_format.h"
 #include "core/trace/reader.h"
 #include "core/trace/recorded_pass.h"
 #include "tests/fuzz/input_folder.h"
 #include "tests/fuzz/promises.h"
 #include "tests/fuzz/target.h"
+#include "tests/fuzz/trace_file.h"
 
 namespace tierd {
 namespace {
-
-template <class T>
-std::string_view bytes_of(const T& value) {
-  return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-
-// How many events a block holds is told before its bytes: as many as can be decoded, or one.
-uint32_t announced(std::string_view block) {
-  const auto events = decode_events(std::as_bytes(std::span(block)), "block");
-  return events.ok() ? static_cast<uint32_t>(events->size()) : 1;
-}
-
-std::string trace_of(std::string_view header, std::string_view block) {
-  TraceFileHead head;
-  head.header_bytes = static_cast<uint32_t>(header.size());
-  head.header_checksum = checksum(header);
-  std::string file(bytes_of(head));
-  file += header;
-  TraceBlockHead of{static_cast<uint32_t>(block.size()), announced(block), checksum(block)};
-  file.append(bytes_of(of)).append(block).append(bytes_of(TraceBlockHead()));
-  return file;
-}
 
 std::vector<std::byte> written(const std::vector<Event>& events) {
   EventEncoder encoder;
@@ -57,8 +33,7 @@ void expect_the_same_again(const std::vector<Event>& events) {
 
 void fuzz(std::string_view input) {
   static const InputFolder folder;
-  const std::string_view header = take_text(input);
-  const std::string path = folder.write("run.trace", trace_of(header, input));
+  const std::string path = folder.write("run.trace", trace_file(input));
   auto trace = TraceReader::open(path);
   if (!trace.ok()) return expect_one_line(trace.error(), path);
   const std::string text = header_json(trace->header());

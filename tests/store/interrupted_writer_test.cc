@@ -199,6 +199,16 @@ TEST_F(Interrupted, TornRecordIsDropped) {
   EXPECT_LT(again, all_bytes_);
 }
 
+// Made 900 GB long by whoever could write there: only its records count.
+TEST_F(Interrupted, TheLengthOfItsFileIsNotBelieved) {
+  const std::string store = fresh_store();
+  InterruptedDisk disk;
+  disk.interrupt_at = steps_ * 2 / 3;
+  ASSERT_FALSE(write_store_on(disk, source_, store, kOptions, kSmallSteps).ok());
+  std::filesystem::resize_file(store + ".partial/progress", 900'000'000'000);
+  EXPECT_LT(expect_resumes(store), all_bytes_);
+}
+
 TEST_F(Interrupted, SourceThatChangesMeanwhileIsNoticed) {
   class Changing : public MemorySource {
    public:

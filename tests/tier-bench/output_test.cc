@@ -34,7 +34,7 @@ TEST(Report, FiguresOfADecodeTest) {
   const json& token = test["per_token"];
   EXPECT_NEAR(token["step_ms"], 30.5e3 / 30, 1e-6);
   EXPECT_NEAR(token["kernel_overhead_percent"], 10, 1e-6);
-  EXPECT_DOUBLE_EQ(token["flash_bytes"], 2e9);
+  EXPECT_DOUBLE_EQ(token["wanted_bytes"], 2e9);
   EXPECT_DOUBLE_EQ(token["messages"], 5);
   EXPECT_DOUBLE_EQ(token["handovers_per_layer"], 2);
   EXPECT_NEAR(token["io_ms"], 1000, 1e-6);  // the flash figures are of eleven steps

@@ -30,7 +30,7 @@ TEST(SweepTable, ARowAPoint) {
   ASSERT_EQ(lines.size(), 6u);
   EXPECT_EQ(lines[0],
             "| cache.name | cache.k | test | DRAM peak | in use | resident | tokens/s | from – to | ms | "
-            "compute | predictor | stall | reading | management | flash | reads | of | cache: k |");
+            "compute | predictor | stall | reading | management | wanted | read | reads | of | cache: k |");
   EXPECT_THAT(lines[2], HasSubstr("| lru | 1 | tg10 | 1.90 GB | 1.50 GB | 25 % | 1.00 | 0.800 – 1.25 | "));
   EXPECT_THAT(lines[2], HasSubstr("| 2.00 GB | 8.00 | 250 MB | 3.50 |"));
   EXPECT_THAT(lines[3], HasSubstr("| lru | 2 |"));

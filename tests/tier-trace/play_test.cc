@@ -72,7 +72,7 @@ TEST_F(Played, ChannelsOfThen) {
   EXPECT_EQ((*first)["prefill"]["tokens"], kPrompt);
   EXPECT_EQ(decode["steps"], kTokens.size() - kPrompt);
   EXPECT_GT(decode.value("tokens_per_second", 0.0), 0.0);
-  EXPECT_GT(decode.value("flash_bytes", 0.0), 0.0);
+  EXPECT_GT(decode.value("wanted_bytes", 0.0), 0.0);
   EXPECT_THAT(played_text(*first), HasSubstr("decode"));
 
   Config more = config;

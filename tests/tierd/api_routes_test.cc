@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <future>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "tests/store/memory_source.h"
@@ -29,6 +32,25 @@ struct HeardReply final : HttpReply {
   void on_gone(std::function<void()>) override {}
 };
 
+// What is posted happens when the test waits for it.
+class PostedWork final : public HttpServer {
+ public:
+  uint16_t port() const override { return 0; }
+  void run() override {}
+  void post(std::function<void()> work) override { desk_.leave(std::move(work)); }
+  void drain(std::chrono::milliseconds) override {}
+  void stop() override {}
+  void wait_until(const std::function<bool()>& done) {
+    while (!done()) {
+      for (const WorkDesk::Work& work : desk_.take()) work();
+      if (!done()) desk_.wait(std::chrono::seconds(10));
+    }
+  }
+
+ private:
+  WorkDesk desk_{1};
+};
+
 class ApiRoutes : public testing::Test {
  protected:
   ApiRoutes() : tokenizer_(std::move(*make_tokenizer(small_vocab(300), "test"))) {
@@ -36,6 +58,13 @@ class ApiRoutes : public testing::Test {
     options.model.name = "small";
     options.tiers = {{"dram", "memory", true, 0}, {"flash", "files", false, 700}};
     api_ = std::make_unique<Api>(std::move(options), *tokenizer_, desk_);
+    api_->set_server(server_, reading_);
+  }
+  std::shared_ptr<HeardReply> answer_to(HttpRequest asked) {
+    auto reply = std::make_shared<HeardReply>();
+    api_->handle(std::move(asked), reply);
+    server_.wait_until([&] { return reply->status != 0; });
+    return reply;
   }
   static HttpRequest request(const std::string& method, const std::string& path, bool with_key = true) {
     HttpRequest made;
@@ -51,7 +80,9 @@ class ApiRoutes : public testing::Test {
   }
 
   std::unique_ptr<Tokenizer> tokenizer_;
-  EngineDesk desk_{2};
+  WorkDesk desk_{2};
+  PostedWork server_;
+  ReadingThread reading_{4};
   std::unique_ptr<Api> api_;
 };
 
@@ -90,8 +121,7 @@ TEST_F(ApiRoutes, ACapacityThatCannotBeIsToldBeforeTheEngineHearsOfIt) {
   const auto said = [&](const std::string& tier, const std::string& body) {
     HttpRequest asked = request("POST", "/v1/tiers/" + tier + "/capacity");
     asked.body = body;
-    const auto reply = std::make_shared<HeardReply>();
-    api_->handle(asked, reply);
+    const auto reply = answer_to(asked);
     EXPECT_TRUE(desk_.take().empty());
     return std::to_string(reply->status) + " " + reply->body["error"].value("message", "");
   };
@@ -118,8 +148,7 @@ TEST_F(ApiRoutes, AFullDeskAsksToComeBack) {
   ASSERT_TRUE(desk_.try_leave([] {}));
   HttpRequest asked = request("POST", "/v1/completions");
   asked.body = R"({"prompt": [5]})";
-  const auto reply = std::make_shared<HeardReply>();
-  api_->handle(asked, reply);
+  const auto reply = answer_to(asked);
   EXPECT_EQ(reply->status, 429u);
   EXPECT_THAT(reply->headers, Contains(Pair("Retry-After", "1")));
   // What must not be lost takes nobody's place.
@@ -127,8 +156,33 @@ TEST_F(ApiRoutes, AFullDeskAsksToComeBack) {
   desk_.leave([] {}), desk_.leave([] {});
   const auto another = std::make_shared<HeardReply>();
   api_->handle(asked, another);
+  std::vector<WorkDesk::Work> left = desk_.take();
+  server_.wait_until([&] {
+    std::ranges::move(desk_.take(), std::back_inserter(left));
+    return left.size() == 3;
+  });
   EXPECT_EQ(another->status, 0u);
-  EXPECT_EQ(desk_.take().size(), 3u);
+}
+
+TEST_F(ApiRoutes, WhatTakesLongToReadKeepsNobodyWaiting) {
+  std::promise<void> goes_on;
+  ASSERT_TRUE(reading_.try_leave([done = goes_on.get_future().share()] { done.wait(); }));
+  HttpRequest long_one = request("POST", "/tokenize");
+  long_one.body = R"({"content": "a"})";
+  std::vector<std::shared_ptr<HeardReply>> replies;
+  for (int i = 0; i < 6; ++i) {
+    replies.push_back(std::make_shared<HeardReply>());
+    HttpRequest one = long_one;
+    api_->handle(one, replies.back());
+  }
+  const auto health = std::make_shared<HeardReply>();
+  api_->handle(request("GET", "/health"), health);
+  EXPECT_EQ(health->status, 503u);  // answered, though nothing is loaded
+  EXPECT_EQ(replies.front()->status, 0u);
+  EXPECT_EQ(replies.back()->status, 429u);
+  goes_on.set_value();
+  server_.wait_until([&] { return replies.front()->status != 0; });
+  EXPECT_EQ(replies.front()->status, 200u);
 }
 
 TEST_F(ApiRoutes, PagesOfStrangersAreNotListenedTo) {

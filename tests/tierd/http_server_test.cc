@@ -2,8 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
+#include <filesystem>
+#include <iterator>
+#include <map>
 #include <thread>
 
 #include "tests/tierd/http_client.h"
@@ -48,6 +52,7 @@ class HttpServerTest : public testing::Test, public HttpHandler {
     return std::to_string(status) + " " + message;
   }
   void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) override {
+    host_ = request.host;
     if (request.path == "/drop") return;
     if (request.path == "/hold" || request.path == "/stream") {
       held_ = reply;
@@ -71,6 +76,7 @@ class HttpServerTest : public testing::Test, public HttpHandler {
   std::unique_ptr<HttpServer> server_;
   std::thread thread_;
   std::shared_ptr<HttpReply> held_;
+  std::string host_;  // read after the answer
   std::atomic<int> holding_ = 0;
   std::atomic<int> gone_ = 0;
 };
@@ -255,6 +261,125 @@ TEST_F(HttpServerTest, WhoIsAnsweredKeepsHisConnectionAndOthersWait) {
   on_server([&] { first->write("more\n"), first->end(); });
   EXPECT_FALSE(a.read_to("more\n").empty());
   EXPECT_EQ(c.read().body, "GET /c |");
+}
+
+// Whoever has sent his body for longest makes room; not those whose answers are made.
+TEST_F(HttpServerTest, BodiesAreBoundedTogether) {
+  HttpServer::Limits limits;
+  limits.body_bytes = 1u << 20;
+  limits.all_bodies_bytes = 2u << 20;
+  start(limits);
+  const std::string most(900'000, 'x');
+  const auto begin = [&](HttpClient& client, const std::string& path) {
+    client.send("POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 900001\r\n\r\n" + most);
+  };
+  HttpClient first(port()), second(port()), third(port());
+  begin(first, "/hold");
+  first.send("x");
+  wait_for(holding_, 1);
+  begin(second, "/slow");
+  begin(third, "/third");
+  EXPECT_NE(second.read().status, 200u);  // told so, or sent away
+  third.send("x");
+  EXPECT_EQ(third.read().status, 200u);
+
+  HttpClient fourth(port()), fifth(port());
+  const std::shared_ptr<HttpReply> of_first = held_;
+  begin(fourth, "/hold");
+  fourth.send("x");
+  wait_for(holding_, 2);
+  begin(fifth, "/fifth");
+  const HttpAnswer refused = fifth.read();
+  EXPECT_EQ(refused.status, 503u);
+  EXPECT_EQ(refused.headers.at("retry-after"), "1");
+  on_server([&] { of_first->send(200, "text/plain", "done"); });
+  EXPECT_EQ(first.read().status, 200u);
+  HttpClient sixth(port());
+  begin(sixth, "/sixth");
+  sixth.send("x");
+  EXPECT_EQ(sixth.read().status, 200u);
+}
+
+TEST_F(HttpServerTest, AClientThatHasSaidAllIsStillAnswered) {
+  start();
+  HttpClient client(port());
+  client.post("/a", "hello");
+  client.shut();
+  EXPECT_THAT(client.read_to_end(), HasSubstr("POST /a hello"));
+
+  HttpClient patient(port());
+  patient.post("/hold", "hello");
+  patient.shut();
+  wait_for(holding_, 1);
+  std::this_thread::sleep_for(100ms);
+  on_server([&] { held_->send(200, "text/plain", "late"); });
+  EXPECT_THAT(patient.read_to_end(), testing::EndsWith("late"));
+
+  HttpClient listener(port());
+  listener.get("/stream");
+  listener.shut();
+  wait_for(holding_, 2);
+  std::this_thread::sleep_for(100ms);
+  on_server([&] {
+    held_->write("second\n");
+    held_->end();
+  });
+  EXPECT_THAT(listener.read_to_end(), HasSubstr("second\n"));
+  EXPECT_EQ(gone_, 0);
+}
+
+TEST_F(HttpServerTest, ATransferCodingThatIsNotKnownIsNoSecondRequest) {
+  start();
+  for (const char* coding : {"xchunked", "gzip, chunked", "chunked, chunked", "identity"}) {
+    HttpClient client(port());
+    client.send(std::string("POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: ") + coding +
+                "\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n");
+    const std::string all = client.read_to_end();
+    EXPECT_THAT(all, testing::StartsWith("HTTP/1.1 501")) << coding;
+    EXPECT_THAT(all, testing::Not(HasSubstr("smuggled"))) << coding;
+  }
+  HttpClient client(port());
+  client.send("POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n");
+  EXPECT_EQ(client.read().body, "POST /a hi|");
+}
+
+TEST_F(HttpServerTest, ATargetMayHaveItsHostInIt) {
+  start();
+  HttpClient client(port());
+  for (const auto& [target, path] : std::map<std::string, std::string>{{"http://localhost:80/a?b", "/a"},
+                                                                       {"HTTP://localhost/c/d", "/c/d"},
+                                                                       {"https://localhost", "/"},
+                                                                       {"http://localhost?x", "/"},
+                                                                       {"http:/a", "http:/a"}}) {
+    client.send("GET " + target + " HTTP/1.1\r\nHost: elsewhere\r\n\r\n");
+    EXPECT_EQ(client.read().body, "GET " + path + " |") << target;
+    EXPECT_EQ(host_, target.starts_with("http:/a") ? "elsewhere"
+                     : target.ends_with(":80/a?b") ? "localhost:80"
+                                                   : "localhost");
+  }
+}
+
+// The process keeps some for itself, and whoever waits does not shut others out.
+TEST_F(HttpServerTest, DescriptorsAreLeftForTheRestOfTheProcess) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const auto open = static_cast<rlim_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                                                      std::filesystem::directory_iterator()));
+  rlimit few = before;
+  few.rlim_cur = open + 20;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  const auto refused = HttpServer::listen("127.0.0.1", 0, {}, *this);
+  few.rlim_cur = open + 64 + 10;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  start();
+  std::vector<std::unique_ptr<HttpClient>> silent;
+  for (int i = 0; i < 40; ++i) silent.push_back(std::make_unique<HttpClient>(port()));
+  HttpClient client(port());
+  client.get("/a");
+  EXPECT_EQ(client.read().status, 200u);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().line(), HasSubstr("ulimit -n"));
 }
 
 TEST_F(HttpServerTest, DrainingFinishesWhatWasBegunAndTakesNothingNew) {

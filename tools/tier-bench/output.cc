@@ -39,15 +39,15 @@ std::string rates_table(const json& tests) {
 
 std::string breakdown_table(const json& tests) {
   std::string text = table_head({"per token", "step ms", "compute", "stall", "predictor", "reading",
-                                 "of it checksums", "management", "I/O beside", "flash", "DRAM", "messages",
-                                 "hand-overs a layer", "kernel overhead"});
+                                 "of it checksums", "management", "I/O beside", "wanted", "read", "reads",
+                                 "DRAM", "messages", "hand-overs a layer", "kernel overhead"});
   for (const json& test : tests) {
     const json& t = test["per_token"];
     text += table_row({test["test"].get<std::string>(), figure(t["step_ms"]), figure(t["compute_ms"]),
                        figure(t["stall_ms"]), figure(t["predictor_ms"]), figure(t["reading_ms"]),
                        figure(t["checksum_ms"]), figure(t["management_ms"]), figure(t["io_ms"]),
-                       bytes_text(t["flash_bytes"]), bytes_text(t["dram_bytes"]), figure(t["messages"]),
-                       figure(t["handovers_per_layer"]),
+                       bytes_text(t["wanted_bytes"]), bytes_text(t["read_bytes"]), figure(t["reads"]),
+                       bytes_text(t["dram_bytes"]), figure(t["messages"]), figure(t["handovers_per_layer"]),
                        fmt::format("{:.2f} %", number(t["kernel_overhead_percent"]))});
   }
   return text;

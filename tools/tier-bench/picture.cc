@@ -73,7 +73,7 @@ Mark mark_of(const json& point) {
   mark.flash_ms = number(token["stall_ms"]) + number(token["reading_ms"]);
   mark.management_ms = number(token["management_ms"]);
   mark.memory_bytes = number(test["memory"]["bytes"]);
-  mark.flash_bytes = number(token["flash_bytes"]);
+  mark.flash_bytes = number(token["read_bytes"]);
   return mark;
 }
 

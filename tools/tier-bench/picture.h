@@ -24,7 +24,7 @@ struct Picture {
     double flash_ms = 0;               // waiting for reads, submitting and checking them
     double management_ms = 0;
     double memory_bytes = 0;  // in use
-    double flash_bytes = 0;   // of a token
+    double flash_bytes = 0;   // read, a token
   };
   struct Line {
     std::string name;  // the second key's value; empty without one

@@ -41,8 +41,9 @@ Extras extras_of(const json& points) {
 std::vector<std::string> columns(const json& axes, const Extras& extras) {
   std::vector<std::string> names;
   for (const json& axis : axes) names.push_back(axis["key"].get<std::string>());
-  for (const char* name : {"test", "DRAM peak", "in use", "resident", "tokens/s", "from – to", "ms",
-                           "compute", "predictor", "stall", "reading", "management", "flash", "reads", "of"})
+  for (const char* name :
+       {"test", "DRAM peak", "in use", "resident", "tokens/s", "from – to", "ms", "compute", "predictor",
+        "stall", "reading", "management", "wanted", "read", "reads", "of"})
     names.push_back(name);
   for (const std::string& gauge : extras.gauges) names.push_back("cache: " + gauge);
   if (extras.prediction) names.push_back("predicted");
@@ -66,7 +67,8 @@ std::vector<std::string> cells_of(const json& run, const json& test, const Extra
                                     figure(t["stall_ms"]),
                                     figure(t["reading_ms"]),
                                     figure(t["management_ms"]),
-                                    bytes_text(t["flash_bytes"]),
+                                    bytes_text(t["wanted_bytes"]),
+                                    bytes_text(t["read_bytes"]),
                                     figure(t["reads"]),
                                     bytes_text(t["bytes_per_read"])};
   for (const std::string& gauge : extras.gauges)

@@ -129,7 +129,7 @@ json times_json(const StepTimes& times) {
           {"tokens_per_second", seconds > 0 ? static_cast<double>(times.tokens) / seconds : 0},
           {"compute_ms", static_cast<double>(times.compute_ns) * 1e-6 / tokens},
           {"stall_ms", static_cast<double>(times.stall_ns) * 1e-6 / tokens},
-          {"flash_bytes", static_cast<double>(times.read_bytes) / tokens}};
+          {"wanted_bytes", static_cast<double>(times.read_bytes) / tokens}};
 }
 
 }  // namespace
@@ -176,10 +176,10 @@ std::string played_text(const json& played) {
     if (times["steps"] == 0) continue;
     text += fmt::format(
         "  {:<8} {:.4g} tokens/s, {} tokens; {:.3g} ms of compute and {:.3g} ms of stall "
-        "a token, {} from flash\n",
+        "a token, {} wanted of flash\n",
         phase, times["tokens_per_second"].get<double>(), times["tokens"].get<uint64_t>(),
         times["compute_ms"].get<double>(), times["stall_ms"].get<double>(),
-        format_bytes(times["flash_bytes"].get<double>()));
+        format_bytes(times["wanted_bytes"].get<double>()));
   }
   return text;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -55,6 +56,16 @@ std::string flash_text(const json& flash) {
   return fmt::format("{} reads of {} for {} extents, {:.2g} % in vain; {} while busy", reads,
                      format_bytes(per(read_bytes, reads)), flash["extents"].get<uint64_t>(), wasted,
                      format_rate(flash["busy_bytes_per_second"].get<double>()));
+}
+
+uint64_t system_read_bytes() {
+  std::ifstream counts("/proc/self/io");
+  for (std::string key; counts >> key;) {
+    uint64_t bytes = 0;
+    if (!(counts >> bytes)) break;
+    if (key == "read_bytes:") return bytes;
+  }
+  return 0;
 }
 
 void add_reads(json& decode, const ReadCounts& before, const ReadCounts& after) {

@@ -17,6 +17,10 @@ nlohmann::json flash_json(const Runtime& runtime, const ReadCounts& flash);
 // "1200 reads of 26 kB for 4800 extents, 12 % in vain; 1.9 GB/s while busy".
 std::string flash_text(const nlohmann::json& flash);
 
+// Bytes that the system has read from disks for this process, by its own count (/proc/self/io); 0 where it
+// does not say. What comes from the page cache is not in it.
+uint64_t system_read_bytes();
+
 // What decode steps have read: per step, and the rate while something was being read.
 void add_reads(nlohmann::json& decode, const ReadCounts& before, const ReadCounts& after);
 

@@ -36,7 +36,7 @@ json times_json(const StepTimes& times) {
           {"predictor_ms", ms(times.predictor_ns)},
           {"reading_ms", ms(times.reading_ns)},
           {"management_ms", ms(times.management_ns())},
-          {"flash_bytes", per(static_cast<double>(times.read_bytes), times.steps)},
+          {"wanted_bytes", per(static_cast<double>(times.read_bytes), times.steps)},
           {"resident_weight_bytes", per(static_cast<double>(times.resident_bytes), times.steps)},
           {"streamed_weight_bytes", per(static_cast<double>(times.streamed_bytes), times.steps)},
           {"messages", per(static_cast<double>(times.messages), times.steps)}};
@@ -93,6 +93,7 @@ json report_json(Runtime& runtime, const RunResult& result) {
   report["prediction"] = prediction_json(runtime);
   if (runtime.plan().store.manifest().config.is_mixture()) report["experts"] = experts_json(runtime);
   report["flash"] = flash_json(runtime, flash);
+  report["flash"]["system_read_bytes"] = system_read_bytes() - result.disk_bytes_before;
   if (const Timeline* timeline = runtime.timeline(); timeline != nullptr)
     report["pipeline"] = pipeline_json(*timeline);
   report["strategies"] = strategies_json(runtime);
@@ -168,13 +169,15 @@ std::string report_text(const json& r) {
                      steps > 0 ? r["generated_tokens"].get<double>() / steps : 0));
   }
   const double step_seconds = decode["step_ms"].get<double>() / 1e3;
+  const auto rate_of = [&](const json& bytes) {
+    return format_rate(step_seconds > 0 ? bytes.get<double>() / step_seconds : 0);
+  };
   line("strategies", strategies_text(r["strategies"]));
   line("bytes/token",
-       fmt::format(
-           "flash {} ({}), resident {} ({})", size_text(decode["flash_bytes"]),
-           format_rate(step_seconds > 0 ? decode["flash_bytes"].get<double>() / step_seconds : 0),
-           size_text(decode["resident_weight_bytes"]),
-           format_rate(step_seconds > 0 ? decode["resident_weight_bytes"].get<double>() / step_seconds : 0)));
+       fmt::format("read {} in {:.0f} reads ({}) for {} wanted of flash; resident {} ({})",
+                   size_text(decode["read_bytes"]), decode["reads"].get<double>(),
+                   rate_of(decode["read_bytes"]), size_text(decode["wanted_bytes"]),
+                   size_text(decode["resident_weight_bytes"]), rate_of(decode["resident_weight_bytes"])));
   const json& flash = r["flash"];
   if (flash["reads"].get<uint64_t>() != 0) line("flash", flash_text(flash));
   if (const json& trend = decode["flash_trend"];

@@ -22,6 +22,7 @@ struct RunResult {
   std::vector<uint64_t> decode_read_bytes;  // of each decode step
   uint64_t guessed_tokens = 0;
   uint64_t right_guesses = 0;
+  uint64_t disk_bytes_before = 0;          // system_read_bytes() before anything was loaded
   std::optional<PressureCounts> pressure;  // where it is watched
 };
 

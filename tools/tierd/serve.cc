@@ -16,17 +16,17 @@
 #include "core/engine/batcher.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/tierd/api/api.h"
-#include "tools/tierd/engine_desk.h"
 #include "tools/tierd/http/http_server.h"
 #include "tools/tierd/plugin_watch.h"
 #include "tools/tierd/pressure_relief.h"
 #include "tools/tierd/signals.h"
+#include "tools/tierd/work_desk.h"
 
 namespace tierd {
 namespace {
 
 constexpr uint64_t kLeastBody = uint64_t{256} << 10;
-constexpr uint32_t kBodyOfToken = 64;
+constexpr uint32_t kBodyOfToken = 32;
 constexpr size_t kMostWaiting = 128;  // texts, beside those that are continued
 constexpr std::chrono::seconds kGrace{30};
 // How often the store is looked after.
@@ -162,7 +162,7 @@ ServiceState state_of(Runtime& runtime, const Batcher& batcher, const StoreWatch
 }
 
 // The engine's part: texts, until it is time to end.
-Status run_texts(Runtime& runtime, Batcher& batcher, EngineDesk& desk, Api& api, const BudgetMovers& movers,
+Status run_texts(Runtime& runtime, Batcher& batcher, WorkDesk& desk, Api& api, const BudgetMovers& movers,
                  const std::atomic<Going>& going) {
   StoreWatch watch(runtime.plan().store);
   const auto tell = [&] { api.set_state(state_of(runtime, batcher, watch, movers.relief)); };
@@ -176,7 +176,7 @@ Status run_texts(Runtime& runtime, Batcher& batcher, EngineDesk& desk, Api& api,
   std::optional<std::chrono::steady_clock::time_point> ends;
   tell();
   for (;;) {
-    for (const EngineDesk::Work& work : desk.take()) work();
+    for (const WorkDesk::Work& work : desk.take()) work();
     if (going.load() == Going::down) return {};
     if (going.load() == Going::draining) {
       const auto now = std::chrono::steady_clock::now();
@@ -219,18 +219,19 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptio
   auto chat = arguments.chat_template.empty() ? ChatTemplate::of(vocab)
                                               : ChatTemplate::named(arguments.chat_template, vocab);
   if (!chat.ok() && !arguments.chat_template.empty()) return fail(chat.error(), kBadInput);
-  EngineDesk desk(kMostWaiting);
+  WorkDesk desk(kMostWaiting);
   const uint32_t context = plan.memory.model.context;
   Api api(api_options(arguments, plan, std::move(chat)), tokenizer, desk);
-  // Its thread reads and tokenizes bodies: more than what fits a context, in tokens written as numbers and
-  // with the words around it, would only keep others waiting.
+  // What fits a context, in tokens written as numbers or escapes, with the words around it.
   HttpServer::Limits limits;
   limits.body_bytes = kLeastBody + uint64_t{kBodyOfToken} * context;
+  limits.all_bodies_bytes = std::max(limits.all_bodies_bytes, limits.body_bytes);
   auto listening = HttpServer::listen(arguments.host, static_cast<uint16_t>(arguments.port), limits, api);
   if (!listening.ok()) return fail(listening.error(), kBadInput);
   if (!arguments.quiet) warn_of_strangers(arguments);
   HttpServer& server = **listening;
-  api.set_server(server);
+  ReadingThread reading(kMostWaiting);
+  api.set_server(server, reading);
   ServerThread thread(server);
 
   PluginCalls calls;
@@ -269,7 +270,7 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptio
     status = run_texts(runtime, batcher, desk, api, movers, going);
     api.set_batcher(nullptr);
     batcher.cancel_all();
-    for (const EngineDesk::Work& work : desk.take()) work();
+    for (const WorkDesk::Work& work : desk.take()) work();
   }
   signals.reset();
   if (going.load() == Going::draining) thread.finish();

@@ -17,6 +17,7 @@
 #include "core/run/prepare_run.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/tierd/chat.h"
+#include "tools/tierd/read_report.h"
 #include "tools/tierd/report.h"
 
 namespace tierd {
@@ -195,6 +196,7 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, co
   the_waiter.store(&runtime.dispatcher().waiter());
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
+  const uint64_t disk_bytes_before = system_read_bytes();
   const uint64_t begin = now_ns();
   Status status = runtime.load();
   const uint64_t load_ns = now_ns() - begin;
@@ -215,6 +217,7 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, co
   if (status.ok()) status = chat ? chat->run() : run.run();
   RunResult& result = chat ? chat->result() : run.result();
   result.load_ns = load_ns;
+  result.disk_bytes_before = disk_bytes_before;
   if (*relief != nullptr) result.pressure = (*relief)->counts();
   Status drained = runtime.engine().drain();
   if (const Status recorded = runtime.end_recording(); drained.ok()) drained = recorded;

@@ -14,12 +14,14 @@
 
 #include "core/engine/batcher.h"
 #include "core/text/tokenizer.h"
+#include "tools/tierd/api/api_reply.h"
 #include "tools/tierd/api/completion_request.h"
 #include "tools/tierd/api/metrics.h"
 #include "tools/tierd/api/origins.h"
+#include "tools/tierd/api/reading_thread.h"
 #include "tools/tierd/api/service_state.h"
-#include "tools/tierd/engine_desk.h"
 #include "tools/tierd/http/http_server.h"
+#include "tools/tierd/work_desk.h"
 
 namespace tierd {
 
@@ -65,8 +67,9 @@ class Api final : public HttpHandler {
     bool quiet = false;  // no line for each request and text
     Origins origins = Origins({}, {}, {});
   };
-  // The tokenizer and the desk outlive it; the server is set before the first request.
-  Api(Options options, const Tokenizer& tokenizer, EngineDesk& desk);
+  // The tokenizer and the desk outlive it; the server, and who reads bodies, are set before the first
+  // request.
+  Api(Options options, const Tokenizer& tokenizer, WorkDesk& desk);
 
   // [server's thread] Whether there is such a route, open to this client, now; and the client no page that
   // has no business here (Origins).
@@ -80,7 +83,10 @@ class Api final : public HttpHandler {
     const std::lock_guard lock(mutex_);
     stuck_ = std::move(why);
   }
-  void set_server(HttpServer& server) { server_ = &server; }
+  void set_server(HttpServer& server, ReadingThread& reading) {
+    server_ = &server;
+    reading_ = &reading;
+  }
 
   // [any thread] Answers 503 until there is one, and again from the moment when it is taken away.
   void set_batcher(Batcher* batcher) { batcher_.store(batcher); }
@@ -96,28 +102,30 @@ class Api final : public HttpHandler {
 
  private:
   struct Submission;
-  using Route = void (Api::*)(const HttpRequest&, const std::shared_ptr<HttpReply>&);
+  // It may take the request, whose body may be large, with it.
+  using Route = void (Api::*)(HttpRequest&, const std::shared_ptr<HttpReply>&);
 
   struct Entry;
   static std::span<const Entry> entries();
+  // Returns the tier that "/v1/tiers/{tier}/capacity" names. It is empty for another path.
+  static std::string_view tier_in(std::string_view path);
   static const Entry* entry_for(const HttpRequest& request);
   bool authorized(const HttpRequest& request) const;
-  void health(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
-  void models(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
-  void props(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
-  void slots(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
-  void metrics(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
-  void tiers(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
-  void tier_capacity(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
-  void tokenize(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
-  void detokenize(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
-  void embeddings(const HttpRequest&, const std::shared_ptr<HttpReply>& reply);
-  void completions(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
-  void chat_completions(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
-  void apply_template(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
+  void health(HttpRequest&, const std::shared_ptr<HttpReply>& reply);
+  void models(HttpRequest&, const std::shared_ptr<HttpReply>& reply);
+  void props(HttpRequest&, const std::shared_ptr<HttpReply>& reply);
+  void slots(HttpRequest&, const std::shared_ptr<HttpReply>& reply);
+  void metrics(HttpRequest&, const std::shared_ptr<HttpReply>& reply);
+  void tiers(HttpRequest&, const std::shared_ptr<HttpReply>& reply);
+  void tier_capacity(HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
+  void tokenize(HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
+  void detokenize(HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
+  void embeddings(HttpRequest&, const std::shared_ptr<HttpReply>& reply);
+  void completions(HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
+  void chat_completions(HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
+  void apply_template(HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
 
-  void complete(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply,
-                const ChatTemplate* chat);
+  void complete(HttpRequest& request, const std::shared_ptr<HttpReply>& reply, const ChatTemplate* chat);
   void submit(const std::string& request_id, const CompletionRequest& request,
               const std::shared_ptr<HttpReply>& reply, bool chat);
   void hand_over(const std::shared_ptr<Submission>& submission,
@@ -125,12 +133,28 @@ class Api final : public HttpHandler {
 
   void ended(const Submission& submission, size_t index, const EndEvent& end) const;
   ServiceState state();
+  Result<nlohmann::json> body_of(const HttpRequest& request) const;
+  void set_capacity(const std::string& name, const std::string& capacity,
+                    const std::shared_ptr<HttpReply>& reply);
+
+  // Calls `read` on the reading thread, which gives a Result; then on the server's `then` with what it has
+  // given, or the error is sent. A client that leaves meanwhile is noticed by whoever answers.
+  template <class Read, class Then>
+  void read_apart(const std::shared_ptr<HttpReply>& reply, Read read, Then then) {
+    const bool left = reading_->try_leave([this, reply, read = std::move(read), then = std::move(then)] {
+      server_->post([reply, then, value = read()] {
+        value.ok() ? then(*value) : send(*reply, api_error(value.error()));
+      });
+    });
+    if (!left) send(*reply, api_error(429, "too many requests wait"));
+  }
 
   Options options_;
   Metrics metrics_;
   const Tokenizer& tokenizer_;
-  EngineDesk& desk_;
+  WorkDesk& desk_;
   HttpServer* server_ = nullptr;
+  ReadingThread* reading_ = nullptr;
   std::atomic<Batcher*> batcher_{nullptr};
   std::atomic<double> loaded_{0};
   SetCapacity set_capacity_;  // the engine's thread's

@@ -13,6 +13,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http.hpp>
+#include <string_view>
+#include <utility>
 
 namespace tierd {
 namespace {
@@ -24,8 +26,13 @@ using boost::system::error_code;
 using tcp = asio::ip::tcp;
 using namespace asio::experimental::awaitable_operators;
 
-// How often a client that has sent too much already is looked after.
+// How often a client is looked after whose socket says nothing more of it: it has sent too much already, or
+// all that it ever will.
 constexpr std::chrono::milliseconds kLook{1000};
+// How long a client that is gone takes to say so, on most networks.
+constexpr std::chrono::milliseconds kEcho{50};
+// What a client ignores that listens.
+constexpr std::string_view kProbe = "HTTP/1.1 102 Processing\r\n\r\n";
 
 // Waits until the socket has something to be read, or its end.
 asio::awaitable<void> readable(beast::tcp_stream& stream) {
@@ -34,12 +41,16 @@ asio::awaitable<void> readable(beast::tcp_stream& stream) {
                                       asio::redirect_error(asio::use_awaitable, error));
 }
 
-// Whether the client has ended its side, which may lie behind bytes that are not read yet.
-bool has_left(beast::tcp_stream& stream) {
+// What the client's end of the connection still does. One that has ended its side, which may lie behind bytes
+// that are not read yet, may listen or be gone: the latter shows once something was sent there.
+enum class Client : uint8_t { sends, listens_or_gone, gone };
+Client client_of(beast::tcp_stream& stream) {
   tcp_info info{};
   socklen_t bytes = sizeof info;
-  return ::getsockopt(stream.socket().native_handle(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 ||
-         info.tcpi_state != TCP_ESTABLISHED;
+  if (::getsockopt(stream.socket().native_handle(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0)
+    return Client::gone;
+  if (info.tcpi_state == TCP_ESTABLISHED) return Client::sends;
+  return info.tcpi_state == TCP_CLOSE_WAIT ? Client::listens_or_gone : Client::gone;
 }
 
 }  // namespace
@@ -141,7 +152,9 @@ HeldHttpReply::~HeldHttpReply() {
 asio::awaitable<bool> write_answer(beast::tcp_stream& stream, HttpExchange& exchange,
                                    const HttpServer::Limits& limits, bool without_body) {
   error_code error;
-  bool unread = false;  // bytes of the client's next request: the socket says nothing more of its end
+  bool unread = false;  // bytes of the client's next request, or its end: the socket says nothing more
+  bool probed = false;  // whether a client that has ended its side still listens
+  std::chrono::milliseconds look = kLook;
   auto said = std::chrono::steady_clock::now();
   bool head_sent = false;
   bool chunked = false;
@@ -182,7 +195,8 @@ asio::awaitable<bool> write_answer(beast::tcp_stream& stream, HttpExchange& exch
       co_return !error && (chunked || !exchange.streams());
     } else {
       stream.expires_never();
-      const std::chrono::milliseconds most = unread ? std::min(kLook, limits.ping) : limits.ping;
+      const std::chrono::milliseconds most =
+          unread ? std::min(std::exchange(look, kLook), limits.ping) : limits.ping;
       bool told = false;
       if (unread) {
         told = co_await exchange.news(most);
@@ -192,7 +206,23 @@ asio::awaitable<bool> write_answer(beast::tcp_stream& stream, HttpExchange& exch
         if (!unread) told = std::get<0>(first);
       }
       if (told) continue;
-      if (has_left(stream)) {
+      const Client client = client_of(stream);
+      if (client == Client::listens_or_gone && !probed) {
+        probed = true;
+        look = kEcho;
+        if (!head_sent && exchange.head().version() >= 11) {
+          stream.expires_after(limits.write);
+          co_await asio::async_write(stream, asio::buffer(kProbe),
+                                     asio::redirect_error(asio::use_awaitable, error));
+          if (!error) continue;
+        } else if (head_sent && !exchange.ping().empty()) {
+          exchange.write(exchange.ping());
+          continue;
+        }
+        exchange.leave();  // there is nothing that may be sent now
+        co_return false;
+      }
+      if (client == Client::gone) {
         exchange.leave();
         co_return false;
       }

@@ -1,9 +1,11 @@
 #include "tools/tierd/http/http_server.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -15,6 +17,8 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <filesystem>
+#include <iterator>
 #include <map>
 #include <random>
 #include <set>
@@ -32,6 +36,8 @@ using tcp = asio::ip::tcp;
 
 constexpr const char* kServer = "tierd";
 constexpr size_t kLongestId = 128;
+// Before a connection is tried again that could not be taken.
+constexpr std::chrono::milliseconds kPause{10};
 
 // For logs: no more than a client should be able to write into them.
 bool is_sound_id(std::string_view id) {
@@ -44,6 +50,63 @@ bool is_sound_id(std::string_view id) {
 std::string text_of(boost::beast::string_view view) {
   return {view.data(), view.size()};
 }
+
+// What the process needs beside connections: stores, plugins, queues.
+constexpr uint64_t kOtherDescriptors = 64;
+constexpr uint64_t kLeastConnections = 4;
+
+// How many connections there may be of those wanted.
+Result<uint32_t> affordable(uint32_t connections) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return connections;
+  std::error_code unknown;
+  const std::filesystem::directory_iterator open("/proc/self/fd", unknown);
+  const auto taken = static_cast<uint64_t>(std::distance(begin(open), end(open))) + kOtherDescriptors;
+  if (limit.rlim_cur < taken + kLeastConnections) {
+    return Error{Code::no_space, "descriptors",
+                 fmt::format("the process may open {} files (ulimit -n), and a server needs {}",
+                             uint64_t{limit.rlim_cur}, taken + kLeastConnections)};
+  }
+  return static_cast<uint32_t>(std::min<uint64_t>(connections, limit.rlim_cur - taken));
+}
+
+// What was sent in the place of a path, in RFC 9112's words: the authority of an absolute form, and the path.
+struct Target {
+  std::string_view authority;  // empty in other forms
+  std::string_view path;       // before '?'
+};
+Target target_of(std::string_view target) {
+  Target parts;
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!boost::beast::iequals(target.substr(0, scheme.size()), scheme)) continue;
+    target.remove_prefix(scheme.size());
+    const size_t end = std::min(target.find_first_of("/?"), target.size());
+    parts.authority = target.substr(0, end);
+    target = target.substr(end);
+    if (target.empty() || target.front() == '?') target = "/";
+    break;
+  }
+  parts.path = target.substr(0, target.find('?'));
+  return parts;
+}
+
+// What a body takes of the bound for all of them. It may end on any thread, before the server.
+class BodyShare {
+ public:
+  explicit BodyShare(std::atomic<uint64_t>& all) : all_(all) {}
+  ~BodyShare() { set(0); }
+  BodyShare(const BodyShare&) = delete;
+  BodyShare& operator=(const BodyShare&) = delete;
+  uint64_t bytes() const { return bytes_; }
+  void set(uint64_t bytes) {
+    all_ += bytes - bytes_;
+    bytes_ = bytes;
+  }
+
+ private:
+  std::atomic<uint64_t>& all_;
+  uint64_t bytes_ = 0;
+};
 
 class Server final : public HttpServer {
  public:
@@ -108,6 +171,13 @@ class Server final : public HttpServer {
   void stop() override { io_.stop(); }
 
  private:
+  // A connection whose next request is not here yet.
+  struct Awaited {
+    beast::tcp_stream* stream = nullptr;
+    bool idle = false;          // nothing of it is
+    BodyShare* body = nullptr;  // of what is here of its body
+  };
+
   void end_if_drained() {
     if (draining_ && connections_ == 0) io_.stop();
   }
@@ -118,7 +188,8 @@ class Server final : public HttpServer {
       tcp::socket socket = co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, error));
       if (error == asio::error::operation_aborted || error == asio::error::bad_descriptor) co_return;
       if (error) {  // such as too many open files: it may pass
-        asio::steady_timer pause(io_, std::chrono::milliseconds(50));
+        if (error == asio::error::no_descriptors) close_longest_awaited();
+        asio::steady_timer pause(io_, kPause);
         co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
         continue;
       }
@@ -139,10 +210,12 @@ class Server final : public HttpServer {
 
   // One connection that we wait for, if there is one: it may never say anything.
   void close_longest_awaited() {
-    if (awaited_.empty()) return;
+    if (!awaited_.empty()) send_away(awaited_.begin());
+  }
+  void send_away(std::map<uint64_t, Awaited>::iterator awaited) {
     error_code ignored;
-    awaited_.begin()->second.stream->socket().shutdown(tcp::socket::shutdown_both, ignored);
-    awaited_.erase(awaited_.begin());
+    awaited->second.stream->socket().shutdown(tcp::socket::shutdown_both, ignored);
+    awaited_.erase(awaited);
   }
 
   asio::awaitable<void> serve(tcp::socket socket) {
@@ -160,7 +233,8 @@ class Server final : public HttpServer {
   // One request and its answer; whether another may follow.
   asio::awaitable<bool> answer_next(beast::tcp_stream& stream, beast::flat_buffer& buffer) {
     const uint64_t number = ++requests_;
-    awaited_.emplace(number, Awaited{&stream, buffer.size() == 0});
+    const auto share = std::make_shared<BodyShare>(bodies_bytes_);
+    awaited_.emplace(number, Awaited{&stream, buffer.size() == 0, share.get()});
     room_.cancel();
     Parser parser;
     parser.header_limit(limits_.header_bytes);
@@ -178,7 +252,7 @@ class Server final : public HttpServer {
     const bool admitted = handler_.admit(request, *exchange);
     bool read_whole = parser.is_done();
     if (admitted && !read_whole) {
-      read_whole = co_await read_body(stream, buffer, parser);
+      read_whole = co_await read_body(stream, buffer, parser, *share, number);
       if (!read_whole) {
         awaited_.erase(number);
         co_return false;
@@ -186,6 +260,7 @@ class Server final : public HttpServer {
     }
     awaited_.erase(number);
     stream.expires_never();
+    if (buffer.size() == 0) buffer.shrink_to_fit();
     http::request<http::string_body> message = parser.release();
     const bool keep = message.keep_alive() && !draining_ && read_whole;
     exchange->head().version(message.version());
@@ -196,6 +271,7 @@ class Server final : public HttpServer {
     if (admitted) {
       exchanges_.insert(exchange);
       request.body = std::move(message.body());
+      request.room = share;
       handler_.handle(std::move(request), std::make_shared<HeldHttpReply>(io_, exchange));
     }
     const bool went_well = co_await write_answer(stream, *exchange, limits_, without_body);
@@ -226,34 +302,64 @@ class Server final : public HttpServer {
     stream.expires_after(limits_.header);
     co_await http::async_read_header(stream, buffer, parser,
                                      asio::redirect_error(asio::use_awaitable, error));
-    if (error) co_await refuse(stream, error);
-    const bool has_head = !error;
-    co_return has_head;
+    if (error) {
+      co_await refuse(stream, error);
+      co_return false;
+    }
+    // Beast takes any other for no body, and the body for a request.
+    const auto coding = parser.get()[http::field::transfer_encoding];
+    const bool readable = coding.empty() || boost::beast::iequals(coding, "chunked");
+    if (!readable) co_await refuse(stream, 501, "the only Transfer-Encoding that is understood is 'chunked'");
+    co_return readable;
   }
 
-  asio::awaitable<bool> read_body(beast::tcp_stream& stream, beast::flat_buffer& buffer, Parser& parser) {
+  asio::awaitable<bool> read_body(beast::tcp_stream& stream, beast::flat_buffer& buffer, Parser& parser,
+                                  BodyShare& share, uint64_t number) {
     error_code error;
     stream.expires_after(limits_.body);
     if (boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
       const http::response<http::empty_body> go_on{http::status::continue_, parser.get().version()};
       co_await http::async_write(stream, go_on, asio::redirect_error(asio::use_awaitable, error));
     }
-    if (!error)
-      co_await http::async_read(stream, buffer, parser, asio::redirect_error(asio::use_awaitable, error));
+    while (!error && !parser.is_done()) {
+      co_await http::async_read_some(stream, buffer, parser,
+                                     asio::redirect_error(asio::use_awaitable, error));
+      if (!awaited_.contains(number)) co_return false;  // it was sent away
+      share.set(parser.get().body().size());
+      if (!make_room(number)) {
+        co_await refuse(stream, 503, "more is being sent than there is room for; try again");
+        co_return false;
+      }
+    }
     if (error) co_await refuse(stream, error);
     const bool has_body = !error;
     co_return has_body;
+  }
+
+  // For the bodies of all. False: whoever asks has the oldest of those that can be sent away, or there is
+  // none.
+  bool make_room(uint64_t number) {
+    while (bodies_bytes_ > limits_.all_bodies_bytes) {
+      const auto oldest = std::ranges::find_if(
+          awaited_, [](const auto& awaited) { return awaited.second.body->bytes() != 0; });
+      if (oldest == awaited_.end() || oldest->first == number) return false;
+      oldest->second.body->set(0);
+      send_away(oldest);
+    }
+    return true;
   }
 
   // All but its body.
   HttpRequest request_of(const http::request<http::string_body>& message) {
     HttpRequest request;
     request.method = text_of(message.method_string());
-    const std::string target = text_of(message.target());
-    request.path = target.substr(0, target.find('?'));
+    const std::string sent = text_of(message.target());
+    const Target target = target_of(sent);
+    request.path = target.path;
     request.authorization = text_of(message[http::field::authorization]);
     request.api_key = text_of(message["X-Api-Key"]);
-    request.host = text_of(message[http::field::host]);
+    request.host =
+        target.authority.empty() ? text_of(message[http::field::host]) : std::string(target.authority);
     request.origin = text_of(message[http::field::origin]);
     request.content_type = text_of(message[http::field::content_type]);
     request.id = text_of(message["X-Request-Id"]);
@@ -261,7 +367,7 @@ class Server final : public HttpServer {
     return request;
   }
 
-  // What could not be read.
+  // What could not be read. The client may have gone, or waited too long, and is told nothing then.
   asio::awaitable<void> refuse(beast::tcp_stream& stream, error_code error) {
     unsigned status = 400;
     std::string why = "the request is no HTTP: " + error.message();
@@ -277,11 +383,17 @@ class Server final : public HttpServer {
       status = 413;
       why = fmt::format("the body is longer than {} bytes", limits_.body_bytes);
     }
+    co_await refuse(stream, status, std::move(why));
+  }
+
+  asio::awaitable<void> refuse(beast::tcp_stream& stream, unsigned status, std::string why) {
+    error_code error;
     handler_.answered({{}, {}, {}, status, true, {}});
     http::response<http::string_body> response{http::int_to_status(status), 11};
     response.set(http::field::server, kServer);
     response.set(http::field::content_type, "application/json");
     response.keep_alive(false);
+    if (status == 503) response.set(http::field::retry_after, "1");
     response.body() = handler_.error_body(status, why);
     response.prepare_payload();
     stream.expires_after(limits_.write);
@@ -301,12 +413,6 @@ class Server final : public HttpServer {
     }
   }
 
-  // A connection whose next request is not here yet.
-  struct Awaited {
-    beast::tcp_stream* stream = nullptr;
-    bool idle = false;  // nothing of it is
-  };
-
   Limits limits_;
   HttpHandler& handler_;
   asio::io_context io_{1};
@@ -317,6 +423,7 @@ class Server final : public HttpServer {
   bool draining_ = false;
   uint32_t connections_ = 0;
   uint64_t requests_ = 0;
+  std::atomic<uint64_t> bodies_bytes_ = 0;
   std::map<uint64_t, Awaited> awaited_;  // by number of the request: the longest awaited first
   std::set<std::shared_ptr<HttpExchange>> exchanges_;
   std::mt19937_64 random_;
@@ -326,6 +433,7 @@ class Server final : public HttpServer {
 
 Result<std::unique_ptr<HttpServer>> HttpServer::listen(const std::string& host, uint16_t port, Limits limits,
                                                        HttpHandler& handler) {
+  TIERD_ASSIGN(limits.connections, affordable(limits.connections));
   auto server = std::make_unique<Server>(limits, handler);
   TIERD_TRY(server->bind(host, port));
   return std::unique_ptr<HttpServer>(std::move(server));

@@ -25,6 +25,8 @@ struct HttpRequest {
   std::string origin;
   std::string content_type;
   std::string body;
+  // What the body takes of the bound for all (Limits::all_bodies_bytes), for as long as somebody has it.
+  std::shared_ptr<const void> room = {};
 };
 
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
@@ -78,9 +80,12 @@ class HttpServer {
   struct Limits {
     uint32_t header_bytes = 16u << 10;
     uint64_t body_bytes = 1u << 20;
+    // All bodies together, each until its request is answered. Where there are more, whoever has sent his for
+    // longest is sent away; where it is the answers that take so long, who is last is told to come again.
+    uint64_t all_bodies_bytes = 8u << 20;
     uint64_t unread_bytes = 4u << 20;  // of an answer
     // Where there are more, whoever has let us wait longest is sent away; those that are being answered are
-    // not.
+    // not. There are fewer where the process may not open so many descriptors.
     uint32_t connections = 512;
     std::chrono::milliseconds idle{60'000};  // between two requests
     std::chrono::milliseconds header{10'000};
@@ -89,7 +94,8 @@ class HttpServer {
     std::chrono::milliseconds ping{30'000};
   };
 
-  // Binds at once; port 0: any. The handler outlives it. Error: io_error, naming host and port.
+  // Binds at once; port 0: any. The handler outlives it. Errors: io_error, naming host and port; no_space,
+  // where there are too few descriptors.
   static Result<std::unique_ptr<HttpServer>> listen(const std::string& host, uint16_t port, Limits limits,
                                                     HttpHandler& handler);
   virtual ~HttpServer() = default;

@@ -113,7 +113,7 @@ Result<HubChoice> with_shards(const std::vector<std::string>& names, const std::
   }
   choice.model = choice.files.front();
   // The one that is opened is the last that comes, so that where it is, all are.
-  std::ranges::rotate(choice.files, choice.files.begin() + 1);
+  std::rotate(choice.files.begin(), choice.files.begin() + 1, choice.files.end());
   return choice;
 }
 

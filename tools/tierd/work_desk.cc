@@ -1,10 +1,10 @@
-#include "tools/tierd/engine_desk.h"
+#include "tools/tierd/work_desk.h"
 
 #include <utility>
 
 namespace tierd {
 
-bool EngineDesk::try_leave(Work work) {
+bool WorkDesk::try_leave(Work work) {
   {
     const std::lock_guard lock(mutex_);
     if (counted_ >= most_) return false;
@@ -15,7 +15,7 @@ bool EngineDesk::try_leave(Work work) {
   return true;
 }
 
-void EngineDesk::leave(Work work) {
+void WorkDesk::leave(Work work) {
   {
     const std::lock_guard lock(mutex_);
     left_.push_back(std::move(work));
@@ -23,13 +23,13 @@ void EngineDesk::leave(Work work) {
   news_.notify_one();
 }
 
-std::vector<EngineDesk::Work> EngineDesk::take() {
+std::vector<WorkDesk::Work> WorkDesk::take() {
   const std::lock_guard lock(mutex_);
   counted_ = 0;
   return std::exchange(left_, {});
 }
 
-void EngineDesk::wait(std::chrono::milliseconds most) {
+void WorkDesk::wait(std::chrono::milliseconds most) {
   std::unique_lock lock(mutex_);
   news_.wait_for(lock, most, [&] { return !left_.empty(); });
 }

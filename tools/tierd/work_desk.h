@@ -1,4 +1,4 @@
-// Where other threads leave work for the engine's thread.
+// Where other threads leave work for one thread: the engine's, or the one that reads bodies.
 #pragma once
 
 #include <chrono>
@@ -10,19 +10,19 @@
 
 namespace tierd {
 
-class EngineDesk {
+class WorkDesk {
  public:
   using Work = std::function<void()>;
-  explicit EngineDesk(size_t most) : most_(most) {}
+  explicit WorkDesk(size_t most) : most_(most) {}
 
   // [any thread] False: as much as may lies there already.
   bool try_leave(Work work);
   // [any thread] What must not be lost: it is taken however much lies there, and does not count.
   void leave(Work work);
 
-  // [engine's thread] What was left, in its order.
+  // [its thread] What was left, in its order.
   std::vector<Work> take();
-  // [engine's thread] Sleeps until there is something, or for so long.
+  // [its thread] Sleeps until there is something, or for so long.
   void wait(std::chrono::milliseconds most);
 
  private:

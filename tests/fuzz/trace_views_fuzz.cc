@@ -1,0 +1,51 @@
+// What tier-trace makes of a trace that can be read: its summary, its timeline, what was active, and the
+// decisions made again. The input is that of the target `trace`.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/base/check.h"
+#include "core/run/strategy_choices.h"
+#include "core/trace/replay.h"
+#include "core/trace/what_if.h"
+#include "tests/fuzz/input_folder.h"
+#include "tests/fuzz/promises.h"
+#include "tests/fuzz/target.h"
+#include "tests/fuzz/trace_file.h"
+#include "tools/tier-trace/activity.h"
+#include "tools/tier-trace/summary.h"
+#include "tools/tier-trace/timeline.h"
+
+namespace tierd {
+namespace {
+
+// `view` gives a Result or a Status, of a trace that begins anew.
+template <class View>
+void expect_value_or_line(const std::string& path, View view) {
+  auto trace = TraceReader::open(path);
+  TIERD_CHECK_MSG(trace.ok(), trace.error().line());
+  const auto seen = view(*trace);
+  if (!seen.ok()) expect_one_line(seen.error(), "");
+}
+
+std::FILE* nowhere() {
+  static std::FILE* const file = std::fopen("/dev/null", "wb");
+  TIERD_CHECK(file != nullptr);
+  return file;
+}
+
+}  // namespace
+
+void fuzz(std::string_view input) {
+  static const InputFolder folder;
+  static const ChooseStrategy strategies = strategies_on(PluginPath({TIERD_PLUGIN_DIR}));
+  const std::string path = folder.write("run.trace", trace_file(input));
+  if (!TraceReader::open(path).ok()) return;
+  expect_value_or_line(path, [](TraceReader& trace) { return summary_json(trace); });
+  expect_value_or_line(path, [](TraceReader& trace) { return read_activity(trace, false); });
+  expect_value_or_line(path, [](TraceReader& trace) { return read_asked(trace); });
+  expect_value_or_line(path, [&](TraceReader& trace) { return write_timeline(trace, {}, nowhere(), path); });
+  expect_value_or_line(path, [](TraceReader& trace) { return replay(trace, strategies); });
+}
+
+}  // namespace tierd

@@ -1,0 +1,33 @@
+# What TIERD_SHORT leaves out, so that ci/test stays within twenty minutes: it runs nearly every test in one of its two
+# builds, units under sanitizers, and what starts programs or compares bits without. ci/nightly runs all in both.
+
+# Without sanitizers alone:
+set(TIERD_PLAIN_TESTS
+  # Many combinations of what other tests have one of: configurations, budgets, kernels, signals.
+  e2e_lossless_test e2e_interruption_test e2e_budget_test e2e_digests_test e2e_stories_test e2e_activeflow_test
+  e2e_sparsity_cli_test e2e_planted_test e2e_k_quants_test
+  # Programs that only start others, which are compiled once more and have nothing of their own to sanitize.
+  e2e_readme_test e2e_install_test e2e_agent_author_test e2e_memory_limits_test e2e_programs_test e2e_bench_test
+  e2e_trace_cli_test e2e_timeline_test e2e_speculation_test
+  # A minute and a half of it there; what reads the damaged stores is fuzzed as well (tests/fuzz), and has store_test.
+  e2e_fault_test
+  # Tools that read nothing from strangers.
+  tier_bench_test compare_test tier_profile_test train_test tier_train_test calibrate_test cost_model_test
+  # Sixty plugins with one fault each, which end their process; what they are held against has tests of its own.
+  conformance_test agent_conformance_test)
+
+# Under sanitizers alone: units, whose logic does not depend on how much the compiler optimises. Those of arithmetic,
+# text and layouts run in both.
+set(TIERD_SANITIZED_TESTS
+  base_test message_test host_test config_test run_test device_test engine_test session_test batcher_test null_agent_test
+  kernel_test trace_test timeline_test tier_trace_test plugins_test dram_test gpu_test flash_test
+  store_test readers_test model_test known_bugs_test
+  http_test api_test pressure_relief_test tierd_test
+  # The interface of plugins, in one process.
+  e2e_plugin_test e2e_plugin_tensors_test e2e_plugin_sequence_test)
+
+foreach(test IN LISTS TIERD_PLAIN_TESTS)
+  if(test IN_LIST TIERD_SANITIZED_TESTS)
+    message(FATAL_ERROR "tests/short.cmake leaves ${test} out of both builds")
+  endif()
+endforeach()
