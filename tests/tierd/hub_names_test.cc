@@ -90,6 +90,8 @@ TEST(HubListings, HostileOnesAreRefused) {
   listing["siblings"][1]["size"] = 1e300;
   EXPECT_THAT(refused(listing), HasSubstr("siblings[1].size"));
   EXPECT_FALSE(parse_listing("<html>", "hub").ok());
+  EXPECT_THAT(parse_listing("[0" + std::string(2'000'000, ',') + "]", "hub").error().line(),
+              HasSubstr("values"));
   EXPECT_FALSE(parse_listing("[]", "hub").ok());
   EXPECT_THAT(parse_listing(std::string(100'000, '['), "hub").error().line(), HasSubstr("deeper"));
 }

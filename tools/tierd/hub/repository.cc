@@ -16,6 +16,7 @@ using nlohmann::json;
 constexpr size_t kLongestPart = 96;        // of a repository's name
 constexpr size_t kLongestComponent = 255;  // of a path, as file systems have it
 constexpr size_t kLongestName = 1024;
+constexpr uint64_t kMostValues = 500'000;  // of a listing; ten thousand files have a tenth
 constexpr uint64_t kLargestFile = uint64_t{1} << 53;
 
 // The hub's own rule for owners and repositories. Two dashes in a row divide owner and repository in the
@@ -114,7 +115,7 @@ Result<HubRequest> parse_hub_request(const std::string& text, const std::string&
 }
 
 Result<HubListing> parse_listing(std::string_view text, const std::string& origin) {
-  TIERD_ASSIGN(const json root, parse_json(text, origin));
+  TIERD_ASSIGN(const json root, parse_json(text, origin, kMostValues));
   if (!root.is_object()) return Error{Code::corrupt, origin, "the answer is not a JSON object"};
   HubListing listing;
   const std::string* const commit = text_of(root, "sha");
