@@ -106,6 +106,7 @@ std::vector<std::string> HubCache::commits() const {
     return a.main != b.main ? a.main : a.made != b.made ? a.made > b.made : a.commit < b.commit;
   });
   std::vector<std::string> commits;
+  commits.reserve(found.size());
   for (Found& one : found) commits.push_back(std::move(one.commit));
   return commits;
 }
