@@ -27,7 +27,7 @@ Progress::Progress(std::string title, uint64_t total, bool quiet, std::string un
 
 Progress::~Progress() {
   // An unfinished bar is left as it is, so that the error printed next stands under it.
-  if (!finished_ && terminal_ && !quiet_ && drawn_ns_ != start_ns_) std::fputc('\n', stderr);
+  if (!finished_ && terminal_ && !quiet_ && shown()) std::fputc('\n', stderr);
 }
 
 void Progress::advance(uint64_t done) {

@@ -24,6 +24,8 @@ class Progress {
   void take_back(uint64_t done);
   // A line of its own, above the bar.
   void say_above(std::string_view line);
+  // Whether it has taken so long that something was shown.
+  bool shown() const { return drawn_ns_ != start_ns_; }
   void finish();
 
  private:

@@ -29,8 +29,8 @@ std::string suggestion(std::string_view unknown) {
   std::vector<std::string> of_tiers;
   const Config defaults;
   // Memories first: more keys have a meaning for them than for the store's tier.
-  for (const TierConfig& tier : std::views::reverse(defaults.tiers)) {
-    for (const TierKey& key : kTierKeys) of_tiers.push_back(fmt::format("{}.{}", tier.table(), key.path));
+  for (auto tier = defaults.tiers.rbegin(); tier != defaults.tiers.rend(); ++tier) {
+    for (const TierKey& key : kTierKeys) of_tiers.push_back(fmt::format("{}.{}", tier->table(), key.path));
   }
   known.insert(known.end(), of_tiers.begin(), of_tiers.end());
   const std::string_view meant = nearest(unknown, known);

@@ -45,7 +45,8 @@ Result<std::span<const float>> Session::step(std::span<const uint32_t> tokens,
   return logits;
 }
 
-Result<std::span<const float>> Session::append(std::span<const uint32_t> tokens) {
+Result<std::span<const float>> Session::append(std::span<const uint32_t> tokens,
+                                               const std::function<void(size_t)>& fed) {
   TIERD_CHECK(!tokens.empty());
   TIERD_TRY(check_room(tokens.size()));
   const size_t before = tokens_.size();
@@ -60,6 +61,7 @@ Result<std::span<const float>> Session::append(std::span<const uint32_t> tokens)
       tokens_.resize(before);
       return logits;
     }
+    if (fed) fed(chunk.size());
     if (tokens.empty()) return logits->first(engine_.vocab_size());
   }
 }

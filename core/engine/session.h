@@ -21,8 +21,10 @@ class Session {
 
   // Appends tokens and returns the logits after the last of them: [vocab], valid until the next call. More
   // than one token goes as prefill, in chunks. Errors: no_space when the context is full, and those of
-  // Engine::begin_sequence and Engine::step; the session then stays where it was.
-  Result<std::span<const float>> append(std::span<const uint32_t> tokens);
+  // Engine::begin_sequence and Engine::step; the session then stays where it was. `fed` is told after each
+  // chunk how many tokens it had.
+  Result<std::span<const float>> append(std::span<const uint32_t> tokens,
+                                        const std::function<void(size_t)>& fed = {});
 
   // Appends tokens and tells `each(i, logits)` the logits after token i of them, [vocab], in their order.
   Status append_with_logits(std::span<const uint32_t> tokens,

@@ -5,11 +5,15 @@
 
 #include "core/run/runtime.h"
 #include "core/store/cache_folder.h"
+#include "core/store/kept_stores.h"
 
 namespace tierd {
 
 Result<RunPlan> with_store(RunPlan plan, const Config& config, const RuntimeOptions& options) {
-  if (plan.store.made()) return plan;
+  if (plan.store.made()) {
+    mark_used(plan.store.directory());
+    return plan;
+  }
   const std::shared_ptr<const TensorSource> source = plan.source;
   RuntimeOptions played;
   played.force = options.force;

@@ -1,6 +1,8 @@
 #include "core/store/store.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -19,6 +21,9 @@ Result<Store> Store::open(const std::string& directory) {
   Store store(directory, std::move(manifest), true);
   store.manifest_file_ = manifest_file;
   store.data_file_ = identity_of(store.data_path());
+  OpenFile folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), directory);
+  if (folder.descriptor() >= 0 && ::flock(folder.descriptor(), LOCK_SH | LOCK_NB) == 0)
+    store.held_ = std::make_shared<const OpenFile>(std::move(folder));
   return store;
 }
 

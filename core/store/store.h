@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "core/base/result.h"
+#include "core/store/disk.h"
 #include "core/store/manifest.h"
 
 namespace tierd {
@@ -52,6 +54,8 @@ class Store {
   Manifest manifest_;
   bool made_;
   Identity manifest_file_, data_file_;
+  std::shared_ptr<const OpenFile>
+      held_;  // so that nobody takes it for unused; none where it cannot be locked
 };
 
 }  // namespace tierd

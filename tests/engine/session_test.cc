@@ -54,7 +54,9 @@ TEST_F(SessionTest, ChunksOfAnyLengthGiveTheSameLogits) {
   }
   const auto small = start([](Config& c) { c.ubatch = 4; });  // the engine cuts
   Session session(small->engine(), 0);
-  EXPECT_EQ(copy(*session.append(kTokens)), want);
+  std::vector<size_t> fed;
+  EXPECT_EQ(copy(*session.append(kTokens, [&](size_t tokens) { fed.push_back(tokens); })), want);
+  EXPECT_THAT(fed, testing::ElementsAre(4, 4, 3));
   whole.clear();
   EXPECT_EQ(whole.position(), 0u);
   EXPECT_EQ(copy(*whole.append(kTokens)), want);

@@ -14,8 +14,8 @@ struct BreakEven {
   std::string how;     // "measured: 10 µs a request, 2.1 GB/s …", a line for reports
 };
 
-// Measures it on the file itself, in less than half a second. Errors: those of measure_read; invalid_argument for a
-// file so small that it says nothing.
+// Measures it on the file itself, in less than half a second. Errors: those of measure_read; invalid_argument
+// for a file so small that it says nothing.
 Result<BreakEven> measure_break_even(const std::string& path, const DeviceOptions& device);
 
 }  // namespace tierd

@@ -11,6 +11,7 @@
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/base/time.h"
+#include "tools/tierd/prompt_progress.h"
 
 namespace tierd {
 namespace {
@@ -157,7 +158,7 @@ Status Chat::generate(std::vector<uint32_t> tokens, std::string& said) {
   for (const uint32_t token : rest) sampler_.accept(token);
   result_.prompt_tokens += rest.size();
   const uint64_t begin = now_ns();
-  TIERD_ASSIGN(std::span<const float> logits, session_.append(rest));
+  TIERD_ASSIGN(std::span<const float> logits, append_prompt(session_, rest, arguments_.quiet));
   result_.first_token_ns = now_ns() - begin;
   const Vocab& vocab = tokenizer_.vocab();
   for (int64_t left = arguments_.predict; left != 0 && session_.position() < runtime_.engine().context();

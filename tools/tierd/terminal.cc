@@ -17,6 +17,7 @@
 #include "core/run/prepare_run.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/tierd/chat.h"
+#include "tools/tierd/prompt_progress.h"
 #include "tools/tierd/read_report.h"
 #include "tools/tierd/report.h"
 
@@ -64,7 +65,7 @@ class TerminalRun {
 
     for (const uint32_t token : prompt) sampler_.accept(token);
     const uint64_t begin = now_ns();
-    TIERD_ASSIGN(const std::span<const float> logits, session_.append(prompt));
+    TIERD_ASSIGN(const std::span<const float> logits, append_prompt(session_, prompt, arguments_.quiet));
     if (left_ == 0) return {};
     TIERD_ASSIGN(uint32_t token, sampler_.sample(logits));
     result_.first_token_ns = now_ns() - begin;

@@ -1,0 +1,149 @@
+// tier-store as a user runs it, over a cache folder of its own.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/e2e/program.h"
+#include "tests/store/files.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class StoreCli : public ProgramTest {
+ protected:
+  static Ended stores(std::vector<std::string> arguments) {
+    return run_program(TIERD_BIN_STORE, std::move(arguments));
+  }
+  static json listed() {
+    const Ended run = stores({"list", "--json"});
+    EXPECT_EQ(run.status, 0) << run.err;
+    return json::parse(run.out)["stores"];
+  }
+  static void use(const std::string& model, const std::string& config) {
+    const Ended run = run_tierd({"-m", model, "-p", "The", "-n", "1", "--config", config_file(config), "-q"});
+    ASSERT_EQ(run.status, 0) << run.err;
+  }
+  // As if nobody had used it since.
+  static void age(const std::string& store, std::chrono::hours by) {
+    std::filesystem::last_write_time(store, std::filesystem::file_time_type::clock::now() - by);
+  }
+};
+
+TEST_F(StoreCli, AnEmptyFolderHasNoStores) {
+  EXPECT_THAT(listed(), IsEmpty());
+  const Ended run = stores({"list"});
+  EXPECT_THAT(run.out, HasSubstr("0 stores in " + cache()));
+  EXPECT_EQ(stores({"prune", "--keep", "0"}).status, 0);
+  EXPECT_EQ(stores({"verify"}).status, 0);
+}
+
+TEST_F(StoreCli, ListsWhatThereIsTheLeastRecentlyUsedFirst) {
+  use(kDemo, "hybrid");
+  use(kDemo, "activeflow");
+  json list = listed();
+  ASSERT_EQ(list.size(), 2u);
+  for (const json& store : list) {
+    EXPECT_EQ(store["state"], "whole");
+    EXPECT_EQ(store["source"], kDemo);
+    EXPECT_EQ(store["in_use"], false);
+    EXPECT_GT(store["bytes"], 10'000'000);
+    EXPECT_EQ(store["encodings"], json::array({"f16"}));
+  }
+  for (const json& store : list) age(store["path"], std::chrono::hours(store["layout"] == "row" ? 9 : 5));
+  list = listed();
+  EXPECT_EQ(list[0]["layout"], "row");
+  EXPECT_EQ(list[1]["layout"], "channel-group");
+  use(kDemo, "hybrid");
+  EXPECT_EQ(listed()[1]["layout"], "row");
+  EXPECT_THAT(stores({"list"}).out,
+              AllOf(HasSubstr("channel-group"), HasSubstr("2 stores in"), HasSubstr(kDemo)));
+}
+
+TEST_F(StoreCli, PrunesToASizeAndSparesWhatIsUsedOrCouldNotBeMadeAgain) {
+  use(kDemo, "hybrid");
+  use(kDemo, "activeflow");
+  const std::string copy = folder().path() + "/copy";
+  std::filesystem::copy(kDemo, copy);
+  use(copy, "hybrid");
+  std::filesystem::remove_all(copy);
+  for (const json& store : listed())
+    age(store["path"], std::chrono::hours(store["source"] == copy ? 9 : store["layout"] == "row" ? 5 : 1));
+
+  const Ended dry = stores({"prune", "--keep", "12MB", "--dry-run"});
+  EXPECT_EQ(dry.status, 0);
+  EXPECT_THAT(dry.out, AllOf(HasSubstr("would remove"), HasSubstr("would be left")));
+  EXPECT_EQ(listed().size(), 3u);
+
+  const Ended pruned = stores({"prune", "--keep", "22MB"});
+  EXPECT_EQ(pruned.status, 0) << pruned.err;
+  EXPECT_THAT(pruned.err, HasSubstr("its model " + copy + " is gone"));
+  json list = listed();
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0]["source_gone"], true);
+  EXPECT_EQ(list[1]["layout"], "channel-group");
+
+  Program server(TIERD_BIN_TIERD,
+                 {"serve", "-m", kDemo, "--config", config_file("activeflow"), "--port", "0"});
+  while (!listed()[1]["in_use"].get<bool>()) usleep(20'000);
+  EXPECT_THAT(stores({"prune", "--keep", "0"}).err, HasSubstr("it is in use"));
+  EXPECT_EQ(listed().size(), 2u);
+  server.kill(SIGKILL);
+  (void)server.wait();
+  EXPECT_EQ(stores({"prune", "--keep", "0"}).status, 0);
+  EXPECT_EQ(listed().size(), 1u);
+  EXPECT_EQ(cached().size(), 1u);  // nothing half removed stays
+}
+
+TEST_F(StoreCli, VerifiesEveryStoreAndNamesTheDamagedOnes) {
+  use(kDemo, "hybrid");
+  use(kDemo, "activeflow");
+  Ended run = stores({"verify", "-q"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr(": sound\n"), HasSubstr(cache())));
+  const std::string first = listed()[0]["path"], second = listed()[1]["path"];
+  flip_bit(first + "/weights.bin", 5000, 1);
+  run = stores({"verify", "-q"});
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.err, AllOf(HasSubstr(first), HasSubstr("the store is damaged")));
+  EXPECT_EQ(run.out, second + ": sound\n");
+  run = stores({"verify", "-q", std::filesystem::path(second).filename().string()});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(stores({"verify", "-q", "no-such-store"}).status, 1);
+}
+
+TEST_F(StoreCli, WhatIsBegunOrUnreadableIsListedAndRemoved) {
+  use(kDemo, "hybrid");
+  const std::string store = listed()[0]["path"];
+  std::filesystem::create_directory(store + "x.partial");
+  std::ofstream(store + "x.partial/weights.bin") << "abc";
+  std::filesystem::create_directory(cache() + "/hardware");
+  std::ofstream(store + "/manifest.json") << "{";
+  for (const json& kept : listed()) {
+    EXPECT_EQ(kept["state"], kept["path"] == store ? "unreadable" : "unfinished");
+    EXPECT_EQ(kept["why"].get<std::string>().empty(), kept["path"] != store);
+  }
+  EXPECT_EQ(stores({"prune", "--keep", "0"}).status, 0);
+  EXPECT_THAT(listed(), IsEmpty());
+  EXPECT_THAT(cached(), testing::ElementsAre("hardware"));
+}
+
+TEST_F(StoreCli, WrongArgumentsAreALine) {
+  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
+           {}, {"prune"}, {"prune", "--keep", "much"}, {"list", "x"}, {"remove"}}) {
+    const Ended run = stores(wrong);
+    EXPECT_EQ(run.status, 2);
+    EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+  }
+}
+
+}  // namespace
+}  // namespace tierd

@@ -1,0 +1,212 @@
+// tier-store: the stores that models were converted into; what they take, when they were used, and their end.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/base/log.h"
+#include "core/base/standard_streams.h"
+#include "core/base/units.h"
+#include "core/store/cache_folder.h"
+#include "core/store/kept_stores.h"
+#include "core/store/store.h"
+#include "tools/command_line/command_line.h"
+#include "tools/command_line/exit_code.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kAbout = "Lists, verifies and prunes the stores that models were converted into.";
+constexpr const char* kExamples = R"(
+tierd converts a model once for each layout that it is run with, into the cache
+folder ($TIERD_CACHE, else ~/.cache/tierd). A store that was removed is made
+again by the next run that needs it, as long as its model is there.
+
+Examples:
+  tier-store list                     what there is, the least recently used first
+  tier-store verify                   reads every store and checks its checksums
+  tier-store verify model-8d0f…       this one; a path names one elsewhere
+  tier-store prune --keep 50GB        removes what was used longest ago, to 50 GB
+  tier-store prune --keep 0 --dry-run says what would go
+
+Exit status: 0; 1 if a store is damaged or a disk failed; 2 for unusable
+arguments, with one line on standard error that says why.)";
+
+struct Options {
+  std::vector<std::string> stores;
+  std::string keep;
+  bool dry_run = false;
+  bool quiet = false;
+  bool json = false;
+};
+
+std::string file_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+const char* name_of(KeptStore::State state) {
+  switch (state) {
+    case KeptStore::State::whole:
+      return "whole";
+    case KeptStore::State::unfinished:
+      return "unfinished";
+    case KeptStore::State::unreadable:
+      break;
+  }
+  return "unreadable";
+}
+
+uint64_t bytes_of(const std::vector<KeptStore>& stores) {
+  uint64_t bytes = 0;
+  for (const KeptStore& store : stores) bytes += store.bytes;
+  return bytes;
+}
+
+int print(const std::string& text) {
+  const Status written = write_output(text);
+  return written.ok() ? 0 : fail(written.error(), kFailed);
+}
+
+std::string since(int64_t used_s) {
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return format_duration(static_cast<double>(std::max<int64_t>(0, now - used_s))) + " ago";
+}
+
+std::string note_on(const KeptStore& store) {
+  if (store.state == KeptStore::State::unreadable) return store.why;
+  std::string note =
+      store.state == KeptStore::State::unfinished
+          ? std::string(store.in_use ? "is being made" : "was begun, and goes on with the next run")
+          : store.source;
+  if (store.source_gone) note += " (which is gone)";
+  if (store.in_use && store.state == KeptStore::State::whole) note += " (in use)";
+  return note;
+}
+
+json listed(const std::string& folder, const std::vector<KeptStore>& stores) {
+  json list = json::array();
+  for (const KeptStore& store : stores) {
+    list.push_back({{"path", store.path},
+                    {"state", name_of(store.state)},
+                    {"bytes", store.bytes},
+                    {"used", store.used_s},
+                    {"in_use", store.in_use},
+                    {"source", store.source},
+                    {"source_gone", store.source_gone},
+                    {"layout", store.layout},
+                    {"encodings", store.encodings},
+                    {"why", store.why}});
+  }
+  return {{"folder", folder}, {"bytes", bytes_of(stores)}, {"stores", std::move(list)}};
+}
+
+int list(const std::string& folder, const std::vector<KeptStore>& stores, const Options& options) {
+  if (options.json) return print(listed(folder, stores).dump(2) + "\n");
+  size_t longest = 5;
+  for (const KeptStore& store : stores) longest = std::max(longest, file_name(store.path).size());
+  std::string text = fmt::format("{:>8}  {:>20}  {:<14} {:<12} {:<{}}  model\n", "on disk", "last used",
+                                 "layout", "encodings", "store", longest);
+  for (const KeptStore& store : stores) {
+    text += fmt::format("{:>8}  {:>20}  {:<14} {:<12} {:<{}}  {}\n",
+                        format_bytes(static_cast<double>(store.bytes)), since(store.used_s), store.layout,
+                        fmt::format("{}", fmt::join(store.encodings, ",")), file_name(store.path), longest,
+                        note_on(store));
+  }
+  if (stores.empty()) text.clear();
+  text += fmt::format("{} stores in {}, {}\n", stores.size(), folder,
+                      format_bytes(static_cast<double>(bytes_of(stores))));
+  return print(text);
+}
+
+// Every one is looked at, whatever is wrong with those before.
+int verify(const std::string& folder, const std::vector<KeptStore>& stores, const Options& options) {
+  std::vector<std::string> paths;
+  for (const std::string& name : options.stores) {
+    const bool is_path = name.find('/') != std::string::npos;
+    paths.push_back(is_path ? name : fmt::format("{}/{}", folder, name));
+  }
+  if (options.stores.empty()) {
+    for (const KeptStore& store : stores)
+      if (store.state != KeptStore::State::unfinished) paths.push_back(store.path);
+  }
+  int status = 0;
+  for (const std::string& path : paths) {
+    const auto store = Store::open(path);
+    const Status sound = store.ok() ? store->verify_all(options.quiet) : Status(store.error());
+    if (!sound.ok()) {
+      say(sound.error().line());
+      status = kFailed;
+    } else if (const int failed = print(path + ": sound\n"); failed != 0) {
+      return failed;
+    }
+  }
+  return status;
+}
+
+// Removed least recently used first, until what is left fits.
+int prune(const std::vector<KeptStore>& stores, const Options& options) {
+  const auto keep = parse_bytes(options.keep, "--keep");
+  if (!keep.ok()) return fail(keep.error(), kBadInput);
+  uint64_t left = bytes_of(stores);
+  for (const KeptStore& store : stores) {
+    if (left <= *keep) break;
+    if (store.in_use || store.source_gone) {
+      say(fmt::format(
+          "{}: stays; {}", store.path,
+          store.in_use ? "it is in use"
+                       : fmt::format("its model {} is gone, and it could not be made again", store.source)));
+      continue;
+    }
+    if (!options.dry_run) {
+      const Status removed = remove_store(store.path);
+      if (!removed.ok()) return fail(removed.error(), kFailed);
+    }
+    left -= store.bytes;
+    const int failed =
+        print(fmt::format("{} {}: {}, last used {}\n", options.dry_run ? "would remove" : "removed",
+                          store.path, format_bytes(static_cast<double>(store.bytes)), since(store.used_s)));
+    if (failed != 0) return failed;
+  }
+  return print(fmt::format("{} {}\n", format_bytes(static_cast<double>(left)),
+                           options.dry_run ? "would be left" : "are left"));
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  enum class Command : uint8_t { list, verify, prune } command{};
+  CommandLine line("tier-store", kAbout);
+  line.footer([] { return kExamples; });
+  CommandLine& listing =
+      line.command("list", "what there is, the least recently used first", [&] { command = Command::list; });
+  listing.flag("--json", options.json, "One object for machines");
+  CommandLine& verifying =
+      line.command("verify", "read stores and check every checksum", [&] { command = Command::verify; });
+  verifying.option("STORE", options.stores, "Names as `list` has them, or paths; none: all").named("STORE");
+  verifying.flag("-q,--quiet", options.quiet, "No progress");
+  CommandLine& pruning =
+      line.command("prune", "remove what was used longest ago", [&] { command = Command::prune; });
+  pruning.option("--keep", options.keep, "What may stay, all together, as 50GB").required().named("SIZE");
+  pruning.flag("--dry-run", options.dry_run, "Say what would go, and remove nothing");
+  if (const auto status = line.parse(argc, argv)) return *status;
+  const auto folder = cache_folder();
+  if (!folder.ok()) return fail(folder.error(), kBadInput);
+  const auto stores = kept_stores(*folder);
+  if (!stores.ok()) return fail(stores.error(), kFailed);
+  if (command == Command::verify) return verify(*folder, *stores, options);
+  return command == Command::prune ? prune(*stores, options) : list(*folder, *stores, options);
+}
+
+}  // namespace
+}  // namespace tierd
+
+int main(int argc, char** argv) {
+  tierd::prepare_standard_streams();
+  return tierd::run(argc, argv);
+}
