@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <functional>
 #include <new>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "core/base/align.h"
+#include "core/base/check.h"
 #include "core/layout/codec.h"
 #include "core/layout/row_group.h"
 
@@ -24,18 +27,24 @@ bool is_matrix(const SafetensorsTensor& tensor) {
   return tensor.shape.size() == 2;
 }
 
+uint64_t packed_bytes(Encoding encoding, uint64_t rows, uint64_t cols) {
+  const uint64_t groups = align_up(rows, kGroupRows) / kGroupRows;
+  return align_up(groups * group_bytes(encoding, static_cast<uint32_t>(cols)), kPackedAlignment);
+}
+
 uint64_t bytes_in_memory(const SafetensorsTensor& tensor, Encoding encoding) {
   if (tensor.bytes == 0) return 0;
   if (!is_matrix(tensor)) return tensor.bytes / block_bytes(encoding) * sizeof(float);
-  const uint64_t groups = align_up(tensor.shape[0], kGroupRows) / kGroupRows;
-  return align_up(groups * group_bytes(encoding, static_cast<uint32_t>(tensor.shape[1])), kPackedAlignment);
+  return packed_bytes(encoding, tensor.shape[0], tensor.shape[1]);
 }
 
-// Row group by row group: what is in memory beside the packed tensor is one group.
-Status pack(const File& file, const SafetensorsTensor& from, PluginTensors::Tensor& to) {
+// Row group by row group: what is in memory beside the packed tensor is one group. `read` fills a span with
+// rows from a given one on.
+using ReadRows = std::function<Status(uint64_t row, std::span<std::byte>)>;
+Status pack(const ReadRows& read, PluginTensors::Tensor& to) {
   const uint64_t rows = to.dims[0];
   const auto cols = static_cast<uint32_t>(to.dims[1]);
-  const uint64_t size = bytes_in_memory(from, to.encoding);
+  const uint64_t size = packed_bytes(to.encoding, rows, cols);
   to.packed.reset(static_cast<std::byte*>(std::aligned_alloc(kPackedAlignment, size)));
   if (to.packed == nullptr) throw std::bad_alloc();
   const uint64_t row_bytes = encoded_bytes(to.encoding, cols);
@@ -43,7 +52,7 @@ Status pack(const File& file, const SafetensorsTensor& from, PluginTensors::Tens
   for (uint64_t row = 0; row < rows; row += kGroupRows) {
     const auto n = static_cast<uint32_t>(std::min<uint64_t>(kGroupRows, rows - row));
     const std::span<std::byte> part = std::span(plain).first(n * row_bytes);
-    TIERD_TRY(file.read_exact(from.offset + row * row_bytes, part));
+    TIERD_TRY(read(row, part));
     pack_row_group(to.encoding, n, cols, part,
                    {to.packed.get() + row / kGroupRows * group_bytes(to.encoding, cols),
                     group_bytes(to.encoding, cols)});
@@ -109,11 +118,60 @@ Result<std::shared_ptr<const PluginTensors>> PluginTensorFile::read() const {
       to.dims = from.shape;
       to.encoding = *encoding_of_dtype(from.dtype);
       if (from.bytes == 0) continue;
-      TIERD_TRY(is_matrix(from) ? pack(file_, from, to) : decode_values(file_, from, to));
+      if (!is_matrix(from)) {
+        TIERD_TRY(decode_values(file_, from, to));
+        continue;
+      }
+      const uint64_t row_bytes = encoded_bytes(to.encoding, to.dims[1]);
+      TIERD_TRY(pack(
+          [&](uint64_t row, std::span<std::byte> part) {
+            return file_.read_exact(from.offset + row * row_bytes, part);
+          },
+          to));
     }
     file_.forget();
   } catch (const std::bad_alloc&) {
     return Error{Code::no_space, path(), fmt::format("no memory for {} bytes of tensors", bytes_)};
+  }
+  return std::shared_ptr<const PluginTensors>(std::move(all));
+}
+
+uint64_t ModelTensors::bytes() const {
+  const ModelConfig& config = store_->manifest().config;
+  return config.is_mixture() ? config.n_layers * packed_bytes(Encoding::f32, config.n_experts, config.d_model)
+                             : 0;
+}
+
+Result<std::vector<float>> ModelTensors::router(const std::string& name) const {
+  if (source_ != nullptr) return source_->read_f32(*source_->find(name));
+  const Manifest& manifest = store_->manifest();
+  const auto found = std::ranges::find(manifest.resident, name, &ResidentTensor::name);
+  TIERD_CHECK(found != manifest.resident.end());  // a manifest is checked to have all that its model needs
+  const Extent& extent = manifest.extents[found->extent];
+  TIERD_ASSIGN(const File file, File::open(store_->data_path()));
+  std::vector<std::byte> stored(extent.bytes);
+  TIERD_TRY(file.read_exact(extent.offset, stored));
+  TIERD_TRY(store_->verify(found->extent, stored));
+  std::vector<float> values(found->rows * found->cols);
+  std::memcpy(values.data(), stored.data(), values.size() * sizeof(float));
+  return values;
+}
+
+Result<std::shared_ptr<const PluginTensors>> ModelTensors::read() const {
+  const ModelConfig& config = store_->manifest().config;
+  auto all = std::make_shared<PluginTensors>();
+  all->bytes = bytes();
+  for (uint32_t n = 0; config.is_mixture() && n < config.n_layers; ++n) {
+    TIERD_ASSIGN(const std::vector<float> values, router(fmt::format("layers.{}.router", n)));
+    PluginTensors::Tensor& to = all->tensors.emplace_back();
+    to.name = fmt::format("layers.{}.experts.router", n);
+    to.dims = {config.n_experts, config.d_model};
+    TIERD_TRY(pack(
+        [&](uint64_t row, std::span<std::byte> part) {
+          std::memcpy(part.data(), values.data() + row * config.d_model, part.size());
+          return Status();
+        },
+        to));
   }
   return std::shared_ptr<const PluginTensors>(std::move(all));
 }

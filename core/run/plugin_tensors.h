@@ -1,37 +1,48 @@
-// The tensors that a configuration names for a plugin.
+// The tensors that a configuration names for a plugin: of a file, or of the model itself.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/host/plugin_world.h"
 #include "core/model/config.h"
+#include "core/model/tensor_source.h"
 #include "core/store/file.h"
 #include "core/store/safetensors.h"
+#include "core/store/store.h"
 
 namespace tierd {
 
-// A safetensors file with F32, F16 or BF16. Opened, it is measured; the tensors are read when the budget has
-// room for them.
-class PluginTensorFile {
+// What is measured at once, and read when the budget has room for it.
+class PluginTensorSource {
+ public:
+  virtual ~PluginTensorSource() = default;
+  // Names it in errors and in the budget.
+  virtual const std::string& path() const = 0;
+  // What the tensors occupy in memory.
+  virtual uint64_t bytes() const = 0;
+  // Whether the tensors may be about this model. Error: invalid_argument, with both.
+  virtual Status check_model(const ModelConfig& config) const = 0;
+  // Errors: those of the files, no_space.
+  virtual Result<std::shared_ptr<const PluginTensors>> read() const = 0;
+};
+
+// A safetensors file with F32, F16 or BF16.
+class PluginTensorFile final : public PluginTensorSource {
  public:
   // Reads the header. Errors name the file: those of File, corrupt, unsupported for another dtype or a shape
   // that plugins cannot be shown.
   static Result<PluginTensorFile> open(const std::string& path);
 
-  const std::string& path() const { return file_.path(); }
-  // What the tensors occupy in memory.
-  uint64_t bytes() const { return bytes_; }
-
-  // Whether the tensors may be about this model: most of our tools write down which one they are about.
-  // Error: invalid_argument, with both.
-  Status check_model(const ModelConfig& config) const;
-
-  // Errors: those of File, no_space.
-  Result<std::shared_ptr<const PluginTensors>> read() const;
+  const std::string& path() const override { return file_.path(); }
+  uint64_t bytes() const override { return bytes_; }
+  // Most of our tools write down which model they are about.
+  Status check_model(const ModelConfig& config) const override;
+  Result<std::shared_ptr<const PluginTensors>> read() const override;
 
  private:
   PluginTensorFile(File file, std::vector<SafetensorsTensor> tensors)
@@ -41,6 +52,26 @@ class PluginTensorFile {
   std::string made_for_;  // empty: nobody says
   std::vector<SafetensorsTensor> tensors_;
   uint64_t bytes_ = 0;
+};
+
+// Of a model that is planned or stored, what `tensors = "model"` means: the routers of a mixture, as
+// layers.N.experts.router [experts x d_model]. None of another model.
+class ModelTensors final : public PluginTensorSource {
+ public:
+  static constexpr std::string_view kName = "model";
+  // Both outlive it; `source` NULL: the store is made, and they are read from there.
+  ModelTensors(const Store& store, const TensorSource* source) : store_(&store), source_(source) {}
+
+  const std::string& path() const override { return store_->directory(); }
+  uint64_t bytes() const override;
+  Status check_model(const ModelConfig&) const override { return {}; }
+  Result<std::shared_ptr<const PluginTensors>> read() const override;
+
+ private:
+  Result<std::vector<float>> router(const std::string& name) const;
+
+  const Store* store_;
+  const TensorSource* source_;
 };
 
 }  // namespace tierd

@@ -103,7 +103,9 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
     return Error{Code::unsupported, "run.attention",
                  "this model norms the queries of all heads together: one unit must have them all"};
   }
-  TIERD_ASSIGN(ChosenStrategies chosen, choose_strategies(config));
+  // Read before either goes into the plan.
+  const auto of_model = std::make_shared<const ModelTensors>(found.store, found.source.get());
+  TIERD_ASSIGN(ChosenStrategies chosen, choose_strategies(config, of_model));
   TIERD_TRY(chosen.check_model(manifest.config));
   TIERD_ASSIGN(StrategyChoices fallbacks, choose_fallbacks(config));
   for (const Tier& tier : tiers.memories) {

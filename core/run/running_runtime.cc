@@ -129,7 +129,9 @@ Status Runtime::set_capacity(std::string_view capacity, bool fit, size_t tier) {
 }
 
 Status Runtime::swap(std::string_view kind, const StrategyConfig& strategy) {
-  TIERD_ASSIGN(ChosenStrategy chosen, choose_strategy(plugin_path(plan_.config), kind, strategy));
+  TIERD_ASSIGN(ChosenStrategy chosen,
+               choose_strategy(plugin_path(plan_.config), kind, strategy,
+                               std::make_shared<const ModelTensors>(plan_.store, plan_.source.get())));
   if (chosen.tensors) TIERD_TRY(chosen.tensors->check_model(plan_.store.manifest().config));
   TIERD_TRY(engine_->drain());
   return replace(std::move(chosen), strategy);

@@ -1,5 +1,7 @@
 #include "core/run/strategy_choices.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdlib>
 #include <utility>
@@ -40,25 +42,35 @@ std::vector<TableRequest> ChosenStrategies::tables() const {
 }
 
 Result<ChosenStrategy> choose_strategy(const PluginPath& path, std::string_view kind,
-                                       const StrategyConfig& strategy) {
+                                       const StrategyConfig& strategy,
+                                       std::shared_ptr<const ModelTensors> model) {
   ChosenStrategy chosen;
   StrategyChoice& choice = chosen.choice;
   TIERD_ASSIGN(choice.origin, path.find(kind, strategy.name));
   TIERD_ASSIGN(choice.plugin, load_plugin(choice.origin, kind, strategy.name));
   TIERD_ASSIGN(choice.parameters, Parameters::read(*choice.plugin, strategy.settings, kKeysOfStrategy));
-  if (!strategy.tensors.empty()) {
-    TIERD_ASSIGN(chosen.tensors, PluginTensorFile::open(strategy.tensors));
+  if (strategy.tensors == ModelTensors::kName) {
+    if (model == nullptr)
+      return Error{
+          Code::unsupported, fmt::format("{}.tensors", kind),
+          "\"model\" means those of the model, which is not read here; tier-train router writes them "
+          "into a file"};
+    chosen.tensors = std::move(model);
+  } else if (!strategy.tensors.empty()) {
+    TIERD_ASSIGN(PluginTensorFile file, PluginTensorFile::open(strategy.tensors));
+    chosen.tensors = std::make_shared<const PluginTensorFile>(std::move(file));
   }
   return chosen;
 }
 
-Result<ChosenStrategies> choose_strategies(const Config& config) {
+Result<ChosenStrategies> choose_strategies(const Config& config,
+                                           const std::shared_ptr<const ModelTensors>& model) {
   const PluginPath path = plugin_path(config);
   ChosenStrategies chosen;
-  TIERD_ASSIGN(chosen.predictor, choose_strategy(path, "predictor", config.predictor));
-  TIERD_ASSIGN(chosen.quantizer, choose_strategy(path, "quantizer", config.quantizer));
-  TIERD_ASSIGN(chosen.cache, choose_strategy(path, "cache", config.cache));
-  TIERD_ASSIGN(chosen.balancer, choose_strategy(path, "balancer", config.balancer));
+  TIERD_ASSIGN(chosen.predictor, choose_strategy(path, "predictor", config.predictor, model));
+  TIERD_ASSIGN(chosen.quantizer, choose_strategy(path, "quantizer", config.quantizer, model));
+  TIERD_ASSIGN(chosen.cache, choose_strategy(path, "cache", config.cache, model));
+  TIERD_ASSIGN(chosen.balancer, choose_strategy(path, "balancer", config.balancer, model));
   return chosen;
 }
 

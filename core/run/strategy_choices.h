@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +22,7 @@ PluginPath plugin_path(const Config& config);
 // A choice whose tensors are measured and not read yet, for want of a budget.
 struct ChosenStrategy {
   StrategyChoice choice;
-  std::optional<PluginTensorFile> tensors;  // or none
+  std::shared_ptr<const PluginTensorSource> tensors;  // or none
 
   uint64_t table_bytes() const { return tensors ? tensors->bytes() : 0; }
 };
@@ -31,18 +31,21 @@ struct ChosenStrategies {
 
   // Whether their tensors may be about this model. Error: that of PluginTensorFile::check_model.
   Status check_model(const ModelConfig& config) const;
-  // Their tensors' files.
+  // Where their tensors come from.
   std::vector<TableRequest> tables() const;
 };
 
-// The plugin that a table of the configuration names, and what it is told. Errors name file or key.
+// The plugin that a table of the configuration names, and what it is told. `model`: whose tensors are given
+// where the table says so; NULL: there is none. Errors name file or key.
 Result<ChosenStrategy> choose_strategy(const PluginPath& path, std::string_view kind,
-                                       const StrategyConfig& strategy);
+                                       const StrategyConfig& strategy,
+                                       std::shared_ptr<const ModelTensors> model = nullptr);
 
 // All four.
-Result<ChosenStrategies> choose_strategies(const Config& config);
+Result<ChosenStrategies> choose_strategies(const Config& config,
+                                           const std::shared_ptr<const ModelTensors>& model = nullptr);
 
-// The choice with its tensors. Errors: those of PluginTensorFile.
+// The choice with its tensors. Errors: those of PluginTensorSource.
 Result<StrategyChoice> read_tensors(ChosenStrategy chosen);
 Result<StrategyChoices> read_tensors(ChosenStrategies chosen);
 

@@ -133,6 +133,25 @@ TEST(CostSearch, EndsWhereAnotherLayerWinsLittle) {
   EXPECT_EQ(choice->why, "another layer wins less than 5 %");
 }
 
+TEST(CostSearch, NothingAheadWhereThatIsFaster) {
+  CostModel model = simple();
+  model.memory_rate = 100e9;
+  EXPECT_EQ(choose_fastest(model, 100'000'000, 98'304'000, 0.5, 0.05)->chosen.group, 4u);
+  // Foretold badly, what is read ahead is read again.
+  model.operators[0].similarity = 0.1;
+  const auto choice = choose_fastest(model, 100'000'000, 98'304'000, 0.5, 0.05);
+  EXPECT_EQ(choice->chosen.group, 0u);
+  EXPECT_EQ(choice->why, "nothing read ahead is faster than the N = 4 of the greedy search");
+  EXPECT_FALSE(choose_fastest(model, 1'000'000, 98'304'000, 0.5, 0.05).has_value());
+}
+
+TEST(CostModel, TheLosslessWayReadsWhatDoesNotFit) {
+  const CostModel model = simple();
+  const double all = 8 * 12'288'000;
+  EXPECT_DOUBLE_EQ(lossless_token(model, 200'000'000), all / 10e9);
+  EXPECT_DOUBLE_EQ(lossless_token(model, 51'000'000), (all + 1e6 - 51e6) / 2e9);
+}
+
 TEST(CostSearch, EndsWhereTheBudgetDoes) {
   CostModel model = simple();
   model.memory_rate = 100e9;

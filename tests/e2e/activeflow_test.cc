@@ -63,7 +63,7 @@ TEST_F(ActiveFlowCli, ThePlanIsShownAndRun) {
   const Ended shown = run_tierd(plan);
   ASSERT_EQ(shown.status, 0) << shown.err;
   for (const char* word : {"measured: DRAM", "operator", "sparsity 0.4", "eq. 1", "steady", "<-",
-                           "--set predictor.sparsity=0.4", "--set model.layer_group="}) {
+                           "--set predictor.sparsity=0.4", "--set model.layer_group=", "Lossless "}) {
     EXPECT_THAT(shown.out, testing::HasSubstr(word));
   }
   std::vector<std::string> run = plan;
@@ -78,6 +78,7 @@ TEST_F(ActiveFlowCli, ThePlanIsShownAndRun) {
   const json found = json::parse(as_json.out, nullptr, false)["report"]["plan"];
   EXPECT_EQ(found["sparsity"], 0.5);
   EXPECT_GT(found["chosen"]["steady_tokens_per_second"], 0.0);
+  EXPECT_GT(found["lossless_tokens_per_second"], 0.0);
 }
 
 // Attention uses its largest inputs, and of the experts those that the router chooses are fetched whole.

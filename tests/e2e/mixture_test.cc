@@ -147,6 +147,13 @@ TEST_P(Mixture, TheNextRouterReadsAhead) {
   EXPECT_GT(ran.experts.foreseen, 0u);
   EXPECT_GT(ran.experts.right, 0u);
   EXPECT_EQ(ran.experts.foreseen, ran.experts.wanted) << "as many as the router chooses";
+  // The routers lie in the model: nobody has to write them into a file.
+  Config of_model = ahead;
+  of_model.predictor.tensors = "model";
+  const Ran the_same = run(of_model, 1);
+  expect_the_same_bits(the_same.logits, resident.logits);
+  EXPECT_EQ(the_same.experts.foreseen, ran.experts.foreseen);
+  EXPECT_EQ(the_same.experts.right, ran.experts.right);
   Config more = ahead;
   more.predictor.settings.push_back({"more", int64_t{3}, "test"});
   const Ran with_more = run(more, 1);

@@ -13,6 +13,14 @@ constexpr double kMostSparsity = 0.95;  // that the greedy rule asks for
 
 }  // namespace
 
+double lossless_token(const CostModel& model, uint64_t budget) {
+  const double channels = model.layer_bytes() * model.layers;
+  const double streamed =
+      std::max(0.0, channels + static_cast<double>(model.fixed_bytes) - static_cast<double>(budget));
+  const double computing = (channels + static_cast<double>(model.head_bytes)) / model.memory_rate;
+  return std::max(computing, streamed / model.flash.points().back().bytes_per_second);
+}
+
 double CostModel::layer_bytes() const {
   double bytes = 0;
   for (const ChannelOperator& each : operators) bytes += each.layer_bytes();
@@ -85,6 +93,16 @@ std::optional<CostChoice> choose_cost(const CostModel& model, uint64_t budget, u
     best = larger;
   }
   return CostChoice{*best, "there are no more layers"};
+}
+
+std::optional<CostChoice> choose_fastest(const CostModel& model, uint64_t budget, uint64_t model_bytes,
+                                         std::optional<double> sparsity, double least_gain) {
+  auto choice = choose_cost(model, budget, model_bytes, sparsity, least_gain);
+  if (!choice) return choice;
+  const auto without = estimate_cost(model, budget, choice->chosen.sparsity, 0);
+  if (!without || without->steady_token >= choice->chosen.steady_token) return choice;
+  return CostChoice{*without, fmt::format("nothing read ahead is faster than the N = {} of the greedy search",
+                                          choice->chosen.group)};
 }
 
 }  // namespace tierd

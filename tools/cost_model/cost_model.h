@@ -61,6 +61,10 @@ struct CostEstimate {
   double hidden = 0;
 };
 
+// Seconds a token of the lossless way with the same budget: all is computed, and what does not fit is read in
+// order with the largest reads, beside the computing.
+double lossless_token(const CostModel& model, uint64_t budget);
+
 // `budget` in bytes. M_cl takes what it needs, the cache the rest; nothing where even M_cl is too large.
 std::optional<CostEstimate> estimate_cost(const CostModel& model, uint64_t budget, double sparsity,
                                           uint32_t group);
@@ -74,5 +78,8 @@ struct CostChoice {
 // layer wins less than `least_gain` of a layer's time of it. Nothing where nothing fits.
 std::optional<CostChoice> choose_cost(const CostModel& model, uint64_t budget, uint64_t model_bytes,
                                       std::optional<double> sparsity, double least_gain);
+// The same, unless nothing read ahead is faster: N = 0 then, which the paper does not try.
+std::optional<CostChoice> choose_fastest(const CostModel& model, uint64_t budget, uint64_t model_bytes,
+                                         std::optional<double> sparsity, double least_gain);
 
 }  // namespace tierd

@@ -17,6 +17,7 @@
 #include "core/host/agent_file.h"
 #include "core/host/plugin_file.h"
 #include "core/host/plugin_manual.h"
+#include "core/run/plugin_tensors.h"
 #include "core/run/prepare_run.h"
 #include "core/text/chat_template.h"
 #include "tools/command_line/exit_code.h"
@@ -110,6 +111,7 @@ std::string_view choose_configuration(Arguments& arguments, const RunPlan& plan)
   if (!open || config.layout != defaults.layout) return {};
   if (!plan.store.manifest().config.is_mixture()) return "hybrid";
   config.predictor.name = "router";
+  config.predictor.tensors = ModelTensors::kName;
   config.cache.name = "lru";
   return "moe-streaming";
 }

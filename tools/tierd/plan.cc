@@ -50,7 +50,7 @@ class Foretold {
  public:
   static Result<Foretold> read(const Config& config, const Manifest& manifest, double sparsity) {
     Foretold found;
-    if (config.predictor.tensors.empty()) return found;
+    if (config.predictor.tensors.empty() || config.predictor.tensors == ModelTensors::kName) return found;
     TIERD_ASSIGN(const PluginTensorFile file, PluginTensorFile::open(config.predictor.tensors));
     TIERD_ASSIGN(const auto tables, file.read());
     const size_t level =
@@ -185,7 +185,7 @@ Result<json> find_plan(const RunPlan& of) {
   model.fixed_bytes += budget - of.memory.tiers.front().arena - of.memory.tiers.front().staging;
   if (config.plan.hits > 0) model.hits = config.plan.hits;
 
-  const auto choice = choose_cost(model, budget, manifest.tensor_bytes, given, config.plan.least_gain);
+  const auto choice = choose_fastest(model, budget, manifest.tensor_bytes, given, config.plan.least_gain);
   if (!choice) {
     return Error{Code::no_space, "--plan",
                  fmt::format("{} do not hold the channels of one layer beside {} of other things",
@@ -209,6 +209,7 @@ Result<json> find_plan(const RunPlan& of) {
                 {"groups", json::array()},
                 {"chosen", to_json(chosen)},
                 {"why", choice->why},
+                {"lossless_tokens_per_second", 1 / lossless_token(model, budget)},
                 {"store_layer_group", manifest.layer_group},
                 {"tier", of.tiers.memories.front().config.name},
                 {"store_given", is_store(config.model)}};
@@ -220,7 +221,8 @@ Result<json> find_plan(const RunPlan& of) {
         {{"name", each.name},
          {"channel_bytes", each.channel_bytes},
          {"small_bytes_per_second", model.flash.rate(each.channel_bytes, each.aligned)},
-         {"large_bytes_per_second", model.flash.rate(each.channel_bytes * chosen.group, each.aligned)},
+         {"large_bytes_per_second",
+          model.flash.rate(each.channel_bytes * std::max(1u, chosen.group), each.aligned)},
          {"similarity", each.similarity ? json(*each.similarity) : json(nullptr)}});
   }
   std::vector<uint32_t> groups(std::begin(kShownGroups), std::end(kShownGroups));
@@ -269,16 +271,27 @@ std::string plan_text(const json& found) {
   const int chosen = found["chosen"]["layer_group"].get<int>();
   for (const json& cost : found["groups"]) text += row_of(cost, cost["layer_group"].get<int>() == chosen);
   text += fmt::format("N = {}: {}\n", chosen, found["why"].get<std::string>());
+  const double lossless = found["lossless_tokens_per_second"].get<double>();
+  const double lossy = found["chosen"]["steady_tokens_per_second"].get<double>();
+  text +=
+      lossless > lossy
+          ? fmt::format(
+                "Lossless is faster here: {:.3g} tokens/s (--config configs/hybrid.toml), and it "
+                "leaves nothing out\n",
+                lossless)
+          : fmt::format("Lossless would write {:.3g} tokens/s (--config configs/hybrid.toml)\n", lossless);
   text += fmt::format("\n  --set predictor.sparsity={:.3g} --set tiers.dram.staging={}",
                       found["sparsity"].get<double>(),
                       static_cast<uint64_t>(found["chosen"]["group_bytes"].get<double>()));
+  if (chosen == 0) text += " --set predictor.ahead=none";
+  const int group = std::max(chosen, 1);  // that a store has
   if (!found["store_given"].get<bool>()) {
-    text += fmt::format(" --set model.layer_group={}", chosen);
-  } else if (chosen != found["store_layer_group"].get<int>()) {
+    text += fmt::format(" --set model.layer_group={}", group);
+  } else if (group != found["store_layer_group"].get<int>()) {
     text += fmt::format(
         "\n  (this store has groups of {}; tier-convert --layout channel-group --layer-group {} makes "
         "another)",
-        found["store_layer_group"].get<int>(), chosen);
+        found["store_layer_group"].get<int>(), group);
   }
   return text + "\n";
 }
@@ -287,16 +300,21 @@ Config with_plan(Config config, const json& found) {
   std::vector<Setting>& settings = config.predictor.settings;
   std::erase_if(settings, [](const Setting& setting) { return setting.key == "sparsity"; });
   settings.push_back({"sparsity", found["sparsity"].get<double>(), "--plan"});
+  const auto group = found["chosen"]["layer_group"].get<uint32_t>();
+  if (group == 0) {
+    std::erase_if(settings, [](const Setting& setting) { return setting.key == "ahead"; });
+    settings.push_back({"ahead", std::string("none"), "--plan"});
+  }
   config.tier(found["tier"].get<std::string>()).staging =
       std::to_string(static_cast<uint64_t>(found["chosen"]["group_bytes"].get<double>()));
-  if (!found["store_given"].get<bool>()) config.layer_group = found["chosen"]["layer_group"].get<uint32_t>();
+  if (!found["store_given"].get<bool>()) config.layer_group = std::max(group, 1u);
   return config;
 }
 
 std::string planned_and_achieved(const json& found, double tokens_per_second) {
   // The cost is that of the groups that the run had: a store keeps its own.
-  const json& cost =
-      found["store_given"].get<bool>() && found.contains("of_store") ? found["of_store"] : found["chosen"];
+  const bool of_store = found["store_given"].get<bool>() && found["chosen"]["layer_group"] != 0;
+  const json& cost = of_store && found.contains("of_store") ? found["of_store"] : found["chosen"];
   const double planned = cost["steady_tokens_per_second"].get<double>();
   return fmt::format("{:.3g} tokens/s ({:.3g} by equation 1); achieved {:.3g}, {:.3g} %", planned,
                      cost["equation_1_tokens_per_second"].get<double>(), tokens_per_second,

@@ -29,8 +29,9 @@ constexpr tierd_param kParams[] = {
 };
 
 constexpr const char* kManual =
-    "Lossless. Needs tables: tier-train router MODEL -o routers.safetensors, then predictor.tensors = "
-    "\"routers.safetensors\".";
+    "Lossless. Needs the routers: predictor.tensors = \"model\", those of the model that runs, or a file "
+    "that "
+    "`tier-train router MODEL -o FILE` writes.";
 
 class Router {
  public:
