@@ -16,6 +16,8 @@ pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 if(PROJECT_IS_TOP_LEVEL)
   pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET prometheus-cpp-core)
+  pkg_check_modules(curl REQUIRED libcurl>=7.85)  # its headers; it is loaded when it is needed
+  pkg_check_modules(nettle REQUIRED IMPORTED_TARGET nettle)
 endif()
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)

@@ -8,7 +8,7 @@ set(TIERD_PLAIN_TESTS
   e2e_sparsity_cli_test e2e_planted_test e2e_k_quants_test
   # Programs that only start others, which are compiled once more and have nothing of their own to sanitize.
   e2e_readme_test e2e_install_test e2e_agent_author_test e2e_memory_limits_test e2e_programs_test e2e_bench_test
-  e2e_store_cli_test e2e_trace_cli_test e2e_timeline_test e2e_speculation_test
+  e2e_store_cli_test e2e_trace_cli_test e2e_timeline_test e2e_speculation_test e2e_hub_test
   # A minute and a half of it there; what reads the damaged stores is fuzzed as well (tests/fuzz), and has store_test.
   e2e_fault_test
   # Tools that read nothing from strangers.
@@ -22,7 +22,7 @@ set(TIERD_SANITIZED_TESTS
   base_test message_test host_test config_test run_test device_test engine_test session_test batcher_test null_agent_test
   kernel_test trace_test timeline_test tier_trace_test plugins_test dram_test gpu_test flash_test
   store_test readers_test model_test known_bugs_test
-  http_test api_test pressure_relief_test tierd_test
+  http_test hub_test api_test pressure_relief_test tierd_test
   # The interface of plugins, in one process.
   e2e_plugin_test e2e_plugin_tensors_test e2e_plugin_sequence_test)
 

@@ -38,6 +38,21 @@ void Progress::advance(uint64_t done) {
   draw(false);
 }
 
+void Progress::skip(uint64_t done) {
+  skipped_ += done;
+  advance(done);
+}
+
+void Progress::take_back(uint64_t done) {
+  done_ -= std::min(done, done_);
+  skipped_ = std::min(skipped_, done_);
+}
+
+void Progress::say_above(std::string_view line) {
+  if (terminal_ && !quiet_) std::fputs("\r\x1b[K", stderr);
+  say(line);
+}
+
 void Progress::finish() {
   if (finished_) return;
   finished_ = true;
@@ -51,7 +66,7 @@ std::string Progress::amount(uint64_t of) const {
 void Progress::draw(bool last) {
   if (quiet_) return;
   const double seconds = std::max(1e-9, static_cast<double>(now_ns() - start_ns_) * 1e-9);
-  const double rate = static_cast<double>(done_) / seconds;
+  const double rate = static_cast<double>(done_ - skipped_) / seconds;
   std::string text = title_ + " ";
   if (total_ != 0) {
     const double share = std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));

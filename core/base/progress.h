@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace tierd {
 
@@ -17,6 +18,12 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void advance(uint64_t done);
+  // What was there already: done, but not at this rate.
+  void skip(uint64_t done);
+  // So much has to be done again.
+  void take_back(uint64_t done);
+  // A line of its own, above the bar.
+  void say_above(std::string_view line);
   // Whether it has taken so long that something was shown.
   bool shown() const { return drawn_ns_ != start_ns_; }
   void finish();
@@ -30,6 +37,7 @@ class Progress {
   std::string unit_;
   uint64_t total_;
   uint64_t done_ = 0;
+  uint64_t skipped_ = 0;  // of it
   uint64_t start_ns_;
   uint64_t drawn_ns_ = 0;
   bool terminal_;

@@ -284,6 +284,15 @@ Status add_weights(const fs::path& folder, const std::string& weights, SourcePar
                            pickle ? "; pytorch_model.bin is not read, convert it to safetensors" : "")};
 }
 
+// The folder's name; of a snapshot in Hugging Face's cache, models--OWNER--REPO/snapshots/COMMIT, its
+// repository's.
+std::string name_of(const fs::path& folder) {
+  const fs::path path = (folder / "").lexically_normal().parent_path();
+  const std::string repository = path.parent_path().parent_path().filename();
+  const bool cached = path.parent_path().filename() == "snapshots" && repository.starts_with("models--");
+  return cached ? repository.substr(repository.rfind("--") + 2) : path.filename().string();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TensorSource>> open_hf_folder(const std::string& folder, const std::string& weights,
@@ -293,7 +302,7 @@ Result<std::unique_ptr<TensorSource>> open_hf_folder(const std::string& folder, 
   parts.path = folder;
   const std::string config_path = root / kConfigFile;
   TIERD_ASSIGN(parts.config, read_hf_config(config_path));
-  parts.config.name = (root / "").lexically_normal().parent_path().filename();
+  parts.config.name = name_of(root);
   parts.companions.push_back(config_path);
   TIERD_TRY(add_weights(root, weights, parts));
 

@@ -352,6 +352,23 @@ void request_seeds(const Seeds& seeds) {
   seeds.add("http", "head", "HEAD /a HTTP/1.1\r\nConnection: close\r\n\r\n");
 }
 
+void hub_listing_seeds(const Seeds& seeds) {
+  const auto listing = [](const std::vector<std::string>& names) {
+    json siblings = json::array();
+    for (const std::string& name : names) {
+      siblings.push_back({{"rfilename", name}, {"size", 1000}, {"blobId", std::string(40, 'b')}});
+      if (siblings.size() % 2 == 1) siblings.back()["lfs"] = {{"sha256", std::string(64, 'c')}, {"size", 5}};
+    }
+    return json{{"sha", std::string(40, 'a')}, {"siblings", siblings}}.dump();
+  };
+  seeds.add("hub_listing", "quants",
+            "Q8_0" + kNul + listing({"m-Q4_K_M.gguf", "m-Q8_0.gguf", "mmproj-f16.gguf"}));
+  seeds.add("hub_listing", "shards", kNul + listing({"m-00001-of-00002.gguf", "m-00002-of-00002.gguf"}));
+  seeds.add(
+      "hub_listing", "folder",
+      kNul + listing({"config.json", "model-00001-of-00001.safetensors", "model.safetensors.index.json"}));
+}
+
 int run(const char* folder) {
   const Seeds seeds(folder);
   gguf_seeds(seeds);
@@ -367,6 +384,7 @@ int run(const char* folder) {
   progress_seeds(seeds);
   gguf_shard_seeds(seeds);
   request_seeds(seeds);
+  hub_listing_seeds(seeds);
   return 0;
 }
 

@@ -131,6 +131,32 @@ TEST(LlamaFlags, MeanTheSame) {
   EXPECT_THAT(parse({"-ctk", "f16", "-ctv", "f32"}).said, HasSubstr("one encoding"));
 }
 
+TEST(Hub, IsNamedAsLlamaCppNamesIt) {
+  const Arguments arguments = parse({"serve", "-hf", "a/b:Q8_0", "-hft", "hf_x", "--offline"}).arguments;
+  EXPECT_EQ(arguments.hub.repository, "a/b");
+  EXPECT_EQ(arguments.hub.quant, "Q8_0");
+  EXPECT_EQ(arguments.hub_token, "hf_x");
+  EXPECT_TRUE(arguments.offline);
+  EXPECT_EQ(arguments.alias, "a/b:Q8_0");
+  EXPECT_EQ(parse({"-hfr", "a/b", "-hff", "c.gguf"}).arguments.hub.file, "c.gguf");
+  EXPECT_EQ(parse({"m", "-p", "x", "-hfd", "a/b:Q4_0"}).arguments.draft_hub.quant, "Q4_0");
+  EXPECT_THAT(parse({"m", "-p", "x", "-hfd", "a"}).said, HasSubstr("--hf-repo-draft: 'a' is not OWNER/REPO"));
+  EXPECT_THAT(parse({"m", "-p", "x", "-hfd", "a/b", "-md", "c"}).said, HasSubstr("excludes"));
+  EXPECT_THAT(parse({"m", "--port", "0", "-hfd", "a/b"}).said, HasSubstr("are for one text"));
+  EXPECT_THAT(parse({"-hf", "a"}).said, HasSubstr("OWNER/REPO[:QUANT]"));
+  EXPECT_THAT(parse({"-hff", "c.gguf"}).said, HasSubstr("--hf-repo"));
+  EXPECT_THAT(parse({"m", "-hf", "a/b"}).said, HasSubstr("one model is expected"));
+  setenv("LLAMA_ARG_HF_REPO", "c/d", 1);
+  EXPECT_EQ(parse({}).arguments.hub.repository, "c/d");
+  EXPECT_EQ(parse({"-hf", "a/b"}).arguments.hub.repository, "a/b");
+  EXPECT_EQ(parse({"-m", "m"}).arguments.hub.repository, "") << "the command line counts";
+  EXPECT_EQ(parse({"-m", "m"}).arguments.config.model, "m");
+  unsetenv("LLAMA_ARG_HF_REPO");
+  setenv("LLAMA_ARG_MODEL", "m", 1);
+  EXPECT_EQ(parse({"-hf", "a/b"}).arguments.hub.repository, "a/b");
+  unsetenv("LLAMA_ARG_MODEL");
+}
+
 TEST(Modes, ArePromptsServersAndChats) {
   EXPECT_EQ(parse({"m", "-p", "x"}).arguments.mode, Mode::text);
   EXPECT_EQ(parse({"serve", "m"}).arguments.mode, Mode::serve);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <sstream>
 
 #include "core/base/log.h"
@@ -132,6 +133,30 @@ std::string without_escapes(const std::string& text) {
   return out;
 }
 
+// Puts the model of -hf into `arguments`. Where two models are named, one in the environment gives way to
+// one on the command line. Error: invalid_argument.
+Status take_hub(const std::string& repository, const std::string& file, std::string& model,
+                Arguments& arguments) {
+  const auto of_environment = [](const std::string& value, const char* name) {
+    const char* const set = std::getenv(name);
+    return set != nullptr && value == set;
+  };
+  if (repository.empty()) {
+    if (file.empty() || of_environment(file, "LLAMA_ARG_HF_FILE")) return {};
+    return Error{Code::invalid_argument, "--hf-file",
+                 "names a file of a repository: give that with --hf-repo"};
+  }
+  if (!model.empty() && of_environment(repository, "LLAMA_ARG_HF_REPO")) return {};
+  if (!model.empty() && !of_environment(model, "LLAMA_ARG_MODEL")) {
+    return Error{Code::invalid_argument, "--hf-repo",
+                 fmt::format("one model is expected, and '{}' is given as well", model)};
+  }
+  model.clear();
+  TIERD_ASSIGN(arguments.hub, parse_hub_request(repository, file));
+  if (arguments.alias.empty()) arguments.alias = repository;
+  return {};
+}
+
 // Adds the keys of a file, which must have at least one: whoever names it wants the server closed.
 Status add_keys(const std::string& path, std::vector<std::string>& keys) {
   TIERD_ASSIGN(const std::string text, read_prompt_file(path));
@@ -152,7 +177,7 @@ Parsed parse_arguments(int argc, char** argv) {
   Parsed parsed;
   Arguments& arguments = parsed.arguments;
   std::string model, tokenizer, prompt_file, trace, timeline, key_file, log_format = "text", fit = "on";
-  std::string kv_keys, kv_values, system_file;
+  std::string kv_keys, kv_values, system_file, hub_repository, hub_file, draft_repository;
   std::vector<std::string> plugin_folders, biases, plain;
   std::optional<uint32_t> threads, context, batch, ubatch, sequences;
   bool conversation = false, no_conversation = false, escapes = false, no_escapes = false;
@@ -177,6 +202,19 @@ Parsed parse_arguments(int argc, char** argv) {
       .named("NAME");
   line.group("Model and text");
   line.option("-m,--model", model, "the model, see below").named("MODEL").or_variable("LLAMA_ARG_MODEL");
+  line.option(
+          "--hf-repo", hub_repository,
+          "the model by its name on huggingface.co, of which the cache has it or it is downloaded; quant: "
+          "Q4_K_M, else Q8_0, else the first GGUF file (also -hf, -hfr)")
+      .named("OWNER/REPO[:QUANT]")
+      .or_variable("LLAMA_ARG_HF_REPO");
+  line.option("--hf-file", hub_file, "a file of that repository instead of a quant (also -hff)")
+      .named("FILE")
+      .or_variable("LLAMA_ARG_HF_FILE");
+  line.option("--hf-token", arguments.hub_token,
+              "the access token for it; $HF_TOKEN is better, which other users do not see (also -hft)")
+      .named("TOKEN");
+  line.flag("--offline", arguments.offline, "take it from the cache alone").or_variable("LLAMA_ARG_OFFLINE");
   line.option("--tokenizer", tokenizer, "a tokenizer to use instead of the model's").named("FILE");
   const Argument prompt =
       line.option("-p,--prompt", arguments.prompt, "the prompt; empty: the model's BOS token alone")
@@ -221,8 +259,13 @@ Parsed parse_arguments(int argc, char** argv) {
                   "a small model of the same vocabulary that guesses tokens, which the model then checks "
                   "several at once: the same text, sooner (also -md)")
           .named("MODEL");
+  const Argument hub_draft =
+      line.option("--hf-repo-draft", draft_repository, "the same by its name, as --hf-repo (also -hfd)")
+          .named("OWNER/REPO[:QUANT]")
+          .excludes(draft);
   line.flag("--prompt-lookup", arguments.prompt_lookup, "guess tokens from what the text has said before")
-      .excludes(draft);
+      .excludes(draft)
+      .excludes(hub_draft);
   line.option("--draft-max", arguments.draft_most, "most tokens guessed at once").named("N").shows_default();
   line.group("Model and text");
   line.flag("--ignore-eos", arguments.ignore_eos, "go on where the model would end its text");
@@ -290,6 +333,13 @@ Parsed parse_arguments(int argc, char** argv) {
                             plain.back()));
   }
   if (!plain.empty()) model = plain.front();
+  if (!draft_repository.empty()) {
+    auto asked = parse_hub_request(draft_repository, "");
+    if (!asked.ok()) return fail("--hf-repo-draft: " + asked.error().detail);
+    arguments.draft_hub = std::move(*asked);
+  }
+  const Status hub = take_hub(hub_repository, hub_file, model, arguments);
+  if (!hub.ok()) return fail(hub.error().line());
   if (!model.empty()) arguments.config.model = model;
   if (!tokenizer.empty()) arguments.config.tokenizer = tokenizer;
   if (!trace.empty()) arguments.config.trace = trace;
@@ -321,7 +371,7 @@ Parsed parse_arguments(int argc, char** argv) {
                            serve || std::ranges::any_of(of_server, &Argument::given));
   if (arguments.mode == Mode::chat && arguments.json)
     return fail("--json is for one text: give a prompt (-p)");
-  const bool guesses = arguments.prompt_lookup || !arguments.draft_model.empty();
+  const bool guesses = arguments.prompt_lookup || draft.given() || hub_draft.given();
   if (arguments.mode != Mode::text && guesses && !arguments.check && !arguments.plan)
     return fail("--model-draft and --prompt-lookup are for one text: give a prompt (-p)");
   if (arguments.serves() && arguments.json && !arguments.check && !arguments.plan)

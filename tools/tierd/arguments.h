@@ -8,6 +8,7 @@
 
 #include "core/config/config.h"
 #include "core/model/sampler.h"
+#include "tools/tierd/hub/repository.h"
 
 namespace tierd {
 
@@ -22,6 +23,10 @@ struct Arguments {
   std::string config_file;             // or empty
   std::vector<std::string> overrides;  // --set
   Config read_config;                  // what these two say
+  HubRequest hub;                      // the model, where a hub has it
+  HubRequest draft_hub;                // the draft model, likewise
+  std::string hub_token;               // of the command line; no message ever holds it
+  bool offline = false;                // take it from the cache alone
   std::string prompt;
   int64_t predict = -1;  // tokens to generate; -1: until the model ends or the context is full
   SamplerOptions sampling;

@@ -24,6 +24,10 @@ MODEL is a GGUF file (the first of its shards), a Hugging Face folder, a llama2.
 by tier-convert. What is no store yet is converted once into a cache folder ($TIERD_CACHE, else
 $XDG_CACHE_HOME/tierd, else ~/.cache/tierd); all configurations share that store.
 
+-hf OWNER/REPO[:QUANT] takes MODEL from the cache that huggingface_hub and llama.cpp use ($LLAMA_CACHE, else $HF_HUB_CACHE,
+else $HF_HOME/hub, else $XDG_CACHE_HOME/huggingface/hub, else ~/.cache/huggingface/hub), or downloads it there from
+$HF_ENDPOINT (https://huggingface.co). Ctrl-C is no loss: the next run goes on. With --check it says what would come.
+
 Exit status:
   0        done
   1        the run failed: a disk or an output that does not work, a faulty plugin
@@ -48,6 +52,7 @@ const char* const kBriefHelp =
 Usage: tierd MODEL [options]             a chat on the terminal
        tierd MODEL -p TEXT [options]     continues a text
        tierd serve MODEL [options]       OpenAI's and llama-server's API on http://127.0.0.1:8080
+       tierd -hf OWNER/REPO[:QUANT]      the same with a model of huggingface.co, downloaded once
        tierd MODEL --check               the plan from the model's headers: does it fit, how fast will it be?
 
 MODEL is a GGUF file (the first of its shards), a Hugging Face folder, a llama2.c checkpoint or a store of

@@ -14,8 +14,7 @@ constexpr std::string_view kGrammar =
 constexpr std::string_view kAdapters = "adapters are not applied; merge them into the model";
 constexpr std::string_view kMedia = "models read text only";
 constexpr std::string_view kVectors = "models write text; there are no embeddings or rankings";
-constexpr std::string_view kDownload =
-    "nothing is downloaded; huggingface-cli download gets a model, then -m";
+constexpr std::string_view kDownload = "models are downloaded from a Hugging Face hub alone: -hf";
 constexpr std::string_view kPage = "the server has no page; any client of OpenAI's API will do";
 constexpr std::string_view kProxy = "the server speaks plain HTTP; put a proxy before it";
 constexpr std::string_view kRouter = "a server has one model; start one for each";
@@ -34,6 +33,10 @@ const std::vector<LlamaFlag>& llama_flags() {
       {{"--usage"}, none, "--help"},
       {{"-ub"}, one, "--ubatch-size"},
       {{"-np"}, one, "--parallel"},
+      {{"-hf", "-hfr"}, one, "--hf-repo"},
+      {{"-hff"}, one, "--hf-file"},
+      {{"-hft"}, one, "--hf-token"},
+      {{"-hfd", "-hfrd", "--spec-draft-hf"}, one, "--hf-repo-draft"},
       {{"-md", "--spec-draft-model"}, one, "--model-draft"},
       {{"--draft", "--draft-n", "--spec-draft-n-max"}, one, "--draft-max"},
       {{"-fit", "--fit"}, maybe, "--fit", {}, {}, "on"},
@@ -111,8 +114,7 @@ const std::vector<LlamaFlag>& llama_flags() {
        {},
        "the beginning that a prompt shares with the text before it is kept; the answer is the same"},
       {{"--cache-reuse"}, one, {}, "0", "of a text before, its beginning alone is used again"},
-      {{"--no-ui", "--no-webui", "--no-ui-mcp-proxy", "--no-webui-mcp-proxy", "-no-ag", "--no-agent",
-        "--offline"},
+      {{"--no-ui", "--no-webui", "--no-ui-mcp-proxy", "--no-webui-mcp-proxy", "-no-ag", "--no-agent"},
        none,
        {},
        "*"},
@@ -251,12 +253,7 @@ const std::vector<LlamaFlag>& llama_flags() {
        {},
        kAdapters},
       {{"--lora-init-without-apply"}, none, {}, {}, kAdapters},
-      {{"-mu", "--model-url", "-dr", "--docker-repo", "-hf", "-hfr", "--hf-repo", "-hff", "--hf-file", "-hft",
-        "--hf-token", "-hfd", "-hfrd", "--spec-draft-hf", "--hf-repo-draft"},
-       one,
-       {},
-       {},
-       kDownload},
+      {{"-mu", "--model-url", "-dr", "--docker-repo"}, one, {}, {}, kDownload},
       {{"--log-file"}, one, {}, {}, "the log is standard error: 2> FILE"},
       {{"--log-prefix", "--log-timestamps"}, none, {}, {}, "--log-format json"},
       {{"-v", "--verbose", "--log-verbose"},

@@ -24,6 +24,7 @@
 #include "tools/tierd/arguments.h"
 #include "tools/tierd/check.h"
 #include "tools/tierd/encoding_report.h"
+#include "tools/tierd/hub_model.h"
 #include "tools/tierd/model_tokenizer.h"
 #include "tools/tierd/plan.h"
 #include "tools/tierd/reload.h"
@@ -121,6 +122,7 @@ int run(Arguments arguments) {
     return written.ok() ? 0 : fail(written.error(), kFailed);
   }
   if (!arguments.plugin.empty()) return print_manuals(arguments);
+  if (const auto ended = take_hub_model(arguments)) return *ended;
   Reload reload(arguments);
   RuntimeOptions options;
   options.shorten = arguments.shorten;

@@ -1,0 +1,30 @@
+// nettle makes the two hashes by which the hub names files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace tierd {
+
+class Digest {
+ public:
+  // Begins the hash of a file of `bytes` bytes. `digits`, in hexadecimal, says which it is: SHA-256 has 64,
+  // git's SHA-1, which hashes the length first, has 40.
+  Digest(size_t digits, uint64_t bytes);
+  ~Digest();
+  Digest(Digest&&) noexcept;
+  Digest& operator=(Digest&&) noexcept;
+
+  void add(std::span<const std::byte> bytes);
+  // Returns the hash in small letters. Nothing can be added afterwards.
+  std::string finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tierd

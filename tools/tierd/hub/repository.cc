@@ -1,0 +1,135 @@
+#include "tools/tierd/hub/repository.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "core/store/json_fields.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kLongestPart = 96;        // of a repository's name
+constexpr size_t kLongestComponent = 255;  // of a path, as file systems have it
+constexpr size_t kLongestName = 1024;
+constexpr uint64_t kMostValues = 500'000;  // of a listing; ten thousand files have a tenth
+constexpr uint64_t kLargestFile = uint64_t{1} << 53;
+
+// The hub's own rule for owners and repositories. Two dashes in a row divide owner and repository in the
+// cache.
+bool is_part(std::string_view text) {
+  const auto allowed = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  };
+  return !text.empty() && text.size() <= kLongestPart && std::ranges::all_of(text, allowed) &&
+         text.find("--") == std::string_view::npos && text.find("..") == std::string_view::npos &&
+         std::string_view("-.").find(text.front()) == std::string_view::npos &&
+         std::string_view("-.").find(text.back()) == std::string_view::npos;
+}
+
+bool is_quant(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestPart && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+}
+
+// A string of `object`; nullptr where there is none.
+const std::string* text_of(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get_ptr<const std::string*>() : nullptr;
+}
+
+Result<HubFile> parse_file(const json& sibling, size_t number, const std::string& origin) {
+  const auto wrong = [&](const char* key, std::string_view expected) {
+    return Error{Code::corrupt, origin, fmt::format("siblings[{}].{} is not {}", number, key, expected)};
+  };
+  if (!sibling.is_object())
+    return Error{Code::corrupt, origin, fmt::format("siblings[{}] is not an object", number)};
+  HubFile file;
+  const std::string* const name = text_of(sibling, "rfilename");
+  if (name == nullptr) return wrong("rfilename", "a string");
+  if (!is_safe_name(*name))
+    return wrong("rfilename", fmt::format("a path inside the repository: '{}'", *name));
+  file.name = *name;
+  const auto lfs = sibling.find("lfs");
+  const bool large = lfs != sibling.end() && lfs->is_object();
+  const json& described = large ? *lfs : sibling;
+  const char* const key = large ? "sha256" : "blobId";
+  if (const std::string* const hash = text_of(described, key)) {
+    if (!is_hash(*hash, large ? 64 : 40)) return wrong(key, "a hash in small hexadecimal digits");
+    file.hash = *hash;
+  }
+  const auto bytes = described.find("size");
+  if (bytes == described.end() || bytes->is_null()) {
+    file.hash.clear();
+  } else if (!bytes->is_number_unsigned() || bytes->get<uint64_t>() > kLargestFile) {
+    return wrong("size", "a number of bytes");
+  } else {
+    file.bytes = bytes->get<uint64_t>();
+  }
+  return file;
+}
+
+}  // namespace
+
+bool is_hash(std::string_view text, size_t digits) {
+  return text.size() == digits && std::ranges::all_of(text, [](unsigned char c) {
+           return std::isdigit(c) != 0 || (c >= 'a' && c <= 'f');
+         });
+}
+
+bool is_safe_name(std::string_view name) {
+  if (name.empty() || name.size() > kLongestName) return false;
+  if (std::ranges::any_of(name, [](unsigned char c) { return c < 0x20 || c == 0x7f || c == '\\'; }))
+    return false;
+  for (size_t at = 0; at <= name.size();) {
+    const size_t end = std::min(name.find('/', at), name.size());
+    const std::string_view part = name.substr(at, end - at);
+    if (part.empty() || part == "." || part == ".." || part.size() > kLongestComponent) return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+Result<HubRequest> parse_hub_request(const std::string& text, const std::string& file) {
+  const size_t colon = text.find(':');
+  const std::string repository = text.substr(0, colon);
+  const size_t slash = repository.find('/');
+  const bool named = slash != std::string::npos && is_part(std::string_view(repository).substr(0, slash)) &&
+                     is_part(std::string_view(repository).substr(slash + 1));
+  const std::string quant = colon == std::string::npos ? "" : text.substr(colon + 1);
+  if (!named || (colon != std::string::npos && !is_quant(quant))) {
+    return Error{
+        Code::invalid_argument, "--hf-repo",
+        fmt::format("'{}' is not OWNER/REPO[:QUANT], such as ggml-org/gemma-3-1b-it-GGUF:Q4_K_M", text)};
+  }
+  if (!file.empty() && !is_safe_name(file)) {
+    return Error{Code::invalid_argument, "--hf-file",
+                 fmt::format("'{}' is not the path of a file inside the repository", file)};
+  }
+  return HubRequest{repository, quant, file};
+}
+
+Result<HubListing> parse_listing(std::string_view text, const std::string& origin) {
+  TIERD_ASSIGN(const json root, parse_json(text, origin, kMostValues));
+  if (!root.is_object()) return Error{Code::corrupt, origin, "the answer is not a JSON object"};
+  HubListing listing;
+  const std::string* const commit = text_of(root, "sha");
+  if (commit == nullptr || !is_hash(*commit, 40))
+    return Error{Code::corrupt, origin, "'sha' is not a commit of 40 hexadecimal digits"};
+  listing.commit = *commit;
+  const auto siblings = root.find("siblings");
+  if (siblings == root.end() || !siblings->is_array())
+    return Error{Code::corrupt, origin, "'siblings' is not a list of files"};
+  for (const json& sibling : *siblings) {
+    TIERD_ASSIGN(HubFile file, parse_file(sibling, listing.files.size(), origin));
+    listing.files.push_back(std::move(file));
+  }
+  return listing;
+}
+
+}  // namespace tierd
