@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 #include <vector>
 
 #include "core/base/random.h"
@@ -85,6 +86,7 @@ double product_rate(Timer& timer, Encoding e, uint32_t n_out, uint32_t tokens, b
   product.y = reinterpret_cast<float*>(y.get());
   product.ldy = static_cast<uint32_t>(rows);
   product.tokens = tokens;
+  check(cudaDeviceSynchronize(), "wait");
   const double seconds = timer.seconds([&] {
     for (uint32_t m = 0; m < (apart ? matrices : 1); ++m) {
       RowProduct one = product;
@@ -95,7 +97,7 @@ double product_rate(Timer& timer, Encoding e, uint32_t n_out, uint32_t tokens, b
   return static_cast<double>(matrices * matrix) / seconds;
 }
 
-double transfer_rate(Timer& timer, uint64_t slot, std::byte* memory) {
+double transfer_rate(Timer& timer, Team& team, uint64_t slot, std::byte* memory) {
   constexpr uint64_t kMoved = 256 << 20;
   std::vector<std::byte> source(kMoved);
   std::vector<Unit> units;
@@ -104,7 +106,7 @@ double transfer_rate(Timer& timer, uint64_t slot, std::byte* memory) {
   Transfer transfer;
   check(transfer.create(), "transfer");
   const double seconds = timer.seconds([&] {
-    transfer.begin(units, slot, source.data(), memory);
+    transfer.begin(units, slot, source.data(), memory, team);
     for (bool over = false; !over;) check(transfer.advance(timer.stream(), over), "transfer");
   });
   return static_cast<double>(units.size() * slot) / seconds;
@@ -122,6 +124,7 @@ int run() {
   Random random(1);
   for (uint32_t& word : pattern) word = (static_cast<uint32_t>(random.next()) & 0x03ff03ffU) | 0x30003000U;
   check(cudaMemcpy(from.get(), pattern.data(), kBytes, cudaMemcpyHostToDevice), "copy");
+  check(cudaDeviceSynchronize(), "wait");
   const double copied = timer.seconds([&] {
     check(cudaMemcpyAsync(to.get(), from.get(), kBytes, cudaMemcpyDeviceToDevice, timer.stream()), "copy");
   });
@@ -137,9 +140,10 @@ int run() {
       "\"pinned_to_device_bytes_per_second\": {:.4g}",
       properties.name, properties.major, properties.minor, properties.multiProcessorCount, copy_rate,
       static_cast<double>(kBytes) / 4 / up);
+  Team team(Team::Options{.workers = std::min(16U, std::max(1U, std::thread::hardware_concurrency()))});
   for (const uint64_t slot : {uint64_t{64} << 10, uint64_t{4} << 20})
     fmt::print(", \"transfer_{}_kib_slots_bytes_per_second\": {:.4g}", slot >> 10,
-               transfer_rate(timer, slot, to.get()));
+               transfer_rate(timer, team, slot, to.get()));
   fmt::print(", \"products\": [");
   const char* comma = "";
   for (const Encoding e : kAllEncodings) {

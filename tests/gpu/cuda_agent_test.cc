@@ -26,10 +26,9 @@ std::vector<AgentRuleCase> cases_of_double(int64_t late) {
 INSTANTIATE_TEST_SUITE_P(AtOnce, AgentConformance, testing::ValuesIn(cases_of_double(0)), case_name);
 INSTANTIATE_TEST_SUITE_P(Late, AgentConformance, testing::ValuesIn(cases_of_double(5)), case_name);
 
-class NoProducts final : public Products {
- public:
-  void linear(const PackedMatrix&, const float*, uint32_t, float* y) override { *y = 7; }
-};
+std::unique_ptr<HostWork> host_work() {
+  return std::make_unique<HostWork>(best_kernels(), std::make_unique<Team>(Team::Options{.workers = 2}));
+}
 
 // A site with one neuron of 16 rows of 8 columns, all weights one, in the host's memory 1; the device is
 // memory 2.
@@ -60,7 +59,7 @@ class CudaDeviceTest : public testing::Test {
   Result<std::unique_ptr<CudaDevice>> create() {
     pools_ = {};
     pools_.add_memory(kHost, std::as_writable_bytes(std::span(host_)));
-    return CudaDevice::create(options_, pools_, clock_, plan_, std::make_unique<NoProducts>());
+    return CudaDevice::create(options_, pools_, clock_, plan_, host_work());
   }
   void make(const on_host::Behaviour& behaviour = {}) {
     device_.reset();
@@ -237,9 +236,10 @@ TEST_F(CudaDeviceTest, ADeviceThatIsLostSaysSoOnce) {
 
 TEST_F(CudaDeviceTest, WhatLiesInTheHostsMemoryIsMultipliedThere) {
   make();
-  float y = 0;
-  device_->linear({}, nullptr, 1, &y);
-  EXPECT_EQ(y, 7);
+  std::vector<float> x(8, 1.0F), y(2);
+  device_->linear({Encoding::f32, 2, 8, reinterpret_cast<const std::byte*>(host_.data())}, x.data(), 1,
+                  y.data());
+  EXPECT_THAT(y, ElementsAre(8, 8));
 }
 
 }  // namespace

@@ -17,11 +17,6 @@ constexpr tierd_param kParams[] = {
     {"lost_at_look", TIERD_PARAM_INTEGER, 0, "0", 0, 1'000'000, nullptr, "when the device is lost"},
 };
 
-class NoProducts final : public Products {
- public:
-  void linear(const PackedMatrix&, const float*, uint32_t, float*) override { TIERD_CHECK(false); }
-};
-
 Result<MadeAgent> make(const AgentContext& context) {
   if (!context.compute) return Error{Code::invalid_argument, "double", "there is nothing to compute"};
   const ComputeTask& task = *context.compute;
@@ -42,8 +37,9 @@ Result<MadeAgent> make(const AgentContext& context) {
   options.tensor_bytes = task.tensor_bytes;
   options.tensors = task.tensors;
   TIERD_ASSIGN(std::unique_ptr<cuda::CudaDevice> device,
-               cuda::CudaDevice::create(options, context.pools, context.clock, task.plan,
-                                        std::make_unique<NoProducts>()));
+               cuda::CudaDevice::create(
+                   options, context.pools, context.clock, task.plan,
+                   std::make_unique<HostWork>(best_kernels(), std::make_unique<Team>(Team::Options{}))));
   MadeAgent made;
   made.backend = device->backend();
   made.products = device.get();

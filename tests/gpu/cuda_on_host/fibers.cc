@@ -139,8 +139,10 @@ struct Runner {
   }
 };
 
+// It stays until the process ends: fibers that are destroyed are unwound by an exception, which
+// AddressSanitizer does not expect on their stacks.
 Runner& runner() {
-  static Runner runner;
+  static Runner& runner = *new Runner;
   return runner;
 }
 

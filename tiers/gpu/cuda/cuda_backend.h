@@ -11,6 +11,7 @@
 #include "core/program/program.h"
 #include "tiers/gpu/cuda/device_options.h"
 #include "tiers/gpu/device.h"
+#include "tiers/gpu/host_work.h"
 
 namespace tierd::cuda {
 
@@ -21,7 +22,7 @@ struct Backend {
   // See CudaDevice::create.
   Result<std::unique_ptr<Device>> (*create)(const DeviceOptions& options, PoolTable& pools,
                                             const Clock& clock, const ComputePlan& plan,
-                                            std::unique_ptr<Products> host);
+                                            std::unique_ptr<HostWork> host);
 };
 inline constexpr const char* kBackendSymbol = "tierd_gpu_cuda";
 inline constexpr const char* kBackendFile = "tierd-gpu-cuda.so";

@@ -39,7 +39,7 @@ void ring(void* descriptor) {
 }  // namespace
 
 CudaDevice::CudaDevice(const DeviceOptions& options, PoolTable& pools, const Clock& clock,
-                       std::unique_ptr<Products> host)
+                       std::unique_ptr<HostWork> host)
     : options_(options), pools_(pools), clock_(clock), host_(std::move(host)) {}
 
 // What is under way uses memory that goes now.
@@ -49,7 +49,7 @@ CudaDevice::~CudaDevice() {
 
 Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const DeviceOptions& options, PoolTable& pools,
                                                        const Clock& clock, const ComputePlan& plan,
-                                                       std::unique_ptr<Products> host) {
+                                                       std::unique_ptr<HostWork> host) {
   std::unique_ptr<CudaDevice> device(new CudaDevice(options, pools, clock, std::move(host)));
   TIERD_TRY(device->prepare(plan));
   pools.add_activations(options.number, device->given_.bytes());
@@ -144,6 +144,8 @@ void CudaDevice::load(uint64_t offset, std::span<const std::byte> bytes) {
   outcome.then([&] {
     return cudaMemcpy(memory_->data() + offset, bytes.data(), bytes.size(), cudaMemcpyHostToDevice);
   });
+  // It returns when the bytes have left the host, and no stream of ours waits for them.
+  outcome.then([] { return cudaDeviceSynchronize(); });
   if (!outcome.ok() && !load_error_) load_error_ = outcome.error();
 }
 
@@ -272,7 +274,7 @@ void CudaDevice::move(Engine engine, Running& running) {
     }
   } else if (good != 0) {
     running.queued = running.transfers = true;
-    transfer(engine).begin(payload.units.first(good), bytes, source.data(), memory_->data());
+    transfer(engine).begin(payload.units.first(good), bytes, source.data(), memory_->data(), host_->team());
     bool over = false;
     running.outcome.then([&] { return transfer(engine).advance(stream(engine), over); });
   }
@@ -339,7 +341,8 @@ std::optional<Done> CudaDevice::over(Engine engine) {
   TIERD_CHECK(running.has_value());
   // What a transfer waits for next is told by itself.
   uint64_t rings = 0;
-  if (::read(rung_[static_cast<size_t>(engine)].get(), &rings, sizeof rings) == sizeof rings)
+  if (running->announced &&
+      ::read(rung_[static_cast<size_t>(engine)].get(), &rings, sizeof rings) == sizeof rings)
     running->announced = false;
   if (arrived(engine, *running)) return end(std::move(*std::exchange(running, std::nullopt)));
   announce(engine, *running);

@@ -26,17 +26,18 @@
 #include "tiers/gpu/cuda/outcome.h"
 #include "tiers/gpu/cuda/transfer.h"
 #include "tiers/gpu/device.h"
+#include "tiers/gpu/host_work.h"
 
 namespace tierd::cuda {
 
 class CudaDevice final : public Device {
  public:
   // Takes what the plan needs of the device at once, but for the arena. Registers its activations. `pools`
-  // and `clock` outlive it; `host` multiplies what lies in the host's memory. Errors: unsupported, where
-  // there is no such device or driver; no_space, naming the tier's capacity.
+  // and `clock` outlive it; `host` multiplies and gathers what lies in the host's memory. Errors:
+  // unsupported, where there is no such device or driver; no_space, naming the tier's capacity.
   static Result<std::unique_ptr<CudaDevice>> create(const DeviceOptions& options, PoolTable& pools,
                                                     const Clock& clock, const ComputePlan& plan,
-                                                    std::unique_ptr<Products> host);
+                                                    std::unique_ptr<HostWork> host);
   ~CudaDevice() override;
 
   std::string backend() const override { return backend_; }
@@ -60,7 +61,7 @@ class CudaDevice final : public Device {
     bool announced = false;  // the descriptor turns readable when it is over
   };
   CudaDevice(const DeviceOptions& options, PoolTable& pools, const Clock& clock,
-             std::unique_ptr<Products> host);
+             std::unique_ptr<HostWork> host);
   Status prepare(const ComputePlan& plan);
   Status no_room(const std::string& what, uint64_t bytes) const;
   cudaStream_t stream(Engine engine) const { return streams_[static_cast<size_t>(engine)].get(); }
@@ -82,7 +83,7 @@ class CudaDevice final : public Device {
   const DeviceOptions options_;
   PoolTable& pools_;
   const Clock& clock_;
-  const std::unique_ptr<Products> host_;
+  const std::unique_ptr<HostWork> host_;
   std::string backend_;
   std::array<Descriptor, kEngines> rung_;  // when something that was begun there is over
   Descriptor ready_;                       // where one of them is

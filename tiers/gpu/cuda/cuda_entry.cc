@@ -7,7 +7,7 @@ namespace tierd::cuda {
 namespace {
 
 Result<std::unique_ptr<Device>> create(const DeviceOptions& options, PoolTable& pools, const Clock& clock,
-                                       const ComputePlan& plan, std::unique_ptr<Products> host) {
+                                       const ComputePlan& plan, std::unique_ptr<HostWork> host) {
   TIERD_ASSIGN(std::unique_ptr<CudaDevice> device,
                CudaDevice::create(options, pools, clock, plan, std::move(host)));
   return std::unique_ptr<Device>(std::move(device));

@@ -63,6 +63,7 @@ cudaError_t CudaExecutor::allocate_all() {
   // As on the CPU buffers are 0 at first: columns that no row group fills are read with weights of 0.
   if (offsets_.back() != 0) outcome.then([&] { return cudaMemset(activations_.get(), 0, offsets_.back()); });
   if (kv_bytes(plan_) != 0) outcome.then([&] { return cudaMemset(kv_.get(), 0, kv_bytes(plan_)); });
+  outcome.then([] { return cudaDeviceSynchronize(); });  // no stream of ours waits for these calls
   return outcome.error();
 }
 

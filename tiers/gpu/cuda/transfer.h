@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/message/message.h"
+#include "tiers/compute/team.h"
 #include "tiers/gpu/cuda/buffers.h"
 #include "tiers/gpu/cuda/outcome.h"
 #include "tiers/gpu/cuda/steps.h"
@@ -24,11 +26,12 @@ class Transfer {
 
   cudaError_t create();
 
-  // Bytes of each slot go from source + unit * 64 to memory + place * 64; list and source stay as they are
-  // until it is over. One at a time.
-  void begin(std::span<const Unit> units, uint64_t bytes, const std::byte* source, std::byte* memory);
-  // Goes on as far as blocks are free: copies on this thread, never waits for the device. Sets `over` when
-  // the last byte has landed.
+  // Bytes of each slot go from source + unit * 64 to memory + place * 64; list, source and team stay until it
+  // is over. One at a time.
+  void begin(std::span<const Unit> units, uint64_t bytes, const std::byte* source, std::byte* memory,
+             Team& team);
+  // Goes on as far as blocks are free: gathers on this thread and the team's, never waits for the device.
+  // Sets `over` when the last byte has landed.
   cudaError_t advance(cudaStream_t stream, bool& over);
   // What is not on its way yet stays where it is; it is over when the rest has landed.
   void stop() { units_ = {}; }
@@ -44,15 +47,18 @@ class Transfer {
     Event done;
   };
   cudaError_t fill(Block& block, cudaStream_t stream);
+  void gather(std::span<const Landing> landings, std::span<const std::byte* const> sources, std::byte* data);
 
   std::array<Block, kBlocks> blocks_;
   uint32_t oldest_ = 0;  // of those under way
   uint32_t under_way_ = 0;
+  std::vector<const std::byte*> sources_;  // of the landings of a block
   std::span<const Unit> units_;
   uint64_t bytes_ = 0;
   uint64_t part_ = 0;  // of the first unit that are on their way already
   const std::byte* source_ = nullptr;
   std::byte* memory_ = nullptr;
+  Team* team_ = nullptr;
 };
 
 }  // namespace tierd::cuda

@@ -1,5 +1,5 @@
-// Products for strategies (tierd_host::linear) where the weights lie in the host's memory: by its processor,
-// whatever computes the model.
+// What the host's processor does for a device: products for strategies (tierd_host::linear), whose weights
+// lie in its memory, and gathering what is copied from there.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,16 @@
 
 namespace tierd {
 
-class HostProducts final : public Products {
+class HostWork final : public Products {
  public:
-  HostProducts(const ComputeKernels& kernels, std::unique_ptr<Team> team)
+  HostWork(const ComputeKernels& kernels, std::unique_ptr<Team> team)
       : kernels_(kernels), team_(std::move(team)) {}
   void linear(const PackedMatrix& matrix, const float* x, uint32_t rows, float* y) override {
     tierd::linear(kernels_, *team_, matrix, x, rows, y);
   }
+
+  // Used by one caller at a time.
+  Team& team() { return *team_; }
 
  private:
   const ComputeKernels& kernels_;
