@@ -76,7 +76,7 @@ class CudaGolden : public testing::Test {
     EXPECT_TRUE(logits.ok()) << logits.error().line();
     return logits.ok() ? *logits : std::vector<float>();
   }
-  static void check(const Config& base, const Golden& golden) {
+  static void check(const Config& base, const Golden& golden, bool token_by_token) {
     const std::vector<float> expected = logits_of(base, golden, kChunk);
     const std::vector<float> resident = logits_of(above(base, "100%", 0), golden, kChunk);
     if (HasFailure()) return;
@@ -85,7 +85,7 @@ class CudaGolden : public testing::Test {
     Config streamed = above(base, "30%", 7);
     streamed.cache = {"lru"};
     expect_the_same_bits(logits_of(streamed, golden, kChunk), resident);
-    expect_the_same_bits(logits_of(above(base, "60%", 3), golden, 1), resident);
+    if (token_by_token) expect_the_same_bits(logits_of(above(base, "60%", 3), golden, 1), resident);
   }
 
  private:
@@ -98,7 +98,7 @@ TEST_F(CudaGolden, SayWhatTheCpuSays) {
     std::printf("%s\n", model.c_str());
     Config base = golden_config(model);
     base.kv = base.activations = "f32";
-    check(base, read_golden(model));
+    check(base, read_golden(model), model.starts_with("gguf"));
     if (HasFailure()) return;
   }
 }
