@@ -18,11 +18,13 @@ __global__ void __launch_bounds__(kWarps* kWarp) multiply(RowProduct p) {
   constexpr int kAhead = T == 1 ? Reader::kAhead : 1;  // registers are short where there are many sums
   __shared__ float of_warp[kWarps][kGroupRows][T];
 
-  const uint32_t number = blockIdx.x / p.groups, g = blockIdx.x % p.groups;
+  // Tiles of tokens that read the same weights follow each other.
+  const uint32_t tiles = (p.tokens + T - 1) / T, tile = blockIdx.x % tiles, group_number = blockIdx.x / tiles;
+  const uint32_t number = group_number / p.groups, g = group_number % p.groups;
   const Unit unit = p.units[number];
   const uint32_t first_row = unit.unit * p.rows_of_unit + g * kGroupRows;
   if (first_row < p.row_begin || first_row >= p.row_end) return;
-  const uint32_t first = blockIdx.y * T;
+  const uint32_t first = tile * T;
   if (p.choice != nullptr) {
     bool used = false;
     for (uint32_t t = first; t < first + T && t < p.tokens; ++t)
@@ -135,8 +137,9 @@ __global__ void gather(RowGather g) {
 
 cudaError_t multiply_rows(Encoding encoding, const RowProduct& product, cudaStream_t stream) {
   const auto with_tile = [&](auto kernel, uint32_t tile) {
-    const dim3 grid(product.n_units * product.groups, (product.tokens + tile - 1) / tile);
-    return launch(kernel, grid, dim3(kWarps * kWarp), stream, product);
+    const uint32_t tiles = (product.tokens + tile - 1) / tile;
+    return launch(kernel, dim3(product.n_units * product.groups * tiles), dim3(kWarps * kWarp), stream,
+                  product);
   };
   return for_encoding(encoding, [&](auto e) {
     if (product.tokens == 1) return with_tile(multiply<e(), 1>, 1);
