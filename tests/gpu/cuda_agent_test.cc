@@ -2,8 +2,9 @@
 // where the device has no room, refuses work or is lost.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
-#include "core/kernel/post/clocks.h"
+#include "core/agent/clock.h"
 #include "tests/gpu/cuda_on_host/double.h"
 #include "tests/tier-conform/agent_cases.h"
 #include "tiers/gpu/cuda/cuda_device.h"
@@ -29,6 +30,14 @@ INSTANTIATE_TEST_SUITE_P(Late, AgentConformance, testing::ValuesIn(cases_of_doub
 std::unique_ptr<HostWork> host_work() {
   return std::make_unique<HostWork>(best_kernels(), std::make_unique<Team>(Team::Options{.workers = 2}));
 }
+
+// A clock that the test puts on.
+class ManualClock final : public Clock {
+ public:
+  uint64_t now_ns() const override { return now; }
+  bool wait(Waiter&) override { return true; }
+  uint64_t now = 1'000'000;
+};
 
 // A site with one neuron of 16 rows of 8 columns, all weights one, in the host's memory 1; the device is
 // memory 2.
@@ -111,7 +120,7 @@ class CudaDeviceTest : public testing::Test {
 
   ComputePlan plan_;
   DeviceOptions options_;
-  WallClock clock_;
+  ManualClock clock_;
   PoolTable pools_;
   struct alignas(64) Line {
     float values[16] = {};
@@ -160,6 +169,39 @@ TEST_F(CudaDeviceTest, TransfersGoOnFromBlockToBlock) {
     inside.message.unit_bytes = 5 << 20;
     EXPECT_EQ(carry_out(Device::Engine::compute, inside).status, DoneStatus::ok);
   }
+}
+
+// At first it is looked at again and again; whoever parks after that is woken, by each engine by itself.
+TEST_F(CudaDeviceTest, WhoeverParksIsWoken) {
+  constexpr auto kCopy = Device::Engine::copy, kCompute = Device::Engine::compute;
+  int parked = 0;
+  for (uint64_t late = 1; late <= 20; ++late) {
+    make({.late = late});
+    const auto readable = [&] {
+      pollfd ready{device_->wait_fd(), POLLIN, 0};
+      return ::poll(&ready, 1, 0) == 1;
+    };
+    std::vector<Unit> units = {{0, 0}};
+    DeviceRequest move = request(Op::move, {{0, 64}});
+    move.payload.units = units;
+    device_->begin(kCopy, move);
+    DeviceRequest before = request(Op::run, {});
+    device_->begin(kCompute, before);
+    if (device_->over(kCopy)) continue;
+    EXPECT_TRUE(device_->soon(kCopy));
+    EXPECT_FALSE(readable());
+    clock_.now += 1'000'000;
+    if (device_->over(kCopy)) continue;
+    EXPECT_FALSE(device_->soon(kCopy));
+    EXPECT_TRUE(readable());
+    ++parked;
+    // The double has drained both streams; the other engine's look takes nothing of this one's.
+    EXPECT_TRUE(device_->over(kCompute));
+    EXPECT_TRUE(readable());
+    EXPECT_TRUE(device_->over(kCopy));
+    EXPECT_FALSE(readable());
+  }
+  EXPECT_GT(parked, 0);
 }
 
 // What an arena has addresses for costs nothing until it is in use.

@@ -301,9 +301,10 @@ void CudaDevice::resize(Running& running) {
   running.done.status = DoneStatus::no_space;
 }
 
+// Whoever parks must be woken: until that is seen to, there is something to look at.
 bool CudaDevice::soon(Engine engine) const {
   const std::optional<Running>& running = running_[static_cast<size_t>(engine)];
-  return running && clock_.now_ns() - running->done.start_ns < kSpinNs;
+  return running && !running->announced;
 }
 
 // Whether the device has done with it, or never will.
@@ -325,7 +326,7 @@ bool CudaDevice::arrived(Engine engine, Running& running) {
 
 // The descriptor is written to by a stream of its own, so that no kernel waits for the driver's thread.
 void CudaDevice::announce(Engine engine, Running& running) {
-  if (running.announced || soon(engine)) return;
+  if (running.announced || clock_.now_ns() - running.done.start_ns < kSpinNs) return;
   running.announced = true;
   const cudaEvent_t awaited = running.transfers ? transfer(engine).next_event() : event(engine);
   void* const descriptor = reinterpret_cast<void*>(intptr_t{rung_[static_cast<size_t>(engine)].get()});
