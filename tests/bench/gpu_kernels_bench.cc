@@ -15,6 +15,7 @@
 #include "tiers/gpu/cuda/outcome.h"
 #include "tiers/gpu/cuda/rows.h"
 #include "tiers/gpu/cuda/transfer.h"
+#include "tiers/gpu/team_work.h"
 
 namespace tierd::cuda {
 namespace {
@@ -97,7 +98,7 @@ double product_rate(Timer& timer, Encoding e, uint32_t n_out, uint32_t tokens, b
   return static_cast<double>(matrices * matrix) / seconds;
 }
 
-double transfer_rate(Timer& timer, Team& team, uint64_t slot, std::byte* memory) {
+double transfer_rate(Timer& timer, HostWork& host, uint64_t slot, std::byte* memory) {
   constexpr uint64_t kMoved = 256 << 20;
   std::vector<std::byte> source(kMoved);
   std::vector<Unit> units;
@@ -106,7 +107,7 @@ double transfer_rate(Timer& timer, Team& team, uint64_t slot, std::byte* memory)
   Transfer transfer;
   check(transfer.create(), "transfer");
   const double seconds = timer.seconds([&] {
-    transfer.begin(units, slot, source.data(), memory, team);
+    transfer.begin(units, slot, source.data(), memory, host);
     for (bool over = false; !over;) check(transfer.advance(timer.stream(), over), "transfer");
   });
   return static_cast<double>(units.size() * slot) / seconds;
@@ -140,10 +141,11 @@ int run() {
       "\"pinned_to_device_bytes_per_second\": {:.4g}",
       properties.name, properties.major, properties.minor, properties.multiProcessorCount, copy_rate,
       static_cast<double>(kBytes) / 4 / up);
-  Team team(Team::Options{.workers = std::min(16U, std::max(1U, std::thread::hardware_concurrency()))});
+  const uint32_t threads = std::min(16U, std::max(1U, std::thread::hardware_concurrency()));
+  TeamWork host(best_kernels(), std::make_unique<Team>(Team::Options{.workers = threads}));
   for (const uint64_t slot : {uint64_t{64} << 10, uint64_t{4} << 20})
     fmt::print(", \"transfer_{}_kib_slots_bytes_per_second\": {:.4g}", slot >> 10,
-               transfer_rate(timer, team, slot, to.get()));
+               transfer_rate(timer, host, slot, to.get()));
   fmt::print(", \"products\": [");
   const char* comma = "";
   for (const Encoding e : kAllEncodings) {

@@ -8,6 +8,7 @@
 #include "tests/gpu/cuda_on_host/double.h"
 #include "tests/tier-conform/agent_cases.h"
 #include "tiers/gpu/cuda/cuda_device.h"
+#include "tiers/gpu/team_work.h"
 
 namespace tierd::cuda {
 namespace {
@@ -28,7 +29,7 @@ INSTANTIATE_TEST_SUITE_P(AtOnce, AgentConformance, testing::ValuesIn(cases_of_do
 INSTANTIATE_TEST_SUITE_P(Late, AgentConformance, testing::ValuesIn(cases_of_double(5)), case_name);
 
 std::unique_ptr<HostWork> host_work() {
-  return std::make_unique<HostWork>(best_kernels(), std::make_unique<Team>(Team::Options{.workers = 2}));
+  return std::make_unique<TeamWork>(best_kernels(), std::make_unique<Team>(Team::Options{.workers = 2}));
 }
 
 // A clock that the test puts on.

@@ -4,7 +4,7 @@
 #include "tiers/gpu/cuda_object.h"
 #include "tiers/gpu/gpu_agent.h"
 #include "tiers/gpu/host_device.h"
-#include "tiers/gpu/host_work.h"
+#include "tiers/gpu/team_work.h"
 
 namespace tierd {
 namespace {
@@ -38,7 +38,7 @@ MadeDevice make_cuda(const AgentContext& context, const ComputeKernels& kernels)
   options.tensor_bytes = task.tensor_bytes;
   options.tensors = task.tensors;
   return backend->create(options, context.pools, context.clock, task.plan,
-                         std::make_unique<HostWork>(kernels, make_team(task)));
+                         std::make_unique<TeamWork>(kernels, make_team(task)));
 }
 
 MadeDevice make_host(const AgentContext& context, const ComputeKernels& kernels, uint64_t link_rate) {

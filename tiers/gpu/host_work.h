@@ -2,30 +2,25 @@
 // lie in its memory, and gathering what is copied from there.
 #pragma once
 
-#include <memory>
-#include <utility>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 
 #include "core/agent/agent_entry.h"
-#include "tiers/compute/kernels.h"
-#include "tiers/compute/team.h"
-#include "tiers/dram/linear.h"
 
 namespace tierd {
 
-class HostWork final : public Products {
+// An interface, since the device may live in another shared object: threads that wait for each other must all
+// be of one (each has a copy of what std::atomic::wait keeps).
+class HostWork : public Products {
  public:
-  HostWork(const ComputeKernels& kernels, std::unique_ptr<Team> team)
-      : kernels_(kernels), team_(std::move(team)) {}
-  void linear(const PackedMatrix& matrix, const float* x, uint32_t rows, float* y) override {
-    tierd::linear(kernels_, *team_, matrix, x, rows, y);
-  }
-
-  // Used by one caller at a time.
-  Team& team() { return *team_; }
-
- private:
-  const ComputeKernels& kernels_;
-  const std::unique_ptr<Team> team_;
+  struct Copy {
+    const std::byte* from = nullptr;
+    std::byte* to = nullptr;
+    uint64_t bytes = 0;
+  };
+  // Returns when all of them are done. [whoever drives the agent]
+  virtual void copy(std::span<const Copy> copies) = 0;
 };
 
 }  // namespace tierd

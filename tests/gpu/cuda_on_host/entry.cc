@@ -5,6 +5,7 @@
 #include "tests/gpu/cuda_on_host/double.h"
 #include "tiers/gpu/cuda/cuda_device.h"
 #include "tiers/gpu/gpu_agent.h"
+#include "tiers/gpu/team_work.h"
 
 namespace tierd {
 namespace {
@@ -39,7 +40,7 @@ Result<MadeAgent> make(const AgentContext& context) {
   TIERD_ASSIGN(std::unique_ptr<cuda::CudaDevice> device,
                cuda::CudaDevice::create(
                    options, context.pools, context.clock, task.plan,
-                   std::make_unique<HostWork>(best_kernels(), std::make_unique<Team>(Team::Options{}))));
+                   std::make_unique<TeamWork>(best_kernels(), std::make_unique<Team>(Team::Options{}))));
   MadeAgent made;
   made.backend = device->backend();
   made.products = device.get();

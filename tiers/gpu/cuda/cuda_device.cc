@@ -274,7 +274,7 @@ void CudaDevice::move(Engine engine, Running& running) {
     }
   } else if (good != 0) {
     running.queued = running.transfers = true;
-    transfer(engine).begin(payload.units.first(good), bytes, source.data(), memory_->data(), host_->team());
+    transfer(engine).begin(payload.units.first(good), bytes, source.data(), memory_->data(), *host_);
     bool over = false;
     running.outcome.then([&] { return transfer(engine).advance(stream(engine), over); });
   }

@@ -1,7 +1,6 @@
 #include "tiers/gpu/cuda/transfer.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/base/align.h"
 
@@ -9,9 +8,7 @@ namespace tierd::cuda {
 
 namespace {
 
-// What one thread copies at a time at most, and about how fast.
-constexpr uint64_t kMostPiece = 256 << 10;
-constexpr uint64_t kGatheredInNs = 8;
+constexpr uint64_t kMostPiece = 256 << 10;  // that one of the host's threads copies at a time
 
 }  // namespace
 
@@ -26,13 +23,13 @@ cudaError_t Transfer::create() {
 }
 
 void Transfer::begin(std::span<const Unit> units, uint64_t bytes, const std::byte* source, std::byte* memory,
-                     Team& team) {
+                     HostWork& host) {
   units_ = bytes == 0 ? std::span<const Unit>() : units;
   bytes_ = bytes;
   part_ = 0;
   source_ = source;
   memory_ = memory;
-  team_ = &team;
+  host_ = &host;
 }
 
 cudaError_t Transfer::advance(cudaStream_t stream, bool& over) {
@@ -59,11 +56,11 @@ cudaError_t Transfer::fill(Block& block, cudaStream_t stream) {
   std::byte* const data = block.here.get() + kMostLandings * sizeof(Landing);
   uint32_t n = 0;
   uint64_t filled = 0, most = 0;
-  sources_.clear();
+  copies_.clear();
   while (n < kMostLandings && filled < kBlockBytes && !units_.empty()) {
     const Unit& unit = units_.front();
     const uint64_t piece = std::min({bytes_ - part_, kBlockBytes - filled, kMostPiece});
-    sources_.push_back(source_ + unit.unit * kPlaceUnit + part_);
+    copies_.push_back({source_ + unit.unit * kPlaceUnit + part_, data + filled, piece});
     landings[n++] = {filled, unit.place * kPlaceUnit + part_, piece};
     most = std::max(most, piece);
     filled = std::min(align_up(filled + piece, kPlaceUnit), kBlockBytes);
@@ -72,7 +69,7 @@ cudaError_t Transfer::fill(Block& block, cudaStream_t stream) {
     part_ = 0;
     units_ = units_.subspan(1);
   }
-  gather({landings, n}, sources_, data);
+  host_->copy(copies_);
   Outcome outcome;
   const uint64_t first = kMostLandings * sizeof(Landing);
   outcome.then([&] {
@@ -88,15 +85,6 @@ cudaError_t Transfer::fill(Block& block, cudaStream_t stream) {
   });
   outcome.then([&] { return cudaEventRecord(block.done.get(), stream); });
   return outcome.error();
-}
-
-void Transfer::gather(std::span<const Landing> landings, std::span<const std::byte* const> sources,
-                      std::byte* data) {
-  const uint64_t bytes = landings.back().from + landings.back().bytes;
-  team_->run(landings.size(), 1, bytes / kGatheredInNs, [&](uint64_t begin, uint64_t end, uint32_t) {
-    for (uint64_t i = begin; i < end; ++i)
-      std::memcpy(data + landings[i].from, sources[i], landings[i].bytes);
-  });
 }
 
 }  // namespace tierd::cuda

@@ -1,6 +1,5 @@
-// Brings slots of the host's memory to places of the device: they are gathered into pinned blocks on this
-// thread, which the copy engine fetches while the next one is filled, and are scattered to their places
-// there.
+// Brings slots of the host's memory to places of the device: the host gathers them into pinned blocks, which
+// the copy engine fetches while the next one is filled, and a kernel scatters them.
 #pragma once
 
 #include <array>
@@ -10,10 +9,10 @@
 #include <vector>
 
 #include "core/message/message.h"
-#include "tiers/compute/team.h"
 #include "tiers/gpu/cuda/buffers.h"
 #include "tiers/gpu/cuda/outcome.h"
 #include "tiers/gpu/cuda/steps.h"
+#include "tiers/gpu/host_work.h"
 
 namespace tierd::cuda {
 
@@ -26,11 +25,11 @@ class Transfer {
 
   cudaError_t create();
 
-  // Bytes of each slot go from source + unit * 64 to memory + place * 64; list, source and team stay until it
+  // Bytes of each slot go from source + unit * 64 to memory + place * 64; list, source and host stay until it
   // is over. One at a time.
   void begin(std::span<const Unit> units, uint64_t bytes, const std::byte* source, std::byte* memory,
-             Team& team);
-  // Goes on as far as blocks are free: gathers on this thread and the team's, never waits for the device.
+             HostWork& host);
+  // Goes on as far as blocks are free: gathers by the host's threads, never waits for the device.
   // Sets `over` when the last byte has landed.
   cudaError_t advance(cudaStream_t stream, bool& over);
   // What is not on its way yet stays where it is; it is over when the rest has landed.
@@ -47,18 +46,17 @@ class Transfer {
     Event done;
   };
   cudaError_t fill(Block& block, cudaStream_t stream);
-  void gather(std::span<const Landing> landings, std::span<const std::byte* const> sources, std::byte* data);
 
   std::array<Block, kBlocks> blocks_;
   uint32_t oldest_ = 0;  // of those under way
   uint32_t under_way_ = 0;
-  std::vector<const std::byte*> sources_;  // of the landings of a block
+  std::vector<HostWork::Copy> copies_;  // into a block
   std::span<const Unit> units_;
   uint64_t bytes_ = 0;
   uint64_t part_ = 0;  // of the first unit that are on their way already
   const std::byte* source_ = nullptr;
   std::byte* memory_ = nullptr;
-  Team* team_ = nullptr;
+  HostWork* host_ = nullptr;
 };
 
 }  // namespace tierd::cuda
