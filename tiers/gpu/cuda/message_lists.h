@@ -116,9 +116,10 @@ class MessageLists {
   }
   cudaError_t copy(cudaStream_t stream) {
     const std::span<const std::byte> list(here_.data() + begin_, at_ - begin_);
+    if (list.empty()) return cudaSuccess;
     const bool there_already =
         list.size() == kept_->sent.size() && std::memcmp(list.data(), kept_->sent.data(), list.size()) == 0;
-    if (list.empty() || there_already) return cudaSuccess;
+    if (there_already) return cudaSuccess;
     kept_->sent.assign(list.begin(), list.end());
     const cudaError_t error =
         cudaMemcpyAsync(kept_->there.data(), list.data(), list.size(), cudaMemcpyHostToDevice, stream);
