@@ -5,7 +5,7 @@
 set(TIERD_PLAIN_TESTS
   # Many combinations of what other tests have one of: configurations, budgets, kernels, signals.
   e2e_lossless_test e2e_interruption_test e2e_budget_test e2e_digests_test e2e_stories_test e2e_activeflow_test
-  e2e_sparsity_cli_test e2e_planted_test e2e_k_quants_test
+  e2e_sparsity_cli_test e2e_planted_test e2e_k_quants_test cuda_golden_test
   # Programs that only start others, which are compiled once more and have nothing of their own to sanitize.
   e2e_readme_test e2e_install_test e2e_agent_author_test e2e_memory_limits_test e2e_programs_test e2e_bench_test
   e2e_store_cli_test e2e_trace_cli_test e2e_timeline_test e2e_speculation_test e2e_hub_test
@@ -20,7 +20,7 @@ set(TIERD_PLAIN_TESTS
 # text and layouts run in both.
 set(TIERD_SANITIZED_TESTS
   base_test message_test host_test config_test run_test device_test engine_test session_test batcher_test null_agent_test
-  kernel_test trace_test timeline_test tier_trace_test plugins_test dram_test gpu_test flash_test
+  kernel_test trace_test timeline_test tier_trace_test plugins_test dram_test gpu_test cuda_kernels_test cuda_agent_test flash_test
   store_test readers_test model_test known_bugs_test
   http_test hub_test api_test pressure_relief_test tierd_test
   # The interface of plugins, in one process.

@@ -8,7 +8,7 @@ namespace tierd {
 constexpr uint32_t mask_words(uint32_t rows) {
   return (rows + 63) / 64;
 }
-inline bool mask_has(const uint64_t* mask, uint32_t row) {
+constexpr bool mask_has(const uint64_t* mask, uint32_t row) {
   return (mask[row / 64] >> (row % 64) & 1) != 0;
 }
 

@@ -65,7 +65,8 @@ struct BlockPlace {
 constexpr BlockPlace place_in_column(Encoding e, uint32_t blocks, uint32_t block) {
   const uint32_t in_strip = block % kStripBlocks, first = block - in_strip;
   const uint64_t strip = uint64_t{first} * block_bytes(e);
-  const uint32_t scales = std::min(kStripBlocks, blocks - first);
+  // Without std::min, whose references to a constant a GPU's code cannot follow.
+  const uint32_t left = blocks - first, scales = left < kStripBlocks ? left : kStripBlocks;
   return {strip + in_strip * kScaleBytes, strip + scales * kScaleBytes + in_strip * quant_bytes(e)};
 }
 

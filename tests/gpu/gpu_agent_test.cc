@@ -22,6 +22,23 @@ INSTANTIATE_TEST_SUITE_P(GpuOverALink, AgentConformance,
                                                               {"link_latency_us", int64_t{50}, "test"}})),
                          case_name);
 
+// What `cuda` lacks on a machine without a GPU: the object, where it was built without nvcc, or a driver.
+TEST(GpuBackend, IsWhatTheParameterSays) {
+  const auto make = [](const char* backend) {
+    const AgentChoice choice = choose_agent("gpu", {{"backend", std::string(backend), "test"}});
+    return agent_cases(choice).front().make(1);
+  };
+  EXPECT_TRUE(make("host").ok());
+  EXPECT_TRUE(make("auto").ok());
+  const auto cuda = make("cuda");
+  if (cuda.ok()) GTEST_SKIP() << "a GPU answers";
+  EXPECT_THAT(
+      cuda.error().line(),
+      testing::AnyOf(testing::HasSubstr("tierd-gpu-cuda.so: there is no such file: this tierd was built "
+                                        "without nvcc"),
+                     testing::HasSubstr(".backend: no CUDA device answers (cudaError")));
+}
+
 // A device whose requests end when the test says so.
 class ManualDevice final : public Device {
  public:

@@ -16,6 +16,7 @@
 #include "core/message/pool.h"
 #include "tiers/compute/team.h"
 #include "tiers/dram/executor.h"
+#include "tiers/dram/linear.h"
 #include "tiers/dram/reserved_memory.h"
 
 namespace tierd {
@@ -46,7 +47,7 @@ class DramAgent final : public Agent, public Products {
   size_t poll(std::span<Done> done) override;
 
   void linear(const PackedMatrix& matrix, const float* x, uint32_t rows, float* y) override {
-    executor_.linear(matrix.encoding, matrix.groups, matrix.n_out, matrix.n_in, x, rows, y);
+    tierd::linear(executor_.kernels(), *team_, matrix, x, rows, y);
   }
 
   // On the agent's thread, or when nothing is in flight.

@@ -333,26 +333,6 @@ uint64_t Executor::gather(const SiteWork& site, const Encodings& encodings, std:
   return rows.size() * encoded_bytes(encoding, cut.n_in);
 }
 
-// Row group by row group, as the neurons of a site.
-void Executor::linear(Encoding encoding, const std::byte* groups, uint32_t n_out, uint32_t n_in,
-                      const float* x, uint32_t rows, float* y) {
-  if (n_out == 0 || n_in == 0 || rows == 0) {
-    std::fill_n(y, uint64_t{rows} * n_out, 0.0F);
-    return;
-  }
-  const uint32_t n_groups = (n_out + kGroupRows - 1) / kGroupRows;
-  const uint64_t group = group_bytes(encoding, n_in);
-  const uint64_t ldy = uint64_t{n_groups} * kGroupRows;
-  std::vector<float> padded(rows * ldy);
-  team_->run(n_groups, 1, n_groups * group / kBytesPerNs, [&](uint64_t begin, uint64_t end, uint32_t) {
-    kernels_->matmul(encoding, groups + begin * group, static_cast<uint32_t>(end - begin), n_in, x, n_in,
-                     rows, padded.data() + begin * kGroupRows, ldy);
-  });
-  for (uint32_t row = 0; row < rows; ++row) {
-    std::copy_n(padded.data() + row * ldy, n_out, y + uint64_t{row} * n_out);
-  }
-}
-
 void Executor::run(const Program& program, std::span<const RowInfo> rows) {
   for (const Step& step : program) run_step(step, rows);
 }

@@ -46,9 +46,7 @@ class Executor {
                    std::span<const Unit> units, const std::byte* memory, Asked asked);
   void after(uint32_t site, std::span<const RowInfo> rows);
 
-  // y [rows x n_out] = x [rows x n_in] times the transpose of a matrix packed in row groups.
-  void linear(Encoding encoding, const std::byte* groups, uint32_t n_out, uint32_t n_in, const float* x,
-              uint32_t rows, float* y);
+  const ComputeKernels& kernels() const { return *kernels_; }
 
   // Returns the error of quantizing activations so far: the square root of (sum of squared errors / sum of
   // squares). It is 0 if none were quantized.

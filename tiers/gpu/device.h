@@ -35,6 +35,9 @@ class Device : public Products {
   // What became of the request that the engine has under way, once it is over: effects are there then, what
   // was to be given is in the registered activations. Never waits for the device.
   virtual std::optional<Done> over(Engine engine) = 0;
+  // Whether what the engine has under way is to be looked at again at once: it is likely to be over before it
+  // would be worth to park, and the descriptor would not tell of it.
+  virtual bool soon(Engine) const { return false; }
   // Turns readable when something that was begun is over, or -1.
   virtual int wait_fd() const { return -1; }
   virtual AgentCounts counts() const = 0;

@@ -39,7 +39,14 @@ bool GpuAgent::open(const MessageId& id) const {
 Drive GpuAgent::drive() {
   const bool copied = advance(Device::Engine::copy);
   const bool computed = advance(Device::Engine::compute);
-  return copied || computed ? Drive::busy : Drive::idle;
+  return copied || computed || soon() ? Drive::busy : Drive::idle;
+}
+
+bool GpuAgent::soon() const {
+  for (size_t engine = 0; engine < lanes_.size(); ++engine) {
+    if (lanes_[engine].running && device_->soon(static_cast<Device::Engine>(engine))) return true;
+  }
+  return false;
 }
 
 // Returns whether something was over, or was begun.

@@ -39,6 +39,7 @@ class GpuAgent final : public Agent {
   Lane& lane_of(uint8_t number) { return lanes_[std::min<size_t>(number, lanes_.size() - 1)]; }
   bool open(const MessageId& id) const;
   bool advance(Device::Engine engine);
+  bool soon() const;
   void end(const Message& message, DoneStatus status);
 
   const std::unique_ptr<Device> device_;

@@ -1,37 +1,79 @@
 // agent-gpu.so
 #include "core/agent/agent_entry.h"
 #include "core/base/units.h"
+#include "tiers/gpu/cuda_object.h"
 #include "tiers/gpu/gpu_agent.h"
 #include "tiers/gpu/host_device.h"
+#include "tiers/gpu/team_work.h"
 
 namespace tierd {
 namespace {
 
 constexpr tierd_param kParams[] = {
+    {"backend", TIERD_PARAM_TEXT, 0, "auto", 0, 0, "auto|cuda|host",
+     "what computes: a GPU of NVIDIA's, or this machine, which stands for one; auto: a GPU if one answers"},
+    {"device", TIERD_PARAM_INTEGER, 0, "0", 0, 255, nullptr, "cuda: which one, as the driver counts them"},
     {"link_rate", TIERD_PARAM_TEXT, 0, "0", 0, 0, nullptr,
-     "bytes a second of the emulated link, as \"16 GB\"; 0: as fast as this machine copies"},
+     "bytes a second of the link, as \"16 GB\": host emulates it, forecasts go by it; 0: as fast as it goes"},
     {"link_latency_us", TIERD_PARAM_INTEGER, 0, "10", 0, 1'000'000, nullptr,
-     "what each copy over it takes beside"},
+     "host: what each copy over the emulated link takes beside"},
 };
+
+using MadeDevice = Result<std::unique_ptr<Device>>;
+
+std::unique_ptr<Team> make_team(const ComputeTask& task) {
+  return std::make_unique<Team>(Team::Options{.workers = task.threads, .cores = task.cores});
+}
+
+MadeDevice make_cuda(const AgentContext& context, const ComputeKernels& kernels) {
+  const ComputeTask& task = *context.compute;
+  TIERD_ASSIGN(const cuda::Backend* const backend, load_cuda());
+  cuda::DeviceOptions options;
+  options.number = context.number;
+  options.table = context.table;
+  options.ordinal = static_cast<int>(context.get<int64_t>("device"));
+  options.memory = task.memory;
+  options.arena_bytes = task.arena_bytes;
+  options.staging_bytes = task.staging_bytes;
+  options.tensor_bytes = task.tensor_bytes;
+  options.tensors = task.tensors;
+  return backend->create(options, context.pools, context.clock, task.plan,
+                         std::make_unique<TeamWork>(kernels, make_team(task)));
+}
+
+MadeDevice make_host(const AgentContext& context, const ComputeKernels& kernels, uint64_t link_rate) {
+  const ComputeTask& task = *context.compute;
+  HostDevice::Link link;
+  if (!task.described) {
+    link.bytes_per_second = link_rate;
+    link.latency_ns = static_cast<uint64_t>(context.get<int64_t>("link_latency_us")) * 1000;
+  }
+  TIERD_ASSIGN(std::unique_ptr<HostDevice> device,
+               HostDevice::create(DramAgent::Options::of(context), link, context.pools, context.clock,
+                                  task.plan, kernels, make_team(task)));
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+// Under a modelled clock it does not matter what computes.
+MadeDevice make_device(const AgentContext& context, const ComputeKernels& kernels, uint64_t link_rate) {
+  const std::string& backend = context.get<std::string>("backend");
+  if (backend == "host" || context.compute->described) return make_host(context, kernels, link_rate);
+  MadeDevice device = make_cuda(context, kernels);
+  const bool answers = device.code() != Code::not_found && device.code() != Code::unsupported;
+  if (answers || backend == "cuda") return device;
+  return make_host(context, kernels, link_rate);
+}
 
 Result<MadeAgent> make(const AgentContext& context) {
   if (!context.compute) return Error{Code::invalid_argument, "gpu", "there is nothing to compute"};
-  const ComputeTask& task = *context.compute;
-  TIERD_ASSIGN(const ComputeKernels* const kernels, choose_kernels(task.kernels));
-  HostDevice::Link link;
-  TIERD_ASSIGN(link.bytes_per_second,
+  TIERD_ASSIGN(const ComputeKernels* const kernels, choose_kernels(context.compute->kernels));
+  TIERD_ASSIGN(const uint64_t link_rate,
                parse_bytes(context.get<std::string>("link_rate"), context.table + ".link_rate"));
-  link.latency_ns = static_cast<uint64_t>(context.get<int64_t>("link_latency_us")) * 1000;
-  const auto link_rate = static_cast<double>(link.bytes_per_second);
-  if (task.described) link = {};
-  auto team = std::make_unique<Team>(Team::Options{.workers = task.threads, .cores = task.cores});
-  TIERD_ASSIGN(std::unique_ptr<HostDevice> device,
-               HostDevice::create(DramAgent::Options::of(context), link, context.pools, context.clock,
-                                  task.plan, *kernels, std::move(team)));
+  TIERD_ASSIGN(std::unique_ptr<Device> device, make_device(context, *kernels, link_rate));
   MadeAgent made;
   made.backend = device->backend();
   made.products = device.get();
-  made.link_rate = link_rate;
+  made.link_rate = static_cast<double>(link_rate);
   made.load = [device = device.get()](uint64_t offset, std::span<const std::byte> bytes) {
     device->load(offset, bytes);
   };
@@ -43,7 +85,9 @@ Result<MadeAgent> make(const AgentContext& context) {
 }  // namespace
 }  // namespace tierd
 
-TIERD_AGENT("gpu", "memory that nobody else reaches, and a device that computes on it; emulated on the host",
-            tierd::serves(tierd::Op::run) | tierd::serves(tierd::Op::move) |
-                tierd::serves(tierd::Op::resize) | tierd::kMemoryApart,
-            tierd::kParams, tierd::make)
+TIERD_AGENT(
+    "gpu",
+    "memory that nobody else reaches, and a device that computes on it: a GPU, or the host stands for one",
+    tierd::serves(tierd::Op::run) | tierd::serves(tierd::Op::move) | tierd::serves(tierd::Op::resize) |
+        tierd::kMemoryApart,
+    tierd::kParams, tierd::make)

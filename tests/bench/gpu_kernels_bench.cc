@@ -1,0 +1,174 @@
+// What the kernels of tiers/gpu/cuda reach on the GPU of this machine, beside a copy inside its memory: one
+// JSON object on standard output. tests/bench/gpu runs it.
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/layout/row_group.h"
+#include "tiers/gpu/cuda/buffers.h"
+#include "tiers/gpu/cuda/outcome.h"
+#include "tiers/gpu/cuda/rows.h"
+#include "tiers/gpu/cuda/transfer.h"
+#include "tiers/gpu/team_work.h"
+
+namespace tierd::cuda {
+namespace {
+
+constexpr uint64_t kBytes = uint64_t{1} << 30;  // far more than a cache holds
+constexpr int kRepeats = 15;
+constexpr uint32_t kIn = 4096;
+
+void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "gpu_kernels_bench: %s: %s\n", what, text_of(error).c_str());
+  std::exit(1);
+}
+
+class Timer {
+ public:
+  Timer() {
+    check(stream_.create(), "stream");
+    check(cudaEventCreate(&begin_), "event");
+    check(cudaEventCreate(&end_), "event");
+  }
+  cudaStream_t stream() const { return stream_.get(); }
+  // Median seconds of what `work` queues.
+  template <class Work>
+  double seconds(const Work& work) {
+    std::vector<double> all;
+    for (int i = 0; i < kRepeats + 2; ++i) {
+      check(cudaEventRecord(begin_, stream()), "record");
+      work();
+      check(cudaEventRecord(end_, stream()), "record");
+      check(cudaEventSynchronize(end_), "wait");
+      float ms = 0;
+      check(cudaEventElapsedTime(&ms, begin_, end_), "time");
+      if (i >= 2) all.push_back(ms / 1e3);
+    }
+    std::ranges::sort(all);
+    return all[all.size() / 2];
+  }
+
+ private:
+  Stream stream_;
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+};
+
+// One launch over `matrices` operators of n_out rows each, one after the other in memory, or one each.
+double product_rate(Timer& timer, Encoding e, uint32_t n_out, uint32_t tokens, bool apart,
+                    const std::byte* memory) {
+  const uint64_t matrix = n_out / kGroupRows * group_bytes(e, kIn);
+  const auto matrices = static_cast<uint32_t>(std::max<uint64_t>(1, kBytes / 2 / matrix));
+  std::vector<Unit> list;
+  for (uint32_t m = 0; m < matrices; ++m) list.push_back({m, static_cast<uint32_t>(m * matrix / kPlaceUnit)});
+  DeviceBytes units, x, y;
+  check(allocate(list.size() * sizeof(Unit), units), "allocate");
+  check(cudaMemcpy(units.get(), list.data(), list.size() * sizeof(Unit), cudaMemcpyHostToDevice), "copy");
+  check(allocate(uint64_t{tokens} * kIn * 4, x), "allocate");
+  check(cudaMemset(x.get(), 0x3c, uint64_t{tokens} * kIn * 4), "set");
+  const uint64_t rows = uint64_t{matrices} * n_out;
+  check(allocate(rows * tokens * 4, y), "allocate");
+  RowProduct product;
+  product.memory = memory;
+  product.units = reinterpret_cast<const Unit*>(units.get());
+  product.n_units = apart ? 1 : matrices;
+  product.groups = n_out / kGroupRows;
+  product.n_in = kIn;
+  product.rows_of_unit = n_out;
+  product.row_end = static_cast<uint32_t>(rows);
+  product.x = reinterpret_cast<const float*>(x.get());
+  product.ldx = kIn;
+  product.y = reinterpret_cast<float*>(y.get());
+  product.ldy = static_cast<uint32_t>(rows);
+  product.tokens = tokens;
+  check(cudaDeviceSynchronize(), "wait");
+  const double seconds = timer.seconds([&] {
+    for (uint32_t m = 0; m < (apart ? matrices : 1); ++m) {
+      RowProduct one = product;
+      if (apart) one.units += m;
+      check(multiply_rows(e, one, timer.stream()), "launch");
+    }
+  });
+  return static_cast<double>(matrices * matrix) / seconds;
+}
+
+double transfer_rate(Timer& timer, HostWork& host, uint64_t slot, std::byte* memory) {
+  constexpr uint64_t kMoved = 256 << 20;
+  std::vector<std::byte> source(kMoved);
+  std::vector<Unit> units;
+  for (uint64_t at = 0; at + slot <= kMoved; at += slot)
+    units.push_back({static_cast<uint32_t>(at / kPlaceUnit), static_cast<uint32_t>(at / kPlaceUnit)});
+  Transfer transfer;
+  check(transfer.create(), "transfer");
+  const double seconds = timer.seconds([&] {
+    transfer.begin(units, slot, source.data(), memory, host);
+    for (bool over = false; !over;) check(transfer.advance(timer.stream(), over), "transfer");
+  });
+  return static_cast<double>(units.size() * slot) / seconds;
+}
+
+int run() {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, 0), "device");
+  Timer timer;
+  DeviceBytes from, to;
+  check(allocate(kBytes, from), "allocate");
+  check(allocate(kBytes, to), "allocate");
+  // Weights that are numbers: scales of a moderate size, whatever the encoding.
+  std::vector<uint32_t> pattern(kBytes / 4);
+  Random random(1);
+  for (uint32_t& word : pattern) word = (static_cast<uint32_t>(random.next()) & 0x03ff03ffU) | 0x30003000U;
+  check(cudaMemcpy(from.get(), pattern.data(), kBytes, cudaMemcpyHostToDevice), "copy");
+  check(cudaDeviceSynchronize(), "wait");
+  const double copied = timer.seconds([&] {
+    check(cudaMemcpyAsync(to.get(), from.get(), kBytes, cudaMemcpyDeviceToDevice, timer.stream()), "copy");
+  });
+  const double copy_rate = 2 * static_cast<double>(kBytes) / copied;
+  PinnedBytes pinned;
+  check(allocate(kBytes / 4, pinned), "pinned");
+  const double up = timer.seconds([&] {
+    check(cudaMemcpyAsync(to.get(), pinned.get(), kBytes / 4, cudaMemcpyHostToDevice, timer.stream()),
+          "copy");
+  });
+  fmt::print(
+      "{{\"device\": \"{}\", \"sm\": {}{}, \"multiprocessors\": {}, \"copy_bytes_per_second\": {:.4g}, "
+      "\"pinned_to_device_bytes_per_second\": {:.4g}",
+      properties.name, properties.major, properties.minor, properties.multiProcessorCount, copy_rate,
+      static_cast<double>(kBytes) / 4 / up);
+  const uint32_t threads = std::min(16U, std::max(1U, std::thread::hardware_concurrency()));
+  TeamWork host(best_kernels(), std::make_unique<Team>(Team::Options{.workers = threads}));
+  for (const uint64_t slot : {uint64_t{64} << 10, uint64_t{4} << 20})
+    fmt::print(", \"transfer_{}_kib_slots_bytes_per_second\": {:.4g}", slot >> 10,
+               transfer_rate(timer, host, slot, to.get()));
+  fmt::print(", \"products\": [");
+  const char* comma = "";
+  for (const Encoding e : kAllEncodings) {
+    const double whole = product_rate(timer, e, 4096, 1, false, from.get());
+    const double small = product_rate(timer, e, 4096, 1, true, from.get());
+    const double wide = product_rate(timer, e, 22016, 1, true, from.get());
+    const double many = product_rate(timer, e, 4096, 128, true, from.get());
+    const double multiplied = many / encoded_bytes(e, 256) * 256 * 128;
+    fmt::print(
+        "{}{{\"encoding\": \"{}\", \"one_launch_bytes_per_second\": {:.4g}, \"of_copy\": {:.3f}, "
+        "\"4096x4096_of_copy\": {:.3f}, \"22016x4096_of_copy\": {:.3f}, "
+        "\"128_tokens_multiply_adds_per_second\": {:.4g}}}",
+        comma, name(e), whole, whole / copy_rate, small / copy_rate, wide / copy_rate, multiplied);
+    comma = ", ";
+    std::fflush(stdout);
+  }
+  fmt::print("]}}\n");
+  return 0;
+}
+
+}  // namespace
+}  // namespace tierd::cuda
+
+int main() {
+  return tierd::cuda::run();
+}

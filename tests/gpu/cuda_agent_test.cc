@@ -1,0 +1,289 @@
+// The GPU agent with the backend `cuda` over a double of the runtime: the rules of agents, and what happens
+// where the device has no room, refuses work or is lost.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include "core/agent/clock.h"
+#include "tests/gpu/cuda_on_host/double.h"
+#include "tests/tier-conform/agent_cases.h"
+#include "tiers/gpu/cuda/cuda_device.h"
+#include "tiers/gpu/team_work.h"
+
+namespace tierd::cuda {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<AgentRuleCase> cases_of_double(int64_t late) {
+  const std::string file = TIERD_DOUBLE_DIR "/agent-double.so";
+  const auto entry = load_agent(file, "double");
+  EXPECT_TRUE(entry.ok()) << entry.error().line();
+  const std::vector<Setting> settings = {{"late", late, "test"}};
+  auto choice = choose_settings(**entry, file, "test", settings);
+  EXPECT_TRUE(choice.ok()) << choice.error().line();
+  return rule_cases(agent_cases(*choice));
+}
+INSTANTIATE_TEST_SUITE_P(AtOnce, AgentConformance, testing::ValuesIn(cases_of_double(0)), case_name);
+INSTANTIATE_TEST_SUITE_P(Late, AgentConformance, testing::ValuesIn(cases_of_double(5)), case_name);
+
+std::unique_ptr<HostWork> host_work() {
+  return std::make_unique<TeamWork>(best_kernels(), std::make_unique<Team>(Team::Options{.workers = 2}));
+}
+
+// A clock that the test puts on.
+class ManualClock final : public Clock {
+ public:
+  uint64_t now_ns() const override { return now; }
+  bool wait(Waiter&) override { return true; }
+  uint64_t now = 1'000'000;
+};
+
+// A site with one neuron of 16 rows of 8 columns, all weights one, in the host's memory 1; the device is
+// memory 2.
+class CudaDeviceTest : public testing::Test {
+ protected:
+  static constexpr MemoryId kHost = 1, kDevice = 2;
+  static constexpr uint64_t kNeuron = 16 * 8 * sizeof(float);
+  static constexpr uint64_t kArena = 64 << 20;
+
+  CudaDeviceTest() {
+    plan_.buffers = {{"in", 8, 0}, {"out", 16, 0}};
+    plan_.max_rows = 2;
+    plan_.context = 1;
+    SiteWork site;
+    site.cut = Rows{.n_in = 8, .stacked = {16}, .rows = 16};
+    site.editions = {0};
+    site.in = 0;
+    site.out = 1;
+    plan_.editions = {{Encoding::f32}};
+    plan_.sites = {site};
+    for (Line& line : host_) std::fill_n(line.values, 16, 1.0F);
+    options_.number = 4;
+    options_.table = "tiers.gpu";
+    options_.memory = kDevice;
+    options_.arena_bytes = kArena;
+    options_.staging_bytes = 4096;
+  }
+  Result<std::unique_ptr<CudaDevice>> create() {
+    pools_ = {};
+    pools_.add_memory(kHost, std::as_writable_bytes(std::span(host_)));
+    return CudaDevice::create(options_, pools_, clock_, plan_, host_work());
+  }
+  void make(const on_host::Behaviour& behaviour = {}) {
+    device_.reset();
+    on_host::behave(behaviour);
+    auto device = create();
+    ASSERT_TRUE(device.ok()) << device.error().line();
+    device_ = std::move(*device);
+  }
+  std::string refusal(const on_host::Behaviour& behaviour) {
+    device_.reset();
+    on_host::behave(behaviour);
+    const auto device = create();
+    return device.ok() ? "made" : device.error().line();
+  }
+  DeviceRequest request(Op op, std::vector<Unit> units) {
+    DeviceRequest request;
+    units_ = std::move(units);
+    request.message.op = op;
+    request.message.from = kHost;
+    request.message.memory = kDevice;
+    request.message.unit_bytes = kNeuron;
+    request.message.rows = 2;
+    request.payload = {.units = units_, .rows = rows_};
+    return request;
+  }
+  Done carry_out(Device::Engine engine, const DeviceRequest& request) {
+    device_->begin(engine, request);
+    for (;;) {
+      if (const auto done = device_->over(engine)) return *done;
+    }
+  }
+  Done copy(std::vector<Unit> units) {
+    return carry_out(Device::Engine::copy, request(Op::move, std::move(units)));
+  }
+  // With ones for input; what comes is given.
+  Done run(uint32_t place) {
+    take_ = {.what = Take::What::input, .stride = 8, .columns = 8, .values = ones_.data()};
+    give_ = {static_cast<uint32_t>(buffer_offsets(plan_)[1] / kPlaceUnit), buffer_stride(plan_.buffers[1]), 2,
+             3};
+    DeviceRequest run = request(Op::run, {{0, place}});
+    run.payload.takes = {&take_, 1};
+    run.payload.gives = {&give_, 1};
+    return carry_out(Device::Engine::compute, run);
+  }
+  std::vector<float> given() const {
+    const auto* out = reinterpret_cast<const float*>(pools_.activations(4).data() + buffer_offsets(plan_)[1]);
+    return {out + 1, out + 6};
+  }
+
+  ComputePlan plan_;
+  DeviceOptions options_;
+  ManualClock clock_;
+  PoolTable pools_;
+  struct alignas(64) Line {
+    float values[16] = {};
+  };
+  std::array<Line, 8> host_ = {};
+  const std::vector<float> ones_ = std::vector<float>(16, 1.0F);
+  std::vector<RowInfo> rows_ = std::vector<RowInfo>(2);
+  std::vector<Unit> units_;
+  Take take_;
+  Give give_;
+  std::unique_ptr<CudaDevice> device_;
+};
+
+TEST_F(CudaDeviceTest, ComputesFromWhatWasBrought) {
+  for (const uint64_t late : {0, 3, 4}) {
+    make({.late = late});
+    EXPECT_EQ(device_->backend(), "cuda, a double (sm_90)");
+    EXPECT_TRUE(pools_.memory(kDevice).empty());
+    const Done brought = copy({{0, 64}});
+    EXPECT_EQ(brought.status, DoneStatus::ok);
+    EXPECT_EQ(brought.bytes, kNeuron);
+    EXPECT_EQ(brought.n_done, 1u);
+    const Done ran = run(64);
+    EXPECT_EQ(ran.status, DoneStatus::ok);
+    EXPECT_EQ(ran.bytes, kNeuron);
+    EXPECT_THAT(given(), ElementsAre(0, 8, 8, 8, 0)) << "the columns that were asked for, and no others";
+  }
+}
+
+// A transfer larger than its blocks, in slots larger than one, while the lots make the device slow.
+TEST_F(CudaDeviceTest, TransfersGoOnFromBlockToBlock) {
+  for (const uint64_t late : {0, 1, 2}) {
+    make({.late = late});
+    std::vector<std::byte> source(11 << 20);
+    for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i * 31 >> 7);
+    std::vector<Line> aligned(source.size() / 64);
+    std::memcpy(aligned.data(), source.data(), source.size());
+    pools_.add_memory(5, std::as_writable_bytes(std::span(aligned)));
+    DeviceRequest move = request(Op::move, {{0, 1 << 16}, {5 << 14, 0}});
+    move.message.from = 5;
+    move.message.unit_bytes = 5 << 20;
+    EXPECT_EQ(carry_out(Device::Engine::copy, move).status, DoneStatus::ok);
+    // Back through the other engine, inside the device: {1 << 16} to {3 << 17}, then what lay there.
+    DeviceRequest inside = request(Op::move, {{1 << 16, 1 << 18}, {0, 1 << 16}});
+    inside.message.from = kDevice;
+    inside.message.unit_bytes = 5 << 20;
+    EXPECT_EQ(carry_out(Device::Engine::compute, inside).status, DoneStatus::ok);
+  }
+}
+
+// At first it is looked at again and again; whoever parks after that is woken, by each engine by itself.
+TEST_F(CudaDeviceTest, WhoeverParksIsWoken) {
+  constexpr auto kCopy = Device::Engine::copy, kCompute = Device::Engine::compute;
+  int parked = 0;
+  for (uint64_t late = 1; late <= 20; ++late) {
+    make({.late = late});
+    const auto readable = [&] {
+      pollfd ready{device_->wait_fd(), POLLIN, 0};
+      return ::poll(&ready, 1, 0) == 1;
+    };
+    std::vector<Unit> units = {{0, 0}};
+    DeviceRequest move = request(Op::move, {{0, 64}});
+    move.payload.units = units;
+    device_->begin(kCopy, move);
+    DeviceRequest before = request(Op::run, {});
+    device_->begin(kCompute, before);
+    if (device_->over(kCopy)) continue;
+    EXPECT_TRUE(device_->soon(kCopy));
+    EXPECT_FALSE(readable());
+    clock_.now += 1'000'000;
+    if (device_->over(kCopy)) continue;
+    EXPECT_FALSE(device_->soon(kCopy));
+    EXPECT_TRUE(readable());
+    ++parked;
+    // The double has drained both streams; the other engine's look takes nothing of this one's.
+    EXPECT_TRUE(device_->over(kCompute));
+    EXPECT_TRUE(readable());
+    EXPECT_TRUE(device_->over(kCopy));
+    EXPECT_FALSE(readable());
+  }
+  EXPECT_GT(parked, 0);
+}
+
+// What an arena has addresses for costs nothing until it is in use.
+TEST_F(CudaDeviceTest, OnlyWhatIsInUseTakesMemory) {
+  make();
+  const uint64_t before = on_host::bytes_in_use();
+  EXPECT_EQ(carry_out(Device::Engine::compute, request(Op::resize, {{0, (3 << 20) / 64}})).status,
+            DoneStatus::ok);
+  EXPECT_EQ(on_host::bytes_in_use(), before + (4 << 20));
+  EXPECT_EQ(copy({{0, 0}}).status, DoneStatus::ok);
+  EXPECT_EQ(
+      carry_out(Device::Engine::compute, request(Op::resize, {{(6 << 20) / 64, (8 << 20) / 64}})).status,
+      DoneStatus::ok);
+  EXPECT_EQ(on_host::bytes_in_use(), before + (2 << 20));
+}
+
+TEST_F(CudaDeviceTest, WhereThereIsNoRoomTheCapacityIsNamed) {
+  plan_.context = 1000;
+  plan_.attention = {.n_layers = 8, .n_heads = 16, .n_kv_heads = 16, .head_dim = 64, .frequencies = {}};
+  EXPECT_THAT(
+      refusal({.memory_bytes = 20 << 20}),
+      testing::AllOf(testing::StartsWith("tiers.gpu.capacity: KV cache, activations, staging and small "
+                                         "tensors take "),
+                     HasSubstr(" of the device, which has ")));
+  plan_.attention = {};
+  make({.memory_bytes = 40 << 20});
+  testing::internal::CaptureStderr();
+  const Done done = carry_out(Device::Engine::compute, request(Op::resize, {{0, kArena / 64}}));
+  EXPECT_EQ(done.status, DoneStatus::no_space);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("tiers.gpu.capacity: weights take 67.1 MB"));
+  EXPECT_EQ(carry_out(Device::Engine::compute, request(Op::resize, {{0, 64}})).status, DoneStatus::ok);
+}
+
+TEST_F(CudaDeviceTest, WithoutADeviceALineSaysWhatIsMissing) {
+  EXPECT_THAT(
+      refusal({.driver = cudaErrorInsufficientDriver}),
+      testing::StartsWith("tiers.gpu.backend: no CUDA device answers (cudaErrorInsufficientDriver: "));
+  EXPECT_THAT(refusal({.major = 7}),
+              HasSubstr("a double has compute capability 7.0, at least 8.0 is needed"));
+  options_.ordinal = 1;
+  EXPECT_THAT(refusal({}), testing::StartsWith("tiers.gpu.device: there are 1 devices"));
+}
+
+// The next message is carried out.
+TEST_F(CudaDeviceTest, ALaunchThatFailsFailsItsMessage) {
+  make({.launch_fails = 2});
+  EXPECT_EQ(copy({{0, 0}}).status, DoneStatus::ok);
+  testing::internal::CaptureStderr();
+  const Done failed = run(0);
+  EXPECT_EQ(failed.status, DoneStatus::internal);
+  EXPECT_EQ(failed.error, cudaErrorLaunchOutOfResources);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("tiers.gpu: cuda, a double (sm_90) failed: cudaErrorLaunchOutOfResources"));
+  EXPECT_EQ(run(0).status, DoneStatus::ok);
+  EXPECT_THAT(given(), ElementsAre(0, 8, 8, 8, 0));
+}
+
+// Whatever was under way, and whatever comes, is lost; one line says so.
+TEST_F(CudaDeviceTest, ADeviceThatIsLostSaysSoOnce) {
+  for (uint32_t look = 1; look < 8; ++look) {
+    make({.late = look, .lost_at_look = look});
+    testing::internal::CaptureStderr();
+    DoneStatus copied = copy({{0, 0}}).status, ran = run(0).status;
+    for (int i = 0; i < 8 && ran == DoneStatus::ok; ++i) ran = run(0).status;
+    EXPECT_TRUE(copied == DoneStatus::ok || copied == DoneStatus::lost);
+    EXPECT_EQ(ran, DoneStatus::lost);
+    EXPECT_EQ(copy({{0, 0}}).status, DoneStatus::lost);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, HasSubstr("cuda, a double (sm_90) is lost: cudaErrorECCUncorrectable"));
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
+    on_host::behave({});
+  }
+}
+
+TEST_F(CudaDeviceTest, WhatLiesInTheHostsMemoryIsMultipliedThere) {
+  make();
+  std::vector<float> x(8, 1.0F), y(2);
+  device_->linear({Encoding::f32, 2, 8, reinterpret_cast<const std::byte*>(host_.data())}, x.data(), 1,
+                  y.data());
+  EXPECT_THAT(y, ElementsAre(8, 8));
+}
+
+}  // namespace
+}  // namespace tierd::cuda

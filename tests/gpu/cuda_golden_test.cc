@@ -1,0 +1,156 @@
+// Whole runs with the backend `cuda`, against the same runs on the CPU: the golden models, resident and
+// streamed, and every way in which sites are cut. As a test this process plays the device; tests/bench/gpu
+// has the same program for a GPU (TIERD_ON_GPU).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "tests/e2e/golden_model.h"
+#include "tests/e2e/shipped_configuration.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint32_t kChunk = 8;
+constexpr double kMostDivergence = 1e-5;
+
+// Sum over rows of KL(expected || got), in nats, divided by their number; and no other token is the likeliest
+// wherever the two likeliest are farther apart than any logit is off.
+void expect_the_same_answers(std::span<const float> got, std::span<const float> expected, size_t vocab) {
+  ASSERT_EQ(got.size(), expected.size());
+  float worst = 0;
+  for (size_t i = 0; i < got.size(); ++i) worst = std::max(worst, std::abs(got[i] - expected[i]));
+  double divergence = 0;
+  for (size_t row = 0; row < got.size(); row += vocab) {
+    const auto p = expected.subspan(row, vocab), q = got.subspan(row, vocab);
+    const auto normalizer = [](std::span<const float> logits) {
+      const double top = *std::ranges::max_element(logits);
+      double sum = 0;
+      for (const float x : logits) sum += std::exp(x - top);
+      return top + std::log(sum);
+    };
+    const double np = normalizer(p), nq = normalizer(q);
+    for (size_t i = 0; i < vocab; ++i) divergence += std::exp(p[i] - np) * ((p[i] - np) - (q[i] - nq));
+    std::vector<float> sorted(p.begin(), p.end());
+    std::ranges::partial_sort(sorted, sorted.begin() + 2, std::greater<>());
+    if (sorted[0] - sorted[1] <= worst) continue;
+    EXPECT_EQ(std::ranges::max_element(p) - p.begin(), std::ranges::max_element(q) - q.begin());
+  }
+  divergence /= static_cast<double>(got.size() / vocab);
+  EXPECT_LE(divergence, kMostDivergence);
+  std::printf("  most |difference| %.2g, KL %.2g\n", static_cast<double>(worst), divergence);
+}
+
+// Over the agent that the program is built for.
+void put_above(TierConfig& gpu, [[maybe_unused]] int64_t late) {
+#if defined(TIERD_ON_GPU)
+  gpu.kind = "gpu";
+  gpu.settings = {{"backend", std::string("cuda"), "test"}};
+#else
+  gpu.kind = "double";
+  gpu.settings = {{"late", late, "test"}};
+#endif
+}
+
+class CudaGolden : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { cache_ = use_test_cache(); }
+  static void TearDownTestSuite() { std::filesystem::remove_all(cache_); }
+
+  // All of it is computed there, from a memory of this capacity.
+  static Config above(const Config& base, const std::string& capacity, int64_t late) {
+    Config config = base;
+    config.plugin_path = TIERD_DOUBLE_DIR;
+    TierConfig& gpu = config.tier("gpu");
+    put_above(gpu, late);
+    gpu.over = "dram";
+    gpu.capacity = capacity;
+    config.dense = "gpu";
+    config.tier("dram").compute = false;
+    return config;
+  }
+  static std::vector<float> logits_of(const Config& config, const Golden& golden, uint32_t chunk) {
+    const auto logits = run_all_logits(config, golden.tokens, chunk);
+    EXPECT_TRUE(logits.ok()) << logits.error().line();
+    return logits.ok() ? *logits : std::vector<float>();
+  }
+  static void check(const Config& base, const Golden& golden, bool token_by_token) {
+    const std::vector<float> expected = logits_of(base, golden, kChunk);
+    const std::vector<float> resident = logits_of(above(base, "100%", 0), golden, kChunk);
+    if (HasFailure()) return;
+    expect_the_same_answers(resident, expected, golden.logits.size() / golden.tokens.size());
+    // Streamed, in other chunks, and late: the same bits.
+    Config streamed = above(base, "30%", 7);
+    streamed.cache = {"lru"};
+    expect_the_same_bits(logits_of(streamed, golden, kChunk), resident);
+    if (token_by_token) expect_the_same_bits(logits_of(above(base, "60%", 3), golden, 1), resident);
+  }
+
+ private:
+  static inline std::string cache_;
+};
+
+TEST_F(CudaGolden, SayWhatTheCpuSays) {
+  for (const std::string& model : golden_names()) {
+    SCOPED_TRACE(model);
+    std::printf("%s\n", model.c_str());
+    Config base = golden_config(model);
+    base.kv = base.activations = "f32";
+    check(base, read_golden(model), model.starts_with("gguf"));
+    if (HasFailure()) return;
+  }
+}
+
+class CudaConfigurations : public CudaGolden, public testing::WithParamInterface<std::string> {};
+
+TEST_P(CudaConfigurations, SayWhatTheCpuSays) {
+  for (const std::string model : {"gguf-llama-q4_0", "llama2", "mixtral", "opt-f16", "phi", "qwen3-moe"}) {
+    const Golden golden = read_golden(model);
+    Config base = configuration(GetParam(), golden_path(model), false);
+    base.activations = "f32";
+    if (run_all_logits(base, golden.tokens, kChunk).code() == Code::unsupported) continue;
+    SCOPED_TRACE(model);
+    std::printf("%s\n", model.c_str());
+    const std::vector<float> expected = logits_of(base, golden, kChunk);
+    const std::vector<float> got = logits_of(above(base, "50%", 2), golden, kChunk);
+    if (HasFailure()) return;
+    expect_the_same_answers(got, expected, golden.logits.size() / golden.tokens.size());
+    // Some neurons are computed by DRAM, and every other step is measured.
+    Config divided = above(base, "50%", 5);
+    divided.tier("dram").compute = true;
+    divided.balancer.name = "round-robin";
+    divided.measure_every = 2;
+    expect_the_same_answers(logits_of(divided, golden, kChunk), expected,
+                            golden.logits.size() / golden.tokens.size());
+    if (HasFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Configurations, CudaConfigurations,
+                         testing::Values("hybrid", "llm-in-a-flash", "activeflow", "moe-streaming"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+#if !defined(TIERD_ON_GPU)
+// A run whose device is lost ends in a line that names it.
+TEST_F(CudaGolden, ALostDeviceEndsTheRun) {
+  Config config = above(golden_config("llama2"), "50%", 1);
+  for (const int64_t look : {1, 40, 400}) {
+    config.tier("gpu").settings = {{"late", int64_t{1}, "test"}, {"lost_at_look", look, "test"}};
+    testing::internal::CaptureStderr();
+    const auto logits = run_all_logits(config, read_golden("llama2").tokens, kChunk);
+    const std::string said = testing::internal::GetCapturedStderr();
+    ASSERT_FALSE(logits.ok());
+    EXPECT_NE(logits.error().line().find("not there any more"), std::string::npos) << logits.error().line();
+    EXPECT_NE(said.find("is lost: cudaErrorECCUncorrectable"), std::string::npos) << said;
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace tierd

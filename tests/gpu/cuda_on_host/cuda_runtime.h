@@ -1,0 +1,57 @@
+// Stands in for the CUDA runtime's header where tests compile sources of tiers/gpu/cuda with g++: the words
+// of the language, and the calls that those sources use, by a device that this process plays (double.h).
+// Nothing else is here, so that a new call shows.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "tests/gpu/cuda_on_host/fibers.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __launch_bounds__(...)
+// A block is run after the other, on one thread of this process.
+#define __shared__ static
+
+struct uint2 {
+  unsigned x, y;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+
+inline void __syncthreads() {
+  on_host::wait_for_block();
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, unsigned lanes) {
+  return on_host::exchange(mask, value, lanes);
+}
+inline float __fmaf_rn(float a, float b, float c) {
+  return std::fma(a, b, c);
+}
+inline float __uint_as_float(unsigned bits) {
+  return std::bit_cast<float>(bits);
+}
+// Byte i of the result is byte s_i of the eight of `high` and `low`, where s_i is nibble i of the selector.
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
+  const uint64_t bytes = uint64_t{high} << 32 | low;
+  unsigned result = 0;
+  for (unsigned i = 0; i < 4; ++i)
+    result |= static_cast<unsigned>(bytes >> (selector >> (4 * i) & 7) * 8 & 0xff) << 8 * i;
+  return result;
+}
+inline unsigned min(unsigned a, unsigned b) {
+  return a < b ? a : b;
+}
+using std::isnan;
+
+#include "tests/gpu/cuda_on_host/double.h"

@@ -1,0 +1,333 @@
+#include "tests/gpu/cuda_on_host/double.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/gpu/cuda_on_host/cuda.h"
+
+namespace on_host {
+
+// What is queued is done in order; an entry that cannot be done yet keeps those behind it.
+class Stream {
+ public:
+  struct Entry {
+    std::function<bool()> possible;
+    std::function<void()> work;
+  };
+  std::deque<Entry> queue;
+
+  bool step() {
+    if (queue.empty() || (queue.front().possible && !queue.front().possible())) return false;
+    const Entry entry = std::move(queue.front());
+    queue.pop_front();
+    entry.work();
+    return true;
+  }
+};
+
+class Event {
+ public:
+  uint64_t recorded = 0;  // how often
+  uint64_t over = 0;
+};
+
+namespace {
+
+struct Device {
+  Behaviour behaviour;
+  std::mt19937_64 lots{1};
+  std::set<Stream*> streams;
+  std::map<void*, size_t> allocated;
+  uint64_t bytes = 0;
+  uint64_t handles = 0;
+  uint32_t launches = 0;
+  uint32_t looks = 0;
+  bool lost = false;
+  cudaError_t last = cudaSuccess;
+};
+Device& device() {
+  static Device device;
+  return device;
+}
+
+cudaError_t answer(cudaError_t error) {
+  if (error != cudaSuccess && error != cudaErrorNotReady) device().last = error;
+  return error;
+}
+
+void drain() {
+  for (bool any = true; any;) {
+    any = false;
+    for (Stream* stream : device().streams) {
+      while (stream->step()) any = true;
+    }
+  }
+}
+
+// Some of what is queued, wherever.
+void go_on() {
+  Device& d = device();
+  std::vector<Stream*> order(d.streams.begin(), d.streams.end());
+  std::sort(order.begin(), order.end());
+  for (uint64_t n = d.lots() % 4; n != 0 && !order.empty(); --n) order[d.lots() % order.size()]->step();
+}
+
+cudaError_t queue(Stream* stream, std::function<void()> work, std::function<bool()> possible = {}) {
+  if (device().lost) return answer(cudaErrorECCUncorrectable);
+  stream->queue.push_back({std::move(possible), std::move(work)});
+  if (device().behaviour.late == 0) drain();
+  return cudaSuccess;
+}
+
+void* take(size_t bytes) {
+  Device& d = device();
+  if (d.bytes + bytes > d.behaviour.memory_bytes) return nullptr;
+  constexpr size_t kAlignment = 256;
+  void* const p = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  std::memset(p, 0xff, bytes);  // NaN, wherever somebody reads what nobody wrote
+  return p;
+}
+
+}  // namespace
+
+void behave(const Behaviour& behaviour) {
+  Device& d = device();
+  d.behaviour = behaviour;
+  d.lots.seed(behaviour.late);
+  d.launches = d.looks = 0;
+  d.lost = false;
+  d.last = cudaSuccess;
+}
+uint32_t launches() {
+  return device().launches;
+}
+uint32_t looks() {
+  return device().looks;
+}
+uint64_t bytes_in_use() {
+  return device().bytes;
+}
+
+cudaError_t queue_launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<void()> body) {
+  Device& d = device();
+  if (++d.launches == d.behaviour.launch_fails) return answer(cudaErrorLaunchOutOfResources);
+  return queue(stream, [grid, block, body = std::move(body)] { run_grid(grid, block, body); });
+}
+
+}  // namespace on_host
+
+using on_host::answer;
+using on_host::device;
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = device().behaviour.devices;
+  return device().behaviour.driver;
+}
+cudaError_t cudaSetDevice(int number) {
+  if (device().lost) return answer(cudaErrorECCUncorrectable);
+  return answer(number < device().behaviour.devices ? cudaSuccess : cudaErrorInvalidValue);
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  *properties = {"a double", device().behaviour.major, 0};
+  return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(size_t* free, size_t* whole) {
+  *whole = device().behaviour.memory_bytes;
+  *free = *whole - device().bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaMalloc(void** p, size_t bytes) {
+  *p = on_host::take(bytes);
+  if (*p == nullptr) return answer(cudaErrorMemoryAllocation);
+  device().allocated[*p] = bytes;
+  device().bytes += bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* p) {
+  const auto found = device().allocated.find(p);
+  if (found == device().allocated.end()) return answer(cudaErrorInvalidValue);
+  on_host::drain();  // as a device does
+  device().bytes -= found->second;
+  std::free(p);
+  device().allocated.erase(found);
+  return cudaSuccess;
+}
+cudaError_t cudaHostAlloc(void** p, size_t bytes, unsigned) {
+  constexpr size_t kPage = 4096;
+  *p = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+  std::memset(*p, 0xff, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* p) {
+  on_host::drain();
+  std::free(p);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  *stream = new on_host::Stream;
+  device().streams.insert(*stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  on_host::drain();
+  device().streams.erase(stream);
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (device().lost) return answer(cudaErrorECCUncorrectable);
+  return stream->queue.empty() ? cudaSuccess : cudaErrorNotReady;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  return on_host::queue(
+      stream, [] {}, [event, record = event->recorded] { return event->over >= record; });
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = new on_host::Event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  on_host::drain();
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const uint64_t record = ++event->recorded;
+  return on_host::queue(stream, [event, record] { event->over = record; });
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  on_host::Behaviour& behaviour = device().behaviour;
+  if (++device().looks == behaviour.lost_at_look) device().lost = true;
+  if (device().lost) return answer(cudaErrorECCUncorrectable);
+  if (behaviour.late != 0) on_host::go_on();
+  return event->over == event->recorded ? cudaSuccess : cudaErrorNotReady;
+}
+cudaError_t cudaDeviceSynchronize() {
+  on_host::drain();
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
+  on_host::drain();
+  std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaMemset(void* to, int value, size_t bytes) {
+  on_host::drain();
+  std::memset(to, value, bytes);
+  return cudaSuccess;
+}
+// From pinned memory, which is read when the copy's turn comes.
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+  return on_host::queue(stream, [=] { std::memmove(to, from, bytes); });
+}
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                              size_t height, cudaMemcpyKind, cudaStream_t stream) {
+  return on_host::queue(stream, [=] {
+    for (size_t row = 0; row < height; ++row)
+      std::memcpy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch,
+                  width);
+  });
+}
+// Whoever asks to be woken parks: by then everything up to here has been done.
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* argument) {
+  const cudaError_t error = on_host::queue(stream, [=] { function(argument); });
+  on_host::drain();
+  return error;
+}
+cudaError_t cudaGetLastError() {
+  const cudaError_t last = device().last;
+  device().last = device().lost ? cudaErrorECCUncorrectable : cudaSuccess;
+  return last;
+}
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorInsufficientDriver:
+      return "cudaErrorInsufficientDriver";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
+    case cudaErrorECCUncorrectable:
+      return "cudaErrorECCUncorrectable";
+    case cudaErrorLaunchOutOfResources:
+      return "cudaErrorLaunchOutOfResources";
+    default:
+      return "cudaError";
+  }
+}
+const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaErrorECCUncorrectable ? "uncorrectable ECC error encountered"
+                                            : "an error of the double";
+}
+
+CUresult cuMemAddressReserve(CUdeviceptr* at, size_t bytes, size_t alignment, CUdeviceptr,
+                             unsigned long long) {
+  void* const p =
+      mmap(nullptr, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  *at = (reinterpret_cast<uintptr_t>(p) + alignment - 1) / alignment * alignment;
+  return CUDA_SUCCESS;
+}
+// What the alignment took stays reserved: it costs nothing.
+CUresult cuMemAddressFree(CUdeviceptr at, size_t bytes) {
+  munmap(reinterpret_cast<void*>(at), bytes);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const CUmemAllocationProp*,
+                     unsigned long long) {
+  if (device().bytes + bytes > device().behaviour.memory_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
+  device().bytes += bytes;
+  *handle = ++device().handles << 32 | bytes;
+  return CUDA_SUCCESS;
+}
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+  device().bytes -= handle & 0xffffffff;
+  return CUDA_SUCCESS;
+}
+CUresult cuMemMap(CUdeviceptr at, size_t bytes, size_t, CUmemGenericAllocationHandle, unsigned long long) {
+  void* const p = reinterpret_cast<void*>(at);
+  if (mprotect(p, bytes, PROT_READ | PROT_WRITE) != 0) return CUDA_ERROR_INVALID_VALUE;
+  std::memset(p, 0xff, bytes);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemUnmap(CUdeviceptr at, size_t bytes) {
+  on_host::drain();
+  void* const p = reinterpret_cast<void*>(at);
+  madvise(p, bytes, MADV_DONTNEED);
+  return mprotect(p, bytes, PROT_NONE) == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc*, size_t) {
+  return CUDA_SUCCESS;
+}
+CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocationProp*,
+                                       CUmemAllocationGranularity_flags) {
+  *granularity = 2 << 20;
+  return CUDA_SUCCESS;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* result) {
+  static const std::map<std::string, void*> kFunctions = {
+      {"cuMemAddressReserve", reinterpret_cast<void*>(cuMemAddressReserve)},
+      {"cuMemAddressFree", reinterpret_cast<void*>(cuMemAddressFree)},
+      {"cuMemCreate", reinterpret_cast<void*>(cuMemCreate)},
+      {"cuMemRelease", reinterpret_cast<void*>(cuMemRelease)},
+      {"cuMemMap", reinterpret_cast<void*>(cuMemMap)},
+      {"cuMemUnmap", reinterpret_cast<void*>(cuMemUnmap)},
+      {"cuMemSetAccess", reinterpret_cast<void*>(cuMemSetAccess)},
+      {"cuMemGetAllocationGranularity", reinterpret_cast<void*>(cuMemGetAllocationGranularity)},
+  };
+  const auto found = kFunctions.find(name);
+  *function = found == kFunctions.end() ? nullptr : found->second;
+  *result = *function != nullptr ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
+}

@@ -1,0 +1,108 @@
+// A device that this process plays: the runtime calls of tiers/gpu/cuda over memory of the host, streams
+// whose work is done in order, at once or late, and errors wherever a test wants one. It stands for no GPU's
+// speed, and no report ever calls it one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <tuple>
+#include <utility>
+
+#include "tests/gpu/cuda_on_host/fibers.h"
+
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInsufficientDriver = 35,
+  cudaErrorNoDevice = 100,
+  cudaErrorECCUncorrectable = 214,
+  cudaErrorNotReady = 600,
+  cudaErrorIllegalAddress = 700,
+  cudaErrorLaunchOutOfResources = 701,
+};
+enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
+inline constexpr unsigned cudaStreamNonBlocking = 1;
+inline constexpr unsigned cudaEventDisableTiming = 2;
+inline constexpr unsigned cudaHostAllocDefault = 0;
+
+namespace on_host {
+class Stream;
+class Event;
+}  // namespace on_host
+using cudaStream_t = on_host::Stream*;
+using cudaEvent_t = on_host::Event*;
+using cudaHostFn_t = void (*)(void*);
+
+struct cudaDeviceProp {
+  char name[256];
+  int major;
+  int minor;
+};
+
+enum cudaDriverEntryPointQueryResult {
+  cudaDriverEntryPointSuccess,
+  cudaDriverEntryPointSymbolNotFound,
+};
+inline constexpr unsigned long long cudaEnableDefault = 0;
+
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+cudaError_t cudaMemGetInfo(size_t* free, size_t* whole);
+cudaError_t cudaMalloc(void** p, size_t bytes);
+cudaError_t cudaFree(void* p);
+cudaError_t cudaHostAlloc(void** p, size_t bytes, unsigned flags);
+cudaError_t cudaFreeHost(void* p);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
+cudaError_t cudaMemset(void* to, int value, size_t bytes);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream);
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                              size_t height, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* argument);
+cudaError_t cudaGetLastError();
+const char* cudaGetErrorName(cudaError_t error);
+const char* cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned version,
+                                             unsigned long long flags,
+                                             cudaDriverEntryPointQueryResult* result);
+
+namespace on_host {
+
+// How the device behaves. A test sets it before it makes one.
+struct Behaviour {
+  // 0: what is queued is done at once. Else a lot drawn with this seed says when: some of it at each look.
+  uint64_t late = 0;
+  uint64_t memory_bytes = uint64_t{1} << 40;  // of the device
+  int devices = 1;
+  int major = 9;
+  cudaError_t driver = cudaSuccess;  // what it answers when devices are counted
+  // From this launch on (1: the first), or this look at an event, 0: never.
+  uint32_t launch_fails = 0;  // that one alone
+  uint32_t lost_at_look = 0;  // everything fails from then on
+};
+void behave(const Behaviour& behaviour);
+// Since then.
+uint32_t launches();
+uint32_t looks();
+uint64_t bytes_in_use();
+
+cudaError_t queue_launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<void()> body);
+template <class... P>
+cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, cudaStream_t stream, P... args) {
+  return queue_launch(stream, grid, block,
+                      [kernel, held = std::tuple<P...>(std::move(args)...)] { std::apply(kernel, held); });
+}
+
+}  // namespace on_host

@@ -1,0 +1,61 @@
+// agent-double.so: the GPU agent with the backend `cuda` and the double of the runtime below it, for tests of
+// agents and of whole runs.
+#include "core/agent/agent_entry.h"
+#include "core/base/units.h"
+#include "tests/gpu/cuda_on_host/double.h"
+#include "tiers/gpu/cuda/cuda_device.h"
+#include "tiers/gpu/gpu_agent.h"
+#include "tiers/gpu/team_work.h"
+
+namespace tierd {
+namespace {
+
+constexpr tierd_param kParams[] = {
+    {"late", TIERD_PARAM_INTEGER, 0, "0", 0, 1'000'000, nullptr,
+     "seed of the lots that say when work is done"},
+    {"memory", TIERD_PARAM_TEXT, 0, "1 TB", 0, 0, nullptr, "of the device"},
+    {"launch_fails", TIERD_PARAM_INTEGER, 0, "0", 0, 1'000'000, nullptr, "which launch does"},
+    {"lost_at_look", TIERD_PARAM_INTEGER, 0, "0", 0, 1'000'000, nullptr, "when the device is lost"},
+};
+
+Result<MadeAgent> make(const AgentContext& context) {
+  if (!context.compute) return Error{Code::invalid_argument, "double", "there is nothing to compute"};
+  const ComputeTask& task = *context.compute;
+  on_host::Behaviour behaviour;
+  behaviour.late = static_cast<uint64_t>(context.get<int64_t>("late"));
+  behaviour.launch_fails = static_cast<uint32_t>(context.get<int64_t>("launch_fails"));
+  behaviour.lost_at_look = static_cast<uint32_t>(context.get<int64_t>("lost_at_look"));
+  TIERD_ASSIGN(behaviour.memory_bytes,
+               parse_bytes(context.get<std::string>("memory"), context.table + ".memory"));
+  on_host::behave(behaviour);
+  on_host::shuffle(behaviour.late + 1);
+  cuda::DeviceOptions options;
+  options.number = context.number;
+  options.table = context.table;
+  options.memory = task.memory;
+  options.arena_bytes = task.arena_bytes;
+  options.staging_bytes = task.staging_bytes;
+  options.tensor_bytes = task.tensor_bytes;
+  options.tensors = task.tensors;
+  TIERD_ASSIGN(std::unique_ptr<cuda::CudaDevice> device,
+               cuda::CudaDevice::create(
+                   options, context.pools, context.clock, task.plan,
+                   std::make_unique<TeamWork>(best_kernels(), std::make_unique<Team>(Team::Options{}))));
+  MadeAgent made;
+  made.backend = device->backend();
+  made.products = device.get();
+  made.load = [device = device.get()](uint64_t offset, std::span<const std::byte> bytes) {
+    device->load(offset, bytes);
+  };
+  made.counts = [device = device.get()] { return device->counts(); };
+  made.agent = std::make_unique<GpuAgent>(std::move(device), context.clock);
+  return made;
+}
+
+}  // namespace
+}  // namespace tierd
+
+TIERD_AGENT("double", "the GPU agent over a device that this process plays",
+            tierd::serves(tierd::Op::run) | tierd::serves(tierd::Op::move) |
+                tierd::serves(tierd::Op::resize) | tierd::kMemoryApart,
+            tierd::kParams, tierd::make)

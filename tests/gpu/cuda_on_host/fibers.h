@@ -1,0 +1,50 @@
+// Runs a kernel's own source on the CPU: each thread of a block is a fiber, which a barrier or a warp's
+// exchange hands over to others. Threads and blocks come in an order that a seed shuffles, so that what
+// depends on an order shows. Threads that wait for different things, or for one that has ended, end the test:
+// a GPU would hang there, or compute something else.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+
+struct dim3 {
+  unsigned x = 1, y = 1, z = 1;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}  // NOLINT
+};
+
+namespace on_host {
+
+inline constexpr unsigned kWarpLanes = 32;
+
+// The order of threads and blocks from now on. [any]
+void shuffle(uint64_t seed);
+
+// Of the thread that runs.
+struct Indices {
+  dim3 thread, block, block_dim, grid_dim;
+};
+const Indices& indices();
+
+// Runs all blocks of a grid, `body` once for each thread.
+void run_grid(dim3 grid, dim3 block, const std::function<void()>& body);
+
+void wait_for_block();
+// What lane (own ^ lanes) hands in; the whole warp meets.
+uint64_t exchange_bits(unsigned mask, uint64_t bits, unsigned lanes);
+template <class T>
+T exchange(unsigned mask, T value, unsigned lanes) {
+  static_assert(sizeof(T) <= sizeof(uint64_t));
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  bits = exchange_bits(mask, bits, lanes);
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+}  // namespace on_host
+
+#define threadIdx (on_host::indices().thread)
+#define blockIdx (on_host::indices().block)
+#define blockDim (on_host::indices().block_dim)
+#define gridDim (on_host::indices().grid_dim)

@@ -1,0 +1,26 @@
+// The functions of core/program/activation.h on the device.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "core/program/activation.h"
+
+namespace tierd::cuda {
+
+__device__ inline float activated(Activation f, float threshold, float x) {
+  switch (f) {
+    case Activation::silu:
+      return x / (1.0F + expf(-x));
+    case Activation::relu:
+      return x > threshold ? x : 0.0F;
+    case Activation::relu_squared:
+      return x > 0 ? x * x : 0.0F;
+    case Activation::gelu:
+      return 0.5F * x * (1.0F + erff(x / 1.41421356F));
+    case Activation::gelu_tanh:
+      return x / (1.0F + expf(-1.59576912F * (x + 0.044715F * x * x * x)));
+  }
+  return x;
+}
+
+}  // namespace tierd::cuda

@@ -1,0 +1,361 @@
+#include "tiers/gpu/cuda/cuda_device.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "core/base/align.h"
+#include "core/base/check.h"
+#include "core/base/log.h"
+#include "core/base/units.h"
+
+namespace tierd::cuda {
+namespace {
+
+// Oldest kind of device that the kernels are compiled for.
+constexpr int kLeastMajor = 8;
+// A request that was begun so lately is looked at again and again: to park and be woken costs about as much.
+constexpr uint64_t kSpinNs = 200'000;
+
+std::string device_name(int ordinal) {
+  return "device " + std::to_string(ordinal);
+}
+
+std::string bytes_text(uint64_t bytes) {
+  return format_bytes(static_cast<double>(bytes));
+}
+
+void ring(void* descriptor) {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written =
+      ::write(static_cast<int>(reinterpret_cast<intptr_t>(descriptor)), &one, sizeof one);
+}
+
+}  // namespace
+
+CudaDevice::CudaDevice(const DeviceOptions& options, PoolTable& pools, const Clock& clock,
+                       std::unique_ptr<HostWork> host)
+    : options_(options), pools_(pools), clock_(clock), host_(std::move(host)) {}
+
+// What is under way uses memory that goes now.
+CudaDevice::~CudaDevice() {
+  (void)cudaDeviceSynchronize();
+}
+
+Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const DeviceOptions& options, PoolTable& pools,
+                                                       const Clock& clock, const ComputePlan& plan,
+                                                       std::unique_ptr<HostWork> host) {
+  std::unique_ptr<CudaDevice> device(new CudaDevice(options, pools, clock, std::move(host)));
+  TIERD_TRY(device->prepare(plan));
+  pools.add_activations(options.number, device->given_.bytes());
+  return device;
+}
+
+Status CudaDevice::no_room(const std::string& what, uint64_t bytes) const {
+  size_t free = 0, whole = 0;
+  (void)cudaGetLastError();
+  (void)cudaMemGetInfo(&free, &whole);
+  return Error{Code::no_space, options_.table + ".capacity",
+               what + " take " + bytes_text(bytes) + " of the device, which has " + bytes_text(free) +
+                   " of " + bytes_text(whole) + " free: lower it, or the context and the rows of a batch"};
+}
+
+Status CudaDevice::prepare(const ComputePlan& plan) {
+  const auto refuse = [&](const std::string& why) {
+    return Error{Code::unsupported, options_.table + ".backend", why};
+  };
+  int devices = 0;
+  const cudaError_t counted = cudaGetDeviceCount(&devices);
+  if (counted != cudaSuccess)
+    return refuse("no CUDA device answers (" + text_of(counted) +
+                  "): install a driver that has CUDA 13, or say \"host\"");
+  if (options_.ordinal >= devices)
+    return Error{Code::invalid_argument, options_.table + ".device",
+                 "there are " + std::to_string(devices) + " devices, numbered from 0"};
+  cudaDeviceProp properties{};
+  Outcome outcome;
+  outcome.then([&] { return cudaSetDevice(options_.ordinal); });
+  outcome.then([&] { return cudaGetDeviceProperties(&properties, options_.ordinal); });
+  if (!outcome.ok())
+    return refuse(device_name(options_.ordinal) + " does not answer (" + text_of(outcome.error()) + ")");
+  backend_ = std::string("cuda, ") + properties.name + " (sm_" + std::to_string(properties.major) +
+             std::to_string(properties.minor) + ")";
+  if (properties.major < kLeastMajor)
+    return refuse(std::string(properties.name) + " has compute capability " +
+                  std::to_string(properties.major) + "." + std::to_string(properties.minor) +
+                  ", at least 8.0 is needed: say \"host\"");
+  if (plan.attention.head_dim > kMostHeadDim)
+    return refuse("heads of " + std::to_string(plan.attention.head_dim) +
+                  " values are not computed there, at most " + std::to_string(kMostHeadDim) + " are");
+
+  ready_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
+  for (Descriptor& rung : rung_) {
+    rung = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    epoll_event readable{.events = EPOLLIN, .data = {}};
+    if (!ready_.open() || !rung.open() || epoll_ctl(ready_.get(), EPOLL_CTL_ADD, rung.get(), &readable) != 0)
+      return Error{Code::io_error, "gpu", std::strerror(errno)};
+  }
+  TIERD_ASSIGN(given_, ReservedMemory::reserve(buffer_offsets(plan).back()));
+  for (Stream& s : streams_) outcome.then([&] { return s.create(); });
+  for (Event& e : events_) outcome.then([&] { return e.create(); });
+  outcome.then([&] { return announcing_.create(); });
+  if (!outcome.ok())
+    return refuse(device_name(options_.ordinal) + " cannot be used (" + text_of(outcome.error()) + ")");
+
+  const uint64_t all = CudaExecutor::device_bytes(plan) + options_.staging_bytes + options_.tensor_bytes +
+                       kEngines * Transfer::device_bytes();
+  outcome.then([&] { return CudaExecutor::create(plan, executor_); });
+  for (Transfer& t : transfers_) outcome.then([&] { return t.create(); });
+  if (outcome.error() == cudaErrorMemoryAllocation)
+    return no_room("KV cache, activations, staging and small tensors", all);
+  if (!outcome.ok())
+    return refuse(device_name(options_.ordinal) + " cannot be used (" + text_of(outcome.error()) + ")");
+  const uint64_t end = options_.arena_bytes + options_.staging_bytes + options_.tensor_bytes;
+  TIERD_ASSIGN(memory_, MappedMemory::reserve(end, options_.ordinal));
+  if (!memory_->map({options_.arena_bytes, end}).ok())
+    return no_room("KV cache, activations, staging and small tensors", all);
+  executor_->set_memory(memory_->data(), options_.tensors);
+  return {};
+}
+
+// Once for each thing that goes wrong, since the same may come with every message after it.
+void CudaDevice::say_once(const std::string& line) {
+  if (said_ == line) return;
+  said_ = line;
+  say(line);
+}
+
+void CudaDevice::map(Running& running, const MappedMemory::Range& range) {
+  if (memory_->map(range).ok()) return;
+  say_once(no_room("weights", memory_->mapped() + memory_->piece_bytes()).error().line());
+  running.done.status = DoneStatus::no_space;
+}
+
+// What goes wrong here the first request says.
+void CudaDevice::load(uint64_t offset, std::span<const std::byte> bytes) {
+  Outcome outcome;
+  (void)cudaSetDevice(options_.ordinal);
+  if (!memory_->map({offset, offset + bytes.size()}).ok()) outcome.note(cudaErrorMemoryAllocation);
+  outcome.then([&] {
+    return cudaMemcpy(memory_->data() + offset, bytes.data(), bytes.size(), cudaMemcpyHostToDevice);
+  });
+  // It returns when the bytes have left the host, and no stream of ours waits for them.
+  outcome.then([] { return cudaDeviceSynchronize(); });
+  if (!outcome.ok() && !load_error_) load_error_ = outcome.error();
+}
+
+void CudaDevice::begin(Engine engine, const DeviceRequest& request) {
+  Running& running = running_[static_cast<size_t>(engine)].emplace(Running{.request = request});
+  running.done.start_ns = clock_.now_ns();
+  if (lost_) {
+    running.done.status = DoneStatus::lost;
+    return;
+  }
+  running.outcome.note(cudaSetDevice(options_.ordinal));
+  if (load_error_) running.outcome.note(*load_error_);
+  switch (request.message.op) {
+    case Op::run:
+      run(running);
+      break;
+    case Op::move:
+      move(engine, running);
+      break;
+    case Op::resize:
+      resize(running);
+      break;
+    default:
+      running.done.status = DoneStatus::invalid_argument;
+  }
+  if (!running.outcome.ok()) fail(running, running.outcome.error());
+  // Also after an error: what was queued before it must not be told of while it goes on.
+  if (running.queued && !running.transfers && !lost_) {
+    const cudaError_t error = cudaEventRecord(event(engine), stream(engine));
+    if (error != cudaSuccess) fail(running, error);
+  }
+}
+
+// Some errors are the call's own; after others the device answers nothing any more.
+void CudaDevice::fail(Running& running, cudaError_t error) {
+  (void)cudaGetLastError();
+  const cudaError_t state = cudaStreamQuery(stream(Engine::compute));
+  (void)cudaGetLastError();
+  lost_ = lost_ || (state != cudaSuccess && state != cudaErrorNotReady);
+  running.done.error = static_cast<uint16_t>(error);
+  if (error == cudaErrorMemoryAllocation && !lost_) {
+    running.done.status = DoneStatus::no_space;
+    say_once(no_room("weights", memory_->mapped()).error().line());
+    return;
+  }
+  running.done.status = lost_ ? DoneStatus::lost : DoneStatus::internal;
+  say_once(options_.table + ": " + backend_ + (lost_ ? " is lost: " : " failed: ") + text_of(error));
+}
+
+void CudaDevice::run(Running& running) {
+  const Message& message = running.request.message;
+  const Payload& payload = running.request.payload;
+  running.queued = true;
+  running.outcome.then([&] {
+    return lists_.send(message, payload, executor_->run_of_site(message.site), stream(Engine::compute));
+  });
+  executor_->run(message, payload, lists_.lists(), stream(Engine::compute), running.outcome);
+  give(payload.gives, message.rows, running.outcome);
+  if (!running.outcome.ok()) return;
+  running.done.n_done = static_cast<uint32_t>(payload.units.size());
+  running.done.bytes = executor_->touched(message, payload);
+}
+
+// Into pinned memory, from which they are taken over when the run is over: the registered activations may be
+// as large as the device's, and are not pinned for what is mostly never given.
+void CudaDevice::give(std::span<const Give> gives, uint32_t rows, Outcome& outcome) {
+  uint64_t bytes = 0;
+  for (const Give& give : gives) bytes += uint64_t{rows} * give.columns * sizeof(float);
+  outcome.then([&] { return gives_.hold(bytes); });
+  uint64_t at = 0;
+  for (const Give& give : gives) {
+    const uint64_t line = give.columns * sizeof(float);
+    outcome.then([&] {
+      return cudaMemcpy2DAsync(
+          gives_.data() + at, line,
+          executor_->activations() + give.place * kPlaceUnit + give.first * sizeof(float),
+          give.stride * sizeof(float), line, rows, cudaMemcpyDeviceToHost, stream(Engine::compute));
+    });
+    at += rows * line;
+  }
+}
+
+void CudaDevice::take_over(std::span<const Give> gives, uint32_t rows) {
+  const std::byte* from = gives_.data();
+  for (const Give& give : gives) {
+    for (uint32_t r = 0; r < rows; ++r, from += give.columns * sizeof(float)) {
+      const uint64_t at = give.place * kPlaceUnit + (uint64_t{r} * give.stride + give.first) * sizeof(float);
+      std::memcpy(given_.data() + at, from, give.columns * sizeof(float));
+    }
+  }
+}
+
+// What can be moved before the first unit that cannot is moved.
+void CudaDevice::move(Engine engine, Running& running) {
+  const auto& [message, payload, since] = running.request;
+  const uint64_t bytes = message.unit_bytes;
+  const uint64_t end = options_.arena_bytes + options_.staging_bytes;
+  const bool inside = message.from == options_.memory;
+  const std::span<const std::byte> source = inside ? std::span<const std::byte>(memory_->data(), end)
+                                                   : std::span<const std::byte>(pools_.memory(message.from));
+  size_t good = 0;
+  for (; good < payload.units.size(); ++good) {
+    const Unit& unit = payload.units[good];
+    const uint64_t to = unit.place * kPlaceUnit;
+    if (unit.unit * kPlaceUnit + bytes > source.size() || to + bytes > end) {
+      running.done.status = DoneStatus::invalid_argument;
+      running.done.first_bad = static_cast<uint32_t>(good);
+      break;
+    }
+    if (inside) map(running, {unit.unit * kPlaceUnit, unit.unit * kPlaceUnit + bytes});
+    map(running, {to, to + bytes});
+    if (running.done.status != DoneStatus::ok) break;
+  }
+  running.done.n_done = static_cast<uint32_t>(good);
+  running.done.bytes = good * bytes;
+  if (inside) {
+    // One after the other: a slot may be emptied by one and filled by the next.
+    running.queued = good != 0;
+    for (const Unit& unit : payload.units.first(good)) {
+      if (unit.unit == unit.place) continue;
+      running.outcome.then([&] {
+        return cudaMemcpyAsync(memory_->data() + unit.place * kPlaceUnit,
+                               memory_->data() + unit.unit * kPlaceUnit, bytes, cudaMemcpyDeviceToDevice,
+                               stream(engine));
+      });
+    }
+  } else if (good != 0) {
+    running.queued = running.transfers = true;
+    transfer(engine).begin(payload.units.first(good), bytes, source.data(), memory_->data(), *host_);
+    bool over = false;
+    running.outcome.then([&] { return transfer(engine).advance(stream(engine), over); });
+  }
+}
+
+void CudaDevice::resize(Running& running) {
+  std::vector<MappedMemory::Range> ranges;
+  uint64_t end = 0;
+  for (const Unit& unit : running.request.payload.units) {
+    const MappedMemory::Range range{unit.unit * kPlaceUnit, unit.place * kPlaceUnit};
+    ranges.push_back(range);
+    if (range.begin < end || range.begin > range.end || range.end > options_.arena_bytes) {
+      running.done.status = DoneStatus::invalid_argument;
+      running.done.first_bad = static_cast<uint32_t>(ranges.size() - 1);
+      return;
+    }
+    end = range.end;
+  }
+  running.done.n_done = static_cast<uint32_t>(ranges.size());
+  if (memory_->use(options_.arena_bytes, ranges).ok()) return;
+  uint64_t bytes = 0;
+  for (const MappedMemory::Range& range : ranges) bytes += range.end - range.begin;
+  say_once(no_room("weights", bytes).error().line());
+  running.done.status = DoneStatus::no_space;
+}
+
+// Whoever parks must be woken: until that is seen to, there is something to look at.
+bool CudaDevice::soon(Engine engine) const {
+  const std::optional<Running>& running = running_[static_cast<size_t>(engine)];
+  return running && !running->announced;
+}
+
+// Whether the device has done with it, or never will.
+bool CudaDevice::arrived(Engine engine, Running& running) {
+  if (!running.queued || lost_) return true;
+  if (running.transfers) {
+    bool over = false;
+    const cudaError_t error = transfer(engine).advance(stream(engine), over);
+    if (error == cudaSuccess) return over;
+    fail(running, error);
+    transfer(engine).stop();
+    return lost_;
+  }
+  const cudaError_t state = cudaEventQuery(event(engine));
+  if (state == cudaErrorNotReady) return false;
+  if (state != cudaSuccess) fail(running, state);
+  return true;
+}
+
+// The descriptor is written to by a stream of its own, so that no kernel waits for the driver's thread.
+void CudaDevice::announce(Engine engine, Running& running) {
+  if (running.announced || clock_.now_ns() - running.done.start_ns < kSpinNs) return;
+  running.announced = true;
+  const cudaEvent_t awaited = running.transfers ? transfer(engine).next_event() : event(engine);
+  void* const descriptor = reinterpret_cast<void*>(intptr_t{rung_[static_cast<size_t>(engine)].get()});
+  Outcome outcome;
+  outcome.then([&] { return cudaStreamWaitEvent(announcing_.get(), awaited, 0); });
+  outcome.then([&] { return cudaLaunchHostFunc(announcing_.get(), ring, descriptor); });
+  // Whoever parks is woken at once then, and hears of the error.
+  if (!outcome.ok()) ring(descriptor);
+}
+
+std::optional<Done> CudaDevice::over(Engine engine) {
+  std::optional<Running>& running = running_[static_cast<size_t>(engine)];
+  TIERD_CHECK(running.has_value());
+  // What a transfer waits for next is told by itself.
+  uint64_t rings = 0;
+  if (running->announced &&
+      ::read(rung_[static_cast<size_t>(engine)].get(), &rings, sizeof rings) == sizeof rings)
+    running->announced = false;
+  if (arrived(engine, *running)) return end(std::move(*std::exchange(running, std::nullopt)));
+  announce(engine, *running);
+  return std::nullopt;
+}
+
+Done CudaDevice::end(Running running) {
+  if (lost_) running.done.status = DoneStatus::lost;
+  if (running.done.status == DoneStatus::ok && running.request.message.op == Op::run)
+    take_over(running.request.payload.gives, running.request.message.rows);
+  running.done.done_ns = clock_.now_ns();
+  return running.done;
+}
+
+}  // namespace tierd::cuda

@@ -1,0 +1,105 @@
+// The backend "cuda": a GPU of NVIDIA's. Weights lie in its memory, of which only what is in use has memory
+// behind its addresses; one stream computes and one copies; what a run is asked to give comes back to
+// registered activations on the host. Nothing here waits for the device after it has been made: a request is
+// queued when it is begun, and its event is looked at.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/agent/clock.h"
+#include "core/base/descriptor.h"
+#include "core/message/pool.h"
+#include "tiers/dram/reserved_memory.h"
+#include "tiers/gpu/cuda/buffers.h"
+#include "tiers/gpu/cuda/cuda_executor.h"
+#include "tiers/gpu/cuda/device_options.h"
+#include "tiers/gpu/cuda/mapped_memory.h"
+#include "tiers/gpu/cuda/message_lists.h"
+#include "tiers/gpu/cuda/outcome.h"
+#include "tiers/gpu/cuda/transfer.h"
+#include "tiers/gpu/device.h"
+#include "tiers/gpu/host_work.h"
+
+namespace tierd::cuda {
+
+class CudaDevice final : public Device {
+ public:
+  // Takes what the plan needs of the device at once, but for the arena. Registers its activations. `pools`
+  // and `clock` outlive it; `host` multiplies and gathers what lies in the host's memory. Errors:
+  // unsupported, where there is no such device or driver; no_space, naming the tier's capacity.
+  static Result<std::unique_ptr<CudaDevice>> create(const DeviceOptions& options, PoolTable& pools,
+                                                    const Clock& clock, const ComputePlan& plan,
+                                                    std::unique_ptr<HostWork> host);
+  ~CudaDevice() override;
+
+  std::string backend() const override { return backend_; }
+  void load(uint64_t offset, std::span<const std::byte> bytes) override;
+  void begin(Engine engine, const DeviceRequest& request) override;
+  std::optional<Done> over(Engine engine) override;
+  bool soon(Engine engine) const override;
+  int wait_fd() const override { return ready_.get(); }
+  void linear(const PackedMatrix& matrix, const float* x, uint32_t rows, float* y) override {
+    host_->linear(matrix, x, rows, y);
+  }
+  AgentCounts counts() const override { return {}; }
+
+ private:
+  struct Running {
+    DeviceRequest request;
+    Done done = {};
+    Outcome outcome = {};
+    bool queued = false;     // something of it was given to the device
+    bool transfers = false;  // slots of the host: it goes on while it is looked at
+    bool announced = false;  // the descriptor turns readable when it is over
+  };
+  CudaDevice(const DeviceOptions& options, PoolTable& pools, const Clock& clock,
+             std::unique_ptr<HostWork> host);
+  Status prepare(const ComputePlan& plan);
+  Status no_room(const std::string& what, uint64_t bytes) const;
+  cudaStream_t stream(Engine engine) const { return streams_[static_cast<size_t>(engine)].get(); }
+  cudaEvent_t event(Engine engine) const { return events_[static_cast<size_t>(engine)].get(); }
+  Transfer& transfer(Engine engine) { return transfers_[static_cast<size_t>(engine)]; }
+
+  void run(Running& running);
+  void move(Engine engine, Running& running);
+  void resize(Running& running);
+  void give(std::span<const Give> gives, uint32_t rows, Outcome& outcome);
+  void take_over(std::span<const Give> gives, uint32_t rows);
+  bool arrived(Engine engine, Running& running);
+  void announce(Engine engine, Running& running);
+  Done end(Running running);
+  void fail(Running& running, cudaError_t error);
+  void map(Running& running, const MappedMemory::Range& range);
+  void say_once(const std::string& line);
+
+  const DeviceOptions options_;
+  PoolTable& pools_;
+  const Clock& clock_;
+  const std::unique_ptr<HostWork> host_;
+  std::string backend_;
+  std::array<Descriptor, kEngines> rung_;  // when something that was begun there is over
+  Descriptor ready_;                       // where one of them is
+  ReservedMemory given_;                   // the registered activations; only what is given is ever committed
+  std::unique_ptr<MappedMemory> memory_;
+  std::unique_ptr<CudaExecutor> executor_;
+  MessageLists lists_;
+  Growing<PinnedBytes> gives_;  // what the run under way gives, line after line
+  std::array<Transfer, kEngines> transfers_;
+  std::array<Stream, kEngines> streams_;
+  std::array<Event, kEngines> events_;
+  Stream announcing_;
+  std::array<std::optional<Running>, kEngines> running_;
+  bool lost_ = false;
+  std::optional<cudaError_t> load_error_;
+  std::string said_;
+};
+
+}  // namespace tierd::cuda

@@ -1,0 +1,433 @@
+#include "tiers/gpu/cuda/cuda_executor.h"
+
+#include <algorithm>
+
+#include "core/base/row_mask.h"
+#include "tiers/gpu/cuda/rows.h"
+
+namespace tierd::cuda {
+namespace {
+
+// Sums of runs of so many bytes are kept apart at a time; a token's have room in any case.
+constexpr uint64_t kPartialBytes = 32 << 20;
+
+uint64_t partial_bytes_of_token(const Cut& cut) {
+  return divide_up(neurons(cut), run_of(cut)) * outputs(cut) * sizeof(float);
+}
+uint64_t partial_bytes(const ComputePlan& plan) {
+  uint64_t most = 0;
+  for (const SiteWork& site : plan.sites) {
+    if (!is_cut_into<Bundles>(site.cut) && !is_cut_into<Columns>(site.cut)) continue;
+    const uint64_t of_token = partial_bytes_of_token(site.cut);
+    most = std::max(most, std::max(of_token, std::min(kPartialBytes, of_token * plan.max_rows)));
+  }
+  return most;
+}
+uint64_t factor_bytes(const ComputePlan& plan) {
+  uint64_t most = 0;
+  for (const SiteWork& site : plan.sites) {
+    if (is_cut_into<Columns>(site.cut)) most = std::max<uint64_t>(most, neurons(site.cut));
+  }
+  return most * plan.max_rows * sizeof(float);
+}
+
+}  // namespace
+
+CudaExecutor::CudaExecutor(const ComputePlan& plan) : plan_(plan), offsets_(buffer_offsets(plan)) {
+  for (const BufferSpec& buffer : plan_.buffers) strides_.push_back(buffer_stride(buffer));
+}
+
+uint64_t CudaExecutor::device_bytes(const ComputePlan& plan) {
+  return buffer_offsets(plan).back() + kv_bytes(plan) + partial_bytes(plan) + factor_bytes(plan);
+}
+
+cudaError_t CudaExecutor::create(const ComputePlan& plan, std::unique_ptr<CudaExecutor>& out) {
+  out.reset(new CudaExecutor(plan));
+  return out->allocate_all();
+}
+
+cudaError_t CudaExecutor::allocate_all() {
+  const std::vector<float>& frequencies = plan_.attention.frequencies;
+  Outcome outcome;
+  outcome.then([&] { return allocate(offsets_.back(), activations_); });
+  outcome.then([&] { return allocate(kv_bytes(plan_), kv_); });
+  outcome.then([&] { return allocate(partial_bytes(plan_), partial_); });
+  outcome.then([&] { return allocate(factor_bytes(plan_), factors_); });
+  outcome.then([&] { return allocate(frequencies.size() * sizeof(float), frequencies_); });
+  if (!frequencies.empty()) {
+    outcome.then([&] {
+      return cudaMemcpy(frequencies_.get(), frequencies.data(), frequencies.size() * sizeof(float),
+                        cudaMemcpyHostToDevice);
+    });
+  }
+  // As on the CPU buffers are 0 at first: columns that no row group fills are read with weights of 0.
+  if (offsets_.back() != 0) outcome.then([&] { return cudaMemset(activations_.get(), 0, offsets_.back()); });
+  if (kv_bytes(plan_) != 0) outcome.then([&] { return cudaMemset(kv_.get(), 0, kv_bytes(plan_)); });
+  outcome.then([] { return cudaDeviceSynchronize(); });  // no stream of ours waits for these calls
+  return outcome.error();
+}
+
+void CudaExecutor::set_memory(std::byte* memory, std::span<const uint64_t> tensors) {
+  memory_ = memory;
+  tensors_.assign(tensors.begin(), tensors.end());
+}
+
+uint32_t CudaExecutor::run_of_site(uint32_t site) const {
+  return run_of(plan_.sites[site].cut);
+}
+
+void CudaExecutor::run(const Message& message, const Payload& payload, const RunLists& lists,
+                       cudaStream_t stream, Outcome& outcome) {
+  const SiteWork& site = plan_.sites[message.site];
+  const Batch batch{lists, message.rows, stream};
+  if ((message.flags & kRunBefore) != 0) program(site.before, batch, outcome);
+  take_inputs(site, payload, batch, outcome);
+  if ((message.flags & kPartial) != 0) {
+    outcome.then([&] {
+      return clear_columns(line(site.out, 0), strides_[site.out], batch.rows, outputs(site.cut), stream);
+    });
+  }
+  if (!payload.units.empty()) neurons(site, message, payload, batch, outcome);
+  take_results(site, payload, batch, outcome);
+  if ((message.flags & kRunAfter) != 0) program(site.after, batch, outcome);
+}
+
+void CudaExecutor::program(const Program& program, const Batch& batch, Outcome& outcome) {
+  for (const Step& s : program) outcome.then([&] { return step(s, batch); });
+}
+
+KvLayer CudaExecutor::kv_of(uint32_t layer) const {
+  const uint64_t element = plan_.kv == KvEncoding::f16 ? 2 : 4;
+  const uint64_t of_layer = uint64_t{plan_.sequences} * plan_.context * plan_.attention.kv_dim() * element;
+  std::byte* const keys = kv_.get() + layer * of_layer;
+  return {.keys = keys,
+          .values = keys + plan_.attention.n_layers * of_layer,
+          .encoding = plan_.kv,
+          .context = plan_.context,
+          .kv_dim = plan_.attention.kv_dim()};
+}
+
+cudaError_t CudaExecutor::step(const Step& s, const Batch& batch) {
+  const AttentionShape& shape = plan_.attention;
+  StepArgs args{.rows = batch.lists.rows,
+                .n_rows = batch.rows,
+                .in = line(s.in, 0),
+                .out = line(s.out, 0),
+                .ld_in = s.in == kNoBuffer ? 0 : strides_[s.in],
+                .ld_out = s.out == kNoBuffer ? 0 : strides_[s.out],
+                .width = s.width,
+                .head = s.head,
+                .offset = s.offset,
+                .weight = tensor(s.weight),
+                .bias = tensor(s.bias),
+                .eps = s.eps,
+                .threshold = s.threshold,
+                .activation = s.activation};
+  switch (s.kind) {
+    case StepKind::rms_norm:
+    case StepKind::layer_norm:
+      return norm({args, s.kind == StepKind::layer_norm, false, s.width}, batch.stream);
+    case StepKind::head_norm:
+    case StepKind::head_rms_norm:
+      args.column = s.column;
+      args.in = args.out;
+      args.ld_in = args.ld_out;
+      return norm({args, s.kind == StepKind::head_norm, true, s.head}, batch.stream);
+    case StepKind::add_bias:
+    case StepKind::clip:
+      args.column = s.column;
+      return elementwise(s.kind, args, batch.stream);
+    case StepKind::add:
+    case StepKind::add_position:
+    case StepKind::activate:
+    case StepKind::activate_mul:
+      return elementwise(s.kind, args, batch.stream);
+    case StepKind::route:
+      return route({args, plan_.buffers[s.in].width, s.picks, s.sum_to_one}, batch.stream);
+    case StepKind::rope:
+      args.column = s.column;
+      return rope({args, reinterpret_cast<const float*>(frequencies_.get()),
+                   static_cast<uint32_t>(shape.frequencies.size()), shape.head_dim,
+                   shape.rope == RopeStyle::interleaved},
+                  batch.stream);
+    case StepKind::store_kv:
+      return store_kv({.kv = kv_of(s.layer),
+                       .rows = args.rows,
+                       .n_rows = args.n_rows,
+                       .in = args.in,
+                       .ld_in = args.ld_in,
+                       .key_column = s.column,
+                       .value_column = s.offset},
+                      batch.stream);
+    case StepKind::attend:
+      return attend({.kv = kv_of(s.layer),
+                     .rows = args.rows,
+                     .n_rows = args.n_rows,
+                     .n_heads = shape.n_heads,
+                     .heads_a_kv_head = shape.n_heads / shape.n_kv_heads,
+                     .head_dim = shape.head_dim,
+                     .window = shape.window,
+                     .in = args.in,
+                     .out = args.out,
+                     .ld_in = args.ld_in,
+                     .ld_out = args.ld_out,
+                     .column = s.column},
+                    batch.stream);
+  }
+  return cudaErrorInvalidValue;
+}
+
+void CudaExecutor::take_inputs(const SiteWork& site, const Payload& payload, const Batch& batch,
+                               Outcome& outcome) {
+  for (size_t i = 0; i < payload.takes.size(); ++i) {
+    const Take& take = payload.takes[i];
+    if (take.what == Take::What::results) continue;
+    const BufferId buffer = take.what == Take::What::input ? site.in : site.experts.choice;
+    outcome.then([&] {
+      return place_columns({.values = batch.lists.takes[i].values,
+                            .n_rows = batch.rows,
+                            .first = take.first,
+                            .columns = take.columns,
+                            .out = line(buffer, 0),
+                            .ld_out = strides_[buffer]},
+                           batch.stream);
+    });
+  }
+}
+
+void CudaExecutor::take_results(const SiteWork& site, const Payload& payload, const Batch& batch,
+                                Outcome& outcome) {
+  const auto* const cut = std::get_if<Rows>(&site.cut);
+  for (size_t i = 0; i < payload.takes.size(); ++i) {
+    const Take& take = payload.takes[i];
+    if (take.what != Take::What::results) continue;
+    PlacedColumns placed{.values = batch.lists.takes[i].values,
+                         .n_rows = batch.rows,
+                         .first = take.first,
+                         .columns = take.columns,
+                         .out = line(site.out, 0),
+                         .ld_out = strides_[site.out],
+                         .add = cut == nullptr};
+    if (cut != nullptr) {
+      if (take.neurons.empty()) continue;
+      placed.neurons = batch.lists.takes[i].neurons;
+      placed.n_neurons = static_cast<uint32_t>(take.neurons.size());
+      placed.rows_of_neuron = cut->rows;
+      if (site.gather) placed.rows = batch.lists.rows;
+    }
+    outcome.then([&] { return place_columns(placed, batch.stream); });
+  }
+}
+
+void CudaExecutor::neurons(const SiteWork& site, const Message& message, const Payload& payload,
+                           const Batch& batch, Outcome& outcome) {
+  const Encodings& encodings = plan_.editions[message.edition];
+  const auto n_units = static_cast<uint32_t>(payload.units.size());
+  if (site.gather) {
+    const auto& cut = std::get<Rows>(site.cut);
+    outcome.then([&] {
+      return gather_rows(encodings.front(),
+                         {.memory = memory_,
+                          .units = batch.lists.units,
+                          .n_units = n_units,
+                          .rows_of_unit = cut.rows,
+                          .n_in = cut.n_in,
+                          .rows = batch.lists.rows,
+                          .n_rows = batch.rows,
+                          .out = line(site.out, 0),
+                          .ldo = strides_[site.out]},
+                         batch.stream);
+    });
+    return;
+  }
+  const bool measured = (message.flags & kMeasure) != 0;
+  std::visit([&](const auto& cut) { compute(site, cut, encodings, n_units, batch, measured, outcome); },
+             site.cut);
+}
+
+// One launch for all that have an encoding in common: operators that are stacked side by side.
+void CudaExecutor::compute(const SiteWork& site, const Rows& cut, const Encodings& encodings,
+                           uint32_t n_units, const Batch& batch, bool, Outcome& outcome) {
+  RowProduct product{.memory = memory_,
+                     .units = batch.lists.units,
+                     .n_units = n_units,
+                     .groups = static_cast<uint32_t>(divide_up(cut.rows, kGroupRows)),
+                     .n_in = cut.n_in,
+                     .rows_of_unit = cut.rows,
+                     .x = line(site.in, 0),
+                     .y = line(site.out, 0),
+                     .ldx = strides_[site.in],
+                     .ldy = strides_[site.out],
+                     .tokens = batch.rows,
+                     .masks = batch.lists.masks,
+                     .mask_words = mask_words(batch.rows)};
+  for (size_t part = 0; part < cut.stacked.size(); ++part) {
+    product.row_end += cut.stacked[part];
+    if (part + 1 < cut.stacked.size() && encodings[part + 1] == encodings[part]) continue;
+    outcome.then([&] { return multiply_rows(encodings[part], product, batch.stream); });
+    product.row_begin = product.row_end;
+  }
+}
+
+void CudaExecutor::compute(const SiteWork& site, const Bundles& cut, const Encodings& encodings,
+                           uint32_t n_units, const Batch& batch, bool measured, Outcome& outcome) {
+  const Bundle bundle = cut.bundle(encodings);
+  const FeedForward& ffn = site.ffn;
+  const BundleValues asked{.memory = memory_,
+                           .units = batch.lists.units,
+                           .n_units = n_units,
+                           .n_in = bundle.cols,
+                           .gated = cut.gated,
+                           .up_offset = bundle.up_offset(),
+                           .activation = ffn.activation,
+                           .threshold = ffn.threshold,
+                           .gate_bias = tensor(ffn.gate_bias),
+                           .up_bias = tensor(ffn.up_bias),
+                           .x = line(site.in, 0),
+                           .values = line(ffn.hidden, 0),
+                           .ldx = strides_[site.in],
+                           .ldv = strides_[ffn.hidden],
+                           .tokens = batch.rows};
+  outcome.then([&] { return bundle_values(bundle.encoding, asked, batch.stream); });
+  add(site, bundle.encoding,
+      {.memory = memory_,
+       .units = batch.lists.units,
+       .n_units = n_units,
+       .offset = bundle.down_offset(),
+       .width = bundle.cols,
+       .values = asked.values,
+       .ldv = asked.ldv,
+       .tokens = batch.rows},
+      batch, measured, outcome);
+}
+
+void CudaExecutor::compute(const SiteWork& site, const Columns& cut, const Encodings& encodings,
+                           uint32_t n_units, const Batch& batch, bool measured, Outcome& outcome) {
+  auto* const factors = reinterpret_cast<float*>(factors_.get());
+  const ColumnValues asked{.units = batch.lists.units,
+                           .n_units = n_units,
+                           .x = line(site.in, 0),
+                           .values = factors,
+                           .ldx = strides_[site.in],
+                           .ldv = n_units,
+                           .tokens = batch.rows};
+  outcome.then([&] { return column_values(asked, batch.stream); });
+  add(site, encodings.front(),
+      {.memory = memory_,
+       .units = batch.lists.units,
+       .n_units = n_units,
+       .width = cut.n_out,
+       .values = factors,
+       .ldv = n_units,
+       .tokens = batch.rows},
+      batch, measured, outcome);
+}
+
+void CudaExecutor::add(const SiteWork& site, Encoding encoding, const WeightedColumns& columns,
+                       const Batch& batch, bool measured, Outcome& outcome) {
+  if (measured) {
+    outcome.then([&] {
+      return measure_columns(encoding, columns, line(site.contribution, 0), strides_[site.contribution],
+                             batch.stream);
+    });
+  }
+  if (batch.lists.masks != nullptr) {
+    outcome.then(
+        [&] { return silence_values(columns, batch.lists.masks, mask_words(batch.rows), batch.stream); });
+  }
+  const uint64_t of_token = uint64_t{batch.lists.n_runs} * columns.width * sizeof(float);
+  const uint64_t tokens = std::clamp<uint64_t>(partial_bytes(plan_) / of_token, 1, batch.rows);
+  const ColumnRuns runs{.begins = batch.lists.begins,
+                        .n_runs = batch.lists.n_runs,
+                        .partial = reinterpret_cast<float*>(partial_.get()),
+                        .tokens = static_cast<uint32_t>(tokens)};
+  outcome.then([&] {
+    return add_columns(encoding, columns, runs, line(site.out, 0), strides_[site.out], batch.stream);
+  });
+}
+
+// Experts of a message side by side, as many as scratch has lines for all rows of. Lines of rows that do not
+// use an expert stay as they are and are not looked at.
+void CudaExecutor::compute(const SiteWork& site, const Experts& cut, const Encodings& encodings,
+                           uint32_t n_units, const Batch& batch, bool, Outcome& outcome) {
+  const ExpertMatrices matrices = cut.matrices(encodings);
+  const FeedForward& ffn = site.ffn;
+  const BufferId results = site.experts.results;
+  const uint32_t inner_rows = matrices.inner_groups() * kGroupRows;
+  const float* const choice = line(site.experts.choice, 0);
+  const uint32_t ldc = strides_[site.experts.choice];
+  const uint32_t at_once = plan_.max_rows / batch.rows;
+  for (uint32_t first = 0; first < n_units; first += at_once) {
+    const Unit* const units = batch.lists.units + first;
+    const uint32_t n = std::min(at_once, n_units - first);
+    RowProduct product{.memory = memory_,
+                       .units = units,
+                       .n_units = n,
+                       .groups = matrices.inner_groups(),
+                       .n_in = cut.width,
+                       .row_end = inner_rows,
+                       .x = line(site.in, 0),
+                       .y = line(ffn.up, 0),
+                       .ldx = strides_[site.in],
+                       .ldy = strides_[ffn.up],
+                       .tokens = batch.rows,
+                       .y_lines = batch.rows,
+                       .choice = choice,
+                       .ldc = ldc};
+    outcome.then([&] { return multiply_rows(matrices.gate, product, batch.stream); });
+    product.offset = matrices.up_offset();
+    product.y += inner_rows;
+    outcome.then([&] { return multiply_rows(matrices.up, product, batch.stream); });
+    outcome.then([&] {
+      return activate_experts({.units = units,
+                               .n_units = n,
+                               .n_rows = batch.rows,
+                               .choice = choice,
+                               .ldc = ldc,
+                               .in = line(ffn.up, 0),
+                               .ld_in = strides_[ffn.up],
+                               .up_at = inner_rows,
+                               .out = line(ffn.hidden, 0),
+                               .ld_out = strides_[ffn.hidden],
+                               .inner = cut.inner,
+                               .activation = ffn.activation,
+                               .threshold = ffn.threshold},
+                              batch.stream);
+    });
+    product.offset = matrices.down_offset();
+    product.groups = matrices.outer_groups();
+    product.n_in = cut.inner;
+    product.row_end = matrices.outer_groups() * kGroupRows;
+    product.x = line(ffn.hidden, 0);
+    product.ldx = strides_[ffn.hidden];
+    product.x_lines = batch.rows;
+    product.y = line(results, 0);
+    product.ldy = strides_[results];
+    outcome.then([&] { return multiply_rows(matrices.down, product, batch.stream); });
+    outcome.then([&] {
+      return add_experts({.units = units,
+                          .n_units = n,
+                          .n_rows = batch.rows,
+                          .choice = choice,
+                          .ldc = ldc,
+                          .results = line(results, 0),
+                          .ldr = strides_[results],
+                          .y = line(site.out, 0),
+                          .ldy = strides_[site.out],
+                          .width = cut.width},
+                         batch.stream);
+    });
+  }
+}
+
+uint64_t CudaExecutor::touched(const Message& message, const Payload& payload) const {
+  if (payload.units.empty()) return 0;
+  const SiteWork& site = plan_.sites[message.site];
+  const Encodings& encodings = plan_.editions[message.edition];
+  if (site.gather) return message.rows * encoded_bytes(encodings.front(), inputs(site.cut));
+  uint64_t bytes = 0;
+  for (const Unit& unit : payload.units) bytes += neuron_bytes(site.cut, encodings, unit.unit);
+  return bytes;
+}
+
+}  // namespace tierd::cuda

@@ -1,0 +1,90 @@
+// Runs the dense segments and the neurons of sites on the device, over activation buffers and a KV cache that
+// it has there: as tiers/dram/executor.h on the CPU, but that everything is queued on a stream and nothing is
+// waited for. Bits differ from the CPU's; like those they depend on the numbers of rows and neurons alone.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/message/message.h"
+#include "core/program/program.h"
+#include "tiers/gpu/cuda/attention.h"
+#include "tiers/gpu/cuda/buffers.h"
+#include "tiers/gpu/cuda/message_lists.h"
+#include "tiers/gpu/cuda/outcome.h"
+#include "tiers/gpu/cuda/steps.h"
+#include "tiers/gpu/cuda/sums.h"
+
+namespace tierd::cuda {
+
+class CudaExecutor {
+ public:
+  // Error: of the first call that fails, out of memory among them.
+  static cudaError_t create(const ComputePlan& plan, std::unique_ptr<CudaExecutor>& out);
+  // What it takes of the device: activations, KV cache, and scratch beside the plan's.
+  static uint64_t device_bytes(const ComputePlan& plan);
+
+  // `memory`: the device's, that units' places and the tensors' bytes are counted from.
+  void set_memory(std::byte* memory, std::span<const uint64_t> tensors);
+  // Everything that a run is but its gives: the segment before, what it takes, neurons, the segment after.
+  // `payload` is as the kernel gave it, `lists` are its lists on the device.
+  void run(const Message& message, const Payload& payload, const RunLists& lists, cudaStream_t stream,
+           Outcome& outcome);
+  // Bytes of the weights that a run touches.
+  uint64_t touched(const Message& message, const Payload& payload) const;
+  // Neurons of the site that are added up before they are added to its results; 1: none are.
+  uint32_t run_of_site(uint32_t site) const;
+
+  const std::byte* activations() const { return activations_.get(); }
+
+ private:
+  struct Batch {
+    const RunLists& lists;
+    uint32_t rows;
+    cudaStream_t stream;
+  };
+  explicit CudaExecutor(const ComputePlan& plan);
+  cudaError_t allocate_all();
+  void program(const Program& program, const Batch& batch, Outcome& outcome);
+  cudaError_t step(const Step& step, const Batch& batch);
+  KvLayer kv_of(uint32_t layer) const;
+  void take_inputs(const SiteWork& site, const Payload& payload, const Batch& batch, Outcome& outcome);
+  void take_results(const SiteWork& site, const Payload& payload, const Batch& batch, Outcome& outcome);
+  void neurons(const SiteWork& site, const Message& message, const Payload& payload, const Batch& batch,
+               Outcome& outcome);
+  void compute(const SiteWork& site, const Rows& cut, const Encodings& encodings, uint32_t n_units,
+               const Batch& batch, bool measured, Outcome& outcome);
+  void compute(const SiteWork& site, const Bundles& cut, const Encodings& encodings, uint32_t n_units,
+               const Batch& batch, bool measured, Outcome& outcome);
+  void compute(const SiteWork& site, const Columns& cut, const Encodings& encodings, uint32_t n_units,
+               const Batch& batch, bool measured, Outcome& outcome);
+  void compute(const SiteWork& site, const Experts& cut, const Encodings& encodings, uint32_t n_units,
+               const Batch& batch, bool measured, Outcome& outcome);
+  void add(const SiteWork& site, Encoding encoding, const WeightedColumns& columns, const Batch& batch,
+           bool measured, Outcome& outcome);
+  float* line(BufferId buffer, uint64_t i) const {
+    if (buffer == kNoBuffer) return nullptr;
+    return reinterpret_cast<float*>(activations_.get() + offsets_[buffer]) + i * strides_[buffer];
+  }
+  const float* tensor(TensorId id) const {
+    return id == kNoTensor ? nullptr : reinterpret_cast<const float*>(memory_ + tensors_[id]);
+  }
+
+  const ComputePlan plan_;
+  const std::vector<uint64_t> offsets_;
+  std::vector<uint32_t> strides_;
+  std::byte* memory_ = nullptr;
+  std::vector<uint64_t> tensors_;
+  DeviceBytes activations_;
+  DeviceBytes kv_;
+  DeviceBytes frequencies_;
+  DeviceBytes factors_;  // of Columns: [rows x neurons]
+  DeviceBytes partial_;  // sums of runs
+};
+
+}  // namespace tierd::cuda

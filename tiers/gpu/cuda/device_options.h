@@ -1,0 +1,23 @@
+// What a device is made for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/message/message.h"
+
+namespace tierd::cuda {
+
+struct DeviceOptions {
+  uint16_t number = 0;  // the agent's
+  std::string table;    // of the configuration: errors name its keys
+  int ordinal = 0;      // of the device, as the driver counts them
+  MemoryId memory = 1;
+  uint64_t arena_bytes = 0;
+  uint64_t staging_bytes = 0;          // follows the arena
+  uint64_t tensor_bytes = 0;           // follow the staging
+  std::vector<uint64_t> tensors = {};  // [TensorId] where each begins in all that memory
+};
+
+}  // namespace tierd::cuda

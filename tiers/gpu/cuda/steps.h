@@ -1,0 +1,127 @@
+// The steps of dense segments (core/program/program.h) on the device, and the copies around a run. Each row
+// is computed by itself.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "core/message/message.h"
+#include "core/program/program.h"
+
+namespace tierd::cuda {
+
+// All pointers are of the device. Lines of a step's buffers: row i of `in` at in + i * ld_in, likewise `out`.
+struct StepArgs {
+  const RowInfo* rows = nullptr;
+  uint32_t n_rows = 0;
+  const float* in = nullptr;
+  float* out = nullptr;
+  uint32_t ld_in = 0;
+  uint32_t ld_out = 0;
+  uint32_t column = 0;
+  uint32_t width = 0;
+  uint32_t head = 0;
+  uint32_t offset = 0;
+  const float* weight = nullptr;  // or none
+  const float* bias = nullptr;
+  float eps = 0;
+  float threshold = 0;
+  Activation activation = Activation::silu;
+};
+
+// rms_norm, layer_norm, head_norm and head_rms_norm: out = norm(in), row by row or head by head.
+struct NormArgs {
+  StepArgs step;
+  bool centred = false;  // a layer norm
+  bool heads = false;    // of line i itself, in place; else of the line that row i names
+  uint32_t length = 0;   // values that are normed together
+};
+cudaError_t norm(const NormArgs& args, cudaStream_t stream);
+// add, add_bias, add_position, clip, activate, activate_mul, each by its kind.
+cudaError_t elementwise(StepKind kind, const StepArgs& args, cudaStream_t stream);
+
+struct RopeArgs {
+  StepArgs step;
+  const float* frequencies = nullptr;
+  uint32_t pairs = 0;  // of a head that turn
+  uint32_t head_dim = 0;
+  bool interleaved = false;
+};
+cudaError_t rope(const RopeArgs& args, cudaStream_t stream);
+
+// out[i, e] = softmax over the experts of in[i] . weight[e], of which all but the `picks` largest become 0
+// (tiers/dram/choose_experts.h).
+struct RouteArgs {
+  StepArgs step;
+  uint32_t n_in = 0;
+  uint32_t picks = 0;
+  bool sum_to_one = false;
+};
+cudaError_t route(const RouteArgs& args, cudaStream_t stream);
+
+// Columns of lines that came with a message: value (i, c) of `values`, [n_rows x columns], is put in
+// out[i, first + c] or added there.
+struct PlacedColumns {
+  const float* values = nullptr;
+  uint32_t n_rows = 0;
+  uint32_t first = 0;
+  uint32_t columns = 0;
+  float* out = nullptr;
+  uint32_t ld_out = 0;
+  bool add = false;
+  // Where not null, only what these neurons have made is put: neuron n has columns n * rows_of_neuron …, or,
+  // where `rows` is not null, the lines whose token is of it.
+  const uint32_t* neurons = nullptr;
+  uint32_t n_neurons = 0;
+  uint32_t rows_of_neuron = 0;
+  const RowInfo* rows = nullptr;
+};
+cudaError_t place_columns(const PlacedColumns& placed, cudaStream_t stream);
+// out[i, 0 … width) = 0.
+cudaError_t clear_columns(float* out, uint32_t ld_out, uint32_t n_rows, uint32_t width, cudaStream_t stream);
+
+// out[line u * n_rows + i, 0 … inner) = f(in[line, 0 … inner)) * in[line, up_at … up_at + inner), where row i
+// uses expert u of the list.
+struct ExpertActivation {
+  const Unit* units = nullptr;
+  uint32_t n_units = 0;
+  uint32_t n_rows = 0;
+  const float* choice = nullptr;
+  uint32_t ldc = 0;
+  const float* in = nullptr;
+  uint32_t ld_in = 0;
+  uint32_t up_at = 0;
+  float* out = nullptr;
+  uint32_t ld_out = 0;
+  uint32_t inner = 0;
+  Activation activation = Activation::silu;
+  float threshold = 0;
+};
+cudaError_t activate_experts(const ExpertActivation& args, cudaStream_t stream);
+// y[i, c] += choice[i, number of u] * results[line u * n_rows + i, c], in the order of the list.
+struct ExpertSums {
+  const Unit* units = nullptr;
+  uint32_t n_units = 0;
+  uint32_t n_rows = 0;
+  const float* choice = nullptr;
+  uint32_t ldc = 0;
+  const float* results = nullptr;
+  uint32_t ldr = 0;
+  float* y = nullptr;
+  uint32_t ldy = 0;
+  uint32_t width = 0;
+};
+cudaError_t add_experts(const ExpertSums& args, cudaStream_t stream);
+
+// A run of bytes that came with a block of a transfer, and where it goes.
+struct Landing {
+  uint64_t from = 0;  // bytes from the block's first
+  uint64_t to = 0;    // bytes from the memory's first
+  uint64_t bytes = 0;
+};
+// Both at multiples of 16. `most`: of the bytes of a landing.
+cudaError_t land(const Landing* landings, uint32_t n, uint64_t most, const std::byte* block,
+                 std::byte* memory, cudaStream_t stream);
+
+}  // namespace tierd::cuda

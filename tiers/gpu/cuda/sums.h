@@ -1,0 +1,77 @@
+// Neurons whose results are added: bundles (core/layout/bundle.h) and columns (core/layout/column.h). What a
+// neuron is worth to a token is summed by one warp; weighted columns are added up by runs of 64 neurons, in
+// the order of their numbers, and the runs in theirs: the order of arithmetic depends on the neurons alone.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/layout/encoding.h"
+#include "core/message/message.h"
+#include "core/program/activation.h"
+
+namespace tierd::cuda {
+
+// All pointers are of the device. values[t*ldv + k] = f(gate_k . x[t] + bias) * (up_k . x[t] + bias), or
+// f(up_k . x[t] + bias) where there is no gate.
+struct BundleValues {
+  const std::byte* memory = nullptr;
+  const Unit* units = nullptr;  // unit k's rows begin at memory + place * 64
+  uint32_t n_units = 0;
+  uint32_t n_in = 0;
+  bool gated = false;
+  uint64_t up_offset = 0;
+  Activation activation = Activation::relu;
+  float threshold = 0;
+  const float* gate_bias = nullptr;  // by number of the neuron, or none
+  const float* up_bias = nullptr;
+  const float* x = nullptr;
+  float* values = nullptr;
+  uint32_t ldx = 0;  // multiple of 4
+  uint32_t ldv = 0;
+  uint32_t tokens = 0;
+};
+cudaError_t bundle_values(Encoding encoding, const BundleValues& asked, cudaStream_t stream);
+
+// values[t*ldv + k] = x[t*ldx + number of unit k].
+struct ColumnValues {
+  const Unit* units = nullptr;
+  uint32_t n_units = 0;
+  const float* x = nullptr;
+  float* values = nullptr;
+  uint32_t ldx = 0;
+  uint32_t ldv = 0;
+  uint32_t tokens = 0;
+};
+cudaError_t column_values(const ColumnValues& asked, cudaStream_t stream);
+
+// What columns are weighted with, and what it is used for.
+struct WeightedColumns {
+  const std::byte* memory = nullptr;
+  const Unit* units = nullptr;  // unit k's column begins at memory + place * 64 + offset
+  uint32_t n_units = 0;
+  uint64_t offset = 0;
+  uint32_t width = 0;  // values of a column
+  float* values = nullptr;
+  uint32_t ldv = 0;
+  uint32_t tokens = 0;
+};
+// Sets to 0 what a token does not use; masks [neuron x mask_words].
+cudaError_t silence_values(const WeightedColumns& columns, const uint64_t* masks, uint32_t mask_words,
+                           cudaStream_t stream);
+// lengths[t*ldl + number of unit k] = |values[t*ldv + k]| * the length of column k.
+cudaError_t measure_columns(Encoding encoding, const WeightedColumns& columns, float* lengths, uint32_t ldl,
+                            cudaStream_t stream);
+// Runs: unit runs[r] … runs[r + 1) are run r, and are added before they are added to y[t*ldy + c].
+struct ColumnRuns {
+  const uint32_t* begins = nullptr;  // [n_runs + 1]
+  uint32_t n_runs = 0;
+  float* partial = nullptr;  // scratch [tokens of a part x n_runs x width]
+  uint32_t tokens = 0;       // of a part, at least 1
+};
+cudaError_t add_columns(Encoding encoding, const WeightedColumns& columns, const ColumnRuns& runs, float* y,
+                        uint32_t ldy, cudaStream_t stream);
+
+}  // namespace tierd::cuda

@@ -1,0 +1,62 @@
+// Brings slots of the host's memory to places of the device: the host gathers them into pinned blocks, which
+// the copy engine fetches while the next one is filled, and a kernel scatters them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/message/message.h"
+#include "tiers/gpu/cuda/buffers.h"
+#include "tiers/gpu/cuda/outcome.h"
+#include "tiers/gpu/cuda/steps.h"
+#include "tiers/gpu/host_work.h"
+
+namespace tierd::cuda {
+
+class Transfer {
+ public:
+  static constexpr uint64_t kBlockBytes = 4 << 20;
+  static constexpr uint32_t kBlocks = 2;
+  // What both blocks take of the device.
+  static constexpr uint64_t device_bytes() { return kBlocks * whole_block(); }
+
+  cudaError_t create();
+
+  // Bytes of each slot go from source + unit * 64 to memory + place * 64; list, source and host stay until it
+  // is over. One at a time.
+  void begin(std::span<const Unit> units, uint64_t bytes, const std::byte* source, std::byte* memory,
+             HostWork& host);
+  // Goes on as far as blocks are free: gathers by the host's threads, never waits for the device.
+  // Sets `over` when the last byte has landed.
+  cudaError_t advance(cudaStream_t stream, bool& over);
+  // What is not on its way yet stays where it is; it is over when the rest has landed.
+  void stop() { units_ = {}; }
+  // The event that ends what the engine is to do next; only while a transfer is not over.
+  cudaEvent_t next_event() const { return blocks_[oldest_].done.get(); }
+
+ private:
+  static constexpr uint32_t kMostLandings = 4096;  // of a block
+  static constexpr uint64_t whole_block() { return kBlockBytes + kMostLandings * sizeof(Landing); }
+  struct Block {
+    PinnedBytes here;
+    DeviceBytes there;
+    Event done;
+  };
+  cudaError_t fill(Block& block, cudaStream_t stream);
+
+  std::array<Block, kBlocks> blocks_;
+  uint32_t oldest_ = 0;  // of those under way
+  uint32_t under_way_ = 0;
+  std::vector<HostWork::Copy> copies_;  // into a block
+  std::span<const Unit> units_;
+  uint64_t bytes_ = 0;
+  uint64_t part_ = 0;  // of the first unit that are on their way already
+  const std::byte* source_ = nullptr;
+  std::byte* memory_ = nullptr;
+  HostWork* host_ = nullptr;
+};
+
+}  // namespace tierd::cuda
