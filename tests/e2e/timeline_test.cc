@@ -19,7 +19,7 @@ class TimelineCli : public ProgramTest {
  protected:
   static std::vector<std::string> run_of(const std::string& timeline, std::vector<std::string> more = {},
                                          const char* tokens = "24") {
-    std::vector<std::string> arguments = {"--config", config_file("activeflow"),
+    std::vector<std::string> arguments = {"--config", config_file("ablation/activeflow-n4"),
                                           "-m",       kDemo,
                                           "-p",       "First Citizen:",
                                           "-n",       tokens,
@@ -147,8 +147,8 @@ TEST_F(TimelineCli, TheReportHasALineOfIt) {
   EXPECT_EQ(run.status, 0);
   EXPECT_THAT(run.err, HasSubstr("  pipeline     flash busy "));
   EXPECT_THAT(run.err, HasSubstr(" % of preloading hidden, "));
-  const Ended without = run_tierd(
-      {"--config", config_file("activeflow"), "-m", kDemo, "-p", "x", "-n", "2", "-t", "1", "--fit"});
+  const Ended without = run_tierd({"--config", config_file("ablation/activeflow-n4"), "-m", kDemo, "-p", "x",
+                                   "-n", "2", "-t", "1", "--fit"});
   EXPECT_THAT(without.err, testing::Not(HasSubstr("pipeline")));
 }
 

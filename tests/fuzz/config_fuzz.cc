@@ -32,7 +32,7 @@ void fuzz(std::string_view input) {
   const std::string path = folder.write("config.toml", take_text(input));
   std::vector<std::string> overrides;
   if (!input.empty()) overrides.emplace_back(input);
-  const auto config = load_config(path, overrides);
+  auto config = load_config(path, overrides);
   if (!config.ok()) return expect_lines(config.error(), path);
   const auto bytes = parse_bytes(config->tier("dram").staging, "tiers.dram.staging");
   if (!bytes.ok()) expect_one_line(bytes.error(), "tiers.dram.staging");
