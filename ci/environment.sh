@@ -5,6 +5,10 @@ jobs="$(nproc)"
 export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-$jobs}"
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  # Paths below the tree count as relative, so that another clone hits; tests are told where they lie, and hit in a
+  # clone at the same place. The rest is what ccache asks for where a header is precompiled.
+  export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=true
+  export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 fi
 
 # Every C and C++ file of ours below the given folders whose name ends as asked, one a line.

@@ -11,18 +11,24 @@ set(TIERD_PLAIN_TESTS
   e2e_store_cli_test e2e_trace_cli_test e2e_timeline_test e2e_speculation_test e2e_hub_test
   # A minute and a half of it there; what reads the damaged stores is fuzzed as well (tests/fuzz), and has store_test.
   e2e_fault_test
+  # Whole models in one process, which others run under sanitizers (golden models, tiers, plugins).
+  e2e_gpu_test e2e_units_test e2e_virtual_time_test e2e_mixture_test reference_test
+  # What the command line says; its parser has command_line_test.
+  e2e_cli_test e2e_plan_from_header_test e2e_bad_plugin_test
   # Tools that read nothing from strangers.
   tier_bench_test compare_test tier_profile_test train_test tier_train_test calibrate_test cost_model_test
   # Sixty plugins with one fault each, which end their process; what they are held against has tests of its own.
   conformance_test agent_conformance_test)
 
-# Under sanitizers alone: units, whose logic does not depend on how much the compiler optimises. Those of arithmetic,
-# text and layouts run in both.
+# Under sanitizers alone: units, whose logic does not depend on how much the compiler optimises, and the server. Those of
+# arithmetic and layouts run in both.
 set(TIERD_SANITIZED_TESTS
   base_test message_test host_test config_test run_test device_test engine_test session_test batcher_test null_agent_test
   kernel_test trace_test timeline_test tier_trace_test plugins_test dram_test gpu_test cuda_kernels_test cuda_agent_test flash_test
   store_test readers_test model_test known_bugs_test
   http_test hub_test api_test pressure_relief_test tierd_test
+  text_test tokenize_test command_line_test planted_test
+  e2e_server_test e2e_chat_test e2e_reload_test
   # The interface of plugins, in one process.
   e2e_plugin_test e2e_plugin_tensors_test e2e_plugin_sequence_test)
 

@@ -54,8 +54,8 @@ class PluginTensorFile final : public PluginTensorSource {
   uint64_t bytes_ = 0;
 };
 
-// Of a model that is planned or stored, what `tensors = "model"` means: the routers of a mixture, as
-// layers.N.experts.router [experts x d_model]. None of another model.
+// `tensors = "model"` means those of the model itself, planned or stored: the routers of a mixture, as
+// layers.N.experts.router [experts x d_model]. Another model has none.
 class ModelTensors final : public PluginTensorSource {
  public:
   static constexpr std::string_view kName = "model";

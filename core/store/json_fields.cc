@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMaxDepth = 64;
-// Of a number: reading one takes the square of its digits.
+// A number may have so many digits: reading one takes the square of them.
 constexpr size_t kLongestLiteral = 1024;
 
 // What is wrong before anything is parsed, so that the parser never holds a deep nest or many values.

@@ -22,7 +22,7 @@ struct KeptStore {
   uint64_t bytes = 0;   // that it takes on disk
   int64_t used_s = 0;   // when a run last began with it, or it was written to; s since 1970
   bool in_use = false;  // a run has it open, or writes it
-  // Of whole ones:
+  // Whole ones have these:
   std::string source;  // path of the model that it was made from, as it was given
   bool source_gone = false;
   std::string layout;                  // as --layout names it

@@ -20,7 +20,7 @@ inline constexpr unsigned kWarpLanes = 32;
 // The order of threads and blocks from now on. [any]
 void shuffle(uint64_t seed);
 
-// Of the thread that runs.
+// The thread that runs has these.
 struct Indices {
   dim3 thread, block, block_dim, grid_dim;
 };
