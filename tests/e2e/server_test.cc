@@ -66,6 +66,8 @@ TEST_F(Server, AClientThatLeavesFreesItsPlace) {
     HttpClient client(port_);
     client.post("/v1/completions", json{{"prompt", "a"}, {"stream", true}}.dump());
     ASSERT_FALSE(client.read_to("data: ").empty());
+    // What is shown is a step old: the text may not be in it yet.
+    for (int i = 0; i < 1000 && !processing(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   for (int i = 0; i < 1000 && processing(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_FALSE(processing());
