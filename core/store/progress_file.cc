@@ -36,6 +36,10 @@ Result<ProgressFile> ProgressFile::open(Disk& disk, const std::string& path, uin
   ProgressFile progress(std::move(file), plan);
   TIERD_TRY(progress.load());
   if (progress.finished_.empty()) TIERD_TRY(progress.clear(disk));
+  // What lies behind the last record that holds would be taken for more of them, once its place is reached.
+  const uint64_t end = kHeaderBytes + progress.finished_.size() * kRecordBytes;
+  TIERD_ASSIGN(const uint64_t bytes, progress.file_.size());
+  if (bytes > end) TIERD_TRY(disk.truncate(progress.file_, end));
   return progress;
 }
 

@@ -256,12 +256,16 @@ void encode_seeds(const Seeds& seeds) {
 void text_seeds(const Seeds& seeds) {
   for (const fs::path& file : files_of("configs", ".toml")) {
     const fs::path folder = file.parent_path().filename();
-    const char* target = folder == "models"     ? "shape"
-                         : folder == "planted"  ? "planted_profile"
-                         : folder == "hardware" ? "machine"
-                                                : "config";
+    const char* target = folder == "models" ? "shape" : folder == "planted" ? "planted_profile" : "config";
     seeds.add(target, name_of(file), file_text(file));
   }
+  seeds.add("machine", "small",
+            "[flash]\nlatency_ns = 102400\ncheck_bytes_per_second = 12000000000\n[[flash.reads]]\nread_bytes "
+            "= 4096\n"
+            "depth = 1\nrandom = 40000000\n[[flash.reads]]\nread_bytes = 1048576\ndepth = 64\nrandom = "
+            "1900000000\n[dram]\n"
+            "bytes_per_second = 35000000000\n[[compute.rates]]\nencoding = \"f32\"\nactivations = \"f32\"\n"
+            "gemv_bytes_per_second = 40000000000\ngemm_multiply_adds_per_second = 100000000000\n");
   seeds.add("config", "set", "[run]\nthreads = 2\nbind = false" + kNul + "tiers.dram.capacity=50%");
   seeds.add("config", "set-quoted", "[scheduler]\nshuffle = 7" + kNul + R"(model.path="a\"b")");
   for (const char* folder : {"tests/golden/models", "configs/models/demo"}) {

@@ -22,7 +22,8 @@ void fuzz(std::string_view input) {
   TIERD_CHECK(progress->append(disk, {&next, 1}).ok());
   finished.push_back(next);
   const auto again = ProgressFile::open(disk, path, kPlan);
-  TIERD_CHECK(again.ok() && again->finished() == finished);
+  TIERD_CHECK_MSG(again.ok(), again.error().line());
+  TIERD_CHECK(again->finished() == finished);
 }
 
 }  // namespace tierd

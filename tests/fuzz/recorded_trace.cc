@@ -27,7 +27,7 @@ std::string recorded_trace(Config config, const std::string& path) {
   TIERD_CHECK_MSG(made.ok(), made.error().line());
   Runtime& runtime = **made;
   TIERD_CHECK(runtime.load().ok());
-  const std::vector<uint32_t> tokens = {1, 17, 250, 33, 4, 90};
+  const std::vector<uint32_t> tokens = {1, 17, 25, 33, 4, 40};
   std::vector<float> logits;
   TIERD_CHECK(feed(runtime.engine(), tokens, 0, 4, logits).ok());
   for (const uint32_t at : {4u, 5u}) TIERD_CHECK(feed(runtime.engine(), tokens, at, 1, logits).ok());

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/base/check.h"
-#include "core/run/strategy_choices.h"
+#include "core/run/run_trace.h"
 #include "core/trace/replay.h"
 #include "core/trace/what_if.h"
 #include "tests/fuzz/input_folder.h"

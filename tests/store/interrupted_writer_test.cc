@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "core/store/progress_file.h"
 #include "core/store/store.h"
 #include "core/store/store_writer.h"
 #include "tests/store/files.h"
@@ -207,6 +208,19 @@ TEST_F(Interrupted, TheLengthOfItsFileIsNotBelieved) {
   ASSERT_FALSE(write_store_on(disk, source_, store, kOptions, kSmallSteps).ok());
   std::filesystem::resize_file(store + ".partial/progress", 900'000'000'000);
   EXPECT_LT(expect_resumes(store), all_bytes_);
+}
+
+TEST_F(Interrupted, RecordsBehindABadOneAreForgotten) {
+  Disk disk;
+  const std::string path = folder_ + "/progress";
+  const std::vector<uint64_t> three = {1, 2, 3};
+  ASSERT_TRUE(ProgressFile::open(disk, path, 7)->append(disk, three).ok());
+  flip_bit(path, 16 + 16 + 3, 0);
+  auto progress = ProgressFile::open(disk, path, 7);
+  EXPECT_THAT(progress->finished(), testing::ElementsAre(1));
+  const std::vector<uint64_t> next = {42};
+  ASSERT_TRUE(progress->append(disk, next).ok());
+  EXPECT_THAT(ProgressFile::open(disk, path, 7)->finished(), testing::ElementsAre(1, 42));
 }
 
 TEST_F(Interrupted, SourceThatChangesMeanwhileIsNoticed) {
