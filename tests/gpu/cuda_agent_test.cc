@@ -6,6 +6,7 @@
 
 #include "core/agent/clock.h"
 #include "tests/gpu/cuda_on_host/double.h"
+#include "tests/gpu/one_neuron.h"
 #include "tests/tier-conform/agent_cases.h"
 #include "tiers/gpu/cuda/cuda_device.h"
 #include "tiers/gpu/team_work.h"
@@ -32,33 +33,15 @@ std::unique_ptr<HostWork> host_work() {
   return std::make_unique<TeamWork>(best_kernels(), std::make_unique<Team>(Team::Options{.workers = 2}));
 }
 
-// A clock that the test puts on.
-class ManualClock final : public Clock {
- public:
-  uint64_t now_ns() const override { return now; }
-  bool wait(Waiter&) override { return true; }
-  uint64_t now = 1'000'000;
-};
-
-// A site with one neuron of 16 rows of 8 columns, all weights one, in the host's memory 1; the device is
-// memory 2.
+// One neuron, all weights one, in the host's memory 1; the device is memory 2.
 class CudaDeviceTest : public testing::Test {
  protected:
   static constexpr MemoryId kHost = 1, kDevice = 2;
-  static constexpr uint64_t kNeuron = 16 * 8 * sizeof(float);
+  static constexpr uint64_t kNeuron = kNeuronOfOne;
   static constexpr uint64_t kArena = 64 << 20;
 
   CudaDeviceTest() {
-    plan_.buffers = {{"in", 8, 0}, {"out", 16, 0}};
-    plan_.max_rows = 2;
-    plan_.context = 1;
-    SiteWork site;
-    site.cut = Rows{.n_in = 8, .stacked = {16}, .rows = 16};
-    site.editions = {0};
-    site.in = 0;
-    site.out = 1;
-    plan_.editions = {{Encoding::f32}};
-    plan_.sites = {site};
+    plan_ = plan_of_one_neuron();
     for (Line& line : host_) std::fill_n(line.values, 16, 1.0F);
     options_.number = 4;
     options_.table = "tiers.gpu";

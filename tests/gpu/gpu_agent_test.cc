@@ -8,6 +8,7 @@
 
 #include "core/base/time.h"
 #include "core/kernel/post/clocks.h"
+#include "tests/gpu/one_neuron.h"
 #include "tests/tier-conform/agent_cases.h"
 #include "tiers/gpu/host_device.h"
 
@@ -220,34 +221,16 @@ TEST_F(GpuLanes, EachCompletionNamesItsMessagesLane) {
   EXPECT_EQ(polled(), "1 on 5, 2 on 7");
 }
 
-// A clock that the test puts on.
-class ManualClock final : public Clock {
- public:
-  uint64_t now_ns() const override { return now; }
-  bool wait(Waiter&) override { return true; }
-  uint64_t now = 1'000'000;
-};
-
-// A site with one neuron of 16 rows of 8 columns, all weights one, in the host's memory 1; the device is
-// memory 2.
+// One neuron, all weights one, in the host's memory 1; the device is memory 2.
 class HostGpu : public testing::Test {
  protected:
   static constexpr MemoryId kHost = 1, kDevice = 2;
   static constexpr uint16_t kAgent = 4;
-  static constexpr uint64_t kNeuron = 16 * 8 * sizeof(float);
+  static constexpr uint64_t kNeuron = kNeuronOfOne;
 
   void SetUp() override { make({.bytes_per_second = kNeuron * 1'000'000, .latency_ns = 500}); }
   void make(HostDevice::Link link) {
-    plan_.buffers = {{"in", 8, 0}, {"out", 16, 0}};
-    plan_.max_rows = 2;
-    plan_.context = 1;
-    SiteWork site;
-    site.cut = Rows{.n_in = 8, .stacked = {16}, .rows = 16};
-    site.editions = {0};
-    site.in = 0;
-    site.out = 1;
-    plan_.editions = {{Encoding::f32}};
-    plan_.sites = {site};
+    plan_ = plan_of_one_neuron();
     std::fill_n(reinterpret_cast<float*>(host_.data()), 16 * 8, 1.0F);
     pools_ = {};
     pools_.add_memory(kHost, std::as_writable_bytes(std::span(host_)));

@@ -90,4 +90,16 @@ bool GpuAgent::waiting() const {
   return std::ranges::any_of(lanes_, [](const Lane& lane) { return lane.running.has_value(); });
 }
 
+MadeAgent made_with(std::unique_ptr<Device> device, const Clock& clock) {
+  MadeAgent made;
+  made.backend = device->backend();
+  made.products = device.get();
+  made.load = [device = device.get()](uint64_t offset, std::span<const std::byte> bytes) {
+    device->load(offset, bytes);
+  };
+  made.counts = [device = device.get()] { return device->counts(); };
+  made.agent = std::make_unique<GpuAgent>(std::move(device), clock);
+  return made;
+}
+
 }  // namespace tierd

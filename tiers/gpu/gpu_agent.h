@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "core/agent/agent.h"
+#include "core/agent/agent_entry.h"
 #include "core/agent/failed_moves.h"
 #include "core/agent/lane_queue.h"
 #include "tiers/gpu/device.h"
@@ -51,5 +52,8 @@ class GpuAgent final : public Agent {
   FailedMoves failed_;
   std::deque<Done> done_;
 };
+
+// The agent of a device, as whoever loads agents takes it. `clock` outlives it.
+MadeAgent made_with(std::unique_ptr<Device> device, const Clock& clock);
 
 }  // namespace tierd

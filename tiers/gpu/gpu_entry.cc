@@ -28,15 +28,8 @@ std::unique_ptr<Team> make_team(const ComputeTask& task) {
 MadeDevice make_cuda(const AgentContext& context, const ComputeKernels& kernels) {
   const ComputeTask& task = *context.compute;
   TIERD_ASSIGN(const cuda::Backend* const backend, load_cuda());
-  cuda::DeviceOptions options;
-  options.number = context.number;
-  options.table = context.table;
+  cuda::DeviceOptions options = cuda::DeviceOptions::of(context);
   options.ordinal = static_cast<int>(context.get<int64_t>("device"));
-  options.memory = task.memory;
-  options.arena_bytes = task.arena_bytes;
-  options.staging_bytes = task.staging_bytes;
-  options.tensor_bytes = task.tensor_bytes;
-  options.tensors = task.tensors;
   return backend->create(options, context.pools, context.clock, task.plan,
                          std::make_unique<TeamWork>(kernels, make_team(task)));
 }
@@ -70,15 +63,8 @@ Result<MadeAgent> make(const AgentContext& context) {
   TIERD_ASSIGN(const uint64_t link_rate,
                parse_bytes(context.get<std::string>("link_rate"), context.table + ".link_rate"));
   TIERD_ASSIGN(std::unique_ptr<Device> device, make_device(context, *kernels, link_rate));
-  MadeAgent made;
-  made.backend = device->backend();
-  made.products = device.get();
+  MadeAgent made = made_with(std::move(device), context.clock);
   made.link_rate = static_cast<double>(link_rate);
-  made.load = [device = device.get()](uint64_t offset, std::span<const std::byte> bytes) {
-    device->load(offset, bytes);
-  };
-  made.counts = [device = device.get()] { return device->counts(); };
-  made.agent = std::make_unique<GpuAgent>(std::move(device), context.clock);
   return made;
 }
 

@@ -20,7 +20,6 @@ constexpr tierd_param kParams[] = {
 
 Result<MadeAgent> make(const AgentContext& context) {
   if (!context.compute) return Error{Code::invalid_argument, "double", "there is nothing to compute"};
-  const ComputeTask& task = *context.compute;
   on_host::Behaviour behaviour;
   behaviour.late = static_cast<uint64_t>(context.get<int64_t>("late"));
   behaviour.launch_fails = static_cast<uint32_t>(context.get<int64_t>("launch_fails"));
@@ -29,27 +28,11 @@ Result<MadeAgent> make(const AgentContext& context) {
                parse_bytes(context.get<std::string>("memory"), context.table + ".memory"));
   on_host::behave(behaviour);
   on_host::shuffle(behaviour.late + 1);
-  cuda::DeviceOptions options;
-  options.number = context.number;
-  options.table = context.table;
-  options.memory = task.memory;
-  options.arena_bytes = task.arena_bytes;
-  options.staging_bytes = task.staging_bytes;
-  options.tensor_bytes = task.tensor_bytes;
-  options.tensors = task.tensors;
   TIERD_ASSIGN(std::unique_ptr<cuda::CudaDevice> device,
                cuda::CudaDevice::create(
-                   options, context.pools, context.clock, task.plan,
+                   cuda::DeviceOptions::of(context), context.pools, context.clock, context.compute->plan,
                    std::make_unique<TeamWork>(best_kernels(), std::make_unique<Team>(Team::Options{}))));
-  MadeAgent made;
-  made.backend = device->backend();
-  made.products = device.get();
-  made.load = [device = device.get()](uint64_t offset, std::span<const std::byte> bytes) {
-    device->load(offset, bytes);
-  };
-  made.counts = [device = device.get()] { return device->counts(); };
-  made.agent = std::make_unique<GpuAgent>(std::move(device), context.clock);
-  return made;
+  return made_with(std::move(device), context.clock);
 }
 
 }  // namespace

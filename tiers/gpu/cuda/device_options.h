@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/agent/agent_entry.h"
 #include "core/message/message.h"
 
 namespace tierd::cuda {
@@ -18,6 +19,18 @@ struct DeviceOptions {
   uint64_t staging_bytes = 0;          // follows the arena
   uint64_t tensor_bytes = 0;           // follow the staging
   std::vector<uint64_t> tensors = {};  // [TensorId] where each begins in all that memory
+
+  // Those of an agent that is made for the context's task, on the first device.
+  static DeviceOptions of(const AgentContext& context) {
+    const ComputeTask& task = *context.compute;
+    return {.number = context.number,
+            .table = context.table,
+            .memory = task.memory,
+            .arena_bytes = task.arena_bytes,
+            .staging_bytes = task.staging_bytes,
+            .tensor_bytes = task.tensor_bytes,
+            .tensors = task.tensors};
+  }
 };
 
 }  // namespace tierd::cuda

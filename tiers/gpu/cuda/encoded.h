@@ -12,31 +12,7 @@ namespace tierd::cuda {
 template <Encoding E>
 using EncodingConstant = std::integral_constant<Encoding, E>;
 
-// `call` gets an EncodingConstant.
-template <class Call>
-cudaError_t for_encoding(Encoding encoding, const Call& call) {
-  switch (encoding) {
-    case Encoding::f32:
-      return call(EncodingConstant<Encoding::f32>());
-    case Encoding::f16:
-      return call(EncodingConstant<Encoding::f16>());
-    case Encoding::bf16:
-      return call(EncodingConstant<Encoding::bf16>());
-    case Encoding::q8_0:
-      return call(EncodingConstant<Encoding::q8_0>());
-    case Encoding::q4_0:
-      return call(EncodingConstant<Encoding::q4_0>());
-    case Encoding::q4_k:
-      return call(EncodingConstant<Encoding::q4_k>());
-    case Encoding::q5_k:
-      return call(EncodingConstant<Encoding::q5_k>());
-    case Encoding::q6_k:
-      return call(EncodingConstant<Encoding::q6_k>());
-  }
-  return cudaErrorInvalidValue;
-}
-
-// The same for bundles and columns, of which there are no K-quants.
+// Bundles and columns have no K-quants. `call` gets an EncodingConstant.
 template <class Call>
 cudaError_t for_plain_encoding(Encoding encoding, const Call& call) {
   switch (encoding) {
@@ -52,6 +28,21 @@ cudaError_t for_plain_encoding(Encoding encoding, const Call& call) {
       return call(EncodingConstant<Encoding::q4_0>());
     default:
       return cudaErrorInvalidValue;
+  }
+}
+
+// The same for rows, which have all encodings.
+template <class Call>
+cudaError_t for_encoding(Encoding encoding, const Call& call) {
+  switch (encoding) {
+    case Encoding::q4_k:
+      return call(EncodingConstant<Encoding::q4_k>());
+    case Encoding::q5_k:
+      return call(EncodingConstant<Encoding::q5_k>());
+    case Encoding::q6_k:
+      return call(EncodingConstant<Encoding::q6_k>());
+    default:
+      return for_plain_encoding(encoding, call);
   }
 }
 
