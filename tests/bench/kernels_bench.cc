@@ -10,18 +10,11 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <immintrin.h>
-#include <sched.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstring>
-#include <functional>
-#include <latch>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/base/align.h"
@@ -29,6 +22,7 @@
 #include "core/layout/bundle.h"
 #include "core/layout/codec.h"
 #include "core/layout/row_group.h"
+#include "tests/bench/measure.h"
 #include "tiers/compute/kernels.h"
 
 namespace tierd {
@@ -54,63 +48,6 @@ const std::byte* weights() {
     return reinterpret_cast<const std::byte*>(words);
   }();
   return kWeights;
-}
-
-double thread_cpu_seconds() {
-  timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
-// Binds the calling thread to the i-th processor that this program may use, as the workers are bound.
-void bind_to_processor(uint32_t i) {
-  static const cpu_set_t kAllowed = [] {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof set, &set);
-    return set;
-  }();
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &kAllowed) || i-- > 0) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    sched_setaffinity(0, sizeof one, &one);
-    return;
-  }
-}
-
-// Runs work(0) … work(threads - 1), each on a thread of its own, once an iteration, without the time to start
-// them. `amount` is what one iteration does, in units of 1e9. The counter `cpu` is the share of the time that
-// the threads had a processor: a run far below 1 was disturbed by others and says little.
-void measure(benchmark::State& state, const char* unit, double amount,
-             const std::function<void(uint32_t)>& work) {
-  const auto count = static_cast<uint32_t>(state.range(0));
-  double wall_seconds = 0;
-  std::atomic<double> cpu_seconds = 0;
-  for (auto _ : state) {
-    std::latch ready(count), start(1);
-    std::vector<std::thread> threads;
-    for (uint32_t i = 0; i < count; ++i) {
-      threads.emplace_back([&, i] {
-        bind_to_processor(i);
-        ready.count_down();
-        start.wait();
-        const double begin = thread_cpu_seconds();
-        work(i);
-        cpu_seconds += thread_cpu_seconds() - begin;
-      });
-    }
-    ready.wait();
-    const auto begin = std::chrono::steady_clock::now();
-    start.count_down();
-    for (auto& thread : threads) thread.join();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    state.SetIterationTime(seconds);
-    wall_seconds += seconds;
-  }
-  state.counters[unit] = benchmark::Counter(amount, benchmark::Counter::kIsIterationInvariantRate);
-  state.counters["cpu"] = cpu_seconds / (count * wall_seconds);
 }
 
 __attribute__((target("avx512f"))) uint64_t read_all(const std::byte* p, size_t bytes) {

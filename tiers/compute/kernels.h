@@ -44,6 +44,7 @@
 #include "core/layout/encoding.h"
 #include "core/layout/row_group.h"
 #include "core/program/activation.h"
+#include "tiers/compute/bitmap.h"
 
 namespace tierd {
 
@@ -81,6 +82,13 @@ struct ComputeKernels {
   // The same for the block encodings with int8 activations, tokens [first, first + tokens) of x.
   void (*matmul_int8)(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols,
                       const QuantizedRows& x, uint32_t first, uint32_t tokens, float* y, size_t ldy);
+  // Elements as the bits say, 8 a byte from `bits` on. See ExpandBitmap.
+  ExpandBitmap expand_bitmap;
+  // matmul of at most kFewTokens tokens straight from a bitmap of the groups: bits and values begin with the
+  // first of them. Returns what follows the last value taken, or nullptr where there are too few.
+  const std::byte* (*gemv_bitmap)(Encoding e, const std::byte* bits, BitmapValues values, uint32_t groups,
+                                  uint32_t cols, const float* x, size_t ldx, uint32_t tokens, float* y,
+                                  size_t ldy);
   // y[t*ldy + i] = sum over c of rows[i][c] * x[t*ldx + c]. A row is encoded_bytes(e, cols) bytes anywhere.
   // No K-quants, here and of columns: no store has columns of them.
   void (*dots)(Encoding e, std::span<const std::byte* const> rows, uint32_t cols, const float* x, size_t ldx,

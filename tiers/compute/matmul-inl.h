@@ -13,6 +13,7 @@
 
 #include "core/base/align.h"
 #include "core/base/check.h"
+#include "tiers/compute/bitmap.h"
 #include "tiers/compute/k_quants-inl.h"
 #include "tiers/compute/lanes-inl.h"
 #include "tiers/compute/strips.h"
@@ -23,6 +24,7 @@ namespace HWY_NAMESPACE {
 
 inline constexpr uint32_t kBlockScales = kGroupRows * 2;  // bytes of a block's 16 scales
 inline constexpr uint32_t kChunk = 64;                    // bytes: four columns of q8_0, eight of q4_0
+inline constexpr uint32_t kMostGemvBytes = 4096;          // that a gemv takes at a time
 
 // What has its scale apart from its decoded values.
 constexpr bool has_scales(Encoding e) {
@@ -158,24 +160,67 @@ HWY_INLINE void add_blocks(const uint8_t* block, const float* x, size_t ldx, Lan
   }
 }
 
-// One group by N tokens, weights straight from memory: for few tokens, where reading them is the cost.
-template <Encoding E, int N>
-void multiply_few(const uint8_t* block, uint32_t cols, const float* x, size_t ldx, float* y, size_t ldy) {
+// Where a gemv takes the blocks of a group from. next<kBytes>(): the next kBytes of it, or nothing where they
+// are not there; rest(bytes): fewer, at the end.
+struct DenseBlocks {
+  const uint8_t* at;
+
+  template <uint32_t kBytes>
+  HWY_INLINE const uint8_t* next() {
+    for (uint32_t i = 0; i < kBytes; i += 64) __builtin_prefetch(at + kPrefetchBytes + i);
+    return std::exchange(at, at + kBytes);
+  }
+  const uint8_t* rest(uint32_t bytes) { return std::exchange(at, at + bytes); }
+};
+
+// Those of a bitmap, expanded into the first cache: some hundred cycles' work at a time.
+struct BitmapBlocks {
+  BitmapBlocks(ExpandBitmap expand_, const Bitmap& bitmap_, const std::byte* bits_, BitmapValues values_)
+      : expand(expand_), bitmap(bitmap_), bits(bits_), values(values_) {}
+
+  template <uint32_t kBytes>
+  HWY_INLINE const uint8_t* next() {
+    static_assert(kBytes <= sizeof dense);
+    for (uint32_t i = 0; i < kBytes / 2; i += 64) __builtin_prefetch(values.at + kPrefetchBytes + i);
+    return rest(kBytes);
+  }
+  const uint8_t* rest(uint32_t bytes) {
+    values.at = expand(bitmap, bits, values, bytes / bitmap.element_bytes, dense);
+    bits += bitmap.bits_bytes(bytes);
+    return values.at == nullptr ? nullptr : reinterpret_cast<const uint8_t*>(dense);
+  }
+
+  ExpandBitmap expand;
+  Bitmap bitmap;
+  const std::byte* bits;
+  BitmapValues values;
+  alignas(64) std::byte dense[kMostGemvBytes];
+};
+
+// One group by N tokens, weights straight from memory: for few tokens, where reading them is the cost. False
+// where blocks are missing.
+template <Encoding E, int N, class Blocks>
+HWY_INLINE bool multiply_few(Blocks& blocks, uint32_t cols, const float* x, size_t ldx, float* y,
+                             size_t ldy) {
   constexpr int kAtOnce = N == 1 ? kChains<E> : 1;
   Lanes16 sums[N];
 #pragma GCC unroll 4
   for (int t = 0; t < N; ++t) sums[t] = set16(0);
   uint32_t c = 0;
-  for (; c + kAtOnce * kQuantBlock <= cols; c += kAtOnce * kQuantBlock, block += kAtOnce * kBlockBytes<E>) {
-    for (uint32_t i = 0; i < kAtOnce * kBlockBytes<E>; i += 64)
-      __builtin_prefetch(block + kPrefetchBytes + i);
+  for (; c + kAtOnce * kQuantBlock <= cols; c += kAtOnce * kQuantBlock) {
+    const uint8_t* const block = blocks.template next<kAtOnce * kBlockBytes<E>>();
+    if (block == nullptr) return false;
     add_blocks<E, N, kAtOnce>(block, x + c, ldx, sums);
   }
-  for (; c + kQuantBlock <= cols; c += kQuantBlock, block += kBlockBytes<E>) {
+  for (; c + kQuantBlock <= cols; c += kQuantBlock) {
+    const uint8_t* const block = blocks.rest(kBlockBytes<E>);
+    if (block == nullptr) return false;
     add_blocks<E, N, 1>(block, x + c, ldx, sums);
   }
   if constexpr (!is_quantized(E)) {
     if (c < cols) {
+      const uint8_t* const block = blocks.rest((cols - c) * kGroupRows * block_bytes(E));
+      if (block == nullptr) return false;
       for (int t = 0; t < N; ++t) {
         Lanes16 p = set16(0);
         for (uint32_t j = c; j < cols; ++j) p = fma16(one_column<E>(block, j - c), set16(x[t * ldx + j]), p);
@@ -184,6 +229,25 @@ void multiply_few(const uint8_t* block, uint32_t cols, const float* x, size_t ld
     }
   }
   for (int t = 0; t < N; ++t) store16(sums[t], y + t * ldy);
+  return true;
+}
+
+template <Encoding E, int N>
+void multiply_few_dense(const uint8_t* block, uint32_t cols, const float* x, size_t ldx, float* y,
+                        size_t ldy) {
+  DenseBlocks blocks{block};
+  (void)multiply_few<E, N>(blocks, cols, x, ldx, y, ldy);
+}
+
+template <Encoding E, int N>
+const std::byte* multiply_few_bitmap(ExpandBitmap expand, const std::byte* bits, BitmapValues values,
+                                     uint32_t groups, uint32_t cols, const float* x, size_t ldx, float* y,
+                                     size_t ldy) {
+  BitmapBlocks blocks(expand, *Bitmap::of(E, true), bits, values);
+  for (uint32_t g = 0; g < groups; ++g) {
+    if (!multiply_few<E, N>(blocks, cols, x, ldx, y + g * kGroupRows, ldy)) return nullptr;
+  }
+  return blocks.values.at;
 }
 
 // The many-token kernel: kGroups groups of decoded weights by N tokens, so that two vectors of weights meet
@@ -325,7 +389,7 @@ constexpr MultiplyFew multiply_few_of() {
   if constexpr (is_k_quant(E)) {
     return multiply_few_k_quant<E, N>;
   } else {
-    return multiply_few<E, N>;
+    return multiply_few_dense<E, N>;
   }
 }
 
@@ -365,6 +429,35 @@ void matmul(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols
       return matmul_of<Encoding::q5_k>(w, groups, cols, x, ldx, tokens, y, ldy);
     case Encoding::q6_k:
       return matmul_of<Encoding::q6_k>(w, groups, cols, x, ldx, tokens, y, ldy);
+  }
+}
+
+template <Encoding E>
+const std::byte* gemv_bitmap_of(ExpandBitmap expand, const std::byte* bits, BitmapValues values,
+                                uint32_t groups, uint32_t cols, const float* x, size_t ldx, uint32_t tokens,
+                                float* y, size_t ldy) {
+  constexpr decltype(&multiply_few_bitmap<E, 1>) kFew[kFewTokens] = {
+      multiply_few_bitmap<E, 1>, multiply_few_bitmap<E, 2>, multiply_few_bitmap<E, 3>,
+      multiply_few_bitmap<E, 4>};
+  return kFew[tokens - 1](expand, bits, values, groups, cols, x, ldx, y, ldy);
+}
+
+const std::byte* gemv_bitmap(ExpandBitmap expand, Encoding e, const std::byte* bits, BitmapValues values,
+                             uint32_t groups, uint32_t cols, const float* x, size_t ldx, uint32_t tokens,
+                             float* y, size_t ldy) {
+  TIERD_CHECK(tokens >= 1 && tokens <= kFewTokens && cols % block_values(e) == 0);
+  switch (e) {
+    case Encoding::f32:
+      return gemv_bitmap_of<Encoding::f32>(expand, bits, values, groups, cols, x, ldx, tokens, y, ldy);
+    case Encoding::f16:
+      return gemv_bitmap_of<Encoding::f16>(expand, bits, values, groups, cols, x, ldx, tokens, y, ldy);
+    case Encoding::bf16:
+      return gemv_bitmap_of<Encoding::bf16>(expand, bits, values, groups, cols, x, ldx, tokens, y, ldy);
+    case Encoding::q8_0:
+      return gemv_bitmap_of<Encoding::q8_0>(expand, bits, values, groups, cols, x, ldx, tokens, y, ldy);
+    default:
+      TIERD_CHECK_MSG(false, name(e));
+      return nullptr;
   }
 }
 

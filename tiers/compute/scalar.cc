@@ -82,6 +82,16 @@ void matmul(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols
   }
 }
 
+const std::byte* gemv_bitmap(Encoding e, const std::byte* bits, BitmapValues values, uint32_t groups,
+                             uint32_t cols, const float* x, size_t ldx, uint32_t tokens, float* y,
+                             size_t ldy) {
+  const Bitmap bitmap = *Bitmap::of(e, true);
+  std::vector<std::byte> dense(groups * group_bytes(e, cols));
+  values.at = expand_bitmap_plainly(bitmap, bits, values, dense.size() / bitmap.element_bytes, dense.data());
+  if (values.at != nullptr) matmul(e, dense.data(), groups, cols, x, ldx, tokens, y, ldy);
+  return values.at;
+}
+
 // Int8Row has the quantized values of one token.
 struct Int8Row {
   const int8_t* q;
@@ -338,6 +348,8 @@ const ComputeKernels& scalar_kernels() {
       .name = "scalar",
       .matmul = matmul,
       .matmul_int8 = matmul_int8,
+      .expand_bitmap = expand_bitmap_plainly,
+      .gemv_bitmap = gemv_bitmap,
       .dots = dots,
       .add_weighted = add_weighted,
       .add_weighted_int8 = add_weighted_int8,

@@ -55,6 +55,8 @@ const ComputeKernels* avx2_kernels() {
   static constexpr ComputeKernels kKernels = [] {
     ComputeKernels kernels = N_AVX2::float_kernels();
     kernels.name = "avx2";
+    kernels.expand_bitmap = avx2::expand_bitmap;
+    kernels.gemv_bitmap = [](auto... rest) { return N_AVX2::gemv_bitmap(avx2::expand_bitmap, rest...); };
     kernels.matmul_int8 = avx2::matmul_int8;
     return kernels;
   }();
@@ -65,11 +67,22 @@ const ComputeKernels* avx2_kernels() {
 
 const ComputeKernels* avx512_vnni_kernels() {
 #if HWY_TARGETS & HWY_AVX3
-  static constexpr ComputeKernels kKernels = [] {
+  static const ComputeKernels kKernels = [] {
     ComputeKernels kernels = N_AVX3::float_kernels();
     kernels.name = "avx512-vnni";
     kernels.matmul_int8 = avx512_vnni::matmul_int8;
     kernels.add_weighted_int8 = N_AVX3::add_weighted_int8<avx512_vnni::Columns>;
+    kernels.expand_bitmap = avx2::expand_bitmap;
+    kernels.gemv_bitmap = [](auto... rest) { return N_AVX3::gemv_bitmap(avx2::expand_bitmap, rest...); };
+    // Processors before Ice Lake have VNNI, but count no bits in vectors and spread nothing by a mask.
+    if (__builtin_cpu_supports("avx512vbmi2") != 0 && __builtin_cpu_supports("avx512bitalg") != 0 &&
+        __builtin_cpu_supports("avx512vpopcntdq") != 0) {
+      kernels.expand_bitmap = avx512_vbmi2::expand_bitmap;
+      kernels.gemv_bitmap = [](Encoding e, auto... rest) {
+        if (is_quantized(e)) return N_AVX3::gemv_bitmap(avx512_vbmi2::expand_bitmap, e, rest...);
+        return avx512_bitalg::gemv_bitmap(e, rest...);
+      };
+    }
     return kernels;
   }();
   if ((hwy::SupportedTargets() & HWY_AVX3) != 0 && __builtin_cpu_supports("avx512vnni") != 0)

@@ -1,0 +1,91 @@
+#include "tiers/compute/bitmap.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "core/base/check.h"
+#include "core/layout/row_group.h"
+#include "tiers/compute/kernels.h"
+
+namespace tierd {
+namespace {
+
+// So many dense bytes are expanded at a time, and then read by a kernel: less than a second cache has.
+constexpr uint64_t kDenseBytes = 256 << 10;
+
+// multiply(first group, groups, their dense bytes) for all groups, some at a time.
+template <class Multiply>
+const std::byte* by_expanded_groups(const ComputeKernels& kernels, const BitmapRows& rows,
+                                    std::vector<std::byte>& dense, const Multiply& multiply) {
+  const auto bitmap = Bitmap::of(rows.encoding, true);
+  TIERD_CHECK(bitmap.has_value());
+  const uint64_t bytes = group_bytes(rows.encoding, rows.cols);
+  const auto most = static_cast<uint32_t>(std::max<uint64_t>(1, kDenseBytes / bytes));
+  if (const uint64_t needed = std::min(most, rows.groups) * bytes; dense.size() < needed)
+    dense.resize(needed);
+  BitmapValues values = rows.values;
+  for (uint32_t first = 0; first < rows.groups; first += most) {
+    const uint32_t groups = std::min(most, rows.groups - first);
+    values.at = kernels.expand_bitmap(*bitmap, rows.bits + bitmap->bits_bytes(first * bytes), values,
+                                      groups * bytes / bitmap->element_bytes, dense.data());
+    if (values.at == nullptr) return nullptr;
+    multiply(first, groups, dense.data());
+  }
+  return values.at;
+}
+
+}  // namespace
+
+uint64_t count_bits(const std::byte* bits, uint64_t bytes) {
+  uint64_t count = 0;
+  uint64_t i = 0;
+  for (; i + sizeof(uint64_t) <= bytes; i += sizeof(uint64_t)) {
+    uint64_t word;
+    std::memcpy(&word, bits + i, sizeof word);
+    count += static_cast<uint64_t>(std::popcount(word));
+  }
+  for (; i < bytes; ++i) count += static_cast<uint64_t>(std::popcount(std::to_integer<uint8_t>(bits[i])));
+  return count;
+}
+
+const std::byte* expand_bitmap_plainly(const Bitmap& bitmap, const std::byte* bits, BitmapValues values,
+                                       uint64_t elements, std::byte* out) {
+  const uint32_t bytes = bitmap.element_bytes;
+  for (uint64_t i = 0; i < elements; ++i, out += bytes) {
+    if ((bits[i / 8] >> (i % 8) & std::byte{1}) == std::byte{0}) {
+      std::memset(out, std::to_integer<int>(bitmap.zero), bytes);
+      continue;
+    }
+    if (values.end - values.at < static_cast<std::ptrdiff_t>(bytes)) return nullptr;
+    std::memcpy(out, values.at, bytes);
+    values.at += bytes;
+  }
+  return values.at;
+}
+
+const std::byte* multiply_bitmap(const ComputeKernels& kernels, const BitmapRows& rows, const float* x,
+                                 size_t ldx, uint32_t tokens, float* y, size_t ldy,
+                                 std::vector<std::byte>& dense) {
+  if (tokens <= kFewTokens) {
+    return kernels.gemv_bitmap(rows.encoding, rows.bits, rows.values, rows.groups, rows.cols, x, ldx, tokens,
+                               y, ldy);
+  }
+  return by_expanded_groups(kernels, rows, dense,
+                            [&](uint32_t first, uint32_t groups, const std::byte* weights) {
+                              kernels.matmul(rows.encoding, weights, groups, rows.cols, x, ldx, tokens,
+                                             y + first * kGroupRows, ldy);
+                            });
+}
+
+const std::byte* multiply_bitmap_int8(const ComputeKernels& kernels, const BitmapRows& rows,
+                                      const QuantizedRows& x, uint32_t first_token, uint32_t tokens, float* y,
+                                      size_t ldy, std::vector<std::byte>& dense) {
+  return by_expanded_groups(kernels, rows, dense,
+                            [&](uint32_t first, uint32_t groups, const std::byte* weights) {
+                              kernels.matmul_int8(rows.encoding, weights, groups, rows.cols, x, first_token,
+                                                  tokens, y + first * kGroupRows, ldy);
+                            });
+}
+
+}  // namespace tierd

@@ -1,0 +1,54 @@
+// Bitmaps (core/layout/bitmap.h) as kernels take them: piece by piece, from the values that are left.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/layout/bitmap.h"
+
+namespace tierd {
+
+// What of a neuron's values was not taken yet. Nothing behind `end` is read.
+struct BitmapValues {
+  const std::byte* at;
+  const std::byte* end;
+};
+
+// Writes `elements` elements to `out`: where a bit is set the next value, else the bitmap's zero; `bits`
+// begins with theirs. Returns what follows the last value taken, or nullptr where there are too few. Any
+// thread; no alignment.
+using ExpandBitmap = const std::byte* (*)(const Bitmap& bitmap, const std::byte* bits, BitmapValues values,
+                                          uint64_t elements, std::byte* out);
+
+// The tokens of a product, at most, in which reading the weights is the cost.
+inline constexpr uint32_t kFewTokens = 4;
+
+// How many bits are set in `bytes` bytes: the values of the elements that they stand for.
+uint64_t count_bits(const std::byte* bits, uint64_t bytes);
+
+// One element after the other: the naive twin, and the last elements of each fast path.
+const std::byte* expand_bitmap_plainly(const Bitmap& bitmap, const std::byte* bits, BitmapValues values,
+                                       uint64_t elements, std::byte* out);
+
+struct ComputeKernels;
+struct QuantizedRows;
+
+// Rows in row groups, as a bitmap: `bits` begins with those of the first group.
+struct BitmapRows {
+  Encoding encoding;
+  const std::byte* bits;
+  BitmapValues values;
+  uint32_t groups;
+  uint32_t cols;
+};
+// As the kernels' matmul and matmul_int8, to the bit. For many tokens, and for int8, some groups at a time
+// are expanded into `dense`, which keeps its capacity. The result is as gemv_bitmap's.
+const std::byte* multiply_bitmap(const ComputeKernels& kernels, const BitmapRows& rows, const float* x,
+                                 size_t ldx, uint32_t tokens, float* y, size_t ldy,
+                                 std::vector<std::byte>& dense);
+const std::byte* multiply_bitmap_int8(const ComputeKernels& kernels, const BitmapRows& rows,
+                                      const QuantizedRows& x, uint32_t first, uint32_t tokens, float* y,
+                                      size_t ldy, std::vector<std::byte>& dense);
+
+}  // namespace tierd
