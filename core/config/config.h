@@ -71,6 +71,7 @@ struct Config {
   std::string encoding = "source";
   std::string head_encoding = "same";
   std::string bundling = "row-column";
+  std::string compression = "none";
   // [run]
   uint32_t threads = 0;  // compute workers; 0: all cores
   uint32_t context = 0;  // 0: the model's, at most 4096

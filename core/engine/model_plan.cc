@@ -116,12 +116,20 @@ class Planner {
       if (owner_of[s] != s) continue;
       edition_of[s] = static_cast<EditionId>(plan_.sites.editions.size());
       plan_.sites.editions.push_back(edition(s));
-      for (UnitPlan& unit : plan_.units) unit.compute.editions.push_back(manifest_.sites[s].encodings);
+      for (UnitPlan& unit : plan_.units) {
+        unit.compute.editions.push_back(manifest_.sites[s].encodings);
+        unit.compute.compressed.push_back(compressed(manifest_.sites[s]));
+      }
     }
     for (SiteId s = 0; s < manifest_.sites.size(); ++s) {
       plan_.sites[s].editions = {edition_of[owner_of[s]]};
       for (UnitPlan& unit : plan_.units) unit.compute.sites[s].editions = plan_.sites[s].editions;
     }
+  }
+
+  static std::optional<CompressedNeurons> compressed(const StoredSite& stored) {
+    if (stored.compression == Compression::none) return std::nullopt;
+    return CompressedNeurons{*Bitmap::of(stored.cut, stored.encodings), stored.compressed};
   }
 
   Edition edition(SiteId owner) const {
@@ -133,8 +141,9 @@ class Planner {
     edition.slot_bytes = static_cast<uint32_t>(stored.slot_bytes());
     edition.first_extent = stored.first_extent;
     edition.stride = stored.stride;
-    // Only neurons cut into rows differ in size: the last may be smaller, and encodings differ by part.
-    const bool alike = !is_cut_into<Rows>(stored.cut);
+    // Of those that are dense only rows differ in size: the last may be smaller, and encodings differ by
+    // part.
+    const bool alike = !is_cut_into<Rows>(stored.cut) && stored.compressed.empty();
     edition.bytes.assign(edition.n, static_cast<uint32_t>(stored.neuron_bytes(0)));
     for (uint32_t i = 1; !alike && i < edition.n; ++i)
       edition.bytes[i] = static_cast<uint32_t>(stored.neuron_bytes(i));

@@ -13,14 +13,53 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kCompressions = {"none", "bitmap"};
 
-// Calls each(element, is_zero) for all elements.
-template <class Each>
-void for_each_element(const Bitmap& bitmap, std::span<const std::byte> dense, const Each& each) {
-  TIERD_CHECK(dense.size() % bitmap.element_bytes == 0);
-  for (uint64_t i = 0; i < dense.size() / bitmap.element_bytes; ++i) {
-    const auto element = dense.subspan(i * bitmap.element_bytes, bitmap.element_bytes);
-    each(i, std::ranges::all_of(element, [&](std::byte b) { return b == bitmap.zero; }));
+template <class Element>
+Element zero_of(const Bitmap& bitmap) {
+  Element zero;
+  std::memset(&zero, std::to_integer<int>(bitmap.zero), sizeof zero);
+  return zero;
+}
+template <class Element>
+Element element_at(std::span<const std::byte> dense, uint64_t i) {
+  Element element;
+  std::memcpy(&element, dense.data() + i * sizeof element, sizeof element);
+  return element;
+}
+
+template <class Element>
+uint64_t count_values(const Bitmap& bitmap, std::span<const std::byte> dense) {
+  const auto zero = zero_of<Element>(bitmap);
+  uint64_t values = 0;
+  for (uint64_t i = 0; i < dense.size() / sizeof(Element); ++i)
+    values += element_at<Element>(dense, i) != zero ? 1 : 0;
+  return values;
+}
+
+template <class Element>
+void compress_elements(const Bitmap& bitmap, std::span<const std::byte> dense, std::span<std::byte> out) {
+  const auto zero = zero_of<Element>(bitmap);
+  const uint64_t elements = dense.size() / sizeof(Element);
+  std::byte* value = out.data() + bitmap.bits_bytes(dense.size());
+  for (uint64_t i = 0; i < elements; i += 8) {
+    uint32_t bits = 0;
+    for (uint64_t k = i; k < std::min(i + 8, elements); ++k) {
+      const auto element = element_at<Element>(dense, k);
+      if (element == zero) continue;
+      bits |= 1U << (k - i);
+      std::memcpy(value, &element, sizeof element);
+      value += sizeof element;
+    }
+    out[i / 8] = static_cast<std::byte>(bits);
   }
+  TIERD_CHECK(value == out.data() + out.size());
+}
+
+// call() with a value of the type that an element is.
+template <class Call>
+auto with_element(const Bitmap& bitmap, const Call& call) {
+  if (bitmap.element_bytes == 1) return call(uint8_t{});
+  if (bitmap.element_bytes == 2) return call(uint16_t{});
+  return call(uint32_t{});
 }
 
 bool has_bit(std::span<const std::byte> bits, uint64_t i) {
@@ -50,22 +89,15 @@ std::optional<Bitmap> Bitmap::of(const Cut& cut, const Encodings& encodings) {
 }
 
 uint64_t compressed_bytes(const Bitmap& bitmap, std::span<const std::byte> dense) {
-  uint64_t values = 0;
-  for_each_element(bitmap, dense, [&](uint64_t, bool is_zero) { values += is_zero ? 0 : 1; });
+  TIERD_CHECK(dense.size() % bitmap.element_bytes == 0);
+  const uint64_t values =
+      with_element(bitmap, [&](auto element) { return count_values<decltype(element)>(bitmap, dense); });
   return bitmap.bits_bytes(dense.size()) + values * bitmap.element_bytes;
 }
 
 void compress(const Bitmap& bitmap, std::span<const std::byte> dense, std::span<std::byte> out) {
-  const auto bits = out.first(bitmap.bits_bytes(dense.size()));
-  std::ranges::fill(bits, std::byte{0});
-  std::byte* value = out.data() + bits.size();
-  for_each_element(bitmap, dense, [&](uint64_t i, bool is_zero) {
-    if (is_zero) return;
-    bits[i / 8] |= std::byte{1} << (i % 8);
-    std::memcpy(value, dense.data() + i * bitmap.element_bytes, bitmap.element_bytes);
-    value += bitmap.element_bytes;
-  });
-  TIERD_CHECK(value == out.data() + out.size());
+  TIERD_CHECK(dense.size() % bitmap.element_bytes == 0);
+  with_element(bitmap, [&](auto element) { compress_elements<decltype(element)>(bitmap, dense, out); });
 }
 
 Status decompress(const Bitmap& bitmap, std::span<const std::byte> in, std::span<std::byte> dense) {

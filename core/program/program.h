@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/layout/bitmap.h"
 #include "core/layout/cut.h"
 #include "core/program/activation.h"
 
@@ -124,17 +126,29 @@ struct AttentionShape {
   uint32_t kv_dim() const { return n_kv_heads * head_dim; }
 };
 
+// The neurons of an edition that are kept compressed: each is a bitmap of the bytes that its cut has.
+struct CompressedNeurons {
+  Bitmap bitmap;
+  std::vector<uint32_t> bytes;  // [neurons] of each
+};
+
 // Everything an agent needs to compute its part of a model, but the weights.
 struct ComputePlan {
   std::vector<BufferSpec> buffers;
   std::vector<SiteWork> sites;      // by site number
   std::vector<Encodings> editions;  // by edition number: the encoding of each part of a neuron
+  std::vector<std::optional<CompressedNeurons>> compressed;  // by edition number; empty: none are
   AttentionShape attention;
   uint32_t max_rows = 1;   // of a batch
   uint32_t context = 0;    // positions of the KV cache
   uint32_t sequences = 1;  // slots of the KV cache
   KvEncoding kv = KvEncoding::f16;
   bool int8_activations = false;  // lossy: for block-encoded weights; its error is measured
+
+  // NULL: its neurons are dense.
+  const CompressedNeurons* compressed_of(uint32_t edition) const {
+    return edition < compressed.size() && compressed[edition] ? &*compressed[edition] : nullptr;
+  }
 };
 
 // Where each buffer begins in the memory that holds them all, in bytes, 64 B aligned; one more entry: the

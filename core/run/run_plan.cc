@@ -52,6 +52,7 @@ WriteOptions store_options(const Config& config, const RuntimeOptions& options) 
   write.layout = *layout_by_name(config.layout);
   write.layer_group = config.layer_group;
   write.bundling = *bundling_by_name(config.bundling);
+  write.compression = *compression_by_name(config.compression);
   write.encoding = encoding_by_name(config.encoding);
   write.head_encoding =
       config.head_encoding == "same" ? write.encoding : encoding_by_name(config.head_encoding);

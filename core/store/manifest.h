@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "core/base/align.h"
 #include "core/base/result.h"
+#include "core/layout/bitmap.h"
 #include "core/layout/cut.h"
 #include "core/message/extent_table.h"
 #include "core/model/config.h"
@@ -91,6 +93,8 @@ struct StoredSite {
   Cut cut;
   std::vector<SitePart> parts;  // what is stacked in it
   Encodings encodings;          // [parts] as the store keeps them
+  Compression compression = Compression::none;
+  std::vector<uint32_t> compressed;  // [neurons] bytes of each, where there is a compression; else none
   uint32_t first_extent = 0;
   uint32_t stride = 1;
   uint32_t pieces = 1;          // extents of a neuron: more than one only where bundles are not bundled
@@ -100,9 +104,15 @@ struct StoredSite {
   std::optional<float> encoding_error;
 
   uint32_t neurons() const { return tierd::neurons(cut); }
-  uint64_t neuron_bytes(uint32_t neuron) const { return tierd::neuron_bytes(cut, encodings, neuron); }
+  uint64_t dense_bytes(uint32_t neuron) const { return tierd::neuron_bytes(cut, encodings, neuron); }
+  uint64_t neuron_bytes(uint32_t neuron) const {
+    return compressed.empty() ? dense_bytes(neuron) : compressed[neuron];
+  }
   // Bytes of all neurons without padding.
-  uint64_t tensor_bytes() const { return tierd::tensor_bytes(cut, encodings); }
+  uint64_t tensor_bytes() const {
+    if (compressed.empty()) return tierd::tensor_bytes(cut, encodings);
+    return std::accumulate(compressed.begin(), compressed.end(), uint64_t{0});
+  }
 
   // Which of the parts a neuron has a column of, from the end; of the others, if any, it has rows.
   size_t n_column_parts() const {
@@ -122,8 +132,10 @@ struct StoredSite {
 
   // The bytes of each of a neuron's extents, padding included. Rows and experts, which direct I/O reads into
   // their slots, are padded to 4096; bundles and columns where that costs at most 3 %, and are packed
-  // otherwise, as pieces are.
+  // otherwise, as pieces are, and those that are compressed.
   uint64_t extent_bytes(uint32_t neuron) const {
+    if (!compressed.empty())
+      return align_up(compressed[neuron], n_column_parts() == 0 ? kDirectIoAlignment : kPieceAlignment);
     if (pieces > 1) return std::get<Bundles>(cut).bundle(encodings).piece_bytes();
     const uint64_t bytes = neuron_bytes(neuron);
     const uint64_t padded = align_up(bytes, kDirectIoAlignment);
@@ -152,12 +164,14 @@ struct StoredSite {
   // pieces lie in it as a bundle's do.
   uint64_t slot_bytes() const {
     uint64_t most = pieces * extent_bytes(0);
-    for (uint32_t i = 1; encodings.mixed() && n_column_parts() == 0 && i < neurons(); ++i)
-      most = std::max(most, extent_bytes(i));
+    const bool differ = !compressed.empty() || (encodings.mixed() && n_column_parts() == 0);
+    for (uint32_t i = 1; differ && i < neurons(); ++i) most = std::max(most, extent_bytes(i));
     return most;
   }
   // Whether its extents begin and end where direct I/O can read them.
-  bool aligned() const { return extent_bytes(0) % kDirectIoAlignment == 0; }
+  bool aligned() const {
+    return compressed.empty() ? extent_bytes(0) % kDirectIoAlignment == 0 : n_column_parts() == 0;
+  }
 };
 
 // What one read brings, padding included. `offset` and `bytes` are multiples of 4096, of packed bundles
@@ -184,7 +198,9 @@ struct Manifest {
   Vocab vocab;
   Layout layout = Layout::row;
   Bundling bundling = Bundling::row_column;
-  uint32_t layer_group = 1;       // of layout channel-group: layers of a group; else 1
+  uint32_t layer_group = 1;  // of layout channel-group: layers of a group; else 1
+  // What was asked for: sites have it where that makes them smaller.
+  Compression compression = Compression::none;
   std::vector<StoredSite> sites;  // in the order of one step: embed, layer 0 qkv o up down, …, head
   std::vector<ResidentTensor> resident;
   std::vector<Extent> extents;  // in file order

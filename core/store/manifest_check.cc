@@ -156,7 +156,26 @@ class Checker {
       if (const uint64_t bytes = experts->matrices(site.encodings).bytes(); bytes > kLargestExpertBytes)
         return bad(key, fmt::format("experts of {} bytes, expected at most {}", bytes, kLargestExpertBytes));
     }
+    if (site.compression != Compression::none) TIERD_TRY(check_compressed(key, site));
     return site.alias_of == kNoSite ? use_neurons(site) : check_alias(key, site);
+  }
+
+  Status check_compressed(const std::string& key, const StoredSite& site) const {
+    if (manifest_.compression != site.compression) return bad(key + ".compression", "is not the store's");
+    if (manifest_.layout == Layout::channel_group || site.pieces > 1)
+      return bad(key + ".compression", "goes with neurons that are stored in one piece");
+    const auto bitmap = Bitmap::of(site.cut, site.encodings);
+    if (!bitmap)
+      return bad(key + ".compression", fmt::format("does not go with {}", name(site.encodings.front())));
+    for (uint32_t i = 0; i < site.neurons(); ++i) {
+      const uint64_t dense = site.dense_bytes(i), bits = bitmap->bits_bytes(dense),
+                     bytes = site.compressed[i];
+      if (bytes >= bits && bytes <= bits + dense && (bytes - bits) % bitmap->element_bytes == 0) continue;
+      return bad(fmt::format("{}.compressed", key),
+                 fmt::format("neuron {} has {} bytes, expected {} of bits and whole elements of {} up to {}",
+                             i, bytes, bits, bitmap->element_bytes, bits + dense));
+    }
+    return {};
   }
 
   Status check_rows(const std::string& key, const StoredSite& site, const Rows& rows) const {
@@ -177,7 +196,8 @@ class Checker {
 
   Status check_alias(const std::string& key, const StoredSite& site) const {
     const StoredSite& target = manifest_.sites[site.alias_of];  // the embedding, an earlier site
-    if (site.encodings == target.encodings && site.first_extent == target.first_extent &&
+    if (site.encodings == target.encodings && site.compressed == target.compressed &&
+        site.first_extent == target.first_extent &&
         std::get<Rows>(site.cut).rows == std::get<Rows>(target.cut).rows)
       return {};
     return bad(key, fmt::format("shares the weights of {}, which is laid out otherwise", target.name));

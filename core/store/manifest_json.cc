@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/base/checksum.h"
+#include "core/store/compressed_plan.h"
 #include "core/store/json_fields.h"
 #include "core/store/manifest_check.h"
 #include "core/store/manifest_fields.h"
@@ -35,6 +36,14 @@ ordered_json to_json(const StoredSite& site) {
       {"encoding_error", site.encoding_error ? ordered_json(*site.encoding_error) : ordered_json(nullptr)}};
   for (const Encoding encoding : site.encodings) out["encodings"].push_back(name(encoding));
   if (const auto* rows = std::get_if<Rows>(&site.cut)) out["rows_per_neuron"] = rows->rows;
+  if (site.compression != Compression::none) {
+    out["compression"] = name(site.compression);
+    for (auto at = site.compressed.begin(); at != site.compressed.end();) {
+      const auto end = std::find_if(at, site.compressed.end(), [&](uint32_t bytes) { return bytes != *at; });
+      out["compressed"].push_back({*at, end - at});
+      at = end;
+    }
+  }
   return out;
 }
 
@@ -80,8 +89,34 @@ std::string lines(const std::vector<T>& elements) {
   return out + "\n]";
 }
 
+// The sizes of compressed neurons, as runs of one size: of as many as there are extents, whatever the file
+// says.
+Status read_compressed(const ManifestFields& fields, uint64_t extents, StoredSite& site) {
+  std::string text;
+  TIERD_TRY(fields.read("compression", text));
+  const auto compression = compression_by_name(text);
+  if (!compression || *compression == Compression::none)
+    return fields.error("compression", fmt::format("is '{}', expected 'bitmap'", text));
+  site.compression = *compression;
+  TIERD_TRY(fields.read_each("compressed", [&](const json& value, size_t index) -> Status {
+    const bool numbers = value.is_array() && value.size() == 2 && value[0].is_number_unsigned() &&
+                         value[1].is_number_unsigned();
+    const std::string key = fmt::format("compressed[{}]", index);
+    if (!numbers) return fields.wrong_type(key, value, "[bytes, neurons]");
+    const auto bytes = value[0].get<uint64_t>(), count = value[1].get<uint64_t>();
+    const uint64_t most = std::min<uint64_t>(site.neurons(), extents) - site.compressed.size();
+    if (count > most || bytes == 0 || bytes > UINT32_MAX)
+      return fields.error(key, fmt::format("is {} neurons of {} bytes", count, bytes));
+    site.compressed.insert(site.compressed.end(), count, static_cast<uint32_t>(bytes));
+    return {};
+  }));
+  if (site.compressed.size() == site.neurons()) return {};
+  return fields.error("compressed",
+                      fmt::format("are {} neurons, expected {}", site.compressed.size(), site.neurons()));
+}
+
 // A site of the model's, of which the file says how it lies.
-Status from_json(const ManifestFields& fields, StoredSite& site) {
+Status from_json(const ManifestFields& fields, uint64_t extents, StoredSite& site) {
   std::string text;
   TIERD_TRY(fields.read("name", text));
   if (text != site.name) return fields.error("name", fmt::format("is '{}', expected '{}'", text, site.name));
@@ -98,7 +133,8 @@ Status from_json(const ManifestFields& fields, StoredSite& site) {
     read = index + 1;
     return {};
   }));
-  if (read == site.parts.size()) return {};
+  if (read == site.parts.size())
+    return fields.has("compression") ? read_compressed(fields, extents, site) : Status();
   return fields.error("encodings", fmt::format("are {}, expected {}", read, site.parts.size()));
 }
 
@@ -152,7 +188,7 @@ Status read_layer_group(const ManifestFields& top, uint32_t& out) {
 
 // The sites that the model has in this layout. Nothing is made for a model that claims to have more than are
 // listed.
-Status read_sites(const ManifestFields& top, std::string_view file, Manifest& manifest) {
+Status read_sites(const ManifestFields& top, std::string_view file, uint64_t extents, Manifest& manifest) {
   if (const Status valid = validate(manifest.config, file); !valid.ok())
     return top.error("model", valid.error().detail);
   TIERD_ASSIGN(const json* listed, top.member("sites"));
@@ -164,7 +200,7 @@ Status read_sites(const ManifestFields& top, std::string_view file, Manifest& ma
   }
   return top.read_each("sites", [&](const json& value, size_t index) -> Status {
     TIERD_ASSIGN(const ManifestFields fields, top.element("sites", index, value));
-    return from_json(fields, manifest.sites[index]);
+    return from_json(fields, extents, manifest.sites[index]);
   });
 }
 
@@ -218,6 +254,18 @@ Status read_layout(const ManifestFields& top, std::string_view file, Layout& out
   return {};
 }
 
+Status read_compression(const ManifestFields& top, std::string_view file, Compression& out) {
+  std::string text;
+  TIERD_TRY(top.read("compression", text));
+  const auto compression = compression_by_name(text);
+  if (!compression) {
+    return Error{Code::unsupported, std::string(file),
+                 fmt::format("compression: is '{}', this program reads 'none' and 'bitmap'", text)};
+  }
+  out = *compression;
+  return {};
+}
+
 Status read_bundling(const ManifestFields& top, std::string_view file, Bundling& out) {
   std::string text;
   TIERD_TRY(top.read("bundling", text));
@@ -240,6 +288,8 @@ std::string manifest_text(const Manifest& manifest) {
                                  kStoreFormat, name(manifest.layout), name(manifest.bundling));
   if (manifest.layout == Layout::channel_group)
     text += fmt::format("\"layer_group\": {},\n", manifest.layer_group);
+  if (manifest.compression != Compression::none)
+    text += fmt::format("\"compression\": \"{}\",\n", name(manifest.compression));
   text += fmt::format("\"provenance\": {},\n", provenance.dump());
   text +=
       fmt::format("\"tensor_bytes\": {},\n\"data_bytes\": {},\n", manifest.tensor_bytes, manifest.data_bytes);
@@ -261,6 +311,7 @@ std::string checksum_bytes(const Manifest& manifest) {
 }
 
 std::string plan_text(Manifest manifest) {
+  if (manifest.compression != Compression::none) manifest = dense_plan(std::move(manifest));
   for (Extent& extent : manifest.extents) extent.checksum = 0;
   for (StoredSite& site : manifest.sites) site.encoding_error.reset();
   manifest.provenance = {"", manifest.provenance.fingerprint, ""};
@@ -277,6 +328,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file, st
   TIERD_TRY(read_layout(top, file, manifest.layout));
   TIERD_TRY(read_bundling(top, file, manifest.bundling));
   if (manifest.layout == Layout::channel_group) TIERD_TRY(read_layer_group(top, manifest.layer_group));
+  if (top.has("compression")) TIERD_TRY(read_compression(top, file, manifest.compression));
   TIERD_TRY(check_checksums(top, checksums, checksum_file));
   TIERD_TRY(top.read("tensor_bytes", manifest.tensor_bytes));
   TIERD_TRY(top.read("data_bytes", manifest.data_bytes));
@@ -286,7 +338,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file, st
   TIERD_TRY(provenance.read("made_by", manifest.provenance.made_by));
   TIERD_ASSIGN(const ManifestFields model, top.object("model"));
   TIERD_TRY(from_json(model, manifest.config));
-  TIERD_TRY(read_sites(top, file, manifest));
+  TIERD_TRY(read_sites(top, file, checksums.size() / sizeof(uint64_t), manifest));
   TIERD_TRY(read_objects(top, "resident", manifest.resident));
   TIERD_TRY(read_extents(top, checksums, manifest.extents));
   TIERD_ASSIGN(const json* vocab, top.member("vocab"));

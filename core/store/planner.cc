@@ -111,8 +111,7 @@ void cut_into_runs(const StoredSite& site, Rows& rows, uint64_t target_bytes) {
   rows.rows = per_neuron * kGroupRows;
 }
 
-void place(Manifest& plan, StoredSite& site, uint64_t target_bytes) {
-  if (auto* rows = std::get_if<Rows>(&site.cut)) cut_into_runs(site, *rows, target_bytes);
+void place(Manifest& plan, StoredSite& site) {
   if (!is_cut_into<Columns>(site.cut)) return place_neurons(plan, site);
   if (begins_layer_group(plan, site)) place_channels(plan, layer_group_of(plan.sites, site));
 }
@@ -140,6 +139,12 @@ Status check_options(const WriteOptions& options) {
     return Error{Code::invalid_argument, "layer group",
                  fmt::format("groups of {} layers go with layout channel-group, not with {}",
                              options.layer_group, name(options.layout))};
+  }
+  if (options.compression != Compression::none &&
+      (options.layout == Layout::channel_group || options.bundling == Bundling::none)) {
+    return Error{Code::invalid_argument, "compression",
+                 fmt::format("'{}' goes with layouts row and neuron, whose neurons are stored in one piece",
+                             name(options.compression))};
   }
   return {};
 }
@@ -290,6 +295,7 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
   plan.layout = options.layout;
   plan.bundling = options.bundling;
   plan.layer_group = options.layer_group;
+  plan.compression = options.compression;
   plan.sites = site_shapes(config, plan.layout, plan.bundling, plan.layer_group);
   TIERD_TRY(check_extent_count(plan));
   TIERD_TRY(choose_encodings(plan, table, options));
@@ -305,24 +311,37 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
   // Resident tensors come first: they are read at the start, and one step then reads the rest forwards.
   for (const TensorSpec& spec : resident_shapes(config)) {
     TIERD_ASSIGN([[maybe_unused]] const TensorInfo* tensor, table.get(spec.name, spec.rows, spec.cols));
-    const uint64_t bytes = spec.rows * encoded_bytes(Encoding::f32, spec.cols);
-    plan.resident.push_back({spec.name, spec.rows, spec.cols, static_cast<uint32_t>(plan.extents.size())});
-    plan.tensor_bytes += bytes;
-    append_extent(plan, align_up(bytes, kDirectIoAlignment));
+    plan.resident.push_back({spec.name, spec.rows, spec.cols, static_cast<uint32_t>(plan.resident.size())});
+    plan.tensor_bytes += spec.rows * encoded_bytes(Encoding::f32, spec.cols);
   }
   const uint64_t target = options.neuron_bytes != 0 ? options.neuron_bytes
                                                     : std::clamp(plan.tensor_bytes / kNeuronsPerModel,
                                                                  kMinNeuronBytes, kMaxNeuronBytes);
   for (StoredSite& site : plan.sites) {
-    if (site.alias_of == kNoSite) {
-      place(plan, site, target);
-      continue;
+    if (site.alias_of != kNoSite) {
+      site.cut = plan.sites[site.alias_of].cut;
+    } else if (auto* rows = std::get_if<Rows>(&site.cut)) {
+      cut_into_runs(site, *rows, target);
     }
-    const StoredSite& target_site = plan.sites[site.alias_of];
-    site.cut = target_site.cut;
-    site.first_extent = target_site.first_extent;
   }
+  place_extents(plan);
   return plan;
+}
+
+void place_extents(Manifest& plan) {
+  plan.extents.clear();
+  plan.data_bytes = 0;
+  for (const ResidentTensor& tensor : plan.resident) {
+    append_extent(plan,
+                  align_up(tensor.rows * encoded_bytes(Encoding::f32, tensor.cols), kDirectIoAlignment));
+  }
+  for (StoredSite& site : plan.sites) {
+    if (site.alias_of == kNoSite) {
+      place(plan, site);
+    } else {
+      site.first_extent = plan.sites[site.alias_of].first_extent;
+    }
+  }
 }
 
 Result<Manifest> plan_store(const TensorSource& source, const WriteOptions& options) {

@@ -45,4 +45,8 @@ uint32_t groups_per_neuron(uint64_t bytes_per_group, uint32_t groups, uint64_t t
 Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorInfo> tensors,
                              const WriteOptions& options);
 
+// Where everything lies in the file, one behind the other, once all sites are cut and their neurons have
+// sizes.
+void place_extents(Manifest& plan);
+
 }  // namespace tierd

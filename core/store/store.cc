@@ -81,9 +81,24 @@ Status Store::verify(uint32_t extent, std::span<const std::byte> bytes) const {
                            describe(extent), checksum_text(found), checksum_text(expected))};
 }
 
+Status Store::verify_compressed(const StoredSite& site, uint32_t extent,
+                                std::span<const std::byte> bytes) const {
+  const uint32_t neuron = site.held_by(extent)->neuron;
+  std::vector<std::byte> dense(site.dense_bytes(neuron));
+  const Status expanded =
+      decompress(*Bitmap::of(site.cut, site.encodings), bytes.first(site.compressed[neuron]), dense);
+  if (expanded.ok()) return {};
+  return Error{Code::corrupt, data_path(),
+               fmt::format("{}: its {}", describe(extent), expanded.error().line())};
+}
+
 Status Store::verify_all(bool quiet) const {
   TIERD_ASSIGN(const File file, File::open(data_path()));
   Progress progress("verifying", manifest_.data_bytes, quiet);
+  std::vector<const StoredSite*> compressed;
+  for (const StoredSite& site : manifest_.sites) {
+    if (site.alias_of == kNoSite && site.compression != Compression::none) compressed.push_back(&site);
+  }
   std::vector<std::byte> buffer;
   for (uint32_t i = 0; i < manifest_.extents.size(); ++i) {
     const Extent& extent = manifest_.extents[i];
@@ -91,6 +106,9 @@ Status Store::verify_all(bool quiet) const {
     const std::span bytes = std::span(buffer).first(extent.bytes);
     TIERD_TRY(file.read_exact(extent.offset, bytes));
     TIERD_TRY(verify(i, bytes));
+    for (const StoredSite* const site : compressed) {
+      if (site->held_by(i)) TIERD_TRY(verify_compressed(*site, i, bytes));
+    }
     progress.advance(extent.bytes);
   }
   progress.finish();

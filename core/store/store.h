@@ -28,7 +28,8 @@ class Store {
   // Whether `bytes`, all of an extent as read from the data file, are what was written. Any thread. Error:
   // corrupt, with file, extent, site, neuron and offset.
   Status verify(uint32_t extent, std::span<const std::byte> bytes) const;
-  // Reads and verifies every extent; the first bad one is the error.
+  // Reads and verifies every extent, and that compressed neurons are what their bits say; the first bad one
+  // is the error.
   Status verify_all(bool quiet) const;
 
   // Whether the files are still those that were opened, untouched. Error: corrupt, naming the file that was
@@ -46,6 +47,9 @@ class Store {
     bool operator==(const Identity&) const = default;
   };
   static Identity identity_of(const std::string& path);  // of none: zeros
+
+  // Error: corrupt, where the site's neuron in this extent is malformed.
+  Status verify_compressed(const StoredSite& site, uint32_t extent, std::span<const std::byte> bytes) const;
 
   Store(std::string directory, Manifest manifest, bool made)
       : directory_(std::move(directory)), manifest_(std::move(manifest)), made_(made) {}

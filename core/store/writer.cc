@@ -21,8 +21,9 @@
 #include "core/base/memory_limits.h"
 #include "core/base/progress.h"
 #include "core/base/units.h"
+#include "core/store/compressed_packer.h"
+#include "core/store/compressed_plan.h"
 #include "core/store/encoding_error.h"
-#include "core/store/extent_packer.h"
 #include "core/store/manifest_json.h"
 #include "core/store/planner.h"
 #include "core/store/progress_file.h"
@@ -40,7 +41,8 @@ constexpr uint64_t kBatchesInMemory = 16;
 // Consecutive extents, packed by several threads.
 class Batch {
  public:
-  Batch(const ExtentPacker& packer, const std::vector<Extent>& extents, uint32_t first, uint64_t most_bytes)
+  Batch(const CompressedPacker& packer, const std::vector<Extent>& extents, uint32_t first,
+        uint64_t most_bytes)
       : packer_(packer), extents_(extents), first_(first), count_(1) {
     while (first_ + count_ < extents.size() && end_of(first_ + count_) - offset() <= most_bytes) ++count_;
     for (uint32_t extent = first_; extent < next(); extent += runs_.back().count)
@@ -89,7 +91,7 @@ class Batch {
     }
   }
 
-  const ExtentPacker& packer_;
+  const CompressedPacker& packer_;
   const std::vector<Extent>& extents_;
   uint32_t first_;
   uint32_t count_;
@@ -142,6 +144,9 @@ class StoreWriter {
     TIERD_ASSIGN(const bool whole, holds_store(directory_, plan_, plan_text_));
     if (whole) return drop_partial();
     if (!manifest_is_written()) {
+      if (plan_.compression != Compression::none) {
+        TIERD_ASSIGN(plan_, compressed_plan(source_, std::move(plan_), quiet_));
+      }
       TIERD_TRY(write_extents());
       TIERD_TRY(write_manifest());
     }
@@ -207,7 +212,7 @@ class StoreWriter {
       say(fmt::format("{}: going on after {} of {}", partial_, format_bytes(static_cast<double>(done_bytes)),
                       format_bytes(static_cast<double>(plan_.data_bytes))));
     }
-    const ExtentPacker packer(source_, plan_);
+    const CompressedPacker packer(source_, plan_);
     Progress shown("converting", plan_.data_bytes - done_bytes, quiet_);
     const auto start = [&](std::optional<Batch>& slot, uint32_t first) {
       if (first < count) slot.emplace(packer, plan_.extents, first, limits_.batch_bytes);

@@ -139,7 +139,7 @@ struct Input {
   }
   std::vector<float> x, y;
   QuantizedRows quantized;
-  std::vector<std::byte> scratch[2];
+  ExpandedLines scratch[2];
 };
 
 void gemv(benchmark::State& state, const ComputeKernels& kernels, Encoding e, bool int8, bool compressed) {

@@ -95,7 +95,7 @@ TEST_P(BitmapKernels, ExpandWhatTheLayoutCompressed) {
 
 TEST_P(BitmapKernels, MultiplyAsTheDenseRowsToTheBit) {
   Random random(2);
-  std::vector<std::byte> scratch;
+  ExpandedLines scratch;
   for (const Encoding e : kWithBitmap) {
     for (const uint32_t cols : {32u, 352u, 7u, 172u, 1u, 1280u}) {
       if (cols % block_values(e) != 0) continue;
@@ -118,7 +118,7 @@ TEST_P(BitmapKernels, MultiplyAsTheDenseRowsToTheBit) {
 
 TEST_P(BitmapKernels, MultiplyInt8AsTheDenseRows) {
   Random random(3);
-  std::vector<std::byte> scratch;
+  ExpandedLines scratch;
   for (const uint32_t cols : {32u, 352u, 8192u}) {
     const Pruned w(Encoding::q8_0, 5, cols, 50, random);
     for (const uint32_t tokens : {1u, 4u, 19u}) {
@@ -141,7 +141,7 @@ TEST_P(BitmapKernels, MultiplyInt8AsTheDenseRows) {
 
 TEST_P(BitmapKernels, StopWhereValuesAreMissing) {
   Random random(4);
-  std::vector<std::byte> scratch;
+  ExpandedLines scratch;
   const Pruned w(Encoding::f16, 2, 172, 50, random);
   BitmapRows rows = w.rows();
   rows.values.end -= 2;

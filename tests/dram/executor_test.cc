@@ -368,7 +368,7 @@ TEST(Executor, NeuronsInAnyOrderAndNumberGiveTheSameBits) {
           uint64_t bytes = 0;
           for (size_t u = 0; u < units.size(); u += a_message) {
             const size_t n = std::min<size_t>(a_message, units.size() - u);
-            bytes += executor.neurons(0, 0, rows, std::span(units).subspan(u, n), placed.data(), {});
+            bytes += *executor.neurons(0, 0, rows, std::span(units).subspan(u, n), placed.data(), {});
           }
           executor.after(0, rows);
           EXPECT_EQ(bytes, 10 * group_bytes(encoding, w.cols));

@@ -11,6 +11,7 @@
 
 #include "core/base/check.h"
 #include "core/layout/encoding.h"
+#include "core/store/compressed_plan.h"
 #include "core/store/manifest_json.h"
 #include "core/store/progress_file.h"
 #include "core/store/writer.h"
@@ -19,6 +20,7 @@
 #include "tests/fuzz/trace_file.h"
 #include "tests/store/files.h"
 #include "tests/store/gguf_builder.h"
+#include "tests/store/half_zero_source.h"
 #include "tests/store/memory_source.h"
 #include "tests/store/safetensors_builder.h"
 #include "tests/store/temp_folder.h"
@@ -205,6 +207,14 @@ void llama2c_seeds(const Seeds& seeds) {
   seeds.add("llama2c", "version-1", version_1);
 }
 
+void bitmap_seeds(const Seeds& seeds) {
+  const std::string bits = "\x55\xaa";
+  seeds.add("bitmap", "halves", std::string("\1\1") + bits + std::string(16, '\7'));
+  seeds.add("bitmap", "bytes", std::string("\2\1") + bits + std::string(8, '\7'));
+  seeds.add("bitmap", "words", std::string("\4\1") + bits + std::string(32, '\7'));
+  seeds.add("bitmap", "one too few", std::string("\1\1") + bits + std::string(15, '\7'));
+}
+
 void manifest_seeds(const Seeds& seeds) {
   for (ModelConfig config : {small_llama(), small_opt(), small_mixture()}) {
     config.n_layers = 1;
@@ -220,6 +230,13 @@ void manifest_seeds(const Seeds& seeds) {
     };
     add("", Layout::row, Bundling::row_column);
     add("-channels", Layout::channel_group, Bundling::row_column);
+    const HalfZeroSource pruned(std::make_unique<MemorySource>(config, Encoding::f16));
+    auto dense =
+        plan_store(pruned, {.neuron_bytes = 16384, .compression = Compression::bitmap, .quiet = true});
+    const auto compressed = compressed_plan(pruned, std::move(*dense), true);
+    const std::string text = manifest_text(*compressed);
+    seeds.add("manifest", config.architecture + "-bitmap",
+              std::to_string(compressed->extents.size()) + text.substr(text.find('\n')));
     if (config.is_mixture()) continue;  // has no bundles
     add("-neuron", Layout::neuron, Bundling::row_column);
     add("-apart", Layout::neuron, Bundling::none);
@@ -378,6 +395,7 @@ int run(const char* folder) {
   gguf_seeds(seeds);
   hf_folder_seeds(seeds);
   llama2c_seeds(seeds);
+  bitmap_seeds(seeds);
   manifest_seeds(seeds);
   tokenizer_seeds(seeds);
   encode_seeds(seeds);

@@ -17,20 +17,19 @@ constexpr uint64_t kDenseBytes = 256 << 10;
 // multiply(first group, groups, their dense bytes) for all groups, some at a time.
 template <class Multiply>
 const std::byte* by_expanded_groups(const ComputeKernels& kernels, const BitmapRows& rows,
-                                    std::vector<std::byte>& dense, const Multiply& multiply) {
+                                    ExpandedLines& dense, const Multiply& multiply) {
   const auto bitmap = Bitmap::of(rows.encoding, true);
   TIERD_CHECK(bitmap.has_value());
   const uint64_t bytes = group_bytes(rows.encoding, rows.cols);
   const auto most = static_cast<uint32_t>(std::max<uint64_t>(1, kDenseBytes / bytes));
-  if (const uint64_t needed = std::min(most, rows.groups) * bytes; dense.size() < needed)
-    dense.resize(needed);
+  std::byte* const out = room_for(dense, std::min(most, rows.groups) * bytes);
   BitmapValues values = rows.values;
   for (uint32_t first = 0; first < rows.groups; first += most) {
     const uint32_t groups = std::min(most, rows.groups - first);
     values.at = kernels.expand_bitmap(*bitmap, rows.bits + bitmap->bits_bytes(first * bytes), values,
-                                      groups * bytes / bitmap->element_bytes, dense.data());
+                                      groups * bytes / bitmap->element_bytes, out);
     if (values.at == nullptr) return nullptr;
-    multiply(first, groups, dense.data());
+    multiply(first, groups, out);
   }
   return values.at;
 }
@@ -65,8 +64,7 @@ const std::byte* expand_bitmap_plainly(const Bitmap& bitmap, const std::byte* bi
 }
 
 const std::byte* multiply_bitmap(const ComputeKernels& kernels, const BitmapRows& rows, const float* x,
-                                 size_t ldx, uint32_t tokens, float* y, size_t ldy,
-                                 std::vector<std::byte>& dense) {
+                                 size_t ldx, uint32_t tokens, float* y, size_t ldy, ExpandedLines& dense) {
   if (tokens <= kFewTokens) {
     return kernels.gemv_bitmap(rows.encoding, rows.bits, rows.values, rows.groups, rows.cols, x, ldx, tokens,
                                y, ldy);
@@ -80,7 +78,7 @@ const std::byte* multiply_bitmap(const ComputeKernels& kernels, const BitmapRows
 
 const std::byte* multiply_bitmap_int8(const ComputeKernels& kernels, const BitmapRows& rows,
                                       const QuantizedRows& x, uint32_t first_token, uint32_t tokens, float* y,
-                                      size_t ldy, std::vector<std::byte>& dense) {
+                                      size_t ldy, ExpandedLines& dense) {
   return by_expanded_groups(kernels, rows, dense,
                             [&](uint32_t first, uint32_t groups, const std::byte* weights) {
                               kernels.matmul_int8(rows.encoding, weights, groups, rows.cols, x, first_token,

@@ -31,6 +31,18 @@ uint64_t count_bits(const std::byte* bits, uint64_t bytes);
 const std::byte* expand_bitmap_plainly(const Bitmap& bitmap, const std::byte* bits, BitmapValues values,
                                        uint64_t elements, std::byte* out);
 
+// What was expanded, in lines of a cache; it keeps its capacity.
+struct alignas(64) ExpandedLine {
+  std::byte bytes[64];
+};
+using ExpandedLines = std::vector<ExpandedLine>;
+// At least so many bytes of it.
+inline std::byte* room_for(ExpandedLines& lines, uint64_t bytes) {
+  const uint64_t needed = divide_up(bytes, sizeof(ExpandedLine));
+  if (lines.size() < needed) lines.resize(needed);
+  return lines.data()->bytes;
+}
+
 struct ComputeKernels;
 struct QuantizedRows;
 
@@ -45,10 +57,9 @@ struct BitmapRows {
 // As the kernels' matmul and matmul_int8, to the bit. For many tokens, and for int8, some groups at a time
 // are expanded into `dense`, which keeps its capacity. The result is as gemv_bitmap's.
 const std::byte* multiply_bitmap(const ComputeKernels& kernels, const BitmapRows& rows, const float* x,
-                                 size_t ldx, uint32_t tokens, float* y, size_t ldy,
-                                 std::vector<std::byte>& dense);
+                                 size_t ldx, uint32_t tokens, float* y, size_t ldy, ExpandedLines& dense);
 const std::byte* multiply_bitmap_int8(const ComputeKernels& kernels, const BitmapRows& rows,
                                       const QuantizedRows& x, uint32_t first, uint32_t tokens, float* y,
-                                      size_t ldy, std::vector<std::byte>& dense);
+                                      size_t ldy, ExpandedLines& dense);
 
 }  // namespace tierd

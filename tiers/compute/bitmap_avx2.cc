@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kAtOnce = 8;
 constexpr uint64_t kPrefetchBytes = 4096;  // ahead of the values
-constexpr uint8_t kNone = 0x80;  // pshufb makes zero of it
+constexpr uint8_t kNone = 0x80;            // pshufb makes zero of it
 
 // For each byte of bits, and each of eight elements of kBytes bytes: where its bytes are among the values.
 template <uint32_t kBytes>

@@ -126,8 +126,13 @@ void DramAgent::run(const Request& request, Done& done) {
     Executor::Asked asked;
     if (!payload.masks.empty()) asked.row_masks = payload.masks.data();
     asked.measure = (message.flags & kMeasure) != 0;
-    done.bytes =
+    const std::optional<uint64_t> bytes =
         executor_.neurons(message.site, message.edition, payload.rows, payload.units, memory_.data(), asked);
+    if (!bytes) {
+      done.status = DoneStatus::corrupt;
+      return;
+    }
+    done.bytes = *bytes;
     done.n_done = static_cast<uint32_t>(payload.units.size());
   }
   executor_.take_results(message.site, payload.rows, payload.takes);

@@ -115,29 +115,43 @@ void Executor::after(uint32_t s, std::span<const RowInfo> rows) {
   run(plan_.sites[s].after, rows);
 }
 
-uint64_t Executor::neurons(uint32_t s, uint32_t edition, std::span<const RowInfo> rows,
-                           std::span<const Unit> units, const std::byte* memory, Asked asked) {
+std::optional<uint64_t> Executor::neurons(uint32_t s, uint32_t edition, std::span<const RowInfo> rows,
+                                          std::span<const Unit> units, const std::byte* memory, Asked asked) {
   const SiteWork& site = plan_.sites[s];
-  const Encodings& encodings = plan_.editions[edition];
-  if (site.gather) return gather(site, encodings, rows, units, memory);
   const auto n_rows = static_cast<uint32_t>(rows.size());
-  return std::visit(
-      [&](const auto& cut) { return compute(site, cut, encodings, n_rows, units, memory, asked); }, site.cut);
+  for (Worker& worker : workers_) worker.malformed = false;
+  uint64_t bytes = 0;
+  if (site.gather) {
+    bytes = gather(site, edition, rows, units, memory);
+  } else if (const auto* by_row = std::get_if<Rows>(&site.cut)) {
+    bytes = compute(site, *by_row, edition, n_rows, units, memory, asked);
+  } else if (const auto* experts = std::get_if<Experts>(&site.cut)) {
+    bytes = compute(site, *experts, edition, n_rows, units, memory, asked);
+  } else {
+    bytes = compute_added(site, edition, n_rows, units, memory, asked);
+  }
+  if (std::ranges::any_of(workers_, &Worker::malformed)) return std::nullopt;
+  return bytes;
 }
 
-uint64_t Executor::compute(const SiteWork& site, const Rows& cut, const Encodings& encodings, uint32_t rows,
+uint64_t Executor::compute(const SiteWork& site, const Rows& cut, uint32_t edition, uint32_t rows,
                            std::span<const Unit> units, const std::byte* memory, Asked asked) {
+  const Encodings& encodings = plan_.editions[edition];
+  const CompressedNeurons* const compressed = plan_.compressed_of(edition);
   std::vector<Piece> pieces;
   pieces.reserve(units.size());
   uint64_t groups = 0;
   uint64_t bytes = 0;
   for (const Unit& unit : units) {
-    const uint32_t in_piece = cut.groups_of(unit.unit);
-    const Encoding encoding = cut.encoding_of(unit.unit, encodings);
-    pieces.push_back(
-        {memory + unit.place * kPlaceUnit, encoding, in_piece, cut.first_row(unit.unit), groups, 0, rows});
-    groups += in_piece;
-    bytes += in_piece * group_bytes(encoding, cut.n_in);
+    Piece piece = piece_of(site, edition, unit.unit, memory + unit.place * kPlaceUnit, 0);
+    piece.encoding = cut.encoding_of(unit.unit, encodings);
+    piece.groups = cut.groups_of(unit.unit);
+    piece.first_row = cut.first_row(unit.unit);
+    piece.first_group = groups;
+    piece.inputs = rows;
+    groups += piece.groups;
+    bytes += compressed == nullptr ? cut.bytes(encodings, unit.unit) : compressed->bytes[unit.unit];
+    pieces.push_back(piece);
   }
   multiply({cut.n_in, site.in, site.out, uses_int8(site)}, pieces, groups, bytes, rows);
   if (asked.row_masks != nullptr) silence(site, cut, rows, units, asked.row_masks);
@@ -160,30 +174,47 @@ void Executor::silence(const SiteWork& site, const Rows& cut, uint32_t rows, std
 void Executor::multiply(const Product& product, std::span<const Piece> pieces, uint64_t groups,
                         uint64_t bytes, uint32_t rows) {
   if (groups == 0) return;
-  const size_t ldx = strides_[product.in];
-  const size_t ldy = strides_[product.out];
   team_->run(groups, std::max<uint64_t>(1, kGrainBytes * groups / bytes), cost_of(bytes, rows),
-             [&](uint64_t begin, uint64_t end, uint32_t) {
+             [&](uint64_t begin, uint64_t end, uint32_t worker) {
                auto piece = std::upper_bound(pieces.begin(), pieces.end(), begin,
                                              [](uint64_t g, const Piece& p) { return g < p.first_group; }) -
                             1;
                while (begin < end) {
                  const uint64_t skip = begin - piece->first_group;
                  const auto n = static_cast<uint32_t>(std::min<uint64_t>(piece->groups - skip, end - begin));
-                 const Encoding e = piece->encoding;
-                 const std::byte* weights = piece->weights + skip * group_bytes(e, product.n_in);
-                 float* out = row(product.out, piece->first_input) + piece->first_row + skip * kGroupRows;
-                 if (product.int8 && is_quantized(e)) {
-                   kernels_->matmul_int8(e, weights, n, product.n_in, quantized_, piece->first_input,
-                                         piece->inputs, out, ldy);
-                 } else {
-                   kernels_->matmul(e, weights, n, product.n_in, row(product.in, piece->first_input), ldx,
-                                    piece->inputs, out, ldy);
-                 }
+                 multiply(product, *piece, skip, n, worker);
                  begin += n;
                  ++piece;
                }
              });
+}
+
+void Executor::multiply(const Product& product, const Piece& piece, uint64_t skip, uint32_t groups,
+                        uint32_t worker) {
+  const Encoding e = piece.encoding;
+  const size_t ldx = strides_[product.in];
+  const size_t ldy = strides_[product.out];
+  const float* x = row(product.in, piece.first_input);
+  float* out = row(product.out, piece.first_input) + piece.first_row + skip * kGroupRows;
+  const bool int8 = product.int8 && is_quantized(e);
+  if (piece.values.at != nullptr) {
+    const BitmapRows rows = compressed_rows(piece, skip, groups, product.n_in);
+    ExpandedLines& dense = workers_[worker].dense;
+    const std::byte* const next =
+        int8 ? multiply_bitmap_int8(*kernels_, rows, quantized_, piece.first_input, piece.inputs, out, ldy,
+                                    dense)
+             : multiply_bitmap(*kernels_, rows, x, ldx, piece.inputs, out, ldy, dense);
+    const bool last = piece.whole && skip + groups == piece.groups;
+    workers_[worker].malformed |= next == nullptr || (last && next != rows.values.end);
+    return;
+  }
+  const std::byte* const weights = piece.weights + skip * group_bytes(e, product.n_in);
+  if (int8) {
+    kernels_->matmul_int8(e, weights, groups, product.n_in, quantized_, piece.first_input, piece.inputs, out,
+                          ldy);
+  } else {
+    kernels_->matmul(e, weights, groups, product.n_in, x, ldx, piece.inputs, out, ldy);
+  }
 }
 
 // Two phases: what each neuron is worth, shared by neurons; then their weighted columns.
@@ -317,16 +348,23 @@ void Executor::measure(const SiteWork& site, const Column& column, std::span<con
   }
 }
 
-uint64_t Executor::gather(const SiteWork& site, const Encodings& encodings, std::span<const RowInfo> rows,
+uint64_t Executor::gather(const SiteWork& site, uint32_t edition, std::span<const RowInfo> rows,
                           std::span<const Unit> units, const std::byte* memory) {
   const auto& cut = std::get<Rows>(site.cut);
-  const Encoding encoding = encodings.front();
+  const Encoding encoding = plan_.editions[edition].front();
+  const CompressedNeurons* const compressed = plan_.compressed_of(edition);
   const uint64_t group = group_bytes(encoding, cut.n_in);
   for (uint32_t i = 0; i < rows.size(); ++i) {
     for (const Unit& unit : units) {
       if (rows[i].token / cut.rows != unit.unit) continue;
       const uint32_t in_neuron = rows[i].token % cut.rows;
       const std::byte* at = memory + unit.place * kPlaceUnit + in_neuron / kGroupRows * group;
+      if (compressed != nullptr) {
+        at = expand_group(piece_of(site, edition, unit.unit, memory + unit.place * kPlaceUnit,
+                                   in_neuron / kGroupRows * group),
+                          *compressed, group);
+        if (at == nullptr) continue;
+      }
       unpack_row(encoding, in_neuron % kGroupRows, {at, group}, {row(site.out, i), cut.n_in});
     }
   }

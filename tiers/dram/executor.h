@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,10 +41,11 @@ class Executor {
     bool measure = false;  // SiteWork::contribution is wanted
   };
   // Neurons of the site in one edition of it; unit u's bytes are at memory + u.place * 64. Returns the bytes
-  // of weights touched. Where results are added, neurons follow in the order of their numbers, all active
-  // ones of a run of kPartialNeurons in one call; their results are added to what is there.
-  uint64_t neurons(uint32_t site, uint32_t edition, std::span<const RowInfo> rows,
-                   std::span<const Unit> units, const std::byte* memory, Asked asked);
+  // of weights touched, or nothing where a compressed neuron is not what its bits say: results mean nothing
+  // then. Where results are added, neurons follow in the order of their numbers, all active ones of a run of
+  // kPartialNeurons in one call; their results are added to what is there.
+  std::optional<uint64_t> neurons(uint32_t site, uint32_t edition, std::span<const RowInfo> rows,
+                                  std::span<const Unit> units, const std::byte* memory, Asked asked);
   void after(uint32_t site, std::span<const RowInfo> rows);
 
   const ComputeKernels& kernels() const { return *kernels_; }
@@ -58,13 +60,15 @@ class Executor {
 
   // A run of output rows, of so many rows of the batch.
   struct Piece {
-    const std::byte* weights;
-    Encoding encoding;
-    uint32_t groups;
-    uint32_t first_row;
-    uint64_t first_group;  // among all pieces of the call
-    uint32_t first_input;  // lines of what is multiplied, and of the result
-    uint32_t inputs;
+    const std::byte* weights = nullptr;  // or, of a compressed neuron, the bits of the first group
+    Encoding encoding = Encoding::f32;
+    uint32_t groups = 0;
+    uint32_t first_row = 0;
+    uint64_t first_group = 0;  // among all pieces of the call
+    uint32_t first_input = 0;  // lines of what is multiplied, and of the result
+    uint32_t inputs = 0;
+    BitmapValues values = {};  // of a compressed neuron those of the first group, and where the neuron ends
+    bool whole = true;         // the neuron ends with the piece
   };
   // What pieces have in common.
   struct Product {
@@ -80,6 +84,18 @@ class Executor {
     uint32_t first_line;
     uint32_t lines;
   };
+  // A neuron, which is at `at`, from `offset` of its dense bytes on: where they are, or their bits and
+  // values.
+  Piece piece_of(const SiteWork& site, uint32_t edition, uint32_t neuron, const std::byte* at,
+                 uint64_t offset) const;
+  // Some groups of such a piece.
+  static BitmapRows compressed_rows(const Piece& piece, uint64_t skip, uint32_t groups, uint32_t cols);
+  // Its first bytes, expanded until the next call; NULL where it is malformed.
+  const std::byte* expand_group(const Piece& piece, const CompressedNeurons& compressed, uint64_t bytes);
+  void multiply(const Product& product, const Piece& piece, uint64_t skip, uint32_t groups, uint32_t worker);
+  // Bundles and columns. Those that are compressed are expanded some runs at a time.
+  uint64_t compute_added(const SiteWork& site, uint32_t edition, uint32_t rows, std::span<const Unit> units,
+                         const std::byte* memory, Asked asked);
   void run(const Program& program, std::span<const RowInfo> rows);
   void quantize_input(const SiteWork& site, uint32_t rows);
   void take_row(const SiteWork& site, const RowInfo& info, const Take& take, const float* results,
@@ -89,15 +105,15 @@ class Executor {
   void attend(const Step& step, std::span<const RowInfo> rows);
   void rotate(const Step& step, uint32_t i);
   void prepare_rotation(std::span<const RowInfo> rows);
-  uint64_t gather(const SiteWork& site, const Encodings& encodings, std::span<const RowInfo> rows,
+  uint64_t gather(const SiteWork& site, uint32_t edition, std::span<const RowInfo> rows,
                   std::span<const Unit> units, const std::byte* memory);
-  uint64_t compute(const SiteWork& site, const Rows& cut, const Encodings& encodings, uint32_t rows,
+  uint64_t compute(const SiteWork& site, const Rows& cut, uint32_t edition, uint32_t rows,
                    std::span<const Unit> units, const std::byte* memory, Asked asked);
   uint64_t compute(const SiteWork& site, const Bundles& cut, const Encodings& encodings, uint32_t rows,
                    std::span<const Unit> units, const std::byte* memory, Asked asked);
   uint64_t compute(const SiteWork& site, const Columns& cut, const Encodings& encodings, uint32_t rows,
                    std::span<const Unit> units, const std::byte* memory, Asked asked);
-  uint64_t compute(const SiteWork& site, const Experts& cut, const Encodings& encodings, uint32_t rows,
+  uint64_t compute(const SiteWork& site, const Experts& cut, uint32_t edition, uint32_t rows,
                    std::span<const Unit> units, const std::byte* memory, Asked asked);
   // values[i * stride + k] is what column k is multiplied with for row i.
   struct Factors {
@@ -114,7 +130,7 @@ class Executor {
                uint64_t begin, uint64_t end);
   void silence(const SiteWork& site, const Rows& cut, uint32_t rows, std::span<const Unit> units,
                const uint64_t* row_masks);
-  void compute_experts(const SiteWork& site, const Experts& cut, const Encodings& encodings);
+  void compute_experts(const SiteWork& site, const Experts& cut, uint32_t edition);
   void add_experts(const SiteWork& site, const Experts& cut);
   void route(const Step& step, uint32_t rows);
   // `groups`, `bytes`: of all pieces; `rows`: inputs that a read of the weights serves.
@@ -130,6 +146,8 @@ class Executor {
 
   struct alignas(64) Worker {
     std::vector<float> scores;  // of one attention head
+    ExpandedLines dense;        // groups that it has expanded
+    bool malformed = false;     // a neuron of the present call
     double squares[2] = {0, 0};
   };
 
@@ -149,6 +167,8 @@ class Executor {
   std::vector<float> factors_;                         // [rows x channels of one call]
   std::vector<ExpertPart> experts_;                    // computed together
   std::vector<uint32_t> lines_;                        // of them: whose row each line is
+  ExpandedLines expanded_;                             // neurons that are computed together
+  std::vector<Unit> expanded_units_;                   // and where they are in it
 };
 
 }  // namespace tierd

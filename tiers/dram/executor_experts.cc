@@ -31,14 +31,13 @@ void Executor::route(const Step& step, uint32_t rows) {
 // As many experts at a time as scratch has lines for their rows: in decoding all of a message, so that the
 // workers meet three times and not three times for each. The results of each row are added in the order of
 // the experts' numbers, whatever was computed together.
-uint64_t Executor::compute(const SiteWork& site, const Experts& cut, const Encodings& encodings,
-                           uint32_t rows, std::span<const Unit> units, const std::byte* memory,
-                           Asked /*asked*/) {
+uint64_t Executor::compute(const SiteWork& site, const Experts& cut, uint32_t edition, uint32_t rows,
+                           std::span<const Unit> units, const std::byte* memory, Asked /*asked*/) {
   experts_.clear();
   lines_.clear();
   const auto finish = [&] {
     if (experts_.empty()) return;
-    compute_experts(site, cut, encodings);
+    compute_experts(site, cut, edition);
     add_experts(site, cut);
     experts_.clear();
     lines_.clear();
@@ -56,13 +55,17 @@ uint64_t Executor::compute(const SiteWork& site, const Experts& cut, const Encod
     }
   }
   finish();
-  return units.size() * cut.matrices(encodings).tensor_bytes();
+  const CompressedNeurons* const compressed = plan_.compressed_of(edition);
+  if (compressed == nullptr) return units.size() * cut.matrices(plan_.editions[edition]).tensor_bytes();
+  uint64_t bytes = 0;
+  for (const Unit& unit : units) bytes += compressed->bytes[unit.unit];
+  return bytes;
 }
 
-void Executor::compute_experts(const SiteWork& site, const Experts& cut, const Encodings& encodings) {
+void Executor::compute_experts(const SiteWork& site, const Experts& cut, uint32_t edition) {
   const ExpertBuffers& buffers = site.experts;
   const FeedForward& ffn = site.ffn;
-  const ExpertMatrices matrices = cut.matrices(encodings);
+  const ExpertMatrices matrices = cut.matrices(plan_.editions[edition]);
   const uint32_t inner_rows = matrices.inner_groups() * kGroupRows;
   const auto n_lines = static_cast<uint32_t>(lines_.size());
   for (uint32_t line = 0; line < n_lines; ++line)
@@ -73,8 +76,15 @@ void Executor::compute_experts(const SiteWork& site, const Experts& cut, const E
   uint64_t bytes = 0;
   const auto add = [&](const ExpertPart& part, uint64_t offset, Encoding encoding, uint32_t cols,
                        uint32_t n_groups, uint32_t first_row) {
-    pieces.push_back(
-        {part.weights + offset, encoding, n_groups, first_row, groups, part.first_line, part.lines});
+    Piece piece = piece_of(site, edition, part.number, part.weights, offset);
+    piece.encoding = encoding;
+    piece.groups = n_groups;
+    piece.first_row = first_row;
+    piece.first_group = groups;
+    piece.first_input = part.first_line;
+    piece.inputs = part.lines;
+    piece.whole = offset == matrices.down_offset();
+    pieces.push_back(piece);
     groups += n_groups;
     bytes += n_groups * group_bytes(encoding, cols);
   };

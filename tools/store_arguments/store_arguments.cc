@@ -37,6 +37,13 @@ void StoreArguments::add_to(CommandLine& line) {
           .named("BUNDLING")
           .one_of({"row-column", "none"})
           .shows_default(),
+      line.option(
+              "--compression", compression_,
+              "bitmap: a bit for each weight, then those that are not zero, of every matrix that this makes "
+              "smaller; of pruned models, without loss")
+          .named("COMPRESSION")
+          .one_of({"none", "bitmap"})
+          .shows_default(),
   };
 }
 
@@ -63,6 +70,7 @@ Result<WriteOptions> StoreArguments::options() const {
   WriteOptions options{.layout = *layout_by_name(layout_),
                        .bundling = *bundling_by_name(bundling_),
                        .layer_group = layer_group_,
+                       .compression = *compression_by_name(compression_),
                        .encoding = encoding_by_name(encoding_)};
   options.head_encoding = head_encoding_ == "same" ? options.encoding : encoding_by_name(head_encoding_);
   if (!neuron_bytes_.empty()) {

@@ -29,6 +29,7 @@ class StoreArguments {
   std::string encoding_ = "source";
   std::string head_encoding_ = "same";
   std::string bundling_ = "row-column";
+  std::string compression_ = "none";
   std::vector<Argument> arguments_;
 };
 

@@ -42,12 +42,13 @@ struct Arguments {
   bool quiet = false;
 };
 
-// "q4_k+q6_k" of a site whose parts differ.
+// "q4_k+q6_k" of a site whose parts differ, "f16 bitmap" of one that is compressed.
 std::string encodings_of(const StoredSite& site) {
   std::string text(name(site.encodings.front()));
   for (const Encoding encoding : site.encodings) {
     if (text.find(name(encoding)) == std::string::npos) text += fmt::format("+{}", name(encoding));
   }
+  if (site.compression != Compression::none) text += fmt::format(" {}", name(site.compression));
   return text;
 }
 
@@ -57,6 +58,8 @@ struct GroupTotals {
   uint64_t neurons = 0;
   uint64_t neuron_bytes = 0;  // the largest
   uint64_t bytes = 0;         // without padding
+  uint64_t dense = 0;         // without compression
+  uint64_t slots = 0;         // that hold all of them
   uint64_t stored = 0;
   std::optional<float> worst_error;  // of what was encoded anew
 };
@@ -68,10 +71,37 @@ double padding_percent(uint64_t stored, uint64_t bytes) {
   return bytes == 0 ? 0 : 100.0 * static_cast<double>(stored - bytes) / static_cast<double>(bytes);
 }
 
+using Groups = std::map<std::pair<OpGroup, std::string>, GroupTotals>;
+
+// What the compression saved, and what slots of the largest neuron waste of it.
+std::string compression_summary(const Groups& groups) {
+  GroupTotals all;
+  for (const auto& [key, totals] : groups) {
+    if (!key.second.ends_with(name(Compression::bitmap))) continue;
+    all.sites += totals.sites;
+    all.bytes += totals.bytes;
+    all.stored += totals.stored;
+    all.dense += totals.dense;
+    all.slots += totals.slots;
+  }
+  if (all.sites == 0) {
+    return "bitmap makes none of the matrices smaller, so that all are dense: prune the model first "
+           "(--prune), or "
+           "choose larger neurons (--neuron-bytes)\n";
+  }
+  const auto share = [](uint64_t part, uint64_t whole) {
+    return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  };
+  return fmt::format(
+      "bitmap: {} sites of {} take {}, {:.2f} % of them; slots of the largest neuron take {:.2f} % more\n",
+      all.sites, size(all.dense), size(all.bytes), share(all.bytes, all.dense),
+      share(all.slots, all.stored) - 100);
+}
+
 std::string summary(const Store& store) {
   const Manifest& manifest = store.manifest();
   const ModelConfig& config = manifest.config;
-  std::map<std::pair<OpGroup, std::string>, GroupTotals> groups;
+  Groups groups;
   for (const StoredSite& site : manifest.sites) {
     if (site.alias_of != kNoSite) continue;
     GroupTotals& totals = groups[{site.group, encodings_of(site)}];
@@ -80,6 +110,8 @@ std::string summary(const Store& store) {
     for (uint32_t i = 0; i < site.neurons(); ++i)
       totals.neuron_bytes = std::max(totals.neuron_bytes, site.neuron_bytes(i));
     totals.bytes += site.tensor_bytes();
+    totals.dense += tensor_bytes(site.cut, site.encodings);
+    totals.slots += site.neurons() * site.slot_bytes();
     totals.worst_error = std::max(totals.worst_error, site.encoding_error);
     for (uint64_t extent = site.first_extent; extent < site.end_extent(); ++extent) {
       if (site.held_by(static_cast<uint32_t>(extent))) totals.stored += manifest.extents[extent].bytes;
@@ -88,10 +120,10 @@ std::string summary(const Store& store) {
   std::string text =
       fmt::format("{}: {} ({}), {} layers, width {}, {} of weights\n", store.directory(), config.name,
                   config.architecture, config.n_layers, config.d_model, size(manifest.tensor_bytes));
-  text += fmt::format("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>9} {:>13}\n", "operator", "sites",
+  text += fmt::format("{:<10} {:>6} {:>11} {:>9} {:>10} {:>10} {:>9} {:>13}\n", "operator", "sites",
                       "encoding", "neurons", "a neuron", "bytes", "padding", "error, up to");
   for (const auto& [key, totals] : groups) {
-    text += fmt::format("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>7.2f} % {:>13}\n", name(key.first),
+    text += fmt::format("{:<10} {:>6} {:>11} {:>9} {:>10} {:>10} {:>7.2f} % {:>13}\n", name(key.first),
                         totals.sites, key.second, totals.neurons, size(totals.neuron_bytes),
                         size(totals.bytes), padding_percent(totals.stored, totals.bytes),
                         totals.worst_error ? fmt::format("{:.2f} %", 100 * *totals.worst_error) : "none");
@@ -101,7 +133,7 @@ std::string summary(const Store& store) {
     resident.bytes += tensor.rows * encoded_bytes(Encoding::f32, tensor.cols);
     resident.stored += manifest.extents[tensor.extent].bytes;
   }
-  text += fmt::format("{:<10} {:>6} {:>9} {:>9} {:>10} {:>10} {:>7.2f} % {:>13}\n", "resident",
+  text += fmt::format("{:<10} {:>6} {:>11} {:>9} {:>10} {:>10} {:>7.2f} % {:>13}\n", "resident",
                       manifest.resident.size(), "f32", "", "", size(resident.bytes),
                       padding_percent(resident.stored, resident.bytes), "none");
   if (config.tied_embeddings) text += "the head shares the embedding's extents\n";
@@ -111,6 +143,7 @@ std::string summary(const Store& store) {
         "error: of what is encoded anew (other encodings than the source's, columns of blocks), relative to "
         "the source\n";
   }
+  if (manifest.compression != Compression::none) text += compression_summary(groups);
   text += fmt::format(
       "{} on disk in {} extents, padding {:.2f} %; {}\n", size(manifest.data_bytes), manifest.extents.size(),
       padding_percent(manifest.data_bytes, manifest.tensor_bytes),
@@ -160,9 +193,9 @@ int main_of(int argc, char** argv) {
   }
   if (arguments.out.empty() && (!arguments.tokenizer.empty() || arguments.store.given())) {
     return fail(
-        "--tokenizer, --neuron-bytes, --layout, --layer-group, --encoding, --head-encoding and --bundling "
-        "need "
-        "OUT");
+        "--tokenizer, --neuron-bytes, --layout, --layer-group, --compression, --encoding, --head-encoding "
+        "and "
+        "--bundling need OUT");
   }
   const Status done = run(arguments);
   if (done.ok()) return 0;

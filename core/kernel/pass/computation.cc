@@ -202,9 +202,12 @@ void Computation::on_done(const Message& message, const Done& done) {
   const bool told = done.status == DoneStatus::cancelled && !unit.status().ok();
   if (done.status != DoneStatus::ok && status_.ok() && !told) {
     status_ =
-        done.status == DoneStatus::lost
-            ? dispatcher_.lost(message.agent)
-            : Error{Code::internal, site().name, fmt::format("compute failed: {}", status_name(done.status))};
+        done.status == DoneStatus::lost ? dispatcher_.lost(message.agent)
+        : done.status == DoneStatus::corrupt
+            ? Error{Code::corrupt, site().name,
+                    "its weights are malformed; "
+                    "tier-convert --verify STORE says which"}
+            : Error{Code::internal, site().name, "compute failed: " + std::string(status_name(done.status))};
   }
   dispatcher_.wake(changed_);
 }

@@ -1,0 +1,58 @@
+#include "core/store/compressed_packer.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/base/checksum.h"
+#include "core/store/compressed_plan.h"
+
+namespace tierd {
+
+CompressedPacker::CompressedPacker(const TensorSource& source, const Manifest& plan)
+    : source_(source), plan_(plan), dense_plan_(dense_plan(plan)), dense_(source, dense_plan_) {
+  for (const StoredSite& site : plan_.sites) {
+    if (site.alias_of == kNoSite && site.compression != Compression::none) compressed_.push_back(&site);
+  }
+}
+
+const StoredSite* CompressedPacker::compressed_site_of(uint32_t extent) const {
+  const auto after = std::ranges::upper_bound(compressed_, extent, {},
+                                              [](const StoredSite* site) { return site->first_extent; });
+  if (after == compressed_.begin() || extent >= (*std::prev(after))->end_extent()) return nullptr;
+  return *std::prev(after);
+}
+
+Status CompressedPacker::pack(uint32_t first, uint32_t count, std::span<std::byte> out,
+                              std::span<uint64_t> checksums) const {
+  const StoredSite* const site = compressed_site_of(first);
+  if (site == nullptr) return dense_.pack(first, count, out, checksums);
+  TIERD_TRY(compress_run(*site, first, count, out));
+  for (uint32_t i = 0; i < count; ++i) {
+    const Extent& extent = plan_.extents[first + i];
+    checksums[i] = checksum(out.subspan(extent.offset - plan_.extents[first].offset, extent.bytes));
+  }
+  return {};
+}
+
+Status CompressedPacker::compress_run(const StoredSite& site, uint32_t first, uint32_t count,
+                                      std::span<std::byte> out) const {
+  const std::span<const Extent> from = std::span(dense_plan_.extents).subspan(first, count);
+  const std::span<const Extent> to = std::span(plan_.extents).subspan(first, count);
+  std::vector<std::byte> dense(from.back().offset + from.back().bytes - from.front().offset);
+  std::vector<uint64_t> ignored(count);
+  TIERD_TRY(dense_.pack(first, count, dense, ignored));
+  const Bitmap bitmap = *Bitmap::of(site.cut, site.encodings);
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t neuron = site.held_by(first + i)->neuron;
+    const std::span<const std::byte> bytes =
+        std::span(dense).subspan(from[i].offset - from.front().offset, site.dense_bytes(neuron));
+    const auto extent = out.subspan(to[i].offset - to.front().offset, to[i].bytes);
+    if (compressed_bytes(bitmap, bytes) != site.compressed[neuron])
+      return Error{Code::corrupt, source_.path(), "changed while it was converted; convert it again"};
+    compress(bitmap, bytes, extent.first(site.compressed[neuron]));
+    std::ranges::fill(extent.subspan(site.compressed[neuron]), std::byte{0});
+  }
+  return {};
+}
+
+}  // namespace tierd

@@ -1,0 +1,127 @@
+#include "core/store/compressed_plan.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/base/progress.h"
+#include "core/store/extent_packer.h"
+#include "core/store/planner.h"
+
+namespace tierd {
+namespace {
+
+// Consecutive neurons of a site that are packed together.
+struct Run {
+  StoredSite* site;
+  uint32_t first;
+  uint32_t count;
+};
+
+uint64_t stored_bytes(const StoredSite& site) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < site.neurons(); ++i) bytes += site.extent_bytes(i);
+  return bytes;
+}
+
+std::vector<Run> runs_of(std::vector<StoredSite>& sites, const ExtentPacker& packer) {
+  std::vector<Run> runs;
+  for (StoredSite& site : sites) {
+    if (site.alias_of != kNoSite || !Bitmap::of(site.cut, site.encodings)) continue;
+    site.compressed.resize(site.neurons());
+    for (uint32_t neuron = 0; neuron < site.neurons(); neuron += runs.back().count) {
+      const uint32_t together = packer.run_of(site.first_extent + neuron);
+      runs.push_back({&site, neuron, std::min(together, site.neurons() - neuron)});
+    }
+  }
+  return runs;
+}
+
+// The sizes of a run's neurons into its site. They are not used as such before all are there.
+Status measure(const ExtentPacker& packer, const Manifest& dense, const Run& run) {
+  const uint32_t first = run.site->first_extent + run.first;
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < run.count; ++i) bytes += dense.extents[first + i].bytes;
+  std::vector<std::byte> packed(bytes);
+  std::vector<uint64_t> checksums(run.count);
+  TIERD_TRY(packer.pack(first, run.count, packed, checksums));
+  const Bitmap bitmap = *Bitmap::of(run.site->cut, run.site->encodings);
+  const std::byte* at = packed.data();
+  for (uint32_t i = 0; i < run.count; ++i, at += dense.extents[first + i - 1].bytes) {
+    const uint64_t of_neuron = run.site->dense_bytes(run.first + i);
+    run.site->compressed[run.first + i] = static_cast<uint32_t>(compressed_bytes(bitmap, {at, of_neuron}));
+  }
+  return {};
+}
+
+Status measure_all(const ExtentPacker& packer, const Manifest& dense, std::span<const Run> runs, bool quiet) {
+  uint64_t bytes = 0;
+  const auto bytes_of = [&](const Run& run) {
+    return uint64_t{run.count} * run.site->dense_bytes(run.first);
+  };
+  for (const Run& run : runs) bytes += bytes_of(run);
+  Progress shown("counting zeros", bytes, quiet);
+  std::atomic<size_t> taken = 0;
+  std::atomic<bool> stop = false;
+  std::mutex shows;
+  Status failed;
+  {
+    std::vector<std::jthread> workers;
+    const size_t threads = std::min<size_t>(runs.size(), std::max(1U, std::thread::hardware_concurrency()));
+    for (size_t i = 0; i < threads; ++i) {
+      workers.emplace_back([&] {
+        for (size_t at = taken++; at < runs.size() && !stop; at = taken++) {
+          const Status measured = measure(packer, dense, runs[at]);
+          const std::lock_guard lock(shows);
+          shown.advance(bytes_of(runs[at]));
+          if (measured.ok()) continue;
+          failed = measured;
+          stop = true;
+        }
+      });
+    }
+  }
+  shown.finish();
+  return failed;
+}
+
+}  // namespace
+
+Result<Manifest> compressed_plan(const TensorSource& source, Manifest dense, bool quiet) {
+  Manifest plan = dense;
+  const ExtentPacker packer(source, dense);
+  const std::vector<Run> runs = runs_of(plan.sites, packer);
+  TIERD_TRY(measure_all(packer, dense, runs, quiet));
+  for (size_t s = 0; s < plan.sites.size(); ++s) {
+    StoredSite& site = plan.sites[s];
+    if (site.alias_of != kNoSite) {
+      site.compression = plan.sites[site.alias_of].compression;
+      site.compressed = plan.sites[site.alias_of].compressed;
+    } else if (!site.compressed.empty() && stored_bytes(site) < stored_bytes(dense.sites[s])) {
+      site.compression = plan.compression;
+      plan.tensor_bytes -= dense.sites[s].tensor_bytes() - site.tensor_bytes();
+    } else {
+      site.compressed.clear();
+    }
+  }
+  place_extents(plan);
+  return plan;
+}
+
+Manifest dense_plan(Manifest plan) {
+  for (StoredSite& site : plan.sites) {
+    if (site.compression == Compression::none) continue;
+    const uint64_t compressed = site.tensor_bytes();
+    site.compression = Compression::none;
+    site.compressed.clear();
+    if (site.alias_of == kNoSite) plan.tensor_bytes += site.tensor_bytes() - compressed;
+  }
+  place_extents(plan);
+  return plan;
+}
+
+}  // namespace tierd
