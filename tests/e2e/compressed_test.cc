@@ -1,9 +1,9 @@
+#include "core/store/zeroed_source.h"
 // A pruned model gives the same bits dense and compressed, wherever its neurons are and whoever computes
 // them.
 #include <gtest/gtest.h>
 
 #include "tests/e2e/golden_store.h"
-#include "tests/store/half_zero_source.h"
 #include "tests/store/temp_folder.h"
 
 namespace tierd {
@@ -63,7 +63,7 @@ TEST_P(Compressed, GivesTheBitsOfTheDenseModel) {
   bitmap.model = folder.path() + "/bitmap";
   auto opened = open_source(golden_config(GetParam().model).model);
   ASSERT_TRUE(opened.ok()) << opened.error().line();
-  const HalfZeroSource source(std::move(*opened));
+  const ZeroedSource source(std::move(*opened), 50);
   for (const bool compressed : {false, true}) {
     const Status written = write_store(source, compressed ? bitmap.model : dense.model,
                                        {.neuron_bytes = 16384,

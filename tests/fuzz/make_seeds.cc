@@ -15,12 +15,12 @@
 #include "core/store/manifest_json.h"
 #include "core/store/progress_file.h"
 #include "core/store/writer.h"
+#include "core/store/zeroed_source.h"
 #include "core/trace/codec.h"
 #include "tests/fuzz/recorded_trace.h"
 #include "tests/fuzz/trace_file.h"
 #include "tests/store/files.h"
 #include "tests/store/gguf_builder.h"
-#include "tests/store/half_zero_source.h"
 #include "tests/store/memory_source.h"
 #include "tests/store/safetensors_builder.h"
 #include "tests/store/temp_folder.h"
@@ -230,7 +230,7 @@ void manifest_seeds(const Seeds& seeds) {
     };
     add("", Layout::row, Bundling::row_column);
     add("-channels", Layout::channel_group, Bundling::row_column);
-    const HalfZeroSource pruned(std::make_unique<MemorySource>(config, Encoding::f16));
+    const ZeroedSource pruned(std::make_unique<MemorySource>(config, Encoding::f16), 50);
     auto dense =
         plan_store(pruned, {.neuron_bytes = 16384, .compression = Compression::bitmap, .quiet = true});
     const auto compressed = compressed_plan(pruned, std::move(*dense), true);

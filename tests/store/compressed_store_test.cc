@@ -10,7 +10,7 @@
 #include "core/store/store.h"
 #include "core/store/store_writer.h"
 #include "core/store/writer.h"
-#include "tests/store/half_zero_source.h"
+#include "core/store/zeroed_source.h"
 #include "tests/store/manifest_cases.h"
 #include "tests/store/temp_folder.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-HalfZeroSource pruned(ModelConfig config, Encoding encoding, uint32_t percent = 50) {
+ZeroedSource pruned(ModelConfig config, Encoding encoding, uint32_t percent = 50) {
   return {std::make_unique<MemorySource>(std::move(config), encoding), percent};
 }
 WriteOptions options(Layout layout, Compression compression) {

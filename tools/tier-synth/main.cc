@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <memory>
 #include <string>
 
 #include "core/base/log.h"
@@ -15,6 +16,7 @@
 #include "core/store/planted/prompt.h"
 #include "core/store/synthetic_source.h"
 #include "core/store/writer.h"
+#include "core/store/zeroed_source.h"
 #include "tools/command_line/command_line.h"
 #include "tools/store_arguments/store_arguments.h"
 
@@ -40,6 +42,8 @@ Examples:
   tier-synth --shape opt-1.3b --encoding f16 /flash/opt
   tier-synth --shape llama-2-7b --format gguf 7b.gguf   for llama.cpp, too
   tier-synth --shape llama-2-70b --format gguf --hollow 70b.gguf
+  tier-synth --shape llama-2-7b --encoding f16 --zeros 50 \
+    --compression bitmap /flash/pruned                  without its zeros
   tier-synth --shape opt-6.7b --sparsity-profile flash --layout neuron \
     --encoding f16 /flash/planted
 
@@ -56,6 +60,7 @@ struct Arguments {
   uint32_t prompt_tokens = 64;
   std::string out;
   uint64_t seed = 1;
+  uint32_t zeros = 0;
   bool hollow = false;
   bool quiet = false;
 };
@@ -91,7 +96,9 @@ Status make_model(const Arguments& arguments) {
   TIERD_ASSIGN(ModelConfig config, read_shape(arguments.shape));
   if (!arguments.sparsity_profile.empty())
     return make_planted(arguments, std::move(config), *encoding, options);
-  TIERD_ASSIGN(const auto source, SyntheticSource::make(std::move(config), *encoding, arguments.seed));
+  TIERD_ASSIGN(std::unique_ptr<TensorSource> source,
+               SyntheticSource::make(std::move(config), *encoding, arguments.seed));
+  if (arguments.zeros != 0) source = std::make_unique<ZeroedSource>(std::move(source), arguments.zeros);
   if (arguments.hollow) return write_hollow_gguf(*source, arguments.out);
   if (arguments.format == "gguf") return write_gguf(*source, arguments.out, arguments.quiet);
   return write_store(*source, arguments.out, options);
@@ -116,6 +123,13 @@ int run(int argc, char** argv) {
       .shows_default();
   line.option("--format", arguments.format, "store or gguf").one_of({"store", "gguf"}).shows_default();
   line.option("--seed", arguments.seed, "The same seed gives the same weights").named("N").shows_default();
+  const Argument zeros =
+      line.option("--zeros", arguments.zeros,
+                  "So many of a hundred weights of the layers' matrices are zero, as in a pruned "
+                  "model: of f32, f16, bf16 and q8_0")
+          .named("PERCENT")
+          .between(0, 100)
+          .shows_default();
   line.flag("--hollow", arguments.hollow,
             "Holes instead of weights (gguf only): tierd --check plans it, nothing can run it");
   arguments.store.add_to(line);
@@ -133,8 +147,11 @@ int run(int argc, char** argv) {
   line.flag("-q,--quiet", arguments.quiet, "No progress");
   if (const auto status = line.parse(argc, argv)) return *status;
   if (arguments.format == "gguf" && arguments.store.given()) {
-    return fail("--neuron-bytes, --layout, --layer-group and --bundling: a GGUF file has no neurons");
+    return fail(
+        "--neuron-bytes, --layout, --layer-group, --compression and --bundling: a GGUF file has no neurons");
   }
+  if (zeros.given() && (profile.given() || arguments.hollow))
+    return fail("--zeros: goes with random weights, not with planted ones or holes");
   if (arguments.hollow && arguments.format != "gguf")
     return fail("--hollow: a store without weights is none; it goes with --format gguf");
   if (arguments.format == "gguf" && profile.given())
