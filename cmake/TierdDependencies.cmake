@@ -7,6 +7,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(tomlplusplus REQUIRED)
 if(PROJECT_IS_TOP_LEVEL)  # of tools and tests
   find_package(CLI11 REQUIRED)
+  find_package(Eigen3 3.4 REQUIRED NO_MODULE)
   find_package(GTest REQUIRED)
 endif()
 find_package(PkgConfig REQUIRED)

@@ -9,6 +9,8 @@
 namespace tierd {
 
 inline constexpr uint32_t kGgufMagic = 0x46554747;  // "GGUF"
+// The divisors of the rotary frequencies (Rope::divisors), f32: configuration to us, a tensor to them.
+inline constexpr std::string_view kGgufRopeDivisors = "rope_freqs.weight";
 
 // "layers.3.q.bias" -> "blk.3.attn_q.bias"; nothing for a tensor that they do not have.
 std::optional<std::string> gguf_name(std::string_view ours);

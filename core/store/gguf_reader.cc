@@ -16,7 +16,6 @@ namespace tierd {
 namespace {
 
 constexpr uint32_t kMaxShards = 1000;
-constexpr std::string_view kRopeDivisors = "rope_freqs.weight";
 
 struct Shard {
   File file;
@@ -139,10 +138,10 @@ Status read_from_tensors(const std::vector<Shard>& shards, ModelConfig& c) {
   c.vocab_size = static_cast<uint32_t>(embed->rows);
 
   for (const Shard& shard : shards) {
-    const GgufTensor* divisors = shard.header.find(kRopeDivisors);
+    const GgufTensor* divisors = shard.header.find(kGgufRopeDivisors);
     if (divisors == nullptr) continue;
     if (divisors->encoding != Encoding::f32 || divisors->rows != 1 || divisors->cols != c.head_dim / 2) {
-      return Error{Code::corrupt, fmt::format("{}: tensor \"{}\"", shard.file.path(), kRopeDivisors),
+      return Error{Code::corrupt, fmt::format("{}: tensor \"{}\"", shard.file.path(), kGgufRopeDivisors),
                    fmt::format("{} x {} in {}, expected {} values in f32", divisors->rows, divisors->cols,
                                name(divisors->encoding), c.head_dim / 2)};
     }
@@ -228,7 +227,7 @@ Result<std::vector<TensorInfo>> list_tensors(const std::vector<Shard>& shards, c
   std::vector<TensorInfo> tensors;
   for (uint32_t i = 0; i < shards.size(); ++i) {
     for (const GgufTensor& tensor : shards[i].header.tensors()) {
-      if (tensor.name == kRopeDivisors) continue;
+      if (tensor.name == kGgufRopeDivisors) continue;
       if (const auto part = gguf_experts_part(tensor.name); part && config.is_mixture()) {
         TIERD_TRY(split_experts(shards[i].file.path(), tensor, *part, config, i, tensors));
         continue;

@@ -143,7 +143,7 @@ Result<std::string> gguf_architecture(const TensorSource& source) {
   if (config.position != (llama ? PositionKind::rope_interleaved : PositionKind::rope_half)) {
     return unsupported("the rows of q and k are in another order than GGUF's");
   }
-  if (config.rope.scaling == RopeScaling::llama3 || !config.rope.divisors.empty()) {
+  if (config.rope.scaling == RopeScaling::llama3) {
     return unsupported("rope scaling of Llama 3.1 cannot be written as GGUF");
   }
   if (config.norm != Norm::rms || config.activation != Activation::silu || !config.gated || config.o_bias ||
@@ -216,7 +216,8 @@ class GgufWriter {
     Bytes head;
     head.put(kGgufMagic);
     head.put(kVersion);
-    head.put<uint64_t>(tensors.size());
+    const std::vector<float>& divisors = source_.config().rope.divisors;
+    head.put<uint64_t>(tensors.size() + (divisors.empty() ? 0 : 1));
     head.put(metadata.count());
     head.append(metadata.bytes());
     uint64_t offset = 0;
@@ -231,6 +232,14 @@ class GgufWriter {
       head.put(offset);
       offset += align_up(written_bytes(tensor), kAlignment);
     }
+    if (!divisors.empty()) {
+      head.put_string(kGgufRopeDivisors);
+      head.put(uint32_t{1});
+      head.put<uint64_t>(divisors.size());
+      head.put(ggml_type(Encoding::f32));
+      head.put(offset);
+      offset += align_up(divisors.size() * sizeof(float), kAlignment);
+    }
     head.pad_to(kAlignment);
     if (weights) TIERD_TRY(disk_.reserve(file_, head.size() + offset));
     TIERD_TRY(append(head.span()));
@@ -241,9 +250,10 @@ class GgufWriter {
     Progress progress("writing", offset, quiet_);
     for (const TensorInfo& tensor : tensors) {
       TIERD_TRY(copy(tensor, progress));
-      const std::array<std::byte, kAlignment> zeros{};
-      TIERD_TRY(append(std::span(zeros).first(align_up(end_, kAlignment) - end_)));
+      TIERD_TRY(pad());
     }
+    TIERD_TRY(append(std::as_bytes(std::span(divisors))));
+    TIERD_TRY(pad());
     TIERD_TRY(disk_.sync(file_));
     progress.finish();
     return {};
@@ -254,6 +264,11 @@ class GgufWriter {
     TIERD_TRY(disk_.write(file_, end_, bytes));
     end_ += bytes.size();
     return {};
+  }
+
+  Status pad() {
+    const std::array<std::byte, kAlignment> zeros{};
+    return append(std::span(zeros).first(align_up(end_, kAlignment) - end_));
   }
 
   Status copy(const TensorInfo& tensor, Progress& progress) {
@@ -298,6 +313,11 @@ Status write_file(const TensorSource& source, const std::string& path, bool quie
 
 Status write_gguf(const TensorSource& source, const std::string& path, bool quiet) {
   return write_file(source, path, quiet, true);
+}
+
+Status check_gguf(const TensorSource& source) {
+  TIERD_ASSIGN([[maybe_unused]] const std::string architecture, gguf_architecture(source));
+  return {};
 }
 
 Status write_hollow_gguf(const TensorSource& source, const std::string& path) {

@@ -29,6 +29,7 @@ void expect_same_model(const TensorSource& written, const TensorSource& read) {
   EXPECT_EQ(a.norm_eps, b.norm_eps);
   EXPECT_EQ(a.position, b.position);
   EXPECT_EQ(a.rope.theta, b.rope.theta);
+  EXPECT_EQ(a.rope.divisors, b.rope.divisors);
   EXPECT_EQ(a.qkv_bias, b.qkv_bias);
   EXPECT_EQ(a.tied_embeddings, b.tied_embeddings);
   for (const TensorInfo& tensor : written.tensors()) {
@@ -57,6 +58,9 @@ TEST(GgufWriter, IsReadBack) {
         config.position = PositionKind::rope_half;
         config.qkv_bias = true;
         config.tied_embeddings = true;
+      } else {  // as files of Llama 3.1
+        for (uint32_t i = 0; i < config.head_dim / 2; ++i)
+          config.rope.divisors.push_back(1 + static_cast<float>(i));
       }
       const auto source = SyntheticSource::make(config, e, 5);
       ASSERT_TRUE(source.ok());

@@ -1,4 +1,4 @@
-// tier-convert: makes a store from a model file, shows what is in it, verifies it.
+// tier-convert: makes a store from a model file, or a pruned model, shows what is in it, verifies it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,11 +9,15 @@
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/base/units.h"
+#include "core/store/file.h"
+#include "core/store/gguf_writer.h"
 #include "core/store/source.h"
 #include "core/store/store.h"
 #include "core/store/writer.h"
 #include "tools/command_line/command_line.h"
 #include "tools/store_arguments/store_arguments.h"
+#include "tools/tier-convert/prune/prune_model.h"
+#include "tools/tier-convert/prune_arguments.h"
 
 namespace tierd {
 namespace {
@@ -29,6 +33,13 @@ Examples:
   tier-convert llama-2-7b.Q4_0.gguf /flash/llama-2-7b --verify
   tier-convert stories15M.bin stories --tokenizer tokenizer.bin
   tier-convert --verify /flash/llama-2-7b               an existing store
+  tier-convert llama.gguf pruned.gguf --prune sparsegpt --sparsity 0.5 --calibration text.txt
+  tier-convert llama.gguf pruned --prune wanda --calibration text.txt --smooth 0.5 \
+    --encoding q8_0 --compression bitmap
+
+A pruned or smoothed model is written as a GGUF file, zeros included, where OUT ends in
+.gguf, else as a store. Matrices keep f32, f16 and bf16; those in blocks become f16,
+unless --encoding says otherwise. Mixtures of experts are not pruned.
 
 Exit status: 0; 2 if the store could not be made or is damaged, with one line
 on standard error that says why.)";
@@ -38,6 +49,7 @@ struct Arguments {
   std::string out;
   std::string tokenizer;
   StoreArguments store;
+  PruneArguments prune;
   bool verify = false;
   bool quiet = false;
 };
@@ -151,16 +163,46 @@ std::string summary(const Store& store) {
   return text;
 }
 
+bool makes_gguf(const Arguments& arguments) {
+  return arguments.prune.given() && arguments.out.ends_with(".gguf");
+}
+
+// All that can be refused is refused before the work, which may take hours.
+Status convert_pruned(const TensorSource& source, const Arguments& arguments, const WriteOptions& how) {
+  TIERD_ASSIGN(PruneOptions options, arguments.prune.options());
+  options.quiet = arguments.quiet;
+  if (file_exists(arguments.out)) {
+    return Error{Code::invalid_argument, arguments.out,
+                 "is there already; a pruned model is made anew: remove it, or choose another name"};
+  }
+  TIERD_TRY(check_prunable(source, options));
+  if (makes_gguf(arguments)) {
+    TIERD_TRY(check_gguf(source));
+  } else {
+    TIERD_ASSIGN([[maybe_unused]] const Manifest plan, plan_store(source, how));
+  }
+  TIERD_ASSIGN(const auto windows, arguments.prune.windows(source, options));
+  TIERD_ASSIGN(const auto pruned, prune_model(source, windows, options, arguments.out));
+  if (!arguments.quiet && options.method) {
+    TIERD_TRY(write_output(fmt::format("{:.2f} % of the {} weights of the layers' matrices are zero\n",
+                                       100 * pruned->share_of_zeros(), pruned->weights())));
+  }
+  return makes_gguf(arguments) ? write_gguf(*pruned, arguments.out, arguments.quiet)
+                               : write_store(*pruned, arguments.out, how);
+}
+
 Status convert(const Arguments& arguments) {
   TIERD_ASSIGN(WriteOptions options, arguments.store.options());
   options.quiet = arguments.quiet;
   TIERD_ASSIGN(const auto source, open_source(arguments.source, {.tokenizer = arguments.tokenizer}));
+  if (arguments.prune.given()) return convert_pruned(*source, arguments, options);
   return write_store(*source, arguments.out, options);
 }
 
 // With OUT: converts, then verifies if asked to. Without: SOURCE is a store to verify.
 Status run(const Arguments& arguments) {
   if (!arguments.out.empty()) TIERD_TRY(convert(arguments));
+  if (makes_gguf(arguments)) return {};
   TIERD_ASSIGN(const Store store, Store::open(arguments.out.empty() ? arguments.source : arguments.out));
   if (arguments.verify) TIERD_TRY(store.verify_all(arguments.quiet));
   return arguments.quiet ? Status() : write_output(summary(store));
@@ -187,15 +229,22 @@ int main_of(int argc, char** argv) {
   arguments.store.add_encodings_to(line);
   line.flag("--verify", arguments.verify, "Read the store back and check every extent");
   line.flag("-q,--quiet", arguments.quiet, "No progress and no summary");
+  arguments.prune.add_to(line);
   if (const auto status = line.parse(argc, argv)) return *status;
+  while (arguments.out.size() > 1 && arguments.out.back() == '/') arguments.out.pop_back();
   if (arguments.out.empty() && !arguments.verify) {
     return fail("OUT is missing; to check a store: tier-convert --verify STORE");
   }
-  if (arguments.out.empty() && (!arguments.tokenizer.empty() || arguments.store.given())) {
+  if (arguments.out.empty() &&
+      (!arguments.tokenizer.empty() || arguments.store.given() || arguments.prune.given())) {
     return fail(
-        "--tokenizer, --neuron-bytes, --layout, --layer-group, --compression, --encoding, --head-encoding "
-        "and "
-        "--bundling need OUT");
+        "--tokenizer, --neuron-bytes, --layout, --layer-group, --bundling, --compression, --encoding, "
+        "--head-encoding and what prunes need OUT");
+  }
+  if (makes_gguf(arguments) && (arguments.store.given() || arguments.verify)) {
+    return fail(
+        "--neuron-bytes, --layout, --layer-group, --bundling, --compression, --encoding, --head-encoding and "
+        "--verify are of stores; OUT is a GGUF file");
   }
   const Status done = run(arguments);
   if (done.ok()) return 0;
