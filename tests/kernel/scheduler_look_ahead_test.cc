@@ -47,6 +47,25 @@ TEST(Scheduler, TheSameWishIsTakenOnce) {
   world.expect_nothing_lost();
 }
 
+// A cache that wishes for what the predictor has wished for, or the other way round, changes nothing.
+TEST(Scheduler, TheSameWishOfACacheIsTakenOnce) {
+  for (const uint32_t units : {1u, 2u}) {
+    ScriptedWorld world({.blocks = 16, .units = units});
+    world.script.look_ahead = [](SiteId site) { return std::vector<Ahead>{{2, 2 - site}}; };
+    world.script.ahead = [](SiteId) { return std::vector<Ahead>{{2, 2}}; };
+    world.script.predict = predicts({{0, {}}, {1, {}}});
+    ASSERT_TRUE(world.pass(0, 0).ok());
+    world.script.ahead = [](SiteId) { return std::vector<Ahead>{{2, 1}, {0, 2}}; };
+    ASSERT_TRUE(world.pass(1, 0).ok());
+    world.script.ahead = nullptr;
+    world.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{0, 1}}; };
+    ASSERT_TRUE(world.pass(2, 0).ok());
+    world.settle();
+    EXPECT_EQ(world.flash.started.size(), 4u + units * 4u) << "each cache has wished for all of site 0";
+    EXPECT_EQ(world.scheduler->counters().wasted, 0u);
+  }
+}
+
 TEST(Scheduler, NothingIsReadAheadWhenThatIsOff) {
   ScriptedWorld world({.prefetch = false});
   world.script.look_ahead = [](SiteId) {
