@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/check.h"
 #include "core/host/site_view.h"
 
 namespace tierd {
@@ -28,12 +29,17 @@ PluginWorld::PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction l
     const uint16_t unit = topology.unit_of(id);
     all_memories_.push_back({sizeof(tierd_memory_view), id, topology.memories[m].over,
                              unit == Topology::kNoUnit ? TIERD_NO_UNIT : unit,
-                             topology.memories[m].name.c_str()});
+                             topology.memories[m].name.c_str(), 0});
   }
   for (const tierd_memory_view& view : all_memories_) memory_views_.push_back(&view);
   for (uint32_t u = 0; u < topology.units.size(); ++u)
     all_units_.push_back({sizeof(tierd_unit_view), u, topology.units[u].memory});
   for (const tierd_unit_view& view : all_units_) unit_views_.push_back(&view);
+}
+
+void PluginWorld::set_memory_bytes(std::span<const uint64_t> bytes) {
+  TIERD_CHECK(bytes.size() == all_memories_.size());
+  for (size_t m = 0; m < bytes.size(); ++m) all_memories_[m].bytes = bytes[m];
 }
 
 void PluginWorld::set_residencies(const std::deque<Residency>* residencies) {

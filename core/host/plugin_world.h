@@ -70,6 +70,8 @@ class PluginWorld {
   const std::vector<const tierd_memory_view*>& memory_views() const { return memory_views_; }
   const std::vector<const tierd_unit_view*>& unit_views() const { return unit_views_; }
   MemoryId memory() const { return machine_.memory; }
+  // What each memory's cache may share out, [memories]: instances see it from now on.
+  void set_memory_bytes(std::span<const uint64_t> bytes);
 
   // Where things are, [memories]; set once the residencies exist. Nothing is anywhere before, nor evictable.
   void set_residencies(const std::deque<Residency>* residencies);

@@ -176,8 +176,12 @@ std::vector<uint64_t> StrategySet::divide(uint64_t bytes, MemoryId first, uint32
   return parts;
 }
 
+void StrategySet::tell_bytes(std::span<const uint64_t> parts) {
+  for (PluginWorld& world : worlds_) world.set_memory_bytes(parts);
+}
+
 Result<std::vector<std::vector<uint32_t>>> StrategySet::share(const std::vector<uint64_t>& parts) {
-  TIERD_CHECK(parts.size() == caches_.size());
+  tell_bytes(parts);
   std::vector<std::vector<uint32_t>> slots;
   for (size_t m = 0; m < caches_.size(); ++m) {
     TIERD_ASSIGN(slots.emplace_back(), share(strategies_.caches[m], parts[m], at_home(m)));

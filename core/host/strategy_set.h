@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -44,7 +45,10 @@ class StrategySet {
 
   const Placement& placement() const { return placement_; }
 
-  // How each memory's cache splits its arena's bytes, `parts` [memories], among the editions: slots,
+  // Tells all instances how many bytes each memory's arena has, `parts` [memories]. A cache that goes by what
+  // other memories have is asked for another split afterwards.
+  void tell_bytes(std::span<const uint64_t> parts);
+  // How each memory's cache splits its arena's bytes, which it is told, among the editions: slots,
   // [memories][editions]. Error: plugin_fault when an answer does not fit.
   Result<std::vector<std::vector<uint32_t>>> share(const std::vector<uint64_t>& parts);
 

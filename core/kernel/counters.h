@@ -44,10 +44,12 @@ struct MemoryCounters : UseCounters {
 struct LinkCounters {
   uint64_t messages = 0;
   uint64_t neurons = 0;
-  uint64_t bytes = 0;  // padding included
+  uint64_t bytes = 0;    // padding included
+  uint64_t busy_ns = 0;  // with a message under way, by the agent's clock
 
   LinkCounters& operator+=(const LinkCounters& other) {
     messages += other.messages, neurons += other.neurons, bytes += other.bytes;
+    busy_ns += other.busy_ns;
     return *this;
   }
 };

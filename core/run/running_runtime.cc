@@ -72,6 +72,36 @@ Status Runtime::resizable(size_t tier) const {
   return {};
 }
 
+// What is kept above may decide what is kept below: caches of the memories that the tier lies over split
+// theirs anew.
+Status Runtime::resize(size_t tier, std::vector<uint64_t> parts) {
+  ArenaParts asked(parts.size());
+  for (const size_t m : memories_of(tier)) asked[m] = parts[m];
+  for (size_t m = asked.size(); m-- > 0;) {
+    const MemoryId over = plan_.tiers.topology.memories[m].over;
+    if (!asked[m] || over == kStore || asked[over - 1u] || !scheduler_->resizable(over).ok()) continue;
+    asked[over - 1u] = parts[over - 1u];
+  }
+  std::vector<uint64_t> before(tiers_.size());
+  for (size_t t = 0; t < tiers_.size(); ++t) before[t] = resident_bytes(t);
+  parts_.swap(parts);
+  strategies_->tell_bytes(parts_);
+  if (Status resized = engine_->resize(asked); !resized.ok()) {
+    parts_.swap(parts);
+    strategies_->tell_bytes(parts_);
+    return resized;
+  }
+  for (size_t m = 0; m < asked.size(); ++m) {
+    for (EditionId e = 0; e < slots_[m].size() && asked[m]; ++e) slots_[m][e] = residencies_[m].max_slots(e);
+  }
+  for (size_t t = 0; t < tiers_.size(); ++t) {
+    if (t == tier) continue;
+    tiers_[t].budget.release(kResident, before[t]);
+    TIERD_TRY(tiers_[t].budget.reserve(kResident, resident_bytes(t)));
+  }
+  return {};
+}
+
 Status Runtime::set_capacity(std::string_view capacity, bool fit, size_t tier) {
   Budget& budget = tiers_[tier].budget;
   TierMemory& memory = plan_.memory.tiers[tier];
@@ -108,14 +138,9 @@ Status Runtime::set_capacity(std::string_view capacity, bool fit, size_t tier) {
   const std::vector<size_t> memories = memories_of(tier);
   const std::vector<uint64_t> divided = strategies_->divide(
       arena, static_cast<MemoryId>(memories.front() + 1), static_cast<uint32_t>(memories.size()));
-  ArenaParts parts(slots_.size());
-  for (size_t i = 0; i < memories.size(); ++i) parts[memories[i]] = divided[i];
-  TIERD_TRY(engine_->resize(std::move(parts)));
-  for (size_t i = 0; i < memories.size(); ++i) {
-    const size_t m = memories[i];
-    parts_[m] = divided[i];
-    for (EditionId e = 0; e < slots_[m].size(); ++e) slots_[m][e] = residencies_[m].max_slots(e);
-  }
+  std::vector<uint64_t> resized = parts_;
+  for (size_t i = 0; i < memories.size(); ++i) resized[memories[i]] = divided[i];
+  TIERD_TRY(resize(tier, std::move(resized)));
   // By now the memory of a smaller arena was given back; that of a larger one is used by `load`.
   change.resident = resident_bytes(tier);
   budget.release(kResident, resident);

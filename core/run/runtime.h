@@ -150,6 +150,8 @@ class Runtime {
   Status load_tensors();
   // With nothing in flight; the budget and the trace follow.
   Status replace(ChosenStrategy chosen, const StrategyConfig& strategy);
+  // Gives the tier's memories these arenas, `parts` [memories]. The budgets of other tiers follow.
+  Status resize(size_t tier, std::vector<uint64_t> parts);
   Status recover();                               // puts fallbacks in the place of quarantined strategies
   bool binds_workers() const;                     // one a core, if there are enough
   uint64_t resident_bytes(size_t tier) const;     // slots of its memories

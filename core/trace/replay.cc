@@ -170,8 +170,10 @@ Task<Status> follow(TraceReader& trace, Follower& follower, WeightlessKernel& ke
       const ArenaParts parts = resized->parts;
       if (parts.size() != kernel.parts().size())
         co_return Error{Code::corrupt, trace.path(), "a budget changes in memories that there are not"};
+      const ArenaParts before(kernel.parts().begin(), kernel.parts().end());
+      kernel.set_parts(parts);
       const Status done = co_await scheduler.resize(parts);
-      if (done.ok()) kernel.set_parts(parts);
+      if (!done.ok()) kernel.set_parts(before);
     } else {
       co_return Status{};
     }

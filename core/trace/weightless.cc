@@ -62,6 +62,7 @@ Result<std::unique_ptr<WeightlessKernel>> WeightlessKernel::create(const TraceHe
 
 void WeightlessKernel::set_parts(const ArenaParts& parts) {
   for (size_t m = 0; m < parts.size(); ++m) parts_[m] = parts[m].value_or(parts_[m]);
+  strategies_->tell_bytes(parts_);
 }
 
 }  // namespace tierd

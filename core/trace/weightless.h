@@ -38,6 +38,7 @@ class WeightlessKernel {
   const std::vector<std::vector<uint32_t>>& slots() const { return slots_; }
   // What the caches may share out, [memories]: for those that take another's place.
   const std::vector<uint64_t>& parts() const { return parts_; }
+  // Tells the caches.
   void set_parts(const ArenaParts& parts);
 
  private:

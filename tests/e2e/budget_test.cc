@@ -109,7 +109,7 @@ TEST_F(MovingBudget, LosesNoBit) {
   for (const char* layout : {"row", "neuron", "channel-group"}) {
     for (const uint32_t units : {1u, 2u}) {
       for (const char* cache :
-           {"lru", "lfu", "pinned", "static", "fifo", "residency-window", "context-lfu"}) {
+           {"lru", "lfu", "pinned", "static", "fifo", "residency-window", "context-lfu", "layer-map"}) {
         SCOPED_TRACE(std::string(cache) + ", " + layout + ", " + std::to_string(units));
         const Config config = MovingBudget::config(cache, layout, units);
         const std::vector<float> expected = undisturbed(config);

@@ -251,7 +251,12 @@ TEST_F(Cli, AChainOfTiersTellsTheSameText) {
   EXPECT_TRUE(tiers[1]["budget"]["lines"].contains("KV cache"));
   EXPECT_FALSE(tiers[1]["budget"]["lines"].contains("plugin tables"));
   ASSERT_THAT(object["report"]["links"], SizeIs(2));
-  EXPECT_GT(object["report"]["links"][1]["bytes"].get<uint64_t>(), 0u);
+  for (const json& link : object["report"]["links"]) {
+    const auto bytes = link["bytes"].get<double>(), each = link["decode_bytes"].get<double>();
+    EXPECT_GT(each, 0);
+    EXPECT_LT(each * object["report"]["decode"]["steps"].get<double>(), bytes) << "prefill and load, too";
+    EXPECT_GT(link["decode_busy_ms"].get<double>(), 0);
+  }
   const Ended told = run_tierd(demo(chain));
   for (const char* line : {"  dram  ", "  near  ", "flash to dram: ", "dram to near: "})
     EXPECT_THAT(told.err, HasSubstr(line));

@@ -13,14 +13,21 @@ inline constexpr const char* kConfigs = TIERD_SOURCE_DIR "/configs/";
 inline constexpr const char* kDemo = TIERD_SOURCE_DIR "/configs/models/demo";
 inline constexpr uint32_t kDemoTokens = 32;
 
-// The configuration as its file has it, with half of the memory where it says "auto", so that something
-// streams on any machine. What only a trained predictor could do, a random one does, but for the demo model,
-// which has one.
+// The configuration as its file has it, with half of the memory where it says "auto", and of a GPU a third,
+// so that something streams on any machine, which stands for the GPU even where there is one. What only a
+// trained predictor could do, a random one does, but for the demo model, which has one.
 inline Config configuration(const std::string& name, const std::string& model, bool demo) {
   auto config = load_config(kConfigs + name + ".toml", {});
   EXPECT_TRUE(config.ok()) << config.error().line();
   config->model = model;
   if (TierConfig& dram = config->tier("dram"); dram.capacity == "auto") dram.capacity = "50%";
+  if (config->find_tier("gpu") != nullptr) {
+    TierConfig& gpu = config->tier("gpu");
+    if (gpu.capacity == "auto") gpu.capacity = "33%";
+    for (Setting& setting : gpu.settings) {
+      if (setting.key == "backend") setting.value = std::string("host");
+    }
+  }
   config->bind = false;
   config->threads = 1;
   config->context = demo ? 2 * kDemoTokens : kGoldenTokens;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <functional>
+#include <set>
 
 #include "tests/e2e/described_machine.h"
 #include "tests/engine/model_world.h"
@@ -101,7 +102,15 @@ const std::vector<Variant>& variants() {
          top.kind = "dram", top.over = "near", top.capacity = "30%";
          c.tier("near").compute = false, c.cache.name = "lru";
        }},
+      {"whole layers", [](Config& c) { c.cache.name = "layer-map"; }},
+      {"whole layers, two over two, both compute",
+       [](Config& c) {
+         c.cache.name = "layer-map", c.balancer.name = "round-robin";
+         c.tier("dram").compute = true, c.tier("near").count = 2, c.tier("near").capacity = "60%";
+       }},
       {"a GPU", [](Config& c) { c.tier("near").kind = "gpu"; }},
+      {"a GPU with whole layers",
+       [](Config& c) { c.tier("near").kind = "gpu", c.cache.name = "layer-map", slow_link(c.tier("near")); }},
       {"a GPU, lru, shuffled",
        [](Config& c) { c.tier("near").kind = "gpu", c.cache.name = "lru", c.shuffle = "11"; }},
       {"a GPU over a slow link",
@@ -168,7 +177,8 @@ TEST_F(Tiers, BudgetsOfBothMove) {
     const char* kind;
     const char* cache;
   };
-  for (const auto& [kind, cache] : {Case{"dram", "lru"}, Case{"dram", "pinned"}, Case{"gpu", "lru"}}) {
+  for (const auto& [kind, cache] : {Case{"dram", "lru"}, Case{"dram", "pinned"}, Case{"gpu", "lru"},
+                                    Case{"dram", "layer-map"}, Case{"gpu", "layer-map"}}) {
     SCOPED_TRACE(std::string(kind) + ", " + cache);
     Config config = chain();
     config.tier("near").kind = kind;
@@ -183,7 +193,9 @@ TEST_F(Tiers, BudgetsOfBothMove) {
       if (i == 11) status = runtime.set_capacity("all", true, 0);
       if (i == 12) status = runtime.set_capacity("1", true, 1);
       EXPECT_TRUE(status.ok()) << status.error().line();
-      EXPECT_EQ(runtime.budget(i % 2 == 1 ? 1 : 0).used(), other);
+      if (config.cache.name != "layer-map") {
+        EXPECT_EQ(runtime.budget(i % 2 == 1 ? 1 : 0).used(), other);
+      }
       for (const size_t tier : {0, 1})
         EXPECT_LE(runtime.budget(tier).used(), runtime.budget(tier).capacity());
       if (i == 12) {
@@ -195,6 +207,65 @@ TEST_F(Tiers, BudgetsOfBothMove) {
     expect_the_same_bits(history.logits, expected.logits);
     expect_the_same(config, history);
   }
+}
+
+// Layers in [memories], as the map has them.
+std::vector<uint32_t> whole_layers(const Runtime& runtime) {
+  const SiteTable& sites = runtime.plan().model.sites;
+  std::vector<uint32_t> layers;
+  for (const Residency& residency : runtime.residencies()) {
+    std::set<uint16_t> all, in_part;
+    for (SiteId s = 0; s < sites.size(); ++s) {
+      if (sites[s].layer == UINT16_MAX) continue;
+      all.insert(sites[s].layer);
+      if (residency.valid_count(sites.best(s)) != sites[s].n) in_part.insert(sites[s].layer);
+    }
+    layers.push_back(static_cast<uint32_t>(all.size() - in_part.size()));
+  }
+  return layers;
+}
+
+// A layer that one memory gives up for want of room is kept by the other one at once, and nothing twice.
+TEST_F(Tiers, TheMapOfLayersFollowsTheBudgets) {
+  Config config = chain();
+  config.cache.name = "layer-map";
+  config.tier("near").kind = "gpu";
+  config.tier("dram").capacity = config.tier("near").capacity = "all";
+  auto made = make_runtime(config, quiet());
+  ASSERT_TRUE(made.ok()) << made.error().line();
+  Runtime& runtime = **made;
+  ASSERT_TRUE(runtime.load().ok());
+  const uint32_t all = whole_layers(runtime)[1];
+  EXPECT_THAT(whole_layers(runtime), testing::ElementsAre(0, all));
+  const auto resident = [&](size_t tier) {
+    for (const Budget::Line& line : runtime.budget(tier).lines()) {
+      if (line.name == "resident weights") return line.bytes;
+    }
+    return uint64_t{0};
+  };
+  EXPECT_EQ(resident(0), 0u);
+  const uint64_t whole = resident(1);
+  ASSERT_TRUE(runtime.set_capacity("1", true, 1).ok());
+  EXPECT_THAT(whole_layers(runtime), testing::ElementsAre(all, 0));
+  EXPECT_EQ(resident(0), whole);
+  EXPECT_EQ(resident(1), 0u);
+  ASSERT_TRUE(runtime.set_capacity("all", false, 1).ok());
+  EXPECT_THAT(whole_layers(runtime), testing::ElementsAre(0, all));
+  EXPECT_EQ(resident(0), 0u);
+  // What takes another cache's place has its slots for a step.
+  const std::string half = std::to_string(runtime.least_capacity(1) + whole * 6 / 10);
+  ASSERT_TRUE(runtime.set_capacity(half, false, 1).ok());
+  const std::vector<uint32_t> some = whole_layers(runtime);
+  EXPECT_EQ(some[0] + some[1], all);
+  EXPECT_GT(some[0] * some[1], 0u);
+  ASSERT_TRUE(runtime.swap("cache", StrategyConfig{"pinned"}).ok());
+  ASSERT_TRUE(runtime.set_capacity(half, false, 1).ok());
+  EXPECT_EQ(whole_layers(runtime)[1], 0u);
+  ASSERT_TRUE(runtime.swap("cache", StrategyConfig{"layer-map"}).ok());
+  std::vector<float> logits;
+  ASSERT_TRUE(feed(runtime.engine(), kTokens, 0, 1, logits).ok());
+  ASSERT_TRUE(feed(runtime.engine(), kTokens, 1, 1, logits).ok());
+  EXPECT_EQ(whole_layers(runtime)[1], some[1]);
 }
 
 TEST_F(Tiers, WhatCrossesALinkIsCounted) {

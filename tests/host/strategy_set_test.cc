@@ -290,6 +290,15 @@ TEST_F(StrategySetTest, MemoriesAndUnitsAreSeen) {
   EXPECT_EQ(host.holders(host.context, 1, 3), 0b1010u);
   EXPECT_EQ(host.holders(host.context, 1, 2), 0u);
   EXPECT_EQ(host.holders(host.context, 9, 0), 0u);
+  // A cache hears what all memories have before it is asked for its own share.
+  EXPECT_EQ(host.memories[2]->bytes, 0u);
+  ASSERT_TRUE((*set)->share({4096, 0, 8192}).ok());
+  EXPECT_EQ(host.memories[0]->bytes, 4096u);
+  EXPECT_EQ(host.memories[1]->bytes, 0u);
+  EXPECT_EQ(host.memories[2]->bytes, 8192u);
+  (*set)->tell_bytes(std::vector<uint64_t>{64, 64, 0});
+  EXPECT_EQ(host.memories[0]->bytes, 64u);
+  EXPECT_EQ(host.memories[2]->bytes, 0u);
   // Nobody asks now.
   const tierd_wish wish{sizeof wish, TIERD_NO_MEMORY, 1, 1, TIERD_NO_EDITION, 0, nullptr, nullptr};
   EXPECT_EQ(host.wish(host.context, &wish), TIERD_E_INVALID);

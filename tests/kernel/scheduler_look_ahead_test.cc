@@ -2,6 +2,8 @@
 // wait for memory, that are wrong, and that are given up.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/kernel/pass/scheduler.h"
 #include "tests/kernel/scripted_answers.h"
 #include "tests/kernel/scripted_world.h"
@@ -47,6 +49,25 @@ TEST(Scheduler, TheSameWishIsTakenOnce) {
   world.expect_nothing_lost();
 }
 
+// A cache that wishes for what the predictor has wished for, or the other way round, changes nothing.
+TEST(Scheduler, TheSameWishOfACacheIsTakenOnce) {
+  for (const uint32_t units : {1u, 2u}) {
+    ScriptedWorld world({.blocks = 16, .units = units});
+    world.script.look_ahead = [](SiteId site) { return std::vector<Ahead>{{2, 2 - site}}; };
+    world.script.ahead = [](SiteId) { return std::vector<Ahead>{{2, 2}}; };
+    world.script.predict = predicts({{0, {}}, {1, {}}});
+    ASSERT_TRUE(world.pass(0, 0).ok());
+    world.script.ahead = [](SiteId) { return std::vector<Ahead>{{2, 1}, {0, 2}}; };
+    ASSERT_TRUE(world.pass(1, 0).ok());
+    world.script.ahead = nullptr;
+    world.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{0, 1}}; };
+    ASSERT_TRUE(world.pass(2, 0).ok());
+    world.settle();
+    EXPECT_EQ(world.flash.started.size(), 4u + units * 4u) << "each cache has wished for all of site 0";
+    EXPECT_EQ(world.scheduler->counters().wasted, 0u);
+  }
+}
+
 TEST(Scheduler, NothingIsReadAheadWhenThatIsOff) {
   ScriptedWorld world({.prefetch = false});
   world.script.look_ahead = [](SiteId) {
@@ -71,6 +92,36 @@ TEST(Scheduler, WishesThatWaitedBecomeDemand) {
   world.expect_whole(1, 0, {0, 1, 2, 3});
   EXPECT_EQ(world.scheduler->counters().staged, 2u);
   EXPECT_EQ(world.scheduler->counters().misses, 2u);
+  world.expect_nothing_lost();
+}
+
+// The pass comes while some of its neurons are moved, and others lie below already: those stay there for it.
+TEST(Scheduler, ADemandTakesOverWhatHasComeBelow) {
+  ScriptedWorld world(
+      {.neurons = {1, 1, 8}, .slots = {0, 0, 0}, .blocks = 3, .neurons_per_block = 2, .below = {{0, 0, 0}}});
+  world.script.look_ahead = [](SiteId site) {
+    return site == 0 ? std::vector<Ahead>{{2, 2}} : std::vector<Ahead>{};
+  };
+  ASSERT_TRUE(world.pass(0, 0).ok());
+  world.settle();
+  while (!world.flash.open.empty()) world.flash.finish();
+  world.settle();
+  const auto by_default = world.idle;
+  world.idle = [&] {
+    if (!world.flash.open.empty()) return world.flash.finish();
+    const auto own =
+        std::ranges::find(world.mover.open, 1u, [](const Read& move) { return move.message.site; });
+    world.mover.finish(static_cast<size_t>(own - world.mover.open.begin()));
+  };
+  ASSERT_TRUE(world.pass(1, 0).ok());
+  ASSERT_FALSE(world.mover.open.empty());
+  ASSERT_LT(world.mover.started.size(), 6u);
+  world.idle = by_default;
+  ASSERT_TRUE(world.pass(2, 0).ok());
+  world.expect_whole(2, 0, {0, 1, 2, 3, 4, 5, 6, 7});
+  EXPECT_EQ(world.reads(), "[0][2,3][4,5][6,7][8,9][1]");
+  EXPECT_EQ(world.mover.started.size(), 6u);
+  EXPECT_EQ(world.scheduler->counters().wasted, 0u);
   world.expect_nothing_lost();
 }
 

@@ -44,6 +44,19 @@ struct TestMatrix {
 };
 using TestMatrices = std::map<std::string, TestMatrix>;
 
+// Memories from number 1 on, for a cache that looks at them; units are numbered in the order of those that
+// compute.
+struct TestMemory {
+  std::string tier;
+  uint32_t over = 0;
+  uint64_t bytes = 0;
+  bool computes = true;
+};
+struct TestMachine {
+  std::vector<TestMemory> memories;
+  uint32_t own = TIERD_NO_MEMORY;  // of the cache
+};
+
 // Tensors of one dimension, by name; sites are called "site 0", "site 1", …
 using HeatOfSites = std::map<std::string, std::vector<float>>;
 
@@ -52,10 +65,11 @@ class Plugged {
  public:
   Plugged(const std::string& kind, const std::string& name, const std::vector<TestSite>& sites,
           const std::vector<Setting>& settings = {}, const HeatOfSites& heat = {},
-          const TestMatrices& matrices = {}, uint32_t units = 1)
+          const TestMatrices& matrices = {}, uint32_t units = 1, const TestMachine& machine = {})
       : choice_(choose(kind, name, settings)),
         heat_(heat),
         matrices_(matrices),
+        machine_(machine),
         edition_of_(sites.size(), TIERD_NO_EDITION),
         views_(sites.size()) {
     for (uint32_t s = 0; s < sites.size(); ++s) {
@@ -91,7 +105,7 @@ class Plugged {
     host_.n_editions = static_cast<uint32_t>(editions_.size());
     host_.editions = editions_.data();
     host_.n_units = units;
-    host_.memory = TIERD_NO_MEMORY;
+    add_memories();
     host_.wish = [](void* context, const tierd_wish* wish) {
       Wish& own = static_cast<Plugged*>(context)->wishes.emplace_back(
           Wish{wish->memory, wish->site, wish->distance, wish->edition, {}, {}});
@@ -144,6 +158,10 @@ class Plugged {
       const auto& plugged = *static_cast<Plugged*>(context);
       return plugged.evictable ? plugged.evictable(edition, neuron) : 1;
     };
+    host_.home = [](void* context, uint32_t edition, uint32_t neuron) {
+      const auto& plugged = *static_cast<Plugged*>(context);
+      return plugged.home ? plugged.home(edition, neuron) : 0;
+    };
     host_.at_home = [](void*, uint32_t, uint32_t) { return 1; };
     EXPECT_EQ(choice_.plugin->create(&host_, &self), TIERD_OK);
     EXPECT_NE(self, nullptr);
@@ -168,9 +186,30 @@ class Plugged {
   Table table{};
   void* self = nullptr;
   std::function<int(uint32_t, uint32_t)> evictable;
+  std::function<uint32_t(uint32_t, uint32_t)> home;  // with the first unit where it says nothing
+  // The memory has so many bytes from now on.
+  void set_bytes(uint32_t memory, uint64_t bytes) { memory_views_[memory - 1].bytes = bytes; }
   std::map<std::string, double> metrics;
 
  private:
+  void add_memories() {
+    host_.memory = machine_.own;
+    for (const TestMemory& memory : machine_.memories) {
+      const auto number = static_cast<uint32_t>(memory_views_.size() + 1);
+      const auto unit = static_cast<uint32_t>(unit_views_.size());
+      memory_views_.push_back({sizeof(tierd_memory_view), number, memory.over,
+                               memory.computes ? unit : TIERD_NO_UNIT, memory.tier.c_str(), memory.bytes});
+      if (memory.computes) unit_views_.push_back({sizeof(tierd_unit_view), unit, number});
+    }
+    for (const tierd_memory_view& view : memory_views_) memories_.push_back(&view);
+    for (const tierd_unit_view& view : unit_views_) units_.push_back(&view);
+    if (memories_.empty()) return;
+    host_.n_memories = static_cast<uint32_t>(memories_.size());
+    host_.memories = memories_.data();
+    host_.n_units = static_cast<uint32_t>(units_.size());
+    host_.units = units_.data();
+  }
+
   template <class T>
   static int get(void* context, const char* name, T* value) {
     const T* found = static_cast<Plugged*>(context)->choice_.parameters.template get<T>(name);
@@ -182,6 +221,11 @@ class Plugged {
   StrategyChoice choice_;
   HeatOfSites heat_;
   TestMatrices matrices_;
+  const TestMachine machine_;
+  std::vector<tierd_memory_view> memory_views_;
+  std::vector<const tierd_memory_view*> memories_;  // into memory_views_
+  std::vector<tierd_unit_view> unit_views_;
+  std::vector<const tierd_unit_view*> units_;  // into unit_views_
   std::vector<std::string> names_;
   std::vector<uint32_t> edition_of_;  // [sites]
   std::vector<tierd_site_view> views_;

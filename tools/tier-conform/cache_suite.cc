@@ -61,6 +61,18 @@ class Tier {
   std::vector<uint32_t> limit_;
 };
 
+// The cache's memory, which is computed from; or, by half of the seeds, another one that lies over it.
+PluginWorld::Machine machine_of(uint64_t seed) {
+  PluginWorld::Machine machine;
+  machine.memory = 1;
+  if (seed % 2 == 0) return machine;
+  Memory& upper = machine.topology.memories.emplace_back();
+  upper.name = "upper";
+  upper.over = machine.memory;
+  machine.topology.units.front().memory = 2;
+  return machine;
+}
+
 struct Read {
   EditionId edition;
   std::vector<uint32_t> neurons;
@@ -75,7 +87,8 @@ class CacheTrace {
       : choice_(choice),
         sites_(sites),
         editions_(sites.editions),
-        world_(sites, seed, naive_linear),
+        machine_(machine_of(seed)),
+        world_(sites, seed, naive_linear, machine_),
         random_(seed),
         options_(options),
         report_(report) {}
@@ -88,7 +101,7 @@ class CacheTrace {
     for (const Edition& edition : editions_) whole += uint64_t{edition.n} * edition.slot_bytes;
     const uint64_t sizes[] = {0, whole, whole / 2, whole / 10,
                               random_.below(1 + static_cast<uint32_t>(whole))};
-    bytes_ = sizes[random_.below(5)];
+    set_bytes(sizes[random_.below(5)], sizes[random_.below(5)]);
     std::vector<uint32_t> most;
     for (const Edition& edition : editions_) most.push_back(edition.n);
     const auto slots = share(*cache_, most);
@@ -122,6 +135,14 @@ class CacheTrace {
   const Fingerprint& fingerprint() const { return fingerprint_; }
 
  private:
+  // What the cache may share out, and what the one over it may.
+  void set_bytes(uint64_t own, uint64_t upper) {
+    bytes_ = own;
+    std::vector<uint64_t> bytes(machine_.topology.memories.size(), upper);
+    bytes.front() = own;
+    world_.set_memory_bytes(bytes);
+  }
+
   void answered(const Status& status) { well_ = well_ && check_answered(status, report_); }
 
   void begin_sequence() {
@@ -192,7 +213,7 @@ class CacheTrace {
     if (cache_->strategy.table.ahead == nullptr) return;
     answered(cache_->strategy.call_for_wishes(&tierd_cache_1::ahead, "ahead", site));
     if (!well()) return;
-    const Status sound = check_wishes(*cache_->strategy.wishes, site, sites_, Topology::over_store(1));
+    const Status sound = check_wishes(*cache_->strategy.wishes, site, sites_, machine_.topology);
     report_.check(kAhead, sound.ok(), [&] { return sound.error().detail; });
     for (const WishList::Wish& wish : cache_->strategy.wishes->all())
       fingerprint_.add(uint64_t{wish.site} << 32 | wish.distance);
@@ -343,7 +364,7 @@ class CacheTrace {
   // The tier gets another size while reads are on their way.
   void resize(uint64_t bytes) {
     if (cache_->strategy.table.resize == nullptr) return;
-    bytes_ = bytes;
+    set_bytes(bytes, bytes_);
     std::vector<uint32_t> most;
     uint32_t valid = 0;
     for (EditionId e = 0; e < editions_.size(); ++e) {
@@ -423,6 +444,7 @@ class CacheTrace {
   const StrategyChoice& choice_;
   const SiteTable& sites_;
   const std::vector<Edition>& editions_;
+  const PluginWorld::Machine machine_;
   PluginWorld world_;
   Random random_;
   const SuiteOptions& options_;

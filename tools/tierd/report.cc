@@ -102,7 +102,7 @@ json report_json(Runtime& runtime, const RunResult& result) {
   report["shared_work"] = compute.shared_work;
   report["activation_error"] = compute.activation_error;
   report["tiers"] = tiers_json(runtime);
-  report["links"] = links_json(runtime);
+  report["links"] = links_json(runtime, result.links_before, runtime.engine().decode_times().steps);
   if (result.pressure)
     report["pressure"] = {{"shrinks", result.pressure->shrinks}, {"grows", result.pressure->grows}};
   report["peak_rss_bytes"] = peak_rss_bytes();

@@ -15,10 +15,11 @@ struct RunResult {
   uint64_t prompt_tokens = 0;
   uint64_t generated_tokens = 0;
   uint64_t load_ns = 0;
-  uint64_t first_token_ns = 0;  // from the start of prefill
-  uint64_t decoded_tokens = 0;  // that were taken after the first one: right guesses, no wrong ones
-  uint64_t decode_ns = 0;       // all that passed meanwhile, guessing and sampling included
-  ReadCounts flash_before;      // before the first decode step
+  uint64_t first_token_ns = 0;         // from the start of prefill
+  uint64_t decoded_tokens = 0;         // that were taken after the first one: right guesses, no wrong ones
+  uint64_t decode_ns = 0;              // all that passed meanwhile, guessing and sampling included
+  ReadCounts flash_before;             // before the first decode step
+  std::vector<TierLink> links_before;  // likewise; none where nothing was decoded
   std::vector<uint64_t> decode_read_bytes;  // of each decode step
   uint64_t guessed_tokens = 0;
   uint64_t right_guesses = 0;

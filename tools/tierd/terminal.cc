@@ -70,6 +70,7 @@ class TerminalRun {
     TIERD_ASSIGN(uint32_t token, sampler_.sample(logits));
     result_.first_token_ns = now_ns() - begin;
     result_.flash_before = runtime_.flash_counts();
+    result_.links_before = runtime_.links();
     TIERD_ASSIGN(bool more, take(token));
     const uint64_t decode_begin = now_ns();
     while (more && session_.position() < runtime_.engine().context()) {

@@ -76,6 +76,16 @@ std::string changes_text(const json& budget) {
   return fmt::format("{}; at most {} were held", changes, size_text(budget["peak_bytes"]));
 }
 
+// What a token takes over a link, and how much of the token's time that is.
+std::string each_token_text(const json& link, const json& decode) {
+  const auto busy_ms = link["decode_busy_ms"].get<double>();
+  const auto step_ms = decode["step_ms"].get<double>();
+  if (busy_ms <= 0 || step_ms <= 0) return "";
+  const auto bytes = link["decode_bytes"].get<double>();
+  return fmt::format("; {} a token in {:.3g} ms ({}), {:.0f} % of its time", format_bytes(bytes), busy_ms,
+                     format_rate(bytes * 1e3 / busy_ms), 100 * busy_ms / step_ms);
+}
+
 }  // namespace
 
 json tiers_json(const Runtime& runtime) {
@@ -95,14 +105,19 @@ json tiers_json(const Runtime& runtime) {
   return list;
 }
 
-json links_json(const Runtime& runtime) {
+json links_json(const Runtime& runtime, const std::vector<TierLink>& before, uint64_t steps) {
   json list = json::array();
-  for (const TierLink& link : runtime.links()) {
-    list.push_back({{"from", link.from},
-                    {"to", link.to},
-                    {"messages", link.counters.messages},
-                    {"neurons", link.counters.neurons},
-                    {"bytes", link.counters.bytes}});
+  const std::vector<TierLink> all = runtime.links();
+  for (size_t l = 0; l < all.size(); ++l) {
+    const LinkCounters& link = all[l].counters;
+    const LinkCounters first = l < before.size() ? before[l].counters : link;
+    list.push_back({{"from", all[l].from},
+                    {"to", all[l].to},
+                    {"messages", link.messages},
+                    {"neurons", link.neurons},
+                    {"bytes", link.bytes},
+                    {"decode_bytes", per(static_cast<double>(link.bytes - first.bytes), steps)},
+                    {"decode_busy_ms", per(static_cast<double>(link.busy_ns - first.busy_ns) * kMs, steps)}});
   }
   return list;
 }
@@ -127,9 +142,10 @@ std::vector<std::pair<std::string, std::string>> tier_lines(const json& report) 
   if (report["links"].size() > 1) {
     for (const json& link : report["links"]) {
       lines.emplace_back(
-          "link", fmt::format("{} to {}: {} in {} messages of {} neurons", link["from"].get<std::string>(),
+          "link", fmt::format("{} to {}: {} in {} messages of {} neurons{}", link["from"].get<std::string>(),
                               link["to"].get<std::string>(), size_text(link["bytes"]),
-                              link["messages"].get<uint64_t>(), link["neurons"].get<uint64_t>()));
+                              link["messages"].get<uint64_t>(), link["neurons"].get<uint64_t>(),
+                              each_token_text(link, report["decode"])));
     }
   }
   return lines;

@@ -13,7 +13,8 @@ namespace tierd {
 
 // Those with memories, from the lowest upwards, then the store's.
 nlohmann::json tiers_json(const Runtime& runtime);
-nlohmann::json links_json(const Runtime& runtime);
+// `before`: as the links were before the first of so many decode steps; none where nothing was decoded.
+nlohmann::json links_json(const Runtime& runtime, const std::vector<TierLink>& before, uint64_t steps);
 
 // Lines with their labels: of each tier that has a memory what it holds, where its budget has changed that,
 // and what its caches were worth, where there is more than one; of links, where there is more than one.

@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 #define TIERD_ABI_MAJOR 2
-#define TIERD_ABI_MINOR 0
+#define TIERD_ABI_MINOR 1
 
 typedef struct tierd_plugin {
   /* These three are read before all else. */

@@ -16,6 +16,7 @@
 #ifndef TIERD_PLUGIN_HPP
 #define TIERD_PLUGIN_HPP
 
+#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -66,6 +67,13 @@ class Host {
   }
   uint32_t n_memories() const { return table_->n_memories; }
   const tierd_memory_view& memory(uint32_t m) const { return *table_->memories[m - 1]; }
+  // What the cache of that memory may share out at present. Throws where the host is older than 2.1, which
+  // does not tell.
+  uint64_t memory_bytes(uint32_t m) const {
+    if (memory(m).size < offsetof(tierd_memory_view, bytes) + sizeof(tierd_memory_view::bytes))
+      throw Failure(TIERD_E_UNSUPPORTED, "needs a host that tells how many bytes memories have");
+    return memory(m).bytes;
+  }
   uint32_t n_units() const { return table_->n_units; }
   const tierd_unit_view& unit(uint32_t u) const { return *table_->units[u]; }
   // The memory that a cache belongs to.

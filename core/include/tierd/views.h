@@ -54,6 +54,9 @@ typedef struct tierd_memory_view {
   uint32_t over; /* the memory whose cache is asked for what this one misses, a lesser number; 0: the store */
   uint32_t unit; /* that computes from it, or TIERD_NO_UNIT */
   const char* tier; /* its name in the configuration */
+  /* That its cache may share out at present, also while that one's `share` or `resize` is called: a cache may
+   * go by what those over it have. Before the first `share`: 0. Since 2.1. */
+  uint64_t bytes;
 } tierd_memory_view;
 
 /* Who computes. */

@@ -22,7 +22,8 @@ LookAhead::LookAhead(const SiteTable& sites, PassPlan& plan, const Placement& pl
       placement_(placement),
       topology_(topology),
       supplies_(supplies),
-      wished_(topology.memories.size() + 1, std::vector<uint64_t>(sites.size(), 0)),
+      wished_(topology.memories.size(), std::vector<uint64_t>(sites.size(), 0)),
+      takes_(topology.memories.size(), 0),
       foreseen_(sites.size(), Foreseen{kNoStep, {}}) {}
 
 Status LookAhead::wish(SiteId site, uint32_t step, const WishList& wishes, MemoryId own, bool bypass) {
@@ -30,8 +31,7 @@ Status LookAhead::wish(SiteId site, uint32_t step, const WishList& wishes, Memor
   for (const WishList::Wish& wish : wishes.all()) {
     const MemoryId memory = wish.memory == TIERD_NO_MEMORY ? own : static_cast<MemoryId>(wish.memory);
     const uint64_t when = step + (uint64_t{site} + wish.distance) / sites_.size();
-    if (sites_[wish.site].given() || wished_[memory][wish.site] > when || when >= kNoStep) continue;
-    wished_[memory][wish.site] = when + 1;
+    if (sites_[wish.site].given() || when >= kNoStep || !take(wish.site, when, memory)) continue;
     neurons_of(wishes, wish, sites_[wish.site].n, neurons_);
     const std::span<const float> scores = wishes.scores(wish);
     scores_.assign(scores.begin(), scores.end());
@@ -39,6 +39,20 @@ Status LookAhead::wish(SiteId site, uint32_t step, const WishList& wishes, Memor
     TIERD_TRY(add(wish.site, wish.edition, memory, static_cast<uint32_t>(when), bypass));
   }
   return pass_on(bypass);
+}
+
+// Notes the wish for every memory that it may be for. False: each of them has one for that pass already.
+bool LookAhead::take(SiteId site, uint64_t when, MemoryId memory) {
+  std::ranges::fill(takes_, 0);
+  const auto ask = [&](MemoryId of) {
+    uint64_t& wished = wished_[of - 1u][site];
+    if (wished > when) return;
+    wished = when + 1;
+    takes_[of - 1u] = 1;
+  };
+  if (memory != kStore) ask(memory);
+  for (size_t u = 0; u < topology_.units.size() && memory == kStore; ++u) ask(topology_.units[u].memory);
+  return std::ranges::count(takes_, 1) != 0;
 }
 
 // `neurons_` of a later site, each in the edition that was named, or in which it would be computed.
@@ -75,7 +89,7 @@ void LookAhead::add(SiteId site, EditionId edition, MemoryId memory, std::span<c
     if (!level_of.empty() && level_of[i] != level) continue;
     const MemoryId to =
         memory != kStore ? memory : topology_.units[placement_.home(edition, neurons_[i])].memory;
-    later.neurons[to - 1u].push_back(neurons_[i]);
+    if (takes_[to - 1u] != 0) later.neurons[to - 1u].push_back(neurons_[i]);
   }
 }
 

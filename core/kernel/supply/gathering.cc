@@ -59,7 +59,7 @@ void Gathering::take_over_wish() {
   const EditionId edition = demand_.edition;
   Scratch& scratch = context_.scratch;
   Plan wish = context_.wishes.take(site, edition, step);
-  context_.sources.hand_over(wish);
+  context_.sources.hand_over(wish, context_.transfers.all());
   for (; !wish.done(); ++wish.next) {
     const auto [neuron, keep, source] = wish.neurons[wish.next];
     // A site that shares the edition may have fetched it since.
@@ -322,6 +322,21 @@ void Gathering::took(std::span<const uint32_t> neurons) {
     if (transfer == nullptr || --transfer->left != 0) continue;
     leave(*transfer);
     context_.transfers.close(*transfer);
+  }
+}
+
+void Gathering::release_all_but(std::span<Transfer* const> moving) {
+  std::vector<const Transfer*> in_use;
+  for (const Transfer* above : moving) {
+    if (above->below != this) continue;
+    for (const uint32_t neuron : above->neurons) in_use.push_back(source_[neuron]);
+  }
+  for (Transfer* transfer : std::vector(awaited_)) {
+    if (transfer->into_arena() || std::ranges::find(in_use, transfer) != in_use.end()) continue;
+    for (const uint32_t neuron : transfer->neurons) {
+      if (source_[neuron] == transfer) source_[neuron] = nullptr;
+    }
+    leave(*transfer);
   }
 }
 

@@ -115,6 +115,9 @@ class Gathering {
   // The other memory has these, or does not want them any more: their blocks are given back.
   void took(std::span<const uint32_t> neurons);
   bool took_some() const { return took_some_; }
+  // Leaves the blocks from which none of these transfers moves anything to the next gathering with the same
+  // purpose.
+  void release_all_but(std::span<Transfer* const> moving);
   // Neurons, ascending, that the cache refused to have fetched ahead: they will not be here.
   const std::vector<uint32_t>& refused() const { return refused_; }
   // Counts the plans and transfers of the other memory that refer to this. Whoever lets go last ends it.

@@ -81,14 +81,14 @@ uint8_t Sources::nearest(EditionId edition, uint32_t neuron) const {
 }
 
 void Sources::leave(Plan& plan) {
-  let_go(plan, true);
+  let_go(plan, true, {});
 }
 
-void Sources::hand_over(Plan& plan) {
-  let_go(plan, false);
+void Sources::hand_over(Plan& plan, std::span<Transfer* const> moving) {
+  let_go(plan, false, moving);
 }
 
-void Sources::let_go(Plan& plan, bool gives_up) {
+void Sources::let_go(Plan& plan, bool gives_up, std::span<Transfer* const> moving) {
   for (size_t s = 0; s < plan.below.size(); ++s) {
     Gathering* const below = std::exchange(plan.below[s], nullptr);
     if (below == nullptr) continue;
@@ -96,6 +96,7 @@ void Sources::let_go(Plan& plan, bool gives_up) {
       sources_[s]->close(*below, gives_up);
     } else {
       below->stop();
+      if (!gives_up) below->release_all_but(moving);
     }
   }
   plan.below.clear();

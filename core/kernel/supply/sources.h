@@ -37,9 +37,10 @@ class Sources {
   };
   Status find(const Request& request, Plan& plan);
   // Nobody wants the rest of the plan any more. `leave` gives up what has been fetched for it below,
-  // `hand_over` keeps that for the next gathering with the same purpose.
+  // `hand_over` keeps that for the next gathering with the same purpose, but for what is on its way from
+  // there by one of the transfers in `moving`.
   void leave(Plan& plan);
-  void hand_over(Plan& plan);
+  void hand_over(Plan& plan, std::span<Transfer* const> moving);
   // A transfer is over: it needs nothing below any more.
   void leave(Transfer& transfer);
 
@@ -50,7 +51,7 @@ class Sources {
 
  private:
   uint8_t nearest(EditionId edition, uint32_t neuron) const;
-  void let_go(Plan& plan, bool gives_up);
+  void let_go(Plan& plan, bool gives_up, std::span<Transfer* const> moving);
   void drop_refused(EditionId edition, Plan& plan);
 
   MemoryId memory_;

@@ -38,6 +38,7 @@ Supply::Supply(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strat
       transfers_(dispatcher, sites, residency, transfers_of(options_), *this),
       scratch_(sites) {
   links_.resize(transfers_.sources().size());
+  links_busy_until_.resize(links_.size());
 }
 
 Supply::~Supply() = default;
@@ -233,10 +234,15 @@ void Supply::count(const Message& message, const Done& done) {
   const MemoryId from = message.op == Op::read ? kStore : message.from;
   const std::vector<Transfers::From>& sources = transfers_.sources();
   const auto source = std::ranges::find(sources, from, &Transfers::From::memory);
-  LinkCounters& link = links_[static_cast<size_t>(source - sources.begin())];
+  const auto index = static_cast<size_t>(source - sources.begin());
+  LinkCounters& link = links_[index];
   ++link.messages;
   link.neurons += done.n_done;
   link.bytes += done.bytes;
+  // Messages end in the order of their ends.
+  uint64_t& until = links_busy_until_[index];
+  link.busy_ns += done.done_ns - std::min(done.done_ns, std::max(until, done.start_ns));
+  until = std::max(until, done.done_ns);
 }
 
 void Supply::on_done(const Message& message, const Done& done) {

@@ -114,7 +114,8 @@ class Supply : private CompletionSink {
   Residency& residency_;
   Options options_;
   MemoryCounters counters_;
-  std::vector<LinkCounters> links_;  // [links into the memory]
+  std::vector<LinkCounters> links_;         // [links into the memory]
+  std::vector<uint64_t> links_busy_until_;  // [links into the memory] when the latest message ended
   const bool is_computed_from_;
   Notice& changed_;
   Admission admission_;

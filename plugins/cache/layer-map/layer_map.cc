@@ -1,0 +1,216 @@
+// Endor's offload map, which Hugging Face Accelerate calls a device map: the first layers stay in the
+// uppermost memory, the next ones in the memory below it, the rest on flash. Layers stay whole, in the order
+// of a step. A memory takes the first ones that no memory over it keeps, as many as its bytes hold, so that
+// each layer is kept once. What belongs to no layer and is used whole (the head) is placed in its turn, like
+// a layer. An embedding, of which a step uses one row for each token, gets what the layers leave: Accelerate
+// places it first, which would cost a small memory a layer and save it a row. Where it is tied to the head,
+// it is the head.
+//
+// All else streams by. Where a unit computes from the memory, whole layers are wished for ahead of their
+// pass, over the border of the step too, so that they fill a staging block while another one is computed.
+//
+// Each instance draws the map from the uppermost memory down to its own, by the bytes that they have.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tierd/fixed_set.hpp"
+
+namespace {
+
+constexpr uint32_t kAllLayers = std::numeric_limits<uint32_t>::max();
+constexpr size_t kMostDigits = 5;
+
+constexpr tierd_param kParams[] = {
+    tierd::text("layers", "", nullptr,
+                "how many layers stay in each memory of a tier at most, as \"gpu=6, dram=10\"; 0: nothing "
+                "stays there; in a tier that is not named, as many as its bytes hold"),
+    tierd::integer("layers_ahead", "1", 0, 255,
+                   "how many layers after the present one are wished for, whole; 0 leaves that to the "
+                   "predictor, which may know that less is used"),
+};
+
+[[noreturn]] void refuse(const std::string& part, const std::string& why) {
+  throw tierd::Failure(TIERD_E_UNSUPPORTED, "layers: '" + part.substr(0, 40) + "' " + why);
+}
+
+// One of "gpu=6, dram=10", for [memories].
+void read_part(const tierd::Host& host, const std::string& part, std::vector<uint32_t>& most) {
+  const size_t equals = std::min(part.find('='), part.size());
+  const std::string tier = part.substr(0, equals);
+  const std::string number = equals == part.size() ? "" : part.substr(equals + 1);
+  const bool digits = number.find_first_not_of("0123456789") == std::string::npos;
+  if (tier.empty() || number.empty() || number.size() > kMostDigits || !digits)
+    refuse(part, "does not say how many layers a tier keeps; expected for example gpu=6");
+  bool known = false;
+  for (uint32_t m = 1; m <= host.n_memories(); ++m) {
+    if (host.memory(m).tier != tier) continue;
+    most[m - 1] = static_cast<uint32_t>(std::stoul(number));
+    known = true;
+  }
+  if (!known) refuse(tier, "is no tier that keeps weights; expected one of tiers.NAME");
+}
+
+// [memories] How many layers may stay there.
+std::vector<uint32_t> read_layers(const tierd::Host& host) {
+  std::vector<uint32_t> most(host.n_memories(), kAllLayers);
+  std::string text = host.text("layers");
+  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    read_part(host, text.substr(begin, end - begin), most);
+    begin = end + 1;
+  }
+  return most;
+}
+
+class LayerMap : public tierd::FixedSet {
+ public:
+  explicit LayerMap(const tierd::Host& host)
+      : FixedSet(host),
+        most_layers_(read_layers(host)),
+        layers_ahead_(static_cast<uint32_t>(host.integer("layers_ahead"))) {
+    find_parts();
+  }
+
+  void share(uint64_t bytes, uint32_t* max_slots) {
+    const uint32_t own = host().own_memory().memory;
+    const uint32_t n = host().n_editions();
+    std::vector<std::vector<uint8_t>> placed;  // [editions][neurons] whether
+    std::vector<uint32_t> all;
+    for (uint32_t e = 0; e < n; ++e) {
+      all.push_back(host().edition(e).n);
+      placed.emplace_back(all[e], uint8_t{0});
+    }
+    for (uint32_t m = host().n_memories(); m > own; --m) {  // a memory lies over one with a lesser number
+      if (lies_over(m, own)) (void)place(m, host().memory_bytes(m), all, placed);
+    }
+    const std::vector<uint32_t> most(max_slots, max_slots + n);
+    std::vector<std::vector<uint32_t>> kept = place(own, bytes, most, placed);
+    limited_ = false;
+    for (uint32_t e = 0; e < n; ++e) {
+      max_slots[e] = static_cast<uint32_t>(kept[e].size());
+      limited_ = limited_ || most[e] < at_home(own, e);
+      keep(e, std::move(kept[e]));
+    }
+  }
+
+  void resize(uint64_t bytes, uint32_t* max_slots, tierd_victims_out& victims) {
+    share(bytes, max_slots);
+    limited_ = false;
+    name_surplus(max_slots, victims);
+  }
+
+  // What takes another cache's place has that one's slots at first, which may hold a piece of every layer.
+  void resplit(uint32_t* wanted) { *wanted = limited_ ? 1 : 0; }
+
+  void ahead(uint32_t site) {
+    // What streams into a memory that nobody computes from would be there for nobody.
+    if (layers_ahead_ == 0 || host().own_memory().unit == TIERD_NO_UNIT) return;
+    uint16_t layer = host().site(site).layer;
+    uint32_t layers = 0;
+    for (uint32_t distance = 1; distance < host().n_sites(); ++distance) {
+      const tierd_site_view& later = host().site((site + distance) % host().n_sites());
+      const bool begins = later.layer != layer && later.layer != TIERD_NO_LAYER;
+      if (begins && ++layers > layers_ahead_) return;
+      layer = later.layer;
+      if (later.given == 0) host().wish(later.site, distance);
+    }
+  }
+
+ private:
+  // What is placed as a whole: a layer, or what lies between two.
+  struct Part {
+    bool is_layer = false;
+    std::vector<uint32_t> editions;
+  };
+
+  static bool is_embedding(const tierd_site_view& site) {
+    return site.given != 0 && site.axis == TIERD_AXIS_ROW;
+  }
+
+  void find_parts() {
+    for (uint32_t s = 0; s < host().n_sites(); ++s) {
+      const tierd_site_view& site = host().site(s);
+      const bool begins = s == 0 || site.layer != host().site(s - 1).layer;
+      if (begins) parts_.push_back({site.layer != TIERD_NO_LAYER, {}});
+      for (uint32_t i = 0; i < site.n_editions; ++i) {
+        const uint32_t e = site.editions[i];
+        if (host().edition(e).site == s)
+          (is_embedding(site) ? embeddings_ : parts_.back().editions).push_back(e);
+      }
+    }
+  }
+
+  // Whether memory m lies over `below`, by way of others too, or is that one.
+  bool lies_over(uint32_t m, uint32_t below) const {
+    while (m > below) m = host().memory(m).over;
+    return m == below;
+  }
+  bool is_at_home(uint32_t m, uint32_t e, uint32_t neuron) const {
+    return lies_over(host().unit(host().home(e, neuron)).memory, m);
+  }
+  uint32_t at_home(uint32_t m, uint32_t e) const {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < host().edition(e).n; ++i) n += is_at_home(m, e, i) ? 1 : 0;
+    return n;
+  }
+
+  // Neurons of an edition that may be placed in memory m, at most so many.
+  std::vector<uint32_t> candidates(uint32_t m, uint32_t e, uint64_t most,
+                                   const std::vector<std::vector<uint8_t>>& placed) const {
+    std::vector<uint32_t> neurons;
+    for (uint32_t i = 0; i < host().edition(e).n && neurons.size() < most; ++i) {
+      if (placed[e][i] == 0 && is_at_home(m, e, i)) neurons.push_back(i);
+    }
+    return neurons;
+  }
+
+  // What stays in memory m, which has so many bytes, and places for `most` neurons of each edition.
+  std::vector<std::vector<uint32_t>> place(uint32_t m, uint64_t room, const std::vector<uint32_t>& most,
+                                           std::vector<std::vector<uint8_t>>& placed) const {
+    std::vector<std::vector<uint32_t>> kept(most.size());
+    const auto take = [&](uint32_t e, std::vector<uint32_t> neurons) {
+      room -= neurons.size() * host().edition(e).bytes;
+      for (const uint32_t neuron : neurons) placed[e][neuron] = 1;
+      kept[e] = std::move(neurons);
+    };
+    uint32_t layers = 0;
+    std::vector<std::vector<uint32_t>> whole;
+    for (const Part& part : parts_) {
+      whole.clear();
+      uint64_t bytes = 0;
+      for (const uint32_t e : part.editions) {
+        whole.push_back(candidates(m, e, most[e], placed));
+        bytes += whole.back().size() * host().edition(e).bytes;
+      }
+      if (bytes == 0) continue;  // kept above
+      if (bytes > room || most_layers_[m - 1] == (part.is_layer ? layers : 0)) break;
+      layers += part.is_layer ? 1 : 0;
+      for (size_t i = 0; i < whole.size(); ++i) take(part.editions[i], std::move(whole[i]));
+    }
+    for (const uint32_t e : embeddings_) {
+      if (most_layers_[m - 1] == 0) break;
+      take(e, candidates(m, e, std::min<uint64_t>(most[e], room / host().edition(e).bytes), placed));
+    }
+    host().metric((std::string("layers.") + host().memory(m).tier).c_str(), layers);
+    return kept;
+  }
+
+  std::vector<uint32_t> most_layers_;  // [memories]
+  uint32_t layers_ahead_;
+  std::vector<Part> parts_;           // in the order of a step
+  std::vector<uint32_t> embeddings_;  // editions
+  bool limited_ = false;              // at the last split there were fewer slots than neurons
+};
+
+}  // namespace
+
+TIERD_PLUGIN(tierd::with_params(
+    tierd::cache<LayerMap>(
+        "layer-map", "1.0",
+        "whole layers stay, the first ones in the uppermost memory; the rest streams (Endor)"),
+    kParams))
