@@ -118,7 +118,7 @@ TEST_F(Plugins, AFaultyOneFailsItsRequestAndTheNextIsRight) {
 
 TEST_F(Plugins, OneThatCannotBeMadeIsRefusedAtTheStart) {
   const Faulty all[] = {
-      {"wrong_major", "was built for version 99.0"},
+      {"wrong_major", "was built for version 99."},
       {"offers_nothing", "does not offer tierd.cache/1"},
       {"short_table", "has 16 B"},
       {"no_admit", "has no function 'admit'"},
