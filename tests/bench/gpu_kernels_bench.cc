@@ -10,7 +10,10 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/layout/bitmap.h"
+#include "core/layout/codec.h"
 #include "core/layout/row_group.h"
+#include "tiers/gpu/cuda/bitmap.h"
 #include "tiers/gpu/cuda/buffers.h"
 #include "tiers/gpu/cuda/outcome.h"
 #include "tiers/gpu/cuda/rows.h"
@@ -98,6 +101,113 @@ double product_rate(Timer& timer, Encoding e, uint32_t n_out, uint32_t tokens, b
   return static_cast<double>(matrices * matrix) / seconds;
 }
 
+// A matrix of row groups of kIn columns, half of it zero, as neurons of one group each that are kept as
+// bitmaps; so many of them that they fill kBytes / 2 dense. They are all the same, and lie each by itself.
+class PrunedMatrix {
+ public:
+  PrunedMatrix(Encoding e, std::byte* memory) : encoding_(e), bitmap_(*Bitmap::of(e, true)) {
+    Random random(2);
+    std::vector<float> rows(size_t{kGroupRows} * kIn);
+    for (float& value : rows) value = random.below(2) == 0 ? 0.0F : random.symmetric();
+    std::vector<std::byte> plain(encoded_bytes(e, rows.size())), group(group_bytes(e, kIn));
+    encode(e, rows, plain);
+    pack_row_group(e, kGroupRows, kIn, plain, group);
+    std::vector<std::byte> kept(compressed_bytes(bitmap_, group));
+    compress(bitmap_, group, kept);
+    const NeuronSize size{static_cast<uint32_t>(kept.size()),
+                          static_cast<uint32_t>(bitmap_.bits_bytes(group.size()))};
+    const uint64_t slot = align_up(kept.size(), kPlaceUnit);
+    const auto n = static_cast<uint32_t>(kBytes / 2 / group.size());
+    std::vector<Unit> list;
+    for (uint32_t u = 0; u < n; ++u) {
+      list.push_back({u, static_cast<uint32_t>(u * slot / kPlaceUnit)});
+      check(cudaMemcpy(memory + u * slot, kept.data(), kept.size(), cudaMemcpyHostToDevice), "copy");
+    }
+    const std::vector<NeuronSize> sizes(n, size);
+    dense_ = group.size();
+    kept_ = kept.size();
+    const uint64_t words = n * BitmapUnits::count_words(size.bits / plain_tile(bitmap_) + 1);
+    check(allocate(list.size() * sizeof(Unit), list_), "allocate");
+    check(allocate(list.size() * sizeof(Unit), placed_), "allocate");
+    check(allocate(n * sizeof(NeuronSize), sizes_), "allocate");
+    check(allocate(words * 4, counts_), "allocate");
+    check(allocate(4, malformed_), "allocate");
+    check(cudaMemset(malformed_.get(), 0, 4), "set");
+    check(cudaMemcpy(list_.get(), list.data(), list.size() * sizeof(Unit), cudaMemcpyHostToDevice), "copy");
+    check(cudaMemcpy(sizes_.get(), sizes.data(), n * sizeof(NeuronSize), cudaMemcpyHostToDevice), "copy");
+    check(cudaDeviceSynchronize(), "wait");
+    units_ = {.memory = memory,
+              .units = reinterpret_cast<const Unit*>(list_.get()),
+              .n_units = n,
+              .sizes = reinterpret_cast<const NeuronSize*>(sizes_.get()),
+              .bitmap = bitmap_,
+              .counts = reinterpret_cast<uint32_t*>(counts_.get()),
+              .malformed = reinterpret_cast<uint32_t*>(malformed_.get()),
+              .run = 1};
+  }
+
+  // Bytes a second that are read and written, the counting of bits among the work and not among the bytes.
+  double expand_rate(Timer& timer, std::byte* out) const {
+    const BitmapUnits units = in_tiles(plain_tile(bitmap_), units_.n_units);
+    const ExpandedUnits to{out, reinterpret_cast<Unit*>(placed_.get()), dense_};
+    const double seconds = timer.seconds([&] {
+      check(count_bitmaps(units, timer.stream()), "launch");
+      check(expand_bitmaps(units, to, timer.stream()), "launch");
+    });
+    return static_cast<double>(units.n_units * (kept_ + dense_)) / seconds;
+  }
+  // Of products by a vector, matrices of n_out rows each by itself, one after the other.
+  double product_rate(Timer& timer, uint32_t n_out) const {
+    DeviceBytes x, y;
+    check(allocate(kIn * 4, x), "allocate");
+    check(cudaMemset(x.get(), 0x3c, kIn * 4), "set");
+    check(allocate(uint64_t{units_.n_units} * kGroupRows * 4, y), "allocate");
+    check(cudaDeviceSynchronize(), "wait");
+    const uint32_t of_one = std::min(n_out / kGroupRows, units_.n_units), matrices = units_.n_units / of_one;
+    const double seconds = timer.seconds([&] {
+      for (uint32_t m = 0; m < matrices; ++m) {
+        BitmapUnits units = in_tiles(row_tile(bitmap_), of_one);
+        units.units += m * of_one;
+        const RowProduct product{.memory = units.memory,
+                                 .units = units.units,
+                                 .n_units = of_one,
+                                 .groups = 1,
+                                 .n_in = kIn,
+                                 .rows_of_unit = kGroupRows,
+                                 .row_end = units_.n_units * kGroupRows,
+                                 .x = reinterpret_cast<const float*>(x.get()),
+                                 .y = reinterpret_cast<float*>(y.get()),
+                                 .ldx = kIn,
+                                 .ldy = units_.n_units * kGroupRows,
+                                 .tokens = 1};
+        check(count_bitmaps(units, timer.stream()), "launch");
+        check(multiply_bitmap_rows(encoding_, product, units, timer.stream()), "launch");
+      }
+    });
+    return static_cast<double>(uint64_t{matrices} * of_one * kept_) / seconds;
+  }
+  bool malformed() const {
+    uint32_t run = 0;
+    check(cudaMemcpy(&run, malformed_.get(), 4, cudaMemcpyDeviceToHost), "copy");
+    return run != 0;
+  }
+
+ private:
+  BitmapUnits in_tiles(uint32_t tile, uint32_t n_units) const {
+    BitmapUnits units = units_;
+    units.tile = tile;
+    units.tiles = static_cast<uint32_t>(divide_up(bitmap_.bits_bytes(dense_), tile));
+    units.n_units = n_units;
+    return units;
+  }
+
+  Encoding encoding_;
+  Bitmap bitmap_;
+  uint64_t dense_ = 0, kept_ = 0;
+  DeviceBytes list_, placed_, sizes_, counts_, malformed_;
+  BitmapUnits units_;
+};
+
 double transfer_rate(Timer& timer, HostWork& host, uint64_t slot, std::byte* memory) {
   constexpr uint64_t kMoved = 256 << 20;
   std::vector<std::byte> source(kMoved);
@@ -159,6 +269,20 @@ int run() {
         "\"4096x4096_of_copy\": {:.3f}, \"22016x4096_of_copy\": {:.3f}, "
         "\"128_tokens_multiply_adds_per_second\": {:.4g}}}",
         comma, name(e), whole, whole / copy_rate, small / copy_rate, wide / copy_rate, multiplied);
+    comma = ", ";
+    std::fflush(stdout);
+  }
+  fmt::print("], \"bitmaps\": [");
+  comma = "";
+  for (const Encoding e : {Encoding::f16, Encoding::q8_0}) {
+    const PrunedMatrix pruned(e, from.get());
+    const double expanded = pruned.expand_rate(timer, to.get());
+    const double whole = pruned.product_rate(timer, ~0U), wide = pruned.product_rate(timer, 22016);
+    fmt::print(
+        "{}{{\"encoding\": \"{}\", \"expanded_bytes_per_second\": {:.4g}, \"expanded_of_copy\": {:.3f}, "
+        "\"one_launch_of_copy\": {:.3f}, \"22016x4096_of_copy\": {:.3f}, \"malformed\": {}}}",
+        comma, name(e), expanded, expanded / copy_rate, whole / copy_rate, wide / copy_rate,
+        pruned.malformed());
     comma = ", ";
     std::fflush(stdout);
   }

@@ -7,8 +7,11 @@
 #include <cmath>
 #include <functional>
 
+#include "core/store/writer.h"
+#include "core/store/zeroed_source.h"
 #include "tests/e2e/golden_model.h"
 #include "tests/e2e/shipped_configuration.h"
+#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {
@@ -135,6 +138,43 @@ INSTANTIATE_TEST_SUITE_P(Configurations, CudaConfigurations,
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+// A pruned model gives the same bits dense and as bitmaps, resident and streamed, token by token and by
+// chunks.
+TEST_F(CudaGolden, APrunedModelGivesTheSameBitsCompressed) {
+  struct Case {
+    const char* model;
+    Layout layout;
+  };
+  for (const Case& tried : {Case{"llama2", Layout::neuron}, Case{"llama2-bf16", Layout::row},
+                            Case{"llama-odd-sizes", Layout::row}, Case{"opt-f16", Layout::row},
+                            Case{"gguf-llama-q8_0", Layout::row}, Case{"qwen3-moe", Layout::row}}) {
+    SCOPED_TRACE(tried.model);
+    Golden golden = read_golden(tried.model);
+    golden.tokens.resize(kChunk + 1);
+    const TempFolder folder;
+    auto opened = open_source(golden_path(tried.model));
+    ASSERT_TRUE(opened.ok()) << opened.error().line();
+    const ZeroedSource source(std::move(*opened), 50);
+    Config dense = golden_config(tried.model), bitmap = dense;
+    dense.model = folder.path() + "/dense";
+    bitmap.model = folder.path() + "/bitmap";
+    for (const Compression compression : {Compression::none, Compression::bitmap}) {
+      const Status written = write_store(
+          source, compression == Compression::none ? dense.model : bitmap.model,
+          {.neuron_bytes = 16384, .layout = tried.layout, .compression = compression, .quiet = true});
+      ASSERT_TRUE(written.ok()) << written.error().line();
+    }
+    const auto made = read_manifest(bitmap.model);
+    ASSERT_TRUE(made.ok()) << made.error().line();
+    EXPECT_GE(std::ranges::count(made->sites, Compression::bitmap, &StoredSite::compression),
+              made->config.n_layers);
+    const std::vector<float> expected = logits_of(above(dense, "100%", 0), golden, kChunk);
+    expect_the_same_bits(logits_of(above(bitmap, "100%", 0), golden, kChunk), expected);
+    expect_the_same_bits(logits_of(above(bitmap, "60%", 3), golden, 1), expected);
+    if (HasFailure()) return;
+  }
+}
 
 #if !defined(TIERD_ON_GPU)
 // A run whose device is lost ends in a line that names it.

@@ -49,6 +49,16 @@ inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
     result |= static_cast<unsigned>(bytes >> (selector >> (4 * i) & 7) * 8 & 0xff) << 8 * i;
   return result;
 }
+inline unsigned __popc(unsigned bits) {
+  return static_cast<unsigned>(std::popcount(bits));
+}
+// The low word of both, shifted right: by the lowest five bits of `n`, or by 32 at most.
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned n) {
+  return static_cast<unsigned>((uint64_t{high} << 32 | low) >> (n & 31));
+}
+inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned n) {
+  return static_cast<unsigned>((uint64_t{high} << 32 | low) >> (n < 32 ? n : 32));
+}
 inline unsigned min(unsigned a, unsigned b) {
   return a < b ? a : b;
 }

@@ -352,8 +352,15 @@ std::optional<Done> CudaDevice::over(Engine engine) {
 
 Done CudaDevice::end(Running running) {
   if (lost_) running.done.status = DoneStatus::lost;
-  if (running.done.status == DoneStatus::ok && running.request.message.op == Op::run)
-    take_over(running.request.payload.gives, running.request.message.rows);
+  if (running.done.status == DoneStatus::ok && running.request.message.op == Op::run) {
+    if (executor_->malformed()) {
+      running.done.status = DoneStatus::corrupt;
+      running.done.n_done = 0;
+      running.done.bytes = 0;
+    } else {
+      take_over(running.request.payload.gives, running.request.message.rows);
+    }
+  }
   running.done.done_ns = clock_.now_ns();
   return running.done;
 }

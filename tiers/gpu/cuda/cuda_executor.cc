@@ -31,6 +31,13 @@ uint64_t factor_bytes(const ComputePlan& plan) {
   return most * plan.max_rows * sizeof(float);
 }
 
+// Straight from compressed units where they were counted.
+cudaError_t multiply(Encoding encoding, const RowProduct& product, const BitmapUnits& counted,
+                     cudaStream_t stream) {
+  if (counted.n_units == 0) return multiply_rows(encoding, product, stream);
+  return multiply_bitmap_rows(encoding, product, counted, stream);
+}
+
 }  // namespace
 
 CudaExecutor::CudaExecutor(const ComputePlan& plan) : plan_(plan), offsets_(buffer_offsets(plan)) {
@@ -38,7 +45,8 @@ CudaExecutor::CudaExecutor(const ComputePlan& plan) : plan_(plan), offsets_(buff
 }
 
 uint64_t CudaExecutor::device_bytes(const ComputePlan& plan) {
-  return buffer_offsets(plan).back() + kv_bytes(plan) + partial_bytes(plan) + factor_bytes(plan);
+  return buffer_offsets(plan).back() + kv_bytes(plan) + partial_bytes(plan) + factor_bytes(plan) +
+         CompressedEditions::device_bytes(plan);
 }
 
 cudaError_t CudaExecutor::create(const ComputePlan& plan, std::unique_ptr<CudaExecutor>& out) {
@@ -53,6 +61,7 @@ cudaError_t CudaExecutor::allocate_all() {
   outcome.then([&] { return allocate(kv_bytes(plan_), kv_); });
   outcome.then([&] { return allocate(partial_bytes(plan_), partial_); });
   outcome.then([&] { return allocate(factor_bytes(plan_), factors_); });
+  outcome.then([&] { return compressed_.allocate(plan_); });
   outcome.then([&] { return allocate(frequencies.size() * sizeof(float), frequencies_); });
   if (!frequencies.empty()) {
     outcome.then([&] {
@@ -79,7 +88,8 @@ uint32_t CudaExecutor::run_of_site(uint32_t site) const {
 void CudaExecutor::run(const Message& message, const Payload& payload, const RunLists& lists,
                        cudaStream_t stream, Outcome& outcome) {
   const SiteWork& site = plan_.sites[message.site];
-  const Batch batch{lists, message.rows, stream};
+  const Batch batch{lists, message.rows, stream, (message.flags & kMeasure) != 0};
+  compressed_.begin_run();
   if ((message.flags & kRunBefore) != 0) program(site.before, batch, outcome);
   take_inputs(site, payload, batch, outcome);
   if ((message.flags & kPartial) != 0) {
@@ -87,7 +97,7 @@ void CudaExecutor::run(const Message& message, const Payload& payload, const Run
       return clear_columns(line(site.out, 0), strides_[site.out], batch.rows, outputs(site.cut), stream);
     });
   }
-  if (!payload.units.empty()) neurons(site, message, payload, batch, outcome);
+  if (!payload.units.empty()) neurons(site, message.edition, payload.units, batch, outcome);
   take_results(site, payload, batch, outcome);
   if ((message.flags & kRunAfter) != 0) program(site.after, batch, outcome);
 }
@@ -219,35 +229,50 @@ void CudaExecutor::take_results(const SiteWork& site, const Payload& payload, co
   }
 }
 
-void CudaExecutor::neurons(const SiteWork& site, const Message& message, const Payload& payload,
+void CudaExecutor::neurons(const SiteWork& site, uint32_t edition, std::span<const Unit> units,
                            const Batch& batch, Outcome& outcome) {
-  const Encodings& encodings = plan_.editions[message.edition];
-  const auto n_units = static_cast<uint32_t>(payload.units.size());
-  if (site.gather) {
-    const auto& cut = std::get<Rows>(site.cut);
-    outcome.then([&] {
-      return gather_rows(encodings.front(),
-                         {.memory = memory_,
-                          .units = batch.lists.units,
-                          .n_units = n_units,
-                          .rows_of_unit = cut.rows,
-                          .n_in = cut.n_in,
-                          .rows = batch.lists.rows,
-                          .n_rows = batch.rows,
-                          .out = line(site.out, 0),
-                          .ldo = strides_[site.out]},
-                         batch.stream);
-    });
+  const auto n_units = static_cast<uint32_t>(units.size());
+  if (site.gather) return gather(site, edition, n_units, batch, outcome);
+  if (const auto* rows = std::get_if<Rows>(&site.cut))
+    return compute(site, *rows, edition, n_units, batch, outcome);
+  if (const auto* experts = std::get_if<Experts>(&site.cut))
+    return compute(site, *experts, edition, n_units, batch, outcome);
+  compute_added(site, edition, units, batch, outcome);
+}
+
+void CudaExecutor::gather(const SiteWork& site, uint32_t edition, uint32_t n_units, const Batch& batch,
+                          Outcome& outcome) {
+  const auto& cut = std::get<Rows>(site.cut);
+  const Encoding encoding = plan_.editions[edition].front();
+  const RowGather gather{.memory = memory_,
+                         .units = batch.lists.units,
+                         .n_units = n_units,
+                         .rows_of_unit = cut.rows,
+                         .n_in = cut.n_in,
+                         .rows = batch.lists.rows,
+                         .n_rows = batch.rows,
+                         .out = line(site.out, 0),
+                         .ldo = strides_[site.out]};
+  if (!compressed_.has(edition)) {
+    outcome.then([&] { return gather_rows(encoding, gather, batch.stream); });
     return;
   }
-  const bool measured = (message.flags & kMeasure) != 0;
-  std::visit([&](const auto& cut) { compute(site, cut, encodings, n_units, batch, measured, outcome); },
-             site.cut);
+  BitmapUnits counted;
+  outcome.then(
+      [&] { return compressed_.count(edition, memory_, batch.lists.units, n_units, batch.stream, counted); });
+  outcome.then([&] { return gather_bitmap_rows(encoding, gather, counted, batch.stream); });
 }
 
 // One launch for all that have an encoding in common: operators that are stacked side by side.
-void CudaExecutor::compute(const SiteWork& site, const Rows& cut, const Encodings& encodings,
-                           uint32_t n_units, const Batch& batch, bool, Outcome& outcome) {
+void CudaExecutor::compute(const SiteWork& site, const Rows& cut, uint32_t edition, uint32_t n_units,
+                           const Batch& batch, Outcome& outcome) {
+  const Encodings& encodings = plan_.editions[edition];
+  BitmapUnits counted;
+  if (compressed_.has(edition)) {
+    outcome.then([&] {
+      return compressed_.count(edition, memory_, batch.lists.units, n_units, batch.stream, counted);
+    });
+  }
   RowProduct product{.memory = memory_,
                      .units = batch.lists.units,
                      .n_units = n_units,
@@ -264,18 +289,46 @@ void CudaExecutor::compute(const SiteWork& site, const Rows& cut, const Encoding
   for (size_t part = 0; part < cut.stacked.size(); ++part) {
     product.row_end += cut.stacked[part];
     if (part + 1 < cut.stacked.size() && encodings[part + 1] == encodings[part]) continue;
-    outcome.then([&] { return multiply_rows(encodings[part], product, batch.stream); });
+    outcome.then([&] { return multiply(encodings[part], product, counted, batch.stream); });
     product.row_begin = product.row_end;
   }
 }
 
+// Compressed neurons are expanded first, some runs at a time.
+void CudaExecutor::compute_added(const SiteWork& site, uint32_t edition, std::span<const Unit> units,
+                                 const Batch& batch, Outcome& outcome) {
+  const Encodings& encodings = plan_.editions[edition];
+  const auto compute_from = [&](const Together& together) {
+    if (const auto* bundles = std::get_if<Bundles>(&site.cut))
+      return compute(site, *bundles, encodings, together, batch, outcome);
+    compute(site, std::get<Columns>(site.cut), encodings, together, batch, outcome);
+  };
+  const RunLists& lists = batch.lists;
+  if (!compressed_.has(edition))
+    return compute_from(
+        {memory_, lists.units, static_cast<uint32_t>(units.size()), lists.begins, lists.n_runs});
+  const uint32_t run = run_of(site.cut);
+  uint32_t first_run = 0;
+  for (size_t first = 0; first < units.size();) {
+    const std::span<const Unit> rest = units.subspan(first);
+    const auto n = static_cast<uint32_t>(CompressedEditions::are_expanded(rest, site.cut, encodings));
+    uint32_t n_runs = 1;
+    for (uint32_t k = 1; k < n; ++k) n_runs += rest[k].unit / run != rest[k - 1].unit / run ? 1 : 0;
+    outcome.then([&] { return compressed_.expand(edition, memory_, lists.units + first, n, batch.stream); });
+    compute_from(
+        {compressed_.expanded_memory(), compressed_.expanded_units(), n, lists.begins + first_run, n_runs});
+    first += n;
+    first_run += n_runs;
+  }
+}
+
 void CudaExecutor::compute(const SiteWork& site, const Bundles& cut, const Encodings& encodings,
-                           uint32_t n_units, const Batch& batch, bool measured, Outcome& outcome) {
+                           const Together& together, const Batch& batch, Outcome& outcome) {
   const Bundle bundle = cut.bundle(encodings);
   const FeedForward& ffn = site.ffn;
-  const BundleValues asked{.memory = memory_,
-                           .units = batch.lists.units,
-                           .n_units = n_units,
+  const BundleValues asked{.memory = together.memory,
+                           .units = together.units,
+                           .n_units = together.n_units,
                            .n_in = bundle.cols,
                            .gated = cut.gated,
                            .up_offset = bundle.up_offset(),
@@ -290,42 +343,42 @@ void CudaExecutor::compute(const SiteWork& site, const Bundles& cut, const Encod
                            .tokens = batch.rows};
   outcome.then([&] { return bundle_values(bundle.encoding, asked, batch.stream); });
   add(site, bundle.encoding,
-      {.memory = memory_,
-       .units = batch.lists.units,
-       .n_units = n_units,
+      {.memory = together.memory,
+       .units = together.units,
+       .n_units = together.n_units,
        .offset = bundle.down_offset(),
        .width = bundle.cols,
        .values = asked.values,
        .ldv = asked.ldv,
        .tokens = batch.rows},
-      batch, measured, outcome);
+      together, batch, outcome);
 }
 
 void CudaExecutor::compute(const SiteWork& site, const Columns& cut, const Encodings& encodings,
-                           uint32_t n_units, const Batch& batch, bool measured, Outcome& outcome) {
+                           const Together& together, const Batch& batch, Outcome& outcome) {
   auto* const factors = reinterpret_cast<float*>(factors_.get());
-  const ColumnValues asked{.units = batch.lists.units,
-                           .n_units = n_units,
+  const ColumnValues asked{.units = together.units,
+                           .n_units = together.n_units,
                            .x = line(site.in, 0),
                            .values = factors,
                            .ldx = strides_[site.in],
-                           .ldv = n_units,
+                           .ldv = together.n_units,
                            .tokens = batch.rows};
   outcome.then([&] { return column_values(asked, batch.stream); });
   add(site, encodings.front(),
-      {.memory = memory_,
-       .units = batch.lists.units,
-       .n_units = n_units,
+      {.memory = together.memory,
+       .units = together.units,
+       .n_units = together.n_units,
        .width = cut.n_out,
        .values = factors,
-       .ldv = n_units,
+       .ldv = together.n_units,
        .tokens = batch.rows},
-      batch, measured, outcome);
+      together, batch, outcome);
 }
 
 void CudaExecutor::add(const SiteWork& site, Encoding encoding, const WeightedColumns& columns,
-                       const Batch& batch, bool measured, Outcome& outcome) {
-  if (measured) {
+                       const Together& together, const Batch& batch, Outcome& outcome) {
+  if (batch.measured) {
     outcome.then([&] {
       return measure_columns(encoding, columns, line(site.contribution, 0), strides_[site.contribution],
                              batch.stream);
@@ -335,10 +388,10 @@ void CudaExecutor::add(const SiteWork& site, Encoding encoding, const WeightedCo
     outcome.then(
         [&] { return silence_values(columns, batch.lists.masks, mask_words(batch.rows), batch.stream); });
   }
-  const uint64_t of_token = uint64_t{batch.lists.n_runs} * columns.width * sizeof(float);
+  const uint64_t of_token = uint64_t{together.n_runs} * columns.width * sizeof(float);
   const uint64_t tokens = std::clamp<uint64_t>(partial_bytes(plan_) / of_token, 1, batch.rows);
-  const ColumnRuns runs{.begins = batch.lists.begins,
-                        .n_runs = batch.lists.n_runs,
+  const ColumnRuns runs{.begins = together.begins,
+                        .n_runs = together.n_runs,
                         .partial = reinterpret_cast<float*>(partial_.get()),
                         .tokens = static_cast<uint32_t>(tokens)};
   outcome.then([&] {
@@ -348,9 +401,9 @@ void CudaExecutor::add(const SiteWork& site, Encoding encoding, const WeightedCo
 
 // Experts of a message side by side, as many as scratch has lines for all rows of. Lines of rows that do not
 // use an expert stay as they are and are not looked at.
-void CudaExecutor::compute(const SiteWork& site, const Experts& cut, const Encodings& encodings,
-                           uint32_t n_units, const Batch& batch, bool, Outcome& outcome) {
-  const ExpertMatrices matrices = cut.matrices(encodings);
+void CudaExecutor::compute(const SiteWork& site, const Experts& cut, uint32_t edition, uint32_t n_units,
+                           const Batch& batch, Outcome& outcome) {
+  const ExpertMatrices matrices = cut.matrices(plan_.editions[edition]);
   const FeedForward& ffn = site.ffn;
   const BufferId results = site.experts.results;
   const uint32_t inner_rows = matrices.inner_groups() * kGroupRows;
@@ -360,6 +413,9 @@ void CudaExecutor::compute(const SiteWork& site, const Experts& cut, const Encod
   for (uint32_t first = 0; first < n_units; first += at_once) {
     const Unit* const units = batch.lists.units + first;
     const uint32_t n = std::min(at_once, n_units - first);
+    BitmapUnits counted;
+    if (compressed_.has(edition))
+      outcome.then([&] { return compressed_.count(edition, memory_, units, n, batch.stream, counted); });
     RowProduct product{.memory = memory_,
                        .units = units,
                        .n_units = n,
@@ -374,10 +430,10 @@ void CudaExecutor::compute(const SiteWork& site, const Experts& cut, const Encod
                        .y_lines = batch.rows,
                        .choice = choice,
                        .ldc = ldc};
-    outcome.then([&] { return multiply_rows(matrices.gate, product, batch.stream); });
+    outcome.then([&] { return multiply(matrices.gate, product, counted, batch.stream); });
     product.offset = matrices.up_offset();
     product.y += inner_rows;
-    outcome.then([&] { return multiply_rows(matrices.up, product, batch.stream); });
+    outcome.then([&] { return multiply(matrices.up, product, counted, batch.stream); });
     outcome.then([&] {
       return activate_experts({.units = units,
                                .n_units = n,
@@ -403,7 +459,7 @@ void CudaExecutor::compute(const SiteWork& site, const Experts& cut, const Encod
     product.x_lines = batch.rows;
     product.y = line(results, 0);
     product.ldy = strides_[results];
-    outcome.then([&] { return multiply_rows(matrices.down, product, batch.stream); });
+    outcome.then([&] { return multiply(matrices.down, product, counted, batch.stream); });
     outcome.then([&] {
       return add_experts({.units = units,
                           .n_units = n,
@@ -426,7 +482,11 @@ uint64_t CudaExecutor::touched(const Message& message, const Payload& payload) c
   const Encodings& encodings = plan_.editions[message.edition];
   if (site.gather) return message.rows * encoded_bytes(encodings.front(), inputs(site.cut));
   uint64_t bytes = 0;
-  for (const Unit& unit : payload.units) bytes += neuron_bytes(site.cut, encodings, unit.unit);
+  const CompressedNeurons* const compressed = plan_.compressed_of(message.edition);
+  for (const Unit& unit : payload.units) {
+    bytes +=
+        compressed != nullptr ? compressed->bytes[unit.unit] : neuron_bytes(site.cut, encodings, unit.unit);
+  }
   return bytes;
 }
 

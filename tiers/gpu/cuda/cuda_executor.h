@@ -15,6 +15,7 @@
 #include "core/program/program.h"
 #include "tiers/gpu/cuda/attention.h"
 #include "tiers/gpu/cuda/buffers.h"
+#include "tiers/gpu/cuda/compressed_editions.h"
 #include "tiers/gpu/cuda/message_lists.h"
 #include "tiers/gpu/cuda/outcome.h"
 #include "tiers/gpu/cuda/steps.h"
@@ -37,6 +38,8 @@ class CudaExecutor {
            Outcome& outcome);
   // Bytes of the weights that a run touches.
   uint64_t touched(const Message& message, const Payload& payload) const;
+  // Whether a neuron of the last run had bits that say more or fewer values than it has, when that is over.
+  bool malformed() const { return compressed_.malformed(); }
   // Neurons of the site that are added up before they are added to its results; 1: none are.
   uint32_t run_of_site(uint32_t site) const;
 
@@ -47,6 +50,15 @@ class CudaExecutor {
     const RunLists& lists;
     uint32_t rows;
     cudaStream_t stream;
+    bool measured;
+  };
+  // What of a message's neurons is computed together: all, or those that are expanded together.
+  struct Together {
+    const std::byte* memory;
+    const Unit* units;
+    uint32_t n_units;
+    const uint32_t* begins;  // of their runs in the message's list
+    uint32_t n_runs;
   };
   explicit CudaExecutor(const ComputePlan& plan);
   cudaError_t allocate_all();
@@ -55,18 +67,21 @@ class CudaExecutor {
   KvLayer kv_of(uint32_t layer) const;
   void take_inputs(const SiteWork& site, const Payload& payload, const Batch& batch, Outcome& outcome);
   void take_results(const SiteWork& site, const Payload& payload, const Batch& batch, Outcome& outcome);
-  void neurons(const SiteWork& site, const Message& message, const Payload& payload, const Batch& batch,
+  void neurons(const SiteWork& site, uint32_t edition, std::span<const Unit> units, const Batch& batch,
                Outcome& outcome);
-  void compute(const SiteWork& site, const Rows& cut, const Encodings& encodings, uint32_t n_units,
-               const Batch& batch, bool measured, Outcome& outcome);
-  void compute(const SiteWork& site, const Bundles& cut, const Encodings& encodings, uint32_t n_units,
-               const Batch& batch, bool measured, Outcome& outcome);
-  void compute(const SiteWork& site, const Columns& cut, const Encodings& encodings, uint32_t n_units,
-               const Batch& batch, bool measured, Outcome& outcome);
-  void compute(const SiteWork& site, const Experts& cut, const Encodings& encodings, uint32_t n_units,
-               const Batch& batch, bool measured, Outcome& outcome);
-  void add(const SiteWork& site, Encoding encoding, const WeightedColumns& columns, const Batch& batch,
-           bool measured, Outcome& outcome);
+  void gather(const SiteWork& site, uint32_t edition, uint32_t n_units, const Batch& batch, Outcome& outcome);
+  void compute(const SiteWork& site, const Rows& cut, uint32_t edition, uint32_t n_units, const Batch& batch,
+               Outcome& outcome);
+  void compute(const SiteWork& site, const Experts& cut, uint32_t edition, uint32_t n_units,
+               const Batch& batch, Outcome& outcome);
+  void compute_added(const SiteWork& site, uint32_t edition, std::span<const Unit> units, const Batch& batch,
+                     Outcome& outcome);
+  void compute(const SiteWork& site, const Bundles& cut, const Encodings& encodings, const Together& together,
+               const Batch& batch, Outcome& outcome);
+  void compute(const SiteWork& site, const Columns& cut, const Encodings& encodings, const Together& together,
+               const Batch& batch, Outcome& outcome);
+  void add(const SiteWork& site, Encoding encoding, const WeightedColumns& columns, const Together& together,
+           const Batch& batch, Outcome& outcome);
   float* line(BufferId buffer, uint64_t i) const {
     if (buffer == kNoBuffer) return nullptr;
     return reinterpret_cast<float*>(activations_.get() + offsets_[buffer]) + i * strides_[buffer];
@@ -85,6 +100,7 @@ class CudaExecutor {
   DeviceBytes frequencies_;
   DeviceBytes factors_;  // of Columns: [rows x neurons]
   DeviceBytes partial_;  // sums of runs
+  CompressedEditions compressed_;
 };
 
 }  // namespace tierd::cuda

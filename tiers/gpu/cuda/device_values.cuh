@@ -9,6 +9,8 @@
 
 namespace tierd::cuda {
 
+inline constexpr uint32_t kWarp = 32;
+
 __device__ inline float f16_value(uint32_t bits) {
 #if defined(__CUDACC__)
   float value;
@@ -55,8 +57,60 @@ __device__ inline uint2 load_weights8(const void* at) {
   return *static_cast<const uint2*>(at);
 #endif
 }
+// 4 bytes of weights where they are wanted, else anything, without a branch. The first cache keeps them:
+// neighbours read the same words.
+__device__ inline uint32_t load_word_if(const void* at, bool wanted) {
+#if defined(__CUDACC__)
+  uint32_t word;
+  asm("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.nc.u32 %0, [%1]; }"
+      : "=r"(word)
+      : "l"(at), "r"(static_cast<uint32_t>(wanted)));
+  return word;
+#else
+  return wanted ? *static_cast<const uint32_t*>(at) : 0xa5a5a5a5u;
+#endif
+}
+// 1, 2 or 4 bytes of bits, or 0.
+template <int kBytes>
+__device__ uint32_t load_bits_if(const void* at, bool wanted) {
+#if defined(__CUDACC__)
+  const auto there = static_cast<uint32_t>(wanted);
+  uint32_t bits;
+  if constexpr (kBytes == 1) {
+    asm("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.nc.u8 %0, [%1]; @!p mov.u32 %0, 0; }"
+        : "=r"(bits)
+        : "l"(at), "r"(there));
+  } else if constexpr (kBytes == 2) {
+    asm("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.nc.u16 %0, [%1]; @!p mov.u32 %0, 0; }"
+        : "=r"(bits)
+        : "l"(at), "r"(there));
+  } else {
+    asm("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.nc.u32 %0, [%1]; @!p mov.u32 %0, 0; }"
+        : "=r"(bits)
+        : "l"(at), "r"(there));
+  }
+  return bits;
+#else
+  if (!wanted) return 0;
+  if constexpr (kBytes == 1) return *static_cast<const uint8_t*>(at);
+  if constexpr (kBytes == 2) return *static_cast<const uint16_t*>(at);
+  return *static_cast<const uint32_t*>(at);
+#endif
+}
 __device__ inline uint32_t load_u16(const void* at) {
   return *static_cast<const uint16_t*>(at);
+}
+
+// Byte i of the result is one of the eight of `high` and `low`, that which nibble i of the selector says; a
+// nibble is below 8, and what the selector has above four of them is not looked at.
+__device__ inline uint32_t permute(uint32_t low, uint32_t high, uint32_t selector) {
+#if defined(__CUDACC__)
+  uint32_t word;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(word) : "r"(low), "r"(high), "r"(selector));
+  return word;
+#else
+  return __byte_perm(low, high, selector);
+#endif
 }
 
 // Byte i of a word minus `offset`, exactly, as a float: 2^23 + byte is put together from bits, since a GPU

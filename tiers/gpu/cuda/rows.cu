@@ -1,85 +1,39 @@
 #include "tiers/gpu/cuda/rows.h"
 
-#include "core/base/row_mask.h"
 #include "tiers/gpu/cuda/encoded.h"
 #include "tiers/gpu/cuda/launch.h"
+#include "tiers/gpu/cuda/rows_block.cuh"
 #include "tiers/gpu/cuda/rows_kernel.cuh"
 
 namespace tierd::cuda {
 namespace {
 
-constexpr uint32_t kWarps = 8;  // that share the columns of a row group
-
 // A block computes one row group of one unit for T tokens.
 template <Encoding E, int T>
-__global__ void __launch_bounds__(kWarps* kWarp) multiply(RowProduct p) {
+__global__ void __launch_bounds__(kRowWarps* kWarp) multiply(RowProduct p) {
   using Reader = StepReader<E>;
   constexpr int kRows = Reader::kRows;
   constexpr int kAhead = T == 1 ? Reader::kAhead : 1;  // registers are short where there are many sums
-  __shared__ float of_warp[kWarps][kGroupRows][T];
-
-  // Tiles of tokens that read the same weights follow each other.
-  const uint32_t tiles = (p.tokens + T - 1) / T, tile = blockIdx.x % tiles, group_number = blockIdx.x / tiles;
-  const uint32_t number = group_number / p.groups, g = group_number % p.groups;
-  const Unit unit = p.units[number];
-  const uint32_t first_row = unit.unit * p.rows_of_unit + g * kGroupRows;
-  if (first_row < p.row_begin || first_row >= p.row_end) return;
-  const uint32_t first = tile * T;
-  if (p.choice != nullptr) {
-    bool used = false;
-    for (uint32_t t = first; t < first + T && t < p.tokens; ++t)
-      used |= p.choice[uint64_t{t} * p.ldc + unit.unit] != 0;
-    if (!used) return;
-  }
-
-  const float* x[T];
-#pragma unroll
-  for (int t = 0; t < T; ++t) {
-    const uint32_t token = min(first + t, p.tokens - 1);  // what is too many is computed, and not written
-    x[t] = p.x + (uint64_t{number} * p.x_lines + token) * p.ldx;
-  }
+  RowBlock<T> block;
+  if (!find_block(p, block)) return;
   float sums[kRows][T];
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-    for (int t = 0; t < T; ++t) sums[r][t] = 0;
-  }
+  clear_sums(sums);
 
   const uint32_t warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  const std::byte* const group = p.memory + unit.place * kPlaceUnit + p.offset + g * group_bytes(E, p.n_in);
+  const std::byte* const group =
+      p.memory + block.unit.place * kPlaceUnit + p.offset + block.group * group_bytes(E, p.n_in);
   const uint32_t steps = (p.n_in + Reader::kColumns - 1) / Reader::kColumns;
   uint32_t step = warp;
-  for (; step + (kAhead - 1) * kWarps < steps; step += kAhead * kWarps) {
+  for (; step + (kAhead - 1) * kRowWarps < steps; step += kAhead * kRowWarps) {
     typename Reader::Packet packets[kAhead];
 #pragma unroll
-    for (int i = 0; i < kAhead; ++i) packets[i] = Reader::load(group, step + i * kWarps, lane, p.n_in);
+    for (int i = 0; i < kAhead; ++i) packets[i] = Reader::load(group, step + i * kRowWarps, lane, p.n_in);
 #pragma unroll
-    for (int i = 0; i < kAhead; ++i) Reader::add(packets[i], lane, x, sums);
+    for (int i = 0; i < kAhead; ++i) Reader::add(packets[i], lane, block.x, sums);
   }
-  for (; step < steps; step += kWarps) Reader::add(Reader::load(group, step, lane, p.n_in), lane, x, sums);
-
-  // Lanes with the same rows have other columns.
-  constexpr uint32_t kApart = kGroupRows / kRows;
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-    for (int t = 0; t < T; ++t) {
-      float sum = sums[r][t];
-#pragma unroll
-      for (uint32_t i = kApart; i < kWarp; i *= 2) sum += __shfl_xor_sync(~0u, sum, i);
-      if (lane < kApart) of_warp[warp][lane * kRows + r][t] = sum;
-    }
-  }
-  __syncthreads();
-  for (uint32_t i = threadIdx.x; i < kGroupRows * T; i += kWarps * kWarp) {
-    const uint32_t row = i % kGroupRows, t = i / kGroupRows;
-    if (first + t >= p.tokens) break;
-    float sum = 0;
-#pragma unroll
-    for (uint32_t w = 0; w < kWarps; ++w) sum += of_warp[w][row][t];
-    if (p.masks != nullptr && !mask_has(p.masks + uint64_t{unit.unit} * p.mask_words, first + t)) sum = 0;
-    p.y[(uint64_t{number} * p.y_lines + first + t) * p.ldy + first_row + row] = sum;
-  }
+  for (; step < steps; step += kRowWarps)
+    Reader::add(Reader::load(group, step, lane, p.n_in), lane, block.x, sums);
+  write_sums(p, block, sums);
 }
 
 // The value of column c of a row in a group.
@@ -136,15 +90,10 @@ __global__ void gather(RowGather g) {
 }  // namespace
 
 cudaError_t multiply_rows(Encoding encoding, const RowProduct& product, cudaStream_t stream) {
-  const auto with_tile = [&](auto kernel, uint32_t tile) {
-    const uint32_t tiles = (product.tokens + tile - 1) / tile;
-    return launch(kernel, dim3(product.n_units * product.groups * tiles), dim3(kWarps * kWarp), stream,
-                  product);
-  };
   return for_encoding(encoding, [&](auto e) {
-    if (product.tokens == 1) return with_tile(multiply<e(), 1>, 1);
-    if (product.tokens <= 4) return with_tile(multiply<e(), 4>, 4);
-    return with_tile(multiply<e(), 8>, 8);
+    if (product.tokens == 1) return launch_rows(multiply<e(), 1>, 1, stream, product);
+    if (product.tokens <= 4) return launch_rows(multiply<e(), 4>, 4, stream, product);
+    return launch_rows(multiply<e(), 8>, 8, stream, product);
   });
 }
 

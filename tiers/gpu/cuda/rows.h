@@ -10,6 +10,7 @@
 
 #include "core/layout/encoding.h"
 #include "core/message/message.h"
+#include "tiers/gpu/cuda/bitmap.h"
 
 namespace tierd::cuda {
 
@@ -42,6 +43,10 @@ struct RowProduct {
   uint32_t ldc = 0;
 };
 cudaError_t multiply_rows(Encoding encoding, const RowProduct& product, cudaStream_t stream);
+// The same, to the bit, from units that are kept as bitmaps and were counted by tiles of row_tile(): `memory`
+// and `units` of both say the same. What is malformed gives nothing.
+cudaError_t multiply_bitmap_rows(Encoding encoding, const RowProduct& product, const BitmapUnits& units,
+                                 cudaStream_t stream);
 
 // out[i*ldo + c] = row `token of i` of an embedding, where one of the units has it.
 struct RowGather {
@@ -56,5 +61,7 @@ struct RowGather {
   uint32_t ldo = 0;
 };
 cudaError_t gather_rows(Encoding encoding, const RowGather& gather, cudaStream_t stream);
+cudaError_t gather_bitmap_rows(Encoding encoding, const RowGather& gather, const BitmapUnits& units,
+                               cudaStream_t stream);
 
 }  // namespace tierd::cuda

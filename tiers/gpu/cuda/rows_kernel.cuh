@@ -7,8 +7,6 @@
 
 namespace tierd::cuda {
 
-inline constexpr uint32_t kWarp = 32;
-
 __device__ inline float4 load_x4(const float* x) {
   return *reinterpret_cast<const float4*>(x);
 }

@@ -164,9 +164,9 @@ __global__ void __launch_bounds__(kThreads) sum_runs(WeightedColumns c, const ui
 #pragma unroll
     for (int i = 0; i < 4; ++i) sums[t][i] = 0;
   }
-  const uint32_t end = begins[run + 1];
+  const uint32_t begin = begins[run] - begins[0], end = begins[run + 1] - begins[0];
 #pragma unroll 8
-  for (uint32_t k = begins[run]; k < end; ++k) {
+  for (uint32_t k = begin; k < end; ++k) {
     float weights[4];
     four_of_column<E>(c.memory + c.units[k].place * kPlaceUnit + c.offset, c.width, first, weights);
 #pragma unroll

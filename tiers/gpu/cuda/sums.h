@@ -66,7 +66,7 @@ cudaError_t measure_columns(Encoding encoding, const WeightedColumns& columns, f
                             cudaStream_t stream);
 // Runs: unit runs[r] … runs[r + 1) are run r, and are added before they are added to y[t*ldy + c].
 struct ColumnRuns {
-  const uint32_t* begins = nullptr;  // [n_runs + 1]
+  const uint32_t* begins = nullptr;  // [n_runs + 1], of which the first is the first unit of the columns
   uint32_t n_runs = 0;
   float* partial = nullptr;  // scratch [tokens of a part x n_runs x width]
   uint32_t tokens = 0;       // of a part, at least 1
