@@ -141,8 +141,7 @@ class Planner {
     edition.slot_bytes = static_cast<uint32_t>(stored.slot_bytes());
     edition.first_extent = stored.first_extent;
     edition.stride = stored.stride;
-    // Of those that are dense only rows differ in size: the last may be smaller, and encodings differ by
-    // part.
+    // Dense neurons are alike, but for rows: the last may be smaller, and parts differ in encoding.
     const bool alike = !is_cut_into<Rows>(stored.cut) && stored.compressed.empty();
     edition.bytes.assign(edition.n, static_cast<uint32_t>(stored.neuron_bytes(0)));
     for (uint32_t i = 1; !alike && i < edition.n; ++i)

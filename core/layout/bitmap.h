@@ -25,7 +25,7 @@ enum class Compression : uint8_t { none, bitmap };
 std::string_view name(Compression compression);
 std::optional<Compression> compression_by_name(std::string_view name);
 
-// What a bitmap is of.
+// Which elements a bitmap has a bit for.
 struct Bitmap {
   uint32_t element_bytes = 1;     // 1, 2 or 4
   std::byte zero = std::byte{0};  // what each byte of an element is that is left out
@@ -33,10 +33,10 @@ struct Bitmap {
   // `dense`: bytes of whole elements.
   constexpr uint64_t bits_bytes(uint64_t dense) const { return divide_up(dense / element_bytes, 8); }
 
-  // The bitmap of a neuron, whose parts are all of one: floats by the value, q8_0 by the byte. None of what
-  // has no zeros of its own, or parts of several.
+  // The bitmap of a site's neurons, floats by the value and q8_0 by the byte. There is none where an encoding
+  // has no zeros of its own, or where the parts would need different ones.
   static std::optional<Bitmap> of(const Cut& cut, const Encodings& encodings);
-  // That of one part of it, in row groups or else in plain order.
+  // The bitmap of one encoding, in row groups or else in plain order.
   static constexpr std::optional<Bitmap> of(Encoding encoding, bool row_groups) {
     switch (encoding) {
       case Encoding::f32:

@@ -12,7 +12,7 @@
 
 namespace tierd {
 
-// As ExtentPacker, which packs what is dense, and what is compressed then.
+// It packs as ExtentPacker does, and compresses what the plan has compressed.
 class CompressedPacker {
  public:
   // `plan` was made for `source`; both must outlive this.

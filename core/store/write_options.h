@@ -15,7 +15,8 @@ struct WriteOptions {
   Layout layout = Layout::row;
   Bundling bundling = Bundling::row_column;
   uint32_t layer_group = 1;  // of layout channel_group: layers whose channels lie side by side
-  // Of sites that it makes smaller; of layouts row and neuron, where nothing is in pieces.
+  // Sites that it makes smaller are compressed. It goes with layouts row and neuron, where nothing is in
+  // pieces.
   Compression compression = Compression::none;
   // Instead of the source's own, of the layers' matrices and of embedding and head; which may lose something:
   // the manifest says how much.

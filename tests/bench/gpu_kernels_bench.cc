@@ -156,7 +156,7 @@ class PrunedMatrix {
     });
     return static_cast<double>(units.n_units * (kept_ + dense_)) / seconds;
   }
-  // Of products by a vector, matrices of n_out rows each by itself, one after the other.
+  // The rate of products by a vector: matrices of n_out rows, one after the other.
   double product_rate(Timer& timer, uint32_t n_out) const {
     DeviceBytes x, y;
     check(allocate(kIn * 4, x), "allocate");

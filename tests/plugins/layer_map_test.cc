@@ -88,7 +88,7 @@ TEST(LayerMap, OneMemoryKeepsTheFirstLayersWhole) {
   EXPECT_THAT(map.share(kMuch), map.all());
 }
 
-// Of what is too little for another layer, or for the head, the embedding takes rows.
+// The embedding takes rows from what is too little for another layer or for the head.
 TEST(LayerMap, TheEmbeddingHasWhatLayersLeave) {
   MapOf map(alone());
   EXPECT_THAT(map.share(kLayer - 1), ElementsAre(6, 0, 0, 0, 0, 0, 0, 0));

@@ -44,7 +44,7 @@ TEST(Smooth, ScalesAreThePublishedOnes) {
   EXPECT_EQ(b.weight[1], 0);
 }
 
-// Of every way in which norms and operators are joined.
+// The models have every way in which norms and operators are joined.
 TEST(Smooth, TheModelComputesWhatItDid) {
   for (const char* name : {"llama2", "opt", "falcon", "falcon-grouped", "falcon-serial", "phi", "persimmon",
                            "qwen2", "llama-fatrelu"}) {

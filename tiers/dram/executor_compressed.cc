@@ -68,7 +68,7 @@ uint64_t Executor::compute_added(const SiteWork& site, uint32_t edition, uint32_
   uint64_t bytes = 0;
   for (size_t first = 0; first < units.size();) {
     size_t end = std::min<size_t>(units.size(), first + most);
-    // Whole runs.
+    // Only whole runs are computed together.
     while (end < units.size() && end > first + 1 && units[end].unit / run == units[end - 1].unit / run) --end;
     const std::span<const Unit> some = units.subspan(first, end - first);
     std::byte* const out = room_for(expanded_, some.size() * dense);

@@ -13,7 +13,7 @@ namespace {
 
 // Longer windows than the published programs calibrate with cost more than they tell.
 constexpr uint32_t kLongestWindow = 2048;
-// Of fewer, the channels' norms are those of a few words.
+// With fewer, the channels' norms are those of a few words.
 constexpr uint64_t kFewestTokens = 128;
 
 Error bad(const char* argument, std::string detail) {

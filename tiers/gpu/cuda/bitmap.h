@@ -20,7 +20,7 @@ inline constexpr uint32_t kSegmentTiles = 256;
 // are not to be read. (A neuron has fewer.)
 inline constexpr uint32_t kMalformed = ~0u;
 
-// Of a neuron: all that is kept, and its bits.
+// The bytes that a neuron takes, and how many of them are its bits.
 struct NeuronSize {
   uint32_t bytes = 0;
   uint32_t bits = 0;

@@ -20,7 +20,7 @@ namespace tierd::cuda {
 
 class CompressedEditions {
  public:
-  // Of the device, for a plan.
+  // Memory of the device that a plan takes here.
   static uint64_t device_bytes(const ComputePlan& plan);
   cudaError_t allocate(const ComputePlan& plan);
 

@@ -81,7 +81,7 @@ void MatrixTeam::add_gram(const TokenRows& x, std::span<float> gram) {
     for (uint32_t t = 0; t < x.count; ++t) {
       for (uint32_t i = 0; i < n; ++i) turned[uint64_t{i} * x.count + t] = x.row(t)[first + i];
     }
-    // Of the other factor, the channels up to the last of these.
+    // The other factor is the channels up to the last of these.
     const auto groups = static_cast<uint32_t>(divide_up(first + n, kGroupRows));
     std::vector<float> sums(uint64_t{n} * groups * kGroupRows);
     const uint64_t pitch = uint64_t{groups} * kGroupRows;

@@ -20,7 +20,7 @@ struct Pattern {
   uint32_t group = 0;
 
   bool in_groups() const { return group != 0; }
-  // Of so many weights: the share, rounded down as the published programs do.
+  // How many of so many weights become zero: the share, rounded down as the published programs do.
   uint64_t pruned_of(uint64_t weights) const;
 };
 

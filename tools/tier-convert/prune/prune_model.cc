@@ -19,7 +19,7 @@
 namespace tierd {
 namespace {
 
-// Of each of a layer's inputs, in the order of kLayerInputs.
+// What was seen of each of a layer's inputs, in the order of kLayerInputs.
 using LayerStatistics = std::vector<InputStatistics>;
 
 class ModelPruner {

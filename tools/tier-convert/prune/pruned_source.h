@@ -30,7 +30,7 @@ class PrunedSource : public TensorSource {
   // caller at a time. Errors: invalid_argument (values that its encoding cannot hold), io_error.
   Status put(const std::string& name, std::span<const float> values);
 
-  // Of the matrices that were put: how many weights they have, and which share of them is zero.
+  // How many weights the matrices that were put have, and which share of them is zero.
   uint64_t weights() const { return weights_; }
   double share_of_zeros() const { return static_cast<double>(zeros_) / static_cast<double>(weights_); }
 
