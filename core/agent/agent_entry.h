@@ -28,6 +28,7 @@
 #include "core/base/check.h"
 #include "core/base/result.h"
 #include "core/base/setting.h"
+#include "core/layout/bitmap.h"
 #include "core/layout/encoding.h"
 #include "core/message/counts.h"
 #include "core/message/extent_table.h"
@@ -37,15 +38,26 @@
 
 namespace tierd {
 
+// The extents of an edition whose neurons are compressed.
+struct CompressedExtents {
+  uint32_t first = 0;  // neuron i is extent first + i
+  Bitmap bitmap;
+  std::span<const uint32_t> bytes;     // [neurons] of each, from the beginning of its extent
+  std::span<const uint32_t> expanded;  // [neurons] of each once it is expanded
+};
+
 // What an agent that reads is for: a store's file. All of it outlives the agent.
 struct ReadTask {
   std::string path;
   ExtentTable extents;
   std::span<const ExtentPieces> pieces = {};  // of all neurons that are more than one extent
-  std::span<std::byte> landing;               // where most reads will land, worth pinning
-  uint64_t memory_bytes = 0;                  // of all that reads will land in
+  // What reads with kRecode expand, in the order of the extents, and the instruction set that does it.
+  std::span<const CompressedExtents> compressed = {};
+  std::string kernels = "auto";
+  std::span<std::byte> landing;  // where most reads will land, worth pinning
+  uint64_t memory_bytes = 0;     // of all that reads will land in
   // What the agent may take for reads that cannot land where they belong, a multiple of 4096: at least twice
-  // the blocks that hold the largest extent that is not aligned, 0 if there is none.
+  // the blocks that hold the largest extent that is not aligned, or is expanded; 0 if there is none.
   uint64_t bounce_bytes = 0;
   OpenDevice open_device = {};  // how tests have the file opened; empty: as the agent does
   // In virtual time: puts a described device before the file's, `depth` reads deep, and says which gaps it is
@@ -141,6 +153,8 @@ struct MadeAgent {
 constexpr uint32_t serves(Op op) {
   return 1u << static_cast<uint32_t>(op);
 }
+// Beside what an agent serves: its reads and moves may recode (kRecode).
+inline constexpr uint32_t kRecodes = 1u << 30;
 // Beside what an agent serves: its memory is apart, reached by itself alone. Reads do not land there, it
 // brings neurons from other memories by itself (`move`), and what is wanted of its activations must be given.
 inline constexpr uint32_t kMemoryApart = 1u << 31;
@@ -149,7 +163,7 @@ inline constexpr uint32_t kMemoryApart = 1u << 31;
 // plain C: nothing behind is looked at before size and id have been found right.
 struct AgentEntry {
   uint32_t size;
-  uint32_t serves;  // bits, and kMemoryApart; `raise` and `cancel` are answered by all
+  uint32_t serves;  // bits, kRecodes and kMemoryApart; `raise` and `cancel` are answered by all
   const char* build_id;
   const char* name;
   const char* summary;

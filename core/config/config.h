@@ -34,6 +34,9 @@ struct TierConfig {
   // The tiers that it fetches from, the nearest first, divided by ','; empty: `over`, or the store.
   std::string link = {};
   bool compute = true;  // false: it only keeps what tiers over it fetch
+  // What becomes of neurons that the store has compressed: "kept" as they are, "expanded" as they arrive;
+  // "auto": kept, unless a tier that they come from has expanded them.
+  std::string compressed = "auto";
   std::string thread = "kernel";
   // The cores that its threads are bound to, "0-3,8"; empty: as run.threads and run.bind have it.
   std::string cores = {};

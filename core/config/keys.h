@@ -172,6 +172,9 @@ inline const std::array kTierKeys = {
         "tiers that neurons are fetched from, the nearest first, divided by ','; tiers.NAME.over if empty"},
     TierKey{"compute", in_tier<&TierConfig::compute>(), "",
             "whether its agents compute; false: it keeps what tiers over it fetch"},
+    TierKey{"compressed", in_tier<&TierConfig::compressed>(), "auto|kept|expanded",
+            "neurons that the store has compressed: kept so and computed from, or expanded as they arrive; "
+            "auto: kept, unless a tier that they come from has expanded them"},
     TierKey{"thread", in_tier<&TierConfig::thread>(), "kernel|own", "who drives each agent"},
     TierKey{"cores", in_tier<&TierConfig::cores>(), "",
             "what its threads are bound to, 0-3,8; those of run.threads if empty"},

@@ -37,16 +37,17 @@ std::string for_each_text(const ModelOptions& model) {
 }
 
 // How much memory reads of bundles may take on their way: they are small, lie packed, and are read together
-// with what lies between them.
+// with what lies between them. What is expanded as it lands comes the same way.
 struct Bounce {
   uint64_t least = 0;
   uint64_t most = 0;
 };
-Bounce bounce_of(const Manifest& manifest) {
+Bounce bounce_of(const Manifest& manifest, bool compressed) {
   Bounce bounce;
   uint64_t bundles = 0;
   for (const StoredSite& site : manifest.sites) {
-    if (site.n_column_parts() == 0) continue;  // these begin and end blocks of the disk
+    const bool expanded = compressed && !site.compressed.empty();
+    if (site.n_column_parts() == 0 && !expanded) continue;  // these begin and end blocks of the disk
     bundles += site.neurons() * site.slot_bytes();
     // One that is not aligned lies in one block more than it would fill.
     const uint64_t blocks = divide_up(site.slot_bytes(), kDirectIoAlignment) + (site.aligned() ? 0 : 1);
@@ -65,11 +66,12 @@ class TierPlanner {
     plan_.automatic = tier.capacity.kind == Capacity::Kind::automatic;
     for (const StoredSite& site : manifest.sites) {
       if (site.alias_of != kNoSite) continue;
-      plan_.whole += site.neurons() * site.slot_bytes();
+      const uint64_t slot_bytes = tier.expands ? site.expanded_slot_bytes() : site.slot_bytes();
+      plan_.whole += site.neurons() * slot_bytes;
       const uint64_t together = std::min(site.neurons(), run_of(site.cut));
-      largest_ = std::max(largest_, align_up(together * site.slot_bytes(), kDirectIoAlignment));
+      largest_ = std::max(largest_, align_up(together * slot_bytes, kDirectIoAlignment));
     }
-    if (tier.bounces) bounce_ = bounce_of(manifest);
+    if (tier.bounces) bounce_ = bounce_of(manifest, tier.bounces_compressed);
     if (!tier.units.empty()) {
       const std::vector<UnitPlan> units = plan_model(manifest, model_).units;
       for (const UnitId unit : tier.units) {

@@ -34,10 +34,12 @@ struct TierRequest {
   Capacity capacity = {};
   uint64_t most_staging = 64u << 20;
   uint32_t memories = 1;           // that share the tier, each with staging of its own
+  bool expands = false;            // it holds expanded what the store has compressed
   std::vector<UnitId> units = {};  // that compute from them, each with activations, KV cache, small tensors
   // What the process needs for all tiers is counted in one: the bounce buffer of reads, plugins' tables, and
   // the activations that so many units give whose own memory nobody else reaches.
   bool bounces = true;
+  bool bounces_compressed = false;  // some reads expand what is compressed, which comes that way then
   uint32_t giving_units = 0;
   std::vector<TableRequest> tables = {};
 };

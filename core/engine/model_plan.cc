@@ -125,6 +125,27 @@ class Planner {
       plan_.sites[s].editions = {edition_of[owner_of[s]]};
       for (UnitPlan& unit : plan_.units) unit.compute.sites[s].editions = plan_.sites[s].editions;
     }
+    if (options_.expands) add_expanded_editions();
+  }
+
+  // For each that is compressed one that is dense, in the place of it where a memory expands.
+  void add_expanded_editions() {
+    const auto stored = static_cast<EditionId>(plan_.sites.editions.size());
+    for (EditionId e = 0; e < stored; ++e) {
+      const SiteId owner = plan_.sites.editions[e].owner;
+      const StoredSite& site = manifest_.sites[owner];
+      if (site.compressed.empty()) continue;
+      const size_t expanded = plan_.sites.editions.size();
+      Edition& dense = plan_.sites.editions.emplace_back(Edition(plan_.sites.editions[e]));
+      dense.made_of = e;
+      dense.slot_bytes = static_cast<uint32_t>(site.expanded_slot_bytes());
+      for (uint32_t i = 0; i < dense.n; ++i) dense.bytes[i] = static_cast<uint32_t>(site.dense_bytes(i));
+      for (UnitPlan& unit : plan_.units) {
+        unit.compute.editions.push_back(site.encodings);
+        unit.compute.expanded.resize(expanded);
+        unit.compute.expanded.push_back(ExpandedNeurons{e, owner});
+      }
+    }
   }
 
   static std::optional<CompressedNeurons> compressed(const StoredSite& stored) {
@@ -180,6 +201,23 @@ void cut_site(Site& site, const Cut& cut) {
   site.n = neurons(cut);
   site.n_in = inputs(cut);
   site.n_out = outputs(cut);
+}
+
+void hold_editions(ModelPlan& plan, Memory& memory, uint16_t unit, bool expands) {
+  const std::vector<Edition>& editions = plan.sites.editions;
+  memory.held.clear();
+  if (std::ranges::count(editions, kNoEdition, &Edition::made_of) == std::ssize(editions)) return;
+  memory.held.resize(editions.size());
+  std::iota(memory.held.begin(), memory.held.end(), EditionId{0});
+  for (EditionId e = 0; e < editions.size(); ++e) {
+    const EditionId made_of = editions[e].made_of;
+    if (made_of == kNoEdition) continue;
+    memory.held[made_of] = memory.held[e] = expands ? e : made_of;
+  }
+  if (unit == Topology::kNoUnit) return;
+  for (SiteWork& site : plan.units[unit].compute.sites) {
+    for (uint32_t& edition : site.editions) edition = memory.held_as(edition);
+  }
 }
 
 ModelPlan plan_model(const Manifest& manifest, const ModelOptions& options) {

@@ -8,6 +8,7 @@
 
 #include "core/base/result.h"
 #include "core/engine/unit_plan.h"
+#include "core/kernel/memory.h"
 #include "core/kernel/site.h"
 #include "core/program/program.h"
 #include "core/store/manifest.h"
@@ -25,6 +26,11 @@ struct ModelPlan {
 // What the kernel knows of a cut: how many neurons there are, how their results become the site's, and the
 // number by which plugins are told.
 void cut_site(Site& site, const Cut& cut);
+
+// Says in which editions a memory holds those of the plan (Memory::held), which is nothing where none of them
+// is made of another one; and that its unit, kNoUnit for none, computes from those. `expands`: what the store
+// has compressed is expanded there.
+void hold_editions(ModelPlan& plan, Memory& memory, uint16_t unit, bool expands);
 
 // `manifest` as read_manifest checked it. `options`: units that there are.
 ModelPlan plan_model(const Manifest& manifest, const ModelOptions& options);

@@ -17,6 +17,7 @@ struct ModelOptions {
   uint32_t sequences = 1;   // slots of the KV cache
   KvEncoding kv = KvEncoding::f16;
   bool int8_activations = false;
+  bool expands = false;  // some memory holds expanded what the store has compressed
   bool measure = false;  // room for what neurons contribute (SiteWork::contribution)
   uint32_t units = 1;    // that compute
   uint32_t dense = 0;    // the unit that runs all segments but attention

@@ -16,11 +16,19 @@ PluginWorld::PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction l
       all_(sites.size()),
       all_editions_(sites.editions.size()) {
   for (SiteId s = 0; s < sites.size(); ++s) {
-    all_[s] = site_view(s, sites[s]);
+    std::vector<EditionId>& editions = editions_.emplace_back(sites[s].editions);
+    if (machine_.memory != kStore) {
+      for (EditionId& e : editions) e = machine_.topology.memory(machine_.memory).held_as(e);
+      editions.erase(std::unique(editions.begin(), editions.end()), editions.end());
+    }
+    all_[s] = site_view(s, sites[s], editions);
     views_.push_back(&all_[s]);
   }
   for (EditionId e = 0; e < sites.editions.size(); ++e) {
     all_editions_[e] = edition_view(e, sites.editions[e]);
+    const bool seen = machine_.memory != kStore ? machine_.topology.memory(machine_.memory).holds(e)
+                                                : sites.wanted(sites.editions[e].owner, e) == e;
+    if (!seen) all_editions_[e].n = 0;
     edition_views_.push_back(&all_editions_[e]);
   }
   const Topology& topology = machine_.topology;
@@ -57,9 +65,16 @@ uint64_t PluginWorld::holders(uint32_t edition, uint32_t neuron) const {
   uint64_t bits = 0;
   if (residencies_ == nullptr || edition >= sites_.editions.size() || neuron >= sites_.editions[edition].n)
     return bits;
-  for (size_t m = 0; m < residencies_->size(); ++m)
-    bits |= uint64_t{(*residencies_)[m].valid(edition, neuron)} << (m + 1);
+  for (size_t m = 0; m < residencies_->size(); ++m) {
+    const EditionId held = machine_.topology.memories[m].held_as(edition);
+    bits |= uint64_t{(*residencies_)[m].valid(held, neuron)} << (m + 1);
+  }
   return bits;
+}
+
+EditionId PluginWorld::held(uint32_t memory, uint32_t edition) const {
+  const bool known = memory != kStore && memory <= all_memories_.size() && edition < sites_.editions.size();
+  return known ? machine_.topology.memories[memory - 1u].held_as(edition) : kNoEdition;
 }
 
 uint32_t PluginWorld::home(uint32_t edition, uint32_t neuron) const {

@@ -81,6 +81,8 @@ class PluginWorld {
   bool evictable(uint32_t edition, uint32_t neuron) const {
     return edition < here_.size() && neuron < here_[edition].size() && here_[edition][neuron].evictable();
   }
+  // See Memory::held; kNoEdition where there is no such memory or edition.
+  EditionId held(uint32_t memory, uint32_t edition) const;
   // The unit, or TIERD_NO_UNIT for a neuron that there is not.
   uint32_t home(uint32_t edition, uint32_t neuron) const;
   // Whether it is a unit that the cache's memory feeds.
@@ -93,6 +95,8 @@ class PluginWorld {
   LinearFunction linear_;
   const std::deque<Residency>* residencies_ = nullptr;
   std::vector<std::span<const Residency::Neuron>> here_;  // [editions] of it
+  // [sites] Their editions as the cache's memory holds them.
+  std::vector<std::vector<EditionId>> editions_;
   std::vector<tierd_site_view> all_;
   std::vector<const tierd_site_view*> views_;  // into all_
   std::vector<tierd_edition_view> all_editions_;

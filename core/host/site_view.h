@@ -1,6 +1,8 @@
 // The kernel's sites and editions as plugins see them.
 #pragma once
 
+#include <vector>
+
 #include "core/kernel/site.h"
 #include "tierd/views.h"
 
@@ -8,8 +10,8 @@ namespace tierd {
 
 static_assert(kNoSiteId == TIERD_NO_SITE && kNoEdition == TIERD_NO_EDITION);
 
-// Lives as long as `site`.
-inline tierd_site_view site_view(SiteId number, const Site& site) {
+// Lives as long as `site` and `editions`, which are the site's as whoever sees the view has them.
+inline tierd_site_view site_view(SiteId number, const Site& site, const std::vector<EditionId>& editions) {
   tierd_site_view view{};
   view.size = sizeof view;
   view.site = number;
@@ -22,8 +24,8 @@ inline tierd_site_view site_view(SiteId number, const Site& site) {
   view.n = site.n;
   view.n_in = site.n_in;
   view.n_out = site.n_out;
-  view.n_editions = static_cast<uint32_t>(site.editions.size());
-  view.editions = site.editions.data();
+  view.n_editions = static_cast<uint32_t>(editions.size());
+  view.editions = editions.data();
   return view;
 }
 

@@ -67,6 +67,7 @@ StrategyInstance::StrategyInstance(StrategyChoice choice, const PluginWorld& wor
   host_.at_home = at_home;
   host_.tensor = tensor;
   host_.linear = linear;
+  host_.held = held;
 }
 
 Result<std::unique_ptr<StrategyInstance>> StrategyInstance::create(StrategyChoice choice,
@@ -185,6 +186,10 @@ int StrategyInstance::evictable(void* context, uint32_t edition, uint32_t neuron
 
 int StrategyInstance::at_home(void* context, uint32_t edition, uint32_t neuron) {
   return static_cast<StrategyInstance*>(context)->world_.at_home(edition, neuron) ? 1 : 0;
+}
+
+uint32_t StrategyInstance::held(void* context, uint32_t memory, uint32_t edition) {
+  return static_cast<StrategyInstance*>(context)->world_.held(memory, edition);
 }
 
 int StrategyInstance::tensor(void* context, const char* name, tierd_tensor_view* out) {

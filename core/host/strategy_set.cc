@@ -124,11 +124,16 @@ Status StrategySet::make_predictor(const StrategyChoice& choice, Strategy<tierd_
   return ask_reads_x(strategy, caps, reads_x);
 }
 
-// One unit is everybody's home, and no balancer need be asked.
+// One unit is everybody's home, and no balancer need be asked. What is made of an edition is at home where
+// that one is.
 Status StrategySet::ask_homes(Strategy<tierd_balancer_1>& balancer, Placement& placement) const {
   if (placement.units() == 1) return {};
   for (EditionId e = 0; e < sites().editions.size(); ++e) {
     const Edition& edition = sites().editions[e];
+    if (edition.made_of != kNoEdition) {
+      placement.place(e, placement.homes(edition.made_of));
+      continue;
+    }
     std::vector<uint8_t> homes(edition.n, 0);
     TIERD_TRY(balancer.call(&tierd_balancer_1::place, "place", e, homes.data()));
     for (const uint8_t unit : homes) {
@@ -199,9 +204,10 @@ Result<std::vector<uint32_t>> StrategySet::share(Strategy<tierd_cache_1>& cache,
 
 Result<std::vector<std::vector<std::vector<uint32_t>>>> StrategySet::wanted() {
   std::vector<std::vector<std::vector<uint32_t>>> lists;
-  for (auto& cache : strategies_.caches) {
+  for (size_t m = 0; m < caches_.size(); ++m) {
     std::vector<std::vector<uint32_t>>& of_cache = lists.emplace_back(sites().editions.size());
-    TIERD_ASSIGN(const std::vector<WantedAtStart> all, wanted_at_start(cache, sites().editions));
+    TIERD_ASSIGN(const std::vector<WantedAtStart> all,
+                 wanted_at_start(strategies_.caches[m], sites().editions, topology_.memories[m]));
     for (const WantedAtStart& wanted : all) of_cache[wanted.edition] = wanted.neurons;
     for (std::vector<uint32_t>& list : of_cache) std::sort(list.begin(), list.end());
   }

@@ -6,15 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "core/kernel/site.h"
 #include "core/message/message.h"
 
 namespace tierd {
 
 // The memory of a tier, or of one of its agents: arena slots and staging blocks.
 struct Memory {
-  std::string name;                    // of its tier, for people and plugins
-  uint16_t agent = 0;                  // that it belongs to
-  uint64_t arena_bytes = 0;            // that its cache splits among the editions
+  std::string name;          // of its tier, for people and plugins
+  uint16_t agent = 0;        // that it belongs to
+  uint64_t arena_bytes = 0;  // that its cache splits among the editions
+  // [editions] In which one it holds what is wanted in each: this one, another that is made of it, or the one
+  // that it is made of. Empty: each as it is wanted.
+  std::vector<EditionId> held = {};
   std::vector<uint64_t> arena_offset;  // [editions] where the slots of each begin, bytes
   std::vector<uint32_t> reserved;      // [editions] how many have addresses
   bool resizes = false;                // the agent serves `move` inside the arena, and `resize`
@@ -24,6 +28,9 @@ struct Memory {
   // The memory that this one lies over: a neuron that no memory with a link to this one holds is fetched into
   // that one first, whose cache is asked then. Its number is less than this one's own.
   MemoryId over = kStore;
+
+  EditionId held_as(EditionId edition) const { return held.empty() ? edition : held[edition]; }
+  bool holds(EditionId edition) const { return held_as(edition) == edition; }
 };
 
 // Who carries neurons from one memory to another.

@@ -23,14 +23,16 @@ class Placement {
     if (edition >= homes_.size()) homes_.resize(edition + 1u);
     homes_[edition] = std::move(homes);
   }
+  const std::vector<uint8_t>& homes(EditionId edition) const { return homes_[edition]; }
   uint8_t home(EditionId edition, uint32_t neuron) const {
     return edition < homes_.size() && !homes_[edition].empty() ? homes_[edition][neuron] : 0;
   }
-  // [editions] How many neurons of each have their home with a unit that the memory feeds.
+  // [editions] How many neurons of each that the memory holds have their home with a unit that it feeds.
   std::vector<uint32_t> at_home(std::span<const Edition> editions, const Topology& topology,
                                 MemoryId memory) const {
     std::vector<uint32_t> counts(editions.size(), 0);
     for (EditionId e = 0; e < editions.size(); ++e) {
+      if (!topology.memory(memory).holds(e)) continue;
       for (uint32_t i = 0; i < editions[e].n; ++i) counts[e] += topology.feeds(memory, home(e, i)) ? 1 : 0;
     }
     return counts;

@@ -24,7 +24,7 @@ Status check_wish(const WishList& wishes, const WishList::Wish& wish, SiteId sit
   const uint64_t place = uint64_t{site} + wish.distance;
   if (wish.site >= sites.size() || wish.distance == 0 || place % sites.size() != wish.site)
     return nonsense(fmt::format("site {} does not lie {} sites after {}", wish.site, wish.distance, site));
-  if (wish.edition != TIERD_NO_EDITION && std::ranges::count(sites[wish.site].editions, wish.edition) == 0)
+  if (wish.edition != TIERD_NO_EDITION && sites.wanted(wish.site, wish.edition) == kNoEdition)
     return nonsense(fmt::format("site {} has no edition {}", wish.site, wish.edition));
   if (wish.memory != TIERD_NO_MEMORY && (wish.memory == kStore || wish.memory > topology.memories.size()))
     return nonsense(fmt::format("memory {} of {}", wish.memory, topology.memories.size()));
@@ -73,7 +73,7 @@ void neurons_of(const WishList& wishes, const WishList::Wish& wish, uint32_t n,
 }
 
 Result<std::vector<WantedAtStart>> wanted_at_start(Strategy<tierd_cache_1>& cache,
-                                                   std::span<const Edition> editions) {
+                                                   std::span<const Edition> editions, const Memory& memory) {
   std::vector<WantedAtStart> wanted;
   if (cache.table.fill == nullptr) return wanted;
   TIERD_TRY(cache.call_for_wishes(&tierd_cache_1::fill, "fill"));
@@ -83,6 +83,9 @@ Result<std::vector<WantedAtStart>> wanted_at_start(Strategy<tierd_cache_1>& cach
       return cache.fault("fill", "names a site or a memory; it is about its own, before any site");
     if (wish.edition >= editions.size())
       return cache.fault("fill", fmt::format("edition {} of {}", wish.edition, editions.size()));
+    if (!memory.holds(wish.edition))
+      return cache.fault(
+          "fill", fmt::format("edition {}, which memory '{}' does not hold", wish.edition, memory.name));
     const uint32_t n = editions[wish.edition].n;
     const Status listed = check_list(wishes, wish, n);
     if (!listed.ok()) return cache.fault("fill", listed.error().detail);

@@ -37,9 +37,9 @@ struct WantedAtStart {
   EditionId edition = kNoEdition;
   std::vector<uint32_t> neurons;
 };
-// Asks it; a cache that does not say wants nothing. Error: plugin_fault.
+// Asks it; a cache that does not say wants nothing. `memory` is the cache's own. Error: plugin_fault.
 Result<std::vector<WantedAtStart>> wanted_at_start(Strategy<tierd_cache_1>& cache,
-                                                   std::span<const Edition> editions);
+                                                   std::span<const Edition> editions, const Memory& memory);
 
 // How a cache splits `bytes` among the editions, `slots` [editions], as its `function` answered: at most
 // `most` [editions] each, all together no more than there is. Error: plugin_fault.

@@ -19,14 +19,18 @@ inline constexpr EditionId kNoEdition = UINT32_MAX;
 // All neurons of a site in one form: what is stored, fetched, kept and computed from. Residency, arena
 // slots and a cache's decisions are an edition's. Sites that share their weights (a tied embedding and its
 // head) share the edition.
+//
+// An edition may be made of another one, neuron by neuron, while it is fetched: the dense one of bitmaps. It
+// is nowhere in the store, and some memories hold it where others hold what it is made of (Memory::held).
 struct Edition {
-  SiteId owner = kNoSiteId;     // of the sites that have it, the one that every step uses whole
-  uint16_t label = 0;           // of that form, as plugins are told: the kernel does not look at it
-  uint32_t n = 0;               // neurons
-  uint32_t slot_bytes = 0;      // of an arena slot; a multiple of 4096, where results are added of 64
-  uint32_t first_extent = 0;    // neuron i is extent first_extent + stride * i
-  uint32_t stride = 1;          // more than 1: the extents between belong to other editions
-  std::vector<uint32_t> bytes;  // [n] of weights in neuron i, without padding
+  SiteId owner = kNoSiteId;        // of the sites that have it, the one that every step uses whole
+  uint16_t label = 0;              // of that form, as plugins are told: the kernel does not look at it
+  uint32_t n = 0;                  // neurons
+  uint32_t slot_bytes = 0;         // of an arena slot; a multiple of 4096, where results are added of 64
+  EditionId made_of = kNoEdition;  // another edition, whose extents are this one's; kNoEdition: it is stored
+  uint32_t first_extent = 0;       // neuron i is extent first_extent + stride * i
+  uint32_t stride = 1;             // more than 1: the extents between belong to other editions
+  std::vector<uint32_t> bytes;     // [n] of weights in neuron i, without padding
 
   uint32_t extent_of(uint32_t neuron) const { return first_extent + stride * neuron; }
   uint32_t neuron_of(uint32_t extent) const { return (extent - first_extent) / stride; }
@@ -56,8 +60,9 @@ struct Site {
   uint32_t n = 0;  // neurons
   uint32_t n_in = 0;
   uint32_t n_out = 0;
-  std::vector<EditionId> editions = {};  // at least one; the best first
-  Flow flow = {};                        // which units have, and take, the activations below
+  // Those that a pass may want, at least one; the best first.
+  std::vector<EditionId> editions = {};
+  Flow flow = {};  // which units have, and take, the activations below
   // What it computes from, [rows x n_in], once the segment before it has run.
   ActivationPlace input = {};
   // What its neurons give, [rows x n_out], before the segment after has run.
@@ -73,8 +78,8 @@ struct Site {
   bool chosen() const { return set == Set::chosen; }
 };
 
-// The sites of a model in the order of one step, and the editions that they have, in the order of their
-// owners. Immutable once a run has begun.
+// The sites of a model in the order of one step, and the editions that they have: those that are stored in
+// the order of their owners, then those that are made of them. Immutable once a run has begun.
 struct SiteTable {
   std::vector<Site> all;
   std::vector<Edition> editions;
@@ -92,6 +97,14 @@ struct SiteTable {
   // The edition that a quantizer which says nothing means.
   EditionId best(SiteId site) const { return all[site].editions.front(); }
   const Edition& best_of(SiteId site) const { return editions[best(site)]; }
+  // The edition that a pass of the site would want where a memory holds this one; kNoEdition: it is none of
+  // the site's.
+  EditionId wanted(SiteId site, EditionId edition) const {
+    const auto has = [&](EditionId of) { return std::ranges::count(all[site].editions, of) != 0; };
+    if (has(edition)) return edition;
+    if (edition >= editions.size() || !has(editions[edition].made_of)) return kNoEdition;
+    return editions[edition].made_of;
+  }
 };
 
 }  // namespace tierd

@@ -26,6 +26,7 @@ struct ReadCounts {
   uint64_t dropped_extents = 0;  // cancelled or expired before they were started
   uint64_t checksum_ns = 0;
   uint64_t copy_ns = 0;       // from where extents were read to, to where they belong
+  uint64_t expand_ns = 0;     // the same of neurons that were compressed
   uint64_t in_flight_ns = 0;  // time with at least one read in the device
 };
 

@@ -33,6 +33,7 @@ enum MessageFlags : uint8_t {
   kPartial = 4,    // run, with the first neurons: results are zero before they come, which not all may do
   kMeasure = 8,    // run: what each neuron contributes is written down beside the results
   kMasked = 16,    // run: the payload says which rows use which neurons
+  kRecode = 32,    // read, move: neurons become the message's edition, which is made of the one they come in
 };
 
 // A request's name: a slot in the kernel's table and its generation; a stale generation is ignored.
@@ -64,7 +65,7 @@ struct Message {
   uint32_t site = 0;
   uint32_t edition = 0;     // read, move, run: of the neurons; a read's first one
   uint32_t n_units = 0;     // in the payload
-  uint32_t unit_bytes = 0;  // move: of each
+  uint32_t unit_bytes = 0;  // move: of each, in the memory that it comes from
   uint16_t n_takes = 0;     // in the payload
   uint16_t n_gives = 0;     // in the payload
   uint64_t queued_ns = 0;   // wall or virtual
@@ -73,10 +74,10 @@ struct Message {
 static_assert(sizeof(Message) == 64 && std::is_trivially_copyable_v<Message>);
 
 // An entry of a message's list. read: `unit`, an extent of the store, goes to `place` in the message's
-// memory.
+// memory. With kRecode this is so for the neurons of all editions that are made of others in that memory.
 //
 // move: the bytes of a slot go from `unit`, a place in the memory `from`, to `place`; in the order of the
-// list.
+// list. With kRecode they become those of a slot of the message's edition.
 //
 // run: `unit`, a neuron of the site, is at `place` in the memory.
 //
@@ -137,6 +138,8 @@ struct Payload {
   std::span<const uint64_t> masks = {};
   std::span<const Take> takes = {};  // run
   std::span<const Give> gives = {};  // run
+  // move, with kRecode: [Message::n_units] which neurons they are.
+  std::span<const uint32_t> neurons = {};
 };
 
 // lost: the agent is not there any more. Whatever it had accepted, and whatever it is sent, completes so.

@@ -132,12 +132,19 @@ struct CompressedNeurons {
   std::vector<uint32_t> bytes;  // [neurons] of each
 };
 
+// The neurons of an edition that are made of another one's, which are compressed, by expanding them.
+struct ExpandedNeurons {
+  uint32_t of = 0;    // that edition
+  uint32_t site = 0;  // whose neurons they are
+};
+
 // Everything an agent needs to compute its part of a model, but the weights.
 struct ComputePlan {
   std::vector<BufferSpec> buffers;
   std::vector<SiteWork> sites;      // by site number
   std::vector<Encodings> editions;  // by edition number: the encoding of each part of a neuron
   std::vector<std::optional<CompressedNeurons>> compressed;  // by edition number; empty: none are
+  std::vector<std::optional<ExpandedNeurons>> expanded;      // likewise
   AttentionShape attention;
   uint32_t max_rows = 1;   // of a batch
   uint32_t context = 0;    // positions of the KV cache
@@ -148,6 +155,10 @@ struct ComputePlan {
   // NULL: its neurons are dense.
   const CompressedNeurons* compressed_of(uint32_t edition) const {
     return edition < compressed.size() && compressed[edition] ? &*compressed[edition] : nullptr;
+  }
+  // NULL: its neurons are stored.
+  const ExpandedNeurons* expanded_of(uint32_t edition) const {
+    return edition < expanded.size() && expanded[edition] ? &*expanded[edition] : nullptr;
   }
 };
 

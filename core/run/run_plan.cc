@@ -23,6 +23,7 @@ Result<TierRequest> request_of(const Tier& tier) {
   TIERD_ASSIGN(request.capacity, parse_capacity(tier.config.capacity, tier.key("capacity")));
   TIERD_ASSIGN(request.most_staging, parse_bytes(tier.config.staging, tier.key("staging")));
   request.memories = tier.config.count;
+  request.expands = tier.expands;
   for (uint32_t i = 0; i < tier.config.count && tier.config.compute; ++i)
     request.units.push_back(static_cast<UnitId>(tier.first_unit + i));
   request.bounces = false;
@@ -114,6 +115,10 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   }
   TierRequest& lowest = request.tiers.front();
   lowest.bounces = true;
+  request.model.expands = std::ranges::any_of(tiers.memories, &Tier::expands);
+  lowest.bounces_compressed = std::ranges::any_of(tiers.topology.links, [&](const Link& link) {
+    return link.from == kStore && tiers.tier_of(link.to).expands;
+  });
   lowest.tables = chosen.tables();
   for (const Tier& tier : tiers.memories)
     lowest.giving_units += tier.apart() && tier.config.compute ? tier.config.count : 0;
@@ -128,6 +133,10 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
     request.shortest_context = options.shortest_context;
   TIERD_ASSIGN(MemoryPlan memory, plan_memory(manifest, request));
   ModelPlan model = plan_model(manifest, memory.model);
+  for (size_t m = 0; m < tiers.topology.memories.size(); ++m) {
+    const auto id = static_cast<MemoryId>(m + 1);
+    hold_editions(model, tiers.topology.memories[m], tiers.topology.unit_of(id), tiers.tier_of(id).expands);
+  }
   TIERD_ASSIGN(StrategyChoices strategies, read_tensors(std::move(chosen)));
   // What was chosen is what whoever plans again (a forecast) shall find.
   Config as_planned = config;

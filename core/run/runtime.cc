@@ -78,10 +78,18 @@ Status Runtime::make_dispatcher() {
   return {};
 }
 
+std::vector<uint32_t> Runtime::slots_for_all(MemoryId memory) const {
+  const Memory& of = plan_.tiers.topology.memory(memory);
+  std::vector<uint32_t> slots;
+  for (EditionId e = 0; e < plan_.model.sites.editions.size(); ++e)
+    slots.push_back(of.holds(e) ? plan_.model.sites.editions[e].n : 0);
+  return slots;
+}
+
 uint64_t Runtime::addresses_for_all(size_t tier) const {
-  std::vector<uint32_t> all;
-  for (const Edition& edition : plan_.model.sites.editions) all.push_back(edition.n);
-  const uint64_t bytes = align_up(arena_offsets(plan_.model.sites.editions, all).back(), kArenaAlignment);
+  const std::vector<Edition>& editions = plan_.model.sites.editions;
+  const std::vector<uint32_t> all = slots_for_all(plan_.tiers.memories[tier].first_memory);
+  const uint64_t bytes = align_up(arena_offsets(editions, all).back(), kArenaAlignment);
   const TierMemory& memory = plan_.memory.tiers[tier];
   return bytes + memory.staging_of_memory() + memory.tensors < kMostMemoryBytes ? bytes : 0;
 }
@@ -248,11 +256,20 @@ Status Runtime::make_store_agent(const RuntimeOptions& options) {
     extent_pieces_.push_back(
         {site.first_extent, site.neurons(), site.pieces, static_cast<uint32_t>(site.extent_bytes(0))});
   }
+  for (const Edition& edition : plan_.model.sites.editions) {
+    if (edition.made_of == kNoEdition) continue;
+    const StoredSite& site = plan_.store.manifest().sites[edition.owner];
+    compressed_extents_.push_back(
+        {site.first_extent, *Bitmap::of(site.cut, site.encodings), site.compressed, edition.bytes});
+  }
+  std::ranges::sort(compressed_extents_, {}, &CompressedExtents::first);
   const TierMemory& lowest = plan_.memory.tiers.front();
   context.read = {
       .path = plan_.store.data_path(),
       .extents = plan_.store.manifest().extents,
       .pieces = extent_pieces_,
+      .compressed = compressed_extents_,
+      .kernels = plan_.config.kernels,
       .landing = pools_.memory(1).subspan(tiers_.front().staging_offset, lowest.staging_of_memory()),
       .memory_bytes = lowest.arena + lowest.staging,
       .bounce_bytes = lowest.bounce,
@@ -332,9 +349,7 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
     for (const size_t m : memories_of(tier)) {
       Memory& to = options.topology.memories[m];
       to.arena_bytes = parts_[m];
-      to.reserved = slots_[m];
-      for (EditionId e = 0; e < sites.editions.size() && tiers_[tier].whole; ++e)
-        to.reserved[e] = sites.editions[e].n;
+      to.reserved = tiers_[tier].whole ? slots_for_all(static_cast<MemoryId>(m + 1)) : slots_[m];
       to.arena_offset = arena_offset_.emplace_back(arena_offsets(sites.editions, to.reserved));
       to.resizes = resizes;
       to.staging_offset = tiers_[tier].staging_offset;

@@ -152,9 +152,11 @@ class Runtime {
   Status replace(ChosenStrategy chosen, const StrategyConfig& strategy);
   // Gives the tier's memories these arenas, `parts` [memories]. The budgets of other tiers follow.
   Status resize(size_t tier, std::vector<uint64_t> parts);
-  Status recover();                               // puts fallbacks in the place of quarantined strategies
-  bool binds_workers() const;                     // one a core, if there are enough
-  uint64_t resident_bytes(size_t tier) const;     // slots of its memories
+  Status recover();                            // puts fallbacks in the place of quarantined strategies
+  bool binds_workers() const;                  // one a core, if there are enough
+  uint64_t resident_bytes(size_t tier) const;  // slots of its memories
+  // [editions] Slots for all neurons that a memory holds.
+  std::vector<uint32_t> slots_for_all(MemoryId memory) const;
   uint64_t addresses_for_all(size_t tier) const;  // 0: messages cannot name so many
   const TierState& first_computing() const;
   // The memories of a tier, as indices of what is kept for each.
@@ -175,7 +177,8 @@ class Runtime {
   std::vector<std::vector<uint32_t>> slots_;         // [memories][editions]
   std::vector<std::vector<uint64_t>> arena_offset_;  // [memories], see Memory
   std::vector<BudgetChange> budget_changes_;
-  std::vector<ExtentPieces> extent_pieces_;  // of the store, for the agent that reads it
+  std::vector<ExtentPieces> extent_pieces_;            // of the store, for the agent that reads it
+  std::vector<CompressedExtents> compressed_extents_;  // likewise
   MadeAgent flash_;
   std::unique_ptr<AgentThread> flash_thread_;
   std::unique_ptr<Recorder> recorder_;

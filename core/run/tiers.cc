@@ -21,8 +21,8 @@ constexpr uint32_t kMostCore = 4095;
 constexpr uint8_t kCopyLane = 1;
 
 // What the host reads in a tier's table beside the agent's parameters; the first three of the store's, too.
-constexpr std::array<std::string_view, 9> kKeysOfTier = {"kind",    "thread", "cores", "count",  "capacity",
-                                                         "staging", "over",   "link",  "compute"};
+constexpr std::array<std::string_view, 10> kKeysOfTier = {
+    "kind", "thread", "cores", "count", "capacity", "staging", "over", "link", "compute", "compressed"};
 constexpr std::span<const std::string_view> kKeysOfStore = std::span(kKeysOfTier).first(3);
 
 Error wrong(const Tier& tier, std::string_view key, std::string what) {
@@ -72,6 +72,7 @@ class TierChooser {
     TIERD_TRY(number());
     for (const Tier& tier : tiers_) TIERD_TRY(add(tier));
     TIERD_TRY(check_reach());
+    for (Tier& tier : tiers_) TIERD_TRY(choose_form(tier));
     table_.memories = std::move(tiers_);
     return std::move(table_);
   }
@@ -120,6 +121,7 @@ class TierChooser {
     TIERD_TRY(is_said("over", is.over == plain.over));
     TIERD_TRY(is_said("link", is.link == plain.link));
     TIERD_TRY(is_said("compute", is.compute == plain.compute));
+    TIERD_TRY(is_said("compressed", is.compressed == plain.compressed));
     table_.store = std::move(*found);
     tiers_.erase(found);
     if (tiers_.empty())
@@ -215,6 +217,33 @@ class TierChooser {
     return *std::ranges::find_if(tiers_, [&](const Tier& tier) {
       return memory >= tier.first_memory && memory < tier.first_memory + tier.config.count;
     });
+  }
+
+  // Whether it expands what is compressed. Nobody compresses anew what a tier below has expanded.
+  Status choose_form(Tier& tier) const {
+    const auto comes_here = [&](const Link& link) { return &tier_of(link.to) == &tier; };
+    const Tier* expanded_below = nullptr;
+    for (const Link& link : table_.topology.links) {
+      if (comes_here(link) && link.from != kStore && tier_of(link.from).expands)
+        expanded_below = &tier_of(link.from);
+    }
+    if (expanded_below != nullptr && tier.config.compressed == "kept") {
+      return wrong(tier, "compressed",
+                   fmt::format("'kept', but {}, which it fetches from, has them expanded",
+                               expanded_below->config.table()));
+    }
+    tier.expands = expanded_below != nullptr || tier.config.compressed == "expanded";
+    for (const Link& link : table_.topology.links) {
+      if (!tier.expands || !comes_here(link)) continue;
+      if (link.from != kStore && tier_of(link.from).expands) continue;
+      const Tier& carrier = link.from == kStore ? table_.store : tier;
+      const bool can = (carrier.agent.entry->serves & kRecodes) != 0;
+      if (!can || (link.from != kStore && !tier.config.compute)) {
+        return wrong(tier, "compressed",
+                     fmt::format("agent '{}' does not expand what it brings", carrier.config.agent()));
+      }
+    }
+    return {};
   }
 
   // For each of its memories the one that it lies over.

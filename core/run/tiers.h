@@ -26,6 +26,7 @@ struct Tier {
   uint16_t first_agent = 0;
   MemoryId first_memory = kStore;  // of the tier that reads the store, the store
   UnitId first_unit = 0;           // of a tier that computes
+  bool expands = false;            // it holds expanded what the store has compressed
 
   // See kMemoryApart.
   bool apart() const { return is_apart(*agent.entry); }

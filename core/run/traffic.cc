@@ -29,7 +29,8 @@ class Fetches {
       : topology_(topology), kept_(kept) {}
 
   bool holds(MemoryId memory, EditionId edition, uint32_t neuron) const {
-    return memory == kStore || std::ranges::binary_search(kept_[memory - 1u][edition], neuron);
+    if (memory == kStore) return true;
+    return std::ranges::binary_search(kept_[memory - 1u][topology_.memory(memory).held_as(edition)], neuron);
   }
   // each(link) for all that the neuron passes until it is in a memory that does not hold it.
   template <class Each>
@@ -74,20 +75,24 @@ PlannedTraffic plan_traffic(const RunPlan& plan, const Placement& placement, con
     const uint64_t used = site.chosen() ? model.experts_per_token : 1;
     const uint64_t of = site.chosen() ? model.n_experts : 1;
     const EditionId best = plan.model.sites.best(s);
-    const Edition& edition = plan.model.sites.best_of(s);
     std::vector<bool> read(site.n, false);
     for (uint32_t i = 0; i < site.n; ++i) {
       const MemoryId memory = topology.units[placement.home(best, i)].memory;
-      const uint64_t bytes = edition.bytes[i] * used / of;
+      const auto bytes_in = [&](MemoryId in) -> uint64_t {
+        const EditionId held = in == kStore ? best : topology.memory(in).held_as(best);
+        return plan.model.sites.editions[held].bytes[i] * used / of;
+      };
+      const uint64_t bytes = bytes_in(memory);
       traffic.computed_bytes += bytes;
       if (fetches.holds(memory, best, i)) {
         traffic.resident_bytes[memory - 1u] += bytes;
         continue;
       }
       fetches.each_link(memory, best, i, [&](size_t link) {
-        traffic.link_bytes[link] += bytes;
+        const uint64_t moved = bytes_in(topology.links[link].from);
+        traffic.link_bytes[link] += moved;
         if (topology.links[link].from != kStore) return;
-        traffic.streamed_bytes += bytes;
+        traffic.streamed_bytes += moved;
         read[i] = true;
       });
     }

@@ -168,6 +168,13 @@ struct StoredSite {
     for (uint32_t i = 1; differ && i < neurons(); ++i) most = std::max(most, extent_bytes(i));
     return most;
   }
+  // The same where neurons are expanded as they arrive, which are never read into their slots directly.
+  uint64_t expanded_slot_bytes() const {
+    if (compressed.empty()) return slot_bytes();
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < neurons(); ++i) most = std::max(most, dense_bytes(i));
+    return align_up(most, n_column_parts() == 0 ? kDirectIoAlignment : kPieceAlignment);
+  }
   // Whether its extents begin and end where direct I/O can read them.
   bool aligned() const {
     return compressed.empty() ? extent_bytes(0) % kDirectIoAlignment == 0 : n_column_parts() == 0;

@@ -157,9 +157,11 @@ json site_json(const Site& site) {
 }
 
 json edition_json(const Edition& edition) {
-  return {{"owner", edition.owner},           {"encoding", edition.label},
-          {"slot_bytes", edition.slot_bytes}, {"first_extent", edition.first_extent},
-          {"stride", edition.stride},         {"bytes", runs(edition.bytes)}};
+  json object = {{"owner", edition.owner},           {"encoding", edition.label},
+                 {"slot_bytes", edition.slot_bytes}, {"first_extent", edition.first_extent},
+                 {"stride", edition.stride},         {"bytes", runs(edition.bytes)}};
+  if (edition.made_of != kNoEdition) object["made_of"] = edition.made_of;
+  return object;
 }
 
 // `width`: of the matrix that they are columns of.
@@ -217,6 +219,8 @@ Edition read_edition(Fields& fields, const json& object, const SiteTable& sites,
     return edition;
   }
   edition.label = static_cast<uint16_t>(fields.number(object, "encoding", UINT16_MAX));
+  if (object.contains("made_of"))
+    edition.made_of = static_cast<EditionId>(fields.number(object, "made_of", kMostEditions));
   edition.slot_bytes = static_cast<uint32_t>(fields.number(object, "slot_bytes", UINT32_MAX));
   edition.first_extent =
       static_cast<uint32_t>(fields.number(object, "first_extent", UINT32_MAX - kMostReach));
@@ -264,6 +268,7 @@ void read_topology(Fields& fields, const json& object, TraceHeader& header) {
     memory.name = fields.text(from, "name");
     memory.over = static_cast<MemoryId>(fields.number(from, "over", topology.memories.size() - 1));
     memory.arena_bytes = fields.number(from, "arena_bytes", kMostBytes);
+    if (from.contains("held")) numbers(from, "held", memory.held);
     numbers(from, "slots", header.slots.emplace_back());
     numbers(from, "reserved", memory.reserved);
     memory.resizes = fields.flag(from, "resizes");
@@ -303,6 +308,25 @@ void read_topology(Fields& fields, const json& object, TraceHeader& header) {
   if (topology.units.empty()) fields.fail("units", "are none");
 }
 
+// Each edition is held as it is, as one that is made of it, or as the one that it is made of.
+void check_held(Fields& fields, const TraceHeader& header) {
+  const std::vector<Edition>& editions = header.sites.editions;
+  for (EditionId e = 0; e < editions.size(); ++e) {
+    const EditionId made_of = editions[e].made_of;
+    if (made_of == kNoEdition) continue;
+    if (made_of >= e || editions[made_of].made_of != kNoEdition || editions[made_of].n != editions[e].n)
+      return fields.fail("made_of", "is no stored edition of its shape before it");
+  }
+  for (const Memory& memory : header.scheduler.topology.memories) {
+    for (EditionId e = 0; e < memory.held.size(); ++e) {
+      const EditionId held = memory.held[e];
+      const bool related = held == e || (held < editions.size() &&
+                                         (editions[held].made_of == e || editions[e].made_of == held));
+      if (!related || !memory.holds(held)) return fields.fail("held", "names no edition that is its like");
+    }
+  }
+}
+
 // What the kernel takes for granted.
 void check_sites(Fields& fields, const TraceHeader& header) {
   for (SiteId s = 0; s < header.sites.size() && fields.good(); ++s) {
@@ -319,9 +343,9 @@ void check_sites(Fields& fields, const TraceHeader& header) {
       if (std::ranges::count(site.editions, e) != 1) return fields.fail("editions", "name one twice");
       if (e >= header.sites.editions.size() || header.sites.editions[e].n != site.n)
         return fields.fail("editions", "name none of its shape");
-      const uint64_t together = uint64_t{std::min(site.n, site.run)} * header.sites.editions[e].slot_bytes;
       for (const Memory& memory : header.scheduler.topology.memories) {
-        if (together > memory.block_bytes)
+        const uint64_t slot_bytes = header.sites.editions[memory.held_as(e)].slot_bytes;
+        if (std::min(site.n, site.run) * slot_bytes > memory.block_bytes)
           return fields.fail("block_bytes", "is less than what is computed together");
       }
     }
@@ -362,6 +386,7 @@ std::string header_json(const TraceHeader& header) {
                         {"staging_offset", memory.staging_offset},
                         {"staging_blocks", memory.staging_blocks},
                         {"block_bytes", memory.block_bytes}});
+    if (!memory.held.empty()) memories.back()["held"] = memory.held;
   }
   json links = json::array();
   for (const Link& link : s.topology.links)
@@ -437,6 +462,7 @@ Result<TraceHeader> parse_header(std::string_view text, const std::string& origi
   header.quantizer = fields.strategy(object, "quantizer");
   header.cache = fields.strategy(object, "cache");
   header.balancer = fields.strategy(object, "balancer");
+  if (fields.good()) check_held(fields, header);
   if (fields.good()) check_sites(fields, header);
   if (!fields.good()) return fields.error();
   return header;

@@ -1,8 +1,8 @@
-#include "core/store/zeroed_source.h"
 // A pruned model gives the same bits dense and compressed, wherever its neurons are and whoever computes
-// them.
+// them, or expands them.
 #include <gtest/gtest.h>
 
+#include "core/store/zeroed_source.h"
 #include "tests/e2e/golden_store.h"
 #include "tests/store/temp_folder.h"
 
@@ -29,6 +29,10 @@ void use_gpu(Config& config, const char* capacity) {
   config.dense = "gpu";
 }
 
+void expand(Config& config, const char* tier) {
+  config.tier(tier).compressed = "expanded";
+}
+
 const std::vector<Variant>& variants() {
   static const std::vector<Variant> all = {
       {"resident"},
@@ -44,6 +48,25 @@ const std::vector<Variant>& variants() {
       {"sparse", 1, [](Config& c) { c.predictor.name = "random"; }},
       {"gpu", 1, [](Config& c) { use_gpu(c, "auto"); }},
       {"half_gpu", 1, [](Config& c) { use_gpu(c, "60%"); }},
+      {"expanded", 1, [](Config& c) { expand(c, "dram"); }},
+      {"expanded_naive", 1,
+       [](Config& c) { expand(c, "dram"), c.cache.name = "none", c.tier("dram").capacity = "60%"; }},
+      {"expanded_hybrid_prefill", 9, [](Config& c) { expand(c, "dram"), c.tier("dram").capacity = "75%"; }},
+      {"expanded_sparse_lru", 1,
+       [](Config& c) {
+         expand(c, "dram"), c.cache.name = "lru", c.predictor.name = "random";
+         c.tier("dram").capacity = "75%";
+       }},
+      {"expanded_shuffled", 4,
+       [](Config& c) {
+         expand(c, "dram"), c.cache.name = "none", c.tier("dram").capacity = "60%", c.shuffle = "3";
+       }},
+      {"gpu_expands", 1, [](Config& c) { use_gpu(c, "auto"), expand(c, "gpu"); }},
+      {"half_gpu_expands", 1,
+       [](Config& c) { use_gpu(c, "60%"), expand(c, "gpu"), c.tier("dram").capacity = "60%"; }},
+      {"half_gpu_expands_shuffled", 4,
+       [](Config& c) { use_gpu(c, "60%"), expand(c, "gpu"), c.cache.name = "lru", c.shuffle = "5"; }},
+      {"dram_expands_for_the_gpu", 1, [](Config& c) { use_gpu(c, "60%"), expand(c, "dram"); }},
   };
   return all;
 }

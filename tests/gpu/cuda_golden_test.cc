@@ -141,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(Configurations, CudaConfigurations,
 
 // A pruned model gives the same bits dense and as bitmaps, resident and streamed, token by token and by
 // chunks.
-TEST_F(CudaGolden, APrunedModelGivesTheSameBitsCompressed) {
+TEST_F(CudaGolden, APrunedModelGivesTheSameBitsCompressedAndExpanded) {
   struct Case {
     const char* model;
     Layout layout;
@@ -172,6 +172,11 @@ TEST_F(CudaGolden, APrunedModelGivesTheSameBitsCompressed) {
     const std::vector<float> expected = logits_of(above(dense, "100%", 0), golden, kChunk);
     expect_the_same_bits(logits_of(above(bitmap, "100%", 0), golden, kChunk), expected);
     expect_the_same_bits(logits_of(above(bitmap, "60%", 3), golden, 1), expected);
+    for (const char* capacity : {"100%", "60%"}) {
+      Config expanded = above(bitmap, capacity, 3);
+      expanded.tier("gpu").compressed = "expanded";
+      expect_the_same_bits(logits_of(expanded, golden, 1), expected);
+    }
     if (HasFailure()) return;
   }
 }

@@ -24,6 +24,7 @@ Submit ManualFlash::submit(const Message& message, const Payload& payload) {
   if (message.op == Op::read || message.op == Op::move) {
     Read read{message, {payload.units.begin(), payload.units.end()}, {}};
     for (const Unit& unit : payload.units) read.extents.push_back(unit.unit);
+    read.neurons.assign(payload.neurons.begin(), payload.neurons.end());
     open.push_back(read);
     started.push_back(read);
     stamp(read, false);
@@ -232,7 +233,7 @@ void RecordingCompute::compute(const Request& request) {
 }
 
 void RecordingCompute::check_stamps(const Message& message, uint32_t neuron, const std::byte* slot) const {
-  EXPECT_EQ(std::ranges::count(sites_[message.site].editions, message.edition), 1);
+  EXPECT_NE(sites_.wanted(message.site, message.edition), kNoEdition);
   uint32_t stamp = 0;
   std::memcpy(&stamp, slot, sizeof stamp);
   EXPECT_EQ(stamp, sites_.editions[message.edition].extent_of(neuron)) << "the bytes are not the neuron's";

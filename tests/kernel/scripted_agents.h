@@ -27,6 +27,7 @@ struct Read {
   Message message;
   std::vector<Unit> units;
   Neurons extents;
+  Neurons neurons = {};  // of a move that recodes
 };
 
 // Reads, and moves between memories, that the test ends. The oldest is first. A move names places in its

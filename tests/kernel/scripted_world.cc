@@ -59,6 +59,13 @@ SiteTable make_sites(const WorldOptions& options) {
       }
     }
   }
+  const auto stored = static_cast<EditionId>(sites.editions.size());
+  for (EditionId e = 0; e < stored && options.made != WorldOptions::Made::none; ++e) {
+    Edition& made = sites.editions.emplace_back(Edition(sites.editions[e]));
+    made.made_of = e;
+    made.slot_bytes *= 2;
+    for (uint32_t& bytes : made.bytes) bytes *= 2;
+  }
   if (options.tied) {
     sites.all.front().editions = sites.all.back().editions;
     EXPECT_EQ(sites.all.front().n, sites.all.back().n);
@@ -162,7 +169,13 @@ Memory ScriptedWorld::add_memory(MemoryId id, uint16_t agent, const std::vector<
   for (EditionId e = 0; e < sites.editions.size() && options_.resizes; ++e)
     memory.reserved[e] = sites.editions[e].n;
   memory.resizes = options_.resizes;
-  for (const uint32_t n : slots) memory.arena_bytes += n * kSlot;
+  for (EditionId e = 0; e < slots.size(); ++e)
+    memory.arena_bytes += uint64_t{slots[e]} * sites.editions[e].slot_bytes;
+  if (options_.made != WorldOptions::Made::none) {
+    const bool makes = options_.made == WorldOptions::Made::everywhere || id > options_.memories_below;
+    const auto n = static_cast<EditionId>(sites.editions.size() / 2);
+    for (EditionId e = 0; e < 2 * n; ++e) memory.held.push_back(e % n + (makes ? n : 0));
+  }
   memory.arena_offset = arena_offsets(sites.editions, memory.reserved);
   memory.staging_offset = memory.arena_offset.back();
   memory.staging_blocks = blocks;

@@ -44,7 +44,10 @@ struct WorldOptions {
   bool reads_x = false;       // the predictor does
   uint32_t measure_every = 0;
   uint32_t editions = 1;  // of each site, the next one's slots half as large, at most 3
-  bool resizes = false;   // the units can: there are addresses for all neurons
+  // Each edition is the source of another one, with slots twice as large, numbered behind all that are
+  // stored: the units' memories hold those, or all memories do.
+  enum class Made : uint8_t { none, above, everywhere } made = Made::none;
+  bool resizes = false;  // the units can: there are addresses for all neurons
   // A memory with these slots of each edition, which the units' memories lie over.
   std::optional<std::vector<uint32_t>> below = std::nullopt;
   uint32_t memories_below = 1;  // such ones, each over the next

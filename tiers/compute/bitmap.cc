@@ -48,6 +48,15 @@ uint64_t count_bits(const std::byte* bits, uint64_t bytes) {
   return count;
 }
 
+bool expand_neuron(ExpandBitmap expand, const Bitmap& bitmap, std::span<const std::byte> compressed,
+                   std::span<std::byte> dense) {
+  const uint64_t bits = bitmap.bits_bytes(dense.size());
+  if (bits > compressed.size()) return false;
+  const std::byte* const end = compressed.data() + compressed.size();
+  return expand(bitmap, compressed.data(), {compressed.data() + bits, end},
+                dense.size() / bitmap.element_bytes, dense.data()) == end;
+}
+
 const std::byte* expand_bitmap_plainly(const Bitmap& bitmap, const std::byte* bits, BitmapValues values,
                                        uint64_t elements, std::byte* out) {
   const uint32_t bytes = bitmap.element_bytes;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/layout/bitmap.h"
@@ -30,6 +31,10 @@ uint64_t count_bits(const std::byte* bits, uint64_t bytes);
 // One element after the other: the naive twin, and the last elements of each fast path.
 const std::byte* expand_bitmap_plainly(const Bitmap& bitmap, const std::byte* bits, BitmapValues values,
                                        uint64_t elements, std::byte* out);
+
+// All of a neuron. False: it is not what its bits say, and what was written means nothing. Any thread.
+bool expand_neuron(ExpandBitmap expand, const Bitmap& bitmap, std::span<const std::byte> compressed,
+                   std::span<std::byte> dense);
 
 // What was expanded, in lines of a cache; it keeps its capacity.
 struct alignas(64) ExpandedLine {

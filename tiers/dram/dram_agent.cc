@@ -7,6 +7,8 @@
 #include "core/base/cores.h"
 #include "core/base/time.h"
 #include "core/message/counts.h"
+#include "tiers/compute/bitmap.h"
+#include "tiers/dram/work_cost.h"
 
 namespace tierd {
 namespace {
@@ -101,7 +103,7 @@ Done DramAgent::execute(const Request& request) {
       }
       break;
     case Op::move:
-      move(request, done);
+      (request.message.flags & kRecode) != 0 ? expand(request, done) : move(request, done);
       break;
     case Op::resize:
       resize(request.payload.units, done);
@@ -154,6 +156,50 @@ void DramAgent::move(const Request& request, Done& done) {
     std::memmove(memory_.data() + to, source.data() + from, bytes);
     ++done.n_done;
     done.bytes += bytes;
+  }
+}
+
+// Bitmaps of another memory become what they were made of. That memory is not this one: nothing is read where
+// something was written.
+void DramAgent::expand(const Request& request, Done& done) {
+  const auto& [message, payload] = request;
+  const ComputePlan& plan = executor_.plan();
+  const ExpandedNeurons* const expanded = plan.expanded_of(message.edition);
+  const CompressedNeurons* const compressed =
+      expanded != nullptr ? plan.compressed_of(expanded->of) : nullptr;
+  const std::span<const std::byte> source = pools_.memory(message.from);
+  const std::span<std::byte> arena = memory_.bytes().first(options_.arena_bytes + options_.staging_bytes);
+  if (compressed == nullptr || message.from == options_.memory ||
+      payload.neurons.size() != payload.units.size()) {
+    done.status = DoneStatus::invalid_argument;
+    return;
+  }
+  const Cut& cut = plan.sites[expanded->site].cut;
+  const Encodings& encodings = plan.editions[message.edition];
+  std::vector<DoneStatus> ends(payload.units.size(), DoneStatus::ok);
+  const auto expand_one = [&](uint64_t i) {
+    const Unit& unit = payload.units[i];
+    const uint32_t neuron = payload.neurons[i];
+    const uint64_t from = unit.unit * kPlaceUnit, to = unit.place * kPlaceUnit;
+    if (neuron >= compressed->bytes.size()) return DoneStatus::invalid_argument;
+    const uint64_t bytes = compressed->bytes[neuron], dense = neuron_bytes(cut, encodings, neuron);
+    if (from + bytes > source.size() || to + dense > arena.size()) return DoneStatus::invalid_argument;
+    const bool good = expand_neuron(executor_.kernels().expand_bitmap, compressed->bitmap,
+                                    source.subspan(from, bytes), arena.subspan(to, dense));
+    return good ? DoneStatus::ok : DoneStatus::corrupt;
+  };
+  team_->run(ends.size(), 1, cost_of(uint64_t{ends.size()} * message.unit_bytes, 1),
+             [&](uint64_t first, uint64_t last, uint32_t) {
+               for (uint64_t i = first; i < last; ++i) ends[i] = expand_one(i);
+             });
+  for (uint32_t i = 0; i < ends.size(); ++i) {
+    if (ends[i] == DoneStatus::ok) {
+      ++done.n_done;
+      done.bytes += message.unit_bytes;
+    } else if (done.status == DoneStatus::ok) {
+      done.status = ends[i];
+      done.first_bad = i;
+    }
   }
 }
 

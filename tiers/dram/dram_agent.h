@@ -63,6 +63,7 @@ class DramAgent final : public Agent, public Products {
   Done execute(const Request& request);
   void run(const Request& request, Done& done);
   void move(const Request& request, Done& done);
+  void expand(const Request& request, Done& done);
   void resize(std::span<const Unit> ranges, Done& done);
   void commit(std::span<const ReservedMemory::Range> ranges);
 

@@ -27,5 +27,6 @@ constexpr std::span<const tierd_param> kNoParams;
 }  // namespace tierd
 
 TIERD_AGENT("dram", "an arena that reads land in, and the CPU that computes on it",
-            tierd::serves(tierd::Op::run) | tierd::serves(tierd::Op::move) | tierd::serves(tierd::Op::resize),
+            tierd::serves(tierd::Op::run) | tierd::serves(tierd::Op::move) |
+                tierd::serves(tierd::Op::resize) | tierd::kRecodes,
             tierd::kNoParams, tierd::make)

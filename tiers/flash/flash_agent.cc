@@ -294,7 +294,13 @@ void FlashAgent::settle_unit(Request& request, const Read& read, uint32_t index)
   };
   if (options_.verify && is_corrupt())
     return mark_bad(request, landing.unit, number_of(landing), DoneStatus::corrupt, 0);
-  if (read.bounced && options_.brings) {
+  if (landing.expanded != 0 && options_.brings) {
+    const uint64_t begin = clock_.now_ns();
+    const bool good =
+        options_.expansion.expand(number_of(landing), {from, extent.bytes}, {landing.into, landing.expanded});
+    counters_.expand_ns.add(clock_.now_ns() - begin);
+    if (!good) return mark_bad(request, landing.unit, number_of(landing), DoneStatus::corrupt, 0);
+  } else if (read.bounced && options_.brings) {
     const uint64_t begin = clock_.now_ns();
     std::memcpy(landing.into, from, extent.bytes);
     counters_.copy_ns.add(clock_.now_ns() - begin);

@@ -18,7 +18,8 @@
 //           already. Completes ok at once; n_done is the number of units that were still to be started.
 //
 // The device reads whole blocks of 4096 bytes. Extents whose place in the file and in memory are multiples of
-// it land where they belong; others come through the bounce buffer and are copied, together with neighbours
+// it land where they belong; others, and those that are to be expanded (kRecode), come through the bounce
+// buffer and are copied, or expanded, into their places, together with neighbours
 // of the same message between which the gap is worth reading through (tiers/flash/read_join.h). While the
 // bounce buffer is full, what needs it waits, and what is behind it in the queue as well; what only goes
 // better by way of it lands where it belongs.
@@ -43,6 +44,7 @@
 #include "core/message/pool.h"
 #include "tiers/flash/bounce_buffer.h"
 #include "tiers/flash/device.h"
+#include "tiers/flash/expansion.h"
 #include "tiers/flash/read_join.h"
 
 namespace tierd {
@@ -50,6 +52,7 @@ namespace tierd {
 struct FlashOptions {
   uint32_t credits = 64;
   std::span<const ExtentPieces> pieces = {};  // of neurons that are more than one extent; outlive the agent
+  Expansion expansion = {};                   // of what reads with kRecode bring
   // Extents are read as one up to this. A larger extent is one read all the same.
   uint64_t max_read_bytes = uint64_t{1} << 20;
   // At most so many bytes of the file between two extents of a message are read and thrown away, for the sake
@@ -89,7 +92,7 @@ class FlashAgent final : public Agent {
     Counter reads, joined, short_reads, retries;
     std::array<Counter, kReadSizes> reads_of_size;
     Counter failed_extents, dropped_extents;
-    Counter checksum_ns, copy_ns, in_flight_ns;
+    Counter checksum_ns, copy_ns, expand_ns, in_flight_ns;
   };
   // A `read` message from submit to completion.
   struct Request {

@@ -6,6 +6,7 @@
 
 #include "core/agent/agent_entry.h"
 #include "core/base/units.h"
+#include "tiers/compute/kernels.h"
 #include "tiers/flash/bounce_gain.h"
 #include "tiers/flash/break_even.h"
 #include "tiers/flash/flash_agent.h"
@@ -91,6 +92,8 @@ Result<MadeAgent> make(const AgentContext& context) {
   options.brings = !task.described || task.described->reads;
   options.verify = context.get<bool>("verify") && options.brings;
   options.pieces = task.pieces;
+  TIERD_ASSIGN(const ComputeKernels* const kernels, choose_kernels(task.kernels));
+  options.expansion = Expansion(task.compressed, kernels->expand_bitmap);
   const DeviceOptions device = {.kind = kind_of(context.get<std::string>("device")),
                                 .depth = static_cast<uint32_t>(context.get<int64_t>("depth")),
                                 .direct = context.get<bool>("direct")};
@@ -120,5 +123,5 @@ Result<MadeAgent> make(const AgentContext& context) {
 }  // namespace
 }  // namespace tierd
 
-TIERD_AGENT("flash", "extents of a store's file, past the page cache", tierd::serves(tierd::Op::read),
-            tierd::kParams, tierd::make)
+TIERD_AGENT("flash", "extents of a store's file, past the page cache",
+            tierd::serves(tierd::Op::read) | tierd::kRecodes, tierd::kParams, tierd::make)

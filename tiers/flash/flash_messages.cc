@@ -53,8 +53,10 @@ void FlashAgent::add_landings(Request& request, std::span<const Unit> units) {
       Landing landing = {.unit = unit};
       if (extent < extents_.size()) {
         landing.extent = &extents_[extent];
+        if ((request.message.flags & kRecode) != 0) landing.expanded = options_.expansion.bytes(extent);
         const auto place = static_cast<uint32_t>(units[unit].place + behind / kPlaceUnit);
-        landing.into = pools_.at(request.message.memory, place, landing.extent->bytes);
+        const uint64_t bytes = landing.expanded != 0 ? landing.expanded : landing.extent->bytes;
+        landing.into = pools_.at(request.message.memory, place, bytes);
         if (readable(landing, rules_)) return request.landings.push_back(landing);
       }
       mark_bad(request, unit, extent, DoneStatus::invalid_argument, 0);
@@ -103,6 +105,7 @@ AgentCounts FlashAgent::counts() const {
   now.read.dropped_extents = counters_.dropped_extents.get();
   now.read.checksum_ns = counters_.checksum_ns.get();
   now.read.copy_ns = counters_.copy_ns.get();
+  now.read.expand_ns = counters_.expand_ns.get();
   now.read.in_flight_ns = counters_.in_flight_ns.get();
   if (const uint64_t since = in_flight_since_ns_.get(); since != 0) {
     now.read.in_flight_ns += clock_.now_ns() - since;

@@ -26,6 +26,7 @@ uint64_t cover_end(const Landing& unit) {
 }
 
 bool lands_directly(const Landing& unit) {
+  if (unit.expanded != 0) return false;
   const uint64_t bits = unit.extent->offset | unit.extent->bytes | reinterpret_cast<uintptr_t>(unit.into);
   return bits % kDirectIoAlignment == 0;
 }

@@ -15,6 +15,7 @@ struct Landing {
   uint32_t unit = 0;  // index in the message's list
   const ExtentRef* extent = nullptr;
   std::byte* into = nullptr;  // multiple of 64
+  uint32_t expanded = 0;      // bytes that it becomes there; 0: it stays as it is
 
   uint64_t begin() const { return extent->offset; }
   uint64_t end() const { return extent->offset + extent->bytes; }

@@ -75,5 +75,5 @@ TIERD_AGENT(
     "gpu",
     "memory that nobody else reaches, and a device that computes on it: a GPU, or the host stands for one",
     tierd::serves(tierd::Op::run) | tierd::serves(tierd::Op::move) | tierd::serves(tierd::Op::resize) |
-        tierd::kMemoryApart,
+        tierd::kRecodes | tierd::kMemoryApart,
     tierd::kParams, tierd::make)

@@ -78,6 +78,7 @@ void add_reads(json& decode, const ReadCounts& before, const ReadCounts& after) 
   decode["io_ms"] = per(busy_ns * kMs, steps);
   decode["checksum_ms"] = per(since(&ReadCounts::checksum_ns) * kMs, steps);
   decode["copy_ms"] = per(since(&ReadCounts::copy_ns) * kMs, steps);
+  decode["expand_ms"] = per(since(&ReadCounts::expand_ns) * kMs, steps);
   decode["reads"] = per(since(&ReadCounts::reads), steps);
   decode["read_bytes"] = per(bytes, steps);
   decode["wasted_bytes"] = per(since(&ReadCounts::wasted_bytes), steps);

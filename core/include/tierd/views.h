@@ -20,12 +20,13 @@ extern "C" {
 enum { TIERD_AXIS_ROW = 0, TIERD_AXIS_NEURON = 1, TIERD_AXIS_CHANNEL = 2, TIERD_AXIS_EXPERT = 3 };
 
 /* All neurons of a site in one encoding: what is stored, fetched, kept and computed from. Several sites may
- * share one: a tied embedding is the head's. */
+ * share one: a tied embedding is the head's. A memory may hold another edition in its place, which is made of
+ * it while it is fetched (tierd_host.held): the cache of that memory finds that one among the site's. */
 typedef struct tierd_edition_view {
   uint32_t size;
   uint32_t edition;  /* its number */
   uint32_t site;     /* whose neurons they are; where sites share them, the one that every step uses whole */
-  uint32_t n;        /* neurons */
+  uint32_t n;        /* neurons; 0 where whoever sees the view never has it: its memory holds another one */
   uint32_t bytes;    /* of one slot */
   uint16_t encoding; /* number of the encoding, e.g. 4 is q4_0 */
   uint16_t reserved;

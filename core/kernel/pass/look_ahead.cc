@@ -58,6 +58,7 @@ bool LookAhead::take(SiteId site, uint64_t when, MemoryId memory) {
 // `neurons_` of a later site, each in the edition that was named, or in which it would be computed.
 Status LookAhead::add(SiteId site, EditionId named, MemoryId memory, uint32_t step, bool bypass) {
   const std::vector<EditionId>& editions = sites_[site].editions;
+  if (named != kNoEdition) named = sites_.wanted(site, named);
   std::span<const uint8_t> level_of;
   if (editions.size() > 1 && named == kNoEdition) {
     TIERD_ASSIGN(level_of, plan_.levels(site, ActiveSet::of(neurons_, {}, scores_), 1));
@@ -100,7 +101,8 @@ Status LookAhead::pass_on(bool bypass) {
   for (size_t m = 0; m < topology_.memories.size(); ++m) {
     wanted.clear();
     for (const Later& later : later_) {
-      if (!later.neurons[m].empty()) wanted.push_back({later.site, later.edition, later.neurons[m]});
+      if (later.neurons[m].empty()) continue;
+      wanted.push_back({later.site, supplies_[m].held_as(later.edition), later.neurons[m]});
     }
     if (!wanted.empty()) TIERD_TRY(supplies_[m].wish(wanted, step_, bypass));
   }

@@ -139,7 +139,7 @@ Status Scheduler::admit(Current& current) {
     for (const PassPlan::Share& share : plan_.shares(u)) {
       Gathering::Demand demand;
       demand.purpose = {current.site, current.pass.step, unit_memory(u)};
-      demand.edition = share.edition;
+      demand.edition = supply_of(u).held_as(share.edition);
       demand.agent = options_.topology.units[u].agent;
       demand.wanted = share.neurons;
       demand.bypass = current.pass.bypass_caches;
@@ -211,10 +211,11 @@ Status Scheduler::touch(const Current& current, UnitId unit, const PassPlan::Sha
     not_measured = ActiveSet::of(std::move(neurons));
     used = &not_measured;
   }
+  const EditionId held = supply_of(unit).held_as(share.edition);
   const tierd_set_view set =
-      edition_set(share.edition, sites_.editions[share.edition], *used, current.pass.rows, TIERD_SET_TRUE);
+      edition_set(held, sites_.editions[held], *used, current.pass.rows, TIERD_SET_TRUE);
   TIERD_TRY(strategies_.caches[unit_memory(unit) - 1u].call_if(&tierd_cache_1::touch, "touch", &set));
-  return supply_of(unit).expire(share.edition);
+  return supply_of(unit).expire(held);
 }
 
 // What each neuron gave to each row, compared with what was predicted.
@@ -291,7 +292,7 @@ Task<Status> Scheduler::fill(std::function<void(uint64_t)> progress) {
   Status told = co_await arenas_.tell();
   if (!told.ok()) co_return told;
   for (size_t m = 0; m < supplies_.size(); ++m) {
-    auto asked = wanted_at_start(strategies_.caches[m], sites_.editions);
+    auto asked = wanted_at_start(strategies_.caches[m], sites_.editions, options_.topology.memories[m]);
     if (!asked.ok()) co_return asked.error();
     Status filled = co_await supplies_[m].fill(std::move(*asked), progress, [this] { return stopping(); });
     if (!filled.ok()) co_return filled;

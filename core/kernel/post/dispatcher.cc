@@ -57,8 +57,10 @@ MessageId Dispatcher::post(Message message, const Payload& payload, CompletionSi
   entry.message = message;
   entry.units.assign(payload.units.begin(), payload.units.end());
   entry.gives.assign(payload.gives.begin(), payload.gives.end());
+  entry.neurons.assign(payload.neurons.begin(), payload.neurons.end());
   entry.payload = payload;
   entry.payload.units = entry.units;
+  entry.payload.neurons = entry.neurons;
   entry.payload.gives = entry.gives;
   entry.sink = &sink;
   entry.state = State::waiting;

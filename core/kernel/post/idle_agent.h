@@ -25,8 +25,11 @@ class IdleAgent final : public Agent {
     done.id = message.id;
     done.lane = message.lane;
     done.n_done = message.n_units;
-    if (message.op == Op::read)
-      done.bytes = uint64_t{message.n_units} * editions_[message.edition].slot_bytes;
+    if (message.op == Op::read) {
+      const bool recoded = (message.flags & kRecode) != 0;
+      const EditionId stored = recoded ? editions_[message.edition].made_of : message.edition;
+      done.bytes = uint64_t{message.n_units} * editions_[stored].slot_bytes;
+    }
     return Submit::ok;
   }
   Drive drive() override { return done_.empty() ? Drive::idle : Drive::busy; }

@@ -40,7 +40,7 @@ Status Sources::find(const Request& request, Plan& plan) {
     std::ranges::sort(wanted[s]);
     Gathering::Demand demand;
     demand.purpose = {request.purpose.site, request.purpose.step, memory_};
-    demand.edition = request.edition;
+    demand.edition = sources_[s]->held_as(request.edition);
     demand.priority = request.priority;
     demand.bypass = request.bypass;
     auto below = sources_[s]->gather(demand, ActiveSet::of(std::move(wanted[s])));
@@ -75,7 +75,8 @@ void Sources::drop_refused(EditionId edition, Plan& plan) {
 
 uint8_t Sources::nearest(EditionId edition, uint32_t neuron) const {
   for (uint8_t s = 0; s < sources_.size(); ++s) {
-    if (sources_[s] == nullptr || sources_[s]->residency().valid(edition, neuron)) return s;
+    const Supply* const source = sources_[s];
+    if (source == nullptr || source->residency().valid(source->held_as(edition), neuron)) return s;
   }
   return over_;
 }

@@ -51,8 +51,9 @@ class Supply : private CompletionSink {
 
   // ---- What somebody waits for, or will. Gatherings fetch in the order in which they were made.
 
-  // The neurons of a pass that computes from this memory, or what another memory gets from here; the set
-  // lives as long as the gathering, or is kept by it. Error: plugin_fault; then there is no gathering.
+  // The neurons of a pass that computes from this memory, or what another memory gets from here, in an
+  // edition that this one holds; the set lives as long as the gathering, or is kept by it. Error:
+  // plugin_fault; then there is no gathering.
   Result<Gathering*> gather(const Gathering::Demand& demand);
   Result<Gathering*> gather(const Gathering::Demand& demand, ActiveSet wanted);
   // Unpins what it used and ends it. What is fetched for it alone is given up, unless it may stay for another
@@ -63,8 +64,9 @@ class Supply : private CompletionSink {
 
   // ---- What later passes will want.
 
-  // Neurons, ascending, that passes of later sites, or of a later step, will use. Several editions: neurons
-  // of one number lie side by side in the file, and are fetched by one read. Error: plugin_fault.
+  // Neurons, ascending, that passes of later sites, or of a later step, will use, in an edition that the
+  // memory holds. Several editions: neurons of one number lie side by side in the file, and are fetched by
+  // one read. Error: plugin_fault.
   struct Wished {
     SiteId site;
     EditionId edition;
@@ -89,6 +91,10 @@ class Supply : private CompletionSink {
   Status take_fault() { return admission_.take_fault(); }
 
   const Residency& residency() const { return residency_; }
+  // See Memory::held.
+  EditionId held_as(EditionId edition) const {
+    return options_.topology->memory(options_.memory).held_as(edition);
+  }
   const MemoryCounters& counters() const { return counters_; }
   // In the topology's order.
   const std::vector<LinkCounters>& links() const { return links_; }

@@ -43,8 +43,10 @@ Transfers::Transfers(Dispatcher& dispatcher, const SiteTable& sites, const Resid
   for (EditionId e = 0; e < sites.editions.size(); ++e)
     arena_.push_back(places(options_.memory.arena_offset[e], sites.editions[e].slot_bytes));
   for (const Site& site : sites) {
-    for (const EditionId edition : site.editions)
-      TIERD_CHECK(together(site) <= std::min(most_in_block(edition), most_units()));
+    for (const EditionId edition : site.editions) {
+      const EditionId held = options_.memory.held_as(edition);
+      TIERD_CHECK(together(site) <= std::min(most_in_block(held), most_units()));
+    }
   }
 }
 
@@ -75,6 +77,12 @@ void Transfers::close(Transfer& transfer) {
   unused_.push_back(&transfer);
 }
 
+EditionId Transfers::edition_at_source(const Transfer& transfer) const {
+  if (transfer.below != nullptr) return transfer.below->edition();
+  const EditionId made_of = sites_.editions[transfer.edition].made_of;
+  return made_of != kNoEdition ? made_of : transfer.edition;
+}
+
 // Appends what the agent is to fetch.
 void Transfers::list(const Transfer& transfer) {
   if (transfer.below != nullptr) {
@@ -98,6 +106,7 @@ void Transfers::post(std::span<Transfer* const> transfers) {
   }
   const Transfer& first = *transfers.front();
   const From& from = options_.from[first.source];
+  const EditionId comes_as = edition_at_source(first);
   Message message;
   message.op = from.memory == kStore ? Op::read : Op::move;
   message.priority = first.priority;
@@ -105,12 +114,21 @@ void Transfers::post(std::span<Transfer* const> transfers) {
   message.lane = from.lane;
   message.from = from.memory;
   message.memory = options_.id;
-  if (message.op == Op::move) message.unit_bytes = sites_.editions[first.edition].slot_bytes;
+  if (message.op == Op::move) message.unit_bytes = sites_.editions[comes_as].slot_bytes;
+  const auto recoded = [&](const Transfer* of) { return edition_at_source(*of) != of->edition; };
+  if (std::ranges::any_of(transfers, recoded)) message.flags = kRecode;
   message.step = present_step_;
   message.site = first.purpose.site;
   message.edition = first.edition;
   if (first.priority == Priority::prefetch) message.expires_step = first.purpose.step;
-  const MessageId id = dispatcher_.post(message, {.units = units_}, sink_);
+  Payload payload{.units = units_};
+  if (message.op == Op::move && message.flags == kRecode) {
+    neurons_.clear();
+    for (const Transfer* of : transfers)
+      neurons_.insert(neurons_.end(), of->neurons.begin(), of->neurons.end());
+    payload.neurons = neurons_;
+  }
+  const MessageId id = dispatcher_.post(message, payload, sink_);
   for (Transfer* transfer : transfers) transfer->message = id;
   of_message_.resize(std::max<size_t>(of_message_.size(), id.slot + 1u));
   of_message_[id.slot].assign(transfers.begin(), transfers.end());

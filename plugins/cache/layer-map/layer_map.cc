@@ -174,8 +174,9 @@ class LayerMap : public tierd::FixedSet {
   std::vector<std::vector<uint32_t>> place(uint32_t m, uint64_t room, const std::vector<uint32_t>& most,
                                            std::vector<std::vector<uint8_t>>& placed) const {
     std::vector<std::vector<uint32_t>> kept(most.size());
+    const auto slot_bytes = [&](uint32_t e) -> uint64_t { return host().edition(host().held(m, e)).bytes; };
     const auto take = [&](uint32_t e, std::vector<uint32_t> neurons) {
-      room -= neurons.size() * host().edition(e).bytes;
+      room -= neurons.size() * slot_bytes(e);
       for (const uint32_t neuron : neurons) placed[e][neuron] = 1;
       kept[e] = std::move(neurons);
     };
@@ -186,7 +187,7 @@ class LayerMap : public tierd::FixedSet {
       uint64_t bytes = 0;
       for (const uint32_t e : part.editions) {
         whole.push_back(candidates(m, e, most[e], placed));
-        bytes += whole.back().size() * host().edition(e).bytes;
+        bytes += whole.back().size() * slot_bytes(e);
       }
       if (bytes == 0) continue;  // kept above
       if (bytes > room || most_layers_[m - 1] == (part.is_layer ? layers : 0)) break;
@@ -195,7 +196,7 @@ class LayerMap : public tierd::FixedSet {
     }
     for (const uint32_t e : embeddings_) {
       if (most_layers_[m - 1] == 0) break;
-      take(e, candidates(m, e, std::min<uint64_t>(most[e], room / host().edition(e).bytes), placed));
+      take(e, candidates(m, e, std::min<uint64_t>(most[e], room / slot_bytes(e)), placed));
     }
     host().metric((std::string("layers.") + host().memory(m).tier).c_str(), layers);
     return kept;

@@ -103,20 +103,25 @@ __global__ void __launch_bounds__(kThreads) expand(BitmapUnits b, ExpandedUnits 
   __syncthreads();
   const uint32_t number = blockIdx.x / blocks_of_unit, part = blockIdx.x % blocks_of_unit;
   const Unit unit = b.units[number];
-  if (part == 0 && threadIdx.x == 0)
-    to.units[number] = {unit.unit, static_cast<uint32_t>(number * to.dense_bytes / kPlaceUnit)};
+  uint64_t dense = to.dense_bytes, at = number * to.dense_bytes;
+  if (to.places != nullptr) {
+    dense = uint64_t{b.sizes[unit.unit].bits} * 8 * kElement;
+    at = to.places[number].place * kPlaceUnit;
+  } else if (part == 0 && threadIdx.x == 0) {
+    to.units[number] = {unit.unit, static_cast<uint32_t>(at / kPlaceUnit)};
+  }
   const uint32_t* const counts = b.counts + b.counts_at(number);
   if (counts[b.tiles] == kMalformed) return;
 
   const uint32_t warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   const std::byte* const bits = b.memory + unit.place * kPlaceUnit;
   const Values values = Values::at(bits + b.sizes[unit.unit].bits);
-  std::byte* const out = to.memory + number * to.dense_bytes;
+  std::byte* const out = to.memory + at;
   uint32_t masks[kAhead], set[kAhead], before[kAhead], in_lane[kAhead];
 #pragma unroll
   for (uint32_t i = 0; i < kAhead; ++i) {
     const uint32_t tile = part * kBlockTiles + i * kWarps + warp;
-    const bool there = uint64_t{tile} * kTileDense + lane * 16 < to.dense_bytes;
+    const bool there = uint64_t{tile} * kTileDense + lane * 16 < dense;
     masks[i] = bits_of_lane<kElement>(bits + uint64_t{tile} * b.tile, lane, there);
     before[i] = load_word_if(counts + tile, there);
     set[i] = __popc(masks[i]);
@@ -131,7 +136,7 @@ __global__ void __launch_bounds__(kThreads) expand(BitmapUnits b, ExpandedUnits 
 #pragma unroll
   for (uint32_t i = 0; i < kAhead; ++i) {
     const uint64_t first = (uint64_t{part} * kBlockTiles + i * kWarps + warp) * kTileDense + lane * 16;
-    if (first < to.dense_bytes) *reinterpret_cast<uint4*>(out + first) = words[i];
+    if (first < dense) *reinterpret_cast<uint4*>(out + first) = words[i];
   }
 }
 

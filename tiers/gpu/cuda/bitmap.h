@@ -56,11 +56,12 @@ struct BitmapUnits {
 // Fills the counts.
 cudaError_t count_bitmaps(const BitmapUnits& units, cudaStream_t stream);
 
-// Where they are expanded to, one behind the other.
+// Where they are expanded to: one behind the other, or to places of their own.
 struct ExpandedUnits {
   std::byte* memory = nullptr;
-  Unit* units = nullptr;     // [n_units]: gets their numbers, and their places there
-  uint64_t dense_bytes = 0;  // of each, a multiple of 64
+  Unit* units = nullptr;         // [n_units]: gets their numbers, and their places, one behind the other
+  uint64_t dense_bytes = 0;      // of each, a multiple of 64; at most so many where they have places
+  const Unit* places = nullptr;  // [n_units] a unit goes to memory + place * 64; NULL: one behind the other
 };
 // After count_bitmaps with tiles of plain_tile(). What a malformed unit has there stays as it was.
 cudaError_t expand_bitmaps(const BitmapUnits& units, const ExpandedUnits& expanded, cudaStream_t stream);

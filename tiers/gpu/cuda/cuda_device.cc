@@ -108,9 +108,10 @@ Status CudaDevice::prepare(const ComputePlan& plan) {
     return refuse(device_name(options_.ordinal) + " cannot be used (" + text_of(outcome.error()) + ")");
 
   const uint64_t all = CudaExecutor::device_bytes(plan) + options_.staging_bytes + options_.tensor_bytes +
-                       kEngines * Transfer::device_bytes();
+                       kEngines * Transfer::device_bytes() + Recoding::device_bytes(plan);
   outcome.then([&] { return CudaExecutor::create(plan, executor_); });
   for (Transfer& t : transfers_) outcome.then([&] { return t.create(); });
+  outcome.then([&] { return recoding_.allocate(plan); });
   if (outcome.error() == cudaErrorMemoryAllocation)
     return no_room("KV cache, activations, staging and small tensors", all);
   if (!outcome.ok())
@@ -163,7 +164,7 @@ void CudaDevice::begin(Engine engine, const DeviceRequest& request) {
       run(running);
       break;
     case Op::move:
-      move(engine, running);
+      (request.message.flags & kRecode) != 0 ? expand(engine, running) : move(engine, running);
       break;
     case Op::resize:
       resize(running);
@@ -280,6 +281,54 @@ void CudaDevice::move(Engine engine, Running& running) {
   }
 }
 
+void CudaDevice::expand(Engine engine, Running& running) {
+  const auto& [message, payload, since] = running.request;
+  const std::span<const std::byte> source = pools_.memory(message.from);
+  const uint64_t end = options_.arena_bytes + options_.staging_bytes;
+  const auto refuse = [&](size_t unit) {
+    running.done.status = DoneStatus::invalid_argument;
+    running.done.first_bad = static_cast<uint32_t>(unit);
+  };
+  if (engine != Engine::copy || message.from == options_.memory || !recoding_.has(message.edition) ||
+      payload.neurons.size() != payload.units.size())
+    return refuse(0);
+  for (size_t i = 0; i < payload.units.size(); ++i) {
+    const Unit& unit = payload.units[i];
+    const uint32_t neuron = payload.neurons[i];
+    if (neuron >= recoding_.neurons(message.edition)) return refuse(i);
+    const uint64_t from = unit.unit * kPlaceUnit, to = unit.place * kPlaceUnit;
+    const uint64_t landing_end = to + recoding_.dense_bytes(message.edition, neuron);
+    if (recoding_.compressed_bytes(message.edition, neuron) > message.unit_bytes ||
+        from + message.unit_bytes > source.size() || landing_end > end)
+      return refuse(i);
+    map(running, {to, landing_end});
+    if (running.done.status != DoneStatus::ok) return;
+  }
+  running.done.n_done = static_cast<uint32_t>(payload.units.size());
+  running.done.bytes = payload.units.size() * uint64_t{message.unit_bytes};
+  if (payload.units.empty()) return;
+  running.queued = running.transfers = running.expands = true;
+  running.outcome.then([&] {
+    return recoding_.begin({.edition = message.edition,
+                            .units = payload.units,
+                            .neurons = payload.neurons,
+                            .bytes = message.unit_bytes,
+                            .source = source.data(),
+                            .memory = memory_->data()},
+                           *host_, stream(engine));
+  });
+  running.outcome.then([&] { return advance(engine, running); });
+}
+
+// Once all is on its way, an event tells when it is over.
+cudaError_t CudaDevice::advance(Engine engine, Running& running) {
+  bool queued = false;
+  const cudaError_t error = recoding_.advance(transfer(engine), stream(engine), queued);
+  if (error != cudaSuccess || !queued) return error;
+  running.transfers = running.expands = false;
+  return cudaEventRecord(event(engine), stream(engine));
+}
+
 void CudaDevice::resize(Running& running) {
   std::vector<MappedMemory::Range> ranges;
   uint64_t end = 0;
@@ -312,10 +361,11 @@ bool CudaDevice::arrived(Engine engine, Running& running) {
   if (!running.queued || lost_) return true;
   if (running.transfers) {
     bool over = false;
-    const cudaError_t error = transfer(engine).advance(stream(engine), over);
+    const cudaError_t error =
+        running.expands ? advance(engine, running) : transfer(engine).advance(stream(engine), over);
     if (error == cudaSuccess) return over;
     fail(running, error);
-    transfer(engine).stop();
+    running.expands ? recoding_.stop(transfer(engine)) : transfer(engine).stop();
     return lost_;
   }
   const cudaError_t state = cudaEventQuery(event(engine));
@@ -352,13 +402,16 @@ std::optional<Done> CudaDevice::over(Engine engine) {
 
 Done CudaDevice::end(Running running) {
   if (lost_) running.done.status = DoneStatus::lost;
-  if (running.done.status == DoneStatus::ok && running.request.message.op == Op::run) {
-    if (executor_->malformed()) {
+  const Message& message = running.request.message;
+  if (running.done.status == DoneStatus::ok) {
+    const bool malformed = message.op == Op::run ? executor_->malformed()
+                                                 : (message.flags & kRecode) != 0 && recoding_.malformed();
+    if (malformed) {
       running.done.status = DoneStatus::corrupt;
       running.done.n_done = 0;
       running.done.bytes = 0;
-    } else {
-      take_over(running.request.payload.gives, running.request.message.rows);
+    } else if (message.op == Op::run) {
+      take_over(running.request.payload.gives, message.rows);
     }
   }
   running.done.done_ns = clock_.now_ns();

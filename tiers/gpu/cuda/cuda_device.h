@@ -24,6 +24,7 @@
 #include "tiers/gpu/cuda/mapped_memory.h"
 #include "tiers/gpu/cuda/message_lists.h"
 #include "tiers/gpu/cuda/outcome.h"
+#include "tiers/gpu/cuda/recoding.h"
 #include "tiers/gpu/cuda/transfer.h"
 #include "tiers/gpu/device.h"
 #include "tiers/gpu/host_work.h"
@@ -58,6 +59,7 @@ class CudaDevice final : public Device {
     Outcome outcome = {};
     bool queued = false;     // something of it was given to the device
     bool transfers = false;  // slots of the host: it goes on while it is looked at
+    bool expands = false;    // what it transfers
     bool announced = false;  // the descriptor turns readable when it is over
   };
   CudaDevice(const DeviceOptions& options, PoolTable& pools, const Clock& clock,
@@ -70,6 +72,8 @@ class CudaDevice final : public Device {
 
   void run(Running& running);
   void move(Engine engine, Running& running);
+  void expand(Engine engine, Running& running);
+  cudaError_t advance(Engine engine, Running& running);
   void resize(Running& running);
   void give(std::span<const Give> gives, uint32_t rows, Outcome& outcome);
   void take_over(std::span<const Give> gives, uint32_t rows);
@@ -93,6 +97,7 @@ class CudaDevice final : public Device {
   MessageLists lists_;
   Growing<PinnedBytes> gives_;  // what the run under way gives, line after line
   std::array<Transfer, kEngines> transfers_;
+  Recoding recoding_;  // of the engine that copies
   std::array<Stream, kEngines> streams_;
   std::array<Event, kEngines> events_;
   Stream announcing_;

@@ -26,12 +26,14 @@ class Transfer {
   cudaError_t create();
 
   // Bytes of each slot go from source + unit * 64 to memory + place * 64; list, source and host stay until it
-  // is over. One at a time.
+  // is over. One at a time; where the next one is begun when all of the last has begun, it is over with it.
   void begin(std::span<const Unit> units, uint64_t bytes, const std::byte* source, std::byte* memory,
              HostWork& host);
   // Goes on as far as blocks are free: gathers by the host's threads, never waits for the device.
   // Sets `over` when the last byte has landed.
   cudaError_t advance(cudaStream_t stream, bool& over);
+  // Whether everything is on its way: what is queued on the stream next finds it landed.
+  bool all_begun() const { return units_.empty(); }
   // What is not on its way yet stays where it is; it is over when the rest has landed.
   void stop() { units_ = {}; }
   // The event that ends what the engine is to do next; only while a transfer is not over.

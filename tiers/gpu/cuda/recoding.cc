@@ -1,0 +1,181 @@
+#include "tiers/gpu/cuda/recoding.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "tiers/gpu/cuda/outcome.h"
+
+namespace tierd::cuda {
+namespace {
+
+uint64_t room_of(const NeuronSize& size) {
+  return align_up(size.bytes, kPlaceUnit);
+}
+
+}  // namespace
+
+std::vector<std::optional<Recoding::Kept>> Recoding::editions_of(const ComputePlan& plan,
+                                                                 uint64_t landed_bytes) {
+  std::vector<std::optional<Kept>> editions(plan.expanded.size());
+  for (uint32_t e = 0; e < editions.size(); ++e) {
+    const ExpandedNeurons* const expanded = plan.expanded_of(e);
+    if (expanded == nullptr) continue;
+    const CompressedNeurons& compressed = *plan.compressed_of(expanded->of);
+    const Cut& cut = plan.sites[expanded->site].cut;
+    Kept& kept = editions[e].emplace();
+    kept.bitmap = compressed.bitmap;
+    NeuronSize most;
+    for (uint32_t n = 0; n < tierd::neurons(cut); ++n) {
+      const uint64_t dense = neuron_bytes(cut, plan.editions[e], n);
+      TIERD_CHECK(dense % kPlaceUnit == 0);
+      kept.sizes.push_back({compressed.bytes[n], static_cast<uint32_t>(kept.bitmap.bits_bytes(dense))});
+      most.bytes = std::max(most.bytes, kept.sizes.back().bytes);
+      most.bits = std::max(most.bits, kept.sizes.back().bits);
+    }
+    kept.tiles = static_cast<uint32_t>(divide_up(most.bits, plain_tile(kept.bitmap)));
+    kept.at_once = std::clamp<uint64_t>(landed_bytes / room_of(most), 1, kept.sizes.size());
+  }
+  return editions;
+}
+
+// Editions share the rooms: a message has one of them.
+Recoding::Rooms Recoding::rooms_for(const std::vector<std::optional<Kept>>& editions, uint64_t landed_bytes) {
+  Rooms rooms;
+  for (const std::optional<Kept>& kept : editions) {
+    if (!kept) continue;
+    rooms.sizes += kept->sizes.size() * sizeof(NeuronSize);
+    rooms.counts =
+        std::max(rooms.counts, kept->at_once * BitmapUnits::count_words(kept->tiles) * sizeof(uint32_t));
+    for (const NeuronSize& size : kept->sizes) rooms.landed = std::max(rooms.landed, room_of(size));
+  }
+  if (rooms.landed != 0) rooms.landed = std::max(rooms.landed, landed_bytes);
+  return rooms;
+}
+
+uint64_t Recoding::device_bytes(const ComputePlan& plan) {
+  const Rooms rooms = rooms_for(editions_of(plan, kLandedBytes), kLandedBytes);
+  return rooms.sizes + rooms.counts + rooms.landed;
+}
+
+cudaError_t Recoding::allocate(const ComputePlan& plan) {
+  editions_ = editions_of(plan, at_least_);
+  sizes_.resize(editions_.size());
+  const Rooms rooms = rooms_for(editions_, at_least_);
+  if (rooms.sizes == 0) return cudaSuccess;
+  Outcome outcome;
+  for (size_t e = 0; e < editions_.size(); ++e) {
+    if (!editions_[e]) continue;
+    const std::span<const NeuronSize> sizes(editions_[e]->sizes);
+    outcome.then([&] { return cuda::allocate(sizes.size_bytes(), sizes_[e]); });
+    outcome.then([&] {
+      return cudaMemcpy(sizes_[e].get(), sizes.data(), sizes.size_bytes(), cudaMemcpyHostToDevice);
+    });
+  }
+  outcome.then([&] { return cuda::allocate(rooms.counts, counts_); });
+  outcome.then([&] { return cuda::allocate(rooms.landed, landed_); });
+  outcome.then([&] { return cuda::allocate(sizeof(uint32_t), malformed_); });
+  if (outcome.ok()) *reinterpret_cast<uint32_t*>(malformed_.get()) = 0;
+  return outcome.error();
+}
+
+uint64_t Recoding::compressed_bytes(uint32_t edition, uint32_t neuron) const {
+  return editions_[edition]->sizes[neuron].bytes;
+}
+uint64_t Recoding::dense_bytes(uint32_t edition, uint32_t neuron) const {
+  const Kept& kept = *editions_[edition];
+  return uint64_t{kept.sizes[neuron].bits} * 8 * kept.bitmap.element_bytes;
+}
+
+bool Recoding::malformed() const {
+  return malformed_ != nullptr &&
+         *reinterpret_cast<const volatile uint32_t*>(malformed_.get()) == move_number_;
+}
+
+cudaError_t Recoding::begin(const Move& move, HostWork& host, cudaStream_t stream) {
+  move_ = move;
+  host_ = &host;
+  ++move_number_;
+  next_ = group_ = 0;
+  const size_t n = move.units.size();
+  Outcome outcome;
+  outcome.then([&] { return lists_here_.hold(2 * n * sizeof(Unit)); });
+  outcome.then([&] { return lists_there_.hold(2 * n * sizeof(Unit)); });
+  if (!outcome.ok()) return outcome.error();
+  auto* const lists = reinterpret_cast<Unit*>(lists_here_.data());
+  const uint64_t at_once = editions_[move.edition]->at_once;
+  for (size_t i = 0; i < n; ++i) {
+    const NeuronSize& size = editions_[move.edition]->sizes[move.neurons[i]];
+    TIERD_CHECK(size.bytes <= move.bytes);
+    lists[n + i] = {move.neurons[i], move.units[i].place};
+  }
+  // Slots of the room are as large as what a slot of the host has of its largest neuron.
+  uint64_t largest = 0;
+  for (const NeuronSize& size : editions_[move.edition]->sizes) largest = std::max(largest, room_of(size));
+  for (size_t i = 0; i < n; ++i)
+    lists[i] = {move.neurons[i], static_cast<uint32_t>(i % at_once * largest / kPlaceUnit)};
+  move_.bytes = std::min(move.bytes, largest);
+  outcome.then([&] {
+    return cudaMemcpyAsync(lists_there_.data(), lists, 2 * n * sizeof(Unit), cudaMemcpyHostToDevice, stream);
+  });
+  return outcome.error();
+}
+
+void Recoding::begin_group(Transfer& transfer) {
+  const auto* const rooms = reinterpret_cast<const Unit*>(lists_here_.data());
+  group_ = next_;
+  next_ = std::min<size_t>(move_.units.size(), group_ + editions_[move_.edition]->at_once);
+  landings_.clear();
+  for (size_t i = group_; i < next_; ++i) landings_.push_back({move_.units[i].unit, rooms[i].place});
+  transfer.begin(landings_, move_.bytes, move_.source, landed_.get(), *host_);
+}
+
+cudaError_t Recoding::expand_group(cudaStream_t stream) {
+  const Kept& kept = *editions_[move_.edition];
+  const auto* const lists = reinterpret_cast<const Unit*>(lists_there_.data());
+  const BitmapUnits landed = {.memory = landed_.get(),
+                              .units = lists + group_,
+                              .n_units = static_cast<uint32_t>(next_ - group_),
+                              .sizes = reinterpret_cast<const NeuronSize*>(sizes_[move_.edition].get()),
+                              .bitmap = kept.bitmap,
+                              .tile = plain_tile(kept.bitmap),
+                              .tiles = kept.tiles,
+                              .counts = reinterpret_cast<uint32_t*>(counts_.get()),
+                              .malformed = reinterpret_cast<uint32_t*>(malformed_.get()),
+                              .run = move_number_};
+  const cudaError_t error = count_bitmaps(landed, stream);
+  if (error != cudaSuccess) return error;
+  return expand_bitmaps(
+      landed,
+      {.memory = move_.memory,
+       .units = nullptr,
+       .dense_bytes = uint64_t{kept.tiles} * plain_tile(kept.bitmap) * 8 * kept.bitmap.element_bytes,
+       .places = lists + move_.units.size() + group_},
+      stream);
+}
+
+// A group is expanded behind its last block, and before the first of the next one, which takes its room.
+cudaError_t Recoding::advance(Transfer& transfer, cudaStream_t stream, bool& queued) {
+  queued = false;
+  while (true) {
+    if (next_ == group_) {
+      if (next_ == move_.units.size()) break;
+      begin_group(transfer);
+    }
+    bool over = false;
+    cudaError_t error = transfer.advance(stream, over);
+    if (error != cudaSuccess) return error;
+    if (!transfer.all_begun()) return cudaSuccess;
+    error = expand_group(stream);
+    if (error != cudaSuccess) return error;
+    group_ = next_;
+  }
+  queued = true;
+  return cudaSuccess;
+}
+
+void Recoding::stop(Transfer& transfer) {
+  transfer.stop();
+  group_ = next_ = move_.units.size();
+}
+
+}  // namespace tierd::cuda
