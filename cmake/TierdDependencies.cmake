@@ -15,6 +15,7 @@ pkg_check_modules(uring REQUIRED IMPORTED_TARGET liburing)
 pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 if(PROJECT_IS_TOP_LEVEL)
   pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET prometheus-cpp-core)
   pkg_check_modules(curl REQUIRED libcurl>=7.85)  # its headers; it is loaded when it is needed

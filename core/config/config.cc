@@ -47,7 +47,7 @@ bool is_tier_name(std::string_view name) {
 
 // A table that names a plugin, which reads the keys of it that are not declared here.
 struct PluginTable {
-  std::string_view named_at;  // the key that names the plugin
+  std::string_view named_at;  // the key of it that names the plugin; of a codec none, another table does
   std::string* name = nullptr;
   std::vector<Setting>* settings = nullptr;
 };
@@ -58,6 +58,7 @@ std::optional<PluginTable> plugin_table(Config& config, std::string_view table) 
   if (table == "quantizer") return strategy(config.quantizer);
   if (table == "cache") return strategy(config.cache);
   if (table == "balancer") return strategy(config.balancer);
+  if (table == "codec") return PluginTable{{}, &config.compression, &config.codec};
   if (!table.starts_with(kTiers)) return std::nullopt;
   table.remove_prefix(kTiers.size());
   if (!is_tier_name(table)) return std::nullopt;
@@ -183,8 +184,9 @@ class Reader {
   // Another plugin than that of the file: what the file told that one is not for this one.
   void forget_settings(std::string_view path, const toml::node& name) {
     const size_t dot = path.rfind('.');
-    const std::optional<PluginTable> table = plugin_table(config_, path.substr(0, dot));
-    if (!table || path.substr(dot + 1) != table->named_at) return;
+    const bool of_codec = path == "model.compression";
+    const std::optional<PluginTable> table = plugin_table(config_, of_codec ? "codec" : path.substr(0, dot));
+    if (!table || (!of_codec && path.substr(dot + 1) != table->named_at)) return;
     if (name.value_or(std::string_view()) == *table->name) return;
     std::erase_if(*table->settings, [](const Setting& setting) { return setting.origin != kCommandLine; });
   }
@@ -284,7 +286,7 @@ std::vector<std::string> changed_keys(const Config& before, const Config& after)
   for (const TierConfig& tier : a.tiers) {
     if (b.find_tier(tier.name) == nullptr) changed.push_back(tier.table());
   }
-  for (const char* kind : {"predictor", "quantizer", "cache", "balancer"}) tables.emplace_back(kind);
+  for (const char* kind : {"predictor", "quantizer", "cache", "balancer", "codec"}) tables.emplace_back(kind);
   for (const std::string& table : tables) {
     const std::vector<Setting>& was = *plugin_table(a, table)->settings;
     const std::vector<Setting>& is = *plugin_table(b, table)->settings;

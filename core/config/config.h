@@ -75,6 +75,7 @@ struct Config {
   std::string head_encoding = "same";
   std::string bundling = "row-column";
   std::string compression = "none";
+  std::vector<Setting> codec;  // [codec]: what the codec that model.compression names is told
   // [run]
   uint32_t threads = 0;  // compute workers; 0: all cores
   uint32_t context = 0;  // 0: the model's, at most 4096

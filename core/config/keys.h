@@ -67,8 +67,9 @@ inline const std::array kKeys = {
         "of embedding and head: the same, or one of their own"},
     Key{"model.bundling", at<&Config::bundling>(), "row-column|none",
         "of layout neuron: rows and column of a neuron side by side, or, to compare, apart"},
-    Key{"model.compression", at<&Config::compression>(), "none|bitmap",
-        "of a pruned model: bitmap keeps a bit for each weight and those that are not zero, without loss"},
+    Key{"model.compression", at<&Config::compression>(), "",
+        "none; bitmap, of a pruned model: a bit for each weight and those that are not zero; or a codec, "
+        "which compresses each neuron, such as zstd, told what the table codec says. Nothing is lost"},
     Key{"run.threads", at<&Config::threads>(), "", "compute workers, 0 is one a core (-t)"},
     Key{"run.context", at<&Config::context>(), "",
         "positions of each sequence, 0 is the model's but at most 4096 (-c)"},

@@ -23,6 +23,7 @@ constexpr uint32_t kLeastPredictor = TIERD_END_OF(tierd_predictor_1, reads_x);
 constexpr uint32_t kLeastQuantizer = TIERD_END_OF(tierd_levels_1, choose);
 constexpr uint32_t kLeastCache = TIERD_END_OF(tierd_cache_1, end_sequence);
 constexpr uint32_t kLeastBalancer = TIERD_END_OF(tierd_balancer_1, assign);
+constexpr uint32_t kLeastCodec = TIERD_END_OF(tierd_codec_1, expand);
 #undef TIERD_END_OF
 
 // A function that a table must have, by its place.
@@ -129,6 +130,13 @@ Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_b
   static constexpr Required kRequired[] = {{offsetof(tierd_balancer_1, place), "place"},
                                            {offsetof(tierd_balancer_1, assign), "assign"}};
   return read(plugin, origin, TIERD_BALANCER_1, kLeastBalancer, kRequired, table);
+}
+
+Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_codec_1& table) {
+  static constexpr Required kRequired[] = {{offsetof(tierd_codec_1, bound), "bound"},
+                                           {offsetof(tierd_codec_1, compress), "compress"},
+                                           {offsetof(tierd_codec_1, expand), "expand"}};
+  return read(plugin, origin, TIERD_CODEC_1, kLeastCodec, kRequired, table);
 }
 
 }  // namespace tierd

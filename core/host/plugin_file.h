@@ -18,12 +18,13 @@ Result<const tierd_plugin*> load_plugin(const std::string& path, std::string_vie
 Status check_plugin(const tierd_plugin& plugin, const std::string& origin, std::string_view kind,
                     std::string_view name);
 
-// The table of a strategy as this host knows it: functions that the plugin is too old to have are NULL.
-// Errors: plugin_fault for an extension that is missing, a table that is too short or lacks what every
-// strategy of its kind must have.
+// The table of a strategy or codec as this host knows it: functions that the plugin is too old to have are
+// NULL. Errors: plugin_fault for an extension that is missing, a table that is too short or lacks what every
+// plugin of its kind must have.
 Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_predictor_1& table);
 Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_levels_1& table);
 Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_cache_1& table);
 Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_balancer_1& table);
+Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_codec_1& table);
 
 }  // namespace tierd

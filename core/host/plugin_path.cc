@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <tuple>
 
@@ -15,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 5> kKinds = {"predictor", "quantizer", "cache", "balancer", "agent"};
+constexpr std::array<std::string_view, 6> kKinds = {"predictor", "quantizer", "cache",
+                                                    "balancer",  "codec",     "agent"};
 constexpr std::string_view kSuffix = ".so";
 
 // Letters, digits, '-' and '_': nothing that could lead out of a folder.
@@ -52,6 +54,15 @@ std::string PluginPath::installed() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   return error ? "" : (program.parent_path().parent_path() / "lib" / "tierd").string();
+}
+
+PluginPath PluginPath::usual(std::string_view first) {
+  std::vector<std::string> folders = split(first);
+  if (const char* environment = std::getenv("TIERD_PLUGIN_PATH")) {
+    for (std::string& folder : split(environment)) folders.push_back(std::move(folder));
+  }
+  folders.push_back(installed());
+  return PluginPath(std::move(folders));
 }
 
 Result<std::string> PluginPath::find(std::string_view kind, std::string_view name,

@@ -19,6 +19,8 @@ class PluginPath {
   // ("../lib/tierd").
   static std::vector<std::string> split(std::string_view list);
   static std::string installed();
+  // Where plugins are looked for: `first`, a list such as "a:b", then $TIERD_PLUGIN_PATH, then `installed`.
+  static PluginPath usual(std::string_view first);
 
   // The file of a plugin that the configuration names at `key` (empty: "KIND.name"). Errors: invalid_argument
   // for a name that no plugin can have; not_found with the names of that kind that there are;

@@ -11,7 +11,7 @@
 namespace tierd {
 namespace {
 
-constexpr std::array<std::string_view, 2> kCompressions = {"none", "bitmap"};
+constexpr std::array<std::string_view, 3> kCompressions = {"none", "bitmap", "codec"};
 
 template <class Element>
 Element zero_of(const Bitmap& bitmap) {
@@ -73,9 +73,10 @@ std::string_view name(Compression compression) {
 }
 
 std::optional<Compression> compression_by_name(std::string_view name) {
-  const auto* const found = std::ranges::find(kCompressions, name);
-  if (found == kCompressions.end()) return std::nullopt;
-  return static_cast<Compression>(found - kCompressions.begin());
+  for (const Compression compression : {Compression::none, Compression::bitmap}) {
+    if (tierd::name(compression) == name) return compression;
+  }
+  return std::nullopt;
 }
 
 std::optional<Bitmap> Bitmap::of(const Cut& cut, const Encodings& encodings) {

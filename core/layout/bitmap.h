@@ -20,9 +20,12 @@
 
 namespace tierd {
 
-// How the bytes of a neuron are kept. Names are part of the store's format.
-enum class Compression : uint8_t { none, bitmap };
+// How the bytes of a neuron are kept: as they are, as a bitmap, or as a codec (neuron_codec.h) writes them,
+// which has a name of its own. Names are part of the store's format.
+enum class Compression : uint8_t { none, bitmap, codec };
+// "none", "bitmap" or "codec".
 std::string_view name(Compression compression);
+// Nothing for any other name than "none" and "bitmap".
 std::optional<Compression> compression_by_name(std::string_view name);
 
 // Which elements a bitmap has a bit for.

@@ -21,7 +21,8 @@ Result<RunPlan> with_store(RunPlan plan, const Config& config, const RuntimeOpti
   played.play_on = any_machine();
   // It is gone again before the store is made, which needs the memory.
   TIERD_TRY(Runtime::create(std::move(plan), played));
-  TIERD_TRY(store_for(*source, store_options(config, options)));
+  TIERD_ASSIGN(const WriteOptions write, store_options(config, options));
+  TIERD_TRY(store_for(*source, write));
   return plan_run(config, options);
 }
 

@@ -7,6 +7,7 @@
 #include "core/base/cores.h"
 #include "core/base/units.h"
 #include "core/run/process_memory.h"
+#include "core/run/store_codec.h"
 #include "core/store/cache_folder.h"
 
 namespace tierd {
@@ -45,15 +46,26 @@ std::vector<std::string> fitted(const TierTable& tiers, const MemoryPlan& memory
   return lines;
 }
 
+// A store by a codec is refused before anything is planned or written: bytes are kept as they are read.
+Status check_expandable(const Store& store, const Config& config) {
+  TIERD_ASSIGN(const auto codec, codec_of(store, config));
+  if (codec == nullptr) return {};
+  return Error{Code::unsupported, store.directory(),
+               fmt::format("its neurons are compressed by codec '{}', which needs a memory that expands what "
+                           "is read",
+                           codec->name())};
+}
+
 }  // namespace
 
-WriteOptions store_options(const Config& config, const RuntimeOptions& options) {
+Result<WriteOptions> store_options(const Config& config, const RuntimeOptions& options) {
   WriteOptions write;
   write.quiet = options.quiet;
   write.layout = *layout_by_name(config.layout);
   write.layer_group = config.layer_group;
   write.bundling = *bundling_by_name(config.bundling);
-  write.compression = *compression_by_name(config.compression);
+  TIERD_TRY(
+      choose_compression(config.compression, plugin_path(config), config.codec, "model.compression", write));
   write.encoding = encoding_by_name(config.encoding);
   write.head_encoding =
       config.head_encoding == "same" ? write.encoding : encoding_by_name(config.head_encoding);
@@ -64,8 +76,9 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   TIERD_ASSIGN(TierTable tiers, choose_tiers(config));
   if (config.model.empty())
     return Error{Code::invalid_argument, "model.path", "no model is given; name one with -m"};
-  TIERD_ASSIGN(FoundStore found,
-               find_store(config.model, SourceOptions{config.tokenizer}, store_options(config, options)));
+  TIERD_ASSIGN(const WriteOptions write, store_options(config, options));
+  TIERD_ASSIGN(FoundStore found, find_store(config.model, SourceOptions{config.tokenizer}, write));
+  TIERD_TRY(check_expandable(found.store, config));
   const Manifest& manifest = found.store.manifest();
 
   MemoryRequest request;

@@ -57,8 +57,9 @@ struct RunPlan {
   StrategyChoices strategies;
   StrategyChoices fallbacks;  // without a plugin where none is named
 };
-// How the store of a configuration is laid out. Names in it are known ones.
-WriteOptions store_options(const Config& config, const RuntimeOptions& options);
+// How the store of a configuration is laid out; the codec that it names is loaded. Names in it are known ones
+// but for that, of which choose_compression has the errors.
+Result<WriteOptions> store_options(const Config& config, const RuntimeOptions& options);
 // The store that the configuration names, opened or planned, and the memory divided. Nothing is written.
 // Errors name file or key.
 Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstdlib>
 #include <utility>
 
 #include "core/host/plugin_file.h"
@@ -17,13 +16,7 @@ constexpr std::array<std::string_view, 3> kKeysOfStrategy = {"name", "fallback",
 }  // namespace
 
 PluginPath plugin_path(const Config& config) {
-  std::vector<std::string> folders = PluginPath::split(config.plugin_path);
-  const auto add = [&](const std::vector<std::string>& more) {
-    folders.insert(folders.end(), more.begin(), more.end());
-  };
-  if (const char* environment = std::getenv("TIERD_PLUGIN_PATH")) add(PluginPath::split(environment));
-  add({PluginPath::installed()});
-  return PluginPath(std::move(folders));
+  return PluginPath::usual(config.plugin_path);
 }
 
 Status ChosenStrategies::check_model(const ModelConfig& config) const {

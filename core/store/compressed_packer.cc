@@ -1,15 +1,22 @@
 #include "core/store/compressed_packer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
 #include "core/base/checksum.h"
 #include "core/store/compressed_plan.h"
+#include "core/store/site_compression.h"
 
 namespace tierd {
 
-CompressedPacker::CompressedPacker(const TensorSource& source, const Manifest& plan)
-    : source_(source), plan_(plan), dense_plan_(dense_plan(plan)), dense_(source, dense_plan_) {
+CompressedPacker::CompressedPacker(const TensorSource& source, const Manifest& plan, const NeuronCodec* codec)
+    : source_(source),
+      plan_(plan),
+      codec_(codec),
+      dense_plan_(dense_plan(plan)),
+      dense_(source, dense_plan_) {
   for (const StoredSite& site : plan_.sites) {
     if (site.alias_of == kNoSite && site.compression != Compression::none) compressed_.push_back(&site);
   }
@@ -34,6 +41,16 @@ Status CompressedPacker::pack(uint32_t first, uint32_t count, std::span<std::byt
   return {};
 }
 
+Error CompressedPacker::changed(const StoredSite& site, uint32_t neuron, uint64_t bytes) const {
+  if (codec_ == nullptr)
+    return {Code::corrupt, source_.path(), "changed while it was converted; convert it again"};
+  return {
+      Code::plugin_fault, source_.path(),
+      fmt::format("{} neuron {}: codec '{}' makes {} bytes of it where it made {} before; unless the model "
+                  "changed meanwhile, the codec does not give the same answer twice",
+                  site.name, neuron, codec_->name(), bytes, site.compressed[neuron])};
+}
+
 Status CompressedPacker::compress_run(const StoredSite& site, uint32_t first, uint32_t count,
                                       std::span<std::byte> out) const {
   const std::span<const Extent> from = std::span(dense_plan_.extents).subspan(first, count);
@@ -41,16 +58,17 @@ Status CompressedPacker::compress_run(const StoredSite& site, uint32_t first, ui
   std::vector<std::byte> dense(from.back().offset + from.back().bytes - from.front().offset);
   std::vector<uint64_t> ignored(count);
   TIERD_TRY(dense_.pack(first, count, dense, ignored));
-  const Bitmap bitmap = *Bitmap::of(site.cut, site.encodings);
+  const SiteCompression by = *SiteCompression::of(site.compression, codec_, site);
+  std::vector<std::byte> kept;
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t neuron = site.held_by(first + i)->neuron;
     const std::span<const std::byte> bytes =
         std::span(dense).subspan(from[i].offset - from.front().offset, site.dense_bytes(neuron));
     const auto extent = out.subspan(to[i].offset - to.front().offset, to[i].bytes);
-    if (compressed_bytes(bitmap, bytes) != site.compressed[neuron])
-      return Error{Code::corrupt, source_.path(), "changed while it was converted; convert it again"};
-    compress(bitmap, bytes, extent.first(site.compressed[neuron]));
-    std::ranges::fill(extent.subspan(site.compressed[neuron]), std::byte{0});
+    TIERD_TRY(by.compress(bytes, kept));
+    if (kept.size() != site.compressed[neuron]) return changed(site, neuron, kept.size());
+    std::ranges::copy(kept, extent.begin());
+    std::ranges::fill(extent.subspan(kept.size()), std::byte{0});
   }
   return {};
 }

@@ -11,6 +11,7 @@
 #include "core/base/progress.h"
 #include "core/store/extent_packer.h"
 #include "core/store/planner.h"
+#include "core/store/site_compression.h"
 
 namespace tierd {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 // Consecutive neurons of a site that are packed together.
 struct Run {
   StoredSite* site;
+  SiteCompression by;
   uint32_t first;
   uint32_t count;
 };
@@ -28,14 +30,25 @@ uint64_t stored_bytes(const StoredSite& site) {
   return bytes;
 }
 
-std::vector<Run> runs_of(std::vector<StoredSite>& sites, const ExtentPacker& packer) {
+// Whether the site takes less of the file than `dense`. Where a codec expands what is read, no neuron may
+// take more of it than dense: memory for reads is as large as dense neurons need.
+bool is_worth_it(const StoredSite& site, Compression compression, const StoredSite& dense) {
+  if (site.compressed.empty() || stored_bytes(site) >= stored_bytes(dense)) return false;
+  for (uint32_t i = 0; compression == Compression::codec && i < site.neurons(); ++i) {
+    if (site.extent_bytes(i) > dense.extent_bytes(i)) return false;
+  }
+  return true;
+}
+
+std::vector<Run> runs_of(Manifest& plan, const ExtentPacker& packer, const NeuronCodec* codec) {
   std::vector<Run> runs;
-  for (StoredSite& site : sites) {
-    if (site.alias_of != kNoSite || !Bitmap::of(site.cut, site.encodings)) continue;
+  for (StoredSite& site : plan.sites) {
+    const auto by = SiteCompression::of(plan.compression, codec, site);
+    if (site.alias_of != kNoSite || !by) continue;
     site.compressed.resize(site.neurons());
     for (uint32_t neuron = 0; neuron < site.neurons(); neuron += runs.back().count) {
       const uint32_t together = packer.run_of(site.first_extent + neuron);
-      runs.push_back({&site, neuron, std::min(together, site.neurons() - neuron)});
+      runs.push_back({&site, *by, neuron, std::min(together, site.neurons() - neuron)});
     }
   }
   return runs;
@@ -49,22 +62,23 @@ Status measure(const ExtentPacker& packer, const Manifest& dense, const Run& run
   std::vector<std::byte> packed(bytes);
   std::vector<uint64_t> checksums(run.count);
   TIERD_TRY(packer.pack(first, run.count, packed, checksums));
-  const Bitmap bitmap = *Bitmap::of(run.site->cut, run.site->encodings);
+  std::vector<std::byte> kept;
   const std::byte* at = packed.data();
   for (uint32_t i = 0; i < run.count; ++i, at += dense.extents[first + i - 1].bytes) {
     const uint64_t of_neuron = run.site->dense_bytes(run.first + i);
-    run.site->compressed[run.first + i] = static_cast<uint32_t>(compressed_bytes(bitmap, {at, of_neuron}));
+    TIERD_ASSIGN(run.site->compressed[run.first + i], run.by.measure({at, of_neuron}, kept));
   }
   return {};
 }
 
 Status measure_all(const ExtentPacker& packer, const Manifest& dense, std::span<const Run> runs, bool quiet) {
+  const bool counts = dense.compression == Compression::bitmap;
   uint64_t bytes = 0;
   const auto bytes_of = [&](const Run& run) {
     return uint64_t{run.count} * run.site->dense_bytes(run.first);
   };
   for (const Run& run : runs) bytes += bytes_of(run);
-  Progress shown("counting zeros", bytes, quiet);
+  Progress shown(counts ? "counting zeros" : "measuring what compressed neurons take", bytes, quiet);
   std::atomic<size_t> taken = 0;
   std::atomic<bool> stop = false;
   std::mutex shows;
@@ -91,17 +105,18 @@ Status measure_all(const ExtentPacker& packer, const Manifest& dense, std::span<
 
 }  // namespace
 
-Result<Manifest> compressed_plan(const TensorSource& source, Manifest dense, bool quiet) {
+Result<Manifest> compressed_plan(const TensorSource& source, Manifest dense, bool quiet,
+                                 const NeuronCodec* codec) {
   Manifest plan = dense;
   const ExtentPacker packer(source, dense);
-  const std::vector<Run> runs = runs_of(plan.sites, packer);
+  const std::vector<Run> runs = runs_of(plan, packer, codec);
   TIERD_TRY(measure_all(packer, dense, runs, quiet));
   for (size_t s = 0; s < plan.sites.size(); ++s) {
     StoredSite& site = plan.sites[s];
     if (site.alias_of != kNoSite) {
       site.compression = plan.sites[site.alias_of].compression;
       site.compressed = plan.sites[site.alias_of].compressed;
-    } else if (!site.compressed.empty() && stored_bytes(site) < stored_bytes(dense.sites[s])) {
+    } else if (is_worth_it(site, plan.compression, dense.sites[s])) {
       site.compression = plan.compression;
       plan.tensor_bytes -= dense.sites[s].tensor_bytes() - site.tensor_bytes();
     } else {

@@ -3,14 +3,17 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/layout/neuron_codec.h"
 #include "core/model/tensor_source.h"
 #include "core/store/manifest.h"
 
 namespace tierd {
 
 // The plan in which each site has the compression asked for (Manifest::compression) if that makes it smaller,
-// from `dense` as plan_store makes it. Reads all of the source, with progress. Errors: the source's.
-Result<Manifest> compressed_plan(const TensorSource& source, Manifest dense, bool quiet);
+// from `dense` as plan_store makes it. Reads all of the source, with progress; a codec, which is given where
+// that is the compression, compresses all of it as well. Errors: those of the source and of the codec.
+Result<Manifest> compressed_plan(const TensorSource& source, Manifest dense, bool quiet,
+                                 const NeuronCodec* codec = nullptr);
 
 // The plan that it was made from: all sites dense.
 Manifest dense_plan(Manifest plan);

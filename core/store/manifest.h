@@ -94,7 +94,9 @@ struct StoredSite {
   std::vector<SitePart> parts;  // what is stacked in it
   Encodings encodings;          // [parts] as the store keeps them
   Compression compression = Compression::none;
-  std::vector<uint32_t> compressed;  // [neurons] bytes of each, where there is a compression; else none
+  // [neurons] bytes of each, where there is a compression; else none. A codec makes no extent larger than the
+  // dense neuron's.
+  std::vector<uint32_t> compressed;
   uint32_t first_extent = 0;
   uint32_t stride = 1;
   uint32_t pieces = 1;          // extents of a neuron: more than one only where bundles are not bundled
@@ -208,12 +210,19 @@ struct Manifest {
   uint32_t layer_group = 1;  // of layout channel-group: layers of a group; else 1
   // What was asked for: sites have it where that makes them smaller.
   Compression compression = Compression::none;
+  std::string codec;              // its name, where that is the compression; else empty
+  std::string codec_settings;     // what it was told: NeuronCodec::settings
   std::vector<StoredSite> sites;  // in the order of one step: embed, layer 0 qkv o up down, …, head
   std::vector<ResidentTensor> resident;
   std::vector<Extent> extents;  // in file order
   uint64_t data_bytes = 0;      // size of the data file
   uint64_t tensor_bytes = 0;    // of all weights without padding: what "50%" of a capacity refers to
   Provenance provenance;
+
+  // "none", "bitmap" or the codec's name.
+  std::string_view compression_name() const {
+    return compression == Compression::codec ? std::string_view(codec) : name(compression);
+  }
 };
 
 // Reads and checks <directory>/manifest.json, the checksums and the size of the data file. Everything that

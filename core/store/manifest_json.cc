@@ -28,7 +28,7 @@ constexpr std::string_view kChecksumTail = "\",\n";
 constexpr size_t kFirstLineBytes = kChecksumHead.size() + 16 + kChecksumTail.size();
 
 // What does not follow from the model and the layout.
-ordered_json to_json(const StoredSite& site) {
+ordered_json to_json(const StoredSite& site, std::string_view compression) {
   ordered_json out = {
       {"name", site.name},
       {"first_extent", site.first_extent},
@@ -37,7 +37,7 @@ ordered_json to_json(const StoredSite& site) {
   for (const Encoding encoding : site.encodings) out["encodings"].push_back(name(encoding));
   if (const auto* rows = std::get_if<Rows>(&site.cut)) out["rows_per_neuron"] = rows->rows;
   if (site.compression != Compression::none) {
-    out["compression"] = name(site.compression);
+    out["compression"] = compression;
     for (auto at = site.compressed.begin(); at != site.compressed.end();) {
       const auto end = std::find_if(at, site.compressed.end(), [&](uint32_t bytes) { return bytes != *at; });
       out["compressed"].push_back({*at, end - at});
@@ -80,24 +80,25 @@ ordered_json to_json(const ExtentRun& run) {
 }
 
 // One element a line, so that a person can read and compare manifests.
-template <class T>
-std::string lines(const std::vector<T>& elements) {
+template <class T, class... Context>
+std::string lines(const std::vector<T>& elements, const Context&... context) {
   std::string out = "[";
   for (size_t i = 0; i < elements.size(); ++i) {
-    out += (i == 0 ? "\n  " : ",\n  ") + to_json(elements[i]).dump();
+    out += (i == 0 ? "\n  " : ",\n  ") + to_json(elements[i], context...).dump();
   }
   return out + "\n]";
 }
 
 // The sizes of compressed neurons, as runs of one size: of as many as there are extents, whatever the file
 // says.
-Status read_compressed(const ManifestFields& fields, uint64_t extents, StoredSite& site) {
+Status read_compressed(const ManifestFields& fields, uint64_t extents, const Manifest& manifest,
+                       StoredSite& site) {
   std::string text;
   TIERD_TRY(fields.read("compression", text));
-  const auto compression = compression_by_name(text);
-  if (!compression || *compression == Compression::none)
-    return fields.error("compression", fmt::format("is '{}', expected 'bitmap'", text));
-  site.compression = *compression;
+  if (text != manifest.compression_name() || manifest.compression == Compression::none)
+    return fields.error("compression",
+                        fmt::format("is '{}', the store's is '{}'", text, manifest.compression_name()));
+  site.compression = manifest.compression;
   TIERD_TRY(fields.read_each("compressed", [&](const json& value, size_t index) -> Status {
     const bool numbers = value.is_array() && value.size() == 2 && value[0].is_number_unsigned() &&
                          value[1].is_number_unsigned();
@@ -116,7 +117,7 @@ Status read_compressed(const ManifestFields& fields, uint64_t extents, StoredSit
 }
 
 // A site of the model's, of which the file says how it lies.
-Status from_json(const ManifestFields& fields, uint64_t extents, StoredSite& site) {
+Status from_json(const ManifestFields& fields, uint64_t extents, const Manifest& manifest, StoredSite& site) {
   std::string text;
   TIERD_TRY(fields.read("name", text));
   if (text != site.name) return fields.error("name", fmt::format("is '{}', expected '{}'", text, site.name));
@@ -134,7 +135,7 @@ Status from_json(const ManifestFields& fields, uint64_t extents, StoredSite& sit
     return {};
   }));
   if (read == site.parts.size())
-    return fields.has("compression") ? read_compressed(fields, extents, site) : Status();
+    return fields.has("compression") ? read_compressed(fields, extents, manifest, site) : Status();
   return fields.error("encodings", fmt::format("are {}, expected {}", read, site.parts.size()));
 }
 
@@ -200,7 +201,7 @@ Status read_sites(const ManifestFields& top, std::string_view file, uint64_t ext
   }
   return top.read_each("sites", [&](const json& value, size_t index) -> Status {
     TIERD_ASSIGN(const ManifestFields fields, top.element("sites", index, value));
-    return from_json(fields, extents, manifest.sites[index]);
+    return from_json(fields, extents, manifest, manifest.sites[index]);
   });
 }
 
@@ -254,16 +255,30 @@ Status read_layout(const ManifestFields& top, std::string_view file, Layout& out
   return {};
 }
 
-Status read_compression(const ManifestFields& top, std::string_view file, Compression& out) {
+// Whether a codec may have this name, which becomes part of a file's.
+bool is_codec_name(std::string_view name) {
+  constexpr size_t kLongest = 64;
+  return !name.empty() && name.size() <= kLongest && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  });
+}
+
+Status read_compression(const ManifestFields& top, std::string_view file, Manifest& out) {
   std::string text;
   TIERD_TRY(top.read("compression", text));
-  const auto compression = compression_by_name(text);
-  if (!compression) {
-    return Error{Code::unsupported, std::string(file),
-                 fmt::format("compression: is '{}', this program reads 'none' and 'bitmap'", text)};
+  if (const auto compression = compression_by_name(text)) {
+    out.compression = *compression;
+    return {};
   }
-  out = *compression;
-  return {};
+  if (!is_codec_name(text)) {
+    return Error{
+        Code::unsupported, std::string(file),
+        fmt::format("compression: is '{}', this program reads 'none', 'bitmap' and the name of a codec",
+                    text)};
+  }
+  out.compression = Compression::codec;
+  out.codec = std::move(text);
+  return top.read("codec_settings", out.codec_settings);
 }
 
 Status read_bundling(const ManifestFields& top, std::string_view file, Bundling& out) {
@@ -289,12 +304,14 @@ std::string manifest_text(const Manifest& manifest) {
   if (manifest.layout == Layout::channel_group)
     text += fmt::format("\"layer_group\": {},\n", manifest.layer_group);
   if (manifest.compression != Compression::none)
-    text += fmt::format("\"compression\": \"{}\",\n", name(manifest.compression));
+    text += fmt::format("\"compression\": \"{}\",\n", manifest.compression_name());
+  if (manifest.compression == Compression::codec)
+    text += fmt::format("\"codec_settings\": {},\n", string_to_json(manifest.codec_settings).dump());
   text += fmt::format("\"provenance\": {},\n", provenance.dump());
   text +=
       fmt::format("\"tensor_bytes\": {},\n\"data_bytes\": {},\n", manifest.tensor_bytes, manifest.data_bytes);
   text += fmt::format("\"model\": {},\n", to_json(manifest.config).dump(1));
-  text += fmt::format("\"sites\": {},\n", lines(manifest.sites));
+  text += fmt::format("\"sites\": {},\n", lines(manifest.sites, manifest.compression_name()));
   text += fmt::format("\"resident\": {},\n", lines(manifest.resident));
   text += fmt::format("\"extents\": {},\n", lines(runs_of(manifest.extents)));
   text += fmt::format("\"checksums\": \"{}\",\n", checksum_text(checksum(checksum_bytes(manifest))));
@@ -328,7 +345,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file, st
   TIERD_TRY(read_layout(top, file, manifest.layout));
   TIERD_TRY(read_bundling(top, file, manifest.bundling));
   if (manifest.layout == Layout::channel_group) TIERD_TRY(read_layer_group(top, manifest.layer_group));
-  if (top.has("compression")) TIERD_TRY(read_compression(top, file, manifest.compression));
+  if (top.has("compression")) TIERD_TRY(read_compression(top, file, manifest));
   TIERD_TRY(check_checksums(top, checksums, checksum_file));
   TIERD_TRY(top.read("tensor_bytes", manifest.tensor_bytes));
   TIERD_TRY(top.read("data_bytes", manifest.data_bytes));

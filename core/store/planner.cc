@@ -144,7 +144,7 @@ Status check_options(const WriteOptions& options) {
       (options.layout == Layout::channel_group || options.bundling == Bundling::none)) {
     return Error{Code::invalid_argument, "compression",
                  fmt::format("'{}' goes with layouts row and neuron, whose neurons are stored in one piece",
-                             name(options.compression))};
+                             options.codec != nullptr ? options.codec->name() : name(options.compression))};
   }
   return {};
 }
@@ -283,6 +283,7 @@ uint32_t groups_per_neuron(uint64_t bytes_per_group, uint32_t groups, uint64_t t
 
 Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorInfo> tensors,
                              const WriteOptions& options) {
+  TIERD_CHECK((options.compression == Compression::codec) == (options.codec != nullptr));
   TIERD_TRY(check_options(options));
   if (config.is_mixture() && options.layout == Layout::neuron) {
     return Error{
@@ -296,6 +297,10 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
   plan.bundling = options.bundling;
   plan.layer_group = options.layer_group;
   plan.compression = options.compression;
+  if (options.codec != nullptr) {
+    plan.codec = options.codec->name();
+    plan.codec_settings = options.codec->settings();
+  }
   plan.sites = site_shapes(config, plan.layout, plan.bundling, plan.layer_group);
   TIERD_TRY(check_extent_count(plan));
   TIERD_TRY(choose_encodings(plan, table, options));

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/base/checksum.h"
 #include "core/base/progress.h"
 #include "core/store/file.h"
+#include "core/store/site_compression.h"
 
 namespace tierd {
 
@@ -81,18 +83,19 @@ Status Store::verify(uint32_t extent, std::span<const std::byte> bytes) const {
                            describe(extent), checksum_text(found), checksum_text(expected))};
 }
 
-Status Store::verify_compressed(const StoredSite& site, uint32_t extent,
-                                std::span<const std::byte> bytes) const {
+Status Store::verify_compressed(const StoredSite& site, uint32_t extent, std::span<const std::byte> bytes,
+                                const NeuronCodec* codec) const {
   const uint32_t neuron = site.held_by(extent)->neuron;
   std::vector<std::byte> dense(site.dense_bytes(neuron));
   const Status expanded =
-      decompress(*Bitmap::of(site.cut, site.encodings), bytes.first(site.compressed[neuron]), dense);
+      SiteCompression::of(site.compression, codec, site)->expand(bytes.first(site.compressed[neuron]), dense);
   if (expanded.ok()) return {};
-  return Error{Code::corrupt, data_path(),
+  return Error{expanded.code(), data_path(),
                fmt::format("{}: its {}", describe(extent), expanded.error().line())};
 }
 
-Status Store::verify_all(bool quiet) const {
+Status Store::verify_all(bool quiet, const NeuronCodec* codec) const {
+  TIERD_CHECK((manifest_.compression == Compression::codec) == (codec != nullptr));
   TIERD_ASSIGN(const File file, File::open(data_path()));
   Progress progress("verifying", manifest_.data_bytes, quiet);
   std::vector<const StoredSite*> compressed;
@@ -107,7 +110,7 @@ Status Store::verify_all(bool quiet) const {
     TIERD_TRY(file.read_exact(extent.offset, bytes));
     TIERD_TRY(verify(i, bytes));
     for (const StoredSite* const site : compressed) {
-      if (site->held_by(i)) TIERD_TRY(verify_compressed(*site, i, bytes));
+      if (site->held_by(i)) TIERD_TRY(verify_compressed(*site, i, bytes, codec));
     }
     progress.advance(extent.bytes);
   }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "core/layout/neuron_codec.h"
 #include "core/store/disk.h"
 #include "core/store/manifest.h"
 
@@ -28,9 +29,9 @@ class Store {
   // Whether `bytes`, all of an extent as read from the data file, are what was written. Any thread. Error:
   // corrupt, with file, extent, site, neuron and offset.
   Status verify(uint32_t extent, std::span<const std::byte> bytes) const;
-  // Reads and verifies every extent, and that compressed neurons are what their bits say; the first bad one
-  // is the error.
-  Status verify_all(bool quiet) const;
+  // Reads and verifies every extent, and that compressed neurons can be expanded; the first bad one is the
+  // error. `codec` is that of the manifest, where it names one.
+  Status verify_all(bool quiet, const NeuronCodec* codec = nullptr) const;
 
   // Whether the files are still those that were opened, untouched. Error: corrupt, naming the file that was
   // replaced, written to or removed.
@@ -48,8 +49,9 @@ class Store {
   };
   static Identity identity_of(const std::string& path);  // of none: zeros
 
-  // Error: corrupt, where the site's neuron in this extent is malformed.
-  Status verify_compressed(const StoredSite& site, uint32_t extent, std::span<const std::byte> bytes) const;
+  // Error: corrupt, where the site's neuron in this extent is malformed; else what the codec says.
+  Status verify_compressed(const StoredSite& site, uint32_t extent, std::span<const std::byte> bytes,
+                           const NeuronCodec* codec) const;
 
   Store(std::string directory, Manifest manifest, bool made)
       : directory_(std::move(directory)), manifest_(std::move(manifest)), made_(made) {}

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
+#include "core/layout/neuron_codec.h"
 #include "core/store/manifest.h"
 
 namespace tierd {
@@ -18,6 +20,7 @@ struct WriteOptions {
   // Sites that it makes smaller are compressed. It goes with layouts row and neuron, where nothing is in
   // pieces.
   Compression compression = Compression::none;
+  std::shared_ptr<const NeuronCodec> codec = {};  // where that is the compression, and nowhere else
   // Instead of the source's own, of the layers' matrices and of embedding and head; which may lose something:
   // the manifest says how much.
   std::optional<Encoding> encoding = {};

@@ -123,7 +123,7 @@ Result<WriterLimits> within_memory(WriterLimits limits, const Manifest& plan, co
 class StoreWriter {
  public:
   StoreWriter(Disk& disk, const TensorSource& source, std::string directory, Manifest plan,
-              const WriterLimits& limits, bool quiet)
+              const WriterLimits& limits, const WriteOptions& options)
       : disk_(disk),
         source_(source),
         directory_(std::move(directory)),
@@ -131,7 +131,8 @@ class StoreWriter {
         plan_(std::move(plan)),
         plan_text_(plan_text(plan_)),
         limits_(limits),
-        quiet_(quiet) {}
+        codec_(options.codec.get()),
+        quiet_(options.quiet) {}
 
   Status run() {
     for (;;) {
@@ -145,7 +146,7 @@ class StoreWriter {
     if (whole) return drop_partial();
     if (!manifest_is_written()) {
       if (plan_.compression != Compression::none) {
-        TIERD_ASSIGN(plan_, compressed_plan(source_, std::move(plan_), quiet_));
+        TIERD_ASSIGN(plan_, compressed_plan(source_, std::move(plan_), quiet_, codec_));
       }
       TIERD_TRY(write_extents());
       TIERD_TRY(write_manifest());
@@ -197,7 +198,7 @@ class StoreWriter {
   Status write_extents() {
     TIERD_ASSIGN(limits_, within_memory(limits_, plan_, directory_));
     TIERD_TRY(disk_.remove(path_of(kManifestFile)));  // of an older plan: it must not bless this data
-    TIERD_ASSIGN(progress_, ProgressFile::open(disk_, path_of(kProgressFile), checksum(plan_text_)));
+    TIERD_ASSIGN(progress_, ProgressFile::open(disk_, path_of(kProgressFile), progress_key()));
     TIERD_ASSIGN(data_, disk_.open(path_of(kDataFile), false));
     TIERD_TRY(verify_last_checkpoint());
     TIERD_TRY(disk_.truncate(data_, plan_.data_bytes));
@@ -212,7 +213,7 @@ class StoreWriter {
       say(fmt::format("{}: going on after {} of {}", partial_, format_bytes(static_cast<double>(done_bytes)),
                       format_bytes(static_cast<double>(plan_.data_bytes))));
     }
-    const CompressedPacker packer(source_, plan_);
+    const CompressedPacker packer(source_, plan_, codec_);
     Progress shown("converting", plan_.data_bytes - done_bytes, quiet_);
     const auto start = [&](std::optional<Batch>& slot, uint32_t first) {
       if (first < count) slot.emplace(packer, plan_.extents, first, limits_.batch_bytes);
@@ -232,6 +233,17 @@ class StoreWriter {
     }
     shown.finish();
     return {};
+  }
+
+  // What an interrupted run must have been about, for this one to go on with what it wrote: the plan, and the
+  // sizes of compressed neurons, which another version of a codec's library may make others.
+  uint64_t progress_key() const {
+    std::string text = plan_text_;
+    for (const StoredSite& site : plan_.sites) {
+      const auto sizes = std::as_bytes(std::span(site.compressed));
+      text.append(reinterpret_cast<const char*>(sizes.data()), sizes.size());
+    }
+    return checksum(text);
   }
 
   Status checkpoint() {
@@ -326,6 +338,7 @@ class StoreWriter {
   Manifest plan_;
   std::string plan_text_;
   WriterLimits limits_;
+  const NeuronCodec* codec_;  // or NULL
   bool quiet_;
 
   OpenFile folder_;  // holds the lock
@@ -370,7 +383,7 @@ Status write_store_on(Disk& disk, const TensorSource& source, const std::string&
   TIERD_ASSIGN(Manifest plan, plan_store(source, options));
   std::string target = directory;
   while (target.size() > 1 && target.back() == '/') target.pop_back();
-  return StoreWriter(disk, source, std::move(target), std::move(plan), limits, options.quiet).run();
+  return StoreWriter(disk, source, std::move(target), std::move(plan), limits, options).run();
 }
 
 Status write_store(const TensorSource& source, const std::string& directory, const WriteOptions& options) {

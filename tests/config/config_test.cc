@@ -196,6 +196,20 @@ TEST_F(ConfigTest, AnotherPluginIsNotToldWhatTheFileToldTheFirst) {
   EXPECT_EQ(load_config(path, {"cache.size=1", "cache.name=b"})->cache.settings.size(), 1u);
 }
 
+TEST_F(ConfigTest, TheTableCodecIsToldToWhatTheCompressionNames) {
+  const std::string path = file("[model]\ncompression = \"zstd\"\n[codec]\nlevel = 9\n");
+  const auto config = load_config(path, {});
+  ASSERT_TRUE(config.ok()) << config.error().line();
+  EXPECT_EQ(config->compression, "zstd");
+  ASSERT_EQ(config->codec.size(), 1u);
+  EXPECT_EQ(config->codec[0].key, "level");
+  EXPECT_EQ(config->codec[0].origin, path + ":4");
+  EXPECT_EQ(load_config(path, {"model.compression=zstd"})->codec.size(), 1u);
+  EXPECT_EQ(load_config(path, {"model.compression=bitmap"})->codec.size(), 0u);
+  EXPECT_EQ(changed_keys(*config, *load_config(path, {"codec.level=10"})),
+            std::vector<std::string>{"codec.level"});
+}
+
 TEST_F(ConfigTest, OtherKeysOfATierAreItsAgents) {
   const std::string path = file("[tiers.flash]\ndevice = \"pread\"\ndepth = 5\n");
   const auto config = load_config(path, {"tiers.flash.depth=6", "tiers.dram.huge=true"});

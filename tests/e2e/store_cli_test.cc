@@ -136,6 +136,43 @@ TEST_F(StoreCli, WhatIsBegunOrUnreadableIsListedAndRemoved) {
   EXPECT_THAT(cached(), testing::ElementsAre("hardware"));
 }
 
+TEST_F(StoreCli, AStoreByACodecIsMadeAndVerifiedWhereItsCodecIs) {
+  const std::string store = folder().path() + "/by-zstd";
+  const auto convert = [](std::vector<std::string> arguments) {
+    return run_program(TIERD_BIN_CONVERT, std::move(arguments));
+  };
+  const Ended made =
+      convert({kDemo, store, "--compression", "zstd", "--codec", "level=1", "--neuron-bytes", "256KiB"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("zstd: "));
+  EXPECT_THAT(made.out, HasSubstr("(level=1)"));
+  EXPECT_THAT(json::parse(file_text(store + "/manifest.json"))["compression"], "zstd");
+  EXPECT_EQ(convert({"--verify", store, "-q"}).status, 0);
+  EXPECT_EQ(stores({"verify", "-q", store}).out, store + ": sound\n");
+  // A program apart from its plugins does not know the codec, unless it is told where that is.
+  const std::string alone = folder().path() + "/alone/bin/";
+  std::filesystem::create_directories(alone);
+  std::filesystem::copy(TIERD_BIN_STORE, alone + "tier-store");
+  const Ended missing = run_program(alone + "tier-store", {"verify", "-q", store});
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_THAT(missing.err, HasSubstr(store + ": its neurons are compressed by codec 'zstd', and there is no "
+                                             "codec 'zstd' in "));
+  EXPECT_EQ(
+      run_program(alone + "tier-store", {"verify", "-q", store, "--plugin-path", TIERD_PLUGIN_DIR}).status,
+      0);
+
+  const Ended unknown = convert({kDemo, store + "2", "--compression", "zip"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err,
+              HasSubstr("--compression: is neither none nor bitmap, and there is no codec 'zip'"));
+  EXPECT_THAT(convert({kDemo, store + "2", "--compression", "zstd", "--codec", "level=20"}).err,
+              HasSubstr("--codec: 'codec.level' is 20, a whole number within 1 and 19 was expected"));
+  EXPECT_THAT(convert({kDemo, store + "2", "--compression", "zstd", "--codec", "level"}).err,
+              HasSubstr("--codec: is 'level', expected KEY=VALUE"));
+  EXPECT_THAT(convert({kDemo, store + "2", "--codec", "level=2"}).err,
+              HasSubstr("--codec: 'level' is for a codec, and --compression is 'none'"));
+}
+
 TEST_F(StoreCli, WrongArgumentsAreALine) {
   for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
            {}, {"prune"}, {"prune", "--keep", "much"}, {"list", "x"}, {"remove"}}) {

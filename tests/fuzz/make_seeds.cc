@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
+#include "core/host/codec.h"
 #include "core/layout/encoding.h"
 #include "core/store/compressed_plan.h"
 #include "core/store/manifest_json.h"
@@ -215,6 +216,23 @@ void bitmap_seeds(const Seeds& seeds) {
   seeds.add("bitmap", "one too few", std::string("\1\1") + bits + std::string(15, '\7'));
 }
 
+std::shared_ptr<const NeuronCodec> zstd() {
+  auto codec = Codec::load(PluginPath({TIERD_PLUGIN_DIR}), "zstd", {}, "seeds");
+  TIERD_CHECK_MSG(codec.ok(), codec.error().line());
+  return std::move(*codec);
+}
+
+void codec_seeds(const Seeds& seeds) {
+  std::vector<std::byte> dense(640), kept;
+  for (size_t i = 0; i < dense.size(); i += 3) dense[i] = static_cast<std::byte>(i * i / 7);
+  for (const auto& [name, n] : {std::pair("nothing", 0), std::pair("small", 64), std::pair("neuron", 640)}) {
+    TIERD_CHECK(zstd()->compress(std::span(dense).first(static_cast<size_t>(n)), kept).ok());
+    seeds.add("codec", name,
+              std::string(1, static_cast<char>(n / 64)) +
+                  std::string(reinterpret_cast<const char*>(kept.data()), kept.size()));
+  }
+}
+
 void manifest_seeds(const Seeds& seeds) {
   for (ModelConfig config : {small_llama(), small_opt(), small_mixture()}) {
     config.n_layers = 1;
@@ -231,12 +249,16 @@ void manifest_seeds(const Seeds& seeds) {
     add("", Layout::row, Bundling::row_column);
     add("-channels", Layout::channel_group, Bundling::row_column);
     const ZeroedSource pruned(std::make_unique<MemorySource>(config, Encoding::f16), 50);
-    auto dense =
-        plan_store(pruned, {.neuron_bytes = 16384, .compression = Compression::bitmap, .quiet = true});
-    const auto compressed = compressed_plan(pruned, std::move(*dense), true);
-    const std::string text = manifest_text(*compressed);
-    seeds.add("manifest", config.architecture + "-bitmap",
-              std::to_string(compressed->extents.size()) + text.substr(text.find('\n')));
+    for (const auto& codec : {std::shared_ptr<const NeuronCodec>(), zstd()}) {
+      auto dense = plan_store(pruned, {.neuron_bytes = 16384,
+                                       .compression = codec ? Compression::codec : Compression::bitmap,
+                                       .codec = codec,
+                                       .quiet = true});
+      const auto compressed = compressed_plan(pruned, std::move(*dense), true, codec.get());
+      const std::string text = manifest_text(*compressed);
+      seeds.add("manifest", config.architecture + "-" + std::string(compressed->compression_name()),
+                std::to_string(compressed->extents.size()) + text.substr(text.find('\n')));
+    }
     if (config.is_mixture()) continue;  // has no bundles
     add("-neuron", Layout::neuron, Bundling::row_column);
     add("-apart", Layout::neuron, Bundling::none);
@@ -396,6 +418,7 @@ int run(const char* folder) {
   hf_folder_seeds(seeds);
   llama2c_seeds(seeds);
   bitmap_seeds(seeds);
+  codec_seeds(seeds);
   manifest_seeds(seeds);
   tokenizer_seeds(seeds);
   encode_seeds(seeds);

@@ -146,10 +146,11 @@ TEST(CompressedStore, RefusesAManifestOfWrongSizes) {
              m["sites"][1]["compressed"][0][0] = m["sites"][1]["compressed"][0][0].get<int>() - 4096;
            },
            "(layers.0.qkv neuron 0): is"},
-          {"an unknown compression", [](json& m) { m["sites"][1]["compression"] = "zip"; }, "is 'zip'"},
-          {"an unknown compression of all", [](json& m) { m["compression"] = "zip"; }, "is 'zip'",
+          {"another compression", [](json& m) { m["sites"][1]["compression"] = "zip"; },
+           "is 'zip', the store's is 'bitmap'"},
+          {"an unknown compression of all", [](json& m) { m["compression"] = "z.p"; }, "is 'z.p'",
            Code::unsupported},
-          {"none of all", [](json& m) { m.erase("compression"); }, "is not the store's"},
+          {"none of all", [](json& m) { m.erase("compression"); }, "is 'bitmap', the store's is 'none'"},
       });
 }
 

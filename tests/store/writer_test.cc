@@ -22,7 +22,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
+const WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
 
 // What is left of values that are encoded anew.
 std::vector<float> through(Encoding e, const std::vector<float>& values) {

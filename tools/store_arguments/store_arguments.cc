@@ -1,8 +1,13 @@
 #include "tools/store_arguments/store_arguments.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "core/base/units.h"
+#include "core/config/config.h"
+#include "core/run/store_codec.h"
 
 namespace tierd {
 namespace {
@@ -39,12 +44,15 @@ void StoreArguments::add_to(CommandLine& line) {
           .shows_default(),
       line.option(
               "--compression", compression_,
-              "bitmap: a bit for each weight, then those that are not zero, of every matrix that this makes "
-              "smaller; of pruned models, without loss")
+              "Of every matrix that this makes smaller, without loss: bitmap keeps a bit for each weight and "
+              "those that are not zero, of pruned models; zstd, or another codec, compresses each neuron")
           .named("COMPRESSION")
-          .one_of({"none", "bitmap"})
           .shows_default(),
+      line.option("--codec", codec_settings_,
+                  "What the codec is told, such as level=19; may be repeated (tierd --plugin zstd)")
+          .named("KEY=VALUE"),
   };
+  line.option("--plugin-path", plugin_folders_, "A folder with codecs; may be repeated").named("DIR");
 }
 
 void StoreArguments::add_encodings_to(CommandLine& line) {
@@ -70,13 +78,26 @@ Result<WriteOptions> StoreArguments::options() const {
   WriteOptions options{.layout = *layout_by_name(layout_),
                        .bundling = *bundling_by_name(bundling_),
                        .layer_group = layer_group_,
-                       .compression = *compression_by_name(compression_),
                        .encoding = encoding_by_name(encoding_)};
   options.head_encoding = head_encoding_ == "same" ? options.encoding : encoding_by_name(head_encoding_);
   if (!neuron_bytes_.empty()) {
     TIERD_ASSIGN(options.neuron_bytes, parse_bytes(neuron_bytes_, "--neuron-bytes"));
   }
+  // They are read as --set reads them, below the table that tells a codec in a configuration.
+  std::vector<std::string> overrides;
+  for (const std::string& setting : codec_settings_) {
+    if (setting.find('=') == std::string::npos)
+      return Error{Code::invalid_argument, "--codec", fmt::format("is '{}', expected KEY=VALUE", setting)};
+    overrides.push_back("codec." + setting);
+  }
+  TIERD_ASSIGN(Config config, load_config({}, overrides));
+  for (Setting& setting : config.codec) setting.origin = "--codec";
+  TIERD_TRY(choose_compression(compression_, plugin_path(), config.codec, "--compression", options));
   return options;
+}
+
+PluginPath StoreArguments::plugin_path() const {
+  return PluginPath::usual(fmt::format("{}", fmt::join(plugin_folders_, ":")));
 }
 
 }  // namespace tierd

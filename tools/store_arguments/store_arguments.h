@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/host/plugin_path.h"
 #include "core/store/write_options.h"
 #include "tools/command_line/command_line.h"
 
@@ -18,9 +19,11 @@ class StoreArguments {
   // And those of the encodings, of programs that do not draw what they store.
   void add_encodings_to(CommandLine& line);
 
-  bool given() const;  // any of them
-  // Errors: those of numbers.
+  bool given() const;  // any of them but the folders of plugins
+  // Loads the codec, if one is named. Errors: those of numbers, and of choose_compression.
   Result<WriteOptions> options() const;
+  // Where the codec of a store is looked for.
+  PluginPath plugin_path() const;
 
  private:
   std::string neuron_bytes_;
@@ -30,6 +33,8 @@ class StoreArguments {
   std::string head_encoding_ = "same";
   std::string bundling_ = "row-column";
   std::string compression_ = "none";
+  std::vector<std::string> codec_settings_;
+  std::vector<std::string> plugin_folders_;
   std::vector<Argument> arguments_;
 };
 

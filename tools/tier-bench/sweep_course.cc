@@ -75,7 +75,7 @@ Status check(const Config& config, const RuntimeOptions& options) {
   for (const Tier& tier : tiers.memories)
     TIERD_TRY(parse_capacity(tier.config.capacity, tier.key("capacity")));
   // Made before anything is timed.
-  const WriteOptions write = store_options(config, options);
+  TIERD_ASSIGN(const WriteOptions write, store_options(config, options));
   TIERD_ASSIGN(const FoundStore found, find_store(config.model, SourceOptions{config.tokenizer}, write));
   if (found.source) TIERD_TRY(store_for(*found.source, write));
   return {};

@@ -1,7 +1,9 @@
 // tier-conform: does a plugin keep the rules?
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <string_view>
 
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
@@ -19,7 +21,8 @@ constexpr int kBadInput = 2;
 
 constexpr const char* kDescription =
     "tier-conform tries a plugin against the rules of its kind, on a simulated core with random sites and "
-    "traces; an agent with random messages, over a temporary file or a small model.\n"
+    "traces; a codec with random bytes; an agent with random messages, over a temporary file or a small "
+    "model.\n"
     "\n"
     "  tier-conform build/dev/lib/tierd/cache-lru.so\n"
     "  tier-conform build/dev/lib/tierd/agent-flash.so\n"
@@ -46,7 +49,8 @@ Result<std::string> try_plugin(const std::string& path, const SuiteOptions& opti
   StrategyChoice choice;
   choice.origin = path;
   TIERD_ASSIGN(choice.plugin, load_plugin(path, kind, name));
-  if (kind != "predictor" && kind != "quantizer" && kind != "cache" && kind != "balancer") {
+  constexpr std::string_view kKinds[] = {"predictor", "quantizer", "cache", "balancer", "codec"};
+  if (std::ranges::find(kKinds, kind) == std::end(kKinds)) {
     return Error{Code::unsupported, path, fmt::format("there are no rules for a {}", kind)};
   }
   TIERD_ASSIGN(choice.parameters, Parameters::read(*choice.plugin, {}));

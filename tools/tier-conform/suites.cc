@@ -22,12 +22,14 @@ using Check = void (*)(const StrategyChoice&, const SuiteOptions&, Report&);
 Check check_of(std::string_view kind) {
   if (kind == "predictor") return check_predictor;
   if (kind == "quantizer") return check_quantizer;
+  if (kind == "codec") return check_codec;
   return kind == "cache" ? check_cache : check_balancer;
 }
 
 const char* id_of(std::string_view kind) {
   if (kind == "predictor") return TIERD_PREDICTOR_1;
   if (kind == "quantizer") return TIERD_LEVELS_1;
+  if (kind == "codec") return TIERD_CODEC_1;
   return kind == "cache" ? TIERD_CACHE_1 : TIERD_BALANCER_1;
 }
 

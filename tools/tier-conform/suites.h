@@ -27,6 +27,7 @@ void run_suite(const StrategyChoice& choice, const SuiteOptions& options, Report
 void check_predictor(const StrategyChoice& choice, const SuiteOptions& options, Report& report);
 void check_quantizer(const StrategyChoice& choice, const SuiteOptions& options, Report& report);
 void check_cache(const StrategyChoice& choice, const SuiteOptions& options, Report& report);
+void check_codec(const StrategyChoice& choice, const SuiteOptions& options, Report& report);
 void check_balancer(const StrategyChoice& choice, const SuiteOptions& options, Report& report);
 
 }  // namespace tierd

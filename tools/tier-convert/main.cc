@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/base/units.h"
+#include "core/run/store_codec.h"
 #include "core/store/file.h"
 #include "core/store/gguf_writer.h"
 #include "core/store/source.h"
@@ -36,6 +37,7 @@ Examples:
   tier-convert llama.gguf pruned.gguf --prune sparsegpt --sparsity 0.5 --calibration text.txt
   tier-convert llama.gguf pruned --prune wanda --calibration text.txt --smooth 0.5 \
     --encoding q8_0 --compression bitmap
+  tier-convert pruned.gguf pruned --compression zstd --codec level=19
 
 A pruned or smoothed model is written as a GGUF file, zeros included, where OUT ends in
 .gguf, else as a store. Matrices keep f32, f16 and bf16; those in blocks become f16,
@@ -55,12 +57,12 @@ struct Arguments {
 };
 
 // "q4_k+q6_k" of a site whose parts differ, "f16 bitmap" of one that is compressed.
-std::string encodings_of(const StoredSite& site) {
+std::string encodings_of(const StoredSite& site, std::string_view compression) {
   std::string text(name(site.encodings.front()));
   for (const Encoding encoding : site.encodings) {
     if (text.find(name(encoding)) == std::string::npos) text += fmt::format("+{}", name(encoding));
   }
-  if (site.compression != Compression::none) text += fmt::format(" {}", name(site.compression));
+  if (site.compression != Compression::none) text += fmt::format(" {}", compression);
   return text;
 }
 
@@ -72,6 +74,7 @@ struct GroupTotals {
   uint64_t bytes = 0;         // without padding
   uint64_t dense = 0;         // without compression
   uint64_t slots = 0;         // that hold all of them
+  bool compressed = false;
   uint64_t stored = 0;
   std::optional<float> worst_error;  // of what was encoded anew
 };
@@ -86,10 +89,11 @@ double padding_percent(uint64_t stored, uint64_t bytes) {
 using Groups = std::map<std::pair<OpGroup, std::string>, GroupTotals>;
 
 // What the compression saved, and what slots of the largest neuron waste of it.
-std::string compression_summary(const Groups& groups) {
+std::string compression_summary(const Manifest& manifest, const Groups& groups) {
+  const std::string_view by = manifest.compression_name();
   GroupTotals all;
   for (const auto& [key, totals] : groups) {
-    if (!key.second.ends_with(name(Compression::bitmap))) continue;
+    if (!totals.compressed) continue;
     all.sites += totals.sites;
     all.bytes += totals.bytes;
     all.stored += totals.stored;
@@ -97,17 +101,20 @@ std::string compression_summary(const Groups& groups) {
     all.slots += totals.slots;
   }
   if (all.sites == 0) {
-    return "bitmap makes none of the matrices smaller, so that all are dense: prune the model first "
-           "(--prune), or "
-           "choose larger neurons (--neuron-bytes)\n";
+    return fmt::format(
+        "{} makes none of the matrices smaller, so that all are dense: prune the model first (--prune), or "
+        "choose larger neurons (--neuron-bytes)\n",
+        by);
   }
   const auto share = [](uint64_t part, uint64_t whole) {
     return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   };
-  return fmt::format(
-      "bitmap: {} sites of {} take {}, {:.2f} % of them; slots of the largest neuron take {:.2f} % more\n",
-      all.sites, size(all.dense), size(all.bytes), share(all.bytes, all.dense),
-      share(all.slots, all.stored) - 100);
+  std::string text = fmt::format("{}: {} sites of {} take {}, {:.2f} % of them", by, all.sites,
+                                 size(all.dense), size(all.bytes), share(all.bytes, all.dense));
+  if (manifest.compression == Compression::codec)
+    return fmt::format("{} ({})\n", text, manifest.codec_settings);
+  return fmt::format("{}; slots of the largest neuron take {:.2f} % more\n", text,
+                     share(all.slots, all.stored) - 100);
 }
 
 std::string summary(const Store& store) {
@@ -116,8 +123,9 @@ std::string summary(const Store& store) {
   Groups groups;
   for (const StoredSite& site : manifest.sites) {
     if (site.alias_of != kNoSite) continue;
-    GroupTotals& totals = groups[{site.group, encodings_of(site)}];
+    GroupTotals& totals = groups[{site.group, encodings_of(site, manifest.compression_name())}];
     totals.sites += 1;
+    totals.compressed = site.compression != Compression::none;
     totals.neurons += site.neurons();
     for (uint32_t i = 0; i < site.neurons(); ++i)
       totals.neuron_bytes = std::max(totals.neuron_bytes, site.neuron_bytes(i));
@@ -155,7 +163,7 @@ std::string summary(const Store& store) {
         "error: of what is encoded anew (other encodings than the source's, columns of blocks), relative to "
         "the source\n";
   }
-  if (manifest.compression != Compression::none) text += compression_summary(groups);
+  if (manifest.compression != Compression::none) text += compression_summary(manifest, groups);
   text += fmt::format(
       "{} on disk in {} extents, padding {:.2f} %; {}\n", size(manifest.data_bytes), manifest.extents.size(),
       padding_percent(manifest.data_bytes, manifest.tensor_bytes),
@@ -204,7 +212,10 @@ Status run(const Arguments& arguments) {
   if (!arguments.out.empty()) TIERD_TRY(convert(arguments));
   if (makes_gguf(arguments)) return {};
   TIERD_ASSIGN(const Store store, Store::open(arguments.out.empty() ? arguments.source : arguments.out));
-  if (arguments.verify) TIERD_TRY(store.verify_all(arguments.quiet));
+  if (arguments.verify) {
+    TIERD_ASSIGN(const auto codec, codec_of(store, arguments.store.plugin_path()));
+    TIERD_TRY(store.verify_all(arguments.quiet, codec.get()));
+  }
   return arguments.quiet ? Status() : write_output(summary(store));
 }
 
@@ -238,13 +249,13 @@ int main_of(int argc, char** argv) {
   if (arguments.out.empty() &&
       (!arguments.tokenizer.empty() || arguments.store.given() || arguments.prune.given())) {
     return fail(
-        "--tokenizer, --neuron-bytes, --layout, --layer-group, --bundling, --compression, --encoding, "
-        "--head-encoding and what prunes need OUT");
+        "--tokenizer, --neuron-bytes, --layout, --layer-group, --bundling, --compression, --codec, "
+        "--encoding, --head-encoding and what prunes need OUT");
   }
   if (makes_gguf(arguments) && (arguments.store.given() || arguments.verify)) {
     return fail(
-        "--neuron-bytes, --layout, --layer-group, --bundling, --compression, --encoding, --head-encoding and "
-        "--verify are of stores; OUT is a GGUF file");
+        "--neuron-bytes, --layout, --layer-group, --bundling, --compression, --codec, --encoding, "
+        "--head-encoding and --verify are of stores; OUT is a GGUF file");
   }
   const Status done = run(arguments);
   if (done.ok()) return 0;

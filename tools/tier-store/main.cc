@@ -1,5 +1,6 @@
 // tier-store: the stores that models were converted into; what they take, when they were used, and their end.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +13,7 @@
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/base/units.h"
+#include "core/run/store_codec.h"
 #include "core/store/cache_folder.h"
 #include "core/store/kept_stores.h"
 #include "core/store/store.h"
@@ -41,6 +43,7 @@ arguments, with one line on standard error that says why.)";
 
 struct Options {
   std::vector<std::string> stores;
+  std::vector<std::string> plugin_folders;
   std::string keep;
   bool dry_run = false;
   bool quiet = false;
@@ -125,6 +128,12 @@ int list(const std::string& folder, const std::vector<KeptStore>& stores, const 
   return print(text);
 }
 
+Status verify(const std::string& path, const PluginPath& plugins, bool quiet) {
+  TIERD_ASSIGN(const Store store, Store::open(path));
+  TIERD_ASSIGN(const auto codec, codec_of(store, plugins));
+  return store.verify_all(quiet, codec.get());
+}
+
 // Every one is looked at, whatever is wrong with those before.
 int verify(const std::string& folder, const std::vector<KeptStore>& stores, const Options& options) {
   std::vector<std::string> paths;
@@ -137,9 +146,9 @@ int verify(const std::string& folder, const std::vector<KeptStore>& stores, cons
       if (store.state != KeptStore::State::unfinished) paths.push_back(store.path);
   }
   int status = 0;
+  const PluginPath plugins = PluginPath::usual(fmt::format("{}", fmt::join(options.plugin_folders, ":")));
   for (const std::string& path : paths) {
-    const auto store = Store::open(path);
-    const Status sound = store.ok() ? store->verify_all(options.quiet) : Status(store.error());
+    const Status sound = verify(path, plugins, options.quiet);
     if (!sound.ok()) {
       say(sound.error().line());
       status = kFailed;
@@ -189,6 +198,10 @@ int run(int argc, char** argv) {
   CommandLine& verifying =
       line.command("verify", "read stores and check every checksum", [&] { command = Command::verify; });
   verifying.option("STORE", options.stores, "Names as `list` has them, or paths; none: all").named("STORE");
+  verifying
+      .option("--plugin-path", options.plugin_folders,
+              "A folder with codecs, of stores that were written by one; may be repeated")
+      .named("DIR");
   verifying.flag("-q,--quiet", options.quiet, "No progress");
   CommandLine& pruning =
       line.command("prune", "remove what was used longest ago", [&] { command = Command::prune; });

@@ -1,5 +1,6 @@
 /* What the host offers to a strategy. Every function takes `context` first and may be called on the kernel's
- * thread alone, inside `create` or a function of the strategy's table. Pointers that it returns are the
+ * thread alone, inside `create` or a function of the strategy's table; a codec calls them on the thread that
+ * calls it. Pointers that it returns are the
  * host's. C99, self-contained. */
 #ifndef TIERD_HOST_H
 #define TIERD_HOST_H

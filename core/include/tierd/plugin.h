@@ -1,10 +1,11 @@
-/* A strategy: predictor, quantizer, cache or balancer, as a shared object. The only headers that it includes
- * are those of this folder. C99; plugin.hpp is C++ over it.
+/* A strategy (predictor, quantizer, cache or balancer) or a codec, as a shared object. The only headers of
+ * tierd that it includes are those of this folder. C99; plugin.hpp is C++ over it.
  *
- * The file is called KIND-NAME.so and exports one symbol, `tierd_plugin_entry`. A strategy is passive: no
+ * The file is called KIND-NAME.so and exports one symbol, `tierd_plugin_entry`. A plugin is passive: no
  * threads, files or sockets; for the same calls and seed it gives the same answers. It answers with negative
  * status codes, never with an exception. The host checks every answer; nonsense, an exception or a call that
- * takes too long quarantines the plugin and fails the request.
+ * takes too long quarantines the plugin and fails the request. (A codec is not quarantined and may take its
+ * time: what it is asked for fails.)
  *
  * What stays as it is while TIERD_ABI_MAJOR does: the symbol, the fields of every struct and their order, the
  * meaning of every function. What may come (TIERD_ABI_MINOR): fields at the end of structs that begin with
@@ -18,6 +19,7 @@
 
 #include "tierd/ext/balancer.h"
 #include "tierd/ext/cache.h"
+#include "tierd/ext/codec.h"
 #include "tierd/ext/predictor.h"
 #include "tierd/ext/quantizer.h"
 #include "tierd/host.h"
@@ -28,7 +30,7 @@ extern "C" {
 #endif
 
 #define TIERD_ABI_MAJOR 2
-#define TIERD_ABI_MINOR 1
+#define TIERD_ABI_MINOR 2
 
 typedef struct tierd_plugin {
   /* These three are read before all else. */
@@ -36,21 +38,21 @@ typedef struct tierd_plugin {
   uint32_t abi_minor; /* TIERD_ABI_MINOR */
   uint32_t size;      /* sizeof(tierd_plugin) */
 
-  const char* kind;    /* "predictor", "quantizer", "cache", "balancer" */
+  const char* kind;    /* "predictor", "quantizer", "cache", "balancer"; since 2.2 "codec" */
   const char* name;    /* as in the configuration: letters, digits, '-' and '_' */
   const char* version; /* of the plugin, for reports */
   const char* summary; /* one line for lists and the manual */
   const char* manual; /* more for the manual, or NULL: what it does, whose idea it is, when it is a bad one */
-  uint32_t lossy;     /* 1: may change results */
+  uint32_t lossy;     /* 1: may change results, which a codec may not */
 
   const tierd_param* params; /* [n_params], param_size apart, or NULL */
   uint32_t n_params;
   uint32_t param_size; /* sizeof(tierd_param): the plugin's own, so that it may grow even in an array */
 
-  /* [kernel thread] A new instance in *self, or an error whose reason was logged. `host` outlives it. Several
-   * may live at once. */
+  /* [kernel thread; of a codec any thread] A new instance in *self, or an error whose reason was logged.
+   * `host` outlives it. Several may live at once. */
   int (*create)(const tierd_host* host, void** self);
-  /* [kernel thread] Nothing of the instance is used any more. */
+  /* [kernel thread; of a codec any thread] Nothing of the instance is used any more. */
   void (*destroy)(void* self);
   /* [any thread] The table for an id such as TIERD_CACHE_1, or NULL. It lives as long as the file is loaded.
    */

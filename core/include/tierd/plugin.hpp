@@ -1,5 +1,5 @@
-// C++17 over plugin.h: a strategy is one small class. Header-only; what a function throws becomes an error
-// code and a logged line.
+// C++17 over plugin.h: a strategy or a codec is one small class. Header-only; what a function throws becomes
+// an error code and a logged line.
 //
 //   class Newest {
 //    public:
@@ -260,6 +260,9 @@ inline tierd_set_out& by_reference(tierd_set_out* out) {
 inline tierd_victims_out& by_reference(tierd_victims_out* out) {
   return *out;
 }
+inline uint64_t& by_reference(uint64_t* out) {
+  return *out;
+}
 template <class T>
 T by_reference(T argument) {
   return argument;
@@ -287,6 +290,9 @@ TIERD_DETAIL_FUNCTION(resize)
 TIERD_DETAIL_FUNCTION(expire)
 TIERD_DETAIL_FUNCTION(rows_kept)
 TIERD_DETAIL_FUNCTION(resplit)
+TIERD_DETAIL_FUNCTION(bound)
+TIERD_DETAIL_FUNCTION(compress)
+TIERD_DETAIL_FUNCTION(expand)
 #undef TIERD_DETAIL_FUNCTION
 
 // What a strategy needs and may do: T::kCaps, or nothing.
@@ -346,6 +352,13 @@ struct BalancerTable {
   static constexpr F table = {sizeof(F), pick_place<T>(decltype(F::place){}),
                               pick_assign<T>(decltype(F::assign){}), &caps<T>};
 };
+template <class T>
+struct CodecTable {
+  using F = tierd_codec_1;
+  static constexpr F table = {sizeof(F), pick_bound<T>(decltype(F::bound){}),
+                              pick_compress<T>(decltype(F::compress){}),
+                              pick_expand<T>(decltype(F::expand){})};
+};
 
 template <class Table>
 const void* extension(const char* id, const char* own) {
@@ -366,6 +379,10 @@ const void* cache_extension(const char* id) {
 template <class T>
 const void* balancer_extension(const char* id) {
   return extension<BalancerTable<T>>(id, TIERD_BALANCER_1);
+}
+template <class T>
+const void* codec_extension(const char* id) {
+  return extension<CodecTable<T>>(id, TIERD_CODEC_1);
 }
 
 template <class T>
@@ -409,6 +426,10 @@ constexpr tierd_plugin cache(const char* name, const char* version, const char* 
 template <class T>
 constexpr tierd_plugin balancer(const char* name, const char* version, const char* summary) {
   return detail::describe<T>("balancer", name, version, summary, &detail::balancer_extension<T>);
+}
+template <class T>
+constexpr tierd_plugin codec(const char* name, const char* version, const char* summary) {
+  return detail::describe<T>("codec", name, version, summary, &detail::codec_extension<T>);
 }
 
 // Adds a manual, or the declared parameters: with_params(cache<…>(…), kParams).
