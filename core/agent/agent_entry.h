@@ -30,6 +30,7 @@
 #include "core/base/setting.h"
 #include "core/layout/bitmap.h"
 #include "core/layout/encoding.h"
+#include "core/layout/neuron_codec.h"
 #include "core/message/counts.h"
 #include "core/message/extent_table.h"
 #include "core/message/pool.h"
@@ -41,7 +42,8 @@ namespace tierd {
 // The extents of an edition whose neurons are compressed.
 struct CompressedExtents {
   uint32_t first = 0;  // neuron i is extent first + i
-  Bitmap bitmap;
+  Bitmap bitmap = {};
+  const NeuronCodec* codec = nullptr;  // NULL: they are bitmaps
   std::span<const uint32_t> bytes;     // [neurons] of each, from the beginning of its extent
   std::span<const uint32_t> expanded;  // [neurons] of each once it is expanded
 };

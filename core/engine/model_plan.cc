@@ -149,7 +149,7 @@ class Planner {
   }
 
   static std::optional<CompressedNeurons> compressed(const StoredSite& stored) {
-    if (stored.compression == Compression::none) return std::nullopt;
+    if (stored.compression != Compression::bitmap) return std::nullopt;  // nobody computes from others
     return CompressedNeurons{*Bitmap::of(stored.cut, stored.encodings), stored.compressed};
   }
 

@@ -46,16 +46,6 @@ std::vector<std::string> fitted(const TierTable& tiers, const MemoryPlan& memory
   return lines;
 }
 
-// A store by a codec is refused before anything is planned or written: bytes are kept as they are read.
-Status check_expandable(const Store& store, const Config& config) {
-  TIERD_ASSIGN(const auto codec, codec_of(store, config));
-  if (codec == nullptr) return {};
-  return Error{Code::unsupported, store.directory(),
-               fmt::format("its neurons are compressed by codec '{}', which needs a memory that expands what "
-                           "is read",
-                           codec->name())};
-}
-
 }  // namespace
 
 Result<WriteOptions> store_options(const Config& config, const RuntimeOptions& options) {
@@ -78,8 +68,9 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
     return Error{Code::invalid_argument, "model.path", "no model is given; name one with -m"};
   TIERD_ASSIGN(const WriteOptions write, store_options(config, options));
   TIERD_ASSIGN(FoundStore found, find_store(config.model, SourceOptions{config.tokenizer}, write));
-  TIERD_TRY(check_expandable(found.store, config));
+  TIERD_ASSIGN(std::shared_ptr<const NeuronCodec> codec, codec_of(found.store, config));
   const Manifest& manifest = found.store.manifest();
+  TIERD_TRY(tiers.choose_forms(manifest.codec));
 
   MemoryRequest request;
   request.fit = options.fit;
@@ -162,6 +153,7 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   return RunPlan{.config = std::move(as_planned),
                  .fitted = std::move(changes),
                  .store = std::move(found.store),
+                 .codec = std::move(codec),
                  .source = std::move(found.source),
                  .tiers = std::move(tiers),
                  .memory = std::move(memory),

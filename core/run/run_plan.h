@@ -17,6 +17,7 @@
 #include "core/kernel/observer.h"
 #include "core/kernel/pass/recording.h"
 #include "core/kernel/plugin_calls.h"
+#include "core/layout/neuron_codec.h"
 #include "core/model/tensor_source.h"
 #include "core/run/strategy_choices.h"
 #include "core/run/tiers.h"
@@ -50,6 +51,7 @@ struct RunPlan {
   // What was changed so that it fits, a line each: "run.context: 1024 positions instead of 4096, …".
   std::vector<std::string> fitted;
   Store store;
+  std::shared_ptr<const NeuronCodec> codec;  // that expands what the store has; NULL: it has none by a codec
   std::shared_ptr<const TensorSource> source;  // what the store is to be made of; none where it stands
   TierTable tiers;
   MemoryPlan memory;  // its tiers are tiers.memories

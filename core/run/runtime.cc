@@ -259,8 +259,15 @@ Status Runtime::make_store_agent(const RuntimeOptions& options) {
   for (const Edition& edition : plan_.model.sites.editions) {
     if (edition.made_of == kNoEdition) continue;
     const StoredSite& site = plan_.store.manifest().sites[edition.owner];
-    compressed_extents_.push_back(
-        {site.first_extent, *Bitmap::of(site.cut, site.encodings), site.compressed, edition.bytes});
+    CompressedExtents& compressed = compressed_extents_.emplace_back();
+    compressed.first = site.first_extent;
+    compressed.bytes = site.compressed;
+    compressed.expanded = edition.bytes;
+    if (site.compression == Compression::codec) {
+      compressed.codec = plan_.codec.get();
+    } else {
+      compressed.bitmap = *Bitmap::of(site.cut, site.encodings);
+    }
   }
   std::ranges::sort(compressed_extents_, {}, &CompressedExtents::first);
   const TierMemory& lowest = plan_.memory.tiers.front();

@@ -72,7 +72,6 @@ class TierChooser {
     TIERD_TRY(number());
     for (const Tier& tier : tiers_) TIERD_TRY(add(tier));
     TIERD_TRY(check_reach());
-    for (Tier& tier : tiers_) TIERD_TRY(choose_form(tier));
     table_.memories = std::move(tiers_);
     return std::move(table_);
   }
@@ -219,33 +218,6 @@ class TierChooser {
     });
   }
 
-  // Whether it expands what is compressed. Nobody compresses anew what a tier below has expanded.
-  Status choose_form(Tier& tier) const {
-    const auto comes_here = [&](const Link& link) { return &tier_of(link.to) == &tier; };
-    const Tier* expanded_below = nullptr;
-    for (const Link& link : table_.topology.links) {
-      if (comes_here(link) && link.from != kStore && tier_of(link.from).expands)
-        expanded_below = &tier_of(link.from);
-    }
-    if (expanded_below != nullptr && tier.config.compressed == "kept") {
-      return wrong(tier, "compressed",
-                   fmt::format("'kept', but {}, which it fetches from, has them expanded",
-                               expanded_below->config.table()));
-    }
-    tier.expands = expanded_below != nullptr || tier.config.compressed == "expanded";
-    for (const Link& link : table_.topology.links) {
-      if (!tier.expands || !comes_here(link)) continue;
-      if (link.from != kStore && tier_of(link.from).expands) continue;
-      const Tier& carrier = link.from == kStore ? table_.store : tier;
-      const bool can = (carrier.agent.entry->serves & kRecodes) != 0;
-      if (!can || (link.from != kStore && !tier.config.compute)) {
-        return wrong(tier, "compressed",
-                     fmt::format("agent '{}' does not expand what it brings", carrier.config.agent()));
-      }
-    }
-    return {};
-  }
-
   // For each of its memories the one that it lies over.
   Result<std::vector<MemoryId>> memories_below(const Tier& tier) {
     std::vector<MemoryId> below(tier.config.count, kStore);
@@ -325,6 +297,44 @@ Result<std::vector<uint32_t>> TierTable::units_named(const std::string& name, co
   return Error{
       Code::invalid_argument, key,
       fmt::format("there is no unit '{}'; units are {}, and a tier's name is all of its units", name, all)};
+}
+
+// Nobody compresses anew what a tier below has expanded.
+Status TierTable::choose_form(Tier& tier, std::string_view codec) const {
+  const Tier* expanded_below = nullptr;
+  bool from_store = false;
+  for (const Link& link : topology.links) {
+    if (&tier_of(link.to) != &tier) continue;
+    from_store = from_store || link.from == kStore;
+    if (link.from != kStore && tier_of(link.from).expands) expanded_below = &tier_of(link.from);
+  }
+  const bool must = from_store && !codec.empty();
+  if (tier.config.compressed == "kept" && (expanded_below != nullptr || must)) {
+    return wrong(tier, "compressed",
+                 must
+                     ? fmt::format("'kept', but nothing can be computed from what codec '{}' has compressed: "
+                                   "say \"expanded\"",
+                                   codec)
+                     : fmt::format("'kept', but {}, which it fetches from, has them expanded",
+                                   expanded_below->config.table()));
+  }
+  tier.expands = must || expanded_below != nullptr || tier.config.compressed == "expanded";
+  for (const Link& link : topology.links) {
+    if (!tier.expands || &tier_of(link.to) != &tier) continue;
+    if (link.from != kStore && tier_of(link.from).expands) continue;
+    const Tier& carrier = link.from == kStore ? store : tier;
+    const bool can = (carrier.agent.entry->serves & kRecodes) != 0;
+    if (!can || (link.from != kStore && !tier.config.compute)) {
+      return wrong(tier, "compressed",
+                   fmt::format("agent '{}' does not expand what it brings", carrier.config.agent()));
+    }
+  }
+  return {};
+}
+
+Status TierTable::choose_forms(std::string_view codec) {
+  for (Tier& tier : memories) TIERD_TRY(choose_form(tier, codec));
+  return {};
 }
 
 Result<TierTable> choose_tiers(const Config& config) {

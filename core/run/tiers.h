@@ -39,15 +39,22 @@ struct TierLink {
   LinkCounters counters;
 };
 
-struct TierTable {
+class TierTable {
+ public:
   Tier store;                  // the one that reads it
   std::vector<Tier> memories;  // from the lowest upwards, at one height by name
   Topology topology;           // of them, without arenas and staging
 
   const Tier* find(std::string_view name) const;
   const Tier& tier_of(MemoryId memory) const;
+  // Says which tiers hold expanded what the store has compressed: by bitmaps, or by a codec if one is named,
+  // which nobody computes from. Error: invalid_argument naming tiers.NAME.compressed.
+  Status choose_forms(std::string_view codec);
   // "dram": the units of all its agents; "dram.1": that of the second. Error: invalid_argument naming `key`.
   Result<std::vector<uint32_t>> units_named(const std::string& name, const char* key) const;
+
+ private:
+  Status choose_form(Tier& tier, std::string_view codec) const;
 };
 
 // Errors name a file or a key: those of loading; invalid_argument for agents that do not serve what their

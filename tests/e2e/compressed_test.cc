@@ -2,6 +2,8 @@
 // them, or expands them.
 #include <gtest/gtest.h>
 
+#include "core/run/store_codec.h"
+#include "core/run/strategy_choices.h"
 #include "core/store/zeroed_source.h"
 #include "tests/e2e/golden_store.h"
 #include "tests/store/temp_folder.h"
@@ -18,6 +20,7 @@ struct Variant {
   std::string name;
   uint32_t chunk = kGoldenTokens;
   void (*change)(Config&) = [](Config&) {};
+  bool by_codec = false;  // also from a store by zstd
 };
 
 void use_gpu(Config& config, const char* capacity) {
@@ -35,7 +38,7 @@ void expand(Config& config, const char* tier) {
 
 const std::vector<Variant>& variants() {
   static const std::vector<Variant> all = {
-      {"resident"},
+      {"resident", kGoldenTokens, [](Config&) {}, true},
       {"chunk_1", 1},
       {"chunk_7_threads_3", 7, [](Config& c) { c.threads = 3; }},
       {"f32_activations", 1, [](Config& c) { c.activations = "f32"; }},
@@ -50,7 +53,7 @@ const std::vector<Variant>& variants() {
       {"half_gpu", 1, [](Config& c) { use_gpu(c, "60%"); }},
       {"expanded", 1, [](Config& c) { expand(c, "dram"); }},
       {"expanded_naive", 1,
-       [](Config& c) { expand(c, "dram"), c.cache.name = "none", c.tier("dram").capacity = "60%"; }},
+       [](Config& c) { expand(c, "dram"), c.cache.name = "none", c.tier("dram").capacity = "75%"; }, true},
       {"expanded_hybrid_prefill", 9, [](Config& c) { expand(c, "dram"), c.tier("dram").capacity = "75%"; }},
       {"expanded_sparse_lru", 1,
        [](Config& c) {
@@ -66,7 +69,7 @@ const std::vector<Variant>& variants() {
        [](Config& c) { use_gpu(c, "60%"), expand(c, "gpu"), c.tier("dram").capacity = "60%"; }},
       {"half_gpu_expands_shuffled", 4,
        [](Config& c) { use_gpu(c, "60%"), expand(c, "gpu"), c.cache.name = "lru", c.shuffle = "5"; }},
-      {"dram_expands_for_the_gpu", 1, [](Config& c) { use_gpu(c, "60%"), expand(c, "dram"); }},
+      {"dram_expands_for_the_gpu", 1, [](Config& c) { use_gpu(c, "60%"), expand(c, "dram"); }, true},
   };
   return all;
 }
@@ -81,24 +84,27 @@ class Compressed : public testing::TestWithParam<Case> {
 TEST_P(Compressed, GivesTheBitsOfTheDenseModel) {
   const Golden golden = read_golden(GetParam().model);
   const TempFolder folder;
-  Config dense = golden_config(GetParam().model), bitmap = dense;
+  Config dense = golden_config(GetParam().model), bitmap = dense, zstd = dense;
   dense.model = folder.path() + "/dense";
   bitmap.model = folder.path() + "/bitmap";
+  zstd.model = folder.path() + "/zstd";
   auto opened = open_source(golden_config(GetParam().model).model);
   ASSERT_TRUE(opened.ok()) << opened.error().line();
   const ZeroedSource source(std::move(*opened), 50);
-  for (const bool compressed : {false, true}) {
-    const Status written = write_store(source, compressed ? bitmap.model : dense.model,
-                                       {.neuron_bytes = 16384,
-                                        .layout = GetParam().layout,
-                                        .compression = compressed ? Compression::bitmap : Compression::none,
-                                        .quiet = true});
+  for (const Config* of : {&dense, &bitmap, &zstd}) {
+    WriteOptions write{.neuron_bytes = 16384, .layout = GetParam().layout, .quiet = true};
+    const std::string compression = of == &dense ? "none" : of == &bitmap ? "bitmap" : "zstd";
+    const Status chosen = choose_compression(compression, plugin_path(dense), {}, "test", write);
+    ASSERT_TRUE(chosen.ok()) << chosen.error().line();
+    const Status written = write_store(source, of->model, write);
     ASSERT_TRUE(written.ok()) << written.error().line();
   }
-  const auto made = read_manifest(bitmap.model);
-  ASSERT_TRUE(made.ok()) << made.error().line();
-  const auto is_compressed = [](const StoredSite& site) { return site.compression != Compression::none; };
-  EXPECT_GE(std::ranges::count_if(made->sites, is_compressed), made->config.n_layers);
+  for (const Config* of : {&bitmap, &zstd}) {
+    const auto made = read_manifest(of->model);
+    ASSERT_TRUE(made.ok()) << made.error().line();
+    const auto is_compressed = [](const StoredSite& site) { return site.compression != Compression::none; };
+    EXPECT_GE(std::ranges::count_if(made->sites, is_compressed), of == &bitmap ? made->config.n_layers : 1u);
+  }
   for (const Variant& variant : variants()) {
     SCOPED_TRACE(variant.name);
     Config expected_of = dense, found_of = bitmap;
@@ -111,6 +117,11 @@ TEST_P(Compressed, GivesTheBitsOfTheDenseModel) {
     const auto found = run_all_logits(found_of, golden.tokens, variant.chunk);
     ASSERT_TRUE(found.ok()) << found.error().line();
     expect_the_same_bits(*found, *expected);
+    if (!variant.by_codec) continue;
+    found_of.model = zstd.model;
+    const auto by_codec = run_all_logits(found_of, golden.tokens, variant.chunk);
+    ASSERT_TRUE(by_codec.ok()) << by_codec.error().line();
+    expect_the_same_bits(*by_codec, *expected);
   }
 }
 

@@ -18,6 +18,7 @@ uint32_t Expansion::bytes(uint32_t extent) const {
 
 bool Expansion::expand(uint32_t extent, std::span<const std::byte> landed, std::span<std::byte> into) const {
   const CompressedExtents& compressed = *of(extent);
+  if (compressed.codec != nullptr) return compressed.codec->expand(landed, into).ok();
   const uint32_t bytes = compressed.bytes[extent - compressed.first];
   return bytes <= landed.size() && expand_neuron(expand_, compressed.bitmap, landed.first(bytes), into);
 }

@@ -40,5 +40,5 @@ Result<MadeAgent> make(const AgentContext& context) {
 
 TIERD_AGENT("double", "the GPU agent over a device that this process plays",
             tierd::serves(tierd::Op::run) | tierd::serves(tierd::Op::move) |
-                tierd::serves(tierd::Op::resize) | tierd::kMemoryApart,
+                tierd::serves(tierd::Op::resize) | tierd::kRecodes | tierd::kMemoryApart,
             tierd::kParams, tierd::make)
