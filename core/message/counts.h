@@ -38,9 +38,16 @@ struct ComputeCounts {
   double activation_error = 0;
 };
 
+// A device whose memory is apart counts the bytes that it has moved from memory of the host.
+struct MoveCounts {
+  uint64_t read_in_place = 0;  // it has read these itself, from registered memory
+  uint64_t gathered = 0;       // the host has copied these into pinned blocks first
+};
+
 struct AgentCounts {
   ReadCounts read;
   ComputeCounts compute;
+  MoveCounts move;
 };
 static_assert(std::is_trivially_copyable_v<AgentCounts>);
 

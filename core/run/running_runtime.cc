@@ -249,6 +249,16 @@ ComputeCounts Runtime::compute_counts() const {
   return all;
 }
 
+MoveCounts Runtime::move_counts(size_t tier) const {
+  MoveCounts all;
+  for (const MadeAgent& agent : tiers_[tier].agents) {
+    const MoveCounts of = counts(agent).move;
+    all.read_in_place += of.read_in_place;
+    all.gathered += of.gathered;
+  }
+  return all;
+}
+
 uint64_t Runtime::agent_wake_ups() const {
   uint64_t all = flash_thread_ ? flash_thread_->wake_ups() : 0;
   for (const TierState& tier : tiers_) {

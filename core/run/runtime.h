@@ -98,6 +98,9 @@ class Runtime {
   const ReadChoices& reading() const { return flash_.reading; }
   // Between two steps.
   ComputeCounts compute_counts() const;
+  // Returns the sums over all agents of a tier, between two steps; they are zero where its device counts
+  // none.
+  MoveCounts move_counts(size_t tier) const;
   // At any time.
   ReadCounts flash_counts() const { return counts(flash_).read; }
   Dispatcher::QueueState flash_queue() const { return dispatcher_->queue(plan_.tiers.store.first_agent); }

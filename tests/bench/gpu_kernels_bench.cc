@@ -4,18 +4,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/base/random.h"
 #include "core/layout/bitmap.h"
 #include "core/layout/codec.h"
 #include "core/layout/row_group.h"
+#include "core/message/pool.h"
+#include "tiers/dram/reserved_memory.h"
 #include "tiers/gpu/cuda/bitmap.h"
 #include "tiers/gpu/cuda/buffers.h"
 #include "tiers/gpu/cuda/outcome.h"
+#include "tiers/gpu/cuda/registered_memory.h"
 #include "tiers/gpu/cuda/rows.h"
 #include "tiers/gpu/cuda/transfer.h"
 #include "tiers/gpu/team_work.h"
@@ -208,20 +214,60 @@ class PrunedMatrix {
   BitmapUnits units_;
 };
 
-double transfer_rate(Timer& timer, HostWork& host, uint64_t slot, std::byte* memory) {
-  constexpr uint64_t kMoved = 256 << 20;
-  std::vector<std::byte> source(kMoved);
-  std::vector<Unit> units;
-  for (uint64_t at = 0; at + slot <= kMoved; at += slot)
-    units.push_back({static_cast<uint32_t>(at / kPlaceUnit), static_cast<uint32_t>(at / kPlaceUnit)});
-  Transfer transfer;
-  check(transfer.create(), "transfer");
-  const double seconds = timer.seconds([&] {
-    transfer.begin(units, slot, source.data(), memory, host);
-    for (bool over = false; !over;) check(transfer.advance(timer.stream(), over), "transfer");
-  });
-  return static_cast<double>(units.size() * slot) / seconds;
-}
+// Brings slots of the host to the device as a move does; they lie in huge pages, as those of the DRAM tier.
+class Moves {
+ public:
+  explicit Moves(std::byte* there) : there_(there) {
+    auto memory = ReservedMemory::reserve(kMoved);
+    if (!memory.ok()) {
+      std::fprintf(stderr, "gpu_kernels_bench: %s\n", memory.error().line().c_str());
+      std::exit(1);
+    }
+    here_ = std::move(*memory);
+    here_.use(kMoved, {&kAll, 1});
+    std::memset(here_.data(), 1, kMoved);
+    pools_.add_memory(1, here_.bytes());
+  }
+  ~Moves() { pools_.keep_pages(1, {}); }
+  Moves(const Moves&) = delete;
+  Moves& operator=(const Moves&) = delete;
+
+  // Returns the bytes a second, read where they lie or gathered into pinned blocks, and whether they came
+  // that way.
+  double rate(Timer& timer, HostWork& host, uint64_t slot, bool registered, bool& so) {
+    pools_.keep_pages(1, registered ? std::vector{kAll} : std::vector<PageRange>());
+    std::vector<Unit> units;
+    for (uint64_t at = 0; at + slot <= kMoved; at += slot)
+      units.push_back({static_cast<uint32_t>(at / kPlaceUnit), static_cast<uint32_t>(at / kPlaceUnit)});
+    Transfer transfer(registered_);
+    check(transfer.create(), "transfer");
+    const double seconds = timer.seconds([&] {
+      transfer.begin(units, slot, here_.data(), there_, host);
+      for (bool over = false; !over;) check(transfer.advance(timer.stream(), over), "transfer");
+    });
+    so = (registered ? transfer.counts().gathered : transfer.counts().read_in_place) == 0;
+    return static_cast<double>(units.size() * slot) / seconds;
+  }
+  // Returns how many bytes a second are registered, one piece after the other.
+  double registering_rate() {
+    pools_.keep_pages(1, {});
+    pools_.keep_pages(1, {kAll});
+    std::vector<Fetch> fetches;
+    const auto before = std::chrono::steady_clock::now();
+    check(registered_.reach(here_.data(), kMoved, 0, fetches) ? cudaSuccess : cudaErrorMemoryAllocation,
+          "registering");
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - before;
+    return static_cast<double>(kMoved) / seconds.count();
+  }
+
+ private:
+  static constexpr uint64_t kMoved = 256 << 20;
+  static constexpr PageRange kAll{0, kMoved};
+  std::byte* const there_;
+  ReservedMemory here_;
+  PoolTable pools_;
+  RegisteredMemory registered_{pools_, 0, "gpu_kernels_bench"};
+};
 
 int run() {
   cudaDeviceProp properties{};
@@ -253,11 +299,22 @@ int run() {
       static_cast<double>(kBytes) / 4 / up);
   const uint32_t threads = std::min(16U, std::max(1U, std::thread::hardware_concurrency()));
   TeamWork host(best_kernels(), std::make_unique<Team>(Team::Options{.workers = threads}));
-  for (const uint64_t slot : {uint64_t{64} << 10, uint64_t{4} << 20})
-    fmt::print(", \"transfer_{}_kib_slots_bytes_per_second\": {:.4g}", slot >> 10,
-               transfer_rate(timer, host, slot, to.get()));
-  fmt::print(", \"products\": [");
+  Moves moves(to.get());
+  fmt::print(", \"moves\": [");
   const char* comma = "";
+  for (const uint64_t slot : {uint64_t{6912}, uint64_t{64} << 10, uint64_t{4} << 20}) {
+    bool in_place = false, gathered = false;
+    const double by_blocks = moves.rate(timer, host, slot, false, gathered);
+    const double read = moves.rate(timer, host, slot, true, in_place);
+    fmt::print(
+        "{}{{\"slot_bytes\": {}, \"registered_bytes_per_second\": {:.4g}, "
+        "\"pinned_blocks_bytes_per_second\": {:.4g}, \"as_asked\": {}}}",
+        comma, slot, read, by_blocks, in_place && gathered);
+    comma = ", ";
+  }
+  fmt::print("], \"registering_bytes_per_second\": {:.4g}", moves.registering_rate());
+  fmt::print(", \"products\": [");
+  comma = "";
   for (const Encoding e : kAllEncodings) {
     const double whole = product_rate(timer, e, 4096, 1, false, from.get());
     const double small = product_rate(timer, e, 4096, 1, true, from.get());

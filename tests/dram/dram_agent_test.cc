@@ -42,6 +42,8 @@ class DramWorld {
     std::fill_n(weights, 16 * 8, 1.0f);
   }
   DramAgent& agent() { return *agent_; }
+  PoolTable& pools() { return pools_; }
+  void end() { agent_.reset(); }
   std::span<std::byte> memory() const { return pools_.memory(kMemory); }
   Request work() { return about(Op::run, {0, 64}, kRunBefore | kRunAfter); }
   // Without units.
@@ -177,6 +179,44 @@ TEST(DramAgent, MovesASlotAndGivesTheRestBack) {
   ask(world.about(Op::resize, {0, kArena / 64}));
   EXPECT_EQ(world.memory()[kArena - 1], std::byte{0});
   EXPECT_EQ(resident(), 16) << "committed at once";
+}
+
+// It writes down what it hears, and how many pages of the arena were there then.
+class PageWitness final : public PageListener {
+ public:
+  void pages_kept(std::span<const std::byte> memory, std::span<const PageRange> kept) override {
+    text += text.empty() ? "" : "; ";
+    for (const PageRange& range : kept)
+      text += std::to_string(range.begin / 4096) + "-" + std::to_string(range.end / 4096) + " ";
+    std::vector<unsigned char> pages(memory.size() / 4096 - 2);
+    EXPECT_EQ(mincore(const_cast<std::byte*>(memory.data()), pages.size() * 4096, pages.data()), 0);
+    text += "of " + std::to_string(std::ranges::count_if(pages, [](unsigned char page) { return page & 1; }));
+  }
+  std::string text;
+};
+
+// Who knows pages hears of it before they go, and of those that came when they are there: the staging's
+// always stay.
+TEST(DramAgent, SaysWhichPagesStay) {
+  constexpr uint64_t kArena = 1024 * 4096;
+  DramWorld world(kArena);
+  std::ranges::fill(world.memory().first(kArena), std::byte{1});
+  PageWitness witness;
+  world.pools().listen(witness);
+  EXPECT_EQ(witness.text, "1024-1026 of 1024");
+  const auto after_resize = [&](const Unit& range) {
+    witness.text.clear();
+    EXPECT_EQ(world.ask(world.about(Op::resize, range)).status, DoneStatus::ok);
+    return witness.text;
+  };
+  EXPECT_EQ(after_resize({0, kArena / 64}), "0-1024 1024-1026 of 1024; 0-1024 1024-1026 of 1024");
+  // What is less than a huge page may be given other pages.
+  EXPECT_EQ(after_resize({64 + 1, 1000 * 64 + 1}), "1024-1026 of 1024; 1-512 512-1001 1024-1026 of 1000");
+  EXPECT_EQ(after_resize({1, 2}), "1024-1026 of 1000; 0-1 1024-1026 of 1");
+  witness.text.clear();
+  world.end();
+  EXPECT_EQ(witness.text, "of 1");
+  world.pools().listen_no_more(witness);
 }
 
 TEST(DramAgent, ArenaStagingAndTensorsFollowEachOther) {

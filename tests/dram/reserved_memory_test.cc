@@ -124,6 +124,26 @@ TEST(ReservedMemory, WhatIsCommittedIsThereAndWhatItHeldStays) {
   EXPECT_EQ(memory->data()[kHuge], std::byte{7});
 }
 
+TEST(ReservedMemory, WholePagesOfRangesInOrder) {
+  constexpr auto kBytes = [](const std::vector<ReservedMemory::Range>& ranges) {
+    std::string text;
+    for (const auto& [begin, end] : ranges)
+      text += std::to_string(begin / kPage) + "-" + std::to_string(end / kPage) + " ";
+    return text;
+  };
+  const auto pages = [&](const std::vector<ReservedMemory::Range>& ranges) {
+    const ReservedMemory::Pages of = ReservedMemory::pages_of(ranges);
+    return kBytes(of.inner) + "| " + kBytes(of.all);
+  };
+  EXPECT_EQ(pages({}), "| ");
+  EXPECT_EQ(pages({{5, 5}, {kHuge, kHuge}}), "| ");
+  EXPECT_EQ(pages({{64, 128}}), "| 0-1 ");
+  EXPECT_EQ(pages({{0, 2 * kHuge}}), "0-1024 | 0-1024 ");
+  EXPECT_EQ(pages({{kPage + 64, 3 * kHuge - 64}}), "512-1024 | 1-512 512-1024 1024-1536 ");
+  EXPECT_EQ(pages({{64, 2 * kPage}, {2 * kPage, 2 * kPage + 64}, {2 * kPage + 64, 5 * kPage}}),
+            "| 0-2 2-3 3-5 ");
+}
+
 TEST(ReservedMemory, InUseAsANaiveOneWouldHaveIt) {
   constexpr uint64_t kPages = 3 * kHuge / kPage;
   auto memory = ReservedMemory::reserve(kPages * kPage);

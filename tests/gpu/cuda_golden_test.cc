@@ -46,14 +46,19 @@ void expect_the_same_answers(std::span<const float> got, std::span<const float> 
   std::printf("  most |difference| %.2g, KL %.2g\n", static_cast<double>(worst), divergence);
 }
 
+// Slots come from DRAM in one of these ways. A GPU takes what is registered; the double also where nothing
+// can be.
+enum class Moves : uint8_t { registered, gathered };
+
 // Over the agent that the program is built for.
-void put_above(TierConfig& gpu, [[maybe_unused]] int64_t late) {
+void put_above(TierConfig& gpu, [[maybe_unused]] int64_t late, [[maybe_unused]] Moves moves) {
 #if defined(TIERD_ON_GPU)
   gpu.kind = "gpu";
   gpu.settings = {{"backend", std::string("cuda"), "test"}};
 #else
   gpu.kind = "double";
   gpu.settings = {{"late", late, "test"}};
+  if (moves == Moves::gathered) gpu.settings.push_back({"lockable", std::string("0"), "test"});
 #endif
 }
 
@@ -63,11 +68,12 @@ class CudaGolden : public testing::Test {
   static void TearDownTestSuite() { std::filesystem::remove_all(cache_); }
 
   // All of it is computed there, from a memory of this capacity.
-  static Config above(const Config& base, const std::string& capacity, int64_t late) {
+  static Config above(const Config& base, const std::string& capacity, int64_t late,
+                      Moves moves = Moves::registered) {
     Config config = base;
     config.plugin_path = TIERD_DOUBLE_DIR;
     TierConfig& gpu = config.tier("gpu");
-    put_above(gpu, late);
+    put_above(gpu, late, moves);
     gpu.over = "dram";
     gpu.capacity = capacity;
     config.dense = "gpu";
@@ -84,10 +90,12 @@ class CudaGolden : public testing::Test {
     const std::vector<float> resident = logits_of(above(base, "100%", 0), golden, kChunk);
     if (HasFailure()) return;
     expect_the_same_answers(resident, expected, golden.logits.size() / golden.tokens.size());
-    // Streamed, in other chunks, and late: the same bits.
-    Config streamed = above(base, "30%", 7);
-    streamed.cache = {"lru"};
-    expect_the_same_bits(logits_of(streamed, golden, kChunk), resident);
+    // Streamed, in other chunks, and late: the same bits, whichever way neurons come.
+    for (const Moves moves : {Moves::registered, Moves::gathered}) {
+      Config streamed = above(base, "30%", 7, moves);
+      streamed.cache = {"lru"};
+      expect_the_same_bits(logits_of(streamed, golden, kChunk), resident);
+    }
     if (token_by_token) expect_the_same_bits(logits_of(above(base, "60%", 3), golden, 1), resident);
   }
 
@@ -121,7 +129,7 @@ TEST_P(CudaConfigurations, SayWhatTheCpuSays) {
     if (HasFailure()) return;
     expect_the_same_answers(got, expected, golden.logits.size() / golden.tokens.size());
     // Some neurons are computed by DRAM, and every other step is measured.
-    Config divided = above(base, "50%", 5);
+    Config divided = above(base, "50%", 5, Moves::gathered);
     divided.tier("dram").compute = true;
     divided.balancer.name = "round-robin";
     divided.measure_every = 2;
@@ -181,11 +189,42 @@ TEST_F(CudaGolden, APrunedModelGivesTheSameBitsCompressedAndExpanded) {
   }
 }
 
+// The arena below gives pages back and gets others. What is moved from there is read where it lies all the
+// time.
+TEST_F(CudaGolden, ABudgetThatMovesGivesTheSameBits) {
+  const Golden golden = read_golden("llama2");
+  Config config = above(golden_config("llama2"), "40%", 3);
+  config.cache = {"lru"};
+  const std::vector<float> expected = logits_of(config, golden, 1);
+  RuntimeOptions options;
+  options.quiet = true;
+  options.fit = true;
+  options.logit_rows = 1;
+  auto made = make_runtime(config, options);
+  ASSERT_TRUE(made.ok()) << made.error().line();
+  Runtime& runtime = **made;
+  ASSERT_TRUE(runtime.load().ok());
+  std::vector<float> logits;
+  for (uint32_t i = 0; i < golden.tokens.size(); ++i) {
+    for (const auto& [token, capacity] :
+         {std::pair(3, "30%"), std::pair(6, "70%"), std::pair(9, "1"), std::pair(12, "all")}) {
+      if (i != static_cast<uint32_t>(token)) continue;
+      const Status changed = runtime.set_capacity(capacity, true, 0);
+      ASSERT_TRUE(changed.ok()) << changed.error().line();
+    }
+    ASSERT_TRUE(feed(runtime.engine(), golden.tokens, i, 1, logits).ok());
+  }
+  expect_the_same_bits(logits, expected);
+  ASSERT_TRUE(runtime.engine().drain().ok());
+  EXPECT_GT(runtime.move_counts(1).read_in_place, 0U);
+  EXPECT_EQ(runtime.move_counts(1).gathered, 0U);
+}
+
 #if !defined(TIERD_ON_GPU)
 // A run whose device is lost ends in a line that names it.
 TEST_F(CudaGolden, ALostDeviceEndsTheRun) {
   Config config = above(golden_config("llama2"), "50%", 1);
-  for (const int64_t look : {1, 40, 400}) {
+  for (const int64_t look : {1, 40, 200}) {
     config.tier("gpu").settings = {{"late", int64_t{1}, "test"}, {"lost_at_look", look, "test"}};
     testing::internal::CaptureStderr();
     const auto logits = run_all_logits(config, read_golden("llama2").tokens, kChunk);

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/message/pool.h"
 #include "tests/dram/pruned_neurons.h"
 #include "tests/gpu/device_array.h"
 #include "tiers/gpu/cuda/recoding.h"
+#include "tiers/gpu/cuda/registered_memory.h"
 #include "tiers/gpu/team_work.h"
 
 namespace tierd::cuda {
@@ -25,7 +27,9 @@ class CudaRecoding : public KernelTest {
     plan.editions.push_back(compressed.encodings);
     plan.expanded = {std::nullopt, ExpandedNeurons{.of = 0, .site = 0}};
     Recoding recoding(room);
-    Transfer transfer;
+    PoolTable pools;
+    RegisteredMemory registered(pools, 0, "tiers.gpu");  // of which nothing is: slots come through blocks
+    Transfer transfer(registered);
     EXPECT_EQ(recoding.allocate(plan), cudaSuccess);
     EXPECT_EQ(transfer.create(), cudaSuccess);
     std::vector<uint32_t> neurons;

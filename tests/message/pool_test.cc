@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
 
 namespace tierd {
 namespace {
@@ -26,6 +27,41 @@ TEST(PoolTable, PlacesCountUnitsOf64Bytes) {
   EXPECT_TRUE(pools.memory(kStore).empty());
   EXPECT_TRUE(pools.memory(2).empty());
   EXPECT_TRUE(pools.activations(7).empty());
+}
+
+class Listener final : public PageListener {
+ public:
+  void pages_kept(std::span<const std::byte> memory, std::span<const PageRange> kept) override {
+    heard.push_back({memory.data(), kept.size(), kept.empty() ? 0 : kept.back().end});
+  }
+  struct Heard {
+    const std::byte* memory;
+    size_t ranges;
+    uint64_t end;
+    bool operator==(const Heard&) const = default;
+  };
+  std::vector<Heard> heard;
+};
+
+TEST(PoolTable, ListenersHearWhichPagesStay) {
+  Bytes a, b;
+  PoolTable pools;
+  pools.add_memory(1, a.bytes);
+  pools.add_memory(2, b.bytes);
+  Listener early, late;
+  pools.listen(early);
+  EXPECT_TRUE(early.heard.empty());
+  pools.keep_pages(1, {{0, 64}, {128, 192}});
+  EXPECT_EQ(early.heard, (std::vector<Listener::Heard>{{a.bytes.data(), 2, 192}}));
+  pools.listen(late);
+  EXPECT_EQ(late.heard.back(), early.heard.back()) << "what was said before";
+  pools.keep_pages(2, {{64, 256}});
+  EXPECT_EQ(early.heard.back(), (Listener::Heard{b.bytes.data(), 1, 256}));
+  EXPECT_EQ(late.heard.back(), early.heard.back());
+  pools.listen_no_more(early);
+  pools.keep_pages(1, {});
+  EXPECT_EQ(early.heard.size(), 2U);
+  EXPECT_EQ(late.heard.back(), (Listener::Heard{a.bytes.data(), 0, 0}));
 }
 
 TEST(PoolTableDeathTest, PlacesOutsideAreBrokenInvariants) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
+#include "core/base/align.h"
 #include "core/base/cores.h"
 #include "core/base/time.h"
 #include "core/message/counts.h"
@@ -60,9 +62,23 @@ DramAgent::DramAgent(Options options, PoolTable& pools, std::unique_ptr<Team> te
   const ReservedMemory::Range ranges[] = {{0, options_.arena_bytes},
                                           {options_.arena_bytes, memory_.bytes().size()}};
   memory_.use(memory_.bytes().size(), ranges);
+  keep_pages({});
   for (TensorId id = 0; id < options_.tensors.size(); ++id) {
     executor_.set_tensor(id, reinterpret_cast<const float*>(memory_.data() + options_.tensors[id]));
   }
+}
+
+// Its pages go.
+DramAgent::~DramAgent() {
+  pools_.keep_pages(options_.memory, {});
+}
+
+// Beside these, which lie in the arena, the staging always stays, to the end of its last page.
+void DramAgent::keep_pages(std::vector<PageRange> of_arena) {
+  const uint64_t end = options_.arena_bytes + options_.staging_bytes;
+  if (options_.staging_bytes != 0)
+    of_arena.push_back({options_.arena_bytes, align_up(end, kDirectIoAlignment)});
+  pools_.keep_pages(options_.memory, std::move(of_arena));
 }
 
 Submit DramAgent::submit(const Message& message, const Payload& payload) {
@@ -217,8 +233,11 @@ void DramAgent::resize(std::span<const Unit> in_use, Done& done) {
     end = range.end;
   }
   done.n_done = static_cast<uint32_t>(ranges.size());
+  ReservedMemory::Pages pages = ReservedMemory::pages_of(ranges);
+  keep_pages(std::move(pages.inner));
   memory_.use(options_.arena_bytes, ranges);
   commit(ranges);
+  keep_pages(std::move(pages.all));
 }
 
 void DramAgent::commit(std::span<const ReservedMemory::Range> ranges) {

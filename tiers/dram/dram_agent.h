@@ -36,9 +36,13 @@ class DramAgent final : public Agent, public Products {
     // Those of an agent that is made for the context's task.
     static Options of(const AgentContext& context);
   };
-  // Registers its memory (arena, staging, tensors; the first two of them 4096-aligned) and its activations.
+  // Registers its memory (arena, staging, tensors; the first two of them 4096-aligned) and its activations,
+  // and says which pages of the memory stay: those of the staging, and of the arena those that a `resize` has
+  // named. The table outlives the agent.
   static Result<std::unique_ptr<DramAgent>> create(const Options& options, PoolTable& pools, ComputePlan plan,
                                                    const ComputeKernels& kernels, std::unique_ptr<Team> team);
+
+  ~DramAgent() override;
 
   std::string_view name() const override { return "dram"; }
   uint32_t credits() const override { return options_.credits; }
@@ -66,6 +70,7 @@ class DramAgent final : public Agent, public Products {
   void expand(const Request& request, Done& done);
   void resize(std::span<const Unit> ranges, Done& done);
   void commit(std::span<const ReservedMemory::Range> ranges);
+  void keep_pages(std::vector<PageRange> of_arena);
 
   const Options options_;
   PoolTable& pools_;

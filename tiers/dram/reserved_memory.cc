@@ -21,6 +21,17 @@ constexpr uint64_t align_down(uint64_t value, uint64_t alignment) {
   return value / alignment * alignment;
 }
 
+// A range has small pages from `begin` on, huge ones from `first_huge` to `end_huge`, and small ones to
+// `end`.
+struct PagesOfRange {
+  explicit PagesOfRange(const ReservedMemory::Range& range)
+      : begin(align_down(range.begin, kPage)),
+        end(align_up(range.end, kPage)),
+        first_huge(std::min(align_up(range.begin, kHugePage), end)),
+        end_huge(std::max(align_down(range.end, kHugePage), first_huge)) {}
+  uint64_t begin, end, first_huge, end_huge;
+};
+
 }  // namespace
 
 Result<ReservedMemory> ReservedMemory::reserve(uint64_t bytes) {
@@ -58,16 +69,35 @@ void ReservedMemory::use(uint64_t bytes, std::span<const Range> ranges) {
   uint64_t given_back = 0;  // all pages before are right
   for (const Range& range : ranges) {
     if (range.begin == range.end) continue;
-    give_back(given_back, align_down(range.begin, kPage));
-    const uint64_t end = align_up(range.end, kPage);
-    const uint64_t first_huge = std::min(align_up(range.begin, kHugePage), end);
-    const uint64_t end_huge = std::max(align_down(range.end, kHugePage), first_huge);
-    use_small_pages(align_down(range.begin, kPage), first_huge);
-    if (first_huge != end_huge) madvise(data() + first_huge, end_huge - first_huge, MADV_HUGEPAGE);
-    use_small_pages(end_huge, end);
-    given_back = end;
+    const PagesOfRange pages(range);
+    give_back(given_back, pages.begin);
+    use_small_pages(pages.begin, pages.first_huge);
+    if (pages.first_huge != pages.end_huge)
+      madvise(data() + pages.first_huge, pages.end_huge - pages.first_huge, MADV_HUGEPAGE);
+    use_small_pages(pages.end_huge, pages.end);
+    given_back = pages.end;
   }
   give_back(given_back, align_up(bytes, kPage));
+}
+
+ReservedMemory::Pages ReservedMemory::pages_of(std::span<const Range> ranges) {
+  Pages all;
+  uint64_t named = 0;  // all pages before it have been
+  const auto add = [&](uint64_t begin, uint64_t end) {
+    begin = std::max(begin, named);
+    if (begin >= end) return;
+    all.all.push_back({begin, end});
+    named = end;
+  };
+  for (const Range& range : ranges) {
+    if (range.begin == range.end) continue;
+    const PagesOfRange pages(range);
+    add(pages.begin, pages.first_huge);
+    if (pages.first_huge != pages.end_huge) all.inner.push_back({pages.first_huge, pages.end_huge});
+    add(pages.first_huge, pages.end_huge);
+    add(pages.end_huge, pages.end);
+  }
+  return all;
 }
 
 void ReservedMemory::commit(const Range& range) {

@@ -5,18 +5,16 @@
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "core/base/result.h"
+#include "core/message/pool.h"
 
 namespace tierd {
 
 class ReservedMemory {
  public:
-  // Bytes from the beginning.
-  struct Range {
-    uint64_t begin = 0;
-    uint64_t end = 0;
-  };
+  using Range = PageRange;
 
   ReservedMemory() = default;
   // Zeroed, page-aligned; from 2 MiB on aligned to that. Error: no_space.
@@ -37,6 +35,14 @@ class ReservedMemory {
   // to the system; they are zero when they are used again. Nobody reads or writes anything of these bytes
   // meanwhile, and no device knows their pages.
   void use(uint64_t bytes, std::span<const Range> ranges);
+  // These are the pages of ranges that are in use: whole pages, ascending, none of them twice. `use` leaves
+  // those of `inner` behind their addresses as they are, and may put others in the place of the rest. Each
+  // range's ends of less than a huge page are ranges of their own in `all`.
+  struct Pages {
+    std::vector<Range> inner;
+    std::vector<Range> all;
+  };
+  static Pages pages_of(std::span<const Range> ranges);
   // Commits the pages of what is in use, which would come one by one as they are written: 2 MiB of zeros in
   // the middle of a read's submission. Before Linux 5.14 they still do. Threads may share the work.
   void commit(const Range& range);

@@ -100,6 +100,10 @@ json tiers_json(const Runtime& runtime) {
                     {"computes", config.compute},
                     {"budget", budget_json(runtime, i)},
                     {"neurons", neurons_json(runtime.counters(i))}});
+    const MoveCounts moves = runtime.move_counts(i);
+    if (moves.read_in_place + moves.gathered != 0)
+      list.back()["moves"] = {{"read_in_place_bytes", moves.read_in_place},
+                              {"gathered_bytes", moves.gathered}};
   }
   list.push_back({{"tier", tiers.store.config.name}, {"kind", tiers.store.config.agent()}});
   return list;
@@ -137,6 +141,11 @@ std::vector<std::pair<std::string, std::string>> tier_lines(const json& report) 
           "", fmt::format("{} hits, {} fetched ahead in time, {} misses, {} evicted",
                           neurons["hits"].get<uint64_t>(), neurons["staged"].get<uint64_t>(),
                           neurons["misses"].get<uint64_t>(), neurons["evictions"].get<uint64_t>()));
+    }
+    if (tier.contains("moves")) {
+      lines.emplace_back("", fmt::format("{} read from registered memory, {} gathered into pinned blocks",
+                                         size_text(tier["moves"]["read_in_place_bytes"]),
+                                         size_text(tier["moves"]["gathered_bytes"])));
     }
   }
   if (report["links"].size() > 1) {

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -42,11 +43,31 @@ class Event {
 
 namespace {
 
+[[noreturn]] void refuse(const char* what) {
+  std::fprintf(stderr, "the double of CUDA: %s\n", what);
+  std::abort();
+}
+
+// Kernels are given the addresses of registered memory plus this; nothing lies there.
+constexpr uintptr_t kMapped = uintptr_t{1} << 62;
+constexpr uintptr_t kHostPage = 4096;
+
 struct Device {
+  ~Device() {
+    if (!registered.empty()) refuse("memory is registered when the program ends");
+  }
+  // Returns the range that has a byte of these, or the end.
+  std::map<uintptr_t, size_t>::iterator registered_at(uintptr_t begin, size_t size) {
+    auto found = registered.lower_bound(begin + size);
+    if (found == registered.begin() || (--found)->first + found->second <= begin) return registered.end();
+    return found;
+  }
+
   Behaviour behaviour;
   std::mt19937_64 lots{1};
   std::set<Stream*> streams;
   std::map<void*, size_t> allocated;
+  std::map<uintptr_t, size_t> registered;  // memory of the host: where it begins, and its bytes
   uint64_t bytes = 0;
   uint64_t handles = 0;
   uint32_t launches = 0;
@@ -116,6 +137,22 @@ uint32_t looks() {
 uint64_t bytes_in_use() {
   return device().bytes;
 }
+uint64_t registered_bytes() {
+  uint64_t all = 0;
+  for (const auto& [begin, bytes] : device().registered) all += bytes;
+  return all;
+}
+const std::byte* mapped(const std::byte* there, size_t bytes) {
+  const auto at = reinterpret_cast<uintptr_t>(there) - kMapped;
+  const auto found = device().registered_at(at, bytes);
+  if (found == device().registered.end() || at < found->first || at + bytes > found->first + found->second)
+    refuse("a kernel reads memory of the host that is not registered");
+  return reinterpret_cast<const std::byte*>(at);
+}
+void check_given_back(const void* p, size_t bytes) {
+  if (device().registered_at(reinterpret_cast<uintptr_t>(p), bytes) != device().registered.end())
+    refuse("memory that is registered is given back to the system");
+}
 
 cudaError_t queue_launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<void()> body) {
   Device& d = device();
@@ -172,6 +209,32 @@ cudaError_t cudaFreeHost(void* p) {
   std::free(p);
   return cudaSuccess;
 }
+cudaError_t cudaHostRegister(void* p, size_t bytes, unsigned flags) {
+  if (device().lost) return answer(cudaErrorECCUncorrectable);
+  const auto begin = reinterpret_cast<uintptr_t>(p);
+  if (bytes == 0 || begin % on_host::kHostPage != 0 || bytes % on_host::kHostPage != 0 ||
+      flags != (cudaHostRegisterPortable | cudaHostRegisterMapped))
+    on_host::refuse("what is registered is not whole pages, or not mapped");
+  if (device().registered_at(begin, bytes) != device().registered.end())
+    on_host::refuse("memory is registered twice");
+  if (on_host::registered_bytes() + bytes > device().behaviour.lockable_bytes)
+    return answer(cudaErrorMemoryAllocation);
+  // A driver holds on to pages, which commits them.
+  madvise(p, bytes, MADV_POPULATE_WRITE);
+  device().registered[begin] = bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* p) {
+  if (device().registered.erase(reinterpret_cast<uintptr_t>(p)) == 0)
+    on_host::refuse("memory is unregistered that is not registered");
+  return device().lost ? answer(cudaErrorECCUncorrectable) : cudaSuccess;
+}
+cudaError_t cudaHostGetDevicePointer(void** there, void* p, unsigned) {
+  const auto at = reinterpret_cast<uintptr_t>(p);
+  if (device().registered_at(at, 1) == device().registered.end()) return answer(cudaErrorInvalidValue);
+  *there = reinterpret_cast<void*>(at + on_host::kMapped);
+  return cudaSuccess;
+}
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = new on_host::Stream;
   device().streams.insert(*stream);
@@ -206,7 +269,10 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   on_host::Behaviour& behaviour = device().behaviour;
-  if (++device().looks == behaviour.lost_at_look) device().lost = true;
+  if (++device().looks == behaviour.lost_at_look) {
+    device().lost = true;
+    for (on_host::Stream* stream : device().streams) stream->queue.clear();  // it does nothing more
+  }
   if (device().lost) return answer(cudaErrorECCUncorrectable);
   if (behaviour.late != 0) on_host::go_on();
   return event->over == event->recorded ? cudaSuccess : cudaErrorNotReady;

@@ -26,6 +26,8 @@ enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpy
 inline constexpr unsigned cudaStreamNonBlocking = 1;
 inline constexpr unsigned cudaEventDisableTiming = 2;
 inline constexpr unsigned cudaHostAllocDefault = 0;
+inline constexpr unsigned cudaHostRegisterPortable = 1;
+inline constexpr unsigned cudaHostRegisterMapped = 2;
 
 namespace on_host {
 class Stream;
@@ -55,6 +57,11 @@ cudaError_t cudaMalloc(void** p, size_t bytes);
 cudaError_t cudaFree(void* p);
 cudaError_t cudaHostAlloc(void** p, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void* p);
+// These are stricter than CUDA: what is registered twice, in part or not at all, ends the test.
+cudaError_t cudaHostRegister(void* p, size_t bytes, unsigned flags);
+cudaError_t cudaHostUnregister(void* p);
+// Nobody but on_host::mapped makes sense of the address.
+cudaError_t cudaHostGetDevicePointer(void** there, void* p, unsigned flags);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
@@ -84,7 +91,8 @@ namespace on_host {
 struct Behaviour {
   // 0: what is queued is done at once. Else a lot drawn with this seed says when: some of it at each look.
   uint64_t late = 0;
-  uint64_t memory_bytes = uint64_t{1} << 40;  // of the device
+  uint64_t memory_bytes = uint64_t{1} << 40;    // of the device
+  uint64_t lockable_bytes = uint64_t{1} << 40;  // of the host's memory that can be registered
   int devices = 1;
   int major = 9;
   cudaError_t driver = cudaSuccess;  // what it answers when devices are counted
@@ -97,6 +105,13 @@ void behave(const Behaviour& behaviour);
 uint32_t launches();
 uint32_t looks();
 uint64_t bytes_in_use();
+// Returns how much of the host's memory is registered. What is left of it when the program ends aborts that.
+uint64_t registered_bytes();
+// Returns where the host has what a kernel reads from registered memory. Ends the test where it is not
+// registered.
+const std::byte* mapped(const std::byte* there, size_t bytes);
+// Ends the test where some of this is registered: the system is about to be given it back.
+void check_given_back(const void* p, size_t bytes);
 
 cudaError_t queue_launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<void()> body);
 template <class... P>

@@ -14,6 +14,7 @@ constexpr tierd_param kParams[] = {
     {"late", TIERD_PARAM_INTEGER, 0, "0", 0, 1'000'000, nullptr,
      "seed of the lots that say when work is done"},
     {"memory", TIERD_PARAM_TEXT, 0, "1 TB", 0, 0, nullptr, "of the device"},
+    {"lockable", TIERD_PARAM_TEXT, 0, "1 TB", 0, 0, nullptr, "of the host's memory that can be registered"},
     {"launch_fails", TIERD_PARAM_INTEGER, 0, "0", 0, 1'000'000, nullptr, "which launch does"},
     {"lost_at_look", TIERD_PARAM_INTEGER, 0, "0", 0, 1'000'000, nullptr, "when the device is lost"},
 };
@@ -26,6 +27,8 @@ Result<MadeAgent> make(const AgentContext& context) {
   behaviour.lost_at_look = static_cast<uint32_t>(context.get<int64_t>("lost_at_look"));
   TIERD_ASSIGN(behaviour.memory_bytes,
                parse_bytes(context.get<std::string>("memory"), context.table + ".memory"));
+  TIERD_ASSIGN(behaviour.lockable_bytes,
+               parse_bytes(context.get<std::string>("lockable"), context.table + ".lockable"));
   on_host::behave(behaviour);
   on_host::shuffle(behaviour.late + 1);
   TIERD_ASSIGN(std::unique_ptr<cuda::CudaDevice> device,

@@ -40,11 +40,16 @@ void ring(void* descriptor) {
 
 CudaDevice::CudaDevice(const DeviceOptions& options, PoolTable& pools, const Clock& clock,
                        std::unique_ptr<HostWork> host)
-    : options_(options), pools_(pools), clock_(clock), host_(std::move(host)) {}
+    : options_(options),
+      pools_(pools),
+      clock_(clock),
+      host_(std::move(host)),
+      registered_(pools, options.ordinal, options.table) {}
 
 // What is under way uses memory that goes now.
 CudaDevice::~CudaDevice() {
   (void)cudaDeviceSynchronize();
+  for (Transfer& transfer : transfers_) transfer.forget();
 }
 
 Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const DeviceOptions& options, PoolTable& pools,
@@ -395,9 +400,20 @@ std::optional<Done> CudaDevice::over(Engine engine) {
   if (running->announced &&
       ::read(rung_[static_cast<size_t>(engine)].get(), &rings, sizeof rings) == sizeof rings)
     running->announced = false;
-  if (arrived(engine, *running)) return end(std::move(*std::exchange(running, std::nullopt)));
+  const bool there = arrived(engine, *running);
+  if (lost_) transfer(engine).forget();
+  if (there) return end(std::move(*std::exchange(running, std::nullopt)));
   announce(engine, *running);
   return std::nullopt;
+}
+
+AgentCounts CudaDevice::counts() const {
+  AgentCounts counts;
+  for (const Transfer& transfer : transfers_) {
+    counts.move.read_in_place += transfer.counts().read_in_place;
+    counts.move.gathered += transfer.counts().gathered;
+  }
+  return counts;
 }
 
 Done CudaDevice::end(Running running) {

@@ -25,6 +25,7 @@
 #include "tiers/gpu/cuda/message_lists.h"
 #include "tiers/gpu/cuda/outcome.h"
 #include "tiers/gpu/cuda/recoding.h"
+#include "tiers/gpu/cuda/registered_memory.h"
 #include "tiers/gpu/cuda/transfer.h"
 #include "tiers/gpu/device.h"
 #include "tiers/gpu/host_work.h"
@@ -33,9 +34,10 @@ namespace tierd::cuda {
 
 class CudaDevice final : public Device {
  public:
-  // Takes what the plan needs of the device at once, but for the arena. Registers its activations. `pools`
-  // and `clock` outlive it; `host` multiplies and gathers what lies in the host's memory. Errors:
-  // unsupported, where there is no such device or driver; no_space, naming the tier's capacity.
+  // Takes what the plan needs of the device at once, but for the arena. Registers its activations, and
+  // listens which memory of the host it may register with the device. `pools` and `clock` outlive it; `host`
+  // multiplies and gathers what lies in the host's memory. Errors: unsupported, where there is no such device
+  // or driver; no_space, naming the tier's capacity.
   static Result<std::unique_ptr<CudaDevice>> create(const DeviceOptions& options, PoolTable& pools,
                                                     const Clock& clock, const ComputePlan& plan,
                                                     std::unique_ptr<HostWork> host);
@@ -50,7 +52,7 @@ class CudaDevice final : public Device {
   void linear(const PackedMatrix& matrix, const float* x, uint32_t rows, float* y) override {
     host_->linear(matrix, x, rows, y);
   }
-  AgentCounts counts() const override { return {}; }
+  AgentCounts counts() const override;
 
  private:
   struct Running {
@@ -96,7 +98,8 @@ class CudaDevice final : public Device {
   std::unique_ptr<CudaExecutor> executor_;
   MessageLists lists_;
   Growing<PinnedBytes> gives_;  // what the run under way gives, line after line
-  std::array<Transfer, kEngines> transfers_;
+  RegisteredMemory registered_;
+  std::array<Transfer, kEngines> transfers_{Transfer(registered_), Transfer(registered_)};
   Recoding recoding_;  // of the engine that copies
   std::array<Stream, kEngines> streams_;
   std::array<Event, kEngines> events_;

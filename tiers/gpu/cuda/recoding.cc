@@ -123,6 +123,7 @@ cudaError_t Recoding::begin(const Move& move, HostWork& host, cudaStream_t strea
 void Recoding::begin_group(Transfer& transfer) {
   const auto* const rooms = reinterpret_cast<const Unit*>(lists_here_.data());
   group_ = next_;
+  expanded_ = false;
   next_ = std::min<size_t>(move_.units.size(), group_ + editions_[move_.edition]->at_once);
   landings_.clear();
   for (size_t i = group_; i < next_; ++i) landings_.push_back({move_.units[i].unit, rooms[i].place});
@@ -130,6 +131,7 @@ void Recoding::begin_group(Transfer& transfer) {
 }
 
 cudaError_t Recoding::expand_group(cudaStream_t stream) {
+  expanded_ = true;
   const Kept& kept = *editions_[move_.edition];
   const auto* const lists = reinterpret_cast<const Unit*>(lists_there_.data());
   const BitmapUnits landed = {.memory = landed_.get(),
@@ -153,7 +155,7 @@ cudaError_t Recoding::expand_group(cudaStream_t stream) {
       stream);
 }
 
-// A group is expanded behind its last block, and before the first of the next one, which takes its room.
+// A group is expanded behind its last bytes, before the next one takes its room.
 cudaError_t Recoding::advance(Transfer& transfer, cudaStream_t stream, bool& queued) {
   queued = false;
   while (true) {
@@ -162,11 +164,13 @@ cudaError_t Recoding::advance(Transfer& transfer, cudaStream_t stream, bool& que
       begin_group(transfer);
     }
     bool over = false;
-    cudaError_t error = transfer.advance(stream, over);
-    if (error != cudaSuccess) return error;
-    if (!transfer.all_begun()) return cudaSuccess;
-    error = expand_group(stream);
-    if (error != cudaSuccess) return error;
+    const cudaError_t landing = transfer.advance(stream, over);
+    if (landing != cudaSuccess) return landing;
+    if (!expanded_ && transfer.all_begun()) {
+      const cudaError_t error = expand_group(stream);
+      if (error != cudaSuccess) return error;
+    }
+    if (!over) return cudaSuccess;
     group_ = next_;
   }
   queued = true;

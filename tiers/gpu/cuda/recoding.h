@@ -48,8 +48,8 @@ class Recoding {
     std::byte* memory = nullptr;
   };
   cudaError_t begin(const Move& move, HostWork& host, cudaStream_t stream);
-  // Goes on as far as the transfer can; never waits for the device. Sets `queued` when all of it is on its
-  // way, so that what is queued on the stream next is done when it is over.
+  // Goes on as far as the transfer can; never waits for the device. Sets `queued` when all of it has landed
+  // and its expansion is queued.
   cudaError_t advance(Transfer& transfer, cudaStream_t stream, bool& queued);
   // What is not on its way yet stays where it is.
   void stop(Transfer& transfer);
@@ -87,6 +87,7 @@ class Recoding {
   Growing<DeviceBytes> lists_there_;
   size_t next_ = 0;   // of the move's units: behind the group that is being landed
   size_t group_ = 0;  // its first
+  bool expanded_ = false;
 };
 
 }  // namespace tierd::cuda

@@ -14,6 +14,7 @@ constexpr uint64_t kMostPiece = 256 << 10;  // that one of the host's threads co
 
 cudaError_t Transfer::create() {
   Outcome outcome;
+  outcome.then([&] { return registered_.create(); });
   for (Block& block : blocks_) {
     outcome.then([&] { return allocate(whole_block(), block.here); });
     outcome.then([&] { return allocate(whole_block(), block.there); });
@@ -24,7 +25,7 @@ cudaError_t Transfer::create() {
 
 void Transfer::begin(std::span<const Unit> units, uint64_t bytes, const std::byte* source, std::byte* memory,
                      HostWork& host) {
-  units_ = bytes == 0 ? std::span<const Unit>() : units;
+  units_ = bytes == 0 ? std::span<const Unit>() : registered_.begin(units, bytes, source, memory);
   bytes_ = bytes;
   part_ = 0;
   source_ = source;
@@ -33,7 +34,10 @@ void Transfer::begin(std::span<const Unit> units, uint64_t bytes, const std::byt
 }
 
 cudaError_t Transfer::advance(cudaStream_t stream, bool& over) {
+  bool read = false;
   over = false;
+  const cudaError_t reading = registered_.advance(stream, read);
+  if (reading != cudaSuccess) return reading;
   while (under_way_ != 0) {
     const cudaError_t state = cudaEventQuery(blocks_[oldest_].done.get());
     if (state == cudaErrorNotReady) break;
@@ -46,7 +50,7 @@ cudaError_t Transfer::advance(cudaStream_t stream, bool& over) {
     if (error != cudaSuccess) return error;
     ++under_way_;
   }
-  over = under_way_ == 0 && units_.empty();
+  over = read && under_way_ == 0 && units_.empty();
   return cudaSuccess;
 }
 
@@ -65,6 +69,7 @@ cudaError_t Transfer::fill(Block& block, cudaStream_t stream) {
     most = std::max(most, piece);
     filled = std::min(align_up(filled + piece, kPlaceUnit), kBlockBytes);
     part_ += piece;
+    gathered_ += piece;
     if (part_ < bytes_) continue;
     part_ = 0;
     units_ = units_.subspan(1);

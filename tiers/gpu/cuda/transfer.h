@@ -1,5 +1,6 @@
-// Brings slots of the host's memory to places of the device: the host gathers them into pinned blocks, which
-// the copy engine fetches while the next one is filled, and a kernel scatters them.
+// Brings slots of the host's memory to places of the device. Those in registered memory are read from there
+// (registered_move.h); the host gathers the others into pinned blocks, which the copy engine fetches while
+// the next one is filled, and a kernel scatters them.
 #pragma once
 
 #include <array>
@@ -8,9 +9,12 @@
 #include <span>
 #include <vector>
 
+#include "core/message/counts.h"
 #include "core/message/message.h"
 #include "tiers/gpu/cuda/buffers.h"
 #include "tiers/gpu/cuda/outcome.h"
+#include "tiers/gpu/cuda/registered_memory.h"
+#include "tiers/gpu/cuda/registered_move.h"
 #include "tiers/gpu/cuda/steps.h"
 #include "tiers/gpu/host_work.h"
 
@@ -23,10 +27,12 @@ class Transfer {
   // What both blocks take of the device.
   static constexpr uint64_t device_bytes() { return kBlocks * whole_block(); }
 
+  // `registered` outlives this.
+  explicit Transfer(RegisteredMemory& registered) : registered_(registered) {}
   cudaError_t create();
 
   // Bytes of each slot go from source + unit * 64 to memory + place * 64; list, source and host stay until it
-  // is over. One at a time; where the next one is begun when all of the last has begun, it is over with it.
+  // is over. One at a time.
   void begin(std::span<const Unit> units, uint64_t bytes, const std::byte* source, std::byte* memory,
              HostWork& host);
   // Goes on as far as blocks are free: gathers by the host's threads, never waits for the device.
@@ -35,9 +41,18 @@ class Transfer {
   // Whether everything is on its way: what is queued on the stream next finds it landed.
   bool all_begun() const { return units_.empty(); }
   // What is not on its way yet stays where it is; it is over when the rest has landed.
-  void stop() { units_ = {}; }
+  void stop() {
+    units_ = {};
+    registered_.stop();
+  }
+  // The device is lost, or has done all: nothing of the host is read any more.
+  void forget() { registered_.forget(); }
   // The event that ends what the engine is to do next; only while a transfer is not over.
-  cudaEvent_t next_event() const { return blocks_[oldest_].done.get(); }
+  cudaEvent_t next_event() const {
+    return registered_.under_way() ? registered_.event() : blocks_[oldest_].done.get();
+  }
+  // Returns the bytes that were queued since the start.
+  MoveCounts counts() const { return {.read_in_place = registered_.bytes(), .gathered = gathered_}; }
 
  private:
   static constexpr uint32_t kMostLandings = 4096;  // of a block
@@ -49,6 +64,7 @@ class Transfer {
   };
   cudaError_t fill(Block& block, cudaStream_t stream);
 
+  RegisteredMove registered_;
   std::array<Block, kBlocks> blocks_;
   uint32_t oldest_ = 0;  // of those under way
   uint32_t under_way_ = 0;
@@ -56,6 +72,7 @@ class Transfer {
   std::span<const Unit> units_;
   uint64_t bytes_ = 0;
   uint64_t part_ = 0;  // of the first unit that are on their way already
+  uint64_t gathered_ = 0;
   const std::byte* source_ = nullptr;
   std::byte* memory_ = nullptr;
   HostWork* host_ = nullptr;

@@ -1,0 +1,91 @@
+// Slots of the host come to the device: those in registered memory are read where they lie, the others come
+// through pinned blocks, and the bytes are the same.
+#include <gtest/gtest.h>
+
+#include "tests/gpu/transfer_world.h"
+#include "tiers/dram/reserved_memory.h"
+
+namespace tierd::cuda {
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+constexpr uint64_t kHostBytes = 72 * kMiB;  // two borders of pieces are in it
+
+class CudaTransfer : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto memory = ReservedMemory::reserve(kHostBytes);
+    ASSERT_TRUE(memory.ok());
+    host_ = std::move(*memory);
+    fill_with_noise(host_.bytes(), 1);
+    pools_.add_memory(1, host_.bytes());
+  }
+  void TearDown() override { pools_.keep_pages(1, {}); }
+
+  PoolTable pools_;
+  ReservedMemory host_;
+  Random random_{3};
+};
+
+TEST_F(CudaTransfer, BringsTheSameBytesEitherWay) {
+  struct Case {
+    uint64_t bytes;  // of a slot
+    size_t slots;
+  };
+  constexpr Case kCases[] = {{16, 3},      {64, 500},       {100, 40},          {6'912, 700},
+                             {16'386, 90}, {kMiB + 64, 17}, {5 * kMiB - 28, 4}, {64 << 10, 60}};
+  const PageRange all{0, kHostBytes};
+  for (const bool registered : {true, false}) {
+    TransferWorld world(pools_);
+    pools_.keep_pages(1, registered ? std::vector{all} : std::vector<PageRange>());
+    uint64_t moved = 0;
+    for (const auto& [bytes, slots] : kCases) {
+      const std::vector<uint32_t> from = slots_in(host_.bytes(), all, bytes, slots, random_);
+      EXPECT_TRUE(world.moves(host_.bytes(), from, bytes));
+      moved += from.size() * bytes;
+    }
+    EXPECT_EQ(world.counts().read_in_place, registered ? moved : 0);
+    EXPECT_EQ(world.counts().gathered, registered ? 0 : moved);
+  }
+}
+
+// What lies in no range, or only in part, comes through blocks.
+TEST_F(CudaTransfer, AMoveMayComeBothWays) {
+  TransferWorld world(pools_);
+  pools_.keep_pages(1, {{5000, 3 * kMiB}, {3 * kMiB, 9 * kMiB + 1}, {40 * kMiB, 70 * kMiB}});
+  for (const uint64_t bytes : {uint64_t{6'912}, kMiB}) {
+    const std::vector<uint32_t> from = slots_in(host_.bytes(), {0, kHostBytes}, bytes, 16, random_);
+    EXPECT_TRUE(world.moves(host_.bytes(), from, bytes));
+  }
+  EXPECT_GT(world.counts().read_in_place, 0U);
+  EXPECT_GT(world.counts().gathered, 0U);
+  const MoveCounts before = world.counts();
+  EXPECT_TRUE(world.moves(host_.bytes(), {3 * kMiB / 64 - 8, 8192 / 64}, 4096));
+  EXPECT_EQ(world.counts().gathered, before.gathered)
+      << "over the border of two ranges, and from a whole page on";
+  EXPECT_TRUE(world.moves(host_.bytes(), {5000 / 64 + 1, 9 * kMiB / 64}, 64));
+  EXPECT_EQ(world.counts().read_in_place, before.read_in_place + 2 * 4096)
+      << "a page that lies in none as a whole";
+}
+
+// Other pages are behind the same addresses then.
+TEST_F(CudaTransfer, PagesThatCameBackAreReadAnew) {
+  TransferWorld world(pools_);
+  const PageRange all{0, kHostBytes}, some{10 * kMiB, 50 * kMiB + 4096};
+  for (int round = 0; round < 2; ++round) {
+    pools_.keep_pages(1, {all});
+    const std::vector<uint32_t> from = slots_in(host_.bytes(), all, kMiB, 12, random_);
+    EXPECT_TRUE(world.moves(host_.bytes(), from, kMiB));
+    std::vector<PageRange> stays = ReservedMemory::pages_of({&some, 1}).inner;
+    pools_.keep_pages(1, stays);
+    host_.use(kHostBytes, {&some, 1});
+    EXPECT_TRUE(world.moves(host_.bytes(), slots_in(host_.bytes(), some, kMiB, 12, random_), kMiB));
+    host_.use(kHostBytes, {&all, 1});
+    fill_with_noise(host_.bytes().first(8 * kMiB), 7 + round);
+    fill_with_noise(host_.bytes().subspan(52 * kMiB), 9 + round);
+  }
+  EXPECT_GT(world.counts().read_in_place, 36 * kMiB);
+}
+
+}  // namespace
+}  // namespace tierd::cuda

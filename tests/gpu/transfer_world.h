@@ -1,0 +1,107 @@
+// This world has memory of the device and what brings slots of the host there; it is of a GPU, or of the one
+// that this process plays.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/message/pool.h"
+#include "tests/gpu/device_array.h"
+#include "tiers/gpu/cuda/registered_memory.h"
+#include "tiers/gpu/cuda/transfer.h"
+#include "tiers/gpu/team_work.h"
+
+namespace tierd::cuda {
+
+class TransferWorld {
+ public:
+  static constexpr uint64_t kDeviceBytes = 24 << 20;
+
+  // It listens to the pools, which outlive it.
+  explicit TransferWorld(PoolTable& pools) : registered_(pools, 0, "tiers.gpu") {
+    EXPECT_EQ(stream_.create(), cudaSuccess);
+    EXPECT_EQ(transfer_.create(), cudaSuccess);
+    EXPECT_EQ(allocate(kDeviceBytes, there_), cudaSuccess);
+  }
+
+  RegisteredMemory& registered() { return registered_; }
+  MoveCounts counts() const { return transfer_.counts(); }
+
+  // Moves slots of so many bytes, from these units of `source` on, to places in another order. Returns
+  // whether all bytes are there, and all others are as they were.
+  testing::AssertionResult moves(std::span<const std::byte> source, std::vector<uint32_t> from,
+                                 uint64_t bytes) {
+    const uint64_t slot = (bytes + kPlaceUnit - 1) / kPlaceUnit + 1;  // with a gap behind it, in units
+    if (from.size() * slot * kPlaceUnit > kDeviceBytes) return testing::AssertionFailure() << "no room";
+    std::vector<std::byte> expected(kDeviceBytes, std::byte{0x5a});
+    units_.clear();
+    for (const uint32_t unit : from) {
+      const auto place = static_cast<uint32_t>((from.size() - 1 - units_.size()) * slot);
+      units_.push_back({unit, place});
+      std::memcpy(expected.data() + place * kPlaceUnit, source.data() + unit * kPlaceUnit, bytes);
+    }
+    EXPECT_EQ(cudaMemset(there_.get(), 0x5a, kDeviceBytes), cudaSuccess);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    begin(source, bytes);
+    for (bool over = false; !over;) EXPECT_EQ(transfer_.advance(stream_.get(), over), cudaSuccess);
+    std::vector<std::byte> found(kDeviceBytes);
+    EXPECT_EQ(cudaMemcpy(found.data(), there_.get(), kDeviceBytes, cudaMemcpyDeviceToHost), cudaSuccess);
+    if (std::memcmp(found.data(), expected.data(), kDeviceBytes) == 0) return testing::AssertionSuccess();
+    const auto differs = std::ranges::mismatch(found, expected);
+    return testing::AssertionFailure()
+           << "byte " << differs.in1 - found.begin() << " differs, of slots of " << bytes;
+  }
+
+  // Begins to move the units of the last moves() once more. Returns whether that is over already.
+  bool begin(std::span<const std::byte> source, uint64_t bytes) {
+    transfer_.begin(units_, bytes, source.data(), there_.get(), host_);
+    bool over = false;
+    EXPECT_EQ(transfer_.advance(stream_.get(), over), cudaSuccess);
+    return over;
+  }
+
+ private:
+  RegisteredMemory registered_;
+  Transfer transfer_{registered_};
+  Stream stream_;
+  DeviceBytes there_;
+  TeamWork host_{best_kernels(), std::make_unique<Team>(Team::Options{.workers = 1})};
+  std::vector<Unit> units_;
+};
+
+// Fills them so that no two neighbourhoods are the same.
+inline void fill_with_noise(std::span<std::byte> bytes, uint64_t seed) {
+  Random random(seed);
+  for (size_t at = 0; at + sizeof(uint64_t) <= bytes.size(); at += sizeof(uint64_t)) {
+    const uint64_t word = random.next();
+    std::memcpy(bytes.data() + at, &word, sizeof word);
+  }
+}
+
+// Returns units where slots of `bytes` lie, wherever in a range that has room for some; one is over each
+// border of pieces.
+inline std::vector<uint32_t> slots_in(std::span<const std::byte> memory, PageRange range, uint64_t bytes,
+                                      size_t n, Random& random) {
+  std::vector<uint32_t> units;
+  const auto first = reinterpret_cast<uintptr_t>(memory.data());
+  constexpr uint64_t kPiece = RegisteredMemory::kPieceBytes;
+  for (uint64_t border = (first + range.begin) / kPiece * kPiece + kPiece; border < first + range.end;
+       border += kPiece) {
+    if (border - first < range.begin + bytes / 2) continue;
+    const uint64_t offset = (border - first - bytes / 2) / kPlaceUnit * kPlaceUnit;
+    if (offset >= range.begin && offset + bytes <= range.end)
+      units.push_back(static_cast<uint32_t>(offset / kPlaceUnit));
+  }
+  const uint64_t begin = (range.begin + kPlaceUnit - 1) / kPlaceUnit;
+  const uint64_t end = (range.end - bytes) / kPlaceUnit + 1;
+  while (units.size() < n) units.push_back(static_cast<uint32_t>(begin + random.next() % (end - begin)));
+  return units;
+}
+
+}  // namespace tierd::cuda

@@ -1,0 +1,65 @@
+#include "tiers/gpu/cuda/registered_move.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "tiers/gpu/cuda/outcome.h"
+
+namespace tierd::cuda {
+
+std::span<const Unit> RegisteredMove::begin(std::span<const Unit> units, uint64_t bytes,
+                                            const std::byte* source, std::byte* memory) {
+  memory_ = memory;
+  fetches_.clear();
+  others_.clear();
+  for (const Unit& unit : units) {
+    if (!registered_.reach(source + unit.unit * kPlaceUnit, bytes, unit.place * kPlaceUnit, fetches_))
+      others_.push_back(unit);
+  }
+  return others_;
+}
+
+cudaError_t RegisteredMove::advance(cudaStream_t stream, bool& over) {
+  over = false;
+  if (!fetches_.empty()) {
+    const cudaError_t error = queue(stream);
+    if (error != cudaSuccess) return error;
+  }
+  if (under_way_) {
+    const cudaError_t state = cudaEventQuery(over_.get());
+    if (state == cudaErrorNotReady) return cudaSuccess;
+    if (state != cudaSuccess) return state;
+    forget();
+  }
+  over = true;
+  return cudaSuccess;
+}
+
+cudaError_t RegisteredMove::queue(cudaStream_t stream) {
+  uint64_t most = 0, all = 0;
+  for (const Fetch& one : fetches_) {
+    most = std::max(most, one.bytes);
+    all += one.bytes;
+  }
+  const uint64_t list_bytes = fetches_.size() * sizeof(Fetch);
+  Outcome outcome;
+  outcome.then([&] { return list_.hold(list_bytes); });
+  outcome.then([&] {
+    std::memcpy(list_.data(), fetches_.data(), list_bytes);
+    return fetch(reinterpret_cast<const Fetch*>(list_.data()), static_cast<uint32_t>(fetches_.size()), most,
+                 memory_, stream);
+  });
+  fetches_.clear();
+  if (!outcome.ok()) return outcome.error();
+  registered_.begin_reading();
+  under_way_ = true;
+  bytes_ += all;
+  return cudaEventRecord(over_.get(), stream);
+}
+
+void RegisteredMove::forget() {
+  if (std::exchange(under_way_, false)) registered_.end_reading();
+}
+
+}  // namespace tierd::cuda
