@@ -12,8 +12,9 @@ inline constexpr size_t kReadSizes = 12;
 inline constexpr uint64_t kLeastReadSize = 4096;
 
 struct ReadCounts {
-  uint64_t bytes = 0;         // of extents that landed with the right checksum
-  uint64_t extents = 0;       // how many those were
+  uint64_t bytes = 0;           // of extents that landed, and that no check has found wrong
+  uint64_t extents = 0;         // how many those were
+  uint64_t verified_bytes = 0;  // of extents whose checksum was computed and is right
   uint64_t asked_bytes = 0;   // of extents whose read was started
   uint64_t read_bytes = 0;    // that the device brought, repeats included
   uint64_t wasted_bytes = 0;  // of the reads that were started, and of no extent: alignment and gaps
