@@ -223,8 +223,10 @@ void FlashAgent::landed(uint32_t index, int32_t result) {
       read.landed += static_cast<uint64_t>(result);
       return landed_.push_back(index);
     }
-    // Direct I/O goes on only from a multiple of 4096: a rest below that is read again.
-    const uint64_t whole = static_cast<uint64_t>(result) / kDirectIoAlignment * kDirectIoAlignment;
+    // Direct I/O goes on only from a multiple of 4096, unless the device takes any offset: a rest below that
+    // is read again.
+    const uint64_t part = options_.lands_anywhere ? 1 : kDirectIoAlignment;
+    const uint64_t whole = static_cast<uint64_t>(result) / part * part;
     read.landed += whole;
     counters_.short_reads.add(1);
     if (whole != 0 || retry(read, 0)) return again_.push_back(index);
