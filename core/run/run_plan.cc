@@ -115,8 +115,10 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   TierRequest& lowest = request.tiers.front();
   lowest.bounces = true;
   lowest.tables = chosen.tables();
-  for (const Tier& tier : tiers.memories)
+  for (const Tier& tier : tiers.memories) {
     lowest.giving_units += tier.apart() && tier.config.compute ? tier.config.count : 0;
+    lowest.direct_readers += tier.reads_directly() ? tier.config.count : 0;
+  }
   // A run without weights takes none of it.
   request.force = options.force || config.execute == "trace";
   uint64_t memories = 0;
