@@ -47,6 +47,7 @@ struct Device {
   std::mt19937_64 lots{1};
   std::set<Stream*> streams;
   std::map<void*, size_t> allocated;
+  std::map<void*, size_t> registered;  // of the host's memory
   uint64_t bytes = 0;
   uint64_t handles = 0;
   uint32_t launches = 0;
@@ -171,6 +172,15 @@ cudaError_t cudaFreeHost(void* p) {
   on_host::drain();
   std::free(p);
   return cudaSuccess;
+}
+cudaError_t cudaHostRegister(void* p, size_t bytes, unsigned) {
+  if (device().behaviour.register_fails) return answer(cudaErrorMemoryAllocation);
+  const bool is_new = device().registered.emplace(p, bytes).second;
+  return answer(is_new ? cudaSuccess : cudaErrorInvalidValue);
+}
+cudaError_t cudaHostUnregister(void* p) {
+  on_host::drain();
+  return answer(device().registered.erase(p) == 1 ? cudaSuccess : cudaErrorInvalidValue);
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = new on_host::Stream;

@@ -26,6 +26,7 @@ enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpy
 inline constexpr unsigned cudaStreamNonBlocking = 1;
 inline constexpr unsigned cudaEventDisableTiming = 2;
 inline constexpr unsigned cudaHostAllocDefault = 0;
+inline constexpr unsigned cudaHostRegisterDefault = 0;
 
 namespace on_host {
 class Stream;
@@ -55,6 +56,8 @@ cudaError_t cudaMalloc(void** p, size_t bytes);
 cudaError_t cudaFree(void* p);
 cudaError_t cudaHostAlloc(void** p, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void* p);
+cudaError_t cudaHostRegister(void* p, size_t bytes, unsigned flags);
+cudaError_t cudaHostUnregister(void* p);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
@@ -89,8 +92,9 @@ struct Behaviour {
   int major = 9;
   cudaError_t driver = cudaSuccess;  // what it answers when devices are counted
   // From this launch on (1: the first), or this look at an event, 0: never.
-  uint32_t launch_fails = 0;  // that one alone
-  uint32_t lost_at_look = 0;  // everything fails from then on
+  uint32_t launch_fails = 0;    // that one alone
+  uint32_t lost_at_look = 0;    // everything fails from then on
+  bool register_fails = false;  // memory of the host cannot be pinned
 };
 void behave(const Behaviour& behaviour);
 // Since then.

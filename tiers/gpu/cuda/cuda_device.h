@@ -21,6 +21,7 @@
 #include "tiers/gpu/cuda/buffers.h"
 #include "tiers/gpu/cuda/cuda_executor.h"
 #include "tiers/gpu/cuda/device_options.h"
+#include "tiers/gpu/cuda/direct_path.h"
 #include "tiers/gpu/cuda/mapped_memory.h"
 #include "tiers/gpu/cuda/message_lists.h"
 #include "tiers/gpu/cuda/outcome.h"
@@ -50,6 +51,7 @@ class CudaDevice final : public Device {
     host_->linear(matrix, x, rows, y);
   }
   AgentCounts counts() const override { return {}; }
+  DirectPath* direct() override { return direct_.get(); }
 
  private:
   struct Running {
@@ -63,6 +65,8 @@ class CudaDevice final : public Device {
   CudaDevice(const DeviceOptions& options, PoolTable& pools, const Clock& clock,
              std::unique_ptr<HostWork> host);
   Status prepare(const ComputePlan& plan);
+  Status prepare_direct();
+  bool mapped(const MappedMemory::Range& range);
   Status no_room(const std::string& what, uint64_t bytes) const;
   cudaStream_t stream(Engine engine) const { return streams_[static_cast<size_t>(engine)].get(); }
   cudaEvent_t event(Engine engine) const { return events_[static_cast<size_t>(engine)].get(); }
@@ -97,6 +101,7 @@ class CudaDevice final : public Device {
   std::array<Event, kEngines> events_;
   Stream announcing_;
   std::array<std::optional<Running>, kEngines> running_;
+  std::unique_ptr<CudaDirectPath> direct_;
   bool lost_ = false;
   std::optional<cudaError_t> load_error_;
   std::string said_;
