@@ -59,7 +59,8 @@ struct ReadTask {
   std::span<std::byte> landing;  // where most reads will land, worth pinning
   uint64_t memory_bytes = 0;     // of all that reads will land in
   // What the agent may take for reads that cannot land where they belong, a multiple of 4096: at least twice
-  // the blocks that hold the largest extent that is not aligned, or is expanded; 0 if there is none.
+  // the blocks that hold the largest extent that is not aligned, or is expanded; 0 if there is none. Of an
+  // agent that reads directly: the largest extent of all.
   uint64_t bounce_bytes = 0;
   OpenDevice open_device = {};  // how tests have the file opened; empty: as the agent does
   // In virtual time: puts a described device before the file's, `depth` reads deep, and says which gaps it is
@@ -98,7 +99,7 @@ struct AgentContext {
   PoolTable& pools;     // outlives the agent; `make` adds the agent's own
   const Clock& clock;   // that completions are stamped by; outlives the agent
   std::span<const Setting> settings = {};   // each declared parameter, checked
-  std::optional<ReadTask> read = {};        // for agents that serve `read`
+  std::optional<ReadTask> read = {};        // for agents that serve `read`, or are to read directly
   std::optional<ComputeTask> compute = {};  // for agents that serve `run`
 
   // The value of a parameter that the entry declares: int64_t, double, bool or std::string.
@@ -134,6 +135,10 @@ struct ReadChoices {
   std::string gap_from = {};
   bool bounced = false;  // what could land where it belongs is copied there
   std::string bounced_from = {};
+  // Of an agent that reads directly (kReadsDirectly): how what it reads comes into its memory, "cuFile",
+  // "staged through pinned memory", and why not another way.
+  std::string way = {};
+  std::string way_why = {};
 };
 
 // An agent, and what it offers beside messages.
@@ -160,12 +165,17 @@ inline constexpr uint32_t kRecodes = 1u << 30;
 // Beside what an agent serves: its memory is apart, reached by itself alone. Reads do not land there, it
 // brings neurons from other memories by itself (`move`), and what is wanted of its activations must be given.
 inline constexpr uint32_t kMemoryApart = 1u << 31;
+// Of an agent whose memory is apart, too: it can read the store into it by itself. It declares a parameter
+// kDirectParameter, a flag; where that is set, it is given a ReadTask beside its ComputeTask and serves
+// `read` on a lane of its own.
+inline constexpr uint32_t kReadsDirectly = 1u << 30;
+inline constexpr const char* kDirectParameter = "direct";
 
 // The one symbol that agent-NAME.so exports. Up to and with `build_id` it is the same in every version, and
 // plain C: nothing behind is looked at before size and id have been found right.
 struct AgentEntry {
   uint32_t size;
-  uint32_t serves;  // bits, kRecodes and kMemoryApart; `raise` and `cancel` are answered by all
+  uint32_t serves;  // bits, kRecodes, kMemoryApart, kReadsDirectly; `raise` and `cancel` are answered by all
   const char* build_id;
   const char* name;
   const char* summary;

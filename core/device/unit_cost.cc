@@ -4,11 +4,16 @@
 
 #include <algorithm>
 
+#include "core/base/align.h"
+
 namespace tierd {
 namespace {
 
 // Norms, additions and the like, of one thread.
 constexpr double kFloatsPerSecond = 4e9;
+
+// What the disk reads at once of what lies side by side.
+constexpr uint64_t kMostRead = 1u << 20;
 
 double values_of(Encoding encoding, double bytes) {
   return bytes / block_bytes(encoding) * block_values(encoding);
@@ -36,6 +41,8 @@ uint64_t UnitCost::ns(const Message& message, const Payload& payload) const {
   double seconds = 0;
   if (message.op == Op::move) {
     seconds = move_seconds(message, payload.units.size());
+  } else if (message.op == Op::read && disk_ != nullptr) {
+    seconds = read_seconds(payload.units);
   } else if (message.op == Op::run) {
     const SiteWork& site = plan_.sites[message.site];
     if ((message.flags & kRunBefore) != 0) {
@@ -56,6 +63,39 @@ double UnitCost::move_seconds(const Message& message, size_t units) const {
   if (link_ && message.from != message.memory)
     return static_cast<double>(link_->latency_ns) * 1e-9 + bytes / link_->rate;
   return 2 * bytes / memory_rate_;  // read and written
+}
+
+// What was read crosses the link while the next is read: the slower of the two counts. The units of a message
+// follow each other in the file, and those that touch are read together.
+double UnitCost::read_seconds(std::span<const Unit> units) const {
+  double reading = 0;
+  uint64_t bytes = 0, begin = 0, end = 0;
+  const auto read = [&] {
+    if (begin != end) reading += disk_->reads.seconds_each(static_cast<double>(end - begin));
+  };
+  const auto add = [&](const ExtentRef& extent) {
+    bytes += extent.bytes;
+    const uint64_t first = extent.offset / kDirectIoAlignment * kDirectIoAlignment;
+    const uint64_t last = align_up(extent.offset + extent.bytes, kDirectIoAlignment);
+    if (first < begin || first > end || last - begin > kMostRead) {
+      read();
+      begin = first;
+      end = last;
+    }
+    end = std::max(end, last);
+  };
+  for (const Unit& unit : units) {
+    const auto of = std::ranges::find_if(reads_.pieces,
+                                         [&](const ExtentPieces& pieces) { return pieces.begin(unit.unit); });
+    const bool whole = of == reads_.pieces.end();
+    for (uint32_t piece = 0; piece < (whole ? 1 : of->pieces); ++piece)
+      add(reads_.extents[unit.unit + (whole ? 0 : piece * of->n)]);
+  }
+  read();
+  reading = std::max(reading, static_cast<double>(disk_->latency_ns) * 1e-9);
+  const double rate = link_ ? link_->rate : memory_rate_ / 2;
+  const double latency = link_ ? static_cast<double>(link_->latency_ns) * 1e-9 : 0;
+  return latency + std::max(reading, static_cast<double>(bytes) / rate);
 }
 
 // One token is bound by memory, many by multiplications.

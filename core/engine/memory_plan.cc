@@ -16,6 +16,7 @@ constexpr uint64_t kLeastBlocks = 2;   // one for a demand, one ahead of it
 constexpr uint64_t kStagingShare = 8;  // at most an eighth of the budget passes through
 constexpr uint64_t kActivationShare = 16;
 constexpr uint64_t kBounceShare = 64;
+constexpr uint64_t kDirectShare = 16;
 // A hundred joined reads of 128 KiB in flight. With 4 MiB fewer were, and the disk gave 1.4 GB/s instead
 // of 1.6.
 constexpr uint64_t kLargestBounce = 16u << 20;
@@ -57,6 +58,21 @@ Bounce bounce_of(const Manifest& manifest, bool compressed) {
   return bounce;
 }
 
+// The same for agents that read into memory that is apart: all that they read lands there on its way.
+Bounce direct_bounce_of(const Manifest& manifest, uint32_t readers) {
+  Bounce bounce;
+  uint64_t whole = 0;
+  for (const StoredSite& site : manifest.sites) {
+    whole += site.neurons() * site.slot_bytes();
+    const uint64_t blocks = divide_up(site.slot_bytes(), kDirectIoAlignment) + (site.aligned() ? 0 : 1);
+    bounce.least = std::max(bounce.least, kLeastBounced * blocks * kDirectIoAlignment);
+  }
+  bounce.most = std::max(bounce.least, std::min(align_up(whole, kDirectIoAlignment), kLargestBounce));
+  bounce.least *= readers;
+  bounce.most *= readers;
+  return bounce;
+}
+
 // Divides one tier.
 class TierPlanner {
  public:
@@ -72,6 +88,7 @@ class TierPlanner {
       largest_ = std::max(largest_, align_up(together * slot_bytes, kDirectIoAlignment));
     }
     if (tier.bounces) bounce_ = bounce_of(manifest, tier.bounces_compressed);
+    if (tier.direct_readers != 0) direct_ = direct_bounce_of(manifest, tier.direct_readers);
     if (!tier.units.empty()) {
       const std::vector<UnitPlan> units = plan_model(manifest, model_).units;
       for (const UnitId unit : tier.units) {
@@ -99,7 +116,8 @@ class TierPlanner {
       case Capacity::Kind::automatic:
         break;
     }
-    const uint64_t all = least_of(model_.max_rows) + plan_.whole + (bounce_.most - bounce_.least);
+    const uint64_t all = least_of(model_.max_rows) + plan_.whole + (bounce_.most - bounce_.least) +
+                         (direct_.most - direct_.least);
     return plan_.automatic ? all + more_staging() : all;
   }
   bool automatic() const { return plan_.automatic; }
@@ -125,11 +143,11 @@ class TierPlanner {
     plan_.activations = activations_of(rows, tier_.units.size());
     plan_.given = activations_of(rows, tier_.giving_units);
     const uint64_t over = plan_.capacity - least_of(rows) - (plenty_ ? plan_.whole : 0);
-    const uint64_t bounce_share = std::clamp(plan_.capacity / kBounceShare, bounce_.least, bounce_.most);
-    plan_.bounce = std::min(plenty_ ? bounce_.most : bounce_share, bounce_.least + over);
-    plan_.bounce -= plan_.bounce % kDirectIoAlignment;
+    plan_.bounce = bounce_bytes(bounce_, kBounceShare, over);
+    plan_.direct = bounce_bytes(direct_, kDirectShare, over - (plan_.bounce - bounce_.least));
 
-    const uint64_t rest = plan_.capacity - fixed_ - plan_.activations - plan_.given - plan_.bounce;
+    const uint64_t rest =
+        plan_.capacity - fixed_ - plan_.activations - plan_.given - plan_.bounce - plan_.direct;
     uint64_t staging = least_staging_;
     if (plan_.automatic && rest >= plan_.whole + staging) {
       staging = std::min(rest - plan_.whole, staging + more_staging());
@@ -157,6 +175,12 @@ class TierPlanner {
   uint64_t activations_of(uint32_t rows) const {
     return activations_of(rows, tier_.units.size() + tier_.giving_units);
   }
+  // A share of the capacity, within what is of use, and of what is left over beside the least.
+  uint64_t bounce_bytes(const Bounce& bounce, uint64_t part, uint64_t over) const {
+    const uint64_t share = std::clamp(plan_.capacity / part, bounce.least, bounce.most);
+    const uint64_t bytes = std::min(plenty_ ? bounce.most : share, bounce.least + over);
+    return bytes - bytes % kDirectIoAlignment;
+  }
   // What an eighth of everything would have beside the least.
   uint64_t more_staging() const {
     const uint64_t staging = std::min(plan_.whole / kStagingShare, tier_.most_staging);
@@ -164,7 +188,7 @@ class TierPlanner {
   }
   // Without any weights.
   uint64_t least_of(uint32_t rows) const {
-    return fixed_ + activations_of(rows) + least_staging_ + bounce_.least;
+    return fixed_ + activations_of(rows) + least_staging_ + bounce_.least + direct_.least;
   }
 
   Status raise_to_least() {
@@ -183,19 +207,20 @@ class TierPlanner {
 
   Error too_little() const {
     const bool there = is_there(plan_.least);
-    return {
-        Code::no_space, fmt::format("tiers.{}.capacity", tier_.name),
-        fmt::format("{} is too little{}: this model with a context of {}{} needs at least {} ({} bytes: "
-                    "KV cache {}, activations and staging {}, small tensors {}{}{}); give {}a smaller "
-                    "context (-c){}, or {}",
-                    bytes_text(there ? plan_.capacity : std::min(plan_.capacity, request_.most.left_bytes)),
-                    there ? "" : ", and " + limit_text(request_.most), model_.context, for_each_text(model_),
-                    bytes_text(plan_.least), plan_.least, bytes_text(plan_.kv),
-                    bytes_text(plan_.least - fixed_ - bounce_.least), bytes_text(plan_.tensors),
-                    bounce_.least == 0 ? "" : ", bounce buffer " + bytes_text(bounce_.least),
-                    plan_.tables == 0 ? "" : ", tables of plugins " + bytes_text(plan_.tables),
-                    there ? "that much, " : "", model_.sequences == 1 ? "" : ", fewer sequences (-np)",
-                    there ? "--fit" : "--force")};
+    return {Code::no_space, fmt::format("tiers.{}.capacity", tier_.name),
+            fmt::format(
+                "{} is too little{}: this model with a context of {}{} needs at least {} ({} bytes: "
+                "KV cache {}, activations and staging {}, small tensors {}{}{}{}); give {}a smaller "
+                "context (-c){}, or {}",
+                bytes_text(there ? plan_.capacity : std::min(plan_.capacity, request_.most.left_bytes)),
+                there ? "" : ", and " + limit_text(request_.most), model_.context, for_each_text(model_),
+                bytes_text(plan_.least), plan_.least, bytes_text(plan_.kv),
+                bytes_text(plan_.least - fixed_ - bounce_.least - direct_.least), bytes_text(plan_.tensors),
+                bounce_.least == 0 ? "" : ", bounce buffer " + bytes_text(bounce_.least),
+                direct_.least == 0 ? "" : ", direct reads " + bytes_text(direct_.least),
+                plan_.tables == 0 ? "" : ", tables of plugins " + bytes_text(plan_.tables),
+                there ? "that much, " : "", model_.sequences == 1 ? "" : ", fewer sequences (-np)",
+                there ? "--fit" : "--force")};
   }
 
   // Names the largest.
@@ -218,6 +243,7 @@ class TierPlanner {
   const TierRequest& tier_;
   uint64_t largest_ = 0;  // what must be in staging at once: a neuron, or a run that is summed together
   Bounce bounce_;
+  Bounce direct_;
   uint64_t fixed_ = 0;
   uint64_t least_staging_ = 0;
   uint32_t least_rows_ = 0;

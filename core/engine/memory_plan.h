@@ -36,11 +36,13 @@ struct TierRequest {
   uint32_t memories = 1;           // that share the tier, each with staging of its own
   bool expands = false;            // it holds expanded what the store has compressed
   std::vector<UnitId> units = {};  // that compute from them, each with activations, KV cache, small tensors
-  // What the process needs for all tiers is counted in one: the bounce buffer of reads, plugins' tables, and
+  // What the process needs for all tiers is counted in one: the bounce buffers of reads, plugins' tables, and
   // the activations that so many units give whose own memory nobody else reaches.
   bool bounces = true;
   bool bounces_compressed = false;  // some reads expand what is compressed, which comes that way then
   uint32_t giving_units = 0;
+  // Agents that read the store into memory that is apart: each takes memory of the host for reads to land in.
+  uint32_t direct_readers = 0;
   std::vector<TableRequest> tables = {};
 };
 
@@ -65,6 +67,7 @@ struct TierMemory {
   uint64_t given = 0;      // activations of other tiers
   uint64_t staging = 0;    // of all memories
   uint64_t bounce = 0;     // where packed bundles are read to; 0 where every extent is a run of rows
+  uint64_t direct = 0;     // where direct readers read to, of all of them
   uint64_t arena = 0;      // what the caches may fill
   uint64_t whole = 0;      // arena bytes that would hold every neuron
   uint64_t least = 0;      // the smallest capacity with which this model and context run

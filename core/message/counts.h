@@ -12,12 +12,13 @@ inline constexpr size_t kReadSizes = 12;
 inline constexpr uint64_t kLeastReadSize = 4096;
 
 struct ReadCounts {
-  uint64_t bytes = 0;         // of extents that landed with the right checksum
-  uint64_t extents = 0;       // how many those were
-  uint64_t asked_bytes = 0;   // of extents whose read was started
-  uint64_t read_bytes = 0;    // that the device brought, repeats included
-  uint64_t wasted_bytes = 0;  // of the reads that were started, and of no extent: alignment and gaps
-  uint64_t reads = 0;         // given to the device, continuations and repeats included
+  uint64_t bytes = 0;           // of extents that landed, and that no check has found wrong
+  uint64_t extents = 0;         // how many those were
+  uint64_t verified_bytes = 0;  // of extents whose checksum was computed and is right
+  uint64_t asked_bytes = 0;     // of extents whose read was started
+  uint64_t read_bytes = 0;      // that the device brought, repeats included
+  uint64_t wasted_bytes = 0;    // of the reads that were started, and of no extent: alignment and gaps
+  uint64_t reads = 0;           // given to the device, continuations and repeats included
   uint64_t reads_of_size[kReadSizes] = {};
   uint64_t joined = 0;           // extents that came with their neighbour's read
   uint64_t short_reads = 0;      // continued
@@ -28,6 +29,27 @@ struct ReadCounts {
   uint64_t copy_ns = 0;       // from where extents were read to, to where they belong
   uint64_t expand_ns = 0;     // the same of neurons that were compressed
   uint64_t in_flight_ns = 0;  // time with at least one read in the device
+
+  // Of agents that read side by side, whose times are added.
+  ReadCounts& operator+=(const ReadCounts& other) {
+    bytes += other.bytes;
+    extents += other.extents;
+    verified_bytes += other.verified_bytes;
+    asked_bytes += other.asked_bytes;
+    read_bytes += other.read_bytes;
+    wasted_bytes += other.wasted_bytes;
+    reads += other.reads;
+    for (size_t i = 0; i < kReadSizes; ++i) reads_of_size[i] += other.reads_of_size[i];
+    joined += other.joined;
+    short_reads += other.short_reads;
+    retries += other.retries;
+    failed_extents += other.failed_extents;
+    dropped_extents += other.dropped_extents;
+    checksum_ns += other.checksum_ns;
+    copy_ns += other.copy_ns;
+    in_flight_ns += other.in_flight_ns;
+    return *this;
+  }
 };
 
 struct ComputeCounts {

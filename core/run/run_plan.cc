@@ -124,8 +124,10 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
     return link.from == kStore && tiers.tier_of(link.to).expands;
   });
   lowest.tables = chosen.tables();
-  for (const Tier& tier : tiers.memories)
+  for (const Tier& tier : tiers.memories) {
     lowest.giving_units += tier.apart() && tier.config.compute ? tier.config.count : 0;
+    lowest.direct_readers += tier.reads_directly() ? tier.config.count : 0;
+  }
   // A run without weights takes none of it.
   request.force = options.force || config.execute == "trace";
   uint64_t memories = 0;

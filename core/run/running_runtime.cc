@@ -216,7 +216,7 @@ MemoryCounters Runtime::counters(size_t tier) const {
 
 double Runtime::link_rate(size_t link) const {
   const Link& of = plan_.tiers.topology.links[link];
-  if (of.from == kStore) return 0;
+  if (of.from == kStore && of.agent == plan_.tiers.store.first_agent) return 0;
   const Tier& to = plan_.tiers.tier_of(of.to);
   const auto tier = static_cast<size_t>(&to - plan_.tiers.memories.data());
   return tiers_[tier].agents[of.to - static_cast<size_t>(to.first_memory)].link_rate;
@@ -234,6 +234,25 @@ std::vector<TierLink> Runtime::links() const {
     found->counters += scheduler_->link_counters(l);
   }
   return links;
+}
+
+ReadCounts Runtime::flash_counts() const {
+  ReadCounts all = counts(flash_).read;
+  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+    if (const auto direct = direct_reads(tier)) all += direct->counts;
+  }
+  return all;
+}
+
+std::optional<Runtime::DirectReads> Runtime::direct_reads(size_t tier) const {
+  if (!plan_.tiers.memories[tier].reads_directly()) return std::nullopt;
+  DirectReads all;
+  for (const MadeAgent& agent : tiers_[tier].agents) {
+    all.way = agent.reading.way;
+    all.way_why = agent.reading.way_why;
+    all.counts += counts(agent).read;
+  }
+  return all;
 }
 
 ComputeCounts Runtime::compute_counts() const {

@@ -40,8 +40,13 @@ Result<std::unique_ptr<Runtime>> Runtime::create(RunPlan plan, const RuntimeOpti
   TIERD_TRY(runtime->make_dispatcher());
   const uint32_t threads = runtime->plan_.config.threads;
   runtime->threads_ = threads != 0 ? threads : available_cores();
+  for (const StoredSite& site : runtime->plan_.store.manifest().sites) {
+    if (site.pieces == 1) continue;
+    runtime->extent_pieces_.push_back(
+        {site.first_extent, site.neurons(), site.pieces, static_cast<uint32_t>(site.extent_bytes(0))});
+  }
   for (size_t tier = 0; tier < runtime->plan_.tiers.memories.size(); ++tier)
-    TIERD_TRY(runtime->make_tier(tier));
+    TIERD_TRY(runtime->make_tier(tier, options));
   TIERD_TRY(runtime->make_strategies(options));
   TIERD_TRY(runtime->make_store_agent(options));
   TIERD_TRY(runtime->make_kernel(options));
@@ -97,7 +102,7 @@ uint64_t Runtime::addresses_for_all(size_t tier) const {
 // Before the strategies, which may ask for products from the first moment on. How much of the arena they will
 // use is not known yet, and may change: there are addresses for every neuron, which cost nothing. Where spans
 // cannot name so many, or addresses are limited, there are those that the plan allows.
-Status Runtime::make_tier(size_t tier) {
+Status Runtime::make_tier(size_t tier, const RuntimeOptions& options) {
   const TierMemory& memory = plan_.memory.tiers[tier];
   TierState& state = tiers_.emplace_back(TierState{.budget = Budget(memory.capacity)});
   const uint64_t all = addresses_for_all(tier);
@@ -115,13 +120,13 @@ Status Runtime::make_tier(size_t tier) {
                              format_bytes(static_cast<double>(kMostMemoryBytes)))};
   }
   for (uint32_t i = 0; i < of.config.count; ++i) {
-    TIERD_ASSIGN(state.agents.emplace_back(), make_memory_agent(tier, i));
+    TIERD_ASSIGN(state.agents.emplace_back(), make_memory_agent(tier, i, options));
   }
   return {};
 }
 
 // The i-th of a tier: it computes, or its memory is all that is used of it.
-Result<MadeAgent> Runtime::make_memory_agent(size_t tier, uint32_t i) {
+Result<MadeAgent> Runtime::make_memory_agent(size_t tier, uint32_t i, const RuntimeOptions& options) {
   const Tier& of = plan_.tiers.memories[tier];
   TierState& state = tiers_[tier];
   ComputeTask task;
@@ -144,6 +149,15 @@ Result<MadeAgent> Runtime::make_memory_agent(size_t tier, uint32_t i) {
                        .pools = pools_,
                        .clock = clock()};
   context.compute = std::move(task);
+  // A run that executes nothing may have no file to read.
+  if (of.reads_directly() && executes()) {
+    uint32_t readers = 0;
+    for (const Tier& other : plan_.tiers.memories) readers += other.reads_directly() ? other.config.count : 0;
+    const uint64_t each = plan_.memory.tiers.front().direct / readers;
+    context.read = read_task(options);
+    context.read->memory_bytes = plan_.memory.tiers[tier].arena + plan_.memory.tiers[tier].staging;
+    context.read->bounce_bytes = each - each % kDirectIoAlignment;
+  }
   return make_agent(of.agent, context);
 }
 
@@ -244,18 +258,23 @@ Status Runtime::reserve(size_t tier) {
   if (tier == 0) TIERD_TRY(budget.reserve(kPluginTables, memory.tables));
   TIERD_TRY(budget.reserve("staging", memory.staging));
   if (memory.bounce != 0) TIERD_TRY(budget.reserve("bounce buffer", memory.bounce));
+  if (memory.direct != 0) TIERD_TRY(budget.reserve("direct reads", memory.direct));
   return budget.reserve(kResident, resident_bytes(tier));
+}
+
+ReadTask Runtime::read_task(const RuntimeOptions& options) const {
+  ReadTask task;
+  task.path = plan_.store.data_path();
+  task.extents = plan_.store.manifest().extents;
+  task.pieces = extent_pieces_;
+  task.open_device = options.open_device;
+  return task;
 }
 
 Status Runtime::make_store_agent(const RuntimeOptions& options) {
   const Tier& store = plan_.tiers.store;
   AgentContext context{
       .number = store.first_agent, .table = store.config.table(), .pools = pools_, .clock = clock()};
-  for (const StoredSite& site : plan_.store.manifest().sites) {
-    if (site.pieces == 1) continue;
-    extent_pieces_.push_back(
-        {site.first_extent, site.neurons(), site.pieces, static_cast<uint32_t>(site.extent_bytes(0))});
-  }
   for (const Edition& edition : plan_.model.sites.editions) {
     if (edition.made_of == kNoEdition) continue;
     const StoredSite& site = plan_.store.manifest().sites[edition.owner];
@@ -271,16 +290,12 @@ Status Runtime::make_store_agent(const RuntimeOptions& options) {
   }
   std::ranges::sort(compressed_extents_, {}, &CompressedExtents::first);
   const TierMemory& lowest = plan_.memory.tiers.front();
-  context.read = {
-      .path = plan_.store.data_path(),
-      .extents = plan_.store.manifest().extents,
-      .pieces = extent_pieces_,
-      .compressed = compressed_extents_,
-      .kernels = plan_.config.kernels,
-      .landing = pools_.memory(1).subspan(tiers_.front().staging_offset, lowest.staging_of_memory()),
-      .memory_bytes = lowest.arena + lowest.staging,
-      .bounce_bytes = lowest.bounce,
-      .open_device = options.open_device};
+  context.read = read_task(options);
+  context.read->landing = pools_.memory(1).subspan(tiers_.front().staging_offset, lowest.staging_of_memory());
+  context.read->memory_bytes = lowest.arena + lowest.staging;
+  context.read->bounce_bytes = lowest.bounce;
+  context.read->compressed = compressed_extents_;
+  context.read->kernels = plan_.config.kernels;
   if (machine_) context.read->described = machine_->disk(store.config.thread == "own");
   TIERD_ASSIGN(flash_, make_agent(store.agent, context));
   return {};
@@ -319,6 +334,7 @@ Status Runtime::add_agents(std::vector<const Agent*>& agents) {
       Agent* agent = tiers_[tier].agents[i].agent.get();
       if (machine_) {
         VirtualMachine::Unit unit{.tier = of.config.name, .plan = {}};
+        if (of.reads_directly()) unit.reads = {plan_.store.manifest().extents, extent_pieces_};
         if (of.config.compute) unit.plan = plan_.model.units[of.first_unit + i].compute;
         unit.share = static_cast<double>(cores.size()) / threads_;
         unit.runs = of.apart() ? VirtualMachine::Runs::beside

@@ -88,21 +88,28 @@ class Runtime {
   MemoryCounters counters(size_t tier) const;
   // Returns what was fetched over each link, in the order of the memories that were fetched into.
   std::vector<TierLink> links() const;
-  // Returns what its agent says that a link of the topology brings, in bytes a second (see MadeAgent); 0 for
-  // one from the store.
+  // Returns what the agent of a memory says that a link to it brings, in bytes a second (see MadeAgent); 0
+  // for what the store's agent brings.
   double link_rate(size_t link) const;
   uint32_t threads() const { return threads_; }  // that compute
   // What the first unit's agent works with: "avx512-vnni".
   const std::string& compute_backend() const { return first_computing().agents.front().backend; }
   const std::string& flash_backend() const { return flash_.backend; }  // "io_uring"
   const ReadChoices& reading() const { return flash_.reading; }
+  // What a tier reads directly, and how; nothing where it does not. At any time.
+  struct DirectReads {
+    std::string way;  // as ReadChoices has it; empty where nothing is executed
+    std::string way_why;
+    ReadCounts counts;  // of all its agents
+  };
+  std::optional<DirectReads> direct_reads(size_t tier) const;
   // Between two steps.
   ComputeCounts compute_counts() const;
   // Returns the sums over all agents of a tier, between two steps; they are zero where its device counts
   // none.
   MoveCounts move_counts(size_t tier) const;
-  // At any time.
-  ReadCounts flash_counts() const { return counts(flash_).read; }
+  // What was read of the store, by all agents. At any time.
+  ReadCounts flash_counts() const;
   Dispatcher::QueueState flash_queue() const { return dispatcher_->queue(plan_.tiers.store.first_agent); }
   // Times a parked thread of an agent was woken, see ComputeCounts::threads_woken for those that compute.
   uint64_t agent_wake_ups() const;
@@ -136,11 +143,12 @@ class Runtime {
   bool executes() const { return !machine_ || machine_->executes(); }
   Clock& clock() { return machine_ ? static_cast<Clock&>(machine_->clock()) : wall_; }
   Status make_dispatcher();
-  Status make_tier(size_t tier);
-  Result<MadeAgent> make_memory_agent(size_t tier, uint32_t i);
+  Status make_tier(size_t tier, const RuntimeOptions& options);
+  Result<MadeAgent> make_memory_agent(size_t tier, uint32_t i, const RuntimeOptions& options);
   Status make_strategies(const RuntimeOptions& asked);
   Status reserve(size_t tier);
   Status make_store_agent(const RuntimeOptions& options);
+  ReadTask read_task(const RuntimeOptions& options) const;
   Status add_agents(std::vector<const Agent*>& agents);
   Status make_kernel(const RuntimeOptions& options);
   // Who hears of the run.
@@ -180,7 +188,7 @@ class Runtime {
   std::vector<std::vector<uint32_t>> slots_;         // [memories][editions]
   std::vector<std::vector<uint64_t>> arena_offset_;  // [memories], see Memory
   std::vector<BudgetChange> budget_changes_;
-  std::vector<ExtentPieces> extent_pieces_;            // of the store, for the agent that reads it
+  std::vector<ExtentPieces> extent_pieces_;            // of the store, for agents that read it
   std::vector<CompressedExtents> compressed_extents_;  // likewise
   MadeAgent flash_;
   std::unique_ptr<AgentThread> flash_thread_;

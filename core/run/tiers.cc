@@ -19,6 +19,8 @@ constexpr uint32_t kMostCore = 4095;
 
 // The lane of an agent that copies, while its first lane computes.
 constexpr uint8_t kCopyLane = 1;
+// The lane of an agent that reads directly, while the others compute and copy.
+constexpr uint8_t kReadLane = 2;
 
 // What the host reads in a tier's table beside the agent's parameters; the first three of the store's, too.
 constexpr std::array<std::string_view, 10> kKeysOfTier = {
@@ -181,8 +183,13 @@ class TierChooser {
       std::vector<MemoryId> sources = linked;
       if (sources.empty() || std::ranges::find(sources, memory.over) == sources.end())
         sources.push_back(memory.over);
+      const bool directly = tier.reads_directly();
+      // What no memory holds that is nearer.
+      if (directly && std::ranges::find(sources, kStore) == sources.end()) sources.push_back(kStore);
       for (const MemoryId from : sources) {
-        if (from == kStore) {
+        if (from == kStore && directly) {
+          topology.links.push_back({.from = from, .to = id, .agent = memory.agent, .lane = kReadLane});
+        } else if (from == kStore) {
           topology.links.push_back({.from = from, .to = id, .agent = table_.store.first_agent});
         } else {
           topology.links.push_back({.from = from, .to = id, .agent = memory.agent, .lane = kCopyLane});
@@ -193,12 +200,14 @@ class TierChooser {
     return {};
   }
 
-  // Reads land in every memory that has a link from the store, and neurons leave every one that has a link to
-  // another.
+  // Reads land in every memory that has a link from the store, unless its own agent reads, and neurons leave
+  // every one that has a link to another. A memory that is apart lies over one of the host's all the same:
+  // that one's tier has what the process needs, and its cache keeps what crosses the link alone.
   Status check_reach() const {
     for (const Link& link : table_.topology.links) {
       const Tier& to = tier_of(link.to);
-      if (link.from == kStore && to.apart()) {
+      const bool over_store = table_.topology.memory(link.to).over == kStore;
+      if (link.from == kStore && to.apart() && (over_store || !to.reads_directly())) {
         return wrong(to, to.config.link.empty() ? "over" : "link",
                      fmt::format("reads do not land in the memory of agent '{}': name a tier that it fetches "
                                  "from, as tiers.{}.over = \"dram\"",
@@ -322,6 +331,11 @@ Status TierTable::choose_form(Tier& tier, std::string_view codec) const {
   for (const Link& link : topology.links) {
     if (!tier.expands || &tier_of(link.to) != &tier) continue;
     if (link.from != kStore && tier_of(link.from).expands) continue;
+    if (link.from == kStore && tier.reads_directly()) {
+      return wrong(tier, kDirectParameter,
+                   "what is read directly is not expanded on its way: say tiers." + tier.config.name +
+                       ".direct = false");
+    }
     const Tier& carrier = link.from == kStore ? store : tier;
     const bool can = (carrier.agent.entry->serves & kRecodes) != 0;
     if (!can || (link.from != kStore && !tier.config.compute)) {

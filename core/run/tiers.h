@@ -30,6 +30,10 @@ struct Tier {
 
   // See kMemoryApart.
   bool apart() const { return is_apart(*agent.entry); }
+  // See kReadsDirectly: its agents read from the store into their own memories.
+  bool reads_directly() const {
+    return (agent.entry->serves & kReadsDirectly) != 0 && agent.get<bool>(kDirectParameter).value_or(false);
+  }
   std::string key(std::string_view name) const { return config.table() + "." + std::string(name); }
 };
 

@@ -42,6 +42,7 @@ Result<Agent*> VirtualMachine::agent(Agent& agent, Unit unit, std::span<const Ed
   auto cost = UnitCost::create(machine_.processor.share(unit.share), std::move(unit.plan),
                                machine_.link_to(unit.tier));
   if (!cost.ok()) return Error{cost.code(), machine_.path, cost.error().detail};
+  if (!unit.reads.extents.empty()) cost->set_reads(unit.reads, machine_.disk);
   Agent* carries_out = &agent;
   if (!executes_) carries_out = &idle_.emplace_back(editions, agent.credits());
   VirtualThread* const on =

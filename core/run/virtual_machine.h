@@ -41,6 +41,8 @@ class VirtualMachine {
     ComputePlan plan;
     double share = 1;
     Runs runs = Runs::on_the_kernels_thread;
+    // What it reads directly; empty: it does not.
+    UnitReads reads = {};
   };
   // `agent` carries out what is asked, if anything is. `editions` outlive the machine. Error: not_found,
   // naming the description and what it lacks.

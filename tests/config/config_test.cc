@@ -350,7 +350,8 @@ TEST_F(ConfigTest, WhatHasChangedIsNamed) {
 }
 
 TEST_F(ConfigTest, OurConfigsAreGood) {
-  for (const char* name : {"resident", "naive", "hybrid", "accelerate", "zero-infinity", "endor"}) {
+  for (const char* name :
+       {"resident", "naive", "hybrid", "accelerate", "zero-infinity", "endor", "ablation/endor-direct"}) {
     const auto config = load_config(std::string(TIERD_SOURCE_DIR "/configs/") + name + ".toml", {});
     EXPECT_TRUE(config.ok()) << config.error().line();
   }

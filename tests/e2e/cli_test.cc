@@ -281,6 +281,21 @@ TEST_F(Cli, AGpuThatTheHostStandsForSaysSo) {
   for (const char* argument : {"--check", "--set", "tiers.gpu.link_rate=\"1 MB\""})
     slow.emplace_back(argument);
   EXPECT_THAT(run_tierd(demo(slow)).out, HasSubstr("bound by a link"));
+
+  std::vector<std::string> direct = gpu;
+  for (const char* argument : {"--set", "tiers.gpu.direct=true", "--set", "tiers.gpu.capacity=40%", "--set",
+                               "tiers.dram.capacity=30%", "--fit"})
+    direct.emplace_back(argument);
+  const Ended read = run_tierd(demo(direct));
+  EXPECT_EQ(read.status, 0) << read.err;
+  EXPECT_EQ(read.out, plain.out);
+  for (const char* line :
+       {"reads of flash are staged through the host's memory (this machine stands for the GPU); ",
+        "all verified", "direct reads", "flash to gpu: "})
+    EXPECT_THAT(read.err, HasSubstr(line));
+  direct.emplace_back("--check");
+  for (const char* line : {"reads directly what no tier below holds", "direct reads", "from flash to gpu"})
+    EXPECT_THAT(run_tierd(demo(direct)).out, HasSubstr(line));
 }
 
 // The engine as a library, of a program that is not ours.

@@ -50,7 +50,10 @@ class Gpu : public testing::TestWithParam<std::string> {
 };
 
 void over_a_slow_link(Config& config) {
-  config.tier("gpu").settings = {{"link_rate", std::string("200 MB"), "test"}};
+  config.tier("gpu").settings.push_back({"link_rate", std::string("200 MB"), "test"});
+}
+void directly(Config& config) {
+  config.tier("gpu").settings.push_back({"direct", true, "test"});
 }
 void shuffled(Config& config) {
   config.shuffle = "4";
@@ -67,6 +70,12 @@ TEST_P(Gpu, SaysWhatTheConfigurationSaysWithoutOne) {
       [](Config& c) {
         c.tier("dram").compute = false, c.tier("gpu").capacity = "20%", c.cache = {"lru"}, shuffled(c);
       },
+      [](Config& c) { c.tier("dram").compute = false, directly(c); },
+      [](Config& c) { c.dense = "gpu", directly(c), over_a_slow_link(c), shuffled(c); },
+      [](Config& c) {
+        c.tier("dram").compute = false, c.tier("gpu").capacity = "20%", c.cache = {"lru"}, directly(c);
+      },
+      [](Config& c) { c.tier("dram").compute = false, c.tier("gpu").thread = "own", directly(c); },
   };
   for (const std::string& model : models()) {
     const Golden golden = read_golden(model);
@@ -110,6 +119,40 @@ TEST_P(Gpu, TheDemoModelToo) {
   above.tier("dram").compute = false;
   expect_the_bits_of(base, above, tokens);
   expect_the_bits_of(divided(base, "dram"), divided(base, "gpu"), tokens);
+}
+
+// What neither memory holds is read into the GPU's, and nothing of it comes by way of DRAM.
+TEST_P(Gpu, ReadsDirectlyWhatDramDoesNotHold) {
+  Config config = with(configuration(GetParam(), kDemo, true), "gpu");
+  config.tier("dram").compute = false;
+  config.tier("gpu").capacity = config.tier("dram").capacity = "30%";
+  directly(config);
+  const auto runtime = make_runtime(config, {.fit = true, .quiet = true});
+  ASSERT_TRUE(runtime.ok()) << runtime.error().line();
+  ASSERT_TRUE((*runtime)->load().ok());
+  const std::vector<TierLink> loaded = (*runtime)->links();
+  std::vector<float> logits;
+  const std::vector<uint32_t> tokens = {300, 397, 494, 591};
+  for (uint32_t done = 0; done < tokens.size(); ++done)
+    ASSERT_TRUE(feed((*runtime)->engine(), tokens, done, 1, logits).ok());
+  ASSERT_TRUE((*runtime)->engine().drain().ok());
+  const std::vector<TierLink> links = (*runtime)->links();
+  ASSERT_EQ(links.size(), 3u);
+  EXPECT_EQ(links[0].from + links[0].to, "flashdram");
+  EXPECT_EQ(links[0].counters.bytes, loaded[0].counters.bytes);
+  EXPECT_EQ(links[2].from + links[2].to, "flashgpu");
+  EXPECT_GT(links[2].counters.bytes, loaded[2].counters.bytes);
+  EXPECT_FALSE((*runtime)->direct_reads(0).has_value());
+  const auto direct = (*runtime)->direct_reads(1);
+  ASSERT_TRUE(direct.has_value());
+  EXPECT_EQ(direct->way, "staged through the host's memory");
+  EXPECT_EQ(direct->counts.bytes, links[2].counters.bytes);
+  EXPECT_EQ(direct->counts.verified_bytes, direct->counts.bytes);
+  EXPECT_EQ((*runtime)->flash_counts().bytes, links[0].counters.bytes + links[2].counters.bytes);
+  bool counted = false;
+  for (const Budget::Line& line : (*runtime)->budget(0).lines())
+    counted = counted || (line.name == "direct reads" && line.bytes != 0);
+  EXPECT_TRUE(counted);
 }
 
 INSTANTIATE_TEST_SUITE_P(Configurations, Gpu,

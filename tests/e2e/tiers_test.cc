@@ -52,6 +52,11 @@ void slow_link(TierConfig& tier, bool there = true) {
   tier.settings = {{"link_rate", std::string("50 MB"), "test"}, {"link_latency_us", int64_t{20}, "test"}};
 }
 
+// Its agent reads the store by itself.
+void directly(TierConfig& tier) {
+  tier.settings.push_back({"direct", true, "test"});
+}
+
 struct Variant {
   const char* name;
   std::function<void(Config&)> change;
@@ -133,6 +138,18 @@ const std::vector<Variant>& variants() {
        }},
       {"a GPU has the dense part alone",
        [](Config& c) { c.tier("near").kind = "gpu", c.dense = "near", c.tier("dram").compute = true; }},
+      {"a GPU reads directly",
+       [](Config& c) { c.tier("near").kind = "gpu", c.cache.name = "layer-map", directly(c.tier("near")); }},
+      {"a GPU with a thread of its own reads directly, lru, shuffled",
+       [](Config& c) {
+         c.tier("near").kind = "gpu", c.cache.name = "lru", directly(c.tier("near"));
+         c.threads = 2, c.tier("near").thread = "own", c.shuffle = "13";
+       }},
+      {"two GPUs read directly",
+       [](Config& c) {
+         c.tier("near").kind = "gpu", c.tier("near").count = 2, c.tier("near").capacity = "60%";
+         c.balancer.name = "round-robin", directly(c.tier("near"));
+       }},
       {"two GPUs",
        [](Config& c) {
          c.tier("near").kind = "gpu", c.tier("near").count = 2, c.tier("near").capacity = "60%";

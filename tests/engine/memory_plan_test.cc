@@ -64,7 +64,8 @@ uint64_t largest_slot(const Manifest& manifest) {
 
 // What must hold of every plan.
 void expect_sound(const OneTier& plan, const Manifest& manifest, const MemoryRequest& request) {
-  EXPECT_LE(plan.tensors + plan.tables + plan.kv + plan.activations + plan.staging + plan.bounce + plan.arena,
+  EXPECT_LE(plan.tensors + plan.tables + plan.kv + plan.activations + plan.staging + plan.bounce +
+                plan.direct + plan.arena,
             plan.capacity);
   EXPECT_EQ(plan.bounce != 0, manifest.layout == Layout::neuron);
   EXPECT_EQ(plan.bounce % 4096, 0u);
@@ -310,6 +311,36 @@ TEST(MemoryPlan, BundlesHaveABounceBuffer) {
 }
 
 // A bias of a neuron is needed wherever the neuron may be computed.
+// Where reads to memory that is apart land on their way: twice the largest slot at least, for each reader.
+TEST(MemoryPlan, DirectReadersHaveMemoryOfTheHost) {
+  for (const Layout layout : {Layout::row, Layout::neuron}) {
+    const Manifest manifest = store_of("tinyllama-1.1b", Encoding::q4_0, layout);
+    uint64_t slot = 0;
+    for (const StoredSite& site : manifest.sites) slot = std::max(slot, site.slot_bytes());
+    MemoryRequest request = request_of(manifest, {.kind = Capacity::Kind::all});
+    const auto without = plan_one(manifest, request);
+    ASSERT_TRUE(without.ok()) << without.error().line();
+    EXPECT_EQ(without->direct, 0u);
+    for (const uint32_t readers : {1, 3}) {
+      request.tiers.front().direct_readers = readers;
+      const auto plenty = plan_one(manifest, request);
+      ASSERT_TRUE(plenty.ok()) << plenty.error().line();
+      EXPECT_EQ(plenty->direct, readers * (16u << 20));
+      EXPECT_EQ(plenty->arena, without->arena);
+      EXPECT_GE(plenty->least, without->least + readers * 2 * slot);
+      MemoryRequest tight = request;
+      tight.tiers.front().capacity = bytes(plenty->least);
+      const auto least = plan_one(manifest, tight);
+      ASSERT_TRUE(least.ok()) << least.error().line();
+      expect_sound(*least, manifest, tight);
+      EXPECT_GE(least->direct, readers * 2 * slot);
+      EXPECT_LT(least->direct, plenty->direct);
+      tight.tiers.front().capacity = bytes(plenty->least - 1);
+      EXPECT_THAT(plan_one(manifest, tight).error().line(), HasSubstr(", direct reads "));
+    }
+  }
+}
+
 TEST(MemoryPlan, EachUnitHasTheBiasesOfNeurons) {
   const Manifest manifest = store_of("opt-125m", Encoding::f16, Layout::neuron);
   MemoryRequest request = request_of(manifest, {});

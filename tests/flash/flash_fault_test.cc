@@ -6,6 +6,7 @@
 #include "core/kernel/post/clocks.h"
 #include "tests/flash/fault_device.h"
 #include "tests/flash/flash_world.h"
+#include "tests/flash/late_copies.h"
 #include "tiers/flash/flash_agent.h"
 
 namespace tierd {
@@ -16,14 +17,16 @@ struct FaultCase {
   DeviceKind kind;
   Faults faults;
   bool verify = true;  // off: no checksum stands between a mistake and the test
+  bool apart = false;  // the memory is, and a copy in 20 fails
 };
 
 std::vector<FaultCase> fault_cases() {
   std::vector<FaultCase> cases;
   for (const DeviceKind kind : {DeviceKind::io_uring, DeviceKind::pread}) {
     const bool uring = kind == DeviceKind::io_uring;
-    const auto add = [&](const char* uring_name, const char* pread_name, const Faults& faults, bool verify) {
-      cases.push_back({uring ? uring_name : pread_name, kind, faults, verify});
+    const auto add = [&](const char* uring_name, const char* pread_name, const Faults& faults, bool verify,
+                         bool apart = false) {
+      cases.push_back({uring ? uring_name : pread_name, kind, faults, verify, apart});
     };
     add("uring_none", "pread_none", {}, true);
     add("uring_short", "pread_short", {.short_read = 60}, false);
@@ -43,6 +46,10 @@ std::vector<FaultCase> fault_cases() {
          .invalid = 5,
          .late = 40},
         true);
+    add("uring_apart", "pread_apart", {}, true, true);
+    add("uring_apart_all", "pread_apart_all",
+        {.short_read = 20, .empty = 5, .interrupted = 10, .again = 5, .io_error = 3, .late = 40}, false,
+        true);
   }
   return cases;
 }
@@ -51,8 +58,9 @@ class FlashFault : public testing::TestWithParam<FaultCase> {};
 INSTANTIATE_TEST_SUITE_P(All, FlashFault, testing::ValuesIn(fault_cases()),
                          [](const auto& test) { return std::string(test.param.name); });
 
-void expect_right(const FlashWorld& world, const Message& message, const Done& done, const Faults& faults,
+void expect_right(const FlashWorld& world, const Message& message, const Done& done, const FaultCase& test,
                   bool cancelled) {
+  const Faults& faults = test.faults;
   const auto n = static_cast<uint32_t>(world.payload(message).units.size());
   switch (done.status) {
     case DoneStatus::ok:
@@ -73,6 +81,12 @@ void expect_right(const FlashWorld& world, const Message& message, const Done& d
       EXPECT_LT(done.n_done, n);
       world.expect_landed(message, 0);
       break;
+    case DoneStatus::internal:  // of a copy
+      EXPECT_TRUE(test.apart);
+      EXPECT_EQ(done.error, 17);
+      EXPECT_LT(done.first_bad, n);
+      world.expect_landed(message, done.first_bad);
+      break;
     default:
       FAIL() << "status " << static_cast<int>(done.status);
   }
@@ -85,7 +99,7 @@ TEST_P(FlashFault, RightBytesOrTheRightError) {
     const bool packed = seed % 2 == 0;
     SCOPED_TRACE("seed " + std::to_string(seed));
     FlashWorld world(seed, 64, packed ? FlashWorld::Packing::packed : FlashWorld::Packing::blocks);
-    auto bounce = BounceBuffer::create(packed ? uint64_t{64 * 1024} << (seed / 2 % 4) : 0);
+    auto bounce = BounceBuffer::create(packed || test.apart ? uint64_t{64 * 1024} << (seed / 2 % 4) : 0);
     ASSERT_TRUE(bounce.ok());
     auto inner = open_device(world.path(), {.kind = test.kind, .depth = 4});
     ASSERT_TRUE(inner.ok()) << inner.error().line();
@@ -93,10 +107,15 @@ TEST_P(FlashFault, RightBytesOrTheRightError) {
     device->register_memory(world.memory());
     const FaultDevice& watched = *device;
     const WallClock clock;
-    FlashAgent agent(
-        FlashWorld::kAgent, world.pools(), clock, std::move(device), world.table(),
-        {.credits = 16, .max_read_bytes = 64 * 1024, .gap_bytes = kBlock * (seed / 2), .verify = test.verify},
-        std::move(*bounce));
+    LateCopies apart(world.memory(), seed, 5);
+    if (!test.apart) apart.release();
+    FlashAgent agent(FlashWorld::kAgent, world.pools(), clock, std::move(device), world.table(),
+                     {.credits = 16,
+                      .max_read_bytes = 64 * 1024,
+                      .gap_bytes = kBlock * (seed / 2),
+                      .verify = test.verify,
+                      .apart = test.apart ? &apart : nullptr},
+                     std::move(*bounce));
 
     std::map<uint32_t, Message> open;  // by generation
     std::map<uint32_t, bool> cancelled;
@@ -120,7 +139,7 @@ TEST_P(FlashFault, RightBytesOrTheRightError) {
         const auto found = open.find(one.id.generation);
         ASSERT_NE(found, open.end()) << "completed twice or never submitted";
         if (found->second.op == Op::read) {
-          expect_right(world, found->second, one, test.faults, cancelled[one.id.generation]);
+          expect_right(world, found->second, one, test, cancelled[one.id.generation]);
         } else {
           EXPECT_EQ(one.status, DoneStatus::ok);
         }
@@ -133,7 +152,11 @@ TEST_P(FlashFault, RightBytesOrTheRightError) {
     EXPECT_GT(counters.joined, 0u);
     EXPECT_EQ(test.faults.short_read != 0, counters.short_reads > 0);
     EXPECT_TRUE(counters.retries > 0 || test.faults.interrupted + test.faults.again == 0);
-    EXPECT_EQ(test.faults.io_error + test.faults.invalid != 0, counters.failed_extents > 0);
+    EXPECT_EQ(test.faults.io_error + test.faults.invalid + apart.failed() != 0, counters.failed_extents > 0);
+    EXPECT_EQ(counters.verified_bytes,
+              test.verify && apart.failed() == 0 ? counters.bytes : counters.verified_bytes);
+    EXPECT_EQ(apart.most() > 1, test.apart) << "copies go on side by side";
+    EXPECT_FALSE(agent.waiting());
     if (HasFailure()) return;
   }
 }

@@ -220,6 +220,36 @@ TEST_F(CudaGolden, ABudgetThatMovesGivesTheSameBits) {
   EXPECT_EQ(runtime.move_counts(1).gathered, 0U);
 }
 
+// Straight from the store into the device's memory: staged, by cuFile, and by one that fails now and then.
+TEST_F(CudaGolden, ReadsDirectlyGiveTheSameBits) {
+  for (const std::string model : {"gguf-llama-q4_0", "llama2", "opt-f16"}) {
+    SCOPED_TRACE(model);
+    const Golden golden = read_golden(model);
+    Config base = golden_config(model);
+    base.kv = base.activations = "f32";
+    const std::vector<float> expected = logits_of(above(base, "100%", 0), golden, kChunk);
+#if defined(TIERD_ON_GPU)
+    const std::vector<std::string> libraries = {""};
+#else
+    const std::string folder = TIERD_FAKE_CUFILE_DIR;
+    const std::vector<std::string> libraries = {"/nowhere/libcufile.so.0", folder + "/sound.so",
+                                                folder + "/short.so", folder + "/fails.so"};
+#endif
+    for (const std::string& library : libraries) {
+      SCOPED_TRACE(library);
+      Config direct = above(base, "30%", 7);
+      direct.tier("dram").capacity = "30%";
+      direct.tier("gpu").settings.push_back({"direct", true, "test"});
+      if (!library.empty()) direct.tier("gpu").settings.push_back({"cufile", library, "test"});
+      expect_the_same_bits(logits_of(direct, golden, kChunk), expected);
+      direct.cache = {"layer-map"};
+      direct.tier("gpu").thread = "own";
+      expect_the_same_bits(logits_of(direct, golden, 1), expected);
+      if (HasFailure()) return;
+    }
+  }
+}
+
 #if !defined(TIERD_ON_GPU)
 // A run whose device is lost ends in a line that names it.
 TEST_F(CudaGolden, ALostDeviceEndsTheRun) {

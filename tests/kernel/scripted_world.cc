@@ -145,7 +145,8 @@ void ScriptedWorld::add_memories(Topology& topology) {
     if (!options_.direct) return;
   }
   for (const ComputeUnit& unit : topology.units)
-    topology.links.push_back({.from = kStore, .to = unit.memory, .agent = reads});
+    topology.links.push_back(
+        {.from = kStore, .to = unit.memory, .agent = options_.reads_itself ? unit.agent : reads});
 }
 
 void ScriptedWorld::add_unit(Topology& topology, RecordingCompute& unit) {

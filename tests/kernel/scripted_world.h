@@ -53,7 +53,8 @@ struct WorldOptions {
   uint32_t memories_below = 1;  // such ones, each over the next
   uint32_t blocks_below = 8;    // as large as the others'
   bool moves_itself = false;    // the one unit moves what comes from below: no agent is there for that
-  bool direct = false;  // a link from the store leads to the units' memories beside the one from below
+  bool direct = false;        // a link from the store leads to the units' memories beside the one from below
+  bool reads_itself = false;  // of `direct`, where the one unit moves: it reads by itself, too
   std::vector<Flow> flows = {};  // of each site; else the first unit does all dense work
 };
 

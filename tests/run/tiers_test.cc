@@ -119,6 +119,26 @@ TEST(TierTable, AMemoryThatIsApartIsReachedByItsAgentAlone) {
             "tiers.z.link: " + nobody);
 }
 
+// What no nearer memory holds; it lies over DRAM all the same, whose cache keeps what the GPU's does not.
+TEST(TierTable, AnAgentMayReadTheStoreIntoItsOwnMemory) {
+  for (const char* link : {"", "dram", "dram,flash"}) {
+    const auto tiers =
+        chosen({"tiers.gpu.over=dram", "tiers.gpu.direct=true", std::string("tiers.gpu.link=") + link});
+    ASSERT_TRUE(tiers.ok()) << tiers.error().line();
+    EXPECT_EQ(links_of(tiers->topology), "0>1 1>2 0>2");
+    EXPECT_TRUE(tiers->memories[1].reads_directly());
+    EXPECT_EQ(tiers->topology.memory(2).over, 1);
+    for (const size_t l : {1, 2}) EXPECT_EQ(tiers->topology.links[l].agent, tiers->memories[1].first_agent);
+    EXPECT_EQ(tiers->topology.links[1].lane, 1);
+    EXPECT_EQ(tiers->topology.links[2].lane, 2);
+  }
+  EXPECT_FALSE(chosen({"tiers.gpu.over=dram"})->memories[1].reads_directly());
+  EXPECT_EQ(refused({"tiers.gpu.direct=true"}),
+            "tiers.gpu.over: reads do not land in the memory of agent 'gpu': name a tier that it fetches "
+            "from, as tiers.gpu.over = \"dram\"");
+  EXPECT_THAT(refused({"tiers.dram.direct=true"}), HasSubstr("direct"));
+}
+
 TEST(TierTable, WhatCannotBeIsToldByItsKey) {
   const auto a = [](std::vector<std::string> more) {
     more.insert(more.begin(), "tiers.a.kind=dram");

@@ -40,6 +40,11 @@ size_t size_class(uint64_t bytes) {
   return std::min(log, kReadSizes - 1);
 }
 
+LandsDirectly directly(const FlashOptions& options) {
+  if (options.apart != nullptr) return LandsDirectly::nothing;
+  return options.lands_anywhere ? LandsDirectly::anything : LandsDirectly::blocks;
+}
+
 }  // namespace
 
 FlashAgent::FlashAgent(uint16_t agent, const PoolTable& pools, const Clock& clock,
@@ -55,7 +60,8 @@ FlashAgent::FlashAgent(uint16_t agent, const PoolTable& pools, const Clock& cloc
              .gap_bytes = options.gap_bytes,
              .bounce_bytes = bounce_.bytes(),
              .max_bounced_bytes = bounce_.bytes() / kBouncedAtOnce,
-             .prefer_bounce = options.prefer_bounce},
+             .prefer_bounce = options.prefer_bounce,
+             .directly = directly(options)},
       device_(std::move(device)),
       requests_(options.credits),
       reads_(size_t{2} * device_->depth()),
@@ -66,7 +72,12 @@ FlashAgent::FlashAgent(uint16_t agent, const PoolTable& pools, const Clock& cloc
   for (auto& queue : queue_) queue.reserve(options.credits);
   again_.reserve(reads_.size());
   landed_.reserve(reads_.size());
+  if (options.apart != nullptr) copied_.resize(reads_.size());
   done_.reserve(options.credits);
+}
+
+FlashAgent::~FlashAgent() {
+  if (options_.apart != nullptr) options_.apart->release();
 }
 
 // ---- messages
@@ -86,6 +97,7 @@ Drive FlashAgent::drive() {
   bool worked = reap();
   worked |= refill();
   worked |= settle_landed();
+  worked |= end_copies();
   return worked || !again_.empty() ? Drive::busy : Drive::idle;
 }
 
@@ -211,8 +223,10 @@ void FlashAgent::landed(uint32_t index, int32_t result) {
       read.landed += static_cast<uint64_t>(result);
       return landed_.push_back(index);
     }
-    // Direct I/O goes on only from a multiple of 4096: a rest below that is read again.
-    const uint64_t whole = static_cast<uint64_t>(result) / kDirectIoAlignment * kDirectIoAlignment;
+    // Direct I/O goes on only from a multiple of 4096, unless the device takes any offset: a rest below that
+    // is read again.
+    const uint64_t part = options_.lands_anywhere ? 1 : kDirectIoAlignment;
+    const uint64_t whole = static_cast<uint64_t>(result) / part * part;
     read.landed += whole;
     counters_.short_reads.add(1);
     if (whole != 0 || retry(read, 0)) return again_.push_back(index);
@@ -249,8 +263,7 @@ bool FlashAgent::settle_landed() {
   for (; n < landed_.size() && total < kVerifyBytes; ++n) {
     const uint32_t index = landed_[n];
     const uint64_t bytes = reads_[index].into.size();
-    settle(reads_[index]);
-    free_reads_.push_back(index);
+    if (settle(index)) end(index);
     total += bytes;
     since_refill += bytes;
     if (options_.verify && since_refill >= kRefillBytes) {
@@ -264,8 +277,10 @@ bool FlashAgent::settle_landed() {
 }
 
 // Books the units of a read that is over, each by itself: those before the point where it broke off are good.
-void FlashAgent::settle(Read& read) {
+bool FlashAgent::settle(uint32_t index) {
+  Read& read = reads_[index];
   Request& request = requests_[read.request];
+  copies_.clear();
   for (uint32_t i = read.first; i != read.first + read.count; ++i) {
     const Landing& landing = request.landings[i];
     if (landing.end() - read.offset <= read.landed) {
@@ -277,23 +292,81 @@ void FlashAgent::settle(Read& read) {
       mark_bad(request, landing.unit, number_of(landing), DoneStatus::io_error, read.error);
     }
   }
+  if (copies_.empty()) return true;
+  ++copying_;
+  options_.apart->begin(index, copies_);
+  return false;
+}
+
+// Nobody uses the read's part of the bounce buffer any more.
+void FlashAgent::end(uint32_t index) {
+  const Read& read = reads_[index];
+  Request& request = requests_[read.request];
   if (read.bounced) bounce_.give_back(read.into);
+  free_reads_.push_back(index);
   --request.reads;
   complete_if_over(request);
 }
 
+bool FlashAgent::end_copies() {
+  if (copying_ == 0) return false;
+  const size_t n = options_.apart->poll(copied_);
+  copying_ -= static_cast<uint32_t>(n);
+  for (const ApartMemory::Copied& copied : std::span(copied_).first(n)) {
+    const auto index = static_cast<uint32_t>(copied.token);
+    const Read& read = reads_[index];
+    Request& request = requests_[read.request];
+    for (const Landing& landing : std::span(request.landings).subspan(read.first, read.count)) {
+      if (landing.copied_by != index) continue;
+      if (copied.status == DoneStatus::ok) {
+        count_landed(request, *landing.extent);
+      } else {
+        mark_bad(request, landing.unit, number_of(landing), copied.status, copied.error);
+      }
+    }
+    end(index);
+  }
+  return n != 0;
+}
+
+LandedCheck::Found FlashAgent::check(const Landing& landing, const std::byte* from) const {
+  const ExtentRef& extent = *landing.extent;
+  if (options_.check != nullptr) return options_.check->check(number_of(landing), extent, from);
+  const bool right = checksum({from, extent.bytes}) == extent.checksum;
+  return right ? LandedCheck::Found::right : LandedCheck::Found::wrong;
+}
+
+// Units that lie side by side in the file and in the memory are one copy.
+void FlashAgent::add_copy(const Landing& landing, const std::byte* from) {
+  const uint64_t to = landing.place * kPlaceUnit;
+  const uint64_t bytes = landing.extent->bytes;
+  if (!copies_.empty()) {
+    ApartMemory::Copy& last = copies_.back();
+    if (last.from + last.bytes == from && last.to + last.bytes == to) {
+      last.bytes += bytes;
+      return;
+    }
+  }
+  copies_.push_back({from, to, bytes});
+}
+
 void FlashAgent::settle_unit(Request& request, const Read& read, uint32_t index) {
-  const Landing& landing = request.landings[index];
+  Landing& landing = request.landings[index];
   const ExtentRef& extent = *landing.extent;
   const std::byte* from = read.into.data() + (extent.offset - read.offset);
   const auto is_corrupt = [&] {
     const uint64_t begin = clock_.now_ns();
-    const bool corrupt = checksum({from, extent.bytes}) != extent.checksum;
+    const LandedCheck::Found found = check(landing, from);
     counters_.checksum_ns.add(clock_.now_ns() - begin);
-    return corrupt;
+    if (found == LandedCheck::Found::right) counters_.verified_bytes.add(extent.bytes);
+    return found == LandedCheck::Found::wrong;
   };
   if (options_.verify && is_corrupt())
     return mark_bad(request, landing.unit, number_of(landing), DoneStatus::corrupt, 0);
+  if (options_.apart != nullptr) {
+    landing.copied_by = static_cast<uint32_t>(&read - reads_.data());
+    return add_copy(landing, from);
+  }
   if (landing.expanded != 0 && options_.brings) {
     const uint64_t begin = clock_.now_ns();
     const bool good =
@@ -305,6 +378,10 @@ void FlashAgent::settle_unit(Request& request, const Read& read, uint32_t index)
     std::memcpy(landing.into, from, extent.bytes);
     counters_.copy_ns.add(clock_.now_ns() - begin);
   }
+  count_landed(request, extent);
+}
+
+void FlashAgent::count_landed(Request& request, const ExtentRef& extent) {
   ++request.done.n_done;
   request.done.bytes += extent.bytes;
   counters_.extents.add(1);

@@ -24,6 +24,10 @@
 // bounce buffer is full, what needs it waits, and what is behind it in the queue as well; what only goes
 // better by way of it lands where it belongs.
 //
+// Where the memory is apart (FlashOptions::apart), everything comes through the bounce buffer and is copied
+// by whoever reaches that memory. A read's part of the bounce buffer is free again when its copies are over,
+// and a unit counts as landed then. A copy that fails gives its status to the message.
+//
 // Order: within a message by offset in the file. Demands before prefetches before migrations, first come
 // first served inside a class, decided whenever the device has room; what has been given to the device is not
 // overtaken. A prefetch whose `expires_step` lies before the newest step seen in any message is dropped at
@@ -42,9 +46,11 @@
 #include "core/message/extent_table.h"
 #include "core/message/message.h"
 #include "core/message/pool.h"
+#include "tiers/flash/apart_memory.h"
 #include "tiers/flash/bounce_buffer.h"
 #include "tiers/flash/device.h"
 #include "tiers/flash/expansion.h"
+#include "tiers/flash/landed_check.h"
 #include "tiers/flash/read_join.h"
 
 namespace tierd {
@@ -64,6 +70,11 @@ struct FlashOptions {
   bool verify = true;  // checksums of every extent, every time
   // Else the device only takes its time: nothing is copied, and there is nothing to verify.
   bool brings = true;
+  // Reads are for this memory, whatever messages call it. It outlives the agent.
+  ApartMemory* apart = nullptr;
+  // Checks what has landed, in the agent's place. It outlives the agent.
+  LandedCheck* check = nullptr;
+  bool lands_anywhere = false;  // the device takes any offset, size and address
 };
 
 class FlashAgent final : public Agent {
@@ -71,6 +82,7 @@ class FlashAgent final : public Agent {
   // `pools` and what `extents` points to outlive the agent.
   FlashAgent(uint16_t agent, const PoolTable& pools, const Clock& clock, std::unique_ptr<BlockDevice> device,
              ExtentTable extents, const FlashOptions& options, BounceBuffer bounce = {});
+  ~FlashAgent() override;
 
   std::string_view name() const override { return "flash"; }
   uint32_t credits() const override { return options_.credits; }
@@ -80,7 +92,7 @@ class FlashAgent final : public Agent {
   Drive drive() override;
   size_t poll(std::span<Done> done) override;
   int wait_fd() const override { return device_->wait_fd(); }
-  bool waiting() const override { return in_device_ != 0; }
+  bool waiting() const override { return in_device_ != 0 || copying_ != 0; }
 
   // [any thread]
   AgentCounts counts() const;
@@ -88,7 +100,7 @@ class FlashAgent final : public Agent {
  private:
   // Each counts for the member of the same name in ReadCounts.
   struct Counters {
-    Counter bytes, extents, asked_bytes, read_bytes, wasted_bytes;
+    Counter bytes, extents, verified_bytes, asked_bytes, read_bytes, wasted_bytes;
     Counter reads, joined, short_reads, retries;
     std::array<Counter, kReadSizes> reads_of_size;
     Counter failed_extents, dropped_extents;
@@ -131,6 +143,7 @@ class FlashAgent final : public Agent {
   bool reap();
   bool refill();
   bool settle_landed();
+  bool end_copies();
 
   void accept(const Message& message, std::span<const Unit> units);
   void accept_read(const Message& message, std::span<const Unit> units);
@@ -143,13 +156,19 @@ class FlashAgent final : public Agent {
   // each(number, bytes behind the unit's destination) for the extents that a unit of a list stands for.
   template <class Each>
   void each_extent(uint32_t extent, Each each) const;
+  bool is_inside(const Landing& landing) const;
   bool start_next_read(Request& request);
   bool start_read(Request& request, uint32_t first, const Join& join);
   void push(uint32_t read);
   void landed(uint32_t read, int32_t result);
   bool retry(Read& read, uint64_t pause_ns);
-  void settle(Read& read);
+  // False: it is over when its copies are.
+  bool settle(uint32_t read);
   void settle_unit(Request& request, const Read& read, uint32_t index);
+  LandedCheck::Found check(const Landing& landing, const std::byte* from) const;
+  void add_copy(const Landing& landing, const std::byte* from);
+  void count_landed(Request& request, const ExtentRef& extent);
+  void end(uint32_t read);
 
   void drop_rest(Request& request);
   void mark_bad(Request& request, uint32_t unit, uint32_t extent, DoneStatus status, uint16_t error);
@@ -181,9 +200,12 @@ class FlashAgent final : public Agent {
   std::vector<Alone> alone_;
   std::vector<uint32_t> landed_;  // to be verified
   std::vector<DeviceDone> reaped_;
+  std::vector<ApartMemory::Copy> copies_;  // of one read
+  std::vector<ApartMemory::Copied> copied_;
   std::vector<Done> done_;  // to be polled
   uint32_t accepted_ = 0;   // and not yet polled: the credits in use
   uint32_t in_device_ = 0;
+  uint32_t copying_ = 0;  // reads whose copies are not over
   uint32_t newest_step_ = 0;
   Counters counters_;
   Counter in_flight_since_ns_;  // 0: nothing is in the device

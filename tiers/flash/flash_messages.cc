@@ -46,6 +46,11 @@ void FlashAgent::each_extent(uint32_t extent, Each each) const {
   for (uint32_t piece = 0; piece < of->pieces; ++piece) each(extent + piece * of->n, piece * of->apart);
 }
 
+bool FlashAgent::is_inside(const Landing& landing) const {
+  return options_.apart == nullptr ||
+         landing.place * kPlaceUnit + landing.extent->bytes <= options_.apart->bytes();
+}
+
 // What can be read, in the order of the file; the rest is bad at once.
 void FlashAgent::add_landings(Request& request, std::span<const Unit> units) {
   for (uint32_t unit = 0; unit < units.size(); ++unit) {
@@ -54,10 +59,10 @@ void FlashAgent::add_landings(Request& request, std::span<const Unit> units) {
       if (extent < extents_.size()) {
         landing.extent = &extents_[extent];
         if ((request.message.flags & kRecode) != 0) landing.expanded = options_.expansion.bytes(extent);
-        const auto place = static_cast<uint32_t>(units[unit].place + behind / kPlaceUnit);
+        landing.place = static_cast<uint32_t>(units[unit].place + behind / kPlaceUnit);
         const uint64_t bytes = landing.expanded != 0 ? landing.expanded : landing.extent->bytes;
-        landing.into = pools_.at(request.message.memory, place, bytes);
-        if (readable(landing, rules_)) return request.landings.push_back(landing);
+        if (options_.apart == nullptr) landing.into = pools_.at(request.message.memory, landing.place, bytes);
+        if (readable(landing, rules_) && is_inside(landing)) return request.landings.push_back(landing);
       }
       mark_bad(request, unit, extent, DoneStatus::invalid_argument, 0);
     });
@@ -93,6 +98,7 @@ AgentCounts FlashAgent::counts() const {
   AgentCounts now;
   now.read.bytes = counters_.bytes.get();
   now.read.extents = counters_.extents.get();
+  now.read.verified_bytes = counters_.verified_bytes.get();
   now.read.asked_bytes = counters_.asked_bytes.get();
   now.read.read_bytes = counters_.read_bytes.get();
   now.read.wasted_bytes = counters_.wasted_bytes.get();

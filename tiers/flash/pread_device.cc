@@ -1,132 +1,30 @@
 // Reads through a few threads that call pread, for kernels and sandboxes without io_uring.
-#include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
-#include <system_error>
-#include <thread>
-#include <vector>
+#include <memory>
+#include <utility>
 
 #include "tiers/flash/device_kinds.h"
+#include "tiers/flash/reading_threads.h"
 
 namespace tierd {
 namespace {
 
 constexpr uint32_t kMostThreads = 8;
 
-class PreadDevice final : public BlockDevice {
- public:
-  PreadDevice(Descriptor file, Descriptor event, uint32_t depth)
-      : file_(std::move(file)), event_(std::move(event)), depth_(depth) {}
-
-  // Throws std::system_error when a thread cannot be had.
-  void start() {
-    for (uint32_t i = 0; i < std::min(depth_, kMostThreads); ++i) threads_.emplace_back([this] { serve(); });
-  }
-
-  // Reads already started are awaited, since they write into the caller's memory; queued ones are dropped.
-  ~PreadDevice() override {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    wake_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
-
-  std::string_view name() const override { return "pread"; }
-  uint32_t depth() const override { return depth_; }
-
-  bool push(const DeviceRead& read) override {
-    if (in_flight_ == depth_) return false;
-    ++in_flight_;
-    unflushed_.push_back(read);
-    return true;
-  }
-
-  void flush() override {
-    {
-      const std::lock_guard lock(mutex_);
-      queue_.insert(queue_.end(), unflushed_.begin(), unflushed_.end());
-    }
-    unflushed_.size() == 1 ? wake_.notify_one() : wake_.notify_all();
-    unflushed_.clear();
-  }
-
-  size_t poll(std::span<DeviceDone> done) override {
-    const std::lock_guard lock(mutex_);
-    const size_t n = std::min(done.size(), done_.size());
-    if (n == 0) return 0;
-    std::copy_n(done_.begin(), n, done.begin());
-    done_.erase(done_.begin(), done_.begin() + static_cast<ptrdiff_t>(n));
-    in_flight_ -= static_cast<uint32_t>(n);
-    if (done_.empty()) {
-      uint64_t signals = 0;
-      (void)!::read(event_.get(), &signals, sizeof signals);
-    }
-    return n;
-  }
-
-  int wait_fd() const override { return event_.get(); }
-  // Nothing to pin: pread takes any memory.
-  void register_memory(std::span<std::byte>) override {}
-  bool registered() const override { return false; }
-
- private:
-  void serve() {
-    std::unique_lock lock(mutex_);
-    while (true) {
-      wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
-      if (stop_) return;
-      const DeviceRead read = queue_.front();
-      queue_.pop_front();
-      lock.unlock();
-      // The kernel moves less than 2 GiB at once and answers with a short read, so that an int holds it.
-      const ssize_t bytes =
-          ::pread(file_.get(), read.into.data(), read.into.size(), static_cast<off_t>(read.offset));
-      const int32_t result = bytes < 0 ? -errno : static_cast<int32_t>(bytes);
-      lock.lock();
-      done_.push_back({.token = read.token, .result = result});
-      // Signalled under the lock: the descriptor is readable exactly while `done_` is not empty.
-      const uint64_t one = 1;
-      if (done_.size() == 1) (void)!::write(event_.get(), &one, sizeof one);
-    }
-  }
-
-  Descriptor file_;
-  Descriptor event_;
-  const uint32_t depth_;
-  uint32_t in_flight_ = 0;  // pushed and not yet polled
-  std::vector<DeviceRead> unflushed_;
-
-  std::mutex mutex_;  // of all below
-  std::condition_variable wake_;
-  std::deque<DeviceRead> queue_;
-  std::vector<DeviceDone> done_;
-  bool stop_ = false;
-
-  std::vector<std::thread> threads_;
-};
-
 }  // namespace
 
 Result<std::unique_ptr<BlockDevice>> make_pread_device(Descriptor& file, const std::string& path,
                                                        uint32_t depth) {
-  Descriptor event(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!event.open()) {
-    return Error{Code::io_error, path, "eventfd: " + std::generic_category().message(errno)};
-  }
-  auto device = std::make_unique<PreadDevice>(std::move(file), std::move(event), depth);
-  try {
-    device->start();
-  } catch (const std::system_error& error) {
-    return Error{Code::io_error, path, std::string("no thread for reading: ") + error.what()};
-  }
-  return std::unique_ptr<BlockDevice>(std::move(device));
+  const auto shared = std::make_shared<Descriptor>(std::move(file));
+  const auto read = [shared](const DeviceRead& asked) {
+    // The kernel moves less than 2 GiB at once and answers with a short read, so that an int holds it.
+    const ssize_t bytes =
+        ::pread(shared->get(), asked.into.data(), asked.into.size(), static_cast<off_t>(asked.offset));
+    return bytes < 0 ? -errno : static_cast<int32_t>(bytes);
+  };
+  return make_reading_threads("pread", path, depth, kMostThreads, read);
 }
 
 }  // namespace tierd

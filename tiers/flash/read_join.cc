@@ -25,15 +25,16 @@ uint64_t cover_end(const Landing& unit) {
   return align_up(unit.end(), kDirectIoAlignment);
 }
 
-bool lands_directly(const Landing& unit) {
+bool lands_directly(const Landing& unit, const JoinRules& rules) {
   if (unit.expanded != 0) return false;
+  if (rules.directly != LandsDirectly::blocks) return rules.directly == LandsDirectly::anything;
   const uint64_t bits = unit.extent->offset | unit.extent->bytes | reinterpret_cast<uintptr_t>(unit.into);
   return bits % kDirectIoAlignment == 0;
 }
 
 bool may_bounce(const Landing& unit, const JoinRules& rules) {
   if (cover_end(unit) - cover_begin(unit) > rules.bounce_bytes) return false;
-  return !lands_directly(unit) || unit.extent->bytes <= kMostCopied;
+  return !lands_directly(unit, rules) || unit.extent->bytes <= kMostCopied;
 }
 
 // As long as the gaps are shorter than what a request costs.
@@ -66,7 +67,7 @@ Join bounced_join(std::span<const Landing> units, const JoinRules& rules) {
 bool readable(const Landing& unit, const JoinRules& rules) {
   const uint64_t bits = unit.extent->offset | unit.extent->bytes;
   if (unit.extent->bytes == 0 || bits % kPlaceUnit != 0) return false;
-  return lands_directly(unit) || may_bounce(unit, rules);
+  return lands_directly(unit, rules) || may_bounce(unit, rules);
 }
 
 Join next_join(std::span<const Landing> units, const JoinRules& rules) {
@@ -82,7 +83,7 @@ Join next_direct_join(std::span<const Landing> units, const JoinRules& rules) {
   const Landing& first = units.front();
   Join join = {.offset = first.begin()};
   for (const Landing& unit : units) {
-    if (!lands_directly(unit)) break;
+    if (!lands_directly(unit, rules)) break;
     if (unit.begin() != join.offset + join.bytes || unit.into != first.into + join.bytes) break;
     if (join.count != 0 && join.bytes + unit.extent->bytes > rules.max_read_bytes) break;
     join.bytes += unit.extent->bytes;

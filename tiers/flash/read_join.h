@@ -14,11 +14,20 @@ namespace tierd {
 struct Landing {
   uint32_t unit = 0;  // index in the message's list
   const ExtentRef* extent = nullptr;
-  std::byte* into = nullptr;  // multiple of 64
-  uint32_t expanded = 0;      // bytes that it becomes there; 0: it stays as it is
+  std::byte* into = nullptr;        // multiple of 64; null where the memory is apart
+  uint32_t expanded = 0;            // bytes that it becomes there; 0: it stays as it is
+  uint32_t place = 0;               // of the same in the message's memory
+  uint32_t copied_by = UINT32_MAX;  // where the memory is apart, the read whose copies bring it there
 
   uint64_t begin() const { return extent->offset; }
   uint64_t end() const { return extent->offset + extent->bytes; }
+};
+
+// What may land where it belongs instead of in the bounce buffer.
+enum class LandsDirectly : uint8_t {
+  blocks,    // whose place in the file and in memory are multiples of 4096
+  anything,  // the device takes any offset, size and address
+  nothing,   // the memory is apart
 };
 
 struct JoinRules {
@@ -30,12 +39,13 @@ struct JoinRules {
   uint64_t max_bounced_bytes = UINT64_MAX;
   // Small extents that could land where they belong are read through the bounce buffer all the same.
   bool prefer_bounce = false;
+  LandsDirectly directly = LandsDirectly::blocks;
 };
 
 struct Join {
   uint32_t count = 0;         // units, from the first one on
-  uint64_t offset = 0;        // multiple of 4096
-  uint64_t bytes = 0;         // multiple of 4096, not 0
+  uint64_t offset = 0;        // multiple of 4096, but where anything lands directly
+  uint64_t bytes = 0;         // likewise, not 0
   uint64_t wasted_bytes = 0;  // of them belong to none of the units: alignment and gaps
   bool bounced = false;       // else the bytes lie in the file as they are to lie in memory
 };

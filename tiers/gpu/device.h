@@ -11,6 +11,7 @@
 #include "core/agent/agent_entry.h"
 #include "core/message/counts.h"
 #include "core/message/message.h"
+#include "tiers/gpu/direct_path.h"
 
 namespace tierd {
 
@@ -41,6 +42,8 @@ class Device : public Products {
   // Turns readable when something that was begun is over, or -1.
   virtual int wait_fd() const { return -1; }
   virtual AgentCounts counts() const = 0;
+  // By which it reads directly; NULL: it cannot.
+  virtual DirectPath* direct() { return nullptr; }
 };
 
 }  // namespace tierd

@@ -1,16 +1,38 @@
 #include "tiers/gpu/gpu_agent.h"
 
+#include <sys/epoll.h>
+
 #include <algorithm>
+#include <array>
 #include <utility>
+
+#include "core/base/check.h"
+#include "tiers/gpu/direct_reads.h"
 
 namespace tierd {
 
-GpuAgent::GpuAgent(std::unique_ptr<Device> device, const Clock& clock, uint32_t credits)
-    : device_(std::move(device)), clock_(clock), credits_(credits) {}
+GpuAgent::GpuAgent(std::unique_ptr<Device> device, const Clock& clock, uint32_t credits,
+                   std::unique_ptr<Agent> reads)
+    : device_(std::move(device)), reads_(std::move(reads)), clock_(clock), credits_(credits) {
+  if (reads_ == nullptr) return;
+  TIERD_CHECK(reads_->credits() == credits);
+  ready_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
+  const DirectPath* const path = device_->direct();
+  for (const int fd : {device_->wait_fd(), reads_->wait_fd(), path != nullptr ? path->wait_fd() : -1}) {
+    epoll_event readable{.events = EPOLLIN, .data = {}};
+    TIERD_CHECK(fd < 0 || epoll_ctl(ready_.get(), EPOLL_CTL_ADD, fd, &readable) == 0);
+  }
+}
 
 Submit GpuAgent::submit(const Message& message, const Payload& payload) {
   if (held_ == credits_) return Submit::busy;
   ++held_;
+  const bool about_a_read = std::ranges::find(reading_, message.about) != reading_.end();
+  if (reads_ != nullptr && (message.op == Op::read || about_a_read)) {
+    TIERD_CHECK(reads_->submit(message, payload) == Submit::ok);
+    if (message.op == Op::read) reading_.push_back(message.id);
+    return Submit::ok;
+  }
   LaneQueue<DeviceRequest>& waiting = lane_of(message.lane).waiting;
   if (message.op == Op::cancel || message.op == Op::raise) {
     if (const auto withdrawn = waiting.advise(message)) end(*withdrawn, DoneStatus::cancelled);
@@ -35,11 +57,25 @@ bool GpuAgent::open(const MessageId& id) const {
   });
 }
 
-// The copies are begun first: they go on while the host's threads compute.
+// Copies and reads are begun first: they go on while the host's threads compute.
 Drive GpuAgent::drive() {
   const bool copied = advance(Device::Engine::copy);
+  const bool has_read = reads_ != nullptr && read();
   const bool computed = advance(Device::Engine::compute);
-  return copied || computed || soon() ? Drive::busy : Drive::idle;
+  return copied || has_read || computed || soon() ? Drive::busy : Drive::idle;
+}
+
+bool GpuAgent::read() {
+  bool any = reads_->drive() == Drive::busy;
+  std::array<Done, 16> over;
+  while (const size_t n = reads_->poll(over)) {
+    any = true;
+    for (const Done& done : std::span(over).first(n)) {
+      std::erase(reading_, done.id);
+      done_.push_back(done);
+    }
+  }
+  return any;
 }
 
 bool GpuAgent::soon() const {
@@ -87,18 +123,29 @@ size_t GpuAgent::poll(std::span<Done> done) {
 }
 
 bool GpuAgent::waiting() const {
-  return std::ranges::any_of(lanes_, [](const Lane& lane) { return lane.running.has_value(); });
+  return (reads_ != nullptr && reads_->waiting()) ||
+         std::ranges::any_of(lanes_, [](const Lane& lane) { return lane.running.has_value(); });
 }
 
-MadeAgent made_with(std::unique_ptr<Device> device, const Clock& clock) {
+Result<MadeAgent> made_with(std::unique_ptr<Device> device, const AgentContext& context) {
+  MadeAgent reads;
+  if (context.read) {
+    TIERD_ASSIGN(reads, make_direct_reads(context, *device, GpuAgent::kCredits));
+  }
   MadeAgent made;
   made.backend = device->backend();
   made.products = device.get();
   made.load = [device = device.get()](uint64_t offset, std::span<const std::byte> bytes) {
     device->load(offset, bytes);
   };
-  made.counts = [device = device.get()] { return device->counts(); };
-  made.agent = std::make_unique<GpuAgent>(std::move(device), clock);
+  made.reading = std::move(reads.reading);
+  made.counts = [device = device.get(), read = std::move(reads.counts)] {
+    AgentCounts counts = device->counts();
+    if (read) counts.read = read().read;
+    return counts;
+  };
+  made.agent = std::make_unique<GpuAgent>(std::move(device), context.clock, GpuAgent::kCredits,
+                                          std::move(reads.agent));
   return made;
 }
 

@@ -1,6 +1,7 @@
 // The GPU tier: memory that its own agent alone reaches, and a device that computes on it. Answers `run`,
 // `move` (slots from memory of the host into its own, or inside it) and `resize` on two lanes, which work
-// side by side: one computes, the other copies. Each serves its messages by priority, then in order.
+// side by side: one computes, the other copies. Each serves its messages by priority, then in order. Where it
+// is given the store's file, it reads that into its memory beside both (`read`, tiers/gpu/direct_reads.h).
 #pragma once
 
 #include <algorithm>
@@ -11,25 +12,31 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/agent/agent.h"
 #include "core/agent/agent_entry.h"
 #include "core/agent/failed_moves.h"
 #include "core/agent/lane_queue.h"
+#include "core/base/descriptor.h"
 #include "tiers/gpu/device.h"
 
 namespace tierd {
 
 class GpuAgent final : public Agent {
  public:
-  GpuAgent(std::unique_ptr<Device> device, const Clock& clock, uint32_t credits = 64);
+  static constexpr uint32_t kCredits = 64;
+  // `reads` serves the reads; NULL: there are none. It uses the device, and has as many credits as this
+  // agent.
+  GpuAgent(std::unique_ptr<Device> device, const Clock& clock, uint32_t credits = kCredits,
+           std::unique_ptr<Agent> reads = {});
 
   std::string_view name() const override { return "gpu"; }
   uint32_t credits() const override { return credits_; }
   Submit submit(const Message& message, const Payload& payload) override;
   Drive drive() override;
   size_t poll(std::span<Done> done) override;
-  int wait_fd() const override { return device_->wait_fd(); }
+  int wait_fd() const override { return ready_.open() ? ready_.get() : device_->wait_fd(); }
   bool waiting() const override;
 
  private:
@@ -41,9 +48,13 @@ class GpuAgent final : public Agent {
   bool open(const MessageId& id) const;
   bool advance(Device::Engine engine);
   bool soon() const;
+  bool read();
   void end(const Message& message, DoneStatus status);
 
   const std::unique_ptr<Device> device_;
+  const std::unique_ptr<Agent> reads_;
+  std::vector<MessageId> reading_;  // that `reads_` has accepted and not completed
+  Descriptor ready_;                // when something is over there or in the device
   const Clock& clock_;
   const uint32_t credits_;
   uint32_t held_ = 0;  // credits in use
@@ -53,7 +64,8 @@ class GpuAgent final : public Agent {
   std::deque<Done> done_;
 };
 
-// The agent of a device, as whoever loads agents takes it. `clock` outlives it.
-MadeAgent made_with(std::unique_ptr<Device> device, const Clock& clock);
+// The agent of a device, as whoever loads agents takes it. What the context refers to outlives it. Errors:
+// those of make_direct_reads, where the context has a ReadTask.
+Result<MadeAgent> made_with(std::unique_ptr<Device> device, const AgentContext& context);
 
 }  // namespace tierd

@@ -17,6 +17,10 @@ constexpr tierd_param kParams[] = {
      "bytes a second of the link, as \"16 GB\": host emulates it, forecasts go by it; 0: as fast as it goes"},
     {"link_latency_us", TIERD_PARAM_INTEGER, 0, "10", 0, 1'000'000, nullptr,
      "host: what each copy over the emulated link takes beside"},
+    {kDirectParameter, TIERD_PARAM_FLAG, 0, "false", 0, 0, nullptr,
+     "what no nearer memory holds is read from the store into this tier's, not by way of DRAM: by cuFile "
+     "where "
+     "that is there, else staged through memory of the host"},
 };
 
 using MadeDevice = Result<std::unique_ptr<Device>>;
@@ -63,7 +67,7 @@ Result<MadeAgent> make(const AgentContext& context) {
   TIERD_ASSIGN(const uint64_t link_rate,
                parse_bytes(context.get<std::string>("link_rate"), context.table + ".link_rate"));
   TIERD_ASSIGN(std::unique_ptr<Device> device, make_device(context, *kernels, link_rate));
-  MadeAgent made = made_with(std::move(device), context.clock);
+  TIERD_ASSIGN(MadeAgent made, made_with(std::move(device), context));
   made.link_rate = static_cast<double>(link_rate);
   return made;
 }
@@ -75,5 +79,5 @@ TIERD_AGENT(
     "gpu",
     "memory that nobody else reaches, and a device that computes on it: a GPU, or the host stands for one",
     tierd::serves(tierd::Op::run) | tierd::serves(tierd::Op::move) | tierd::serves(tierd::Op::resize) |
-        tierd::kRecodes | tierd::kMemoryApart,
+        tierd::kRecodes | tierd::kMemoryApart | tierd::kReadsDirectly,
     tierd::kParams, tierd::make)

@@ -1,13 +1,11 @@
 #include "tiers/gpu/host_device.h"
 
-#include <sys/timerfd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "core/base/check.h"
+#include "tiers/gpu/timer.h"
 
 namespace tierd {
 
@@ -15,12 +13,13 @@ Result<std::unique_ptr<HostDevice>> HostDevice::create(const DramAgent::Options&
                                                        PoolTable& pools, const Clock& clock, ComputePlan plan,
                                                        const ComputeKernels& kernels,
                                                        std::unique_ptr<Team> team) {
-  Descriptor timer(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  if (!timer.open()) return Error{Code::io_error, "gpu", std::strerror(errno)};
+  TIERD_ASSIGN(Descriptor timer, make_timer());
   std::unique_ptr<HostDevice> device(new HostDevice(options, link, pools, clock, kernels, std::move(timer)));
   TIERD_ASSIGN(device->given_, ReservedMemory::reserve(buffer_offsets(plan).back()));
   TIERD_ASSIGN(device->computes_,
                DramAgent::create(options, device->own_, std::move(plan), kernels, std::move(team)));
+  TIERD_ASSIGN(device->direct_,
+               HostDirectPath::create(device->own_.memory(options.memory), device->link_, clock));
   pools.add_activations(options.number, device->given_.bytes());
   return device;
 }
@@ -29,20 +28,18 @@ void HostDevice::load(uint64_t offset, std::span<const std::byte> bytes) {
   std::ranges::copy(bytes, own_.memory(memory_).subspan(offset, bytes.size()).begin());
 }
 
-// What crosses the link waits for what is on it already. It began when it came, or when the link was free,
-// even if this thread was busy then.
+// What crosses the link may have begun while this thread was busy.
 void HostDevice::begin(Engine engine, const DeviceRequest& request) {
   const Message& message = request.message;
   Running running{request, clock_.now_ns(), 0};
   if (message.op == Op::move && message.from != memory_) {
     own_.add_memory(message.from, pools_.memory(message.from));
-    if (link_.bytes_per_second != 0) {
-      const double bytes = static_cast<double>(request.payload.units.size()) * message.unit_bytes;
-      running.start_ns = std::max(request.since_ns, link_free_ns_);
-      running.over_ns = running.start_ns + link_.latency_ns +
-                        static_cast<uint64_t>(bytes / static_cast<double>(link_.bytes_per_second) * 1e9);
-      link_free_ns_ = running.over_ns;
-      ring_at(running.over_ns);
+    if (link_.takes_time()) {
+      const EmulatedLink::Crossing crossing =
+          link_.carry(request.payload.units.size() * uint64_t{message.unit_bytes}, request.since_ns);
+      running.start_ns = crossing.start_ns;
+      running.over_ns = crossing.over_ns;
+      ring_at(timer_, running.over_ns);
     }
   }
   running_[static_cast<size_t>(engine)] = running;
@@ -52,7 +49,7 @@ std::optional<Done> HostDevice::over(Engine engine) {
   std::optional<Running>& running = running_[static_cast<size_t>(engine)];
   TIERD_CHECK(running.has_value());
   if (running->over_ns > clock_.now_ns()) return std::nullopt;
-  if (running->over_ns != 0) ring_at(0);
+  if (running->over_ns != 0) ring_at(timer_, 0);
   const Running now = *std::exchange(running, std::nullopt);
   Done done = carry_out(now.request);
   done.start_ns = now.start_ns;
@@ -76,14 +73,6 @@ void HostDevice::give(const Give& give, uint32_t rows) {
     const uint64_t at = give.place * kPlaceUnit + (uint64_t{r} * give.stride + give.first) * sizeof(float);
     std::memcpy(given_.data() + at, own_.activations(number_).data() + at, give.columns * sizeof(float));
   }
-}
-
-// With 0 the timer does not ring.
-void HostDevice::ring_at(uint64_t ns) const {
-  itimerspec when{};
-  when.it_value.tv_sec = static_cast<time_t>(ns / 1'000'000'000);
-  when.it_value.tv_nsec = static_cast<long>(ns % 1'000'000'000);
-  TIERD_CHECK(timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr) == 0);
 }
 
 }  // namespace tierd

@@ -17,16 +17,14 @@
 #include "tiers/dram/dram_agent.h"
 #include "tiers/dram/reserved_memory.h"
 #include "tiers/gpu/device.h"
+#include "tiers/gpu/emulated_link.h"
+#include "tiers/gpu/host_direct_path.h"
 
 namespace tierd {
 
 class HostDevice final : public Device {
  public:
-  // It leads from the host's memory into the device's.
-  struct Link {
-    uint64_t bytes_per_second = 0;  // 0: as fast as the processor copies
-    uint64_t latency_ns = 0;        // of each message
-  };
+  using Link = EmulatedLink::Rate;
   // Registers its activations, and nothing of its memory. `pools` and `clock` outlive it. Errors: no_space,
   // io_error.
   static Result<std::unique_ptr<HostDevice>> create(const DramAgent::Options& options, const Link& link,
@@ -43,6 +41,7 @@ class HostDevice final : public Device {
     computes_->linear(matrix, x, rows, y);
   }
   AgentCounts counts() const override { return computes_->counts(); }
+  DirectPath* direct() override { return direct_.get(); }
 
  private:
   struct Running {
@@ -61,11 +60,10 @@ class HostDevice final : public Device {
         timer_(std::move(timer)) {}
   Done carry_out(const DeviceRequest& request);
   void give(const Give& give, uint32_t rows);
-  void ring_at(uint64_t ns) const;
 
   const uint16_t number_;
   const MemoryId memory_;
-  const Link link_;
+  EmulatedLink link_;
   PoolTable& pools_;
   const Clock& clock_;
   const std::string kernels_;
@@ -73,7 +71,7 @@ class HostDevice final : public Device {
       own_;  // of the device: its memory and its buffers, beside the host's memories that it copies from
   std::unique_ptr<DramAgent> computes_;
   ReservedMemory given_;  // the registered activations; only what is given is ever committed
-  uint64_t link_free_ns_ = 0;
+  std::unique_ptr<HostDirectPath> direct_;
   std::array<std::optional<Running>, kEngines> running_;
   Descriptor timer_;
 };

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <vector>
 
 #include "core/base/cores.h"
 #include "core/run/forecast.h"
@@ -63,14 +64,18 @@ TokenTimes times_of(const Runtime& runtime, const PlannedTraffic& traffic, doubl
                     const MachineDescription& machine) {
   TokenTimes times;
   uint64_t moved = 0;
+  const Topology& topology = runtime.plan().tiers.topology;
+  std::vector<double> into(topology.memories.size() + 1);  // [memories] seconds, the store's too
   for (size_t l = 0; l < traffic.link_bytes.size(); ++l) {
     const double rate = runtime.link_rate(l);
     if (rate > 0) {
-      times.link = std::max(times.link, static_cast<double>(traffic.link_bytes[l]) / rate);
-    } else if (runtime.plan().tiers.topology.links[l].from != kStore) {
+      // What is moved and what is read directly cross one bus.
+      into[topology.links[l].to] += static_cast<double>(traffic.link_bytes[l]) / rate;
+    } else if (topology.links[l].from != kStore) {
       moved += 2 * traffic.link_bytes[l];
     }
   }
+  times.link = std::ranges::max(into);
   times.memory = static_cast<double>(traffic.computed_bytes + moved) / machine.processor.memory_rate;
   times.flash = flash_bytes / machine.disk.reads.points().back().bytes_per_second;
   return times;

@@ -30,6 +30,7 @@ json flash_json(const Runtime& runtime, const ReadCounts& flash) {
   }
   return {{"bytes", flash.bytes},
           {"extents", flash.extents},
+          {"verified_bytes", flash.verified_bytes},
           {"asked_bytes", flash.asked_bytes},
           {"read_bytes", flash.read_bytes},
           {"wasted_bytes", flash.wasted_bytes},

@@ -50,6 +50,29 @@ json neurons_json(const MemoryCounters& counters) {
           {"streamed_bytes", asked.streamed_bytes}};
 }
 
+// NULL: its agents do not read.
+json direct_json(const Runtime& runtime, size_t tier) {
+  const auto direct = runtime.direct_reads(tier);
+  if (!direct) return nullptr;
+  return {{"way", direct->way.empty() ? "described" : direct->way},
+          {"why", direct->way_why},
+          {"bytes", direct->counts.bytes},
+          {"verified_bytes", direct->counts.verified_bytes}};
+}
+
+// "staged through pinned memory (why); 1.2 GB, all verified".
+std::string direct_text(const json& direct) {
+  const auto why = direct["why"].get<std::string>();
+  const auto bytes = direct["bytes"].get<uint64_t>();
+  const auto verified = direct["verified_bytes"].get<uint64_t>();
+  return fmt::format(
+      "reads of flash are {}{}; {}, {}", direct["way"].get<std::string>(),
+      why.empty() ? "" : fmt::format(" ({})", why), size_text(bytes),
+      verified == bytes
+          ? "all verified"
+          : fmt::format("{} verified when they were loaded first, the rest unverified", size_text(verified)));
+}
+
 // How the capacity came about, where it was not given: what bounds it is either the model or a limit.
 std::string origin_text(const json& budget) {
   if (budget["raised_to_least"].get<bool>()) return " (raised to the least)";
@@ -98,6 +121,7 @@ json tiers_json(const Runtime& runtime) {
                     {"count", config.count},
                     {"over", config.over.empty() ? tiers.store.config.name : config.over},
                     {"computes", config.compute},
+                    {"direct", direct_json(runtime, i)},
                     {"budget", budget_json(runtime, i)},
                     {"neurons", neurons_json(runtime.counters(i))}});
     const MoveCounts moves = runtime.move_counts(i);
@@ -147,6 +171,7 @@ std::vector<std::pair<std::string, std::string>> tier_lines(const json& report) 
                                          size_text(tier["moves"]["read_in_place_bytes"]),
                                          size_text(tier["moves"]["gathered_bytes"])));
     }
+    if (!tier["direct"].is_null()) lines.emplace_back("", direct_text(tier["direct"]));
   }
   if (report["links"].size() > 1) {
     for (const json& link : report["links"]) {
@@ -171,6 +196,7 @@ std::vector<std::pair<std::string, std::string>> budget_lines(const json& check)
                     origin_text(budget), size_text(budget["least_bytes"])));
     for (const auto& [name, bytes] : budget["lines"].items())
       lines.emplace_back("", fmt::format("{:<18} {}", name, size_text(bytes)));
+    if (!tier["direct"].is_null()) lines.emplace_back("", "reads directly what no tier below holds");
   }
   return lines;
 }

@@ -196,10 +196,11 @@ void Gathering::leave(Transfer& transfer) {
   std::erase(awaited_, &transfer);
 }
 
-// Whether it is moved here by whoever computes from here, who can be told to wait for it.
+// Whether it is moved here by whoever computes from here, who can be told to wait for it. What that agent
+// reads is not followed: a read that fails is tried again, and what is followed cannot be (docs/messages.md).
 bool Gathering::can_follow(const Transfer& transfer) const {
   return transfer.state == Transfer::State::moving && transfer.priority == Priority::demand &&
-         context_.transfers.carrier(transfer) == demand_.agent;
+         context_.transfers.moves(transfer) && context_.transfers.carrier(transfer) == demand_.agent;
 }
 
 void Gathering::follow(Transfer& transfer) {

@@ -68,6 +68,8 @@ class Transfers {
   const std::vector<From>& sources() const { return options_.from; }
   // The agent that carries a transfer.
   uint16_t carrier(const Transfer& transfer) const { return options_.from[transfer.source].agent; }
+  // Whether it comes from another memory, not from the store.
+  bool moves(const Transfer& transfer) const { return options_.from[transfer.source].memory != kStore; }
 
   // All that were opened and not closed, in that order.
   const std::vector<Transfer*>& all() const { return open_; }

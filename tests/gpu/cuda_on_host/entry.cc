@@ -17,6 +17,9 @@ constexpr tierd_param kParams[] = {
     {"lockable", TIERD_PARAM_TEXT, 0, "1 TB", 0, 0, nullptr, "of the host's memory that can be registered"},
     {"launch_fails", TIERD_PARAM_INTEGER, 0, "0", 0, 1'000'000, nullptr, "which launch does"},
     {"lost_at_look", TIERD_PARAM_INTEGER, 0, "0", 0, 1'000'000, nullptr, "when the device is lost"},
+    {kDirectParameter, TIERD_PARAM_FLAG, 0, "false", 0, 0, nullptr, "reads the store by itself"},
+    {"cufile", TIERD_PARAM_TEXT, 0, "", 0, 0, nullptr,
+     "the library that stands for libcufile.so; none if empty"},
 };
 
 Result<MadeAgent> make(const AgentContext& context) {
@@ -31,11 +34,13 @@ Result<MadeAgent> make(const AgentContext& context) {
                parse_bytes(context.get<std::string>("lockable"), context.table + ".lockable"));
   on_host::behave(behaviour);
   on_host::shuffle(behaviour.late + 1);
+  cuda::DeviceOptions options = cuda::DeviceOptions::of(context);
+  options.cufile = context.get<std::string>("cufile");
   TIERD_ASSIGN(std::unique_ptr<cuda::CudaDevice> device,
                cuda::CudaDevice::create(
-                   cuda::DeviceOptions::of(context), context.pools, context.clock, context.compute->plan,
+                   options, context.pools, context.clock, context.compute->plan,
                    std::make_unique<TeamWork>(best_kernels(), std::make_unique<Team>(Team::Options{}))));
-  return made_with(std::move(device), context.clock);
+  return made_with(std::move(device), context);
 }
 
 }  // namespace
@@ -43,5 +48,6 @@ Result<MadeAgent> make(const AgentContext& context) {
 
 TIERD_AGENT("double", "the GPU agent over a device that this process plays",
             tierd::serves(tierd::Op::run) | tierd::serves(tierd::Op::move) |
-                tierd::serves(tierd::Op::resize) | tierd::kRecodes | tierd::kMemoryApart,
+                tierd::serves(tierd::Op::resize) | tierd::kRecodes | tierd::kMemoryApart |
+                tierd::kReadsDirectly,
             tierd::kParams, tierd::make)

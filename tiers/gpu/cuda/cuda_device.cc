@@ -126,7 +126,26 @@ Status CudaDevice::prepare(const ComputePlan& plan) {
   if (!memory_->map({options_.arena_bytes, end}).ok())
     return no_room("KV cache, activations, staging and small tensors", all);
   executor_->set_memory(memory_->data(), options_.tensors);
+  return prepare_direct();
+}
+
+Status CudaDevice::prepare_direct() {
+  CudaDirectPath::Target target{.ordinal = options_.ordinal,
+                                .name = options_.table + ": " + backend_,
+                                .cufile = options_.cufile,
+                                .memory = {memory_->data(), options_.arena_bytes + options_.staging_bytes}};
+  target.map = [this](std::span<std::byte> part) {
+    const auto begin = static_cast<uint64_t>(part.data() - memory_->data());
+    return mapped({begin, begin + part.size()});
+  };
+  TIERD_ASSIGN(direct_, CudaDirectPath::create(std::move(target)));
   return {};
+}
+
+bool CudaDevice::mapped(const MappedMemory::Range& range) {
+  if (memory_->map(range).ok()) return true;
+  say_once(no_room("weights", memory_->mapped() + memory_->piece_bytes()).error().line());
+  return false;
 }
 
 // Once for each thing that goes wrong, since the same may come with every message after it.
@@ -137,9 +156,7 @@ void CudaDevice::say_once(const std::string& line) {
 }
 
 void CudaDevice::map(Running& running, const MappedMemory::Range& range) {
-  if (memory_->map(range).ok()) return;
-  say_once(no_room("weights", memory_->mapped() + memory_->piece_bytes()).error().line());
-  running.done.status = DoneStatus::no_space;
+  if (!mapped(range)) running.done.status = DoneStatus::no_space;
 }
 
 // What goes wrong here the first request says.

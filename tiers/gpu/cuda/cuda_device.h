@@ -21,6 +21,7 @@
 #include "tiers/gpu/cuda/buffers.h"
 #include "tiers/gpu/cuda/cuda_executor.h"
 #include "tiers/gpu/cuda/device_options.h"
+#include "tiers/gpu/cuda/direct_path.h"
 #include "tiers/gpu/cuda/mapped_memory.h"
 #include "tiers/gpu/cuda/message_lists.h"
 #include "tiers/gpu/cuda/outcome.h"
@@ -53,6 +54,7 @@ class CudaDevice final : public Device {
     host_->linear(matrix, x, rows, y);
   }
   AgentCounts counts() const override;
+  DirectPath* direct() override { return direct_.get(); }
 
  private:
   struct Running {
@@ -67,6 +69,8 @@ class CudaDevice final : public Device {
   CudaDevice(const DeviceOptions& options, PoolTable& pools, const Clock& clock,
              std::unique_ptr<HostWork> host);
   Status prepare(const ComputePlan& plan);
+  Status prepare_direct();
+  bool mapped(const MappedMemory::Range& range);
   Status no_room(const std::string& what, uint64_t bytes) const;
   cudaStream_t stream(Engine engine) const { return streams_[static_cast<size_t>(engine)].get(); }
   cudaEvent_t event(Engine engine) const { return events_[static_cast<size_t>(engine)].get(); }
@@ -105,6 +109,7 @@ class CudaDevice final : public Device {
   std::array<Event, kEngines> events_;
   Stream announcing_;
   std::array<std::optional<Running>, kEngines> running_;
+  std::unique_ptr<CudaDirectPath> direct_;
   bool lost_ = false;
   std::optional<cudaError_t> load_error_;
   std::string said_;

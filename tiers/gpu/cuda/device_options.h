@@ -7,6 +7,7 @@
 
 #include "core/agent/agent_entry.h"
 #include "core/message/message.h"
+#include "tiers/gpu/cuda/cufile.h"
 
 namespace tierd::cuda {
 
@@ -19,6 +20,7 @@ struct DeviceOptions {
   uint64_t staging_bytes = 0;          // follows the arena
   uint64_t tensor_bytes = 0;           // follow the staging
   std::vector<uint64_t> tensors = {};  // [TensorId] where each begins in all that memory
+  std::string cufile = kCuFileLibrary;
 
   // Those of an agent that is made for the context's task, on the first device.
   static DeviceOptions of(const AgentContext& context) {

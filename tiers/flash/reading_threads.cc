@@ -1,0 +1,135 @@
+#include "tiers/flash/reading_threads.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "core/base/descriptor.h"
+
+namespace tierd {
+namespace {
+
+class ReadingThreads final : public BlockDevice {
+ public:
+  ReadingThreads(std::string name, Descriptor event, uint32_t depth, ReadCall read)
+      : name_(std::move(name)), read_(std::move(read)), event_(std::move(event)), depth_(depth) {}
+
+  // Throws std::system_error when a thread cannot be had.
+  void start(uint32_t threads, const std::function<void()>& begin) {
+    for (uint32_t i = 0; i < std::min(depth_, threads); ++i) {
+      threads_.emplace_back([this, begin] {
+        if (begin) begin();
+        serve();
+      });
+    }
+  }
+
+  // Reads already started are awaited, since they write into the caller's memory; queued ones are dropped.
+  ~ReadingThreads() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  std::string_view name() const override { return name_; }
+  uint32_t depth() const override { return depth_; }
+
+  bool push(const DeviceRead& read) override {
+    if (in_flight_ == depth_) return false;
+    ++in_flight_;
+    unflushed_.push_back(read);
+    return true;
+  }
+
+  void flush() override {
+    {
+      const std::lock_guard lock(mutex_);
+      queue_.insert(queue_.end(), unflushed_.begin(), unflushed_.end());
+    }
+    unflushed_.size() == 1 ? wake_.notify_one() : wake_.notify_all();
+    unflushed_.clear();
+  }
+
+  size_t poll(std::span<DeviceDone> done) override {
+    const std::lock_guard lock(mutex_);
+    const size_t n = std::min(done.size(), done_.size());
+    if (n == 0) return 0;
+    std::copy_n(done_.begin(), n, done.begin());
+    done_.erase(done_.begin(), done_.begin() + static_cast<ptrdiff_t>(n));
+    in_flight_ -= static_cast<uint32_t>(n);
+    if (done_.empty()) {
+      uint64_t signals = 0;
+      (void)!::read(event_.get(), &signals, sizeof signals);
+    }
+    return n;
+  }
+
+  int wait_fd() const override { return event_.get(); }
+  // Nothing to pin: such calls take any memory.
+  void register_memory(std::span<std::byte>) override {}
+  bool registered() const override { return false; }
+
+ private:
+  void serve() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+      if (stop_) return;
+      const DeviceRead read = queue_.front();
+      queue_.pop_front();
+      lock.unlock();
+      const int32_t result = read_(read);
+      lock.lock();
+      done_.push_back({.token = read.token, .result = result});
+      // Signalled under the lock: the descriptor is readable exactly while `done_` is not empty.
+      const uint64_t one = 1;
+      if (done_.size() == 1) (void)!::write(event_.get(), &one, sizeof one);
+    }
+  }
+
+  const std::string name_;
+  const ReadCall read_;
+  Descriptor event_;
+  const uint32_t depth_;
+  uint32_t in_flight_ = 0;  // pushed and not yet polled
+  std::vector<DeviceRead> unflushed_;
+
+  std::mutex mutex_;  // of all below
+  std::condition_variable wake_;
+  std::deque<DeviceRead> queue_;
+  std::vector<DeviceDone> done_;
+  bool stop_ = false;
+
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<BlockDevice>> make_reading_threads(std::string name, const std::string& path,
+                                                          uint32_t depth, uint32_t threads, ReadCall read,
+                                                          std::function<void()> begin) {
+  Descriptor event(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!event.open()) {
+    return Error{Code::io_error, path, "eventfd: " + std::generic_category().message(errno)};
+  }
+  auto device = std::make_unique<ReadingThreads>(std::move(name), std::move(event), depth, std::move(read));
+  try {
+    device->start(threads, begin);
+  } catch (const std::system_error& error) {
+    return Error{Code::io_error, path, std::string("no thread for reading: ") + error.what()};
+  }
+  return std::unique_ptr<BlockDevice>(std::move(device));
+}
+
+}  // namespace tierd

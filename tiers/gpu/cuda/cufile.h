@@ -1,0 +1,36 @@
+// cuFile (GPUDirect Storage): a disk that writes into the device's memory, past the host's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/base/block_device.h"
+#include "core/base/result.h"
+#include "tiers/gpu/cuda/cufile_api.h"
+
+namespace tierd::cuda {
+
+inline constexpr const char* kCuFileLibrary = "libcufile.so.0";
+
+// The functions of the library.
+struct CuFile {
+  cufile::HandleRegister* register_handle = nullptr;
+  cufile::HandleDeregister* deregister_handle = nullptr;
+  cufile::Read* read = nullptr;
+
+  // Loads the library and opens its driver, once; both stay. Errors, which name the library: not_found, where
+  // it cannot be loaded or lacks a function; io_error, where its driver does not open, or where it would have
+  // the host read and copy (its compatibility mode), which is what we do ourselves, and verify.
+  static Result<const CuFile*> load(const std::string& library);
+};
+
+// A device that reads `path` with O_DIRECT into memory of the device `ordinal`, in threads that wait for each
+// read. Sees to it with `map` that there is memory behind what a read is for; [whoever drives] false: there
+// is no room. Errors: io_error, where the file or cuFile does not let it.
+Result<std::unique_ptr<BlockDevice>> open_with_cufile(const CuFile& library, const std::string& path,
+                                                      int ordinal,
+                                                      std::function<bool(std::span<std::byte>)> map);
+
+}  // namespace tierd::cuda
