@@ -1,6 +1,7 @@
 /* What version 2.2 of the plugin interface has beyond 2.0, which is not published yet either: the rules are
  * those of 2.0.h. */
 FIELD(tierd_memory_view, bytes, 24, uint64_t)
+FIELD(tierd_host, held, 208, uint32_t (*)(void*, uint32_t, uint32_t))
 FIELD(tierd_codec_1, size, 0, uint32_t)
 FIELD(tierd_codec_1, bound, 8, int (*)(void*, uint64_t, uint64_t*))
 FIELD(tierd_codec_1, compress, 16, int (*)(void*, const void*, uint64_t, void*, uint64_t, uint64_t*))

@@ -24,13 +24,12 @@
 #include "core/agent/agent.h"
 #include "core/agent/build_id.h"
 #include "core/agent/clock.h"
+#include "core/agent/compressed_extents.h"
 #include "core/base/block_device.h"
 #include "core/base/check.h"
 #include "core/base/result.h"
 #include "core/base/setting.h"
-#include "core/layout/bitmap.h"
 #include "core/layout/encoding.h"
-#include "core/layout/neuron_codec.h"
 #include "core/message/counts.h"
 #include "core/message/extent_table.h"
 #include "core/message/pool.h"
@@ -38,15 +37,6 @@
 #include "tierd/params.h"
 
 namespace tierd {
-
-// The extents of an edition whose neurons are compressed.
-struct CompressedExtents {
-  uint32_t first = 0;  // neuron i is extent first + i
-  Bitmap bitmap = {};
-  const NeuronCodec* codec = nullptr;  // NULL: they are bitmaps
-  std::span<const uint32_t> bytes;     // [neurons] of each, from the beginning of its extent
-  std::span<const uint32_t> expanded;  // [neurons] of each once it is expanded
-};
 
 // What an agent that reads is for: a store's file. All of it outlives the agent.
 struct ReadTask {

@@ -88,6 +88,8 @@ const std::vector<KeyCase>& keys() {
       {"tiers.dram.staging", "1048576",
        [](const Config& c) { return c.find_tier("dram")->staging == "1048576"; }},
       {"tiers.dram.thread", "\"own\"", [](const Config& c) { return c.find_tier("dram")->thread == "own"; }},
+      {"tiers.dram.compressed", "\"expanded\"",
+       [](const Config& c) { return c.find_tier("dram")->compressed == "expanded"; }},
       {"tiers.dram.compute", "false", [](const Config& c) { return !c.find_tier("dram")->compute; }},
       {"tiers.dram.over", "\"near\"", [](const Config& c) { return c.find_tier("dram")->over == "near"; }},
       {"tiers.dram.link", "\"near, flash\"",

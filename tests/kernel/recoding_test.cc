@@ -92,7 +92,7 @@ TEST(Recoding, AReadMakesThemWhereTheLowestMemoryHoldsThem) {
   world.expect_nothing_lost();
 }
 
-// What a wish fetches ahead is made on the way as well.
+// What a wish fetches ahead is of the edition that the memory holds as well.
 TEST(Recoding, LookAheadFetchesWhatTheMemoryHolds) {
   ScriptedWorld world({.neurons = {4, 4},
                        .slots = {0, 0, 4, 4},
@@ -105,11 +105,15 @@ TEST(Recoding, LookAheadFetchesWhatTheMemoryHolds) {
     return site == 0 ? std::vector<Ahead>{{1, 1}} : std::vector<Ahead>();
   };
   ASSERT_TRUE(world.pass(0, 0).ok());
-  for (int i = 0; i < 20; ++i) world.idle(), world.settle();
-  EXPECT_THAT(world.script.calls, Contains("landed 3:0,1,2,3"));
-  EXPECT_EQ(world.residency.valid_count(3), 4u) << "before its pass";
   ASSERT_TRUE(world.pass(1, 0).ok());
   world.expect_whole(1, 0, {0, 1, 2, 3});
+  EXPECT_THAT(world.script.calls, Contains("landed 3:0,1,2,3"));
+  EXPECT_EQ(world.scheduler->counters().misses, 8u) << "each was fetched once";
+  EXPECT_EQ(world.flash.started.size(), 2u);
+  for (const Read& move : world.mover.started) {
+    EXPECT_TRUE(recodes(move));
+    EXPECT_EQ(move.message.edition, 2 + move.message.site);
+  }
   world.expect_nothing_lost();
 }
 

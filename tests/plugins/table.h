@@ -163,6 +163,7 @@ class Plugged {
       return plugged.home ? plugged.home(edition, neuron) : 0;
     };
     host_.at_home = [](void*, uint32_t, uint32_t) { return 1; };
+    host_.held = [](void*, uint32_t, uint32_t edition) { return edition; };
     EXPECT_EQ(choice_.plugin->create(&host_, &self), TIERD_OK);
     EXPECT_NE(self, nullptr);
     EXPECT_TRUE(read_table(*choice_.plugin, choice_.origin, table).ok());

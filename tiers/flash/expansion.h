@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/agent/agent_entry.h"
+#include "core/agent/compressed_extents.h"
 #include "tiers/compute/bitmap.h"
 
 namespace tierd {

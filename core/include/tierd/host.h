@@ -72,7 +72,7 @@ typedef struct tierd_host {
    * tensor], on the tier's threads. TIERD_E_INVALID: no such tensor, or not of two dimensions. */
   int (*linear)(void* context, uint32_t tensor, const float* x, uint32_t rows, float* y);
 
-  /* Since 2.1. The edition in which a memory holds what another memory holds, or a pass wants, in this one.
+  /* Since 2.2. The edition in which a memory holds what another memory holds, or a pass wants, in this one.
    * TIERD_NO_EDITION: there is no such memory or edition. */
   uint32_t (*held)(void* context, uint32_t memory, uint32_t edition);
 } tierd_host;

@@ -74,7 +74,7 @@ class Host {
       throw Failure(TIERD_E_UNSUPPORTED, "needs a host that tells how many bytes memories have");
     return memory(m).bytes;
   }
-  // The edition in which a memory holds what others hold in this one. Under a host older than 2.1 all hold
+  // The edition in which a memory holds what others hold in this one. Under a host older than 2.2 all hold
   // the same.
   uint32_t held(uint32_t m, uint32_t edition) const {
     const bool tells = table_->size >= offsetof(tierd_host, held) + sizeof(tierd_host::held);
