@@ -22,6 +22,9 @@
 #ifndef FAKE_FAILS_EACH
 #define FAKE_FAILS_EACH 0  // each so many-th read fails; 0: none
 #endif
+#ifndef FAKE_BAD_PLACE
+#define FAKE_BAD_PLACE (-1)  // a read of this byte of the file fails; -1: of none
+#endif
 #ifndef FAKE_SPOILS_FIRST
 #define FAKE_SPOILS_FIRST 0  // the first so many reads bring a wrong byte
 #endif
@@ -58,6 +61,8 @@ FAKE void cuFileHandleDeregister(Handle handle) {
 FAKE ssize_t cuFileRead(Handle handle, void* memory, std::size_t bytes, off_t offset, off_t memory_offset) {
   const unsigned number = ++reads;
   if (FAKE_FAILS_EACH != 0 && number % (FAKE_FAILS_EACH + !FAKE_FAILS_EACH) == 0) return -5030;
+  constexpr off_t kBadPlace = FAKE_BAD_PLACE;
+  if (offset <= kBadPlace && kBadPlace < offset + static_cast<off_t>(bytes)) return -5030;
   if (FAKE_SHORT != 0 && bytes > FAKE_SHORT) bytes = FAKE_SHORT;
   constexpr std::size_t kBlock = 4096;
   alignas(kBlock) thread_local char block[16 * kBlock];

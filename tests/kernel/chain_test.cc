@@ -384,33 +384,6 @@ TEST(Chain, ARunOfTwoMovesWaitsForOneOfThem) {
   world.expect_nothing_lost();
 }
 
-// No run is posted behind a read, though the unit's own agent carries it: a read that fails is tried again.
-TEST(Chain, WhatAUnitReadsByItselfIsTriedAgain) {
-  for (const bool bundles : {false, true}) {
-    const uint32_t n = bundles ? kRun : 4;
-    ScriptedWorld world({.neurons = {n},
-                         .slots = {0},
-                         .neurons_per_block = n,
-                         .bundles = bundles,
-                         .below = {{0}},
-                         .moves_itself = true,
-                         .direct = true,
-                         .reads_itself = true});
-    uint32_t failures = 2;
-    world.idle = [&] {
-      ASSERT_EQ(world.mover.open.size(), 1u);
-      EXPECT_EQ(world.mover.open.front().message.op, Op::read);
-      world.mover.finish(0, failures != 0 ? DoneStatus::io_error : DoneStatus::ok);
-      failures -= failures != 0 ? 1 : 0;
-    };
-    ASSERT_TRUE(world.pass(0, 0).ok());
-    world.expect_whole(0, 0, first(n));
-    EXPECT_EQ(world.mover.started.size(), 3u);
-    EXPECT_TRUE(world.flash.started.empty()) << "nothing comes by way of the memory below";
-    world.expect_nothing_lost();
-  }
-}
-
 TEST(Chain, AMoveThatARunIsBehindIsNotTriedAgain) {
   ScriptedWorld world(
       {.neurons = {4}, .slots = {2}, .neurons_per_block = 4, .below = {{4}}, .moves_itself = true});

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "core/host/strategy_set.h"
 #include "core/kernel/pass/scheduler.h"
 #include "tests/kernel/scripted_world.h"
@@ -23,6 +25,35 @@ TEST(SchedulerFaults, AFailedDemandIsTriedAgain) {
   EXPECT_EQ(world.scheduler->counters().retries, 2u);
   EXPECT_EQ(world.scheduler->counters().prefetch_failed, 0u);
   world.expect_nothing_lost();
+}
+
+// No run is posted behind a read, though the unit's own agent carries it: a read that fails is tried again.
+TEST(SchedulerFaults, WhatAUnitReadsByItselfIsTriedAgain) {
+  for (const bool bundles : {false, true}) {
+    const uint32_t n = bundles ? kRun : 4;
+    ScriptedWorld world({.neurons = {n},
+                         .slots = {0},
+                         .neurons_per_block = n,
+                         .bundles = bundles,
+                         .below = {{0}},
+                         .moves_itself = true,
+                         .direct = true,
+                         .reads_itself = true});
+    uint32_t failures = 2;
+    world.idle = [&] {
+      ASSERT_EQ(world.mover.open.size(), 1u);
+      EXPECT_EQ(world.mover.open.front().message.op, Op::read);
+      world.mover.finish(0, failures != 0 ? DoneStatus::io_error : DoneStatus::ok);
+      failures -= failures != 0 ? 1 : 0;
+    };
+    ASSERT_TRUE(world.pass(0, 0).ok());
+    Neurons all(n);
+    std::iota(all.begin(), all.end(), 0U);
+    world.expect_whole(0, 0, all);
+    EXPECT_EQ(world.mover.started.size(), 3u);
+    EXPECT_TRUE(world.flash.started.empty()) << "nothing comes by way of the memory below";
+    world.expect_nothing_lost();
+  }
 }
 
 TEST(SchedulerFaults, WhatFailsForGoodNamesTheExtent) {
