@@ -18,7 +18,9 @@ set(TIERD_PLAIN_TESTS
   # Tools that read nothing from strangers.
   tier_bench_test compare_test tier_profile_test train_test tier_train_test calibrate_test cost_model_test
   # Sixty plugins with one fault each, which end their process; what they are held against has tests of its own.
-  conformance_test agent_conformance_test)
+  conformance_test agent_conformance_test
+  # The rules of agents once more, and a test that takes the place of madvise() and munmap(), as sanitizers do.
+  direct_reads_test cuda_registered_test)
 
 # Under sanitizers alone: units, whose logic does not depend on how much the compiler optimises, and the server. Those of
 # arithmetic and layouts run in both.
