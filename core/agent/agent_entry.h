@@ -49,8 +49,8 @@ struct ReadTask {
   std::span<std::byte> landing;  // where most reads will land, worth pinning
   uint64_t memory_bytes = 0;     // of all that reads will land in
   // What the agent may take for reads that cannot land where they belong, a multiple of 4096: at least twice
-  // the blocks that hold the largest extent that is not aligned, or is expanded; 0 if there is none. Of an
-  // agent that reads directly: the largest extent of all.
+  // the blocks that hold the largest extent that is not aligned, or is expanded; 0 if there is none. For
+  // an agent that reads directly every extent counts.
   uint64_t bounce_bytes = 0;
   OpenDevice open_device = {};  // how tests have the file opened; empty: as the agent does
   // In virtual time: puts a described device before the file's, `depth` reads deep, and says which gaps it is
@@ -125,7 +125,7 @@ struct ReadChoices {
   std::string gap_from = {};
   bool bounced = false;  // what could land where it belongs is copied there
   std::string bounced_from = {};
-  // Of an agent that reads directly (kReadsDirectly): how what it reads comes into its memory, "cuFile",
+  // An agent that reads directly (kReadsDirectly) says how what it reads comes into its memory, "cuFile" or
   // "staged through pinned memory", and why not another way.
   std::string way = {};
   std::string way_why = {};
@@ -155,11 +155,12 @@ inline constexpr uint32_t kRecodes = 1u << 30;
 // Beside what an agent serves: its memory is apart, reached by itself alone. Reads do not land there, it
 // brings neurons from other memories by itself (`move`), and what is wanted of its activations must be given.
 inline constexpr uint32_t kMemoryApart = 1u << 31;
-// Of an agent whose memory is apart, too: it can read the store into it by itself. It declares a parameter
+// Beside kMemoryApart: it can read the store into its memory by itself. It declares a parameter
 // kDirectParameter, a flag; where that is set, it is given a ReadTask beside its ComputeTask and serves
 // `read` on a lane of its own.
-inline constexpr uint32_t kReadsDirectly = 1u << 30;
+inline constexpr uint32_t kReadsDirectly = 1u << 29;
 inline constexpr const char* kDirectParameter = "direct";
+static_assert((kRecodes ^ kMemoryApart ^ kReadsDirectly) == (kRecodes | kMemoryApart | kReadsDirectly));
 
 // The one symbol that agent-NAME.so exports. Up to and with `build_id` it is the same in every version, and
 // plain C: nothing behind is looked at before size and id have been found right.

@@ -30,7 +30,7 @@ struct ReadCounts {
   uint64_t expand_ns = 0;     // the same of neurons that were compressed
   uint64_t in_flight_ns = 0;  // time with at least one read in the device
 
-  // Of agents that read side by side, whose times are added.
+  // Agents read side by side: their times are added, too.
   ReadCounts& operator+=(const ReadCounts& other) {
     bytes += other.bytes;
     extents += other.extents;
@@ -47,6 +47,7 @@ struct ReadCounts {
     dropped_extents += other.dropped_extents;
     checksum_ns += other.checksum_ns;
     copy_ns += other.copy_ns;
+    expand_ns += other.expand_ns;
     in_flight_ns += other.in_flight_ns;
     return *this;
   }

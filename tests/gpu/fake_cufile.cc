@@ -57,7 +57,7 @@ FAKE Error cuFileHandleRegister(Handle* handle, Description* description) {
 FAKE void cuFileHandleDeregister(Handle handle) {
   delete static_cast<Registered*>(handle);
 }
-// Of any alignment, as cuFile takes it.
+// It takes any alignment, as cuFile does.
 FAKE ssize_t cuFileRead(Handle handle, void* memory, std::size_t bytes, off_t offset, off_t memory_offset) {
   const unsigned number = ++reads;
   if (FAKE_FAILS_EACH != 0 && number % (FAKE_FAILS_EACH + !FAKE_FAILS_EACH) == 0) return -5030;

@@ -26,9 +26,9 @@ class IdleAgent final : public Agent {
     done.lane = message.lane;
     done.n_done = message.n_units;
     if (message.op == Op::read) {
-      const bool recoded = (message.flags & kRecode) != 0;
-      const EditionId stored = recoded ? editions_[message.edition].made_of : message.edition;
-      done.bytes = uint64_t{message.n_units} * editions_[stored].slot_bytes;
+      const EditionId made_of = editions_[message.edition].made_of;
+      const Edition& stored = editions_[made_of != kNoEdition ? made_of : message.edition];
+      done.bytes = uint64_t{message.n_units} * stored.slot_bytes;
     }
     return Submit::ok;
   }

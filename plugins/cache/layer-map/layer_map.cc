@@ -6,9 +6,9 @@
 // places it first, which would cost a small memory a layer and save it a row. Where it is tied to the head,
 // it is the head.
 //
-// Everything else streams by. Where a unit computes from the memory, whole layers are wished for ahead of
-// their pass, over the border of the step too, so that they fill a staging block while another one is
-// computed.
+// Everything else passes through staging. Where a unit computes from the memory, whole layers are wished for
+// ahead of their pass, over the border of the step too, so that they fill a staging block while another one
+// is computed.
 //
 // Each instance draws the map from the uppermost memory down to its own, by the bytes that they have.
 #include <algorithm>

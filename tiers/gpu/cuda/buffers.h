@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 namespace tierd::cuda {
 
@@ -31,6 +32,14 @@ inline cudaError_t allocate(uint64_t bytes, PinnedBytes& out) {
   const cudaError_t error = bytes == 0 ? cudaSuccess : cudaHostAlloc(&p, bytes, cudaHostAllocDefault);
   out.reset(static_cast<std::byte*>(p));
   return error;
+}
+
+// Allocates as much as the values take, and copies them there at once.
+template <class T>
+cudaError_t upload(std::span<const T> values, DeviceBytes& out) {
+  const cudaError_t error = allocate(values.size_bytes(), out);
+  if (error != cudaSuccess) return error;
+  return cudaMemcpy(out.get(), values.data(), values.size_bytes(), cudaMemcpyHostToDevice);
 }
 
 // Grows to hold what is asked for; what was there is lost. Nothing uses it meanwhile.

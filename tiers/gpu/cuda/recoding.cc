@@ -65,11 +65,7 @@ cudaError_t Recoding::allocate(const ComputePlan& plan) {
   Outcome outcome;
   for (size_t e = 0; e < editions_.size(); ++e) {
     if (!editions_[e]) continue;
-    const std::span<const NeuronSize> sizes(editions_[e]->sizes);
-    outcome.then([&] { return cuda::allocate(sizes.size_bytes(), sizes_[e]); });
-    outcome.then([&] {
-      return cudaMemcpy(sizes_[e].get(), sizes.data(), sizes.size_bytes(), cudaMemcpyHostToDevice);
-    });
+    outcome.then([&] { return upload(std::span<const NeuronSize>(editions_[e]->sizes), sizes_[e]); });
   }
   outcome.then([&] { return cuda::allocate(rooms.counts, counts_); });
   outcome.then([&] { return cuda::allocate(rooms.landed, landed_); });
