@@ -142,8 +142,9 @@ class Planner {
       for (uint32_t i = 0; i < dense.n; ++i) dense.bytes[i] = static_cast<uint32_t>(site.dense_bytes(i));
       for (UnitPlan& unit : plan_.units) {
         unit.compute.editions.push_back(site.encodings);
-        unit.compute.expanded.resize(expanded);
-        unit.compute.expanded.push_back(ExpandedNeurons{e, owner});
+        if (site.compression != Compression::bitmap) continue;  // what a codec made is expanded as it is read
+        unit.compute.expanded.resize(expanded + 1);
+        unit.compute.expanded[expanded] = ExpandedNeurons{e, owner};
       }
     }
   }
