@@ -216,6 +216,7 @@ void hold_editions(ModelPlan& plan, Memory& memory, uint16_t unit, bool expands)
     memory.held[made_of] = memory.held[e] = expands ? e : made_of;
   }
   if (unit == Topology::kNoUnit) return;
+  if (!expands) plan.units[unit].compute.expanded.clear();  // its agent makes none
   for (SiteWork& site : plan.units[unit].compute.sites) {
     for (uint32_t& edition : site.editions) edition = memory.held_as(edition);
   }

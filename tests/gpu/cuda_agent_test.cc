@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include "core/agent/clock.h"
+#include "tests/dram/pruned_neurons.h"
 #include "tests/gpu/cuda_on_host/double.h"
 #include "tests/gpu/one_neuron.h"
 #include "tests/tier-conform/agent_cases.h"
@@ -241,6 +242,36 @@ TEST_F(CudaDeviceTest, ALaunchThatFailsFailsItsMessage) {
               HasSubstr("tiers.gpu: cuda, a double (sm_90) failed: cudaErrorLaunchOutOfResources"));
   EXPECT_EQ(run(0).status, DoneStatus::ok);
   EXPECT_THAT(given(), ElementsAre(0, 8, 8, 8, 0));
+}
+
+// An expanding move that gets no memory for its lists fails by itself; one that has it goes well.
+TEST_F(CudaDeviceTest, AnExpansionWithoutRoomFailsItsMessage) {
+  PrunedNeurons compressed(Columns{130, 72}, true, Random(4));
+  plan_ = plan_of_pruned(compressed, false, 2);
+  plan_.editions.push_back(compressed.encodings);
+  plan_.expanded = {std::nullopt, ExpandedNeurons{.of = 0, .site = 0}};
+  const std::vector<Unit> units = {{compressed.units[0].place, 0}, {compressed.units[1].place, 4}};
+  DeviceRequest expand = request(Op::move, {});
+  expand.message.flags = kRecode;
+  expand.message.edition = 1;
+  expand.message.unit_bytes = static_cast<uint32_t>(align_up(compressed.compression->bytes[0], kPlaceUnit));
+  const std::vector<uint32_t> neurons = {0, 1};
+  expand.payload.units = units;
+  expand.payload.neurons = neurons;
+  uint64_t full = 0;
+  for (const bool room : {true, false}) {
+    device_.reset();
+    on_host::behave(room ? on_host::Behaviour{} : on_host::Behaviour{.memory_bytes = full});
+    pools_ = {};
+    pools_.add_memory(kHost, std::as_writable_bytes(std::span(compressed.memory)));
+    auto device = CudaDevice::create(options_, pools_, clock_, plan_, host_work());
+    ASSERT_TRUE(device.ok()) << device.error().line();
+    device_ = std::move(*device);
+    EXPECT_EQ(copy({{0, 0}}).status, DoneStatus::ok);  // there is memory behind its slots then
+    full = on_host::bytes_in_use();
+    const Done done = carry_out(Device::Engine::copy, expand);
+    EXPECT_EQ(done.status, room ? DoneStatus::ok : DoneStatus::no_space);
+  }
 }
 
 // Whatever was under way, and whatever comes, is lost; one line says so.

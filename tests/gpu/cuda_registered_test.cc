@@ -7,11 +7,14 @@
 #include <cstdlib>
 #include <optional>
 
+#include "tests/dram/pruned_neurons.h"
 #include "tests/gpu/cuda_on_host/double.h"
+#include "tests/gpu/device_array.h"
 #include "tests/gpu/one_neuron.h"
 #include "tests/gpu/transfer_world.h"
 #include "tiers/dram/dram_agent.h"
 #include "tiers/gpu/cuda/cuda_device.h"
+#include "tiers/gpu/cuda/recoding.h"
 
 namespace tierd::cuda {
 namespace {
@@ -181,6 +184,52 @@ TEST_F(CudaRegistered, PagesThatAreBeingReadDoNotGo) {
         resize({});
       },
       "pages go that a move reads from");
+}
+
+// A launch fails while the next group of an expanding move is being fetched: that one lands, and nothing
+// reads the host's memory any more.
+TEST_F(CudaRegistered, AnExpansionThatFailsEndsItsReads) {
+  const PrunedNeurons compressed(Columns{130, 72}, true, Random(4));
+  ComputePlan plan = plan_of_pruned(compressed, false, 1);
+  plan.editions.push_back(compressed.encodings);
+  plan.expanded = {std::nullopt, ExpandedNeurons{.of = 0, .site = 0}};
+  start({.late = 3, .launch_fails = 5});  // groups fetch, count and expand
+  resize({{0, kMiB}});
+  {
+    Recoding recoding(1024);
+    ASSERT_EQ(recoding.allocate(plan), cudaSuccess);
+    RegisteredMemory registered(pools_, 0, "tiers.gpu");
+    Transfer transfer(registered);
+    ASSERT_EQ(transfer.create(), cudaSuccess);
+    Stream stream;
+    ASSERT_EQ(stream.create(), cudaSuccess);
+    const DeviceArray<std::byte> device(std::vector<std::byte>(130 * 192));
+    std::vector<Unit> units;
+    std::vector<uint32_t> neurons;
+    for (uint32_t i = 0; i < 130; ++i) {
+      units.push_back({3 * i, 3 * i});
+      neurons.push_back(i);
+    }
+    TeamWork host(best_kernels(), std::make_unique<Team>(Team::Options{.workers = 1}));
+    ASSERT_EQ(recoding.begin({.edition = 1,
+                              .units = units,
+                              .neurons = neurons,
+                              .bytes = 192,
+                              .source = memory().data(),
+                              .memory = device.get()},
+                             host, stream.get()),
+              cudaSuccess);
+    bool queued = false;
+    cudaError_t error = cudaSuccess;
+    while (error == cudaSuccess && !queued) error = recoding.advance(transfer, stream.get(), queued);
+    EXPECT_EQ(error, cudaErrorLaunchOutOfResources);
+    (void)cudaGetLastError();
+    const uint32_t launched = on_host::launches();
+    recoding.stop(transfer);
+    while (!queued) ASSERT_EQ(recoding.advance(transfer, stream.get(), queued), cudaSuccess);
+    EXPECT_EQ(on_host::launches(), launched);
+    resize({});  // which is checked: nothing is being read
+  }
 }
 
 // Here a device moves from the DRAM tier's memory, as the agent drives it.

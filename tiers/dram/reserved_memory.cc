@@ -14,19 +14,14 @@
 namespace tierd {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 constexpr uint64_t kHugePage = 2u << 20;
-
-constexpr uint64_t align_down(uint64_t value, uint64_t alignment) {
-  return value / alignment * alignment;
-}
 
 // A range has small pages from `begin` on, huge ones from `first_huge` to `end_huge`, and small ones to
 // `end`.
 struct PagesOfRange {
   explicit PagesOfRange(const ReservedMemory::Range& range)
-      : begin(align_down(range.begin, kPage)),
-        end(align_up(range.end, kPage)),
+      : begin(align_down(range.begin, kPageBytes)),
+        end(align_up(range.end, kPageBytes)),
         first_huge(std::min(align_up(range.begin, kHugePage), end)),
         end_huge(std::max(align_down(range.end, kHugePage), first_huge)) {}
   uint64_t begin, end, first_huge, end_huge;
@@ -44,7 +39,7 @@ Result<ReservedMemory> ReservedMemory::reserve(uint64_t bytes) {
   if (bytes > SIZE_MAX - 2 * kHugePage) return fail(ENOMEM);
   // Addresses for one huge page more, so that one that begins at such can be cut out.
   const uint64_t before = bytes < kHugePage ? 0 : kHugePage;
-  const uint64_t whole = align_up(bytes, kPage) + before;
+  const uint64_t whole = align_up(bytes, kPageBytes) + before;
   void* const start =
       mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (start == MAP_FAILED) return fail(errno);
@@ -62,7 +57,7 @@ Result<ReservedMemory> ReservedMemory::reserve(uint64_t bytes) {
 }
 
 ReservedMemory::~ReservedMemory() {
-  if (!memory_.empty()) munmap(memory_.data(), align_up(memory_.size(), kPage));
+  if (!memory_.empty()) munmap(memory_.data(), align_up(memory_.size(), kPageBytes));
 }
 
 void ReservedMemory::use(uint64_t bytes, std::span<const Range> ranges) {
@@ -77,7 +72,7 @@ void ReservedMemory::use(uint64_t bytes, std::span<const Range> ranges) {
     use_small_pages(pages.end_huge, pages.end);
     given_back = pages.end;
   }
-  give_back(given_back, align_up(bytes, kPage));
+  give_back(given_back, align_up(bytes, kPageBytes));
 }
 
 ReservedMemory::Pages ReservedMemory::pages_of(std::span<const Range> ranges) {
@@ -101,8 +96,8 @@ ReservedMemory::Pages ReservedMemory::pages_of(std::span<const Range> ranges) {
 }
 
 void ReservedMemory::commit(const Range& range) {
-  const uint64_t begin = align_down(range.begin, kPage);
-  madvise(data() + begin, align_up(range.end, kPage) - begin, MADV_POPULATE_WRITE);
+  const uint64_t begin = align_down(range.begin, kPageBytes);
+  madvise(data() + begin, align_up(range.end, kPageBytes) - begin, MADV_POPULATE_WRITE);
 }
 
 // Whole pages, or none.
@@ -124,7 +119,7 @@ void ReservedMemory::use_small_pages(uint64_t begin, uint64_t end) {
 }
 
 bool ReservedMemory::resident(uint64_t begin, uint64_t end) const {
-  std::vector<unsigned char> pages((end - begin) / kPage);
+  std::vector<unsigned char> pages((end - begin) / kPageBytes);
   if (mincore(data() + begin, end - begin, pages.data()) != 0) return false;
   return std::all_of(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; });
 }

@@ -13,13 +13,9 @@ namespace {
 // copy costs more than the request that it saves.
 constexpr uint64_t kMostCopied = uint64_t{64} << 10;
 
-uint64_t align_down(uint64_t value) {
-  return value / kDirectIoAlignment * kDirectIoAlignment;
-}
-
 // The blocks of the file that hold an extent.
 uint64_t cover_begin(const Landing& unit) {
-  return align_down(unit.begin());
+  return align_down(unit.begin(), kDirectIoAlignment);
 }
 uint64_t cover_end(const Landing& unit) {
   return align_up(unit.end(), kDirectIoAlignment);

@@ -281,19 +281,25 @@ cudaError_t cudaDeviceSynchronize() {
   on_host::drain();
   return cudaSuccess;
 }
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  on_host::drain();
+  return cudaSuccess;
+}
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
   on_host::drain();
-  std::memcpy(to, from, bytes);
+  if (bytes > 0) std::memcpy(to, from, bytes);  // whose pointers may then be null, as CUDA allows
   return cudaSuccess;
 }
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
   on_host::drain();
-  std::memset(to, value, bytes);
+  if (bytes > 0) std::memset(to, value, bytes);
   return cudaSuccess;
 }
 // From pinned memory, which is read when the copy's turn comes.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
-  return on_host::queue(stream, [=] { std::memmove(to, from, bytes); });
+  return on_host::queue(stream, [=] {
+    if (bytes > 0) std::memmove(to, from, bytes);
+  });
 }
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                               size_t height, cudaMemcpyKind, cudaStream_t stream) {

@@ -13,6 +13,7 @@
 #include "core/base/check.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
+#include "tiers/gpu/cuda/announce.h"
 
 namespace tierd::cuda {
 namespace {
@@ -30,12 +31,6 @@ std::string bytes_text(uint64_t bytes) {
   return format_bytes(static_cast<double>(bytes));
 }
 
-void ring(void* descriptor) {
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written =
-      ::write(static_cast<int>(reinterpret_cast<intptr_t>(descriptor)), &one, sizeof one);
-}
-
 }  // namespace
 
 CudaDevice::CudaDevice(const DeviceOptions& options, PoolTable& pools, const Clock& clock,
@@ -48,6 +43,7 @@ CudaDevice::CudaDevice(const DeviceOptions& options, PoolTable& pools, const Clo
 
 // What is under way uses memory that goes now.
 CudaDevice::~CudaDevice() {
+  (void)cudaSetDevice(options_.ordinal);  // of whichever thread destroys it
   (void)cudaDeviceSynchronize();
   for (Transfer& transfer : transfers_) transfer.forget();
 }
@@ -202,12 +198,8 @@ void CudaDevice::begin(Engine engine, const DeviceRequest& request) {
   }
 }
 
-// Some errors are the call's own; after others the device answers nothing any more.
 void CudaDevice::fail(Running& running, cudaError_t error) {
-  (void)cudaGetLastError();
-  const cudaError_t state = cudaStreamQuery(stream(Engine::compute));
-  (void)cudaGetLastError();
-  lost_ = lost_ || (state != cudaSuccess && state != cudaErrorNotReady);
+  lost_ = !answers(stream(Engine::compute)) || lost_;
   running.done.error = static_cast<uint16_t>(error);
   if (error == cudaErrorMemoryAllocation && !lost_) {
     running.done.status = DoneStatus::no_space;
@@ -329,7 +321,6 @@ void CudaDevice::expand(Engine engine, Running& running) {
   running.done.n_done = static_cast<uint32_t>(payload.units.size());
   running.done.bytes = payload.units.size() * uint64_t{message.unit_bytes};
   if (payload.units.empty()) return;
-  running.queued = running.transfers = running.expands = true;
   running.outcome.then([&] {
     return recoding_.begin({.edition = message.edition,
                             .units = payload.units,
@@ -339,6 +330,8 @@ void CudaDevice::expand(Engine engine, Running& running) {
                             .memory = memory_->data()},
                            *host_, stream(engine));
   });
+  if (!running.outcome.ok()) return;
+  running.queued = running.transfers = running.expands = true;
   running.outcome.then([&] { return advance(engine, running); });
 }
 
@@ -396,17 +389,11 @@ bool CudaDevice::arrived(Engine engine, Running& running) {
   return true;
 }
 
-// The descriptor is written to by a stream of its own, so that no kernel waits for the driver's thread.
 void CudaDevice::announce(Engine engine, Running& running) {
   if (running.announced || clock_.now_ns() - running.done.start_ns < kSpinNs) return;
   running.announced = true;
   const cudaEvent_t awaited = running.transfers ? transfer(engine).next_event() : event(engine);
-  void* const descriptor = reinterpret_cast<void*>(intptr_t{rung_[static_cast<size_t>(engine)].get()});
-  Outcome outcome;
-  outcome.then([&] { return cudaStreamWaitEvent(announcing_.get(), awaited, 0); });
-  outcome.then([&] { return cudaLaunchHostFunc(announcing_.get(), ring, descriptor); });
-  // Whoever parks is woken at once then, and hears of the error.
-  if (!outcome.ok()) ring(descriptor);
+  cuda::announce(announcing_.get(), awaited, rung_[static_cast<size_t>(engine)].get());
 }
 
 std::optional<Done> CudaDevice::over(Engine engine) {

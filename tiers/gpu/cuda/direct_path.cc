@@ -10,16 +10,11 @@
 
 #include "core/base/checksum.h"
 #include "core/base/log.h"
+#include "tiers/gpu/cuda/announce.h"
 #include "tiers/gpu/cuda/cufile.h"
 
 namespace tierd::cuda {
 namespace {
-
-void ring_descriptor(void* descriptor) {
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written =
-      ::write(static_cast<int>(reinterpret_cast<intptr_t>(descriptor)), &one, sizeof one);
-}
 
 class FirstLoadCheck final : public LandedCheck {
  public:
@@ -32,8 +27,10 @@ class FirstLoadCheck final : public LandedCheck {
     outcome.then([&] { return cudaSetDevice(ordinal_); });
     outcome.then([&] { return back_.hold(extent.bytes); });
     outcome.then([&] { return cudaMemcpy(back_.data(), at, extent.bytes, cudaMemcpyDeviceToHost); });
-    // Whoever uses the device next hears of its error.
-    if (!outcome.ok()) return Found::unchecked;
+    if (!outcome.ok()) {
+      (void)cudaGetLastError();  // what fails for good is heard of by whoever uses the device next
+      return Found::unchecked;
+    }
     if (checksum({back_.data(), extent.bytes}) != extent.checksum) return Found::wrong;
     checked_[number] = true;
     return Found::right;
@@ -97,7 +94,9 @@ Event* CudaDirectPath::take_event(Outcome& outcome) {
   if (free_events_.empty()) {
     Event& made = events_.emplace_back();
     outcome.then([&] { return made.create(); });
-    return &made;
+    if (made.get() != nullptr) return &made;
+    events_.pop_back();
+    return nullptr;
   }
   Event* const event = free_events_.back();
   free_events_.pop_back();
@@ -124,28 +123,20 @@ void CudaDirectPath::begin(uint64_t token, std::span<const Copy> copies) {
   if (!outcome.ok()) fail(read.copied, outcome.error());
   // Also after an error: what was queued before it still comes from the bounce buffer.
   const cudaError_t recorded = queued ? cudaEventRecord(over->get(), copying_.get()) : cudaSuccess;
-  if (recorded != cudaSuccess) fail(read.copied, recorded);
-  if (!queued || recorded != cudaSuccess) return free_events_.push_back(over);
+  if (recorded != cudaSuccess) {
+    fail(read.copied, recorded);
+    (void)cudaStreamSynchronize(copying_.get());  // nothing else tells when the bounce buffer is read
+  }
+  if (!queued || recorded != cudaSuccess) {
+    if (over != nullptr) free_events_.push_back(over);
+    return ring(rung_.get());
+  }
   read.over = over;
-  announce(*over);
+  announce(announcing_.get(), over->get(), rung_.get());
 }
 
-// By a stream of its own, so that no copy waits for the driver's thread.
-void CudaDirectPath::announce(Event& over) {
-  void* const descriptor = reinterpret_cast<void*>(intptr_t{rung_.get()});
-  Outcome outcome;
-  outcome.then([&] { return cudaStreamWaitEvent(announcing_.get(), over.get(), 0); });
-  outcome.then([&] { return cudaLaunchHostFunc(announcing_.get(), ring_descriptor, descriptor); });
-  // Whoever parks is woken at once then, and hears of the error.
-  if (!outcome.ok()) ring_descriptor(descriptor);
-}
-
-// Some errors are the call's own; after others the device answers nothing any more.
 void CudaDirectPath::fail(Copied& copied, cudaError_t error) {
-  (void)cudaGetLastError();
-  const cudaError_t state = cudaStreamQuery(copying_.get());
-  (void)cudaGetLastError();
-  lost_ = lost_ || (state != cudaSuccess && state != cudaErrorNotReady);
+  lost_ = !answers(copying_.get()) || lost_;
   copied.status = lost_ ? DoneStatus::lost : DoneStatus::internal;
   copied.error = static_cast<uint16_t>(error);
   if (std::exchange(said_, true)) return;
@@ -169,8 +160,7 @@ size_t CudaDirectPath::poll(std::span<Copied> copied) {
     under_way_.pop_front();
   }
   // There may be more than had room.
-  if (n == copied.size() && !under_way_.empty())
-    ring_descriptor(reinterpret_cast<void*>(intptr_t{rung_.get()}));
+  if (n == copied.size() && !under_way_.empty()) ring(rung_.get());
   return n;
 }
 

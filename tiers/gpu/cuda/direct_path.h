@@ -47,7 +47,6 @@ class CudaDirectPath final : public DirectPath {
   };
   explicit CudaDirectPath(Target target) : target_(std::move(target)) {}
   Event* take_event(Outcome& outcome);
-  void announce(Event& over);
   void fail(Copied& copied, cudaError_t error);
 
   const Target target_;

@@ -14,6 +14,15 @@ inline std::string text_of(cudaError_t error) {
   return std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error);
 }
 
+// Whether the device answers after an error: some are the call's own, after others it answers nothing any
+// more.
+inline bool answers(cudaStream_t stream) {
+  (void)cudaGetLastError();
+  const cudaError_t state = cudaStreamQuery(stream);
+  (void)cudaGetLastError();
+  return state == cudaSuccess || state == cudaErrorNotReady;
+}
+
 // The first error of several calls that follow each other: what comes after one is not done.
 class Outcome {
  public:

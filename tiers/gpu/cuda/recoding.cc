@@ -27,8 +27,9 @@ std::vector<std::optional<Recoding::Kept>> Recoding::editions_of(const ComputePl
     NeuronSize most;
     for (uint32_t n = 0; n < tierd::neurons(cut); ++n) {
       const uint64_t dense = neuron_bytes(cut, plan.editions[e], n);
-      TIERD_CHECK(dense % kPlaceUnit == 0);
-      kept.sizes.push_back({compressed.bytes[n], static_cast<uint32_t>(kept.bitmap.bits_bytes(dense))});
+      const uint64_t bits = kept.bitmap.bits_bytes(dense);
+      TIERD_CHECK(dense % 16 == 0 && dense == bits * 8 * kept.bitmap.element_bytes);  // as the kernel writes
+      kept.sizes.push_back({compressed.bytes[n], static_cast<uint32_t>(bits)});
       most.bytes = std::max(most.bytes, kept.sizes.back().bytes);
       most.bits = std::max(most.bits, kept.sizes.back().bits);
     }
@@ -175,7 +176,9 @@ cudaError_t Recoding::advance(Transfer& transfer, cudaStream_t stream, bool& que
 
 void Recoding::stop(Transfer& transfer) {
   transfer.stop();
-  group_ = next_ = move_.units.size();
+  expanded_ = true;  // the group under way lands, and stays as it is
+  if (next_ == group_) group_ = move_.units.size();
+  next_ = move_.units.size();
 }
 
 }  // namespace tierd::cuda

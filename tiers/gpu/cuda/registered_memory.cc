@@ -11,8 +11,6 @@
 namespace tierd::cuda {
 namespace {
 
-constexpr uint64_t kPage = 4096;
-
 void* address(uintptr_t at) {
   return reinterpret_cast<void*>(at);
 }
@@ -97,8 +95,8 @@ void RegisteredMemory::pages_kept(std::span<const std::byte> memory, std::span<c
   const auto first = reinterpret_cast<uintptr_t>(memory.data());
   std::vector<std::pair<uintptr_t, uintptr_t>> cut;
   for (const PageRange& range : kept) {
-    const uintptr_t end = (first + range.end) / kPage * kPage;
-    for (uintptr_t begin = align_up(first + range.begin, kPage); begin < end;) {
+    const uintptr_t end = align_down(first + range.end, kPageBytes);
+    for (uintptr_t begin = align_up(first + range.begin, kPageBytes); begin < end;) {
       const uintptr_t next = std::min(end, (begin / kPieceBytes + 1) * kPieceBytes);
       cut.emplace_back(begin, next);
       begin = next;

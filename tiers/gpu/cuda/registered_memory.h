@@ -33,8 +33,8 @@ class RegisteredMemory final : public PageListener {
   RegisteredMemory& operator=(const RegisteredMemory&) = delete;
 
   // Appends what brings `bytes` of the host to memory + `to` of the device, cut where pieces end. False, and
-  // nothing is appended, where they are not all registered, nor can be. Both are multiples of 16. [whoever
-  // drives the device's agent]
+  // nothing is appended, where they are not all registered, nor can be. `from` and `to` are multiples of 16.
+  // [whoever drives the device's agent]
   bool reach(const std::byte* from, uint64_t bytes, uint64_t to, std::vector<Fetch>& fetches);
 
   // What was appended is being read from the first on, until the second. No page that is registered goes

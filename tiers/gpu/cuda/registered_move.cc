@@ -17,6 +17,12 @@ std::span<const Unit> RegisteredMove::begin(std::span<const Unit> units, uint64_
     if (!registered_.reach(source + unit.unit * kPlaceUnit, bytes, unit.place * kPlaceUnit, fetches_))
       others_.push_back(unit);
   }
+  // Without pinned memory for their list they go the other way as well.
+  if (list_.hold(fetches_.size() * sizeof(Fetch)) != cudaSuccess) {
+    (void)cudaGetLastError();
+    fetches_.clear();
+    others_.assign(units.begin(), units.end());
+  }
   return others_;
 }
 
@@ -42,16 +48,11 @@ cudaError_t RegisteredMove::queue(cudaStream_t stream) {
     most = std::max(most, one.bytes);
     all += one.bytes;
   }
-  const uint64_t list_bytes = fetches_.size() * sizeof(Fetch);
-  Outcome outcome;
-  outcome.then([&] { return list_.hold(list_bytes); });
-  outcome.then([&] {
-    std::memcpy(list_.data(), fetches_.data(), list_bytes);
-    return fetch(reinterpret_cast<const Fetch*>(list_.data()), static_cast<uint32_t>(fetches_.size()), most,
-                 memory_, stream);
-  });
+  std::memcpy(list_.data(), fetches_.data(), fetches_.size() * sizeof(Fetch));
+  const cudaError_t error = fetch(reinterpret_cast<const Fetch*>(list_.data()),
+                                  static_cast<uint32_t>(fetches_.size()), most, memory_, stream);
   fetches_.clear();
-  if (!outcome.ok()) return outcome.error();
+  if (error != cudaSuccess) return error;
   registered_.begin_reading();
   under_way_ = true;
   bytes_ += all;
