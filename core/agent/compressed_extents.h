@@ -1,4 +1,4 @@
-// What an agent needs to know of compressed neurons to expand them as they land.
+// An agent needs to know this of compressed neurons to expand them as they land.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tierd {
 
-// The extents of an edition whose neurons are compressed.
+// These are the extents of an edition whose neurons are compressed.
 struct CompressedExtents {
   uint32_t first = 0;  // neuron i is extent first + i
   Bitmap bitmap = {};

@@ -1,7 +1,9 @@
 // Reads that make dense neurons of compressed ones as they land (kRecode).
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "core/base/align.h"
@@ -44,6 +46,10 @@ class ExpandingReads : public testing::Test {
     for (uint32_t n = 0; n < kNeurons; ++n) put(1 + n, kept[n]);
     expanded_.assign(kNeurons, kDense);
     compressed_ = {.first = 1, .bitmap = kHalves, .bytes = bytes_, .expanded = expanded_};
+    make_agent();
+  }
+
+  void make_agent() {
     auto bounce = BounceBuffer::create(64 * kBlock);
     EXPECT_TRUE(bounce.ok());
     auto device = std::make_unique<ManualDevice>(world_->content(), 8);
@@ -143,9 +149,48 @@ TEST_F(ExpandingReads, AMalformedNeuronIsCorrupt) {
   put(6, forged);
   const Done done = read({2, 6, 4}, kRecode);
   EXPECT_EQ(done.status, DoneStatus::corrupt);
+  EXPECT_EQ(done.error, EBADMSG);
   EXPECT_EQ(done.bad_extent, 6u);
   EXPECT_EQ(done.first_bad, 1u);
   EXPECT_EQ(done.n_done, 2u);
+}
+
+// A codec that answers one error.
+class Failing final : public NeuronCodec {
+ public:
+  explicit Failing(Code code) : code_(code) {}
+  std::string_view name() const override { return "failing"; }
+  std::string_view settings() const override { return ""; }
+  Status compress(std::span<const std::byte>, std::vector<std::byte>&) const override { return failed(); }
+  Status expand(std::span<const std::byte>, std::span<std::byte>) const override { return failed(); }
+
+ private:
+  Error failed() const { return {code_, "codec 'failing'", "expand: says why"}; }
+  const Code code_;
+};
+
+// What the codec says is told once, and its kind reaches whoever asked.
+TEST_F(ExpandingReads, ACodecThatFailsSaysWhy) {
+  struct Case {
+    Code code;
+    DoneStatus status;
+    int error;
+  };
+  for (const Case& tried :
+       {Case{Code::corrupt, DoneStatus::corrupt, EBADMSG}, Case{Code::no_space, DoneStatus::no_space, ENOMEM},
+        Case{Code::plugin_fault, DoneStatus::internal, 0}}) {
+    const Failing codec(tried.code);
+    compressed_.codec = &codec;
+    make_agent();
+    testing::internal::CaptureStdout();
+    const Done done = read({2, 6}, kRecode);
+    const std::string said = testing::internal::GetCapturedStdout();
+    EXPECT_EQ(done.status, tried.status);
+    EXPECT_EQ(done.error, tried.error);
+    EXPECT_EQ(said.find("codec 'failing': expand: says why"), said.rfind("codec 'failing'"));
+    EXPECT_NE(said.find("says why"), std::string::npos) << said;
+    agent_.reset();
+  }
 }
 
 }  // namespace

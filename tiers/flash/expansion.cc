@@ -16,11 +16,14 @@ uint32_t Expansion::bytes(uint32_t extent) const {
   return compressed != nullptr ? compressed->expanded[extent - compressed->first] : 0;
 }
 
-bool Expansion::expand(uint32_t extent, std::span<const std::byte> landed, std::span<std::byte> into) const {
+Status Expansion::expand(uint32_t extent, std::span<const std::byte> landed,
+                         std::span<std::byte> into) const {
   const CompressedExtents& compressed = *of(extent);
-  if (compressed.codec != nullptr) return compressed.codec->expand(landed, into).ok();
+  if (compressed.codec != nullptr) return compressed.codec->expand(landed, into);
   const uint32_t bytes = compressed.bytes[extent - compressed.first];
-  return bytes <= landed.size() && expand_neuron(expand_, compressed.bitmap, landed.first(bytes), into);
+  if (bytes <= landed.size() && expand_neuron(expand_, compressed.bitmap, landed.first(bytes), into))
+    return {};
+  return Error{Code::corrupt, "bitmap", "says more or fewer values than there are"};
 }
 
 }  // namespace tierd

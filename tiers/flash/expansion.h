@@ -1,4 +1,4 @@
-// What compressed neurons become when they land where a memory holds them expanded.
+// Compressed neurons are expanded here when they land where a memory holds them so.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/agent/compressed_extents.h"
+#include "core/base/result.h"
 #include "tiers/compute/bitmap.h"
 
 namespace tierd {
@@ -21,8 +22,9 @@ class Expansion {
 
   // Bytes that the neuron of an extent has once it is expanded; 0: it is not compressed.
   uint32_t bytes(uint32_t extent) const;
-  // `landed` are all bytes of the extent, `into` has as many as bytes() says. False: they are malformed.
-  bool expand(uint32_t extent, std::span<const std::byte> landed, std::span<std::byte> into) const;
+  // `landed` are all bytes of the extent, `into` has as many as bytes() says. Errors: corrupt, where they are
+  // malformed, and a codec's.
+  Status expand(uint32_t extent, std::span<const std::byte> landed, std::span<std::byte> into) const;
 
  private:
   const CompressedExtents* of(uint32_t extent) const;

@@ -1,9 +1,12 @@
 #include "tiers/flash/flash_agent.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "core/base/align.h"
 #include "core/base/check.h"
@@ -369,10 +372,10 @@ void FlashAgent::settle_unit(Request& request, const Read& read, uint32_t index)
   }
   if (landing.expanded != 0 && options_.brings) {
     const uint64_t begin = clock_.now_ns();
-    const bool good =
+    const Status expanded =
         options_.expansion.expand(number_of(landing), {from, extent.bytes}, {landing.into, landing.expanded});
     counters_.expand_ns.add(clock_.now_ns() - begin);
-    if (!good) return mark_bad(request, landing.unit, number_of(landing), DoneStatus::corrupt, 0);
+    if (!expanded.ok()) return mark_unexpanded(request, landing, expanded.error());
   } else if (read.bounced && options_.brings) {
     const uint64_t begin = clock_.now_ns();
     std::memcpy(landing.into, from, extent.bytes);
@@ -410,6 +413,21 @@ void FlashAgent::mark_bad(Request& request, uint32_t unit, uint32_t extent, Done
   request.done.bad_extent = extent;
   request.done.status = status;
   request.done.error = error;
+}
+
+// Only the agent knows what a codec said; whoever asked for the neuron gets its kind (Transfers::error).
+void FlashAgent::mark_unexpanded(Request& request, const Landing& landing, const Error& error) {
+  std::string line = error.line();
+  if (line != said_) spdlog::warn("{}", line);  // once, since the same may come with every read after it
+  said_ = std::move(line);
+  switch (error.code) {
+    case Code::corrupt:
+      return mark_bad(request, landing.unit, number_of(landing), DoneStatus::corrupt, EBADMSG);
+    case Code::no_space:
+      return mark_bad(request, landing.unit, number_of(landing), DoneStatus::no_space, ENOMEM);
+    default:
+      return mark_bad(request, landing.unit, number_of(landing), DoneStatus::internal, 0);
+  }
 }
 
 void FlashAgent::complete_if_over(Request& request) {

@@ -172,6 +172,7 @@ class FlashAgent final : public Agent {
 
   void drop_rest(Request& request);
   void mark_bad(Request& request, uint32_t unit, uint32_t extent, DoneStatus status, uint16_t error);
+  void mark_unexpanded(Request& request, const Landing& landing, const Error& error);
   uint32_t number_of(const Landing& landing) const {
     return static_cast<uint32_t>(landing.extent - extents_.data());
   }
@@ -198,6 +199,7 @@ class FlashAgent final : public Agent {
   std::vector<uint32_t> free_reads_;
   std::vector<uint32_t> again_;  // to be continued or tried again
   std::vector<Alone> alone_;
+  std::string said_;              // the last line on an expansion that failed
   std::vector<uint32_t> landed_;  // to be verified
   std::vector<DeviceDone> reaped_;
   std::vector<ApartMemory::Copy> copies_;  // of one read

@@ -1,4 +1,4 @@
-// What is checked of bytes that have landed where the host does not look, as in the memory of a device.
+// Bytes that have landed where the host does not look, as in the memory of a device, are checked by this.
 #pragma once
 
 #include <cstddef>

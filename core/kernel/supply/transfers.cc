@@ -296,8 +296,17 @@ Error Transfers::error(const Transfer& transfer, const Done& done) const {
                                                       : fmt::format("extent {}", done.bad_extent);
   switch (done.status) {
     case DoneStatus::corrupt:
+      // The agent's words for what it could not expand.
+      if (done.error == EBADMSG)
+        return {Code::corrupt, origin,
+                "cannot be expanded: what is stored is malformed; convert the model again"};
       return {Code::corrupt, origin,
               "the checksum does not match; the store is damaged: remove it and convert again"};
+    case DoneStatus::no_space:
+      return {Code::no_space, origin, "there was no memory to expand it"};
+    case DoneStatus::internal:
+      return {Code::plugin_fault, origin,
+              "the store's codec failed to expand it (the warning before says how)"};
     case DoneStatus::cancelled:
       return {Code::cancelled, origin, "the read was cancelled"};
     default:
