@@ -62,7 +62,7 @@ class Codec::Instance {
     return call("expand", expand, true);
   }
 
-  // It threw, answered nonsense or says that it has lost its way.
+  // It threw, answered nonsense, or failed by its own fault.
   bool broken() const { return plugin_.quarantined(); }
 
  private:
@@ -83,6 +83,7 @@ class Codec::Instance {
   template <class Function>
   Status call(const char* what, const Function& function, bool malformed = false) {
     int code = TIERD_OK;
+    made_->forget_words();
     TIERD_TRY(plugin_.watch(what, [&] {
       code = function();
       return code == TIERD_E_NO_SPACE || (malformed && code == TIERD_E_INVALID) ? int{TIERD_OK} : code;
@@ -116,7 +117,7 @@ Result<std::unique_ptr<Codec>> Codec::load(const PluginPath& path, std::string_v
 Result<std::unique_ptr<Codec>> Codec::create(StrategyChoice choice) {
   std::unique_ptr<Codec> codec(new Codec(std::move(choice)));
   const StrategyChoice& chosen = codec->choice_;
-  if (chosen.plugin->lossy != 0)
+  if (chosen.plugin->lossy != 0 || chosen.parameters.lossy())
     return Error{Code::plugin_fault, chosen.origin, "is lossy, which a codec may not be"};
   TIERD_TRY(read_table(*chosen.plugin, chosen.origin, codec->table_));
   TIERD_ASSIGN(auto first, Instance::make(chosen, codec->table_, codec->world_));

@@ -1,4 +1,4 @@
-// A codec that is a plugin (tierd/ext/codec.h).
+// This runs a plugin that is a codec (tierd/ext/codec.h).
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,12 @@ namespace tierd {
 // used again.
 class Codec final : public NeuronCodec {
  public:
-  // The codec of that name, told `settings`. Errors: those of PluginPath::find, which begin with `key`, of
-  // load_plugin, Parameters::read and create.
+  // Loads the codec of that name and tells it `settings`. Errors are those of PluginPath::find, which begin
+  // with `key`, of load_plugin, Parameters::read and create.
   static Result<std::unique_ptr<Codec>> load(const PluginPath& path, std::string_view name,
                                              const std::vector<Setting>& settings, std::string_view key);
-  // The codec of a plugin that is loaded. Error: plugin_fault, where its table lacks something, it is lossy,
-  // or an instance cannot be made.
+  // Makes the codec of a plugin that is loaded. The error is plugin_fault, where its table lacks something,
+  // it is lossy, or an instance cannot be made.
   static Result<std::unique_ptr<Codec>> create(StrategyChoice choice);
   Codec(const Codec&) = delete;
   Codec& operator=(const Codec&) = delete;

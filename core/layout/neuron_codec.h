@@ -1,5 +1,5 @@
-// What writes the bytes of a neuron as fewer bytes and gives them back, whatever encoding they are in. Who it
-// is (a plugin, core/host/codec.h) does not matter to whoever stores neurons or reads them.
+// A codec writes the bytes of a neuron as fewer bytes and gives them back, whatever encoding they are in. It
+// is a plugin (core/host/codec.h), which whoever stores neurons or reads them need not know.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ class NeuronCodec {
  public:
   virtual ~NeuronCodec() = default;
 
-  // Its name, which a store keeps: letters, digits, '-' and '_'.
+  // A store keeps this name, which has letters, digits, '-' and '_'.
   virtual std::string_view name() const = 0;
-  // What it was told, as a store keeps it: "level=3". Expanding does not depend on it.
+  // A store keeps what it was told, such as "level=3". Expanding does not depend on it.
   virtual std::string_view settings() const = 0;
 
   // The functions below may be called from any thread, by several at once. Errors name the codec.

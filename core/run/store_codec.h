@@ -1,5 +1,5 @@
-// The codec of a store: the one that it is to be written with, and the one that its neurons were compressed
-// by.
+// These find the codec of a store: the one that it is to be written with, and the one that its neurons were
+// compressed by.
 #pragma once
 
 #include <memory>

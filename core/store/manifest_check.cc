@@ -179,8 +179,8 @@ class Checker {
     return {};
   }
 
-  // What a codec writes of a neuron may have any size, as long as its extent is none that a dense one has
-  // not.
+  // What a codec writes of a neuron may have any size, as long as its extent is no larger than the dense
+  // neuron's.
   Status check_sizes_by_codec(const std::string& key, const StoredSite& site) const {
     StoredSite dense = site;
     dense.compressed.clear();

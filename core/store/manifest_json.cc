@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cstring>
 #include <optional>
 
@@ -278,7 +279,11 @@ Status read_compression(const ManifestFields& top, std::string_view file, Manife
   }
   out.compression = Compression::codec;
   out.codec = std::move(text);
-  return top.read("codec_settings", out.codec_settings);
+  TIERD_TRY(top.read("codec_settings", out.codec_settings));
+  if (std::ranges::none_of(out.codec_settings,
+                           [](char c) { return std::iscntrl(static_cast<unsigned char>(c)); }))
+    return {};
+  return Error{Code::corrupt, std::string(file), "codec_settings: has control characters"};
 }
 
 Status read_bundling(const ManifestFields& top, std::string_view file, Bundling& out) {

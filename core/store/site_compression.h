@@ -1,4 +1,4 @@
-// What keeps the neurons of one site in fewer bytes: a bitmap, or the store's codec.
+// The neurons of one site are kept in fewer bytes by a bitmap or by the store's codec.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class SiteCompression {
   // The functions below may be called from any thread. Errors are those of the codec; bitmaps have none but
   // `corrupt`, of what is expanded.
 
-  // How many bytes a neuron takes. `kept` is room to work in.
+  // Answers how many bytes a neuron takes. `kept` is room to work in.
   Result<uint32_t> measure(std::span<const std::byte> dense, std::vector<std::byte>& kept) const;
   // `kept` becomes the neuron's bytes, as many as `measure` says.
   Status compress(std::span<const std::byte> dense, std::vector<std::byte>& kept) const;

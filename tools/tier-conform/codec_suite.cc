@@ -1,8 +1,8 @@
 // Codecs: bytes that come back, whoever expands them, and bytes that nobody compressed.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <optional>
 #include <span>
@@ -85,8 +85,7 @@ class CodecTrial {
   void expands_to(const char* rule, const Bytes& packed, const Bytes& expected) {
     Guarded<uint8_t> out(expected.size());
     const auto answer = expand(packed, out, expected.size());
-    report_.check(rule,
-                  answer && *answer >= 0 && std::memcmp(out.data(), expected.data(), expected.size()) == 0,
+    report_.check(rule, answer && *answer >= 0 && std::equal(expected.begin(), expected.end(), out.data()),
                   [&] { return fmt::format("{} bytes, answered {}", expected.size(), answer.value_or(0)); });
   }
   void refuses(const char* rule, const Bytes& packed, uint64_t n_out) {

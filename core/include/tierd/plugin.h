@@ -4,8 +4,8 @@
  * The file is called KIND-NAME.so and exports one symbol, `tierd_plugin_entry`. A plugin is passive: no
  * threads, files or sockets; for the same calls and seed it gives the same answers. It answers with negative
  * status codes, never with an exception. The host checks every answer; nonsense, an exception or a call that
- * takes too long quarantines the plugin and fails the request. (A codec is not quarantined and may take its
- * time: what it is asked for fails.)
+ * takes too long quarantines the plugin and fails the request. (A codec may take its time, and is not
+ * quarantined: only the call that went wrong fails.)
  *
  * What stays as it is while TIERD_ABI_MAJOR does: the symbol, the fields of every struct and their order, the
  * meaning of every function. What may come (TIERD_ABI_MINOR): fields at the end of structs that begin with

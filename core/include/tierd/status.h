@@ -12,7 +12,7 @@ enum {
   TIERD_E_INVALID = -1,     /* an argument or parameter is out of its range */
   TIERD_E_NO_SPACE = -2,    /* the caller's buffer is too small for the answer, or memory is short */
   TIERD_E_UNSUPPORTED = -3, /* this strategy cannot serve this site or encoding, or needs what is not there */
-  TIERD_E_INTERNAL = -4     /* the strategy has lost its way; it will be quarantined */
+  TIERD_E_INTERNAL = -4     /* the plugin has failed; a strategy is quarantined for it */
 };
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-// A neuron as one frame of Zstandard: what a general compressor makes of pruned weights, to compare bitmaps
-// with, as Endor does.
+// This keeps a neuron as one frame of Zstandard, to compare bitmaps with what a general compressor makes of
+// pruned weights, as Endor does.
 #include <zstd.h>
 #include <zstd_errors.h>
 
