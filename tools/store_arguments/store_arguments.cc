@@ -90,7 +90,11 @@ Result<WriteOptions> StoreArguments::options() const {
       return Error{Code::invalid_argument, "--codec", fmt::format("is '{}', expected KEY=VALUE", setting)};
     overrides.push_back("codec." + setting);
   }
-  TIERD_ASSIGN(Config config, load_config({}, overrides));
+  Result<Config> read = load_config({}, overrides);
+  if (!read.ok())
+    return Error{Code::invalid_argument, "--codec",
+                 fmt::format("is '{}', expected KEY=VALUE", fmt::join(codec_settings_, " "))};
+  Config config = std::move(*read);
   for (Setting& setting : config.codec) setting.origin = "--codec";
   TIERD_TRY(choose_compression(compression_, plugin_path(), config.codec, "--compression", options));
   return options;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "core/text/tokenizer.h"
 #include "tools/evaluation/text_windows.h"
@@ -44,6 +45,14 @@ void PruneArguments::add_to(CommandLine& line) {
                   "weights, for --encoding q8_0 and int8 activations; alone or after pruning")
           .named("A")
           .between(0.0, 1.0);
+  calibration_argument_ =
+      line.option("--calibration", calibration_,
+                  "The text that wanda, sparsegpt and --smooth look at activations with; not the one "
+                  "that the model is then judged by")
+          .named("FILE");
+  tokens_argument_ = line.option("--calibration-tokens", tokens_, "At most so many of its tokens; 0: all")
+                         .named("N")
+                         .shows_default();
   arguments_ = {
       *method_argument_,
       *sparsity_argument_,
@@ -53,13 +62,8 @@ void PruneArguments::add_to(CommandLine& line) {
                   "and the others become zero")
           .named("N:M")
           .needs(*method_argument_),
-      line.option("--calibration", calibration_,
-                  "The text that wanda, sparsegpt and --smooth look at activations with; not the one "
-                  "that the model is then judged by")
-          .named("FILE"),
-      line.option("--calibration-tokens", tokens_, "At most so many of its tokens; 0: all")
-          .named("N")
-          .shows_default()};
+      *calibration_argument_,
+      *tokens_argument_};
 }
 
 bool PruneArguments::given() const {
@@ -81,8 +85,12 @@ Result<PruneOptions> PruneArguments::options() const {
                                sparsity_, groups_, options.pattern.sparsity));
       }
     }
-  } else if (!options.smooth) {
-    return bad("--calibration", "is of --prune and --smooth, and there is neither");
+  }
+  for (const auto& [argument, name] : {std::pair(&calibration_argument_, "--calibration"),
+                                       std::pair(&tokens_argument_, "--calibration-tokens")}) {
+    if (!(*argument)->given() || options.needs_calibration()) continue;
+    return bad(name, options.method ? "is not looked at by --prune " + method_
+                                    : "is of --prune and --smooth, and there is neither");
   }
   if (options.needs_calibration() && calibration_.empty()) {
     return bad("--calibration", fmt::format("is missing: {} looks at what a text does to the activations",

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace tierd {
 namespace {
 
@@ -26,6 +29,10 @@ Status read_linear(const TensorSource& source, const std::string& name, LinearWe
   linear.rows = static_cast<uint32_t>(tensor->rows);
   linear.cols = static_cast<uint32_t>(tensor->cols);
   TIERD_ASSIGN(linear.weight, source.read_f32(*tensor));
+  // Scores of others have no order.
+  if (!std::ranges::all_of(linear.weight, [](float weight) { return std::isfinite(weight); }))
+    return Error{Code::invalid_argument, fmt::format("{}: {}", source.path(), name),
+                 "has weights that are not finite: a damaged model?"};
   return read_some(source, name + ".bias", linear.bias);
 }
 

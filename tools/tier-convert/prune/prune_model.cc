@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <numeric>
 
@@ -87,6 +88,9 @@ class ModelPruner {
       InputStatistics& seen = statistics[static_cast<size_t>(input)];
       if (*options_.method == PruneMethod::wanda) {
         const std::vector<float> norms = seen.norms();
+        if (!std::ranges::all_of(norms, [](float norm) { return std::isfinite(norm); }))
+          return Error{Code::invalid_argument, fmt::format("{}: {}", source_.path(), readers.front()->name),
+                       "what the calibration text gives as its input is not finite: a damaged model?"};
         for (LinearWeights* linear : readers) prune_by_wanda(linear->weight, norms, options_.pattern);
         continue;
       }

@@ -9,6 +9,7 @@
 #include "core/base/check.h"
 #include "core/base/checksum.h"
 #include "core/layout/codec.h"
+#include "core/store/file.h"
 
 namespace tierd {
 namespace {
@@ -26,6 +27,8 @@ Result<std::unique_ptr<PrunedSource>> PrunedSource::create(const TensorSource& b
                                                            const std::vector<std::string>& replaced,
                                                            const std::string& path) {
   const std::string name = path + ".pruned";
+  if (file_exists(name))
+    return Error{Code::invalid_argument, name, "is there already, and would be overwritten: move it away"};
   Disk disk;
   TIERD_ASSIGN(OpenFile file, disk.open(name, true));
   TIERD_TRY(disk.remove(name));
