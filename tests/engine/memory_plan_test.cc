@@ -95,9 +95,11 @@ TEST(MemoryPlan, EveryShapeAtEveryCapacity) {
     Encoding encoding;
     Layout layout;
   };
+  uint32_t turn = 0;
   for (const std::string& shape : known_shapes()) {
     for (const auto& [encoding, layout] : {Cut{Encoding::q4_0, Layout::row}, Cut{Encoding::f16, Layout::row},
                                            Cut{Encoding::f16, Layout::neuron}}) {
+      if (kSanitized && turn++ % 4 != 0) continue;
       if (layout == Layout::neuron && read_shape(shape)->is_mixture())
         continue;  // its experts are kept whole
       SCOPED_TRACE(shape + " " + std::string(name(encoding)) + " " + std::string(name(layout)));

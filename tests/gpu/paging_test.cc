@@ -19,6 +19,7 @@
 #include "tests/kernel/mortal_agent.h"
 #include "tests/kernel/scripted_strategies.h"
 #include "tests/plugins/choose.h"
+#include "tests/sanitized.h"
 #include "tiers/flash/flash_agent.h"
 #include "tiers/gpu/gpu_agent.h"
 #include "tiers/gpu/host_device.h"
@@ -393,6 +394,7 @@ TEST_F(PagingTest, WhicheverCopyFails) {
 // lost.
 TEST_F(PagingTest, UntilAnAgentDiesAtWhicheverMessage) {
   for (const bool virtual_time : {false, true}) {
+    if (kSanitized && !virtual_time) continue;
     for (const uint16_t mortal : {kFlashAgent, kDramAgent, kGpuAgent}) {
       uint32_t dies_at = 0;
       for (bool died = true; died;) {

@@ -8,6 +8,7 @@
 #include "core/kernel/pass/scheduler.h"
 #include "tests/kernel/scripted_world.h"
 #include "tests/plugins/choose.h"
+#include "tests/sanitized.h"
 
 namespace tierd {
 namespace {
@@ -397,7 +398,7 @@ void storm(uint64_t seed) {
 }
 
 TEST(SchedulerStorm, NothingIsLostWhateverHappens) {
-  for (uint64_t seed = 1; seed <= 150; ++seed) {
+  for (uint64_t seed = 1; seed <= (kSanitized ? 40 : 150); ++seed) {
     storm(seed);
     if (HasFailure()) {
       std::printf("failing seed: %llu\n", static_cast<unsigned long long>(seed));

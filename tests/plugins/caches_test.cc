@@ -8,6 +8,7 @@
 
 #include "core/base/random.h"
 #include "tests/plugins/table.h"
+#include "tests/sanitized.h"
 #include "tierd/eviction_order.hpp"
 
 namespace tierd {
@@ -425,7 +426,7 @@ TEST(Caches, AnEmbeddingOfItsOwnComesLast) {
 // Random sites and sizes: never more than there is, never less than the share by more than one slot a site.
 TEST(Caches, SharesFitWhateverTheSizes) {
   Random random(12);
-  for (int round = 0; round < 3'000; ++round) {
+  for (int round = 0; round < (kSanitized ? 400 : 3'000); ++round) {
     std::vector<TestSite> sites;
     uint64_t whole = 0;
     for (uint32_t s = 0; s < 1 + random.below(8); ++s) {

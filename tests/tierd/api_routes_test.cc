@@ -165,8 +165,12 @@ TEST_F(ApiRoutes, AFullDeskAsksToComeBack) {
 }
 
 TEST_F(ApiRoutes, WhatTakesLongToReadKeepsNobodyWaiting) {
-  std::promise<void> goes_on;
-  ASSERT_TRUE(reading_.try_leave([done = goes_on.get_future().share()] { done.wait(); }));
+  std::promise<void> begun, goes_on;
+  ASSERT_TRUE(reading_.try_leave([&begun, done = goes_on.get_future().share()] {
+    begun.set_value();
+    done.wait();
+  }));
+  begun.get_future().wait();  // what waits behind it is counted from here on
   HttpRequest long_one = request("POST", "/tokenize");
   long_one.body = R"({"content": "a"})";
   std::vector<std::shared_ptr<HeardReply>> replies;
