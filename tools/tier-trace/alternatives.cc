@@ -12,7 +12,9 @@ namespace {
 
 uint64_t bytes_of_all(const TraceHeader& header) {
   uint64_t bytes = 0;
-  for (const Edition& edition : header.sites.editions) bytes += uint64_t{edition.n} * edition.slot_bytes;
+  for (const Edition& edition : header.sites.editions) {
+    if (edition.made_of == kNoEdition) bytes += uint64_t{edition.n} * edition.slot_bytes;
+  }
   return bytes;
 }
 
