@@ -67,10 +67,17 @@ struct MoveCounts {
   uint64_t gathered = 0;       // the host has copied these into pinned blocks first
 };
 
+// A device that is given each launch by the host counts how often it was given a whole run at once.
+struct RunCounts {
+  uint64_t runs = 0;
+  uint64_t captured = 0;  // of them, those that were launched as one graph
+};
+
 struct AgentCounts {
   ReadCounts read;
   ComputeCounts compute;
   MoveCounts move;
+  RunCounts run;
 };
 static_assert(std::is_trivially_copyable_v<AgentCounts>);
 

@@ -278,6 +278,16 @@ MoveCounts Runtime::move_counts(size_t tier) const {
   return all;
 }
 
+RunCounts Runtime::run_counts(size_t tier) const {
+  RunCounts all;
+  for (const MadeAgent& agent : tiers_[tier].agents) {
+    const RunCounts of = counts(agent).run;
+    all.runs += of.runs;
+    all.captured += of.captured;
+  }
+  return all;
+}
+
 uint64_t Runtime::agent_wake_ups() const {
   uint64_t all = flash_thread_ ? flash_thread_->wake_ups() : 0;
   for (const TierState& tier : tiers_) {

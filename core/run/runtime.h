@@ -108,6 +108,7 @@ class Runtime {
   // Returns the sums over all agents of a tier, between two steps; they are zero where its device counts
   // none.
   MoveCounts move_counts(size_t tier) const;
+  RunCounts run_counts(size_t tier) const;
   // What was read of the store, by all agents. At any time.
   ReadCounts flash_counts() const;
   Dispatcher::QueueState flash_queue() const { return dispatcher_->queue(plan_.tiers.store.first_agent); }

@@ -148,8 +148,7 @@ class PrunedMatrix {
               .sizes = reinterpret_cast<const NeuronSize*>(sizes_.get()),
               .bitmap = bitmap_,
               .counts = reinterpret_cast<uint32_t*>(counts_.get()),
-              .malformed = reinterpret_cast<uint32_t*>(malformed_.get()),
-              .run = 1};
+              .malformed = reinterpret_cast<uint32_t*>(malformed_.get())};
   }
 
   // Bytes a second that are read and written, the counting of bits among the work and not among the bytes.

@@ -88,14 +88,15 @@ class CudaDeviceTest : public testing::Test {
   Done copy(std::vector<Unit> units) {
     return carry_out(Device::Engine::copy, request(Op::move, std::move(units)));
   }
-  // With ones for input; what comes is given.
+  // With ones for input, taken or as the run before has left them; what comes is given.
   Done run(uint32_t place) {
     take_ = {.what = Take::What::input, .stride = 8, .columns = 8, .values = ones_.data()};
     give_ = {static_cast<uint32_t>(buffer_offsets(plan_)[1] / kPlaceUnit), buffer_stride(plan_.buffers[1]), 2,
              3};
     DeviceRequest run = request(Op::run, {{0, place}});
-    run.payload.takes = {&take_, 1};
+    if (takes_) run.payload.takes = {&take_, 1};
     run.payload.gives = {&give_, 1};
+    std::memset(pools_.activations(4).data() + buffer_offsets(plan_)[1], 0, 6 * sizeof(float));
     return carry_out(Device::Engine::compute, run);
   }
   std::vector<float> given() const {
@@ -114,6 +115,7 @@ class CudaDeviceTest : public testing::Test {
   const std::vector<float> ones_ = std::vector<float>(16, 1.0F);
   std::vector<RowInfo> rows_ = std::vector<RowInfo>(2);
   std::vector<Unit> units_;
+  bool takes_ = true;
   Take take_;
   Give give_;
   std::unique_ptr<CudaDevice> device_;
@@ -242,6 +244,53 @@ TEST_F(CudaDeviceTest, ALaunchThatFailsFailsItsMessage) {
               HasSubstr("tiers.gpu: cuda, a double (sm_90) failed: cudaErrorLaunchOutOfResources"));
   EXPECT_EQ(run(0).status, DoneStatus::ok);
   EXPECT_THAT(given(), ElementsAre(0, 8, 8, 8, 0));
+}
+
+// What comes again as it was is launched at once, and only that.
+TEST_F(CudaDeviceTest, RunsThatComeAgainAreCaptured) {
+  constexpr uint32_t kElsewhere = kNeuron / kPlaceUnit;
+  for (const uint64_t late : {0, 3}) {
+    make({.late = late});
+    EXPECT_EQ(copy({{0, 0}, {0, kElsewhere}}).status, DoneStatus::ok);
+    const auto ran = [&](uint32_t place, uint32_t graphs) {
+      EXPECT_EQ(run(place).status, DoneStatus::ok);
+      EXPECT_THAT(given(), ElementsAre(0, 8, 8, 8, 0));
+      EXPECT_EQ(on_host::graph_launches(), graphs) << "late " << late;
+    };
+    takes_ = true;
+    for (uint32_t i = 0; i < 2 * CapturedRuns::kTimes; ++i) ran(0, 0);
+    takes_ = false;
+    for (uint32_t i = 1; i < CapturedRuns::kTimes; ++i) ran(0, 0);
+    for (uint32_t i = 1; i < 5; ++i) ran(0, i);
+    const uint32_t launched = on_host::launches();
+    ran(0, 5);
+    EXPECT_EQ(on_host::launches(), launched);
+    ran(kElsewhere, 5);
+    ran(0, 5);  // nothing is kept of before
+    for (uint32_t i = 2; i < CapturedRuns::kTimes; ++i) ran(0, 5);
+    ran(0, 6);
+    EXPECT_EQ(device_->counts().run.captured, 6U);
+  }
+}
+
+// A run may fail while it is captured, and a device may let none be.
+TEST_F(CudaDeviceTest, WhatCannotBeCapturedRunsAllTheSame) {
+  for (const bool captures : {true, false}) {
+    make({.captures = captures});
+    EXPECT_EQ(copy({{0, 0}}).status, DoneStatus::ok);
+    takes_ = true;
+    EXPECT_EQ(run(0).status, DoneStatus::ok);
+    takes_ = false;
+    for (uint32_t i = 1; i < 2 * CapturedRuns::kTimes; ++i) {
+      const bool fails = i == CapturedRuns::kTimes;
+      if (fails) on_host::fail_launch(1);
+      EXPECT_EQ(run(0).status, fails ? DoneStatus::internal : DoneStatus::ok);
+      if (!fails) {
+        EXPECT_THAT(given(), ElementsAre(0, 8, 8, 8, 0));
+      }
+    }
+    EXPECT_EQ(on_host::graph_launches() != 0, captures);
+  }
 }
 
 // An expanding move that gets no memory for its lists fails by itself; one that has it goes well.

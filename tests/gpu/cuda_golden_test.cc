@@ -227,6 +227,7 @@ TEST_F(CudaGolden, ABudgetThatMovesGivesTheSameBits) {
   expect_the_same_bits(logits, expected);
   ASSERT_TRUE(runtime.engine().drain().ok());
   EXPECT_GT(runtime.move_counts(1).read_in_place, 0U);
+  EXPECT_GT(runtime.run_counts(1).captured, 0U);
   EXPECT_EQ(runtime.move_counts(1).gathered, 0U);
 }
 

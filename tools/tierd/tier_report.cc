@@ -128,6 +128,8 @@ json tiers_json(const Runtime& runtime) {
     if (moves.read_in_place + moves.gathered != 0)
       list.back()["moves"] = {{"read_in_place_bytes", moves.read_in_place},
                               {"gathered_bytes", moves.gathered}};
+    const RunCounts runs = runtime.run_counts(i);
+    if (runs.runs != 0) list.back()["runs"] = {{"all", runs.runs}, {"captured", runs.captured}};
   }
   list.push_back({{"tier", tiers.store.config.name}, {"kind", tiers.store.config.agent()}});
   return list;
@@ -170,6 +172,12 @@ std::vector<std::pair<std::string, std::string>> tier_lines(const json& report) 
       lines.emplace_back("", fmt::format("{} read from registered memory, {} gathered into pinned blocks",
                                          size_text(tier["moves"]["read_in_place_bytes"]),
                                          size_text(tier["moves"]["gathered_bytes"])));
+    }
+    if (tier.contains("runs")) {
+      const auto all = tier["runs"]["all"].get<uint64_t>(),
+                 captured = tier["runs"]["captured"].get<uint64_t>();
+      lines.emplace_back("", fmt::format("{} runs, {:.0f} % of them launched as one graph", all,
+                                         100.0 * static_cast<double>(captured) / static_cast<double>(all)));
     }
     if (!tier["direct"].is_null()) lines.emplace_back("", direct_text(tier["direct"]));
   }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <random>
 #include <set>
 #include <string>
@@ -17,6 +18,16 @@
 
 namespace on_host {
 
+// What was captured.
+class Graph {
+ public:
+  std::vector<std::function<void()>> works;
+};
+class Executable {
+ public:
+  Graph graph;
+};
+
 // What is queued is done in order; an entry that cannot be done yet keeps those behind it.
 class Stream {
  public:
@@ -25,6 +36,7 @@ class Stream {
     std::function<void()> work;
   };
   std::deque<Entry> queue;
+  std::unique_ptr<Graph> capturing;
 
   bool step() {
     if (queue.empty() || (queue.front().possible && !queue.front().possible())) return false;
@@ -71,6 +83,7 @@ struct Device {
   uint64_t bytes = 0;
   uint64_t handles = 0;
   uint32_t launches = 0;
+  uint32_t graph_launches = 0;
   uint32_t looks = 0;
   bool lost = false;
   cudaError_t last = cudaSuccess;
@@ -104,6 +117,11 @@ void go_on() {
 
 cudaError_t queue(Stream* stream, std::function<void()> work, std::function<bool()> possible = {}) {
   if (device().lost) return answer(cudaErrorECCUncorrectable);
+  if (stream->capturing) {
+    if (possible) refuse("what waits for an event is captured");
+    stream->capturing->works.push_back(std::move(work));
+    return cudaSuccess;
+  }
   stream->queue.push_back({std::move(possible), std::move(work)});
   if (device().behaviour.late == 0) drain();
   return cudaSuccess;
@@ -124,12 +142,18 @@ void behave(const Behaviour& behaviour) {
   Device& d = device();
   d.behaviour = behaviour;
   d.lots.seed(behaviour.late);
-  d.launches = d.looks = 0;
+  d.launches = d.graph_launches = d.looks = 0;
   d.lost = false;
   d.last = cudaSuccess;
 }
 uint32_t launches() {
   return device().launches;
+}
+void fail_launch(uint32_t launch) {
+  device().behaviour.launch_fails = device().launches + launch;
+}
+uint32_t graph_launches() {
+  return device().graph_launches;
 }
 uint32_t looks() {
   return device().looks;
@@ -276,6 +300,38 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (device().lost) return answer(cudaErrorECCUncorrectable);
   if (behaviour.late != 0) on_host::go_on();
   return event->over == event->recorded ? cudaSuccess : cudaErrorNotReady;
+}
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  if (device().lost) return answer(cudaErrorECCUncorrectable);
+  if (!device().behaviour.captures) return answer(cudaErrorInvalidValue);
+  if (stream->capturing) on_host::refuse("a stream is captured twice");
+  stream->capturing = std::make_unique<on_host::Graph>();
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  if (!stream->capturing) on_host::refuse("a capture ends that has not begun");
+  *graph = stream->capturing.release();
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
+  *executable = new on_host::Executable{*graph};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  ++device().graph_launches;
+  for (const std::function<void()>& work : executable->graph.works) {
+    if (const cudaError_t error = on_host::queue(stream, work); error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  on_host::drain();
+  delete executable;
+  return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
   on_host::drain();

@@ -32,9 +32,14 @@ inline constexpr unsigned cudaHostRegisterMapped = 2;
 namespace on_host {
 class Stream;
 class Event;
+class Graph;
+class Executable;
 }  // namespace on_host
 using cudaStream_t = on_host::Stream*;
 using cudaEvent_t = on_host::Event*;
+using cudaGraph_t = on_host::Graph*;
+using cudaGraphExec_t = on_host::Executable*;
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal };
 using cudaHostFn_t = void (*)(void*);
 
 struct cudaDeviceProp {
@@ -70,6 +75,13 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventQuery(cudaEvent_t event);
+// What is queued in between is kept and not done, until the graph is launched.
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
@@ -99,11 +111,15 @@ struct Behaviour {
   cudaError_t driver = cudaSuccess;  // what it answers when devices are counted
   // From this launch on (1: the first), or this look at an event, 0: never.
   uint32_t launch_fails = 0;  // that one alone
+  bool captures = true;       // streams can be captured
   uint32_t lost_at_look = 0;  // everything fails from then on
 };
 void behave(const Behaviour& behaviour);
 // Since then.
-uint32_t launches();
+uint32_t launches();  // of kernels, captured ones once
+uint32_t graph_launches();
+// The launch of a kernel that comes as this one from now on (1: the next) fails.
+void fail_launch(uint32_t launch);
 uint32_t looks();
 uint64_t bytes_in_use();
 // Returns how much of the host's memory is registered. What is left of it when the program ends aborts that.

@@ -39,7 +39,7 @@ __device__ void check_unit(const BitmapUnits& b, const NeuronSize& size, uint64_
                            uint32_t* segments) {
   if (size.bits + values * b.bitmap.element_bytes == size.bytes) return;
   segments[0] = kMalformed;
-  *b.malformed = b.run;
+  *b.malformed = 1;
 }
 
 // A block counts one segment of one unit, a thread one tile.

@@ -46,8 +46,7 @@ struct BitmapUnits {
   uint32_t tiles = 0;  // of a unit, at most
   // [n_units x count_words(tiles)]: values before each tile, and before each segment, in the unit.
   uint32_t* counts = nullptr;
-  uint32_t* malformed = nullptr;  // is set to `run` where a unit is; may be pinned
-  uint32_t run = 0;
+  uint32_t* malformed = nullptr;  // becomes 1 where a unit is; may be pinned
 
   static constexpr uint64_t count_words(uint64_t tiles) { return tiles + divide_up(tiles, kSegmentTiles); }
   constexpr uint32_t segments() const { return (tiles + kSegmentTiles - 1) / kSegmentTiles; }

@@ -42,6 +42,25 @@ cudaError_t upload(std::span<const T> values, DeviceBytes& out) {
   return cudaMemcpy(out.get(), values.data(), values.size_bytes(), cudaMemcpyHostToDevice);
 }
 
+// The device says something in a word of pinned memory. The host clears it while nothing of the device's that
+// writes there is queued, and looks when that is over.
+class Flag {
+ public:
+  cudaError_t create() {
+    const cudaError_t error = allocate(sizeof(uint32_t), word_);
+    clear();
+    return error;
+  }
+  uint32_t* there() const { return reinterpret_cast<uint32_t*>(word_.get()); }
+  void clear() {
+    if (word_) *static_cast<volatile uint32_t*>(there()) = 0;
+  }
+  bool set() const { return word_ && *static_cast<const volatile uint32_t*>(there()) != 0; }
+
+ private:
+  PinnedBytes word_;
+};
+
 // Grows to hold what is asked for; what was there is lost. Nothing uses it meanwhile.
 template <class Bytes>
 class Growing {

@@ -81,13 +81,8 @@ cudaError_t CompressedEditions::allocate(const ComputePlan& plan) {
   outcome.then([&] { return cuda::allocate(rooms.counts, counts_); });
   outcome.then([&] { return cuda::allocate(rooms.expanded, expanded_); });
   outcome.then([&] { return cuda::allocate(rooms.placed, placed_); });
-  outcome.then([&] { return cuda::allocate(sizeof(uint32_t), malformed_); });
-  if (outcome.ok()) *reinterpret_cast<uint32_t*>(malformed_.get()) = 0;
+  outcome.then([&] { return malformed_.create(); });
   return outcome.error();
-}
-
-bool CompressedEditions::malformed() const {
-  return malformed_ != nullptr && *reinterpret_cast<const volatile uint32_t*>(malformed_.get()) == run_;
 }
 
 cudaError_t CompressedEditions::count(uint32_t edition, const std::byte* memory, const Unit* units,
@@ -102,8 +97,7 @@ cudaError_t CompressedEditions::count(uint32_t edition, const std::byte* memory,
              .tile = kept.tile,
              .tiles = kept.tiles,
              .counts = reinterpret_cast<uint32_t*>(counts_.get()),
-             .malformed = reinterpret_cast<uint32_t*>(malformed_.get()),
-             .run = run_};
+             .malformed = malformed_.there()};
   return count_bitmaps(counted, stream);
 }
 

@@ -26,9 +26,9 @@ class CompressedEditions {
 
   bool has(uint32_t edition) const { return edition < editions_.size() && editions_[edition]; }
   // From here on what is found malformed is the next run's.
-  void begin_run() { ++run_; }
+  void begin_run() { malformed_.clear(); }
   // Whether a neuron of the last run was, when that is over.
-  bool malformed() const;
+  bool malformed() const { return malformed_.set(); }
 
   // Queues the counting of units of an edition; `units` is on the device, and has at most as many as the
   // edition has neurons, of bundles and columns as many as are_expanded() says.
@@ -61,8 +61,7 @@ class CompressedEditions {
   DeviceBytes counts_;
   DeviceBytes expanded_;
   DeviceBytes placed_;
-  PinnedBytes malformed_;  // the number of the last run that had such a neuron; the device writes it
-  uint32_t run_ = 0;
+  Flag malformed_;
 };
 
 }  // namespace tierd::cuda

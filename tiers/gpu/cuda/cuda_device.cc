@@ -217,7 +217,10 @@ void CudaDevice::run(Running& running) {
   running.outcome.then([&] {
     return lists_.send(message, payload, executor_->run_of_site(message.site), stream(Engine::compute));
   });
-  executor_->run(message, payload, lists_.lists(), stream(Engine::compute), running.outcome);
+  executor_->begin_run();
+  captured_.run(message, payload, lists_, stream(Engine::compute), running.outcome, [&](Outcome& outcome) {
+    executor_->run(message, payload, lists_.lists(), stream(Engine::compute), outcome);
+  });
   give(payload.gives, message.rows, running.outcome);
   if (!running.outcome.ok()) return;
   running.done.n_done = static_cast<uint32_t>(payload.units.size());
@@ -417,6 +420,7 @@ AgentCounts CudaDevice::counts() const {
     counts.move.read_in_place += transfer.counts().read_in_place;
     counts.move.gathered += transfer.counts().gathered;
   }
+  counts.run = captured_.counts();
   return counts;
 }
 

@@ -19,6 +19,7 @@
 #include "core/message/pool.h"
 #include "tiers/dram/reserved_memory.h"
 #include "tiers/gpu/cuda/buffers.h"
+#include "tiers/gpu/cuda/captured_runs.h"
 #include "tiers/gpu/cuda/cuda_executor.h"
 #include "tiers/gpu/cuda/device_options.h"
 #include "tiers/gpu/cuda/direct_path.h"
@@ -101,6 +102,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<MappedMemory> memory_;
   std::unique_ptr<CudaExecutor> executor_;
   MessageLists lists_;
+  CapturedRuns captured_;
   Growing<PinnedBytes> gives_;  // what the run under way gives, line after line
   RegisteredMemory registered_;
   std::array<Transfer, kEngines> transfers_{Transfer(registered_), Transfer(registered_)};

@@ -89,7 +89,6 @@ void CudaExecutor::run(const Message& message, const Payload& payload, const Run
                        cudaStream_t stream, Outcome& outcome) {
   const SiteWork& site = plan_.sites[message.site];
   const Batch batch{lists, message.rows, stream, (message.flags & kMeasure) != 0};
-  compressed_.begin_run();
   if ((message.flags & kRunBefore) != 0) program(site.before, batch, outcome);
   take_inputs(site, payload, batch, outcome);
   if ((message.flags & kPartial) != 0) {

@@ -40,6 +40,7 @@ class CudaExecutor {
   uint64_t touched(const Message& message, const Payload& payload) const;
   // Whether a neuron of the last run had bits that say more or fewer values than it has, when that is over.
   bool malformed() const { return compressed_.malformed(); }
+  void begin_run() { compressed_.begin_run(); }
   // Neurons of the site that are added up before they are added to its results; 1: none are.
   uint32_t run_of_site(uint32_t site) const;
 

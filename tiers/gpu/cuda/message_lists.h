@@ -73,10 +73,14 @@ class MessageLists {
       of_take.neurons = add(take.neurons);
     }
     TIERD_CHECK(at_ <= of_rows + of_site);
+    same_site_ = true;
     outcome.then([&] { return copy(stream); });
     return outcome.error();
   }
   const RunLists& lists() const { return lists_; }
+  // Whether the lists of the last message, but for its rows, were on the device already, byte for byte and in
+  // the same place, from the message of its site before.
+  bool same_site() const { return same_site_; }
 
  private:
   // What the device has already is not copied again: the neurons of a site that is resident are the same in
@@ -120,6 +124,7 @@ class MessageLists {
     const bool there_already =
         list.size() == kept_->sent.size() && std::memcmp(list.data(), kept_->sent.data(), list.size()) == 0;
     if (there_already) return cudaSuccess;
+    same_site_ = false;
     kept_->sent.assign(list.begin(), list.end());
     const cudaError_t error =
         cudaMemcpyAsync(kept_->there.data(), list.data(), list.size(), cudaMemcpyHostToDevice, stream);
@@ -135,6 +140,7 @@ class MessageLists {
   Kept* kept_ = nullptr;
   std::vector<uint32_t> begins_;
   RunLists lists_;
+  bool same_site_ = false;
 };
 
 }  // namespace tierd::cuda

@@ -70,8 +70,7 @@ cudaError_t Recoding::allocate(const ComputePlan& plan) {
   }
   outcome.then([&] { return cuda::allocate(rooms.counts, counts_); });
   outcome.then([&] { return cuda::allocate(rooms.landed, landed_); });
-  outcome.then([&] { return cuda::allocate(sizeof(uint32_t), malformed_); });
-  if (outcome.ok()) *reinterpret_cast<uint32_t*>(malformed_.get()) = 0;
+  outcome.then([&] { return malformed_.create(); });
   return outcome.error();
 }
 
@@ -83,15 +82,10 @@ uint64_t Recoding::dense_bytes(uint32_t edition, uint32_t neuron) const {
   return uint64_t{kept.sizes[neuron].bits} * 8 * kept.bitmap.element_bytes;
 }
 
-bool Recoding::malformed() const {
-  return malformed_ != nullptr &&
-         *reinterpret_cast<const volatile uint32_t*>(malformed_.get()) == move_number_;
-}
-
 cudaError_t Recoding::begin(const Move& move, HostWork& host, cudaStream_t stream) {
   move_ = move;
   host_ = &host;
-  ++move_number_;
+  malformed_.clear();
   next_ = group_ = 0;
   const size_t n = move.units.size();
   Outcome outcome;
@@ -139,8 +133,7 @@ cudaError_t Recoding::expand_group(cudaStream_t stream) {
                               .tile = plain_tile(kept.bitmap),
                               .tiles = kept.tiles,
                               .counts = reinterpret_cast<uint32_t*>(counts_.get()),
-                              .malformed = reinterpret_cast<uint32_t*>(malformed_.get()),
-                              .run = move_number_};
+                              .malformed = malformed_.there()};
   const cudaError_t error = count_bitmaps(landed, stream);
   if (error != cudaSuccess) return error;
   return expand_bitmaps(

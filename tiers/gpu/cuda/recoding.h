@@ -54,7 +54,7 @@ class Recoding {
   // What is not on its way yet stays where it is.
   void stop(Transfer& transfer);
   // Whether a neuron of the last move was, when that is over.
-  bool malformed() const;
+  bool malformed() const { return malformed_.set(); }
 
  private:
   struct Kept {
@@ -76,8 +76,7 @@ class Recoding {
   std::vector<DeviceBytes> sizes_;  // by edition
   DeviceBytes counts_;
   DeviceBytes landed_;
-  PinnedBytes malformed_;  // the number of the last move that had such a neuron; the device writes it
-  uint32_t move_number_ = 0;
+  Flag malformed_;
 
   Move move_;
   HostWork* host_ = nullptr;
