@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <thread>
-#include <utility>
 
 #include "core/text/tokenizer.h"
 #include "tools/evaluation/text_windows.h"
@@ -50,9 +49,6 @@ void PruneArguments::add_to(CommandLine& line) {
                   "The text that wanda, sparsegpt and --smooth look at activations with; not the one "
                   "that the model is then judged by")
           .named("FILE");
-  tokens_argument_ = line.option("--calibration-tokens", tokens_, "At most so many of its tokens; 0: all")
-                         .named("N")
-                         .shows_default();
   arguments_ = {
       *method_argument_,
       *sparsity_argument_,
@@ -63,7 +59,9 @@ void PruneArguments::add_to(CommandLine& line) {
           .named("N:M")
           .needs(*method_argument_),
       *calibration_argument_,
-      *tokens_argument_};
+      line.option("--calibration-tokens", tokens_, "At most so many of its tokens; 0: all")
+          .named("N")
+          .shows_default()};
 }
 
 bool PruneArguments::given() const {
@@ -86,12 +84,10 @@ Result<PruneOptions> PruneArguments::options() const {
       }
     }
   }
-  for (const auto& [argument, name] : {std::pair(&calibration_argument_, "--calibration"),
-                                       std::pair(&tokens_argument_, "--calibration-tokens")}) {
-    if (!(*argument)->given() || options.needs_calibration()) continue;
-    return bad(name, options.method ? "is not looked at by --prune " + method_
-                                    : "is of --prune and --smooth, and there is neither");
-  }
+  // Methods are compared by one command line, so that magnitude may be given a text that it does not look at.
+  if (!options.method && !options.smooth)
+    return bad(calibration_argument_->given() ? "--calibration" : "--calibration-tokens",
+               "is of --prune and --smooth, and there is neither");
   if (options.needs_calibration() && calibration_.empty()) {
     return bad("--calibration", fmt::format("is missing: {} looks at what a text does to the activations",
                                             options.smooth ? "--smooth" : "--prune " + method_));

@@ -32,8 +32,7 @@ class PruneArguments {
   double sparsity_ = 0.5;
   double smooth_ = 0.5;
   uint64_t tokens_ = 32768;
-  std::optional<Argument> method_argument_, sparsity_argument_, smooth_argument_, calibration_argument_,
-      tokens_argument_;
+  std::optional<Argument> method_argument_, sparsity_argument_, smooth_argument_, calibration_argument_;
   std::vector<Argument> arguments_;
 };
 

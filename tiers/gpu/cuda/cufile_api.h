@@ -38,7 +38,7 @@ struct DriverProperties {
   unsigned sizes[5] = {};
   std::byte of_later_versions[256] = {};
 };
-// Of DriverProperties::supported: NVMe disks are read by PCI peer to peer, without nvidia-fs.
+// A bit of DriverProperties::supported says that NVMe disks are read by PCI peer to peer, without nvidia-fs.
 inline constexpr unsigned kPeerToPeer = 1u << 11;
 
 using DriverOpen = Error();
