@@ -178,7 +178,7 @@ TEST_F(ExpandingReads, ACodecThatFailsSaysWhy) {
   };
   for (const Case& tried :
        {Case{Code::corrupt, DoneStatus::corrupt, EBADMSG}, Case{Code::no_space, DoneStatus::no_space, ENOMEM},
-        Case{Code::plugin_fault, DoneStatus::internal, 0}}) {
+        Case{Code::plugin_fault, DoneStatus::internal, EBADMSG}}) {
     const Failing codec(tried.code);
     compressed_.codec = &codec;
     make_agent();

@@ -426,7 +426,7 @@ void FlashAgent::mark_unexpanded(Request& request, const Landing& landing, const
     case Code::no_space:
       return mark_bad(request, landing.unit, number_of(landing), DoneStatus::no_space, ENOMEM);
     default:
-      return mark_bad(request, landing.unit, number_of(landing), DoneStatus::internal, 0);
+      return mark_bad(request, landing.unit, number_of(landing), DoneStatus::internal, EBADMSG);
   }
 }
 

@@ -302,14 +302,14 @@ Error Transfers::error(const Transfer& transfer, const Done& done) const {
                 "cannot be expanded: what is stored is malformed; convert the model again"};
       return {Code::corrupt, origin,
               "the checksum does not match; the store is damaged: remove it and convert again"};
-    case DoneStatus::no_space:
-      return {Code::no_space, origin, "there was no memory to expand it"};
-    case DoneStatus::internal:
-      return {Code::plugin_fault, origin,
-              "the store's codec failed to expand it (the warning before says how)"};
     case DoneStatus::cancelled:
       return {Code::cancelled, origin, "the read was cancelled"};
     default:
+      // The agent's words for neurons that it could not expand.
+      if (done.status == DoneStatus::no_space && done.error == ENOMEM)
+        return {Code::no_space, origin, "there was no memory to expand it"};
+      if (done.status == DoneStatus::internal && done.error == EBADMSG)
+        return {Code::plugin_fault, origin, "its codec failed to expand it (the warning before says how)"};
       // The agent's word for a file that ends inside the extent.
       if (done.error == ENODATA) {
         return {Code::io_error, origin, "the file ends here; the store was cut short while it was in use"};
