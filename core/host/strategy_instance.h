@@ -36,7 +36,7 @@ class StrategyInstance {
   WishList& wishes() { return wishes_; }
   // The last error it logged.
   const std::string& last_words() const { return last_words_; }
-  // Before a call, so that what it says is not taken for another's.
+  // Whoever tells of a call's words forgets earlier ones before it.
   void forget_words() { last_words_.clear(); }
   // The gauges it has set.
   const std::map<std::string, double>& metrics() const { return metrics_; }

@@ -155,7 +155,7 @@ TEST_F(ExpandingReads, AMalformedNeuronIsCorrupt) {
   EXPECT_EQ(done.n_done, 2u);
 }
 
-// A codec that answers one error.
+// This codec answers one error.
 class Failing final : public NeuronCodec {
  public:
   explicit Failing(Code code) : code_(code) {}

@@ -296,7 +296,7 @@ Error Transfers::error(const Transfer& transfer, const Done& done) const {
                                                       : fmt::format("extent {}", done.bad_extent);
   switch (done.status) {
     case DoneStatus::corrupt:
-      // The agent's words for what it could not expand.
+      // The agent says so of what it could not expand.
       if (done.error == EBADMSG)
         return {Code::corrupt, origin,
                 "cannot be expanded: what is stored is malformed; convert the model again"};
@@ -305,7 +305,7 @@ Error Transfers::error(const Transfer& transfer, const Done& done) const {
     case DoneStatus::cancelled:
       return {Code::cancelled, origin, "the read was cancelled"};
     default:
-      // The agent's words for neurons that it could not expand.
+      // The agent says these two of neurons that it could not expand.
       if (done.status == DoneStatus::no_space && done.error == ENOMEM)
         return {Code::no_space, origin, "there was no memory to expand it"};
       if (done.status == DoneStatus::internal && done.error == EBADMSG)

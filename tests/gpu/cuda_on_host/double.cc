@@ -18,7 +18,7 @@
 
 namespace on_host {
 
-// What was captured.
+// A graph keeps what was captured.
 class Graph {
  public:
   std::vector<std::function<void()>> works;

@@ -38,7 +38,7 @@ class CapturedRuns {
   };
   using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, Destroy>;
   using Executable = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, Destroy>;
-  // What differs between runs of a site whose lists stay as they are.
+  // Runs of a site whose lists stay as they are differ in this.
   struct Shape {
     uint32_t edition = 0;
     size_t units = 0;
@@ -52,7 +52,7 @@ class CapturedRuns {
     uint32_t seen = 0;
     Executable graph;
   };
-  // Shapes of a site that are kept: chunks of prompts, and a few numbers of sequences that are decoded.
+  // So many shapes of a site are kept: chunks of prompts, and a few numbers of sequences that are decoded.
   struct OfSite {
     std::array<Captured, 4> shapes;
     uint32_t next = 0;  // that is given up
