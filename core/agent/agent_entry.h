@@ -160,13 +160,19 @@ inline constexpr uint32_t kMemoryApart = 1u << 31;
 // `read` on a lane of its own.
 inline constexpr uint32_t kReadsDirectly = 1u << 29;
 inline constexpr const char* kDirectParameter = "direct";
-static_assert((kRecodes ^ kMemoryApart ^ kReadsDirectly) == (kRecodes | kMemoryApart | kReadsDirectly));
+// Beside what an agent serves: one of its runs may be of several sites (Payload::sites). Worth it where to be
+// given a run costs as much as a part of computing it; to whom it costs nothing, one site at a time lets the
+// kernel's thread see to its other agents between them.
+inline constexpr uint32_t kJoinsRuns = 1u << 28;
+static_assert((kRecodes ^ kMemoryApart ^ kReadsDirectly ^ kJoinsRuns) ==
+              (kRecodes | kMemoryApart | kReadsDirectly | kJoinsRuns));
 
 // The one symbol that agent-NAME.so exports. Up to and with `build_id` it is the same in every version, and
 // plain C: nothing behind is looked at before size and id have been found right.
 struct AgentEntry {
   uint32_t size;
-  uint32_t serves;  // bits, kRecodes, kMemoryApart, kReadsDirectly; `raise` and `cancel` are answered by all
+  // Bits, kRecodes, kMemoryApart, kReadsDirectly, kJoinsRuns; `raise` and `cancel` are answered by all.
+  uint32_t serves;
   const char* build_id;
   const char* name;
   const char* summary;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/align.h"
+#include "core/message/joint_run.h"
 
 namespace tierd {
 namespace {
@@ -44,18 +45,25 @@ uint64_t UnitCost::ns(const Message& message, const Payload& payload) const {
   } else if (message.op == Op::read && disk_ != nullptr) {
     seconds = read_seconds(payload.units);
   } else if (message.op == Op::run) {
-    const SiteWork& site = plan_.sites[message.site];
-    if ((message.flags & kRunBefore) != 0) {
-      for (const Step& step : site.before) seconds += step_seconds(step, payload.rows);
-    }
-    for (const Take& take : payload.takes)
-      seconds += static_cast<double>(message.rows) * take.columns / kFloatsPerSecond;
-    if (!payload.units.empty()) seconds += neurons_seconds(message, payload.units);
-    if ((message.flags & kRunAfter) != 0) {
-      for (const Step& step : site.after) seconds += step_seconds(step, payload.rows);
-    }
+    each_site(message, payload,
+              [&](const Message& one, const Payload& its, size_t) { seconds += run_seconds(one, its); });
   }
   return static_cast<uint64_t>(seconds * 1e9);
+}
+
+double UnitCost::run_seconds(const Message& message, const Payload& payload) const {
+  double seconds = 0;
+  const SiteWork& site = plan_.sites[message.site];
+  if ((message.flags & kRunBefore) != 0) {
+    for (const Step& step : site.before) seconds += step_seconds(step, payload.rows);
+  }
+  for (const Take& take : payload.takes)
+    seconds += static_cast<double>(message.rows) * take.columns / kFloatsPerSecond;
+  if (!payload.units.empty()) seconds += neurons_seconds(message, payload.units);
+  if ((message.flags & kRunAfter) != 0) {
+    for (const Step& step : site.after) seconds += step_seconds(step, payload.rows);
+  }
+  return seconds;
 }
 
 double UnitCost::move_seconds(const Message& message, size_t units) const {

@@ -41,6 +41,7 @@ class UnitCost final : public Cost {
       : memory_rate_(memory_rate), plan_(std::move(plan)), rates_(std::move(rates)), link_(std::move(link)) {}
   double move_seconds(const Message& message, size_t units) const;
   double read_seconds(std::span<const Unit> units) const;
+  double run_seconds(const Message& message, const Payload& payload) const;
   double neurons_seconds(const Message& message, std::span<const Unit> units) const;
   double step_seconds(const Step& step, std::span<const RowInfo> rows) const;
 

@@ -45,7 +45,8 @@ struct Link {
 struct ComputeUnit {
   uint16_t agent = 0;
   MemoryId memory = 0;
-  uint8_t lane = 0;  // of the agent
+  uint8_t lane = 0;         // of the agent
+  bool joint_runs = false;  // one message may be about several sites
 };
 
 struct Topology {

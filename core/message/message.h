@@ -20,8 +20,9 @@ inline constexpr uint64_t kPlaceUnit = 64;
 inline constexpr uint64_t kMostMemoryBytes = (uint64_t{1} << 32) * kPlaceUnit;
 
 // read: neurons of the store into a memory. move: neurons from one memory into another, or inside one. run:
-// dense segments around a site, neurons between them, or one of both. resize: which of a memory's arena
-// addresses are in use. raise, cancel: advice about a request that was sent.
+// dense segments around a site, neurons between them, or one of both; or several sites, one after the other
+// (a joint run). resize: which of a memory's arena addresses are in use. raise, cancel: advice about a
+// request that was sent.
 enum class Op : uint8_t { read, move, run, resize, raise, cancel };
 // The order of transfers: a demand overtakes prefetches, both overtake migrations.
 enum class Priority : uint8_t { demand, prefetch, migration };
@@ -62,12 +63,13 @@ struct Message {
   uint32_t step = 0;
   // A prefetch is worthless after this step and is dropped when its turn comes.
   uint32_t expires_step = kNoStep;
-  uint32_t site = 0;
-  uint32_t edition = 0;     // read, move, run: of the neurons; a read's first one
+  uint32_t site = 0;        // of a joint run the first one
+  uint32_t edition = 0;     // read, move, run: of the neurons; a read's, and a joint run's, first one
   uint32_t n_units = 0;     // in the payload
   uint32_t unit_bytes = 0;  // move: of each, in the memory that it comes from
   uint16_t n_takes = 0;     // in the payload
-  uint16_t n_gives = 0;     // in the payload
+  uint8_t n_gives = 0;      // in the payload
+  uint8_t n_sites = 0;      // in the payload: a joint run's
   uint64_t queued_ns = 0;   // wall or virtual
   bool operator==(const Message&) const = default;
 };
@@ -128,6 +130,17 @@ struct Give {
   bool operator==(const Give&) const = default;
 };
 
+// One site of a joint run, in which it comes once: the next `n_units` of the message's units, and flags as
+// those of a message (before, after, partial), which a joint run has none of itself.
+struct SiteRun {
+  uint32_t site = 0;
+  uint32_t edition = 0;
+  uint32_t n_units = 0;
+  uint32_t flags = 0;
+  bool operator==(const SiteRun&) const = default;
+};
+static_assert(sizeof(SiteRun) == 16);
+
 // What a message refers to: memory of the kernel's, which stays as it is until the completion. Where an agent
 // is not in this process, it is copied along.
 struct Payload {
@@ -140,6 +153,9 @@ struct Payload {
   std::span<const Give> gives = {};  // run
   // move, with kRecode: [Message::n_units] which neurons they are.
   std::span<const uint32_t> neurons = {};
+  // A joint run's, in their order; it takes nothing and has no masks, and what it gives is the last one's.
+  // Empty: the message is about one site.
+  std::span<const SiteRun> sites = {};
 };
 
 // lost: the agent is not there any more. Whatever it had accepted, and whatever it is sent, completes so.
@@ -162,10 +178,12 @@ constexpr const char* status_name(DoneStatus status) {
 struct Done {
   MessageId id;
   DoneStatus status = DoneStatus::ok;
-  uint8_t lane = 0;         // the message's
-  uint16_t error = 0;       // errno or a device's code
-  uint32_t n_done = 0;      // units completed
-  uint32_t first_bad = 0;   // index in the list of the first unit that failed
+  uint8_t lane = 0;     // the message's
+  uint16_t error = 0;   // errno or a device's code
+  uint32_t n_done = 0;  // units completed
+  // Index in the list of the first unit that failed; of a joint run, of the first site, n_sites where that is
+  // not known.
+  uint32_t first_bad = 0;
   uint32_t bad_extent = 0;  // read: the extent of that unit that failed
   uint32_t reads = 0;       // read: requests to the device, continuations and repeats included
   uint64_t bytes = 0;       // moved, or touched by compute

@@ -195,7 +195,9 @@ class TierChooser {
           topology.links.push_back({.from = from, .to = id, .agent = memory.agent, .lane = kCopyLane});
         }
       }
-      if (tier.config.compute) topology.units.push_back({.agent = memory.agent, .memory = id});
+      const bool joint_runs = (tier.agent.entry->serves & kJoinsRuns) != 0;
+      if (tier.config.compute)
+        topology.units.push_back({.agent = memory.agent, .memory = id, .joint_runs = joint_runs});
     }
     return {};
   }

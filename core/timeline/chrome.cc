@@ -148,6 +148,10 @@ class ChromeTrace {
         break;
       case Op::run: {
         if (slice.units == 0) name = "\"dense: " + name.substr(1);
+        if (slice.sites != 0) {
+          name.insert(name.size() - 1, fmt::format(" and {} more", slice.sites - 1));
+          args += fmt::format(",\"sites\":{}", slice.sites);
+        }
         args += fmt::format(",\"rows\":{},\"neurons\":{}", slice.rows, slice.units);
         const bool before = (slice.flags & kRunBefore) != 0, after = (slice.flags & kRunAfter) != 0;
         if (before || after) {

@@ -64,6 +64,7 @@ void Timeline::served(const Message& message, const Done& done) {
   slice.op = message.op;
   slice.status = done.status;
   slice.flags = message.flags;
+  slice.sites = message.n_sites;
   slice.units = done.n_done;
   slice.reads = done.reads;
   slice.bytes = done.bytes;

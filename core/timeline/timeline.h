@@ -26,13 +26,14 @@ struct Slice {
   uint16_t rows = 0;       // step, pass, message
   uint16_t agent = 0;      // message
   uint32_t step = 0;
-  SiteId site = kNoSiteId;      // all but a step; a read of several sites: the first of them
+  SiteId site = kNoSiteId;      // all but a step; a message about several sites: the first of them
   const char* asked = nullptr;  // predictor: a literal
   // The members below describe a message. `priority` is that with which it was posted.
   Op op = Op::read;
   Priority priority = Priority::demand;
   DoneStatus status = DoneStatus::ok;
   uint8_t flags = 0;
+  uint8_t sites = 0;   // of a joint run; 0: it is about one site
   uint32_t units = 0;  // extents of a read, neurons of a run
   uint32_t reads = 0;  // requests to the device
   uint64_t bytes = 0;

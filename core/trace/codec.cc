@@ -89,6 +89,7 @@ void each_field(M& m, F&& f) requires std::is_same_v<std::remove_const_t<M>, Mes
   f(m.id.slot), f(m.id.generation), f(m.op), f(m.priority), f(m.lane), f(m.flags), f(m.agent);
   f(m.step), f(m.expires_step), f(m.site), f(m.edition), f(m.rows), f(m.memory), f(m.from);
   f(m.about.slot), f(m.about.generation), f(m.n_units), f(m.unit_bytes), f(m.n_takes), f(m.n_gives);
+  f(m.n_sites);
 }
 template <class D, class F>
 void each_field(D& d, F&& f) requires std::is_same_v<std::remove_const_t<D>, Done> {
@@ -373,10 +374,15 @@ void get(In& in, Settled& e) {
 void put(Out& out, const Posted& e) {
   put(out, e.message);
   put_rows<2>(out, e.units.size(), [&](size_t i) { return Row<2>{e.units[i].unit, e.units[i].place}; });
+  put_rows<4>(out, e.sites.size(), [&](size_t i) {
+    const SiteRun& run = e.sites[i];
+    return Row<4>{run.site, run.edition, run.n_units, run.flags};
+  });
 }
 void get(In& in, Posted& e) {
   e.message = get<Message>(in);
   get_rows<2>(in, [&](const Row<2>& row) { e.units.push_back({row[0], row[1]}); });
+  get_rows<4>(in, [&](const Row<4>& row) { e.sites.push_back({row[0], row[1], row[2], row[3]}); });
 }
 void put(Out&, const TurnBegins&) {}
 void get(In&, TurnBegins&) {}
@@ -415,7 +421,7 @@ void EventEncoder::add(const Event& event) {
   out.number(event.ns - last_ns_);
   last_ns_ = event.ns;
   std::visit([&](const auto& what) { put(out, what); }, event.what);
-  if (const auto* posted = event.as<Posted>()) listed_ += posted->units.size();
+  if (const auto* posted = event.as<Posted>()) listed_ += posted->units.size() + posted->sites.size();
   if (const auto* activated = event.as<Activated>()) {
     listed_ += activated->scores.size() + (activated->neurons ? activated->neurons->size() : 0);
   }

@@ -86,6 +86,9 @@ class Text {
       text += fmt::format(", {} {}{} in memory {}", e.units.size(), m.op == Op::move ? "slots" : "ranges",
                           m.from != m.memory && m.op == Op::move ? fmt::format(" of memory {}", m.from) : "",
                           m.memory);
+    } else if (!e.sites.empty()) {
+      text += fmt::format(", {} sites, the last one {}, {} neurons", e.sites.size(),
+                          site_name(e.sites.back().site, sites_), e.units.size());
     } else if (!e.units.empty()) {
       std::vector<uint32_t> neurons;
       const bool read = m.op == Op::read && m.edition < sites_.editions.size();
@@ -177,7 +180,7 @@ bool Swapped::operator==(const Swapped& other) const {
 bool Posted::operator==(const Posted& other) const {
   Message same_time = other.message;
   same_time.queued_ns = message.queued_ns;
-  return message == same_time && units == other.units;
+  return message == same_time && units == other.units && sites == other.sites;
 }
 
 bool Delivered::operator==(const Delivered& other) const {

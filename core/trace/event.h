@@ -112,6 +112,7 @@ struct Settled {
 struct Posted {
   Message message;
   std::vector<Unit> units;
+  std::vector<SiteRun> sites = {};
   bool operator==(const Posted&) const;
 };
 struct TurnBegins {

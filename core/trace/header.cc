@@ -304,6 +304,7 @@ void read_topology(Fields& fields, const json& object, TraceHeader& header) {
     if (std::ranges::count(topology.units, unit.agent, &ComputeUnit::agent) != 1)
       fields.fail("agent", "is that of another unit");
     unit.lane = static_cast<uint8_t>(fields.number(from, "lane", UINT8_MAX));
+    unit.joint_runs = fields.flag(from, "joint_runs");
   }
   if (topology.units.empty()) fields.fail("units", "are none");
 }
@@ -393,7 +394,10 @@ std::string header_json(const TraceHeader& header) {
     links.push_back({{"from", link.from}, {"to", link.to}, {"agent", link.agent}, {"lane", link.lane}});
   json units = json::array();
   for (const ComputeUnit& unit : s.topology.units)
-    units.push_back({{"agent", unit.agent}, {"memory", unit.memory}, {"lane", unit.lane}});
+    units.push_back({{"agent", unit.agent},
+                     {"memory", unit.memory},
+                     {"lane", unit.lane},
+                     {"joint_runs", unit.joint_runs}});
   return json{{"facts", header.facts},
               {"sites", sites},
               {"editions", editions},

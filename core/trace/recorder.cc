@@ -119,7 +119,9 @@ void Recorder::settled(const std::function<uint64_t()>& residency) {
   add({0, Settled{residency()}});
 }
 void Recorder::posted(const Message& message, const Payload& payload) {
-  add({0, Posted{message, {payload.units.begin(), payload.units.end()}}});
+  add({0, Posted{message,
+                 {payload.units.begin(), payload.units.end()},
+                 {payload.sites.begin(), payload.sites.end()}}});
 }
 void Recorder::turn_begins() {
   turn_pending_ = true;

@@ -72,7 +72,8 @@ class Follower final : public KernelObserver, public Recording {
     ++steps_;
   }
   void posted(const Message& message, const Payload& payload) override {
-    expect(Posted{message, {payload.units.begin(), payload.units.end()}});
+    expect(Posted{
+        message, {payload.units.begin(), payload.units.end()}, {payload.sites.begin(), payload.sites.end()}});
   }
   void turn_begins() override { expect(TurnBegins{}); }
   void sent(const Message& message) override { expect(Sent{message.id}); }

@@ -64,6 +64,30 @@ TEST_F(TraceCli, ARunIsSummarisedAndReplayed) {
   EXPECT_TRUE(json::parse(tier_trace({"replay", trace, "--json"}).out).value("same", false));
 }
 
+// Everything is resident on a GPU, which this machine stands for: sites are computed several at a time.
+TEST_F(TraceCli, JointRunsAreReplayed) {
+  const std::string trace = folder().path() + "/joint.trace";
+  const Ended run = run_tierd({"--config", config_file("endor"),
+                               "-m",       kDemo,
+                               "-p",       "First Citizen:",
+                               "-n",       "6",
+                               "--temp",   "0",
+                               "-t",       "1",
+                               "--fit",    "-q",
+                               "--set",    "tiers.gpu.backend=host",
+                               "--set",    "tiers.gpu.capacity=1 GiB",
+                               "--trace",  trace});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Ended printed = tier_trace({"print", trace, "--steps", "3-3"});
+  EXPECT_THAT(printed.out, HasSubstr("run layers.0.qkv, 8 sites, the last one layers.1.down"));
+  const Ended replayed = tier_trace({"replay", trace});
+  EXPECT_EQ(replayed.status, 0) << replayed.err;
+  EXPECT_THAT(replayed.out, HasSubstr("decided the same, byte for byte"));
+  const Ended asked = tier_trace({"what-if", trace, "cache.name=lru"});
+  EXPECT_EQ(asked.status, 0) << asked.err;
+  EXPECT_THAT(tier_trace({"export", trace, "-o", "-"}).out, HasSubstr("layers.0.qkv and 7 more"));
+}
+
 // Which experts were chosen is in the passes that there were.
 TEST_F(TraceCli, AMixtureInChannelsIsReplayed) {
   const std::string trace = folder().path() + "/mixture.trace";

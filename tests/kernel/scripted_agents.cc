@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/message/joint_run.h"
+
 namespace tierd {
 namespace {
 
@@ -105,7 +107,10 @@ Drive RecordingCompute::drive() {
   if (request.message.op == Op::move || request.message.op == Op::resize) {
     rearrange(request);
   } else {
-    compute(request);
+    ++runs;
+    EXPECT_EQ(request.message.n_sites, request.payload.sites.size());
+    each_site(request.message, request.payload,
+              [&](const Message& one, const Payload& its, size_t) { compute(one, its); });
   }
   answer(request.message.id);
   return Drive::busy;
@@ -206,8 +211,7 @@ void RecordingCompute::rearrange(const Request& request) {
   if (order != nullptr) order->push_back(line);
 }
 
-void RecordingCompute::compute(const Request& request) {
-  const auto& [message, payload] = request;
+void RecordingCompute::compute(const Message& message, const Payload& payload) {
   Computed computed{message.site,
                     message.edition,
                     message.step,
@@ -226,7 +230,7 @@ void RecordingCompute::compute(const Request& request) {
     computed.takes.push_back(take_text(sites_[message.site], take));
     check_values(message, take);
   }
-  use_activations(request, computed);
+  use_activations(message, payload, computed);
   for (const Give& asked : payload.gives) give(message, asked);
   if (order != nullptr) order->push_back(text(message.agent, computed));
   log.push_back(std::move(computed));
@@ -239,8 +243,7 @@ void RecordingCompute::check_stamps(const Message& message, uint32_t neuron, con
   EXPECT_EQ(stamp, sites_.editions[message.edition].extent_of(neuron)) << "the bytes are not the neuron's";
 }
 
-void RecordingCompute::use_activations(const Request& request, Computed& computed) {
-  const auto& [message, payload] = request;
+void RecordingCompute::use_activations(const Message& message, const Payload& payload, Computed& computed) {
   const Site& site = sites_[message.site];
   computed.partial = (message.flags & kPartial) != 0;
   computed.measured = (message.flags & kMeasure) != 0;
@@ -284,6 +287,7 @@ void RecordingCompute::answer(MessageId id) {
   Done done;
   done.id = id;
   done.status = std::exchange(fail_next, false) ? DoneStatus::internal : DoneStatus::ok;
+  done.first_bad = done.status == DoneStatus::ok ? 0 : first_bad;
   done_.push_back(done);
 }
 

@@ -99,6 +99,8 @@ class RecordingCompute final : public Agent {
   std::vector<std::string>* order = nullptr;  // where it tells what it does, beside others
   bool hold = false;                          // nothing is computed until released
   bool fail_next = false;                     // the next message fails
+  uint32_t first_bad = 0;                     // what it says then
+  size_t runs = 0;                            // messages, which may be of several sites
   std::vector<Computed> log;
 
  private:
@@ -108,9 +110,9 @@ class RecordingCompute final : public Agent {
     Payload payload;
   };
   void rearrange(const Request& request);
-  void compute(const Request& request);
+  void compute(const Message& message, const Payload& payload);
   void check_stamps(const Message& message, uint32_t neuron, const std::byte* slot) const;
-  void use_activations(const Request& request, Computed& computed);
+  void use_activations(const Message& message, const Payload& payload, Computed& computed);
   void give(const Message& message, const Give& give);
   void check_values(const Message& message, const Take& take) const;
   std::string take_text(const Site& site, const Take& take) const;

@@ -153,7 +153,7 @@ void ScriptedWorld::add_unit(Topology& topology, RecordingCompute& unit) {
   const uint16_t agent = options_.moves_itself ? add_agent(moving) : add_agent(unit);
   const auto id = static_cast<MemoryId>(topology.memories.size() + 1);
   topology.memories.push_back(add_memory(id, agent, options_.slots, options_.blocks));
-  topology.units.push_back({.agent = agent, .memory = id});
+  topology.units.push_back({.agent = agent, .memory = id, .joint_runs = options_.joint_runs});
   unit.arena_bytes = topology.memories.back().staging_offset;
   std::vector<Line>& activations =
       memory_.emplace_back(3 * options_.rows * kStride * sizeof(float) / sizeof(Line));

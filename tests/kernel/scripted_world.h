@@ -55,6 +55,7 @@ struct WorldOptions {
   bool moves_itself = false;    // the one unit moves what comes from below: no agent is there for that
   bool direct = false;        // a link from the store leads to the units' memories beside the one from below
   bool reads_itself = false;  // of `direct`, where the one unit moves: it reads by itself, too
+  bool joint_runs = false;    // the units take them
   std::vector<Flow> flows = {};  // of each site; else the first unit does all dense work
 };
 

@@ -161,9 +161,11 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       m.n_units = u32();
       m.unit_bytes = u32();
       m.n_takes = u16();
-      m.n_gives = u16();
+      m.n_gives = static_cast<uint8_t>(u16());
+      m.n_sites = static_cast<uint8_t>(u16());
       m.edition = u32();
       for (const uint32_t neuron : draw_neurons(random)) posted.units.push_back({neuron, u32()});
+      for (uint32_t n = random.below(3); n > 0; --n) posted.sites.push_back({u32(), u32(), u32(), u32()});
       event.what = std::move(posted);
       break;
     }

@@ -9,6 +9,7 @@
 #include "core/base/cores.h"
 #include "core/base/time.h"
 #include "core/message/counts.h"
+#include "core/message/joint_run.h"
 #include "tiers/compute/bitmap.h"
 #include "tiers/dram/work_cost.h"
 
@@ -115,7 +116,12 @@ Done DramAgent::execute(const Request& request) {
       if (failed_.forbid(request.message)) {
         done.status = DoneStatus::cancelled;
       } else {
-        run(request, done);
+        const auto run_one = [&](const Message& one, const Payload& its, size_t index) {
+          if (done.status == DoneStatus::ok) run(one, its, done);
+          if (done.status == DoneStatus::ok) done.first_bad = static_cast<uint32_t>(index + 1);
+        };
+        each_site(request.message, request.payload, run_one);
+        if (done.status == DoneStatus::ok) done.first_bad = 0;
       }
       break;
     case Op::move:
@@ -135,8 +141,7 @@ Done DramAgent::execute(const Request& request) {
   return done;
 }
 
-void DramAgent::run(const Request& request, Done& done) {
-  const auto& [message, payload] = request;
+void DramAgent::run(const Message& message, const Payload& payload, Done& done) {
   if ((message.flags & kRunBefore) != 0) executor_.before(message.site, payload.rows);
   executor_.take_input(message.site, message.rows, payload.takes);
   if ((message.flags & kPartial) != 0) executor_.clear(message.site, message.rows);
@@ -150,8 +155,8 @@ void DramAgent::run(const Request& request, Done& done) {
       done.status = DoneStatus::corrupt;
       return;
     }
-    done.bytes = *bytes;
-    done.n_done = static_cast<uint32_t>(payload.units.size());
+    done.bytes += *bytes;
+    done.n_done += static_cast<uint32_t>(payload.units.size());
   }
   executor_.take_results(message.site, payload.rows, payload.takes);
   if ((message.flags & kRunAfter) != 0) executor_.after(message.site, payload.rows);

@@ -1,5 +1,6 @@
 // The DRAM tier: an arena and staging blocks that reads land in, and the CPU that computes on them. Answers
-// `run` (neurons of a site, the dense segments around it, or both, with what it takes of other agents),
+// `run` (neurons of a site, the dense segments around it, or both, with what it takes of other agents; also
+// joint runs, which it does not ask for: being given a run costs it nothing),
 // `move` (slots from any memory of this process into this one), `resize` (which of the arena's addresses are
 // in use: all of them before the first one), `raise` and `cancel` (never in time: work here is done in
 // order).
@@ -65,7 +66,7 @@ class DramAgent final : public Agent, public Products {
     Payload payload;
   };
   Done execute(const Request& request);
-  void run(const Request& request, Done& done);
+  void run(const Message& message, const Payload& payload, Done& done);
   void move(const Request& request, Done& done);
   void expand(const Request& request, Done& done);
   void resize(std::span<const Unit> ranges, Done& done);

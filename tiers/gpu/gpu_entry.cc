@@ -79,5 +79,5 @@ TIERD_AGENT(
     "gpu",
     "memory that nobody else reaches, and a device that computes on it: a GPU, or the host stands for one",
     tierd::serves(tierd::Op::run) | tierd::serves(tierd::Op::move) | tierd::serves(tierd::Op::resize) |
-        tierd::kRecodes | tierd::kMemoryApart | tierd::kReadsDirectly,
+        tierd::kRecodes | tierd::kMemoryApart | tierd::kReadsDirectly | tierd::kJoinsRuns,
     tierd::kParams, tierd::make)

@@ -17,7 +17,8 @@ namespace tierd {
 namespace {
 
 // One site of three neurons, the last of them shorter; the agent's products are held against naive ones. What
-// a run computes from it takes, what comes of it it is asked to give.
+// a run computes from it takes, what comes of it it is asked to give. A second site, with the same weights
+// and the same input, is there for joint runs.
 class ComputeWorld final : public PlacedWorld {
  public:
   static Result<std::unique_ptr<AgentWorld>> create(const AgentChoice& choice, uint64_t seed) {
@@ -26,7 +27,7 @@ class ComputeWorld final : public PlacedWorld {
         .number = kAgent, .table = "tiers.dram", .pools = world->pools_, .clock = world->clock_};
     ComputeTask task;
     task.memory = kMemory;
-    task.plan.buffers = {{"in", kIn, 0}, {"out", kOut, 0}};
+    task.plan.buffers = {{"in", kIn, 0}, {"out", kOut, 0}, {"out again", kOut, 0}};
     task.plan.max_rows = kRows;
     task.plan.context = 1;
     SiteWork site;
@@ -36,7 +37,8 @@ class ComputeWorld final : public PlacedWorld {
     task.plan.editions = {{Encoding::f32}};
     site.in = 0;
     site.out = 1;
-    task.plan.sites = {site};
+    task.plan.sites = {site, site};
+    task.plan.sites.back().out = 2;
     task.arena_bytes = kArena;
     task.staging_bytes = kArena;
     task.threads = static_cast<uint32_t>(1 + seed % 2);
@@ -47,6 +49,7 @@ class ComputeWorld final : public PlacedWorld {
     constexpr uint32_t kBoth = serves(Op::move) | serves(Op::resize);
     world->rearranges_ = (choice.entry->serves & kBoth) == kBoth;
     if (is_apart(*choice.entry)) world->copies_ = 1;
+    world->joins_ = (choice.entry->serves & kJoinsRuns) != 0;
     return std::unique_ptr<AgentWorld>(std::move(world));
   }
 
@@ -56,7 +59,8 @@ class ComputeWorld final : public PlacedWorld {
       if (random_.below(3) != 0) neurons.push_back(neuron);
     }
     if (neurons.size() > 1 && random_.below(2) == 0) std::swap(neurons.front(), neurons.back());
-    return compute(neurons);
+    Request one = compute(neurons);
+    return joins_ && has_input_ && random_.below(2) == 0 ? joined(std::move(one)) : one;
   }
   std::optional<Request> rearrange() override {
     if (!rearranges_) return std::nullopt;
@@ -107,8 +111,10 @@ class ComputeWorld final : public PlacedWorld {
   std::string completed(const Message& message, const Done& done) override {
     const uint32_t place = message.id.slot;
     std::string wrong;
-    if (message.op == Op::run && done.status == DoneStatus::ok)
+    if (message.op == Op::run && done.status == DoneStatus::ok) {
       wrong = look(message, places_.units(place), done);
+      has_input_ |= message.rows == kRows;
+    }
     places_.release(place);
     return wrong;
   }
@@ -192,12 +198,16 @@ class ComputeWorld final : public PlacedWorld {
     pools_.add_memory(kElsewhere, std::as_writable_bytes(std::span(elsewhere_)));
     out_ = reinterpret_cast<float*>(buffers.data() + offsets[1]);
     out_stride_ = buffer_stride(plan.buffers[1]);
+    out_again_ = reinterpret_cast<float*>(buffers.data() + offsets[2]);
     given_ = {static_cast<uint32_t>(offsets[1] / kPlaceUnit), static_cast<uint32_t>(out_stride_), 0, kOut};
+    given_again_ = given_;
+    given_again_.place = static_cast<uint32_t>(offsets[2] / kPlaceUnit);
     taken_ = {.what = Take::What::input, .stride = kIn, .first = 0, .columns = kIn, .values = inputs_.data()};
     for (uint32_t row = 0; row < kRows; ++row) {
       float* x = inputs_.data() + row * kIn;
       for (uint32_t c = 0; c < kIn; ++c) x[c] = random_.symmetric();
       std::fill_n(out_ + row * out_stride_, kOut, std::nanf(""));
+      std::fill_n(out_again_ + row * out_stride_, kOut, std::nanf(""));
       for (uint32_t r = 0; r < kOut; ++r) {
         double sum = 0;
         for (uint32_t c = 0; c < kIn; ++c) sum += double{weights_[r * kIn + c]} * x[c];
@@ -219,12 +229,39 @@ class ComputeWorld final : public PlacedWorld {
     return request;
   }
 
+  // First all neurons of the one site, then those of the request, for the other site. What they compute from
+  // is left of earlier runs, since a joint run takes nothing.
+  Request joined(Request request) {
+    const uint32_t place = request.message.id.slot;
+    std::vector<Unit>& units = places_.units(place);
+    std::array<SiteRun, 2>& sites = joint_[place];
+    sites[0] = {.site = 0, .n_units = kNeurons, .flags = kRunBefore | kRunAfter};
+    sites[1] = {.site = 1, .n_units = static_cast<uint32_t>(units.size()), .flags = kRunBefore | kRunAfter};
+    std::vector<Unit> all;
+    for (uint32_t neuron = 0; neuron < kNeurons; ++neuron)
+      all.push_back({neuron, static_cast<uint32_t>(at_[neuron] / kPlaceUnit)});
+    units.insert(units.begin(), all.begin(), all.end());
+    places_.seal(place);
+    request.payload.units = units;
+    request.payload.takes = {};
+    request.payload.gives = {&given_again_, 1};
+    request.payload.sites = sites;
+    request.message.flags = 0;
+    request.message.n_units = static_cast<uint32_t>(units.size());
+    request.message.n_takes = 0;
+    request.message.n_sites = 2;
+    return request;
+  }
+
   std::string look(const Message& message, std::span<const Unit> units, const Done& done) const {
     if (done.n_done != units.size()) return fmt::format("ok with {} of {} units", done.n_done, units.size());
+    const bool joint = message.n_sites != 0;
+    if (joint) units = units.subspan(kNeurons);
+    const float* const out = joint ? out_again_ : out_;
     for (uint32_t row = 0; row < message.rows; ++row) {
       for (const Unit& unit : units) {
         for (uint32_t r = unit.unit * kGroupRows; r < std::min((unit.unit + 1) * kGroupRows, kOut); ++r) {
-          const double got = out_[row * out_stride_ + r];
+          const double got = out[row * out_stride_ + r];
           if (!(std::abs(got - expected_[row * kOut + r]) < kTolerance)) {
             return fmt::format("output {} of row {} is {}, {} was expected", r, row, got,
                                expected_[row * kOut + r]);
@@ -244,8 +281,12 @@ class ComputeWorld final : public PlacedWorld {
   std::array<uint64_t, kNeurons> at_ = {};  // bytes in the memory
   std::array<float, uint64_t{kRows}* kIn> inputs_ = {};
   Take taken_;
-  Give given_;
+  Give given_, given_again_;
+  bool joins_ = false;
+  bool has_input_ = false;  // for all rows, from a run before
+  std::vector<std::array<SiteRun, 2>> joint_ = std::vector<std::array<SiteRun, 2>>(kMostPlaces);
   float* out_ = nullptr;
+  float* out_again_ = nullptr;
   uint64_t out_stride_ = 0;
   std::vector<double> expected_;  // [rows x kOut]
 };

@@ -1,10 +1,9 @@
 #include "core/kernel/pass/computation.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "core/kernel/pass/run_error.h"
 #include "core/kernel/pass/takes.h"
 
 namespace tierd {
@@ -200,15 +199,8 @@ void Computation::on_done(const Message& message, const Done& done) {
   if (message.n_units != 0) --unit.computing;
   // What a cancelled run was to compute has not come, which is what the gathering's status says.
   const bool told = done.status == DoneStatus::cancelled && !unit.status().ok();
-  if (done.status != DoneStatus::ok && status_.ok() && !told) {
-    status_ =
-        done.status == DoneStatus::lost ? dispatcher_.lost(message.agent)
-        : done.status == DoneStatus::corrupt
-            ? Error{Code::corrupt, site().name,
-                    "its weights are malformed; "
-                    "tier-convert --verify STORE says which"}
-            : Error{Code::internal, site().name, "compute failed: " + std::string(status_name(done.status))};
-  }
+  if (done.status != DoneStatus::ok && status_.ok() && !told)
+    status_ = run_error(dispatcher_, message, done, site().name);
   dispatcher_.wake(changed_);
 }
 

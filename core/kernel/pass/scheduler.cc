@@ -20,6 +20,7 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies&
       prediction_(dispatcher, sites, strategies, options_.topology, options_.recording),
       plan_(sites, strategies, units()),
       computation_(dispatcher, sites, options_.topology, plan_, changed_),
+      joint_runs_(dispatcher, sites, options_.topology, changed_),
       look_ahead_(sites, plan_, placement, options_.topology, supplies_),
       arenas_(sites, strategies, placement, options_.topology),
       use_(sites.size()) {
@@ -47,7 +48,9 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   if (observer() != nullptr) observer()->pass_begins(site, request);
 
   Status status = take_fault();
+  if (status.ok()) status = joint_runs_.take_status();
   if (status.ok() && prediction_.waits_for_input(site)) {
+    (void)co_await post_joint_run();
     while (!dispatcher_.can_post()) co_await changed_;
     computation_.run_before();
     while (computation_.running()) co_await changed_;
@@ -55,10 +58,12 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   }
   if (status.ok()) status = predict(current);
   if (status.ok()) status = plan_.make(site, current.computed(), request.rows);
+  current.joins = status.ok() && joins(current);
+  if (status.ok() && !(current.joins && joint_runs_.goes_on_with(request))) (void)co_await post_joint_run();
   if (status.ok()) status = admit(current);
 
   bool looked_ahead = false;
-  while (status.ok()) {
+  while (status.ok() && !current.joins) {
     fetch();              // what is missing, as far as there is room
     computation_.post();  // what is here at once, the rest as it arrives
     // Under the compute, but never before what this pass waits for, nor before it is known what was active.
@@ -78,17 +83,21 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   compute_ns_ += computation_.take_busy_ns();
 
   end_gatherings();
-  if (!status.ok()) {
-    for (const Supply& supply : supplies_) {
-      while (supply.transferring(site, request.step)) co_await changed_;
-    }
+  if (status.ok() && !looked_ahead) status = observe(current);
+  if (status.ok()) status = touch(current);
+  if (status.ok()) status = take_fault();
+  if (status.ok()) {
+    pump();
     co_return status;
   }
 
-  if (!looked_ahead) status = observe(current);
-  if (status.ok()) status = touch(current);
-  if (status.ok()) status = take_fault();
-  pump();
+  joint_runs_.forget();
+  while (joint_runs_.running()) co_await changed_;
+  // What has failed before this pass is the reason.
+  if (const Status earlier = joint_runs_.take_status(); !earlier.ok()) status = earlier;
+  for (const Supply& supply : supplies_) {
+    while (supply.transferring(site, request.step)) co_await changed_;
+  }
   co_return status;
 }
 
@@ -131,6 +140,39 @@ bool Scheduler::looks_at_input(SiteId site, uint32_t step) const {
   return site < sites_.size() && (prediction_.looks_at_input(site) || measures(site, step));
 }
 
+// Whether everything that the pass computes from is where it is computed, and nobody looks at what it makes
+// of that.
+bool Scheduler::joins(const Current& current) const {
+  const SiteId site = current.site;
+  if (!joint_runs_.may_take(site, current.pass) || current.measured || current.masked ||
+      !current.active.is_all() || prediction_.looks_at_input(site))
+    return false;
+  const bool gives = !sites_[site + 1].flow.before && looks_at_input(site + 1, current.pass.step);
+  // Such a cache says behind each pass what it drops, and nothing that is pinned can be.
+  const bool drops = strategies_.caches[unit_memory(0) - 1u].table.expire != nullptr;
+  const Supply& supply = supplies_[unit_memory(0) - 1u];
+  const EditionId held = supply.held_as(sites_[site].editions.front());
+  return !gives && !drops && supply.residency().valid_count(held) == sites_[site].n;
+}
+
+// What earlier passes have left to a joint run is computed before what is posted next.
+Task<Status> Scheduler::post_joint_run() {
+  if (joint_runs_.empty()) co_return Status{};
+  while (!dispatcher_.can_post()) co_await changed_;
+  joint_runs_.post();
+  // It is sent before the kernel goes on with the next passes.
+  dispatcher_.wake(changed_);
+  co_await changed_;
+  co_return Status{};
+}
+
+Task<Status> Scheduler::joint_runs_are_over() {
+  (void)co_await post_joint_run();
+  while (joint_runs_.running()) co_await changed_;
+  compute_ns_ += joint_runs_.take_busy_ns();
+  co_return joint_runs_.take_status();
+}
+
 Status Scheduler::admit(Current& current) {
   const SchedulerCounters before = counters();
   // From the memories that are computed from downwards: what lies over another one lets go of it first.
@@ -144,8 +186,15 @@ Status Scheduler::admit(Current& current) {
       demand.wanted = share.neurons;
       demand.bypass = current.pass.bypass_caches;
       if (current.whole.size() != 0) demand.used = &current.active;
-      TIERD_ASSIGN(Gathering* const gathering, supply_of(u).gather(demand));
-      computation_.unit(u).add(*gathering);
+      // One that joins others stays when the pass is over.
+      TIERD_ASSIGN(Gathering* const gathering,
+                   current.joins ? supply_of(u).gather(demand, ActiveSet::all(share.neurons->size()))
+                                 : supply_of(u).gather(demand));
+      if (current.joins) {
+        joint_runs_.add(current.site, current.pass, supply_of(u), *gathering);
+      } else {
+        computation_.unit(u).add(*gathering);
+      }
     }
   }
   if (current.pass.bypass_caches) return {};
@@ -256,8 +305,8 @@ Status Scheduler::look_ahead(const Current& current) {
 
 Task<Status> Scheduler::end_step(uint32_t step) {
   if (observer() != nullptr) observer()->step_ends(step);
+  Status told = co_await joint_runs_are_over();
   for (size_t m = supplies_.size(); m-- > 0;) supplies_[m].end_step(step);
-  Status told;
   for (auto& cache : strategies_.caches) {
     const Status answer = cache.call_if(&tierd_cache_1::end_step, "end_step");
     if (told.ok()) told = answer;

@@ -17,6 +17,7 @@
 #include "core/kernel/memory.h"
 #include "core/kernel/observer.h"
 #include "core/kernel/pass/computation.h"
+#include "core/kernel/pass/joint_runs.h"
 #include "core/kernel/pass/look_ahead.h"
 #include "core/kernel/pass/pass_plan.h"
 #include "core/kernel/pass/prediction.h"
@@ -55,11 +56,14 @@ class Scheduler {
             const Placement& placement, std::deque<Residency>& residencies, Options options);
   ~Scheduler();
 
-  // One site of one step. Errors: io_error or corrupt naming the extent, plugin_fault naming the plugin,
-  // cancelled. After an error nothing of the pass is in flight any more.
+  // One site of one step. What it computes is there when the step has ended, and before only to whom it is
+  // given: of passes that nobody looks into, several are computed together, later (JointRuns). Errors:
+  // io_error or corrupt naming the extent, plugin_fault naming the plugin, cancelled; what has failed may be
+  // an earlier pass. After an error nothing of the step is being computed any more.
   Task<Status> pass(SiteId site, Pass pass);
-  // After the last site of a step, or when a step was given up. A cache that wants another split of its arena
-  // gets it here. Errors: plugin_fault; those of `resize`.
+  // After the last site of a step, or when a step was given up: everything has been computed then. A cache
+  // that wants another split of its arena gets it here. Errors: those of a run, as of `pass`; plugin_fault;
+  // those of `resize`.
   Task<Status> end_step(uint32_t step);
 
   // Between two steps, to the predictor and the caches: rows of a sequence follow, or come no more. A
@@ -94,7 +98,7 @@ class Scheduler {
   const MemoryCounters& counters(MemoryId memory) const { return supplies_[memory - 1u].counters(); }
   const LinkCounters& link_counters(size_t link) const;  // of the topology
   // Whether a unit has been asked to compute, and is not done yet.
-  bool computing() const { return computation_.running(); }
+  bool computing() const { return computation_.running() || joint_runs_.running(); }
   // Spent so far on this thread: asking the predictor; in the agents that fetch and do not compute.
   uint64_t predictor_ns() const { return strategies_.predictor.ns; }
   uint64_t fetching_ns() const;
@@ -109,6 +113,7 @@ class Scheduler {
     ActiveSet whole;   // where it is measured: all neurons
     bool measured = false;
     bool masked = false;  // rows use different neurons: `row_masks_` says which
+    bool joins = false;   // it is computed together with others
 
     // What is computed: more than `active` where that is measured.
     const ActiveSet& computed() const { return whole.size() != 0 ? whole : active; }
@@ -119,7 +124,10 @@ class Scheduler {
   static ActiveSet whole_of(const ActiveSet& active, uint32_t n);
   bool measures(SiteId site, uint32_t step) const;
   bool looks_at_input(SiteId site, uint32_t step) const;
+  bool joins(const Current& current) const;
   Status admit(Current& current);
+  Task<Status> post_joint_run();
+  Task<Status> joint_runs_are_over();
   void fetch();
   bool asked_all();
   void end_gatherings();
@@ -151,6 +159,7 @@ class Scheduler {
   Prediction prediction_;
   PassPlan plan_;            // of the present pass
   Computation computation_;  // of the present pass
+  JointRuns joint_runs_;
   LookAhead look_ahead_;
   Arenas arenas_;
   std::vector<SiteUse> use_;         // [sites]

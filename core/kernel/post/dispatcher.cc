@@ -42,7 +42,9 @@ uint16_t Dispatcher::add_agent(Agent& agent) {
 }
 
 MessageId Dispatcher::post(Message message, const Payload& payload, CompletionSink& sink) {
-  TIERD_CHECK(can_post() && payload.units.size() <= options_.max_units);
+  const size_t sites = std::max<size_t>(payload.sites.size(), 1);
+  TIERD_CHECK(can_post() && payload.units.size() <= sites * options_.max_units);
+  TIERD_CHECK(payload.gives.size() <= UINT8_MAX && sites <= UINT8_MAX);
   TIERD_CHECK(message.agent >= 1 && message.agent <= agents_.size());
   const uint32_t slot = free_.back();
   free_.pop_back();
@@ -52,16 +54,19 @@ MessageId Dispatcher::post(Message message, const Payload& payload, CompletionSi
   message.queued_ns = resuming_ns_ != 0 ? resuming_ns_ : now_ns();
   message.n_units = static_cast<uint32_t>(payload.units.size());
   message.n_takes = static_cast<uint16_t>(payload.takes.size());
-  message.n_gives = static_cast<uint16_t>(payload.gives.size());
+  message.n_gives = static_cast<uint8_t>(payload.gives.size());
+  message.n_sites = static_cast<uint8_t>(payload.sites.size());
   if (observer_ != nullptr) observer_->posted(message, payload);
   entry.message = message;
   entry.units.assign(payload.units.begin(), payload.units.end());
   entry.gives.assign(payload.gives.begin(), payload.gives.end());
   entry.neurons.assign(payload.neurons.begin(), payload.neurons.end());
+  entry.sites.assign(payload.sites.begin(), payload.sites.end());
   entry.payload = payload;
   entry.payload.units = entry.units;
   entry.payload.neurons = entry.neurons;
   entry.payload.gives = entry.gives;
+  entry.payload.sites = entry.sites;
   entry.sink = &sink;
   entry.state = State::waiting;
   agents_[message.agent - 1u].waiting[static_cast<size_t>(message.priority)].push_back(slot);
@@ -218,10 +223,12 @@ bool Dispatcher::turn() {
   bool happened = send();
   happened |= deliver_all();
   if (!woken_.empty()) {
+    happened = true;
     resuming_ns_ = now_ns();
-    // Whoever is resumed may post, but nothing is delivered and nobody woken before the next turn.
-    for (Notice* notice : woken_) notice->notify();
-    woken_.clear();
+    // Whoever is resumed may post, but nothing is delivered and nobody resumed before the next turn.
+    resuming_.swap(woken_);
+    for (Notice* notice : resuming_) notice->notify();
+    resuming_.clear();
     resuming_ns_ = 0;
   }
   return happened;

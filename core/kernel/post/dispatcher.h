@@ -32,7 +32,7 @@ class Dispatcher {
  public:
   struct Options {
     uint32_t max_messages = 256;  // in flight and waiting together
-    uint32_t max_units = 1024;    // in the list of one message
+    uint32_t max_units = 1024;    // in the list of one message; of a joint run, for each of its sites
     // Tests: agents are driven and completions delivered in an order drawn from this seed, some held back for
     // a while.
     std::optional<uint64_t> shuffle_seed;
@@ -59,8 +59,8 @@ class Dispatcher {
   uint32_t max_units() const { return options_.max_units; }
   const Options& options() const { return options_; }
   // Queues the request; it is sent as soon as the agent has a credit, by priority, then in order. Needs
-  // can_post(). The payload's units, at most max_units, its gives and its neurons are copied; all else that
-  // it refers to stays until the completion.
+  // can_post(). The payload's units, at most max_units, its gives, neurons and sites are copied; all else
+  // that it refers to stays until the completion.
   MessageId post(Message message, const Payload& payload, CompletionSink& sink);
   // Advice: a request that still waits here completes as cancelled in the next turn, one that was sent is
   // asked to.
@@ -72,7 +72,8 @@ class Dispatcher {
   // happened.
   bool turn();
   // Resumes who waits there when this turn has delivered everything, so that what came in together is worked
-  // on together. The notice outlives the turn.
+  // on together; asked for by one who is resumed, when the next turn has, and has sent what was posted. The
+  // notice outlives that turn.
   void wake(Notice& notice);
   // Waits until something may have happened; for when `turn` found nothing. Returns how long that was, in ns,
   // or nothing if the clock says that nothing will ever happen.
@@ -102,6 +103,7 @@ class Dispatcher {
     std::vector<Unit> units;
     std::vector<Give> gives;
     std::vector<uint32_t> neurons;
+    std::vector<SiteRun> sites;
     Payload payload;
     CompletionSink* sink = nullptr;
     State state = State::free;
@@ -136,8 +138,9 @@ class Dispatcher {
   std::vector<Done> cancelled_;     // to be delivered in the next turn
   std::array<Done, 32> polled_;     // from one agent
   std::vector<Held> held_;
-  std::vector<Notice*> woken_;  // by what this turn delivered
-  uint64_t resuming_ns_ = 0;    // the time while they are resumed: what they post is queued at once
+  std::vector<Notice*> woken_;     // by what this turn delivered, or before it
+  std::vector<Notice*> resuming_;  // those that this turn resumes, kept for its memory
+  uint64_t resuming_ns_ = 0;       // the time while they are resumed: what they post is queued at once
   std::optional<Random> shuffle_;
   Waiter waiter_;
   uint32_t in_flight_ = 0;

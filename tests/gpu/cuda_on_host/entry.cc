@@ -49,5 +49,5 @@ Result<MadeAgent> make(const AgentContext& context) {
 TIERD_AGENT("double", "the GPU agent over a device that this process plays",
             tierd::serves(tierd::Op::run) | tierd::serves(tierd::Op::move) |
                 tierd::serves(tierd::Op::resize) | tierd::kRecodes | tierd::kMemoryApart |
-                tierd::kReadsDirectly,
+                tierd::kReadsDirectly | tierd::kJoinsRuns,
             tierd::kParams, tierd::make)

@@ -4,16 +4,16 @@
 
 namespace tierd::cuda {
 
-void CapturedRuns::run(const Message& message, const Payload& payload, const MessageLists& lists,
+void CapturedRuns::run(const Message& message, const Payload& payload, const RunLists& lists,
                        cudaStream_t stream, Outcome& outcome, const std::function<void(Outcome&)>& queue) {
   if (!outcome.ok()) return;
   ++counts_.runs;
   if (message.site >= sites_.size()) sites_.resize(message.site + 1u);
   OfSite& site = sites_[message.site];
-  if (!lists.same_site()) site = {};
+  if (!lists.as_before) site = {};
   if (refused_ || !payload.takes.empty()) return queue(outcome);
-  Captured& captured = of_shape(
-      site, {message.edition, payload.units.size(), message.rows, message.flags, lists.lists().rows});
+  Captured& captured =
+      of_shape(site, {message.edition, payload.units.size(), message.rows, message.flags, lists.rows});
   if (captured.graph) return launch(captured, stream, outcome);
   if (++captured.seen < kTimes) return queue(outcome);
   capture(captured, stream, outcome, queue);

@@ -26,8 +26,9 @@ class CapturedRuns {
 
   // Queues what `queue` queues on the stream, which must depend on nothing but the message's shape, the
   // places and contents of its site's lists, and the place of its rows. `queue` is not called where that is
-  // captured. What is taken from others differs each time: such a run is never captured.
-  void run(const Message& message, const Payload& payload, const MessageLists& lists, cudaStream_t stream,
+  // captured. `message` is about one site. What is taken from others differs each time: such a run is never
+  // captured.
+  void run(const Message& message, const Payload& payload, const RunLists& lists, cudaStream_t stream,
            Outcome& outcome, const std::function<void(Outcome&)>& queue);
   RunCounts counts() const { return counts_; }
 

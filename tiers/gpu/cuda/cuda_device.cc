@@ -13,6 +13,7 @@
 #include "core/base/check.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
+#include "core/message/joint_run.h"
 #include "tiers/gpu/cuda/announce.h"
 
 namespace tierd::cuda {
@@ -21,6 +22,7 @@ namespace {
 // Oldest kind of device that the kernels are compiled for.
 constexpr int kLeastMajor = 8;
 // A request that was begun so lately is looked at again and again: to park and be woken costs about as much.
+// A joint run may take so long for each of its sites.
 constexpr uint64_t kSpinNs = 200'000;
 
 std::string device_name(int ordinal) {
@@ -214,17 +216,22 @@ void CudaDevice::run(Running& running) {
   const Message& message = running.request.message;
   const Payload& payload = running.request.payload;
   running.queued = true;
+  const cudaStream_t on = stream(Engine::compute);
   running.outcome.then([&] {
-    return lists_.send(message, payload, executor_->run_of_site(message.site), stream(Engine::compute));
+    return lists_.send(
+        message, payload, [&](uint32_t site) { return executor_->run_of_site(site); }, on);
   });
   executor_->begin_run();
-  captured_.run(message, payload, lists_, stream(Engine::compute), running.outcome, [&](Outcome& outcome) {
-    executor_->run(message, payload, lists_.lists(), stream(Engine::compute), outcome);
+  each_site(message, payload, [&](const Message& one, const Payload& its, size_t index) {
+    if (!running.outcome.ok()) return;
+    const RunLists& lists = lists_.lists(index);
+    captured_.run(one, its, lists, on, running.outcome,
+                  [&](Outcome& outcome) { executor_->run(one, its, lists, on, outcome); });
+    running.done.bytes += executor_->touched(one, its);
   });
   give(payload.gives, message.rows, running.outcome);
   if (!running.outcome.ok()) return;
   running.done.n_done = static_cast<uint32_t>(payload.units.size());
-  running.done.bytes = executor_->touched(message, payload);
 }
 
 // Into pinned memory, from which they are taken over when the run is over: the registered activations may be
@@ -393,7 +400,8 @@ bool CudaDevice::arrived(Engine engine, Running& running) {
 }
 
 void CudaDevice::announce(Engine engine, Running& running) {
-  if (running.announced || clock_.now_ns() - running.done.start_ns < kSpinNs) return;
+  const uint64_t spins = std::max<uint64_t>(running.request.message.n_sites, 1) * kSpinNs;
+  if (running.announced || clock_.now_ns() - running.done.start_ns < spins) return;
   running.announced = true;
   const cudaEvent_t awaited = running.transfers ? transfer(engine).next_event() : event(engine);
   cuda::announce(announcing_.get(), awaited, rung_[static_cast<size_t>(engine)].get());
@@ -434,6 +442,8 @@ Done CudaDevice::end(Running running) {
       running.done.status = DoneStatus::corrupt;
       running.done.n_done = 0;
       running.done.bytes = 0;
+      // Which site it was of a joint run, the device does not say.
+      running.done.first_bad = message.n_sites;
     } else if (message.op == Op::run) {
       take_over(running.request.payload.gives, message.rows);
     }

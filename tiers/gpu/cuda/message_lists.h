@@ -9,13 +9,14 @@
 
 #include "core/base/align.h"
 #include "core/base/check.h"
+#include "core/message/joint_run.h"
 #include "core/message/message.h"
 #include "tiers/gpu/cuda/buffers.h"
 #include "tiers/gpu/cuda/outcome.h"
 
 namespace tierd::cuda {
 
-// The lists of a run on the device. They stay until the next run is begun.
+// The lists of a site's run on the device. They stay until the next message is begun.
 struct RunLists {
   struct Taken {
     const float* values = nullptr;      // [rows x columns of the take]
@@ -27,60 +28,45 @@ struct RunLists {
   const uint32_t* begins = nullptr;  // of runs of neurons, and the end of the last
   uint32_t n_runs = 0;
   std::vector<Taken> takes = {};
+  // All of them, but for the rows, were on the device already, byte for byte and in the same place, from the
+  // run of the site before.
+  bool as_before = false;
 };
 
 class MessageLists {
  public:
-  // Queues what has to be copied. `run`: neurons that are added together, 1 where none are. What an earlier
-  // call has queued is over.
-  cudaError_t send(const Message& message, const Payload& payload, uint32_t run, cudaStream_t stream) {
-    begins_.clear();
-    if (run > 1) find_runs(payload.units, run);
-    uint64_t taken = 0;
-    for (const Take& take : payload.takes) {
-      taken += align_up(uint64_t{message.rows} * take.columns * sizeof(float), kPlaceUnit);
-      taken += align_up(take.neurons.size_bytes(), kPlaceUnit);
-    }
+  // Queues what has to be copied of a message, in which each site comes once. `run_of(site)`: how many of its
+  // neurons are added together, 1 where none are. What an earlier call has queued is over.
+  template <class RunOf>
+  cudaError_t send(const Message& message, const Payload& payload, RunOf run_of, cudaStream_t stream) {
     const uint64_t of_rows = align_up(payload.rows.size_bytes(), kPlaceUnit);
-    const uint64_t of_site = align_up(payload.units.size_bytes(), kPlaceUnit) +
-                             align_up(payload.masks.size_bytes(), kPlaceUnit) +
-                             align_up(begins_.size() * sizeof(uint32_t), kPlaceUnit) + taken;
-    if (message.site >= of_sites_.size()) of_sites_.resize(message.site + 1u);
-    Kept& of_this = of_sites_[message.site];
+    uint64_t all = of_rows;
+    sizes_.clear();
+    each_site(message, payload, [&](const Message& one, const Payload& its, size_t) {
+      find_runs(its.units, run_of(one.site));
+      sizes_.push_back(bytes_of(one, its));
+      all += sizes_.back();
+    });
+    lists_.resize(sizes_.size());
     Outcome outcome;
-    outcome.then([&] { return here_.hold(of_rows + of_site); });
+    outcome.then([&] { return here_.hold(all); });
     outcome.then([&] { return of_rows_.hold(of_rows); });
-    outcome.then([&] { return of_this.hold(of_site); });
     if (!outcome.ok()) return outcome.error();
 
     begin(0, of_rows_);
-    lists_.rows = add(payload.rows);
-    outcome.then([&] { return copy(stream); });
-    begin(of_rows, of_this);
-    lists_.units = add(payload.units);
-    lists_.masks = add(payload.masks);
-    lists_.begins = add(std::span<const uint32_t>(begins_));
-    lists_.n_runs = begins_.empty() ? 0 : static_cast<uint32_t>(begins_.size() - 1);
-    lists_.takes.clear();
-    for (const Take& take : payload.takes) {
-      RunLists::Taken& of_take = lists_.takes.emplace_back();
-      auto* const values = reinterpret_cast<float*>(here_.data() + at_);
-      for (uint64_t i = 0; i < message.rows; ++i)
-        std::memcpy(values + i * take.columns, take.values + i * take.stride + take.first,
-                    take.columns * sizeof(float));
-      of_take.values = reinterpret_cast<const float*>(there());
-      at_ = align_up(at_ + uint64_t{message.rows} * take.columns * sizeof(float), kPlaceUnit);
-      of_take.neurons = add(take.neurons);
-    }
-    TIERD_CHECK(at_ <= of_rows + of_site);
-    same_site_ = true;
-    outcome.then([&] { return copy(stream); });
+    const RowInfo* const rows = add(payload.rows);
+    outcome.then([&] { return copy(stream).error; });
+    uint64_t from = of_rows;
+    each_site(message, payload, [&](const Message& one, const Payload& its, size_t i) {
+      find_runs(its.units, run_of(one.site));
+      lists_[i] = {.rows = rows};
+      outcome.then([&] { return send_site(one, its, from, sizes_[i], lists_[i], stream); });
+      from += sizes_[i];
+    });
     return outcome.error();
   }
-  const RunLists& lists() const { return lists_; }
-  // Whether the lists of the last message, but for its rows, were on the device already, byte for byte and in
-  // the same place, from the message of its site before.
-  bool same_site() const { return same_site_; }
+  // Of the last message; of a joint run, of the site that is `index`th in it.
+  const RunLists& lists(size_t index = 0) const { return lists_[index]; }
 
  private:
   // What the device has already is not copied again: the neurons of a site that is resident are the same in
@@ -96,8 +82,52 @@ class MessageLists {
     }
   };
 
-  // A run: neurons whose numbers have the same quotient.
+  struct Copied {
+    cudaError_t error = cudaSuccess;
+    bool was_there = false;
+  };
+
+  uint64_t bytes_of(const Message& message, const Payload& payload) const {
+    uint64_t bytes = align_up(payload.units.size_bytes(), kPlaceUnit) +
+                     align_up(payload.masks.size_bytes(), kPlaceUnit) +
+                     align_up(begins_.size() * sizeof(uint32_t), kPlaceUnit);
+    for (const Take& take : payload.takes) {
+      bytes += align_up(uint64_t{message.rows} * take.columns * sizeof(float), kPlaceUnit);
+      bytes += align_up(take.neurons.size_bytes(), kPlaceUnit);
+    }
+    return bytes;
+  }
+
+  cudaError_t send_site(const Message& message, const Payload& payload, uint64_t from, uint64_t bytes,
+                        RunLists& lists, cudaStream_t stream) {
+    if (message.site >= of_sites_.size()) of_sites_.resize(message.site + 1u);
+    Kept& of_this = of_sites_[message.site];
+    if (const cudaError_t error = of_this.hold(bytes); error != cudaSuccess) return error;
+    begin(from, of_this);
+    lists.units = add(payload.units);
+    lists.masks = add(payload.masks);
+    lists.begins = add(std::span<const uint32_t>(begins_));
+    lists.n_runs = begins_.empty() ? 0 : static_cast<uint32_t>(begins_.size() - 1);
+    for (const Take& take : payload.takes) {
+      RunLists::Taken& of_take = lists.takes.emplace_back();
+      auto* const values = reinterpret_cast<float*>(here_.data() + at_);
+      for (uint64_t i = 0; i < message.rows; ++i)
+        std::memcpy(values + i * take.columns, take.values + i * take.stride + take.first,
+                    take.columns * sizeof(float));
+      of_take.values = reinterpret_cast<const float*>(there());
+      at_ = align_up(at_ + uint64_t{message.rows} * take.columns * sizeof(float), kPlaceUnit);
+      of_take.neurons = add(take.neurons);
+    }
+    TIERD_CHECK(at_ <= from + bytes);
+    const Copied copied = copy(stream);
+    lists.as_before = copied.was_there;
+    return copied.error;
+  }
+
+  // A run: neurons whose numbers have the same quotient. Where none are added together there are none.
   void find_runs(std::span<const Unit> units, uint32_t run) {
+    begins_.clear();
+    if (run <= 1) return;
     for (uint32_t k = 0; k < units.size(); ++k) {
       if (k == 0 || units[k].unit / run != units[k - 1].unit / run) begins_.push_back(k);
     }
@@ -118,18 +148,17 @@ class MessageLists {
     at_ = end;
     return at;
   }
-  cudaError_t copy(cudaStream_t stream) {
+  Copied copy(cudaStream_t stream) {
     const std::span<const std::byte> list(here_.data() + begin_, at_ - begin_);
-    if (list.empty()) return cudaSuccess;
+    if (list.empty()) return {.was_there = true};
     const bool there_already =
         list.size() == kept_->sent.size() && std::memcmp(list.data(), kept_->sent.data(), list.size()) == 0;
-    if (there_already) return cudaSuccess;
-    same_site_ = false;
+    if (there_already) return {.was_there = true};
     kept_->sent.assign(list.begin(), list.end());
     const cudaError_t error =
         cudaMemcpyAsync(kept_->there.data(), list.data(), list.size(), cudaMemcpyHostToDevice, stream);
     if (error != cudaSuccess) kept_->sent.clear();
-    return error;
+    return {.error = error};
   }
 
   Growing<PinnedBytes> here_;
@@ -138,9 +167,9 @@ class MessageLists {
   uint64_t begin_ = 0;  // in `here_`: of what is put together
   uint64_t at_ = 0;
   Kept* kept_ = nullptr;
-  std::vector<uint32_t> begins_;
-  RunLists lists_;
-  bool same_site_ = false;
+  std::vector<uint32_t> begins_;  // of the runs of the site at hand
+  std::vector<uint64_t> sizes_;   // [sites of the message]
+  std::vector<RunLists> lists_;   // [sites of the message]
 };
 
 }  // namespace tierd::cuda
