@@ -116,6 +116,32 @@ TEST_F(CudaGolden, SayWhatTheCpuSays) {
   }
 }
 
+// Batches are multiplied by tensor cores, of which the double has none: it multiplies bf16 in loops. Their
+// bits are other ones, but the same resident and streamed.
+TEST_F(CudaGolden, LargeBatchesSayWhatTheCpuSays) {
+  for (const std::string model : {"gguf-llama-q4_0", "gguf-llama-q8_0", "llama2", "llama2-bf16", "llama2-f16",
+                                  "llama-odd-sizes", "opt-f16", "phi", "qwen3-moe"}) {
+    SCOPED_TRACE(model);
+    std::printf("%s\n", model.c_str());
+    const Golden golden = read_golden(model);
+    Config base = golden_config(model);
+    base.kv = base.activations = "f32";
+    const auto by_tensor_cores = [&](const std::string& capacity, int64_t late) {
+      Config config = above(base, capacity, late);
+      config.tier("gpu").settings.push_back({"blas_rows", int64_t{4}, "test"});
+      return config;
+    };
+    const std::vector<float> expected = logits_of(base, golden, kChunk);
+    const std::vector<float> resident = logits_of(by_tensor_cores("100%", 0), golden, kChunk);
+    if (HasFailure()) return;
+    expect_the_same_answers(resident, expected, golden.logits.size() / golden.tokens.size());
+    Config streamed = by_tensor_cores("30%", 7);
+    streamed.cache = {"lru"};
+    expect_the_same_bits(logits_of(streamed, golden, kChunk), resident);
+    if (HasFailure()) return;
+  }
+}
+
 class CudaConfigurations : public CudaGolden, public testing::WithParamInterface<std::string> {};
 
 TEST_P(CudaConfigurations, SayWhatTheCpuSays) {

@@ -9,57 +9,20 @@
 #include "core/layout/codec.h"
 #include "core/layout/row_group.h"
 #include "tests/gpu/device_array.h"
+#include "tests/gpu/row_operator.h"
 #include "tiers/gpu/cuda/rows.h"
 
 namespace tierd::cuda {
 namespace {
-
-// An operator of one encoding, cut into neurons of so many rows that lie wherever.
-struct Operator {
-  Operator(Encoding encoding, uint32_t n_in, uint32_t n_out, uint32_t rows_of_unit, Random& random)
-      : e(encoding), cols(n_in), outs(n_out), per_unit(rows_of_unit) {
-    units = (outs + per_unit - 1) / per_unit;
-    slot = (per_unit + kGroupRows - 1) / kGroupRows * group_bytes(e, cols);
-    slot = (slot + kPlaceUnit - 1) / kPlaceUnit * kPlaceUnit;
-    memory.resize(slot * units);
-    for (uint32_t row = 0; row < outs; row += kGroupRows) {
-      const uint32_t n = std::min(kGroupRows, outs - row);
-      std::vector<float> values(uint64_t{n} * cols);
-      for (float& v : values) v = random.symmetric();
-      std::vector<std::byte> plain(n * encoded_bytes(e, cols));
-      for (uint32_t r = 0; r < n; ++r)
-        encode(e, std::span(values).subspan(uint64_t{r} * cols, cols),
-               std::span(plain).subspan(r * encoded_bytes(e, cols), encoded_bytes(e, cols)));
-      pack_row_group(e, n, cols, plain, group(row));
-    }
-  }
-  Unit unit(uint32_t number) const {
-    return {number, static_cast<uint32_t>((units - 1 - number) * slot / kPlaceUnit)};
-  }
-  std::span<std::byte> group(uint32_t row) {
-    const uint64_t at =
-        unit(row / per_unit).place * kPlaceUnit + row % per_unit / kGroupRows * group_bytes(e, cols);
-    return std::span(memory).subspan(at, group_bytes(e, cols));
-  }
-  std::vector<float> row(uint32_t r) {
-    std::vector<float> values(cols);
-    unpack_row(e, r % kGroupRows, group(r), values);
-    return values;
-  }
-
-  Encoding e;
-  uint32_t cols, outs, per_unit, units = 0;
-  uint64_t slot = 0;
-  std::vector<std::byte> memory;
-};
 
 class CudaRows : public KernelTest, public testing::WithParamInterface<Encoding> {
  protected:
   static constexpr uint32_t kLdx = 1600, kLdy = 128;
 
   // y [tokens x kLdy] of these units; what nothing was written to is a NaN.
-  std::vector<float> multiply(const Operator& op, const std::vector<Unit>& units, const std::vector<float>& x,
-                              uint32_t tokens, const std::vector<uint64_t>& masks = {}) {
+  std::vector<float> multiply(const RowOperator& op, const std::vector<Unit>& units,
+                              const std::vector<float>& x, uint32_t tokens,
+                              const std::vector<uint64_t>& masks = {}) {
     const DeviceArray<std::byte> memory(op.memory);
     const DeviceArray<Unit> list(units);
     const DeviceArray<float> in(x), out(std::vector<float>(tokens * kLdy, std::nanf("")));
@@ -91,7 +54,7 @@ class CudaRows : public KernelTest, public testing::WithParamInterface<Encoding>
 TEST_P(CudaRows, MultiplyAsPlainLoops) {
   for (const uint32_t cols : widths()) {
     for (const uint32_t outs : {1U, 16U, 23U, 100U}) {
-      Operator op(GetParam(), cols, outs, 32, random_);
+      RowOperator op(GetParam(), cols, outs, 32, random_);
       for (const uint32_t tokens : {1U, 3U, 4U, 11U}) {
         SCOPED_TRACE(std::to_string(cols) + " columns, " + std::to_string(outs) + " rows, " +
                      std::to_string(tokens) + " tokens");
@@ -119,7 +82,7 @@ TEST_P(CudaRows, MultiplyAsPlainLoops) {
 // Neither the tokens beside it nor the units, their order nor their places change a row's bits.
 TEST_P(CudaRows, BitsDependOnTheRowAlone) {
   const uint32_t cols = widths().back();
-  Operator op(GetParam(), cols, 96, 32, random_);
+  RowOperator op(GetParam(), cols, 96, 32, random_);
   const std::vector<float> x = draw(13 * kLdx);
   std::vector<Unit> units;
   for (uint32_t u = 0; u < op.units; ++u) units.push_back(op.unit(u));
@@ -141,7 +104,7 @@ TEST_P(CudaRows, BitsDependOnTheRowAlone) {
 }
 
 TEST_P(CudaRows, WhatATokenDoesNotUseIsZeroToIt) {
-  Operator op(GetParam(), widths()[1], 64, 32, random_);
+  RowOperator op(GetParam(), widths()[1], 64, 32, random_);
   const std::vector<float> y = multiply(op, {op.unit(0), op.unit(1)}, draw(2 * kLdx), 2, {0b10, 0b01});
   EXPECT_EQ(y[0], 0);
   EXPECT_NE(y[32], 0);
@@ -151,7 +114,7 @@ TEST_P(CudaRows, WhatATokenDoesNotUseIsZeroToIt) {
 
 TEST_P(CudaRows, NumbersThatAreNoneReachTheResult) {
   const uint32_t cols = widths()[1];
-  Operator op(GetParam(), cols, 16, 16, random_);
+  RowOperator op(GetParam(), cols, 16, 16, random_);
   std::vector<float> x = draw(2 * kLdx);
   x[cols - 1] = std::nanf("");
   x[kLdx] = std::numeric_limits<float>::denorm_min();
@@ -165,7 +128,7 @@ TEST_P(CudaRows, NumbersThatAreNoneReachTheResult) {
 // Each expert has lines of its own; where no token of a tile uses it, nothing is written.
 TEST_P(CudaRows, MultiplyExpertsThatAreUsed) {
   const uint32_t cols = widths()[1];
-  Operator first(GetParam(), cols, 16, 16, random_), second(GetParam(), cols, 16, 16, random_);
+  RowOperator first(GetParam(), cols, 16, 16, random_), second(GetParam(), cols, 16, 16, random_);
   std::vector<std::byte> both = first.memory;
   both.insert(both.end(), second.memory.begin(), second.memory.end());
   const DeviceArray<std::byte> memory(both);
@@ -200,7 +163,7 @@ TEST_P(CudaRows, MultiplyExpertsThatAreUsed) {
 
 TEST_P(CudaRows, GatherWhatTheCodecSays) {
   const uint32_t cols = widths()[2];
-  Operator op(GetParam(), cols, 100, 32, random_);
+  RowOperator op(GetParam(), cols, 100, 32, random_);
   const DeviceArray<std::byte> memory(op.memory);
   const DeviceArray<Unit> units(std::vector<Unit>{op.unit(0), op.unit(3)});
   const std::vector<RowInfo> tokens = {{17, 0, 0, 0}, {99, 0, 0, 0}, {40, 0, 0, 0}, {0, 0, 0, 0}};

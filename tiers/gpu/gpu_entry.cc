@@ -17,6 +17,9 @@ constexpr tierd_param kParams[] = {
      "bytes a second of the link, as \"16 GB\": host emulates it, forecasts go by it; 0: as fast as it goes"},
     {"link_latency_us", TIERD_PARAM_INTEGER, 0, "10", 0, 1'000'000, nullptr,
      "host: what each copy over the emulated link takes beside"},
+    {"blas_rows", TIERD_PARAM_INTEGER, 0, "64", 0, 65535, nullptr,
+     "cuda: batches of so many rows, such as prompts, are multiplied by cuBLASLt where it is there; their "
+     "bits are other ones than those of smaller batches; 0: none are"},
     {kDirectParameter, TIERD_PARAM_FLAG, 0, "false", 0, 0, nullptr,
      "what no nearer memory holds is read from the store into this tier's, not by way of DRAM: by cuFile "
      "where "
@@ -34,6 +37,7 @@ MadeDevice make_cuda(const AgentContext& context, const ComputeKernels& kernels)
   TIERD_ASSIGN(const cuda::Backend* const backend, load_cuda());
   cuda::DeviceOptions options = cuda::DeviceOptions::of(context);
   options.ordinal = static_cast<int>(context.get<int64_t>("device"));
+  options.blas_rows = static_cast<uint32_t>(context.get<int64_t>("blas_rows"));
   return backend->create(options, context.pools, context.clock, task.plan,
                          std::make_unique<TeamWork>(kernels, make_team(task)));
 }

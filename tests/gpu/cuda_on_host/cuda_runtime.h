@@ -41,6 +41,9 @@ inline float __fmaf_rn(float a, float b, float c) {
 inline float __uint_as_float(unsigned bits) {
   return std::bit_cast<float>(bits);
 }
+inline unsigned __float_as_uint(float value) {
+  return std::bit_cast<unsigned>(value);
+}
 // Byte i of the result is byte s_i of the eight of `high` and `low`, where s_i is nibble i of the selector.
 inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
   const uint64_t bytes = uint64_t{high} << 32 | low;

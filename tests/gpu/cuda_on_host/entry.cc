@@ -18,6 +18,7 @@ constexpr tierd_param kParams[] = {
     {"launch_fails", TIERD_PARAM_INTEGER, 0, "0", 0, 1'000'000, nullptr, "which launch does"},
     {"lost_at_look", TIERD_PARAM_INTEGER, 0, "0", 0, 1'000'000, nullptr, "when the device is lost"},
     {kDirectParameter, TIERD_PARAM_FLAG, 0, "false", 0, 0, nullptr, "reads the store by itself"},
+    {"blas_rows", TIERD_PARAM_INTEGER, 0, "64", 0, 65535, nullptr, "as that of the GPU agent"},
     {"cufile", TIERD_PARAM_TEXT, 0, "", 0, 0, nullptr,
      "the library that stands for libcufile.so; none if empty"},
 };
@@ -36,6 +37,7 @@ Result<MadeAgent> make(const AgentContext& context) {
   on_host::shuffle(behaviour.late + 1);
   cuda::DeviceOptions options = cuda::DeviceOptions::of(context);
   options.cufile = context.get<std::string>("cufile");
+  options.blas_rows = static_cast<uint32_t>(context.get<int64_t>("blas_rows"));
   TIERD_ASSIGN(std::unique_ptr<cuda::CudaDevice> device,
                cuda::CudaDevice::create(
                    options, context.pools, context.clock, context.compute->plan,

@@ -111,8 +111,11 @@ Status CudaDevice::prepare(const ComputePlan& plan) {
     return refuse(device_name(options_.ordinal) + " cannot be used (" + text_of(outcome.error()) + ")");
 
   const uint64_t all = CudaExecutor::device_bytes(plan) + options_.staging_bytes + options_.tensor_bytes +
-                       kEngines * Transfer::device_bytes() + Recoding::device_bytes(plan);
-  outcome.then([&] { return CudaExecutor::create(plan, executor_); });
+                       kEngines * Transfer::device_bytes() + Recoding::device_bytes(plan) +
+                       BatchProducts::device_bytes(plan, options_.blas_rows);
+  auto batch = batch_products(plan);
+  if (!batch.ok()) return no_room("KV cache, activations, staging and small tensors", all);
+  outcome.then([&] { return CudaExecutor::create(plan, std::move(*batch), executor_); });
   for (Transfer& t : transfers_) outcome.then([&] { return t.create(); });
   outcome.then([&] { return recoding_.allocate(plan); });
   if (outcome.error() == cudaErrorMemoryAllocation)
@@ -125,6 +128,19 @@ Status CudaDevice::prepare(const ComputePlan& plan) {
     return no_room("KV cache, activations, staging and small tensors", all);
   executor_->set_memory(memory_->data(), options_.tensors);
   return prepare_direct();
+}
+
+// None where the library is not there: our own kernels take larger batches, too. Error: no_space.
+Result<std::unique_ptr<BatchProducts>> CudaDevice::batch_products(const ComputePlan& plan) {
+  auto batch = BatchProducts::create(plan, options_.blas_rows);
+  if (batch.ok()) {
+    if (*batch) backend_ += ", batches by " + (*batch)->name();
+    return batch;
+  }
+  if (batch.code() == Code::no_space) return batch;
+  say_once(options_.table + ": " + backend_ +
+           ": batches of many rows are multiplied by its own kernels: " + batch.error().line());
+  return std::unique_ptr<BatchProducts>();
 }
 
 Status CudaDevice::prepare_direct() {

@@ -71,6 +71,7 @@ class CudaDevice final : public Device {
              std::unique_ptr<HostWork> host);
   Status prepare(const ComputePlan& plan);
   Status prepare_direct();
+  Result<std::unique_ptr<BatchProducts>> batch_products(const ComputePlan& plan);
   bool mapped(const MappedMemory::Range& range);
   Status no_room(const std::string& what, uint64_t bytes) const;
   cudaStream_t stream(Engine engine) const { return streams_[static_cast<size_t>(engine)].get(); }

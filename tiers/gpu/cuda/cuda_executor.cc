@@ -1,9 +1,9 @@
 #include "tiers/gpu/cuda/cuda_executor.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/row_mask.h"
-#include "tiers/gpu/cuda/rows.h"
 
 namespace tierd::cuda {
 namespace {
@@ -31,16 +31,10 @@ uint64_t factor_bytes(const ComputePlan& plan) {
   return most * plan.max_rows * sizeof(float);
 }
 
-// Straight from compressed units where they were counted.
-cudaError_t multiply(Encoding encoding, const RowProduct& product, const BitmapUnits& counted,
-                     cudaStream_t stream) {
-  if (counted.n_units == 0) return multiply_rows(encoding, product, stream);
-  return multiply_bitmap_rows(encoding, product, counted, stream);
-}
-
 }  // namespace
 
-CudaExecutor::CudaExecutor(const ComputePlan& plan) : plan_(plan), offsets_(buffer_offsets(plan)) {
+CudaExecutor::CudaExecutor(const ComputePlan& plan, std::unique_ptr<BatchProducts> batch)
+    : plan_(plan), offsets_(buffer_offsets(plan)), batch_(std::move(batch)) {
   for (const BufferSpec& buffer : plan_.buffers) strides_.push_back(buffer_stride(buffer));
 }
 
@@ -49,8 +43,9 @@ uint64_t CudaExecutor::device_bytes(const ComputePlan& plan) {
          CompressedEditions::device_bytes(plan);
 }
 
-cudaError_t CudaExecutor::create(const ComputePlan& plan, std::unique_ptr<CudaExecutor>& out) {
-  out.reset(new CudaExecutor(plan));
+cudaError_t CudaExecutor::create(const ComputePlan& plan, std::unique_ptr<BatchProducts> batch,
+                                 std::unique_ptr<CudaExecutor>& out) {
+  out.reset(new CudaExecutor(plan, std::move(batch)));
   return out->allocate_all();
 }
 
@@ -260,6 +255,14 @@ void CudaExecutor::gather(const SiteWork& site, uint32_t edition, uint32_t n_uni
   outcome.then(
       [&] { return compressed_.count(edition, memory_, batch.lists.units, n_units, batch.stream, counted); });
   outcome.then([&] { return gather_bitmap_rows(encoding, gather, counted, batch.stream); });
+}
+
+// Straight from compressed units where they were counted.
+cudaError_t CudaExecutor::multiply(Encoding encoding, const RowProduct& product, const BitmapUnits& counted,
+                                   cudaStream_t stream) {
+  if (counted.n_units != 0) return multiply_bitmap_rows(encoding, product, counted, stream);
+  if (batch_ && batch_->makes(encoding, product)) return batch_->multiply(encoding, product, stream);
+  return multiply_rows(encoding, product, stream);
 }
 
 // One launch for all that have an encoding in common: operators that are stacked side by side.

@@ -14,10 +14,12 @@
 #include "core/message/message.h"
 #include "core/program/program.h"
 #include "tiers/gpu/cuda/attention.h"
+#include "tiers/gpu/cuda/batch_products.h"
 #include "tiers/gpu/cuda/buffers.h"
 #include "tiers/gpu/cuda/compressed_editions.h"
 #include "tiers/gpu/cuda/message_lists.h"
 #include "tiers/gpu/cuda/outcome.h"
+#include "tiers/gpu/cuda/rows.h"
 #include "tiers/gpu/cuda/steps.h"
 #include "tiers/gpu/cuda/sums.h"
 
@@ -25,9 +27,12 @@ namespace tierd::cuda {
 
 class CudaExecutor {
  public:
-  // Error: of the first call that fails, out of memory among them.
-  static cudaError_t create(const ComputePlan& plan, std::unique_ptr<CudaExecutor>& out);
-  // What it takes of the device: activations, KV cache, and scratch beside the plan's.
+  // `batch` multiplies large batches; NULL: as small ones are. Error: of the first call that fails, out of
+  // memory among them.
+  static cudaError_t create(const ComputePlan& plan, std::unique_ptr<BatchProducts> batch,
+                            std::unique_ptr<CudaExecutor>& out);
+  // What it takes of the device: activations, KV cache, and scratch beside the plan's. That of `batch` is not
+  // among it.
   static uint64_t device_bytes(const ComputePlan& plan);
 
   // `memory`: the device's, that units' places and the tensors' bytes are counted from.
@@ -61,7 +66,7 @@ class CudaExecutor {
     const uint32_t* begins;  // of their runs in the message's list
     uint32_t n_runs;
   };
-  explicit CudaExecutor(const ComputePlan& plan);
+  CudaExecutor(const ComputePlan& plan, std::unique_ptr<BatchProducts> batch);
   cudaError_t allocate_all();
   void program(const Program& program, const Batch& batch, Outcome& outcome);
   cudaError_t step(const Step& step, const Batch& batch);
@@ -70,6 +75,8 @@ class CudaExecutor {
   void take_results(const SiteWork& site, const Payload& payload, const Batch& batch, Outcome& outcome);
   void neurons(const SiteWork& site, uint32_t edition, std::span<const Unit> units, const Batch& batch,
                Outcome& outcome);
+  cudaError_t multiply(Encoding encoding, const RowProduct& product, const BitmapUnits& counted,
+                       cudaStream_t stream);
   void gather(const SiteWork& site, uint32_t edition, uint32_t n_units, const Batch& batch, Outcome& outcome);
   void compute(const SiteWork& site, const Rows& cut, uint32_t edition, uint32_t n_units, const Batch& batch,
                Outcome& outcome);
@@ -102,6 +109,7 @@ class CudaExecutor {
   DeviceBytes factors_;  // of Columns: [rows x neurons]
   DeviceBytes partial_;  // sums of runs
   CompressedEditions compressed_;
+  const std::unique_ptr<BatchProducts> batch_;
 };
 
 }  // namespace tierd::cuda

@@ -1,7 +1,6 @@
 #include "tiers/gpu/cuda/cufile.h"
 
 #include <cuda_runtime.h>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 
@@ -17,6 +16,7 @@
 #include "core/base/descriptor.h"
 #include "core/base/log.h"
 #include "tiers/flash/reading_threads.h"
+#include "tiers/gpu/cuda/loaded_library.h"
 
 namespace tierd::cuda {
 namespace {
@@ -26,29 +26,18 @@ constexpr uint32_t kThreads = 8;
 constexpr uint32_t kDepth = 2 * kThreads;
 constexpr size_t kMostBytes = size_t{1} << 30;  // of one read; the agent continues it
 
-template <class Function>
-bool find(void* library, const char* name, Function*& function) {
-  function = reinterpret_cast<Function*>(::dlsym(library, name));
-  return function != nullptr;
-}
-
-std::string why_no_library() {
-  const char* const why = ::dlerror();
-  return why == nullptr ? "no reason is given" : why;
-}
-
 Result<CuFile> open_driver(const std::string& name) {
   void* const library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return Error{Code::not_found, name, "cannot be loaded: " + why_no_library()};
+  if (library == nullptr) return Error{Code::not_found, name, "cannot be loaded: " + why_not_loaded()};
   CuFile functions;
   cufile::DriverOpen* open = nullptr;
   cufile::DriverGetProperties* properties_of = nullptr;
-  if (!find(library, "cuFileDriverOpen", open) ||
-      !find(library, "cuFileDriverGetProperties", properties_of) ||
-      !find(library, "cuFileHandleRegister", functions.register_handle) ||
-      !find(library, "cuFileHandleDeregister", functions.deregister_handle) ||
-      !find(library, "cuFileRead", functions.read))
-    return Error{Code::not_found, name, "lacks a function of cuFile: " + why_no_library()};
+  if (!find_function(library, "cuFileDriverOpen", open) ||
+      !find_function(library, "cuFileDriverGetProperties", properties_of) ||
+      !find_function(library, "cuFileHandleRegister", functions.register_handle) ||
+      !find_function(library, "cuFileHandleDeregister", functions.deregister_handle) ||
+      !find_function(library, "cuFileRead", functions.read))
+    return Error{Code::not_found, name, "lacks a function of cuFile: " + why_not_loaded()};
   if (const cufile::Error opened = open(); opened.code != 0)
     return Error{Code::io_error, name, fmt::format("its driver does not open: error {}", opened.code)};
   cufile::DriverProperties properties;

@@ -21,6 +21,7 @@ struct DeviceOptions {
   uint64_t tensor_bytes = 0;           // follow the staging
   std::vector<uint64_t> tensors = {};  // [TensorId] where each begins in all that memory
   std::string cufile = kCuFileLibrary;
+  uint32_t blas_rows = 64;  // batches of so many rows are multiplied by cuBLASLt where it is there; 0: none
 
   // Those of an agent that is made for the context's task, on the first device.
   static DeviceOptions of(const AgentContext& context) {

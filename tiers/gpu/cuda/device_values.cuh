@@ -35,6 +35,19 @@ __device__ inline float bf16_value(uint32_t bits) {
   return __uint_as_float(bits << 16);
 }
 
+// The nearest number of bf16, the even one of two; what is none stays none.
+__device__ inline uint16_t to_bf16(float value) {
+  const uint32_t bits = __float_as_uint(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0;
+  return static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+}
+// What `high`, the nearest of bf16, leaves of the value: with it 16 bits of its 24 are there. An infinite one
+// leaves nothing.
+__device__ inline uint16_t rest_of_bf16(float value, uint16_t high) {
+  if ((high & 0x7f80) == 0x7f80) return 0;
+  return to_bf16(value - bf16_value(high));
+}
+
 // 16 and 8 bytes of weights, which are read once: they are not kept in the first cache, where the activations
 // are. No kernel writes what it reads so.
 __device__ inline uint4 load_weights16(const void* at) {
