@@ -15,6 +15,7 @@ enum Activity : uint8_t {
   kDemand,
   kPreload,
   kMigration,
+  kCopy,
   kWait,
   kWaitOnDemand,
   kActivities
@@ -28,6 +29,7 @@ std::optional<Activity> activity_of(const Slice& slice) {
       return slice.on_demand ? kWaitOnDemand : kWait;
     case Slice::Kind::message:
       if (slice.computes()) return kCompute;
+      if (slice.op == Op::move) return kCopy;
       if (!slice.is_read()) return std::nullopt;
       return static_cast<Activity>(kDemand + static_cast<int>(slice.priority));
     case Slice::Kind::step:
@@ -83,6 +85,7 @@ PipelineTimes pipeline_times(const Timeline& timeline) {
     add_edges(*slice, *activity, edges);
     if (!ends_within(steps, *slice)) continue;
     if (activity == kDemand) times.demand_bytes += slice->bytes, times.demand_reads += slice->reads;
+    if (activity == kCopy) times.copied_bytes += slice->bytes;
     if (activity == kPreload) times.preload_bytes += slice->bytes, times.preload_reads += slice->reads;
   }
   // Ends come first, so that a step that begins where another ends is another.
@@ -107,6 +110,8 @@ PipelineTimes pipeline_times(const Timeline& timeline) {
       add(preload, times.preload_ns), add(preload, step_preload);
       add(flash && busy, times.overlap_ns);
       add(preload && busy, times.hidden_ns);
+      add(open[kCopy] > 0, times.copied_ns);
+      add(open[kCopy] > 0 && busy, times.copied_beside_ns);
       add(open[kWait] > 0 || open[kWaitOnDemand] > 0, times.waited_ns);
       add(open[kWaitOnDemand] > 0, times.waited_on_demand_ns);
     }

@@ -1,4 +1,4 @@
-// How well computing and reading overlap, from a timeline.
+// How well computing overlaps with reading, and with copies between memories, from a timeline.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,19 @@ struct PipelineTimes {
   // A read is in flight from the first request to the device until the agent has seen the last one's end and
   // checked what it brought.
   uint64_t flash_ns = 0;
-  uint64_t demand_ns = 0;    // those that were needed at once
-  uint64_t preload_ns = 0;   // those that were posted ahead, also if somebody waited for them in the end
-  uint64_t overlap_ns = 0;   // flash and busy
-  uint64_t hidden_ns = 0;    // preload and busy
-  uint64_t hideable_ns = 0;  // the sum over the steps of the smaller of preload and busy
-  uint64_t waited_ns = 0;    // for agents
+  uint64_t demand_ns = 0;         // those that were needed at once
+  uint64_t preload_ns = 0;        // those that were posted ahead, also if somebody waited for them in the end
+  uint64_t overlap_ns = 0;        // flash and busy
+  uint64_t hidden_ns = 0;         // preload and busy
+  uint64_t hideable_ns = 0;       // the sum over the steps of the smaller of preload and busy
+  uint64_t copied_ns = 0;         // in moves from one memory into another, as over a GPU's link
+  uint64_t copied_beside_ns = 0;  // moves and busy
+  uint64_t waited_ns = 0;         // for agents
   uint64_t waited_on_demand_ns = 0;
   // Only reads that ended in these steps are counted here.
   uint64_t demand_bytes = 0, demand_reads = 0;
   uint64_t preload_bytes = 0, preload_reads = 0;
+  uint64_t copied_bytes = 0;
 
   // Returns the hidden share of the time in which something is preloaded; 0 where nothing is.
   double hidden_share() const { return share(hidden_ns, preload_ns); }

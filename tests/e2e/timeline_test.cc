@@ -152,6 +152,20 @@ TEST_F(TimelineCli, TheReportHasALineOfIt) {
   EXPECT_THAT(without.err, testing::Not(HasSubstr("pipeline")));
 }
 
+// Over a GPU's link, which this machine stands for.
+TEST_F(TimelineCli, CopiesToAGpuAreInIt) {
+  const Ended run = run_tierd({"--config", config_file("endor"), "-m", kDemo, "-p", "First", "-n", "6", "-t",
+                               "1", "--fit", "--set", "tiers.gpu.backend=host", "--set",
+                               "tiers.gpu.capacity=40%", "--timeline", file(), "--json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json report = json::parse(run.out)["report"];
+  const auto number = [&](const char* key) { return report["pipeline"][key].get<double>(); };
+  EXPECT_GT(number("copied_bytes"), 0);
+  EXPECT_NEAR(number("copied_bytes"), report["links"][1]["decode_bytes"].get<double>(), 1);
+  EXPECT_GT(number("copy_ms"), 0);
+  EXPECT_LE(number("copy_overlap_ms"), std::min(number("copy_ms"), number("busy_ms")));
+}
+
 // What cannot be written is said before the run, and leaves what was there.
 TEST_F(TimelineCli, WhatCannotBeIsSaidInOneLine) {
   const Ended nowhere = run_tierd(run_of("/no/such/place"));

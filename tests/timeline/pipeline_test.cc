@@ -74,6 +74,18 @@ TEST(Pipeline, WhatOverlapsCountsOnce) {
   EXPECT_EQ(times.overlap_ns, 38u);
 }
 
+// A GPU's copies over its link, beside its computing and beside reads.
+TEST(Pipeline, TellsWhichCopiesAreBesideComputing) {
+  const PipelineTimes times =
+      times_of({step_slice(1, 0, 100), compute_slice(0, 40), copy_slice(30, 60, 700), copy_slice(50, 70, 300),
+                read_slice(kPreload, 55, 90), predictor_slice(65, 68), copy_slice(98, 120, 9)});
+  EXPECT_EQ(times.copied_ns, 42u);
+  EXPECT_EQ(times.copied_beside_ns, 13u);
+  EXPECT_EQ(times.copied_bytes, 1000u) << "the last one ended after the step";
+  EXPECT_EQ(times.flash_ns, 35u);
+  EXPECT_EQ(times.overlap_ns, 3u);
+}
+
 TEST(Pipeline, WhatTakesNoTimeChangesNothing) {
   const PipelineTimes times =
       times_of({step_slice(1, 0, 10), step_slice(2, 10, 10), step_slice(3, 10, 20), compute_slice(5, 5),

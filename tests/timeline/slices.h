@@ -35,6 +35,11 @@ inline Slice compute_slice(uint64_t begin_ns, uint64_t end_ns, Op op = Op::run) 
           .op = op,
           .queued_ns = begin_ns};
 }
+inline Slice copy_slice(uint64_t begin_ns, uint64_t end_ns, uint64_t bytes = 0) {
+  Slice slice = compute_slice(begin_ns, end_ns, Op::move);
+  slice.bytes = bytes;
+  return slice;
+}
 inline Slice predictor_slice(uint64_t begin_ns, uint64_t end_ns) {
   return {
       .begin_ns = begin_ns, .end_ns = end_ns, .kind = Slice::Kind::predictor, .site = 0, .asked = "predict"};

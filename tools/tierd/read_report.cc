@@ -122,6 +122,9 @@ json pipeline_json(const Timeline& timeline) {
           {"hideable_ms", ms(times.hideable_ns)},
           {"hidden_share", times.hidden_share()},
           {"hidden_of_hideable", times.hidden_of_hideable()},
+          {"copy_ms", ms(times.copied_ns)},
+          {"copy_overlap_ms", ms(times.copied_beside_ns)},
+          {"copied_bytes", each(times.copied_bytes)},
           {"wait_ms", ms(times.waited_ns)},
           {"wait_on_demand_ms", ms(times.waited_on_demand_ns)},
           {"demand_bytes", each(times.demand_bytes)},
@@ -142,6 +145,10 @@ std::string pipeline_text(const json& p) {
   if (number("preload_ms") > 0) {
     text += fmt::format("; {:.3g} % of preloading hidden, {:.3g} % of what computing can hide",
                         100 * number("hidden_share"), 100 * number("hidden_of_hideable"));
+  }
+  if (number("copy_ms") > 0) {
+    text += fmt::format("; copies between memories {:.3g} ms, {:.3g} of them beside computing",
+                        number("copy_ms"), number("copy_overlap_ms"));
   }
   if (const auto forgotten = p["forgotten"].get<uint64_t>(); forgotten != 0) {
     text += fmt::format("; the last {} steps, {} slices before were forgotten", p["steps"].get<uint64_t>(),
