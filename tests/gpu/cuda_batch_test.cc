@@ -39,18 +39,12 @@ class CudaBatch : public KernelTest, public testing::WithParamInterface<Encoding
     const DeviceArray<std::byte> memory(op.memory);
     const DeviceArray<Unit> list(units);
     const DeviceArray<float> in(x), out(std::vector<float>(tokens * kLdy, std::nanf("")));
-    const RowProduct product{.memory = memory.get(),
-                             .units = list.get(),
-                             .n_units = static_cast<uint32_t>(units.size()),
-                             .groups = (op.per_unit + kGroupRows - 1) / kGroupRows,
-                             .n_in = op.cols,
-                             .rows_of_unit = op.per_unit,
-                             .row_end = op.outs,
-                             .x = in.get(),
-                             .y = out.get(),
-                             .ldx = kLdx,
-                             .ldy = kLdy,
-                             .tokens = tokens};
+    RowProduct product = op.product(memory.get(), list.get(), units.size());
+    product.x = in.get();
+    product.y = out.get();
+    product.ldx = kLdx;
+    product.ldy = kLdy;
+    product.tokens = tokens;
     EXPECT_TRUE(products.makes(op.e, product));
     EXPECT_EQ(products.multiply(op.e, product, stream()), cudaSuccess);
     return out.read();

@@ -27,20 +27,14 @@ class CudaRows : public KernelTest, public testing::WithParamInterface<Encoding>
     const DeviceArray<Unit> list(units);
     const DeviceArray<float> in(x), out(std::vector<float>(tokens * kLdy, std::nanf("")));
     const DeviceArray<uint64_t> mask(masks);
-    const RowProduct product{.memory = memory.get(),
-                             .units = list.get(),
-                             .n_units = static_cast<uint32_t>(units.size()),
-                             .groups = (op.per_unit + kGroupRows - 1) / kGroupRows,
-                             .n_in = op.cols,
-                             .rows_of_unit = op.per_unit,
-                             .row_end = op.outs,
-                             .x = in.get(),
-                             .y = out.get(),
-                             .ldx = kLdx,
-                             .ldy = kLdy,
-                             .tokens = tokens,
-                             .masks = masks.empty() ? nullptr : mask.get(),
-                             .mask_words = mask_words(tokens)};
+    RowProduct product = op.product(memory.get(), list.get(), units.size());
+    product.x = in.get();
+    product.y = out.get();
+    product.ldx = kLdx;
+    product.ldy = kLdy;
+    product.tokens = tokens;
+    product.masks = masks.empty() ? nullptr : mask.get();
+    product.mask_words = mask_words(tokens);
     EXPECT_EQ(multiply_rows(op.e, product, stream()), cudaSuccess);
     return out.read();
   }

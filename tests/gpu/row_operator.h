@@ -11,6 +11,7 @@
 #include "core/layout/codec.h"
 #include "core/layout/row_group.h"
 #include "core/message/message.h"
+#include "tiers/gpu/cuda/rows.h"
 
 namespace tierd::cuda {
 
@@ -40,6 +41,16 @@ struct RowOperator {
     const uint64_t at =
         unit(row / per_unit).place * kPlaceUnit + row % per_unit / kGroupRows * group_bytes(e, cols);
     return std::span(memory).subspan(at, group_bytes(e, cols));
+  }
+  // A product with some of its units, on the device. Activations, results and tokens are left to the caller.
+  RowProduct product(const std::byte* weights, const Unit* list, size_t n_units) const {
+    return {.memory = weights,
+            .units = list,
+            .n_units = static_cast<uint32_t>(n_units),
+            .groups = (per_unit + kGroupRows - 1) / kGroupRows,
+            .n_in = cols,
+            .rows_of_unit = per_unit,
+            .row_end = outs};
   }
   std::vector<float> row(uint32_t r) {
     std::vector<float> values(cols);

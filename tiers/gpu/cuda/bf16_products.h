@@ -37,7 +37,8 @@ class Bf16Products {
     uint32_t n = 0;
     uint32_t k = 0;
   };
-  // Whether products of this size can be made, which is found out once for each inner width.
+  // Whether the algorithm of the inner width, which is chosen when it is first asked for, makes products of
+  // this size.
   bool makes(uint32_t m, uint32_t n, uint32_t k);
   // Queues it on the stream. `makes` has said that it can.
   cudaError_t multiply(const Product& product, bool add, cudaStream_t stream);

@@ -65,7 +65,8 @@ class MessageLists {
     });
     return outcome.error();
   }
-  // Of the last message; of a joint run, of the site that is `index`th in it.
+  // Returns the lists of the last message. Where that is a joint run, `index` says which of its sites is
+  // meant.
   const RunLists& lists(size_t index = 0) const { return lists_[index]; }
 
  private:
