@@ -75,6 +75,7 @@ struct Config {
   std::string head_encoding = "same";
   std::string bundling = "row-column";
   std::string compression = "none";
+  std::string editions = "none";
   std::vector<Setting> codec;  // [codec]: what the codec that model.compression names is told
   // [run]
   uint32_t threads = 0;  // compute workers; 0: all cores

@@ -70,6 +70,9 @@ inline const std::array kKeys = {
     Key{"model.compression", at<&Config::compression>(), "",
         "none; bitmap, of a pruned model: a bit for each weight and those that are not zero; or a codec, "
         "which compresses each neuron, such as zstd, told what the table codec says. Nothing is lost"},
+    Key{"model.editions", at<&Config::editions>(), "",
+        "none, or encodings such as q8_0,q4_0, each smaller than the one before: bundles and experts are "
+        "stored in these as well, and the quantizer says in which a neuron is used"},
     Key{"run.threads", at<&Config::threads>(), "", "compute workers, 0 is one a core (-t)"},
     Key{"run.context", at<&Config::context>(), "",
         "positions of each sequence, 0 is the model's but at most 4096 (-c)"},

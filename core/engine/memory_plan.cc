@@ -46,7 +46,8 @@ struct Bounce {
 Bounce bounce_of(const Manifest& manifest, bool compressed) {
   Bounce bounce;
   uint64_t bundles = 0;
-  for (const StoredSite& site : manifest.sites) {
+  for (const StoredSite* stored : manifest.stored()) {
+    const StoredSite& site = *stored;
     const bool expanded = compressed && !site.compressed.empty();
     if (site.n_column_parts() == 0 && !expanded) continue;  // these begin and end blocks of the disk
     bundles += site.neurons() * site.slot_bytes();
@@ -62,7 +63,8 @@ Bounce bounce_of(const Manifest& manifest, bool compressed) {
 Bounce direct_bounce_of(const Manifest& manifest, uint32_t readers) {
   Bounce bounce;
   uint64_t whole = 0;
-  for (const StoredSite& site : manifest.sites) {
+  for (const StoredSite* stored : manifest.stored()) {
+    const StoredSite& site = *stored;
     whole += site.neurons() * site.slot_bytes();
     const uint64_t blocks = divide_up(site.slot_bytes(), kDirectIoAlignment) + (site.aligned() ? 0 : 1);
     bounce.least = std::max(bounce.least, kLeastBounced * blocks * kDirectIoAlignment);
@@ -80,8 +82,8 @@ class TierPlanner {
       : manifest_(manifest), request_(request), model_(request.model), tier_(tier) {
     plan_.memories = tier.memories;
     plan_.automatic = tier.capacity.kind == Capacity::Kind::automatic;
-    for (const StoredSite& site : manifest.sites) {
-      if (site.alias_of != kNoSite) continue;
+    for (const StoredSite* stored : manifest.stored()) {
+      const StoredSite& site = *stored;
       const uint64_t slot_bytes = tier.expands ? site.expanded_slot_bytes() : site.slot_bytes();
       plan_.whole += site.neurons() * slot_bytes;
       const uint64_t together = std::min(site.neurons(), run_of(site.cut));

@@ -103,7 +103,8 @@ class Planner {
     }
   }
 
-  // One a site. A tied head is used whole in every step, the embedding a row at a time: the head owns theirs.
+  // Those of the sites, then what some are stored in besides. A tied head is used whole in every step, the
+  // embedding a row at a time: the head owns theirs.
   void add_editions() {
     std::vector<SiteId> owner_of(manifest_.sites.size());
     std::iota(owner_of.begin(), owner_of.end(), SiteId{0});
@@ -111,21 +112,25 @@ class Planner {
       if (const uint32_t embedding = manifest_.sites[s].alias_of; embedding != kNoSite)
         owner_of[embedding] = s;
     }
-    std::vector<EditionId> edition_of(manifest_.sites.size(), kNoEdition);
     for (SiteId s = 0; s < manifest_.sites.size(); ++s) {
-      if (owner_of[s] != s) continue;
-      edition_of[s] = static_cast<EditionId>(plan_.sites.editions.size());
-      plan_.sites.editions.push_back(edition(s));
-      for (UnitPlan& unit : plan_.units) {
-        unit.compute.editions.push_back(manifest_.sites[s].encodings);
-        unit.compute.compressed.push_back(compressed(manifest_.sites[s]));
-      }
+      if (owner_of[s] == s) add_stored_edition(s, manifest_.sites[s]);
     }
+    for (const StoredSite& stored : manifest_.editions) add_stored_edition(stored.edition_of, stored);
     for (SiteId s = 0; s < manifest_.sites.size(); ++s) {
-      plan_.sites[s].editions = {edition_of[owner_of[s]]};
+      plan_.sites[s].editions = plan_.sites[owner_of[s]].editions;
       for (UnitPlan& unit : plan_.units) unit.compute.sites[s].editions = plan_.sites[s].editions;
     }
     if (options_.expands) add_expanded_editions();
+  }
+
+  void add_stored_edition(SiteId owner, const StoredSite& stored) {
+    plan_.sites[owner].editions.push_back(static_cast<EditionId>(plan_.sites.editions.size()));
+    plan_.sites.editions.push_back(edition(owner, stored));
+    stored_.push_back(&stored);
+    for (UnitPlan& unit : plan_.units) {
+      unit.compute.editions.push_back(stored.encodings);
+      unit.compute.compressed.push_back(compressed(stored));
+    }
   }
 
   // For each that is compressed one that is dense, in the place of it where a memory expands.
@@ -133,7 +138,7 @@ class Planner {
     const auto stored = static_cast<EditionId>(plan_.sites.editions.size());
     for (EditionId e = 0; e < stored; ++e) {
       const SiteId owner = plan_.sites.editions[e].owner;
-      const StoredSite& site = manifest_.sites[owner];
+      const StoredSite& site = *stored_[e];
       if (site.compressed.empty()) continue;
       const size_t expanded = plan_.sites.editions.size();
       Edition& dense = plan_.sites.editions.emplace_back(Edition(plan_.sites.editions[e]));
@@ -154,8 +159,7 @@ class Planner {
     return CompressedNeurons{*Bitmap::of(stored.cut, stored.encodings), stored.compressed};
   }
 
-  Edition edition(SiteId owner) const {
-    const StoredSite& stored = manifest_.sites[owner];
+  static Edition edition(SiteId owner, const StoredSite& stored) {
     Edition edition;
     edition.owner = owner;
     edition.label = static_cast<uint16_t>(stored.encodings.front());
@@ -191,6 +195,7 @@ class Planner {
   const ModelOptions& options_;
   const std::vector<UnitRole> roles_;
   ModelPlan plan_;
+  std::vector<const StoredSite*> stored_;  // [editions that are stored]
 };
 
 }  // namespace

@@ -17,9 +17,7 @@ constexpr uint64_t kOtherThreads = 4;    // beside those that compute
 
 uint64_t process_bytes(const Manifest& manifest, uint64_t memories) {
   uint64_t neurons = 0;
-  for (const StoredSite& site : manifest.sites) {
-    if (site.alias_of == kNoSite) neurons += site.neurons();
-  }
+  for (const StoredSite* site : manifest.stored()) neurons += site->neurons();
   return kAlways + manifest.extents.size() * kOfExtent + neurons * memories * kOfNeuron;
 }
 

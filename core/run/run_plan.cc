@@ -9,6 +9,7 @@
 #include "core/run/process_memory.h"
 #include "core/run/store_codec.h"
 #include "core/store/cache_folder.h"
+#include "core/store/encoding_choice.h"
 
 namespace tierd {
 namespace {
@@ -56,6 +57,7 @@ Result<WriteOptions> store_options(const Config& config, const RuntimeOptions& o
   write.bundling = *bundling_by_name(config.bundling);
   TIERD_TRY(
       choose_compression(config.compression, plugin_path(config), config.codec, "model.compression", write));
+  TIERD_ASSIGN(write.editions, parse_editions(config.editions, "model.editions"));
   write.encoding = encoding_by_name(config.encoding);
   write.head_encoding =
       config.head_encoding == "same" ? write.encoding : encoding_by_name(config.head_encoding);
@@ -97,8 +99,8 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   request.model.max_rows = std::max(config.sequences, std::min(config.ubatch, request.model.context));
   request.model.logit_rows = std::max(config.sequences, std::min(options.logit_rows, request.model.max_rows));
   request.model.kv = config.kv == "f32" ? KvEncoding::f32 : KvEncoding::f16;
-  const bool blocks = std::any_of(manifest.sites.begin(), manifest.sites.end(),
-                                  [](const StoredSite& site) { return site.encodings.has_blocks(); });
+  const bool blocks = std::ranges::any_of(
+      manifest.stored(), [](const StoredSite* site) { return site->encodings.has_blocks(); });
   request.model.measure = config.measure_every != 0;
   request.model.int8_activations = blocks && config.activations == "int8";
   request.model.units = static_cast<uint32_t>(tiers.topology.units.size());

@@ -277,7 +277,8 @@ Status Runtime::make_store_agent(const RuntimeOptions& options) {
       .number = store.first_agent, .table = store.config.table(), .pools = pools_, .clock = clock()};
   for (const Edition& edition : plan_.model.sites.editions) {
     if (edition.made_of == kNoEdition) continue;
-    const StoredSite& site = plan_.store.manifest().sites[edition.owner];
+    const std::vector<const StoredSite*> stored = plan_.store.manifest().stored();
+    const StoredSite& site = **std::ranges::find(stored, edition.first_extent, &StoredSite::first_extent);
     CompressedExtents& compressed = compressed_extents_.emplace_back();
     compressed.first = site.first_extent;
     compressed.bytes = site.compressed;

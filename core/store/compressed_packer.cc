@@ -17,8 +17,8 @@ CompressedPacker::CompressedPacker(const TensorSource& source, const Manifest& p
       codec_(codec),
       dense_plan_(dense_plan(plan)),
       dense_(source, dense_plan_) {
-  for (const StoredSite& site : plan_.sites) {
-    if (site.alias_of == kNoSite && site.compression != Compression::none) compressed_.push_back(&site);
+  for (const StoredSite* site : plan_.stored()) {
+    if (site->compression != Compression::none) compressed_.push_back(site);
   }
 }
 

@@ -42,13 +42,13 @@ bool is_worth_it(const StoredSite& site, Compression compression, const StoredSi
 
 std::vector<Run> runs_of(Manifest& plan, const ExtentPacker& packer, const NeuronCodec* codec) {
   std::vector<Run> runs;
-  for (StoredSite& site : plan.sites) {
-    const auto by = SiteCompression::of(plan.compression, codec, site);
-    if (site.alias_of != kNoSite || !by) continue;
-    site.compressed.resize(site.neurons());
-    for (uint32_t neuron = 0; neuron < site.neurons(); neuron += runs.back().count) {
-      const uint32_t together = packer.run_of(site.first_extent + neuron);
-      runs.push_back({&site, *by, neuron, std::min(together, site.neurons() - neuron)});
+  for (StoredSite* site : plan.stored()) {
+    const auto by = SiteCompression::of(plan.compression, codec, *site);
+    if (!by) continue;
+    site->compressed.resize(site->neurons());
+    for (uint32_t neuron = 0; neuron < site->neurons(); neuron += runs.back().count) {
+      const uint32_t together = packer.run_of(site->first_extent + neuron);
+      runs.push_back({site, *by, neuron, std::min(together, site->neurons() - neuron)});
     }
   }
   return runs;
@@ -111,29 +111,37 @@ Result<Manifest> compressed_plan(const TensorSource& source, Manifest dense, boo
   const ExtentPacker packer(source, dense);
   const std::vector<Run> runs = runs_of(plan, packer, codec);
   TIERD_TRY(measure_all(packer, dense, runs, quiet));
-  for (size_t s = 0; s < plan.sites.size(); ++s) {
-    StoredSite& site = plan.sites[s];
-    if (site.alias_of != kNoSite) {
-      site.compression = plan.sites[site.alias_of].compression;
-      site.compressed = plan.sites[site.alias_of].compressed;
-    } else if (is_worth_it(site, plan.compression, dense.sites[s])) {
-      site.compression = plan.compression;
-      plan.tensor_bytes -= dense.sites[s].tensor_bytes() - site.tensor_bytes();
+  const std::vector<StoredSite*> sites = plan.stored();
+  const std::vector<const StoredSite*> before = std::as_const(dense).stored();
+  for (size_t i = 0; i < sites.size(); ++i) {
+    if (is_worth_it(*sites[i], plan.compression, *before[i])) {
+      sites[i]->compression = plan.compression;
+      plan.tensor_bytes -= before[i]->tensor_bytes() - sites[i]->tensor_bytes();
     } else {
-      site.compressed.clear();
+      sites[i]->compressed.clear();
     }
+  }
+  for (StoredSite& site : plan.sites) {
+    if (site.alias_of == kNoSite) continue;
+    site.compression = plan.sites[site.alias_of].compression;
+    site.compressed = plan.sites[site.alias_of].compressed;
   }
   place_extents(plan);
   return plan;
 }
 
 Manifest dense_plan(Manifest plan) {
+  for (StoredSite* site : plan.stored()) {
+    if (site->compression == Compression::none) continue;
+    const uint64_t compressed = site->tensor_bytes();
+    site->compression = Compression::none;
+    site->compressed.clear();
+    plan.tensor_bytes += site->tensor_bytes() - compressed;
+  }
   for (StoredSite& site : plan.sites) {
-    if (site.compression == Compression::none) continue;
-    const uint64_t compressed = site.tensor_bytes();
+    if (site.alias_of == kNoSite) continue;
     site.compression = Compression::none;
     site.compressed.clear();
-    if (site.alias_of == kNoSite) plan.tensor_bytes += site.tensor_bytes() - compressed;
   }
   place_extents(plan);
   return plan;

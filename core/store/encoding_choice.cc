@@ -93,6 +93,33 @@ void choose(Manifest& plan, StoredSite& site) {
   for (StoredSite* other : together) store_all_as(*other, encoding);
 }
 
+Status add_editions(Manifest& plan, const std::vector<Encoding>& encodings) {
+  for (uint32_t s = 0; s < plan.sites.size(); ++s) {
+    if (!may_have_editions(plan.sites[s])) continue;
+    for (const Encoding encoding : encodings) {
+      const bool first = plan.editions.empty() || plan.editions.back().edition_of != s;
+      const Encodings before = (first ? plan.sites[s] : plan.editions.back()).encodings;
+      StoredSite& edition = plan.editions.emplace_back(StoredSite(plan.sites[s]));
+      edition.edition_of = s;
+      TIERD_TRY(store_as_asked(edition, encoding));
+      if (has_fewer_bits(edition.encodings, before)) continue;
+      return Error{
+          Code::invalid_argument, "editions",
+          fmt::format("{} of {} has no fewer bits than {}, the edition before it; expected each smaller "
+                      "than the one before",
+                      name(encoding), edition.name, name(before.front()))};
+    }
+  }
+  if (!encodings.empty() && plan.editions.empty()) {
+    return Error{
+        Code::unsupported, "editions",
+        fmt::format("layout '{}' has neither bundles in one piece nor experts, which alone are stored "
+                    "in several encodings; expected layout neuron",
+                    name(plan.layout))};
+  }
+  return {};
+}
+
 }  // namespace
 
 Status choose_encodings(Manifest& plan, const TensorTable& tensors, const WriteOptions& options) {
@@ -104,7 +131,36 @@ Status choose_encodings(Manifest& plan, const TensorTable& tensors, const WriteO
       choose(plan, site);
     }
   }
-  return {};
+  return add_editions(plan, options.editions);
+}
+
+Result<std::vector<Encoding>> parse_editions(std::string_view list, std::string_view origin) {
+  std::vector<Encoding> encodings;
+  if (list == "none") return encodings;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    const std::string_view word = list.substr(begin, end - begin);
+    const auto encoding = encoding_by_name(word);
+    if (!encoding) {
+      return Error{Code::invalid_argument, std::string(origin),
+                   fmt::format("'{}' is no encoding; expected none, or a list such as q8_0,q4_0", word)};
+    }
+    encodings.push_back(*encoding);
+    begin = end + 1;
+  }
+  return encodings;
+}
+
+bool may_have_editions(const StoredSite& site) {
+  return site.pieces == 1 && (is_cut_into<Bundles>(site.cut) || is_cut_into<Experts>(site.cut));
+}
+
+bool has_fewer_bits(const Encodings& encodings, const Encodings& than) {
+  for (size_t part = 0; part < encodings.size(); ++part) {
+    const Encoding e = encodings[part], other = than[part];
+    if (block_bytes(e) * block_values(other) >= block_bytes(other) * block_values(e)) return false;
+  }
+  return true;
 }
 
 uint32_t most_groups_together(const Rows& rows) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -17,9 +18,21 @@ namespace tierd {
 // - experts: each part its own, where that of all experts is the same; else float32
 // - columns, which have one encoding, the same in all layers of a group: the source's one, if there is one
 //   and it has columns; float32 where some are floats; else q4_0 where some are of four bits, and q8_0
+// And adds the editions that are asked for, of bundles and experts.
 // Errors: those of the tensors, a K-quant asked for where there are columns, rows that do not fit what is
-// asked for.
+// asked for, an edition that has no fewer bits than the one before.
 Status choose_encodings(Manifest& plan, const TensorTable& tensors, const WriteOptions& options);
+
+// The encodings that a list such as "q8_0,q4_0" names, none for "none". Error: invalid_argument, from
+// `origin`, which names the one that is unknown.
+Result<std::vector<Encoding>> parse_editions(std::string_view list, std::string_view origin);
+
+// Whether the site may be stored in several encodings, of which a quantizer chooses one for each neuron. Rows
+// are used whole, channels of several layers lie among each other.
+bool may_have_editions(const StoredSite& site);
+
+// Whether a value of each part takes fewer bits than in the other encodings, of as many parts.
+bool has_fewer_bits(const Encodings& encodings, const Encodings& than);
 
 // The most row groups whose multiples every part begins with, where parts differ in encoding. It is 0 where
 // rows of one group belong to two parts.

@@ -58,11 +58,10 @@ uint32_t first_of(const StoredSite& site, uint32_t layer_group) {
 ExtentPacker::ExtentPacker(const TensorSource& source, const Manifest& plan)
     : source_(source), plan_(plan), contents_(plan.extents.size()) {
   for (const ResidentTensor& resident : plan.resident) contents_[resident.extent].resident = &resident;
-  for (const StoredSite& site : plan.sites) {
-    if (site.alias_of != kNoSite) continue;
-    for (uint64_t extent = site.first_extent; extent < site.end_extent(); ++extent) {
-      const auto held = site.held_by(static_cast<uint32_t>(extent));
-      if (held) contents_[extent] = {&site, held->neuron, held->piece, nullptr};
+  for (const StoredSite* site : plan.stored()) {
+    for (uint64_t extent = site->first_extent; extent < site->end_extent(); ++extent) {
+      const auto held = site->held_by(static_cast<uint32_t>(extent));
+      if (held) contents_[extent] = {site, held->neuron, held->piece, nullptr};
     }
   }
 }

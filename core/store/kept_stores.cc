@@ -35,7 +35,7 @@ void describe(KeptStore& kept, const Manifest& manifest) {
   kept.source_gone = fs::path(kept.source).is_absolute() && !fs::exists(kept.source, unknown);
   kept.layout = name(manifest.layout);
   std::map<Encoding, uint64_t> bytes;
-  for (const StoredSite& site : manifest.sites) bytes[site.encodings.front()] += site.tensor_bytes();
+  for (const StoredSite* site : manifest.stored()) bytes[site->encodings.front()] += site->tensor_bytes();
   std::vector<std::pair<uint64_t, Encoding>> most;
   for (const auto& [encoding, count] : bytes) most.emplace_back(count, encoding);
   std::ranges::sort(most, std::greater());

@@ -6,6 +6,28 @@
 #include "core/store/manifest_json.h"
 
 namespace tierd {
+namespace {
+
+// Of a Manifest, constant or not, pointers to what has extents.
+template <class Pointer, class In>
+std::vector<Pointer> stored_in(In& manifest) {
+  std::vector<Pointer> all;
+  for (auto& site : manifest.sites) {
+    if (site.alias_of == kNoSite) all.push_back(&site);
+  }
+  for (auto& edition : manifest.editions) all.push_back(&edition);
+  return all;
+}
+
+}  // namespace
+
+std::vector<const StoredSite*> Manifest::stored() const {
+  return stored_in<const StoredSite*>(*this);
+}
+
+std::vector<StoredSite*> Manifest::stored() {
+  return stored_in<StoredSite*>(*this);
+}
 
 Result<Manifest> read_manifest(const std::string& directory) {
   const std::string path = fmt::format("{}/{}", directory, kManifestFile);

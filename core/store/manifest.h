@@ -21,7 +21,8 @@
 
 namespace tierd {
 
-inline constexpr uint32_t kStoreFormat = 9;
+inline constexpr uint32_t kStoreFormat = 10;
+inline constexpr uint32_t kOldestStoreFormat = 9;  // whose stores are read; it has no editions
 inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kDataFile = "weights.bin";
 inline constexpr std::string_view kChecksumFile = "checksums.bin";
@@ -101,6 +102,7 @@ struct StoredSite {
   uint32_t stride = 1;
   uint32_t pieces = 1;          // extents of a neuron: more than one only where bundles are not bundled
   uint32_t alias_of = kNoSite;  // tied head: index of the embedding; shares its extents, has none of its own
+  uint32_t edition_of = kNoSite;  // of a further edition: index of the site whose neurons these are
   // What encoding parts anew has lost: sqrt(sum (stored - source)^2 / sum source^2) over them; where the
   // store keeps the source's values, nothing.
   std::optional<float> encoding_error;
@@ -213,11 +215,18 @@ struct Manifest {
   std::string codec;              // its name, where that is the compression; else empty
   std::string codec_settings;     // what it was told: NeuronCodec::settings
   std::vector<StoredSite> sites;  // in the order of one step: embed, layer 0 qkv o up down, …, head
+  // What some sites are stored in once more: the same neurons in an encoding of fewer bits. In the order of
+  // the sites, of one site each in fewer bits than the one before.
+  std::vector<StoredSite> editions;
   std::vector<ResidentTensor> resident;
   std::vector<Extent> extents;  // in file order
   uint64_t data_bytes = 0;      // size of the data file
   uint64_t tensor_bytes = 0;    // of all weights without padding: what "50%" of a capacity refers to
   Provenance provenance;
+
+  // Sites and editions that have extents of their own, in the order in which a plan places them.
+  std::vector<const StoredSite*> stored() const;
+  std::vector<StoredSite*> stored();
 
   // "none", "bitmap" or the codec's name.
   std::string_view compression_name() const {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/store/encoding_choice.h"
 #include "core/store/planner.h"
 
 namespace tierd {
@@ -130,7 +131,22 @@ class Checker {
       return bad("layout", "is 'neuron', which a mixture has not");
     for (size_t i = 0; i < manifest_.sites.size(); ++i)
       TIERD_TRY(check_site(fmt::format("sites[{}]", i), manifest_.sites[i]));
+    for (size_t i = 0; i < manifest_.editions.size(); ++i)
+      TIERD_TRY(check_edition(fmt::format("editions[{}]", i), i));
     return {};
+  }
+
+  Status check_edition(const std::string& key, size_t i) {
+    const StoredSite& edition = manifest_.editions[i];
+    if (!may_have_editions(edition))
+      return bad(key, fmt::format("is of {}, which is stored in one encoding alone", edition.name));
+    const bool first = i == 0 || manifest_.editions[i - 1].edition_of != edition.edition_of;
+    const StoredSite& before = first ? manifest_.sites[edition.edition_of] : manifest_.editions[i - 1];
+    if (!has_fewer_bits(edition.encodings, before.encodings)) {
+      return bad(key + ".encodings", fmt::format("have no fewer bits than {}, the edition before",
+                                                 name(before.encodings.front())));
+    }
+    return check_site(key, edition);
   }
 
   Status check_site(const std::string& key, const StoredSite& site) {

@@ -30,11 +30,13 @@ constexpr size_t kFirstLineBytes = kChecksumHead.size() + 16 + kChecksumTail.siz
 
 // What does not follow from the model and the layout.
 ordered_json to_json(const StoredSite& site, std::string_view compression) {
-  ordered_json out = {
-      {"name", site.name},
-      {"first_extent", site.first_extent},
-      {"encodings", ordered_json::array()},
-      {"encoding_error", site.encoding_error ? ordered_json(*site.encoding_error) : ordered_json(nullptr)}};
+  ordered_json out;
+  if (site.edition_of != kNoSite) out["site"] = site.edition_of;
+  out.update(
+      {{"name", site.name},
+       {"first_extent", site.first_extent},
+       {"encodings", ordered_json::array()},
+       {"encoding_error", site.encoding_error ? ordered_json(*site.encoding_error) : ordered_json(nullptr)}});
   for (const Encoding encoding : site.encodings) out["encodings"].push_back(name(encoding));
   if (const auto* rows = std::get_if<Rows>(&site.cut)) out["rows_per_neuron"] = rows->rows;
   if (site.compression != Compression::none) {
@@ -206,6 +208,26 @@ Status read_sites(const ManifestFields& top, std::string_view file, uint64_t ext
   });
 }
 
+// Further editions of the sites, which are known by now: the same neurons in other encodings.
+Status read_editions(const ManifestFields& top, uint64_t extents, Manifest& manifest) {
+  return top.read_each("editions", [&](const json& value, size_t index) -> Status {
+    TIERD_ASSIGN(const ManifestFields fields, top.element("editions", index, value));
+    uint32_t site = 0;
+    TIERD_TRY(fields.read("site", site));
+    const uint32_t before = manifest.editions.empty() ? 0 : manifest.editions.back().edition_of;
+    if (site < before || site >= manifest.sites.size()) {
+      return fields.error("site",
+                          fmt::format("is {}, expected {} to {}", site, before, manifest.sites.size() - 1));
+    }
+    StoredSite& edition = manifest.editions.emplace_back(StoredSite(manifest.sites[site]));
+    edition.edition_of = site;
+    edition.encoding_error.reset();
+    edition.compression = Compression::none;
+    edition.compressed.clear();
+    return from_json(fields, extents, manifest, edition);
+  });
+}
+
 Status check_checksums(const ManifestFields& top, std::string_view checksums, std::string_view file) {
   std::string expected;
   TIERD_TRY(top.read("checksums", expected));
@@ -235,10 +257,10 @@ Status check_first_line(std::string_view text, std::string_view file) {
 Status check_version(const ManifestFields& top, std::string_view file) {
   uint32_t format = 0;
   TIERD_TRY(top.read("format", format));
-  if (format != kStoreFormat) {
-    return Error{
-        Code::unsupported, std::string(file),
-        fmt::format("format: is {}, this program reads {}; convert the model again", format, kStoreFormat)};
+  if (format < kOldestStoreFormat || format > kStoreFormat) {
+    return Error{Code::unsupported, std::string(file),
+                 fmt::format("format: is {}, this program reads {} to {}; convert the model again", format,
+                             kOldestStoreFormat, kStoreFormat)};
   }
   return {};
 }
@@ -317,6 +339,8 @@ std::string manifest_text(const Manifest& manifest) {
       fmt::format("\"tensor_bytes\": {},\n\"data_bytes\": {},\n", manifest.tensor_bytes, manifest.data_bytes);
   text += fmt::format("\"model\": {},\n", to_json(manifest.config).dump(1));
   text += fmt::format("\"sites\": {},\n", lines(manifest.sites, manifest.compression_name()));
+  if (!manifest.editions.empty())
+    text += fmt::format("\"editions\": {},\n", lines(manifest.editions, manifest.compression_name()));
   text += fmt::format("\"resident\": {},\n", lines(manifest.resident));
   text += fmt::format("\"extents\": {},\n", lines(runs_of(manifest.extents)));
   text += fmt::format("\"checksums\": \"{}\",\n", checksum_text(checksum(checksum_bytes(manifest))));
@@ -336,6 +360,7 @@ std::string plan_text(Manifest manifest) {
   if (manifest.compression != Compression::none) manifest = dense_plan(std::move(manifest));
   for (Extent& extent : manifest.extents) extent.checksum = 0;
   for (StoredSite& site : manifest.sites) site.encoding_error.reset();
+  for (StoredSite& edition : manifest.editions) edition.encoding_error.reset();
   manifest.provenance = {"", manifest.provenance.fingerprint, ""};
   return manifest_text(manifest);
 }
@@ -361,6 +386,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file, st
   TIERD_ASSIGN(const ManifestFields model, top.object("model"));
   TIERD_TRY(from_json(model, manifest.config));
   TIERD_TRY(read_sites(top, file, checksums.size() / sizeof(uint64_t), manifest));
+  if (top.has("editions")) TIERD_TRY(read_editions(top, checksums.size() / sizeof(uint64_t), manifest));
   TIERD_TRY(read_objects(top, "resident", manifest.resident));
   TIERD_TRY(read_extents(top, checksums, manifest.extents));
   TIERD_ASSIGN(const json* vocab, top.member("vocab"));

@@ -156,7 +156,8 @@ constexpr uint64_t kBytesOfPiece = 384;
 // many.
 Status check_extent_count(const Manifest& plan) {
   uint64_t extents = 0;
-  for (const StoredSite& site : plan.sites) extents += uint64_t{site.neurons()} * site.pieces;
+  for (const StoredSite* site : std::as_const(plan).stored())
+    extents += uint64_t{site->neurons()} * site->pieces;
   constexpr uint64_t kMost = kMaxChecksumBytes / sizeof(uint64_t);
   const MemoryLimit left = memory_left();
   const uint64_t bytes = extents * kBytesOfExtent;
@@ -304,15 +305,14 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
   plan.sites = site_shapes(config, plan.layout, plan.bundling, plan.layer_group);
   TIERD_TRY(check_extent_count(plan));
   TIERD_TRY(choose_encodings(plan, table, options));
+  TIERD_TRY(check_extent_count(plan));  // with the editions
   for (const StoredSite& site : plan.sites) {
     if (!is_cut_into<Experts>(site.cut) || site.neuron_bytes(0) <= kLargestExpertBytes) continue;
     return Error{Code::unsupported, site.name,
                  fmt::format("experts of {} bytes, supported are up to {}", site.neuron_bytes(0),
                              kLargestExpertBytes)};
   }
-  for (const StoredSite& site : plan.sites) {
-    if (site.alias_of == kNoSite) plan.tensor_bytes += site.tensor_bytes();
-  }
+  for (const StoredSite* site : std::as_const(plan).stored()) plan.tensor_bytes += site->tensor_bytes();
   // Resident tensors come first: they are read at the start, and one step then reads the rest forwards.
   for (const TensorSpec& spec : resident_shapes(config)) {
     TIERD_ASSIGN([[maybe_unused]] const TensorInfo* tensor, table.get(spec.name, spec.rows, spec.cols));
@@ -340,12 +340,9 @@ void place_extents(Manifest& plan) {
     append_extent(plan,
                   align_up(tensor.rows * encoded_bytes(Encoding::f32, tensor.cols), kDirectIoAlignment));
   }
+  for (StoredSite* site : plan.stored()) place(plan, *site);
   for (StoredSite& site : plan.sites) {
-    if (site.alias_of == kNoSite) {
-      place(plan, site);
-    } else {
-      site.first_extent = plan.sites[site.alias_of].first_extent;
-    }
+    if (site.alias_of != kNoSite) site.first_extent = plan.sites[site.alias_of].first_extent;
   }
 }
 

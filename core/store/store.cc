@@ -60,12 +60,13 @@ std::string Store::data_path() const {
 
 std::string Store::describe(uint32_t extent) const {
   std::string content = "unknown";
-  for (const StoredSite& site : manifest_.sites) {
-    const auto held = site.alias_of == kNoSite ? site.held_by(extent) : std::nullopt;
+  for (const StoredSite* site : manifest_.stored()) {
+    const auto held = site->held_by(extent);
     if (!held) continue;
     const auto [neuron, piece] = *held;
-    content = fmt::format("{} neuron {}", site.name, neuron);
-    if (site.pieces > 1) content += fmt::format(", {}", site.parts[piece].tensor);
+    content = fmt::format("{} neuron {}", site->name, neuron);
+    if (site->edition_of != kNoSite) content += fmt::format(" in {}", name(site->encodings.front()));
+    if (site->pieces > 1) content += fmt::format(", {}", site->parts[piece].tensor);
     break;
   }
   for (const ResidentTensor& resident : manifest_.resident) {
@@ -99,8 +100,8 @@ Status Store::verify_all(bool quiet, const NeuronCodec* codec) const {
   TIERD_ASSIGN(const File file, File::open(data_path()));
   Progress progress("verifying", manifest_.data_bytes, quiet);
   std::vector<const StoredSite*> compressed;
-  for (const StoredSite& site : manifest_.sites) {
-    if (site.alias_of == kNoSite && site.compression != Compression::none) compressed.push_back(&site);
+  for (const StoredSite* site : manifest_.stored()) {
+    if (site->compression != Compression::none) compressed.push_back(site);
   }
   std::vector<std::byte> buffer;
   for (uint32_t i = 0; i < manifest_.extents.size(); ++i) {

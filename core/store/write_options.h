@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/layout/neuron_codec.h"
 #include "core/store/manifest.h"
@@ -25,6 +26,9 @@ struct WriteOptions {
   // the manifest says how much.
   std::optional<Encoding> encoding = {};
   std::optional<Encoding> head_encoding = {};
+  // What the neurons of feed-forward networks, bundles or experts, are stored in once more: each in fewer
+  // bits than the one before, and than the site's own.
+  std::vector<Encoding> editions = {};
   bool quiet = false;  // no progress
 };
 

@@ -239,8 +239,8 @@ class StoreWriter {
   // sizes of compressed neurons, which another version of a codec's library may make others.
   uint64_t progress_key() const {
     std::string text = plan_text_;
-    for (const StoredSite& site : plan_.sites) {
-      const auto sizes = std::as_bytes(std::span(site.compressed));
+    for (const StoredSite* site : std::as_const(plan_).stored()) {
+      const auto sizes = std::as_bytes(std::span(site->compressed));
       text.append(reinterpret_cast<const char*>(sizes.data()), sizes.size());
     }
     return checksum(text);
@@ -286,10 +286,10 @@ class StoreWriter {
   Status measure_loss() {
     std::vector<StoredSite*> lossy;
     uint64_t bytes = 0;
-    for (StoredSite& site : plan_.sites) {
-      if (!encoded_anew(source_, site)) continue;
-      lossy.push_back(&site);
-      bytes += site.tensor_bytes();
+    for (StoredSite* site : plan_.stored()) {
+      if (!encoded_anew(source_, *site)) continue;
+      lossy.push_back(site);
+      bytes += site->tensor_bytes();
     }
     if (lossy.empty()) return {};
     Progress shown("measuring what was lost", bytes, quiet_);

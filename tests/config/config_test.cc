@@ -59,6 +59,7 @@ const std::vector<KeyCase>& keys() {
       {"model.encoding", "\"q4_0\"", [](const Config& c) { return c.encoding == "q4_0"; }},
       {"model.head_encoding", "\"q8_0\"", [](const Config& c) { return c.head_encoding == "q8_0"; }},
       {"model.compression", "\"bitmap\"", [](const Config& c) { return c.compression == "bitmap"; }},
+      {"model.editions", "\"q8_0,q4_0\"", [](const Config& c) { return c.editions == "q8_0,q4_0"; }},
       {"model.bundling", "\"none\"", [](const Config& c) { return c.bundling == "none"; }},
       {"model.tokenizer", "\"t.json\"", [](const Config& c) { return c.tokenizer == "t.json"; }},
       {"run.threads", "3", [](const Config& c) { return c.threads == 3; }},

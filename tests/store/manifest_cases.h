@@ -33,6 +33,16 @@ inline Manifest a_plan(Layout layout = Layout::row, Bundling bundling = Bundling
   return std::move(plan).value();
 }
 
+// Bundles in three encodings.
+inline Manifest a_plan_with_editions() {
+  auto plan =
+      plan_store(MemorySource(small_llama(), Encoding::f16),
+                 {.layout = Layout::neuron, .editions = {Encoding::q8_0, Encoding::q4_0}, .quiet = true});
+  EXPECT_TRUE(plan.ok()) << plan.error().line();
+  for (StoredSite& edition : plan->editions) edition.encoding_error = 0.0625F;
+  return std::move(plan).value();
+}
+
 // Gives the text of `content` with a first line that fits.
 inline std::string with_checksum(nlohmann::json content) {
   content.erase("xxh3");

@@ -67,6 +67,43 @@ TEST(Manifest, HostileBundlesAreRefused) {
       });
 }
 
+TEST(Manifest, HostileEditionsAreRefused) {
+  expect_refused(
+      a_plan_with_editions(),
+      {
+          {"no list", [](json& m) { m["editions"] = 7; }, "editions: is 7, expected an array"},
+          {"an edition no object", [](json& m) { m["editions"][1] = true; }, "editions[1]"},
+          {"of no site", [](json& m) { m["editions"][0].erase("site"); }, "editions[0].site: is missing"},
+          {"of a site that is not", [](json& m) { m["editions"][3]["site"] = 99; },
+           "editions[3].site: is 99, expected"},
+          {"of a former site", [](json& m) { m["editions"][2]["site"] = 3; }, "editions[2].name: is"},
+          {"out of order", [](json& m) { std::swap(m["editions"][0], m["editions"][2]); },
+           "site: is 3, expected 6 to"},
+          {"of rows",
+           [](json& m) {
+             m["editions"][0]["site"] = 1;
+             m["editions"][0]["name"] = m["sites"][1]["name"];
+           },
+           "editions[0]"},
+          {"of the site's own encoding", [](json& m) { store_as(m["editions"][0], "f16"); },
+           "editions[0].encodings: have no fewer bits than f16"},
+          {"larger than the one before", [](json& m) { std::swap(m["editions"][0], m["editions"][1]); },
+           "have no fewer bits than"},
+          {"that nobody says to have lost", [](json& m) { m["editions"][1]["encoding_error"] = nullptr; },
+           "editions[1].encoding_error: is null"},
+          {"of super-blocks", [](json& m) { store_as(m["editions"][1], "q4_k"); }, "editions[1].encodings"},
+          {"in the extents of another",
+           [](json& m) { m["editions"][1]["first_extent"] = m["editions"][0]["first_extent"]; },
+           "shares extent"},
+          {"in extents that are not", [](json& m) { m["editions"][1]["first_extent"] = UINT32_MAX; },
+           "first_extent"},
+          {"left out", [](json& m) { m.erase("editions"); }, "belongs to no site"},
+          {"one left out", [](json& m) { m["editions"].erase(3); }, "belongs to no site"},
+          {"a manifest that has more of them",
+           [](json& m) { m["editions"].push_back(nlohmann::json(m["editions"][3])); }, "editions[4]"},
+      });
+}
+
 TEST(Manifest, HostileExpertsAreRefused) {
   const auto plan = plan_store(MemorySource(small_mixture(), Encoding::f16), {.quiet = true});
   ASSERT_TRUE(plan.ok()) << plan.error().line();
@@ -149,7 +186,7 @@ TEST(Manifest, HostileOnesAreRefused) {
   expect_refused(
       a_plan(),
       {
-          {"format of the future", [](json& m) { m["format"] = 10; }, "format: is 10, this program reads 9",
+          {"format of the future", [](json& m) { m["format"] = 11; }, "format: is 11, this program reads 9",
            Code::unsupported},
           {"format of the past", [](json& m) { m["format"] = 7; }, "format: is 7, this program reads 9",
            Code::unsupported},

@@ -101,6 +101,31 @@ TEST(Manifest, PartsOfSeveralEncodingsComeBack) {
       *plan, {{"another part", [](json& m) { m["sites"][5]["encodings"][1] = "f16"; }, "tensor_bytes: is"}});
 }
 
+TEST(Manifest, EditionsComeBack) {
+  const Manifest plan = a_plan_with_editions();
+  const std::string text = manifest_text(plan);
+  const auto again = parse(text, plan.extents.size());
+  ASSERT_TRUE(again.ok()) << again.error().line();
+  EXPECT_EQ(manifest_text(*again), text);
+  ASSERT_EQ(again->editions.size(), plan.editions.size());
+  for (size_t i = 0; i < plan.editions.size(); ++i) {
+    EXPECT_EQ(again->editions[i].edition_of, plan.editions[i].edition_of);
+    EXPECT_EQ(again->editions[i].first_extent, plan.editions[i].first_extent);
+    EXPECT_EQ(again->editions[i].encodings, plan.editions[i].encodings);
+    EXPECT_EQ(again->editions[i].encoding_error, plan.editions[i].encoding_error);
+  }
+  EXPECT_EQ(again->stored().size(), std::as_const(plan).stored().size());
+}
+
+TEST(Manifest, FormerFormatIsRead) {
+  const Manifest plan = a_plan();
+  json content = json::parse(manifest_text(plan));
+  content["format"] = kOldestStoreFormat;
+  const auto again = parse(with_checksum(content), plan.extents.size());
+  ASSERT_TRUE(again.ok()) << again.error().line();
+  EXPECT_EQ(plan_text(*again), plan_text(plan));
+}
+
 TEST(Manifest, ChannelsOfGroupsOfLayersComeBack) {
   for (const uint32_t layers : {1u, 2u, 3u}) {
     const Manifest plan = a_plan(Layout::channel_group, Bundling::row_column, layers);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/model/shape_file.h"
+#include "core/store/encoding_choice.h"
 #include "core/store/manifest_check.h"
 #include "core/store/writer.h"
 #include "tests/store/memory_source.h"
@@ -285,6 +286,73 @@ TEST(Planner, EncodingsThatAreAskedFor) {
   EXPECT_THAT(plan({.layout = Layout::channel_group, .encoding = Encoding::q6_k}).error().line(),
               HasSubstr("layers.0.qkv: columns cannot be q6_k, whose blocks of 256 run along the rows; "
                         "expected f32, f16, bf16, q8_0 or q4_0, or layout row"));
+}
+
+TEST(Planner, EditionsFollowTheSites) {
+  const auto config = read_shape("opt-6.7b");
+  ASSERT_TRUE(config.ok());
+  const WriteOptions options{.layout = Layout::neuron, .editions = {Encoding::q8_0, Encoding::q4_0}};
+  const auto plan = plan_layout(*config, tensors_of(*config, Encoding::f16), options);
+  ASSERT_TRUE(plan.ok()) << plan.error().line();
+  const auto alone = plan_layout(*config, tensors_of(*config, Encoding::f16), {.layout = Layout::neuron});
+  ASSERT_EQ(plan->sites.size(), alone->sites.size());
+  ASSERT_EQ(plan->editions.size(), 2u * 32u);
+  uint64_t bytes = alone->tensor_bytes;
+  for (size_t i = 0; i < plan->editions.size(); ++i) {
+    const StoredSite& edition = plan->editions[i];
+    EXPECT_EQ(plan->sites[edition.edition_of].name, edition.name);
+    EXPECT_EQ(edition.neurons(), 16'384u);
+    EXPECT_EQ(edition.neuron_bytes(0), i % 2 == 0 ? 2u * 4096u / 32u * 34u : 2u * 4096u / 32u * 18u);
+    EXPECT_GE(edition.first_extent, i == 0 ? plan->sites.back().end_extent() - plan->sites.back().neurons()
+                                           : plan->editions[i - 1].end_extent());
+    bytes += edition.tensor_bytes();
+  }
+  EXPECT_EQ(plan->tensor_bytes, bytes);
+  for (size_t s = 0; s < plan->sites.size(); ++s)  // where they lie is as it was
+    EXPECT_EQ(plan->sites[s].first_extent, alone->sites[s].first_extent);
+  EXPECT_EQ(plan->extents.size(), alone->extents.size() + 64u * 16'384u);
+}
+
+TEST(Planner, EditionsOfExperts) {
+  ModelConfig config = small_mixture();
+  config.d_ff = 64;  // whole blocks
+  const auto plan =
+      plan_layout(config, tensors_of(config, Encoding::f32), {.editions = {Encoding::bf16, Encoding::q8_0}});
+  ASSERT_TRUE(plan.ok()) << plan.error().line();
+  EXPECT_EQ(plan->editions.size(), 2u * config.n_layers);
+  for (const StoredSite& edition : plan->editions) EXPECT_TRUE(is_cut_into<Experts>(edition.cut));
+}
+
+TEST(Planner, EditionsThatAreRefused) {
+  const ModelConfig config = small_llama();
+  const auto refused = [&](WriteOptions options, Encoding encoding) {
+    const auto plan = plan_layout(config, tensors_of(config, encoding), options);
+    EXPECT_FALSE(plan.ok());
+    return plan.ok() ? "" : plan.error().line();
+  };
+  EXPECT_THAT(refused({.layout = Layout::neuron, .editions = {Encoding::f16}}, Encoding::f16),
+              HasSubstr("editions: f16 of layers.0.ffn has no fewer bits than f16"));
+  EXPECT_THAT(
+      refused({.layout = Layout::neuron, .editions = {Encoding::q4_0, Encoding::q8_0}}, Encoding::f16),
+      HasSubstr("q8_0 of layers.0.ffn has no fewer bits than q4_0"));
+  EXPECT_THAT(refused({.layout = Layout::neuron, .editions = {Encoding::q4_k}}, Encoding::f16),
+              HasSubstr("columns cannot be q4_k"));
+  EXPECT_THAT(refused({.editions = {Encoding::q8_0}}, Encoding::f16),
+              HasSubstr("layout 'row' has neither bundles"));
+  EXPECT_THAT(refused({.layout = Layout::channel_group, .editions = {Encoding::q8_0}}, Encoding::f16),
+              HasSubstr("expected layout neuron"));
+  EXPECT_THAT(refused({.layout = Layout::neuron, .bundling = Bundling::none, .editions = {Encoding::q8_0}},
+                      Encoding::f16),
+              HasSubstr("in one piece"));
+}
+
+TEST(Planner, ListsOfEditions) {
+  EXPECT_EQ(*parse_editions("none", "key"), std::vector<Encoding>());
+  EXPECT_EQ(*parse_editions("q8_0", "key"), std::vector<Encoding>{Encoding::q8_0});
+  EXPECT_EQ(*parse_editions("q8_0,q4_0", "key"), (std::vector<Encoding>{Encoding::q8_0, Encoding::q4_0}));
+  for (const char* wrong : {"", "q8_0,", ",q8_0", "q8_0 q4_0", "none,q8_0", "int8"})
+    EXPECT_THAT(parse_editions(wrong, "model.editions").error().line(), HasSubstr("model.editions: '"))
+        << wrong;
 }
 
 TEST(Planner, EveryShapeAndEncoding) {

@@ -8,6 +8,7 @@
 #include "core/base/units.h"
 #include "core/config/config.h"
 #include "core/run/store_codec.h"
+#include "core/store/encoding_choice.h"
 
 namespace tierd {
 namespace {
@@ -48,6 +49,11 @@ void StoreArguments::add_to(CommandLine& line) {
               "those that are not zero, of pruned models; zstd, or another codec, compresses each neuron")
           .named("COMPRESSION")
           .shows_default(),
+      line.option("--editions", editions_,
+                  "none, or encodings such as q8_0,q4_0, each smaller than the one before: bundles and "
+                  "experts are stored in these as well, for quantizers that mix them")
+          .named("LIST")
+          .shows_default(),
       line.option("--codec", codec_settings_,
                   "What the codec is told, such as level=19; may be repeated (tierd --plugin zstd)")
           .named("KEY=VALUE"),
@@ -79,6 +85,7 @@ Result<WriteOptions> StoreArguments::options() const {
                        .bundling = *bundling_by_name(bundling_),
                        .layer_group = layer_group_,
                        .encoding = encoding_by_name(encoding_)};
+  TIERD_ASSIGN(options.editions, parse_editions(editions_, "--editions"));
   options.head_encoding = head_encoding_ == "same" ? options.encoding : encoding_by_name(head_encoding_);
   if (!neuron_bytes_.empty()) {
     TIERD_ASSIGN(options.neuron_bytes, parse_bytes(neuron_bytes_, "--neuron-bytes"));

@@ -33,6 +33,7 @@ class StoreArguments {
   std::string head_encoding_ = "same";
   std::string bundling_ = "row-column";
   std::string compression_ = "none";
+  std::string editions_ = "none";
   std::vector<std::string> codec_settings_;
   std::vector<std::string> plugin_folders_;
   std::vector<Argument> arguments_;

@@ -121,8 +121,8 @@ std::string summary(const Store& store) {
   const Manifest& manifest = store.manifest();
   const ModelConfig& config = manifest.config;
   Groups groups;
-  for (const StoredSite& site : manifest.sites) {
-    if (site.alias_of != kNoSite) continue;
+  for (const StoredSite* stored : manifest.stored()) {
+    const StoredSite& site = *stored;
     GroupTotals& totals = groups[{site.group, encodings_of(site, manifest.compression_name())}];
     totals.sites += 1;
     totals.compressed = site.compression != Compression::none;
@@ -157,8 +157,8 @@ std::string summary(const Store& store) {
                       manifest.resident.size(), "f32", "", "", size(resident.bytes),
                       padding_percent(resident.stored, resident.bytes), "none");
   if (config.tied_embeddings) text += "the head shares the embedding's extents\n";
-  const auto lossy = [](const StoredSite& site) { return site.encoding_error.has_value(); };
-  if (std::ranges::any_of(manifest.sites, lossy)) {
+  const auto lossy = [](const StoredSite* site) { return site->encoding_error.has_value(); };
+  if (std::ranges::any_of(manifest.stored(), lossy)) {
     text +=
         "error: of what is encoded anew (other encodings than the source's, columns of blocks), relative to "
         "the source\n";
@@ -249,12 +249,14 @@ int main_of(int argc, char** argv) {
   if (arguments.out.empty() &&
       (!arguments.tokenizer.empty() || arguments.store.given() || arguments.prune.given())) {
     return fail(
-        "--tokenizer, --neuron-bytes, --layout, --layer-group, --bundling, --compression, --codec, "
+        "--tokenizer, --neuron-bytes, --layout, --layer-group, --bundling, --compression, --editions, "
+        "--codec, "
         "--encoding, --head-encoding and what prunes need OUT");
   }
   if (makes_gguf(arguments) && (arguments.store.given() || arguments.verify)) {
     return fail(
-        "--neuron-bytes, --layout, --layer-group, --bundling, --compression, --codec, --encoding, "
+        "--neuron-bytes, --layout, --layer-group, --bundling, --compression, --editions, --codec, "
+        "--encoding, "
         "--head-encoding and --verify are of stores; OUT is a GGUF file");
   }
   const Status done = run(arguments);

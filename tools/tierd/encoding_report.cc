@@ -65,8 +65,9 @@ Result<json> encodings_json(const RunPlan& plan) {
   const TensorSource& source = *plan.source;
   Ways ways;
   std::set<std::tuple<std::string, std::string, OpGroup>> sampled;
-  for (const StoredSite& site : plan.store.manifest().sites) {
-    if (site.alias_of != kNoSite || !encoded_anew(source, site)) continue;
+  for (const StoredSite* stored : plan.store.manifest().stored()) {
+    const StoredSite& site = *stored;
+    if (!encoded_anew(source, site)) continue;
     const std::string from = in_file(source, site);
     const std::string to = in_store(site);
     float error = 0;
@@ -80,9 +81,8 @@ Result<json> encodings_json(const RunPlan& plan) {
 
 json stored_anew_json(const Store& store) {
   Ways ways;
-  for (const StoredSite& site : store.manifest().sites) {
-    if (site.alias_of == kNoSite && site.encoding_error)
-      add(ways, "", in_store(site), site, *site.encoding_error);
+  for (const StoredSite* site : store.manifest().stored()) {
+    if (site->encoding_error) add(ways, "", in_store(*site), *site, *site->encoding_error);
   }
   return to_json(ways, false);
 }
