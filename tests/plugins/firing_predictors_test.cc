@@ -73,6 +73,59 @@ void expect_fires(const Answer& answer, uint32_t rows, Fires fires) {
   EXPECT_EQ(listed, answer.neurons.size());
 }
 
+TEST(LowRank, KeepsTheGreatestScoresOfEachRow) {
+  Random random(4);
+  const TestMatrix a = matrix(random, kRank, kWidth), b = matrix(random, kNeurons, kRank);
+  const std::vector<float> x = draw(random, kRows * kWidth);
+  for (const double keep : {0.001, 0.1, 0.5, 1.0}) {
+    Predictor predictor("predictor", "low-rank", kSites, {{"keep", keep, "test"}}, {},
+                        {{"site 1.a", a}, {"site 1.b", b}});
+    const auto kept = std::max<size_t>(1, static_cast<size_t>(std::lround(keep * kNeurons)));
+    std::vector<std::vector<float>> scores(kRows, std::vector<float>(kNeurons));
+    for (uint32_t r = 0; r < kRows; ++r) {
+      std::vector<float> inner;
+      for (uint32_t k = 0; k < kRank; ++k)
+        inner.push_back(static_cast<float>(a.dot(k, x.data() + r * kWidth)));
+      for (uint32_t i = 0; i < kNeurons; ++i) scores[r][i] = static_cast<float>(b.dot(i, inner.data()));
+    }
+    const auto fires = [&](uint32_t row, uint32_t neuron) -> std::optional<bool> {
+      std::vector<float> sorted = scores[row];
+      std::ranges::sort(sorted, std::greater<>());
+      return scores[row][neuron] >= sorted[kept - 1];
+    };
+    expect_fires(predict(predictor, kNetwork, x), kRows, fires);
+    const std::vector<float> one(x.begin(), x.begin() + kWidth);
+    const Answer alone = predict(predictor, kNetwork, one);
+    EXPECT_EQ(alone.neurons.size(), kept);
+    expect_fires(alone, 1, fires);
+  }
+}
+
+// Beside the 4 x 64 bytes that are used whole, the memory holds so many neurons of the network, in which a
+// neuron of two editions takes 25 % of 64 and 75 % of 16 bytes.
+TEST(LowRank, KeepsWhatTheMemoryHolds) {
+  Random random(5);
+  const TestMatrices tables = {{"site 1.a", matrix(random, kRank, kWidth)},
+                               {"site 1.b", matrix(random, kNeurons, kRank)}};
+  std::vector<TestSite> sites = kSites;
+  sites[kNetwork].lower = {16};
+  const std::vector<float> x = draw(random, kWidth);
+  for (const auto& [bytes, kept] :
+       std::vector<std::pair<uint64_t, size_t>>{{0, 1},
+                                                {4 * 64, 1},
+                                                {4 * 64 + 28 * 30, 30},
+                                                {4 * 64 + 28 * kNeurons, kNeurons},
+                                                {1 << 20, kNeurons}}) {
+    const TestMachine machine{{{"dram", 0, bytes}}, TIERD_NO_MEMORY};
+    Predictor predictor("predictor", "low-rank", sites,
+                        {{"fit_memory", true, "test"}, {"mix", std::string("25/75"), "test"}}, {}, tables, 1,
+                        machine);
+    EXPECT_EQ(predict(predictor, kNetwork, x).neurons.size(), kept) << bytes;
+    predictor.set_bytes(1, 4 * 64 + 28 * 9);
+    EXPECT_EQ(predict(predictor, kNetwork, x).neurons.size(), 9u) << bytes;
+  }
+}
+
 TEST(LowRank, ScoresByTwoThinMatricesForEachRow) {
   Random random(1);
   const TestMatrix a = matrix(random, kRank, kWidth), b = matrix(random, kNeurons, kRank);

@@ -14,8 +14,9 @@
 
 namespace tierd {
 
-// Describes a site, and its edition unless it shares that of another site. Editions are numbered in the
-// order of the sites that own one: where none is shared, an edition has the number of its site.
+// Describes a site, and its editions unless it shares those of another site. Editions are numbered in the
+// order of the sites that own them, the best of each first, then the others: where none is shared, the best
+// has the number of its site.
 struct TestSite {
   uint32_t n = 0;
   uint32_t slot_bytes = 0;
@@ -27,6 +28,7 @@ struct TestSite {
   uint16_t layer = 0;
   uint16_t op_group = 0;
   uint16_t layer_group = 0;
+  std::vector<uint32_t> lower = {};  // slot bytes of its other editions, the best first
 };
 
 // A tensor of two dimensions.
@@ -70,17 +72,22 @@ class Plugged {
         heat_(heat),
         matrices_(matrices),
         machine_(machine),
-        edition_of_(sites.size(), TIERD_NO_EDITION),
+        editions_of_(sites.size()),
         views_(sites.size()) {
+    const auto add_edition = [&](uint32_t s, uint32_t slot_bytes) {
+      const auto number = static_cast<uint32_t>(edition_views_.size());
+      editions_of_[s].push_back(number);
+      edition_views_.push_back({sizeof(tierd_edition_view), number, s, sites[s].n, slot_bytes, 4, 0});
+    };
     for (uint32_t s = 0; s < sites.size(); ++s) {
-      if (sites[s].shares != TIERD_NO_SITE) continue;
-      edition_of_[s] = static_cast<uint32_t>(edition_views_.size());
-      edition_views_.push_back(
-          {sizeof(tierd_edition_view), edition_of_[s], s, sites[s].n, sites[s].slot_bytes, 4, 0});
+      if (sites[s].shares == TIERD_NO_SITE) add_edition(s, sites[s].slot_bytes);
+    }
+    for (uint32_t s = 0; s < sites.size(); ++s) {
+      for (const uint32_t slot_bytes : sites[s].lower) add_edition(s, slot_bytes);
     }
     for (const tierd_edition_view& view : edition_views_) editions_.push_back(&view);
     for (uint32_t s = 0; s < sites.size(); ++s) {
-      if (sites[s].shares != TIERD_NO_SITE) edition_of_[s] = edition_of_[sites[s].shares];
+      if (sites[s].shares != TIERD_NO_SITE) editions_of_[s] = editions_of_[sites[s].shares];
       views_[s] = {};
       views_[s].size = sizeof views_[s];
       views_[s].site = s;
@@ -92,8 +99,8 @@ class Plugged {
       views_[s].axis = sites[s].axis;
       views_[s].n = sites[s].n;
       views_[s].n_in = sites[s].n_in;
-      views_[s].n_editions = 1;
-      views_[s].editions = &edition_of_[s];
+      views_[s].n_editions = static_cast<uint32_t>(editions_of_[s].size());
+      views_[s].editions = editions_of_[s].data();
       sites_.push_back(&views_[s]);
     }
     for (uint32_t s = 0; s < sites.size(); ++s) views_[s].name = names_[s].c_str();
@@ -228,7 +235,7 @@ class Plugged {
   std::vector<tierd_unit_view> unit_views_;
   std::vector<const tierd_unit_view*> units_;  // into unit_views_
   std::vector<std::string> names_;
-  std::vector<uint32_t> edition_of_;  // [sites]
+  std::vector<std::vector<uint32_t>> editions_of_;  // [sites]
   std::vector<tierd_site_view> views_;
   std::vector<const tierd_site_view*> sites_;  // into views_
   std::vector<tierd_edition_view> edition_views_;

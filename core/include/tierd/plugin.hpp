@@ -295,18 +295,26 @@ TIERD_DETAIL_FUNCTION(compress)
 TIERD_DETAIL_FUNCTION(expand)
 #undef TIERD_DETAIL_FUNCTION
 
-// What a strategy needs and may do: T::kCaps, or nothing.
+// What a strategy needs and may do: T::caps() where that follows from its parameters, or T::kCaps, or
+// nothing.
 template <class T, class = void>
 struct Caps {
-  static constexpr uint32_t value = 0;
+  static constexpr uint32_t value = 0;  // that every instance has
+  static uint32_t of(const T&) { return value; }
 };
 template <class T>
 struct Caps<T, std::void_t<decltype(T::kCaps)>> {
   static constexpr uint32_t value = T::kCaps;
+  static uint32_t of(const T&) { return value; }
 };
 template <class T>
-uint32_t caps(void*) {
-  return Caps<T>::value;
+struct Caps<T, std::void_t<decltype(std::declval<const T&>().caps())>> {
+  static constexpr uint32_t value = 0;
+  static uint32_t of(const T& strategy) { return strategy.caps(); }
+};
+template <class T>
+uint32_t caps(void* self) {
+  return Caps<T>::of(static_cast<const Instance<T>*>(self)->strategy);
 }
 
 template <class T>

@@ -13,11 +13,11 @@
 // at the last of these. Without such word it is one token, of many texts. Costs what changes: neurons that
 // came, left or were used.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "tierd/fixed_set.hpp"
+#include "tierd/split_by_need.hpp"
 
 namespace {
 
@@ -28,9 +28,6 @@ constexpr tierd_param kParams[] = {
     tierd::flag("unused", "false", "what came ahead of need and was not used stays like what was used"),
 };
 
-// Another split is considered every so many steps, and worth its moves if it changes more than this share.
-constexpr uint32_t kStepsASplit = 8;
-constexpr double kLeastMisfit = 1.0 / 64;
 // How fast what a network needs is forgotten: a token's part of the mean.
 constexpr double kNewest = 1.0 / 16;
 
@@ -181,7 +178,10 @@ class Window {
 class ResidencyWindow : public tierd::FixedSet {
  public:
   explicit ResidencyWindow(const tierd::Host& host)
-      : FixedSet(host), k_(static_cast<uint32_t>(host.integer("k"))), most_(host.number("most")) {
+      : FixedSet(host),
+        k_(static_cast<uint32_t>(host.integer("k"))),
+        most_(host.number("most")),
+        split_(host, false) {
     for (uint32_t e = 0; e < host.n_editions(); ++e) {
       windows_.emplace_back(slides(e) ? host.edition(e).n : 0, k_, host.flag("unused"));
     }
@@ -189,12 +189,11 @@ class ResidencyWindow : public tierd::FixedSet {
 
   // What is used whole has its room first.
   void share(uint64_t bytes, uint32_t* max_slots) {
-    bytes_ = bytes;
-    most_slots_.assign(max_slots, max_slots + host().n_editions());
-    slots_ = split();
-    steps_since_split_ = 0;
-    made_room_ = false;
-    std::copy(slots_.begin(), slots_.end(), max_slots);
+    for (uint32_t e = 0; e < host().n_editions(); ++e) {
+      if (slides(e))
+        max_slots[e] = std::min(max_slots[e], static_cast<uint32_t>(most_ * host().edition(e).n));
+    }
+    split_.share(bytes, max_slots, needs());
     for (uint32_t e = 0; e < host().n_editions(); ++e) {
       std::vector<uint32_t> kept;
       for (uint32_t i = 0; !slides(e) && i < host().edition(e).n && kept.size() < max_slots[e]; ++i) {
@@ -257,37 +256,14 @@ class ResidencyWindow : public tierd::FixedSet {
     if (left_ != 0) host().metric("k", static_cast<double>(stayed_) / static_cast<double>(left_));
   }
 
-  // Somebody had to leave early, and other room for each would have made a difference.
-  void resplit(uint32_t* wanted) {
-    *wanted = 0;
-    if (++steps_since_split_ < kStepsASplit || !made_room_) return;
-    steps_since_split_ = 0;
-    const std::vector<uint32_t> better = split();
-    double misfit = 0, sum = 0;
-    for (uint32_t e = 0; e < host().n_editions(); ++e) {
-      if (!slides(e)) continue;
-      misfit += std::abs(static_cast<double>(better[e]) - static_cast<double>(slots_[e])) / 2;
-      sum += slots_[e];
-    }
-    *wanted = misfit > kLeastMisfit * sum ? 1 : 0;
-  }
+  void resplit(uint32_t* wanted) { *wanted = split_.is_due(needs()) ? 1 : 0; }
 
  private:
   bool slides(uint32_t edition) const { return tierd::used_in_part(host().site_of(edition)); }
-
-  // Networks share in proportion to what their windows need, once all of them know it; before, evenly.
-  std::vector<uint32_t> split() const {
-    std::vector<uint32_t> slots = most_slots_;
-    bool known = true;
-    for (uint32_t e = 0; e < host().n_editions(); ++e) {
-      if (!slides(e)) continue;
-      slots[e] = std::min(slots[e], static_cast<uint32_t>(most_ * host().edition(e).n));
-      known = known && windows_[e].need() >= 0;
-    }
-    tierd::split_whole_first(host(), bytes_, slots.data(), [&](uint32_t e) {
-      return known ? std::max(1.0, windows_[e].need()) : static_cast<double>(host().edition(e).n);
-    });
-    return slots;
+  std::vector<double> needs() const {
+    std::vector<double> needs;
+    for (const Window& window : windows_) needs.push_back(window.need());
+    return needs;
   }
 
   void leaves(uint32_t edition, uint32_t neuron, tierd_victims_out& victims) {
@@ -304,18 +280,15 @@ class ResidencyWindow : public tierd::FixedSet {
       if (host().evictable(edition, neuron)) leaves(edition, neuron, victims);
       return true;
     });
-    made_room_ = true;
+    split_.falls_short();
   }
 
   uint32_t k_;
   double most_;
   std::vector<Window> windows_;  // [editions]
-  uint64_t bytes_ = 0;           // each edition has its share of them
-  std::vector<uint32_t> most_slots_, slots_;
-  uint32_t steps_since_split_ = 0;
-  bool made_room_ = false;  // since the split
-  uint64_t left_ = 0;       // neurons that somebody had used
-  uint64_t stayed_ = 0;     // tokens that they stayed after that, together
+  tierd::SplitByNeed split_;
+  uint64_t left_ = 0;    // neurons that somebody had used
+  uint64_t stayed_ = 0;  // tokens that they stayed after that, together
 };
 
 }  // namespace

@@ -2,19 +2,24 @@
 //
 //   score = B (A x) + bias,  active where sigmoid(score) > threshold
 //
-// x is what the network computes from in this very layer. For each site SITE the plugin reads the tensors
+// or those of the greatest scores in each row: a share of a site's neurons, or as many as the memory that
+// they are computed from holds (M2Cache, 5.1: "top-k"). x is what the network computes from in this very
+// layer. For each site SITE the plugin reads the tensors
 //
 //   SITE.a     [rank x n_in]
 //   SITE.b     [neurons x rank]
 //   SITE.bias  [neurons], if there is one
 //
 // as `tier-train predictor` writes them. A site without them is active as a whole.
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "plugins/predictor/low-rank/kept.hpp"
 #include "tierd/plugin.hpp"
 #include "tierd/row_scores.hpp"
 
@@ -23,6 +28,18 @@ namespace {
 constexpr tierd_param kParams[] = {
     tierd::lossy(tierd::number("threshold", "0.5", 0, 1,
                                "how probable it must be that a neuron fires; 0 takes all of them")),
+    tierd::lossy(
+        tierd::number("keep", "0", 0, 1,
+                      "so large a share of each site's neurons is active, those of the greatest scores; 0: "
+                      "the threshold decides")),
+    tierd::lossy(
+        tierd::flag("fit_memory", "false",
+                    "instead, as large a share as the memory that neurons are computed from holds of all "
+                    "sites at once, beside what is used whole")),
+    tierd::lossy(
+        tierd::text("mix", "100", nullptr,
+                    "of fit_memory: how many of a hundred neurons have which edition, the best first: "
+                    "quantizer.ratios, which says how many bytes a neuron takes")),
 };
 
 constexpr const char* kManual =
@@ -36,9 +53,14 @@ class LowRank {
  public:
   static constexpr uint32_t kCaps = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_LOSSY | TIERD_PREDICTOR_SCORES;
 
-  explicit LowRank(const tierd::Host& host) : host_(host), tables_(host.n_sites()), active_(host) {
+  explicit LowRank(const tierd::Host& host)
+      : host_(host),
+        tables_(host.n_sites()),
+        active_(host),
+        keep_(host),
+        by_threshold_(keep_.by_threshold()) {
     const double threshold = host.number("threshold");
-    takes_all_ = threshold == 0;
+    takes_all_ = by_threshold_ && threshold == 0;
     bound_ = threshold == 1 ? std::numeric_limits<float>::infinity()
                             : static_cast<float>(std::log(threshold / (1 - threshold)));
     bool any = false;
@@ -62,8 +84,12 @@ class LowRank {
       host_.linear(tables.a, x, n_rows, inner_.data());
       host_.linear(tables.b, inner_.data(), n_rows, scores);
     };
-    active_.predict(
-        tables.n, tables.bias, rows, score, [&](const float*) { return bound_; }, out);
+    const auto kept =
+        by_threshold_ ? 0 : keep_.neurons(tables.n, [&](uint32_t s) { return tables_[s].has_value(); });
+    const auto bound = [&](const float* scores) {
+      return by_threshold_ ? bound_ : bound_of(scores, tables.n, kept);
+    };
+    active_.predict(tables.n, tables.bias, rows, score, bound, out);
   }
 
  private:
@@ -89,12 +115,24 @@ class LowRank {
     return {site.n, static_cast<uint32_t>(a.dims[0]), a.tensor, b.tensor, tierd::bias_of(host_, site)};
   }
 
+  // Returns what the `kept` greatest of the scores lie above, and where several are equal on the border, all
+  // of them.
+  float bound_of(const float* scores, uint32_t n, uint32_t kept) {
+    if (kept == 0) return std::numeric_limits<float>::infinity();
+    ranked_.assign(scores, scores + n);
+    const auto last = ranked_.begin() + (kept - 1);
+    std::nth_element(ranked_.begin(), last, ranked_.end(), std::greater<>());
+    return std::nextafter(*last, -std::numeric_limits<float>::infinity());
+  }
+
   tierd::Host host_;
   std::vector<std::optional<Tables>> tables_;  // [sites]
   bool takes_all_ = false;
   float bound_ = 0;  // of a score
   tierd::RowScores active_;
-  std::vector<float> inner_;  // of one call, kept for its memory
+  tierd::Kept keep_;
+  bool by_threshold_ = true;
+  std::vector<float> inner_, ranked_;  // of one call, kept for their memory
 };
 
 }  // namespace

@@ -19,8 +19,8 @@ typedef struct tierd_levels_1 {
    * fetched and computed, an index into the site's editions. Asked for a pass, and for what is looked ahead
    * to; never where the site has one edition alone. */
   int (*choose)(void* self, const tierd_set_view* set, uint8_t* level);
-  /* TIERD_LEVELS_…, the same for all instances. Optional (NULL): 0. With NEEDS_SCORES set->score is there
-   * wherever the predictor has scores; where it has none at all, the run is refused. */
+  /* TIERD_LEVELS_…, the same as long as the instance lives. Optional (NULL): 0. With NEEDS_SCORES set->score
+   * is there wherever the predictor has scores; where it has none at all, the run is refused. */
   uint32_t (*caps)(void* self);
 } tierd_levels_1;
 

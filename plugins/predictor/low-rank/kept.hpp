@@ -1,0 +1,69 @@
+// How many of a site's neurons a ranking predictor keeps: a share, or what a memory has room for.
+#ifndef TIERD_LOW_RANK_KEPT_HPP
+#define TIERD_LOW_RANK_KEPT_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "tierd/percents.hpp"
+#include "tierd/plugin.hpp"
+#include "tierd/split.hpp"
+
+namespace tierd {
+
+class Kept {
+ public:
+  // Reads the parameters `keep`, `fit_memory` and `mix`. Throws Failure where one of them is malformed.
+  explicit Kept(const Host& host)
+      : host_(host),
+        share_(host.number("keep")),
+        fits_memory_(host.flag("fit_memory")),
+        mix_(percents("mix", host.text("mix"))) {}
+
+  bool by_threshold() const { return share_ == 0 && !fits_memory_; }
+
+  // Of `n` neurons of a site. ranked(site): whether the neurons of that site are ranked; all of them keep the
+  // same share, at least one neuron.
+  template <class Ranked>
+  uint32_t neurons(uint32_t n, Ranked ranked) const {
+    const double share = fits_memory_ ? share_of_memory(ranked) : share_;
+    return std::clamp(static_cast<uint32_t>(std::lround(share * n)), uint32_t{1}, n);
+  }
+
+ private:
+  // Bytes that a neuron of the site takes on the mean.
+  double neuron_bytes(const tierd_site_view& site, uint32_t memory) const {
+    double bytes = 0;
+    for (uint32_t i = 0; i < std::min<size_t>(site.n_editions, mix_.size()); ++i)
+      bytes += mix_[i] * host_.edition(host_.held(memory, site.editions[i])).bytes;
+    return bytes;
+  }
+
+  // What the first unit's memory has room for, beside the sites that are not ranked.
+  template <class Ranked>
+  double share_of_memory(Ranked ranked) const {
+    const uint32_t memory = host_.unit(0).memory;
+    double room = static_cast<double>(host_.memory_bytes(memory));
+    double wanted = 0;
+    for (uint32_t s = 0; s < host_.n_sites(); ++s) {
+      const tierd_site_view& site = host_.site(s);
+      if (ranked(s)) {
+        wanted += site.n * neuron_bytes(site, memory);
+      } else if (site.given == 0) {
+        const tierd_edition_view& best = host_.edition(host_.held(memory, site.editions[0]));
+        room -= static_cast<double>(site.n) * best.bytes;
+      }
+    }
+    return wanted == 0 ? 1 : std::clamp(room / wanted, 0.0, 1.0);
+  }
+
+  Host host_;
+  double share_ = 0;
+  bool fits_memory_ = false;
+  std::vector<double> mix_;  // [editions of a site] shares of the neurons that are kept
+};
+
+}  // namespace tierd
+#endif

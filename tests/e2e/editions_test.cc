@@ -1,0 +1,168 @@
+// A model that is stored in several encodings: which of them a neuron is used in is the quantizer's word
+// alone, and the bits are those of the resident run, wherever its neurons are and however they come.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/store/safetensors_writer.h"
+#include "tests/e2e/golden_store.h"
+#include "tests/store/temp_folder.h"
+
+namespace tierd {
+namespace {
+
+struct Case {
+  std::string model;
+  Layout layout;
+  std::vector<Encoding> editions;
+  const char* ratios;
+};
+
+struct Variant {
+  std::string name;
+  uint32_t chunk;
+  void (*change)(Config&) = [](Config&) {};
+};
+
+void use_gpu(Config& config, const char* capacity) {
+  TierConfig& gpu = config.tier("gpu");
+  gpu.kind = "gpu";
+  gpu.over = "dram";
+  gpu.capacity = capacity;
+  gpu.settings = {{"backend", std::string("host"), "test"}};
+  config.dense = "gpu";
+}
+
+void keep(Config& config, const char* cache, const char* dram) {
+  config.cache.name = cache;
+  config.tier("dram").capacity = dram;
+}
+
+const std::vector<Variant>& variants() {
+  static const std::vector<Variant> all = {
+      {"chunk_7", 7},
+      {"threads_3", 1, [](Config& c) { c.threads = 3; }},
+      {"naive", 1, [](Config& c) { keep(c, "none", "60%"); }},
+      {"hybrid_prefill", 7, [](Config& c) { keep(c, "pinned", "60%"); }},
+      {"lru", 1, [](Config& c) { keep(c, "lru", "60%"); }},
+      {"window_shuffled", 1, [](Config& c) { keep(c, "residency-window", "60%"), c.shuffle = "3"; }},
+      {"atu", 1, [](Config& c) { keep(c, "atu", "60%"); }},
+      {"atu_prefill_shuffled", 7, [](Config& c) { keep(c, "atu", "50%"), c.shuffle = "5"; }},
+      {"atu_without_prefetch", 1, [](Config& c) { keep(c, "atu", "60%"), c.prefetch = false; }},
+      {"gpu", 1, [](Config& c) { use_gpu(c, "auto"); }},
+      {"half_gpu_atu", 1, [](Config& c) { use_gpu(c, "60%"), keep(c, "atu", "auto"); }},
+      {"half_gpu_atu_shuffled", 7,
+       [](Config& c) { use_gpu(c, "60%"), keep(c, "atu", "60%"), c.shuffle = "7"; }},
+  };
+  return all;
+}
+
+// Tables of random numbers for the predictor, which rank neurons one way or another.
+void write_tables(const std::string& path, const Manifest& manifest) {
+  constexpr uint32_t kRank = 4;
+  std::vector<SafetensorsEntry> entries;
+  std::vector<float> values;
+  Random random(9);
+  for (const StoredSite& site : manifest.sites) {
+    if (!is_cut_into<Bundles>(site.cut)) continue;
+    entries.push_back({site.name + ".a", "F32", {kRank, inputs(site.cut)}});
+    entries.push_back({site.name + ".b", "F32", {site.neurons(), kRank}});
+    for (uint32_t i = 0; i < kRank * (inputs(site.cut) + site.neurons()); ++i)
+      values.push_back(random.symmetric());
+  }
+  auto writer = SafetensorsWriter::create(path, entries);
+  ASSERT_TRUE(writer.ok()) << writer.error().line();
+  ASSERT_TRUE(writer->append(std::as_bytes(std::span(values))).ok());
+  ASSERT_TRUE(writer->finish().ok());
+}
+
+class Editions : public testing::TestWithParam<Case> {
+ protected:
+  // The store of the case, or one with the best editions alone.
+  static Config store(const TempFolder& folder, bool with_editions) {
+    const Case& of = GetParam();
+    Config config = golden_config(of.model);
+    const auto source = open_source(config.model);
+    EXPECT_TRUE(source.ok()) << source.error().line();
+    config.model = folder.path() + (with_editions ? "/editions" : "/one");
+    WriteOptions options{.neuron_bytes = 4096, .layout = of.layout, .quiet = true};
+    if (with_editions) options.editions = of.editions;
+    const Status written = write_store(**source, config.model, options);
+    EXPECT_TRUE(written.ok()) << written.error().line();
+    return config;
+  }
+  static void mix(Config& config, const std::string& ratios) {
+    config.quantizer = {"mixed"};
+    config.quantizer.settings = {{"ratios", ratios, "test"}};
+  }
+  static std::vector<float> logits(const Config& config, const Golden& golden, uint32_t chunk) {
+    const auto found = run_all_logits(config, golden.tokens, chunk);
+    EXPECT_TRUE(found.ok()) << found.error().line();
+    return found.ok() ? *found : std::vector<float>();
+  }
+};
+
+TEST_P(Editions, TheBestAloneIsTheModelWithoutOthers) {
+  const TempFolder folder;
+  const Golden golden = read_golden(GetParam().model);
+  const std::vector<float> expected = logits(store(folder, false), golden, 1);
+  Config config = store(folder, true);
+  expect_the_same_bits(logits(config, golden, 1), expected);
+  std::string whole = "100";
+  for (size_t i = 0; i < GetParam().editions.size(); ++i) whole += "/0";
+  mix(config, whole);
+  for (const Variant& variant : variants()) {
+    if (variant.chunk != 1) continue;
+    SCOPED_TRACE(variant.name);
+    Config found = config;
+    variant.change(found);
+    expect_the_same_bits(logits(found, golden, 1), expected);
+  }
+  // Mixing is no such thing.
+  if (golden_is_mixture(GetParam().model)) {
+    mix(config, GetParam().ratios);
+    EXPECT_NE(logits(config, golden, 1), expected);
+  }
+}
+
+TEST_P(Editions, MixedBitsDoNotDependOnWhereNeuronsAre) {
+  const TempFolder folder;
+  const Golden golden = read_golden(GetParam().model);
+  Config resident = store(folder, true);
+  mix(resident, GetParam().ratios);
+  if (!golden_is_mixture(GetParam().model)) {
+    const auto manifest = read_manifest(resident.model);
+    ASSERT_TRUE(manifest.ok()) << manifest.error().line();
+    const std::string tables = folder.path() + "/tables.safetensors";
+    write_tables(tables, *manifest);
+    resident.predictor = {"low-rank", {}, tables};
+    resident.predictor.settings = {{"keep", 0.6, "test"}};
+  }
+  std::vector<float> expected[8];
+  for (const Variant& variant : variants()) {
+    SCOPED_TRACE(variant.name);
+    std::vector<float>& of_chunk = expected[variant.chunk];
+    if (of_chunk.empty()) of_chunk = logits(resident, golden, variant.chunk);
+    Config found = resident;
+    variant.change(found);
+    expect_the_same_bits(logits(found, golden, variant.chunk), of_chunk);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, Editions,
+    testing::Values(
+        Case{"llama2-f16", Layout::neuron, {Encoding::q8_0, Encoding::q4_0}, "25/25/50"},
+        Case{"opt", Layout::neuron, {Encoding::f16, Encoding::q8_0, Encoding::q4_0}, "10/20/30/40"},
+        Case{"gguf-qwen2-q8_0", Layout::neuron, {Encoding::q4_0}, "50/50"},
+        Case{"gguf-mixtral-f32", Layout::row, {Encoding::bf16, Encoding::q4_0}, "0/50/50"}),
+    [](const auto& test) {
+      std::string name = test.param.model;
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+}  // namespace
+}  // namespace tierd
