@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 
 #include <toml++/toml.h>
 
@@ -118,13 +117,13 @@ std::vector<LinkDescription> read_links(Numbers& numbers, const View& links) {
   return all;
 }
 
+}  // namespace
+
 std::filesystem::path machines_folder() {
   const char* configs = std::getenv("TIERD_CONFIGS");
   return std::filesystem::path(configs != nullptr && *configs != '\0' ? configs : TIERD_CONFIGS_DIR) /
          "hardware";
 }
-
-}  // namespace
 
 std::optional<KernelRate> ProcessorDescription::rate(Encoding encoding, bool int8_activations) const {
   const auto found = std::ranges::find_if(rates, [&](const KernelRate& rate) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,6 +60,9 @@ struct MachineDescription {
 // A machine of which nothing was measured: what a run on it fetches and evicts counts, its times mean
 // nothing.
 MachineDescription any_machine();
+
+// Where descriptions lie: configs/hardware, or $TIERD_CONFIGS/hardware.
+std::filesystem::path machines_folder();
 
 // `name`: of a file in configs/hardware, or a file's path. Errors name file, key and what was expected:
 // not_found, io_error, invalid_argument.
