@@ -88,6 +88,7 @@ struct Config {
   std::string clock = "wall";
   std::string execute = "real";
   std::string machine;    // by whose description virtual time goes; empty: none
+  std::string energy;     // by whose description power is reckoned; empty: the machine's, else the default
   std::string dense;      // the unit that runs the dense segments; empty: the first one
   std::string attention;  // units that attend, each with heads of its own; empty: the dense one
   std::string trace;      // records the run in this file; empty: not

@@ -18,6 +18,20 @@ constexpr uint32_t kDefaultContext = 4096;
 constexpr uint32_t kMostThreads = 1024;
 constexpr uint32_t kMostSequences = 1024;
 
+// The description that goes for a configuration, see RunPlan::power. Errors: those of choose_power;
+// invalid_argument for a GPU that computes and is not described.
+Result<std::optional<PowerDescription>> plan_power(const Config& config, const TierTable& tiers) {
+  auto power = choose_power(config.energy, config.machine);
+  if (power.code() == Code::not_found && config.energy.empty()) return std::optional<PowerDescription>();
+  TIERD_TRY(power);
+  const auto gpu = std::ranges::find_if(tiers.memories, &Tier::computes_apart);
+  if (!power->gpu && gpu != tiers.memories.end()) {
+    return Error{Code::invalid_argument, power->path,
+                 fmt::format("'energy.gpu' is missing, and {} computes", gpu->config.table())};
+  }
+  return std::optional(std::move(*power));
+}
+
 // Without what the lowest tier has beside.
 Result<TierRequest> request_of(const Tier& tier) {
   TierRequest request;
@@ -66,6 +80,7 @@ Result<WriteOptions> store_options(const Config& config, const RuntimeOptions& o
 
 Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   TIERD_ASSIGN(TierTable tiers, choose_tiers(config));
+  TIERD_ASSIGN(std::optional<PowerDescription> power, plan_power(config, tiers));
   if (config.model.empty())
     return Error{Code::invalid_argument, "model.path", "no model is given; name one with -m"};
   TIERD_ASSIGN(const WriteOptions write, store_options(config, options));
@@ -127,7 +142,7 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   });
   lowest.tables = chosen.tables();
   for (const Tier& tier : tiers.memories) {
-    lowest.giving_units += tier.apart() && tier.config.compute ? tier.config.count : 0;
+    lowest.giving_units += tier.computes_apart() ? tier.config.count : 0;
     lowest.direct_readers += tier.reads_directly() ? tier.config.count : 0;
   }
   // A run without weights takes none of it.
@@ -163,7 +178,8 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
                  .memory = std::move(memory),
                  .model = std::move(model),
                  .strategies = std::move(strategies),
-                 .fallbacks = std::move(fallbacks)};
+                 .fallbacks = std::move(fallbacks),
+                 .power = std::move(power)};
 }
 
 }  // namespace tierd

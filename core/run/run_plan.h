@@ -12,6 +12,7 @@
 #include "core/base/result.h"
 #include "core/config/config.h"
 #include "core/device/machine.h"
+#include "core/energy/power_description.h"
 #include "core/engine/memory_plan.h"
 #include "core/engine/model_plan.h"
 #include "core/kernel/observer.h"
@@ -58,6 +59,8 @@ struct RunPlan {
   ModelPlan model;
   StrategyChoices strategies;
   StrategyChoices fallbacks;  // without a plugin where none is named
+  // None: nobody has named a description, and the configurations' folder has none (plan_power).
+  std::optional<PowerDescription> power;
 };
 // How the store of a configuration is laid out; the codec that it names is loaded. Names in it are known ones
 // but for that, of which choose_compression has the errors.

@@ -94,6 +94,8 @@ class Runtime {
   uint32_t threads() const { return threads_; }  // that compute
   // What the first unit's agent works with: "avx512-vnni".
   const std::string& compute_backend() const { return first_computing().agents.front().backend; }
+  // What a tier's agents work with, likewise.
+  const std::string& backend(size_t tier) const { return tiers_[tier].agents.front().backend; }
   const std::string& flash_backend() const { return flash_.backend; }  // "io_uring"
   const ReadChoices& reading() const { return flash_.reading; }
   // What a tier reads directly, and how; nothing where it does not. At any time.

@@ -30,6 +30,8 @@ struct Tier {
 
   // See kMemoryApart.
   bool apart() const { return is_apart(*agent.entry); }
+  // As a GPU does.
+  bool computes_apart() const { return apart() && config.compute; }
   // See kReadsDirectly: its agents read from the store into their own memories.
   bool reads_directly() const {
     return (agent.entry->serves & kReadsDirectly) != 0 && agent.get<bool>(kDirectParameter).value_or(false);

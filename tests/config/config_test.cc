@@ -72,6 +72,7 @@ const std::vector<KeyCase>& keys() {
       {"run.clock", "\"model\"", [](const Config& c) { return c.clock == "model"; }},
       {"run.execute", "\"trace\"", [](const Config& c) { return c.execute == "trace"; }},
       {"run.machine", "\"m1\"", [](const Config& c) { return c.machine == "m1"; }},
+      {"run.energy", "\"m2\"", [](const Config& c) { return c.energy == "m2"; }},
       {"run.dense", "\"dram.1\"", [](const Config& c) { return c.dense == "dram.1"; }},
       {"run.attention", "\"dram\"", [](const Config& c) { return c.attention == "dram"; }},
       {"run.trace", "\"run.trace\"", [](const Config& c) { return c.trace == "run.trace"; }},

@@ -37,9 +37,10 @@ void listen_for_interrupts() {
 
 }  // namespace
 
-Chat::Chat(Runtime& runtime, const Tokenizer& tokenizer, std::optional<ChatTemplate> form,
+Chat::Chat(Runtime& runtime, RunEnergy& energy, const Tokenizer& tokenizer, std::optional<ChatTemplate> form,
            const Arguments& arguments)
     : runtime_(runtime),
+      energy_(energy),
       tokenizer_(tokenizer),
       form_(std::move(form)),
       arguments_(arguments),
@@ -98,6 +99,8 @@ Result<bool> Chat::take(const std::string& text) {
   if (text == "/clear") {
     clear();
   } else if (text == "/stats") {
+    energy_.look_now(progress_of(runtime_, result_));
+    result_.energy = energy_.totals();
     std::fputs(report_text(report_json(runtime_, result_)).c_str(), stderr);
   } else if (text == "/help" || (text.front() == '/' && text.find(' ') == std::string::npos)) {
     std::fputs(kHelp, stderr);

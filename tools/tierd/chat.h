@@ -10,6 +10,7 @@
 #include "core/base/result.h"
 #include "core/engine/session.h"
 #include "core/model/sampler.h"
+#include "core/run/run_energy.h"
 #include "core/run/runtime.h"
 #include "core/text/chat_template.h"
 #include "core/text/tokenizer.h"
@@ -22,7 +23,7 @@ class Chat {
  public:
   // Everything outlives the chat. `form`: that of its turns; none: what the user writes is continued as it
   // is.
-  Chat(Runtime& runtime, const Tokenizer& tokenizer, std::optional<ChatTemplate> form,
+  Chat(Runtime& runtime, RunEnergy& energy, const Tokenizer& tokenizer, std::optional<ChatTemplate> form,
        const Arguments& arguments);
 
   // Reads standard input to its end, to /exit, or until SIGINT finds nobody answering. While the model
@@ -45,6 +46,7 @@ class Chat {
   void clear();
 
   Runtime& runtime_;
+  RunEnergy& energy_;
   const Tokenizer& tokenizer_;
   std::optional<ChatTemplate> form_;
   const Arguments& arguments_;

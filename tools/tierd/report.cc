@@ -10,6 +10,7 @@
 #include "core/base/units.h"
 #include "core/run/forecast.h"
 #include "tools/tierd/encoding_report.h"
+#include "tools/tierd/energy_report.h"
 #include "tools/tierd/plan.h"
 #include "tools/tierd/read_report.h"
 #include "tools/tierd/report_numbers.h"
@@ -68,6 +69,14 @@ json configuration_json(const Runtime& runtime) {
           {"seed", plan.config.seed}};
 }
 
+RunProgress progress_of(Runtime& runtime, const RunResult& result) {
+  const StepTimes& decode = runtime.engine().decode_times();
+  if (result.decode_ns == 0) return {decode.wall_ns, decode.tokens, result.generated_tokens};
+  // Virtual time knows nothing of sampling, nor of who guesses.
+  const bool virtual_time = runtime.plan().config.clock == "model";
+  return {virtual_time ? decode.wall_ns : result.decode_ns, result.decoded_tokens, result.generated_tokens};
+}
+
 json report_json(Runtime& runtime, const RunResult& result) {
   const SchedulerCounters& counters = runtime.scheduler().counters();
   const ReadCounts flash = runtime.flash_counts();
@@ -78,11 +87,10 @@ json report_json(Runtime& runtime, const RunResult& result) {
   report["prefill"] = times_json(runtime.engine().prefill_times());
   report["decode"] = times_json(runtime.engine().decode_times());
   if (result.decode_ns != 0) {
-    // Virtual time knows nothing of sampling, nor of who guesses.
-    const bool virtual_time = runtime.plan().config.clock == "model";
-    const uint64_t ns = virtual_time ? runtime.engine().decode_times().wall_ns : result.decode_ns;
-    report["decode"]["tokens"] = result.decoded_tokens;
-    report["decode"]["tokens_per_second"] = per(static_cast<double>(result.decoded_tokens) * 1e9, ns);
+    const RunProgress progress = progress_of(runtime, result);
+    report["decode"]["tokens"] = progress.decoded_tokens;
+    report["decode"]["tokens_per_second"] =
+        per(static_cast<double>(progress.decoded_tokens) * 1e9, progress.decode_ns);
   }
   add_reads(report["decode"], result.flash_before, flash);
   report["decode"]["flash_trend"] = trend_json(result.decode_read_bytes);
@@ -108,6 +116,7 @@ json report_json(Runtime& runtime, const RunResult& result) {
   report["peak_rss_bytes"] = peak_rss_bytes();
   report["prompt_tokens"] = result.prompt_tokens;
   report["generated_tokens"] = result.generated_tokens;
+  report["energy"] = energy_json(result.energy);
   report["speculation"] = {{"guessed", result.guessed_tokens}, {"right", result.right_guesses}};
   return report;
 }
@@ -201,6 +210,7 @@ std::string report_text(const json& r) {
   }
   for (const auto& [label, value] : tier_lines(r)) line(label, value);
   if (!r["encoded_anew"].empty()) line("encoded anew", encodings_text(r["encoded_anew"]));
+  for (const auto& [label, value] : energy_lines(r["energy"])) line(label, value);
   line("process", fmt::format("peak {}", size_text(r["peak_rss_bytes"])));
   if (const double error = r["activation_error"].get<double>(); error > 0) {
     line("lossy",

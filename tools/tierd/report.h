@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/energy/energy_ledger.h"
+#include "core/run/run_energy.h"
 #include "core/run/runtime.h"
 #include "tools/tierd/pressure_relief.h"
 
@@ -25,7 +27,11 @@ struct RunResult {
   uint64_t right_guesses = 0;
   uint64_t disk_bytes_before = 0;          // system_read_bytes() before anything was loaded
   std::optional<PressureCounts> pressure;  // where it is watched
+  std::optional<EnergyTotals> energy;      // RunEnergy::totals() at the end
 };
+
+// How far the run is, for RunEnergy.
+RunProgress progress_of(Runtime& runtime, const RunResult& result);
 
 // What of a configuration stands in every report.
 nlohmann::json configuration_json(const Runtime& runtime);

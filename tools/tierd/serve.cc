@@ -14,6 +14,7 @@
 #include "core/base/log.h"
 #include "core/base/time.h"
 #include "core/engine/batcher.h"
+#include "core/run/run_energy.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/tierd/api/api.h"
 #include "tools/tierd/http/http_server.h"
@@ -133,8 +134,9 @@ struct BudgetMovers {
 };
 
 ServiceState state_of(Runtime& runtime, const Batcher& batcher, const StoreWatch& watch,
-                      const PressureRelief* relief) {
+                      const PressureRelief* relief, const RunEnergy& energy) {
   ServiceState state;
+  state.energy = energy.totals();
   if (relief != nullptr) {
     state.pressure_shrinks = relief->counts().shrinks;
     state.pressure_grows = relief->counts().grows;
@@ -161,11 +163,16 @@ ServiceState state_of(Runtime& runtime, const Batcher& batcher, const StoreWatch
   return state;
 }
 
+RunProgress progress_of(Runtime& runtime, const Batcher& batcher) {
+  const StepTimes& decode = runtime.engine().decode_times();
+  return {decode.wall_ns, decode.tokens, batcher.counters().generated_tokens};
+}
+
 // The engine's part: texts, until it is time to end.
 Status run_texts(Runtime& runtime, Batcher& batcher, WorkDesk& desk, Api& api, const BudgetMovers& movers,
-                 const std::atomic<Going>& going) {
+                 RunEnergy& energy, const std::atomic<Going>& going) {
   StoreWatch watch(runtime.plan().store);
-  const auto tell = [&] { api.set_state(state_of(runtime, batcher, watch, movers.relief)); };
+  const auto tell = [&] { api.set_state(state_of(runtime, batcher, watch, movers.relief, energy)); };
   api.set_capacity_by([&](const std::string& tier, const std::string& capacity) -> Result<CapacityChange> {
     const Status taken = movers.reload.take_capacity(runtime, tier, capacity);
     tell();
@@ -187,10 +194,12 @@ Status run_texts(Runtime& runtime, Batcher& batcher, WorkDesk& desk, Api& api, c
       const Status stepped = batcher.step();
       if (stepped.code() == Code::cancelled) return {};
       TIERD_TRY(stepped);
+      energy.look(progress_of(runtime, batcher));
     } else {
       // What was read ahead, and a budget that was changed, do not wait for the next request.
       TIERD_TRY(runtime.engine().drain());
       movers.look(runtime);
+      energy.look_now(progress_of(runtime, batcher));
       tell();
       desk.wait(kLook);
     }
@@ -260,14 +269,16 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptio
                                         }
                                         desk.leave([] {});
                                       });
+  RunEnergy energy(runtime);
   Status status = runtime.load([&](double share) { api.set_loaded(share); });
+  energy.loaded();
   Going loading = Going::loading;
   if (status.ok() && going.compare_exchange_strong(loading, Going::on)) {
     runtime.engine().set_between_steps([&] { movers.look(runtime); });
     Batcher batcher(runtime.engine(), {runtime.plan().memory.model.sequences, kMostWaiting});
     api.set_batcher(&batcher);
     if (!arguments.quiet) say(fmt::format("serving on http://{}:{}", arguments.host, server.port()));
-    status = run_texts(runtime, batcher, desk, api, movers, going);
+    status = run_texts(runtime, batcher, desk, api, movers, energy, going);
     api.set_batcher(nullptr);
     batcher.cancel_all();
     for (const WorkDesk::Work& work : desk.take()) work();

@@ -15,6 +15,7 @@
 #include "core/engine/session.h"
 #include "core/model/sampler.h"
 #include "core/run/prepare_run.h"
+#include "core/run/run_energy.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/tierd/chat.h"
 #include "tools/tierd/prompt_progress.h"
@@ -41,8 +42,10 @@ void on_signal(int number) {
 class TerminalRun {
  public:
   // `drafter` NULL: nothing is guessed.
-  TerminalRun(Runtime& runtime, const Tokenizer& tokenizer, Drafter* drafter, const Arguments& arguments)
+  TerminalRun(Runtime& runtime, RunEnergy& energy, const Tokenizer& tokenizer, Drafter* drafter,
+              const Arguments& arguments)
       : runtime_(runtime),
+        energy_(energy),
         tokenizer_(tokenizer),
         sampler_(*Sampler::create(arguments.sampling)),
         drafter_(drafter),
@@ -72,6 +75,7 @@ class TerminalRun {
     result_.flash_before = runtime_.flash_counts();
     result_.links_before = runtime_.links();
     TIERD_ASSIGN(bool more, take(token));
+    energy_.look_now(progress_of(runtime_, result_));
     const uint64_t decode_begin = now_ns();
     while (more && session_.position() < runtime_.engine().context()) {
       TIERD_ASSIGN(const std::vector<uint32_t> tokens, with_guesses(token));
@@ -137,6 +141,7 @@ class TerminalRun {
   }
 
   Runtime& runtime_;
+  RunEnergy& energy_;
   const Tokenizer& tokenizer_;
   Sampler sampler_;
   Drafter* drafter_;
@@ -199,25 +204,30 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, co
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
   const uint64_t disk_bytes_before = system_read_bytes();
+  RunEnergy energy(runtime);
   const uint64_t begin = now_ns();
   Status status = runtime.load();
   const uint64_t load_ns = now_ns() - begin;
+  energy.loaded();
   if (!status.ok() && the_signal.load() == 0) {
     the_waiter.store(nullptr);
     return fail(status.error(), exit_code(status.error()));
   }
-  runtime.engine().set_between_steps([&] {
-    reload.look(runtime);
-    if (*relief != nullptr) (*relief)->look(now_ns());
-  });
-  TerminalRun run(runtime, tokenizer, drafter.get(), arguments);
+  TerminalRun run(runtime, energy, tokenizer, drafter.get(), arguments);
   std::optional<Chat> chat;
   if (arguments.mode == Mode::chat) {
     auto form = form_of(arguments, tokenizer.vocab());
-    chat.emplace(runtime, tokenizer, std::move(form), arguments);
+    chat.emplace(runtime, energy, tokenizer, std::move(form), arguments);
   }
-  if (status.ok()) status = chat ? chat->run() : run.run();
   RunResult& result = chat ? chat->result() : run.result();
+  runtime.engine().set_between_steps([&] {
+    reload.look(runtime);
+    if (*relief != nullptr) (*relief)->look(now_ns());
+    energy.look(progress_of(runtime, result));
+  });
+  if (status.ok()) status = chat ? chat->run() : run.run();
+  energy.look_now(progress_of(runtime, result));
+  result.energy = energy.totals();
   result.load_ns = load_ns;
   result.disk_bytes_before = disk_bytes_before;
   if (*relief != nullptr) result.pressure = (*relief)->counts();

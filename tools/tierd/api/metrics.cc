@@ -103,6 +103,27 @@ std::string Metrics::text(const ServiceState& state) {
   gauge("tierd_queue_depth", "Requests that wait for a credit of the agent that reads the store.",
         state.requests);
   gauge("tierd_credits", "Credits of that agent that are left.", state.credits);
+  if (state.energy) {
+    const EnergyTotals& energy = *state.energy;
+    for (const EnergyTotals::Part& part : energy.parts) {
+      const prometheus::Labels of = {{"part", std::string(name(part.part))}};
+      count("tierd_energy_joules_total", "Energy that the run has taken, loading and waiting included.",
+            part.run_joules, of);
+      count("tierd_energy_decode_joules_total", "Of it, in steps of decoding.", part.decode_joules, of);
+      gauge("tierd_energy_measured", "1: RAPL or NVML measures it; 0: it is modelled.",
+            part.meter.empty() ? 0 : 1, of);
+    }
+    const auto carbon = [&](const char* kind, double grams) {
+      count("tierd_carbon_grams_total", "CO2 of the run: of its energy, and its share of making the devices.",
+            grams, {{"kind", kind}});
+    };
+    carbon("operational", energy.run.operational_grams);
+    carbon("embodied", energy.run.embodied_grams);
+    gauge("tierd_energy_joules_per_token", "Energy of a decoded token.", energy.decode.joules_per_token());
+    gauge("tierd_carbon_grams_per_token", "CO2 of a decoded token.", energy.decode.grams_per_token());
+    gauge("tierd_carbon_embodied_grams_per_token", "Of it, the share of making the devices.",
+          energy.decode.embodied_grams_per_token());
+  }
   const prometheus::Labels lowest = {{"tier", state.tiers.empty() ? "" : state.tiers.front().name}};
   count("tierd_pressure_shrinks_total", "Steps down of the lowest tier's capacity, because memory was short.",
         state.pressure_shrinks, lowest);

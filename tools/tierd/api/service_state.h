@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/energy/energy_ledger.h"
 #include "core/engine/batcher.h"
 #include "core/engine/engine.h"
 #include "core/kernel/counters.h"
@@ -30,10 +32,11 @@ struct ServiceState {
   };
   std::vector<Tier> tiers;  // that have a memory, from the lowest upwards
   std::vector<TierLink> links;
-  uint64_t pressure_shrinks = 0;  // of the lowest tier's budget, because memory was short
-  uint64_t pressure_grows = 0;    // and because it was not any more
-  std::vector<SiteUse> use;       // [sites]
-  bool store_changed = false;     // somebody has replaced it
+  std::optional<EnergyTotals> energy;  // none: what the machine draws is not known
+  uint64_t pressure_shrinks = 0;       // of the lowest tier's budget, because memory was short
+  uint64_t pressure_grows = 0;         // and because it was not any more
+  std::vector<SiteUse> use;            // [sites]
+  bool store_changed = false;          // somebody has replaced it
   // These are about the agent that reads the store.
   uint32_t credits = 0;   // left
   uint64_t requests = 0;  // that wait for one

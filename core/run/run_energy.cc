@@ -1,0 +1,102 @@
+#include "core/run/run_energy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/energy/nvml.h"
+#include "core/energy/rapl.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint64_t kLookNs = 1'000'000'000;
+constexpr double kGb = 1e9;
+// How the backend of an agent begins for whose device this machine stands (tiers/gpu).
+constexpr std::string_view kStandsForIt = "host";
+
+FoundMeter find_gpu(const Runtime& runtime) {
+  const std::vector<Tier>& tiers = runtime.plan().tiers.memories;
+  uint32_t gpus = 0;
+  for (size_t tier = 0; tier < tiers.size(); ++tier) {
+    if (!tiers[tier].computes_apart()) continue;
+    gpus += tiers[tier].config.count;
+    if (runtime.backend(tier).starts_with(kStandsForIt))
+      return Error{Code::unsupported, tiers[tier].config.table(), "the host stands for it"};
+  }
+  if (gpus == 0) return Error{Code::not_found, "tiers", "no GPU computes"};
+  if (gpus > 1) {
+    return Error{Code::unsupported, "tiers",
+                 fmt::format("{} agents compute on GPUs, and nobody knows which has which", gpus)};
+  }
+  TIERD_ASSIGN(const NvmlLibrary library, load_nvml());
+  return nvml_meter(library);
+}
+
+UsedParts used_parts(const Runtime& runtime, const PowerDescription& power) {
+  const std::vector<Tier>& tiers = runtime.plan().tiers.memories;
+  bool host_computes = false;
+  double gpus = 0, bytes = 0;
+  for (size_t tier = 0; tier < tiers.size(); ++tier) {
+    if (tiers[tier].computes_apart()) gpus += tiers[tier].config.count;
+    if (tiers[tier].apart()) continue;
+    host_computes = host_computes || tiers[tier].config.compute;
+    bytes += static_cast<double>(runtime.budget(tier).used());
+  }
+  // The kernel's thread runs in any case.
+  const double cores = host_computes ? runtime.threads() : 1;
+  return {std::min(1.0, cores / power.processor_cores), gpus, bytes / kGb, 1};
+}
+
+EnergyMeters find_meters(const Runtime& runtime) {
+  if (runtime.plan().config.clock == "model")
+    return no_meters({Code::unsupported, "run.clock", "virtual time is reckoned"});
+  return {rapl_meter(kPowercap, "package"), find_gpu(runtime), rapl_meter(kPowercap, "dram")};
+}
+
+}  // namespace
+
+RunEnergy::RunEnergy(Runtime& runtime) : RunEnergy(runtime, find_meters(runtime)) {}
+
+RunEnergy::RunEnergy(Runtime& runtime, EnergyMeters meters)
+    : runtime_(runtime), begin_ns_(runtime.dispatcher().now_ns()) {
+  const auto& power = runtime.plan().power;
+  if (power) ledger_.emplace(*power, std::move(meters), reading({}));
+}
+
+void RunEnergy::loaded() {
+  load_ns_ = runtime_.dispatcher().now_ns() - begin_ns_;
+  look_now({});
+}
+
+void RunEnergy::look(const RunProgress& progress) {
+  if (runtime_.dispatcher().now_ns() >= next_ns_) look_now(progress);
+}
+
+void RunEnergy::look_now(const RunProgress& progress) {
+  if (!ledger_) return;
+  const EnergyReading now = reading(progress);
+  ledger_->look(now);
+  next_ns_ = now.now_ns + kLookNs;
+}
+
+std::optional<EnergyTotals> RunEnergy::totals() const {
+  return ledger_ ? std::optional(ledger_->totals()) : std::nullopt;
+}
+
+EnergyReading RunEnergy::reading(const RunProgress& progress) const {
+  const Engine& engine = runtime_.engine();
+  const uint64_t decode_ns = std::max(progress.decode_ns, engine.decode_times().wall_ns);
+  EnergyReading now;
+  now.now_ns = runtime_.dispatcher().now_ns();
+  now.busy_ns = load_ns_ + engine.prefill_times().wall_ns + decode_ns;
+  now.decode_ns = progress.decode_ns;
+  now.decoded_tokens = progress.decoded_tokens;
+  now.generated_tokens = progress.generated_tokens;
+  now.flash_bytes = runtime_.flash_counts().read_bytes;
+  now.used = used_parts(runtime_, *runtime_.plan().power);
+  return now;
+}
+
+}  // namespace tierd

@@ -1,0 +1,89 @@
+// What the report says, the JSON object and /metrics are of one reckoning.
+#include "tools/tierd/energy_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/tierd/api/metrics.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+using testing::Pair;
+
+EnergyTotals totals() {
+  EnergyTotals totals;
+  totals.described_by = "/etc/tierd/box.toml";
+  totals.grams_per_kwh = 820;
+  totals.parts = {{EnergyPart::processor, "RAPL", "", 400, 1000},
+                  {EnergyPart::gpu, "", "tiers.gpu: the host stands for it", 3500, 8000},
+                  {EnergyPart::dram, "", "", 1.5, 4.25},
+                  {EnergyPart::flash, "", "", 20, 50}};
+  totals.decode = {
+      .seconds = 10, .tokens = 50, .joules = 3921.5, .operational_grams = 0.9, .embodied_grams = 0.01};
+  totals.run = {
+      .seconds = 25, .tokens = 51, .joules = 9054.25, .operational_grams = 2.1, .embodied_grams = 0.025};
+  return totals;
+}
+
+TEST(EnergyReport, LinesSayHowMuchAndWhoSaysSo) {
+  using Lines = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(
+      energy_lines(energy_json(totals())),
+      (Lines{{"energy",
+              "78.4 J a token; 392 W = processor 40 measured (RAPL) + gpu 350 modelled (tiers.gpu: the host "
+              "stands for it) + dram 0.15 modelled + flash 2 modelled"},
+             {"carbon",
+              "18.2 mgCO2 a token, 0.2 mg of it embodied; by box, 820 g/kWh; 9.05 kJ and 2.12 gCO2 "
+              "the whole run"}}));
+  EnergyTotals none = totals();
+  none.decode = {};
+  none.parts[0].meter = "";
+  none.parts[1].why = "";
+  EXPECT_EQ(energy_lines(energy_json(none)),
+            (Lines{{"energy", "362 W modelled = processor 40 + gpu 320 + dram 0.17 + flash 2"},
+                   {"carbon", "by box, 820 g/kWh; 9.05 kJ and 2.12 gCO2 the whole run"}}));
+  EnergyTotals unknown_mass = totals();
+  unknown_mass.decode.embodied_grams = 0;
+  EXPECT_THAT(energy_lines(energy_json(unknown_mass))[1].second,
+              testing::StartsWith("18 mgCO2 a token, no embodied mass is described; by box"));
+  EXPECT_THAT(energy_lines(energy_json(std::nullopt)),
+              testing::ElementsAre(Pair("energy", testing::StartsWith("unknown: run.energy names no"))));
+}
+
+TEST(EnergyReport, MetricsAgreeWithTheObject) {
+  const json energy = energy_json(totals());
+  Metrics metrics({});
+  ServiceState state;
+  EXPECT_EQ(metrics.text(state).find("tierd_energy"), std::string::npos) << "nobody knows what is drawn";
+  state.energy = totals();
+  const std::string text = metrics.text(state);
+  const auto value = [&](const std::string& series) {
+    const size_t at = text.find("\n" + series + " ");
+    EXPECT_NE(at, std::string::npos) << series << "\n" << text;
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 2));
+  };
+  double joules = 0;
+  for (const json& part : energy["parts"]) {
+    const std::string of = "{part=\"" + part["part"].get<std::string>() + "\"}";
+    EXPECT_DOUBLE_EQ(value("tierd_energy_joules_total" + of), part["run_joules"].get<double>());
+    EXPECT_DOUBLE_EQ(value("tierd_energy_decode_joules_total" + of), part["decode_joules"].get<double>());
+    EXPECT_EQ(value("tierd_energy_measured" + of), part["source"] == "measured" ? 1 : 0);
+    joules += part["run_joules"].get<double>();
+  }
+  EXPECT_DOUBLE_EQ(joules, energy["run"]["joules"].get<double>());
+  const auto number = [&](const char* span, const char* key) { return energy[span][key].get<double>(); };
+  EXPECT_DOUBLE_EQ(value("tierd_carbon_grams_total{kind=\"operational\"}"),
+                   number("run", "operational_grams"));
+  EXPECT_DOUBLE_EQ(value("tierd_carbon_grams_total{kind=\"embodied\"}"), number("run", "embodied_grams"));
+  EXPECT_DOUBLE_EQ(value("tierd_energy_joules_per_token"), number("decode", "joules_per_token"));
+  EXPECT_DOUBLE_EQ(value("tierd_carbon_grams_per_token"), number("decode", "grams_per_token"));
+  EXPECT_DOUBLE_EQ(value("tierd_carbon_embodied_grams_per_token"),
+                   number("decode", "embodied_grams_per_token"));
+}
+
+}  // namespace
+}  // namespace tierd
