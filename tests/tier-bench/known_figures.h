@@ -33,6 +33,15 @@ inline Round round_of(double seconds) {
   block.cache = {{"k", 3.5}};
   block.traffic = {2e9, 4e9};
   block.bandwidths = {4e9, 40e9};
+  block.energy.emplace();
+  block.energy->described_by = "box.toml";
+  block.energy->parts = {{EnergyPart::processor, "RAPL", "", 0, 30 * seconds},
+                         {EnergyPart::dram, "", "", 0, 2 * seconds}};
+  block.energy->run = {.seconds = seconds,
+                       .tokens = 10,
+                       .joules = 32 * seconds,
+                       .operational_grams = 0.02,
+                       .embodied_grams = 0.01};
   round.disk = {4e9};
   return round;
 }

@@ -43,6 +43,12 @@ TEST(Report, FiguresOfADecodeTest) {
   EXPECT_DOUBLE_EQ(test["memory"]["bytes"], 1.5e9);
   EXPECT_DOUBLE_EQ(test["memory"]["weight_bytes"], 1e9);
   EXPECT_EQ(test["cache"], json({{"k", 3.5}}));
+  const json& energy = test["energy"];
+  EXPECT_DOUBLE_EQ(energy["joules_per_token"], 32);
+  EXPECT_DOUBLE_EQ(energy["grams_per_token"], 0.003);
+  EXPECT_DOUBLE_EQ(energy["embodied_grams_per_token"], 0.001);
+  EXPECT_DOUBLE_EQ(energy["watts"]["processor"], 30);
+  EXPECT_EQ(energy["sources"], json({{"processor", "RAPL"}, {"dram", "modelled"}}));
 }
 
 TEST(Report, PredictionIsTheMeanOverSites) {
@@ -98,6 +104,9 @@ TEST(Output, TablesForAPerson) {
   EXPECT_THAT(text,
               HasSubstr("| tg10 | 1.00 | 0.800 – 1.25 | 2.00 | 0.500 | 4.00 GB/s | 40.0 GB/s | 10 % | 3 |"));
   EXPECT_THAT(text, HasSubstr("- tg10: 1 rounds were repeated"));
+  EXPECT_THAT(text,
+              HasSubstr("- tg10: 32 J and 3 mgCO2 a token, 1 mg of it embodied; dram 2 W modelled, processor "
+                        "30 W RAPL\n"));
   EXPECT_THAT(text, HasSubstr("configs/hybrid.toml --set a=1"));
   EXPECT_THAT(text, HasSubstr("memory cgroup at most 1.50 MB, limit 2.00 MB"));
   EXPECT_THAT(text, HasSubstr("commit abc"));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/units.h"
+#include "core/energy/energy_text.h"
 #include "tools/tier-bench/md_table.h"
 #include "tools/tier-bench/sweep_table.h"
 
@@ -62,6 +63,18 @@ std::string peer_table(const json& peer) {
                      bytes_text(peer["our_bytes_beside_it"]));
 }
 
+std::string energy_note(const std::string& test, const json& energy) {
+  std::string parts;
+  for (const auto& [part, watts] : energy["watts"].items()) {
+    parts += fmt::format("{}{} {:.3g} W {}", parts.empty() ? "" : ", ", part, number(watts),
+                         energy["sources"][part].get<std::string>());
+  }
+  return fmt::format("- {}: {} and {}CO2 a token, {}; {}\n", test,
+                     format_joules(number(energy["joules_per_token"])),
+                     format_grams(number(energy["grams_per_token"])),
+                     embodied_text(number(energy["embodied_grams_per_token"])), parts);
+}
+
 std::string notes(const json& tests) {
   std::string text;
   for (const json& test : tests) {
@@ -72,6 +85,7 @@ std::string notes(const json& tests) {
     if (const auto n = test["strays_kept"].get<uint64_t>(); n > 0)
       text +=
           fmt::format("- {}: in {} rounds that count the disk was more than 20 % off its median\n", name, n);
+    if (const json& energy = test["energy"]; !energy.is_null()) text += energy_note(name, energy);
     const json& limit = test["limit"];
     if (!limit.is_null() && number(limit["flash_ms"]) > 0) {
       text += fmt::format("- {}: limit by flash {} ms ({}), by memory {} ms ({}){}\n", name,

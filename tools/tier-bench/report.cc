@@ -148,6 +148,29 @@ json cache_json(const Measurement& result) {
   return gauges;
 }
 
+// Medians of the blocks; null where nobody knows what the machine draws.
+json energy_json(const Measurement& result) {
+  const auto& first = result.rounds.front().ours.energy;
+  if (!first) return nullptr;
+  const auto median = [&](const std::function<double(const EnergyTotals&)>& value) {
+    return summarize(each(result, [&](const Block& b) { return value(b.energy.value()); })).median;
+  };
+  json watts = json::object(), sources = json::object();
+  for (size_t i = 0; i < first->parts.size(); ++i) {
+    const EnergyTotals::Part& part = first->parts[i];
+    const std::string of(name(part.part));
+    watts[of] = median([&](const EnergyTotals& t) { return ratio(t.parts[i].run_joules, t.run.seconds); });
+    sources[of] = part.meter.empty() ? "modelled" : part.meter;
+  }
+  return {{"described_by", first->described_by},
+          {"joules_per_token", median([](const EnergyTotals& t) { return t.run.joules_per_token(); })},
+          {"grams_per_token", median([](const EnergyTotals& t) { return t.run.grams_per_token(); })},
+          {"embodied_grams_per_token",
+           median([](const EnergyTotals& t) { return t.run.embodied_grams_per_token(); })},
+          {"watts", std::move(watts)},
+          {"sources", std::move(sources)}};
+}
+
 // Means over the sites whose neurons are predicted; null where none are.
 json prediction_json(const Measurement& result) {
   double used = 0, neurons = 0;
@@ -263,6 +286,7 @@ json test_json(const Measurement& result, uint32_t layers) {
                {"per_token", breakdown_json(result, layers)},
                {"memory", memory_held_json(result)},
                {"cache", cache_json(result)},
+               {"energy", energy_json(result)},
                {"prediction", prediction_json(result)},
                {"samples", json::array()}};
   for (const Round& round : result.rounds) test["samples"].push_back(sample_json(round));

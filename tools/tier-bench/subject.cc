@@ -8,6 +8,7 @@
 
 #include "core/base/time.h"
 #include "core/run/prepare_run.h"
+#include "core/run/run_energy.h"
 #include "core/text/tokenizer.h"
 #include "tiers/compute/memory_bandwidth.h"
 
@@ -213,11 +214,14 @@ Result<Block> Subject::run(const Workload& test) {
   engine.reset_times();
   const std::vector<SiteUse> use = runtime_->scheduler().use();
   const uint64_t wake_ups = runtime_->compute_counts().threads_woken + runtime_->agent_wake_ups();
+  RunEnergy energy(*runtime_);
   const uint64_t begin_ns = runtime_->dispatcher().now_ns();
 
   Block block;
   TIERD_ASSIGN(block.tokens, run_for(test, arguments_.block_seconds));
   block.seconds = seconds_since(begin_ns);
+  energy.look_now({engine.decode_times().wall_ns, engine.decode_times().tokens, block.tokens});
+  block.energy = energy.totals();
   block.times = sum(engine.prefill_times(), engine.decode_times());
   block.wake_ups = runtime_->compute_counts().threads_woken + runtime_->agent_wake_ups() - wake_ups;
   block.foreseen = foreseen_since(use);

@@ -4,11 +4,13 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/random.h"
 #include "core/base/result.h"
+#include "core/energy/energy_ledger.h"
 #include "core/engine/session.h"
 #include "core/kernel/site_use.h"
 #include "core/model/sampler.h"
@@ -46,7 +48,8 @@ struct Block {
   std::map<std::string, double> cache;  // the gauges that the cache has set
   std::vector<SiteForesight> foreseen;  // of sites whose neurons are predicted
   Traffic traffic;
-  Bandwidths bandwidths;  // before and after, the mean
+  Bandwidths bandwidths;               // before and after, the mean
+  std::optional<EnergyTotals> energy;  // its `run` is the block; none: what the machine draws is not known
 
   double rate() const { return static_cast<double>(tokens) / seconds; }
 };
