@@ -8,7 +8,7 @@
 namespace tierd {
 namespace {
 
-// Of a Manifest, constant or not, pointers to what has extents.
+// Returns pointers to what has extents in a manifest, constant or not.
 template <class Pointer, class In>
 std::vector<Pointer> stored_in(In& manifest) {
   std::vector<Pointer> all;

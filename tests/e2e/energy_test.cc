@@ -61,7 +61,7 @@ class Energy : public Server {
     from >> number >> unit;
     return unit.starts_with("m") ? number * 1e-3 : number;
   }
-  // Of the metrics, which a server shows after the step that gave the last token.
+  // Returns one of the metrics, which a server shows after the step that gave the last token.
   double metric(const std::string& series) const {
     const std::string text = get("/metrics").body;
     const size_t at = text.find("\n" + series + " ");

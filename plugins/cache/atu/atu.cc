@@ -45,9 +45,8 @@ class Unit {
   bool used_by_last(uint32_t neuron) const { return used_at_[neuron] == token_; }
 
   const std::vector<uint32_t>& here() const { return here_; }
-  double need() const {
-    return need_;
-  }  // neurons a token, on the mean of the latest; negative: not known yet
+  // Neurons a token, on the mean of the latest; negative: not known yet.
+  double need() const { return need_; }
 
  private:
   static constexpr uint32_t kAbsent = UINT32_MAX;

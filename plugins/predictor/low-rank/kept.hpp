@@ -24,8 +24,8 @@ class Kept {
 
   bool by_threshold() const { return share_ == 0 && !fits_memory_; }
 
-  // Of `n` neurons of a site. ranked(site): whether the neurons of that site are ranked; all of them keep the
-  // same share, at least one neuron.
+  // Returns how many of a site's `n` neurons are kept. ranked(site): whether the neurons of that site are
+  // ranked; all of them keep the same share, at least one neuron.
   template <class Ranked>
   uint32_t neurons(uint32_t n, Ranked ranked) const {
     const double share = fits_memory_ ? share_of_memory(ranked) : share_;
