@@ -22,7 +22,9 @@
 namespace tierd {
 
 inline constexpr uint32_t kStoreFormat = 10;
-inline constexpr uint32_t kOldestStoreFormat = 9;  // whose stores are read; it has no editions
+// A store without editions has this one still, so that nobody has to convert models again for what they do
+// not use.
+inline constexpr uint32_t kFormatWithoutEditions = 9;
 inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kDataFile = "weights.bin";
 inline constexpr std::string_view kChecksumFile = "checksums.bin";

@@ -257,10 +257,10 @@ Status check_first_line(std::string_view text, std::string_view file) {
 Status check_version(const ManifestFields& top, std::string_view file) {
   uint32_t format = 0;
   TIERD_TRY(top.read("format", format));
-  if (format < kOldestStoreFormat || format > kStoreFormat) {
+  if (format < kFormatWithoutEditions || format > kStoreFormat) {
     return Error{Code::unsupported, std::string(file),
                  fmt::format("format: is {}, this program reads {} to {}; convert the model again", format,
-                             kOldestStoreFormat, kStoreFormat)};
+                             kFormatWithoutEditions, kStoreFormat)};
   }
   return {};
 }
@@ -327,7 +327,8 @@ std::string manifest_text(const Manifest& manifest) {
                                    {"fingerprint", string_to_json(manifest.provenance.fingerprint)},
                                    {"made_by", string_to_json(manifest.provenance.made_by)}};
   std::string text = fmt::format("\"format\": {},\n\"layout\": \"{}\",\n\"bundling\": \"{}\",\n",
-                                 kStoreFormat, name(manifest.layout), name(manifest.bundling));
+                                 manifest.editions.empty() ? kFormatWithoutEditions : kStoreFormat,
+                                 name(manifest.layout), name(manifest.bundling));
   if (manifest.layout == Layout::channel_group)
     text += fmt::format("\"layer_group\": {},\n", manifest.layer_group);
   if (manifest.compression != Compression::none)
