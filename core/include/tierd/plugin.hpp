@@ -295,26 +295,26 @@ TIERD_DETAIL_FUNCTION(compress)
 TIERD_DETAIL_FUNCTION(expand)
 #undef TIERD_DETAIL_FUNCTION
 
-// What a strategy needs and may do: T::caps() where that follows from its parameters, or T::kCaps, or
-// nothing.
+// What every instance of a strategy needs and may do: T::kCaps, or nothing.
 template <class T, class = void>
 struct Caps {
-  static constexpr uint32_t value = 0;  // that every instance has
-  static uint32_t of(const T&) { return value; }
+  static constexpr uint32_t value = 0;
 };
 template <class T>
 struct Caps<T, std::void_t<decltype(T::kCaps)>> {
   static constexpr uint32_t value = T::kCaps;
-  static uint32_t of(const T&) { return value; }
 };
+// Where it follows from parameters, T has a function for it.
+template <class T, class = void>
+struct TellsCaps : std::false_type {};
 template <class T>
-struct Caps<T, std::void_t<decltype(std::declval<const T&>().caps())>> {
-  static constexpr uint32_t value = 0;
-  static uint32_t of(const T& strategy) { return strategy.caps(); }
-};
+struct TellsCaps<T, std::void_t<decltype(std::declval<const T&>().caps())>> : std::true_type {};
 template <class T>
 uint32_t caps(void* self) {
-  return Caps<T>::of(static_cast<const Instance<T>*>(self)->strategy);
+  if constexpr (TellsCaps<T>::value)
+    return static_cast<const Instance<T>*>(self)->strategy.caps();
+  else
+    return Caps<T>::value;
 }
 
 template <class T>
