@@ -75,7 +75,8 @@ TEST(QuantizerMixed, TheBetterRankTheMoreBits) {
         score = static_cast<float>(std::lround(random.symmetric() * 20));  // many are equal
       EXPECT_EQ(choose_levels(mixed, scores), sorted_levels(scores, shares)) << text << " of " << n;
     }
-    const std::vector<float> edge = {0.0F,
+    const std::vector<float> edge = {-0.0F,
+                                     0.0F,
                                      -1e30F,
                                      1e-45F,
                                      -1e-45F,

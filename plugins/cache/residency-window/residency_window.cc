@@ -16,8 +16,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tierd/fixed_set.hpp"
-#include "tierd/split_by_need.hpp"
+#include "tierd/whole_and_part.hpp"
 
 namespace {
 
@@ -114,6 +113,14 @@ class Window {
       if (leaves(neuron) && !again && !each(neuron)) return;
     }
   }
+  std::vector<uint32_t> leaving_order() const {
+    std::vector<uint32_t> oldest_first;
+    each_by_age([&](uint32_t neuron) {
+      oldest_first.push_back(neuron);
+      return true;
+    });
+    return oldest_first;
+  }
   // Whether a token used it, and for how many of those that followed it stayed: k, unless it left early.
   bool was_used(uint32_t neuron) const { return last_[neuron] != 0; }
   uint64_t stayed(uint32_t neuron) const { return std::min(k_, now_ - last_[neuron] - 1); }
@@ -175,79 +182,45 @@ class Window {
   std::vector<uint64_t> masks_;
 };
 
-class ResidencyWindow : public tierd::FixedSet {
+class ResidencyWindow : public tierd::WholeAndPart<Window> {
  public:
   explicit ResidencyWindow(const tierd::Host& host)
-      : FixedSet(host),
-        k_(static_cast<uint32_t>(host.integer("k"))),
-        most_(host.number("most")),
-        split_(host, false) {
-    for (uint32_t e = 0; e < host.n_editions(); ++e) {
-      windows_.emplace_back(slides(e) ? host.edition(e).n : 0, k_, host.flag("unused"));
-    }
-  }
+      : WholeAndPart(host, false,
+                     [&](uint32_t n) {
+                       return Window(n, static_cast<uint32_t>(host.integer("k")), host.flag("unused"));
+                     }),
+        most_(host.number("most")) {}
 
   // What is used whole has its room first.
   void share(uint64_t bytes, uint32_t* max_slots) {
-    for (uint32_t e = 0; e < host().n_editions(); ++e) {
-      if (slides(e))
-        max_slots[e] = std::min(max_slots[e], static_cast<uint32_t>(most_ * host().edition(e).n));
-    }
-    split_.share(bytes, max_slots, needs());
-    for (uint32_t e = 0; e < host().n_editions(); ++e) {
-      std::vector<uint32_t> kept;
-      for (uint32_t i = 0; !slides(e) && i < host().edition(e).n && kept.size() < max_slots[e]; ++i) {
-        if (host().at_home(e, i)) kept.push_back(i);
-      }
-      keep(e, std::move(kept));
-    }
+    limit(max_slots);
+    WholeAndPart::share(bytes, max_slots);
   }
-
   void resize(uint64_t bytes, uint32_t* max_slots, tierd_victims_out& victims) {
-    share(bytes, max_slots);
-    name_surplus(max_slots, victims);
-    for (uint32_t e = 0; e < host().n_editions(); ++e) {
-      if (!slides(e)) continue;
-      std::vector<uint32_t> oldest_first;
-      windows_[e].each_by_age([&](uint32_t neuron) {
-        oldest_first.push_back(neuron);
-        return true;
-      });
-      tierd::name_surplus(host(), e, oldest_first, max_slots[e], victims);
-    }
+    limit(max_slots);
+    WholeAndPart::resize(bytes, max_slots, victims);
   }
 
   void admit(const tierd_set_view& missing, int priority, uint32_t free_slots, uint8_t* verdict,
              tierd_victims_out& victims) {
-    if (!slides(missing.edition)) return FixedSet::admit(missing, priority, free_slots, verdict, victims);
+    if (!in_part(missing.edition)) return FixedSet::admit(missing, priority, free_slots, verdict, victims);
     victims.n = 0;
-    const uint32_t lacking = missing.n > free_slots ? missing.n - free_slots : 0;
-    if (lacking != 0) make_room(missing.edition, std::min(lacking, victims.cap), victims);
-    const uint32_t kept = std::min(missing.n, free_slots + victims.n);
-    for (uint32_t i = 0; i < missing.n; ++i)
-      verdict[i] = i < kept ? TIERD_VERDICT_KEEP : TIERD_VERDICT_BYPASS;
-  }
-
-  void landed(uint32_t edition, const uint32_t* idx, uint32_t n) {
-    FixedSet::landed(edition, idx, slides(edition) ? 0 : n);
-    for (uint32_t i = 0; slides(edition) && i < n; ++i) windows_[edition].landed(idx[i]);
-  }
-  void dropped(uint32_t edition, const uint32_t* idx, uint32_t n, int why) {
-    FixedSet::dropped(edition, idx, slides(edition) ? 0 : n, why);
-    for (uint32_t i = 0; slides(edition) && i < n; ++i) windows_[edition].dropped(idx[i]);
+    const uint32_t too_many = lacking(missing, free_slots);
+    if (too_many != 0) make_room(missing.edition, std::min(too_many, victims.cap), victims);
+    keep_first(missing, free_slots + victims.n, verdict);
   }
 
   void touch(const tierd_set_view& used) {
-    if (slides(used.edition)) windows_[used.edition].touch(used);
+    if (in_part(used.edition)) parts()[used.edition].touch(used);
   }
   void rows_kept(uint32_t rows, uint32_t kept) {
-    for (Window& window : windows_) window.decide(rows, kept);
+    for (Window& window : parts()) window.decide(rows, kept);
   }
 
   void expire(uint32_t edition, tierd_victims_out& victims) {
     victims.n = 0;
-    if (!slides(edition)) return;
-    Window& window = windows_[edition];
+    if (!in_part(edition)) return;
+    Window& window = parts()[edition];
     window.each_expired([&](uint32_t neuron) {
       if (!host().evictable(edition, neuron)) return false;
       leaves(edition, neuron, victims);
@@ -256,37 +229,32 @@ class ResidencyWindow : public tierd::FixedSet {
     if (left_ != 0) host().metric("k", static_cast<double>(stayed_) / static_cast<double>(left_));
   }
 
-  void resplit(uint32_t* wanted) { *wanted = split_.is_due(needs()) ? 1 : 0; }
-
  private:
-  bool slides(uint32_t edition) const { return tierd::used_in_part(host().site_of(edition)); }
-  std::vector<double> needs() const {
-    std::vector<double> needs;
-    for (const Window& window : windows_) needs.push_back(window.need());
-    return needs;
+  void limit(uint32_t* max_slots) const {
+    for (uint32_t e = 0; e < host().n_editions(); ++e) {
+      if (in_part(e))
+        max_slots[e] = std::min(max_slots[e], static_cast<uint32_t>(most_ * host().edition(e).n));
+    }
   }
 
   void leaves(uint32_t edition, uint32_t neuron, tierd_victims_out& victims) {
     victims.item[victims.n++] = {edition, neuron};
-    if (!windows_[edition].was_used(neuron)) return;
+    if (!parts()[edition].was_used(neuron)) return;
     ++left_;
-    stayed_ += windows_[edition].stayed(neuron);
+    stayed_ += parts()[edition].stayed(neuron);
   }
 
   // The oldest first: those whose time is over, those of the next token to leave the window, and so on.
   void make_room(uint32_t edition, uint32_t wanted, tierd_victims_out& victims) {
-    windows_[edition].each_by_age([&](uint32_t neuron) {
+    parts()[edition].each_by_age([&](uint32_t neuron) {
       if (victims.n == wanted) return false;
       if (host().evictable(edition, neuron)) leaves(edition, neuron, victims);
       return true;
     });
-    split_.falls_short();
+    falls_short();
   }
 
-  uint32_t k_;
   double most_;
-  std::vector<Window> windows_;  // [editions]
-  tierd::SplitByNeed split_;
   uint64_t left_ = 0;    // neurons that somebody had used
   uint64_t stayed_ = 0;  // tokens that they stayed after that, together
 };

@@ -88,6 +88,7 @@ class Mixed {
  private:
   // Greater scores first, of equal ones the lesser number: no two neurons have the same key.
   static uint64_t key(float score, uint32_t i) {
+    score += 0.0F;  // of -0 too, which equals it
     uint32_t bits = 0;
     std::memcpy(&bits, &score, sizeof bits);
     bits = (bits & kSign) != 0 ? ~bits : bits | kSign;
@@ -110,14 +111,13 @@ class Mixed {
                          std::greater<>());
         least_[l] = ranked_[end - 1];
       }
-      used_[l] += end - begin;
       begin = end;
     }
-    used_.back() += set.n - begin;
     for (uint32_t i = 0; i < set.n; ++i) {
       size_t l = 0;
       while (l < least_.size() && keys_[i] < least_[l]) ++l;
       level[i] = std::min(last_, static_cast<uint8_t>(l));
+      ++used_[level[i]];
     }
   }
 
