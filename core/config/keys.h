@@ -95,7 +95,7 @@ inline const std::array kKeys = {
         "one"},
     Key{"run.energy", at<&Config::energy>(), "",
         "description whose table energy says what devices draw, a file or its name in configs/hardware; "
-        "empty: that of run.machine where it has the table, else m2cache"},
+        "empty: that of run.machine where it has the table, else rtx3090-box"},
     Key{"run.trace", at<&Config::trace>(), "", "record what the kernel does in this file (--trace)"},
     Key{"run.timeline", at<&Config::timeline>(), "",
         "write when what happened to this file, as Chrome trace events (--timeline)"},

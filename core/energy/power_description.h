@@ -34,7 +34,7 @@ Result<PowerDescription> read_power(const std::string& name);
 
 // The description that goes for a configuration: `energy` (run.energy) where it is named, else that of
 // `machine` (run.machine) where it has the table, else kDefaultPower. Errors: those of read_power.
-inline constexpr const char* kDefaultPower = "m2cache";
+inline constexpr const char* kDefaultPower = "rtx3090-box";
 Result<PowerDescription> choose_power(const std::string& energy, const std::string& machine);
 
 }  // namespace tierd

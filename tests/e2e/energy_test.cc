@@ -138,7 +138,7 @@ TEST_F(Energy, EveryConfigurationReports) {
     if (name == std::string("llm-in-a-flash"))
       with.insert(with.end(), {"--set", "predictor.tensors=" + kDemo + "/predictor-r64.safetensors"});
     const json energy = energy_of(with);
-    EXPECT_THAT(energy["described_by"].get<std::string>(), testing::EndsWith("m2cache.toml")) << name;
+    EXPECT_THAT(energy["described_by"].get<std::string>(), testing::EndsWith("rtx3090-box.toml")) << name;
     EXPECT_GT(energy["decode"]["joules_per_token"].get<double>(), 0) << name;
     EXPECT_GT(energy["run"]["grams_per_token"].get<double>(), 0) << name;
     const bool reads = name != std::string("hybrid");  // which has room for all
@@ -179,7 +179,7 @@ TEST_F(Energy, ADescriptionThatIsWrongIsRefusedInOneLine) {
               HasSubstr("'energy.gpu' is missing, and tiers.gpu computes"));
   const Ended unknown = run({"--set", "run.energy=no-such-machine"});
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("no-such-machine: no such machine; known are m2cache"));
+  EXPECT_THAT(unknown.err, HasSubstr("no-such-machine: no such machine; known are rtx3090-box"));
 }
 
 TEST_F(Energy, WhereNoDescriptionIsInstalledNothingIsKnown) {

@@ -49,7 +49,7 @@ const EnergyTotals::Part& part_of(const EnergyTotals& totals, EnergyPart part) {
 
 // A GPU of 350 W and the SSD of M2Cache in place of 22 GB of DRAM, at equal speed.
 TEST(Formula, ThePapersDramAgainstItsSsd) {
-  const auto power = read_power("m2cache");
+  const auto power = read_power("rtx3090-box");
   ASSERT_TRUE(power.ok()) << power.error().line();
   constexpr double kHour = 3600, kDramGb = 64, kGivenUpGb = 22;
   const auto hour_of = [&](double gb, double flash) {

@@ -110,7 +110,7 @@ TEST_F(Powers, WhichDescriptionGoes) {
   for (const std::string& machine : {std::string(), no_energy, std::string("no-such-machine")}) {
     const auto power = choose_power("", machine);
     ASSERT_TRUE(power.ok()) << power.error().line();
-    EXPECT_THAT(power->path, testing::EndsWith("hardware/m2cache.toml")) << machine;
+    EXPECT_THAT(power->path, testing::EndsWith("hardware/rtx3090-box.toml")) << machine;
   }
   EXPECT_EQ(choose_power(no_energy, "").code(), Code::not_found);
   EXPECT_EQ(choose_power("", wrong).code(), Code::invalid_argument);
