@@ -275,9 +275,9 @@ Status Runtime::make_store_agent(const RuntimeOptions& options) {
   const Tier& store = plan_.tiers.store;
   AgentContext context{
       .number = store.first_agent, .table = store.config.table(), .pools = pools_, .clock = clock()};
+  const std::vector<const StoredSite*> stored = plan_.store.manifest().stored();
   for (const Edition& edition : plan_.model.sites.editions) {
     if (edition.made_of == kNoEdition) continue;
-    const std::vector<const StoredSite*> stored = plan_.store.manifest().stored();
     const StoredSite& site = **std::ranges::find(stored, edition.first_extent, &StoredSite::first_extent);
     CompressedExtents& compressed = compressed_extents_.emplace_back();
     compressed.first = site.first_extent;

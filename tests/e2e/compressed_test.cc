@@ -6,6 +6,7 @@
 #include "core/run/strategy_choices.h"
 #include "core/store/zeroed_source.h"
 #include "tests/e2e/golden_store.h"
+#include "tests/e2e/gpu_above.h"
 #include "tests/store/temp_folder.h"
 
 namespace tierd {
@@ -22,15 +23,6 @@ struct Variant {
   void (*change)(Config&) = [](Config&) {};
   bool by_codec = false;  // also from a store by zstd
 };
-
-void use_gpu(Config& config, const char* capacity) {
-  TierConfig& gpu = config.tier("gpu");
-  gpu.kind = "gpu";
-  gpu.over = "dram";
-  gpu.capacity = capacity;
-  gpu.settings = {{"backend", std::string("host"), "test"}};
-  config.dense = "gpu";
-}
 
 void expand(Config& config, const char* tier) {
   config.tier(tier).compressed = "expanded";

@@ -8,6 +8,7 @@
 #include "core/base/random.h"
 #include "core/store/safetensors_writer.h"
 #include "tests/e2e/golden_store.h"
+#include "tests/e2e/gpu_above.h"
 #include "tests/store/temp_folder.h"
 
 namespace tierd {
@@ -25,15 +26,6 @@ struct Variant {
   uint32_t chunk;
   void (*change)(Config&) = [](Config&) {};
 };
-
-void use_gpu(Config& config, const char* capacity) {
-  TierConfig& gpu = config.tier("gpu");
-  gpu.kind = "gpu";
-  gpu.over = "dram";
-  gpu.capacity = capacity;
-  gpu.settings = {{"backend", std::string("host"), "test"}};
-  config.dense = "gpu";
-}
 
 void keep(Config& config, const char* cache, const char* dram) {
   config.cache.name = cache;

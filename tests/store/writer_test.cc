@@ -15,6 +15,7 @@
 #include "core/store/store_writer.h"
 #include "tests/store/files.h"
 #include "tests/store/memory_source.h"
+#include "tests/store/same_weights.h"
 #include "tests/store/temp_folder.h"
 
 namespace tierd {
@@ -23,138 +24,6 @@ namespace {
 using testing::HasSubstr;
 
 const WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
-
-// What is left of values that are encoded anew.
-std::vector<float> through(Encoding e, const std::vector<float>& values) {
-  std::vector<std::byte> encoded(encoded_bytes(e, values.size()));
-  encode(e, values, encoded);
-  std::vector<float> decoded(values.size());
-  decode(e, encoded, decoded);
-  return decoded;
-}
-
-// Neuron i of a feed-forward network: row i of gate and up, column i of down. What is in blocks is encoded
-// anew in columns alone.
-void expect_same_bundles(const TensorSource& source, const Manifest& manifest, const StoredSite& site,
-                         std::span<const std::byte> data) {
-  const Bundles& cut = std::get<Bundles>(site.cut);
-  const Bundle bundle = cut.bundle(site.encodings);
-  for (size_t part = 0; part < site.parts.size(); ++part) {
-    const bool column = part + 1 == site.parts.size();
-    const auto weights = source.read_f32(*source.find(site.parts[part].tensor));
-    ASSERT_TRUE(weights.ok());
-    for (uint64_t e = site.first_extent; e < site.end_extent(); ++e) {
-      const auto [i, piece] = *site.held_by(static_cast<uint32_t>(e));
-      if (site.pieces > 1 && piece != part) continue;
-      const Extent& extent = manifest.extents[e];
-      const uint64_t at_piece = extent.offset + (site.pieces > 1 ? 0 : part * bundle.piece_bytes());
-      std::vector<float> found(cut.width);
-      const auto decode_one = column ? decode_column : decode;
-      decode_one(bundle.encoding, data.subspan(at_piece, bundle.row_bytes()), found);
-      std::vector<float> expected(cut.width);
-      for (uint32_t k = 0; k < cut.width; ++k) {
-        const uint64_t at = column ? uint64_t{k} * cut.inner + i : uint64_t{i} * cut.width + k;
-        expected[k] = (*weights)[at];
-      }
-      if (column) expected = through(bundle.encoding, expected);
-      ASSERT_EQ(found, expected) << site.parts[part].tensor << " neuron " << i;
-    }
-  }
-}
-
-// Neuron i of a linear operator: column i of its parts. What is in blocks is encoded anew.
-void expect_same_columns(const TensorSource& source, const Manifest& manifest, const StoredSite& site,
-                         std::span<const std::byte> data) {
-  const Column column = site.column();
-  std::vector<std::vector<float>> columns(site.neurons(), std::vector<float>(column.values()));
-  uint32_t row = 0;
-  for (const SitePart& part : site.parts) {
-    const auto weights = source.read_f32(*source.find(part.tensor));
-    ASSERT_TRUE(weights.ok());
-    for (uint32_t r = 0; r < part.rows; ++r, ++row) {
-      for (uint32_t i = 0; i < site.neurons(); ++i)
-        columns[i][row] = (*weights)[uint64_t{r} * site.neurons() + i];
-    }
-  }
-  for (uint32_t i = 0; i < site.neurons(); ++i) {
-    const Extent& extent = manifest.extents[site.extent_of(i, 0)];
-    std::vector<std::byte> expected(extent.bytes);
-    encode_column(column.encoding, columns[i], std::span(expected).first(column.encoded()));
-    ASSERT_TRUE(std::ranges::equal(data.subspan(extent.offset, extent.bytes), expected))
-        << site.name << " channel " << i;
-  }
-}
-
-// Neuron i of a mixture: the rows of gate, up and down of expert i, in row groups, each matrix at its place.
-void expect_same_experts(const TensorSource& source, const Manifest& manifest, const StoredSite& site,
-                         std::span<const std::byte> data) {
-  const ExpertMatrices matrices = std::get<Experts>(site.cut).matrices(site.encodings);
-  const uint64_t offsets[] = {0, matrices.up_offset(), matrices.down_offset()};
-  for (uint32_t expert = 0; expert < site.neurons(); ++expert) {
-    const uint64_t extent = manifest.extents[site.extent_of(expert, 0)].offset;
-    for (size_t p = 0; p < 3; ++p) {
-      const TensorInfo& tensor = *source.find(tensor_of_expert(site.parts[p], expert));
-      const auto expected = source.read_f32(tensor);
-      ASSERT_TRUE(expected.ok());
-      const Encoding encoding = site.encodings[p];
-      const uint64_t size = group_bytes(encoding, static_cast<uint32_t>(tensor.cols));
-      for (uint32_t r = 0; r < tensor.rows; ++r) {
-        std::vector<float> found(tensor.cols);
-        unpack_row(encoding, r % kGroupRows, data.subspan(extent + offsets[p] + r / kGroupRows * size, size),
-                   found);
-        const auto begin = expected->begin() + static_cast<std::ptrdiff_t>(r * tensor.cols);
-        ASSERT_TRUE(std::equal(found.begin(), found.end(), begin)) << tensor.name << " row " << r;
-      }
-    }
-  }
-}
-
-// Every row of every tensor, unpacked from the store, must equal the source's.
-void expect_same_weights(const TensorSource& source, const std::string& directory) {
-  const auto store = Store::open(directory);
-  ASSERT_TRUE(store.ok()) << store.error().line();
-  ASSERT_TRUE(store->verify_all(true).ok());
-  const std::string data = file_text(store->data_path());
-  const auto bytes = std::as_bytes(std::span(data));
-  for (const StoredSite& site : store->manifest().sites) {
-    if (is_cut_into<Bundles>(site.cut)) {
-      expect_same_bundles(source, store->manifest(), site, bytes);
-      continue;
-    }
-    if (is_cut_into<Columns>(site.cut)) {
-      expect_same_columns(source, store->manifest(), site, bytes);
-      continue;
-    }
-    if (is_cut_into<Experts>(site.cut)) {
-      expect_same_experts(source, store->manifest(), site, bytes);
-      continue;
-    }
-    const Rows& cut = std::get<Rows>(site.cut);
-    uint32_t row = 0;
-    for (const SitePart& part : site.parts) {
-      const auto expected = source.read_f32(*source.find(part.tensor));
-      ASSERT_TRUE(expected.ok());
-      for (uint32_t r = 0; r < part.rows; ++r, ++row) {
-        const uint32_t neuron = row / cut.rows;
-        const uint32_t group = row % cut.rows / kGroupRows;
-        const Encoding encoding = cut.encoding_of(neuron, site.encodings);
-        const uint64_t size = group_bytes(encoding, cut.n_in);
-        const Extent& extent = store->manifest().extents[site.first_extent + neuron];
-        std::vector<float> found(cut.n_in);
-        unpack_row(encoding, row % kGroupRows, bytes.subspan(extent.offset + group * size, size), found);
-        const auto begin = expected->begin() + static_cast<std::ptrdiff_t>(uint64_t{r} * cut.n_in);
-        ASSERT_TRUE(std::equal(found.begin(), found.end(), begin)) << part.tensor << " row " << r;
-      }
-    }
-  }
-  for (const ResidentTensor& resident : store->manifest().resident) {
-    const auto expected = source.read_f32(*source.find(resident.name));
-    std::vector<float> found(resident.rows * resident.cols);
-    std::memcpy(found.data(), data.data() + store->manifest().extents[resident.extent].offset,
-                found.size() * 4);
-    EXPECT_EQ(found, *expected) << resident.name;
-  }
-}
 
 TEST(Writer, KeepsEveryExpert) {
   const TempFolder temp;
@@ -234,58 +103,6 @@ TEST(Writer, BundlesRowsAndColumns) {
       EXPECT_THAT(write_store(source, out, apart).error().line(), HasSubstr("another layout"));
       ASSERT_TRUE(write_store(source, out + "-apart", apart).ok());
       expect_same_weights(source, out + "-apart");
-    }
-  }
-}
-
-// The bytes of each extent of a site, in a store.
-std::vector<std::byte> bytes_of(const std::string& store, const Manifest& manifest, const StoredSite& site) {
-  const std::string data = file_text(store + "/weights.bin");
-  std::vector<std::byte> bytes;
-  for (uint32_t i = 0; i < site.neurons(); ++i) {
-    const Extent& extent = manifest.extents[site.extent_of(i, 0)];
-    const auto* begin = reinterpret_cast<const std::byte*>(data.data()) + extent.offset;
-    bytes.insert(bytes.end(), begin, begin + extent.bytes);
-  }
-  return bytes;
-}
-
-// An edition is what the store would be that has this encoding alone.
-TEST(Writer, EditionsAreStoresOfTheirEncoding) {
-  ModelConfig mixture = small_mixture();
-  mixture.d_ff = 64;
-  ModelConfig llama = small_llama();
-  for (const auto& [config, layout] : {std::pair(llama, Layout::neuron), std::pair(mixture, Layout::row)}) {
-    const TempFolder temp;
-    const MemorySource source(config, Encoding::f32, 5);
-    const std::vector<Encoding> editions = {Encoding::f16, Encoding::q8_0, Encoding::q4_0};
-    const std::string out = temp.path() + "/store";
-    const Status written = write_store(source, out, {.layout = layout, .editions = editions, .quiet = true});
-    ASSERT_TRUE(written.ok()) << written.error().line();
-    expect_same_weights(source, out);
-    const auto store = Store::open(out);
-    ASSERT_TRUE(store.ok()) << store.error().line();
-    ASSERT_TRUE(store->verify_all(true).ok());
-    const Manifest& manifest = store->manifest();
-    ASSERT_EQ(manifest.editions.size(), editions.size() * config.n_layers);
-    EXPECT_THAT(write_store(source, out, {.layout = layout, .quiet = true}).error().line(),
-                HasSubstr("another layout"));
-    EXPECT_TRUE(write_store(source, out, {.layout = layout, .editions = editions, .quiet = true}).ok());
-    for (size_t e = 0; e < editions.size(); ++e) {
-      const std::string alone = temp.path() + "/alone-" + std::string(name(editions[e]));
-      ASSERT_TRUE(
-          write_store(source, alone, {.layout = layout, .encoding = editions[e], .quiet = true}).ok());
-      const auto expected = read_manifest(alone);
-      ASSERT_TRUE(expected.ok()) << expected.error().line();
-      for (size_t i = e; i < manifest.editions.size(); i += editions.size()) {
-        const StoredSite& edition = manifest.editions[i];
-        const StoredSite& site = expected->sites[edition.edition_of];
-        EXPECT_EQ(edition.encodings.front(), editions[e]);
-        EXPECT_EQ(bytes_of(out, manifest, edition), bytes_of(alone, *expected, site)) << edition.name;
-        EXPECT_EQ(edition.encoding_error, site.encoding_error);
-        EXPECT_THAT(store->describe(edition.first_extent),
-                    HasSubstr("neuron 0 in " + std::string(name(editions[e]))));
-      }
     }
   }
 }
