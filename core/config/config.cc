@@ -22,6 +22,7 @@ constexpr size_t kDeepestTable = 4;  // more than any key lies in: deeper ones a
 constexpr size_t kLongestTierName = 32;
 constexpr size_t kMostTiers = 16;
 constexpr const char* kCommandLine = "--set";
+constexpr std::string_view kCacheOfTier = ".cache";  // behind a tier's table
 
 std::string suggestion(std::string_view unknown) {
   std::vector<std::string_view> known;
@@ -61,12 +62,14 @@ std::optional<PluginTable> plugin_table(Config& config, std::string_view table) 
   if (table == "codec") return PluginTable{{}, &config.compression, &config.codec};
   if (!table.starts_with(kTiers)) return std::nullopt;
   table.remove_prefix(kTiers.size());
+  const bool of_cache = table.ends_with(kCacheOfTier);
+  if (of_cache) table.remove_suffix(kCacheOfTier.size());
   if (!is_tier_name(table)) return std::nullopt;
   TierConfig& tier = config.tier(table);
-  return PluginTable{"kind", &tier.kind, &tier.settings};
+  return of_cache ? strategy(tier.cache) : PluginTable{"kind", &tier.kind, &tier.settings};
 }
 
-// A key of a tier: "tiers.dram.count".
+// A key of a tier: "tiers.dram.count", "tiers.dram.cache.name".
 struct TierPath {
   std::string_view tier;
   std::string_view key;
@@ -75,8 +78,13 @@ std::optional<TierPath> tier_path(std::string_view path) {
   if (!path.starts_with(kTiers)) return std::nullopt;
   path.remove_prefix(kTiers.size());
   const size_t dot = path.find('.');
-  if (dot == std::string_view::npos || path.find('.', dot + 1) != std::string_view::npos) return std::nullopt;
-  return TierPath{path.substr(0, dot), path.substr(dot + 1)};
+  if (dot == std::string_view::npos) return std::nullopt;
+  const std::string_view key = path.substr(dot + 1);
+  const size_t deeper = key.find('.');
+  const bool of_cache = deeper != std::string_view::npos && path.substr(dot, deeper + 1) == kCacheOfTier;
+  if (deeper != std::string_view::npos && (!of_cache || key.find('.', deeper + 1) != std::string_view::npos))
+    return std::nullopt;
+  return TierPath{path.substr(0, dot), key};
 }
 
 constexpr size_t kMostErrors = 20;  // that are told
@@ -280,6 +288,7 @@ std::vector<std::string> changed_keys(const Config& before, const Config& after)
   std::vector<std::string> tables;
   for (const TierConfig& tier : std::vector(b.tiers)) {
     tables.push_back(tier.table());
+    tables.push_back(tier.table() + std::string(kCacheOfTier));
     for (const TierKey& key : kTierKeys)
       compare(key, a.tier(tier.name), b.tier(tier.name), fmt::format("{}.{}", tier.table(), key.path));
   }

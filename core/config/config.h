@@ -40,6 +40,7 @@ struct TierConfig {
   std::string thread = "kernel";
   // The cores that its threads are bound to, "0-3,8"; empty: as run.threads and run.bind have it.
   std::string cores = {};
+  StrategyConfig cache = {};  // [tiers.NAME.cache], of its memories; without a name: [cache]
   std::vector<Setting> settings = {};
 
   const std::string& agent() const { return kind.empty() ? name : kind; }

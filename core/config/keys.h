@@ -38,6 +38,12 @@ template <auto Member>
 constexpr auto in_tier() {
   return place<TierConfig, Member>();
 }
+template <auto Member>
+constexpr auto in_tier_cache() {
+  return +[](TierConfig & tier) -> auto& {
+    return tier.cache.*Member;
+  };
+}
 
 template <class In>
 struct KeyOf {
@@ -185,6 +191,10 @@ inline const std::array kTierKeys = {
     TierKey{"thread", in_tier<&TierConfig::thread>(), "kernel|own", "who drives each agent"},
     TierKey{"cores", in_tier<&TierConfig::cores>(), "",
             "what its threads are bound to, 0-3,8; those of run.threads if empty"},
+    TierKey{"cache.name", in_tier_cache<&StrategyConfig::name>(), "",
+            "what stays in its memories; as the table cache says if empty"},
+    TierKey{"cache.fallback", in_tier_cache<&StrategyConfig::fallback>(), "", "as cache.fallback"},
+    TierKey{"cache.tensors", in_tier_cache<&StrategyConfig::tensors>(), "", "as cache.tensors"},
 };
 
 }  // namespace tierd

@@ -90,8 +90,10 @@ Result<std::unique_ptr<StrategySet>> StrategySet::create(const StrategyChoices& 
   TIERD_TRY(set->make(choices.balancer, world, s.balancer, set->balancer_));
   TIERD_ASSIGN(s.scored, set->scored(s.predictor, s.quantizer, s.balancer));
   TIERD_TRY(set->ask_homes(s.balancer, set->placement_));
+  for (const auto& [tier, choice] : choices.tier_caches) set->tiers_with_caches_.insert(tier);
   for (size_t m = 0; m < s.caches.size(); ++m) {
-    TIERD_TRY(set->make(choices.cache, set->world_of(m), s.caches[m], set->caches_[m]));
+    const StrategyChoice& choice = choices.cache_of(set->topology_.memories[m].name);
+    TIERD_TRY(set->make(choice, set->world_of(m), s.caches[m], set->caches_[m]));
   }
   return set;
 }
@@ -145,10 +147,22 @@ Status StrategySet::ask_homes(Strategy<tierd_balancer_1>& balancer, Placement& p
   return {};
 }
 
-const StrategyInstance& StrategySet::instance(std::string_view kind) const {
+bool StrategySet::has_cache_of(std::string_view tier) const {
+  for (size_t m = 0; m < caches_.size(); ++m) {
+    if (has_cache_of(m, tier)) return true;
+  }
+  return false;
+}
+
+const StrategyInstance& StrategySet::instance(std::string_view kind, std::string_view tier) const {
   if (kind == "predictor") return *predictor_;
   if (kind == "quantizer") return *quantizer_;
-  if (kind == "cache") return *caches_.front();
+  if (kind == "cache") {
+    for (size_t m = 0; m < caches_.size(); ++m) {
+      if (has_cache_of(m, tier)) return *caches_[m];
+    }
+    return *caches_.front();
+  }
   TIERD_CHECK(kind == "balancer");
   return *balancer_;
 }
@@ -246,10 +260,12 @@ Status StrategySet::replace_predictor(const StrategyChoice& choice) {
   return {};
 }
 
-Status StrategySet::replace_caches(const StrategyChoice& choice, const std::vector<uint64_t>& parts) {
+Status StrategySet::replace_caches(const StrategyChoice& choice, const std::vector<uint64_t>& parts,
+                                   std::string_view tier) {
   std::vector<Strategy<tierd_cache_1>> next(caches_.size());
   std::vector<Instance> made(caches_.size());
   for (size_t m = 0; m < caches_.size(); ++m) {
+    if (!has_cache_of(m, tier)) continue;
     const PluginWorld& world = world_of(m);
     TIERD_CHECK(world.residency() != nullptr);
     TIERD_TRY(make(choice, world, next[m], made[m]));
@@ -258,19 +274,22 @@ Status StrategySet::replace_caches(const StrategyChoice& choice, const std::vect
     TIERD_TRY(share(next[m], parts[m], std::move(most)));
     TIERD_TRY(hand_over(world, next[m]));
   }
-  for (size_t m = 0; m < caches_.size(); ++m) strategies_.caches[m] = std::move(next[m]);
-  caches_ = std::move(made);
+  for (size_t m = 0; m < caches_.size(); ++m) {
+    if (!has_cache_of(m, tier)) continue;
+    strategies_.caches[m] = std::move(next[m]);
+    caches_[m] = std::move(made[m]);
+  }
   return {};
 }
 
-Status StrategySet::swap(StrategyChoice choice, const std::vector<uint64_t>& parts) {
+Status StrategySet::swap(StrategyChoice choice, const std::vector<uint64_t>& parts, std::string_view tier) {
   const std::string_view kind = choice.plugin->kind;
   Strategies& s = strategies_;
   if (kind == "predictor") return replace_predictor(choice);
   if (kind == "quantizer") return replace(choice, s.quantizer, quantizer_);
   if (kind == "balancer") return replace(choice, s.balancer, balancer_);
   TIERD_CHECK(kind == "cache");
-  return replace_caches(choice, parts);
+  return replace_caches(choice, parts, tier);
 }
 
 // Tells a new cache what is where.

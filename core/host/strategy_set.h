@@ -2,7 +2,9 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -18,6 +20,14 @@ namespace tierd {
 
 struct StrategyChoices {
   StrategyChoice predictor, quantizer, cache, balancer;
+  // Of the memories of tiers that have another cache than the others, by the tier's name.
+  std::map<std::string, StrategyChoice> tier_caches = {};
+
+  // The one of a tier's memories.
+  const StrategyChoice& cache_of(const std::string& tier) const {
+    const auto own = tier_caches.find(tier);
+    return own != tier_caches.end() ? own->second : cache;
+  }
 };
 
 class StrategySet {
@@ -40,8 +50,14 @@ class StrategySet {
 
   Strategies& strategies() { return strategies_; }
   const Strategies& strategies() const { return strategies_; }
-  // "cache" is the first memory's.
-  const StrategyInstance& instance(std::string_view kind) const;
+  // Of kind "cache" that of the tier's first memory; without a name, of the first memory of all that has no
+  // cache of its tier's own, if there is one.
+  const StrategyInstance& instance(std::string_view kind, std::string_view tier = {}) const;
+
+  // Whether a memory has the cache that `swap` replaces.
+  bool has_cache_of(std::string_view tier) const;
+  // The cache of a memory.
+  const StrategyInstance& cache_of(MemoryId memory) const { return *caches_[memory - 1u]; }
 
   const Placement& placement() const { return placement_; }
 
@@ -67,7 +83,8 @@ class StrategySet {
   // nothing is in flight: create, adopt, retire. Caches get the slots that their arenas have (`parts` as for
   // `share`) and are told what is in them. A balancer is asked for the homes, too. After an error everything
   // is as it was.
-  Status swap(StrategyChoice choice, const std::vector<uint64_t>& parts);
+  // `tier`: the cache of its memories, which it has of its own; empty: of all memories that have none.
+  Status swap(StrategyChoice choice, const std::vector<uint64_t>& parts, std::string_view tier = {});
 
  private:
   using Instance = std::unique_ptr<StrategyInstance>;
@@ -88,7 +105,13 @@ class StrategySet {
   template <class Table>
   Status replace(const StrategyChoice& choice, Strategy<Table>& strategy, Instance& instance);
   Status replace_predictor(const StrategyChoice& choice);
-  Status replace_caches(const StrategyChoice& choice, const std::vector<uint64_t>& parts);
+  Status replace_caches(const StrategyChoice& choice, const std::vector<uint64_t>& parts,
+                        std::string_view tier);
+  // Whether memory `m` has the cache that is named so.
+  bool has_cache_of(size_t m, std::string_view tier) const {
+    const std::string& own = topology_.memories[m].name;
+    return tiers_with_caches_.contains(own) ? own == tier : tier.empty();
+  }
   std::vector<uint32_t> at_home(size_t m) const;
   const PluginWorld& world_of(size_t m) const { return worlds_[m + 1]; }
   Status ask_homes(Strategy<tierd_balancer_1>& balancer, Placement& placement) const;
@@ -98,6 +121,7 @@ class StrategySet {
   const SiteTable& sites() const { return worlds_.front().sites(); }
 
   const Topology topology_;
+  std::set<std::string> tiers_with_caches_;  // of their own
   Placement placement_;
   std::deque<PluginWorld> worlds_;  // of strategies that belong to no memory; then [memories]
   uint64_t deadline_ns_;

@@ -40,6 +40,9 @@ TraceHeader trace_header(const RunPlan& plan, const std::vector<std::vector<uint
   header.predictor = config.predictor;
   header.quantizer = config.quantizer;
   header.cache = config.cache;
+  for (const TierConfig& tier : config.tiers) {
+    if (!tier.cache.name.empty()) header.tier_caches[tier.name] = tier.cache;
+  }
   header.balancer = config.balancer;
   return header;
 }

@@ -153,18 +153,22 @@ Status Runtime::set_capacity(std::string_view capacity, bool fit, size_t tier) {
   return engine_->load({});
 }
 
-Status Runtime::swap(std::string_view kind, const StrategyConfig& strategy) {
+Status Runtime::swap(std::string_view kind, const StrategyConfig& strategy, const std::string& tier) {
+  if (kind == "cache" && !strategies_->has_cache_of(tier)) {
+    return Error{Code::invalid_argument, tier.empty() ? "cache" : fmt::format("tiers.{}.cache", tier),
+                 tier.empty() ? "every tier has a cache of its own" : "the tier has no cache of its own"};
+  }
   TIERD_ASSIGN(ChosenStrategy chosen,
                choose_strategy(plugin_path(plan_.config), kind, strategy,
                                std::make_shared<const ModelTensors>(plan_.store, plan_.source.get())));
   if (chosen.tensors) TIERD_TRY(chosen.tensors->check_model(plan_.store.manifest().config));
   TIERD_TRY(engine_->drain());
-  return replace(std::move(chosen), strategy);
+  return replace(std::move(chosen), strategy, tier);
 }
 
-Status Runtime::replace(ChosenStrategy chosen, const StrategyConfig& strategy) {
+Status Runtime::replace(ChosenStrategy chosen, const StrategyConfig& strategy, const std::string& tier) {
   const std::string kind = chosen.choice.plugin->kind;
-  const PluginTensors* tables = strategies_->instance(kind).choice().tensors.get();
+  const PluginTensors* tables = strategies_->instance(kind, tier).choice().tensors.get();
   const uint64_t leaving = tables != nullptr ? tables->bytes : 0;
   const uint64_t coming = chosen.table_bytes();
   // Both are there for a moment.
@@ -174,32 +178,39 @@ Status Runtime::replace(ChosenStrategy chosen, const StrategyConfig& strategy) {
   }
   const auto swap = [&]() -> Status {
     TIERD_ASSIGN(StrategyChoice choice, read_tensors(std::move(chosen)));
-    return strategies_->swap(std::move(choice), parts_);
+    return strategies_->swap(std::move(choice), parts_, tier);
   };
   const Status swapped = swap();
   budget.release(kPluginTables, swapped.ok() ? leaving : coming);
-  if (swapped.ok() && recorder_ != nullptr) recorder_->swapped(kind, strategy);
+  if (swapped.ok() && recorder_ != nullptr) recorder_->swapped(kind, strategy, tier);
   return swapped;
 }
 
 Status Runtime::recover() {
-  const auto heal = [&](const auto& strategy, const StrategyChoice& fallback,
-                        const StrategyConfig& config) -> Status {
+  const auto heal = [&](const auto& strategy, const StrategyChoice& fallback, const StrategyConfig& config,
+                        const std::string& tier = {}) -> Status {
     if (!strategy.quarantined()) return {};
     if (fallback.plugin == nullptr) {
       Error error = strategy.error();
-      error.detail =
-          fmt::format("is quarantined ({}); '{}.fallback' names no other", error.detail, strategy.kind);
+      error.detail = fmt::format("is quarantined ({}); '{}{}.fallback' names no other", error.detail,
+                                 tier.empty() ? "" : fmt::format("tiers.{}.", tier), strategy.kind);
       return error;
     }
     spdlog::warn("{}; {} takes its place", strategy.error().line(), fallback.plugin->name);
-    return replace({fallback, {}}, StrategyConfig{config.fallback});
+    return replace({fallback, {}}, StrategyConfig{config.fallback}, tier);
   };
   const Strategies& s = strategies_->strategies();
   const Config& c = plan_.config;
   TIERD_TRY(heal(s.predictor, plan_.fallbacks.predictor, c.predictor));
   TIERD_TRY(heal(s.quantizer, plan_.fallbacks.quantizer, c.quantizer));
-  for (const auto& cache : s.caches) TIERD_TRY(heal(cache, plan_.fallbacks.cache, c.cache));
+  for (const Tier& tier : plan_.tiers.memories) {
+    const bool own = !tier.config.cache.name.empty();
+    const StrategyConfig& config = own ? tier.config.cache : c.cache;
+    for (uint32_t i = 0; i < tier.config.count; ++i) {
+      const auto& cache = s.caches[tier.first_memory - 1u + i];
+      TIERD_TRY(heal(cache, plan_.fallbacks.cache_of(tier.config.name), config, own ? tier.config.name : ""));
+    }
+  }
   return heal(s.balancer, plan_.fallbacks.balancer, c.balancer);
 }
 

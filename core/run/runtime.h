@@ -34,8 +34,10 @@ class Runtime {
   ~Runtime();
 
   // Puts another strategy in the place of the one of its kind; between two steps. What was read ahead is
-  // given up, what is resident stays. After an error everything is as it was.
-  Status swap(std::string_view kind, const StrategyConfig& strategy);
+  // given up, what is resident stays. `tier`: the cache of its memories, which it has of its own. Error:
+  // invalid_argument, where no memory has such a cache, and what `choose_strategy` says; everything is as it
+  // was then.
+  Status swap(std::string_view kind, const StrategyConfig& strategy, const std::string& tier = {});
 
   // A tier's budget changes between two steps: `capacity` as tiers.NAME.capacity has it, `tier` among
   // TierTable::memories. What its arenas hold moves; everything else keeps what it was given at the start.
@@ -163,7 +165,8 @@ class Runtime {
   std::vector<uint32_t> cores_of(const Tier& tier, uint32_t agent) const;
   Status load_tensors();
   // With nothing in flight; the budget and the trace follow.
-  Status replace(ChosenStrategy chosen, const StrategyConfig& strategy);
+  // `tier`: of a cache that the tier has of its own.
+  Status replace(ChosenStrategy chosen, const StrategyConfig& strategy, const std::string& tier = {});
   // Gives the tier's memories these arenas, `parts` [memories]. The budgets of other tiers follow.
   Status resize(size_t tier, std::vector<uint64_t> parts);
   Status recover();                            // puts fallbacks in the place of quarantined strategies

@@ -19,19 +19,25 @@ PluginPath plugin_path(const Config& config) {
   return PluginPath::usual(config.plugin_path);
 }
 
+std::vector<const ChosenStrategy*> ChosenStrategies::all() const {
+  std::vector<const ChosenStrategy*> all = {&predictor, &quantizer, &cache, &balancer};
+  for (const auto& [tier, chosen] : tier_caches) all.push_back(&chosen);
+  return all;
+}
+
 Status ChosenStrategies::check_model(const ModelConfig& config) const {
-  for (const ChosenStrategy* chosen : {&predictor, &quantizer, &cache, &balancer}) {
+  for (const ChosenStrategy* chosen : all()) {
     if (chosen->tensors) TIERD_TRY(chosen->tensors->check_model(config));
   }
   return {};
 }
 
 std::vector<TableRequest> ChosenStrategies::tables() const {
-  std::vector<TableRequest> all;
-  for (const ChosenStrategy* chosen : {&predictor, &quantizer, &cache, &balancer}) {
-    if (chosen->tensors) all.push_back({chosen->tensors->path(), chosen->tensors->bytes()});
+  std::vector<TableRequest> tables;
+  for (const ChosenStrategy* chosen : all()) {
+    if (chosen->tensors) tables.push_back({chosen->tensors->path(), chosen->tensors->bytes()});
   }
-  return all;
+  return tables;
 }
 
 Result<ChosenStrategy> choose_strategy(const PluginPath& path, std::string_view kind,
@@ -64,6 +70,10 @@ Result<ChosenStrategies> choose_strategies(const Config& config,
   TIERD_ASSIGN(chosen.quantizer, choose_strategy(path, "quantizer", config.quantizer, model));
   TIERD_ASSIGN(chosen.cache, choose_strategy(path, "cache", config.cache, model));
   TIERD_ASSIGN(chosen.balancer, choose_strategy(path, "balancer", config.balancer, model));
+  for (const TierConfig& tier : config.tiers) {
+    if (tier.cache.name.empty()) continue;
+    TIERD_ASSIGN(chosen.tier_caches[tier.name], choose_strategy(path, "cache", tier.cache, model));
+  }
   return chosen;
 }
 
@@ -80,6 +90,9 @@ Result<StrategyChoices> read_tensors(ChosenStrategies chosen) {
   TIERD_ASSIGN(choices.quantizer, read_tensors(std::move(chosen.quantizer)));
   TIERD_ASSIGN(choices.cache, read_tensors(std::move(chosen.cache)));
   TIERD_ASSIGN(choices.balancer, read_tensors(std::move(chosen.balancer)));
+  for (auto& [tier, cache] : chosen.tier_caches) {
+    TIERD_ASSIGN(choices.tier_caches[tier], read_tensors(std::move(cache)));
+  }
   return choices;
 }
 
@@ -95,6 +108,10 @@ Result<StrategyChoices> choose_fallbacks(const Config& config) {
   TIERD_ASSIGN(choices.quantizer, fallback("quantizer", config.quantizer));
   TIERD_ASSIGN(choices.cache, fallback("cache", config.cache));
   TIERD_ASSIGN(choices.balancer, fallback("balancer", config.balancer));
+  for (const TierConfig& tier : config.tiers) {
+    if (tier.cache.name.empty()) continue;
+    TIERD_ASSIGN(choices.tier_caches[tier.name], fallback("cache", tier.cache));
+  }
   return choices;
 }
 

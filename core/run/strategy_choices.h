@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,11 +29,15 @@ struct ChosenStrategy {
 };
 struct ChosenStrategies {
   ChosenStrategy predictor, quantizer, cache, balancer;
+  std::map<std::string, ChosenStrategy> tier_caches = {};  // of tiers that name one of their own
 
   // Whether their tensors may be about this model. Error: that of PluginTensorFile::check_model.
   Status check_model(const ModelConfig& config) const;
   // Where their tensors come from.
   std::vector<TableRequest> tables() const;
+
+ private:
+  std::vector<const ChosenStrategy*> all() const;
 };
 
 // The plugin that a table of the configuration names, and what it is told. `model`: whose tensors are given
@@ -41,7 +46,7 @@ Result<ChosenStrategy> choose_strategy(const PluginPath& path, std::string_view 
                                        const StrategyConfig& strategy,
                                        std::shared_ptr<const ModelTensors> model = nullptr);
 
-// All four.
+// All four, and the caches of tiers that name one.
 Result<ChosenStrategies> choose_strategies(const Config& config,
                                            const std::shared_ptr<const ModelTensors>& model = nullptr);
 

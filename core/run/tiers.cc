@@ -86,6 +86,9 @@ class TierChooser {
     TIERD_ASSIGN(tier.agent, choose_settings(*entry, file, tier.config.table(), tier.config.settings,
                                              reads_store(*entry) ? kKeysOfStore : std::span(kKeysOfTier)));
     TIERD_ASSIGN(tier.cores, parse_cores(tier));
+    const StrategyConfig& cache = tier.config.cache;
+    if (cache.name.empty() && !(cache.settings.empty() && cache.fallback.empty() && cache.tensors.empty()))
+      return wrong(tier, "cache", "says what a cache is told, but not which one: cache.name is empty");
     return {};
   }
 
@@ -123,6 +126,7 @@ class TierChooser {
     TIERD_TRY(is_said("link", is.link == plain.link));
     TIERD_TRY(is_said("compute", is.compute == plain.compute));
     TIERD_TRY(is_said("compressed", is.compressed == plain.compressed));
+    TIERD_TRY(is_said("cache", is.cache.name.empty()));
     table_.store = std::move(*found);
     tiers_.erase(found);
     if (tiers_.empty())

@@ -274,7 +274,7 @@ void get(In& in, Resized& e) {
   }
 }
 void put(Out& out, const Swapped& e) {
-  out.text(e.kind), out.text(e.strategy.name), out.text(e.strategy.tensors);
+  out.text(e.kind), out.text(e.tier), out.text(e.strategy.name), out.text(e.strategy.tensors);
   out.number(e.strategy.settings.size());
   for (const Setting& setting : e.strategy.settings) {
     out.text(setting.key);
@@ -288,6 +288,7 @@ void put(Out& out, const Swapped& e) {
 }
 void get(In& in, Swapped& e) {
   e.kind = in.text();
+  e.tier = in.text();
   e.strategy.name = in.text();
   e.strategy.tensors = in.text();
   const uint64_t count = in.number(kLongestText);

@@ -53,7 +53,8 @@ class Text {
     return text;
   }
   std::string operator()(const Swapped& e) const {
-    return fmt::format("{} '{}' takes over", e.kind, e.strategy.name);
+    return fmt::format("{} '{}' takes over{}", e.kind, e.strategy.name,
+                       e.tier.empty() ? "" : " in " + e.tier);
   }
   std::string operator()(const Interrupted&) const { return "interrupted"; }
   std::string operator()(const Activated& e) const {
@@ -173,7 +174,7 @@ bool Swapped::operator==(const Swapped& other) const {
   const auto same = [](const Setting& a, const Setting& b) { return a.key == b.key && a.value == b.value; };
   const StrategyConfig& a = strategy;
   const StrategyConfig& b = other.strategy;
-  return kind == other.kind && a.name == b.name && a.tensors == b.tensors &&
+  return kind == other.kind && tier == other.tier && a.name == b.name && a.tensors == b.tensors &&
          std::equal(a.settings.begin(), a.settings.end(), b.settings.begin(), b.settings.end(), same);
 }
 

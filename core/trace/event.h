@@ -61,6 +61,7 @@ struct Resized {
 struct Swapped {
   std::string kind;
   StrategyConfig strategy;
+  std::string tier = {};  // of a cache that a tier has of its own
   bool operator==(const Swapped&) const;
 };
 // The recorder looked away from here on: the run was interrupted.

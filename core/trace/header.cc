@@ -7,6 +7,7 @@
 
 #include "core/base/align.h"
 #include "core/base/row_mask.h"
+#include "core/trace/header_fields.h"
 
 namespace tierd {
 namespace {
@@ -48,89 +49,6 @@ json strategy_json(const StrategyConfig& strategy) {
   return {{"name", strategy.name}, {"tensors", strategy.tensors}, {"settings", settings}};
 }
 
-// Reads fields, and remembers the first that is wrong.
-class Fields {
- public:
-  explicit Fields(std::string origin) : origin_(std::move(origin)) {}
-
-  const json& at(const json& object, const char* key) {
-    static const json nothing;
-    const auto found = object.find(key);
-    if (object.is_object() && found != object.end()) return *found;
-    fail(key, "is missing");
-    return nothing;
-  }
-  uint64_t number(const json& object, const char* key, uint64_t most) {
-    const json& value = at(object, key);
-    if (!value.is_number_unsigned() || value.get<uint64_t>() > most) {
-      fail(key, fmt::format("is not a number within 0 and {}", most));
-      return 0;
-    }
-    return value.get<uint64_t>();
-  }
-  bool flag(const json& object, const char* key) {
-    const json& value = at(object, key);
-    if (!value.is_boolean()) fail(key, "is neither true nor false");
-    return value.is_boolean() && value.get<bool>();
-  }
-  std::string text(const json& object, const char* key) {
-    const json& value = at(object, key);
-    if (!value.is_string()) fail(key, "is not a text");
-    return value.is_string() ? value.get<std::string>() : std::string();
-  }
-  const json& list(const json& object, const char* key, uint64_t most) {
-    static const json empty = json::array();
-    const json& value = at(object, key);
-    if (value.is_array() && value.size() <= most) return value;
-    fail(key, fmt::format("is not a list of at most {}", most));
-    return empty;
-  }
-  // At most `cap` numbers, none above `most`.
-  void numbers(const json& object, const char* key, uint64_t cap, uint64_t most,
-               std::vector<uint32_t>& numbers) {
-    for (const json& value : list(object, key, cap)) {
-      if (!value.is_number_unsigned() || value.get<uint64_t>() > most) fail(key, "holds no such number");
-      if (!good()) return;
-      numbers.push_back(value.get<uint32_t>());
-    }
-  }
-  StrategyConfig strategy(const json& header, const char* kind) {
-    StrategyConfig config;
-    const json& object = at(header, kind);
-    config.name = text(object, "name");
-    config.tensors = text(object, "tensors");
-    const json& settings = at(object, "settings");
-    if (!settings.is_object()) {
-      fail("settings", "is not a table");
-      return config;
-    }
-    for (const auto& [key, value] : settings.items()) {
-      Setting setting{key, {}, origin_};
-      if (value.is_number_integer())
-        setting.value = value.get<int64_t>();
-      else if (value.is_number())
-        setting.value = value.get<double>();
-      else if (value.is_boolean())
-        setting.value = value.get<bool>();
-      else if (value.is_string())
-        setting.value = value.get<std::string>();
-      else
-        fail(kind, fmt::format("has no value for '{}'", key));
-      config.settings.push_back(std::move(setting));
-    }
-    return config;
-  }
-  void fail(const char* key, const std::string& what) {
-    if (error_.code == Code::ok) error_ = {Code::corrupt, origin_, fmt::format("header: '{}' {}", key, what)};
-  }
-  bool good() const { return error_.code == Code::ok; }
-  const Error& error() const { return error_; }
-
- private:
-  std::string origin_;
-  Error error_{Code::ok, {}, {}};
-};
-
 json columns_json(const std::vector<UnitColumns>& columns) {
   json list = json::array();
   for (const UnitColumns& part : columns) list.push_back({part.unit, part.first, part.count});
@@ -165,7 +83,8 @@ json edition_json(const Edition& edition) {
 }
 
 // `width`: of the matrix that they are columns of.
-std::vector<UnitColumns> read_columns(Fields& fields, const json& object, const char* key, uint32_t width) {
+std::vector<UnitColumns> read_columns(HeaderFields& fields, const json& object, const char* key,
+                                      uint32_t width) {
   std::vector<UnitColumns> columns;
   for (const json& part : fields.list(object, key, kMostUnits * kMostPartsOfUnit)) {
     const bool good = part.is_array() && part.size() == 3 &&
@@ -182,7 +101,7 @@ std::vector<UnitColumns> read_columns(Fields& fields, const json& object, const 
   return columns;
 }
 
-Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
+Site read_site(HeaderFields& fields, const json& object, uint64_t most_neurons) {
   Site site;
   site.name = fields.text(object, "name");
   site.layer = static_cast<uint16_t>(fields.number(object, "layer", UINT16_MAX));
@@ -210,7 +129,8 @@ Site read_site(Fields& fields, const json& object, uint64_t most_neurons) {
 
 // `sites`: those of the header, of which the edition's owner is one. `most_neurons`: what may still be
 // listed.
-Edition read_edition(Fields& fields, const json& object, const SiteTable& sites, uint64_t most_neurons) {
+Edition read_edition(HeaderFields& fields, const json& object, const SiteTable& sites,
+                     uint64_t most_neurons) {
   Edition edition;
   edition.owner = static_cast<SiteId>(fields.number(object, "owner", sites.size() - 1));
   edition.n = fields.good() ? sites[edition.owner].n : 0;
@@ -249,7 +169,7 @@ bool is_reached(const Topology& topology, MemoryId memory) {
                              [&](const Link& link) { return link.to == memory && link.from == over; });
 }
 
-void read_topology(Fields& fields, const json& object, TraceHeader& header) {
+void read_topology(HeaderFields& fields, const json& object, TraceHeader& header) {
   Topology& topology = header.scheduler.topology;
   const uint64_t agents = header.agents.size();
   const size_t editions = header.sites.editions.size();
@@ -310,7 +230,7 @@ void read_topology(Fields& fields, const json& object, TraceHeader& header) {
 }
 
 // Each edition is held as it is, as one that is made of it, or as the one that it is made of.
-void check_held(Fields& fields, const TraceHeader& header) {
+void check_held(HeaderFields& fields, const TraceHeader& header) {
   const std::vector<Edition>& editions = header.sites.editions;
   for (EditionId e = 0; e < editions.size(); ++e) {
     const EditionId made_of = editions[e].made_of;
@@ -329,7 +249,7 @@ void check_held(Fields& fields, const TraceHeader& header) {
 }
 
 // What the kernel takes for granted.
-void check_sites(Fields& fields, const TraceHeader& header) {
+void check_sites(HeaderFields& fields, const TraceHeader& header) {
   for (SiteId s = 0; s < header.sites.size() && fields.good(); ++s) {
     const Site& site = header.sites[s];
     if (uint64_t{site.n} * mask_words(header.scheduler.max_rows) * sizeof(uint64_t) > kMostListBytes)
@@ -398,6 +318,8 @@ std::string header_json(const TraceHeader& header) {
                      {"memory", unit.memory},
                      {"lane", unit.lane},
                      {"joint_runs", unit.joint_runs}});
+  json tier_caches = json::object();
+  for (const auto& [tier, cache] : header.tier_caches) tier_caches[tier] = strategy_json(cache);
   return json{{"facts", header.facts},
               {"sites", sites},
               {"editions", editions},
@@ -415,6 +337,7 @@ std::string header_json(const TraceHeader& header) {
               {"predictor", strategy_json(header.predictor)},
               {"quantizer", strategy_json(header.quantizer)},
               {"cache", strategy_json(header.cache)},
+              {"tier_caches", tier_caches},
               {"balancer", strategy_json(header.balancer)}}
       .dump();
 }
@@ -422,7 +345,7 @@ std::string header_json(const TraceHeader& header) {
 Result<TraceHeader> parse_header(std::string_view text, const std::string& origin) {
   const json object = json::parse(text, nullptr, false);
   if (!object.is_object()) return Error{Code::corrupt, origin, "the header is no JSON object"};
-  Fields fields(origin);
+  HeaderFields fields(origin);
   TraceHeader header;
   const json& facts = fields.at(object, "facts");
   if (facts.is_object()) {
@@ -465,6 +388,12 @@ Result<TraceHeader> parse_header(std::string_view text, const std::string& origi
   header.predictor = fields.strategy(object, "predictor");
   header.quantizer = fields.strategy(object, "quantizer");
   header.cache = fields.strategy(object, "cache");
+  const json& tier_caches = fields.at(object, "tier_caches");
+  if (!tier_caches.is_object()) fields.fail("tier_caches", "is not a table");
+  for (const auto& [tier, cache] : tier_caches.items()) {
+    if (!fields.good()) return fields.error();
+    header.tier_caches[tier] = fields.strategy(tier_caches, tier.c_str());
+  }
   header.balancer = fields.strategy(object, "balancer");
   if (fields.good()) check_held(fields, header);
   if (fields.good()) check_sites(fields, header);

@@ -72,8 +72,8 @@ void Recorder::add(Event event) {
   if (block_.full()) flush();
 }
 
-void Recorder::swapped(std::string kind, StrategyConfig strategy) {
-  add({0, Swapped{std::move(kind), std::move(strategy)}});
+void Recorder::swapped(std::string kind, StrategyConfig strategy, std::string tier) {
+  add({0, Swapped{std::move(kind), std::move(strategy), std::move(tier)}});
 }
 void Recorder::sequence_begins(uint64_t sequence, std::string_view label) {
   add({0, SequenceBegins{sequence, std::string(label)}});

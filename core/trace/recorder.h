@@ -25,8 +25,8 @@ class Recorder final : public KernelObserver {
                                                   const Clock& clock);
   ~Recorder() override;
 
-  // Another strategy has taken its place. Between two steps.
-  void swapped(std::string kind, StrategyConfig strategy);
+  // Another strategy has taken its place. `tier`: of a cache that a tier has of its own. Between two steps.
+  void swapped(std::string kind, StrategyConfig strategy, std::string tier = {});
   // Nothing follows. Errors: io_error, of any write since `create`.
   Status finish();
 

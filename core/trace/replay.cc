@@ -223,7 +223,7 @@ Result<ReplayResult> replay(TraceReader& trace, const ChooseStrategy& choose) {
       if (!is_kind(swapped->kind))
         return Error{Code::corrupt, trace.path(), fmt::format("there is no kind '{}'", swapped->kind)};
       TIERD_ASSIGN(StrategyChoice choice, choose(swapped->kind, swapped->strategy));
-      TIERD_TRY(kernel->strategies().swap(std::move(choice), kernel->parts()));
+      TIERD_TRY(kernel->strategies().swap(std::move(choice), kernel->parts(), swapped->tier));
       follower.passed();
     } else {
       follower.differs("nothing of that kind");

@@ -20,6 +20,9 @@ Result<StrategyChoices> choose_recorded(const TraceHeader& header, const ChooseS
   TIERD_ASSIGN(choices.predictor, choose("predictor", header.predictor));
   TIERD_ASSIGN(choices.quantizer, choose("quantizer", header.quantizer));
   TIERD_ASSIGN(choices.cache, choose("cache", header.cache));
+  for (const auto& [tier, cache] : header.tier_caches) {
+    TIERD_ASSIGN(choices.tier_caches[tier], choose("cache", cache));
+  }
   TIERD_ASSIGN(choices.balancer, choose("balancer", header.balancer));
   return choices;
 }

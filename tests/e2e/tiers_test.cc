@@ -67,6 +67,12 @@ const std::vector<Variant>& variants() {
       {"pinned", [](Config&) {}},
       {"lru", [](Config& c) { c.cache.name = "lru"; }},
       {"lfu without prefetch", [](Config& c) { c.cache.name = "lfu", c.prefetch = false; }},
+      {"a cache each", [](Config& c) { c.cache.name = "lru", c.tier("dram").cache.name = "layer-map"; }},
+      {"a cache each, a GPU, shuffled",
+       [](Config& c) {
+         c.tier("near").kind = "gpu", c.tier("near").cache.name = "lru", c.tier("dram").cache.name = "fifo";
+         c.shuffle = "14";
+       }},
       {"nothing is kept", [](Config& c) { c.cache.name = "none"; }},
       {"shuffled", [](Config& c) { c.cache.name = "lru", c.shuffle = "3"; }},
       {"all in both", [](Config& c) { c.tier("dram").capacity = c.tier("near").capacity = "all"; }},

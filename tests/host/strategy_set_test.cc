@@ -251,6 +251,36 @@ TEST_F(StrategySetTest, ATensorsViewIsWrittenAsFarAsBothSidesKnowIt) {
   EXPECT_EQ(host.tensor(host.context, "heat", &shorter), TIERD_E_INVALID);
 }
 
+// A tier may have a cache of its own, which is swapped by itself.
+TEST_F(StrategySetTest, TiersHaveCachesOfTheirOwn) {
+  StrategyChoices choices = choose_all("lru");
+  choices.tier_caches["above"] = choose("cache", "fifo");
+  Topology topology = Topology::over_store(3);
+  topology.memory(1).name = "below";
+  topology.memory(2).name = topology.memory(3).name = "above";
+  const auto set = StrategySet::create(choices, sites_, {.topology = topology});
+  ASSERT_TRUE(set.ok()) << set.error().line();
+  const auto names = [&] {
+    std::vector<std::string> each;
+    for (const auto& cache : (*set)->strategies().caches) each.push_back(cache.name);
+    return each;
+  };
+  EXPECT_EQ(names(), (std::vector<std::string>{"lru", "fifo", "fifo"}));
+  EXPECT_EQ((*set)->instance("cache").choice().plugin->name, std::string("lru"));
+  EXPECT_EQ((*set)->instance("cache", "above").choice().plugin->name, std::string("fifo"));
+  EXPECT_EQ((*set)->cache_of(3).choice().plugin->name, std::string("fifo"));
+  const std::vector<uint64_t> parts(3, 1000);
+  const auto slots = (*set)->share(parts);
+  ASSERT_TRUE(slots.ok()) << slots.error().line();
+  std::deque<Residency> residencies;
+  for (const std::vector<uint32_t>& of_memory : *slots) residencies.emplace_back(sites_.editions, of_memory);
+  (*set)->set_residencies(residencies);
+  ASSERT_TRUE((*set)->swap(choose("cache", "lfu"), parts, "above").ok());
+  EXPECT_EQ(names(), (std::vector<std::string>{"lru", "lfu", "lfu"}));
+  ASSERT_TRUE((*set)->swap(choose("cache", "none"), parts).ok());
+  EXPECT_EQ(names(), (std::vector<std::string>{"none", "lfu", "lfu"}));
+}
+
 TEST_F(StrategySetTest, MemoriesAndUnitsAreSeen) {
   StrategyChoices choices = choose_all();
   choices.cache = fake();

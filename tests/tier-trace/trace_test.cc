@@ -148,6 +148,23 @@ TEST_F(Traces, SwapsAreReplayed) {
   expect_the_same(config, history);
 }
 
+// Those of one tier alone, which has a cache of its own.
+TEST_F(Traces, SwapsInATierAreReplayed) {
+  Config config = Traces::config("lru");
+  config.tier("dram").cache.name = "lfu";
+  History history;
+  run(config, history, [&](Runtime& runtime, uint32_t token) {
+    const Status nowhere = runtime.swap("cache", StrategyConfig{"fifo"});
+    EXPECT_THAT(nowhere.error().line(), HasSubstr("cache: every tier has a cache of its own"));
+    EXPECT_THAT(runtime.swap("cache", StrategyConfig{"fifo"}, "flash").error().line(),
+                HasSubstr("tiers.flash.cache: the tier has no cache of its own"));
+    if (token != 3) return;
+    ASSERT_TRUE(runtime.swap("cache", StrategyConfig{"fifo"}, "dram").ok());
+    EXPECT_EQ(runtime.strategies().cache_of(1).choice().plugin->name, std::string("fifo"));
+  });
+  expect_the_same(config, history);
+}
+
 TEST_F(Traces, FailedReadsAreReplayed) {
   const Config config = Traces::config("lru");
   auto made = make_runtime(config, quiet());

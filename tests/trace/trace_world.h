@@ -57,6 +57,8 @@ inline TraceHeader small_header() {
   header.cache.name = "lru";
   header.cache.settings = {
       {"a", int64_t{-7}, ""}, {"b", 0.5, ""}, {"c", true, ""}, {"d", std::string("x"), ""}};
+  header.tier_caches["dram"].name = "fifo";
+  header.tier_caches["dram"].tensors = "heat.safetensors";
   header.balancer.name = "single";
   return header;
 }
@@ -127,6 +129,7 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       break;
     case 4: {
       Swapped swapped{"cache", {"lfu", "", "heat.safetensors", small_header().cache.settings}};
+      if (maybe()) swapped.tier = "dram";
       event.what = swapped;
       break;
     }

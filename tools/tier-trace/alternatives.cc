@@ -80,7 +80,8 @@ Result<std::vector<Alternative>> parse_alternatives(const TraceHeader& header,
     };
     put_over(alternative.predictor, std::move(config.predictor), renamed("predictor"));
     put_over(alternative.quantizer, std::move(config.quantizer), renamed("quantizer"));
-    put_over(alternative.cache, std::move(config.cache), renamed("cache"));
+    alternative.one_cache = renamed("cache");
+    put_over(alternative.cache, std::move(config.cache), alternative.one_cache);
     put_over(alternative.balancer, std::move(config.balancer), renamed("balancer"));
   }
   return all;

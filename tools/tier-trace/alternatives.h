@@ -15,6 +15,7 @@ struct Alternative {
   std::string name;  // as it was written; of the recorded policy, "as recorded"
   StrategyConfig predictor, quantizer, cache, balancer;
   uint64_t arena_bytes = 0;
+  bool one_cache = false;  // `cache` takes the place of those that tiers had of their own
 };
 
 // What was recorded, then one for each of `words`. What a word does not name stays as recorded; a strategy

@@ -163,6 +163,7 @@ Result<json> expert_caches(const Routing& routing, const ExpertCacheOptions& opt
                           std::shared_ptr<const PluginTensors> heat) -> Status {
       TraceHeader changed = header;
       changed.cache = cache;
+      changed.tier_caches.clear();
       TIERD_ASSIGN(StrategyChoices choices, choose_recorded(changed, choose));
       if (heat) choices.cache.tensors = std::move(heat);
       TIERD_ASSIGN(const WhatIf result, what_if(header, asked, choices, arena_bytes));

@@ -220,6 +220,7 @@ int ask_what_if(TraceReader& trace, const Options& options) {
     changed.predictor = alternative.predictor;
     changed.quantizer = alternative.quantizer;
     changed.cache = alternative.cache;
+    if (alternative.one_cache) changed.tier_caches.clear();
     changed.balancer = alternative.balancer;
     const auto choices = choose_recorded(changed, strategies_on(path));
     if (!choices.ok()) return fail(choices.error());

@@ -31,15 +31,34 @@ json strategy_json(const StrategyBase& strategy, const StrategyInstance& instanc
           {"ms", per(static_cast<double>(strategy.ns) * kMs, steps)}};
 }
 
+// "layers", or "layers of dram and atu of gpu" where they differ.
+std::string cache_names(const json& caches) {
+  const std::string first = caches.begin().value()["name"].get<std::string>();
+  std::string names;
+  bool differ = false;
+  for (const auto& [tier, cache] : caches.items()) {
+    const std::string name = cache["name"].get<std::string>();
+    differ = differ || name != first;
+    names += fmt::format("{}{} of {}", names.empty() ? "" : " and ", name, tier);
+  }
+  return differ ? names : first;
+}
+
 }  // namespace
 
 json strategies_json(Runtime& runtime) {
   const StrategySet& set = runtime.strategies();
   const Strategies& s = set.strategies();
   const uint64_t steps = runtime.engine().prefill_times().steps + runtime.engine().decode_times().steps;
+  json caches = json::object();  // of each tier's first memory
+  for (const Tier& tier : runtime.plan().tiers.memories) {
+    caches[tier.config.name] =
+        strategy_json(s.caches[tier.first_memory - 1u], set.cache_of(tier.first_memory), steps);
+  }
   return {{"predictor", strategy_json(s.predictor, set.instance("predictor"), steps)},
           {"quantizer", strategy_json(s.quantizer, set.instance("quantizer"), steps)},
-          {"cache", strategy_json(s.caches.front(), set.instance("cache"), steps)},
+          {"cache", strategy_json(s.caches.front(), set.cache_of(1), steps)},
+          {"caches", caches},
           {"balancer", strategy_json(s.balancer, set.instance("balancer"), steps)},
           {"ms", per(static_cast<double>(cost_of(s).ns) * kMs, steps)}};
 }
@@ -50,8 +69,7 @@ std::string strategies_text(const json& strategies) {
     if (strategies[kind]["lossy"].get<bool>()) lossy += fmt::format("{} {}", lossy.empty() ? "" : ", ", kind);
   }
   return fmt::format("{}, {}, {}, {}: {:.3g} ms a step{}", strategies["predictor"]["name"].get<std::string>(),
-                     strategies["quantizer"]["name"].get<std::string>(),
-                     strategies["cache"]["name"].get<std::string>(),
+                     strategies["quantizer"]["name"].get<std::string>(), cache_names(strategies["caches"]),
                      strategies["balancer"]["name"].get<std::string>(), strategies["ms"].get<double>(),
                      lossy.empty() ? "" : "; LOSSY:" + lossy);
 }

@@ -1,0 +1,103 @@
+// The fields of a trace's header, which is JSON that nobody trusts: each is checked, and the first that is
+// wrong is remembered.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/config/config.h"
+
+namespace tierd {
+
+class HeaderFields {
+ public:
+  using json = nlohmann::json;
+
+  // `origin` names the file in errors, which are `corrupt`.
+  explicit HeaderFields(std::string origin) : origin_(std::move(origin)) {}
+
+  const json& at(const json& object, const char* key) {
+    static const json nothing;
+    const auto found = object.find(key);
+    if (object.is_object() && found != object.end()) return *found;
+    fail(key, "is missing");
+    return nothing;
+  }
+  uint64_t number(const json& object, const char* key, uint64_t most) {
+    const json& value = at(object, key);
+    if (!value.is_number_unsigned() || value.get<uint64_t>() > most) {
+      fail(key, fmt::format("is not a number within 0 and {}", most));
+      return 0;
+    }
+    return value.get<uint64_t>();
+  }
+  bool flag(const json& object, const char* key) {
+    const json& value = at(object, key);
+    if (!value.is_boolean()) fail(key, "is neither true nor false");
+    return value.is_boolean() && value.get<bool>();
+  }
+  std::string text(const json& object, const char* key) {
+    const json& value = at(object, key);
+    if (!value.is_string()) fail(key, "is not a text");
+    return value.is_string() ? value.get<std::string>() : std::string();
+  }
+  const json& list(const json& object, const char* key, uint64_t most) {
+    static const json empty = json::array();
+    const json& value = at(object, key);
+    if (value.is_array() && value.size() <= most) return value;
+    fail(key, fmt::format("is not a list of at most {}", most));
+    return empty;
+  }
+  // At most `cap` numbers, none above `most`.
+  void numbers(const json& object, const char* key, uint64_t cap, uint64_t most,
+               std::vector<uint32_t>& numbers) {
+    for (const json& value : list(object, key, cap)) {
+      if (!value.is_number_unsigned() || value.get<uint64_t>() > most) fail(key, "holds no such number");
+      if (!good()) return;
+      numbers.push_back(value.get<uint32_t>());
+    }
+  }
+  StrategyConfig strategy(const json& header, const char* kind) {
+    StrategyConfig config;
+    const json& object = at(header, kind);
+    config.name = text(object, "name");
+    config.tensors = text(object, "tensors");
+    const json& settings = at(object, "settings");
+    if (!settings.is_object()) {
+      fail("settings", "is not a table");
+      return config;
+    }
+    for (const auto& [key, value] : settings.items()) {
+      Setting setting{key, {}, origin_};
+      if (value.is_number_integer())
+        setting.value = value.get<int64_t>();
+      else if (value.is_number())
+        setting.value = value.get<double>();
+      else if (value.is_boolean())
+        setting.value = value.get<bool>();
+      else if (value.is_string())
+        setting.value = value.get<std::string>();
+      else
+        fail(kind, fmt::format("has no value for '{}'", key));
+      config.settings.push_back(std::move(setting));
+    }
+    return config;
+  }
+  void fail(const char* key, const std::string& what) {
+    if (error_.code == Code::ok) error_ = {Code::corrupt, origin_, fmt::format("header: '{}' {}", key, what)};
+  }
+  bool good() const { return error_.code == Code::ok; }
+  const Error& error() const { return error_; }
+
+ private:
+  std::string origin_;
+  Error error_{Code::ok, {}, {}};
+};
+
+}  // namespace tierd
