@@ -199,11 +199,19 @@ TEST(Chain, APredictorMayNameTheMemory) {
   world.expect_nothing_lost();
 }
 
-// Nobody computes from there: what streams by would be read for nobody.
-TEST(Chain, WhatTheMemoryBelowWouldNotKeepIsNotFetchedAheadIntoIt) {
+TEST(Chain, WhatTheCacheBelowRefusesIsNotFetchedAheadIntoIt) {
   ScriptedWorld world(
       {.neurons = {1, 1, 4}, .slots = {0, 0, 0}, .neurons_per_block = 4, .below = {{0, 0, 1}}});
-  world.script_below.admit = keep_what_fits();
+  world.script_below.admit = [](const tierd_set_view* missing, int priority, uint32_t free_slots,
+                                uint8_t* verdict, tierd_victims_out*) {
+    for (uint32_t i = 0; i < missing->n; ++i) {
+      const bool ahead = priority == TIERD_PRIORITY_PREFETCH;
+      verdict[i] = static_cast<uint8_t>(i < free_slots ? TIERD_VERDICT_KEEP
+                                        : ahead        ? TIERD_VERDICT_REFUSE
+                                                       : TIERD_VERDICT_BYPASS);
+    }
+    return 0;
+  };
   world.script_below.ahead = [](SiteId site) {
     return site == 0 ? std::vector<Ahead>{{2, 2}} : std::vector<Ahead>{};
   };

@@ -22,7 +22,7 @@ LookAhead::LookAhead(const SiteTable& sites, PassPlan& plan, const Placement& pl
       placement_(placement),
       topology_(topology),
       supplies_(supplies),
-      wished_(topology.memories.size(), std::vector<uint64_t>(sites.size(), 0)),
+      wished_(topology.memories.size(), std::vector<uint64_t>(sites.editions.size(), 0)),
       takes_(topology.memories.size(), 0),
       foreseen_(sites.size(), Foreseen{kNoStep, {}}) {}
 
@@ -31,23 +31,27 @@ Status LookAhead::wish(SiteId site, uint32_t step, const WishList& wishes, Memor
   for (const WishList::Wish& wish : wishes.all()) {
     const MemoryId memory = wish.memory == TIERD_NO_MEMORY ? own : static_cast<MemoryId>(wish.memory);
     const uint64_t when = step + (uint64_t{site} + wish.distance) / sites_.size();
-    if (sites_[wish.site].given() || when >= kNoStep || !take(wish.site, when, memory)) continue;
+    if (sites_[wish.site].given() || when >= kNoStep) continue;
+    const EditionId named = wish.edition == kNoEdition ? kNoEdition : sites_.wanted(wish.site, wish.edition);
+    if (!take(wish.site, named, when, memory)) continue;
     neurons_of(wishes, wish, sites_[wish.site].n, neurons_);
     const std::span<const float> scores = wishes.scores(wish);
     scores_.assign(scores.begin(), scores.end());
     if (memory == kStore && !wish.all) foreseen_[wish.site] = {static_cast<uint32_t>(when), neurons_};
-    TIERD_TRY(add(wish.site, wish.edition, memory, static_cast<uint32_t>(when), bypass));
+    TIERD_TRY(add(wish.site, named, memory, static_cast<uint32_t>(when), bypass));
   }
   return pass_on(bypass);
 }
 
 // Notes the wish for every memory that it may be for. False: each of them has one for that pass already.
-bool LookAhead::take(SiteId site, uint64_t when, MemoryId memory) {
+bool LookAhead::take(SiteId site, EditionId named, uint64_t when, MemoryId memory) {
   std::ranges::fill(takes_, 0);
+  const std::vector<EditionId>& all = sites_[site].editions;
+  const std::span<const EditionId> editions = named == kNoEdition ? std::span(all) : std::span(&named, 1);
   const auto ask = [&](MemoryId of) {
-    uint64_t& wished = wished_[of - 1u][site];
-    if (wished > when) return;
-    wished = when + 1;
+    std::vector<uint64_t>& wished = wished_[of - 1u];
+    if (std::ranges::any_of(editions, [&](EditionId e) { return wished[e] > when; })) return;
+    for (const EditionId e : editions) wished[e] = when + 1;
     takes_[of - 1u] = 1;
   };
   if (memory != kStore) ask(memory);
@@ -58,7 +62,6 @@ bool LookAhead::take(SiteId site, uint64_t when, MemoryId memory) {
 // `neurons_` of a later site, each in the edition that was named, or in which it would be computed.
 Status LookAhead::add(SiteId site, EditionId named, MemoryId memory, uint32_t step, bool bypass) {
   const std::vector<EditionId>& editions = sites_[site].editions;
-  if (named != kNoEdition) named = sites_.wanted(site, named);
   std::span<const uint8_t> level_of;
   if (editions.size() > 1 && named == kNoEdition) {
     TIERD_ASSIGN(level_of, plan_.levels(site, ActiveSet::of(neurons_, {}, scores_), 1));

@@ -27,8 +27,9 @@ class LookAhead {
 
   // Has the supplies read ahead what `wishes` name, which were made at `site` in `step` and checked: those
   // that name no memory into `own`, or, where that is the store, into the memory that each neuron is computed
-  // from. A second wish for the same later pass and memory is ignored, whoever has made the first. With
-  // `bypass` the caches are not asked. Error: plugin_fault.
+  // from. A second wish for the same later pass, memory and edition is ignored, whoever has made the first;
+  // one that names no edition is for all of them. With `bypass` the caches are not asked. Error:
+  // plugin_fault.
   Status wish(SiteId site, uint32_t step, const WishList& wishes, MemoryId own, bool bypass);
   // Counts in `use` how many neurons of a pass that uses `active` were on the latest list for that pass.
   void count(SiteId site, uint32_t step, const ActiveSet& active, SiteUse& use);
@@ -36,7 +37,7 @@ class LookAhead {
   void forget();
 
  private:
-  bool take(SiteId site, uint64_t when, MemoryId memory);
+  bool take(SiteId site, EditionId named, uint64_t when, MemoryId memory);
   Status add(SiteId site, EditionId edition, MemoryId memory, uint32_t step, bool bypass);
   void add(SiteId site, EditionId edition, MemoryId memory, std::span<const uint8_t> level_of, size_t level);
   Status pass_on(bool bypass);
@@ -46,7 +47,7 @@ class LookAhead {
   const Placement& placement_;
   const Topology& topology_;
   std::deque<Supply>& supplies_;
-  std::vector<std::vector<uint64_t>> wished_;  // [memories][sites] one past the latest step with a wish
+  std::vector<std::vector<uint64_t>> wished_;  // [memories][editions] one past the latest step with a wish
   std::vector<uint8_t> takes_;                 // [memories] whether the present wish is for it
   // [sites] the latest one that was a list, and of which step; counted when that comes.
   struct Foreseen {

@@ -31,6 +31,7 @@ Status Gathering::begin(const Demand& demand, std::vector<Transfer*>& surplus) {
     ours_.push_back(transfer);
   }
   if (!passes_on()) take_over_wish();
+  if (context_.shares_blocks) withdraw_from_wish();
   sort_missing();
   for (const Planned& planned : plan_.neurons) scratch.planned[planned.neuron] = 0;
   for (const Transfer* transfer : ours_) {
@@ -47,9 +48,12 @@ Status Gathering::begin(const Demand& demand, std::vector<Transfer*>& surplus) {
       {demand_.purpose, demand_.edition, demand_.priority, demand_.bypass, !site.added}, plan_);
 }
 
-// Whether it fetches something that may be of use. A block belongs to the gathering that waits for it.
+// Whether it fetches something that may be of use. A block that is not shared belongs to the gathering that
+// waits for it.
 bool Gathering::is_for_us(const Transfer& transfer) const {
   if (transfer.unwanted || transfer.edition != demand_.edition) return false;
+  const auto& [site, step, client] = transfer.purpose;
+  if (transfer.shared) return site == demand_.purpose.site && step == demand_.purpose.step;
   return transfer.into_arena() || (transfer.purpose == demand_.purpose && transfer.waiting == 0);
 }
 
@@ -71,6 +75,18 @@ void Gathering::take_over_wish() {
     } else if (keep) {
       context_.residency.abandon(edition, neuron);
     }
+  }
+}
+
+// What is wanted now is not left to a wish of this memory's own, whose turn may come late.
+void Gathering::withdraw_from_wish() {
+  const auto [site, step, client] = demand_.purpose;
+  withdrawn_.clear();
+  context_.wishes.withdraw(site, demand_.edition, step, wanted(), withdrawn_);
+  for (const Planned& planned : withdrawn_) {
+    if (!planned.keep && context_.scratch.coming[planned.neuron] != nullptr) continue;
+    context_.scratch.planned[planned.neuron] = 1;
+    plan_.neurons.push_back({planned.neuron, planned.keep});
   }
 }
 
@@ -124,7 +140,7 @@ void Gathering::adopt_transfers(std::vector<Transfer*>& surplus) {
   for (Transfer* transfer : ours_) {
     if (waits_for(*transfer)) {
       if (demand_.priority == Priority::demand) context_.transfers.demand(*transfer);
-    } else if (!transfer->into_arena()) {
+    } else if (!transfer->into_arena() && !transfer->shared) {
       surplus.push_back(transfer);
     }
   }
@@ -179,7 +195,7 @@ bool Gathering::waits_for_room() const {
 }
 
 bool Gathering::waits_for(const Transfer& transfer) const {
-  if (!transfer.into_arena()) return transfer.gathering == this;
+  if (!transfer.into_arena() && !transfer.shared) return transfer.gathering == this;
   return std::ranges::find(awaited_, &transfer) != awaited_.end();
 }
 
@@ -320,7 +336,9 @@ void Gathering::took(std::span<const uint32_t> neurons) {
   took_some_ = true;
   for (const uint32_t neuron : neurons) {
     Transfer* const transfer = source_[neuron];
-    if (transfer == nullptr || --transfer->left != 0) continue;
+    if (transfer == nullptr) continue;
+    if (transfer->shared) ++transfer->taken;
+    if (transfer->shared || --transfer->left != 0) continue;
     leave(*transfer);
     context_.transfers.close(*transfer);
   }

@@ -45,6 +45,8 @@ class Gathering {
     Sources& sources;
     MemoryCounters& counters;
     Scratch& scratch;
+    // Nobody computes from the memory: what was fetched ahead into its blocks is for all that gather there.
+    bool shares_blocks = false;
   };
   explicit Gathering(const Context& context);
   Gathering(const Gathering&) = delete;
@@ -86,6 +88,11 @@ class Gathering {
 
   const Demand& demand() const { return demand_; }
   EditionId edition() const { return demand_.edition; }
+  // Whether it wants the neuron for that pass.
+  bool is_for(SiteId site, uint32_t step, EditionId edition, uint32_t neuron) const {
+    return demand_.edition == edition && demand_.purpose.site == site && demand_.purpose.step == step &&
+           wanted().contains(neuron);
+  }
   // Whether the neurons go to another memory from here.
   bool passes_on() const { return demand_.purpose.client != context_.id; }
 
@@ -129,6 +136,7 @@ class Gathering {
 
   bool is_for_us(const Transfer& transfer) const;
   void take_over_wish();
+  void withdraw_from_wish();
   void sort_missing();
   void adopt_transfers(std::vector<Transfer*>& surplus);
   void note_residents();
@@ -177,6 +185,7 @@ class Gathering {
 
   // Used by one function each, kept for their memory.
   std::vector<Transfer*> ours_;
+  std::vector<Planned> withdrawn_;
   std::vector<uint32_t> missing_;
 };
 

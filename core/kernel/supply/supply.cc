@@ -46,10 +46,11 @@ Supply::~Supply() = default;
 // A step passes through its sites in their order: what was fetched ahead for one that it has passed by now is
 // for nobody.
 void Supply::begin_pass(SiteId site, uint32_t step) {
+  over_before_ = position(site, step);
   transfers_.begin_pass(step);
   wishes_.drop_passed(site, step, [this](EditionId edition, Plan& plan) { drop(edition, plan); });
   const auto passed = [&](const Transfer* transfer) {
-    return transfer->purpose.step == step && transfer->purpose.site < site && !transfer->into_arena() &&
+    return transfer->purpose.step == step && is_over(transfer->purpose) && !transfer->into_arena() &&
            !transfer->unwanted;
   };
   if (std::ranges::none_of(transfers_.all(), passed)) return;
@@ -61,9 +62,9 @@ void Supply::begin_pass(SiteId site, uint32_t step) {
 template <class Begin>
 Result<Gathering*> Supply::open(Begin begin) {
   if (unused_.empty()) {
-    unused_.push_back(&gatherings_.emplace_back(Gathering::Context{options_.memory, dispatcher_, sites_,
-                                                                   residency_, transfers_, admission_,
-                                                                   wishes_, sources_, counters_, scratch_}));
+    unused_.push_back(&gatherings_.emplace_back(
+        Gathering::Context{options_.memory, dispatcher_, sites_, residency_, transfers_, admission_, wishes_,
+                           sources_, counters_, scratch_, !is_computed_from_}));
   }
   Gathering* const gathering = open_.emplace_back(unused_.back());
   unused_.pop_back();
@@ -123,8 +124,14 @@ Status Supply::wish(std::span<const Wished> wanted, uint32_t step, bool bypass) 
     const std::span<const Residency::Neuron> here = residency_.neurons(edition);
     missing_.clear();
     present_.clear();
+    // What the memories above have asked for comes for their sake.
+    const auto is_gathered = [&](uint32_t neuron) {
+      return !is_computed_from_ && std::ranges::any_of(open_, [&](const Gathering* of) {
+        return of->is_for(site, step, edition, neuron);
+      });
+    };
     for (const uint32_t neuron : neurons) {
-      if (here[neuron].slot == kNoSlot) missing_.push_back(neuron);
+      if (here[neuron].slot == kNoSlot && !is_gathered(neuron)) missing_.push_back(neuron);
       if (here[neuron].state == Residency::State::valid) present_.push_back(neuron);
     }
     if (missing_.empty()) continue;
@@ -133,9 +140,6 @@ Status Supply::wish(std::span<const Wished> wanted, uint32_t step, bool bypass) 
     residency_.pin(edition, present_);
     Status admitted = admission_.admit(edition, missing_, Priority::prefetch, bypass, part.plan);
     residency_.unpin(edition, present_);
-    // What streams by is for a pass that computes from here: nobody would use it elsewhere.
-    if (admitted.ok() && !is_computed_from_)
-      std::erase_if(part.plan.neurons, [](const Planned& planned) { return !planned.keep; });
     if (admitted.ok() && sites_[site].added) sort_by_runs(sites_[site], part.plan);
     if (admitted.ok()) {
       const Purpose purpose{site, step, options_.memory};
@@ -158,6 +162,7 @@ Status Supply::wish(std::span<const Wished> wanted, uint32_t step, bool bypass) 
 }
 
 void Supply::end_step(uint32_t step) {
+  over_before_ = position(0, step + 1);
   wishes_.drop_until(step, [this](EditionId edition, Plan& plan) { drop(edition, plan); });
   for (Transfer* transfer : std::vector(transfers_.all())) {
     if (transfer->purpose.step <= step && !transfer->into_arena()) give_up(*transfer);
@@ -177,7 +182,9 @@ void Supply::pump() {
   while (!wishes.empty()) {
     drop_what_cannot_be_had(wishes.front());
     while (!wishes.front().done()) {
-      if (transfers_.start(wishes.front()).empty()) return;
+      const Transfers::Started started = transfers_.start(wishes.front());
+      if (started.empty()) return;
+      for (Transfer* transfer : started) transfer->shared = !is_computed_from_ && !transfer->into_arena();
     }
     for (Wish::Part& part : wishes.front().parts) sources_.leave(part.plan);
     wishes.pop_front();
@@ -201,7 +208,7 @@ void Supply::drop(EditionId edition, Plan& plan) {
 
 // Nobody wants this transfer any more. Bytes in flight must land before their memory can be used again.
 void Supply::give_up(Transfer& transfer) {
-  if (transfer.waiting != 0) return;
+  if (transfer.waiting != 0 || (transfer.shared && !is_over(transfer.purpose))) return;
   if (transfer.state == Transfer::State::moving) {
     // What goes into the arena is kept when it lands: the bytes are paid for.
     if (!transfer.into_arena()) transfers_.abandon(transfer);
@@ -218,7 +225,8 @@ void Supply::give_up(std::span<Transfer* const> transfers) {
 
 // Closes a transfer that nobody computes from.
 void Supply::waste(Transfer& transfer) {
-  if (!transfer.into_arena()) counters_.wasted += transfer.neurons.size();
+  if (!transfer.into_arena())
+    counters_.wasted += transfer.neurons.size() - std::min<uint64_t>(transfer.neurons.size(), transfer.taken);
   sources_.leave(transfer);
   transfers_.close(transfer);
 }
@@ -275,7 +283,13 @@ void Supply::landed(Transfer& transfer, uint64_t bytes) {
   sources_.leave(transfer);
   if (!transfer.into_arena()) {
     if (transfer.unwanted) return waste(transfer);
-    if (transfer.gathering != nullptr) transfer.gathering->landed(transfer);
+    if (!transfer.shared) {
+      if (transfer.gathering != nullptr) transfer.gathering->landed(transfer);
+      return;
+    }
+    for (Gathering* const gathering : open_) {
+      if (gathering->waits_for(transfer)) gathering->landed(transfer);
+    }
     return;
   }
   admission_.landed(transfer.edition, transfer.neurons);
@@ -353,6 +367,7 @@ Task<Status> Supply::fill(std::vector<WantedAtStart> wanted, std::function<void(
 }
 
 void Supply::give_up_all() {
+  over_before_ = UINT64_MAX;
   wishes_.drop_until(UINT32_MAX, [this](EditionId edition, Plan& plan) { drop(edition, plan); });
   for (Transfer* transfer : std::vector(transfers_.all())) give_up(*transfer);
 }

@@ -42,8 +42,8 @@ class Supply : private CompletionSink {
          Options options, Notice& changed);
   ~Supply() override;
 
-  // `begin_pass` gives up what was fetched ahead for sites that the step has passed over. What is posted
-  // after `end_pass` belongs to no pass.
+  // `begin_pass` gives up what was fetched ahead for passes that are over. What is posted after `end_pass`
+  // belongs to no pass.
   void begin_pass(SiteId site, uint32_t step);
   void end_pass() { transfers_.end_pass(); }
   // Whether memory of this site and step still belongs to a transfer.
@@ -65,8 +65,9 @@ class Supply : private CompletionSink {
   // ---- What later passes will want.
 
   // Neurons, ascending, that passes of later sites, or of a later step, will use, in an edition that the
-  // memory holds. Several editions: neurons of one number lie side by side in the file, and are fetched by
-  // one read. Error: plugin_fault.
+  // memory holds. What is not kept stays in its blocks until it is computed; where nobody computes from the
+  // memory, until its pass is over, for whoever fetches it from here. Several editions: neurons of one number
+  // lie side by side in the file, and are fetched by one read. Error: plugin_fault.
   struct Wished {
     SiteId site;
     EditionId edition;
@@ -108,6 +109,8 @@ class Supply : private CompletionSink {
   void give_up(Transfer& transfer);
   void give_up(std::span<Transfer* const> transfers);
   void waste(Transfer& transfer);
+  uint64_t position(SiteId site, uint32_t step) const { return uint64_t{step} * sites_.size() + site; }
+  bool is_over(const Purpose& purpose) const { return position(purpose.site, purpose.step) < over_before_; }
   void drop(EditionId edition, Plan& plan);
   void drop_what_cannot_be_had(Wish& wish);
   void tell_passed_on(const Gathering& gathering);
@@ -123,6 +126,7 @@ class Supply : private CompletionSink {
   std::vector<LinkCounters> links_;         // [links into the memory]
   std::vector<uint64_t> links_busy_until_;  // [links into the memory] when the latest message ended
   const bool is_computed_from_;
+  uint64_t over_before_ = 0;  // passes before this position are over
   Notice& changed_;
   Admission admission_;
   Sources sources_;

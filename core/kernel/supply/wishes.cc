@@ -4,17 +4,34 @@
 
 namespace tierd {
 
-Plan Wishes::take(SiteId site, EditionId edition, uint32_t step) {
+std::optional<Wishes::Found> Wishes::find(SiteId site, EditionId edition, uint32_t step) {
   for (Wish& wish : wishes_) {
     if (wish.step != step) continue;
     const auto part = std::ranges::find_if(
         wish.parts, [&](const Wish::Part& of) { return of.site == site && of.edition == edition; });
-    if (part == wish.parts.end()) continue;
-    Plan plan = std::move(part->plan);
-    wish.parts.erase(part);
-    return plan;
+    if (part != wish.parts.end()) return Found{&wish, part};
   }
-  return {};
+  return std::nullopt;
+}
+
+Plan Wishes::take(SiteId site, EditionId edition, uint32_t step) {
+  const std::optional<Found> found = find(site, edition, step);
+  if (!found) return {};
+  Plan plan = std::move(found->part->plan);
+  found->wish->parts.erase(found->part);
+  return plan;
+}
+
+void Wishes::withdraw(SiteId site, EditionId edition, uint32_t step, const ActiveSet& wanted,
+                      std::vector<Planned>& withdrawn) {
+  const std::optional<Found> found = find(site, edition, step);
+  if (!found) return;
+  Plan& plan = found->part->plan;
+  const auto waiting = plan.neurons.begin() + static_cast<std::ptrdiff_t>(plan.next);
+  const auto gone = std::stable_partition(
+      waiting, plan.neurons.end(), [&](const Planned& planned) { return !wanted.contains(planned.neuron); });
+  withdrawn.insert(withdrawn.end(), gone, plan.neurons.end());
+  plan.neurons.erase(gone, plan.neurons.end());
 }
 
 void Wishes::drop_passed(SiteId site, uint32_t step, const Dropped& dropped) {

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "core/kernel/active_set.h"
 #include "core/kernel/site.h"
 #include "core/kernel/supply/plan.h"
 
@@ -37,6 +39,9 @@ class Wishes {
   std::deque<Wish>& all() { return wishes_; }
   // What is left of the wish for this site, edition and step, which is one no more.
   Plan take(SiteId site, EditionId edition, uint32_t step);
+  // Takes out of that wish what is `wanted`, and appends it.
+  void withdraw(SiteId site, EditionId edition, uint32_t step, const ActiveSet& wanted,
+                std::vector<Planned>& withdrawn);
   // Forgets those of this step for earlier sites, which it has passed over; `dropped` as below.
   using Dropped = std::function<void(EditionId edition, Plan& plan)>;
   void drop_passed(SiteId site, uint32_t step, const Dropped& dropped);
@@ -46,6 +51,12 @@ class Wishes {
   void drop_until(uint32_t step, const Dropped& dropped);
 
  private:
+  struct Found {
+    Wish* wish;
+    std::vector<Wish::Part>::iterator part;
+  };
+  std::optional<Found> find(SiteId site, EditionId edition, uint32_t step);
+
   std::deque<Wish> wishes_;
 };
 
