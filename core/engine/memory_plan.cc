@@ -154,7 +154,10 @@ class TierPlanner {
     if (plan_.automatic && rest >= plan_.whole + staging) {
       staging = std::min(rest - plan_.whole, staging + more_staging());
     } else if (rest < plan_.whole + staging) {
-      staging = std::clamp(plan_.capacity / kStagingShare, staging, std::max(staging, tier_.most_staging));
+      const auto share = static_cast<uint64_t>(tier_.staging_share * static_cast<double>(plan_.capacity));
+      const uint64_t most = std::max(staging, tier_.most_staging);
+      staging =
+          share != 0 ? std::max(share, staging) : std::clamp(plan_.capacity / kStagingShare, staging, most);
       staging = std::min(staging, rest);
     }
     staging /= tier_.memories;

@@ -32,7 +32,9 @@ struct TableRequest {
 struct TierRequest {
   std::string name;  // "dram": errors name tiers.NAME.capacity
   Capacity capacity = {};
+  // An eighth of the tier where not everything fits, but no more than this.
   uint64_t most_staging = 64u << 20;
+  double staging_share = 0;        // that share of the tier instead, where not everything fits; 0: an eighth
   uint32_t memories = 1;           // that share the tier, each with staging of its own
   bool expands = false;            // it holds expanded what the store has compressed
   std::vector<UnitId> units = {};  // that compute from them, each with activations, KV cache, small tensors

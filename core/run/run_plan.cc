@@ -37,7 +37,16 @@ Result<TierRequest> request_of(const Tier& tier) {
   TierRequest request;
   request.name = tier.config.name;
   TIERD_ASSIGN(request.capacity, parse_capacity(tier.config.capacity, tier.key("capacity")));
-  TIERD_ASSIGN(request.most_staging, parse_bytes(tier.config.staging, tier.key("staging")));
+  TIERD_ASSIGN(const Capacity staging, parse_capacity(tier.config.staging, tier.key("staging")));
+  if (staging.kind == Capacity::Kind::share) {
+    request.staging_share = staging.share;
+  } else if (staging.kind == Capacity::Kind::bytes) {
+    request.most_staging = staging.bytes;
+  } else {
+    return Error{Code::invalid_argument, tier.key("staging"),
+                 fmt::format("'{}' is neither a size nor a share; write for example 64 MiB or 30%",
+                             tier.config.staging)};
+  }
   request.memories = tier.config.count;
   request.expands = tier.expands;
   for (uint32_t i = 0; i < tier.config.count && tier.config.compute; ++i)
@@ -155,6 +164,13 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   if (config.context == 0 && (options.shorten || options.fit))
     request.shortest_context = options.shortest_context;
   TIERD_ASSIGN(MemoryPlan memory, plan_memory(manifest, request));
+  for (size_t t = 0; t < tiers.memories.size(); ++t) {
+    for (uint32_t i = 0; i < tiers.memories[t].config.count; ++i) {
+      Memory& of = tiers.topology.memory(static_cast<MemoryId>(tiers.memories[t].first_memory + i));
+      of.staging_blocks = memory.tiers[t].blocks;
+      of.block_bytes = memory.tiers[t].block_bytes;
+    }
+  }
   ModelPlan model = plan_model(manifest, memory.model);
   for (size_t m = 0; m < tiers.topology.memories.size(); ++m) {
     const auto id = static_cast<MemoryId>(m + 1);

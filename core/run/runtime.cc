@@ -367,7 +367,6 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
   Scheduler::Options options;
   options.topology = plan_.tiers.topology;
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
-    const TierMemory& memory = plan_.memory.tiers[tier];
     const uint32_t needed = serves(Op::move) | serves(Op::resize);
     const bool resizes = (plan_.tiers.memories[tier].agent.entry->serves & needed) == needed;
     for (const size_t m : memories_of(tier)) {
@@ -377,8 +376,6 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
       to.arena_offset = arena_offset_.emplace_back(arena_offsets(sites.editions, to.reserved));
       to.resizes = resizes;
       to.staging_offset = tiers_[tier].staging_offset;
-      to.staging_blocks = memory.blocks;
-      to.block_bytes = memory.block_bytes;
     }
   }
   options.prefetch = config.prefetch;

@@ -56,6 +56,8 @@ TEST_F(CliErrors, OverridesOfTheConfiguration) {
   EXPECT_THAT(refused_key("tiers.dram.capacity=plenty"), HasSubstr("tiers.dram.capacity"));
   EXPECT_THAT(refused_key("tiers.dram.capacity=-5%"), HasSubstr("tiers.dram.capacity"));
   EXPECT_THAT(refused_key("tiers.dram.staging=0.5 parsec"), HasSubstr("tiers.dram.staging"));
+  EXPECT_THAT(refused_key("tiers.dram.staging=all"),
+              HasSubstr("tiers.dram.staging: 'all' is neither a size nor a share"));
   EXPECT_THAT(refused_key("cache.name=lfru"), HasSubstr("lfru"));
   EXPECT_THAT(refused_key("scheduler.shuffle=x"), HasSubstr("scheduler.shuffle"));
   EXPECT_THAT(refused_key("tiers.flash.depth=1000000"), HasSubstr("1000000"));

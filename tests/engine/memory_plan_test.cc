@@ -376,6 +376,27 @@ TEST(MemoryPlan, StagingIsBounded) {
   }
 }
 
+TEST(MemoryPlan, StagingMayBeAShare) {
+  const Manifest manifest = store_of("llama-2-7b", Encoding::q4_0);
+  for (const double share : {0.3, 0.0001, 5.0}) {
+    MemoryRequest request = request_of(manifest, {Capacity::Kind::share, 0.5, 0});
+    request.tiers.front().staging_share = share;
+    const auto plan = plan_one(manifest, request);
+    ASSERT_TRUE(plan.ok());
+    if (share == 0.3) {
+      EXPECT_NEAR(static_cast<double>(plan->staging), 0.3 * static_cast<double>(plan->capacity), 4 << 20);
+    }
+    EXPECT_GE(plan->blocks, 2u);
+    EXPECT_LE(plan->staging + plan->arena + plan->kv + plan->activations, plan->capacity);
+  }
+  // Where everything fits, little streams.
+  MemoryRequest request = request_of(manifest, {});
+  request.tiers.front().staging_share = 0.3;
+  const auto plan = plan_one(manifest, request);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->arena, plan->whole);
+}
+
 TEST(Capacity, IsAllAShareOrASize) {
   const auto kind = [](std::string_view text) {
     const auto capacity = parse_capacity(text, "tiers.dram.capacity");
