@@ -45,6 +45,19 @@ const std::vector<Variant>& variants() {
       {"atu_without_prefetch", 1, [](Config& c) { keep(c, "atu", "60%"), c.prefetch = false; }},
       {"gpu", 1, [](Config& c) { use_gpu(c, "auto"); }},
       {"half_gpu_atu", 1, [](Config& c) { use_gpu(c, "60%"), keep(c, "atu", "auto"); }},
+      {"gpu_atu_dram_layers", 1,
+       [](Config& c) {
+         use_gpu(c, "60%"), keep(c, "atu", "40%");
+         c.tier("dram").compute = false, c.tier("dram").cache.name = "layers";
+         c.tier("dram").staging = "40%";
+       }},
+      {"gpu_atu_dram_layers_shuffled", 7,
+       [](Config& c) {
+         use_gpu(c, "60%"), keep(c, "atu", "30%");
+         c.tier("dram").compute = false, c.shuffle = "11";
+         c.tier("dram").cache = {
+             "layers", "", "", {{"skip_held", true, "test"}, {"distance", int64_t{1}, "test"}}};
+       }},
       {"half_gpu_atu_shuffled", 7,
        [](Config& c) { use_gpu(c, "60%"), keep(c, "atu", "60%"), c.shuffle = "7"; }},
   };

@@ -73,6 +73,17 @@ const std::vector<Variant>& variants() {
          c.tier("near").kind = "gpu", c.tier("near").cache.name = "lru", c.tier("dram").cache.name = "fifo";
          c.shuffle = "14";
        }},
+      {"layers ahead below", [](Config& c) { c.cache.name = "lru", c.tier("dram").cache.name = "layers"; }},
+      {"layers ahead below a GPU, shuffled",
+       [](Config& c) {
+         c.tier("near").kind = "gpu", c.cache.name = "lru", c.shuffle = "15";
+         c.tier("dram").cache.name = "layers", c.tier("dram").staging = "50%";
+       }},
+      {"layers ahead below two GPUs that predict, too",
+       [](Config& c) {
+         c.tier("near").kind = "gpu", c.tier("near").count = 2, c.tier("near").capacity = "60%";
+         c.balancer.name = "round-robin", c.cache.name = "layers";
+       }},
       {"nothing is kept", [](Config& c) { c.cache.name = "none"; }},
       {"shuffled", [](Config& c) { c.cache.name = "lru", c.shuffle = "3"; }},
       {"all in both", [](Config& c) { c.tier("dram").capacity = c.tier("near").capacity = "all"; }},

@@ -53,6 +53,7 @@ struct TestMemory {
   uint32_t over = 0;
   uint64_t bytes = 0;
   bool computes = true;
+  uint64_t staging_bytes = 0;
 };
 struct TestMachine {
   std::vector<TestMemory> memories;
@@ -165,6 +166,10 @@ class Plugged {
       const auto& plugged = *static_cast<Plugged*>(context);
       return plugged.evictable ? plugged.evictable(edition, neuron) : 1;
     };
+    host_.holders = [](void* context, uint32_t edition, uint32_t neuron) -> uint64_t {
+      const auto& plugged = *static_cast<Plugged*>(context);
+      return plugged.holders ? plugged.holders(edition, neuron) : 0;
+    };
     host_.home = [](void* context, uint32_t edition, uint32_t neuron) {
       const auto& plugged = *static_cast<Plugged*>(context);
       return plugged.home ? plugged.home(edition, neuron) : 0;
@@ -194,7 +199,8 @@ class Plugged {
   Table table{};
   void* self = nullptr;
   std::function<int(uint32_t, uint32_t)> evictable;
-  std::function<uint32_t(uint32_t, uint32_t)> home;  // with the first unit where it says nothing
+  std::function<uint64_t(uint32_t, uint32_t)> holders;  // bit m: memory m; nobody where it says nothing
+  std::function<uint32_t(uint32_t, uint32_t)> home;     // with the first unit where it says nothing
   // The memory has so many bytes from now on.
   void set_bytes(uint32_t memory, uint64_t bytes) { memory_views_[memory - 1].bytes = bytes; }
   std::map<std::string, double> metrics;
@@ -206,7 +212,8 @@ class Plugged {
       const auto number = static_cast<uint32_t>(memory_views_.size() + 1);
       const auto unit = static_cast<uint32_t>(unit_views_.size());
       memory_views_.push_back({sizeof(tierd_memory_view), number, memory.over,
-                               memory.computes ? unit : TIERD_NO_UNIT, memory.tier.c_str(), memory.bytes});
+                               memory.computes ? unit : TIERD_NO_UNIT, memory.tier.c_str(), memory.bytes,
+                               memory.staging_bytes});
       if (memory.computes) unit_views_.push_back({sizeof(tierd_unit_view), unit, number});
     }
     for (const tierd_memory_view& view : memory_views_) memories_.push_back(&view);

@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 #define TIERD_ABI_MAJOR 2
-#define TIERD_ABI_MINOR 2
+#define TIERD_ABI_MINOR 3
 
 typedef struct tierd_plugin {
   /* These three are read before all else. */

@@ -58,6 +58,8 @@ typedef struct tierd_memory_view {
   /* That its cache may share out at present, also while that one's `share` or `resize` is called: a cache may
    * go by what those over it have. Before the first `share`: 0. Since 2.1. */
   uint64_t bytes;
+  /* Of its staging blocks: what is fetched and not kept lies there until it has been used. Since 2.3. */
+  uint64_t staging_bytes;
 } tierd_memory_view;
 
 /* Who computes. */

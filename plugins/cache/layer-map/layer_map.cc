@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "tierd/fixed_set.hpp"
+#include "tierd/step_parts.hpp"
 
 namespace {
 
@@ -73,9 +74,8 @@ class LayerMap : public tierd::FixedSet {
   explicit LayerMap(const tierd::Host& host)
       : FixedSet(host),
         most_layers_(read_layers(host)),
-        layers_ahead_(static_cast<uint32_t>(host.integer("layers_ahead"))) {
-    find_parts();
-  }
+        layers_ahead_(static_cast<uint32_t>(host.integer("layers_ahead"))),
+        step_(tierd::step_parts(host)) {}
 
   void share(uint64_t bytes, uint32_t* max_slots) {
     const uint32_t own = host().own_memory().memory;
@@ -109,7 +109,7 @@ class LayerMap : public tierd::FixedSet {
   void resplit(uint32_t* wanted) { *wanted = limited_ ? 1 : 0; }
 
   void ahead(uint32_t site) {
-    // What streams into a memory that nobody computes from would be there for nobody.
+    // What streams into a memory that nobody computes from comes when the one over it wishes for it.
     if (layers_ahead_ == 0 || host().own_memory().unit == TIERD_NO_UNIT) return;
     uint16_t layer = host().site(site).layer;
     uint32_t layers = 0;
@@ -123,29 +123,6 @@ class LayerMap : public tierd::FixedSet {
   }
 
  private:
-  // What is placed as a whole: a layer, or what lies between two.
-  struct Part {
-    bool is_layer = false;
-    std::vector<uint32_t> editions;
-  };
-
-  static bool is_embedding(const tierd_site_view& site) {
-    return site.given != 0 && site.axis == TIERD_AXIS_ROW;
-  }
-
-  void find_parts() {
-    for (uint32_t s = 0; s < host().n_sites(); ++s) {
-      const tierd_site_view& site = host().site(s);
-      const bool begins = s == 0 || site.layer != host().site(s - 1).layer;
-      if (begins) parts_.push_back({site.layer != TIERD_NO_LAYER, {}});
-      for (uint32_t i = 0; i < site.n_editions; ++i) {
-        const uint32_t e = site.editions[i];
-        if (host().edition(e).site == s)
-          (is_embedding(site) ? embeddings_ : parts_.back().editions).push_back(e);
-      }
-    }
-  }
-
   // Whether memory m lies over `below`, by way of others too, or is that one.
   bool lies_over(uint32_t m, uint32_t below) const {
     while (m > below) m = host().memory(m).over;
@@ -182,7 +159,7 @@ class LayerMap : public tierd::FixedSet {
     };
     uint32_t layers = 0;
     std::vector<std::vector<uint32_t>> whole;
-    for (const Part& part : parts_) {
+    for (const tierd::StepPart& part : step_.parts) {
       whole.clear();
       uint64_t bytes = 0;
       for (const uint32_t e : part.editions) {
@@ -194,7 +171,7 @@ class LayerMap : public tierd::FixedSet {
       layers += part.is_layer ? 1 : 0;
       for (size_t i = 0; i < whole.size(); ++i) take(part.editions[i], std::move(whole[i]));
     }
-    for (const uint32_t e : embeddings_) {
+    for (const uint32_t e : step_.embeddings) {
       if (most_layers_[m - 1] == 0) break;
       take(e, candidates(m, e, std::min<uint64_t>(most[e], room / slot_bytes(e)), placed));
     }
@@ -204,9 +181,8 @@ class LayerMap : public tierd::FixedSet {
 
   std::vector<uint32_t> most_layers_;  // [memories]
   uint32_t layers_ahead_;
-  std::vector<Part> parts_;           // in the order of a step
-  std::vector<uint32_t> embeddings_;  // editions
-  bool limited_ = false;              // at the last split there were fewer slots than neurons
+  tierd::StepParts step_;
+  bool limited_ = false;  // at the last split there were fewer slots than neurons
 };
 
 }  // namespace

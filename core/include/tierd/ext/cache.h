@@ -38,7 +38,8 @@ typedef struct tierd_cache_1 {
    * edition, without a site. After `share`. */
   int (*fill)(void* self);
   /* What the passes after `site` should find in this memory, told by host->wish: asked at every site. What is
-   * not kept then is not fetched into a memory that nobody computes from. */
+   * not kept then lies in staging blocks until it was used; in a memory that nobody computes from until its
+   * pass is over, for whoever fetches from there. */
   int (*ahead)(void* self, uint32_t site);
   int (*end_step)(void* self);
   /* Another cache kept these neurons until now: [n] sets, one an edition, of what is valid. In place of the
