@@ -176,7 +176,8 @@ inline const std::array kTierKeys = {
     TierKey{"capacity", in_tier<&TierConfig::capacity>(), "",
             "auto: as much as there is, and no more than all; all, a share of the tensor bytes (50%) or a "
             "size; of all its agents together"},
-    TierKey{"staging", in_tier<&TierConfig::staging>(), "", "most that streaming bytes may occupy, or a share of the tier, 30%"},
+    TierKey{"staging", in_tier<&TierConfig::staging>(), "",
+            "most that streaming bytes may occupy, or a share of the tier, 30%"},
     TierKey{
         "over", in_tier<&TierConfig::over>(), "",
         "the tier below, whose cache is asked for what this one misses; none is, but the store, if empty"},
