@@ -104,10 +104,11 @@ Status add_editions(Manifest& plan, const std::vector<Encoding>& encodings) {
       TIERD_TRY(store_as_asked(edition, encoding));
       if (has_fewer_bits(edition.encodings, before)) continue;
       return Error{
-          Code::invalid_argument, "editions",
-          fmt::format("{} of {} has no fewer bits than {}, the edition before it; expected each smaller "
-                      "than the one before",
-                      name(encoding), edition.name, name(before.front()))};
+          first ? Code::unsupported : Code::invalid_argument, "editions",
+          fmt::format("{} of {} has no fewer bits than {}, {}; expected each smaller than the one before, or "
+                      "\"none\"",
+                      name(encoding), edition.name, name(before.front()),
+                      first ? "which the model has" : "the edition before it")};
     }
   }
   if (!encodings.empty() && plan.editions.empty()) {

@@ -20,7 +20,8 @@ namespace tierd {
 //   and it has columns; float32 where some are floats; else q4_0 where some are of four bits, and q8_0
 // And adds the editions that are asked for, of bundles and experts.
 // Errors: those of the tensors, a K-quant asked for where there are columns, rows that do not fit what is
-// asked for, an edition that has no fewer bits than the one before.
+// asked for, an edition that has no fewer bits than the one before (unsupported, where that is the model's
+// own).
 Status choose_encodings(Manifest& plan, const TensorTable& tensors, const WriteOptions& options);
 
 // The encodings that a list such as "q8_0,q4_0" names, none for "none". Error: invalid_argument, from

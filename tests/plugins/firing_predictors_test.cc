@@ -110,20 +110,29 @@ TEST(LowRank, KeepsWhatTheMemoryHolds) {
   std::vector<TestSite> sites = kSites;
   sites[kNetwork].lower = {16};
   const std::vector<float> x = draw(random, kWidth);
+  const std::vector<Setting> settings = {{"fit_memory", true, "test"}, {"mix", std::string("25/75"), "test"}};
   for (const auto& [bytes, kept] :
-       std::vector<std::pair<uint64_t, size_t>>{{0, 1},
-                                                {4 * 64, 1},
+       std::vector<std::pair<uint64_t, size_t>>{{4 * 64 + 1, 1},
                                                 {4 * 64 + 28 * 30, 30},
                                                 {4 * 64 + 28 * kNeurons, kNeurons},
                                                 {1 << 20, kNeurons}}) {
     const TestMachine machine{{{"dram", 0, bytes}}, TIERD_NO_MEMORY};
-    Predictor predictor("predictor", "low-rank", sites,
-                        {{"fit_memory", true, "test"}, {"mix", std::string("25/75"), "test"}}, {}, tables, 1,
-                        machine);
+    Predictor predictor("predictor", "low-rank", sites, settings, {}, tables, 1, machine);
     EXPECT_EQ(predict(predictor, kNetwork, x).neurons.size(), kept) << bytes;
     predictor.set_bytes(1, 4 * 64 + 28 * 9);
     EXPECT_EQ(predict(predictor, kNetwork, x).neurons.size(), 9u) << bytes;
   }
+  // A memory without any room is refused.
+  Predictor predictor("predictor", "low-rank", sites, settings, {}, tables, 1,
+                      {{{"dram", 0, 4 * 64}}, TIERD_NO_MEMORY});
+  predictor.expects_lines = true;
+  const uint64_t sequence = 0;
+  const tierd_rows_view view{sizeof view, 1, kWidth, x.data(), &sequence};
+  std::vector<uint32_t> neurons(kNeurons);
+  tierd_set_out out{sizeof out, kNeurons, 0, 0, neurons.data(), nullptr, nullptr, 0};
+  EXPECT_EQ(predictor.table.predict(predictor.self, kNetwork, &view, &out), TIERD_E_NO_SPACE);
+  ASSERT_EQ(predictor.lines.size(), 1u);
+  EXPECT_NE(predictor.lines.front().find("fit_memory: dram lacks 0 MiB"), std::string::npos);
 }
 
 TEST(LowRank, ScoresByTwoThinMatricesForEachRow) {

@@ -135,7 +135,14 @@ class Plugged {
       *out = found->c_str();
       return int{TIERD_OK};
     };
-    host_.log = [](void*, int, const char* line) { ADD_FAILURE() << line; };
+    host_.log = [](void* context, int, const char* line) {
+      auto& plugged = *static_cast<Plugged*>(context);
+      if (plugged.expects_lines) {
+        plugged.lines.emplace_back(line);
+      } else {
+        ADD_FAILURE() << line;
+      }
+    };
     host_.tensor = [](void* context, const char* site, tierd_tensor_view* out) {
       const TestMatrices& known = static_cast<Plugged*>(context)->matrices_;
       if (const auto matrix = known.find(site); matrix != known.end()) {
@@ -204,6 +211,8 @@ class Plugged {
   // The memory has so many bytes from now on.
   void set_bytes(uint32_t memory, uint64_t bytes) { memory_views_[memory - 1].bytes = bytes; }
   std::map<std::string, double> metrics;
+  bool expects_lines = false;
+  std::vector<std::string> lines;  // what it has logged
 
  private:
   void add_memories() {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tierd/percents.hpp"
@@ -24,8 +25,9 @@ class Kept {
 
   bool by_threshold() const { return share_ == 0 && !fits_memory_; }
 
-  // Returns how many of a site's `n` neurons are kept. ranked(site): whether the neurons of that site are
-  // ranked; all of them keep the same share, at least one neuron.
+  // Throws Failure where they shall fit a memory that has no room for any. Returns how many of a site's `n`
+  // neurons are kept. ranked(site): whether the neurons of that site are ranked; all of them keep the same
+  // share, at least one neuron.
   template <class Ranked>
   uint32_t neurons(uint32_t n, Ranked ranked) const {
     const double share = fits_memory_ ? share_of_memory(ranked) : share_;
@@ -56,7 +58,13 @@ class Kept {
         room -= static_cast<double>(site.n) * best.bytes;
       }
     }
-    return wanted == 0 ? 1 : std::clamp(room / wanted, 0.0, 1.0);
+    if (wanted != 0 && room <= 0) {
+      throw Failure(TIERD_E_NO_SPACE, std::string("fit_memory: ") + host_.memory(memory).tier + " lacks " +
+                                          std::to_string(static_cast<uint64_t>(-room) >> 20) +
+                                          " MiB for what every step uses whole, and has no room for neurons; "
+                                          "give the tier more, or say keep");
+    }
+    return wanted == 0 ? 1 : std::min(room / wanted, 1.0);
   }
 
   Host host_;
