@@ -33,9 +33,12 @@ std::vector<Setting> ratios(const std::string& text) {
   return {{"ratios", text, "test"}};
 }
 
-std::vector<uint8_t> choose_levels(Quantizer& mixed, const std::vector<float>& scores, bool told = true) {
-  std::vector<uint32_t> neurons(scores.size());
-  std::iota(neurons.begin(), neurons.end(), 0u);
+std::vector<uint8_t> choose_levels(Quantizer& mixed, const std::vector<float>& scores, bool told = true,
+                                   std::vector<uint32_t> neurons = {}) {
+  if (neurons.empty()) {
+    neurons.resize(scores.size());
+    std::iota(neurons.begin(), neurons.end(), 0u);
+  }
   tierd_set_view set = set_of(kNetwork, neurons);
   if (told) set.score = scores.data();
   std::vector<uint8_t> level(scores.size() + 1, 99);
@@ -83,6 +86,71 @@ TEST(QuantizerMixed, TheBetterRankTheMoreBits) {
                                      std::numeric_limits<float>::max(),
                                      std::numeric_limits<float>::lowest()};
     EXPECT_EQ(choose_levels(mixed, edge), sorted_levels(edge, shares)) << text;
+  }
+}
+
+// Token after token, whose scores follow those of the token before, against sorted lists: a neuron stays
+// where it was while its rank is no farther than the margin from those of its level.
+TEST(QuantizerMixed, NeuronsNearABorderKeepTheirEdition) {
+  Random random(11);
+  const std::vector<double> shares = {.25, .25, .5};
+  for (const double margin : {0.1, 0.3, 1.0}) {
+    std::vector<Setting> settings = ratios("25/25/50");
+    settings.push_back({"margin", margin, "test"});
+    Quantizer mixed("quantizer", "mixed", sites(), settings);
+    std::map<uint32_t, uint8_t> before;
+    std::vector<float> scores(kNeurons);
+    uint32_t moved = 0;
+    for (uint32_t token = 0; token < 40; ++token) {
+      for (float& score : scores) score = 0.8F * score + 0.3F * random.symmetric();
+      std::vector<uint32_t> active(kNeurons);
+      std::iota(active.begin(), active.end(), 0u);
+      std::stable_sort(active.begin(), active.end(),
+                       [&](uint32_t a, uint32_t b) { return scores[a] > scores[b]; });
+      active.resize(30 + random.below(20));
+      const std::vector<uint32_t> order = active;
+      const auto n = static_cast<double>(order.size());
+      std::map<uint32_t, uint8_t> expected;
+      std::vector<size_t> left;
+      double share = 0;
+      for (size_t l = 0, begin = 0; l < 3; ++l) {
+        share += shares[l];
+        const auto end = static_cast<size_t>(std::lround(share * n));
+        left.push_back(end - begin);
+        begin = end;
+      }
+      const auto near = std::lround(margin * n);
+      for (size_t l = 0, begin = 0; l < 3; ++l) {
+        const size_t end = begin + left[l];
+        for (size_t rank = 0; rank < order.size(); ++rank) {
+          const auto known = before.find(order[rank]);
+          const bool is_near = static_cast<long>(rank) >= static_cast<long>(begin) - near &&
+                               static_cast<long>(rank) < static_cast<long>(end) + near;
+          if (known == before.end() || known->second != l || !is_near || left[l] == 0) continue;
+          expected[order[rank]] = static_cast<uint8_t>(l);
+          --left[l];
+        }
+        begin = end;
+      }
+      for (const uint32_t neuron : order) {
+        uint8_t l = 0;
+        if (expected.count(neuron) != 0) continue;
+        while (left[l] == 0) ++l;
+        expected[neuron] = l;
+        --left[l];
+      }
+      std::sort(active.begin(), active.end());
+      std::vector<float> of_active;
+      for (const uint32_t neuron : active) of_active.push_back(scores[neuron]);
+      const std::vector<uint8_t> level = choose_levels(mixed, of_active, true, active);
+      const std::vector<uint8_t> by_rank = sorted_levels(of_active, shares);
+      for (size_t i = 0; i < active.size(); ++i) {
+        EXPECT_EQ(level[i], expected[active[i]]) << "token " << token << ", neuron " << active[i];
+        moved += level[i] != by_rank[i] ? 1 : 0;
+      }
+      before = expected;
+    }
+    EXPECT_GT(moved, 20u) << "it is of consequence";
   }
 }
 
