@@ -55,4 +55,14 @@ double Loss::divergence_quantile(double share) const {
   return sorted[static_cast<size_t>(at)];
 }
 
+double entropy(std::span<const float> logits) {
+  const double sum = log_sum(logits);
+  double nats = 0;
+  for (const float logit : logits) {
+    const double log_p = logit - sum;
+    nats -= std::exp(log_p) * log_p;
+  }
+  return nats;
+}
+
 }  // namespace tierd

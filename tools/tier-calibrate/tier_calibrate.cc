@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <span>
 #include <system_error>
@@ -20,6 +19,7 @@
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"
 #include "tools/command_line/command_line.h"
+#include "tools/command_line/text_file.h"
 #include "tools/tier-calibrate/machine.h"
 #include "tools/tier-calibrate/scratch_file.h"
 
@@ -161,18 +161,6 @@ Status measure_compute(const Plan& plan, const Options& options, Machine& machin
   return {};
 }
 
-Status write_text(const std::string& path, const std::string& text) {
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  std::error_code error;
-  if (!parent.empty()) std::filesystem::create_directories(parent, error);
-  if (error) return Error{Code::io_error, parent.string(), "cannot create the folder: " + error.message()};
-  std::ofstream out(path, std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out) return Error{Code::io_error, path, "cannot be written"};
-  return {};
-}
-
 // The folder whose disk is measured; that of the stores is made.
 Result<std::string> folder_of(const Options& options) {
   if (!options.folder.empty()) return options.folder;
@@ -211,7 +199,7 @@ Status calibrate(const Options& options) {
   if (output.empty()) {
     TIERD_ASSIGN(output, machine_file());
   }
-  TIERD_TRY(write_text(output, to_toml(machine)));
+  TIERD_TRY(write_text_file(output, to_toml(machine)));
   TIERD_TRY(write_output(to_table(machine)));
   say(options, "written to " + output);
   return {};
