@@ -46,33 +46,19 @@ Neurons first(uint32_t n) {
   return neurons;
 }
 
-size_t moved(const ScriptedWorld& world) {
-  size_t neurons = 0;
-  for (const Read& move : world.mover.started) neurons += move.extents.size();
-  return neurons;
-}
-
-// Lets everything end that is under way, and what follows from it.
-void end_all(ScriptedWorld& world) {
-  while (!world.flash.open.empty() || !world.mover.open.empty()) {
-    world.idle();
-    world.settle();
-  }
-}
-
 TEST(Chain, WhatIsMissingComesByWayOfTheMemoryBelow) {
   ScriptedWorld world({.neurons = {6}, .slots = {0}, .neurons_per_block = 2, .below = {{6}}});
   world.script_below.admit = keep_what_fits();
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.expect_whole(0, 0, {0, 1, 2, 3, 4, 5});
   EXPECT_EQ(world.reads(), "[0,1][2,3][4,5]");
-  EXPECT_EQ(moved(world), 6u);
+  EXPECT_EQ(world.moved(), 6u);
   EXPECT_EQ(world.residencies.front().valid_count(0), 6u);
 
   ASSERT_TRUE(world.pass(0, 1).ok());
   world.expect_whole(0, 1, {0, 1, 2, 3, 4, 5});
   EXPECT_EQ(world.flash.started.size(), 3u) << "nothing is read again";
-  EXPECT_EQ(moved(world), 12u);
+  EXPECT_EQ(world.moved(), 12u);
   const SchedulerCounters& counters = world.scheduler->counters();
   EXPECT_EQ(counters.misses, 12u) << "of the memory that is computed from";
   EXPECT_EQ(counters.hits, 0u);
@@ -103,7 +89,7 @@ TEST(Chain, WhatPassesThroughBelowGivesItsBlockBack) {
   world.expect_whole(0, 0, {0, 1, 2, 3, 4, 5, 6, 7});
   EXPECT_EQ(world.flash.started.size(), 8u);
   EXPECT_EQ(world.flash.most_open, 2u);
-  EXPECT_EQ(moved(world), 8u);
+  EXPECT_EQ(world.moved(), 8u);
   world.expect_nothing_lost();
 }
 
@@ -132,7 +118,7 @@ TEST(Chain, TheStoreIsReadWhereNobodyNearerHoldsIt) {
   EXPECT_EQ(world.reads(), "[1,4]");
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.expect_whole(0, 0, {0, 1, 2, 3, 4, 5});
-  EXPECT_EQ(moved(world), 2u);
+  EXPECT_EQ(world.moved(), 2u);
   EXPECT_EQ(world.reads().substr(5), "[0,2,3,5]");
   EXPECT_TRUE(below.empty());
   EXPECT_THAT(world.script_below.calls, Contains("touch 0:1,4"));
@@ -153,7 +139,7 @@ TEST(Chain, ARunOfTwoSourcesFillsOneBlock) {
   world.script_below.fill = [&] { return std::vector<Wanted>{{0, held}}; };
   ASSERT_TRUE(world.run(world.scheduler->fill({})).ok());
   ASSERT_TRUE(world.pass(0, 0).ok());
-  EXPECT_EQ(moved(world), held.size());
+  EXPECT_EQ(world.moved(), held.size());
   world.expect_whole(0, 0, first(2 * kRun));
   world.expect_nothing_lost();
 }
@@ -168,10 +154,10 @@ TEST(Chain, ACacheBelowFetchesAheadIntoItsOwnMemory) {
   };
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
-  end_all(world);
+  world.end_all();
   EXPECT_TRUE(world.residencies.front().valid(2, 1) && world.residencies.front().valid(2, 3));
   EXPECT_EQ(world.residencies.front().valid_count(2), 2u);
-  EXPECT_EQ(moved(world), 1u) << "the first site's neuron alone went further";
+  EXPECT_EQ(world.moved(), 1u) << "the first site's neuron alone went further";
   ASSERT_TRUE(world.pass(1, 0).ok());
   ASSERT_TRUE(world.pass(2, 0).ok());
   world.expect_whole(2, 0, {0, 1, 2, 3});
@@ -189,10 +175,10 @@ TEST(Chain, APredictorMayNameTheMemory) {
   };
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
-  end_all(world);
+  world.end_all();
   ASSERT_TRUE(world.pass(1, 0).ok());  // what is below is moved on while a pass runs
   world.settle();
-  end_all(world);
+  world.end_all();
   EXPECT_EQ(world.residencies.front().valid_count(2), 3u);
   EXPECT_EQ(world.residency.valid_count(2), 1u);
   EXPECT_TRUE(world.residency.valid(2, 1));
@@ -217,7 +203,7 @@ TEST(Chain, WhatTheCacheBelowRefusesIsNotFetchedAheadIntoIt) {
   };
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
-  end_all(world);
+  world.end_all();
   EXPECT_EQ(world.reads(), "[0][2]");
   EXPECT_EQ(world.residencies.front().valid_count(2), 1u);
   world.expect_nothing_lost();
@@ -233,7 +219,7 @@ TEST(Chain, WhatIsReadAheadIsMovedAhead) {
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
   ASSERT_TRUE(world.pass(1, 0).ok());
-  EXPECT_EQ(moved(world), 1u + 1u + 4u) << "before the pass that uses them";
+  EXPECT_EQ(world.moved(), 1u + 1u + 4u) << "before the pass that uses them";
   ASSERT_TRUE(world.pass(2, 0).ok());
   world.expect_whole(2, 0, {0, 1, 2, 3});
   EXPECT_EQ(world.scheduler->counters().staged, 4u);
@@ -296,7 +282,7 @@ TEST(Chain, WhatIsRefusedBelowIsNotMovedAhead) {
   world.settle();
   ASSERT_TRUE(world.pass(1, 0).ok());
   EXPECT_EQ(world.reads(), "[0][2,4][1]");
-  EXPECT_EQ(moved(world), 1u + 1u + 2u);
+  EXPECT_EQ(world.moved(), 1u + 1u + 2u);
   ASSERT_TRUE(world.pass(2, 0).ok());
   world.expect_whole(2, 0, {0, 1, 2, 3});
   EXPECT_EQ(world.scheduler->counters().staged + world.scheduler->counters().hits, 2u);
@@ -464,7 +450,7 @@ TEST(Chain, BothAreFilledFromTheStart) {
   uint64_t bytes = 0;
   ASSERT_TRUE(world.run(world.scheduler->fill([&](uint64_t landed) { bytes += landed; })).ok());
   EXPECT_EQ(world.reads(), "[1,2,3][0]") << "what both want is read once";
-  EXPECT_EQ(moved(world), 2u);
+  EXPECT_EQ(world.moved(), 2u);
   EXPECT_EQ(world.residency.valid_count(0), 2u);
   EXPECT_EQ(bytes, 5u * kSlot);
   ASSERT_TRUE(world.pass(0, 0).ok());

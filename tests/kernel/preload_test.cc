@@ -30,17 +30,6 @@ void use(ScriptedWorld& world, const Neurons& neurons) {
     return 0;
   };
 }
-size_t moved(const ScriptedWorld& world) {
-  size_t neurons = 0;
-  for (const Read& move : world.mover.started) neurons += move.extents.size();
-  return neurons;
-}
-void end_all(ScriptedWorld& world) {
-  while (!world.flash.open.empty() || !world.mover.open.empty()) {
-    world.idle();
-    world.settle();
-  }
-}
 
 TEST(Preload, WaitsInBlocksForItsPass) {
   ScriptedWorld world(preloading());
@@ -48,9 +37,9 @@ TEST(Preload, WaitsInBlocksForItsPass) {
   use(world, {1, 3, 6});
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
-  end_all(world);
+  world.end_all();
   EXPECT_EQ(world.reads(), "[0][2,3,4,5][6,7,8,9]");
-  EXPECT_EQ(moved(world), 1u) << "the first site's neuron alone went further";
+  EXPECT_EQ(world.moved(), 1u) << "the first site's neuron alone went further";
   ASSERT_TRUE(world.pass(1, 0).ok());
   ASSERT_TRUE(world.pass(2, 0).ok());
   world.expect_whole(2, 0, {1, 3, 6});
@@ -73,14 +62,14 @@ TEST(Preload, ServesLookAheadAndThePass) {
   use(world, {1, 5, 7});
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
-  end_all(world);
+  world.end_all();
   ASSERT_TRUE(world.pass(1, 0).ok());
   world.settle();
-  end_all(world);
-  EXPECT_EQ(moved(world), 4u) << "two of the last site are above";
+  world.end_all();
+  EXPECT_EQ(world.moved(), 4u) << "two of the last site are above";
   ASSERT_TRUE(world.pass(2, 0).ok());
   world.expect_whole(2, 0, {1, 5, 7});
-  EXPECT_EQ(moved(world), 6u);
+  EXPECT_EQ(world.moved(), 6u);
   EXPECT_EQ(world.reads(), "[0][2,3,4,5][6,7,8,9][1]");
   ASSERT_TRUE(world.end_step(0).ok());
   ASSERT_TRUE(world.drain().ok());
@@ -113,7 +102,7 @@ TEST(Preload, ThatFailsIsReadAgainByItsPass) {
   world.settle();
   ASSERT_EQ(world.flash.open.size(), 2u);
   world.flash.finish(0, DoneStatus::io_error);
-  end_all(world);
+  world.end_all();
   ASSERT_TRUE(world.pass(1, 0).ok());
   ASSERT_TRUE(world.pass(2, 0).ok());
   world.expect_whole(2, 0, {1, 6});
@@ -128,13 +117,13 @@ TEST(Preload, OfAStepThatIsGivenUpGivesItsBlocksBack) {
   wish_below(world, std::nullopt);
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
-  end_all(world);
+  world.end_all();
   ASSERT_TRUE(world.drain().ok());
   EXPECT_EQ(world.scheduler->counters(1).wasted, 8u);
   world.expect_nothing_lost();
 }
 
-// Whatever is kept where, wished for, foreseen and used, in whatever order reads and moves end, or fail.
+// Draws what is kept, wished for, foreseen and used, and in which order reads and moves end, or fail.
 TEST(Preload, ServesAnyHistory) {
   for (uint64_t seed = 1; seed <= 120; ++seed) {
     SCOPED_TRACE(seed);

@@ -223,6 +223,19 @@ void ScriptedWorld::settle() {
   for (int i = 0; i < (is_shuffled() ? 200 : 8); ++i) dispatcher.turn();
 }
 
+void ScriptedWorld::end_all() {
+  while (!flash.open.empty() || !mover.open.empty()) {
+    idle();
+    settle();
+  }
+}
+
+size_t ScriptedWorld::moved() const {
+  size_t neurons = 0;
+  for (const Read& move : mover.started) neurons += move.extents.size();
+  return neurons;
+}
+
 void ScriptedWorld::forget_what_died() {
   if (mortals[computes.size()].dead()) flash.open.clear();
   const MortalAgent& moves = options_.moves_itself ? mortals.front() : mortals.back();

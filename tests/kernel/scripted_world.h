@@ -76,6 +76,10 @@ class ScriptedWorld {
   Status drain() { return run(scheduler->drain()); }
   // What the kernel does by itself, without any read ending.
   void settle();
+  // Lets everything end that is under way, and what follows from it.
+  void end_all();
+  // How many neurons moves between memories were started for.
+  size_t moved() const;
   // Who is dead neither reads nor moves what it had begun.
   void forget_what_died();
   // After drain: no message, no lease, no credit, no staging block has been lost.
