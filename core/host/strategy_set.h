@@ -20,7 +20,7 @@ namespace tierd {
 
 struct StrategyChoices {
   StrategyChoice predictor, quantizer, cache, balancer;
-  // Of the memories of tiers that have another cache than the others, by the tier's name.
+  // A tier that is named here has this cache in its memories, in place of `cache`.
   std::map<std::string, StrategyChoice> tier_caches = {};
 
   // The one of a tier's memories.
@@ -50,8 +50,8 @@ class StrategySet {
 
   Strategies& strategies() { return strategies_; }
   const Strategies& strategies() const { return strategies_; }
-  // Of kind "cache" that of the tier's first memory; without a name, of the first memory of all that has no
-  // cache of its tier's own, if there is one.
+  // The instance of a kind. A cache is that of the named tier's first memory; without a name, of the first
+  // memory whose tier has no cache of its own, and of the first memory where all tiers have one.
   const StrategyInstance& instance(std::string_view kind, std::string_view tier = {}) const;
 
   // Whether a memory has the cache that `swap` replaces.

@@ -29,7 +29,7 @@ class Loss {
   float largest_difference_ = 0;
 };
 
-// Of the distribution that logits say, in nats.
+// Returns the entropy of the distribution that logits say, in nats.
 double entropy(std::span<const float> logits);
 
 }  // namespace tierd

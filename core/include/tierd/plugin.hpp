@@ -74,7 +74,7 @@ class Host {
       throw Failure(TIERD_E_UNSUPPORTED, "needs a host that tells how many bytes memories have");
     return memory(m).bytes;
   }
-  // Of the memory's staging blocks; 0 under a host older than 2.3, which does not tell.
+  // How many bytes the memory's staging blocks have; 0 under a host older than 2.3, which does not tell.
   uint64_t staging_bytes(uint32_t m) const {
     const bool tells = memory(m).size >= offsetof(tierd_memory_view, staging_bytes) + sizeof(uint64_t);
     return tells ? memory(m).staging_bytes : 0;

@@ -40,8 +40,8 @@ struct Transfer {
   uint32_t first = 0;  // of the block's slots: where its first neuron is
   uint32_t attempts = 0;
   uint32_t left = 0;  // of a block: neurons that somebody wants and that were not handed out
-  // Of a block in a memory that nobody computes from, fetched ahead: whoever gathers for its pass may take
-  // from it, until that pass is over.
+  // Its block was fetched ahead into a memory that nobody computes from: whoever gathers for its pass may
+  // take from it, until that pass is over.
   bool shared = false;
   uint32_t taken = 0;          // of those: neurons that were, as often as they were
   MessageId computed_by = {};  // once computing

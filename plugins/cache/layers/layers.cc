@@ -124,7 +124,7 @@ class Layers : public tierd::FixedSet {
     return streams_[e].empty();
   }
 
-  // Whether the memories over this one can keep all that every step uses whole, and do not compute from here.
+  // Whether nobody computes from this memory, and those over it can keep all that every step uses whole.
   bool has_room_above() const {
     const uint32_t own = host().own_memory().memory;
     uint64_t room = 0;

@@ -9,10 +9,11 @@
 // has no scores, or all neurons are used in one edition, nobody ranks anything.
 //
 // Between two tokens many more neurons change places than come and go, and one that crosses a border is
-// fetched anew in another edition: of sets that have 80 % in common, 60 % of the bytes are in the same
-// edition. With a `margin`, a neuron keeps the edition in which the token before used it while it ranks
-// within that share of all from those that are used in it; what that leaves of each edition goes to the
-// others, the best of them first. The shares stay what `ratios` says.
+// fetched anew in another edition: where 8 of 10 neurons were used by the token before, about half of the
+// bytes are in the same edition (tests/bench/RESULTS.md, 2026-11-27). With a `margin`, a neuron keeps the
+// edition in which the token before used it while it ranks within that share of all from those that are used
+// in it; what that leaves of each edition goes to the others, the best of them first. The shares stay what
+// `ratios` says.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -136,7 +137,7 @@ class Mixed {
     }
   }
 
-  // Of `indices` from `begin` on, the better ones of keys_ come to lie before position `n`.
+  // Moves the better ones of `indices`, from `begin` on and by their keys, before position `n`.
   void nth_best(std::vector<uint32_t>& indices, size_t begin, size_t n) const {
     const auto at = [&](size_t i) { return indices.begin() + static_cast<std::ptrdiff_t>(i); };
     std::nth_element(at(begin), at(n), indices.end(),
