@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "core/base/random.h"
-#include "core/store/safetensors_writer.h"
 #include "tests/e2e/golden_store.h"
 #include "tests/e2e/gpu_above.h"
+#include "tests/e2e/random_tables.h"
 #include "tests/store/temp_folder.h"
 
 namespace tierd {
@@ -62,25 +61,6 @@ const std::vector<Variant>& variants() {
        [](Config& c) { use_gpu(c, "60%"), keep(c, "atu", "60%"), c.shuffle = "7"; }},
   };
   return all;
-}
-
-// Tables of random numbers for the predictor, which rank neurons one way or another.
-void write_tables(const std::string& path, const Manifest& manifest) {
-  constexpr uint32_t kRank = 4;
-  std::vector<SafetensorsEntry> entries;
-  std::vector<float> values;
-  Random random(9);
-  for (const StoredSite& site : manifest.sites) {
-    if (!is_cut_into<Bundles>(site.cut)) continue;
-    entries.push_back({site.name + ".a", "F32", {kRank, inputs(site.cut)}});
-    entries.push_back({site.name + ".b", "F32", {site.neurons(), kRank}});
-    for (uint32_t i = 0; i < kRank * (inputs(site.cut) + site.neurons()); ++i)
-      values.push_back(random.symmetric());
-  }
-  auto writer = SafetensorsWriter::create(path, entries);
-  ASSERT_TRUE(writer.ok()) << writer.error().line();
-  ASSERT_TRUE(writer->append(std::as_bytes(std::span(values))).ok());
-  ASSERT_TRUE(writer->finish().ok());
 }
 
 class Editions : public testing::TestWithParam<Case> {
@@ -141,7 +121,7 @@ TEST_P(Editions, MixedBitsDoNotDependOnWhereNeuronsAre) {
     const auto manifest = read_manifest(resident.model);
     ASSERT_TRUE(manifest.ok()) << manifest.error().line();
     const std::string tables = folder.path() + "/tables.safetensors";
-    write_tables(tables, *manifest);
+    write_random_tables(tables, *manifest);
     resident.predictor = {"low-rank", {}, tables};
     resident.predictor.settings = {{"keep", 0.6, "test"}};
   }

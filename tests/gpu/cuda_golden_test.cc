@@ -12,6 +12,7 @@
 #include "core/store/writer.h"
 #include "core/store/zeroed_source.h"
 #include "tests/e2e/golden_model.h"
+#include "tests/e2e/random_tables.h"
 #include "tests/e2e/shipped_configuration.h"
 #include "tests/store/temp_folder.h"
 
@@ -220,6 +221,58 @@ TEST_F(CudaGolden, APrunedModelGivesTheSameBitsCompressedAndExpanded) {
       Config expanded = above(bitmap, capacity, 3);
       expanded.tier("gpu").compressed = "expanded";
       expect_the_same_bits(logits_of(expanded, golden, 1), expected);
+    }
+    if (HasFailure()) return;
+  }
+}
+
+// A model that is stored in several encodings. Which of them a neuron is used in is decided above, so the
+// device has slots of several sizes and a layer's products in several encodings; `atu` moves a neuron to
+// another slot when it changes its edition.
+TEST_F(CudaGolden, EditionsGiveTheSameBitsResidentAndStreamed) {
+  struct Case {
+    const char* model;
+    std::vector<Encoding> editions;
+    const char* ratios;
+  };
+  for (const Case& tried : {Case{"llama2-f16", {Encoding::q8_0, Encoding::q4_0}, "25/25/50"},
+                            Case{"opt", {Encoding::f16, Encoding::q8_0, Encoding::q4_0}, "10/20/30/40"},
+                            Case{"gguf-qwen2-q8_0", {Encoding::q4_0}, "50/50"}}) {
+    SCOPED_TRACE(tried.model);
+    std::printf("%s\n", tried.model);
+    const Golden golden = read_golden(tried.model);
+    const TempFolder folder;
+    Config mixed = golden_config(tried.model);
+    mixed.kv = mixed.activations = "f32";
+    const auto source = open_source(mixed.model);
+    ASSERT_TRUE(source.ok()) << source.error().line();
+    mixed.model = folder.path() + "/editions";
+    const Status written = write_store(
+        **source, mixed.model,
+        {.neuron_bytes = 4096, .layout = Layout::neuron, .editions = tried.editions, .quiet = true});
+    ASSERT_TRUE(written.ok()) << written.error().line();
+    const auto manifest = read_manifest(mixed.model);
+    ASSERT_TRUE(manifest.ok()) << manifest.error().line();
+    const std::string tables = folder.path() + "/tables.safetensors";
+    write_random_tables(tables, *manifest);
+    mixed.predictor = {"low-rank", {}, tables, {{"keep", 0.6, "test"}}};
+    mixed.quantizer = {"mixed", "", "", {{"ratios", std::string(tried.ratios), "test"}}};
+
+    // A batch uses the union of its rows' neurons: chunks are compared with chunks alone.
+    const std::vector<float> expected = logits_of(mixed, golden, 1);
+    const std::vector<float> resident = logits_of(above(mixed, "100%", 0), golden, 1);
+    const std::vector<float> batches = logits_of(above(mixed, "100%", 0), golden, kChunk);
+    if (HasFailure()) return;
+    expect_the_same_answers(resident, expected, golden.logits.size() / golden.tokens.size());
+    for (const char* cache : {"atu", "lru"}) {
+      SCOPED_TRACE(cache);
+      for (const Moves moves : {Moves::registered, Moves::gathered}) {
+        Config streamed = above(mixed, "50%", 3, moves);
+        streamed.cache = {cache};
+        streamed.tier("dram").cache.name = "layers";
+        expect_the_same_bits(logits_of(streamed, golden, 1), resident);
+        expect_the_same_bits(logits_of(streamed, golden, kChunk), batches);
+      }
     }
     if (HasFailure()) return;
   }
