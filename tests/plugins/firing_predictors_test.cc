@@ -101,6 +101,34 @@ TEST(LowRank, KeepsTheGreatestScoresOfEachRow) {
   }
 }
 
+// A recording of two passes: three neurons, then all; what comes after it is not known.
+TEST(Oracle, KnowsThePassesThatWereRecorded) {
+  HeatOfSites recording = {
+      {"site 1.rows", {1, 1}}, {"site 1.counts", {3, -1}}, {"site 1.neurons", {2, 5, 89}}};
+  const std::vector<float> x(kWidth, 1);
+  const auto passes = [&] {
+    Predictor predictor("predictor", "oracle", kSites, {}, recording);
+    std::vector<std::vector<float>> found;
+    for (const bool all : {false, true, true}) {
+      std::vector<uint32_t> neurons(kNeurons);
+      std::vector<float> scores(kNeurons, 0.0F);
+      const uint64_t sequence = 0;
+      tierd_rows_view view{sizeof view, 1, kWidth, x.data(), &sequence};
+      tierd_set_out out{sizeof out, kNeurons, 0, 0, neurons.data(), nullptr, scores.data(), 0};
+      EXPECT_EQ(predictor.table.predict(predictor.self, kNetwork, &view, &out), TIERD_OK);
+      EXPECT_EQ(out.all != 0, all);
+      EXPECT_TRUE(all || std::vector(neurons.begin(), neurons.begin() + out.n) == std::vector({2U, 5U, 89U}));
+      found.emplace_back(scores.begin(), scores.begin() + (out.scored != 0 ? out.n : 0));
+    }
+    return found;
+  };
+  EXPECT_THAT(passes(), testing::Each(testing::IsEmpty()));
+  recording["site 1.scores"] = {0.5, 3, 0.25};
+  const auto scored = passes();
+  EXPECT_THAT(scored[0], testing::ElementsAre(0.5, 3, 0.25));
+  EXPECT_THAT(scored[1], testing::IsEmpty());  // which neurons contribute what is not known of all of them
+}
+
 // Beside the 4 x 64 bytes that are used whole, the memory holds so many neurons of the network, in which a
 // neuron of two editions takes 25 % of 64 and 75 % of 16 bytes.
 TEST(LowRank, KeepsWhatTheMemoryHolds) {

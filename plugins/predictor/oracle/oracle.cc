@@ -1,13 +1,15 @@
 // Knows what will be active, because it was recorded: the upper bound that predictors are measured against.
 // The recording is made by `tier-trace truth` from a first run over the same tokens, in the same chunks; of
-// each site SITE three tensors:
+// each site SITE these tensors:
 //
 //   SITE.rows     [passes] rows of the batch
 //   SITE.counts   [passes] active neurons, or -1: all
 //   SITE.neurons  [sum of the counts] ascending within a pass
+//   SITE.scores   [sum of the counts] how much each contributes, if that is known: a quantizer ranks by it
 //
 // Where the recording ends, or was made with another number of rows, everything is active: never wrong, only
 // slow.
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -30,11 +32,12 @@ struct Pass {
   uint32_t rows = 0;
   bool all = false;
   std::vector<uint32_t> neurons;
+  const float* scores = nullptr;  // [neurons], or unknown
 };
 
 class Oracle {
  public:
-  static constexpr uint32_t kCaps = TIERD_PREDICTOR_LOSSY;
+  static constexpr uint32_t kCaps = TIERD_PREDICTOR_LOSSY | TIERD_PREDICTOR_SCORES;
 
   explicit Oracle(const tierd::Host& host)
       : host_(host),
@@ -62,6 +65,10 @@ class Oracle {
       if (!truth.all) {
         out.n = static_cast<uint32_t>(truth.neurons.size());
         std::copy(truth.neurons.begin(), truth.neurons.end(), out.idx);
+        if (out.score != nullptr && truth.scores != nullptr) {
+          std::copy_n(truth.scores, out.n, out.score);
+          out.scored = 1;
+        }
       }
     }
     host_.metric("recorded_share", static_cast<double>(known_) / static_cast<double>(passes_));
@@ -95,6 +102,17 @@ class Oracle {
     const tierd_tensor_view rows = tensor(".rows"), counts = tensor(".counts"), neurons = tensor(".neurons");
     if (rows.dims[0] != counts.dims[0])
       throw tierd::Failure(TIERD_E_INVALID, name + ".rows and .counts should be equally long");
+    const float* scores = nullptr;
+    if (host_.has_tensor((name + ".scores").c_str())) {
+      const tierd_tensor_view view = tensor(".scores");
+      if (view.dims[0] != neurons.dims[0])
+        throw tierd::Failure(TIERD_E_INVALID, name + ".neurons and .scores should be equally long");
+      for (uint64_t i = 0; i < view.dims[0]; ++i) {
+        if (!std::isfinite(view.data[i]))
+          throw tierd::Failure(TIERD_E_INVALID, name + ".scores should hold finite numbers");
+      }
+      scores = view.data;
+    }
     uint64_t at = 0;
     for (uint64_t p = 0; p < counts.dims[0]; ++p) {
       Pass& pass = recorded_[s].emplace_back();
@@ -103,6 +121,7 @@ class Oracle {
       const uint32_t count = pass.all ? 0 : whole(counts.data[p], site.n, name + ".counts");
       if (count > neurons.dims[0] - at)
         throw tierd::Failure(TIERD_E_INVALID, name + ".neurons ends too early");
+      if (scores != nullptr) pass.scores = scores + at;
       for (uint32_t i = 0; i < count; ++i) {
         const uint32_t neuron = whole(neurons.data[at++], site.n - 1.0, name + ".neurons");
         if (i > 0 && neuron <= pass.neurons.back())
