@@ -103,7 +103,7 @@ class LayerTrainerTest : public testing::Test {
     std::vector<float> scores(kNeurons);
     for (uint32_t t = kTokens; t < kTokens + kHeldOut; ++t) {
       score(predictor, std::span(x_).subspan(t * kWidth, kWidth), scores);
-      count(quality, scores, std::span(contributions_).subspan(t * kNeurons, kNeurons));
+      count(quality, 0, scores, std::span(contributions_).subspan(t * kNeurons, kNeurons));
     }
     return quality;
   }

@@ -167,6 +167,55 @@ TEST_F(TierTrain, WhatCannotBeTrainedOn) {
               AllOf(HasSubstr("\"layers.1.ffn.contribution\""), HasSubstr("row 1, column 3 is nan")));
 }
 
+// Tables whose scores are the neurons' own numbers from layer 0's input on, whatever the input: the highest
+// tenth is the same everywhere.
+SafetensorsBuilder tables(uint64_t rank, uint64_t neurons) {
+  SafetensorsBuilder file;
+  std::vector<float> bias(neurons);
+  std::iota(bias.begin(), bias.end(), 0.0F);
+  for (const char* site : {"layers.0.ffn", "layers.1.ffn"}) {
+    file.add_f32(site + std::string(".a"), {rank, 32}, 0);
+    file.add_f32(site + std::string(".b"), {neurons, rank}, 0);
+    file.add(site + std::string(".bias"), "F32", {neurons}, f32_bytes(bias));
+  }
+  return file;
+}
+
+TEST_F(TierTrain, JudgesPredictorsFromLayersAway) {
+  const std::string recorded = activations(), made = folder().write("tables", tables(4, 128).bytes());
+  const std::string json_file = folder().path() + "/ahead.json";
+  const Ended run =
+      run_train({"judge", kOpt, recorded, made, "--ahead", "1", "--fetched", "0.25", "--json", json_file});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("layers ahead"), HasSubstr("\n0 "), HasSubstr("\n1 ")));
+  const auto object = nlohmann::json::parse(file_text(json_file), nullptr, false);
+  ASSERT_EQ(object["distances"].size(), 2U);
+  EXPECT_EQ(object["fetched"], 0.25);
+  const auto& farther = object["distances"][1];
+  EXPECT_EQ(farther["predicted_percent"], 25.0);
+  ASSERT_EQ(farther["layers"].size(), 1U);
+  EXPECT_EQ(farther["layers"][0]["layer"], 1);
+  EXPECT_EQ(farther["layers"][0]["pairs"], kTokens * 128);
+  // These scores do not depend on the input.
+  EXPECT_EQ(farther["layers"], object["distances"][0]["layers"]);
+
+  const auto with = [&](const SafetensorsBuilder& file) {
+    return refused({"judge", kOpt, recorded, folder().write("wrong", file.bytes())});
+  };
+  EXPECT_THAT(refused({"judge", kOpt, recorded, made, "--ahead", "2"}),
+              HasSubstr("--ahead: no layer of 2 with a predictor lies 2 behind another"));
+  EXPECT_THAT(with(tables(4, 100)), HasSubstr("\"layers.0.ffn.b\": shape [100, 4], expected [128, 4]"));
+  EXPECT_THAT(with(tables(200, 128)), HasSubstr("rank 200, expected 1 to 128"));
+  SafetensorsBuilder lacking = tables(4, 128);
+  lacking.header["layers.2.ffn.b"] = lacking.header["layers.1.ffn.b"];
+  lacking.header.erase("layers.1.ffn.b");
+  EXPECT_THAT(with(lacking), HasSubstr("layers.1.ffn.a and layers.1.ffn.b belong together"));
+  EXPECT_THAT(with(activations_of(kOpt)), HasSubstr("has no tensor \"layers.N.ffn.a\""));
+  SafetensorsBuilder whole_numbers = tables(4, 128);
+  whole_numbers.header["layers.0.ffn.a"]["dtype"] = "I32";
+  EXPECT_THAT(with(whole_numbers), HasSubstr("dtype \"I32\", expected F32, F16 or BF16"));
+}
+
 TEST_F(TierTrain, GatesNeedNoTraining) {
   const Ended run = run_train({"gate", TIERD_SOURCE_DIR "/tests/golden/models/llama-fatrelu", "-o", out()});
   ASSERT_EQ(run.status, 0) << run.err;

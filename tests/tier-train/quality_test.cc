@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/base/random.h"
 #include "tests/store/temp_folder.h"
@@ -104,6 +106,43 @@ TEST(QualityTest, CountsWhatTheDefinitionCounts) {
   }
 }
 
+TEST(QualityTest, AShareIsThatOfTheHighestScores) {
+  const World world = make_world();
+  const TempFolder folder;
+  SafetensorsBuilder file;
+  // The layer that is judged comes after the one whose input it is judged from.
+  file.add("layers.0.ffn.x", "F16", {kTokens, kWidth}, f16_bytes(world.x));
+  file.add("layers.0.ffn.contribution", "F16", {kTokens, kNeurons}, f16_bytes(world.contributions));
+  file.add("layers.1.ffn.x", "F16", {kTokens, kWidth}, f16_bytes(std::vector<float>(world.x.size(), 1)));
+  file.add("layers.1.ffn.contribution", "F16", {kTokens, kNeurons}, f16_bytes(world.contributions));
+  ModelConfig config = one_layer(kWidth, kNeurons);
+  config.n_layers = 2;
+  const auto activations = Activations::open(folder.write("a", file.bytes()), config);
+  ASSERT_TRUE(activations.ok()) << activations.error().line();
+
+  for (const uint32_t kept : {0U, 1U, 7U, kNeurons}) {
+    Quality expected;
+    for (uint32_t t = 0; t < kTokens; ++t) {
+      std::vector<double> sorted;
+      for (uint32_t n = 0; n < kNeurons; ++n) sorted.push_back(probability(world, t, n));
+      std::ranges::sort(sorted, std::greater<>());
+      for (uint32_t n = 0; n < kNeurons; ++n) {
+        const bool active = world.contributions[t * kNeurons + n] != 0;
+        const bool predicted = kept > 0 && probability(world, t, n) >= sorted[kept - 1];
+        expected.predicted += predicted ? 1 : 0;
+        expected.missed += active && !predicted ? 1 : 0;
+      }
+    }
+    const auto found =
+        evaluate_share(world.predictor, *activations, 1, 0, static_cast<double>(kept) / kNeurons);
+    ASSERT_TRUE(found.ok()) << found.error().line();
+    EXPECT_EQ(found->predicted, uint64_t{kept} * kTokens);
+    EXPECT_EQ(found->predicted, expected.predicted);
+    EXPECT_EQ(found->missed, expected.missed);
+    EXPECT_EQ(found->pairs, uint64_t{kTokens} * kNeurons);
+  }
+}
+
 TEST(QualityTest, Percentages) {
   Quality quality{.threshold = 0.5};
   EXPECT_EQ(quality.active_percent(), 0);
@@ -111,10 +150,11 @@ TEST(QualityTest, Percentages) {
   EXPECT_EQ(quality.missed_mass_percent(), 0);
   const std::vector<float> scores = {1, -1, 1, -1, 0};
   const std::vector<float> contributions = {3, 1, 0, 0, 0};
-  count(quality, scores, contributions);
+  count(quality, 0, scores, contributions);
   EXPECT_DOUBLE_EQ(quality.active_percent(), 40);
   EXPECT_DOUBLE_EQ(quality.predicted_percent(), 40);
   EXPECT_DOUBLE_EQ(quality.missed_percent(), 50);
+  EXPECT_DOUBLE_EQ(quality.recall_percent(), 50);
   EXPECT_DOUBLE_EQ(quality.spurious_percent(), 100.0 / 3);
   EXPECT_DOUBLE_EQ(quality.missed_mass_percent(), 25);
 }

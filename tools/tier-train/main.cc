@@ -12,6 +12,7 @@
 #include "core/store/source.h"
 #include "tools/command_line/command_line.h"
 #include "tools/tier-train/distill.h"
+#include "tools/tier-train/judge_ahead.h"
 #include "tools/tier-train/train_predictors.h"
 #include "tools/tier-train/write_gates.h"
 #include "tools/tier-train/write_routers.h"
@@ -25,6 +26,7 @@ constexpr const char* kAbout =
     "\n"
     "  tier-train predictor opt-6.7b opt.profile.safetensors -o opt.low-rank.safetensors \\\n"
     "    --rank 0-27=128,28-31=1024\n"
+    "  tier-train judge opt-6.7b opt.profile.safetensors opt.low-rank.safetensors --ahead 2\n"
     "  tier-train gate relu-llama -o gates.safetensors     # for the predictor gate, which is exact\n"
     "  tier-train router olmoe -o routers.safetensors      # for the predictor router, of mixtures\n"
     "  tier-train distill qwen2.5-0.5b text.txt -o qwen2.5-0.5b-top60 --sparsity 0.6\n"
@@ -40,6 +42,7 @@ struct DistillArguments {
 
 struct Arguments {
   DistillArguments distill;
+  AheadPlan ahead;
   PredictorPlan plan;  // `gate` and `router` use model, out and quiet
   std::string dtype = "f16";
   double threshold = 0.5;
@@ -47,12 +50,11 @@ struct Arguments {
   std::string json;
 };
 
-Status write_json(const std::string& path, const Arguments& arguments,
-                  const std::vector<LayerReport>& reports) {
-  nlohmann::json object = to_json(reports);
-  object["model"] = arguments.plan.model;
-  object["activations"] = arguments.plan.activations;
-  object["predictor"] = arguments.plan.out;
+Status write_json(const std::string& path, nlohmann::json object, const std::string& model,
+                  const std::string& activations, const std::string& predictor) {
+  object["model"] = model;
+  object["activations"] = activations;
+  object["predictor"] = predictor;
   std::ofstream file(path, std::ios::trunc);
   file << object.dump(2) << '\n';
   file.close();
@@ -66,8 +68,20 @@ Status train(Arguments& arguments) {
   plan.thresholds = {arguments.threshold};
   if (arguments.sweep) plan.thresholds = {0.3, 0.5, 0.7};
   TIERD_ASSIGN(const auto reports, train_predictors(plan));
-  if (!arguments.json.empty()) TIERD_TRY(write_json(arguments.json, arguments, reports));
+  if (!arguments.json.empty()) {
+    TIERD_TRY(write_json(arguments.json, to_json(reports), plan.model, plan.activations, plan.out));
+  }
   return plan.quiet ? Status() : write_output(to_table(reports));
+}
+
+Status judge(Arguments& arguments) {
+  const AheadPlan& plan = arguments.ahead;
+  TIERD_ASSIGN(const auto reports, judge_ahead(plan));
+  if (!arguments.json.empty()) {
+    nlohmann::json object{{"fetched", plan.fetched}, {"distances", to_json(reports)}};
+    TIERD_TRY(write_json(arguments.json, std::move(object), plan.model, plan.activations, plan.predictors));
+  }
+  return write_output(to_table(reports));
 }
 
 Status extract(Arguments& arguments) {
@@ -135,6 +149,28 @@ void add_predictor(CommandLine& to, Arguments& arguments) {
   to.option("-t,--threads", training.threads, "Threads that compute (default: one a core)")
       .named("N")
       .between(1, 1024);
+  to.option("--json", arguments.json, "The table for machines, with the counts behind it").named("FILE");
+}
+
+void add_judge(CommandLine& to, Arguments& arguments) {
+  AheadPlan& plan = arguments.ahead;
+  to.option("MODEL", plan.model, "A GGUF file, a Hugging Face folder or a llama2.c checkpoint")
+      .required()
+      .named("MODEL");
+  to.option("ACTIVATIONS", plan.activations, "What tier-profile recorded, of a text that was not trained on")
+      .required()
+      .named("ACTIVATIONS");
+  to.option("PREDICTORS", plan.predictors, "What tier-train predictor wrote of the model")
+      .required()
+      .named("PREDICTORS");
+  to.option("--ahead", plan.farthest, "Neurons are predicted from 0 up to so many layers before theirs")
+      .named("N")
+      .between(0, 1000)
+      .shows_default();
+  to.option("--fetched", plan.fetched, "Share of a layer's neurons, those of the highest scores")
+      .named("SHARE")
+      .between(0.001, 1.0)
+      .shows_default();
   to.option("--json", arguments.json, "The table for machines, with the counts behind it").named("FILE");
 }
 
@@ -211,6 +247,9 @@ int run(int argc, char** argv) {
   add_predictor(line.command("predictor", "train low-rank predictors on recorded activations",
                              [&] { command = train; }),
                 arguments);
+  add_judge(line.command("judge", "say how well layers know the neurons of those behind them",
+                         [&] { command = judge; }),
+            arguments);
   add_both(line.command("gate", "copy the gate projections of a model", [&] { command = extract; }),
            arguments.plan);
   add_both(

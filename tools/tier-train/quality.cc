@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace tierd {
@@ -11,6 +12,29 @@ constexpr uint32_t kSliceTokens = 256;  // read at once
 
 double percent(double part, double whole) {
   return whole == 0 ? 0 : 100 * part / whole;
+}
+
+// Calls judge(scores, contributions), each [d_ff], for every token of the layer from `first` on. Errors:
+// those of reading.
+template <class Judge>
+Status for_each_token(const LowRank& predictor, const Activations& activations, uint32_t layer,
+                      uint32_t input_of, uint32_t first, const Judge& judge) {
+  std::vector<float> scores(predictor.d_ff);
+  for (uint32_t at = first; at < activations.tokens();) {
+    std::vector<uint32_t> tokens(std::min(kSliceTokens, activations.tokens() - at));
+    std::iota(tokens.begin(), tokens.end(), at);
+    std::vector<float> x(tokens.size() * predictor.d_model);
+    std::vector<float> contributions(tokens.size() * predictor.d_ff);
+    TIERD_TRY(activations.read_inputs(input_of, tokens, x));
+    TIERD_TRY(activations.read_contributions(layer, tokens, contributions));
+    for (size_t t = 0; t < tokens.size(); ++t) {
+      score(predictor, std::span(x).subspan(t * predictor.d_model, predictor.d_model), scores);
+      judge(std::span<const float>(scores),
+            std::span<const float>(contributions).subspan(t * predictor.d_ff, predictor.d_ff));
+    }
+    at += static_cast<uint32_t>(tokens.size());
+  }
+  return {};
 }
 
 }  // namespace
@@ -23,6 +47,9 @@ double Quality::predicted_percent() const {
 }
 double Quality::missed_percent() const {
   return percent(static_cast<double>(missed), static_cast<double>(active));
+}
+double Quality::recall_percent() const {
+  return active == 0 ? 0 : 100 - missed_percent();
 }
 double Quality::spurious_percent() const {
   return percent(static_cast<double>(spurious), static_cast<double>(pairs - active));
@@ -43,9 +70,8 @@ void score(const LowRank& predictor, std::span<const float> x, std::span<float> 
   }
 }
 
-void count(Quality& quality, std::span<const float> scores, std::span<const float> contributions) {
-  // sigmoid rises, so that its inverse of the threshold can be compared with.
-  const auto least = static_cast<float>(std::log(quality.threshold / (1 - quality.threshold)));
+void count(Quality& quality, float least, std::span<const float> scores,
+           std::span<const float> contributions) {
   for (size_t n = 0; n < scores.size(); ++n) {
     const bool predicted = scores[n] > least;
     const bool active = contributions[n] > 0;
@@ -63,23 +89,32 @@ Result<std::vector<Quality>> evaluate(const LowRank& predictor, const Activation
                                       uint32_t layer, uint32_t first, std::span<const double> thresholds) {
   std::vector<Quality> qualities;
   for (const double threshold : thresholds) qualities.push_back({.threshold = threshold});
-  std::vector<float> scores(predictor.d_ff);
-  for (uint32_t at = first; at < activations.tokens();) {
-    std::vector<uint32_t> tokens(std::min(kSliceTokens, activations.tokens() - at));
-    std::iota(tokens.begin(), tokens.end(), at);
-    std::vector<float> x(tokens.size() * predictor.d_model);
-    std::vector<float> contributions(tokens.size() * predictor.d_ff);
-    TIERD_TRY(activations.read_inputs(layer, tokens, x));
-    TIERD_TRY(activations.read_contributions(layer, tokens, contributions));
-    for (size_t t = 0; t < tokens.size(); ++t) {
-      score(predictor, std::span(x).subspan(t * predictor.d_model, predictor.d_model), scores);
-      for (Quality& quality : qualities) {
-        count(quality, scores, std::span(contributions).subspan(t * predictor.d_ff, predictor.d_ff));
-      }
+  TIERD_TRY(for_each_token(predictor, activations, layer, layer, first, [&](auto scores, auto contributions) {
+    for (Quality& quality : qualities) {
+      // sigmoid rises, so that its inverse of the threshold can be compared with.
+      const double least = std::log(quality.threshold / (1 - quality.threshold));
+      count(quality, static_cast<float>(least), scores, contributions);
     }
-    at += static_cast<uint32_t>(tokens.size());
-  }
+  }));
   return qualities;
+}
+
+Result<Quality> evaluate_share(const LowRank& predictor, const Activations& activations, uint32_t layer,
+                               uint32_t input_of, double share) {
+  Quality quality;
+  const auto left = static_cast<size_t>(std::lround((1 - share) * predictor.d_ff));
+  std::vector<float> ranked;
+  TIERD_TRY(for_each_token(predictor, activations, layer, input_of, 0, [&](auto scores, auto contributions) {
+    float least = -std::numeric_limits<float>::infinity();
+    if (left > 0) {
+      ranked.assign(scores.begin(), scores.end());
+      const auto last = ranked.begin() + static_cast<std::ptrdiff_t>(left - 1);
+      std::ranges::nth_element(ranked, last);
+      least = *last;
+    }
+    count(quality, least, scores, contributions);
+  }));
+  return quality;
 }
 
 }  // namespace tierd

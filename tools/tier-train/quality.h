@@ -13,7 +13,7 @@ namespace tierd {
 
 // Counted over all pairs of a token and a neuron.
 struct Quality {
-  double threshold = 0;    // predicted is what has sigmoid(score) above it
+  double threshold = 0;    // predicted is what has sigmoid(score) above it; 0 where a share was predicted
   uint64_t pairs = 0;      // of which are …
   uint64_t active = 0;     // … truly active,
   uint64_t predicted = 0;  // … predicted to be,
@@ -26,6 +26,7 @@ struct Quality {
   double active_percent() const;
   double predicted_percent() const;
   double missed_percent() const;    // of the active
+  double recall_percent() const;    // the rest of them
   double spurious_percent() const;  // of the inactive
   double missed_mass_percent() const;
 };
@@ -33,11 +34,17 @@ struct Quality {
 // b (a x) + bias of one input: x [d_model], scores [d_ff].
 void score(const LowRank& predictor, std::span<const float> x, std::span<float> scores);
 
-// Adds the pairs of one token to `quality`, whose threshold is set: both spans [d_ff].
-void count(Quality& quality, std::span<const float> scores, std::span<const float> contributions);
+// Adds the pairs of one token to `quality`, where predicted is what scores above `least`: both spans [d_ff].
+void count(Quality& quality, float least, std::span<const float> scores,
+           std::span<const float> contributions);
 
 // One for each threshold, over the tokens from `first` up to the last. Errors: those of reading.
 Result<std::vector<Quality>> evaluate(const LowRank& predictor, const Activations& activations,
                                       uint32_t layer, uint32_t first, std::span<const double> thresholds);
+
+// Over all tokens, where predicted is so large a share of the neurons, those of the highest scores, and
+// scores are of what the network of `input_of` computes from. Errors: those of reading.
+Result<Quality> evaluate_share(const LowRank& predictor, const Activations& activations, uint32_t layer,
+                               uint32_t input_of, double share);
 
 }  // namespace tierd
