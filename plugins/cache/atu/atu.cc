@@ -18,44 +18,52 @@ namespace {
 // How fast what an edition needs is forgotten: a token's part of the mean.
 constexpr double kNewest = 1.0 / 16;
 
-// The resident neurons of one edition.
+// Which neurons of one edition are here, and which of them the last token used: a bit each, so that what a
+// token costs is little beside its neurons.
 class Unit {
  public:
-  explicit Unit(uint32_t n) : used_at_(n, 0), place_(n, kAbsent) {}
+  explicit Unit(uint32_t n) : here_((n + 63) / 64, 0), used_(here_.size(), 0) {}
 
-  void landed(uint32_t neuron) {
-    if (place_[neuron] != kAbsent) return;
-    place_[neuron] = static_cast<uint32_t>(here_.size());
-    here_.push_back(neuron);
-  }
-  void dropped(uint32_t neuron) {
-    if (place_[neuron] == kAbsent) return;
-    here_[place_[neuron]] = here_.back();
-    place_[here_.back()] = place_[neuron];
-    here_.pop_back();
-    place_[neuron] = kAbsent;
-  }
+  void landed(uint32_t neuron) { here_[neuron / 64] |= bit(neuron); }
+  void dropped(uint32_t neuron) { here_[neuron / 64] &= ~bit(neuron); }
 
   void touch(const tierd_set_view& used) {
-    ++token_;
-    for (uint32_t i = 0; i < used.n; ++i) used_at_[used.idx == nullptr ? i : used.idx[i]] = token_;
+    std::fill(used_.begin(), used_.end(), used.idx == nullptr ? ~uint64_t{0} : 0);
+    for (uint32_t i = 0; used.idx != nullptr && i < used.n; ++i) used_[used.idx[i] / 64] |= bit(used.idx[i]);
     if (used.rows > 1) return;
     need_ = need_ < 0 ? used.n : need_ + (used.n - need_) * kNewest;
   }
-  bool used_by_last(uint32_t neuron) const { return used_at_[neuron] == token_; }
 
-  const std::vector<uint32_t>& here() const { return here_; }
-  std::vector<uint32_t> leaving_order() const { return here_; }
+  // Calls each(neuron) for those that are here, ascending, or those of them that the last token did not use,
+  // until it returns false.
+  template <class Each>
+  void each_here(Each each) const {
+    each_of([&](size_t word) { return here_[word]; }, each);
+  }
+  template <class Each>
+  void each_unused(Each each) const {
+    each_of([&](size_t word) { return here_[word] & ~used_[word]; }, each);
+  }
+  std::vector<uint32_t> leaving_order() const {
+    std::vector<uint32_t> order;
+    each_here([&](uint32_t neuron) { return order.push_back(neuron), true; });
+    return order;
+  }
   // Neurons a token, on the mean of the latest; negative: not known yet.
   double need() const { return need_; }
 
  private:
-  static constexpr uint32_t kAbsent = UINT32_MAX;
+  static uint64_t bit(uint32_t neuron) { return uint64_t{1} << neuron % 64; }
+  template <class Word, class Each>
+  void each_of(Word word, Each each) const {
+    for (size_t w = 0; w < here_.size(); ++w) {
+      for (uint64_t left = word(w); left != 0; left &= left - 1) {
+        if (!each(static_cast<uint32_t>(64 * w) + static_cast<uint32_t>(__builtin_ctzll(left)))) return;
+      }
+    }
+  }
 
-  uint64_t token_ = 0;
-  std::vector<uint64_t> used_at_;  // [n] the last token that used it; 0: none
-  std::vector<uint32_t> place_;    // [n] in here_
-  std::vector<uint32_t> here_;
+  std::vector<uint64_t> here_, used_;  // [n] bits
   double need_ = -1;
 };
 
@@ -69,9 +77,11 @@ class Atu : public tierd::WholeAndPart<Unit> {
     if (!in_part(missing.edition)) return FixedSet::admit(missing, priority, free_slots, verdict, victims);
     victims.n = 0;
     const uint32_t wanted = std::min(lacking(missing, free_slots), victims.cap);
-    const std::vector<uint32_t>& here = parts()[missing.edition].here();
-    for (size_t i = 0; i < here.size() && victims.n < wanted; ++i) {
-      if (host().evictable(missing.edition, here[i])) victims.item[victims.n++] = {missing.edition, here[i]};
+    if (wanted > 0) {
+      parts()[missing.edition].each_here([&](uint32_t neuron) {
+        name(missing.edition, neuron, victims);
+        return victims.n < wanted;
+      });
     }
     if (keep_first(missing, free_slots + victims.n, verdict) < missing.n) falls_short();
   }
@@ -82,11 +92,12 @@ class Atu : public tierd::WholeAndPart<Unit> {
 
   void expire(uint32_t edition, tierd_victims_out& victims) {
     victims.n = 0;
-    const Unit& unit = parts()[edition];
-    for (const uint32_t neuron : unit.here()) {
-      if (!unit.used_by_last(neuron) && host().evictable(edition, neuron))
-        victims.item[victims.n++] = {edition, neuron};
-    }
+    parts()[edition].each_unused([&](uint32_t neuron) { return name(edition, neuron, victims), true; });
+  }
+
+ private:
+  void name(uint32_t edition, uint32_t neuron, tierd_victims_out& victims) {
+    if (host().evictable(edition, neuron)) victims.item[victims.n++] = {edition, neuron};
   }
 };
 
