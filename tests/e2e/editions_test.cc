@@ -7,7 +7,7 @@
 
 #include "tests/e2e/golden_store.h"
 #include "tests/e2e/gpu_above.h"
-#include "tests/e2e/random_tables.h"
+#include "tests/e2e/mixed_store.h"
 #include "tests/store/temp_folder.h"
 
 namespace tierd {
@@ -68,19 +68,8 @@ class Editions : public testing::TestWithParam<Case> {
   // The store of the case, or one with the best editions alone.
   static Config store(const TempFolder& folder, bool with_editions) {
     const Case& of = GetParam();
-    Config config = golden_config(of.model);
-    const auto source = open_source(config.model);
-    EXPECT_TRUE(source.ok()) << source.error().line();
-    config.model = folder.path() + (with_editions ? "/editions" : "/one");
-    WriteOptions options{.neuron_bytes = 4096, .layout = of.layout, .quiet = true};
-    if (with_editions) options.editions = of.editions;
-    const Status written = write_store(**source, config.model, options);
-    EXPECT_TRUE(written.ok()) << written.error().line();
-    return config;
-  }
-  static void mix(Config& config, const std::string& ratios) {
-    config.quantizer = {"mixed"};
-    config.quantizer.settings = {{"ratios", ratios, "test"}};
+    return store_of_editions(of.model, folder.path() + (with_editions ? "/editions" : "/one"), of.layout,
+                             with_editions ? of.editions : std::vector<Encoding>());
   }
   static std::vector<float> logits(const Config& config, const Golden& golden, uint32_t chunk) {
     const auto found = run_all_logits(config, golden.tokens, chunk);
@@ -117,14 +106,7 @@ TEST_P(Editions, MixedBitsDoNotDependOnWhereNeuronsAre) {
   const Golden golden = read_golden(GetParam().model);
   Config resident = store(folder, true);
   mix(resident, GetParam().ratios);
-  if (!golden_is_mixture(GetParam().model)) {
-    const auto manifest = read_manifest(resident.model);
-    ASSERT_TRUE(manifest.ok()) << manifest.error().line();
-    const std::string tables = folder.path() + "/tables.safetensors";
-    write_random_tables(tables, *manifest);
-    resident.predictor = {"low-rank", {}, tables};
-    resident.predictor.settings = {{"keep", 0.6, "test"}};
-  }
+  if (!golden_is_mixture(GetParam().model)) use_random_ranks(resident);
   std::vector<float> expected[8];
   for (const Variant& variant : variants()) {
     SCOPED_TRACE(variant.name);

@@ -12,7 +12,7 @@
 #include "core/store/writer.h"
 #include "core/store/zeroed_source.h"
 #include "tests/e2e/golden_model.h"
-#include "tests/e2e/random_tables.h"
+#include "tests/e2e/mixed_store.h"
 #include "tests/e2e/shipped_configuration.h"
 #include "tests/store/temp_folder.h"
 
@@ -242,21 +242,12 @@ TEST_F(CudaGolden, EditionsGiveTheSameBitsResidentAndStreamed) {
     std::printf("%s\n", tried.model);
     const Golden golden = read_golden(tried.model);
     const TempFolder folder;
-    Config mixed = golden_config(tried.model);
+    Config mixed =
+        store_of_editions(tried.model, folder.path() + "/editions", Layout::neuron, tried.editions);
     mixed.kv = mixed.activations = "f32";
-    const auto source = open_source(mixed.model);
-    ASSERT_TRUE(source.ok()) << source.error().line();
-    mixed.model = folder.path() + "/editions";
-    const Status written = write_store(
-        **source, mixed.model,
-        {.neuron_bytes = 4096, .layout = Layout::neuron, .editions = tried.editions, .quiet = true});
-    ASSERT_TRUE(written.ok()) << written.error().line();
-    const auto manifest = read_manifest(mixed.model);
-    ASSERT_TRUE(manifest.ok()) << manifest.error().line();
-    const std::string tables = folder.path() + "/tables.safetensors";
-    write_random_tables(tables, *manifest);
-    mixed.predictor = {"low-rank", {}, tables, {{"keep", 0.6, "test"}}};
-    mixed.quantizer = {"mixed", "", "", {{"ratios", std::string(tried.ratios), "test"}}};
+    use_random_ranks(mixed);
+    mix(mixed, tried.ratios);
+    if (HasFailure()) return;
 
     // A batch uses the union of its rows' neurons: chunks are compared with chunks alone.
     const std::vector<float> expected = logits_of(mixed, golden, 1);
@@ -341,6 +332,35 @@ TEST_F(CudaGolden, ReadsDirectlyGiveTheSameBits) {
 }
 
 #if !defined(TIERD_ON_GPU)
+// A device with too little memory for what it is given is refused with a line that names the key, before
+// anything runs or when the first neurons come; one with more gives the same bits.
+TEST_F(CudaGolden, ADeviceWithoutRoomSaysSo) {
+  const Golden golden = read_golden("llama2");
+  const Config base = golden_config("llama2");
+  const std::vector<float> expected = logits_of(above(base, "100%", 1), golden, kChunk);
+  uint32_t refused = 0, enough = 0;
+  for (uint64_t kilobytes = 64; kilobytes <= 1 << 16; kilobytes += kilobytes / 2) {
+    SCOPED_TRACE(kilobytes);
+    Config config = above(base, "100%", 1);
+    config.tier("gpu").settings.push_back({"memory", std::to_string(kilobytes << 10), "test"});
+    testing::internal::CaptureStderr();
+    const auto logits = run_all_logits(config, golden.tokens, kChunk);
+    const std::string said = testing::internal::GetCapturedStderr();
+    if (logits.ok()) {
+      ++enough;
+      expect_the_same_bits(*logits, expected);
+    } else {
+      ++refused;
+      EXPECT_EQ(enough, 0U);
+      EXPECT_NE((logits.error().line() + said).find("tiers.gpu.capacity: "), std::string::npos)
+          << logits.error().line() << said;
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(refused, 0U);
+  EXPECT_GT(enough, 0U);
+}
+
 // A run whose device is lost ends in a line that names it.
 TEST_F(CudaGolden, ALostDeviceEndsTheRun) {
   Config config = above(golden_config("llama2"), "50%", 1);
