@@ -60,8 +60,9 @@ class Runs:
                            stdout=subprocess.DEVNULL)
         return description, tomllib.loads(description.read_text())
 
-    def report(self, name, configuration, settings):
-        """Returns the report of a run. name: of its file. settings: of the configuration, over those of every run."""
+    def report(self, name, configuration, settings, further=()):
+        """Returns the report of a run. name: of its file. settings: of the configuration, over those of every run. further:
+        arguments of tierd."""
         kept = self.folder / f"{name.replace(' ', '-')}.json"
         if not kept.exists():
             say(name)
@@ -72,7 +73,8 @@ class Runs:
                        "--json"]
             for key, value in given.items():
                 command += ["--set", f"{key}={value}"]
-            done = subprocess.run(command + setting("ARGS", "").split(), capture_output=True, text=True)
+            command += [*further, *setting("ARGS", "").split()]
+            done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode != 0:
                 sys.exit(f"{name}: {done.stderr.strip().splitlines()[-1]}")
             kept.write_text(json.dumps(json.loads(done.stdout)["report"]))
