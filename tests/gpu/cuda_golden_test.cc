@@ -255,15 +255,14 @@ TEST_F(CudaGolden, EditionsGiveTheSameBitsResidentAndStreamed) {
     const std::vector<float> batches = logits_of(above(mixed, "100%", 0), golden, kChunk);
     if (HasFailure()) return;
     expect_the_same_answers(resident, expected, golden.logits.size() / golden.tokens.size());
-    for (const char* cache : {"atu", "lru"}) {
+    for (const auto& [cache, moves] :
+         {std::pair("atu", Moves::registered), std::pair("lru", Moves::gathered)}) {
       SCOPED_TRACE(cache);
-      for (const Moves moves : {Moves::registered, Moves::gathered}) {
-        Config streamed = above(mixed, "50%", 3, moves);
-        streamed.cache = {cache};
-        streamed.tier("dram").cache.name = "layers";
-        expect_the_same_bits(logits_of(streamed, golden, 1), resident);
-        expect_the_same_bits(logits_of(streamed, golden, kChunk), batches);
-      }
+      Config streamed = above(mixed, "50%", 3, moves);
+      streamed.cache = {cache};
+      streamed.tier("dram").cache.name = "layers";
+      expect_the_same_bits(logits_of(streamed, golden, 1), resident);
+      expect_the_same_bits(logits_of(streamed, golden, kChunk), batches);
     }
     if (HasFailure()) return;
   }
