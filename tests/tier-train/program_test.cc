@@ -167,8 +167,7 @@ TEST_F(TierTrain, WhatCannotBeTrainedOn) {
               AllOf(HasSubstr("\"layers.1.ffn.contribution\""), HasSubstr("row 1, column 3 is nan")));
 }
 
-// Tables whose scores are the neurons' own numbers from layer 0's input on, whatever the input: the highest
-// tenth is the same everywhere.
+// Tables whose scores are the neurons' own numbers, whatever the input.
 SafetensorsBuilder tables(uint64_t rank, uint64_t neurons) {
   SafetensorsBuilder file;
   std::vector<float> bias(neurons);
