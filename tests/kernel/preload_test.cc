@@ -123,7 +123,8 @@ TEST(Preload, OfAStepThatIsGivenUpGivesItsBlocksBack) {
   world.expect_nothing_lost();
 }
 
-// Draws what is kept, wished for, foreseen and used, and in which order reads and moves end, or fail.
+// It is drawn by lot what is kept, wished for, foreseen and used, and in which order reads and moves end or
+// fail.
 TEST(Preload, ServesAnyHistory) {
   for (uint64_t seed = 1; seed <= 120; ++seed) {
     SCOPED_TRACE(seed);

@@ -14,9 +14,9 @@
 
 namespace tierd {
 
-// Of layer N layers.N.ffn.a [rank x d_model] and layers.N.ffn.b [d_ff x rank], F32, F16 or BF16, and, where
-// there is one, layers.N.ffn.bias [d_ff]; none of them of a layer without a predictor. Other tensors do not
-// matter.
+// A layer N that has a predictor has the tensors layers.N.ffn.a [rank x d_model] and layers.N.ffn.b [d_ff x
+// rank], F32, F16 or BF16, and perhaps layers.N.ffn.bias [d_ff]; a layer without a predictor has none of
+// them. Other tensors do not matter.
 class LowRankFile {
  public:
   // Errors: those of the header; corrupt for tensors of another shape or without their like; unsupported for
@@ -24,7 +24,7 @@ class LowRankFile {
   static Result<LowRankFile> open(const std::string& path, const ModelConfig& config);
 
   bool has(uint32_t layer) const { return layers_[layer].has_value(); }
-  // Of a layer that has one. Errors: io_error.
+  // The layer must have a predictor. Errors: io_error.
   Result<LowRank> read(uint32_t layer) const;
 
  private:
