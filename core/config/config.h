@@ -37,6 +37,9 @@ struct TierConfig {
   // What becomes of neurons that the store has compressed: "kept" as they are, "expanded" as they arrive;
   // "auto": kept, unless a tier that they come from has expanded them.
   std::string compressed = "auto";
+  // "none", or the encodings in which its memories hold neurons besides, "q8_0,q4_0": they are encoded anew
+  // on their way from the tier below, which has what is stored.
+  std::string recode = "none";
   std::string thread = "kernel";
   // The cores that its threads are bound to, "0-3,8"; empty: as run.threads and run.bind have it.
   std::string cores = {};

@@ -189,6 +189,11 @@ inline const std::array kTierKeys = {
     TierKey{"compressed", in_tier<&TierConfig::compressed>(), "auto|kept|expanded",
             "neurons that the store has compressed: kept so and computed from, or expanded as they arrive; "
             "auto: kept, unless a tier that they come from has expanded them"},
+    TierKey{
+        "recode", in_tier<&TierConfig::recode>(), "",
+        "none, or encodings such as q8_0,q4_0, each smaller than the one before: bundles and experts are "
+        "held in these as well, as model.editions says, but are not stored so: the processor encodes them "
+        "anew while they are moved here from the tier below"},
     TierKey{"thread", in_tier<&TierConfig::thread>(), "kernel|own", "who drives each agent"},
     TierKey{"cores", in_tier<&TierConfig::cores>(), "",
             "what its threads are bound to, 0-3,8; those of run.threads if empty"},

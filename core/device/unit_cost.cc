@@ -66,8 +66,16 @@ double UnitCost::run_seconds(const Message& message, const Payload& payload) con
   return seconds;
 }
 
+// What is encoded anew crosses a link as what it becomes. How long that takes the processor no description
+// says: it goes on while the link carries what was encoded before, and is left out.
 double UnitCost::move_seconds(const Message& message, size_t units) const {
-  const double bytes = static_cast<double>(units) * message.unit_bytes;
+  const MadeNeurons* const recoded =
+      (message.flags & kRecode) != 0 ? plan_.recoded_of(message.edition) : nullptr;
+  const double bytes =
+      static_cast<double>(units) *
+      static_cast<double>(recoded == nullptr ? message.unit_bytes
+                                             : neuron_bytes(plan_.sites[recoded->site].cut,
+                                                            plan_.editions[message.edition], 0));
   if (link_ && message.from != message.memory)
     return static_cast<double>(link_->latency_ns) * 1e-9 + bytes / link_->rate;
   return 2 * bytes / memory_rate_;  // read and written

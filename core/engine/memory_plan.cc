@@ -89,6 +89,9 @@ class TierPlanner {
       const uint64_t together = std::min(site.neurons(), run_of(site.cut));
       largest_ = std::max(largest_, align_up(together * slot_bytes, kDirectIoAlignment));
     }
+    for (const StoredSite& site : model_.recoded) {
+      if (tier.recodes) plan_.whole += site.neurons() * site.slot_bytes();
+    }
     if (tier.bounces) bounce_ = bounce_of(manifest, tier.bounces_compressed);
     if (tier.direct_readers != 0) direct_ = direct_bounce_of(manifest, tier.direct_readers);
     if (!tier.units.empty()) {

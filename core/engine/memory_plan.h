@@ -37,6 +37,7 @@ struct TierRequest {
   double staging_share = 0;        // that share of the tier instead, where not everything fits; 0: an eighth
   uint32_t memories = 1;           // that share the tier, each with staging of its own
   bool expands = false;            // it holds expanded what the store has compressed
+  bool recodes = false;            // it holds ModelOptions::recoded besides
   std::vector<UnitId> units = {};  // that compute from them, each with activations, KV cache, small tensors
   // What the process needs for all tiers is counted in one: the bounce buffers of reads, plugins' tables, and
   // the activations that so many units give whose own memory nobody else reaches.

@@ -116,6 +116,7 @@ class Planner {
       if (owner_of[s] == s) add_stored_edition(s, manifest_.sites[s]);
     }
     for (const StoredSite& stored : manifest_.editions) add_stored_edition(stored.edition_of, stored);
+    for (const StoredSite& recoded : options_.recoded) add_recoded_edition(recoded.edition_of, recoded);
     for (SiteId s = 0; s < manifest_.sites.size(); ++s) {
       plan_.sites[s].editions = plan_.sites[owner_of[s]].editions;
       for (UnitPlan& unit : plan_.units) unit.compute.sites[s].editions = plan_.sites[s].editions;
@@ -133,9 +134,23 @@ class Planner {
     }
   }
 
+  // A further one of the site, which is made of its best one where a memory recodes.
+  void add_recoded_edition(SiteId owner, const StoredSite& recoded) {
+    const EditionId of = plan_.sites[owner].editions.front();
+    const auto made = static_cast<EditionId>(plan_.sites.editions.size());
+    add_stored_edition(owner, recoded);
+    plan_.sites.editions.back().made_of = of;
+    for (UnitPlan& unit : plan_.units) is_made(unit, made, {of, owner});
+  }
+
+  static void is_made(UnitPlan& unit, EditionId edition, MadeNeurons how) {
+    unit.compute.made.resize(edition + 1);
+    unit.compute.made[edition] = how;
+  }
+
   // For each that is compressed one that is dense, in the place of it where a memory expands.
   void add_expanded_editions() {
-    const auto stored = static_cast<EditionId>(plan_.sites.editions.size());
+    const auto stored = static_cast<EditionId>(stored_.size());
     for (EditionId e = 0; e < stored; ++e) {
       const SiteId owner = plan_.sites.editions[e].owner;
       const StoredSite& site = *stored_[e];
@@ -148,8 +163,7 @@ class Planner {
       for (UnitPlan& unit : plan_.units) {
         unit.compute.editions.push_back(site.encodings);
         if (site.compression != Compression::bitmap) continue;  // what a codec made is expanded as it is read
-        unit.compute.expanded.resize(expanded + 1);
-        unit.compute.expanded[expanded] = ExpandedNeurons{e, owner};
+        is_made(unit, static_cast<EditionId>(expanded), {e, owner});
       }
     }
   }
@@ -195,7 +209,7 @@ class Planner {
   const ModelOptions& options_;
   const std::vector<UnitRole> roles_;
   ModelPlan plan_;
-  std::vector<const StoredSite*> stored_;  // [editions that are stored]
+  std::vector<const StoredSite*> stored_;  // [editions but the expanded ones]
 };
 
 }  // namespace
@@ -209,7 +223,9 @@ void cut_site(Site& site, const Cut& cut) {
   site.n_out = outputs(cut);
 }
 
-void hold_editions(ModelPlan& plan, Memory& memory, uint16_t unit, bool expands) {
+// An edition that is made stands beside the one that it is made of, as a further one of its sites, or in the
+// place of that one.
+void hold_editions(ModelPlan& plan, Memory& memory, uint16_t unit, MadeThere there) {
   const std::vector<Edition>& editions = plan.sites.editions;
   memory.held.clear();
   if (std::ranges::count(editions, kNoEdition, &Edition::made_of) == std::ssize(editions)) return;
@@ -218,12 +234,21 @@ void hold_editions(ModelPlan& plan, Memory& memory, uint16_t unit, bool expands)
   for (EditionId e = 0; e < editions.size(); ++e) {
     const EditionId made_of = editions[e].made_of;
     if (made_of == kNoEdition) continue;
-    memory.held[made_of] = memory.held[e] = expands ? e : made_of;
+    const bool beside = plan.sites.wanted(editions[e].owner, e) == e;
+    const bool is_made = beside ? there.recodes : there.expands;
+    memory.held[e] = is_made ? e : made_of;
+    if (!beside) memory.held[made_of] = memory.held[e];
   }
   if (unit == Topology::kNoUnit) return;
-  if (!expands) plan.units[unit].compute.expanded.clear();  // its agent makes none
-  for (SiteWork& site : plan.units[unit].compute.sites) {
+  ComputePlan& compute = plan.units[unit].compute;
+  // What its agent makes.
+  for (EditionId e = 0; e < compute.made.size(); ++e) {
+    if (!memory.holds(e)) compute.made[e].reset();
+  }
+  for (SiteWork& site : compute.sites) {
     for (uint32_t& edition : site.editions) edition = memory.held_as(edition);
+    const auto same = std::ranges::unique(site.editions);
+    site.editions.erase(same.begin(), same.end());
   }
 }
 

@@ -27,10 +27,15 @@ struct ModelPlan {
 // number by which plugins are told.
 void cut_site(Site& site, const Cut& cut);
 
+// What becomes of neurons on their way into a memory.
+struct MadeThere {
+  bool expands = false;  // what the store has compressed is expanded
+  bool recodes = false;  // they are encoded anew in the edition in which they are wanted
+};
+
 // Says in which editions a memory holds those of the plan (Memory::held), which is nothing where none of them
-// is made of another one; and that its unit, kNoUnit for none, computes from those. `expands`: what the store
-// has compressed is expanded there.
-void hold_editions(ModelPlan& plan, Memory& memory, uint16_t unit, bool expands);
+// is made of another one; and that its unit, kNoUnit for none, computes from those.
+void hold_editions(ModelPlan& plan, Memory& memory, uint16_t unit, MadeThere made);
 
 // `manifest` as read_manifest checked it. `options`: units that there are.
 ModelPlan plan_model(const Manifest& manifest, const ModelOptions& options);

@@ -18,6 +18,9 @@ struct ModelOptions {
   KvEncoding kv = KvEncoding::f16;
   bool int8_activations = false;
   bool expands = false;  // some memory holds expanded what the store has compressed
+  // What some memory holds besides, made of what is stored: as editions_of says
+  // (core/store/encoding_choice.h).
+  std::vector<StoredSite> recoded = {};
   bool measure = false;  // room for what neurons contribute (SiteWork::contribution)
   uint32_t units = 1;    // that compute
   uint32_t dense = 0;    // the unit that runs all segments but attention

@@ -17,7 +17,7 @@ struct Memory {
   uint16_t agent = 0;        // that it belongs to
   uint64_t arena_bytes = 0;  // that its cache splits among the editions
   // [editions] In which one it holds what is wanted in each: this one, another that is made of it, or the one
-  // that it is made of. Empty: each as it is wanted.
+  // that it is made of, which may be the same for several. Empty: each as it is wanted.
   std::vector<EditionId> held = {};
   std::vector<uint64_t> arena_offset;  // [editions] where the slots of each begin, bytes
   std::vector<uint32_t> reserved;      // [editions] how many have addresses

@@ -20,8 +20,9 @@ inline constexpr EditionId kNoEdition = UINT32_MAX;
 // slots and a cache's decisions are an edition's. Sites that share their weights (a tied embedding and its
 // head) share the edition.
 //
-// An edition may be made of another one, neuron by neuron, while it is fetched: the dense one of bitmaps. It
-// is nowhere in the store, and some memories hold it where others hold what it is made of (Memory::held).
+// An edition may be made of another one, neuron by neuron, while it is fetched: the dense one of bitmaps,
+// which stands in the place of that one, or one of fewer bits, which its sites have beside that one. It is
+// nowhere in the store, and some memories hold it where others hold what it is made of (Memory::held).
 struct Edition {
   SiteId owner = kNoSiteId;        // of the sites that have it, the one that every step uses whole
   uint16_t label = 0;              // of that form, as plugins are told: the kernel does not look at it

@@ -79,7 +79,8 @@ static_assert(sizeof(Message) == 64 && std::is_trivially_copyable_v<Message>);
 // memory. With kRecode this is so for the neurons of all editions that are made of others in that memory.
 //
 // move: the bytes of a slot go from `unit`, a place in the memory `from`, to `place`; in the order of the
-// list. With kRecode they become those of a slot of the message's edition.
+// list. With kRecode they become those of a slot of the message's edition: bitmaps on this side of the link,
+// what is encoded anew on the other side, so that it crosses in the fewer bits.
 //
 // run: `unit`, a neuron of the site, is at `place` in the memory.
 //

@@ -132,8 +132,9 @@ struct CompressedNeurons {
   std::vector<uint32_t> bytes;  // [neurons] of each
 };
 
-// The neurons of an edition that are made of another one's, which are compressed, by expanding them.
-struct ExpandedNeurons {
+// The neurons of an edition that are made of another one's as they are moved: expanded where those are
+// compressed, else encoded anew.
+struct MadeNeurons {
   uint32_t of = 0;    // that edition
   uint32_t site = 0;  // whose neurons they are
 };
@@ -144,7 +145,7 @@ struct ComputePlan {
   std::vector<SiteWork> sites;      // by site number
   std::vector<Encodings> editions;  // by edition number: the encoding of each part of a neuron
   std::vector<std::optional<CompressedNeurons>> compressed;  // by edition number; empty: none are
-  std::vector<std::optional<ExpandedNeurons>> expanded;      // likewise
+  std::vector<std::optional<MadeNeurons>> made;              // likewise
   AttentionShape attention;
   uint32_t max_rows = 1;   // of a batch
   uint32_t context = 0;    // positions of the KV cache
@@ -156,9 +157,18 @@ struct ComputePlan {
   const CompressedNeurons* compressed_of(uint32_t edition) const {
     return edition < compressed.size() && compressed[edition] ? &*compressed[edition] : nullptr;
   }
-  // NULL: its neurons are stored.
-  const ExpandedNeurons* expanded_of(uint32_t edition) const {
-    return edition < expanded.size() && expanded[edition] ? &*expanded[edition] : nullptr;
+  // NULL: its neurons come as they are.
+  const MadeNeurons* made_of(uint32_t edition) const {
+    return edition < made.size() && made[edition] ? &*made[edition] : nullptr;
+  }
+  // NULL: they are not expanded; not encoded anew.
+  const MadeNeurons* expanded_of(uint32_t edition) const {
+    const MadeNeurons* const how = made_of(edition);
+    return how != nullptr && compressed_of(how->of) != nullptr ? how : nullptr;
+  }
+  const MadeNeurons* recoded_of(uint32_t edition) const {
+    const MadeNeurons* const how = made_of(edition);
+    return how != nullptr && compressed_of(how->of) == nullptr ? how : nullptr;
   }
 };
 

@@ -49,10 +49,25 @@ Result<TierRequest> request_of(const Tier& tier) {
   }
   request.memories = tier.config.count;
   request.expands = tier.expands;
+  request.recodes = tier.recodes;
   for (uint32_t i = 0; i < tier.config.count && tier.config.compute; ++i)
     request.units.push_back(static_cast<UnitId>(tier.first_unit + i));
   request.bounces = false;
   return request;
+}
+
+// The editions that tiers make of what is stored.
+Result<std::vector<StoredSite>> plan_recoding(TierTable& tiers, const Manifest& manifest) {
+  TIERD_ASSIGN(const Recoding recoding, tiers.choose_recoding());
+  if (recoding.encodings.empty()) return std::vector<StoredSite>();
+  if (manifest.editions.empty() && manifest.compression == Compression::none)
+    return editions_of(manifest, recoding.encodings, recoding.key);
+  return Error{
+      Code::invalid_argument, recoding.key,
+      manifest.editions.empty()
+          ? fmt::format("the store is compressed ({}), and what is compressed is not encoded anew",
+                        manifest.compression_name())
+          : std::string("the store has several editions itself (model.editions); expected \"none\"")};
 }
 
 // What that has changed.
@@ -97,8 +112,9 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   TIERD_ASSIGN(std::shared_ptr<const NeuronCodec> codec, codec_of(found.store, config));
   const Manifest& manifest = found.store.manifest();
   TIERD_TRY(tiers.choose_forms(manifest.codec));
-
   MemoryRequest request;
+  TIERD_ASSIGN(request.model.recoded, plan_recoding(tiers, manifest));
+
   request.fit = options.fit;
   request.model.context =
       config.context != 0 ? config.context : std::min(manifest.config.context_length, kDefaultContext);
@@ -123,8 +139,10 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   request.model.max_rows = std::max(config.sequences, std::min(config.ubatch, request.model.context));
   request.model.logit_rows = std::max(config.sequences, std::min(options.logit_rows, request.model.max_rows));
   request.model.kv = config.kv == "f32" ? KvEncoding::f32 : KvEncoding::f16;
-  const bool blocks = std::ranges::any_of(
-      manifest.stored(), [](const StoredSite* site) { return site->encodings.has_blocks(); });
+  const auto has_blocks = [](const StoredSite* site) { return site->encodings.has_blocks(); };
+  const bool blocks =
+      std::ranges::any_of(manifest.stored(), has_blocks) ||
+      std::ranges::any_of(request.model.recoded, [&](const StoredSite& site) { return has_blocks(&site); });
   request.model.measure = config.measure_every != 0;
   request.model.int8_activations = blocks && config.activations == "int8";
   request.model.units = static_cast<uint32_t>(tiers.topology.units.size());
@@ -174,7 +192,9 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   ModelPlan model = plan_model(manifest, memory.model);
   for (size_t m = 0; m < tiers.topology.memories.size(); ++m) {
     const auto id = static_cast<MemoryId>(m + 1);
-    hold_editions(model, tiers.topology.memories[m], tiers.topology.unit_of(id), tiers.tier_of(id).expands);
+    const Tier& tier = tiers.tier_of(id);
+    hold_editions(model, tiers.topology.memories[m], tiers.topology.unit_of(id),
+                  {.expands = tier.expands, .recodes = tier.recodes});
   }
   TIERD_ASSIGN(StrategyChoices strategies, read_tensors(std::move(chosen)));
   // What was chosen is what whoever plans again (a forecast) shall find.

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "core/run/strategy_choices.h"
+#include "core/store/encoding_choice.h"
 
 namespace tierd {
 namespace {
@@ -23,8 +24,9 @@ constexpr uint8_t kCopyLane = 1;
 constexpr uint8_t kReadLane = 2;
 
 // What the host reads in a tier's table beside the agent's parameters; the first three of the store's, too.
-constexpr std::array<std::string_view, 10> kKeysOfTier = {
-    "kind", "thread", "cores", "count", "capacity", "staging", "over", "link", "compute", "compressed"};
+constexpr std::array<std::string_view, 11> kKeysOfTier = {"kind",     "thread",     "cores", "count",
+                                                          "capacity", "staging",    "over",  "link",
+                                                          "compute",  "compressed", "recode"};
 constexpr std::span<const std::string_view> kKeysOfStore = std::span(kKeysOfTier).first(3);
 
 Error wrong(const Tier& tier, std::string_view key, std::string what) {
@@ -126,6 +128,7 @@ class TierChooser {
     TIERD_TRY(is_said("link", is.link == plain.link));
     TIERD_TRY(is_said("compute", is.compute == plain.compute));
     TIERD_TRY(is_said("compressed", is.compressed == plain.compressed));
+    TIERD_TRY(is_said("recode", is.recode == plain.recode));
     TIERD_TRY(is_said("cache", is.cache.name.empty()));
     table_.store = std::move(*found);
     tiers_.erase(found);
@@ -355,6 +358,40 @@ Status TierTable::choose_form(Tier& tier, std::string_view codec) const {
 Status TierTable::choose_forms(std::string_view codec) {
   for (Tier& tier : memories) TIERD_TRY(choose_form(tier, codec));
   return {};
+}
+
+// Links from a memory that has them in these encodings already carry them as they are.
+Status TierTable::check_recoding(const Tier& tier) const {
+  const std::string can_recode = "neurons are encoded anew by who computes from them: ";
+  if (!tier.config.compute || (tier.agent.entry->serves & kRecodes) == 0)
+    return wrong(tier, "recode",
+                 can_recode + "agent '" + tier.config.agent() + "' does not, or does not compute");
+  for (const Link& link : topology.links) {
+    if (link.from != kStore || &tier_of(link.to) != &tier) continue;
+    return wrong(tier, "recode",
+                 "what is read from the store is used as it is stored: put a tier between them (tiers." +
+                     tier.config.name + ".over), or store it so (model.editions)");
+  }
+  return {};
+}
+
+Result<Recoding> TierTable::choose_recoding() {
+  Recoding chosen;
+  for (Tier& tier : memories) {
+    const std::string& said = tier.config.recode;
+    const std::string key = tier.key("recode");
+    TIERD_ASSIGN(std::vector<Encoding> encodings, parse_editions(said, key));
+    if (encodings.empty()) continue;
+    TIERD_TRY(check_recoding(tier));
+    if (!chosen.encodings.empty() && chosen.encodings != encodings) {
+      return wrong(
+          tier, "recode",
+          fmt::format("'{}' differs from {}; tiers that recode have the same editions", said, chosen.key));
+    }
+    tier.recodes = true;
+    chosen = {std::move(encodings), key};
+  }
+  return chosen;
 }
 
 Result<TierTable> choose_tiers(const Config& config) {

@@ -27,6 +27,7 @@ struct Tier {
   MemoryId first_memory = kStore;  // of the tier that reads the store, the store
   UnitId first_unit = 0;           // of a tier that computes
   bool expands = false;            // it holds expanded what the store has compressed
+  bool recodes = false;            // neurons are encoded anew on their way there
 
   // See kMemoryApart.
   bool apart() const { return is_apart(*agent.entry); }
@@ -45,6 +46,12 @@ struct TierLink {
   LinkCounters counters;
 };
 
+// In which encodings neurons are held that are stored in one, and the key that says so.
+struct Recoding {
+  std::vector<Encoding> encodings;
+  std::string key;
+};
+
 class TierTable {
  public:
   Tier store;                  // the one that reads it
@@ -56,11 +63,14 @@ class TierTable {
   // Says which tiers hold expanded what the store has compressed: by bitmaps, or by a codec if one is named,
   // which nobody computes from. Error: invalid_argument naming tiers.NAME.compressed.
   Status choose_forms(std::string_view codec);
+  // Says which tiers recode, and what. Error: invalid_argument naming tiers.NAME.recode.
+  Result<Recoding> choose_recoding();
   // "dram": the units of all its agents; "dram.1": that of the second. Error: invalid_argument naming `key`.
   Result<std::vector<uint32_t>> units_named(const std::string& name, const char* key) const;
 
  private:
   Status choose_form(Tier& tier, std::string_view codec) const;
+  Status check_recoding(const Tier& tier) const;
 };
 
 // Errors name a file or a key: those of loading; invalid_argument for agents that do not serve what their

@@ -93,34 +93,6 @@ void choose(Manifest& plan, StoredSite& site) {
   for (StoredSite* other : together) store_all_as(*other, encoding);
 }
 
-Status add_editions(Manifest& plan, const std::vector<Encoding>& encodings) {
-  for (uint32_t s = 0; s < plan.sites.size(); ++s) {
-    if (!may_have_editions(plan.sites[s])) continue;
-    for (const Encoding encoding : encodings) {
-      const bool first = plan.editions.empty() || plan.editions.back().edition_of != s;
-      const Encodings before = (first ? plan.sites[s] : plan.editions.back()).encodings;
-      StoredSite& edition = plan.editions.emplace_back(StoredSite(plan.sites[s]));
-      edition.edition_of = s;
-      TIERD_TRY(store_as_asked(edition, encoding));
-      if (has_fewer_bits(edition.encodings, before)) continue;
-      return Error{
-          first ? Code::unsupported : Code::invalid_argument, "editions",
-          fmt::format("{} of {} has no fewer bits than {}, {}; expected each smaller than the one before, or "
-                      "\"none\"",
-                      name(encoding), edition.name, name(before.front()),
-                      first ? "which the model has" : "the edition before it")};
-    }
-  }
-  if (!encodings.empty() && plan.editions.empty()) {
-    return Error{
-        Code::unsupported, "editions",
-        fmt::format("layout '{}' has neither bundles in one piece nor experts, which alone are stored "
-                    "in several encodings; expected layout neuron",
-                    name(plan.layout))};
-  }
-  return {};
-}
-
 }  // namespace
 
 Status choose_encodings(Manifest& plan, const TensorTable& tensors, const WriteOptions& options) {
@@ -132,7 +104,38 @@ Status choose_encodings(Manifest& plan, const TensorTable& tensors, const WriteO
       choose(plan, site);
     }
   }
-  return add_editions(plan, options.editions);
+  TIERD_ASSIGN(plan.editions, editions_of(plan, options.editions, "editions"));
+  return {};
+}
+
+Result<std::vector<StoredSite>> editions_of(const Manifest& plan, const std::vector<Encoding>& encodings,
+                                            std::string_view origin) {
+  std::vector<StoredSite> editions;
+  for (uint32_t s = 0; s < plan.sites.size(); ++s) {
+    if (!may_have_editions(plan.sites[s])) continue;
+    for (const Encoding encoding : encodings) {
+      const bool first = editions.empty() || editions.back().edition_of != s;
+      const Encodings before = (first ? plan.sites[s] : editions.back()).encodings;
+      StoredSite& edition = editions.emplace_back(StoredSite(plan.sites[s]));
+      edition.edition_of = s;
+      edition.encoding_error.reset();
+      TIERD_TRY(store_as_asked(edition, encoding));
+      if (has_fewer_bits(edition.encodings, before)) continue;
+      return Error{
+          first ? Code::unsupported : Code::invalid_argument, std::string(origin),
+          fmt::format("{} of {} has no fewer bits than {}, {}; expected each smaller than the one before, or "
+                      "\"none\"",
+                      name(encoding), edition.name, name(before.front()),
+                      first ? "which the model has" : "the edition before it")};
+    }
+  }
+  if (!encodings.empty() && editions.empty()) {
+    return Error{Code::unsupported, std::string(origin),
+                 fmt::format("layout '{}' has neither bundles in one piece nor experts, which alone are used "
+                             "in several encodings; expected layout neuron",
+                             name(plan.layout))};
+  }
+  return editions;
 }
 
 Result<std::vector<Encoding>> parse_editions(std::string_view list, std::string_view origin) {

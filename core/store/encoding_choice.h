@@ -24,6 +24,11 @@ namespace tierd {
 // own).
 Status choose_encodings(Manifest& plan, const TensorTable& tensors, const WriteOptions& options);
 
+// The sites that may have editions, in each of these encodings: one site after the other, with the extents
+// that it has in the plan. Errors, from `origin`: as above; unsupported, where no site may have any.
+Result<std::vector<StoredSite>> editions_of(const Manifest& plan, const std::vector<Encoding>& encodings,
+                                            std::string_view origin);
+
 // The encodings that a list such as "q8_0,q4_0" names, none for "none". Error: invalid_argument, from
 // `origin`, which names the one that is unknown.
 Result<std::vector<Encoding>> parse_editions(std::string_view list, std::string_view origin);

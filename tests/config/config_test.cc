@@ -92,6 +92,8 @@ const std::vector<KeyCase>& keys() {
       {"tiers.dram.thread", "\"own\"", [](const Config& c) { return c.find_tier("dram")->thread == "own"; }},
       {"tiers.dram.compressed", "\"expanded\"",
        [](const Config& c) { return c.find_tier("dram")->compressed == "expanded"; }},
+      {"tiers.dram.recode", "\"q8_0,q4_0\"",
+       [](const Config& c) { return c.find_tier("dram")->recode == "q8_0,q4_0"; }},
       {"tiers.dram.cache.name", "\"lru\"",
        [](const Config& c) { return c.find_tier("dram")->cache.name == "lru"; }},
       {"tiers.dram.cache.fallback", "\"lru\"",

@@ -21,7 +21,7 @@ class Above {
     pools_.add_memory(kBelow, std::as_writable_bytes(std::span(compressed.memory)));
     ComputePlan plan = plan_of_pruned(compressed, false, 1);
     plan.editions.push_back(compressed.encodings);
-    plan.expanded = {std::nullopt, ExpandedNeurons{.of = 0, .site = 0}};
+    plan.made = {std::nullopt, MadeNeurons{.of = 0, .site = 0}};
     DramAgent::Options options;
     options.number = 1;
     options.memory = kAbove;

@@ -53,6 +53,13 @@ inline void use_random_ranks(Config& config) {
   config.predictor = {"low-rank", {}, tables, {{"keep", 0.6, "test"}}};
 }
 
+// "q8_0,q4_0".
+inline std::string listed(const std::vector<Encoding>& encodings) {
+  std::string list;
+  for (const Encoding encoding : encodings) list += (list.empty() ? "" : ",") + std::string(name(encoding));
+  return list;
+}
+
 inline void mix(Config& config, const std::string& ratios) {
   config.quantizer = {"mixed", {}, {}, {{"ratios", ratios, "test"}}};
 }

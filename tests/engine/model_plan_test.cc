@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "core/store/encoding_choice.h"
 #include "core/store/writer.h"
 #include "tests/store/memory_source.h"
 
@@ -243,6 +244,47 @@ TEST(ModelPlan, BiasesOfDividedHeads) {
     EXPECT_EQ(after[part].column, part * config.q_dim() + first);
     EXPECT_EQ(after[part].offset, first);
     EXPECT_EQ(after[part].width, config.head_dim);
+  }
+}
+
+TEST(ModelPlan, EditionsThatAreMadeStandBesideTheStoredOne) {
+  const Manifest manifest = manifest_of(small_llama(), {.layout = Layout::neuron});
+  ModelOptions options{.max_rows = 8, .context = 16, .units = 2};
+  auto recoded = editions_of(manifest, {Encoding::q8_0, Encoding::q4_0}, "key");
+  ASSERT_TRUE(recoded.ok()) << recoded.error().line();
+  options.recoded = *recoded;
+  ModelPlan plan = plan_model(manifest, options);
+  const auto stored = static_cast<EditionId>(manifest.stored().size());
+  ASSERT_EQ(plan.sites.editions.size(), stored + 2 * manifest.config.n_layers);
+  SiteId ffn = 0;
+  while (manifest.sites[ffn].group != OpGroup::ffn) ++ffn;
+  const EditionId best = plan.sites.best(ffn);
+  ASSERT_EQ(plan.sites[ffn].editions, (std::vector<EditionId>{best, stored, stored + 1}));
+  for (const EditionId made : {stored, stored + 1}) {
+    const Edition& edition = plan.sites.editions[made];
+    EXPECT_EQ(edition.made_of, best);
+    EXPECT_EQ(edition.owner, ffn);
+    EXPECT_EQ(edition.first_extent, plan.sites.editions[best].first_extent);
+    EXPECT_EQ(edition.bytes[0], neuron_bytes(manifest.sites[ffn].cut, plan.any().editions[made], 0));
+    EXPECT_EQ(plan.any().editions[made].front(), made == stored ? Encoding::q8_0 : Encoding::q4_0);
+    EXPECT_EQ(plan.sites.wanted(ffn, made), made);
+  }
+  Memory below, above;
+  hold_editions(plan, below, 0, {});
+  hold_editions(plan, above, 1, {.recodes = true});
+  for (const EditionId e : plan.sites[ffn].editions) {
+    EXPECT_EQ(below.held_as(e), best);
+    EXPECT_EQ(above.held_as(e), e);
+    EXPECT_EQ(plan.units[0].compute.made_of(e), nullptr) << "nobody encodes what is read";
+    EXPECT_EQ(plan.units[1].compute.recoded_of(e) != nullptr, e != best);
+  }
+  EXPECT_EQ(plan.units[1].compute.recoded_of(stored)->of, best);
+  EXPECT_EQ(plan.units[1].compute.recoded_of(stored)->site, ffn);
+  EXPECT_EQ(plan.units[1].compute.expanded_of(stored), nullptr);
+  EXPECT_EQ(plan.units[0].compute.sites[ffn].editions, (std::vector<uint32_t>{best}));
+  EXPECT_EQ(plan.units[1].compute.sites[ffn].editions, plan.sites[ffn].editions);
+  for (SiteId s = 0; s < plan.sites.size(); ++s) {
+    EXPECT_EQ(plan.sites[s].editions.size(), manifest.sites[s].group == OpGroup::ffn ? 3u : 1u);
   }
 }
 

@@ -298,7 +298,7 @@ TEST_F(CudaDeviceTest, AnExpansionWithoutRoomFailsItsMessage) {
   PrunedNeurons compressed(Columns{130, 72}, true, Random(4));
   plan_ = plan_of_pruned(compressed, false, 2);
   plan_.editions.push_back(compressed.encodings);
-  plan_.expanded = {std::nullopt, ExpandedNeurons{.of = 0, .site = 0}};
+  plan_.made = {std::nullopt, MadeNeurons{.of = 0, .site = 0}};
   const std::vector<Unit> units = {{compressed.units[0].place, 0}, {compressed.units[1].place, 4}};
   DeviceRequest expand = request(Op::move, {});
   expand.message.flags = kRecode;
@@ -321,6 +321,51 @@ TEST_F(CudaDeviceTest, AnExpansionWithoutRoomFailsItsMessage) {
     const Done done = carry_out(Device::Engine::copy, expand);
     EXPECT_EQ(done.status, room ? DoneStatus::ok : DoneStatus::no_space);
   }
+}
+
+// Neurons that are encoded anew cross as what they become; what makes no sense is refused before it begins.
+TEST_F(CudaDeviceTest, AMoveEncodesNeuronsAnew) {
+  PrunedNeurons stored(Bundles{96, 20, true}, false, Random(4));
+  plan_ = plan_of_pruned(stored, false, 2);
+  plan_.editions.push_back(Encodings(3, Encoding::q4_0));
+  plan_.made = {std::nullopt, MadeNeurons{.of = 0, .site = 0}};
+  const NeuronRecoding recoding(stored.cut, plan_.editions[0], plan_.editions[1]);
+  on_host::behave({});
+  pools_ = {};
+  pools_.add_memory(kHost, std::as_writable_bytes(std::span(stored.memory)));
+  auto device = CudaDevice::create(options_, pools_, clock_, plan_, host_work());
+  ASSERT_TRUE(device.ok()) << device.error().line();
+  device_ = std::move(*device);
+  std::vector<Unit> units;
+  std::vector<uint32_t> neurons;
+  for (const Unit& unit : stored.units) {
+    units.push_back({unit.place, static_cast<uint32_t>(units.size() * 16)});
+    neurons.push_back(unit.unit);
+  }
+  const auto moved = [&](uint64_t unit_bytes, MemoryId from = kHost) {
+    DeviceRequest move = request(Op::move, {});
+    move.message.flags = kRecode;
+    move.message.edition = 1;
+    move.message.from = from;
+    move.message.unit_bytes = static_cast<uint32_t>(unit_bytes);
+    move.payload.units = units;
+    move.payload.neurons = neurons;
+    return carry_out(Device::Engine::copy, move);
+  };
+  const auto expect_refused = [](const Done& done, uint32_t first_bad) {
+    EXPECT_EQ(done.status, DoneStatus::invalid_argument);
+    EXPECT_EQ(done.first_bad, first_bad);
+  };
+  const Done done = moved(recoding.from_bytes());
+  EXPECT_EQ(done.status, DoneStatus::ok);
+  EXPECT_EQ(done.n_done, units.size());
+  EXPECT_EQ(done.bytes, units.size() * recoding.to_bytes());
+  expect_refused(moved(recoding.from_bytes() - 1), 0);
+  expect_refused(moved(recoding.from_bytes(), kDevice), 0);
+  units[5].place = static_cast<uint32_t>(kArena / kPlaceUnit + 63);
+  expect_refused(moved(recoding.from_bytes()), 5);
+  neurons.pop_back();
+  expect_refused(moved(recoding.from_bytes()), 0);
 }
 
 // Whatever was under way, and whatever comes, is lost; one line says so.

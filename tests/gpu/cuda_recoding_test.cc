@@ -25,7 +25,7 @@ class CudaRecoding : public KernelTest {
               const DeviceArray<std::byte>& memory) {
     ComputePlan plan = plan_of_pruned(compressed, false, 1);
     plan.editions.push_back(compressed.encodings);
-    plan.expanded = {std::nullopt, ExpandedNeurons{.of = 0, .site = 0}};
+    plan.made = {std::nullopt, MadeNeurons{.of = 0, .site = 0}};
     Recoding recoding(room);
     PoolTable pools;
     RegisteredMemory registered(pools, 0, "tiers.gpu");  // of which nothing is: slots come through blocks

@@ -192,7 +192,7 @@ TEST_F(CudaRegistered, AnExpansionThatFailsEndsItsReads) {
   const PrunedNeurons compressed(Columns{130, 72}, true, Random(4));
   ComputePlan plan = plan_of_pruned(compressed, false, 1);
   plan.editions.push_back(compressed.encodings);
-  plan.expanded = {std::nullopt, ExpandedNeurons{.of = 0, .site = 0}};
+  plan.made = {std::nullopt, MadeNeurons{.of = 0, .site = 0}};
   start({.late = 3, .launch_fails = 5});  // groups fetch, count and expand
   resize({{0, kMiB}});
   {

@@ -87,5 +87,29 @@ TEST_F(CudaTransfer, PagesThatCameBackAreReadAnew) {
   EXPECT_GT(world.counts().read_in_place, 36 * kMiB);
 }
 
+// Whether the host's memory is registered or not: what is encoded comes through blocks.
+TEST_F(CudaTransfer, EncodesNeuronsAnewAsItGathersThem) {
+  const PageRange all{0, kHostBytes};
+  pools_.keep_pages(1, {all});
+  TransferWorld world(pools_);
+  uint64_t moved = 0;
+  const auto expect_encoded = [&](const Cut& cut, Encoding to, size_t n) {
+    SCOPED_TRACE(testing::Message() << n << " of cut " << cut.index() << " as " << name(to));
+    const NeuronRecoding recoding(cut, Encodings(3, Encoding::f16), Encodings(3, to));
+    const std::vector<uint32_t> from = slots_in(host_.bytes(), all, recoding.from_bytes(), n, random_);
+    EXPECT_TRUE(world.encodes(host_.bytes(), from, recoding));
+    moved += from.size() * recoding.to_bytes();
+    EXPECT_EQ(world.counts().gathered, moved) << "what crosses the link";
+  };
+  for (const Encoding to : {Encoding::q8_0, Encoding::q4_0}) {
+    expect_encoded(Bundles{96, 1, false}, to, 1);
+    expect_encoded(Bundles{96, 1, true}, to, 300);
+    expect_encoded(Bundles{4096, 1, true}, to, 900);
+    expect_encoded(Experts{512, 1024, 1}, to, 5);  // each in several blocks
+  }
+  EXPECT_EQ(world.counts().read_in_place, 0U);
+  EXPECT_TRUE(world.moves(host_.bytes(), {1, 2, 3}, 4096)) << "the next one is of slots as they are";
+}
+
 }  // namespace
 }  // namespace tierd::cuda

@@ -37,6 +37,39 @@ class TransferWorld {
   // whether all bytes are there, and all others are as they were.
   testing::AssertionResult moves(std::span<const std::byte> source, std::vector<uint32_t> from,
                                  uint64_t bytes) {
+    return lands(
+        source, from, bytes, [&](const std::byte* slot, std::byte* to) { std::memcpy(to, slot, bytes); },
+        [&] { return begin(source, bytes); });
+  }
+  // The same for neurons that are encoded anew.
+  testing::AssertionResult encodes(std::span<const std::byte> source, std::vector<uint32_t> from,
+                                   const NeuronRecoding& recoding) {
+    return lands(
+        source, from, recoding.to_bytes(),
+        [&](const std::byte* slot, std::byte* to) { recoding.encode_neuron(best_kernels(), slot, to); },
+        [&] {
+          transfer_.begin(units_, recoding, source.data(), there_.get(), host_);
+          return advance();
+        });
+  }
+
+  // Begins to move the units of the last moves() once more. Returns whether that is over already.
+  bool begin(std::span<const std::byte> source, uint64_t bytes) {
+    transfer_.begin(units_, bytes, source.data(), there_.get(), host_);
+    return advance();
+  }
+
+ private:
+  bool advance() {
+    bool over = false;
+    EXPECT_EQ(transfer_.advance(stream_.get(), over), cudaSuccess);
+    return over;
+  }
+
+  // `make` says what becomes of a slot, `begin` begins to move units_ and returns whether that is over.
+  template <class Make, class Begin>
+  testing::AssertionResult lands(std::span<const std::byte> source, const std::vector<uint32_t>& from,
+                                 uint64_t bytes, const Make& make, const Begin& begin) {
     const uint64_t slot = (bytes + kPlaceUnit - 1) / kPlaceUnit + 1;  // with a gap behind it, in units
     if (from.size() * slot * kPlaceUnit > kDeviceBytes) return testing::AssertionFailure() << "no room";
     std::vector<std::byte> expected(kDeviceBytes, std::byte{0x5a});
@@ -44,12 +77,11 @@ class TransferWorld {
     for (const uint32_t unit : from) {
       const auto place = static_cast<uint32_t>((from.size() - 1 - units_.size()) * slot);
       units_.push_back({unit, place});
-      std::memcpy(expected.data() + place * kPlaceUnit, source.data() + unit * kPlaceUnit, bytes);
+      make(source.data() + unit * kPlaceUnit, expected.data() + place * kPlaceUnit);
     }
     EXPECT_EQ(cudaMemset(there_.get(), 0x5a, kDeviceBytes), cudaSuccess);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    begin(source, bytes);
-    for (bool over = false; !over;) EXPECT_EQ(transfer_.advance(stream_.get(), over), cudaSuccess);
+    for (bool over = begin(); !over;) over = advance();
     std::vector<std::byte> found(kDeviceBytes);
     EXPECT_EQ(cudaMemcpy(found.data(), there_.get(), kDeviceBytes, cudaMemcpyDeviceToHost), cudaSuccess);
     if (std::memcmp(found.data(), expected.data(), kDeviceBytes) == 0) return testing::AssertionSuccess();
@@ -58,15 +90,6 @@ class TransferWorld {
            << "byte " << differs.in1 - found.begin() << " differs, of slots of " << bytes;
   }
 
-  // Begins to move the units of the last moves() once more. Returns whether that is over already.
-  bool begin(std::span<const std::byte> source, uint64_t bytes) {
-    transfer_.begin(units_, bytes, source.data(), there_.get(), host_);
-    bool over = false;
-    EXPECT_EQ(transfer_.advance(stream_.get(), over), cudaSuccess);
-    return over;
-  }
-
- private:
   RegisteredMemory registered_;
   Transfer transfer_{registered_};
   Stream stream_;

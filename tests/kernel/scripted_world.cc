@@ -53,14 +53,20 @@ SiteTable make_sites(const WorldOptions& options) {
       add_site(sites, site, edition);
       for (uint32_t level = 1; level < options.editions; ++level) {
         edition.slot_bytes /= 2;
-        edition.first_extent += all;
+        if (options.made == WorldOptions::Made::beside) {
+          edition.made_of = sites.all.back().editions.front();
+        } else {
+          edition.first_extent += all;
+        }
         edition.bytes.assign(site.n, edition.slot_bytes - 96);
         add_edition(sites, static_cast<SiteId>(s), edition);
       }
     }
   }
   const auto stored = static_cast<EditionId>(sites.editions.size());
-  for (EditionId e = 0; e < stored && options.made != WorldOptions::Made::none; ++e) {
+  const bool replaced =
+      options.made == WorldOptions::Made::above || options.made == WorldOptions::Made::everywhere;
+  for (EditionId e = 0; e < stored && replaced; ++e) {
     Edition& made = sites.editions.emplace_back(Edition(sites.editions[e]));
     made.made_of = e;
     made.slot_bytes *= 2;
@@ -172,7 +178,10 @@ Memory ScriptedWorld::add_memory(MemoryId id, uint16_t agent, const std::vector<
   memory.resizes = options_.resizes;
   for (EditionId e = 0; e < slots.size(); ++e)
     memory.arena_bytes += uint64_t{slots[e]} * sites.editions[e].slot_bytes;
-  if (options_.made != WorldOptions::Made::none) {
+  if (options_.made == WorldOptions::Made::beside && id <= options_.memories_below) {
+    for (EditionId e = 0; e < sites.editions.size(); ++e)
+      memory.held.push_back(std::min(e, sites.editions[e].made_of));
+  } else if (options_.made != WorldOptions::Made::none && options_.made != WorldOptions::Made::beside) {
     const bool makes = options_.made == WorldOptions::Made::everywhere || id > options_.memories_below;
     const auto n = static_cast<EditionId>(sites.editions.size() / 2);
     for (EditionId e = 0; e < 2 * n; ++e) memory.held.push_back(e % n + (makes ? n : 0));

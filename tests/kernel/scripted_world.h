@@ -45,8 +45,9 @@ struct WorldOptions {
   uint32_t measure_every = 0;
   uint32_t editions = 1;  // of each site, the next one's slots half as large, at most 3
   // Each edition is the source of another one, with slots twice as large, numbered behind all that are
-  // stored: the units' memories hold those, or all memories do.
-  enum class Made : uint8_t { none, above, everywhere } made = Made::none;
+  // stored: the units' memories hold those, or all memories do. Or a site's editions are made of its first
+  // one, which alone is stored, where the units' memories hold them.
+  enum class Made : uint8_t { none, above, everywhere, beside } made = Made::none;
   bool resizes = false;  // the units can: there are addresses for all neurons
   // A memory with these slots of each edition, which the units' memories lie over.
   std::optional<std::vector<uint32_t>> below = std::nullopt;

@@ -167,11 +167,49 @@ TEST(TierTable, WhatCannotBeIsToldByItsKey) {
   EXPECT_EQ(a({"tiers.a.over=dram", "tiers.a.link=x"}), "tiers.a.link: there is no tier 'x'");
   EXPECT_EQ(refused({"tiers.n.kind=null", "tiers.n.over=dram", "tiers.n.compute=false"}),
             "tiers.n.kind: agent 'null' does not serve 'move', which brings neurons from other memories");
-  for (const char* setting : {"capacity=1GB", "staging=1MB", "over=dram", "link=dram", "compute=false"}) {
+  for (const char* setting :
+       {"capacity=1GB", "staging=1MB", "over=dram", "link=dram", "compute=false", "recode=q4_0"}) {
     const std::string key(setting, std::string(setting).find('='));
     EXPECT_EQ(refused({std::string("tiers.flash.") + setting}),
               "tiers.flash." + key + ": has no meaning for the tier that reads the store");
   }
+}
+
+std::string recoding_of(const std::vector<std::string>& settings) {
+  auto tiers = chosen(settings);
+  EXPECT_TRUE(tiers.ok()) << tiers.error().line();
+  const auto recoding = tiers->choose_recoding();
+  if (!recoding.ok()) return recoding.error().line();
+  std::string text = recoding->key;
+  for (const Encoding encoding : recoding->encodings) text += " " + std::string(name(encoding));
+  for (const Tier& tier : tiers->memories) text += tier.recodes ? " in " + tier.config.name : "";
+  return text;
+}
+
+TEST(TierTable, TiersAboveMayRecode) {
+  const std::vector<std::string> above = {"tiers.a.kind=dram", "tiers.a.over=dram"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), above.begin(), above.end());
+    return recoding_of(more);
+  };
+  EXPECT_EQ(with({}), "");
+  EXPECT_EQ(with({"tiers.a.recode=q8_0,q4_0"}), "tiers.a.recode q8_0 q4_0 in a");
+  EXPECT_EQ(with({"tiers.b.kind=dram", "tiers.b.over=dram", "tiers.a.recode=q4_0", "tiers.b.recode=q4_0"}),
+            "tiers.b.recode q4_0 in a in b");
+  EXPECT_EQ(with({"tiers.a.recode=q9"}),
+            "tiers.a.recode: 'q9' is no encoding; expected none, or a list such as q8_0,q4_0");
+  EXPECT_EQ(with({"tiers.b.kind=dram", "tiers.b.over=dram", "tiers.a.recode=q8_0", "tiers.b.recode=q4_0"}),
+            "tiers.b.recode: 'q4_0' differs from tiers.a.recode; tiers that recode have the same editions");
+  EXPECT_EQ(with({"tiers.dram.recode=q4_0"}),
+            "tiers.dram.recode: what is read from the store is used as it is stored: put a tier between them "
+            "(tiers.dram.over), or store it so (model.editions)");
+  EXPECT_EQ(with({"tiers.a.link=dram,flash", "tiers.a.recode=q4_0"}),
+            "tiers.a.recode: what is read from the store is used as it is stored: put a tier between them "
+            "(tiers.a.over), or store it so (model.editions)");
+  EXPECT_EQ(
+      with({"tiers.a.recode=q4_0", "tiers.a.compute=false"}),
+      "tiers.a.recode: neurons are encoded anew by who computes from them: agent 'dram' does not, or does "
+      "not compute");
 }
 
 }  // namespace

@@ -71,6 +71,15 @@ struct ColumnRun {
   std::span<const std::byte* const> next = {};
 };
 
+// Where blocks of q8_0 or q4_0 are to be, each in two parts: as core/layout/column.h has them, or one after
+// the other in the plain order.
+struct BlockPlaces {
+  std::byte* scales;
+  uint64_t scales_apart;  // bytes from one block's to the next one's
+  std::byte* quants;
+  uint64_t quants_apart;
+};
+
 // One implementation of all kernels for an instruction set. Stateless, reentrant, any thread.
 struct ComputeKernels {
   std::string_view name;  // "avx512-vnni", "avx2", "scalar"
@@ -105,6 +114,11 @@ struct ComputeKernels {
   // Row `row` of `x` (cols values) into out.{q, scale, sum} at `row`. Adds the squared error to squares[0]
   // and the squared magnitude to squares[1] if `squares` is not null.
   void (*quantize_row)(const float* x, uint32_t row, QuantizedRows& out, double* squares);
+
+  // Weights: blocks of 32 values of f32, f16 or bf16, one after the other from `in` on, as q8_0 or q4_0, with
+  // the bits of `encode` (core/layout/codec.h). No alignment is required.
+  void (*encode_blocks)(Encoding from, const std::byte* in, uint32_t blocks, Encoding to,
+                        const BlockPlaces& out);
 
   // Activations; n values, no alignment required.
   void (*rms_norm)(const float* x, const float* weight, float eps, uint32_t n, float* out);

@@ -331,6 +331,18 @@ void attend(const float* q, const T* k, const T* v, size_t stride, uint32_t firs
   }
 }
 
+void encode_blocks(Encoding from, const std::byte* in, uint32_t blocks, Encoding to, const BlockPlaces& out) {
+  float values[kQuantBlock];
+  std::byte block[block_bytes(Encoding::q8_0)];
+  for (uint32_t b = 0; b < blocks; ++b) {
+    const uint64_t bytes = encoded_bytes(from, kQuantBlock);
+    decode(from, {in + b * bytes, bytes}, values);
+    encode(to, values, {block, block_bytes(to)});
+    std::memcpy(out.scales + b * out.scales_apart, block, kScaleBytes);
+    std::memcpy(out.quants + b * out.quants_apart, block + kScaleBytes, quant_bytes(to));
+  }
+}
+
 }  // namespace
 
 void add_squares(const float* x, uint32_t row, const QuantizedRows& quantized, double* squares) {
@@ -354,6 +366,7 @@ const ComputeKernels& scalar_kernels() {
       .add_weighted = add_weighted,
       .add_weighted_int8 = add_weighted_int8,
       .quantize_row = quantize_row,
+      .encode_blocks = encode_blocks,
       .rms_norm = rms_norm,
       .layer_norm = layer_norm,
       .add = add,

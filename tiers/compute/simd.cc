@@ -19,6 +19,7 @@
 #include "tiers/compute/columns-inl.h"
 #include "tiers/compute/matmul-inl.h"
 #include "tiers/compute/neurons-inl.h"
+#include "tiers/compute/recode-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tierd {
@@ -32,6 +33,7 @@ constexpr ComputeKernels float_kernels() {
   kernels.add_weighted = add_weighted;
   kernels.add_weighted_int8 = add_weighted_int8<avx2::Columns>;
   kernels.quantize_row = quantize_row;
+  kernels.encode_blocks = encode_blocks;
   kernels.rms_norm = rms_norm;
   kernels.layer_norm = layer_norm;
   kernels.add = add;

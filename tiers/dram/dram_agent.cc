@@ -19,6 +19,8 @@ namespace {
 // Workers share the arena in pieces of this size, and commit about so many bytes in a nanosecond.
 constexpr uint64_t kCommittedAtOnce = uint64_t{32} << 20;
 constexpr uint64_t kCommittedInNs = 4;
+// A core encodes weights anew about so many times as long as it reads them.
+constexpr uint64_t kRecodingOfReading = 8;
 
 }  // namespace
 
@@ -56,6 +58,7 @@ DramAgent::DramAgent(Options options, PoolTable& pools, std::unique_ptr<Team> te
       pools_(pools),
       team_(std::move(team)),
       executor_(std::move(executor)),
+      recodings_(recodings_of(executor_.plan())),
       memory_(std::move(memory)) {
   pools.add_memory(options_.memory, memory_.bytes());
   pools.add_activations(options_.number, executor_.activations());
@@ -125,7 +128,13 @@ Done DramAgent::execute(const Request& request) {
       }
       break;
     case Op::move:
-      (request.message.flags & kRecode) != 0 ? expand(request, done) : move(request, done);
+      if ((request.message.flags & kRecode) == 0) {
+        move(request, done);
+      } else if (recoding_of(request.message.edition) != nullptr) {
+        recode(request, done);
+      } else {
+        expand(request, done);
+      }
       break;
     case Op::resize:
       resize(request.payload.units, done);
@@ -185,7 +194,7 @@ void DramAgent::move(const Request& request, Done& done) {
 void DramAgent::expand(const Request& request, Done& done) {
   const auto& [message, payload] = request;
   const ComputePlan& plan = executor_.plan();
-  const ExpandedNeurons* const expanded = plan.expanded_of(message.edition);
+  const MadeNeurons* const expanded = plan.expanded_of(message.edition);
   const CompressedNeurons* const compressed =
       expanded != nullptr ? plan.compressed_of(expanded->of) : nullptr;
   const std::span<const std::byte> source = pools_.memory(message.from);
@@ -222,6 +231,48 @@ void DramAgent::expand(const Request& request, Done& done) {
       done.first_bad = i;
     }
   }
+}
+
+// Neurons of another memory become those of an edition of fewer bits.
+void DramAgent::recode(const Request& request, Done& done) {
+  const auto& [message, payload] = request;
+  const NeuronRecoding& recoding = *recoding_of(message.edition);
+  const std::span<const std::byte> source = pools_.memory(message.from);
+  const uint64_t end = options_.arena_bytes + options_.staging_bytes;
+  if (message.from == options_.memory || payload.neurons.size() != payload.units.size() ||
+      message.unit_bytes < recoding.from_bytes()) {
+    done.status = DoneStatus::invalid_argument;
+    return;
+  }
+  size_t good = 0;
+  for (; good < payload.units.size(); ++good) {
+    const Unit& unit = payload.units[good];
+    if (unit.unit * kPlaceUnit + recoding.from_bytes() > source.size() ||
+        unit.place * kPlaceUnit + recoding.to_bytes() > end) {
+      done.status = DoneStatus::invalid_argument;
+      done.first_bad = static_cast<uint32_t>(good);
+      break;
+    }
+  }
+  const size_t pieces = recoding.pieces();
+  team_->run(good * pieces, 1, cost_of(good * recoding.from_bytes(), 1) * kRecodingOfReading,
+             [&](uint64_t first, uint64_t last, uint32_t) {
+               for (uint64_t i = first; i < last; ++i) {
+                 const Unit& unit = payload.units[i / pieces];
+                 const NeuronRecoding::Piece piece = recoding.piece(i % pieces);
+                 recoding.encode(executor_.kernels(), i % pieces,
+                                 source.data() + unit.unit * kPlaceUnit + piece.from,
+                                 memory_.data() + unit.place * kPlaceUnit + piece.to);
+               }
+             });
+  done.n_done = static_cast<uint32_t>(good);
+  done.bytes = good * recoding.to_bytes();
+}
+
+uint64_t DramAgent::crossing_bytes(const Message& message, const Payload& payload) const {
+  const NeuronRecoding* const recoding =
+      (message.flags & kRecode) != 0 ? recoding_of(message.edition) : nullptr;
+  return payload.units.size() * (recoding != nullptr ? recoding->to_bytes() : uint64_t{message.unit_bytes});
 }
 
 void DramAgent::resize(std::span<const Unit> in_use, Done& done) {

@@ -9,12 +9,14 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/agent/agent.h"
 #include "core/agent/agent_entry.h"
 #include "core/agent/failed_moves.h"
 #include "core/message/pool.h"
+#include "tiers/compute/recoding.h"
 #include "tiers/compute/team.h"
 #include "tiers/dram/executor.h"
 #include "tiers/dram/linear.h"
@@ -55,6 +57,10 @@ class DramAgent final : public Agent, public Products {
     tierd::linear(executor_.kernels(), *team_, matrix, x, rows, y);
   }
 
+  // What of a move comes from the other memory, or, where its neurons are encoded anew, what they become: by
+  // whoever sends them.
+  uint64_t crossing_bytes(const Message& message, const Payload& payload) const;
+
   // On the agent's thread, or when nothing is in flight.
   AgentCounts counts() const;
 
@@ -69,6 +75,10 @@ class DramAgent final : public Agent, public Products {
   void run(const Message& message, const Payload& payload, Done& done);
   void move(const Request& request, Done& done);
   void expand(const Request& request, Done& done);
+  void recode(const Request& request, Done& done);
+  const NeuronRecoding* recoding_of(uint32_t edition) const {
+    return edition < recodings_.size() && recodings_[edition] ? &*recodings_[edition] : nullptr;
+  }
   void resize(std::span<const Unit> ranges, Done& done);
   void commit(std::span<const ReservedMemory::Range> ranges);
   void keep_pages(std::vector<PageRange> of_arena);
@@ -77,6 +87,7 @@ class DramAgent final : public Agent, public Products {
   PoolTable& pools_;
   const std::unique_ptr<Team> team_;
   Executor executor_;
+  const std::vector<std::optional<NeuronRecoding>> recodings_;  // [editions]
   ReservedMemory memory_;
   std::deque<Request> queue_;
   FailedMoves failed_;

@@ -36,7 +36,7 @@ void HostDevice::begin(Engine engine, const DeviceRequest& request) {
     own_.add_memory(message.from, pools_.memory(message.from));
     if (link_.takes_time()) {
       const EmulatedLink::Crossing crossing =
-          link_.carry(request.payload.units.size() * uint64_t{message.unit_bytes}, request.since_ns);
+          link_.carry(computes_->crossing_bytes(message, request.payload), request.since_ns);
       running.start_ns = crossing.start_ns;
       running.over_ns = crossing.over_ns;
       ring_at(timer_, running.over_ns);

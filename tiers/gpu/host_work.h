@@ -1,5 +1,5 @@
 // What the host's processor does for a device: products for strategies (tierd_host::linear), whose weights
-// lie in its memory, and gathering what is copied from there.
+// lie in its memory, and gathering what is copied from there, as it is or encoded anew.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <span>
 
 #include "core/agent/agent_entry.h"
+#include "tiers/compute/recoding.h"
 
 namespace tierd {
 
@@ -21,6 +22,15 @@ class HostWork : public Products {
   };
   // Returns when all of them are done. [whoever drives the agent]
   virtual void copy(std::span<const Copy> copies) = 0;
+
+  struct Encode {
+    const NeuronRecoding* recoding = nullptr;
+    size_t piece = 0;
+    const std::byte* from = nullptr;  // of the piece
+    std::byte* to = nullptr;
+  };
+  // The same.
+  virtual void encode(std::span<const Encode> pieces) = 0;
 };
 
 }  // namespace tierd

@@ -7,7 +7,8 @@
 namespace tierd {
 namespace {
 
-constexpr uint64_t kCopiedInNs = 8;  // bytes, by one thread, about
+constexpr uint64_t kCopiedInNs = 8;   // bytes, by one thread, about
+constexpr uint64_t kEncodedInNs = 2;  // of what they become
 
 }  // namespace
 
@@ -20,6 +21,15 @@ void TeamWork::copy(std::span<const Copy> copies) {
   for (const Copy& copy : copies) bytes += copy.bytes;
   team_->run(copies.size(), 1, bytes / kCopiedInNs, [&](uint64_t begin, uint64_t end, uint32_t) {
     for (const Copy& copy : copies.subspan(begin, end - begin)) std::memcpy(copy.to, copy.from, copy.bytes);
+  });
+}
+
+void TeamWork::encode(std::span<const Encode> pieces) {
+  uint64_t bytes = 0;
+  for (const Encode& of : pieces) bytes += of.recoding->piece(of.piece).to_bytes;
+  team_->run(pieces.size(), 1, bytes / kEncodedInNs, [&](uint64_t begin, uint64_t end, uint32_t) {
+    for (const Encode& of : pieces.subspan(begin, end - begin))
+      of.recoding->encode(kernels_, of.piece, of.from, of.to);
   });
 }
 

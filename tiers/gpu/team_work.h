@@ -18,6 +18,7 @@ class TeamWork final : public HostWork {
       : kernels_(kernels), team_(std::move(team)) {}
   void linear(const PackedMatrix& matrix, const float* x, uint32_t rows, float* y) override;
   void copy(std::span<const Copy> copies) override;
+  void encode(std::span<const Encode> pieces) override;
 
  private:
   const ComputeKernels& kernels_;

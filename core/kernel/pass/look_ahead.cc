@@ -13,6 +13,13 @@ bool side_by_side(const Edition& edition, const Edition& next) {
   return next.first_extent == edition.first_extent + 1 && edition.stride > 1 && next.stride == edition.stride;
 }
 
+// Both ascend, and have no neuron in common.
+void merge_into(std::vector<uint32_t>& neurons, const std::vector<uint32_t>& others) {
+  const auto middle = static_cast<std::ptrdiff_t>(neurons.size());
+  neurons.insert(neurons.end(), others.begin(), others.end());
+  std::inplace_merge(neurons.begin(), neurons.begin() + middle, neurons.end());
+}
+
 }  // namespace
 
 LookAhead::LookAhead(const SiteTable& sites, PassPlan& plan, const Placement& placement,
@@ -70,7 +77,8 @@ Status LookAhead::add(SiteId site, EditionId named, MemoryId memory, uint32_t st
     const EditionId edition = editions[level];
     if (named != kNoEdition && named != edition) continue;
     const bool beside = !later_.empty() && step_ == step && memory_ == memory &&
-                        side_by_side(sites_.editions[later_.back().edition], sites_.editions[edition]);
+                        (later_.back().site == site ||
+                         side_by_side(sites_.editions[later_.back().edition], sites_.editions[edition]));
     if (!beside) TIERD_TRY(pass_on(bypass));
     step_ = step;
     memory_ = memory;
@@ -97,17 +105,29 @@ void LookAhead::add(SiteId site, EditionId edition, MemoryId memory, std::span<c
   }
 }
 
-// What was collected, to each memory its own.
+// What was collected, to each memory its own. Editions of a site are wished for one by one; those that the
+// memory holds as one are one there.
 Status LookAhead::pass_on(bool bypass) {
-  if (later_.empty()) return {};
-  std::vector<Supply::Wished> wanted;
   for (size_t m = 0; m < topology_.memories.size(); ++m) {
-    wanted.clear();
-    for (const Later& later : later_) {
-      if (later.neurons[m].empty()) continue;
-      wanted.push_back({later.site, supplies_[m].held_as(later.edition), later.neurons[m]});
+    wanted_.clear();
+    std::vector<uint32_t>* last = nullptr;  // neurons of the last of them
+    for (Later& later : later_) {
+      std::vector<uint32_t>& neurons = later.neurons[m];
+      if (neurons.empty()) continue;
+      const EditionId held = supplies_[m].held_as(later.edition);
+      if (!wanted_.empty() && wanted_.back().site == later.site) {
+        if (wanted_.back().edition == held) {
+          merge_into(*last, neurons);
+          wanted_.back().neurons = *last;
+          continue;
+        }
+        TIERD_TRY(supplies_[m].wish(wanted_, step_, bypass));
+        wanted_.clear();
+      }
+      wanted_.push_back({later.site, held, neurons});
+      last = &neurons;
     }
-    if (!wanted.empty()) TIERD_TRY(supplies_[m].wish(wanted, step_, bypass));
+    if (!wanted_.empty()) TIERD_TRY(supplies_[m].wish(wanted_, step_, bypass));
   }
   later_.clear();
   return {};

@@ -63,7 +63,8 @@ class LookAhead {
     std::vector<std::vector<uint32_t>> neurons;  // [memories]
   };
   std::vector<Later> later_;
-  uint32_t step_ = 0;              // of those
+  std::vector<Supply::Wished> wanted_;  // of it, by one memory
+  uint32_t step_ = 0;                   // of those
   MemoryId memory_ = kStore;       // that they shall be fetched into; the store: that they are computed from
   std::vector<uint32_t> neurons_;  // of one wish
   std::vector<float> scores_;      // likewise

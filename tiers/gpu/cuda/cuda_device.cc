@@ -96,6 +96,13 @@ Status CudaDevice::prepare(const ComputePlan& plan) {
     return refuse("heads of " + std::to_string(plan.attention.head_dim) +
                   " values are not computed there, at most " + std::to_string(kMostHeadDim) + " are");
 
+  recodings_ = recodings_of(plan);
+  for (const auto& recoding : recodings_) {
+    if (recoding && recoding->largest_piece() > Transfer::kBlockBytes) {
+      return Error{Code::unsupported, options_.table + ".recode",
+                   "rows of these experts are too long to be encoded anew on their way"};
+    }
+  }
   ready_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   for (Descriptor& rung : rung_) {
     rung = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -200,7 +207,7 @@ void CudaDevice::begin(Engine engine, const DeviceRequest& request) {
       run(running);
       break;
     case Op::move:
-      (request.message.flags & kRecode) != 0 ? expand(engine, running) : move(engine, running);
+      move(engine, running);
       break;
     case Op::resize:
       resize(running);
@@ -277,97 +284,6 @@ void CudaDevice::take_over(std::span<const Give> gives, uint32_t rows) {
       std::memcpy(given_.data() + at, from, give.columns * sizeof(float));
     }
   }
-}
-
-// What can be moved before the first unit that cannot is moved.
-void CudaDevice::move(Engine engine, Running& running) {
-  const auto& [message, payload, since] = running.request;
-  const uint64_t bytes = message.unit_bytes;
-  const uint64_t end = options_.arena_bytes + options_.staging_bytes;
-  const bool inside = message.from == options_.memory;
-  const std::span<const std::byte> source = inside ? std::span<const std::byte>(memory_->data(), end)
-                                                   : std::span<const std::byte>(pools_.memory(message.from));
-  size_t good = 0;
-  for (; good < payload.units.size(); ++good) {
-    const Unit& unit = payload.units[good];
-    const uint64_t to = unit.place * kPlaceUnit;
-    if (unit.unit * kPlaceUnit + bytes > source.size() || to + bytes > end) {
-      running.done.status = DoneStatus::invalid_argument;
-      running.done.first_bad = static_cast<uint32_t>(good);
-      break;
-    }
-    if (inside) map(running, {unit.unit * kPlaceUnit, unit.unit * kPlaceUnit + bytes});
-    map(running, {to, to + bytes});
-    if (running.done.status != DoneStatus::ok) break;
-  }
-  running.done.n_done = static_cast<uint32_t>(good);
-  running.done.bytes = good * bytes;
-  if (inside) {
-    // One after the other: a slot may be emptied by one and filled by the next.
-    running.queued = good != 0;
-    for (const Unit& unit : payload.units.first(good)) {
-      if (unit.unit == unit.place) continue;
-      running.outcome.then([&] {
-        return cudaMemcpyAsync(memory_->data() + unit.place * kPlaceUnit,
-                               memory_->data() + unit.unit * kPlaceUnit, bytes, cudaMemcpyDeviceToDevice,
-                               stream(engine));
-      });
-    }
-  } else if (good != 0) {
-    running.queued = running.transfers = true;
-    transfer(engine).begin(payload.units.first(good), bytes, source.data(), memory_->data(), *host_);
-    bool over = false;
-    running.outcome.then([&] { return transfer(engine).advance(stream(engine), over); });
-  }
-}
-
-void CudaDevice::expand(Engine engine, Running& running) {
-  const auto& [message, payload, since] = running.request;
-  const std::span<const std::byte> source = pools_.memory(message.from);
-  const uint64_t end = options_.arena_bytes + options_.staging_bytes;
-  const auto refuse = [&](size_t unit) {
-    running.done.status = DoneStatus::invalid_argument;
-    running.done.first_bad = static_cast<uint32_t>(unit);
-  };
-  if (engine != Engine::copy || message.from == options_.memory || !recoding_.has(message.edition) ||
-      payload.neurons.size() != payload.units.size())
-    return refuse(0);
-  for (size_t i = 0; i < payload.units.size(); ++i) {
-    const Unit& unit = payload.units[i];
-    const uint32_t neuron = payload.neurons[i];
-    if (neuron >= recoding_.neurons(message.edition)) return refuse(i);
-    const uint64_t from = unit.unit * kPlaceUnit, to = unit.place * kPlaceUnit;
-    const uint64_t landing_end = to + recoding_.dense_bytes(message.edition, neuron);
-    if (recoding_.compressed_bytes(message.edition, neuron) > message.unit_bytes ||
-        from + message.unit_bytes > source.size() || landing_end > end)
-      return refuse(i);
-    map(running, {to, landing_end});
-    if (running.done.status != DoneStatus::ok) return;
-  }
-  running.done.n_done = static_cast<uint32_t>(payload.units.size());
-  running.done.bytes = payload.units.size() * uint64_t{message.unit_bytes};
-  if (payload.units.empty()) return;
-  running.outcome.then([&] {
-    return recoding_.begin({.edition = message.edition,
-                            .units = payload.units,
-                            .neurons = payload.neurons,
-                            .bytes = message.unit_bytes,
-                            .source = source.data(),
-                            .memory = memory_->data()},
-                           *host_, stream(engine));
-  });
-  if (!running.outcome.ok()) return;
-  running.queued = running.transfers = running.expands = true;
-  running.outcome.then([&] { return advance(engine, running); });
-}
-
-// Once all is on its way, an event tells when it is over.
-cudaError_t CudaDevice::advance(Engine engine, Running& running) {
-  bool queued = false;
-  const cudaError_t error = recoding_.advance(transfer(engine), stream(engine), queued);
-  if (error != cudaSuccess || !queued) return error;
-  running.transfers = running.expands = false;
-  return cudaEventRecord(event(engine), stream(engine));
 }
 
 void CudaDevice::resize(Running& running) {

@@ -17,6 +17,7 @@
 #include "core/agent/clock.h"
 #include "core/base/descriptor.h"
 #include "core/message/pool.h"
+#include "tiers/compute/recoding.h"
 #include "tiers/dram/reserved_memory.h"
 #include "tiers/gpu/cuda/buffers.h"
 #include "tiers/gpu/cuda/captured_runs.h"
@@ -80,7 +81,10 @@ class CudaDevice final : public Device {
 
   void run(Running& running);
   void move(Engine engine, Running& running);
+  void move_slots(Engine engine, Running& running);
+  void recode(Engine engine, Running& running, const NeuronRecoding& recoding);
   void expand(Engine engine, Running& running);
+  static void refuse(Running& running, size_t unit);
   cudaError_t advance(Engine engine, Running& running);
   void resize(Running& running);
   void give(std::span<const Give> gives, uint32_t rows, Outcome& outcome);
@@ -107,7 +111,8 @@ class CudaDevice final : public Device {
   Growing<PinnedBytes> gives_;  // what the run under way gives, line after line
   RegisteredMemory registered_;
   std::array<Transfer, kEngines> transfers_{Transfer(registered_), Transfer(registered_)};
-  Recoding recoding_;  // of the engine that copies
+  Recoding recoding_;                                     // of the engine that copies
+  std::vector<std::optional<NeuronRecoding>> recodings_;  // [editions] that are encoded anew
   std::array<Stream, kEngines> streams_;
   std::array<Event, kEngines> events_;
   Stream announcing_;

@@ -16,9 +16,9 @@ uint64_t room_of(const NeuronSize& size) {
 
 std::vector<std::optional<Recoding::Kept>> Recoding::editions_of(const ComputePlan& plan,
                                                                  uint64_t landed_bytes) {
-  std::vector<std::optional<Kept>> editions(plan.expanded.size());
+  std::vector<std::optional<Kept>> editions(plan.made.size());
   for (uint32_t e = 0; e < editions.size(); ++e) {
-    const ExpandedNeurons* const expanded = plan.expanded_of(e);
+    const MadeNeurons* const expanded = plan.expanded_of(e);
     if (expanded == nullptr) continue;
     const CompressedNeurons& compressed = *plan.compressed_of(expanded->of);
     const Cut& cut = plan.sites[expanded->site].cut;

@@ -28,6 +28,18 @@ void Transfer::begin(std::span<const Unit> units, uint64_t bytes, const std::byt
   units_ = bytes == 0 ? std::span<const Unit>() : registered_.begin(units, bytes, source, memory);
   bytes_ = bytes;
   part_ = 0;
+  recoding_ = nullptr;
+  source_ = source;
+  memory_ = memory;
+  host_ = &host;
+}
+
+void Transfer::begin(std::span<const Unit> units, const NeuronRecoding& recoding, const std::byte* source,
+                     std::byte* memory, HostWork& host) {
+  registered_.begin({}, 0, source, memory);
+  units_ = units;
+  recoding_ = &recoding;
+  piece_ = 0;
   source_ = source;
   memory_ = memory;
   host_ = &host;
@@ -54,39 +66,68 @@ cudaError_t Transfer::advance(cudaStream_t stream, bool& over) {
   return cudaSuccess;
 }
 
+bool Transfer::has_room(const Gathered& block) const {
+  return block.n < kMostLandings && block.filled < kBlockBytes && !units_.empty();
+}
+
+// What lands at `to`.
+void Transfer::add(Gathered& block, uint64_t to, uint64_t bytes) {
+  block.landings[block.n++] = {block.filled, to, bytes};
+  block.most = std::max(block.most, bytes);
+  block.filled = std::min(align_up(block.filled + bytes, kPlaceUnit), kBlockBytes);
+  gathered_ += bytes;
+}
+
 // A slot that is larger than what is left of a block goes on in the next one.
-cudaError_t Transfer::fill(Block& block, cudaStream_t stream) {
-  auto* const landings = reinterpret_cast<Landing*>(block.here.get());
-  std::byte* const data = block.here.get() + kMostLandings * sizeof(Landing);
-  uint32_t n = 0;
-  uint64_t filled = 0, most = 0;
+void Transfer::gather(Gathered& block) {
   copies_.clear();
-  while (n < kMostLandings && filled < kBlockBytes && !units_.empty()) {
+  while (has_room(block)) {
     const Unit& unit = units_.front();
-    const uint64_t piece = std::min({bytes_ - part_, kBlockBytes - filled, kMostPiece});
-    copies_.push_back({source_ + unit.unit * kPlaceUnit + part_, data + filled, piece});
-    landings[n++] = {filled, unit.place * kPlaceUnit + part_, piece};
-    most = std::max(most, piece);
-    filled = std::min(align_up(filled + piece, kPlaceUnit), kBlockBytes);
+    const uint64_t piece = std::min({bytes_ - part_, kBlockBytes - block.filled, kMostPiece});
+    copies_.push_back({source_ + unit.unit * kPlaceUnit + part_, block.data + block.filled, piece});
+    add(block, unit.place * kPlaceUnit + part_, piece);
     part_ += piece;
-    gathered_ += piece;
     if (part_ < bytes_) continue;
     part_ = 0;
     units_ = units_.subspan(1);
   }
   host_->copy(copies_);
+}
+
+// A piece of a neuron for which too little is left of a block comes in the next one.
+void Transfer::encode(Gathered& block) {
+  encodes_.clear();
+  while (has_room(block)) {
+    const Unit& unit = units_.front();
+    const NeuronRecoding::Piece piece = recoding_->piece(piece_);
+    if (block.filled + piece.to_bytes > kBlockBytes) break;
+    encodes_.push_back(
+        {recoding_, piece_, source_ + unit.unit * kPlaceUnit + piece.from, block.data + block.filled});
+    add(block, unit.place * kPlaceUnit + piece.to, piece.to_bytes);
+    if (++piece_ < recoding_->pieces()) continue;
+    piece_ = 0;
+    units_ = units_.subspan(1);
+  }
+  host_->encode(encodes_);
+}
+
+cudaError_t Transfer::fill(Block& block, cudaStream_t stream) {
+  Gathered gathered{.landings = reinterpret_cast<Landing*>(block.here.get()),
+                    .data = block.here.get() + kMostLandings * sizeof(Landing)};
+  recoding_ != nullptr ? encode(gathered) : gather(gathered);
   Outcome outcome;
   const uint64_t first = kMostLandings * sizeof(Landing);
   outcome.then([&] {
-    return cudaMemcpyAsync(block.there.get(), block.here.get(), n * sizeof(Landing), cudaMemcpyHostToDevice,
+    return cudaMemcpyAsync(block.there.get(), block.here.get(), gathered.n * sizeof(Landing),
+                           cudaMemcpyHostToDevice, stream);
+  });
+  outcome.then([&] {
+    return cudaMemcpyAsync(block.there.get() + first, gathered.data, gathered.filled, cudaMemcpyHostToDevice,
                            stream);
   });
   outcome.then([&] {
-    return cudaMemcpyAsync(block.there.get() + first, data, filled, cudaMemcpyHostToDevice, stream);
-  });
-  outcome.then([&] {
-    return land(reinterpret_cast<const Landing*>(block.there.get()), n, most, block.there.get() + first,
-                memory_, stream);
+    return land(reinterpret_cast<const Landing*>(block.there.get()), gathered.n, gathered.most,
+                block.there.get() + first, memory_, stream);
   });
   outcome.then([&] { return cudaEventRecord(block.done.get(), stream); });
   return outcome.error();

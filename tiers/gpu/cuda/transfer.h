@@ -1,6 +1,7 @@
 // Brings slots of the host's memory to places of the device. Those in registered memory are read from there
 // (registered_move.h); the host gathers the others into pinned blocks, which the copy engine fetches while
-// the next one is filled, and a kernel scatters them.
+// the next one is filled, and a kernel scatters them. Neurons that are encoded anew are so as they are
+// gathered: they cross the link in the fewer bits.
 #pragma once
 
 #include <array>
@@ -35,6 +36,9 @@ class Transfer {
   // is over. One at a time.
   void begin(std::span<const Unit> units, uint64_t bytes, const std::byte* source, std::byte* memory,
              HostWork& host);
+  // The same for neurons in such slots, which `recoding` encodes anew; no piece of it is larger than a block.
+  void begin(std::span<const Unit> units, const NeuronRecoding& recoding, const std::byte* source,
+             std::byte* memory, HostWork& host);
   // Goes on as far as blocks are free: gathers by the host's threads, never waits for the device.
   // Sets `over` when the last byte has landed.
   cudaError_t advance(cudaStream_t stream, bool& over);
@@ -51,7 +55,7 @@ class Transfer {
   cudaEvent_t next_event() const {
     return registered_.under_way() ? registered_.event() : blocks_[oldest_].done.get();
   }
-  // Returns the bytes that were queued since the start.
+  // Returns the bytes that were queued since the start, as they cross the link.
   MoveCounts counts() const { return {.read_in_place = registered_.bytes(), .gathered = gathered_}; }
 
  private:
@@ -62,16 +66,31 @@ class Transfer {
     DeviceBytes there;
     Event done;
   };
+  // What lies in a block.
+  struct Gathered {
+    Landing* landings = nullptr;
+    std::byte* data = nullptr;
+    uint32_t n = 0;
+    uint64_t filled = 0;
+    uint64_t most = 0;  // of a landing
+  };
   cudaError_t fill(Block& block, cudaStream_t stream);
+  bool has_room(const Gathered& block) const;
+  void add(Gathered& block, uint64_t to, uint64_t bytes);
+  void gather(Gathered& block);
+  void encode(Gathered& block);
 
   RegisteredMove registered_;
   std::array<Block, kBlocks> blocks_;
   uint32_t oldest_ = 0;  // of those under way
   uint32_t under_way_ = 0;
   std::vector<HostWork::Copy> copies_;  // into a block
+  std::vector<HostWork::Encode> encodes_;
   std::span<const Unit> units_;
   uint64_t bytes_ = 0;
   uint64_t part_ = 0;  // of the first unit that are on their way already
+  const NeuronRecoding* recoding_ = nullptr;
+  size_t piece_ = 0;  // of the first unit, that is next
   uint64_t gathered_ = 0;
   const std::byte* source_ = nullptr;
   std::byte* memory_ = nullptr;

@@ -1,0 +1,75 @@
+// Neurons that are encoded anew while they are moved: those of one edition become those of another one, which
+// has fewer bits, with the very bits that a store would have of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/layout/cut.h"
+#include "core/program/program.h"
+#include "tiers/compute/kernels.h"
+
+namespace tierd {
+
+class NeuronRecoding {
+ public:
+  // Of dense bundles or experts, all of which are alike; `from` and `to` have as many parts as the cut.
+  // Columns have no K-quants.
+  NeuronRecoding(const Cut& cut, const Encodings& from, const Encodings& to);
+
+  // Of a neuron, without what a slot has behind it.
+  uint64_t from_bytes() const { return from_bytes_; }
+  uint64_t to_bytes() const { return to_bytes_; }
+
+  // What is encoded by itself: a row or a column of a bundle, a row group of an expert. In their order they
+  // cover what becomes of a neuron, padding included.
+  enum class Form : uint8_t { row, column, group };
+  struct Piece {
+    uint64_t from, from_bytes;  // from the begin of the neuron
+    uint64_t to, to_bytes;
+  };
+  size_t pieces() const { return pieces_.size(); }
+  Piece piece(size_t i) const { return pieces_[i].bytes; }
+  uint64_t largest_piece() const;  // of what they become, bytes
+
+  // `in` and `out` are the piece's bytes in both neurons. Padding becomes zero. Any thread.
+  void encode(const ComputeKernels& kernels, size_t piece, const std::byte* in, std::byte* out) const;
+  // All pieces of a neuron.
+  void encode_neuron(const ComputeKernels& kernels, const std::byte* in, std::byte* out) const;
+
+  // Squares, summed: of the errors that pieces have once they are encoded, and of their values before.
+  struct Loss {
+    double lost = 0, whole = 0;
+    double share() const;  // relative error
+  };
+  void add_loss(size_t piece, const std::byte* in, const std::byte* out, Loss& loss) const;
+
+ private:
+  struct Part {
+    Form form;
+    Encoding from, to;
+    uint32_t values;  // of a row
+  };
+  struct PlacedPiece {
+    Piece bytes;
+    uint32_t part;
+  };
+  void add_part(const Part& part, uint32_t pieces, uint64_t from, uint64_t to, uint64_t end);
+  static void encode_row(const Part& part, const ComputeKernels& kernels, const std::byte* in,
+                         std::byte* out);
+  static void encode_column(const Part& part, const ComputeKernels& kernels, const std::byte* in,
+                            std::byte* out);
+  static void encode_group(const Part& part, const std::byte* in, std::byte* out);
+
+  std::vector<Part> parts_;
+  std::vector<PlacedPiece> pieces_;
+  uint64_t from_bytes_ = 0;
+  uint64_t to_bytes_ = 0;
+};
+
+// By number of an edition, those that moves of a plan's agent encode anew.
+std::vector<std::optional<NeuronRecoding>> recodings_of(const ComputePlan& plan);
+
+}  // namespace tierd
