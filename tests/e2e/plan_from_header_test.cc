@@ -102,6 +102,59 @@ TEST_F(PlanFromHeader, SaysWhatIsEncodedAnewAndWhatIsUnknown) {
   EXPECT_THAT(mixture.out, HasSubstr("unknown: what a token needs depends on the text; "));
 }
 
+// What tiers above recode to is not stored; the price is said before anything is written, and after a run.
+TEST_F(PlanFromHeader, SaysWhatIsRecodedAndWhatThatCosts) {
+  const std::vector<std::string> gpu = {
+      "--set", "model.layout=neuron",       "--set", "tiers.dram.compute=false",
+      "--set", "tiers.gpu.kind=gpu",        "--set", "tiers.gpu.over=dram",
+      "--set", "tiers.gpu.backend=host",    "--set", "run.dense=gpu",
+      "--set", "tiers.gpu.recode=q8_0,q4_0"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), gpu.begin(), gpu.end());
+    return more;
+  };
+  const std::string model = hollow("tinyllama-1.1b", "f16");
+  const Ended checked = run_tierd(check(model, with({"--json"})));
+  ASSERT_EQ(checked.status, 0) << checked.err;
+  const json plan = json::parse(checked.out);
+  ASSERT_EQ(plan["recoded"].size(), 2u);
+  const json& last = plan["recoded"][1];
+  EXPECT_EQ(last["to"], "q4_0");
+  EXPECT_EQ(last["sites"], json::array({"ffn"}));
+  EXPECT_EQ(last["in"], json::array({"gpu"}));
+  EXPECT_EQ(last["read_bytes"], 3 * 2048 * 2) << "two rows and a column";
+  EXPECT_EQ(last["moved_bytes"], 3 * 1152);
+  EXPECT_EQ(last["unstored_bytes"], 22 * 5632 * 3 * 1152);
+  EXPECT_TRUE(last["encoded_bytes_per_second"].is_null());
+  EXPECT_EQ(
+      plan["store"]["to_write_bytes"],
+      json::parse(
+          run_tierd(check(model, {"--set", "model.layout=neuron", "--json"})).out)["store"]["to_write_bytes"])
+      << "nothing more is stored";
+  expect_refused(check(model, with({"--set", "model.editions=q4_0"})),
+                 "tiers.gpu.recode: the store has several editions itself");
+  expect_refused(check(model, with({"--set", "model.layout=row"})),
+                 "tiers.gpu.recode: layout 'row' has neither");
+  expect_refused(check(model, with({"--set", "model.compression=bitmap"})),
+                 "tiers.gpu.recode: the store is compressed (bitmap)");
+  expect_refused(check(model, with({"--set", "tiers.gpu.recode=q4_0,q8_0"})),
+                 "tiers.gpu.recode: q8_0 of layers.0.ffn has no fewer bits than q4_0, the edition before it");
+  expect_refused(check(model, with({"--set", "tiers.gpu.recode=q4_k"})), "columns cannot be q4_k");
+
+  std::vector<std::string> run = {"-m", kDemo, "-p", "The sea", "-n", "2", "-t", "1"};
+  for (const std::string& argument :
+       with({"--set", "quantizer.name=mixed", "--set", "quantizer.ratios=0/0/100"}))
+    run.push_back(argument);
+  const Ended ended = run_tierd(run);
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("recoded      ffn as q8_0 (relative error 0.00"));
+  EXPECT_THAT(ended.err, HasSubstr("a thread encodes "));
+  run.emplace_back("--json");
+  const json report = json::parse(run_tierd(run).out)["report"];
+  EXPECT_NEAR(report["recoded"][1]["error"].get<double>(), 0.09, 0.03);
+  EXPECT_GT(report["recoded"][1]["encoded_bytes_per_second"], 0);
+}
+
 // What --check expects of the disk is what a run asks of it: the policy is played, and not guessed.
 TEST_F(PlanFromHeader, BytesFromFlashAreThoseOfARun) {
   for (const char* cache : {"pinned", "lru", "none"}) {

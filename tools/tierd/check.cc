@@ -15,6 +15,7 @@
 #include "core/text/chat_template.h"
 #include "tools/tierd/encoding_report.h"
 #include "tools/tierd/machine_rates.h"
+#include "tools/tierd/recoding_report.h"
 #include "tools/tierd/report.h"
 #include "tools/tierd/report_numbers.h"
 #include "tools/tierd/tier_report.h"
@@ -149,6 +150,7 @@ Result<json> check_json(RunPlan plan, const RuntimeOptions& options, const Vocab
                machine_rates(plan, plan.config.threads != 0 ? plan.config.threads : available_cores()));
   TIERD_ASSIGN(json store, store_json(plan));
   TIERD_ASSIGN(json encodings, encodings_json(plan));
+  TIERD_ASSIGN(json recoded, recoding_json(plan));
   RuntimeOptions played = options;
   played.quiet = true;
   played.play_on = rates.machine;
@@ -156,6 +158,7 @@ Result<json> check_json(RunPlan plan, const RuntimeOptions& options, const Vocab
   json check = configuration_json(*runtime);
   check["store"] = std::move(store);
   check["encoded_anew"] = std::move(encodings);
+  check["recoded"] = std::move(recoded);
   check["pieces"] = vocab.pieces.size();
   const auto chat = ChatTemplate::of(vocab);
   check["chat_template"] = chat.ok() ? json(chat->name()) : json(nullptr);
@@ -175,6 +178,7 @@ std::string check_text(const json& c) {
                       size_text(c["tensor_bytes"]), c["context"].get<int>());
   line("store", store_text(c["store"]));
   if (!c["encoded_anew"].empty()) line("encoded anew", encodings_text(c["encoded_anew"]));
+  for (const auto& [label, value] : recoding_lines(c["recoded"])) line(label, value);
   line("text", fmt::format("{} tokens; chats {}", c["pieces"].get<uint64_t>(),
                            c["chat_template"].is_null()
                                ? "need --chat-template NAME"

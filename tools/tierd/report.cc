@@ -13,6 +13,7 @@
 #include "tools/tierd/energy_report.h"
 #include "tools/tierd/plan.h"
 #include "tools/tierd/read_report.h"
+#include "tools/tierd/recoding_report.h"
 #include "tools/tierd/report_numbers.h"
 #include "tools/tierd/strategy_report.h"
 #include "tools/tierd/tier_report.h"
@@ -210,6 +211,7 @@ std::string report_text(const json& r) {
   }
   for (const auto& [label, value] : tier_lines(r)) line(label, value);
   if (!r["encoded_anew"].empty()) line("encoded anew", encodings_text(r["encoded_anew"]));
+  for (const auto& [label, value] : recoding_lines(r["recoded"])) line(label, value);
   for (const auto& [label, value] : energy_lines(r["energy"])) line(label, value);
   line("process", fmt::format("peak {}", size_text(r["peak_rss_bytes"])));
   if (const double error = r["activation_error"].get<double>(); error > 0) {

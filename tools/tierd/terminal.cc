@@ -20,6 +20,7 @@
 #include "tools/tierd/chat.h"
 #include "tools/tierd/prompt_progress.h"
 #include "tools/tierd/read_report.h"
+#include "tools/tierd/recoding_report.h"
 #include "tools/tierd/report.h"
 
 namespace tierd {
@@ -195,6 +196,8 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, co
     draft_model = std::move(*started);
     drafter = std::make_unique<ModelDrafter>(draft_model->engine());
   }
+  const auto recoded = recoding_json(plan);
+  if (!recoded.ok()) return fail(recoded.error(), exit_code(recoded.error()));
   auto created = Runtime::create(std::move(plan), options);
   if (!created.ok()) return fail(created.error(), exit_code(created.error()));
   Runtime& runtime = **created;
@@ -236,6 +239,7 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, co
   the_waiter.store(nullptr);
 
   nlohmann::json report = report_json(runtime, result);
+  report["recoded"] = *recoded;
   if (found != nullptr) report["plan"] = *found;
   if (status.ok()) {
     if (nlohmann::json forecast = forecast_json(runtime, report); !forecast.is_null())

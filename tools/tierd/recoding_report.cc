@@ -1,0 +1,121 @@
+#include "tools/tierd/recoding_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/time.h"
+#include "core/base/units.h"
+#include "core/store/encoding_error.h"
+#include "core/store/file.h"
+#include "tiers/compute/recoding.h"
+#include "tools/tierd/report_numbers.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint32_t kSampledNeurons = 16;
+constexpr size_t kSampledPieces = 64;  // of a neuron
+constexpr uint64_t kMeasuredNs = 20'000'000;
+
+// Of the first neurons of a site.
+struct Sample {
+  double error = 0;
+  double rate = 0;
+};
+
+Result<Sample> sample(const RunPlan& plan, const StoredSite& recoded) {
+  const StoredSite& stored = plan.store.manifest().sites[recoded.edition_of];
+  const NeuronRecoding recoding(stored.cut, stored.encodings, recoded.encodings);
+  TIERD_ASSIGN(const ComputeKernels* const kernels, choose_kernels(plan.config.kernels));
+  TIERD_ASSIGN(const File file, File::open(plan.store.data_path()));
+  const size_t pieces = std::min(kSampledPieces, recoding.pieces());
+  NeuronRecoding::Loss loss;
+  uint64_t read = 0, spent_ns = 0;
+  std::vector<std::byte> in, out(recoding.largest_piece());
+  for (uint32_t neuron = 0; neuron < std::min(kSampledNeurons, stored.neurons()); ++neuron) {
+    const Extent& extent = plan.store.manifest().extents[stored.extent_of(neuron, 0)];
+    for (size_t i = 0; i < pieces; ++i) {
+      const NeuronRecoding::Piece piece = recoding.piece(i);
+      in.resize(piece.from_bytes);
+      TIERD_TRY(file.read_exact(extent.offset + piece.from, in));
+      const uint64_t begin = now_ns();
+      do {
+        recoding.encode(*kernels, i, in.data(), out.data());
+        read += piece.from_bytes;
+      } while (neuron == 0 && now_ns() - begin < kMeasuredNs / pieces);
+      spent_ns += now_ns() - begin;
+      recoding.add_loss(i, in.data(), out.data(), loss);
+    }
+  }
+  return Sample{loss.share(), static_cast<double>(read) / static_cast<double>(spent_ns) * 1e9};
+}
+
+}  // namespace
+
+Result<json> recoding_json(const RunPlan& plan) {
+  json list = json::array();
+  std::map<Encoding, size_t> of_encoding;  // in the list
+  std::vector<std::string> tiers;
+  for (const Tier& tier : plan.tiers.memories) {
+    if (tier.recodes) tiers.push_back(tier.config.name);
+  }
+  for (const StoredSite& recoded : plan.memory.model.recoded) {
+    const auto [found, is_new] = of_encoding.emplace(recoded.encodings.front(), list.size());
+    if (is_new) {
+      const StoredSite& stored = plan.store.manifest().sites[recoded.edition_of];
+      json& entry = list.emplace_back(json{{"to", name(recoded.encodings.front())},
+                                           {"sites", {name(recoded.group)}},
+                                           {"in", tiers},
+                                           {"unstored_bytes", 0},
+                                           {"read_bytes", stored.neuron_bytes(0)},
+                                           {"moved_bytes", recoded.neuron_bytes(0)},
+                                           {"error", nullptr},
+                                           {"encoded_bytes_per_second", nullptr}});
+      if (plan.store.made()) {
+        TIERD_ASSIGN(const Sample sampled, sample(plan, recoded));
+        entry["error"] = sampled.error;
+        entry["encoded_bytes_per_second"] = sampled.rate;
+      } else if (plan.source != nullptr) {
+        TIERD_ASSIGN(entry["error"], sampled_encoding_error(*plan.source, recoded));
+      }
+    }
+    json& unstored = list[found->second]["unstored_bytes"];
+    unstored = unstored.get<uint64_t>() + recoded.neurons() * recoded.extent_bytes(0);
+  }
+  return list;
+}
+
+std::vector<std::pair<std::string, std::string>> recoding_lines(const json& recoded) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  if (recoded.empty()) return lines;
+  const json& last = recoded.back();
+  std::string ways;
+  uint64_t unstored = 0;
+  for (const json& entry : recoded) {
+    ways += fmt::format("{}as {}", ways.empty() ? "" : ", ", entry["to"].get<std::string>());
+    if (!entry["error"].is_null())
+      ways += fmt::format(" (relative error {:.2g})", entry["error"].get<double>());
+    unstored += entry["unstored_bytes"].get<uint64_t>();
+  }
+  lines.emplace_back(
+      "recoded",
+      fmt::format("{} {} on the way to {}", fmt::join(last["sites"].get<std::vector<std::string>>(), ", "),
+                  ways, fmt::join(last["in"].get<std::vector<std::string>>(), ", ")));
+  lines.emplace_back("", fmt::format("{} less are stored; a neuron in {} is read as {} and moved as {}",
+                                     size_text(unstored), last["to"].get<std::string>(),
+                                     size_text(last["read_bytes"]), size_text(last["moved_bytes"])));
+  if (!last["encoded_bytes_per_second"].is_null()) {
+    lines.emplace_back("", fmt::format("a thread encodes {} of what it reads",
+                                       format_rate(last["encoded_bytes_per_second"].get<double>())));
+  }
+  return lines;
+}
+
+}  // namespace tierd
