@@ -106,8 +106,10 @@ TEST(Oracle, KnowsThePassesThatWereRecorded) {
   HeatOfSites recording = {
       {"site 1.rows", {1, 1}}, {"site 1.counts", {3, -1}}, {"site 1.neurons", {2, 5, 89}}};
   const std::vector<float> x(kWidth, 1);
-  const auto passes = [&] {
+  // `scored`: whoever ranks by scores may have it.
+  const auto passes = [&](bool scored) {
     Predictor predictor("predictor", "oracle", kSites, {}, recording);
+    EXPECT_EQ((predictor.table.caps(predictor.self) & TIERD_PREDICTOR_SCORES) != 0, scored);
     std::vector<std::vector<float>> found;
     for (const bool all : {false, true, true}) {
       std::vector<uint32_t> neurons(kNeurons);
@@ -122,9 +124,9 @@ TEST(Oracle, KnowsThePassesThatWereRecorded) {
     }
     return found;
   };
-  EXPECT_THAT(passes(), testing::Each(testing::IsEmpty()));
+  EXPECT_THAT(passes(false), testing::Each(testing::IsEmpty()));
   recording["site 1.scores"] = {0.5, 3, 0.25};
-  const auto scored = passes();
+  const auto scored = passes(true);
   EXPECT_THAT(scored[0], testing::ElementsAre(0.5, 3, 0.25));
   EXPECT_THAT(scored[1], testing::IsEmpty());  // which neurons contribute what is not known of all of them
 }

@@ -37,21 +37,28 @@ struct Pass {
 
 class Oracle {
  public:
-  static constexpr uint32_t kCaps = TIERD_PREDICTOR_LOSSY | TIERD_PREDICTOR_SCORES;
+  static constexpr uint32_t kCaps = TIERD_PREDICTOR_LOSSY;  // at least
 
   explicit Oracle(const tierd::Host& host)
       : host_(host),
         sites_ahead_(static_cast<uint32_t>(host.integer("sites_ahead"))),
         recorded_(host.n_sites()),
         next_(host.n_sites(), 0) {
-    bool any = false;
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
-      if (!host.has_tensor((std::string(host.site(s).name) + ".counts").c_str())) continue;
+      const std::string name = host.site(s).name;
+      if (!host.has_tensor((name + ".counts").c_str())) continue;
       read(s);
-      any = true;
+      ++with_counts_;
+      with_scores_ += host.has_tensor((name + ".scores").c_str()) ? 1 : 0;
     }
-    if (!any && host.n_sites() != 0)
+    if (with_counts_ == 0 && host.n_sites() != 0)
       host.log(TIERD_LOG_WARNING, "there is no recording: everything is active");
+  }
+
+  // Scores are promised where all that was recorded has them: who ranks by them is refused else.
+  uint32_t caps() const {
+    const bool all = with_scores_ != 0 && with_scores_ == with_counts_;
+    return all ? kCaps | TIERD_PREDICTOR_SCORES : kCaps;
   }
 
   void predict(uint32_t site, const tierd_rows_view& rows, tierd_set_out& out) {
@@ -141,6 +148,8 @@ class Oracle {
   uint32_t sites_ahead_;
   std::vector<std::vector<Pass>> recorded_;  // [sites][passes]
   std::vector<uint32_t> next_;               // [sites] the pass that comes next
+  uint32_t with_counts_ = 0;                 // sites that are recorded
+  uint32_t with_scores_ = 0;                 // those of them that have scores
   uint64_t passes_ = 0;
   uint64_t known_ = 0;
 };
