@@ -279,6 +279,7 @@ Status Runtime::make_store_agent(const RuntimeOptions& options) {
   for (const Edition& edition : plan_.model.sites.editions) {
     if (edition.made_of == kNoEdition) continue;
     const StoredSite& site = **std::ranges::find(stored, edition.first_extent, &StoredSite::first_extent);
+    if (site.compression == Compression::none) continue;  // moves encode them anew
     CompressedExtents& compressed = compressed_extents_.emplace_back();
     compressed.first = site.first_extent;
     compressed.bytes = site.compressed;

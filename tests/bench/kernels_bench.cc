@@ -5,8 +5,8 @@
 //
 // gemv reads 2 GiB of weights, so nothing comes from a cache; GB/s counts weight bytes. gemm passes 128
 // tokens over an operator of 4096 columns; GMAC/s counts multiply-adds. columns50 adds up the scaled columns
-// of half of the channels. Every thread takes its own run of neurons of about 512 KiB, one call a neuron, as
-// the compute workers do.
+// of half of the channels. encode encodes neurons of f16 anew. Every thread takes its own run of neurons of
+// about 512 KiB, one call a neuron, as the compute workers do.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <immintrin.h>
@@ -24,6 +24,7 @@
 #include "core/layout/row_group.h"
 #include "tests/bench/measure.h"
 #include "tiers/compute/kernels.h"
+#include "tiers/compute/recoding.h"
 
 namespace tierd {
 namespace {
@@ -173,6 +174,21 @@ void columns(benchmark::State& state, const ComputeKernels& kernels, Encoding e,
   });
 }
 
+// Bundles of f16, of three rows of 4096 values, that are encoded anew one after the other, as moves to a tier
+// that recodes do. GB/s counts what is read.
+void encode_bundles(benchmark::State& state, const ComputeKernels& kernels, Encoding to) {
+  const auto threads = static_cast<uint32_t>(state.range(0));
+  const Bundles cut{.width = kCols, .inner = 1, .gated = true};
+  const NeuronRecoding recoding(cut, Encodings(3, Encoding::f16), Encodings(3, to));
+  const size_t bundles = kWeightBytes / recoding.from_bytes();
+  measure(state, "GB/s", 1e-9 * static_cast<double>(bundles * recoding.from_bytes()), [&](uint32_t thread) {
+    std::vector<std::byte> out(recoding.to_bytes());
+    for (size_t i = bundles * thread / threads; i < bundles * (thread + 1) / threads; ++i)
+      recoding.encode_neuron(kernels, weights() + i * recoding.from_bytes(), out.data());
+    benchmark::DoNotOptimize(out.data());
+  });
+}
+
 // One head of 128 over a context of 4096 positions in a cache of 8 heads; GB/s counts bytes of keys and
 // values.
 void attention(benchmark::State& state, const ComputeKernels& kernels) {
@@ -238,6 +254,11 @@ void add_all() {
               [&kernels, e, int8, percent](benchmark::State& s) { columns(s, kernels, e, int8, percent); }));
         }
       }
+    }
+    for (const Encoding to : {Encoding::q8_0, Encoding::q4_0}) {
+      timed(benchmark::RegisterBenchmark(
+          fmt::format("encode/{}{}", name(to), suffix).c_str(),
+          [&kernels, to](benchmark::State& s) { encode_bundles(s, kernels, to); }));
     }
     benchmark::RegisterBenchmark(("attention" + suffix).c_str(),
                                  [&kernels](benchmark::State& s) { attention(s, kernels); });

@@ -7,11 +7,10 @@
 #define TIERD_COMPUTE_RECODE_INL_H
 #endif
 
-#include <cmath>
+#include <bit>
 #include <cstring>
 
 #include "core/base/check.h"
-#include "core/layout/codec.h"
 #include "tiers/compute/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -39,32 +38,55 @@ HWY_INLINE hn::Vec<Eight> load_eight(const std::byte* in) {
   }
 }
 
-// The value of largest magnitude, of several the first; a NaN is none, and where nothing is larger than zero
-// it is zero.
-HWY_INLINE float largest_of(const hn::Vec<Eight> (&block)[kEights]) {
+// A scale as it is stored, and its value in f32, with the bits of f32_to_f16 and f16_to_f32.
+struct Half {
+  uint16_t bits;
+  float value;
+};
+HWY_INLINE Half rounded_to_half(float value) {
+  const hn::FixedTag<float, 4> f32;
+  const hn::Rebind<hwy::float16_t, decltype(f32)> f16;
+  const hn::Rebind<uint16_t, decltype(f32)> u16;
+  const auto half = hn::DemoteTo(f16, hn::Set(f32, value));
+  return {hn::GetLane(hn::BitCast(u16, half)), hn::GetLane(hn::PromoteTo(f32, half))};
+}
+
+// The largest magnitude, in all lanes; a NaN has none.
+HWY_INLINE hn::Vec<Eight> magnitude_of(const hn::Vec<Eight> (&block)[kEights]) {
   const Eight d;
   auto most = hn::Zero(d);
   // Max is its second operand where one is no number.
   for (const auto& values : block) most = hn::Max(hn::Abs(values), most);
-  const auto magnitude = hn::MaxOfLanes(d, most);
+  return hn::MaxOfLanes(d, most);
+}
+
+// The value of that magnitude, of several the first; zero, where nothing is larger.
+HWY_INLINE float largest_of(const hn::Vec<Eight> (&block)[kEights]) {
+  const Eight d;
+  const auto magnitude = magnitude_of(block);
   if (hn::GetLane(magnitude) == 0) return 0;
-  for (const auto& values : block) {
-    const intptr_t lane = hn::FindFirstTrue(d, hn::Eq(hn::Abs(values), magnitude));
-    if (lane < 0) continue;
-    HWY_ALIGN float lanes[kEight];
-    hn::Store(values, d, lanes);
-    return lanes[lane];
+  HWY_ALIGN float values[kQuantBlock];
+  uint8_t bits[kEights];
+  for (uint32_t i = 0; i < kEights; ++i) {
+    hn::Store(block[i], d, values + i * kEight);
+    hn::StoreMaskBits(d, hn::Eq(hn::Abs(block[i]), magnitude), bits + i);
   }
-  return 0;
+  uint32_t all;
+  std::memcpy(&all, bits, sizeof all);
+  return values[std::countr_zero(all)];
 }
 
 // As `quantize` of the codec, whose bounds are integers: it does not matter which comes first, bounding or
-// rounding.
+// rounding. What is added for that leaves no bits for a fraction, so that the sum is rounded to nearest even.
 HWY_INLINE auto nearest_steps(hn::Vec<Eight> values, float scale, float low, float high) {
+  constexpr float kNoFraction = 0x1.8p23F;
   const Eight d;
+  const hn::Rebind<int32_t, Eight> i32;
   const auto divided = hn::Div(values, hn::Set(d, scale));
   const auto number = hn::IfThenZeroElse(hn::IsNaN(divided), divided);
-  return hn::NearestInt(hn::Min(hn::Max(number, hn::Set(d, low)), hn::Set(d, high)));
+  const auto bounded = hn::Min(hn::Max(number, hn::Set(d, low)), hn::Set(d, high));
+  const auto no_fraction = hn::Set(d, kNoFraction);
+  return hn::Sub(hn::BitCast(i32, hn::Add(bounded, no_fraction)), hn::BitCast(i32, no_fraction));
 }
 
 template <Encoding From>
@@ -72,17 +94,16 @@ HWY_INLINE uint16_t encode_q8_0(const std::byte* in, std::byte* quants) {
   const hn::Rebind<int8_t, Eight> i8;
   hn::Vec<Eight> block[kEights];
   for (uint32_t i = 0; i < kEights; ++i) block[i] = load_eight<From>(in + i * kEight * block_bytes(From));
-  const uint16_t half = tierd::f32_to_f16(std::fabs(largest_of(block)) / 127.0f);
-  const float scale = tierd::f16_to_f32(half);
-  if (scale == 0) {
+  const Half scale = rounded_to_half(hn::GetLane(magnitude_of(block)) / 127.0f);
+  if (scale.value == 0) {
     std::memset(quants, 0, kQuantBlock);
-    return half;
+    return scale.bits;
   }
   for (uint32_t i = 0; i < kEights; ++i) {
-    hn::StoreU(hn::DemoteTo(i8, nearest_steps(block[i], scale, -127, 127)), i8,
+    hn::StoreU(hn::DemoteTo(i8, nearest_steps(block[i], scale.value, -127, 127)), i8,
                reinterpret_cast<int8_t*>(quants) + i * kEight);
   }
-  return half;
+  return scale.bits;
 }
 
 template <Encoding From>
@@ -91,20 +112,19 @@ HWY_INLINE uint16_t encode_q4_0(const std::byte* in, std::byte* quants) {
   const hn::Rebind<uint8_t, Eight> u8;
   hn::Vec<Eight> block[kEights];
   for (uint32_t i = 0; i < kEights; ++i) block[i] = load_eight<From>(in + i * kEight * block_bytes(From));
-  const uint16_t half = tierd::f32_to_f16(largest_of(block) / -8.0f);
-  const float scale = tierd::f16_to_f32(half);
-  if (scale == 0) {
+  const Half scale = rounded_to_half(largest_of(block) / -8.0f);
+  if (scale.value == 0) {
     std::memset(quants, 0x88, kQuantBlock / 2);
-    return half;
+    return scale.bits;
   }
   const auto eight = hn::Set(i32, 8);
   for (uint32_t i = 0; i < kEights / 2; ++i) {
-    const auto low = hn::Add(nearest_steps(block[i], scale, -8, 7), eight);
-    const auto high = hn::Add(nearest_steps(block[i + kEights / 2], scale, -8, 7), eight);
+    const auto low = hn::Add(nearest_steps(block[i], scale.value, -8, 7), eight);
+    const auto high = hn::Add(nearest_steps(block[i + kEights / 2], scale.value, -8, 7), eight);
     hn::StoreU(hn::DemoteTo(u8, hn::Or(low, hn::ShiftLeft<4>(high))), u8,
                reinterpret_cast<uint8_t*>(quants) + i * kEight);
   }
-  return half;
+  return scale.bits;
 }
 
 template <Encoding From, Encoding To>

@@ -130,7 +130,7 @@ Done DramAgent::execute(const Request& request) {
     case Op::move:
       if ((request.message.flags & kRecode) == 0) {
         move(request, done);
-      } else if (recoding_of(request.message.edition) != nullptr) {
+      } else if (encodes(request.message)) {
         recode(request, done);
       } else {
         expand(request, done);
@@ -270,9 +270,8 @@ void DramAgent::recode(const Request& request, Done& done) {
 }
 
 uint64_t DramAgent::crossing_bytes(const Message& message, const Payload& payload) const {
-  const NeuronRecoding* const recoding =
-      (message.flags & kRecode) != 0 ? recoding_of(message.edition) : nullptr;
-  return payload.units.size() * (recoding != nullptr ? recoding->to_bytes() : uint64_t{message.unit_bytes});
+  const uint64_t each = encodes(message) ? recoding_of(message.edition)->to_bytes() : message.unit_bytes;
+  return payload.units.size() * each;
 }
 
 void DramAgent::resize(std::span<const Unit> in_use, Done& done) {

@@ -57,6 +57,10 @@ class DramAgent final : public Agent, public Products {
     tierd::linear(executor_.kernels(), *team_, matrix, x, rows, y);
   }
 
+  // Whether neurons of this move are encoded anew.
+  bool encodes(const Message& message) const {
+    return (message.flags & kRecode) != 0 && recoding_of(message.edition) != nullptr;
+  }
   // What of a move comes from the other memory, or, where its neurons are encoded anew, what they become: by
   // whoever sends them.
   uint64_t crossing_bytes(const Message& message, const Payload& payload) const;

@@ -47,7 +47,8 @@ class HostDevice final : public Device {
   struct Running {
     DeviceRequest request;
     uint64_t start_ns = 0;
-    uint64_t over_ns = 0;  // not before
+    uint64_t over_ns = 0;      // not before
+    std::optional<Done> done;  // of what was carried out as it began
   };
   HostDevice(const DramAgent::Options& options, const Link& link, PoolTable& pools, const Clock& clock,
              const ComputeKernels& kernels, Descriptor timer)

@@ -35,26 +35,29 @@ Result<Sample> sample(const RunPlan& plan, const StoredSite& recoded) {
   const NeuronRecoding recoding(stored.cut, stored.encodings, recoded.encodings);
   TIERD_ASSIGN(const ComputeKernels* const kernels, choose_kernels(plan.config.kernels));
   TIERD_ASSIGN(const File file, File::open(plan.store.data_path()));
-  const size_t pieces = std::min(kSampledPieces, recoding.pieces());
-  NeuronRecoding::Loss loss;
-  uint64_t read = 0, spent_ns = 0;
-  std::vector<std::byte> in, out(recoding.largest_piece());
+  struct Piece {
+    size_t number;
+    std::vector<std::byte> in, out;
+  };
+  std::vector<Piece> pieces;
+  uint64_t bytes = 0;
   for (uint32_t neuron = 0; neuron < std::min(kSampledNeurons, stored.neurons()); ++neuron) {
     const Extent& extent = plan.store.manifest().extents[stored.extent_of(neuron, 0)];
-    for (size_t i = 0; i < pieces; ++i) {
-      const NeuronRecoding::Piece piece = recoding.piece(i);
-      in.resize(piece.from_bytes);
-      TIERD_TRY(file.read_exact(extent.offset + piece.from, in));
-      const uint64_t begin = now_ns();
-      do {
-        recoding.encode(*kernels, i, in.data(), out.data());
-        read += piece.from_bytes;
-      } while (neuron == 0 && now_ns() - begin < kMeasuredNs / pieces);
-      spent_ns += now_ns() - begin;
-      recoding.add_loss(i, in.data(), out.data(), loss);
+    for (size_t i = 0; i < std::min(kSampledPieces, recoding.pieces()); ++i) {
+      const NeuronRecoding::Piece of = recoding.piece(i);
+      Piece& piece = pieces.emplace_back(
+          Piece{i, std::vector<std::byte>(of.from_bytes), std::vector<std::byte>(of.to_bytes)});
+      TIERD_TRY(file.read_exact(extent.offset + of.from, piece.in));
+      bytes += of.from_bytes;
     }
   }
-  return Sample{loss.share(), static_cast<double>(read) / static_cast<double>(spent_ns) * 1e9};
+  uint64_t rounds = 0, spent_ns = 0;
+  for (const uint64_t begin = now_ns(); spent_ns < kMeasuredNs; spent_ns = now_ns() - begin, ++rounds) {
+    for (Piece& of : pieces) recoding.encode(*kernels, of.number, of.in.data(), of.out.data());
+  }
+  NeuronRecoding::Loss loss;
+  for (const Piece& of : pieces) recoding.add_loss(of.number, of.in.data(), of.out.data(), loss);
+  return Sample{loss.share(), static_cast<double>(rounds * bytes) / static_cast<double>(spent_ns) * 1e9};
 }
 
 }  // namespace
