@@ -26,7 +26,7 @@ def say(line):
 class Runs:
     """Reports of runs on the first layers of a planted OPT-6.7B: a layer costs what it costs in the whole model.
 
-    folder: where reports are kept; a run whose report is there is not made again. The store is made where it is missing.
+    folder: where reports are kept; a run whose report is there is not made again. Stores are made where they are missing.
     Environment: BIN (build/release/bin), MODELS (/var/tmp/tierd-bench), LAYERS 8, BACKEND host, KEEP 0.3, TOKENS 32, GPU
     2.3GB, COMMIT (asked of git if it is not said), ARGS (further arguments of tierd).
     """
@@ -39,18 +39,18 @@ class Runs:
         self.tokens = int(setting("TOKENS", "32"))
         self.backend = setting("BACKEND", "host")
         self.store = pathlib.Path(setting("MODELS", "/var/tmp/tierd-bench")) / f"planted-m2cache-{self.layers}"
+        self.one_edition = self.store.with_name(self.store.name + "-f16")  # from which lower ones are made
         self.folder.mkdir(parents=True, exist_ok=True)
-        if not (self.store / "manifest.json").exists():
-            self._make_store()
 
-    def _make_store(self):
-        self.store.parent.mkdir(parents=True, exist_ok=True)
+    def _make_store(self, store):
+        store.parent.mkdir(parents=True, exist_ok=True)
         shape = self.folder / "shape.toml"
         whole = (ROOT / "configs/models/opt-6.7b.toml").read_text()
         shape.write_text(whole.replace("n_layers = 32", f"n_layers = {self.layers}"))
+        editions = "none" if store == self.one_edition else "q8_0,q4_0"
         subprocess.run([self.bin / "tier-synth", "--shape", shape, "--sparsity-profile", "m2cache", "--seed", "1", "--layout",
-                        "neuron", "--encoding", "f16", "--editions", "q8_0,q4_0", "--documents", "1", "--prompt-tokens",
-                        "32", self.store], check=True)
+                        "neuron", "--encoding", "f16", "--editions", editions, "--documents", "1", "--prompt-tokens", "32",
+                        store], check=True)
 
     def machine(self):
         """Returns the file that describes this machine, measured once, and what is in it."""
@@ -60,16 +60,19 @@ class Runs:
                            stdout=subprocess.DEVNULL)
         return description, tomllib.loads(description.read_text())
 
-    def report(self, name, configuration, settings, further=()):
+    def report(self, name, configuration, settings, further=(), store=None):
         """Returns the report of a run. name: of its file. settings: of the configuration, over those of every run. further:
-        arguments of tierd."""
+        arguments of tierd. store: another one than that of three encodings."""
+        store = store or self.store
         kept = self.folder / f"{name.replace(' ', '-')}.json"
         if not kept.exists():
+            if not (store / "manifest.json").exists():
+                self._make_store(store)
             say(name)
-            given = {"predictor.tensors": f"{self.store}.predictor.safetensors", "predictor.keep": self.keep,
+            given = {"predictor.tensors": f"{store}.predictor.safetensors", "predictor.keep": self.keep,
                      "tiers.gpu.backend": self.backend, "tiers.gpu.capacity": setting("GPU", "2.3GB")} | settings
-            command = [self.bin / "tierd", "--config", ROOT / f"configs/{configuration}.toml", "-m", self.store, "-f",
-                       f"{self.store}.prompt.txt", "-n", str(self.tokens + 1), "--temp", "0", "--ignore-eos", "-c", "128",
+            command = [self.bin / "tierd", "--config", ROOT / f"configs/{configuration}.toml", "-m", store, "-f",
+                       f"{store}.prompt.txt", "-n", str(self.tokens + 1), "--temp", "0", "--ignore-eos", "-c", "128",
                        "--json"]
             for key, value in given.items():
                 command += ["--set", f"{key}={value}"]
