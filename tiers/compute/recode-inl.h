@@ -12,6 +12,7 @@
 
 #include "core/base/check.h"
 #include "tiers/compute/kernels.h"
+#include "tiers/compute/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tierd {
