@@ -19,7 +19,7 @@ namespace tierd {
 namespace HWY_NAMESPACE {
 
 // Eight values at a time, whatever the target: a block is four such vectors.
-using Eight = hn::FixedTag<float, 8>;
+using Eight = hn::CappedTag<float, 8>;
 inline constexpr uint32_t kEight = 8;
 inline constexpr uint32_t kEights = kQuantBlock / kEight;
 
@@ -45,7 +45,7 @@ struct Half {
   float value;
 };
 HWY_INLINE Half rounded_to_half(float value) {
-  const hn::FixedTag<float, 4> f32;
+  const hn::CappedTag<float, 4> f32;
   const hn::Rebind<hwy::float16_t, decltype(f32)> f16;
   const hn::Rebind<uint16_t, decltype(f32)> u16;
   const auto half = hn::DemoteTo(f16, hn::Set(f32, value));
