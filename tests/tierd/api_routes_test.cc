@@ -82,8 +82,8 @@ class ApiRoutes : public testing::Test {
   std::unique_ptr<Tokenizer> tokenizer_;
   WorkDesk desk_{2};
   PostedWork server_;
-  ReadingThread reading_{4};
   std::unique_ptr<Api> api_;
+  ReadingThread reading_{4};  // ends first: what it reads for is the API's
 };
 
 TEST_F(ApiRoutes, WhoIsRefusedIsRefusedBeforeTheBody) {
