@@ -35,7 +35,7 @@ struct MadeThere {
 
 // Says in which editions a memory holds those of the plan (Memory::held), which is nothing where none of them
 // is made of another one; and that its unit, kNoUnit for none, computes from those.
-void hold_editions(ModelPlan& plan, Memory& memory, uint16_t unit, MadeThere made);
+void hold_editions(ModelPlan& plan, Memory& memory, uint16_t unit, MadeThere there);
 
 // `manifest` as read_manifest checked it. `options`: units that there are.
 ModelPlan plan_model(const Manifest& manifest, const ModelOptions& options);

@@ -168,7 +168,7 @@ TEST_P(NeuronRecodingOf, ExpertsGivesWhatTheStoreWouldHave) {
   }
 }
 
-// Pieces may be encoded one by one, wherever they come to lie.
+// Pieces may be encoded one by one, and lie anywhere.
 TEST(NeuronRecoding, PiecesCoverTheNeuron) {
   for (const Cut& cut : {Cut(Bundles{.width = 96, .inner = 3, .gated = true}),
                          Cut(Experts{.width = 64, .inner = 96, .experts = 2})}) {

@@ -4,54 +4,10 @@
 #include <cstring>
 #include <vector>
 
-#include "core/message/pool.h"
-#include "tests/dram/pruned_neurons.h"
-#include "tiers/dram/dram_agent.h"
+#include "tests/dram/agent_above.h"
 
 namespace tierd {
 namespace {
-
-constexpr MemoryId kBelow = 1, kAbove = 2;
-constexpr uint32_t kMade = 1;
-
-// An agent whose memory lies over one that holds the neurons as bitmaps.
-class Above {
- public:
-  explicit Above(PrunedNeurons& compressed) {
-    pools_.add_memory(kBelow, std::as_writable_bytes(std::span(compressed.memory)));
-    ComputePlan plan = plan_of_pruned(compressed, false, 1);
-    plan.editions.push_back(compressed.encodings);
-    plan.made = {std::nullopt, MadeNeurons{.of = 0, .site = 0}};
-    DramAgent::Options options;
-    options.number = 1;
-    options.memory = kAbove;
-    options.arena_bytes = 1 << 20;
-    options.staging_bytes = 4096;
-    auto agent = DramAgent::create(options, pools_, plan, best_kernels(),
-                                   std::make_unique<Team>(Team::Options{.workers = 2}));
-    EXPECT_TRUE(agent.ok());
-    agent_ = std::move(*agent);
-  }
-  Done move(std::span<const Unit> units, std::span<const uint32_t> neurons, uint32_t unit_bytes) {
-    Message message;
-    message.op = Op::move;
-    message.flags = kRecode;
-    message.from = kBelow;
-    message.memory = kAbove;
-    message.edition = kMade;
-    message.unit_bytes = unit_bytes;
-    EXPECT_EQ(agent_->submit(message, {.units = units, .neurons = neurons}), Submit::ok);
-    agent_->drive();
-    Done done;
-    EXPECT_EQ(agent_->poll({&done, 1}), 1u);
-    return done;
-  }
-  std::span<const std::byte> memory() const { return pools_.memory(kAbove); }
-
- private:
-  PoolTable pools_;
-  std::unique_ptr<DramAgent> agent_;
-};
 
 // All neurons, from their slots below to places here, a line of which is left between two.
 struct Moves {
@@ -74,7 +30,7 @@ TEST(ExpandingMoves, MakeTheDenseNeuronsAndTouchNothingElse) {
     SCOPED_TRACE(tried.name);
     const PrunedNeurons dense(tried.cut, false, Random(4));
     PrunedNeurons compressed(tried.cut, true, Random(4));
-    Above above(compressed);
+    AgentAbove above(compressed, compressed.encodings);
     const Moves moves = all_of(compressed);
     const Done done = above.move(moves.units, moves.neurons, kPlaceUnit);
     EXPECT_EQ(done.status, DoneStatus::ok);
@@ -91,7 +47,7 @@ TEST(ExpandingMoves, MakeTheDenseNeuronsAndTouchNothingElse) {
 
 TEST(ExpandingMoves, WhatIsMalformedIsBlamed) {
   PrunedNeurons compressed(Columns{130, 72}, true, Random(4));
-  Above above(compressed);
+  AgentAbove above(compressed, compressed.encodings);
   const Moves moves = all_of(compressed);
   std::memset(compressed.memory[compressed.units[5].place].bytes, 0xff, 8);
   const Done done = above.move(moves.units, moves.neurons, kPlaceUnit);
@@ -102,7 +58,7 @@ TEST(ExpandingMoves, WhatIsMalformedIsBlamed) {
 
 TEST(ExpandingMoves, WhatMakesNoSenseIsRefused) {
   PrunedNeurons compressed(Columns{130, 72}, true, Random(4));
-  Above above(compressed);
+  AgentAbove above(compressed, compressed.encodings);
   const Moves moves = all_of(compressed);
   const std::span<const Unit> units = moves.units;
   EXPECT_EQ(above.move(units, std::span(moves.neurons).first(3), 64).status, DoneStatus::invalid_argument);

@@ -14,7 +14,7 @@
 #include "tests/gpu/transfer_world.h"
 #include "tiers/dram/dram_agent.h"
 #include "tiers/gpu/cuda/cuda_device.h"
-#include "tiers/gpu/cuda/recoding.h"
+#include "tiers/gpu/cuda/expansion.h"
 
 namespace tierd::cuda {
 namespace {
@@ -196,8 +196,8 @@ TEST_F(CudaRegistered, AnExpansionThatFailsEndsItsReads) {
   start({.late = 3, .launch_fails = 5});  // groups fetch, count and expand
   resize({{0, kMiB}});
   {
-    Recoding recoding(1024);
-    ASSERT_EQ(recoding.allocate(plan), cudaSuccess);
+    Expansion expansion(1024);
+    ASSERT_EQ(expansion.allocate(plan), cudaSuccess);
     RegisteredMemory registered(pools_, 0, "tiers.gpu");
     Transfer transfer(registered);
     ASSERT_EQ(transfer.create(), cudaSuccess);
@@ -211,22 +211,22 @@ TEST_F(CudaRegistered, AnExpansionThatFailsEndsItsReads) {
       neurons.push_back(i);
     }
     TeamWork host(best_kernels(), std::make_unique<Team>(Team::Options{.workers = 1}));
-    ASSERT_EQ(recoding.begin({.edition = 1,
-                              .units = units,
-                              .neurons = neurons,
-                              .bytes = 192,
-                              .source = memory().data(),
-                              .memory = device.get()},
-                             host, stream.get()),
+    ASSERT_EQ(expansion.begin({.edition = 1,
+                               .units = units,
+                               .neurons = neurons,
+                               .bytes = 192,
+                               .source = memory().data(),
+                               .memory = device.get()},
+                              host, stream.get()),
               cudaSuccess);
     bool queued = false;
     cudaError_t error = cudaSuccess;
-    while (error == cudaSuccess && !queued) error = recoding.advance(transfer, stream.get(), queued);
+    while (error == cudaSuccess && !queued) error = expansion.advance(transfer, stream.get(), queued);
     EXPECT_EQ(error, cudaErrorLaunchOutOfResources);
     (void)cudaGetLastError();
     const uint32_t launched = on_host::launches();
-    recoding.stop(transfer);
-    while (!queued) ASSERT_EQ(recoding.advance(transfer, stream.get(), queued), cudaSuccess);
+    expansion.stop(transfer);
+    while (!queued) ASSERT_EQ(expansion.advance(transfer, stream.get(), queued), cudaSuccess);
     EXPECT_EQ(on_host::launches(), launched);
     resize({});  // which is checked: nothing is being read
   }

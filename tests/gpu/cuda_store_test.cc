@@ -101,8 +101,8 @@ TEST_F(CudaStore, EditionsGiveTheSameBitsResidentAndStreamed) {
       expect_the_same_bits(logits_of(streamed, golden, 1), resident);
       expect_the_same_bits(logits_of(streamed, golden, kChunk), batches);
     }
-    // Of a store that has the best edition alone, the host makes the others. Columns of blocks are not the
-    // model's own there.
+    // From a store that has the best edition alone the host makes the others. Columns of blocks are encoded
+    // anew when they are stored: those are not the model's own.
     if (std::string_view(tried.model) == "gguf-qwen2-q8_0") continue;
     const Config one = store_of_editions(tried.model, folder.path() + "/one", Layout::neuron, {});
     Config made = above(mixed, "50%", 3);

@@ -14,20 +14,6 @@ namespace {
 
 using testing::ElementsAre;
 
-// Gives neuron i the level i % 3.
-int by_number(const tierd_set_view* set, uint8_t* level) {
-  for (uint32_t i = 0; i < set->n; ++i)
-    level[i] = static_cast<uint8_t>((set->idx == nullptr ? i : set->idx[i]) % 3);
-  return 0;
-}
-// Gives all neurons this level.
-auto all_in(uint8_t level) {
-  return [level](const tierd_set_view* set, uint8_t* out) {
-    std::fill_n(out, set->n, level);
-    return 0;
-  };
-}
-
 // Which edition each message of the pass computed, and what: "0:0,3 1:1".
 std::string computed(const ScriptedWorld& world, SiteId site, uint32_t step) {
   std::string text;

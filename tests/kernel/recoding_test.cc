@@ -22,14 +22,18 @@ bool recodes(const Read& read) {
   return (read.message.flags & kRecode) != 0;
 }
 
+void keep_in_both(ScriptedWorld& world) {
+  world.script.admit = keep_what_fits();
+  world.script_below.admit = keep_what_fits();
+}
+
 TEST(Recoding, ALinkMakesWhatTheMemoryAboveHolds) {
   ScriptedWorld world({.neurons = {6},
                        .slots = {0, 3},
                        .neurons_per_block = 4,
                        .made = WorldOptions::Made::above,
                        .below = {{6, 0}}});
-  world.script.admit = keep_what_fits();
-  world.script_below.admit = keep_what_fits();
+  keep_in_both(world);
   for (const uint32_t step : {0u, 1u}) {
     ASSERT_TRUE(world.pass(0, step).ok());
     world.expect_whole(0, step, {0, 1, 2, 3, 4, 5});
@@ -61,8 +65,7 @@ TEST(Recoding, EachCacheHearsOfWhatItsMemoryHolds) {
                        .neurons_per_block = 6,
                        .made = WorldOptions::Made::above,
                        .below = {{3, 0}}});
-  world.script.admit = keep_what_fits();
-  world.script_below.admit = keep_what_fits();
+  keep_in_both(world);
   ASSERT_TRUE(world.pass(0, 0).ok());
   EXPECT_THAT(world.script.calls, ElementsAre("landed 1:0,1,2", "touch 1:0,1,2"));
   EXPECT_THAT(world.script_below.calls, ElementsAre("landed 0:0,1,2", "touch 0:0,1,2"));
@@ -75,8 +78,7 @@ TEST(Recoding, AReadMakesThemWhereTheLowestMemoryHoldsThem) {
                        .neurons_per_block = 4,
                        .made = WorldOptions::Made::everywhere,
                        .below = {{0, 4}}});
-  world.script.admit = keep_what_fits();
-  world.script_below.admit = keep_what_fits();
+  keep_in_both(world);
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.expect_whole(0, 0, {0, 1, 2, 3, 4, 5});
   EXPECT_FALSE(world.flash.started.empty());
@@ -100,8 +102,7 @@ TEST(Recoding, LookAheadFetchesWhatTheMemoryHolds) {
                        .neurons_per_block = 8,
                        .made = WorldOptions::Made::above,
                        .below = {{4, 4, 0, 0}}});
-  world.script.admit = keep_what_fits();
-  world.script_below.admit = keep_what_fits();
+  keep_in_both(world);
   world.script.look_ahead = [](SiteId site) {
     return site == 0 ? std::vector<Ahead>{{1, 1}} : std::vector<Ahead>();
   };
@@ -131,8 +132,7 @@ TEST(Recoding, RunsAreMadeInAnyOrderOfMessages) {
                          .made = WorldOptions::Made::above,
                          .below = {{50, 20, 0, 0}},
                          .blocks_below = 2});
-    world.script.admit = keep_what_fits();
-    world.script_below.admit = keep_what_fits();
+    keep_in_both(world);
     for (const uint32_t step : {0u, 1u}) {
       for (const SiteId site : {0u, 1u}) {
         ASSERT_TRUE(world.pass(site, step).ok());
@@ -149,13 +149,6 @@ TEST(Recoding, RunsAreMadeInAnyOrderOfMessages) {
 
 // ---- A site's editions are made of one that is stored.
 
-// Gives neuron i the level i % 3.
-int by_number(const tierd_set_view* set, uint8_t* level) {
-  for (uint32_t i = 0; i < set->n; ++i)
-    level[i] = static_cast<uint8_t>((set->idx == nullptr ? i : set->idx[i]) % 3);
-  return 0;
-}
-
 TEST(Recoding, SeveralEditionsComeFromTheOneThatIsStored) {
   ScriptedWorld world({.neurons = {6},
                        .slots = {1, 1, 1},
@@ -163,8 +156,7 @@ TEST(Recoding, SeveralEditionsComeFromTheOneThatIsStored) {
                        .editions = 3,
                        .made = WorldOptions::Made::beside,
                        .below = {{4, 0, 0}}});
-  world.script.admit = keep_what_fits();
-  world.script_below.admit = keep_what_fits();
+  keep_in_both(world);
   world.script.choose = by_number;
   for (const uint32_t step : {0u, 1u}) {
     ASSERT_TRUE(world.pass(0, step).ok());
@@ -196,13 +188,9 @@ TEST(Recoding, ANeuronOfAnotherRankIsMadeAnewOfWhatIsBelow) {
                        .editions = 3,
                        .made = WorldOptions::Made::beside,
                        .below = {{3, 0, 0}}});
-  world.script.admit = keep_what_fits();
-  world.script_below.admit = keep_what_fits();
+  keep_in_both(world);
   for (const uint8_t level : {uint8_t{2}, uint8_t{1}, uint8_t{0}}) {
-    world.script.choose = [level](const tierd_set_view* set, uint8_t* out) {
-      std::fill_n(out, set->n, level);
-      return 0;
-    };
+    world.script.choose = all_in(level);
     ASSERT_TRUE(world.pass(0, level).ok());
     world.expect_whole(0, level, {0, 1, 2});
   }
@@ -260,8 +248,7 @@ TEST(Recoding, SeveralEditionsComeInAnyOrderOfMessages) {
                          .made = WorldOptions::Made::beside,
                          .below = {{50, 0, 0, 20, 0, 0}},
                          .blocks_below = 2});
-    world.script.admit = keep_what_fits();
-    world.script_below.admit = keep_what_fits();
+    keep_in_both(world);
     world.script.look_ahead = [](SiteId site) { return std::vector<Ahead>{{1 - site, 1}}; };
     uint32_t calls = 0;
     world.script.choose = [&](const tierd_set_view* set, uint8_t* level) {

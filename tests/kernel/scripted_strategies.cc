@@ -169,4 +169,17 @@ Admit keep_what_fits() {
   };
 }
 
+int by_number(const tierd_set_view* set, uint8_t* level) {
+  for (uint32_t i = 0; i < set->n; ++i)
+    level[i] = static_cast<uint8_t>((set->idx == nullptr ? i : set->idx[i]) % 3);
+  return 0;
+}
+
+std::function<int(const tierd_set_view*, uint8_t*)> all_in(uint8_t level) {
+  return [level](const tierd_set_view* set, uint8_t* out) {
+    std::fill_n(out, set->n, level);
+    return 0;
+  };
+}
+
 }  // namespace tierd

@@ -64,4 +64,8 @@ struct Script {
 // An `admit` that fills the free slots and lets the rest pass.
 Admit keep_what_fits();
 
+// Quantizers: neuron i gets the level i % 3; all get this level.
+int by_number(const tierd_set_view* set, uint8_t* level);
+std::function<int(const tierd_set_view*, uint8_t*)> all_in(uint8_t level);
+
 }  // namespace tierd

@@ -15,11 +15,11 @@ namespace tierd {
 
 class NeuronRecoding {
  public:
-  // Of dense bundles or experts, all of which are alike; `from` and `to` have as many parts as the cut.
+  // The cut is into dense bundles or experts, which are all alike; `from` and `to` have as many parts as it.
   // Columns have no K-quants.
   NeuronRecoding(const Cut& cut, const Encodings& from, const Encodings& to);
 
-  // Of a neuron, without what a slot has behind it.
+  // Bytes of a neuron, without what a slot has behind it.
   uint64_t from_bytes() const { return from_bytes_; }
   uint64_t to_bytes() const { return to_bytes_; }
 

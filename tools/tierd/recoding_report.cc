@@ -24,7 +24,7 @@ constexpr uint32_t kSampledNeurons = 16;
 constexpr size_t kSampledPieces = 64;  // of a neuron
 constexpr uint64_t kMeasuredNs = 20'000'000;
 
-// Of the first neurons of a site.
+// What the first neurons of a site lose, and how fast they are encoded, in bytes a second.
 struct Sample {
   double error = 0;
   double rate = 0;

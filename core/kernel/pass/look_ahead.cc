@@ -105,8 +105,8 @@ void LookAhead::add(SiteId site, EditionId edition, MemoryId memory, std::span<c
   }
 }
 
-// What was collected, to each memory its own. Editions of a site are wished for one by one; those that the
-// memory holds as one are one there.
+// Passes what was collected on, to each memory its own. Editions of a site are wished for one by one; those
+// that the memory holds as one are one there.
 Status LookAhead::pass_on(bool bypass) {
   for (size_t m = 0; m < topology_.memories.size(); ++m) {
     wanted_.clear();

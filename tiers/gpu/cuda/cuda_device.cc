@@ -118,13 +118,13 @@ Status CudaDevice::prepare(const ComputePlan& plan) {
     return refuse(device_name(options_.ordinal) + " cannot be used (" + text_of(outcome.error()) + ")");
 
   const uint64_t all = CudaExecutor::device_bytes(plan) + options_.staging_bytes + options_.tensor_bytes +
-                       kEngines * Transfer::device_bytes() + Recoding::device_bytes(plan) +
+                       kEngines * Transfer::device_bytes() + Expansion::device_bytes(plan) +
                        BatchProducts::device_bytes(plan, options_.blas_rows);
   auto batch = batch_products(plan);
   if (!batch.ok()) return no_room("KV cache, activations, staging and small tensors", all);
   outcome.then([&] { return CudaExecutor::create(plan, std::move(*batch), executor_); });
   for (Transfer& t : transfers_) outcome.then([&] { return t.create(); });
-  outcome.then([&] { return recoding_.allocate(plan); });
+  outcome.then([&] { return expansion_.allocate(plan); });
   if (outcome.error() == cudaErrorMemoryAllocation)
     return no_room("KV cache, activations, staging and small tensors", all);
   if (!outcome.ok())
@@ -322,7 +322,7 @@ bool CudaDevice::arrived(Engine engine, Running& running) {
         running.expands ? advance(engine, running) : transfer(engine).advance(stream(engine), over);
     if (error == cudaSuccess) return over;
     fail(running, error);
-    running.expands ? recoding_.stop(transfer(engine)) : transfer(engine).stop();
+    running.expands ? expansion_.stop(transfer(engine)) : transfer(engine).stop();
     return lost_;
   }
   const cudaError_t state = cudaEventQuery(event(engine));
@@ -369,7 +369,7 @@ Done CudaDevice::end(Running running) {
   const Message& message = running.request.message;
   if (running.done.status == DoneStatus::ok) {
     const bool malformed = message.op == Op::run ? executor_->malformed()
-                                                 : (message.flags & kRecode) != 0 && recoding_.malformed();
+                                                 : (message.flags & kRecode) != 0 && expansion_.malformed();
     if (malformed) {
       running.done.status = DoneStatus::corrupt;
       running.done.n_done = 0;

@@ -24,10 +24,10 @@
 #include "tiers/gpu/cuda/cuda_executor.h"
 #include "tiers/gpu/cuda/device_options.h"
 #include "tiers/gpu/cuda/direct_path.h"
+#include "tiers/gpu/cuda/expansion.h"
 #include "tiers/gpu/cuda/mapped_memory.h"
 #include "tiers/gpu/cuda/message_lists.h"
 #include "tiers/gpu/cuda/outcome.h"
-#include "tiers/gpu/cuda/recoding.h"
 #include "tiers/gpu/cuda/registered_memory.h"
 #include "tiers/gpu/cuda/transfer.h"
 #include "tiers/gpu/device.h"
@@ -111,7 +111,7 @@ class CudaDevice final : public Device {
   Growing<PinnedBytes> gives_;  // what the run under way gives, line after line
   RegisteredMemory registered_;
   std::array<Transfer, kEngines> transfers_{Transfer(registered_), Transfer(registered_)};
-  Recoding recoding_;                                     // of the engine that copies
+  Expansion expansion_;                                   // of the engine that copies
   std::vector<std::optional<NeuronRecoding>> recodings_;  // [editions] that are encoded anew
   std::array<Stream, kEngines> streams_;
   std::array<Event, kEngines> events_;

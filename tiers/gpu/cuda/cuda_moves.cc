@@ -89,16 +89,16 @@ void CudaDevice::expand(Engine engine, Running& running) {
   const auto& [message, payload, since] = running.request;
   const std::span<const std::byte> source = pools_.memory(message.from);
   const uint64_t end = options_.arena_bytes + options_.staging_bytes;
-  if (engine != Engine::copy || message.from == options_.memory || !recoding_.has(message.edition) ||
+  if (engine != Engine::copy || message.from == options_.memory || !expansion_.has(message.edition) ||
       payload.neurons.size() != payload.units.size())
     return refuse(running, 0);
   for (size_t i = 0; i < payload.units.size(); ++i) {
     const Unit& unit = payload.units[i];
     const uint32_t neuron = payload.neurons[i];
-    if (neuron >= recoding_.neurons(message.edition)) return refuse(running, i);
+    if (neuron >= expansion_.neurons(message.edition)) return refuse(running, i);
     const uint64_t from = unit.unit * kPlaceUnit, to = unit.place * kPlaceUnit;
-    const uint64_t landing_end = to + recoding_.dense_bytes(message.edition, neuron);
-    if (recoding_.compressed_bytes(message.edition, neuron) > message.unit_bytes ||
+    const uint64_t landing_end = to + expansion_.dense_bytes(message.edition, neuron);
+    if (expansion_.compressed_bytes(message.edition, neuron) > message.unit_bytes ||
         from + message.unit_bytes > source.size() || landing_end > end)
       return refuse(running, i);
     map(running, {to, landing_end});
@@ -108,13 +108,13 @@ void CudaDevice::expand(Engine engine, Running& running) {
   running.done.bytes = payload.units.size() * uint64_t{message.unit_bytes};
   if (payload.units.empty()) return;
   running.outcome.then([&] {
-    return recoding_.begin({.edition = message.edition,
-                            .units = payload.units,
-                            .neurons = payload.neurons,
-                            .bytes = message.unit_bytes,
-                            .source = source.data(),
-                            .memory = memory_->data()},
-                           *host_, stream(engine));
+    return expansion_.begin({.edition = message.edition,
+                             .units = payload.units,
+                             .neurons = payload.neurons,
+                             .bytes = message.unit_bytes,
+                             .source = source.data(),
+                             .memory = memory_->data()},
+                            *host_, stream(engine));
   });
   if (!running.outcome.ok()) return;
   running.queued = running.transfers = running.expands = true;
@@ -124,7 +124,7 @@ void CudaDevice::expand(Engine engine, Running& running) {
 // Once all is on its way, an event tells when it is over.
 cudaError_t CudaDevice::advance(Engine engine, Running& running) {
   bool queued = false;
-  const cudaError_t error = recoding_.advance(transfer(engine), stream(engine), queued);
+  const cudaError_t error = expansion_.advance(transfer(engine), stream(engine), queued);
   if (error != cudaSuccess || !queued) return error;
   running.transfers = running.expands = false;
   return cudaEventRecord(event(engine), stream(engine));

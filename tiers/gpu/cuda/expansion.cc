@@ -1,4 +1,4 @@
-#include "tiers/gpu/cuda/recoding.h"
+#include "tiers/gpu/cuda/expansion.h"
 
 #include <algorithm>
 
@@ -14,8 +14,8 @@ uint64_t room_of(const NeuronSize& size) {
 
 }  // namespace
 
-std::vector<std::optional<Recoding::Kept>> Recoding::editions_of(const ComputePlan& plan,
-                                                                 uint64_t landed_bytes) {
+std::vector<std::optional<Expansion::Kept>> Expansion::editions_of(const ComputePlan& plan,
+                                                                   uint64_t landed_bytes) {
   std::vector<std::optional<Kept>> editions(plan.made.size());
   for (uint32_t e = 0; e < editions.size(); ++e) {
     const MadeNeurons* const expanded = plan.expanded_of(e);
@@ -40,7 +40,8 @@ std::vector<std::optional<Recoding::Kept>> Recoding::editions_of(const ComputePl
 }
 
 // Editions share the rooms: a message has one of them.
-Recoding::Rooms Recoding::rooms_for(const std::vector<std::optional<Kept>>& editions, uint64_t landed_bytes) {
+Expansion::Rooms Expansion::rooms_for(const std::vector<std::optional<Kept>>& editions,
+                                      uint64_t landed_bytes) {
   Rooms rooms;
   for (const std::optional<Kept>& kept : editions) {
     if (!kept) continue;
@@ -53,12 +54,12 @@ Recoding::Rooms Recoding::rooms_for(const std::vector<std::optional<Kept>>& edit
   return rooms;
 }
 
-uint64_t Recoding::device_bytes(const ComputePlan& plan) {
+uint64_t Expansion::device_bytes(const ComputePlan& plan) {
   const Rooms rooms = rooms_for(editions_of(plan, kLandedBytes), kLandedBytes);
   return rooms.sizes + rooms.counts + rooms.landed;
 }
 
-cudaError_t Recoding::allocate(const ComputePlan& plan) {
+cudaError_t Expansion::allocate(const ComputePlan& plan) {
   editions_ = editions_of(plan, at_least_);
   sizes_.resize(editions_.size());
   const Rooms rooms = rooms_for(editions_, at_least_);
@@ -74,15 +75,15 @@ cudaError_t Recoding::allocate(const ComputePlan& plan) {
   return outcome.error();
 }
 
-uint64_t Recoding::compressed_bytes(uint32_t edition, uint32_t neuron) const {
+uint64_t Expansion::compressed_bytes(uint32_t edition, uint32_t neuron) const {
   return editions_[edition]->sizes[neuron].bytes;
 }
-uint64_t Recoding::dense_bytes(uint32_t edition, uint32_t neuron) const {
+uint64_t Expansion::dense_bytes(uint32_t edition, uint32_t neuron) const {
   const Kept& kept = *editions_[edition];
   return uint64_t{kept.sizes[neuron].bits} * 8 * kept.bitmap.element_bytes;
 }
 
-cudaError_t Recoding::begin(const Move& move, HostWork& host, cudaStream_t stream) {
+cudaError_t Expansion::begin(const Move& move, HostWork& host, cudaStream_t stream) {
   move_ = move;
   host_ = &host;
   malformed_.clear();
@@ -111,7 +112,7 @@ cudaError_t Recoding::begin(const Move& move, HostWork& host, cudaStream_t strea
   return outcome.error();
 }
 
-void Recoding::begin_group(Transfer& transfer) {
+void Expansion::begin_group(Transfer& transfer) {
   const auto* const rooms = reinterpret_cast<const Unit*>(lists_here_.data());
   group_ = next_;
   expanded_ = false;
@@ -121,7 +122,7 @@ void Recoding::begin_group(Transfer& transfer) {
   transfer.begin(landings_, move_.bytes, move_.source, landed_.get(), *host_);
 }
 
-cudaError_t Recoding::expand_group(cudaStream_t stream) {
+cudaError_t Expansion::expand_group(cudaStream_t stream) {
   expanded_ = true;
   const Kept& kept = *editions_[move_.edition];
   const auto* const lists = reinterpret_cast<const Unit*>(lists_there_.data());
@@ -146,7 +147,7 @@ cudaError_t Recoding::expand_group(cudaStream_t stream) {
 }
 
 // A group is expanded behind its last bytes, before the next one takes its room.
-cudaError_t Recoding::advance(Transfer& transfer, cudaStream_t stream, bool& queued) {
+cudaError_t Expansion::advance(Transfer& transfer, cudaStream_t stream, bool& queued) {
   queued = false;
   while (true) {
     if (next_ == group_) {
@@ -167,7 +168,7 @@ cudaError_t Recoding::advance(Transfer& transfer, cudaStream_t stream, bool& que
   return cudaSuccess;
 }
 
-void Recoding::stop(Transfer& transfer) {
+void Expansion::stop(Transfer& transfer) {
   transfer.stop();
   expanded_ = true;  // the group under way lands, and stays as it is
   if (next_ == group_) group_ = move_.units.size();

@@ -8,7 +8,7 @@
 #include "core/message/pool.h"
 #include "tests/dram/pruned_neurons.h"
 #include "tests/gpu/device_array.h"
-#include "tiers/gpu/cuda/recoding.h"
+#include "tiers/gpu/cuda/expansion.h"
 #include "tiers/gpu/cuda/registered_memory.h"
 #include "tiers/gpu/team_work.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t kMade = 1;
 
-class CudaRecoding : public KernelTest {
+class CudaExpansion : public KernelTest {
  protected:
   // Expands these units of the host's memory into `memory`, in rooms of so many bytes. Returns whether they
   // are what their bits say.
@@ -26,11 +26,11 @@ class CudaRecoding : public KernelTest {
     ComputePlan plan = plan_of_pruned(compressed, false, 1);
     plan.editions.push_back(compressed.encodings);
     plan.made = {std::nullopt, MadeNeurons{.of = 0, .site = 0}};
-    Recoding recoding(room);
+    Expansion expansion(room);
     PoolTable pools;
     RegisteredMemory registered(pools, 0, "tiers.gpu");  // of which nothing is: slots come through blocks
     Transfer transfer(registered);
-    EXPECT_EQ(recoding.allocate(plan), cudaSuccess);
+    EXPECT_EQ(expansion.allocate(plan), cudaSuccess);
     EXPECT_EQ(transfer.create(), cudaSuccess);
     std::vector<uint32_t> neurons;
     std::vector<Unit> moved;
@@ -38,25 +38,25 @@ class CudaRecoding : public KernelTest {
     for (const Unit& unit : units) {
       neurons.push_back(unit.unit);
       moved.push_back({compressed.units[unit.unit].place, unit.place});
-      most = std::max(most, recoding.compressed_bytes(kMade, unit.unit));
+      most = std::max(most, expansion.compressed_bytes(kMade, unit.unit));
     }
     TeamWork host(best_kernels(), std::make_unique<Team>(Team::Options{.workers = 1}));
-    EXPECT_EQ(recoding.begin({.edition = kMade,
-                              .units = moved,
-                              .neurons = neurons,
-                              .bytes = align_up(most, kPlaceUnit),
-                              .source = compressed.data(),
-                              .memory = memory.get()},
-                             host, stream()),
+    EXPECT_EQ(expansion.begin({.edition = kMade,
+                               .units = moved,
+                               .neurons = neurons,
+                               .bytes = align_up(most, kPlaceUnit),
+                               .source = compressed.data(),
+                               .memory = memory.get()},
+                              host, stream()),
               cudaSuccess);
     bool queued = false;
     while (!queued) {
-      const cudaError_t error = recoding.advance(transfer, stream(), queued);
+      const cudaError_t error = expansion.advance(transfer, stream(), queued);
       EXPECT_EQ(error, cudaSuccess);
       if (error != cudaSuccess) return false;
     }
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    return !recoding.malformed();
+    return !expansion.malformed();
   }
 };
 
@@ -71,14 +71,14 @@ std::vector<Unit> drawn(const PrunedNeurons& compressed, uint64_t slot, Random& 
   return units;
 }
 
-TEST_F(CudaRecoding, ExpandsIntoSlots) {
+TEST_F(CudaExpansion, ExpandsIntoSlots) {
   for (const PrunedCase& tried : pruned_cases()) {
     const PrunedNeurons dense(tried.cut, false, Random(4));
     PrunedNeurons compressed(tried.cut, true, Random(4));
     // What follows the last neuron in the host's memory is read with its slot.
     compressed.memory.resize(compressed.memory.size() + 1024);
     const uint64_t slot = align_up(neuron_bytes(tried.cut, dense.encodings, 0), kPlaceUnit) + kPlaceUnit;
-    for (const uint64_t room : {uint64_t{64}, 3 * slot, Recoding::kLandedBytes}) {
+    for (const uint64_t room : {uint64_t{64}, 3 * slot, Expansion::kLandedBytes}) {
       SCOPED_TRACE(std::string(tried.name) + ", room of " + std::to_string(room));
       const std::vector<Unit> units = drawn(compressed, slot, random_);
       std::vector<std::byte> expected(units.size() * slot, std::byte{0xEE});
@@ -94,7 +94,7 @@ TEST_F(CudaRecoding, ExpandsIntoSlots) {
   }
 }
 
-TEST_F(CudaRecoding, FindsWhatIsMalformed) {
+TEST_F(CudaExpansion, FindsWhatIsMalformed) {
   PrunedNeurons compressed(Columns{130, 72}, true, Random(4));
   const DeviceArray<std::byte> memory(std::vector<std::byte>(130 * 192));
   const std::vector<Unit> units = drawn(compressed, 192, random_);

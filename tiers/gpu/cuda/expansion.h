@@ -20,12 +20,12 @@
 
 namespace tierd::cuda {
 
-class Recoding {
+class Expansion {
  public:
   // So many bytes land before they are expanded, or one neuron: several blocks of a transfer, so that the
   // copy engine has the next ones while the kernels run.
   static constexpr uint64_t kLandedBytes = 16 << 20;
-  explicit Recoding(uint64_t landed_bytes = kLandedBytes) : at_least_(landed_bytes) {}
+  explicit Expansion(uint64_t landed_bytes = kLandedBytes) : at_least_(landed_bytes) {}
 
   // Memory of the device that a plan takes here.
   static uint64_t device_bytes(const ComputePlan& plan);
