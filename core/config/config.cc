@@ -59,6 +59,7 @@ std::optional<PluginTable> plugin_table(Config& config, std::string_view table) 
   if (table == "quantizer") return strategy(config.quantizer);
   if (table == "cache") return strategy(config.cache);
   if (table == "balancer") return strategy(config.balancer);
+  if (table == "heat") return strategy(config.heat);
   if (table == "codec") return PluginTable{{}, &config.compression, &config.codec};
   if (!table.starts_with(kTiers)) return std::nullopt;
   table.remove_prefix(kTiers.size());
@@ -295,7 +296,8 @@ std::vector<std::string> changed_keys(const Config& before, const Config& after)
   for (const TierConfig& tier : a.tiers) {
     if (b.find_tier(tier.name) == nullptr) changed.push_back(tier.table());
   }
-  for (const char* kind : {"predictor", "quantizer", "cache", "balancer", "codec"}) tables.emplace_back(kind);
+  for (const char* kind : {"predictor", "quantizer", "cache", "balancer", "heat", "codec"})
+    tables.emplace_back(kind);
   for (const std::string& table : tables) {
     const std::vector<Setting>& was = *plugin_table(a, table)->settings;
     const std::vector<Setting>& is = *plugin_table(b, table)->settings;

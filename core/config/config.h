@@ -111,6 +111,7 @@ struct Config {
   StrategyConfig quantizer = {"plain"};
   StrategyConfig cache = {"pinned"};
   StrategyConfig balancer = {"single"};
+  StrategyConfig heat = {};  // a predictor that keeps the neurons' heat; empty: [predictor], if it does
   // [scheduler]
   bool prefetch = true;
   uint32_t measure_every = 0;  // steps; 0: never

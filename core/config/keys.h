@@ -158,6 +158,14 @@ inline const std::array kKeys = {
         "what takes its place when it fails; empty: requests fail from then on"},
     Key{"balancer.tensors", at<&Config::balancer, &StrategyConfig::tensors>(), "",
         "a safetensors file for it, counted in the budget"},
+    Key{"heat.name", at<&Config::heat, &StrategyConfig::name>(), "",
+        "a predictor that says how hot neurons are, for caches and balancers that go by it; empty: "
+        "[predictor], if "
+        "it can"},
+    Key{"heat.fallback", at<&Config::heat, &StrategyConfig::fallback>(), "",
+        "what takes its place when it fails; empty: requests fail from then on"},
+    Key{"heat.tensors", at<&Config::heat, &StrategyConfig::tensors>(), "",
+        "a safetensors file for it, counted in the budget"},
     Key{"scheduler.prefetch", at<&Config::prefetch>(), "", "read ahead for the sites to come"},
     Key{"scheduler.measure_every", at<&Config::measure_every>(), "",
         "in every so many steps bundled FFNs are computed whole, to tell what was missed; 0 is never"},

@@ -20,6 +20,7 @@ constexpr const char* kSymbol = "tierd_plugin_entry";
 constexpr uint32_t kLeastDescriptor = TIERD_END_OF(tierd_plugin, extension);
 constexpr uint32_t kLeastParam = TIERD_END_OF(tierd_param, help);
 constexpr uint32_t kLeastPredictor = TIERD_END_OF(tierd_predictor_1, reads_x);
+constexpr uint32_t kLeastHeat = TIERD_END_OF(tierd_heat_1, heat);
 constexpr uint32_t kLeastQuantizer = TIERD_END_OF(tierd_levels_1, choose);
 constexpr uint32_t kLeastCache = TIERD_END_OF(tierd_cache_1, end_sequence);
 constexpr uint32_t kLeastBalancer = TIERD_END_OF(tierd_balancer_1, assign);
@@ -113,6 +114,20 @@ Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_p
   static constexpr Required kRequired[] = {{offsetof(tierd_predictor_1, caps), "caps"},
                                            {offsetof(tierd_predictor_1, predict), "predict"}};
   return read(plugin, origin, TIERD_PREDICTOR_1, kLeastPredictor, kRequired, table);
+}
+
+Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_heat_1& table) {
+  static constexpr Required kRequired[] = {{offsetof(tierd_heat_1, fired), "fired"},
+                                           {offsetof(tierd_heat_1, heat), "heat"}};
+  return read(plugin, origin, TIERD_HEAT_1, kLeastHeat, kRequired, table);
+}
+
+bool offers_heat(const tierd_plugin& plugin) {
+  try {
+    return plugin.extension(TIERD_HEAT_1) != nullptr;
+  } catch (...) {
+    return false;  // whoever needs the extension is told
+  }
 }
 
 Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_levels_1& table) {

@@ -22,9 +22,13 @@ Status check_plugin(const tierd_plugin& plugin, const std::string& origin, std::
 // NULL. Errors: plugin_fault for an extension that is missing, a table that is too short or lacks what every
 // plugin of its kind must have.
 Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_predictor_1& table);
+Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_heat_1& table);
 Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_levels_1& table);
 Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_cache_1& table);
 Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_balancer_1& table);
 Status read_table(const tierd_plugin& plugin, const std::string& origin, tierd_codec_1& table);
+
+// Whether a predictor keeps the neurons' heat, too.
+bool offers_heat(const tierd_plugin& plugin);
 
 }  // namespace tierd

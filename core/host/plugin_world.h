@@ -81,6 +81,13 @@ class PluginWorld {
   bool evictable(uint32_t edition, uint32_t neuron) const {
     return edition < here_.size() && neuron < here_[edition].size() && here_[edition][neuron].evictable();
   }
+  // [sites][n] See Strategies::heat_of; outlives the world.
+  void set_heat(const std::vector<std::vector<uint8_t>>* heat) { heat_ = heat; }
+  // How hot the neurons of a site are; NULL: nobody has said.
+  const uint8_t* heat(uint32_t site) const {
+    const bool said = heat_ != nullptr && site < heat_->size() && !(*heat_)[site].empty();
+    return said ? (*heat_)[site].data() : nullptr;
+  }
   // See Memory::held; kNoEdition where there is no such memory or edition.
   EditionId held(uint32_t memory, uint32_t edition) const;
   // The unit, or TIERD_NO_UNIT for a neuron that there is not.
@@ -94,6 +101,7 @@ class PluginWorld {
   uint64_t seed_;
   LinearFunction linear_;
   const std::deque<Residency>* residencies_ = nullptr;
+  const std::vector<std::vector<uint8_t>>* heat_ = nullptr;
   std::vector<std::span<const Residency::Neuron>> here_;  // [editions] of it
   // [sites] Their editions as the cache's memory holds them.
   std::vector<std::vector<EditionId>> editions_;

@@ -68,6 +68,7 @@ StrategyInstance::StrategyInstance(StrategyChoice choice, const PluginWorld& wor
   host_.tensor = tensor;
   host_.linear = linear;
   host_.held = held;
+  host_.heat = heat;
 }
 
 Result<std::unique_ptr<StrategyInstance>> StrategyInstance::create(StrategyChoice choice,
@@ -190,6 +191,10 @@ int StrategyInstance::at_home(void* context, uint32_t edition, uint32_t neuron) 
 
 uint32_t StrategyInstance::held(void* context, uint32_t memory, uint32_t edition) {
   return static_cast<StrategyInstance*>(context)->world_.held(memory, edition);
+}
+
+const uint8_t* StrategyInstance::heat(void* context, uint32_t site) {
+  return static_cast<StrategyInstance*>(context)->world_.heat(site);
 }
 
 int StrategyInstance::tensor(void* context, const char* name, tierd_tensor_view* out) {

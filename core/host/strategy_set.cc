@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "core/host/plugin_file.h"
@@ -78,6 +79,8 @@ StrategySet::StrategySet(const SiteTable& sites, const Options& options)
                          PluginWorld::Machine{topology_, &placement_, static_cast<MemoryId>(m)});
   }
   strategies_.caches.resize(caches_.size());
+  strategies_.heat_of.resize(sites.size());
+  for (PluginWorld& world : worlds_) world.set_heat(&strategies_.heat_of);
 }
 
 Result<std::unique_ptr<StrategySet>> StrategySet::create(const StrategyChoices& choices,
@@ -86,6 +89,11 @@ Result<std::unique_ptr<StrategySet>> StrategySet::create(const StrategyChoices& 
   Strategies& s = set->strategies_;
   const PluginWorld& world = set->worlds_.front();
   TIERD_TRY(set->make_predictor(choices.predictor, s.predictor, s.reads_x, set->predictor_));
+  if (choices.heat.plugin != nullptr) {
+    TIERD_TRY(set->make_heat(choices.heat, s.heat, set->heat_));
+  } else {
+    TIERD_ASSIGN(s.heat, set->heat_of_predictor());
+  }
   TIERD_TRY(set->make(choices.quantizer, world, s.quantizer, set->quantizer_));
   TIERD_TRY(set->make(choices.balancer, world, s.balancer, set->balancer_));
   TIERD_ASSIGN(s.scored, set->scored(s.predictor, s.quantizer, s.balancer));
@@ -126,6 +134,26 @@ Status StrategySet::make_predictor(const StrategyChoice& choice, Strategy<tierd_
   return ask_reads_x(strategy, caps, reads_x);
 }
 
+Status StrategySet::make_heat(const StrategyChoice& choice, Strategy<tierd_heat_1>& strategy,
+                              Instance& instance) const {
+  TIERD_TRY(make(choice, worlds_.front(), strategy, instance));
+  strategy.kind = "heat";
+  return {};
+}
+
+// The heat that the predictor keeps beside what it predicts; without functions where it keeps none.
+Result<Strategy<tierd_heat_1>> StrategySet::heat_of_predictor() const {
+  Strategy<tierd_heat_1> heat;
+  const StrategyChoice& choice = predictor_->choice();
+  if (!offers_heat(*choice.plugin)) return heat;
+  TIERD_TRY(read_table(*choice.plugin, choice.origin, heat.table));
+  const Strategy<tierd_predictor_1>& predictor = strategies_.predictor;
+  static_cast<StrategyBase&>(heat) = predictor;
+  heat.kind = "heat";
+  heat.calls = heat.ns = 0;
+  return heat;
+}
+
 // One unit is everybody's home, and no balancer need be asked. What is made of an edition is at home where
 // that one is.
 Status StrategySet::ask_homes(Strategy<tierd_balancer_1>& balancer, Placement& placement) const {
@@ -163,6 +191,7 @@ const StrategyInstance& StrategySet::instance(std::string_view kind, std::string
     }
     return *caches_.front();
   }
+  if (kind == "heat") return heat_ != nullptr ? *heat_ : *predictor_;
   TIERD_CHECK(kind == "balancer");
   return *balancer_;
 }
@@ -176,7 +205,19 @@ std::vector<uint32_t> StrategySet::at_home(size_t m) const {
   return placement_.at_home(sites().editions, topology_, static_cast<MemoryId>(m + 1));
 }
 
-// An arena is as large a part as the neurons are that have their home there.
+// Slots that a cache may have at most: for what has its home with a unit that the memory feeds, or for
+// everything where more may come than what is at home.
+std::vector<uint32_t> StrategySet::most_slots(size_t m) const {
+  if (strategies_.caches[m].table.idle == nullptr && strategies_.balancer.table.rebalance == nullptr)
+    return at_home(m);
+  std::vector<uint32_t> most;
+  for (EditionId e = 0; e < sites().editions.size(); ++e)
+    most.push_back(topology_.memories[m].holds(e) ? sites().editions[e].n : 0);
+  return most;
+}
+
+// An arena is as large a part as the neurons are that have their home there. Where homes may change, each has
+// a share of the rest.
 std::vector<uint64_t> StrategySet::divide(uint64_t bytes, MemoryId first, uint32_t n) const {
   if (n == 1) return {bytes};
   const std::vector<Edition>& editions = sites().editions;
@@ -188,7 +229,11 @@ std::vector<uint64_t> StrategySet::divide(uint64_t bytes, MemoryId first, uint32
     for (EditionId e = 0; e < editions.size(); ++e) part += uint64_t{here[e]} * editions[e].slot_bytes;
     all += part;
   }
-  if (bytes >= all) return parts;
+  if (bytes >= all) {
+    const bool may_move = strategies_.balancer.table.rebalance != nullptr;
+    for (uint64_t& part : parts) part += may_move ? (bytes - all) / n : 0;
+    return parts;
+  }
   for (uint64_t& part : parts)
     part = static_cast<uint64_t>(static_cast<double>(bytes) * static_cast<double>(part) /
                                  static_cast<double>(all));
@@ -203,7 +248,7 @@ Result<std::vector<std::vector<uint32_t>>> StrategySet::share(const std::vector<
   tell_bytes(parts);
   std::vector<std::vector<uint32_t>> slots;
   for (size_t m = 0; m < caches_.size(); ++m) {
-    TIERD_ASSIGN(slots.emplace_back(), share(strategies_.caches[m], parts[m], at_home(m)));
+    TIERD_ASSIGN(slots.emplace_back(), share(strategies_.caches[m], parts[m], most_slots(m)));
   }
   return slots;
 }
@@ -220,9 +265,9 @@ Result<std::vector<std::vector<std::vector<uint32_t>>>> StrategySet::wanted() {
   std::vector<std::vector<std::vector<uint32_t>>> lists;
   for (size_t m = 0; m < caches_.size(); ++m) {
     std::vector<std::vector<uint32_t>>& of_cache = lists.emplace_back(sites().editions.size());
-    TIERD_ASSIGN(const std::vector<WantedAtStart> all,
+    TIERD_ASSIGN(const std::vector<WantedNeurons> all,
                  wanted_at_start(strategies_.caches[m], sites().editions, topology_.memories[m]));
-    for (const WantedAtStart& wanted : all) of_cache[wanted.edition] = wanted.neurons;
+    for (const WantedNeurons& wanted : all) of_cache[wanted.edition] = wanted.neurons;
     for (std::vector<uint32_t>& list : of_cache) std::sort(list.begin(), list.end());
   }
   return lists;
@@ -256,7 +301,21 @@ Status StrategySet::replace_predictor(const StrategyChoice& choice) {
   TIERD_ASSIGN(strategies_.scored, scored(next, strategies_.quantizer, strategies_.balancer));
   strategies_.predictor = std::move(next);
   strategies_.reads_x = std::move(reads_x);
-  predictor_ = std::move(made);
+  predictor_.swap(made);
+  if (heat_ != nullptr) return {};
+  // What kept the heat is gone with the old one.
+  for (std::vector<uint8_t>& heat : strategies_.heat_of) heat.clear();
+  TIERD_ASSIGN(strategies_.heat, heat_of_predictor());
+  return {};
+}
+
+Status StrategySet::swap_heat(const StrategyChoice& choice) {
+  Strategy<tierd_heat_1> next;
+  Instance made;
+  TIERD_TRY(make_heat(choice, next, made));
+  for (std::vector<uint8_t>& heat : strategies_.heat_of) heat.clear();
+  strategies_.heat = std::move(next);
+  heat_ = std::move(made);
   return {};
 }
 

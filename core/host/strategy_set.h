@@ -1,4 +1,4 @@
-// The four strategies of a run: makes those that a configuration names, and puts another in the place of one.
+// The strategies of a run: makes those that a configuration names, and puts another in the place of one.
 #pragma once
 
 #include <deque>
@@ -20,6 +20,8 @@ namespace tierd {
 
 struct StrategyChoices {
   StrategyChoice predictor, quantizer, cache, balancer;
+  // A predictor that only keeps the neurons' heat; without a plugin: the first one does, if it can.
+  StrategyChoice heat = {};
   // A tier that is named here has this cache in its memories, in place of `cache`.
   std::map<std::string, StrategyChoice> tier_caches = {};
 
@@ -52,13 +54,17 @@ class StrategySet {
   const Strategies& strategies() const { return strategies_; }
   // The instance of a kind. A cache is that of the named tier's first memory; without a name, of the first
   // memory whose tier has no cache of its own, and of the first memory where all tiers have one.
+  // Of kind "heat" the predictor's, where that one keeps the heat.
   const StrategyInstance& instance(std::string_view kind, std::string_view tier = {}) const;
 
+  // Whether a strategy of its own keeps the neurons' heat.
+  bool keeps_heat_apart() const { return heat_ != nullptr; }
   // Whether a memory has the cache that `swap` replaces.
   bool has_cache_of(std::string_view tier) const;
   // The cache of a memory.
   const StrategyInstance& cache_of(MemoryId memory) const { return *caches_[memory - 1u]; }
 
+  Placement& placement() { return placement_; }
   const Placement& placement() const { return placement_; }
 
   // Tells all instances how many bytes each memory's arena has, `parts` [memories]. A cache that goes by what
@@ -85,6 +91,8 @@ class StrategySet {
   // is as it was.
   // `tier`: the cache of its memories, which it has of its own; empty: of all memories that have none.
   Status swap(StrategyChoice choice, const std::vector<uint64_t>& parts, std::string_view tier = {});
+  // The same for the predictor that only keeps the neurons' heat, which begins anew.
+  Status swap_heat(const StrategyChoice& choice);
 
  private:
   using Instance = std::unique_ptr<StrategyInstance>;
@@ -97,6 +105,8 @@ class StrategySet {
               Instance& instance) const;
   Status make_predictor(const StrategyChoice& choice, Strategy<tierd_predictor_1>& strategy,
                         std::vector<uint8_t>& reads_x, Instance& instance) const;
+  Status make_heat(const StrategyChoice& choice, Strategy<tierd_heat_1>& strategy, Instance& instance) const;
+  Result<Strategy<tierd_heat_1>> heat_of_predictor() const;
   Status ask_reads_x(Strategy<tierd_predictor_1>& predictor, uint32_t caps,
                      std::vector<uint8_t>& reads_x) const;
   Result<std::vector<uint8_t>> scored(Strategy<tierd_predictor_1>& predictor,
@@ -113,6 +123,7 @@ class StrategySet {
     return tiers_with_caches_.contains(own) ? own == tier : tier.empty();
   }
   std::vector<uint32_t> at_home(size_t m) const;
+  std::vector<uint32_t> most_slots(size_t m) const;
   const PluginWorld& world_of(size_t m) const { return worlds_[m + 1]; }
   Status ask_homes(Strategy<tierd_balancer_1>& balancer, Placement& placement) const;
   Result<std::vector<uint32_t>> share(Strategy<tierd_cache_1>& cache, uint64_t bytes,
@@ -129,6 +140,7 @@ class StrategySet {
   uint32_t measure_every_;
   Strategies strategies_;
   Instance predictor_, quantizer_, balancer_;
+  Instance heat_;                 // NULL: the predictor keeps it, or nobody does
   std::vector<Instance> caches_;  // [memories]
 };
 

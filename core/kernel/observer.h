@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/kernel/active_set.h"
 #include "core/kernel/memory.h"
@@ -35,6 +36,12 @@ struct MeasuredPass {
   const float* contribution = nullptr;  // [rows x n] how much each neuron gave
 };
 
+// Neurons that gave something, ascending, and in how many rows each did: of those that were computed.
+struct Fired {
+  std::vector<uint32_t> neurons;
+  std::vector<uint32_t> counts;
+};
+
 // [kernel thread] What is handed over lives as long as the call.
 class KernelObserver {
  public:
@@ -58,6 +65,8 @@ class KernelObserver {
   // What a predictor that read the site's activations wants read ahead: nothing else could say it again.
   virtual void looked_ahead(SiteId site, const WishList& wishes) = 0;
   virtual void measured(SiteId site, const MeasuredPass& pass) = 0;
+  // What was told to whoever keeps the neurons' heat.
+  virtual void fired(SiteId site, const Fired& fired) = 0;
   virtual void evicted(MemoryId memory, EditionId edition, std::span<const uint32_t> neurons) = 0;
   // The step has ended, and caches have split their arenas anew where they wanted that. `residency`: where
   // everything is, as Residency::digest, which takes a millisecond for a 7B model. For who asks.
@@ -94,6 +103,7 @@ class SilentObserver : public KernelObserver {
   void activated(SiteId, const ActiveSet&) override {}
   void looked_ahead(SiteId, const WishList&) override {}
   void measured(SiteId, const MeasuredPass&) override {}
+  void fired(SiteId, const Fired&) override {}
   void evicted(MemoryId, EditionId, std::span<const uint32_t>) override {}
   void settled(const std::function<uint64_t()>&) override {}
   void posted(const Message&, const Payload&) override {}

@@ -1,5 +1,5 @@
-// Which computing unit is the home of each neuron: where it is kept from the start and read ahead. Who
-// computes it in a step is the balancer's to say each time.
+// Which computing unit is the home of each neuron: where it is kept from the start and read ahead, and, once
+// the balancer has moved it, from then on. Who computes it in a step is the balancer's to say each time.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,10 @@ class Placement {
   void place(EditionId edition, std::vector<uint8_t> homes) {
     if (edition >= homes_.size()) homes_.resize(edition + 1u);
     homes_[edition] = std::move(homes);
+  }
+  // A neuron's home is with another unit from now on.
+  void move(EditionId edition, uint32_t neuron, uint8_t unit) {
+    if (edition < homes_.size() && !homes_[edition].empty()) homes_[edition][neuron] = unit;
   }
   const std::vector<uint8_t>& homes(EditionId edition) const { return homes_[edition]; }
   uint8_t home(EditionId edition, uint32_t neuron) const {

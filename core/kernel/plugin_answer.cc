@@ -31,6 +31,34 @@ Status check_wish(const WishList& wishes, const WishList::Wish& wish, SiteId sit
   return check_list(wishes, wish, sites[wish.site].n);
 }
 
+// A wish that names an edition and no site.
+Result<WantedNeurons> wanted_by(StrategyBase& strategy, const char* function, const WishList::Wish& wish,
+                                std::span<const Edition> editions, const Memory& memory) {
+  if (wish.site != TIERD_NO_SITE) return strategy.fault(function, "names a site; it is about none");
+  if (wish.edition >= editions.size())
+    return strategy.fault(function, fmt::format("edition {} of {}", wish.edition, editions.size()));
+  if (!memory.holds(wish.edition))
+    return strategy.fault(
+        function, fmt::format("edition {}, which memory '{}' does not hold", wish.edition, memory.name));
+  const uint32_t n = editions[wish.edition].n;
+  const Status listed = check_list(*strategy.wishes, wish, n);
+  if (!listed.ok()) return strategy.fault(function, listed.error().detail);
+  WantedNeurons wanted{wish.edition, {}};
+  neurons_of(*strategy.wishes, wish, n, wanted.neurons);
+  return wanted;
+}
+
+// What a cache has wished for, in its own memory.
+Result<std::vector<WantedNeurons>> wanted_here(StrategyBase& cache, const char* function,
+                                               std::span<const Edition> editions, const Memory& memory) {
+  std::vector<WantedNeurons> all;
+  for (const WishList::Wish& wish : cache.wishes->all()) {
+    if (wish.memory != TIERD_NO_MEMORY) return cache.fault(function, "names a memory; it is about its own");
+    TIERD_ASSIGN(all.emplace_back(), wanted_by(cache, function, wish, editions, memory));
+  }
+  return all;
+}
+
 }  // namespace
 
 Status check_neurons(std::span<const uint32_t> neurons, uint32_t n) {
@@ -72,26 +100,35 @@ void neurons_of(const WishList& wishes, const WishList::Wish& wish, uint32_t n,
   std::iota(neurons.begin(), neurons.end(), 0u);
 }
 
-Result<std::vector<WantedAtStart>> wanted_at_start(Strategy<tierd_cache_1>& cache,
+Result<std::vector<WantedNeurons>> wanted_at_start(Strategy<tierd_cache_1>& cache,
                                                    std::span<const Edition> editions, const Memory& memory) {
-  std::vector<WantedAtStart> wanted;
-  if (cache.table.fill == nullptr) return wanted;
+  if (cache.table.fill == nullptr) return std::vector<WantedNeurons>();
   TIERD_TRY(cache.call_for_wishes(&tierd_cache_1::fill, "fill"));
-  const WishList& wishes = *cache.wishes;
-  for (const WishList::Wish& wish : wishes.all()) {
-    if (wish.site != TIERD_NO_SITE || wish.memory != TIERD_NO_MEMORY)
-      return cache.fault("fill", "names a site or a memory; it is about its own, before any site");
-    if (wish.edition >= editions.size())
-      return cache.fault("fill", fmt::format("edition {} of {}", wish.edition, editions.size()));
-    if (!memory.holds(wish.edition))
-      return cache.fault(
-          "fill", fmt::format("edition {}, which memory '{}' does not hold", wish.edition, memory.name));
-    const uint32_t n = editions[wish.edition].n;
-    const Status listed = check_list(wishes, wish, n);
-    if (!listed.ok()) return cache.fault("fill", listed.error().detail);
-    neurons_of(wishes, wish, n, wanted.emplace_back(WantedAtStart{wish.edition, {}}).neurons);
+  return wanted_here(cache, "fill", editions, memory);
+}
+
+Result<std::vector<WantedNeurons>> wanted_meanwhile(Strategy<tierd_cache_1>& cache, SiteId site,
+                                                    std::span<const Edition> editions, const Memory& memory) {
+  if (cache.table.idle == nullptr) return std::vector<WantedNeurons>();
+  TIERD_TRY(cache.call_for_wishes(&tierd_cache_1::idle, "idle", site));
+  return wanted_here(cache, "idle", editions, memory);
+}
+
+Result<std::vector<WantedHome>> wanted_homes(Strategy<tierd_balancer_1>& balancer, SiteId site,
+                                             std::span<const Edition> editions, const Topology& topology) {
+  constexpr const char* kFunction = "rebalance";
+  std::vector<WantedHome> homes;
+  if (balancer.table.rebalance == nullptr) return homes;
+  TIERD_TRY(balancer.call_for_wishes(&tierd_balancer_1::rebalance, kFunction, site));
+  for (const WishList::Wish& wish : balancer.wishes->all()) {
+    const bool known = wish.memory != kStore && wish.memory <= topology.memories.size();
+    const auto memory = static_cast<MemoryId>(known ? wish.memory : kStore);
+    if (!known || topology.unit_of(memory) == Topology::kNoUnit)
+      return balancer.fault(kFunction, "names no memory that a unit computes from");
+    WantedHome& home = homes.emplace_back(WantedHome{memory, {}});
+    TIERD_ASSIGN(home.wanted, wanted_by(balancer, kFunction, wish, editions, topology.memory(memory)));
   }
-  return wanted;
+  return homes;
 }
 
 Status check_split(Strategy<tierd_cache_1>& cache, const char* function, const SiteTable& sites,

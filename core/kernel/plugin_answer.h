@@ -32,14 +32,25 @@ Status check_wishes(StrategyBase& strategy, const char* function, SiteId site, c
 void neurons_of(const WishList& wishes, const WishList::Wish& wish, uint32_t n,
                 std::vector<uint32_t>& neurons);
 
-// What a cache wants before the first step: ascending neurons of an edition.
-struct WantedAtStart {
+// What a memory should have, whichever pass uses it: ascending neurons of an edition.
+struct WantedNeurons {
   EditionId edition = kNoEdition;
   std::vector<uint32_t> neurons;
 };
-// Asks it; a cache that does not say wants nothing. `memory` is the cache's own. Error: plugin_fault.
-Result<std::vector<WantedAtStart>> wanted_at_start(Strategy<tierd_cache_1>& cache,
+// Asks a cache before the first step, or between two; one that does not say wants nothing. `memory` is the
+// cache's own. Error: plugin_fault.
+Result<std::vector<WantedNeurons>> wanted_at_start(Strategy<tierd_cache_1>& cache,
                                                    std::span<const Edition> editions, const Memory& memory);
+// The same in a pass of `site` in which nobody computes from the memories that this one fetches from.
+Result<std::vector<WantedNeurons>> wanted_meanwhile(Strategy<tierd_cache_1>& cache, SiteId site,
+                                                    std::span<const Edition> editions, const Memory& memory);
+// Asks the balancer in such a pass which neurons shall have another home.
+struct WantedHome {
+  MemoryId memory = 0;  // of a unit
+  WantedNeurons wanted;
+};
+Result<std::vector<WantedHome>> wanted_homes(Strategy<tierd_balancer_1>& balancer, SiteId site,
+                                             std::span<const Edition> editions, const Topology& topology);
 
 // How a cache splits `bytes` among the editions, `slots` [editions], as its `function` answered: at most
 // `most` [editions] each, all together no more than there is. Error: plugin_fault.

@@ -125,6 +125,13 @@ struct Strategies {
   std::vector<Strategy<tierd_cache_1>> caches =
       std::vector<Strategy<tierd_cache_1>>(1);  // memory m's at m - 1
   Strategy<tierd_balancer_1> balancer;
+  // An ability of the predictor, or of one that is there for nothing else. Without functions: nobody can say
+  // how hot neurons are.
+  Strategy<tierd_heat_1> heat;
+  std::vector<std::vector<uint8_t>> heat_of =
+      {};  // [sites][n] what it has said last of a site; empty: nothing yet
+
+  bool has_heat() const { return heat.table.heat != nullptr; }
 };
 
 // What asking them has cost; watching the clock included.
@@ -138,7 +145,7 @@ inline StrategyCost cost_of(const Strategies& s) {
     cost.calls += strategy.calls;
     cost.ns += strategy.ns;
   };
-  add(s.predictor), add(s.quantizer), add(s.balancer);
+  add(s.predictor), add(s.quantizer), add(s.balancer), add(s.heat);
   for (const auto& cache : s.caches) add(cache);
   return cost;
 }

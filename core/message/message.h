@@ -35,6 +35,7 @@ enum MessageFlags : uint8_t {
   kMeasure = 8,    // run: what each neuron contributes is written down beside the results
   kMasked = 16,    // run: the payload says which rows use which neurons
   kRecode = 32,    // read, move: neurons become the message's edition, which is made of the one they come in
+  kTell = 64,      // run: which neurons give something is written down where kMeasure writes how much
 };
 
 // A request's name: a slot in the kernel's table and its generation; a stale generation is ignored.

@@ -143,7 +143,6 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   const bool blocks =
       std::ranges::any_of(manifest.stored(), has_blocks) ||
       std::ranges::any_of(request.model.recoded, [&](const StoredSite& site) { return has_blocks(&site); });
-  request.model.measure = config.measure_every != 0;
   request.model.int8_activations = blocks && config.activations == "int8";
   request.model.units = static_cast<uint32_t>(tiers.topology.units.size());
   TIERD_ASSIGN(const std::vector<uint32_t> dense, tiers.units_named(config.dense, "run.dense"));
@@ -157,6 +156,7 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   const auto of_model = std::make_shared<const ModelTensors>(found.store, found.source.get());
   TIERD_ASSIGN(ChosenStrategies chosen, choose_strategies(config, of_model));
   TIERD_TRY(chosen.check_model(manifest.config));
+  request.model.measure = config.measure_every != 0 || chosen.keep_heat();
   TIERD_ASSIGN(StrategyChoices fallbacks, choose_fallbacks(config));
   for (const Tier& tier : tiers.memories) {
     TIERD_ASSIGN(request.tiers.emplace_back(), request_of(tier));

@@ -39,6 +39,7 @@ TraceHeader trace_header(const RunPlan& plan, const std::vector<std::vector<uint
   header.seed = config.seed;
   header.predictor = config.predictor;
   header.quantizer = config.quantizer;
+  header.heat = config.heat;
   header.cache = config.cache;
   for (const TierConfig& tier : config.tiers) {
     if (!tier.cache.name.empty()) header.tier_caches[tier.name] = tier.cache;

@@ -159,17 +159,19 @@ Status Runtime::swap(std::string_view kind, const StrategyConfig& strategy, cons
                  tier.empty() ? "every tier has a cache of its own" : "the tier has no cache of its own"};
   }
   TIERD_ASSIGN(ChosenStrategy chosen,
-               choose_strategy(plugin_path(plan_.config), kind, strategy,
+               choose_strategy(plugin_path(plan_.config), kind == "heat" ? "predictor" : kind, strategy,
                                std::make_shared<const ModelTensors>(plan_.store, plan_.source.get())));
   if (chosen.tensors) TIERD_TRY(chosen.tensors->check_model(plan_.store.manifest().config));
   TIERD_TRY(engine_->drain());
-  return replace(std::move(chosen), strategy, tier);
+  return replace(kind, std::move(chosen), strategy, tier);
 }
 
-Status Runtime::replace(ChosenStrategy chosen, const StrategyConfig& strategy, const std::string& tier) {
-  const std::string kind = chosen.choice.plugin->kind;
+Status Runtime::replace(std::string_view kind, ChosenStrategy chosen, const StrategyConfig& strategy,
+                        const std::string& tier) {
   const PluginTensors* tables = strategies_->instance(kind, tier).choice().tensors.get();
-  const uint64_t leaving = tables != nullptr ? tables->bytes : 0;
+  // What kept the heat beside its own work stays.
+  const bool joins = kind == "heat" && !strategies_->keeps_heat_apart();
+  const uint64_t leaving = tables != nullptr && !joins ? tables->bytes : 0;
   const uint64_t coming = chosen.table_bytes();
   // Both are there for a moment.
   Budget& budget = tiers_.front().budget;
@@ -178,11 +180,12 @@ Status Runtime::replace(ChosenStrategy chosen, const StrategyConfig& strategy, c
   }
   const auto swap = [&]() -> Status {
     TIERD_ASSIGN(StrategyChoice choice, read_tensors(std::move(chosen)));
-    return strategies_->swap(std::move(choice), parts_, tier);
+    return kind == "heat" ? strategies_->swap_heat(choice)
+                          : strategies_->swap(std::move(choice), parts_, tier);
   };
   const Status swapped = swap();
   budget.release(kPluginTables, swapped.ok() ? leaving : coming);
-  if (swapped.ok() && recorder_ != nullptr) recorder_->swapped(kind, strategy, tier);
+  if (swapped.ok() && recorder_ != nullptr) recorder_->swapped(std::string(kind), strategy, tier);
   return swapped;
 }
 
@@ -197,11 +200,12 @@ Status Runtime::recover() {
       return error;
     }
     spdlog::warn("{}; {} takes its place", strategy.error().line(), fallback.plugin->name);
-    return replace({fallback, {}}, StrategyConfig{config.fallback}, tier);
+    return replace(strategy.kind, {fallback, {}}, StrategyConfig{config.fallback}, tier);
   };
   const Strategies& s = strategies_->strategies();
   const Config& c = plan_.config;
   TIERD_TRY(heal(s.predictor, plan_.fallbacks.predictor, c.predictor));
+  TIERD_TRY(heal(s.heat, plan_.fallbacks.heat, c.heat));
   TIERD_TRY(heal(s.quantizer, plan_.fallbacks.quantizer, c.quantizer));
   for (const Tier& tier : plan_.tiers.memories) {
     const bool own = !tier.config.cache.name.empty();

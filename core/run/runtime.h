@@ -166,7 +166,8 @@ class Runtime {
   Status load_tensors();
   // With nothing in flight; the budget and the trace follow.
   // `tier`: of a cache that the tier has of its own.
-  Status replace(ChosenStrategy chosen, const StrategyConfig& strategy, const std::string& tier = {});
+  Status replace(std::string_view kind, ChosenStrategy chosen, const StrategyConfig& strategy,
+                 const std::string& tier = {});
   // Gives the tier's memories these arenas, `parts` [memories]. The budgets of other tiers follow.
   Status resize(size_t tier, std::vector<uint64_t> parts);
   Status recover();                            // puts fallbacks in the place of quarantined strategies

@@ -20,9 +20,13 @@ PluginPath plugin_path(const Config& config) {
 }
 
 std::vector<const ChosenStrategy*> ChosenStrategies::all() const {
-  std::vector<const ChosenStrategy*> all = {&predictor, &quantizer, &cache, &balancer};
+  std::vector<const ChosenStrategy*> all = {&predictor, &quantizer, &cache, &balancer, &heat};
   for (const auto& [tier, chosen] : tier_caches) all.push_back(&chosen);
   return all;
+}
+
+bool ChosenStrategies::keep_heat() const {
+  return heat.choice.plugin != nullptr || offers_heat(*predictor.choice.plugin);
 }
 
 Status ChosenStrategies::check_model(const ModelConfig& config) const {
@@ -70,6 +74,12 @@ Result<ChosenStrategies> choose_strategies(const Config& config,
   TIERD_ASSIGN(chosen.quantizer, choose_strategy(path, "quantizer", config.quantizer, model));
   TIERD_ASSIGN(chosen.cache, choose_strategy(path, "cache", config.cache, model));
   TIERD_ASSIGN(chosen.balancer, choose_strategy(path, "balancer", config.balancer, model));
+  if (!config.heat.name.empty()) {
+    TIERD_ASSIGN(chosen.heat, choose_strategy(path, "predictor", config.heat, model));
+    if (!offers_heat(*chosen.heat.choice.plugin))
+      return Error{Code::unsupported, "heat.name",
+                   fmt::format("predictor '{}' keeps no heat ({})", config.heat.name, TIERD_HEAT_1)};
+  }
   for (const TierConfig& tier : config.tiers) {
     if (tier.cache.name.empty()) continue;
     TIERD_ASSIGN(chosen.tier_caches[tier.name], choose_strategy(path, "cache", tier.cache, model));
@@ -90,6 +100,7 @@ Result<StrategyChoices> read_tensors(ChosenStrategies chosen) {
   TIERD_ASSIGN(choices.quantizer, read_tensors(std::move(chosen.quantizer)));
   TIERD_ASSIGN(choices.cache, read_tensors(std::move(chosen.cache)));
   TIERD_ASSIGN(choices.balancer, read_tensors(std::move(chosen.balancer)));
+  TIERD_ASSIGN(choices.heat, read_tensors(std::move(chosen.heat)));
   for (auto& [tier, cache] : chosen.tier_caches) {
     TIERD_ASSIGN(choices.tier_caches[tier], read_tensors(std::move(cache)));
   }
@@ -108,6 +119,7 @@ Result<StrategyChoices> choose_fallbacks(const Config& config) {
   TIERD_ASSIGN(choices.quantizer, fallback("quantizer", config.quantizer));
   TIERD_ASSIGN(choices.cache, fallback("cache", config.cache));
   TIERD_ASSIGN(choices.balancer, fallback("balancer", config.balancer));
+  TIERD_ASSIGN(choices.heat, fallback("predictor", config.heat));
   for (const TierConfig& tier : config.tiers) {
     if (tier.cache.name.empty()) continue;
     TIERD_ASSIGN(choices.tier_caches[tier.name], fallback("cache", tier.cache));

@@ -29,8 +29,11 @@ struct ChosenStrategy {
 };
 struct ChosenStrategies {
   ChosenStrategy predictor, quantizer, cache, balancer;
+  ChosenStrategy heat = {};                                // without a plugin: none of its own
   std::map<std::string, ChosenStrategy> tier_caches = {};  // of tiers that name one of their own
 
+  // Whether one of them keeps the neurons' heat.
+  bool keep_heat() const;
   // Whether their tensors may be about this model. Error: that of PluginTensorFile::check_model.
   Status check_model(const ModelConfig& config) const;
   // Where their tensors come from.
@@ -46,7 +49,7 @@ Result<ChosenStrategy> choose_strategy(const PluginPath& path, std::string_view 
                                        const StrategyConfig& strategy,
                                        std::shared_ptr<const ModelTensors> model = nullptr);
 
-// All four, and the caches of tiers that name one.
+// All of them, and the caches of tiers that name one.
 Result<ChosenStrategies> choose_strategies(const Config& config,
                                            const std::shared_ptr<const ModelTensors>& model = nullptr);
 

@@ -15,7 +15,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kMostMemories = 16;
+constexpr uint32_t kMostMemories = 32;
 constexpr uint32_t kMostCore = 4095;
 
 // The lane of an agent that copies, while its first lane computes.
@@ -194,6 +194,7 @@ class TierChooser {
       // What no memory holds that is nearer.
       if (directly && std::ranges::find(sources, kStore) == sources.end()) sources.push_back(kStore);
       for (const MemoryId from : sources) {
+        if (from == id) continue;  // one of the tier's own, whose link leads to the others
         if (from == kStore && directly) {
           topology.links.push_back({.from = from, .to = id, .agent = memory.agent, .lane = kReadLane});
         } else if (from == kStore) {
@@ -262,8 +263,11 @@ class TierChooser {
         linked.push_back(kStore);
       } else if (from == nullptr) {
         return wrong(tier, "link", fmt::format("there is no tier '{}'", name));
-      } else if (from->first_memory >= tier.first_memory) {
+      } else if (from->first_memory > tier.first_memory) {
         return wrong(tier, "link", fmt::format("'{}' is not below this tier", name));
+      } else if (from == find(tier.config.name) && tier.config.count < 2) {
+        return wrong(tier, "link",
+                     fmt::format("'{}' has one memory, which fetches nothing from itself", name));
       } else {
         for (uint32_t i = 0; i < from->config.count; ++i)
           linked.push_back(static_cast<MemoryId>(from->first_memory + i));

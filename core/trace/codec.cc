@@ -357,6 +357,18 @@ void get(In& in, Measured& e) {
   e.site = static_cast<SiteId>(in.number(UINT32_MAX));
   e.neurons = get_numbers(in);
 }
+void put(Out& out, const HasFired& e) {
+  out.number(e.site);
+  put(out, e.neurons);
+  for (const uint32_t count : e.counts) out.number(count);
+}
+void get(In& in, HasFired& e) {
+  e.site = static_cast<SiteId>(in.number(UINT32_MAX));
+  e.neurons = get_numbers(in);
+  in.listed(e.neurons.size());
+  for (size_t i = 0; i < e.neurons.size() && in.good(); ++i)
+    e.counts.push_back(static_cast<uint32_t>(in.number(UINT32_MAX)));
+}
 void put(Out& out, const Evicted& e) {
   out.number(e.memory), out.number(e.edition);
   put(out, e.neurons);
@@ -428,6 +440,7 @@ void EventEncoder::add(const Event& event) {
   }
   if (const auto* evicted = event.as<Evicted>()) listed_ += evicted->neurons.size();
   if (const auto* measured = event.as<Measured>()) listed_ += measured->neurons.size();
+  if (const auto* fired = event.as<HasFired>()) listed_ += 2 * fired->neurons.size();
   if (const auto* ahead = event.as<LookedAhead>()) {
     listed_ += ahead->wishes.size();
     for (const auto& wish : ahead->wishes)

@@ -74,6 +74,9 @@ class Text {
   std::string operator()(const Measured& e) const {
     return fmt::format("measured in {}: {}", site_name(e.site, sites_), runs_text(e.neurons));
   }
+  std::string operator()(const HasFired& e) const {
+    return fmt::format("fired in {}: {}", site_name(e.site, sites_), runs_text(e.neurons));
+  }
   std::string operator()(const Evicted& e) const {
     return fmt::format("evict {} {}{}", edition_name(e.edition, sites_), runs_text(e.neurons),
                        e.memory == 1 ? "" : fmt::format(" in memory {}", e.memory));

@@ -98,6 +98,13 @@ struct Measured {
   std::vector<uint32_t> neurons;  // ascending
   bool operator==(const Measured&) const = default;
 };
+// What was told of a pass to whoever keeps the neurons' heat.
+struct HasFired {
+  SiteId site = 0;
+  std::vector<uint32_t> neurons;  // ascending
+  std::vector<uint32_t> counts;   // rows in which each did
+  bool operator==(const HasFired&) const = default;
+};
 struct Evicted {
   MemoryId memory = 1;
   EditionId edition = 0;
@@ -133,7 +140,7 @@ struct Event {
   uint64_t ns = 0;  // since the start of the trace
   std::variant<FillBegins, PassBegins, StepEnds, DrainBegins, Swapped, Interrupted, Activated, Evicted,
                Settled, Posted, TurnBegins, Sent, Delivered, SequenceBegins, SequenceEnds, Measured, RowsKept,
-               Resized, LookedAhead>
+               Resized, LookedAhead, HasFired>
       what;
 
   template <class T>

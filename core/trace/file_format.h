@@ -10,7 +10,7 @@ namespace tierd {
 static_assert(std::endian::native == std::endian::little);
 
 inline constexpr std::array<char, 8> kTraceMagic = {'t', 'i', 'e', 'r', 'd', 't', 'r', 'c'};
-inline constexpr uint32_t kTraceVersion = 23;
+inline constexpr uint32_t kTraceVersion = 24;
 
 struct TraceFileHead {
   std::array<char, 8> magic = kTraceMagic;

@@ -22,8 +22,8 @@ constexpr uint64_t kMostEditionsOfSite = 16;
 constexpr uint64_t kMostEditions = kMostSites * kMostEditionsOfSite;
 constexpr uint64_t kMostReach = 3 * kMostNeurons;  // extents from a site's first neuron to its last
 constexpr uint64_t kMostAgents = 64;
-constexpr uint64_t kMostUnits = 16;
-constexpr uint64_t kMostLinks = 64;
+constexpr uint64_t kMostUnits = 32;
+constexpr uint64_t kMostLinks = 1024;
 constexpr uint64_t kMostPartsOfUnit = 3;  // queries, keys, values
 constexpr uint64_t kMostMessages = 1u << 16;
 constexpr uint64_t kMostListBytes = 1u << 30;
@@ -204,7 +204,7 @@ void read_topology(HeaderFields& fields, const json& object, TraceHeader& header
     link.from = static_cast<MemoryId>(fields.number(from, "from", memories));
     link.to = static_cast<MemoryId>(fields.number(from, "to", memories));
     if (link.to == kStore) return fields.fail("to", "is the store");
-    if (link.from >= link.to) return fields.fail("from", "is not a memory of a lesser number");
+    if (link.from == link.to) return fields.fail("from", "is the memory itself");
     const auto same = [&](const Link& other) { return other.from == link.from && other.to == link.to; };
     if (std::ranges::count_if(topology.links, same) != 1) return fields.fail("links", "are the same twice");
     link.agent = agent_of(from);
@@ -338,7 +338,8 @@ std::string header_json(const TraceHeader& header) {
               {"quantizer", strategy_json(header.quantizer)},
               {"cache", strategy_json(header.cache)},
               {"tier_caches", tier_caches},
-              {"balancer", strategy_json(header.balancer)}}
+              {"balancer", strategy_json(header.balancer)},
+              {"heat", strategy_json(header.heat)}}
       .dump();
 }
 
@@ -395,6 +396,7 @@ Result<TraceHeader> parse_header(std::string_view text, const std::string& origi
     header.tier_caches[tier] = fields.strategy(tier_caches, tier.c_str());
   }
   header.balancer = fields.strategy(object, "balancer");
+  header.heat = fields.strategy(object, "heat");
   if (fields.good()) check_held(fields, header);
   if (fields.good()) check_sites(fields, header);
   if (!fields.good()) return fields.error();

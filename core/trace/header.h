@@ -30,6 +30,7 @@ struct TraceHeader {
   std::vector<TraceAgent> agents;  // agent n at n - 1
   uint64_t seed = 0;
   StrategyConfig predictor, quantizer, cache, balancer;
+  StrategyConfig heat = {};                                // without a name: none of its own
   std::map<std::string, StrategyConfig> tier_caches = {};  // of tiers that have one of their own
 
   // What the caches had to share out: each memory's, and all.

@@ -33,6 +33,11 @@ class RecordedActivity final : public Recording {
     return recorded_set(pass != nullptr && pass->measured ? &*pass->measured : nullptr, sites_, site);
   }
 
+  Fired fired(SiteId site) override {
+    const AskedPass* pass = passes_[site];
+    return recorded_firing(pass != nullptr && pass->fired ? &*pass->fired : nullptr, sites_, site);
+  }
+
  private:
   const SiteTable& sites_;
   std::vector<const AskedPass*> passes_;  // [sites] NULL: nothing is known

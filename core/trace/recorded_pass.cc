@@ -60,6 +60,13 @@ ActiveSet recorded_set(const Measured* measured, const SiteTable& sites, SiteId 
   return sound ? ActiveSet::of(measured->neurons) : ActiveSet();
 }
 
+Fired recorded_firing(const HasFired* fired, const SiteTable& sites, SiteId site) {
+  const bool sound = fired != nullptr && fired->site == site &&
+                     check_neurons(fired->neurons, sites[site].n).ok() &&
+                     fired->counts.size() == fired->neurons.size();
+  return sound ? Fired{fired->neurons, fired->counts} : Fired();
+}
+
 const WishList& RecordedWishes::of(const LookedAhead* recorded, SiteId site) {
   static constexpr uint32_t kNobody = 0;  // where a list is empty, which is not the same as none
   wishes_.open();

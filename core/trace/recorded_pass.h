@@ -38,6 +38,8 @@ class RecordedPass {
 // in a trace: where that was told apart, each is said to use all.
 ActiveSet recorded_set(const Activated* activated, const SiteTable& sites, SiteId site, uint32_t rows);
 ActiveSet recorded_set(const Measured* measured, const SiteTable& sites, SiteId site);
+// Likewise what has fired: nothing, where that is not known.
+Fired recorded_firing(const HasFired* fired, const SiteTable& sites, SiteId site);
 
 // Likewise what a pass of `site` looked ahead to: nothing, where that is not known.
 class RecordedWishes {

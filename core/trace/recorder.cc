@@ -112,6 +112,9 @@ void Recorder::looked_ahead(SiteId site, const WishList& wishes) {
 void Recorder::measured(SiteId site, const MeasuredPass& pass) {
   add({0, measured_event(site, pass.active)});
 }
+void Recorder::fired(SiteId site, const Fired& fired) {
+  add({0, HasFired{site, fired.neurons, fired.counts}});
+}
 void Recorder::evicted(MemoryId memory, EditionId edition, std::span<const uint32_t> neurons) {
   add({0, Evicted{memory, edition, {neurons.begin(), neurons.end()}}});
 }

@@ -42,6 +42,7 @@ class Recorder final : public KernelObserver {
   void activated(SiteId site, const ActiveSet& set) override;
   void looked_ahead(SiteId site, const WishList& wishes) override;
   void measured(SiteId site, const MeasuredPass& pass) override;
+  void fired(SiteId site, const Fired& fired) override;
   void evicted(MemoryId memory, EditionId edition, std::span<const uint32_t> neurons) override;
   void settled(const std::function<uint64_t()>& residency) override;
   void posted(const Message& message, const Payload& payload) override;

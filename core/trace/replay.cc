@@ -64,6 +64,9 @@ class Follower final : public KernelObserver, public Recording {
     expect(looked_ahead_event(site, wishes));
   }
   void measured(SiteId site, const MeasuredPass& pass) override { expect(measured_event(site, pass.active)); }
+  void fired(SiteId site, const Fired& fired) override {
+    expect(HasFired{site, fired.neurons, fired.counts});
+  }
   void evicted(MemoryId memory, EditionId edition, std::span<const uint32_t> neurons) override {
     expect(Evicted{memory, edition, {neurons.begin(), neurons.end()}});
   }
@@ -90,6 +93,9 @@ class Follower final : public KernelObserver, public Recording {
     ActiveSet active = recorded_set(next_as<Measured>(), trace_.header().sites, site);
     expect(measured_event(site, active));
     return active;
+  }
+  Fired fired(SiteId site) override {
+    return recorded_firing(next_as<HasFired>(), trace_.header().sites, site);
   }
 
  private:
@@ -189,7 +195,8 @@ bool asks(const Event& event) {
 }
 
 bool is_kind(std::string_view kind) {
-  return kind == "predictor" || kind == "quantizer" || kind == "cache" || kind == "balancer";
+  return kind == "predictor" || kind == "quantizer" || kind == "cache" || kind == "balancer" ||
+         kind == "heat";
 }
 
 }  // namespace
@@ -222,8 +229,10 @@ Result<ReplayResult> replay(TraceReader& trace, const ChooseStrategy& choose) {
     } else if (const auto* swapped = event->as<Swapped>(); swapped != nullptr && !asked) {
       if (!is_kind(swapped->kind))
         return Error{Code::corrupt, trace.path(), fmt::format("there is no kind '{}'", swapped->kind)};
-      TIERD_ASSIGN(StrategyChoice choice, choose(swapped->kind, swapped->strategy));
-      TIERD_TRY(kernel->strategies().swap(std::move(choice), kernel->parts(), swapped->tier));
+      const bool heat = swapped->kind == "heat";
+      TIERD_ASSIGN(StrategyChoice choice, choose(heat ? "predictor" : swapped->kind, swapped->strategy));
+      TIERD_TRY(heat ? kernel->strategies().swap_heat(choice)
+                     : kernel->strategies().swap(std::move(choice), kernel->parts(), swapped->tier));
       follower.passed();
     } else {
       follower.differs("nothing of that kind");

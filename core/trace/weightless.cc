@@ -24,6 +24,9 @@ Result<StrategyChoices> choose_recorded(const TraceHeader& header, const ChooseS
     TIERD_ASSIGN(choices.tier_caches[tier], choose("cache", cache));
   }
   TIERD_ASSIGN(choices.balancer, choose("balancer", header.balancer));
+  if (!header.heat.name.empty()) {
+    TIERD_ASSIGN(choices.heat, choose("predictor", header.heat));
+  }
   return choices;
 }
 

@@ -104,6 +104,8 @@ Result<std::vector<Asked>> read_asked(TraceReader& trace) {
       if (auto* pass = std::get_if<AskedPass>(&asked.back())) pass->looked_ahead = *ahead;
     } else if (const auto* measured = event->as<Measured>(); measured != nullptr && !asked.empty()) {
       if (auto* pass = std::get_if<AskedPass>(&asked.back())) pass->measured = *measured;
+    } else if (const auto* fired = event->as<HasFired>(); fired != nullptr && !asked.empty()) {
+      if (auto* pass = std::get_if<AskedPass>(&asked.back())) pass->fired = *fired;
     } else if (const auto* ends = event->as<StepEnds>()) {
       asked.emplace_back(*ends);
     } else if (const auto* sequence = event->as<SequenceBegins>()) {

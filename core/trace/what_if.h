@@ -23,6 +23,7 @@ struct AskedPass {
   std::optional<Activated> activated = std::nullopt;
   std::optional<LookedAhead> looked_ahead = std::nullopt;
   std::optional<Measured> measured = std::nullopt;
+  std::optional<HasFired> fired = std::nullopt;
 };
 using Asked =
     std::variant<FillBegins, AskedPass, StepEnds, DrainBegins, SequenceBegins, SequenceEnds, RowsKept>;

@@ -232,9 +232,9 @@ TEST_F(Units, CachesAndBalancersAreSwapped) {
 
 TEST_F(Units, TheirNumberIsChecked) {
   const ModelWorld world(small_llama());
-  const auto plan = plan_run(dealt(world, 17), quiet());
+  const auto plan = plan_run(dealt(world, 33), quiet());
   ASSERT_FALSE(plan.ok());
-  EXPECT_THAT(plan.error().line(), HasSubstr("tiers.dram.count: 17"));
+  EXPECT_THAT(plan.error().line(), HasSubstr("tiers.dram.count: 33"));
   // Each needs activations and staging of its own.
   Config one = dealt(world, 1), four = dealt(world, 4);
   EXPECT_GT(plan_run(four, quiet())->memory.tiers.front().least,

@@ -181,7 +181,9 @@ TEST_P(CudaSums, AreMeasuredAndSilenced) {
   std::vector<uint64_t> masks(kNeurons, 0b101010);
   const DeviceArray<uint64_t> mask(masks);
   ASSERT_EQ(silence_values(columns, mask.get(), 1, stream()), cudaSuccess);
-  const std::vector<float> measured = lengths.read(), silenced = factors.read();
+  const DeviceArray<float> told(std::vector<float>(kTokens * kNeurons, -1.0F));
+  ASSERT_EQ(tell_values(columns, told.get(), kNeurons, stream()), cudaSuccess);
+  const std::vector<float> measured = lengths.read(), silenced = factors.read(), firing = told.read();
   for (uint32_t k = 0; k < units_.size(); ++k) {
     double squares = 0;
     for (const float v : row(units_[k].unit, bundle_.down_offset())) squares += double{v} * v;
@@ -189,9 +191,11 @@ TEST_P(CudaSums, AreMeasuredAndSilenced) {
       const float value = values[t * kNeurons + k];
       expect_near(measured[t * kNeurons + units_[k].unit], std::abs(value) * std::sqrt(squares), 10, "");
       EXPECT_EQ(silenced[t * kNeurons + k], t % 2 == 1 ? value : 0);
+      EXPECT_EQ(firing[t * kNeurons + units_[k].unit], t % 2 == 1 ? std::abs(value) : 0);
     }
   }
   EXPECT_EQ(measured[2], -1.0F) << "a neuron that is not active";
+  EXPECT_EQ(firing[2], -1.0F);
 }
 
 INSTANTIATE_TEST_SUITE_P(Encodings, CudaSums,

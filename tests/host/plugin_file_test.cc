@@ -86,7 +86,7 @@ TEST_P(RefusedPlugin, IsOneLineThatNamesTheFileAndWhatWasExpected) {
 INSTANTIATE_TEST_SUITE_P(
     All, RefusedPlugin,
     testing::Values(
-        Refused{"wrong_major", "was built for version 99.3 of the plugin interface, 2.3 is spoken here"},
+        Refused{"wrong_major", "was built for version 99.4 of the plugin interface, 2.4 is spoken here"},
         Refused{"no_symbol", "does not export 'tierd_plugin_entry'"},
         Refused{"unresolved", "undefined symbol: nobody_has_this"},
         Refused{"short_descriptor", "its descriptor has 24 B, at least 104 B were expected"},
@@ -137,7 +137,7 @@ TEST(PluginFile, ALongerTableIsReadAsFarAsItIsKnown) {
     int (*unknown)(void*);
   };
   static const Longer table = {{sizeof(Longer), [](void*, uint32_t, uint8_t*) { return 4; },
-                                [](void*, const tierd_set_view*, uint8_t*) { return 5; }, nullptr},
+                                [](void*, const tierd_set_view*, uint8_t*) { return 5; }, nullptr, nullptr},
                                [](void*) { return 6; }};
   tierd_plugin plugin{};
   plugin.extension = [](const char*) -> const void* { return &table; };

@@ -247,6 +247,7 @@ void RecordingCompute::use_activations(const Message& message, const Payload& pa
   const Site& site = sites_[message.site];
   computed.partial = (message.flags & kPartial) != 0;
   computed.measured = (message.flags & kMeasure) != 0;
+  computed.told = (message.flags & kTell) != 0;
   for (uint32_t r = 0; r < message.rows && computed.before && site.input.there(); ++r) {
     for (uint32_t j = 0; j < site.n_in; ++j) at(site.input, r, j) = input_value(message.site, r, j);
     for (uint32_t i = 0; site.choice.there() && i < site.n; ++i)
@@ -256,7 +257,7 @@ void RecordingCompute::use_activations(const Message& message, const Payload& pa
     for (uint32_t c = 0; c < site.n_out; ++c) at(site.output, r, c) = output_value(message);
   }
   for (const uint32_t neuron : computed.neurons) {
-    for (uint32_t r = 0; r < message.rows && computed.measured; ++r)
+    for (uint32_t r = 0; r < message.rows && (computed.measured || computed.told); ++r)
       at(site.contribution, r, neuron) = contribution_value(r, neuron);
     EXPECT_EQ(payload.masks.empty(), (message.flags & kMasked) == 0);
     if (!payload.masks.empty()) computed.rows[neuron] = payload.masks[neuron];  // at most 64 rows

@@ -72,6 +72,7 @@ struct Computed {
   std::vector<std::string> takes = {};  // "input of 1", "1,3 of 2"
   bool partial = false;
   bool measured = false;
+  bool told = false;
   std::map<uint32_t, uint64_t> rows = {};  // of a neuron that not all rows use: those that do
 };
 

@@ -36,11 +36,17 @@ int Script::hand_over(const std::vector<Ahead>& wishes, WishList& list, const ch
   return code[what];
 }
 
-int Script::hand_over(const std::vector<Wanted>& wanted) {
+int Script::hand_over(const std::vector<Wanted>& wanted, const char* what) {
   for (const Wanted& one : wanted)
     (void)add(of_cache, {0, TIERD_NO_MEMORY, TIERD_NO_SITE, 0, one.edition, 0, nullptr, nullptr},
               one.neurons);
-  return code["fill"];
+  return code[what];
+}
+
+int Script::hand_over(const std::vector<WantedThere>& wanted) {
+  for (const auto& [memory, one] : wanted)
+    (void)add(of_balancer, {0, memory, TIERD_NO_SITE, 0, one.edition, 0, nullptr, nullptr}, one.neurons);
+  return code["rebalance"];
 }
 
 Strategies Script::strategies() {
@@ -81,7 +87,19 @@ Strategies Script::strategies() {
         const auto& script = *static_cast<Script*>(self);
         return script.assign ? script.assign(set, unit) : 0;
       },
-      nullptr};
+      nullptr,
+      [](void* self, uint32_t site) {
+        auto& script = *static_cast<Script*>(self);
+        return script.hand_over(script.rebalance ? script.rebalance(site) : std::vector<WantedThere>());
+      }};
+  static const tierd_heat_1 heat_table = {
+      sizeof heat_table,
+      [](void* self, const tierd_fired_view* view) {
+        auto& script = *static_cast<Script*>(self);
+        if (script.fired) script.fired(view);
+        return script.code["fired"];
+      },
+      [](void* self, uint32_t site, uint8_t* out) { return static_cast<Script*>(self)->heat(site, out); }};
   static const tierd_cache_1 cache = {
       sizeof cache,
       [](void*, uint64_t, uint32_t*) { return 0; },
@@ -106,7 +124,7 @@ Strategies Script::strategies() {
       },
       [](void* self) {
         auto& script = *static_cast<Script*>(self);
-        return script.hand_over(script.fill ? script.fill() : std::vector<Wanted>());
+        return script.hand_over(script.fill ? script.fill() : std::vector<Wanted>(), "fill");
       },
       [](void* self, uint32_t site) {
         auto& script = *static_cast<Script*>(self);
@@ -143,6 +161,10 @@ Strategies Script::strategies() {
         auto& script = *static_cast<Script*>(self);
         script.calls.push_back("end " + std::to_string(sequence));
         return script.code["end_sequence"];
+      },
+      [](void* self, uint32_t site) {
+        auto& script = *static_cast<Script*>(self);
+        return script.hand_over(script.meanwhile ? script.meanwhile(site) : std::vector<Wanted>(), "idle");
       }};
   Strategies all;
   const auto install = [&](auto& strategy, const char* kind, const auto& table) {
@@ -155,6 +177,8 @@ Strategies Script::strategies() {
   install(all.quantizer, "quantizer", quantizer);
   install(all.caches.front(), "cache", cache);
   install(all.balancer, "balancer", balancer);
+  if (heat) install(all.heat, "heat", heat_table);
+  all.balancer.wishes = &of_balancer;
   all.predictor.wishes = &of_predictor;
   all.caches.front().wishes = &of_cache;
   return all;

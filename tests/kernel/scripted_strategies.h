@@ -31,6 +31,12 @@ struct Wanted {
   std::optional<Neurons> neurons = std::nullopt;  // none: all
 };
 
+// And those that a balancer wants to have their home with the unit that computes from a memory.
+struct WantedThere {
+  uint32_t memory;
+  Wanted wanted;
+};
+
 using Admit = std::function<int(const tierd_set_view* missing, int priority, uint32_t free_slots,
                                 uint8_t* verdict, tierd_victims_out* victims)>;
 
@@ -47,18 +53,23 @@ struct Script {
   std::function<int(uint64_t, uint32_t*, tierd_victims_out*)> resize;
   uint32_t resplit = 0;  // what the cache answers
   std::function<std::vector<Wanted>()> fill;
-  std::function<std::vector<Ahead>(SiteId)> ahead;  // of the cache
-  std::map<std::string, int> code;                  // of the other functions
-  std::vector<std::string> calls;                   // of the cache, by edition: "landed 2:1,3"
+  std::function<std::vector<Ahead>(SiteId)> ahead;       // of the cache
+  std::function<std::vector<Wanted>(SiteId)> meanwhile;  // `idle` of the cache
+  std::function<std::vector<WantedThere>(SiteId)> rebalance;
+  std::function<void(const tierd_fired_view*)> fired;
+  std::function<int(SiteId, uint8_t*)> heat;  // unset: nobody keeps it
+  std::map<std::string, int> code;            // of the other functions
+  std::vector<std::string> calls;             // of the cache, by edition: "landed 2:1,3"
 
   // They refer to the script.
   Strategies strategies();
   // What they do with it.
   int call(const std::string& name, EditionId edition, const uint32_t* idx, uint32_t n);
   int hand_over(const std::vector<Ahead>& wishes, WishList& list, const char* what);
-  int hand_over(const std::vector<Wanted>& wanted);
+  int hand_over(const std::vector<Wanted>& wanted, const char* what);
+  int hand_over(const std::vector<WantedThere>& wanted);
 
-  WishList of_predictor = WishList(4096), of_cache = WishList(4096);
+  WishList of_predictor = WishList(4096), of_cache = WishList(4096), of_balancer = WishList(4096);
 };
 
 // An `admit` that fills the free slots and lets the rest pass.

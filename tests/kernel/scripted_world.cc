@@ -121,6 +121,7 @@ ScriptedWorld::ScriptedWorld(const WorldOptions& options,
   };
   strategies = chosen ? chosen(*this) : script.strategies();
   strategies.caches.resize(residencies.size(), strategies.caches.front());
+  strategies.heat_of.resize(sites.size());
   for (uint32_t m = 0; m < options_.memories_below; ++m)
     strategies.caches[m] = script_below.strategies().caches.front();
   if (options.reads_x) strategies.reads_x.assign(sites.size(), 1);
@@ -149,6 +150,15 @@ void ScriptedWorld::add_memories(Topology& topology) {
       topology.links.push_back({.from = below, .to = unit.memory, .agent = moves});
     }
     if (!options_.direct) return;
+  }
+  if (options_.linked_units) {
+    const uint16_t moves = add_agent(mover);
+    for (const ComputeUnit& unit : topology.units) {
+      for (const ComputeUnit& other : topology.units) {
+        if (&other != &unit)
+          topology.links.push_back({.from = other.memory, .to = unit.memory, .agent = moves});
+      }
+    }
   }
   for (const ComputeUnit& unit : topology.units)
     topology.links.push_back(
@@ -199,6 +209,7 @@ Memory ScriptedWorld::add_memory(MemoryId id, uint16_t agent, const std::vector<
 void ScriptedWorld::heal() {
   strategies = script.strategies();
   strategies.caches.resize(residencies.size(), strategies.caches.front());
+  strategies.heat_of.resize(sites.size());
 }
 
 Status ScriptedWorld::run(Task<Status> task) {

@@ -37,6 +37,7 @@ struct WorldOptions {
   bool prefetch = true;
   std::optional<uint64_t> seed = std::nullopt;
   uint32_t units = 1;         // that compute, with slots and blocks each
+  bool linked_units = false;  // links lead from the memory of each to that of every other one
   bool side_by_side = false;  // neurons of one number, of all sites, which have as many
   uint32_t rows = 1;          // of a pass, at most 64
   bool bundles = false;       // axis neuron, which can tell what neurons give

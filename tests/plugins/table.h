@@ -181,7 +181,15 @@ class Plugged {
       const auto& plugged = *static_cast<Plugged*>(context);
       return plugged.home ? plugged.home(edition, neuron) : 0;
     };
-    host_.at_home = [](void*, uint32_t, uint32_t) { return 1; };
+    host_.at_home = [](void* context, uint32_t edition, uint32_t neuron) {
+      const auto& plugged = *static_cast<Plugged*>(context);
+      return plugged.at_home && !plugged.at_home(edition, neuron) ? 0 : 1;
+    };
+    host_.heat = [](void* context, uint32_t site) -> const uint8_t* {
+      const auto& plugged = *static_cast<Plugged*>(context);
+      const auto found = plugged.site_heat.find(site);
+      return found == plugged.site_heat.end() ? nullptr : found->second.data();
+    };
     host_.held = [](void*, uint32_t, uint32_t edition) { return edition; };
     EXPECT_EQ(choice_.plugin->create(&host_, &self), TIERD_OK);
     EXPECT_NE(self, nullptr);
@@ -208,6 +216,8 @@ class Plugged {
   std::function<int(uint32_t, uint32_t)> evictable;
   std::function<uint64_t(uint32_t, uint32_t)> holders;  // bit m: memory m; nobody where it says nothing
   std::function<uint32_t(uint32_t, uint32_t)> home;     // with the first unit where it says nothing
+  std::function<bool(uint32_t, uint32_t)> at_home;      // where it says nothing everything is
+  std::map<uint32_t, std::vector<uint8_t>> site_heat;   // what `heat` answers, by site
   // The memory has so many bytes from now on.
   void set_bytes(uint32_t memory, uint64_t bytes) { memory_views_[memory - 1].bytes = bytes; }
   std::map<std::string, double> metrics;

@@ -152,17 +152,18 @@ TEST(TierTable, WhatCannotBeIsToldByItsKey) {
   EXPECT_EQ(refused({"tiers.dram.count=0"}), "tiers: there is no tier with a memory; [tiers.dram] is one");
   EXPECT_EQ(refused({"tiers.dram.kind=null"}), "tiers.dram.kind: agent 'null' does not serve 'run'");
   EXPECT_EQ(refused({"tiers.dram.compute=false"}), "tiers: no tier computes");
-  EXPECT_EQ(refused({"tiers.dram.count=17"}), "tiers.dram.count: 17 make more than 16 memories");
-  EXPECT_EQ(a({"tiers.a.count=8", "tiers.dram.count=9"}), "tiers.dram.count: 9 make more than 16 memories");
+  EXPECT_EQ(refused({"tiers.dram.count=33"}), "tiers.dram.count: 33 make more than 32 memories");
+  EXPECT_EQ(a({"tiers.a.count=16", "tiers.dram.count=17"}),
+            "tiers.dram.count: 17 make more than 32 memories");
   EXPECT_EQ(refused({"tiers.dram.count=4294967295"}),
-            "tiers.dram.count: 4294967295 make more than 16 memories");
+            "tiers.dram.count: 4294967295 make more than 32 memories");
   EXPECT_EQ(a({"tiers.a.over=b"}), "tiers.a.over: there is no tier 'b'");
   EXPECT_EQ(a({"tiers.a.over=a"}), "tiers.a.over: the tier would lie over itself");
   EXPECT_THAT(a({"tiers.a.over=dram", "tiers.dram.over=a"}),
               HasSubstr("over: the tier would lie over itself"));
   EXPECT_EQ(a({"tiers.a.over=dram", "tiers.a.count=3", "tiers.dram.count=2"}),
             "tiers.a.over: 3 memories cannot lie over the 2 of tiers.dram; one, or as many, could be");
-  EXPECT_EQ(a({"tiers.a.link=a"}), "tiers.a.link: 'a' is not below this tier");
+  EXPECT_EQ(a({"tiers.a.link=a"}), "tiers.a.link: 'a' has one memory, which fetches nothing from itself");
   EXPECT_EQ(a({"tiers.a.link=dram"}), "tiers.a.link: 'dram' is not below this tier");
   EXPECT_EQ(a({"tiers.a.over=dram", "tiers.a.link=x"}), "tiers.a.link: there is no tier 'x'");
   EXPECT_EQ(refused({"tiers.n.kind=null", "tiers.n.over=dram", "tiers.n.compute=false"}),

@@ -163,7 +163,7 @@ TEST(TraceFile, WhatIsNoTraceIsRefused) {
   std::string bytes = file_text(write_trace(folder, 1));
   bytes[8] = 99;
   EXPECT_THAT(line(folder.write("other", bytes)),
-              HasSubstr("is a trace of version 99, this program reads version 23"));
+              HasSubstr("is a trace of version 99, this program reads version 24"));
 }
 
 TEST(TraceFile, AFileThatCannotBeWrittenIsAnError) {

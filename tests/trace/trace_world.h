@@ -114,7 +114,7 @@ inline Event draw_event(Random& random, uint64_t& ns) {
   ns += random.below(5) == 0 ? number(1u << 30) : random.below(200);
   Event event;
   event.ns = ns;
-  switch (random.below(19)) {
+  switch (random.below(20)) {
     case 0:
       event.what = FillBegins{};
       break;
@@ -201,6 +201,12 @@ inline Event draw_event(Random& random, uint64_t& ns) {
       for (uint32_t i = random.below(4); i > 0; --i)
         ahead.wishes.push_back({u32(), u32(), maybe(), u32(), u32(), scores()});
       event.what = std::move(ahead);
+      break;
+    }
+    case 18: {
+      HasFired fired{u32(), draw_neurons(random), {}};
+      for (size_t i = 0; i < fired.neurons.size(); ++i) fired.counts.push_back(u32());
+      event.what = std::move(fired);
       break;
     }
     default: {

@@ -158,6 +158,7 @@ void DramAgent::run(const Message& message, const Payload& payload, Done& done) 
     Executor::Asked asked;
     if (!payload.masks.empty()) asked.row_masks = payload.masks.data();
     asked.measure = (message.flags & kMeasure) != 0;
+    asked.tell = (message.flags & kTell) != 0;
     const std::optional<uint64_t> bytes =
         executor_.neurons(message.site, message.edition, payload.rows, payload.units, memory_.data(), asked);
     if (!bytes) {

@@ -265,6 +265,7 @@ uint64_t Executor::compute(const SiteWork& site, const Bundles& cut, const Encod
           }
         }
       });
+  if (asked.tell) tell(site, units, row(ffn.hidden, 0), strides_[ffn.hidden], rows);
 
   const Factors hidden = {row(ffn.hidden, 0), strides_[ffn.hidden], false};
   add_columns(site, column, units, downs_, hidden, rows);
@@ -293,6 +294,7 @@ uint64_t Executor::compute(const SiteWork& site, const Columns& cut, const Encod
       if (!mask_has(asked.row_masks + uint64_t{units[k].unit} * mask_words(rows), i)) factors_[i * n + k] = 0;
     }
   }
+  if (asked.tell) tell(site, units, factors_.data(), n, rows);
   const bool int8 = plan_.int8_activations && is_quantized(column.encoding);
   add_columns(site, column, units, downs_, {factors_.data(), n, int8}, rows);
   return n * bytes;
@@ -332,20 +334,6 @@ void Executor::add_columns(const SiteWork& site, const Column& column, std::span
                  }
                }
              });
-}
-
-void Executor::measure(const SiteWork& site, const Column& column, std::span<const Unit> units,
-                       std::span<const std::byte* const> columns, const float* factors, size_t stride,
-                       uint32_t rows, uint64_t begin, uint64_t end) {
-  std::vector<float> values(column.values());
-  for (uint64_t k = begin; k < end; ++k) {
-    decode_column(column.encoding, {columns[k], column.encoded()}, values);
-    double squares = 0;
-    for (const float value : values) squares += double{value} * value;
-    const auto length = static_cast<float>(std::sqrt(squares));
-    for (uint32_t i = 0; i < rows; ++i)
-      row(site.contribution, i)[units[k].unit] = std::abs(factors[i * stride + k]) * length;
-  }
 }
 
 uint64_t Executor::gather(const SiteWork& site, uint32_t edition, std::span<const RowInfo> rows,

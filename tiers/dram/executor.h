@@ -39,6 +39,7 @@ class Executor {
     // does not use it a neuron gives nothing.
     const uint64_t* row_masks = nullptr;
     bool measure = false;  // SiteWork::contribution is wanted
+    bool tell = false;     // or of it only whether it is 0
   };
   // Neurons of the site in one edition of it; unit u's bytes are at memory + u.place * 64. Returns the bytes
   // of weights touched, or nothing where a compressed neuron is not what its bits say: results mean nothing
@@ -128,6 +129,10 @@ class Executor {
   void measure(const SiteWork& site, const Column& column, std::span<const Unit> units,
                std::span<const std::byte* const> columns, const float* factors, size_t stride, uint32_t rows,
                uint64_t begin, uint64_t end);
+  // Puts |factors[i * stride + k]|, what the results of row i get of column k, where `measure` puts its
+  // length times that.
+  void tell(const SiteWork& site, std::span<const Unit> units, const float* factors, size_t stride,
+            uint32_t rows);
   void silence(const SiteWork& site, const Rows& cut, uint32_t rows, std::span<const Unit> units,
                const uint64_t* row_masks);
   void compute_experts(const SiteWork& site, const Experts& cut, uint32_t edition);

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "tiers/gpu/timer.h"
+#include "tiers/link/timer.h"
 
 namespace tierd {
 

@@ -17,8 +17,8 @@
 #include "tiers/dram/dram_agent.h"
 #include "tiers/dram/reserved_memory.h"
 #include "tiers/gpu/device.h"
-#include "tiers/gpu/emulated_link.h"
 #include "tiers/gpu/host_direct_path.h"
+#include "tiers/link/emulated_link.h"
 
 namespace tierd {
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "tiers/gpu/timer.h"
+#include "tiers/link/timer.h"
 
 namespace tierd {
 

@@ -11,7 +11,7 @@
 #include "core/agent/clock.h"
 #include "core/base/descriptor.h"
 #include "tiers/gpu/direct_path.h"
-#include "tiers/gpu/emulated_link.h"
+#include "tiers/link/emulated_link.h"
 
 namespace tierd {
 

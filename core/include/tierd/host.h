@@ -47,10 +47,10 @@ typedef struct tierd_host {
    * kept when it need not grow. NULL: memory is short. */
   void* (*scratch)(void* context, uint64_t bytes);
 
-  /* What should be read ahead, or kept from the start: inside look_ahead of a predictor, ahead and fill of a
-   * cache alone, as often as there is something. What is foreseen nearest comes first. TIERD_E_INVALID:
-   * nobody asks now; TIERD_E_NO_SPACE: more than 4096 wishes. A wish that makes no sense quarantines the
-   * plugin. */
+  /* What should be read ahead, or kept from the start, or moved while there is time: inside look_ahead of a
+   * predictor, ahead, fill and idle of a cache, rebalance of a balancer alone, as often as there is
+   * something. What is foreseen nearest comes first. TIERD_E_INVALID: nobody asks now; TIERD_E_NO_SPACE: more
+   * than 4096 wishes. A wish that makes no sense quarantines the plugin. */
   int (*wish)(void* context, const tierd_wish* wish);
 
   /* Where a neuron of an edition is valid: bit m for memory m. */
@@ -75,6 +75,10 @@ typedef struct tierd_host {
   /* Since 2.2. The edition in which a memory holds what another memory holds, or a pass wants, in this one.
    * TIERD_NO_EDITION: there is no such memory or edition. */
   uint32_t (*held)(void* context, uint32_t memory, uint32_t edition);
+
+  /* Since 2.4. How hot the neurons of a site are, [n] from 0 to 15 (ext/heat.h), until the plugin's function
+   * returns; NULL: nobody can say, or nothing of the site was told yet. */
+  const uint8_t* (*heat)(void* context, uint32_t site);
 } tierd_host;
 
 #ifdef __cplusplus

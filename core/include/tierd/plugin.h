@@ -20,6 +20,7 @@
 #include "tierd/ext/balancer.h"
 #include "tierd/ext/cache.h"
 #include "tierd/ext/codec.h"
+#include "tierd/ext/heat.h"
 #include "tierd/ext/predictor.h"
 #include "tierd/ext/quantizer.h"
 #include "tierd/host.h"
@@ -30,7 +31,7 @@ extern "C" {
 #endif
 
 #define TIERD_ABI_MAJOR 2
-#define TIERD_ABI_MINOR 3
+#define TIERD_ABI_MINOR 4
 
 typedef struct tierd_plugin {
   /* These three are read before all else. */

@@ -105,10 +105,21 @@ class Host {
   void wish(const Where& where, uint32_t site, uint32_t distance, const uint32_t* idx, uint32_t n) const {
     add(where, site, distance, n, idx);
   }
-  // A cache says in `fill` which neurons of an edition it wants to have from the start; idx NULL: all of
-  // them.
+  // A cache says in `fill` which neurons of an edition it wants to have from the start, in `idle` which it
+  // would have now; idx NULL: all of them.
   void want(uint32_t edition, const uint32_t* idx, uint32_t n) const {
     add({TIERD_NO_MEMORY, edition}, TIERD_NO_SITE, 0, n, idx);
+  }
+  // How hot the neurons of a site are, [n] from 0 to TIERD_HOTTEST; NULL where nobody can say, which is so
+  // under a host older than 2.4.
+  const uint8_t* heat(uint32_t site) const {
+    const bool tells = table_->size >= offsetof(tierd_host, heat) + sizeof(tierd_host::heat);
+    return tells ? table_->heat(table_->context, site) : nullptr;
+  }
+  // A balancer says in `rebalance` which neurons of an edition should have their home with the unit that
+  // computes from a memory.
+  void move(uint32_t memory, uint32_t edition, const uint32_t* idx, uint32_t n) const {
+    add({memory, edition}, TIERD_NO_SITE, 0, n, idx);
   }
   uint64_t holders(uint32_t edition, uint32_t neuron) const {
     return table_->holders(table_->context, edition, neuron);
@@ -256,6 +267,9 @@ void destroy(void* self) {
 inline const tierd_set_view& by_reference(const tierd_set_view* view) {
   return *view;
 }
+inline const tierd_fired_view& by_reference(const tierd_fired_view* view) {
+  return *view;
+}
 inline const tierd_rows_view& by_reference(const tierd_rows_view* view) {
   return *view;
 }
@@ -295,6 +309,10 @@ TIERD_DETAIL_FUNCTION(resize)
 TIERD_DETAIL_FUNCTION(expire)
 TIERD_DETAIL_FUNCTION(rows_kept)
 TIERD_DETAIL_FUNCTION(resplit)
+TIERD_DETAIL_FUNCTION(idle)
+TIERD_DETAIL_FUNCTION(rebalance)
+TIERD_DETAIL_FUNCTION(fired)
+TIERD_DETAIL_FUNCTION(heat)
 TIERD_DETAIL_FUNCTION(bound)
 TIERD_DETAIL_FUNCTION(compress)
 TIERD_DETAIL_FUNCTION(expand)
@@ -357,13 +375,21 @@ struct CacheTable {
                               pick_rows_kept<T>(decltype(F::rows_kept){}),
                               pick_resplit<T>(decltype(F::resplit){}),
                               pick_begin_sequence<T>(decltype(F::begin_sequence){}),
-                              pick_end_sequence<T>(decltype(F::end_sequence){})};
+                              pick_end_sequence<T>(decltype(F::end_sequence){}),
+                              pick_idle<T>(decltype(F::idle){})};
+};
+template <class T>
+struct HeatTable {
+  using F = tierd_heat_1;
+  static constexpr F table = {sizeof(F), pick_fired<T>(decltype(F::fired){}),
+                              pick_heat<T>(decltype(F::heat){})};
 };
 template <class T>
 struct BalancerTable {
   using F = tierd_balancer_1;
   static constexpr F table = {sizeof(F), pick_place<T>(decltype(F::place){}),
-                              pick_assign<T>(decltype(F::assign){}), &caps<T>};
+                              pick_assign<T>(decltype(F::assign){}), &caps<T>,
+                              pick_rebalance<T>(decltype(F::rebalance){})};
 };
 template <class T>
 struct CodecTable {
@@ -379,6 +405,9 @@ const void* extension(const char* id, const char* own) {
 }
 template <class T>
 const void* predictor_extension(const char* id) {
+  if constexpr (Has_heat<T>::value) {
+    if (std::strcmp(id, TIERD_HEAT_1) == 0) return &HeatTable<T>::table;
+  }
   return extension<PredictorTable<T>>(id, TIERD_PREDICTOR_1);
 }
 template <class T>

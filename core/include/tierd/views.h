@@ -81,7 +81,7 @@ typedef struct tierd_set_view {
   uint32_t rows;    /* of the batch */
   uint32_t n;
   uint8_t kind, known;
-  uint16_t reserved;
+  uint16_t prompt;          /* 1: the rows are of prompts, else 0 */
   const uint32_t* idx;      /* [n], the union over the rows, ascending; NULL: all of the site's neurons */
   const uint64_t* row_mask; /* [n x ceil(rows/64)]; NULL: every row uses every neuron */
   /* [n] how much each neuron matters beside the others of this set, more is more: what the predictor said, or
@@ -93,6 +93,19 @@ typedef struct tierd_set_view {
   const uint8_t* level;
   const uint8_t* unit; /* [n] who computes it, for such a predictor; NULL: 0, or not assigned yet */
 } tierd_set_view;
+
+/* Which neurons of a site gave something in a pass, those that were computed alone. */
+typedef struct tierd_fired_view {
+  uint32_t size;
+  uint32_t site;
+  uint32_t rows; /* of the batch */
+  uint32_t n;
+  uint8_t known;  /* TIERD_KNOWN_ALL, or TIERD_KNOWN_COMPUTED: the others may have been left out */
+  uint8_t prompt; /* as in tierd_set_view */
+  uint16_t reserved;
+  const uint32_t* idx;   /* [n] ascending */
+  const uint32_t* count; /* [n] in how many of the rows each did, at least one */
+} tierd_fired_view;
 
 typedef struct tierd_set_out {
   uint32_t size;

@@ -104,6 +104,7 @@ MessageId Computation::post(UnitId u, Message message, std::span<const Take> tak
   if (!list_.empty()) {
     ++own.computing;
     if (asked_.measure) message.flags |= kMeasure;
+    if (asked_.tell) message.flags |= kTell;
     if (!asked_.masks.empty()) {
       message.flags |= kMasked;
       payload.masks = asked_.masks;
@@ -156,7 +157,7 @@ std::span<const Give> Computation::gives_of(UnitId u, uint8_t flags, bool input)
     for (const UnitColumns& columns : s.flow.output) {
       if (columns.unit != u) give(s.output, columns, s.n_out, gives_);
     }
-    if (asked_.measure) give(s.contribution, {}, s.n, gives_);
+    if (asked_.measure || asked_.tell) give(s.contribution, {}, s.n, gives_);
   }
   if (!runs_after) return gives_;
   if (site_ + 1 == sites_.size()) {

@@ -38,6 +38,7 @@ class Computation : private CompletionSink {
   struct Asked {
     bool incomplete = false;  // results must be zero before neurons give them
     bool measure = false;     // what each neuron contributes is written down
+    bool tell = false;        // or only whether it contributes something
     std::span<const uint64_t> masks = {};
   };
   void ask(const Asked& asked) { asked_ = asked; }

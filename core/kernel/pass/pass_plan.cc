@@ -19,11 +19,11 @@ uint8_t greatest(const std::vector<uint8_t>& numbers) {
 
 }  // namespace
 
-Status PassPlan::make(SiteId s, const ActiveSet& active, uint32_t rows) {
+Status PassPlan::make(SiteId s, const ActiveSet& active, uint32_t rows, bool prompt) {
   const std::vector<EditionId>& editions = sites_[s].editions;
   levels_ = editions.size();
   TIERD_TRY(levels(s, active, rows));
-  TIERD_TRY(ask_units(s, active, rows));
+  TIERD_TRY(ask_units(s, active, rows, prompt));
   shares_.clear();
   if (units_ == 1 && levels_ == 1) {
     shares_.push_back({editions.front(), &active});
@@ -47,12 +47,13 @@ Status PassPlan::make(SiteId s, const ActiveSet& active, uint32_t rows) {
 }
 
 // Who computes what may depend on the edition.
-Status PassPlan::ask_units(SiteId site, const ActiveSet& neurons, uint32_t rows) {
+Status PassPlan::ask_units(SiteId site, const ActiveSet& neurons, uint32_t rows, bool prompt) {
   if (units_ == 1) return {};
   auto& balancer = strategies_.balancer;
   unit_of_.assign(neurons.size(), 0);
   tierd_set_view set = set_view(site, neurons, rows, TIERD_SET_PREDICTED);
   set.level = level_of();
+  set.prompt = prompt ? 1 : 0;
   TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, unit_of_.data()));
   if (const uint8_t most = greatest(unit_of_); most >= units_)
     return balancer.fault("assign", fmt::format("unit {} of {}", most, units_));

@@ -25,7 +25,8 @@ class PassPlan {
     const ActiveSet* neurons = nullptr;
   };
   // Plans a pass that computes `active`, which lives until the next call. Error: plugin_fault.
-  Status make(SiteId site, const ActiveSet& active, uint32_t rows);
+  // `prompt`: its rows are of prompts.
+  Status make(SiteId site, const ActiveSet& active, uint32_t rows, bool prompt = false);
   // One for each edition of the site, the best first, which is the order in which they are fetched and
   // summed; some may have no neurons.
   std::span<const Share> shares(uint32_t unit) const {
@@ -41,7 +42,7 @@ class PassPlan {
   Result<std::span<const uint8_t>> levels(SiteId site, const ActiveSet& neurons, uint32_t rows);
 
  private:
-  Status ask_units(SiteId site, const ActiveSet& neurons, uint32_t rows);
+  Status ask_units(SiteId site, const ActiveSet& neurons, uint32_t rows, bool prompt);
 
   const SiteTable& sites_;
   Strategies& strategies_;

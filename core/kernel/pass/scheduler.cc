@@ -12,7 +12,7 @@
 namespace tierd {
 
 Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
-                     const Placement& placement, std::deque<Residency>& residencies, Options options)
+                     Placement& placement, std::deque<Residency>& residencies, Options options)
     : dispatcher_(dispatcher),
       sites_(sites),
       strategies_(strategies),
@@ -22,6 +22,8 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies&
       computation_(dispatcher, sites, options_.topology, plan_, changed_),
       joint_runs_(dispatcher, sites, options_.topology, changed_),
       look_ahead_(sites, plan_, placement, options_.topology, supplies_),
+      firing_(dispatcher, sites, strategies, options_.topology, plan_, options_.recording),
+      idle_sources_(sites, strategies, options_.topology, plan_, supplies_),
       arenas_(sites, strategies, placement, options_.topology),
       use_(sites.size()) {
   const std::vector<Memory>& memories = options_.topology.memories;
@@ -30,7 +32,8 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies&
     Supply::Options supply;
     supply.memory = static_cast<MemoryId>(m + 1);
     supply.topology = &options_.topology;
-    for (Supply& lower : supplies_) supply.lower.push_back(&lower);
+    supply.supplies = &supplies_;
+    supply.placement = &placement;
     supply.describe_extent = options_.describe_extent;
     supply.read_attempts = options_.read_attempts;
     supplies_.emplace_back(dispatcher, sites, strategies, residencies[m], std::move(supply), changed_);
@@ -57,10 +60,11 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
     status = computation_.status();
   }
   if (status.ok()) status = predict(current);
-  if (status.ok()) status = plan_.make(site, current.computed(), request.rows);
+  if (status.ok()) status = plan_.make(site, current.computed(), request.rows, request.bypass_caches);
   current.joins = status.ok() && joins(current);
   if (status.ok() && !(current.joins && joint_runs_.goes_on_with(request))) (void)co_await post_joint_run();
   if (status.ok()) status = admit(current);
+  if (status.ok() && !request.bypass_caches) status = idle_sources_.use(site);
 
   bool looked_ahead = false;
   while (status.ok() && !current.joins) {
@@ -84,6 +88,9 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
 
   end_gatherings();
   if (status.ok() && !looked_ahead) status = observe(current);
+  // All neurons were computed for all rows, so that what has not fired is known, too.
+  const bool knows_all = current.measured || (current.active.is_all() && !current.masked);
+  if (status.ok() && firing_.is_told(site)) status = firing_.tell(site, request, knows_all);
   if (status.ok()) status = touch(current);
   if (status.ok()) status = take_fault();
   if (status.ok()) {
@@ -113,7 +120,8 @@ Status Scheduler::predict(Current& current) {
   if (current.masked) write_row_masks(current.active, site.n, current.pass.rows, row_masks_);
   // What is summed begins at zero; of what is concatenated, that which will not come.
   Computation::Asked asked{.incomplete = site.added || current.computed().size() < site.n,
-                           .measure = current.measured};
+                           .measure = current.measured,
+                           .tell = firing_.is_told(current.site) && !current.measured};
   if (current.masked) asked.masks = row_masks_;
   computation_.ask(asked);
   SiteUse& use = use_[current.site];
@@ -144,8 +152,8 @@ bool Scheduler::looks_at_input(SiteId site, uint32_t step) const {
 // of that.
 bool Scheduler::joins(const Current& current) const {
   const SiteId site = current.site;
-  if (!joint_runs_.may_take(site, current.pass) || current.measured || current.masked ||
-      !current.active.is_all() || prediction_.looks_at_input(site))
+  if (!joint_runs_.may_take(site, current.pass) || firing_.is_told(site) || current.measured ||
+      current.masked || !current.active.is_all() || prediction_.looks_at_input(site))
     return false;
   const bool gives = !sites_[site + 1].flow.before && looks_at_input(site + 1, current.pass.step);
   // Such a cache says behind each pass what it drops, and nothing that is pinned can be.
@@ -416,7 +424,7 @@ void Scheduler::rows_kept(uint32_t rows, uint32_t kept) {
 
 bool Scheduler::quarantined() const {
   return strategies_.predictor.quarantined() || strategies_.quantizer.quarantined() ||
-         strategies_.balancer.quarantined() ||
+         strategies_.balancer.quarantined() || strategies_.heat.quarantined() ||
          std::any_of(strategies_.caches.begin(), strategies_.caches.end(),
                      [](const auto& cache) { return cache.quarantined(); });
 }

@@ -17,6 +17,8 @@
 #include "core/kernel/memory.h"
 #include "core/kernel/observer.h"
 #include "core/kernel/pass/computation.h"
+#include "core/kernel/pass/firing.h"
+#include "core/kernel/pass/idle_sources.h"
 #include "core/kernel/pass/joint_runs.h"
 #include "core/kernel/pass/look_ahead.h"
 #include "core/kernel/pass/pass_plan.h"
@@ -52,8 +54,8 @@ class Scheduler {
 
   // `sites` are in the order of one step. Each memory has a residency, and a cache among the strategies.
   // Everything referred to outlives the scheduler.
-  Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
-            const Placement& placement, std::deque<Residency>& residencies, Options options);
+  Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies, Placement& placement,
+            std::deque<Residency>& residencies, Options options);
   ~Scheduler();
 
   // One site of one step. What it computes is there when the step has ended, and before only to whom it is
@@ -161,6 +163,8 @@ class Scheduler {
   Computation computation_;  // of the present pass
   JointRuns joint_runs_;
   LookAhead look_ahead_;
+  Firing firing_;
+  IdleSources idle_sources_;
   Arenas arenas_;
   std::vector<SiteUse> use_;         // [sites]
   std::vector<uint64_t> row_masks_;  // of the present pass, where rows use different neurons

@@ -67,7 +67,7 @@ Status Admission::admit(EditionId edition, std::span<const uint32_t> missing, Pr
   return {};
 }
 
-Status Admission::admit_wanted(WantedAtStart wanted, Plan& plan) {
+Status Admission::admit_wanted(WantedNeurons wanted, Plan& plan) {
   const EditionId edition = wanted.edition;
   std::vector<uint32_t>& neurons = wanted.neurons;
   if (neurons.size() > residency_.max_slots(edition)) {

@@ -34,7 +34,7 @@ class Admission {
                Plan& plan);
   // The same for what the cache has named itself, before the first step or between two, as far as there is
   // room.
-  Status admit_wanted(WantedAtStart wanted, Plan& plan);
+  Status admit_wanted(WantedNeurons wanted, Plan& plan);
   // What still waits for its read gives its slot back.
   void drop(EditionId edition, Plan& plan);
 

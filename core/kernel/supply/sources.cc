@@ -8,9 +8,9 @@
 
 namespace tierd {
 
-Sources::Sources(const Topology& topology, MemoryId memory, std::span<Supply* const> supplies,
+Sources::Sources(const Topology& topology, MemoryId memory, std::deque<Supply>& supplies,
                  Residency& residency)
-    : memory_(memory), residency_(residency) {
+    : memory_(memory), supplies_(supplies), residency_(residency) {
   const MemoryId over = topology.memory(memory).over;
   TIERD_CHECK(over < memory);
   bool reached = false;
@@ -20,10 +20,14 @@ Sources::Sources(const Topology& topology, MemoryId memory, std::span<Supply* co
       over_ = static_cast<uint8_t>(sources_.size());
       reached = true;
     }
-    sources_.push_back(link.from == kStore ? nullptr : supplies[link.from - 1u]);
+    sources_.push_back(link.from);
   }
   TIERD_CHECK_MSG(reached, "no link leads from a memory to the one that lies over it");
-  store_alone_ = sources_.size() == 1 && sources_.front() == nullptr;
+  store_alone_ = sources_.size() == 1 && sources_.front() == kStore;
+}
+
+Supply& Sources::supply(size_t source) const {
+  return supplies_[sources_[source] - 1u];
 }
 
 Status Sources::find(const Request& request, Plan& plan) {
@@ -36,14 +40,14 @@ Status Sources::find(const Request& request, Plan& plan) {
   }
   plan.below.assign(sources_.size(), nullptr);
   for (size_t s = 0; s < sources_.size(); ++s) {
-    if (sources_[s] == nullptr || wanted[s].empty()) continue;
+    if (sources_[s] == kStore || wanted[s].empty()) continue;
     std::ranges::sort(wanted[s]);
     Gathering::Demand demand;
     demand.purpose = {request.purpose.site, request.purpose.step, memory_};
-    demand.edition = sources_[s]->held_as(request.edition);
+    demand.edition = supply(s).held_as(request.edition);
     demand.priority = request.priority;
     demand.bypass = request.bypass;
-    auto below = sources_[s]->gather(demand, ActiveSet::of(std::move(wanted[s])));
+    auto below = supply(s).gather(demand, ActiveSet::of(std::move(wanted[s])));
     if (!below.ok()) {
       leave(plan);
       return below.error();
@@ -73,12 +77,20 @@ void Sources::drop_refused(EditionId edition, Plan& plan) {
   plan.neurons.erase(std::remove_if(from, plan.neurons.end(), refused), plan.neurons.end());
 }
 
+bool Sources::holds(MemoryId memory, EditionId edition, uint32_t neuron) const {
+  if (memory == kStore) return true;
+  const Supply& source = supplies_[memory - 1u];
+  return source.residency().valid(source.held_as(edition), neuron);
+}
+
 uint8_t Sources::nearest(EditionId edition, uint32_t neuron) const {
-  for (uint8_t s = 0; s < sources_.size(); ++s) {
-    const Supply* const source = sources_[s];
-    if (source == nullptr || source->residency().valid(source->held_as(edition), neuron)) return s;
-  }
-  return over_;
+  const auto found = std::ranges::find_if(sources_, [&](MemoryId of) { return holds(of, edition, neuron); });
+  return found == sources_.end() ? over_ : static_cast<uint8_t>(found - sources_.begin());
+}
+
+bool Sources::next_to(EditionId edition, uint32_t neuron) const {
+  return std::ranges::any_of(sources_,
+                             [&](MemoryId of) { return of != kStore && holds(of, edition, neuron); });
 }
 
 void Sources::leave(Plan& plan) {
@@ -94,7 +106,7 @@ void Sources::let_go(Plan& plan, bool gives_up, std::span<Transfer* const> movin
     Gathering* const below = std::exchange(plan.below[s], nullptr);
     if (below == nullptr) continue;
     if (below->let_go() == 0) {
-      sources_[s]->close(*below, gives_up);
+      supply(s).close(*below, gives_up);
     } else {
       below->stop();
       if (!gives_up) below->release_all_but(moving);
@@ -107,12 +119,12 @@ void Sources::leave(Transfer& transfer) {
   Gathering* const below = std::exchange(transfer.below, nullptr);
   if (below == nullptr) return;
   below->took(transfer.neurons);
-  if (below->let_go() == 0) sources_[transfer.source]->close(*below, true);
+  if (below->let_go() == 0) supply(transfer.source).close(*below, true);
 }
 
 void Sources::fetch() {
-  for (Supply* const supply : sources_) {
-    if (supply != nullptr) supply->fetch();
+  for (size_t s = 0; s < sources_.size(); ++s) {
+    if (sources_[s] != kStore) supply(s).fetch();
   }
 }
 

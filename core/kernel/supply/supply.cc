@@ -34,8 +34,9 @@ Supply::Supply(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strat
       is_computed_from_(options_.topology->unit_of(options_.memory) != Topology::kNoUnit),
       changed_(changed),
       admission_(sites.editions, strategies, options_.memory, residency, counters_, dispatcher),
-      sources_(*options_.topology, options_.memory, options_.lower, residency),
+      sources_(*options_.topology, options_.memory, *options_.supplies, residency),
       transfers_(dispatcher, sites, residency, transfers_of(options_), *this),
+      spare_time_({options_.memory, dispatcher, sites, residency, admission_, sources_, transfers_}),
       scratch_(sites) {
   links_.resize(transfers_.sources().size());
   links_busy_until_.resize(links_.size());
@@ -57,6 +58,11 @@ void Supply::begin_pass(SiteId site, uint32_t step) {
   for (Transfer* transfer : std::vector(transfers_.all())) {
     if (passed(transfer)) give_up(*transfer);
   }
+}
+
+void Supply::end_pass() {
+  transfers_.end_pass();
+  spare_time_.end();
 }
 
 template <class Begin>
@@ -189,6 +195,7 @@ void Supply::pump() {
     for (Wish::Part& part : wishes.front().parts) sources_.leave(part.plan);
     wishes.pop_front();
   }
+  admission_.keep_fault(spare_time_.start());
 }
 
 // Its pass will ask again, and hear why.
@@ -293,11 +300,22 @@ void Supply::landed(Transfer& transfer, uint64_t bytes) {
     return;
   }
   admission_.landed(transfer.edition, transfer.neurons);
+  if (transfer.moves_home) move_home(transfer);
   if (fill_progress_) fill_progress_(bytes);
   for (Gathering* const gathering : open_) {
     if (gathering->waits_for(transfer)) gathering->landed(transfer);
   }
   transfers_.close(transfer);
+}
+
+// What is made of these is at home where they are.
+void Supply::move_home(const Transfer& transfer) {
+  const uint16_t unit = options_.topology->unit_of(options_.memory);
+  for (EditionId e = 0; e < sites_.editions.size(); ++e) {
+    if (e != transfer.edition && sites_.editions[e].made_of != transfer.edition) continue;
+    for (const uint32_t neuron : transfer.neurons)
+      options_.placement->move(e, neuron, static_cast<uint8_t>(unit));
+  }
 }
 
 // It failed, or was cancelled before somebody came to want it after all. `alone`: the message fetched nothing
@@ -329,11 +347,11 @@ void Supply::failed(Transfer& transfer, const Done& done, bool alone) {
   transfers_.close(transfer);
 }
 
-Task<Status> Supply::fill(std::vector<WantedAtStart> wanted, std::function<void(uint64_t)> progress,
+Task<Status> Supply::fill(std::vector<WantedNeurons> wanted, std::function<void(uint64_t)> progress,
                           std::function<bool()> stopping) {
   std::vector<Wish::Part> admitted;
   Status status;
-  for (WantedAtStart& from : wanted) {
+  for (WantedNeurons& from : wanted) {
     Wish::Part& part = admitted.emplace_back();
     part.edition = from.edition;
     part.site = sites_.editions[from.edition].owner;
@@ -368,6 +386,7 @@ Task<Status> Supply::fill(std::vector<WantedAtStart> wanted, std::function<void(
 
 void Supply::give_up_all() {
   over_before_ = UINT64_MAX;
+  spare_time_.end();
   wishes_.drop_until(UINT32_MAX, [this](EditionId edition, Plan& plan) { drop(edition, plan); });
   for (Transfer* transfer : std::vector(transfers_.all())) give_up(*transfer);
 }

@@ -8,11 +8,13 @@
 #include <deque>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/kernel/counters.h"
 #include "core/kernel/memory.h"
+#include "core/kernel/placement.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/post/dispatcher.h"
 #include "core/kernel/post/task.h"
@@ -22,6 +24,7 @@
 #include "core/kernel/supply/admission.h"
 #include "core/kernel/supply/gathering.h"
 #include "core/kernel/supply/sources.h"
+#include "core/kernel/supply/spare_time.h"
 #include "core/kernel/supply/transfers.h"
 #include "core/kernel/supply/wishes.h"
 
@@ -32,7 +35,8 @@ class Supply : private CompletionSink {
   struct Options {
     MemoryId memory = 0;  // which one; its cache is asked
     const Topology* topology = nullptr;
-    std::vector<Supply*> lower;  // of the memories with lesser numbers
+    std::deque<Supply>* supplies = nullptr;  // of all memories
+    Placement* placement = nullptr;
     // Names an extent in an error: file, offset, site.
     std::function<std::string(uint32_t extent)> describe_extent;
     uint32_t read_attempts = 3;  // a failed transfer is tried so often in all before its pass fails
@@ -45,7 +49,7 @@ class Supply : private CompletionSink {
   // `begin_pass` gives up what was fetched ahead for passes that are over. What is posted after `end_pass`
   // belongs to no pass.
   void begin_pass(SiteId site, uint32_t step);
-  void end_pass() { transfers_.end_pass(); }
+  void end_pass();
   // Whether memory of this site and step still belongs to a transfer.
   bool transferring(SiteId site, uint32_t step) const;
 
@@ -80,8 +84,16 @@ class Supply : private CompletionSink {
   void end_step(uint32_t step);
   // Fetches these before the first step, or between two, as far as there is room; `progress` hears of bytes
   // that landed, `stopping` says when to give up.
-  Task<Status> fill(std::vector<WantedAtStart> wanted, std::function<void(uint64_t)> progress,
+  Task<Status> fill(std::vector<WantedNeurons> wanted, std::function<void(uint64_t)> progress,
                     std::function<bool()> stopping);
+  // ---- What should be here, and can wait.
+
+  // Until `end_pass`, while nobody computes from the memories next to this one, fetches from those what it
+  // has room for, in this order. `moves_home`: the unit that computes from here is the home of what has come.
+  void fetch_meanwhile(WantedNeurons wanted, bool moves_home) {
+    spare_time_.ask(std::move(wanted), moves_home);
+  }
+
   // Gives up everything; `idle` once nothing is under way.
   void give_up_all();
   bool idle() const { return transfers_.all().empty() && open_.empty(); }
@@ -112,6 +124,7 @@ class Supply : private CompletionSink {
   uint64_t position(SiteId site, uint32_t step) const { return uint64_t{step} * sites_.size() + site; }
   bool is_over(const Purpose& purpose) const { return position(purpose.site, purpose.step) < over_before_; }
   void drop(EditionId edition, Plan& plan);
+  void move_home(const Transfer& transfer);
   void drop_what_cannot_be_had(Wish& wish);
   void tell_passed_on(const Gathering& gathering);
   template <class Begin>
@@ -132,6 +145,7 @@ class Supply : private CompletionSink {
   Sources sources_;
   Transfers transfers_;
   Wishes wishes_;
+  SpareTime spare_time_;
 
   Gathering::Scratch scratch_;
   std::deque<Gathering> gatherings_;

@@ -44,6 +44,8 @@ struct Transfer {
   // take from it, until that pass is over.
   bool shared = false;
   uint32_t taken = 0;          // of those: neurons that were, as often as they were
+  bool meanwhile = false;      // nobody waits for it, see SpareTime
+  bool moves_home = false;     // whoever computes from here is their home once they are here
   MessageId computed_by = {};  // once computing
   std::vector<uint32_t> neurons = {};
 

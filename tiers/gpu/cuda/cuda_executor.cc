@@ -83,7 +83,7 @@ uint32_t CudaExecutor::run_of_site(uint32_t site) const {
 void CudaExecutor::run(const Message& message, const Payload& payload, const RunLists& lists,
                        cudaStream_t stream, Outcome& outcome) {
   const SiteWork& site = plan_.sites[message.site];
-  const Batch batch{lists, message.rows, stream, (message.flags & kMeasure) != 0};
+  const Batch batch{lists, message.rows, stream, message.flags};
   if ((message.flags & kRunBefore) != 0) program(site.before, batch, outcome);
   take_inputs(site, payload, batch, outcome);
   if ((message.flags & kPartial) != 0) {
@@ -380,7 +380,7 @@ void CudaExecutor::compute(const SiteWork& site, const Columns& cut, const Encod
 
 void CudaExecutor::add(const SiteWork& site, Encoding encoding, const WeightedColumns& columns,
                        const Together& together, const Batch& batch, Outcome& outcome) {
-  if (batch.measured) {
+  if ((batch.flags & kMeasure) != 0) {
     outcome.then([&] {
       return measure_columns(encoding, columns, line(site.contribution, 0), strides_[site.contribution],
                              batch.stream);
@@ -389,6 +389,11 @@ void CudaExecutor::add(const SiteWork& site, Encoding encoding, const WeightedCo
   if (batch.lists.masks != nullptr) {
     outcome.then(
         [&] { return silence_values(columns, batch.lists.masks, mask_words(batch.rows), batch.stream); });
+  }
+  if ((batch.flags & kTell) != 0) {
+    outcome.then([&] {
+      return tell_values(columns, line(site.contribution, 0), strides_[site.contribution], batch.stream);
+    });
   }
   const uint64_t of_token = uint64_t{together.n_runs} * columns.width * sizeof(float);
   const uint64_t tokens = std::clamp<uint64_t>(partial_bytes(plan_) / of_token, 1, batch.rows);

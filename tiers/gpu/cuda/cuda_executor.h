@@ -56,7 +56,7 @@ class CudaExecutor {
     const RunLists& lists;
     uint32_t rows;
     cudaStream_t stream;
-    bool measured;
+    uint8_t flags;  // of the message
   };
   // What of a message's neurons is computed together: all, or those that are expanded together.
   struct Together {

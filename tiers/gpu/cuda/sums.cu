@@ -214,6 +214,11 @@ __global__ void measure(WeightedColumns c, float* lengths, uint32_t ldl) {
     lengths[uint64_t{t} * ldl + unit.unit] = fabsf(c.values[uint64_t{t} * c.ldv + k]) * length;
 }
 
+__global__ void tell(WeightedColumns c, float* lengths, uint32_t ldl) {
+  const uint32_t k = blockIdx.x * blockDim.x + threadIdx.x, t = blockIdx.y;
+  if (k < c.n_units) lengths[uint64_t{t} * ldl + c.units[k].unit] = fabsf(c.values[uint64_t{t} * c.ldv + k]);
+}
+
 }  // namespace
 
 cudaError_t bundle_values(Encoding encoding, const BundleValues& asked, cudaStream_t stream) {
@@ -243,6 +248,11 @@ cudaError_t measure_columns(Encoding encoding, const WeightedColumns& columns, f
     return launch(measure<e()>, dim3(blocks_for(columns.n_units, kWarps)), dim3(kThreads), stream, columns,
                   lengths, ldl);
   });
+}
+
+cudaError_t tell_values(const WeightedColumns& columns, float* lengths, uint32_t ldl, cudaStream_t stream) {
+  const dim3 grid(blocks_for(columns.n_units, kThreads), columns.tokens);
+  return launch(tell, grid, dim3(kThreads), stream, columns, lengths, ldl);
 }
 
 cudaError_t add_columns(Encoding encoding, const WeightedColumns& columns, const ColumnRuns& runs, float* y,

@@ -64,6 +64,8 @@ cudaError_t silence_values(const WeightedColumns& columns, const uint64_t* masks
 // lengths[t*ldl + number of unit k] = |values[t*ldv + k]| * the length of column k.
 cudaError_t measure_columns(Encoding encoding, const WeightedColumns& columns, float* lengths, uint32_t ldl,
                             cudaStream_t stream);
+// lengths[t*ldl + number of unit k] = |values[t*ldv + k]|.
+cudaError_t tell_values(const WeightedColumns& columns, float* lengths, uint32_t ldl, cudaStream_t stream);
 // Runs: unit runs[r] … runs[r + 1) are run r, and are added before they are added to y[t*ldy + c].
 struct ColumnRuns {
   const uint32_t* begins = nullptr;  // [n_runs + 1], of which the first is the first unit of the columns

@@ -25,6 +25,10 @@ typedef struct tierd_balancer_1 {
   int (*assign)(void* self, const tierd_set_view* set, uint8_t* unit);
   /* TIERD_BALANCER_…, the same for all instances. Optional (NULL): 0. */
   uint32_t (*caps)(void* self);
+  /* Since 2.4. As `idle` of a cache: between which memories neurons should move while nobody computes from
+   * some of them. A wish names an edition, no site, and the memory of a unit, which becomes the home of its
+   * neurons once they are there. Optional (NULL). */
+  int (*rebalance)(void* self, uint32_t site);
 } tierd_balancer_1;
 
 #ifdef __cplusplus

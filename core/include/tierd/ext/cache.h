@@ -13,8 +13,8 @@ extern "C" {
 #define TIERD_CACHE_1 "tierd.cache/1"
 
 enum { TIERD_PRIORITY_DEMAND = 0, TIERD_PRIORITY_PREFETCH = 1, TIERD_PRIORITY_MIGRATION = 2 };
-/* keep: comes to stay. bypass: used from staging, never cached. refuse: not fetched at all (prefetches only).
- */
+/* keep: comes to stay. bypass: used from staging, never cached. refuse: not fetched at all (no
+ * demands). */
 enum { TIERD_VERDICT_KEEP = 0, TIERD_VERDICT_BYPASS = 1, TIERD_VERDICT_REFUSE = 2 };
 enum { TIERD_DROPPED_EVICTED = 0, TIERD_DROPPED_SHRUNK = 1, TIERD_DROPPED_FAILED = 2 };
 
@@ -63,6 +63,11 @@ typedef struct tierd_cache_1 {
   /* The session is over, or forgets its tokens; its number may begin again. An instance that took another's
    * place may hear of the end of a sequence that began before it came. */
   int (*end_sequence)(void* self, uint64_t sequence);
+  /* Since 2.4. In the pass of `site`, nobody computes from the memories that this one fetches from: what
+   * should come from there meanwhile, what matters most first, told by host->wish as in `fill`. It is fetched
+   * as far as one of those memories holds it and there is time before the pass is over, some neurons at a
+   * time, and asked for by `admit` with TIERD_PRIORITY_MIGRATION. Not called in passes of prompts. */
+  int (*idle)(void* self, uint32_t site);
 } tierd_cache_1;
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-// The link that leads from the host's memory into that of a device which the host stands for.
+// A link into the memory of a device which this machine stands for.
 #pragma once
 
 #include <algorithm>

@@ -16,7 +16,7 @@ namespace tierd {
 // Error: io_error.
 inline Result<Descriptor> make_timer() {
   Descriptor timer(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  if (!timer.open()) return Error{Code::io_error, "gpu", std::strerror(errno)};
+  if (!timer.open()) return Error{Code::io_error, "timer", std::strerror(errno)};
   return timer;
 }
 

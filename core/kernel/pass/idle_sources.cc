@@ -1,0 +1,58 @@
+#include "core/kernel/pass/idle_sources.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/kernel/plugin_answer.h"
+
+namespace tierd {
+
+IdleSources::IdleSources(const SiteTable& sites, Strategies& strategies, const Topology& topology,
+                         const PassPlan& plan, std::deque<Supply>& supplies)
+    : sites_(sites),
+      strategies_(strategies),
+      topology_(topology),
+      plan_(plan),
+      supplies_(supplies),
+      sources_(topology.memories.size()),
+      idle_(topology.memories.size(), 0) {
+  for (const Link& link : topology.links) {
+    const uint16_t unit = link.from == kStore ? Topology::kNoUnit : topology.unit_of(link.from);
+    if (unit != Topology::kNoUnit) sources_[link.to - 1u].push_back(unit);
+  }
+}
+
+Status IdleSources::use(SiteId site) {
+  for (size_t m = 0; m < idle_.size(); ++m) idle_[m] = are_idle(m) ? 1 : 0;
+  if (std::ranges::count(idle_, 1) == 0) return {};
+  TIERD_TRY(ask_caches(site));
+  return ask_balancer(site);
+}
+
+bool IdleSources::are_idle(size_t memory) const {
+  const std::vector<UnitId>& sources = sources_[memory];
+  return !sources.empty() && std::ranges::all_of(sources, [&](UnitId unit) { return plan_.size(unit) == 0; });
+}
+
+Status IdleSources::ask_caches(SiteId site) {
+  for (size_t m = 0; m < idle_.size(); ++m) {
+    if (idle_[m] == 0) continue;
+    TIERD_ASSIGN(std::vector<WantedNeurons> wanted,
+                 wanted_meanwhile(strategies_.caches[m], site, sites_.editions, topology_.memories[m]));
+    for (WantedNeurons& some : wanted) supplies_[m].fetch_meanwhile(std::move(some), false);
+  }
+  return {};
+}
+
+// What should come to a memory whose sources are not idle is left: the balancer is asked again in the next
+// such pass.
+Status IdleSources::ask_balancer(SiteId site) {
+  TIERD_ASSIGN(std::vector<WantedHome> homes,
+               wanted_homes(strategies_.balancer, site, sites_.editions, topology_));
+  for (auto& [memory, wanted] : homes) {
+    if (idle_[memory - 1u] != 0) supplies_[memory - 1u].fetch_meanwhile(std::move(wanted), true);
+  }
+  return {};
+}
+
+}  // namespace tierd
