@@ -13,7 +13,7 @@ set(TIERD_PLAIN_TESTS
   # A minute and a half of it there; what reads the damaged stores is fuzzed as well (tests/fuzz), and has store_test.
   e2e_fault_test
   # Whole models in one process, which others run under sanitizers (golden models, tiers, plugins).
-  e2e_gpu_test e2e_units_test e2e_virtual_time_test e2e_run_energy_test e2e_mixture_test reference_test
+  e2e_gpu_test e2e_units_test e2e_hermes_test e2e_virtual_time_test e2e_run_energy_test e2e_mixture_test reference_test
   # What the command line says; its parser has command_line_test.
   e2e_cli_test e2e_plan_from_header_test e2e_bad_plugin_test
   # Tools that read nothing from strangers.
@@ -27,7 +27,7 @@ set(TIERD_PLAIN_TESTS
 # arithmetic and layouts run in both.
 set(TIERD_SANITIZED_TESTS
   base_test message_test host_test config_test run_test device_test energy_test engine_test session_test batcher_test
-  null_agent_test kernel_test trace_test timeline_test tier_trace_test plugins_test dram_test gpu_test cuda_kernels_test cuda_agent_test flash_test
+  null_agent_test kernel_test trace_test timeline_test tier_trace_test plugins_test dram_test ndp_test gpu_test cuda_kernels_test cuda_agent_test flash_test
   store_test readers_test model_test known_bugs_test
   http_test hub_test api_test pressure_relief_test tierd_test
   text_test tokenize_test command_line_test planted_test
