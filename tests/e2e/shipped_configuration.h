@@ -32,6 +32,12 @@ inline Config configuration(const std::string& name, const std::string& model, b
   // What fits a memory needs one that holds what is used whole, and is lossy by how much more it has.
   const auto is_fitted = [](const Setting& setting) { return setting.key == "fit_memory"; };
   if (std::ranges::any_of(config->predictor.settings, is_fitted)) config->tier("gpu").capacity = "70%";
+  // Sums are by unit, and what has come to which unit by a pass must not depend on the clock.
+  for (TierConfig& tier : config->tiers) {
+    for (Setting& setting : tier.settings) {
+      if (setting.key == "link_rate" && config->balancer.name == "hot-cold") setting.value = std::string("0");
+    }
+  }
   config->bind = false;
   config->threads = 1;
   config->context = demo ? 2 * kDemoTokens : kGoldenTokens;

@@ -183,6 +183,9 @@ std::string report_text(const json& r) {
     return format_rate(step_seconds > 0 ? bytes.get<double>() / step_seconds : 0);
   };
   line("strategies", strategies_text(r["strategies"]));
+  if (r["strategies"].contains("heat")) line("heat", heat_text(r["strategies"]["heat"]));
+  if (const std::string said = metrics_text(r["strategies"]["balancer"]); !said.empty())
+    line("balancer", said);
   line("bytes/token",
        fmt::format("read {} in {:.0f} reads ({}) for {} wanted of flash; resident {} ({})",
                    size_text(decode["read_bytes"]), decode["reads"].get<double>(),

@@ -55,12 +55,29 @@ json strategies_json(Runtime& runtime) {
     caches[tier.config.name] =
         strategy_json(s.caches[tier.first_memory - 1u], set.cache_of(tier.first_memory), steps);
   }
-  return {{"predictor", strategy_json(s.predictor, set.instance("predictor"), steps)},
-          {"quantizer", strategy_json(s.quantizer, set.instance("quantizer"), steps)},
-          {"cache", strategy_json(s.caches.front(), set.cache_of(1), steps)},
-          {"caches", caches},
-          {"balancer", strategy_json(s.balancer, set.instance("balancer"), steps)},
-          {"ms", per(static_cast<double>(cost_of(s).ns) * kMs, steps)}};
+  json all = {{"predictor", strategy_json(s.predictor, set.instance("predictor"), steps)},
+              {"quantizer", strategy_json(s.quantizer, set.instance("quantizer"), steps)},
+              {"cache", strategy_json(s.caches.front(), set.cache_of(1), steps)},
+              {"caches", caches},
+              {"balancer", strategy_json(s.balancer, set.instance("balancer"), steps)},
+              {"ms", per(static_cast<double>(cost_of(s).ns) * kMs, steps)}};
+  if (s.has_heat()) {
+    all["heat"] = strategy_json(s.heat, set.instance("heat"), steps);
+    all["heat"]["lossy"] = false;  // by itself it places neurons, and leaves none out
+  }
+  return all;
+}
+
+std::string metrics_text(const json& strategy) {
+  std::string text;
+  for (const auto& [name, value] : strategy["metrics"].items())
+    text += fmt::format("{}{} {:.4g}", text.empty() ? "" : ", ", name, value.get<double>());
+  return text;
+}
+
+std::string heat_text(const json& heat) {
+  return fmt::format("{}, {:.3g} ms a step: {}", heat["name"].get<std::string>(), heat["ms"].get<double>(),
+                     metrics_text(heat));
 }
 
 std::string strategies_text(const json& strategies) {

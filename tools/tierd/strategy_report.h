@@ -12,6 +12,11 @@ namespace tierd {
 nlohmann::json strategies_json(Runtime& runtime);
 std::string strategies_text(const nlohmann::json& strategies);
 
+// What a strategy says of itself: "hot share 0.1, imbalance after 1.003"; empty where it says nothing.
+std::string metrics_text(const nlohmann::json& strategy);
+// "state-table, 0.21 ms a step: accuracy 0.97, recall 0.02", of the "heat" among the strategies.
+std::string heat_text(const nlohmann::json& heat);
+
 // Each site whose neurons are predicted has an entry: what was used, and where that was measured, how well it
 // was foreseen.
 nlohmann::json prediction_json(const Runtime& runtime);

@@ -1,0 +1,230 @@
+// Hermes' neurons on the GPU (section 4.2.2): copies of the hot ones. What has its home here stays; of all
+// else the memory holds those that the partition, or a drawn lot, names at the start, and later the hottest:
+// one that is hotter than `hot`, lies elsewhere and is hotter than the coolest here takes that one's place
+// while the DIMMs have nothing to compute. Nothing is written back, since the DIMMs keep all of them. Equals
+// are told apart by lot: by their numbers they would all come from the same DIMM.
+//
+// What a pass misses is not kept: it is a prompt's, which streams by.
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tierd/plugin.hpp"
+#include "tierd/split.hpp"
+
+namespace {
+
+constexpr tierd_param kParams[] = {
+    tierd::integer("hot", "10", 0, 15, "neurons that are hotter than that may come; 15: none"),
+    tierd::integer("sites", "2", 1, 64, "how many of the sites to come are looked after at a time"),
+};
+
+constexpr const char* kManual =
+    "Tables: tier-partition writes SITE.hot, 1 for each neuron that is here from the start, else 0; then "
+    "tiers.NAME.cache.tensors = "
+    "\"FILE.safetensors\". Without them the first ones are drawn by run.seed. Without [heat] nothing changes "
+    "later.";
+
+class HotSet {
+ public:
+  explicit HotSet(const tierd::Host& host)
+      : host_(host),
+        hot_(static_cast<uint32_t>(host.integer("hot"))),
+        sites_at_once_(static_cast<uint32_t>(host.integer("sites"))),
+        lot_(host.seed() * 0x9e3779b97f4a7c15 + 1),
+        copies_(host.n_editions()),
+        here_(host.n_editions()) {
+    for (uint32_t e = 0; e < host.n_editions(); ++e) {
+      here_[e].assign(host.edition(e).n, 0);
+      read_hot(e);
+    }
+  }
+
+  // What is at home first, then copies: as many of each edition as the partition names, or the same share of
+  // each.
+  void share(uint64_t bytes, uint32_t* max_slots) {
+    const std::vector<uint32_t> most(max_slots, max_slots + host_.n_editions());
+    std::fill_n(max_slots, host_.n_editions(), 0u);
+    std::vector<uint32_t> homes, copies;
+    for (uint32_t e = 0; e < host_.n_editions(); ++e) {
+      const uint32_t n = at_home(e);
+      homes.push_back(std::min(n, most[e]));
+      const bool copied = n == 0 && tierd::used_in_part(host_.site_of(e));
+      copies.push_back(!copied ? 0 : copies_[e].empty() ? most[e] : static_cast<uint32_t>(copies_[e].size()));
+    }
+    bytes = tierd::split_in_proportion(host_, bytes, homes, max_slots, [&](uint32_t e) { return homes[e]; });
+    (void)tierd::split_in_proportion(host_, bytes, most, max_slots,
+                                     [&](uint32_t e) { return homes[e] != 0 ? 0 : copies[e]; });
+    slots_.assign(max_slots, max_slots + host_.n_editions());
+  }
+
+  void fill() {
+    for (uint32_t e = 0; e < host_.n_editions(); ++e) {
+      std::vector<uint32_t> wanted;
+      for (uint32_t i = 0; i < host_.edition(e).n && wanted.size() < slots_[e]; ++i) {
+        if (host_.at_home(e, i)) wanted.push_back(i);
+      }
+      if (wanted.empty() && slots_[e] != 0) wanted = first_copies(e);
+      if (!wanted.empty()) host_.want(e, wanted.data(), static_cast<uint32_t>(wanted.size()));
+    }
+  }
+
+  void idle(uint32_t site) {
+    uint32_t looked_after = 0;
+    for (uint32_t k = 1; k <= host_.n_sites() && looked_after < sites_at_once_; ++k) {
+      const uint32_t next = (site + k) % host_.n_sites();
+      const uint32_t e = host_.site(next).editions[0];
+      if (slots_[e] == 0 || !tierd::used_in_part(host_.site(next)) || host_.at_home(e, 0)) continue;
+      ++looked_after;
+      if (const uint8_t* heat = host_.heat(next)) wish_for_hotter(e, heat);
+    }
+  }
+
+  void admit(const tierd_set_view& missing, int priority, uint32_t free_slots, uint8_t* verdict,
+             tierd_victims_out& victims) {
+    const uint32_t e = missing.edition;
+    victims.n = 0;
+    if (priority != TIERD_PRIORITY_MIGRATION) {
+      for (uint32_t i = 0; i < missing.n; ++i) {
+        const bool keep = free_slots > 0 && host_.at_home(e, missing.idx == nullptr ? i : missing.idx[i]);
+        free_slots -= keep ? 1 : 0;
+        verdict[i] = keep ? TIERD_VERDICT_KEEP : TIERD_VERDICT_BYPASS;
+      }
+      return;
+    }
+    const uint8_t* const heat = host_.heat(host_.edition(e).site);
+    const std::vector<uint32_t> leaving =
+        heat != nullptr ? coolest(e, heat, missing.n) : std::vector<uint32_t>();
+    size_t next = 0;
+    for (uint32_t i = 0; i < missing.n; ++i) {
+      const uint32_t neuron = missing.idx == nullptr ? i : missing.idx[i];
+      verdict[i] = TIERD_VERDICT_REFUSE;
+      if (free_slots > 0) {
+        --free_slots;
+      } else if (next == leaving.size() || heat[leaving[next]] >= heat[neuron]) {
+        continue;
+      } else {
+        victims.item[victims.n++] = {e, leaving[next++]};
+      }
+      verdict[i] = TIERD_VERDICT_KEEP;
+      ++moved_;
+    }
+    host_.metric("moved in", static_cast<double>(moved_));
+  }
+
+  void landed(uint32_t edition, const uint32_t* idx, uint32_t n) { mark(edition, idx, n, 1); }
+  void dropped(uint32_t edition, const uint32_t* idx, uint32_t n, int /*why*/) { mark(edition, idx, n, 0); }
+
+  void resize(uint64_t bytes, uint32_t* max_slots, tierd_victims_out& victims) {
+    share(bytes, max_slots);
+    victims.n = 0;
+    for (uint32_t e = 0; e < host_.n_editions(); ++e) {
+      const uint8_t* const heat = host_.heat(host_.edition(e).site);
+      tierd::name_surplus(host_, e, heat != nullptr ? coolest(e, heat, host_.edition(e).n) : all_here(e),
+                          max_slots[e], victims);
+    }
+  }
+
+ private:
+  void read_hot(uint32_t e) {
+    const tierd_site_view& site = host_.site_of(e);
+    const std::string name = std::string(site.name) + ".hot";
+    if (!host_.has_tensor(name.c_str())) return;
+    const tierd_tensor_view hot = host_.tensor(name.c_str());
+    if (hot.n_dims != 1 || hot.dims[0] != site.n)
+      throw tierd::Failure(TIERD_E_INVALID, name + " should be " + std::to_string(site.n) + " values");
+    for (uint32_t i = 0; i < site.n; ++i) {
+      if (hot.data[i] > 0) copies_[e].push_back(i);
+    }
+  }
+
+  uint32_t at_home(uint32_t edition) const {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < host_.edition(edition).n; ++i) n += host_.at_home(edition, i) ? 1 : 0;
+    return n;
+  }
+
+  std::vector<uint32_t> first_copies(uint32_t e) {
+    std::vector<uint32_t> wanted = copies_[e];
+    if (wanted.empty()) {
+      wanted.resize(host_.edition(e).n);
+      std::iota(wanted.begin(), wanted.end(), 0u);
+    }
+    draw(wanted);
+    wanted.resize(std::min<size_t>(wanted.size(), slots_[e]));
+    std::sort(wanted.begin(), wanted.end());
+    return wanted;
+  }
+
+  // The hottest that are not here, as far as they are hotter than the coolest that are.
+  void wish_for_hotter(uint32_t e, const uint8_t* heat) {
+    std::vector<uint32_t> hot;
+    for (uint32_t i = 0; i < host_.edition(e).n; ++i) {
+      if (heat[i] > hot_ && here_[e][i] == 0) hot.push_back(i);
+    }
+    if (hot.empty()) return;
+    draw(hot);
+    std::stable_sort(hot.begin(), hot.end(), [&](uint32_t a, uint32_t b) { return heat[a] > heat[b]; });
+    const std::vector<uint32_t> leaving = coolest(e, heat, static_cast<uint32_t>(hot.size()));
+    const uint32_t free_slots = slots_[e] - std::min(slots_[e], count_here(e));
+    size_t n = std::min<size_t>(hot.size(), free_slots);
+    for (size_t k = 0; n < hot.size() && k < leaving.size() && heat[leaving[k]] < heat[hot[n]]; ++k) ++n;
+    hot.resize(n);
+    std::sort(hot.begin(), hot.end());
+    if (!hot.empty()) host_.want(e, hot.data(), static_cast<uint32_t>(hot.size()));
+  }
+
+  std::vector<uint32_t> all_here(uint32_t e) const {
+    std::vector<uint32_t> here;
+    for (uint32_t i = 0; i < here_[e].size(); ++i) {
+      if (here_[e][i] != 0) here.push_back(i);
+    }
+    return here;
+  }
+  uint32_t count_here(uint32_t e) const {
+    return static_cast<uint32_t>(std::count(here_[e].begin(), here_[e].end(), uint8_t{1}));
+  }
+
+  // At most `most` of those that are here and may leave, the coolest first.
+  std::vector<uint32_t> coolest(uint32_t e, const uint8_t* heat, uint32_t most) {
+    std::vector<uint32_t> order = all_here(e);
+    order.erase(std::remove_if(order.begin(), order.end(),
+                               [&](uint32_t i) { return !host_.evictable(e, i) || host_.at_home(e, i); }),
+                order.end());
+    draw(order);
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return heat[a] < heat[b]; });
+    order.resize(std::min<size_t>(order.size(), most));
+    return order;
+  }
+
+  // Puts them in an order that follows from the seed and from what was drawn before.
+  void draw(std::vector<uint32_t>& neurons) {
+    for (size_t i = neurons.size(); i > 1; --i) {
+      lot_ ^= lot_ << 13, lot_ ^= lot_ >> 7, lot_ ^= lot_ << 17;
+      std::swap(neurons[i - 1], neurons[lot_ % i]);
+    }
+  }
+
+  void mark(uint32_t edition, const uint32_t* idx, uint32_t n, uint8_t here) {
+    for (uint32_t i = 0; i < n; ++i) here_[edition][idx[i]] = here;
+  }
+
+  tierd::Host host_;
+  const uint32_t hot_;
+  const uint32_t sites_at_once_;
+  uint64_t lot_;
+  std::vector<std::vector<uint32_t>> copies_;  // [editions] that the partition names; empty: it names none
+  std::vector<std::vector<uint8_t>> here_;     // [editions][n] whether it is resident
+  std::vector<uint32_t> slots_;                // [editions]
+  uint64_t moved_ = 0;
+};
+
+}  // namespace
+
+TIERD_PLUGIN(tierd::with_manual(
+    tierd::with_params(tierd::cache<HotSet>("hot-set", "1.0", "copies of the hottest neurons (Hermes)"),
+                       kParams),
+    kManual))

@@ -1,0 +1,195 @@
+// Hermes on eight DIMMs and a GPU that this machine stands for: whatever moves where, the tokens are those of
+// the resident run, and the logits lie as near to them as sums in another order do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/e2e/shipped_configuration.h"
+#include "tests/tier-trace/recorded_run.h"
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint32_t kText = 16;  // tokens of the prompt
+constexpr uint32_t kMore = 40;
+
+class Hermes : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    cache_ = use_test_cache();
+    Config config;
+    config.model = kDemo;
+    config.layout = "neuron";
+    resident_ = new Said(say(config));
+  }
+  static void TearDownTestSuite() {
+    delete resident_;
+    std::filesystem::remove_all(cache_);
+  }
+
+  struct Said {
+    std::vector<float> logits;
+    std::vector<uint32_t> tokens;
+    std::map<std::string, double> table, gpu, balancer;  // metrics of the strategies
+    uint64_t between_dimms = 0;                          // neurons that moved
+  };
+  // On the GPU what every step uses whole, and copies.
+  static Config hermes() {
+    Config config = configuration("hermes", kDemo, true);
+    config.tier("gpu").capacity = "60%";
+    return config;
+  }
+  static void check(const Said& said) {
+    EXPECT_EQ(said.tokens, resident_->tokens);
+    ASSERT_EQ(said.logits.size(), resident_->logits.size());
+    float most = 0, worst = 0;
+    for (size_t i = 0; i < said.logits.size(); ++i) {
+      most = std::max(most, std::fabs(resident_->logits[i]));
+      worst = std::max(worst, std::fabs(said.logits[i] - resident_->logits[i]));
+    }
+    EXPECT_LT(worst, most * 1e-3) << "of logits up to " << most;
+  }
+
+  // A prompt, then greedy text.
+  static Said say(Config config) {
+    config.threads = 1;
+    config.bind = false;
+    config.context = 64;
+    config.kv = "f32";
+    config.activations = "f32";
+    RuntimeOptions options;
+    options.quiet = true;
+    options.fit = true;
+    options.logit_rows = kText;
+    Said said;
+    auto made = make_runtime(config, options);
+    EXPECT_TRUE(made.ok()) << made.error().line();
+    if (!made.ok()) return said;
+    Runtime& runtime = **made;
+    EXPECT_TRUE(runtime.load().ok());
+    std::vector<uint32_t> all;
+    for (uint32_t i = 0; i < kText; ++i) all.push_back(300 + i * 97 % 1200);
+    Engine& engine = runtime.engine();
+    for (uint32_t done = 0; done < kText + kMore;) {
+      const uint32_t n = done == 0 ? kText : 1;
+      const Status fed = feed(engine, all, done, n, said.logits);
+      EXPECT_TRUE(fed.ok()) << fed.error().line();
+      if (!fed.ok()) return said;
+      done += n;
+      if (done < all.size()) continue;
+      const std::span<const float> last = std::span(said.logits).last(engine.vocab_size());
+      all.push_back(static_cast<uint32_t>(std::max_element(last.begin(), last.end()) - last.begin()));
+    }
+    EXPECT_TRUE(engine.drain().ok());
+    said.tokens = std::move(all);
+    const StrategySet& strategies = runtime.strategies();
+    said.table = strategies.instance("heat").metrics();
+    said.balancer = strategies.instance("balancer").metrics();
+    if (config.find_tier("gpu") != nullptr) said.gpu = strategies.instance("cache", "gpu").metrics();
+    const std::vector<Link>& links = runtime.plan().tiers.topology.links;
+    for (size_t l = 0; l < links.size(); ++l) {
+      const auto name = [&](MemoryId memory) { return runtime.plan().tiers.tier_of(memory).config.name; };
+      if (links[l].from != kStore && name(links[l].from) == "ndp" && name(links[l].to) == "ndp")
+        said.between_dimms += runtime.scheduler().link_counters(l).neurons;
+    }
+    return said;
+  }
+
+  static inline Said* resident_ = nullptr;
+  static inline std::string cache_;
+};
+
+TEST_F(Hermes, WritesTheTokensOfTheResidentRun) {
+  const Said said = say(hermes());
+  check(said);
+  EXPECT_GT(said.gpu.at("moved in"), 0) << "hot neurons have come to the GPU";
+  EXPECT_GT(said.between_dimms, 0u) << "and cold ones from DIMM to DIMM";
+  EXPECT_LE(said.balancer.at("imbalance after"), said.balancer.at("imbalance before"));
+  EXPECT_GT(said.balancer.at("hot share"), 0);
+  // Half a byte for each of 6 x 1536 neurons.
+  EXPECT_LT(said.table.at("table bytes"), 16 << 10);
+}
+
+TEST_F(Hermes, WhateverIsLeftOutOfIt) {
+  struct Variant {
+    const char* name;
+    void (*change)(Config&);
+  };
+  const auto set = [](StrategyConfig& strategy, const char* key, auto value) {
+    std::erase_if(strategy.settings, [&](const Setting& s) { return s.key == key; });
+    strategy.settings.push_back({key, value, "test"});
+  };
+  static const auto set_it = set;
+  const Variant variants[] = {
+      {"no heat", [](Config& c) { c.heat = {}; }},
+      {"no remapping", [](Config& c) { set_it(c.balancer, "window", int64_t{0}); }},
+      {"by lot", [](Config& c) { set_it(c.balancer, "start", std::string("random")); }},
+      {"prompts by all", [](Config& c) { set_it(c.balancer, "prompts_hot", false); }},
+      {"states alone", [](Config& c) { set_it(c.heat, "by", std::string("tokens")); }},
+      {"two DIMMs", [](Config& c) { c.tier("ndp").count = 2; }},
+      {"workers of their own", [](Config& c) { c.tier("ndp").thread = "own", c.threads = 2; }},
+      {"a small GPU", [](Config& c) { c.tier("gpu").capacity = "15%"; }},
+      {"links that take time",
+       [](Config& c) {
+         for (const char* tier : {"gpu", "ndp"}) {
+           for (Setting& setting : c.tier(tier).settings) {
+             if (setting.key == "link_rate") setting.value = std::string("200 MB");
+           }
+         }
+       }},
+      {"shuffled", [](Config& c) { c.shuffle = "3"; }},
+      {"attention on the GPU", [](Config& c) { c.attention = ""; }},
+  };
+  for (const Variant& variant : variants) {
+    SCOPED_TRACE(variant.name);
+    Config config = hermes();
+    variant.change(config);
+    check(say(config));
+  }
+}
+
+// Gating by the table is lossy, and says what it misses: as printed it finds next to nothing.
+TEST_F(Hermes, TheLiteralRuleAsAGateFindsNothing) {
+  Config config = hermes();
+  config.predictor = {"state-table"};
+  config.predictor.settings = {{"first", std::string("predicted"), "test"}};
+  config.heat = {};
+  config.measure_every = 1;
+  const Said said = say(config);
+  EXPECT_GT(said.table.at("accuracy"), 0.9) << "of neurons that mostly do not fire";
+  EXPECT_EQ(said.table.at("recall"), 0) << "without tables of parents no neuron is predicted";
+}
+
+TEST_F(Hermes, DecidesTheSameWhenItIsPlayedAgain) {
+  Config config = hermes();
+  config.kv = "f32";
+  config.trace = testing::TempDir() + "hermes-" + std::to_string(getpid()) + ".trace";
+  History history;
+  run(config, history);
+  expect_the_same(config, history);
+  std::filesystem::remove(config.trace);
+}
+
+TEST_F(Hermes, WhatCannotBeIsRefused) {
+  const auto refused = [](auto change) {
+    Config config = hermes();
+    change(config);
+    RuntimeOptions options;
+    options.quiet = true;
+    options.fit = true;
+    const auto made = make_runtime(config, options);
+    return made.ok() ? "accepted" : made.error().line();
+  };
+  EXPECT_THAT(refused([](Config& c) { c.heat = {"dense"}; }),
+              HasSubstr("heat.name: predictor 'dense' keeps no heat"));
+  EXPECT_THAT(refused([](Config& c) { c.tier("ndp").link = "gpu"; }),
+              HasSubstr("tiers.ndp.link: 'gpu' is not below"));
+  EXPECT_THAT(refused([](Config& c) { c.tier("ndp").count = 1; }), HasSubstr("fetches nothing from itself"));
+  EXPECT_THAT(refused([](Config& c) { c.tier("ndp").count = 40; }), HasSubstr("more than 32 memories"));
+}
+
+}  // namespace
+}  // namespace tierd
