@@ -1,0 +1,47 @@
+#include "core/device/ndp_core.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace tierd {
+namespace {
+
+constexpr double kBytesOfValue = 2;  // f16
+
+}  // namespace
+
+double NdpCoreDescription::multiply_adds() const {
+  return static_cast<double>(multipliers) * lanes / cycles_per_product * clock_hz;
+}
+
+double NdpCoreDescription::products_seconds(double multiply_adds) const {
+  if (multiply_adds == 0) return 0;
+  const uint64_t summed = uint64_t{multipliers} * lanes;
+  const double levels = std::bit_width(summed - 1);
+  return (std::ceil(multiply_adds / static_cast<double>(summed)) * cycles_per_product + levels) / clock_hz;
+}
+
+uint32_t NdpCoreDescription::passes(uint32_t rows, double values_of_row) const {
+  const double together = std::max(1.0, std::floor(buffer_bytes / (values_of_row * kBytesOfValue)));
+  return static_cast<uint32_t>(std::max(1.0, std::ceil(rows / together)));
+}
+
+double NdpCoreDescription::relu_seconds(double values) const {
+  return cycles(values, additions) / clock_hz;
+}
+
+double NdpCoreDescription::elementwise_seconds(double values) const {
+  return (cycles(values, additions) + cycles(values, multiplications)) / clock_hz;
+}
+
+double NdpCoreDescription::softmax_seconds(double scores) const {
+  return (cycles(scores, exponentials) + cycles(scores, additions) + cycles(scores, multiplications)) /
+         clock_hz;
+}
+
+double NdpCoreDescription::cycles(double count, uint32_t each_cycle) const {
+  return std::ceil(count / each_cycle);
+}
+
+}  // namespace tierd

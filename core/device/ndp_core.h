@@ -1,0 +1,39 @@
+// The processor on a near-data DIMM: multipliers that work bit by bit, a tree that adds what they give, a
+// buffer for activations, and a unit for what is no product.
+#pragma once
+
+#include <cstdint>
+
+namespace tierd {
+
+struct NdpCoreDescription {
+  double clock_hz = 1;
+  uint32_t multipliers = 1;
+  uint32_t lanes = 1;               // values that one multiplier multiplies side by side
+  uint32_t cycles_per_product = 1;  // of one multiplier, for all of its lanes
+  uint32_t buffer_bytes = 1;        // for inputs and results
+  // The activation unit does so many a cycle.
+  uint32_t exponentials = 1;
+  uint32_t additions = 1;
+  uint32_t multiplications = 1;
+
+  // Multiply-adds a second, whatever weights are encoded in: they are multiplied as f16.
+  double multiply_adds() const;
+  // The products of one run: the multipliers' time, and until the last one has come through the tree.
+  double products_seconds(double multiply_adds) const;
+  // How often the same weights are read: as many rows go together as the buffer holds, which take so many
+  // values of f16 each.
+  uint32_t passes(uint32_t rows, double values_of_row) const;
+  // So many values are compared with nought, or with a threshold, as ReLU does.
+  double relu_seconds(double values) const;
+  // Norms, positions and sums: an addition and a multiplication each.
+  double elementwise_seconds(double values) const;
+  // So many scores become weights: exponentials, their sum, and a product with its inverse. The greatest is
+  // found by comparators on the way.
+  double softmax_seconds(double scores) const;
+
+ private:
+  double cycles(double count, uint32_t each_cycle) const;
+};
+
+}  // namespace tierd
