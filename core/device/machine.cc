@@ -3,62 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include <toml++/toml.h>
 
-#include "core/model/named_toml.h"
+#include "core/device/described_numbers.h"
 
 namespace tierd {
 namespace {
 
-// Rates and times of a description: numbers within bounds, so that no virtual time made of them overflows.
-// Remembers the first that is not.
-class Numbers {
- public:
-  explicit Numbers(std::string path) : path_(std::move(path)) {}
+using View = DescribedNumbers::View;
 
-  double read(const toml::node_view<const toml::node>& node, const std::string& key, double least = 1) {
-    const std::optional<double> number = node.value<double>();
-    if (number && *number >= least && *number <= kMost) return *number;
-    if (!error_) {
-      error_ = {Code::invalid_argument, path_,
-                fmt::format("'{}' is {}; a number from {} to {} is expected", key,
-                            number ? fmt::format("{}", *number)
-                            : node ? "none"
-                                   : "missing",
-                            least, kMost)};
-    }
-    return least;
-  }
-  // Reads a number of bytes or operations a second.
-  double rate(const toml::node_view<const toml::node>& node, const std::string& key) {
-    return read(node, key, kLeastRate);
-  }
-  const toml::array& list(const toml::node_view<const toml::node>& node, const std::string& key) {
-    static const toml::array kNone;
-    const toml::array* array = node.as_array();
-    if (array != nullptr && !array->empty()) return *array;
-    if (!error_)
-      error_ = {Code::invalid_argument, path_, fmt::format("'{}' is missing; tier-calibrate writes it", key)};
-    return kNone;
-  }
-  void fail(const std::string& what) {
-    if (!error_) error_ = {Code::invalid_argument, path_, what};
-  }
-  const std::optional<Error>& error() const { return error_; }
-
- private:
-  static constexpr double kMost = 1e18;
-  static constexpr double kLeastRate = 1e3;
-  std::string path_;
-  std::optional<Error> error_;
-};
-
-using View = toml::node_view<const toml::node>;
+constexpr uint32_t kMostDepth = 65536;  // reads in flight
+constexpr uint32_t kMostThreads = 65536;
+constexpr double kMostLatencyNs = 1e18;
 
 // Takes the points with the largest of the measured depths, since the flash agent keeps many reads in flight.
-ReadCurve read_curve(Numbers& numbers, const View& flash) {
+ReadCurve measured_curve(DescribedNumbers& numbers, const View& flash) {
   struct Measured {
     double bytes, depth, rate;
   };
@@ -80,7 +40,57 @@ ReadCurve read_curve(Numbers& numbers, const View& flash) {
   return ReadCurve(std::move(points));
 }
 
-std::vector<KernelRate> read_rates(Numbers& numbers, const View& compute) {
+struct DescribedReads {
+  ReadCurve reads;
+  double latency_ns = 0;
+};
+
+DescribedReads measured_reads(DescribedNumbers& numbers, const View& flash) {
+  ReadCurve reads = measured_curve(numbers, flash);
+  return {std::move(reads), numbers.read(flash["latency_ns"], "flash.latency_ns")};
+}
+
+// In closed form: so many nanoseconds for each read beside its bytes, up to a rate that no size exceeds.
+// While `depth` reads are in flight each takes t0_ns of the disk's time: one alone has a latency of so many
+// times that.
+DescribedReads reads_by_request(DescribedNumbers& numbers, const View& flash) {
+  if (flash["reads"]) numbers.fail("'flash.reads' and 'flash.t0_ns' both describe its reads; one may");
+  if (flash["latency_ns"])
+    numbers.fail("'flash.latency_ns' is 'flash.t0_ns' times 'flash.depth', and is not given beside them");
+  const double each = numbers.read(flash["t0_ns"], "flash.t0_ns", 0);
+  const double rate = numbers.rate(flash["bytes_per_second"], "flash.bytes_per_second");
+  const double cap = numbers.rate(flash["cap_bytes_per_second"], "flash.cap_bytes_per_second");
+  const uint32_t depth = numbers.whole(flash["depth"], "flash.depth", 1, kMostDepth);
+  if (cap > rate) numbers.fail("'flash.cap_bytes_per_second' is more than 'flash.bytes_per_second'");
+  return {ReadCurve::of_requests(each * 1e-9, rate, std::min(cap, rate)),
+          std::min(each * depth, kMostLatencyNs)};
+}
+
+DiskDescription read_disk(DescribedNumbers& numbers, const View& flash) {
+  DescribedReads described =
+      flash["t0_ns"] ? reads_by_request(numbers, flash) : measured_reads(numbers, flash);
+  return {.reads = std::move(described.reads),
+          .latency_ns = static_cast<uint64_t>(described.latency_ns),
+          .check_rate = numbers.rate(flash["check_bytes_per_second"], "flash.check_bytes_per_second"),
+          .folder = numbers.text(flash["folder"], "flash.folder")};
+}
+
+// All kernels alike: bounded by memory for one token, and by operations for many.
+std::vector<KernelRate> coarse_rates(DescribedNumbers& numbers, const View& compute) {
+  const double bytes = numbers.rate(compute["bytes_per_second"], "compute.bytes_per_second");
+  const double flops = numbers.rate(compute["flops"], "compute.flops");
+  std::vector<KernelRate> rates;
+  for (const Encoding encoding : kAllEncodings) {
+    for (const bool int8 : {false, true}) rates.push_back({encoding, int8, bytes, flops / 2});
+  }
+  return rates;
+}
+
+std::vector<KernelRate> read_rates(DescribedNumbers& numbers, const View& compute) {
+  const bool coarse = compute["bytes_per_second"] || compute["flops"];
+  if (coarse && !compute["rates"]) return coarse_rates(numbers, compute);
+  if (coarse)
+    numbers.fail("'compute.rates' and 'compute.bytes_per_second' both describe the processor; one may");
   std::vector<KernelRate> rates;
   for (const toml::node& node : numbers.list(compute["rates"], "compute.rates")) {
     const View view(node);
@@ -101,29 +111,30 @@ std::vector<KernelRate> read_rates(Numbers& numbers, const View& compute) {
 }
 
 // A description may have none.
-std::vector<LinkDescription> read_links(Numbers& numbers, const View& links) {
+std::vector<LinkDescription> read_links(DescribedNumbers& numbers, const View& links) {
   std::vector<LinkDescription> all;
   const toml::array* array = links.as_array();
   if (links && array == nullptr) numbers.fail("'links' is no list; write [[links]]");
   for (size_t i = 0; array != nullptr && i < array->size(); ++i) {
     const View view((*array)[i]);
-    LinkDescription link;
+    LinkDescription link{.from = numbers.text(view["from"], "links.from"), .to = {}};
+    if (view["from"] && link.from.empty())
+      numbers.fail("'links.from' is none; the name of a tier is expected");
     link.to = view["to"].value_or(std::string());
     if (link.to.empty()) numbers.fail("'links.to' is missing; the name of a tier is expected");
     link.rate = numbers.rate(view["bytes_per_second"], "links.bytes_per_second");
     link.latency_ns = static_cast<uint64_t>(numbers.read(view["latency_ns"], "links.latency_ns", 0));
+    const auto same = [&](const LinkDescription& other) {
+      return other.from == link.from && other.to == link.to;
+    };
+    if (std::ranges::any_of(all, same))
+      numbers.fail(fmt::format("'links' has two from '{}' to '{}'; one may", link.from, link.to));
     all.push_back(std::move(link));
   }
   return all;
 }
 
 }  // namespace
-
-std::filesystem::path machines_folder() {
-  const char* configs = std::getenv("TIERD_CONFIGS");
-  return std::filesystem::path(configs != nullptr && *configs != '\0' ? configs : TIERD_CONFIGS_DIR) /
-         "hardware";
-}
 
 std::optional<KernelRate> ProcessorDescription::rate(Encoding encoding, bool int8_activations) const {
   const auto found = std::ranges::find_if(rates, [&](const KernelRate& rate) {
@@ -147,6 +158,22 @@ std::optional<LinkDescription> MachineDescription::link_to(const std::string& ti
   return found == links.end() ? std::nullopt : std::optional(*found);
 }
 
+std::optional<LinkDescription> MachineDescription::link(const std::string& from,
+                                                        const std::string& to) const {
+  const auto named = [&](const std::string& name) {
+    return std::ranges::find_if(
+        links, [&](const LinkDescription& link) { return link.to == to && link.from == name; });
+  };
+  auto found = named(from);
+  if (found == links.end()) found = named({});
+  return found == links.end() ? std::nullopt : std::optional(*found);
+}
+
+const UnitDescription* MachineDescription::unit(const std::string& tier) const {
+  const auto found = units.find(tier);
+  return found == units.end() ? nullptr : &found->second;
+}
+
 MachineDescription any_machine() {
   constexpr double kRate = 1e9;
   MachineDescription machine{.path = "any machine",
@@ -161,21 +188,19 @@ MachineDescription any_machine() {
 }
 
 Result<MachineDescription> read_machine(const std::string& name) {
-  TIERD_ASSIGN(const NamedToml file, read_named_toml(machines_folder(), name, "machine"));
+  TIERD_ASSIGN(const NamedToml file, read_machine_file(name));
   const View table(file.table);
-  Numbers numbers(file.path.string());
+  const View compute = table["compute"];
+  DescribedNumbers numbers(file.path.string());
   MachineDescription machine{
       .path = file.path.string(),
-      .disk = {.reads = read_curve(numbers, table["flash"]),
-               .latency_ns =
-                   static_cast<uint64_t>(numbers.read(table["flash"]["latency_ns"], "flash.latency_ns")),
-               .check_rate =
-                   numbers.rate(table["flash"]["check_bytes_per_second"], "flash.check_bytes_per_second"),
-               .folder = table["flash"]["folder"].value_or(std::string())},
+      .disk = read_disk(numbers, table["flash"]),
       .processor = {.memory_rate = numbers.rate(table["dram"]["bytes_per_second"], "dram.bytes_per_second"),
-                    .rates = read_rates(numbers, table["compute"]),
-                    .threads = table["compute"]["threads"].value_or(0U)},
-      .links = read_links(numbers, table["links"])};
+                    .rates = read_rates(numbers, compute)},
+      .links = read_links(numbers, table["links"]),
+      .units = read_units(numbers, table["units"])};
+  if (compute["threads"])
+    machine.processor.threads = numbers.whole(compute["threads"], "compute.threads", 0, kMostThreads);
   if (numbers.error()) return *numbers.error();
   return machine;
 }

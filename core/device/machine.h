@@ -3,13 +3,15 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/device/machine_file.h"
 #include "core/device/read_curve.h"
+#include "core/device/unit_description.h"
 #include "core/layout/encoding.h"
 
 namespace tierd {
@@ -40,8 +42,9 @@ struct ProcessorDescription {
   std::optional<KernelRate> rate(Encoding encoding, bool int8_activations) const;
 };
 
-// It carries neurons into the memory of a tier, from other memories.
+// It carries neurons, and activations, into the memory of a tier, from other memories.
 struct LinkDescription {
+  std::string from = {};    // the name of the tier that it leads from; empty: from any
   std::string to;           // the tier's name
   double rate = 0;          // bytes a second
   uint64_t latency_ns = 0;  // of each message
@@ -52,20 +55,23 @@ struct MachineDescription {
   DiskDescription disk;
   ProcessorDescription processor;
   std::vector<LinkDescription> links = {};
+  std::map<std::string, UnitDescription> units = {};  // by the tier whose agents compute on them
 
-  // Returns nothing where the processor copies.
+  // The first one that leads there. Returns nothing where there is none.
   std::optional<LinkDescription> link_to(const std::string& tier) const;
+  // The one between two tiers, or inside one that has several memories; else one that leads there from any.
+  // Returns nothing where the processor copies.
+  std::optional<LinkDescription> link(const std::string& from, const std::string& to) const;
+  // NULL: the tier's agents compute on the processor.
+  const UnitDescription* unit(const std::string& tier) const;
 };
 
 // A machine of which nothing was measured: what a run on it fetches and evicts counts, its times mean
 // nothing.
 MachineDescription any_machine();
 
-// Where descriptions lie: configs/hardware, or $TIERD_CONFIGS/hardware.
-std::filesystem::path machines_folder();
-
 // `name`: of a file in configs/hardware, or a file's path. Errors name file, key and what was expected:
-// not_found, io_error, invalid_argument.
+// those of read_machine_file; invalid_argument.
 Result<MachineDescription> read_machine(const std::string& name);
 
 }  // namespace tierd

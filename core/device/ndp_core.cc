@@ -35,9 +35,8 @@ double NdpCoreDescription::elementwise_seconds(double values) const {
   return (cycles(values, additions) + cycles(values, multiplications)) / clock_hz;
 }
 
-double NdpCoreDescription::softmax_seconds(double scores) const {
-  return (cycles(scores, exponentials) + cycles(scores, additions) + cycles(scores, multiplications)) /
-         clock_hz;
+double NdpCoreDescription::exponential_seconds(double values) const {
+  return cycles(values, exponentials) / clock_hz + elementwise_seconds(values);
 }
 
 double NdpCoreDescription::cycles(double count, uint32_t each_cycle) const {

@@ -28,9 +28,9 @@ struct NdpCoreDescription {
   double relu_seconds(double values) const;
   // Norms, positions and sums: an addition and a multiplication each.
   double elementwise_seconds(double values) const;
-  // So many scores become weights: exponentials, their sum, and a product with its inverse. The greatest is
-  // found by comparators on the way.
-  double softmax_seconds(double scores) const;
+  // An exponential, an addition and a multiplication each, as softmax needs them of scores, whose greatest is
+  // found by comparators on the way, and SiLU of values.
+  double exponential_seconds(double values) const;
 
  private:
   double cycles(double count, uint32_t each_cycle) const;

@@ -13,12 +13,27 @@ constexpr double kBlock = 4096;
 constexpr double kPackedAlignment = 64;  // where packed channels begin
 constexpr uint32_t kMostGap = 64;        // pieces that are read through, at most
 constexpr double kLongestRead = 1 << 20;
-constexpr double kFewestEnds = 1e-6;  // of runs, a piece: all are asked for
+constexpr double kNeverCapped = 1u << 30;  // bytes of a read, more than any has
+constexpr double kFewestEnds = 1e-6;       // of runs, a piece: all are asked for
 
 }  // namespace
 
 ReadCurve::ReadCurve(std::vector<Point> points) : points_(std::move(points)) {
   TIERD_CHECK(!points_.empty());
+}
+
+// The time is two straight lines, and so two points are all of it: the smallest read, and the one from which
+// on it is `cap` that counts.
+ReadCurve ReadCurve::of_requests(double seconds, double rate, double cap) {
+  TIERD_CHECK(seconds >= 0 && cap > 0 && cap <= rate);
+  const double slower = 1 / cap - 1 / rate;
+  const double capped = seconds == 0 ? 0
+                        : slower > 0 ? std::min(seconds / slower, kNeverCapped)
+                                     : kNeverCapped;
+  if (capped <= kBlock) return ReadCurve({{static_cast<uint64_t>(kBlock), cap}});
+  const double last = std::ceil(capped);
+  return ReadCurve({{static_cast<uint64_t>(kBlock), kBlock / (seconds + kBlock / rate)},
+                    {static_cast<uint64_t>(last), last / (seconds + last / rate)}});
 }
 
 double ReadCurve::seconds_each(double bytes) const {

@@ -16,6 +16,9 @@ class ReadCurve {
   };
   // At least one point, in growing sizes.
   explicit ReadCurve(std::vector<Point> points);
+  // In closed form: n bytes take `seconds` + n / `rate` of the disk's time, but no less than n / `cap`, which
+  // is at most `rate`.
+  static ReadCurve of_requests(double seconds, double rate, double cap);
 
   const std::vector<Point>& points() const { return points_; }
   // A line through reads of 4 and 128 KiB: n bytes take seconds + n / bytes_per_second of the disk's time.

@@ -1,7 +1,5 @@
 #include "core/device/unit_cost.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "core/base/align.h"
@@ -10,32 +8,15 @@
 namespace tierd {
 namespace {
 
-// Norms, additions and the like, of one thread.
-constexpr double kFloatsPerSecond = 4e9;
-
 // What the disk reads at once of what lies side by side.
 constexpr uint64_t kMostRead = 1u << 20;
-
-double values_of(Encoding encoding, double bytes) {
-  return bytes / block_bytes(encoding) * block_values(encoding);
-}
 
 }  // namespace
 
 Result<UnitCost> UnitCost::create(const ProcessorDescription& processor, ComputePlan plan,
                                   std::optional<LinkDescription> link) {
-  std::vector<KernelRate> rates;
-  for (const Encodings& encodings : plan.editions) {
-    const Encoding encoding = encodings.front();
-    const bool int8 = plan.int8_activations && is_quantized(encoding);
-    const std::optional<KernelRate> rate = processor.rate(encoding, int8);
-    if (!rate) {
-      return Error{Code::not_found, "compute.rates",
-                   fmt::format("no rate of {} x {} is described", name(encoding), int8 ? "int8" : "f32")};
-    }
-    rates.push_back(*rate);
-  }
-  return UnitCost(processor.memory_rate, std::move(plan), std::move(rates), std::move(link));
+  TIERD_ASSIGN(std::unique_ptr<UnitProcessor> computes, unit_processor(processor, plan));
+  return UnitCost(std::move(computes), std::move(plan), std::move(link));
 }
 
 uint64_t UnitCost::ns(const Message& message, const Payload& payload) const {
@@ -43,8 +24,9 @@ uint64_t UnitCost::ns(const Message& message, const Payload& payload) const {
   if (message.op == Op::move) {
     seconds = move_seconds(message, payload.units.size());
   } else if (message.op == Op::read && disk_ != nullptr) {
-    seconds = read_seconds(payload.units);
+    seconds = read_seconds(message, payload.units);
   } else if (message.op == Op::run) {
+    seconds = processor_->launch();
     each_site(message, payload,
               [&](const Message& one, const Payload& its, size_t) { seconds += run_seconds(one, its); });
   }
@@ -58,7 +40,7 @@ double UnitCost::run_seconds(const Message& message, const Payload& payload) con
     for (const Step& step : site.before) seconds += step_seconds(step, payload.rows);
   }
   for (const Take& take : payload.takes)
-    seconds += static_cast<double>(message.rows) * take.columns / kFloatsPerSecond;
+    seconds += take_seconds(static_cast<double>(message.rows) * take.columns);
   if (!payload.units.empty()) seconds += neurons_seconds(message, payload.units);
   if ((message.flags & kRunAfter) != 0) {
     for (const Step& step : site.after) seconds += step_seconds(step, payload.rows);
@@ -66,24 +48,36 @@ double UnitCost::run_seconds(const Message& message, const Payload& payload) con
   return seconds;
 }
 
+// What another agent gives to a device crosses a link; who takes it waits for that, and who gives it does
+// not.
+double UnitCost::take_seconds(double floats) const {
+  if (!takes_over_link_) return processor_->floats(floats);
+  return static_cast<double>(link_->latency_ns) * 1e-9 + floats * sizeof(float) / link_->rate;
+}
+
 // What is encoded anew crosses a link as what it becomes. How long that takes the processor no description
-// says: it goes on while the link carries what was encoded before, and is left out.
+// says: it goes on while the link carries what was encoded before, and is left out. Bitmaps cross as they
+// are, and are expanded when they are there.
 double UnitCost::move_seconds(const Message& message, size_t units) const {
-  const MadeNeurons* const recoded =
-      (message.flags & kRecode) != 0 ? plan_.recoded_of(message.edition) : nullptr;
+  const auto bytes_as = [&](const MadeNeurons& made) {
+    return static_cast<double>(units) *
+           static_cast<double>(neuron_bytes(plan_.sites[made.site].cut, plan_.editions[message.edition], 0));
+  };
+  const bool recode = (message.flags & kRecode) != 0;
+  const MadeNeurons* const recoded = recode ? plan_.recoded_of(message.edition) : nullptr;
+  const MadeNeurons* const expanded = recode ? plan_.expanded_of(message.edition) : nullptr;
   const double bytes =
-      static_cast<double>(units) *
-      static_cast<double>(recoded == nullptr ? message.unit_bytes
-                                             : neuron_bytes(plan_.sites[recoded->site].cut,
-                                                            plan_.editions[message.edition], 0));
-  if (link_ && message.from != message.memory)
-    return static_cast<double>(link_->latency_ns) * 1e-9 + bytes / link_->rate;
-  return 2 * bytes / memory_rate_;  // read and written
+      recoded != nullptr ? bytes_as(*recoded) : static_cast<double>(units) * message.unit_bytes;
+  const double expanding = expanded != nullptr ? processor_->expand(bytes_as(*expanded)) : 0;
+  const std::optional<LinkDescription>& link = link_from(message.from);
+  if (link && message.from != message.memory)
+    return static_cast<double>(link->latency_ns) * 1e-9 + bytes / link->rate + expanding;
+  return processor_->copy(bytes) + expanding;
 }
 
 // What was read crosses the link while the next is read: the slower of the two counts. The units of a message
 // follow each other in the file, and those that touch are read together.
-double UnitCost::read_seconds(std::span<const Unit> units) const {
+double UnitCost::read_seconds(const Message& message, std::span<const Unit> units) const {
   double reading = 0;
   uint64_t bytes = 0, begin = 0, end = 0;
   const auto read = [&] {
@@ -109,30 +103,32 @@ double UnitCost::read_seconds(std::span<const Unit> units) const {
   }
   read();
   reading = std::max(reading, static_cast<double>(disk_->latency_ns) * 1e-9);
-  const double rate = link_ ? link_->rate : memory_rate_ / 2;
-  const double latency = link_ ? static_cast<double>(link_->latency_ns) * 1e-9 : 0;
-  return latency + std::max(reading, static_cast<double>(bytes) / rate);
+  const std::optional<LinkDescription>& link = link_from(message.from);
+  const auto read_bytes = static_cast<double>(bytes);
+  const double latency = link ? static_cast<double>(link->latency_ns) * 1e-9 : 0;
+  return latency + std::max(reading, link ? read_bytes / link->rate : processor_->copy(read_bytes));
 }
 
-// One token is bound by memory, many by multiplications.
 double UnitCost::neurons_seconds(const Message& message, std::span<const Unit> units) const {
   const SiteWork& site = plan_.sites[message.site];
-  const Encodings& encodings = plan_.editions[message.edition];
-  if (site.gather) return static_cast<double>(message.rows) * inputs(site.cut) / kFloatsPerSecond;
-  double bytes = 0;
-  for (const Unit& unit : units) bytes += static_cast<double>(neuron_bytes(site.cut, encodings, unit.unit));
-  const KernelRate& rate = rates_[message.edition];
-  return std::max(bytes / rate.gemv, values_of(encodings.front(), bytes) * message.rows / rate.gemm);
+  if (site.gather) return processor_->floats(static_cast<double>(message.rows) * inputs(site.cut));
+  return processor_->neurons({.site = site,
+                              .encodings = plan_.editions[message.edition],
+                              .edition = message.edition,
+                              .units = units,
+                              .rows = message.rows});
 }
 
 double UnitCost::step_seconds(const Step& step, std::span<const RowInfo> rows) const {
   const AttentionShape& shape = plan_.attention;
-  double seconds = static_cast<double>(rows.size()) * step.width / kFloatsPerSecond;
+  double seconds = processor_->floats(static_cast<double>(rows.size()) * step.width);
   if (step.kind == StepKind::attend) {
     const double element = plan_.kv == KvEncoding::f16 ? 2 : 4;
     for (const RowInfo& row : rows) {
       const double positions = std::min(row.position + 1, shape.window != 0 ? shape.window : UINT32_MAX);
-      seconds += positions * 2 * shape.kv_dim() * element / memory_rate_;
+      seconds += processor_->attention({.kv_bytes = positions * 2 * shape.kv_dim() * element,
+                                        .multiply_adds = positions * 2 * shape.n_heads * shape.head_dim,
+                                        .scores = positions * shape.n_heads});
     }
   }
   return seconds;

@@ -1,13 +1,15 @@
-// How long a processor takes for what a unit that computes is asked: weights at the rate at which its kernels
-// multiply them, attention at that of memory, all else by the floats that it touches.
+// How long a unit takes for what it is asked: what it computes as its processor does, what comes from other
+// memories as its links carry it, and what it reads directly as the disk does.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "core/device/machine.h"
+#include "core/device/unit_processor.h"
 #include "core/kernel/post/modelled_agent.h"
 #include "core/message/extent_table.h"
 #include "core/program/program.h"
@@ -26,7 +28,15 @@ class UnitCost final : public Cost {
   // naming an encoding of the plan whose rate is not in the description.
   static Result<UnitCost> create(const ProcessorDescription& processor, ComputePlan plan,
                                  std::optional<LinkDescription> link = {});
+  // A device of its own, to which `link` also carries the activations that it takes from others.
+  UnitCost(const UnitDescription& device, ComputePlan plan, std::optional<LinkDescription> link = {})
+      : UnitCost(unit_processor(device), std::move(plan), std::move(link)) {
+    takes_over_link_ = link_.has_value();
+  }
 
+  // [MemoryId] what carries neurons from there; without one the processor copies them. Memories beyond are
+  // reached over the link that carries what is taken.
+  void set_links(std::vector<std::optional<LinkDescription>> links) { links_ = std::move(links); }
   // The unit reads from this disk, as if nobody else did. It outlives the cost.
   void set_reads(const UnitReads& reads, const DiskDescription& disk) {
     reads_ = reads;
@@ -36,19 +46,23 @@ class UnitCost final : public Cost {
   uint64_t ns(const Message& message, const Payload& payload) const override;
 
  private:
-  UnitCost(double memory_rate, ComputePlan plan, std::vector<KernelRate> rates,
-           std::optional<LinkDescription> link)
-      : memory_rate_(memory_rate), plan_(std::move(plan)), rates_(std::move(rates)), link_(std::move(link)) {}
+  UnitCost(std::unique_ptr<UnitProcessor> processor, ComputePlan plan, std::optional<LinkDescription> link)
+      : processor_(std::move(processor)), plan_(std::move(plan)), link_(std::move(link)) {}
+  const std::optional<LinkDescription>& link_from(MemoryId memory) const {
+    return memory < links_.size() ? links_[memory] : link_;
+  }
   double move_seconds(const Message& message, size_t units) const;
-  double read_seconds(std::span<const Unit> units) const;
+  double read_seconds(const Message& message, std::span<const Unit> units) const;
   double run_seconds(const Message& message, const Payload& payload) const;
+  double take_seconds(double floats) const;
   double neurons_seconds(const Message& message, std::span<const Unit> units) const;
   double step_seconds(const Step& step, std::span<const RowInfo> rows) const;
 
-  double memory_rate_;
+  std::unique_ptr<UnitProcessor> processor_;
   ComputePlan plan_;
-  std::vector<KernelRate> rates_;  // [editions]
   std::optional<LinkDescription> link_;
+  std::vector<std::optional<LinkDescription>> links_;
+  bool takes_over_link_ = false;
   UnitReads reads_;
   const DiskDescription* disk_ = nullptr;
 };

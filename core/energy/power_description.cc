@@ -9,8 +9,7 @@
 
 #include <toml++/toml.h>
 
-#include "core/device/machine.h"
-#include "core/model/named_toml.h"
+#include "core/device/machine_file.h"
 
 namespace tierd {
 namespace {
@@ -108,7 +107,7 @@ Result<PowerDescription> read_table(const NamedToml& file) {
 }  // namespace
 
 Result<PowerDescription> read_power(const std::string& name) {
-  TIERD_ASSIGN(const NamedToml file, read_named_toml(machines_folder(), name, "machine"));
+  TIERD_ASSIGN(const NamedToml file, read_machine_file(name));
   return read_table(file);
 }
 
@@ -116,7 +115,7 @@ Result<PowerDescription> choose_power(const std::string& energy, const std::stri
   if (!energy.empty()) return read_power(energy);
   if (!machine.empty()) {
     // Whether the file is there, and what else is wrong with it, virtual time tells.
-    const auto file = read_named_toml(machines_folder(), machine, "machine");
+    const auto file = read_machine_file(machine);
     if (file.ok() && file->table.contains("energy")) return read_table(*file);
   }
   return read_power(kDefaultPower);

@@ -27,9 +27,9 @@ struct PowerDescription {
   DevicePower flash;
 };
 
-// Reads [energy] alone: whatever else the file describes is not looked at. `name`: of a file in
-// configs/hardware, or a file's path. Errors name file and key: not_found, also of a file without the table;
-// io_error, invalid_argument.
+// Reads [energy] alone, also of a base: whatever else the file describes is not looked at. `name`: of a file
+// in configs/hardware, or a file's path. Errors name file and key: not_found, also of a file without the
+// table; io_error, invalid_argument.
 Result<PowerDescription> read_power(const std::string& name);
 
 // The description that goes for a configuration: `energy` (run.energy) where it is named, else that of

@@ -328,6 +328,9 @@ Status Runtime::add_agents(std::vector<const Agent*>& agents) {
   if (!store.cores.empty()) core = store.cores.front();
   TIERD_ASSIGN(Agent * reads, on_thread(*flash_.agent, store.config, core, flash_thread_));
   add(*reads, store.first_agent);
+  std::vector<std::string> memories;
+  for (size_t memory = 0; memory <= plan_.tiers.topology.memories.size(); ++memory)
+    memories.push_back(plan_.tiers.tier_of(static_cast<MemoryId>(memory)).config.name);
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
     const Tier& of = plan_.tiers.memories[tier];
     const bool own = of.config.thread == "own";
@@ -336,6 +339,7 @@ Status Runtime::add_agents(std::vector<const Agent*>& agents) {
       Agent* agent = tiers_[tier].agents[i].agent.get();
       if (machine_) {
         VirtualMachine::Unit unit{.tier = of.config.name, .plan = {}};
+        unit.memories = memories;
         if (of.reads_directly()) unit.reads = {plan_.store.manifest().extents, extent_pieces_};
         if (of.config.compute) unit.plan = plan_.model.units[of.first_unit + i].compute;
         unit.share = static_cast<double>(cores.size()) / threads_;

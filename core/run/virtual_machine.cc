@@ -1,5 +1,7 @@
 #include "core/run/virtual_machine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -38,16 +40,33 @@ ReadTask::Described VirtualMachine::disk(bool own_thread) {
   return described;
 }
 
+Result<UnitCost> VirtualMachine::cost_of(Unit& unit) {
+  const std::optional<LinkDescription> link = machine_.link_to(unit.tier);
+  const UnitDescription* const device = machine_.unit(unit.tier);
+  if (device == nullptr) {
+    auto cost = UnitCost::create(machine_.processor.share(unit.share), std::move(unit.plan), link);
+    if (!cost.ok()) return Error{cost.code(), machine_.path, cost.error().detail};
+    return cost;
+  }
+  if (++devices_[unit.tier] > device->count && device->count != 0) {
+    return Error{
+        Code::invalid_argument, machine_.path,
+        fmt::format("'units.{0}.count' is {1}, and tiers.{0} has more agents", unit.tier, device->count)};
+  }
+  return UnitCost(*device, std::move(unit.plan), link);
+}
+
 Result<Agent*> VirtualMachine::agent(Agent& agent, Unit unit, std::span<const Edition> editions) {
-  auto cost = UnitCost::create(machine_.processor.share(unit.share), std::move(unit.plan),
-                               machine_.link_to(unit.tier));
-  if (!cost.ok()) return Error{cost.code(), machine_.path, cost.error().detail};
-  if (!unit.reads.extents.empty()) cost->set_reads(unit.reads, machine_.disk);
+  TIERD_ASSIGN(UnitCost cost, cost_of(unit));
+  std::vector<std::optional<LinkDescription>> links;
+  for (const std::string& from : unit.memories) links.push_back(machine_.link(from, unit.tier));
+  cost.set_links(std::move(links));
+  if (!unit.reads.extents.empty()) cost.set_reads(unit.reads, machine_.disk);
   Agent* carries_out = &agent;
   if (!executes_) carries_out = &idle_.emplace_back(editions, agent.credits());
-  VirtualThread* const on =
-      unit.runs == Runs::beside ? nullptr : &thread(unit.runs == Runs::on_its_own_thread);
-  return &units_.emplace_back(*carries_out, costs_.emplace_back(std::move(*cost)), clock_, on);
+  const bool beside = unit.runs == Runs::beside || machine_.unit(unit.tier) != nullptr;
+  VirtualThread* const on = beside ? nullptr : &thread(unit.runs == Runs::on_its_own_thread);
+  return &units_.emplace_back(*carries_out, costs_.emplace_back(std::move(cost)), clock_, on);
 }
 
 Status VirtualMachine::can_play(const ModelPlan& model, const Strategies& strategies) const {

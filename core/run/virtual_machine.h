@@ -3,9 +3,12 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "core/agent/agent_entry.h"
 #include "core/base/result.h"
@@ -35,7 +38,8 @@ class VirtualMachine {
   ReadTask::Described disk(bool own_thread);
   // beside: its lanes are devices that need no thread.
   enum class Runs : uint8_t { on_the_kernels_thread, on_its_own_thread, beside };
-  // An agent of a tier, that computes by `plan` with this share of the processor, or only moves neurons.
+  // An agent of a tier, that computes by `plan`, or only moves neurons: with this share of the processor, or
+  // beside it on a device of its own, where the description has one for the tier.
   struct Unit {
     std::string tier;
     ComputePlan plan;
@@ -43,9 +47,11 @@ class VirtualMachine {
     Runs runs = Runs::on_the_kernels_thread;
     // What it reads directly; empty: it does not.
     UnitReads reads = {};
+    // [MemoryId] the tiers that the memories belong to.
+    std::vector<std::string> memories = {};
   };
-  // `agent` carries out what is asked, if anything is. `editions` outlive the machine. Error: not_found,
-  // naming the description and what it lacks.
+  // `agent` carries out what is asked, if anything is. `editions` outlive the machine. Errors name the
+  // description: not_found, and what it lacks; invalid_argument for more agents than it has devices.
   Result<Agent*> agent(Agent& agent, Unit unit, std::span<const Edition> editions);
   // Whether nobody looks at activations that are not computed and were not recorded. Error: unsupported,
   // saying who would.
@@ -54,12 +60,14 @@ class VirtualMachine {
  private:
   VirtualMachine(MachineDescription machine, bool executes)
       : machine_(std::move(machine)), executes_(executes) {}
+  Result<UnitCost> cost_of(Unit& unit);
   VirtualThread& thread(bool own) { return own ? threads_.emplace_back() : threads_.front(); }
 
   const MachineDescription machine_;
   const bool executes_;
   VirtualClock clock_;
   std::deque<VirtualThread> threads_ = std::deque<VirtualThread>(1);  // the first is the kernel's
+  std::map<std::string, uint32_t> devices_;                           // that are in use, by tier
   std::deque<UnitCost> costs_;
   std::deque<IdleAgent> idle_;
   std::deque<ModelledAgent> units_;

@@ -46,7 +46,7 @@ TEST(NdpCore, MoreRowsThanTheBufferHoldsReadWeightsAgain) {
 TEST(NdpCore, TheActivationUnitDoesWhatIsNoProduct) {
   EXPECT_DOUBLE_EQ(core().relu_seconds(1000), 4e-9);
   EXPECT_DOUBLE_EQ(core().elementwise_seconds(1000), 8e-9);
-  EXPECT_DOUBLE_EQ(core().softmax_seconds(1000), 12e-9);
+  EXPECT_DOUBLE_EQ(core().exponential_seconds(1000), 12e-9);
 }
 
 }  // namespace

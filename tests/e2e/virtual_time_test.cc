@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "tests/e2e/described_machine.h"
 #include "tests/e2e/golden_model.h"
+#include "tests/e2e/gpu_above.h"
 #include "tests/engine/model_world.h"
 
 namespace tierd {
@@ -39,6 +42,14 @@ class VirtualTime : public testing::Test {
     config.clock = "model";
     config.execute = execute;
     config.machine = machine_;
+    return config;
+  }
+  // Of the same machine with more in it.
+  static Config modelled_with(const std::string& more) {
+    const std::string path = testing::TempDir() + "virtual-with-" + std::to_string(getpid()) + ".toml";
+    std::ofstream(path) << "base = \"" << machine_ << "\"\n" << more;
+    Config config = modelled("trace");
+    config.machine = path;
     return config;
   }
   struct Ran {
@@ -110,6 +121,41 @@ TEST_F(VirtualTime, MoreMemoryIsFasterAndThreadsOfTheirOwnAreNotSlower) {
   EXPECT_GT(run(small).ns, some.ns);
   EXPECT_LT(run(large).ns, some.ns);
   EXPECT_LE(run(apart).ns, some.ns);
+}
+
+TEST_F(VirtualTime, ATierMayHaveADeviceOfItsOwn) {
+  const auto ns = [](const std::string& launch_ns, const std::string& links = "") {
+    Config config = modelled_with(
+        "[units.gpu]\nkind = \"gpu\"\nbytes_per_second = 1e9\nflops = 1e12\nlaunch_ns = " + launch_ns + "\n" +
+        links);
+    config.tier("dram").capacity = "all";
+    config.tier("dram").compute = false;
+    config.cache.name = "lru";
+    use_gpu(config, "20%");
+    return run(config).ns;
+  };
+  const auto link = [](const std::string& from) {
+    return "[[links]]\nfrom = \"" + from + "\"\nto = \"gpu\"\nbytes_per_second = 1e6\nlatency_ns = 0\n";
+  };
+  EXPECT_GT(ns("100000"), ns("0"));
+  EXPECT_GT(ns("0", link("dram")), ns("0", link("gpu"))) << "what comes from DRAM takes the link from there";
+}
+
+TEST_F(VirtualTime, AsManyAgentsComputeAsThereAreDevices) {
+  const auto two = [](uint32_t units) {
+    Config config = modelled_with(
+        "[units.dram]\nkind = \"gpu\"\ncount = 2\nbytes_per_second = 1e9\nflops = 1e12\nlaunch_ns = 0\n");
+    config.tier("dram").count = units;
+    config.tier("dram").capacity = "all";
+    config.balancer.name = "round-robin";
+    return config;
+  };
+  EXPECT_GT(run(two(2)).ns, 0u);
+  RuntimeOptions options;
+  options.quiet = options.fit = true;
+  const auto runtime = make_runtime(two(3), options);
+  ASSERT_FALSE(runtime.ok());
+  EXPECT_THAT(runtime.error().line(), HasSubstr("'units.dram.count' is 2, and tiers.dram has more agents"));
 }
 
 TEST_F(VirtualTime, WhatCannotBeIsRefused) {

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <fstream>
 
+#include "core/device/machine_file.h"
 #include "tests/store/temp_folder.h"
 
 namespace tierd {
@@ -114,6 +117,25 @@ TEST_F(Powers, WhichDescriptionGoes) {
   }
   EXPECT_EQ(choose_power(no_energy, "").code(), Code::not_found);
   EXPECT_EQ(choose_power("", wrong).code(), Code::invalid_argument);
+}
+
+TEST(ShippedPower, IsAllReadWhereAMachineHasIt) {
+  for (const std::string& name : toml_names(machines_folder())) {
+    const auto power = read_power(name);
+    EXPECT_TRUE(power.ok() || power.code() == Code::not_found) << power.error().line();
+  }
+}
+
+// What a description starts from draws as much as it does by itself.
+TEST(ShippedPower, IsTakenOverFromABase) {
+  const std::string path = testing::TempDir() + "power-base-" + std::to_string(::getpid()) + ".toml";
+  std::ofstream(path) << "base = \"rtx3090-box\"\n[energy]\ngrams_per_kwh = 41\n";
+  for (const std::string& energy : {path, std::string()}) {
+    const auto power = choose_power(energy, path);
+    ASSERT_TRUE(power.ok()) << power.error().line();
+    EXPECT_EQ(power->grams_per_kwh, 41);
+    EXPECT_EQ(power->gpu->watts, 350);
+  }
 }
 
 }  // namespace

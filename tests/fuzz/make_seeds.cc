@@ -295,7 +295,10 @@ void encode_seeds(const Seeds& seeds) {
 void text_seeds(const Seeds& seeds) {
   for (const fs::path& file : files_of("configs", ".toml")) {
     const fs::path folder = file.parent_path().filename();
-    const char* target = folder == "models" ? "shape" : folder == "planted" ? "planted_profile" : "config";
+    const char* target = folder == "models"     ? "shape"
+                         : folder == "planted"  ? "planted_profile"
+                         : folder == "hardware" ? "machine"
+                                                : "config";
     seeds.add(target, name_of(file), file_text(file));
   }
   seeds.add("machine", "small",
