@@ -1,0 +1,72 @@
+// Random bits by counter: each word is a function of the seed and of where it stands, so that they are the
+// same on every machine and whatever was drawn before. Words have 64 bits, since one decides for 64 neurons.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace tierd {
+
+// What bits are drawn for. Part of what a seed means: never renumber.
+enum class DrawnFor : uint32_t {
+  rate = 1,
+  is_copy = 2,
+  parent = 3,
+  shift = 4,
+  context = 5,
+  context_rate = 6,
+  topic = 7,
+  renewal = 8,
+  event = 9,
+  hidden_state = 10,
+};
+
+// A bijection of 64 bits: the finaliser of splitmix64.
+inline uint64_t mix_bits(uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+class RandomBits {
+ public:
+  // `layer` and `place` tell streams of one purpose apart, such as a token's of a sequence.
+  RandomBits(uint64_t seed, DrawnFor purpose, uint32_t layer, uint64_t place)
+      : key_(mix_bits(mix_bits(mix_bits(seed + kGolden) ^ (uint64_t{layer} << 32 | uint32_t(purpose))) ^
+                      place)) {}
+
+  uint64_t word(uint64_t counter) const { return mix_bits(key_ + (counter + 1) * kGolden); }
+  // Uniform over 32 bits: the better half of a word.
+  uint32_t half(uint64_t counter) const { return static_cast<uint32_t>(word(counter) >> 32); }
+  // Uniform in [0, bound), bound > 0. The bias of the multiply-shift is below 2^-32 times the bound.
+  uint32_t below(uint64_t counter, uint32_t bound) const {
+    return static_cast<uint32_t>(uint64_t{half(counter)} * bound >> 32);
+  }
+  // 64 coins, each of which is 1 with probability `chance` / 2^32: the bits of 64 uniform numbers are drawn
+  // side by side, from the highest on, until every one of them is seen to be below `chance` or not.
+  uint64_t coins(uint64_t counter, uint64_t chance) const {
+    if (chance >> 32 != 0) return ~uint64_t{0};
+    uint64_t heads = 0, open = ~uint64_t{0};
+    for (uint32_t bit = 32; bit-- > 0 && open != 0 && (chance & ((uint64_t{2} << bit) - 1)) != 0;) {
+      const uint64_t drawn = word(counter * 32 + bit);
+      if ((chance >> bit & 1) != 0) {
+        heads |= open & ~drawn;
+        open &= drawn;
+      } else {
+        open &= ~drawn;
+      }
+    }
+    return heads;
+  }
+
+ private:
+  static constexpr uint64_t kGolden = 0x9e3779b97f4a7c15ull;
+  uint64_t key_;
+};
+
+// A probability as `coins` takes it.
+inline uint64_t chance_of(double probability) {
+  return static_cast<uint64_t>(std::llround(probability * 0x1p32));
+}
+
+}  // namespace tierd
