@@ -298,6 +298,7 @@ void text_seeds(const Seeds& seeds) {
     const char* target = folder == "models"     ? "shape"
                          : folder == "planted"  ? "planted_profile"
                          : folder == "hardware" ? "machine"
+                         : folder == "activity" ? "activity_profile"
                                                 : "config";
     seeds.add(target, name_of(file), file_text(file));
   }
