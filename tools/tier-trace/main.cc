@@ -1,11 +1,13 @@
 // tier-trace: what is in a trace, and what would have been.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/activity/profile.h"
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/base/units.h"
@@ -17,6 +19,7 @@
 #include "tools/evaluation/model_arguments.h"
 #include "tools/tier-trace/activity.h"
 #include "tools/tier-trace/alternatives.h"
+#include "tools/tier-trace/draw.h"
 #include "tools/tier-trace/expert_caches.h"
 #include "tools/tier-trace/play.h"
 #include "tools/tier-trace/routing.h"
@@ -46,6 +49,7 @@ constexpr const char* kDescription =
     "  tier-trace activity run.trace                  # how active neurons follow each other\n"
     "  tier-trace routing qwen.route.csv              # another program's record of a mixture: what caches "
     "would hit\n"
+    "  tier-trace draw --profile llm-in-a-flash --shape opt-125m --tokens 200 -o drawn.trace\n"
     "\n"
     "Exit: 0 done; 1 a replay decided otherwise, or an output failed; 2 unusable arguments or trace.";
 
@@ -62,6 +66,7 @@ struct Options {
   std::string memory = "10,25,50,75";
   uint32_t experts = 0;
   ModelArguments model;
+  DrawOptions draw;
 };
 
 int fail(const Error& error) {
@@ -289,6 +294,11 @@ int tell_routing(const Options& options) {
   return print(options.json ? result->dump(2) + "\n" : expert_caches_text(*result));
 }
 
+int draw_trace(const Options& options) {
+  const Status written = write_drawn(options.draw, options.output);
+  return written.ok() ? 0 : fail(written.error());
+}
+
 int run(int argc, char** argv) {
   Options options;
   int (*command)(TraceReader&, const Options&) = nullptr;
@@ -354,8 +364,31 @@ int run(int argc, char** argv) {
       .between(1, 65536);
   add_plugins(routed);
   add_json(routed);
+  bool drawing = false;
+  CommandLine& drawn = line.command("draw", "a trace of a model that is not there, by an activity profile",
+                                    [&drawing] { drawing = true; });
+  const std::string profiles = fmt::format("{}", fmt::join(known_activity_profiles(), ", "));
+  drawn.option("--profile", options.draw.profile, profiles + ", or a file that ends in .toml")
+      .required()
+      .named("PROFILE");
+  drawn.option("--shape", options.draw.shape, "the model's shape, as tier-synth takes it")
+      .required()
+      .named("SHAPE");
+  drawn.option("--tokens", options.draw.tokens, "how many to draw")
+      .required()
+      .named("N")
+      .between(1, 1'000'000);
+  drawn.option("--seed", options.draw.seed, "the same seed draws the same neurons")
+      .named("N")
+      .shows_default();
+  drawn.option("--text", options.draw.text, "other texts have other context and events")
+      .named("N")
+      .shows_default();
+  drawn.flag("--by-depth", options.draw.by_depth, "layers differ as the profile's [depth] says");
+  add_output(drawn, "the trace");
   if (const auto status = line.parse(argc, argv)) return *status;
   if (routing) return tell_routing(options);
+  if (drawing) return draw_trace(options);
   auto trace = TraceReader::open(options.file);
   if (!trace.ok()) return fail(trace.error());
   return command(*trace, options);
