@@ -1,5 +1,6 @@
 // tier-profile: records what the feed-forward networks of a model compute from, and which neurons fire; or
-// how large the inputs of its operators are; or finds out how many neurons should have how many bits.
+// how often each of them fires; or how large the inputs of its operators are; or finds out how many neurons
+// should have how many bits.
 #include <fmt/format.h>
 
 #include <memory>
@@ -15,6 +16,7 @@
 #include "tools/evaluation/model_arguments.h"
 #include "tools/evaluation/text_windows.h"
 #include "tools/tier-profile/activation_file.h"
+#include "tools/tier-profile/frequency_file.h"
 #include "tools/tier-profile/ratio_report.h"
 #include "tools/tier-profile/ratio_search.h"
 #include "tools/tier-profile/threshold_file.h"
@@ -37,6 +39,11 @@ constexpr const char* kAbout =
     "\n"
     "  tier-profile -m model/ text.txt -o thresholds.safetensors --tokens 50000 --thresholds\n"
     "\n"
+    "With --frequencies, how often each neuron fires and what it takes of a memory: what tier-partition goes "
+    "by.\n"
+    "\n"
+    "  tier-profile -m model/ text.txt -o frequencies.safetensors --frequencies\n"
+    "\n"
     "With --search-ratio BITS, in which of its editions each neuron should be used where the networks may "
     "take so many\n"
     "bits a value on the mean: the model writes with every mixture, and the one is kept with which it is "
@@ -56,6 +63,7 @@ struct Options {
   std::string output;
   TextRange range;
   bool thresholds = false;
+  bool frequencies = false;
   double bits = 0;  // 0: no ratio is searched for
   double step = 0.125;
   uint32_t prompt = 32;
@@ -66,6 +74,7 @@ struct Options {
 Result<std::unique_ptr<ProfileFile>> make_file(const Options& options, const std::string& model,
                                                const SiteTable& sites, uint64_t tokens) {
   if (options.thresholds) return ThresholdFile::create(options.output, model, sites);
+  if (options.frequencies) return FrequencyFile::create(options.output, model, sites);
   return ActivationFile::create(options.output, model, sites, tokens);
 }
 
@@ -194,9 +203,13 @@ int run(int argc, char** argv) {
   line.option("-o,--output", options.output, "the file to write").required().named("FILE");
   line.option("--tokens", options.range.tokens, "at most so many tokens of the text; 0: all").named("N");
   line.option("--skip", options.range.skip, "leave out so many tokens at its beginning").named("N");
-  line.flag("--thresholds", options.thresholds, "write quantiles of the operators' inputs, for top-k");
+  Argument thresholds =
+      line.flag("--thresholds", options.thresholds, "write quantiles of the operators' inputs, for top-k");
+  Argument frequencies = line.flag("--frequencies", options.frequencies,
+                                   "write how often each neuron fires, for tier-partition");
+  frequencies.excludes(thresholds);
   Argument bits = line.option("--search-ratio", options.bits, "bits of a value of the networks, on the mean");
-  bits.between(0.5, 64.0).named("BITS");
+  bits.between(0.5, 64.0).named("BITS").excludes(frequencies);
   line.option("--step", options.step, "of a mixture's shares").needs(bits).between(0.005, 0.5).named("SHARE");
   line.option("--prompt-tokens", options.prompt,
               "tokens of each window that are given; the others are written")
