@@ -20,6 +20,7 @@ if(PROJECT_IS_TOP_LEVEL)
   pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET prometheus-cpp-core)
   pkg_check_modules(curl REQUIRED libcurl>=7.85)  # its headers; it is loaded when it is needed
   pkg_check_modules(nettle REQUIRED IMPORTED_TARGET nettle)
+  pkg_check_modules(cbc REQUIRED IMPORTED_TARGET cbc)
 endif()
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
