@@ -110,7 +110,7 @@ TEST_F(Hermes, WritesTheTokensOfTheResidentRun) {
   EXPECT_LE(said.balancer.at("imbalance after"), said.balancer.at("imbalance before"));
   EXPECT_GT(said.balancer.at("hot share"), 0);
   // Half a byte for each of 6 x 1536 neurons.
-  EXPECT_LT(said.table.at("table bytes"), 16 << 10);
+  EXPECT_LT(said.table.at("state bytes"), 16 << 10);
 }
 
 TEST_F(Hermes, WhateverIsLeftOutOfIt) {

@@ -154,7 +154,29 @@ TEST(StateTable, TakesHalfAByteANeuron) {
     sites.push_back(network(10752));
   }
   States table(sites);
-  EXPECT_EQ(table.metrics["table bytes"], 232 * 1024) << "LLaMA-7B, section 4.2.1";
+  EXPECT_EQ(table.metrics["state bytes"], 232 * 1024) << "LLaMA-7B, section 4.2.1";
+}
+
+// ---- firing-rate
+
+TEST(FiringRate, IsAMeanThatForgets) {
+  Plugged<tierd_heat_1> rate("predictor", "firing-rate", {network(3)}, {{"tokens", int64_t{4}, "test"}});
+  const auto told = [&](const Neurons& neurons, const Neurons& counts, uint32_t rows, bool prompt) {
+    tierd_fired_view view{};
+    view.size = sizeof view;
+    view.rows = rows;
+    view.n = static_cast<uint32_t>(neurons.size());
+    view.prompt = prompt ? 1 : 0;
+    view.idx = neurons.data();
+    view.count = counts.data();
+    EXPECT_EQ(rate.table.fired(rate.self, &view), TIERD_OK);
+    std::vector<uint8_t> heat(3);
+    EXPECT_EQ(rate.table.heat(rate.self, 0, heat.data()), TIERD_OK);
+    return std::vector<int>(heat.begin(), heat.end());
+  };
+  EXPECT_THAT(told({0, 1}, {100, 4}, 100, true), ElementsAre(15, 3, 0)) << "15 times the root of .04";
+  EXPECT_THAT(told({2}, {1}, 1, false), ElementsAre(13, 3, 8)) << ".75, .03, .25";
+  EXPECT_THAT(told({0}, {1}, 2, false), ElementsAre(12, 2, 6)) << "one of two rows: .6875";
 }
 
 // ---- hot-set

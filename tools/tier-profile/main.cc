@@ -1,6 +1,6 @@
 // tier-profile: records what the feed-forward networks of a model compute from, and which neurons fire; or
-// how often each of them fires; or how large the inputs of its operators are; or finds out how many neurons
-// should have how many bits.
+// how often each of them fires, or with which others; or how large the inputs of its operators are; or finds
+// out how many neurons should have how many bits.
 #include <fmt/format.h>
 
 #include <memory>
@@ -17,6 +17,7 @@
 #include "tools/evaluation/text_windows.h"
 #include "tools/tier-profile/activation_file.h"
 #include "tools/tier-profile/frequency_file.h"
+#include "tools/tier-profile/parents_file.h"
 #include "tools/tier-profile/ratio_report.h"
 #include "tools/tier-profile/ratio_search.h"
 #include "tools/tier-profile/threshold_file.h"
@@ -44,6 +45,12 @@ constexpr const char* kAbout =
     "\n"
     "  tier-profile -m model/ text.txt -o frequencies.safetensors --frequencies\n"
     "\n"
+    "With --parents, which two neurons of the network before fire with each: what predictor state-table may "
+    "be "
+    "given.\n"
+    "\n"
+    "  tier-profile -m model/ text.txt -o parents.safetensors --parents --tokens 5000\n"
+    "\n"
     "With --search-ratio BITS, in which of its editions each neuron should be used where the networks may "
     "take so many\n"
     "bits a value on the mean: the model writes with every mixture, and the one is kept with which it is "
@@ -64,6 +71,7 @@ struct Options {
   TextRange range;
   bool thresholds = false;
   bool frequencies = false;
+  bool parents = false;
   double bits = 0;  // 0: no ratio is searched for
   double step = 0.125;
   uint32_t prompt = 32;
@@ -75,6 +83,8 @@ Result<std::unique_ptr<ProfileFile>> make_file(const Options& options, const std
                                                const SiteTable& sites, uint64_t tokens) {
   if (options.thresholds) return ThresholdFile::create(options.output, model, sites);
   if (options.frequencies) return FrequencyFile::create(options.output, model, sites);
+  if (options.parents)
+    return ParentsFile::create(options.output, model, sites, tokens, options.model.quiet());
   return ActivationFile::create(options.output, model, sites, tokens);
 }
 
@@ -208,8 +218,11 @@ int run(int argc, char** argv) {
   Argument frequencies = line.flag("--frequencies", options.frequencies,
                                    "write how often each neuron fires, for tier-partition");
   frequencies.excludes(thresholds);
+  Argument parents = line.flag("--parents", options.parents,
+                               "write which neurons fire with which, for predictor state-table");
+  parents.excludes(thresholds).excludes(frequencies);
   Argument bits = line.option("--search-ratio", options.bits, "bits of a value of the networks, on the mean");
-  bits.between(0.5, 64.0).named("BITS").excludes(frequencies);
+  bits.between(0.5, 64.0).named("BITS").excludes(frequencies).excludes(parents);
   line.option("--step", options.step, "of a mixture's shares").needs(bits).between(0.005, 0.5).named("SHARE");
   line.option("--prompt-tokens", options.prompt,
               "tokens of each window that are given; the others are written")

@@ -96,17 +96,19 @@ class StateTable {
     by_tokens_ = by != "layers";
     by_layers_ = by != "tokens";
     uint32_t before = TIERD_NO_SITE;
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, of_parents = 0;
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
       const tierd_site_view& site = host.site(s);
       const bool can_tell = site.axis == TIERD_AXIS_NEURON || site.axis == TIERD_AXIS_CHANNEL;
       sites_.push_back({States(can_tell ? site.n : 0), {}, TIERD_NO_SITE, {}, {}, 0});
       if (!can_tell) continue;
       if (by_layers_ && before != TIERD_NO_SITE) read_parents(site, before);
-      bytes += sites_.back().states.bytes() + sites_.back().parents.size() * sizeof(uint32_t);
+      bytes += sites_.back().states.bytes();
+      of_parents += sites_.back().parents.size() * sizeof(uint32_t);
       before = s;
     }
-    host.metric("table bytes", static_cast<double>(bytes));
+    host.metric("state bytes", static_cast<double>(bytes));
+    host.metric("parents bytes", static_cast<double>(of_parents));
   }
 
   void fired(const tierd_fired_view& told) {
