@@ -51,10 +51,12 @@ class PlanFromHeader : public ProgramTest {
   }
 };
 
-// A model that fits most disks: a plan is refused where the store's disk has no room for it.
+// A model that fits most disks, of which a part has room in memory: a plan is refused where the store's disk
+// has no room for it.
 TEST_F(PlanFromHeader, OfALargeModelWritesNothing) {
   const std::string model = hollow("llama-2-13b");
-  const Ended run = run_tierd(check(model, {"--config", config_file("hybrid"), "--json"}));
+  const Ended run = run_tierd(
+      check(model, {"--config", config_file("hybrid"), "--set", "tiers.dram.capacity=40%", "--json"}));
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(cached(), IsEmpty());
   const json plan = json::parse(run.out);

@@ -27,6 +27,7 @@ constexpr const char* kEnough = "admit: what is kept has a free slot or a victim
 constexpr const char* kNoWaste = "admit: nobody is evicted for nothing";
 constexpr const char* kFill = "fill: editions that can keep what is listed, ascending neurons";
 constexpr const char* kAhead = "ahead: later sites, ascending neurons of theirs, editions that they have";
+constexpr const char* kMeanwhile = "idle: editions that it has, ascending neurons";
 constexpr const char* kExpire = "expire: victims are of the same edition, evictable, each named once";
 constexpr const char* kResize =
     "resize: victims are evictable and named once, and enough as far as there are any";
@@ -90,11 +91,13 @@ class CacheTrace {
         machine_(machine_of(seed)),
         world_(sites, seed, naive_linear, machine_),
         random_(seed),
+        seed_(seed),
         options_(options),
         report_(report) {}
 
   // Makes the cache and its tier. False when there is nothing to go on with.
   bool begin() {
+    draw_heat();
     cache_ = Cache::make(choice_, world_, options_, report_);
     if (cache_ == nullptr) return false;
     uint64_t whole = 0;
@@ -119,6 +122,8 @@ class CacheTrace {
       use(edition);
     }
     for (SiteId site = 0; site < sites_.size() && well(); ++site) ahead(site);
+    if (random_.below(2) == 0) draw_heat();
+    for (SiteId site = 0; site < sites_.size() && well(); ++site) idle(site);
     if (!well()) return;
     answered(cache_->strategy.call_if(&tierd_cache_1::end_step, "end_step"));
     if (well()) resplit();
@@ -217,6 +222,32 @@ class CacheTrace {
     report_.check(kAhead, sound.ok(), [&] { return sound.error().detail; });
     for (const WishList::Wish& wish : cache_->strategy.wishes->all())
       fingerprint_.add(uint64_t{wish.site} << 32 | wish.distance);
+  }
+
+  // How hot the neurons are from now on; by a third of the seeds nobody says.
+  void draw_heat() {
+    heat_.resize(sites_.size());
+    for (SiteId site = 0; site < sites_.size(); ++site) {
+      heat_[site].resize(sites_[site].n);
+      for (uint8_t& heat : heat_[site]) heat = static_cast<uint8_t>(random_.below(TIERD_HOTTEST + 1));
+    }
+    world_.set_heat(seed_ % 3 == 0 ? nullptr : &heat_);
+  }
+
+  // What it wants while nobody computes from the memories next to its own.
+  void idle(SiteId site) {
+    if (cache_->strategy.table.idle == nullptr) return;
+    auto wanted = wanted_meanwhile(cache_->strategy, site, editions_, machine_.topology.memories.front());
+    report_.check(kMeanwhile, wanted.ok(), [&] { return wanted.error().line(); });
+    well_ = well_ && wanted.ok();
+    if (!well()) return;
+    for (auto& [edition, neurons] : *wanted) {
+      fingerprint_.add(uint64_t{edition} << 32 | neurons.size());
+      std::erase_if(neurons, [&, e = edition](uint32_t neuron) {
+        return tier_->residency().valid(e, neuron) || tier_->residency().leased(e, neuron);
+      });
+      if (!neurons.empty() && well()) admit(edition, neurons, TIERD_PRIORITY_MIGRATION);
+    }
   }
 
   // Plays the pass of a site that has this edition.
@@ -447,6 +478,8 @@ class CacheTrace {
   const PluginWorld::Machine machine_;
   PluginWorld world_;
   Random random_;
+  const uint64_t seed_;
+  std::vector<std::vector<uint8_t>> heat_;  // [sites][n]
   const SuiteOptions& options_;
   Report& report_;
   std::unique_ptr<Cache> cache_;

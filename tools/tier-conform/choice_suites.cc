@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/kernel/active_set.h"
+#include "core/kernel/plugin_answer.h"
 #include "core/kernel/set_view.h"
 #include "tools/tier-conform/simulated_core.h"
 #include "tools/tier-conform/suites.h"
@@ -17,6 +18,7 @@ constexpr const char* kUnits = "assign: a unit that there is, for each neuron";
 constexpr const char* kNeeds = "caps: known ones";
 constexpr uint32_t kKnownNeeds = TIERD_LEVELS_NEEDS_SCORES;
 static_assert(kKnownNeeds == TIERD_BALANCER_NEEDS_SCORES);
+constexpr const char* kMoves = "rebalance: editions and units that there are, ascending neurons";
 constexpr const char* kHomes = "place: a unit that there is, for each neuron of the edition";
 
 // What an instance is asked in one go, in a world of sites and units: `ask(subject, numbers)` for the numbers
@@ -29,9 +31,11 @@ struct Question {
   std::function<Status(Subject<Table>&, uint8_t* numbers)> ask;
 };
 
-// Asks two instances the same, with a third one between them.
-template <class Table, class Draw>
-void check_numbers(const StrategyChoice& choice, const SuiteOptions& options, Report& report, Draw draw) {
+// Asks two instances the same, with a third one between them. `after(subject, sites, topology, site)` is
+// asked behind each site, too, and says what to add to a fingerprint.
+template <class Table, class Draw, class After>
+void check_numbers(const StrategyChoice& choice, const SuiteOptions& options, Report& report, Draw draw,
+                   After after) {
   for (uint32_t world = 0; world < options.worlds; ++world) {
     Random random(options.seed * 1000 + world);
     const SiteTable sites = in_several_editions(draw_sites(world, random));
@@ -75,6 +79,8 @@ void check_numbers(const StrategyChoice& choice, const SuiteOptions& options, Re
             return;
           }
         }
+        of_first.add(after(*first, sites, machine.topology, site));
+        of_second.add(after(*second, sites, machine.topology, site));
       }
     }
     report.check(kSame, of_first == of_second,
@@ -87,18 +93,21 @@ void check_numbers(const StrategyChoice& choice, const SuiteOptions& options, Re
 void check_quantizer(const StrategyChoice& choice, const SuiteOptions& options, Report& report) {
   using Table = tierd_levels_1;
   check_numbers<Table>(
-      choice, options, report, [](const PluginWorld& world, SiteId site, const tierd_set_view& set) {
+      choice, options, report,
+      [](const PluginWorld& world, SiteId site, const tierd_set_view& set) {
         const auto choose = [&set](Subject<Table>& quantizer, uint8_t* level) {
           return quantizer.strategy.call(&Table::choose, "choose", &set, level);
         };
         return std::vector<Question<Table>>{{kLevels, set.n, world.views()[site]->n_editions, choose}};
-      });
+      },
+      [](Subject<Table>&, const SiteTable&, const Topology&, SiteId) { return uint64_t{0}; });
 }
 
 void check_balancer(const StrategyChoice& choice, const SuiteOptions& options, Report& report) {
   using Table = tierd_balancer_1;
   check_numbers<Table>(
-      choice, options, report, [](const PluginWorld& world, SiteId site, const tierd_set_view& set) {
+      choice, options, report,
+      [](const PluginWorld& world, SiteId site, const tierd_set_view& set) {
         const auto units = static_cast<uint32_t>(world.unit_views().size());
         const uint32_t edition = world.views()[site]->editions[0];
         const auto place = [edition](Subject<Table>& balancer, uint8_t* home) {
@@ -109,6 +118,17 @@ void check_balancer(const StrategyChoice& choice, const SuiteOptions& options, R
         };
         return std::vector<Question<Table>>{{kHomes, world.edition_views()[edition]->n, units, place},
                                             {kUnits, set.n, units, assign}};
+      },
+      [&](Subject<Table>& balancer, const SiteTable& sites, const Topology& topology, SiteId site) {
+        const auto moves = wanted_homes(balancer.strategy, site, sites.editions, topology);
+        report.check(kMoves, moves.ok(), [&] { return moves.error().line(); });
+        Fingerprint fingerprint;
+        if (!moves.ok()) return fingerprint.sum();
+        for (const auto& [memory, wanted] : *moves) {
+          fingerprint.add(uint64_t{memory} << 32 | wanted.edition);
+          for (const uint32_t neuron : wanted.neurons) fingerprint.add(neuron);
+        }
+        return fingerprint.sum();
       });
 }
 

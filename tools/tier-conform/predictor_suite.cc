@@ -24,6 +24,7 @@ constexpr const char* kDeclared = "a predictor that leaves neurons out declares 
 constexpr const char* kLookAhead =
     "look_ahead: wishes lie as many sites ahead as they say, within the room given";
 constexpr const char* kScores = "predict: a finite score for each neuron, where they are wanted and given";
+constexpr const char* kHeat = "heat: from 0 to 15 for each neuron of the site";
 constexpr const char* kCaps = "caps: known ones, the same for all instances, lossy as the descriptor says";
 
 class PredictorTrace {
@@ -50,6 +51,13 @@ class PredictorTrace {
     report_.check(kCaps, (caps & ~kKnown) == 0 && lossy_ == (choice_.plugin->lossy != 0), [&] {
       return fmt::format("caps {:#x}, lossy {} in the descriptor", caps, choice_.plugin->lossy);
     });
+    keeps_heat_ = offers_heat(*choice_.plugin);
+    if (keeps_heat_) {
+      const Status read = read_table(*choice_.plugin, choice_.origin, heat_.table);
+      report_.check(kHeat, read.ok(), [&] { return read.error().line(); });
+      if (!read.ok()) return false;
+      static_cast<StrategyBase&>(heat_) = predictor_->strategy;
+    }
     // One that began before this instance came.
     if (random_.below(2) == 0) sequences_.push_back(random_.below(64));
     return true;
@@ -70,6 +78,7 @@ class PredictorTrace {
       rows.x = x.empty() ? nullptr : x.data();
       predict(site, rows);
       if (well_) look_ahead(site, rows);
+      if (well_ && keeps_heat_) tell(site, rows.rows);
     }
     if (!sequences_.empty() && random_.below(3) == 0) end_sequence();
   }
@@ -154,6 +163,34 @@ class PredictorTrace {
     answered(predictor_->strategy.call_if(&tierd_predictor_1::observe, "observe", &predicted, &truth));
   }
 
+  // What has fired, in a prompt or not, and how hot the neurons are then.
+  void tell(SiteId site, uint32_t rows) {
+    const uint32_t n = sites_[site].n;
+    const std::vector<uint32_t> neurons = draw_set(n, random_);
+    std::vector<uint32_t> counts(neurons.size());
+    for (uint32_t& count : counts) count = 1 + random_.below(rows);
+    tierd_fired_view fired{};
+    fired.size = sizeof fired;
+    fired.site = site;
+    fired.rows = rows;
+    fired.n = static_cast<uint32_t>(neurons.size());
+    fired.known = random_.below(2) == 0 ? TIERD_KNOWN_ALL : TIERD_KNOWN_COMPUTED;
+    fired.prompt = random_.below(4) == 0 ? 1 : 0;
+    fired.idx = neurons.data();
+    fired.count = counts.data();
+    answered(heat_.call(&tierd_heat_1::fired, "fired", &fired));
+    if (!well_) return;
+    Guarded<uint8_t> heat(n);
+    answered(heat_.call(&tierd_heat_1::heat, "heat", site, heat.data()));
+    if (!well_) return;
+    report_.check(kWithin, heat.intact(), [] { return "heat wrote beyond the site"; });
+    for (uint32_t i = 0; i < n; ++i) {
+      report_.check(kHeat, heat[i] <= TIERD_HOTTEST,
+                    [&] { return fmt::format("{} at place {}", heat[i], i); });
+      fingerprint_.add(heat[i]);
+    }
+  }
+
   void look_ahead(SiteId site, const tierd_rows_view& rows) {
     if (predictor_->strategy.table.look_ahead == nullptr) return;
     answered(predictor_->strategy.call_for_wishes(&tierd_predictor_1::look_ahead, "look_ahead", site, &rows));
@@ -174,6 +211,8 @@ class PredictorTrace {
   std::unique_ptr<Predictor> predictor_;
   std::vector<uint64_t> sequences_;
   Fingerprint fingerprint_;
+  Strategy<tierd_heat_1> heat_;
+  bool keeps_heat_ = false;
   bool lossy_ = false;
   bool reads_x_ = false;
   bool scores_ = false;

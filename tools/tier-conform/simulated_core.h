@@ -69,6 +69,7 @@ class Guarded {
 class Fingerprint {
  public:
   void add(uint64_t value) { sum_ = (sum_ ^ value) * 0x100000001b3; }  // FNV-1a, a word at a time
+  uint64_t sum() const { return sum_; }
   bool operator==(const Fingerprint&) const = default;
 
  private:

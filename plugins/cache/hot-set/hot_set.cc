@@ -122,9 +122,11 @@ class HotSet {
     share(bytes, max_slots);
     victims.n = 0;
     for (uint32_t e = 0; e < host_.n_editions(); ++e) {
-      const uint8_t* const heat = host_.heat(host_.edition(e).site);
-      tierd::name_surplus(host_, e, heat != nullptr ? coolest(e, heat, host_.edition(e).n) : all_here(e),
-                          max_slots[e], victims);
+      // Copies first, the coolest before all others.
+      std::vector<uint32_t> order = all_here(e);
+      if (const uint8_t* const heat = host_.heat(host_.edition(e).site)) sort_by_heat(order, heat);
+      std::stable_partition(order.begin(), order.end(), [&](uint32_t i) { return !host_.at_home(e, i); });
+      tierd::name_surplus(host_, e, order, max_slots[e], victims);
     }
   }
 
@@ -194,10 +196,16 @@ class HotSet {
     order.erase(std::remove_if(order.begin(), order.end(),
                                [&](uint32_t i) { return !host_.evictable(e, i) || host_.at_home(e, i); }),
                 order.end());
-    draw(order);
-    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return heat[a] < heat[b]; });
+    sort_by_heat(order, heat);
     order.resize(std::min<size_t>(order.size(), most));
     return order;
+  }
+
+  // The coolest first, equals by lot.
+  void sort_by_heat(std::vector<uint32_t>& neurons, const uint8_t* heat) {
+    draw(neurons);
+    std::stable_sort(neurons.begin(), neurons.end(),
+                     [&](uint32_t a, uint32_t b) { return heat[a] < heat[b]; });
   }
 
   // Puts them in an order that follows from the seed and from what was drawn before.

@@ -63,6 +63,7 @@ class States {
     two = static_cast<uint8_t>((two & ~(kHottest << shift(neuron))) | state << shift(neuron));
   }
   uint64_t bytes() const { return packed_.size(); }
+  bool any() const { return !packed_.empty(); }  // else the site cannot tell what fires
 
  private:
   static uint32_t shift(uint32_t neuron) { return neuron % 2 * 4; }
@@ -114,6 +115,7 @@ class StateTable {
   void fired(const tierd_fired_view& told) {
     Site& site = sites_[told.site];
     const uint32_t n = host_.site(told.site).n;
+    if (!site.states.any()) return;
     if (told.prompt != 0) return count(site, n, told);
     if (site.tokens != 0) begin(site, n);
     mark(site, n, told);
@@ -126,6 +128,7 @@ class StateTable {
   }
 
   void heat(uint32_t site, uint8_t* heat) {
+    if (!sites_[site].states.any()) return (void)std::fill_n(heat, host_.site(site).n, uint8_t{0});
     if (sites_[site].tokens != 0) begin(sites_[site], host_.site(site).n);
     for (uint32_t i = 0; i < host_.site(site).n; ++i)
       heat[i] = static_cast<uint8_t>(std::min(strength(sites_[site], i), kHottest));
@@ -133,8 +136,7 @@ class StateTable {
 
   void predict(uint32_t s, const tierd_rows_view& /*rows*/, tierd_set_out& out) {
     Site& site = sites_[s];
-    const bool can_tell = site.states.bytes() != 0;
-    out.all = !can_tell || (first_is_dense_ && site.parents.empty()) ? 1 : 0;
+    out.all = !site.states.any() || (first_is_dense_ && site.parents.empty()) ? 1 : 0;
     if (out.all != 0) return;
     if (site.tokens != 0) begin(site, host_.site(s).n);
     out.n = 0;
