@@ -118,7 +118,7 @@ TEST(StateTable, ParentsOfTheSiteBeforeCount) {
   EXPECT_THAT(table.heat(2, 3), ElementsAre(6, 6, 0));
   table.fired(0, {0, 1});
   EXPECT_THAT(table.heat(2, 3), ElementsAre(12, 6, 0));
-  EXPECT_EQ(table.predicted(0, 2), std::nullopt) << "who has no parents is computed";
+  EXPECT_EQ(table.predicted(0, 2), std::nullopt) << "the first one is computed whole";
   EXPECT_THAT(*table.predicted(2, 3), IsEmpty());
   table.fired(2, {0});
   EXPECT_THAT(*table.predicted(2, 3), ElementsAre(0)) << "4 + 2 * 6";

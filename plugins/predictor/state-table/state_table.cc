@@ -34,7 +34,7 @@ constexpr tierd_param kParams[] = {
                              "what it goes by: states and parents, states alone, parents alone")),
     tierd::lossy(tierd::text(
         "first", "dense", "dense|predicted",
-        "sites whose neurons have no parents: all of their neurons are active, or as the states say")),
+        "the first site, before which nothing fires: all of its neurons are active, or as the states say")),
     tierd::number("hottest_share", "0.9", 0.01, 1,
                   "in a prompt, above this share of its tokens a state begins with 15"),
     tierd::number("coldest_share", "0.02", 0, 0.99, "and below this one with 0"),
@@ -103,6 +103,7 @@ class StateTable {
       const bool can_tell = site.axis == TIERD_AXIS_NEURON || site.axis == TIERD_AXIS_CHANNEL;
       sites_.push_back({States(can_tell ? site.n : 0), {}, TIERD_NO_SITE, {}, {}, 0});
       if (!can_tell) continue;
+      if (before == TIERD_NO_SITE) first_ = s;
       if (by_layers_ && before != TIERD_NO_SITE) read_parents(site, before);
       bytes += sites_.back().states.bytes();
       of_parents += sites_.back().parents.size() * sizeof(uint32_t);
@@ -136,7 +137,7 @@ class StateTable {
 
   void predict(uint32_t s, const tierd_rows_view& /*rows*/, tierd_set_out& out) {
     Site& site = sites_[s];
-    out.all = !site.states.any() || (first_is_dense_ && site.parents.empty()) ? 1 : 0;
+    out.all = !site.states.any() || (first_is_dense_ && s == first_) ? 1 : 0;
     if (out.all != 0) return;
     if (site.tokens != 0) begin(site, host_.site(s).n);
     out.n = 0;
@@ -222,6 +223,7 @@ class StateTable {
   const bool first_is_dense_;
   const double hottest_share_, coldest_share_;
   bool by_tokens_ = true, by_layers_ = true;
+  uint32_t first_ = TIERD_NO_SITE;  // of those that can tell
   std::vector<Site> sites_;
   uint64_t seen_ = 0, right_ = 0, fired_ = 0, found_ = 0;  // neurons of passes
 };
