@@ -38,6 +38,7 @@ class Hermes : public testing::Test {
     std::vector<uint32_t> tokens;
     std::map<std::string, double> table, gpu, balancer;  // metrics of the strategies
     uint64_t between_dimms = 0;                          // neurons that moved
+    uint64_t decode_ns = 0;
   };
   // On the GPU what every step uses whole, and copies.
   static Config hermes() {
@@ -89,6 +90,7 @@ class Hermes : public testing::Test {
     EXPECT_TRUE(engine.drain().ok());
     said.tokens = std::move(all);
     const StrategySet& strategies = runtime.strategies();
+    said.decode_ns = engine.decode_times().wall_ns;
     said.table = strategies.instance("heat").metrics();
     said.balancer = strategies.instance("balancer").metrics();
     if (config.find_tier("gpu") != nullptr) said.gpu = strategies.instance("cache", "gpu").metrics();
@@ -260,6 +262,24 @@ TEST_F(Hermes, AsAGateTheLiteralRuleFindsNothing) {
   RecordProperty("dense", std::to_string(dense.perplexity));
   RecordProperty("literal", std::to_string(literal.perplexity));
   RecordProperty("staying", std::to_string(staying.perplexity));
+}
+
+// By the clock of the paper's machine what has come where does not depend on this one.
+TEST_F(Hermes, TakesTheSameVirtualTimeInEveryRun) {
+  Config config = hermes();
+  for (TierConfig& tier : config.tiers)
+    std::erase_if(tier.settings, [](const Setting& s) { return s.key == "link_rate"; });
+  config.clock = "model";
+  config.machine = "rtx4090-8ndp";
+  const Said first = say(config), second = say(config);
+  check(first);
+  EXPECT_GT(first.gpu.at("moved in"), 0);
+  EXPECT_GT(first.decode_ns, 0u);
+  EXPECT_EQ(second.decode_ns, first.decode_ns);
+  EXPECT_EQ(second.logits, first.logits);
+  config.machine = "rtx4090-16ndp";
+  config.tier("ndp").count = 16;
+  check(say(config));
 }
 
 TEST_F(Hermes, DecidesTheSameWhenItIsPlayedAgain) {
