@@ -12,11 +12,12 @@ namespace tierd {
 double mean_rate(const BetaRates& rates);
 double lasting_overlap(const BetaRates& rates);
 
-// Of a token's active neurons those that the one `distance` tokens later has, too: with probability
+// The share of a token's active neurons that the one `distance` tokens later has, too: with probability
 // lambda^distance nothing was drawn anew, and else it is an independent draw.
 double overlap_after(const BetaRates& rates, double lambda, uint32_t distance);
 
-// Of a layer's neurons those that any of `tokens` consecutive ones uses: 1 - E[(1-p)(1-(1-lambda)p)^(k-1)].
+// The share of a layer's neurons that any of `tokens` consecutive ones uses: 1 -
+// E[(1-p)(1-(1-lambda)p)^(k-1)].
 double used_within(const BetaRates& rates, double lambda, uint32_t tokens);
 // Those that a token uses and none of the `window` tokens before it.
 double new_in_token(const BetaRates& rates, double lambda, uint32_t window);

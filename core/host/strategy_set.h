@@ -54,7 +54,7 @@ class StrategySet {
   const Strategies& strategies() const { return strategies_; }
   // The instance of a kind. A cache is that of the named tier's first memory; without a name, of the first
   // memory whose tier has no cache of its own, and of the first memory where all tiers have one.
-  // Of kind "heat" the predictor's, where that one keeps the heat.
+  // That of kind "heat" is the predictor's, where that one keeps the heat.
   const StrategyInstance& instance(std::string_view kind, std::string_view tier = {}) const;
 
   // Whether a strategy of its own keeps the neurons' heat.

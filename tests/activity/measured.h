@@ -43,7 +43,7 @@ inline std::vector<uint32_t> uses_of(const std::vector<Bits>& tokens, uint32_t n
   return uses;
 }
 
-// Of one layer of one text.
+// What is counted of one layer of one text.
 struct Counted {
   explicit Counted(const std::vector<Bits>& tokens, uint32_t neurons) : tokens_(tokens), n_(neurons) {}
 
@@ -52,7 +52,7 @@ struct Counted {
     for (const Bits& bits : tokens_) sum += count_active(bits);
     return sum / n_ / static_cast<double>(tokens_.size());
   }
-  // Of all active neurons those that `distance` tokens later are, too.
+  // The share of all active neurons that `distance` tokens later are, too.
   double overlap(size_t distance) const {
     uint64_t shared = 0, all = 0;
     for (size_t t = 0; t + distance < tokens_.size(); ++t) {

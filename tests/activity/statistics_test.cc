@@ -23,7 +23,8 @@ ActivityProfile known(const std::string& name) {
   return *profile;
 }
 
-// Of the uses of those that were the hottest fifth in the first half of a text, the share in the second half.
+// What share of the uses falls, in the second half of a text, to those that were the hottest fifth in its
+// first half.
 double share_of_formerly_hottest(const std::vector<Bits>& tokens, uint32_t neurons) {
   const auto half = tokens.begin() + static_cast<std::ptrdiff_t>(tokens.size() / 2);
   const std::vector<uint32_t> before = uses_of({tokens.begin(), half}, neurons);

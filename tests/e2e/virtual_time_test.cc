@@ -44,7 +44,7 @@ class VirtualTime : public testing::Test {
     config.machine = machine_;
     return config;
   }
-  // Of the same machine with more in it.
+  // This is the same machine with more in it.
   static Config modelled_with(const std::string& more) {
     const std::string path = testing::TempDir() + "virtual-with-" + std::to_string(getpid()) + ".toml";
     std::ofstream(path) << "base = \"" << machine_ << "\"\n" << more;

@@ -7,7 +7,8 @@
 namespace tierd {
 namespace {
 
-// Of sums of a million terms in double precision: the bound must not end above what it bounds.
+// What sums of a million terms in double precision may be off by: the bound must not end above what it
+// bounds.
 constexpr double kRounding = 1e-12;
 
 }  // namespace

@@ -109,7 +109,7 @@ class HotCold {
   }
 
  private:
-  // Of an embedding a step uses a row for each token.
+  // An embedding is not: a step uses a row of it for each token.
   static bool is_whole(const tierd_site_view& site) { return !tierd::used_in_part(site) && site.given == 0; }
 
   struct Window {
