@@ -48,7 +48,7 @@ Result<WantedNeurons> wanted_by(StrategyBase& strategy, const char* function, co
   return wanted;
 }
 
-// What a cache has wished for, in its own memory.
+// Returns what a cache has wished for, all of it in the cache's own memory.
 Result<std::vector<WantedNeurons>> wanted_here(StrategyBase& cache, const char* function,
                                                std::span<const Edition> editions, const Memory& memory) {
   std::vector<WantedNeurons> all;

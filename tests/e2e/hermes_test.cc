@@ -37,7 +37,7 @@ class Hermes : public testing::Test {
     uint64_t between_dimms = 0;                          // neurons that moved
     uint64_t decode_ns = 0;
   };
-  // On the GPU what every step uses whole, and copies.
+  // The GPU has room for what every step uses whole, and for copies.
   static Config hermes() {
     Config config = configuration("hermes", kDemo, true);
     config.tier("gpu").capacity = "60%";

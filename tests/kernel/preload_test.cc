@@ -123,8 +123,8 @@ TEST(Preload, OfAStepThatIsGivenUpGivesItsBlocksBack) {
   world.expect_nothing_lost();
 }
 
-// What is kept, wished for, foreseen and used is drawn by lot, and so is the order in which reads and moves
-// end or fail.
+// Random numbers decide what is kept, wished for, foreseen and used, and in which order reads and moves end
+// or fail.
 TEST(Preload, ServesAnyHistory) {
   for (uint64_t seed = 1; seed <= 120; ++seed) {
     SCOPED_TRACE(seed);

@@ -105,7 +105,7 @@ void LookAhead::add(SiteId site, EditionId edition, MemoryId memory, std::span<c
   }
 }
 
-// Passes what was collected on, to each memory its own. Editions of a site are wished for one by one; those
+// Hands over to each memory what was collected for it. Editions of a site are wished for one by one; those
 // that the memory holds as one are one there.
 Status LookAhead::pass_on(bool bypass) {
   for (size_t m = 0; m < topology_.memories.size(); ++m) {
