@@ -6,8 +6,14 @@
 namespace tierd {
 
 DescribedDisk::DescribedDisk(std::unique_ptr<BlockDevice> carries_out, const DiskDescription& disk,
-                             uint32_t depth, VirtualClock& clock, VirtualThread& thread)
-    : carries_out_(std::move(carries_out)), disk_(disk), depth_(depth), clock_(clock), thread_(thread) {}
+                             uint32_t depth, VirtualClock& clock, VirtualThread& device,
+                             VirtualThread& thread)
+    : carries_out_(std::move(carries_out)),
+      disk_(disk),
+      depth_(depth),
+      clock_(clock),
+      device_(device),
+      thread_(thread) {}
 
 bool DescribedDisk::push(const DeviceRead& read) {
   if (in_flight() == depth_) return false;
@@ -19,8 +25,8 @@ void DescribedDisk::flush() {
   const uint64_t now = clock_.now_ns();
   for (const DeviceRead& read : pushed_) {
     const double seconds = disk_.reads.seconds_each(static_cast<double>(read.into.size()));
-    free_ns_ = std::max(free_ns_, now) + static_cast<uint64_t>(seconds * 1e9);
-    reading_.push_back({read, std::max(free_ns_, now + disk_.latency_ns)});
+    const auto ns = static_cast<uint64_t>(seconds * 1e9);
+    reading_.push_back({read, std::max(device_.begin(now, ns) + ns, now + disk_.latency_ns)});
     clock_.at(reading_.back().done_ns);
   }
   pushed_.clear();

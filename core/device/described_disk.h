@@ -19,9 +19,10 @@ namespace tierd {
 class DescribedDisk final : public BlockDevice {
  public:
   // `carries_out` really reads, when a read ends; NULL: nothing is read, and what is in memory stays.
-  // `thread` checks what was read. What is referred to outlives this.
+  // `device` reads, one read after the other; `thread` checks what was read. What is referred to outlives
+  // this.
   DescribedDisk(std::unique_ptr<BlockDevice> carries_out, const DiskDescription& disk, uint32_t depth,
-                VirtualClock& clock, VirtualThread& thread);
+                VirtualClock& clock, VirtualThread& device, VirtualThread& thread);
 
   std::string_view name() const override { return "described"; }
   uint32_t depth() const override { return depth_; }
@@ -44,8 +45,8 @@ class DescribedDisk final : public BlockDevice {
   const DiskDescription& disk_;
   const uint32_t depth_;
   VirtualClock& clock_;
+  VirtualThread& device_;
   VirtualThread& thread_;
-  uint64_t free_ns_ = 0;            // when the disk has served all that it was given
   std::vector<DeviceRead> pushed_;  // not flushed yet
   // In the order of their ends.
   std::deque<Pending> reading_;

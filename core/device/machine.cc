@@ -124,6 +124,9 @@ std::vector<LinkDescription> read_links(DescribedNumbers& numbers, const View& l
     if (link.to.empty()) numbers.fail("'links.to' is missing; the name of a tier is expected");
     link.rate = numbers.rate(view["bytes_per_second"], "links.bytes_per_second");
     link.latency_ns = static_cast<uint64_t>(numbers.read(view["latency_ns"], "links.latency_ns", 0));
+    if (view["beside_disk"] && !view["beside_disk"].is_boolean())
+      numbers.fail("'links.beside_disk' is no true or false");
+    link.beside_disk = view["beside_disk"].value_or(true);
     const auto same = [&](const LinkDescription& other) {
       return other.from == link.from && other.to == link.to;
     };

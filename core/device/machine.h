@@ -48,6 +48,8 @@ struct LinkDescription {
   std::string to;           // the tier's name
   double rate = 0;          // bytes a second
   uint64_t latency_ns = 0;  // of each message
+  // It carries neurons while the disk reads others; false: one does all of it, one thing after the other.
+  bool beside_disk = true;
 };
 
 struct MachineDescription {

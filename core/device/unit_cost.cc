@@ -55,20 +55,32 @@ double UnitCost::take_seconds(double floats) const {
   return static_cast<double>(link_->latency_ns) * 1e-9 + floats * sizeof(float) / link_->rate;
 }
 
+bool UnitCost::takes_turns_with_disk(const Message& message) const {
+  if (message.op != Op::move || message.from == message.memory) return false;
+  const std::optional<LinkDescription>& link = link_from(message.from);
+  return link && !link->beside_disk;
+}
+
+double UnitCost::bytes_as(const Message& message, const MadeNeurons& made, size_t units) const {
+  return static_cast<double>(units) *
+         static_cast<double>(neuron_bytes(plan_.sites[made.site].cut, plan_.editions[message.edition], 0));
+}
+
+double UnitCost::expand_seconds(const Message& message, size_t units) const {
+  if ((message.flags & kRecode) == 0) return 0;
+  const MadeNeurons* const expanded = plan_.expanded_of(message.edition);
+  return expanded != nullptr ? processor_->expand(bytes_as(message, *expanded, units)) : 0;
+}
+
 // What is encoded anew crosses a link as what it becomes. How long that takes the processor no description
 // says: it goes on while the link carries what was encoded before, and is left out. Bitmaps cross as they
 // are, and are expanded when they are there.
 double UnitCost::move_seconds(const Message& message, size_t units) const {
-  const auto bytes_as = [&](const MadeNeurons& made) {
-    return static_cast<double>(units) *
-           static_cast<double>(neuron_bytes(plan_.sites[made.site].cut, plan_.editions[message.edition], 0));
-  };
-  const bool recode = (message.flags & kRecode) != 0;
-  const MadeNeurons* const recoded = recode ? plan_.recoded_of(message.edition) : nullptr;
-  const MadeNeurons* const expanded = recode ? plan_.expanded_of(message.edition) : nullptr;
-  const double bytes =
-      recoded != nullptr ? bytes_as(*recoded) : static_cast<double>(units) * message.unit_bytes;
-  const double expanding = expanded != nullptr ? processor_->expand(bytes_as(*expanded)) : 0;
+  const MadeNeurons* const recoded =
+      (message.flags & kRecode) != 0 ? plan_.recoded_of(message.edition) : nullptr;
+  const double bytes = recoded != nullptr ? bytes_as(message, *recoded, units)
+                                          : static_cast<double>(units) * message.unit_bytes;
+  const double expanding = expand_seconds(message, units);
   const std::optional<LinkDescription>& link = link_from(message.from);
   if (link && message.from != message.memory)
     return static_cast<double>(link->latency_ns) * 1e-9 + bytes / link->rate + expanding;
@@ -106,17 +118,25 @@ double UnitCost::read_seconds(const Message& message, std::span<const Unit> unit
   const std::optional<LinkDescription>& link = link_from(message.from);
   const auto read_bytes = static_cast<double>(bytes);
   const double latency = link ? static_cast<double>(link->latency_ns) * 1e-9 : 0;
-  return latency + std::max(reading, link ? read_bytes / link->rate : processor_->copy(read_bytes));
+  return latency + std::max(reading, link ? read_bytes / link->rate : processor_->copy(read_bytes)) +
+         expand_seconds(message, units.size());
 }
 
 double UnitCost::neurons_seconds(const Message& message, std::span<const Unit> units) const {
   const SiteWork& site = plan_.sites[message.site];
   if (site.gather) return processor_->floats(static_cast<double>(message.rows) * inputs(site.cut));
-  return processor_->neurons({.site = site,
-                              .encodings = plan_.editions[message.edition],
-                              .edition = message.edition,
-                              .units = units,
-                              .rows = message.rows});
+  double seconds = processor_->neurons({.site = site,
+                                        .encodings = plan_.editions[message.edition],
+                                        .edition = message.edition,
+                                        .units = units,
+                                        .rows = message.rows});
+  // What is multiplied straight from bitmaps is expanded on its way to the multipliers.
+  if (plan_.compressed_of(message.edition) != nullptr) {
+    for (const Unit& unit : units)
+      seconds += processor_->expand(
+          static_cast<double>(neuron_bytes(site.cut, plan_.editions[message.edition], unit.unit)));
+  }
+  return seconds;
 }
 
 double UnitCost::step_seconds(const Step& step, std::span<const RowInfo> rows) const {

@@ -44,6 +44,7 @@ class UnitCost final : public Cost {
   }
 
   uint64_t ns(const Message& message, const Payload& payload) const override;
+  bool takes_turns_with_disk(const Message& message) const override;
 
  private:
   UnitCost(std::unique_ptr<UnitProcessor> processor, ComputePlan plan, std::optional<LinkDescription> link)
@@ -51,6 +52,9 @@ class UnitCost final : public Cost {
   const std::optional<LinkDescription>& link_from(MemoryId memory) const {
     return memory < links_.size() ? links_[memory] : link_;
   }
+  // Behind what brought them there.
+  double expand_seconds(const Message& message, size_t units) const;
+  double bytes_as(const Message& message, const MadeNeurons& made, size_t units) const;
   double move_seconds(const Message& message, size_t units) const;
   double read_seconds(const Message& message, std::span<const Unit> units) const;
   double run_seconds(const Message& message, const Payload& payload) const;

@@ -35,7 +35,7 @@ ReadTask::Described VirtualMachine::disk(bool own_thread) {
   described.device = [this, &checks](std::unique_ptr<BlockDevice> device,
                                      uint32_t depth) -> std::unique_ptr<BlockDevice> {
     if (!executes_) device.reset();
-    return std::make_unique<DescribedDisk>(std::move(device), machine_.disk, depth, clock_, checks);
+    return std::make_unique<DescribedDisk>(std::move(device), machine_.disk, depth, clock_, disk_, checks);
   };
   return described;
 }
@@ -66,7 +66,7 @@ Result<Agent*> VirtualMachine::agent(Agent& agent, Unit unit, std::span<const Ed
   if (!executes_) carries_out = &idle_.emplace_back(editions, agent.credits());
   const bool beside = unit.runs == Runs::beside || machine_.unit(unit.tier) != nullptr;
   VirtualThread* const on = beside ? nullptr : &thread(unit.runs == Runs::on_its_own_thread);
-  return &units_.emplace_back(*carries_out, costs_.emplace_back(std::move(cost)), clock_, on);
+  return &units_.emplace_back(*carries_out, costs_.emplace_back(std::move(cost)), clock_, on, &disk_);
 }
 
 Status VirtualMachine::can_play(const ModelPlan& model, const Strategies& strategies) const {

@@ -67,7 +67,8 @@ class VirtualMachine {
   const bool executes_;
   VirtualClock clock_;
   std::deque<VirtualThread> threads_ = std::deque<VirtualThread>(1);  // the first is the kernel's
-  std::map<std::string, uint32_t> devices_;                           // that are in use, by tier
+  VirtualThread disk_;
+  std::map<std::string, uint32_t> devices_;  // that are in use, by tier
   std::deque<UnitCost> costs_;
   std::deque<IdleAgent> idle_;
   std::deque<ModelledAgent> units_;

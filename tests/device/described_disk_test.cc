@@ -18,7 +18,7 @@ DiskDescription disk() {
 
 class DiskWorld {
  public:
-  explicit DiskWorld(uint32_t depth = 8) : disk_(nullptr, description_, depth, clock, thread) {}
+  explicit DiskWorld(uint32_t depth = 8) : disk_(nullptr, description_, depth, clock, reads, thread) {}
   bool push(uint64_t token, size_t bytes) { return disk_.push({token, 0, std::span(memory_).first(bytes)}); }
   // "token@ns" of all that ends, while time goes on.
   std::string run() {
@@ -35,6 +35,7 @@ class DiskWorld {
   }
   DescribedDisk& device() { return disk_; }
   VirtualClock clock;
+  VirtualThread reads;
   VirtualThread thread;
 
  private:
@@ -63,6 +64,16 @@ TEST(DescribedDisk, ManyReadsAreBoundByTheDiskOrByTheirChecks) {
 }
 
 // The thread computes until 300 us: what was read meanwhile is checked then.
+// What takes turns with it for 300 us has begun before: 340 and 380 us.
+TEST(DescribedDisk, ReadsWaitForWhatTakesTurnsWithThem) {
+  DiskWorld world;
+  EXPECT_EQ(world.reads.begin(0, 300'000), 0u);
+  ASSERT_TRUE(world.push(1, 65536));
+  ASSERT_TRUE(world.push(2, 65536));
+  world.device().flush();
+  EXPECT_EQ(world.run(), "1@405536 2@471072 ");
+}
+
 TEST(DescribedDisk, ChecksWaitForTheThread) {
   DiskWorld world;
   EXPECT_EQ(world.thread.begin(0, 300'000), 0u);
@@ -110,7 +121,8 @@ TEST(DescribedDisk, ADeviceCarriesItOut) {
   const DiskDescription description = disk();
   VirtualClock clock;
   VirtualThread thread;
-  DescribedDisk device(std::make_unique<Remembers>(offsets), description, 4, clock, thread);
+  VirtualThread reads;
+  DescribedDisk device(std::make_unique<Remembers>(offsets), description, 4, clock, reads, thread);
   std::vector<std::byte> memory(4096);
   ASSERT_TRUE(device.push({7, 8192, memory}));
   device.flush();

@@ -180,5 +180,33 @@ TEST(DeviceCost, BitmapsAreExpandedWhenTheyAreThere) {
   EXPECT_EQ(UnitCost(expands, of_bitmaps, link).ns(message, {.units = units}), 4'000u + 131'072u);
 }
 
+// Two neurons of 32,768 bytes take as much longer as expanding them at 1 GB/s.
+TEST(DeviceCost, WhatIsMultipliedFromBitmapsIsExpandedForThat) {
+  ComputePlan of_bitmaps = rows_plan();
+  const uint64_t dense = run_ns(UnitCost(gpu(), of_bitmaps), 0, 2, 1);
+  of_bitmaps.compressed = {CompressedNeurons{}};
+  UnitDescription expands = gpu();
+  EXPECT_EQ(run_ns(UnitCost(expands, of_bitmaps), 0, 2, 1), dense);
+  std::get<GpuDescription>(expands.device).expand_rate = 1e9;
+  EXPECT_EQ(run_ns(UnitCost(expands, of_bitmaps), 0, 2, 1), dense + 65'536u);
+}
+
+TEST(DeviceCost, AMoveTakesTurnsWithTheDiskWhereItsLinkDoes) {
+  LinkDescription link{.to = "gpu", .rate = 1e9, .latency_ns = 0};
+  Message move;
+  move.op = Op::move;
+  move.from = 1;
+  move.memory = 2;
+  EXPECT_FALSE(UnitCost(gpu(), rows_plan(), link).takes_turns_with_disk(move));
+  link.beside_disk = false;
+  const UnitCost cost(gpu(), rows_plan(), link);
+  EXPECT_TRUE(cost.takes_turns_with_disk(move));
+  move.from = 2;
+  EXPECT_FALSE(cost.takes_turns_with_disk(move)) << "inside a memory nothing crosses a link";
+  move.from = 1;
+  move.op = Op::run;
+  EXPECT_FALSE(cost.takes_turns_with_disk(move));
+}
+
 }  // namespace
 }  // namespace tierd

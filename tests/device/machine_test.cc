@@ -82,11 +82,14 @@ TEST_F(Descriptions, LinksAreThoseToTiers) {
   EXPECT_EQ(machine->link_to("gpu")->rate, 25e9);
   EXPECT_EQ(machine->link_to("gpu")->latency_ns, 9000u);
   EXPECT_FALSE(machine->link_to("dram").has_value());
+  EXPECT_TRUE(machine->link_to("gpu")->beside_disk);
+  EXPECT_FALSE(read(text() + links + "beside_disk = false\n")->link_to("gpu")->beside_disk);
   const auto says = [&](const std::string& wrong) { return read(text() + wrong).error().line(); };
   EXPECT_THAT(says(without(links, "to = ")),
               HasSubstr("'links.to' is missing; the name of a tier is expected"));
   EXPECT_THAT(says(without(links, "bytes_per")), HasSubstr("'links.bytes_per_second' is missing"));
   EXPECT_THAT(says(without(links, "latency")), HasSubstr("'links.latency_ns' is missing"));
+  EXPECT_THAT(says(links + "beside_disk = 1\n"), HasSubstr("'links.beside_disk' is no true or false"));
   EXPECT_THAT(says("[links]\nto = \"gpu\"\n"), HasSubstr("'links' is no list; write [[links]]"));
 }
 

@@ -74,6 +74,39 @@ class ModelledWorld {
 
 using Lines = std::vector<std::string>;
 
+// Moves of 50 take turns with a disk that reads for 100 from 0 on: 100-150, 150-200; a run beside them 0-30.
+TEST(ModelledAgents, WhatTakesTurnsWithTheDiskWaitsForIt) {
+  class Moves final : public Cost {
+   public:
+    uint64_t ns(const Message& message, const Payload&) const override { return message.site; }
+    bool takes_turns_with_disk(const Message& message) const override { return message.op == Op::move; }
+  };
+  const Moves cost;
+  VirtualClock clock;
+  VirtualThread disk;
+  NullAgent idle(8);
+  ModelledAgent agent(idle, cost, clock, nullptr, &disk);
+  EXPECT_EQ(disk.begin(0, 100), 0u);
+  PoolTable pools;
+  Dispatcher dispatcher(pools, clock, options());
+  dispatcher.add_agent(agent);
+  CompletionLog log;
+  const auto post = [&](const std::string& name, Op op, uint32_t length, uint8_t lane) {
+    Message message;
+    message.op = op;
+    message.agent = 1;
+    message.lane = lane;
+    message.site = length;
+    log.names[CompletionLog::key(dispatcher.post(message, {}, log))] = name;
+  };
+  post("a", Op::move, 50, 1);
+  post("b", Op::move, 50, 1);
+  post("run", Op::run, 30, 0);
+  while (dispatcher.turn() || dispatcher.wait()) {
+  }
+  EXPECT_EQ(log.lines, (Lines{"run@0-30", "a@100-150", "b@150-200"}));
+}
+
 // Two layers on a modelled machine. Disk: a read takes 100. CPU: compute of a layer takes 60.
 //   0      demand a (100) and prefetches b, c, d (100 each) are posted
 //   100    a ends: compute A 100-160; b has begun, 100-200

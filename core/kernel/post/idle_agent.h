@@ -14,7 +14,8 @@ namespace tierd {
 
 class IdleAgent final : public Agent {
  public:
-  // Neurons that are read count with the bytes of their slots. `editions` outlive the agent.
+  // Neurons that are read count with the bytes of their slots, those that are moved with what crosses a link:
+  // what is made smaller on its way counts as what it becomes. `editions` outlive the agent.
   IdleAgent(std::span<const Edition> editions, uint32_t credits) : editions_(editions), credits_(credits) {}
 
   std::string_view name() const override { return "idle"; }
@@ -29,6 +30,10 @@ class IdleAgent final : public Agent {
       const EditionId made_of = editions_[message.edition].made_of;
       const Edition& stored = editions_[made_of != kNoEdition ? made_of : message.edition];
       done.bytes = uint64_t{message.n_units} * stored.slot_bytes;
+    } else if (message.op == Op::move) {
+      const bool made = (message.flags & kRecode) != 0;
+      const uint32_t becomes = made ? editions_[message.edition].bytes.front() : message.unit_bytes;
+      done.bytes = uint64_t{message.n_units} * std::min(message.unit_bytes, becomes);
     }
     return Submit::ok;
   }

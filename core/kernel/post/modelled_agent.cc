@@ -8,8 +8,9 @@
 
 namespace tierd {
 
-ModelledAgent::ModelledAgent(Agent& agent, const Cost& cost, VirtualClock& clock, VirtualThread* thread)
-    : agent_(agent), cost_(cost), clock_(clock), thread_(thread) {
+ModelledAgent::ModelledAgent(Agent& agent, const Cost& cost, VirtualClock& clock, VirtualThread* thread,
+                             VirtualThread* disk)
+    : agent_(agent), cost_(cost), clock_(clock), thread_(thread), disk_(disk) {
   clock.add(*this);
 }
 
@@ -55,7 +56,8 @@ void ModelledAgent::choose() {
     if (!next) continue;
     const uint64_t now = clock_.now_ns();
     const uint64_t ns = cost_.ns(next->message, next->payload);
-    const uint64_t begins = thread_ != nullptr ? thread_->begin(now, ns) : now;
+    VirtualThread* const serves = cost_.takes_turns_with_disk(next->message) ? disk_ : thread_;
+    const uint64_t begins = serves != nullptr ? serves->begin(now, ns) : now;
     lane.running = {*next, begins, begins + ns};
     clock_.at(lane.running->done_ns);
   }

@@ -25,14 +25,17 @@ class Cost {
   virtual ~Cost() = default;
   // How long the message keeps its lane busy. Pure.
   virtual uint64_t ns(const Message& message, const Payload& payload) const = 0;
+  // Whether it takes turns with what the disk reads. Pure.
+  virtual bool takes_turns_with_disk(const Message&) const { return false; }
 };
 
 class ModelledAgent final : public Agent, private VirtualClock::Server {
  public:
   // `agent` shares the kernel's thread. `thread` does the agent's work, beside what else it has to do; NULL:
-  // each lane is a device of its own. Everything outlives the modelled agent, and this one the clock's last
-  // `wait`.
-  ModelledAgent(Agent& agent, const Cost& cost, VirtualClock& clock, VirtualThread* thread = nullptr);
+  // each lane is a device of its own. `disk` serves what takes turns with its reads, where there is one.
+  // Everything outlives the modelled agent, and this one the clock's last `wait`.
+  ModelledAgent(Agent& agent, const Cost& cost, VirtualClock& clock, VirtualThread* thread = nullptr,
+                VirtualThread* disk = nullptr);
 
   std::string_view name() const override { return agent_.name(); }
   uint32_t credits() const override { return agent_.credits(); }
@@ -65,6 +68,7 @@ class ModelledAgent final : public Agent, private VirtualClock::Server {
   const Cost& cost_;
   VirtualClock& clock_;
   VirtualThread* const thread_;
+  VirtualThread* const disk_;
   uint32_t held_ = 0;  // credits in use
   std::vector<Lane> lanes_;
   FailedMoves withdrawn_;
