@@ -163,6 +163,13 @@ class UnitPlanner {
         break;
       case OpGroup::qkv:
         work.before.push_back(norm(layer + "attn_norm", kNormed));
+        if (config_.qkv_relu) {
+          work.before.push_back({.kind = StepKind::activate,
+                                 .in = kNormed,
+                                 .out = kNormed,
+                                 .width = config_.d_model,
+                                 .activation = Activation::relu});
+        }
         if (reads_apart()) work.before.push_back(norm(layer + "ffn_norm", kApart));
         break;
       case OpGroup::o:

@@ -119,6 +119,9 @@ Status validate(const ModelConfig& c, std::string_view origin) {
                            c.activation_threshold));
   }
   if (c.qk_norm_wide && !c.qk_norm) return bad(origin, "a norm of all heads at once, but none of q and k");
+  if (c.qkv_relu && c.parallel && !c.ffn_norm) {
+    return bad(origin, "a ReLU before q, k and v, but the network computes from the same values without it");
+  }
   if (!std::isfinite(c.qkv_clip) || c.qkv_clip < 0) {
     return bad(origin,
                fmt::format("q, k and v are cut off at {}, expected 0 or a positive number", c.qkv_clip));

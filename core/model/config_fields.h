@@ -72,6 +72,7 @@ void visit_fields(Config& config, Visit&& visit) {
   visit("ffn_norm", config.ffn_norm);
   visit("qk_norm", config.qk_norm);
   visit("qk_norm_wide", config.qk_norm_wide);
+  visit("qkv_relu", config.qkv_relu);
   visit("qkv_clip", config.qkv_clip);
   visit("position", config.position);
   visit("position_offset", config.position_offset);

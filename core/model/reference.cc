@@ -140,6 +140,9 @@ std::span<const float> Reference::forward(uint32_t token, uint32_t position) {
   embed(token, position);
   for (Layer& layer : layers_) {
     normalize(layer.attn_norm);
+    if (config_.qkv_relu) {
+      for (float& value : normed_) value = std::max(value, 0.0f);
+    }
     attention(layer, position);
     attended_ = delta_;
     if (!config_.parallel) add(x_, attended_);

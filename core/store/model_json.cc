@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -48,12 +49,20 @@ Status read_token(const ManifestFields& fields, std::string_view key, uint32_t& 
   return value->is_null() ? Status() : fields.read(key, out);
 }
 
+// Fields that stores of earlier versions do not have. They are written where they say something, so that
+// what was planned then is planned alike now.
+constexpr std::array<std::string_view, 1> kAddedLater = {"qkv_relu"};
+bool was_added_later(std::string_view key) {
+  return std::ranges::find(kAddedLater, key) != kAddedLater.end();
+}
+
 // Writes one field a call.
 struct FieldWriter {
   ordered_json& out;
 
   template <class T>
   void operator()(const char* key, const T& field) {
+    if (was_added_later(key) && field == T()) return;
     if constexpr (std::is_enum_v<T>) {
       out[key] = enum_name(field);
     } else if constexpr (std::is_same_v<T, std::string>) {
@@ -71,6 +80,7 @@ struct FieldReader {
 
   template <class T>
   void operator()(const char* key, T& field) {
+    if (was_added_later(key) && !fields.has(key)) return;
     if (status.ok()) status = read(key, field);
   }
 

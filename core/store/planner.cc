@@ -221,7 +221,12 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bu
     std::vector<SitePart> up;
     if (config.gated) up.push_back({"gate", config.d_ff});
     up.push_back({"up", config.d_ff});
-    add(OpGroup::qkv, d, {{"q", config.q_dim()}, {"k", config.kv_dim()}, {"v", config.kv_dim()}});
+    std::vector<SitePart> qkv = {{"q", config.q_dim()}, {"k", config.kv_dim()}, {"v", config.kv_dim()}};
+    if (layout == Layout::neuron && config.qkv_relu) {
+      sites.push_back(make_columns(OpGroup::qkv, layer, d, std::move(qkv)));
+    } else {
+      add(OpGroup::qkv, d, std::move(qkv));
+    }
     add(OpGroup::o, config.q_dim(), {{"o", d}});
     if (config.is_mixture()) {
       sites.push_back(make_experts(config, layer));

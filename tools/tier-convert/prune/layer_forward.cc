@@ -43,6 +43,9 @@ LayerForward::LayerForward(const ModelConfig& config, LayerWeights& weights, Mat
 void LayerForward::run(TokenRows& x, const Observer& observer) const {
   const ComputeKernels& kernels = team_.kernels();
   TokenRows normed = normalized(weights_.attn_norm, x);
+  if (config_.qkv_relu) {
+    for (float& value : normed.values) value = std::max(value, 0.0f);
+  }
   observer(LayerInput::attention, normed);
   const TokenRows mixed = attended(normed);
   observer(LayerInput::attended, mixed);
