@@ -1,12 +1,12 @@
-// Which channels are the largest, of hidden states that change little from layer to layer:
-// x(l+1) = c x(l) + sqrt(1 - c^2) e, where x(0) and each e are normal. A layer's active neurons are the
-// channels of the largest absolute values. Each token draws a state of its own.
+// Which channels are the largest, of hidden states (hidden_states.h): a layer's active neurons are the
+// channels of the largest absolute values.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "core/activity/activity_source.h"
+#include "core/activity/hidden_states.h"
 
 namespace tierd {
 
@@ -22,22 +22,16 @@ class HiddenActivity final : public ActivitySource {
   };
   explicit HiddenActivity(const Options& options);
 
-  uint32_t layers() const override { return options_.layers; }
-  uint32_t neurons(uint32_t) const override { return options_.channels; }
-  uint32_t sequences() const override { return options_.sequences; }
+  uint32_t layers() const override { return states_.options().layers; }
+  uint32_t neurons(uint32_t) const override { return states_.options().channels; }
+  uint32_t sequences() const override { return states_.options().sequences; }
   void next_token(uint32_t sequence) override;
-  ActiveBits active(uint32_t sequence, uint32_t layer) const override {
-    return sequences_[sequence].bits[layer];
-  }
+  ActiveBits active(uint32_t sequence, uint32_t layer) const override { return bits_[sequence][layer]; }
 
  private:
-  struct Sequence {
-    uint64_t tokens = 0;
-    std::vector<std::vector<uint64_t>> bits;  // [layers]
-  };
-
-  Options options_;
-  std::vector<Sequence> sequences_;
+  HiddenStates states_;
+  uint32_t kept_;                                         // channels
+  std::vector<std::vector<std::vector<uint64_t>>> bits_;  // [sequences][layers]
 };
 
 }  // namespace tierd

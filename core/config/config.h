@@ -73,6 +73,7 @@ struct Config {
   // [model]
   std::string model;
   std::string tokenizer;
+  uint32_t zeros = 0;          // of a shape without weights, per cent
   std::string layout = "row";  // of the store that a model which is none is converted into
   uint32_t layer_group = 1;
   std::string encoding = "source";
@@ -91,7 +92,9 @@ struct Config {
   bool bind = true;
   std::string clock = "wall";
   std::string execute = "real";
-  std::string machine;    // by whose description virtual time goes; empty: none
+  std::string machine;   // by whose description virtual time goes; empty: none
+  std::string activity;  // a profile by which it is drawn what is active; empty: predictors say it
+  std::string drawn = "sets";
   std::string energy;     // by whose description power is reckoned; empty: the machine's, else the default
   std::string dense;      // the unit that runs the dense segments; empty: the first one
   std::string attention;  // units that attend, each with heads of its own; empty: the dense one

@@ -58,8 +58,13 @@ using TierKey = KeyOf<TierConfig>;
 
 inline const std::array kKeys = {
     Key{"model.path", at<&Config::model>(), "",
-        "GGUF file, Hugging Face folder, llama2.c checkpoint or store (-m)"},
+        "GGUF file, Hugging Face folder, llama2.c checkpoint or store (-m); or a shape, "
+        "configs/models/*.toml, "
+        "whose runs can be played in virtual time"},
     Key{"model.tokenizer", at<&Config::tokenizer>(), "", "a tokenizer to use instead of the model's"},
+    Key{"model.zeros", at<&Config::zeros>(), "",
+        "of a shape without weights, configs/models/*.toml: so many per cent of each matrix are taken to be "
+        "zeros, as pruning leaves them"},
     Key{"model.layout", at<&Config::layout>(), "row|neuron|channel-group",
         "how a model that is no store is cut: neuron bundles rows and columns of the FFN, channel-group "
         "takes "
@@ -99,6 +104,14 @@ inline const std::array kKeys = {
     Key{"run.machine", at<&Config::machine>(), "",
         "description for the modelled clock, a file or its name in configs/hardware; tier-calibrate writes "
         "one"},
+    Key{"run.activity", at<&Config::activity>(), "",
+        "of a run that executes nothing: which neurons are active is drawn by this profile, a file or its "
+        "name "
+        "in configs/activity, in place of what the predictor would say"},
+    Key{"run.drawn", at<&Config::drawn>(), "sets|states",
+        "of run.activity, sets: which neurons are active; states: what operators compute from, which a "
+        "predictor "
+        "such as top-k then looks at"},
     Key{"run.energy", at<&Config::energy>(), "",
         "description whose table energy says what devices draw, a file or its name in configs/hardware; "
         "empty: that of run.machine where it has the table, else rtx3090-box"},

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,6 +45,10 @@ class TensorSource {
   // Changes whenever a file of the source is replaced: paths, sizes, modification times. For cache keys.
   virtual std::string fingerprint() const = 0;
   virtual std::string path() const = 0;
+  // Of a model without weights, the per cent of each layer's matrices that are taken to be zeros; nothing
+  // where there are weights that can be read.
+  virtual std::optional<uint32_t> assumed_zeros_percent() const { return std::nullopt; }
+  bool has_weights() const { return !assumed_zeros_percent().has_value(); }
 
   // Reads `out.size()` bytes from `offset` within the tensor. Any thread. Errors: io_error, corrupt (short
   // file).

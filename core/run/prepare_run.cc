@@ -15,6 +15,12 @@ Result<RunPlan> with_store(RunPlan plan, const Config& config, const RuntimeOpti
     return plan;
   }
   const std::shared_ptr<const TensorSource> source = plan.source;
+  if (!source->has_weights()) {
+    if (config.execute == "trace") return plan;
+    return Error{Code::unsupported, source->path(),
+                 "is a shape without weights, of which a run can only be played: run.clock = \"model\" and "
+                 "run.execute = \"trace\"; tier-synth makes weights for it"};
+  }
   RuntimeOptions played;
   played.force = options.force;
   played.logit_rows = options.logit_rows;

@@ -8,7 +8,8 @@ namespace tierd {
 
 // The plan of a run (plan_run with the same arguments) with its store, which is made with progress unless it
 // stands. Whatever can be refused is refused before anything is written, what a strategy refuses (tensors of
-// another model, say) as well. Errors: those of plan_run, Runtime::create and write_store.
+// another model, say) as well. That of a shape is never made; error, where the run computes: unsupported.
+// Errors besides: those of plan_run, Runtime::create and write_store.
 Result<RunPlan> with_store(RunPlan plan, const Config& config, const RuntimeOptions& options);
 
 // Both.

@@ -70,6 +70,24 @@ Result<std::vector<StoredSite>> plan_recoding(TierTable& tiers, const Manifest& 
           : std::string("the store has several editions itself (model.editions); expected \"none\"")};
 }
 
+// What is drawn stands in the place of what is computed.
+Status check_activity(const Config& config) {
+  if (config.activity.empty()) return {};
+  if (config.execute != "trace") {
+    return Error{Code::invalid_argument, "run.activity",
+                 "is drawn where nothing is computed: run.clock = \"model\" and run.execute = \"trace\""};
+  }
+  if (config.trace.empty()) return {};
+  return Error{Code::invalid_argument, "run.trace",
+               "is about what a run has found out, not about what was drawn; tier-trace draw writes that"};
+}
+
+// What is drawn takes the predictor's place, which then needs no tensors and looks ahead at nothing.
+Config without_predictor(Config config) {
+  config.predictor = {.name = "dense", .settings = {{"sites_ahead", int64_t{0}, "run.activity"}}};
+  return config;
+}
+
 // What that has changed.
 std::vector<std::string> fitted(const TierTable& tiers, const MemoryPlan& memory, uint32_t context) {
   std::vector<std::string> lines;
@@ -102,13 +120,17 @@ Result<WriteOptions> store_options(const Config& config, const RuntimeOptions& o
   return write;
 }
 
-Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
+Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
+  const bool sets = !asked.activity.empty() && asked.drawn == "sets";
+  const Config config = sets ? without_predictor(asked) : asked;
   TIERD_ASSIGN(TierTable tiers, choose_tiers(config));
   TIERD_ASSIGN(std::optional<PowerDescription> power, plan_power(config, tiers));
   if (config.model.empty())
     return Error{Code::invalid_argument, "model.path", "no model is given; name one with -m"};
+  TIERD_TRY(check_activity(config));
   TIERD_ASSIGN(const WriteOptions write, store_options(config, options));
-  TIERD_ASSIGN(FoundStore found, find_store(config.model, SourceOptions{config.tokenizer}, write));
+  TIERD_ASSIGN(FoundStore found,
+               find_store(config.model, SourceOptions{config.tokenizer, config.zeros}, write));
   TIERD_ASSIGN(std::shared_ptr<const NeuronCodec> codec, codec_of(found.store, config));
   const Manifest& manifest = found.store.manifest();
   TIERD_TRY(tiers.choose_forms(manifest.codec));

@@ -10,6 +10,7 @@
 #include "core/base/cores.h"
 #include "core/base/units.h"
 #include "core/layout/row_group.h"
+#include "core/run/drawn_activity.h"
 #include "core/run/run_trace.h"
 #include "core/run/runtime_names.h"
 #include "core/store/file.h"
@@ -367,7 +368,12 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
   TIERD_TRY(add_agents(agents));
   for (const std::vector<uint32_t>& slots : slots_) residencies_.emplace_back(sites.editions, slots);
   strategies_->set_residencies(residencies_);
-  if (machine_ && asked.recording == nullptr && !asked.play_on) TIERD_TRY(plays());
+  Recording* recording = asked.recording;
+  if (!config.activity.empty() && !asked.play_on) {
+    TIERD_ASSIGN(drawn_, draw_activity(config, plan_.model));
+    recording = drawn_.get();
+  }
+  if (machine_ && recording == nullptr && !asked.play_on) TIERD_TRY(plays());
 
   Scheduler::Options options;
   options.topology = plan_.tiers.topology;
@@ -384,7 +390,7 @@ Status Runtime::make_kernel(const RuntimeOptions& asked) {
     }
   }
   options.prefetch = config.prefetch;
-  options.recording = asked.recording;
+  options.recording = recording;
   options.max_rows = plan_.memory.model.max_rows;
   options.measure_every = config.measure_every;
   options.describe_extent = [this](uint32_t extent) {

@@ -199,6 +199,7 @@ class Runtime {
   std::vector<CompressedExtents> compressed_extents_;  // likewise
   MadeAgent flash_;
   std::unique_ptr<AgentThread> flash_thread_;
+  std::unique_ptr<Recording> drawn_;  // NULL: nothing is
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<TimelineFile> timeline_;
   std::unique_ptr<Dispatcher> dispatcher_;

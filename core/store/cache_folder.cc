@@ -105,6 +105,7 @@ Result<FoundStore> find_store(const std::string& path, const SourceOptions& sour
     return FoundStore{std::move(store), nullptr};
   }
   FoundStore found{Store::planned(directory, std::move(plan)), std::move(source)};
+  if (!found.source->has_weights()) return found;  // it will never be made
   TIERD_ASSIGN(const DiskRoom room, disk_room(found.store));
   if (room.needed_bytes <= room.left_bytes) return found;
   return Error{Code::no_space, directory,

@@ -1,5 +1,7 @@
 #include "core/store/compressed_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -103,16 +105,10 @@ Status measure_all(const ExtentPacker& packer, const Manifest& dense, std::span<
   return failed;
 }
 
-}  // namespace
-
-Result<Manifest> compressed_plan(const TensorSource& source, Manifest dense, bool quiet,
-                                 const NeuronCodec* codec) {
-  Manifest plan = dense;
-  const ExtentPacker packer(source, dense);
-  const std::vector<Run> runs = runs_of(plan, packer, codec);
-  TIERD_TRY(measure_all(packer, dense, runs, quiet));
+// Sites whose neurons have sizes in `plan` are compressed there, if that makes them smaller.
+void keep_what_is_worth_it(Manifest& plan, const Manifest& dense) {
   const std::vector<StoredSite*> sites = plan.stored();
-  const std::vector<const StoredSite*> before = std::as_const(dense).stored();
+  const std::vector<const StoredSite*> before = dense.stored();
   for (size_t i = 0; i < sites.size(); ++i) {
     if (is_worth_it(*sites[i], plan.compression, *before[i])) {
       sites[i]->compression = plan.compression;
@@ -127,6 +123,39 @@ Result<Manifest> compressed_plan(const TensorSource& source, Manifest dense, boo
     site.compressed = plan.sites[site.alias_of].compressed;
   }
   place_extents(plan);
+}
+
+}  // namespace
+
+Result<Manifest> compressed_plan(const TensorSource& source, Manifest dense, bool quiet,
+                                 const NeuronCodec* codec) {
+  Manifest plan = dense;
+  const ExtentPacker packer(source, dense);
+  const std::vector<Run> runs = runs_of(plan, packer, codec);
+  TIERD_TRY(measure_all(packer, dense, runs, quiet));
+  keep_what_is_worth_it(plan, dense);
+  return plan;
+}
+
+Result<Manifest> assumed_plan(const TensorSource& source, Manifest dense) {
+  if (dense.compression == Compression::codec) {
+    return Error{Code::unsupported, source.path(),
+                 fmt::format("is a shape without weights, of which nobody knows how small {} makes them",
+                             dense.codec)};
+  }
+  Manifest plan = dense;
+  for (StoredSite* site : plan.stored()) {
+    const auto bitmap = Bitmap::of(site->cut, site->encodings);
+    if (!bitmap || site->layer == kNoLayer) continue;
+    for (uint32_t i = 0; i < site->neurons(); ++i) {
+      const uint64_t bytes = site->dense_bytes(i);
+      const uint64_t values = bytes / bitmap->element_bytes;
+      const uint64_t zeros = values * source.assumed_zeros_percent().value_or(0) / 100;
+      site->compressed.push_back(
+          static_cast<uint32_t>(bitmap->bits_bytes(bytes) + (values - zeros) * bitmap->element_bytes));
+    }
+  }
+  keep_what_is_worth_it(plan, dense);
   return plan;
 }
 

@@ -15,6 +15,10 @@ namespace tierd {
 Result<Manifest> compressed_plan(const TensorSource& source, Manifest dense, bool quiet,
                                  const NeuronCodec* codec = nullptr);
 
+// The same of a source without weights, by the zeros that it is taken to have: as bitmaps of which each has
+// as many. Error: unsupported, where a codec compresses, of which nobody knows what it would do.
+Result<Manifest> assumed_plan(const TensorSource& source, Manifest dense);
+
 // The plan that it was made from: all sites dense.
 Manifest dense_plan(Manifest plan);
 

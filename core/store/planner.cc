@@ -10,6 +10,7 @@
 #include "core/base/check.h"
 #include "core/base/memory_limits.h"
 #include "core/base/units.h"
+#include "core/store/compressed_plan.h"
 #include "core/store/encoding_choice.h"
 #include "core/store/manifest_json.h"
 #include "core/store/tensor_table.h"
@@ -372,7 +373,8 @@ Result<Manifest> plan_store(const TensorSource& source, const WriteOptions& opti
     plan.vocab = *vocab;
   }
   plan.provenance = {source.path(), source.fingerprint(), "tierd " TIERD_VERSION};
-  return plan;
+  if (source.has_weights() || plan.compression == Compression::none) return plan;
+  return assumed_plan(source, std::move(plan));
 }
 
 }  // namespace tierd

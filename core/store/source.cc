@@ -11,6 +11,7 @@
 #include "core/store/hf_folder.h"
 #include "core/store/llama2c.h"
 #include "core/store/manifest.h"
+#include "core/store/shape_source.h"
 
 namespace tierd {
 namespace {
@@ -56,6 +57,14 @@ Result<std::unique_ptr<TensorSource>> open_file(const std::string& path, const S
 }  // namespace
 
 Result<std::unique_ptr<TensorSource>> open_source(const std::string& path, const SourceOptions& options) {
+  if (path.ends_with(".toml")) {
+    TIERD_ASSIGN(std::unique_ptr<TensorSource> shape, ShapeSource::open(path, options.zeros_percent));
+    return shape;
+  }
+  if (options.zeros_percent != 0) {
+    return Error{Code::invalid_argument, "model.zeros",
+                 fmt::format("is what a shape without weights is taken to have, and {} has weights", path)};
+  }
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return open_file(path, options);
   if (is_store(path)) {

@@ -13,11 +13,14 @@ struct SourceOptions {
   // A tokenizer to use instead of what the model brings: tokenizer.model, tokenizer.json, llama2.c's
   // tokenizer.bin, or GPT-2's vocab.json (merges.txt beside it). Empty: what lies beside the model.
   std::string tokenizer;
+  // Of a shape, the per cent of each layer's matrices that are taken to be zeros; 0 of any other model.
+  uint32_t zeros_percent = 0;
 };
 
 // `path`: a GGUF file (the first of its shards), a Hugging Face folder, a .safetensors file inside one, or a
-// llama2.c checkpoint (.bin, version 0 or 1). Errors: not_found, corrupt, unsupported, each naming file and
-// key or offset.
+// llama2.c checkpoint (.bin, version 0 or 1); or, ending in .toml, a shape without weights
+// (shape_source.h). Errors: not_found, corrupt, unsupported, each naming file and key or offset;
+// invalid_argument for zeros that are assumed of weights that are there.
 Result<std::unique_ptr<TensorSource>> open_source(const std::string& path, const SourceOptions& options = {});
 
 // True for a folder that holds (or once whole would hold) a store's manifest.

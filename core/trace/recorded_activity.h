@@ -19,7 +19,8 @@ class RecordedActivity final : public Recording {
   // From here on the pass of its site is this one, which stays where it is.
   void begin(const AskedPass& pass) { passes_[pass.begins.site] = &pass; }
 
-  ActiveSet predicted(SiteId site) override {
+  bool decides(SiteId) const override { return false; }  // what a predictor said by itself, it says again
+  ActiveSet predicted(SiteId site, const Pass&) override {
     const AskedPass* pass = passes_[site];
     if (pass == nullptr) return ActiveSet::all(sites_[site].n);
     return recorded_set(pass->activated ? &*pass->activated : nullptr, sites_, site, pass->begins.rows);

@@ -85,7 +85,8 @@ class Follower final : public KernelObserver, public Recording {
   }
 
   // Where the trace says nothing, or nonsense, `expect` finds that it differs.
-  ActiveSet predicted(SiteId site) override {
+  bool decides(SiteId) const override { return false; }
+  ActiveSet predicted(SiteId site, const Pass&) override {
     return recorded_set(next_as<Activated>(), trace_.header().sites, site, rows_);
   }
   const WishList& ahead(SiteId site) override { return wishes_.of(next_as<LookedAhead>(), site); }

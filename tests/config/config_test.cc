@@ -54,6 +54,7 @@ struct KeyCase {
 const std::vector<KeyCase>& keys() {
   static const std::vector<KeyCase> all = {
       {"model.path", "\"a b.gguf\"", [](const Config& c) { return c.model == "a b.gguf"; }},
+      {"model.zeros", "50", [](const Config& c) { return c.zeros == 50; }},
       {"model.layout", "\"neuron\"", [](const Config& c) { return c.layout == "neuron"; }},
       {"model.layer_group", "4", [](const Config& c) { return c.layer_group == 4; }},
       {"model.encoding", "\"q4_0\"", [](const Config& c) { return c.encoding == "q4_0"; }},
@@ -72,6 +73,8 @@ const std::vector<KeyCase>& keys() {
       {"run.clock", "\"model\"", [](const Config& c) { return c.clock == "model"; }},
       {"run.execute", "\"trace\"", [](const Config& c) { return c.execute == "trace"; }},
       {"run.machine", "\"m1\"", [](const Config& c) { return c.machine == "m1"; }},
+      {"run.activity", "\"a\"", [](const Config& c) { return c.activity == "a"; }},
+      {"run.drawn", "\"states\"", [](const Config& c) { return c.drawn == "states"; }},
       {"run.energy", "\"m2\"", [](const Config& c) { return c.energy == "m2"; }},
       {"run.dense", "\"dram.1\"", [](const Config& c) { return c.dense == "dram.1"; }},
       {"run.attention", "\"dram\"", [](const Config& c) { return c.attention == "dram"; }},

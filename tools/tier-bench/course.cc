@@ -52,8 +52,9 @@ Status Course::load() {
   TIERD_ASSIGN(subject_, Subject::create(arguments_));
   warm_for_.reset();
   TIERD_ASSIGN(PlannedTraffic traffic, runtime().planned_traffic());
-  streamed_ = std::move(traffic.streamed);
-  disk_path_ = runtime().plan().store.data_path();
+  const Store& store = runtime().plan().store;
+  disk_path_ = store.data_path();
+  if (store.made()) streamed_ = std::move(traffic.streamed);  // of a shape nothing is on any disk
   return {};
 }
 

@@ -26,7 +26,8 @@ Result<ActiveSet> Prediction::active(SiteId site, const Pass& pass) {
     TIERD_CHECK(pass.given != nullptr);
     return *pass.given;
   }
-  if (recording_ != nullptr && looks_at_input(site)) return recording_->predicted(site);
+  if (recording_ != nullptr && looks_at_input(site) && recording_->input(site, pass).empty())
+    return recording_->predicted(site, pass);
   if (sites_[site].chosen()) return chosen(site, pass);
   return predicted(site, pass);
 }
@@ -60,10 +61,9 @@ tierd_rows_view Prediction::rows_of(SiteId site, const Pass& pass) {
   rows.size = sizeof rows;
   rows.rows = pass.rows;
   rows.seq = pass.sequences.data();
-  if (reads_x(site) && recording_ == nullptr) {
-    rows.dim = sites_[site].n_in;
-    rows.x = input_of(site, pass);
-  }
+  if (!reads_x(site)) return rows;
+  rows.x = recording_ == nullptr ? input_of(site, pass) : recording_->input(site, pass).data();
+  if (rows.x != nullptr) rows.dim = sites_[site].n_in;
   return rows;
 }
 
@@ -160,7 +160,7 @@ Status Prediction::tell(SiteId site, const Pass& pass, const Outcome& outcome) {
 Result<const WishList*> Prediction::ahead(SiteId site, const Pass& pass) {
   const WishList* wishes = &nothing_;
   if (strategies_.predictor.table.look_ahead == nullptr) return wishes;
-  if (recording_ != nullptr && reads_x(site)) {
+  if (recording_ != nullptr && reads_x(site) && recording_->input(site, pass).empty()) {
     wishes = &recording_->ahead(site);
   } else {
     TIERD_ASSIGN(wishes, ask_ahead(site, pass));

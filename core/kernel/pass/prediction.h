@@ -25,7 +25,9 @@ class Prediction {
 
   // Whether a pass must wait for the segment before, to look at what it leaves.
   bool waits_for_input(SiteId site) const { return sites_[site].flow.before && looks_at_input(site); }
-  bool looks_at_input(SiteId site) const { return reads_x(site) || sites_[site].chosen(); }
+  bool looks_at_input(SiteId site) const {
+    return reads_x(site) || sites_[site].chosen() || (recording_ != nullptr && recording_->decides(site));
+  }
 
   // The active set of a pass. Error: plugin_fault.
   Result<ActiveSet> active(SiteId site, const Pass& pass);

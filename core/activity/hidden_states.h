@@ -1,0 +1,42 @@
+// Hidden states that change little from layer to layer: x(l+1) = c x(l) + sqrt(1 - c^2) e, where x(0) and
+// each e are normal. Each token draws a state of its own.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tierd {
+
+class HiddenStates {
+ public:
+  struct Options {
+    uint32_t layers = 1;
+    uint32_t channels = 1;
+    double cosine = 1;  // c
+    uint64_t seed = 1;
+    uint32_t sequences = 1;
+  };
+  explicit HiddenStates(const Options& options);
+
+  const Options& options() const { return options_; }
+  // A sequence goes on to its next token; the first call begins it.
+  void next_token(uint32_t sequence);
+  // [channels] of the present token of a sequence. Alive until its next one.
+  std::span<const float> state(uint32_t sequence, uint32_t layer) const {
+    return std::span(sequences_[sequence].states)
+        .subspan(uint64_t{layer} * options_.channels, options_.channels);
+  }
+
+ private:
+  struct Sequence {
+    uint64_t tokens = 0;
+    std::vector<float> states;  // [layers x channels]
+  };
+
+  Options options_;
+  std::vector<Sequence> sequences_;
+  std::vector<double> x_;  // used by one function, kept for its memory
+};
+
+}  // namespace tierd
