@@ -9,7 +9,7 @@ set(TIERD_PLAIN_TESTS
   # Programs that only start others, which are compiled once more and have nothing of their own to sanitize.
   e2e_readme_test e2e_install_test e2e_agent_author_test e2e_memory_limits_test e2e_programs_test e2e_bench_test
   e2e_store_cli_test e2e_trace_cli_test e2e_timeline_test e2e_speculation_test e2e_hub_test
-  e2e_energy_test e2e_partition_cli_test
+  e2e_energy_test e2e_partition_cli_test e2e_reproduce_cli_test
   # A minute and a half of it there; what reads the damaged stores is fuzzed as well (tests/fuzz), and has store_test.
   e2e_fault_test
   # Whole models in one process, which others run under sanitizers (golden models, tiers, plugins).
@@ -17,7 +17,7 @@ set(TIERD_PLAIN_TESTS
   # What the command line says; its parser has command_line_test.
   e2e_cli_test e2e_plan_from_header_test e2e_bad_plugin_test
   # Tools that read nothing from strangers.
-  tier_bench_test compare_test tier_profile_test train_test tier_train_test calibrate_test cost_model_test
+  tier_bench_test plot_file_test tier_reproduce_test papers_test compare_test tier_profile_test train_test tier_train_test calibrate_test cost_model_test
   # Sixty plugins with one fault each, which end their process; what they are held against has tests of its own.
   conformance_test agent_conformance_test
   # The rules of agents once more, and a test that takes the place of madvise() and munmap(), as sanitizers do.

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/config/config.h"
+#include "tools/plot_file/plot_file.h"
 #include "tools/tier-bench/peer.h"
-#include "tools/tier-bench/plot_file.h"
 #include "tools/tier-bench/sweep.h"
 
 namespace tierd {

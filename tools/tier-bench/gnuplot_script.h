@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "tools/plot_file/plot_file.h"
 #include "tools/tier-bench/picture.h"
-#include "tools/tier-bench/plot_file.h"
 
 namespace tierd {
 

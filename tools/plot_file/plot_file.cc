@@ -1,4 +1,4 @@
-#include "tools/tier-bench/plot_file.h"
+#include "tools/plot_file/plot_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

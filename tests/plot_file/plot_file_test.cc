@@ -1,4 +1,4 @@
-#include "tools/tier-bench/plot_file.h"
+#include "tools/plot_file/plot_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

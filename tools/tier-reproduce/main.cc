@@ -1,0 +1,124 @@
+// tier-reproduce: the papers' published figures, row by row, by this kernel and its plugins in virtual time.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/log.h"
+#include "core/base/progress.h"
+#include "core/base/standard_streams.h"
+#include "tools/command_line/command_line.h"
+#include "tools/command_line/exit_code.h"
+#include "tools/plot_file/plot_file.h"
+#include "tools/tier-reproduce/outcome.h"
+#include "tools/tier-reproduce/picture.h"
+
+namespace tierd {
+namespace {
+
+constexpr const char* kAbout =
+    "Holds published figures against what comes out here. Each row names a run: a configuration, the shape "
+    "of "
+    "a model, the\n"
+    "description of the paper's machine, and a profile by which it is drawn what is active. The run is "
+    "played "
+    "in virtual\n"
+    "time by the kernel and the plugins that run real models; no weights and no such machine are needed.\n"
+    "\n"
+    "  tier-reproduce\n"
+    "  tier-reproduce endor --json endor.json --plot endor.svg\n"
+    "\n"
+    "A row's kind says what its passing proves: I, nothing, since what is given contains the answer; P, that "
+    "the model is\n"
+    "right; F, little, since a constant was fitted. N rows are not judged. The same seed gives the same "
+    "bytes.\n"
+    "\n"
+    "Exit status: 0; 1 if a row misses, or an output failed; 2 if something given cannot be used, with one "
+    "line on standard\n"
+    "error that says why.\n";
+
+struct Options {
+  std::vector<std::string> papers;
+  std::string json;
+  std::string plot;
+  uint64_t seed = 1;
+  bool quiet = false;
+};
+
+Result<Reproduced> reproduce(Reproduction reproduction, uint64_t seed, Progress& progress) {
+  std::map<std::string, Figures> runs;
+  for (DescribedRun& run : reproduction.runs) {
+    run.settings.push_back(fmt::format("run.seed={}", seed));
+    TIERD_ASSIGN(runs[run.name], play_run(run));
+    progress.advance(1);
+  }
+  Reproduced reproduced;
+  for (const Row& row : reproduction.rows) {
+    TIERD_ASSIGN(reproduced.outcomes.emplace_back(), judge(row, runs));
+  }
+  reproduced.reproduction = std::move(reproduction);
+  reproduced.runs = std::move(runs);
+  return reproduced;
+}
+
+Status write_report(const std::string& path, const nlohmann::json& report) {
+  std::ofstream file(path);
+  file << report.dump(2) << "\n";
+  file.close();
+  return file.good() ? Status() : Status(Error{Code::io_error, path, "cannot be written"});
+}
+
+Result<bool> reproduce_all(const Options& options) {
+  std::optional<PlotFile> plot;
+  if (!options.plot.empty()) {
+    TIERD_ASSIGN(plot, PlotFile::open(options.plot));
+  }
+  std::vector<Reproduction> papers;
+  uint64_t runs = 0;
+  for (const std::string& name : options.papers.empty() ? known_reproductions() : options.papers) {
+    TIERD_ASSIGN(papers.emplace_back(), read_reproduction(name));
+    runs += papers.back().runs.size();
+  }
+  Progress progress("playing", runs, options.quiet, "runs");
+  std::vector<Reproduced> reproduced;
+  for (Reproduction& paper : papers) {
+    TIERD_ASSIGN(reproduced.emplace_back(), reproduce(std::move(paper), options.seed, progress));
+  }
+  if (progress.shown()) progress.finish();
+  const nlohmann::json report = reproduced_json(reproduced, options.seed);
+  if (plot) TIERD_TRY(plot->write(picture_script(report, plot->kind())));
+  if (!options.json.empty()) TIERD_TRY(write_report(options.json, report));
+  TIERD_TRY(write_output(reproduced_markdown(report)));
+  return report["passed"] == report["judged"];
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  CommandLine line("tier-reproduce", kAbout);
+  line.option("papers", options.papers,
+              fmt::format("of which papers, or files; all without any: {}",
+                          fmt::join(known_reproductions(), ", ")))
+      .named("NAME");
+  line.option("--json", options.json, "write what came out, for machines, to this file").named("FILE");
+  line.option("--plot", options.plot, "draw it: FILE.svg, .png or .pdf with gnuplot, or its script, .gp")
+      .named("FILE");
+  line.option("-s,--seed", options.seed, "of what is drawn").named("N").shows_default();
+  line.flag("-q,--quiet", options.quiet, "no progress");
+  if (const auto status = line.parse(argc, argv)) return *status;
+  const Result<bool> passes = reproduce_all(options);
+  if (passes.ok()) return *passes ? 0 : 1;
+  say("tier-reproduce: " + passes.error().line());
+  return exit_code(passes.error());
+}
+
+}  // namespace
+}  // namespace tierd
+
+int main(int argc, char** argv) {
+  tierd::prepare_standard_streams();
+  return tierd::run(argc, argv);
+}

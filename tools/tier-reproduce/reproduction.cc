@@ -1,0 +1,201 @@
+#include "tools/tier-reproduce/reproduction.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "core/model/named_toml.h"
+#include "core/model/shape_file.h"
+
+namespace tierd {
+namespace {
+
+constexpr std::array<std::string_view, 4> kKindLetters = {"I", "P", "F", "N"};
+constexpr int64_t kMostTokens = 1 << 20;
+
+std::filesystem::path folder() {
+  return shapes_folder().parent_path() / "reproduction";
+}
+
+// The keys of one table. The first error is what is told.
+class Fields {
+ public:
+  Fields(const toml::table& table, std::string file) : table_(table), file_(std::move(file)) {}
+
+  void text(std::string_view key, std::string& field, bool required = false) {
+    const toml::node* const node = find(key, required);
+    if (node == nullptr) return;
+    if (const auto* string = node->as_string()) {
+      field = string->get();
+    } else {
+      fail(node, fmt::format("{} must be a string", key));
+    }
+  }
+  void number(std::string_view key, std::optional<double>& field) {
+    const toml::node* const node = find(key, false);
+    if (node == nullptr) return;
+    field = node->value<double>();
+    if (!node->is_number() || !std::isfinite(*field)) fail(node, fmt::format("{} must be a number", key));
+  }
+  void number(std::string_view key, double& field) {
+    std::optional<double> read = field;
+    number(key, read);
+    field = read.value_or(field);
+  }
+  void count(std::string_view key, uint32_t& field, int64_t least) {
+    const toml::node* const node = find(key, false);
+    if (node == nullptr) return;
+    const int64_t value = node->is_integer() ? node->as_integer()->get() : -1;
+    if (value < least || value > kMostTokens)
+      return fail(node, fmt::format("{} must be a whole number from {} to {}", key, least, kMostTokens));
+    field = static_cast<uint32_t>(value);
+  }
+  void texts(std::string_view key, std::vector<std::string>& field) {
+    const toml::node* const node = find(key, false);
+    if (node == nullptr) return;
+    const toml::array* const array = node->as_array();
+    if (array == nullptr || !array->is_homogeneous<std::string>())
+      return fail(node, fmt::format("{} must be an array of strings", key));
+    for (const toml::node& element : *array) field.push_back(element.as_string()->get());
+  }
+  // One string, or several.
+  void names(std::string_view key, std::vector<std::string>& field, bool required) {
+    const toml::node* const node = find(key, required);
+    if (node == nullptr) return;
+    if (const auto* string = node->as_string()) {
+      field.push_back(string->get());
+    } else {
+      texts(key, field);
+    }
+  }
+  void kind(RowKind& field) {
+    std::string letter;
+    text("kind", letter, true);
+    const auto* const found = std::ranges::find(kKindLetters, letter);
+    if (found == kKindLetters.end()) {
+      fail(table_.get("kind"), fmt::format("kind must be one of {}", fmt::join(kKindLetters, ", ")));
+    } else {
+      field = static_cast<RowKind>(found - kKindLetters.begin());
+    }
+  }
+  void fail(const toml::node* node, std::string detail) {
+    if (!status_.ok()) return;
+    const toml::node& at = node != nullptr ? *node : static_cast<const toml::node&>(table_);
+    status_ =
+        Error{Code::invalid_argument, fmt::format("{}:{}", file_, at.source().begin.line), std::move(detail)};
+  }
+  // After the last key.
+  Status end() {
+    for (const auto& [key, node] : table_) {
+      if (std::ranges::find(known_, key.str()) != known_.end()) continue;
+      fail(&node, fmt::format("unknown key '{}'; there are {}", key.str(), fmt::join(known_, ", ")));
+    }
+    return status_;
+  }
+
+ private:
+  const toml::node* find(std::string_view key, bool required) {
+    known_.push_back(key);
+    const toml::node* const node = table_.get(key);
+    if (node == nullptr && required) fail(nullptr, fmt::format("{} is missing", key));
+    return status_.ok() ? node : nullptr;
+  }
+
+  const toml::table& table_;
+  std::string file_;
+  std::vector<std::string_view> known_;
+  Status status_;
+};
+
+Result<DescribedRun> read_run(const std::string& name, const toml::table& table, const std::string& file) {
+  DescribedRun run;
+  run.name = name;
+  Fields fields(table, file);
+  fields.text("configuration", run.configuration, true);
+  fields.text("model", run.model, true);
+  fields.text("machine", run.machine, true);
+  fields.text("activity", run.activity);
+  fields.count("sequences", run.sequences, 1);
+  fields.count("prompt", run.prompt, 0);
+  fields.count("warming", run.warming, 0);
+  fields.count("tokens", run.tokens, 1);
+  fields.count("text", run.text, 0);
+  fields.texts("set", run.settings);
+  TIERD_TRY(fields.end());
+  return run;
+}
+
+Result<Row> read_row(const toml::table& table, const Reproduction& of, const std::string& file) {
+  Row row;
+  Fields fields(table, file);
+  fields.text("what", row.what, true);
+  fields.text("source", row.source, true);
+  fields.text("unit", row.unit);
+  fields.number("paper", row.paper);
+  fields.number("least", row.least);
+  fields.number("most", row.most);
+  fields.kind(row.kind);
+  fields.number("tolerance", row.tolerance);
+  const bool runs = row.kind != RowKind::none;
+  fields.names("run", row.runs, runs);
+  fields.text("figure", row.figure, runs);
+  fields.names("over", row.over, false);
+  fields.number("times", row.times);
+  fields.text("why", row.why, !runs);
+  for (const auto* names : {&row.runs, &row.over}) {
+    for (const std::string& name : *names) {
+      if (std::ranges::find(of.runs, name, &DescribedRun::name) != of.runs.end()) continue;
+      fields.fail(nullptr, fmt::format("there is no [runs.{}]", name));
+    }
+  }
+  if (!row.over.empty() && row.over.size() != row.runs.size())
+    fields.fail(nullptr, fmt::format("over names {} runs, and run {}", row.over.size(), row.runs.size()));
+  const bool within = row.least || row.most;
+  if (runs && within == (row.tolerance > 0))
+    fields.fail(nullptr, "what ours may be: either a tolerance of the paper's figure, or least and most");
+  if (runs && !within && !row.paper) fields.fail(nullptr, "paper is missing, of which it has a tolerance");
+  TIERD_TRY(fields.end());
+  return row;
+}
+
+}  // namespace
+
+std::vector<std::string> known_reproductions() {
+  return toml_names(folder());
+}
+
+Result<Reproduction> read_reproduction(const std::string& name) {
+  TIERD_ASSIGN(const NamedToml named, read_named_toml(folder(), name, "reproduction"));
+  const std::string file = named.path.string();
+  Reproduction reproduction;
+  const auto fail = [&](const std::string& detail) { return Error{Code::invalid_argument, file, detail}; };
+  for (const auto& [key, node] : named.table) {
+    if (key.str() == "paper" && node.is_string()) {
+      reproduction.paper = node.as_string()->get();
+    } else if (key.str() == "runs" && node.is_table()) {
+      for (const auto& [run, of] : *node.as_table()) {
+        if (!of.is_table()) return fail(fmt::format("runs.{} must be a table", run.str()));
+        TIERD_ASSIGN(reproduction.runs.emplace_back(),
+                     read_run(std::string(run.str()), *of.as_table(), file));
+      }
+    } else if (key.str() != "rows" || !node.is_array_of_tables()) {
+      return fail(
+          fmt::format("'{}' is unknown or of the wrong type; expected the string paper, tables "
+                      "[runs.NAME] and tables [[rows]]",
+                      key.str()));
+    }
+  }
+  if (reproduction.paper.empty()) return fail("paper is missing");
+  const toml::array* const rows = named.table["rows"].as_array();
+  if (rows == nullptr) return fail("there are no [[rows]]");
+  for (const toml::node& row : *rows) {
+    TIERD_ASSIGN(reproduction.rows.emplace_back(), read_row(*row.as_table(), reproduction, file));
+  }
+  return reproduction;
+}
+
+}  // namespace tierd

@@ -1,0 +1,67 @@
+// What a paper has published, and which run says what comes out here: configs/reproduction/*.toml.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace tierd {
+
+// A run in virtual time, of a model that is only a shape.
+struct DescribedRun {
+  std::string name;
+  std::string configuration;  // its name in configs/, or a file
+  std::string model;          // a shape's name in configs/models, or a file
+  std::string machine;        // a description's name in configs/hardware, or a file
+  std::string activity;       // a profile's name in configs/activity, or a file; empty: predictors say it
+  uint32_t sequences = 1;     // that are continued at once
+  uint32_t prompt = 0;        // tokens of each
+  uint32_t warming = 0;       // tokens that are decoded and do not count
+  uint32_t tokens = 1;        // of each sequence that count
+  uint32_t text = 0;  // of each that a text has behind its prompt, of which those that count are a sample
+  std::vector<std::string> settings;  // as --set takes them
+};
+
+// What a row proves that agrees. Only a prediction says that kernel, plugins and description are right.
+enum class RowKind : uint8_t {
+  identity,    // what is given contains the answer
+  prediction,  // nothing was fitted to it
+  fitted,      // constants were fitted, to this figure or elsewhere
+  none,        // it cannot be reproduced, for the reason that the row has
+};
+
+// One figure of a paper.
+struct Row {
+  std::string what;
+  std::string source;  // section or table
+  std::string unit;
+  std::optional<double> paper;
+  std::optional<double> least,
+      most;  // of ours, where the paper says no number that one could be held against
+  RowKind kind = RowKind::none;
+  double tolerance = 0;  // of the paper's, per cent
+  // Whose figure is ours, or the mean of several; none for `none`.
+  std::vector<std::string> runs;
+  std::string figure;
+  std::vector<std::string> over;  // as many, by whose same figures they are divided; none: they are not
+  double times = 1;               // it is multiplied by this: units
+  std::string why;                // it cannot be reproduced, or misses
+};
+
+struct Reproduction {
+  std::string paper;
+  std::vector<DescribedRun> runs;
+  std::vector<Row> rows;
+};
+
+// `name`: of a file in configs/reproduction, or a path that ends in .toml. Errors: not_found with the names
+// there are; invalid_argument naming file, line and key.
+Result<Reproduction> read_reproduction(const std::string& name);
+
+// The names that read_reproduction knows, sorted.
+std::vector<std::string> known_reproductions();
+
+}  // namespace tierd
