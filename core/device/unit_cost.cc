@@ -41,7 +41,7 @@ double UnitCost::run_seconds(const Message& message, const Payload& payload) con
   }
   for (const Take& take : payload.takes)
     seconds += take_seconds(static_cast<double>(message.rows) * take.columns);
-  if (!payload.units.empty()) seconds += neurons_seconds(message, payload.units);
+  if (!payload.units.empty()) seconds += neurons_seconds(message, payload.units, payload.masks);
   if ((message.flags & kRunAfter) != 0) {
     for (const Step& step : site.after) seconds += step_seconds(step, payload.rows);
   }
@@ -122,14 +122,16 @@ double UnitCost::read_seconds(const Message& message, std::span<const Unit> unit
          expand_seconds(message, units.size());
 }
 
-double UnitCost::neurons_seconds(const Message& message, std::span<const Unit> units) const {
+double UnitCost::neurons_seconds(const Message& message, std::span<const Unit> units,
+                                 std::span<const uint64_t> masks) const {
   const SiteWork& site = plan_.sites[message.site];
   if (site.gather) return processor_->floats(static_cast<double>(message.rows) * inputs(site.cut));
   double seconds = processor_->neurons({.site = site,
                                         .encodings = plan_.editions[message.edition],
                                         .edition = message.edition,
                                         .units = units,
-                                        .rows = message.rows});
+                                        .rows = message.rows,
+                                        .masks = masks});
   // What is multiplied straight from bitmaps is expanded on its way to the multipliers.
   if (plan_.compressed_of(message.edition) != nullptr) {
     for (const Unit& unit : units)

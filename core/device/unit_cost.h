@@ -59,7 +59,8 @@ class UnitCost final : public Cost {
   double read_seconds(const Message& message, std::span<const Unit> units) const;
   double run_seconds(const Message& message, const Payload& payload) const;
   double take_seconds(double floats) const;
-  double neurons_seconds(const Message& message, std::span<const Unit> units) const;
+  double neurons_seconds(const Message& message, std::span<const Unit> units,
+                         std::span<const uint64_t> masks) const;
   double step_seconds(const Step& step, std::span<const RowInfo> rows) const;
 
   std::unique_ptr<UnitProcessor> processor_;

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 #include <vector>
+
+#include "core/base/row_mask.h"
 
 namespace tierd {
 namespace {
@@ -25,6 +28,17 @@ double bytes_of(const NeuronsWork& work) {
 
 double multiply_adds_of(const NeuronsWork& work, double bytes) {
   return values_of(work.encodings.front(), bytes) * work.rows;
+}
+
+// Neurons, summed over the rows that use them.
+double uses_of(const NeuronsWork& work) {
+  if (work.masks.empty()) return static_cast<double>(work.units.size()) * work.rows;
+  const uint64_t words = mask_words(work.rows);
+  double uses = 0;
+  for (const Unit& unit : work.units) {
+    for (const uint64_t word : work.masks.subspan(unit.unit * words, words)) uses += std::popcount(word);
+  }
+  return uses;
 }
 
 // One token is bound by memory, many by multiplications.
@@ -71,7 +85,8 @@ class GpuProcessor final : public UnitProcessor {
   const GpuDescription gpu_;
 };
 
-// DRAM and multipliers work side by side; the activation unit does after them what is no product.
+// DRAM and multipliers work side by side; the activation unit does after them what is no product. Rows that
+// do not use a neuron have no product with it.
 class NdpProcessor final : public UnitProcessor {
  public:
   explicit NdpProcessor(const NdpDimmDescription& dimm) : dimm_(dimm) {}
@@ -86,7 +101,8 @@ class NdpProcessor final : public UnitProcessor {
     }
     const double values_of_row = static_cast<double>(inputs(work.site.cut)) + outputs(work.site.cut);
     const double memory = reads.seconds() * dimm_.core.passes(work.rows, values_of_row);
-    const double products = dimm_.core.products_seconds(multiply_adds_of(work, bytes));
+    const double products = dimm_.core.products_seconds(
+        values_of(work.encodings.front(), bytes) / static_cast<double>(work.units.size()) * uses_of(work));
     return std::max(memory, products) + activation(work);
   }
   double attention(const AttentionWork& work) const override {
@@ -102,7 +118,7 @@ class NdpProcessor final : public UnitProcessor {
   // Between the two halves of a feed-forward network each neuron has one value a row.
   double activation(const NeuronsWork& work) const {
     if (!is_cut_into<Bundles>(work.site.cut)) return 0;
-    const double values = static_cast<double>(work.units.size()) * work.rows;
+    const double values = uses_of(work);
     switch (work.site.ffn.activation) {
       case Activation::relu:
         return dimm_.core.relu_seconds(values);

@@ -20,6 +20,8 @@ struct NeuronsWork {
   uint32_t edition = 0;
   std::span<const Unit> units;
   uint32_t rows = 0;
+  // Which rows use which neuron, [neurons of the site x mask_words(rows)]; empty: all use all.
+  std::span<const uint64_t> masks = {};
 };
 
 // One row's attention in one layer.

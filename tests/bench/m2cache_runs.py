@@ -53,11 +53,15 @@ class Runs:
                         store], check=True)
 
     def machine(self):
-        """Returns the file that describes this machine, measured once, and what is in it."""
+        """Returns the file that describes this machine, measured once, and what is in it.
+
+        The disk is measured with the store: what was just written to another file may come from a cache below it."""
         description = self.folder / "machine.toml"
         if not description.exists():
-            subprocess.run([self.bin / "tier-calibrate", "--quick", "-q", "-o", description], check=True,
-                           stdout=subprocess.DEVNULL)
+            if not (self.store / "manifest.json").exists():
+                self._make_store(self.store)
+            subprocess.run([self.bin / "tier-calibrate", "--quick", "-q", "--file", self.store / "weights.bin", "-o",
+                            description], check=True, stdout=subprocess.DEVNULL)
         return description, tomllib.loads(description.read_text())
 
     def report(self, name, configuration, settings, further=(), store=None):

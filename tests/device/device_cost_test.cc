@@ -105,6 +105,20 @@ TEST(NdpCost, WeightsAreReadAgainForRowsThatTheBufferDoesNotHold) {
   EXPECT_EQ(run_ns(cost, 0, 1, 12), 700u);
 }
 
+// Of two neurons and two rows, one row does not use the second: three times 16,384 products are 768 turns of
+// 4 cycles, and 6 levels.
+TEST(NdpCost, RowsThatDoNotUseANeuronHaveNoProductWithIt) {
+  const UnitCost cost(dimm(), rows_plan());
+  const std::vector<Unit> units = {{.unit = 0, .place = 0}, {.unit = 1, .place = kNeuronUnits}};
+  const std::vector<RowInfo> rows(2);
+  const std::vector<uint64_t> masks = {0b11, 0b01};
+  Message message;
+  message.op = Op::run;
+  message.rows = 2;
+  EXPECT_EQ(cost.ns(message, {.units = units, .rows = rows}), 4'102u);
+  EXPECT_EQ(cost.ns(message, {.units = units, .rows = rows, .masks = masks}), 3'078u);
+}
+
 // 100,000 positions of 200 bytes are 312,500 bursts, 78,125 of each rank: 24 + 78,124 * 4 + 28 = 312,548
 // cycles. 400,000 scores are 40,000 cycles each of exponentials, additions and multiplications.
 TEST(NdpCost, AttentionReadsTheCacheAndTakesExponentials) {
