@@ -45,10 +45,10 @@ std::string quoted(const std::string& text) {
 }
 
 std::string terminal(PlotFile::Kind kind, size_t rows) {
-  const size_t height = 90 + 17 * rows;
+  const size_t height = 110 + 18 * rows;
   switch (kind) {
     case PlotFile::Kind::png:
-      return fmt::format("pngcairo size 1800,{} font 'Sans,22' linewidth 2", 2 * height);
+      return fmt::format("pngcairo size 1800,{} font 'Sans,19' linewidth 2", 2 * height);
     case PlotFile::Kind::pdf:
       return fmt::format("pdfcairo size 9in,{}in font 'Sans,10'", 0.01 * static_cast<double>(height));
     case PlotFile::Kind::svg:
@@ -86,11 +86,13 @@ std::string picture_script(const json& report, PlotFile::Kind kind) {
         plots.empty() ? "" : ", \\\n  ", letter, colour, meaning);
   }
   text += "set title 'ours over the paper''s, and what it may be'\n";
-  text += "set logscale x 2\nset xrange [0.25:4]\nset xtics (0.25, 0.5, 1, 2, 4)\n";
+  text += "set logscale x 2\nset xrange [0.3:3]\nset xtics (0.33, 0.5, 0.7, 1, 1.4, 2, 3)\n";
   text += fmt::format("set yrange [0:{}]\n", marks.size() + 1);
   text += "set grid xtics linecolor rgb '#dddddd'\nset border 1\nset tics nomirror scale 0\n";
   text += "set arrow from 1, graph 0 to 1, graph 1 nohead linecolor rgb '#000000'\n";
-  text += "set key below\n";
+  text +=
+      "set lmargin at screen 0.55\nset rmargin at screen 0.97\nset bmargin 6\nset key at screen 0.98, screen "
+      "0.02 right bottom horizontal maxrows 2 samplen 1\n";
   if (plots.empty())
     return text + "set label 'no row has a figure of the paper' at graph 0.5, 0.5\nplot -1 notitle\n";
   return text + "plot " + plots + "\n";
