@@ -57,7 +57,8 @@ TEST(ShapeFile, ErrorsNameTheLine) {
   EXPECT_THAT(refused(good + "n_layers = 3\n"), HasSubstr(":8"));
   EXPECT_THAT(refused("architecture = \"llama\"\n"), HasSubstr("n_layers is missing"));
   EXPECT_THAT(refused(good + "head_dim = 15\n"), HasSubstr("head_dim is 15"));
-  EXPECT_THAT(read_shape("llama-9").error().line(), HasSubstr("known are falcon-40b, falcon-40b-qkv-relu, falcon-7b"));
+  EXPECT_THAT(read_shape("llama-9").error().line(),
+              HasSubstr("known are falcon-40b, falcon-40b-qkv-relu, falcon-7b"));
   EXPECT_EQ(read_shape("/no/such.toml").code(), Code::not_found);
   EXPECT_EQ(read_shape("../models/llama-2-7b").code(), Code::not_found);
 }
