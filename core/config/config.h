@@ -94,7 +94,8 @@ struct Config {
   std::string execute = "real";
   std::string machine;   // by whose description virtual time goes; empty: none
   std::string activity;  // a profile by which it is drawn what is active; empty: predictors say it
-  std::string drawn = "sets";
+  std::string drawn =
+      "sets";             // what is drawn: which neurons are active; or "states" that a predictor looks at
   std::string energy;     // by whose description power is reckoned; empty: the machine's, else the default
   std::string dense;      // the unit that runs the dense segments; empty: the first one
   std::string attention;  // units that attend, each with heads of its own; empty: the dense one

@@ -58,7 +58,7 @@ struct ModelConfig {
   bool qk_norm =
       false;  // a norm (of `norm`'s kind, layer norms with bias) of each head of q, k before it turns
   bool qk_norm_wide = false;  // and not of each head, but of all of them at once (OLMoE)
-  bool qkv_relu = false;      // q, k and v are of what a ReLU leaves of the normed x (relufied twice: Hermes)
+  bool qkv_relu = false;      // q, k and v are of what a ReLU leaves of the normed x (Mirzadeh et al. 2023)
   float qkv_clip = 0;         // q, k and v are cut off at so much to either side (OLMoE); 0: they are not
   // The weights of the chosen experts are divided by their sum (Mixtral: a softmax over the chosen ones).
   bool expert_weights_sum_to_one = false;

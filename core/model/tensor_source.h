@@ -45,8 +45,8 @@ class TensorSource {
   // Changes whenever a file of the source is replaced: paths, sizes, modification times. For cache keys.
   virtual std::string fingerprint() const = 0;
   virtual std::string path() const = 0;
-  // Of a model without weights, the per cent of each layer's matrices that are taken to be zeros; nothing
-  // where there are weights that can be read.
+  // A model without weights is taken to have so many per cent zeros in each matrix of its layers; there is
+  // nothing where weights can be read.
   virtual std::optional<uint32_t> assumed_zeros_percent() const { return std::nullopt; }
   bool has_weights() const { return !assumed_zeros_percent().has_value(); }
 

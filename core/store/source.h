@@ -13,7 +13,7 @@ struct SourceOptions {
   // A tokenizer to use instead of what the model brings: tokenizer.model, tokenizer.json, llama2.c's
   // tokenizer.bin, or GPT-2's vocab.json (merges.txt beside it). Empty: what lies beside the model.
   std::string tokenizer;
-  // Of a shape, the per cent of each layer's matrices that are taken to be zeros; 0 of any other model.
+  // A shape is taken to have so many per cent zeros in each matrix of its layers; any other model has 0 here.
   uint32_t zeros_percent = 0;
 };
 

@@ -105,8 +105,8 @@ TEST(NdpCost, WeightsAreReadAgainForRowsThatTheBufferDoesNotHold) {
   EXPECT_EQ(run_ns(cost, 0, 1, 12), 700u);
 }
 
-// Of two neurons and two rows, one row does not use the second: three times 16,384 products are 768 turns of
-// 4 cycles, and 6 levels.
+// There are two neurons and two rows, and one row does not use the second neuron: three times 16,384 products
+// are 768 turns of 4 cycles, and 6 levels.
 TEST(NdpCost, RowsThatDoNotUseANeuronHaveNoProductWithIt) {
   const UnitCost cost(dimm(), rows_plan());
   const std::vector<Unit> units = {{.unit = 0, .place = 0}, {.unit = 1, .place = kNeuronUnits}};

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "core/base/standard_streams.h"
 #include "tools/command_line/command_line.h"
 #include "tools/command_line/exit_code.h"
+#include "tools/command_line/text_file.h"
 #include "tools/plot_file/plot_file.h"
 #include "tools/tier-reproduce/outcome.h"
 #include "tools/tier-reproduce/picture.h"
@@ -65,13 +65,6 @@ Result<Reproduced> reproduce(Reproduction reproduction, uint64_t seed, Progress&
   return reproduced;
 }
 
-Status write_report(const std::string& path, const nlohmann::json& report) {
-  std::ofstream file(path);
-  file << report.dump(2) << "\n";
-  file.close();
-  return file.good() ? Status() : Status(Error{Code::io_error, path, "cannot be written"});
-}
-
 Result<bool> reproduce_all(const Options& options) {
   std::optional<PlotFile> plot;
   if (!options.plot.empty()) {
@@ -91,7 +84,7 @@ Result<bool> reproduce_all(const Options& options) {
   if (progress.shown()) progress.finish();
   const nlohmann::json report = reproduced_json(reproduced, options.seed);
   if (plot) TIERD_TRY(plot->write(picture_script(report, plot->kind())));
-  if (!options.json.empty()) TIERD_TRY(write_report(options.json, report));
+  if (!options.json.empty()) TIERD_TRY(write_text_file(options.json, report.dump(2) + "\n"));
   TIERD_TRY(write_output(reproduced_markdown(report)));
   return report["passed"] == report["judged"];
 }

@@ -1,4 +1,4 @@
-// In place of what only weights can tell, when a run is played again without them.
+// It stands in place of what only weights can tell, when a run is played without them.
 #pragma once
 
 #include <span>
