@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/base/result.h"
@@ -36,6 +37,9 @@ class Agent {
   virtual int wait_fd() const { return -1; }
   // Work accepted and not yet completed elsewhere (by a device): there is something to wait for.
   virtual bool waiting() const { return false; }
+  // Why it completes everything as lost, in some words: "it has answered nothing for 60 s"; empty where it
+  // does not, or does not know.
+  virtual std::string lost_because() const { return {}; }
 };
 
 }  // namespace tierd

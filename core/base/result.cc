@@ -41,6 +41,8 @@ std::string_view name(Code code) {
       return "invalid argument";
     case Code::unsupported:
       return "unsupported";
+    case Code::lost:
+      return "lost";
     case Code::plugin_fault:
       return "plugin fault";
     case Code::internal:

@@ -25,6 +25,7 @@ enum class Code : uint8_t {
   invalid_argument,
   unsupported,
   plugin_fault,
+  lost,  // an agent is not there any more
   internal,
 };
 

@@ -99,8 +99,9 @@ struct Config {
   std::string energy;     // by whose description power is reckoned; empty: the machine's, else the default
   std::string dense;      // the unit that runs the dense segments; empty: the first one
   std::string attention;  // units that attend, each with heads of its own; empty: the dense one
-  std::string trace;      // records the run in this file; empty: not
-  std::string timeline;   // writes when what happened to this file; empty: not
+  uint32_t agent_deadline_ms = 60'000;  // an agent that completes nothing for so long is lost; 0: never
+  std::string trace;                    // records the run in this file; empty: not
+  std::string timeline;                 // writes when what happened to this file; empty: not
   // [compute]
   std::string activations = "int8";
   std::string kernels = "auto";

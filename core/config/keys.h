@@ -97,6 +97,9 @@ inline const std::array kKeys = {
         "empty"},
     Key{"run.attention", at<&Config::attention>(), "",
         "who has the KV cache and attends: dram.1, or dram for all units, by heads; the dense unit if empty"},
+    Key{"run.agent_deadline_ms", at<&Config::agent_deadline_ms>(), "",
+        "an agent with a thread of its own that completes nothing for so long is lost, and the run goes on "
+        "without it; 0: never"},
     Key{"run.clock", at<&Config::clock>(), "wall|model",
         "model: virtual time, in which all takes as long as the described machine would"},
     Key{"run.execute", at<&Config::execute>(), "real|trace",

@@ -1,51 +1,48 @@
 #include "core/engine/engine.h"
 
-#include <cstdlib>
+#include <algorithm>
 #include <utility>
 
 #include "core/base/align.h"
 
 namespace tierd {
 
-Engine::Engine(Dispatcher& dispatcher, Scheduler& scheduler, const ModelPlan& plan, uint16_t agent,
-               std::function<Status()> recover)
-    : dispatcher_(dispatcher),
-      scheduler_(scheduler),
-      plan_(plan),
-      agent_(agent),
-      recover_(std::move(recover)),
-      batch_(plan.any().max_rows),
-      picked_(logit_rows()) {}
+Engine::Engine(EngineParts parts, std::function<Status()> recover)
+    : parts_(parts), recover_(std::move(recover)), batch_(max_rows()), picked_(logit_rows()) {}
 
 Status Engine::run(Task<Status> task) {
   while (!task.done()) {
-    if (!dispatcher_.turn()) wait();
+    if (!parts_.dispatcher->turn()) wait();
   }
   return task.take();
 }
 
 void Engine::wait() {
-  const bool computing = scheduler_.computing();
-  const std::optional<uint64_t> slept = dispatcher_.wait();
+  const bool computing = parts_.scheduler->computing();
+  const std::optional<uint64_t> slept = parts_.dispatcher->wait();
   TIERD_CHECK_MSG(slept.has_value(), "the kernel waits for nothing");
   if (!computing) stall_ns_ += *slept;
 }
 
 Status Engine::load(const std::function<void(uint64_t)>& progress) {
-  return run(scheduler_.fill(progress));
+  TIERD_TRY(gone_);
+  Status status = run(parts_.scheduler->fill(progress));
+  return status.code() == Code::lost && rebuild_ ? rebuild() : status;
 }
 
 Status Engine::drain() {
-  const Status status = run(scheduler_.drain());
+  TIERD_TRY(gone_);
+  const Status status = run(parts_.scheduler->drain());
   // Advice about requests that are over may still be on its way.
-  while (dispatcher_.in_flight() != 0) {
-    if (!dispatcher_.turn()) wait();
+  while (parts_.dispatcher->in_flight() != 0) {
+    if (!parts_.dispatcher->turn()) wait();
   }
   return status;
 }
 
 Status Engine::resize(ArenaParts parts) {
-  return run(scheduler_.resize(std::move(parts)));
+  TIERD_TRY(gone_);
+  return run(parts_.scheduler->resize(std::move(parts)));
 }
 
 void Engine::reset_times() {
@@ -55,7 +52,7 @@ void Engine::reset_times() {
 
 Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool prefill) {
   std::vector<uint32_t> neurons;  // of the embedding, that hold the tokens' rows
-  const auto& embedding = std::get<Rows>(plan_.any().sites.front().cut);
+  const auto& embedding = std::get<Rows>(plan().any().sites.front().cut);
   for (uint32_t i = 0; i < rows; ++i) neurons.push_back(batch_[i].token / embedding.rows);
   std::sort(neurons.begin(), neurons.end());
   neurons.erase(std::unique(neurons.begin(), neurons.end()), neurons.end());
@@ -63,9 +60,9 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
   std::vector<uint64_t> sequences, of_wanted;
   for (uint32_t i = 0; i < rows; ++i) sequences.push_back(batch_[i].sequence);
   for (const uint32_t i : wanted) of_wanted.push_back(sequences[i]);
-  const auto head = static_cast<SiteId>(plan_.sites.size() - 1);
+  const auto head = static_cast<SiteId>(plan().sites.size() - 1);
 
-  for (SiteId site = 0; site < plan_.sites.size(); ++site) {
+  for (SiteId site = 0; site < plan().sites.size(); ++site) {
     Pass pass;
     pass.step = step_;
     pass.rows = static_cast<uint16_t>(rows);
@@ -78,14 +75,14 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
       pass.sequences = of_wanted;
     }
     pass.bypass_caches = prefill;
-    if (plan_.sites[site].given()) pass.given = &tokens;
-    Status status = co_await scheduler_.pass(site, pass);
+    if (plan().sites[site].given()) pass.given = &tokens;
+    Status status = co_await parts_.scheduler->pass(site, pass);
     if (!status.ok()) {
-      (void)co_await scheduler_.end_step(step_);
+      (void)co_await parts_.scheduler->end_step(step_);
       co_return status;
     }
   }
-  co_return co_await scheduler_.end_step(step_);
+  co_return co_await parts_.scheduler->end_step(step_);
 }
 
 // Before strategies are asked.
@@ -98,50 +95,130 @@ Status Engine::ready() {
 
 // What is wrong with the strategies is told or put right.
 Status Engine::well() {
-  TIERD_TRY(scheduler_.take_fault());
-  if (!scheduler_.quarantined()) return {};
+  TIERD_TRY(gone_);
+  TIERD_TRY(parts_.scheduler->take_fault());
+  if (!parts_.scheduler->quarantined()) return {};
   TIERD_TRY(drain());
   return recover_();
 }
 
 Status Engine::begin_sequence(uint64_t sequence, std::string_view label) {
   TIERD_TRY(ready());
-  return scheduler_.begin_sequence(sequence, label);
+  TIERD_TRY(parts_.scheduler->begin_sequence(sequence, label));
+  if (rebuild_) histories_[sequence].label = std::string(label);
+  return {};
+}
+
+void Engine::end_sequence(uint64_t sequence) {
+  parts_.scheduler->end_sequence(sequence);
+  if (rebuild_) histories_[sequence].label.reset();
+}
+
+Status Engine::step_once(std::span<const RowInfo> rows, std::span<const uint32_t> wanted, bool prefill,
+                         StepTimes& times) {
+  std::copy(rows.begin(), rows.end(), batch_.begin());
+  for (uint32_t i = 0; i < rows.size(); ++i) batch_[i].row = i;
+  for (size_t k = 0; k < wanted.size(); ++k) picked_[k] = batch_[wanted[k]];
+
+  const Scheduler& scheduler = *parts_.scheduler;
+  const Dispatcher& dispatcher = *parts_.dispatcher;
+  const SchedulerCounters before = scheduler.counters();
+  const uint64_t stall = stall_ns_;
+  const uint64_t predictor = scheduler.predictor_ns();
+  const uint64_t reading = scheduler.fetching_ns();
+  const uint64_t messages = dispatcher.messages();
+  const uint64_t begin = dispatcher.now_ns();
+  const Status status = run(walk(static_cast<uint32_t>(rows.size()), wanted, prefill));
+  ++step_;
+  if (status.code() == Code::lost) return status;  // it is made again
+  const SchedulerCounters after = scheduler.counters();
+  ++times.steps;
+  times.tokens += rows.size();
+  times.wall_ns += dispatcher.now_ns() - begin;
+  times.compute_ns += after.compute_ns - before.compute_ns;
+  times.stall_ns += stall_ns_ - stall;
+  times.predictor_ns += scheduler.predictor_ns() - predictor;
+  times.reading_ns += scheduler.fetching_ns() - reading;
+  times.read_bytes += after.read_bytes - before.read_bytes;
+  times.resident_bytes += after.resident_bytes - before.resident_bytes;
+  times.streamed_bytes += after.streamed_bytes - before.streamed_bytes;
+  times.messages += dispatcher.messages() - messages;
+  return status;
+}
+
+// Has parts without the agents that are lost, and in them what stays resident and the sequences that go on.
+Status Engine::rebuild() {
+  const uint64_t begin = parts_.dispatcher->now_ns();
+  Status loaded;
+  do {
+    (void)drain();  // what else is under way ends, or is lost, too
+    const std::optional<uint16_t> lost = parts_.dispatcher->first_lost();
+    TIERD_CHECK(lost.has_value());
+    const auto parts = rebuild_(*lost);
+    if (!parts.ok()) return gone_ = parts.error();
+    parts_ = *parts;
+    TIERD_CHECK(max_rows() == batch_.size() && logit_rows() == picked_.size());
+    ++losses_.agents;
+    for (auto& [sequence, history] : histories_) history.computed = 0;
+    loaded = run(parts_.scheduler->fill({}));
+  } while (loaded.code() == Code::lost);
+  TIERD_TRY(loaded);
+  for (auto& [sequence, history] : histories_) {
+    if (history.label) TIERD_TRY(parts_.scheduler->begin_sequence(sequence, *history.label));
+  }
+  losses_.ns += parts_.dispatcher->now_ns() - begin;
+  return {};
+}
+
+// The keys and values of tokens that rows stand behind, and that went with a lost agent.
+Status Engine::compute_again(std::span<const RowInfo> rows) {
+  for (size_t i = 0; i < rows.size() && rebuild_; ++i) {
+    const uint32_t sequence = rows[i].sequence;
+    History& history = histories_[sequence];
+    const auto behind_another = [&](const RowInfo& row) { return row.sequence == sequence; };
+    if (history.computed >= rows[i].position || std::ranges::any_of(rows.first(i), behind_another)) continue;
+    const uint64_t begin = parts_.dispatcher->now_ns();
+    while (history.computed < rows[i].position) {
+      const size_t end = std::min<size_t>(rows[i].position, history.computed + max_rows());
+      std::vector<RowInfo> again;
+      for (size_t at = history.computed; at < end; ++at)
+        again.push_back({history.tokens[at], static_cast<uint32_t>(at), sequence, 0});
+      StepTimes not_reported;
+      TIERD_TRY(step_once(again, {}, true, not_reported));
+      history.computed = end;
+      losses_.tokens += again.size();
+    }
+    losses_.ns += parts_.dispatcher->now_ns() - begin;
+  }
+  return {};
+}
+
+void Engine::remember(std::span<const RowInfo> rows) {
+  for (const RowInfo& row : rows) {
+    History& history = histories_[row.sequence];
+    TIERD_CHECK(row.position <= history.tokens.size());
+    history.tokens.resize(row.position);
+    history.tokens.push_back(row.token);
+    history.computed = history.tokens.size();
+  }
 }
 
 Result<std::span<const float>> Engine::step(std::span<const RowInfo> rows, std::span<const uint32_t> wanted,
                                             bool prefill) {
   TIERD_CHECK(!rows.empty() && rows.size() <= batch_.size() && wanted.size() <= picked_.size());
   TIERD_TRY(ready());
-  std::copy(rows.begin(), rows.end(), batch_.begin());
-  for (uint32_t i = 0; i < rows.size(); ++i) batch_[i].row = i;
-  for (size_t k = 0; k < wanted.size(); ++k) picked_[k] = batch_[wanted[k]];
-
-  const SchedulerCounters before = scheduler_.counters();
-  const uint64_t stall = stall_ns_;
-  const uint64_t predictor = scheduler_.predictor_ns();
-  const uint64_t reading = scheduler_.fetching_ns();
-  const uint64_t messages = dispatcher_.messages();
-  const uint64_t begin = dispatcher_.now_ns();
-  const Status status = run(walk(static_cast<uint32_t>(rows.size()), wanted, prefill));
-  ++step_;
-  const SchedulerCounters& after = scheduler_.counters();
   StepTimes& times = prefill ? prefill_ : decode_;
-  ++times.steps;
-  times.tokens += rows.size();
-  times.wall_ns += dispatcher_.now_ns() - begin;
-  times.compute_ns += after.compute_ns - before.compute_ns;
-  times.stall_ns += stall_ns_ - stall;
-  times.predictor_ns += scheduler_.predictor_ns() - predictor;
-  times.reading_ns += scheduler_.fetching_ns() - reading;
-  times.read_bytes += after.read_bytes - before.read_bytes;
-  times.resident_bytes += after.resident_bytes - before.resident_bytes;
-  times.streamed_bytes += after.streamed_bytes - before.streamed_bytes;
-  times.messages += dispatcher_.messages() - messages;
+  Status status;
+  for (;;) {
+    status = compute_again(rows);
+    if (status.ok()) status = step_once(rows, wanted, prefill, times);
+    if (status.code() != Code::lost || !rebuild_) break;
+    TIERD_TRY(rebuild());
+  }
   TIERD_TRY(status);
-  const ActivationPlace& logits = plan_.sites.all.back().output;
+  if (rebuild_) remember(rows);
+  const ActivationPlace& logits = plan().sites.all.back().output;
   const uint64_t floats = wanted.size() * logits.stride;
-  return std::span(dispatcher_.values(agent_, logits.offset, floats), floats);
+  return std::span(parts_.dispatcher->values(parts_.agent, logits.offset, floats), floats);
 }
-
 }  // namespace tierd

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -35,14 +38,36 @@ struct StepTimes {
   uint64_t management_ns() const { return other_ns() - std::min(other_ns(), predictor_ns + reading_ns); }
 };
 
+// What an engine drives. All of it outlives the engine, or the engine is given others first.
+struct EngineParts {
+  Dispatcher* dispatcher;
+  Scheduler* scheduler;
+  const ModelPlan* plan;
+  uint16_t agent;  // whose buffers hold the logits
+};
+
+// What it took to go on without agents that were lost.
+struct Losses {
+  uint64_t agents = 0;
+  uint64_t tokens = 0;  // whose place in the KV cache was computed again
+  uint64_t ns = 0;      // from the loss until the step could be made again
+};
+
 class Engine {
  public:
-  // `agent`: whose buffers hold the logits. Everything outlives the engine. One thread. `recover` is
-  // asked before a step, with nothing in flight, when a strategy is quarantined: its error is the step's.
-  Engine(Dispatcher& dispatcher, Scheduler& scheduler, const ModelPlan& plan, uint16_t agent,
-         std::function<Status()> recover);
+  // One thread. `recover` is asked before a step, with nothing in flight, when a strategy is quarantined: its
+  // error is the step's.
+  Engine(EngineParts parts, std::function<Status()> recover);
 
-  // Brings in what the cache wants resident. `progress` hears of bytes that landed.
+  // Has the engine go on where an agent is lost: `rebuild` is asked then, with nothing in flight, and gives
+  // parts for the same model without that agent, which hold nothing yet; its error is the step's. Before the
+  // first step. The engine keeps the tokens of all sequences from then on: their rows come in the order of
+  // their positions, and whatever a row stands behind came before it, or in the same step.
+  using Rebuild = std::function<Result<EngineParts>(uint16_t agent)>;
+  void set_rebuild(Rebuild rebuild) { rebuild_ = std::move(rebuild); }
+  const Losses& losses() const { return losses_; }
+
+  // Brings in what the caches want resident. `progress` hears of bytes that landed.
   Status load(const std::function<void(uint64_t)>& progress);
 
   // One pass over the layers for rows.size() <= max_rows tokens. `wanted`: rows whose logits are asked for,
@@ -56,12 +81,12 @@ class Engine {
   // whose it is, for traces. The fault of an end fails what is asked next, a beginning or a step, unless it
   // is taken before.
   Status begin_sequence(uint64_t sequence, std::string_view label = {});
-  void end_sequence(uint64_t sequence) { scheduler_.end_sequence(sequence); }
+  void end_sequence(uint64_t sequence);
 
-  Status take_fault() { return scheduler_.take_fault(); }
+  Status take_fault() { return parts_.scheduler->take_fault(); }
 
   // Says how many rows of the last step, a token and guesses of those that follow it, were right.
-  void rows_kept(uint32_t rows, uint32_t kept) { scheduler_.rows_kept(rows, kept); }
+  void rows_kept(uint32_t rows, uint32_t kept) { parts_.scheduler->rows_kept(rows, kept); }
 
   // Gives up what was read ahead, when no step follows.
   Status drain();
@@ -73,28 +98,42 @@ class Engine {
   void set_between_steps(std::function<void()> ask) { between_steps_ = std::move(ask); }
   uint32_t steps() const { return step_; }  // begun so far
 
-  uint32_t max_rows() const { return plan_.any().max_rows; }
+  uint32_t max_rows() const { return plan().any().max_rows; }
   uint32_t logit_rows() const { return logits().rows; }
   uint32_t vocab_size() const { return logits().width; }
-  uint32_t context() const { return plan_.any().context; }
+  uint32_t context() const { return plan().any().context; }
 
   const StepTimes& prefill_times() const { return prefill_; }
   const StepTimes& decode_times() const { return decode_; }
   void reset_times();
 
  private:
+  // What is known of a sequence, to compute it again.
+  struct History {
+    std::vector<uint32_t> tokens;      // by their positions
+    size_t computed = 0;               // of them, those whose keys and values are there
+    std::optional<std::string> label;  // it has begun, and not ended
+  };
+
   Status ready();
   Status well();
+  Status step_once(std::span<const RowInfo> rows, std::span<const uint32_t> wanted, bool prefill,
+                   StepTimes& times);
   Task<Status> walk(uint32_t rows, std::span<const uint32_t> wanted, bool prefill);
+  Status rebuild();
+  Status compute_again(std::span<const RowInfo> rows);
+  void remember(std::span<const RowInfo> rows);
   Status run(Task<Status> task);
   void wait();
-  const BufferSpec& logits() const { return plan_.any().buffers[plan_.any().sites.back().out]; }
+  const ModelPlan& plan() const { return *parts_.plan; }
+  const BufferSpec& logits() const { return plan().any().buffers[plan().any().sites.back().out]; }
 
-  Dispatcher& dispatcher_;
-  Scheduler& scheduler_;
-  const ModelPlan& plan_;
-  uint16_t agent_;  // which has the logits
+  EngineParts parts_;
   std::function<Status()> recover_;
+  Rebuild rebuild_;
+  std::map<uint64_t, History> histories_;  // of the sequences, where there is `rebuild_`
+  Losses losses_;
+  Status gone_;  // why there is nothing to drive any more
   std::function<void()> between_steps_;
   std::vector<RowInfo> batch_;
   std::vector<RowInfo> picked_;  // of it: the rows whose logits are wanted

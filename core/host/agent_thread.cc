@@ -1,9 +1,12 @@
 #include "core/host/agent_thread.h"
 
+#include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <exception>
 
 #include "core/base/check.h"
 #include "core/base/cores.h"
@@ -17,7 +20,11 @@ constexpr uint64_t kLongestParkNs = 5'000'000;
 }  // namespace
 
 AgentThread::AgentThread(Agent& agent, const Options& options)
-    : agent_(agent), requests_(agent.credits()), completions_(agent.credits()) {
+    : agent_(agent),
+      deadline_ns_(options.deadline_ns),
+      requests_(agent.credits()),
+      completions_(agent.credits()) {
+  accepted_.reserve(agent.credits());
   done_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   TIERD_CHECK(done_fd_ >= 0);
   if (agent.wait_fd() >= 0) waiter_.watch(agent.wait_fd());
@@ -25,16 +32,23 @@ AgentThread::AgentThread(Agent& agent, const Options& options)
 }
 
 AgentThread::~AgentThread() {
-  ending_.store(true, std::memory_order_release);
-  waiter_.stop();
+  end();
   thread_.join();
   close(done_fd_);
 }
 
+void AgentThread::end() {
+  ending_.store(true, std::memory_order_release);
+  waiter_.stop();
+}
+
 Submit AgentThread::submit(const Message& message, const Payload& payload) {
   if (open_ == credits()) return Submit::busy;
-  TIERD_CHECK(requests_.push({message, payload}));
+  if (open_ == 0 && deadline_ns_ != 0) since_ns_ = now_ns();
+  accepted_.push_back({message.id, message.lane});
   ++open_;
+  if (!lost_because_.empty()) return Submit::ok;
+  TIERD_CHECK(requests_.push({message, payload}));
   // Pairs with the fence in `run`: either the thread sees the message before it parks, or we see that it is
   // parked.
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -54,8 +68,45 @@ size_t AgentThread::poll(std::span<Done> done) {
     uint64_t count = 0;
     if (read(done_fd_, &count, sizeof count) == sizeof count) signals_read_ += count;
   }
+  if (!lost_because_.empty()) return poll_lost(done);
   size_t n = 0;
-  while (n < done.size() && completions_.pop(done[n])) ++n;
+  while (n < done.size() && completions_.pop(done[n])) {
+    const auto of = std::ranges::find(accepted_, done[n].id, &Accepted::id);
+    TIERD_CHECK_MSG(of != accepted_.end(), "an agent completed what it has not accepted");
+    *of = accepted_.back();
+    accepted_.pop_back();
+    ++n;
+  }
+  open_ -= static_cast<uint32_t>(n);
+  if (n != 0 && deadline_ns_ != 0) since_ns_ = now_ns();
+  if (n == 0 && open_ != 0 && looks_lost()) return poll_lost(done);
+  return n;
+}
+
+// Whether it is found now that the agent is lost.
+bool AgentThread::looks_lost() {
+  if (ended_.load(std::memory_order_acquire)) {
+    if (!completions_.empty()) return false;
+    lost_because_ = failure_;
+  } else if (deadline_ns_ != 0 && now_ns() - since_ns_ > deadline_ns_) {
+    overdue_ = true;
+    lost_because_ =
+        fmt::format("it has answered nothing for {:.3g} s", static_cast<double>(deadline_ns_) * 1e-9);
+  }
+  return !lost_because_.empty();
+}
+
+// What it may still complete is of no use to anybody: its ids are over.
+size_t AgentThread::poll_lost(std::span<Done> done) {
+  const size_t n = std::min(done.size(), accepted_.size());
+  for (size_t i = 0; i < n; ++i) {
+    done[i] = {};
+    done[i].id = accepted_[i].id;
+    done[i].lane = accepted_[i].lane;
+    done[i].status = DoneStatus::lost;
+    done[i].start_ns = done[i].done_ns = now_ns();
+  }
+  accepted_.erase(accepted_.begin(), accepted_.begin() + static_cast<std::ptrdiff_t>(n));
   open_ -= static_cast<uint32_t>(n);
   return n;
 }
@@ -82,17 +133,33 @@ bool AgentThread::work() {
       // There are never more completions than credits.
       TIERD_CHECK(completions_.push(done[i]));
     }
-    if (!done_signalled_.exchange(true, std::memory_order_acq_rel)) {
-      signals_.fetch_add(1, std::memory_order_release);
-      const uint64_t one = 1;
-      [[maybe_unused]] const ssize_t written = write(done_fd_, &one, sizeof one);
-    }
+    signal();
   }
   return busy;
 }
 
+void AgentThread::signal() {
+  if (done_signalled_.exchange(true, std::memory_order_acq_rel)) return;
+  signals_.fetch_add(1, std::memory_order_release);
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(done_fd_, &one, sizeof one);
+}
+
+// What the agent throws ends the thread, and nothing else.
 void AgentThread::run(const Options& options) {
   if (options.core) (void)bind_this_thread(*options.core);
+  try {
+    serve(options);
+  } catch (const std::exception& thrown) {
+    failure_ = fmt::format("its thread has ended: {}", thrown.what());
+  } catch (...) {
+    failure_ = "its thread has ended by an exception";
+  }
+  ended_.store(true, std::memory_order_release);
+  signal();
+}
+
+void AgentThread::serve(const Options& options) {
   uint64_t idle_since = now_ns();
   while (!ending_.load(std::memory_order_acquire)) {
     if (work()) {

@@ -59,18 +59,37 @@ struct ComputeCounts {
   // The error of quantizing activations is the square root of (sum of squared errors / sum of squares). It is
   // 0 if none were quantized.
   double activation_error = 0;
+
+  ComputeCounts& operator+=(const ComputeCounts& other) {
+    shared_work += other.shared_work;
+    threads_woken += other.threads_woken;
+    activation_error = activation_error > other.activation_error ? activation_error : other.activation_error;
+    return *this;
+  }
 };
 
 // A device whose memory is apart counts the bytes that it has moved from memory of the host.
 struct MoveCounts {
   uint64_t read_in_place = 0;  // it has read these itself, from registered memory
   uint64_t gathered = 0;       // the host has copied these into pinned blocks first
+
+  MoveCounts& operator+=(const MoveCounts& other) {
+    read_in_place += other.read_in_place;
+    gathered += other.gathered;
+    return *this;
+  }
 };
 
 // A device that is given each launch by the host counts how often it was given a whole run at once.
 struct RunCounts {
   uint64_t runs = 0;
   uint64_t captured = 0;  // of them, those that were launched as one graph
+
+  RunCounts& operator+=(const RunCounts& other) {
+    runs += other.runs;
+    captured += other.captured;
+    return *this;
+  }
 };
 
 struct AgentCounts {
@@ -78,6 +97,15 @@ struct AgentCounts {
   ComputeCounts compute;
   MoveCounts move;
   RunCounts run;
+
+  // The greatest error of activations, and the sum of all else.
+  AgentCounts& operator+=(const AgentCounts& other) {
+    read += other.read;
+    compute += other.compute;
+    move += other.move;
+    run += other.run;
+    return *this;
+  }
 };
 static_assert(std::is_trivially_copyable_v<AgentCounts>);
 

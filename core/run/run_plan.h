@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/agent/agent_entry.h"
 #include "core/base/block_device.h"
 #include "core/base/result.h"
 #include "core/config/config.h"
@@ -37,6 +39,8 @@ struct RuntimeOptions {
   // How the store's data file is opened; tests put a device that misbehaves in its place. Empty: as the agent
   // does.
   OpenDevice open_device = {};
+  // Tests put an agent that fails before one of a tier with memories, by its number.
+  std::function<void(MadeAgent& agent, uint16_t number)> wrap_agent = {};
   Recording* recording = nullptr;  // of a run whose activity is played (run.execute = "trace")
   // Where another thread sees which plugin is being called; it outlives the run.
   PluginCalls* running_plugins = nullptr;

@@ -1,466 +1,328 @@
 #include "core/run/runtime.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <charconv>
-#include <numeric>
 
-#include "core/base/align.h"
-#include "core/base/cores.h"
+#include "core/base/progress.h"
 #include "core/base/units.h"
-#include "core/layout/row_group.h"
-#include "core/run/drawn_activity.h"
-#include "core/run/run_trace.h"
 #include "core/run/runtime_names.h"
-#include "core/store/file.h"
 
 namespace tierd {
+
 namespace {
 
-constexpr uint64_t kSpinNs = 20'000;  // with a core to itself, an agent's thread looks for messages so long
-
-// A number that may be left out.
-Result<std::optional<uint64_t>> parse_number(const std::string& text, const char* key) {
-  if (text.empty()) return std::optional<uint64_t>();
-  uint64_t number = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (status != std::errc() || end != text.data() + text.size()) {
-    return Error{Code::invalid_argument, key, fmt::format("'{}' is not a whole number", text)};
-  }
-  return std::optional<uint64_t>(number);
+// The table of a strategy; `tier`: of a cache that the tier has of its own.
+StrategyConfig& strategy_in(Config& config, std::string_view kind, const std::string& tier) {
+  if (kind == "predictor") return config.predictor;
+  if (kind == "heat") return config.heat;
+  if (kind == "quantizer") return config.quantizer;
+  if (kind == "balancer") return config.balancer;
+  TIERD_CHECK(kind == "cache");
+  return tier.empty() ? config.cache : config.tier(tier).cache;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Runtime>> Runtime::create(RunPlan plan, const RuntimeOptions& options) {
-  std::unique_ptr<Runtime> runtime(new Runtime(std::move(plan)));
-  runtime->quiet_ = options.quiet;
-  runtime->force_ = options.force || runtime->plan_.config.execute == "trace";
-  TIERD_ASSIGN(runtime->machine_, VirtualMachine::create(runtime->plan_.config, options.play_on));
-  TIERD_TRY(runtime->make_dispatcher());
-  const uint32_t threads = runtime->plan_.config.threads;
-  runtime->threads_ = threads != 0 ? threads : available_cores();
-  for (const StoredSite& site : runtime->plan_.store.manifest().sites) {
-    if (site.pieces == 1) continue;
-    runtime->extent_pieces_.push_back(
-        {site.first_extent, site.neurons(), site.pieces, static_cast<uint32_t>(site.extent_bytes(0))});
-  }
-  for (size_t tier = 0; tier < runtime->plan_.tiers.memories.size(); ++tier)
-    TIERD_TRY(runtime->make_tier(tier, options));
-  TIERD_TRY(runtime->make_strategies(options));
-  TIERD_TRY(runtime->make_store_agent(options));
-  TIERD_TRY(runtime->make_kernel(options));
-  if (runtime->executes()) {
-    TIERD_TRY(runtime->load_tensors());
-    // Manifest and data were opened one after the other.
-    TIERD_TRY(runtime->plan_.store.unchanged());
-  }
-  // Last, because a thread inherits the binding of the one that makes it.
-  const auto driven_here = [](const Tier& tier) {
-    return tier.config.compute && tier.config.thread != "own";
-  };
-  if (runtime->binds_workers() && std::ranges::any_of(runtime->plan_.tiers.memories, driven_here))
-    (void)bind_this_thread(0);
+  std::unique_ptr<Runtime> runtime(new Runtime(options));
+  TIERD_ASSIGN(runtime->now_, Assembly::create(std::move(plan), options, runtime->waiter_));
+  runtime->engine_ =
+      std::make_unique<Engine>(runtime->now_->engine_parts(), [of = runtime.get()] { return of->recover(); });
   return runtime;
 }
 
 Runtime::~Runtime() {
   if (engine_ != nullptr) (void)engine_->drain();
-  // The threads end before what they use.
-  for (TierState& tier : tiers_) tier.threads.clear();
-  flash_thread_.reset();
+  if (now_ != nullptr) Assembly::give_up(std::move(now_));
 }
 
-Status Runtime::make_dispatcher() {
-  TIERD_ASSIGN(const std::optional<uint64_t> shuffle,
-               parse_number(plan_.config.shuffle, "scheduler.shuffle"));
-  Dispatcher::Options options;
-  // All neurons of a site can be computed by one message, and an arena is named edition by edition.
-  options.max_units = static_cast<uint32_t>(plan_.model.sites.editions.size());
-  for (const Site& site : plan_.model.sites) options.max_units = std::max(options.max_units, site.n);
-  options.shuffle_seed = shuffle;
-  dispatcher_ = std::make_unique<Dispatcher>(pools_, clock(), options);
+Status Runtime::load(const std::function<void(double)>& told) {
+  uint64_t bytes = 0;
+  for (size_t tier = 0; tier < now_->tiers.size(); ++tier) bytes += now_->resident_bytes(tier);
+  uint64_t done = 0;
+  Progress progress("loading", bytes, options_.quiet || bytes < (64u << 20));
+  TIERD_TRY(engine_->load([&](uint64_t landed) {
+    progress.advance(landed);
+    done += landed;
+    if (told) told(std::min(1.0, static_cast<double>(done) / static_cast<double>(bytes)));
+  }));
+  progress.finish();
   return {};
 }
 
-std::vector<uint32_t> Runtime::slots_for_all(MemoryId memory) const {
-  const Memory& of = plan_.tiers.topology.memory(memory);
-  std::vector<uint32_t> slots;
-  for (EditionId e = 0; e < plan_.model.sites.editions.size(); ++e)
-    slots.push_back(of.holds(e) ? plan_.model.sites.editions[e].n : 0);
-  return slots;
-}
-
-uint64_t Runtime::addresses_for_all(size_t tier) const {
-  const std::vector<Edition>& editions = plan_.model.sites.editions;
-  const std::vector<uint32_t> all = slots_for_all(plan_.tiers.memories[tier].first_memory);
-  const uint64_t bytes = align_up(arena_offsets(editions, all).back(), kArenaAlignment);
-  const TierMemory& memory = plan_.memory.tiers[tier];
-  return bytes + memory.staging_of_memory() + memory.tensors < kMostMemoryBytes ? bytes : 0;
-}
-
-// Before the strategies, which may ask for products from the first moment on. How much of the arena they will
-// use is not known yet, and may change: there are addresses for every neuron, which cost nothing. Where spans
-// cannot name so many, or addresses are limited, there are those that the plan allows.
-Status Runtime::make_tier(size_t tier, const RuntimeOptions& options) {
-  const TierMemory& memory = plan_.memory.tiers[tier];
-  TierState& state = tiers_.emplace_back(TierState{.budget = Budget(memory.capacity)});
-  const uint64_t all = addresses_for_all(tier);
-  state.whole = all != 0 && !addresses_are_limited();
-  state.most_arena = state.whole ? memory.whole : memory.arena;
-  // An edition's beginning is aligned.
-  const uint64_t part =
-      align_up(memory.arena, kArenaAlignment) + plan_.model.sites.editions.size() * kArenaAlignment;
-  state.staging_offset = state.whole ? all : part;
-  const Tier& of = plan_.tiers.memories[tier];
-  if (state.staging_offset + memory.staging_of_memory() + memory.tensors > kMostMemoryBytes) {
-    return Error{Code::no_space, of.key("capacity"),
-                 fmt::format("{} for weights are more than messages can name; at most {} can be",
-                             format_bytes(static_cast<double>(memory.arena)),
-                             format_bytes(static_cast<double>(kMostMemoryBytes)))};
+std::vector<std::span<const std::byte>> Runtime::arena() const {
+  const std::vector<Edition>& editions = now_->plan.model.sites.editions;
+  std::vector<std::span<const std::byte>> pieces;
+  for (EditionId e = 0; e < editions.size(); ++e) {
+    const uint64_t bytes = uint64_t{now_->slots.front()[e]} * editions[e].slot_bytes;
+    if (bytes != 0) pieces.push_back(now_->pools.memory(1).subspan(now_->arena_offset.front()[e], bytes));
   }
-  for (uint32_t i = 0; i < of.config.count; ++i) {
-    TIERD_ASSIGN(state.agents.emplace_back(), make_memory_agent(tier, i, options));
+  return pieces;
+}
+
+Result<uint64_t> Runtime::capacity_bytes(std::string_view capacity, std::string_view origin,
+                                         size_t tier) const {
+  TIERD_ASSIGN(const Capacity asked, parse_capacity(capacity, origin));
+  const uint64_t all = least_capacity(tier) + now_->plan.memory.tiers[tier].whole;
+  switch (asked.kind) {
+    case Capacity::Kind::all:
+      return all;
+    case Capacity::Kind::automatic:
+      return std::min(all, most_capacity(tier).left_bytes);
+    case Capacity::Kind::share:
+      return static_cast<uint64_t>(asked.share *
+                                   static_cast<double>(now_->plan.store.manifest().tensor_bytes));
+    case Capacity::Kind::bytes:
+      break;
+  }
+  return asked.bytes;
+}
+
+MemoryLimit Runtime::most_capacity(size_t tier) const {
+  MemoryLimit most = memory_left();
+  most.left_bytes += std::min(UINT64_MAX - most.left_bytes, budget(tier).used());
+  return most;
+}
+
+Status Runtime::resizable(size_t tier) const {
+  for (const size_t m : now_->memories_of(tier))
+    TIERD_TRY(now_->scheduler->resizable(static_cast<MemoryId>(m + 1)));
+  return {};
+}
+
+// What is kept above may decide what is kept below: caches of the memories that the tier lies over split
+// theirs anew.
+Status Runtime::resize(size_t tier, std::vector<uint64_t> parts) {
+  ArenaParts asked(parts.size());
+  for (const size_t m : now_->memories_of(tier)) asked[m] = parts[m];
+  for (size_t m = asked.size(); m-- > 0;) {
+    const MemoryId over = now_->plan.tiers.topology.memories[m].over;
+    if (!asked[m] || over == kStore || asked[over - 1u] || !now_->scheduler->resizable(over).ok()) continue;
+    asked[over - 1u] = parts[over - 1u];
+  }
+  std::vector<uint64_t> before(now_->tiers.size());
+  for (size_t t = 0; t < now_->tiers.size(); ++t) before[t] = now_->resident_bytes(t);
+  now_->parts.swap(parts);
+  now_->strategies->tell_bytes(now_->parts);
+  if (Status resized = engine_->resize(asked); !resized.ok()) {
+    now_->parts.swap(parts);
+    now_->strategies->tell_bytes(now_->parts);
+    return resized;
+  }
+  for (size_t m = 0; m < asked.size(); ++m) {
+    for (EditionId e = 0; e < now_->slots[m].size() && asked[m]; ++e)
+      now_->slots[m][e] = now_->residencies[m].max_slots(e);
+  }
+  for (size_t t = 0; t < now_->tiers.size(); ++t) {
+    if (t == tier) continue;
+    now_->tiers[t].budget.release(kResident, before[t]);
+    TIERD_TRY(now_->tiers[t].budget.reserve(kResident, now_->resident_bytes(t)));
   }
   return {};
 }
 
-// The i-th of a tier: it computes, or its memory is all that is used of it.
-Result<MadeAgent> Runtime::make_memory_agent(size_t tier, uint32_t i, const RuntimeOptions& options) {
-  const Tier& of = plan_.tiers.memories[tier];
-  TierState& state = tiers_[tier];
-  ComputeTask task;
-  task.memory = static_cast<MemoryId>(of.first_memory + i);
-  task.arena_bytes = state.staging_offset;
-  task.staging_bytes = plan_.memory.tiers[tier].staging_of_memory();
-  task.kernels = plan_.config.kernels;
-  task.described = machine_ != nullptr;
-  std::vector<PlacedTensor>& tensors = state.tensors.emplace_back();
-  if (of.config.compute) {
-    const UnitPlan& plan = plan_.model.units[of.first_unit + i];
-    task.plan = plan.compute;
-    task.cores = cores_of(of, i);
-    task.threads = static_cast<uint32_t>(task.cores.size());
-    if (of.cores.empty() && !binds_workers()) task.cores.clear();
-    tensors = place_tensors(plan.tensors, task);
-  }
-  AgentContext context{.number = static_cast<uint16_t>(of.first_agent + i),
-                       .table = of.config.table(),
-                       .pools = pools_,
-                       .clock = clock()};
-  context.compute = std::move(task);
-  // A run that executes nothing may have no file to read.
-  if (of.reads_directly() && executes()) {
-    uint32_t readers = 0;
-    for (const Tier& other : plan_.tiers.memories) readers += other.reads_directly() ? other.config.count : 0;
-    const uint64_t each = plan_.memory.tiers.front().direct / readers;
-    context.read = read_task(options);
-    context.read->memory_bytes = plan_.memory.tiers[tier].arena + plan_.memory.tiers[tier].staging;
-    context.read->bounce_bytes = each - each % kDirectIoAlignment;
-  }
-  return make_agent(of.agent, context);
-}
-
-// Agents that run side by side divide the cores; those that one thread drives take turns with all of them.
-std::vector<uint32_t> Runtime::cores_of(const Tier& tier, uint32_t agent) const {
-  std::vector<uint32_t> cores = tier.cores;
-  uint32_t sharers = tier.config.thread == "own" ? tier.config.count : 1;
-  uint32_t number = tier.config.thread == "own" ? agent : 0;
-  if (cores.empty()) {
-    cores.resize(threads_);
-    std::iota(cores.begin(), cores.end(), 0U);
-    // With all tiers that name no cores. The kernel's thread comes first.
-    sharers = number = 0;
-    bool driven_here = false;
-    for (const Tier& other : plan_.tiers.memories) {
-      if (!other.config.compute || !other.cores.empty()) continue;
-      if (other.config.thread != "own") {
-        driven_here = true;
-        continue;
-      }
-      if (other.first_agent == tier.first_agent) number = sharers + agent;
-      sharers += other.config.count;
+Status Runtime::set_capacity(std::string_view capacity, bool fit, size_t tier) {
+  Budget& budget = now_->tiers[tier].budget;
+  TierMemory& memory = now_->plan.memory.tiers[tier];
+  const std::string key = now_->plan.tiers.memories[tier].key("capacity");
+  BudgetChange change{tier, engine_->steps(), budget.capacity(), 0, 0, false};
+  TIERD_ASSIGN(change.to, capacity_bytes(capacity, key, tier));
+  TIERD_TRY(resizable(tier));
+  const uint64_t resident = now_->resident_bytes(tier);
+  const uint64_t beside = least_capacity(tier);
+  if (change.to < beside) {
+    if (!fit) {
+      return Error{Code::no_space, key,
+                   fmt::format("{} is too little now: {} ({} bytes) are in use beside the weights that stay; "
+                               "give that much, or --fit",
+                               format_bytes(static_cast<double>(change.to)),
+                               format_bytes(static_cast<double>(beside)), beside)};
     }
-    if (driven_here) {
-      ++sharers;
-      number = tier.config.thread == "own" ? number + 1 : 0;
-    }
+    change.to = beside;
+    change.raised_to_least = true;
   }
-  const auto all = static_cast<uint32_t>(cores.size());
-  if (all < sharers) return {cores[number % all]};
-  const auto share = [&](uint32_t n) { return cores.begin() + uint64_t{all} * n / sharers; };
-  return {share(number), share(number + 1)};
-}
-
-std::vector<Runtime::PlacedTensor> Runtime::place_tensors(std::span<const uint32_t> resident,
-                                                          ComputeTask& task) const {
-  const Manifest& manifest = plan_.store.manifest();
-  const uint64_t first = task.arena_bytes + task.staging_bytes;
-  uint64_t offset = first;
-  std::vector<PlacedTensor> placed;
-  for (const uint32_t tensor : resident) {
-    task.tensors.push_back(offset);
-    placed.push_back({tensor, offset});
-    offset += manifest.extents[manifest.resident[tensor].extent].bytes;
+  if (change.to > change.from && !options_.force && now_->plan.config.execute != "trace") {
+    const MemoryLimit most = most_capacity(tier);
+    if (change.to > most.left_bytes)
+      return too_much_memory(now_->plan.tiers.memories[tier].config.name, change.to, most);
   }
-  task.tensor_bytes = offset - first;
-  return placed;
+  const uint64_t arena = std::min(memory.whole, change.to - beside);
+  if (arena > now_->tiers[tier].most_arena) {
+    return Error{Code::unsupported, key,
+                 fmt::format("there are addresses for {} of weights, {} do not fit; start anew with more",
+                             format_bytes(static_cast<double>(now_->tiers[tier].most_arena)),
+                             format_bytes(static_cast<double>(arena)))};
+  }
+  TIERD_TRY(engine_->drain());
+  const std::vector<size_t> memories = now_->memories_of(tier);
+  const std::vector<uint64_t> divided = now_->strategies->divide(
+      arena, static_cast<MemoryId>(memories.front() + 1), static_cast<uint32_t>(memories.size()));
+  std::vector<uint64_t> resized = now_->parts;
+  for (size_t i = 0; i < memories.size(); ++i) resized[memories[i]] = divided[i];
+  TIERD_TRY(resize(tier, std::move(resized)));
+  // By now the memory of a smaller arena was given back; that of a larger one is used by `load`.
+  change.resident = now_->resident_bytes(tier);
+  budget.release(kResident, resident);
+  budget.set_capacity(change.to);
+  TIERD_TRY(budget.reserve(kResident, change.resident));
+  memory.capacity = change.to;
+  memory.arena = arena;
+  memory.raised_to_least = change.raised_to_least;
+  budget_changes_.push_back(change);
+  return engine_->load({});
 }
 
-const Runtime::TierState& Runtime::first_computing() const {
-  size_t tier = 0;
-  while (!plan_.tiers.memories[tier].config.compute) ++tier;
-  return tiers_[tier];
+Status Runtime::swap(std::string_view kind, const StrategyConfig& strategy, const std::string& tier) {
+  if (kind == "cache" && !now_->strategies->has_cache_of(tier)) {
+    return Error{Code::invalid_argument, tier.empty() ? "cache" : fmt::format("tiers.{}.cache", tier),
+                 tier.empty() ? "every tier has a cache of its own" : "the tier has no cache of its own"};
+  }
+  TIERD_ASSIGN(
+      ChosenStrategy chosen,
+      choose_strategy(plugin_path(now_->plan.config), kind == "heat" ? "predictor" : kind, strategy,
+                      std::make_shared<const ModelTensors>(now_->plan.store, now_->plan.source.get())));
+  if (chosen.tensors) TIERD_TRY(chosen.tensors->check_model(now_->plan.store.manifest().config));
+  TIERD_TRY(engine_->drain());
+  TIERD_TRY(replace(kind, std::move(chosen), strategy, tier));
+  strategy_in(now_->plan.config, kind, tier) = strategy;
+  return {};
 }
 
-std::vector<size_t> Runtime::memories_of(size_t tier) const {
-  std::vector<size_t> memories(plan_.tiers.memories[tier].config.count);
-  std::iota(memories.begin(), memories.end(), plan_.tiers.memories[tier].first_memory - 1u);
-  return memories;
-}
-
-Status Runtime::make_strategies(const RuntimeOptions& asked) {
-  const auto linear = [this](const PluginTensors::Tensor& tensor, const float* x, uint32_t rows, float* y) {
-    first_computing().agents.front().products->linear(
-        {tensor.encoding, static_cast<uint32_t>(tensor.dims[0]), static_cast<uint32_t>(tensor.dims[1]),
-         tensor.packed.get()},
-        x, rows, y);
+Status Runtime::replace(std::string_view kind, ChosenStrategy chosen, const StrategyConfig& strategy,
+                        const std::string& tier) {
+  const PluginTensors* tables = now_->strategies->instance(kind, tier).choice().tensors.get();
+  // What kept the heat beside its own work stays.
+  const bool joins = kind == "heat" && !now_->strategies->keeps_heat_apart();
+  const uint64_t leaving = tables != nullptr && !joins ? tables->bytes : 0;
+  const uint64_t coming = chosen.table_bytes();
+  // Both are there for a moment.
+  Budget& budget = now_->tiers.front().budget;
+  if (const Status room = budget.reserve(kPluginTables, coming); !room.ok()) {
+    return Error{room.code(), chosen.tensors->path(), room.error().line()};
+  }
+  const auto swap = [&]() -> Status {
+    TIERD_ASSIGN(StrategyChoice choice, read_tensors(std::move(chosen)));
+    return kind == "heat" ? now_->strategies->swap_heat(choice)
+                          : now_->strategies->swap(std::move(choice), now_->parts, tier);
   };
-  StrategySet::Options options;
-  options.topology = plan_.tiers.topology;
-  options.seed = plan_.config.seed;
-  options.deadline_ns = uint64_t{plan_.config.plugin_deadline_ms} * 1'000'000;
-  options.running = asked.running_plugins;
-  options.linear = linear;
-  options.measure_every = plan_.config.measure_every;
-  TIERD_ASSIGN(strategies_, StrategySet::create(plan_.strategies, plan_.model.sites, options));
-  plan_.strategies = {};  // the instances hold what they need: tensors must not outlive a swap
-  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
-    const Tier& of = plan_.tiers.memories[tier];
-    for (const uint64_t part :
-         strategies_->divide(plan_.memory.tiers[tier].arena, of.first_memory, of.config.count))
-      parts_.push_back(part);
-  }
-  TIERD_ASSIGN(slots_, strategies_->share(parts_));
-  for (size_t tier = 0; tier < tiers_.size(); ++tier) TIERD_TRY(reserve(tier));
-  return {};
+  const Status swapped = swap();
+  budget.release(kPluginTables, swapped.ok() ? leaving : coming);
+  if (swapped.ok() && now_->recorder != nullptr) now_->recorder->swapped(std::string(kind), strategy, tier);
+  return swapped;
 }
 
-Status Runtime::reserve(size_t tier) {
-  const TierMemory& memory = plan_.memory.tiers[tier];
-  Budget& budget = tiers_[tier].budget;
-  if (plan_.tiers.memories[tier].config.compute) {
-    TIERD_TRY(budget.reserve("KV cache", memory.kv));
-    TIERD_TRY(budget.reserve("activations", memory.activations));
-    TIERD_TRY(budget.reserve("small tensors", memory.tensors));
-  }
-  if (memory.given != 0) TIERD_TRY(budget.reserve("given activations", memory.given));
-  if (tier == 0) TIERD_TRY(budget.reserve(kPluginTables, memory.tables));
-  TIERD_TRY(budget.reserve("staging", memory.staging));
-  if (memory.bounce != 0) TIERD_TRY(budget.reserve("bounce buffer", memory.bounce));
-  if (memory.direct != 0) TIERD_TRY(budget.reserve("direct reads", memory.direct));
-  return budget.reserve(kResident, resident_bytes(tier));
-}
-
-ReadTask Runtime::read_task(const RuntimeOptions& options) const {
-  ReadTask task;
-  task.path = plan_.store.data_path();
-  task.extents = plan_.store.manifest().extents;
-  task.pieces = extent_pieces_;
-  task.open_device = options.open_device;
-  return task;
-}
-
-Status Runtime::make_store_agent(const RuntimeOptions& options) {
-  const Tier& store = plan_.tiers.store;
-  AgentContext context{
-      .number = store.first_agent, .table = store.config.table(), .pools = pools_, .clock = clock()};
-  const std::vector<const StoredSite*> stored = plan_.store.manifest().stored();
-  for (const Edition& edition : plan_.model.sites.editions) {
-    if (edition.made_of == kNoEdition) continue;
-    const StoredSite& site = **std::ranges::find(stored, edition.first_extent, &StoredSite::first_extent);
-    if (site.compression == Compression::none) continue;  // moves encode them anew
-    CompressedExtents& compressed = compressed_extents_.emplace_back();
-    compressed.first = site.first_extent;
-    compressed.bytes = site.compressed;
-    compressed.expanded = edition.bytes;
-    if (site.compression == Compression::codec) {
-      compressed.codec = plan_.codec.get();
-    } else {
-      compressed.bitmap = *Bitmap::of(site.cut, site.encodings);
+Status Runtime::recover() {
+  const auto heal = [&](const auto& strategy, const StrategyChoice& fallback, const StrategyConfig& config,
+                        const std::string& tier = {}) -> Status {
+    if (!strategy.quarantined()) return {};
+    if (fallback.plugin == nullptr) {
+      Error error = strategy.error();
+      error.detail = fmt::format("is quarantined ({}); '{}{}.fallback' names no other", error.detail,
+                                 tier.empty() ? "" : fmt::format("tiers.{}.", tier), strategy.kind);
+      return error;
     }
-  }
-  std::ranges::sort(compressed_extents_, {}, &CompressedExtents::first);
-  const TierMemory& lowest = plan_.memory.tiers.front();
-  context.read = read_task(options);
-  context.read->landing = pools_.memory(1).subspan(tiers_.front().staging_offset, lowest.staging_of_memory());
-  context.read->memory_bytes = lowest.arena + lowest.staging;
-  context.read->bounce_bytes = lowest.bounce;
-  context.read->compressed = compressed_extents_;
-  context.read->kernels = plan_.config.kernels;
-  if (machine_) context.read->described = machine_->disk(store.config.thread == "own");
-  TIERD_ASSIGN(flash_, make_agent(store.agent, context));
-  return {};
-}
-
-bool Runtime::binds_workers() const {
-  return plan_.config.bind && plan_.config.threads <= own_cores().units.size();
-}
-
-Result<Agent*> Runtime::on_thread(Agent& agent, const TierConfig& config, std::optional<uint32_t> core,
-                                  std::unique_ptr<AgentThread>& owner) const {
-  if (config.thread != "own" || machine_) return &agent;
-  AgentThread::Options options;
-  options.core = core;
-  if (available_cores() > threads_) options.spin_ns = kSpinNs;
-  owner = std::make_unique<AgentThread>(agent, options);
-  return owner.get();
-}
-
-// In the order of their numbers.
-Status Runtime::add_agents(std::vector<const Agent*>& agents) {
-  const auto add = [&](Agent& agent, uint32_t number) {
-    TIERD_CHECK(dispatcher_->add_agent(agent) == number);
-    agents.push_back(&agent);
+    spdlog::warn("{}; {} takes its place", strategy.error().line(), fallback.plugin->name);
+    return replace(strategy.kind, {fallback, {}}, StrategyConfig{config.fallback}, tier);
   };
-  const Tier& store = plan_.tiers.store;
-  std::optional<uint32_t> core;
-  if (!store.cores.empty()) core = store.cores.front();
-  TIERD_ASSIGN(Agent * reads, on_thread(*flash_.agent, store.config, core, flash_thread_));
-  add(*reads, store.first_agent);
-  std::vector<std::string> memories;
-  for (size_t memory = 0; memory <= plan_.tiers.topology.memories.size(); ++memory)
-    memories.push_back(plan_.tiers.tier_of(static_cast<MemoryId>(memory)).config.name);
-  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
-    const Tier& of = plan_.tiers.memories[tier];
-    const bool own = of.config.thread == "own";
-    for (uint32_t i = 0; i < of.config.count; ++i) {
-      const std::vector<uint32_t> cores = cores_of(of, i);
-      Agent* agent = tiers_[tier].agents[i].agent.get();
-      if (machine_) {
-        VirtualMachine::Unit unit{.tier = of.config.name, .plan = {}};
-        unit.memories = memories;
-        if (of.reads_directly()) unit.reads = {plan_.store.manifest().extents, extent_pieces_};
-        if (of.config.compute) unit.plan = plan_.model.units[of.first_unit + i].compute;
-        unit.share = static_cast<double>(cores.size()) / threads_;
-        unit.runs = of.apart() ? VirtualMachine::Runs::beside
-                    : own      ? VirtualMachine::Runs::on_its_own_thread
-                               : VirtualMachine::Runs::on_the_kernels_thread;
-        TIERD_ASSIGN(agent, machine_->agent(*agent, std::move(unit), plan_.model.sites.editions));
-      }
-      // The thread that drives an agent is worker 0 of its team.
-      core.reset();
-      if (!of.cores.empty() || binds_workers()) core = cores.front();
-      std::unique_ptr<AgentThread> thread;
-      TIERD_ASSIGN(Agent * driven, on_thread(*agent, of.config, core, thread));
-      if (thread) tiers_[tier].threads.push_back(std::move(thread));
-      add(*driven, of.first_agent + i);
+  const Strategies& s = now_->strategies->strategies();
+  const Config& c = now_->plan.config;
+  TIERD_TRY(heal(s.predictor, now_->plan.fallbacks.predictor, c.predictor));
+  TIERD_TRY(heal(s.heat, now_->plan.fallbacks.heat, c.heat));
+  TIERD_TRY(heal(s.quantizer, now_->plan.fallbacks.quantizer, c.quantizer));
+  for (const Tier& tier : now_->plan.tiers.memories) {
+    const bool own = !tier.config.cache.name.empty();
+    const StrategyConfig& config = own ? tier.config.cache : c.cache;
+    for (uint32_t i = 0; i < tier.config.count; ++i) {
+      const auto& cache = s.caches[tier.first_memory - 1u + i];
+      TIERD_TRY(
+          heal(cache, now_->plan.fallbacks.cache_of(tier.config.name), config, own ? tier.config.name : ""));
     }
   }
-  return {};
+  return heal(s.balancer, now_->plan.fallbacks.balancer, c.balancer);
 }
 
-Status Runtime::make_kernel(const RuntimeOptions& asked) {
-  const SiteTable& sites = plan_.model.sites;
-  const Config& config = plan_.config;
-  std::vector<const Agent*> agents;
-  TIERD_TRY(add_agents(agents));
-  for (const std::vector<uint32_t>& slots : slots_) residencies_.emplace_back(sites.editions, slots);
-  strategies_->set_residencies(residencies_);
-  Recording* recording = asked.recording;
-  if (!config.activity.empty() && !asked.play_on) {
-    TIERD_ASSIGN(drawn_, draw_activity(config, plan_.model));
-    recording = drawn_.get();
-  }
-  if (machine_ && recording == nullptr && !asked.play_on) TIERD_TRY(plays());
-
-  Scheduler::Options options;
-  options.topology = plan_.tiers.topology;
-  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
-    const uint32_t needed = serves(Op::move) | serves(Op::resize);
-    const bool resizes = (plan_.tiers.memories[tier].agent.entry->serves & needed) == needed;
-    for (const size_t m : memories_of(tier)) {
-      Memory& to = options.topology.memories[m];
-      to.arena_bytes = parts_[m];
-      to.reserved = tiers_[tier].whole ? slots_for_all(static_cast<MemoryId>(m + 1)) : slots_[m];
-      to.arena_offset = arena_offset_.emplace_back(arena_offsets(sites.editions, to.reserved));
-      to.resizes = resizes;
-      to.staging_offset = tiers_[tier].staging_offset;
-    }
-  }
-  options.prefetch = config.prefetch;
-  options.recording = recording;
-  options.max_rows = plan_.memory.model.max_rows;
-  options.measure_every = config.measure_every;
-  options.describe_extent = [this](uint32_t extent) {
-    return plan_.store.data_path() + ": " + plan_.store.describe(extent);
-  };
-  scheduler_ = std::make_unique<Scheduler>(*dispatcher_, sites, strategies_->strategies(),
-                                           strategies_->placement(), residencies_, options);
-
-  TIERD_TRY(make_recording(asked, options, agents));
-  const UnitId head = sites.all.back().flow.output.front().unit;
-  engine_ = std::make_unique<Engine>(*dispatcher_, *scheduler_, plan_.model,
-                                     options.topology.units[head].agent, [this] { return recover(); });
-  return {};
+Status Runtime::end_recording() {
+  if (now_->timeline != nullptr) TIERD_TRY(now_->timeline->finish());
+  return now_->recorder != nullptr ? now_->recorder->finish() : Status();
 }
 
-// One at most: a recorder that listens beside another would be in its times.
-Status Runtime::make_recording(const RuntimeOptions& asked, const Scheduler::Options& scheduler,
-                               const std::vector<const Agent*>& agents) {
-  const Config& config = plan_.config;
-  const auto refuse = [](const char* key, const char* why) {
-    return Error{Code::invalid_argument, key, why};
-  };
-  if (asked.play_on) {
-    dispatcher_->set_observer(asked.observer);
-    return {};
-  }
-  if (!config.trace.empty() && !config.timeline.empty()) {
-    return refuse(
-        "run.timeline",
-        "a run has either a timeline or a trace (run.trace), which tier-trace export turns into one");
-  }
-  dispatcher_->set_observer(asked.observer);
-  if (!config.trace.empty()) {
-    if (asked.observer != nullptr) return refuse("run.trace", "this program listens to the run itself");
-    const TraceHeader header = trace_header(plan_, slots_, scheduler, dispatcher_->options(), agents);
-    TIERD_ASSIGN(recorder_, Recorder::create(config.trace, header, clock()));
-    dispatcher_->set_observer(recorder_.get());
-  }
-  if (config.timeline.empty()) return {};
-  if (asked.observer != nullptr) return refuse("run.timeline", "this program listens to the run itself");
-  TimelineNames names;
-  names.facts = run_facts(plan_);
-  names.sites = &plan_.model.sites;
-  for (const Agent* agent : agents) names.agents.emplace_back(agent->name());
-  TIERD_ASSIGN(timeline_, TimelineFile::create(config.timeline, std::move(names), clock()));
-  dispatcher_->set_observer(&timeline_->observer());
-  return {};
+MemoryCounters Runtime::counters(size_t tier) const {
+  MemoryCounters all;
+  for (const size_t m : now_->memories_of(tier))
+    all += now_->scheduler->counters(static_cast<MemoryId>(m + 1));
+  return all;
 }
 
-Status Runtime::load_tensors() {
-  const Manifest& manifest = plan_.store.manifest();
-  TIERD_ASSIGN(const File file, File::open(plan_.store.data_path()));
-  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
-    for (uint32_t i = 0; i < tiers_[tier].tensors.size(); ++i) {
-      const auto id = static_cast<MemoryId>(plan_.tiers.memories[tier].first_memory + i);
-      const auto& load = tiers_[tier].agents[i].load;
-      std::vector<std::byte> read;
-      for (const auto& [tensor, offset] : tiers_[tier].tensors[i]) {
-        const uint32_t extent = manifest.resident[tensor].extent;
-        const uint64_t size = manifest.extents[extent].bytes;
-        if (load) read.resize(size);
-        const std::span<std::byte> bytes = load ? std::span(read) : pools_.memory(id).subspan(offset, size);
-        TIERD_TRY(file.read_exact(manifest.extents[extent].offset, bytes));
-        TIERD_TRY(plan_.store.verify(extent, bytes));
-        if (load) load(offset, bytes);
-      }
-    }
+double Runtime::link_rate(size_t link) const {
+  const Link& of = now_->plan.tiers.topology.links[link];
+  if (of.from == kStore && of.agent == now_->plan.tiers.store.first_agent) return 0;
+  const Tier& to = now_->plan.tiers.tier_of(of.to);
+  const auto tier = static_cast<size_t>(&to - now_->plan.tiers.memories.data());
+  return now_->tiers[tier].agents[of.to - static_cast<size_t>(to.first_memory)].link_rate;
+}
+
+std::vector<TierLink> Runtime::links() const {
+  std::vector<TierLink> links;
+  const std::vector<Link>& all = now_->plan.tiers.topology.links;
+  for (size_t l = 0; l < all.size(); ++l) {
+    const std::string from = now_->plan.tiers.tier_of(all[l].from).config.name;
+    const std::string to = now_->plan.tiers.tier_of(all[l].to).config.name;
+    const auto same = [&](const TierLink& link) { return link.from == from && link.to == to; };
+    auto found = std::ranges::find_if(links, same);
+    if (found == links.end()) found = links.insert(links.end(), {from, to, {}});
+    found->counters += now_->scheduler->link_counters(l);
   }
-  file.forget();
-  return {};
+  return links;
+}
+
+AgentCounts Runtime::counts_of_agents(size_t tier) const {
+  AgentCounts all = now_->tiers[tier].before;
+  for (const MadeAgent& agent : now_->tiers[tier].agents) all += counts_of(agent);
+  return all;
+}
+
+ReadCounts Runtime::flash_counts() const {
+  ReadCounts all = now_->flash_before.read;
+  all += counts_of(now_->flash).read;
+  for (size_t tier = 0; tier < now_->tiers.size(); ++tier) {
+    if (const auto direct = direct_reads(tier)) all += direct->counts;
+  }
+  return all;
+}
+
+std::optional<Runtime::DirectReads> Runtime::direct_reads(size_t tier) const {
+  if (!now_->plan.tiers.memories[tier].reads_directly()) return std::nullopt;
+  const ReadChoices& reading = now_->tiers[tier].agents.front().reading;
+  return DirectReads{reading.way, reading.way_why, counts_of_agents(tier).read};
+}
+
+ComputeCounts Runtime::compute_counts() const {
+  ComputeCounts all;
+  for (size_t tier = 0; tier < now_->tiers.size(); ++tier) all += counts_of_agents(tier).compute;
+  return all;
+}
+
+MoveCounts Runtime::move_counts(size_t tier) const {
+  return counts_of_agents(tier).move;
+}
+
+RunCounts Runtime::run_counts(size_t tier) const {
+  return counts_of_agents(tier).run;
+}
+
+uint64_t Runtime::agent_wake_ups() const {
+  uint64_t all = now_->flash_thread ? now_->flash_thread->wake_ups() : 0;
+  for (const Assembly::TierState& tier : now_->tiers) {
+    for (const auto& thread : tier.threads) all += thread->wake_ups();
+  }
+  return all;
+}
+
+Result<PlannedTraffic> Runtime::planned_traffic() const {
+  TIERD_ASSIGN(const auto kept, now_->strategies->wanted());
+  return plan_traffic(now_->plan, now_->strategies->placement(), kept);
 }
 
 }  // namespace tierd

@@ -1,5 +1,5 @@
-// These names of lines in a budget are shared by runtime.cc, which makes a Runtime, and running_runtime.cc,
-// which has what a running one does.
+// These names of lines in a budget are shared by assembly.cc, which reserves them, and runtime.cc, which has
+// them move.
 #pragma once
 
 namespace tierd {

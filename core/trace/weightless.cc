@@ -31,7 +31,7 @@ Result<StrategyChoices> choose_recorded(const TraceHeader& header, const ChooseS
 }
 
 WeightlessKernel::WeightlessKernel(const TraceHeader& header, Clock& clock)
-    : dispatcher_(pools_, clock, dispatch(header)) {}
+    : dispatcher_(pools_, clock, waiter_, dispatch(header)) {}
 
 Result<std::unique_ptr<WeightlessKernel>> WeightlessKernel::create(const TraceHeader& header,
                                                                    const StrategyChoices& strategies,

@@ -45,6 +45,7 @@ class WeightlessKernel {
   WeightlessKernel(const TraceHeader& header, Clock& clock);
 
   PoolTable pools_;
+  Waiter waiter_;
   Dispatcher dispatcher_;
   std::unique_ptr<StrategySet> strategies_;
   std::vector<std::vector<uint32_t>> slots_;  // [memories][editions]

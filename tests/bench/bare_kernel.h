@@ -30,7 +30,7 @@ class BareKernel {
   };
 
   BareKernel(SiteTable sites, const Options& options)
-      : sites_(std::move(sites)), dispatcher_(pools_, clock(options), dispatch(sites_)) {
+      : sites_(std::move(sites)), dispatcher_(pools_, clock(options), waiter_, dispatch(sites_)) {
     auto made = StrategySet::create(*read_tensors(*choose_strategies(options.config)), sites_, {});
     TIERD_CHECK(made.ok());
     strategies_ = std::move(*made);
@@ -112,6 +112,7 @@ class BareKernel {
   PoolTable pools_;
   WallClock wall_;
   VirtualClock virtual_;
+  Waiter waiter_;
   Dispatcher dispatcher_;
   const Microsecond cost_;
   NullAgent dram_;

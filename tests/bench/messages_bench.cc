@@ -56,7 +56,7 @@ class Arrival final : public CompletionSink {
 
 // One agent behind a dispatcher.
 struct Post {
-  explicit Post(Agent& agent) : dispatcher(pools, clock, {}), number(dispatcher.add_agent(agent)) {}
+  explicit Post(Agent& agent) : dispatcher(pools, clock, waiter, {}), number(dispatcher.add_agent(agent)) {}
 
   void round_trip() {
     Message message;
@@ -68,6 +68,7 @@ struct Post {
 
   PoolTable pools;
   WallClock clock;
+  Waiter waiter;
   Dispatcher dispatcher;
   uint16_t number;
   Arrival arrival;

@@ -119,6 +119,7 @@ const std::vector<KeyCase>& keys() {
       {"plan.similarity", "0.5", [](const Config& c) { return c.plan.similarity == 0.5; }},
       {"plan.least_gain", "0", [](const Config& c) { return c.plan.least_gain == 0; }},
       {"plugins.path", "\"/a:/b\"", [](const Config& c) { return c.plugin_path == "/a:/b"; }},
+      {"run.agent_deadline_ms", "7", [](const Config& c) { return c.agent_deadline_ms == 7; }},
       {"plugins.deadline_ms", "7", [](const Config& c) { return c.plugin_deadline_ms == 7; }},
       {"predictor.name", "\"p\"", [](const Config& c) { return c.predictor.name == "p"; }},
       {"predictor.fallback", "\"f\"", [](const Config& c) { return c.predictor.fallback == "f"; }},

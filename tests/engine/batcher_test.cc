@@ -360,10 +360,10 @@ TEST_F(BatcherTest, AnInterruptionLeavesTheTextsWhereTheyWere) {
   start(2, 10, [](Config& c) { c.cache.name = "none", c.tier("dram").capacity = "50%"; });
   const auto a = add({1, 2, 3}, 6), b = add({4}, 6);
   ASSERT_TRUE(batcher_->step().ok());
-  runtime_->dispatcher().waiter().stop();
+  runtime_->waiter().stop();
   EXPECT_EQ(batcher_->step().code(), Code::cancelled);
   EXPECT_FALSE(a->over);
-  runtime_->dispatcher().waiter().clear_stop();
+  runtime_->waiter().clear_stop();
   finish();
   EXPECT_EQ(a->tokens, alone({1, 2, 3}, 6));
   EXPECT_EQ(b->tokens, alone({4}, 6));

@@ -124,10 +124,10 @@ TEST_F(SessionTest, AnInterruptionLeavesTheSessionWhereItWas) {
   const auto runtime = start([](Config& c) { c.cache.name = "none", c.tier("dram").capacity = "50%"; });
   Session session(runtime->engine(), 0);
   ASSERT_TRUE(session.append(std::span(kTokens).first(5)).ok());
-  runtime->dispatcher().waiter().stop();
+  runtime->waiter().stop();
   EXPECT_EQ(session.append(std::span(kTokens).subspan(5, 3)).code(), Code::cancelled);
   EXPECT_EQ(session.position(), 5u);
-  runtime->dispatcher().waiter().clear_stop();
+  runtime->waiter().clear_stop();
   const auto logits = session.append(std::span(kTokens).subspan(5));
   ASSERT_TRUE(logits.ok());
   Session whole(runtime->engine(), 0);

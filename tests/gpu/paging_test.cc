@@ -102,7 +102,7 @@ class Paging {
     Dispatcher::Options dispatch;
     dispatch.max_units = model.sites().most_neurons();
     dispatch.shuffle_seed = options.shuffle;
-    dispatcher_ = std::make_unique<Dispatcher>(pools_, clock(options), dispatch);
+    dispatcher_ = std::make_unique<Dispatcher>(pools_, clock(options), waiter_, dispatch);
     dispatcher_->set_observer(&behind_);
     make_strategies(options);
     make_agents(options);
@@ -302,6 +302,7 @@ class Paging {
   std::deque<ModelledAgent> modelled_;
   std::unique_ptr<MortalAgent> mortal_;
   std::vector<Agent*> agents_;
+  Waiter waiter_;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::deque<Residency> residencies_;
   std::unique_ptr<Scheduler> scheduler_;

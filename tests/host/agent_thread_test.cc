@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <set>
+#include <stdexcept>
 #include <thread>
 
 #include "core/base/random.h"
@@ -151,6 +152,75 @@ TEST(AgentThread, WaitsInItsOwnThreadForWhatADeviceStillWrites) {
   }
 }
 
+// It fails with a message that it was sent: throws, or does not come back before it is let go.
+class Failing final : public Agent {
+ public:
+  Failing(uint32_t at, bool throws) : at_(at), throws_(throws) {}
+  std::string_view name() const override { return "failing"; }
+  uint32_t credits() const override { return agent_.credits(); }
+  Submit submit(const Message& message, const Payload& payload) override {
+    if (++sent_ == at_ && throws_) throw std::runtime_error("broken");
+    return agent_.submit(message, payload);
+  }
+  Drive drive() override {
+    while (sent_ >= at_ && !throws_ && !let_go_) std::this_thread::yield();
+    return agent_.drive();
+  }
+  size_t poll(std::span<Done> done) override { return agent_.poll(done); }
+  void let_go() { let_go_ = true; }
+
+ private:
+  NullAgent agent_{8};
+  uint32_t at_;
+  bool throws_;
+  uint32_t sent_ = 0;
+  std::atomic<bool> let_go_{false};
+};
+
+// Completions until nothing is open; those that came as lost.
+uint32_t lost_of(AgentThread& thread) {
+  std::array<Done, 3> done;
+  uint32_t lost = 0;
+  while (thread.waiting()) {
+    const size_t n = thread.poll(done);
+    for (size_t i = 0; i < n; ++i) lost += done[i].status == DoneStatus::lost ? 1 : 0;
+  }
+  return lost;
+}
+
+TEST(AgentThread, WhatItThrowsLosesTheAgent) {
+  Failing agent(6, true);
+  AgentThread thread(agent, {});
+  for (uint32_t i = 0; i < 5; ++i) ASSERT_EQ(thread.submit(numbered(i), {}), Submit::ok);
+  EXPECT_EQ(lost_of(thread), 0u);
+  EXPECT_EQ(thread.lost_because(), "");
+  for (uint32_t i = 5; i < 9; ++i) ASSERT_EQ(thread.submit(numbered(i), {}), Submit::ok);
+  EXPECT_EQ(lost_of(thread), 4u);
+  EXPECT_EQ(thread.lost_because(), "its thread has ended: broken");
+  ASSERT_EQ(thread.submit(numbered(9), {}), Submit::ok);
+  EXPECT_EQ(lost_of(thread), 1u) << "and so is all that it is sent later";
+  EXPECT_FALSE(thread.is_stuck());
+}
+
+TEST(AgentThread, WhoAnswersNothingForTooLongIsLost) {
+  Failing agent(3, false);
+  AgentThread thread(agent, {.core = {}, .deadline_ns = 50'000'000});
+  for (uint32_t i = 0; i < 2; ++i) ASSERT_EQ(thread.submit(numbered(i), {}), Submit::ok);
+  EXPECT_EQ(lost_of(thread), 0u);
+  std::this_thread::sleep_for(std::chrono::milliseconds(80));  // with nothing to do, which is no delay
+  for (uint32_t i = 2; i < 6; ++i) ASSERT_EQ(thread.submit(numbered(i), {}), Submit::ok);
+  EXPECT_EQ(lost_of(thread), 4u);
+  EXPECT_EQ(thread.lost_because(), "it has answered nothing for 0.05 s");
+  EXPECT_TRUE(thread.is_stuck());
+  ASSERT_EQ(thread.submit(numbered(6), {}), Submit::ok);
+  EXPECT_EQ(lost_of(thread), 1u);
+  // It may come back, and is asked to end then; what it completes is nobody's.
+  thread.end();
+  agent.let_go();
+  while (thread.is_stuck()) std::this_thread::yield();
+  EXPECT_EQ(thread.lost_because(), "it has answered nothing for 0.05 s");
+}
+
 TEST(AgentThread, CarriesTheMessagesOfADispatcher) {
   NullAgent here(8), there(8);
   AgentThread thread(there, {.core = {}, .spin_ns = 0});
@@ -159,7 +229,8 @@ TEST(AgentThread, CarriesTheMessagesOfADispatcher) {
   options.max_messages = 32;
   options.max_units = 4;
   WallClock clock;
-  Dispatcher dispatcher(pools, clock, options);
+  Waiter waiter;
+  Dispatcher dispatcher(pools, clock, waiter, options);
   dispatcher.add_agent(here);
   dispatcher.add_agent(thread);
   struct Count final : CompletionSink {

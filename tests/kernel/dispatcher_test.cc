@@ -70,7 +70,7 @@ class ScriptedAgent final : public Agent {
 class WallWorld {
  public:
   explicit WallWorld(uint32_t credits, uint32_t messages = 64, std::optional<uint64_t> seed = {})
-      : agent(credits), dispatcher(pools_, clock_, options(messages, seed)) {
+      : agent(credits), dispatcher(pools_, clock_, waiter_, options(messages, seed)) {
     dispatcher.add_agent(agent);
   }
   MessageId post(const std::string& name, Priority priority, std::span<const Unit> units = {}) {
@@ -97,6 +97,7 @@ class WallWorld {
   }
   PoolTable pools_;
   WallClock clock_;
+  Waiter waiter_;
 
  public:
   CompletionLog log;

@@ -21,6 +21,8 @@ TEST(LostAgent, APassThatReadsSaysSo) {
   const Status status = world.pass(0, 0);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().line(), "agent 2 (manual flash): is not there any more");
+  EXPECT_EQ(status.error().code, Code::lost);
+  EXPECT_EQ(world.dispatcher.first_lost(), 2);
   EXPECT_EQ(world.scheduler->counters().retries, 0u) << "nothing is tried again";
   world.expect_nothing_lost();
 }

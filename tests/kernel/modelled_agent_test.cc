@@ -36,7 +36,7 @@ class ModelledWorld {
         null_cpu_(credits),
         disk_(null_disk_, length_, clock_),
         cpu_(null_cpu_, length_, clock_),
-        dispatcher_(pools_, clock_, options()) {
+        dispatcher_(pools_, clock_, waiter_, options()) {
     EXPECT_EQ(dispatcher_.add_agent(disk_), 1);
     EXPECT_EQ(dispatcher_.add_agent(cpu_), 2);
   }
@@ -69,6 +69,7 @@ class ModelledWorld {
   ModelledAgent disk_;
   ModelledAgent cpu_;
   PoolTable pools_;
+  Waiter waiter_;
   Dispatcher dispatcher_;
 };
 
@@ -88,7 +89,8 @@ TEST(ModelledAgents, WhatTakesTurnsWithTheDiskWaitsForIt) {
   ModelledAgent agent(idle, cost, clock, nullptr, &disk);
   EXPECT_EQ(disk.begin(0, 100), 0u);
   PoolTable pools;
-  Dispatcher dispatcher(pools, clock, options());
+  Waiter waiter;
+  Dispatcher dispatcher(pools, clock, waiter, options());
   dispatcher.add_agent(agent);
   CompletionLog log;
   const auto post = [&](const std::string& name, Op op, uint32_t length, uint8_t lane) {

@@ -103,7 +103,7 @@ ScriptedWorld::ScriptedWorld(const WorldOptions& options,
       flash(options.credits, pools_),
       mover(options.credits, pools_),
       computes(options.units, RecordingCompute(options.credits, pools_, sites)),
-      dispatcher(pools_, clock, dispatch(options, sites)),
+      dispatcher(pools_, clock, waiter, dispatch(options, sites)),
       residencies(options.units, Residency(sites.editions, options.slots)),
       residency(residencies.front()),
       placement(options.units) {

@@ -120,6 +120,7 @@ class ScriptedWorld {
   MovingCompute moving{compute, mover};
   std::deque<MortalAgent> mortals;  // stand before the units, the flash and the mover, in this order
   WallClock clock;
+  Waiter waiter;
   Dispatcher dispatcher;
   std::deque<Residency> residencies;  // [memories]
   Residency& residency;               // of the first unit's memory

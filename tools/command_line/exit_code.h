@@ -12,6 +12,7 @@ inline int exit_code(const Error& error) {
   switch (error.code) {
     case Code::io_error:
     case Code::plugin_fault:
+    case Code::lost:
     case Code::internal:
     case Code::cancelled:
       return kFailed;

@@ -138,7 +138,7 @@ Status Chat::answer(const std::string& text) {
     return {};
   }
   std::string said;
-  Waiter& waiter = runtime_.dispatcher().waiter();
+  Waiter& waiter = runtime_.waiter();
   the_answering.store(&waiter);
   Status status = generate(std::move(*tokens), said);
   the_answering.store(nullptr);

@@ -118,6 +118,10 @@ json report_json(Runtime& runtime, const RunResult& result) {
   report["prompt_tokens"] = result.prompt_tokens;
   report["generated_tokens"] = result.generated_tokens;
   report["energy"] = energy_json(result.energy);
+  const Losses& losses = runtime.engine().losses();
+  report["lost"] = {{"agents", losses.agents},
+                    {"tokens_again", losses.tokens},
+                    {"ms", static_cast<double>(losses.ns) * kMs}};
   report["speculation"] = {{"guessed", result.guessed_tokens}, {"right", result.right_guesses}};
   return report;
 }
@@ -171,6 +175,11 @@ std::string report_text(const json& r) {
            decode["reading_ms"].get<double>(), decode["management_ms"].get<double>(),
            decode["io_ms"].get<double>()));
   if (r.contains("pipeline")) line("pipeline", pipeline_text(r["pipeline"]));
+  if (const json& lost = r["lost"]; lost["agents"].get<uint64_t>() != 0) {
+    line("lost", fmt::format("{} of the agents; {} tokens of the KV cache were computed again, all in {}",
+                             lost["agents"].get<uint64_t>(), lost["tokens_again"].get<uint64_t>(),
+                             format_duration(lost["ms"].get<double>() / 1e3)));
+  }
   if (const json& speculation = r["speculation"]; speculation["guessed"].get<uint64_t>() != 0) {
     const auto steps = decode["steps"].get<double>();
     line("speculation",

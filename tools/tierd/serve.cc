@@ -156,6 +156,7 @@ ServiceState state_of(Runtime& runtime, const Batcher& batcher, const StoreWatch
   }
   state.links = runtime.links();
   state.use = runtime.scheduler().use();
+  state.losses = runtime.engine().losses();
   const Dispatcher::QueueState queue = runtime.flash_queue();
   state.store_changed = watch.changed();
   state.credits = queue.credits;
@@ -250,6 +251,7 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptio
   auto created = Runtime::create(std::move(plan), options);
   if (!created.ok()) return fail(created.error(), exit_code(created.error()));
   Runtime& runtime = **created;
+  runtime.go_on_without_lost_agents();
   const auto relief = PressureRelief::create(runtime, arguments.quiet);
   if (!relief.ok()) return fail(relief.error(), kBadInput);
   const BudgetMovers movers{reload, relief->get()};
@@ -265,7 +267,7 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptio
                                         } else {
                                           ended_by.store(number);
                                           going.store(Going::down);
-                                          runtime.dispatcher().waiter().stop();
+                                          runtime.waiter().stop();
                                         }
                                         desk.leave([] {});
                                       });

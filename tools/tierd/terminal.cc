@@ -201,9 +201,10 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, co
   auto created = Runtime::create(std::move(plan), options);
   if (!created.ok()) return fail(created.error(), exit_code(created.error()));
   Runtime& runtime = **created;
+  runtime.go_on_without_lost_agents();
   const auto relief = PressureRelief::create(runtime, arguments.quiet);
   if (!relief.ok()) return fail(relief.error(), kBadInput);
-  the_waiter.store(&runtime.dispatcher().waiter());
+  the_waiter.store(&runtime.waiter());
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
   const uint64_t disk_bytes_before = system_read_bytes();

@@ -457,10 +457,30 @@ SchedulerCounters Scheduler::counters() const {
   return all;
 }
 
-const LinkCounters& Scheduler::link_counters(size_t link) const {
+size_t Scheduler::link_of_supply(size_t link) const {
   const std::vector<Link>& links = options_.topology.links;
-  const auto into_the_same = std::ranges::count(std::span(links).first(link), links[link].to, &Link::to);
-  return supplies_[links[link].to - 1u].links()[static_cast<size_t>(into_the_same)];
+  return static_cast<size_t>(std::ranges::count(std::span(links).first(link), links[link].to, &Link::to));
+}
+
+const LinkCounters& Scheduler::link_counters(size_t link) const {
+  return supplies_[options_.topology.links[link].to - 1u].links()[link_of_supply(link)];
+}
+
+Scheduler::Counted Scheduler::counted() const {
+  Counted all{.memories = {}, .links = {}, .use = use_, .compute_ns = compute_ns_};
+  for (const Supply& supply : supplies_) all.memories.push_back(supply.counters());
+  for (size_t l = 0; l < options_.topology.links.size(); ++l) all.links.push_back(link_counters(l));
+  return all;
+}
+
+void Scheduler::count_on(const Counted& from) {
+  TIERD_CHECK(from.memories.size() == supplies_.size() && from.use.size() == use_.size());
+  TIERD_CHECK(from.links.size() == options_.topology.links.size());
+  for (size_t m = 0; m < supplies_.size(); ++m) supplies_[m].count_on(from.memories[m]);
+  for (size_t l = 0; l < from.links.size(); ++l)
+    supplies_[options_.topology.links[l].to - 1u].count_on(link_of_supply(l), from.links[l]);
+  use_ = from.use;
+  compute_ns_ = from.compute_ns;
 }
 
 }  // namespace tierd

@@ -96,6 +96,16 @@ class Scheduler {
   // A strategy has failed and is not asked any more: no pass succeeds before another is in its place.
   bool quarantined() const;
 
+  // What was counted, for another scheduler to go on from; of the same sites, and of memories and links that
+  // may be others.
+  struct Counted {
+    std::vector<MemoryCounters> memories;
+    std::vector<LinkCounters> links;  // of the topology
+    std::vector<SiteUse> use;         // [sites]
+    uint64_t compute_ns = 0;
+  };
+  Counted counted() const;
+  void count_on(const Counted& from);
   SchedulerCounters counters() const;
   const MemoryCounters& counters(MemoryId memory) const { return supplies_[memory - 1u].counters(); }
   const LinkCounters& link_counters(size_t link) const;  // of the topology
@@ -149,6 +159,7 @@ class Scheduler {
   MemoryId unit_memory(UnitId unit) const { return options_.topology.units[unit].memory; }
   UnitId units() const { return static_cast<UnitId>(options_.topology.units.size()); }
   bool stopping();
+  size_t link_of_supply(size_t link) const;  // its number among those into the same memory
   KernelObserver* observer() const { return dispatcher_.observer(); }
 
   Dispatcher& dispatcher_;

@@ -23,21 +23,31 @@ Ignore ignore;
 
 }  // namespace
 
-Dispatcher::Dispatcher(const PoolTable& pools, Clock& clock, const Options& options)
-    : options_(options), pools_(pools), clock_(clock), entries_(options.max_messages) {
+Dispatcher::Dispatcher(const PoolTable& pools, Clock& clock, Waiter& waiter, const Options& options)
+    : options_(options), pools_(pools), clock_(clock), entries_(options.max_messages), waiter_(waiter) {
   for (uint32_t slot = options.max_messages; slot-- > 0;) free_.push_back(slot);
   if (options.shuffle_seed) shuffle_.emplace(*options.shuffle_seed);
 }
 
-Dispatcher::~Dispatcher() = default;
+Dispatcher::~Dispatcher() {
+  stop_watching();
+}
+
+void Dispatcher::stop_watching() {
+  for (AgentState& state : agents_) {
+    if (state.wait_fd >= 0) waiter_.forget(std::exchange(state.wait_fd, -1));
+  }
+}
 
 uint16_t Dispatcher::add_agent(Agent& agent) {
   TIERD_CHECK(agents_.size() < kMostAgents);
   AgentState state;
   state.agent = &agent;
+  state.wait_fd = agent.wait_fd();
   state.credits = agent.credits();
   agents_.push_back(std::move(state));
-  if (agent.wait_fd() >= 0) waiter_.watch(agent.wait_fd());
+  lost_.push_back(false);
+  if (agents_.back().wait_fd >= 0) waiter_.watch(agents_.back().wait_fd);
   return static_cast<uint16_t>(agents_.size());
 }
 
@@ -76,8 +86,19 @@ MessageId Dispatcher::post(Message message, const Payload& payload, CompletionSi
 }
 
 Error Dispatcher::lost(uint16_t agent) const {
-  return {Code::internal, fmt::format("agent {} ({})", agent, agents_[agent - 1u].agent->name()),
-          "is not there any more"};
+  const Agent& of = *agents_[agent - 1u].agent;
+  const std::string because = of.lost_because();
+  return {Code::lost, fmt::format("agent {} ({})", agent, of.name()),
+          because.empty() ? "is not there any more" : fmt::format("is not there any more: {}", because)};
+}
+
+// Whatever the agent has at this moment may be looked at by it later, too.
+void Dispatcher::note_lost(uint16_t agent) {
+  if (lost_[agent - 1u]) return;
+  lost_[agent - 1u] = true;
+  if (!first_lost_) first_lost_ = agent;
+  for (Entry& entry : entries_)
+    entry.left_behind = entry.state == State::sent && entry.message.agent == agent;
 }
 
 Dispatcher::Entry* Dispatcher::find(MessageId id) {
@@ -210,7 +231,13 @@ void Dispatcher::deliver(const Done& done, bool had_credit) {
                   "a request completed twice or was never sent");
   const Message message = entry->message;
   CompletionSink* sink = entry->sink;
+  if (done.status == DoneStatus::lost) note_lost(message.agent);
   entry->state = State::free;
+  if (entry->left_behind) {
+    left_behind_.push_back(std::move(*entry));
+    *entry = {};
+    entry->message = message;  // numbers go on from its generation
+  }
   free_.push_back(done.id.slot);
   if (had_credit) ++agents_[message.agent - 1u].credits;
   --in_flight_;

@@ -38,8 +38,8 @@ class Dispatcher {
     std::optional<uint64_t> shuffle_seed;
   };
 
-  // `pools` and `clock` outlive the dispatcher.
-  Dispatcher(const PoolTable& pools, Clock& clock, const Options& options);
+  // `pools`, `clock` and `waiter` outlive the dispatcher; the waiter is nobody else's meanwhile.
+  Dispatcher(const PoolTable& pools, Clock& clock, Waiter& waiter, const Options& options);
   ~Dispatcher();
 
   // Numbers count from 1, in the order of adding. The agent outlives the dispatcher.
@@ -80,14 +80,18 @@ class Dispatcher {
   std::optional<uint64_t> wait();
 
   uint64_t now_ns() const { return clock_.now_ns(); }
-  // The error that says that an agent is not there any more.
+  // The error that says that an agent is not there any more: Code::lost.
   Error lost(uint16_t agent) const;
+  // The first agent that completed a message as lost.
+  std::optional<uint16_t> first_lost() const { return first_lost_; }
   uint16_t agents() const { return static_cast<uint16_t>(agents_.size()); }
   uint32_t in_flight() const { return in_flight_; }  // posted and not yet delivered
   // Spent in an agent while it was driven.
   uint64_t driven_ns(uint16_t agent) const { return agents_[agent - 1u].driven_ns; }
   uint64_t messages() const { return messages_; }  // posted so far
   Waiter& waiter() { return waiter_; }
+  // The waiter watches the agents no more; before they close what they had it watch.
+  void stop_watching();
 
   // QueueState says how many more requests an agent may be sent, and how many wait for that.
   struct QueueState {
@@ -107,9 +111,11 @@ class Dispatcher {
     Payload payload;
     CompletionSink* sink = nullptr;
     State state = State::free;
+    bool left_behind = false;  // its agent was lost with it
   };
   struct AgentState {
     Agent* agent = nullptr;
+    int wait_fd = -1;
     uint32_t credits = 0;
     std::deque<uint32_t> waiting[kPriorities];
     uint64_t driven_ns = 0;
@@ -126,6 +132,7 @@ class Dispatcher {
   bool collect(size_t agent);
   void deliver(const Done& done, bool had_credit = true);
   void remove_waiting(const Entry& entry, uint32_t slot);
+  void note_lost(uint16_t agent);
   void send_control(const Entry& target, Op op, Priority priority);
 
   Options options_;
@@ -142,7 +149,10 @@ class Dispatcher {
   std::vector<Notice*> resuming_;  // those that this turn resumes, kept for its memory
   uint64_t resuming_ns_ = 0;       // the time while they are resumed: what they post is queued at once
   std::optional<Random> shuffle_;
-  Waiter waiter_;
+  Waiter& waiter_;
+  std::optional<uint16_t> first_lost_;
+  std::vector<bool> lost_;         // [agents]
+  std::deque<Entry> left_behind_;  // their messages: a thread of theirs may still look at what they name
   uint32_t in_flight_ = 0;
   uint64_t messages_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -36,6 +37,17 @@ Waiter::~Waiter() {
 
 void Waiter::watch(int fd) {
   impl_->watched.push_back({boost::asio::posix::stream_descriptor(impl_->context, fd), false});
+}
+
+void Waiter::forget(int fd) {
+  const auto of = std::ranges::find_if(impl_->watched,
+                                       [fd](Impl::Watched& w) { return w.descriptor.native_handle() == fd; });
+  if (of == impl_->watched.end()) return;
+  of->descriptor.release();
+  // Whoever waited for it is called, and refers to it.
+  impl_->context.restart();
+  impl_->context.poll();
+  impl_->watched.erase(of);
 }
 
 void Waiter::wait(uint64_t timeout_ns) {

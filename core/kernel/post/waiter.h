@@ -16,6 +16,8 @@ class Waiter {
 
   // Does not take ownership of the descriptor.
   void watch(int fd);
+  // The descriptor is watched no more; before it is closed.
+  void forget(int fd);
   // Sleeps until a watched descriptor is readable, `stop` was called, or the time is over.
   void wait(uint64_t timeout_ns);
   // [any thread, async-signal-safe]

@@ -121,10 +121,11 @@ void Arena::on_done(const Message& message, const Done& done) {
   --open_;
   if (done.status != DoneStatus::ok) {
     if (message.op == Op::move) unmoved_.push_back(message.edition);
+    if (status_.ok() && done.status == DoneStatus::lost) status_ = dispatcher_.lost(message.agent);
     if (status_.ok()) {
-      status_ = Error{Code::internal, fmt::format("agent {}", message.agent),
-                      fmt::format("{} failed with status {}", message.op == Op::move ? "move" : "resize",
-                                  static_cast<int>(done.status))};
+      status_ = Error{
+          Code::internal, fmt::format("agent {}", message.agent),
+          fmt::format("{} failed: {}", message.op == Op::move ? "move" : "resize", status_name(done.status))};
     }
   }
   dispatcher_.wake(changed_);

@@ -66,6 +66,9 @@ std::string Metrics::text(const ServiceState& state) {
   count("tierd_prompt_tokens_cached_total", "Tokens of prompts that the KV cache had already.",
         texts.cached_tokens);
   count("tierd_texts_total", "Texts that ended.", texts.texts);
+  count("tierd_agents_lost_total", "Agents that the run has gone on without.", state.losses.agents);
+  count("tierd_tokens_again_total", "Tokens whose part of the KV cache was computed again for that.",
+        state.losses.tokens);
   for (const TierLink& link : state.links) {
     const prometheus::Labels ends = {{"from", link.from}, {"to", link.to}};
     count("tierd_link_bytes_total", "Bytes that crossed a link, padding included.", link.counters.bytes,

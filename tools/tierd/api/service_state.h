@@ -36,7 +36,8 @@ struct ServiceState {
   uint64_t pressure_shrinks = 0;       // of the lowest tier's budget, because memory was short
   uint64_t pressure_grows = 0;         // and because it was not any more
   std::vector<SiteUse> use;            // [sites]
-  bool store_changed = false;          // somebody has replaced it
+  Losses losses;
+  bool store_changed = false;  // somebody has replaced it
   // These are about the agent that reads the store.
   uint32_t credits = 0;   // left
   uint64_t requests = 0;  // that wait for one

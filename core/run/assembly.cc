@@ -1,0 +1,303 @@
+#include "core/run/assembly.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+#include "core/base/align.h"
+#include "core/base/cores.h"
+#include "core/base/units.h"
+#include "core/layout/row_group.h"
+#include "core/run/drawn_activity.h"
+#include "core/run/run_trace.h"
+#include "core/run/runtime_names.h"
+#include "core/store/file.h"
+
+namespace tierd {
+namespace {
+
+// A number that may be left out.
+Result<std::optional<uint64_t>> parse_number(const std::string& text, const char* key) {
+  if (text.empty()) return std::optional<uint64_t>();
+  uint64_t number = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (status != std::errc() || end != text.data() + text.size()) {
+    return Error{Code::invalid_argument, key, fmt::format("'{}' is not a whole number", text)};
+  }
+  return std::optional<uint64_t>(number);
+}
+
+// The whole pages of it; they read as zeros from then on.
+void forget_bytes(std::span<std::byte> bytes) {
+  const auto first = reinterpret_cast<uintptr_t>(bytes.data());
+  const uint64_t begin = align_up(first, kPageBytes), end = align_down(first + bytes.size(), kPageBytes);
+  if (begin < end) (void)madvise(bytes.data() + (begin - first), end - begin, MADV_DONTNEED);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Assembly>> Assembly::create(RunPlan of, const RuntimeOptions& options,
+                                                   Waiter& waiter) {
+  std::unique_ptr<Assembly> made(new Assembly(std::move(of)));
+  const Config& config = made->plan.config;
+  TIERD_ASSIGN(made->machine, VirtualMachine::create(config, options.play_on));
+  TIERD_TRY(made->make_dispatcher(waiter));
+  made->threads = config.threads != 0 ? config.threads : available_cores();
+  for (const StoredSite& site : made->plan.store.manifest().sites) {
+    if (site.pieces == 1) continue;
+    made->extent_pieces.push_back(
+        {site.first_extent, site.neurons(), site.pieces, static_cast<uint32_t>(site.extent_bytes(0))});
+  }
+  for (size_t tier = 0; tier < made->plan.tiers.memories.size(); ++tier)
+    TIERD_TRY(made->make_tier(tier, options));
+  TIERD_TRY(made->make_strategies(options));
+  TIERD_TRY(made->make_store_agent(options));
+  TIERD_TRY(made->make_kernel(options));
+  if (made->executes()) {
+    TIERD_TRY(made->load_tensors());
+    // Manifest and data were opened one after the other.
+    TIERD_TRY(made->plan.store.unchanged());
+  }
+  // Last, because a thread inherits the binding of the one that makes it.
+  const auto driven_here = [](const Tier& tier) {
+    return tier.config.compute && tier.config.thread != "own";
+  };
+  if (made->binds_workers() && std::ranges::any_of(made->plan.tiers.memories, driven_here))
+    (void)bind_this_thread(0);
+  return made;
+}
+
+Assembly::~Assembly() {
+  if (dispatcher != nullptr) dispatcher->stop_watching();
+  // The threads end before what they use.
+  for (TierState& tier : tiers) tier.threads.clear();
+  flash_thread.reset();
+}
+
+void Assembly::give_up(std::unique_ptr<Assembly> assembly) {
+  const auto stuck = [](const std::unique_ptr<AgentThread>& thread) { return thread->is_stuck(); };
+  const bool whole =
+      std::ranges::none_of(assembly->tiers,
+                           [&](const TierState& tier) { return std::ranges::any_of(tier.threads, stuck); }) &&
+      (assembly->flash_thread == nullptr || !assembly->flash_thread->is_stuck());
+  if (whole) return;
+  assembly->give_back();
+  // Never destroyed, unlike what the process has at its end.
+  static auto* const left_behind = new std::vector<std::unique_ptr<Assembly>>();
+  left_behind->push_back(std::move(assembly));
+}
+
+void Assembly::give_back() {
+  dispatcher->stop_watching();
+  for (size_t t = 0; t < tiers.size(); ++t) {
+    TierState& tier = tiers[t];
+    std::vector<bool> stuck(tier.agents.size());
+    for (size_t i = 0; i < tier.threads.size(); ++i) {
+      if (tier.threads[i]->is_stuck()) {
+        stuck[i] = true;
+        tier.threads[i]->end();
+      }
+    }
+    for (size_t i = 0; i < tier.agents.size(); ++i) {
+      if (!stuck[i]) tier.before += counts_of(tier.agents[i]);
+      tier.agents[i].counts = {};
+    }
+  }
+  if (flash_thread == nullptr || !flash_thread->is_stuck()) {
+    // It keeps the pages that it has registered.
+    flash_thread.reset();
+    flash_before += counts_of(flash);
+    flash.counts = {};
+    flash.agent.reset();
+  }
+  for (const Tier& tier : plan.tiers.memories) {
+    for (uint32_t i = 0; i < tier.config.count; ++i) {
+      const auto memory = static_cast<MemoryId>(tier.first_memory + i);
+      pools.keep_pages(memory, {});
+      forget_bytes(pools.memory(memory));
+      forget_bytes(pools.activations(static_cast<uint16_t>(tier.first_agent + i)));
+    }
+  }
+}
+
+EngineParts Assembly::engine_parts() {
+  const UnitId head = plan.model.sites.all.back().flow.output.front().unit;
+  return {dispatcher.get(), scheduler.get(), &plan.model, plan.tiers.topology.units[head].agent};
+}
+
+Status Assembly::make_dispatcher(Waiter& waiter) {
+  TIERD_ASSIGN(const std::optional<uint64_t> shuffle, parse_number(plan.config.shuffle, "scheduler.shuffle"));
+  Dispatcher::Options options;
+  // All neurons of a site can be computed by one message, and an arena is named edition by edition.
+  options.max_units = static_cast<uint32_t>(plan.model.sites.editions.size());
+  for (const Site& site : plan.model.sites) options.max_units = std::max(options.max_units, site.n);
+  options.shuffle_seed = shuffle;
+  dispatcher = std::make_unique<Dispatcher>(pools, clock(), waiter, options);
+  return {};
+}
+const Assembly::TierState& Assembly::first_computing() const {
+  size_t tier = 0;
+  while (!plan.tiers.memories[tier].config.compute) ++tier;
+  return tiers[tier];
+}
+
+std::vector<size_t> Assembly::memories_of(size_t tier) const {
+  std::vector<size_t> memories(plan.tiers.memories[tier].config.count);
+  std::iota(memories.begin(), memories.end(), plan.tiers.memories[tier].first_memory - 1u);
+  return memories;
+}
+
+uint64_t Assembly::resident_bytes(size_t tier) const {
+  uint64_t bytes = 0;
+  for (const size_t m : memories_of(tier)) {
+    for (EditionId e = 0; e < slots[m].size(); ++e)
+      bytes += uint64_t{slots[m][e]} * plan.model.sites.editions[e].slot_bytes;
+  }
+  return bytes;
+}
+
+Status Assembly::make_strategies(const RuntimeOptions& asked) {
+  const auto linear = [this](const PluginTensors::Tensor& tensor, const float* x, uint32_t rows, float* y) {
+    first_computing().agents.front().products->linear(
+        {tensor.encoding, static_cast<uint32_t>(tensor.dims[0]), static_cast<uint32_t>(tensor.dims[1]),
+         tensor.packed.get()},
+        x, rows, y);
+  };
+  StrategySet::Options options;
+  options.topology = plan.tiers.topology;
+  options.seed = plan.config.seed;
+  options.deadline_ns = uint64_t{plan.config.plugin_deadline_ms} * 1'000'000;
+  options.running = asked.running_plugins;
+  options.linear = linear;
+  options.measure_every = plan.config.measure_every;
+  TIERD_ASSIGN(strategies, StrategySet::create(plan.strategies, plan.model.sites, options));
+  plan.strategies = {};  // the instances hold what they need: tensors must not outlive a swap
+  for (size_t tier = 0; tier < tiers.size(); ++tier) {
+    const Tier& of = plan.tiers.memories[tier];
+    for (const uint64_t part :
+         strategies->divide(plan.memory.tiers[tier].arena, of.first_memory, of.config.count))
+      parts.push_back(part);
+  }
+  TIERD_ASSIGN(slots, strategies->share(parts));
+  for (size_t tier = 0; tier < tiers.size(); ++tier) TIERD_TRY(reserve(tier));
+  return {};
+}
+
+Status Assembly::reserve(size_t tier) {
+  const TierMemory& memory = plan.memory.tiers[tier];
+  Budget& budget = tiers[tier].budget;
+  if (plan.tiers.memories[tier].config.compute) {
+    TIERD_TRY(budget.reserve("KV cache", memory.kv));
+    TIERD_TRY(budget.reserve("activations", memory.activations));
+    TIERD_TRY(budget.reserve("small tensors", memory.tensors));
+  }
+  if (memory.given != 0) TIERD_TRY(budget.reserve("given activations", memory.given));
+  if (tier == 0) TIERD_TRY(budget.reserve(kPluginTables, memory.tables));
+  TIERD_TRY(budget.reserve("staging", memory.staging));
+  if (memory.bounce != 0) TIERD_TRY(budget.reserve("bounce buffer", memory.bounce));
+  if (memory.direct != 0) TIERD_TRY(budget.reserve("direct reads", memory.direct));
+  return budget.reserve(kResident, resident_bytes(tier));
+}
+
+Status Assembly::make_kernel(const RuntimeOptions& asked) {
+  const SiteTable& sites = plan.model.sites;
+  const Config& config = plan.config;
+  std::vector<const Agent*> agents;
+  TIERD_TRY(add_agents(agents));
+  for (const std::vector<uint32_t>& of : slots) residencies.emplace_back(sites.editions, of);
+  strategies->set_residencies(residencies);
+  Recording* recording = asked.recording;
+  if (!config.activity.empty() && !asked.play_on) {
+    TIERD_ASSIGN(drawn, draw_activity(config, plan.model));
+    recording = drawn.get();
+  }
+  if (machine && recording == nullptr && !asked.play_on) TIERD_TRY(plays());
+
+  Scheduler::Options options;
+  options.topology = plan.tiers.topology;
+  for (size_t tier = 0; tier < tiers.size(); ++tier) {
+    const uint32_t needed = serves(Op::move) | serves(Op::resize);
+    const bool resizes = (plan.tiers.memories[tier].agent.entry->serves & needed) == needed;
+    for (const size_t m : memories_of(tier)) {
+      Memory& to = options.topology.memories[m];
+      to.arena_bytes = parts[m];
+      to.reserved = tiers[tier].whole ? slots_for_all(static_cast<MemoryId>(m + 1)) : slots[m];
+      to.arena_offset = arena_offset.emplace_back(arena_offsets(sites.editions, to.reserved));
+      to.resizes = resizes;
+      to.staging_offset = tiers[tier].staging_offset;
+    }
+  }
+  options.prefetch = config.prefetch;
+  options.recording = recording;
+  options.max_rows = plan.memory.model.max_rows;
+  options.measure_every = config.measure_every;
+  options.describe_extent = [this](uint32_t extent) {
+    return plan.store.data_path() + ": " + plan.store.describe(extent);
+  };
+  scheduler = std::make_unique<Scheduler>(*dispatcher, sites, strategies->strategies(),
+                                          strategies->placement(), residencies, options);
+
+  return make_recording(asked, options, agents);
+}
+
+// One at most: a recorder that listens beside another would be in its times.
+Status Assembly::make_recording(const RuntimeOptions& asked, const Scheduler::Options& options,
+                                const std::vector<const Agent*>& agents) {
+  const Config& config = plan.config;
+  const auto refuse = [](const char* key, const char* why) {
+    return Error{Code::invalid_argument, key, why};
+  };
+  if (asked.play_on) {
+    dispatcher->set_observer(asked.observer);
+    return {};
+  }
+  if (!config.trace.empty() && !config.timeline.empty()) {
+    return refuse(
+        "run.timeline",
+        "a run has either a timeline or a trace (run.trace), which tier-trace export turns into one");
+  }
+  dispatcher->set_observer(asked.observer);
+  if (!config.trace.empty()) {
+    if (asked.observer != nullptr) return refuse("run.trace", "this program listens to the run itself");
+    const TraceHeader header = trace_header(plan, slots, options, dispatcher->options(), agents);
+    TIERD_ASSIGN(recorder, Recorder::create(config.trace, header, clock()));
+    dispatcher->set_observer(recorder.get());
+  }
+  if (config.timeline.empty()) return {};
+  if (asked.observer != nullptr) return refuse("run.timeline", "this program listens to the run itself");
+  TimelineNames names;
+  names.facts = run_facts(plan);
+  names.sites = &plan.model.sites;
+  for (const Agent* agent : agents) names.agents.emplace_back(agent->name());
+  TIERD_ASSIGN(timeline, TimelineFile::create(config.timeline, std::move(names), clock()));
+  dispatcher->set_observer(&timeline->observer());
+  return {};
+}
+
+Status Assembly::load_tensors() {
+  const Manifest& manifest = plan.store.manifest();
+  TIERD_ASSIGN(const File file, File::open(plan.store.data_path()));
+  for (size_t tier = 0; tier < tiers.size(); ++tier) {
+    for (uint32_t i = 0; i < tiers[tier].tensors.size(); ++i) {
+      const auto id = static_cast<MemoryId>(plan.tiers.memories[tier].first_memory + i);
+      const auto& load = tiers[tier].agents[i].load;
+      std::vector<std::byte> read;
+      for (const auto& [tensor, offset] : tiers[tier].tensors[i]) {
+        const uint32_t extent = manifest.resident[tensor].extent;
+        const uint64_t size = manifest.extents[extent].bytes;
+        if (load) read.resize(size);
+        const std::span<std::byte> bytes = load ? std::span(read) : pools.memory(id).subspan(offset, size);
+        TIERD_TRY(file.read_exact(manifest.extents[extent].offset, bytes));
+        TIERD_TRY(plan.store.verify(extent, bytes));
+        if (load) load(offset, bytes);
+      }
+    }
+  }
+  file.forget();
+  return {};
+}
+
+}  // namespace tierd
