@@ -4,7 +4,8 @@ import os
 import pathlib
 import subprocess
 import sys
-import tomllib
+
+from calibration import describe
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Every step keeps the same neurons, and not as many as a memory holds.
@@ -52,17 +53,11 @@ class Runs:
                         "neuron", "--encoding", "f16", "--editions", editions, "--documents", "1", "--prompt-tokens", "32",
                         store], check=True)
 
-    def machine(self):
-        """Returns the file that describes this machine, measured once, and what is in it.
-
-        The disk is measured with the store: what was just written to another file may come from a cache below it."""
-        description = self.folder / "machine.toml"
-        if not description.exists():
-            if not (self.store / "manifest.json").exists():
-                self._make_store(self.store)
-            subprocess.run([self.bin / "tier-calibrate", "--quick", "-q", "--file", self.store / "weights.bin", "-o",
-                            description], check=True, stdout=subprocess.DEVNULL)
-        return description, tomllib.loads(description.read_text())
+    def machine(self, number=1):
+        """Returns the number-th file that describes this machine, as it is now or was then, and what is in it."""
+        if not (self.store / "manifest.json").exists():
+            self._make_store(self.store)
+        return describe(self.bin / "tier-calibrate", self.store / "weights.bin", self.folder / f"machine-{number}.toml")
 
     def report(self, name, configuration, settings, further=(), store=None):
         """Returns the report of a run. name: of its file. settings: of the configuration, over those of every run. further:
