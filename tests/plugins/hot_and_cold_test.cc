@@ -86,6 +86,29 @@ TEST(StateTable, StepsAreThePapers) {
   EXPECT_THAT(table.heat(0, 2), ElementsAre(10, 0));
 }
 
+// Two states lie in a byte, and those that do not fire are cooled together.
+TEST(StateTable, StatesAreThoseOfEachNeuronByItself) {
+  Random random(5);
+  for (const uint32_t n : {1u, 2u, 3u, 16u, 31u, 200u}) {
+    for (const auto& [up, down] : {std::pair{4, 1}, {15, 3}, {1, 15}}) {
+      SCOPED_TRACE(std::to_string(n) + ", +" + std::to_string(up) + ", -" + std::to_string(down));
+      States table({network(n)}, {{"up", int64_t{up}, "test"}, {"down", int64_t{down}, "test"}});
+      std::vector<uint32_t> states(n, 0);
+      for (int step = 0; step < 40; ++step) {
+        Neurons fires;
+        for (uint32_t i = 0; i < n; ++i) {
+          const bool fired = random.below(4) == 0;
+          if (fired) fires.push_back(i);
+          const int next = static_cast<int>(states[i]) + (fired ? up : -down);
+          states[i] = static_cast<uint32_t>(std::clamp(next, 0, 15));
+        }
+        table.fired(0, fires);
+        ASSERT_EQ(table.heat(0, n), states) << "step " << step;
+      }
+    }
+  }
+}
+
 TEST(StateTable, BeginsWithTheShareOfThePrompt) {
   States table({network(4)});
   const auto prompt = [&](const std::vector<uint32_t>& counts) {
@@ -147,14 +170,19 @@ TEST(StateTable, ThePapersRuleNeedsAParent) {
   EXPECT_EQ(literal.metrics["accuracy"], 0.5) << "half of the neurons never fire";
 }
 
-TEST(StateTable, TakesHalfAByteANeuron) {
+TEST(StateTable, TakesHalfAByteANeuronAndFourForItsParents) {
   std::vector<TestSite> sites;
+  HeatOfSites parents;
   for (int layer = 0; layer < 32; ++layer) {
     sites.push_back(network(4096));
     sites.push_back(network(10752));
   }
-  States table(sites);
+  for (size_t s = 1; s < sites.size(); ++s)
+    parents["site " + std::to_string(s) + ".parents"] = std::vector<float>(size_t{2} * sites[s].n, 7);
+  States table(sites, {}, parents);
   EXPECT_EQ(table.metrics["state bytes"], 232 * 1024) << "LLaMA-7B, section 4.2.1";
+  // Two numbers below 4096 or 10752 for each: 2 bytes of at least 12 or 14 bits.
+  EXPECT_EQ(table.metrics["parents bytes"], 4 * (32 * (4096 + 10752) - 4096));
 }
 
 // ---- firing-rate

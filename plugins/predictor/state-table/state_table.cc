@@ -20,6 +20,7 @@ namespace {
 constexpr uint32_t kHottest = TIERD_HOTTEST;
 constexpr uint32_t kNobody = UINT32_MAX;
 constexpr uint32_t kParents = 2;
+constexpr uint32_t kShort = UINT16_MAX;  // neurons that two bytes number, one number of them for nobody
 
 constexpr tierd_param kParams[] = {
     tierd::lossy(tierd::integer("up", "4", 1, 15, "what a state gains when its neuron fires")),
@@ -64,15 +65,50 @@ class States {
   }
   uint64_t bytes() const { return packed_.size(); }
   bool any() const { return !packed_.empty(); }  // else the site cannot tell what fires
+  // Takes `down` from each, to 0 at least: two at a time, since most of a network does not fire.
+  void cool(uint32_t down) {
+    const auto low = static_cast<uint8_t>(down), high = static_cast<uint8_t>(down << 4);
+    for (uint8_t& two : packed_) {
+      const auto a = static_cast<uint8_t>(two & 0x0f), b = static_cast<uint8_t>(two & 0xf0);
+      two = static_cast<uint8_t>((a - std::min(a, low)) | (b - std::min(b, high)));
+    }
+  }
 
  private:
   static uint32_t shift(uint32_t neuron) { return neuron % 2 * 4; }
   std::vector<uint8_t> packed_;
 };
 
+// Neurons of the site before, kParents for each neuron, or kNobody: in two bytes each where these can number
+// them.
+class Parents {
+ public:
+  explicit Parents(uint32_t n_before) : short_(n_before <= kShort) {}
+  void add(uint32_t parent) {
+    if (short_) {
+      two_bytes_.push_back(static_cast<uint16_t>(std::min(parent, kShort)));
+    } else {
+      four_bytes_.push_back(parent);
+    }
+  }
+  uint32_t operator[](size_t i) const {
+    if (!short_) return four_bytes_[i];
+    return two_bytes_[i] == kShort ? kNobody : two_bytes_[i];
+  }
+  bool empty() const { return two_bytes_.empty() && four_bytes_.empty(); }
+  uint64_t bytes() const {
+    return two_bytes_.size() * sizeof(uint16_t) + four_bytes_.size() * sizeof(uint32_t);
+  }
+
+ private:
+  bool short_;
+  std::vector<uint16_t> two_bytes_;
+  std::vector<uint32_t> four_bytes_;
+};
+
 struct Site {
   States states;
-  std::vector<uint32_t> parents;    // [n x kParents] of the site before, or kNobody; empty: it has none
+  Parents parents;                  // of the site before; empty: it has none
   uint32_t before = TIERD_NO_SITE;  // whose neurons they are
   std::vector<uint8_t> fired;       // [n] in its last pass
   // In the prompt that passes now, or has just passed.
@@ -101,12 +137,13 @@ class StateTable {
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
       const tierd_site_view& site = host.site(s);
       const bool can_tell = site.axis == TIERD_AXIS_NEURON || site.axis == TIERD_AXIS_CHANNEL;
-      sites_.push_back({States(can_tell ? site.n : 0), {}, TIERD_NO_SITE, {}, {}, 0});
+      const uint32_t n_before = before == TIERD_NO_SITE ? 0 : host.site(before).n;
+      sites_.push_back({States(can_tell ? site.n : 0), Parents(n_before), TIERD_NO_SITE, {}, {}, 0});
       if (!can_tell) continue;
       if (before == TIERD_NO_SITE) first_ = s;
       if (by_layers_ && before != TIERD_NO_SITE) read_parents(site, before);
       bytes += sites_.back().states.bytes();
-      of_parents += sites_.back().parents.size() * sizeof(uint32_t);
+      of_parents += sites_.back().parents.bytes();
       before = s;
     }
     host.metric("state bytes", static_cast<double>(bytes));
@@ -121,11 +158,11 @@ class StateTable {
     if (site.tokens != 0) begin(site, n);
     mark(site, n, told);
     if (told.known == TIERD_KNOWN_ALL) compare(site, n);
-    for (uint32_t i = 0; i < n; ++i) {
-      const uint32_t state = site.states.get(i);
-      site.states.set(i,
-                      site.fired[i] != 0 ? std::min(state + up_, kHottest) : state - std::min(state, down_));
-    }
+    hotter_.clear();
+    for (uint32_t i = 0; i < told.n; ++i)
+      hotter_.push_back(static_cast<uint8_t>(std::min(site.states.get(told.idx[i]) + up_, kHottest)));
+    site.states.cool(down_);
+    for (uint32_t i = 0; i < told.n; ++i) site.states.set(told.idx[i], hotter_[i]);
   }
 
   void heat(uint32_t site, uint8_t* heat) {
@@ -163,7 +200,7 @@ class StateTable {
       // What is no number is not less than 0 either.
       if (!(parent < static_cast<float>(host_.site(before).n)))
         throw tierd::Failure(TIERD_E_INVALID, name + " names no neuron of " + host_.site(before).name);
-      site.parents.push_back(parent < 0 ? kNobody : static_cast<uint32_t>(parent));
+      site.parents.add(parent < 0 ? kNobody : static_cast<uint32_t>(parent));
     }
   }
 
@@ -225,6 +262,7 @@ class StateTable {
   bool by_tokens_ = true, by_layers_ = true;
   uint32_t first_ = TIERD_NO_SITE;  // of those that can tell
   std::vector<Site> sites_;
+  std::vector<uint8_t> hotter_;                            // states of those that fire, kept for its memory
   uint64_t seen_ = 0, right_ = 0, fired_ = 0, found_ = 0;  // neurons of passes
 };
 
