@@ -13,7 +13,7 @@ set(TIERD_PLAIN_TESTS
   # A minute and a half of it there; what reads the damaged stores is fuzzed as well (tests/fuzz), and has store_test.
   e2e_fault_test
   # Whole models in one process, which others run under sanitizers (golden models, tiers, plugins).
-  e2e_gpu_test e2e_units_test e2e_hermes_test e2e_lost_worker_test e2e_relu_before_qkv_test state_table_gate_test e2e_virtual_time_test e2e_run_energy_test e2e_mixture_test reference_test
+  e2e_gpu_test e2e_units_test e2e_hermes_test e2e_relu_before_qkv_test state_table_gate_test e2e_virtual_time_test e2e_run_energy_test e2e_mixture_test reference_test
   # What the command line says; its parser has command_line_test.
   e2e_cli_test e2e_plan_from_header_test e2e_bad_plugin_test
   # Tools that read nothing from strangers.

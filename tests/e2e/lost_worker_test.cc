@@ -219,7 +219,9 @@ class LostWorker : public testing::Test {
 };
 
 TEST_F(LostWorker, TheTextsGoOnWhenItFails) {
-  for (const uint32_t at : {2u, 9u, 30u, 65u, 120u, 200u}) {
+  const std::vector<uint32_t> moments =
+      kSanitized ? std::vector<uint32_t>{9, 120} : std::vector<uint32_t>{2, 9, 30, 65, 120, 200};
+  for (const uint32_t at : moments) {
     SCOPED_TRACE(at);
     const Said said = say(hermes(), {{kFirstWorker + 1, at}});
     check(said);
@@ -263,7 +265,7 @@ TEST_F(LostWorker, AThreadThatThrows) {
 TEST_F(LostWorker, AThreadThatStallsIsLeftBehind) {
   Config config = hermes();
   config.tier("ndp").thread = "own";
-  config.agent_deadline_ms = kSanitized ? 10'000 : 2'000;
+  config.agent_deadline_ms = kSanitized ? 5'000 : 2'000;
   const Said said = say(config, {{kFirstWorker + 1, 60, Fails::stalls}});
   check(said);
   EXPECT_EQ(said.losses.agents, 1u);
