@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <numeric>
+#include <utility>
 
 #include "core/base/align.h"
 #include "core/base/cores.h"
@@ -77,7 +78,7 @@ Assembly::~Assembly() {
   flash_thread.reset();
 }
 
-void Assembly::give_up(std::unique_ptr<Assembly> assembly) {
+void Assembly::give_up(std::unique_ptr<Assembly> assembly, std::shared_ptr<const Engine> engine) {
   const auto stuck = [](const std::unique_ptr<AgentThread>& thread) { return thread->is_stuck(); };
   const bool whole =
       std::ranges::none_of(assembly->tiers,
@@ -86,8 +87,9 @@ void Assembly::give_up(std::unique_ptr<Assembly> assembly) {
   if (whole) return;
   assembly->give_back();
   // Never destroyed, unlike what the process has at its end.
-  static auto* const left_behind = new std::vector<std::unique_ptr<Assembly>>();
-  left_behind->push_back(std::move(assembly));
+  using LeftBehind = std::pair<std::unique_ptr<Assembly>, std::shared_ptr<const Engine>>;
+  static auto* const left_behind = new std::vector<LeftBehind>();
+  left_behind->emplace_back(std::move(assembly), std::move(engine));
 }
 
 void Assembly::give_back() {

@@ -51,8 +51,9 @@ struct Assembly {
   // Stops the agents, and waits for them; with nothing in flight.
   ~Assembly();
   // Gives one up. Where an agent does not come back from what it was given, the memory is given back and all
-  // else is left behind: its thread may use it until the process ends.
-  static void give_up(std::unique_ptr<Assembly> assembly);
+  // else is left behind with the engine, whose rows messages name: its thread may use it until the process
+  // ends.
+  static void give_up(std::unique_ptr<Assembly> assembly, std::shared_ptr<const Engine> engine);
   // What can be stopped is stopped, and memory is given back; addresses stay, and what was counted. Nothing
   // can be done with it any more. With nothing in flight.
   void give_back();

@@ -94,7 +94,7 @@ Result<EngineParts> Runtime::rebuild(uint16_t lost) {
     if (same == nullptr) continue;
     next.tiers[static_cast<size_t>(same - next.plan.tiers.memories.data())].before = now_->tiers[tier].before;
   }
-  Assembly::give_up(std::exchange(now_, std::move(*remade)));
+  Assembly::give_up(std::exchange(now_, std::move(*remade)), engine_);
   return now_->engine_parts();
 }
 

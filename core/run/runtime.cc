@@ -29,13 +29,13 @@ Result<std::unique_ptr<Runtime>> Runtime::create(RunPlan plan, const RuntimeOpti
   std::unique_ptr<Runtime> runtime(new Runtime(options));
   TIERD_ASSIGN(runtime->now_, Assembly::create(std::move(plan), options, runtime->waiter_));
   runtime->engine_ =
-      std::make_unique<Engine>(runtime->now_->engine_parts(), [of = runtime.get()] { return of->recover(); });
+      std::make_shared<Engine>(runtime->now_->engine_parts(), [of = runtime.get()] { return of->recover(); });
   return runtime;
 }
 
 Runtime::~Runtime() {
   if (engine_ != nullptr) (void)engine_->drain();
-  if (now_ != nullptr) Assembly::give_up(std::move(now_));
+  if (now_ != nullptr) Assembly::give_up(std::move(now_), std::move(engine_));
 }
 
 Status Runtime::load(const std::function<void(double)>& told) {

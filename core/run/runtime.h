@@ -150,7 +150,7 @@ class Runtime {
   RuntimeOptions options_;
   Waiter waiter_;
   std::unique_ptr<Assembly> now_;
-  std::unique_ptr<Engine> engine_;
+  std::shared_ptr<Engine> engine_;  // shared with what a lost agent leaves behind
   std::vector<BudgetChange> budget_changes_;
 };
 
