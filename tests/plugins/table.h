@@ -60,6 +60,11 @@ struct TestMachine {
   uint32_t own = TIERD_NO_MEMORY;  // of the cache
 };
 
+// A site of neurons.
+inline TestSite network(uint32_t n, uint32_t slot_bytes = 64) {
+  return {n, slot_bytes, false, TIERD_NO_SITE, TIERD_AXIS_NEURON, 8};
+}
+
 // Tensors of one dimension, by name; sites are called "site 0", "site 1", …
 using HeatOfSites = std::map<std::string, std::vector<float>>;
 

@@ -1,0 +1,182 @@
+// Hermes' table of states: four bits a neuron, and parents.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "core/base/random.h"
+#include "tests/plugins/table.h"
+
+namespace tierd {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Neurons = std::vector<uint32_t>;
+
+class States : public Plugged<tierd_heat_1> {
+ public:
+  explicit States(const std::vector<TestSite>& sites, const std::vector<Setting>& settings = {},
+                  const HeatOfSites& tensors = {})
+      : Plugged("predictor", "state-table", sites, settings, tensors) {
+    EXPECT_TRUE(read_table(*choose("predictor", "state-table").plugin, "test", predictor_).ok());
+  }
+  void fired(uint32_t site, const Neurons& neurons, uint32_t rows = 1, bool prompt = false,
+             bool knows_all = true) {
+    tierd_fired_view view{};
+    view.size = sizeof view;
+    view.site = site;
+    view.rows = rows;
+    view.n = static_cast<uint32_t>(neurons.size());
+    view.known = knows_all ? TIERD_KNOWN_ALL : TIERD_KNOWN_COMPUTED;
+    view.prompt = prompt ? 1 : 0;
+    view.idx = neurons.data();
+    const Neurons counts(neurons.size(), rows);
+    view.count = counts.data();
+    EXPECT_EQ(table.fired(self, &view), TIERD_OK);
+  }
+  std::vector<uint32_t> heat(uint32_t site, uint32_t n) {
+    std::vector<uint8_t> heat(n, 99);
+    EXPECT_EQ(table.heat(self, site, heat.data()), TIERD_OK);
+    return {heat.begin(), heat.end()};
+  }
+  // None: all.
+  std::optional<Neurons> predicted(uint32_t site, uint32_t n) {
+    Neurons neurons(n);
+    tierd_set_out out{sizeof out, n, 0, 0, neurons.data(), nullptr, nullptr, 0};
+    const uint64_t sequence = 0;
+    const tierd_rows_view rows{sizeof rows, 1, 8, nullptr, &sequence};
+    EXPECT_EQ(predictor_.predict(self, site, &rows, &out), TIERD_OK);
+    if (out.all != 0) return std::nullopt;
+    neurons.resize(out.n);
+    return neurons;
+  }
+
+ private:
+  tierd_predictor_1 predictor_{};
+};
+
+TEST(StateTable, StatesFollowWhatFires) {
+  States table({network(3)});
+  table.fired(0, {0, 1});
+  EXPECT_THAT(table.heat(0, 3), ElementsAre(4, 4, 0));
+  table.fired(0, {0});
+  EXPECT_THAT(table.heat(0, 3), ElementsAre(8, 3, 0));
+  for (int i = 0; i < 5; ++i) table.fired(0, {0});
+  EXPECT_THAT(table.heat(0, 3), ElementsAre(15, 0, 0));
+}
+
+// Figure 7: 7 becomes 11, 10 becomes 9.
+TEST(StateTable, StepsAreThePapers) {
+  States table({network(2)});
+  table.fired(0, {0}, 100, true);
+  for (int i = 0; i < 8; ++i) table.fired(0, {});
+  EXPECT_THAT(table.heat(0, 2), ElementsAre(7, 0));
+  table.fired(0, {0});
+  EXPECT_THAT(table.heat(0, 2), ElementsAre(11, 0));
+  table.fired(0, {});
+  EXPECT_THAT(table.heat(0, 2), ElementsAre(10, 0));
+}
+
+// Two states lie in a byte, and those that do not fire are cooled together.
+TEST(StateTable, StatesAreThoseOfEachNeuronByItself) {
+  Random random(5);
+  for (const uint32_t n : {1u, 2u, 3u, 16u, 31u, 200u}) {
+    for (const auto& [up, down] : {std::pair{4, 1}, {15, 3}, {1, 15}}) {
+      SCOPED_TRACE(std::to_string(n) + ", +" + std::to_string(up) + ", -" + std::to_string(down));
+      States table({network(n)}, {{"up", int64_t{up}, "test"}, {"down", int64_t{down}, "test"}});
+      std::vector<uint32_t> states(n, 0);
+      for (int step = 0; step < 40; ++step) {
+        Neurons fires;
+        for (uint32_t i = 0; i < n; ++i) {
+          const bool fired = random.below(4) == 0;
+          if (fired) fires.push_back(i);
+          const int next = static_cast<int>(states[i]) + (fired ? up : -down);
+          states[i] = static_cast<uint32_t>(std::clamp(next, 0, 15));
+        }
+        table.fired(0, fires);
+        ASSERT_EQ(table.heat(0, n), states) << "step " << step;
+      }
+    }
+  }
+}
+
+TEST(StateTable, BeginsWithTheShareOfThePrompt) {
+  States table({network(4)});
+  const auto prompt = [&](const std::vector<uint32_t>& counts) {
+    tierd_fired_view view{};
+    Neurons neurons, of;
+    for (uint32_t i = 0; i < counts.size(); ++i) {
+      if (counts[i] != 0) neurons.push_back(i), of.push_back(counts[i]);
+    }
+    view.size = sizeof view;
+    view.rows = 100;
+    view.n = static_cast<uint32_t>(neurons.size());
+    view.prompt = 1;
+    view.idx = neurons.data();
+    view.count = of.data();
+    EXPECT_EQ(table.table.fired(table.self, &view), TIERD_OK);
+  };
+  prompt({90, 1, 46, 2});
+  EXPECT_THAT(table.heat(0, 4), ElementsAre(15, 0, 8, 1));
+  prompt({0, 100, 0, 0});
+  prompt({0, 100, 100, 0});
+  EXPECT_THAT(table.heat(0, 4), ElementsAre(0, 15, 8, 0))
+      << "both parts of the next prompt, and nothing before";
+}
+
+TEST(StateTable, ParentsOfTheSiteBeforeCount) {
+  const HeatOfSites parents = {{"site 2.parents", {0, 1, 1, -1, -1, -1}}};
+  const std::vector<TestSite> sites = {network(2), {4, 64}, network(3)};
+  States table(sites, {}, parents);
+  table.fired(0, {1});
+  EXPECT_THAT(table.heat(2, 3), ElementsAre(6, 6, 0));
+  table.fired(0, {0, 1});
+  EXPECT_THAT(table.heat(2, 3), ElementsAre(12, 6, 0));
+  EXPECT_EQ(table.predicted(0, 2), std::nullopt) << "the first one is computed whole";
+  EXPECT_THAT(*table.predicted(2, 3), IsEmpty());
+  table.fired(2, {0});
+  EXPECT_THAT(*table.predicted(2, 3), ElementsAre(0)) << "4 + 2 * 6";
+
+  States by_tokens(sites, {{"by", std::string("tokens"), "test"}}, parents);
+  by_tokens.fired(0, {0, 1});
+  EXPECT_THAT(by_tokens.heat(2, 3), ElementsAre(0, 0, 0));
+  States by_layers(sites, {{"by", std::string("layers"), "test"}}, parents);
+  by_layers.fired(0, {0, 1});
+  by_layers.fired(2, {0, 1, 2});
+  EXPECT_THAT(by_layers.heat(2, 3), ElementsAre(12, 6, 0));
+}
+
+// As printed, state + 6 * parents > 15, no state of four bits is enough by itself.
+TEST(StateTable, ThePapersRuleNeedsAParent) {
+  const std::vector<Setting> predicts = {{"first", std::string("predicted"), "test"}};
+  std::vector<Setting> reaches = predicts;
+  reaches.push_back({"rule", std::string("reaches"), "test"});
+  States literal({network(2)}, predicts), repaired({network(2)}, reaches);
+  for (States* table : {&literal, &repaired}) {
+    for (int i = 0; i < 9; ++i) table->fired(0, {0});
+  }
+  EXPECT_THAT(*literal.predicted(0, 2), IsEmpty());
+  EXPECT_THAT(*repaired.predicted(0, 2), ElementsAre(0));
+  EXPECT_EQ(literal.metrics["recall"], 0);
+  EXPECT_EQ(literal.metrics["accuracy"], 0.5) << "half of the neurons never fire";
+}
+
+TEST(StateTable, TakesHalfAByteANeuronAndFourForItsParents) {
+  std::vector<TestSite> sites;
+  HeatOfSites parents;
+  for (int layer = 0; layer < 32; ++layer) {
+    sites.push_back(network(4096));
+    sites.push_back(network(10752));
+  }
+  for (size_t s = 1; s < sites.size(); ++s)
+    parents["site " + std::to_string(s) + ".parents"] = std::vector<float>(size_t{2} * sites[s].n, 7);
+  States table(sites, {}, parents);
+  EXPECT_EQ(table.metrics["state bytes"], 232 * 1024) << "LLaMA-7B, section 4.2.1";
+  // Two numbers below 4096 or 10752 for each: 2 bytes of at least 12 or 14 bits.
+  EXPECT_EQ(table.metrics["parents bytes"], 4 * (32 * (4096 + 10752) - 4096));
+}
+
+}  // namespace
+}  // namespace tierd
