@@ -118,6 +118,30 @@ TEST_P(Editions, MixedBitsDoNotDependOnWhereNeuronsAre) {
   }
 }
 
+// What is fetched ahead of its layer may be wrong, and in another edition than the one that is wanted then.
+TEST_P(Editions, LookingAheadChangesNothing) {
+  if (golden_is_mixture(GetParam().model)) GTEST_SKIP() << "its routers choose";
+  const TempFolder folder;
+  const Golden golden = read_golden(GetParam().model);
+  Config resident = store(folder, true);
+  mix(resident, GetParam().ratios);
+  resident.quantizer.settings.push_back({"margin", 0.3, "test"});
+  use_random_ranks(resident);
+  const std::vector<float> expected = logits(resident, golden, 1);
+  for (const char* const cache : {"atu", "none", "residency-window"}) {
+    for (const int64_t layers : {1, 2}) {
+      SCOPED_TRACE(cache + std::string(", layers ahead: ") + std::to_string(layers));
+      Config found = resident;
+      use_gpu(found, "60%");
+      found.tier("gpu").cache.name = cache;
+      found.tier("dram").compute = false;
+      found.predictor.settings.push_back({"layers_ahead", layers, "test"});
+      found.shuffle = "3";
+      expect_the_same_bits(logits(found, golden, 1), expected);
+    }
+  }
+}
+
 // A store that has the best edition alone, of which moves onto the GPU make the others, gives what a store
 // that has them all gives: as far as the best one is the model's own. Columns of blocks are encoded anew when
 // they are stored, and are made of that; then it is the same wherever neurons are.

@@ -12,6 +12,8 @@
 namespace tierd {
 namespace {
 
+using testing::ElementsAre;
+using testing::IsEmpty;
 using Predictor = Plugged<tierd_predictor_1>;
 constexpr uint32_t kNeurons = 90;
 constexpr uint32_t kWidth = 24;
@@ -99,6 +101,45 @@ TEST(LowRank, KeepsTheGreatestScoresOfEachRow) {
     EXPECT_EQ(alone.neurons.size(), kept);
     expect_fires(alone, 1, fires);
   }
+}
+
+// Two networks of one width behind each other, and one of another width: of the first one's input, the tables
+// of the second say what it will use.
+TEST(LowRank, LooksAheadByTheTablesOfLaterLayers) {
+  Random random(9);
+  const std::vector<TestSite> sites = {{kNeurons, 64, false, TIERD_NO_SITE, TIERD_AXIS_NEURON, kWidth},
+                                       {4, 64},
+                                       {kNeurons, 64, false, TIERD_NO_SITE, TIERD_AXIS_NEURON, kWidth},
+                                       {kNeurons, 64, false, TIERD_NO_SITE, TIERD_AXIS_NEURON, kWidth}};
+  TestMatrices tables;
+  for (const char* site : {"site 0", "site 2", "site 3"}) {
+    tables[std::string(site) + ".a"] = matrix(random, kRank, kWidth);
+    tables[std::string(site) + ".b"] = matrix(random, kNeurons, kRank);
+  }
+  const std::vector<float> x = draw(random, 17 * kWidth);
+  const auto wishes = [&](int64_t layers, uint32_t site, uint32_t rows) {
+    Predictor predictor("predictor", "low-rank", sites,
+                        {{"keep", 0.1, "test"}, {"layers_ahead", layers, "test"}}, {}, tables);
+    const std::vector<uint64_t> sequences(rows, 0);
+    const tierd_rows_view view{sizeof view, rows, kWidth, x.data(), sequences.data()};
+    EXPECT_EQ(predictor.table.look_ahead(predictor.self, site, &view), TIERD_OK);
+    for (const Predictor::Wish& wish : predictor.wishes) {
+      EXPECT_EQ(wish.site, site + wish.distance);
+      const Answer known = predict(predictor, wish.site, {x.begin(), x.begin() + rows * kWidth});
+      EXPECT_EQ(wish.neurons, known.neurons) << "what that site's tables say of this input";
+      EXPECT_EQ(wish.scores, known.scores);
+    }
+    std::vector<uint32_t> asked;
+    for (const Predictor::Wish& wish : predictor.wishes) asked.push_back(wish.site);
+    return asked;
+  };
+  EXPECT_THAT(wishes(0, 0, 1), IsEmpty());
+  EXPECT_THAT(wishes(1, 0, 1), ElementsAre(2));
+  EXPECT_THAT(wishes(2, 0, 1), ElementsAre(2, 3));
+  EXPECT_THAT(wishes(1, 1, 1), IsEmpty()) << "nothing is known of its input";
+  EXPECT_THAT(wishes(1, 3, 1), IsEmpty()) << "the next token is another one";
+  EXPECT_THAT(wishes(1, 2, 16), ElementsAre(3));
+  EXPECT_THAT(wishes(1, 2, 17), IsEmpty()) << "a prompt";
 }
 
 // A recording of two passes: three neurons, then all; what comes after it is not known.

@@ -34,12 +34,13 @@ std::vector<Setting> ratios(const std::string& text) {
 }
 
 std::vector<uint8_t> choose_levels(Quantizer& mixed, const std::vector<float>& scores, bool told = true,
-                                   std::vector<uint32_t> neurons = {}) {
+                                   std::vector<uint32_t> neurons = {}, uint8_t kind = TIERD_SET_PREDICTED) {
   if (neurons.empty()) {
     neurons.resize(scores.size());
     std::iota(neurons.begin(), neurons.end(), 0u);
   }
   tierd_set_view set = set_of(kNetwork, neurons);
+  set.kind = kind;
   if (told) set.score = scores.data();
   std::vector<uint8_t> level(scores.size() + 1, 99);
   EXPECT_EQ(mixed.table.choose(mixed.self, &set, level.data()), TIERD_OK);
@@ -152,6 +153,30 @@ TEST(QuantizerMixed, NeuronsNearABorderKeepTheirEdition) {
     }
     EXPECT_GT(moved, 20u) << "it is of consequence";
   }
+}
+
+// What is foreseen is answered as the pass would be, and forgotten.
+TEST(QuantizerMixed, AForeseenSetChangesNoAnswer) {
+  std::vector<Setting> settings = ratios("25/25/50");
+  settings.push_back({"margin", 0.3, "test"});
+  Quantizer one("quantizer", "mixed", sites(), settings), other("quantizer", "mixed", sites(), settings);
+  Random random(5);
+  std::vector<uint32_t> active(40);
+  std::iota(active.begin(), active.end(), 3u);
+  uint32_t differ = 0;
+  std::vector<float> scores(active.size());
+  for (uint32_t token = 0; token < 20; ++token) {
+    for (float& score : scores) score = 0.8F * score + 0.3F * random.symmetric();
+    std::vector<float> guessed = scores;
+    for (float& score : guessed) score += 0.2F * random.symmetric();
+    const std::vector<uint8_t> foreseen = choose_levels(one, guessed, true, active, TIERD_SET_FORESEEN);
+    EXPECT_EQ(choose_levels(one, scores, true, active, TIERD_SET_FORESEEN),
+              choose_levels(other, scores, true, active));
+    const std::vector<uint8_t> used = choose_levels(one, scores, true, active);
+    EXPECT_EQ(one.metrics, other.metrics);
+    differ += used != foreseen ? 1 : 0;
+  }
+  EXPECT_GT(differ, 10u) << "it is of consequence";
 }
 
 TEST(QuantizerMixed, OneEditionForAllNeedsNoScores) {

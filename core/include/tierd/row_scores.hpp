@@ -27,13 +27,13 @@ inline const float* bias_of(const Host& host, const tierd_site_view& site) {
 // from call to call.
 class RowScores {
  public:
-  explicit RowScores(const Host& host) : host_(host) {}
+  // tells: whether the host hears of the share of neurons that were active so far, as a metric.
+  explicit RowScores(const Host& host, bool tells = true) : host_(host), tells_(tells) {}
 
   // `n`: neurons of the site; `bias` [n] or NULL is added to their scores.
   // score(x, rows, scores): fills scores [rows x n] from x [rows x dim].
   // bound(scores): above which of one row's scores [n] its neurons are active.
   // What it answers as a neuron's score is the greatest of its rows.
-  // Tells the host the share of neurons that were active so far.
   template <class Score, class Bound>
   void predict(uint32_t n, const float* bias, const tierd_rows_view& rows, Score score, Bound bound,
                tierd_set_out& out) {
@@ -82,6 +82,7 @@ class RowScores {
   }
 
   void count(uint32_t predicted, uint32_t asked) {
+    if (!tells_) return;
     predicted_ += predicted;
     asked_ += asked;
     host_.metric("active_share", static_cast<double>(predicted_) / static_cast<double>(asked_));
@@ -108,6 +109,7 @@ class RowScores {
   }
 
   Host host_;
+  bool tells_;
   std::vector<uint64_t> active_;  // [n x words]
   std::vector<float> scores_;     // [rows at once x n]
   std::vector<float> greatest_;   // [n]

@@ -69,7 +69,9 @@ typedef struct tierd_unit_view {
   uint32_t memory; /* that it computes from */
 } tierd_unit_view;
 
-enum { TIERD_SET_GIVEN = 0, TIERD_SET_PREDICTED = 1, TIERD_SET_TRUE = 2 };
+/* A foreseen set is that of a wish for a later pass, of which a quantizer is asked in which editions it would
+ * be used: the pass itself asks again, and may use others. Since 2.5. */
+enum { TIERD_SET_GIVEN = 0, TIERD_SET_PREDICTED = 1, TIERD_SET_TRUE = 2, TIERD_SET_FORESEEN = 3 };
 /* What a true set knows: everything, only what was computed, or everything of a sampled step. */
 enum { TIERD_KNOWN_ALL = 0, TIERD_KNOWN_COMPUTED = 1, TIERD_KNOWN_SAMPLED = 2 };
 

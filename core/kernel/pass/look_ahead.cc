@@ -71,7 +71,7 @@ Status LookAhead::add(SiteId site, EditionId named, MemoryId memory, uint32_t st
   const std::vector<EditionId>& editions = sites_[site].editions;
   std::span<const uint8_t> level_of;
   if (editions.size() > 1 && named == kNoEdition) {
-    TIERD_ASSIGN(level_of, plan_.levels(site, ActiveSet::of(neurons_, {}, scores_), 1));
+    TIERD_ASSIGN(level_of, plan_.foreseen_levels(site, ActiveSet::of(neurons_, {}, scores_)));
   }
   for (size_t level = 0; level < editions.size(); ++level) {
     const EditionId edition = editions[level];

@@ -22,7 +22,7 @@ uint8_t greatest(const std::vector<uint8_t>& numbers) {
 Status PassPlan::make(SiteId s, const ActiveSet& active, uint32_t rows, bool prompt) {
   const std::vector<EditionId>& editions = sites_[s].editions;
   levels_ = editions.size();
-  TIERD_TRY(levels(s, active, rows));
+  TIERD_TRY(levels(set_view(s, active, rows, TIERD_SET_PREDICTED)));
   TIERD_TRY(ask_units(s, active, rows, prompt));
   shares_.clear();
   if (units_ == 1 && levels_ == 1) {
@@ -60,13 +60,12 @@ Status PassPlan::ask_units(SiteId site, const ActiveSet& neurons, uint32_t rows,
   return {};
 }
 
-Result<std::span<const uint8_t>> PassPlan::levels(SiteId site, const ActiveSet& neurons, uint32_t rows) {
-  if (sites_[site].editions.size() == 1) return std::span<const uint8_t>();
+Result<std::span<const uint8_t>> PassPlan::levels(const tierd_set_view& set) {
+  const size_t editions = sites_[set.site].editions.size();
+  if (editions == 1) return std::span<const uint8_t>();
   auto& quantizer = strategies_.quantizer;
-  level_of_.assign(neurons.size(), 0);
-  const tierd_set_view set = set_view(site, neurons, rows, TIERD_SET_PREDICTED);
+  level_of_.assign(set.n, 0);
   TIERD_TRY(quantizer.call(&tierd_levels_1::choose, "choose", &set, level_of_.data()));
-  const size_t editions = sites_[site].editions.size();
   if (const uint8_t most = greatest(level_of_); most >= editions)
     return quantizer.fault("choose", fmt::format("edition {} of {}", most, editions));
   return std::span<const uint8_t>(level_of_);

@@ -8,6 +8,7 @@
 
 #include "core/base/result.h"
 #include "core/kernel/active_set.h"
+#include "core/kernel/set_view.h"
 #include "core/kernel/site.h"
 #include "core/kernel/strategies.h"
 
@@ -33,15 +34,19 @@ class PassPlan {
     return std::span(shares_).subspan(unit * levels_, levels_);
   }
   uint32_t size(uint32_t unit) const { return sizes_[unit]; }  // neurons of all its shares
-  // What was answered for each neuron of the pass, until `levels` is called; NULL where there was no choice.
+  // What was answered for each neuron of the pass, until `foreseen_levels` is called; NULL where there was no
+  // choice.
   const uint8_t* level_of() const { return levels_ > 1 ? level_of_.data() : nullptr; }
   const uint8_t* unit_of() const { return units_ > 1 ? unit_of_.data() : nullptr; }
 
-  // In which of the site's editions each of these neurons would be computed: an index for each, until the
-  // next call; empty where there is one edition. Error: plugin_fault.
-  Result<std::span<const uint8_t>> levels(SiteId site, const ActiveSet& neurons, uint32_t rows);
+  // In which of the site's editions each of these neurons would be computed, that a later pass is expected to
+  // use: an index for each, until the next call; empty where there is one edition. Error: plugin_fault.
+  Result<std::span<const uint8_t>> foreseen_levels(SiteId site, const ActiveSet& neurons) {
+    return levels(set_view(site, neurons, 1, TIERD_SET_FORESEEN));
+  }
 
  private:
+  Result<std::span<const uint8_t>> levels(const tierd_set_view& set);
   Status ask_units(SiteId site, const ActiveSet& neurons, uint32_t rows, bool prompt);
 
   const SiteTable& sites_;

@@ -89,12 +89,12 @@ class Mixed {
   void choose(const tierd_set_view& set, uint8_t* level) {
     last_ = static_cast<uint8_t>(host_.site(set.site).n_editions - 1);
     if (only_ >= 0 || set.score == nullptr) {
-      const auto all = std::min(last_, static_cast<uint8_t>(std::max(only_, 0)));
-      std::fill_n(level, set.n, all);
-      used_[all] += set.n;
+      std::fill_n(level, set.n, std::min(last_, static_cast<uint8_t>(std::max(only_, 0))));
     } else {
       rank(set, level);
     }
+    if (set.kind == TIERD_SET_FORESEEN) return;
+    for (uint32_t i = 0; i < set.n; ++i) ++used_[level[i]];
     tell();
   }
 
@@ -120,8 +120,8 @@ class Mixed {
       left_[l] = end - begin;
       begin = end;
     }
-    const bool remembers = margin_ > 0 && set.n != 0;
-    if (remembers) keep_near(set, level);
+    const bool by_margin = margin_ > 0 && set.n != 0;
+    if (by_margin) keep_near(set, level);
     // The best first.
     size_t begin = 0;
     for (size_t l = 0; l < left_.size(); ++l) {
@@ -130,11 +130,9 @@ class Mixed {
       for (size_t i = begin; i < end; ++i) level[rest_[i]] = static_cast<uint8_t>(l);
       begin = end;
     }
-    if (remembers) remember(set, level);
-    for (uint32_t i = 0; i < set.n; ++i) {
-      level[i] = std::min(last_, level[i]);
-      ++used_[level[i]];
-    }
+    // A wrong guess of what a later pass uses must not change in which edition it is used.
+    if (by_margin && set.kind != TIERD_SET_FORESEEN) remember(set, level);
+    for (uint32_t i = 0; i < set.n; ++i) level[i] = std::min(last_, level[i]);
   }
 
   // Moves the better ones of `indices`, from `begin` on and by their keys, before position `n`.

@@ -17,7 +17,8 @@ typedef struct tierd_levels_1 {
   uint32_t size;
   /* level[i] (i over set->n, or over all neurons): in which of the editions of set->site the neuron is
    * fetched and computed, an index into the site's editions. Asked for a pass, and for what is looked ahead
-   * to; never where the site has one edition alone. */
+   * to (TIERD_SET_FORESEEN), which must not change what a pass is answered; never where the site has one
+   * edition alone. */
   int (*choose)(void* self, const tierd_set_view* set, uint8_t* level);
   /* TIERD_LEVELS_…, the same as long as the instance lives. Optional (NULL): 0. With NEEDS_SCORES set->score
    * is there wherever the predictor has scores; where it has none at all, the run is refused. */
