@@ -163,6 +163,45 @@ TEST(HotSet, EqualsAreDrawn) {
   EXPECT_GT(wanted.back(), 100u);
 }
 
+// Against sorted lists: the hottest that are not here for the coolest that are, as long as they are hotter.
+TEST(HotSet, ExchangesAreThoseOfSortedLists) {
+  Random random(8);
+  for (int round = 0; round < 200; ++round) {
+    const uint32_t n = 1 + random.below(120), slots = random.below(n + 1);
+    HotSet cache({network(n), {1, 64}}, {{"site 0.hot", std::vector<float>(n, 1)}});
+    (void)cache.share(64 * (slots + 1), {n, 1});
+    cache.site_heat[0].resize(n);
+    const uint32_t levels = 1 + random.below(16);
+    Neurons here, absent, may_leave;
+    for (uint32_t i = 0; i < n; ++i) {
+      cache.site_heat[0][i] = static_cast<uint8_t>(15 - random.below(levels));
+      (here.size() < slots && random.below(3) != 0 ? here : absent).push_back(i);
+    }
+    cache.landed(0, here);
+    cache.evictable = [](uint32_t, uint32_t neuron) { return neuron % 3 != 0 ? 1 : 0; };
+    std::ranges::copy_if(here, std::back_inserter(may_leave), [](uint32_t i) { return i % 3 != 0; });
+    const auto heats = [&](const Neurons& neurons) {
+      std::vector<int> all;
+      for (const uint32_t i : neurons) all.push_back(cache.site_heat[0][i]);
+      std::ranges::sort(all);
+      return all;
+    };
+    std::vector<int> arriving = heats(absent), leaving = heats(may_leave), expected;
+    std::erase_if(arriving, [](int heat) { return heat <= 10; });
+    const size_t room = slots - here.size();
+    for (size_t k = 0; k < arriving.size(); ++k) {
+      const int hot = arriving[arriving.size() - 1 - k];
+      if (k < room || (k - room < leaving.size() && leaving[k - room] < hot)) expected.push_back(hot);
+    }
+    std::ranges::sort(expected);
+    const auto wished = cache.idle(1);
+    const Neurons neurons = wished.contains(0) ? wished.at(0) : Neurons{};
+    EXPECT_EQ(heats(neurons), expected) << "round " << round;
+    EXPECT_TRUE(std::ranges::is_sorted(neurons));
+    for (const uint32_t i : neurons) EXPECT_FALSE(std::ranges::binary_search(here, i));
+  }
+}
+
 // ---- home
 
 TEST(Home, KeepsWhatIsAtHomeAndWhatMovesThere) {

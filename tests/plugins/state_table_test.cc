@@ -102,6 +102,46 @@ TEST(StateTable, StatesAreThoseOfEachNeuronByItself) {
   }
 }
 
+// Whatever the order in which sites fire and are asked for.
+TEST(StateTable, HeatIsTheStateAndTheParentsThatHaveFired) {
+  Random random(6);
+  const std::vector<uint32_t> n = {5, 64, 9, 33};
+  std::vector<TestSite> sites;
+  HeatOfSites tables;
+  for (uint32_t s = 0; s < n.size(); ++s) {
+    sites.push_back(network(n[s]));
+    std::vector<float>& parents = tables["site " + std::to_string(s) + ".parents"];
+    for (uint32_t i = 0; s != 0 && i < 2 * n[s]; ++i)
+      parents.push_back(static_cast<float>(random.below(n[s - 1] + 1)) - 1);
+  }
+  const HeatOfSites all = tables;
+  tables.erase("site 0.parents");
+  States table(sites, {}, tables);
+  std::vector<std::vector<uint32_t>> states, has_fired;
+  for (const uint32_t of : n) states.emplace_back(of, 0), has_fired.emplace_back(of, 0);
+  for (int step = 0; step < 400; ++step) {
+    const uint32_t s = random.below(static_cast<uint32_t>(n.size()));
+    if (random.below(2) == 0) {
+      Neurons fires;
+      for (uint32_t i = 0; i < n[s]; ++i) {
+        has_fired[s][i] = random.below(3) == 0 ? 1 : 0;
+        if (has_fired[s][i] != 0) fires.push_back(i);
+        states[s][i] = has_fired[s][i] != 0 ? std::min(states[s][i] + 4, 15u)
+                                            : states[s][i] - std::min(states[s][i], 1u);
+      }
+      table.fired(s, fires);
+      continue;
+    }
+    std::vector<uint32_t> expected = states[s];
+    for (uint32_t i = 0; s != 0 && i < 2 * n[s]; ++i) {
+      const float parent = all.at("site " + std::to_string(s) + ".parents")[i];
+      if (parent >= 0) expected[i / 2] += 6 * has_fired[s - 1][static_cast<uint32_t>(parent)];
+    }
+    for (uint32_t& heat : expected) heat = std::min(heat, 15u);
+    ASSERT_EQ(table.heat(s, n[s]), expected) << "step " << step;
+  }
+}
+
 TEST(StateTable, BeginsWithTheShareOfThePrompt) {
   States table({network(4)});
   const auto prompt = [&](const std::vector<uint32_t>& counts) {

@@ -6,6 +6,7 @@
 //
 // What a pass misses is not kept: it is a prompt's, which streams by.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -16,6 +17,8 @@
 #include "tierd/split.hpp"
 
 namespace {
+
+constexpr uint8_t kHottest = TIERD_HOTTEST;
 
 constexpr tierd_param kParams[] = {
     tierd::integer("hot", "10", 0, 15, "neurons that are hotter than that may come; 15: none"),
@@ -36,7 +39,8 @@ class HotSet {
         sites_at_once_(static_cast<uint32_t>(host.integer("sites"))),
         lot_(host.seed() * 0x9e3779b97f4a7c15 + 1),
         copies_(host.n_editions()),
-        here_(host.n_editions()) {
+        here_(host.n_editions()),
+        n_here_(host.n_editions(), 0) {
     for (uint32_t e = 0; e < host.n_editions(); ++e) {
       here_[e].assign(host.edition(e).n, 0);
       read_hot(e);
@@ -96,8 +100,11 @@ class HotSet {
       return;
     }
     const uint8_t* const heat = host_.heat(host_.edition(e).site);
-    const std::vector<uint32_t> leaving =
-        heat != nullptr ? coolest(e, heat, missing.n) : std::vector<uint32_t>();
+    uint8_t hottest = 0;
+    for (uint32_t i = 0; heat != nullptr && i < missing.n; ++i)
+      hottest = std::max(hottest, heat[missing.idx == nullptr ? i : missing.idx[i]]);
+    std::vector<uint32_t> leaving = cooler_than(hottest, e, heat);
+    sort_by_heat(leaving, heat);
     size_t next = 0;
     for (uint32_t i = 0; i < missing.n; ++i) {
       const uint32_t neuron = missing.idx == nullptr ? i : missing.idx[i];
@@ -155,28 +162,76 @@ class HotSet {
       wanted.resize(host_.edition(e).n);
       std::iota(wanted.begin(), wanted.end(), 0u);
     }
-    draw(wanted);
-    wanted.resize(std::min<size_t>(wanted.size(), slots_[e]));
+    const size_t n = std::min<size_t>(wanted.size(), slots_[e]);
+    draw(wanted, n);
+    wanted.resize(n);
     std::sort(wanted.begin(), wanted.end());
     return wanted;
   }
 
-  // The hottest that are not here, as far as they are hotter than the coolest that are.
+  // The hottest that are not here, as far as there is room for them or they are hotter than the coolest that
+  // are. This is asked whenever the DIMMs are idle, and mostly there is nobody to exchange.
   void wish_for_hotter(uint32_t e, const uint8_t* heat) {
-    std::vector<uint32_t> hot;
-    for (uint32_t i = 0; i < host_.edition(e).n; ++i) {
-      if (heat[i] > hot_ && here_[e][i] == 0) hot.push_back(i);
+    const uint32_t n = host_.edition(e).n;
+    const uint8_t* const here = here_[e].data();
+    uint8_t hottest = 0, coolest = kHottest;
+    for (uint32_t i = 0; i < n; ++i) {
+      hottest = std::max<uint8_t>(hottest, here[i] != 0 ? 0 : heat[i]);
+      coolest = std::min<uint8_t>(coolest, here[i] != 0 ? heat[i] : kHottest);
     }
-    if (hot.empty()) return;
-    draw(hot);
-    std::stable_sort(hot.begin(), hot.end(), [&](uint32_t a, uint32_t b) { return heat[a] > heat[b]; });
-    const std::vector<uint32_t> leaving = coolest(e, heat, static_cast<uint32_t>(hot.size()));
-    const uint32_t free_slots = slots_[e] - std::min(slots_[e], count_here(e));
-    size_t n = std::min<size_t>(hot.size(), free_slots);
-    for (size_t k = 0; n < hot.size() && k < leaving.size() && heat[leaving[k]] < heat[hot[n]]; ++k) ++n;
-    hot.resize(n);
-    std::sort(hot.begin(), hot.end());
-    if (!hot.empty()) host_.want(e, hot.data(), static_cast<uint32_t>(hot.size()));
+    const uint32_t free_slots = slots_[e] - std::min(slots_[e], n_here_[e]);
+    const uint32_t above = free_slots != 0 ? hot_ : std::max<uint32_t>(hot_, coolest);
+    if (hottest <= above) return;
+    Counts arriving{}, leaving{};
+    hot_ones_.clear();
+    for (uint32_t i = 0; i < n; ++i) {
+      if (here[i] != 0 || heat[i] <= above) continue;
+      hot_ones_.push_back(i);
+      ++arriving[heat[i]];
+    }
+    for (const uint32_t i : cooler_than(hottest, e, heat)) ++leaving[heat[i]];
+    const size_t room = std::min<size_t>(hot_ones_.size(), free_slots);
+    keep_hottest(hot_ones_, heat, arriving, room + exchanges(arriving, leaving, room));
+    if (!hot_ones_.empty()) host_.want(e, hot_ones_.data(), static_cast<uint32_t>(hot_ones_.size()));
+  }
+
+  using Counts = std::array<size_t, kHottest + 1>;  // neurons by their heat
+
+  // How many of those that arrive, behind the hottest `room`, are hotter than who leaves for them: the
+  // hottest for the coolest, and so on.
+  static size_t exchanges(Counts arriving, Counts leaving, size_t room) {
+    size_t n = 0;
+    for (size_t hot = kHottest, cool = 0; cool < hot;) {
+      const size_t held = std::min(room, arriving[hot]);
+      room -= held, arriving[hot] -= held;
+      const size_t some = std::min(arriving[hot], leaving[cool]);
+      n += some, arriving[hot] -= some, leaving[cool] -= some;
+      if (arriving[hot] == 0) {
+        --hot;
+      } else {
+        ++cool;
+      }
+    }
+    return n;
+  }
+
+  // Leaves the `n` hottest of the neurons, ascending; of equals on the border, some by lot.
+  void keep_hottest(std::vector<uint32_t>& neurons, const uint8_t* heat, const Counts& counts, size_t n) {
+    size_t border = kHottest, left = n;  // places for those of that heat
+    while (border > 0 && counts[border] <= left) left -= counts[border--];
+    std::vector<uint32_t> equals;
+    for (const uint32_t i : neurons) {
+      if (heat[i] == border) equals.push_back(i);
+    }
+    draw(equals, left);
+    std::sort(equals.begin(), equals.begin() + static_cast<std::ptrdiff_t>(left));
+    const auto stays = [&](uint32_t i) {
+      return heat[i] > border ||
+             (heat[i] == border &&
+              std::binary_search(equals.begin(), equals.begin() + static_cast<std::ptrdiff_t>(left), i));
+    };
+    neurons.erase(std::remove_if(neurons.begin(), neurons.end(), [&](uint32_t i) { return !stays(i); }),
+                  neurons.end());
   }
 
   std::vector<uint32_t> all_here(uint32_t e) const {
@@ -186,38 +241,38 @@ class HotSet {
     }
     return here;
   }
-  uint32_t count_here(uint32_t e) const {
-    return static_cast<uint32_t>(std::count(here_[e].begin(), here_[e].end(), uint8_t{1}));
-  }
 
-  // At most `most` of those that are here and may leave, the coolest first.
-  std::vector<uint32_t> coolest(uint32_t e, const uint8_t* heat, uint32_t most) {
-    std::vector<uint32_t> order = all_here(e);
-    order.erase(std::remove_if(order.begin(), order.end(),
-                               [&](uint32_t i) { return !host_.evictable(e, i) || host_.at_home(e, i); }),
-                order.end());
-    sort_by_heat(order, heat);
-    order.resize(std::min<size_t>(order.size(), most));
-    return order;
+  // Those that are here, may leave, and are cooler than that.
+  std::vector<uint32_t> cooler_than(uint8_t hottest, uint32_t e, const uint8_t* heat) const {
+    std::vector<uint32_t> cooler;
+    for (uint32_t i = 0; hottest != 0 && i < here_[e].size(); ++i) {
+      if (here_[e][i] != 0 && heat[i] < hottest && host_.evictable(e, i) && !host_.at_home(e, i))
+        cooler.push_back(i);
+    }
+    return cooler;
   }
 
   // The coolest first, equals by lot.
   void sort_by_heat(std::vector<uint32_t>& neurons, const uint8_t* heat) {
-    draw(neurons);
+    draw(neurons, neurons.size());
     std::stable_sort(neurons.begin(), neurons.end(),
                      [&](uint32_t a, uint32_t b) { return heat[a] < heat[b]; });
   }
 
-  // Puts them in an order that follows from the seed and from what was drawn before.
-  void draw(std::vector<uint32_t>& neurons) {
-    for (size_t i = neurons.size(); i > 1; --i) {
+  // Puts first so many of them, by lot: it follows from the seed and from what was drawn before.
+  void draw(std::vector<uint32_t>& neurons, size_t n) {
+    for (size_t i = 0; i < n && i + 1 < neurons.size(); ++i) {
       lot_ ^= lot_ << 13, lot_ ^= lot_ >> 7, lot_ ^= lot_ << 17;
-      std::swap(neurons[i - 1], neurons[lot_ % i]);
+      std::swap(neurons[i], neurons[i + lot_ % (neurons.size() - i)]);
     }
   }
 
   void mark(uint32_t edition, const uint32_t* idx, uint32_t n, uint8_t here) {
-    for (uint32_t i = 0; i < n; ++i) here_[edition][idx[i]] = here;
+    for (uint32_t i = 0; i < n; ++i) {
+      n_here_[edition] += here;
+      n_here_[edition] -= here_[edition][idx[i]];
+      here_[edition][idx[i]] = here;
+    }
   }
 
   tierd::Host host_;
@@ -226,7 +281,9 @@ class HotSet {
   uint64_t lot_;
   std::vector<std::vector<uint32_t>> copies_;  // [editions] that the partition names; empty: it names none
   std::vector<std::vector<uint8_t>> here_;     // [editions][n] whether it is resident
+  std::vector<uint32_t> n_here_;               // [editions] of them
   std::vector<uint32_t> slots_;                // [editions]
+  std::vector<uint32_t> hot_ones_;             // of one call, kept for its memory
   uint64_t moved_ = 0;
 };
 

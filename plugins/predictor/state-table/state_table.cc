@@ -17,10 +17,9 @@
 
 namespace {
 
-constexpr uint32_t kHottest = TIERD_HOTTEST;
-constexpr uint32_t kNobody = UINT32_MAX;
+constexpr uint8_t kHottest = TIERD_HOTTEST;
 constexpr uint32_t kParents = 2;
-constexpr uint32_t kShort = UINT16_MAX;  // neurons that two bytes number, one number of them for nobody
+constexpr uint32_t kShort = UINT16_MAX;  // neurons that two bytes number, and nobody besides
 
 constexpr tierd_param kParams[] = {
     tierd::lossy(tierd::integer("up", "4", 1, 15, "what a state gains when its neuron fires")),
@@ -58,19 +57,37 @@ constexpr const char* kManual =
 class States {
  public:
   explicit States(uint32_t n) : packed_((n + 1) / 2, 0) {}
-  uint32_t get(uint32_t neuron) const { return packed_[neuron / 2] >> shift(neuron) & kHottest; }
   void set(uint32_t neuron, uint32_t state) {
     uint8_t& two = packed_[neuron / 2];
     two = static_cast<uint8_t>((two & ~(kHottest << shift(neuron))) | state << shift(neuron));
   }
+  // Writes all of them, [n].
+  void unpack(uint8_t* states, uint32_t n) const {
+    const uint8_t* const packed = packed_.data();
+    for (uint32_t i = 0; i < n / 2; ++i) {
+      states[2 * i] = packed[i] & kHottest;
+      states[2 * i + 1] = packed[i] >> 4;
+    }
+    if (n % 2 != 0) states[n - 1] = packed_[n / 2] & kHottest;
+  }
   uint64_t bytes() const { return packed_.size(); }
   bool any() const { return !packed_.empty(); }  // else the site cannot tell what fires
-  // Takes `down` from each, to 0 at least: two at a time, since most of a network does not fire.
-  void cool(uint32_t down) {
-    const auto low = static_cast<uint8_t>(down), high = static_cast<uint8_t>(down << 4);
-    for (uint8_t& two : packed_) {
-      const auto a = static_cast<uint8_t>(two & 0x0f), b = static_cast<uint8_t>(two & 0xf0);
-      two = static_cast<uint8_t>((a - std::min(a, low)) | (b - std::min(b, high)));
+  // Adds `up` to those that have fired, to kHottest at most, and takes `down` from all others, to 0 at least.
+  // That is done for all neurons of each pass: in bytes and without branches, so that the compiler makes
+  // vectors of it. fired: [n + 1], 0 or 1, the last one is 0.
+  void step(const uint8_t* fired, uint8_t up, uint8_t down) {
+    const auto next = [up, down](uint8_t state, uint8_t has_fired) {
+      const auto hotter = static_cast<uint8_t>(std::min<uint8_t>(state + up, kHottest));
+      const auto cooler = static_cast<uint8_t>(state - std::min(state, down));
+      const auto mask = static_cast<uint8_t>(-has_fired);
+      return static_cast<uint8_t>((hotter & mask) | (cooler & ~mask));
+    };
+    uint8_t* const packed = packed_.data();
+    const size_t n = packed_.size();
+    for (size_t i = 0; i < n; ++i) {
+      const uint8_t low = next(packed[i] & kHottest, fired[2 * i]);
+      const uint8_t high = next(packed[i] >> 4, fired[2 * i + 1]);
+      packed[i] = static_cast<uint8_t>(low | high << 4);
     }
   }
 
@@ -79,21 +96,21 @@ class States {
   std::vector<uint8_t> packed_;
 };
 
-// Neurons of the site before, kParents for each neuron, or kNobody: in two bytes each where these can number
-// them.
+// Neurons of the site before, kParents for each neuron; the number behind its last one is nobody's. In two
+// bytes each where these can number them.
 class Parents {
  public:
   explicit Parents(uint32_t n_before) : short_(n_before <= kShort) {}
   void add(uint32_t parent) {
     if (short_) {
-      two_bytes_.push_back(static_cast<uint16_t>(std::min(parent, kShort)));
+      two_bytes_.push_back(static_cast<uint16_t>(parent));
     } else {
       four_bytes_.push_back(parent);
     }
   }
-  uint32_t operator[](size_t i) const {
-    if (!short_) return four_bytes_[i];
-    return two_bytes_[i] == kShort ? kNobody : two_bytes_[i];
+  // Writes `lambda` for each parent that has fired, of each neuron. fired: [n_before + 1], the last one is 0.
+  void count(const std::vector<uint8_t>& fired, uint32_t lambda, uint8_t* sums) const {
+    short_ ? count(two_bytes_, fired, lambda, sums) : count(four_bytes_, fired, lambda, sums);
   }
   bool empty() const { return two_bytes_.empty() && four_bytes_.empty(); }
   uint64_t bytes() const {
@@ -101,6 +118,19 @@ class Parents {
   }
 
  private:
+  template <class Number>
+  static void count(const std::vector<Number>& parents, const std::vector<uint8_t>& fired, uint32_t lambda,
+                    uint8_t* sums) {
+    static_assert(kParents == 2);
+    const size_t n = parents.size() / kParents;
+    const Number* const parent = parents.data();
+    const uint8_t* const has_fired = fired.data();
+    for (size_t i = 0; i < n; ++i) {
+      const uint32_t active = has_fired[parent[2 * i]] + uint32_t{has_fired[parent[2 * i + 1]]};
+      sums[i] = static_cast<uint8_t>(lambda * active);
+    }
+  }
+
   bool short_;
   std::vector<uint16_t> two_bytes_;
   std::vector<uint32_t> four_bytes_;
@@ -110,7 +140,7 @@ struct Site {
   States states;
   Parents parents;                  // of the site before; empty: it has none
   uint32_t before = TIERD_NO_SITE;  // whose neurons they are
-  std::vector<uint8_t> fired;       // [n] in its last pass
+  std::vector<uint8_t> fired;       // [n + 1] in its last pass, and nobody, who never does
   // In the prompt that passes now, or has just passed.
   std::vector<uint32_t> counts;  // [n] tokens
   uint32_t tokens = 0;
@@ -154,32 +184,32 @@ class StateTable {
     Site& site = sites_[told.site];
     const uint32_t n = host_.site(told.site).n;
     if (!site.states.any()) return;
-    if (told.prompt != 0) return count(site, n, told);
+    if (told.prompt != 0) return count(told);
     if (site.tokens != 0) begin(site, n);
-    mark(site, n, told);
-    if (told.known == TIERD_KNOWN_ALL) compare(site, n);
-    hotter_.clear();
-    for (uint32_t i = 0; i < told.n; ++i)
-      hotter_.push_back(static_cast<uint8_t>(std::min(site.states.get(told.idx[i]) + up_, kHottest)));
-    site.states.cool(down_);
-    for (uint32_t i = 0; i < told.n; ++i) site.states.set(told.idx[i], hotter_[i]);
+    mark(told);
+    if (told.known == TIERD_KNOWN_ALL) compare(told.site);
+    site.states.step(site.fired.data(), static_cast<uint8_t>(up_), static_cast<uint8_t>(down_));
   }
 
   void heat(uint32_t site, uint8_t* heat) {
     if (!sites_[site].states.any()) return (void)std::fill_n(heat, host_.site(site).n, uint8_t{0});
     if (sites_[site].tokens != 0) begin(sites_[site], host_.site(site).n);
-    for (uint32_t i = 0; i < host_.site(site).n; ++i)
-      heat[i] = static_cast<uint8_t>(std::min(strength(sites_[site], i), kHottest));
+    const uint32_t n = host_.site(site).n;
+    strengths(site, heat);
+    for (uint32_t i = 0; i < n; ++i) heat[i] = std::min(heat[i], kHottest);
   }
 
   void predict(uint32_t s, const tierd_rows_view& /*rows*/, tierd_set_out& out) {
     Site& site = sites_[s];
     out.all = !site.states.any() || (first_is_dense_ && s == first_) ? 1 : 0;
     if (out.all != 0) return;
-    if (site.tokens != 0) begin(site, host_.site(s).n);
+    const uint32_t n = host_.site(s).n;
+    if (site.tokens != 0) begin(site, n);
+    strengths_.resize(n);
+    strengths(s, strengths_.data());
     out.n = 0;
-    for (uint32_t i = 0; i < host_.site(s).n; ++i) {
-      if (strength(site, i) >= threshold_) out.idx[out.n++] = i;
+    for (uint32_t i = 0; i < n; ++i) {
+      if (strengths_[i] >= threshold_) out.idx[out.n++] = i;
     }
   }
 
@@ -200,31 +230,43 @@ class StateTable {
       // What is no number is not less than 0 either.
       if (!(parent < static_cast<float>(host_.site(before).n)))
         throw tierd::Failure(TIERD_E_INVALID, name + " names no neuron of " + host_.site(before).name);
-      site.parents.add(parent < 0 ? kNobody : static_cast<uint32_t>(parent));
+      site.parents.add(parent < 0 ? host_.site(before).n : static_cast<uint32_t>(parent));
     }
   }
 
-  // What a neuron's state and its parents come to.
-  uint32_t strength(const Site& site, uint32_t neuron) const {
-    uint32_t sum = by_tokens_ ? site.states.get(neuron) : 0;
-    if (site.parents.empty() || sites_[site.before].fired.empty()) return sum;
-    for (uint32_t k = 0; k < kParents; ++k) {
-      const uint32_t parent = site.parents[kParents * neuron + k];
-      if (parent != kNobody && sites_[site.before].fired[parent] != 0) sum += lambda_;
+  // What each neuron's state and its parents come to, [n].
+  void strengths(uint32_t s, uint8_t* sums) {
+    const Site& site = sites_[s];
+    const uint32_t n = host_.site(s).n;
+    if (by_tokens_) {
+      site.states.unpack(sums, n);
+    } else {
+      std::fill_n(sums, n, uint8_t{0});
     }
-    return sum;
+    if (site.parents.empty() || sites_[site.before].fired.empty()) return;
+    // The kernel asks for a site's heat twice in a token, and what its parents come to is the same.
+    if (of_parents_ != s) {
+      by_parents_.resize(n);
+      site.parents.count(sites_[site.before].fired, lambda_, by_parents_.data());
+      of_parents_ = s;
+    }
+    const uint8_t* const by_parents = by_parents_.data();
+    for (uint32_t i = 0; i < n; ++i) sums[i] = static_cast<uint8_t>(sums[i] + by_parents[i]);
   }
 
-  static void mark(Site& site, uint32_t n, const tierd_fired_view& told) {
-    site.fired.assign(n, 0);
-    for (uint32_t i = 0; i < told.n; ++i) site.fired[told.idx[i]] = 1;
+  void mark(const tierd_fired_view& told) {
+    std::vector<uint8_t>& fired = sites_[told.site].fired;
+    fired.assign(host_.site(told.site).n + 1, 0);
+    for (uint32_t i = 0; i < told.n; ++i) fired[told.idx[i]] = 1;
+    if (of_parents_ != TIERD_NO_SITE && sites_[of_parents_].before == told.site) of_parents_ = TIERD_NO_SITE;
   }
 
-  static void count(Site& site, uint32_t n, const tierd_fired_view& told) {
-    site.counts.resize(n, 0);
+  void count(const tierd_fired_view& told) {
+    Site& site = sites_[told.site];
+    site.counts.resize(host_.site(told.site).n, 0);
     for (uint32_t i = 0; i < told.n; ++i) site.counts[told.idx[i]] += told.count[i];
     site.tokens += told.rows;
-    mark(site, n, told);
+    mark(told);
   }
 
   // After a prompt: 16 steps between the two shares.
@@ -242,13 +284,19 @@ class StateTable {
   }
 
   // What it would have predicted, beside what has fired.
-  void compare(const Site& site, uint32_t n) {
+  void compare(uint32_t s) {
+    const Site& site = sites_[s];
+    const uint32_t n = host_.site(s).n;
+    strengths_.resize(n);
+    strengths(s, strengths_.data());
+    uint32_t right = 0, found = 0, fired = 0;
     for (uint32_t i = 0; i < n; ++i) {
-      const bool predicted = strength(site, i) >= threshold_;
-      right_ += predicted == (site.fired[i] != 0) ? 1 : 0;
-      found_ += predicted && site.fired[i] != 0 ? 1 : 0;
-      fired_ += site.fired[i];
+      const uint8_t predicted = strengths_[i] >= threshold_ ? 1 : 0;
+      right += predicted == site.fired[i] ? 1 : 0;
+      found += predicted & site.fired[i];
+      fired += site.fired[i];
     }
+    right_ += right, found_ += found, fired_ += fired;
     seen_ += n;
     host_.metric("accuracy", static_cast<double>(right_) / static_cast<double>(seen_));
     if (fired_ != 0) host_.metric("recall", static_cast<double>(found_) / static_cast<double>(fired_));
@@ -262,7 +310,9 @@ class StateTable {
   bool by_tokens_ = true, by_layers_ = true;
   uint32_t first_ = TIERD_NO_SITE;  // of those that can tell
   std::vector<Site> sites_;
-  std::vector<uint8_t> hotter_;                            // states of those that fire, kept for its memory
+  uint32_t of_parents_ = TIERD_NO_SITE;  // whose by_parents_ is [n], since its parents have fired last
+  std::vector<uint8_t> by_parents_;
+  std::vector<uint8_t> strengths_;                         // of one call, kept for their memory
   uint64_t seen_ = 0, right_ = 0, fired_ = 0, found_ = 0;  // neurons of passes
 };
 
