@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "tools/tier-partition/methods.h"
-#include "tools/tier-partition/partition_problem.h"
+#include "tools/partition/methods.h"
+#include "tools/partition/partition_problem.h"
 
 namespace tierd {
 namespace {
@@ -197,6 +197,21 @@ TEST(Partition, NeuronsThatNeverFireTakeNoTime) {
   EXPECT_EQ(none->cost.seconds, 0);
   EXPECT_EQ(none->gap(), 0);
   EXPECT_EQ(none->cost.imbalance, 1);
+}
+
+// In another text some of them will, and all of those would be what one DIMM waits for.
+TEST(Partition, NeuronsThatNeverFireAreDealtOutEvenly) {
+  Random random(23);
+  PartitionProblem problem;
+  problem.sites = {site("a", 64, 4000, random)};
+  for (uint32_t i = 1; i < 4000; i += 2) problem.sites[0].frequency[i] = 0;
+  problem.machine = {64 * 100, 936e9, 8, 64 * 4000, 102.4e9, 0};
+  const auto result = solve(problem);
+  ASSERT_TRUE(result.ok()) << result.error().line();
+  std::vector<uint32_t> never(8, 0);
+  for (uint32_t i = 1; i < 4000; i += 2) ++never[result->partition[0].home[i]];
+  const auto [least, most] = std::ranges::minmax(never);
+  EXPECT_LT(most - least, 60u);
 }
 
 TEST(Partition, NumbersThatMakeNoSenseAreRefused) {

@@ -13,8 +13,8 @@
 #include "core/base/units.h"
 #include "tools/command_line/command_line.h"
 #include "tools/command_line/exit_code.h"
-#include "tools/tier-partition/methods.h"
-#include "tools/tier-partition/partition_file.h"
+#include "tools/partition/methods.h"
+#include "tools/partition/partition_file.h"
 #include "tools/tier-partition/report.h"
 
 namespace tierd {

@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "tools/tier-partition/methods.h"
+#include "tools/partition/methods.h"
 
 namespace tierd {
 

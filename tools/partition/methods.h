@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/base/result.h"
-#include "tools/tier-partition/partition_problem.h"
+#include "tools/partition/partition_problem.h"
 
 namespace tierd {
 

@@ -1,4 +1,4 @@
-#include "tools/tier-partition/partition_file.h"
+#include "tools/partition/partition_file.h"
 
 #include <fmt/format.h>
 

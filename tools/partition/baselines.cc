@@ -1,11 +1,11 @@
-#include "tools/tier-partition/baselines.h"
+#include "tools/partition/baselines.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "tools/tier-partition/hottest_first.h"
+#include "tools/partition/hottest_first.h"
 
 namespace tierd {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "tools/tier-partition/partition_problem.h"
+#include "tools/partition/partition_problem.h"
 
 namespace tierd {
 

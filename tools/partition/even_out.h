@@ -1,8 +1,8 @@
 // The last touch on which neurons are hot: a program over bins knows means, and neurons are whole.
 #pragma once
 
-#include "tools/tier-partition/dealing.h"
-#include "tools/tier-partition/partition_problem.h"
+#include "tools/partition/dealing.h"
+#include "tools/partition/partition_problem.h"
 
 namespace tierd {
 

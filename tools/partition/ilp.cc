@@ -1,12 +1,12 @@
-#include "tools/tier-partition/ilp.h"
+#include "tools/partition/ilp.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
-#include "tools/tier-partition/even_out.h"
-#include "tools/tier-partition/integer_program.h"
+#include "tools/partition/even_out.h"
+#include "tools/partition/integer_program.h"
 
 namespace tierd {
 namespace {

@@ -1,8 +1,8 @@
-#include "tools/tier-partition/relaxation.h"
+#include "tools/partition/relaxation.h"
 
 #include <algorithm>
 
-#include "tools/tier-partition/hottest_first.h"
+#include "tools/partition/hottest_first.h"
 
 namespace tierd {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "core/base/result.h"
 #include "core/store/safetensors.h"
-#include "tools/tier-partition/partition_problem.h"
+#include "tools/partition/partition_problem.h"
 
 namespace tierd {
 

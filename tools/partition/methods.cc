@@ -1,12 +1,12 @@
-#include "tools/tier-partition/methods.h"
+#include "tools/partition/methods.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/base/time.h"
-#include "tools/tier-partition/baselines.h"
-#include "tools/tier-partition/ilp.h"
-#include "tools/tier-partition/relaxation.h"
+#include "tools/partition/baselines.h"
+#include "tools/partition/ilp.h"
+#include "tools/partition/relaxation.h"
 
 namespace tierd {
 

@@ -1,4 +1,4 @@
-#include "tools/tier-partition/partition_problem.h"
+#include "tools/partition/partition_problem.h"
 
 #include <fmt/format.h>
 

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "tools/tier-partition/dealing.h"
-#include "tools/tier-partition/partition_problem.h"
+#include "tools/partition/dealing.h"
+#include "tools/partition/partition_problem.h"
 
 namespace tierd {
 

@@ -1,4 +1,4 @@
-#include "tools/tier-partition/dealing.h"
+#include "tools/partition/dealing.h"
 
 #include <algorithm>
 #include <numeric>
@@ -64,11 +64,14 @@ std::optional<Partition> deal(const PartitionProblem& problem, const FrequencyOr
     const auto give = [&](bool are_hot) {
       for (const uint32_t neuron : order[s]) {
         if ((hot[s][neuron] != 0) != are_hot) continue;
+        // One that never fired weighs nothing anywhere. In another text some of them will: all on the DIMM
+        // with the least to do, these would be what that one waits for.
+        const bool by_room = are_hot || site.frequency[neuron] == 0;
         uint32_t chosen = dimms;
         for (uint32_t dimm = 0; dimm < dimms; ++dimm) {
           if (!rooms.has(dimm, site.neuron_bytes)) continue;
-          if (chosen == dimms || (!are_hot && load[dimm] < load[chosen]) ||
-              ((are_hot || load[dimm] == load[chosen]) && rooms.left(dimm) > rooms.left(chosen)))
+          if (chosen == dimms || (!by_room && load[dimm] < load[chosen]) ||
+              ((by_room || load[dimm] == load[chosen]) && rooms.left(dimm) > rooms.left(chosen)))
             chosen = dimm;
         }
         if (chosen == dimms) return false;

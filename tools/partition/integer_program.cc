@@ -1,4 +1,4 @@
-#include "tools/tier-partition/integer_program.h"
+#include "tools/partition/integer_program.h"
 
 #include <Cbc_C_Interface.h>
 #include <fmt/format.h>

@@ -9,8 +9,8 @@
 
 #include <vector>
 
-#include "tools/tier-partition/dealing.h"
-#include "tools/tier-partition/partition_problem.h"
+#include "tools/partition/dealing.h"
+#include "tools/partition/partition_problem.h"
 
 namespace tierd {
 

@@ -1,4 +1,4 @@
-#include "tools/tier-partition/even_out.h"
+#include "tools/partition/even_out.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "core/base/result.h"
-#include "tools/tier-partition/dealing.h"
-#include "tools/tier-partition/partition_problem.h"
-#include "tools/tier-partition/relaxation.h"
+#include "tools/partition/dealing.h"
+#include "tools/partition/partition_problem.h"
+#include "tools/partition/relaxation.h"
 
 namespace tierd {
 
