@@ -43,6 +43,13 @@ TEST(Judge, DividesByAnotherRun) {
   EXPECT_DOUBLE_EQ(*judge(ratio, kRuns)->ours, 200);
 }
 
+TEST(Judge, DividesByAnotherQuotient) {
+  Row ratio = row(RowKind::prediction, 4, 1);
+  ratio.over = {"two"};
+  ratio.against = {"two", "one"};
+  EXPECT_DOUBLE_EQ(*judge(ratio, kRuns)->ours, 4) << "2 against a half";
+}
+
 TEST(Judge, TakesTheMeanOfSeveralRuns) {
   Row both = row(RowKind::prediction, 80, 2);
   both.runs = {"one", "two"};

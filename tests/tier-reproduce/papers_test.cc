@@ -47,7 +47,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Known{"m2cache", {}},
                     Known{"activeflow",
                           {"layers in groups of four, read ahead, over no group; mean of three devices"}},
-                    Known{"hermes", {"Hermes over what is placed by lot and stays, OPT-66B"}, true}),
+                    Known{"hermes",
+                          {"Hermes over what is placed by lot and stays, OPT-66B",
+                           "the offline partition over what is placed by lot, OPT-66B",
+                           "adjustment over the partition alone", "remapping over adjustment alone",
+                           "the same of sixteen against four"},
+                          true}),
     [](const auto& test) {
       std::string name = test.param.paper;
       std::erase(name, '-');

@@ -87,6 +87,43 @@ TEST(PlayedRun, TellsTextsFromTheirPrompts) {
   EXPECT_NEAR(figures->at("text_tokens_per_second"), 1e5 / (prompt + text), 1e-9);
 }
 
+// 12 layers of 768 x 3072: the GPU has room for a tenth of the neurons.
+DescribedRun hermes(const char* configuration) {
+  DescribedRun run;
+  run.name = "hermes";
+  run.configuration = configuration;
+  run.model = "opt-125m";
+  run.machine = "rtx4090-8ndp";
+  run.activity = "hermes-llama-13b";
+  run.warming = 1;
+  run.tokens = 12;
+  run.settings = {"tiers.gpu.capacity=180 MB", "tiers.ndp.capacity=8 GB", "tiers.dram.capacity=1 GB",
+                  "run.seed=3"};
+  return run;
+}
+
+TEST(PlayedRun, HasAPartitionByOtherTexts) {
+  DescribedRun run = hermes("ablation/hermes-partition");
+  const auto drawn = play_run(run);
+  ASSERT_TRUE(drawn.ok()) << drawn.error().line();
+  run.partition = 4;
+  const auto divided = play_run(run);
+  ASSERT_TRUE(divided.ok()) << divided.error().line();
+  EXPECT_LT(divided->at("step_ms"), drawn->at("step_ms"));
+  EXPECT_NEAR(divided->at("gpu_percent"), drawn->at("gpu_percent"), 1) << "as many neurons, and hotter ones";
+  EXPECT_EQ(*play_run(run), *divided);
+}
+
+TEST(PlayedRun, SaysWhyThereIsNoPartition) {
+  DescribedRun run = flash();
+  run.partition = 4;
+  EXPECT_THAT(play_run(run).error().line(), HasSubstr("describes no GPU as units.gpu"));
+  run = hermes("ablation/hermes-partition");
+  run.partition = 4;
+  run.activity.clear();
+  EXPECT_THAT(play_run(run).error().line(), HasSubstr("no activity that could be drawn"));
+}
+
 TEST(PlayedRun, SaysWhichRunIsWrong) {
   DescribedRun run = flash();
   run.model = "atlantis";

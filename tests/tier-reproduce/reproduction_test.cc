@@ -88,6 +88,9 @@ TEST_F(ReproductionFile, SaysWhereItIsWrong) {
       {"machine = \"m1-max\"\n", "", "machine is missing"},
       {"set = [\"run.threads=1\"]", "set = [1]", "r.toml:6: set must be an array of strings"},
       {"[runs.one]", "[runs.one]\ntokens = 0", "tokens must be a whole number from 1 to 1048576"},
+      {"run = \"one\"", "run = \"one\"\nagainst = [\"one\", \"one\"]", "against names two runs"},
+      {"run = \"one\"", "run = \"one\"\nover = \"one\"\nagainst = \"one\"", "against names two runs"},
+      {"[runs.one]", "[runs.one]\npartition = 0", "partition must be a whole number from 1"},
       {"[runs.one]", "[runs.one]\nspeed = 3", "unknown key 'speed'; there are configuration, model"},
       {"paper = \"A paper\"", "title = \"A paper\"", "'title' is unknown or of the wrong type"},
   };

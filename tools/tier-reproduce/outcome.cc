@@ -81,6 +81,11 @@ Result<Outcome> judge(const Row& row, const std::map<std::string, Figures>& runs
     }
     ours += figure * row.times / static_cast<double>(row.runs.size());
   }
+  if (!row.against.empty()) {
+    TIERD_ASSIGN(const double figure, figure_of(row, row.against[0], runs));
+    TIERD_ASSIGN(const double over, figure_of(row, row.against[1], runs));
+    ours /= figure / over;
+  }
   outcome.ours = ours;
   if (row.paper && *row.paper != 0) outcome.error = 100 * (ours / *row.paper - 1);
   if (row.kind == RowKind::none) return outcome;
@@ -113,6 +118,7 @@ json reproduced_json(const std::vector<Reproduced>& papers, uint64_t seed) {
                       {"runs", row.runs},
                       {"figure", row.figure},
                       {"over", row.over},
+                      {"against", row.against},
                       {"passes", counts ? json(outcome.passes) : json()},
                       {"why", row.why}});
     }

@@ -1,15 +1,20 @@
 #include "tools/tier-reproduce/played_run.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <initializer_list>
 #include <memory>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "core/config/config.h"
 #include "core/model/shape_file.h"
 #include "core/run/runtime.h"
+#include "tools/tier-reproduce/drawn_partition.h"
 
 namespace tierd {
 namespace {
@@ -22,7 +27,27 @@ std::string file_in(const std::filesystem::path& folder, const std::string& name
   return name.ends_with(".toml") ? name : (folder / (name + ".toml")).string();
 }
 
-Result<Config> config_of(const DescribedRun& run) {
+// A file that exists only while a run is made ready.
+class PassingFile {
+ public:
+  PassingFile()
+      : path_(std::filesystem::temp_directory_path() /
+              fmt::format("tier-reproduce-{}.safetensors", ::getpid())) {}
+  ~PassingFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  PassingFile(const PassingFile&) = delete;
+  PassingFile& operator=(const PassingFile&) = delete;
+
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// `further`: settings besides those of the run.
+Result<Config> config_of(const DescribedRun& run, std::initializer_list<std::string> further = {}) {
   const uint64_t context = uint64_t{run.prompt} + run.warming + run.tokens;
   std::vector<std::string> overrides = {
       "model.path=" + file_in(shapes_folder(), run.model),
@@ -34,6 +59,7 @@ Result<Config> config_of(const DescribedRun& run) {
       fmt::format("run.context={}", context),
   };
   overrides.insert(overrides.end(), run.settings.begin(), run.settings.end());
+  overrides.insert(overrides.end(), further.begin(), further.end());
   return load_config(file_in(shapes_folder().parent_path(), run.configuration), overrides);
 }
 
@@ -153,15 +179,28 @@ void add_counted(const Counts& before, const Counts& after, double steps, Figure
   percent("foreseen_percent", &Counts::right, &Counts::foreseen);
 }
 
-Result<Figures> figures_of(const DescribedRun& run) {
+// With its weights where they are when the first token comes.
+Result<std::unique_ptr<Runtime>> runtime_of(const DescribedRun& run) {
   TIERD_ASSIGN(const Config config, config_of(run));
   RuntimeOptions options;
   options.quiet = true;
   options.force = true;  // what is played takes no memory
   options.logit_rows = run.sequences;
   TIERD_ASSIGN(RunPlan plan, plan_run(config, options));
-  TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(std::move(plan), options));
+  const PassingFile partition;
+  if (run.partition != 0) {
+    TIERD_TRY(write_drawn_partition(plan, run.partition, partition.path()));
+    TIERD_ASSIGN(const Config divided, config_of(run, {"balancer.tensors=" + partition.path(),
+                                                       "tiers.gpu.cache.tensors=" + partition.path()}));
+    TIERD_ASSIGN(plan, plan_run(divided, options));
+  }
+  TIERD_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::create(std::move(plan), options));
   TIERD_TRY(runtime->load());
+  return runtime;
+}
+
+Result<Figures> figures_of(const DescribedRun& run) {
+  TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, runtime_of(run));
   Engine& engine = runtime->engine();
   Figures figures;
   Steps steps(*runtime, run.sequences);

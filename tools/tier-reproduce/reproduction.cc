@@ -119,6 +119,7 @@ Result<DescribedRun> read_run(const std::string& name, const toml::table& table,
   fields.text("model", run.model, true);
   fields.text("machine", run.machine, true);
   fields.text("activity", run.activity);
+  fields.count("partition", run.partition, 1);
   fields.count("sequences", run.sequences, 1);
   fields.count("prompt", run.prompt, 0);
   fields.count("warming", run.warming, 0);
@@ -144,9 +145,10 @@ Result<Row> read_row(const toml::table& table, const Reproduction& of, const std
   fields.names("run", row.runs, runs);
   fields.text("figure", row.figure, runs);
   fields.names("over", row.over, false);
+  fields.names("against", row.against, false);
   fields.number("times", row.times);
   fields.text("why", row.why, !runs);
-  for (const auto* names : {&row.runs, &row.over}) {
+  for (const auto* names : {&row.runs, &row.over, &row.against}) {
     for (const std::string& name : *names) {
       if (std::ranges::find(of.runs, name, &DescribedRun::name) != of.runs.end()) continue;
       fields.fail(nullptr, fmt::format("there is no [runs.{}]", name));
@@ -154,6 +156,8 @@ Result<Row> read_row(const toml::table& table, const Reproduction& of, const std
   }
   if (!row.over.empty() && row.over.size() != row.runs.size())
     fields.fail(nullptr, fmt::format("over names {} runs, and run {}", row.over.size(), row.runs.size()));
+  if (!row.against.empty() && (row.against.size() != 2 || row.over.empty()))
+    fields.fail(nullptr, "against names two runs, by whose quotient that of run and over is divided");
   const bool within = row.least || row.most;
   if (runs && within == (row.tolerance > 0))
     fields.fail(nullptr, "what ours may be: either a tolerance of the paper's figure, or least and most");

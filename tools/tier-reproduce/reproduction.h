@@ -17,10 +17,12 @@ struct DescribedRun {
   std::string model;          // a shape's name in configs/models, or a file
   std::string machine;        // a description's name in configs/hardware, or a file
   std::string activity;       // a profile's name in configs/activity, or a file; empty: predictors say it
-  uint32_t sequences = 1;     // that are continued at once
-  uint32_t prompt = 0;        // tokens of each
-  uint32_t warming = 0;       // tokens that are decoded and do not count
-  uint32_t tokens = 1;        // of each sequence that count
+  uint32_t partition =
+      0;  // texts by whose activity neurons are divided between GPU and DIMMs; 0: they are not
+  uint32_t sequences = 1;  // that are continued at once
+  uint32_t prompt = 0;     // tokens of each
+  uint32_t warming = 0;    // tokens that are decoded and do not count
+  uint32_t tokens = 1;     // of each sequence that count
   uint32_t text = 0;  // of each that a text has behind its prompt, of which those that count are a sample
   std::vector<std::string> settings;  // as --set takes them
 };
@@ -46,9 +48,10 @@ struct Row {
   // Whose figure is ours, or the mean of several; none for `none`.
   std::vector<std::string> runs;
   std::string figure;
-  std::vector<std::string> over;  // as many, by whose same figures they are divided; none: they are not
-  double times = 1;               // it is multiplied by this: units
-  std::string why;                // it cannot be reproduced, or misses
+  std::vector<std::string> over;     // as many, by whose same figures they are divided; none: they are not
+  std::vector<std::string> against;  // two more, by whose quotient ours is divided; none: it is not
+  double times = 1;                  // it is multiplied by this: units
+  std::string why;                   // it cannot be reproduced, or misses
 };
 
 struct Reproduction {
