@@ -1,7 +1,5 @@
 #include "tools/tier-reproduce/drawn_partition.h"
 
-#include <algorithm>
-#include <bit>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -15,8 +13,9 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kTokens =
-    32;  // of each text: of profiles that keep two events of three, as many as ten that do not
+// So many tokens of each text are drawn. Where two events of three stay from token to token, they say as much
+// as ten tokens that have nothing in common.
+constexpr uint32_t kTokens = 32;
 
 Error wrong(std::string detail) {
   return {Code::invalid_argument, "partition", std::move(detail)};

@@ -17,8 +17,8 @@ struct DescribedRun {
   std::string model;          // a shape's name in configs/models, or a file
   std::string machine;        // a description's name in configs/hardware, or a file
   std::string activity;       // a profile's name in configs/activity, or a file; empty: predictors say it
-  uint32_t partition =
-      0;  // texts by whose activity neurons are divided between GPU and DIMMs; 0: they are not
+  // Texts by whose activity neurons are divided between GPU and DIMMs; 0: they are not.
+  uint32_t partition = 0;
   uint32_t sequences = 1;  // that are continued at once
   uint32_t prompt = 0;     // tokens of each
   uint32_t warming = 0;    // tokens that are decoded and do not count

@@ -167,7 +167,7 @@ class LowRank {
   tierd::Kept keep_;
   bool by_threshold_ = true;
   uint32_t layers_ahead_ = 0;
-  // Of one call, kept for their memory.
+  // These are filled anew in each call, and kept for their memory.
   std::vector<float> inner_, ranked_, score_;
   std::vector<uint32_t> idx_;
 };
