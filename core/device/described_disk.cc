@@ -22,29 +22,47 @@ bool DescribedDisk::push(const DeviceRead& read) {
 }
 
 void DescribedDisk::flush() {
-  const uint64_t now = clock_.now_ns();
   for (const DeviceRead& read : pushed_) {
     const double seconds = disk_.reads.seconds_each(static_cast<double>(read.into.size()));
     const auto ns = static_cast<uint64_t>(seconds * 1e9);
-    reading_.push_back({read, std::max(device_.begin(now, ns) + ns, now + disk_.latency_ns)});
+    uint64_t given = clock_.now_ns();
+    if (disk_.thread_ns != 0) given = thread_.begin(given, disk_.thread_ns) + disk_.thread_ns;
+    reading_.push_back({read, given, std::max(device_.begin(given, ns) + ns, given + disk_.latency_ns)});
     clock_.at(reading_.back().done_ns);
   }
   pushed_.clear();
 }
 
+// How many of the first reads it has told of by now.
+size_t DescribedDisk::told(uint64_t now_ns) const {
+  size_t n = 0;
+  while (n < std::min<size_t>(reading_.size(), disk_.round) &&
+         (n == 0 || reading_[n].given_ns < reading_[n - 1].done_ns)) {
+    ++n;
+  }
+  return n != 0 && reading_[n - 1].done_ns <= now_ns ? n : 0;
+}
+
 size_t DescribedDisk::poll(std::span<DeviceDone> done) {
   const uint64_t now = clock_.now_ns();
-  for (; !reading_.empty() && reading_.front().done_ns <= now; reading_.pop_front()) {
-    const DeviceRead& read = reading_.front().read;
-    const auto check_ns =
-        static_cast<uint64_t>(static_cast<double>(read.into.size()) / disk_.check_rate * 1e9);
-    checking_.push_back({read, thread_.begin(now, check_ns) + check_ns});
-    clock_.at(checking_.back().done_ns);
+  for (size_t together = told(now); together != 0; together = told(now)) {
+    for (; together != 0; --together, reading_.pop_front()) {
+      Pending& next = checking_.emplace_back(reading_.front());
+      const uint64_t ns = landing_ns(next.read);
+      next.done_ns = thread_.begin(now, ns) + ns;
+      clock_.at(next.done_ns);
+    }
   }
   size_t n = 0;
   for (; n < done.size() && !checking_.empty() && checking_.front().done_ns <= now; checking_.pop_front())
     done[n++] = carry_out(checking_.front().read);
   return n;
+}
+
+uint64_t DescribedDisk::landing_ns(const DeviceRead& read) const {
+  double seconds = static_cast<double>(read.checked) / disk_.check_rate;
+  if (disk_.copy_rate != 0) seconds += static_cast<double>(read.copied) / disk_.copy_rate;
+  return static_cast<uint64_t>(seconds * 1e9);
 }
 
 DeviceDone DescribedDisk::carry_out(const DeviceRead& read) {

@@ -1,6 +1,7 @@
 // A disk in virtual time. It serves one read after the other, each in the time that the description gives it,
-// though no read ends before the latency of one alone is over; then a thread checks what was read, which it
-// cannot do while it computes.
+// though no read ends before the latency of one alone is over. It tells of each when it ends, or of a whole
+// round: reads that were given while others of it were served, as many as the description says. A thread asks
+// for reads, and checks and copies what they brought, which it cannot do while it computes.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,7 @@ namespace tierd {
 class DescribedDisk final : public BlockDevice {
  public:
   // `carries_out` really reads, when a read ends; NULL: nothing is read, and what is in memory stays.
-  // `device` reads, one read after the other; `thread` checks what was read. What is referred to outlives
-  // this.
+  // `device` reads, one read after the other; `thread` does the rest. What is referred to outlives this.
   DescribedDisk(std::unique_ptr<BlockDevice> carries_out, const DiskDescription& disk, uint32_t depth,
                 VirtualClock& clock, VirtualThread& device, VirtualThread& thread);
 
@@ -36,8 +36,11 @@ class DescribedDisk final : public BlockDevice {
  private:
   struct Pending {
     DeviceRead read;
-    uint64_t done_ns = 0;  // of the disk, or of the check
+    uint64_t given_ns = 0;  // to the disk
+    uint64_t done_ns = 0;   // of the disk, or of the check
   };
+  size_t told(uint64_t now_ns) const;
+  uint64_t landing_ns(const DeviceRead& read) const;
   size_t in_flight() const { return pushed_.size() + reading_.size() + checking_.size(); }
   DeviceDone carry_out(const DeviceRead& read);
 

@@ -72,6 +72,13 @@ DiskDescription read_disk(DescribedNumbers& numbers, const View& flash) {
   return {.reads = std::move(described.reads),
           .latency_ns = static_cast<uint64_t>(described.latency_ns),
           .check_rate = numbers.rate(flash["check_bytes_per_second"], "flash.check_bytes_per_second"),
+          .copy_rate = flash["copy_bytes_per_second"]
+                           ? numbers.rate(flash["copy_bytes_per_second"], "flash.copy_bytes_per_second")
+                           : 0,
+          .thread_ns = flash["thread_ns"]
+                           ? static_cast<uint64_t>(numbers.read(flash["thread_ns"], "flash.thread_ns", 0))
+                           : 0,
+          .round = flash["round"] ? numbers.whole(flash["round"], "flash.round", 1, kMostDepth) : 1,
           .folder = numbers.text(flash["folder"], "flash.folder")};
 }
 
@@ -100,12 +107,18 @@ std::vector<KernelRate> read_rates(DescribedNumbers& numbers, const View& comput
     if (!known) numbers.fail(fmt::format("'compute.rates.encoding': there is no encoding '{}'", encoding));
     if (activations != "int8" && activations != "f32")
       numbers.fail(fmt::format("'compute.rates.activations': '{}' is neither int8 nor f32", activations));
+    const auto other = [&](const std::string& key) {
+      return view[key] ? numbers.rate(view[key], "compute.rates." + key) : 0;
+    };
     rates.push_back(
         {.encoding = known.value_or(Encoding::f32),
          .int8_activations = activations == "int8",
          .gemv = numbers.rate(view["gemv_bytes_per_second"], "compute.rates.gemv_bytes_per_second"),
          .gemm = numbers.rate(view["gemm_multiply_adds_per_second"],
-                              "compute.rates.gemm_multiply_adds_per_second")});
+                              "compute.rates.gemm_multiply_adds_per_second"),
+         .columns = other("columns_bytes_per_second"),
+         .gemv_after_wait = other("gemv_after_wait_bytes_per_second"),
+         .columns_after_wait = other("columns_after_wait_bytes_per_second")});
   }
   return rates;
 }
@@ -152,6 +165,9 @@ ProcessorDescription ProcessorDescription::share(double share) const {
   for (KernelRate& rate : part.rates) {
     rate.gemv *= share;
     rate.gemm *= share;
+    rate.columns *= share;
+    rate.gemv_after_wait *= share;
+    rate.columns_after_wait *= share;
   }
   return part;
 }

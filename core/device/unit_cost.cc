@@ -19,7 +19,7 @@ Result<UnitCost> UnitCost::create(const ProcessorDescription& processor, Compute
   return UnitCost(std::move(computes), std::move(plan), std::move(link));
 }
 
-uint64_t UnitCost::ns(const Message& message, const Payload& payload) const {
+uint64_t UnitCost::ns(const Message& message, const Payload& payload, bool after_wait) const {
   double seconds = 0;
   if (message.op == Op::move) {
     seconds = move_seconds(message, payload.units.size());
@@ -27,13 +27,14 @@ uint64_t UnitCost::ns(const Message& message, const Payload& payload) const {
     seconds = read_seconds(message, payload.units);
   } else if (message.op == Op::run) {
     seconds = processor_->launch();
-    each_site(message, payload,
-              [&](const Message& one, const Payload& its, size_t) { seconds += run_seconds(one, its); });
+    each_site(message, payload, [&](const Message& one, const Payload& its, size_t) {
+      seconds += run_seconds(one, its, after_wait);
+    });
   }
   return static_cast<uint64_t>(seconds * 1e9);
 }
 
-double UnitCost::run_seconds(const Message& message, const Payload& payload) const {
+double UnitCost::run_seconds(const Message& message, const Payload& payload, bool after_wait) const {
   double seconds = 0;
   const SiteWork& site = plan_.sites[message.site];
   if ((message.flags & kRunBefore) != 0) {
@@ -41,7 +42,7 @@ double UnitCost::run_seconds(const Message& message, const Payload& payload) con
   }
   for (const Take& take : payload.takes)
     seconds += take_seconds(static_cast<double>(message.rows) * take.columns);
-  if (!payload.units.empty()) seconds += neurons_seconds(message, payload.units, payload.masks);
+  if (!payload.units.empty()) seconds += neurons_seconds(message, payload.units, payload.masks, after_wait);
   if ((message.flags & kRunAfter) != 0) {
     for (const Step& step : site.after) seconds += step_seconds(step, payload.rows);
   }
@@ -123,7 +124,7 @@ double UnitCost::read_seconds(const Message& message, std::span<const Unit> unit
 }
 
 double UnitCost::neurons_seconds(const Message& message, std::span<const Unit> units,
-                                 std::span<const uint64_t> masks) const {
+                                 std::span<const uint64_t> masks, bool after_wait) const {
   const SiteWork& site = plan_.sites[message.site];
   if (site.gather) return processor_->floats(static_cast<double>(message.rows) * inputs(site.cut));
   double seconds = processor_->neurons({.site = site,
@@ -131,7 +132,8 @@ double UnitCost::neurons_seconds(const Message& message, std::span<const Unit> u
                                         .edition = message.edition,
                                         .units = units,
                                         .rows = message.rows,
-                                        .masks = masks});
+                                        .masks = masks,
+                                        .after_wait = after_wait});
   // What is multiplied straight from bitmaps is expanded on its way to the multipliers.
   if (plan_.compressed_of(message.edition) != nullptr) {
     for (const Unit& unit : units)

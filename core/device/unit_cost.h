@@ -43,7 +43,7 @@ class UnitCost final : public Cost {
     disk_ = &disk;
   }
 
-  uint64_t ns(const Message& message, const Payload& payload) const override;
+  uint64_t ns(const Message& message, const Payload& payload, bool after_wait) const override;
   bool takes_turns_with_disk(const Message& message) const override;
 
  private:
@@ -57,10 +57,10 @@ class UnitCost final : public Cost {
   double bytes_as(const Message& message, const MadeNeurons& made, size_t units) const;
   double move_seconds(const Message& message, size_t units) const;
   double read_seconds(const Message& message, std::span<const Unit> units) const;
-  double run_seconds(const Message& message, const Payload& payload) const;
+  double run_seconds(const Message& message, const Payload& payload, bool after_wait) const;
   double take_seconds(double floats) const;
-  double neurons_seconds(const Message& message, std::span<const Unit> units,
-                         std::span<const uint64_t> masks) const;
+  double neurons_seconds(const Message& message, std::span<const Unit> units, std::span<const uint64_t> masks,
+                         bool after_wait) const;
   double step_seconds(const Step& step, std::span<const RowInfo> rows) const;
 
   std::unique_ptr<UnitProcessor> processor_;

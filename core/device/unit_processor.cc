@@ -44,13 +44,24 @@ double uses_of(const NeuronsWork& work) {
 // One token is bound by memory, many by multiplications.
 class CpuProcessor final : public UnitProcessor {
  public:
-  CpuProcessor(double memory_rate, std::vector<KernelRate> rates)
+  // Bundles are multiplied with floats, whatever others are.
+  struct Rates {
+    KernelRate of_others;
+    KernelRate of_bundles;
+  };
+  CpuProcessor(double memory_rate, std::vector<Rates> rates)
       : memory_rate_(memory_rate), rates_(std::move(rates)) {}
 
   double neurons(const NeuronsWork& work) const override {
     const double bytes = bytes_of(work);
-    const KernelRate& rate = rates_[work.edition];
-    return std::max(bytes / rate.gemv, multiply_adds_of(work, bytes) / rate.gemm);
+    const auto* const bundles = std::get_if<Bundles>(&work.site.cut);
+    const KernelRate& rate =
+        bundles != nullptr ? rates_[work.edition].of_bundles : rates_[work.edition].of_others;
+    double columns = is_cut_into<Columns>(work.site.cut) ? bytes : 0;
+    if (bundles != nullptr) columns = bytes / (bundles->gated ? 3 : 2);  // of `down`
+    return std::max((bytes - columns) / rate.of_one(false, work.after_wait) +
+                        columns / rate.of_one(true, work.after_wait),
+                    multiply_adds_of(work, bytes) / rate.gemm);
   }
   double attention(const AttentionWork& work) const override { return work.kv_bytes / memory_rate_; }
   double floats(double count) const override { return count / kFloatsPerSecond; }
@@ -58,7 +69,7 @@ class CpuProcessor final : public UnitProcessor {
 
  private:
   double memory_rate_;
-  std::vector<KernelRate> rates_;  // [editions]
+  std::vector<Rates> rates_;  // [editions]
 };
 
 // Each part of a run by the slower of its memory and its multipliers.
@@ -135,7 +146,7 @@ class NdpProcessor final : public UnitProcessor {
 
 Result<std::unique_ptr<UnitProcessor>> unit_processor(const ProcessorDescription& processor,
                                                       const ComputePlan& plan) {
-  std::vector<KernelRate> rates;
+  std::vector<CpuProcessor::Rates> rates;
   for (const Encodings& encodings : plan.editions) {
     const Encoding encoding = encodings.front();
     const bool int8 = plan.int8_activations && is_quantized(encoding);
@@ -144,7 +155,7 @@ Result<std::unique_ptr<UnitProcessor>> unit_processor(const ProcessorDescription
       return Error{Code::not_found, "compute.rates",
                    fmt::format("no rate of {} x {} is described", name(encoding), int8 ? "int8" : "f32")};
     }
-    rates.push_back(*rate);
+    rates.push_back({*rate, processor.rate(encoding, false).value_or(*rate)});
   }
   return std::unique_ptr<UnitProcessor>(new CpuProcessor(processor.memory_rate, std::move(rates)));
 }

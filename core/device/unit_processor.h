@@ -22,6 +22,7 @@ struct NeuronsWork {
   uint32_t rows = 0;
   // Which rows use which neuron, [neurons of the site x mask_words(rows)]; empty: all use all.
   std::span<const uint64_t> masks = {};
+  bool after_wait = false;  // the processor had nothing to do for some milliseconds
 };
 
 // One row's attention in one layer.

@@ -19,7 +19,7 @@ namespace {
 // Nothing takes any time.
 class Free final : public Cost {
  public:
-  uint64_t ns(const Message&, const Payload&) const override { return 0; }
+  uint64_t ns(const Message&, const Payload&, bool) const override { return 0; }
 };
 
 Status run(Dispatcher& dispatcher, Task<Status> task) {

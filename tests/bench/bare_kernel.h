@@ -84,7 +84,7 @@ class BareKernel {
   }
   class Microsecond final : public Cost {
    public:
-    uint64_t ns(const Message&, const Payload&) const override { return 1000; }
+    uint64_t ns(const Message&, const Payload&, bool) const override { return 1000; }
   };
   Clock& clock(const Options& options) {
     return options.virtual_time ? static_cast<Clock&>(virtual_) : wall_;

@@ -18,8 +18,12 @@ DiskDescription disk() {
 
 class DiskWorld {
  public:
-  explicit DiskWorld(uint32_t depth = 8) : disk_(nullptr, description_, depth, clock, reads, thread) {}
-  bool push(uint64_t token, size_t bytes) { return disk_.push({token, 0, std::span(memory_).first(bytes)}); }
+  explicit DiskWorld(uint32_t depth = 8, const DiskDescription& description = disk())
+      : description_(description), disk_(nullptr, description_, depth, clock, reads, thread) {}
+  bool push(uint64_t token, size_t bytes) { return push(token, bytes, bytes, 0); }
+  bool push(uint64_t token, size_t bytes, uint64_t checked, uint64_t copied) {
+    return disk_.push({token, 0, std::span(memory_).first(bytes), checked, copied});
+  }
   // "token@ns" of all that ends, while time goes on.
   std::string run() {
     std::string ends;
@@ -39,7 +43,7 @@ class DiskWorld {
   VirtualThread thread;
 
  private:
-  const DiskDescription description_ = disk();
+  const DiskDescription description_;
   std::vector<std::byte> memory_ = std::vector<std::byte>(1 << 17);
   DescribedDisk disk_;
 };
@@ -80,6 +84,59 @@ TEST(DescribedDisk, ChecksWaitForTheThread) {
   ASSERT_TRUE(world.push(1, 4096));
   world.device().flush();
   EXPECT_EQ(world.run(), "1@304096 ");
+}
+
+// Of each 1000 bytes are checked, and of the second as many copied, at half a byte a ns.
+TEST(DescribedDisk, OnlyWhatIsAskedForIsCheckedAndCopied) {
+  DiskDescription description = disk();
+  description.copy_rate = 5e8;
+  DiskWorld world(8, description);
+  ASSERT_TRUE(world.push(1, 4096, 1000, 0));
+  ASSERT_TRUE(world.push(2, 4096, 1000, 1000));
+  world.device().flush();
+  EXPECT_EQ(world.run(), "1@101000 2@104000 ");
+}
+
+// They are given at 2, 4 and 6 us, and read until 12, 22 and 32 us.
+TEST(DescribedDisk, AThreadAsksForOneAfterTheOther) {
+  DiskDescription description = disk();
+  description.latency_ns = 0;
+  description.thread_ns = 2'000;
+  DiskWorld world(8, description);
+  for (uint64_t token = 1; token <= 3; ++token) ASSERT_TRUE(world.push(token, 4096, 0, 0));
+  world.device().flush();
+  EXPECT_EQ(world.run(), "1@12000 2@22000 3@32000 ");
+}
+
+// Three of five are a round, which ends at 30 us; the others another one, that ends at 50.
+TEST(DescribedDisk, TellsOfRoundsTogether) {
+  DiskDescription description = disk();
+  description.latency_ns = 0;
+  description.round = 3;
+  DiskWorld world(8, description);
+  for (uint64_t token = 1; token <= 5; ++token) ASSERT_TRUE(world.push(token, 4096, 0, 0));
+  world.device().flush();
+  EXPECT_EQ(world.run(), "1@30000 2@30000 3@30000 4@50000 5@50000 ");
+}
+
+// What is given while a round is served belongs to it; what comes at its end does not.
+TEST(DescribedDisk, ARoundGoesOnWhileReadsAreGiven) {
+  DiskDescription description = disk();
+  description.latency_ns = 0;
+  description.round = 8;
+  DiskWorld world(8, description);
+  Waiter waiter;
+  ASSERT_TRUE(world.push(1, 4096, 0, 0));
+  world.device().flush();
+  world.clock.at(4'000);
+  ASSERT_TRUE(world.clock.wait(waiter));
+  ASSERT_TRUE(world.push(2, 4096, 0, 0));
+  world.device().flush();
+  world.clock.at(20'000);
+  while (world.clock.now_ns() < 20'000) ASSERT_TRUE(world.clock.wait(waiter));
+  ASSERT_TRUE(world.push(3, 4096, 0, 0));
+  world.device().flush();
+  EXPECT_EQ(world.run(), "1@20000 2@20000 3@30000 ");
 }
 
 TEST(DescribedDisk, HoldsAsManyAsItIsDeep) {
@@ -124,7 +181,7 @@ TEST(DescribedDisk, ADeviceCarriesItOut) {
   VirtualThread reads;
   DescribedDisk device(std::make_unique<Remembers>(offsets), description, 4, clock, reads, thread);
   std::vector<std::byte> memory(4096);
-  ASSERT_TRUE(device.push({7, 8192, memory}));
+  ASSERT_TRUE(device.push({.token = 7, .offset = 8192, .into = memory}));
   device.flush();
   EXPECT_TRUE(offsets.empty());
   Waiter waiter;

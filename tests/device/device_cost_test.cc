@@ -58,7 +58,7 @@ uint64_t run_ns(const UnitCost& cost, uint8_t flags, uint32_t neurons, uint16_t 
   message.op = Op::run;
   message.flags = flags;
   message.rows = rows;
-  return cost.ns(message, {.units = units, .rows = infos, .takes = takes});
+  return cost.ns(message, {.units = units, .rows = infos, .takes = takes}, false);
 }
 
 TEST(GpuCost, ARunIsLaunchedAndBoundByMemoryOrByMultiplications) {
@@ -81,7 +81,7 @@ TEST(GpuCost, AJointRunIsLaunchedOnce) {
   message.op = Op::run;
   message.rows = 1;
   message.n_sites = 3;
-  EXPECT_EQ(cost.ns(message, {.rows = infos, .sites = sites}), 10'000u + 3 * 8'000u);
+  EXPECT_EQ(cost.ns(message, {.rows = infos, .sites = sites}, false), 10'000u + 3 * 8'000u);
 }
 
 // 32 KiB are 128 bursts of each rank: 24 + 127 * 4 + 28 = 560 cycles of 1.6 GHz, 350 ns. 16,384 products are
@@ -115,8 +115,8 @@ TEST(NdpCost, RowsThatDoNotUseANeuronHaveNoProductWithIt) {
   Message message;
   message.op = Op::run;
   message.rows = 2;
-  EXPECT_EQ(cost.ns(message, {.units = units, .rows = rows}), 4'102u);
-  EXPECT_EQ(cost.ns(message, {.units = units, .rows = rows, .masks = masks}), 3'078u);
+  EXPECT_EQ(cost.ns(message, {.units = units, .rows = rows}, false), 4'102u);
+  EXPECT_EQ(cost.ns(message, {.units = units, .rows = rows, .masks = masks}, false), 3'078u);
 }
 
 // 100,000 positions of 200 bytes are 312,500 bursts, 78,125 of each rank: 24 + 78,124 * 4 + 28 = 312,548
@@ -163,7 +163,7 @@ TEST(DeviceCost, MovesTakeTheLinkFromWhereTheyCome) {
   message.memory = 5;
   const auto from = [&](MemoryId memory) {
     message.from = memory;
-    return cost.ns(message, {.units = units});
+    return cost.ns(message, {.units = units}, false);
   };
   EXPECT_EQ(from(1), 100u + 1'000u);
   EXPECT_EQ(from(2), 8'000u) << "no link leads from there: read and written";
@@ -189,9 +189,9 @@ TEST(DeviceCost, BitmapsAreExpandedWhenTheyAreThere) {
   message.from = 1;
   message.memory = 2;
   const LinkDescription link{.to = "gpu", .rate = 1e9, .latency_ns = 0};
-  EXPECT_EQ(UnitCost(expands, of_bitmaps, link).ns(message, {.units = units}), 4'000u);
+  EXPECT_EQ(UnitCost(expands, of_bitmaps, link).ns(message, {.units = units}, false), 4'000u);
   std::get<GpuDescription>(expands.device).expand_rate = 1e9;
-  EXPECT_EQ(UnitCost(expands, of_bitmaps, link).ns(message, {.units = units}), 4'000u + 131'072u);
+  EXPECT_EQ(UnitCost(expands, of_bitmaps, link).ns(message, {.units = units}, false), 4'000u + 131'072u);
 }
 
 // Two neurons of 32,768 bytes take as much longer as expanding them at 1 GB/s.

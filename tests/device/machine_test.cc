@@ -74,6 +74,29 @@ TEST_F(Descriptions, WhatIsWrittenIsRead) {
   EXPECT_EQ(machine->processor.share(0.5).memory_rate, 1.75e10);
 }
 
+// Papers do not say these: their disks tell of each read, and asking and copying take no time.
+TEST_F(Descriptions, WhatReadsTakeOfAThreadIsOptional) {
+  const auto plain = read(text());
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(plain->disk.thread_ns, 0u);
+  EXPECT_EQ(plain->disk.copy_rate, 0);
+  EXPECT_EQ(plain->disk.round, 1u);
+  EXPECT_EQ(plain->processor.rate(Encoding::f32, false)->columns, 0);
+  const auto with = [&](const std::string& table, const std::string& line) {
+    std::string described = text();
+    const size_t begin = described.find(table) + table.size();
+    return read(described.insert(begin, line));
+  };
+  const std::string flash = "[flash]\n", rates = "[[compute.rates]]\n";
+  EXPECT_EQ(with(flash, "thread_ns = 3400\n")->disk.thread_ns, 3'400u);
+  EXPECT_EQ(with(flash, "copy_bytes_per_second = 2e10\n")->disk.copy_rate, 2e10);
+  EXPECT_EQ(with(flash, "round = 85\n")->disk.round, 85u);
+  EXPECT_THAT(with(flash, "round = 0\n").error().line(), HasSubstr("'flash.round'"));
+  const auto columns = with(rates, "columns_bytes_per_second = 2e10\n");
+  EXPECT_EQ(columns->processor.rate(Encoding::q4_0, true)->columns, 2e10);
+  EXPECT_EQ(columns->processor.share(0.5).rate(Encoding::q4_0, true)->columns, 1e10);
+}
+
 TEST_F(Descriptions, LinksAreThoseToTiers) {
   EXPECT_FALSE(read(text())->link_to("gpu").has_value());
   const std::string links = "[[links]]\nto = \"gpu\"\nbytes_per_second = 25e9\nlatency_ns = 9000\n";

@@ -38,7 +38,7 @@ class Costs : public testing::Test {
     message.op = Op::run;
     message.flags = flags;
     message.rows = rows;
-    return cost_->ns(message, {.units = units, .rows = infos});
+    return cost_->ns(message, {.units = units, .rows = infos}, false);
   }
   // A neuron: 1000 inputs, 16 outputs, 64,000 bytes.
   const Result<UnitCost> cost_ =
@@ -54,6 +54,35 @@ TEST_F(Costs, OneTokenIsBoundByMemoryAndManyByMultiplications) {
   EXPECT_EQ(ns(0, 0, 1), 0u);
 }
 
+// Weights at 2 GB/s, columns at 1; with int8 at 4 and 2, and after a wait at 1 and .5. A channel of 1024
+// outputs has 4096 bytes in f32 and 1088 in q8_0. A bundle has three rows of as many, of which `down` counts
+// as a column, and is multiplied with floats whatever else is.
+TEST(UnitCosts, ColumnsHaveARateOfTheirOwn) {
+  const ProcessorDescription described = {.memory_rate = 1e9,
+                                          .rates = {{Encoding::f32, false, 2e9, 1e12, 1e9},
+                                                    {Encoding::q8_0, false, 2e9, 1e12, 1e9},
+                                                    {Encoding::q8_0, true, 4e9, 1e12, 2e9, 1e9, 5e8}}};
+  const auto ns_of_one = [&](Cut cut, Encoding encoding, bool after_wait = false) {
+    ComputePlan of = plan(std::move(cut));
+    of.editions = {Encodings(of.sites[0].cut.index() == 0 ? 1 : 3, encoding)};
+    of.int8_activations = true;
+    const auto cost = UnitCost::create(described, of);
+    EXPECT_TRUE(cost.ok());
+    const std::vector<Unit> units(1);
+    const std::vector<RowInfo> infos(1);
+    Message message;
+    message.op = Op::run;
+    message.rows = 1;
+    return cost->ns(message, {.units = units, .rows = infos}, after_wait);
+  };
+  EXPECT_EQ(ns_of_one(Columns{.n_in = 10, .n_out = 1024}, Encoding::f32), 4'096u);
+  EXPECT_EQ(ns_of_one(Columns{.n_in = 10, .n_out = 1024}, Encoding::q8_0), 544u);
+  EXPECT_EQ(ns_of_one(Columns{.n_in = 10, .n_out = 1024}, Encoding::q8_0, true), 4 * 544u);
+  EXPECT_EQ(ns_of_one(Rows{.n_in = 1024, .stacked = {16}, .rows = 16}, Encoding::q8_0, true), 16 * 1'088u);
+  EXPECT_EQ(ns_of_one(Columns{.n_in = 10, .n_out = 1024}, Encoding::f32, true), 4'096u) << "not measured";
+  EXPECT_EQ(ns_of_one(Bundles{.width = 1024, .inner = 10, .gated = true}, Encoding::q8_0), 2 * 544u + 1'088u);
+}
+
 TEST_F(Costs, SegmentsAreCountedWhereTheyRun) {
   EXPECT_EQ(ns(kRunBefore, 0, 3), 3'000u);
   // Keys and values of 50 floats in f16: 200 bytes a position.
@@ -66,9 +95,9 @@ TEST_F(Costs, MovesAreReadAndWritten) {
   Message message;
   message.op = Op::move;
   message.unit_bytes = 1000;
-  EXPECT_EQ(cost_->ns(message, {.units = units}), 8'000u);
+  EXPECT_EQ(cost_->ns(message, {.units = units}, false), 8'000u);
   message.op = Op::resize;
-  EXPECT_EQ(cost_->ns(message, {.units = units}), 0u);
+  EXPECT_EQ(cost_->ns(message, {.units = units}, false), 0u);
 }
 
 TEST(UnitCosts, WhatComesOverALinkTakesItsTime) {
@@ -81,9 +110,9 @@ TEST(UnitCosts, WhatComesOverALinkTakesItsTime) {
   message.unit_bytes = 1000;
   message.from = 1;
   message.memory = 2;
-  EXPECT_EQ(cost->ns(message, {.units = units}), 2'700u);
+  EXPECT_EQ(cost->ns(message, {.units = units}, false), 2'700u);
   message.from = 2;
-  EXPECT_EQ(cost->ns(message, {.units = units}), 8'000u) << "inside a memory nothing crosses the link";
+  EXPECT_EQ(cost->ns(message, {.units = units}, false), 8'000u) << "inside a memory nothing crosses the link";
 }
 
 TEST(UnitCosts, WhatIsNotDescribedIsNamed) {

@@ -56,7 +56,7 @@ std::string store_path() {
 // A message takes some time, which its numbers say.
 class DrawnCost final : public Cost {
  public:
-  uint64_t ns(const Message& message, const Payload& payload) const override {
+  uint64_t ns(const Message& message, const Payload& payload, bool) const override {
     Random random(message.id.slot + 1000 * message.site + message.step);
     return 1 + random.below(1000) + 10 * payload.units.size();
   }

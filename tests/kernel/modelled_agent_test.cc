@@ -19,7 +19,7 @@ namespace {
 // The length of a message stands in its `site`.
 class ToldLength final : public Cost {
  public:
-  uint64_t ns(const Message& message, const Payload&) const override { return message.site; }
+  uint64_t ns(const Message& message, const Payload&, bool) const override { return message.site; }
 };
 
 Dispatcher::Options options() {
@@ -79,7 +79,7 @@ using Lines = std::vector<std::string>;
 TEST(ModelledAgents, WhatTakesTurnsWithTheDiskWaitsForIt) {
   class Moves final : public Cost {
    public:
-    uint64_t ns(const Message& message, const Payload&) const override { return message.site; }
+    uint64_t ns(const Message& message, const Payload&, bool) const override { return message.site; }
     bool takes_turns_with_disk(const Message& message) const override { return message.op == Op::move; }
   };
   const Moves cost;
@@ -107,6 +107,37 @@ TEST(ModelledAgents, WhatTakesTurnsWithTheDiskWaitsForIt) {
   while (dispatcher.turn() || dispatcher.wait()) {
   }
   EXPECT_EQ(log.lines, (Lines{"run@0-30", "a@100-150", "b@150-200"}));
+}
+
+// Runs of 30 ns take 60 where their thread had nothing to do for a millisecond: a at 1 ms, not b behind it.
+TEST(ModelledAgents, ACostIsToldWhetherItsThreadHasWaited) {
+  class Runs final : public Cost {
+   public:
+    uint64_t ns(const Message&, const Payload&, bool after_wait) const override {
+      return after_wait ? 60 : 30;
+    }
+  };
+  const Runs cost;
+  VirtualClock clock;
+  VirtualThread thread;
+  NullAgent idle(8);
+  ModelledAgent agent(idle, cost, clock, &thread);
+  PoolTable pools;
+  Waiter waiter;
+  clock.at(1'000'000);
+  EXPECT_TRUE(clock.wait(waiter));
+  Dispatcher dispatcher(pools, clock, waiter, options());
+  dispatcher.add_agent(agent);
+  CompletionLog log;
+  for (const std::string name : {"a", "b"}) {
+    Message message;
+    message.op = Op::run;
+    message.agent = 1;
+    log.names[CompletionLog::key(dispatcher.post(message, {}, log))] = name;
+  }
+  while (dispatcher.turn() || dispatcher.wait()) {
+  }
+  EXPECT_EQ(log.lines, (Lines{"a@1000000-1000060", "b@1000060-1000090"}));
 }
 
 // Two layers on a modelled machine. Disk: a read takes 100. CPU: compute of a layer takes 60.

@@ -19,12 +19,16 @@ Machine some_machine() {
   machine.host = "a \"quoted\"\\host";
   machine.device = "io_uring";
   machine.check_rate = 1.2e10;
+  machine.copy_rate = 1.5e10;
+  machine.thread_ns = 3400;
+  machine.round = 85;
   machine.reads = {
       {4096, 1, 5e7, 4e7}, {4096, 4, 1e8, 9e7}, {1 << 20, 1, 1e9, 1e9}, {1 << 20, 4, 2.0e9, 1.9e9}};
   machine.memory = {{1, 2e10}, {2, 3.5e10}};
   machine.kernels = "avx2";
   machine.kernel_threads = 2;
-  machine.rates = {{Encoding::q4_0, true, 3e10, 2e11}};
+  machine.rates = {{Encoding::q4_0, true, 3e10, 2e11, 2.5e10, 2.8e10, 2.2e10},
+                   {Encoding::q4_k, true, 3e10, 2e11}};
   return machine;
 }
 
@@ -51,6 +55,13 @@ TEST(Calibrate, WritesADescriptionOfAMachine) {
   ASSERT_TRUE(machine.ok()) << machine.error().line();
   EXPECT_EQ(machine->disk.latency_ns, 102'400u);
   EXPECT_EQ(machine->disk.check_rate, 1.2e10);
+  EXPECT_EQ(machine->disk.copy_rate, 1.5e10);
+  EXPECT_EQ(machine->disk.thread_ns, 3400u);
+  EXPECT_EQ(machine->disk.round, 85u);
+  EXPECT_EQ(machine->processor.rate(Encoding::q4_0, true)->columns, 2.5e10);
+  EXPECT_EQ(machine->processor.rate(Encoding::q4_0, true)->gemv_after_wait, 2.8e10);
+  EXPECT_EQ(machine->processor.rate(Encoding::q4_0, true)->columns_after_wait, 2.2e10);
+  EXPECT_EQ(machine->processor.rate(Encoding::q4_k, true)->columns, 0);
   EXPECT_EQ(machine->disk.reads.points().back().bytes_per_second, 1.9e9);
   EXPECT_EQ(machine->processor.memory_rate, 3.5e10);
   EXPECT_EQ(machine->processor.rate(Encoding::q4_0, true)->gemv, 3e10);

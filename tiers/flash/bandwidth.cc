@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
+#include <ctime>
 #include <filesystem>
 #include <system_error>
 #include <vector>
 
 #include "core/base/align.h"
+#include "core/base/check.h"
 #include "core/base/memory_limits.h"
 #include "core/base/random.h"
 #include "core/base/time.h"
@@ -22,6 +25,13 @@ namespace {
 constexpr uint64_t kMostBufferBytes = uint64_t{4} << 30;
 constexpr uint64_t kPartBytes = uint64_t{1} << 20;
 constexpr uint64_t kMostParts = 256;
+
+// What this thread has taken of a core.
+double thread_seconds() {
+  timespec busy{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &busy);
+  return static_cast<double>(busy.tv_sec) + static_cast<double>(busy.tv_nsec) * 1e-9;
+}
 
 // The reads of one round through the file: pieces of read_bytes, shorter at the end of a part. What is left
 // of a whole file beyond the last multiple that direct I/O reads is left out.
@@ -59,6 +69,45 @@ Result<std::vector<FileRange>> plan_reads(const std::string& path, const ReadPat
 }
 
 }  // namespace
+
+Result<uint32_t> measure_round(const std::string& path) {
+  constexpr uint32_t kReads = 256;
+  constexpr uint64_t kBytes = 64 << 10;
+  constexpr int kTries = 9;
+  TIERD_ASSIGN(const std::vector<FileRange> parts, spread_parts(path, kPartBytes));
+  const ReadMemory memory = reserve_read_memory(kBytes * kReads);
+  if (memory == nullptr)
+    return Error{Code::no_space, path, fmt::format("no memory for {} B", kBytes * kReads)};
+  TIERD_ASSIGN(const auto device, open_device(path, {.depth = kReads}));
+  device->register_memory({memory.get(), kBytes * kReads});
+  Random random(now_ns());
+  std::vector<DeviceDone> done(kReads);
+  std::vector<double> together;
+  for (int i = 0; i < kTries; ++i) {
+    for (uint32_t read = 0; read < kReads; ++read) {
+      const FileRange& part = parts[random.below(static_cast<uint32_t>(parts.size()))];
+      const uint64_t within = random.below(static_cast<uint32_t>(part.bytes / kBytes)) * kBytes;
+      TIERD_CHECK(device->push({read, part.offset + within, {memory.get() + read * kBytes, kBytes}}));
+    }
+    const uint64_t start_ns = now_ns();
+    device->flush();
+    uint64_t first_ns = 0;
+    for (size_t told = 0; told < kReads;) {
+      pollfd ready = {.fd = device->wait_fd(), .events = POLLIN, .revents = 0};
+      (void)::poll(&ready, 1, -1);
+      const size_t n = device->poll(done);
+      if (n != 0 && told == 0) first_ns = now_ns();
+      for (const DeviceDone& one : std::span(done).first(n)) {
+        if (one.result <= 0) return Error{Code::io_error, path, fmt::format("a read of {} B failed", kBytes)};
+      }
+      told += n;
+    }
+    together.push_back(kReads * static_cast<double>(first_ns - start_ns) /
+                       static_cast<double>(now_ns() - start_ns));
+  }
+  std::ranges::nth_element(together, together.begin() + kTries / 2);
+  return static_cast<uint32_t>(std::max(1.0, std::round(together[kTries / 2])));
+}
 
 Result<std::vector<FileRange>> spread_parts(const std::string& path, uint64_t least_bytes) {
   std::error_code failed;
@@ -140,6 +189,7 @@ Result<ReadRate> measure_read(const std::string& path, const ReadPattern& patter
     in_flight += device->push({.token = slot, .offset = read.offset, .into = {into, read.bytes}});
   };
 
+  const double busy = thread_seconds();
   const uint64_t start_ns = now_ns();
   const uint64_t end_ns = start_ns + static_cast<uint64_t>(pattern.seconds * 1e9);
   for (uint64_t slot = 0; slot < depth; ++slot) start_one(slot);
@@ -165,6 +215,7 @@ Result<ReadRate> measure_read(const std::string& path, const ReadPattern& patter
   const double seconds = static_cast<double>(now_ns() - start_ns) * 1e-9;
   rate.bytes_per_second = static_cast<double>(landed) / seconds;
   rate.reads_per_second = static_cast<double>(finished) / seconds;
+  rate.thread_seconds = (thread_seconds() - busy) / static_cast<double>(finished);
   return rate;
 }
 

@@ -28,8 +28,9 @@ struct ReadPattern {
 struct ReadRate {
   double bytes_per_second = 0;
   double reads_per_second = 0;
-  std::string device;  // "io_uring" or "pread"
-  uint64_t first = 0;  // sequential: the number of the read to go on with, see `measure_read`
+  double thread_seconds = 0;  // of the thread that asks, for each read
+  std::string device;         // "io_uring" or "pread"
+  uint64_t first = 0;         // sequential: the number of the read to go on with, see `measure_read`
 };
 
 // Parts of 1 MiB all over the file, for short measurements at random places: few enough that a list of all
@@ -41,6 +42,11 @@ Result<std::vector<FileRange>> spread_parts(const std::string& path, uint64_t le
 // Reads of so many bytes all over the file, through such a device. Errors: those of spread_parts.
 Result<ReadPattern> random_reads(const std::string& path, const DeviceOptions& device, uint64_t read_bytes,
                                  uint64_t least_bytes);
+
+// How many reads the disk tells of together. Most tell of each when it ends; a virtual disk may serve what it
+// was given, and then tell of all: n reads that are given at once end in a time T, and the first is told of
+// at t; of the tries the median of n t / T. Errors: those of spread_parts; io_error.
+Result<uint32_t> measure_round(const std::string& path);
 
 // Reads `path` for pattern.seconds. A sequential run starts at read number `first` (of read_bytes each, less
 // at the end of a part), so that interleaved short runs do not read the same place again and again. Errors:

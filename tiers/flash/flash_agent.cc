@@ -211,7 +211,14 @@ void FlashAgent::push(uint32_t index) {
   counters_.reads.add(1);
   ++requests_[read.request].done.reads;
   counters_.reads_of_size[size_class(rest.size())].add(1);
-  TIERD_CHECK(device_->push({.token = index, .offset = read.offset + read.landed, .into = rest}));
+  uint64_t asked = 0;
+  for (const Landing& landing : std::span(requests_[read.request].landings).subspan(read.first, read.count))
+    asked += landing.extent->bytes;
+  TIERD_CHECK(device_->push({.token = index,
+                             .offset = read.offset + read.landed,
+                             .into = rest,
+                             .checked = options_.verify || !options_.brings ? asked : 0,
+                             .copied = read.bounced ? asked : 0}));
 }
 
 // What the device says about a read: over, to be continued, to be tried again, or failed.

@@ -9,8 +9,8 @@
 
 namespace tierd {
 
-// Each encoding with the best kernels of this processor on `threads` threads, each rate for `seconds`.
-// Errors: no_space, when memory or threads are not to be had.
+// Each encoding with the best kernels of this processor on `threads` threads, one call after the other, and
+// after pauses; each rate for `seconds`. Errors: no_space, when memory or threads are not to be had.
 Result<std::vector<KernelRate>> measure_kernels(uint32_t threads, double seconds);
 
 }  // namespace tierd

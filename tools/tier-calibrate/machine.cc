@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "core/base/host_facts.h"
 #include "core/base/units.h"
@@ -54,11 +55,18 @@ std::string read_table(const Machine& machine) {
 }
 
 std::string kernel_table(const Machine& machine) {
-  std::string text =
-      fmt::format("{} on {} threads: one token, many tokens\n", machine.kernels, machine.kernel_threads);
+  std::string text = fmt::format(
+      "{} on {} threads; one token, GB/s, at once and after a wait; many tokens, G multiply-adds/s\n"
+      "{:15}{:>16}{:>16}{:>10}\n",
+      machine.kernels, machine.kernel_threads, "", "rows", "columns", "many");
   for (const KernelRate& point : machine.rates) {
-    text += fmt::format("  {:<5} x {:<5}{:>12}{:>10.1f} G multiply-adds/s\n", name(point.encoding),
-                        point.int8_activations ? "int8" : "f32", format_rate(point.gemv), point.gemm * 1e-9);
+    text +=
+        fmt::format("  {:<5} x {:<5}{:>8.1f}{:>8.1f}", name(point.encoding),
+                    point.int8_activations ? "int8" : "f32", point.gemv * 1e-9, point.gemv_after_wait * 1e-9);
+    text += point.columns == 0
+                ? fmt::format("{:16}", "")
+                : fmt::format("{:>8.1f}{:>8.1f}", point.columns * 1e-9, point.columns_after_wait * 1e-9);
+    text += fmt::format("{:>10.1f}\n", point.gemm * 1e-9);
   }
   return text;
 }
@@ -127,6 +135,10 @@ std::string to_toml(const Machine& machine) {
       leanest(machine).read_bytes, leanest(machine).depth);
   text += fmt::format("check_bytes_per_second = {:.0f}  # of one thread, checksums of what was read\n",
                       machine.check_rate);
+  text += fmt::format("copy_bytes_per_second = {:.0f}  # of one thread, to where it belongs\n",
+                      machine.copy_rate);
+  text += fmt::format("thread_ns = {}  # of the thread that asks, for each read\n", machine.thread_ns);
+  text += fmt::format("round = {}  # reads that the disk tells of together\n", machine.round);
   for (const ReadPoint& point : machine.reads) {
     text +=
         fmt::format("\n[[flash.reads]]\nread_bytes = {}\ndepth = {}\nsequential = {:.0f}\nrandom = {:.0f}\n",
@@ -146,6 +158,10 @@ std::string to_toml(const Machine& machine) {
         "\n[[compute.rates]]\nencoding = \"{}\"\nactivations = \"{}\"\ngemv_bytes_per_second = {:.0f}\n"
         "gemm_multiply_adds_per_second = {:.0f}\n",
         name(point.encoding), point.int8_activations ? "int8" : "f32", point.gemv, point.gemm);
+    for (const auto& [key, rate] :
+         {std::pair("columns", point.columns), std::pair("gemv_after_wait", point.gemv_after_wait),
+          std::pair("columns_after_wait", point.columns_after_wait)})
+      if (rate != 0) text += fmt::format("{}_bytes_per_second = {:.0f}\n", key, rate);
   }
   return text;
 }

@@ -33,6 +33,9 @@ class VirtualThread {
     return begins;
   }
 
+  // How long it has had nothing to do.
+  uint64_t idle_ns(uint64_t now_ns) const { return now_ns - std::min(now_ns, free_ns_); }
+
  private:
   uint64_t free_ns_ = 0;
 };

@@ -23,8 +23,9 @@ namespace tierd {
 class Cost {
  public:
   virtual ~Cost() = default;
-  // How long the message keeps its lane busy. Pure.
-  virtual uint64_t ns(const Message& message, const Payload& payload) const = 0;
+  // How long the message keeps its lane busy; `after_wait`: its thread had nothing to do for a millisecond.
+  // Pure.
+  virtual uint64_t ns(const Message& message, const Payload& payload, bool after_wait) const = 0;
   // Whether it takes turns with what the disk reads. Pure.
   virtual bool takes_turns_with_disk(const Message&) const { return false; }
 };
@@ -32,8 +33,8 @@ class Cost {
 class ModelledAgent final : public Agent, private VirtualClock::Server {
  public:
   // `agent` shares the kernel's thread. `thread` does the agent's work, beside what else it has to do; NULL:
-  // each lane is a device of its own. `disk` serves what takes turns with its reads, where there is one.
-  // Everything outlives the modelled agent, and this one the clock's last `wait`.
+  // each lane is a device of its own. `disk` reads beside it, and serves what takes turns with that, where
+  // there is one. Everything outlives the modelled agent, and this one the clock's last `wait`.
   ModelledAgent(Agent& agent, const Cost& cost, VirtualClock& clock, VirtualThread* thread = nullptr,
                 VirtualThread* disk = nullptr);
 
