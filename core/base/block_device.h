@@ -26,7 +26,8 @@ struct DeviceRead {
   uint64_t token = 0;         // comes back with the completion
   uint64_t offset = 0;        // multiple of 4096
   std::span<std::byte> into;  // address and size multiples of 4096
-  // How many of its bytes whoever asks will check, and copy to where they belong, when it has landed.
+  // How many of its bytes whoever asks will check, and copy to where they belong, when it has landed: a disk
+  // in virtual time counts that in, others need not know.
   uint64_t checked = 0;
   uint64_t copied = 0;
 };

@@ -20,9 +20,9 @@ struct DiskDescription {
   ReadCurve reads;          // at random places, many in flight: the disk's time for each
   uint64_t latency_ns = 0;  // of one read alone
   double check_rate = 0;    // bytes a second that one thread checks after reading
-  double copy_rate = 0;     // and copies to where they belong, of those that landed elsewhere; 0: at once
+  double copy_rate = 0;     // the same thread's, of copies out of the bounce buffer; 0: they take no time
   uint64_t thread_ns = 0;   // what each read takes of the thread that asks for it
-  // So many reads at most that are given to it together it tells of together, when it has served all.
+  // It tells of up to so many reads at once, when it has served all that it was given; 1: of each by itself.
   uint32_t round = 1;
   std::string folder = {};  // on the disk that was measured, where that is known
 };
@@ -32,9 +32,9 @@ struct KernelRate {
   bool int8_activations = false;  // else f32
   double gemv = 0;                // one token: bytes of weights a second
   double gemm = 0;                // many tokens: multiply-adds a second
-  double columns = 0;             // the same of columns that lie apart and are added up; 0: as gemv
-  // The same of a few megabytes after some milliseconds without work: threads are woken, and cores that
-  // others share come back. 0: as otherwise.
+  double columns = 0;             // one token, of columns that lie apart and are added up; 0: as gemv
+  // What gemv and columns are after some milliseconds without work: threads are woken, and cores that others
+  // share come back. 0: the same as otherwise.
   double gemv_after_wait = 0;
   double columns_after_wait = 0;
 

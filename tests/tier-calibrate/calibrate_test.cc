@@ -88,6 +88,10 @@ TEST(Calibrate, ScratchFileHasNoNameAndCanBeMeasured) {
   EXPECT_TRUE(std::filesystem::is_empty(folder));
   const auto rate = measure_read(scratch->path(), {.read_bytes = 65536, .depth = 4, .seconds = 0.01});
   EXPECT_TRUE(rate.ok()) << rate.error().line();
+  const auto round = measure_round(scratch->path());
+  ASSERT_TRUE(round.ok()) << round.error().line();
+  EXPECT_GE(*round, 1u);
+  EXPECT_LE(*round, 256u);
   std::filesystem::remove(folder);
 }
 

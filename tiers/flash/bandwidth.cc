@@ -26,6 +26,11 @@ constexpr uint64_t kMostBufferBytes = uint64_t{4} << 30;
 constexpr uint64_t kPartBytes = uint64_t{1} << 20;
 constexpr uint64_t kMostParts = 256;
 
+Error failed_read(const std::string& path, uint64_t bytes, int32_t result) {
+  const std::string why = result == 0 ? "the file ended early" : std::generic_category().message(-result);
+  return {Code::io_error, path, fmt::format("a read of at most {} B failed: {}", bytes, why)};
+}
+
 // What this thread has taken of a core.
 double thread_seconds() {
   timespec busy{};
@@ -98,7 +103,7 @@ Result<uint32_t> measure_round(const std::string& path) {
       const size_t n = device->poll(done);
       if (n != 0 && told == 0) first_ns = now_ns();
       for (const DeviceDone& one : std::span(done).first(n)) {
-        if (one.result <= 0) return Error{Code::io_error, path, fmt::format("a read of {} B failed", kBytes)};
+        if (one.result <= 0) return failed_read(path, kBytes, one.result);
       }
       told += n;
     }
@@ -201,11 +206,7 @@ Result<ReadRate> measure_read(const std::string& path, const ReadPattern& patter
     const bool more = now_ns() < end_ns;
     for (const DeviceDone& one : std::span(done).first(n)) {
       --in_flight;
-      if (one.result <= 0) {
-        const std::string why =
-            one.result == 0 ? "the file ended early" : std::generic_category().message(-one.result);
-        return Error{Code::io_error, path, fmt::format("a read of at most {} B failed: {}", bytes, why)};
-      }
+      if (one.result <= 0) return failed_read(path, bytes, one.result);
       landed += static_cast<uint64_t>(one.result);
       ++finished;
       if (more) start_one(one.token);

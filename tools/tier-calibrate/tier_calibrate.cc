@@ -30,10 +30,8 @@ namespace {
 constexpr const char* kAbout =
     "Measures this machine: how fast it reads a disk (by read size and reads in flight, in order and at\n"
     "random, past the page cache), how fast its cores read memory, and how fast they multiply weights of\n"
-    "each encoding, one call after the other and after pauses. Keeps the result beside the converted models, "
-    "where tierd "
-    "--check finds it, and prints\n"
-    "it on one screen. Run it while nothing else runs.\n\n"
+    "each encoding, one call after the other and after pauses. Keeps the result beside the converted\n"
+    "models, where tierd --check finds it, and prints it on one screen. Run it while nothing else runs.\n\n"
     "  tier-calibrate                        a minute; measures the disk of the cache folder\n"
     "  tier-calibrate --quick                a few points, under 20 seconds\n"
     "  tier-calibrate --folder /mnt/nvme     another disk\n"

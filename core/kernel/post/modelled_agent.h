@@ -33,8 +33,8 @@ class Cost {
 class ModelledAgent final : public Agent, private VirtualClock::Server {
  public:
   // `agent` shares the kernel's thread. `thread` does the agent's work, beside what else it has to do; NULL:
-  // each lane is a device of its own. `disk` reads beside it, and serves what takes turns with that, where
-  // there is one. Everything outlives the modelled agent, and this one the clock's last `wait`.
+  // each lane is a device of its own. `disk` serves what takes turns with its reads, where there is one.
+  // Everything outlives the modelled agent, and this one the clock's last `wait`.
   ModelledAgent(Agent& agent, const Cost& cost, VirtualClock& clock, VirtualThread* thread = nullptr,
                 VirtualThread* disk = nullptr);
 
