@@ -43,19 +43,24 @@ size_t DescribedDisk::told(uint64_t now_ns) const {
   return n != 0 && reading_[n - 1].done_ns <= now_ns ? n : 0;
 }
 
+// One check follows the other, and what the thread is asked for meanwhile comes between them.
 size_t DescribedDisk::poll(std::span<DeviceDone> done) {
   const uint64_t now = clock_.now_ns();
   for (size_t together = told(now); together != 0; together = told(now)) {
-    for (; together != 0; --together, reading_.pop_front()) {
-      Pending& next = checking_.emplace_back(reading_.front());
-      const uint64_t ns = landing_ns(next.read);
-      next.done_ns = thread_.begin(now, ns) + ns;
-      clock_.at(next.done_ns);
-    }
+    for (; together != 0; --together, reading_.pop_front()) landed_.push_back(reading_.front().read);
   }
   size_t n = 0;
-  for (; n < done.size() && !checking_.empty() && checking_.front().done_ns <= now; checking_.pop_front())
-    done[n++] = carry_out(checking_.front().read);
+  while (!landed_.empty()) {
+    if (!checked_ns_) {
+      const uint64_t ns = landing_ns(landed_.front());
+      checked_ns_ = thread_.begin(now, ns) + ns;
+      clock_.at(*checked_ns_);
+    }
+    if (*checked_ns_ > now || n == done.size()) break;
+    done[n++] = carry_out(landed_.front());
+    landed_.pop_front();
+    checked_ns_.reset();
+  }
   return n;
 }
 

@@ -1,12 +1,14 @@
 // A disk in virtual time. It serves one read after the other, each in the time that the description gives it,
 // though no read ends before the latency of one alone is over. It tells of each when it ends, or of a whole
 // round: reads that were given while others of it were served, as many as the description says. A thread asks
-// for reads, and checks and copies what they brought, which it cannot do while it computes.
+// for reads, and checks and copies what they brought, one after the other, which it cannot do while it
+// computes; between two checks it does what it has been asked for meanwhile, and gives the disk new reads.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,11 +39,11 @@ class DescribedDisk final : public BlockDevice {
   struct Pending {
     DeviceRead read;
     uint64_t given_ns = 0;  // to the disk
-    uint64_t done_ns = 0;   // of the disk, or of the check
+    uint64_t done_ns = 0;
   };
   size_t told(uint64_t now_ns) const;
   uint64_t landing_ns(const DeviceRead& read) const;
-  size_t in_flight() const { return pushed_.size() + reading_.size() + checking_.size(); }
+  size_t in_flight() const { return pushed_.size() + reading_.size() + landed_.size(); }
   DeviceDone carry_out(const DeviceRead& read);
 
   std::unique_ptr<BlockDevice> carries_out_;
@@ -50,10 +52,10 @@ class DescribedDisk final : public BlockDevice {
   VirtualClock& clock_;
   VirtualThread& device_;
   VirtualThread& thread_;
-  std::vector<DeviceRead> pushed_;  // not flushed yet
-  // In the order of their ends.
-  std::deque<Pending> reading_;
-  std::deque<Pending> checking_;
+  std::vector<DeviceRead> pushed_;      // not flushed yet
+  std::deque<Pending> reading_;         // in the order of their ends
+  std::deque<DeviceRead> landed_;       // told of; the first is checked
+  std::optional<uint64_t> checked_ns_;  // when that will be over, once it is begun
 };
 
 }  // namespace tierd

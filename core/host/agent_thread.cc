@@ -42,6 +42,15 @@ void AgentThread::end() {
   waiter_.stop();
 }
 
+void AgentThread::leave_behind() {
+  end();
+  if (is_stuck()) {
+    thread_.detach();
+  } else {
+    thread_.join();
+  }
+}
+
 Submit AgentThread::submit(const Message& message, const Payload& payload) {
   if (open_ == credits()) return Submit::busy;
   if (open_ == 0 && deadline_ns_ != 0) since_ns_ = now_ns();

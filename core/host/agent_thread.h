@@ -45,6 +45,9 @@ class AgentThread : public Agent {
   bool is_stuck() const { return overdue_ && !ended_.load(std::memory_order_acquire); }
   // Asks the thread to end when it comes back. [kernel]
   void end();
+  // Ends the thread, and waits for it unless it is stuck: then nobody ever does, and this object is never to
+  // be destroyed. [kernel]
+  void leave_behind();
 
   uint64_t wake_ups() const { return wake_ups_.load(std::memory_order_relaxed); }
 

@@ -86,6 +86,10 @@ void Assembly::give_up(std::unique_ptr<Assembly> assembly, std::shared_ptr<const
       (assembly->flash_thread == nullptr || !assembly->flash_thread->is_stuck());
   if (whole) return;
   assembly->give_back();
+  for (TierState& tier : assembly->tiers) {
+    for (const std::unique_ptr<AgentThread>& thread : tier.threads) thread->leave_behind();
+  }
+  if (assembly->flash_thread != nullptr) assembly->flash_thread->leave_behind();
   // Never destroyed, unlike what the process has at its end.
   using LeftBehind = std::pair<std::unique_ptr<Assembly>, std::shared_ptr<const Engine>>;
   static auto* const left_behind = new std::vector<LeftBehind>();

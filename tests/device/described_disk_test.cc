@@ -86,6 +86,24 @@ TEST(DescribedDisk, ChecksWaitForTheThread) {
   EXPECT_EQ(world.run(), "1@304096 ");
 }
 
+// Both land at 100 us. The thread is asked to compute for 50 us while it checks the first, until 104.1 us,
+// and the second is checked after that.
+TEST(DescribedDisk, WhatTheThreadIsAskedForComesBetweenChecks) {
+  DiskWorld world;
+  ASSERT_TRUE(world.push(1, 4096));
+  ASSERT_TRUE(world.push(2, 4096));
+  world.device().flush();
+  DeviceDone done[2];
+  Waiter waiter;
+  while (world.clock.now_ns() < 100'000) {
+    EXPECT_EQ(world.device().poll(done), 0u);
+    ASSERT_TRUE(world.clock.wait(waiter));
+  }
+  EXPECT_EQ(world.device().poll(done), 0u);
+  EXPECT_EQ(world.thread.begin(100'000, 50'000), 104'096u);
+  EXPECT_EQ(world.run(), "1@104096 2@158192 ");
+}
+
 // Both have 1000 bytes that are checked, at 1 byte a ns; those of the second are copied, too, at half of
 // that.
 TEST(DescribedDisk, OnlyWhatIsAskedForIsCheckedAndCopied) {

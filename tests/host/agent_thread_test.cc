@@ -203,8 +203,9 @@ TEST(AgentThread, WhatItThrowsLosesTheAgent) {
 }
 
 TEST(AgentThread, WhoAnswersNothingForTooLongIsLost) {
-  Failing agent(3, false);
-  AgentThread thread(agent, {.core = {}, .deadline_ns = 50'000'000});
+  // Who is left behind is never destroyed.
+  static auto& agent = *new Failing(3, false);
+  static auto& thread = *new AgentThread(agent, {.core = {}, .deadline_ns = 50'000'000});
   for (uint32_t i = 0; i < 2; ++i) ASSERT_EQ(thread.submit(numbered(i), {}), Submit::ok);
   EXPECT_EQ(lost_of(thread), 0u);
   std::this_thread::sleep_for(std::chrono::milliseconds(80));  // with nothing to do, which is no delay
@@ -215,7 +216,7 @@ TEST(AgentThread, WhoAnswersNothingForTooLongIsLost) {
   ASSERT_EQ(thread.submit(numbered(6), {}), Submit::ok);
   EXPECT_EQ(lost_of(thread), 1u);
   // It may come back, and is asked to end then; what it completes is nobody's.
-  thread.end();
+  thread.leave_behind();
   agent.let_go();
   while (thread.is_stuck()) std::this_thread::yield();
   EXPECT_EQ(thread.lost_because(), "it has answered nothing for 0.05 s");
