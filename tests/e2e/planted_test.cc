@@ -28,6 +28,35 @@ position = "learned"
 position_offset = 2
 )";
 
+constexpr const char* kLlamaShape = R"(
+architecture = "llama"
+n_layers = 3
+d_model = 256
+n_heads = 4
+n_kv_heads = 2
+head_dim = 64
+d_ff = 512
+vocab_size = 1500
+context_length = 256
+norm = "rms"
+activation = "silu"
+gated = true
+position = "rope_interleaved"
+rope_theta = 10000.0
+)";
+
+// The words behind a prompt, whose last letter turns round first.
+std::string words_after(const std::string& prompt, int words) {
+  std::string word = prompt.substr(prompt.rfind(' ') + 1), text;
+  for (; words > 0; --words) {
+    auto letter = word.rbegin();
+    for (; *letter == 'z'; ++letter) *letter = 'a';
+    ++*letter;
+    text += " " + word;
+  }
+  return text;
+}
+
 class Planted : public ProgramTest {
  protected:
   std::string out() const { return folder().path() + "/planted"; }
@@ -39,7 +68,6 @@ class Planted : public ProgramTest {
   }
 };
 
-// What follows the last word of a prompt, up to where the words' last letter turns round.
 TEST_F(Planted, TierdContinuesTheIds) {
   const Ended made =
       make({"--sparsity-profile", "flash", "--encoding", "f16", "--documents", "2", "--prompt-tokens", "20"});
@@ -52,14 +80,35 @@ TEST_F(Planted, TierdContinuesTheIds) {
     const Ended run =
         run_tierd({"-m", out(), "-f", out() + name, "-n", "10", "--temp", "0", "-t", "1", "-q"});
     ASSERT_EQ(run.status, 0) << run.err;
-    std::string word = prompt.substr(prompt.rfind(' ') + 1);
-    std::string expected;
-    for (int i = 0; i < 10; ++i) {
-      if (++word[1] > 'z') word = {static_cast<char>(word[0] + 1), 'a'};
-      expected += " " + word;
-    }
-    EXPECT_THAT(run.out, StartsWith(expected));
+    EXPECT_THAT(run.out, StartsWith(words_after(prompt, 10)));
   }
+}
+
+// Leaving out half of the channels changes no word, and a store and a GGUF file hold the same model.
+TEST_F(Planted, ChannelsContinueTheIdsToo) {
+  const std::string shape = folder().write("llama.toml", kLlamaShape);
+  const auto made = [&](const std::string& to, std::vector<std::string> more) {
+    std::vector<std::string> arguments = {
+        "--shape", shape, "--sparsity-profile", "activeflow", "--documents", "1", "-q", to};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program(TIERD_BIN_SYNTH, arguments);
+  };
+  const std::string store = folder().path() + "/store", gguf = folder().path() + "/model.gguf";
+  for (const Ended& one : {made(store, {"--layout", "channel-group"}), made(gguf, {"--format", "gguf"})}) {
+    ASSERT_EQ(one.status, 0) << one.err;
+    EXPECT_THAT(one.err, testing::IsEmpty());
+  }
+  EXPECT_EQ(file_text(store + ".prompt.txt"), file_text(gguf + ".prompt.txt"));
+  const auto text = [&](const std::string& model, const char* config) {
+    const Ended run =
+        run_tierd({"--config", TIERD_SOURCE_DIR + std::string("/configs/") + config, "-m", model, "-f",
+                   store + ".prompt.txt", "-n", "20", "--temp", "0", "-t", "1", "-q"});
+    EXPECT_EQ(run.status, 0) << run.err;
+    return run.out;
+  };
+  const std::string resident = text(gguf, "resident.toml");
+  EXPECT_EQ(text(store, "activeflow.toml"), resident);
+  EXPECT_THAT(resident, StartsWith(words_after(file_text(store + ".prompt.txt"), 20)));
 }
 
 TEST_F(Planted, RefusesInOneLine) {
@@ -71,7 +120,7 @@ TEST_F(Planted, RefusesInOneLine) {
     return made.err;
   };
   EXPECT_THAT(refused({"--sparsity-profile", "flesh", "--encoding", "f16"}),
-              HasSubstr("no such sparsity profile; known are flash"));
+              HasSubstr("no such sparsity profile; known are activeflow, flash"));
   EXPECT_THAT(refused({"--sparsity-profile", "flash", "--encoding", "f32", "--documents", "50"}),
               HasSubstr("do not fit"));
   EXPECT_THAT(refused({"--sparsity-profile", "flash"}), HasSubstr("f16 or f32, found q4_0"));

@@ -11,6 +11,8 @@
 #include "core/base/units.h"
 #include "core/model/shape_file.h"
 #include "core/store/gguf_writer.h"
+#include "core/store/planted/channel_profile.h"
+#include "core/store/planted/channel_source.h"
 #include "core/store/planted/planted_source.h"
 #include "core/store/planted/predictor_tables.h"
 #include "core/store/planted/prompt.h"
@@ -31,9 +33,10 @@ SHAPE is a .toml file like those of configs/models/, or one of
 
 PROFILE is a .toml file like those of configs/models/planted/, or one of
   {}
-It makes a store whose forward pass has the activation statistics that the
-profile plants: for OPT-like shapes, in f16 or f32. Beside the store come
-  OUT.predictor.safetensors      the tables of the planted predictor
+It makes a model whose forward pass has the activation statistics that the
+profile plants: flash and m2cache plant neurons, for OPT-like shapes, in f16 or
+f32; activeflow plants channels, for Llama-like shapes. Beside the model come
+  OUT.predictor.safetensors      where neurons are planted: their predictor
   OUT.prompt.txt, OUT.prompt-2.txt, ...
                                  texts that it continues (with --temp 0)
 
@@ -46,6 +49,8 @@ Examples:
     --compression bitmap /flash/pruned                  without its zeros
   tier-synth --shape opt-6.7b --sparsity-profile flash --layout neuron \
     --encoding f16 /flash/planted
+  tier-synth --shape llama-2-7b --sparsity-profile activeflow \
+    --layout channel-group /flash/channels
 
 Exit status: 0; 2 if it could not be made, with one line on standard error
 that says why.)";
@@ -71,18 +76,46 @@ std::string known_encodings() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// The store first: it refuses to take the place of another, whose tables and texts must stay as well.
+Status write_model(const Arguments& arguments, const TensorSource& source, const WriteOptions& options) {
+  if (arguments.format == "gguf") return write_gguf(source, arguments.out, arguments.quiet);
+  return write_store(source, arguments.out, options);
+}
+
+// Where neurons are planted `neurons` is the source, whose predictor is known; else NULL.
+struct Planted {
+  std::unique_ptr<TensorSource> source;
+  const PlantedSource* neurons = nullptr;
+};
+
+Result<Planted> plant(const Arguments& arguments, ModelConfig config, Encoding encoding) {
+  TIERD_ASSIGN(const auto channels, read_channel_profile(arguments.sparsity_profile));
+  if (channels) {
+    TIERD_ASSIGN(auto source, ChannelSource::make(std::move(config), *channels, encoding, arguments.seed));
+    return Planted{.source = std::move(source)};
+  }
+  if (arguments.format == "gguf") {
+    return Error{Code::unsupported, "--format",
+                 "OPT-like shapes, in which neurons are planted, have no place in GGUF here"};
+  }
+  TIERD_ASSIGN(PlantedProfile profile, read_planted_profile(arguments.sparsity_profile));
+  TIERD_ASSIGN(auto source,
+               PlantedSource::make(std::move(config), std::move(profile), encoding, arguments.seed));
+  const PlantedSource* const neurons = source.get();
+  return Planted{std::move(source), neurons};
+}
+
+// The model first: a store refuses to take the place of another, whose tables and texts must stay as well.
 Status make_planted(const Arguments& arguments, ModelConfig config, Encoding encoding,
                     const WriteOptions& options) {
-  TIERD_ASSIGN(PlantedProfile profile, read_planted_profile(arguments.sparsity_profile));
-  TIERD_ASSIGN(const auto source,
-               PlantedSource::make(std::move(config), std::move(profile), encoding, arguments.seed));
-  TIERD_ASSIGN(const auto prompts, planted_prompts(*source, arguments.documents, arguments.prompt_tokens));
+  TIERD_ASSIGN(const Planted planted, plant(arguments, std::move(config), encoding));
+  TIERD_ASSIGN(const auto prompts, planted_prompts(planted.source->config(), arguments.seed,
+                                                   arguments.documents, arguments.prompt_tokens));
+  TIERD_TRY(write_model(arguments, *planted.source, options));
   std::string out = arguments.out;
   while (out.size() > 1 && out.back() == '/') out.pop_back();
-  TIERD_TRY(write_store(*source, out, options));
-  TIERD_TRY(write_predictor_tables(*source, out + ".predictor.safetensors", arguments.quiet));
-  return write_planted_prompts(*source, out + ".prompt", prompts);
+  if (planted.neurons != nullptr)
+    TIERD_TRY(write_predictor_tables(*planted.neurons, out + ".predictor.safetensors", arguments.quiet));
+  return write_planted_prompts(*planted.source, out + ".prompt", prompts);
 }
 
 Status make_model(const Arguments& arguments) {
@@ -100,8 +133,7 @@ Status make_model(const Arguments& arguments) {
                SyntheticSource::make(std::move(config), *encoding, arguments.seed));
   if (arguments.zeros != 0) source = std::make_unique<ZeroedSource>(std::move(source), arguments.zeros);
   if (arguments.hollow) return write_hollow_gguf(*source, arguments.out);
-  if (arguments.format == "gguf") return write_gguf(*source, arguments.out, arguments.quiet);
-  return write_store(*source, arguments.out, options);
+  return write_model(arguments, *source, options);
 }
 
 int fail(const std::string& line) {
@@ -133,9 +165,9 @@ int run(int argc, char** argv) {
   line.flag("--hollow", arguments.hollow,
             "Holes instead of weights (gguf only): tierd --check plans it, nothing can run it");
   arguments.store.add_to(line);
-  const Argument profile = line.option("--sparsity-profile", arguments.sparsity_profile,
-                                       "Plants activation statistics, see below (store only)")
-                               .named("PROFILE");
+  const Argument profile =
+      line.option("--sparsity-profile", arguments.sparsity_profile, "Plants activation statistics, see below")
+          .named("PROFILE");
   line.option("--prompt-tokens", arguments.prompt_tokens, "The length of each text to continue")
       .named("N")
       .shows_default()
@@ -156,8 +188,6 @@ int run(int argc, char** argv) {
     return fail("--zeros: goes with random weights, not with planted ones or holes");
   if (arguments.hollow && arguments.format != "gguf")
     return fail("--hollow: a store without weights is none; it goes with --format gguf");
-  if (arguments.format == "gguf" && profile.given())
-    return fail("--sparsity-profile: OPT-like shapes have no place in GGUF here; leave --format out");
   const Status made = make_model(arguments);
   if (made.ok()) return 0;
   return fail(made.error().line());

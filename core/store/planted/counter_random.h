@@ -24,6 +24,12 @@ enum class Drawn : uint32_t {
   run_start = 13,
   word = 14,
   prompt = 15,
+  sample = 16,
+  gate_sample = 17,
+  qkv_rates = 18,
+  o_rates = 19,
+  up_rates = 20,
+  down_rates = 21,
 };
 
 // Two words for one row: with one of 32 bits, rows of a large tensor would be pieces of one sequence that

@@ -31,13 +31,7 @@ Status check_shape(const ModelConfig& c) {
     return refuse("an FFN of two matrices with biases and ReLU");
   if (c.position != PositionKind::learned) return refuse("learned positions");
   if (c.head_bias) return refuse("a head without bias");
-  if (c.vocab_size <= kFirstPlantedWord) {
-    return Error{Code::invalid_argument, c.name,
-                 fmt::format("a vocabulary of {} is too small for the special and byte tokens, expected "
-                             "more than {}",
-                             c.vocab_size, kFirstPlantedWord)};
-  }
-  return {};
+  return check_planted_vocab(c);
 }
 
 // Every number of the profile, so that a store of other numbers is another store.

@@ -1,6 +1,5 @@
 #include "core/store/planted/profile.h"
 
-#include <filesystem>
 #include <utility>
 
 #include "core/model/named_toml.h"
@@ -12,10 +11,6 @@ namespace {
 
 constexpr uint32_t kMostRank = 1u << 16;
 constexpr double kLeastShare = 1e-4;  // smaller ones are nothing in a layer of some thousand neurons
-
-std::filesystem::path profiles_folder() {
-  return shapes_folder() / "planted";
-}
 
 // What holds between keys, and is needed for thresholds to exist.
 Status check(const PlantedProfile& p, const std::string& file) {
@@ -31,12 +26,16 @@ Status check(const PlantedProfile& p, const std::string& file) {
 
 }  // namespace
 
+std::filesystem::path planted_profiles_folder() {
+  return shapes_folder() / "planted";
+}
+
 std::vector<std::string> known_planted_profiles() {
-  return toml_names(profiles_folder());
+  return toml_names(planted_profiles_folder());
 }
 
 Result<PlantedProfile> read_planted_profile(const std::string& name) {
-  TIERD_ASSIGN(const NamedToml file, read_named_toml(profiles_folder(), name, "sparsity profile"));
+  TIERD_ASSIGN(const NamedToml file, read_named_toml(planted_profiles_folder(), name, "sparsity profile"));
   PlantedProfile p;
   p.name = file.path.stem().string();
   TomlSections reader(file.table, file.path.string());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct PlantedProfile {
 // of a file ending in .toml. Every key has to be there. Errors: not_found (with the profiles there are),
 // invalid_argument naming file, line and key.
 Result<PlantedProfile> read_planted_profile(const std::string& name);
+
+std::filesystem::path planted_profiles_folder();
 
 // The names that read_planted_profile knows, sorted.
 std::vector<std::string> known_planted_profiles();

@@ -14,17 +14,17 @@
 
 namespace tierd {
 
-Result<std::vector<std::vector<uint32_t>>> planted_prompts(const PlantedSource& source, uint32_t documents,
-                                                           uint32_t tokens) {
-  const uint32_t words = source.config().vocab_size - kFirstPlantedWord;
+Result<std::vector<std::vector<uint32_t>>> planted_prompts(const ModelConfig& config, uint64_t seed,
+                                                           uint32_t documents, uint32_t tokens) {
+  const uint32_t words = config.vocab_size - kFirstPlantedWord;
   if (documents == 0 || tokens == 0 || words / documents < tokens) {
     return Error{Code::invalid_argument, "--documents",
                  fmt::format("{} documents of {} tokens do not fit into {} words", documents, tokens, words)};
   }
   const uint32_t part = words / documents;
   // What is generated goes on with the next ids: where it can be, there are words for a whole context.
-  const uint32_t length = std::max(tokens, std::min(source.config().context_length, part / 2));
-  const RandomKey key = random_key(source.seed(), 0, Drawn::prompt, 0);
+  const uint32_t length = std::max(tokens, std::min(config.context_length, part / 2));
+  const RandomKey key = random_key(seed, 0, Drawn::prompt, 0);
   std::vector<std::vector<uint32_t>> prompts;
   for (uint32_t i = 0; i < documents; ++i) {
     const uint64_t starts = uint64_t{part} - length + 1;
@@ -46,7 +46,7 @@ std::string planted_text(const Vocab& vocab, const std::vector<uint32_t>& ids) {
   return text;
 }
 
-Status write_planted_prompts(const PlantedSource& source, const std::string& stem,
+Status write_planted_prompts(const TensorSource& source, const std::string& stem,
                              const std::vector<std::vector<uint32_t>>& prompts) {
   TIERD_ASSIGN(const auto tokenizer, make_tokenizer(*source.vocab(), source.path()));
   Disk disk;

@@ -13,6 +13,14 @@ constexpr uint32_t kLetters = 26;
 
 }  // namespace
 
+Status check_planted_vocab(const ModelConfig& config) {
+  if (config.vocab_size > kFirstPlantedWord) return {};
+  return Error{Code::invalid_argument, config.name,
+               fmt::format("a vocabulary of {} is too small for the special and byte tokens, expected more "
+                           "than {}",
+                           config.vocab_size, kFirstPlantedWord)};
+}
+
 Vocab planted_vocab(uint32_t size) {
   TIERD_CHECK(size > kFirstPlantedWord);
   uint32_t letters = 1;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "core/base/result.h"
+#include "core/model/config.h"
 #include "core/text/vocab.h"
 
 namespace tierd {
@@ -12,5 +14,8 @@ namespace tierd {
 Vocab planted_vocab(uint32_t size);
 
 inline constexpr uint32_t kFirstPlantedWord = 3 + 256;
+
+// Whether the configuration has room for words. Error: invalid_argument, naming the model.
+Status check_planted_vocab(const ModelConfig& config);
 
 }  // namespace tierd

@@ -49,7 +49,7 @@ TEST(PlantedProfileFile, ErrorsNameTheLine) {
   EXPECT_THAT(refused("run_share = 0.32", "run_share = 0.96"), HasSubstr("together must be at most 1"));
   EXPECT_THAT(refused("false_positives = 0.07", "false_positives = 0.9\n#"), testing::StrEq("accepted"));
   EXPECT_EQ(read_planted_profile("/no/such.toml").code(), Code::not_found);
-  EXPECT_THAT(read_planted_profile("flesh").error().line(), HasSubstr("known are flash"));
+  EXPECT_THAT(read_planted_profile("flesh").error().line(), HasSubstr("known are activeflow, flash"));
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ TEST(PlantedVocab, EveryIdHasATextOfItsOwn) {
 
 TEST(PlantedPrompt, RunsThroughTheIdsFromDifferentStarts) {
   const auto source = make_planted(small_planted_shape());
-  const auto prompts = planted_prompts(*source, 4, 64);
+  const auto prompts = planted_prompts(source->config(), 1, 4, 64);
   ASSERT_TRUE(prompts.ok()) << prompts.error().line();
   ASSERT_EQ(prompts->size(), 4u);
   uint32_t before = kFirstPlantedWord;
@@ -44,12 +44,12 @@ TEST(PlantedPrompt, RunsThroughTheIdsFromDifferentStarts) {
   }
   // There are words for a whole context after the last start.
   EXPECT_LE(prompts->back().front() + source->config().context_length, source->config().vocab_size);
-  EXPECT_NE(*prompts, *planted_prompts(*make_planted(small_planted_shape(), Encoding::f16, 2), 4, 64));
+  EXPECT_NE(*prompts, *planted_prompts(source->config(), 2, 4, 64));
 }
 
 TEST(PlantedPrompt, FilesHoldTheTexts) {
   const auto source = make_planted(odd_planted_shape());
-  const auto prompts = planted_prompts(*source, 2, 20);
+  const auto prompts = planted_prompts(source->config(), 1, 2, 20);
   ASSERT_TRUE(prompts.ok()) << prompts.error().line();
   const TempFolder folder;
   ASSERT_TRUE(write_planted_prompts(*source, folder.path() + "/m.prompt", *prompts).ok());
@@ -63,11 +63,11 @@ TEST(PlantedPrompt, FilesHoldTheTexts) {
 
 TEST(PlantedPrompt, RefusesWhatDoesNotFit) {
   const auto source = make_planted(odd_planted_shape());  // 74 words
-  EXPECT_TRUE(planted_prompts(*source, 1, 74).ok());
-  EXPECT_THAT(planted_prompts(*source, 2, 38).error().line(),
+  EXPECT_TRUE(planted_prompts(source->config(), 1, 1, 74).ok());
+  EXPECT_THAT(planted_prompts(source->config(), 1, 2, 38).error().line(),
               HasSubstr("2 documents of 38 tokens do not fit"));
-  EXPECT_FALSE(planted_prompts(*source, 0, 10).ok());
-  EXPECT_FALSE(planted_prompts(*source, 4, 0).ok());
+  EXPECT_FALSE(planted_prompts(source->config(), 1, 0, 10).ok());
+  EXPECT_FALSE(planted_prompts(source->config(), 1, 4, 0).ok());
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ class PlantedStatistics : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     source_ = make_planted(small_planted_shape());
-    texts_ = *planted_prompts(*source_, kDocuments, kTokens);
+    texts_ = *planted_prompts(source_->config(), 1, kDocuments, kTokens);
     pass_ = planted_pass(*source_, texts_);
   }
   static void TearDownTestSuite() {
