@@ -27,6 +27,7 @@ enum Buffer : BufferId {
   kRouting,       // how much of each expert a row gets
   kChosen,        // inputs of experts, for each row that uses one
   kGiven,         // and what they give
+  kOrdered,       // what a site computes from, in the order of its channels
 };
 
 class UnitPlanner {
@@ -60,6 +61,8 @@ class UnitPlanner {
         {"routing", config_.n_experts, 0},
         {"chosen", config_.is_mixture() ? config_.d_model : 0, 0},
         {"given", config_.is_mixture() ? config_.d_model : 0, 0},
+        {"ordered", config_.channel_order ? std::max({config_.d_model, config_.q_dim(), config_.d_ff}) : 0,
+         0},
     };
     for (uint32_t i = 0; i < manifest.resident.size(); ++i) resident_[manifest.resident[i].name] = i;
   }
@@ -110,6 +113,7 @@ class UnitPlanner {
     if (role_.heads != 0 && stored.group == OpGroup::qkv) {
       add_biases(stored, kWide, columns_of_heads(), work.after);
       add_attention(stored.layer, work.after);
+      add_order(layer + "o", kInner, config_.q_dim(), work.after);
     }
     return work;
   }
@@ -121,7 +125,7 @@ class UnitPlanner {
         work.out = kStream;
         break;
       case OpGroup::qkv:
-        work.in = kNormed;
+        work.in = channels_of(kNormed);
         work.out = kWide;
         break;
       case OpGroup::ffn:
@@ -129,12 +133,12 @@ class UnitPlanner {
         work.out = kBranch;
         break;
       case OpGroup::up:
-        work.in = ffn_input();
+        work.in = channels_of(ffn_input());
         work.out = kWide;
         break;
       case OpGroup::o:
       case OpGroup::down:
-        work.in = kInner;
+        work.in = channels_of(kInner);
         work.out = kBranch;
         break;
       case OpGroup::experts:
@@ -171,6 +175,7 @@ class UnitPlanner {
                                  .activation = Activation::relu});
         }
         if (reads_apart()) work.before.push_back(norm(layer + "ffn_norm", kApart));
+        add_order(layer + "qkv", kNormed, config_.d_model, work.before);
         break;
       case OpGroup::o:
       case OpGroup::down:
@@ -187,8 +192,10 @@ class UnitPlanner {
         break;
       case OpGroup::up:
         if (!config_.parallel) work.before.push_back(norm(layer + "ffn_norm", kNormed));
+        add_order(layer + "up", ffn_input(), config_.d_model, work.before);
         add_biases(stored, kWide, all, work.after);
         work.after.push_back(activation());
+        add_order(layer + "down", kInner, config_.d_ff, work.after);
         break;
       case OpGroup::experts:
         add_router(layer, work.before);
@@ -199,6 +206,17 @@ class UnitPlanner {
         add_biases(stored, kLogits, all, work.after);
         break;
     }
+  }
+
+  // Where a site finds its input, which is otherwise in `buffer`.
+  BufferId channels_of(BufferId buffer) const { return config_.channel_order ? BufferId{kOrdered} : buffer; }
+  void add_order(const std::string& site, BufferId from, uint32_t width, Program& program) {
+    if (!config_.channel_order) return;
+    program.push_back({.kind = StepKind::reorder,
+                       .in = from,
+                       .out = kOrdered,
+                       .width = width,
+                       .weight = tensor(site + ".order")});
   }
 
   // The two norms of a parallel layer read the same x, at once.

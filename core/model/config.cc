@@ -165,6 +165,9 @@ std::vector<TensorSpec> required_tensors(const ModelConfig& c) {
     specs.push_back({std::move(name), 1, width});
   };
   const auto norm = [&](std::string name) { vector(std::move(name), c.d_model, c.norm_bias); };
+  const auto order = [&](const std::string& of, uint64_t width) {
+    if (c.channel_order) specs.push_back({of + ".order", 1, width});
+  };
 
   matrix("embed", c.vocab_size, c.d_model, false);
   if (c.position == PositionKind::learned) {
@@ -182,6 +185,8 @@ std::vector<TensorSpec> required_tensors(const ModelConfig& c) {
       vector(prefix + "k_norm", c.qk_norm_wide ? c.kv_dim() : c.head_dim, bias);
     }
     matrix(prefix + "o", c.d_model, c.q_dim(), c.o_bias);
+    order(prefix + "qkv", c.d_model);
+    order(prefix + "o", c.q_dim());
     if (c.ffn_norm) norm(prefix + "ffn_norm");
     if (c.is_mixture()) matrix(prefix + "router", c.n_experts, c.d_model, false);
     const auto feed_forward = [&](const std::string& of) {
@@ -189,7 +194,11 @@ std::vector<TensorSpec> required_tensors(const ModelConfig& c) {
       matrix(of + "up", c.d_ff, c.d_model, c.ffn_bias);
       matrix(of + "down", c.d_model, c.d_ff, c.ffn_bias);
     };
-    if (!c.is_mixture()) feed_forward(prefix);
+    if (!c.is_mixture()) {
+      feed_forward(prefix);
+      order(prefix + "up", c.d_model);
+      order(prefix + "down", c.d_ff);
+    }
     for (uint32_t e = 0; e < c.n_experts; ++e) feed_forward(fmt::format("{}experts.{}.", prefix, e));
   }
   norm("out_norm");

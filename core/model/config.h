@@ -65,6 +65,8 @@ struct ModelConfig {
   PositionKind position = PositionKind::rope_half;
   uint32_t position_offset = 0;  // OPT's table starts two rows late
   Rope rope;
+  bool channel_order =
+      false;  // qkv, o, up and down take their inputs in orders of their own, which are tensors
   bool qkv_bias = false;
   bool o_bias = false;
   bool ffn_bias = false;
@@ -95,7 +97,8 @@ std::vector<float> rope_frequencies(const ModelConfig& config);
 //   layers.N.attn_norm (+ .bias)   layers.N.q / k / v / o (+ .bias)
 //   layers.N.q_norm / k_norm [head_dim, or where wide all heads] (+ .bias)
 //   layers.N.ffn_norm (+ .bias)    layers.N.gate / up / down (+ .bias)
-// and of a mixture, in place of the last three,
+// where channels have an order: layers.N.qkv.order [d], o.order [heads], up.order [d], down.order [d_ff]
+// and of a mixture, in place of gate, up and down and their orders,
 //   layers.N.router [experts x d]   layers.N.experts.E.gate / up / down
 // A vector has rows 1. `head` is absent when tied.
 struct TensorSpec {

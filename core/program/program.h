@@ -43,6 +43,7 @@ enum class StepKind : uint8_t {
   store_kv,  // KV cache of the layer at the position := `width` keys in[i, column …] and values in[i, offset
              // …]
   attend,  // out[i, column …] = attention of the queries in[i, column … column + width) over the KV cache
+  reorder,       // out[i, c] = in[i, weight[c]], a vector of column numbers below in's width
   activate,      // out[i] = f(in[i, 0 … width))
   activate_mul,  // out[i] = f(in[i, 0 … width)) * in[i, width … 2 width)
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "core/run/drawn_activity.h"
 #include "core/run/run_trace.h"
 #include "core/run/runtime_names.h"
+#include "core/store/channel_order.h"
 #include "core/store/file.h"
 
 namespace tierd {
@@ -283,6 +285,17 @@ Status Assembly::make_recording(const RuntimeOptions& asked, const Scheduler::Op
   return {};
 }
 
+// An agent takes inputs from where an order says, and asks nothing.
+Status Assembly::check_order(const ResidentTensor& tensor, std::span<const std::byte> bytes) const {
+  if (!tensor.name.ends_with(".order")) return {};
+  std::vector<float> values(tensor.cols);
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  if (is_order(values)) return {};
+  return Error{Code::corrupt, plan.store.data_path(),
+               fmt::format("{} is no order of {} channels: each of their numbers was expected once",
+                           tensor.name, tensor.cols)};
+}
+
 Status Assembly::load_tensors() {
   const Manifest& manifest = plan.store.manifest();
   TIERD_ASSIGN(const File file, File::open(plan.store.data_path()));
@@ -298,6 +311,7 @@ Status Assembly::load_tensors() {
         const std::span<std::byte> bytes = load ? std::span(read) : pools.memory(id).subspan(offset, size);
         TIERD_TRY(file.read_exact(manifest.extents[extent].offset, bytes));
         TIERD_TRY(plan.store.verify(extent, bytes));
+        TIERD_TRY(check_order(manifest.resident[tensor], bytes));
         if (load) load(offset, bytes);
       }
     }

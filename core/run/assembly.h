@@ -113,6 +113,7 @@ struct Assembly {
   // Returns a core for each thread of one of a tier's agents.
   std::vector<uint32_t> cores_of(const Tier& tier, uint32_t agent) const;
   Status load_tensors();
+  Status check_order(const ResidentTensor& tensor, std::span<const std::byte> bytes) const;
   // [editions] Slots for all neurons that a memory holds.
   std::vector<uint32_t> slots_for_all(MemoryId memory) const;
   uint64_t addresses_for_all(size_t tier) const;  // 0: messages cannot name so many

@@ -129,8 +129,10 @@ Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
     return Error{Code::invalid_argument, "model.path", "no model is given; name one with -m"};
   TIERD_TRY(check_activity(config));
   TIERD_ASSIGN(const WriteOptions write, store_options(config, options));
-  TIERD_ASSIGN(FoundStore found,
-               find_store(config.model, SourceOptions{config.tokenizer, config.zeros}, write));
+  TIERD_ASSIGN(
+      FoundStore found,
+      find_store(config.model,
+                 SourceOptions{config.tokenizer, config.zeros, config.order, config.layer_group}, write));
   TIERD_ASSIGN(std::shared_ptr<const NeuronCodec> codec, codec_of(found.store, config));
   const Manifest& manifest = found.store.manifest();
   TIERD_TRY(tiers.choose_forms(manifest.codec));
@@ -173,6 +175,15 @@ Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
   if (request.model.attention.size() > 1 && manifest.config.qk_norm && manifest.config.qk_norm_wide) {
     return Error{Code::unsupported, "run.attention",
                  "this model norms the queries of all heads together: one unit must have them all"};
+  }
+  const bool apart =
+      request.model.attention.size() > 1 ||
+      (request.model.attention.size() == 1 && request.model.attention.front() != request.model.dense);
+  if (apart && manifest.config.channel_order) {
+    return Error{
+        Code::unsupported, "run.attention",
+        "channels lie in an order of their own (model.order), in which one unit with the dense part must "
+        "put what heads give"};
   }
   // Read before either goes into the plan.
   const auto of_model = std::make_shared<const ModelTensors>(found.store, found.source.get());

@@ -91,7 +91,13 @@ Result<FoundStore> find_store(const std::string& path, const SourceOptions& sour
                               const WriteOptions& options) {
   if (is_store(path)) {
     TIERD_ASSIGN(Store store, Store::open(path));
-    return FoundStore{std::move(store), nullptr};
+    if (source_options.order.empty() || store.manifest().config.channel_order)
+      return FoundStore{std::move(store), nullptr};
+    return Error{
+        Code::invalid_argument, "model.order",
+        fmt::format("is about channels, and those of the store {} lie by their numbers: convert its model "
+                    "with --order",
+                    path)};
   }
   TIERD_ASSIGN(std::unique_ptr<TensorSource> source, open_source(path, source_options));
   TIERD_ASSIGN(Manifest plan, plan_store(*source, options));

@@ -10,6 +10,7 @@
 #include "core/layout/codec.h"
 #include "core/layout/column.h"
 #include "core/layout/row_group.h"
+#include "core/store/channel_order.h"
 #include "core/store/column_source.h"
 
 namespace tierd {
@@ -22,6 +23,8 @@ constexpr uint32_t kRowsAtOnce = 1024;
 static_assert(kRowsAtOnce % kGroupRows == 0);
 // The channels of a layer that are packed at once; they are decoded before they are encoded anew.
 constexpr uint32_t kChannelsAtOnce = 256;
+// In an order of their own they lie all over the rows, each of which is decoded once for so many.
+constexpr uint32_t kOrderedAtOnce = 1024;
 
 // Reads `count` values that start at value `first` of the tensor, as `encoding`; both begin blocks of both.
 Status read_values(const TensorSource& source, const TensorInfo& tensor, uint64_t first, uint64_t count,
@@ -63,6 +66,8 @@ ExtentPacker::ExtentPacker(const TensorSource& source, const Manifest& plan)
       const auto held = site->held_by(static_cast<uint32_t>(extent));
       if (held) contents_[extent] = {site, held->neuron, held->piece, nullptr};
     }
+    if (!is_cut_into<Columns>(site->cut)) continue;
+    if (auto order = channel_order(source, site->name)) orders_.emplace(site, std::move(*order));
   }
 }
 
@@ -70,7 +75,8 @@ uint32_t ExtentPacker::run_of(uint32_t extent) const {
   const Content& content = contents_[extent];
   if (content.site == nullptr || content.site->n_column_parts() == 0) return 1;
   const StoredSite& site = *content.site;
-  const uint32_t at_once = (is_cut_into<Columns>(site.cut) ? kChannelsAtOnce : kBundlesAtOnce) * site.stride;
+  const uint32_t channels = plan_.config.channel_order ? kOrderedAtOnce : kChannelsAtOnce;
+  const uint32_t at_once = (is_cut_into<Columns>(site.cut) ? channels : kBundlesAtOnce) * site.stride;
   const uint32_t of_piece = site.neurons() * site.stride;
   const uint32_t index = (extent - first_of(site, plan_.layer_group)) % of_piece;
   return std::min(at_once - index % at_once, of_piece - index);
@@ -133,6 +139,9 @@ Status ExtentPacker::pack_neurons(const Columns& /*cut*/, uint32_t first, uint32
     const Content& content = contents_[first + i];
     std::vector<uint32_t> channels((count - i + layers - 1) / layers);
     std::iota(channels.begin(), channels.end(), content.neuron);
+    if (const auto order = orders_.find(content.site); order != orders_.end()) {
+      for (uint32_t& channel : channels) channel = order->second[channel];
+    }
     TIERD_TRY(pack_columns(*content.site, content.site->column_parts(), channels, layers * extent_bytes,
                            out.subspan(i * extent_bytes)));
   }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -55,6 +56,8 @@ class ExtentPacker {
   const TensorSource& source_;
   const Manifest& plan_;
   std::vector<Content> contents_;  // one an extent
+  // Which columns of the source the channels of a site are, where they have an order.
+  std::map<const StoredSite*, std::vector<uint32_t>> orders_;
 };
 
 }  // namespace tierd

@@ -52,6 +52,9 @@ Status read_token(const ManifestFields& fields, std::string_view key, uint32_t& 
 // Fields that stores of earlier versions do not have. They are written where they say something, so that
 // what was planned then is planned alike now.
 constexpr std::array<std::string_view, 1> kAddedLater = {"qkv_relu"};
+// What a store is made with, and no model brings.
+constexpr const char* kChannelOrder = "channel_order";
+
 bool was_added_later(std::string_view key) {
   return std::ranges::find(kAddedLater, key) != kAddedLater.end();
 }
@@ -117,13 +120,15 @@ struct FieldReader {
 ordered_json to_json(const ModelConfig& config) {
   ordered_json out;
   visit_fields(config, FieldWriter{out});
+  if (config.channel_order) out[kChannelOrder] = true;
   return out;
 }
 
 Status from_json(const ManifestFields& fields, ModelConfig& config) {
   FieldReader reader{fields, {}};
   visit_fields(config, reader);
-  return reader.status;
+  TIERD_TRY(reader.status);
+  return fields.has(kChannelOrder) ? fields.read(kChannelOrder, config.channel_order) : Status();
 }
 
 ordered_json to_json(const Vocab& vocab) {

@@ -292,6 +292,11 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
                              const WriteOptions& options) {
   TIERD_CHECK((options.compression == Compression::codec) == (options.codec != nullptr));
   TIERD_TRY(check_options(options));
+  if (config.channel_order && options.layout != Layout::channel_group) {
+    return Error{Code::invalid_argument, "model.order",
+                 fmt::format("is one of channels, which layout {} does not have; it goes with channel-group",
+                             name(options.layout))};
+  }
   if (config.is_mixture() && options.layout == Layout::neuron) {
     return Error{
         Code::unsupported, "layout",

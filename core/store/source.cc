@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/store/channel_order.h"
 #include "core/store/file.h"
 #include "core/store/gguf_reader.h"
 #include "core/store/hf_folder.h"
@@ -54,9 +55,7 @@ Result<std::unique_ptr<TensorSource>> open_file(const std::string& path, const S
                fmt::format("neither GGUF, safetensors nor a llama2.c checkpoint{}", hint)};
 }
 
-}  // namespace
-
-Result<std::unique_ptr<TensorSource>> open_source(const std::string& path, const SourceOptions& options) {
+Result<std::unique_ptr<TensorSource>> open_plain(const std::string& path, const SourceOptions& options) {
   if (path.ends_with(".toml")) {
     TIERD_ASSIGN(std::unique_ptr<TensorSource> shape, ShapeSource::open(path, options.zeros_percent));
     return shape;
@@ -71,6 +70,14 @@ Result<std::unique_ptr<TensorSource>> open_source(const std::string& path, const
     return Error{Code::invalid_argument, path, "is a store already, expected a model to read"};
   }
   return open_hf_folder(path, "", options);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TensorSource>> open_source(const std::string& path, const SourceOptions& options) {
+  TIERD_ASSIGN(std::unique_ptr<TensorSource> source, open_plain(path, options));
+  if (options.order.empty()) return source;
+  return in_order_of_use(std::move(source), options.order, options.layer_group);
 }
 
 bool is_store(const std::string& path) {

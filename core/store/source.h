@@ -15,6 +15,10 @@ struct SourceOptions {
   std::string tokenizer;
   // A shape is taken to have so many per cent zeros in each matrix of its layers; any other model has 0 here.
   uint32_t zeros_percent = 0;
+  // A file by whose rates the channels of layout channel-group are to lie, in groups of so many layers; see
+  // in_order_of_use. Empty: by their numbers.
+  std::string order = {};
+  uint32_t layer_group = 1;
 };
 
 // `path`: a GGUF file (the first of its shards), a Hugging Face folder, a .safetensors file inside one, or a

@@ -57,6 +57,8 @@ const std::vector<KeyCase>& keys() {
       {"model.zeros", "50", [](const Config& c) { return c.zeros == 50; }},
       {"model.layout", "\"neuron\"", [](const Config& c) { return c.layout == "neuron"; }},
       {"model.layer_group", "4", [](const Config& c) { return c.layer_group == 4; }},
+      {"model.order", "\"rates.safetensors\"",
+       [](const Config& c) { return c.order == "rates.safetensors"; }},
       {"model.encoding", "\"q4_0\"", [](const Config& c) { return c.encoding == "q4_0"; }},
       {"model.head_encoding", "\"q8_0\"", [](const Config& c) { return c.head_encoding == "q8_0"; }},
       {"model.compression", "\"bitmap\"", [](const Config& c) { return c.compression == "bitmap"; }},

@@ -106,6 +106,7 @@ TEST(Executor, AdditionsAndActivations) {
   Random random(2);
   const Row bias = random_row(random, 7);
   const Row positions = random_row(random, 12 * kWidth);
+  const Row order = {1, 4, 0, 3, 6, 2, 5};
   struct Case {
     Step step;
     std::function<Row(const Row& a, const Row& b, uint32_t position)> want;  // of b
@@ -137,6 +138,12 @@ TEST(Executor, AdditionsAndActivations) {
          }
          return out;
        }},
+      {{.kind = StepKind::reorder, .in = kA, .out = kB, .width = 7, .weight = 2},
+       [](const Row& a, const Row& b, uint32_t) {
+         Row out = b;
+         for (uint32_t k = 0; k < 7; ++k) out[k] = a[(3 * k + 1) % 7];
+         return out;
+       }},
       {{.kind = StepKind::activate,
         .in = kA,
         .out = kB,
@@ -153,6 +160,7 @@ TEST(Executor, AdditionsAndActivations) {
     Machine machine({c.step}, {}, KvEncoding::f32, 2);
     machine.executor->set_tensor(0, bias.data());
     machine.executor->set_tensor(1, positions.data());
+    machine.executor->set_tensor(2, order.data());
     std::vector<Row> a, b;
     for (uint32_t i = 0; i < 3; ++i) {
       machine.set(kA, i, a.emplace_back(random_row(random)));

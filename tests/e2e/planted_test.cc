@@ -109,6 +109,22 @@ TEST_F(Planted, ChannelsContinueTheIdsToo) {
   const std::string resident = text(gguf, "resident.toml");
   EXPECT_EQ(text(store, "activeflow.toml"), resident);
   EXPECT_THAT(resident, StartsWith(words_after(file_text(store + ".prompt.txt"), 20)));
+
+  const std::string rates = folder().path() + "/rates.safetensors";
+  const Ended profiled =
+      run_program(TIERD_BIN_PROFILE, {"-m", store, store + ".prompt.txt", "-o", rates, "--thresholds", "-q"});
+  ASSERT_EQ(profiled.status, 0) << profiled.err;
+  const std::string in_order = folder().path() + "/in-order";
+  const Ended one = made(in_order, {"--layout", "channel-group", "--order", rates});
+  ASSERT_EQ(one.status, 0) << one.err;
+  for (const char* config : {"activeflow.toml", "resident.toml"}) EXPECT_EQ(text(in_order, config), resident);
+  const Ended again = run_program(TIERD_BIN_PROFILE,
+                                  {"-m", in_order, store + ".prompt.txt", "-o", rates, "--thresholds", "-q"});
+  EXPECT_EQ(again.status, 2);
+  EXPECT_THAT(again.err, HasSubstr("channels in an order of its own"));
+  const Ended other = run_tierd({"-m", store, "--set", "model.order=" + rates, "-p", "a"});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.err, HasSubstr("convert its model with --order"));
 }
 
 TEST_F(Planted, RefusesInOneLine) {

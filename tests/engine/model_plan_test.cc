@@ -90,6 +90,32 @@ TEST(ModelPlan, ALlamaLayer) {
   }
 }
 
+// Whoever makes an input puts it into the order of the channels that use it.
+TEST(ModelPlan, InputsInTheOrderOfChannels) {
+  ModelConfig config = small_llama();
+  config.channel_order = true;
+  const Manifest manifest = manifest_of(config, {.layout = Layout::channel_group});
+  const ModelPlan plan = plan_model(manifest, {.max_rows = 8, .logit_rows = 2, .context = 16});
+  const SiteWork &qkv = plan.any().sites[1], &o = plan.any().sites[2], &up = plan.any().sites[3],
+                 &down = plan.any().sites[4];
+  EXPECT_EQ(kinds(qkv.before), (Kinds{StepKind::rms_norm, StepKind::reorder}));
+  EXPECT_EQ(kinds(qkv.after),
+            (Kinds{StepKind::rope, StepKind::store_kv, StepKind::attend, StepKind::reorder}));
+  EXPECT_EQ(kinds(up.before), (Kinds{StepKind::rms_norm, StepKind::reorder}));
+  EXPECT_EQ(kinds(up.after), (Kinds{StepKind::activate_mul, StepKind::reorder}));
+  EXPECT_TRUE(o.before.empty() && down.before.empty());
+  const auto expect_input = [&](const SiteWork& site, const Step& step, const char* order, uint32_t width) {
+    EXPECT_EQ(site.in, step.out);
+    EXPECT_NE(step.in, step.out);
+    EXPECT_EQ(step.width, width);
+    EXPECT_EQ(manifest.resident[plan.units[0].tensors[step.weight]].name, order);
+  };
+  expect_input(qkv, qkv.before[1], "layers.0.qkv.order", 64);
+  expect_input(o, qkv.after[3], "layers.0.o.order", 64);
+  expect_input(up, up.before[1], "layers.0.up.order", 64);
+  expect_input(down, up.after[1], "layers.0.down.order", 160);
+}
+
 TEST(ModelPlan, AnOptLayerHasBiasesAndATiedHead) {
   const Manifest manifest = manifest_of(small_opt());
   const ModelPlan plan = plan_model(manifest, {.max_rows = 8, .logit_rows = 1, .context = 16});

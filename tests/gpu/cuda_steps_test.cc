@@ -113,6 +113,11 @@ TEST_F(CudaSteps, ElementByElement) {
   EXPECT_EQ(
       run(StepKind::add_position, [](StepArgs& s) { s.offset = 2; }),
       expected([&](float& out, uint32_t i, uint32_t c) { out += w[(kInfo[i].position + 2) * 150 + c]; }));
+  std::vector<float> order(150);
+  for (uint32_t c = 0; c < 150; ++c) order[c] = static_cast<float>(c * 7 % 150);
+  const DeviceArray<float> columns(order);
+  EXPECT_EQ(run(StepKind::reorder, [&](StepArgs& s) { s.weight = columns.get(); }),
+            expected([&](float& out, uint32_t i, uint32_t c) { out = x[i * kLine + c * 7 % 150]; }));
   EXPECT_EQ(run(StepKind::clip, [](StepArgs& s) { s.threshold = 1.5F; }),
             expected([&](float& out, uint32_t, uint32_t) { out = std::clamp(out, -1.5F, 1.5F); }));
   for (const Activation f : {Activation::silu, Activation::relu, Activation::relu_squared, Activation::gelu,

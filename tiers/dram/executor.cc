@@ -411,6 +411,11 @@ void Executor::run_row(const Step& step, const RowInfo& info, uint32_t i) {
     case StepKind::store_kv:
       return kv_.store(*kernels_, step.layer, info.sequence, info.position, in + step.column,
                        in + step.offset);
+    case StepKind::reorder: {
+      const float* const order = tensor(step.weight);
+      for (uint32_t c = 0; c < step.width; ++c) out[c] = in[static_cast<uint32_t>(order[c])];
+      return;
+    }
     case StepKind::activate:
       return kernels_->activate(step.activation, step.threshold, in, nullptr, step.width, out);
     case StepKind::activate_mul:

@@ -19,6 +19,10 @@ class StoreArguments {
   // And those of the encodings, of programs that do not draw what they store.
   void add_encodings_to(CommandLine& line);
 
+  // By which the channels are to lie, see in_order_of_use; or empty.
+  const std::string& order() const { return order_; }
+  uint32_t layer_group() const { return layer_group_; }
+
   bool given() const;  // any of them but the folders of plugins
   // Loads the codec, if one is named. Errors: those of numbers, and of choose_compression.
   Result<WriteOptions> options() const;
@@ -29,6 +33,7 @@ class StoreArguments {
   std::string neuron_bytes_;
   std::string layout_ = "row";
   uint32_t layer_group_ = 1;
+  std::string order_;
   std::string encoding_ = "source";
   std::string head_encoding_ = "same";
   std::string bundling_ = "row-column";

@@ -202,7 +202,10 @@ Status convert_pruned(const TensorSource& source, const Arguments& arguments, co
 Status convert(const Arguments& arguments) {
   TIERD_ASSIGN(WriteOptions options, arguments.store.options());
   options.quiet = arguments.quiet;
-  TIERD_ASSIGN(const auto source, open_source(arguments.source, {.tokenizer = arguments.tokenizer}));
+  TIERD_ASSIGN(const auto source,
+               open_source(arguments.source, {.tokenizer = arguments.tokenizer,
+                                              .order = arguments.store.order(),
+                                              .layer_group = arguments.store.layer_group()}));
   if (arguments.prune.given()) return convert_pruned(*source, arguments, options);
   return write_store(*source, arguments.out, options);
 }

@@ -36,7 +36,9 @@ constexpr const char* kAbout =
     "predictor\n"
     "the configuration names.\n"
     "\n"
-    "With --thresholds, how large the inputs of every operator are: what predictor top-k may be given.\n"
+    "With --thresholds, how large the inputs of every operator are, and how often each is one of the larger "
+    "half:\n"
+    "what predictor top-k may be given, and tier-convert --order.\n"
     "\n"
     "  tier-profile -m model/ text.txt -o thresholds.safetensors --tokens 50000 --thresholds\n"
     "\n"
@@ -106,6 +108,12 @@ Status profile(const Options& options) {
     return Error{
         Code::invalid_argument, store,
         fmt::format("is of layout {}: convert it with --layout {}", name(manifest.layout), name(layout))};
+  if (manifest.config.channel_order) {
+    return Error{
+        Code::invalid_argument, store,
+        "has channels in an order of its own, in which inputs would be numbered: profile the model without "
+        "--order"};
+  }
   TIERD_ASSIGN(const auto tokenizer, make_tokenizer(manifest.vocab, store));
   TIERD_ASSIGN(const auto windows,
                read_text_windows(*tokenizer, options.text, options.range, plan.memory.model.context));

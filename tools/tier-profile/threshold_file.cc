@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "core/layout/cut.h"
@@ -67,6 +69,7 @@ Result<std::unique_ptr<ProfileFile>> ThresholdFile::create(const std::string& pa
     if (!is_cut(site)) continue;
     entries.push_back({site.name + ".thresholds", "F32", {kThresholds}});
     entries.push_back({site.name + ".lost", "F32", {Foresight::kShares}});
+    entries.push_back({site.name + ".rates", "F32", {site.n_in}});
     entries.push_back({site.name + ".ahead", "F32", {distances_of(sites) * Foresight::kLevels}});
   }
   TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, entries, {{kMadeFor, model}}));
@@ -77,12 +80,28 @@ ThresholdFile::ThresholdFile(SafetensorsWriter writer, const SiteTable& sites)
     : writer_(std::move(writer)),
       sites_(sites),
       magnitudes_(sites.size()),
+      among_larger_(sites.size()),
+      tokens_(sites.size()),
       foresight_(sites, distances_of(sites)) {}
 
 void ThresholdFile::measured(SiteId site, const MeasuredPass& pass) {
   if (!is_cut(sites_[site])) return;
   for (uint64_t i = 0; i < uint64_t{pass.rows} * sites_[site].n_in; ++i) magnitudes_[site].add(pass.x[i]);
+  for (uint32_t row = 0; row < pass.rows; ++row) {
+    const uint64_t n = sites_[site].n_in;
+    count_larger(site, {pass.x + row * n, n});
+  }
   foresight_.measured(site, pass);
+}
+
+void ThresholdFile::count_larger(SiteId site, std::span<const float> x) {
+  order_.resize(x.size());
+  std::iota(order_.begin(), order_.end(), 0u);
+  const auto half = order_.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
+  std::ranges::nth_element(order_, half, std::greater(), [&](uint32_t i) { return std::abs(x[i]); });
+  among_larger_[site].resize(x.size());
+  std::for_each(order_.begin(), half, [&](uint32_t i) { ++among_larger_[site][i]; });
+  ++tokens_[site];
 }
 
 Status ThresholdFile::finish() {
@@ -96,6 +115,10 @@ Status ThresholdFile::finish() {
     for (uint32_t percent = 0; percent < Foresight::kShares; ++percent)
       lost.push_back(foresight_.lost(site, percent));
     TIERD_TRY(writer_.append(std::as_bytes(std::span(lost))));
+    std::vector<float> rates(sites_[site].n_in);
+    for (size_t i = 0; i < among_larger_[site].size(); ++i)
+      rates[i] = static_cast<float>(among_larger_[site][i]) / static_cast<float>(tokens_[site]);
+    TIERD_TRY(writer_.append(std::as_bytes(std::span(rates))));
     std::vector<float> ahead;
     for (uint32_t distance = 1; distance <= foresight_.distances(); ++distance) {
       for (uint32_t level = 0; level < Foresight::kLevels; ++level)

@@ -5,6 +5,9 @@
 //   SITE.lost        [101]  F32  without the smallest 0, 1, ... 100 % of a token's inputs: what they would
 //   have given,
 //                                as a share of the sum of squares of what all give
+//   SITE.rates       [inputs]  F32  the share of tokens for which the input is among the larger half: what
+//   tier-convert
+//                                --order goes by
 //   SITE.ahead       [9 for each distance]  F32  of the channels that the site uses at sparsity 0.1, ... 0.9,
 //   the share
 //                                that the same operator uses so many layers later, from 1 on
@@ -12,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,10 +52,14 @@ class ThresholdFile final : public ProfileFile {
 
  private:
   ThresholdFile(SafetensorsWriter writer, const SiteTable& sites);
+  void count_larger(SiteId site, std::span<const float> x);
 
   SafetensorsWriter writer_;
   const SiteTable& sites_;
-  std::vector<Magnitudes> magnitudes_;  // [sites]
+  std::vector<Magnitudes> magnitudes_;               // [sites]
+  std::vector<std::vector<uint32_t>> among_larger_;  // [sites][inputs] tokens
+  std::vector<uint32_t> tokens_;                     // [sites]
+  std::vector<uint32_t> order_;                      // used by one function, kept for its memory
   Foresight foresight_;
 };
 

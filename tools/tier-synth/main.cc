@@ -10,6 +10,7 @@
 #include "core/base/standard_streams.h"
 #include "core/base/units.h"
 #include "core/model/shape_file.h"
+#include "core/store/channel_order.h"
 #include "core/store/gguf_writer.h"
 #include "core/store/planted/channel_profile.h"
 #include "core/store/planted/channel_source.h"
@@ -76,14 +77,19 @@ std::string known_encodings() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-Status write_model(const Arguments& arguments, const TensorSource& source, const WriteOptions& options) {
-  if (arguments.format == "gguf") return write_gguf(source, arguments.out, arguments.quiet);
-  return write_store(source, arguments.out, options);
+Status write_model(const Arguments& arguments, std::shared_ptr<const TensorSource> source,
+                   const WriteOptions& options) {
+  if (arguments.format == "gguf") return write_gguf(*source, arguments.out, arguments.quiet);
+  if (!arguments.store.order().empty()) {
+    TIERD_ASSIGN(source,
+                 in_order_of_use(std::move(source), arguments.store.order(), arguments.store.layer_group()));
+  }
+  return write_store(*source, arguments.out, options);
 }
 
 // Where neurons are planted `neurons` is the source, whose predictor is known; else NULL.
 struct Planted {
-  std::unique_ptr<TensorSource> source;
+  std::shared_ptr<const TensorSource> source;
   const PlantedSource* neurons = nullptr;
 };
 
@@ -110,7 +116,7 @@ Status make_planted(const Arguments& arguments, ModelConfig config, Encoding enc
   TIERD_ASSIGN(const Planted planted, plant(arguments, std::move(config), encoding));
   TIERD_ASSIGN(const auto prompts, planted_prompts(planted.source->config(), arguments.seed,
                                                    arguments.documents, arguments.prompt_tokens));
-  TIERD_TRY(write_model(arguments, *planted.source, options));
+  TIERD_TRY(write_model(arguments, planted.source, options));
   std::string out = arguments.out;
   while (out.size() > 1 && out.back() == '/') out.pop_back();
   if (planted.neurons != nullptr)
@@ -133,7 +139,7 @@ Status make_model(const Arguments& arguments) {
                SyntheticSource::make(std::move(config), *encoding, arguments.seed));
   if (arguments.zeros != 0) source = std::make_unique<ZeroedSource>(std::move(source), arguments.zeros);
   if (arguments.hollow) return write_hollow_gguf(*source, arguments.out);
-  return write_model(arguments, *source, options);
+  return write_model(arguments, std::move(source), options);
 }
 
 int fail(const std::string& line) {

@@ -143,6 +143,7 @@ cudaError_t CudaExecutor::step(const Step& s, const Batch& batch) {
       return elementwise(s.kind, args, batch.stream);
     case StepKind::add:
     case StepKind::add_position:
+    case StepKind::reorder:
     case StepKind::activate:
     case StepKind::activate_mul:
       return elementwise(s.kind, args, batch.stream);

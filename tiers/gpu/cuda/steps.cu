@@ -62,6 +62,7 @@ __global__ void elementwise_kernel(StepArgs s) {
     if (out > s.threshold) out = s.threshold;
     if (out < -s.threshold) out = -s.threshold;
   }
+  if constexpr (K == StepKind::reorder) out = in[static_cast<uint32_t>(s.weight[c])];
   if constexpr (K == StepKind::activate) out = activated(s.activation, s.threshold, in[c]);
   if constexpr (K == StepKind::activate_mul)
     out = activated(s.activation, s.threshold, in[c]) * in[s.width + c];
@@ -211,6 +212,8 @@ cudaError_t elementwise(StepKind kind, const StepArgs& args, cudaStream_t stream
       return run(elementwise_kernel<StepKind::add_position>);
     case StepKind::clip:
       return run(elementwise_kernel<StepKind::clip>);
+    case StepKind::reorder:
+      return run(elementwise_kernel<StepKind::reorder>);
     case StepKind::activate:
       return run(elementwise_kernel<StepKind::activate>);
     case StepKind::activate_mul:
