@@ -72,9 +72,8 @@ inline const std::array kKeys = {
     Key{"model.layer_group", at<&Config::layer_group>(), "",
         "of layout channel-group: of so many layers the channels of one number lie side by side"},
     Key{"model.order", at<&Config::order>(), "",
-        "of layout channel-group: a file of rates (tier-profile --thresholds), by which the channels that "
-        "are used "
-        "most lie side by side"},
+        "of layout channel-group: a file of rates (tier-profile --thresholds); the channels that are "
+        "used most lie side by side"},
     Key{"model.encoding", at<&Config::encoding>(), "source|f32|f16|bf16|q8_0|q4_0|q4_k|q5_k|q6_k",
         "of the matrices; another than the source's may lose something, which the store says"},
     Key{"model.head_encoding", at<&Config::head_encoding>(),

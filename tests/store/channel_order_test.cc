@@ -112,7 +112,7 @@ TEST(ChannelOrder, IsThatOfTheRates) {
   }
 }
 
-// Of layers that lie side by side, by the sum of their rates.
+// Layers that lie side by side go by the sum of their rates.
 TEST(ChannelOrder, IsOneForAllLayersOfGroups) {
   const ModelConfig config = small_llama();
   const TempFolder folder;

@@ -38,10 +38,10 @@ void StoreArguments::add_to(CommandLine& line) {
           .named("N")
           .between(1, static_cast<int>(kMostLayersOfGroup))
           .shows_default(),
-      line.option("--order", order_,
-                  "Of layout channel-group: rates that tier-profile --thresholds has written, by which the "
-                  "channels "
-                  "that are used most lie side by side (default: by their numbers)")
+      line.option(
+              "--order", order_,
+              "Of layout channel-group: rates that tier-profile --thresholds has written; the channels that "
+              "are used most lie side by side (default: they lie by their numbers)")
           .named("FILE"),
       line.option("--bundling", bundling_,
                   "Of layout neuron: row-column, or none: rows and columns of a neuron apart, to compare")

@@ -258,9 +258,8 @@ int main_of(int argc, char** argv) {
   }
   if (makes_gguf(arguments) && (arguments.store.given() || arguments.verify)) {
     return fail(
-        "--neuron-bytes, --layout, --layer-group, --bundling, --compression, --editions, --codec, "
-        "--encoding, "
-        "--head-encoding and --verify are of stores; OUT is a GGUF file");
+        "--neuron-bytes, --layout, --layer-group, --order, --bundling, --compression, --editions, --codec, "
+        "--encoding, --head-encoding and --verify are of stores; OUT is a GGUF file");
   }
   const Status done = run(arguments);
   if (done.ok()) return 0;

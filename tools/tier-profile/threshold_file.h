@@ -1,16 +1,13 @@
 // How large the inputs of operators are that are cut into channels, over a text: what predictor top-k is told
 // by (ActiveFlow, 2.1 and 3). For each such site SITE a safetensors file holds
 //
-//   SITE.thresholds  [101]  F32  quantiles of |x| over all inputs of all tokens: 0, 1, ... 100 %
-//   SITE.lost        [101]  F32  without the smallest 0, 1, ... 100 % of a token's inputs: what they would
-//   have given,
-//                                as a share of the sum of squares of what all give
-//   SITE.rates       [inputs]  F32  the share of tokens for which the input is among the larger half: what
-//   tier-convert
-//                                --order goes by
-//   SITE.ahead       [9 for each distance]  F32  of the channels that the site uses at sparsity 0.1, ... 0.9,
-//   the share
-//                                that the same operator uses so many layers later, from 1 on
+//   SITE.thresholds  [101]     F32  quantiles of |x| over all inputs of all tokens: 0, 1, ... 100 %
+//   SITE.lost        [101]     F32  what the smallest 0, 1, ... 100 % of a token's inputs would have given:
+//                                   the share of the sum of squares of what all give
+//   SITE.rates       [inputs]  F32  the share of tokens for which the input is one of the larger half:
+//                                   tier-convert --order goes by it
+//   SITE.ahead       [9 for each distance]  F32  the share of the channels that the site uses at sparsity
+//                                   0.1, ... 0.9 that the same operator uses so many layers later, from 1 on
 #pragma once
 
 #include <cstdint>

@@ -186,9 +186,8 @@ int run(int argc, char** argv) {
   if (const auto status = line.parse(argc, argv)) return *status;
   if (arguments.format == "gguf" && arguments.store.given()) {
     return fail(
-        "--neuron-bytes, --layout, --layer-group, --compression, --editions, --codec and --bundling: a GGUF "
-        "file has no "
-        "neurons");
+        "--neuron-bytes, --layout, --layer-group, --order, --compression, --editions, --codec and "
+        "--bundling: a GGUF file has no neurons");
   }
   if (zeros.given() && (profile.given() || arguments.hollow))
     return fail("--zeros: goes with random weights, not with planted ones or holes");

@@ -15,7 +15,8 @@ class ChannelFactors {
   // `magnitudes`: a sample of the values' magnitudes before they are multiplied, not empty.
   ChannelFactors(const ChannelProfile& profile, std::vector<float> magnitudes);
 
-  // Of a channel by a uniform random number, which chooses its rate. A channel of rate a / (a + b) has 1.
+  // Returns the factor of a channel whose rate `uniform`, a uniform random number, chooses. The mean rate, a
+  // / (a + b), has 1.
   float of(uint32_t uniform) const { return factors_[uniform >> (32 - kBits)]; }
   double mean_square() const { return mean_square_; }
 

@@ -162,7 +162,7 @@ Status ChannelSource::read(const TensorInfo& tensor, uint64_t offset, std::span<
   const uint64_t begin = offset / block * block;
   std::vector<std::byte> blocks(align_up(offset + out.size(), block) - begin);
   TIERD_TRY(random_->read(tensor, begin, blocks));
-  // Of a vector each value is a channel, of a matrix each row.
+  // Each value of a vector is a channel, and each row of a matrix.
   const uint64_t channel_bytes = tensor.rows == 1 ? block : encoded_bytes(tensor.encoding, tensor.cols);
   for (uint64_t at = begin, end = begin + blocks.size(); at < end;) {
     const uint64_t channel = at / channel_bytes;

@@ -56,8 +56,7 @@ class ChannelSource final : public TensorSource {
 
   std::unique_ptr<SyntheticSource> random_;
   uint64_t seed_ = 0;
-  std::optional<ChannelFactors>
-      normed_;  // of values that are normal: hidden states, and what attention takes
+  std::optional<ChannelFactors> normed_;    // of normal values: hidden states, what attention takes
   std::optional<ChannelFactors> products_;  // of silu(gate) * up
   float embed_ = 1, query_ = 1, o_ = 1, down_ = 1;
   std::unordered_map<std::string_view, Content> contents_;  // by the names in tensors()

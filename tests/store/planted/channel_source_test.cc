@@ -12,6 +12,7 @@
 #include "core/model/shape_file.h"
 #include "core/store/file.h"
 #include "core/store/planted/vocab.h"
+#include "tests/store/memory_source.h"
 #include "tests/store/planted/planted_forward.h"
 #include "tests/store/temp_folder.h"
 
@@ -21,17 +22,13 @@ namespace {
 using testing::HasSubstr;
 
 ModelConfig small_shape() {
-  ModelConfig config;
-  config.architecture = "llama";
-  config.name = "small channels";
-  config.n_layers = 2;
+  ModelConfig config = small_llama();
   config.d_model = 768;
   config.n_heads = 6;
   config.n_kv_heads = 3;
   config.head_dim = 128;
   config.d_ff = 2048;
   config.vocab_size = kFirstPlantedWord + 512;
-  config.context_length = 128;
   return config;
 }
 
@@ -53,7 +50,7 @@ double expected_overlap(const ChannelProfile& p) {
   return (p.a + 1) / (p.a + p.b + 1);
 }
 
-// Of each row's larger half, what the next row has, too.
+// The share of each row's larger half that the next row has, too.
 double overlap(const Matrix& x) {
   std::vector<uint8_t> before(x.cols), now(x.cols);
   uint64_t shared = 0;

@@ -101,8 +101,7 @@ void CudaExecutor::program(const Program& program, const Batch& batch, Outcome& 
 }
 
 KvLayer CudaExecutor::kv_of(uint32_t layer) const {
-  const uint64_t element = plan_.kv == KvEncoding::f16 ? 2 : 4;
-  const uint64_t of_layer = uint64_t{plan_.sequences} * plan_.context * plan_.attention.kv_dim() * element;
+  const uint64_t of_layer = kv_bytes(plan_) / (2ull * plan_.attention.n_layers);  // of keys, or of values
   std::byte* const keys = kv_.get() + layer * of_layer;
   return {.keys = keys,
           .values = keys + plan_.attention.n_layers * of_layer,
