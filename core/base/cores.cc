@@ -1,6 +1,8 @@
 #include "core/base/cores.h"
 
 #include <hwloc.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +16,7 @@ namespace tierd {
 namespace {
 
 constexpr double kShortOfAThread = 0.25;
+constexpr uint64_t kShortSliceNs = 100'000;  // the shortest that Linux grants
 
 struct FreeBitmap {
   void operator()(hwloc_bitmap_t bitmap) const { hwloc_bitmap_free(bitmap); }
@@ -139,6 +142,23 @@ Status bind_this_thread(uint32_t place) {
   if (unit == nullptr || hwloc_set_cpubind(topology(), unit->cpuset, HWLOC_CPUBIND_THREAD) != 0)
     return refused;
   return {};
+}
+
+void take_short_slices() {
+  // struct sched_attr, which the C library does not declare; of a thread that is not real-time, `runtime` is
+  // its slice.
+  struct Attributes {
+    uint32_t size;
+    uint32_t policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+  };
+  Attributes attributes{};
+  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
+  attributes.runtime = kShortSliceNs;
+  (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
 void interleave_over_nodes(std::span<std::byte> memory, std::span<const uint32_t> places) {

@@ -49,6 +49,11 @@ inline uint32_t available_cores() {
 // where the system refuses; the thread then runs where it did.
 Status bind_this_thread(uint32_t place);
 
+// The calling thread runs at once when it is woken, beside threads that compute on every core: it asks the
+// scheduler for short slices, which needs no privilege. Does nothing where the system is older than
+// Linux 6.12.
+void take_short_slices();
+
 // Pages of this memory that nobody has touched yet will come from the NUMA nodes of these units in turn, so
 // that all that compute share all memory controllers. Does nothing where that is one node, or the system
 // refuses.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/cores.h"
@@ -58,14 +59,20 @@ Submit AgentThread::submit(const Message& message, const Payload& payload) {
   ++open_;
   if (!lost_because_.empty()) return Submit::ok;
   TIERD_CHECK(requests_.push({message, payload}));
-  // Pairs with the fence in `run`: either the thread sees the message before it parks, or we see that it is
-  // parked.
+  submitted_ = true;
+  return Submit::ok;
+}
+
+Drive AgentThread::drive() {
+  if (!std::exchange(submitted_, false)) return Drive::idle;
+  // Pairs with the fence in `serve`: either the thread sees the messages before it parks, or we see that it
+  // is parked.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (parked_.load(std::memory_order_relaxed)) {
     wake_ups_.fetch_add(1, std::memory_order_relaxed);
     waiter_.stop();
   }
-  return Submit::ok;
+  return Drive::idle;
 }
 
 size_t AgentThread::poll(std::span<Done> done) {
@@ -157,6 +164,7 @@ void AgentThread::signal() {
 // What the agent throws ends the thread, and nothing else.
 void AgentThread::run(const Options& options) {
   if (options.core) (void)bind_this_thread(*options.core);
+  if (options.short_slices) take_short_slices();
   try {
     serve(options);
   } catch (const std::exception& thrown) {

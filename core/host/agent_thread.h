@@ -21,6 +21,8 @@ class AgentThread : public Agent {
  public:
   struct Options {
     std::optional<uint32_t> core;  // bound to it; see core/base/cores.h
+    // It only hands work on, to a device, and runs at once when it is woken, beside threads that compute.
+    bool short_slices = false;
     // Looks for new messages so long before it parks; only with a core to itself.
     uint64_t spin_ns = 0;
     // The agent is lost where it has something to do and completes nothing for so long; 0: never.
@@ -34,7 +36,9 @@ class AgentThread : public Agent {
   std::string_view name() const override { return agent_.name(); }
   uint32_t credits() const override { return agent_.credits(); }
   Submit submit(const Message& message, const Payload& payload) override;
-  Drive drive() override { return Drive::idle; }
+  // Wakes the thread for all that was submitted since: woken at the first message, it would take the core
+  // from whoever submits the others, and find nothing more to do.
+  Drive drive() override;
   size_t poll(std::span<Done> done) override;
   int wait_fd() const override { return done_fd_; }
   bool waiting() const override { return open_ != 0; }
@@ -72,7 +76,8 @@ class AgentThread : public Agent {
   uint32_t open_ = 0;  // accepted and not yet polled
   std::vector<Accepted> accepted_;
   uint64_t deadline_ns_ = 0;
-  uint64_t since_ns_ = 0;  // when it last had nothing to do, or completed something
+  bool submitted_ = false;  // something that the thread was not woken for yet
+  uint64_t since_ns_ = 0;   // when it last had nothing to do, or completed something
   bool overdue_ = false;
   std::string lost_because_;  // empty: it is not
 

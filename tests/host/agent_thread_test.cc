@@ -71,6 +71,7 @@ TEST(AgentThread, LosesNoWakeUpAndDeliversOnce) {
         if (thread.submit(numbered(next), {}) != Submit::ok) break;
         open.insert(next++);
       }
+      thread.drive();
       for (size_t n = thread.poll(done); n > 0; n = thread.poll(done)) {
         for (size_t i = 0; i < n; ++i) ASSERT_EQ(open.erase(done[i].id.slot), 1u);
       }
@@ -89,6 +90,7 @@ TEST(AgentThread, TheDescriptorIsQuietWhenAllIsPolled) {
   std::array<Done, 4> done;
   for (uint32_t i = 0; i < 5'000; ++i) {
     ASSERT_EQ(thread.submit(numbered(i), {}), Submit::ok);
+    thread.drive();
     while (thread.poll(done) == 0) {
     }
     // What was announced may be written a moment later; then a poll takes it away for good.
@@ -108,6 +110,25 @@ TEST(AgentThread, EndsWithRequestsInIt) {
     NullAgent agent(8);
     AgentThread thread(agent, {.core = {}, .spin_ns = round % 2 == 0 ? 0u : 20'000u});
     for (uint32_t i = 0; i < round % 9; ++i) thread.submit(numbered(i), {});
+    if (round % 3 != 0) thread.drive();
+  }
+}
+
+// Woken at the first of several messages it would take the core of whoever submits the others.
+TEST(AgentThread, IsWokenOnceForAllThatWasSubmitted) {
+  NullAgent agent(8);
+  AgentThread thread(agent, {.core = {}, .short_slices = true, .spin_ns = 0});
+  std::array<Done, 8> done;
+  for (uint32_t round = 0; round < 20; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // it parks
+    const uint64_t before = thread.wake_ups();
+    for (uint32_t i = 0; i < 5; ++i) ASSERT_EQ(thread.submit(numbered(i), {}), Submit::ok);
+    EXPECT_EQ(thread.wake_ups(), before);
+    EXPECT_EQ(thread.drive(), Drive::idle);
+    EXPECT_LE(thread.wake_ups(), before + 1);
+    EXPECT_EQ(thread.drive(), Drive::idle);
+    EXPECT_LE(thread.wake_ups(), before + 1);
+    while (thread.waiting()) (void)thread.poll(done);
   }
 }
 
@@ -148,6 +169,7 @@ TEST(AgentThread, WaitsInItsOwnThreadForWhatADeviceStillWrites) {
     SlowToEnd agent(turns);
     AgentThread thread(agent, {.core = {}, .spin_ns = 0});
     ASSERT_EQ(thread.submit(numbered(0), {}), Submit::ok);
+    thread.drive();
     while (!agent.asked()) std::this_thread::yield();
   }
 }
@@ -181,6 +203,7 @@ class Failing final : public Agent {
 uint32_t lost_of(AgentThread& thread) {
   std::array<Done, 3> done;
   uint32_t lost = 0;
+  thread.drive();
   while (thread.waiting()) {
     const size_t n = thread.poll(done);
     for (size_t i = 0; i < n; ++i) lost += done[i].status == DoneStatus::lost ? 1 : 0;
