@@ -88,6 +88,8 @@ struct AgentContext {
   std::string table;    // of the configuration, "tiers.flash": errors about a parameter name it
   PoolTable& pools;     // outlives the agent; `make` adds the agent's own
   const Clock& clock;   // that completions are stamped by; outlives the agent
+  // It is driven by a thread of its own, not between other work of the kernel's.
+  bool own_thread = false;
   std::span<const Setting> settings = {};   // each declared parameter, checked
   std::optional<ReadTask> read = {};        // for agents that serve `read`, or are to read directly
   std::optional<ComputeTask> compute = {};  // for agents that serve `run`

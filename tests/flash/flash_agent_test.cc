@@ -94,6 +94,27 @@ TEST_F(FlashAgentTest, KeepsTheDeviceFullAndNeverFuller) {
   EXPECT_EQ(device_->started.size(), 4u);
 }
 
+// However few bytes may be in flight, eight reads are.
+TEST_F(FlashAgentTest, BeginsNoMoreReadsThanBytesInFlightAllow) {
+  std::vector<uint32_t> extents;
+  uint64_t bytes = 0;
+  for (uint32_t extent = 1; extent <= 12; ++extent) {
+    extents.push_back(extent);
+    if (extent <= 10) bytes += world_.table()[extent].bytes;
+  }
+  for (const auto& [in_flight, expected] :
+       {std::pair{uint64_t{1}, size_t{8}}, {bytes, size_t{10}}, {UINT64_MAX, size_t{12}}}) {
+    build({.in_flight_bytes = in_flight}, 128);
+    submit(apart(extents));
+    agent_->drive();
+    EXPECT_EQ(device_->started.size(), expected) << in_flight;
+    device_->finish(0);
+    agent_->drive();
+    EXPECT_GE(device_->started.size(), std::min(expected, extents.size() - 1)) << in_flight;
+    EXPECT_EQ(finish_all().size(), extents.size() - 1) << in_flight;
+  }
+}
+
 TEST_F(FlashAgentTest, JoinsNeighboursUpToTheLimit) {
   const uint32_t first = adjacent_pair();
   const uint64_t both = world_.table()[first].bytes + world_.table()[first + 1].bytes;

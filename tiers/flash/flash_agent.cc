@@ -34,6 +34,8 @@ constexpr uint64_t kBouncedAtOnce = 8;
 // New reads go to the device when an eighth of its depth is free: started together they cost one system call
 // and one kick of the device, and seven eighths keep it busy meanwhile.
 constexpr uint32_t kBatchesOfDepth = 8;
+// Whatever their size: with fewer than these a disk idles between its reads.
+constexpr uint32_t kLeastInFlight = 8;
 // When many reads start together, the device has the first ones while the others are prepared.
 constexpr uint32_t kStartedAtOnce = 16;
 
@@ -108,6 +110,10 @@ bool FlashAgent::reap() {
   const size_t n = device_->poll(reaped_);
   if (n == 0) return false;
   in_device_ -= static_cast<uint32_t>(n);
+  for (const DeviceDone& done : std::span(reaped_).first(n)) {
+    const Read& read = reads_[done.token];
+    bytes_in_device_ -= read.into.size() - read.landed;
+  }
   if (in_device_ == 0) {
     const uint64_t since = in_flight_since_ns_.get();
     in_flight_since_ns_.set(0);
@@ -131,7 +137,10 @@ bool FlashAgent::refill() {
     });
   }
   const bool batch = device_->depth() - in_device_ >= std::max(1u, device_->depth() / kBatchesOfDepth);
-  const auto room = [&] { return batch && in_device_ < device_->depth() && !free_reads_.empty(); };
+  const auto room = [&] {
+    return batch && in_device_ < device_->depth() && !free_reads_.empty() &&
+           (in_device_ < kLeastInFlight || bytes_in_device_ < options_.in_flight_bytes);
+  };
   while (!alone_.empty() && room()) {
     Request& request = requests_[alone_.back().request];
     const uint32_t landing = alone_.back().landing;
@@ -208,6 +217,7 @@ void FlashAgent::push(uint32_t index) {
   if (in_device_ == 0) in_flight_since_ns_.set(clock_.now_ns());
   ++in_device_;
   const std::span<std::byte> rest = read.into.subspan(read.landed);
+  bytes_in_device_ += rest.size();
   counters_.reads.add(1);
   ++requests_[read.request].done.reads;
   counters_.reads_of_size[size_class(rest.size())].add(1);
