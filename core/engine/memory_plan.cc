@@ -11,6 +11,9 @@ namespace tierd {
 namespace {
 
 constexpr uint64_t kLargestBlock = 4u << 20;
+// Where a pass asks for scattered neurons, piece by piece (Transfers::start), each piece has a block: as many
+// as a pass asks for, and as are read ahead of the next one meanwhile.
+constexpr uint64_t kLargestScattered = 1u << 20;
 constexpr uint64_t kBlocksWanted = 8;  // in flight while one is computed
 constexpr uint64_t kLeastBlocks = 2;   // one for a demand, one ahead of it
 constexpr uint64_t kStagingShare = 8;  // at most an eighth of the budget passes through
@@ -164,8 +167,9 @@ class TierPlanner {
       staging = std::min(staging, rest);
     }
     staging /= tier_.memories;
+    const uint64_t most = manifest_.layout == Layout::row ? kLargestBlock : kLargestScattered;
     const uint64_t block = std::clamp(staging / kBlocksWanted / largest_ * largest_, largest_,
-                                      std::max(largest_, kLargestBlock / largest_ * largest_));
+                                      std::max(largest_, most / largest_ * largest_));
     plan_.block_bytes = static_cast<uint32_t>(block);
     plan_.blocks = static_cast<uint32_t>(staging / block);
     plan_.staging = uint64_t{plan_.block_bytes} * plan_.blocks * tier_.memories;

@@ -134,6 +134,18 @@ TEST(MemoryPlan, EveryShapeAtEveryCapacity) {
   }
 }
 
+// A pass asks for scattered neurons piece by piece, and each piece has a block.
+TEST(MemoryPlan, ScatteredNeuronsPassThroughManySmallBlocks) {
+  const auto blocks = [](Layout layout) {
+    const Manifest manifest = store_of("llama-2-7b", Encoding::q4_0, layout);
+    const auto plan = plan_one(manifest, request_of(manifest, bytes(manifest.tensor_bytes / 2)));
+    EXPECT_TRUE(plan.ok()) << plan.error().line();
+    return plan->blocks;
+  };
+  EXPECT_LE(blocks(Layout::row), 20u);
+  EXPECT_GE(blocks(Layout::channel_group), 60u);
+}
+
 TEST(MemoryPlan, TheLeastIsTheLeast) {
   for (const std::string shape : {"llama-2-7b", "opt-125m", "qwen2.5-0.5b"}) {
     const Manifest manifest = store_of(shape, Encoding::q4_0);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/align.h"
 #include "core/base/check.h"
 #include "core/kernel/supply/gathering.h"
 
@@ -164,7 +165,11 @@ Transfers::Started Transfers::start(const Purpose& purpose, EditionId edition, P
   asked_.clear();
   ask(purpose, edition, plan);
   const uint32_t demanded = kDemandedBytes / sites_.editions[edition].slot_bytes;
-  asked_.front().most = std::min<size_t>(asked_.front().most, std::max(together(site), demanded));
+  // Of more than the free blocks hold in such pieces, larger ones, so that all of it is asked for at once:
+  // asked for behind the first run, the rest would leave the disk idle while that one is computed.
+  const size_t left = plan.neurons.size() - plan.next, blocks = std::max(1U, staging_.free_blocks());
+  const size_t share = left > blocks * demanded ? divide_up(left, blocks) + together(site) : demanded;
+  asked_.front().most = std::min(asked_.front().most, std::max<size_t>(together(site), share));
   return start_runs(priority);
 }
 
