@@ -38,7 +38,7 @@ PluginWorld::PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction l
     all_memories_.push_back(
         {sizeof(tierd_memory_view), id, topology.memories[m].over,
          unit == Topology::kNoUnit ? TIERD_NO_UNIT : unit, topology.memories[m].name.c_str(), 0,
-         uint64_t{topology.memories[m].staging_blocks} * topology.memories[m].block_bytes});
+         uint64_t{topology.memories[m].staging_blocks} * topology.memories[m].block_bytes, 0});
   }
   for (const tierd_memory_view& view : all_memories_) memory_views_.push_back(&view);
   for (uint32_t u = 0; u < topology.units.size(); ++u)
@@ -71,6 +71,16 @@ uint64_t PluginWorld::holders(uint32_t edition, uint32_t neuron) const {
     bits |= uint64_t{(*residencies_)[m].valid(held, neuron)} << (m + 1);
   }
   return bits;
+}
+
+void PluginWorld::resident(EditionId edition, std::span<uint8_t> here) const {
+  std::ranges::fill(here, 0);
+  if (residencies_ == nullptr) return;
+  for (size_t m = 0; m < residencies_->size(); ++m) {
+    const auto neurons = (*residencies_)[m].neurons(machine_.topology.memories[m].held_as(edition));
+    for (uint32_t i = 0; i < here.size(); ++i)
+      here[i] |= neurons[i].state != Residency::State::absent ? 1 : 0;
+  }
 }
 
 EditionId PluginWorld::held(uint32_t memory, uint32_t edition) const {

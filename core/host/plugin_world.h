@@ -72,6 +72,8 @@ class PluginWorld {
   MemoryId memory() const { return machine_.memory; }
   // What each memory's cache may share out, [memories]: instances see it from now on.
   void set_memory_bytes(std::span<const uint64_t> bytes);
+  // What a read of the store costs beside its bytes, of a memory that is read into.
+  void set_gap_bytes(MemoryId memory, uint64_t bytes) { all_memories_[memory - 1u].gap_bytes = bytes; }
 
   // Where things are, [memories]; set once the residencies exist. Nothing is anywhere before, nor evictable.
   void set_residencies(const std::deque<Residency>* residencies);
@@ -90,6 +92,8 @@ class PluginWorld {
   }
   // See Memory::held; kNoEdition where there is no such memory or edition.
   EditionId held(uint32_t memory, uint32_t edition) const;
+  // `here` [n of the edition] becomes 1 where a neuron is in a memory, or on its way there, else 0.
+  void resident(EditionId edition, std::span<uint8_t> here) const;
   // The unit, or TIERD_NO_UNIT for a neuron that there is not.
   uint32_t home(uint32_t edition, uint32_t neuron) const;
   // Whether it is a unit that the cache's memory feeds.

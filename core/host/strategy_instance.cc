@@ -69,6 +69,7 @@ StrategyInstance::StrategyInstance(StrategyChoice choice, const PluginWorld& wor
   host_.linear = linear;
   host_.held = held;
   host_.heat = heat;
+  host_.resident = resident;
 }
 
 Result<std::unique_ptr<StrategyInstance>> StrategyInstance::create(StrategyChoice choice,
@@ -195,6 +196,13 @@ uint32_t StrategyInstance::held(void* context, uint32_t memory, uint32_t edition
 
 const uint8_t* StrategyInstance::heat(void* context, uint32_t site) {
   return static_cast<StrategyInstance*>(context)->world_.heat(site);
+}
+
+int StrategyInstance::resident(void* context, uint32_t edition, uint8_t* here) {
+  const PluginWorld& world = static_cast<StrategyInstance*>(context)->world_;
+  if (edition >= world.sites().editions.size()) return TIERD_E_INVALID;
+  world.resident(edition, {here, world.sites().editions[edition].n});
+  return TIERD_OK;
 }
 
 int StrategyInstance::tensor(void* context, const char* name, tierd_tensor_view* out) {

@@ -61,6 +61,7 @@ class StrategyInstance {
   static int at_home(void* context, uint32_t edition, uint32_t neuron);
   static uint32_t held(void* context, uint32_t memory, uint32_t edition);
   static const uint8_t* heat(void* context, uint32_t site);
+  static int resident(void* context, uint32_t edition, uint8_t* here);
   static int tensor(void* context, const char* name, tierd_tensor_view* out);
   static int linear(void* context, uint32_t tensor, const float* x, uint32_t rows, float* y);
 

@@ -244,6 +244,10 @@ void StrategySet::tell_bytes(std::span<const uint64_t> parts) {
   for (PluginWorld& world : worlds_) world.set_memory_bytes(parts);
 }
 
+void StrategySet::tell_gap(MemoryId memory, uint64_t bytes) {
+  for (PluginWorld& world : worlds_) world.set_gap_bytes(memory, bytes);
+}
+
 Result<std::vector<std::vector<uint32_t>>> StrategySet::share(const std::vector<uint64_t>& parts) {
   tell_bytes(parts);
   std::vector<std::vector<uint32_t>> slots;

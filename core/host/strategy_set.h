@@ -70,6 +70,8 @@ class StrategySet {
   // Tells all instances how many bytes each memory's arena has, `parts` [memories]. A cache that goes by what
   // other memories have is asked for another split afterwards.
   void tell_bytes(std::span<const uint64_t> parts);
+  // Tells all instances what a read of the store into a memory costs beside its bytes.
+  void tell_gap(MemoryId memory, uint64_t bytes);
   // How each memory's cache splits its arena's bytes, which it is told, among the editions: slots,
   // [memories][editions]. Error: plugin_fault when an answer does not fit.
   Result<std::vector<std::vector<uint32_t>>> share(const std::vector<uint64_t>& parts);

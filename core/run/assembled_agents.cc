@@ -153,8 +153,11 @@ ReadTask Assembly::read_task(const RuntimeOptions& options) const {
 
 Status Assembly::make_store_agent(const RuntimeOptions& options) {
   const Tier& store = plan.tiers.store;
-  AgentContext context{
-      .number = store.first_agent, .table = store.config.table(), .pools = pools, .clock = clock()};
+  AgentContext context{.number = store.first_agent,
+                       .table = store.config.table(),
+                       .pools = pools,
+                       .clock = clock(),
+                       .own_thread = store.config.thread == "own"};
   const std::vector<const StoredSite*> stored = plan.store.manifest().stored();
   for (const Edition& edition : plan.model.sites.editions) {
     if (edition.made_of == kNoEdition) continue;
@@ -180,6 +183,10 @@ Status Assembly::make_store_agent(const RuntimeOptions& options) {
   context.read->kernels = plan.config.kernels;
   if (machine) context.read->described = machine->disk(store.config.thread == "own");
   TIERD_ASSIGN(flash, make_agent(store.agent, context));
+  for (const Link& link : plan.tiers.topology.links) {
+    if (link.from == kStore && link.agent == store.first_agent)
+      strategies->tell_gap(link.to, flash.reading.gap_bytes);
+  }
   return {};
 }
 
@@ -193,6 +200,7 @@ Result<Agent*> Assembly::on_thread(Agent& agent, const TierConfig& config, std::
   AgentThread::Options options;
   options.core = core;
   options.deadline_ns = uint64_t{plan.config.agent_deadline_ms} * 1'000'000;
+  options.short_slices = &agent == flash.agent.get();
   if (available_cores() > threads) options.spin_ns = kSpinNs;
   owner = std::make_unique<AgentThread>(agent, options);
   return owner.get();

@@ -37,11 +37,31 @@ TEST_F(ActiveFlowCli, LeavingNothingOutIsLossless) {
   EXPECT_EQ(flow["text"], resident["text"]);
 }
 
-// What is read ahead, in how large pieces, and what stays, changes no token.
+// What is read ahead, in how large pieces, and what stays, changes no token where the largest inputs are
+// used.
 TEST_F(ActiveFlowCli, NeitherGroupsNorCachesChangeTheText) {
-  const json flow = generated("activeflow");
+  const json flow = generated("activeflow", {"--set", "predictor.mask=largest"});
   for (const char* other : {"n0", "n1", "n2", "n4", "n8", "no-cache", "task-cache", "fading-cache"})
     EXPECT_EQ(generated(std::string("ablation/activeflow-") + other)["text"], flow["text"]) << other;
+}
+
+// All that is resident is used: where everything is, nothing is lost.
+TEST_F(ActiveFlowCli, WithEnoughMemoryACacheAwareMaskIsLossless) {
+  const json resident = generated("resident", {"--set", "model.layout=channel-group"});
+  EXPECT_EQ(generated("activeflow")["text"], resident["text"]);
+}
+
+// With less, no more energy of the inputs is lost than by the largest, and the same command gives the same
+// text.
+TEST_F(ActiveFlowCli, WithLessMemoryACacheAwareMaskLosesNoMoreThanTheLargest) {
+  const std::vector<std::string> less = {"--set", "tiers.dram.capacity=60%", "--set",
+                                         "tiers.flash.gap=16KiB"};
+  const json flow = generated("activeflow", less);
+  const json& metrics = flow["report"]["strategies"]["predictor"]["metrics"];
+  EXPECT_GT(metrics["energy_lost"].get<double>(), 0.0);
+  EXPECT_LE(metrics["energy_lost"].get<double>(), metrics["energy_lost_by_largest"].get<double>());
+  EXPECT_GT(count(flow, "staged"), 0u) << "nothing was read ahead";
+  EXPECT_EQ(generated("activeflow", less)["text"], flow["text"]);
 }
 
 // One layer ahead most of what is guessed is right; a layer that nothing is read ahead for waits for all of
@@ -92,6 +112,7 @@ TEST_F(ActiveFlowCli, AMixtureIsSparseInAttentionAndFetchesTheChosenExperts) {
                                           "--temp",   "0",
                                           "-t",       "1",
                                           "--fit",    "--ignore-eos",
+                                          "--set",    "predictor.mask=largest",
                                           "--set",    "scheduler.measure_every=4",
                                           "--set",    "tiers.dram.capacity=30%"};
     arguments.insert(arguments.end(), more.begin(), more.end());

@@ -320,6 +320,18 @@ TEST_F(StrategySetTest, MemoriesAndUnitsAreSeen) {
   EXPECT_EQ(host.holders(host.context, 1, 3), 0b1010u);
   EXPECT_EQ(host.holders(host.context, 1, 2), 0u);
   EXPECT_EQ(host.holders(host.context, 9, 0), 0u);
+  // What lies in some memory, or is on its way there, need not be read.
+  std::vector<uint8_t> here(4, 9);
+  ASSERT_EQ(host.resident(host.context, 1, here.data()), TIERD_OK);
+  EXPECT_THAT(here, testing::ElementsAre(0, 0, 0, 1));
+  (void)residencies[1].lease(1, 0);
+  ASSERT_EQ(host.resident(host.context, 1, here.data()), TIERD_OK);
+  EXPECT_THAT(here, testing::ElementsAre(1, 0, 0, 1));
+  EXPECT_EQ(host.resident(host.context, 9, here.data()), TIERD_E_INVALID);
+  EXPECT_EQ(host.memories[0]->gap_bytes, 0u);
+  (*set)->tell_gap(1, 32768);
+  EXPECT_EQ(host.memories[0]->gap_bytes, 32768u);
+  EXPECT_EQ(host.memories[1]->gap_bytes, 0u);
   // A cache hears what all memories have before it is asked for its own share.
   EXPECT_EQ(host.memories[2]->bytes, 0u);
   ASSERT_TRUE((*set)->share({4096, 0, 8192}).ok());

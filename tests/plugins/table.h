@@ -54,6 +54,7 @@ struct TestMemory {
   uint64_t bytes = 0;
   bool computes = true;
   uint64_t staging_bytes = 0;
+  uint64_t gap_bytes = 0;
 };
 struct TestMachine {
   std::vector<TestMemory> memories;
@@ -195,6 +196,12 @@ class Plugged {
       const auto found = plugged.site_heat.find(site);
       return found == plugged.site_heat.end() ? nullptr : found->second.data();
     };
+    host_.resident = [](void* context, uint32_t edition, uint8_t* here) {
+      const auto& plugged = *static_cast<Plugged*>(context);
+      const uint32_t n = plugged.edition_views_[edition].n;
+      for (uint32_t i = 0; i < n; ++i) here[i] = plugged.resident && plugged.resident(edition, i) ? 1 : 0;
+      return int{TIERD_OK};
+    };
     host_.held = [](void*, uint32_t, uint32_t edition) { return edition; };
     EXPECT_EQ(choice_.plugin->create(&host_, &self), TIERD_OK);
     EXPECT_NE(self, nullptr);
@@ -221,6 +228,7 @@ class Plugged {
   std::function<int(uint32_t, uint32_t)> evictable;
   std::function<uint64_t(uint32_t, uint32_t)> holders;  // bit m: memory m; nobody where it says nothing
   std::function<uint32_t(uint32_t, uint32_t)> home;     // with the first unit where it says nothing
+  std::function<bool(uint32_t, uint32_t)> resident;     // nothing is where it says nothing
   std::function<bool(uint32_t, uint32_t)> at_home;      // where it says nothing everything is
   std::map<uint32_t, std::vector<uint8_t>> site_heat;   // what `heat` answers, by site
   // The memory has so many bytes from now on.
@@ -237,7 +245,7 @@ class Plugged {
       const auto unit = static_cast<uint32_t>(unit_views_.size());
       memory_views_.push_back({sizeof(tierd_memory_view), number, memory.over,
                                memory.computes ? unit : TIERD_NO_UNIT, memory.tier.c_str(), memory.bytes,
-                               memory.staging_bytes});
+                               memory.staging_bytes, memory.gap_bytes});
       if (memory.computes) unit_views_.push_back({sizeof(tierd_unit_view), unit, number});
     }
     for (const tierd_memory_view& view : memory_views_) memories_.push_back(&view);

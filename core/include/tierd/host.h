@@ -79,6 +79,11 @@ typedef struct tierd_host {
   /* Since 2.4. How hot the neurons of a site are, [n] from 0 to 15 (ext/heat.h), until the plugin's function
    * returns; NULL: nobody can say, or nothing of the site was told yet. */
   const uint8_t* (*heat)(void* context, uint32_t site);
+
+  /* Since 2.6. Writes here[n of the edition]: 1 where a neuron need not be read from the store, because it is
+   * in a memory, in this edition or in what that one holds in its place, or on its way there; else 0.
+   * TIERD_E_INVALID: there is no such edition. */
+  int (*resident)(void* context, uint32_t edition, uint8_t* here);
 } tierd_host;
 
 #ifdef __cplusplus

@@ -116,6 +116,20 @@ class Host {
     const bool tells = table_->size >= offsetof(tierd_host, heat) + sizeof(tierd_host::heat);
     return tells ? table_->heat(table_->context, site) : nullptr;
   }
+  // What a read of the store into memory `m` costs beside the bytes that it brings, in bytes; 0 where nobody
+  // knows, which is so under a host older than 2.6, and while strategies are created.
+  uint64_t gap_bytes(uint32_t m) const {
+    const bool tells = memory(m).size >= offsetof(tierd_memory_view, gap_bytes) + sizeof(uint64_t);
+    return tells ? memory(m).gap_bytes : 0;
+  }
+  // Which neurons of an edition need not be read from the store, here [n] of 1 and 0. Throws where the host
+  // is older than 2.6, which does not tell.
+  void resident(uint32_t edition, uint8_t* here) const {
+    if (table_->size < offsetof(tierd_host, resident) + sizeof(tierd_host::resident))
+      throw Failure(TIERD_E_UNSUPPORTED, "needs a host that tells what is resident");
+    if (table_->resident(table_->context, edition, here) < 0)
+      throw Failure(TIERD_E_INVALID, "resident: there is no edition " + std::to_string(edition));
+  }
   // A balancer says in `rebalance` which neurons of an edition should have their home with the unit that
   // computes from a memory.
   void move(uint32_t memory, uint32_t edition, const uint32_t* idx, uint32_t n) const {

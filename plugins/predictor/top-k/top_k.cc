@@ -9,15 +9,21 @@
 //
 //   SITE.thresholds  [levels]: of |x|, for sparsity 0 to 1 in equal steps, rising
 //
-// holds the quantiles of |x| over a text. Sites that are not cut into channels are active as a whole. Inputs
+// holds the quantiles of |x| over a text.
+//
+// With mask = cache-aware a row alone uses every resident channel, and reads of the others what costs the
+// device least, so that no more of x's energy is lost than without. Several rows at once use what is resident
+// and the largest inputs of each. Sites that are not cut into channels are active as a whole. Inputs
 // that are zero are never active, which leaves nothing out.
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "plugins/predictor/top-k/allocation.hpp"
+#include "plugins/predictor/top-k/cache_aware_sites.hpp"
 #include "plugins/predictor/top-k/look_ahead.hpp"
 #include "plugins/predictor/top-k/rank.hpp"
 #include "tierd/plugin.hpp"
@@ -32,6 +38,14 @@ constexpr tierd_param kParams[] = {
         "allocation", "uniform", "uniform|measured",
         "whether every operator leaves out that share, or each its own, so that the least is lost "
         "for as many bytes (SITE.lost of the tables)")),
+    tierd::lossy(tierd::text(
+        "mask", "largest", "largest|cache-aware",
+        "whether exactly the largest inputs are used, or all that is resident and of the rest what is read "
+        "in the least time, so that as much of the inputs' energy is used")),
+    tierd::lossy(tierd::number(
+        "missing_ahead", "0", 0, 1,
+        "with a cache-aware mask: of what an operator has read for the last token, the share that is read "
+        "ahead for the next one, the first of its missing channels; for stores with an order by rate")),
     tierd::kLookAheadParams[0],
     tierd::kLookAheadParams[1],
     tierd::kLookAheadParams[2],
@@ -41,7 +55,10 @@ constexpr tierd_param kParams[] = {
 constexpr const char* kManual =
     "Needs a store of layout channel-group. Without tables exactly this share of each row's inputs is left "
     "out; with them (predictor.tensors) what lies below the thresholds that were measured on a text, this "
-    "share on the mean. Where nothing is left out (sparsity 0), reading ahead brings all of the next layers.";
+    "share on the mean. A cache-aware mask wants a cache whose content does not follow what is used: with "
+    "pinned the most used channels stay, if the store has them in that order. Its text differs with the "
+    "memory, with the disk, and with the rows that are computed together. "
+    "Where nothing is left out (sparsity 0), reading ahead brings all of the next layers.";
 
 class TopK {
  public:
@@ -49,6 +66,8 @@ class TopK {
 
   explicit TopK(const tierd::Host& host)
       : sparsity_(sparsity_of(host)), sites_(host.n_sites()), active_(host), ahead_(host, sparsity_) {
+    if (std::string(host.text("mask")) == "cache-aware")
+      cache_aware_.emplace(host, host.number("missing_ahead"));
     bool any = false;
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
       const tierd_site_view& site = host.site(s);
@@ -73,10 +92,15 @@ class TopK {
     const auto bound = [&](const float* scores) {
       return channels.threshold >= 0 ? channels.threshold : bound_of(scores, channels);
     };
+    if (cache_aware_ && rows.rows == 1) return cache_aware_->predict(site, rows.x, bound, out);
     active_.predict(channels.n, nullptr, rows, magnitudes, bound, out);
+    if (cache_aware_) cache_aware_->share(site, rows, out);
   }
 
-  void look_ahead(uint32_t site, const tierd_rows_view& rows) { ahead_.wish(site, sites_[site].n, rows); }
+  void look_ahead(uint32_t site, const tierd_rows_view& rows) {
+    ahead_.wish(site, sites_[site].n, rows);
+    if (cache_aware_ && rows.rows == 1) cache_aware_->look_ahead(site);
+  }
 
  private:
   struct Channels {
@@ -125,6 +149,7 @@ class TopK {
   tierd::RowScores active_;
   tierd::LookAhead ahead_;
   tierd::Rank rank_;
+  std::optional<tierd::CacheAwareSites> cache_aware_;  // none: the largest inputs are used
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 /* tierd.predictor/1: which neurons a step uses. All functions: [kernel thread], must not block. What is
- * active never depends on what is resident. */
+ * active depends on what is resident only where a lossy predictor says so: the same text then differs with
+ * the memory that it has. */
 #ifndef TIERD_EXT_PREDICTOR_H
 #define TIERD_EXT_PREDICTOR_H
 
