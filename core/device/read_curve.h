@@ -29,6 +29,9 @@ class ReadCurve {
     // What a request costs, in bytes: so much may lie between two runs of bytes for one read of both to be
     // faster than two (LLM in a flash, 4: "the break-even").
     uint64_t bytes() const { return static_cast<uint64_t>(seconds * bytes_per_second); }
+    // The gap that is read through: half of that. Around the break-even the time is flat, and what is thrown
+    // away takes memory's time as well.
+    uint64_t gap_bytes() const { return bytes() / 2; }
   };
   Request request() const;
   // The disk's time for one read of so many bytes, which are whole blocks.

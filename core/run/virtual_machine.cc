@@ -30,7 +30,7 @@ Result<std::unique_ptr<VirtualMachine>> VirtualMachine::create(
 ReadTask::Described VirtualMachine::disk(bool own_thread) {
   VirtualThread& checks = thread(own_thread);
   ReadTask::Described described;
-  described.gap_bytes = machine_.disk.reads.request().bytes();
+  described.gap_bytes = machine_.disk.reads.request().gap_bytes();
   described.reads = executes_;
   described.device = [this, &checks](std::unique_ptr<BlockDevice> device,
                                      uint32_t depth) -> std::unique_ptr<BlockDevice> {

@@ -67,6 +67,7 @@ TEST(ReadCurve, TellsWhatARequestCosts) {
   EXPECT_NEAR(request.seconds, 20e-6, 1e-12);
   EXPECT_NEAR(request.bytes_per_second, 2e9, 1);
   EXPECT_NEAR(static_cast<double>(request.bytes()), 40'000, 1);
+  EXPECT_NEAR(static_cast<double>(request.gap_bytes()), 20'000, 1);
 }
 
 TEST(ReadCurve, ARequestCostsNothingWhereTheMeasurementSaysNothing) {

@@ -47,7 +47,7 @@ Result<BreakEven> measure_break_even(const std::string& path, const DeviceOption
   }
   const ReadCurve::Request request = ReadCurve(std::move(points)).request();
   return BreakEven{
-      rounded(request.bytes()),
+      rounded(request.gap_bytes()),
       fmt::format("measured: {:.3g} µs a request, {} beyond; reads of 4 and "
                   "128 KiB, {} in flight, the best of {} rounds",
                   request.seconds * 1e6, format_rate(request.bytes_per_second), device.depth, kGapRounds)};

@@ -1,4 +1,5 @@
-// How much may lie between two extents for one read of both to be faster than two, measured.
+// How much between two extents is read through instead of reading twice, measured: half of what would take as
+// long either way (ReadCurve::Request).
 #pragma once
 
 #include <cstdint>

@@ -60,9 +60,10 @@ typedef struct tierd_memory_view {
   uint64_t bytes;
   /* Of its staging blocks: what is fetched and not kept lies there until it has been used. Since 2.3. */
   uint64_t staging_bytes;
-  /* What a read of the store costs beside the bytes that it brings, in bytes: neurons that lie no farther
-   * apart there are read with what lies between them, which is faster than twice. 0: nothing is read from the
-   * store into this memory, or nobody knows. Not known while strategies are created. Since 2.6. */
+  /* What a read of the store costs beside the bytes that it brings, in bytes, as its reader weighs it:
+   * neurons that lie no farther apart there are read with what lies between them, not twice. 0: nothing is
+   * read from the store into this memory, or nobody knows. Not known while strategies are created. Since 2.6.
+   */
   uint64_t gap_bytes;
 } tierd_memory_view;
 
