@@ -81,7 +81,8 @@ TEST_F(PlanFromHeader, OfALargeModelWritesNothing) {
 
 TEST_F(PlanFromHeader, SaysWhatIsEncodedAnewAndWhatIsUnknown) {
   const std::string k_quants = hollow("llama-2-7b", "q4_k");
-  const Ended columns = run_tierd(check(k_quants, {"--config", config_file("activeflow")}));
+  const Ended columns =
+      run_tierd(check(k_quants, {"--config", config_file("activeflow"), "--set", "tiers.dram.capacity=60%"}));
   EXPECT_EQ(columns.status, 0) << columns.err;
   EXPECT_THAT(columns.out, HasSubstr("qkv, o, up, down from q4_k as q4_0, relative error "));
   EXPECT_THAT(columns.out, HasSubstr("unknown: "));

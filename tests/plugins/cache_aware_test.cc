@@ -9,8 +9,8 @@
 #include <limits>
 
 #include "core/base/random.h"
-#include "plugins/predictor/top-k/cache_aware.hpp"
 #include "tests/plugins/table.h"
+#include "tierd/cache_aware.hpp"
 
 namespace tierd {
 namespace {

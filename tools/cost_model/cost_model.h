@@ -21,6 +21,9 @@ struct ChannelOperator {
   // The layers before predict this share of its channels that are used (the paper's si); nothing: it is not
   // read ahead.
   std::optional<double> similarity = {};
+  // [channels] in the store's order: the share of a text's tokens to which each is among the larger half of
+  // the inputs; empty: not known.
+  std::vector<float> rates = {};
 
   double layer_bytes() const { return static_cast<double>(channels * channel_bytes); }
 };

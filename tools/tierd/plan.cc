@@ -13,6 +13,7 @@
 #include "core/store/source.h"
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"
+#include "tools/cost_model/cache_aware_cost.h"
 #include "tools/cost_model/cost_model.h"
 
 namespace tierd {
@@ -124,6 +125,34 @@ std::vector<ChannelOperator> operators_of(const RunPlan& plan, const Foretold& f
   return operators;
 }
 
+// SITE.rates of the layer in the middle, by operator; of the predictor's tables, where it has them.
+Status read_rates(const RunPlan& plan, std::vector<ChannelOperator>& operators) {
+  const std::string& path = plan.config.predictor.tensors;
+  if (path.empty() || path == ModelTensors::kName) return {};
+  TIERD_ASSIGN(const PluginTensorFile file, PluginTensorFile::open(path));
+  TIERD_ASSIGN(const auto tables, file.read());
+  for (const StoredSite& site : plan.store.manifest().sites) {
+    if (!is_cut_into<Columns>(site.cut) || site.layer != plan.store.manifest().config.n_layers / 2) continue;
+    const auto of = std::ranges::find(operators, std::string(name(site.group)), &ChannelOperator::name);
+    const auto rates = std::ranges::find(tables->tensors, site.name + ".rates", &PluginTensors::Tensor::name);
+    if (of == operators.end() || rates == tables->tensors.end() || rates->data.size() != of->channels)
+      continue;
+    of->rates = rates->data;
+  }
+  return {};
+}
+
+json to_json(const CacheAwareCost& cost) {
+  return {{"kept", cost.kept},
+          {"reads_per_token", cost.reads},
+          {"flash_bytes_per_token", cost.flash_bytes},
+          {"disk_ms", cost.disk * 1e3},
+          {"compute_ms", cost.compute * 1e3},
+          {"energy_lost", cost.lost},
+          {"energy_lost_by_largest", cost.lost_of_largest},
+          {"steady_tokens_per_second", 1 / cost.steady_token}};
+}
+
 json to_json(const CostEstimate& cost) {
   return {{"layer_group", cost.group},
           {"group_bytes", cost.group_bytes},
@@ -193,6 +222,10 @@ Result<json> find_plan(const RunPlan& of) {
                              format_bytes(static_cast<double>(model.fixed_bytes)))};
   }
   const CostEstimate& chosen = choice->chosen;
+  TIERD_TRY(read_rates(of, model.operators));
+  const bool by_rate = manifest.config.channel_order;
+  const CacheAwareCost aware =
+      cache_aware_cost(model, static_cast<double>(of.memory.tiers.front().arena), chosen.sparsity, by_rate);
   json found = {{"model", manifest.config.name},
                 {"tensor_bytes", manifest.tensor_bytes},
                 {"budget_bytes", budget},
@@ -209,6 +242,9 @@ Result<json> find_plan(const RunPlan& of) {
                 {"groups", json::array()},
                 {"chosen", to_json(chosen)},
                 {"why", choice->why},
+                {"cache_aware", to_json(aware)},
+                {"by_rate", by_rate},
+                {"mask", aware.steady_token < chosen.steady_token ? "cache-aware" : "largest"},
                 {"lossless_tokens_per_second", 1 / lossless_token(model, budget)},
                 {"store_layer_group", manifest.layer_group},
                 {"tier", of.tiers.memories.front().config.name},
@@ -239,6 +275,25 @@ Result<json> find_plan(const RunPlan& of) {
   }
   return found;
 }
+
+namespace {
+
+bool is_cache_aware(const json& found) {
+  return found["mask"] == "cache-aware";
+}
+
+// Layers of a group that the plan's way wants a store to have.
+int group_of(const json& found) {
+  return is_cache_aware(found) ? 1 : std::max(found["chosen"]["layer_group"].get<int>(), 1);
+}
+
+template <class T>
+void put(std::vector<Setting>& settings, const std::string& key, T value) {
+  std::erase_if(settings, [&](const Setting& setting) { return setting.key == key; });
+  settings.push_back({key, std::move(value), "--plan"});
+}
+
+}  // namespace
 
 std::string plan_text(const json& found) {
   std::string text = fmt::format(
@@ -271,8 +326,19 @@ std::string plan_text(const json& found) {
   const int chosen = found["chosen"]["layer_group"].get<int>();
   for (const json& cost : found["groups"]) text += row_of(cost, cost["layer_group"].get<int>() == chosen);
   text += fmt::format("N = {}: {}\n", chosen, found["why"].get<std::string>());
+  const json& aware = found["cache_aware"];
+  const double by_mask = aware["steady_tokens_per_second"].get<double>();
+  text += fmt::format(
+      "A cache-aware mask, with {:.1f} % of the channels resident{}: {:.3g} tokens/s, {} a token in {:.1f} "
+      "thousand reads;\n  of the inputs' energy {:.1f} % are lost, by the largest {:.1f} %\n",
+      100 * aware["kept"].get<double>(), found["by_rate"].get<bool>() ? ", the most used ones" : "", by_mask,
+      format_bytes(aware["flash_bytes_per_token"].get<double>()),
+      1e-3 * aware["reads_per_token"].get<double>(), 100 * aware["energy_lost"].get<double>(),
+      100 * aware["energy_lost_by_largest"].get<double>());
+  if (!found["by_rate"].get<bool>())
+    text += "  (tier-convert --order TABLES makes a store that has the most used channels first)\n";
   const double lossless = found["lossless_tokens_per_second"].get<double>();
-  const double lossy = found["chosen"]["steady_tokens_per_second"].get<double>();
+  const double lossy = std::max(by_mask, found["chosen"]["steady_tokens_per_second"].get<double>());
   text +=
       lossless > lossy
           ? fmt::format(
@@ -280,11 +346,16 @@ std::string plan_text(const json& found) {
                 "leaves nothing out\n",
                 lossless)
           : fmt::format("Lossless would write {:.3g} tokens/s (--config configs/hybrid.toml)\n", lossless);
-  text += fmt::format("\n  --set predictor.sparsity={:.3g} --set tiers.dram.staging={}",
-                      found["sparsity"].get<double>(),
-                      static_cast<uint64_t>(found["chosen"]["group_bytes"].get<double>()));
-  if (chosen == 0) text += " --set predictor.ahead=none";
-  const int group = std::max(chosen, 1);  // that a store has
+  text += fmt::format("\n  --set predictor.sparsity={:.3g}", found["sparsity"].get<double>());
+  if (is_cache_aware(found)) {
+    text += " --set predictor.mask=cache-aware --set predictor.ahead=none --set cache.name=pinned";
+  } else {
+    text +=
+        fmt::format(" --set predictor.mask=largest --set cache.name=context-lfu --set tiers.dram.staging={}",
+                    static_cast<uint64_t>(found["chosen"]["group_bytes"].get<double>()));
+    if (chosen == 0) text += " --set predictor.ahead=none";
+  }
+  const int group = group_of(found);
   if (!found["store_given"].get<bool>()) {
     text += fmt::format(" --set model.layer_group={}", group);
   } else if (group != found["store_layer_group"].get<int>()) {
@@ -298,20 +369,27 @@ std::string plan_text(const json& found) {
 
 Config with_plan(Config config, const json& found) {
   std::vector<Setting>& settings = config.predictor.settings;
-  std::erase_if(settings, [](const Setting& setting) { return setting.key == "sparsity"; });
-  settings.push_back({"sparsity", found["sparsity"].get<double>(), "--plan"});
-  const auto group = found["chosen"]["layer_group"].get<uint32_t>();
-  if (group == 0) {
-    std::erase_if(settings, [](const Setting& setting) { return setting.key == "ahead"; });
-    settings.push_back({"ahead", std::string("none"), "--plan"});
+  put(settings, "sparsity", found["sparsity"].get<double>());
+  put(settings, "mask", found["mask"].get<std::string>());
+  if (is_cache_aware(found) || found["chosen"]["layer_group"] == 0)
+    put(settings, "ahead", std::string("none"));
+  if (is_cache_aware(found)) {
+    config.cache = {.name = "pinned"};
+  } else {
+    if (config.cache.name == "pinned") config.cache = {.name = "context-lfu"};
+    config.tier(found["tier"].get<std::string>()).staging =
+        std::to_string(static_cast<uint64_t>(found["chosen"]["group_bytes"].get<double>()));
   }
-  config.tier(found["tier"].get<std::string>()).staging =
-      std::to_string(static_cast<uint64_t>(found["chosen"]["group_bytes"].get<double>()));
-  if (!found["store_given"].get<bool>()) config.layer_group = std::max(group, 1u);
+  if (!found["store_given"].get<bool>()) config.layer_group = static_cast<uint32_t>(group_of(found));
   return config;
 }
 
 std::string planned_and_achieved(const json& found, double tokens_per_second) {
+  if (is_cache_aware(found)) {
+    const double planned = found["cache_aware"]["steady_tokens_per_second"].get<double>();
+    return fmt::format("{:.3g} tokens/s; achieved {:.3g}, {:.3g} %", planned, tokens_per_second,
+                       100 * tokens_per_second / planned);
+  }
   // The cost is that of the groups that the run had: a store keeps its own.
   const bool of_store = found["store_given"].get<bool>() && found["chosen"]["layer_group"] != 0;
   const json& cost = of_store && found.contains("of_store") ? found["of_store"] : found["chosen"];

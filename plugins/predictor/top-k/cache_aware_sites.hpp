@@ -13,7 +13,7 @@
 #include <set>
 #include <vector>
 
-#include "plugins/predictor/top-k/cache_aware.hpp"
+#include "tierd/cache_aware.hpp"
 #include "tierd/plugin.hpp"
 
 namespace tierd {

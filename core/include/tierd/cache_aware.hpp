@@ -1,12 +1,12 @@
-// Which channels of an operator to use, where those that are resident cost nothing to use (cache-aware
-// masking: Federici et al., "Efficient LLM Inference using Dynamic Input Pruning and Cache-Aware Masking",
-// 2024, who weigh what is not cached by a factor). Here the device's cost says what is not worth it: a read
-// costs as much as `gap` bytes beyond those that it brings (tierd_memory_view.gap_bytes). So from what is
-// missing runs of neighbours are chosen, the reading of which takes the least time of all that lose at most
-// so much of the energy of the inputs, the sum of their squares: a weak channel between strong ones is used
-// as well, and a strong one that lies alone may be left out. Every resident channel is used.
-#ifndef TIERD_TOP_K_CACHE_AWARE_HPP
-#define TIERD_TOP_K_CACHE_AWARE_HPP
+// Which neurons of a site a row uses, where those that are resident cost nothing to use (cache-aware masking:
+// Federici et al., "Efficient LLM Inference using Dynamic Input Pruning and Cache-Aware Masking", 2024, who
+// weigh what is not cached by a factor). Here the device's cost says what is not worth it: a read costs as
+// much as `gap` bytes beyond those that it brings (tierd_memory_view.gap_bytes). So from what is missing runs
+// of neighbours are chosen, the reading of which takes the least time of all that lose at most so much of the
+// energy of the inputs, the sum of their squares: a weak channel between strong ones is used as well, and a
+// strong one that lies alone may be left out. Every resident channel is used. Optional; C++17, header-only.
+#ifndef TIERD_CACHE_AWARE_HPP
+#define TIERD_CACHE_AWARE_HPP
 
 #include <algorithm>
 #include <cmath>
