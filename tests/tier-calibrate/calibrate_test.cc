@@ -22,6 +22,7 @@ Machine some_machine() {
   machine.copy_rate = 1.5e10;
   machine.thread_ns = 3400;
   machine.round = 85;
+  machine.touch = {400, {180e-6, 250e-6}, {76e-6, 80e-6}};
   machine.reads = {
       {4096, 1, 5e7, 4e7}, {4096, 4, 1e8, 9e7}, {1 << 20, 1, 1e9, 1e9}, {1 << 20, 4, 2.0e9, 1.9e9}};
   machine.memory = {{1, 2e10}, {2, 3.5e10}};
@@ -78,6 +79,11 @@ TEST(Calibrate, TableFitsAScreen) {
   const std::string table = to_table(some_machine());
   EXPECT_LT(std::ranges::count(table, '\n'), 24);
   EXPECT_NE(table.find("1 MiB x 4 come within 5 %"), std::string::npos) << table;
+  EXPECT_NE(table.find("one read of 16 KiB alone: 180 us (mean 250) where nobody has read before, 76 us "
+                       "(mean 80) again\n"),
+            std::string::npos)
+      << table;
+  EXPECT_NE(to_toml(some_machine()).find("# one read of 16 KiB alone: 180 us"), std::string::npos);
 }
 
 TEST(Calibrate, ScratchFileHasNoNameAndCanBeMeasured) {
@@ -92,7 +98,25 @@ TEST(Calibrate, ScratchFileHasNoNameAndCanBeMeasured) {
   ASSERT_TRUE(round.ok()) << round.error().line();
   EXPECT_GE(*round, 1u);
   EXPECT_LE(*round, 256u);
+  const auto touch = measure_touch(scratch->path(), 1);
+  ASSERT_TRUE(touch.ok()) << touch.error().line();
+  EXPECT_GE(touch->reads, 320u);  // of 16 KiB
+  for (const TouchLatency::Pass& pass : {touch->first, touch->again}) {
+    EXPECT_GT(pass.median, 0);
+    EXPECT_GT(pass.mean, 0);
+  }
   std::filesystem::remove(folder);
+}
+
+TEST(Calibrate, ATouchNeedsAFileOfOneRead) {
+  EXPECT_EQ(measure_touch("/no/such/file", 1).code(), Code::not_found);
+  const std::string path = testing::TempDir() + "small-" + std::to_string(::getpid());
+  std::ofstream(path) << std::string(4096, 'x');
+  const auto small = measure_touch(path, 1);
+  std::filesystem::remove(path);
+  ASSERT_FALSE(small.ok());
+  EXPECT_TRUE(small.code() == Code::invalid_argument || small.code() == Code::io_error)
+      << small.error().line();
 }
 
 TEST(Calibrate, ScratchFileNamesTheFolderThatRefuses) {

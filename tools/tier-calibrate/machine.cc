@@ -54,6 +54,16 @@ std::string read_table(const Machine& machine) {
   return text;
 }
 
+std::string touch_line(const Machine& machine) {
+  const auto pass = [](const TouchLatency::Pass& of) {
+    return fmt::format("{:.0f} us (mean {:.0f})", of.median * 1e6, of.mean * 1e6);
+  };
+  return fmt::format(
+      "one read of {} alone: {} where nobody has read before, {} again{}", size_name(kTouchBytes),
+      pass(machine.touch.first), pass(machine.touch.again),
+      machine.just_written ? "; the file was just written: --file FILE shows one that lay" : "");
+}
+
 std::string kernel_table(const Machine& machine) {
   std::string text = fmt::format(
       "{} on {} threads; one token, GB/s, at once and after a wait; many tokens, G multiply-adds/s\n"
@@ -107,6 +117,7 @@ std::string to_table(const Machine& machine) {
   text += fmt::format("flash through {}: {} at best ({} x {}); {} x {} come within 5 % of it\n",
                       machine.device, format_rate(best.sequential), size_name(best.read_bytes), best.depth,
                       size_name(lean.read_bytes), lean.depth);
+  if (machine.touch.reads != 0) text += touch_line(machine) + "\n";
   text += "memory reads";
   for (const MemoryPoint& point : machine.memory) {
     text += fmt::format("{} {} on {} thread{}", &point == machine.memory.data() ? ":" : ",",
@@ -129,6 +140,7 @@ std::string to_toml(const Machine& machine) {
       fmt::format("\n[flash]\ndevice = {}\nfolder = {}\n", quoted(machine.device), quoted(machine.folder));
   text += fmt::format("latency_ns = {:.0f}  # of one random read of {} B alone\n", latency_ns,
                       smallest->read_bytes);
+  if (machine.touch.reads != 0) text += "# " + touch_line(machine) + "\n";
   text += fmt::format("bytes_per_second = {:.0f}  # sequential, at best\n", fastest(machine).sequential);
   text += fmt::format(
       "read_bytes = {}  # with this depth, the fewest bytes in flight within 5 % of it\ndepth = {}\n",

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tools/tier-calibrate/kernel_rates.h"
+#include "tools/tier-calibrate/touch_latency.h"
 
 namespace tierd {
 
@@ -25,13 +26,15 @@ struct Machine {
   std::string cpu;
   uint32_t cores = 0;
   uint64_t memory_bytes = 0;
-  std::string measured;    // date and time, UTC
-  std::string device;      // what the file was read with
-  std::string folder;      // on the disk that was read
-  double check_rate = 0;   // bytes a second that a thread checks
-  double copy_rate = 0;    // and copies
-  uint64_t thread_ns = 0;  // that a read takes of the thread that asks for it
-  uint32_t round = 1;      // reads that the disk tells of together
+  std::string measured;       // date and time, UTC
+  std::string device;         // what the file was read with
+  std::string folder;         // on the disk that was read
+  double check_rate = 0;      // bytes a second that a thread checks
+  double copy_rate = 0;       // and copies
+  uint64_t thread_ns = 0;     // that a read takes of the thread that asks for it
+  TouchLatency touch;         // before anything else was read of the file
+  bool just_written = false;  // the file: what lies below a virtual disk may have it still
+  uint32_t round = 1;         // reads that the disk tells of together
   std::vector<ReadPoint> reads;
   std::vector<MemoryPoint> memory;
   std::string kernels;  // the instruction set that was measured

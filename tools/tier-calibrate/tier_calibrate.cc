@@ -215,6 +215,8 @@ Status calibrate(const Options& options) {
     TIERD_ASSIGN(scratch, make_scratch_file(folder, bytes, options.quiet));
     path = scratch->path();
   }
+  machine.just_written = scratch.has_value();
+  TIERD_ASSIGN(machine.touch, measure_touch(path, static_cast<uint64_t>(now_ns())));
   TIERD_TRY(measure_flash(path, plan, options, machine));
   std::string output = options.output;
   if (output.empty()) {
