@@ -32,6 +32,11 @@ inline Config configuration(const std::string& name, const std::string& model, b
   // What fits a memory needs one that holds what is used whole, and is lossy by how much more it has.
   const auto is_fitted = [](const Setting& setting) { return setting.key == "fit_memory"; };
   if (std::ranges::any_of(config->predictor.settings, is_fitted)) config->tier("gpu").capacity = "70%";
+  // A cache-aware mask goes by what is resident and by what a read costs, which is measured: its bits are
+  // this machine's.
+  for (Setting& setting : config->predictor.settings) {
+    if (setting.key == "mask") setting.value = std::string("largest");
+  }
   // Sums are by unit, and what has come to which unit by a pass must not depend on the clock.
   for (TierConfig& tier : config->tiers) {
     for (Setting& setting : tier.settings) {
