@@ -238,8 +238,8 @@ class MissingAhead : public CacheAwareMask {
   MissingAhead() : CacheAwareMask(0.5) {}
 };
 
-// Of the next operator, over the border of the token, half of what it has read last; and what was read is
-// used, though the least of all.
+// What is wished for is half of what the next operator has read last, over the border of the token; and what
+// was read ahead is used, though its inputs are the least of all.
 TEST_F(MissingAhead, TheFirstMissingChannelsAreReadAndUsed) {
   std::vector<float> x = drawn_inputs(random_);
   look_ahead(predictor_, 2, x);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/math/distributions/beta.hpp>
 #include <cmath>
+#include <functional>
 
 #include "core/activity/normal.h"
 #include "core/base/random.h"

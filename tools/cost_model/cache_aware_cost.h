@@ -1,5 +1,6 @@
 // What a token costs under a cache-aware mask (predictor top-k, mask = cache-aware): tokens are drawn, and of
-// each operator's channels those are chosen that the predictor would choose.
+// each operator's channels those are chosen that the predictor would choose, were a read to cost it all of
+// the break-even, of which the flash agent takes half.
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,8 @@ namespace tierd {
 class CacheAware {
  public:
   // `request`: what a read costs beside the channels that it brings, in channels. `resident` [n]: 1 where
-  // nothing need be read. `most`: the energy that may be lost. `price` of an operator is where the search for
-  // it begins and ends, of energy in channels; any number from which on nothing is known yet is right.
+  // nothing need be read. `most`: the energy that may be lost. `price`, in channels for a unit of energy, is
+  // where the search begins and where it has ended: one of each operator's own, 0 before the first call.
   // Returns the energy that is lost; `used` [n] becomes 1 where a channel is used, which those that are zero
   // never are.
   double choose(const float* magnitudes, uint32_t n, double request, const uint8_t* resident, double most,

@@ -165,8 +165,9 @@ Transfers::Started Transfers::start(const Purpose& purpose, EditionId edition, P
   asked_.clear();
   ask(purpose, edition, plan);
   const uint32_t demanded = kDemandedBytes / sites_.editions[edition].slot_bytes;
-  // Of more than the free blocks hold in such pieces, larger ones, so that all of it is asked for at once:
-  // asked for behind the first run, the rest would leave the disk idle while that one is computed.
+  // Where the free blocks do not hold everything in such pieces, the pieces are larger, so that all of it is
+  // asked for at once: asked for behind the first run, the rest would leave the disk idle while that one is
+  // computed.
   const size_t left = plan.neurons.size() - plan.next, blocks = std::max(1U, staging_.free_blocks());
   const size_t share = left > blocks * demanded ? divide_up(left, blocks) + together(site) : demanded;
   asked_.front().most = std::min(asked_.front().most, std::max<size_t>(together(site), share));
