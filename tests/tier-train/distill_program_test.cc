@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/store/file.h"
 #include "tests/e2e/program.h"
@@ -53,6 +54,8 @@ TEST_F(TierDistill, MakesAModelThatRuns) {
   EXPECT_EQ(made["sparsity"], 0.6);
   EXPECT_EQ(made["steps"], 2);
   EXPECT_EQ(made["seed"], 1);
+  EXPECT_EQ(made["loss"], "teacher");
+  EXPECT_EQ(made["mask_gradient"], "straight-through");
   EXPECT_GT(made["held_out"]["before"]["divergence"], 0);
 
   const Ended said =
@@ -75,6 +78,19 @@ TEST_F(TierDistill, TheSameSeedGivesTheSameWeights) {
   EXPECT_NE(weights[0], weights[2]);
 }
 
+TEST_F(TierDistill, AblationsGiveOtherWeights) {
+  if (!TIERD_TRAINS) GTEST_SKIP() << "built without libtorch";
+  std::set<std::string> weights;
+  for (const std::vector<std::string>& ablation :
+       {std::vector<std::string>{}, {"--loss", "text"}, {"--mask-gradient", "zero"}}) {
+    const Ended run = distill(ablation);
+    ASSERT_EQ(run.status, 0) << run.err;
+    weights.insert(file_text(out() + "/model.safetensors"));
+    std::filesystem::remove_all(out());
+  }
+  EXPECT_EQ(weights.size(), 3U);
+}
+
 TEST_F(TierDistill, WhatCannotBeDistilled) {
   const std::string golden = TIERD_SOURCE_DIR "/tests/golden/models/";
   const auto with = [&](std::vector<std::string> more) {
@@ -91,6 +107,8 @@ TEST_F(TierDistill, WhatCannotBeDistilled) {
   EXPECT_THAT(with({"--sparsity", "1"}), HasSubstr("--sparsity"));
   EXPECT_THAT(with({"--learning-rate", "0"}), HasSubstr("--learning-rate"));
   EXPECT_THAT(with({"--fake-quant", "q5"}), HasSubstr("--fake-quant"));
+  EXPECT_THAT(with({"--loss", "accuracy"}), HasSubstr("--loss"));
+  EXPECT_THAT(with({"--mask-gradient", "one"}), HasSubstr("--mask-gradient"));
   EXPECT_THAT(with({"--device", "tpu"}), HasSubstr("--device"));
   EXPECT_THAT(with({"--steps", "3", "--epochs", "2"}), HasSubstr("excludes"));
   EXPECT_THAT(refused({"/nowhere", text(), "-o", out()}), HasSubstr("/nowhere"));

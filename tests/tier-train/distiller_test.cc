@@ -189,6 +189,62 @@ TEST_F(DistillerTest, TheLossIsTheMeanDivergenceAToken) {
   EXPECT_NEAR(*loss, sum / tokens, 1e-5);
 }
 
+// Gains of an attention norm so small that a channel is masked for every token. Its gain can change only if
+// gradients pass the mask, for what is masked adds nothing to any output.
+TEST_F(DistillerTest, AMaskedInputLearnsOnlyStraightThrough) {
+  const std::string gains = "layers.0.attn_norm";
+  constexpr size_t kMasked = 3, kKept = 5;
+  options_.sparsity = 0.5;
+  for (const char* name : {"opt", "llama3", "qwen2"}) {
+    Network network = network_of(golden_path(name));
+    const auto norm = std::find_if(network.tensors.begin(), network.tensors.end(),
+                                   [&](const NamedTensor& tensor) { return tensor.name == gains; });
+    ASSERT_NE(norm, network.tensors.end());
+    norm->values[kMasked] = 1e-8F;
+    norm->values[kKept] = 8;
+    for (NamedTensor& tensor : network.tensors) {
+      if (tensor.name == gains + ".bias") tensor.values[kMasked] = 0;
+    }
+    for (const bool teacher : {true, false}) {
+      for (const bool straight_through : {true, false}) {
+        SCOPED_TRACE(testing::Message()
+                     << name << ", teacher " << teacher << ", straight-through " << straight_through);
+        options_.teacher = teacher;
+        options_.straight_through = straight_through;
+        const auto distiller = distiller_of(network);
+        ASSERT_TRUE(distiller->step(windows_for(network), 1e-3).ok());
+        const auto learned = distiller->weights(static_cast<size_t>(norm - network.tensors.begin()));
+        ASSERT_TRUE(learned.ok());
+        EXPECT_NE((*learned)[kKept], norm->values[kKept]);
+        EXPECT_EQ((*learned)[kMasked] != norm->values[kMasked], straight_through);
+      }
+    }
+  }
+}
+
+TEST_F(DistillerTest, WithoutATeacherTheLossIsTheTextsOwn) {
+  options_.teacher = false;
+  const Network network = network_of(golden_path("llama3"));
+  const auto windows = windows_for(network);
+  const auto distiller = distiller_of(network);
+  Loss loss;
+  for (const auto& window : windows) {
+    const auto student = distiller->student_logits(window, options_.sparsity);
+    ASSERT_TRUE(student.ok());
+    const size_t vocab = student->size() / window.size();
+    for (size_t i = 0; i + 1 < window.size(); ++i) {
+      const auto row = std::span(*student).subspan(i * vocab, vocab);
+      loss.add(row, row, window[i + 1]);
+    }
+  }
+  const auto first = distiller->step(windows, 3e-3);
+  ASSERT_TRUE(first.ok()) << first.error().line();
+  EXPECT_NEAR(*first, std::log(loss.subject_perplexity()), 1e-5);
+  double last = *first;
+  for (int i = 0; i < 10; ++i) last = *distiller->step(windows, 3e-3);
+  EXPECT_LT(last, *first);
+}
+
 // [cols x rows] of [rows x cols].
 std::vector<float> transposed(const std::vector<float>& values, uint64_t rows, uint64_t cols) {
   std::vector<float> result(values.size());

@@ -120,7 +120,7 @@ class Batches {
   std::vector<uint32_t> order_;
 };
 
-// The divergence at each step.
+// The loss at each step.
 Result<std::vector<double>> train(Distiller& distiller, const std::vector<Window>& windows,
                                   const DistillPlan& plan) {
   Batches batches(windows, plan);
@@ -171,6 +171,8 @@ nlohmann::ordered_json provenance_of(const DistillPlan& plan, const DistillRepor
           {"text", plan.text},
           {"sparsity", plan.distiller.sparsity},
           {"fake_quant", name_of(plan.distiller.fake_quant)},
+          {"loss", plan.distiller.teacher ? "teacher" : "text"},
+          {"mask_gradient", plan.distiller.straight_through ? "straight-through" : "zero"},
           {"steps", report.steps},
           {"batch", plan.batch},
           {"sequence", plan.sequence},

@@ -31,7 +31,7 @@ struct DistillPlan {
 // On the windows held out, against the teacher as it came.
 struct DistillReport {
   uint32_t steps = 0;
-  double first_loss = 0;  // KL in nats a token, mean of the first tenth of the steps
+  double first_loss = 0;  // of the distiller, in nats a token: mean of the first tenth of the steps
   double last_loss = 0;   // and of the last
   Loss before;            // the student at the sparsity that it is trained at, before the first step
   Loss after;

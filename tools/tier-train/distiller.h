@@ -33,6 +33,11 @@ enum class FakeQuant : uint8_t { none, q4_0_rows, q4_0_columns };
 struct DistillerOptions {
   double sparsity = 0.5;  // share of the inputs of every operator of the layers that the student does without
   FakeQuant fake_quant = FakeQuant::none;
+  // The ablations of ActiveFlow's Table 5. Without straight-through gradients, an input that is masked has
+  // none; those of rounding always pass, or nothing would learn. Without a teacher, the student learns the
+  // text itself.
+  bool straight_through = true;
+  bool teacher = true;
   double weight_decay = 0;
   double clip = 1;       // of the gradient's norm; 0: none
   uint32_t threads = 0;  // 0: one a core
@@ -41,14 +46,14 @@ struct DistillerOptions {
 
 // The teacher is the model as it came, dense. The student has the same weights at first; what it computes an
 // operator of a layer from is masked as predictor top-k does it, for each token by itself. Gradients pass
-// masks and rounding as if there were none. Not thread-safe.
+// masks and rounding as if there were none, unless the options say otherwise. Not thread-safe.
 class Distiller {
  public:
   virtual ~Distiller() = default;
 
-  // One step of AdamW on KL(teacher || student) over these windows of tokens. Returns what that was before
-  // it, in nats a token. Errors: invalid_argument where it leaves the finite numbers; internal, from
-  // libtorch.
+  // One step of AdamW on KL(teacher || student) over these windows of tokens; without a teacher, on the
+  // student's cross-entropy with the tokens that follow. Returns what that was before it, in nats a token.
+  // Errors: invalid_argument where it leaves the finite numbers; internal, from libtorch.
   virtual Result<double> step(std::span<const std::vector<uint32_t>> windows, double learning_rate) = 0;
 
   // After each token of a window: [tokens x vocab].

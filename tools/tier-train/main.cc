@@ -37,6 +37,8 @@ constexpr const char* kAbout =
 struct DistillArguments {
   DistillPlan plan;
   std::string fake_quant = "none";
+  std::string loss = "teacher";
+  std::string mask_gradient = "straight-through";
   std::string device = "cpu";
 };
 
@@ -98,6 +100,8 @@ Status run_distill(Arguments& arguments) {
   DistillPlan& plan = arguments.distill.plan;
   if (arguments.distill.fake_quant == "q4_0") plan.distiller.fake_quant = FakeQuant::q4_0_rows;
   if (arguments.distill.fake_quant == "q4_0-channels") plan.distiller.fake_quant = FakeQuant::q4_0_columns;
+  plan.distiller.teacher = arguments.distill.loss == "teacher";
+  plan.distiller.straight_through = arguments.distill.mask_gradient == "straight-through";
   plan.distiller.cuda = arguments.distill.device == "cuda";
   TIERD_ASSIGN(const DistillReport report, distill(plan));
   return plan.quiet ? Status() : write_output(to_table(report, plan.distiller.sparsity));
@@ -228,6 +232,18 @@ void add_distill(CommandLine& to, DistillArguments& arguments) {
         "as layout channel-group encodes them. OUT is not quantized")
       .one_of({"none", "q4_0", "q4_0-channels"})
       .named("ENCODING")
+      .shows_default();
+  to.option("--loss", arguments.loss,
+            "What the student learns: to say what the teacher says (teacher: KL divergence), or TEXT itself, "
+            "without a "
+            "teacher (text: cross-entropy)")
+      .one_of({"teacher", "text"})
+      .named("LOSS")
+      .shows_default();
+  to.option("--mask-gradient", arguments.mask_gradient,
+            "Gradients of masked inputs: as if they were not masked (straight-through), or none (zero)")
+      .one_of({"straight-through", "zero"})
+      .named("GRADIENT")
       .shows_default();
   to.option("--seed", plan.seed, "Decides the order of the windows").named("N").shows_default();
   to.option("--device", arguments.device, "cpu or cuda")

@@ -61,12 +61,15 @@ class TorchDistiller final : public Distiller {
   Result<double> step(std::span<const std::vector<uint32_t>> windows, double learning_rate) override {
     return caught<double>("distilling", [&]() -> Result<double> {
       double tokens = 0, loss_sum = 0;
-      for (const auto& window : windows) tokens += static_cast<double>(window.size());
+      for (const auto& window : windows) {
+        tokens += static_cast<double>(window.size() - (options_.teacher ? 0 : 1));  // the first follows none
+      }
       adam_->zero_grad();
       const TorchWeights seen = as_seen();
       for (const auto& window : windows) {
         const Tensor ids = ids_of(window);
-        const Tensor loss = divergence(ids, transformer_.forward(seen, ids, options_.sparsity)) / tokens;
+        const Tensor logits = transformer_.forward(seen, ids, {options_.sparsity, options_.straight_through});
+        const Tensor loss = (options_.teacher ? divergence(ids, logits) : surprise(ids, logits)) / tokens;
         loss.backward();
         loss_sum += loss.item<double>();
       }
@@ -86,14 +89,14 @@ class TorchDistiller final : public Distiller {
   Result<std::vector<float>> teacher_logits(std::span<const uint32_t> window) override {
     return caught<std::vector<float>>("the teacher", [&] {
       const torch::NoGradGuard no_gradients;
-      return copy_of(transformer_.forward(teacher_, ids_of(window), 0));
+      return copy_of(transformer_.forward(teacher_, ids_of(window), {}));
     });
   }
 
   Result<std::vector<float>> student_logits(std::span<const uint32_t> window, double sparsity) override {
     return caught<std::vector<float>>("the student", [&] {
       const torch::NoGradGuard no_gradients;
-      return copy_of(transformer_.forward(as_seen(), ids_of(window), sparsity));
+      return copy_of(transformer_.forward(as_seen(), ids_of(window), {sparsity}));
     });
   }
 
@@ -128,9 +131,16 @@ class TorchDistiller final : public Distiller {
     Tensor expected;
     {
       const torch::NoGradGuard no_gradients;
-      expected = transformer_.forward(teacher_, ids, 0).log_softmax(-1);
+      expected = transformer_.forward(teacher_, ids, {}).log_softmax(-1);
     }
     return torch::kl_div(student_logits.log_softmax(-1), expected, at::Reduction::Sum, /*log_target=*/true);
+  }
+
+  // Returns what the student did not expect in the tokens that follow, in nats, summed over tokens.
+  static Tensor surprise(const Tensor& ids, const Tensor& student_logits) {
+    const int64_t followed = ids.size(0) - 1;
+    return torch::nll_loss(student_logits.narrow(0, 0, followed).log_softmax(-1), ids.narrow(0, 1, followed),
+                           {}, at::Reduction::Sum);
   }
 
   DistillerOptions options_;

@@ -12,18 +12,18 @@ namespace {
 using at::Tensor;
 
 // As predictor top-k: of equals on the border all stay.
-Tensor masked(const Tensor& x, double sparsity) {
+Tensor masked(const Tensor& x, const Mask& mask) {
   const int64_t n = x.size(-1);
-  const auto left_out = static_cast<int64_t>(std::lround(sparsity * static_cast<double>(n)));
+  const auto left_out = static_cast<int64_t>(std::lround(mask.sparsity * static_cast<double>(n)));
   if (left_out == 0) return x;
   const Tensor fixed = x.detach();
-  Tensor kept = at::zeros_like(fixed);
+  Tensor is_kept = at::zeros_like(fixed, at::kBool);
   if (left_out < n) {
     const Tensor magnitude = fixed.abs();
-    const Tensor least = std::get<0>(magnitude.kthvalue(left_out + 1, -1, true));
-    kept = at::where(magnitude >= least, fixed, kept);
+    is_kept = magnitude >= std::get<0>(magnitude.kthvalue(left_out + 1, -1, true));
   }
-  return x + (kept - fixed);  // exactly what is kept, with the gradient of x
+  if (!mask.straight_through) return x * is_kept;  // the gradient of what is left out is zero
+  return x + (fixed * is_kept - fixed);            // exactly what is kept, with the gradient of x
 }
 
 Tensor activate(const ModelConfig& config, const Tensor& x) {
@@ -48,7 +48,7 @@ struct TorchTransformer::Pass {
   const ModelConfig& config;
   const Tensor& frequencies;
   const TorchWeights& weights;
-  double sparsity;
+  const Mask& mask;
 
   Tensor find(const std::string& name) const {
     const auto found = weights.find(name);
@@ -100,7 +100,7 @@ struct TorchTransformer::Pass {
   }
 
   Tensor attention(const std::string& prefix, const Tensor& normed) const {
-    const Tensor x = masked(normed, sparsity);
+    const Tensor x = masked(normed, mask);
     const Tensor q = heads(prefix, "q", config.n_heads, x);
     const int64_t sharing = config.n_heads / config.n_kv_heads;
     const Tensor k = heads(prefix, "k", config.n_kv_heads, x).repeat_interleave(sharing, 0);
@@ -108,15 +108,15 @@ struct TorchTransformer::Pass {
     const double scale = 1 / std::sqrt(static_cast<double>(config.head_dim));
     const Tensor scores = at::matmul(q, k.transpose(1, 2)) * scale + horizon(x.size(0), x.options());
     const Tensor mixed = at::matmul(scores.softmax(-1), v).transpose(0, 1).reshape({x.size(0), -1});
-    return linear(prefix + "o", masked(mixed, sparsity));
+    return linear(prefix + "o", masked(mixed, mask));
   }
 
   Tensor feed_forward(const std::string& prefix, const Tensor& normed) const {
-    const Tensor x = masked(normed, sparsity);
+    const Tensor x = masked(normed, mask);
     const Tensor up = linear(prefix + "up", x);
     const Tensor hidden =
         config.gated ? activate(config, linear(prefix + "gate", x)) * up : activate(config, up);
-    return linear(prefix + "down", masked(hidden, sparsity));
+    return linear(prefix + "down", masked(hidden, mask));
   }
 
   Tensor run(const Tensor& tokens) const {
@@ -139,8 +139,8 @@ struct TorchTransformer::Pass {
   }
 };
 
-Tensor TorchTransformer::forward(const TorchWeights& weights, const Tensor& tokens, double sparsity) const {
-  return Pass{config_, frequencies_, weights, sparsity}.run(tokens);
+Tensor TorchTransformer::forward(const TorchWeights& weights, const Tensor& tokens, const Mask& mask) const {
+  return Pass{config_, frequencies_, weights, mask}.run(tokens);
 }
 
 }  // namespace tierd

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Trains the embedded model. Development only: nothing in the build, the tests or the program runs this.
+"""Trains the embedded model and its sibling. Development only: nothing in the build, the tests or the program runs this.
 
-An OPT of 5 million parameters that writes Shakespeare. An L1 term on what leaves each ReLU, steered per layer,
-makes most feed-forward activations exactly zero, so that a model of 10 MB has the activation sparsity that
-the large ReLU models have. Everything is fixed by the seed; one CPU thread, about half a second a step.
+`--shape demo` is the embedded model, an OPT of 5 million parameters that writes Shakespeare. An L1 term on what leaves
+each ReLU, steered per layer, makes most feed-forward activations exactly zero, so that a model of 10 MB has the
+activation sparsity that the large ReLU models have. `--shape silu` is a Llama of 11 million parameters on the same text:
+SiLU, RMS norms and rotary positions, no exact zeros, as the models of ActiveFlow have them. Everything is fixed by the
+seed; one CPU thread, about half a second a step (silu: twice that).
 
-  train.py tokenizer --text FILE --out DIR                 byte-level BPE from the training part of the text
-  train.py train     --text FILE --out DIR [--no-l1]       DIR/config.json, model.safetensors (F16), report
-  train.py measure   --text FILE --out DIR                 held-out loss and exact zeros of what was written
+  train.py tokenizer --text FILE --out DIR                                   BPE from the training part of the text
+  train.py train     --text FILE --out DIR [--shape silu] [--no-l1]          DIR/config.json, model.safetensors (F16)
+  train.py measure   --text FILE --out DIR                                   held-out loss and exact zeros of that
 
 The first 90 % of the text (by characters) trains, the rest is held out.
 """
@@ -21,7 +23,7 @@ from pathlib import Path
 import tokenizers
 import torch
 import torch.nn.functional as F
-from transformers import GenerationConfig, OPTConfig, OPTForCausalLM
+from transformers import AutoModelForCausalLM, GenerationConfig, LlamaConfig, LlamaForCausalLM, OPTConfig, OPTForCausalLM
 
 VOCAB = 1536
 CONTEXT = 256
@@ -32,7 +34,8 @@ SEED = 1
 STEPS = 1800
 BATCH = 4  # sequences of CONTEXT tokens a step
 BOS_SHARE = 0.25  # sequences that start with BOS at the beginning of a speech
-LEARNING_RATE = 1.5e-3
+LEARNING_RATE = {"demo": 1.5e-3, "silu": 1e-3}
+WEIGHT_DECAY = {"demo": 0.05, "silu": 0.1}
 WARMUP = 60
 ZERO_GOAL = 0.92  # share of exact zeros to which each layer is steered
 ZERO_GOAL_FROM = 0.35  # share of the run after which the full goal is asked for
@@ -83,7 +86,7 @@ def encode(out, text):
     return torch.tensor(ids), newline[0]
 
 
-def new_model():
+def new_opt():
     torch.manual_seed(SEED)
     config = OPTConfig(
         vocab_size=VOCAB, hidden_size=256, word_embed_proj_dim=256, num_hidden_layers=6,
@@ -101,14 +104,30 @@ def new_model():
     return model
 
 
+def new_llama():
+    torch.manual_seed(SEED)
+    config = LlamaConfig(
+        vocab_size=VOCAB, hidden_size=320, intermediate_size=896, num_hidden_layers=8, num_attention_heads=5,
+        num_key_value_heads=5, max_position_embeddings=CONTEXT, hidden_act="silu", rms_norm_eps=1e-5,
+        initializer_range=0.02, bos_token_id=BOS_ID, eos_token_id=BOS_ID, pad_token_id=BOS_ID,
+        tie_word_embeddings=True)  # fmt: skip
+    model = LlamaForCausalLM(config)
+    with torch.no_grad():
+        for layer in model.model.layers:
+            for linear in (layer.self_attn.o_proj, layer.mlp.down_proj):  # what is added to the residual stream
+                linear.weight.div_(math.sqrt(2 * config.num_hidden_layers))
+    return model
+
+
 class Activations:
-    """What left each layer's ReLU in the last forward pass: [tokens x ffn] tensors, first layer first."""
+    """What left each layer's activation in the last forward pass: [tokens x ffn] tensors, first layer first."""
 
     def __init__(self, model):
-        layers = model.model.decoder.layers
+        layers = model.model.decoder.layers if model.config.model_type == "opt" else model.model.layers
         self.of_layer = [None] * len(layers)
         for i, layer in enumerate(layers):
-            layer.activation_fn.register_forward_hook(lambda _m, _x, y, i=i: self.of_layer.__setitem__(i, y))
+            activation = layer.activation_fn if hasattr(layer, "activation_fn") else layer.mlp.act_fn
+            activation.register_forward_hook(lambda _m, _x, y, i=i: self.of_layer.__setitem__(i, y))
 
     def zeros(self):
         with torch.no_grad():
@@ -159,19 +178,19 @@ def held_out(model, activations, ids, windows=None):
     return loss, [round(z, 4) for z in zeros.tolist()]
 
 
-def train(text, out, l1, learning_rate):
+def train(text, out, shape, l1, learning_rate):
     ids, newline = encode(out, text[0])
     held = encode(out, text[1])[0]
     ends = (ids[1:] == newline) & (ids[:-1] == newline)  # speeches are divided by an empty line
     speech_starts = torch.cat([torch.tensor([0]), ends.nonzero()[:, 0] + 2])
     speech_starts = speech_starts[speech_starts < len(ids) - CONTEXT]
 
-    model = new_model()
+    model = new_opt() if shape == "demo" else new_llama()
     activations = Activations(model)
     steering = Steering(len(activations.of_layer))
     decayed = [p for n, p in model.named_parameters() if p.dim() == 2 and "embed" not in n]
     others = [p for n, p in model.named_parameters() if p.dim() != 2 or "embed" in n]
-    groups = [{"params": decayed, "weight_decay": 0.05}, {"params": others, "weight_decay": 0.0}]
+    groups = [{"params": decayed, "weight_decay": WEIGHT_DECAY[shape]}, {"params": others, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=learning_rate, betas=(0.9, 0.98))
     rng = torch.Generator().manual_seed(SEED)
     began = time.time()
@@ -203,7 +222,7 @@ def train(text, out, l1, learning_rate):
 def measure(text, out):
     """Of the F16 file, computed in float32."""
     ids = encode(out, text[1])[0]
-    model = OPTForCausalLM.from_pretrained(out, dtype=torch.float32).eval()
+    model = AutoModelForCausalLM.from_pretrained(out, dtype=torch.float32).eval()
     nats, zeros = held_out(model, Activations(model), ids)
     return {
         "parameters": sum(p.numel() for p in model.parameters()),
@@ -220,8 +239,9 @@ def main():
     parser.add_argument("action", choices=["tokenizer", "train", "measure"])
     parser.add_argument("--text", required=True)
     parser.add_argument("--out", required=True, type=Path)
-    parser.add_argument("--no-l1", action="store_true", help="the control: the same run without the L1 term")
-    parser.add_argument("--learning-rate", type=float, default=LEARNING_RATE, help="its peak; default %(default)s")
+    parser.add_argument("--shape", choices=["demo", "silu"], default="demo", help="default %(default)s")
+    parser.add_argument("--no-l1", action="store_true", help="the demo's control: the same run without the L1 term")
+    parser.add_argument("--learning-rate", type=float, help=f"its peak; default {LEARNING_RATE}")
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
@@ -231,7 +251,9 @@ def main():
         make_tokenizer(text[0], args.out)
         return
     if args.action == "train":
-        print(f"{train(text, args.out, not args.no_l1, args.learning_rate):.0f} s", flush=True)
+        l1 = args.shape == "demo" and not args.no_l1  # SiLU leaves nothing at zero
+        rate = args.learning_rate or LEARNING_RATE[args.shape]
+        print(f"{train(text, args.out, args.shape, l1, rate):.0f} s", flush=True)
     print(json.dumps(measure(text, args.out)))
 
 
