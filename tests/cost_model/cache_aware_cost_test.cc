@@ -35,6 +35,15 @@ TEST(CacheAwareCost, IsWhatTheBenchComputes) {
   EXPECT_NEAR(quarter.lost_of_largest, 0.126, 0.004);
 }
 
+TEST(CacheAwareCost, EachOperatorWaitsForAFirstRead) {
+  CostModel model = llama();
+  const CacheAwareCost before = cache_aware_cost(model, 0.37 * bytes_of(model), 0.5, true);
+  model.first_read = 1e-4;
+  const CacheAwareCost after = cache_aware_cost(model, 0.37 * bytes_of(model), 0.5, true);
+  EXPECT_NEAR(after.disk, before.disk + 128 * 1e-4, 1e-9);
+  EXPECT_EQ(cache_aware_cost(model, bytes_of(model), 0.5, true).disk, 0);
+}
+
 TEST(CacheAwareCost, LosesNoMoreThanTheLargestAndReadsLessInOrder) {
   const CostModel model = llama();
   for (const double kept : {0.0, 0.1, 0.4, 0.8}) {

@@ -64,6 +64,24 @@ TEST(CostModel, JoinedReads) {
   EXPECT_EQ(joined->load, single->load);
 }
 
+// Each operator that demands something waits for a first read: eight layers of two of them. The one that is
+// foretold wholly demands nothing.
+TEST(CostModel, EachDemandWaitsForAFirstRead) {
+  CostModel model = simple();
+  const auto before = estimate_cost(model, 100'000'000, 0.5, 0);
+  model.first_read = 1e-4;
+  const auto after = estimate_cost(model, 100'000'000, 0.5, 0);
+  EXPECT_NEAR(after->steady_token, before->steady_token + 8 * 2 * 1e-4, 1e-12);
+  EXPECT_EQ(after->load, before->load);
+  model.operators[0].similarity = 1;
+  const auto foretold = estimate_cost(model, 100'000'000, 0.5, 4);
+  model.first_read = 0;
+  EXPECT_NEAR(foretold->on_demand, estimate_cost(model, 100'000'000, 0.5, 4)->on_demand + 4 * 1e-4, 1e-12);
+  model.first_read = 1e-4;
+  model.hits = 1;
+  EXPECT_EQ(estimate_cost(model, 100'000'000, 0.5, 0)->on_demand, 0);
+}
+
 TEST(CostModel, CachesHitAsTheyAreLargeWhereNothingElseIsKnown) {
   CostModel model = simple();
   model.hits.reset();

@@ -53,6 +53,7 @@ CacheAwareCost cache_aware_cost(const CostModel& model, double cache_bytes, doub
   Random random(1);
   CacheAware mask;
   double used_bytes = 0;
+  double passes = 0;  // a token, in which something is read
   for (const ChannelOperator& of : model.operators) {
     const std::vector<float> rates = rates_of(of, by_rate, random);
     const auto n = static_cast<uint32_t>(rates.size());
@@ -83,6 +84,7 @@ CacheAwareCost cache_aware_cost(const CostModel& model, double cache_bytes, doub
       }
       const double share = static_cast<double>(model.layers) / kTokens;
       cost.reads += reads * share;
+      passes += reads > 0 ? share : 0;
       cost.flash_bytes += read * channel * share;
       used_bytes += static_cast<double>(std::ranges::count(used, 1)) * channel * share;
       cost.lost += lost / energy / kTokens / static_cast<double>(model.operators.size());
@@ -93,6 +95,7 @@ CacheAwareCost cache_aware_cost(const CostModel& model, double cache_bytes, doub
     cost.disk = cost.reads * request.seconds + cost.flash_bytes / request.bytes_per_second;
   else if (cost.flash_bytes > 0)
     cost.disk = cost.flash_bytes / model.flash.points().back().bytes_per_second;
+  cost.disk += passes * model.first_read;
   cost.compute = (used_bytes + static_cast<double>(model.head_bytes)) / model.memory_rate;
   cost.steady_token = std::max(cost.disk, cost.compute);
   return cost;

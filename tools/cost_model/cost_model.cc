@@ -57,6 +57,7 @@ std::optional<CostEstimate> estimate_cost(const CostModel& model, uint64_t budge
     cost.load += one_by_one;
     literal_demand += one_by_one * unforeseen;
     cost.on_demand += seconds(bytes * unforeseen, each.channel_bytes, each.aligned, density * unforeseen);
+    if (bytes * unforeseen > 0) cost.on_demand += model.first_read * layers;
     cost.flash_bytes += bytes * (ahead ? 1 + unforeseen : 1) / layers * model.layers;
     if (!ahead) continue;
     literal_preload += model.flash.seconds(bytes, chunk, each.aligned);

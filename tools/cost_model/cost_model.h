@@ -36,6 +36,9 @@ struct CostModel {
   uint64_t fixed_bytes = 0;
   double memory_rate = 0;  // bytes a second of all threads together
   ReadCurve flash;
+  // Seconds until an idle disk has answered one small read. An operator whose channels are asked for when its
+  // inputs are known waits so long, whatever it asks for.
+  double first_read = 0;
   // Reads are joined over gaps; else, as in the paper, each is one channel of all layers of the group.
   bool joins_reads = false;
   // The cache has this share of the channels that are used (hr), where that is known. Where it is not, the

@@ -285,9 +285,11 @@ Parsed parse_arguments(int argc, char** argv) {
   line.flag("--force", arguments.force, "take a capacity that is more than there is");
   line.flag("--check", arguments.check,
             "print the plan (what lies where, bytes a token, expected speed) and stop");
-  line.flag("--plan", arguments.plan,
-            "measure disk and memory, find sparsity, layer group and cache for the budget (layout "
-            "channel-group), print them and stop; with a prompt, run so and compare");
+  line.flag(
+      "--plan", arguments.plan,
+      "measure disk and memory, find sparsity, layer group and cache for the budget (layout "
+      "channel-group; of a mixture, what whole experts take), print them and stop; with a prompt, run so and "
+      "compare");
   line.group("Output");
   line.option("--trace", trace, "record what the kernel does in this file, for tier-trace").named("FILE");
   line.option("--timeline", timeline,

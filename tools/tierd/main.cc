@@ -17,7 +17,6 @@
 #include "core/host/agent_file.h"
 #include "core/host/plugin_file.h"
 #include "core/host/plugin_manual.h"
-#include "core/run/plugin_tensors.h"
 #include "core/run/prepare_run.h"
 #include "core/text/chat_template.h"
 #include "tools/command_line/exit_code.h"
@@ -25,6 +24,7 @@
 #include "tools/tierd/check.h"
 #include "tools/tierd/encoding_report.h"
 #include "tools/tierd/hub_model.h"
+#include "tools/tierd/mixture_plan.h"
 #include "tools/tierd/model_tokenizer.h"
 #include "tools/tierd/plan.h"
 #include "tools/tierd/reload.h"
@@ -110,9 +110,7 @@ std::string_view choose_configuration(Arguments& arguments, const RunPlan& plan)
                     config.cache.name == defaults.cache.name && config.cache.settings.empty();
   if (!open || config.layout != defaults.layout) return {};
   if (!plan.store.manifest().config.is_mixture()) return "hybrid";
-  config.predictor.name = "router";
-  config.predictor.tensors = ModelTensors::kName;
-  config.cache.name = "lru";
+  stream_experts(config);
   return "moe-streaming";
 }
 

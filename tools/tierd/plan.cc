@@ -7,44 +7,24 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/base/cores.h"
 #include "core/base/units.h"
 #include "core/run/plugin_tensors.h"
 #include "core/store/source.h"
-#include "tiers/compute/memory_bandwidth.h"
-#include "tiers/flash/bandwidth.h"
 #include "tools/cost_model/cache_aware_cost.h"
 #include "tools/cost_model/cost_model.h"
+#include "tools/tierd/mixture_plan.h"
+#include "tools/tierd/plan_machine.h"
 
 namespace tierd {
 namespace {
 
 using nlohmann::json;
 
-constexpr double kMemorySeconds = 0.3;
-constexpr uint64_t kMemoryBytes = uint64_t{256} << 20;
-constexpr double kReadSeconds = 0.2;  // of each size
-constexpr uint64_t kSmallestRead = uint64_t{4} << 10;
-constexpr uint64_t kLargestRead = uint64_t{1} << 20;
 constexpr uint32_t kShownGroups[] = {0, 1, 2, 4, 8};
 // Top-K precision of neighbouring layers, "over 80 %" (ActiveFlow, 3.1), of operators that the residual
 // stream feeds; the others are at chance (spec, small models).
 constexpr double kPaperSimilarity = 0.8;
 constexpr size_t kLevels = 9;  // of SITE.ahead: sparsity 0.1, 0.2, ... 0.9
-
-Result<ReadCurve> measure_flash(const RunPlan& plan) {
-  DeviceOptions device;
-  if (const auto depth = plan.tiers.store.agent.get<int64_t>("depth"))
-    device.depth = static_cast<uint32_t>(*depth);
-  std::vector<ReadCurve::Point> points;
-  for (uint64_t bytes = kSmallestRead; bytes <= kLargestRead; bytes *= 2) {
-    TIERD_ASSIGN(ReadPattern pattern, random_reads(plan.store.data_path(), device, bytes, kLargestRead));
-    pattern.seconds = kReadSeconds;
-    TIERD_ASSIGN(const ReadRate rate, measure_read(plan.store.data_path(), pattern));
-    points.push_back({bytes, rate.bytes_per_second});
-  }
-  return ReadCurve(std::move(points));
-}
 
 // Means over the layers and the distances within a group of SITE.ahead, by operator.
 class Foretold {
@@ -183,14 +163,16 @@ std::string row_of(const json& cost, bool chosen) {
 Result<json> find_plan(const RunPlan& of) {
   const Manifest& manifest = of.store.manifest();
   const Config& config = of.config;
+  if (manifest.config.is_mixture()) {
+    TIERD_ASSIGN(const PlanMachine machine, measure_machine(of));
+    return find_mixture_plan(of, machine);
+  }
   if (manifest.layout != Layout::channel_group) {
     return Error{Code::unsupported, "--plan",
                  fmt::format("is about layout channel-group, the store has layout {} (--config "
                              "configs/activeflow.toml, or --set model.layout=channel-group)",
                              name(manifest.layout))};
   }
-  if (manifest.config.is_mixture())
-    return Error{Code::unsupported, "--plan", "is about models without experts: its cost model knows none"};
   const uint64_t budget = of.memory.tiers.front().capacity;
   const double asked = 1 - static_cast<double>(budget) / static_cast<double>(manifest.tensor_bytes);
   const std::optional<double> given =
@@ -198,14 +180,12 @@ Result<json> find_plan(const RunPlan& of) {
   TIERD_ASSIGN(const Foretold foretold,
                Foretold::read(config, manifest, given.value_or(std::max(0.0, asked))));
 
-  TIERD_ASSIGN(const double memory_rate,
-               measure_memory_read(config.threads != 0 ? config.threads : available_cores(), kMemorySeconds,
-                                   kMemoryBytes));
-  TIERD_ASSIGN(ReadCurve flash, measure_flash(of));
+  TIERD_ASSIGN(const PlanMachine machine, measure_machine(of));
   CostModel model{.layers = manifest.config.n_layers,
                   .operators = operators_of(of, foretold),
-                  .memory_rate = memory_rate,
-                  .flash = std::move(flash),
+                  .memory_rate = machine.memory_rate,
+                  .flash = machine.flash,
+                  .first_read = machine.first_read,
                   .joins_reads = true};
   for (const StoredSite& site : manifest.sites) {
     if (is_cut_into<Rows>(site.cut) && site.alias_of == kNoSite) model.fixed_bytes += site.tensor_bytes();
@@ -226,6 +206,10 @@ Result<json> find_plan(const RunPlan& of) {
   const bool by_rate = manifest.config.channel_order;
   const CacheAwareCost aware =
       cache_aware_cost(model, static_cast<double>(of.memory.tiers.front().arena), chosen.sparsity, by_rate);
+  const double lossless = lossless_token(model, budget);
+  const bool by_mask = aware.steady_token < chosen.steady_token;
+  const char* const mask = by_mask ? "cache-aware" : "largest";
+  const double lossy = by_mask ? aware.steady_token : chosen.steady_token;
   json found = {{"model", manifest.config.name},
                 {"tensor_bytes", manifest.tensor_bytes},
                 {"budget_bytes", budget},
@@ -236,22 +220,19 @@ Result<json> find_plan(const RunPlan& of) {
                 {"similarity_from", config.plan.similarity > 0 ? "plan.similarity"
                                     : foretold.known()         ? "the predictor's tables"
                                                                : "the paper"},
-                {"memory_bytes_per_second", memory_rate},
-                {"flash", json::array()},
                 {"operators", json::array()},
                 {"groups", json::array()},
                 {"chosen", to_json(chosen)},
                 {"why", choice->why},
                 {"cache_aware", to_json(aware)},
                 {"by_rate", by_rate},
-                {"mask", aware.steady_token < chosen.steady_token ? "cache-aware" : "largest"},
-                {"lossless_tokens_per_second", 1 / lossless_token(model, budget)},
+                {"mask", mask},
+                {"lossless_tokens_per_second", 1 / lossless},
+                {"fastest", lossless < lossy ? "lossless" : mask},
                 {"store_layer_group", manifest.layer_group},
                 {"tier", of.tiers.memories.front().config.name},
                 {"store_given", is_store(config.model)}};
-  for (const ReadCurve::Point& point : model.flash.points()) {
-    found["flash"].push_back({{"read_bytes", point.bytes}, {"bytes_per_second", point.bytes_per_second}});
-  }
+  add_machine(found, machine);
   for (const ChannelOperator& each : model.operators) {
     found["operators"].push_back(
         {{"name", each.name},
@@ -296,17 +277,13 @@ void put(std::vector<Setting>& settings, const std::string& key, T value) {
 }  // namespace
 
 std::string plan_text(const json& found) {
+  if (found.contains("mixture")) return mixture_plan_text(found);
   std::string text = fmt::format(
       "{}, {} of weights, {} of memory, of it {} for other things than channels\n",
       found["model"].get<std::string>(), format_bytes(found["tensor_bytes"].get<double>()),
       format_bytes(found["budget_bytes"].get<double>()), format_bytes(found["fixed_bytes"].get<double>()));
-  text += fmt::format("measured: DRAM {}; flash, random reads:",
-                      format_rate(found["memory_bytes_per_second"].get<double>()));
-  for (const json& point : found["flash"]) {
-    text += fmt::format(" {} KiB {:.2f}", point["read_bytes"].get<uint64_t>() >> 10,
-                        point["bytes_per_second"].get<double>() / 1e9);
-  }
-  text += " GB/s\n\n  operator   channel       alone    together  foretold\n";
+  text += machine_text(found);
+  text += "\n  operator   channel       alone    together  foretold\n";
   for (const json& each : found["operators"]) {
     text += fmt::format("  {:<8} {:>9} {:>11} {:>11} {:>9}\n", each["name"].get<std::string>(),
                         format_bytes(each["channel_bytes"].get<double>()),
@@ -338,9 +315,8 @@ std::string plan_text(const json& found) {
   if (!found["by_rate"].get<bool>())
     text += "  (tier-convert --order TABLES makes a store that has the most used channels first)\n";
   const double lossless = found["lossless_tokens_per_second"].get<double>();
-  const double lossy = std::max(by_mask, found["chosen"]["steady_tokens_per_second"].get<double>());
   text +=
-      lossless > lossy
+      found["fastest"] == "lossless"
           ? fmt::format(
                 "Lossless is faster here: {:.3g} tokens/s (--config configs/hybrid.toml), and it "
                 "leaves nothing out\n",
@@ -368,6 +344,10 @@ std::string plan_text(const json& found) {
 }
 
 Config with_plan(Config config, const json& found) {
+  if (found.contains("mixture")) {
+    stream_experts(config);
+    return config;
+  }
   std::vector<Setting>& settings = config.predictor.settings;
   put(settings, "sparsity", found["sparsity"].get<double>());
   put(settings, "mask", found["mask"].get<std::string>());
@@ -385,6 +365,11 @@ Config with_plan(Config config, const json& found) {
 }
 
 std::string planned_and_achieved(const json& found, double tokens_per_second) {
+  if (found.contains("mixture")) {
+    const double planned = found["lossless_tokens_per_second"].get<double>();
+    return fmt::format("{:.3g} tokens/s; achieved {:.3g}, {:.3g} %", planned, tokens_per_second,
+                       100 * tokens_per_second / planned);
+  }
   if (is_cache_aware(found)) {
     const double planned = found["cache_aware"]["steady_tokens_per_second"].get<double>();
     return fmt::format("{:.3g} tokens/s; achieved {:.3g}, {:.3g} %", planned, tokens_per_second,

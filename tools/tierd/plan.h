@@ -9,9 +9,10 @@
 
 namespace tierd {
 
-// Measures for about two seconds, with nothing else in flight. `of` is a plan of layout channel-group; its
-// budget, tables and store are those that the run will have. Errors: unsupported for another layout,
-// no_space where not even one layer's channels fit, those of the measurements and of the predictor's tables.
+// Measures for about two seconds, with nothing else in flight. `of` is a plan of layout channel-group, or of
+// a mixture in any layout; its budget, tables and store are those that the run will have. Errors: unsupported
+// for another layout, no_space where not even one layer's channels fit, those of the measurements and of the
+// predictor's tables.
 Result<nlohmann::json> find_plan(const RunPlan& of);
 std::string plan_text(const nlohmann::json& found);
 
