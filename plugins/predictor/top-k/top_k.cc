@@ -37,7 +37,7 @@ constexpr tierd_param kParams[] = {
     tierd::lossy(tierd::text(
         "allocation", "uniform", "uniform|measured",
         "whether every operator leaves out that share, or each its own, so that the least is lost "
-        "for as many bytes (SITE.lost of the tables)")),
+        "for as many bytes (SITE.lost of the tables); for models with ReLU, with SiLU more is lost")),
     tierd::lossy(tierd::text(
         "mask", "largest", "largest|cache-aware",
         "whether exactly the largest inputs are used, or all that is resident and of the rest what is read "
