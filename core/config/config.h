@@ -69,6 +69,15 @@ struct PlanConfig {
   double least_gain = 0.05;
 };
 
+// [speculation]: who guesses tokens for the model to check.
+struct SpeculationConfig {
+  std::string model;    // a small model of the same vocabulary; empty: none
+  bool lookup = false;  // from what the text has said before
+  uint32_t most = 4;    // tokens at once (LLM in a flash, 5.2: lambda = 4)
+
+  bool guesses() const { return lookup || !model.empty(); }
+};
+
 struct Config {
   // [model]
   std::string model;
@@ -109,6 +118,7 @@ struct Config {
   std::vector<TierConfig> tiers = {{"flash"}, {"dram"}};
   PressureConfig pressure;
   PlanConfig plan;
+  SpeculationConfig speculation;
   // [plugins]
   std::string plugin_path;  // folders, divided by ':'
   uint32_t plugin_deadline_ms = 1000;

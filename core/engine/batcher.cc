@@ -16,8 +16,9 @@ size_t common_prefix(std::span<const uint32_t> a, std::span<const uint32_t> b) {
 }  // namespace
 
 Batcher::Batcher(Engine& engine, Options options)
-    : engine_(engine), options_(options), sequences_(options.sequences) {
-  TIERD_CHECK(options.sequences != 0 && options.sequences <= engine.logit_rows());
+    : engine_(engine), options_(std::move(options)), sequences_(options_.sequences) {
+  TIERD_CHECK(options_.sequences != 0 && options_.sequences <= engine.logit_rows());
+  TIERD_CHECK(options_.drafters.empty() || options_.drafters.size() == options_.sequences);
 }
 
 Batcher::~Batcher() {
@@ -107,19 +108,46 @@ uint32_t Batcher::place_for(const Text& text) const {
   return static_cast<uint32_t>((best != nullptr ? best : oldest) - sequences_.data());
 }
 
-// As many rows of the sequence as there is room for: those of its prompt, or the one after.
+// Guesses for each of them, as far as a step has room beside the tokens that they follow. A drafter that
+// fails guesses nothing: what it is for is to be sooner.
+void Batcher::guess(std::span<const uint32_t> sequences) {
+  if (options_.drafters.empty() || sequences.empty()) return;
+  const size_t rows = std::min(engine_.max_rows(), engine_.logit_rows());
+  const size_t spare = rows > sequences.size() ? (rows - sequences.size()) / sequences.size() : 0;
+  for (const uint32_t number : sequences) {
+    Active& active = *sequences_[number].active;
+    std::vector<uint32_t> said = sequences_[number].tokens;
+    said.push_back(active.token);
+    const size_t room = engine_.context() - said.size();
+    active.guesses.clear();
+    const size_t most = std::min({spare, room, size_t{options_.most_guesses}});
+    if (most == 0) continue;
+    auto guesses = options_.drafters[number]->draft(said, most);
+    if (guesses.ok()) {
+      active.guesses = std::move(*guesses);
+    } else if (!told_of_drafter_) {
+      told_of_drafter_ = true;
+      spdlog::warn("{}; nothing is guessed where this happens", guesses.error().line());
+    }
+  }
+}
+
+// As many rows of the sequence as there is room for: those of its prompt, or the one after and its guesses.
 void Batcher::add(Step& step, uint32_t number) const {
   const Sequence& sequence = sequences_[number];
   const Active& active = *sequence.active;
   const std::vector<uint32_t>& prompt = active.text.prompt;
   const size_t done = sequence.tokens.size();
   Part part{number, 0, static_cast<uint32_t>(step.wanted.size()), 0};
-  for (size_t at = done; at == done || at < prompt.size(); ++at) {
+  const size_t end = sequence.in_prompt() ? prompt.size() : done + 1 + active.guesses.size();
+  for (size_t at = done; at < end; ++at) {
     const bool wanted = active.text.prompt_logits || at + 1 >= prompt.size();
     if (step.rows.size() == engine_.max_rows()) break;
     if (wanted && step.wanted.size() == engine_.logit_rows()) break;
     if (wanted) step.wanted.push_back(static_cast<uint32_t>(step.rows.size()));
-    const uint32_t token = at < prompt.size() ? prompt[at] : active.token;
+    const uint32_t token = at < prompt.size() ? prompt[at]
+                           : at == done       ? active.token
+                                              : active.guesses[at - done - 1];
     step.rows.push_back({token, static_cast<uint32_t>(at), number, 0});
     ++part.rows;
     part.wanted += wanted ? 1 : 0;
@@ -130,6 +158,7 @@ void Batcher::add(Step& step, uint32_t number) const {
 Batcher::Step Batcher::compose() {
   Step step;
   if (!alone_.empty()) {
+    sequences_[alone_.front()].active->guesses.clear();
     step.prefill = sequences_[alone_.front()].in_prompt();
     add(step, alone_.front());
     return step;
@@ -143,6 +172,7 @@ Batcher::Step Batcher::compose() {
             [&](uint32_t a, uint32_t b) { return sequences_[a].active->id < sequences_[b].active->id; });
   step.prefill = !prompts.empty() && (prompts_next_ || others.empty());
   prompts_next_ = !step.prefill;
+  if (!step.prefill) guess(others);
   for (const uint32_t s : step.prefill ? prompts : others) add(step, s);
   return step;
 }
@@ -184,12 +214,32 @@ void Batcher::go_on(const Part& part, const Step& step, std::span<const float> l
     tell_progress(sequence);
     if (sequence.in_prompt()) return;
   }
-  ++counters_.generated_tokens;
-  const auto next = continuation.next(logits_of(part.wanted - 1));
-  if (!next.ok()) return end(sequence, TextEnd::failed, next.error());
-  if (!next->has_value()) return end(sequence, TextEnd::finished, {});
-  if (sequence.tokens.size() == engine_.context()) return end(sequence, TextEnd::context_full, {});
-  active.token = **next;
+  // After a prompt one token is to be had; else one after each row, as long as the row that follows has it.
+  uint32_t row = step.prefill ? part.wanted - 1 : 0;
+  for (;; ++row) {
+    ++counters_.generated_tokens;
+    const auto next = continuation.next(logits_of(row));
+    const bool goes_on = next.ok() && next->has_value();
+    if (goes_on && row + 1 < part.wanted && active.guesses[row] == **next) continue;
+    if (!step.prefill) keep_right(part, step, row + 1);
+    if (!next.ok()) return end(sequence, TextEnd::failed, next.error());
+    if (!goes_on) return end(sequence, TextEnd::finished, {});
+    if (sequence.tokens.size() == engine_.context()) return end(sequence, TextEnd::context_full, {});
+    active.token = **next;
+    return;
+  }
+}
+
+// Forgets the rows after the first `rows` of the part: guesses that were wrong, or that nobody wants any
+// more. Caches that follow what rows use hear of it where the step had no other text's rows.
+void Batcher::keep_right(const Part& part, const Step& step, uint32_t rows) {
+  if (part.rows == 1) return;
+  Sequence& sequence = sequences_[part.sequence];
+  sequence.tokens.resize(sequence.tokens.size() - (part.rows - rows));
+  if (step.parts.size() == 1) engine_.rows_kept(part.rows, rows);
+  counters_.guesses += part.rows - 1;
+  counters_.right_guesses += rows - 1;
+  sequence.active->text.continuation->guessed(part.rows - 1, rows - 1);
 }
 
 Status Batcher::step() {

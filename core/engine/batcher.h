@@ -1,7 +1,8 @@
 // Continues many texts at once (continuous batching). A step takes the next row of every text that is being
 // generated, so that what is read for one serves all, or a chunk of the prompts that are not through; the two
 // take turns, since what a prompt uses goes past the caches. A text that is over leaves, and one that waits
-// takes its place, between two steps.
+// takes its place, between two steps. Where drafters guess the tokens to come, a step checks the guesses of
+// all texts at once: each text takes those that are right, and is the same as without.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/engine/drafter.h"
 #include "core/engine/engine.h"
 
 namespace tierd {
@@ -43,6 +45,8 @@ class Continuation {
   // Logits after the last token, [vocab]: the next token, or none where the text is over. Its error ends the
   // text.
   virtual Result<std::optional<uint32_t>> next(std::span<const float> logits) = 0;
+  // After a step that checked guesses: how many, and how many of them were right.
+  virtual void guessed(size_t /*guesses*/, size_t /*right*/) {}
   // Once, and last. `why` is an error where it failed.
   virtual void ended(TextEnd end, const Status& why) = 0;
 };
@@ -59,6 +63,9 @@ class Batcher {
   struct Options {
     uint32_t sequences = 1;   // of the KV cache, numbers 0 and up; no other session uses them
     size_t most_waiting = 0;  // texts beside those that are continued
+    // [sequences] who guesses for each; empty: nobody does. They outlive the batcher.
+    std::vector<Drafter*> drafters = {};
+    uint32_t most_guesses = 0;  // for a text in a step
   };
   // The engine has at least as many rows with logits as sequences; it outlives the batcher.
   Batcher(Engine& engine, Options options);
@@ -86,6 +93,8 @@ class Batcher {
     uint64_t prompt_tokens = 0;     // computed
     uint64_t cached_tokens = 0;     // not computed, since the KV cache had them
     uint64_t generated_tokens = 0;  // `next` was asked for, the ends of texts included
+    uint64_t guesses = 0;           // that were checked
+    uint64_t right_guesses = 0;     // of those
     uint64_t steps = 0;
     uint64_t texts = 0;  // that ended
   };
@@ -111,7 +120,8 @@ class Batcher {
     Id id = 0;
     Text text;
     uint32_t cached = 0;
-    uint32_t token = 0;  // the next to be computed, after the prompt
+    uint32_t token = 0;                  // the next to be computed, after the prompt
+    std::vector<uint32_t> guesses = {};  // of those that follow it
   };
   struct Sequence {
     std::vector<uint32_t> tokens;  // in the KV cache
@@ -139,9 +149,11 @@ class Batcher {
   static void tell_progress(const Sequence& sequence);
   uint32_t place_for(const Text& text) const;
   Step compose();
+  void guess(std::span<const uint32_t> sequences);
   void add(Step& step, uint32_t sequence) const;
   Status run(const Step& step);
   void go_on(const Part& part, const Step& step, std::span<const float> logits);
+  void keep_right(const Part& part, const Step& step, uint32_t rows);
   void end(Sequence& sequence, TextEnd end, const Status& why);
 
   Engine& engine_;
@@ -152,7 +164,8 @@ class Batcher {
   std::deque<Waiting> waiting_;
   std::deque<uint32_t> alone_;  // sequences whose step failed with others
   uint32_t continued_ = 0;
-  bool prompts_next_ = true;  // where there are both
+  bool prompts_next_ = true;      // where there are both
+  bool told_of_drafter_ = false;  // that one failed
   Counters counters_;
 };
 

@@ -25,10 +25,11 @@ class PromptLookup final : public Drafter {
   Result<std::vector<uint32_t>> draft(std::span<const uint32_t> tokens, size_t most) override;
 };
 
-// What a small model of the same vocabulary says, its most probable tokens. The engine outlives the drafter.
+// What a small model of the same vocabulary says, its most probable tokens. `sequence`: its slot in that
+// model's KV cache, used by nobody else. The engine outlives the drafter.
 class ModelDrafter final : public Drafter {
  public:
-  explicit ModelDrafter(Engine& engine) : engine_(engine), session_(engine, 0) {}
+  ModelDrafter(Engine& engine, uint32_t sequence) : engine_(engine), session_(engine, sequence) {}
   // Errors: those of Session::append.
   Result<std::vector<uint32_t>> draft(std::span<const uint32_t> tokens, size_t most) override;
 

@@ -17,6 +17,7 @@ namespace {
 constexpr uint32_t kDefaultContext = 4096;
 constexpr uint32_t kMostThreads = 1024;
 constexpr uint32_t kMostSequences = 1024;
+constexpr uint32_t kMostGuesses = 63;  // and the token that they follow
 
 // The description that goes for a configuration, see RunPlan::power. Errors: those of choose_power;
 // invalid_argument for a GPU that computes and is not described.
@@ -158,6 +159,15 @@ Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
   if (config.sequences == 0 || config.sequences > kMostSequences) {
     return Error{Code::invalid_argument, "run.sequences",
                  fmt::format("{} is not within 1 and {}", config.sequences, kMostSequences)};
+  }
+  const SpeculationConfig& speculation = config.speculation;
+  if (speculation.most == 0 || speculation.most > kMostGuesses) {
+    return Error{Code::invalid_argument, "speculation.most",
+                 fmt::format("{} is not within 1 and {}", speculation.most, kMostGuesses)};
+  }
+  if (speculation.lookup && !speculation.model.empty()) {
+    return Error{Code::invalid_argument, "speculation",
+                 "either a model guesses, or the text is looked up: give model or lookup"};
   }
   request.model.sequences = config.sequences;
   request.model.max_rows = std::max(config.sequences, std::min(config.ubatch, request.model.context));

@@ -115,7 +115,8 @@ TEST_F(Cli, EndsWhereTheContextEnds) {
 TEST_F(Cli, CheckPrintsThePlanAndGeneratesNothing) {
   const Ended run = run_tierd(demo({"--check", "--set", "tiers.dram.capacity=50%"}));
   EXPECT_EQ(run.status, 0) << run.err;
-  for (const char* line : {"budget", "KV cache", "staging", "per token", "rates", "expected"}) {
+  for (const char* line :
+       {"budget", "KV cache", "staging", "% in networks", "per token", "rates", "expected"}) {
     EXPECT_THAT(run.out, HasSubstr(line));
   }
   const Ended as_json = run_tierd(demo({"--check", "--json", "--set", "tiers.dram.capacity=50%"}));
@@ -123,6 +124,12 @@ TEST_F(Cli, CheckPrintsThePlanAndGeneratesNothing) {
   const json plan = parsed(as_json.out);
   EXPECT_FALSE(plan.contains("text"));
   EXPECT_GT(plan["expected"].value("flash_bytes_per_token", 0.0), 0.0);
+  // The demo's networks: 6 layers of two matrices of 256 x 1024 and their biases, of 10.4 MB.
+  const json& weights = plan["weights"];
+  EXPECT_NEAR(weights.value("networks", 0.0), 6 * 2 * 256 * 1024 * 2 / plan.value("tensor_bytes", 1.0), 0.01);
+  EXPECT_GT(weights.value("in_memory", 0.0), 0.1);
+  EXPECT_LT(weights.value("in_memory", 0.0), 0.5);
+  EXPECT_LT(weights.value("networks_in_memory", 1.0), weights.value("in_memory", 0.0));
 }
 
 // The system counts for itself what it reads from the disk: gaps that are thrown away, repeated reads and

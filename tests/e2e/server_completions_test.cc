@@ -50,6 +50,47 @@ TEST_F(Server, ATextIsTheOneThatTheTerminalGives) {
       lively.out);
 }
 
+// Several at a time, with a model that guesses, with a text that is looked up, from flags and from a file.
+TEST_F(Server, GuessesChangeNoText) {
+  const std::vector<std::string> prompts = {"First Citizen:\nWe are, we are, we are", "The",
+                                            "ROMEO:", "What, what, what"};
+  const auto answers = [&](const std::vector<std::string>& arguments) {
+    start(arguments);
+    std::vector<json> all(prompts.size());
+    std::vector<std::thread> clients;
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      clients.emplace_back([&, i] {
+        all[i] = complete({{"prompt", prompts[i]},
+                           {"max_tokens", 40},
+                           {"temperature", i % 2},
+                           {"seed", i},
+                           {"ignore_eos", true}});
+      });
+    }
+    for (std::thread& client : clients) client.join();
+    const std::string metrics = get("/metrics").body;
+    EXPECT_THAT(metrics, HasSubstr("tierd_right_guesses_total"));
+    EXPECT_EQ(end().status, 0);
+    return all;
+  };
+  const std::vector<json> alone = answers({"-np", "3"});
+  for (const json& answer : alone) EXPECT_FALSE(answer["timings"].contains("draft_n"));
+  for (const std::vector<std::string>& way : {std::vector<std::string>{"-np", "3", "-md", kDemo},
+                                              {"-np", "1", "--prompt-lookup", "--draft-max", "9"},
+                                              {"-np", "3", "--set", "speculation.lookup=true"}}) {
+    const std::vector<json> guessed = answers(way);
+    int guesses = 0, right = 0;
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      EXPECT_EQ(guessed[i]["choices"][0]["text"], alone[i]["choices"][0]["text"]) << way[2] << ' ' << i;
+      EXPECT_EQ(guessed[i]["timings"]["predicted_n"], 40);
+      guesses += guessed[i]["timings"].value("draft_n", 0);
+      right += guessed[i]["timings"].value("draft_n_accepted", 0);
+    }
+    EXPECT_GT(right, 0) << way[2];
+    EXPECT_LE(right, guesses) << way[2];
+  }
+}
+
 TEST_F(Server, AStreamSaysTheSameToTheLetter) {
   start();
   const json whole = complete({{"prompt", "First Citizen:"}, {"max_tokens", 12}});

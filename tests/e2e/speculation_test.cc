@@ -74,6 +74,19 @@ TEST_F(Speculation, ATraceOfItIsReplayed) {
   EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
 }
 
+TEST_F(Speculation, AFileMayNameWhoGuesses) {
+  const json alone = run({"--temp", "0"});
+  const std::string file =
+      folder().write("guess.toml", std::string("[speculation]\nmodel = \"") + kDemo + "\"\nmost = 7\n");
+  const json guessed = run({"--temp", "0", "--config", file});
+  EXPECT_EQ(guessed["text"], alone["text"]);
+  EXPECT_LE(guessed["report"]["decode"]["steps"], 60 / 8 + 1);
+  // A flag takes its place.
+  const json looked_up = run({"--temp", "0", "--config", file, "--prompt-lookup"});
+  EXPECT_EQ(looked_up["text"], alone["text"]);
+  EXPECT_GT(looked_up["report"]["decode"]["steps"], 60 / 8 + 1);
+}
+
 TEST_F(Speculation, WhatCannotGuessIsRefused) {
   const auto refused = [](std::vector<std::string> more, const std::string& why) {
     std::vector<std::string> arguments = {"-m", kDemo, "-p", "a", "-q"};
@@ -85,6 +98,11 @@ TEST_F(Speculation, WhatCannotGuessIsRefused) {
   refused({"--prompt-lookup", "--draft-max", "0"}, "--draft-max: 0 is not within 1 and 63");
   refused({"-md", "/nowhere"}, "/nowhere");
   refused({"-md", kDemo, "--prompt-lookup"}, "--prompt-lookup");
+  refused({"--set", "speculation.most=64"}, "speculation.most: 64 is not within 1 and 63");
+  refused(
+      {"-md", kDemo, "--set", "speculation.lookup=true", "--set", "speculation.model=x", "--prompt-lookup"},
+      "--prompt-lookup");
+  refused({"--set", "speculation.lookup=true", "--set", "speculation.model=x"}, "give model or lookup");
   refused({"-md", TIERD_SOURCE_DIR "/tests/golden/models/opt"}, "cannot guess for it");
 }
 

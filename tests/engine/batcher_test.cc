@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/base/random.h"
+#include "core/engine/drafter.h"
 #include "core/engine/session.h"
 #include "tests/engine/model_world.h"
 
@@ -56,6 +57,27 @@ class Greedy final : public Continuation {
   size_t most_;
 };
 
+// Knows what texts say, and guesses it but for every `wrong`-th token; 0: all of it is right.
+class Knowing final : public Drafter {
+ public:
+  Knowing(std::vector<Tokens> texts, size_t wrong) : texts_(std::move(texts)), wrong_(wrong) {}
+  Result<std::vector<uint32_t>> draft(std::span<const uint32_t> tokens, size_t most) override {
+    for (const Tokens& text : texts_) {
+      if (text.size() < tokens.size() || !std::equal(tokens.begin(), tokens.end(), text.begin())) continue;
+      Tokens guesses;
+      for (size_t at = tokens.size(); at < text.size() && guesses.size() < most; ++at)
+        guesses.push_back(wrong_ != 0 && ++asked_ % wrong_ == 0 ? (text[at] + 1) % 300 : text[at]);
+      return guesses;
+    }
+    return Error{Code::internal, "drafter", "knows nothing of this text"};
+  }
+
+ private:
+  std::vector<Tokens> texts_;
+  size_t wrong_;
+  size_t asked_ = 0;
+};
+
 class BatcherTest : public testing::Test {
  protected:
   static void SetUpTestSuite() { world_ = new ModelWorld(small_llama()); }
@@ -64,16 +86,18 @@ class BatcherTest : public testing::Test {
     world_ = nullptr;
   }
 
-  void start(uint32_t sequences, size_t most_waiting = 100, const ModelWorld::Change& change = {}) {
+  void start(uint32_t sequences, size_t most_waiting = 100, const ModelWorld::Change& change = {},
+             std::vector<Drafter*> drafters = {}, uint32_t most_guesses = 0, uint32_t logit_rows = 1) {
     auto runtime = world_->start(
         [&](Config& c) {
           c.sequences = sequences;
           if (change) change(c);
         },
-        true);
+        true, logit_rows);
     ASSERT_TRUE(runtime.ok()) << runtime.error().line();
     runtime_ = std::move(*runtime);
-    batcher_.emplace(runtime_->engine(), Batcher::Options{sequences, most_waiting});
+    batcher_.emplace(runtime_->engine(),
+                     Batcher::Options{sequences, most_waiting, std::move(drafters), most_guesses});
   }
   std::shared_ptr<Greedy> add(Tokens prompt, size_t most, bool prompt_logits = false) {
     auto text = std::make_shared<Greedy>(most);
@@ -112,6 +136,84 @@ class BatcherTest : public testing::Test {
   std::optional<Batcher> batcher_;
   Batcher::Id id_ = 0;
 };
+
+// Right or wrong, few rows or many, one text or several: guesses change when tokens come, not which they are.
+TEST_F(BatcherTest, GuessesChangeNoText) {
+  Random random(7);
+  std::vector<Tokens> prompts, expected, whole;
+  for (int i = 0; i < 9; ++i) {
+    Tokens prompt(1 + random.below(20));
+    for (uint32_t& token : prompt) token = random.below(300);
+    expected.push_back(alone(prompt, 10 + random.below(20)));
+    whole.push_back(prompt);
+    whole.back().insert(whole.back().end(), expected.back().begin(), expected.back().end());
+    prompts.push_back(std::move(prompt));
+  }
+  struct Case {
+    uint32_t sequences, logit_rows, most;
+    size_t wrong;
+  };
+  for (const Case& c : {Case{1, 5, 4, 0}, Case{1, 5, 4, 3}, Case{1, 5, 4, 1}, Case{3, 64, 7, 5},
+                        Case{4, 9, 7, 2}, Case{3, 3, 7, 5}, Case{3, 64, 63, 0}}) {
+    SCOPED_TRACE(testing::Message() << c.sequences << " texts, " << c.logit_rows << " rows, every " << c.wrong
+                                    << "th guess wrong");
+    Knowing knowing(whole, c.wrong);
+    PromptLookup lookup;
+    std::vector<Drafter*> drafters(c.sequences, &knowing);
+    if (c.sequences == 4) drafters.back() = &lookup;
+    start(
+        c.sequences, 100, [](Config& config) { config.tier("dram").capacity = "60%"; }, drafters, c.most,
+        c.logit_rows);
+    std::vector<std::shared_ptr<Greedy>> texts;
+    for (size_t i = 0; i < prompts.size(); ++i) texts.push_back(add(prompts[i], expected[i].size()));
+    finish();
+    size_t generated = 0;
+    for (size_t i = 0; i < texts.size(); ++i) {
+      EXPECT_EQ(texts[i]->tokens, expected[i]) << i;
+      EXPECT_EQ(texts[i]->end, TextEnd::finished);
+      generated += expected[i].size();
+    }
+    const Batcher::Counters& counters = batcher_->counters();
+    EXPECT_EQ(counters.generated_tokens, generated);
+    EXPECT_GT(counters.guesses, 0U) << "where no row is left over, the last texts have those of others";
+    EXPECT_LE(counters.right_guesses, counters.guesses);
+    // The last step of a text may have guessed beyond its end.
+    if (c.wrong == 0) {
+      EXPECT_GE(counters.right_guesses + prompts.size() * c.most, counters.guesses);
+    }
+    if (c.wrong == 1) {
+      EXPECT_EQ(counters.right_guesses, 0U);
+    }
+    if (c.sequences == 1 && c.wrong == 0) {
+      EXPECT_LT(counters.steps, generated / 3 + 2 * prompts.size());
+    }
+  }
+}
+
+TEST_F(BatcherTest, GuessesFillAContextToItsEnd) {
+  const Tokens prompt = {5, 6, 7};
+  const Tokens expected = alone(prompt, 1000);
+  Tokens whole = prompt;
+  whole.insert(whole.end(), expected.begin(), expected.end());
+  for (const size_t wrong : {0, 4}) {
+    Knowing knowing({whole}, wrong);
+    start(1, 100, {}, {&knowing}, 7, 8);
+    const auto text = add(prompt, 1000);
+    finish();
+    EXPECT_EQ(text->tokens, expected);
+    EXPECT_EQ(text->end, TextEnd::context_full);
+  }
+}
+
+TEST_F(BatcherTest, ADrafterThatFailsGuessesNothing) {
+  const Tokens prompt = {5, 6, 7};
+  Knowing knowing({}, 0);
+  start(1, 100, {}, {&knowing}, 7, 8);
+  const auto text = add(prompt, 12);
+  finish();
+  EXPECT_EQ(text->tokens, alone(prompt, 12));
+  EXPECT_EQ(batcher_->counters().guesses, 0U);
+}
 
 TEST_F(BatcherTest, EachTextIsWhatItIsAlone) {
   Random random(1);

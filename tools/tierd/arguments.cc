@@ -177,10 +177,10 @@ Parsed parse_arguments(int argc, char** argv) {
   Parsed parsed;
   Arguments& arguments = parsed.arguments;
   std::string model, tokenizer, prompt_file, trace, timeline, key_file, log_format = "text", fit = "on";
-  std::string kv_keys, kv_values, system_file, hub_repository, hub_file, draft_repository;
+  std::string kv_keys, kv_values, system_file, hub_repository, hub_file, draft_repository, draft_model;
   std::vector<std::string> plugin_folders, biases, plain;
-  std::optional<uint32_t> threads, context, batch, ubatch, sequences;
-  bool conversation = false, no_conversation = false, escapes = false, no_escapes = false;
+  std::optional<uint32_t> threads, context, batch, ubatch, sequences, most_guesses;
+  bool conversation = false, no_conversation = false, escapes = false, no_escapes = false, lookup = false;
   std::optional<uint64_t> seed;
 
   CommandLine line("tierd", kDescription);
@@ -255,7 +255,7 @@ Parsed parse_arguments(int argc, char** argv) {
   add_sampling(line, arguments.sampling, biases);
   line.group("Guesses");
   const Argument draft =
-      line.option("--model-draft", arguments.draft_model,
+      line.option("--model-draft", draft_model,
                   "a small model of the same vocabulary that guesses tokens, which the model then checks "
                   "several at once: the same text, sooner (also -md)")
           .named("MODEL");
@@ -263,10 +263,10 @@ Parsed parse_arguments(int argc, char** argv) {
       line.option("--hf-repo-draft", draft_repository, "the same by its name, as --hf-repo (also -hfd)")
           .named("OWNER/REPO[:QUANT]")
           .excludes(draft);
-  line.flag("--prompt-lookup", arguments.prompt_lookup, "guess tokens from what the text has said before")
+  line.flag("--prompt-lookup", lookup, "guess tokens from what the text has said before")
       .excludes(draft)
       .excludes(hub_draft);
-  line.option("--draft-max", arguments.draft_most, "most tokens guessed at once").named("N").shows_default();
+  line.option("--draft-max", most_guesses, "most tokens guessed at once (default: 4)").named("N");
   line.group("Model and text");
   line.flag("--ignore-eos", arguments.ignore_eos, "go on where the model would end its text");
   line.flag("--special", arguments.special, "print control tokens as well");
@@ -355,8 +355,13 @@ Parsed parse_arguments(int argc, char** argv) {
   if (!kv_keys.empty() || !kv_values.empty()) arguments.config.kv = kv_keys.empty() ? kv_values : kv_keys;
   if (sequences) arguments.config.sequences = *sequences;
   if (seed) arguments.config.seed = *seed;
-  if (arguments.draft_most == 0 || arguments.draft_most > 63)
-    return fail(fmt::format("--draft-max: {} is not within 1 and 63", arguments.draft_most));
+  SpeculationConfig& speculation = arguments.config.speculation;
+  if (most_guesses && (*most_guesses == 0 || *most_guesses > 63))
+    return fail(fmt::format("--draft-max: {} is not within 1 and 63", *most_guesses));
+  if (most_guesses) speculation.most = *most_guesses;
+  // A flag takes the place of what the file says.
+  if (lookup || draft.given() || hub_draft.given())
+    speculation.lookup = lookup, speculation.model = draft_model;
   arguments.sampling.seed = arguments.config.seed;
   for (const std::string& text : biases) {
     const auto bias = parse_logit_bias(text);
@@ -373,9 +378,9 @@ Parsed parse_arguments(int argc, char** argv) {
                            serve || std::ranges::any_of(of_server, &Argument::given));
   if (arguments.mode == Mode::chat && arguments.json)
     return fail("--json is for one text: give a prompt (-p)");
-  const bool guesses = arguments.prompt_lookup || draft.given() || hub_draft.given();
-  if (arguments.mode != Mode::text && guesses && !arguments.check && !arguments.plan)
-    return fail("--model-draft and --prompt-lookup are for one text: give a prompt (-p)");
+  const bool guesses = lookup || draft.given() || hub_draft.given();
+  if (arguments.mode == Mode::chat && guesses && !arguments.check && !arguments.plan)
+    return fail("--model-draft and --prompt-lookup are for one text (-p) and for the server, not for chats");
   if (arguments.serves() && arguments.json && !arguments.check && !arguments.plan)
     return fail("--json is for one text or a plan: give a prompt (-p), --check or --plan");
   if (!key_file.empty()) {

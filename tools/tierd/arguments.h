@@ -30,9 +30,6 @@ struct Arguments {
   std::string prompt;
   int64_t predict = -1;  // tokens to generate; -1: until the model ends or the context is full
   SamplerOptions sampling;
-  std::string draft_model;     // guesses tokens for the model to check; empty: none
-  bool prompt_lookup = false;  // guess from what was said before
-  uint32_t draft_most = 4;     // tokens guessed at once (LLM in a flash, 5.2: lambda = 4)
   bool ignore_eos = false;
   bool special = false;  // print control tokens
   bool shorten = true;   // a context that was not given

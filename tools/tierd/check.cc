@@ -11,6 +11,7 @@
 #include "core/base/cores.h"
 #include "core/run/forecast.h"
 #include "core/run/runtime.h"
+#include "core/run/runtime_names.h"
 #include "core/store/cache_folder.h"
 #include "core/text/chat_template.h"
 #include "tools/tierd/encoding_report.h"
@@ -35,6 +36,32 @@ Result<json> store_json(const RunPlan& plan) {
   store["to_write_bytes"] = room.needed_bytes;
   store["disk_left_bytes"] = room.left_bytes;
   return store;
+}
+
+// Shares of all weights: of the networks, of what memories hold of them, and of what memories hold at all.
+// Where networks are used in part, these are what LLM in a flash (section 4.1) counts.
+json weights_json(const Runtime& runtime) {
+  const Manifest& manifest = runtime.plan().store.manifest();
+  const auto all = static_cast<double>(manifest.tensor_bytes);
+  double networks = 0, resident = all;
+  for (const StoredSite& site : manifest.sites) {
+    if (site.edition_of != kNoSite || site.alias_of != kNoSite) continue;
+    const auto bytes = static_cast<double>(site.tensor_bytes());
+    resident -= bytes;
+    if (site.group == OpGroup::up || site.group == OpGroup::down || site.group == OpGroup::ffn ||
+        site.group == OpGroup::experts)
+      networks += bytes;
+  }
+  // What belongs to no site, norms and biases, is in memory in any case.
+  for (size_t tier = 0; tier < runtime.plan().tiers.memories.size(); ++tier) {
+    for (const Budget::Line& line : runtime.budget(tier).lines())
+      resident += line.name == kResident ? static_cast<double>(line.bytes) : 0;
+  }
+  resident = std::min(resident, all);
+  const double in_networks = std::max(0.0, resident - (all - networks));
+  return {{"networks", networks / all},
+          {"in_memory", resident / all},
+          {"networks_in_memory", networks > 0 ? in_networks / networks : 0.0}};
 }
 
 json links_json(const TierTable& tiers, const PlannedTraffic& traffic) {
@@ -163,6 +190,7 @@ Result<json> check_json(RunPlan plan, const RuntimeOptions& options, const Vocab
   const auto chat = ChatTemplate::of(vocab);
   check["chat_template"] = chat.ok() ? json(chat->name()) : json(nullptr);
   check["tiers"] = tiers_json(*runtime);
+  check["weights"] = weights_json(*runtime);
   TIERD_ASSIGN(const PlannedTraffic traffic, runtime->planned_traffic());
   check["links"] = links_json(runtime->plan().tiers, traffic);
   check["expected"] = expected_json(*runtime, traffic, rates);
@@ -184,6 +212,9 @@ std::string check_text(const json& c) {
                                ? "need --chat-template NAME"
                                : fmt::format("as {}", c["chat_template"].get<std::string>())));
   for (const auto& [label, value] : budget_lines(c)) line(label, value);
+  const auto percent = [&](const char* key) { return 100 * c["weights"][key].get<double>(); };
+  line("weights", fmt::format("{:.1f} % in networks; memory has {:.1f} % of all, of the networks {:.1f} %",
+                              percent("networks"), percent("in_memory"), percent("networks_in_memory")));
   const json& expected = c["expected"];
   line("per token", fmt::format("{} resident, {} from flash", size_text(expected["resident_bytes_per_token"]),
                                 size_text(expected["flash_bytes_per_token"])));

@@ -72,7 +72,7 @@ std::optional<int> take_hub_model(Arguments& arguments) {
   const auto settings = hub_settings(arguments.hub_token, arguments.offline, arguments.quiet);
   if (!settings.ok()) return fail(settings.error(), exit_code(settings.error()));
   if (const auto ended = take(arguments.hub, *settings, arguments, arguments.config.model)) return ended;
-  return take(arguments.draft_hub, *settings, arguments, arguments.draft_model);
+  return take(arguments.draft_hub, *settings, arguments, arguments.config.speculation.model);
 }
 
 }  // namespace tierd

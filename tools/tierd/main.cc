@@ -128,8 +128,8 @@ int run(Arguments arguments) {
   options.fit = arguments.fit;
   options.force = arguments.force;
   options.quiet = arguments.quiet;
-  const bool guesses = arguments.prompt_lookup || !arguments.draft_model.empty();
-  if (guesses) options.logit_rows = 1 + arguments.draft_most;
+  const SpeculationConfig& speculation = arguments.config.speculation;
+  if (speculation.guesses()) options.logit_rows = 1 + speculation.most;
   if (arguments.serves()) options.logit_rows = kScoredRows;
   auto plan = plan_run(arguments.config, options);
   if (!plan.ok()) return fail(plan.error(), kBadInput);

@@ -17,6 +17,7 @@
 #include "core/run/run_energy.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/tierd/api/api.h"
+#include "tools/tierd/drafters.h"
 #include "tools/tierd/http/http_server.h"
 #include "tools/tierd/plugin_watch.h"
 #include "tools/tierd/pressure_relief.h"
@@ -229,6 +230,9 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptio
   auto chat = arguments.chat_template.empty() ? ChatTemplate::of(vocab)
                                               : ChatTemplate::named(arguments.chat_template, vocab);
   if (!chat.ok() && !arguments.chat_template.empty()) return fail(chat.error(), kBadInput);
+  const uint32_t texts = plan.memory.model.sequences;
+  const auto drafters = start_drafters(plan, texts, arguments.quiet);
+  if (!drafters.ok()) return fail(drafters.error(), exit_code(drafters.error()));
   WorkDesk desk(kMostWaiting);
   const uint32_t context = plan.memory.model.context;
   Api api(api_options(arguments, plan, std::move(chat)), tokenizer, desk);
@@ -277,7 +281,8 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptio
   Going loading = Going::loading;
   if (status.ok() && going.compare_exchange_strong(loading, Going::on)) {
     runtime.engine().set_between_steps([&] { movers.look(runtime); });
-    Batcher batcher(runtime.engine(), {runtime.plan().memory.model.sequences, kMostWaiting});
+    Batcher batcher(runtime.engine(),
+                    {texts, kMostWaiting, drafters->list(), arguments.config.speculation.most});
     api.set_batcher(&batcher);
     if (!arguments.quiet) say(fmt::format("serving on http://{}:{}", arguments.host, server.port()));
     status = run_texts(runtime, batcher, desk, api, movers, energy, going);

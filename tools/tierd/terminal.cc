@@ -18,6 +18,7 @@
 #include "core/run/run_energy.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/tierd/chat.h"
+#include "tools/tierd/drafters.h"
 #include "tools/tierd/prompt_progress.h"
 #include "tools/tierd/read_report.h"
 #include "tools/tierd/recoding_report.h"
@@ -129,7 +130,8 @@ class TerminalRun {
     std::vector<uint32_t> tokens = {token};
     if (drafter_ == nullptr) return tokens;
     const uint64_t room = runtime_.engine().context() - session_.position() - 1;
-    const uint64_t most = std::min<uint64_t>({arguments_.draft_most, room, static_cast<uint64_t>(left_)});
+    const uint64_t most =
+        std::min<uint64_t>({arguments_.config.speculation.most, room, static_cast<uint64_t>(left_)});
     std::vector<uint32_t> said(session_.tokens().begin(), session_.tokens().end());
     said.push_back(token);
     TIERD_ASSIGN(const std::vector<uint32_t> guesses, drafter_->draft(said, most));
@@ -161,41 +163,13 @@ std::optional<ChatTemplate> form_of(const Arguments& arguments, const Vocab& voc
   return form.ok() ? std::optional(std::move(*form)) : std::nullopt;
 }
 
-// The small model, all in memory.
-Result<std::unique_ptr<Runtime>> start_draft_model(const Arguments& arguments, const RunPlan& plan) {
-  Config config;
-  config.model = arguments.draft_model;
-  config.threads = arguments.config.threads;
-  config.bind = arguments.config.bind;
-  config.plugin_path = arguments.config.plugin_path;
-  RuntimeOptions options;
-  options.quiet = arguments.quiet;
-  TIERD_ASSIGN(RunPlan draft, prepare_run(config, options));
-  const Manifest& ours = plan.store.manifest();
-  const Manifest& theirs = draft.store.manifest();
-  if (ours.config.vocab_size != theirs.config.vocab_size) {
-    return Error{Code::invalid_argument, "--model-draft",
-                 fmt::format("{} has a vocabulary of {} tokens, the model one of {}: it cannot guess for it",
-                             arguments.draft_model, theirs.config.vocab_size, ours.config.vocab_size)};
-  }
-  TIERD_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::create(std::move(draft), options));
-  TIERD_TRY(runtime->load());
-  return runtime;
-}
-
 }  // namespace
 
 int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, const RuntimeOptions& options,
                     const Tokenizer& tokenizer, const nlohmann::json* found) {
-  std::unique_ptr<Runtime> draft_model;
-  std::unique_ptr<Drafter> drafter;
-  if (arguments.prompt_lookup) drafter = std::make_unique<PromptLookup>();
-  if (!arguments.draft_model.empty()) {
-    auto started = start_draft_model(arguments, plan);
-    if (!started.ok()) return fail(started.error(), exit_code(started.error()));
-    draft_model = std::move(*started);
-    drafter = std::make_unique<ModelDrafter>(draft_model->engine());
-  }
+  const auto drafters = start_drafters(plan, 1, arguments.quiet);
+  if (!drafters.ok()) return fail(drafters.error(), exit_code(drafters.error()));
+  Drafter* const drafter = drafters->each.empty() ? nullptr : drafters->each.front().get();
   const auto recoded = recoding_json(plan);
   if (!recoded.ok()) return fail(recoded.error(), exit_code(recoded.error()));
   auto created = Runtime::create(std::move(plan), options);
@@ -217,7 +191,7 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, co
     the_waiter.store(nullptr);
     return fail(status.error(), exit_code(status.error()));
   }
-  TerminalRun run(runtime, energy, tokenizer, drafter.get(), arguments);
+  TerminalRun run(runtime, energy, tokenizer, drafter, arguments);
   std::optional<Chat> chat;
   if (arguments.mode == Mode::chat) {
     auto form = form_of(arguments, tokenizer.vocab());

@@ -69,15 +69,18 @@ double milliseconds_each(uint64_t tokens, uint64_t ns) {
 // By llama.cpp's names.
 json timings_json(const GenerationTimes& end) {
   const uint64_t computed = end.prompt_tokens - end.cached_tokens;
-  return {{"cache_n", end.cached_tokens},
-          {"prompt_n", computed},
-          {"prompt_ms", milliseconds(end.prompt_ns)},
-          {"prompt_per_token_ms", milliseconds_each(computed, end.prompt_ns)},
-          {"prompt_per_second", per_second(computed, end.prompt_ns)},
-          {"predicted_n", end.generated_tokens},
-          {"predicted_ms", milliseconds(end.generated_ns)},
-          {"predicted_per_token_ms", milliseconds_each(end.generated_tokens, end.generated_ns)},
-          {"predicted_per_second", per_second(end.generated_tokens, end.generated_ns)}};
+  json timings = {{"cache_n", end.cached_tokens},
+                  {"prompt_n", computed},
+                  {"prompt_ms", milliseconds(end.prompt_ns)},
+                  {"prompt_per_token_ms", milliseconds_each(computed, end.prompt_ns)},
+                  {"prompt_per_second", per_second(computed, end.prompt_ns)},
+                  {"predicted_n", end.generated_tokens},
+                  {"predicted_ms", milliseconds(end.generated_ns)},
+                  {"predicted_per_token_ms", milliseconds_each(end.generated_tokens, end.generated_ns)},
+                  {"predicted_per_second", per_second(end.generated_tokens, end.generated_ns)}};
+  // As llama-server has them: where something was guessed.
+  if (end.guesses != 0) timings["draft_n"] = end.guesses, timings["draft_n_accepted"] = end.right_guesses;
+  return timings;
 }
 
 }  // namespace

@@ -42,7 +42,11 @@ std::optional<Logprobs> Generation::logprobs(std::span<const float> logits, uint
 
 GenerationTimes Generation::times() const {
   const uint64_t now = now_ns();
-  GenerationTimes times{prompt_.size(), cached_, generated_, 0, 0};
+  GenerationTimes times{.prompt_tokens = prompt_.size(),
+                        .cached_tokens = cached_,
+                        .generated_tokens = generated_,
+                        .guesses = guesses_,
+                        .right_guesses = right_guesses_};
   if (began_ns_ != 0) times.prompt_ns = (first_ns_ != 0 ? first_ns_ : now) - began_ns_;
   if (first_ns_ != 0) times.generated_ns = now - first_ns_;
   return times;

@@ -34,6 +34,8 @@ struct GenerationTimes {
   uint64_t generated_tokens = 0;
   uint64_t prompt_ns = 0;     // from its turn to the first token
   uint64_t generated_ns = 0;  // from there
+  uint64_t guesses = 0;       // that were checked
+  uint64_t right_guesses = 0;
 };
 
 // A token as it came. `text`: what may be shown from now on, which may be less or more than the token's own
@@ -79,6 +81,7 @@ class Generation final : public Continuation {
   void prompt_progress(const PromptProgress& progress) override;
   void prompt_logits(size_t i, std::span<const float> logits) override;
   Result<std::optional<uint32_t>> next(std::span<const float> logits) override;
+  void guessed(size_t guesses, size_t right) override { guesses_ += guesses, right_guesses_ += right; }
   void ended(TextEnd end, const Status& why) override;
 
  private:
@@ -98,6 +101,8 @@ class Generation final : public Continuation {
   uint64_t cached_ = 0;
   uint64_t began_ns_ = 0;
   uint64_t first_ns_ = 0;
+  uint64_t guesses_ = 0;
+  uint64_t right_guesses_ = 0;
 };
 
 }  // namespace tierd

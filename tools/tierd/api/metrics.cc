@@ -65,6 +65,8 @@ std::string Metrics::text(const ServiceState& state) {
 
   count("tierd_prompt_tokens_cached_total", "Tokens of prompts that the KV cache had already.",
         texts.cached_tokens);
+  count("tierd_guessed_tokens_total", "Tokens that were guessed and checked.", texts.guesses);
+  count("tierd_right_guesses_total", "Guesses that were right.", texts.right_guesses);
   count("tierd_texts_total", "Texts that ended.", texts.texts);
   count("tierd_agents_lost_total", "Agents that the run has gone on without.", state.losses.agents);
   count("tierd_tokens_again_total", "Tokens whose part of the KV cache was computed again for that.",
