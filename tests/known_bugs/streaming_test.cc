@@ -85,7 +85,8 @@ TEST_F(KnownBugsOfPrograms, FlagsThatDoNothing_ds4_639) {
     EXPECT_THAT(ended.err, HasSubstr(key.substr(key.rfind('.') + 1)));
   }
   EXPECT_EQ(run_tierd({"-m", kDemo, "--json", "--port", "0"}).status, 2);
-  EXPECT_EQ(run_tierd({"-m", kDemo, "--prompt-lookup", "--port", "0"}).status, 2);
+  EXPECT_EQ(run_tierd({"-m", kDemo, "--prompt-lookup", "-cnv"}).status, 2);
+  EXPECT_EQ(run_tierd({"-m", kDemo, "--set", "speculation.lookup=true", "-cnv"}).status, 2);
 }
 
 // What was asked for and cannot be is an error, nothing else in its place.

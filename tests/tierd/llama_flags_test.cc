@@ -142,7 +142,7 @@ TEST(Hub, IsNamedAsLlamaCppNamesIt) {
   EXPECT_EQ(parse({"m", "-p", "x", "-hfd", "a/b:Q4_0"}).arguments.draft_hub.quant, "Q4_0");
   EXPECT_THAT(parse({"m", "-p", "x", "-hfd", "a"}).said, HasSubstr("--hf-repo-draft: 'a' is not OWNER/REPO"));
   EXPECT_THAT(parse({"m", "-p", "x", "-hfd", "a/b", "-md", "c"}).said, HasSubstr("excludes"));
-  EXPECT_THAT(parse({"m", "--port", "0", "-hfd", "a/b"}).said, HasSubstr("are for one text"));
+  EXPECT_THAT(parse({"m", "-cnv", "-hfd", "a/b"}).said, HasSubstr("not for chats"));
   EXPECT_THAT(parse({"-hf", "a"}).said, HasSubstr("OWNER/REPO[:QUANT]"));
   EXPECT_THAT(parse({"-hff", "c.gguf"}).said, HasSubstr("--hf-repo"));
   EXPECT_THAT(parse({"m", "-hf", "a/b"}).said, HasSubstr("one model is expected"));

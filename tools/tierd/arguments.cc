@@ -378,9 +378,12 @@ Parsed parse_arguments(int argc, char** argv) {
                            serve || std::ranges::any_of(of_server, &Argument::given));
   if (arguments.mode == Mode::chat && arguments.json)
     return fail("--json is for one text: give a prompt (-p)");
-  const bool guesses = lookup || draft.given() || hub_draft.given();
-  if (arguments.mode == Mode::chat && guesses && !arguments.check && !arguments.plan)
-    return fail("--model-draft and --prompt-lookup are for one text (-p) and for the server, not for chats");
+  const bool guesses = speculation.guesses() || hub_draft.given();
+  if (arguments.mode == Mode::chat && guesses && !arguments.check && !arguments.plan) {
+    return fail(
+        "--model-draft, --prompt-lookup and [speculation] are for one text (-p) and for the server, not for "
+        "chats");
+  }
   if (arguments.serves() && arguments.json && !arguments.check && !arguments.plan)
     return fail("--json is for one text or a plan: give a prompt (-p), --check or --plan");
   if (!key_file.empty()) {
