@@ -238,8 +238,9 @@ class MissingAhead : public CacheAwareMask {
   MissingAhead() : CacheAwareMask(0.5) {}
 };
 
-// What is wished for is half of what the next operator has read last, over the border of the token; and what
-// was read ahead is used, though its inputs are the least of all.
+// The predictor wishes for half as many channels as the next operator read in its last pass, also where that
+// operator belongs to the next token. It uses what was read ahead, even if those inputs are the smallest of
+// all.
 TEST_F(MissingAhead, TheFirstMissingChannelsAreReadAndUsed) {
   std::vector<float> x = drawn_inputs(random_);
   look_ahead(predictor_, 2, x);

@@ -24,7 +24,7 @@ struct MixtureModel {
   std::optional<double> hits = {};
 };
 
-// Of one token; in seconds, unless a comment says otherwise.
+// What one token costs; times are in seconds, volumes in bytes.
 struct MixtureCost {
   double kept = 0;  // the share of the experts that memory holds
   double hits = 0;  // of the chosen experts, the share that it has

@@ -105,7 +105,7 @@ std::vector<ChannelOperator> operators_of(const RunPlan& plan, const Foretold& f
   return operators;
 }
 
-// SITE.rates of the layer in the middle, by operator; of the predictor's tables, where it has them.
+// Takes SITE.rates of the layer in the middle from the predictor's tables, where it has them.
 Status read_rates(const RunPlan& plan, std::vector<ChannelOperator>& operators) {
   const std::string& path = plan.config.predictor.tensors;
   if (path.empty() || path == ModelTensors::kName) return {};
@@ -365,16 +365,12 @@ Config with_plan(Config config, const json& found) {
 }
 
 std::string planned_and_achieved(const json& found, double tokens_per_second) {
-  if (found.contains("mixture")) {
-    const double planned = found["lossless_tokens_per_second"].get<double>();
+  const auto beside = [&](double planned) {
     return fmt::format("{:.3g} tokens/s; achieved {:.3g}, {:.3g} %", planned, tokens_per_second,
                        100 * tokens_per_second / planned);
-  }
-  if (is_cache_aware(found)) {
-    const double planned = found["cache_aware"]["steady_tokens_per_second"].get<double>();
-    return fmt::format("{:.3g} tokens/s; achieved {:.3g}, {:.3g} %", planned, tokens_per_second,
-                       100 * tokens_per_second / planned);
-  }
+  };
+  if (found.contains("mixture")) return beside(found["lossless_tokens_per_second"].get<double>());
+  if (is_cache_aware(found)) return beside(found["cache_aware"]["steady_tokens_per_second"].get<double>());
   // The cost is that of the groups that the run had: a store keeps its own.
   const bool of_store = found["store_given"].get<bool>() && found["chosen"]["layer_group"] != 0;
   const json& cost = of_store && found.contains("of_store") ? found["of_store"] : found["chosen"];
