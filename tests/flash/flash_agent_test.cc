@@ -115,6 +115,24 @@ TEST_F(FlashAgentTest, BeginsNoMoreReadsThanBytesInFlightAllow) {
   }
 }
 
+TEST_F(FlashAgentTest, PrefetchesTakeLittleFromDemands) {
+  uint64_t least = UINT64_MAX;
+  for (uint32_t extent = 1; extent <= 8; ++extent)
+    least = std::min<uint64_t>(least, world_.table()[extent].bytes);
+  for (const auto& [in_flight, beside] : {std::pair{4 * least, size_t{0}}, {UINT64_MAX, size_t{4}}}) {
+    build({.in_flight_bytes = in_flight}, 128);
+    submit(apart({1}));
+    submit(apart({2, 3, 4, 5}, Priority::prefetch));
+    submit(apart({6, 7, 8}));
+    agent_->drive();
+    EXPECT_EQ(device_->started.size(), 4 + beside) << in_flight;
+    for (int demand = 0; demand < 4; ++demand) device_->finish(0);
+    agent_->drive();  // nobody is in the way any more
+    EXPECT_EQ(device_->started.size(), 4u) << in_flight;
+    EXPECT_EQ(finish_all().size(), 4u) << in_flight;
+  }
+}
+
 TEST_F(FlashAgentTest, JoinsNeighboursUpToTheLimit) {
   const uint32_t first = adjacent_pair();
   const uint64_t both = world_.table()[first].bytes + world_.table()[first + 1].bytes;

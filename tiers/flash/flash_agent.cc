@@ -36,6 +36,9 @@ constexpr uint64_t kBouncedAtOnce = 8;
 constexpr uint32_t kBatchesOfDepth = 8;
 // Whatever their size: with fewer than these a disk idles between its reads.
 constexpr uint32_t kLeastInFlight = 8;
+// While demands are in flight, a prefetch begins only where less than a quarter of the bytes are that may be:
+// what is read side by side takes from each other.
+constexpr uint64_t kPrefetchPart = 4;
 // When many reads start together, the device has the first ones while the others are prepared.
 constexpr uint32_t kStartedAtOnce = 16;
 
@@ -113,6 +116,7 @@ bool FlashAgent::reap() {
   for (const DeviceDone& done : std::span(reaped_).first(n)) {
     const Read& read = reads_[done.token];
     bytes_in_device_ -= read.into.size() - read.landed;
+    if (is_demand(read)) --demands_in_device_;
   }
   if (in_device_ == 0) {
     const uint64_t since = in_flight_since_ns_.get();
@@ -150,12 +154,21 @@ bool FlashAgent::refill() {
   }
   for (uint32_t started = 0; alone_.empty() && room();) {
     Request* request = next_request();
-    if (request == nullptr || !start_next_read(*request)) break;
+    if (request == nullptr || waits_for_demands(*request) || !start_next_read(*request)) break;
     if (++started % kStartedAtOnce == 0) device_->flush();
   }
   if (counters_.reads.get() == pushed_before) return false;
   device_->flush();
   return true;
+}
+
+bool FlashAgent::is_demand(const Read& read) const {
+  return requests_[read.request].message.priority == Priority::demand;
+}
+
+bool FlashAgent::waits_for_demands(const Request& request) const {
+  return request.message.priority != Priority::demand && demands_in_device_ != 0 &&
+         bytes_in_device_ >= options_.in_flight_bytes / kPrefetchPart;
 }
 
 FlashAgent::Request* FlashAgent::next_request() {
@@ -218,6 +231,7 @@ void FlashAgent::push(uint32_t index) {
   ++in_device_;
   const std::span<std::byte> rest = read.into.subspan(read.landed);
   bytes_in_device_ += rest.size();
+  if (is_demand(read)) ++demands_in_device_;
   counters_.reads.add(1);
   ++requests_[read.request].done.reads;
   counters_.reads_of_size[size_class(rest.size())].add(1);

@@ -156,6 +156,8 @@ class FlashAgent final : public Agent {
 
   Request* find(const MessageId& id);
   Request* next_request();
+  bool is_demand(const Read& read) const;
+  bool waits_for_demands(const Request& request) const;
   void add_landings(Request& request, std::span<const Unit> units);
   // each(number, bytes behind the unit's destination) for the extents that a unit of a list stands for.
   template <class Each>
@@ -212,6 +214,7 @@ class FlashAgent final : public Agent {
   uint32_t accepted_ = 0;   // and not yet polled: the credits in use
   uint32_t in_device_ = 0;
   uint64_t bytes_in_device_ = 0;
+  uint32_t demands_in_device_ = 0;  // reads for them
   uint32_t copying_ = 0;  // reads whose copies are not over
   uint32_t newest_step_ = 0;
   Counters counters_;
