@@ -43,61 +43,105 @@ double factor_of(double rate) {
   return normal_quantile(0.75) / normal_quantile(1 - held / 2);
 }
 
+// What one token takes of one operator.
+struct OperatorCost {
+  double reads = 0, read_bytes = 0, read_channels = 0, used_bytes = 0;
+  double lost = 0, lost_of_largest = 0;  // shares of the energy
+};
+
+// Chooses for one token after the other.
+class DrawnOperator {
+ public:
+  DrawnOperator(const ChannelOperator& of, const CacheAwareRun& run, double kept, double gap_bytes, Random& random)
+      : rates_(rates_of(of, run.by_rate, random)),
+        kept_(static_cast<uint32_t>(kept * static_cast<double>(rates_.size()))),
+        smallest_(static_cast<size_t>(run.sparsity * static_cast<double>(rates_.size()))),
+        channel_bytes_(static_cast<double>(of.channel_bytes)),
+        gap_(gap_bytes / channel_bytes_),
+        random_(random),
+        resident_(rates_.size(), 0),
+        used_(rates_.size(), 0) {
+    std::fill_n(resident_.begin(), kept_, uint8_t{1});
+  }
+
+  OperatorCost draw() {
+    const auto n = static_cast<uint32_t>(rates_.size());
+    std::vector<float> x(n);
+    for (uint32_t i = 0; i < n; ++i) {
+      const float normal = normal_of(static_cast<uint32_t>(random_.next() >> 32));
+      x[i] = static_cast<float>(factor_of(rates_[i]) * std::abs(normal));
+    }
+    std::vector<float> sorted = x;
+    const auto border = sorted.begin() + static_cast<std::ptrdiff_t>(smallest_);
+    std::nth_element(sorted.begin(), border, sorted.end());
+    double energy = 0, most = 0;
+    for (const float value : x) {
+      energy += double{value} * value;
+      most += value < *border ? double{value} * value : 0;
+    }
+    const double lost = mask_.choose(x.data(), n, gap_, resident_.data(), most, price_, used_.data());
+    OperatorCost cost{.lost = lost / energy, .lost_of_largest = most / energy};
+    for (uint32_t i = kept_; i < n; ++i) {
+      cost.reads += used_[i] != 0 && (i == kept_ || used_[i - 1] == 0) ? 1 : 0;
+      cost.read_channels += used_[i];
+    }
+    cost.read_bytes = cost.read_channels * channel_bytes_;
+    cost.used_bytes = static_cast<double>(std::ranges::count(used_, 1)) * channel_bytes_;
+    return cost;
+  }
+
+ private:
+  const std::vector<float> rates_;
+  const uint32_t kept_;
+  const size_t smallest_;
+  const double channel_bytes_, gap_;  // the gap in channels
+  Random& random_;
+  std::vector<uint8_t> resident_, used_;
+  CacheAware mask_;
+  double price_ = 0;
+};
+
+double disk_seconds(const CostModel& model, const OperatorCost& cost) {
+  if (cost.reads == 0) return 0;
+  const ReadCurve::Request request = model.flash.request();
+  const double transfer =
+      request.bytes_per_second > 0
+          ? cost.reads * request.seconds + cost.read_bytes / request.bytes_per_second
+          : cost.read_bytes / model.flash.points().back().bytes_per_second;
+  return transfer + model.first_read;
+}
+
 }  // namespace
 
-CacheAwareCost cache_aware_cost(const CostModel& model, double cache_bytes, double sparsity, bool by_rate) {
+CacheAwareCost cache_aware_cost(const CostModel& model, const CacheAwareRun& run) {
   const double all = model.layer_bytes() * model.layers;
-  const ReadCurve::Request request = model.flash.request();
+  const auto gap_bytes = static_cast<double>(model.flash.request().gap_bytes());
   CacheAwareCost cost;
-  cost.kept = std::clamp(cache_bytes / all, 0.0, 1.0);
+  cost.kept = std::clamp(run.cache_bytes / all, 0.0, 1.0);
   Random random(1);
-  CacheAware mask;
-  double used_bytes = 0;
-  double passes = 0;  // a token, in which something is read
   for (const ChannelOperator& of : model.operators) {
-    const std::vector<float> rates = rates_of(of, by_rate, random);
-    const auto n = static_cast<uint32_t>(rates.size());
-    const auto kept = static_cast<uint32_t>(cost.kept * n);
-    std::vector<uint8_t> resident(n, 0), used(n, 0);
-    std::fill_n(resident.begin(), kept, uint8_t{1});
-    const auto channel = static_cast<double>(of.channel_bytes);
-    double price = 0;
+    DrawnOperator drawn(of, run, cost.kept, gap_bytes, random);
     for (int token = 0; token < kTokens; ++token) {
-      std::vector<float> x(n);
-      for (uint32_t i = 0; i < n; ++i)
-        x[i] = static_cast<float>(factor_of(rates[i]) *
-                                  std::abs(normal_of(static_cast<uint32_t>(random.next() >> 32))));
-      std::vector<float> sorted = x;
-      const auto border = sorted.begin() + static_cast<std::ptrdiff_t>(sparsity * n);
-      std::nth_element(sorted.begin(), border, sorted.end());
-      double energy = 0, most = 0;
-      for (const float value : x) {
-        energy += double{value} * value;
-        most += value < *border ? double{value} * value : 0;
-      }
-      const double lost = mask.choose(x.data(), n, static_cast<double>(request.bytes()) / channel,
-                                      resident.data(), most, price, used.data());
-      double reads = 0, read = 0;
-      for (uint32_t i = kept; i < n; ++i) {
-        reads += used[i] != 0 && (i == kept || used[i - 1] == 0) ? 1 : 0;
-        read += used[i];
-      }
+      const OperatorCost one = drawn.draw();
+      const double disk = disk_seconds(model, one);
+      const double compute = one.used_bytes / model.memory_rate;
+      const double choosing = static_cast<double>(of.channels) * model.choose_seconds +
+                              one.read_channels * model.handle_seconds;
       const double share = static_cast<double>(model.layers) / kTokens;
-      cost.reads += reads * share;
-      passes += reads > 0 ? share : 0;
-      cost.flash_bytes += read * channel * share;
-      used_bytes += static_cast<double>(std::ranges::count(used, 1)) * channel * share;
-      cost.lost += lost / energy / kTokens / static_cast<double>(model.operators.size());
-      cost.lost_of_largest += most / energy / kTokens / static_cast<double>(model.operators.size());
+      cost.reads += one.reads * share;
+      cost.flash_bytes += one.read_bytes * share;
+      cost.disk += disk * share;
+      cost.compute += compute * share;
+      cost.choosing += choosing * share;
+      cost.steady_token += std::max(disk, choosing + std::max((1 - run.ahead) * disk, compute)) * share;
+      const double part = kTokens * static_cast<double>(model.operators.size());
+      cost.lost += one.lost / part;
+      cost.lost_of_largest += one.lost_of_largest / part;
     }
   }
-  if (cost.flash_bytes > 0 && request.bytes_per_second > 0)
-    cost.disk = cost.reads * request.seconds + cost.flash_bytes / request.bytes_per_second;
-  else if (cost.flash_bytes > 0)
-    cost.disk = cost.flash_bytes / model.flash.points().back().bytes_per_second;
-  cost.disk += passes * model.first_read;
-  cost.compute = (used_bytes + static_cast<double>(model.head_bytes)) / model.memory_rate;
-  cost.steady_token = std::max(cost.disk, cost.compute);
+  const double head = static_cast<double>(model.head_bytes) / model.memory_rate;
+  cost.compute += head;
+  cost.steady_token += head;
   return cost;
 }
 

@@ -24,6 +24,7 @@ constexpr uint32_t kShownGroups[] = {0, 1, 2, 4, 8};
 // Top-K precision of neighbouring layers, "over 80 %" (ActiveFlow, 3.1), of operators that the residual
 // stream feeds; the others are at chance (spec, small models).
 constexpr double kPaperSimilarity = 0.8;
+constexpr double kMissingAhead = 0.5;  // activeflow.toml has it, with what was measured
 constexpr size_t kLevels = 9;  // of SITE.ahead: sparsity 0.1, 0.2, ... 0.9
 
 // Means over the layers and the distances within a group of SITE.ahead, by operator.
@@ -71,6 +72,7 @@ double number_of(const std::vector<Setting>& settings, std::string_view key, dou
   for (const Setting& setting : settings) {
     if (setting.key != key) continue;
     if (const auto* number = std::get_if<double>(&setting.value)) return *number;
+    if (const auto* whole = std::get_if<int64_t>(&setting.value)) return static_cast<double>(*whole);
   }
   return otherwise;
 }
@@ -128,6 +130,7 @@ json to_json(const CacheAwareCost& cost) {
           {"flash_bytes_per_token", cost.flash_bytes},
           {"disk_ms", cost.disk * 1e3},
           {"compute_ms", cost.compute * 1e3},
+          {"choosing_ms", cost.choosing * 1e3},
           {"energy_lost", cost.lost},
           {"energy_lost_by_largest", cost.lost_of_largest},
           {"steady_tokens_per_second", 1 / cost.steady_token}};
@@ -204,8 +207,9 @@ Result<json> find_plan(const RunPlan& of) {
   const CostEstimate& chosen = choice->chosen;
   TIERD_TRY(read_rates(of, model.operators));
   const bool by_rate = manifest.config.channel_order;
-  const CacheAwareCost aware =
-      cache_aware_cost(model, static_cast<double>(of.memory.tiers.front().arena), chosen.sparsity, by_rate);
+  const double ahead = by_rate ? number_of(config.predictor.settings, "missing_ahead", kMissingAhead) : 0;
+  const CacheAwareCost aware = cache_aware_cost(
+      model, {static_cast<double>(of.memory.tiers.front().arena), chosen.sparsity, by_rate, ahead});
   const double lossless = lossless_token(model, budget);
   const bool by_mask = aware.steady_token < chosen.steady_token;
   const char* const mask = by_mask ? "cache-aware" : "largest";
@@ -225,6 +229,7 @@ Result<json> find_plan(const RunPlan& of) {
                 {"chosen", to_json(chosen)},
                 {"why", choice->why},
                 {"cache_aware", to_json(aware)},
+                {"missing_ahead", ahead},
                 {"by_rate", by_rate},
                 {"mask", mask},
                 {"lossless_tokens_per_second", 1 / lossless},
@@ -324,7 +329,10 @@ std::string plan_text(const json& found) {
           : fmt::format("Lossless would write {:.3g} tokens/s (--config configs/hybrid.toml)\n", lossless);
   text += fmt::format("\n  --set predictor.sparsity={:.3g}", found["sparsity"].get<double>());
   if (is_cache_aware(found)) {
-    text += " --set predictor.mask=cache-aware --set predictor.ahead=none --set cache.name=pinned";
+    text += fmt::format(
+        " --set predictor.mask=cache-aware --set predictor.missing_ahead={} --set predictor.ahead=none "
+        "--set cache.name=pinned",
+        found["missing_ahead"].get<double>());
   } else {
     text +=
         fmt::format(" --set predictor.mask=largest --set cache.name=context-lfu --set tiers.dram.staging={}",
@@ -354,6 +362,7 @@ Config with_plan(Config config, const json& found) {
   if (is_cache_aware(found) || found["chosen"]["layer_group"] == 0)
     put(settings, "ahead", std::string("none"));
   if (is_cache_aware(found)) {
+    put(settings, "missing_ahead", found["missing_ahead"].get<double>());
     config.cache = {.name = "pinned"};
   } else {
     if (config.cache.name == "pinned") config.cache = {.name = "context-lfu"};
