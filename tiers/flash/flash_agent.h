@@ -215,7 +215,7 @@ class FlashAgent final : public Agent {
   uint32_t in_device_ = 0;
   uint64_t bytes_in_device_ = 0;
   uint32_t demands_in_device_ = 0;  // reads for them
-  uint32_t copying_ = 0;  // reads whose copies are not over
+  uint32_t copying_ = 0;            // reads whose copies are not over
   uint32_t newest_step_ = 0;
   Counters counters_;
   Counter in_flight_since_ns_;  // 0: nothing is in the device

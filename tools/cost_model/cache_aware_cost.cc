@@ -52,7 +52,8 @@ struct OperatorCost {
 // Chooses for one token after the other.
 class DrawnOperator {
  public:
-  DrawnOperator(const ChannelOperator& of, const CacheAwareRun& run, double kept, double gap_bytes, Random& random)
+  DrawnOperator(const ChannelOperator& of, const CacheAwareRun& run, double kept, double gap_bytes,
+                Random& random)
       : rates_(rates_of(of, run.by_rate, random)),
         kept_(static_cast<uint32_t>(kept * static_cast<double>(rates_.size()))),
         smallest_(static_cast<size_t>(run.sparsity * static_cast<double>(rates_.size()))),
@@ -104,10 +105,9 @@ class DrawnOperator {
 double disk_seconds(const CostModel& model, const OperatorCost& cost) {
   if (cost.reads == 0) return 0;
   const ReadCurve::Request request = model.flash.request();
-  const double transfer =
-      request.bytes_per_second > 0
-          ? cost.reads * request.seconds + cost.read_bytes / request.bytes_per_second
-          : cost.read_bytes / model.flash.points().back().bytes_per_second;
+  const double transfer = request.bytes_per_second > 0
+                              ? cost.reads * request.seconds + cost.read_bytes / request.bytes_per_second
+                              : cost.read_bytes / model.flash.points().back().bytes_per_second;
   return transfer + model.first_read;
 }
 
@@ -125,8 +125,8 @@ CacheAwareCost cache_aware_cost(const CostModel& model, const CacheAwareRun& run
       const OperatorCost one = drawn.draw();
       const double disk = disk_seconds(model, one);
       const double compute = one.used_bytes / model.memory_rate;
-      const double choosing = static_cast<double>(of.channels) * model.choose_seconds +
-                              one.read_channels * model.handle_seconds;
+      const double choosing =
+          static_cast<double>(of.channels) * model.choose_seconds + one.read_channels * model.handle_seconds;
       const double share = static_cast<double>(model.layers) / kTokens;
       cost.reads += one.reads * share;
       cost.flash_bytes += one.read_bytes * share;

@@ -27,10 +27,10 @@ struct CacheAwareRun {
   double ahead = 0;        // this share of an operator's reads was begun during the operator before
 };
 
-// An operator takes as long as the disk for its reads, or longer: no more than `ahead` of them are done before
-// its channels are chosen, and the rest follows, beside the computing. Where an operator's rates are not known
-// they are those of Beta(4.25, 4.25): two tokens of a text then share .55 of the larger half of their inputs
-// (what was measured of models without ReLU is .5 to .6).
+// An operator takes as long as the disk for its reads, or longer: no more than `ahead` of them are done
+// before its channels are chosen, and the rest follows, beside the computing. Where an operator's rates are
+// not known they are those of Beta(4.25, 4.25): two tokens of a text then share .55 of the larger half of
+// their inputs (what was measured of models without ReLU is .5 to .6).
 CacheAwareCost cache_aware_cost(const CostModel& model, const CacheAwareRun& run);
 
 }  // namespace tierd

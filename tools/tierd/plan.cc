@@ -25,7 +25,7 @@ constexpr uint32_t kShownGroups[] = {0, 1, 2, 4, 8};
 // stream feeds; the others are at chance (spec, small models).
 constexpr double kPaperSimilarity = 0.8;
 constexpr double kMissingAhead = 0.5;  // activeflow.toml has it, with what was measured
-constexpr size_t kLevels = 9;  // of SITE.ahead: sparsity 0.1, 0.2, ... 0.9
+constexpr size_t kLevels = 9;          // of SITE.ahead: sparsity 0.1, 0.2, ... 0.9
 
 // Means over the layers and the distances within a group of SITE.ahead, by operator.
 class Foretold {
@@ -191,9 +191,14 @@ Result<json> find_plan(const RunPlan& of) {
                   .first_read = machine.first_read,
                   .joins_reads = true};
   for (const StoredSite& site : manifest.sites) {
-    if (is_cut_into<Rows>(site.cut) && site.alias_of == kNoSite) model.fixed_bytes += site.tensor_bytes();
+    // An embedding that is not the head as well is looked up, a row a token.
+    const bool whole = site.group != OpGroup::embed || manifest.config.tied_embeddings;
+    if (whole && is_cut_into<Rows>(site.cut) && site.alias_of == kNoSite)
+      model.fixed_bytes += site.tensor_bytes();
     if (site.group == OpGroup::head) model.head_bytes = site.tensor_bytes();
   }
+  const double cache_bytes =
+      static_cast<double>(of.memory.tiers.front().arena) - static_cast<double>(model.fixed_bytes);
   model.fixed_bytes += budget - of.memory.tiers.front().arena - of.memory.tiers.front().staging;
   if (config.plan.hits > 0) model.hits = config.plan.hits;
 
@@ -208,8 +213,7 @@ Result<json> find_plan(const RunPlan& of) {
   TIERD_TRY(read_rates(of, model.operators));
   const bool by_rate = manifest.config.channel_order;
   const double ahead = by_rate ? number_of(config.predictor.settings, "missing_ahead", kMissingAhead) : 0;
-  const CacheAwareCost aware = cache_aware_cost(
-      model, {static_cast<double>(of.memory.tiers.front().arena), chosen.sparsity, by_rate, ahead});
+  const CacheAwareCost aware = cache_aware_cost(model, {cache_bytes, chosen.sparsity, by_rate, ahead});
   const double lossless = lossless_token(model, budget);
   const bool by_mask = aware.steady_token < chosen.steady_token;
   const char* const mask = by_mask ? "cache-aware" : "largest";
