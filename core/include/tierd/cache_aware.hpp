@@ -54,8 +54,8 @@ class CacheAware {
   static constexpr double kStride = 1.5;
   static constexpr double kMostPrice = 1e30;    // at which all is read that is above zero
   static constexpr double kCloseEnough = 0.97;  // of what may be lost
-  // What is lost jumps where a long run is read or is not. Between two prices as near as this no better one is
-  // sought (40 steps without this bound, 9 with it).
+  // What is lost jumps where a long run is read or is not. Between two prices as near as this no better one
+  // is sought (40 steps without this bound, 9 with it).
   static constexpr double kNarrow = 1.001;
 
   void gather(const float* magnitudes, uint32_t n, const uint8_t* resident) {
