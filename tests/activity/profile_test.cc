@@ -18,7 +18,8 @@ using testing::HasSubstr;
 TEST(ActivityProfiles, AreKnown) {
   EXPECT_THAT(known_activity_profiles(),
               ElementsAre("activeflow", "hermes-falcon-40b", "hermes-llama-13b", "hermes-llama-70b",
-                          "llm-in-a-flash", "llm-in-a-flash-falcon", "m2cache"));
+                          "llm-in-a-flash", "llm-in-a-flash-falcon", "llm-in-a-flash-llama",
+                          "llm-in-a-flash-persimmon", "llm-in-a-flash-phi", "m2cache"));
   for (const std::string& name : known_activity_profiles()) {
     const auto profile = read_activity_profile(name);
     ASSERT_TRUE(profile.ok()) << profile.error().line();

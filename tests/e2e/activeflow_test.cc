@@ -101,6 +101,27 @@ TEST_F(ActiveFlowCli, ThePlanIsShownAndRun) {
   EXPECT_GT(found["lossless_tokens_per_second"], 0.0);
 }
 
+// What a mask finds resident are the channels that fit beside what every token takes whole.
+TEST_F(ActiveFlowCli, ThePlanKeepsChannelsBesideTheHead) {
+  const std::vector<std::string> asked = {"--config", config_file("activeflow"), "-m", kDemo, "--json",
+                                          "--set",    "tiers.dram.capacity=60%"};
+  const auto answer = [&](const char* flag) {
+    std::vector<std::string> arguments = asked;
+    arguments.emplace_back(flag);
+    return json::parse(run_tierd(arguments).out, nullptr, false);
+  };
+  const json plan = answer("--plan"), check = answer("--check");
+  ASSERT_TRUE(plan.is_object() && check.is_object());
+  const json& budget = check["tiers"][0]["budget"];
+  const double resident = budget["lines"]["resident weights"];
+  const double beside =
+      budget["capacity_bytes"].get<double>() - resident - budget["lines"]["staging"].get<double>();
+  const double whole =
+      plan["fixed_bytes"].get<double>() - beside;  // the head, which is the embedding as well
+  EXPECT_NEAR(plan["cache_aware"]["kept"], (resident - whole) / (plan["tensor_bytes"].get<double>() - whole),
+              0.01);  // biases and norms are no channels
+}
+
 // Attention uses its largest inputs, and of the experts those that the router chooses are fetched whole.
 TEST_F(ActiveFlowCli, AMixtureIsSparseInAttentionAndFetchesTheChosenExperts) {
   const std::string mixtral = TIERD_SOURCE_DIR "/tests/golden/models/gguf-mixtral-f32/model.gguf";

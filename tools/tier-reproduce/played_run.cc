@@ -227,8 +227,11 @@ Result<Figures> figures_of(const DescribedRun& run) {
     figures[link.to + "_used_percent"] +=
         100 * figures[link.from + ">" + link.to + "_gb"] / figures["store_gb"];
   }
-  for (const Tier& tier : runtime->plan().tiers.memories)
+  for (const Tier& tier : runtime->plan().tiers.memories) {
     figures[tier.config.name + "_used_percent"] += figures[tier.config.name + "_percent"];
+    for (const auto& [metric, value] : runtime->strategies().cache_of(tier.first_memory).metrics())
+      figures[tier.config.name + "_" + metric] = value;
+  }
   TIERD_TRY(steps.end());
   return figures;
 }

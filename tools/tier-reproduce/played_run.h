@@ -25,6 +25,7 @@ namespace tierd {
 //   network_percent    of them, of the feed-forward networks
 //   loaded_percent     of the neurons that were used, fetched for it
 //   foreseen_percent   of the neurons that were expected ahead, used
+//   TIER_METRIC        what the cache of the tier says of itself: dram_k of a residency-window
 using Figures = std::map<std::string, double>;
 
 // Errors: those of load_config, plan_run, Runtime::create and Engine::step, from the run's name.
