@@ -1,7 +1,7 @@
 """A model in the stores that ActiveFlow's configurations read, and runs of tierd on them: for channel_ladder, plan_table and
 ahead_sweep.
 
-Environment: BIN (build/release/bin), MODELS (/var/tmp/tierd-bench), THREADS 2.
+Environment: BIN (build/release/bin), MODELS (/var/tmp/tierd-bench), THREADS 2, PROMPT 32 (tokens, of planted models).
 """
 import json
 import os
@@ -78,7 +78,8 @@ class Planted:
 
     def prompt(self):
         prompt = self._path(".prompt.txt")
-        prompt.write_text(" ".join(pathlib.Path(f"{self.store('rows')}.prompt.txt").read_text().split()[:32]))
+        words = pathlib.Path(f"{self.store('rows')}.prompt.txt").read_text().split()
+        prompt.write_text(" ".join(words[: int(os.environ.get("PROMPT", "32"))]))
         return prompt
 
 
