@@ -223,7 +223,9 @@ std::string report_text(const json& r) {
   }
   for (const auto& [label, value] : tier_lines(r)) line(label, value);
   if (!r["encoded_anew"].empty()) line("encoded anew", encodings_text(r["encoded_anew"]));
-  for (const auto& [label, value] : recoding_lines(r["recoded"])) line(label, value);
+  if (r.contains("recoded")) {  // measured at the end of a run, not in a chat
+    for (const auto& [label, value] : recoding_lines(r["recoded"])) line(label, value);
+  }
   for (const auto& [label, value] : energy_lines(r["energy"])) line(label, value);
   line("process", fmt::format("peak {}", size_text(r["peak_rss_bytes"])));
   if (const double error = r["activation_error"].get<double>(); error > 0) {
