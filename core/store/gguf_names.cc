@@ -12,6 +12,7 @@ struct GgufNamePair {
   std::string_view ours;
   std::string_view theirs;
 };
+constexpr std::array<std::string_view, 3> kExpertParts = {"gate", "up", "down"};
 constexpr std::array kGgufNames = {
     GgufNamePair{"embed", "token_embd"},
     GgufNamePair{"out_norm", "output_norm"},
@@ -59,11 +60,21 @@ std::optional<std::string> gguf_experts_part(std::string_view theirs) {
   const size_t dot = theirs.find('.');
   if (dot == std::string_view::npos) return std::nullopt;
   const std::string_view name = theirs.substr(dot + 1);
-  for (const char* part : {"gate", "up", "down"}) {
+  for (const std::string_view part : kExpertParts) {
     if (name == fmt::format("ffn_{}", part))
       return fmt::format("layers.{}.experts.*.{}", theirs.substr(0, dot), part);
   }
   return std::nullopt;
+}
+
+std::optional<std::string> gguf_experts_name(std::string_view ours) {
+  constexpr std::string_view kLayers = "layers.", kExperts = ".experts.";
+  const size_t experts = ours.find(kExperts);
+  if (!ours.starts_with(kLayers) || experts == std::string_view::npos) return std::nullopt;
+  const std::string_view part = ours.substr(ours.rfind('.') + 1);
+  if (std::ranges::find(kExpertParts, part) == kExpertParts.end()) return std::nullopt;
+  return fmt::format("blk.{}.ffn_{}_exps.weight", ours.substr(kLayers.size(), experts - kLayers.size()),
+                     part);
 }
 
 }  // namespace tierd

@@ -18,5 +18,7 @@ std::optional<std::string> gguf_name(std::string_view ours);
 // A matrix of all experts of a layer, one after the other: "blk.3.ffn_up_exps.weight" ->
 // "layers.3.experts.*.up", with a star for the expert's number.
 std::optional<std::string> gguf_experts_part(std::string_view theirs);
+// The way back, from one expert's: "layers.3.experts.5.up" -> "blk.3.ffn_up_exps.weight".
+std::optional<std::string> gguf_experts_name(std::string_view ours);
 
 }  // namespace tierd

@@ -135,10 +135,13 @@ Result<std::string> gguf_architecture(const TensorSource& source) {
   const auto unsupported = [&](std::string detail) {
     return Error{Code::unsupported, source.path(), std::move(detail)};
   };
-  const bool llama = config.architecture == "llama" || config.architecture == "mistral";
+  // llama.cpp's Mixtral is "llama" with experts.
+  const bool mixtral = config.architecture == "mixtral";
+  const bool llama = config.architecture == "llama" || config.architecture == "mistral" || mixtral;
   if (!llama && config.architecture != "qwen2") {
-    return unsupported(fmt::format(
-        "architecture '{}' cannot be written as GGUF; llama, mistral and qwen2 can", config.architecture));
+    return unsupported(
+        fmt::format("architecture '{}' cannot be written as GGUF; llama, mistral, mixtral and qwen2 can",
+                    config.architecture));
   }
   if (config.position != (llama ? PositionKind::rope_interleaved : PositionKind::rope_half)) {
     return unsupported("the rows of q and k are in another order than GGUF's");
@@ -148,7 +151,7 @@ Result<std::string> gguf_architecture(const TensorSource& source) {
   }
   if (config.norm != Norm::rms || config.activation != Activation::silu || !config.gated || config.o_bias ||
       config.ffn_bias || config.head_bias || config.qkv_bias == llama || config.parallel || config.qk_norm ||
-      config.rotary_dim() != config.head_dim) {
+      config.rotary_dim() != config.head_dim || config.is_mixture() != config.expert_weights_sum_to_one) {
     return unsupported(
         fmt::format("is no usual {}: GGUF has no place for what differs", config.architecture));
   }
@@ -171,6 +174,10 @@ void add_model(Metadata& out, const ModelConfig& config, const std::string& arch
   out.add(key("attention.key_length"), config.head_dim);
   out.add(key("attention.value_length"), config.head_dim);
   out.add(key("attention.layer_norm_rms_epsilon"), config.norm_eps);
+  if (config.is_mixture()) {
+    out.add(key("expert_count"), config.n_experts);
+    out.add(key("expert_used_count"), config.experts_per_token);
+  }
   if (config.sliding_window != 0) out.add(key("attention.sliding_window"), config.sliding_window);
   out.add(key("rope.dimension_count"), config.head_dim);
   out.add(key("rope.freq_base"), config.rope.theta);
@@ -198,6 +205,35 @@ void add_vocab(Metadata& out, const Vocab& vocab) {
   if (!vocab.chat_template.empty()) out.add("tokenizer.chat_template", vocab.chat_template);
 }
 
+// A tensor of the file: one of the source's, or all experts', one matrix behind the other.
+struct WrittenTensor {
+  std::string name;
+  std::vector<const TensorInfo*> matrices;
+};
+
+// In the order of the source, an expert's with the first one's.
+Result<std::vector<WrittenTensor>> written_tensors(const TensorSource& source) {
+  std::vector<WrittenTensor> written;
+  for (const TensorInfo& tensor : source.tensors()) {
+    const auto of_experts = gguf_experts_name(tensor.name);
+    const auto name = of_experts ? of_experts : gguf_name(tensor.name);
+    TIERD_CHECK_MSG(name.has_value(), tensor.name);
+    const auto same = std::ranges::find(written, *name, &WrittenTensor::name);
+    if (same == written.end()) {
+      written.push_back({*name, {&tensor}});
+      continue;
+    }
+    if (same->matrices.front()->encoding != tensor.encoding) {
+      return Error{
+          Code::unsupported, source.path(),
+          fmt::format("{} is {}, other experts are {}; GGUF has one encoding for all of a layer", tensor.name,
+                      tierd::name(tensor.encoding), tierd::name(same->matrices.front()->encoding))};
+    }
+    same->matrices.push_back(&tensor);
+  }
+  return written;
+}
+
 Encoding written_encoding(const TensorInfo& tensor) {
   return tensor.rows == 1 ? Encoding::f32 : tensor.encoding;
 }
@@ -212,7 +248,7 @@ class GgufWriter {
 
   // `weights`: else holes.
   Status write(const Metadata& metadata, bool weights) {
-    const auto& tensors = source_.tensors();
+    TIERD_ASSIGN(const std::vector<WrittenTensor> tensors, written_tensors(source_));
     Bytes head;
     head.put(kGgufMagic);
     head.put(kVersion);
@@ -221,16 +257,17 @@ class GgufWriter {
     head.put(metadata.count());
     head.append(metadata.bytes());
     uint64_t offset = 0;
-    for (const TensorInfo& tensor : tensors) {
-      const std::optional<std::string> name = gguf_name(tensor.name);
-      TIERD_CHECK_MSG(name.has_value(), tensor.name);
-      head.put_string(*name);
-      head.put(tensor.rows == 1 ? uint32_t{1} : uint32_t{2});
-      head.put(tensor.cols);
-      if (tensor.rows != 1) head.put(tensor.rows);
-      head.put(ggml_type(written_encoding(tensor)));
+    for (const auto& [name, matrices] : tensors) {
+      const TensorInfo& first = *matrices.front();
+      std::vector<uint64_t> extents = {first.cols};
+      if (first.rows != 1) extents.push_back(first.rows);
+      if (gguf_experts_part(name)) extents.push_back(matrices.size());
+      head.put_string(name);
+      head.put(static_cast<uint32_t>(extents.size()));
+      for (const uint64_t extent : extents) head.put(extent);
+      head.put(ggml_type(written_encoding(first)));
       head.put(offset);
-      offset += align_up(written_bytes(tensor), kAlignment);
+      offset += align_up(matrices.size() * written_bytes(first), kAlignment);
     }
     if (!divisors.empty()) {
       head.put_string(kGgufRopeDivisors);
@@ -248,8 +285,8 @@ class GgufWriter {
       return disk_.sync(file_);
     }
     Progress progress("writing", offset, quiet_);
-    for (const TensorInfo& tensor : tensors) {
-      TIERD_TRY(copy(tensor, progress));
+    for (const WrittenTensor& tensor : tensors) {
+      for (const TensorInfo* matrix : tensor.matrices) TIERD_TRY(copy(*matrix, progress));
       TIERD_TRY(pad());
     }
     TIERD_TRY(append(std::as_bytes(std::span(divisors))));

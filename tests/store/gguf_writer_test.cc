@@ -75,6 +75,38 @@ TEST(GgufWriter, IsReadBack) {
   }
 }
 
+// llama.cpp's Mixtral: a layer's experts stand in one tensor, one matrix behind the other.
+TEST(GgufWriter, AMixtureIsReadBack) {
+  const TempFolder temp;
+  ModelConfig config = small_llama();
+  config.architecture = "mixtral";
+  config.n_experts = 4;
+  config.experts_per_token = 2;
+  config.expert_weights_sum_to_one = true;
+  const std::string path = temp.path() + "/model.gguf";
+  for (const Encoding e : {Encoding::f16, Encoding::q4_0}) {
+    const auto source = SyntheticSource::make(config, e, 5);
+    ASSERT_TRUE(source.ok());
+    const Status written = write_gguf(**source, path, true);
+    ASSERT_TRUE(written.ok()) << written.error().line();
+    const auto read = open_source(path);
+    ASSERT_TRUE(read.ok()) << read.error().line();
+    expect_same_model(**source, **read);
+    EXPECT_EQ((*read)->config().n_experts, 4u);
+    EXPECT_EQ((*read)->config().experts_per_token, 2u);
+    EXPECT_TRUE((*read)->config().expert_weights_sum_to_one);
+  }
+  config.expert_weights_sum_to_one = false;
+  EXPECT_THAT(write_gguf(MemorySource(config, Encoding::f16), path, true).error().line(),
+              HasSubstr("no usual mixtral"));
+  config.expert_weights_sum_to_one = true;
+  EXPECT_THAT(write_gguf(MemorySource(config, Encoding::f16, 5, {{"layers.0.experts.2.up", Encoding::f32}}),
+                         path, true)
+                  .error()
+                  .line(),
+              HasSubstr("layers.0.experts.2.up is f32, other experts are f16"));
+}
+
 TEST(GgufWriter, RefusesWhatGgufCannotSay) {
   const TempFolder temp;
   const std::string path = temp.path() + "/model.gguf";
