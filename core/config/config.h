@@ -85,7 +85,8 @@ struct Config {
   uint32_t zeros = 0;          // of a shape without weights, per cent
   std::string layout = "row";  // of the store that a model which is none is converted into
   uint32_t layer_group = 1;
-  std::string order;  // a file of rates, by which channels lie
+  std::string experts = "whole";  // of a mixture in layout channel-group
+  std::string order;              // a file of rates, by which channels lie
   std::string encoding = "source";
   std::string head_encoding = "same";
   std::string bundling = "row-column";

@@ -71,6 +71,9 @@ inline const std::array kKeys = {
         "every matrix by its input channels"},
     Key{"model.layer_group", at<&Config::layer_group>(), "",
         "of layout channel-group: of so many layers the channels of one number lie side by side"},
+    Key{"model.experts", at<&Config::experts>(), "whole|channels",
+        "of a mixture in layout channel-group: whether an expert is one neuron, or each is cut into channels "
+        "as the other operators are, which pays where experts are large and memory holds few of them"},
     Key{"model.order", at<&Config::order>(), "",
         "of layout channel-group: a file of rates (tier-profile --thresholds); the channels that are "
         "used most lie side by side"},

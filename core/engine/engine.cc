@@ -8,7 +8,11 @@
 namespace tierd {
 
 Engine::Engine(EngineParts parts, std::function<Status()> recover)
-    : parts_(parts), recover_(std::move(recover)), batch_(max_rows()), picked_(logit_rows()) {}
+    : parts_(parts),
+      recover_(std::move(recover)),
+      batch_(max_rows()),
+      picked_(logit_rows()),
+      chosen_(max_rows()) {}
 
 Status Engine::run(Task<Status> task) {
   while (!task.done()) {
@@ -57,7 +61,7 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
   std::sort(neurons.begin(), neurons.end());
   neurons.erase(std::unique(neurons.begin(), neurons.end()), neurons.end());
   const ActiveSet tokens = ActiveSet::of(std::move(neurons));
-  std::vector<uint64_t> sequences, of_wanted;
+  std::vector<uint64_t> sequences, of_wanted, of_chosen;
   for (uint32_t i = 0; i < rows; ++i) sequences.push_back(batch_[i].sequence);
   for (const uint32_t i : wanted) of_wanted.push_back(sequences[i]);
   const auto head = static_cast<SiteId>(plan().sites.size() - 1);
@@ -73,6 +77,13 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
       pass.rows = static_cast<uint16_t>(wanted.size());
       pass.row_info = std::span(picked_).first(pass.rows);
       pass.sequences = of_wanted;
+    } else if (plan().sites[site].of_expert()) {
+      pass.rows = static_cast<uint16_t>(choose_rows(plan().sites[site].rows, rows));
+      if (pass.rows == 0) continue;
+      pass.row_info = std::span(chosen_).first(pass.rows);
+      of_chosen.clear();
+      for (const RowInfo& row : pass.row_info) of_chosen.push_back(sequences[row.row]);
+      pass.sequences = of_chosen;
     }
     pass.bypass_caches = prefill;
     if (plan().sites[site].given()) pass.given = &tokens;
@@ -83,6 +94,18 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
     }
   }
   co_return co_await parts_.scheduler->end_step(step_);
+}
+
+// Those that use an expert, as the router has written it before the layer's first one. Returns how many.
+uint32_t Engine::choose_rows(const RowChoice& choice, uint32_t rows) {
+  const uint64_t stride = choice.place.stride;
+  const float* const routing =
+      parts_.dispatcher->values(parts_.agent, choice.place.offset, rows * stride) + choice.column;
+  uint32_t chosen = 0;
+  for (uint32_t i = 0; i < rows; ++i) {
+    if (routing[i * stride] != 0) chosen_[chosen++] = batch_[i];
+  }
+  return chosen;
 }
 
 // Before strategies are asked.

@@ -119,6 +119,7 @@ class Engine {
   Status well();
   Status step_once(std::span<const RowInfo> rows, std::span<const uint32_t> wanted, bool prefill,
                    StepTimes& times);
+  uint32_t choose_rows(const RowChoice& choice, uint32_t rows);
   Task<Status> walk(uint32_t rows, std::span<const uint32_t> wanted, bool prefill);
   Status rebuild();
   Status compute_again(std::span<const RowInfo> rows);
@@ -137,6 +138,7 @@ class Engine {
   std::function<void()> between_steps_;
   std::vector<RowInfo> batch_;
   std::vector<RowInfo> picked_;  // of it: the rows whose logits are wanted
+  std::vector<RowInfo> chosen_;  // of it: the rows that use an expert
   uint32_t step_ = 0;
   uint64_t stall_ns_ = 0;
   StepTimes prefill_;

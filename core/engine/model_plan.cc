@@ -58,7 +58,18 @@ class Planner {
       site.output = place(work.out);
       site.contribution = place(work.contribution);
       site.choice = place(work.experts.choice);
+      if (site.of_expert()) site.rows = {place(routing_of(compute)), site.expert};
     }
+  }
+
+  // What the routers write, of which the segment after an expert takes how much of it a row gets.
+  static BufferId routing_of(const ComputePlan& compute) {
+    for (const SiteWork& site : compute.sites) {
+      for (const Step& step : site.after) {
+        if (step.kind == StepKind::add_chosen) return step.choice;
+      }
+    }
+    return kNoBuffer;
   }
 
   void add_flows() {
@@ -196,6 +207,10 @@ class Planner {
     site.op_group = static_cast<uint16_t>(stored.group);
     if (stored.layer != kNoLayer)
       site.layer_group = static_cast<uint16_t>(stored.layer / manifest_.layer_group);
+    if (stored.expert != kNoExpert) {
+      site.expert = stored.expert;
+      site.layer_group = site.layer;
+    }
     cut_site(site, stored.cut);
     if (stored.group == OpGroup::embed) {
       site.set = Site::Set::given;

@@ -141,6 +141,14 @@ class UnitPlanner {
         work.in = channels_of(kInner);
         work.out = kBranch;
         break;
+      case OpGroup::expert_up:
+        work.in = kChosen;
+        work.out = kWide;
+        break;
+      case OpGroup::expert_down:
+        work.in = expert_channels_of(kInner);
+        work.out = kGiven;
+        break;
       case OpGroup::experts:
         work.in = kNormed;
         work.out = kBranch;
@@ -178,6 +186,11 @@ class UnitPlanner {
         add_order(layer + "qkv", kNormed, config_.d_model, work.before);
         break;
       case OpGroup::o:
+        add_biases(stored, kBranch, all, work.after);
+        work.after.push_back(add_to_stream());
+        // The engine asks who uses which expert before the first of them is passed.
+        if (manifest_.experts == ExpertCut::channels) add_router(layer, work.after);
+        break;
       case OpGroup::down:
         add_biases(stored, kBranch, all, work.after);
         work.after.push_back(add_to_stream());
@@ -197,6 +210,26 @@ class UnitPlanner {
         work.after.push_back(activation());
         add_order(layer + "down", kInner, config_.d_ff, work.after);
         break;
+      case OpGroup::expert_up:
+        work.before.push_back({.kind = StepKind::pick,
+                               .in = kNormed,
+                               .out = kChosen,
+                               .width = config_.d_model,
+                               .weight = tensor(stored.name + ".order")});
+        add_biases(stored, kWide, all, work.after);
+        work.after.push_back(activation());
+        if (config_.expert_order) add_order(down_of(stored), kInner, config_.d_ff, work.after);
+        break;
+      case OpGroup::expert_down:
+        add_biases(stored, kGiven, all, work.after);
+        // The residual stream adds them up, in the order of the experts.
+        work.after.push_back({.kind = StepKind::add_chosen,
+                              .in = kGiven,
+                              .out = kStream,
+                              .column = stored.expert,
+                              .width = config_.d_model,
+                              .choice = kRouting});
+        break;
       case OpGroup::experts:
         add_router(layer, work.before);
         work.after.push_back(add_to_stream());
@@ -210,6 +243,13 @@ class UnitPlanner {
 
   // Where a site finds its input, which is otherwise in `buffer`.
   BufferId channels_of(BufferId buffer) const { return config_.channel_order ? BufferId{kOrdered} : buffer; }
+  BufferId expert_channels_of(BufferId buffer) const {
+    return config_.expert_order ? BufferId{kOrdered} : buffer;
+  }
+  // The other operator of an expert.
+  static std::string down_of(const StoredSite& up) {
+    return up.name.substr(0, up.name.rfind('.') + 1) + "down";
+  }
   void add_order(const std::string& site, BufferId from, uint32_t width, Program& program) {
     if (!config_.channel_order) return;
     program.push_back({.kind = StepKind::reorder,

@@ -8,7 +8,8 @@
 
 namespace tierd {
 
-static_assert(kNoSiteId == TIERD_NO_SITE && kNoEdition == TIERD_NO_EDITION);
+static_assert(kNoSiteId == TIERD_NO_SITE && kNoEdition == TIERD_NO_EDITION &&
+              kNoExpertNumber == TIERD_NO_EXPERT);
 
 // Lives as long as `site` and `editions`, which are the site's as whoever sees the view has them.
 inline tierd_site_view site_view(SiteId number, const Site& site, const std::vector<EditionId>& editions) {
@@ -26,6 +27,7 @@ inline tierd_site_view site_view(SiteId number, const Site& site, const std::vec
   view.n_out = site.n_out;
   view.n_editions = static_cast<uint32_t>(editions.size());
   view.editions = editions.data();
+  view.expert = site.expert;
   return view;
 }
 

@@ -15,6 +15,7 @@ using SiteId = uint32_t;
 inline constexpr SiteId kNoSiteId = UINT32_MAX;
 using EditionId = uint32_t;
 inline constexpr EditionId kNoEdition = UINT32_MAX;
+inline constexpr uint32_t kNoExpertNumber = UINT32_MAX;
 
 // All neurons of a site in one form: what is stored, fetched, kept and computed from. Residency, arena
 // slots and a cache's decisions are an edition's. Sites that share their weights (a tied embedding and its
@@ -46,6 +47,13 @@ struct ActivationPlace {
   bool there() const { return offset != kNowhere; }
 };
 
+// Which rows of a batch pass a site: those for which a segment before it has written something other than 0
+// in this column of a buffer.
+struct RowChoice {
+  ActivationPlace place;
+  uint32_t column = 0;
+};
+
 struct Site {
   std::string name;
   uint16_t layer = UINT16_MAX;
@@ -55,6 +63,10 @@ struct Site {
   // Results of neurons are added up, in the order of their numbers; else each has a place of its own.
   bool added = false;
   uint32_t run = 1;  // so many neurons, by number, are summed by themselves before they are added
+  // Whose operator it is, of a mixture's expert that is cut into neurons: a step passes only the experts that
+  // some row uses, with those rows.
+  uint32_t expert = kNoExpertNumber;
+  RowChoice rows = {};  // where there is an expert
   // Who says what is active: a predictor; the caller, with the pass (token ids); or the segment before (a
   // router, see `choice`).
   enum class Set : uint8_t { predicted, given, chosen } set = Set::predicted;
@@ -77,6 +89,7 @@ struct Site {
 
   bool given() const { return set == Set::given; }
   bool chosen() const { return set == Set::chosen; }
+  bool of_expert() const { return expert != kNoExpertNumber; }
 };
 
 // The sites of a model in the order of one step, and the editions that they have: those that are stored in

@@ -199,7 +199,13 @@ std::vector<TensorSpec> required_tensors(const ModelConfig& c) {
       order(prefix + "up", c.d_model);
       order(prefix + "down", c.d_ff);
     }
-    for (uint32_t e = 0; e < c.n_experts; ++e) feed_forward(fmt::format("{}experts.{}.", prefix, e));
+    for (uint32_t e = 0; e < c.n_experts; ++e) {
+      const std::string expert = fmt::format("{}experts.{}.", prefix, e);
+      feed_forward(expert);
+      if (!c.expert_order) continue;
+      order(expert + "up", c.d_model);
+      order(expert + "down", c.d_ff);
+    }
   }
   norm("out_norm");
   if (!c.tied_embeddings) matrix("head", c.vocab_size, c.d_model, c.head_bias);

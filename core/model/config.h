@@ -67,6 +67,7 @@ struct ModelConfig {
   Rope rope;
   bool channel_order =
       false;  // qkv, o, up and down take their inputs in orders of their own, which are tensors
+  bool expert_order = false;  // with channel_order: so do up and down of each expert
   bool qkv_bias = false;
   bool o_bias = false;
   bool ffn_bias = false;

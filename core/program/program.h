@@ -32,6 +32,8 @@ struct BufferSpec {
 enum class StepKind : uint8_t {
   rms_norm,       // out[i] = norm(in[row of i]) * weight
   layer_norm,     // out[i] = norm(in[row of i]) * weight + bias
+  pick,           // out[i, c] = in[row of i, weight[c]], column numbers; without a weight, of c
+  add_chosen,     // out[row of i] += in[i] * choice[row of i, column]
   add_bias,       // out[i, column … column + width) += weight[offset …], a vector
   add_position,   // out[i] += weight[position + offset]
   add,            // out[i] += in[i]
@@ -57,6 +59,7 @@ struct Step {
   uint32_t head = 0;  // values that are normed together
   TensorId weight = kNoTensor;
   TensorId bias = kNoTensor;
+  BufferId choice = kNoBuffer;  // how much of each expert's result a row gets
   uint32_t layer = 0;
   uint32_t offset = 0;
   float eps = 0;

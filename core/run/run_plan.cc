@@ -111,6 +111,7 @@ Result<WriteOptions> store_options(const Config& config, const RuntimeOptions& o
   write.quiet = options.quiet;
   write.layout = *layout_by_name(config.layout);
   write.layer_group = config.layer_group;
+  write.experts = *expert_cut_by_name(config.experts);
   write.bundling = *bundling_by_name(config.bundling);
   TIERD_TRY(
       choose_compression(config.compression, plugin_path(config), config.codec, "model.compression", write));
@@ -130,10 +131,14 @@ Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
     return Error{Code::invalid_argument, "model.path", "no model is given; name one with -m"};
   TIERD_TRY(check_activity(config));
   TIERD_ASSIGN(const WriteOptions write, store_options(config, options));
-  TIERD_ASSIGN(
-      FoundStore found,
-      find_store(config.model,
-                 SourceOptions{config.tokenizer, config.zeros, config.order, config.layer_group}, write));
+  TIERD_ASSIGN(FoundStore found,
+               find_store(config.model,
+                          SourceOptions{.tokenizer = config.tokenizer,
+                                        .zeros_percent = config.zeros,
+                                        .order = config.order,
+                                        .layer_group = config.layer_group,
+                                        .expert_order = write.experts == ExpertCut::channels},
+                          write));
   TIERD_ASSIGN(std::shared_ptr<const NeuronCodec> codec, codec_of(found.store, config));
   const Manifest& manifest = found.store.manifest();
   TIERD_TRY(tiers.choose_forms(manifest.codec));

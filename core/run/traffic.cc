@@ -72,8 +72,9 @@ PlannedTraffic plan_traffic(const RunPlan& plan, const Placement& placement, con
     const Site& site = plan.model.sites[s];
     if (site.given()) continue;
     // How many experts a token uses is known, which ones is not.
-    const uint64_t used = site.chosen() ? model.experts_per_token : 1;
-    const uint64_t of = site.chosen() ? model.n_experts : 1;
+    const bool in_part = site.chosen() || site.of_expert();
+    const uint64_t used = in_part ? model.experts_per_token : 1;
+    const uint64_t of = in_part ? model.n_experts : 1;
     const EditionId best = plan.model.sites.best(s);
     std::vector<bool> read(site.n, false);
     for (uint32_t i = 0; i < site.n; ++i) {

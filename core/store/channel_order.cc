@@ -21,9 +21,11 @@ constexpr std::string_view kRates = ".rates";
 
 class OrderedSource final : public TensorSource {
  public:
-  OrderedSource(std::shared_ptr<const TensorSource> of, std::map<std::string, std::vector<float>> orders)
+  OrderedSource(std::shared_ptr<const TensorSource> of, bool experts,
+                std::map<std::string, std::vector<float>> orders)
       : of_(std::move(of)), config_(of_->config()), tensors_(of_->tensors()), orders_(std::move(orders)) {
     config_.channel_order = true;
+    config_.expert_order = experts;
     for (const auto& [name, order] : orders_)
       tensors_.push_back({.name = name, .encoding = Encoding::f32, .rows = 1, .cols = order.size()});
   }
@@ -105,6 +107,11 @@ std::vector<float> order_by(const std::vector<float>& rates) {
   return {order.begin(), order.end()};
 }
 
+// Experts of neighbouring layers have nothing in common.
+bool is_of_expert(const std::string& site) {
+  return site.find(".experts.") != std::string::npos;
+}
+
 }  // namespace
 
 bool is_order(std::span<const float> values) {
@@ -117,28 +124,32 @@ bool is_order(std::span<const float> values) {
 }
 
 Result<std::unique_ptr<TensorSource>> in_order_of_use(std::shared_ptr<const TensorSource> of,
-                                                      const std::string& file, uint32_t layer_group) {
+                                                      const ChannelOrderOptions& options) {
   ModelConfig config = of->config();
-  TIERD_ASSIGN(const RatesFile rates, RatesFile::open(file, config));
+  TIERD_ASSIGN(const RatesFile rates, RatesFile::open(options.file, config));
   config.channel_order = true;
+  config.expert_order = options.experts;
   std::map<std::string, std::vector<float>> orders;
   std::map<std::string, std::vector<float>> of_all_layers;  // by operator: the sum of rates
   for (const TensorSpec& spec : required_tensors(config)) {
     if (!spec.name.ends_with(kOrder)) continue;
     const std::string site = spec.name.substr(0, spec.name.size() - kOrder.size());
     TIERD_ASSIGN(std::vector<float> of_site, rates.of(site, spec.cols));
+    orders[spec.name] = order_by(of_site);
+    if (is_of_expert(site)) continue;
     std::vector<float>& all = of_all_layers[site.substr(site.rfind('.') + 1)];
     all.resize(spec.cols);
     for (size_t i = 0; i < all.size(); ++i) all[i] += of_site[i];
-    orders[spec.name] = order_by(of_site);
   }
-  if (layer_group > 1) {
+  if (options.layer_group > 1) {
     for (auto& [name, order] : orders) {
       const std::string site = name.substr(0, name.size() - kOrder.size());
+      if (is_of_expert(site)) continue;
       order = order_by(of_all_layers[site.substr(site.rfind('.') + 1)]);
     }
   }
-  return std::unique_ptr<TensorSource>(std::make_unique<OrderedSource>(std::move(of), std::move(orders)));
+  return std::unique_ptr<TensorSource>(
+      std::make_unique<OrderedSource>(std::move(of), options.experts, std::move(orders)));
 }
 
 std::optional<std::vector<uint32_t>> channel_order(const TensorSource& source, std::string_view site) {

@@ -21,15 +21,17 @@
 
 namespace tierd {
 
-inline constexpr uint32_t kStoreFormat = 10;
-// A store without editions has this one still, so that nobody has to convert models again for what they do
-// not use.
+inline constexpr uint32_t kStoreFormat = 11;
+// Stores without experts in channels, and those without editions, have these still, so that nobody has to
+// convert models again for what they do not use.
+inline constexpr uint32_t kFormatWithWholeExperts = 10;
 inline constexpr uint32_t kFormatWithoutEditions = 9;
 inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kDataFile = "weights.bin";
 inline constexpr std::string_view kChecksumFile = "checksums.bin";
 inline constexpr uint32_t kNoLayer = UINT32_MAX;
 inline constexpr uint32_t kNoSite = UINT32_MAX;
+inline constexpr uint32_t kNoExpert = UINT32_MAX;
 
 enum class Layout : uint8_t {
   row,     // every dense operator is cut into runs of output rows
@@ -49,6 +51,14 @@ enum class Bundling : uint8_t {
 std::string_view name(Bundling bundling);
 std::optional<Bundling> bundling_by_name(std::string_view name);
 
+// How the experts of a mixture are cut in layout channel_group; in the other layouts they are whole.
+enum class ExpertCut : uint8_t {
+  whole,     // all experts of a layer are the neurons of one site
+  channels,  // each expert has sites of its own, cut into input channels as the other operators are
+};
+std::string_view name(ExpertCut cut);
+std::optional<ExpertCut> expert_cut_by_name(std::string_view name);
+
 // Which operators of a layer share an input and are stacked into one matrix.
 enum class OpGroup : uint8_t {
   embed,  // rows picked by token id
@@ -57,8 +67,10 @@ enum class OpGroup : uint8_t {
   up,  // gate, then up, where the model is gated; otherwise up
   down,
   head,
-  ffn,      // gate, up and down, cut into neurons
-  experts,  // gate, up and down of each expert of a mixture, each expert a neuron
+  ffn,        // gate, up and down, cut into neurons
+  experts,    // gate, up and down of each expert of a mixture, each expert a neuron
+  expert_up,  // as up, of one expert
+  expert_down,
 };
 std::string_view name(OpGroup group);
 
@@ -88,11 +100,13 @@ std::string tensor_of_expert(const SitePart& part, uint32_t expert);
 
 // A site, how it is cut, and where its neurons lie: neuron i is extent first_extent + stride * i. In pieces,
 // p of neuron i is extent first_extent + p * neurons + i. The stride of channels is the number of layers of
-// their group, whose sites begin one extent after the other.
+// their group, whose sites begin one extent after the other; that of an expert's channels is 1, since the
+// next layers' routers choose other experts.
 struct StoredSite {
-  std::string name;  // "embed", "layers.3.qkv", "head"
+  std::string name;  // "embed", "layers.3.qkv", "layers.3.experts.5.up", "head"
   OpGroup group = OpGroup::qkv;
   uint32_t layer = kNoLayer;
+  uint32_t expert = kNoExpert;  // whose operator it is, where an expert is cut into channels
   Cut cut;
   std::vector<SitePart> parts;  // what is stacked in it
   Encodings encodings;          // [parts] as the store keeps them
@@ -212,6 +226,7 @@ struct Manifest {
   Layout layout = Layout::row;
   Bundling bundling = Bundling::row_column;
   uint32_t layer_group = 1;  // of layout channel-group: layers of a group; else 1
+  ExpertCut experts = ExpertCut::whole;
   // What was asked for: sites have it where that makes them smaller.
   Compression compression = Compression::none;
   std::string codec;              // its name, where that is the compression; else empty

@@ -190,17 +190,31 @@ Status read_layer_group(const ManifestFields& top, uint32_t& out) {
   return top.error("layer_group", fmt::format("is {}, expected 1 to {}", out, kMostLayersOfGroup));
 }
 
+// Only a mixture says it, in layout channel-group.
+Status read_experts(const ManifestFields& top, ExpertCut& out) {
+  std::string text;
+  TIERD_TRY(top.read("experts", text));
+  const auto cut = expert_cut_by_name(text);
+  if (!cut) return top.error("experts", fmt::format("is '{}', expected 'whole' or 'channels'", text));
+  out = *cut;
+  return {};
+}
+
 // The sites that the model has in this layout. Nothing is made for a model that claims to have more than are
 // listed.
 Status read_sites(const ManifestFields& top, std::string_view file, uint64_t extents, Manifest& manifest) {
   if (const Status valid = validate(manifest.config, file); !valid.ok())
     return top.error("model", valid.error().detail);
+  if (manifest.experts == ExpertCut::channels &&
+      (manifest.layout != Layout::channel_group || !manifest.config.is_mixture()))
+    return top.error("experts", "is 'channels', which goes with mixtures in layout channel-group");
   TIERD_ASSIGN(const json* listed, top.member("sites"));
-  const uint64_t expected = n_sites(manifest.config, manifest.layout);
+  const uint64_t expected = n_sites(manifest.config, manifest.layout, manifest.experts);
   if (listed->is_array() && listed->size() != expected)
     return top.error("sites", fmt::format("are {}, expected {}", listed->size(), expected));
   if (listed->is_array()) {
-    manifest.sites = site_shapes(manifest.config, manifest.layout, manifest.bundling, manifest.layer_group);
+    manifest.sites = site_shapes(manifest.config, manifest.layout, manifest.bundling, manifest.layer_group,
+                                 manifest.experts);
   }
   return top.read_each("sites", [&](const json& value, size_t index) -> Status {
     TIERD_ASSIGN(const ManifestFields fields, top.element("sites", index, value));
@@ -320,6 +334,12 @@ Status read_bundling(const ManifestFields& top, std::string_view file, Bundling&
   return {};
 }
 
+// The lowest that says all that this store has.
+uint32_t format_of(const Manifest& manifest) {
+  if (manifest.experts == ExpertCut::channels) return kStoreFormat;
+  return manifest.editions.empty() ? kFormatWithoutEditions : kFormatWithWholeExperts;
+}
+
 }  // namespace
 
 std::string manifest_text(const Manifest& manifest) {
@@ -327,10 +347,11 @@ std::string manifest_text(const Manifest& manifest) {
                                    {"fingerprint", string_to_json(manifest.provenance.fingerprint)},
                                    {"made_by", string_to_json(manifest.provenance.made_by)}};
   std::string text = fmt::format("\"format\": {},\n\"layout\": \"{}\",\n\"bundling\": \"{}\",\n",
-                                 manifest.editions.empty() ? kFormatWithoutEditions : kStoreFormat,
-                                 name(manifest.layout), name(manifest.bundling));
+                                 format_of(manifest), name(manifest.layout), name(manifest.bundling));
   if (manifest.layout == Layout::channel_group)
     text += fmt::format("\"layer_group\": {},\n", manifest.layer_group);
+  if (manifest.experts != ExpertCut::whole)
+    text += fmt::format("\"experts\": \"{}\",\n", name(manifest.experts));
   if (manifest.compression != Compression::none)
     text += fmt::format("\"compression\": \"{}\",\n", manifest.compression_name());
   if (manifest.compression == Compression::codec)
@@ -376,6 +397,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file, st
   TIERD_TRY(read_layout(top, file, manifest.layout));
   TIERD_TRY(read_bundling(top, file, manifest.bundling));
   if (manifest.layout == Layout::channel_group) TIERD_TRY(read_layer_group(top, manifest.layer_group));
+  if (top.has("experts")) TIERD_TRY(read_experts(top, manifest.experts));
   if (top.has("compression")) TIERD_TRY(read_compression(top, file, manifest));
   TIERD_TRY(check_checksums(top, checksums, checksum_file));
   TIERD_TRY(top.read("tensor_bytes", manifest.tensor_bytes));

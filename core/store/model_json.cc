@@ -54,6 +54,7 @@ Status read_token(const ManifestFields& fields, std::string_view key, uint32_t& 
 constexpr std::array<std::string_view, 1> kAddedLater = {"qkv_relu"};
 // What a store is made with, and no model brings.
 constexpr const char* kChannelOrder = "channel_order";
+constexpr const char* kExpertOrder = "expert_order";
 
 bool was_added_later(std::string_view key) {
   return std::ranges::find(kAddedLater, key) != kAddedLater.end();
@@ -121,6 +122,7 @@ ordered_json to_json(const ModelConfig& config) {
   ordered_json out;
   visit_fields(config, FieldWriter{out});
   if (config.channel_order) out[kChannelOrder] = true;
+  if (config.expert_order) out[kExpertOrder] = true;
   return out;
 }
 
@@ -128,7 +130,8 @@ Status from_json(const ManifestFields& fields, ModelConfig& config) {
   FieldReader reader{fields, {}};
   visit_fields(config, reader);
   TIERD_TRY(reader.status);
-  return fields.has(kChannelOrder) ? fields.read(kChannelOrder, config.channel_order) : Status();
+  if (fields.has(kChannelOrder)) TIERD_TRY(fields.read(kChannelOrder, config.channel_order));
+  return fields.has(kExpertOrder) ? fields.read(kExpertOrder, config.expert_order) : Status();
 }
 
 ordered_json to_json(const Vocab& vocab) {

@@ -19,10 +19,11 @@
 namespace tierd {
 namespace {
 
-constexpr std::array<std::string_view, 8> kGroupNames = {"embed", "qkv",  "o",   "up",
-                                                         "down",  "head", "ffn", "experts"};
+constexpr std::array<std::string_view, 10> kGroupNames = {
+    "embed", "qkv", "o", "up", "down", "head", "ffn", "experts", "expert-up", "expert-down"};
 constexpr std::array<std::string_view, 3> kLayoutNames = {"row", "neuron", "channel-group"};
 constexpr std::array<std::string_view, 2> kBundlingNames = {"row-column", "none"};
+constexpr std::array<std::string_view, 2> kExpertCutNames = {"whole", "channels"};
 
 StoredSite make_site(OpGroup group, uint32_t layer, std::vector<SitePart> parts, Cut cut) {
   StoredSite site;
@@ -59,6 +60,23 @@ StoredSite make_experts(const ModelConfig& config, uint32_t layer) {
       OpGroup::experts, layer,
       {{"experts.*.gate", config.d_ff}, {"experts.*.up", config.d_ff}, {"experts.*.down", config.d_model}},
       Experts{config.d_model, config.d_ff, config.n_experts});
+}
+
+// For each expert, what a layer without a mixture has once.
+void add_experts(std::vector<StoredSite>& sites, const ModelConfig& config, uint32_t layer) {
+  for (uint32_t expert = 0; expert < config.n_experts; ++expert) {
+    const std::string prefix = fmt::format("experts.{}.", expert);
+    const auto add = [&](OpGroup group, const char* op, uint32_t n_in, std::vector<SitePart> parts) {
+      StoredSite& site = sites.emplace_back(make_columns(group, layer, n_in, std::move(parts)));
+      site.name = fmt::format("layers.{}.{}{}", layer, prefix, op);
+      site.expert = expert;
+    };
+    std::vector<SitePart> up;
+    if (config.gated) up.push_back({prefix + "gate", config.d_ff});
+    up.push_back({prefix + "up", config.d_ff});
+    add(OpGroup::expert_up, "up", config.d_model, std::move(up));
+    add(OpGroup::expert_down, "down", config.d_ff, {{prefix + "down", config.d_model}});
+  }
 }
 
 // The most of them that make a neuron of at most `target_bytes` and divide them.
@@ -141,6 +159,10 @@ Status check_options(const WriteOptions& options) {
                  fmt::format("groups of {} layers go with layout channel-group, not with {}",
                              options.layer_group, name(options.layout))};
   }
+  if (options.layout != Layout::channel_group && options.experts != ExpertCut::whole) {
+    return Error{Code::invalid_argument, "experts",
+                 fmt::format("in channels go with layout channel-group, not with {}", name(options.layout))};
+  }
   if (options.compression != Compression::none &&
       (options.layout == Layout::channel_group || options.bundling == Bundling::none)) {
     return Error{Code::invalid_argument, "compression",
@@ -170,8 +192,11 @@ Status check_extent_count(const Manifest& plan) {
   }
   if (extents <= kMost) return {};
   return Error{Code::unsupported, "layout",
-               fmt::format("'{}' makes {} extents of this model, supported are up to {}", name(plan.layout),
-                           extents, kMost)};
+               fmt::format("'{}' makes {} extents of this model, supported are up to {}{}", name(plan.layout),
+                           extents, kMost,
+                           plan.experts == ExpertCut::channels
+                               ? "; of experts that are kept whole there are fewer (--experts, model.experts)"
+                               : "")};
 }
 
 }  // namespace
@@ -207,8 +232,19 @@ std::optional<Bundling> bundling_by_name(std::string_view name) {
   return std::nullopt;
 }
 
+std::string_view name(ExpertCut cut) {
+  return kExpertCutNames[static_cast<size_t>(cut)];
+}
+
+std::optional<ExpertCut> expert_cut_by_name(std::string_view name) {
+  for (size_t i = 0; i < kExpertCutNames.size(); ++i) {
+    if (kExpertCutNames[i] == name) return static_cast<ExpertCut>(i);
+  }
+  return std::nullopt;
+}
+
 std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bundling bundling,
-                                    uint32_t layer_group) {
+                                    uint32_t layer_group, ExpertCut experts) {
   const uint32_t d = config.d_model;
   std::vector<StoredSite> sites;
   const bool in_channels = layout == Layout::channel_group;
@@ -229,7 +265,9 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bu
       add(OpGroup::qkv, d, std::move(qkv));
     }
     add(OpGroup::o, config.q_dim(), {{"o", d}});
-    if (config.is_mixture()) {
+    if (config.is_mixture() && experts == ExpertCut::channels) {
+      add_experts(sites, config, layer);
+    } else if (config.is_mixture()) {
       sites.push_back(make_experts(config, layer));
     } else if (layout == Layout::neuron) {
       const Bundles bundles{d, config.d_ff, config.gated};
@@ -247,8 +285,9 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bu
   return sites;
 }
 
-uint64_t n_sites(const ModelConfig& config, Layout layout) {
-  const uint64_t of_network = layout == Layout::neuron || config.is_mixture() ? 1 : 2;
+uint64_t n_sites(const ModelConfig& config, Layout layout, ExpertCut experts) {
+  uint64_t of_network = layout == Layout::neuron || config.is_mixture() ? 1 : 2;
+  if (experts == ExpertCut::channels) of_network = uint64_t{2} * config.n_experts;
   return 2 + config.n_layers * (2 + of_network);
 }
 
@@ -297,6 +336,10 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
                  fmt::format("is one of channels, which layout {} does not have; it goes with channel-group",
                              name(options.layout))};
   }
+  if (!config.is_mixture() && options.experts != ExpertCut::whole) {
+    return Error{Code::invalid_argument, "experts",
+                 fmt::format("are asked for in {}, and this model is no mixture", name(options.experts))};
+  }
   if (config.is_mixture() && options.layout == Layout::neuron) {
     return Error{
         Code::unsupported, "layout",
@@ -308,12 +351,13 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
   plan.layout = options.layout;
   plan.bundling = options.bundling;
   plan.layer_group = options.layer_group;
+  plan.experts = options.experts;
   plan.compression = options.compression;
   if (options.codec != nullptr) {
     plan.codec = options.codec->name();
     plan.codec_settings = options.codec->settings();
   }
-  plan.sites = site_shapes(config, plan.layout, plan.bundling, plan.layer_group);
+  plan.sites = site_shapes(config, plan.layout, plan.bundling, plan.layer_group, plan.experts);
   TIERD_TRY(check_extent_count(plan));
   TIERD_TRY(choose_encodings(plan, table, options));
   TIERD_TRY(check_extent_count(plan));  // with the editions

@@ -25,10 +25,11 @@ inline constexpr uint64_t kLargestNeuronBytes = 16 << 20;  // what may be asked 
 // The sites of a model in the order of one step: names, groups, layers, shapes, parts and aliases. Encodings,
 // neurons and extents are left at their defaults. `config` is valid.
 std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout,
-                                    Bundling bundling = Bundling::row_column, uint32_t layer_group = 1);
+                                    Bundling bundling = Bundling::row_column, uint32_t layer_group = 1,
+                                    ExpertCut experts = ExpertCut::whole);
 
 // How many those are.
-uint64_t n_sites(const ModelConfig& config, Layout layout);
+uint64_t n_sites(const ModelConfig& config, Layout layout, ExpertCut experts = ExpertCut::whole);
 
 // The required tensors that belong to no site.
 std::vector<TensorSpec> resident_shapes(const ModelConfig& config);

@@ -77,7 +77,7 @@ Result<std::unique_ptr<TensorSource>> open_plain(const std::string& path, const 
 Result<std::unique_ptr<TensorSource>> open_source(const std::string& path, const SourceOptions& options) {
   TIERD_ASSIGN(std::unique_ptr<TensorSource> source, open_plain(path, options));
   if (options.order.empty()) return source;
-  return in_order_of_use(std::move(source), options.order, options.layer_group);
+  return in_order_of_use(std::move(source), {options.order, options.layer_group, options.expert_order});
 }
 
 bool is_store(const std::string& path) {

@@ -19,6 +19,7 @@ struct SourceOptions {
   // in_order_of_use. Empty: by their numbers.
   std::string order = {};
   uint32_t layer_group = 1;
+  bool expert_order = false;  // the channels of experts, too
 };
 
 // `path`: a GGUF file (the first of its shards), a Hugging Face folder, a .safetensors file inside one, or a

@@ -17,7 +17,8 @@ struct WriteOptions {
   uint64_t neuron_bytes = 0;
   Layout layout = Layout::row;
   Bundling bundling = Bundling::row_column;
-  uint32_t layer_group = 1;  // of layout channel_group: layers whose channels lie side by side
+  uint32_t layer_group = 1;              // of layout channel_group: layers whose channels lie side by side
+  ExpertCut experts = ExpertCut::whole;  // channels goes with layout channel_group, and with mixtures
   // Sites that it makes smaller are compressed. It goes with layouts row and neuron, where nothing is in
   // pieces.
   Compression compression = Compression::none;

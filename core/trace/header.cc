@@ -56,22 +56,24 @@ json columns_json(const std::vector<UnitColumns>& columns) {
 }
 
 json site_json(const Site& site) {
-  return {{"name", site.name},
-          {"layer", site.layer},
-          {"op_group", site.op_group},
-          {"layer_group", site.layer_group},
-          {"slicing", site.label},
-          {"added", site.added},
-          {"run", site.run},
-          {"set", static_cast<uint8_t>(site.set)},
-          {"measurable", site.contribution.there()},
-          {"neurons", site.n},
-          {"n_in", site.n_in},
-          {"n_out", site.n_out},
-          {"input_of", columns_json(site.flow.input)},
-          {"before", site.flow.before},
-          {"output_to", columns_json(site.flow.output)},
-          {"editions", site.editions}};
+  json object = {{"name", site.name},
+                 {"layer", site.layer},
+                 {"op_group", site.op_group},
+                 {"layer_group", site.layer_group},
+                 {"slicing", site.label},
+                 {"added", site.added},
+                 {"run", site.run},
+                 {"set", static_cast<uint8_t>(site.set)},
+                 {"measurable", site.contribution.there()},
+                 {"neurons", site.n},
+                 {"n_in", site.n_in},
+                 {"n_out", site.n_out},
+                 {"input_of", columns_json(site.flow.input)},
+                 {"before", site.flow.before},
+                 {"output_to", columns_json(site.flow.output)},
+                 {"editions", site.editions}};
+  if (site.of_expert()) object["expert"] = site.expert;
+  return object;
 }
 
 json edition_json(const Edition& edition) {
@@ -107,6 +109,8 @@ Site read_site(HeaderFields& fields, const json& object, uint64_t most_neurons) 
   site.layer = static_cast<uint16_t>(fields.number(object, "layer", UINT16_MAX));
   site.op_group = static_cast<uint16_t>(fields.number(object, "op_group", UINT16_MAX));
   site.layer_group = static_cast<uint16_t>(fields.number(object, "layer_group", UINT16_MAX));
+  if (object.contains("expert"))
+    site.expert = static_cast<uint32_t>(fields.number(object, "expert", kNoExpertNumber - 1));
   site.label = static_cast<uint8_t>(fields.number(object, "slicing", UINT8_MAX));
   site.added = fields.flag(object, "added");
   site.run = static_cast<uint32_t>(fields.number(object, "run", kMostNeurons));

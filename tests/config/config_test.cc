@@ -57,6 +57,7 @@ const std::vector<KeyCase>& keys() {
       {"model.zeros", "50", [](const Config& c) { return c.zeros == 50; }},
       {"model.layout", "\"neuron\"", [](const Config& c) { return c.layout == "neuron"; }},
       {"model.layer_group", "4", [](const Config& c) { return c.layer_group == 4; }},
+      {"model.experts", "\"channels\"", [](const Config& c) { return c.experts == "channels"; }},
       {"model.order", "\"rates.safetensors\"",
        [](const Config& c) { return c.order == "rates.safetensors"; }},
       {"model.encoding", "\"q4_0\"", [](const Config& c) { return c.encoding == "q4_0"; }},

@@ -102,6 +102,48 @@ TEST(Executor, NormsPickTheirRows) {
   }
 }
 
+// What experts compute from, and what they give.
+TEST(Executor, RowsArePickedAndAddedToAsMuchAsTheyChose) {
+  Random random(4);
+  const std::vector<RowInfo> chosen = {{11, 4, 0, 2}, {13, 9, 1, 0}};
+  std::vector<Row> a, b;
+  for (int i = 0; i < 3; ++i) {
+    a.push_back(random_row(random));
+    b.push_back(random_row(random));
+  }
+  const auto filled = [&](Machine& machine) {
+    for (uint32_t i = 0; i < 3; ++i) {
+      machine.set(kA, i, a[i]);
+      machine.set(kB, i, b[i]);
+    }
+  };
+  Machine picks({{.kind = StepKind::pick, .in = kA, .out = kB, .width = kWidth}});
+  filled(picks);
+  picks.executor->before(0, chosen);
+  EXPECT_EQ(picks.get(kB, 0), a[2]);
+  EXPECT_EQ(picks.get(kB, 1), a[0]);
+  EXPECT_EQ(picks.get(kB, 2), b[2]);
+
+  Row order(kWidth);
+  for (uint32_t k = 0; k < kWidth; ++k) order[k] = static_cast<float>(kWidth - 1 - k);
+  Machine orders({{.kind = StepKind::pick, .in = kA, .out = kB, .width = kWidth, .weight = 0}});
+  filled(orders);
+  orders.executor->set_tensor(0, order.data());
+  orders.executor->before(0, chosen);
+  EXPECT_EQ(orders.get(kB, 0), Row(a[2].rbegin(), a[2].rend()));
+
+  Machine adds(
+      {{.kind = StepKind::add_chosen, .in = kA, .out = kB, .column = 3, .width = kWidth, .choice = kA}});
+  filled(adds);
+  adds.executor->before(0, chosen);
+  for (const auto& [line, row] : {std::pair(0, 2), std::pair(1, 0)}) {
+    Row want = b[row];
+    for (uint32_t k = 0; k < kWidth; ++k) want[k] += a[line][k] * a[row][3];
+    expect_near(adds.get(kB, row), want);
+  }
+  EXPECT_EQ(adds.get(kB, 1), b[1]);
+}
+
 TEST(Executor, AdditionsAndActivations) {
   Random random(2);
   const Row bias = random_row(random, 7);

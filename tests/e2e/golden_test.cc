@@ -105,6 +105,15 @@ TEST_P(GoldenRun, ResidentInChannelsAgreesWithTransformers) {
   agrees(config);
 }
 
+TEST_P(GoldenRun, ExpertsInChannelsAgreeWithTransformers) {
+  if (!golden_is_mixture(GetParam()) || precision_of(GetParam()) == Precision::quantized)
+    GTEST_SKIP() << "not of experts, or encoded anew along the columns";
+  Config config = golden_config(GetParam());
+  config.layout = "channel-group";
+  config.experts = "channels";
+  agrees(config);
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, GoldenRun, testing::ValuesIn(golden_names()), [](const auto& test) {
   std::string name = test.param;
   std::replace(name.begin(), name.end(), '-', '_');

@@ -49,6 +49,45 @@ TEST(ModelPlan, ALayerOfAMixture) {
   EXPECT_GE(plan.any().buffers[experts.ffn.up].width, 2u * 48u);
 }
 
+// The router rides after attention; then each expert has the two sites of a dense layer.
+TEST(ModelPlan, ExpertsInChannelsAreSitesOfTheirOwn) {
+  const Manifest manifest = manifest_of(
+      small_mixture(), {.layout = Layout::channel_group, .layer_group = 2, .experts = ExpertCut::channels});
+  const ModelPlan plan = plan_model(manifest, {.max_rows = 8, .context = 16});
+  ASSERT_EQ(plan.sites.size(), 2u + 2u * (2u + 6u * 2u));
+  const SiteWork& o = plan.any().sites[2];
+  EXPECT_EQ(kinds(o.after), (Kinds{StepKind::add, StepKind::rms_norm, StepKind::route}));
+  EXPECT_EQ(manifest.resident[plan.units[0].tensors[o.after[2].weight]].name, "layers.0.router");
+  for (uint32_t layer = 0; layer < 2; ++layer) {
+    EXPECT_FALSE(plan.sites[2 + layer * 14].of_expert());
+    for (uint32_t expert = 0; expert < 6; ++expert) {
+      for (const uint32_t op : {0u, 1u}) {
+        const Site& site = plan.sites[3 + layer * 14 + expert * 2 + op];
+        EXPECT_EQ(site.name, "layers." + std::to_string(layer) + ".experts." + std::to_string(expert) +
+                                 (op == 0 ? ".up" : ".down"));
+        EXPECT_EQ(site.expert, expert);
+        EXPECT_EQ(site.rows.column, expert);
+        EXPECT_TRUE(site.rows.place.there());
+        EXPECT_EQ(site.layer_group, layer) << "a group by itself";
+        EXPECT_EQ(site.label, kCutNumber<Columns>);
+        EXPECT_EQ(site.n, op == 0 ? 64u : 40u);
+        EXPECT_FALSE(site.chosen());
+      }
+    }
+  }
+  const SiteWork& up = plan.any().sites[3];
+  const SiteWork& down = plan.any().sites[4];
+  EXPECT_EQ(kinds(up.before), (Kinds{StepKind::pick}));
+  EXPECT_EQ(up.before[0].in, o.after[1].out) << "what the router saw";
+  EXPECT_EQ(up.before[0].out, up.in);
+  EXPECT_EQ(kinds(up.after), (Kinds{StepKind::activate_mul}));
+  EXPECT_EQ(up.after[0].out, down.in);
+  EXPECT_EQ(kinds(down.after), (Kinds{StepKind::add_chosen}));
+  EXPECT_EQ(down.after[0].in, down.out);
+  EXPECT_EQ(down.after[0].choice, o.after[2].out);
+  EXPECT_EQ(plan.any().sites[6].after[0].column, 1u);
+}
+
 TEST(ModelPlan, ALlamaLayer) {
   const Manifest manifest = manifest_of(small_llama());
   const ModelPlan plan = plan_model(manifest, {.max_rows = 8, .logit_rows = 2, .context = 16});

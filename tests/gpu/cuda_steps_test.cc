@@ -118,6 +118,19 @@ TEST_F(CudaSteps, ElementByElement) {
   const DeviceArray<float> columns(order);
   EXPECT_EQ(run(StepKind::reorder, [&](StepArgs& s) { s.weight = columns.get(); }),
             expected([&](float& out, uint32_t i, uint32_t c) { out = x[i * kLine + c * 7 % 150]; }));
+  EXPECT_EQ(run(StepKind::pick, [](StepArgs& s) { s.weight = nullptr; }),
+            expected([&](float& out, uint32_t i, uint32_t c) { out = x[kInfo[i].row * kLine + c]; }));
+  EXPECT_EQ(
+      run(StepKind::pick, [&](StepArgs& s) { s.weight = columns.get(); }),
+      expected([&](float& out, uint32_t i, uint32_t c) { out = x[kInfo[i].row * kLine + c * 7 % 150]; }));
+  std::vector<float> added = y;
+  for (uint32_t i = 0; i < kRows; ++i) {
+    const uint32_t row = kInfo[i].row;
+    for (uint32_t c = 0; c < 150; ++c) added[row * kLine + c] += x[i * kLine + c] * w[row * 20 + 5];
+  }
+  expect_all_near(
+      run(StepKind::add_chosen, [&](StepArgs& s) { s.choice = weight.get() + 5, s.ld_choice = 20; }), added,
+      4);
   EXPECT_EQ(run(StepKind::clip, [](StepArgs& s) { s.threshold = 1.5F; }),
             expected([&](float& out, uint32_t, uint32_t) { out = std::clamp(out, -1.5F, 1.5F); }));
   for (const Activation f : {Activation::silu, Activation::relu, Activation::relu_squared, Activation::gelu,

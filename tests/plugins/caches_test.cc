@@ -398,6 +398,23 @@ TEST(Caches, ChannelsShareWhatIsLeftBehindWholeSites) {
   }
 }
 
+// A step passes attention always, an expert only when a router has chosen it.
+TEST(Caches, ExpertsInChannelsShareWhatOthersLeave) {
+  std::vector<TestSite> sites(5, TestSite{20, 10, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL});
+  sites.push_back({6, 100});
+  for (const uint32_t s : {1u, 2u, 4u}) sites[s].expert = s;
+  for (const char* name : {"lru", "lfu", "context-lfu", "fifo", "static"}) {
+    Cache cache("cache", name, sites);
+    EXPECT_EQ(share(cache, sites, 600), (std::vector<uint32_t>{0, 0, 0, 0, 0, 6})) << name;
+    EXPECT_EQ(share(cache, sites, 900), (std::vector<uint32_t>{15, 0, 0, 15, 0, 6})) << name;
+    EXPECT_EQ(share(cache, sites, 1300), (std::vector<uint32_t>{20, 10, 10, 20, 10, 6})) << name;
+    EXPECT_EQ(share(cache, sites, 1 << 20), (std::vector<uint32_t>{20, 20, 20, 20, 20, 6})) << name;
+  }
+  Cache pinned("cache", "pinned", sites);
+  EXPECT_EQ(share(pinned, sites, 500), (std::vector<uint32_t>{10, 0, 0, 10, 0, 3}));
+  EXPECT_EQ(share(pinned, sites, 1300), (std::vector<uint32_t>{20, 10, 10, 20, 10, 6}));
+}
+
 // Whole operators of small channels before others; of one size, alike.
 TEST(Caches, SmallChannelsMayComeFirst) {
   const std::vector<TestSite> sites = {{6, 100, true},

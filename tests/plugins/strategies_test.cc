@@ -36,6 +36,32 @@ TEST(PredictorDense, LooksAheadAroundTheWalkAndNeverAtItself) {
   }
 }
 
+// Whether a step passes an expert, its router says; once it has passed the first operator, the others follow.
+TEST(PredictorDense, LooksAheadToNoExpertBeforeItIsChosen) {
+  // Site 0, then up and down of two experts, then two more sites.
+  std::vector<TestSite> sites(7, TestSite{4, 100});
+  for (uint32_t s = 1; s <= 4; ++s) sites[s].expert = (s - 1) / 2;
+  Plugged<tierd_predictor_1> dense("predictor", "dense", sites, {{"sites_ahead", int64_t{2}, "test"}});
+  const auto ahead_of = [&](uint32_t site) {
+    const tierd_rows_view rows{};
+    dense.wishes.clear();
+    EXPECT_EQ(dense.table.look_ahead(dense.self, site, &rows), TIERD_OK);
+    std::vector<uint32_t> wished;
+    for (const auto& wish : dense.wishes) {
+      EXPECT_EQ(wish.site, (site + wish.distance) % 7);
+      wished.push_back(wish.site);
+    }
+    return wished;
+  };
+  using Sites = std::vector<uint32_t>;
+  EXPECT_EQ(ahead_of(0), (Sites{5, 6}));
+  EXPECT_EQ(ahead_of(1), (Sites{2, 5}));
+  EXPECT_EQ(ahead_of(2), (Sites{5, 6}));
+  EXPECT_EQ(ahead_of(3), (Sites{4, 5}));
+  EXPECT_EQ(ahead_of(5), (Sites{6, 0}));
+  EXPECT_EQ(ahead_of(6), (Sites{0, 5}));
+}
+
 TEST(QuantizerPlain, TakesWhatTheStoreHas) {
   Plugged<tierd_levels_1> plain("quantizer", "plain", kSites);
   std::vector<uint8_t> level(5, 7);

@@ -29,6 +29,7 @@ struct TestSite {
   uint16_t op_group = 0;
   uint16_t layer_group = 0;
   std::vector<uint32_t> lower = {};  // slot bytes of its other editions, the best first
+  uint32_t expert = TIERD_NO_EXPERT;
 };
 
 // A tensor of two dimensions.
@@ -101,6 +102,7 @@ class Plugged {
       names_.push_back(sites[s].name.empty() ? "site " + std::to_string(s) : sites[s].name);
       views_[s].layer = sites[s].layer;
       views_[s].op_group = sites[s].op_group;
+      views_[s].expert = sites[s].expert;
       views_[s].layer_group = sites[s].layer_group;
       views_[s].given = sites[s].given ? 1 : 0;
       views_[s].axis = sites[s].axis;

@@ -38,7 +38,7 @@ struct Rates {
 };
 
 // For each operator that is cut into channels. The rates are multiples of an eighth, so that some are alike.
-std::vector<Rates> rates_of(const ModelConfig& config) {
+std::vector<Rates> rates_of(const ModelConfig& config, bool experts = false) {
   Random random(7);
   std::vector<Rates> all;
   const auto add = [&](const std::string& site, uint32_t n) {
@@ -50,6 +50,11 @@ std::vector<Rates> rates_of(const ModelConfig& config) {
     const std::string prefix = "layers." + std::to_string(layer) + ".";
     add(prefix + "qkv", config.d_model);
     add(prefix + "o", config.q_dim());
+    for (uint32_t e = 0; experts && e < config.n_experts; ++e) {
+      const std::string expert = prefix + "experts." + std::to_string(e) + ".";
+      add(expert + "up", config.d_model);
+      add(expert + "down", config.d_ff);
+    }
     if (config.is_mixture()) continue;
     add(prefix + "up", config.d_model);
     add(prefix + "down", config.d_ff);
@@ -75,7 +80,7 @@ std::shared_ptr<const TensorSource> source_of(const ModelConfig& config, Encodin
 
 std::unique_ptr<TensorSource> ordered(const ModelConfig& config, const std::string& file,
                                       uint32_t layer_group = 1, Encoding encoding = Encoding::q8_0) {
-  auto source = in_order_of_use(source_of(config, encoding), file, layer_group);
+  auto source = in_order_of_use(source_of(config, encoding), {file, layer_group});
   EXPECT_TRUE(source.ok()) << source.error().line();
   return std::move(*source);
 }
@@ -86,6 +91,36 @@ void expect_falling(const std::vector<uint32_t>& order, const std::vector<float>
     const float before = rates[order[i - 1]], rate = rates[order[i]];
     EXPECT_TRUE(before > rate || (before == rate && order[i - 1] < order[i])) << i;
   }
+}
+
+// Experts have orders of their own, also where the layers of a group share theirs.
+TEST(ChannelOrder, OfExpertsIsThatOfTheirRates) {
+  ModelConfig config = small_mixture();
+  config.d_ff = 96;
+  const TempFolder folder;
+  const std::vector<Rates> rates = rates_of(config, true);
+  const std::string file = write_rates(folder, rates);
+  auto source = in_order_of_use(source_of(config), {.file = file, .layer_group = 2, .experts = true});
+  ASSERT_TRUE(source.ok()) << source.error().line();
+  EXPECT_TRUE((*source)->config().expert_order);
+  for (const Rates& one : rates) {
+    if (one.name.find(".experts.") == std::string::npos) continue;
+    const auto order = channel_order(**source, one.name.substr(0, one.name.rfind('.')));
+    ASSERT_TRUE(order.has_value()) << one.name;
+    expect_falling(*order, one.values);
+  }
+  const std::string out = folder.path() + "/store";
+  const Status written = write_store(
+      **source, out,
+      {.layout = Layout::channel_group, .layer_group = 2, .experts = ExpertCut::channels, .quiet = true});
+  ASSERT_TRUE(written.ok()) << written.error().line();
+  const auto manifest = read_manifest(out);
+  ASSERT_TRUE(manifest.ok()) << manifest.error().line();
+  EXPECT_TRUE(manifest->config.expert_order);
+  EXPECT_EQ(
+      in_order_of_use(source_of(config), {.file = write_rates(folder, rates_of(config)), .experts = true})
+          .code(),
+      Code::not_found);
 }
 
 TEST(ChannelOrder, IsThatOfTheRates) {
@@ -167,7 +202,7 @@ TEST(ChannelOrder, RefusesOtherRates) {
     std::vector<Rates> rates = rates_of(config);
     change(rates);
     const std::string path = write_rates(folder, rates, about);
-    const auto source = in_order_of_use(source_of(config), path, 1);
+    const auto source = in_order_of_use(source_of(config), {path});
     if (source.ok()) return std::string("accepted");
     EXPECT_THAT(source.error().line(), HasSubstr(path));
     return source.error().line();
@@ -182,7 +217,7 @@ TEST(ChannelOrder, RefusesOtherRates) {
               HasSubstr("not within 0 and 1"));
   EXPECT_THAT(refused([](auto& rates) { rates[2].values[3] = 2; }),
               HasSubstr("layers.0.up.rates has a rate"));
-  EXPECT_EQ(in_order_of_use(source_of(config), folder.path() + "/none", 1).code(), Code::not_found);
+  EXPECT_EQ(in_order_of_use(source_of(config), {folder.path() + "/none"}).code(), Code::not_found);
   const auto source = ordered(config, write_rates(folder, rates_of(config)));
   for (const Layout layout : {Layout::row, Layout::neuron}) {
     EXPECT_THAT(

@@ -186,7 +186,7 @@ TEST(Manifest, HostileOnesAreRefused) {
   expect_refused(
       a_plan(),
       {
-          {"format of the future", [](json& m) { m["format"] = 11; }, "format: is 11, this program reads 9",
+          {"format of the future", [](json& m) { m["format"] = 12; }, "format: is 12, this program reads 9",
            Code::unsupported},
           {"format of the past", [](json& m) { m["format"] = 7; }, "format: is 7, this program reads 9",
            Code::unsupported},

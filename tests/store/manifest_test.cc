@@ -118,9 +118,9 @@ TEST(Manifest, EditionsComeBack) {
 }
 
 // Stores without them are what they were, and are found where they lie.
-TEST(Manifest, EditionsAloneHaveTheNewFormat) {
+TEST(Manifest, EditionsAloneHaveTheirFormat) {
   EXPECT_EQ(json::parse(manifest_text(a_plan()))["format"], kFormatWithoutEditions);
-  EXPECT_EQ(json::parse(manifest_text(a_plan_with_editions()))["format"], kStoreFormat);
+  EXPECT_EQ(json::parse(manifest_text(a_plan_with_editions()))["format"], kFormatWithWholeExperts);
 }
 
 TEST(Manifest, ChannelsOfGroupsOfLayersComeBack) {
@@ -153,6 +153,47 @@ TEST(Manifest, ExpertsBesideChannelsComeBack) {
                  {"layers without end", [](json& m) { m["model"]["n_layers"] = 4096; },
                   "sites: are 8, expected 12290"},
              });
+}
+
+TEST(Manifest, ExpertsInChannelsComeBack) {
+  const MemorySource source(small_mixture(), Encoding::f16);
+  const auto plan = plan_store(
+      source,
+      {.layout = Layout::channel_group, .layer_group = 2, .experts = ExpertCut::channels, .quiet = true});
+  ASSERT_TRUE(plan.ok()) << plan.error().line();
+  const std::string text = manifest_text(*plan);
+  const auto again = parse(text, plan->extents.size());
+  ASSERT_TRUE(again.ok()) << again.error().line();
+  EXPECT_EQ(manifest_text(*again), text);
+  EXPECT_EQ(again->experts, ExpertCut::channels);
+  EXPECT_EQ(json::parse(text)["format"], kStoreFormat);
+  for (size_t s = 0; s < plan->sites.size(); ++s) {
+    EXPECT_EQ(again->sites[s].stride, plan->sites[s].stride);
+    EXPECT_EQ(again->sites[s].expert, plan->sites[s].expert);
+  }
+  expect_refused(
+      *plan,
+      {
+          {"no cut", [](json& m) { m["experts"] = "rows"; }, "experts: is 'rows'"},
+          {"a number", [](json& m) { m["experts"] = 3; }, "experts: is 3"},
+          {"another cut", [](json& m) { m["experts"] = "whole"; }, "sites: are 30, expected 8"},
+          {"another layout", [](json& m) { m["layout"] = "row"; },
+           "experts: is 'channels', which goes with mixtures in layout channel-group"},
+          {"no mixture", [](json& m) { m["model"]["n_experts"] = 0; }, "experts"},
+          {"another expert", [](json& m) { m["sites"][3]["name"] = m["sites"][5]["name"]; },
+           "sites[3].name: is 'layers.0.experts.1.up', expected 'layers.0.experts.0.up'"},
+          {"more experts", [](json& m) { m["model"]["n_experts"] = 7; }, "sites: are 30, expected 34"},
+          // Refused by their number, before any of them is made.
+          {"experts without end",
+           [](json& m) {
+             m["model"]["n_layers"] = 4096;
+             m["model"]["n_experts"] = 32;
+           },
+           "sites: are 30, expected 270338"},
+          {"gate and up of two encodings", [](json& m) { m["sites"][3]["encodings"][1] = "bf16"; },
+           "sites[3].encodings: differ, expected one of all"},
+          {"extents of another expert", [](json& m) { m["sites"][3]["first_extent"] = 0; }, "shares extent"},
+      });
 }
 
 class BrokenStore : public testing::Test {

@@ -8,33 +8,12 @@
 #include "core/store/manifest_check.h"
 #include "core/store/writer.h"
 #include "tests/store/memory_source.h"
+#include "tests/store/planned.h"
 
 namespace tierd {
 namespace {
 
 using testing::HasSubstr;
-
-// What a source of this shape would have, without any weights.
-std::vector<TensorInfo> tensors_of(const ModelConfig& config, Encoding encoding) {
-  std::vector<TensorInfo> tensors;
-  for (const TensorSpec& spec : required_tensors(config)) {
-    TensorInfo info;
-    info.name = spec.name;
-    info.rows = spec.rows;
-    info.cols = spec.cols;
-    info.encoding = spec.rows == 1 || spec.name == "position" ? Encoding::f32 : encoding;
-    tensors.push_back(std::move(info));
-  }
-  return tensors;
-}
-
-const StoredSite& site_of(const Manifest& plan, std::string_view name) {
-  for (const StoredSite& site : plan.sites) {
-    if (site.name == name) return site;
-  }
-  ADD_FAILURE() << "no site " << name;
-  return plan.sites.front();
-}
 
 uint32_t rows_per_neuron(const StoredSite& site) {
   return std::get<Rows>(site.cut).rows;
@@ -73,40 +52,6 @@ TEST(Planner, Opt67bHasBundlesOfFourPages) {
   EXPECT_EQ(outputs(ffn.cut), 4096u);
   const auto rows = plan_layout(*config, tensors_of(*config, Encoding::f16), {});
   EXPECT_EQ(plan->tensor_bytes, rows->tensor_bytes);
-}
-
-// OPT with its bias would be 16,386 B; 1,024 B are the demo model's.
-TEST(Planner, ExpertsAreKeptWhole) {
-  const ModelConfig config = small_mixture();
-  for (const Layout layout : {Layout::row, Layout::channel_group}) {
-    const auto plan = plan_layout(config, tensors_of(config, Encoding::f16), {.layout = layout});
-    ASSERT_TRUE(plan.ok()) << plan.error().line();
-    EXPECT_EQ(plan->sites.size(), 2u + 2u * 3u);
-    const StoredSite& experts = site_of(*plan, "layers.1.experts");
-    EXPECT_TRUE(is_cut_into<Experts>(experts.cut));
-    EXPECT_EQ(experts.neurons(), 6u);
-    EXPECT_EQ(experts.neuron_bytes(0), (2 * 48 * 64 + 64 * 40) * 2u);  // 40 rows are three groups
-    EXPECT_EQ(experts.tensor_bytes(), 6u * 3 * 40 * 64 * 2);
-    EXPECT_EQ(experts.slot_bytes() % 4096, 0u);
-    EXPECT_EQ(tensor_of_expert(experts.parts[2], 5), "layers.1.experts.5.down");
-    EXPECT_TRUE(check_manifest(*plan, "plan").ok());
-    uint64_t all = 0;
-    for (const TensorSpec& spec : required_tensors(config)) {
-      const bool resident = spec.rows == 1 || spec.name.ends_with("router");
-      all += spec.rows * spec.cols * (resident ? 4 : 2);
-    }
-    EXPECT_EQ(plan->tensor_bytes, all);
-  }
-  EXPECT_THAT(
-      plan_layout(config, tensors_of(config, Encoding::f16), {.layout = Layout::neuron}).error().line(),
-      HasSubstr("layout: 'neuron' cuts a layer's one feed-forward network"));
-  // blocks of 32 do not fit 40 columns of down
-  EXPECT_THAT(plan_layout(config, tensors_of(config, Encoding::q8_0), {}).error().line(),
-              HasSubstr("rows of 40 columns cannot be q8_0"));
-  ModelConfig huge = config;
-  huge.d_model = huge.d_ff = 1u << 15;
-  EXPECT_THAT(plan_layout(huge, tensors_of(huge, Encoding::f16), {}).error().line(),
-              HasSubstr("experts of 6442450944 bytes, supported are up to 1073741824"));
 }
 
 TEST(Planner, MoreChannelsThanAStoreCanNumberAreRefused) {
@@ -161,6 +106,9 @@ TEST(Planner, SitesAreCountedAsTheyAreMade) {
     for (const Layout layout : {Layout::row, Layout::neuron, Layout::channel_group}) {
       EXPECT_EQ(site_shapes(config, layout).size(), n_sites(config, layout))
           << config.name << " " << name(layout);
+      if (!config.is_mixture() || layout != Layout::channel_group) continue;
+      EXPECT_EQ(site_shapes(config, layout, Bundling::row_column, 1, ExpertCut::channels).size(),
+                n_sites(config, layout, ExpertCut::channels));
     }
   }
 }

@@ -125,16 +125,18 @@ TEST(Writer, ChannelsOfAGroupOfLayers) {
   }
 }
 
-TEST(Writer, ExpertsBesideChannels) {
+TEST(Writer, ExpertsBesideChannelsOrInChannels) {
   ModelConfig config = small_mixture();
   config.d_ff = 96;
   for (const Encoding e : {Encoding::f32, Encoding::bf16, Encoding::q4_0}) {
-    for (const uint32_t layers : {1u, 2u}) {
+    for (const auto& [layers, experts] : {std::pair(1u, ExpertCut::whole), std::pair(2u, ExpertCut::whole),
+                                          std::pair(2u, ExpertCut::channels)}) {
       const TempFolder temp;
       const MemorySource source(config, e, 5, {{"layers.1.experts.2.up", Encoding::f32}});
       const std::string out = temp.path() + "/store";
-      const Status written =
-          write_store(source, out, {.layout = Layout::channel_group, .layer_group = layers, .quiet = true});
+      const Status written = write_store(
+          source, out,
+          {.layout = Layout::channel_group, .layer_group = layers, .experts = experts, .quiet = true});
       ASSERT_TRUE(written.ok()) << written.error().line();
       expect_same_weights(source, out);
     }

@@ -56,6 +56,17 @@ double plain_precision(const std::vector<float>& a, const std::vector<float>& b,
   return static_cast<double>(both) / static_cast<double>(used);
 }
 
+// Nothing is compared of experts, for the next layer's router chooses others, but what they lose is measured.
+TEST(Foresight, ComparesNoExperts) {
+  Random random(3);
+  SiteTable sites = layers(2);
+  for (SiteId s = 0; s < sites.size(); ++s) sites[s].expert = 0;
+  Foresight foresight(sites, 1);
+  for (SiteId layer = 0; layer < 2; ++layer) see(foresight, layer, draw(random, 4));
+  EXPECT_EQ(foresight.precision(0, 1, 4), 0);
+  EXPECT_GT(foresight.lost(0, 50), 0);
+}
+
 TEST(Foresight, IsWhatPlainCountingFinds) {
   Random random(1);
   const SiteTable sites = layers(3);

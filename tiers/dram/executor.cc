@@ -383,6 +383,10 @@ void Executor::run_row(const Step& step, const RowInfo& info, uint32_t i) {
     case StepKind::layer_norm:
       return kernels_->layer_norm(row(step.in, info.row), tensor(step.weight), tensor(step.bias), step.eps,
                                   step.width, out);
+    case StepKind::pick:
+      return pick(step, info, out);
+    case StepKind::add_chosen:
+      return add_chosen(step, info, in);
     case StepKind::add_bias:
       return kernels_->add(out + step.column, tensor(step.weight) + step.offset, step.width);
     case StepKind::add_position:

@@ -138,6 +138,8 @@ class Executor {
   void compute_experts(const SiteWork& site, const Experts& cut, uint32_t edition);
   void add_experts(const SiteWork& site, const Experts& cut);
   void route(const Step& step, uint32_t rows);
+  void pick(const Step& step, const RowInfo& info, float* out);
+  void add_chosen(const Step& step, const RowInfo& info, const float* given);
   // `groups`, `bytes`: of all pieces; `rows`: inputs that a read of the weights serves.
   void multiply(const Product& product, std::span<const Piece> pieces, uint64_t groups, uint64_t bytes,
                 uint32_t rows);

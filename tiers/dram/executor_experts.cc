@@ -1,4 +1,5 @@
-// Whole experts of a mixture: who of them a row uses, and what they give it.
+// Experts of a mixture: who of them a row uses, and what they give it; whole ones are computed here, others
+// as any columns.
 #include <algorithm>
 
 #include "tiers/dram/choose_experts.h"
@@ -26,6 +27,23 @@ void Executor::route(const Step& step, uint32_t rows) {
         for (uint64_t i = begin; i < end; ++i)
           choose_experts({row(step.out, static_cast<uint32_t>(i)), step.width}, step.picks, step.sum_to_one);
       });
+}
+
+void Executor::pick(const Step& step, const RowInfo& info, float* out) {
+  const float* const picked = row(step.in, info.row);
+  if (step.weight == kNoTensor) {
+    std::copy_n(picked, step.width, out);
+    return;
+  }
+  const float* const order = tensors_[step.weight];
+  for (uint32_t c = 0; c < step.width; ++c) out[c] = picked[static_cast<uint32_t>(order[c])];
+}
+
+void Executor::add_chosen(const Step& step, const RowInfo& info, const float* given) {
+  const auto* const column = reinterpret_cast<const std::byte*>(given);
+  kernels_->add_weighted({Encoding::f32, step.width, {&column, 1}}, 0, step.width,
+                         row(step.choice, info.row) + step.column, 1, 1, row(step.out, info.row),
+                         strides_[step.out]);
 }
 
 // As many experts at a time as scratch has lines for their rows: in decoding all of a message, so that the

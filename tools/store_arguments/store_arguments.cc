@@ -38,6 +38,12 @@ void StoreArguments::add_to(CommandLine& line) {
           .named("N")
           .between(1, static_cast<int>(kMostLayersOfGroup))
           .shows_default(),
+      line.option("--experts", experts_,
+                  "Of a mixture in layout channel-group: whole, or channels, each expert cut as the other "
+                  "operators are, for large experts of which memory holds few")
+          .named("CUT")
+          .one_of({"whole", "channels"})
+          .shows_default(),
       line.option(
               "--order", order_,
               "Of layout channel-group: rates that tier-profile --thresholds has written; the channels that "
@@ -89,6 +95,7 @@ Result<WriteOptions> StoreArguments::options() const {
   WriteOptions options{.layout = *layout_by_name(layout_),
                        .bundling = *bundling_by_name(bundling_),
                        .layer_group = layer_group_,
+                       .experts = *expert_cut_by_name(experts_),
                        .encoding = encoding_by_name(encoding_)};
   TIERD_ASSIGN(options.editions, parse_editions(editions_, "--editions"));
   options.head_encoding = head_encoding_ == "same" ? options.encoding : encoding_by_name(head_encoding_);

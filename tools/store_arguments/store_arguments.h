@@ -22,6 +22,7 @@ class StoreArguments {
   // By which the channels are to lie, see in_order_of_use; or empty.
   const std::string& order() const { return order_; }
   uint32_t layer_group() const { return layer_group_; }
+  bool experts_in_channels() const { return experts_ == "channels"; }
 
   bool given() const;  // any of them but the folders of plugins
   // Loads the codec, if one is named. Errors: those of numbers, and of choose_compression.
@@ -33,6 +34,7 @@ class StoreArguments {
   std::string neuron_bytes_;
   std::string layout_ = "row";
   uint32_t layer_group_ = 1;
+  std::string experts_ = "whole";
   std::string order_;
   std::string encoding_ = "source";
   std::string head_encoding_ = "same";

@@ -205,7 +205,8 @@ Status convert(const Arguments& arguments) {
   TIERD_ASSIGN(const auto source,
                open_source(arguments.source, {.tokenizer = arguments.tokenizer,
                                               .order = arguments.store.order(),
-                                              .layer_group = arguments.store.layer_group()}));
+                                              .layer_group = arguments.store.layer_group(),
+                                              .expert_order = arguments.store.experts_in_channels()}));
   if (arguments.prune.given()) return convert_pruned(*source, arguments, options);
   return write_store(*source, arguments.out, options);
 }

@@ -60,6 +60,7 @@ void Foresight::measured(SiteId number, const MeasuredPass& pass) {
     }
     ++loss.rows;
   }
+  if (site.of_expert()) return;  // the next layers' experts are others
   std::vector<Seen>& earlier = earlier_[site.op_group];
   std::erase_if(earlier, [&](const Seen& seen) {
     const uint16_t layer = sites_[seen.site].layer;

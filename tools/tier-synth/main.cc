@@ -82,7 +82,8 @@ Status write_model(const Arguments& arguments, std::shared_ptr<const TensorSourc
   if (arguments.format == "gguf") return write_gguf(*source, arguments.out, arguments.quiet);
   if (!arguments.store.order().empty()) {
     TIERD_ASSIGN(source,
-                 in_order_of_use(std::move(source), arguments.store.order(), arguments.store.layer_group()));
+                 in_order_of_use(std::move(source), {arguments.store.order(), arguments.store.layer_group(),
+                                                     arguments.store.experts_in_channels()}));
   }
   return write_store(*source, arguments.out, options);
 }

@@ -138,14 +138,39 @@ std::string prediction_text(const json& sites) {
                      100 * recall / n, 100 * precision / n, 100 * mass / n, 100 * most_mass, worst);
 }
 
+namespace {
+
+// All operators of a layer's experts together, where these are cut into channels: `used` counts experts, hits
+// and misses channels. `first`: the first of them, behind the attention of their layer.
+SiteUse use_of_experts(const Runtime& runtime, SiteId first) {
+  const SiteTable& sites = runtime.plan().model.sites;
+  SiteUse all;
+  for (SiteId s = first; s < sites.size() && sites[s].of_expert() && sites[s].layer == sites[first].layer;
+       ++s) {
+    const SiteUse& use = runtime.scheduler().use()[s];
+    if (sites[s].op_group == static_cast<uint16_t>(OpGroup::expert_up)) all.used += use.rows;
+    all.hits += use.hits;
+    all.staged += use.staged;
+    all.misses += use.misses;
+    all.foreseen += use.foreseen;
+    all.wanted += use.wanted;
+    all.right += use.right;
+  }
+  all.rows = runtime.scheduler().use()[first - 1].rows;
+  return all;
+}
+
+}  // namespace
+
 json experts_json(const Runtime& runtime) {
   json list = json::array();
   const SiteTable& sites = runtime.plan().model.sites;
   const uint32_t experts = runtime.plan().store.manifest().config.n_experts;
   for (SiteId s = 0; s < sites.size(); ++s) {
-    if (!sites[s].chosen()) continue;
-    const SiteUse& use = runtime.scheduler().use()[s];
-    json site = {{"site", sites[s].name},
+    const bool in_channels = sites[s].of_expert() && !sites[s - 1].of_expert();
+    if (!sites[s].chosen() && !in_channels) continue;
+    const SiteUse use = in_channels ? use_of_experts(runtime, s) : runtime.scheduler().use()[s];
+    json site = {{"site", fmt::format("layers.{}.experts", sites[s].layer)},
                  {"experts", experts},
                  {"used", per(static_cast<double>(use.used), use.rows)},
                  {"hits", use.hits},

@@ -28,6 +28,16 @@ class Host {
   uint64_t seed() const { return table_->seed; }
   uint32_t n_sites() const { return table_->n_sites; }
   const tierd_site_view& site(uint32_t s) const { return *table_->sites[s]; }
+  // The expert whose operator a site is; TIERD_NO_EXPERT where every step passes it, as it does all sites of
+  // a host older than 2.7.
+  uint32_t expert(uint32_t s) const {
+    return fills(site(s), &tierd_site_view::expert) ? site(s).expert : TIERD_NO_EXPERT;
+  }
+  // Whether a step that passes site `s` is known to pass `later`, of this step or the next one.
+  bool surely_passes(uint32_t s, uint32_t later) const {
+    if (expert(later) == TIERD_NO_EXPERT) return true;
+    return later > s && expert(later) == expert(s) && site(later).layer == site(s).layer;
+  }
   uint32_t n_editions() const { return table_->n_editions; }
   const tierd_edition_view& edition(uint32_t e) const { return *table_->editions[e]; }
   // The site whose neurons edition `e` holds.

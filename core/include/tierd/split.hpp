@@ -63,6 +63,11 @@ inline bool used_in_part(const tierd_site_view& site) {
   return site.axis != TIERD_AXIS_ROW;
 }
 
+// Whether the edition is an operator's of one expert, which a step passes only when a router chose it.
+inline bool of_expert(const Host& host, uint32_t e) {
+  return host.expert(host.edition(e).site) != TIERD_NO_EXPERT;
+}
+
 // Where a step uses some sites in part, the editions of those that it uses whole are served first: a slot of
 // theirs saves a read in every step (selective persistence). Then `split_rest(bytes, most, slots)` serves
 // what is used in part and says what is left. The embedding is served last, because a step uses a row of it
@@ -83,13 +88,18 @@ void split_whole_then(const Host& host, uint64_t bytes, uint32_t* slots, SplitRe
                [&](uint32_t e) { return !used_in_part(host.site_of(e)) && host.site_of(e).given != 0; });
 }
 
-// The rest is split in proportion to `wants(e)`, the neurons that an edition would like to keep.
+// The rest is split in proportion to `wants(e)`, the neurons that an edition would like to keep: first among
+// the operators that every step passes, then among those of experts.
 template <class Wants>
 void split_whole_first(const Host& host, uint64_t bytes, uint32_t* slots, Wants wants) {
   split_whole_then(
       host, bytes, slots, [&](uint64_t left, const std::vector<uint32_t>& most, uint32_t* shares) {
-        return split_in_proportion(host, left, most, shares,
-                                   [&](uint32_t e) { return used_in_part(host.site_of(e)) ? wants(e) : 0; });
+        for (const bool of_experts : {false, true}) {
+          left = split_in_proportion(host, left, most, shares, [&](uint32_t e) {
+            return used_in_part(host.site_of(e)) && of_expert(host, e) == of_experts ? wants(e) : 0;
+          });
+        }
+        return left;
       });
 }
 inline void split_whole_first(const Host& host, uint64_t bytes, uint32_t* slots) {

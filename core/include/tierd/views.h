@@ -15,6 +15,7 @@ extern "C" {
 #define TIERD_NO_LAYER UINT16_MAX
 #define TIERD_NO_MEMORY UINT32_MAX
 #define TIERD_NO_UNIT UINT32_MAX
+#define TIERD_NO_EXPERT UINT32_MAX
 
 /* How a site is sliced. */
 enum { TIERD_AXIS_ROW = 0, TIERD_AXIS_NEURON = 1, TIERD_AXIS_CHANNEL = 2, TIERD_AXIS_EXPERT = 3 };
@@ -46,6 +47,9 @@ typedef struct tierd_site_view {
   uint32_t n_in, n_out; /* values that a row of the batch gives to the operator, and gets of it */
   uint32_t n_editions;
   const uint32_t* editions; /* [n_editions] numbers, the best encoding first; at least one */
+  /* Whose operator it is, where each expert of a mixture has operators of its own: a step passes only those
+   * of the experts that the layer's router has chosen. Else TIERD_NO_EXPERT. Since 2.7. */
+  uint32_t expert;
 } tierd_site_view;
 
 /* Where neurons can be beside the store: a tier's memory, or that of one of its agents. */

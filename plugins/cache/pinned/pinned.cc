@@ -2,8 +2,9 @@
 // the same share of its neurons, so that there is always something to compute while the next bytes are
 // fetched.
 //
-// A site whose set is given (an embedding: one row a token) uses few of its neurons in a step; its editions
-// get what the others leave.
+// A step passes the operators of few of a mixture's experts, where these have operators of their own: their
+// editions get what those leave that every step passes. A site whose set is given (an embedding: one row a
+// token) uses few of its neurons in a step; its editions get the rest.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -19,8 +20,11 @@ class Pinned : public tierd::FixedSet {
   void share(uint64_t bytes, uint32_t* max_slots) {
     const std::vector<uint32_t> most(max_slots, max_slots + host().n_editions());
     std::fill_n(max_slots, host().n_editions(), 0u);
-    bytes = tierd::split_evenly(host(), bytes, most, max_slots,
-                                [&](uint32_t e) { return host().site_of(e).given == 0; });
+    for (const bool of_experts : {false, true}) {
+      bytes = tierd::split_evenly(host(), bytes, most, max_slots, [&](uint32_t e) {
+        return host().site_of(e).given == 0 && tierd::of_expert(host(), e) == of_experts;
+      });
+    }
     tierd::split_evenly(host(), bytes, most, max_slots,
                         [&](uint32_t e) { return host().site_of(e).given != 0; });
     for (uint32_t e = 0; e < host().n_editions(); ++e) {

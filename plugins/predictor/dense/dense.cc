@@ -20,8 +20,11 @@ class Dense {
   void predict(uint32_t, const tierd_rows_view&, tierd_set_out& out) { out.all = 1; }
 
   void look_ahead(uint32_t site, const tierd_rows_view&) {
-    for (uint32_t d = 1; d <= sites_ahead_ && d < n_sites_; ++d) {
+    uint32_t ahead = 0;
+    for (uint32_t d = 1; ahead < sites_ahead_ && d < n_sites_; ++d) {
       const tierd_site_view& later = host_.site((site + d) % n_sites_);
+      if (!host_.surely_passes(site, later.site)) continue;
+      ++ahead;
       if (later.given == 0) host_.wish(later.site, d);
     }
   }

@@ -63,9 +63,12 @@ class Router {
     const std::optional<Next>& next = next_[site];
     const uint32_t n_sites = host_.n_sites();
     const uint32_t to_next = next ? next->site - site : 0;
-    for (uint32_t d = 1; d <= std::max(sites_ahead_, to_next) && d < n_sites; ++d) {
+    uint32_t ahead = 0;
+    for (uint32_t d = 1; (ahead < sites_ahead_ || d <= to_next) && d < n_sites; ++d) {
       const uint32_t later = (site + d) % n_sites;
-      if (d <= sites_ahead_ && host_.site(later).given == 0) host_.wish(later, d);
+      const bool passes = host_.surely_passes(site, later);
+      if (passes && ahead < sites_ahead_ && host_.site(later).given == 0) host_.wish(later, d);
+      ahead += passes ? 1 : 0;
       if (!next || later != next->site || rows.x == nullptr) continue;
       foresee(site, *next, rows);
       if (!wished_.empty()) host_.wish(later, d, wished_.data(), static_cast<uint32_t>(wished_.size()));

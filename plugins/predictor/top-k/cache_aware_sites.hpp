@@ -60,12 +60,15 @@ class CacheAwareSites {
     count(out.n, n, energy, most, lost);
   }
 
-  // Wishes for the first missing channels of the next operator.
+  // Wishes for the first missing channels of the next operator that is known to be passed.
   void look_ahead(uint32_t s) {
     if (ahead_ == 0) return;
     uint32_t distance = 1;
     const uint32_t sites = host_.n_sites();
-    while (distance < sites && sites_[(s + distance) % sites].n == 0) ++distance;
+    const auto is_next = [&](uint32_t later) {
+      return sites_[later].n != 0 && host_.surely_passes(s, later);
+    };
+    while (distance < sites && !is_next((s + distance) % sites)) ++distance;
     const uint32_t next = (s + distance) % sites;
     Site& site = sites_[next];
     const auto most = static_cast<size_t>(ahead_ * site.fetched);
@@ -127,13 +130,16 @@ class CacheAwareSites {
     out.scored = 1;
   }
 
-  // Those of one number lie side by side, of all layers of a group.
+  // Those of one number lie side by side, of all layers of a group; an expert's lie by themselves.
   static uint64_t stride_of(const Host& host, const tierd_site_view& site) {
+    const uint64_t bytes = host.edition(site.editions[0]).bytes;
+    if (host.expert(site.site) != TIERD_NO_EXPERT) return bytes;
     std::set<uint16_t> layers;
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
-      if (host.site(s).layer_group == site.layer_group) layers.insert(host.site(s).layer);
+      if (host.site(s).layer_group == site.layer_group && host.expert(s) == TIERD_NO_EXPERT)
+        layers.insert(host.site(s).layer);
     }
-    return host.edition(site.editions[0]).bytes * uint64_t{layers.size()};
+    return bytes * layers.size();
   }
 
   uint64_t gap_bytes() const {

@@ -55,6 +55,7 @@ class LookAhead {
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
       const tierd_site_view& site = host.site(s);
       if (site.axis != TIERD_AXIS_CHANNEL || site.layer == TIERD_NO_LAYER) continue;
+      if (host.expert(s) != TIERD_NO_EXPERT) continue;  // the next layers choose others
       if (looks_ahead(host, site, from_last)) choose(host, s, mode == "all");
     }
   }

@@ -140,8 +140,13 @@ cudaError_t CudaExecutor::step(const Step& s, const Batch& batch) {
     case StepKind::clip:
       args.column = s.column;
       return elementwise(s.kind, args, batch.stream);
+    case StepKind::add_chosen:
+      args.choice = line(s.choice, 0) + s.column;
+      args.ld_choice = strides_[s.choice];
+      return elementwise(s.kind, args, batch.stream);
     case StepKind::add:
     case StepKind::add_position:
+    case StepKind::pick:
     case StepKind::reorder:
     case StepKind::activate:
     case StepKind::activate_mul:

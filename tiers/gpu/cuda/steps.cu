@@ -51,8 +51,10 @@ template <StepKind K>
 __global__ void elementwise_kernel(StepArgs s) {
   const uint32_t c = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y;
   if (c >= s.width) return;
-  float& out = s.out[uint64_t{i} * s.ld_out + s.column + c];
-  const float* const in = s.in + uint64_t{i} * s.ld_in;
+  const uint32_t out_row = K == StepKind::add_chosen ? s.rows[i].row : i;
+  const uint32_t in_row = K == StepKind::pick ? s.rows[i].row : i;
+  float& out = s.out[uint64_t{out_row} * s.ld_out + s.column + c];
+  const float* const in = s.in + uint64_t{in_row} * s.ld_in;
   if constexpr (K == StepKind::add) out += in[c];
   if constexpr (K == StepKind::add_bias) out += s.weight[s.offset + c];
   if constexpr (K == StepKind::add_position)
@@ -62,6 +64,8 @@ __global__ void elementwise_kernel(StepArgs s) {
     if (out > s.threshold) out = s.threshold;
     if (out < -s.threshold) out = -s.threshold;
   }
+  if constexpr (K == StepKind::add_chosen) out += in[c] * s.choice[uint64_t{out_row} * s.ld_choice];
+  if constexpr (K == StepKind::pick) out = in[s.weight == nullptr ? c : static_cast<uint32_t>(s.weight[c])];
   if constexpr (K == StepKind::reorder) out = in[static_cast<uint32_t>(s.weight[c])];
   if constexpr (K == StepKind::activate) out = activated(s.activation, s.threshold, in[c]);
   if constexpr (K == StepKind::activate_mul)
@@ -208,6 +212,10 @@ cudaError_t elementwise(StepKind kind, const StepArgs& args, cudaStream_t stream
       return run(elementwise_kernel<StepKind::add>);
     case StepKind::add_bias:
       return run(elementwise_kernel<StepKind::add_bias>);
+    case StepKind::add_chosen:
+      return run(elementwise_kernel<StepKind::add_chosen>);
+    case StepKind::pick:
+      return run(elementwise_kernel<StepKind::pick>);
     case StepKind::add_position:
       return run(elementwise_kernel<StepKind::add_position>);
     case StepKind::clip:

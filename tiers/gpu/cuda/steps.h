@@ -25,6 +25,8 @@ struct StepArgs {
   uint32_t offset = 0;
   const float* weight = nullptr;  // or none
   const float* bias = nullptr;
+  const float* choice = nullptr;  // of add_chosen: the column of what an expert's results are multiplied by
+  uint32_t ld_choice = 0;
   float eps = 0;
   float threshold = 0;
   Activation activation = Activation::silu;
@@ -38,7 +40,7 @@ struct NormArgs {
   uint32_t length = 0;   // values that are normed together
 };
 cudaError_t norm(const NormArgs& args, cudaStream_t stream);
-// add, add_bias, add_position, clip, activate, activate_mul, each by its kind.
+// add, add_bias, add_chosen, add_position, clip, pick, reorder, activate, activate_mul, each by its kind.
 cudaError_t elementwise(StepKind kind, const StepArgs& args, cudaStream_t stream);
 
 struct RopeArgs {

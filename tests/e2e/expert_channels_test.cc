@@ -1,0 +1,190 @@
+// Experts that are cut into channels: sites that a step passes only when the router has chosen them, sparse
+// inside.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/store/writer.h"
+#include "tests/e2e/golden_model.h"
+#include "tests/e2e/mixture.h"
+#include "tests/store/temp_folder.h"
+
+namespace tierd {
+namespace {
+
+struct Ran {
+  std::vector<float> logits;
+  std::vector<Site> sites;
+  std::vector<SiteUse> use;  // [sites]
+  uint64_t read_bytes = 0;
+
+  // Sums over all sites of experts.
+  SiteUse experts() const {
+    SiteUse all;
+    for (SiteId s = 0; s < sites.size(); ++s) {
+      if (!sites[s].of_expert()) continue;
+      all.hits += use[s].hits;
+      all.staged += use[s].staged;
+      all.misses += use[s].misses;
+      all.measured_rows += use[s].measured_rows;
+      all.mass += use[s].mass;
+      all.missed_mass += use[s].missed_mass;
+    }
+    return all;
+  }
+};
+
+class ExpertChannels : public testing::TestWithParam<std::string> {
+ protected:
+  ExpertChannels() {
+    const auto source = SyntheticSource::make(mixture(GetParam()), Encoding::f16, 7);
+    EXPECT_TRUE(source.ok()) << source.error().line();
+    const Status written = write_store(
+        **source, store(),
+        {.layout = Layout::channel_group, .layer_group = 2, .experts = ExpertCut::channels, .quiet = true});
+    EXPECT_TRUE(written.ok()) << written.error().line();
+    Random random(5);
+    for (uint32_t i = 0; i < 40; ++i) tokens_.push_back(random.below(300));
+  }
+  std::string store() const { return folder_.path() + "/store"; }
+
+  Config config(const std::string& cache, const std::string& capacity) const {
+    Config config;
+    config.model = store();
+    config.context = 48;
+    config.threads = 1;
+    config.bind = false;
+    config.cache.name = cache;
+    config.tier("dram").capacity = capacity;
+    return config;
+  }
+  Config sparse(double sparsity, const std::string& cache, const std::string& capacity) const {
+    Config config = this->config(cache, capacity);
+    config.predictor.name = "top-k";
+    config.predictor.settings.push_back({"sparsity", sparsity, "test"});
+    return config;
+  }
+
+  // `first` tokens as a prompt, then one a step, `count` in all.
+  Ran run(const Config& config, uint32_t first, size_t count) const {
+    RuntimeOptions options;
+    options.quiet = true;
+    options.logit_rows = std::max(first, 1u);
+    Ran ran;
+    auto runtime = make_runtime(config, options);
+    EXPECT_TRUE(runtime.ok()) << runtime.error().line();
+    if (!runtime.ok()) return ran;
+    EXPECT_TRUE((*runtime)->load().ok());
+    Engine& engine = (*runtime)->engine();
+    for (uint32_t at = 0; at < count;) {
+      const uint32_t n = at == 0 ? std::min(first, engine.max_rows()) : 1;
+      const Status fed = feed(engine, tokens_, at, n, ran.logits);
+      EXPECT_TRUE(fed.ok()) << fed.error().line();
+      at += n;
+    }
+    EXPECT_TRUE(engine.drain().ok());
+    ran.sites = (*runtime)->plan().model.sites.all;
+    ran.use = (*runtime)->scheduler().use();
+    ran.read_bytes = (*runtime)->scheduler().counters().read_bytes;
+    return ran;
+  }
+
+  TempFolder folder_;
+  std::vector<uint32_t> tokens_;
+};
+
+// Nothing is left out: the bits of the resident run, whichever channels of whichever experts stay.
+TEST_P(ExpertChannels, StreamedWholeTheySayTheSame) {
+  for (const uint32_t prompt : {1u, 9u}) {
+    const Ran resident = run(config("pinned", "all"), prompt, tokens_.size());
+    EXPECT_EQ(resident.experts().misses, 0u);
+    for (const char* cache : {"context-lfu", "lru", "pinned", "none"}) {
+      SCOPED_TRACE(std::string(cache) + ", a prompt of " + std::to_string(prompt));
+      const Ran ran = run(sparse(0, cache, "25%"), prompt, tokens_.size());
+      expect_the_same_bits(ran.logits, resident.logits);
+      EXPECT_GT(ran.experts().misses, 0u);
+      expect_the_same_bits(run(config(cache, "25%"), prompt, tokens_.size()).logits, resident.logits);
+    }
+  }
+}
+
+// Several units each sum channels of their own: other bits, but the same whatever stays where.
+TEST_P(ExpertChannels, SeveralUnitsShareThem) {
+  const Ran one = run(config("pinned", "all"), 5, tokens_.size());
+  Config shared = config("pinned", "all");
+  shared.tier("dram").count = 2;
+  shared.balancer.name = "round-robin";
+  const Ran resident = run(shared, 5, tokens_.size());
+  ASSERT_EQ(resident.logits.size(), one.logits.size());
+  for (size_t i = 0; i < one.logits.size(); ++i) ASSERT_NEAR(resident.logits[i], one.logits[i], 1e-3);
+  shared.cache.name = "lru";
+  shared.tier("dram").capacity = "70%";
+  expect_the_same_bits(run(shared, 5, tokens_.size()).logits, resident.logits);
+}
+
+TEST_P(ExpertChannels, ArePassedOnlyWhenTheyAreChosen) {
+  // One token: three experts a layer, both of whose operators are passed, and nobody else is asked for.
+  const Ran one = run(sparse(0.5, "lru", "40%"), 1, 1);
+  uint64_t chosen = 0;
+  for (SiteId s = 0; s < one.sites.size(); ++s) {
+    if (!one.sites[s].of_expert()) continue;
+    const SiteUse& use = one.use[s];
+    EXPECT_LE(use.rows, 1u);
+    EXPECT_EQ(use.used != 0, use.rows != 0);
+    EXPECT_EQ(use.hits + use.staged + use.misses, use.used);
+    if (one.sites[s].op_group != static_cast<uint16_t>(OpGroup::expert_up)) continue;
+    chosen += use.rows;
+    EXPECT_EQ(one.use[s + 1].rows, use.rows) << "up, then down";
+    EXPECT_EQ(use.used, use.rows * 32) << "half of the channels";
+  }
+  EXPECT_EQ(chosen, kMixtureLayers * kMixturePicks);
+
+  // Many: each row is computed by its own experts alone.
+  const Ran all = run(config("pinned", "all"), static_cast<uint32_t>(tokens_.size()), tokens_.size());
+  std::map<uint16_t, uint64_t> rows;  // by layer
+  for (SiteId s = 0; s < all.sites.size(); ++s) {
+    if (all.sites[s].op_group == static_cast<uint16_t>(OpGroup::expert_up))
+      rows[all.sites[s].layer] += all.use[s].rows;
+  }
+  EXPECT_EQ(rows.size(), kMixtureLayers);
+  for (const auto& [layer, of_layer] : rows) EXPECT_EQ(of_layer, tokens_.size() * kMixturePicks) << layer;
+}
+
+// Half of each operator's inputs are left out: fewer bytes are read, and what that loses is told.
+TEST_P(ExpertChannels, SparseInsideTheyReadLess) {
+  const Ran whole = run(sparse(0, "context-lfu", "25%"), 1, tokens_.size());
+  Config half = sparse(0.5, "context-lfu", "25%");
+  const Ran ran = run(half, 1, tokens_.size());
+  EXPECT_LT(ran.read_bytes, whole.read_bytes * 3 / 4);
+  EXPECT_NE(ran.logits, whole.logits);
+  half.measure_every = 4;
+  const Ran measured = run(half, 1, tokens_.size());
+  expect_the_same_bits(measured.logits, ran.logits);
+  const SiteUse experts = measured.experts();
+  EXPECT_GT(experts.measured_rows, 0u);
+  EXPECT_GT(experts.missed_share(), 0.01);
+  EXPECT_LT(experts.missed_share(), 0.5);
+  // Whatever stays, and however many tokens are computed together.
+  const Ran resident = run(sparse(0.5, "pinned", "all"), 9, tokens_.size());
+  expect_the_same_bits(ran.logits, resident.logits);
+}
+
+// The mask uses what is resident of the experts that are passed, and reads ahead the channels that are
+// missing of the operators that are known to come: an expert's down from its up, attention from anywhere.
+TEST_P(ExpertChannels, TheMaskUsesWhatIsResidentOfThem) {
+  const Ran largest = run(sparse(0.5, "pinned", "40%"), 1, tokens_.size());
+  Config masked = sparse(0.5, "pinned", "40%");
+  for (const auto& [key, value] : {std::pair("mask", "cache-aware"), std::pair("ahead", "none")})
+    masked.predictor.settings.push_back({key, std::string(value), "test"});
+  masked.predictor.settings.push_back({"missing_ahead", 0.5, "test"});
+  const Ran ran = run(masked, 1, tokens_.size());
+  EXPECT_GT(ran.experts().hits, largest.experts().hits);
+  EXPECT_LT(ran.experts().misses, largest.experts().misses);
+  EXPECT_GT(ran.experts().staged, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ExpertChannels, testing::Values("mixtral", "qwen3_moe", "olmoe"),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace tierd
