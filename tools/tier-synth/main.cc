@@ -13,6 +13,7 @@
 #include "core/store/channel_order.h"
 #include "core/store/gguf_writer.h"
 #include "core/store/planted/channel_profile.h"
+#include "core/store/planted/channel_rates.h"
 #include "core/store/planted/channel_source.h"
 #include "core/store/planted/planted_source.h"
 #include "core/store/planted/predictor_tables.h"
@@ -38,6 +39,8 @@ It makes a model whose forward pass has the activation statistics that the
 profile plants: flash and m2cache plant neurons, for OPT-like shapes, in f16 or
 f32; activeflow plants channels, for Llama-like shapes. Beside the model come
   OUT.predictor.safetensors      where neurons are planted: their predictor
+  OUT.rates.safetensors          where channels are, with --order planted: how
+                                 often each is used; the most used come first
   OUT.prompt.txt, OUT.prompt-2.txt, ...
                                  texts that it continues (with --temp 0)
 
@@ -71,34 +74,40 @@ struct Arguments {
   bool quiet = false;
 };
 
+// As --order: the rates that were planted, which no text need tell.
+constexpr std::string_view kPlantedOrder = "planted";
+
 std::string known_encodings() {
   std::vector<std::string_view> names;
   for (const Encoding e : kAllEncodings) names.push_back(name(e));
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// `order`: a file of rates by which channels lie, or none.
 Status write_model(const Arguments& arguments, std::shared_ptr<const TensorSource> source,
-                   const WriteOptions& options) {
+                   const std::string& order, const WriteOptions& options) {
   if (arguments.format == "gguf") return write_gguf(*source, arguments.out, arguments.quiet);
-  if (!arguments.store.order().empty()) {
-    TIERD_ASSIGN(source,
-                 in_order_of_use(std::move(source), {arguments.store.order(), arguments.store.layer_group(),
-                                                     arguments.store.experts_in_channels()}));
+  if (!order.empty()) {
+    TIERD_ASSIGN(source, in_order_of_use(std::move(source), {order, arguments.store.layer_group(),
+                                                             arguments.store.experts_in_channels()}));
   }
   return write_store(*source, arguments.out, options);
 }
 
-// Where neurons are planted `neurons` is the source, whose predictor is known; else NULL.
+// Where neurons are planted `neurons` is the source, whose predictor is known, and where channels are, whose
+// rates are, `channels`; else NULL.
 struct Planted {
   std::shared_ptr<const TensorSource> source;
   const PlantedSource* neurons = nullptr;
+  const ChannelSource* channels = nullptr;
 };
 
 Result<Planted> plant(const Arguments& arguments, ModelConfig config, Encoding encoding) {
   TIERD_ASSIGN(const auto channels, read_channel_profile(arguments.sparsity_profile));
   if (channels) {
     TIERD_ASSIGN(auto source, ChannelSource::make(std::move(config), *channels, encoding, arguments.seed));
-    return Planted{.source = std::move(source)};
+    const ChannelSource* const planted = source.get();
+    return Planted{.source = std::move(source), .channels = planted};
   }
   if (arguments.format == "gguf") {
     return Error{Code::unsupported, "--format",
@@ -108,7 +117,18 @@ Result<Planted> plant(const Arguments& arguments, ModelConfig config, Encoding e
   TIERD_ASSIGN(auto source,
                PlantedSource::make(std::move(config), std::move(profile), encoding, arguments.seed));
   const PlantedSource* const neurons = source.get();
-  return Planted{std::move(source), neurons};
+  return Planted{.source = std::move(source), .neurons = neurons};
+}
+
+// Returns the file of rates by which channels lie; those that were planted are written to one beside the
+// model.
+Result<std::string> order_of(const Arguments& arguments, const Planted& planted, const std::string& out) {
+  if (arguments.store.order() != kPlantedOrder) return arguments.store.order();
+  if (planted.channels == nullptr)
+    return Error{Code::invalid_argument, "--order", "'planted' goes with channels that are planted"};
+  std::string rates = out + ".rates.safetensors";
+  TIERD_TRY(write_channel_rates(*planted.channels, rates));
+  return rates;
 }
 
 // The model first: a store refuses to take the place of another, whose tables and texts must stay as well.
@@ -117,9 +137,10 @@ Status make_planted(const Arguments& arguments, ModelConfig config, Encoding enc
   TIERD_ASSIGN(const Planted planted, plant(arguments, std::move(config), encoding));
   TIERD_ASSIGN(const auto prompts, planted_prompts(planted.source->config(), arguments.seed,
                                                    arguments.documents, arguments.prompt_tokens));
-  TIERD_TRY(write_model(arguments, planted.source, options));
   std::string out = arguments.out;
   while (out.size() > 1 && out.back() == '/') out.pop_back();
+  TIERD_ASSIGN(const std::string order, order_of(arguments, planted, out));
+  TIERD_TRY(write_model(arguments, planted.source, order, options));
   if (planted.neurons != nullptr)
     TIERD_TRY(write_predictor_tables(*planted.neurons, out + ".predictor.safetensors", arguments.quiet));
   return write_planted_prompts(*planted.source, out + ".prompt", prompts);
@@ -140,7 +161,8 @@ Status make_model(const Arguments& arguments) {
                SyntheticSource::make(std::move(config), *encoding, arguments.seed));
   if (arguments.zeros != 0) source = std::make_unique<ZeroedSource>(std::move(source), arguments.zeros);
   if (arguments.hollow) return write_hollow_gguf(*source, arguments.out);
-  return write_model(arguments, std::move(source), options);
+  TIERD_ASSIGN(const std::string order, order_of(arguments, {}, arguments.out));
+  return write_model(arguments, std::move(source), order, options);
 }
 
 int fail(const std::string& line) {

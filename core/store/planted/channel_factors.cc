@@ -18,7 +18,9 @@ ChannelFactors::ChannelFactors(const ChannelProfile& profile, std::vector<float>
   const boost::math::beta_distribution<double> rates(profile.a, profile.b);
   constexpr int kFactors = 1 << kBits;
   for (int i = 0; i < kFactors; ++i) {
-    const float factor = threshold / above(boost::math::quantile(rates, (i + 0.5) / kFactors));
+    const double rate = boost::math::quantile(rates, (i + 0.5) / kFactors);
+    const float factor = threshold / above(rate);
+    rates_.push_back(static_cast<float>(rate));
     factors_.push_back(factor);
     mean_square_ += static_cast<double>(factor) * factor / kFactors;
   }

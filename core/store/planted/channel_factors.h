@@ -18,12 +18,14 @@ class ChannelFactors {
   // Returns the factor of a channel whose rate `uniform`, a uniform random number, chooses. The mean rate, a
   // / (a + b), has 1.
   float of(uint32_t uniform) const { return factors_[uniform >> (32 - kBits)]; }
+  // Returns that rate: how often the channel is among the larger ones.
+  float rate(uint32_t uniform) const { return rates_[uniform >> (32 - kBits)]; }
   double mean_square() const { return mean_square_; }
 
  private:
   static constexpr int kBits = 12;
 
-  std::vector<float> factors_;
+  std::vector<float> factors_, rates_;
   double mean_square_ = 0;
 };
 

@@ -154,6 +154,16 @@ ChannelSource::Content ChannelSource::content_of(std::string_view name) const {
   return {};
 }
 
+std::vector<float> ChannelSource::planted_rates(std::string_view name) const {
+  const Content& content = contents_.at(name);
+  const TensorInfo& tensor = *find(name);
+  TIERD_CHECK(content.channels != nullptr);
+  std::vector<float> rates(tensor.rows == 1 ? tensor.cols : tensor.rows);
+  for (uint32_t i = 0; i < rates.size(); ++i)
+    rates[i] = content.channels->rate(random_word(content.rates, i));
+  return rates;
+}
+
 Status ChannelSource::read(const TensorInfo& tensor, uint64_t offset, std::span<std::byte> out) const {
   const Content& content = contents_.at(tensor.name);
   if (content.is_head) return read_head(offset, out);

@@ -35,6 +35,10 @@ class ChannelSource final : public TensorSource {
   std::string path() const override { return path_; }
   Status read(const TensorInfo& tensor, uint64_t offset, std::span<std::byte> out) const override;
 
+  // Returns how often each value of a vector, or what each row of a matrix gives, was planted to be among the
+  // larger ones of the operator that takes it. `name`: attn_norm, ffn_norm, v or up of a layer.
+  std::vector<float> planted_rates(std::string_view name) const;
+
  private:
   // By what the random values of a tensor are multiplied.
   struct Content {

@@ -10,7 +10,9 @@
 
 #include "core/base/random.h"
 #include "core/model/shape_file.h"
+#include "core/store/channel_order.h"
 #include "core/store/file.h"
+#include "core/store/planted/channel_rates.h"
 #include "core/store/planted/vocab.h"
 #include "tests/store/memory_source.h"
 #include "tests/store/planted/planted_forward.h"
@@ -146,6 +148,61 @@ TEST(ChannelSource, InputsAreSharedAsTheProfileSays) {
   for (const float value : added.values) squares += static_cast<double>(value) * value;
   const double half = (1 / (0.95 * 0.95) - 1) / 2;
   EXPECT_NEAR(squares / static_cast<double>(added.values.size()), half, 0.3 * half);
+}
+
+// How often each channel of x is among the larger half of its row.
+std::vector<float> rates_of(const Matrix& x) {
+  std::vector<float> rates(x.cols, 0);
+  for (uint32_t row = 0; row < x.rows; ++row) {
+    std::vector<uint32_t> order(x.cols);
+    std::iota(order.begin(), order.end(), 0u);
+    std::ranges::nth_element(order, order.begin() + x.cols / 2, std::greater(),
+                             [&](uint32_t i) { return std::abs(x.at(row, i)); });
+    for (uint32_t k = 0; k < x.cols / 2; ++k) rates[order[k]] += 1.0F / static_cast<float>(x.rows);
+  }
+  return rates;
+}
+
+TEST(ChannelSource, TellsTheRatesThatAForwardPassShows) {
+  const auto source = make(small_shape());
+  Matrix x(192, small_shape().d_model);
+  const Matrix embed = tensor_of(*source, "embed");
+  std::copy_n(embed.values.begin() + std::ptrdiff_t{300} * x.cols, x.values.size(), x.values.begin());
+  const Matrix in = normed(x, tensor_of(*source, "layers.0.ffn_norm"));
+  const auto difference = [](const std::vector<float>& a, const std::vector<float>& b) {
+    EXPECT_EQ(a.size(), b.size());
+    double sum = 0;
+    for (size_t i = 0; i < a.size(); ++i) sum += std::abs(a[i] - b[i]);
+    return sum / static_cast<double>(a.size());
+  };
+  EXPECT_LT(difference(rates_of(in), source->planted_rates("layers.0.ffn_norm")), 0.04);
+  EXPECT_LT(
+      difference(rates_of(linear(tensor_of(*source, "layers.0.v"), in)), source->planted_rates("layers.0.v")),
+      0.06);
+  EXPECT_GT(difference(rates_of(in), source->planted_rates("layers.1.ffn_norm")), 0.1) << "another layer's";
+}
+
+TEST(ChannelSource, WritesItsRatesForAStoresOrder) {
+  ModelConfig shape = small_shape();
+  shape.n_experts = 4;
+  shape.experts_per_token = 2;
+  shape.d_ff = 256;
+  const auto source = make(shape);
+  const TempFolder folder;
+  const std::string path = folder.path() + "/rates.safetensors";
+  ASSERT_TRUE(write_channel_rates(*source, path).ok());
+  std::shared_ptr<const TensorSource> model = make(shape);
+  const auto ordered = in_order_of_use(model, {.file = path, .experts = true});
+  ASSERT_TRUE(ordered.ok()) << ordered.error().line();
+  const auto rates = source->planted_rates("layers.1.experts.3.up");
+  const auto order = channel_order(**ordered, "layers.1.experts.3.down");
+  ASSERT_TRUE(order.has_value());
+  EXPECT_TRUE(
+      std::ranges::is_sorted(*order, std::greater(), [&](uint32_t channel) { return rates[channel]; }));
+  // Two query heads share a KV head, whose channels stand side by side then.
+  const auto of_o = channel_order(**ordered, "layers.0.o");
+  ASSERT_TRUE(of_o.has_value());
+  EXPECT_EQ((*of_o)[0] % shape.head_dim, (*of_o)[1] % shape.head_dim);
 }
 
 TEST(ChannelSource, TheHeadAsksForTheNextId) {
