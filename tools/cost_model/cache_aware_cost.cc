@@ -111,23 +111,37 @@ double disk_seconds(const CostModel& model, const OperatorCost& cost) {
   return transfer + model.first_read;
 }
 
+// The bytes of all layers' operators, of experts or of the others.
+double bytes_of(const CostModel& model, bool experts) {
+  double bytes = 0;
+  for (const ChannelOperator& of : model.operators) {
+    if ((of.copies > 1) == experts) bytes += of.layer_bytes() * model.layers;
+  }
+  return bytes;
+}
+
+double share_of(double part, double whole) {
+  return whole > 0 ? std::clamp(part / whole, 0.0, 1.0) : 0;
+}
+
 }  // namespace
 
 CacheAwareCost cache_aware_cost(const CostModel& model, const CacheAwareRun& run) {
-  const double all = model.layer_bytes() * model.layers;
   const auto gap_bytes = static_cast<double>(model.flash.request().gap_bytes());
+  const double always = bytes_of(model, false);
   CacheAwareCost cost;
-  cost.kept = std::clamp(run.cache_bytes / all, 0.0, 1.0);
+  cost.kept = share_of(run.cache_bytes, always);
+  cost.kept_of_experts = share_of(run.cache_bytes - always, bytes_of(model, true));
   Random random(1);
   for (const ChannelOperator& of : model.operators) {
-    DrawnOperator drawn(of, run, cost.kept, gap_bytes, random);
+    DrawnOperator drawn(of, run, of.copies > 1 ? cost.kept_of_experts : cost.kept, gap_bytes, random);
     for (int token = 0; token < kTokens; ++token) {
       const OperatorCost one = drawn.draw();
       const double disk = disk_seconds(model, one);
       const double compute = one.used_bytes / model.memory_rate;
       const double choosing =
           static_cast<double>(of.channels) * model.choose_seconds + one.read_channels * model.handle_seconds;
-      const double share = static_cast<double>(model.layers) / kTokens;
+      const double share = static_cast<double>(model.layers) * of.passed / kTokens;
       cost.reads += one.reads * share;
       cost.flash_bytes += one.read_bytes * share;
       cost.disk += disk * share;

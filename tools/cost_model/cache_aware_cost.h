@@ -9,7 +9,8 @@
 namespace tierd {
 
 struct CacheAwareCost {
-  double kept = 0;             // the share of the channels that is resident
+  double kept = 0;             // the share of the channels that is resident, of those that every token passes
+  double kept_of_experts = 0;  // likewise, of those of experts
   double flash_bytes = 0;      // a token
   double reads = 0;            // a token
   double disk = 0;             // seconds a token
@@ -21,10 +22,12 @@ struct CacheAwareCost {
 };
 
 struct CacheAwareRun {
-  double cache_bytes = 0;  // keep the first channels of each operator, an equal share
-  double sparsity = 0;     // the mask loses no more energy than these smallest inputs
-  bool by_rate = false;    // the store has the most used channels first
-  double ahead = 0;        // this share of an operator's reads was begun during the operator before
+  // They keep the first channels of each operator, an equal share: first of those that every token passes,
+  // with the rest of experts' (cache pinned).
+  double cache_bytes = 0;
+  double sparsity = 0;   // the mask loses no more energy than these smallest inputs
+  bool by_rate = false;  // the store has the most used channels first
+  double ahead = 0;      // this share of an operator's reads was begun during the operator before
 };
 
 // An operator takes as long as the disk for its reads, or longer: no more than `ahead` of them are done

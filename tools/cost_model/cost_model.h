@@ -25,7 +25,11 @@ struct ChannelOperator {
   // the inputs; empty: not known.
   std::vector<float> rates = {};
 
-  double layer_bytes() const { return static_cast<double>(channels * channel_bytes); }
+  // Of a mixture's experts that are cut into channels: a layer has so many of them, and a token passes some.
+  uint32_t copies = 1;
+  uint32_t passed = 1;
+
+  double layer_bytes() const { return static_cast<double>(channels * channel_bytes * copies); }
 };
 
 struct CostModel {

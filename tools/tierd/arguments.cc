@@ -288,8 +288,8 @@ Parsed parse_arguments(int argc, char** argv) {
   line.flag(
       "--plan", arguments.plan,
       "measure disk and memory, find sparsity, layer group and cache for the budget (layout "
-      "channel-group; of a mixture, what whole experts take), print them and stop; with a prompt, run so and "
-      "compare");
+      "channel-group; of a mixture, what whole experts take and what experts in channels would), print them "
+      "and stop; with a prompt, run so and compare");
   line.group("Output");
   line.option("--trace", trace, "record what the kernel does in this file, for tier-trace").named("FILE");
   line.option("--timeline", timeline,

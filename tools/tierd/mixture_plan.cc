@@ -6,7 +6,10 @@
 
 #include "core/base/units.h"
 #include "core/run/plugin_tensors.h"
+#include "core/store/planner.h"
+#include "core/store/source.h"
 #include "tools/cost_model/mixture_cost.h"
+#include "tools/tierd/cache_aware_plan.h"
 
 namespace tierd {
 namespace {
@@ -15,17 +18,20 @@ using nlohmann::json;
 
 MixtureModel model_of(const RunPlan& of, const PlanMachine& machine) {
   const Manifest& manifest = of.store.manifest();
-  MixtureModel model{.experts = manifest.config.n_experts,
-                     .used = manifest.config.experts_per_token,
+  const ModelConfig& config = manifest.config;
+  MixtureModel model{.layers = config.n_layers,
+                     .experts = config.n_experts,
+                     .used = config.experts_per_token,
                      .memory_rate = machine.memory_rate,
                      .flash = machine.flash,
                      .first_read = machine.first_read};
   for (const StoredSite& site : manifest.sites) {
     if (site.edition_of != kNoSite) continue;
     if (site.group == OpGroup::experts) {
-      ++model.layers;
       model.expert_bytes = site.neuron_bytes(0);
-    } else if (site.group != OpGroup::embed || manifest.config.tied_embeddings) {
+    } else if (site.expert != kNoExpert) {
+      if (site.layer == 0 && site.expert == 0) model.expert_bytes += site.tensor_bytes();
+    } else if (site.group != OpGroup::embed || config.tied_embeddings) {
       if (site.alias_of == kNoSite) model.shared_bytes += site.tensor_bytes();
     }
   }
@@ -33,6 +39,62 @@ MixtureModel model_of(const RunPlan& of, const PlanMachine& machine) {
   model.fixed_bytes = memory.capacity - memory.arena - memory.staging;
   if (of.config.plan.hits > 0) model.hits = of.config.plan.hits;
   return model;
+}
+
+// What the channels of a store would be whose layers are cut into them, experts included: those of this one,
+// or else of one that is made of the same model.
+std::vector<StoredSite> sites_in_channels(const Manifest& manifest) {
+  std::vector<StoredSite> sites;
+  for (StoredSite& site :
+       site_shapes(manifest.config, Layout::channel_group, Bundling::row_column, 1, ExpertCut::channels)) {
+    if (site.layer != 0 || (site.expert != kNoExpert && site.expert != 0)) continue;
+    const OpGroup of =
+        site.expert != kNoExpert && manifest.experts == ExpertCut::whole ? OpGroup::experts : site.group;
+    const auto stored = std::ranges::find(manifest.sites, of, &StoredSite::group);
+    const Encoding encoding = stored->encodings.front();
+    site.encodings = Encodings(site.parts.size(), is_k_quant(encoding) ? Encoding::q4_0 : encoding);
+    sites.push_back(std::move(site));
+  }
+  return sites;
+}
+
+// Adds what a token costs where experts are cut into channels.
+Status add_channels(const RunPlan& of, const PlanMachine& machine, json& found) {
+  const Manifest& manifest = of.store.manifest();
+  CostModel model{.layers = manifest.config.n_layers,
+                  .operators = {},
+                  .memory_rate = machine.memory_rate,
+                  .flash = machine.flash,
+                  .first_read = machine.first_read,
+                  .joins_reads = true};
+  for (const StoredSite& site : sites_in_channels(manifest)) {
+    const bool of_expert = site.expert != kNoExpert;
+    model.operators.push_back({.name = std::string(name(site.group)),
+                               .channels = site.neurons(),
+                               .channel_bytes = site.extent_bytes(0),
+                               .aligned = site.aligned(),
+                               .copies = of_expert ? manifest.config.n_experts : 1,
+                               .passed = of_expert ? manifest.config.experts_per_token : 1});
+  }
+  TIERD_TRY(read_rates(of, model.operators));
+  uint64_t rows = 0;
+  for (const StoredSite& site : manifest.sites) {
+    if (site.alias_of != kNoSite || site.layer != kNoLayer) continue;
+    if (site.group == OpGroup::head || manifest.config.tied_embeddings) rows += site.tensor_bytes();
+  }
+  model.head_bytes = rows;
+  const std::vector<Setting>& settings = of.config.predictor.settings;
+  const bool cut = manifest.experts == ExpertCut::channels;
+  CacheAwareRun run;
+  run.cache_bytes = static_cast<double>(of.memory.tiers.front().arena) - static_cast<double>(rows);
+  run.sparsity = of.config.plan.sparsity > 0 ? of.config.plan.sparsity : number_of(settings, "sparsity", 0.5);
+  run.by_rate = !cut || manifest.config.expert_order;
+  run.ahead = run.by_rate ? number_of(settings, "missing_ahead", kMissingAhead) : 0;
+  const CacheAwareCost cost = cache_aware_cost(model, run);
+  add_cache_aware(found, cost, run);
+  if (1 / cost.steady_token > found["lossless_tokens_per_second"].get<double>())
+    found["fastest"] = "cache-aware";
+  return {};
 }
 
 }  // namespace
@@ -66,8 +128,12 @@ Result<json> find_mixture_plan(const RunPlan& of, const PlanMachine& machine) {
                   {"disk_ms", cost->disk * 1e3},
                   {"compute_ms", cost->compute * 1e3}}},
                 {"lossless_tokens_per_second", 1 / cost->token},
-                {"fastest", "lossless"}};
+                {"fastest", "lossless"},
+                {"mask", "cache-aware"},
+                {"store_given", is_store(of.config.model)},
+                {"experts_of_store", name(of.store.manifest().experts)}};
   add_machine(found, machine);
+  TIERD_TRY(add_channels(of, machine, found));
   return found;
 }
 
@@ -94,7 +160,39 @@ std::string mixture_plan_text(const json& found) {
                             bytes("streamed_bytes_per_token"))
               : "What every token uses is in memory, so that leaving inputs of attention out would save no "
                 "reading\n";
-  return text + "Whole experts, lossless:\n\n  --config configs/moe-streaming.toml\n";
+  text += "Experts in channels, a part of which is left out. " + cache_aware_text(found);
+  const bool lossless = found["fastest"] == "lossless";
+  if (lossless) {
+    text += "Lossless is faster here, and leaves nothing out:\n\n  --config configs/moe-streaming.toml\n";
+  } else {
+    text += "\n  --config configs/activeflow.toml --set model.experts=channels " +
+            cache_aware_settings_text(found) + "\n";
+  }
+  if (found["store_given"].get<bool>() && (found["experts_of_store"] == "whole") != lossless) {
+    text += lossless
+                ? "  (this store has experts in channels; tier-convert makes one of whole experts)\n"
+                : "  (this store has whole experts; tier-convert --layout channel-group --experts channels "
+                  "--order TABLES makes another)\n";
+  }
+  return text;
+}
+
+bool takes_channels(const json& found) {
+  return found["store_given"].get<bool>() ? found["experts_of_store"] == "channels"
+                                          : found["fastest"] == "cache-aware";
+}
+
+Config with_mixture_plan(Config config, const json& found) {
+  if (!takes_channels(found)) {
+    stream_experts(config);
+    return config;
+  }
+  if (config.predictor.name != "top-k") config.predictor = {.name = "top-k"};
+  set_cache_aware(config, found);
+  if (found["store_given"].get<bool>()) return config;
+  config.layout = "channel-group";
+  config.experts = "channels";
+  return config;
 }
 
 void stream_experts(Config& config) {

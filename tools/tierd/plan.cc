@@ -10,8 +10,8 @@
 #include "core/base/units.h"
 #include "core/run/plugin_tensors.h"
 #include "core/store/source.h"
-#include "tools/cost_model/cache_aware_cost.h"
 #include "tools/cost_model/cost_model.h"
+#include "tools/tierd/cache_aware_plan.h"
 #include "tools/tierd/mixture_plan.h"
 #include "tools/tierd/plan_machine.h"
 
@@ -24,8 +24,7 @@ constexpr uint32_t kShownGroups[] = {0, 1, 2, 4, 8};
 // Top-K precision of neighbouring layers, "over 80 %" (ActiveFlow, 3.1), of operators that the residual
 // stream feeds; the others are at chance (spec, small models).
 constexpr double kPaperSimilarity = 0.8;
-constexpr double kMissingAhead = 0.5;  // activeflow.toml has it, with what was measured
-constexpr size_t kLevels = 9;          // of SITE.ahead: sparsity 0.1, 0.2, ... 0.9
+constexpr size_t kLevels = 9;  // of SITE.ahead: sparsity 0.1, 0.2, ... 0.9
 
 // Means over the layers and the distances within a group of SITE.ahead, by operator.
 class Foretold {
@@ -68,15 +67,6 @@ class Foretold {
   std::map<OpGroup, Mean> means_;
 };
 
-double number_of(const std::vector<Setting>& settings, std::string_view key, double otherwise) {
-  for (const Setting& setting : settings) {
-    if (setting.key != key) continue;
-    if (const auto* number = std::get_if<double>(&setting.value)) return *number;
-    if (const auto* whole = std::get_if<int64_t>(&setting.value)) return static_cast<double>(*whole);
-  }
-  return otherwise;
-}
-
 bool is_word(const std::vector<Setting>& settings, std::string_view key, std::string_view word) {
   return std::ranges::any_of(settings, [&](const Setting& setting) {
     const auto* text = std::get_if<std::string>(&setting.value);
@@ -105,35 +95,6 @@ std::vector<ChannelOperator> operators_of(const RunPlan& plan, const Foretold& f
                          similarity_of(plan.config, foretold, site.group)});
   }
   return operators;
-}
-
-// Takes SITE.rates of the layer in the middle from the predictor's tables, where it has them.
-Status read_rates(const RunPlan& plan, std::vector<ChannelOperator>& operators) {
-  const std::string& path = plan.config.predictor.tensors;
-  if (path.empty() || path == ModelTensors::kName) return {};
-  TIERD_ASSIGN(const PluginTensorFile file, PluginTensorFile::open(path));
-  TIERD_ASSIGN(const auto tables, file.read());
-  for (const StoredSite& site : plan.store.manifest().sites) {
-    if (!is_cut_into<Columns>(site.cut) || site.layer != plan.store.manifest().config.n_layers / 2) continue;
-    const auto of = std::ranges::find(operators, std::string(name(site.group)), &ChannelOperator::name);
-    const auto rates = std::ranges::find(tables->tensors, site.name + ".rates", &PluginTensors::Tensor::name);
-    if (of == operators.end() || rates == tables->tensors.end() || rates->data.size() != of->channels)
-      continue;
-    of->rates = rates->data;
-  }
-  return {};
-}
-
-json to_json(const CacheAwareCost& cost) {
-  return {{"kept", cost.kept},
-          {"reads_per_token", cost.reads},
-          {"flash_bytes_per_token", cost.flash_bytes},
-          {"disk_ms", cost.disk * 1e3},
-          {"compute_ms", cost.compute * 1e3},
-          {"choosing_ms", cost.choosing * 1e3},
-          {"energy_lost", cost.lost},
-          {"energy_lost_by_largest", cost.lost_of_largest},
-          {"steady_tokens_per_second", 1 / cost.steady_token}};
 }
 
 json to_json(const CostEstimate& cost) {
@@ -213,7 +174,8 @@ Result<json> find_plan(const RunPlan& of) {
   TIERD_TRY(read_rates(of, model.operators));
   const bool by_rate = manifest.config.channel_order;
   const double ahead = by_rate ? number_of(config.predictor.settings, "missing_ahead", kMissingAhead) : 0;
-  const CacheAwareCost aware = cache_aware_cost(model, {cache_bytes, chosen.sparsity, by_rate, ahead});
+  const CacheAwareRun run = {cache_bytes, chosen.sparsity, by_rate, ahead};
+  const CacheAwareCost aware = cache_aware_cost(model, run);
   const double lossless = lossless_token(model, budget);
   const bool by_mask = aware.steady_token < chosen.steady_token;
   const char* const mask = by_mask ? "cache-aware" : "largest";
@@ -222,7 +184,6 @@ Result<json> find_plan(const RunPlan& of) {
                 {"tensor_bytes", manifest.tensor_bytes},
                 {"budget_bytes", budget},
                 {"fixed_bytes", model.fixed_bytes},
-                {"sparsity", chosen.sparsity},
                 {"sparsity_from", given ? "plan.sparsity" : "1 - budget / weights"},
                 {"hits_from", model.hits ? "plan.hits" : "the share in memory"},
                 {"similarity_from", config.plan.similarity > 0 ? "plan.similarity"
@@ -232,15 +193,13 @@ Result<json> find_plan(const RunPlan& of) {
                 {"groups", json::array()},
                 {"chosen", to_json(chosen)},
                 {"why", choice->why},
-                {"cache_aware", to_json(aware)},
-                {"missing_ahead", ahead},
-                {"by_rate", by_rate},
                 {"mask", mask},
                 {"lossless_tokens_per_second", 1 / lossless},
                 {"fastest", lossless < lossy ? "lossless" : mask},
                 {"store_layer_group", manifest.layer_group},
                 {"tier", of.tiers.memories.front().config.name},
                 {"store_given", is_store(config.model)}};
+  add_cache_aware(found, aware, run);
   add_machine(found, machine);
   for (const ChannelOperator& each : model.operators) {
     found["operators"].push_back(
@@ -277,12 +236,6 @@ int group_of(const json& found) {
   return is_cache_aware(found) ? 1 : std::max(found["chosen"]["layer_group"].get<int>(), 1);
 }
 
-template <class T>
-void put(std::vector<Setting>& settings, const std::string& key, T value) {
-  std::erase_if(settings, [&](const Setting& setting) { return setting.key == key; });
-  settings.push_back({key, std::move(value), "--plan"});
-}
-
 }  // namespace
 
 std::string plan_text(const json& found) {
@@ -312,17 +265,7 @@ std::string plan_text(const json& found) {
   const int chosen = found["chosen"]["layer_group"].get<int>();
   for (const json& cost : found["groups"]) text += row_of(cost, cost["layer_group"].get<int>() == chosen);
   text += fmt::format("N = {}: {}\n", chosen, found["why"].get<std::string>());
-  const json& aware = found["cache_aware"];
-  const double by_mask = aware["steady_tokens_per_second"].get<double>();
-  text += fmt::format(
-      "A cache-aware mask, with {:.1f} % of the channels resident{}: {:.3g} tokens/s, {} a token in {:.1f} "
-      "thousand reads;\n  of the inputs' energy {:.1f} % are lost, by the largest {:.1f} %\n",
-      100 * aware["kept"].get<double>(), found["by_rate"].get<bool>() ? ", the most used ones" : "", by_mask,
-      format_bytes(aware["flash_bytes_per_token"].get<double>()),
-      1e-3 * aware["reads_per_token"].get<double>(), 100 * aware["energy_lost"].get<double>(),
-      100 * aware["energy_lost_by_largest"].get<double>());
-  if (!found["by_rate"].get<bool>())
-    text += "  (tier-convert --order TABLES makes a store that has the most used channels first)\n";
+  text += cache_aware_text(found);
   const double lossless = found["lossless_tokens_per_second"].get<double>();
   text +=
       found["fastest"] == "lossless"
@@ -331,16 +274,14 @@ std::string plan_text(const json& found) {
                 "leaves nothing out\n",
                 lossless)
           : fmt::format("Lossless would write {:.3g} tokens/s (--config configs/hybrid.toml)\n", lossless);
-  text += fmt::format("\n  --set predictor.sparsity={:.3g}", found["sparsity"].get<double>());
+  text += "\n  ";
   if (is_cache_aware(found)) {
-    text += fmt::format(
-        " --set predictor.mask=cache-aware --set predictor.missing_ahead={} --set predictor.ahead=none "
-        "--set cache.name=pinned",
-        found["missing_ahead"].get<double>());
+    text += cache_aware_settings_text(found);
   } else {
-    text +=
-        fmt::format(" --set predictor.mask=largest --set cache.name=context-lfu --set tiers.dram.staging={}",
-                    static_cast<uint64_t>(found["chosen"]["group_bytes"].get<double>()));
+    text += fmt::format(
+        "--set predictor.sparsity={:.3g} --set predictor.mask=largest --set cache.name=context-lfu --set "
+        "tiers.dram.staging={}",
+        found["sparsity"].get<double>(), static_cast<uint64_t>(found["chosen"]["group_bytes"].get<double>()));
     if (chosen == 0) text += " --set predictor.ahead=none";
   }
   const int group = group_of(found);
@@ -356,19 +297,14 @@ std::string plan_text(const json& found) {
 }
 
 Config with_plan(Config config, const json& found) {
-  if (found.contains("mixture")) {
-    stream_experts(config);
-    return config;
-  }
+  if (found.contains("mixture")) return with_mixture_plan(std::move(config), found);
   std::vector<Setting>& settings = config.predictor.settings;
-  put(settings, "sparsity", found["sparsity"].get<double>());
-  put(settings, "mask", found["mask"].get<std::string>());
-  if (is_cache_aware(found) || found["chosen"]["layer_group"] == 0)
-    put(settings, "ahead", std::string("none"));
   if (is_cache_aware(found)) {
-    put(settings, "missing_ahead", found["missing_ahead"].get<double>());
-    config.cache = {.name = "pinned"};
+    set_cache_aware(config, found);
   } else {
+    put(settings, "sparsity", found["sparsity"].get<double>());
+    put(settings, "mask", std::string("largest"));
+    if (found["chosen"]["layer_group"] == 0) put(settings, "ahead", std::string("none"));
     if (config.cache.name == "pinned") config.cache = {.name = "context-lfu"};
     config.tier(found["tier"].get<std::string>()).staging =
         std::to_string(static_cast<uint64_t>(found["chosen"]["group_bytes"].get<double>()));
@@ -382,7 +318,8 @@ std::string planned_and_achieved(const json& found, double tokens_per_second) {
     return fmt::format("{:.3g} tokens/s; achieved {:.3g}, {:.3g} %", planned, tokens_per_second,
                        100 * tokens_per_second / planned);
   };
-  if (found.contains("mixture")) return beside(found["lossless_tokens_per_second"].get<double>());
+  if (found.contains("mixture") && !takes_channels(found))
+    return beside(found["lossless_tokens_per_second"].get<double>());
   if (is_cache_aware(found)) return beside(found["cache_aware"]["steady_tokens_per_second"].get<double>());
   // The cost is that of the groups that the run had: a store keeps its own.
   const bool of_store = found["store_given"].get<bool>() && found["chosen"]["layer_group"] != 0;
