@@ -18,7 +18,7 @@ BESIDE = 192 << 20  # bytes that a process may use beside its budget
 
 
 # Kinds of stores: "rows"; "channels" by their numbers; "by-rate": by their rates in another text than the prompt; "groups-4":
-# channels of four layers side by side.
+# channels of four layers side by side; "experts-by-rate": a mixture's experts in channels, too, by the rates that were planted.
 
 def call(command, **more):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, **more)
@@ -30,6 +30,8 @@ def call(command, **more):
 def layout_of(kind):
     if kind == "rows":
         return []
+    if kind == "experts-by-rate":
+        return ["--layout", "channel-group", "--experts", "channels"]
     group = ["--layer-group", kind.removeprefix("groups-")] if kind.startswith("groups-") else []
     return ["--layout", "channel-group", *group]
 
@@ -60,7 +62,8 @@ class Planted:
             if self._layers:
                 whole = self._shape.read_text()
                 self._path(".toml").write_text(re.sub("n_layers = [0-9]+", f"n_layers = {self._layers}", whole))
-            order = ["--order", self._tables()] if kind == "by-rate" else []
+            order = {"by-rate": lambda: ["--order", self._tables()], "experts-by-rate": lambda: ["--order", "planted"]}
+            order = order.get(kind, list)()
             call([*self._synth, *layout_of(kind), *order, store])
         return store
 
