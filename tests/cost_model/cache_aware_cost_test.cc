@@ -35,6 +35,30 @@ TEST(CacheAwareCost, IsWhatTheBenchComputes) {
   EXPECT_NEAR(quarter.lost_of_largest, 0.126, 0.004);
 }
 
+// Mixtral-8x7B: a token passes two of eight experts; attention is kept first.
+TEST(CacheAwareCost, ATokenPassesSomeExperts) {
+  CostModel model = llama();
+  model.operators = {{"qkv", 4096, 3456, false}, {"o", 4096, 2304, false}};
+  const double attention = bytes_of(model);
+  model.operators.push_back({.name = "expert-up", .channels = 4096, .channel_bytes = 16128, .copies = 8});
+  model.operators.push_back({.name = "expert-down", .channels = 14336, .channel_bytes = 2304, .copies = 8});
+  const double experts = bytes_of(model) - attention;
+  for (ChannelOperator& of : model.operators) of.passed = of.copies > 1 ? 2 : 1;
+  const CacheAwareCost none = cache_aware_cost(model, {attention, 0.8, true});
+  EXPECT_EQ(none.kept, 1);
+  EXPECT_EQ(none.kept_of_experts, 0);
+  EXPECT_LT(none.flash_bytes, experts / 4);
+  const CacheAwareCost tenth = cache_aware_cost(model, {attention + 0.1 * experts, 0.8, true});
+  EXPECT_NEAR(tenth.kept_of_experts, 0.1, 1e-9);
+  EXPECT_LT(tenth.flash_bytes, none.flash_bytes);
+  const CacheAwareCost half = cache_aware_cost(model, {0.5 * attention, 0.8, true});
+  EXPECT_NEAR(half.kept, 0.5, 1e-9);
+  EXPECT_EQ(half.kept_of_experts, 0);
+  for (ChannelOperator& of : model.operators) of.passed = 1;
+  const CacheAwareCost one = cache_aware_cost(model, {attention, 0.8, true});
+  EXPECT_NEAR(one.flash_bytes, none.flash_bytes / 2, 1);
+}
+
 TEST(CacheAwareCost, EachOperatorWaitsForAFirstRead) {
   CostModel model = llama();
   const CacheAwareCost before = cache_aware_cost(model, {0.37 * bytes_of(model), 0.5, true});

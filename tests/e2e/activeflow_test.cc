@@ -157,8 +157,8 @@ TEST_F(ActiveFlowCli, AMixtureIsSparseInAttentionAndFetchesTheChosenExperts) {
   EXPECT_THAT(ran({}).err, testing::HasSubstr("2 of 4 a token: "));
 }
 
-// In whichever layout; with a prompt the run that follows streams whole experts.
-TEST_F(ActiveFlowCli, AMixturesPlanIsWholeExperts) {
+// In whichever layout; with a prompt the run that follows has experts as the store that is given has them.
+TEST_F(ActiveFlowCli, AMixturesPlanIsWholeExpertsOrTheirChannels) {
   const std::string shape = folder().write("mixture.toml", R"(architecture = "mixtral"
 n_layers = 2
 d_model = 128
@@ -179,12 +179,11 @@ position = "rope_half"
 rope_theta = 10000.0
 )");
   const auto planned = [&](const char* configuration, const std::string& layout,
-                           const std::vector<std::string>& more) {
-    const std::string store = folder().path() + "/" + layout;
-    EXPECT_EQ(
-        run_program(TIERD_BIN_SYNTH, {"--shape", shape, "--encoding", "f16", "--layout", layout, "-q", store})
-            .status,
-        0);
+                           const std::vector<std::string>& more, const std::string& experts = "whole") {
+    const std::string store = folder().path() + "/" + layout + experts;
+    const std::vector<std::string> made = {"--shape", shape,       "--encoding", "f16", "--layout",
+                                           layout,    "--experts", experts,      "-q",  store};
+    EXPECT_EQ(run_program(TIERD_BIN_SYNTH, made).status, 0);
     std::vector<std::string> plan = {"--config", config_file(configuration), "-m", store, "--plan",
                                      "--set",    "tiers.dram.capacity=50%"};
     plan.insert(plan.end(), more.begin(), more.end());
@@ -194,16 +193,24 @@ rope_theta = 10000.0
   };
   const std::string shown = planned("moe-streaming", "row", {});
   for (const char* word : {"measured: DRAM", "2 of 8 experts of 393 kB in each of 2 layers",
-                           "% of the experts", " tokens/s", "--config configs/moe-streaming.toml"}) {
+                           "% of the experts", " tokens/s", "Reading ahead what the next layer's router",
+                           "Experts in channels, a part of which is left out. A cache-aware mask",
+                           "% of the channels resident of attention and "}) {
     EXPECT_THAT(shown, testing::HasSubstr(word));
   }
-  const std::string ran =
-      planned("activeflow", "channel-group", {"-p", "", "-n", "4", "--temp", "0", "--ignore-eos", "--json"});
-  const json report = json::parse(ran, nullptr, false)["report"];
-  ASSERT_TRUE(report.is_object());
-  EXPECT_EQ(report["plan"]["fastest"], "lossless");
-  EXPECT_EQ(report["predictor"], "router");
-  EXPECT_EQ(report["experts"].size(), 2U);
+  const std::vector<std::string> run = {"-p", "", "-n", "4", "--temp", "0", "--ignore-eos", "--json"};
+  const json whole = json::parse(planned("activeflow", "channel-group", run), nullptr, false)["report"];
+  ASSERT_TRUE(whole.is_object());
+  EXPECT_EQ(whole["predictor"], whole["plan"]["mixture"]["ahead"].get<bool>() ? "router" : "dense");
+  EXPECT_EQ(whole["experts"].size(), 2U);
+  const json cut =
+      json::parse(planned("moe-streaming", "channel-group", run, "channels"), nullptr, false)["report"];
+  ASSERT_TRUE(cut.is_object());
+  EXPECT_EQ(cut["predictor"], "top-k");
+  EXPECT_EQ(cut["cache"], "pinned");
+  EXPECT_EQ(cut["experts"].size(), 2U);
+  EXPECT_EQ(cut["experts"][0]["used"], 2.0);
+  EXPECT_GT(cut["strategies"]["predictor"]["metrics"]["energy_lost_by_largest"], 0.0);
 }
 
 TEST_F(ActiveFlowCli, WhatCannotBePlannedIsSaid) {
