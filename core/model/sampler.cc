@@ -64,6 +64,24 @@ Result<Sampler> Sampler::create(const SamplerOptions& options) {
   return Sampler(options);
 }
 
+Sampler::Sampler(const SamplerOptions& options)
+    : options_(options), random_(options.seed), penalties_(options.penalties) {
+  const auto begin = options_.samplers.begin(), end = options_.samplers.end();
+  const auto keeps_the_order_of_logits = [](SamplerStep step) {
+    return step == SamplerStep::penalties || step == SamplerStep::temperature;
+  };
+  const auto top_k = std::find(begin, end, SamplerStep::top_k);
+  all_are_ranked_ = top_k == end || !std::all_of(begin, top_k, [&](SamplerStep step) {
+                      return keeps_the_order_of_logits(step) || step == SamplerStep::top_n_sigma;
+                    });
+  sigma_is_of_all_ =
+      std::all_of(begin, std::find(begin, end, SamplerStep::top_n_sigma), keeps_the_order_of_logits);
+}
+
+bool Sampler::has(SamplerStep step) const {
+  return std::ranges::count(options_.samplers, step) != 0;
+}
+
 Result<uint32_t> Sampler::sample(std::span<const float> logits) {
   TIERD_CHECK(!logits.empty());
   TIERD_TRY(check_finite(logits));
@@ -72,12 +90,8 @@ Result<uint32_t> Sampler::sample(std::span<const float> logits) {
   if (*highest == kNever) return Error{Code::invalid_argument, "logit_bias", "forbids every token"};
   auto token = static_cast<uint32_t>(highest - logits.begin());
   if (options_.temperature > 0) {
-    keep_top_k(logits);
-    keep_within_sigma(logits);
-    keep_typical();
-    keep_top_p();
-    keep_min_p();
-    exclude_top_choices();
+    rank(logits);
+    for (const SamplerStep step : options_.samplers) run(step, logits);
     token = draw();
   }
   penalties_.accept(token);
@@ -86,46 +100,82 @@ Result<uint32_t> Sampler::sample(std::span<const float> logits) {
 
 // With the request's own wishes.
 std::span<const float> Sampler::adjusted(std::span<const float> logits) {
-  if (options_.logit_bias.empty() && !penalties_.active()) return logits;
+  const bool penalized = penalties_.active() && has(SamplerStep::penalties);
+  if (options_.logit_bias.empty() && !penalized) return logits;
   adjusted_.assign(logits.begin(), logits.end());
   for (const auto& [token, bias] : options_.logit_bias) {
     if (token >= adjusted_.size() || adjusted_[token] == kNever) continue;
     const float sum = std::clamp(adjusted_[token] + bias, -kLargestLogit, kLargestLogit);
     adjusted_[token] = bias == kNever ? kNever : sum;
   }
-  penalties_.apply(adjusted_);
+  if (penalized) penalties_.apply(adjusted_);
   return adjusted_;
 }
 
-void Sampler::keep_top_k(std::span<const float> logits) {
+void Sampler::run(SamplerStep step, std::span<const float> logits) {
+  switch (step) {
+    case SamplerStep::penalties:
+      return;  // the logits have them
+    case SamplerStep::top_n_sigma:
+      return keep_within_sigma(logits);
+    case SamplerStep::top_k:
+      return keep_top_k();
+    case SamplerStep::typical_p:
+      return keep_typical();
+    case SamplerStep::top_p:
+      return keep_top_p();
+    case SamplerStep::min_p:
+      return keep_min_p();
+    case SamplerStep::xtc:
+      return exclude_top_choices();
+    case SamplerStep::temperature:
+      return weigh(options_.temperature);
+  }
+}
+
+// Everybody who may be drawn, by falling logit; only the k highest where nobody else will be looked at.
+void Sampler::rank(std::span<const float> logits) {
   candidates_.clear();
   for (uint32_t token = 0; token < logits.size(); ++token) {
     if (logits[token] != kNever) candidates_.push_back({token, logits[token], 0});
   }
   const size_t all = candidates_.size();
-  const size_t k = options_.top_k == 0 ? all : std::min<size_t>(options_.top_k, all);
+  const size_t k = options_.top_k == 0 || all_are_ranked_ ? all : std::min<size_t>(options_.top_k, all);
   std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(k),
                     candidates_.end(), [](const Candidate& a, const Candidate& b) {
                       return by_falling_logit(a.logit, a.token, b.logit, b.token);
                     });
   candidates_.resize(k);
-  for (Candidate& c : candidates_) c.weight = std::exp(static_cast<double>(c.logit) - candidates_[0].logit);
+  weigh(1);
 }
 
-// The mean and the deviation are those of all logits, not of the k highest alone: llama.cpp applies this
-// before top_k, with the same outcome.
+void Sampler::weigh(double temperature) {
+  const double highest = candidates_[0].logit;
+  for (Candidate& c : candidates_)
+    c.weight = std::exp((static_cast<double>(c.logit) - highest) / temperature);
+}
+
+void Sampler::keep_top_k() {
+  if (options_.top_k == 0 || options_.top_k >= candidates_.size()) return;
+  candidates_.erase(candidates_.begin() + options_.top_k, candidates_.end());
+}
+
+// The mean and the deviation are those of all logits that samplers before this one have left.
 void Sampler::keep_within_sigma(std::span<const float> logits) {
   if (options_.top_n_sigma <= 0) return;
   double sum = 0, squares = 0, count = 0;
-  for (const float logit : logits) {
-    if (logit == kNever) continue;
-    sum += logit;
-    ++count;
-  }
+  const auto each = [&](const auto& take) {
+    if (sigma_is_of_all_) {
+      for (const float logit : logits) {
+        if (logit != kNever) take(logit);
+      }
+    } else {
+      for (const Candidate& c : candidates_) take(c.logit);
+    }
+  };
+  each([&](float logit) { sum += logit, ++count; });
   const double mean = sum / count;
-  for (const float logit : logits) {
-    if (logit != kNever) squares += (logit - mean) * (logit - mean);
-  }
+  each([&](float logit) { squares += (logit - mean) * (logit - mean); });
   const double least = candidates_[0].logit - options_.top_n_sigma * std::sqrt(squares / count);
   std::erase_if(candidates_, [&](const Candidate& c) { return c.logit < least; });
 }
@@ -184,12 +234,7 @@ double Sampler::whole() const {
 }
 
 uint32_t Sampler::draw() {
-  double total = 0;
-  for (Candidate& c : candidates_) {
-    c.weight = std::exp((static_cast<double>(c.logit) - candidates_[0].logit) / options_.temperature);
-    total += c.weight;
-  }
-  double left = random_.uniform() * total;
+  double left = random_.uniform() * whole();
   for (const Candidate& c : candidates_) {
     left -= c.weight;
     if (left < 0) return c.token;

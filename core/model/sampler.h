@@ -9,12 +9,13 @@
 #include "core/base/random.h"
 #include "core/base/result.h"
 #include "core/model/penalties.h"
+#include "core/model/sampler_chain.h"
 
 namespace tierd {
 
-// By llama.cpp's names, and in the order of its default chain: bias, penalties, top_n_sigma, top_k,
-// typical_p, top_p, min_p, xtc, temperature. The filters see probabilities before temperature.
+// By llama.cpp's names. The bias comes first, then the samplers in their order.
 struct SamplerOptions {
+  std::vector<SamplerStep> samplers = default_samplers();
   float temperature = 0.8f;  // 0: greedy: bias and penalties count, the filters and the seed do not
   uint32_t top_k = 40;       // keep the k most probable; 0: all
   float top_p = 0.95f;       // keep the fewest most probable that reach this sum, at least one; 1: all
@@ -50,20 +51,25 @@ class Sampler {
     double weight;  // exp of the logit relative to the highest; not normalized
   };
 
-  explicit Sampler(const SamplerOptions& options)
-      : options_(options), random_(options.seed), penalties_(options.penalties) {}
+  explicit Sampler(const SamplerOptions& options);
 
+  bool has(SamplerStep step) const;
   std::span<const float> adjusted(std::span<const float> logits);
-  void keep_top_k(std::span<const float> logits);
+  void rank(std::span<const float> logits);
+  void run(SamplerStep step, std::span<const float> logits);
+  void keep_top_k();
   void keep_within_sigma(std::span<const float> logits);
   void keep_typical();
   void keep_top_p();
   void keep_min_p();
   void exclude_top_choices();
+  void weigh(double temperature);
   uint32_t draw();
   double whole() const;
 
   SamplerOptions options_;
+  bool all_are_ranked_ = false;  // what comes before top_k, where it is there, needs more than the k highest
+  bool sigma_is_of_all_ = true;  // nothing that comes before top_n_sigma leaves a logit out
   Random random_;
   Penalties penalties_;
   std::vector<float> adjusted_;

@@ -48,6 +48,85 @@ TEST(Sampler, DrawsByProbability) {
   EXPECT_NEAR(f[2], 0.3, kTolerance);
 }
 
+// A nucleus after temperature is one of the flattened probabilities.
+TEST(Sampler, SamplersFollowEachOtherAsTheyAreNamed) {
+  SamplerOptions options = all_off();
+  options.temperature = 100;
+  options.top_p = 0.7f;
+  const std::vector<float> logits = logits_of({0.8, 0.15, 0.05});
+  options.samplers = {SamplerStep::top_p, SamplerStep::temperature};
+  EXPECT_EQ(frequencies(options, logits).size(), 1u) << "the most probable one has .8";
+  options.samplers = {SamplerStep::temperature, SamplerStep::top_p};
+  EXPECT_EQ(frequencies(options, logits).size(), 3u) << "two have .67";
+  options.samplers = {SamplerStep::top_p};
+  options.top_p = 0.9f;
+  auto f = frequencies(options, logits);
+  EXPECT_NEAR(f[0], 0.8 / 0.95, kTolerance) << "no temperature";
+  options.samplers = {};
+  EXPECT_NEAR(frequencies(options, logits)[2], 0.05, kTolerance) << "nothing";
+}
+
+// What is narrowed down before top_k or top_n_sigma counts for them.
+TEST(Sampler, TopKAndSigmaSeeWhatIsLeft) {
+  SamplerOptions options = all_off();
+  options.top_k = 2;
+  options.min_p = 0.5f;
+  options.xtc_probability = 1;
+  options.xtc_threshold = 0.25f;
+  const std::vector<float> logits = logits_of({0.36, 0.34, 0.2, 0.1});
+  options.samplers = {SamplerStep::top_k, SamplerStep::xtc};
+  EXPECT_THAT(frequencies(options, logits), testing::ElementsAre(testing::Key(1)));
+  options.samplers = {SamplerStep::xtc, SamplerStep::top_k};
+  EXPECT_THAT(frequencies(options, logits), testing::ElementsAre(testing::Key(1), testing::Key(2)));
+  options.top_k = 0;
+  options.top_n_sigma = 0.9f;
+  // The deviation of the two highest is so small that it leaves one; of all four it is .5, and leaves both.
+  options.top_k = 2;
+  options.samplers = {SamplerStep::top_k, SamplerStep::top_n_sigma};
+  EXPECT_EQ(frequencies(options, logits).size(), 1u);
+  options.samplers = {SamplerStep::top_n_sigma, SamplerStep::top_k};
+  EXPECT_EQ(frequencies(options, logits).size(), 2u);
+}
+
+TEST(Sampler, PenaltiesThatAreNotNamedDoNothing) {
+  SamplerOptions options = all_off();
+  options.penalties.presence_penalty = 100;
+  options.temperature = 0;
+  options.samplers = {SamplerStep::temperature};
+  auto sampler = Sampler::create(options);
+  sampler->accept(1);
+  EXPECT_EQ(*sampler->sample(std::vector<float>{1, 2}), 1u);
+  options.samplers = default_samplers();
+  auto penalized = Sampler::create(options);
+  penalized->accept(1);
+  EXPECT_EQ(*penalized->sample(std::vector<float>{1, 2}), 0u);
+}
+
+TEST(SamplerChain, IsReadAsLlamaCppReadsIt) {
+  using S = SamplerStep;
+  const auto read = [](std::string_view text) {
+    const auto steps = parse_samplers(text, "--samplers");
+    EXPECT_TRUE(steps.ok()) << steps.error().line();
+    return steps.ok() ? *steps : std::vector<S>{};
+  };
+  EXPECT_EQ(read("penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"), default_samplers());
+  EXPECT_EQ(read("edskypmxt"), default_samplers());
+  EXPECT_EQ(read(samplers_text(default_samplers())), default_samplers());
+  EXPECT_EQ(read("temp;nucleus"), (std::vector<S>{S::temperature, S::top_p}));
+  EXPECT_EQ(read("tp"), (std::vector<S>{S::temperature, S::top_p}));
+  EXPECT_EQ(read("xtc"), (std::vector<S>{S::xtc}));
+  EXPECT_EQ(read(""), std::vector<S>{});
+  EXPECT_EQ(read("top-k;"), std::vector<S>{S::top_k});
+  const auto refused = [](std::string_view text) {
+    return parse_samplers(text, "--samplers").error().line();
+  };
+  EXPECT_THAT(refused("top_k;mirostat"),
+              testing::HasSubstr("--samplers: 'mirostat' is no sampler; expected"));
+  EXPECT_THAT(refused("top_k;top_k"), testing::HasSubstr("'top_k' is named twice"));
+  EXPECT_THAT(refused("kk"), testing::HasSubstr("named twice"));
+  EXPECT_THAT(refused("top_k;penalties"), testing::HasSubstr("expected first"));
+}
+
 TEST(Sampler, TemperatureFlattensOrSharpens) {
   SamplerOptions options = all_off();
   options.temperature = 0.5f;  // squares the probabilities

@@ -39,8 +39,14 @@ Result<std::pair<uint32_t, float>> parse_logit_bias(const std::string& text) {
                fmt::format("'{}' is not TOKEN+BIAS or TOKEN-BIAS, such as 15043+1", text)};
 }
 
-// `biases`: as they are written.
-void add_sampling(CommandLine& line, SamplerOptions& sampling, std::vector<std::string>& biases) {
+// `biases`, `samplers`: as they are written.
+void add_sampling(CommandLine& line, SamplerOptions& sampling, std::vector<std::string>& biases,
+                  std::string& samplers) {
+  line.option("--samplers", samplers,
+              "which of those that follow there are, and in which order; a letter for each will do as well, "
+              "such as kpt")
+      .named("NAME;NAME...")
+      .shows_default();
   line.option("--temp", sampling.temperature, "temperature of sampling; 0: always the most probable token")
       .shows_default();
   line.option("--top-k", sampling.top_k, "draw from the k most probable tokens; 0: from all").shows_default();
@@ -179,6 +185,7 @@ Parsed parse_arguments(int argc, char** argv) {
   std::string model, tokenizer, prompt_file, trace, timeline, key_file, log_format = "text", fit = "on";
   std::string kv_keys, kv_values, system_file, hub_repository, hub_file, draft_repository, draft_model;
   std::vector<std::string> plugin_folders, biases, plain;
+  std::string samplers = samplers_text(arguments.sampling.samplers);
   std::optional<uint32_t> threads, context, batch, ubatch, sequences, most_guesses;
   bool conversation = false, no_conversation = false, escapes = false, no_escapes = false, lookup = false;
   std::optional<uint64_t> seed;
@@ -252,7 +259,7 @@ Parsed parse_arguments(int argc, char** argv) {
       .or_variable("LLAMA_ARG_UBATCH");
   line.option("-s,--seed", seed, "seed of sampling: the same seed gives the same text").named("N");
   line.group("Sampling");
-  add_sampling(line, arguments.sampling, biases);
+  add_sampling(line, arguments.sampling, biases, samplers);
   line.group("Guesses");
   const Argument draft =
       line.option("--model-draft", draft_model,
@@ -363,6 +370,9 @@ Parsed parse_arguments(int argc, char** argv) {
   if (lookup || draft.given() || hub_draft.given())
     speculation.lookup = lookup, speculation.model = draft_model;
   arguments.sampling.seed = arguments.config.seed;
+  auto chain = parse_samplers(samplers, "--samplers");
+  if (!chain.ok()) return fail(chain.error().line());
+  arguments.sampling.samplers = std::move(*chain);
   for (const std::string& text : biases) {
     const auto bias = parse_logit_bias(text);
     if (!bias.ok()) return fail(bias.error().line());

@@ -58,6 +58,7 @@ void Api::props(HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
   const json params = {{"temperature", sampling.temperature},
                        {"top_k", sampling.top_k},
                        {"top_p", sampling.top_p},
+                       {"samplers", samplers_text(sampling.samplers)},
                        {"min_p", sampling.min_p},
                        {"typical_p", sampling.typical_p},
                        {"top_n_sigma", sampling.top_n_sigma},

@@ -71,7 +71,6 @@ Status refuse_unsupported(const json& body) {
                             "prompt_logprobs",
                             "response_fields",
                             "return_tokens",
-                            "samplers",
                             "stop_token_ids",
                             "structured_outputs",
                             "suffix",
@@ -141,9 +140,29 @@ class Reader {
     TIERD_ASSIGN(const int64_t seed, whole("seed", -1, -1, INT64_MAX));
     request_.random_seed = seed < 0;
     if (seed >= 0) sampling.seed = static_cast<uint64_t>(seed);
+    TIERD_TRY(read_samplers(sampling));
     TIERD_TRY(read_bias(sampling));
     const auto sound = Sampler::create(sampling);
     if (!sound.ok()) return bad(sound.error().origin.c_str(), sound.error().detail);
+    return {};
+  }
+
+  // ["top_k", "temperature"], or a letter for each, as llama.cpp has it.
+  Status read_samplers(SamplerOptions& sampling) {
+    const json* samplers = find(body_, "samplers");
+    if (samplers == nullptr) return {};
+    std::string text;
+    if (samplers->is_string()) {
+      text = samplers->get<std::string>();
+    } else if (samplers->is_array() &&
+               std::ranges::all_of(*samplers, [](const json& name) { return name.is_string(); })) {
+      for (const json& name : *samplers) text += name.get<std::string>() + ";";
+    } else {
+      return bad("samplers", "expected a list of names, or a letter for each");
+    }
+    auto steps = parse_samplers(text, "samplers");
+    if (!steps.ok()) return bad("samplers", steps.error().detail);
+    sampling.samplers = std::move(*steps);
     return {};
   }
 
