@@ -370,7 +370,7 @@ Parsed parse_arguments(int argc, char** argv) {
   if (lookup || draft.given() || hub_draft.given())
     speculation.lookup = lookup, speculation.model = draft_model;
   arguments.sampling.seed = arguments.config.seed;
-  auto chain = parse_samplers(samplers, "--samplers");
+  auto chain = parse_samplers(samplers, "--samplers, --sampler-seq");
   if (!chain.ok()) return fail(chain.error().line());
   arguments.sampling.samplers = std::move(*chain);
   for (const std::string& text : biases) {
