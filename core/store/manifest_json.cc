@@ -208,6 +208,10 @@ Status read_sites(const ManifestFields& top, std::string_view file, uint64_t ext
   if (manifest.experts == ExpertCut::channels &&
       (manifest.layout != Layout::channel_group || !manifest.config.is_mixture()))
     return top.error("experts", "is 'channels', which goes with mixtures in layout channel-group");
+  // A step would look for the channels of down where nobody puts them.
+  if (manifest.config.expert_order &&
+      (!manifest.config.channel_order || manifest.experts != ExpertCut::channels))
+    return top.error("model.expert_order", "is true, which goes with channel_order and experts in channels");
   TIERD_ASSIGN(const json* listed, top.member("sites"));
   const uint64_t expected = n_sites(manifest.config, manifest.layout, manifest.experts);
   if (listed->is_array() && listed->size() != expected)

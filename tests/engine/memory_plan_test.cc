@@ -7,6 +7,7 @@
 #include "core/model/shape_file.h"
 #include "core/store/planner.h"
 #include "tests/sanitized.h"
+#include "tests/store/planned.h"
 
 namespace tierd {
 namespace {
@@ -17,16 +18,7 @@ using testing::HasSubstr;
 Manifest store_of(const std::string& shape, Encoding encoding, Layout layout = Layout::row) {
   const auto config = read_shape(shape);
   EXPECT_TRUE(config.ok()) << config.error().line();
-  std::vector<TensorInfo> tensors;
-  for (const TensorSpec& spec : required_tensors(*config)) {
-    TensorInfo info;
-    info.name = spec.name;
-    info.rows = spec.rows;
-    info.cols = spec.cols;
-    info.encoding = spec.rows == 1 || spec.name == "position" ? Encoding::f32 : encoding;
-    tensors.push_back(std::move(info));
-  }
-  auto plan = plan_layout(*config, tensors, {.layout = layout});
+  auto plan = plan_layout(*config, tensors_of(*config, encoding), {.layout = layout});
   EXPECT_TRUE(plan.ok()) << plan.error().line();
   return std::move(*plan);
 }

@@ -177,6 +177,8 @@ TEST(Manifest, ExpertsInChannelsComeBack) {
           {"no cut", [](json& m) { m["experts"] = "rows"; }, "experts: is 'rows'"},
           {"a number", [](json& m) { m["experts"] = 3; }, "experts: is 3"},
           {"another cut", [](json& m) { m["experts"] = "whole"; }, "sites: are 30, expected 8"},
+          {"an order of experts alone", [](json& m) { m["model"]["expert_order"] = true; },
+           "model.expert_order: is true, which goes with channel_order and experts in channels"},
           {"another layout", [](json& m) { m["layout"] = "row"; },
            "experts: is 'channels', which goes with mixtures in layout channel-group"},
           {"no mixture", [](json& m) { m["model"]["n_experts"] = 0; }, "experts"},

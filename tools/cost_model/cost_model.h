@@ -25,7 +25,7 @@ struct ChannelOperator {
   // the inputs; empty: not known.
   std::vector<float> rates = {};
 
-  // Of a mixture's experts that are cut into channels: a layer has so many of them, and a token passes some.
+  // Where it is an expert's, a layer has so many experts, and a token passes some of them.
   uint32_t copies = 1;
   uint32_t passed = 1;
 
