@@ -87,8 +87,7 @@ class Planted:
 
 
 class Embedded:
-    """The model that comes with tierd, and the text that was held out from it. A quarter of its weights does not hold a layer's
-    channels beside the KV cache."""
+    """The model that comes with tierd, and the text that was held out from it."""
 
     context = 256
     name = "demo"

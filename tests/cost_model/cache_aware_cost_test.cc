@@ -35,6 +35,17 @@ TEST(CacheAwareCost, IsWhatTheBenchComputes) {
   EXPECT_NEAR(quarter.lost_of_largest, 0.126, 0.004);
 }
 
+// 38 MB less than the head takes: they are read beside its computing, and no channel stays.
+TEST(CacheAwareCost, WhatDoesNotFitOfTheHeadIsReadAnew) {
+  const CostModel model = llama();
+  const CacheAwareCost none = cache_aware_cost(model, {0, 0.7, true});
+  const CacheAwareCost less = cache_aware_cost(model, {-38e6, 0.7, true});
+  EXPECT_EQ(less.kept, 0);
+  EXPECT_NEAR(less.flash_bytes, none.flash_bytes + 38e6, 1);
+  EXPECT_NEAR(less.disk, none.disk + 0.01, 1e-6);
+  EXPECT_NEAR(less.steady_token, none.steady_token + 0.01 - 74e6 / 80e9, 1e-6);
+}
+
 // Mixtral-8x7B: a token passes two of eight experts; attention is kept first.
 TEST(CacheAwareCost, ATokenPassesSomeExperts) {
   CostModel model = llama();

@@ -154,13 +154,42 @@ TEST(CostSearch, EndsWhereAnotherLayerWinsLittle) {
 TEST(CostSearch, NothingAheadWhereThatIsFaster) {
   CostModel model = simple();
   model.memory_rate = 100e9;
-  EXPECT_EQ(choose_fastest(model, 100'000'000, 98'304'000, 0.5, 0.05)->chosen.group, 4u);
+  EXPECT_EQ(choose_fastest(model, 100'000'000, 98'304'000, 0.5, 0.05).chosen.group, 4u);
   // Foretold badly, what is read ahead is read again.
   model.operators[0].similarity = 0.1;
-  const auto choice = choose_fastest(model, 100'000'000, 98'304'000, 0.5, 0.05);
-  EXPECT_EQ(choice->chosen.group, 0u);
-  EXPECT_EQ(choice->why, "nothing read ahead is faster than the N = 4 of the greedy search");
-  EXPECT_FALSE(choose_fastest(model, 1'000'000, 98'304'000, 0.5, 0.05).has_value());
+  const CostChoice choice = choose_fastest(model, 100'000'000, 98'304'000, 0.5, 0.05);
+  EXPECT_EQ(choice.chosen.group, 0u);
+  EXPECT_EQ(choice.why, "nothing read ahead is faster than the N = 4 of the greedy search");
+}
+
+// Of half of a layer's channels, 6 MB, the budget holds 2 beside what must be there. They are asked for when
+// they are used, and nothing stays.
+TEST(CostSearch, NothingAheadWhereNoLayerFits) {
+  CostModel model = simple();
+  model.hits.reset();
+  const uint64_t budget = 3'000'000;
+  ASSERT_FALSE(choose_cost(model, budget, 98'304'000, 0.5, 0.05).has_value());
+  const CostChoice choice = choose_fastest(model, budget, 98'304'000, 0.5, 0.05);
+  EXPECT_EQ(choice.chosen.group, 0u);
+  EXPECT_EQ(choice.chosen.group_bytes, 2e6);
+  EXPECT_EQ(choice.chosen.hits, 0);
+  EXPECT_DOUBLE_EQ(choice.chosen.compute, 0.5 * 12'288'000 / 10e9);
+  EXPECT_EQ(choice.why, "the channels of one layer do not fit the budget");
+  EXPECT_EQ(choose_fastest(model, budget, 98'304'000, std::nullopt, 0.05).chosen.sparsity, 0.95);
+}
+
+// A head of 10 MB, of which 4 lie beside M_cl: 6 are read, at the disk's best, beside its computing.
+TEST(CostModel, WhatDoesNotFitOfTheHeadIsReadAnew) {
+  CostModel model = simple();
+  const uint64_t budget = 1'000'000 + 6'144'000 + 4'000'000;
+  const auto without = estimate_cost(model, budget, 0.5, 1);
+  model.head_bytes = 10'000'000;
+  const auto with = estimate_cost(model, budget, 0.5, 1);
+  EXPECT_EQ(with->cache_bytes, 0);
+  EXPECT_NEAR(with->steady_token, without->steady_token + 6e6 / 2e9, 1e-12);
+  EXPECT_NEAR(with->flash_bytes, without->flash_bytes + 6e6, 1e-3);
+  const auto whole = estimate_cost(model, budget + 6'000'000, 0.5, 1);
+  EXPECT_NEAR(whole->steady_token, without->steady_token + 10e6 / 10e9, 1e-12);
 }
 
 TEST(CostModel, TheLosslessWayReadsWhatDoesNotFit) {

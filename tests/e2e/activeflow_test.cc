@@ -101,6 +101,19 @@ TEST_F(ActiveFlowCli, ThePlanIsShownAndRun) {
   EXPECT_GT(found["lossless_tokens_per_second"], 0.0);
 }
 
+// A quarter of the embedded model's weights holds neither its head nor the channels of a layer beside the KV
+// cache: both are read anew for each token, and so does the plan reckon.
+TEST_F(ActiveFlowCli, ThereIsAPlanWhereNoLayerFits) {
+  const Ended ended = run_tierd({"--config", config_file("activeflow"), "-m", kDemo, "--plan", "--set",
+                                 "tiers.dram.capacity=25%", "-c", "256", "-p", "First Citizen:", "-n", "2",
+                                 "--temp", "0", "--json", "--set", "plan.sparsity=0.5"});
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  const json plan = json::parse(ended.out, nullptr, false)["report"]["plan"];
+  EXPECT_EQ(plan["chosen"]["layer_group"], 0);
+  EXPECT_EQ(plan["cache_aware"]["kept"], 0.0);
+  EXPECT_GT(plan["cache_aware"]["flash_bytes_per_token"], 0.0);
+}
+
 // What a mask finds resident are the channels that fit beside what every token takes whole.
 TEST_F(ActiveFlowCli, ThePlanKeepsChannelsBesideTheHead) {
   const std::vector<std::string> asked = {"--config", config_file("activeflow"), "-m", kDemo, "--json",

@@ -153,9 +153,11 @@ CacheAwareCost cache_aware_cost(const CostModel& model, const CacheAwareRun& run
       cost.lost_of_largest += one.lost_of_largest / part;
     }
   }
-  const double head = static_cast<double>(model.head_bytes) / model.memory_rate;
-  cost.compute += head;
-  cost.steady_token += head;
+  const double streamed_head = std::max(0.0, -run.cache_bytes);
+  cost.flash_bytes += streamed_head;
+  cost.disk += streamed_head / model.flash.points().back().bytes_per_second;
+  cost.compute += static_cast<double>(model.head_bytes) / model.memory_rate;
+  cost.steady_token += model.head_seconds(streamed_head);
   return cost;
 }
 

@@ -23,7 +23,8 @@ struct CacheAwareCost {
 
 struct CacheAwareRun {
   // They keep the first channels of each operator, an equal share: first of those that every token passes,
-  // with the rest of experts' (cache pinned).
+  // with the rest of experts' (cache pinned). Less than nothing: so much of the head is read anew for each
+  // token.
   double cache_bytes = 0;
   double sparsity = 0;   // the mask loses no more energy than these smallest inputs
   bool by_rate = false;  // the store has the most used channels first

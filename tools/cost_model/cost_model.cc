@@ -11,13 +11,19 @@ namespace {
 
 constexpr double kMostSparsity = 0.95;  // that the greedy rule asks for
 
+double sparsity_of(uint64_t budget, uint64_t model_bytes, std::optional<double> given) {
+  const double asked = 1 - static_cast<double>(budget) / static_cast<double>(model_bytes);
+  return given.value_or(std::clamp(asked, 0.0, kMostSparsity));
+}
+
 }  // namespace
 
 double lossless_token(const CostModel& model, uint64_t budget) {
   const double channels = model.layer_bytes() * model.layers;
+  const double weights = channels + static_cast<double>(model.head_bytes);
   const double streamed =
-      std::max(0.0, channels + static_cast<double>(model.fixed_bytes) - static_cast<double>(budget));
-  const double computing = (channels + static_cast<double>(model.head_bytes)) / model.memory_rate;
+      std::max(0.0, weights + static_cast<double>(model.fixed_bytes) - static_cast<double>(budget));
+  const double computing = weights / model.memory_rate;
   return std::max(computing, streamed / model.flash.points().back().bytes_per_second);
 }
 
@@ -27,6 +33,11 @@ double CostModel::layer_bytes() const {
   return bytes;
 }
 
+double CostModel::head_seconds(double streamed) const {
+  return std::max(static_cast<double>(head_bytes) / memory_rate,
+                  streamed / flash.points().back().bytes_per_second);
+}
+
 std::optional<CostEstimate> estimate_cost(const CostModel& model, uint64_t budget, double sparsity,
                                           uint32_t group) {
   TIERD_CHECK(model.layers > 0 && sparsity >= 0 && sparsity < 1);
@@ -34,12 +45,15 @@ std::optional<CostEstimate> estimate_cost(const CostModel& model, uint64_t budge
   const double used = 1 - sparsity;
   const uint32_t layers = std::clamp(group, 1u, model.layers);
   const double all = model.layer_bytes() * model.layers;
-  cost.group_bytes = model.layer_bytes() * used * layers;
-  cost.cache_bytes =
-      std::min(all, static_cast<double>(budget) - static_cast<double>(model.fixed_bytes) - cost.group_bytes);
-  if (cost.cache_bytes < 0) return std::nullopt;
+  const double group_bytes = model.layer_bytes() * used * layers;
+  const double room = static_cast<double>(budget) - static_cast<double>(model.fixed_bytes);
+  if (room < (group == 0 ? 0 : group_bytes)) return std::nullopt;
+  cost.group_bytes = std::min(group_bytes, room);
+  const double beside = room - cost.group_bytes - static_cast<double>(model.head_bytes);
+  const double streamed_head = std::max(0.0, -beside);
+  cost.cache_bytes = std::clamp(beside, 0.0, all);
   cost.hits = model.hits.value_or(cost.cache_bytes / all);
-  cost.compute = cost.group_bytes / model.memory_rate;
+  cost.compute = group_bytes / model.memory_rate;
 
   const double density = (1 - cost.hits) * used;  // of what is missed, among all channels
   const auto seconds = [&](double bytes, uint64_t chunk, bool aligned, double share) {
@@ -63,8 +77,9 @@ std::optional<CostEstimate> estimate_cost(const CostModel& model, uint64_t budge
     literal_preload += model.flash.seconds(bytes, chunk, each.aligned);
     cost.preload += seconds(bytes, chunk, each.aligned, density);
   }
+  cost.flash_bytes += streamed_head;
   const double groups = static_cast<double>(model.layers) / layers;
-  const double head = static_cast<double>(model.head_bytes) / model.memory_rate;
+  const double head = model.head_seconds(streamed_head);
   const double overlapped = cost.on_demand + std::max(cost.preload, cost.compute);
   cost.steady_token = groups * overlapped + head;
   const double literal_overlap = literal_demand + std::max(literal_preload, cost.compute);
@@ -79,8 +94,7 @@ std::optional<CostEstimate> estimate_cost(const CostModel& model, uint64_t budge
 
 std::optional<CostChoice> choose_cost(const CostModel& model, uint64_t budget, uint64_t model_bytes,
                                       std::optional<double> sparsity, double least_gain) {
-  const double asked = 1 - static_cast<double>(budget) / static_cast<double>(model_bytes);
-  const double s = sparsity.value_or(std::clamp(asked, 0.0, kMostSparsity));
+  const double s = sparsity_of(budget, model_bytes, sparsity);
   auto best = estimate_cost(model, budget, s, 1);
   if (!best) return std::nullopt;
   for (uint32_t group = 2; group <= model.layers; ++group) {
@@ -96,14 +110,16 @@ std::optional<CostChoice> choose_cost(const CostModel& model, uint64_t budget, u
   return CostChoice{*best, "there are no more layers"};
 }
 
-std::optional<CostChoice> choose_fastest(const CostModel& model, uint64_t budget, uint64_t model_bytes,
-                                         std::optional<double> sparsity, double least_gain) {
-  auto choice = choose_cost(model, budget, model_bytes, sparsity, least_gain);
-  if (!choice) return choice;
-  const auto without = estimate_cost(model, budget, choice->chosen.sparsity, 0);
-  if (!without || without->steady_token >= choice->chosen.steady_token) return choice;
-  return CostChoice{*without, fmt::format("nothing read ahead is faster than the N = {} of the greedy search",
-                                          choice->chosen.group)};
+CostChoice choose_fastest(const CostModel& model, uint64_t budget, uint64_t model_bytes,
+                          std::optional<double> sparsity, double least_gain) {
+  const auto choice = choose_cost(model, budget, model_bytes, sparsity, least_gain);
+  const auto without = estimate_cost(
+      model, budget, choice ? choice->chosen.sparsity : sparsity_of(budget, model_bytes, sparsity), 0);
+  TIERD_CHECK(without.has_value());
+  if (!choice) return {*without, "the channels of one layer do not fit the budget"};
+  if (without->steady_token >= choice->chosen.steady_token) return *choice;
+  return {*without, fmt::format("nothing read ahead is faster than the N = {} of the greedy search",
+                                choice->chosen.group)};
 }
 
 }  // namespace tierd

@@ -35,8 +35,11 @@ struct ChannelOperator {
 struct CostModel {
   uint32_t layers = 0;
   std::vector<ChannelOperator> operators;
-  uint64_t head_bytes = 0;  // that a token takes from memory beside its layers
-  // KV cache, activations, tables, head and all else that is no channel take these bytes of the budget.
+  // The head's, which a token uses whole beside its layers. What of it the budget does not hold is read anew
+  // for each token.
+  uint64_t head_bytes = 0;
+  // KV cache, activations, tables and all else that is neither a channel nor the head take these bytes of the
+  // budget.
   uint64_t fixed_bytes = 0;
   double memory_rate = 0;  // bytes a second of all threads together
   ReadCurve flash;
@@ -55,13 +58,17 @@ struct CostModel {
   std::optional<double> hits = {};
 
   double layer_bytes() const;
+  // Seconds of a token's head, of which `streamed` bytes come from flash beside the computing.
+  double head_seconds(double streamed) const;
 };
 
 // The costs are those of one group and one token, in seconds, unless a comment says otherwise.
 struct CostEstimate {
   double sparsity = 0;
-  uint32_t group = 0;      // N; 0: nothing is read ahead
-  double group_bytes = 0;  // M_cl (9); of no group, a layer's
+  uint32_t group = 0;  // N; 0: nothing is read ahead
+  // M_cl (9); of no group, a layer's, or less where there is no room for it: channels that are used at once
+  // need not all be there at once.
+  double group_bytes = 0;
   double cache_bytes = 0;
   double hits = 0;
   double load = 0;       // T_load (3), of single reads in any case
@@ -80,7 +87,8 @@ struct CostEstimate {
 // order with the largest reads, beside the computing.
 double lossless_token(const CostModel& model, uint64_t budget);
 
-// `budget` in bytes. M_cl takes what it needs, the cache the rest; nothing where even M_cl is too large.
+// `budget` in bytes. M_cl takes what it needs, then the head, and the cache the rest; nothing where even M_cl
+// is too large.
 std::optional<CostEstimate> estimate_cost(const CostModel& model, uint64_t budget, double sparsity,
                                           uint32_t group);
 
@@ -93,8 +101,9 @@ struct CostChoice {
 // layer wins less than `least_gain` of a layer's time of it. Nothing where nothing fits.
 std::optional<CostChoice> choose_cost(const CostModel& model, uint64_t budget, uint64_t model_bytes,
                                       std::optional<double> sparsity, double least_gain);
-// The same, unless nothing read ahead is faster: N = 0 then, which the paper does not try.
-std::optional<CostChoice> choose_fastest(const CostModel& model, uint64_t budget, uint64_t model_bytes,
-                                         std::optional<double> sparsity, double least_gain);
+// The same, unless nothing read ahead is faster or nothing fits: N = 0 then, which the paper does not try.
+// The budget holds fixed_bytes.
+CostChoice choose_fastest(const CostModel& model, uint64_t budget, uint64_t model_bytes,
+                          std::optional<double> sparsity, double least_gain);
 
 }  // namespace tierd

@@ -155,22 +155,16 @@ Result<json> find_plan(const RunPlan& of) {
     // An embedding that is not the head as well is looked up, a row a token.
     const bool whole = site.group != OpGroup::embed || manifest.config.tied_embeddings;
     if (whole && is_cut_into<Rows>(site.cut) && site.alias_of == kNoSite)
-      model.fixed_bytes += site.tensor_bytes();
-    if (site.group == OpGroup::head) model.head_bytes = site.tensor_bytes();
+      model.head_bytes += site.tensor_bytes();
   }
   const double cache_bytes =
-      static_cast<double>(of.memory.tiers.front().arena) - static_cast<double>(model.fixed_bytes);
-  model.fixed_bytes += budget - of.memory.tiers.front().arena - of.memory.tiers.front().staging;
+      static_cast<double>(of.memory.tiers.front().arena) - static_cast<double>(model.head_bytes);
+  model.fixed_bytes = budget - of.memory.tiers.front().arena - of.memory.tiers.front().staging;
   if (config.plan.hits > 0) model.hits = config.plan.hits;
 
-  const auto choice = choose_fastest(model, budget, manifest.tensor_bytes, given, config.plan.least_gain);
-  if (!choice) {
-    return Error{Code::no_space, "--plan",
-                 fmt::format("{} do not hold the channels of one layer beside {} of other things",
-                             format_bytes(static_cast<double>(budget)),
-                             format_bytes(static_cast<double>(model.fixed_bytes)))};
-  }
-  const CostEstimate& chosen = choice->chosen;
+  const CostChoice choice =
+      choose_fastest(model, budget, manifest.tensor_bytes, given, config.plan.least_gain);
+  const CostEstimate& chosen = choice.chosen;
   TIERD_TRY(read_rates(of, model.operators));
   const bool by_rate = manifest.config.channel_order;
   const double ahead = by_rate ? number_of(config.predictor.settings, "missing_ahead", kMissingAhead) : 0;
@@ -183,7 +177,7 @@ Result<json> find_plan(const RunPlan& of) {
   json found = {{"model", manifest.config.name},
                 {"tensor_bytes", manifest.tensor_bytes},
                 {"budget_bytes", budget},
-                {"fixed_bytes", model.fixed_bytes},
+                {"fixed_bytes", model.fixed_bytes + model.head_bytes},
                 {"sparsity_from", given ? "plan.sparsity" : "1 - budget / weights"},
                 {"hits_from", model.hits ? "plan.hits" : "the share in memory"},
                 {"similarity_from", config.plan.similarity > 0 ? "plan.similarity"
@@ -192,7 +186,7 @@ Result<json> find_plan(const RunPlan& of) {
                 {"operators", json::array()},
                 {"groups", json::array()},
                 {"chosen", to_json(chosen)},
-                {"why", choice->why},
+                {"why", choice.why},
                 {"mask", mask},
                 {"lossless_tokens_per_second", 1 / lossless},
                 {"fastest", lossless < lossy ? "lossless" : mask},
