@@ -214,7 +214,7 @@ rope_theta = 10000.0
   const std::vector<std::string> run = {"-p", "", "-n", "4", "--temp", "0", "--ignore-eos", "--json"};
   const json whole = json::parse(planned("activeflow", "channel-group", run), nullptr, false)["report"];
   ASSERT_TRUE(whole.is_object());
-  EXPECT_EQ(whole["predictor"], whole["plan"]["mixture"]["ahead"].get<bool>() ? "router" : "dense");
+  EXPECT_EQ(whole["predictor"], "router");
   EXPECT_EQ(whole["experts"].size(), 2U);
   const json cut =
       json::parse(planned("moe-streaming", "channel-group", run, "channels"), nullptr, false)["report"];

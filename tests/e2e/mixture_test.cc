@@ -142,6 +142,7 @@ TEST_P(Mixture, TheNextRouterReadsAhead) {
   Config ahead = config("lru", "30%");
   ahead.predictor.name = "router";
   ahead.predictor.tensors = routers();
+  ahead.predictor.settings.push_back({"least_precision", 0.0, "test"});
   const Ran ran = run(ahead, 1);
   expect_the_same_bits(ran.logits, resident.logits);
   EXPECT_GT(ran.experts.foreseen, 0u);
@@ -160,6 +161,13 @@ TEST_P(Mixture, TheNextRouterReadsAhead) {
   expect_the_same_bits(with_more.logits, resident.logits);
   EXPECT_EQ(with_more.experts.foreseen, 2 * ran.experts.foreseen);
   EXPECT_GE(with_more.experts.right, ran.experts.right);
+  // Where the guesses are not good enough, only the first of them were read.
+  Config sure = of_model;
+  sure.predictor.settings = {{"least_precision", 1.0, "test"}};
+  const Ran surely = run(sure, 1);
+  expect_the_same_bits(surely.logits, resident.logits);
+  EXPECT_GT(surely.experts.foreseen, 0u);
+  EXPECT_LT(surely.experts.foreseen, ran.experts.foreseen);
   std::printf("  precision %.2f, recall %.2f; with three more %.2f, %.2f\n", ran.experts.ahead_precision(),
               ran.experts.ahead_recall(), with_more.experts.ahead_precision(),
               with_more.experts.ahead_recall());

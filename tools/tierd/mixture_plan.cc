@@ -42,14 +42,9 @@ MixtureModel model_of(const RunPlan& of, const PlanMachine& machine) {
 }
 
 // Reading ahead what the next layer's router would choose hides computing, and reads every wrong guess in
-// vain: it pays where more than this share of the guesses is right.
+// vain: it pays where more than this share of the guesses is right. How many are the run finds out.
 double least_precision(const MixtureCost& cost) {
   return cost.disk > 0 ? std::max(0.0, 1 - cost.compute / cost.disk) : 0;
-}
-// The share that is expected to be right; of a residual stream as alike from layer to layer as a model's.
-double guess_of(const Config& config) {
-  constexpr double kPlantedPrecision = 0.62;  // measured where neighbouring layers' cosine is .95
-  return config.plan.similarity > 0 ? config.plan.similarity : kPlantedPrecision;
 }
 
 // What the channels of a store would be whose layers are cut into them, experts included: those of this one,
@@ -138,8 +133,7 @@ Result<json> find_mixture_plan(const RunPlan& of, const PlanMachine& machine) {
                   {"streamed_bytes_per_token", cost->streamed_bytes},
                   {"disk_ms", cost->disk * 1e3},
                   {"compute_ms", cost->compute * 1e3},
-                  {"least_precision", least_precision(*cost)},
-                  {"ahead", guess_of(of.config) >= least_precision(*cost)}}},
+                  {"least_precision", least_precision(*cost)}}},
                 {"lossless_tokens_per_second", 1 / cost->token},
                 {"fastest", "lossless"},
                 {"mask", "cache-aware"},
@@ -173,17 +167,17 @@ std::string mixture_plan_text(const json& found) {
                             bytes("streamed_bytes_per_token"))
               : "What every token uses is in memory, so that leaving inputs of attention out would save no "
                 "reading\n";
-  const bool ahead = mixture["ahead"].get<bool>();
   text += fmt::format(
       "Reading ahead what the next layer's router would choose pays where more than {:.0f} % of that is "
-      "right{}\n",
-      100 * number("least_precision"), ahead ? "" : ", which is not expected (plan.similarity)");
+      "right: where less is, predictor router ends it\n",
+      100 * number("least_precision"));
   text += "Experts in channels, a part of which is left out. " + cache_aware_text(found);
   const bool lossless = found["fastest"] == "lossless";
   if (lossless) {
-    text +=
-        fmt::format("Whole experts, lossless, are faster here:\n\n  --config configs/moe-streaming.toml{}\n",
-                    ahead ? "" : " --set predictor.name=dense --set predictor.tensors=");
+    text += fmt::format(
+        "Whole experts, lossless, are faster here:\n\n  --config configs/moe-streaming.toml --set "
+        "predictor.least_precision={:.2f}\n",
+        number("least_precision"));
   } else {
     text += "\n  --config configs/activeflow.toml --set model.experts=channels " +
             cache_aware_settings_text(found) + "\n";
@@ -205,7 +199,7 @@ bool takes_channels(const json& found) {
 Config with_mixture_plan(Config config, const json& found) {
   if (!takes_channels(found)) {
     stream_experts(config);
-    if (!found["mixture"]["ahead"].get<bool>()) config.predictor = {.name = "dense"};
+    put(config.predictor.settings, "least_precision", found["mixture"]["least_precision"].get<double>());
     return config;
   }
   if (config.predictor.name != "top-k") config.predictor = {.name = "top-k"};

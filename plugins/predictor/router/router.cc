@@ -1,7 +1,8 @@
 // For mixtures of experts. Who computes is decided by each layer's own router, in the model; this looks
 // ahead: what the present layer's experts compute from is shown to the next layer's router, and those whom
 // that would choose are read while the layers between compute. A wrong guess costs a read and changes
-// nothing. What every step uses whole is read ahead along the walk, as `dense` does.
+// nothing; where too many are wrong nothing is read ahead (guess_record.hpp). What every step uses whole is
+// read ahead along the walk, as `dense` does.
 //
 // For each site SITE with experts the plugin reads the tensor SITE.router [experts x n_in], as `tier-train
 // router` writes it. Nothing is foreseen of a site without one.
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "plugins/predictor/router/guess_record.hpp"
 #include "tierd/plugin.hpp"
 
 namespace {
@@ -26,6 +28,11 @@ constexpr tierd_param kParams[] = {
         "more", "0", 0, 1024,
         "so many experts a row are read ahead beyond those that the router chooses: fewer misses, more "
         "reads in vain"),
+    tierd::number(
+        "least_precision", "0.85", 0, 1,
+        "of the experts that are guessed, the share that should be right: where fewer of a layer's were, "
+        "nothing is read ahead of it. Reading ahead pays where this is more than 1 - computing / reading "
+        "(tierd --plan says it of a machine)"),
 };
 
 constexpr const char* kManual =
@@ -42,7 +49,8 @@ class Router {
         sites_ahead_(static_cast<uint32_t>(host.integer("sites_ahead"))),
         more_(static_cast<uint32_t>(host.integer("more"))),
         next_(host.n_sites()),
-        chosen_(host.n_sites(), 0) {
+        chosen_(host.n_sites(), 0),
+        record_(host.n_sites(), host.number("least_precision")) {
     uint32_t before = TIERD_NO_SITE;
     bool any = false;
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
@@ -71,13 +79,16 @@ class Router {
       ahead += passes ? 1 : 0;
       if (!next || later != next->site || rows.x == nullptr) continue;
       foresee(site, *next, rows);
-      if (!wished_.empty()) host_.wish(later, d, wished_.data(), static_cast<uint32_t>(wished_.size()));
+      if (!wished_.empty() && record_.pays(later, rows.rows, wished_))
+        host_.wish(later, d, wished_.data(), static_cast<uint32_t>(wished_.size()));
     }
   }
 
   // How many experts a row uses is the model's; what was chosen tells.
   void observe(const tierd_set_view&, const tierd_set_view& truth) {
     if (host_.site(truth.site).axis != TIERD_AXIS_EXPERT || truth.rows == 0) return;
+    record_.judge(truth);
+    host_.metric("guesses_right", record_.share_of(1));
     const uint32_t words = (truth.rows + 63) / 64;
     uint64_t uses = truth.row_mask == nullptr ? uint64_t{truth.n} * truth.rows : 0;
     for (uint64_t w = 0; truth.row_mask != nullptr && w < uint64_t{truth.n} * words; ++w)
@@ -134,6 +145,7 @@ class Router {
   uint32_t more_;
   std::vector<std::optional<Next>> next_;  // [sites]
   std::vector<uint32_t> chosen_;           // [sites] by a row, the last time
+  tierd::GuessRecord record_;
   // These are filled anew in each call.
   std::vector<float> scores_;
   std::vector<uint32_t> order_;

@@ -1,0 +1,72 @@
+// How often a router's guesses have been right, and whether to read ahead by them. A wrong guess costs the
+// disk an expert, a right one hides some computing: where too few are right, nothing ahead is faster.
+#ifndef TIERD_ROUTER_GUESS_RECORD_HPP
+#define TIERD_ROUTER_GUESS_RECORD_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "tierd/plugin.hpp"
+
+namespace tierd {
+
+class GuessRecord {
+ public:
+  // `least`: the share of a site's guesses that should be right.
+  GuessRecord(uint32_t sites, double least) : least_(least), sites_(sites) {}
+
+  // `guessed`, ascending: the experts of a site that a pass of so many rows is expected to use. Returns
+  // whether to read them ahead. The first guesses are thought to be right; a site that has
+  // few of its own is judged by the others as well.
+  bool pays(uint32_t site, uint32_t rows, const std::vector<uint32_t>& guessed) {
+    Site& at = sites_[site];
+    at.guessed = guessed;
+    const Tally& own = at.tally[kind_of(rows)];
+    const double share = (own.right + kOthers * share_of(rows)) / (own.guesses + kOthers);
+    return share >= least_;
+  }
+
+  // What the pass used.
+  void judge(const tierd_set_view& truth) {
+    Site& at = sites_[truth.site];
+    if (at.guessed.empty()) return;
+    const auto guesses = static_cast<double>(at.guessed.size());
+    double right = truth.idx == nullptr ? guesses : 0;
+    for (const uint32_t expert : at.guessed)
+      right += truth.idx != nullptr && std::binary_search(truth.idx, truth.idx + truth.n, expert) ? 1 : 0;
+    at.guessed.clear();
+    at.tally[kind_of(truth.rows)].add(right, guesses, kFading);
+    all_[kind_of(truth.rows)].add(right, guesses, 1 - (1 - kFading) / static_cast<double>(sites_.size()));
+  }
+
+  // Of all sites, in passes of as many rows: one, or several, which use most experts together.
+  double share_of(uint32_t rows) const {
+    const Tally& all = all_[kind_of(rows)];
+    return all.right / all.guesses;
+  }
+
+ private:
+  static constexpr double kFading = 0.95;  // a pass of a site
+  static constexpr double kOthers = 8;     // guesses that the share of all sites counts for
+  static constexpr double kFirst = 16;     // guesses that are thought to be right before any is judged
+  struct Tally {
+    double right = 0, guesses = 0;
+    void add(double more_right, double more_guesses, double fading) {
+      right = fading * right + more_right;
+      guesses = fading * guesses + more_guesses;
+    }
+  };
+  struct Site {
+    std::vector<uint32_t> guessed = {};  // of the pass to come, ascending
+    Tally tally[2];
+  };
+  static int kind_of(uint32_t rows) { return rows > 1 ? 1 : 0; }
+
+  double least_;
+  std::vector<Site> sites_;
+  Tally all_[2] = {{kFirst, kFirst}, {kFirst, kFirst}};
+};
+
+}  // namespace tierd
+#endif
