@@ -13,8 +13,13 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kColumnsAtOnce = 256;
+// Encoding all of a large model once more would take as long as writing it: of many rows or columns at least
+// kLeast are looked at, of very many one in kMostStep.
+constexpr uint64_t kLeast = 512;
+constexpr uint64_t kMostStep = 16;
+constexpr uint32_t kColumnsAtOnce = 64;  // a read of each row
 constexpr uint64_t kSampledRows = 64;
+constexpr uint64_t kSampledColumns = 256;
 constexpr uint64_t kSampledRowsOfColumns = 256;
 
 bool encoded_anew(const TensorSource& source, const StoredSite& site, size_t part) {
@@ -48,6 +53,10 @@ class Loss {
   std::vector<float> stored_;
 };
 
+uint64_t step_of(uint64_t n) {
+  return std::clamp<uint64_t>(n / kLeast, 1, kMostStep);
+}
+
 // Every `step`-th row.
 Status add_rows(const TensorSource& source, const TensorInfo& tensor, Encoding stored, uint64_t step,
                 Loss& loss) {
@@ -65,8 +74,9 @@ Status add_rows(const TensorSource& source, const TensorInfo& tensor, Encoding s
 // blocks; channels are filled up with zeros.
 Status add_columns(const TensorSource& source, const StoredSite& site, Loss& loss) {
   const uint64_t apart = site.column().values();
+  const auto step = static_cast<uint32_t>(step_of(site.neurons()));
   std::vector<float> values;
-  for (uint32_t first = 0; first < site.neurons(); first += kColumnsAtOnce) {
+  for (uint32_t first = 0; first < site.neurons(); first += step * kColumnsAtOnce) {
     std::vector<uint32_t> columns(std::min(kColumnsAtOnce, site.neurons() - first));
     std::iota(columns.begin(), columns.end(), first);
     values.assign(columns.size() * apart, 0.0f);
@@ -100,7 +110,7 @@ Result<float> encoding_error(const TensorSource& source, const StoredSite& site)
       columns = true;
     } else {
       for (const TensorInfo* tensor : tensors_of(source, site, site.parts[part]))
-        TIERD_TRY(add_rows(source, *tensor, site.encodings[part], 1, loss));
+        TIERD_TRY(add_rows(source, *tensor, site.encodings[part], step_of(tensor->rows), loss));
     }
   }
   if (columns) TIERD_TRY(add_columns(source, site, loss));
@@ -120,7 +130,7 @@ Result<float> sampled_encoding_error(const TensorSource& source, const StoredSit
     // Blocks of a column are filled up where the rows end.
     const uint64_t rows = std::min<uint64_t>(kSampledRowsOfColumns, tensor.rows);
     const uint64_t apart = align_up(rows, block_values(site.encodings.front()));
-    std::vector<uint32_t> columns(std::min<uint64_t>(kColumnsAtOnce, tensor.cols));
+    std::vector<uint32_t> columns(std::min(kSampledColumns, tensor.cols));
     std::iota(columns.begin(), columns.end(), 0U);
     std::vector<float> values(columns.size() * apart);
     TIERD_TRY(read_columns(source, tensor, 0, rows, columns, apart, values));

@@ -11,8 +11,9 @@ namespace tierd {
 // float32, or in columns of blocks.
 bool encoded_anew(const TensorSource& source, const StoredSite& site);
 
-// sqrt(sum (stored - source)^2 / sum source^2) over the parts of a site that are encoded anew. Reads and
-// encodes them once more. Any thread. Errors are the source's.
+// sqrt(sum (stored - source)^2 / sum source^2) over the parts of a site that are encoded anew, which it reads
+// and encodes once more: of large ones a part, 512 rows or columns or more. Any thread.
+// Errors are the source's.
 Result<float> encoding_error(const TensorSource& source, const StoredSite& site);
 
 // The same of some rows of each part (of a mixture, of its first expert), in milliseconds.
