@@ -1,0 +1,22 @@
+// What the tests of the executor share.
+#pragma once
+
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/program/program.h"
+
+namespace tierd {
+
+using Row = std::vector<float>;
+
+constexpr BufferId kA = 0;
+constexpr BufferId kB = 1;
+
+inline Row random_row(Random& random, uint32_t n) {
+  Row row(n);
+  for (float& x : row) x = random.symmetric();
+  return row;
+}
+
+}  // namespace tierd
