@@ -226,6 +226,17 @@ rope_theta = 10000.0
   EXPECT_GT(cut["strategies"]["predictor"]["metrics"]["energy_lost_by_largest"], 0.0);
 }
 
+// A disk reads whole blocks. Where channels of several layers lie side by side they fill them.
+TEST_F(ActiveFlowCli, ChannelsThatAreAllSmallerThanABlockAreWarnedOf) {
+  const auto said = [&](const char* configuration) {
+    return run_tierd({"--config", config_file(configuration), "-m", kDemo, "-p", "To", "-n", "1", "--temp",
+                      "0", "--set", "tiers.dram.capacity=60%"})
+        .err;
+  };
+  EXPECT_THAT(said("activeflow"), testing::HasSubstr("channels are 2048 bytes at most"));
+  EXPECT_THAT(said("ablation/activeflow-n4"), testing::Not(testing::HasSubstr("bytes at most")));
+}
+
 TEST_F(ActiveFlowCli, WhatCannotBePlannedIsSaid) {
   const Ended rows = run_tierd({"--config", config_file("hybrid"), "-m", kDemo, "--plan"});
   EXPECT_EQ(rows.status, 2);

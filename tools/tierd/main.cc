@@ -82,14 +82,16 @@ std::vector<std::string> warnings_of(const RunPlan& plan) {
                     plan.config.threads, cores.threads, cores.threads == 1 ? "" : "s"));
   }
   const Manifest& manifest = plan.store.manifest();
-  const auto small = std::ranges::find_if(manifest.sites, [&](const StoredSite& site) {
-    return is_cut_into<Columns>(site.cut) && site.extent_bytes(0) * site.stride < kDirectIoAlignment;
-  });
-  if (small != manifest.sites.end() && plan.memory.tiers.front().arena < plan.memory.tiers.front().whole) {
+  uint64_t largest = 0;  // bytes of a channel, with those of the layers beside it
+  for (const StoredSite& site : manifest.sites) {
+    if (is_cut_into<Columns>(site.cut)) largest = std::max(largest, site.extent_bytes(0) * site.stride);
+  }
+  const TierMemory& memory = plan.memory.tiers.front();
+  if (largest != 0 && largest < kDirectIoAlignment && memory.arena < memory.whole) {
     lines.push_back(
-        fmt::format("channels of {} bytes are less than the {} that a disk reads at least: layout row "
-                    "(--config configs/hybrid.toml) is faster for this model",
-                    small->extent_bytes(0) * small->stride, kDirectIoAlignment));
+        fmt::format("channels are {} bytes at most, and a disk reads {} at least: layout row (--config "
+                    "configs/hybrid.toml) may be faster for this model; tierd --plan tells",
+                    largest, kDirectIoAlignment));
   }
   return lines;
 }
