@@ -4,10 +4,7 @@
 
 #include <map>
 
-#include "core/store/writer.h"
-#include "tests/e2e/golden_model.h"
-#include "tests/e2e/mixture.h"
-#include "tests/store/temp_folder.h"
+#include "tests/e2e/streamed_mixture.h"
 
 namespace tierd {
 namespace {
@@ -34,30 +31,14 @@ struct Ran {
   }
 };
 
-class ExpertChannels : public testing::TestWithParam<std::string> {
+class ExpertChannels : public StreamedMixture {
  protected:
-  ExpertChannels() {
-    const auto source = SyntheticSource::make(mixture(GetParam()), Encoding::f16, 7);
-    EXPECT_TRUE(source.ok()) << source.error().line();
-    const Status written = write_store(
-        **source, store(),
-        {.layout = Layout::channel_group, .layer_group = 2, .experts = ExpertCut::channels, .quiet = true});
-    EXPECT_TRUE(written.ok()) << written.error().line();
-    Random random(5);
-    for (uint32_t i = 0; i < 40; ++i) tokens_.push_back(random.below(300));
-  }
-  std::string store() const { return folder_.path() + "/store"; }
+  ExpertChannels()
+      : StreamedMixture(Encoding::f16, {.layout = Layout::channel_group,
+                                        .layer_group = 2,
+                                        .experts = ExpertCut::channels,
+                                        .quiet = true}) {}
 
-  Config config(const std::string& cache, const std::string& capacity) const {
-    Config config;
-    config.model = store();
-    config.context = 48;
-    config.threads = 1;
-    config.bind = false;
-    config.cache.name = cache;
-    config.tier("dram").capacity = capacity;
-    return config;
-  }
   Config sparse(double sparsity, const std::string& cache, const std::string& capacity) const {
     Config config = this->config(cache, capacity);
     config.predictor.name = "top-k";
@@ -65,32 +46,15 @@ class ExpertChannels : public testing::TestWithParam<std::string> {
     return config;
   }
 
-  // `first` tokens as a prompt, then one a step, `count` in all.
   Ran run(const Config& config, uint32_t first, size_t count) const {
-    RuntimeOptions options;
-    options.quiet = true;
-    options.logit_rows = std::max(first, 1u);
     Ran ran;
-    auto runtime = make_runtime(config, options);
-    EXPECT_TRUE(runtime.ok()) << runtime.error().line();
-    if (!runtime.ok()) return ran;
-    EXPECT_TRUE((*runtime)->load().ok());
-    Engine& engine = (*runtime)->engine();
-    for (uint32_t at = 0; at < count;) {
-      const uint32_t n = at == 0 ? std::min(first, engine.max_rows()) : 1;
-      const Status fed = feed(engine, tokens_, at, n, ran.logits);
-      EXPECT_TRUE(fed.ok()) << fed.error().line();
-      at += n;
-    }
-    EXPECT_TRUE(engine.drain().ok());
-    ran.sites = (*runtime)->plan().model.sites.all;
-    ran.use = (*runtime)->scheduler().use();
-    ran.read_bytes = (*runtime)->scheduler().counters().read_bytes;
+    ran.logits = play(config, first, count, [&](Runtime& runtime) {
+      ran.sites = runtime.plan().model.sites.all;
+      ran.use = runtime.scheduler().use();
+      ran.read_bytes = runtime.scheduler().counters().read_bytes;
+    });
     return ran;
   }
-
-  TempFolder folder_;
-  std::vector<uint32_t> tokens_;
 };
 
 // Nothing is left out: the bits of the resident run, whichever channels of whichever experts stay.

@@ -4,10 +4,7 @@
 
 #include <map>
 
-#include "core/store/writer.h"
-#include "tests/e2e/golden_model.h"
-#include "tests/e2e/mixture.h"
-#include "tests/store/temp_folder.h"
+#include "tests/e2e/streamed_mixture.h"
 
 namespace tierd {
 namespace {
@@ -17,36 +14,17 @@ struct Ran {
   SiteUse experts;  // of all layers
 };
 
-class Mixture : public testing::TestWithParam<std::string> {
+class Mixture : public StreamedMixture {
  protected:
-  Mixture() {
-    const auto source = SyntheticSource::make(mixture(GetParam()), Encoding::q8_0, 7);
-    EXPECT_TRUE(source.ok()) << source.error().line();
-    const Status written = write_store(**source, store(), {.quiet = true});
-    EXPECT_TRUE(written.ok()) << written.error().line();
-    write_routers(**source, routers());
-    Random random(5);
-    for (uint32_t i = 0; i < 40; ++i) tokens_.push_back(random.below(300));
-  }
-  std::string store() const { return folder_.path() + "/store"; }
-  std::string routers() const { return folder_.path() + "/routers.safetensors"; }
+  Mixture() : StreamedMixture(Encoding::q8_0, {.quiet = true}) { write_routers(*source_, routers()); }
+  std::string routers() const { return path("routers.safetensors"); }
 
-  Config config(const std::string& cache, const std::string& capacity) const {
-    Config config;
-    config.model = store();
-    config.context = 48;
-    config.threads = 1;
-    config.bind = false;
-    config.cache.name = cache;
-    config.tier("dram").capacity = capacity;
-    return config;
-  }
   // Some are hotter than others, in each layer others.
   std::string hot_set() const {
     std::vector<SafetensorsEntry> entries;
     for (const char* layer : {"0", "1", "2"})
       entries.push_back({std::string("layers.") + layer + ".experts", "F32", {24}});
-    auto writer = SafetensorsWriter::create(folder_.path() + "/heat.safetensors", std::move(entries));
+    auto writer = SafetensorsWriter::create(path("heat.safetensors"), std::move(entries));
     EXPECT_TRUE(writer.ok());
     for (uint32_t layer = 0; layer < 3; ++layer) {
       std::vector<float> heat(24);
@@ -54,50 +32,34 @@ class Mixture : public testing::TestWithParam<std::string> {
       EXPECT_TRUE(writer->append(std::as_bytes(std::span(heat))).ok());
     }
     EXPECT_TRUE(writer->finish().ok());
-    return folder_.path() + "/heat.safetensors";
+    return path("heat.safetensors");
   }
 
   // `first` tokens as a prompt, then one a step.
   Ran run(const Config& config, uint32_t first) const {
-    RuntimeOptions options;
-    options.quiet = true;
-    options.logit_rows = std::max(first, 1u);
     Ran ran;
-    auto runtime = make_runtime(config, options);
-    EXPECT_TRUE(runtime.ok()) << runtime.error().line();
-    if (!runtime.ok()) return ran;
-    EXPECT_TRUE((*runtime)->load().ok());
-    Engine& engine = (*runtime)->engine();
-    for (uint32_t at = 0; at < tokens_.size();) {
-      const uint32_t n = at == 0 ? std::min(first, engine.max_rows()) : 1;
-      const Status fed = feed(engine, tokens_, at, n, ran.logits);
-      EXPECT_TRUE(fed.ok()) << fed.error().line();
-      at += n;
-    }
-    EXPECT_TRUE(engine.drain().ok());
-    const ModelPlan& plan = (*runtime)->plan().model;
-    for (SiteId s = 0; s < plan.sites.size(); ++s) {
-      const SiteUse& use = (*runtime)->scheduler().use()[s];
-      if (!plan.sites[s].chosen()) {
-        // A prompt passes by, and leaves nothing.
-        if (!plan.sites[s].given() && config.cache.name != "none") {
-          EXPECT_LE(use.misses, plan.sites[s].n) << plan.sites[s].name << " is used whole, and stays";
+    ran.logits = play(config, first, tokens_.size(), [&](Runtime& runtime) {
+      const ModelPlan& plan = runtime.plan().model;
+      for (SiteId s = 0; s < plan.sites.size(); ++s) {
+        const SiteUse& use = runtime.scheduler().use()[s];
+        if (!plan.sites[s].chosen()) {
+          // A prompt passes by, and leaves nothing.
+          if (!plan.sites[s].given() && config.cache.name != "none") {
+            EXPECT_LE(use.misses, plan.sites[s].n) << plan.sites[s].name << " is used whole, and stays";
+          }
+          continue;
         }
-        continue;
+        EXPECT_EQ(use.used, use.rows * 3) << "three experts a token";
+        ran.experts.hits += use.hits;
+        ran.experts.staged += use.staged;
+        ran.experts.misses += use.misses;
+        ran.experts.foreseen += use.foreseen;
+        ran.experts.wanted += use.wanted;
+        ran.experts.right += use.right;
       }
-      EXPECT_EQ(use.used, use.rows * 3) << "three experts a token";
-      ran.experts.hits += use.hits;
-      ran.experts.staged += use.staged;
-      ran.experts.misses += use.misses;
-      ran.experts.foreseen += use.foreseen;
-      ran.experts.wanted += use.wanted;
-      ran.experts.right += use.right;
-    }
+    });
     return ran;
   }
-
-  TempFolder folder_;
-  std::vector<uint32_t> tokens_;
 };
 
 TEST_P(Mixture, StreamedAtAQuarterOfTheMemoryItSaysTheSame) {
