@@ -143,9 +143,9 @@ Result<std::string> gguf_architecture(const TensorSource& source) {
         fmt::format("architecture '{}' cannot be written as GGUF; llama, mistral, mixtral and qwen2 can",
                     config.architecture));
   }
-  if (config.position != (llama ? PositionKind::rope_interleaved : PositionKind::rope_half)) {
-    return unsupported("the rows of q and k are in another order than GGUF's");
-  }
+  const bool turns = config.position == PositionKind::rope_half ||
+                     (llama && config.position == PositionKind::rope_interleaved);
+  if (!turns) return unsupported("positions are not turned by pairs as GGUF's are");
   if (config.rope.scaling == RopeScaling::llama3) {
     return unsupported("rope scaling of Llama 3.1 cannot be written as GGUF");
   }
@@ -234,6 +234,13 @@ Result<std::vector<WrittenTensor>> written_tensors(const TensorSource& source) {
   return written;
 }
 
+// Where Hugging Face's Llama turns value i of a head together with value i + half of it, llama.cpp's turns
+// neighbours.
+bool lies_in_halves(const TensorSource& source, const TensorInfo& tensor) {
+  return source.config().position == PositionKind::rope_half && source.config().architecture != "qwen2" &&
+         (tensor.name.ends_with(".q") || tensor.name.ends_with(".k"));
+}
+
 Encoding written_encoding(const TensorInfo& tensor) {
   return tensor.rows == 1 ? Encoding::f32 : tensor.encoding;
 }
@@ -314,12 +321,31 @@ class GgufWriter {
       progress.advance(values.size() * sizeof(float));
       return append(std::as_bytes(std::span(values)));
     }
+    if (lies_in_halves(source_, tensor)) return copy_as_neighbours(tensor, progress);
     chunk_.resize(kChunkBytes);
     for (uint64_t at = 0; at < tensor.bytes(); at += kChunkBytes) {
       const auto part = std::span(chunk_).first(std::min(kChunkBytes, tensor.bytes() - at));
       TIERD_TRY(source_.read(tensor, at, part));
       TIERD_TRY(append(part));
       progress.advance(part.size());
+    }
+    return {};
+  }
+
+  // The rows of each head: the first of its first half, the first of its second, and so on.
+  Status copy_as_neighbours(const TensorInfo& tensor, Progress& progress) {
+    const uint64_t row_bytes = encoded_bytes(tensor.encoding, tensor.cols);
+    const uint64_t half = source_.config().head_dim / 2;
+    chunk_.resize(2 * half * row_bytes);
+    std::vector<std::byte> head(chunk_.size());
+    for (uint64_t at = 0; at < tensor.bytes(); at += head.size()) {
+      TIERD_TRY(source_.read(tensor, at, head));
+      for (uint64_t row = 0; row < 2 * half; ++row) {
+        const auto from = std::span(head).subspan((row % 2 * half + row / 2) * row_bytes, row_bytes);
+        std::ranges::copy(from, chunk_.begin() + static_cast<std::ptrdiff_t>(row * row_bytes));
+      }
+      TIERD_TRY(append(chunk_));
+      progress.advance(chunk_.size());
     }
     return {};
   }

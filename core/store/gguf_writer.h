@@ -8,9 +8,9 @@
 
 namespace tierd {
 
-// Matrices keep their encoding, vectors become f32. Written as `<path>.partial`, synced, then renamed.
-// Errors: unsupported (an architecture, position kind or rope scaling that has no place in GGUF here),
-// no_space, io_error.
+// Matrices keep their encoding, vectors become f32; rows of q and k lie as llama.cpp turns them. Written as
+// `<path>.partial`, synced, then renamed. Errors: unsupported (an architecture, position kind or rope scaling
+// that has no place in GGUF here), no_space, io_error.
 Status write_gguf(const TensorSource& source, const std::string& path, bool quiet);
 // Whether it could: the same error `unsupported`, before any work.
 Status check_gguf(const TensorSource& source);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/store/gguf_writer.h"
 #include "tests/e2e/golden_model.h"
 
 namespace tierd {
@@ -74,6 +75,21 @@ class GoldenRun : public testing::TestWithParam<std::string> {
 
 TEST_P(GoldenRun, ResidentAgreesWithTransformers) {
   agrees(golden_config(GetParam()));
+}
+
+// What GGUF has a place for: the rows of q and k lie otherwise there.
+TEST_P(GoldenRun, AsAGgufFileItAgreesWithTransformers) {
+  const auto source = open_source(golden_path(GetParam()));
+  ASSERT_TRUE(source.ok()) << source.error().line();
+  if (golden_path(GetParam()).ends_with(".gguf") || !check_gguf(**source).ok())
+    GTEST_SKIP() << "is one, or cannot be one";
+  const std::string path = cache_ + "-" + GetParam() + ".gguf";
+  const Status written = write_gguf(**source, path, true);
+  ASSERT_TRUE(written.ok()) << written.error().line();
+  Config config = golden_config(GetParam());
+  config.model = path;
+  agrees(config);
+  std::filesystem::remove(path);
 }
 
 TEST_P(GoldenRun, ResidentInBundlesAgreesWithTransformers) {

@@ -38,6 +38,27 @@ class StoreCli : public ProgramTest {
   }
 };
 
+// It says the same: same weights, same tokenizer.
+TEST_F(StoreCli, AModelBecomesAGgufFile) {
+  const std::string model = TIERD_SOURCE_DIR "/tests/golden/models/gguf-llama-f16/model.gguf";
+  const std::string gguf = folder().path() + "/model.gguf";
+  const auto convert = [&] { return run_program(TIERD_BIN_CONVERT, {model, gguf, "-q"}); };
+  const Ended made = convert();
+  ASSERT_EQ(made.status, 0) << made.err;
+  const auto text = [](const std::string& of) {
+    const Ended run = run_tierd({"-m", of, "-p", "The", "-n", "12", "--temp", "0", "--ignore-eos", "-q"});
+    EXPECT_EQ(run.status, 0) << run.err;
+    return run.out;
+  };
+  EXPECT_EQ(text(gguf), text(model));
+  const Ended again = convert();
+  EXPECT_EQ(again.status, 2);
+  EXPECT_THAT(again.err, HasSubstr("model.gguf: is there already; a GGUF file is made anew"));
+  const Ended verified = run_program(TIERD_BIN_CONVERT, {model, folder().path() + "/other.gguf", "--verify"});
+  EXPECT_EQ(verified.status, 2);
+  EXPECT_THAT(verified.err, HasSubstr("--verify are of stores; OUT is a GGUF file"));
+}
+
 TEST_F(StoreCli, AnEmptyFolderHasNoStores) {
   EXPECT_THAT(listed(), IsEmpty());
   const Ended run = stores({"list"});

@@ -107,6 +107,34 @@ TEST(GgufWriter, AMixtureIsReadBack) {
               HasSubstr("layers.0.experts.2.up is f32, other experts are f16"));
 }
 
+// Hugging Face's order: value i of a head and i + half of it are a pair. llama.cpp's pairs are neighbours.
+TEST(GgufWriter, PutsPairsOfRotationsSideBySide) {
+  const TempFolder temp;
+  const std::string path = temp.path() + "/model.gguf";
+  ModelConfig config = small_llama();
+  config.position = PositionKind::rope_half;
+  for (const Encoding e : {Encoding::f32, Encoding::q4_0}) {
+    const MemorySource source(config, e);
+    ASSERT_TRUE(write_gguf(source, path, true).ok());
+    const auto read = open_source(path);
+    ASSERT_TRUE(read.ok()) << read.error().line();
+    EXPECT_EQ((*read)->config().position, PositionKind::rope_interleaved);
+    const uint32_t half = config.head_dim / 2;
+    for (const char* name : {"layers.0.q", "layers.1.k", "layers.1.v"}) {
+      const TensorInfo& tensor = *source.find(name);
+      const std::vector<float> before = *source.read_f32(tensor);
+      const std::vector<float> after = *(*read)->read_f32(*(*read)->find(name));
+      const bool turned = !tensor.name.ends_with("v");
+      for (uint32_t row = 0; row < tensor.rows; ++row) {
+        const uint32_t in_head = row % config.head_dim;
+        const uint32_t from = turned ? row - in_head + in_head % 2 * half + in_head / 2 : row;
+        for (uint32_t i = 0; i < tensor.cols; ++i)
+          ASSERT_EQ(after[row * tensor.cols + i], before[from * tensor.cols + i]) << name << " row " << row;
+      }
+    }
+  }
+}
+
 TEST(GgufWriter, RefusesWhatGgufCannotSay) {
   const TempFolder temp;
   const std::string path = temp.path() + "/model.gguf";
@@ -118,8 +146,8 @@ TEST(GgufWriter, RefusesWhatGgufCannotSay) {
   };
   EXPECT_THAT(refused(small_opt()), HasSubstr("architecture 'opt' cannot be written as GGUF"));
   ModelConfig config = small_llama();
-  config.position = PositionKind::rope_half;
-  EXPECT_THAT(refused(config), HasSubstr("another order"));
+  config.position = PositionKind::learned;
+  EXPECT_THAT(refused(config), HasSubstr("not turned by pairs"));
   config = small_llama();
   config.rope.scaling = RopeScaling::llama3;
   config.rope.factor = 8;

@@ -24,7 +24,7 @@ namespace tierd {
 namespace {
 
 constexpr const char* kAbout =
-    "Converts a model into a store, the form in which weights are read from flash.\n";
+    "Converts a model into a store, the form in which weights are read from flash, or into a GGUF file.\n";
 constexpr const char* kExamples = R"(
 SOURCE is a GGUF file (the first of its shards), a Hugging Face folder or a
 llama2.c checkpoint. tierd converts by itself; this is for stores with a place
@@ -34,16 +34,18 @@ Examples:
   tier-convert llama-2-7b.Q4_0.gguf /flash/llama-2-7b --verify
   tier-convert stories15M.bin stories --tokenizer tokenizer.bin
   tier-convert --verify /flash/llama-2-7b               an existing store
+  tier-convert TinyLlama-1.1B tinyllama.gguf            for llama.cpp as well
   tier-convert llama.gguf pruned.gguf --prune sparsegpt --sparsity 0.5 --calibration text.txt
   tier-convert llama.gguf pruned --prune wanda --calibration text.txt --smooth 0.5 \
     --encoding q8_0 --compression bitmap
   tier-convert pruned.gguf pruned --compression zstd --codec level=19
 
-A pruned or smoothed model is written as a GGUF file, zeros included, where OUT ends in
-.gguf, else as a store. Matrices keep f32, f16 and bf16; those in blocks become f16,
-unless --encoding says otherwise. Mixtures of experts are not pruned.
+Where OUT ends in .gguf, a GGUF file is made, else a store. In a GGUF file matrices keep
+their encoding (llama-quantize makes others of it). Of a pruned or smoothed model, zeros
+included, they keep f32, f16 and bf16; those in blocks become f16, unless --encoding of a
+store says otherwise. Mixtures of experts are not pruned.
 
-Exit status: 0; 2 if the store could not be made or is damaged, with one line
+Exit status: 0; 2 if what was asked for could not be made or is damaged, with one line
 on standard error that says why.)";
 
 struct Arguments {
@@ -172,17 +174,20 @@ std::string summary(const Store& store) {
 }
 
 bool makes_gguf(const Arguments& arguments) {
-  return arguments.prune.given() && arguments.out.ends_with(".gguf");
+  return arguments.out.ends_with(".gguf");
+}
+
+Status check_new(const Arguments& arguments, std::string_view what) {
+  if (!file_exists(arguments.out)) return {};
+  return Error{Code::invalid_argument, arguments.out,
+               fmt::format("is there already; {} is made anew: remove it, or choose another name", what)};
 }
 
 // All that can be refused is refused before the work, which may take hours.
 Status convert_pruned(const TensorSource& source, const Arguments& arguments, const WriteOptions& how) {
   TIERD_ASSIGN(PruneOptions options, arguments.prune.options());
   options.quiet = arguments.quiet;
-  if (file_exists(arguments.out)) {
-    return Error{Code::invalid_argument, arguments.out,
-                 "is there already; a pruned model is made anew: remove it, or choose another name"};
-  }
+  TIERD_TRY(check_new(arguments, "a pruned model"));
   TIERD_TRY(check_prunable(source, options));
   if (makes_gguf(arguments)) {
     TIERD_TRY(check_gguf(source));
@@ -208,7 +213,9 @@ Status convert(const Arguments& arguments) {
                                               .layer_group = arguments.store.layer_group(),
                                               .expert_order = arguments.store.experts_in_channels()}));
   if (arguments.prune.given()) return convert_pruned(*source, arguments, options);
-  return write_store(*source, arguments.out, options);
+  if (!makes_gguf(arguments)) return write_store(*source, arguments.out, options);
+  TIERD_TRY(check_new(arguments, "a GGUF file"));
+  return write_gguf(*source, arguments.out, arguments.quiet);
 }
 
 // With OUT: converts, then verifies if asked to. Without: SOURCE is a store to verify.
@@ -235,8 +242,10 @@ int main_of(int argc, char** argv) {
   line.option("source", arguments.source, "The model; or, with --verify and no OUT, a store")
       .required()
       .named("SOURCE");
-  line.option("out", arguments.out,
-              "The store (a folder) to make; an interrupted run goes on where it stopped")
+  line.option(
+          "out", arguments.out,
+          "The store (a folder) to make, which an interrupted run goes on with; or a GGUF file, if it ends "
+          "in .gguf")
       .named("OUT");
   line.option("--tokenizer", arguments.tokenizer, "A tokenizer to use instead of the model's own")
       .named("FILE");
